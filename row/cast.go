@@ -1,0 +1,128 @@
+package row
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Cast returns v as a value of the kind, without losing anything: it is v itself if it has the kind, null if v is null,
+// and otherwise
+//
+//	to string     the plain text of AppendText, from every kind
+//	from string   what Parse accepts
+//	to int        a float or decimal without a fraction, within int64
+//	to float      an int or decimal that is exactly the number the float's digits denote: 0.1 and 2^60 are, 2^60+1 is not
+//	to decimal    an int; a float with its shortest digits
+//	to timestamp  midnight UTC of a date
+//	to date       a timestamp at midnight UTC
+//	to json       bool, int, float, and a decimal that is an integer or can be a float; a string, date or timestamp as a
+//	              JSON string
+//	from json     a scalar as the null, bool, int, decimal, float or string it is
+//
+// Every other pair of kinds is refused with the code WRONG_TYPE, and a value that does not fit with INEXACT or
+// NUMBER_RANGE. The error is a *ConvertError.
+func Cast(v Value, to Kind) (Value, error) {
+	switch {
+	case v.kind == to || v.kind == Null:
+		return v, nil
+	case to == String:
+		return StringValue(textOf(v)), nil
+	case to == JSON:
+		return castToJSON(v)
+	case v.kind == String:
+		return Parse(to, v.str)
+	case v.kind == JSON:
+		return castFromJSON(v, to)
+	case to == Timestamp && v.kind == Date:
+		return TimestampValue(v.num*secondsPerDay, 0), nil
+	case to == Date && v.kind == Timestamp:
+		return castToDate(v)
+	case v.isNumber() && to == Int:
+		return castToInt(v)
+	case v.isNumber() && to == Float:
+		return castToFloat(v)
+	case v.isNumber() && to == Decimal:
+		return Parse(Decimal, plainDigits(v))
+	}
+	return Value{}, convertError(CodeWrongType, to, textOf(v), "a "+v.kind.String()+" is never cast to this kind")
+}
+
+func (v Value) isNumber() bool { return v.kind == Int || v.kind == Float || v.kind == Decimal }
+
+func textOf(v Value) string { return string(AppendText(nil, v)) }
+
+func inexact(v Value, to Kind, hint string) error {
+	return convertError(CodeInexact, to, textOf(v), hint)
+}
+
+func castToDate(v Value) (Value, error) {
+	days, clock := floorDay(v.num)
+	if clock != 0 || v.nanos != 0 {
+		return Value{}, inexact(v, Date, "the time is not midnight UTC")
+	}
+	return DateValue(days), nil
+}
+
+// castToInt casts a Float or Decimal.
+func castToInt(v Value) (Value, error) {
+	whole, fraction, _ := strings.Cut(plainDigits(v), ".")
+	if strings.Trim(fraction, "0") != "" {
+		return Value{}, inexact(v, Int, "the number has a fraction")
+	}
+	return Parse(Int, whole)
+}
+
+// castToFloat casts an Int or Decimal.
+func castToFloat(v Value) (Value, error) {
+	cast, err := Parse(Float, textOf(v))
+	if err != nil {
+		return Value{}, err
+	}
+	if v.kind == Int && !isExact(v.num, cast.Float()) || v.kind == Decimal && !sameNumber(v.str, plainDigits(cast)) {
+		return Value{}, inexact(v, Float, "a float does not hold all digits")
+	}
+	return cast, nil
+}
+
+// isExact reports whether f, the float nearest to i, is i.
+func isExact(i int64, f float64) bool { return f < math.MaxInt64 && int64(f) == i }
+
+// plainDigits returns a number without an exponent, a float with its shortest digits.
+func plainDigits(v Value) string {
+	if v.kind == Float {
+		return strconv.FormatFloat(v.Float(), 'f', -1, 64)
+	}
+	return textOf(v)
+}
+
+// sameNumber reports whether two texts without exponents denote the same number.
+func sameNumber(a, b string) bool { return trimFraction(a) == trimFraction(b) }
+
+func trimFraction(digits string) string {
+	if strings.Contains(digits, ".") {
+		digits = strings.TrimRight(strings.TrimRight(digits, "0"), ".")
+	}
+	return digits
+}
+
+func castToJSON(v Value) (Value, error) {
+	if v.kind == Decimal && strings.Contains(v.str, ".") {
+		if _, err := castToFloat(v); err != nil {
+			return Value{}, inexact(v, JSON, "a JSON number with a fraction is a float, which does not hold all digits")
+		}
+	}
+	return Parse(JSON, string(AppendJSONValue(nil, v)))
+}
+
+func castFromJSON(v Value, to Kind) (Value, error) {
+	if !v.isJSONScalar() {
+		return Value{}, convertError(CodeWrongType, to, v.str, "a JSON object or array is only cast to string")
+	}
+	raw, _ := (&scanner{text: v.str}).value() // cannot fail: the text is in normal form
+	scalar, err := raw.Natural()
+	if err != nil {
+		return Value{}, err
+	}
+	return Cast(scalar, to)
+}

@@ -1,0 +1,129 @@
+package row
+
+// A RawValue is one member value of a JSON object as it stands in the source.
+type RawValue struct {
+	// Kind is the natural kind: Null, Bool, Int (an integer literal within int64), Decimal (any other integer literal),
+	// Float (a literal with a fraction or an exponent), String, or JSON (an object or array).
+	Kind Kind
+	// Literal is the exact source text, a string with its quotes. It shares the memory of the scanned text.
+	Literal string
+
+	escaped bool // a String with at least one backslash
+}
+
+// ScanObject reads text, one JSON object with nothing but white space around it, and calls visit for each member in
+// source order.
+//
+// JSON is taken strictly by RFC 8259, and furthermore: text and escapes are valid Unicode, the keys of each object are
+// distinct, nesting is at most MaxJSONDepth. Keys are compared exactly: no case folding, no Unicode normalisation. All of
+// text is checked, nested values too, except that numbers are in range: RawValue.As does that. Keys and literals share the
+// memory of text. A scan allocates only for keys with escapes and for errors.
+//
+// The error is a *JSONError, or the error of visit, unchanged, which ends the scan. visit may have seen members by then,
+// and even both of two equal keys: the caller drops what it has collected.
+func ScanObject(text string, visit func(key string, raw RawValue) error) error {
+	s := newScanner(text)
+	defer s.release()
+	if s.skipSpace(); s.peek() != '{' {
+		return s.notObject()
+	}
+	if err := s.object(visit); err != nil {
+		return err
+	}
+	return s.end()
+}
+
+// notObject explains a text that does not begin with an object: it is another kind of JSON, or no JSON at all.
+func (s *scanner) notObject() error {
+	start := s.pos
+	raw, err := s.value()
+	if err == nil {
+		err = s.end()
+	}
+	if err != nil {
+		return err
+	}
+	return s.failAt(start, CodeNotObject, "expected an object, found "+describe(raw))
+}
+
+func describe(raw RawValue) string {
+	switch raw.Kind {
+	case JSON:
+		return "an array"
+	case String:
+		return "a string"
+	case Null, Bool:
+		return raw.Literal
+	}
+	return "a number"
+}
+
+// ParseJSON returns text, one JSON value of any type by the rules of ScanObject, as a Value of kind JSON in normal form:
+// no white space; keys in bytewise order; strings with the fewest escapes; an integer literal is an integer of any size up
+// to 1,000 digits (-0 is 0); a number with a fraction or an exponent is the nearest float64, written as in the canonical
+// form, and refused if it is too large or too small for one.
+//
+// The error is a *JSONError. Texts that mean the same value give equal Values.
+func ParseJSON(text string) (Value, error) {
+	s := newScanner(text)
+	defer s.release()
+	s.normal = true
+	s.skipSpace()
+	if _, err := s.value(); err != nil {
+		return Value{}, err
+	}
+	if err := s.end(); err != nil {
+		return Value{}, err
+	}
+	v := Value{kind: JSON, str: string(s.out)}
+	if s.wrapped {
+		v.num = 1
+	}
+	return v, nil
+}
+
+// Natural returns raw as a value of its natural kind: As(raw.Kind).
+func (raw RawValue) Natural() (Value, error) { return raw.As(raw.Kind) }
+
+// As returns raw as a value of the declared kind. Nothing is coerced:
+//
+//	string           JSON strings
+//	bool             true, false
+//	int              integer literals within int64 (not 1.0, not 1e3)
+//	float            numbers, rounded to the nearest float64
+//	decimal          numbers without an exponent, with all their digits; strings that hold one
+//	date, timestamp  strings in the form of Parse
+//	json             anything, in the normal form of ParseJSON
+//
+// JSON null is null for every kind. The error is a *ConvertError: the code is WRONG_TYPE if the JSON type does not fit, else
+// that of Parse. The value may share the memory of the scanned text.
+func (raw RawValue) As(kind Kind) (Value, error) {
+	switch {
+	case raw.Kind == Null:
+		return Value{}, nil
+	case kind == Bool && raw.Kind == Bool:
+		return BoolValue(raw.Literal == "true"), nil
+	case kind == String && raw.Kind == String:
+		return StringValue(raw.text()), nil
+	case kind == JSON, kind == Float && raw.isNumber(), kind == Decimal && raw.isNumber():
+		return Parse(kind, raw.Literal)
+	case kind == Int && (raw.Kind == Int || raw.Kind == Decimal):
+		return Parse(Int, raw.Literal)
+	case raw.Kind == String && (kind == Decimal || kind == Date || kind == Timestamp):
+		return Parse(kind, raw.text())
+	}
+	return Value{}, convertError(CodeWrongType, kind, raw.Literal, "the JSON value has another type")
+}
+
+func (raw RawValue) isNumber() bool {
+	return raw.Kind == Int || raw.Kind == Decimal || raw.Kind == Float
+}
+
+// text returns the content of a String.
+func (raw RawValue) text() string {
+	inner := raw.Literal[1 : len(raw.Literal)-1]
+	if raw.escaped {
+		return unescape(inner)
+	}
+	return inner
+}
