@@ -12,13 +12,15 @@ import (
 //	to string     the plain text of AppendText, from every kind
 //	from string   what Parse accepts
 //	to int        a float or decimal without a fraction, within int64
-//	to float      an int or decimal that is exactly the number the float's digits denote: 0.1 and 2^60 are, 2^60+1 is not
-//	to decimal    an int; a float with its shortest digits
+//	to float      an int or decimal that some float stands for: 0.1 and 2^60, but not 2^60+1
+//	to decimal    an int; the number that a float stands for
 //	to timestamp  midnight UTC of a date
 //	to date       a timestamp at midnight UTC
-//	to json       bool, int, float, and a decimal that is an integer or can be a float; a string, date or timestamp as a
-//	              JSON string
+//	to json       a bool, int or float; a decimal that is an integer or can be cast to float; a date or timestamp as a JSON
+//	              string
 //	from json     a scalar as the null, bool, int, decimal, float or string it is
+//
+// A float stands for itself if it is an integer within int64, otherwise for its shortest digits: 0.1 for 0.1.
 //
 // Every other pair of kinds is refused with the code WRONG_TYPE, and a value that does not fit with INEXACT or
 // NUMBER_RANGE. The error is a *ConvertError.
@@ -28,10 +30,10 @@ func Cast(v Value, to Kind) (Value, error) {
 		return v, nil
 	case to == String:
 		return StringValue(textOf(v)), nil
-	case to == JSON:
-		return castToJSON(v)
 	case v.kind == String:
 		return Parse(to, v.str)
+	case to == JSON:
+		return castToJSON(v)
 	case v.kind == JSON:
 		return castFromJSON(v, to)
 	case to == Timestamp && v.kind == Date:
@@ -79,21 +81,22 @@ func castToFloat(v Value) (Value, error) {
 	if err != nil {
 		return Value{}, err
 	}
-	if v.kind == Int && !isExact(v.num, cast.Float()) || v.kind == Decimal && !sameNumber(v.str, plainDigits(cast)) {
+	if !sameNumber(textOf(v), plainDigits(cast)) {
 		return Value{}, inexact(v, Float, "a float does not hold all digits")
 	}
 	return cast, nil
 }
 
-// isExact reports whether f, the float nearest to i, is i.
-func isExact(i int64, f float64) bool { return f < math.MaxInt64 && int64(f) == i }
-
-// plainDigits returns a number without an exponent, a float with its shortest digits.
+// plainDigits returns a number without an exponent; for a float, the number it stands for.
 func plainDigits(v Value) string {
-	if v.kind == Float {
-		return strconv.FormatFloat(v.Float(), 'f', -1, 64)
+	f := v.Float()
+	switch {
+	case v.kind != Float:
+		return textOf(v)
+	case f == math.Trunc(f) && f >= math.MinInt64 && f < -math.MinInt64:
+		return strconv.FormatInt(int64(f), 10)
 	}
-	return textOf(v)
+	return strconv.FormatFloat(f, 'f', -1, 64)
 }
 
 // sameNumber reports whether two texts without exponents denote the same number.
