@@ -1,0 +1,26 @@
+package builtin
+
+import (
+	"waymark/pipeline"
+	"waymark/plugin"
+	"waymark/row"
+)
+
+// newJSONLSink returns a sink that writes one JSON object per line.
+func newJSONLSink(name string, spec pipeline.JSONLSink, root *Root) (*fileSink, error) {
+	at, err := newPlace(root, spec.FileTarget)
+	if err != nil {
+		return nil, err
+	}
+	encoder := func([]string, bool) (plugin.Encoder, error) { return jsonlEncoder{}, nil }
+	return &fileSink{name: name, place: at, parts: spec.Parts, extension: ".jsonl", encoder: encoder}, nil
+}
+
+// jsonlEncoder writes every field that a row has, in the row's order. Any row can be written.
+type jsonlEncoder struct{}
+
+func (jsonlEncoder) Header() []byte { return nil }
+
+func (jsonlEncoder) Append(dst []byte, r row.Row) ([]byte, error) {
+	return append(row.AppendJSON(dst, r), '\n'), nil
+}

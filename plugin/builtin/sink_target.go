@@ -1,0 +1,173 @@
+package builtin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+
+	"waymark/plugin"
+)
+
+// fileTarget stages the output of one run under a hidden name next to its final one and gives it the final name when it is
+// complete. Every part has its own place in the staging, so that repeats, out of order or by two processes at once, write
+// the same bytes to the same place.
+type fileTarget struct {
+	place
+	kind    fs.FileMode // 0 or fs.ModeDir
+	staging string
+	layout  layout
+}
+
+// A layout knows how the bytes of an output lie below a name: the staging's, or the final one once it is published. It
+// answers with fs.ErrNotExist if there is nothing under the name.
+type layout interface {
+	// open makes the staging with its header. It leaves parts that are there as they are.
+	open(at string, header []byte) error
+	// write writes the part in its place and makes it durable.
+	write(at string, part plugin.Part, data []byte) error
+	// holds reports whether the part is in its place, and if so makes it durable.
+	holds(at string, part plugin.Part) (bool, error)
+	// seal checks that the staging is exactly the header and these parts, completes it and makes it durable.
+	seal(ctx context.Context, at string, header []byte, parts []plugin.Part) (plugin.Artifact, error)
+	// confirm checks that what lies under the final name is exactly what seal made durable.
+	confirm(ctx context.Context, at string, header []byte, parts []plugin.Part) (plugin.Artifact, error)
+	// move gives the sealed staging the final name.
+	move(staging string) error
+	// discard removes the staging and whatever an interrupted move left.
+	discard(staging string) error
+}
+
+func (t *fileTarget) Open(ctx context.Context, header []byte) error {
+	err := ctx.Err()
+	if err == nil {
+		err = t.makeFolder()
+	}
+	if err == nil {
+		err = t.admit(t.kind)
+	}
+	if err == nil {
+		err = t.layout.open(t.staging, header)
+	}
+	if err == nil {
+		err = syncFolder(t.root, path.Dir(t.staging))
+	}
+	return t.classify(err)
+}
+
+// Write succeeds as well if another attempt has published the part by now.
+func (t *fileTarget) Write(ctx context.Context, part plugin.Part, data []byte) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if int64(len(data)) != part.Bytes {
+		return fmt.Errorf("%s: part %d is said to have %d bytes and has %d", t, part.Ordinal, part.Bytes, len(data))
+	}
+	err := t.layout.write(t.staging, part, data)
+	if errors.Is(err, fs.ErrNotExist) {
+		return t.writtenBefore(part)
+	}
+	return t.classify(err)
+}
+
+func (t *fileTarget) writtenBefore(part plugin.Part) error {
+	holds, err := t.layout.holds(t.name, part)
+	if err = ignore(err, fs.ErrNotExist); err != nil || holds {
+		return t.classify(err)
+	}
+	return t.gone()
+}
+
+// Check never answers Unknown: a region that is missing, empty or holds other bytes is NotApplied, for writing the part
+// again is always safe.
+func (t *fileTarget) Check(ctx context.Context, part plugin.Part) (plugin.Applied, error) {
+	if err := ctx.Err(); err != nil {
+		return plugin.Unknown, err
+	}
+	holds, err := t.layout.holds(t.staging, part)
+	if errors.Is(err, fs.ErrNotExist) {
+		holds, err = t.layout.holds(t.name, part)
+	}
+	if err = ignore(err, fs.ErrNotExist); err != nil {
+		return plugin.Unknown, t.classify(err)
+	}
+	if holds {
+		return plugin.Exactly, nil
+	}
+	return plugin.NotApplied, nil
+}
+
+// Publish seals the staging and moves it. If there is none, or it is not whole, an earlier attempt may have published: what
+// lies under the final name decides.
+func (t *fileTarget) Publish(ctx context.Context, header []byte, parts []plugin.Part) (plugin.Artifact, error) {
+	parts, err := t.inOrder(header, parts)
+	if err != nil {
+		return plugin.Artifact{}, err
+	}
+	artifact, err := t.layout.seal(ctx, t.staging, header, parts)
+	sealed := err == nil
+	if sealed {
+		err = t.move()
+	}
+	if err != nil && ctx.Err() == nil && !(sealed && exists(t.root, t.staging)) {
+		artifact, err = t.publishedBefore(ctx, err, header, parts)
+	}
+	if err != nil {
+		return plugin.Artifact{}, t.classify(err)
+	}
+	artifact.Path = t.String()
+	return artifact, nil
+}
+
+func (t *fileTarget) move() error {
+	if t.overwrite {
+		if err := t.admit(t.kind); err != nil {
+			return err
+		}
+	}
+	if err := t.layout.move(t.staging); err != nil {
+		return err
+	}
+	return syncFolder(t.root, path.Dir(t.name))
+}
+
+// publishedBefore returns the artifact if the final name holds it, and otherwise the error that seal or move ended with.
+func (t *fileTarget) publishedBefore(ctx context.Context, failed error, header []byte, parts []plugin.Part) (plugin.Artifact, error) {
+	artifact, err := t.layout.confirm(ctx, t.name, header, parts)
+	if err == nil {
+		return artifact, errors.Join(t.layout.discard(t.staging), syncFolder(t.root, path.Dir(t.name)))
+	}
+	if !exists(t.root, t.staging) {
+		return plugin.Artifact{}, t.gone()
+	}
+	return plugin.Artifact{}, failed
+}
+
+func (t *fileTarget) gone() error {
+	return t.fault(codeTargetChanged, "what this run wrote is gone: there is no %s, and the final name does not hold it; "+
+		"start the run again", path.Base(t.staging))
+}
+
+// inOrder returns the parts by ordinal, or an error if they and the header leave a gap or overlap.
+func (t *fileTarget) inOrder(header []byte, parts []plugin.Part) ([]plugin.Part, error) {
+	parts = slices.Clone(parts)
+	slices.SortFunc(parts, func(a, b plugin.Part) int { return int(a.Ordinal - b.Ordinal) })
+	end := int64(len(header))
+	for i, part := range parts {
+		if part.Ordinal != int64(i) || part.Offset != end {
+			return nil, t.fault(codeTargetRefused, "part %d at byte %d does not follow what is before it: part %d at byte %d belongs here",
+				part.Ordinal, part.Offset, i, end)
+		}
+		end += part.Bytes
+	}
+	return parts, nil
+}
+
+func (t *fileTarget) Discard(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return t.classify(t.layout.discard(t.staging))
+}
