@@ -1,0 +1,174 @@
+// Package pipeline is the vocabulary of Waymark: the pipeline document as typed values, the loader that turns strict YAML
+// into them with every problem at once, and the stored words for outcomes and states.
+package pipeline
+
+import (
+	"time"
+
+	"waymark/row"
+)
+
+// Pipeline is one document: sources, steps in order, sinks. Names of sources, steps and sinks share one name space.
+type Pipeline struct {
+	Name        string      `yaml:"name" text:"name"`      // a to z, 0 to 9, _ and -
+	Description string      `yaml:"description,omitempty"` // what the pipeline is for, for people
+	Params      Map[Param]  `yaml:"params,omitempty"`      // parameters that make one document serve many runs
+	Chunk       Chunk       `yaml:"chunk,omitempty"`       // how many rows travel together
+	Sources     Map[Source] `yaml:"sources"`               // where rows come from, by name
+	Steps       []Step      `yaml:"steps,omitempty"`       // what happens to the rows, in order
+	Sinks       Map[Sink]   `yaml:"sinks"`                 // where rows go, by name
+}
+
+// Named is one entry of a Map.
+type Named[T any] struct {
+	Name  string
+	Value T
+}
+
+// Map is a YAML mapping whose order is kept.
+type Map[T any] []Named[T]
+
+// Get returns the entry with this name, and false if there is none.
+func (m Map[T]) Get(name string) (T, bool) {
+	for _, entry := range m {
+		if entry.Name == name {
+			return entry.Value, true
+		}
+	}
+	var none T
+	return none, false
+}
+
+// names returns the names in order.
+func (m Map[T]) names() []string {
+	names := make([]string, len(m))
+	for i, entry := range m {
+		names[i] = entry.Name
+	}
+	return names
+}
+
+// Param declares a parameter: `${param:NAME}` in the document's texts, `param.NAME` in expressions.
+type Param struct {
+	Type        string  `yaml:"type" words:"string int float bool date timestamp decimal"` // the type of its value
+	Default     *string `yaml:"default,omitempty" text:"exact"`                            // the value if the run gives none; without a default the run must give one
+	Description string  `yaml:"description,omitempty"`                                     // what the parameter is for, for people
+}
+
+// Chunk limits how many rows travel together. A zero field takes the default.
+type Chunk struct {
+	Rows  int      `yaml:"rows,omitempty" range:"1 1000000"`     // 1 to 1,000,000
+	Bytes ByteSize `yaml:"bytes,omitempty" range:"64KiB 256MiB"` // 64 KiB to 256 MiB of source bytes
+}
+
+// ByteSize is a number of bytes, written as 4096, 64KiB, 8MiB or 1GiB.
+type ByteSize int64
+
+// Duration is a time.Duration, written as 500ms, 30s, 5m or 1h30m.
+type Duration time.Duration
+
+// Source is where rows come from. Exactly one of the format fields is set.
+type Source struct {
+	CSV       *CSVSource   `yaml:"csv,omitempty" one:"format"`       // delimited text
+	JSONL     *JSONLSource `yaml:"jsonl,omitempty" one:"format"`     // one JSON object per line
+	Key       []string     `yaml:"key,omitempty" text:"name"`        // business key: fields by which explain finds rows
+	Schema    Schema       `yaml:"schema,omitempty"`                 // what the rows hold
+	OnInvalid string       `yaml:"on_invalid,omitempty" text:"name"` // where refused records go: quarantine (default), fail, discard, or a sink
+}
+
+// Files are the files of a source: one path or glob, relative to the document's folder.
+type Files struct {
+	Path        string `yaml:"path"`                                                                    // a path or a glob, relative to the document's folder
+	Compression string `yaml:"compression,omitempty" words:"auto none gzip zstd"`                       // default auto: by the extension .gz or .zst
+	Encoding    string `yaml:"encoding,omitempty" words:"utf-8 utf-16le utf-16be latin-1 windows-1252"` // default utf-8
+	AllowEmpty  bool   `yaml:"allow_empty,omitempty"`                                                   // an empty file is zero rows and not an error
+}
+
+// CSVSource reads delimited text.
+type CSVSource struct {
+	Files             `yaml:",inline"`
+	Delimiter         string   `yaml:"delimiter,omitempty"`                            // one character, default ","; "tab" for a tab
+	Quote             string   `yaml:"quote,omitempty"`                                // one character, default `"`; "none" for no quoting
+	Header            string   `yaml:"header,omitempty" words:"normalized exact none"` // default normalized: lower case, with _ for anything but letters and digits
+	Columns           []string `yaml:"columns,omitempty" text:"name"`                  // with header: none, the names of the columns
+	SkipLines         int      `yaml:"skip_lines,omitempty" range:"0 1000"`            // physical lines before the header that are not read, 0 to 1,000
+	Comment           string   `yaml:"comment,omitempty"`                              // lines that begin with this character are counted, not read
+	Newline           string   `yaml:"newline,omitempty" words:"auto cr"`              // default auto: LF and CRLF
+	TrimSpace         bool     `yaml:"trim_space,omitempty"`                           // spaces around unquoted cells are dropped
+	EmptyIsNull       *bool    `yaml:"empty_is_null,omitempty"`                        // an unquoted empty cell is null (default true); a quoted one is always ""
+	TrailingDelimiter bool     `yaml:"trailing_delimiter,omitempty"`                   // every record ends with one extra delimiter
+}
+
+// JSONLSource reads one JSON object per line.
+type JSONLSource struct {
+	Files `yaml:",inline"`
+}
+
+// Schema says what the rows of a source hold.
+type Schema struct {
+	Mode   string     `yaml:"mode,omitempty" words:"fixed flexible observed"` // default fixed if fields are given, else observed
+	Fields Map[Field] `yaml:"fields,omitempty"`                               // in the order in which rows carry them: a type such as int, int? if optional, or a mapping
+}
+
+// Field is one declared field. In YAML either a type word with "?" for optional ("int?") or the full mapping.
+type Field struct {
+	Type     string   `yaml:"type" words:"string int float bool date timestamp decimal json"` // the type of its values
+	Optional bool     `yaml:"optional,omitempty"`                                             // the value may be null or missing
+	From     string   `yaml:"from,omitempty"`                                                 // the column or key in the source, if it has another name
+	Min      *string  `yaml:"min,omitempty" text:"exact"`                                     // the least value; of a string the least length in characters
+	Max      *string  `yaml:"max,omitempty" text:"exact"`                                     // the greatest value; of a string the greatest length in characters
+	Enum     []string `yaml:"enum,omitempty" text:"exact"`                                    // the values that are allowed
+	Pattern  string   `yaml:"pattern,omitempty"`                                              // RE2; the whole text must match
+	Unique   bool     `yaml:"unique,omitempty"`                                               // no two rows of the run have the same value; the first in source order stays
+}
+
+// Kind returns the kind of the field's values. It is meaningful once the document is loaded without problems.
+func (f Field) Kind() row.Kind { return kindWords[f.Type] }
+
+var kindWords = map[string]row.Kind{
+	"string": row.String, "int": row.Int, "float": row.Float, "bool": row.Bool, "date": row.Date,
+	"timestamp": row.Timestamp, "decimal": row.Decimal, "json": row.JSON,
+}
+
+// Step is one node between sources and sinks. Exactly one of the operation fields is set.
+type Step struct {
+	Name    string      `yaml:"name" text:"name"`                                                                         // a to z, 0 to 9, _ and -
+	From    string      `yaml:"from,omitempty" text:"name"`                                                               // whose rows arrive here; default: the step before, and for the first step the only source
+	Set     Map[string] `yaml:"set,omitempty" text:"expr" one:"operation"`                                                // field → CEL expression for its value
+	Rename  Map[string] `yaml:"rename,omitempty" text:"name" one:"operation"`                                             // old name → new name
+	Select  []string    `yaml:"select,omitempty" text:"name" one:"operation"`                                             // the fields to keep, in this order
+	Drop    []string    `yaml:"drop,omitempty" text:"name" one:"operation"`                                               // the fields to drop
+	Cast    Map[string] `yaml:"cast,omitempty" words:"string int float bool date timestamp decimal json" one:"operation"` // field → type
+	Filter  string      `yaml:"filter,omitempty" text:"expr" one:"operation"`                                             // CEL expression: true keeps the row
+	Gate    string      `yaml:"gate,omitempty" text:"expr" one:"operation"`                                               // CEL expression, bool or string: its value is the label by which routes go
+	Routes  Map[string] `yaml:"routes,omitempty" text:"name"`                                                             // of a gate: label → sink, later step, continue or discard
+	OnError string      `yaml:"on_error,omitempty" text:"name"`                                                           // where refused rows go: quarantine (default), fail, or a sink
+}
+
+// Sink is where rows go. Exactly one of the format fields is set.
+type Sink struct {
+	CSV   *CSVSink   `yaml:"csv,omitempty" one:"format"`   // delimited text
+	JSONL *JSONLSink `yaml:"jsonl,omitempty" one:"format"` // one JSON object per line
+	From  string     `yaml:"from,omitempty" text:"name"`   // the source or step whose rows arrive here; routes may lead here as well
+}
+
+// FileTarget says where a file sink puts its file.
+type FileTarget struct {
+	Path      string `yaml:"path"`                // path, relative to the document's folder
+	Parts     bool   `yaml:"parts,omitempty"`     // a folder of parts and a manifest, not one file
+	Overwrite bool   `yaml:"overwrite,omitempty"` // replace what an earlier run put there
+}
+
+// CSVSink writes RFC 4180 text.
+type CSVSink struct {
+	FileTarget `yaml:",inline"`
+	Columns    []string `yaml:"columns,omitempty" text:"name"`          // default: the fields of the incoming rows, if they are all declared
+	Delimiter  string   `yaml:"delimiter,omitempty"`                    // one character, default ","; "tab" for a tab
+	Formulas   string   `yaml:"formulas,omitempty" words:"keep escape"` // keep (default) or escape: cells that a spreadsheet would run get a leading '
+	CRLF       bool     `yaml:"crlf,omitempty"`                         // lines end with CRLF and not with LF
+}
+
+// JSONLSink writes one JSON object per line.
+type JSONLSink struct {
+	FileTarget `yaml:",inline"`
+}

@@ -1,0 +1,111 @@
+package pipeline
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"reflect"
+
+	"waymark/row"
+)
+
+// Environment is what the world outside of a document contributes to it.
+type Environment struct {
+	// Params are the texts of the parameters that were given for this run.
+	Params map[string]string
+	// Env returns the environment variable and whether it is set. Nil means that none is set.
+	Env func(name string) (string, bool)
+	// Secret returns the secret's value. Its error names the cure and never holds a value. Nil means that there is none.
+	Secret func(name string) (string, error)
+	// FingerprintKey is the key of the fingerprints of environment values and secrets. It may be empty only if the
+	// document refers to neither.
+	FingerprintKey []byte
+}
+
+// Load reads a document strictly: UTF-8 YAML of at most 1 MiB, one document, no anchors, tags, merge keys or tabs, only
+// known keys, and no value that another YAML reader could take for something else. The error is Problems and holds every
+// problem that could be found; file is the name in them. Texts of the document may hold references:
+//
+//	${NAME}          the environment variable
+//	${secret:NAME}   the secret
+//	${param:NAME}    the text of the parameter; as a whole value it may also fill a number or a bool
+//	$${              a literal ${
+//
+// They are replaced after the YAML is read, in single texts, and never in keys, names or expressions. A value that comes
+// in by a reference is never read as YAML and never looked through for references. Load checks what can be known from the
+// document alone; package plan checks the graph and the expressions.
+//
+// Load does not keep data. It never panics, and its time and memory are bounded for any data.
+func Load(file string, data []byte, env Environment) (*Document, error) {
+	doc := &Document{File: file, Source: bytes.Clone(data), Digest: digest(data)}
+	l := &loader{env: env, doc: doc, params: map[string]paramText{}, noted: map[Reference]bool{}}
+	root := l.parse()
+	if root == nil {
+		return nil, l.sorted()
+	}
+	l.doc.root = root
+	l.resolveParams(root)
+	l.decode("", root, reflect.ValueOf(&l.doc.Pipeline).Elem(), fieldRule{})
+	l.checkParams()
+	l.checkDocument()
+	if len(l.problems) > 0 {
+		return nil, l.sorted()
+	}
+	return l.doc, nil
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// loader holds what one call of Load has found so far.
+type loader struct {
+	env      Environment
+	doc      *Document
+	params   map[string]paramText // every declared parameter
+	noted    map[Reference]bool   // what is in doc.References, without fingerprints
+	expanded int                  // bytes that references brought in
+	problems Problems
+	dropped  int // problems beyond maxProblems
+}
+
+// maxProblems is how many problems are kept: nobody reads more, and hostile text could make millions.
+const maxProblems = 200
+
+// report notes a problem at the path.
+func (l *loader) report(path, format string, args ...any) {
+	if len(l.problems) >= maxProblems {
+		l.dropped++
+		return
+	}
+	l.problems = append(l.problems, l.doc.Problem(path, format, args...))
+}
+
+func (l *loader) sorted() Problems {
+	l.problems.Sort()
+	if l.dropped > 0 {
+		last := l.problems[len(l.problems)-1]
+		last.Path, last.Message = "", fmt.Sprintf("%d more problems are not shown", l.dropped)
+		l.problems = append(l.problems, last)
+	}
+	return l.problems
+}
+
+// Document is a pipeline document that was loaded without problems.
+//
+// Pipeline and Params hold the values in force: Pipeline with the values of secrets in it, so it must not be stored or
+// printed. Source, References and Params may be. A Document is safe for concurrent use as long as nobody changes it.
+type Document struct {
+	File       string               // as given to Load
+	Source     []byte               // the document as read, with its references unreplaced
+	Digest     string               // SHA-256 of Source, 64 lower-case hex digits
+	Pipeline   Pipeline             // the document with its references replaced
+	Params     map[string]row.Value // every declared parameter; given for the run, or the default
+	References []Reference          // what the document refers to, each once, in the order of the document's keys
+
+	root     *node
+	hidden   []hiddenValue // values of minRedacted bytes and more
+	hiddenAt []hiddenAt    // shorter ones, with every place
+}

@@ -1,0 +1,91 @@
+package pipeline
+
+import (
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+
+	"waymark/row"
+)
+
+// paramName is stricter than the names of nodes: an expression says param.NAME.
+var paramName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
+
+// paramText is the text of a parameter as references see it; it is not ok if the parameter has no valid value.
+type paramText struct {
+	text string
+	ok   bool
+}
+
+// resolveParams finds the values of the parameters before anything else is decoded, as any text may refer to them.
+// Problems of the declarations are left to decode and checkParams, which come to them in their place.
+func (l *loader) resolveParams(root *node) {
+	l.doc.Params = map[string]row.Value{}
+	declared := root.child("params", -1)
+	if declared == nil {
+		return
+	}
+	var params Map[Param]
+	quiet := &loader{doc: &Document{}, noted: map[Reference]bool{}}
+	quiet.decode("params", declared, reflect.ValueOf(&params).Elem(), fieldRule{})
+	for _, param := range params {
+		text, given := l.paramText(param)
+		value, err := parseParam(param.Value, text)
+		l.params[param.Name] = paramText{text, given && err == nil}
+		if given && err == nil {
+			l.doc.Params[param.Name] = value
+		}
+	}
+}
+
+// paramText returns the text that is in force, and false if there is none.
+func (l *loader) paramText(param Named[Param]) (string, bool) {
+	if text, given := l.env.Params[param.Name]; given {
+		return text, true
+	}
+	if param.Value.Default != nil {
+		return *param.Value.Default, true
+	}
+	return "", false
+}
+
+func parseParam(param Param, text string) (row.Value, error) {
+	kind, ok := kindWords[param.Type]
+	if !ok {
+		return row.Value{}, errUnknownType
+	}
+	return row.Parse(kind, text)
+}
+
+// checkParams reports what is wrong with declarations, defaults and given values.
+func (l *loader) checkParams() {
+	for _, param := range l.doc.Pipeline.Params {
+		l.checkParam(Key("params", param.Name), param)
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.env.Params)) {
+		if _, declared := l.params[name]; !declared {
+			l.report("params", "no parameter named %s%s", quote(name), suggestion(name, l.doc.Pipeline.Params.names()))
+		}
+	}
+}
+
+func (l *loader) checkParam(path string, param Named[Param]) {
+	if !paramName.MatchString(param.Name) {
+		l.report(path, "%s is not a name for a parameter: use a to z, 0 to 9 and _, at most 63 characters, a letter first", quote(param.Name))
+	}
+	if text := param.Value.Default; text != nil {
+		if _, err := parseParam(param.Value, *text); err != nil && err != errUnknownType {
+			l.report(Key(path, "default"), "%s", err)
+		}
+	}
+	text, given := l.env.Params[param.Name]
+	if !given && param.Value.Default == nil {
+		l.report(path, "the parameter %q has no value: give one for the run, or declare a default", param.Name)
+	}
+	if given {
+		if _, err := parseParam(param.Value, text); err != nil && err != errUnknownType {
+			l.report(path, "the value given for the run: %s", err)
+		}
+	}
+}

@@ -1,0 +1,44 @@
+package pipeline
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Problem is one mistake in a document, at its place.
+type Problem struct {
+	File    string // as given to Load
+	Line    int    // from 1
+	Column  int    // from 1, in characters
+	Path    string // from the document's root, such as steps[2].routes; empty for the document as a whole
+	Message string // one line: names the thing, and the cure where there is one
+}
+
+// String returns the problem in one line: orders.yaml:14:5: steps[2].routes: no sink or step named "reveiw".
+func (p Problem) String() string {
+	if p.Path == "" {
+		return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
+	}
+	return fmt.Sprintf("%s:%d:%d: %s: %s", p.File, p.Line, p.Column, p.Path, p.Message)
+}
+
+// Problems are all mistakes of one document, in the order of their places. As an error it prints one line for each.
+type Problems []Problem
+
+// Error returns one line for each problem.
+func (p Problems) Error() string {
+	lines := make([]string, len(p))
+	for i, problem := range p {
+		lines[i] = problem.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Sort puts the problems in the order of their places. Problems at one place keep their order.
+func (p Problems) Sort() {
+	slices.SortStableFunc(p, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+}

@@ -1,0 +1,86 @@
+package pipeline
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// textKind says how a text of the document is read.
+type textKind string
+
+const (
+	plainText textKind = ""      // references are replaced; a plain text that looks like a number or a bool is refused
+	nameText  textKind = "name"  // the same without references: the name of a node or a field
+	exactText textKind = "exact" // the text of a value, kept as written (1.10 stays 1.10), without references
+	exprText  textKind = "expr"  // an expression, kept as written, without references
+)
+
+// fieldRule is what the tags of a struct field say about a key of the document. Both the decoder and JSONSchema go by it:
+//
+//	yaml:"key,omitempty"   the key; without omitempty it is required; ",inline" lifts the keys of a struct
+//	text:"name"            a textKind, of the text itself or of the texts in a list or mapping
+//	words:"auto none"      the texts that are allowed
+//	range:"1 1000"         the least and the greatest number
+//	one:"format"           exactly one of the keys with this word is given
+type fieldRule struct {
+	key      string
+	owner    string // the struct and the field, as the code names them
+	field    string
+	typ      reflect.Type
+	index    []int // for reflect.Value.FieldByIndex
+	required bool
+	text     textKind
+	words    []string
+	limits   []string // least and greatest, or nil
+	one      string
+
+	inList bool // the rule of a list's elements
+}
+
+// rulesOf returns the rules of the struct's fields, in order.
+func rulesOf(t reflect.Type) []fieldRule {
+	var rules []fieldRule
+	for i := range t.NumField() {
+		field := t.Field(i)
+		key, options, _ := strings.Cut(field.Tag.Get("yaml"), ",")
+		if options == "inline" {
+			for _, inner := range rulesOf(field.Type) {
+				inner.index = slices.Concat(field.Index, inner.index)
+				rules = append(rules, inner)
+			}
+			continue
+		}
+		rules = append(rules, fieldRule{
+			key: key, owner: t.Name(), field: field.Name, typ: field.Type, index: field.Index, required: options != "omitempty",
+			text: textKind(field.Tag.Get("text")), words: strings.Fields(field.Tag.Get("words")),
+			limits: strings.Fields(field.Tag.Get("range")), one: field.Tag.Get("one"),
+		})
+	}
+	return rules
+}
+
+// element returns the rule of the elements of a list.
+func (r fieldRule) element() fieldRule {
+	r.inList, r.limits = true, nil
+	return r
+}
+
+// within reports whether n is within the limits, if there are any. The limits are written as sizes are.
+func (r fieldRule) within(n int64) bool {
+	if len(r.limits) == 0 {
+		return true
+	}
+	least, greatest := r.bounds()
+	return int64(least) <= n && n <= int64(greatest)
+}
+
+// bounds returns the limits of a rule that has them. A limit that cannot be read is a mistake in a tag, and panics.
+func (r fieldRule) bounds() (least, greatest ByteSize) {
+	for i, bound := range []*ByteSize{&least, &greatest} {
+		if err := bound.UnmarshalText([]byte(r.limits[i])); err != nil {
+			panic("pipeline: range of " + r.key + ": " + err.Error())
+		}
+	}
+	return least, greatest
+}

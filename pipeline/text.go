@@ -1,0 +1,95 @@
+package pipeline
+
+import "strings"
+
+// text returns the text of the node with its references replaced, and false after a problem.
+func (l *loader) text(path string, n *node, rule fieldRule) (string, bool) {
+	if n.kind == mappingNode || n.kind == listNode {
+		l.report(path, "expects a text, not %s; write a text with special characters in quotes", n.describe())
+		return "", false
+	}
+	text, ok := l.resolve(path, n, rule.text)
+	if !ok {
+		return "", false
+	}
+	if text == "" && rule.text != exactText && !rule.inList {
+		l.report(path, "must not be empty")
+		return "", false
+	}
+	if len(rule.words) > 0 {
+		if err := checkWord(text, rule.words); err != nil {
+			l.report(path, "%s", err)
+			return "", false
+		}
+	}
+	return text, true
+}
+
+// resolve returns the text as its kind asks for it.
+func (l *loader) resolve(path string, n *node, kind textKind) (string, bool) {
+	if kind == plainText || kind == nameText {
+		if what := n.ambiguous(); what != "" {
+			l.report(path, "write '%s' in quotes: without them YAML takes it for %s", shorten(n.text), what)
+			return "", false
+		}
+	}
+	if kind == plainText {
+		return l.expand(path, n.text)
+	}
+	text, references, err := splitReferences(n.text)
+	if err != nil {
+		l.report(path, "%s", err)
+		return "", false
+	}
+	if len(references) > 0 {
+		l.report(path, "${%s}: %s", references[0].name(), noReferences(kind, references[0]))
+		return "", false
+	}
+	return text, true
+}
+
+// noReferences says why there is none in such a text, and the cure.
+func noReferences(kind textKind, reference span) string {
+	switch {
+	case kind == nameText:
+		return "references are not replaced in names"
+	case kind == exactText:
+		return "references are not replaced in defaults and limits"
+	case reference.kind == ParamReference:
+		return "references are not replaced in expressions: write param." + reference.text
+	default:
+		return "references are not replaced in expressions: declare a parameter and write param.NAME"
+	}
+}
+
+// typedText returns the text of a number, a bool, a size or a duration. It is plain, or one whole ${param:NAME}.
+func (l *loader) typedText(path string, n *node, want string) (string, bool) {
+	if n.kind != scalarNode {
+		l.report(path, "expects %s, not %s", want, n.describe())
+		return "", false
+	}
+	if !strings.Contains(n.text, "${") {
+		if n.quoted {
+			l.report(path, "expects %s: write %s without quotes", want, shorten(n.text))
+		}
+		return n.text, !n.quoted
+	}
+	literal, references, err := splitReferences(n.text)
+	if err != nil || literal != "" || len(references) != 1 || references[0].kind != ParamReference {
+		l.report(path, "expects %s: only a whole ${param:NAME} may stand for it", want)
+		return "", false
+	}
+	return l.lookUpParam(path, references[0].text)
+}
+
+// describe says what the node is, for a message about what it should be.
+func (n *node) describe() string {
+	switch n.kind {
+	case mappingNode:
+		return "a mapping"
+	case listNode:
+		return "a list"
+	default:
+		return quote(n.text)
+	}
+}

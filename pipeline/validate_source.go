@@ -1,0 +1,92 @@
+package pipeline
+
+import (
+	"fmt"
+	"slices"
+)
+
+func (l *loader) checkSource(path string, source Source) {
+	if source.CSV != nil {
+		l.checkCSV(Key(path, "csv"), source.CSV)
+	}
+	l.checkSchema(Key(path, "schema"), source.Schema)
+	if source.Schema.InForce() == ModeFixed {
+		for i, field := range source.Key {
+			if _, ok := source.Schema.Fields.Get(field); !ok {
+				l.report(Item(Key(path, "key"), i), "the schema has no field %s%s", quote(field), suggestion(field, source.Schema.Fields.names()))
+			}
+		}
+	}
+	l.checkColumns(path, source)
+}
+
+// checkCSV reports characters that cannot do what they are given for.
+func (l *loader) checkCSV(path string, csv *CSVSource) {
+	l.checkDelimiter(Key(path, "delimiter"), csv.Delimiter, "tab")
+	l.checkDelimiter(Key(path, "quote"), csv.Quote, "none")
+	l.checkDelimiter(Key(path, "comment"), csv.Comment, "")
+	delimiter, quoteChar := csv.Delimiter, csv.Quote
+	if delimiter == "" {
+		delimiter = ","
+	}
+	if quoteChar == "" {
+		quoteChar = `"`
+	}
+	roles := map[string]string{delimiter: "delimiter"}
+	for _, given := range []struct{ key, char string }{{"quote", quoteChar}, {"comment", csv.Comment}} {
+		if other, is := roles[given.char]; is {
+			l.report(Key(path, given.key), "%s is the %s already", quote(given.char), other)
+		}
+		roles[given.char] = given.key
+	}
+}
+
+// checkDelimiter reports what is not the word and not one character that can separate or mark texts.
+func (l *loader) checkDelimiter(path, text, word string) {
+	if text == "" || text == word && word != "" {
+		return
+	}
+	if len(text) == 1 && isSeparator(text[0]) {
+		return
+	}
+	alternative := ""
+	if word != "" {
+		alternative = fmt.Sprintf("the word %s, or ", word)
+	}
+	l.report(path, "%s: write %sone ASCII character that is not a letter, a digit or a line end", quote(text), alternative)
+}
+
+func isSeparator(c byte) bool {
+	letter := 'a' <= c|0x20 && c|0x20 <= 'z'
+	digit := '0' <= c && c <= '9'
+	return c < 0x80 && c != 0 && c != '\n' && c != '\r' && !letter && !digit
+}
+
+// checkColumns reports a header and columns that contradict each other.
+func (l *loader) checkColumns(path string, source Source) {
+	if source.CSV == nil {
+		return
+	}
+	columns, without := source.CSV.Columns, source.CSV.Header == "none"
+	at := Key(Key(path, "csv"), "columns")
+	switch {
+	case without && columns == nil:
+		l.report(Key(Key(path, "csv"), "header"), "a file without a header needs columns: list their names in order")
+	case !without && columns != nil:
+		l.report(at, "the names of the columns come from the header: delete columns, or write header: none")
+	case without:
+		for _, field := range source.Schema.Fields {
+			if !slices.Contains(columns, field.Value.origin(field.Name)) && !field.Value.Optional {
+				l.report(at, "no column for the required field %s", quote(field.Name))
+			}
+		}
+	}
+}
+
+// origin returns the name that the field has in the source.
+func (f Field) origin(name string) string {
+	if f.From != "" {
+		return f.From
+	}
+	return name
+}

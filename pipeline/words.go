@@ -1,0 +1,79 @@
+package pipeline
+
+// Reserved targets of routes and error policies. Stored; never rename.
+const (
+	Continue   = "continue"   // to the node that takes this one's rows
+	Discard    = "discard"    // nowhere, on record
+	Quarantine = "quarantine" // kept in the landscape with reason and raw bytes
+	Fail       = "fail"       // the run stops
+)
+
+// Names that stand in a record where a sink's name would, for rows that no sink got. Stored; never rename.
+const (
+	QuarantineSink = "__quarantine__"
+	DiscardSink    = "__discard__"
+)
+
+// Outcome is how a token ended. Stored; never rename.
+type Outcome string
+
+// The outcomes.
+const (
+	Success   Outcome = "success"
+	Failure   Outcome = "failure"
+	Transient Outcome = "transient"
+)
+
+// Path says by which way a token came to its outcome. It is declared by the node that ended the token, never inferred
+// from the graph. Stored; never rename.
+type Path string
+
+// The paths that a linear graph with gates can take, with the outcome each belongs to.
+const (
+	DefaultFlow         Path = "default_flow"          // success: reached a sink without a gate sending it there
+	GateRouted          Path = "gate_routed"           // success: a gate's route led to the sink
+	GateDiscarded       Path = "gate_discarded"        // success: a gate's route is discard
+	FilterDropped       Path = "filter_dropped"        // success: a filter's expression was false
+	OnErrorRouted       Path = "on_error_routed"       // failure: a step refused it; at on_error's sink or quarantined
+	QuarantinedAtSource Path = "quarantined_at_source" // failure: the source refused it
+	Unrouted            Path = "unrouted"              // failure: a gate's label has no route
+	SinkDiscarded       Path = "sink_discarded"        // failure: refused, and the document says discard
+)
+
+// Outcome returns the outcome that a token with this path has.
+func (p Path) Outcome() Outcome {
+	switch p {
+	case DefaultFlow, GateRouted, GateDiscarded, FilterDropped:
+		return Success
+	default:
+		return Failure
+	}
+}
+
+// RunStatus is the state of a run. Stored; never rename.
+type RunStatus string
+
+// The states of a run.
+const (
+	Running               RunStatus = "running"
+	Completed             RunStatus = "completed"
+	CompletedWithFailures RunStatus = "completed_with_failures" // every row is accounted for, some as failures
+	Empty                 RunStatus = "empty"                   // the sources held no record
+	Failed                RunStatus = "failed"
+	Interrupted           RunStatus = "interrupted"
+	Cancelled             RunStatus = "cancelled"
+)
+
+// Determinism says what a plugin's result depends on, and so what must be stored to reproduce it. Stored; never rename.
+// There is no default: every plugin declares its own.
+type Determinism string
+
+// The grades of determinism.
+const (
+	Deterministic    Determinism = "deterministic"     // on its input alone
+	Seeded           Determinism = "seeded"            // on its input and a recorded seed
+	ReadsIO          Determinism = "reads_io"          // on what it reads outside
+	WritesIO         Determinism = "writes_io"         // changes something outside
+	ExternalCall     Determinism = "external_call"     // asks a service
+	NonDeterministic Determinism = "non_deterministic" // cannot be said
+)
