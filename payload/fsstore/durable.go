@@ -8,10 +8,11 @@ import (
 )
 
 // publishAttempts bounds how often publish starts again after somebody removed its shard folder (Delete of the last
-// object in it) or its temp file (Sweep, after this process was stopped for longer than the grace period).
-const publishAttempts = 10
+// object in it) or its temp file (Sweep, after this process was stopped for longer than the grace period). An attempt that
+// loses its shard folder costs two system calls, and one that wins against a busy deleter may need many.
+const publishAttempts = 100
 
-// publish makes data durable under key, in one of these system calls at a time:
+// publish makes data durable under key, by these system calls in this order:
 //
 //  1. mkdir  objects/ab              unless it exists
 //  2. open   objects/ab/tmp-…        O_CREAT|O_EXCL, then flock: Sweep leaves it alone

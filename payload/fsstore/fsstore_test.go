@@ -32,9 +32,7 @@ func TestBackend(t *testing.T) {
 
 func requireNoTemps(t *testing.T, dir string) {
 	t.Helper()
-	temps, err := filepath.Glob(filepath.Join(dir, "objects", "*", "tmp-*"))
-	require.NoError(t, err)
-	require.Empty(t, temps)
+	require.Empty(t, glob(t, filepath.Join(dir, "objects", "*", "tmp-*")))
 }
 
 func objectPath(dir string, d payload.Digest) string {

@@ -1,0 +1,49 @@
+package fsstore_test
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/payload"
+	"waymark/payload/fsstore"
+)
+
+// TestFullDisk fills a file system of 1 MiB with objects of every size that is a multiple of a page.
+func TestFullDisk(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "small")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m,mode=700"); err != nil {
+		t.Skipf("mounting a small file system needs root: %v", err)
+	}
+	defer func() { require.NoError(t, syscall.Unmount(dir, 0)) }()
+	s, err := fsstore.Open(dir)
+	require.NoError(t, err)
+	defer s.Close()
+	store := payload.New(s, payload.Options{})
+	small, err := store.Put(t.Context(), []byte("was there before"))
+	require.NoError(t, err)
+
+	for size := 4096; size <= 2<<20; size += 4096 {
+		data := make([]byte, size)
+		d, err := store.Put(t.Context(), data)
+		if err == nil {
+			require.NoError(t, store.Delete(t.Context(), d))
+			continue
+		}
+		require.ErrorIs(t, err, syscall.ENOSPC)
+		found, err := store.Has(t.Context(), payload.Of(data))
+		require.NoError(t, err)
+		require.False(t, found)
+		requireNoTemps(t, dir)
+	}
+	_, err = store.Put(t.Context(), make([]byte, 4<<20))
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	_, err = store.Put(t.Context(), make([]byte, 100<<10))
+	require.NoError(t, err, "space is back")
+	_, err = store.Get(t.Context(), small)
+	require.NoError(t, err)
+}
