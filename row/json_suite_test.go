@@ -45,6 +45,7 @@ var accepted = []struct{ name, text, normal string }{
 	{"i: denormal", `[2.2250738585072011e-308]`, `[2.225073858507201e-308]`},
 	{"i: large int", `[100000000000000000000]`, `[100000000000000000000]`},
 	{"i: very negative int", `[-237462374673276894279832749832423479823246327846]`, `[-237462374673276894279832749832423479823246327846]`},
+	{"i: int beyond every float", `[` + strings.Repeat("9", 400) + `]`, `[` + strings.Repeat("9", 400) + `]`},
 	{"object empty", ` { } `, `{}`},
 	{"object with empty key", `{"":0}`, `{"":0}`},
 	{"object with escaped NUL in key", `{"foo\u0000bar": 42}`, `{"foo\u0000bar":42}`},
