@@ -1,0 +1,97 @@
+package plugin
+
+import (
+	"context"
+
+	"waymark/pipeline"
+	"waymark/row"
+)
+
+// A Guarantee is what a sink promises about repeats after a crash. Stored; never rename.
+type Guarantee string
+
+// The guarantees.
+const (
+	Transactional Guarantee = "transactional" // a ledger row in the target's own transaction
+	Idempotent    Guarantee = "idempotent"    // deterministic identity: a repeat writes the same bytes to the same place
+	Reconcilable  Guarantee = "reconcilable"  // the target can be asked for an exact answer
+	AtLeastOnce   Guarantee = "at_least_once" // a repeat may write twice
+)
+
+// A Sink encodes rows and writes them. It is made from one entry of a document's sinks and is safe for concurrent use;
+// its Encoders are not.
+type Sink interface {
+	Determinism() pipeline.Determinism
+	Guarantee() Guarantee
+	// Encoder returns an encoder for rows with these fields. open says that rows may carry other fields as well. The
+	// error says why such rows cannot be written and how to cure it.
+	Encoder(fields []string, open bool) (Encoder, error)
+	// Target returns the place that the sink of this run writes to. run is the run's id; it names temporary files.
+	Target(run string) Target
+	// Location names the place for people: a path or a URI without secrets.
+	Location() string
+}
+
+// An Encoder turns rows into the sink's bytes. It is deterministic: no clock, no randomness, no map order.
+type Encoder interface {
+	// Header returns the bytes before the first row; empty if the format has none. The slice belongs to the encoder.
+	Header() []byte
+	// Append appends the encoded row to dst and returns it. On a *Rejection dst is returned as it was; there is no other
+	// error.
+	Append(dst []byte, r row.Row) ([]byte, error)
+}
+
+// Part is one chunk's bytes for one sink, with the place where they belong.
+type Part struct {
+	Ordinal int64 // of the part within the sink, from 0, without gaps
+	Offset  int64 // of the first byte in the whole output, the header included
+	Bytes   int64
+	Rows    int64
+	SHA256  [32]byte
+}
+
+// Applied is a target's answer about one part.
+type Applied int
+
+// The answers.
+const (
+	NotApplied Applied = iota // the target does not hold the part
+	Exactly                   // the target holds exactly these bytes
+	Unknown                   // the target cannot tell: nobody may guess
+)
+
+// A Target is the place one run's sink writes to. Parts may come in any order and twice, also from two processes at once:
+// the same part always has the same bytes and the same place, so a repeat changes nothing. Errors that a retry cannot
+// cure are *TargetErrors.
+type Target interface {
+	// Open makes the place ready and writes the header. It refuses, with a *TargetError TARGET_EXISTS, a place that
+	// holds something the document does not allow to overwrite. It may be repeated.
+	Open(ctx context.Context, header []byte) error
+	// Write makes the part durable before it returns nil. After an error the part may or may not be there.
+	Write(ctx context.Context, part Part, data []byte) error
+	// Check says whether the part is there.
+	Check(ctx context.Context, part Part) (Applied, error)
+	// Publish makes the whole output visible under its name, at once and complete, after it made sure that the output is
+	// exactly the header and these parts. It may be repeated, also after the output became visible.
+	Publish(ctx context.Context, header []byte, parts []Part) (Artifact, error)
+	// Discard removes what was not published. It may be repeated.
+	Discard(ctx context.Context) error
+}
+
+// Artifact is what a sink published.
+type Artifact struct {
+	Path   string `json:"path"` // as a user would open it
+	Bytes  int64  `json:"bytes"`
+	Rows   int64  `json:"rows"`
+	SHA256 string `json:"sha256"` // lower-case hex, of the file; of the manifest for an output in parts
+}
+
+// TargetError is a fault of a target that no retry cures.
+type TargetError struct {
+	Code    string // a stored word such as TARGET_EXISTS, TARGET_CHANGED, TARGET_REFUSED; never rename one
+	Target  string
+	Message string
+}
+
+// Error returns target, code and message.
+func (e *TargetError) Error() string { return e.Target + ": " + e.Code + ": " + e.Message }

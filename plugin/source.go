@@ -1,0 +1,158 @@
+// Package plugin holds the contracts between the engine and what reads, and writes, the outside world. The plugins that
+// need only small dependencies are in plugin/builtin.
+package plugin
+
+import (
+	"context"
+	"fmt"
+
+	"waymark/pipeline"
+	"waymark/row"
+)
+
+// A Source reads records and parses them. It is made from one entry of a document's sources and is safe for concurrent
+// use; Readers and Parsers are not.
+type Source interface {
+	// Determinism says what a repeated read depends on.
+	Determinism() pipeline.Determinism
+	// Fields returns the declared fields of the typed rows in the order in which rows carry them, and whether rows may
+	// carry others after these (flexible and observed schemas).
+	Fields() (declared []pipeline.Named[pipeline.Field], open bool)
+	// Stat describes what there is to read, before anything is read. It fails with a *SourceError if the source cannot
+	// be read as declared, and with any other error if the world is at fault and a later try may work.
+	Stat(ctx context.Context) (SourceInfo, error)
+	// Open returns a Reader that goes on at the cursor; the zero Cursor is the beginning. pin is what Stat returned when
+	// the run began: a source that is no longer the same is a *SourceError with code SOURCE_CHANGED.
+	Open(ctx context.Context, at Cursor, pin SourceInfo) (Reader, error)
+	// Parser returns a parser for records of chunks with this Context.
+	Parser(context []byte) (Parser, error)
+}
+
+// SourceInfo pins a source: two equal values mean that it holds the same bytes as far as can be told without reading.
+type SourceInfo struct {
+	Files []FileInfo `json:"files"` // in reading order; empty for a source that matched nothing
+}
+
+// FileInfo describes one file of a source. Bytes and ModifiedMicros are those of the file itself, not decompressed.
+type FileInfo struct {
+	Path           string `json:"path"`
+	Bytes          int64  `json:"bytes"`
+	ModifiedMicros int64  `json:"modified_micros"` // Unix time in microseconds
+}
+
+// Cursor says where the next chunk begins. It is small (under 1 KiB as JSON), travels through workflow history, and holds
+// no row data. The zero Cursor is the beginning of the source.
+type Cursor struct {
+	File    int    `json:"file"`              // index into SourceInfo.Files
+	Offset  int64  `json:"offset"`            // in the file's decoded text: after decompression and conversion to UTF-8
+	Line    int64  `json:"line"`              // physical lines before Offset
+	Row     int64  `json:"row"`               // records of this source before Offset, over all files
+	Digest  []byte `json:"digest,omitempty"`  // state of the SHA-256 over the file's own bytes, where it can be carried
+	Context []byte `json:"context,omitempty"` // header record of the current file, if the format has one and it is short
+}
+
+// Limits bound one chunk.
+type Limits struct {
+	Rows  int // at least 1
+	Bytes int // a chunk ends after the record that reaches it
+}
+
+// A Reader reads one source in order, chunk by chunk.
+type Reader interface {
+	// Next reads the records of the next chunk into c, which it resets and whose memory it reuses. A chunk never spans
+	// two files and holds at least one record or counted line, except that the last chunk of a source may hold none. At
+	// the end of the source it returns io.EOF and c holds nothing. After any other error the Reader is of no more use;
+	// a *SourceError is final, other errors may pass.
+	Next(ctx context.Context, limits Limits, c *Chunk) error
+	// Cursor returns where the next chunk begins.
+	Cursor() Cursor
+	// Digests returns the lower-case hex SHA-256 of the own bytes of every file that has been read to its end, in
+	// reading order.
+	Digests() []string
+	Close() error
+}
+
+// Chunk is a consecutive slice of one file of a source, as read: record i is Data[Offsets[i]:Offsets[i]+Lengths[i]],
+// without its line end. Offsets ascend.
+type Chunk struct {
+	Data    []byte
+	Offsets []uint32
+	Lengths []uint32
+	Lines   []uint32 // physical line of record i, counted from FirstLine; nil if record i is on line FirstLine+i
+	Bad     []BadRecord
+	Context []byte // what a Parser needs besides the record, such as the CSV header record; may be empty
+
+	File        int   // index into SourceInfo.Files
+	FirstRow    int64 // number of the first record in the source: the first record of all is 1
+	FirstLine   int64 // physical line of Offset 0 of Data in the file, from 1
+	FirstOffset int64 // of Data in the file's decoded text, in bytes
+	Blank       int   // blank lines in the chunk: counted, not rows
+	Comments    int   // comment lines in the chunk: counted, not rows
+}
+
+// Len returns the number of records.
+func (c *Chunk) Len() int { return len(c.Offsets) }
+
+// Record returns the bytes of record i. They belong to the chunk.
+func (c *Chunk) Record(i int) []byte {
+	return c.Data[c.Offsets[i] : c.Offsets[i]+c.Lengths[i]]
+}
+
+// Line returns the physical line in the file on which record i begins, from 1.
+func (c *Chunk) Line(i int) int64 {
+	if c.Lines == nil {
+		return c.FirstLine + int64(i)
+	}
+	return c.FirstLine + int64(c.Lines[i])
+}
+
+// Reset empties c and keeps its memory.
+func (c *Chunk) Reset() {
+	*c = Chunk{Data: c.Data[:0], Offsets: c.Offsets[:0], Lengths: c.Lengths[:0], Bad: c.Bad[:0]}
+}
+
+// BadRecord marks a record that could not be told apart or is over a limit: it is refused without parsing.
+type BadRecord struct {
+	Index int // of the record in the chunk; ascending
+	Rejection
+}
+
+// A Parser turns the bytes of one record into typed values. It is not safe for concurrent use.
+type Parser interface {
+	// Parse parses a record. The values are appended to values[:0] and may share text's memory, so that text must stay
+	// unchanged as long as they are used. The error is a *Rejection if the record does not satisfy the schema; there is
+	// no other error. Parsing is deterministic: the same text gives equal values for ever.
+	Parse(text string, values []row.Value) (row.Row, error)
+}
+
+// A Rejection says why a row was refused. It is a result, not a failure: the row is quarantined or routed, the run goes on.
+type Rejection struct {
+	Code    string // a stored word such as FIELD_COUNT, CONVERT, NO_SUCH_KEY; never rename one
+	Field   string // the field at fault, or ""
+	Message string // one sentence for people; holds no more than 64 bytes of the row, control characters escaped
+}
+
+// Error returns code, field and message.
+func (r *Rejection) Error() string {
+	if r.Field == "" {
+		return r.Code + ": " + r.Message
+	}
+	return r.Code + ": " + r.Field + ": " + r.Message
+}
+
+// SourceError is a fault of a source that no retry cures: the run stops, named, and can be resumed once it is mended.
+type SourceError struct {
+	Code    string // a stored word such as SOURCE_CHANGED, EMPTY_SOURCE, ENCODING, HEADER_MISMATCH; never rename one
+	File    string
+	Line    int64 // 0 if it is not about one line
+	Message string
+}
+
+// Error returns file, line, code and message.
+func (e *SourceError) Error() string {
+	if e.Line > 0 {
+		return fmt.Sprintf("%s:%d: %s: %s", e.File, e.Line, e.Code, e.Message)
+	}
+	return fmt.Sprintf("%s: %s: %s", e.File, e.Code, e.Message)
+}
+
