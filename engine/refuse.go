@@ -1,0 +1,81 @@
+package engine
+
+import (
+	"encoding/base64"
+	"unicode/utf8"
+
+	"waymark/pipeline"
+	"waymark/plan"
+	"waymark/plugin"
+	"waymark/row"
+)
+
+// Refused is why a node did not accept a row. The node, and where the row was sent, are on the row's way.
+type Refused struct {
+	Index int // of the record in the chunk; ascending in Result.Refused
+	plugin.Rejection
+}
+
+var refusalShape = row.NewShape(plan.ErrorFields)
+
+// refuse ends a row at a node as the node's policy says.
+func (r *Runner) refuse(i, node int, refused *plugin.Rejection) error {
+	r.at = node
+	policy := r.plan.Nodes[node].OnError
+	if policy.Word == pipeline.Fail {
+		return &FailedError{Node: r.plan.Nodes[node].Name, Row: r.chunk.FirstRow + int64(i), Line: r.chunk.Line(i), Rejection: refused}
+	}
+	r.way = r.result.ways.step(r.way, node, noLabel)
+	r.see(Event{Node: node, Refused: refused})
+	path, sentTo := r.fate(node, policy, refused)
+	if policy.Node != plan.None {
+		r.deliverRefusal(i, node, policy.Node, refused)
+	}
+	r.end(i, path, sentTo)
+	r.result.Refused = append(r.result.Refused, Refused{Index: i, Rejection: *refused})
+	return nil
+}
+
+func (r *Runner) fate(node int, policy plan.Target, refused *plugin.Rejection) (pipeline.Path, string) {
+	switch {
+	case policy.Node != plan.None:
+		return pipeline.OnErrorRouted, r.plan.Nodes[policy.Node].Name
+	case policy.Word == pipeline.Discard:
+		return pipeline.SinkDiscarded, pipeline.DiscardSink
+	case node == r.source:
+		return pipeline.QuarantinedAtSource, pipeline.QuarantineSink
+	case refused.Code == CodeUnrouted:
+		return pipeline.Unrouted, pipeline.QuarantineSink
+	default:
+		return pipeline.OnErrorRouted, pipeline.QuarantineSink
+	}
+}
+
+// deliverRefusal writes the refused record to a sink of refused rows. Plan-time checks made sure that the sink can encode
+// the shape, and every value in it is text, a number or null, so that no encoder has a reason to refuse it.
+func (r *Runner) deliverRefusal(i, node, sink int, refused *plugin.Rejection) {
+	part := &r.result.Parts[sink]
+	data, err := r.vertices[sink].encoder.Append(part.Data, r.refusalRow(i, node, refused))
+	if err != nil {
+		panic(err)
+	}
+	part.Data = data
+	part.Rows++
+}
+
+func (r *Runner) refusalRow(i, node int, refused *plugin.Rejection) row.Row {
+	record := r.chunk.Record(i)
+	raw, raw64 := row.StringValue(string(record)), row.NullValue()
+	if !utf8.Valid(record) {
+		raw, raw64 = row.NullValue(), row.StringValue(base64.StdEncoding.EncodeToString(record))
+	}
+	field := row.NullValue()
+	if refused.Field != "" {
+		field = row.StringValue(refused.Field)
+	}
+	r.refusal = [...]row.Value{
+		row.StringValue(r.plan.Nodes[r.source].Name), row.IntValue(r.chunk.FirstRow + int64(i)), row.IntValue(r.chunk.Line(i)),
+		row.StringValue(r.plan.Nodes[node].Name), row.StringValue(refused.Code), field, row.StringValue(refused.Message), raw, raw64,
+	}
+	return row.Row{Shape: refusalShape, Values: r.refusal[:]}
+}

@@ -1,0 +1,215 @@
+package engine
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+
+	"waymark/expr"
+	"waymark/pipeline"
+	"waymark/plan"
+	"waymark/plugin"
+	"waymark/row"
+)
+
+// transform makes a new row of each row. What it does to the fields is worked out once for each shape that arrives.
+type transform struct {
+	node     *plan.Node
+	layout   func(*transform, *row.Shape) layout
+	fill     func(*transform, row.Row, []row.Value) *plugin.Rejection // nil: copying is all there is to do
+	prepared map[*row.Shape]*layout
+	last     *row.Shape
+	current  *layout
+	values   []row.Value
+}
+
+// layout says how rows of one shape are laid out anew.
+type layout struct {
+	out     *row.Shape
+	from    []int // for each field of out: its position in the incoming row, or plan.None for a field that fill sets
+	set     []int // for each entry of the step's specification: its position in out
+	refused *plugin.Rejection
+}
+
+// maxShapes bounds the layouts that are remembered: a source of rows of ever new shapes must not fill the memory.
+const maxShapes = 1024
+
+func newTransform(node *plan.Node) *transform {
+	t := &transform{node: node, prepared: map[*row.Shape]*layout{}}
+	switch node.Operation {
+	case plan.Set:
+		t.layout, t.fill = layoutSet, fillSet
+	case plan.Cast:
+		t.layout, t.fill = layoutCast, fillCast
+	case plan.Rename:
+		t.layout = layoutRename
+	case plan.Select:
+		t.layout = layoutSelect
+	case plan.Drop:
+		t.layout = layoutDrop
+	}
+	return t
+}
+
+func (t *transform) apply(in row.Row) (row.Row, int, *plugin.Rejection) {
+	if in.Shape != t.last {
+		t.current, t.last = t.prepare(in.Shape), in.Shape
+	}
+	if t.current.refused != nil {
+		return in, noLabel, t.current.refused
+	}
+	t.values = t.values[:0]
+	for _, from := range t.current.from {
+		if from == plan.None {
+			t.values = append(t.values, row.Value{})
+		} else {
+			t.values = append(t.values, in.Values[from])
+		}
+	}
+	if t.fill != nil {
+		if refused := t.fill(t, in, t.values); refused != nil {
+			return in, noLabel, refused
+		}
+	}
+	return row.Row{Shape: t.current.out, Values: t.values}, noLabel, nil
+}
+
+func (t *transform) prepare(shape *row.Shape) *layout {
+	if known, found := t.prepared[shape]; found {
+		return known
+	}
+	if len(t.prepared) >= maxShapes {
+		clear(t.prepared)
+	}
+	made := t.layout(t, shape)
+	t.prepared[shape] = &made
+	return &made
+}
+
+// keep lays rows out as they are.
+func keep(shape *row.Shape) (names []string, from []int) {
+	from = make([]int, shape.Len())
+	for i := range from {
+		from[i] = i
+	}
+	return slices.Clone(shape.Fields()), from
+}
+
+func layoutSet(t *transform, shape *row.Shape) layout {
+	names, from := keep(shape)
+	var set []int
+	for _, entry := range t.node.Spec.Set {
+		position, found := shape.Index(entry.Name)
+		if !found {
+			position = len(names)
+			names, from = append(names, entry.Name), append(from, plan.None)
+		}
+		set = append(set, position)
+	}
+	return layout{out: row.NewShape(names), from: from, set: set}
+}
+
+// fillSet evaluates every expression against the row as it came in.
+func fillSet(t *transform, in row.Row, values []row.Value) *plugin.Rejection {
+	for k, position := range t.current.set {
+		value, err := t.node.Exprs[k].Eval(in)
+		if err != nil {
+			refused := evalRejection(err)
+			refused.Field = t.node.Spec.Set[k].Name
+			return refused
+		}
+		values[position] = value
+	}
+	return nil
+}
+
+func layoutCast(t *transform, shape *row.Shape) layout {
+	names, from := keep(shape)
+	var set []int
+	for _, entry := range t.node.Spec.Cast {
+		position, found := shape.Index(entry.Name)
+		if !found {
+			return layout{refused: noSuchField(entry.Name)}
+		}
+		set = append(set, position)
+	}
+	return layout{out: row.NewShape(names), from: from, set: set}
+}
+
+func fillCast(t *transform, _ row.Row, values []row.Value) *plugin.Rejection {
+	for k, position := range t.current.set {
+		entry := t.node.Spec.Cast[k]
+		value, err := row.Cast(values[position], pipeline.Field{Type: entry.Value}.Kind())
+		if err != nil {
+			return convertRejection(err, entry.Name)
+		}
+		values[position] = value
+	}
+	return nil
+}
+
+func layoutRename(t *transform, shape *row.Shape) layout {
+	names, from := keep(shape)
+	for _, entry := range t.node.Spec.Rename {
+		position, found := shape.Index(entry.Name)
+		if !found {
+			return layout{refused: noSuchField(entry.Name)}
+		}
+		names[position] = entry.Value
+	}
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return layout{refused: &plugin.Rejection{Code: CodeFieldExists, Field: name, Message: "the row would have two fields of this name"}}
+		}
+	}
+	return layout{out: row.NewShape(names), from: from}
+}
+
+func layoutSelect(t *transform, shape *row.Shape) layout {
+	var from []int
+	for _, name := range t.node.Spec.Select {
+		position, found := shape.Index(name)
+		if !found {
+			return layout{refused: noSuchField(name)}
+		}
+		from = append(from, position)
+	}
+	return layout{out: row.NewShape(t.node.Spec.Select), from: from}
+}
+
+// layoutDrop drops the fields that are there; a field that an open row does not have is as good as dropped.
+func layoutDrop(t *transform, shape *row.Shape) layout {
+	var names []string
+	var from []int
+	for i, name := range shape.Fields() {
+		if !slices.Contains(t.node.Spec.Drop, name) {
+			names, from = append(names, name), append(from, i)
+		}
+	}
+	return layout{out: row.NewShape(names), from: from}
+}
+
+func noSuchField(name string) *plugin.Rejection {
+	return &plugin.Rejection{Code: CodeNoSuchField, Field: name, Message: "the row has no such field"}
+}
+
+func evalRejection(err error) *plugin.Rejection {
+	var failed *expr.EvalError
+	if errors.As(err, &failed) {
+		return &plugin.Rejection{Code: failed.Code, Message: failed.Message}
+	}
+	return &plugin.Rejection{Code: expr.CodeEval, Message: clip(err.Error())}
+}
+
+func convertRejection(err error, field string) *plugin.Rejection {
+	var failed *row.ConvertError
+	if errors.As(err, &failed) {
+		return &plugin.Rejection{Code: failed.Code, Field: field, Message: failed.Error()}
+	}
+	return &plugin.Rejection{Code: expr.CodeEval, Field: field, Message: clip(err.Error())}
+}
+
+func quote(value row.Value) string {
+	text := row.AppendText(nil, value)
+	return strconv.QuoteToASCII(string(text[:min(len(text), 64)]))
+}

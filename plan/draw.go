@@ -1,0 +1,130 @@
+package plan
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"waymark/pipeline"
+)
+
+// WriteText writes the description for people.
+func (d Description) WriteText(w io.Writer) error {
+	out := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintf(out, "pipeline %s\n\nnode\tkind\toperation\tdeterminism\tguarantee\ton error\tgoes to\n", d.Pipeline)
+	for _, node := range d.Nodes {
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", node.Name, node.Kind, node.Operation, node.Determinism,
+			orDash(string(node.Guarantee)), orDash(node.OnError), orDash(d.exits(node)))
+	}
+	fmt.Fprintf(out, "\nstage\tactivity\tnodes\n")
+	for i, stage := range d.Stages {
+		fmt.Fprintf(out, "%d\t%s\t%s\n", i+1, stage.Activity, strings.Join(stage.Nodes, ", "))
+	}
+	fmt.Fprintf(out, "\nchunks of at most %d rows or %d bytes\n", d.ChunkRows, d.ChunkSize)
+	return out.Flush()
+}
+
+func (d Description) exits(node NodeDescription) string {
+	if node.Location != "" {
+		return node.Location
+	}
+	var exits []string
+	for _, edge := range d.Edges {
+		switch {
+		case edge.From != node.Name:
+		case edge.Kind == Flow:
+			exits = append(exits, edge.To)
+		case edge.Kind == ByRoute:
+			exits = append(exits, edge.Label+" → "+edge.To)
+		}
+	}
+	return strings.Join(exits, ", ")
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+// WriteDOT writes the graph for Graphviz.
+func (d Description) WriteDOT(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "digraph %q {\n  rankdir=LR;\n", d.Pipeline)
+	for _, node := range d.Nodes {
+		fmt.Fprintf(&b, "  %q [label=%q shape=%s];\n", node.Name, node.Name+"\n"+node.Operation, dotShape(node))
+	}
+	for _, edge := range d.drawn() {
+		fmt.Fprintf(&b, "  %q -> %q [label=%q];\n", edge.From, edge.To, edge.Label)
+	}
+	b.WriteString("}\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// drawn returns the edges that a picture shows: every node can quarantine, and saying so at each would hide the rest.
+func (d Description) drawn() []EdgeDescription {
+	var drawn []EdgeDescription
+	for _, edge := range d.Edges {
+		if edge.Kind == OnError && edge.To == pipeline.Quarantine {
+			continue
+		}
+		if edge.Kind == OnError {
+			edge.Label = "refused"
+		}
+		drawn = append(drawn, edge)
+	}
+	return drawn
+}
+
+func dotShape(node NodeDescription) string {
+	switch {
+	case node.Kind == Source:
+		return "invhouse"
+	case node.Kind == Sink:
+		return "house"
+	case node.Operation == Gate:
+		return "diamond"
+	}
+	return "box"
+}
+
+// WriteMermaid writes the graph as a Mermaid flowchart.
+func (d Description) WriteMermaid(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("flowchart LR\n")
+	for _, node := range d.Nodes {
+		opening, closing := mermaidBrackets(node)
+		fmt.Fprintf(&b, "  n_%s%s\"%s<br/>%s\"%s\n", mermaidID(node.Name), opening, node.Name, node.Operation, closing)
+	}
+	for _, edge := range d.drawn() {
+		if edge.Label == "" {
+			fmt.Fprintf(&b, "  n_%s --> n_%s\n", mermaidID(edge.From), mermaidID(edge.To))
+			continue
+		}
+		fmt.Fprintf(&b, "  n_%s -->|\"%s\"| n_%s\n", mermaidID(edge.From), mermaidText(edge.Label), mermaidID(edge.To))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func mermaidBrackets(node NodeDescription) (opening, closing string) {
+	switch {
+	case node.Kind == Source:
+		return "[/", "/]"
+	case node.Kind == Sink:
+		return "[(", ")]"
+	case node.Operation == Gate:
+		return "{", "}"
+	}
+	return "[", "]"
+}
+
+// mermaidID keeps names of one letter case and without hyphens apart: Mermaid reads some hyphenated words as syntax.
+func mermaidID(name string) string { return strings.ReplaceAll(name, "-", "__") }
+
+func mermaidText(label string) string {
+	return strings.NewReplacer(`"`, "#quot;", "|", "#124;", "\n", " ").Replace(label)
+}

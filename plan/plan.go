@@ -1,0 +1,145 @@
+// Package plan compiles a pipeline document into the graph that runs: nodes in order, typed rows along every edge,
+// compiled expressions, and the stages that become activities. Validate, run, resume, explain and verify all use the same
+// plan; there is no other way to make one.
+package plan
+
+import (
+	"waymark/expr"
+	"waymark/pipeline"
+	"waymark/plugin"
+)
+
+// Kind is the role of a node. Stored; never rename.
+type Kind string
+
+// The roles.
+const (
+	Source Kind = "source"
+	Step   Kind = "step"
+	Sink   Kind = "sink"
+)
+
+// The operations of nodes that are not named by a format. Stored; never rename.
+const (
+	Set    = "set"
+	Rename = "rename"
+	Select = "select"
+	Drop   = "drop"
+	Cast   = "cast"
+	Filter = "filter"
+	Gate   = "gate"
+)
+
+// DefaultLabel is the route of a gate for labels that have none of their own.
+const DefaultLabel = "default"
+
+// Plan is a compiled document. It is immutable and safe for concurrent use.
+type Plan struct {
+	Document *pipeline.Document
+	Nodes    []Node // the source, then steps in document order, then sinks in document order
+	Chunk    plugin.Limits
+}
+
+// Node is one vertex of the graph. Fields that do not belong to its kind and operation are zero.
+type Node struct {
+	Name      string
+	Kind      Kind
+	Operation string
+	Path      string   // of the node in the document, such as steps[2]
+	Inputs    []Schema // of the rows that arrive by each edge, in the order of the edges' beginnings
+	Out       Schema   // of the rows that leave; for a sink, of the rows that it writes
+	Next      int      // index of the node that takes the rows; None if there is none
+	Routes    []Route  // of a gate, in document order
+	OnError   Target   // where refused rows go; of a source, what on_invalid says
+
+	Source plugin.Source
+	Sink   plugin.Sink
+	Spec   *pipeline.Step  // of a step
+	Key    []string        // of a source: the business key
+	Unique []string        // of a source: fields with values that may occur once in the run
+	Exprs  []*expr.Program // of set: one for each entry of Spec.Set; of filter and gate: one
+	Text   string          // of filter and gate: the expression as written
+	Errors bool            // of a sink: it takes refused rows in the shape of ErrorFields, and no others
+}
+
+// None stands for no node.
+const None = -1
+
+// Route is one way out of a gate.
+type Route struct {
+	Label string
+	To    Target
+}
+
+// Target is a node, or a reserved word in its place.
+type Target struct {
+	Node int    // index into Plan.Nodes, None if Word says it
+	Word string // pipeline.Discard, Quarantine or Fail; "" if Node says it
+}
+
+// Schema describes the rows on an edge.
+type Schema struct {
+	Fields []expr.Field // declared, in the order in which rows carry them
+	Open   bool         // rows may carry others as well
+}
+
+// Names returns the names of the declared fields in order.
+func (s Schema) Names() []string {
+	names := make([]string, len(s.Fields))
+	for i, field := range s.Fields {
+		names[i] = field.Name
+	}
+	return names
+}
+
+func (s Schema) find(name string) int {
+	for i, field := range s.Fields {
+		if field.Name == name {
+			return i
+		}
+	}
+	return None
+}
+
+// Changes reports whether the node's rows have hashes of their own. Gates, filters and sinks pass their input on.
+func (n *Node) Changes() bool {
+	return n.Kind == Source || n.Kind == Step && n.Operation != Filter && n.Operation != Gate
+}
+
+// Encoder returns an encoder for the rows that reach the sink.
+func (n *Node) Encoder() (plugin.Encoder, error) {
+	if n.Errors {
+		return n.Sink.Encoder(ErrorFields, false)
+	}
+	return n.Sink.Encoder(n.Out.Names(), n.Out.Open)
+}
+
+// Sources returns the indexes of the sources in document order.
+func (p *Plan) Sources() []int { return p.ofKind(Source) }
+
+// Sinks returns the indexes of the sinks in document order.
+func (p *Plan) Sinks() []int { return p.ofKind(Sink) }
+
+func (p *Plan) ofKind(kind Kind) []int {
+	var indexes []int
+	for i := range p.Nodes {
+		if p.Nodes[i].Kind == kind {
+			indexes = append(indexes, i)
+		}
+	}
+	return indexes
+}
+
+// Find returns the index of the node with this name, or None.
+func (p *Plan) Find(name string) int {
+	for i := range p.Nodes {
+		if p.Nodes[i].Name == name {
+			return i
+		}
+	}
+	return None
+}
+
+// ErrorFields are the fields of a refused row as a sink of refused rows gets it: where it was, what was wrong, and its raw
+// record. raw is null and raw_base64 is set when the record is not valid UTF-8.
+var ErrorFields = []string{"source", "row", "line", "node", "code", "field", "message", "raw", "raw_base64"}
