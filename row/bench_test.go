@@ -3,8 +3,6 @@ package row
 import (
 	"crypto/sha256"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 )
 
 // benchRow has ten columns of the kinds and lengths of a typical table.
@@ -95,22 +93,4 @@ func BenchmarkParseJSON(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-}
-
-// The hot paths allocate nothing: they run once for each row or cell.
-func TestHotPathsDoNotAllocate(t *testing.T) {
-	r, buf := benchRow(), make([]byte, 0, 4096)
-	require.Zero(t, testing.AllocsPerRun(100, func() { AppendCanonical(buf, r) }), "AppendCanonical")
-	require.Zero(t, testing.AllocsPerRun(100, func() { AppendJSON(buf, r) }), "AppendJSON")
-	for kind, text := range parseTexts {
-		require.Zero(t, testing.AllocsPerRun(100, func() { _, _ = Parse(kind, text) }), "Parse %s", kind)
-	}
-	text, sum := string(AppendJSON(nil, r)), 0
-	require.Zero(t, testing.AllocsPerRun(100, func() {
-		_ = ScanObject(text, func(_ string, raw RawValue) error {
-			v, err := raw.Natural()
-			sum += len(v.Text())
-			return err
-		})
-	}), "ScanObject and Natural")
 }

@@ -122,10 +122,7 @@ func castFromJSON(v Value, to Kind) (Value, error) {
 	if !v.isJSONScalar() {
 		return Value{}, convertError(CodeWrongType, to, v.str, "a JSON object or array is only cast to string")
 	}
-	raw, _ := (&scanner{text: v.str}).value() // cannot fail: the text is in normal form
-	scalar, err := raw.Natural()
-	if err != nil {
-		return Value{}, err
-	}
+	raw, _ := (&scanner{text: v.str}).value() // neither fails: the text is in normal form
+	scalar, _ := raw.Natural()
 	return Cast(scalar, to)
 }

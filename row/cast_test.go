@@ -43,6 +43,8 @@ func TestCast(t *testing.T) {
 		{"decimal to float", Decimal, "0.10", Float, "0.1", ""},
 		{"decimal to float, large", Decimal, "100000000000000000000", Float, "1e+20", ""},
 		{"decimal to float, 30 digits", Decimal, "0.123456789012345678901234567890", Float, "", CodeInexact},
+		{"decimal to float, too large", Decimal, strings.Repeat("9", 400), Float, "", CodeNumberRange},
+		{"large decimal to json", Decimal, strings.Repeat("9", 400), JSON, strings.Repeat("9", 400), ""},
 		{"float to decimal", Float, "1e-7", Decimal, "0.0000001", ""},
 		{"float to decimal, integral", Float, "1e20", Decimal, "100000000000000000000", ""},
 		{"float to decimal, -0.0", Float, "-0.0", Decimal, "0", ""},

@@ -49,13 +49,18 @@ func (s *scanner) notObject() error {
 func describe(raw RawValue) string {
 	switch raw.Kind {
 	case JSON:
+		if raw.Literal[0] == '{' {
+			return "an object"
+		}
 		return "an array"
 	case String:
 		return "a string"
 	case Null, Bool:
 		return raw.Literal
+	case Float:
+		return "a number that is not an integer literal"
 	}
-	return "a number"
+	return "an integer"
 }
 
 // ParseJSON returns text, one JSON value of any type by the rules of ScanObject, as a Value of kind JSON in normal form:
@@ -112,7 +117,7 @@ func (raw RawValue) As(kind Kind) (Value, error) {
 	case raw.Kind == String && (kind == Decimal || kind == Date || kind == Timestamp):
 		return Parse(kind, raw.text())
 	}
-	return Value{}, convertError(CodeWrongType, kind, raw.Literal, "the JSON value has another type")
+	return Value{}, convertError(CodeWrongType, kind, raw.Literal, "the JSON holds "+describe(raw))
 }
 
 func (raw RawValue) isNumber() bool {

@@ -194,6 +194,22 @@ func TestRawValueAs(t *testing.T) {
 	}
 }
 
+func TestWrongTypeNamesTheType(t *testing.T) {
+	tests := map[string]string{
+		`"1"`: `"\"1\"" is not a valid int: the JSON holds a string (WRONG_TYPE)`,
+		`{}`:  `"{}" is not a valid int: the JSON holds an object (WRONG_TYPE)`,
+		`[]`:  `"[]" is not a valid int: the JSON holds an array (WRONG_TYPE)`,
+		`1.0`: `"1.0" is not a valid int: the JSON holds a number that is not an integer literal (WRONG_TYPE)`,
+	}
+	for literal, want := range tests {
+		err := ScanObject(`{"a":`+literal+`}`, func(_ string, raw RawValue) error {
+			_, err := raw.As(Int)
+			return err
+		})
+		require.EqualError(t, err, want)
+	}
+}
+
 func TestScanObjectVisitsInOrderAndStops(t *testing.T) {
 	var keys []string
 	stop := errors.New("stop")
@@ -234,8 +250,9 @@ func TestJSONErrorNamesPlaceAndReason(t *testing.T) {
 		`{"a":"\q"}`:         `JSON, at byte 7: expected one of "\/bfnrtu after \, found 'q' (SYNTAX)`,
 		`{"a":1,"\u0061":2}`: `JSON, at byte 7: an object has the key "a" twice (DUPLICATE_KEY)`,
 		` true`:              `JSON, at byte 1: expected an object, found true (NOT_OBJECT)`,
+		`7`:                  `JSON, at byte 0: expected an object, found an integer (NOT_OBJECT)`,
 		`["a"]`:              `JSON, at byte 0: expected an object, found an array (NOT_OBJECT)`,
-		`1.5`:                `JSON, at byte 0: expected an object, found a number (NOT_OBJECT)`,
+		`1.5`:                `JSON, at byte 0: expected an object, found a number that is not an integer literal (NOT_OBJECT)`,
 		`"\u0020"`:           `JSON, at byte 0: expected an object, found a string (NOT_OBJECT)`,
 	}
 	for text, want := range tests {
