@@ -1,0 +1,139 @@
+package expr
+
+import (
+	"strconv"
+	"sync"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/common/types"
+
+	"waymark/row"
+)
+
+// Limits of an expression. Source: docs/expressions.md (limits).
+const (
+	maxSourceBytes = 16 << 10
+	maxNesting     = 250     // parentheses, brackets and operators inside one another
+	maxCost        = 100_000 // of one evaluation, in CEL's units
+)
+
+// Want says which results an expression may have at its place in a document.
+type Want uint8
+
+// The results that may be wanted.
+const (
+	Any          Want = iota // any value of a row, null included
+	Bool                     // true or false, not null
+	BoolOrString             // a gate's label: true, false or a string, not null
+)
+
+// String says in words what is wanted.
+func (w Want) String() string {
+	return [...]string{Any: "a value", Bool: "true or false", BoolOrString: "true, false or a string"}[w]
+}
+
+// allows reports whether a value of the kind is wanted.
+func (w Want) allows(kind row.Kind) bool {
+	switch w {
+	case Bool:
+		return kind == row.Bool
+	case BoolOrString:
+		return kind == row.Bool || kind == row.String
+	}
+	return true
+}
+
+// Compile checks source and returns a program for it. The error is a *CompileError: the first mistake in the source.
+func (e *Env) Compile(source string, want Want) (*Program, error) {
+	if len(source) > maxSourceBytes {
+		return nil, &CompileError{1, 1, "the expression has " + strconv.Itoa(len(source)) + " bytes; the limit is " +
+			strconv.Itoa(maxSourceBytes) + ": compute parts of it in steps before"}
+	}
+	parsed, issues := e.cel.Parse(source)
+	if err := issues.Err(); err != nil {
+		return nil, e.compileError(source, issues)
+	}
+	if err := rewrite(source, parsed.NativeRep()); err != nil {
+		return nil, err
+	}
+	checked, issues := e.cel.Check(parsed)
+	if err := issues.Err(); err != nil {
+		return nil, e.compileError(source, issues)
+	}
+	c := &compilation{env: e, source: source, checked: checked, ast: checked.NativeRep()}
+	if err := c.checkCalls(); err != nil {
+		return nil, err
+	}
+	return c.program(want)
+}
+
+// A compilation is one checked expression on its way to a program.
+type compilation struct {
+	env     *Env
+	source  string
+	checked *cel.Ast
+	ast     *ast.AST // of checked
+}
+
+func (c *compilation) program(want Want) (*Program, error) {
+	p := &Program{want: want, result: c.resultOf(c.ast.Expr()), fields: c.fieldsRead()}
+	if !p.result.known() {
+		name := typeName(c.ast.GetType(c.ast.Expr().ID()))
+		return nil, &CompileError{1, 1, "the expression gives " + name + ", which a row cannot hold" + cureFor(name)}
+	}
+	if !p.result.dynamic && !want.allows(p.result.kind) {
+		return nil, &CompileError{1, 1, "the expression gives " + p.result.String() + ", and must give " + want.String()}
+	}
+	var err error
+	if p.guard, err = c.guard(); err != nil {
+		return nil, c.planError(err)
+	}
+	if p.plain, err = c.plan(c.ast); err != nil {
+		return nil, c.planError(err)
+	}
+	if p.guarded, err = c.plan(c.ast, guardedOptions...); err != nil {
+		return nil, c.planError(err)
+	}
+	p.direct = c.direct(p.fields)
+	p.parts = sync.OnceValue(c.parts)
+	return p, nil
+}
+
+// plan returns the CEL program for checked, which is the expression or a part of it.
+func (c *compilation) plan(checked *ast.AST, options ...cel.ProgramOption) (cel.Program, error) {
+	return c.env.cel.PlanProgram(checked, append([]cel.ProgramOption{
+		cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(decorate)}, options...)...)
+}
+
+var guardedOptions = []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize, cel.OptTrackCost), cel.CostLimit(maxCost)}
+
+// planError reports a failure of the planner, which evaluates what is constant.
+func (c *compilation) planError(err error) error {
+	return &CompileError{1, 1, oneLine(err.Error(), maxMessageBytes)}
+}
+
+// fieldsRead returns the names of the fields that the expression reads, each once, in the order of the source.
+func (c *compilation) fieldsRead() []string {
+	var fields []string
+	seen := map[string]bool{}
+	ast.PreOrderVisit(c.ast.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if name, ok := rowField(e); ok && !seen[name] {
+			seen[name] = true
+			fields = append(fields, name)
+		}
+	}))
+	return fields
+}
+
+// rowField returns the name of the field if e is `row.NAME`.
+func rowField(e ast.Expr) (string, bool) {
+	if e.Kind() != ast.SelectKind || !isIdent(e.AsSelect().Operand(), rowName) {
+		return "", false
+	}
+	return e.AsSelect().FieldName(), true
+}
+
+func isIdent(e ast.Expr, name string) bool { return e.Kind() == ast.IdentKind && e.AsIdent() == name }
+
+func isNull(e ast.Expr) bool { return e.Kind() == ast.LiteralKind && e.AsLiteral() == types.NullValue }

@@ -1,0 +1,146 @@
+package expr
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/ext"
+
+	"waymark/row"
+)
+
+// A Field is one declared field of the rows that an expression sees.
+type Field struct {
+	Name     string
+	Kind     row.Kind
+	Optional bool // the field may be null or missing; reading a missing one gives null
+}
+
+// Env holds what expressions may name. It is immutable and safe for concurrent use.
+type Env struct {
+	fields []Field
+	open   bool
+	params []string // in bytewise order
+	cel    *cel.Env
+}
+
+// The variables that an expression sees.
+const (
+	rowName   = "row"
+	paramName = "param"
+)
+
+// NewEnv returns an environment for rows with these fields, whose names are distinct, and for a run with these parameters.
+// If open, rows may have more fields than the declared ones; these have no type until a row is read.
+//
+// The error says that CEL refused the declarations, which no document can cause.
+func NewEnv(fields []Field, open bool, params map[string]row.Value) (*Env, error) {
+	e := &Env{fields: slices.Clone(fields), open: open}
+	base, err := baseEnv()
+	if err != nil {
+		return nil, err
+	}
+	options := []cel.EnvOption{
+		cel.CustomTypeProvider(&provider{Provider: base.CELTypeProvider(), env: e}),
+		cel.Variable(rowName, rowType),
+	}
+	for name, value := range params {
+		e.params = append(e.params, name)
+		options = append(options, cel.Constant(paramName+"."+name, typeOf(value.Kind()), toCEL(value)))
+	}
+	slices.Sort(e.params)
+	if e.cel, err = base.Extend(options...); err != nil {
+		return nil, fmt.Errorf("declaring fields and parameters for expressions: %w", err)
+	}
+	return e, nil
+}
+
+// baseEnv returns the language without fields and parameters: CEL's own functions and ours, and the limits of a parser
+// that reads hostile text.
+var baseEnv = sync.OnceValues(func() (*cel.Env, error) {
+	options := []cel.EnvOption{
+		ext.Strings(),
+		ext.Math(),
+		cel.CrossTypeNumericComparisons(true),
+		cel.EnableIdentifierEscapeSyntax(),
+		cel.EnableMacroCallTracking(),
+		cel.ParserRecursionLimit(maxNesting),
+		cel.ASTValidators(cel.ValidateTimestampLiterals(), cel.ValidateDurationLiterals()),
+	}
+	options = append(options, decimalFunctions()...)
+	options = append(options, dateFunctions()...)
+	for _, o := range celOperators {
+		options = append(options, o.declaration())
+	}
+	return cel.NewEnv(options...)
+})
+
+// rowType is the type of the variable `row`. No expression can name it.
+var rowType = types.NewObjectType("waymark.Row")
+
+// provider tells CEL the types of the fields of `row`, and how to read them.
+type provider struct {
+	types.Provider
+	env *Env
+}
+
+// FindStructType implements types.Provider.
+func (p *provider) FindStructType(name string) (*types.Type, bool) {
+	if name == rowType.TypeName() {
+		return types.NewTypeTypeWithParam(rowType), true
+	}
+	return p.Provider.FindStructType(name)
+}
+
+// FindStructFieldType implements types.Provider.
+func (p *provider) FindStructFieldType(structType, name string) (*types.FieldType, bool) {
+	if structType != rowType.TypeName() {
+		return p.Provider.FindStructFieldType(structType, name)
+	}
+	field, declared := p.env.field(name)
+	if !declared && !p.env.open {
+		return nil, false
+	}
+	fieldType := types.DynType
+	if declared {
+		fieldType = field.celType()
+	}
+	return &types.FieldType{
+		Type:    fieldType,
+		IsSet:   func(obj any) bool { return obj.(*scope).isSet(name) },
+		GetFrom: func(obj any) (any, error) { return obj.(*scope).read(name, field.Optional) },
+	}, true
+}
+
+// field returns the declared field with this name, and false if there is none.
+func (e *Env) field(name string) (Field, bool) {
+	i := slices.IndexFunc(e.fields, func(f Field) bool { return f.Name == name })
+	if i < 0 {
+		return Field{}, false
+	}
+	return e.fields[i], true
+}
+
+// celType returns the type of the field. CEL's own rules let dates, timestamps and decimals be null, the other kinds not.
+func (f Field) celType() *types.Type {
+	t := typeOf(f.Kind)
+	switch f.Kind {
+	case row.Bool, row.Int, row.Float, row.String:
+		if f.Optional {
+			return types.NewNullableType(t)
+		}
+	}
+	return t
+}
+
+// typeOf returns the type by which CEL knows values of the kind.
+func typeOf(kind row.Kind) *types.Type {
+	return [...]*types.Type{
+		row.Null: types.NullType, row.Bool: types.BoolType, row.Int: types.IntType, row.Float: types.DoubleType,
+		row.String: types.StringType, row.Date: dateType, row.Timestamp: types.TimestampType, row.Decimal: decimalType,
+		row.JSON: types.DynType,
+	}[kind]
+}
