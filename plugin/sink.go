@@ -74,6 +74,9 @@ type Target interface {
 	// Publish makes the whole output visible under its name, at once and complete, after it made sure that the output is
 	// exactly the header and these parts. It may be repeated, also after the output became visible.
 	Publish(ctx context.Context, header []byte, parts []Part) (Artifact, error)
+	// Verify reads the published output again and describes it, without changing anything. It fails with a *TargetError if
+	// the output is missing or is not exactly the header and these parts.
+	Verify(ctx context.Context, header []byte, parts []Part) (Artifact, error)
 	// Discard removes what was not published. It may be repeated.
 	Discard(ctx context.Context) error
 }

@@ -121,6 +121,22 @@ func (t *fileTarget) Publish(ctx context.Context, header []byte, parts []plugin.
 	return artifact, nil
 }
 
+func (t *fileTarget) Verify(ctx context.Context, header []byte, parts []plugin.Part) (plugin.Artifact, error) {
+	parts, err := t.inOrder(header, parts)
+	if err != nil {
+		return plugin.Artifact{}, err
+	}
+	artifact, err := t.layout.confirm(ctx, t.name, header, parts)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = t.fault(codeTargetChanged, "the published output is gone")
+	}
+	if err != nil {
+		return plugin.Artifact{}, t.classify(err)
+	}
+	artifact.Path = t.String()
+	return artifact, nil
+}
+
 func (t *fileTarget) move() error {
 	if t.overwrite {
 		if err := t.admit(t.kind); err != nil {

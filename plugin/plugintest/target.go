@@ -86,6 +86,7 @@ func TestTarget(t *testing.T, header string, newPlace func(t *testing.T) Place) 
 	t.Run("Publish", s.testPublish)
 	t.Run("Publish refuses", s.testPublishRefuses)
 	t.Run("Overwrite", s.testOverwrite)
+	t.Run("Verify", s.testVerify)
 	t.Run("Discard", s.testDiscard)
 	t.Run("Cancelled", s.testCancelled)
 }
@@ -363,6 +364,29 @@ func (s targetSuite) testOverwrite(t *testing.T) {
 		_, err := p.Target("two", true).Publish(t.Context(), o.Header, o.Parts)
 		RequireCode(t, targetChanged, err)
 		requireVisible(t, p, other)
+	})
+}
+
+func (s targetSuite) testVerify(t *testing.T) {
+	s.run(t, "describes the published output as Publish did", func(t *testing.T, p Place, target plugin.Target, o Output) {
+		o.Write(t, target)
+		artifact := requirePublished(t, p, target, o)
+		found, err := target.Verify(t.Context(), o.Header, o.Parts)
+		require.NoError(t, err)
+		require.Equal(t, artifact, found)
+		requireVisible(t, p, o)
+	})
+	s.run(t, "refuses an output that is missing or another", func(t *testing.T, p Place, target plugin.Target, o Output) {
+		_, err := target.Verify(t.Context(), o.Header, o.Parts)
+		RequireCode(t, targetChanged, err)
+		o.Write(t, target)
+		_, err = target.Verify(t.Context(), o.Header, o.Parts)
+		RequireCode(t, targetChanged, err)
+		requireInvisible(t, p)
+		requirePublished(t, p, target, o)
+		other := NewOutput(string(o.Header), "a,1\nb,2\n")
+		_, err = target.Verify(t.Context(), other.Header, other.Parts)
+		RequireCode(t, targetChanged, err)
 	})
 }
 
