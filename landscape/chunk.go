@@ -1,0 +1,87 @@
+package landscape
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+)
+
+// Records are the columns of a chunk's records, as read.
+type Records struct {
+	Offsets []uint32 // of record i in the pack's data
+	Lengths []uint32
+	Lines   []uint32 // counted from the chunk's first line; nil: record i is on line i
+	Hashes  []byte   // 32 bytes per record: SHA-256 of its bytes
+}
+
+// RecordChunk records that a chunk was read and its payload stored. Repeating it with equal content changes nothing;
+// other content is a *DivergedError: the source changed, or reading it is not deterministic.
+func (l *Log) RecordChunk(ctx context.Context, c Chunk, r Records) error {
+	if err := checkRecords(c, r); err != nil {
+		return fmt.Errorf("record %s chunk %d of run %s: %w", c.Source, c.Chunk, c.Run, err)
+	}
+	c.Read = l.now()
+	columns := ChunkRowsRecord{
+		Run: c.Run, Source: c.Source, Chunk: c.Chunk, Rows: c.Rows,
+		Offsets: pack(r.Offsets), Lengths: pack(r.Lengths), RawHashes: r.Hashes,
+	}
+	if r.Lines != nil {
+		columns.Lines = pack(r.Lines)
+	}
+	if err := l.insert(ctx, c, columns); err != nil {
+		return fmt.Errorf("record %s chunk %d of run %s: %w", c.Source, c.Chunk, c.Run, err)
+	}
+	return nil
+}
+
+func checkRecords(c Chunk, r Records) error {
+	n := len(r.Offsets)
+	switch {
+	case c.Pack == "":
+		return fmt.Errorf("it has no payload: store the records first")
+	case int64(n) != c.Rows:
+		return fmt.Errorf("%d rows, but %d offsets", c.Rows, n)
+	case len(r.Lengths) != n || r.Lines != nil && len(r.Lines) != n || len(r.Hashes) != HashBytes*n:
+		return fmt.Errorf("%d rows, but %d lengths, %d lines, %d bytes of hashes", n, len(r.Lengths), len(r.Lines), len(r.Hashes))
+	}
+	return nil
+}
+
+// EndSource records that a source was read to its end.
+func (l *Log) EndSource(ctx context.Context, end SourceEnd) error {
+	end.Ended = l.now()
+	if err := l.insert(ctx, end); err != nil {
+		return fmt.Errorf("end source %s of run %s: %w", end.Source, end.Run, err)
+	}
+	return nil
+}
+
+// Claim enters values that must be unique. It returns the rows whose value belongs to an earlier claimer, each with that row; nil
+// if there is none. The first claimer keeps its value; the same claims give the same answer for ever.
+func (l *Log) Claim(ctx context.Context, c Claims) (map[int64]int64, error) {
+	if len(c.Hashes) != len(c.Rows) {
+		return nil, fmt.Errorf("claim %s.%s: %d hashes for %d rows", c.Source, c.Field, len(c.Hashes), len(c.Rows))
+	}
+	return l.driver.Claim(ctx, c)
+}
+
+// pack returns numbers as 4 big-endian bytes each.
+func pack(numbers []uint32) []byte {
+	packed := make([]byte, 0, 4*len(numbers))
+	for _, n := range numbers {
+		packed = binary.BigEndian.AppendUint32(packed, n)
+	}
+	return packed
+}
+
+// unpack returns what pack was given; nil for nil.
+func unpack(packed []byte) []uint32 {
+	if packed == nil {
+		return nil
+	}
+	numbers := make([]uint32, len(packed)/4)
+	for i := range numbers {
+		numbers[i] = binary.BigEndian.Uint32(packed[4*i:])
+	}
+	return numbers
+}

@@ -1,0 +1,67 @@
+package landscape
+
+import "context"
+
+// A Record is one row of one table: a struct whose fields carry db tags. See Tables.
+type Record interface {
+	// Table returns the table's name.
+	Table() string
+}
+
+// A Driver stores records. It knows nothing of their meaning but what the tags say and what Sweep checks.
+// Implementations must be safe for concurrent use and must pass landscapetest.Run.
+type Driver interface {
+	// Commit does all of the batch or nothing, and is durable before it returns nil.
+	//
+	// A record whose key is new is inserted. One whose key is there is left alone if all columns but those tagged first
+	// or move are equal, else the error is a *DivergedError. A move whose From is not what is stored gives ErrStale. If
+	// Check names a run, Sweep's cheap checks run on the state that the batch would leave; findings give an
+	// *ImbalanceError. After one of these three errors nothing is stored; after any other error the state is unknown, and the same
+	// batch may be committed again. The batch is not kept.
+	Commit(ctx context.Context, b Batch) error
+
+	// Read calls yield with every record of the table of kind whose first key columns equal prefix, in key order, until
+	// yield returns false. kind is a zero record: its fields are the columns that are read, and the records yielded are of its type.
+	// They belong to the caller. No match is no error. yield must not use the driver.
+	Read(ctx context.Context, kind Record, prefix []any, yield func(Record) bool) error
+
+	// Claim enters values into the claims of one field. The first row that claims a value keeps it for ever. The result
+	// maps each of the rows whose value belongs to another row to that row; nil if there is none. It may be repeated.
+	Claim(ctx context.Context, c Claims) (map[int64]int64, error)
+
+	// Sweep returns what is wrong with a run that claims to be complete, sorted; nil if nothing is. deep looks at every
+	// token, not only at counts.
+	Sweep(ctx context.Context, run string, deep bool) ([]Finding, error)
+
+	// Close releases the driver's resources. Commits that returned nil stay.
+	Close() error
+}
+
+// Batch is one transaction.
+type Batch struct {
+	Insert []Record // parents before children
+	Move   []Move   // after the inserts, in order
+	Check  string   // id of a run to sweep, or empty
+}
+
+// Move is a compare-and-set of a record's columns tagged move: they must be those of From and become those of To. Both
+// have the same type and key.
+type Move struct {
+	From, To Record
+}
+
+// Claims are values of one field of one source's rows: 16 bytes each, the first of the SHA-256 of the value's canonical bytes.
+type Claims struct {
+	Run, Source, Field string
+	Hashes             [][16]byte
+	Rows               []int64 // ascending; one per hash
+}
+
+// Finding is one thing that a sweep found wrong.
+type Finding struct {
+	Check  string `json:"check"` // stored word of the check
+	Source string `json:"source,omitempty"`
+	Chunk  int64  `json:"chunk"` // -1 if it is not about one chunk
+	Node   string `json:"node,omitempty"`
+	Detail string `json:"detail"` // one phrase for people
+}

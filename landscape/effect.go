@@ -1,0 +1,159 @@
+package landscape
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"waymark/plugin"
+)
+
+// Placement is where a part of a sink's output belongs.
+type Placement struct {
+	Ordinal int64 // of the part within the sink, from 0, without gaps
+	Offset  int64 // of its first byte in the whole output, the header included
+}
+
+// BeginEffect starts an attempt at an effect: nothing may touch the target before it returned nil. The effect it returns
+// is in flight with a fence of its own, which fences off all earlier attempts; or it is finalized already, and there is nothing to do.
+//
+// A write belongs at one place for ever: another placement than on record is a *DivergedError. A publication has no
+// placement; at is ignored. The error wraps ErrBlocked if a person must decide first.
+func (l *Log) BeginEffect(ctx context.Context, key EffectKey, at Placement, worker string) (Effect, error) {
+	var begun Effect
+	err := settle("", func() error {
+		old, err := l.effect(ctx, key)
+		if err != nil {
+			return err
+		}
+		if old.State == Finalized {
+			begun = old
+			return nil
+		}
+		if begun, err = attempt(old, at); err != nil {
+			return err
+		}
+		begun.Changed = l.now()
+		return l.moveEffect(ctx, old, begun, EffectBegan, worker, "")
+	})
+	if err != nil {
+		return Effect{}, fmt.Errorf("begin %s: %w", key, err)
+	}
+	return begun, nil
+}
+
+// attempt returns old with one more attempt in flight.
+func attempt(old Effect, at Placement) (Effect, error) {
+	switch {
+	case old.State == Blocked:
+		return Effect{}, ErrBlocked
+	case old.State == Reserved:
+		return Effect{}, errors.New("it is not prepared")
+	case old.Ordinal != nil && *old.Ordinal != at.Ordinal:
+		return Effect{}, &DivergedError{Table: old.Table(), Key: old.EffectKey.String(), Column: "ordinal"}
+	case old.Offset != nil && *old.Offset != at.Offset:
+		return Effect{}, &DivergedError{Table: old.Table(), Key: old.EffectKey.String(), Column: "byte_offset"}
+	}
+	next := old
+	next.State, next.Fence = InFlight, old.Fence+1
+	if old.Kind == WriteEffect {
+		next.Ordinal, next.Offset = &at.Ordinal, &at.Offset
+	}
+	return next, nil
+}
+
+// FinalizeEffect records that the target confirmed a write. receipt is what it answered, as JSON.
+//
+// Repeating it changes nothing. The error wraps ErrFenced, and an event says so, if a later attempt has begun.
+func (l *Log) FinalizeEffect(ctx context.Context, key EffectKey, fence int64, worker, receipt string) error {
+	return l.finalize(ctx, key, fence, worker, receipt)
+}
+
+// finalize finalizes an effect and inserts records that belong to it in the same transaction.
+func (l *Log) finalize(ctx context.Context, key EffectKey, fence int64, worker, receipt string, with ...Record) error {
+	if !json.Valid([]byte(receipt)) {
+		return fmt.Errorf("finalize %s: the receipt is not JSON: %.60q", key, receipt)
+	}
+	return l.judge(ctx, "finalize", key, fence, worker, func(old Effect) error {
+		if old.State == Finalized {
+			if old.Receipt != receipt {
+				return &DivergedError{Table: old.Table(), Key: key.String(), Column: "receipt"}
+			}
+			return nil
+		}
+		next := old
+		next.State, next.Receipt, next.Changed = Finalized, receipt, l.now()
+		return l.moveEffect(ctx, old, next, EffectFinalized, worker, receipt, with...)
+	})
+}
+
+// FailEffect records that an attempt failed. The effect stays in flight: the target may or may not have been changed,
+// and the next attempt asks it first. A finalized effect stays as it is.
+func (l *Log) FailEffect(ctx context.Context, key EffectKey, fence int64, worker, reason string) error {
+	return l.judge(ctx, "fail", key, fence, worker, func(old Effect) error {
+		if old.State == Finalized {
+			return nil
+		}
+		return l.insert(ctx, l.event(key, fence, EffectFailed, worker, reason))
+	})
+}
+
+// Answers of a target, as they stand in the detail of a reconciled event. Stored; never rename.
+var answers = map[plugin.Applied]string{
+	plugin.NotApplied: "not_applied", plugin.Exactly: "exactly", plugin.Unknown: "unknown",
+}
+
+// ReconcileEffect records what the target answered when it was asked whether an earlier attempt reached it. The answer
+// plugin.Unknown blocks the effect: nobody may guess.
+func (l *Log) ReconcileEffect(ctx context.Context, key EffectKey, fence int64, worker string, answer plugin.Applied) error {
+	return l.judge(ctx, "reconcile", key, fence, worker, func(old Effect) error {
+		if old.State != InFlight || answer != plugin.Unknown {
+			return l.insert(ctx, l.event(key, fence, EffectReconciled, worker, answers[answer]))
+		}
+		next := old
+		next.State, next.Changed = Blocked, l.now()
+		return l.moveEffect(ctx, old, next, EffectReconciled, worker, answers[answer])
+	})
+}
+
+// judge runs do on the effect as it is, if fence is its latest attempt; else it records that the attempt was refused.
+func (l *Log) judge(ctx context.Context, verb string, key EffectKey, fence int64, worker string, do func(Effect) error) error {
+	err := settle("", func() error {
+		old, err := l.effect(ctx, key)
+		if err != nil {
+			return err
+		}
+		if old.Fence == fence && old.Fence > 0 {
+			return do(old)
+		}
+		refusal := fmt.Errorf("attempt %d, the latest is %d: %w", fence, old.Fence, ErrFenced)
+		return errors.Join(refusal, l.insert(ctx, l.event(key, fence, EffectFenced, worker, verb)))
+	})
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", verb, key, err)
+	}
+	return nil
+}
+
+// moveEffect moves an effect and records the event and what else belongs to it.
+func (l *Log) moveEffect(ctx context.Context, from, to Effect, word EffectWord, worker, detail string, with ...Record) error {
+	event := l.event(to.EffectKey, to.Fence, word, worker, detail)
+	return l.driver.Commit(ctx, Batch{Insert: append([]Record{event}, with...), Move: []Move{{From: from, To: to}}})
+}
+
+func (l *Log) event(key EffectKey, fence int64, word EffectWord, worker, detail string) EffectEvent {
+	return EffectEvent{EffectKey: key, Fence: fence, Event: word, Worker: worker, At: l.now(), Detail: detail}
+}
+
+func (l *Log) effect(ctx context.Context, key EffectKey) (Effect, error) {
+	return get[Effect](ctx, l.driver, key.Run, key.Sink, key.Source, key.Chunk)
+}
+
+// String names the effect for people.
+func (k EffectKey) String() string {
+	if k.Chunk < 0 {
+		return fmt.Sprintf("publication of %s in run %s", k.Sink, k.Run)
+	}
+	return fmt.Sprintf("write of %s chunk %d to %s in run %s", k.Source, k.Chunk, k.Sink, k.Run)
+}

@@ -1,0 +1,88 @@
+package landscape
+
+import (
+	"cmp"
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// ErrorGroup is the errors of a run that say the same but for the values in them.
+type ErrorGroup struct {
+	Node    string   `json:"node"`
+	Code    string   `json:"code"`
+	Field   string   `json:"field,omitempty"`
+	Message string   `json:"message"` // quoted texts are "…", numbers are N
+	Count   int64    `json:"count"`
+	Samples []Sample `json:"samples"` // the first few, by source and row
+}
+
+// Sample is one error of a group.
+type Sample struct {
+	Source  string `json:"source"`
+	Row     int64  `json:"row"`
+	Line    int64  `json:"line"`
+	Message string `json:"message"`
+	SentTo  string `json:"sent_to"`
+}
+
+// mostSamples is how many errors of a group are shown.
+const mostSamples = 3
+
+// errorHead is a RowError without the record.
+type errorHead struct {
+	Run     string `db:"run_id,key"`
+	Source  string `db:"source,key"`
+	Row     int64  `db:"row,key"`
+	Node    string `db:"node,key"`
+	Code    string `db:"code"`
+	Field   string `db:"field"`
+	Message string `db:"message"`
+	Line    int64  `db:"line"`
+	SentTo  string `db:"sent_to"`
+}
+
+// Table returns errors.
+func (errorHead) Table() string { return "errors" }
+
+// ErrorGroups returns the errors of a run in groups, the largest first.
+func (l *Log) ErrorGroups(ctx context.Context, run string) ([]ErrorGroup, error) {
+	type identity struct{ node, code, field, message string }
+	groups := map[identity]*ErrorGroup{}
+	err := each(ctx, l.driver, []any{run}, func(e errorHead) bool {
+		id := identity{e.Node, e.Code, e.Field, withoutValues(e.Message)}
+		g := groups[id]
+		if g == nil {
+			g = &ErrorGroup{Node: id.node, Code: id.code, Field: id.field, Message: id.message}
+			groups[id] = g
+		}
+		g.Count++
+		if len(g.Samples) < mostSamples {
+			g.Samples = append(g.Samples, Sample{Source: e.Source, Row: e.Row, Line: e.Line, Message: e.Message, SentTo: e.SentTo})
+		}
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	sorted := make([]ErrorGroup, 0, len(groups))
+	for _, g := range groups {
+		sorted = append(sorted, *g)
+	}
+	slices.SortFunc(sorted, func(a, b ErrorGroup) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Node, b.Node), strings.Compare(a.Code, b.Code),
+			strings.Compare(a.Field, b.Field), strings.Compare(a.Message, b.Message))
+	})
+	return sorted, nil
+}
+
+var (
+	quotedText = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`|'[^']*'")
+	number     = regexp.MustCompile(`[0-9]+(?:[.,][0-9]+)*`)
+)
+
+// withoutValues replaces the texts and numbers that a message quotes from a row.
+func withoutValues(message string) string {
+	return number.ReplaceAllString(quotedText.ReplaceAllString(message, `"…"`), "N")
+}

@@ -1,0 +1,73 @@
+package landscape
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+var (
+	// ErrNotFound says that there is no such record.
+	ErrNotFound = errors.New("not in the landscape")
+
+	// ErrStale says that a record moved on since it was read. Nothing was stored: read again and decide again.
+	ErrStale = errors.New("the record moved on")
+
+	// ErrFenced says that a later attempt at an effect has begun: this one must not touch the target, and its result
+	// does not count.
+	ErrFenced = errors.New("a later attempt has begun")
+
+	// ErrBlocked says that the target of an effect cannot tell what happened: a person must decide.
+	ErrBlocked = errors.New("the effect is blocked")
+)
+
+// DivergedError says that a repeat brought something else than what is on record. Nothing was stored. No retry cures it:
+// one of the two is wrong.
+type DivergedError struct {
+	Table, Key, Column string
+}
+
+// Error names table, key and column.
+func (e *DivergedError) Error() string {
+	return fmt.Sprintf("%s %s: column %s differs from what is on record", e.Table, e.Key, e.Column)
+}
+
+// ImbalanceError says that a run that should be complete is not. Nothing was stored.
+type ImbalanceError struct {
+	Run      string
+	Findings []Finding // at least one
+}
+
+// Error names the run and its first findings.
+func (e *ImbalanceError) Error() string {
+	const most = 3
+	var b strings.Builder
+	fmt.Fprintf(&b, "run %s does not balance:", e.Run)
+	for i, f := range e.Findings {
+		if i == most {
+			fmt.Fprintf(&b, "; and %d more", len(e.Findings)-most)
+			break
+		}
+		if i > 0 {
+			b.WriteByte(';')
+		}
+		b.WriteString(" " + f.String())
+	}
+	return b.String()
+}
+
+// String names the check, the node and the chunk.
+func (f Finding) String() string {
+	where := f.Source
+	if f.Chunk >= 0 {
+		where = fmt.Sprintf("%s chunk %d", where, f.Chunk)
+	}
+	parts := make([]string, 0, 2)
+	if where != "" {
+		parts = append(parts, where)
+	}
+	if f.Node != "" {
+		parts = append(parts, "node "+f.Node)
+	}
+	return fmt.Sprintf("%s: %s (%s)", strings.Join(parts, ", "), f.Detail, f.Check)
+}

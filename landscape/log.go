@@ -1,0 +1,22 @@
+package landscape
+
+import (
+	"time"
+)
+
+// Log is the audit record. It is safe for concurrent use.
+type Log struct {
+	driver Driver
+	clock  func() time.Time
+}
+
+// New returns a Log over driver. clock gives the time; nil is time.Now.
+func New(driver Driver, clock func() time.Time) *Log {
+	if clock == nil {
+		clock = time.Now
+	}
+	return &Log{driver: driver, clock: clock}
+}
+
+// now returns the time to the microsecond.
+func (l *Log) now() Micros { return MicrosOf(l.clock()) }

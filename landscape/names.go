@@ -1,0 +1,69 @@
+package landscape
+
+// The tables of the records.
+
+// Table returns runs.
+func (RunHead) Table() string { return "runs" }
+
+// Table returns runs.
+func (Run) Table() string { return "runs" }
+
+// Table returns nodes.
+func (Node) Table() string { return "nodes" }
+
+// Table returns edges.
+func (Edge) Table() string { return "edges" }
+
+// Table returns sources.
+func (Source) Table() string { return "sources" }
+
+// Table returns source_ends.
+func (SourceEnd) Table() string { return "source_ends" }
+
+// Table returns chunks.
+func (Chunk) Table() string { return "chunks" }
+
+// Table returns chunk_rows.
+func (ChunkRowsRecord) Table() string { return "chunk_rows" }
+
+// Table returns passages.
+func (PassageRecord) Table() string { return "passages" }
+
+// Table returns ways.
+func (WayRecord) Table() string { return "ways" }
+
+// Table returns way_steps.
+func (WayStepRecord) Table() string { return "way_steps" }
+
+// Table returns chunk_ways.
+func (ChunkWayRecord) Table() string { return "chunk_ways" }
+
+// Table returns hashes.
+func (HashesRecord) Table() string { return "hashes" }
+
+// Table returns errors.
+func (RowError) Table() string { return "errors" }
+
+// Table returns keys.
+func (KeysRecord) Table() string { return "keys" }
+
+// Table returns claims.
+func (ClaimRecord) Table() string { return "claims" }
+
+// Table returns effects.
+func (Effect) Table() string { return "effects" }
+
+// Table returns effect_events.
+func (EffectEvent) Table() string { return "effect_events" }
+
+// Table returns artifacts.
+func (ArtifactRecord) Table() string { return "artifacts" }
+
+// Table returns actions.
+func (Action) Table() string { return "actions" }
+
+// Table returns run_events.
+func (RunEvent) Table() string { return "run_events" }
+
+// Table returns heals.
+func (Heal) Table() string { return "heals" }

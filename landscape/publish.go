@@ -1,0 +1,90 @@
+package landscape
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"waymark/plugin"
+)
+
+// PreparePublish records that the output of a sink is complete and what it holds: rows and bytes of the whole output,
+// headers included. It is refused as long as a write to the sink is not finalized, and if the writes do not add up to rows.
+//
+// Repeating it with the same numbers changes nothing.
+func (l *Log) PreparePublish(ctx context.Context, run, sink string, rows, bytes int64) error {
+	err := settle("", func() error {
+		old, err := l.effect(ctx, PublishKey(run, sink))
+		if err != nil {
+			return err
+		}
+		if old.State != Reserved {
+			return samePublication(old, rows, bytes)
+		}
+		if err := l.checkWritten(ctx, run, sink, rows); err != nil {
+			return err
+		}
+		next := old
+		next.State, next.Rows, next.Bytes, next.Changed = Prepared, rows, bytes, l.now()
+		return l.driver.Commit(ctx, Batch{Move: []Move{{From: old, To: next}}})
+	})
+	if err != nil {
+		return fmt.Errorf("prepare %s: %w", PublishKey(run, sink), err)
+	}
+	return nil
+}
+
+// samePublication refuses numbers other than those on record.
+func samePublication(e Effect, rows, bytes int64) error {
+	column := ""
+	switch {
+	case e.Rows != rows:
+		column = "rows"
+	case e.Bytes != bytes:
+		column = "bytes"
+	default:
+		return nil
+	}
+	return &DivergedError{Table: e.Table(), Key: e.EffectKey.String(), Column: column}
+}
+
+// checkWritten refuses a sink that has an open write, or not these rows.
+func (l *Log) checkWritten(ctx context.Context, run, sink string, rows int64) error {
+	effects, err := Select[Effect](ctx, l.driver, run, sink)
+	if err != nil {
+		return err
+	}
+	var written int64
+	for _, e := range effects {
+		if e.Kind == WriteEffect && e.State != Finalized {
+			return fmt.Errorf("the %s is %s", e.EffectKey, e.State)
+		}
+		if e.Kind == WriteEffect {
+			written += e.Rows
+		}
+	}
+	if written != rows {
+		return fmt.Errorf("%d rows are to be published, %d were written", rows, written)
+	}
+	return nil
+}
+
+// FinalizePublish records that the output of a sink is visible, with what it is, in one transaction. Else it is like
+// FinalizeEffect.
+func (l *Log) FinalizePublish(ctx context.Context, run, sink string, fence int64, worker string, a plugin.Artifact) error {
+	key := PublishKey(run, sink)
+	prepared, err := l.effect(ctx, key)
+	if err == nil && prepared.State != Reserved {
+		err = samePublication(prepared, a.Rows, a.Bytes)
+	}
+	if err != nil {
+		return fmt.Errorf("finalize %s: %w", key, err)
+	}
+	receipt, err := json.Marshal(a)
+	if err != nil {
+		return fmt.Errorf("finalize %s: %w", key, err)
+	}
+	return l.finalize(ctx, key, fence, worker, string(receipt), ArtifactRecord{
+		Run: run, Sink: sink, Path: a.Path, Bytes: a.Bytes, Rows: a.Rows, SHA256: a.SHA256, Published: l.now(),
+	})
+}

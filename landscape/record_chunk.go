@@ -1,0 +1,134 @@
+package landscape
+
+// HashBytes is the length of a row's hash in bytes.
+const HashBytes = 32
+
+// MaxRawBytes is how much of a refused record an error keeps.
+const MaxRawBytes = 65_536
+
+// Chunk is a consecutive slice of one source. Rows and lines count from 1, chunks from 0.
+type Chunk struct {
+	Run         string `db:"run_id,key"`
+	Source      string `db:"source,key"`
+	Chunk       int64  `db:"chunk,key"`
+	File        string `db:"file"`
+	FirstRow    int64  `db:"first_row"` // of the source, over all its files
+	Rows        int64  `db:"rows"`
+	FirstLine   int64  `db:"first_line"`   // of the file
+	FirstOffset int64  `db:"first_offset"` // in the file's decoded text, in bytes
+	Bytes       int64  `db:"bytes"`        // of decoded text
+	Blank       int64  `db:"blank"`
+	Comments    int64  `db:"comments"`
+	Pack        string `db:"pack"`   // digest of the payload that holds the records as read; never empty
+	Cursor      string `db:"cursor"` // JSON: where the next chunk begins
+	Last        bool   `db:"last"`   // the source ends here
+	Attempt     int64  `db:"attempt,first"`
+	Read        Micros `db:"read_us,first"` // set by Log
+}
+
+// ChunkRowsRecord is where each record of a chunk is, in columns of big-endian numbers.
+type ChunkRowsRecord struct {
+	Run       string `db:"run_id,key"`
+	Source    string `db:"source,key"`
+	Chunk     int64  `db:"chunk,key"`
+	Rows      int64  `db:"rows"`
+	Offsets   []byte `db:"offsets"`    // 4 × rows: of the record in the pack's data
+	Lengths   []byte `db:"lengths"`    // 4 × rows
+	Lines     []byte `db:"lines,null"` // 4 × rows: counted from the chunk's first line; nil: one line each
+	RawHashes []byte `db:"raw_hashes"` // 32 × rows: SHA-256 of the record as read
+}
+
+// PassageRecord says that a chunk went through the steps.
+type PassageRecord struct {
+	Run       string `db:"run_id,key"`
+	Source    string `db:"source,key"`
+	Chunk     int64  `db:"chunk,key"`
+	Rows      int64  `db:"rows"`
+	CodeBytes int64  `db:"code_bytes"` // 1 or 2
+	WayCodes  []byte `db:"way_codes"`  // code_bytes × rows: code of the row's way in chunk_ways
+	Started   Micros `db:"started_us,first"`
+	Finished  Micros `db:"finished_us,first"`
+	Attempt   int64  `db:"attempt,first"`
+	Worker    string `db:"worker,first"`
+}
+
+// WayRecord is one way that tokens of a run took.
+type WayRecord struct {
+	Run       string `db:"run_id,key"`
+	Way       string `db:"way,key"` // 16 hex digits: first 8 bytes of the signature's SHA-256
+	Signature string `db:"signature"`
+	Outcome   string `db:"outcome"`
+	Path      string `db:"path"`
+	LastNode  string `db:"last_node"` // the node that ended the token, or sent it to the sink
+	Sink      string `db:"sink"`
+}
+
+// WayStepRecord is one step of a way. The sink that confirmed the token, if any, is the last step.
+type WayStepRecord struct {
+	Run   string `db:"run_id,key"`
+	Way   string `db:"way,key"`
+	Seq   int64  `db:"seq,key"` // 0 is the source
+	Node  string `db:"node"`
+	Label string `db:"label"`
+}
+
+// ChunkWayRecord is how many rows of a chunk took a way.
+type ChunkWayRecord struct {
+	Run    string `db:"run_id,key"`
+	Source string `db:"source,key"`
+	Chunk  int64  `db:"chunk,key"`
+	Code   int64  `db:"code,key"`
+	Way    string `db:"way"`
+	Rows   int64  `db:"rows"`
+}
+
+// HashesRecord holds the output hashes of one chunk's rows at one node. Dense (slots nil): one hash per row of the chunk, 32 zero
+// bytes for a row that has none. Sparse: slots has 4 bytes per row of the chunk, 0 for none or 1 + the index in hashes.
+type HashesRecord struct {
+	Run    string `db:"run_id,key"`
+	Source string `db:"source,key"`
+	Chunk  int64  `db:"chunk,key"`
+	Node   string `db:"node,key"`
+	Rows   int64  `db:"rows"` // that have a hash here
+	Slots  []byte `db:"slots,null"`
+	Hashes []byte `db:"hashes"`
+}
+
+// KeysRecord is a look-up column for one business-key field: 4 bytes per row of the chunk, the first of the SHA-256 of the value's
+// canonical bytes, zero for a row that the source refused.
+type KeysRecord struct {
+	Run    string `db:"run_id,key"`
+	Source string `db:"source,key"`
+	Chunk  int64  `db:"chunk,key"`
+	Field  string `db:"field,key"`
+	Hashes []byte `db:"hashes"`
+}
+
+// RowError is why one row was refused at one node.
+type RowError struct {
+	Run        string `db:"run_id,key"`
+	Source     string `db:"source,key"`
+	Row        int64  `db:"row,key"`
+	Node       string `db:"node,key"`
+	Chunk      int64  `db:"chunk"`
+	Code       string `db:"code"`
+	Field      string `db:"field"`
+	Message    string `db:"message"`
+	ErrorHash  string `db:"error_hash"`  // hex SHA-256 of node|code|field|message
+	Raw        []byte `db:"raw"`         // the record as read, at most MaxRawBytes of it
+	RawIsText  bool   `db:"raw_is_text"` // raw is valid UTF-8 without NUL
+	RawBytes   int64  `db:"raw_bytes"`   // its full length
+	Line       int64  `db:"line"`
+	ByteOffset int64  `db:"byte_offset"` // in the file's decoded text
+	SentTo     string `db:"sent_to"`     // a sink, pipeline.QuarantineSink or pipeline.DiscardSink
+	At         Micros `db:"at_us,first"`
+}
+
+// ClaimRecord says that a row is the first with a value that must be unique.
+type ClaimRecord struct {
+	Run     string `db:"run_id,key"`
+	Source  string `db:"source,key"`
+	Field   string `db:"field,key"`
+	KeyHash []byte `db:"key_hash,key"` // 16 bytes
+	Row     int64  `db:"row"`
+}

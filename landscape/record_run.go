@@ -1,0 +1,102 @@
+package landscape
+
+import (
+	"waymark/pipeline"
+	"waymark/plugin"
+)
+
+// RunHead is what a list of runs shows.
+type RunHead struct {
+	ID             string             `db:"run_id,key"`
+	Pipeline       string             `db:"pipeline"`
+	DocumentSHA256 string             `db:"document_sha256"` // lower-case hex
+	PlanSHA256     string             `db:"plan_sha256"`     // lower-case hex
+	Code           string             `db:"code"`            // version of the program
+	Actor          string             `db:"actor"`           // who started it
+	Trigger        string             `db:"trigger"`         // cli, api, schedule …
+	Host           string             `db:"host,first"`
+	BaseDir        string             `db:"base_dir"` // folder that relative paths of the document start from
+	Started        Micros             `db:"started_us,first"`
+	Status         pipeline.RunStatus `db:"status,move"`
+	Finished       Micros             `db:"finished_us,move,null"` // zero while it runs
+	Reason         string             `db:"reason,move"`           // one sentence for people; empty while it runs
+}
+
+// Run is one run of one pipeline document. Log sets Started, Status, Finished and Reason.
+type Run struct {
+	RunHead
+	Document string `db:"document"` // as read, without secrets: references are not resolved
+	Plan     string `db:"plan"`     // JSON
+	Params   string `db:"params"`   // JSON object: name to value in force
+	Refs     string `db:"refs"`     // JSON array: names and fingerprints of env and secret references, never values
+}
+
+// Node is one node of a run's graph. Sources, steps and sinks share one name space.
+type Node struct {
+	Run         string               `db:"run_id,key"`
+	Node        string               `db:"node,key"`
+	Seq         int64                `db:"seq"` // from 0, in document order
+	Kind        NodeKind             `db:"kind"`
+	Operation   string               `db:"operation"` // csv, set, gate …
+	Config      string               `db:"config"`    // JSON
+	Determinism pipeline.Determinism `db:"determinism"`
+	Guarantee   plugin.Guarantee     `db:"guarantee"` // of a sink; empty for others
+	Hashes      HashMode             `db:"hashes"`    // sources: own, sinks: input
+}
+
+// Edge is one way out of a node. The edges of a run are the whole truth about where its tokens may go: the sweep
+// compares every way with them. Only the drop of a filter has no edge.
+type Edge struct {
+	Run   string   `db:"run_id,key"`
+	From  string   `db:"from_node,key"`
+	Kind  EdgeKind `db:"kind,key"`
+	Label string   `db:"label,key"` // of a route: the gate's label; else empty
+	To    string   `db:"to_node"`   // a node, pipeline.Discard or pipeline.Quarantine
+}
+
+// Source pins what a source of a run held when the run began.
+type Source struct {
+	Run    string `db:"run_id,key"`
+	Source string `db:"source,key"`
+	Info   string `db:"info"` // plugin.SourceInfo as JSON
+}
+
+// SourceEnd is recorded when a source was read to its end.
+type SourceEnd struct {
+	Run      string `db:"run_id,key"`
+	Source   string `db:"source,key"`
+	Chunks   int64  `db:"chunks"`
+	Rows     int64  `db:"rows"`
+	Blank    int64  `db:"blank"`    // blank lines: counted, not rows
+	Comments int64  `db:"comments"` // comment lines: counted, not rows
+	Bytes    int64  `db:"bytes"`    // of decoded text
+	Digests  string `db:"digests"`  // JSON array: SHA-256 of every file's own bytes, in reading order
+	Ended    Micros `db:"ended_us,first"`
+}
+
+// Action is what a person, or something that acts for one, did to a run.
+type Action struct {
+	Run   string `db:"run_id,key"`
+	Seq   int64  `db:"seq,key"` // from 0
+	Verb  string `db:"verb"`    // resume, cancel, export …
+	Actor string `db:"actor"`
+	Why   string `db:"why"`
+	At    Micros `db:"at_us"`
+}
+
+// RunEvent is what happened to a run as a whole.
+type RunEvent struct {
+	Run    string `db:"run_id,key"`
+	Seq    int64  `db:"seq,key"` // from 0
+	Event  string `db:"event"`
+	Detail string `db:"detail"`
+	At     Micros `db:"at_us"`
+}
+
+// Heal is a poisoned payload that was replaced by good bytes. Payloads are shared by runs: a heal belongs to none.
+type Heal struct {
+	Digest   string `db:"digest,key"` // 64 lower-case hex digits
+	At       Micros `db:"at_us,key"`
+	Reason   string `db:"reason"`
+	SetAside string `db:"set_aside"` // where the poisoned object is kept
+}

@@ -1,0 +1,53 @@
+package landscape
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Select returns the records of T's table whose first key columns equal prefix, in key order; nil if there is none.
+func Select[T Record](ctx context.Context, d Driver, prefix ...any) ([]T, error) {
+	var found []T
+	err := each(ctx, d, prefix, func(record T) bool {
+		found = append(found, record)
+		return true
+	})
+	return found, err
+}
+
+// each calls yield with the records that Select returns, one after the other, until it returns false.
+func each[T Record](ctx context.Context, d Driver, prefix []any, yield func(T) bool) error {
+	var kind T
+	return d.Read(ctx, kind, prefix, func(r Record) bool { return yield(r.(T)) })
+}
+
+// get returns the one record with this key. The error wraps ErrNotFound if there is none.
+func get[T Record](ctx context.Context, d Driver, key ...any) (T, error) {
+	found, err := Select[T](ctx, d, key...)
+	var none T
+	if err != nil {
+		return none, err
+	}
+	if len(found) == 0 {
+		return none, fmt.Errorf("%s %s: %w", none.Table(), TableOf(none).Key(key), ErrNotFound)
+	}
+	return found[0], nil
+}
+
+// retries is how often a read, a decision and a compare-and-set are repeated because somebody else came first. Each
+// round somebody makes progress.
+const retries = 100
+
+// settle repeats try while its error wraps ErrStale or is a *DivergedError of the table raced, if any.
+func settle(raced string, try func() error) error {
+	var err error
+	for range retries {
+		err = try()
+		diverged, ok := errors.AsType[*DivergedError](err)
+		if !errors.Is(err, ErrStale) && (!ok || diverged.Table != raced) {
+			return err
+		}
+	}
+	return err
+}

@@ -1,0 +1,193 @@
+package landscape
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Table is the shape of one kind of record, as its tags say: `db:"name"` with the options
+//
+//   - key: part of the primary key; the keys come first and in order
+//   - move: may change by a Move; not compared when a record is inserted again
+//   - first: the first insert's value stays; not compared
+//   - null: the zero value, a nil slice or a nil pointer, is stored as NULL
+type Table struct {
+	Name    string
+	Columns []Column
+	Keys    int // how many of the columns are the key
+	kind    reflect.Type
+}
+
+// Column is one column of a table.
+type Column struct {
+	Name                   string
+	Key, Move, First, Null bool
+	field                  []int
+}
+
+// records holds a zero record per table, parents before children.
+var records = []Record{
+	Run{}, Node{}, Edge{}, Source{}, SourceEnd{}, Chunk{}, ChunkRowsRecord{}, PassageRecord{}, WayRecord{}, WayStepRecord{},
+	ChunkWayRecord{}, HashesRecord{}, RowError{}, KeysRecord{}, ClaimRecord{}, Effect{}, EffectEvent{}, ArtifactRecord{},
+	Action{}, RunEvent{}, Heal{},
+}
+
+// Tables returns every table, parents before children.
+func Tables() []*Table {
+	tables := make([]*Table, len(records))
+	for i, r := range records {
+		tables[i] = TableOf(r)
+	}
+	return tables
+}
+
+var tableCache sync.Map // reflect.Type to *Table
+
+// TableOf returns the table of r, with the columns that r's type has. It panics if the tags make no sense: that is a
+// mistake in this package.
+func TableOf(r Record) *Table {
+	kind := reflect.TypeOf(r)
+	if t, ok := tableCache.Load(kind); ok {
+		return t.(*Table)
+	}
+	t := &Table{Name: r.Table(), kind: kind, Columns: columns(kind, nil)}
+	for t.Keys < len(t.Columns) && t.Columns[t.Keys].Key {
+		t.Keys++
+	}
+	if t.Keys == 0 || slices.ContainsFunc(t.Columns[t.Keys:], func(c Column) bool { return c.Key }) {
+		panic(fmt.Sprintf("table %s: the key must be the first columns", t.Name))
+	}
+	tableCache.Store(kind, t)
+	return t
+}
+
+func columns(kind reflect.Type, at []int) []Column {
+	var found []Column
+	for f := range kind.Fields() {
+		field := append(slices.Clone(at), f.Index...)
+		if f.Anonymous {
+			found = append(found, columns(f.Type, field)...)
+			continue
+		}
+		name, options, _ := strings.Cut(f.Tag.Get("db"), ",")
+		c := Column{Name: name, field: field}
+		for option := range strings.SplitSeq(options, ",") {
+			switch option {
+			case "key":
+				c.Key = true
+			case "move":
+				c.Move = true
+			case "first":
+				c.First = true
+			case "null":
+				c.Null = true
+			}
+		}
+		found = append(found, c)
+	}
+	return found
+}
+
+// AppendValues appends r's columns to dst as int64, string, []byte or nil, and returns it. Slices are r's own.
+func (t *Table) AppendValues(dst []any, r Record) []any {
+	v := reflect.ValueOf(r)
+	for i := range t.Columns {
+		dst = append(dst, t.Columns[i].value(v))
+	}
+	return dst
+}
+
+func (c *Column) value(record reflect.Value) any {
+	v := record.FieldByIndex(c.field)
+	if c.Null && v.IsZero() {
+		return nil
+	}
+	switch v.Kind() {
+	case reflect.String:
+		return v.String()
+	case reflect.Int64:
+		return v.Int()
+	case reflect.Bool:
+		if v.Bool() {
+			return int64(1)
+		}
+		return int64(0)
+	case reflect.Pointer:
+		return v.Elem().Int()
+	case reflect.Slice:
+		if v.IsNil() {
+			return []byte{}
+		}
+		return v.Bytes()
+	default:
+		panic(fmt.Sprintf("column %s: a %s cannot be stored", c.Name, v.Type()))
+	}
+}
+
+// Record returns the record whose columns AppendValues would give as values. It keeps the slices. The error names the
+// column whose value is of another type.
+func (t *Table) Record(values []any) (Record, error) {
+	record := reflect.New(t.kind).Elem()
+	for i := range t.Columns {
+		if err := t.Columns[i].set(record.FieldByIndex(t.Columns[i].field), values[i]); err != nil {
+			return nil, fmt.Errorf("table %s: %w", t.Name, err)
+		}
+	}
+	return record.Interface().(Record), nil
+}
+
+func (c *Column) set(field reflect.Value, value any) error {
+	switch value := value.(type) {
+	case nil:
+		return nil
+	case string:
+		if field.Kind() == reflect.String {
+			field.SetString(value)
+			return nil
+		}
+	case []byte:
+		if field.Kind() == reflect.Slice {
+			field.SetBytes(value)
+			return nil
+		}
+	case int64:
+		switch field.Kind() {
+		case reflect.Int64:
+			field.SetInt(value)
+			return nil
+		case reflect.Bool:
+			field.SetBool(value != 0)
+			return nil
+		case reflect.Pointer:
+			field.Set(reflect.ValueOf(&value))
+			return nil
+		}
+	}
+	return fmt.Errorf("column %s: a %T is stored where a %s belongs", c.Name, value, field.Type())
+}
+
+// Key returns the key of the record with these values for people, such as `01J…/orders/3`.
+func (t *Table) Key(values []any) string {
+	parts := make([]string, t.Keys)
+	for i, v := range values[:t.Keys] {
+		if b, ok := v.([]byte); ok {
+			v = fmt.Sprintf("%x", b)
+		}
+		parts[i] = fmt.Sprint(v)
+	}
+	return strings.Join(parts, "/")
+}
+
+// Diverged compares a record that is stored with one that was to be inserted, both as values, and returns nil or a
+// *DivergedError.
+func (t *Table) Diverged(stored, wanted []any) error {
+	for i, c := range t.Columns {
+		if !c.Key && !c.Move && !c.First && !reflect.DeepEqual(stored[i], wanted[i]) {
+			return &DivergedError{Table: t.Name, Key: t.Key(wanted), Column: c.Name}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+package landscape
+
+import "time"
+
+// NodeKind says where in the graph a node stands. Stored; never rename.
+type NodeKind string
+
+// The kinds of nodes.
+const (
+	SourceNode NodeKind = "source"
+	StepNode   NodeKind = "step"
+	SinkNode   NodeKind = "sink"
+)
+
+// HashMode says where the output hashes of a node's rows are found. Stored; never rename.
+type HashMode string
+
+// The modes.
+const (
+	OwnHashes   HashMode = "own"   // the node may change rows: it has hashes of its own
+	InputHashes HashMode = "input" // the node passes rows on as they are: the output hash is the input hash
+)
+
+// EdgeKind says when a token takes an edge. Stored; never rename.
+type EdgeKind string
+
+// The kinds of edges.
+const (
+	FlowEdge  EdgeKind = "flow"  // whenever the node is done with it; the label is empty
+	RouteEdge EdgeKind = "route" // if the gate gave it this label
+	ErrorEdge EdgeKind = "error" // if the node refused it; the label is empty
+)
+
+// EffectKind says what an effect does. Stored; never rename.
+type EffectKind string
+
+// The kinds of effects.
+const (
+	WriteEffect   EffectKind = "write"   // writes the rows of one chunk to one sink
+	PublishEffect EffectKind = "publish" // makes the whole output of one sink visible
+)
+
+// EffectState is how far an effect is. Stored; never rename.
+type EffectState string
+
+// The states of an effect, in order.
+const (
+	Reserved  EffectState = "reserved"  // it will be needed
+	Prepared  EffectState = "prepared"  // what will be written is known
+	InFlight  EffectState = "in_flight" // an attempt may have touched the target
+	Finalized EffectState = "finalized" // the target confirmed; final
+	Blocked   EffectState = "blocked"   // the target cannot tell what happened: a person must decide
+)
+
+// EffectWord is what happened to an effect. Stored; never rename.
+type EffectWord string
+
+// The events of an effect.
+const (
+	EffectBegan      EffectWord = "began"
+	EffectFinalized  EffectWord = "finalized"
+	EffectFenced     EffectWord = "fenced" // an attempt came back after a later one had begun, and was refused
+	EffectFailed     EffectWord = "failed"
+	EffectReconciled EffectWord = "reconciled" // the target was asked; the detail is its answer
+)
+
+// Micros is a moment: microseconds since 1970-01-01 UTC. Zero is "not yet".
+type Micros int64
+
+// MicrosOf returns t to the microsecond, rounded down; the zero time is zero.
+func MicrosOf(t time.Time) Micros {
+	if t.IsZero() {
+		return 0
+	}
+	return Micros(t.UnixMicro())
+}
+
+// Time returns m as a time in UTC; zero is the zero time.
+func (m Micros) Time() time.Time {
+	if m == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(int64(m)).UTC()
+}
