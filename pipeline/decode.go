@@ -45,8 +45,7 @@ func (l *loader) decode(path string, n *node, v reflect.Value, rule fieldRule) {
 	}
 	switch v.Kind() {
 	case reflect.Pointer:
-		v.Set(reflect.New(v.Type().Elem()))
-		l.decode(path, n, v.Elem(), rule)
+		l.decodePointer(path, n, v, rule)
 	case reflect.Struct:
 		l.decodeStruct(path, n, v)
 	case reflect.Slice:
@@ -61,6 +60,15 @@ func (l *loader) decode(path string, n *node, v reflect.Value, rule fieldRule) {
 		l.decodeBool(path, n, v)
 	default:
 		panic("pipeline: the document has a field of type " + v.Type().String())
+	}
+}
+
+// decodePointer leaves the pointer nil for a scalar with a problem, so that nobody takes "" for its value.
+func (l *loader) decodePointer(path string, n *node, v reflect.Value, rule fieldRule) {
+	before, value := len(l.problems)+l.dropped, reflect.New(v.Type().Elem())
+	l.decode(path, n, value.Elem(), rule)
+	if value.Elem().Kind() == reflect.Struct || len(l.problems)+l.dropped == before {
+		v.Set(value)
 	}
 }
 
@@ -129,7 +137,7 @@ func (l *loader) decodeMap(path string, n *node, target orderedMap, rule fieldRu
 		l.report(path, "expects a mapping of names to values, not %s", n.describe())
 		return
 	}
-	if len(n.entries) == 0 {
+	if !n.written {
 		l.report(path, "is empty: give at least one entry, or leave the key out")
 	}
 	for _, entry := range n.entries {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/goccy/go-yaml/token"
+
 	"waymark/row"
 )
 
@@ -76,11 +78,30 @@ const maxProblems = 200
 
 // report notes a problem at the path.
 func (l *loader) report(path, format string, args ...any) {
-	if len(l.problems) >= maxProblems {
-		l.dropped++
-		return
+	if l.room() {
+		l.problems = append(l.problems, l.doc.Problem(path, format, args...))
 	}
-	l.problems = append(l.problems, l.doc.Problem(path, format, args...))
+}
+
+// reportAt notes a problem at a place of its own, about nothing that came in by a reference.
+func (l *loader) reportAt(line, column int, path, format string, args ...any) {
+	if l.room() {
+		problem := Problem{File: l.doc.File, Line: max(line, 1), Column: max(column, 1), Path: path, Message: fmt.Sprintf(format, args...)}
+		l.problems = append(l.problems, problem)
+	}
+}
+
+func (l *loader) reportToken(at *token.Token, path, format string, args ...any) {
+	l.reportAt(at.Position.Line, at.Position.Column, path, format, args...)
+}
+
+// room reports whether one more problem is kept, and counts it if not.
+func (l *loader) room() bool {
+	if len(l.problems) < maxProblems {
+		return true
+	}
+	l.dropped++
+	return false
 }
 
 func (l *loader) sorted() Problems {

@@ -1,8 +1,11 @@
 package pipeline_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,30 +16,175 @@ import (
 
 // world is an environment in which every reference of testdata/full.yaml has a value.
 func world() pipeline.Environment {
+	variables := map[string]string{
+		"REGION": "north-west", "EVIL": "x\n- evil: yaml", "EMPTY": "", "SHORT": "a;b", "BYTES": "\xff", "AGAIN": "${REGION}",
+	}
 	return pipeline.Environment{
 		Params: map[string]string{"rows": "500"},
 		Env: func(name string) (string, bool) {
-			value, ok := map[string]string{"REGION": "north-west", "EVIL": "x\n- evil: yaml", "EMPTY": "", "SHORT": "abc", "BAD": "\xff"}[name]
+			value, ok := variables[name]
 			return value, ok
 		},
 		Secret: func(name string) (string, error) {
 			if name == "folder" {
 				return "hunter2-hunter2", nil
 			}
-			return "", errors.New("no secret named " + name)
+			return "", errors.New("the store has no such secret")
 		},
 		FingerprintKey: []byte("key"),
 	}
 }
 
-func full(t *testing.T) []byte {
+func readFull(t *testing.T) []byte {
+	t.Helper()
 	data, err := os.ReadFile("testdata/full.yaml")
 	require.NoError(t, err)
 	return data
 }
 
-func TestLoadFull(t *testing.T) {
-	doc, err := pipeline.Load("full.yaml", full(t), world())
+func loadFull(t *testing.T) *pipeline.Document {
+	t.Helper()
+	doc, err := pipeline.Load("full.yaml", readFull(t), world())
 	require.NoError(t, err)
-	require.Equal(t, row.IntValue(500), doc.Params["rows"])
+	return doc
+}
+
+// small is a correct document to which tests add lines.
+const small = "name: x\nsources: {in: {csv: {path: in.csv}}}\nsinks: {out: {csv: {path: out.csv}}}\n"
+
+// loadSmall loads a document in the world, without parameters for the run.
+func loadSmall(text string) (*pipeline.Document, error) {
+	env := world()
+	env.Params = nil
+	return pipeline.Load("x.yaml", []byte(text), env)
+}
+
+func pointer[T any](v T) *T { return &v }
+
+func TestLoadKeepsTheSourceAndItsDigest(t *testing.T) {
+	data := readFull(t)
+	doc, err := pipeline.Load("full.yaml", data, world())
+	require.NoError(t, err)
+	sum := sha256.Sum256(data)
+	require.Equal(t, hex.EncodeToString(sum[:]), doc.Digest)
+	require.Equal(t, data, doc.Source)
+	data[0] = '!'
+	require.NotEqual(t, data[0], doc.Source[0], "the document has its own copy")
+}
+
+func TestLoadParamsAndChunk(t *testing.T) {
+	doc := loadFull(t)
+	day, err := row.Parse(row.Date, "2001-01-01")
+	require.NoError(t, err)
+	threshold, err := row.Parse(row.Decimal, "1.10")
+	require.NoError(t, err)
+	require.Equal(t, map[string]row.Value{
+		"since": day, "region": row.StringValue("west"), "threshold": threshold, "rows": row.IntValue(500),
+	}, doc.Params)
+	require.Equal(t, "Strikes by severity, west", doc.Pipeline.Description)
+	require.Equal(t, pipeline.Chunk{Rows: 500, Bytes: 8 << 20}, doc.Pipeline.Chunk)
+}
+
+func TestLoadSources(t *testing.T) {
+	sources := loadFull(t).Pipeline.Sources
+	strikes, ok := sources.Get("strikes")
+	require.True(t, ok)
+	require.Equal(t, &pipeline.CSVSource{
+		Files: pipeline.Files{Path: "data/north-west/birdstrikes.csv", Compression: "gzip", Encoding: "utf-8", AllowEmpty: true}, Delimiter: ";",
+		Quote: "'", Header: "exact", SkipLines: 2, Comment: "#", Newline: "auto", TrimSpace: true, EmptyIsNull: pointer(false), TrailingDelimiter: true,
+	}, strikes.CSV)
+	require.Equal(t, []string{"airport", "flight_date"}, strikes.Key)
+	require.Equal(t, "rejected", strikes.OnInvalid)
+	more, ok := sources.Get("more")
+	require.True(t, ok)
+	require.Equal(t, []string{"id", "the name"}, more.CSV.Columns)
+	require.Equal(t, pipeline.ModeObserved, more.Schema.InForce())
+	events, ok := sources.Get("events")
+	require.True(t, ok)
+	require.Equal(t, "data/*.jsonl.gz", events.JSONL.Path)
+}
+
+func TestLoadSchemaKeepsTextsOfValues(t *testing.T) {
+	strikes, _ := loadFull(t).Pipeline.Sources.Get("strikes")
+	require.Equal(t, pipeline.ModeFixed, strikes.Schema.InForce())
+	fields := strikes.Schema.Fields
+	require.Equal(t, "airport", fields[0].Name, "in document order")
+	require.Equal(t, pipeline.Field{
+		Type: "string", From: "Airport Name", Min: pointer("1"), Max: pointer("80"), Pattern: "[A-Z].*",
+	}, fields[0].Value)
+	require.Equal(t, pipeline.Field{Type: "date", Min: pointer("2001-01-01"), Max: pointer("2026-12-31")}, fields[1].Value)
+	require.Equal(t, pipeline.Field{Type: "string"}, fields[2].Value)
+	require.Equal(t, pipeline.Field{Type: "string", Optional: true, Enum: []string{"Small", "no", "1.10"}}, fields[3].Value)
+	require.Equal(t, pipeline.Field{Type: "int", Optional: true}, fields[5].Value)
+	require.Equal(t, row.Int, fields[5].Value.Kind())
+	require.True(t, fields[6].Value.Unique)
+}
+
+func TestLoadSteps(t *testing.T) {
+	steps := loadFull(t).Pipeline.Steps
+	require.Len(t, steps, 7)
+	require.Equal(t, pipeline.Step{
+		Name: "tidy", From: "strikes",
+		Rename: pipeline.Map[string]{{Name: "species", Value: "kind"}, {Name: "Airport Name", Value: "airport"}},
+	}, steps[0])
+	require.Equal(t, pipeline.Map[string]{
+		{Name: "severity", Value: "row.cost_total > 100000 ? 'major' : 'minor'"}, {Name: "rate", Value: "1.10"},
+		{Name: "nothing", Value: "null"}, {Name: "flag", Value: "true"}, {Name: "template", Value: "'${name}'"},
+	}, steps[1].Set)
+	require.Equal(t, pipeline.Fail, steps[1].OnError)
+	require.Equal(t, pipeline.Map[string]{{Name: "speed_ias", Value: "float"}}, steps[2].Cast)
+	require.Equal(t, "row.flight_date >= param.since", steps[3].Filter)
+	require.Equal(t, []string{"severity", "cost_total", "2019"}, steps[4].Select)
+	require.Equal(t, []string{"2019"}, steps[5].Drop)
+	require.Equal(t, "row.severity == 'major'", steps[6].Gate)
+	require.Equal(t, pipeline.Map[string]{{Name: "true", Value: "review"}, {Name: "false", Value: "continue"}}, steps[6].Routes)
+}
+
+func TestLoadSinks(t *testing.T) {
+	sinks := loadFull(t).Pipeline.Sinks
+	require.Equal(t, pipeline.Named[pipeline.Sink]{Name: "review", Value: pipeline.Sink{From: "triage", CSV: &pipeline.CSVSink{
+		FileTarget: pipeline.FileTarget{Path: "out/review.csv", Parts: true, Overwrite: true},
+		Columns:    []string{"severity", "cost_total"}, Delimiter: "tab", Formulas: "escape", CRLF: true,
+	}}}, sinks[0])
+	require.Equal(t, "out/all.jsonl", sinks[1].Value.JSONL.Path)
+	require.Equal(t, "out/hunter2-hunter2/rejected.jsonl", sinks[2].Value.JSONL.Path)
+}
+
+// accepted are correct documents with something unusual in them.
+var accepted = map[string]string{
+	"BI-082 a date for a text":        small + "description: 2001-01-01\n",
+	"BI-090 a byte order mark":        "\ufeff" + small,
+	"CRLF line ends":                  strings.ReplaceAll(small, "\n", "\r\n"),
+	"document marks":                  "# first\n---\n" + small + "...\n",
+	"a bool in quotes":                small + "description: \"true\"\n",
+	"a word that was a bool once":     small + "description: yes\n",
+	"an integer for a text":           small + "description: 2019\n",
+	"a reference in a value":          small + "description: ${AGAIN}\n",
+	"BI-100 a value that is YAML":     small + "description: ${EVIL}\n",
+	"a literal reference":             small + "description: costs $5 and $${NAME}\n",
+	"a key with a literal reference":  small + "steps: [{name: a, set: {'$${x}': \"1\"}}]\n",
+	"a timestamp":                     small + "params: {p: {type: timestamp, default: 2001-01-01T00:00:00Z}}\n",
+	"a text of several lines":         small + "steps:\n- name: a\n  filter: |\n    row.x > 1 &&\n    row.y < 2\n",
+	"an expression that is a literal": small + "steps: [{name: a, filter: true}]\n",
+	"a whole parameter":               small + "chunk: {rows: \"${param:p}\"}\nparams: {p: {type: int, default: 7}}\n",
+	"a reference for a word": "name: x\nsources: {in: {csv: {path: a, compression: \"${param:c}\"}}}\nsinks: {out: {csv: {path: b}}}\n" +
+		"params: {c: {type: string, default: gzip}}\n",
+	"no quoting, commented": "name: x\nsources: {in: {csv: {path: a, delimiter: tab, quote: none, comment: \"#\"}}}\nsinks: {out: {csv: {path: b}}}\n",
+}
+
+func TestLoadAccepts(t *testing.T) {
+	for name, text := range accepted {
+		t.Run(name, func(t *testing.T) {
+			_, err := loadSmall(text)
+			require.NoError(t, err)
+		})
+	}
+}
+
+func TestLoadReadsBlocksAndFoldedTexts(t *testing.T) {
+	doc, err := loadSmall(small + "description: >-\n  one\n  two\nsteps:\n- name: a\n  filter: |\n    row.x > 1 &&\n    row.y < 2\n- name: b\n  filter: row.x\n    > 3\n")
+	require.NoError(t, err)
+	require.Equal(t, "one two", doc.Pipeline.Description)
+	require.Equal(t, "row.x > 1 &&\nrow.y < 2\n", doc.Pipeline.Steps[0].Filter)
+	require.Equal(t, "row.x > 3", doc.Pipeline.Steps[1].Filter)
 }

@@ -7,13 +7,13 @@ import (
 )
 
 // Nearest returns the candidate that word was probably meant to be, the first of equally near ones, or "" if none is
-// near: at most one edit for every three characters of the word, and at least one. A swap of neighbours is one edit.
+// near: at most one edit for every three characters of the word, rounded. A swap of neighbours is one edit, case is none.
 // It gives up on words and lists that are too long for typing errors.
 func Nearest(word string, candidates []string) string {
 	if len(word) > maxNearestBytes || len(candidates) > maxNearestWords {
 		return ""
 	}
-	best, limit := "", max(1, len([]rune(word))/3)
+	best, limit := "", (len([]rune(word))+1)/3
 	for _, candidate := range candidates {
 		if distance := editDistance(word, candidate, limit); distance <= limit && candidate != word {
 			best, limit = candidate, distance-1

@@ -80,7 +80,7 @@ func (l *loader) checkParam(path string, param Named[Param]) {
 		}
 	}
 	text, given := l.env.Params[param.Name]
-	if !given && param.Value.Default == nil {
+	if !given && l.doc.find(Key(path, "default")) == nil {
 		l.report(path, "the parameter %q has no value: give one for the run, or declare a default", param.Name)
 	}
 	if given {

@@ -26,8 +26,9 @@ func isPathSpecial(r rune) bool {
 // Item returns the path of element i of the list at path: steps[2].
 func Item(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
 
-// Position returns the place of what the path leads to, both numbers from 1: of a value that is one text, and of the key
-// or the dash of a mapping or a list. A path that the document does not have has the place of its nearest ancestor.
+// Position returns the place of what the path leads to, both numbers from 1: a single text itself, the key of a mapping
+// or list, or the first sign of one that is in a list. For a path that the document does not have it is the place of the
+// nearest ancestor that it has.
 func (d *Document) Position(path string) (line, column int) {
 	if d.root == nil {
 		return 1, 1

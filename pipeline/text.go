@@ -29,7 +29,7 @@ func (l *loader) text(path string, n *node, rule fieldRule) (string, bool) {
 func (l *loader) resolve(path string, n *node, kind textKind) (string, bool) {
 	if kind == plainText || kind == nameText {
 		if what := n.ambiguous(); what != "" {
-			l.report(path, "write '%s' in quotes: without them YAML takes it for %s", shorten(n.text), what)
+			l.report(path, "%s is %s to YAML: write %s in quotes", shorten(n.text), what, quote(n.text))
 			return "", false
 		}
 	}

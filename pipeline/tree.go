@@ -24,6 +24,7 @@ type node struct {
 	quoted  bool       // of a scalar: in quotes, or a block
 	entries []entry    // of a mapping, in order
 	byKey   map[string]*node
+	written bool    // of a mapping: it has keys, if only refused ones
 	items   []*node // of a list
 }
 
@@ -81,10 +82,11 @@ func (b treeBuilder) list(path string, n *node, in *ast.SequenceNode) {
 
 func (b treeBuilder) mapping(path string, n *node, in *ast.MappingNode) {
 	n.kind = mappingNode
-	if len(in.Values) > 0 {
+	if len(in.Values) > 0 && !in.IsFlowStyle {
 		first := in.Values[0].Key.GetToken().Position
 		n.line, n.column = first.Line, first.Column
 	}
+	n.written = len(in.Values) > 0
 	n.byKey = map[string]*node{}
 	keys := map[string]*token.Token{}
 	for _, pair := range in.Values {
@@ -112,10 +114,6 @@ func (b treeBuilder) key(path string, in ast.MapKeyNode) (string, bool) {
 	text, ok := in.(*ast.StringNode)
 	if !ok {
 		b.report(at, path, "keys are texts: write %q in quotes", at.Value)
-		return "", false
-	}
-	if len(text.Value) > maxKeyBytes {
-		b.report(at, path, "a key is longer than %d bytes", maxKeyBytes)
 		return "", false
 	}
 	if key, refs, err := splitReferences(text.Value); err == nil && len(refs) == 0 {

@@ -65,7 +65,7 @@ func (l *loader) checkPattern(path string, field Field) {
 		return
 	}
 	if field.Kind() != row.String {
-		l.report(path, "only a string can have a pattern, not a %s", field.Type)
+		l.report(path, "only a string can have a pattern, not type %s", field.Type)
 	}
 	if _, err := regexp.Compile(field.Pattern); err != nil {
 		l.report(path, "%s", err)
@@ -89,7 +89,7 @@ func (l *loader) limit(path string, field Field, text *string) (row.Value, bool)
 	kind := field.Kind()
 	switch kind {
 	case row.Bool, row.JSON:
-		l.report(path, "a %s has no least and no greatest value", field.Type)
+		l.report(path, "type %s has no least and no greatest value", field.Type)
 		return row.Value{}, false
 	case row.String:
 		kind = row.Int

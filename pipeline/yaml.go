@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
@@ -13,13 +14,10 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Limits of a document. They are far above what a pipeline needs, and keep hostile text from costing time or memory:
-// the library recurses once for each level, and some of its costs are the square of the tokens or of blank lines.
+// Limits of a document's text. They are far above what a pipeline needs, and keep hostile text from costing time: the
+// library's time for blank lines grows with their square.
 const (
 	maxDocumentBytes = 1 << 20
-	maxDepth         = 64
-	maxTokens        = 50_000
-	maxKeyBytes      = 1024
 	maxBlankLines    = 100
 )
 
@@ -42,11 +40,22 @@ func (l *loader) parse() *node {
 }
 
 func (l *loader) buildTree(file *ast.File) *node {
-	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
+	var bodies []ast.Node
+	for _, document := range file.Docs {
+		if document.Body != nil {
+			bodies = append(bodies, document.Body)
+		}
+	}
+	switch len(bodies) {
+	case 0:
 		l.reportAt(1, 1, "", "the document is empty: it needs at least name, sources and sinks")
 		return nil
+	case 1:
+	default:
+		l.reportToken(bodies[1].GetToken(), "", "%s", secondDocument)
+		return nil
 	}
-	root := treeBuilder{report: l.reportToken}.node("", file.Docs[0].Body)
+	root := treeBuilder{report: l.reportToken}.node("", bodies[0])
 	if root.kind != mappingNode {
 		l.reportAt(root.line, root.column, "", "a document is a mapping with at least the keys name, sources and sinks")
 		return nil
@@ -67,24 +76,26 @@ func parseTokens(tokens token.Tokens) (file *ast.File, err error) {
 func (l *loader) reportSyntax(err error) {
 	var syntax yaml.Error
 	if errors.As(err, &syntax) && syntax.GetToken() != nil {
-		l.reportToken(syntax.GetToken(), "", "%s", oneLine(syntax.GetMessage()))
+		l.reportToken(syntax.GetToken(), "", "%s", syntaxMessage(syntax.GetMessage()))
 		return
 	}
 	l.reportAt(1, 1, "", "%s", oneLine(err.Error()))
 }
 
-func (l *loader) reportToken(at *token.Token, path, format string, args ...any) {
-	l.reportAt(at.Position.Line, at.Position.Column, path, format, args...)
+// syntaxCures say what to do about the library's commonest messages, which begin so.
+var syntaxCures = []struct{ message, cure string }{
+	{"mapping value is not allowed", `write a text that holds ": " in quotes, and check the indentation`},
+	{"value is not allowed", "check the indentation"},
+	{"invalid header option", "write a text of several lines that has a line beginning with > or | in quotes"},
 }
 
-func (l *loader) reportAt(line, column int, path, format string, args ...any) {
-	if len(l.problems) >= maxProblems {
-		l.dropped++
-		return
+func syntaxMessage(text string) string {
+	for _, known := range syntaxCures {
+		if strings.HasPrefix(text, known.message) {
+			return oneLine(text) + ": " + known.cure
+		}
 	}
-	problem := Problem{File: l.doc.File, Line: max(line, 1), Column: max(column, 1), Path: path}
-	problem.Message = fmt.Sprintf(format, args...)
-	l.problems = append(l.problems, problem)
+	return oneLine(text)
 }
 
 // checkBytes returns the text without byte order mark and with LF line ends, and false if it is not fit to be read.
@@ -131,83 +142,6 @@ func refusedCharacter(r rune, size int) string {
 		return fmt.Sprintf(`the invisible character %U is not allowed; in a text, write it as an escape in double quotes`, r)
 	}
 	return ""
-}
-
-// checkTokens refuses what the document must not have and what the parser would not survive.
-func (l *loader) checkTokens(tokens token.Tokens) bool {
-	before := len(l.problems)
-	if len(tokens) > maxTokens {
-		l.reportToken(tokens[maxTokens], "", "the document has more than %d words and signs", maxTokens)
-		return false
-	}
-	var depth depthMeter
-	for i, at := range tokens {
-		if problem := refusedToken(tokens, i); problem != "" {
-			l.reportToken(at, "", "%s", problem)
-		}
-		if depth.enter(tokens, i) > maxDepth {
-			l.reportToken(at, "", "nested deeper than %d levels", maxDepth)
-			break
-		}
-		if at.Type == token.InvalidType {
-			break
-		}
-	}
-	return len(l.problems) == before
-}
-
-func refusedToken(tokens token.Tokens, i int) string {
-	at := tokens[i]
-	switch at.Type {
-	case token.InvalidType:
-		return oneLine(at.Error)
-	case token.AnchorType, token.AliasType:
-		return "anchors (&) and aliases (*) are not allowed: write the value out, or in quotes if it is a text"
-	case token.MergeKeyType:
-		return "merge keys (<<) are not allowed: write the keys out"
-	case token.TagType:
-		return fmt.Sprintf("the tag %q is not allowed: write the value without it, and a text in quotes", at.Value)
-	case token.DirectiveType:
-		return "directives (%) are not allowed: delete the line"
-	case token.MappingKeyType:
-		return `keys are written without "?"`
-	case token.DocumentHeaderType:
-		if i > 0 && tokens[i-1].Type != token.CommentType {
-			return "a second document begins here: one file holds one pipeline"
-		}
-	}
-	return ""
-}
-
-// depthMeter follows how deep the tokens are nested: brackets exactly, blocks by their columns.
-type depthMeter struct {
-	brackets int
-	columns  []int // of the open blocks, ascending
-}
-
-// enter returns the depth at token i. Only dashes and keys open a block; whatever the library says about the column of
-// another token does not count.
-func (d *depthMeter) enter(tokens token.Tokens, i int) int {
-	at := tokens[i]
-	switch at.Type {
-	case token.MappingStartType, token.SequenceStartType:
-		d.brackets++
-	case token.MappingEndType, token.SequenceEndType:
-		d.brackets = max(d.brackets-1, 0)
-	default:
-		isKey := i+1 < len(tokens) && tokens[i+1].Type == token.MappingValueType
-		if d.brackets == 0 && (isKey || at.Type == token.SequenceEntryType) {
-			d.enterColumn(at.Position.Column)
-		}
-	}
-	return d.brackets + len(d.columns)
-}
-
-func (d *depthMeter) enterColumn(column int) {
-	for len(d.columns) > 0 && d.columns[len(d.columns)-1] >= column {
-		d.columns = d.columns[:len(d.columns)-1]
-	}
-	d.columns = append(d.columns, column)
 }
 
 // oneLine keeps a message of the library printable and in one line.

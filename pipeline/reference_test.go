@@ -1,0 +1,80 @@
+package pipeline_test
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/pipeline"
+)
+
+func TestReferencesAreListedOnceWithFingerprints(t *testing.T) {
+	mac := func(value string) string {
+		h := hmac.New(sha256.New, []byte("key"))
+		h.Write([]byte(value))
+		return hex.EncodeToString(h.Sum(nil))[:16]
+	}
+	doc := loadFull(t)
+	require.Equal(t, []pipeline.Reference{
+		{Kind: pipeline.ParamReference, Name: "region"},
+		{Kind: pipeline.ParamReference, Name: "rows"},
+		{Kind: pipeline.EnvReference, Name: "REGION", Fingerprint: mac("north-west")},
+		{Kind: pipeline.SecretReference, Name: "folder", Fingerprint: mac("hunter2-hunter2")},
+	}, doc.References)
+	twice, err := loadSmall(small + "description: ${REGION} ${REGION}\n")
+	require.NoError(t, err)
+	require.Len(t, twice.References, 1)
+}
+
+// BI-100: what comes in by a reference is the text of that one scalar, and is not looked through again.
+func TestReferencesAreNotReadAgain(t *testing.T) {
+	doc, err := loadSmall(small + "description: a ${EVIL} b ${AGAIN} $${REGION}\n")
+	require.NoError(t, err)
+	require.Equal(t, "a x\n- evil: yaml b ${REGION} ${REGION}", doc.Pipeline.Description)
+}
+
+func TestReferencesNeedAFingerprintKey(t *testing.T) {
+	env := world()
+	env.Params, env.FingerprintKey = nil, nil
+	_, err := pipeline.Load("x.yaml", []byte(small+"description: ${REGION}\n"), env)
+	require.EqualError(t, err, "x.yaml:4:14: description: ${REGION} needs a fingerprint key: without one its value cannot be put on record safely")
+	_, err = pipeline.Load("x.yaml", []byte(small), env)
+	require.NoError(t, err, "a document without values from outside needs no key")
+}
+
+func TestReferencesInAnEmptyEnvironment(t *testing.T) {
+	_, err := pipeline.Load("x.yaml", []byte(small+"description: ${A} ${secret:b}\n"), pipeline.Environment{})
+	require.EqualError(t, err, "x.yaml:4:14: description: the environment variable A is not set; set it, or write $${ for a literal ${\n"+
+		"x.yaml:4:14: description: there is no store of secrets to take ${secret:b} from")
+}
+
+func TestParamsMayFillNumbersAndBools(t *testing.T) {
+	doc, err := loadSmall(`
+name: x
+params:
+  n: {type: int, default: 3}
+  b: {type: bool, default: true}
+  size: {type: string, default: 1MiB}
+chunk: {rows: "${param:n}", bytes: "${param:size}"}
+sources: {in: {csv: {path: in.csv, trim_space: "${param:b}"}}}
+sinks: {out: {csv: {path: "out-${param:n}.csv"}}}
+`)
+	require.NoError(t, err)
+	require.Equal(t, pipeline.Chunk{Rows: 3, Bytes: 1 << 20}, doc.Pipeline.Chunk)
+	require.True(t, doc.Pipeline.Sources[0].Value.CSV.TrimSpace)
+	require.Equal(t, "out-3.csv", doc.Pipeline.Sinks[0].Value.CSV.Path)
+}
+
+func TestGivenParamsAreChecked(t *testing.T) {
+	text := []byte(small + "params: {n: {type: int}, day: {type: date, default: 2001-01-01}}\n")
+	_, err := pipeline.Load("x.yaml", text, pipeline.Environment{Params: map[string]string{"dya": "1", "day": "yesterday"}})
+	var problems pipeline.Problems
+	require.ErrorAs(t, err, &problems)
+	require.Len(t, problems, 3)
+	require.Equal(t, `x.yaml:4:1: params: no parameter named "dya" (did you mean "day"?)`, problems[0].String())
+	require.Equal(t, `x.yaml:4:10: params.n: the parameter "n" has no value: give one for the run, or declare a default`, problems[1].String())
+	require.Contains(t, problems[2].String(), `x.yaml:4:26: params.day: the value given for the run: "yesterday" is not a valid date`)
+}
