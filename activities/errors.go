@@ -1,0 +1,84 @@
+package activities
+
+import (
+	"errors"
+
+	"go.temporal.io/sdk/temporal"
+
+	"waymark/engine"
+	"waymark/landscape"
+	"waymark/payload"
+	"waymark/pipeline"
+	"waymark/plugin"
+)
+
+// Types of the errors that no retry cures. Workflows may test them; they are written in histories: never rename one.
+const (
+	TypeDocument    = "DocumentInvalid" // the pipeline document has problems
+	TypeSource      = "SourceUnusable"  // the source cannot be read as declared
+	TypeTarget      = "TargetRefused"   // the sink's target must not be written
+	TypeRow         = "RowFailed"       // a row was refused where the document says fail
+	TypeCorrupt     = "PayloadCorrupt"  // a payload is not what its name promises
+	TypeMissing     = "PayloadMissing"  // a payload that the record refers to is not there
+	TypeDiverged    = "RecordDiverged"  // a repeat brought something else than what is on record
+	TypeImbalance   = "RunUnbalanced"   // rows are not accounted for
+	TypeBlocked     = "EffectBlocked"   // a target cannot tell what happened: a person must decide
+	TypePlanChanged = "PlanChanged"     // the document compiles to another plan than the run's
+	TypeUnknownRun  = "RunUnknown"      // the landscape has no such run
+)
+
+// final carries an error that no retry cures together with its type.
+type final struct {
+	kind string
+	error
+}
+
+func (f final) Unwrap() error { return f.error }
+
+// toTemporal marks the errors that no retry cures; all others are left to the retry policy.
+func toTemporal(err error) error {
+	if err == nil {
+		return nil
+	}
+	if kind := finalKind(err); kind != "" {
+		return temporal.NewNonRetryableApplicationError(err.Error(), kind, nil)
+	}
+	return err
+}
+
+func finalKind(err error) string {
+	var (
+		marked    final
+		problems  pipeline.Problems
+		source    *plugin.SourceError
+		target    *plugin.TargetError
+		row       *engine.FailedError
+		diverged  *landscape.DivergedError
+		imbalance *landscape.ImbalanceError
+	)
+	switch {
+	case errors.As(err, &marked):
+		return marked.kind
+	case errors.As(err, &problems):
+		return TypeDocument
+	case errors.As(err, &source):
+		return TypeSource
+	case errors.As(err, &target):
+		return TypeTarget
+	case errors.As(err, &row):
+		return TypeRow
+	case errors.Is(err, payload.ErrCorrupt):
+		return TypeCorrupt
+	case errors.Is(err, payload.ErrNotFound):
+		return TypeMissing
+	case errors.As(err, &diverged):
+		return TypeDiverged
+	case errors.As(err, &imbalance):
+		return TypeImbalance
+	case errors.Is(err, landscape.ErrBlocked):
+		return TypeBlocked
+	case errors.Is(err, landscape.ErrNotFound):
+		return TypeUnknownRun
+	}
+	return ""
+}

@@ -1,0 +1,107 @@
+package activities
+
+import (
+	"waymark/pipeline"
+	"waymark/plugin"
+)
+
+// Inputs and results of the activities. They travel through workflow history: identities, counts, digests and cursors, a
+// few hundred bytes each, and never a row, a secret or a file's content. Fields may be added; none may be renamed or change
+// its meaning, because histories of older runs are replayed.
+
+// OpenInput starts a run's record.
+type OpenInput struct {
+	Run      string            `json:"run"`
+	Document string            `json:"document"` // digest of the document in the payload store
+	File     string            `json:"file"`     // name of the document for messages
+	Folder   string            `json:"folder"`   // absolute; relative paths in the document refer to it
+	Params   map[string]string `json:"params,omitempty"`
+	Actor    string            `json:"actor,omitempty"`
+	Trigger  string            `json:"trigger,omitempty"`
+}
+
+// OpenResult is what the workflow needs to know of the plan.
+type OpenResult struct {
+	Pipeline string     `json:"pipeline"`
+	Source   string     `json:"source"`
+	Sinks    []SinkPlan `json:"sinks"`             // in document order
+	Bytes    int64      `json:"bytes"`             // of the source's files, as they lie on disk
+	Ordered  bool       `json:"ordered,omitempty"` // chunks must go through the steps one after the other
+}
+
+// SinkPlan is one sink of the plan.
+type SinkPlan struct {
+	Name        string `json:"name"`
+	HeaderBytes int64  `json:"header_bytes"`
+}
+
+// ReadInput asks for the next chunk of a source.
+type ReadInput struct {
+	Run    string        `json:"run"`
+	Source string        `json:"source"`
+	Chunk  int64         `json:"chunk"` // ordinal, from 0
+	Cursor plugin.Cursor `json:"cursor"`
+}
+
+// ReadResult describes the chunk that was read and recorded. A result with Done has read no chunk: the source is at its end.
+type ReadResult struct {
+	Rows   int           `json:"rows"`
+	Bytes  int64         `json:"bytes"`
+	Cursor plugin.Cursor `json:"cursor"`
+	Done   bool          `json:"done,omitempty"`
+}
+
+// ProcessInput asks to send a chunk through the steps.
+type ProcessInput struct {
+	Run    string `json:"run"`
+	Source string `json:"source"`
+	Chunk  int64  `json:"chunk"`
+}
+
+// ProcessResult says what became of the chunk's rows.
+type ProcessResult struct {
+	Rows    int        `json:"rows"`
+	Refused int        `json:"refused"`
+	Ended   int        `json:"ended"` // filtered or discarded, on record
+	Parts   []PartSize `json:"parts"` // for the sinks that get at least one row, in document order
+}
+
+// PartSize is the size of one chunk's part for one sink.
+type PartSize struct {
+	Sink  string `json:"sink"`
+	Rows  int64  `json:"rows"`
+	Bytes int64  `json:"bytes"`
+}
+
+// WriteInput asks to write one chunk's part to one sink, at its place.
+type WriteInput struct {
+	Run     string `json:"run"`
+	Source  string `json:"source"`
+	Chunk   int64  `json:"chunk"`
+	Sink    string `json:"sink"`
+	Ordinal int64  `json:"ordinal"` // of the part in the sink, from 0
+	Offset  int64  `json:"offset"`  // of its first byte in the output
+}
+
+// SinkInput names a sink of a run.
+type SinkInput struct {
+	Run  string `json:"run"`
+	Sink string `json:"sink"`
+}
+
+// FinishInput names a run that is to be concluded.
+type FinishInput struct {
+	Run string `json:"run"`
+}
+
+// FinishResult is how the run ended.
+type FinishResult struct {
+	Status pipeline.RunStatus `json:"status"`
+}
+
+// StopInput ends a run that cannot go on.
+type StopInput struct {
+	Run    string             `json:"run"`
+	Status pipeline.RunStatus `json:"status"`
+	Reason string             `json:"reason"`
+}

@@ -1,0 +1,131 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"waymark/landscape"
+	"waymark/payload"
+	"waymark/plan"
+	"waymark/plugin"
+)
+
+// OpenRun compiles the document, looks at the sources, makes the targets ready, and begins the run's record.
+//
+// It may run twice: the record's key is the run's id, and an equal record is left alone.
+func (a *Activities) OpenRun(ctx context.Context, in OpenInput) (OpenResult, error) {
+	defer beat(ctx)()
+	out, err := a.openRun(ctx, in)
+	return out, toTemporal(err)
+}
+
+func (a *Activities) openRun(ctx context.Context, in OpenInput) (OpenResult, error) {
+	document, err := a.payloads.Get(ctx, payload.Digest(in.Document))
+	if err != nil {
+		return OpenResult{}, fmt.Errorf("pipeline document of run %s: %w", in.Run, err)
+	}
+	compiled, err := a.planner.Plan(in.File, in.Folder, document, in.Params)
+	if err != nil {
+		return OpenResult{}, err
+	}
+	pins, err := stat(ctx, compiled)
+	if err != nil {
+		return OpenResult{}, err
+	}
+	if err := a.begin(ctx, in, compiled, pins); err != nil {
+		return OpenResult{}, err
+	}
+	a.runs.mu.Lock()
+	a.keep(newRun(in.Run, compiled, pins))
+	a.runs.mu.Unlock()
+	return a.openSinks(ctx, in.Run, compiled, pins)
+}
+
+func stat(ctx context.Context, compiled *plan.Plan) (map[string]plugin.SourceInfo, error) {
+	pins := map[string]plugin.SourceInfo{}
+	for _, i := range compiled.Sources() {
+		info, err := compiled.Nodes[i].Source.Stat(ctx)
+		if err != nil {
+			return nil, err
+		}
+		pins[compiled.Nodes[i].Name] = info
+	}
+	return pins, nil
+}
+
+func (a *Activities) begin(ctx context.Context, in OpenInput, compiled *plan.Plan, pins map[string]plugin.SourceInfo) error {
+	record, err := a.record(in, compiled)
+	if err != nil {
+		return err
+	}
+	var sources []landscape.Source
+	for _, i := range compiled.Sources() {
+		info, err := json.Marshal(pins[compiled.Nodes[i].Name])
+		if err != nil {
+			return fmt.Errorf("source %s: %w", compiled.Nodes[i].Name, err)
+		}
+		sources = append(sources, landscape.Source{Run: in.Run, Source: compiled.Nodes[i].Name, Info: string(info)})
+	}
+	nodes, edges := graph(in.Run, compiled)
+	return a.log.BeginRun(ctx, record, nodes, edges, sources)
+}
+
+func (a *Activities) record(in OpenInput, compiled *plan.Plan) (landscape.Run, error) {
+	description := compiled.Describe()
+	params, err := json.Marshal(in.Params)
+	if err != nil {
+		return landscape.Run{}, fmt.Errorf("parameters of run %s: %w", in.Run, err)
+	}
+	references, err := json.Marshal(description.Inputs)
+	if err != nil {
+		return landscape.Run{}, fmt.Errorf("references of run %s: %w", in.Run, err)
+	}
+	return landscape.Run{
+		RunHead: landscape.RunHead{
+			ID: in.Run, Pipeline: description.Pipeline, DocumentSHA256: description.Document, PlanSHA256: compiled.Digest(),
+			Code: a.code, Actor: in.Actor, Trigger: in.Trigger, Host: a.host, BaseDir: in.Folder,
+		},
+		Document: string(compiled.Document.Source), Plan: string(compiled.JSON()), Params: string(params), Refs: string(references),
+	}, nil
+}
+
+// graph puts the plan's nodes and edges into the landscape's words.
+func graph(run string, compiled *plan.Plan) ([]landscape.Node, []landscape.Edge) {
+	description := compiled.Describe()
+	var nodes []landscape.Node
+	for i, node := range description.Nodes {
+		nodes = append(nodes, landscape.Node{
+			Run: run, Node: node.Name, Seq: int64(i), Kind: landscape.NodeKind(node.Kind), Operation: node.Operation,
+			Config: string(node.Config), Determinism: node.Determinism, Guarantee: node.Guarantee, Hashes: landscape.HashMode(node.Hashes),
+		})
+	}
+	var edges []landscape.Edge
+	for _, edge := range description.Edges {
+		edges = append(edges, landscape.Edge{Run: run, From: edge.From, Kind: landscape.EdgeKind(edge.Kind), Label: edge.Label, To: edge.To})
+	}
+	return nodes, edges
+}
+
+func (a *Activities) openSinks(ctx context.Context, run string, compiled *plan.Plan, pins map[string]plugin.SourceInfo) (OpenResult, error) {
+	out := OpenResult{Pipeline: compiled.Document.Pipeline.Name}
+	for _, i := range compiled.Sinks() {
+		node := &compiled.Nodes[i]
+		encoder, err := node.Encoder()
+		if err != nil {
+			return OpenResult{}, fmt.Errorf("sink %s: %w", node.Name, err)
+		}
+		if err := node.Sink.Target(run).Open(ctx, encoder.Header()); err != nil {
+			return OpenResult{}, err
+		}
+		out.Sinks = append(out.Sinks, SinkPlan{Name: node.Name, HeaderBytes: int64(len(encoder.Header()))})
+	}
+	for _, i := range compiled.Sources() {
+		node := &compiled.Nodes[i]
+		out.Source, out.Ordered = node.Name, len(node.Unique) > 0
+		for _, file := range pins[node.Name].Files {
+			out.Bytes += file.Bytes
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,89 @@
+package activities
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"waymark/landscape"
+	"waymark/plan"
+	"waymark/plugin"
+)
+
+// PublishSink makes a sink's whole output visible and records the artifact.
+//
+// It may run twice: the effect's key is run and sink, and a target that is published already answers with what it holds.
+func (a *Activities) PublishSink(ctx context.Context, in SinkInput) error {
+	defer beat(ctx)()
+	return toTemporal(a.publishSink(ctx, in))
+}
+
+func (a *Activities) publishSink(ctx context.Context, in SinkInput) error {
+	r, err := a.get(ctx, in.Run)
+	if err != nil {
+		return err
+	}
+	node, err := r.node(in.Sink, plan.Sink)
+	if err != nil {
+		return err
+	}
+	encoder, err := node.Encoder()
+	if err != nil {
+		return fmt.Errorf("sink %s: %w", in.Sink, err)
+	}
+	parts, err := Parts(ctx, a.log, in.Run, in.Sink)
+	if err != nil {
+		return err
+	}
+	effect, err := a.beginPublish(ctx, in, encoder.Header(), parts)
+	if err != nil || effect.State == landscape.Finalized {
+		return err
+	}
+	artifact, err := node.Sink.Target(in.Run).Publish(ctx, encoder.Header(), parts)
+	if err != nil {
+		return errors.Join(fmt.Errorf("sink %s: %w", in.Sink, err),
+			a.log.FailEffect(ctx, effect.EffectKey, effect.Fence, a.worker, err.Error()))
+	}
+	return a.log.FinalizePublish(ctx, in.Run, in.Sink, effect.Fence, a.worker, artifact)
+}
+
+func (a *Activities) beginPublish(ctx context.Context, in SinkInput, header []byte, parts []plugin.Part) (landscape.Effect, error) {
+	rows, bytes := int64(0), int64(len(header))
+	for _, part := range parts {
+		rows += part.Rows
+		bytes += part.Bytes
+	}
+	if err := a.log.PreparePublish(ctx, in.Run, in.Sink, rows, bytes); err != nil {
+		return landscape.Effect{}, err
+	}
+	return a.log.BeginEffect(ctx, landscape.PublishKey(in.Run, in.Sink), landscape.Placement{}, a.worker)
+}
+
+// Parts returns the parts of a sink's output in their order. Every part of the run must be finalized: a part that is not
+// is a *landscape.ImbalanceError.
+func Parts(ctx context.Context, log *landscape.Log, run, sink string) ([]plugin.Part, error) {
+	effects, err := log.Effects(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	var parts []plugin.Part
+	for _, effect := range effects {
+		if effect.Sink != sink || effect.Kind != landscape.WriteEffect {
+			continue
+		}
+		if effect.State != landscape.Finalized {
+			return nil, &landscape.ImbalanceError{Run: run, Findings: []landscape.Finding{{
+				Check: "sink_incomplete", Source: effect.Source, Chunk: effect.Chunk, Node: sink, Detail: "the part is " + string(effect.State),
+			}}}
+		}
+		part, err := partOf(effect).part()
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, part)
+	}
+	slices.SortFunc(parts, func(a, b plugin.Part) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
+	return parts, nil
+}

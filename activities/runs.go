@@ -1,0 +1,199 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"waymark/engine"
+	"waymark/landscape"
+	"waymark/plan"
+	"waymark/plugin"
+)
+
+// runs remembers what this process knows of the runs it works for. Nothing in it is needed: whatever is missing is made
+// anew from the landscape and the payload store, by this process or another.
+type runs struct {
+	mu   sync.Mutex
+	byID map[string]*run
+}
+
+// run is one run's plan with the memory that saves reading and computing things twice.
+type run struct {
+	id      string
+	plan    *plan.Plan
+	pins    map[string]plugin.SourceInfo
+	runners sync.Pool
+	reading sync.Mutex // held while reader is used: a source is read in order
+	reader  plugin.Reader
+	chunks  shelf[chunkKey, *plugin.Chunk] // read, and not yet through the steps
+	parts   shelf[partKey, []byte]         // computed, and not yet written
+}
+
+type chunkKey struct {
+	source string
+	chunk  int64
+}
+
+type partKey struct {
+	chunkKey
+	sink string
+}
+
+// Room on the shelves: more than a window of chunks. What attempts left behind that never came back is pushed out.
+const (
+	maxChunks        = 8
+	maxPartsEachSink = 8
+)
+
+// get returns the run, compiled from its record if this process does not know it.
+func (a *Activities) get(ctx context.Context, id string) (*run, error) {
+	a.runs.mu.Lock()
+	defer a.runs.mu.Unlock()
+	if known := a.runs.byID[id]; known != nil {
+		return known, nil
+	}
+	made, err := a.recall(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	a.keep(made)
+	return made, nil
+}
+
+// keep must be called with runs.mu held.
+func (a *Activities) keep(r *run) {
+	if a.runs.byID == nil {
+		a.runs.byID = map[string]*run{}
+	}
+	a.runs.byID[r.id] = r
+}
+
+// forget releases what this process holds for the run.
+func (a *Activities) forget(id string) error {
+	a.runs.mu.Lock()
+	known := a.runs.byID[id]
+	delete(a.runs.byID, id)
+	a.runs.mu.Unlock()
+	if known == nil {
+		return nil
+	}
+	known.reading.Lock()
+	defer known.reading.Unlock()
+	return known.closeReader()
+}
+
+func (r *run) closeReader() error {
+	if r.reader == nil {
+		return nil
+	}
+	reader := r.reader
+	r.reader = nil
+	return reader.Close()
+}
+
+func (a *Activities) recall(ctx context.Context, id string) (*run, error) {
+	record, err := a.log.Run(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", id, err)
+	}
+	var params map[string]string
+	if err := json.Unmarshal([]byte(record.Params), &params); err != nil {
+		return nil, fmt.Errorf("run %s: parameters on record: %w", id, err)
+	}
+	compiled, err := a.planner.Plan(record.Pipeline+".yaml", record.BaseDir, []byte(record.Document), params)
+	if err != nil {
+		return nil, err
+	}
+	if digest := compiled.Digest(); digest != record.PlanSHA256 {
+		err := fmt.Errorf("run %s began with plan %s, and its document now compiles to %s: the program, an environment variable or a secret changed", id, record.PlanSHA256, digest)
+		return nil, final{TypePlanChanged, err}
+	}
+	sources, err := a.log.Sources(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	pins, err := pinsOf(sources)
+	if err != nil {
+		return nil, err
+	}
+	return newRun(id, compiled, pins), nil
+}
+
+func pinsOf(sources []landscape.Source) (map[string]plugin.SourceInfo, error) {
+	pins := map[string]plugin.SourceInfo{}
+	for _, source := range sources {
+		var info plugin.SourceInfo
+		if err := json.Unmarshal([]byte(source.Info), &info); err != nil {
+			return nil, fmt.Errorf("source %s: description on record: %w", source.Source, err)
+		}
+		pins[source.Source] = info
+	}
+	return pins, nil
+}
+
+func newRun(id string, compiled *plan.Plan, pins map[string]plugin.SourceInfo) *run {
+	r := &run{id: id, plan: compiled, pins: pins}
+	r.chunks.room = maxChunks
+	r.parts.room = maxPartsEachSink * len(compiled.Sinks())
+	return r
+}
+
+// runner lends a Runner; give it back with r.runners.Put.
+func (r *run) runner() (*engine.Runner, error) {
+	if lent, ok := r.runners.Get().(*engine.Runner); ok {
+		return lent, nil
+	}
+	return engine.NewRunner(r.plan)
+}
+
+// node returns the plan's node with this name and kind.
+func (r *run) node(name string, kind plan.Kind) (*plan.Node, error) {
+	i := r.plan.Find(name)
+	if i == plan.None || r.plan.Nodes[i].Kind != kind {
+		return nil, final{TypePlanChanged, fmt.Errorf("run %s has no %s named %q", r.id, kind, name)}
+	}
+	return &r.plan.Nodes[i], nil
+}
+
+// shelf holds a few things that one activity makes and the next one takes. When it is full, the oldest falls off.
+type shelf[K comparable, V any] struct {
+	mu     sync.Mutex
+	room   int
+	things map[K]V
+	order  []K
+}
+
+func (s *shelf[K, V]) put(key K, thing V) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.things == nil {
+		s.things = map[K]V{}
+	}
+	if _, there := s.things[key]; !there {
+		s.order = append(s.order, key)
+	}
+	s.things[key] = thing
+	if len(s.order) > s.room {
+		delete(s.things, s.order[0])
+		s.order = s.order[1:]
+	}
+}
+
+// take returns the thing and removes it.
+func (s *shelf[K, V]) take(key K) (V, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	thing, found := s.things[key]
+	if found {
+		delete(s.things, key)
+		for i := range s.order {
+			if s.order[i] == key {
+				s.order = append(s.order[:i], s.order[i+1:]...)
+				break
+			}
+		}
+	}
+	return thing, found
+}

@@ -1,0 +1,355 @@
+package audit
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"waymark/activities"
+	"waymark/engine"
+	"waymark/expr"
+	"waymark/landscape"
+	"waymark/payload"
+	"waymark/plan"
+	"waymark/plugin"
+)
+
+// Question says which row is meant: by its number, by its business key, or by the line of a sink's output. Exactly one of
+// Row, Key and Sink is set.
+type Question struct {
+	Run    string // id, or the beginning of one
+	Source string // "" if the run has one source
+	Row    int64  // from 1
+	Key    map[string]string
+	Sink   string
+	Line   int64 // of the sink's output, from 1, not counting a header
+}
+
+// Token names one row.
+type Token struct {
+	Source string `json:"source"`
+	Row    int64  `json:"row"`
+}
+
+// AmbiguousError says that a key fits several rows. Nobody may pick one.
+type AmbiguousError struct {
+	Tokens []Token // at least two, ascending
+	More   bool    // there are more than are listed
+}
+
+// Error lists the rows.
+func (e *AmbiguousError) Error() string {
+	rows := make([]string, len(e.Tokens))
+	for i, token := range e.Tokens {
+		rows[i] = fmt.Sprint(token.Row)
+	}
+	more := ""
+	if e.More {
+		more = ", and more"
+	}
+	return fmt.Sprintf("%d rows of %s have this key: %s%s; ask for one with --row", len(rows), e.Tokens[0].Source, strings.Join(rows, ", "), more)
+}
+
+// Availability says what became of a payload. Stored nowhere; told apart always.
+type Availability string
+
+// The states of a payload.
+const (
+	Stored  Availability = "stored"  // here, and its bytes are what its digest promises
+	Missing Availability = "missing" // should be here, and is not
+	Corrupt Availability = "corrupt" // here, and its bytes are others than its digest promises
+)
+
+// Story is everything on record about one row, with what can be computed from it.
+type Story struct {
+	Run      string  `json:"run"`
+	Pipeline string  `json:"pipeline"`
+	Status   string  `json:"status"`
+	Token    string  `json:"token"`
+	Source   Origin  `json:"source"`
+	Nodes    []Visit `json:"nodes"`
+	Way      string  `json:"way,omitempty"` // on record; "" while the chunk is on its way
+	Outcome  string  `json:"outcome,omitempty"`
+	Path     string  `json:"path,omitempty"`
+	Complete bool    `json:"complete"` // the outcome is final: a sink, if one got the row, confirmed it
+	Sink     string  `json:"sink,omitempty"`
+	Line     int64   `json:"line,omitempty"`    // in the sink's output, from 1, not counting a header
+	Output   string  `json:"output,omitempty"`  // the published file
+	Written  string  `json:"written,omitempty"` // the bytes the sink got for the row
+	Note     string  `json:"note,omitempty"`    // why something cannot be told
+}
+
+// Origin is where the row came from.
+type Origin struct {
+	Name       string       `json:"name"`
+	Row        int64        `json:"row"`
+	File       string       `json:"file"`
+	Line       int64        `json:"line"`
+	ByteOffset int64        `json:"byte_offset"`
+	ByteLength int64        `json:"byte_length"`
+	SHA256     string       `json:"sha256"` // of the record as read, on record
+	Payload    string       `json:"payload"`
+	Index      int          `json:"payload_index"`
+	State      Availability `json:"payload_state"`
+	Raw        string       `json:"raw,omitempty"`        // the record as read, if it is text
+	RawBase64  []byte       `json:"raw_base64,omitempty"` // the record as read, if it is not
+}
+
+// Visit is what happened to the row at one node.
+type Visit struct {
+	Node       string      `json:"node"`
+	Operation  string      `json:"operation"`
+	Label      string      `json:"label,omitempty"`
+	Expression string      `json:"expression,omitempty"`
+	Values     []expr.Part `json:"values,omitempty"` // of the expression's parts, outermost first
+	Changes    []Change    `json:"changes,omitempty"`
+	InputHash  string      `json:"input_sha256,omitempty"`
+	OutputHash string      `json:"output_sha256,omitempty"` // on record
+	Verified   bool        `json:"verified"`                // computed again, and equal to what is on record
+	Refused    *Refusal    `json:"refused,omitempty"`
+}
+
+// Change is one field that came out other than it went in. Absent fields are nil.
+type Change struct {
+	Field  string  `json:"field"`
+	Before *string `json:"before"`
+	After  *string `json:"after"`
+}
+
+// Refusal is why a node refused the row, as on record.
+type Refusal struct {
+	Code    string `json:"code"`
+	Field   string `json:"field,omitempty"`
+	Message string `json:"message"`
+	SentTo  string `json:"sent_to"`
+}
+
+// Explain tells the story of one row. The error is an *AmbiguousError if the question fits several rows, and wraps
+// landscape.ErrNotFound if it fits none.
+func (a *Auditor) Explain(ctx context.Context, q Question) (*Story, error) {
+	run, err := a.log.Run(ctx, q.Run)
+	if err != nil {
+		return nil, err
+	}
+	token, err := a.find(ctx, run, q)
+	if err != nil {
+		return nil, err
+	}
+	story := &Story{Run: run.ID, Pipeline: run.Pipeline, Status: string(run.Status), Token: fmt.Sprintf("%s:%d", token.Source, token.Row)}
+	chunk, err := a.origin(ctx, story, run.ID, token)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.fate(ctx, story, run.ID, token); err != nil {
+		return nil, err
+	}
+	return story, a.retrace(ctx, story, run, token, chunk)
+}
+
+// origin fills in where the row came from, and returns its chunk; nil if the payload is not to be had.
+func (a *Auditor) origin(ctx context.Context, story *Story, run string, token Token) (*plugin.Chunk, error) {
+	record, err := a.log.ChunkOf(ctx, run, token.Source, token.Row)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := a.log.Records(ctx, run, token.Source, record.Chunk)
+	if err != nil {
+		return nil, err
+	}
+	i := int(token.Row - record.FirstRow)
+	line := record.FirstLine + int64(i)
+	if rows.Lines != nil {
+		line = record.FirstLine + int64(rows.Lines[i])
+	}
+	story.Source = Origin{
+		Name: token.Source, Row: token.Row, File: record.File, Line: line,
+		ByteOffset: record.FirstOffset + int64(rows.Offsets[i]), ByteLength: int64(rows.Lengths[i]),
+		SHA256: hex.EncodeToString(rows.Hashes[sha256.Size*i : sha256.Size*(i+1)]), Payload: record.Pack, Index: i, State: Stored,
+	}
+	chunk, err := activities.Chunk(ctx, a.log, a.payloads, record)
+	switch {
+	case errors.Is(err, payload.ErrNotFound):
+		story.Source.State = Missing
+		return nil, nil
+	case errors.Is(err, payload.ErrCorrupt):
+		story.Source.State = Corrupt
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	story.Source.keep(chunk.Record(i))
+	return chunk, nil
+}
+
+// fate fills in what is on record about the row's way and end.
+func (a *Auditor) fate(ctx context.Context, story *Story, run string, token Token) error {
+	way, err := a.log.WayOf(ctx, run, token.Source, token.Row)
+	if errors.Is(err, landscape.ErrNotFound) {
+		story.Note = "the row was read and has not gone through the steps"
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	story.Way, story.Outcome, story.Path = way.Signature(), string(way.Path.Outcome()), string(way.Path)
+	story.Complete = true
+	if !way.ToSink() {
+		return nil
+	}
+	story.Sink = way.Sink
+	if story.Complete, err = a.finalized(ctx, run, way.Sink, token); err != nil || !story.Complete {
+		return err
+	}
+	if _, story.Line, err = a.log.SinkPosition(ctx, run, token.Source, token.Row); err != nil {
+		return err
+	}
+	artifacts, err := a.log.Artifacts(ctx, run)
+	for _, artifact := range artifacts {
+		if artifact.Sink == way.Sink {
+			story.Output = artifact.Path
+		}
+	}
+	return err
+}
+
+func (a *Auditor) finalized(ctx context.Context, run, sink string, token Token) (bool, error) {
+	chunk, err := a.log.ChunkOf(ctx, run, token.Source, token.Row)
+	if err != nil {
+		return false, err
+	}
+	effects, err := a.log.Effects(ctx, run)
+	for _, effect := range effects {
+		if effect.Sink == sink && effect.Source == token.Source && effect.Chunk == chunk.Chunk {
+			return effect.State == landscape.Finalized, err
+		}
+	}
+	return false, err
+}
+
+// retrace sends the row through the plan again and holds every step against the record.
+func (a *Auditor) retrace(ctx context.Context, story *Story, run landscape.Run, token Token, chunk *plugin.Chunk) error {
+	compiled, problem := a.plan(run)
+	if problem != "" || chunk == nil {
+		story.Note = strings.TrimPrefix(story.Note+"; "+problem, "; ")
+		return a.recorded(ctx, story, run.ID, token)
+	}
+	refused, err := a.log.ErrorsOf(ctx, run.ID, token.Source, token.Row)
+	if err != nil {
+		return err
+	}
+	runner, err := engine.NewRunner(compiled)
+	if err != nil {
+		return err
+	}
+	i := int(token.Row - chunk.FirstRow)
+	events, _, err := runner.Trace(chunk, i, repeats(refused, i))
+	var failed *engine.FailedError
+	if err != nil && !errors.As(err, &failed) {
+		return err
+	}
+	return a.visits(ctx, story, compiled, token, events, refused)
+}
+
+// repeats tells the engine which value of the row was taken, as on record.
+func repeats(refused []landscape.RowError, i int) engine.Duplicates {
+	duplicates := engine.Duplicates{}
+	for _, failure := range refused {
+		var first int64
+		if failure.Code != engine.CodeUnique {
+			continue
+		}
+		if _, err := fmt.Sscanf(failure.Message, "row %d has the same value", &first); err == nil {
+			duplicates[failure.Field] = map[int]int64{i: first}
+		}
+	}
+	return duplicates
+}
+
+func (a *Auditor) visits(ctx context.Context, story *Story, compiled *plan.Plan, token Token, events []engine.Event, refused []landscape.RowError) error {
+	input := ""
+	for _, event := range events {
+		node := &compiled.Nodes[event.Node]
+		visit := Visit{
+			Node: node.Name, Operation: node.Operation, Label: event.Label, Expression: node.Text, InputHash: input,
+			Values: engine.Explain(node, event.Before), Changes: changes(event.Before, event.After),
+			Refused: refusalAt(node.Name, refused),
+		}
+		if event.Refused == nil {
+			if err := a.compare(ctx, &visit, story.Run, token, node, event); err != nil {
+				return err
+			}
+		} else {
+			visit.Verified = visit.Refused != nil && visit.Refused.Code == event.Refused.Code
+		}
+		if node.Kind == plan.Sink {
+			story.Written = strings.TrimRight(string(event.Encoded), "\r\n")
+		}
+		input = visit.OutputHash
+		story.Nodes = append(story.Nodes, visit)
+	}
+	return nil
+}
+
+// compare holds the computed hash against the record. A node that passes rows on has its input's hash.
+func (a *Auditor) compare(ctx context.Context, visit *Visit, run string, token Token, node *plan.Node, event engine.Event) error {
+	if !node.Changes() {
+		visit.OutputHash, visit.Verified = visit.InputHash, true
+		return nil
+	}
+	recorded, found, err := a.log.HashAt(ctx, run, token.Source, token.Row, node.Name)
+	if err != nil || !found {
+		return err
+	}
+	visit.OutputHash, visit.Verified = hex.EncodeToString(recorded[:]), recorded == event.Hash()
+	return nil
+}
+
+// recorded fills in the nodes from the record alone.
+func (a *Auditor) recorded(ctx context.Context, story *Story, run string, token Token) error {
+	way, err := a.log.WayOf(ctx, run, token.Source, token.Row)
+	if errors.Is(err, landscape.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	refused, err := a.log.ErrorsOf(ctx, run, token.Source, token.Row)
+	if err != nil {
+		return err
+	}
+	nodes, err := a.log.Nodes(ctx, run)
+	if err != nil {
+		return err
+	}
+	input := ""
+	for _, step := range way.Steps {
+		visit := Visit{Node: step.Node, Label: step.Label, InputHash: input, OutputHash: input, Refused: refusalAt(step.Node, refused)}
+		for _, node := range nodes {
+			if node.Node == step.Node {
+				visit.Operation = node.Operation
+			}
+		}
+		hash, found, err := a.log.HashAt(ctx, run, token.Source, token.Row, step.Node)
+		if err != nil {
+			return err
+		}
+		if found {
+			visit.OutputHash = hex.EncodeToString(hash[:])
+		}
+		input = visit.OutputHash
+		story.Nodes = append(story.Nodes, visit)
+	}
+	return nil
+}
+
+func refusalAt(node string, refused []landscape.RowError) *Refusal {
+	for _, failure := range refused {
+		if failure.Node == node {
+			return &Refusal{Code: failure.Code, Field: failure.Field, Message: failure.Message, SentTo: failure.SentTo}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+package audit
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"waymark/activities"
+	"waymark/landscape"
+	"waymark/plan"
+	"waymark/plugin"
+	"waymark/row"
+)
+
+// maxListed is how many rows an ambiguous key lists.
+const maxListed = 20
+
+// find returns the row that the question means.
+func (a *Auditor) find(ctx context.Context, run landscape.Run, q Question) (Token, error) {
+	if q.Sink != "" {
+		source, number, err := a.log.SinkLine(ctx, run.ID, q.Sink, q.Line)
+		return Token{source, number}, err
+	}
+	source, err := a.source(ctx, run.ID, q.Source)
+	if err != nil {
+		return Token{}, err
+	}
+	if len(q.Key) == 0 {
+		return Token{source, q.Row}, nil
+	}
+	return a.findKey(ctx, run, source, q.Key)
+}
+
+// findKey looks the key up by its hashes and then compares the values of the rows that these lead to.
+func (a *Auditor) findKey(ctx context.Context, run landscape.Run, source string, key map[string]string) (Token, error) {
+	compiled, problem := a.plan(run)
+	if problem != "" {
+		return Token{}, fmt.Errorf("a key can only be looked up with the run's plan: %s", problem)
+	}
+	node := &compiled.Nodes[compiled.Find(source)]
+	wanted, err := typedKey(node, key)
+	if err != nil {
+		return Token{}, err
+	}
+	hashes := map[string][4]byte{}
+	for field, value := range wanted {
+		sum := sha256.Sum256(row.AppendValue(nil, value))
+		hashes[field] = [4]byte(sum[:4])
+	}
+	candidates, err := a.log.KeyCandidates(ctx, run.ID, source, hashes)
+	if err != nil {
+		return Token{}, err
+	}
+	return a.only(ctx, run.ID, node, candidates, wanted)
+}
+
+// typedKey reads the key's texts as the declared fields of the source's business key.
+func typedKey(node *plan.Node, key map[string]string) (map[string]row.Value, error) {
+	wanted := map[string]row.Value{}
+	for _, field := range slices.Sorted(maps.Keys(key)) {
+		if !slices.Contains(node.Key, field) {
+			return nil, fmt.Errorf("%q is not part of the key of source %s, which is: %s", field, node.Name, strings.Join(node.Key, ", "))
+		}
+		value, err := keyValue(node, field, key[field])
+		if err != nil {
+			return nil, fmt.Errorf("key %s: %w", field, err)
+		}
+		wanted[field] = value
+	}
+	return wanted, nil
+}
+
+func keyValue(node *plan.Node, field, text string) (row.Value, error) {
+	for _, declared := range node.Out.Fields {
+		if declared.Name == field {
+			return row.Parse(declared.Kind, text)
+		}
+	}
+	return row.StringValue(text), nil // an undeclared field holds what the source's text says
+}
+
+// only returns the one candidate whose values are those that are wanted.
+func (a *Auditor) only(ctx context.Context, run string, node *plan.Node, candidates []int64, wanted map[string]row.Value) (Token, error) {
+	var found []Token
+	for _, number := range candidates {
+		fits, err := a.fits(ctx, run, node, number, wanted)
+		if err != nil {
+			return Token{}, err
+		}
+		if fits {
+			found = append(found, Token{node.Name, number})
+		}
+		if len(found) > maxListed {
+			return Token{}, &AmbiguousError{Tokens: found[:maxListed], More: true}
+		}
+	}
+	switch len(found) {
+	case 0:
+		return Token{}, fmt.Errorf("no row of source %s has this key: %w", node.Name, landscape.ErrNotFound)
+	case 1:
+		return found[0], nil
+	}
+	return Token{}, &AmbiguousError{Tokens: found}
+}
+
+func (a *Auditor) fits(ctx context.Context, run string, node *plan.Node, number int64, wanted map[string]row.Value) (bool, error) {
+	record, err := a.log.ChunkOf(ctx, run, node.Name, number)
+	if err != nil {
+		return false, err
+	}
+	chunk, err := a.chunk(ctx, record)
+	if err != nil {
+		return false, err
+	}
+	parser, err := node.Source.Parser(chunk.Context)
+	if err != nil {
+		return false, err
+	}
+	parsed, err := parser.Parse(string(chunk.Record(int(number-record.FirstRow))), nil)
+	if err != nil {
+		return false, nil // a row that the source refused has no key
+	}
+	for field, value := range wanted {
+		if have, ok := parsed.Get(field); !ok || have != value {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// chunk returns a chunk's records; the last one is remembered, because candidates come in row order.
+func (a *Auditor) chunk(ctx context.Context, record landscape.Chunk) (*plugin.Chunk, error) {
+	if a.last.chunk != nil && a.last.pack == record.Pack {
+		return a.last.chunk, nil
+	}
+	chunk, err := activities.Chunk(ctx, a.log, a.payloads, record)
+	if err != nil {
+		return nil, err
+	}
+	a.last.pack, a.last.chunk = record.Pack, chunk
+	return chunk, nil
+}

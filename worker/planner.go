@@ -1,0 +1,69 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"waymark/pipeline"
+	"waymark/plan"
+	"waymark/plugin"
+	"waymark/plugin/builtin"
+)
+
+// Planner compiles documents with this machine's environment variables and secrets. It is safe for concurrent use.
+type Planner struct {
+	// Allow are folders, besides the document's own, in which a document's files may be.
+	Allow []string
+	// SecretsDir holds a file for each secret: `${secret:NAME}` is the content of SecretsDir/NAME without the line end.
+	// Without it, or without such a file, the environment variable WAYMARK_SECRET_NAME is used.
+	SecretsDir string
+	// FingerprintKey keys the fingerprints by which a run's record tells that a secret changed. It must not be empty if a
+	// document uses environment variables or secrets.
+	FingerprintKey []byte
+}
+
+// Plan compiles a document. folder is where its relative paths start. The error is pipeline.Problems if the document is at
+// fault.
+func (p Planner) Plan(file, folder string, document []byte, params map[string]string) (*plan.Plan, error) {
+	loaded, err := pipeline.Load(file, document, pipeline.Environment{
+		Params: params, Env: os.LookupEnv, Secret: p.secret, FingerprintKey: p.FingerprintKey,
+	})
+	if err != nil {
+		return nil, err
+	}
+	root, err := builtin.NewRoot(folder, p.Allow...)
+	if err != nil {
+		return nil, fmt.Errorf("folder of %s: %w", file, err)
+	}
+	return plan.Compile(loaded, files{root})
+}
+
+func (p Planner) secret(name string) (string, error) {
+	if p.SecretsDir != "" {
+		content, err := os.ReadFile(filepath.Join(p.SecretsDir, filepath.Base(name)))
+		if err == nil {
+			return strings.TrimRight(string(content), "\r\n"), nil
+		}
+		if !errors.Is(err, os.ErrNotExist) {
+			return "", fmt.Errorf("secret %s: %w", name, err)
+		}
+	}
+	if value, set := os.LookupEnv("WAYMARK_SECRET_" + strings.ToUpper(name)); set {
+		return value, nil
+	}
+	return "", fmt.Errorf("secret %s is neither a file of the secrets folder nor the environment variable WAYMARK_SECRET_%s", name, strings.ToUpper(name))
+}
+
+// files makes the plugins of one document, whose files lie in one root.
+type files struct{ root *builtin.Root }
+
+func (f files) Source(name string, spec pipeline.Source) (plugin.Source, error) {
+	return builtin.NewSource(name, spec, f.root)
+}
+
+func (f files) Sink(name string, spec pipeline.Sink) (plugin.Sink, error) {
+	return builtin.NewSink(name, spec, f.root)
+}

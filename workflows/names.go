@@ -1,0 +1,21 @@
+// Package workflows holds the deterministic half of a run: which chunk is read next, what may run side by side, where each
+// sink's parts belong, and what happens when something fails. Everything that touches the world is an activity.
+package workflows
+
+import "waymark/activities"
+
+// Names under which other programs start, find and ask runs. Stored in histories and in people's schedules; never rename.
+const (
+	// RunPipelineName is the workflow type of a run.
+	RunPipelineName = "RunPipeline"
+	// TaskQueue is the queue that workers listen on unless they are told otherwise.
+	TaskQueue = "waymark"
+	// ProgressQuery returns a Progress.
+	ProgressQuery = "progress"
+)
+
+// WorkflowID returns the id of the workflow that executes a run.
+func WorkflowID(run string) string { return "run-" + run }
+
+// The activities by name: methods of a nil pointer, of which only the names are used.
+var act *activities.Activities

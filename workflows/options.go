@@ -1,0 +1,46 @@
+package workflows
+
+import (
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+const (
+	// windowChunks is how many chunks are on their way at once: one being read, one or two in the steps, one being
+	// written. More would cost memory (about 20 MB a chunk at the default size) and gain nothing on a few cores.
+	windowChunks = 4
+
+	// heartbeatTimeout finds a dead worker. Activities beat every few seconds, however long a chunk takes.
+	heartbeatTimeout = 30 * time.Second
+
+	// attemptTimeout bounds one attempt that is alive but stuck. A chunk takes well under a second; a slow disk or a
+	// compressed source that is read again from its beginning may take minutes.
+	attemptTimeout = 30 * time.Minute
+
+	// maxAttempts ends the retries of a service that stays broken: with the intervals below, after about ten minutes. The
+	// run then stops in a state that can be resumed.
+	maxAttempts = 15
+)
+
+// retryPolicy is for services that break: a full disk, a locked database. Errors that no retry cures say so themselves.
+func retryPolicy() *temporal.RetryPolicy {
+	return &temporal.RetryPolicy{
+		InitialInterval:    200 * time.Millisecond,
+		BackoffCoefficient: 2,
+		MaximumInterval:    time.Minute,
+		MaximumAttempts:    maxAttempts,
+	}
+}
+
+// withActivity returns a context for an activity. The summary is what Temporal's UI shows beside it.
+func withActivity(ctx workflow.Context, format string, args ...any) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		StartToCloseTimeout: attemptTimeout,
+		HeartbeatTimeout:    heartbeatTimeout,
+		RetryPolicy:         retryPolicy(),
+		Summary:             fmt.Sprintf(format, args...),
+	})
+}

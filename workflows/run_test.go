@@ -1,0 +1,200 @@
+package workflows_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+
+	"waymark/activities"
+	"waymark/pipeline"
+	"waymark/plugin"
+	"waymark/workflows"
+)
+
+// world answers the workflow's activities from a table of chunks. It stands for workers far away: what the activities do
+// is tested in their own package, here only what the workflow decides.
+type world struct {
+	chunks  []activities.ProcessResult
+	ordered bool
+	fail    map[string]error // by activity name
+	writes  []activities.WriteInput
+	opened  int
+	stopped *activities.StopInput
+	done    []string
+
+	readAhead chan struct{} // closed when the third chunk was read
+	active    atomic.Int32  // chunks in the steps right now, counted if ordered
+	overlap   atomic.Bool
+}
+
+func (w *world) OpenRun(context.Context, activities.OpenInput) (activities.OpenResult, error) {
+	w.opened++
+	return activities.OpenResult{
+		Pipeline: "p", Source: "in", Ordered: w.ordered,
+		Sinks: []activities.SinkPlan{{Name: "a", HeaderBytes: 10}, {Name: "b"}},
+	}, w.fail["OpenRun"]
+}
+
+func (w *world) ReadChunk(_ context.Context, in activities.ReadInput) (activities.ReadResult, error) {
+	if int(in.Chunk) == len(w.chunks) {
+		return activities.ReadResult{Cursor: in.Cursor, Done: true}, w.fail["ReadChunk"]
+	}
+	if w.ordered && in.Chunk == 2 {
+		close(w.readAhead)
+	}
+	after := plugin.Cursor{Offset: in.Cursor.Offset + 100}
+	return activities.ReadResult{Rows: w.chunks[in.Chunk].Rows, Bytes: 100, Cursor: after}, nil
+}
+
+func (w *world) ProcessChunk(_ context.Context, in activities.ProcessInput) (activities.ProcessResult, error) {
+	if w.ordered {
+		if w.active.Add(1) > 1 {
+			w.overlap.Store(true)
+		}
+		defer w.active.Add(-1)
+		<-w.readAhead // the first chunk stays in the steps while others wait for their turn
+	}
+	return w.chunks[in.Chunk], w.fail["ProcessChunk"]
+}
+
+func (w *world) WriteChunk(_ context.Context, in activities.WriteInput) error {
+	w.writes = append(w.writes, in)
+	return w.fail["WriteChunk"]
+}
+
+func (w *world) PublishSink(_ context.Context, in activities.SinkInput) error {
+	w.done = append(w.done, "publish "+in.Sink)
+	return w.fail["PublishSink"]
+}
+
+func (w *world) FinishRun(context.Context, activities.FinishInput) (activities.FinishResult, error) {
+	w.done = append(w.done, "finish")
+	return activities.FinishResult{Status: pipeline.Completed}, w.fail["FinishRun"]
+}
+
+func (w *world) StopRun(_ context.Context, in activities.StopInput) error {
+	w.stopped = &in
+	return nil
+}
+
+// start runs the workflow against the world.
+func start(t *testing.T, w *world, in workflows.RunInput) *testsuite.TestWorkflowEnvironment {
+	t.Helper()
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestWorkflowEnvironment()
+	env.RegisterWorkflow(workflows.RunPipeline)
+	env.RegisterActivity(w)
+	env.ExecuteWorkflow(workflows.RunPipeline, in)
+	require.True(t, env.IsWorkflowCompleted())
+	return env
+}
+
+func parts(a, b int64) activities.ProcessResult {
+	out := activities.ProcessResult{Rows: int(a+b) + 1, Refused: 1}
+	for _, part := range []activities.PartSize{{Sink: "a", Rows: a, Bytes: a * 7}, {Sink: "b", Rows: b, Bytes: b * 5}} {
+		if part.Rows > 0 {
+			out.Parts = append(out.Parts, part)
+		}
+	}
+	return out
+}
+
+func input() workflows.RunInput {
+	return workflows.RunInput{OpenInput: activities.OpenInput{Run: "r1"}}
+}
+
+func TestEveryPartGetsThePlaceBehindTheEarlierOnes(t *testing.T) {
+	w := &world{chunks: []activities.ProcessResult{parts(3, 0), parts(2, 4), parts(0, 0), parts(1, 1)}}
+	env := start(t, w, input())
+	require.NoError(t, env.GetWorkflowError())
+	var result workflows.RunResult
+	require.NoError(t, env.GetWorkflowResult(&result))
+	require.Equal(t, workflows.RunResult{Run: "r1", Status: pipeline.Completed, Rows: 15, Refused: 4}, result)
+	want := map[string][]activities.WriteInput{
+		"a": {
+			{Run: "r1", Source: "in", Chunk: 0, Sink: "a", Ordinal: 0, Offset: 10},
+			{Run: "r1", Source: "in", Chunk: 1, Sink: "a", Ordinal: 1, Offset: 31},
+			{Run: "r1", Source: "in", Chunk: 3, Sink: "a", Ordinal: 2, Offset: 45},
+		},
+		"b": {
+			{Run: "r1", Source: "in", Chunk: 1, Sink: "b", Ordinal: 0, Offset: 0},
+			{Run: "r1", Source: "in", Chunk: 3, Sink: "b", Ordinal: 1, Offset: 20},
+		},
+	}
+	for sink, writes := range want {
+		var got []activities.WriteInput
+		for _, write := range w.writes {
+			if write.Sink == sink {
+				got = append(got, write)
+			}
+		}
+		require.ElementsMatch(t, writes, got)
+	}
+	require.ElementsMatch(t, []string{"publish a", "publish b"}, w.done[:2])
+	require.Equal(t, "finish", w.done[2], "nothing is concluded before every sink is published")
+}
+
+func TestAnEmptySourceStillPublishes(t *testing.T) {
+	w := &world{}
+	env := start(t, w, input())
+	require.NoError(t, env.GetWorkflowError())
+	require.Len(t, w.done, 3)
+}
+
+func TestARunWithoutAnIdGetsOne(t *testing.T) {
+	w := &world{}
+	env := start(t, w, workflows.RunInput{})
+	require.NoError(t, env.GetWorkflowError())
+	var result workflows.RunResult
+	require.NoError(t, env.GetWorkflowResult(&result))
+	require.Len(t, result.Run, 36)
+}
+
+func TestAFailureThatNoRetryCuresStopsTheRunAndSaysWhy(t *testing.T) {
+	for _, activity := range []string{"OpenRun", "ReadChunk", "ProcessChunk", "WriteChunk", "PublishSink", "FinishRun"} {
+		t.Run(activity, func(t *testing.T) {
+			cause := temporal.NewNonRetryableApplicationError("the reason", activities.TypeRow, nil)
+			w := &world{chunks: []activities.ProcessResult{parts(1, 1), parts(1, 1)}, fail: map[string]error{activity: cause}}
+			env := start(t, w, input())
+			var application *temporal.ApplicationError
+			require.ErrorAs(t, env.GetWorkflowError(), &application)
+			require.Equal(t, &activities.StopInput{Run: "r1", Status: pipeline.Failed, Reason: "the reason"}, w.stopped)
+		})
+	}
+}
+
+func TestABrokenServiceIsRetried(t *testing.T) {
+	w := &world{chunks: []activities.ProcessResult{parts(1, 0)}, fail: map[string]error{"WriteChunk": errors.New("disk full")}}
+	env := start(t, w, input())
+	require.Error(t, env.GetWorkflowError())
+	require.Len(t, w.writes, 15, "attempts before the run stops")
+	require.Equal(t, "disk full", w.stopped.Reason)
+}
+
+func TestChunksOfAnOrderedSourceGoThroughTheStepsInOrder(t *testing.T) {
+	w := &world{ordered: true, readAhead: make(chan struct{}), chunks: []activities.ProcessResult{parts(1, 0), parts(1, 0), parts(1, 0)}}
+	env := start(t, w, input())
+	require.NoError(t, env.GetWorkflowError())
+	require.Len(t, w.writes, 3)
+	require.False(t, w.overlap.Load())
+}
+
+func TestARunGoesOnFromItsState(t *testing.T) {
+	w := &world{chunks: []activities.ProcessResult{parts(1, 0), parts(2, 0)}}
+	in := input()
+	in.State = &workflows.State{
+		Plan:    activities.OpenResult{Source: "in", Sinks: []activities.SinkPlan{{Name: "a"}, {Name: "b"}}},
+		Cursor:  plugin.Cursor{Offset: 100},
+		Chunk:   1,
+		Outputs: []workflows.Output{{Ordinal: 1, Offset: 17, Rows: 1}, {}},
+	}
+	env := start(t, w, in)
+	require.NoError(t, env.GetWorkflowError())
+	require.Zero(t, w.opened)
+	require.Equal(t, []activities.WriteInput{{Run: "r1", Source: "in", Chunk: 1, Sink: "a", Ordinal: 1, Offset: 17}}, w.writes)
+}
