@@ -12,10 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// smallPack has records in two frames.
-func smallPack(t testing.TB) []byte {
-	p := &Pack{Context: []byte("head"), Data: bytes.Repeat([]byte("0123456789abcdef"), 80_000)}
-	for _, at := range []uint32{0, 100, 1_200_000} {
+// smallPack has records in two padded frames.
+func smallPack(t testing.TB) []byte { return repeatedPack(t, 80_000) }
+
+// repeatedPack has three records in 16 bytes of data repeated so often, at the beginning, after it, and at the end.
+func repeatedPack(t testing.TB, times int) []byte {
+	p := &Pack{Context: []byte("head"), Data: bytes.Repeat([]byte("0123456789abcdef"), times)}
+	for _, at := range []uint32{0, 100, uint32(len(p.Data) - 50)} {
 		p.Offsets, p.Lens = append(p.Offsets, at), append(p.Lens, 50)
 		sum := sha256.Sum256(p.Data[at : at+50])
 		p.Hashes = append(p.Hashes, sum[:]...)
@@ -73,7 +76,7 @@ func TestTruncatedPacksAreCorrupt(t *testing.T) {
 
 // TestFlippedPacks: a flipped bit is found, or is one that zstd ignores (padding, unused bits) and changes nothing.
 func TestFlippedPacks(t *testing.T) {
-	b := smallPack(t)
+	b := repeatedPack(t, 1000)
 	honest, err := readEverything(t, b)
 	require.NoError(t, err)
 	index := len(b) - int(parseFooter(b).indexBytes) - skippableHeader
@@ -127,6 +130,56 @@ func TestBombsAreRefusedBeforeUnpacking(t *testing.T) {
 			binary.LittleEndian.PutUint32(b[len(b)-footerBytes+8:], test.claimed)
 			seal(b)
 			_, err := readEverything(t, b)
+			require.ErrorContains(t, err, test.message)
+		})
+	}
+}
+
+// craft builds a pack of the data "0123456789" in one frame, with parts that EncodePack would never write.
+func craft(extra, spans []byte, records, dataBytes uint32) []byte {
+	b := appendSkippable(nil, len(packMagic))
+	b = append(b, packMagic...)
+	start := len(b)
+	b = packEncoder().EncodeAll([]byte("0123456789"), b)
+	frame := uint32(len(b) - start)
+	b = append(b, extra...)
+	index := binary.LittleEndian.AppendUint32(nil, frame)
+	index = append(index, spans...)
+	for range records {
+		sum := sha256.Sum256([]byte("01"))
+		index = append(index, sum[:]...)
+	}
+	size := len(index) + footerBytes
+	for _, field := range []uint32{records, packFrameBytes, dataBytes, uint32(len(spans)), 0, uint32(size)} {
+		index = binary.LittleEndian.AppendUint32(index, field)
+	}
+	index = binary.LittleEndian.AppendUint32(index, crc32.Checksum(index, castagnoli))
+	b = appendSkippable(b, size)
+	return append(append(b, index...), packMagic...)
+}
+
+func TestCraftedPacksAreCorrupt(t *testing.T) {
+	_, err := readEverything(t, craft(nil, []byte{0, 2}, 1, 10))
+	require.NoError(t, err, "the crafted pack is good but for what the cases change")
+	for name, test := range map[string]struct {
+		pack    []byte
+		message string
+	}{
+		"gap beyond the data":     {craft(nil, []byte{11, 0}, 1, 10), "record 0 does not lie within the data"},
+		"length beyond the data":  {craft(nil, []byte{5, 6}, 1, 10), "record 0 does not lie within the data"},
+		"second record beyond":    {craft(nil, []byte{0, 2, 8, 1}, 2, 10), "record 1 does not lie within the data"},
+		"varint without an end":   {craft(nil, []byte{0x80, 0x80}, 1, 10), "record 0 does not lie within the data"},
+		"spans end early":         {craft(nil, []byte{0x80, 0, 0, 2}, 2, 10), "record 1 does not lie within the data"},
+		"too few spans":           {craft(nil, []byte{0}, 1, 10), "1 bytes cannot hold the spans of 1 records"},
+		"bytes after the spans":   {craft(nil, []byte{0, 2, 0}, 1, 10), "1 bytes after the last span"},
+		"bytes after the frames":  {craft([]byte("stowaway"), []byte{0, 2}, 1, 10), "8 bytes between"},
+		"frame with less data":    {craft(nil, []byte{0, 2}, 1, 11), "frame 0 holds 10 bytes instead of 11"},
+		"frame with more data":    {craft(nil, []byte{0, 2}, 1, 9), "frame 0: "},
+		"record that hashes else": {craft(nil, []byte{1, 2}, 1, 10), "record 0 hashes to"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := readEverything(t, test.pack)
+			require.ErrorIs(t, err, ErrCorrupt)
 			require.ErrorContains(t, err, test.message)
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,6 +48,17 @@ func TestDedupReadsAnObjectOncePerProcess(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Equal(t, 1, c.reads)
+}
+
+func TestWrongLengthIsFoundWithoutReading(t *testing.T) {
+	b := &memstore.Store{}
+	c := &counting{Backend: b}
+	s := payload.New(c, payload.Options{})
+	b.Plant(string(payload.Of([]byte("good"))), []byte("goo"))
+	_, err := s.Put(t.Context(), []byte("good"))
+	require.NoError(t, err)
+	require.Zero(t, c.reads)
+	require.Len(t, b.Aside(), 1)
 }
 
 // TestMemoryIsBounded: what was forgotten is read again, and a dedup hit on a recent object is not.
@@ -146,6 +158,18 @@ func TestScrubTellsUnreadableFromCorrupt(t *testing.T) {
 	require.Len(t, problems, 1)
 	require.Equal(t, d, problems[0].Digest)
 	require.ErrorIs(t, problems[0].Err, down)
+}
+
+// TestScrubWhileOthersDelete: an object that is gone when its turn comes is no problem.
+func TestScrubWhileOthersDelete(t *testing.T) {
+	b := &memstore.Store{}
+	s := payload.New(b, payload.Options{})
+	b.Plant(strings.Repeat("0", 64), []byte("poison"))
+	d, err := s.Put(t.Context(), []byte("good"))
+	require.NoError(t, err)
+	report, err := s.Scrub(t.Context(), func(payload.Problem) { require.NoError(t, s.Delete(t.Context(), d)) })
+	require.NoError(t, err)
+	require.Equal(t, payload.ScrubReport{Objects: 1, Corrupt: 1}, report)
 }
 
 func TestErrorsNameTheDigest(t *testing.T) {

@@ -8,9 +8,8 @@ import (
 )
 
 // publishAttempts bounds how often publish starts again after somebody removed its shard folder (Delete of the last
-// object in it) or its temp file (Sweep, after this process was stopped for longer than the grace period). An attempt that
-// loses its shard folder costs two system calls, and one that wins against a busy deleter may need many.
-const publishAttempts = 100
+// object in it) or its temp file (Sweep, after this process was stopped for longer than the grace period).
+const publishAttempts = 10
 
 // publish makes data durable under key, by these system calls in this order:
 //

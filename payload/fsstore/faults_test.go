@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -196,6 +197,42 @@ func TestTempSweptUnderAStoppedWriter(t *testing.T) {
 	swept = -1000
 	_, err = payload.New(s, payload.Options{}).Put(t.Context(), []byte("y"))
 	require.ErrorContains(t, err, fmt.Sprintf("gave up after %d attempts", publishAttempts))
+}
+
+// TestSweepLeavesALivingWriterAlone sweeps, whatever the age, just before each step of a write.
+func TestSweepLeavesALivingWriterAlone(t *testing.T) {
+	s, d, _ := faulty(t)
+	sweeps := 0
+	d.before = func(call string) {
+		if call == "write" || call == "sync" || strings.HasPrefix(call, "rename ") {
+			sweeps++
+			removed, err := s.Sweep(t.Context(), -time.Hour)
+			require.NoError(t, err)
+			require.Zero(t, removed, "swept before %s", call)
+		}
+	}
+	require.NoError(t, s.Write(t.Context(), string(payload.Of([]byte("x"))), []byte("x")))
+	require.Equal(t, 3, sweeps)
+}
+
+// TestQuarantineNeverTakesAGoodObjectAway: another writer heals just before a folder is moved out of the way.
+func TestQuarantineNeverTakesAGoodObjectAway(t *testing.T) {
+	s, d, _ := faulty(t)
+	key := string(payload.Of([]byte("x")))
+	require.NoError(t, s.disk.Mkdir(shardPath(key)))
+	require.NoError(t, s.disk.Mkdir(objectPath(key)))
+	d.before = func(call string) {
+		if strings.HasPrefix(call, "rename ") {
+			d.before = nil
+			require.NoError(t, d.disk.Remove(objectPath(key)))
+			require.NoError(t, publish(d.disk, key, []byte("x")))
+		}
+	}
+	_, err := s.Quarantine(t.Context(), key)
+	require.ErrorIs(t, err, syscall.ENOTDIR)
+	got, err := s.Read(t.Context(), key, 1)
+	require.NoError(t, err)
+	require.Equal(t, "x", string(got))
 }
 
 // noLinks is a file system without hard links.

@@ -2,6 +2,7 @@ package fsstore_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"sync"
@@ -108,9 +109,10 @@ func TestWriteWhileTheShardIsRemoved(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var remover sync.WaitGroup
 	remover.Go(func() {
-		for ctx.Err() == nil {
-			if err := s.Delete(t.Context(), string(payload.Of(passing))); err != nil {
-				t.Errorf("delete: %v", err)
+		for key := string(payload.Of(passing)); ctx.Err() == nil; {
+			err := errors.Join(s.Write(t.Context(), key, passing), s.Delete(t.Context(), key), s.Delete(t.Context(), key))
+			if err != nil {
+				t.Errorf("write and delete: %v", err)
 			}
 		}
 	})

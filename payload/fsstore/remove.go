@@ -9,7 +9,8 @@ import (
 	"syscall"
 )
 
-// Delete removes the object, what was set aside under its key, and the shard folder if that leaves it empty.
+// Delete removes the object, what was set aside under its key, and the shard folder if that leaves it empty. Where there
+// is no object it leaves the shard folder to whoever is about to write into it.
 func (s *Store) Delete(ctx context.Context, key string) error {
 	if err := admit(ctx, key); err != nil {
 		return err
@@ -17,10 +18,13 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	if err := s.deleteAside(key); err != nil {
 		return err
 	}
+	_, err := s.root.Lstat(objectPath(key))
+	missing := errors.Is(err, fs.ErrNotExist)
 	if err := s.disk.RemoveAll(objectPath(key)); err != nil {
 		return err
 	}
-	if err := ignoreNotExist(s.disk.SyncDir(shardPath(key))); err != nil {
+	// Also where nothing was left to remove: whoever removed it may have died before this.
+	if err := ignoreNotExist(s.disk.SyncDir(shardPath(key))); err != nil || missing {
 		return err
 	}
 	return s.removeShard(shardPath(key))
