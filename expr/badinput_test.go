@@ -121,8 +121,8 @@ func TestBI209NoClockAndNoChance(t *testing.T) {
 
 func TestBI210GrowingTexts(t *testing.T) {
 	grow := "row.airport" + strings.Repeat(".replace('J', '"+strings.Repeat("J", 1000)+"')", 3)
-	require.Equal(t, CodeResultSize, code(t, grow))
-	require.Equal(t, CodeResultSize, code(t, "size("+grow+") > 5"))
+	require.Equal(t, CodeCost, code(t, grow))
+	require.Equal(t, CodeCost, code(t, "size("+grow+") > 5"))
 	big := rowOf(t, strikes, map[string]string{"airport": strings.Repeat("a", 1<<20)})
 	_, err := compile(t, strikesEnv(t), "[row.airport, row.airport]").Eval(big)
 	require.EqualError(t, err, "the result is larger than 1048576 bytes (RESULT_SIZE)")

@@ -65,7 +65,7 @@ func (c *compilation) checkLiteral(call ast.CallExpr, kind row.Kind) error {
 		return nil
 	}
 	if _, err := row.Parse(kind, string(text)); err != nil {
-		return c.errorAt(call.Args()[0], "%v", err)
+		return c.errorAt(call.Args()[0], "%s", refused(err).Message)
 	}
 	return nil
 }

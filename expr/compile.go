@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"errors"
 	"strconv"
 	"sync"
 
@@ -108,9 +109,14 @@ func (c *compilation) plan(checked *ast.AST, options ...cel.ProgramOption) (cel.
 
 var guardedOptions = []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize, cel.OptTrackCost), cel.CostLimit(maxCost)}
 
-// planError reports a failure of the planner, which evaluates what is constant.
+// planError reports a failure of the planner, which evaluates conversions of literals: int('4x').
 func (c *compilation) planError(err error) error {
-	return &CompileError{1, 1, oneLine(err.Error(), maxMessageBytes)}
+	id := c.ast.Expr().ID()
+	var failed *types.Err
+	if errors.As(err, &failed) && failed.NodeID() != 0 {
+		id = failed.NodeID()
+	}
+	return errorAt(c.source, c.ast, id, classify(err).Message)
 }
 
 // fieldsRead returns the names of the fields that the expression reads, each once, in the order of the source.

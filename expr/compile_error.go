@@ -2,6 +2,7 @@ package expr
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -79,6 +80,7 @@ var (
 	undeclaredName = regexp.MustCompile(`^undeclared reference to '([^']*)'`)
 	noOverload     = regexp.MustCompile(`^found no matching overload for '([^']*)' applied to '(.*)'$`)
 	unexpectedText = regexp.MustCompile(`(?s)^Syntax error: (?:token recognition error at: |[a-z ]*input )'(.*?)'(?: expecting .*)?$`)
+	wrongType      = regexp.MustCompile(`^expected type '(.*)' but found '(.*)'$`)
 	noFields       = regexp.MustCompile(`^type '(.*)' does not support field selection`)
 	missingText    = regexp.MustCompile(`^Syntax error: missing (.*) at '.*'$`)
 )
@@ -93,6 +95,9 @@ func (e *Env) explainIssue(message string, at place) string {
 	}
 	if m := noOverload.FindStringSubmatch(message); m != nil {
 		return explainOverload(m[1], m[2])
+	}
+	if m := wrongType.FindStringSubmatch(message); m != nil {
+		return fmt.Sprintf("this must be a %s, and is %s", ourTypeName(m[1]), ourTypeName(m[2]))
 	}
 	if m := noFields.FindStringSubmatch(message); m != nil {
 		return fmt.Sprintf("%s has no fields", ourTypeName(m[1]))
@@ -136,15 +141,18 @@ func (e *Env) unknownField(name string) string {
 // unknownName explains an undeclared name.
 func (e *Env) unknownName(name string, at place) string {
 	if param, ok := strings.CutPrefix(name, paramName+"."); ok {
-		return fmt.Sprintf("no parameter is named %q%s", param, suggest(param, e.params, "the parameters"))
+		return fmt.Sprintf("no parameter is named %q%s", param, suggest(param, slices.Sorted(maps.Keys(e.params)), "the parameters"))
 	}
 	if at.function {
 		return e.unknownFunction(name)
 	}
+	if name == paramName {
+		return `"param" is used with the name of a declared parameter: param.NAME`
+	}
 	if _, isField := e.field(name); isField {
 		return fmt.Sprintf("unknown name %q: write row.%[1]s for the field", name)
 	}
-	if slices.Contains(e.params, name) {
+	if _, isParam := e.params[name]; isParam {
 		return fmt.Sprintf("unknown name %q: write param.%[1]s for the parameter", name)
 	}
 	return fmt.Sprintf("unknown name %q: an expression sees row.FIELD and param.NAME; texts stand in quotes", name)

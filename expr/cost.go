@@ -1,6 +1,12 @@
 package expr
 
-import "cel.dev/cel-go/common/cost"
+import (
+	"strings"
+
+	"cel.dev/cel-go/common/cost"
+
+	"waymark/row"
+)
 
 // Counting the cost doubles the time of an evaluation. So it is done only for expressions, and rows, of which CEL's
 // static estimate cannot say that they stay below the limit.
@@ -35,19 +41,29 @@ func (c *compilation) guard() (guard, error) {
 
 // estimate returns the highest cost of the expression for cells of up to so many bytes.
 func (c *compilation) estimate(cellBytes uint64) (uint64, error) {
-	estimate, err := c.env.cel.EstimateCost(c.checked, sizes{cellBytes})
+	estimate, err := c.env.cel.EstimateCost(c.checked, sizes{c.env.params, cellBytes})
 	return estimate.Max, err
 }
 
-// sizes tells the estimate how large the values of a row are. It is a cost.Estimator.
-type sizes struct{ cellBytes uint64 }
+// sizes tells the estimate how large parameters are and the values of a row may be. It is a cost.Estimator.
+type sizes struct {
+	params    map[string]row.Value
+	cellBytes uint64
+}
 
 // EstimateSize implements cost.Estimator. A list or object inside a JSON cell has no more items than the cell has bytes.
 func (s sizes) EstimateSize(node cost.AstNode) *cost.SizeEstimate {
-	if path := node.Path(); len(path) == 0 || path[0] != rowName {
+	path := node.Path()
+	if len(path) == 0 {
 		return nil
 	}
-	size := cost.RangedSizeEstimate(0, s.cellBytes)
+	largest := s.cellBytes
+	if param, ok := strings.CutPrefix(path[0], paramName+"."); ok {
+		largest = uint64(len(s.params[param].Text()))
+	} else if path[0] != rowName {
+		return nil
+	}
+	size := cost.RangedSizeEstimate(0, largest)
 	return &size
 }
 

@@ -56,7 +56,7 @@ func (d dateValue) Value() any { return int64(d) }
 func parseDate(v ref.Val) ref.Val {
 	value, err := row.Parse(row.Date, string(v.(types.String)))
 	if err != nil {
-		return types.WrapErr(evalErrorf(CodeEval, "%v", err))
+		return types.WrapErr(refused(err))
 	}
 	return dateValue(value.Int())
 }

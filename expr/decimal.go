@@ -24,7 +24,7 @@ var decimalType = cel.OpaqueType("decimal")
 func parseDecimal(text string) ref.Val {
 	value, err := row.Parse(row.Decimal, text)
 	if err != nil {
-		return types.WrapErr(evalErrorf(CodeEval, "%v", err))
+		return types.WrapErr(refused(err))
 	}
 	number, err := decimal.NewFromString(value.Text())
 	if err != nil {
@@ -39,7 +39,7 @@ func (d decimalValue) text() string { return d.number.StringFixed(max(0, -d.numb
 func (d decimalValue) rowValue() (row.Value, error) {
 	value, err := row.Parse(row.Decimal, d.text())
 	if err != nil {
-		return row.Value{}, evalErrorf(CodeOverflow, "%v", err)
+		return row.Value{}, refused(err)
 	}
 	return value, nil
 }
@@ -146,7 +146,7 @@ func doubleToDecimal(v ref.Val) ref.Val {
 	}
 	cast, err := row.Cast(value, row.Decimal)
 	if err != nil {
-		return types.WrapErr(evalErrorf(CodeOverflow, "%v", err))
+		return types.WrapErr(refused(err))
 	}
 	return parseDecimal(cast.Text())
 }

@@ -167,7 +167,7 @@ func (c directCompiler) comparison(call ast.CallExpr) operand[bool] {
 	if name, ok := rowField(left); ok && isNull(right) && c.env.fieldResult(name).nullable && !c.env.fieldResult(name).dynamic {
 		return c.presence(left, call.FunctionName() == operators.NotEquals)
 	}
-	if c.ast.GetType(left.ID()) == dateType && c.ast.GetType(right.ID()) == dateType {
+	if c.ast.GetType(left.ID()).IsExactType(dateType) && c.ast.GetType(right.ID()).IsExactType(dateType) {
 		return compared(call.FunctionName(), leaf(c, left, row.Date, row.Value.Int), leaf(c, right, row.Date, row.Value.Int))
 	}
 	kind := c.ast.GetType(left.ID()).Kind()

@@ -2,6 +2,7 @@ package expr
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -23,7 +24,7 @@ type Field struct {
 type Env struct {
 	fields []Field
 	open   bool
-	params []string // in bytewise order
+	params map[string]row.Value
 	cel    *cel.Env
 }
 
@@ -38,7 +39,7 @@ const (
 //
 // The error says that CEL refused the declarations, which no document can cause.
 func NewEnv(fields []Field, open bool, params map[string]row.Value) (*Env, error) {
-	e := &Env{fields: slices.Clone(fields), open: open}
+	e := &Env{fields: slices.Clone(fields), open: open, params: maps.Clone(params)}
 	base, err := baseEnv()
 	if err != nil {
 		return nil, err
@@ -48,10 +49,8 @@ func NewEnv(fields []Field, open bool, params map[string]row.Value) (*Env, error
 		cel.Variable(rowName, rowType),
 	}
 	for name, value := range params {
-		e.params = append(e.params, name)
 		options = append(options, cel.Constant(paramName+"."+name, typeOf(value.Kind()), toCEL(value)))
 	}
-	slices.Sort(e.params)
 	if e.cel, err = base.Extend(options...); err != nil {
 		return nil, fmt.Errorf("declaring fields and parameters for expressions: %w", err)
 	}

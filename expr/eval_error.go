@@ -10,6 +10,8 @@ import (
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/interpreter"
+
+	"waymark/row"
 )
 
 // The codes of EvalError. They are the reasons that landscapes store for a refused record; never rename one.
@@ -41,18 +43,18 @@ func evalErrorf(code, format string, args ...any) *EvalError {
 	return &EvalError{Code: code, Message: oneLine(fmt.Sprintf(format, args...), maxMessageBytes)}
 }
 
-// describe returns err, the error of an evaluation of p, as an *EvalError. If values did not suit an operator, it says
-// where, and if one was null, which.
+// describe returns err, the error of an evaluation of p, as an *EvalError. If values did not suit an operator or
+// function, it says where, and if one was null, which.
 func (p *part) describe(err error, s *scope) *EvalError {
 	e := classify(err)
-	if e.Code != CodeNoSuchOverload {
+	if e.Code != CodeNoSuchOverload && e.Code != CodeEval {
 		return e
 	}
 	failed := p.failure(s)
 	if operand := failed.nullOperand(s); operand != "" {
 		return evalErrorf(CodeNullOperand, "%s is null; test it with has(…) or == null first", operand)
 	}
-	return evalErrorf(CodeNoSuchOverload, "%s, in %s", e.Message, failed.source)
+	return evalErrorf(e.Code, "%s, in %s", e.Message, failed.source)
 }
 
 // classify gives an error of CEL its code. CEL has few error types: most errors are told by their fixed words.
@@ -68,6 +70,9 @@ func classify(err error) *EvalError {
 	text := err.Error()
 	if m := wrongOperands.FindStringSubmatch(text); m != nil {
 		return evalErrorf(CodeNoSuchOverload, "%s got values of kinds that it does not take", operationName(m[1]))
+	}
+	if m := conversion.FindStringSubmatch(text); m != nil {
+		return evalErrorf(CodeEval, "this %s does not convert to %s", m[1], m[2])
 	}
 	for _, known := range knownErrors {
 		if strings.Contains(text, known.words) {
@@ -88,7 +93,10 @@ var knownErrors = []struct{ words, code string }{
 	{"overflow", CodeOverflow},
 }
 
-var wrongOperands = regexp.MustCompile(`^no such overload:? ?([^( ]*)`)
+var (
+	wrongOperands = regexp.MustCompile(`^no such overload:? ?([^( ]*)`)
+	conversion    = regexp.MustCompile(`^type conversion error from '(.*)' to '(.*)'$`)
+)
 
 // operationName returns the symbol or name by which people know CEL's function.
 func operationName(function string) string {
@@ -99,6 +107,19 @@ func operationName(function string) string {
 		return function + "()"
 	}
 	return "an operator"
+}
+
+// refused returns the error of a conversion by package row as an *EvalError.
+func refused(err error) *EvalError {
+	var refusal *row.ConvertError
+	if !errors.As(err, &refusal) {
+		return evalErrorf(CodeEval, "%v", err)
+	}
+	code := CodeEval
+	if refusal.Code == row.CodeNumberRange || refusal.Code == row.CodeTimeRange {
+		code = CodeOverflow
+	}
+	return evalErrorf(code, "%q is not a valid %s: %s", refusal.Text, refusal.Want, refusal.Hint)
 }
 
 // errorOf returns the error that v stands for, or nil.

@@ -23,8 +23,14 @@ var strikes = []Field{
 	{Name: "Airport Name", Kind: row.String},
 }
 
+// tester is a *testing.T, *testing.B or *rapid.T.
+type tester interface {
+	require.TestingT
+	Helper()
+}
+
 // strike is a row of strikes whose optional fields are null.
-func strike(t testing.TB) row.Row {
+func strike(t tester) row.Row {
 	return rowOf(t, strikes, map[string]string{
 		"airport": "JFK", "cost_total": "150000", "ratio": "1.5", "fatal": "true", "flight_date": "2001-02-03",
 		"seen_at": "2001-02-03T04:05:06.5Z", "fee": "10.10", "Airport Name": "JOHN F KENNEDY",
@@ -33,7 +39,7 @@ func strike(t testing.TB) row.Row {
 }
 
 // rowOf returns a row with all fields, whose values are read from texts or null.
-func rowOf(t testing.TB, fields []Field, texts map[string]string) row.Row {
+func rowOf(t tester, fields []Field, texts map[string]string) row.Row {
 	t.Helper()
 	var names []string
 	var values []row.Value
@@ -47,14 +53,14 @@ func rowOf(t testing.TB, fields []Field, texts map[string]string) row.Row {
 	return row.Row{Shape: row.NewShape(names), Values: values}
 }
 
-func parse(t testing.TB, kind row.Kind, text string) row.Value {
+func parse(t tester, kind row.Kind, text string) row.Value {
 	t.Helper()
 	value, err := row.Parse(kind, text)
 	require.NoError(t, err)
 	return value
 }
 
-func strikesEnv(t testing.TB) *Env {
+func strikesEnv(t tester) *Env {
 	t.Helper()
 	env, err := NewEnv(strikes, false, map[string]row.Value{
 		"limit": row.IntValue(100000), "pattern": row.StringValue("^J.K$"), "since": parse(t, row.Date, "2000-01-01"),
@@ -64,7 +70,7 @@ func strikesEnv(t testing.TB) *Env {
 	return env
 }
 
-func compile(t testing.TB, env *Env, source string) *Program {
+func compile(t tester, env *Env, source string) *Program {
 	t.Helper()
 	program, err := env.Compile(source, Any)
 	require.NoError(t, err, source)
@@ -72,7 +78,7 @@ func compile(t testing.TB, env *Env, source string) *Program {
 }
 
 // text evaluates source for a strike and returns the kind and text of the result.
-func text(t testing.TB, source string) string {
+func text(t tester, source string) string {
 	t.Helper()
 	value, err := compile(t, strikesEnv(t), source).Eval(strike(t))
 	require.NoError(t, err, source)
@@ -80,7 +86,7 @@ func text(t testing.TB, source string) string {
 }
 
 // code evaluates source for a strike and returns the code of the error.
-func code(t testing.TB, source string) string {
+func code(t tester, source string) string {
 	t.Helper()
 	_, err := compile(t, strikesEnv(t), source).Eval(strike(t))
 	var failure *EvalError

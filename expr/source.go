@@ -39,6 +39,10 @@ func (m *sourceMap) spanOf(e ast.Expr) span {
 	}
 	at := m.offsets(e)
 	switch e.Kind() {
+	case ast.IdentKind:
+		if strings.Contains(e.AsIdent(), ".") { // a parameter: the checker made one name of it, at its dot
+			return span{m.nameStart(at.from), m.nameEnd(at.from + 1)}
+		}
 	case ast.SelectKind:
 		return m.spanOf(e.AsSelect().Operand()).join(span{at.from, m.nameEnd(at.from + 1)})
 	case ast.CallKind:

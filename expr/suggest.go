@@ -25,9 +25,10 @@ func suggest(name string, known []string, what string) string {
 	return b.String()
 }
 
-// closest returns the known name with the fewest changed characters, if these are at most a third of the name, else "".
+// closest returns the known name with the fewest changed characters, if these are about a third of the name or fewer,
+// else "".
 func closest(name string, known []string) string {
-	best, bestDistance := "", max(1, len(name)/3)+1
+	best, bestDistance := "", (len(name)+1)/3+1
 	for _, candidate := range known {
 		if d := distance(strings.ToLower(name), strings.ToLower(candidate)); d < bestDistance {
 			best, bestDistance = candidate, d

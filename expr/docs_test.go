@@ -1,0 +1,61 @@
+package expr
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/row"
+)
+
+var (
+	docField   = regexp.MustCompile(`(?m)^\| ([^|]+) \| (string|int|float|bool|date|timestamp|decimal|json)(\??) \|(.*)\|$`)
+	docBlock   = regexp.MustCompile("(?s)```cel\n(.*?)```")
+	docExample = regexp.MustCompile(`^(.*\S)\s+→ (.*)$`)
+)
+
+// Every example of docs/expressions.md has the result that stands behind the arrow: a value, the code of a row error, or
+// the place of a compile error.
+func TestDocumentation(t *testing.T) {
+	page, err := os.ReadFile("../docs/expressions.md")
+	require.NoError(t, err)
+	head, _, _ := strings.Cut(string(page), "## What an expression sees")
+	var fields []Field
+	texts := map[string]string{}
+	for _, m := range docField.FindAllStringSubmatch(head, -1) {
+		kind, _ := row.ParseKind(m[2])
+		fields = append(fields, Field{Name: m[1], Kind: kind, Optional: m[3] == "?"})
+		if text := strings.TrimSpace(m[4]); text != "" {
+			texts[m[1]] = text
+		}
+	}
+	env, err := NewEnv(fields, false, map[string]row.Value{"limit": row.IntValue(100000), "rate": parse(t, row.Decimal, "0.19")})
+	require.NoError(t, err)
+	examples := 0
+	for _, block := range docBlock.FindAllStringSubmatch(string(page), -1) {
+		for line := range strings.Lines(block[1]) {
+			m := docExample.FindStringSubmatch(strings.TrimSpace(line))
+			require.NotNil(t, m, line)
+			require.Equal(t, m[2], documented(env, m[1], rowOf(t, fields, texts)), line)
+			examples++
+		}
+	}
+	require.Greater(t, examples, 50)
+}
+
+// documented returns what the page shows behind the arrow.
+func documented(env *Env, source string, r row.Row) string {
+	program, err := env.Compile(source, Any)
+	if failure, ok := err.(*CompileError); ok {
+		place, _, _ := strings.Cut(failure.Error(), ": ")
+		return "error " + place
+	}
+	_, err = program.Eval(r)
+	if failure, ok := err.(*EvalError); ok {
+		return failure.Code
+	}
+	return program.Explain(r)[0].Value
+}
