@@ -1,0 +1,129 @@
+package builtin
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+	"strings"
+
+	"waymark/plugin"
+	"waymark/row"
+)
+
+// maxShapes bounds how many layouts a parser remembers. A source with more of them makes some shapes twice.
+const maxShapes = 1024
+
+// jsonlParser parses lines. Declared fields come first and are null if the line lacks them; other keys follow in the
+// order of the line.
+type jsonlParser struct {
+	schema *schema
+	index  map[string]int
+	shapes map[string]*row.Shape // by the keys that are not declared, each after its length
+	visit  func(string, row.RawValue) error
+
+	values []row.Value // of the line at hand
+	seen   []bool      // which declared fields it has
+	others []string    // its keys that are not declared
+	key    []byte      // of its shape in shapes
+}
+
+func newJSONLParser(s *jsonlSource) *jsonlParser {
+	p := &jsonlParser{
+		schema: &s.schema, index: s.index, seen: make([]bool, len(s.schema.fields)),
+		shapes: make(map[string]*row.Shape),
+	}
+	p.visit = p.member
+	return p
+}
+
+// Parse parses one line. Strings without escapes share its memory.
+func (p *jsonlParser) Parse(text string, values []row.Value) (row.Row, error) {
+	declared := len(p.schema.fields)
+	p.values = slices.Grow(values[:0], declared)[:declared]
+	p.others = p.others[:0]
+	clear(p.values)
+	clear(p.seen)
+	if err := row.ScanObject(text, p.visit); err != nil {
+		if rejection, ok := errors.AsType[*plugin.Rejection](err); ok {
+			return row.Row{}, rejection
+		}
+		return row.Row{}, rejectError("", err)
+	}
+	for i, seen := range p.seen {
+		if f := &p.schema.fields[i]; !seen && !f.optional {
+			return row.Row{}, f.missing("the key is missing")
+		}
+	}
+	return row.Row{Shape: p.shape(), Values: p.values}, nil
+}
+
+// member takes one member of the object.
+func (p *jsonlParser) member(key string, raw row.RawValue) error {
+	i, declared := p.index[key]
+	if !declared {
+		return p.other(key, raw)
+	}
+	f := &p.schema.fields[i]
+	p.seen[i] = true
+	if len(raw.Literal) > maxCellBytes {
+		return reject(codeCellTooLarge, f.name, "the value has %d bytes, more than %d", len(raw.Literal), maxCellBytes)
+	}
+	if raw.Kind == row.Null {
+		if !f.optional {
+			return f.missing("the value is null")
+		}
+		return nil
+	}
+	value, err := raw.As(f.kind)
+	if err != nil {
+		return rejectError(f.name, err)
+	}
+	checked, rejection := f.check(value)
+	if rejection != nil {
+		return rejection
+	}
+	p.values[i] = checked
+	return nil
+}
+
+// other takes a member that is not declared. Its key may be anything, so that it is quoted in the message and no Field.
+func (p *jsonlParser) other(key string, raw row.RawValue) error {
+	switch f := p.schema.named(key); {
+	case !p.schema.open:
+		return reject(codeUnknownField, "", "the key %s is not declared; declare it, or set schema.mode: flexible", excerpt(key))
+	case f != nil:
+		return reject(codeUnknownField, "", "the key %s has the name of the field that is read from %s", excerpt(key), excerpt(f.from))
+	case len(p.values) == maxColumns:
+		return reject(codeFieldCount, "", "the object has more than %d keys", maxColumns)
+	case len(key)+len(raw.Literal) > maxCellBytes:
+		return reject(codeCellTooLarge, "", "the key %s and its value have more than %d bytes", excerpt(key), maxCellBytes)
+	}
+	value, err := raw.Natural()
+	if err != nil {
+		return rejectError("", err)
+	}
+	p.values = append(p.values, value)
+	p.others = append(p.others, key)
+	return nil
+}
+
+// shape returns the shape of the line at hand; lines with the same keys share one.
+func (p *jsonlParser) shape() *row.Shape {
+	p.key = p.key[:0]
+	for _, name := range p.others {
+		p.key = append(binary.AppendUvarint(p.key, uint64(len(name))), name...)
+	}
+	if shape, ok := p.shapes[string(p.key)]; ok {
+		return shape
+	}
+	if len(p.shapes) == maxShapes {
+		clear(p.shapes)
+	}
+	names := p.schema.names(p.others)
+	for i := range names {
+		names[i] = strings.Clone(names[i])
+	}
+	shape := row.NewShape(names)
+	p.shapes[string(p.key)] = shape
+	return shape
+}

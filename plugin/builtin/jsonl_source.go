@@ -1,0 +1,33 @@
+package builtin
+
+import (
+	"strings"
+
+	"waymark/plugin"
+)
+
+// jsonlSource reads one JSON object per line.
+type jsonlSource struct {
+	fileSource
+	index map[string]int // key → position of the declared field that it is read into
+}
+
+func newJSONLSource(base fileSource) *jsonlSource {
+	s := &jsonlSource{fileSource: base, index: make(map[string]int, len(base.schema.fields))}
+	for i, f := range base.schema.fields {
+		s.index[f.from] = i
+	}
+	s.format = format{dialect: dialect{newline: '\n', maxRecord: maxRecordBytes}, checkStart: refuseUTF16}
+	return s
+}
+
+// refuseUTF16 refuses a file that begins as UTF-16 without byte order mark does. JSON cannot hold a NUL byte.
+func refuseUTF16(line string) *plugin.SourceError {
+	if strings.IndexByte(line[:min(len(line), 2)], 0) < 0 {
+		return nil
+	}
+	return &plugin.SourceError{Code: codeEncoding, Message: "the file seems to be UTF-16; set encoding: utf-16le or utf-16be"}
+}
+
+// Parser returns a parser. The context says nothing: every line names its keys.
+func (s *jsonlSource) Parser([]byte) (plugin.Parser, error) { return newJSONLParser(s), nil }

@@ -1,0 +1,159 @@
+package builtin
+
+import (
+	"bytes"
+	"context"
+	"io"
+
+	"waymark/plugin"
+)
+
+// begin opens the current file at the cursor. At the beginning of a file it counts in c what comes before the header.
+func (r *reader) begin(ctx context.Context, c *plugin.Chunk) error {
+	format, at := r.source.format, r.at
+	r.splitter.emptyRecords = format.emptyRecords
+	if at.Offset > 0 && (!format.header || at.Context != nil) {
+		return r.resume(ctx, at, at.Context)
+	}
+	r.at.Offset, r.at.Line = 0, 0
+	if err := r.open(ctx, plugin.Cursor{}); err != nil {
+		return err
+	}
+	var before plugin.Chunk
+	if err := r.prologue(ctx, &before); err != nil {
+		return err
+	}
+	if at.Offset > 0 {
+		header := r.context
+		if err := r.Close(); err != nil {
+			return err
+		}
+		return r.resume(ctx, at, header)
+	}
+	c.Blank, c.Comments = before.Blank, before.Comments
+	return nil
+}
+
+func (r *reader) open(ctx context.Context, at plugin.Cursor) error {
+	var err error
+	r.text, err = r.source.openText(ctx, r.pin.Files[r.at.File], at.Offset, at.Digest)
+	return err
+}
+
+// resume opens the current file in the middle, where the header is known.
+func (r *reader) resume(ctx context.Context, at plugin.Cursor, header []byte) error {
+	if err := r.open(ctx, at); err != nil {
+		return err
+	}
+	r.at = at
+	return r.setHeader(header, at.Line)
+}
+
+// prologue reads what comes before the first record of a file: byte order mark, skipped lines, header. before counts the
+// blank lines and comments in it.
+func (r *reader) prologue(ctx context.Context, before *plugin.Chunk) error {
+	start := r.text.line(ctx, '\n', 4)
+	if fault := r.sniff(r.text.window()[:min(len(r.text.window()), 4)]); fault != nil {
+		return fault
+	}
+	if bytes.HasPrefix(start, []byte(byteOrderMark)) {
+		r.text.drop(len(byteOrderMark))
+	}
+	newline := r.splitter.newline
+	for range r.source.format.skipLines {
+		if _, _, err := r.text.skipLine(ctx, newline); err != nil {
+			break // the end of the file, or a fault that reading on reports
+		}
+		r.at.Line++
+	}
+	line := r.text.line(ctx, newline, r.splitter.maxRecord)
+	if fault := r.source.format.checkStart(string(line)); fault != nil {
+		return r.locate(fault, r.at.Line+1)
+	}
+	if r.source.format.header {
+		if err := r.readHeader(ctx, before); err != nil {
+			return err
+		}
+	}
+	return r.refuseEmpty(ctx, before)
+}
+
+const byteOrderMark = "\ufeff"
+
+// readHeader reads the first record as the header; a file may have none.
+func (r *reader) readHeader(ctx context.Context, before *plugin.Chunk) error {
+	var start int64
+	for before.Len() == 0 {
+		start, before.Data = r.at.Line, before.Data[:0]
+		err := r.fill(ctx, plugin.Limits{Rows: 1, Bytes: r.splitter.maxRecord}, before)
+		if err == io.EOF && before.Len() == 0 {
+			return nil
+		}
+		if err != nil && err != io.EOF {
+			return err
+		}
+	}
+	line := start + 1 + before.Line(0)
+	if len(before.Bad) > 0 {
+		bad := before.Bad[0]
+		return r.locate(&plugin.SourceError{Code: codeHeaderUnreadable, Message: bad.Code + ": " + bad.Message}, line)
+	}
+	return r.setHeader(bytes.Clone(before.Record(0)), line)
+}
+
+// setHeader takes the header record of the current file; nil if it has none. line is for faults.
+func (r *reader) setHeader(header []byte, line int64) error {
+	if header == nil {
+		return nil
+	}
+	columns, fault := r.source.format.checkHeader(string(header))
+	if fault != nil {
+		return r.locate(fault, line)
+	}
+	r.context = header
+	if len(header) <= maxCursorContext {
+		r.at.Context = header
+	}
+	r.splitter.emptyRecords = columns == 1
+	return nil
+}
+
+// refuseEmpty fails if the file holds nothing at all.
+func (r *reader) refuseEmpty(ctx context.Context, before *plugin.Chunk) error {
+	if len(r.text.window()) > 0 || r.text.more(ctx) || r.text.err != io.EOF || r.source.files.AllowEmpty {
+		return nil
+	}
+	if r.context == nil && isEmpty(before) {
+		return r.locate(&plugin.SourceError{Code: codeEmptySource, Message: "the file is empty; set allow_empty: true if it may be"}, 0)
+	}
+	return nil
+}
+
+// locate says where the fault is.
+func (r *reader) locate(fault *plugin.SourceError, line int64) error {
+	fault.File, fault.Line = r.path(), line
+	return fault
+}
+
+// signatures are the first bytes of files that are not in the encoding or compression that was declared.
+var signatures = []struct {
+	bytes, code, message string
+	decoded              bool // the bytes are those after decoding
+}{
+	{"\xff\xfe", codeEncoding, "the file begins with a UTF-16LE byte order mark; set encoding: utf-16le", false},
+	{"\xfe\xff", codeEncoding, "the file begins with a UTF-16BE byte order mark; set encoding: utf-16be", false},
+	{"\x1f\x8b", codeCompressed, "the file is compressed; set compression: gzip", false},
+	{"\x28\xb5\x2f\xfd", codeCompressed, "the file is compressed; set compression: zstd", false},
+	{"\ufffe", codeEncoding, "the byte order mark is that of the other UTF-16; exchange utf-16le and utf-16be", true},
+}
+
+// sniff fails if the beginning of the text shows that encoding or compression are declared wrong.
+func (r *reader) sniff(start []byte) error {
+	_, other := decodings[r.source.files.Encoding]
+	for _, s := range signatures {
+		if s.decoded == other && bytes.HasPrefix(start, []byte(s.bytes)) {
+			return r.locate(&plugin.SourceError{Code: s.code, Message: s.message}, 0)
+		}
+	}
+	return nil
+}

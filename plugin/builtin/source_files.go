@@ -1,0 +1,182 @@
+package builtin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"waymark/pipeline"
+	"waymark/plugin"
+)
+
+// Codes of the SourceErrors of file sources. Stored; never rename.
+const (
+	codePathRefused      = "PATH_REFUSED"        // outside the allowed folders, or not a regular file
+	codeNotFound         = "NOT_FOUND"           // no such file
+	codeNoPermission     = "NO_PERMISSION"       // the file may not be read
+	codeEmptySource      = "EMPTY_SOURCE"        // a file without header, record or counted line; a pattern without a match
+	codeSourceChanged    = "SOURCE_CHANGED"      // no longer the files that the run began with
+	codeEncoding         = "ENCODING"            // not in the declared encoding
+	codeCompressed       = "COMPRESSED"          // compressed, though the document says that it is not
+	codeTruncated        = "TRUNCATED"           // the compressed data end too early
+	codeCorruptGzip      = "CORRUPT_GZIP"        // not gzip, or its checksum is wrong
+	codeCorruptZstd      = "CORRUPT_ZSTD"        // not zstd, or its checksum is wrong
+	codeRatio            = "DECOMPRESSION_RATIO" // expands more than any honest file
+	codeLineEnding       = "LINE_ENDING"         // lines end otherwise than declared
+	codeTooManyColumns   = "TOO_MANY_COLUMNS"    // the header has more than maxColumns
+	codeHeaderMismatch   = "HEADER_MISMATCH"     // the header does not have the declared columns
+	codeHeaderCollision  = "HEADER_COLLISION"    // two columns have one name
+	codeHeaderEmpty      = "HEADER_EMPTY"        // a column has no name
+	codeHeaderUnreadable = "HEADER_UNREADABLE"   // the header breaks the quoting rules or is too long
+)
+
+// Codes of the Rejections of file sources. They stand in landscapes; never rename one. Those of the row package, such as
+// DUPLICATE_KEY, NUMBER_RANGE and SYNTAX, come besides.
+const (
+	codeBareQuote         = "BARE_QUOTE"         // a quote inside a cell that does not begin with one
+	codeTextAfterQuote    = "TEXT_AFTER_QUOTE"   // text between a closing quote and the next delimiter
+	codeUnterminatedQuote = "UNTERMINATED_QUOTE" // no closing quote before the end of the file or the limit of a record
+	codeBareCR            = "BARE_CR"            // a carriage return outside quotes that ends no line
+	codeBareLF            = "BARE_LF"            // with newline: cr, a line feed outside quotes
+	codeRowTooLarge       = "ROW_TOO_LARGE"      // a record of more than maxRecordBytes
+	codeCellTooLarge      = "CELL_TOO_LARGE"     // a cell of more than maxCellBytes
+	codeFieldCount        = "FIELD_COUNT"        // more or fewer cells than the header has
+	codeInvalidUTF8       = "INVALID_UTF8"       // bytes that are no text in the declared encoding
+	codeRequired          = "REQUIRED"           // a required field is null or missing
+	codeConvert           = "CONVERT"            // a value is not of the field's type
+	codeConstraint        = "CONSTRAINT"         // a value breaks the field's min, max, enum or pattern
+	codeUnknownField      = "UNKNOWN_FIELD"      // a key that a fixed schema does not have
+)
+
+// Limits on what a source holds. Source: docs/sources.md.
+const (
+	maxRecordBytes = 4 << 20
+	maxCellBytes   = 1 << 20
+	maxColumns     = 4096
+	keptBytes      = 64 << 10 // of a record that is too large
+	bufferBytes    = 256 << 10
+)
+
+// fileSource is what the sources that read files have in common. A type that embeds it adds the Parser.
+type fileSource struct {
+	name   string
+	root   *Root
+	files  pipeline.Files
+	format format
+	schema schema
+	buffer int // bytes read at once
+}
+
+// format says how the text of a file is divided into records.
+type format struct {
+	dialect
+	header       bool
+	emptyRecords bool // an empty line is a record, because rows have one column; with a header that decides
+	skipLines    int
+	// checkStart refuses a file by its first line after skipLines, without line end and cut to the limit of a record.
+	checkStart func(line string) *plugin.SourceError
+	// checkHeader refuses a file by its header record, and returns how many columns it has.
+	checkHeader func(header string) (columns int, fault *plugin.SourceError)
+}
+
+// Determinism says that the rows depend on what the files hold.
+func (s *fileSource) Determinism() pipeline.Determinism { return pipeline.ReadsIO }
+
+// Fields returns the declared fields; rows carry others after them unless the schema is fixed.
+func (s *fileSource) Fields() ([]pipeline.Named[pipeline.Field], bool) {
+	return slices.Clone(s.schema.declared), s.schema.open
+}
+
+// Stat lists the files in bytewise order of their paths, with size and time of modification. It opens none.
+func (s *fileSource) Stat(context.Context) (plugin.SourceInfo, error) {
+	paths, err := s.root.Glob(s.files.Path)
+	if err != nil {
+		return plugin.SourceInfo{}, s.openError(s.files.Path, err)
+	}
+	if len(paths) == 0 && !s.files.AllowEmpty {
+		return plugin.SourceInfo{}, &plugin.SourceError{
+			Code: codeEmptySource, File: s.files.Path,
+			Message: "no file matches; mend the pattern, or set allow_empty: true",
+		}
+	}
+	var info plugin.SourceInfo
+	for _, path := range paths {
+		stat, err := s.root.Stat(path)
+		if err != nil {
+			return plugin.SourceInfo{}, s.openError(path, err)
+		}
+		info.Files = append(info.Files, fileInfo(path, stat))
+	}
+	return info, nil
+}
+
+func fileInfo(path string, stat fs.FileInfo) plugin.FileInfo {
+	return plugin.FileInfo{Path: path, Bytes: stat.Size(), ModifiedMicros: stat.ModTime().UnixMicro()}
+}
+
+// openError turns an error of the Root into a SourceError where no retry cures it.
+func (s *fileSource) openError(path string, err error) error {
+	fault := &plugin.SourceError{File: path}
+	var refused *RefusedError
+	switch {
+	case errors.As(err, &refused):
+		fault.Code, fault.Message = codePathRefused, refused.Reason
+	case errors.Is(err, fs.ErrNotExist):
+		fault.Code, fault.Message = codeNotFound, "no such file; paths are relative to the document's folder"
+	case errors.Is(err, fs.ErrPermission):
+		fault.Code, fault.Message = codeNoPermission, "the file may not be read: "+err.Error()
+	default:
+		return fmt.Errorf("source %s: %s: %w", s.name, path, err)
+	}
+	return fault
+}
+
+// Open returns a Reader at the cursor, after it made sure that the files are still those of pin.
+func (s *fileSource) Open(ctx context.Context, at plugin.Cursor, pin plugin.SourceInfo) (plugin.Reader, error) {
+	now, err := s.Stat(ctx)
+	if err != nil && !isGone(err) {
+		return nil, err
+	}
+	for i, file := range pin.Files {
+		if i >= len(now.Files) || now.Files[i] != file {
+			return nil, changed(file.Path)
+		}
+	}
+	if len(now.Files) > len(pin.Files) {
+		return nil, changed(now.Files[len(pin.Files)].Path)
+	}
+	if at.File < 0 || at.File > len(pin.Files) {
+		return nil, fmt.Errorf("source %s: cursor points to file %d of %d", s.name, at.File, len(pin.Files))
+	}
+	return &reader{source: s, pin: pin, at: at, splitter: splitter{dialect: s.format.dialect}}, nil
+}
+
+// isGone reports whether err says that there is no file.
+func isGone(err error) bool {
+	var fault *plugin.SourceError
+	return errors.As(err, &fault) && (fault.Code == codeNotFound || fault.Code == codeEmptySource)
+}
+
+func changed(path string) *plugin.SourceError {
+	return &plugin.SourceError{
+		Code: codeSourceChanged, File: path,
+		Message: "is not the file that the run began with; put it back and resume, or start a new run",
+	}
+}
+
+// compressionOf returns none, gzip or zstd.
+func (s *fileSource) compressionOf(path string) string {
+	if s.files.Compression != "" && s.files.Compression != "auto" {
+		return s.files.Compression
+	}
+	switch filepath.Ext(path) {
+	case ".gz":
+		return "gzip"
+	case ".zst":
+		return "zstd"
+	}
+	return "none"
+}

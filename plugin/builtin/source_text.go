@@ -1,0 +1,199 @@
+package builtin
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+
+	"waymark/plugin"
+)
+
+// text is one file's decoded text, read through a window that moves forward.
+type text struct {
+	file   *os.File
+	stream io.Reader
+	unpack *decompressor // nil: the file is not compressed
+	own    *ownBytes
+	hash   hash.Hash // SHA-256 of the file's own bytes: up to offset if seekable, else as far as they are read
+
+	seekable bool  // the decoded text is the file's own bytes
+	offset   int64 // of the window in the decoded text
+
+	buffer     []byte
+	start, end int   // of the window in buffer
+	err        error // why there is no more after the window
+}
+
+// openText opens a file of the source at an offset of its decoded text. digest is the state of the hash there, or empty;
+// a text that cannot be entered in the middle is read up to the offset.
+func (s *fileSource) openText(ctx context.Context, info plugin.FileInfo, offset int64, digest []byte) (*text, error) {
+	file, stat, err := s.root.Open(info.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, changed(info.Path)
+	}
+	if err != nil {
+		return nil, s.openError(info.Path, err)
+	}
+	t := &text{file: file, hash: sha256.New(), buffer: make([]byte, s.buffer)}
+	if fileInfo(info.Path, stat) != info {
+		return nil, errors.Join(changed(info.Path), t.close())
+	}
+	s.connect(t, info.Path)
+	if err := t.enter(ctx, offset, digest); err != nil {
+		return nil, errors.Join(err, t.close())
+	}
+	return t, nil
+}
+
+// connect builds the way from the file's own bytes to UTF-8.
+func (s *fileSource) connect(t *text, path string) {
+	t.own = &ownBytes{src: t.file, hash: t.hash}
+	t.stream = t.own
+	if t.unpack = newDecompressor(s.compressionOf(path), path, t.own); t.unpack != nil {
+		t.stream = t.unpack
+	}
+	decode, other := decodings[s.files.Encoding]
+	if other {
+		t.stream = newDecoder(t.stream, decode, s.buffer)
+	}
+	if t.unpack == nil && !other {
+		t.seekable, t.own.hash = true, nil
+	}
+}
+
+// enter goes from the beginning of the text to the offset.
+func (t *text) enter(ctx context.Context, offset int64, digest []byte) error {
+	if t.seekable && len(digest) > 0 {
+		if err := t.hash.(encoding.BinaryUnmarshaler).UnmarshalBinary(digest); err != nil {
+			return fmt.Errorf("digest of the cursor: %w", err)
+		}
+		t.offset = offset
+		_, err := t.file.Seek(offset, io.SeekStart)
+		return err
+	}
+	for t.offset < offset {
+		if len(t.window()) == 0 && !t.more(ctx) {
+			break
+		}
+		t.drop(int(min(int64(len(t.window())), offset-t.offset)))
+	}
+	if t.offset < offset && t.err != io.EOF {
+		return t.err
+	}
+	return nil
+}
+
+// window returns what is read and not dropped. It is valid until the next call of more.
+func (t *text) window() []byte { return t.buffer[t.start:t.end] }
+
+// ended reports whether nothing comes after the window because the file ends there.
+func (t *text) ended() bool { return t.err == io.EOF }
+
+// drop moves the window's beginning forward by n bytes, which are in it.
+func (t *text) drop(n int) {
+	if t.seekable {
+		t.hash.Write(t.buffer[t.start : t.start+n])
+	}
+	t.start += n
+	t.offset += int64(n)
+}
+
+// more makes the window longer and reports whether it could; if not, t.err says why.
+func (t *text) more(ctx context.Context) bool {
+	t.end = copy(t.buffer, t.window())
+	t.start = 0
+	if t.end == len(t.buffer) {
+		t.buffer = append(t.buffer, make([]byte, len(t.buffer))...)
+	}
+	if t.err == nil {
+		t.err = ctx.Err()
+	}
+	n := 0
+	for n == 0 && t.err == nil {
+		n, t.err = t.stream.Read(t.buffer[t.end:])
+	}
+	t.end += n
+	return n > 0
+}
+
+// line returns the first line of the window without its line end, cut to limit bytes.
+func (t *text) line(ctx context.Context, newline byte, limit int) []byte {
+	for {
+		window := t.window()
+		window = window[:min(len(window), limit)]
+		if end := bytes.IndexByte(window, newline); end >= 0 {
+			return trimCR(window[:end], newline)
+		}
+		if len(window) == limit || !t.more(ctx) {
+			return window
+		}
+	}
+}
+
+// trimCR returns line without the \r of a \r\n.
+func trimCR(line []byte, newline byte) []byte {
+	if newline == '\n' && len(line) > 0 && line[len(line)-1] == '\r' {
+		return line[:len(line)-1]
+	}
+	return line
+}
+
+// digest returns the hex SHA-256 of what was hashed.
+func (t *text) digest() string { return hex.EncodeToString(t.hash.Sum(nil)) }
+
+// state returns the state of the hash at the beginning of the window, or nil if there is none that can be carried.
+func (t *text) state() []byte {
+	if !t.seekable {
+		return nil
+	}
+	state, err := t.hash.(encoding.BinaryMarshaler).MarshalBinary()
+	if err != nil {
+		return nil // then the next reader reads the file from its beginning
+	}
+	return state
+}
+
+func (t *text) close() error {
+	if t.unpack != nil {
+		t.unpack.close()
+	}
+	return t.file.Close()
+}
+
+// skipLine drops the line at the beginning of the window, however long, and returns size and SHA-256 of what stands before
+// its line end. The error is that of the text if there is no line, or only part of one because reading failed.
+func (t *text) skipLine(ctx context.Context, newline byte) (size int64, sum []byte, err error) {
+	line := sha256.New()
+	for {
+		window := t.window()
+		if end := bytes.IndexByte(window, newline); end >= 0 {
+			record := trimCR(window[:end], newline)
+			line.Write(record)
+			t.drop(end + 1)
+			return size + int64(len(record)), line.Sum(nil), nil
+		}
+		if pass := len(window) - 1; pass > 0 { // the last byte may be the \r of a line end
+			line.Write(window[:pass])
+			t.drop(pass)
+			size += int64(pass)
+		}
+		if t.more(ctx) {
+			continue
+		}
+		rest := t.window()
+		if t.err != io.EOF || size == 0 && len(rest) == 0 {
+			return 0, nil, t.err
+		}
+		line.Write(rest)
+		t.drop(len(rest))
+		return size + int64(len(rest)), line.Sum(nil), nil
+	}
+}
