@@ -1,0 +1,146 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"waymark/pipeline"
+	"waymark/plan"
+	"waymark/worker"
+)
+
+// maxDocumentBytes is one byte more than pipeline.Load takes, so that it says what is wrong with a file that is too long.
+const maxDocumentBytes = 1<<20 + 1
+
+// document is a pipeline document that compiles.
+type document struct {
+	file   string // as the user named it
+	folder string // absolute; the document's relative paths start there
+	source []byte
+	params map[string]string
+	plan   *plan.Plan
+}
+
+// compile reads a document and compiles it. Problems of the document are wrong use, all of them at once.
+func (a *app) compile(file string, params []string, key keySource) (*document, error) {
+	given, err := parseParams(params)
+	if err != nil {
+		return nil, err
+	}
+	source, err := readDocument(file)
+	if err != nil {
+		return nil, wrongUse(err)
+	}
+	absolute, err := filepath.Abs(file)
+	if err != nil {
+		return nil, wrongUse(err)
+	}
+	planner, err := a.planner(key)
+	if err != nil {
+		return nil, err
+	}
+	doc := &document{file: file, folder: filepath.Dir(absolute), source: source, params: given}
+	doc.plan, err = planner.Plan(file, doc.folder, source, given)
+	if found := problems(err); found != nil {
+		return nil, wrongUsef("%s has %s\n%w", file, many(int64(len(found)), "problem"), found)
+	}
+	if err != nil {
+		return nil, wrongUse(err)
+	}
+	return doc, nil
+}
+
+func readDocument(file string) ([]byte, error) {
+	in, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	return io.ReadAll(io.LimitReader(in, maxDocumentBytes))
+}
+
+// parseParams reads NAME=VALUE words.
+func parseParams(words []string) (map[string]string, error) {
+	params := map[string]string{}
+	for _, word := range words {
+		name, value, ok := strings.Cut(word, "=")
+		if !ok || name == "" {
+			return nil, wrongUsef("--param %q: write NAME=VALUE", word)
+		}
+		if _, twice := params[name]; twice {
+			return nil, wrongUsef("--param %s is given twice", name)
+		}
+		params[name] = value
+	}
+	return params, nil
+}
+
+// problems returns the problems of a document, if these are what the error is about.
+func problems(err error) pipeline.Problems {
+	var problems pipeline.Problems
+	errors.As(err, &problems)
+	return problems
+}
+
+// planner returns what compiles documents with this machine's environment and secrets.
+func (a *app) planner(key keySource) (worker.Planner, error) {
+	fingerprintKey, err := key(a.inState("fingerprint.key"))
+	if err != nil {
+		return worker.Planner{}, fmt.Errorf("key of the fingerprints: %w", err)
+	}
+	return worker.Planner{Allow: a.allowPaths, SecretsDir: a.secretsDir, FingerprintKey: fingerprintKey}, nil
+}
+
+// keySource returns the key by which a state folder's records tell that a secret changed.
+type keySource func(file string) ([]byte, error)
+
+const keyBytes = 32
+
+// existingKey reads the key and creates nothing. A folder without one gets a key that is good for this process only.
+func existingKey(file string) ([]byte, error) {
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return newKey(), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	key, err := hex.DecodeString(strings.TrimSpace(string(text)))
+	if err != nil || len(key) != keyBytes {
+		return nil, fmt.Errorf("%s is not %d hex digits; restore it: without it nobody can tell whether a secret changed", file, 2*keyBytes)
+	}
+	return key, nil
+}
+
+// lastingKey reads the key, and makes one if there is none. Of two processes that make one, the first wins.
+func lastingKey(file string) ([]byte, error) {
+	if exists(file) {
+		return existingKey(file)
+	}
+	made, err := os.CreateTemp(filepath.Dir(file), ".fingerprint-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(made.Name())
+	_, err = fmt.Fprintln(made, hex.EncodeToString(newKey()))
+	if err := errors.Join(err, made.Sync(), made.Close()); err != nil {
+		return nil, err
+	}
+	if err := os.Link(made.Name(), file); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return existingKey(file)
+}
+
+func newKey() []byte {
+	key := make([]byte, keyBytes)
+	rand.Read(key) // never fails
+	return key
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"waymark/audit"
+	"waymark/landscape"
+)
+
+// question is what the flags of explain say.
+type question struct {
+	source string
+	row    int64
+	keys   []string
+	sink   string
+	line   int64
+}
+
+func (a *app) explainCommand() *cobra.Command {
+	var q question
+	cmd := &cobra.Command{
+		Use:   "explain RUN (--row N | --key FIELD=VALUE… | --sink NAME --line N)",
+		Short: "Tell one row's way from the source to where it is, and prove it",
+		Long: `Tells what was read, what every step made of it, why every gate sent it where it went, and what was written.
+Every step is computed again from the stored record and held against the hash on record.
+
+` + runArgument,
+		Example: `  waymark explain last --row 4711
+  waymark explain last --key airport="DALLAS/FORT WORTH INTL ARPT" --key flight_date=1999-10-19
+  waymark explain 0198c1 --sink review --line 12`,
+		Args:              exactlyOne("run"),
+		ValidArgsFunction: a.completeRuns,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			asked, err := q.question()
+			if err != nil {
+				return err
+			}
+			return a.query(cmd.Context(), args[0], func(r *record, run landscape.Run) error {
+				asked.Run = run.ID
+				return a.explain(cmd.Context(), r, asked)
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.Int64Var(&q.row, "row", 0, "the row by its `number` in the source, from 1")
+	flags.StringArrayVar(&q.keys, "key", nil, "the row by its business key, `FIELD=VALUE`; repeat for more fields")
+	flags.StringVar(&q.sink, "sink", "", "with --line: the row by its place in the output of this `sink`")
+	flags.Int64Var(&q.line, "line", 0, "the `number` of the row in the sink's output, from 1, the header not counted")
+	flags.StringVar(&q.source, "source", "", "the `source`, if the run has more than one")
+	return cmd
+}
+
+// question checks that exactly one row is asked for.
+func (q question) question() (audit.Question, error) {
+	ways := 0
+	for _, given := range []bool{q.row != 0, len(q.keys) > 0, q.sink != "" || q.line != 0} {
+		if given {
+			ways++
+		}
+	}
+	switch {
+	case ways != 1:
+		return audit.Question{}, wrongUsef("say which row: --row N, --key FIELD=VALUE, or --sink NAME with --line N")
+	case q.row < 0 || q.line < 0:
+		return audit.Question{}, wrongUsef("rows and lines are counted from 1")
+	case (q.sink == "") != (q.line == 0):
+		return audit.Question{}, wrongUsef("--sink NAME and --line N belong together")
+	}
+	key, err := parseKey(q.keys)
+	return audit.Question{Source: q.source, Row: q.row, Key: key, Sink: q.sink, Line: q.line}, err
+}
+
+func parseKey(words []string) (map[string]string, error) {
+	if len(words) == 0 {
+		return nil, nil
+	}
+	key := map[string]string{}
+	for _, word := range words {
+		field, value, ok := strings.Cut(word, "=")
+		if !ok || field == "" {
+			return nil, wrongUsef("--key %q: write FIELD=VALUE", word)
+		}
+		if _, twice := key[field]; twice {
+			return nil, wrongUsef("--key %s is given twice", field)
+		}
+		key[field] = value
+	}
+	return key, nil
+}
+
+func (a *app) explain(ctx context.Context, r *record, asked audit.Question) error {
+	auditor, err := a.auditor(r)
+	if err != nil {
+		return err
+	}
+	story, err := auditor.Explain(ctx, asked)
+	var ambiguous *audit.AmbiguousError
+	switch {
+	case errors.As(err, &ambiguous), errors.Is(err, landscape.ErrNotFound):
+		return wrongUse(err)
+	case err != nil:
+		return err
+	}
+	return a.print(story, story.WriteText)
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"math"
+	"runtime/debug"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	sdklog "go.temporal.io/sdk/log"
+	sdkworker "go.temporal.io/sdk/worker"
+
+	"waymark/activities"
+	"waymark/embedded"
+	"waymark/landscape"
+	"waymark/pipeline"
+	"waymark/worker"
+	"waymark/workflows"
+)
+
+// machine is everything that executes runs in this process.
+type machine struct {
+	record   *record
+	planner  worker.Planner
+	server   *embedded.Server
+	temporal client.Client
+	logger   sdklog.Logger
+}
+
+// startMachine makes what is missing in the state folder and starts the embedded Temporal server. Only one process at a
+// time can do so for a state folder.
+func (a *app) startMachine(ctx context.Context) (*machine, error) {
+	limitMemory()
+	if err := a.makeState(); err != nil {
+		return nil, err
+	}
+	planner, err := a.planner(lastingKey)
+	if err != nil {
+		return nil, err
+	}
+	record, err := a.createRecord(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m := &machine{record: record, planner: planner, logger: sdklog.NewStructuredLogger(a.logger())}
+	if err := m.connect(ctx, embedded.Options{DatabasePath: a.inState("temporal.db"), Logger: a.logger()}); err != nil {
+		return nil, closing(err, m.stop)
+	}
+	return m, nil
+}
+
+func (m *machine) connect(ctx context.Context, options embedded.Options) error {
+	var err error
+	if m.server, err = embedded.Start(ctx, options); err != nil {
+		return err
+	}
+	m.temporal, err = m.server.Client(ctx, client.Options{Logger: m.logger})
+	return err
+}
+
+// stop releases everything, also after a start that failed half-way.
+func (m *machine) stop() error {
+	if m.temporal != nil {
+		m.temporal.Close()
+	}
+	var err error
+	if m.server != nil {
+		err = m.server.Stop()
+	}
+	return errors.Join(err, m.record.close())
+}
+
+// queueOf returns the task queue of a run. Every run has its own, so that a process works on the runs it was asked for:
+// with one queue for all, the next `waymark run` would silently go on with whatever an interrupted one left behind.
+func queueOf(run string) string { return workflows.TaskQueue + "-" + run }
+
+// work starts a worker for the run and returns what stops it.
+func (m *machine) work(run string) (stop func(), err error) {
+	code := thisBuild().code()
+	sdkworker.SetBinaryChecksum(code) // or else the SDK reads the whole binary to name it: 0.8 s of a run's start
+	w := worker.New(m.temporal, queueOf(run), activities.New(m.record.log, m.record.payloads, m.planner, code))
+	if err := w.Start(); err != nil {
+		return nil, err
+	}
+	return w.Stop, nil
+}
+
+// markInterrupted puts on record that earlier runs of this state folder were interrupted, and returns them. Such a run is
+// running on record, and its workflow is in our Temporal, whose lock says that no other process works for it. A run of
+// another state folder, which may share the landscape, is none of our business.
+func (m *machine) markInterrupted(ctx context.Context) ([]landscape.RunHead, error) {
+	runs, err := m.record.log.Runs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var interrupted []landscape.RunHead
+	for _, run := range runs {
+		if run.Status != pipeline.Running {
+			continue
+		}
+		ours, err := m.knows(ctx, run.ID)
+		if err != nil {
+			return nil, err
+		}
+		if !ours {
+			continue
+		}
+		if err := m.record.log.InterruptRun(ctx, run.ID, "the process that worked for it ended"); err != nil {
+			return nil, err
+		}
+		interrupted = append(interrupted, run)
+	}
+	return interrupted, nil
+}
+
+// knows reports whether our Temporal has a workflow for the run.
+func (m *machine) knows(ctx context.Context, run string) (bool, error) {
+	_, err := m.temporal.DescribeWorkflowExecution(ctx, workflows.WorkflowID(run), "")
+	var missing *serviceerror.NotFound
+	if errors.As(err, &missing) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// memoryLimit is what the Go runtime tries to stay under, Temporal server included. Measured with 2 M rows: 350 MB of
+// resident memory with it, 450 MB with a limit of 320 MB, at the same speed.
+const memoryLimit = 240 << 20
+
+// limitMemory makes the garbage collector work harder as memory nears the limit, and less until then. Whoever sets
+// GOMEMLIMIT decides for himself.
+func limitMemory() {
+	if debug.SetMemoryLimit(-1) != math.MaxInt64 {
+		return
+	}
+	debug.SetMemoryLimit(memoryLimit)
+	debug.SetGCPercent(200)
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"waymark/plan"
+)
+
+var planFormats = []string{"text", "dot", "mermaid", "json"}
+
+func (a *app) planCommand() *cobra.Command {
+	var params []string
+	var format string
+	cmd := &cobra.Command{
+		Use:   "plan FILE",
+		Short: "Show the graph that a document compiles to",
+		Args:  exactlyOne("document"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if !slices.Contains(planFormats, format) {
+				return wrongUsef("--format %q: write one of %s", format, strings.Join(planFormats, ", "))
+			}
+			doc, err := a.compile(args[0], params, existingKey)
+			if err != nil {
+				return err
+			}
+			a.json = a.json || format == "json"
+			description := doc.plan.Describe()
+			return a.print(description, func(w io.Writer) error { return draw(w, description, format) })
+		},
+	}
+	paramFlag(cmd, &params)
+	cmd.Flags().StringVar(&format, "format", "text", "text, dot, mermaid or json")
+	fixed := func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return planFormats, cobra.ShellCompDirectiveNoFileComp
+	}
+	if err := cmd.RegisterFlagCompletionFunc("format", fixed); err != nil {
+		panic(fmt.Sprintf("completion of --format: %v", err)) // the flag was defined two lines above
+	}
+	return cmd
+}
+
+func draw(w io.Writer, description plan.Description, format string) error {
+	switch format {
+	case "dot":
+		return description.WriteDOT(w)
+	case "mermaid":
+		return description.WriteMermaid(w)
+	default:
+		return description.WriteText(w)
+	}
+}

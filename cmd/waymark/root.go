@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+)
+
+// app is one invocation of the program.
+type app struct {
+	config
+	stdout  io.Writer // results
+	stderr  io.Writer // everything else
+	started bool      // a command has begun: the command line and the settings are in order
+}
+
+// rootCommand returns the command tree. Every command has a file of its own.
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "waymark",
+		Short: "Run data pipelines that people can be questioned about",
+		Long: `Waymark runs pipelines described in YAML and keeps every row's way from source to sink on record, so that
+"why did this row end up there?" has a proof for an answer.
+
+Every option below can also be given as an environment variable (--allow-path is WAYMARK_ALLOW_PATH) or as a key of
+a settings file (allow-path). The command line comes first, then the environment, then the file.
+
+Exit codes: 0 done · 1 failed · 2 wrong use or document · 3 done, with refused rows · 4 verification failed · 130 interrupted`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			err := a.settle(cmd.Flags())
+			a.started = err == nil
+			return err
+		},
+	}
+	a.bind(root.PersistentFlags())
+	root.AddCommand(
+		a.runCommand(), a.validateCommand(), a.planCommand(), a.schemaCommand(),
+		a.runsCommand(), a.statusCommand(), a.explainCommand(), a.errorsCommand(), a.verifyCommand(),
+		a.initCommand(), a.doctorCommand(), a.versionCommand(),
+	)
+	return root
+}
+
+// exactlyOne refuses any number of arguments but one.
+func exactlyOne(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return fmt.Errorf("takes one %s, not %d: %s", what, len(args), cmd.UseLine())
+		}
+		return nil
+	}
+}
+
+// logger writes to stderr what the parts of the program have to say for themselves, if somebody wants to hear it.
+func (a *app) logger() *slog.Logger {
+	if !a.verbose {
+		return slog.New(slog.DiscardHandler)
+	}
+	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelInfo}))
+}

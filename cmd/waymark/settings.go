@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+	"github.com/spf13/pflag"
+
+	"waymark/pipeline"
+)
+
+// setting is one value of a settings file, with its place.
+type setting struct {
+	place  string // file:line:column
+	values []string
+}
+
+func (s setting) apply(flag *pflag.Flag) error {
+	if err := assign(flag, s.values); err != nil {
+		return fmt.Errorf("%s: %w", s.place, err)
+	}
+	return nil
+}
+
+// parseSettings reads a settings file: a YAML mapping of the known names to a text, a bool, or a list of texts. Anything
+// else is an error that names its place.
+func parseSettings(file string, data []byte, known []string) (map[string]setting, error) {
+	tree, err := parser.ParseBytes(data, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s", file, strings.TrimSpace(err.Error()))
+	}
+	settings := map[string]setting{}
+	for _, document := range tree.Docs {
+		if document.Body == nil {
+			continue
+		}
+		mapping, ok := document.Body.(*ast.MappingNode)
+		if !ok {
+			return nil, fmt.Errorf("%s: expects keys with values, such as `state: %s`", place(file, document.Body.GetToken()), defaultState)
+		}
+		for _, pair := range mapping.Values {
+			if err := addSetting(settings, file, pair, known); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return settings, nil
+}
+
+func addSetting(settings map[string]setting, file string, pair *ast.MappingValueNode, known []string) error {
+	key := pair.Key.GetToken()
+	at := place(file, key)
+	if !slices.Contains(known, key.Value) {
+		return fmt.Errorf("%s: unknown setting %q%s", at, key.Value, meant(key.Value, known))
+	}
+	if _, twice := settings[key.Value]; twice {
+		return fmt.Errorf("%s: %q is here twice", at, key.Value)
+	}
+	values, ok := texts(pair.Value)
+	if !ok {
+		return fmt.Errorf("%s: %s expects a text, true or false, or a list of texts", at, key.Value)
+	}
+	settings[key.Value] = setting{at, values}
+	return nil
+}
+
+// texts returns the text of a scalar, or the texts of a list of scalars.
+func texts(node ast.Node) ([]string, bool) {
+	list, ok := node.(*ast.SequenceNode)
+	if !ok {
+		text, ok := scalar(node)
+		return []string{text}, ok
+	}
+	values := []string{}
+	for _, item := range list.Values {
+		text, ok := scalar(item)
+		if !ok {
+			return nil, false
+		}
+		values = append(values, text)
+	}
+	return values, true
+}
+
+func scalar(node ast.Node) (string, bool) {
+	switch node := node.(type) {
+	case *ast.StringNode:
+		return node.Value, true
+	case *ast.BoolNode, *ast.IntegerNode, *ast.FloatNode:
+		return node.GetToken().Value, true
+	}
+	return "", false
+}
+
+func place(file string, at *token.Token) string {
+	return fmt.Sprintf("%s:%d:%d", file, at.Position.Line, at.Position.Column)
+}
+
+// meant returns ` (did you mean "state"?)` for the nearest of the words, or all of them.
+func meant(word string, words []string) string {
+	if nearest := pipeline.Nearest(word, words); nearest != "" {
+		return fmt.Sprintf(" (did you mean %q?)", nearest)
+	}
+	return " (there are: " + strings.Join(words, ", ") + ")"
+}
