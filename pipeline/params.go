@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"errors"
 	"maps"
 	"reflect"
 	"regexp"
@@ -49,6 +50,9 @@ func (l *loader) paramText(param Named[Param]) (string, bool) {
 	}
 	return "", false
 }
+
+// errUnknownType stands for a type that decode has reported already.
+var errUnknownType = errors.New("unknown type")
 
 func parseParam(param Param, text string) (row.Value, error) {
 	kind, ok := kindWords[param.Type]

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -128,5 +127,3 @@ func shorten(text string) string {
 	quoted := strings.TrimSuffix(quote(text), "…")
 	return quoted[1 : len(quoted)-1]
 }
-
-var errUnknownType = errors.New("unknown type")

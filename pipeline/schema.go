@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// schemaID names the schema; editors do not fetch it.
-const schemaID = "https://waymark.dev/schema/pipeline.json"
+// schemaID names the schema; there is nothing to fetch.
+const schemaID = "urn:waymark:pipeline"
 
 // JSONSchema returns the JSON Schema (draft 2020-12) of pipeline documents, for editors: completion, descriptions, and
 // most mistakes while typing. It is made of the same structs and tags that Load goes by; every document that Load accepts

@@ -82,6 +82,14 @@ func TestSchemaHasEveryKey(t *testing.T) {
 	require.Len(t, seen, 14, "structs of the document")
 }
 
+// The fixture that the other tests look at has every key at least once.
+func TestFixtureHasEveryKey(t *testing.T) {
+	text := string(readFull(t))
+	for _, key := range keysOf(reflect.TypeFor[pipeline.Pipeline](), map[reflect.Type]bool{}) {
+		require.Regexp(t, `(?m)(^|[ {])`+key+`:`, text)
+	}
+}
+
 // keysOf returns the yaml keys of the struct and of everything below it.
 func keysOf(t reflect.Type, seen map[reflect.Type]bool) (keys []string) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {

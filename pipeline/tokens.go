@@ -2,7 +2,9 @@ package pipeline
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/goccy/go-yaml/token"
 )
@@ -27,6 +29,7 @@ func (l *loader) checkTokens(tokens token.Tokens) bool {
 		l.reportToken(tokens[maxTokens], "", "the document has more than %d words and signs", maxTokens)
 		return false
 	}
+	tokens = slices.DeleteFunc(slices.Clone(tokens), func(at *token.Token) bool { return at.Type == token.CommentType })
 	var nesting nesting
 	for i, at := range tokens {
 		if problem := refusedToken(tokens, i); problem != "" {
@@ -63,11 +66,49 @@ func refusedToken(tokens token.Tokens, i int) string {
 	case token.MappingKeyType:
 		return `keys are written without "?"`
 	case token.DocumentHeaderType:
-		if slices.ContainsFunc(tokens[:i], func(t *token.Token) bool { return t.Type != token.CommentType }) {
+		if i > 0 {
 			return secondDocument
 		}
 	}
+	return misread(tokens, i)
+}
+
+var blankLine = regexp.MustCompile(`\n *\n`)
+
+// misread says what to write instead of token i if the library would silently take it for something else than YAML does,
+// or returns "". Found by comparing it with another library on generated texts.
+func misread(tokens token.Tokens, i int) string {
+	at, before, next := tokens[i], tokens[max(i-1, 0)], tokens[min(i+1, len(tokens)-1)]
+	switch at.Type {
+	case token.SequenceEntryType: // a key in the line after an empty dash becomes its item, whatever the columns
+		if next == at || next.Position.Line > at.Position.Line && next.Position.Column <= at.Position.Column {
+			return "nothing stands behind the dash"
+		}
+	case token.MappingValueType: // {a:b} becomes {a: b}
+		if isGlued(before, at, next) {
+			return "a space is missing behind the colon; write a text with a colon in quotes"
+		}
+	case token.StringType: // loses blank lines
+		if !isBlockHeader(before) && blankLine.MatchString(strings.TrimSpace(at.Origin)) {
+			return "write a text with a blank line in it as a block behind |, or in double quotes"
+		}
+	case token.SingleQuoteType: // keeps some line ends
+		if strings.Contains(strings.TrimSpace(at.Origin), "\n") {
+			return "write a text of several lines as a block behind |, or in double quotes"
+		}
+	}
 	return ""
+}
+
+// isBlockHeader reports whether the token is the | or > of a text that is a block.
+func isBlockHeader(at *token.Token) bool {
+	return at.Type == token.LiteralType || at.Type == token.FoldedType
+}
+
+// isGlued reports whether the colon stands between a plain key and its value without a space: one text to YAML.
+func isGlued(key, colon, value *token.Token) bool {
+	quoted := key.Type == token.DoubleQuoteType || key.Type == token.SingleQuoteType
+	return !quoted && value.Position.Line == colon.Position.Line && value.Position.Column == colon.Position.Column+1
 }
 
 func isKey(tokens token.Tokens, i int) bool {

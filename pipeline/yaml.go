@@ -98,7 +98,8 @@ func syntaxMessage(text string) string {
 	return oneLine(text)
 }
 
-// checkBytes returns the text without byte order mark and with LF line ends, and false if it is not fit to be read.
+// checkBytes returns the text without byte order mark, with LF line ends and one at its end (without it, the library
+// folds the last line of a folded text wrongly), and false if it is not fit to be read.
 func (l *loader) checkBytes(data []byte) (string, bool) {
 	if len(data) > maxDocumentBytes {
 		l.reportAt(1, 1, "", "the document has %d bytes; at most %d are allowed", len(data), maxDocumentBytes)
@@ -125,6 +126,9 @@ func (l *loader) checkBytes(data []byte) (string, bool) {
 			l.reportAt(line, column, "", "more than %d blank lines in a row; delete them", maxBlankLines)
 			return "", false
 		}
+	}
+	if !bytes.HasSuffix(data, []byte("\n")) {
+		data = append(data, '\n')
 	}
 	return string(data), true
 }
