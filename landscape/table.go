@@ -1,6 +1,7 @@
 package landscape
 
 import (
+	"bytes"
 	"fmt"
 	"reflect"
 	"slices"
@@ -91,6 +92,9 @@ func columns(kind reflect.Type, at []int) []Column {
 	return found
 }
 
+// Zero returns a record without content, of the type that t describes.
+func (t *Table) Zero() Record { return reflect.Zero(t.kind).Interface().(Record) }
+
 // AppendValues appends r's columns to dst as int64, string, []byte or nil, and returns it. Slices are r's own.
 func (t *Table) AppendValues(dst []any, r Record) []any {
 	v := reflect.ValueOf(r)
@@ -150,6 +154,9 @@ func (c *Column) set(field reflect.Value, value any) error {
 		}
 	case []byte:
 		if field.Kind() == reflect.Slice {
+			if value == nil { // as database/sql may give an empty blob
+				value = []byte{}
+			}
 			field.SetBytes(value)
 			return nil
 		}
@@ -185,9 +192,19 @@ func (t *Table) Key(values []any) string {
 // *DivergedError.
 func (t *Table) Diverged(stored, wanted []any) error {
 	for i, c := range t.Columns {
-		if !c.Key && !c.Move && !c.First && !reflect.DeepEqual(stored[i], wanted[i]) {
+		if !c.Key && !c.Move && !c.First && !equal(stored[i], wanted[i]) {
 			return &DivergedError{Table: t.Name, Key: t.Key(wanted), Column: c.Name}
 		}
 	}
 	return nil
+}
+
+// equal compares two stored values. NULL is not an empty blob.
+func equal(a, b any) bool {
+	x, isBytes := a.([]byte)
+	y, areBytes := b.([]byte)
+	if isBytes && areBytes {
+		return bytes.Equal(x, y)
+	}
+	return isBytes == areBytes && a == b
 }

@@ -7,7 +7,6 @@ import (
 
 	"waymark/landscape"
 	"waymark/pipeline"
-	"waymark/plugin"
 )
 
 // Passage returns what happened to the rows of chunk number i.
@@ -146,7 +145,7 @@ func (s Scene) Publish(ctx context.Context, log *landscape.Log) error {
 		if err != nil {
 			return err
 		}
-		a := plugin.Artifact{Path: "out/" + sink.Sink, Bytes: sink.Bytes + 10, Rows: sink.Finalized, SHA256: digest("artifact", sink.Sink)}
+		a := artifact(sink.Sink, sink.Finalized, sink.Bytes+10)
 		if err := log.FinalizePublish(ctx, s.Run, sink.Sink, e.Fence, "w1", a); err != nil {
 			return err
 		}

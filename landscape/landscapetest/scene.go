@@ -163,5 +163,7 @@ func (s Scene) way(row int64) int {
 
 func digest(words ...any) string {
 	sum := sha256.Sum256(fmt.Append(nil, words...))
-	return hex.EncodeToString(sum[:])
+	return digestOf(sum[:])
 }
+
+func digestOf(sum []byte) string { return hex.EncodeToString(sum) }

@@ -62,8 +62,8 @@ func sameTable(records []landscape.Record) int {
 	return len(records)
 }
 
-// insertRows is how many records one statement inserts. More is hardly faster.
-const insertRows = 64
+// insertRows is how many records one statement inserts. Measured: the driver's binding is quadratic in the parameters.
+const insertRows = 32
 
 // insertAll inserts records of one table, and compares those that were there with what is stored.
 func insertAll(ctx context.Context, tx *sql.Tx, t *landscape.Table, records []landscape.Record) error {

@@ -11,19 +11,18 @@ import (
 	"waymark/landscape/sqlitestore"
 )
 
-func TestSmoke(t *testing.T) {
-	ctx := t.Context()
-	s, err := sqlitestore.Open(ctx, filepath.Join(t.TempDir(), "l.db"), sqlitestore.Options{Create: true})
+// create returns a new landscape and its path.
+func create(t *testing.T) (*sqlitestore.Store, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "landscape.db")
+	store, err := sqlitestore.Open(t.Context(), path, sqlitestore.Options{Create: true})
 	require.NoError(t, err)
-	defer s.Close()
-	log := landscape.New(s, nil)
-	scene := landscapetest.Scene{Run: "r1", Chunks: 3, ChunkRows: 100}
-	require.NoError(t, scene.Play(ctx, log))
-	require.NoError(t, scene.Play(ctx, log))
-	f, err := log.Sweep(ctx, "r1", true)
-	require.NoError(t, err)
-	require.Empty(t, f)
-	sum, err := log.Summary(ctx, "r1")
-	require.NoError(t, err)
-	t.Logf("%+v", sum)
+	return store, path
+}
+
+func TestDriver(t *testing.T) {
+	landscapetest.Run(t, func(t *testing.T) landscape.Driver {
+		store, _ := create(t)
+		return store
+	})
 }

@@ -1,0 +1,183 @@
+package landscapetest
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/landscape"
+	"waymark/pipeline"
+)
+
+func commits(t *testing.T, d landscape.Driver) {
+	begun(t, d, Scene{Run: "c"})
+	event := func(seq int64, detail string) landscape.RunEvent {
+		return landscape.RunEvent{Run: "c", Seq: seq, Event: "seen", Detail: detail, At: 1}
+	}
+	count := func(t *testing.T) int { return len(stored[landscape.RunEvent](t, d, "c")) }
+
+	t.Run("a new key is inserted", func(t *testing.T) {
+		require.NoError(t, insert(t, d, event(0, "a"), event(1, "b")))
+		require.Equal(t, []landscape.RunEvent{event(0, "a"), event(1, "b")}, stored[landscape.RunEvent](t, d, "c"))
+	})
+	t.Run("an equal record is left alone", func(t *testing.T) {
+		require.NoError(t, insert(t, d, event(0, "a"), event(2, "c")))
+		require.Equal(t, 3, count(t))
+	})
+	t.Run("another content diverges and nothing is stored", func(t *testing.T) {
+		err := insert(t, d, event(3, "d"), event(1, "other"), event(4, "e"))
+		var diverged *landscape.DivergedError
+		require.ErrorAs(t, err, &diverged)
+		require.Equal(t, landscape.DivergedError{Table: "run_events", Key: "c/1", Column: "detail"}, *diverged)
+		require.Equal(t, 3, count(t))
+		require.Equal(t, "b", stored[landscape.RunEvent](t, d, "c", int64(1))[0].Detail)
+	})
+	t.Run("a batch with the same new key twice diverges", func(t *testing.T) {
+		var diverged *landscape.DivergedError
+		require.ErrorAs(t, insert(t, d, event(5, "x"), event(5, "y")), &diverged)
+		require.Equal(t, 3, count(t))
+	})
+	t.Run("columns tagged first or move are not compared", func(t *testing.T) {
+		before := stored[landscape.Run](t, d, "c")[0]
+		again := before
+		again.Started, again.Host, again.Status = before.Started+5, "elsewhere", pipeline.Running
+		require.NoError(t, insert(t, d, again))
+		require.Equal(t, before, stored[landscape.Run](t, d, "c")[0])
+	})
+	t.Run("NULL, empty and zero are three things", func(t *testing.T) {
+		scene := Scene{Run: "c", Chunks: 2, ChunkRows: 0}
+		log := landscape.New(d, nil)
+		for i := range 4 {
+			chunk, records := scene.Chunk(i % 2)
+			require.NoError(t, log.RecordChunk(t.Context(), chunk, records))
+		}
+		rows := stored[landscape.ChunkRowsRecord](t, d, "c")
+		require.Nil(t, rows[0].Lines)
+		require.NotNil(t, rows[1].Lines)
+		require.NotNil(t, rows[0].Offsets)
+		none := stored[landscape.Effect](t, d, "c", "all")[0]
+		require.Nil(t, none.Ordinal)
+	})
+	t.Run("many records in one batch", func(t *testing.T) {
+		many := make([]landscape.Record, 5_000)
+		for i := range many {
+			many[i] = event(int64(100+i), "many")
+		}
+		require.NoError(t, insert(t, d, many...))
+		require.Equal(t, 5_003, count(t))
+		many[4_321] = event(4_421, "other")
+		var diverged *landscape.DivergedError
+		require.ErrorAs(t, insert(t, d, many...), &diverged)
+		require.Equal(t, "c/4421", diverged.Key)
+	})
+	t.Run("Move", func(t *testing.T) { moves(t, d) })
+	t.Run("the batch is not kept", func(t *testing.T) {
+		hashes := [][16]byte{{1}}
+		_, err := d.Claim(t.Context(), landscape.Claims{Run: "c", Source: Source, Field: "f", Hashes: hashes, Rows: []int64{1}})
+		require.NoError(t, err)
+		hashes[0] = [16]byte{2}
+		require.Equal(t, byte(1), stored[landscape.ClaimRecord](t, d, "c")[0].KeyHash[0])
+	})
+}
+
+func moves(t *testing.T, d landscape.Driver) {
+	head := func() landscape.RunHead { return stored[landscape.RunHead](t, d, "c")[0] }
+	running := head()
+	failed := running
+	failed.Status, failed.Finished, failed.Reason = pipeline.Failed, 7, "broken"
+	to := func(from, to landscape.RunHead) error {
+		return d.Commit(t.Context(), landscape.Batch{
+			Insert: []landscape.Record{landscape.Action{Run: "c", Seq: int64(to.Finished), Verb: "v", At: 1}},
+			Move:   []landscape.Move{{From: from, To: to}},
+		})
+	}
+	t.Run("sets the columns tagged move, and no others", func(t *testing.T) {
+		other := failed
+		other.Pipeline = "renamed"
+		require.NoError(t, to(running, other))
+		require.Equal(t, failed, head())
+	})
+	t.Run("from another state is stale and nothing is stored", func(t *testing.T) {
+		later := failed
+		later.Finished = 9
+		require.ErrorIs(t, to(running, later), landscape.ErrStale)
+		require.Equal(t, failed, head())
+		require.Len(t, stored[landscape.Action](t, d, "c"), 1)
+	})
+	t.Run("of a record that is not there is stale", func(t *testing.T) {
+		ghost := running
+		ghost.ID = "ghost"
+		require.ErrorIs(t, d.Commit(t.Context(), landscape.Batch{Move: []landscape.Move{{From: ghost, To: ghost}}}), landscape.ErrStale)
+	})
+	t.Run("from NULL", func(t *testing.T) {
+		require.NoError(t, to(failed, running))
+		require.Equal(t, running, head())
+		require.NoError(t, to(running, failed))
+	})
+}
+
+func reads(t *testing.T, d landscape.Driver) {
+	for _, run := range []string{"b", "a", "ab"} {
+		begun(t, d, Scene{Run: run})
+	}
+	t.Run("in key order, by prefix", func(t *testing.T) {
+		var ids []string
+		for _, r := range stored[landscape.RunHead](t, d) {
+			ids = append(ids, r.ID)
+		}
+		require.Equal(t, []string{"a", "ab", "b"}, ids)
+		for _, n := range stored[landscape.Node](t, d, "a") {
+			require.Equal(t, "a", n.Run)
+		}
+		require.Len(t, stored[landscape.Node](t, d, "a"), 8)
+		require.Len(t, stored[landscape.Edge](t, d, "a", "triage", "route"), 4)
+	})
+	t.Run("no match is no error", func(t *testing.T) {
+		require.Nil(t, stored[landscape.Node](t, d, "none"))
+	})
+	t.Run("ends when yield says so", func(t *testing.T) {
+		seen := 0
+		require.NoError(t, d.Read(t.Context(), landscape.Node{}, []any{"a"}, func(landscape.Record) bool { seen++; return seen < 3 }))
+		require.Equal(t, 3, seen)
+	})
+	t.Run("the fields of kind are the columns", func(t *testing.T) {
+		head, run := stored[landscape.RunHead](t, d, "a")[0], stored[landscape.Run](t, d, "a")[0]
+		require.Equal(t, head, run.RunHead)
+		require.NotEmpty(t, run.Document)
+	})
+	t.Run("records belong to the caller", func(t *testing.T) {
+		log := landscape.New(d, nil)
+		scene := Scene{Run: "a", Chunks: 1, ChunkRows: 10}
+		chunk, records := scene.Chunk(0)
+		require.NoError(t, log.RecordChunk(t.Context(), chunk, records))
+		first := stored[landscape.ChunkRowsRecord](t, d, "a")[0]
+		want := first.RawHashes[0]
+		first.RawHashes[0]++
+		records.Hashes[1]++
+		again := stored[landscape.ChunkRowsRecord](t, d, "a")[0]
+		require.Equal(t, want, again.RawHashes[0])
+		require.NotEqual(t, records.Hashes[1], again.RawHashes[1])
+	})
+}
+
+func claims(t *testing.T, d landscape.Driver) {
+	log := begun(t, d, Scene{Run: "c"})
+	begun(t, d, Scene{Run: "d"})
+	claim := func(run, field string, rows []int64, values ...byte) map[int64]int64 {
+		c := landscape.Claims{Run: run, Source: Source, Field: field, Rows: rows}
+		for _, v := range values {
+			c.Hashes = append(c.Hashes, [16]byte{15: v})
+		}
+		taken, err := log.Claim(t.Context(), c)
+		require.NoError(t, err)
+		return taken
+	}
+	require.Nil(t, claim("c", "f", []int64{1, 2, 3}, 10, 20, 30), "all are new")
+	require.Equal(t, map[int64]int64{4: 2}, claim("c", "f", []int64{4, 5}, 20, 50), "row 2 was first")
+	require.Equal(t, map[int64]int64{4: 2}, claim("c", "f", []int64{4, 5}, 20, 50), "a repeat says the same")
+	require.Equal(t, map[int64]int64{7: 6}, claim("c", "f", []int64{6, 7}, 60, 60), "the first within the call stays")
+	require.Nil(t, claim("c", "g", []int64{8}, 10), "another field")
+	require.Nil(t, claim("d", "f", []int64{9}, 10), "another run")
+	_, err := log.Claim(t.Context(), landscape.Claims{Run: "c", Source: Source, Field: "f", Rows: []int64{1}})
+	require.Error(t, err)
+}

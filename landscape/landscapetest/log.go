@@ -1,0 +1,273 @@
+package landscapetest
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/landscape"
+	"waymark/pipeline"
+	"waymark/plugin"
+)
+
+func logs(t *testing.T, d landscape.Driver) {
+	ctx := t.Context()
+	log := landscape.New(d, nil)
+
+	t.Run("everything twice is everything once", func(t *testing.T) {
+		s := Scene{Run: "twice", Chunks: 2, ChunkRows: 50}
+		require.NoError(t, s.Play(ctx, log))
+		before := snapshot(t, d)
+		require.NoError(t, s.Play(ctx, log))
+		require.Equal(t, before, snapshot(t, d))
+	})
+	t.Run("a run that began is not another", func(t *testing.T) {
+		s := Scene{Run: "begun"}
+		run, nodes, edges, sources := s.Graph()
+		require.NoError(t, log.BeginRun(ctx, run, nodes, edges, sources))
+		run.PlanSHA256 = digest("another plan")
+		var diverged *landscape.DivergedError
+		require.ErrorAs(t, log.BeginRun(ctx, run, nodes, edges, sources), &diverged)
+		require.Equal(t, "plan_sha256", diverged.Column)
+	})
+	t.Run("the caller's numbering of ways does not matter", func(t *testing.T) {
+		s := Scene{Run: "numbering", Chunks: 1, ChunkRows: 20}
+		log := begun(t, d, s)
+		require.NoError(t, s.Read(ctx, log))
+		require.NoError(t, log.RecordPassage(ctx, s.Passage(0)))
+		require.NoError(t, log.RecordPassage(ctx, turned(s.Passage(0))))
+	})
+	t.Run("a passage that does not account for every row is refused", func(t *testing.T) { refusedPassages(t, d) })
+	t.Run("a chunk whose payload was not stored is refused", func(t *testing.T) {
+		chunk, records := Scene{Run: "twice", Chunks: 9, ChunkRows: 5}.Chunk(5)
+		chunk.Pack = ""
+		require.ErrorContains(t, log.RecordChunk(ctx, chunk, records), "no payload")
+	})
+	t.Run("an empty source", func(t *testing.T) {
+		s := Scene{Run: "empty"}
+		require.NoError(t, s.Play(ctx, log))
+		require.Equal(t, pipeline.Empty, stored[landscape.RunHead](t, d, "empty")[0].Status)
+	})
+	t.Run("status", func(t *testing.T) { statuses(t, d) })
+	t.Run("actions and events count up", func(t *testing.T) {
+		for range 2 {
+			require.NoError(t, log.RecordAction(ctx, "begun", "cancel", "ann", "wrong file"))
+			require.NoError(t, log.RecordEvent(ctx, "begun", "worker_lost", "w1"))
+		}
+		actions, err := log.Actions(ctx, "begun")
+		require.NoError(t, err)
+		require.Equal(t, []int64{0, 1}, []int64{actions[0].Seq, actions[1].Seq})
+		events, err := log.Events(ctx, "begun")
+		require.NoError(t, err)
+		require.Len(t, events, 2)
+	})
+	t.Run("times are microseconds in UTC, rounded down", func(t *testing.T) {
+		at := time.Date(2024, 2, 29, 23, 59, 59, 1_999, time.FixedZone("", 3600))
+		log := landscape.New(d, func() time.Time { return at })
+		require.NoError(t, log.RecordHeal(ctx, digest("healed"), "short", "quarantine/x"))
+		heals, err := log.Heals(ctx)
+		require.NoError(t, err)
+		require.Equal(t, time.Date(2024, 2, 29, 22, 59, 59, 1_000, time.UTC), heals[0].At.Time())
+	})
+}
+
+// turned is the same passage with the ways in the opposite order, and the hashes in the other form.
+func turned(p landscape.Passage) landscape.Passage {
+	ways := make([]landscape.Way, len(p.Ways))
+	for i, w := range p.Ways {
+		ways[len(ways)-1-i] = w
+	}
+	p.Ways = ways
+	for i, code := range p.Codes {
+		p.Codes[i] = uint16(len(ways)) - 1 - code
+	}
+	for i, h := range p.Hashes {
+		if h.Positions == nil {
+			p.Hashes[i] = listed(h)
+		} else {
+			dense := make([]byte, landscape.HashBytes*len(p.Codes))
+			for j, position := range h.Positions {
+				copy(dense[landscape.HashBytes*position:], h.Hashes[landscape.HashBytes*j:landscape.HashBytes*(j+1)])
+			}
+			p.Hashes[i] = landscape.NodeHashes{Node: h.Node, Hashes: dense}
+		}
+	}
+	return p
+}
+
+// listed turns dense hashes into hashes with positions.
+func listed(h landscape.NodeHashes) landscape.NodeHashes {
+	sparse := landscape.NodeHashes{Node: h.Node, Positions: []uint32{}}
+	for i := range len(h.Hashes) / landscape.HashBytes {
+		if hash := h.Hashes[landscape.HashBytes*i : landscape.HashBytes*(i+1)]; [landscape.HashBytes]byte(hash) != [landscape.HashBytes]byte{} {
+			sparse.Positions, sparse.Hashes = append(sparse.Positions, uint32(i)), append(sparse.Hashes, hash...)
+		}
+	}
+	return sparse
+}
+
+func refusedPassages(t *testing.T, d landscape.Driver) {
+	s := Scene{Run: "refused", Chunks: 1, ChunkRows: 30}
+	log := begun(t, d, s)
+	require.NoError(t, s.Read(t.Context(), log))
+	for want, tamper := range map[string]func(p *landscape.Passage){
+		"the chunk has 30 rows, the passage 29":  func(p *landscape.Passage) { p.Codes = p.Codes[1:] },
+		"there is no way 77":                     func(p *landscape.Passage) { p.Codes[3] = 77 },
+		"11 ways, but rows on 10 of them":        func(p *landscape.Passage) { p.Ways = append(p.Ways, p.Ways[0]) },
+		"is there twice":                         func(p *landscape.Passage) { p.Ways[0] = p.Ways[1] },
+		"does not begin with source":             func(p *landscape.Passage) { p.Ways[0].Steps = nil },
+		`cannot end at sink ""`:                  func(p *landscape.Passage) { p.Ways[0].Sink = "" },
+		`cannot end at sink "review"`:            func(p *landscape.Passage) { p.Ways[2].Sink = "review" },
+		"its error is missing":                   func(p *landscape.Passage) { p.Errors = p.Errors[:len(p.Errors)-1] },
+		"errors, but":                            func(p *landscape.Passage) { p.Errors = append(p.Errors, p.Errors[0]) },
+		"two writes to sink":                     func(p *landscape.Passage) { p.Writes[0] = p.Writes[1] },
+		"which gets no row":                      func(p *landscape.Passage) { p.Writes[0].Sink = "nowhere" },
+		"3 sinks get rows, 2 writes":             func(p *landscape.Passage) { p.Writes = p.Writes[1:] },
+		"hashes of node strikes: 32 bytes":       func(p *landscape.Passage) { p.Hashes[0].Hashes = make([]byte, 32) },
+		"position 0 of 30 rows is out of order":  func(p *landscape.Passage) { p.Hashes[2].Positions[1] = 0 },
+		"position 99 of 30 rows is out of order": func(p *landscape.Passage) { p.Hashes[2].Positions[2] = 99 },
+		"key airport: 4 bytes for 30 rows":       func(p *landscape.Passage) { p.Keys[0].Hashes = make([]byte, 4) },
+	} {
+		t.Run(strings.ReplaceAll(want, " ", "_"), func(t *testing.T) {
+			p := s.Passage(0)
+			tamper(&p)
+			require.ErrorContains(t, log.RecordPassage(t.Context(), p), want)
+			require.Empty(t, stored[landscape.PassageRecord](t, d, "refused"))
+		})
+	}
+}
+
+func statuses(t *testing.T, d landscape.Driver) {
+	ctx := t.Context()
+	s := Scene{Run: "status", Chunks: 1, ChunkRows: 4, Way: func(int64) int { return 0 }}
+	log := begun(t, d, s)
+	status := func() landscape.RunHead { return stored[landscape.RunHead](t, d, "status")[0] }
+
+	require.NoError(t, log.FailRun(ctx, "status", "disk full"))
+	require.NoError(t, log.FailRun(ctx, "status", "again"), "a repeat")
+	require.Equal(t, "disk full", status().Reason)
+	require.NotZero(t, status().Finished)
+	require.ErrorContains(t, log.InterruptRun(ctx, "status", ""), "failed and cannot become interrupted")
+	require.NoError(t, log.ResumeRun(ctx, "status"))
+	require.NoError(t, log.ResumeRun(ctx, "status"), "a repeat")
+	require.Zero(t, status().Finished)
+	require.NoError(t, log.InterruptRun(ctx, "status", "SIGTERM"))
+	require.NoError(t, log.ResumeRun(ctx, "status"))
+
+	require.NoError(t, s.PlayToEnd(ctx, log))
+	require.ErrorContains(t, log.FinishRun(ctx, "status", pipeline.Empty, ""), "its rows make it completed")
+	require.NoError(t, log.FinishRun(ctx, "status", pipeline.Completed, "done"))
+	require.ErrorContains(t, log.ResumeRun(ctx, "status"), "completed and cannot become running")
+	require.ErrorIs(t, log.FailRun(ctx, "nobody", ""), landscape.ErrNotFound)
+}
+
+// snapshot returns every record that d holds.
+func snapshot(t *testing.T, d landscape.Driver) map[string][]landscape.Record {
+	t.Helper()
+	all := map[string][]landscape.Record{}
+	for _, table := range landscape.Tables() {
+		require.NoError(t, d.Read(t.Context(), table.Zero(), nil, func(r landscape.Record) bool {
+			all[table.Name] = append(all[table.Name], r)
+			return true
+		}))
+	}
+	return all
+}
+
+func effects(t *testing.T, d landscape.Driver) {
+	ctx := t.Context()
+	s := Scene{Run: "e", Chunks: 2, ChunkRows: 10, Way: func(int64) int { return 0 }}
+	log := begun(t, d, s)
+	require.NoError(t, s.Read(ctx, log))
+	require.NoError(t, log.RecordPassage(ctx, s.Passage(0)))
+	key := landscape.EffectKey{Run: "e", Sink: "review", Source: Source, Chunk: 0}
+	at := landscape.Placement{Ordinal: 0, Offset: 17}
+	events := func() (words []landscape.EffectWord) {
+		all, err := log.EffectEvents(ctx, "e")
+		require.NoError(t, err)
+		for _, e := range all {
+			words = append(words, e.Event)
+		}
+		return words
+	}
+
+	first, err := log.BeginEffect(ctx, key, at, "w1")
+	require.NoError(t, err)
+	require.Equal(t, landscape.InFlight, first.State)
+	require.EqualValues(t, 1, first.Fence)
+	require.EqualValues(t, 17, *first.Offset)
+	require.NoError(t, log.FailEffect(ctx, key, 1, "w1", "timeout"))
+	second, err := log.BeginEffect(ctx, key, at, "w2")
+	require.NoError(t, err)
+	require.EqualValues(t, 2, second.Fence)
+
+	t.Run("an effect has one place", func(t *testing.T) {
+		var diverged *landscape.DivergedError
+		_, err := log.BeginEffect(ctx, key, landscape.Placement{Ordinal: 0, Offset: 18}, "w2")
+		require.ErrorAs(t, err, &diverged)
+		_, err = log.BeginEffect(ctx, key, landscape.Placement{Ordinal: 1, Offset: 17}, "w2")
+		require.ErrorAs(t, err, &diverged)
+	})
+	t.Run("a zombie is fenced", func(t *testing.T) {
+		require.ErrorIs(t, log.FinalizeEffect(ctx, key, 1, "w1", `{}`), landscape.ErrFenced)
+		require.ErrorIs(t, log.FailEffect(ctx, key, 1, "w1", ""), landscape.ErrFenced)
+		require.ErrorIs(t, log.ReconcileEffect(ctx, key, 1, "w1", plugin.Unknown), landscape.ErrFenced)
+		require.ErrorIs(t, log.FinalizeEffect(ctx, key, 3, "w1", `{}`), landscape.ErrFenced)
+		require.Contains(t, events(), landscape.EffectFenced)
+		require.Equal(t, second, stored[landscape.Effect](t, d, "e", "review", Source)[0])
+	})
+	t.Run("publication waits for the writes", func(t *testing.T) {
+		require.ErrorContains(t, log.PreparePublish(ctx, "e", "review", 10, 99), "in_flight")
+	})
+	t.Run("finalized is final", func(t *testing.T) {
+		require.NoError(t, log.ReconcileEffect(ctx, key, 2, "w2", plugin.NotApplied))
+		require.ErrorContains(t, log.FinalizeEffect(ctx, key, 2, "w2", "no json"), "not JSON")
+		require.NoError(t, log.FinalizeEffect(ctx, key, 2, "w2", `{"n":1}`))
+		require.NoError(t, log.FinalizeEffect(ctx, key, 2, "w2", `{"n":1}`), "a repeat")
+		require.Error(t, log.FinalizeEffect(ctx, key, 2, "w2", `{"n":2}`))
+		require.NoError(t, log.FailEffect(ctx, key, 2, "w2", "late"))
+		again, err := log.BeginEffect(ctx, key, at, "w3")
+		require.NoError(t, err)
+		require.Equal(t, landscape.Finalized, again.State)
+		require.EqualValues(t, 2, again.Fence)
+	})
+	t.Run("unknown blocks", func(t *testing.T) {
+		require.NoError(t, log.RecordPassage(ctx, s.Passage(1)))
+		key := key
+		key.Chunk = 1
+		e, err := log.BeginEffect(ctx, key, landscape.Placement{Ordinal: 1}, "w1")
+		require.NoError(t, err)
+		require.NoError(t, log.ReconcileEffect(ctx, key, e.Fence, "w1", plugin.Unknown))
+		_, err = log.BeginEffect(ctx, key, landscape.Placement{Ordinal: 1}, "w1")
+		require.ErrorIs(t, err, landscape.ErrBlocked)
+	})
+	t.Run("publication", func(t *testing.T) { publications(t, d) })
+}
+
+func publications(t *testing.T, d landscape.Driver) {
+	ctx := t.Context()
+	s := Scene{Run: "p", Chunks: 1, ChunkRows: 10, Way: func(int64) int { return 0 }}
+	log := begun(t, d, s)
+	key := landscape.PublishKey("p", "review")
+	_, err := log.BeginEffect(ctx, key, landscape.Placement{}, "w")
+	require.ErrorContains(t, err, "not prepared")
+	require.NoError(t, s.Read(ctx, log))
+	require.NoError(t, log.RecordPassage(ctx, s.Passage(0)))
+	require.NoError(t, s.Write(ctx, log, 0))
+	require.ErrorContains(t, log.PreparePublish(ctx, "p", "review", 9, 99), "10 were written")
+	require.NoError(t, log.PreparePublish(ctx, "p", "review", 10, 99))
+	require.NoError(t, log.PreparePublish(ctx, "p", "review", 10, 99), "a repeat")
+	require.Error(t, log.PreparePublish(ctx, "p", "review", 10, 98))
+	e, err := log.BeginEffect(ctx, key, landscape.Placement{Ordinal: 5}, "w")
+	require.NoError(t, err)
+	require.Nil(t, e.Ordinal)
+	require.Error(t, log.FinalizePublish(ctx, "p", "review", 1, "w", artifact("review", 9, 99)), "other rows")
+	require.Empty(t, stored[landscape.ArtifactRecord](t, d, "p"))
+	require.NoError(t, log.FinalizePublish(ctx, "p", "review", 1, "w", artifact("review", 10, 99)))
+	require.NoError(t, log.FinalizePublish(ctx, "p", "review", 1, "w", artifact("review", 10, 99)), "a repeat")
+	artifacts, err := log.Artifacts(ctx, "p")
+	require.NoError(t, err)
+	require.Equal(t, artifact("review", 10, 99), artifacts[0].Artifact())
+}

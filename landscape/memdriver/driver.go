@@ -1,0 +1,254 @@
+// Package memdriver keeps a landscape in memory, for tests. Every commit has a fate that a test may decide.
+package memdriver
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"waymark/landscape"
+)
+
+// Driver is a landscape.Driver in memory. It keeps the contract of drivers, but knows no constraints besides keys: what
+// the SQL drivers refuse by CHECK, foreign key or trigger, it takes.
+type Driver struct {
+	// OnCommit, if not nil, decides whether a batch is kept and the error that the caller sees: a lost request is (false, err), a
+	// lost reply (true, err). It must be set before the first use.
+	OnCommit func(landscape.Batch) (keep bool, err error)
+
+	mu     sync.Mutex
+	tables tables
+}
+
+var _ landscape.Driver = (*Driver)(nil)
+
+// tables hold each table's records as values, by key.
+type tables map[string]map[string][]any
+
+// New returns an empty landscape.
+func New() *Driver { return &Driver{tables: tables{}} }
+
+// Commit does what landscape.Driver says, unless OnCommit decides otherwise.
+func (d *Driver) Commit(_ context.Context, b landscape.Batch) error {
+	keep, fate := true, error(nil)
+	if d.OnCommit != nil {
+		keep, fate = d.OnCommit(b)
+	}
+	if !keep {
+		return fate
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	next := maps.Clone(d.tables)
+	if err := next.apply(b); err != nil {
+		return err
+	}
+	d.tables = next
+	return fate
+}
+
+// apply changes t, but none of the maps in it.
+func (t tables) apply(b landscape.Batch) error {
+	fresh := map[string]bool{}
+	writable := func(name string) map[string][]any {
+		if !fresh[name] {
+			fresh[name] = true
+			if t[name] = maps.Clone(t[name]); t[name] == nil {
+				t[name] = map[string][]any{}
+			}
+		}
+		return t[name]
+	}
+	for _, r := range b.Insert {
+		if err := insert(writable(r.Table()), r); err != nil {
+			return err
+		}
+	}
+	for _, m := range b.Move {
+		if err := move(writable(m.To.Table()), m); err != nil {
+			return err
+		}
+	}
+	if b.Check == "" {
+		return nil
+	}
+	if found := sweep(t, b.Check, false); len(found) > 0 {
+		return &landscape.ImbalanceError{Run: b.Check, Findings: found}
+	}
+	return nil
+}
+
+func insert(rows map[string][]any, r landscape.Record) error {
+	t := landscape.TableOf(r)
+	values := t.AppendValues(nil, r)
+	key := keyOf(t, values)
+	if stored, ok := rows[key]; ok {
+		return t.Diverged(stored, values)
+	}
+	rows[key] = clone(values)
+	return nil
+}
+
+func move(rows map[string][]any, m landscape.Move) error {
+	t := landscape.TableOf(m.To)
+	from, to := t.AppendValues(nil, m.From), t.AppendValues(nil, m.To)
+	key := keyOf(t, to)
+	stored, names := rows[key], columnNames(landscape.TableOf(full(t.Name)))
+	next := clone(stored)
+	for i, c := range t.Columns {
+		if !c.Move && !c.Key {
+			continue
+		}
+		at := slices.Index(names, c.Name)
+		if stored == nil || compare(stored[at], from[i]) != 0 {
+			return fmt.Errorf("%s %s: %w", t.Name, t.Key(to), landscape.ErrStale)
+		}
+		next[at] = to[i]
+	}
+	rows[key] = clone(next)
+	return nil
+}
+
+// keyOf returns the key of the record with these values; different keys differ.
+func keyOf(t *landscape.Table, values []any) string { return fmt.Sprintf("%q", values[:t.Keys]) }
+
+// full returns the shape of all columns of a table, in which it is stored.
+func full(name string) landscape.Record {
+	for _, t := range landscape.Tables() {
+		if t.Name == name {
+			return t.Zero()
+		}
+	}
+	panic("no table " + name)
+}
+
+func columnNames(t *landscape.Table) []string {
+	names := make([]string, len(t.Columns))
+	for i, c := range t.Columns {
+		names[i] = c.Name
+	}
+	return names
+}
+
+// clone copies values and the bytes in them.
+func clone(values []any) []any {
+	values = slices.Clone(values)
+	for i, v := range values {
+		if b, ok := v.([]byte); ok {
+			values[i] = bytes.Clone(b)
+		}
+	}
+	return values
+}
+
+// Read does what landscape.Driver says.
+func (d *Driver) Read(_ context.Context, kind landscape.Record, prefix []any, yield func(landscape.Record) bool) error {
+	d.mu.Lock()
+	now := d.tables
+	d.mu.Unlock()
+	return now.read(kind, prefix, yield)
+}
+
+func (t tables) read(kind landscape.Record, prefix []any, yield func(landscape.Record) bool) error {
+	stored, wanted := landscape.TableOf(full(kind.Table())), landscape.TableOf(kind)
+	names := columnNames(stored)
+	var rows [][]any
+	for _, values := range t[kind.Table()] {
+		if slices.EqualFunc(values[:len(prefix)], prefix, func(a, b any) bool { return compare(a, b) == 0 }) {
+			rows = append(rows, values)
+		}
+	}
+	slices.SortFunc(rows, func(a, b []any) int { return slices.CompareFunc(a[:stored.Keys], b[:stored.Keys], compare) })
+	for _, values := range rows {
+		picked := make([]any, len(wanted.Columns))
+		for i, c := range wanted.Columns {
+			picked[i] = values[slices.Index(names, c.Name)]
+		}
+		record, err := wanted.Record(clone(picked))
+		if err != nil {
+			return err
+		}
+		if !yield(record) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// compare orders two values of one column as SQLite does: NULL, numbers, text, bytes.
+func compare(a, b any) int {
+	switch a := a.(type) {
+	case int64:
+		if b, ok := b.(int64); ok {
+			return cmp.Compare(a, b)
+		}
+	case string:
+		if b, ok := b.(string); ok {
+			return cmp.Compare(a, b)
+		}
+	case []byte:
+		if b, ok := b.([]byte); ok {
+			return bytes.Compare(a, b)
+		}
+	}
+	return cmp.Compare(rank(a), rank(b))
+}
+
+func rank(v any) int {
+	switch v.(type) {
+	case nil:
+		return 0
+	case int64:
+		return 1
+	case string:
+		return 2
+	default:
+		return 3
+	}
+}
+
+// Claim does what landscape.Driver says.
+func (d *Driver) Claim(_ context.Context, c landscape.Claims) (map[int64]int64, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	next := maps.Clone(d.tables["claims"])
+	if next == nil {
+		next = map[string][]any{}
+	}
+	var taken map[int64]int64
+	for i, hash := range c.Hashes {
+		record := landscape.ClaimRecord{Run: c.Run, Source: c.Source, Field: c.Field, KeyHash: hash[:], Row: c.Rows[i]}
+		t := landscape.TableOf(record)
+		values := t.AppendValues(nil, record)
+		key := keyOf(t, values)
+		stored, ok := next[key]
+		if !ok {
+			next[key] = clone(values)
+			continue
+		}
+		if first := stored[len(stored)-1].(int64); first != c.Rows[i] {
+			if taken == nil {
+				taken = map[int64]int64{}
+			}
+			taken[c.Rows[i]] = first
+		}
+	}
+	d.tables = maps.Clone(d.tables)
+	d.tables["claims"] = next
+	return taken, nil
+}
+
+// Sweep does what landscape.Driver says. It looks at tokens only as far as their codes and hashes go.
+func (d *Driver) Sweep(_ context.Context, run string, deep bool) ([]landscape.Finding, error) {
+	d.mu.Lock()
+	now := d.tables
+	d.mu.Unlock()
+	return sweep(now, run, deep), nil
+}
+
+// Close does nothing: the records stay readable.
+func (d *Driver) Close() error { return nil }
