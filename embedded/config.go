@@ -1,0 +1,90 @@
+package embedded
+
+import (
+	"time"
+
+	"go.temporal.io/server/common/authorization"
+	"go.temporal.io/server/common/cluster"
+	"go.temporal.io/server/common/config"
+	"go.temporal.io/server/common/dynamicconfig"
+	"go.temporal.io/server/common/metrics"
+	"go.temporal.io/server/common/persistence/sql/sqlplugin/sqlite"
+	"go.temporal.io/server/temporal"
+)
+
+// clusterName is stored in databases; never rename.
+const clusterName = "active"
+
+// settings are the package's own dynamic configuration.
+var settings = map[string]any{
+	// The queues of the one shard are read as soon as something is in them. By default they are read 20 times a second at
+	// most, which costs 45 ms for each activity of a sequence.
+	"history.transferProcessorMaxPollRPS":   2000,
+	"history.timerProcessorMaxPollRPS":      2000,
+	"history.visibilityProcessorMaxPollRPS": 2000,
+
+	// A timer fires when it is due. By default none fires within a second.
+	"history.timerProcessorMaxTimeShift": 10 * time.Millisecond,
+
+	// One server answers for all of a task queue.
+	"matching.numTaskqueueReadPartitions":  1,
+	"matching.numTaskqueueWritePartitions": 1,
+}
+
+func dynamicConfig(overrides map[string]any) dynamicconfig.StaticClient {
+	merged := dynamicconfig.StaticClient{}
+	for _, layer := range []map[string]any{settings, overrides} {
+		for key, value := range layer {
+			merged[dynamicconfig.MakeKey(key)] = value
+		}
+	}
+	return merged
+}
+
+func serverOptions(o Options, p ports, l *logger) []temporal.ServerOption {
+	services := []string{string(frontend), string(history), string(matching)}
+	if o.Schedules {
+		services = append(services, string(worker))
+	}
+	return []temporal.ServerOption{
+		temporal.WithConfig(serverConfig(o.DatabasePath, p)),
+		temporal.ForServices(services),
+		temporal.WithStaticHosts(p.hosts()), // instead of a gossip protocol in search of others
+		temporal.WithLogger(l),
+		temporal.WithAuthorizer(authorization.NewNoopAuthorizer()),
+		temporal.WithClaimMapper(func(*config.Config) authorization.ClaimMapper { return authorization.NewNoopClaimMapper() }),
+		temporal.WithCustomMetricsHandler(metrics.NoopMetricsHandler), // instead of a listener
+		temporal.WithDynamicConfigClient(dynamicConfig(o.Settings)),
+	}
+}
+
+func serverConfig(databasePath string, p ports) *config.Config {
+	return &config.Config{
+		Global: config.Global{Membership: config.Membership{MaxJoinDuration: 30 * time.Second, BroadcastAddress: loopback}},
+		Persistence: config.Persistence{
+			DefaultStore:     sqlite.PluginName,
+			VisibilityStore:  sqlite.PluginName,
+			NumHistoryShards: 1,
+			DataStores:       map[string]config.DataStore{sqlite.PluginName: {SQL: sqlConfig(databasePath)}},
+		},
+		ClusterMetadata: &cluster.Config{
+			FailoverVersionIncrement: 10,
+			MasterClusterName:        clusterName,
+			CurrentClusterName:       clusterName,
+			ClusterInformation: map[string]cluster.ClusterInformation{
+				clusterName: {Enabled: true, InitialFailoverVersion: 1, RPCAddress: p.address(frontend)},
+			},
+		},
+		DCRedirectionPolicy: config.DCRedirectionPolicy{Policy: "noop"},
+		Services:            p.services(),
+		PublicClient:        config.PublicClient{HostPort: p.address(frontend)},
+		Archival: config.Archival{
+			History:    config.HistoryArchival{State: config.ArchivalDisabled},
+			Visibility: config.VisibilityArchival{State: config.ArchivalDisabled},
+		},
+		NamespaceDefaults: config.NamespaceDefaults{Archival: config.ArchivalNamespaceDefaults{
+			History:    config.HistoryArchivalNamespaceDefaults{State: config.ArchivalDisabled},
+			Visibility: config.VisibilityArchivalNamespaceDefaults{State: config.ArchivalDisabled},
+		}},
+	}
+}

@@ -1,0 +1,63 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// InUseError says that another server uses the database.
+type InUseError struct {
+	Path string // of the database
+	PID  int    // of the process, or 0 if it cannot be told
+}
+
+// Error names the process and the cure.
+func (e *InUseError) Error() string {
+	return fmt.Sprintf("another waymark process (pid %d) uses %s; wait for it or stop it", e.PID, e.Path)
+}
+
+// lock is a lock on a file next to the database. It ends with the process, however that ends.
+type lock struct{ file *os.File }
+
+func acquire(databasePath string) (*lock, error) {
+	file, err := os.OpenFile(databasePath+".lock", os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = &InUseError{Path: databasePath, PID: holder(file)}
+	} else if err == nil {
+		err = sign(file)
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return &lock{file}, nil
+}
+
+// sign writes the id of this process into the file, for people and for InUseError.
+func sign(file *os.File) error {
+	if err := file.Truncate(0); err != nil {
+		return err
+	}
+	_, err := file.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	return err
+}
+
+func holder(file *os.File) int {
+	text, err := io.ReadAll(file)
+	if err != nil {
+		return 0
+	}
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+	return pid
+}
+
+// release gives the lock back. The file stays: to remove it would let two processes lock two files of one name.
+func (l *lock) release() error { return l.file.Close() }

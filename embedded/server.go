@@ -1,0 +1,170 @@
+// Package embedded runs a Temporal server inside the process: Temporal's own code on a SQLite file, reachable on the
+// loopback address only. It is linked by cmd/waymark and by nothing else, so that a worker stays lean.
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/server/temporal"
+)
+
+// Namespace is the one that the server has besides Temporal's own.
+const Namespace = "default"
+
+// startAttempts bounds how often Start tries again after another process took a port between its choice and its use.
+const startAttempts = 5
+
+// How long a start waits until the server answers, and how long between two questions.
+const (
+	readyTimeout = time.Minute
+	readyPause   = 10 * time.Millisecond
+)
+
+// Options say what to run. The zero value of every field but DatabasePath is a good choice.
+type Options struct {
+	// DatabasePath is the SQLite file with all of the server's state. It is made if it is missing; its folder is not.
+	DatabasePath string
+	// Logger gets what the server says at level warn and above. The default is to drop it.
+	Logger *slog.Logger
+	// Port is where clients reach the server on 127.0.0.1. The default is any free one.
+	Port int
+	// Retention is how long closed workflows are kept, by default 30 days. It takes effect when the database is made.
+	Retention time.Duration
+	// Schedules also runs what schedules and batch operations need.
+	Schedules bool
+	// Settings are dynamic configuration by key. They come before the package's own.
+	Settings map[string]any
+}
+
+// Server is a running Temporal server. It is safe for concurrent use.
+type Server struct {
+	server  temporal.Server
+	lock    *lock
+	logger  *logger
+	path    string
+	address string
+}
+
+// Start starts a server and returns when it answers. Only one server at a time can use a database: if another one does,
+// the error is an *InUseError. After an error nothing is locked.
+func Start(ctx context.Context, o Options) (*Server, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	lock, err := acquire(o.DatabasePath)
+	if err != nil {
+		return nil, err
+	}
+	s, err := start(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("embedded temporal server: %w", errors.Join(err, lock.release()))
+	}
+	s.lock = lock
+	return s, nil
+}
+
+func start(ctx context.Context, o Options) (*Server, error) {
+	if err := prepareDatabase(ctx, o); err != nil {
+		return nil, err
+	}
+	for attempt := 1; ; attempt++ {
+		p, err := choosePorts(o.Port)
+		if err != nil {
+			return nil, err
+		}
+		s, err := startOn(ctx, p, o)
+		if err == nil || attempt == startAttempts || !errors.Is(err, errPortTaken) || o.Port != 0 {
+			return s, err
+		}
+	}
+}
+
+// startOn starts a server on these ports.
+func startOn(ctx context.Context, p ports, o Options) (*Server, error) {
+	s := &Server{logger: newLogger(o.Logger), address: p.address(frontend), path: o.DatabasePath}
+	if err := s.boot(serverOptions(o, p, s.logger)); err != nil {
+		return nil, err
+	}
+	if err := s.waitReady(ctx); err != nil {
+		return nil, errors.Join(err, s.stop())
+	}
+	s.logger.quiet.Store(false)
+	return s, nil
+}
+
+// boot runs the server's start in a goroutine of its own, because the server ends the goroutine in which it cannot go on,
+// or one that the start waits for.
+func (s *Server) boot(options []temporal.ServerOption) error {
+	started := make(chan error, 1)
+	go func() {
+		defer func() {
+			if fault := recover(); fault != nil {
+				started <- fmt.Errorf("panic: %v", fault)
+			}
+		}()
+		server, err := temporal.NewServer(options...)
+		if err == nil {
+			s.server = server
+			err = server.Start()
+		}
+		started <- err
+	}()
+	select {
+	case err := <-started:
+		return s.logger.reason(err)
+	case err := <-s.logger.fatal:
+		return err
+	}
+}
+
+// waitReady waits until a client is served, which a busy machine can delay.
+func (s *Server) waitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	for {
+		c, err := s.Client(ctx, client.Options{})
+		if err == nil {
+			c.Close()
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err)
+		case <-time.After(readyPause):
+		}
+	}
+}
+
+// Address returns the host and port that clients connect to.
+func (s *Server) Address() string { return s.address }
+
+// Namespace returns the namespace for clients and workers.
+func (s *Server) Namespace() string { return Namespace }
+
+// Client returns a new client for the server's namespace, which the caller closes. HostPort and Namespace of the options
+// are ignored; without a Logger, the client does not log.
+func (s *Server) Client(ctx context.Context, o client.Options) (client.Client, error) {
+	o.HostPort, o.Namespace = s.address, Namespace
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return client.DialContext(ctx, o)
+}
+
+// Stop stops the server, puts all of its state into the database file and unlocks it. Close clients and workers before:
+// the server waits up to a second for their calls. Call it once.
+//
+// Temporal keeps its idle handle on the database file open until the process ends.
+func (s *Server) Stop() error {
+	return errors.Join(s.stop(), checkpoint(s.path), s.lock.release())
+}
+
+func (s *Server) stop() error {
+	s.logger.quiet.Store(true)
+	return s.server.Stop()
+}

@@ -1,0 +1,270 @@
+package embedded
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	sdkworker "go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+	"go.uber.org/goleak"
+)
+
+const queue = "queue"
+
+func startServer(t testing.TB, o Options) *Server {
+	t.Helper()
+	o.Logger = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	begin := time.Now()
+	s, err := Start(t.Context(), o)
+	require.NoError(t, err)
+	t.Logf("started in %v", time.Since(begin).Round(time.Millisecond))
+	return s
+}
+
+func stopServer(t testing.TB, s *Server) {
+	t.Helper()
+	begin := time.Now()
+	require.NoError(t, s.Stop())
+	t.Logf("stopped in %v", time.Since(begin).Round(time.Millisecond))
+}
+
+// startWorker starts a worker that stops at the end of the test, and returns its client.
+func startWorker(t testing.TB, s *Server) client.Client {
+	t.Helper()
+	c := dial(t, s)
+	w := sdkworker.New(c, queue, sdkworker.Options{})
+	w.RegisterWorkflow(many)
+	w.RegisterWorkflow(again)
+	w.RegisterWorkflow(wait)
+	w.RegisterActivity(echo)
+	require.NoError(t, w.Start())
+	t.Cleanup(w.Stop)
+	return c
+}
+
+func dial(t testing.TB, s *Server) client.Client {
+	t.Helper()
+	c, err := s.Client(t.Context(), client.Options{})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
+
+// many runs n activities, as many at a time as width says, and returns their sum.
+func many(ctx workflow.Context, n, width int) (int, error) {
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: 2 * time.Second})
+	sum := 0
+	for i := 0; i < n; i += width {
+		var futures []workflow.Future
+		for j := range min(width, n-i) {
+			futures = append(futures, workflow.ExecuteActivity(ctx, echo, i+j))
+		}
+		for _, future := range futures {
+			var x int
+			if err := future.Get(ctx, &x); err != nil {
+				return 0, err
+			}
+			sum += x
+		}
+	}
+	return sum, nil
+}
+
+func echo(_ context.Context, n int) (int, error) { return n, nil }
+
+// wait ends with the signal's value.
+func wait(ctx workflow.Context) (int, error) {
+	var n int
+	workflow.GetSignalChannel(ctx, "go").Receive(ctx, &n)
+	return n, nil
+}
+
+// again continues as new until a run is told twice to, and returns how many events the first such run had.
+func again(ctx workflow.Context, events int) (int, error) {
+	for events == 0 {
+		if err := workflow.Sleep(ctx, time.Millisecond); err != nil {
+			return 0, err
+		}
+		if info := workflow.GetInfo(ctx); info.GetContinueAsNewSuggested() {
+			return 0, workflow.NewContinueAsNewError(ctx, again, info.GetCurrentHistoryLength())
+		}
+	}
+	return events, nil
+}
+
+// TestStateSurvives: what is closed and what is open when the server stops is there when it starts again.
+func TestStateSurvives(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "temporal.db")
+	t.Run("first", func(t *testing.T) {
+		s := startServer(t, Options{DatabasePath: path})
+		t.Cleanup(func() { stopServer(t, s) })
+		c := startWorker(t, s)
+		require.Equal(t, 45, runMany(t, c, "closed", 10, 4))
+		_, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: "open", TaskQueue: queue}, wait)
+		require.NoError(t, err)
+		_, err = c.QueryWorkflow(t.Context(), "open", "", client.QueryTypeStackTrace)
+		require.NoError(t, err, "it waits for the signal")
+	})
+	t.Run("second", func(t *testing.T) {
+		s := startServer(t, Options{DatabasePath: path})
+		t.Cleanup(func() { stopServer(t, s) })
+		c := startWorker(t, s)
+		var n int
+		require.NoError(t, c.GetWorkflow(t.Context(), "closed", "").Get(t.Context(), &n))
+		require.Equal(t, 45, n)
+		require.NoError(t, c.SignalWorkflow(t.Context(), "open", "", "go", 7))
+		require.NoError(t, c.GetWorkflow(t.Context(), "open", "").Get(t.Context(), &n))
+		require.Equal(t, 7, n)
+	})
+}
+
+// TestOneServer: a database is used by one server at a time, and is free again whenever that ends.
+func TestOneServer(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "temporal.db")
+	s := startServer(t, Options{DatabasePath: path})
+	_, err := Start(t.Context(), Options{DatabasePath: path})
+	var inUse *InUseError
+	require.ErrorAs(t, err, &inUse)
+	require.Equal(t, os.Getpid(), inUse.PID)
+	require.ErrorContains(t, err, "another waymark process")
+	stopServer(t, s)
+	stopServer(t, startServer(t, Options{DatabasePath: path}))
+}
+
+// TestStartFails: a start that fails says why and leaves the database free.
+func TestStartFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "temporal.db")
+	t.Run("cancelled", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := Start(ctx, Options{DatabasePath: path})
+		require.ErrorIs(t, err, context.Canceled)
+	})
+	t.Run("port in use", func(t *testing.T) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		defer l.Close()
+		_, err = Start(t.Context(), Options{DatabasePath: path, Port: l.Addr().(*net.TCPAddr).Port})
+		require.ErrorIs(t, err, errPortTaken)
+		require.ErrorContains(t, err, l.Addr().String())
+	})
+	t.Run("port taken meanwhile", func(t *testing.T) {
+		p, err := choosePorts(0)
+		require.NoError(t, err)
+		l, err := net.Listen("tcp", p.address(matching))
+		require.NoError(t, err)
+		defer l.Close()
+		_, err = startOn(t.Context(), p, Options{DatabasePath: path, Logger: slog.New(slog.DiscardHandler)})
+		require.ErrorIs(t, err, errPortTaken)
+	})
+	t.Run("no folder", func(t *testing.T) {
+		_, err := Start(t.Context(), Options{DatabasePath: filepath.Join(path+".none", "temporal.db")})
+		require.ErrorIs(t, err, os.ErrNotExist)
+	})
+	stopServer(t, startServer(t, Options{DatabasePath: path}))
+}
+
+func TestOptions(t *testing.T) {
+	p, err := choosePorts(0)
+	require.NoError(t, err)
+	s := startServer(t, Options{
+		DatabasePath: filepath.Join(t.TempDir(), "temporal.db"),
+		Port:         p[frontend],
+		Retention:    48 * time.Hour,
+		Settings:     map[string]any{"limit.historyCount.suggestContinueAsNew": 30},
+	})
+	t.Cleanup(func() { stopServer(t, s) })
+	c := startWorker(t, s)
+	require.Equal(t, p.address(frontend), s.Address())
+
+	d, err := c.WorkflowService().DescribeNamespace(t.Context(), &workflowservice.DescribeNamespaceRequest{Namespace: s.Namespace()})
+	require.NoError(t, err)
+	require.Equal(t, 48*time.Hour, d.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration())
+
+	run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{TaskQueue: queue}, again, 0)
+	require.NoError(t, err)
+	var events int
+	require.NoError(t, run.Get(t.Context(), &events))
+	require.InDelta(t, 30, events, 10)
+}
+
+func TestSchedule(t *testing.T) {
+	s := startServer(t, Options{DatabasePath: filepath.Join(t.TempDir(), "temporal.db"), Schedules: true})
+	t.Cleanup(func() { stopServer(t, s) })
+	c := startWorker(t, s)
+	_, err := c.ScheduleClient().Create(t.Context(), client.ScheduleOptions{
+		ID:                 "hourly",
+		Spec:               client.ScheduleSpec{Intervals: []client.ScheduleIntervalSpec{{Every: time.Hour}}},
+		Action:             &client.ScheduleWorkflowAction{ID: "scheduled", Workflow: many, Args: []any{3, 1}, TaskQueue: queue},
+		TriggerImmediately: true,
+	})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		d, err := c.ScheduleClient().GetHandle(t.Context(), "hourly").Describe(t.Context())
+		require.NoError(t, err)
+		return len(d.Info.RecentActions) == 1 && len(d.Info.RunningWorkflows) == 0
+	}, time.Minute, 50*time.Millisecond)
+}
+
+// TestStopEnds: after Stop nothing listens, and no goroutine is left but those of Temporal's database handle and of gRPC
+// connections that it does not close; they wait.
+func TestStopEnds(t *testing.T) {
+	before := goleak.IgnoreCurrent()
+	s := startServer(t, Options{DatabasePath: filepath.Join(t.TempDir(), "temporal.db")})
+	c, err := s.Client(t.Context(), client.Options{})
+	require.NoError(t, err)
+	c.Close()
+	stopServer(t, s)
+	_, err = net.Dial("tcp", s.Address())
+	require.Error(t, err)
+	goleak.VerifyNone(t, before,
+		goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"),
+		goleak.IgnoreTopFunction("google.golang.org/grpc/internal/grpcsync.(*CallbackSerializer).run"),
+		goleak.IgnoreTopFunction("google.golang.org/grpc.(*addrConn).resetTransportAndUnlock"))
+}
+
+// TestListensOnLoopback: nobody outside of the machine reaches any of the server's ports.
+func TestListensOnLoopback(t *testing.T) {
+	s := startServer(t, Options{DatabasePath: filepath.Join(t.TempDir(), "temporal.db"), Schedules: true})
+	t.Cleanup(func() { stopServer(t, s) })
+	listening := 0
+	for _, table := range []string{"tcp", "tcp6"} {
+		text, err := os.ReadFile("/proc/self/net/" + table)
+		if err != nil {
+			t.Skip("there is no /proc/self/net")
+		}
+		mine := sockets(t)
+		for _, line := range strings.Split(string(text), "\n")[1:] {
+			fields := strings.Fields(line)
+			if len(fields) < 10 || fields[3] != "0A" || !mine["socket:["+fields[9]+"]"] {
+				continue
+			}
+			listening++
+			require.True(t, strings.HasPrefix(fields[1], "0100007F:"), "listens on %s, not on 127.0.0.1", fields[1])
+		}
+	}
+	require.GreaterOrEqual(t, listening, 3)
+}
+
+// sockets returns the sockets that this process has open, as /proc names them.
+func sockets(t *testing.T) map[string]bool {
+	t.Helper()
+	open := map[string]bool{}
+	entries, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	for _, entry := range entries {
+		if name, err := os.Readlink("/proc/self/fd/" + entry.Name()); err == nil {
+			open[name] = true
+		}
+	}
+	return open
+}
