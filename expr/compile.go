@@ -112,8 +112,7 @@ var guardedOptions = []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize, cel.Op
 // planError reports a failure of the planner, which evaluates conversions of literals: int('4x').
 func (c *compilation) planError(err error) error {
 	id := c.ast.Expr().ID()
-	var failed *types.Err
-	if errors.As(err, &failed) && failed.NodeID() != 0 {
+	if failed, ok := errors.AsType[*types.Err](err); ok && failed.NodeID() != 0 {
 		id = failed.NodeID()
 	}
 	return errorAt(c.source, c.ast, id, classify(err).Message)

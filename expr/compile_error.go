@@ -169,8 +169,8 @@ func (e *Env) unknownFunction(name string) string {
 		}
 	}
 	slices.Sort(names)
-	if close := closest(name, names); close != "" {
-		return fmt.Sprintf("there is no function %s() (did you mean %s()?)", name, close)
+	if near := closest(name, names); near != "" {
+		return fmt.Sprintf("there is no function %s() (did you mean %s()?)", name, near)
 	}
 	return fmt.Sprintf("there is no function %s()", name)
 }

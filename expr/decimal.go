@@ -2,7 +2,6 @@ package expr
 
 import (
 	"fmt"
-	"math/big"
 	"reflect"
 
 	"cel.dev/cel-go/cel"
@@ -153,7 +152,7 @@ func doubleToDecimal(v ref.Val) ref.Val {
 
 // decimalToInt drops the fraction, as int(double) does.
 func decimalToInt(v ref.Val) ref.Val {
-	var whole *big.Int = v.(decimalValue).number.BigInt()
+	whole := v.(decimalValue).number.BigInt()
 	if !whole.IsInt64() {
 		return types.WrapErr(evalErrorf(CodeOverflow, "the decimal %s is outside the range of int", v.(decimalValue).text()))
 	}

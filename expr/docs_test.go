@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"errors"
 	"os"
 	"regexp"
 	"strings"
@@ -49,12 +50,12 @@ func TestDocumentation(t *testing.T) {
 // documented returns what the page shows behind the arrow.
 func documented(env *Env, source string, r row.Row) string {
 	program, err := env.Compile(source, Any)
-	if failure, ok := err.(*CompileError); ok {
+	if failure, ok := errors.AsType[*CompileError](err); ok {
 		place, _, _ := strings.Cut(failure.Error(), ": ")
 		return "error " + place
 	}
 	_, err = program.Eval(r)
-	if failure, ok := err.(*EvalError); ok {
+	if failure, ok := errors.AsType[*EvalError](err); ok {
 		return failure.Code
 	}
 	return program.Explain(r)[0].Value

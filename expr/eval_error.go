@@ -59,12 +59,10 @@ func (p *part) describe(err error, s *scope) *EvalError {
 
 // classify gives an error of CEL its code. CEL has few error types: most errors are told by their fixed words.
 func classify(err error) *EvalError {
-	var own *EvalError
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[*EvalError](err); ok {
 		return own
 	}
-	var cancelled interpreter.EvalCancelledError
-	if errors.As(err, &cancelled) && cancelled.Cause == interpreter.CostLimitExceeded {
+	if cancelled, ok := errors.AsType[interpreter.EvalCancelledError](err); ok && cancelled.Cause == interpreter.CostLimitExceeded {
 		return evalErrorf(CodeCost, "the evaluation passed the cost limit of %d", maxCost)
 	}
 	text := err.Error()
@@ -111,8 +109,8 @@ func operationName(function string) string {
 
 // refused returns the error of a conversion by package row as an *EvalError.
 func refused(err error) *EvalError {
-	var refusal *row.ConvertError
-	if !errors.As(err, &refusal) {
+	refusal, ok := errors.AsType[*row.ConvertError](err)
+	if !ok {
 		return evalErrorf(CodeEval, "%v", err)
 	}
 	code := CodeEval

@@ -3,7 +3,6 @@ package expr
 import (
 	"encoding/json"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -165,24 +164,19 @@ func (w *jsonWriter) writeList(list traits.Lister) error {
 	return nil
 }
 
-// writeMap writes the members in bytewise order of their keys: the order of a CEL map is chance.
+// writeMap writes the members in CEL's order, which is chance; row.ParseJSON sorts them.
 func (w *jsonWriter) writeMap(m traits.Mapper) error {
-	var keys []string
-	for it := m.Iterator(); it.HasNext() == types.True; {
+	w.text = append(w.text, '{')
+	for it, i := m.Iterator(), 0; it.HasNext() == types.True; i++ {
 		key, ok := it.Next().(types.String)
 		if !ok {
 			return evalErrorf(CodeResultType, "the result is a map whose keys are not strings; a row holds none: use string() on the keys")
 		}
-		keys = append(keys, string(key))
-	}
-	slices.Sort(keys)
-	w.text = append(w.text, '{')
-	for i, key := range keys {
 		if i > 0 {
 			w.text = append(w.text, ',')
 		}
-		w.text = append(row.AppendJSONValue(w.text, row.StringValue(key)), ':')
-		if err := w.write(m.Get(types.String(key))); err != nil {
+		w.text = append(row.AppendJSONValue(w.text, row.StringValue(string(key))), ':')
+		if err := w.write(m.Get(key)); err != nil {
 			return err
 		}
 	}

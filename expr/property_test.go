@@ -90,8 +90,7 @@ func drawStrike(t *rapid.T) row.Row {
 // outcome is the result or the code of the error, to compare.
 func outcome(p *Program, r row.Row) string {
 	value, err := p.Eval(r)
-	var failure *EvalError
-	if errors.As(err, &failure) {
+	if failure, ok := errors.AsType[*EvalError](err); ok {
 		return failure.Code
 	}
 	return value.Kind().String() + " " + string(row.AppendText(nil, value))

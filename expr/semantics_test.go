@@ -42,6 +42,7 @@ func TestNullOperandIsNamed(t *testing.T) {
 		"row.damage.startsWith('x')":           "row.damage",
 		"row.airport + row.damage":             "row.damage",
 		"!row.reported":                        "row.reported",
+		"row.reported || !row.fatal":           "row.reported",
 		"row.fatal && row.reported":            "row.reported",
 		"row.reported ? 1 : 2":                 "row.reported",
 		"-row.rebate":                          "row.rebate",
@@ -189,5 +190,9 @@ func TestCostIsCountedOnlyWhereItCanMatter(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, row.BoolValue(false), value)
 	_, err = program.Eval(large)
+	require.EqualError(t, err, "the evaluation passed the cost limit of 100000 (COST)")
+	direct := compile(t, env, "row.airport.contains('JOHN F KENNEDY INTERNATIONAL')")
+	require.NotNil(t, direct.direct)
+	_, err = direct.Eval(large)
 	require.EqualError(t, err, "the evaluation passed the cost limit of 100000 (COST)")
 }

@@ -99,16 +99,12 @@ func (m *sourceMap) nameStart(i int) int {
 	return i
 }
 
-// balanced widens s until it holds both or none of each pair of brackets.
+// balanced widens s until it holds both or none of each pair of brackets. As pairs nest, one pass is enough.
 func (m *sourceMap) balanced(s span) span {
-	for grown := true; grown; {
-		before := s
-		for _, b := range m.brackets {
-			if s.from <= b.from && b.from < s.end || s.from < b.end && b.end <= s.end {
-				s = s.join(b)
-			}
+	for _, b := range m.brackets {
+		if s.from <= b.from && b.from < s.end || s.from < b.end && b.end <= s.end {
+			s = s.join(b)
 		}
-		grown = s != before
 	}
 	return s
 }

@@ -11,8 +11,8 @@ const maxListed = 12
 // suggest returns the end of a message about an unknown name: the closest known name, and the known names.
 func suggest(name string, known []string, what string) string {
 	var b strings.Builder
-	if close := closest(name, known); close != "" {
-		fmt.Fprintf(&b, " (did you mean %q?)", close)
+	if near := closest(name, known); near != "" {
+		fmt.Fprintf(&b, " (did you mean %q?)", near)
 	}
 	switch {
 	case len(known) == 0:
@@ -61,7 +61,5 @@ func distance(a, b string) int {
 
 // isWord reports whether name is a plain identifier, as opposed to CEL's names for operators.
 func isWord(name string) bool {
-	return strings.IndexFunc(name, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9')
-	}) < 0
+	return strings.IndexFunc(name, func(r rune) bool { return r == '_' || !isNameRune(r) }) < 0
 }
