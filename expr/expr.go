@@ -41,11 +41,16 @@ func (p *Program) Nullable() bool { return p.result.nullable }
 // undeclared fields or the inside of JSON.
 func (p *Program) Dynamic() bool { return p.result.dynamic }
 
-// Eval returns the value of the expression for r, which must have the declared fields, in any order. The value may share
-// memory with r.
+// Eval returns the value of the expression for r, whose fields may stand in any order. A declared optional field that r
+// does not have is null. The value may share memory with r.
 //
 // The error is an *EvalError: the row, and not the pipeline, is at fault.
-func (p *Program) Eval(r row.Row) (row.Value, error) {
+func (p *Program) Eval(r row.Row) (value row.Value, err error) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			value, err = row.Value{}, evalErrorf(CodeEval, "internal error: %v", panicked)
+		}
+	}()
 	c := cells{r.Values, p.positions(r.Shape)}
 	if p.direct != nil && !p.guard.needed(c) {
 		if value, ok := p.direct(c); ok && p.want.allows(value.Kind()) {
@@ -54,20 +59,14 @@ func (p *Program) Eval(r row.Row) (row.Value, error) {
 	}
 	s := newScope(p.fields, c)
 	defer s.release()
-	value, err := p.evaluate(s)
-	if err != nil {
+	if value, err = p.evaluate(s); err != nil {
 		return row.Value{}, p.parts().describe(err, s)
 	}
 	return value, nil
 }
 
 // evaluate asks CEL. The error is one of CEL, or an *EvalError.
-func (p *Program) evaluate(s *scope) (value row.Value, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = evalErrorf(CodeEval, "internal error: %v", r)
-		}
-	}()
+func (p *Program) evaluate(s *scope) (row.Value, error) {
 	program := p.plain
 	if p.guard.needed(s.cells) {
 		program = p.guarded

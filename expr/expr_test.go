@@ -276,12 +276,13 @@ func TestProgramsAreSafeForConcurrentUse(t *testing.T) {
 }
 
 func TestPanicsBecomeErrors(t *testing.T) {
-	program := compile(t, strikesEnv(t), "row.airport + 'x'")
 	broken := row.Row{Shape: strike(t).Shape} // no values: against the contract of Row
-	_, err := program.Eval(broken)
-	var failure *EvalError
-	require.ErrorAs(t, err, &failure)
-	require.Equal(t, CodeEval, failure.Code)
+	for _, source := range []string{"row.airport + 'x'", "row.airport == 'x'"} {
+		_, err := compile(t, strikesEnv(t), source).Eval(broken)
+		var failure *EvalError
+		require.ErrorAs(t, err, &failure)
+		require.Equal(t, CodeEval, failure.Code)
+	}
 }
 
 func TestMessagesAreOneCleanLine(t *testing.T) {
