@@ -78,11 +78,11 @@ func TestDevicesAreRefused(t *testing.T) {
 	require.ErrorContains(t, err, "not a regular file (a device)")
 }
 
-// TestSwappedLink swaps a file for a link out of the folder while it is opened: BI-153.
+// TestSwappedLink swaps a file for links out of the folder and within it while it is opened: BI-153.
 func TestSwappedLink(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "secret.csv")
 	require.NoError(t, os.WriteFile(outside, []byte("secret"), 0o644))
-	root, dir := newRoot(t, map[string]string{"kept": "public"})
+	root, dir := newRoot(t, map[string]string{"kept": "public", "other": "hidden"})
 	name := filepath.Join(dir, "in.csv")
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -94,9 +94,12 @@ func TestSwappedLink(t *testing.T) {
 			default:
 			}
 			temporary := filepath.Join(dir, "new")
-			if i%2 == 0 {
+			switch i % 4 {
+			case 0:
 				_ = os.Symlink(outside, temporary)
-			} else {
+			case 2:
+				_ = os.Symlink("other", temporary)
+			default:
 				_ = os.Link(filepath.Join(dir, "kept"), temporary)
 			}
 			_ = os.Rename(temporary, name)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/pipeline"
+	"waymark/row"
 )
 
 // TestRules shows constraints at their edges.
@@ -179,6 +180,18 @@ func TestParserRefusesAHeaderOfAnotherSource(t *testing.T) {
 	require.ErrorContains(t, err, "in.csv: HEADER_MISMATCH")
 	_, err = source.Parser([]byte("\"a"))
 	require.ErrorContains(t, err, "in.csv: HEADER_UNREADABLE")
+}
+
+// TestReusedValues shows that nothing of one row is left in the next.
+func TestReusedValues(t *testing.T) {
+	parser, err := csvOf(t, "", pipeline.CSVSource{}, fields("", "a", "int", "b", "int?")).Parser([]byte("a"))
+	require.NoError(t, err)
+	parsed, err := parser.Parse("1", []row.Value{row.IntValue(7), row.IntValue(8)})
+	require.NoError(t, err)
+	require.Equal(t, []row.Value{row.IntValue(1), row.NullValue()}, parsed.Values)
+	parsed, err = jsonlParserOf(t, fields("", "a", "int", "b", "int?")).Parse(`{"a":1}`, parsed.Values)
+	require.NoError(t, err)
+	require.Equal(t, []row.Value{row.IntValue(1), row.NullValue()}, parsed.Values)
 }
 
 func TestNormalized(t *testing.T) {

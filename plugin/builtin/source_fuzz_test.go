@@ -81,6 +81,7 @@ func FuzzSplit(f *testing.F) {
 	for _, seed := range []string{messy, "", "\"", "a\r", "\"a\"\r\n\"", "\"\"\"\n\"\"\n", strings.Repeat("x", 40) + "\ny", "\"\n\n\n\",\n#\"\n"} {
 		f.Add([]byte(seed), uint8(3), uint8(2))
 	}
+	f.Add([]byte(strings.Repeat("x", 32)+"\r\ny\n"), uint8(0), uint8(2)) // a record at the limit, byte by byte
 	f.Fuzz(func(t *testing.T, text []byte, step, rows uint8) {
 		d := dialect{newline: '\n', delimiter: ',', quote: '"', comment: '#', maxRecord: 32}
 		want, covered := splitAll(t, d, text, len(text)+1, large)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,7 +31,7 @@ func TestCompressedInputs(t *testing.T) {
 	badSum[len(badSum)-6] ^= 1
 	badZstd := []byte(zst)
 	badZstd[len(badZstd)-1] ^= 1
-	bomb := gzipped(t, "a\n"+strings.Repeat(strings.Repeat("x", 1023)+"\n", 32<<10))
+	bomb := gzipped(t, "a\n"+strings.Repeat(strings.Repeat("x", 65535)+"\n", 512))
 	cases := []struct {
 		name, file, content, compression string
 		rows                             int // -1: some, but not all
@@ -161,6 +162,27 @@ func TestBrokenCursorIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	var chunk plugin.Chunk
 	require.ErrorContains(t, reader.Next(t.Context(), large, &chunk), "digest of the cursor")
+}
+
+// TestCursorBeforeAFault shows that a run that stops in a long line goes on before it once the file is mended.
+func TestCursorBeforeAFault(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	line := make([]byte, 6<<20)
+	for i := range line {
+		line[i] = 'a' + byte(random.IntN(26))
+	}
+	content := gzipped(t, "a\n1\n"+string(line)+"\n2\n")
+	source := csvOf(t, content[:len(content)-1000], pipeline.CSVSource{Files: pipeline.Files{Path: "in.csv.gz"}}, pipeline.Schema{})
+	info, err := source.Stat(t.Context())
+	require.NoError(t, err)
+	reader, err := source.Open(t.Context(), plugin.Cursor{}, info)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, reader.Close()) }()
+	var chunk plugin.Chunk
+	require.NoError(t, reader.Next(t.Context(), large, &chunk))
+	require.Equal(t, 1, chunk.Len())
+	require.Equal(t, plugin.Cursor{Offset: 4, Line: 2, Row: 1, Context: []byte("a")}, reader.Cursor())
+	require.ErrorContains(t, reader.Next(t.Context(), large, &chunk), "TRUNCATED")
 }
 
 // TestDecodersAgree decodes every unit of UTF-16 in pieces of every size.
