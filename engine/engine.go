@@ -32,9 +32,14 @@ type FailedError struct {
 	*plugin.Rejection
 }
 
-// Error returns the node, the row's place and what was wrong.
+// Error returns the node, the row's place and the code. It leaves out the rejection's message, which may hold a piece of the
+// row: this error travels through workflow history.
 func (e *FailedError) Error() string {
-	return fmt.Sprintf("%s refused row %d (line %d), and its policy is fail: %v", e.Node, e.Row, e.Line, e.Rejection)
+	what := e.Code
+	if e.Field != "" {
+		what += " at field " + e.Field
+	}
+	return fmt.Sprintf("%s refused row %d (line %d) with %s, and the document says that this stops the run", e.Node, e.Row, e.Line, what)
 }
 
 // Duplicates says which records of a chunk carry a value that only an earlier row may carry: field → index of the record

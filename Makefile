@@ -1,0 +1,48 @@
+# `make` prints what there is. Nothing here is needed for the two commands of the README.
+
+GOBIN := $(shell go env GOPATH)/bin
+LINTER := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.12.0
+WORKFLOWCHECK := go.temporal.io/sdk/contrib/tools/workflowcheck@v0.6.0
+# Packages that do not link the Temporal server: the race detector builds them in a minute, with the server in ten.
+LEAN = $(shell go list ./... | grep -v -e /cmd/ -e /embedded -e /tests)
+
+.PHONY: help
+help: ## print this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-16s %s\n", $$1, $$2}'
+
+.PHONY: run
+run: ## run the example
+	go run ./cmd/waymark run examples/bird-strikes/pipeline.yaml
+
+.PHONY: build
+build: ## build bin/waymark
+	go build -o bin/waymark ./cmd/waymark
+
+.PHONY: test
+test: ## pass all tests
+	go test ./...
+
+.PHONY: race
+race: ## pass the tests of all packages that do not link the Temporal server under the race detector
+	go test -race $(LEAN)
+
+.PHONY: lint
+lint: $(GOBIN)/golangci-lint $(GOBIN)/workflowcheck ## vet, formatting, linters, determinism of workflow code
+	go vet ./...
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'run gofmt -w on these files'; exit 1; }
+	$(GOBIN)/golangci-lint run ./...
+	$(GOBIN)/workflowcheck ./workflows
+
+$(GOBIN)/golangci-lint:
+	go install $(LINTER)
+
+$(GOBIN)/workflowcheck:
+	go install $(WORKFLOWCHECK)
+
+.PHONY: bench
+bench: build ## measure whole runs, beside a plain Go loop
+	go run ./tests/bench -binary bin/waymark
+
+.PHONY: record-history
+record-history: ## record the workflow histories that the replay test holds new code against
+	go test ./tests/histories -run TestRecord -record -count=1

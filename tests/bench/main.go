@@ -1,0 +1,116 @@
+// Command bench measures whole runs of the waymark binary against a plain Go loop that does the same job with no record of
+// anything: `make bench`. It prints figures and asserts nothing.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+const document = `name: bench
+sources:
+  orders:
+    csv: {path: orders.csv}
+    schema:
+      mode: fixed
+      fields:
+        id: int
+        customer: string
+        city: string
+        channel: string
+        amount: int
+        quantity: int
+        price: float
+        ordered: date
+        paid: bool
+        note: string
+steps:
+  - name: band
+    set: {band: "row.amount > 2500 ? 'major' : 'minor'"}
+  - name: triage
+    gate: row.band == 'major' && !row.paid
+    routes: {"true": review, "false": continue}
+sinks:
+  review: {jsonl: {path: out/review.jsonl, overwrite: true}}
+  all: {jsonl: {path: out/all.jsonl, overwrite: true}, from: triage}
+`
+
+func main() {
+	binary := flag.String("binary", "bin/waymark", "the waymark binary to measure")
+	rows := flag.Int("rows", 1_000_000, "rows of the main measurement")
+	many := flag.Int("many", 5_000_000, "rows of the memory measurement; 0 leaves it out")
+	folder := flag.String("folder", "", "where to work (default: a temporary folder that is removed)")
+	flag.Parse()
+	if err := bench(*binary, *folder, *rows, *many); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func bench(binary, folder string, rows, many int) error {
+	binary, err := filepath.Abs(binary)
+	if err != nil {
+		return err
+	}
+	if folder == "" {
+		if folder, err = os.MkdirTemp("", "waymark-bench-"); err != nil {
+			return err
+		}
+		defer func() { _ = os.RemoveAll(folder) }()
+	}
+	fmt.Printf("machine: %s, %d cores, %s\n", cpuName(), runtime.NumCPU(), runtime.Version())
+	small, err := measure(binary, filepath.Join(folder, "small"), 10)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("10 rows, start-up included: %.2f s\n", small.seconds)
+	main, err := measure(binary, filepath.Join(folder, "main"), rows)
+	if err != nil {
+		return err
+	}
+	main.print()
+	if err := loopBeside(filepath.Join(folder, "main"), main); err != nil {
+		return err
+	}
+	if many == 0 {
+		return nil
+	}
+	big, err := measure(binary, filepath.Join(folder, "many"), many)
+	if err != nil {
+		return err
+	}
+	big.print()
+	return nil
+}
+
+// loopBeside runs the plain loop over the same file and compares.
+func loopBeside(folder string, run figures) error {
+	start := time.Now()
+	rows, err := plainLoop(filepath.Join(folder, "orders.csv"), filepath.Join(folder, "plain"))
+	if err != nil {
+		return err
+	}
+	seconds := time.Since(start).Seconds()
+	fmt.Printf("plain Go loop, no record of anything, same file: %.2f s, %.0f rows/s; waymark takes %.2f times as long\n",
+		seconds, float64(rows)/seconds, run.seconds/seconds)
+	return nil
+}
+
+// cpuName returns the processor's name as Linux tells it, or its architecture.
+func cpuName() string {
+	info, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return runtime.GOARCH
+	}
+	for line := range strings.Lines(string(info)) {
+		if name, found := strings.CutPrefix(line, "model name"); found {
+			return strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(name), ":"))
+		}
+	}
+	return runtime.GOARCH
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	sdk "go.temporal.io/sdk/client"
+
+	"waymark/embedded"
+	"waymark/workflows"
+)
+
+// figures are what one run cost.
+type figures struct {
+	rows           int
+	sourceBytes    int64
+	seconds        float64 // from the start of the process to its end
+	cpuSeconds     float64
+	peakBytes      int64 // resident memory of the process
+	landscapeBytes int64
+	payloadBytes   int64
+	events         int64 // in the workflow's history
+}
+
+func (f figures) print() {
+	rows := float64(f.rows)
+	fmt.Printf("%d rows × 10 columns, %d MB: %.2f s, %.0f rows/s, %.1f CPU seconds, peak memory %d MB\n",
+		f.rows, f.sourceBytes>>20, f.seconds, rows/f.seconds, f.cpuSeconds, f.peakBytes>>20)
+	fmt.Printf("  landscape %.0f bytes/row, payloads %.0f bytes/row, workflow history %.0f events per million rows\n",
+		float64(f.landscapeBytes)/rows, float64(f.payloadBytes)/rows, float64(f.events)*1e6/rows)
+}
+
+// measure runs the pipeline over that many rows in a fresh folder.
+func measure(binary, folder string, rows int) (figures, error) {
+	if err := os.MkdirAll(folder, 0o750); err != nil {
+		return figures{}, err
+	}
+	if err := os.WriteFile(filepath.Join(folder, "pipeline.yaml"), []byte(document), 0o600); err != nil {
+		return figures{}, err
+	}
+	size, err := generate(filepath.Join(folder, "orders.csv"), rows)
+	if err != nil {
+		return figures{}, err
+	}
+	out := figures{rows: rows, sourceBytes: size}
+	id, err := out.run(binary, folder)
+	if err != nil {
+		return figures{}, err
+	}
+	return out, out.inspect(folder, id)
+}
+
+// run runs the binary and returns the run's id.
+func (f *figures) run(binary, folder string) (string, error) {
+	command := exec.Command(binary, "run", "pipeline.yaml", "--json")
+	command.Dir, command.Stderr = folder, os.Stderr
+	start := time.Now()
+	output, err := command.Output()
+	f.seconds = time.Since(start).Seconds()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w\n%s", command, err, output)
+	}
+	usage := command.ProcessState.SysUsage().(*syscall.Rusage)
+	f.cpuSeconds = (command.ProcessState.UserTime() + command.ProcessState.SystemTime()).Seconds()
+	f.peakBytes = usage.Maxrss << 10
+	return resultRun(output)
+}
+
+// resultRun reads the run's id from the run_result line.
+func resultRun(output []byte) (string, error) {
+	var result struct {
+		Type string `json:"type"`
+		Run  string `json:"run"`
+	}
+	lines := splitLines(output)
+	if len(lines) == 0 {
+		return "", errors.New("the run printed no result")
+	}
+	err := json.Unmarshal(lines[len(lines)-1], &result)
+	return result.Run, err
+}
+
+func splitLines(output []byte) [][]byte {
+	var lines [][]byte
+	start := 0
+	for i, b := range output {
+		if b == '\n' {
+			lines = append(lines, output[start:i])
+			start = i + 1
+		}
+	}
+	return lines
+}
+
+// inspect looks at what the run left behind.
+func (f *figures) inspect(folder, id string) error {
+	state := filepath.Join(folder, ".waymark")
+	info, err := os.Stat(filepath.Join(state, "landscape.db"))
+	if err != nil {
+		return err
+	}
+	f.landscapeBytes = info.Size()
+	if f.payloadBytes, err = folderBytes(filepath.Join(state, "payloads")); err != nil {
+		return err
+	}
+	f.events, err = historyEvents(state, id)
+	return err
+}
+
+func folderBytes(folder string) (int64, error) {
+	var total int64
+	err := filepath.Walk(folder, func(_ string, info os.FileInfo, err error) error {
+		if err == nil && info.Mode().IsRegular() {
+			total += info.Size()
+		}
+		return err
+	})
+	return total, err
+}
+
+func historyEvents(state, id string) (events int64, err error) {
+	ctx := context.Background()
+	server, err := embedded.Start(ctx, embedded.Options{DatabasePath: filepath.Join(state, "temporal.db")})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, server.Stop()) }()
+	client, err := server.Client(ctx, sdk.Options{})
+	if err != nil {
+		return 0, err
+	}
+	defer client.Close()
+	description, err := client.DescribeWorkflowExecution(ctx, workflows.WorkflowID(id), "")
+	if err != nil {
+		return 0, err
+	}
+	return description.GetWorkflowExecutionInfo().GetHistoryLength(), nil
+}
+
+// generate writes the source and returns its size. The rows are the same on every machine.
+func generate(path string, rows int) (int64, error) {
+	file, err := os.Create(path)
+	if err != nil {
+		return 0, err
+	}
+	w := bufio.NewWriterSize(file, 1<<20)
+	fmt.Fprintln(w, "id,customer,city,channel,amount,quantity,price,ordered,paid,note")
+	cities := []string{"Springfield", "Rivertown", "Lakeside", "Hillcrest", "Oakdale"}
+	channels := []string{"web", "shop", "phone"}
+	for i := range rows {
+		fmt.Fprintf(w, "%d,customer-%08d,%s,%s,%d,%d,%d.%02d,20%02d-%02d-%02d,%t,note on the order number %d\n",
+			i+1, i*7919%rows, cities[i%5], channels[i%3], i*31%5000, i%9+1, i%300, i%100, i%24, i%12+1, i%28+1, i%4 != 0, i+1)
+	}
+	if err := w.Flush(); err != nil {
+		return 0, errors.Join(err, file.Close())
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return 0, errors.Join(err, file.Close())
+	}
+	return info.Size(), file.Close()
+}

@@ -1,0 +1,190 @@
+// Package histories holds workflow code against histories that released code recorded: a change that would decide otherwise
+// in the middle of somebody's run fails here.
+package histories
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/history/v1"
+	"go.temporal.io/api/temporalproto"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"waymark/tests/system"
+	"waymark/workflows"
+)
+
+var record = flag.Bool("record", false, "record the histories anew (make record-history)")
+
+// TestReplay replays every recorded history. Those named bad-* were changed by hand and must not replay: they show that a
+// wrong decision is noticed.
+func TestReplay(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.json")
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(files), 8, "the recorded histories are missing")
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
+			replayer := worker.NewWorkflowReplayer()
+			replayer.RegisterWorkflowWithOptions(workflows.RunPipeline, workflow.RegisterOptions{Name: workflows.RunPipelineName})
+			err := replayer.ReplayWorkflowHistoryFromJSONFile(nil, file)
+			if strings.HasPrefix(filepath.Base(file), "bad-") {
+				require.Error(t, err)
+				return
+			}
+			require.NoError(t, err)
+		})
+	}
+}
+
+// TestHistoriesHoldNoRows looks for what the recorded runs read in everything that Temporal kept of them.
+func TestHistoriesHoldNoRows(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.json")
+	require.NoError(t, err)
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		require.NoError(t, err)
+		var parsed history.History
+		require.NoError(t, temporalproto.CustomJSONUnmarshalOptions{}.Unmarshal(content, &parsed))
+		for _, event := range parsed.Events {
+			require.NotContains(t, event.String(), "canary", "%s, event %d", file, event.EventId)
+			require.Less(t, event.Size(), 8<<10, "%s, event %d", file, event.EventId)
+		}
+	}
+}
+
+const document = `
+name: recorded
+chunk: {rows: 100}
+sources:
+  in:
+    csv: {path: in.csv}
+    schema: {fields: {id: int, kind: string, note: string}}
+steps:
+  - {name: keep, filter: row.id % 10 != 0}
+  - {name: sort, gate: row.kind == 'a', routes: {"true": a, "false": continue}}
+sinks:
+  a: {jsonl: {path: out/a.jsonl, overwrite: true}}
+  b: {csv: {path: out/b.csv, overwrite: true}, from: sort}
+`
+
+// TestRecord records the histories of runs that take every way through the workflow.
+func TestRecord(t *testing.T) {
+	if !*record {
+		t.Skip("histories are recorded by `make record-history` only")
+	}
+	s := recorder{system.Start(t, nil)}
+	s.Write(t, map[string]string{"in.csv": input(1234, false), "bad.csv": input(1234, true), "empty.csv": "id,kind,note\n"})
+	s.record(t, "completed", document, true)
+	s.record(t, "refused", strings.Replace(document, "in.csv", "bad.csv", 1), true)
+	s.record(t, "empty", strings.Replace(document, "in.csv", "empty.csv", 1), true)
+	s.record(t, "unique", strings.Replace(document, "id: int,", "id: {type: int, unique: true},", 1), true)
+	s.record(t, "failed", strings.Replace(strings.Replace(document, "in.csv", "bad.csv", 1), "    schema:", "    on_invalid: fail\n    schema:", 1), false)
+	s.record(t, "invalid", "name: nothing\n", false)
+	s.recordCancelled(t)
+	long := recorder{system.Start(t, map[string]any{"limit.historyCount.suggestContinueAsNew": 40})}
+	long.Write(t, map[string]string{"in.csv": input(1234, false)})
+	long.record(t, "long", document, true)
+	spoil(t, "completed", `"ProcessChunk"`, `"PublishSink"`)
+}
+
+// input returns rows with a canary in every note. Every 100th is broken if broken says so.
+func input(rows int, broken bool) string {
+	var b strings.Builder
+	b.WriteString("id,kind,note\n")
+	for i := range rows {
+		if broken && i%100 == 50 {
+			b.WriteString("canary,a,canary\n")
+			continue
+		}
+		fmt.Fprintf(&b, "%d,%c,canary %d\n", i, 'a'+i%3, i)
+	}
+	return b.String()
+}
+
+type recorder struct{ *system.System }
+
+func (r recorder) record(t *testing.T, name, document string, completes bool) {
+	t.Helper()
+	_, err := r.Run(t, name, document)
+	require.Equal(t, completes, err == nil, "%v", err)
+	r.save(t, name)
+}
+
+// recordCancelled cancels a run when its first chunk is through.
+func (r recorder) recordCancelled(t *testing.T) {
+	t.Helper()
+	ctx := context.Background()
+	r.Write(t, map[string]string{"many.csv": input(200_000, false)})
+	handle := r.Begin(t, "cancelled", strings.Replace(document, "in.csv", "many.csv", 1))
+	require.Eventually(t, func() bool {
+		progress, err := r.Log.Progress(ctx, "cancelled")
+		return err == nil && progress.Finalized > 0
+	}, waitLimit, waitPause)
+	require.NoError(t, r.Client.CancelWorkflow(ctx, handle.GetID(), ""))
+	require.Error(t, handle.Get(ctx, nil))
+	r.save(t, "cancelled")
+}
+
+// save writes the histories of all executions of the run's workflow: those that continued as new are numbered.
+func (r recorder) save(t *testing.T, run string) {
+	t.Helper()
+	id, execution := workflows.WorkflowID(run), r.first(t, run)
+	for n := 1; execution != ""; n++ {
+		events := r.events(t, id, execution)
+		name := run
+		if n > 1 {
+			name = fmt.Sprintf("%s-%d", run, n)
+		}
+		content, err := temporalproto.CustomJSONMarshalOptions{Indent: " "}.Marshal(&history.History{Events: events})
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join("testdata", name+".json"), content, 0o600))
+		execution = events[len(events)-1].GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
+	}
+}
+
+func (r recorder) events(t *testing.T, id, execution string) []*history.HistoryEvent {
+	t.Helper()
+	var events []*history.HistoryEvent
+	iterator := r.Client.GetWorkflowHistory(context.Background(), id, execution, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for iterator.HasNext() {
+		event, err := iterator.Next()
+		require.NoError(t, err)
+		events = append(events, event)
+	}
+	return events
+}
+
+// first returns the first execution of the run's workflow.
+func (r recorder) first(t *testing.T, run string) string {
+	t.Helper()
+	description, err := r.Client.DescribeWorkflowExecution(context.Background(), workflows.WorkflowID(run), "")
+	require.NoError(t, err)
+	return description.GetWorkflowExecutionInfo().GetFirstRunId()
+}
+
+// spoil makes a history in which the code once decided otherwise.
+func spoil(t *testing.T, name, old, new string) {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("testdata", name+".json"))
+	require.NoError(t, err)
+	require.Contains(t, string(content), old)
+	changed := strings.Replace(string(content), old, new, 1)
+	require.True(t, json.Valid([]byte(changed)))
+	require.NoError(t, os.WriteFile(filepath.Join("testdata", "bad-"+name+".json"), []byte(changed), 0o600))
+}
+
+// How long the recording waits for a run to get going, and how long between two looks.
+const (
+	waitLimit = time.Minute
+	waitPause = 10 * time.Millisecond
+)

@@ -1,0 +1,83 @@
+// Package tests holds the tests of the whole: the import table, accounting of bad inputs, and killed runs.
+package tests
+
+import (
+	"go/build"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// allowed is the architecture: which packages of the module each package may import outside of tests. A package that is
+// not listed may import none.
+var allowed = map[string][]string{
+	"pipeline":                {"row"},
+	"expr":                    {"row"},
+	"plugin":                  {"pipeline", "row"},
+	"plugin/builtin":          {"plugin", "pipeline", "row"},
+	"plugin/plugintest":       {"plugin", "pipeline", "row"},
+	"plan":                    {"expr", "plugin", "pipeline", "row"},
+	"engine":                  {"plan", "expr", "plugin", "pipeline", "row"},
+	"payload/fsstore":         {"payload"},
+	"payload/memstore":        {"payload"},
+	"payload/payloadtest":     {"payload"},
+	"landscape":               {"plugin", "pipeline"},
+	"landscape/sqlitestore":   {"landscape", "pipeline", "plugin"},
+	"landscape/memdriver":     {"landscape", "pipeline", "plugin"},
+	"landscape/landscapetest": {"landscape", "pipeline", "plugin"},
+	"activities":              {"engine", "landscape", "payload", "plan", "plugin", "pipeline"},
+	"workflows":               {"activities", "plugin", "pipeline"},
+	"worker":                  {"workflows", "activities", "plan", "plugin/builtin", "plugin", "pipeline"},
+	"audit":                   {"activities", "engine", "landscape", "payload", "plan", "expr", "plugin", "pipeline", "row"},
+	"cmd/waymark": {
+		"audit", "worker", "workflows", "activities", "plan", "pipeline", "plugin", "row", "landscape", "landscape/sqlitestore",
+		"payload", "payload/fsstore", "embedded",
+	},
+	"tests/system": {
+		"audit", "worker", "workflows", "activities", "landscape", "landscape/sqlitestore", "payload", "payload/fsstore", "embedded",
+	},
+	"tests/bench": {"embedded", "workflows"},
+}
+
+// TestImports holds every package against the table, and the table against the packages that there are.
+func TestImports(t *testing.T) {
+	found := map[string]bool{}
+	root := os.DirFS("..")
+	err := fs.WalkDir(root, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() {
+			return err
+		}
+		if path != "." && strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata" {
+			return fs.SkipDir
+		}
+		pkg, err := build.ImportDir(filepath.Join("..", path), 0)
+		if err != nil {
+			return nil // a folder without Go files
+		}
+		found[path] = true
+		for _, imported := range pkg.Imports {
+			if inside, ours := strings.CutPrefix(imported, "waymark/"); ours {
+				require.Contains(t, allowed[path], inside, "%s must not import %s; see ARCHITECTURE.md", path, inside)
+			}
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	for path := range allowed {
+		require.True(t, found[path], "the table lists %s, which is not there", path)
+	}
+}
+
+// TestOnlyCommandsLinkTheServer keeps Temporal's server out of everything that a lean worker would link.
+func TestOnlyCommandsLinkTheServer(t *testing.T) {
+	for path, imports := range allowed {
+		if strings.HasPrefix(path, "cmd/") || strings.HasPrefix(path, "tests/") {
+			continue
+		}
+		require.NotContains(t, imports, "embedded", "%s", path)
+	}
+}
