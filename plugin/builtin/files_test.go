@@ -107,7 +107,7 @@ func TestSwappedLink(t *testing.T) {
 		}
 	}()
 	opened := 0
-	for range 10_000 {
+	for range 40_000 {
 		file, info, err := root.Open("in.csv")
 		if err != nil {
 			continue
