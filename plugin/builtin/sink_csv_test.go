@@ -33,8 +33,7 @@ func rowOf(fields []string, values ...row.Value) row.Row {
 	return row.Row{Shape: row.NewShape(fields), Values: values}
 }
 
-func parsed(t testing.TB, kind row.Kind, text string) row.Value {
-	t.Helper()
+func parsed(t require.TestingT, kind row.Kind, text string) row.Value {
 	v, err := row.Parse(kind, text)
 	require.NoError(t, err)
 	return v

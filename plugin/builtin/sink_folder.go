@@ -130,7 +130,7 @@ func (l partsFolder) move(staging string) error {
 		}
 	}
 	err := l.root.Rename(staging, l.name)
-	if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.ENOTDIR) {
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTDIR) {
 		return l.occupied()
 	}
 	if err != nil {

@@ -146,3 +146,23 @@ func TestTargetContract(t *testing.T) {
 		})
 	})
 }
+
+// TestHeaderChanged: a header that is not the run's is not published.
+func TestHeaderChanged(t *testing.T) {
+	for name, parts := range map[string]bool{"one file": false, "parts": true} {
+		t.Run(name, func(t *testing.T) {
+			p := newSinkPlace(t, "csv", parts)
+			output := plugintest.NewOutput(p.header(), "a,1\n")
+			target := p.target("one", false)
+			output.Write(t, target)
+			first := p.staging("one")
+			if parts {
+				first = filepath.Join(first, "part-00000.csv")
+			}
+			flipByte(t, first, 0)
+			_, err := target.Publish(t.Context(), output.Header, output.Parts)
+			plugintest.RequireCode(t, codeTargetChanged, err)
+			require.ErrorContains(t, err, "header")
+		})
+	}
+}
