@@ -44,7 +44,7 @@ func (c *config) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&c.payloads, "payloads", "", "`URL` of the payload store (default file:STATE/payloads)")
 	flags.StringArrayVar(&c.allowPaths, "allow-path", nil, "further `folder` that documents may use; repeat for more")
 	flags.StringVar(&c.secretsDir, "secrets-dir", "", "`folder` with one file for each secret")
-	flags.BoolVar(&c.json, "json", false, "write results as JSON")
+	flags.BoolVar(&c.json, "json", false, "write results as JSON, one line for each")
 	flags.BoolVarP(&c.quiet, "quiet", "q", false, "no progress, no hints")
 	flags.BoolVarP(&c.verbose, "verbose", "v", false, "logs on stderr")
 }

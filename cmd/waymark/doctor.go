@@ -61,7 +61,7 @@ func (a *app) doctorCommand() *cobra.Command {
 				}
 				lines[i] = []string{string(c.Grade), c.Check, c.Detail, c.Cure}
 			}
-			return a.finish(code, checks, func(w io.Writer) error { return table(w, lines...) })
+			return endWith(code, printList(a, checks, func(w io.Writer) error { return table(w, lines...) }))
 		},
 	}
 }

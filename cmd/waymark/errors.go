@@ -23,10 +23,7 @@ func (a *app) errorsCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if groups == nil {
-					groups = []landscape.ErrorGroup{}
-				}
-				return a.print(groups, func(w io.Writer) error { return writeErrors(w, run, groups) })
+				return printList(a, groups, func(w io.Writer) error { return writeErrors(w, run, groups) })
 			})
 		},
 	}

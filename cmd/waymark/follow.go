@@ -37,6 +37,8 @@ func untilInterrupted(ctx context.Context, stderr io.Writer) (context.Context, f
 const (
 	// pollInterval is how often progress is read. A reading costs the record less than a millisecond.
 	pollInterval = 300 * time.Millisecond
+	// troubleInterval is how often Temporal is asked for activities that fail and are tried again.
+	troubleInterval = 2 * time.Second
 	// stopPatience is how long the workflow may take to record that it was stopped.
 	stopPatience = 10 * time.Second
 )
@@ -59,21 +61,44 @@ func (e *execution) follow(ctx context.Context, handle client.WorkflowRun) endin
 	}()
 	view := e.app.progressView(lasting, e.doc.plan)
 	defer view.close()
-	ticker := time.NewTicker(pollInterval)
-	defer ticker.Stop()
+	progress, troubles := time.NewTicker(pollInterval), time.NewTicker(troubleInterval)
+	defer progress.Stop()
+	defer troubles.Stop()
+	told := map[string]bool{}
 	for {
 		select {
 		case end := <-ended:
 			return end
 		case <-ctx.Done():
 			return e.cancel(lasting, handle, ended)
-		case <-ticker.C:
+		case <-troubles.C:
+			for _, trouble := range e.troubles(lasting, handle, told) {
+				view.say(trouble)
+			}
+		case <-progress.C:
 			// There is no progress yet while the record is being made. A reading that fails is no reason to stop a run.
 			if progress, err := e.machine.record.log.Progress(lasting, e.id); err == nil {
 				view.show(progress)
 			}
 		}
 	}
+}
+
+// troubles returns what to tell about activities that failed and are tried again, each activity once.
+func (e *execution) troubles(ctx context.Context, handle client.WorkflowRun, told map[string]bool) []string {
+	description, err := e.machine.temporal.DescribeWorkflowExecution(ctx, handle.GetID(), handle.GetRunID())
+	if err != nil {
+		return nil // the run itself tells what is wrong with Temporal
+	}
+	var news []string
+	for _, activity := range description.GetPendingActivities() {
+		if activity.GetLastFailure() == nil || told[activity.GetActivityId()] {
+			continue
+		}
+		told[activity.GetActivityId()] = true
+		news = append(news, fmt.Sprintf("%s failed and is tried again: %s", activity.GetActivityType().GetName(), activity.GetLastFailure().GetMessage()))
+	}
+	return news
 }
 
 // cancel stops the workflow and waits until the record says so.

@@ -21,6 +21,8 @@ import (
 // progressView shows how far a run is.
 type progressView interface {
 	show(p landscape.Progress)
+	// say tells something besides.
+	say(text string)
 	close()
 }
 
@@ -79,6 +81,7 @@ func plainText(files pipeline.Files, path string) bool {
 type noView struct{}
 
 func (noView) show(landscape.Progress) {}
+func (noView) say(string)              {}
 func (noView) close()                  {}
 
 // lineInterval is the time between two lines of progress.
@@ -97,6 +100,8 @@ func (v *lineView) show(p landscape.Progress) {
 	v.last = time.Now()
 	fmt.Fprintf(v.out, "waymark: %s\n", progressText(p, time.Since(v.started)))
 }
+
+func (v *lineView) say(text string) { fmt.Fprintf(v.out, "waymark: %s\n", visible(text)) }
 
 func (*lineView) close() {}
 
@@ -140,6 +145,9 @@ func (v *barView) show(p landscape.Progress) {
 	v.latest.Store(p)
 	v.bar.SetCurrent(p.Bytes)
 }
+
+// say writes above the bar.
+func (v *barView) say(text string) { fmt.Fprintf(v.container, "waymark: %s\n", visible(text)) }
 
 // close removes the bar: the summary takes its place.
 func (v *barView) close() {

@@ -79,7 +79,7 @@ func (a *app) printRuns(runs []landscape.RunHead) error {
 		heads[i] = headOf(run)
 		lines = append(lines, []string{run.ID, run.Pipeline, string(run.Status), moment(run.Started), span(run.Started, run.Finished)})
 	}
-	return a.print(heads, func(w io.Writer) error { return table(w, lines...) })
+	return printList(a, heads, func(w io.Writer) error { return table(w, lines...) })
 }
 
 // newest returns the runs, the last to start first.

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
@@ -31,7 +33,7 @@ func (s setting) apply(flag *pflag.Flag) error {
 func parseSettings(file string, data []byte, known []string) (map[string]setting, error) {
 	tree, err := parser.ParseBytes(data, 0)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %s", file, strings.TrimSpace(err.Error()))
+		return nil, syntaxError(file, err)
 	}
 	settings := map[string]setting{}
 	for _, document := range tree.Docs {
@@ -49,6 +51,15 @@ func parseSettings(file string, data []byte, known []string) (map[string]setting
 		}
 	}
 	return settings, nil
+}
+
+// syntaxError puts the place before what the YAML library says.
+func syntaxError(file string, err error) error {
+	var at yaml.Error
+	if errors.As(err, &at) && at.GetToken() != nil {
+		return fmt.Errorf("%s: %s", place(file, at.GetToken()), at.GetMessage())
+	}
+	return fmt.Errorf("%s: %w", file, err)
 }
 
 func addSetting(settings map[string]setting, file string, pair *ast.MappingValueNode, known []string) error {

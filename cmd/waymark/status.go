@@ -116,7 +116,7 @@ func (s *runStatus) rowsLine() string {
 		word  string
 	}{
 		{s.Failed, "refused"}, {s.Quarantined, "of these in quarantine"}, {s.Filtered, "filtered"}, {s.Discarded, "discarded"},
-		{s.Rows - s.Passed, "on their way"},
+		{s.Rows - s.Passed, "not finished"},
 	} {
 		if part.count > 0 {
 			line += ", " + grouped(part.count) + " " + part.word

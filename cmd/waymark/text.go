@@ -13,27 +13,41 @@ import (
 	"waymark/landscape"
 )
 
-// print writes for people, or v as JSON if that is asked for. Nothing in either can move the cursor, or make text look
-// other than it is.
+// print writes for people, or v as one line of JSON if that is asked for. Nothing in either can move the cursor, or make
+// text look other than it is.
 func (a *app) print(v any, people func(w io.Writer) error) error {
+	return printList(a, []any{v}, people)
+}
+
+// printList is print for a list: one line of JSON for each item.
+func printList[T any](a *app, items []T, people func(w io.Writer) error) error {
 	var out bytes.Buffer
+	write := people
 	if a.json {
-		encoder := json.NewEncoder(&out)
-		encoder.SetEscapeHTML(false)
-		if err := encoder.Encode(v); err != nil {
-			return err
-		}
-	} else if err := people(&out); err != nil {
+		write = func(w io.Writer) error { return encodeLines(w, items) }
+	}
+	if err := write(&out); err != nil {
 		return err
 	}
 	_, err := io.WriteString(a.stdout, visible(out.String()))
 	return err
 }
 
-// finish prints the result and ends the program with the code.
-func (a *app) finish(code int, v any, people func(w io.Writer) error) error {
-	if err := a.print(v, people); err != nil || code == exitDone {
-		return err
+func encodeLines[T any](w io.Writer, items []T) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	for _, item := range items {
+		if err := encoder.Encode(item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endWith ends the program with the code after a result was printed, or with the error that kept it from being printed.
+func endWith(code int, printed error) error {
+	if printed != nil || code == exitDone {
+		return printed
 	}
 	return exitError{code: code}
 }

@@ -41,7 +41,7 @@ func (a *app) validateCommand() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			doc, err := a.compile(args[0], params, existingKey)
 			if found := problems(err); found != nil && a.json {
-				return a.finish(exitUsage, failedValidation(found), nil)
+				return endWith(exitUsage, a.print(failedValidation(found), nil))
 			}
 			if err != nil {
 				return err

@@ -30,7 +30,7 @@ against the record, and checks that every row is accounted for. Changes nothing.
 				if len(report.Problems) > 0 {
 					code = exitUnverified
 				}
-				return a.finish(code, report, report.WriteText)
+				return endWith(code, a.print(report, report.WriteText))
 			})
 		},
 	}

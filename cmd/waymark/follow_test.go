@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+
+	"waymark/landscape"
+	"waymark/pipeline"
+)
+
+func TestCauseIsTheFirstError(t *testing.T) {
+	first := temporal.NewNonRetryableApplicationError("no file matches", "SourceUnusable", nil)
+	for _, err := range []error{
+		first, fmt.Errorf("activity error: %w", first),
+		temporal.NewApplicationErrorWithCause("workflow failed", "x", fmt.Errorf("activity: %w", first)),
+		errors.Join(fmt.Errorf("activity error: %w", first), nil),
+	} {
+		require.Equal(t, "no file matches", cause(err))
+	}
+	require.Equal(t, "plain", cause(errors.New("plain")))
+}
+
+func TestLinesComeNowAndThen(t *testing.T) {
+	var out bytes.Buffer
+	v := &lineView{out: &out, started: time.Now().Add(-10 * time.Second), last: time.Now()}
+	v.show(landscape.Progress{Rows: 5})
+	require.Empty(t, out.String(), "too early")
+	v.last = v.last.Add(-lineInterval)
+	v.show(landscape.Progress{Rows: 30_000, Passed: 20_000, Failed: 7})
+	require.Regexp(t, `^waymark: 30,000 rows read, 20,000 done, [12],\d{3} rows/s, 7 refused\n$`, out.String())
+	v.show(landscape.Progress{Rows: 31_000})
+	require.Equal(t, 1, bytes.Count(out.Bytes(), []byte("\n")))
+}
+
+func TestBar(t *testing.T) {
+	for name, total := range map[string]int64{"bar": 100, "spinner": 0} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			v := newBar(&out, total)
+			v.show(landscape.Progress{Rows: 10, Bytes: 50})
+			v.close()
+			v.close()
+		})
+	}
+}
+
+func TestPlainText(t *testing.T) {
+	for _, test := range []struct {
+		files pipeline.Files
+		path  string
+		want  bool
+	}{
+		{pipeline.Files{}, "a.csv", true},
+		{pipeline.Files{}, "a.csv.gz", false},
+		{pipeline.Files{Compression: "auto"}, "a.zst", false},
+		{pipeline.Files{Compression: "none"}, "a.gz", true},
+		{pipeline.Files{Compression: "gzip"}, "a", false},
+		{pipeline.Files{Encoding: "utf-16le"}, "a.csv", false},
+		{pipeline.Files{Encoding: "latin-1"}, "a.csv", true},
+	} {
+		require.Equal(t, test.want, plainText(test.files, test.path), "%+v %s", test.files, test.path)
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	for status, want := range map[pipeline.RunStatus]int{
+		pipeline.Completed: 0, pipeline.Empty: 0, pipeline.Failed: 1, pipeline.Running: 1,
+		pipeline.CompletedWithFailures: 3, pipeline.Cancelled: 130, pipeline.Interrupted: 130,
+	} {
+		require.Equal(t, want, exitCodeOf(status), status)
+	}
+}

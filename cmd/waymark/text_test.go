@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+	"unicode"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func TestVisible(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain, größer, 鳥":  "plain, größer, 鳥",
+		"two\nlines":        "two\nlines",
+		"\x1b[2Jgone":       `\u001b[2Jgone`,
+		"bell\a tab\t":      `bell\u0007 tab\u0009`,
+		"c1 \u009b31m":      `c1 \u009b31m`,
+		"txt.\u202eexe":     `txt.\u202eexe`,
+		"mark\u200f\u2066x": `mark\u200f\u2066x`,
+		"not utf8 \xff\x9b": `not utf8 \xff\x9b`,
+		"replaced \ufffd":   "replaced \ufffd",
+	} {
+		require.Equal(t, want, visible(text))
+	}
+}
+
+func TestVisibleObeysNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		for _, r := range visible(rapid.String().Draw(t, "text")) {
+			require.False(t, r != '\n' && unicode.IsControl(r), "%q", r)
+		}
+	})
+}
+
+func TestVisibleJSONMeansTheSame(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.String().Draw(t, "text")
+		encoded, err := json.Marshal(text)
+		require.NoError(t, err)
+		var decoded string
+		require.NoError(t, json.Unmarshal([]byte(visible(string(encoded))), &decoded))
+		require.Equal(t, text, decoded)
+	})
+}
+
+func TestTableKeepsCellsInTheirPlace(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, table(&out, []string{"name", "value"}, []string{"a\tb\nc", "\x1b[0m"}, []string{"x", ""}))
+	require.Equal(t, "name             value\n"+`a\u0009b\u000ac  \u001b[0m`+"\nx\n", out.String())
+}
+
+func TestGrouped(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000", -999: "-999"} {
+		require.Equal(t, want, grouped(n))
+	}
+	require.Equal(t, "1 row", many(1, "row"))
+	require.Equal(t, "1,500 rows", many(1500, "row"))
+}
+
+func TestURLs(t *testing.T) {
+	for url, want := range map[string]string{
+		"postgres://user:hunter2@db/x": `--landscape: unknown scheme "postgres"; supported: sqlite:PATH`,
+		"some/file.db":                 "--landscape has no scheme; supported: sqlite:PATH",
+		"sqlite:":                      "--landscape names nothing; supported: sqlite:PATH",
+	} {
+		_, err := pathOf("--landscape", url, "sqlite:PATH")
+		require.EqualError(t, err, want)
+	}
+	path, err := pathOf("--landscape", "sqlite:some/a:b.db", "sqlite:PATH")
+	require.NoError(t, err)
+	require.Equal(t, "some/a:b.db", path)
+}
