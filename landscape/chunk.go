@@ -21,17 +21,26 @@ func (l *Log) RecordChunk(ctx context.Context, c Chunk, r Records) error {
 		return fmt.Errorf("record %s chunk %d of run %s: %w", c.Source, c.Chunk, c.Run, err)
 	}
 	c.Read = l.now()
-	columns := ChunkRowsRecord{
-		Run: c.Run, Source: c.Source, Chunk: c.Chunk, Rows: c.Rows,
-		Offsets: pack(r.Offsets), Lengths: pack(r.Lengths), RawHashes: r.Hashes,
+	insert := []Record{c}
+	for from := 0; from < len(r.Offsets); from += SliceRows {
+		insert = append(insert, r.slice(c, from, min(from+SliceRows, len(r.Offsets))))
 	}
-	if r.Lines != nil {
-		columns.Lines = pack(r.Lines)
-	}
-	if err := l.insert(ctx, c, columns); err != nil {
+	if err := l.insert(ctx, insert...); err != nil {
 		return fmt.Errorf("record %s chunk %d of run %s: %w", c.Source, c.Chunk, c.Run, err)
 	}
 	return nil
+}
+
+// slice returns the columns of the records from up to, but not including, to.
+func (r Records) slice(c Chunk, from, to int) ChunkRowsRecord {
+	columns := ChunkRowsRecord{
+		Run: c.Run, Source: c.Source, Chunk: c.Chunk, Slice: int64(from / SliceRows), Rows: int64(to - from),
+		Offsets: pack(r.Offsets[from:to]), Lengths: pack(r.Lengths[from:to]), RawHashes: r.Hashes[HashBytes*from : HashBytes*to],
+	}
+	if r.Lines != nil {
+		columns.Lines = pack(r.Lines[from:to])
+	}
+	return columns
 }
 
 func checkRecords(c Chunk, r Records) error {
@@ -74,14 +83,10 @@ func pack(numbers []uint32) []byte {
 	return packed
 }
 
-// unpack returns what pack was given; nil for nil.
-func unpack(packed []byte) []uint32 {
-	if packed == nil {
-		return nil
-	}
-	numbers := make([]uint32, len(packed)/4)
-	for i := range numbers {
-		numbers[i] = binary.BigEndian.Uint32(packed[4*i:])
+// unpack appends what pack was given to numbers.
+func unpack(numbers []uint32, packed []byte) []uint32 {
+	for ; len(packed) > 0; packed = packed[4:] {
+		numbers = append(numbers, binary.BigEndian.Uint32(packed))
 	}
 	return numbers
 }

@@ -40,11 +40,9 @@ func (l *Log) recordPassage(ctx context.Context, chunk Chunk, p Passage) error {
 	})
 	insert = t.appendWays(insert, p)
 	for _, h := range p.Hashes {
-		record, err := hashColumn(chunk, h)
-		if err != nil {
-			return err
+		if insert, err = appendHashes(insert, chunk, h); err != nil {
+			return fmt.Errorf("hashes of node %s: %w", h.Node, err)
 		}
-		insert = append(insert, record)
 	}
 	for _, k := range p.Keys {
 		if len(k.Hashes) != 4*int(chunk.Rows) {
@@ -57,73 +55,6 @@ func (l *Log) recordPassage(ctx context.Context, chunk Chunk, p Passage) error {
 	insert = t.appendWrites(insert, p, now)
 	return l.insert(ctx, insert...)
 }
-
-// hashColumn returns the canonical form of one node's hashes: dense or sparse, whichever is smaller, however they came.
-func hashColumn(chunk Chunk, h NodeHashes) (HashesRecord, error) {
-	record := HashesRecord{Run: chunk.Run, Source: chunk.Source, Chunk: chunk.Chunk, Node: h.Node}
-	slots, err := slotsOf(int(chunk.Rows), h)
-	if err != nil {
-		return record, err
-	}
-	for _, slot := range slots {
-		if slot != 0 {
-			record.Rows++
-		}
-	}
-	if dense := HashBytes*chunk.Rows <= 4*chunk.Rows+HashBytes*record.Rows; dense && h.Positions == nil {
-		record.Hashes = h.Hashes
-	} else if dense {
-		record.Hashes = make([]byte, HashBytes*chunk.Rows)
-		for i, slot := range slots {
-			if slot != 0 {
-				copy(record.Hashes[HashBytes*i:], hashAt(h.Hashes, int(slot)-1))
-			}
-		}
-	} else {
-		record.Hashes = make([]byte, 0, HashBytes*record.Rows)
-		for i, slot := range slots {
-			if slot != 0 {
-				record.Hashes = append(record.Hashes, hashAt(h.Hashes, int(slot)-1)...)
-				slots[i] = uint32(len(record.Hashes) / HashBytes)
-			}
-		}
-		record.Slots = pack(slots)
-	}
-	return record, nil
-}
-
-// slotsOf returns per row 1 + the index of its hash in h.Hashes, or 0 if it has none.
-func slotsOf(rows int, h NodeHashes) ([]uint32, error) {
-	want := rows
-	if h.Positions != nil {
-		want = len(h.Positions)
-	}
-	if len(h.Hashes) != HashBytes*want {
-		return nil, fmt.Errorf("hashes of node %s: %d bytes for %d rows", h.Node, len(h.Hashes), want)
-	}
-	slots := make([]uint32, rows)
-	if h.Positions == nil {
-		for i := range slots {
-			if !bytes.Equal(hashAt(h.Hashes, i), noHash[:]) {
-				slots[i] = uint32(i) + 1
-			}
-		}
-		return slots, nil
-	}
-	next := uint32(0)
-	for i, position := range h.Positions {
-		if position < next || int(position) >= rows {
-			return nil, fmt.Errorf("hashes of node %s: position %d of %d rows is out of order or range", h.Node, position, rows)
-		}
-		slots[position], next = uint32(i)+1, position+1
-	}
-	return slots, nil
-}
-
-// noHash stands where a row has no hash.
-var noHash [HashBytes]byte
-
-func hashAt(hashes []byte, i int) []byte { return hashes[HashBytes*i : HashBytes*(i+1)] }
 
 // newRowError returns the record of a refusal by a row of this way.
 func newRowError(chunk Chunk, way Way, r Refusal, now Micros) RowError {

@@ -135,9 +135,14 @@ func (l *Log) ChunkOf(ctx context.Context, run, source string, row int64) (Chunk
 
 // Records returns the columns of a chunk's records.
 func (l *Log) Records(ctx context.Context, run, source string, chunk int64) (Records, error) {
-	r, err := get[ChunkRowsRecord](ctx, l.driver, run, source, chunk)
+	slices, err := Select[ChunkRowsRecord](ctx, l.driver, run, source, chunk)
 	if err != nil {
 		return Records{}, err
 	}
-	return Records{Offsets: unpack(r.Offsets), Lengths: unpack(r.Lengths), Lines: unpack(r.Lines), Hashes: r.RawHashes}, nil
+	var r Records
+	for _, s := range slices {
+		r.Offsets, r.Lengths, r.Lines = unpack(r.Offsets, s.Offsets), unpack(r.Lengths, s.Lengths), unpack(r.Lines, s.Lines)
+		r.Hashes = append(r.Hashes, s.RawHashes...)
+	}
+	return r, nil
 }

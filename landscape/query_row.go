@@ -102,11 +102,11 @@ func (l *Log) HashAt(ctx context.Context, run, source string, row int64, node st
 	if !ok {
 		return noHash, false, nil
 	}
-	h, err := get[HashesRecord](ctx, l.driver, run, source, chunk.Chunk, own)
+	h, err := get[HashesRecord](ctx, l.driver, run, source, chunk.Chunk, own, int64(i/SliceRows))
 	if err != nil {
 		return noHash, false, err
 	}
-	hash := h.at(i)
+	hash := h.at(i % SliceRows)
 	return hash, hash != noHash, nil
 }
 
@@ -136,11 +136,11 @@ func (w Way) ownHash(node string, nodes []Node) (string, bool) {
 	return "", false
 }
 
-// at returns the hash of row i of the chunk; all zero if it has none.
+// at returns the hash of row i of the slice; all zero if it has none.
 func (h HashesRecord) at(i int) (hash [HashBytes]byte) {
-	slot := uint32(i) + 1
+	slot := uint16(i) + 1
 	if h.Slots != nil {
-		slot = binary.BigEndian.Uint32(h.Slots[4*i:])
+		slot = binary.BigEndian.Uint16(h.Slots[2*i:])
 	}
 	if slot != 0 {
 		copy(hash[:], hashAt(h.Hashes, int(slot)-1))

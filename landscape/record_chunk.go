@@ -6,6 +6,10 @@ const HashBytes = 32
 // MaxRawBytes is how much of a refused record an error keeps.
 const MaxRawBytes = 65_536
 
+// SliceRows is how many rows of a chunk share one record of columns, the last one aside: few enough that a database cuts one value out of
+// a column cheaply. Views and stored records hang on it; never change it.
+const SliceRows = 1024
+
 // Chunk is a consecutive slice of one source. Rows and lines count from 1, chunks from 0.
 type Chunk struct {
 	Run         string `db:"run_id,key"`
@@ -26,11 +30,12 @@ type Chunk struct {
 	Read        Micros `db:"read_us,first"` // set by Log
 }
 
-// ChunkRowsRecord is where each record of a chunk is, in columns of big-endian numbers.
+// ChunkRowsRecord is where the records of one slice of a chunk are, in columns of big-endian numbers.
 type ChunkRowsRecord struct {
 	Run       string `db:"run_id,key"`
 	Source    string `db:"source,key"`
 	Chunk     int64  `db:"chunk,key"`
+	Slice     int64  `db:"slice,key"` // from 0: rows Slice × SliceRows on of the chunk
 	Rows      int64  `db:"rows"`
 	Offsets   []byte `db:"offsets"`    // 4 × rows: of the record in the pack's data
 	Lengths   []byte `db:"lengths"`    // 4 × rows
@@ -82,13 +87,15 @@ type ChunkWayRecord struct {
 	Rows   int64  `db:"rows"`
 }
 
-// HashesRecord holds the output hashes of one chunk's rows at one node. Dense (slots nil): one hash per row of the chunk, 32 zero
-// bytes for a row that has none. Sparse: slots has 4 bytes per row of the chunk, 0 for none or 1 + the index in hashes.
+// HashesRecord holds the output hashes of one slice of a chunk's rows at one node, if there are any. Dense (slots nil): one hash
+// per row of the slice, 32 zero bytes for a row that has none. Sparse: slots has 2 big-endian bytes per row of the
+// slice, 0 for none or 1 + the index in hashes.
 type HashesRecord struct {
 	Run    string `db:"run_id,key"`
 	Source string `db:"source,key"`
 	Chunk  int64  `db:"chunk,key"`
 	Node   string `db:"node,key"`
+	Slice  int64  `db:"slice,key"`
 	Rows   int64  `db:"rows"` // that have a hash here
 	Slots  []byte `db:"slots,null"`
 	Hashes []byte `db:"hashes"`

@@ -45,11 +45,11 @@ func commits(t *testing.T, d landscape.Driver) {
 		require.Equal(t, before, stored[landscape.Run](t, d, "c")[0])
 	})
 	t.Run("NULL, empty and zero are three things", func(t *testing.T) {
-		scene := Scene{Run: "c", Chunks: 2, ChunkRows: 0}
-		log := landscape.New(d, nil)
-		for i := range 4 {
-			chunk, records := scene.Chunk(i % 2)
-			require.NoError(t, log.RecordChunk(t.Context(), chunk, records))
+		chunk, _ := Scene{Run: "c", Chunks: 1}.Chunk(0)
+		chunk.Read = 1
+		empty := landscape.ChunkRowsRecord{Run: "c", Source: Source, Slice: 1, Lines: []byte{}}
+		for range 2 {
+			require.NoError(t, insert(t, d, chunk, landscape.ChunkRowsRecord{Run: "c", Source: Source}, empty))
 		}
 		rows := stored[landscape.ChunkRowsRecord](t, d, "c")
 		require.Nil(t, rows[0].Lines)

@@ -125,7 +125,7 @@ func refusedPassages(t *testing.T, d landscape.Driver) {
 		"two writes to sink":                     func(p *landscape.Passage) { p.Writes[0] = p.Writes[1] },
 		"which gets no row":                      func(p *landscape.Passage) { p.Writes[0].Sink = "nowhere" },
 		"3 sinks get rows, 2 writes":             func(p *landscape.Passage) { p.Writes = p.Writes[1:] },
-		"hashes of node strikes: 32 bytes":       func(p *landscape.Passage) { p.Hashes[0].Hashes = make([]byte, 32) },
+		"hashes of node strikes: 32 bytes for":   func(p *landscape.Passage) { p.Hashes[0].Hashes = make([]byte, 32) },
 		"position 0 of 30 rows is out of order":  func(p *landscape.Passage) { p.Hashes[2].Positions[1] = 0 },
 		"position 99 of 30 rows is out of order": func(p *landscape.Passage) { p.Hashes[2].Positions[2] = 99 },
 		"key airport: 4 bytes for 30 rows":       func(p *landscape.Passage) { p.Keys[0].Hashes = make([]byte, 4) },

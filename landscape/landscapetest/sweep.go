@@ -153,6 +153,16 @@ func flaws() map[string]flaw {
 		})},
 		"a gap in the parts":                {check: "sink_parts", play: skipOrdinal},
 		"codes that differ from the counts": {check: "way_codes", deep: true, play: swapCodes},
+		"fewer hashes than counted": {check: "hash_missing", deep: true, play: commit(func(s Scene) []landscape.Record {
+			return []landscape.Record{landscape.HashesRecord{
+				Run: s.Run, Source: Source, Node: "triage", Rows: 1, Hashes: make([]byte, landscape.HashBytes),
+			}}
+		})},
+		"fewer slots than counted": {check: "hash_missing", deep: true, play: commit(func(s Scene) []landscape.Record {
+			return []landscape.Record{landscape.HashesRecord{
+				Run: s.Run, Source: Source, Node: "triage", Rows: 1, Slots: make([]byte, 2), Hashes: make([]byte, landscape.HashBytes),
+			}}
+		})},
 	}
 }
 

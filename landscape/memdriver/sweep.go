@@ -114,8 +114,12 @@ func (s *sweeping) checkChunks() {
 		if len(all[landscape.PassageRecord](s.tables, s.run, c.Source, c.Chunk)) == 0 {
 			s.report("chunk_not_passed", at, "did not go through the steps")
 		}
-		if len(all[landscape.ChunkRowsRecord](s.tables, s.run, c.Source, c.Chunk)) == 0 {
-			s.report("chunk_not_passed", at, "has no index of its records")
+		var indexed int64
+		for _, slice := range all[landscape.ChunkRowsRecord](s.tables, s.run, c.Source, c.Chunk) {
+			indexed += slice.Rows
+		}
+		if indexed != c.Rows {
+			s.report("chunk_not_indexed", at, "in %d rows, in the index %d", c.Rows, indexed)
 		}
 		if passed[at] != c.Rows {
 			s.report("rows_without_way", at, "in %d rows, on their ways %d", c.Rows, passed[at])
@@ -230,14 +234,12 @@ func (s *sweeping) checkHashes() {
 		}
 	}
 	for _, h := range all[landscape.HashesRecord](s.tables, s.run) {
-		at := place{h.Source, h.Chunk, h.Node}
-		if out[at] != h.Rows {
-			s.report("hash_counts", at, "out %d rows, hashes %d", out[at], h.Rows)
-		}
-		delete(out, at)
+		out[place{h.Source, h.Chunk, h.Node}] -= h.Rows
 	}
 	for at, rows := range out {
-		s.report("hash_counts", at, "out %d rows, hashes 0", rows)
+		if rows != 0 {
+			s.report("hash_counts", at, "out %d rows more than there are hashes", rows)
+		}
 	}
 }
 
@@ -278,13 +280,17 @@ func (s *sweeping) checkCodes() {
 	}
 	for _, h := range all[landscape.HashesRecord](s.tables, s.run) {
 		var rows int64
-		for hash := range slices.Chunk(h.Hashes, landscape.HashBytes) {
-			if !bytes.Equal(hash, make([]byte, landscape.HashBytes)) {
+		presence, width := h.Slots, 2
+		if presence == nil {
+			presence, width = h.Hashes, landscape.HashBytes
+		}
+		for value := range slices.Chunk(presence, width) {
+			if !bytes.Equal(value, make([]byte, width)) {
 				rows++
 			}
 		}
 		if rows != h.Rows {
-			s.report("hash_missing", place{h.Source, h.Chunk, h.Node}, "%d hashes, counted %d", rows, h.Rows)
+			s.report("hash_missing", place{h.Source, h.Chunk, h.Node}, "slice %d: hashes of %d rows, counted %d", h.Slice, h.Rows, rows)
 		}
 	}
 }

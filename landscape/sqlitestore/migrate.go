@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"embed"
-	"errors"
 	"fmt"
 	"io/fs"
 	"time"
@@ -15,12 +14,26 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migrate checks that db is a landscape, or empty if fresh, and applies what it lacks. Every migration is one
-// transaction.
-func migrate(ctx context.Context, db *sql.DB, path string, fresh bool) error {
-	if err := checkIdentity(ctx, db, fresh); err != nil {
-		return fmt.Errorf("landscape %s: %w", path, err)
+// identify reports whether the SQLite file at path is empty, and refuses one that something else made. It changes nothing.
+func identify(ctx context.Context, path string) (fresh bool, err error) {
+	db, err := connect(path, "ro")
+	if err != nil {
+		return false, err
 	}
+	defer db.Close()
+	var id, tables int64
+	const query = `select application_id, (select count(*) from sqlite_schema where name not like 'goose%' and name not like 'sqlite%') from pragma_application_id`
+	if err := db.QueryRowContext(ctx, query).Scan(&id, &tables); err != nil {
+		return false, fmt.Errorf("landscape %s: not a SQLite file that can be read: %w", path, err)
+	}
+	if id == applicationID || id == 0 && tables == 0 {
+		return id == 0, nil
+	}
+	return false, fmt.Errorf("landscape %s: a SQLite file, but not a Waymark landscape: give the path of another file", path)
+}
+
+// migrate applies what db lacks. Every migration is one transaction.
+func migrate(ctx context.Context, db *sql.DB, path string) error {
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
 		return err
@@ -33,22 +46,6 @@ func migrate(ctx context.Context, db *sql.DB, path string, fresh bool) error {
 		return fmt.Errorf("landscape %s: %w", path, err)
 	}
 	return nil
-}
-
-// checkIdentity refuses a file that something else made. Another process may have created the landscape since it was
-// found to be fresh.
-func checkIdentity(ctx context.Context, db *sql.DB, fresh bool) error {
-	var id, tables int64
-	if err := db.QueryRowContext(ctx, `pragma application_id`).Scan(&id); err != nil {
-		return fmt.Errorf("not a SQLite file that can be read: %w", err)
-	}
-	if err := db.QueryRowContext(ctx, `select count(*) from sqlite_schema where name not like 'goose%' and name not like 'sqlite%'`).Scan(&tables); err != nil {
-		return fmt.Errorf("not a SQLite file that can be read: %w", err)
-	}
-	if id == applicationID || fresh && id == 0 && tables == 0 {
-		return nil
-	}
-	return errors.New("a SQLite file, but not a Waymark landscape: give the path of another file")
 }
 
 // up applies missing migrations. Two processes that open a file at the same moment may both try: one of them fails, and

@@ -23,8 +23,8 @@ const applicationID = 0x5761796d
 
 const readers = 4
 
-// pageBytes is the page size of a new file. Measured with chunks of 32,768 rows, whose columns are blobs of 1 MiB: see
-// BenchmarkPageSize.
+// pageBytes is the page size of a new file. BenchmarkChunk compares sizes with chunks of 32,768 rows, whose columns are
+// blobs of 1 MiB.
 const pageBytes = 16_384
 
 // Options of a Store.
@@ -47,18 +47,18 @@ var _ landscape.Driver = (*Store)(nil)
 // The error wraps landscape.ErrNotFound if there is no file and opts.Create is not set: nothing is created then. A
 // file that is not a landscape, or was written by a newer version of the program, is refused and left as it is.
 func Open(ctx context.Context, path string, opts Options) (*Store, error) {
-	fresh, err := inspect(path)
+	fresh, err := inspect(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	if fresh && !opts.Create {
-		return nil, fmt.Errorf("landscape %s: no such file: %w", path, landscape.ErrNotFound)
+		return nil, fmt.Errorf("landscape %s: there is none: %w", path, landscape.ErrNotFound)
 	}
 	return open(ctx, path, fresh, pageBytes)
 }
 
-// inspect reports whether there is nothing at path yet, and refuses what cannot be a landscape.
-func inspect(path string) (fresh bool, err error) {
+// inspect reports whether there is nothing at path yet, and refuses what is not a landscape.
+func inspect(ctx context.Context, path string) (fresh bool, err error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -67,43 +67,60 @@ func inspect(path string) (fresh bool, err error) {
 		return false, fmt.Errorf("landscape: %w", err)
 	case !info.Mode().IsRegular():
 		return false, fmt.Errorf("landscape %s: not a regular file", path)
+	case info.Size() == 0:
+		return true, nil
 	}
-	return info.Size() == 0, nil
+	return identify(ctx, path)
 }
 
 func open(ctx context.Context, path string, fresh bool, page int) (*Store, error) {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return nil, fmt.Errorf("landscape: %w", err)
+	if fresh {
+		if err := create(ctx, path, page); err != nil {
+			return nil, err
+		}
 	}
-	s := &Store{}
-	if s.write, err = connect(path, fresh, fmt.Sprintf("page_size(%d)", page), "journal_mode(wal)", "synchronous(full)",
-		fmt.Sprintf("wal_autocheckpoint(%d)", walBytes/page)); err != nil {
+	write, err := connect(path, "rw", "journal_mode(wal)", "synchronous(full)", fmt.Sprintf("wal_autocheckpoint(%d)", walBytes/page))
+	if err != nil {
 		return nil, err
 	}
-	s.write.SetMaxOpenConns(1)
-	if err := migrate(ctx, s.write, path, fresh); err != nil {
-		return nil, errors.Join(err, s.write.Close())
+	write.SetMaxOpenConns(1)
+	if err := migrate(ctx, write, path); err != nil {
+		return nil, errors.Join(err, write.Close())
 	}
-	if s.read, err = connect(path, false, "query_only(1)"); err != nil {
-		return nil, errors.Join(err, s.write.Close())
+	read, err := connect(path, "rw", "query_only(1)")
+	if err != nil {
+		return nil, errors.Join(err, write.Close())
 	}
-	s.read.SetMaxOpenConns(readers)
-	s.read.SetMaxIdleConns(readers)
-	return s, nil
+	read.SetMaxOpenConns(readers)
+	read.SetMaxIdleConns(readers)
+	return &Store{write: write, read: read}, nil
 }
 
 // walBytes is how long the write-ahead log may grow before its pages go into the file.
 const walBytes = 64 << 20
 
-// connect returns a pool whose connections have these pragmas. Without create, a file that is not there is an error.
-func connect(path string, create bool, pragmas ...string) (*sql.DB, error) {
-	mode := "rw"
-	if create {
-		mode = "rwc"
+// create makes an empty file with this page size, unless another process made one meanwhile. The size must be set on its own: the driver
+// sorts pragmas, and after journal_mode it is too late.
+func create(ctx context.Context, path string, page int) error {
+	db, err := connect(path, "rwc", fmt.Sprintf("page_size(%d)", page))
+	if err != nil {
+		return err
 	}
+	_, err = db.ExecContext(ctx, `pragma journal_mode = wal`)
+	if err := errors.Join(err, db.Close()); err != nil {
+		return fmt.Errorf("landscape %s: %w", path, err)
+	}
+	return nil
+}
+
+// connect returns a pool whose connections have these pragmas.
+func connect(path, mode string, pragmas ...string) (*sql.DB, error) {
 	query := url.Values{"mode": {mode}, "_txlock": {"immediate"}}
 	query["_pragma"] = append([]string{"busy_timeout(10000)", "foreign_keys(1)", "recursive_triggers(1)"}, pragmas...)
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("landscape: %w", err)
+	}
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+query.Encode())
 	if err != nil {
 		return nil, fmt.Errorf("landscape %s: %w", path, err)

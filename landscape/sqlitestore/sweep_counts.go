@@ -35,11 +35,19 @@ var countChecks = []check{
 		order by source, chunk`},
 
 	{"chunk_not_passed", `
-		select c.source, c.chunk, '', iif(p.chunk is null, 'did not go through the steps', 'has no index of its records')
+		select c.source, c.chunk, '', 'did not go through the steps'
 		from chunks c
 		left join passages p on p.run_id = c.run_id and p.source = c.source and p.chunk = c.chunk
+		where c.run_id = ?1 and p.chunk is null
+		order by c.source, c.chunk`},
+
+	{"chunk_not_indexed", `
+		select c.source, c.chunk, '', 'in ' || c.rows || ' rows, in the index ' || coalesce(sum(r.rows), 0)
+		from chunks c
 		left join chunk_rows r on r.run_id = c.run_id and r.source = c.source and r.chunk = c.chunk
-		where c.run_id = ?1 and (p.chunk is null or r.chunk is null)
+		where c.run_id = ?1
+		group by c.source, c.chunk
+		having c.rows <> coalesce(sum(r.rows), 0)
 		order by c.source, c.chunk`},
 
 	{"rows_without_way", `
@@ -123,16 +131,17 @@ var countChecks = []check{
 			join nodes n on n.run_id = s.run_id and n.node = s.node and n.hashes = 'own'
 			where w.run_id = ?1 and not (s.node = k.last_node and k.outcome = 'failure')
 			group by w.source, w.chunk, s.node
+		), hashed as (
+			select source, chunk, node, sum(rows) as rows from hashes where run_id = ?1 group by source, chunk, node
 		)
 		select o.source, o.chunk, o.node, 'out ' || o.rows || ' rows, hashes ' || coalesce(h.rows, 0)
 		from out_rows o
-		left join hashes h on h.run_id = ?1 and h.source = o.source and h.chunk = o.chunk and h.node = o.node
+		left join hashed h on h.source = o.source and h.chunk = o.chunk and h.node = o.node
 		where h.rows is not o.rows
 		union all
 		select h.source, h.chunk, h.node, 'out 0 rows, hashes ' || h.rows
-		from hashes h
-		where h.run_id = ?1
-			and not exists (select 1 from out_rows o where o.source = h.source and o.chunk = h.chunk and o.node = h.node)`},
+		from hashed h
+		where not exists (select 1 from out_rows o where o.source = h.source and o.chunk = h.chunk and o.node = h.node)`},
 
 	{"error_counts", `
 		with diverted as (

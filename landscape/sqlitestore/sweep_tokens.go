@@ -1,51 +1,43 @@
 package sqlitestore
 
-// tokenChecks look at every token through the views that auditors use. Each must select nothing for a complete run.
+// tokenChecks look at every token, through the views that auditors use. None may join two expansions row by row: that is
+// quadratic in the rows of a chunk.
 var tokenChecks = []check{
-	{"token_open", `
-		select source, chunk, coalesce(bound_for, ''), 'token ' || token_id || ' has no completed outcome'
-		from tokens where run_id = ?1 and not completed`},
+	{"token_outcome", `
+		select source, chunk, coalesce(last_node, ''), 'token ' || token_id || ' ' || case
+			when not completed and (outcome is not null or path is not null) then 'is open and has an outcome'
+			when not completed then 'has no completed outcome'
+			when (outcome, path) not in (values ('success', 'default_flow'), ('success', 'gate_routed'), ('success', 'gate_discarded'),
+				('success', 'filter_dropped'), ('failure', 'on_error_routed'), ('failure', 'unrouted'),
+				('failure', 'quarantined_at_source'), ('failure', 'sink_discarded')) then 'ends as ' || outcome || ' ' || path
+			when (outcome = 'failure') <> (error_hash is not null) then 'ends as ' || outcome || iif(error_hash is null, ' without', ' with') || ' an error'
+			when (path in ('gate_discarded', 'filter_dropped')) <> (sink is null) then path || ' at sink ' || coalesce(sink, 'none')
+			else 'is complete, and its sink never confirmed it'
+		end
+		from token_outcomes o
+		where run_id = ?1 and not coalesce(completed
+			and (outcome, path) in (values ('success', 'default_flow'), ('success', 'gate_routed'), ('success', 'gate_discarded'),
+				('success', 'filter_dropped'), ('failure', 'on_error_routed'), ('failure', 'unrouted'),
+				('failure', 'quarantined_at_source'), ('failure', 'sink_discarded'))
+			and (outcome = 'failure') = (error_hash is not null)
+			and (path in ('gate_discarded', 'filter_dropped')) = (sink is null)
+			and (sink is null or sink in ('__quarantine__', '__discard__') or exists (
+				select 1 from effects e
+				where e.run_id = o.run_id and e.sink = o.sink and e.source = o.source and e.chunk = o.chunk and e.state = 'finalized')), 0)`},
 
 	{"token_twice", `
-		select source, -1, '', 'token ' || token_id || ' has ' || count(*) || ' outcomes'
-		from token_outcomes where run_id = ?1 and completed
+		select source, chunk, '', 'token ' || token_id || ' is there ' || count(*) || ' times'
+		from tokens where run_id = ?1
 		group by source, row having count(*) > 1`},
 
-	{"open_with_outcome", `
-		select source, -1, last_node, 'token ' || token_id || ' is open and has the outcome ' || outcome
-		from token_outcomes where run_id = ?1 and not completed and outcome is not null`},
-
-	{"outcome_illegal", `
-		select source, -1, last_node, 'token ' || token_id || ' ends as ' || outcome || ' ' || path
-		from token_outcomes where run_id = ?1 and completed and (outcome, path) not in (values
-			('success', 'default_flow'), ('success', 'gate_routed'), ('success', 'gate_discarded'), ('success', 'filter_dropped'),
-			('failure', 'on_error_routed'), ('failure', 'unrouted'), ('failure', 'quarantined_at_source'), ('failure', 'sink_discarded'))`},
-
-	{"outcome_incomplete", `
-		select source, -1, last_node, 'token ' || token_id || ', ' || path || ', lacks ' || iif(outcome = 'failure' and error_hash is null, 'its error', 'its sink')
-			|| ', or has one that it must not have'
-		from token_outcomes where run_id = ?1 and completed
-			and ((outcome = 'failure') <> (error_hash is not null) or (path in ('gate_discarded', 'filter_dropped')) <> (sink is null))`},
-
-	{"outcome_without_sink", `
-		select o.source, -1, o.sink, 'token ' || o.token_id || ' is complete, its sink never confirmed it'
-		from token_outcomes o
-		where o.run_id = ?1 and o.completed and o.sink not like '\_\_%' escape '\' and not exists (
-			select 1 from effects e join chunks c on c.run_id = e.run_id and c.source = e.source and c.chunk = e.chunk
-			where e.run_id = o.run_id and e.sink = o.sink and e.source = o.source and e.state = 'finalized'
-				and o.row between c.first_row and c.first_row + c.rows - 1)`},
-
-	{"sink_without_outcome", `
-		select s.source, -1, s.sink, 'line ' || s.line_number || ' is token ' || s.token_id || ', which has no such outcome'
-		from sink_rows s
-		join tokens t on t.run_id = s.run_id and t.source = s.source and t.chunk = s.chunk and t.row = s.row
-		where s.run_id = ?1 and (not t.completed or t.bound_for <> s.sink)`},
-
-	{"token_without_record", `
-		select p.source, p.chunk, p.source, 'tokens of ' || p.rows || ' rows have no record as read'
-		from passages p
-		left join chunk_rows r on r.run_id = p.run_id and r.source = p.source and r.chunk = p.chunk and r.rows = p.rows
-		where p.run_id = ?1 and r.chunk is null`},
+	{"sink_lines", `
+		with lines as (
+			select sink, source, chunk, count(*) as rows from sink_rows where run_id = ?1 group by sink, source, chunk
+		)
+		select e.source, e.chunk, e.sink, 'out ' || e.rows || ' rows, lines ' || coalesce(l.rows, 0)
+		from effects e
+		left join lines l on l.sink = e.sink and l.source = e.source and l.chunk = e.chunk
+		where e.run_id = ?1 and e.kind = 'write' and e.state = 'finalized' and l.rows is not e.rows`},
 
 	{"way_codes", `
 		with codes as (
@@ -62,6 +54,12 @@ var tokenChecks = []check{
 			and not exists (select 1 from codes c where c.source = w.source and c.chunk = w.chunk and c.way = w.way)`},
 
 	{"hash_missing", `
-		select source, chunk, node, 'token ' || token_id || ' left the node without a hash'
-		from node_states where run_id = ?1 and kind <> 'sink' and status = 'completed' and output_hash is null`},
+		select h.source, h.chunk, h.node, 'slice ' || h.slice || ': hashes of ' || h.rows || ' rows, counted ' || sum(iif(h.slots is null,
+			substr(h.hashes, 32 * i.n + 1, 32) not in (zeroblob(32), x''), substr(h.slots, 2 * i.n + 1, 2) not in (zeroblob(2), x'')))
+		from hashes h
+		cross join numbers i
+		where h.run_id = ?1
+		group by h.source, h.chunk, h.node, h.slice
+		having h.rows <> sum(iif(h.slots is null,
+			substr(h.hashes, 32 * i.n + 1, 32) not in (zeroblob(32), x''), substr(h.slots, 2 * i.n + 1, 2) not in (zeroblob(2), x'')))`},
 }

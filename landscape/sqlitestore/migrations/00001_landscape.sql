@@ -98,13 +98,14 @@ create table chunk_rows (
   run_id     text not null,
   source     text not null,
   chunk      integer not null,
-  rows       integer not null,
+  slice      integer not null check (slice >= 0),
+  rows       integer not null check (rows between 0 and 1024),
   offsets    blob not null check (length(offsets) = 4 * rows),
   lengths    blob not null check (length(lengths) = 4 * rows),
   lines      blob check (length(lines) = 4 * rows),
   raw_hashes blob not null check (length(raw_hashes) = 32 * rows),
-  primary key (run_id, source, chunk),
-  foreign key (run_id, source, chunk, rows) references chunks (run_id, source, chunk, rows)
+  primary key (run_id, source, chunk, slice),
+  foreign key (run_id, source, chunk) references chunks (run_id, source, chunk)
 ) strict;
 
 create table passages (
@@ -169,10 +170,11 @@ create table hashes (
   source text not null,
   chunk  integer not null,
   node   text not null,
-  rows   integer not null check (rows > 0),
-  slots  blob check (length(slots) % 4 = 0),
-  hashes blob not null check (length(hashes) % 32 = 0 and length(hashes) >= 32 * rows and (slots is null or length(hashes) = 32 * rows)),
-  primary key (run_id, source, chunk, node),
+  slice  integer not null check (slice >= 0),
+  rows   integer not null check (rows between 1 and 1024),
+  slots  blob check (length(slots) % 2 = 0 and length(slots) <= 2 * 1024),
+  hashes blob not null check (length(hashes) % 32 = 0 and length(hashes) between 32 * rows and 32 * 1024 and (slots is null or length(hashes) = 32 * rows)),
+  primary key (run_id, source, chunk, node, slice),
   foreign key (run_id, source, chunk) references passages (run_id, source, chunk),
   foreign key (run_id, node) references nodes (run_id, node)
 ) strict;

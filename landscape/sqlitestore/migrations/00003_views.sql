@@ -7,9 +7,9 @@ select c.run_id, c.source, c.first_row + hi.n * 1024 + lo.n as row,
   c.chunk, hi.n * 1024 + lo.n as pack_index, w.way, k.sink as bound_for,
   case when w.way is null then 0 when k.sink in ('', '__quarantine__', '__discard__') then 1 else e.state is 'finalized' end as completed
 from chunks c
+left join passages p on p.run_id = c.run_id and p.source = c.source and p.chunk = c.chunk
 cross join numbers hi
 cross join numbers lo
-left join passages p on p.run_id = c.run_id and p.source = c.source and p.chunk = c.chunk
 left join chunk_ways w on w.run_id = p.run_id and w.source = p.source and w.chunk = p.chunk and w.code =
   case p.code_bytes
     when 1 then (select n from bytes where byte = substr(p.way_codes, hi.n * 1024 + lo.n + 1, 1))
@@ -22,7 +22,7 @@ where hi.n < (c.rows + 1023) / 1024 and lo.n < c.rows - hi.n * 1024;
 
 -- One row per token: how it ended. Open tokens have no outcome yet.
 create view token_outcomes as
-select t.run_id, t.token_id, t.source, t.row, t.completed,
+select t.run_id, t.token_id, t.source, t.row, t.chunk, t.completed,
   iif(t.completed, k.outcome, null) as outcome, iif(t.completed, k.path, null) as path,
   nullif(k.sink, '') as sink, k.last_node, x.error_hash
 from tokens t
@@ -33,25 +33,25 @@ left join errors x on x.run_id = t.run_id and x.source = t.source and x.row = t.
 create view rows as
 select t.run_id, t.source, t.row, t.token_id, t.chunk, c.file,
   c.first_line + iif(r.lines is null, t.pack_index,
-      (select n from bytes where byte = substr(r.lines, 4 * t.pack_index + 1, 1)) << 24
-      | (select n from bytes where byte = substr(r.lines, 4 * t.pack_index + 2, 1)) << 16
-      | (select n from bytes where byte = substr(r.lines, 4 * t.pack_index + 3, 1)) << 8
-      | (select n from bytes where byte = substr(r.lines, 4 * t.pack_index + 4, 1))) as line,
+      (select n from bytes where byte = substr(r.lines, 4 * (t.pack_index % 1024) + 1, 1)) << 24
+      | (select n from bytes where byte = substr(r.lines, 4 * (t.pack_index % 1024) + 2, 1)) << 16
+      | (select n from bytes where byte = substr(r.lines, 4 * (t.pack_index % 1024) + 3, 1)) << 8
+      | (select n from bytes where byte = substr(r.lines, 4 * (t.pack_index % 1024) + 4, 1))) as line,
   c.first_offset + (
-      (select n from bytes where byte = substr(r.offsets, 4 * t.pack_index + 1, 1)) << 24
-      | (select n from bytes where byte = substr(r.offsets, 4 * t.pack_index + 2, 1)) << 16
-      | (select n from bytes where byte = substr(r.offsets, 4 * t.pack_index + 3, 1)) << 8
-      | (select n from bytes where byte = substr(r.offsets, 4 * t.pack_index + 4, 1))) as byte_offset,
-  (select n from bytes where byte = substr(r.lengths, 4 * t.pack_index + 1, 1)) << 24
-      | (select n from bytes where byte = substr(r.lengths, 4 * t.pack_index + 2, 1)) << 16
-      | (select n from bytes where byte = substr(r.lengths, 4 * t.pack_index + 3, 1)) << 8
-      | (select n from bytes where byte = substr(r.lengths, 4 * t.pack_index + 4, 1)) as byte_length,
-  lower(hex(substr(r.raw_hashes, 32 * t.pack_index + 1, 32))) as raw_hash,
+      (select n from bytes where byte = substr(r.offsets, 4 * (t.pack_index % 1024) + 1, 1)) << 24
+      | (select n from bytes where byte = substr(r.offsets, 4 * (t.pack_index % 1024) + 2, 1)) << 16
+      | (select n from bytes where byte = substr(r.offsets, 4 * (t.pack_index % 1024) + 3, 1)) << 8
+      | (select n from bytes where byte = substr(r.offsets, 4 * (t.pack_index % 1024) + 4, 1))) as byte_offset,
+  (select n from bytes where byte = substr(r.lengths, 4 * (t.pack_index % 1024) + 1, 1)) << 24
+      | (select n from bytes where byte = substr(r.lengths, 4 * (t.pack_index % 1024) + 2, 1)) << 16
+      | (select n from bytes where byte = substr(r.lengths, 4 * (t.pack_index % 1024) + 3, 1)) << 8
+      | (select n from bytes where byte = substr(r.lengths, 4 * (t.pack_index % 1024) + 4, 1)) as byte_length,
+  lower(hex(substr(r.raw_hashes, 32 * (t.pack_index % 1024) + 1, 32))) as raw_hash,
   c.pack, t.pack_index, t.completed,
   iif(t.completed, k.outcome, null) as outcome, iif(t.completed, k.path, null) as path, nullif(k.sink, '') as sink
 from tokens t
-join chunks c on c.run_id = t.run_id and c.source = t.source and c.chunk = t.chunk
-join chunk_rows r on r.run_id = t.run_id and r.source = t.source and r.chunk = t.chunk
+cross join chunks c on c.run_id = t.run_id and c.source = t.source and c.chunk = t.chunk
+cross join chunk_rows r on r.run_id = t.run_id and r.source = t.source and r.chunk = t.chunk and r.slice = t.pack_index / 1024
 left join ways k on k.run_id = t.run_id and k.way = t.way;
 
 -- One row per token and node that it came to, in the order of seq. A sink's state is open until its target confirmed.
@@ -63,28 +63,24 @@ select t.run_id, t.token_id, t.source, t.row, t.chunk, s.seq, s.node, n.kind, s.
     else 'completed'
   end as status,
   iif(s.seq = 0, (
-    select lower(hex(substr(r.raw_hashes, 32 * t.pack_index + 1, 32)))
-    from chunk_rows r where r.run_id = t.run_id and r.source = t.source and r.chunk = t.chunk
+    select lower(hex(substr(r.raw_hashes, 32 * (t.pack_index % 1024) + 1, 32)))
+    from chunk_rows r where r.run_id = t.run_id and r.source = t.source and r.chunk = t.chunk and r.slice = t.pack_index / 1024
   ), (
-    select nullif(lower(hex(substr(h.hashes, 1 + 32 * iif(h.slots is null, t.pack_index, -1 + (
-      (select n from bytes where byte = substr(h.slots, 4 * t.pack_index + 1, 1)) << 24
-      | (select n from bytes where byte = substr(h.slots, 4 * t.pack_index + 2, 1)) << 16
-      | (select n from bytes where byte = substr(h.slots, 4 * t.pack_index + 3, 1)) << 8
-      | (select n from bytes where byte = substr(h.slots, 4 * t.pack_index + 4, 1)))), 32))), '0000000000000000000000000000000000000000000000000000000000000000')
+    select lower(hex(substr(h.hashes, 1 + 32 * iif(h.slots is null, t.pack_index % 1024, -1 + (
+      (select n from bytes where byte = substr(h.slots, 2 * (t.pack_index % 1024) + 1, 1)) << 8
+      | (select n from bytes where byte = substr(h.slots, 2 * (t.pack_index % 1024) + 2, 1)))), 32)))
     from way_steps b
     join nodes o on o.run_id = b.run_id and o.node = b.node and o.hashes = 'own'
-    join hashes h on h.run_id = t.run_id and h.source = t.source and h.chunk = t.chunk and h.node = b.node
+    join hashes h on h.run_id = t.run_id and h.source = t.source and h.chunk = t.chunk and h.node = b.node and h.slice = t.pack_index / 1024
     where b.run_id = t.run_id and b.way = t.way and b.seq < s.seq
     order by b.seq desc limit 1)) as input_hash,
   iif(n.kind = 'sink' or k.outcome = 'failure' and s.node = k.last_node, null, (
-    select nullif(lower(hex(substr(h.hashes, 1 + 32 * iif(h.slots is null, t.pack_index, -1 + (
-      (select n from bytes where byte = substr(h.slots, 4 * t.pack_index + 1, 1)) << 24
-      | (select n from bytes where byte = substr(h.slots, 4 * t.pack_index + 2, 1)) << 16
-      | (select n from bytes where byte = substr(h.slots, 4 * t.pack_index + 3, 1)) << 8
-      | (select n from bytes where byte = substr(h.slots, 4 * t.pack_index + 4, 1)))), 32))), '0000000000000000000000000000000000000000000000000000000000000000')
+    select lower(hex(substr(h.hashes, 1 + 32 * iif(h.slots is null, t.pack_index % 1024, -1 + (
+      (select n from bytes where byte = substr(h.slots, 2 * (t.pack_index % 1024) + 1, 1)) << 8
+      | (select n from bytes where byte = substr(h.slots, 2 * (t.pack_index % 1024) + 2, 1)))), 32)))
     from way_steps b
     join nodes o on o.run_id = b.run_id and o.node = b.node and o.hashes = 'own'
-    join hashes h on h.run_id = t.run_id and h.source = t.source and h.chunk = t.chunk and h.node = b.node
+    join hashes h on h.run_id = t.run_id and h.source = t.source and h.chunk = t.chunk and h.node = b.node and h.slice = t.pack_index / 1024
     where b.run_id = t.run_id and b.way = t.way and b.seq <= s.seq
     order by b.seq desc limit 1)) as output_hash
 from tokens t

@@ -1,0 +1,58 @@
+package landscape_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"waymark/landscape"
+	"waymark/landscape/landscapetest"
+	"waymark/pipeline"
+)
+
+func TestSignature(t *testing.T) {
+	var got []string
+	for _, w := range landscapetest.Ways() {
+		got = append(got, w.Signature())
+	}
+	require.Equal(t, []string{
+		"strikes > score > keep > triage[major] > review (gate_routed)",
+		"strikes > score > keep > triage[minor] > tidy > all (default_flow)",
+		`strikes > score > keep > triage["major > [x]"] > review (gate_routed)`,
+		"strikes > score > keep (filter_dropped)",
+		"strikes > score > keep > triage[junk] (gate_discarded)",
+		"strikes > __quarantine__ (quarantined_at_source)",
+		"strikes > score > rejects (on_error_routed)",
+		"strikes > score > keep > __quarantine__ (on_error_routed)",
+		"strikes > score > keep > triage > __quarantine__ (unrouted)",
+		"strikes > score > keep > triage[minor] > tidy > __discard__ (sink_discarded)",
+	}, got)
+	require.Equal(t, "ef4a6422ac9d0fc9", landscapetest.Ways()[0].ID(), "stored: it must never change")
+}
+
+// TestSignatureIsTheWay holds that two ways have one signature exactly if they are the same way, whatever the labels.
+func TestSignatureIsTheWay(t *testing.T) {
+	name := rapid.StringMatching(`[ab]`)
+	label := rapid.SampledFrom([]string{"", "a", "a] > b[c", `"`, `"a"`, " ", "(x)", "a > b", "\n", "\xff", "ü"})
+	ways := rapid.Custom(func(t *rapid.T) landscape.Way {
+		w := landscape.Way{Path: rapid.SampledFrom([]pipeline.Path{pipeline.GateRouted, pipeline.FilterDropped}).Draw(t, "path")}
+		if w.Path == pipeline.GateRouted {
+			w.Sink = rapid.SampledFrom([]string{"a", "b"}).Draw(t, "sink")
+		}
+		for range rapid.IntRange(1, 2).Draw(t, "steps") {
+			w.Steps = append(w.Steps, landscape.Step{Node: name.Draw(t, "node"), Label: label.Draw(t, "label")})
+		}
+		return w
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := ways.Draw(t, "a"), ways.Draw(t, "b")
+		same, equal := a.Signature() == b.Signature(), len(a.Steps) == len(b.Steps) && a.Path == b.Path && a.Sink == b.Sink
+		for i := range a.Steps {
+			equal = equal && a.Steps[i] == b.Steps[i]
+		}
+		if same != equal {
+			t.Fatalf("%q\n%q", a.Signature(), b.Signature())
+		}
+	})
+}
