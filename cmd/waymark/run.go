@@ -40,7 +40,10 @@ stops the run and records that; a second one ends the process at once.`,
 			if err != nil {
 				return err
 			}
-			return a.run(ctx, doc, id)
+			if err := a.run(ctx, doc, id); !errors.Is(err, context.Canceled) {
+				return err
+			}
+			return exitError{exitInterrupted, errors.New("stopped before the run began; nothing was read or written")}
 		},
 	}
 	paramFlag(cmd, &params)
