@@ -1,0 +1,128 @@
+package sqlitestore_test
+
+import (
+	"database/sql"
+	"encoding/hex"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/landscape"
+	"waymark/landscape/landscapetest"
+	"waymark/landscape/sqlitestore"
+)
+
+// page is the page under test.
+const page = "../../docs/landscape.md"
+
+// documented plays the run that the page's examples are about and returns the landscape's path.
+func documented(t *testing.T) string {
+	t.Helper()
+	store, path := create(t)
+	at := time.Date(2025, 3, 1, 8, 0, 0, 0, time.UTC)
+	log := landscape.New(store, func() time.Time { at = at.Add(time.Second); return at })
+	require.NoError(t, landscapetest.Scene{Run: "0190-a", Chunks: 2, ChunkRows: 30}.Play(t.Context(), log))
+	require.NoError(t, store.Close())
+	return path
+}
+
+var example = regexp.MustCompile("(?s)```sql\n(.*?)```\n\n```text\n(.*?)```")
+
+// TestPageAnswers runs every query of docs/landscape.md in the sqlite3 shell and compares the answer with the page. With
+// UPDATE set, it writes the answers into the page.
+func TestPageAnswers(t *testing.T) {
+	shell, err := exec.LookPath("sqlite3")
+	if err != nil && os.Getenv("CI") == "" {
+		t.Skip("no sqlite3 on the path")
+	}
+	require.NoError(t, err)
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	path := documented(t)
+	answer := func(query string) string {
+		out, err := exec.CommandContext(t.Context(), shell, "-readonly", path, query).CombinedOutput()
+		require.NoError(t, err, "%s\n%s", query, out)
+		return string(out)
+	}
+	if os.Getenv("UPDATE") != "" {
+		text = example.ReplaceAllFunc(text, func(block []byte) []byte {
+			query := string(example.FindSubmatch(block)[1])
+			return []byte("```sql\n" + query + "```\n\n```text\n" + answer(query) + "```")
+		})
+		require.NoError(t, os.WriteFile(page, text, 0o644))
+	}
+	blocks := example.FindAllStringSubmatch(string(text), -1)
+	require.GreaterOrEqual(t, len(blocks), 10)
+	require.Equal(t, strings.Count(string(text), "```sql"), len(blocks), "every query has an answer")
+	for _, b := range blocks {
+		require.Equal(t, b[2], answer(b[1]), b[1])
+	}
+}
+
+// TestPageIsComplete holds that the page names every column of every table and view in its section.
+func TestPageIsComplete(t *testing.T) {
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	sections := map[string]string{}
+	for _, section := range strings.Split(string(text), "\n### `")[1:] {
+		name, body, _ := strings.Cut(section, "`\n")
+		body, _, _ = strings.Cut(body, "\n## ")
+		sections[name] = body
+	}
+	db, err := sql.Open("sqlite", documented(t))
+	require.NoError(t, err)
+	defer db.Close()
+	rows, err := db.Query(`
+		select t.name, c.name from pragma_table_list t join pragma_table_info(t.name) c
+		where t.schema = 'main' and t.name not like 'sqlite%' and t.name not like 'goose%' order by t.name, c.cid`)
+	require.NoError(t, err)
+	defer rows.Close()
+	seen := map[string]bool{}
+	for rows.Next() {
+		var table, column string
+		require.NoError(t, rows.Scan(&table, &column))
+		seen[table] = true
+		require.Contains(t, sections, table)
+		require.Contains(t, sections[table], "`"+column+"`", "section %s", table)
+	}
+	require.NoError(t, rows.Err())
+	require.Len(t, seen, len(sections), "a section without a table")
+	for _, table := range landscape.Tables() {
+		require.True(t, seen[table.Name], table.Name)
+	}
+}
+
+// TestViews holds that every view can be read whole by the driver as well, and agrees with the queries of Log.
+func TestViews(t *testing.T) {
+	path := documented(t)
+	store, err := sqlitestore.Open(t.Context(), path, sqlitestore.Options{})
+	require.NoError(t, err)
+	defer store.Close()
+	log := landscape.New(store, nil)
+	db, err := sql.Open("sqlite", path)
+	require.NoError(t, err)
+	defer db.Close()
+	rows, err := db.Query(`select row, node, output_hash from node_states where run_id = '0190-a' and output_hash is not null order by row, seq`)
+	require.NoError(t, err)
+	defer rows.Close()
+	count := 0
+	for rows.Next() {
+		var row int64
+		var node, hash string
+		require.NoError(t, rows.Scan(&row, &node, &hash))
+		want, ok, err := log.HashAt(t.Context(), "0190-a", "strikes", row, node)
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.Equal(t, hexOf(want), hash)
+		count++
+	}
+	require.NoError(t, rows.Err())
+	require.Equal(t, 54+48+42+30+6, count, "rows that strikes, score, keep, triage and tidy did not refuse")
+}
+
+func hexOf(hash [landscape.HashBytes]byte) string { return hex.EncodeToString(hash[:]) }
