@@ -16,13 +16,13 @@ type Driver interface {
 	// A record whose key is new is inserted. One whose key is there is left alone if all columns but those tagged first
 	// or move are equal, else the error is a *DivergedError. A move whose From is not what is stored gives ErrStale. If
 	// Check names a run, Sweep's cheap checks run on the state that the batch would leave; findings give an
-	// *ImbalanceError. After one of these three errors nothing is stored; after any other error the state is unknown, and the same
-	// batch may be committed again. The batch is not kept.
+	// *ImbalanceError. After one of these three errors nothing is stored; after any other error the state is unknown,
+	// and the same batch may be committed again. The batch is not kept.
 	Commit(ctx context.Context, b Batch) error
 
 	// Read calls yield with every record of the table of kind whose first key columns equal prefix, in key order, until
-	// yield returns false. kind is a zero record: its fields are the columns that are read, and the records yielded are of its type.
-	// They belong to the caller. No match is no error. yield must not use the driver.
+	// yield returns false. kind is a zero record: its fields are the columns that are read, and the records yielded are
+	// of its type. They belong to the caller. No match is no error. yield must not use the driver.
 	Read(ctx context.Context, kind Record, prefix []any, yield func(Record) bool) error
 
 	// Claim enters values into the claims of one field. The first row that claims a value keeps it for ever. The result
@@ -50,7 +50,8 @@ type Move struct {
 	From, To Record
 }
 
-// Claims are values of one field of one source's rows: 16 bytes each, the first of the SHA-256 of the value's canonical bytes.
+// Claims are values of one field of one source's rows: 16 bytes each, the first of the SHA-256 of the value's canonical
+// bytes.
 type Claims struct {
 	Run, Source, Field string
 	Hashes             [][16]byte

@@ -15,8 +15,9 @@ type Placement struct {
 	Offset  int64 // of its first byte in the whole output, the header included
 }
 
-// BeginEffect starts an attempt at an effect: nothing may touch the target before it returned nil. The effect it returns
-// is in flight with a fence of its own, which fences off all earlier attempts; or it is finalized already, and there is nothing to do.
+// BeginEffect starts an attempt at an effect: nothing may touch the target before it returned nil. The effect it
+// returns is in flight with a fence of its own, which fences off all earlier attempts; or it is finalized already, and
+// there is nothing to do.
 //
 // A write belongs at one place for ever: another placement than on record is a *DivergedError. A publication has no
 // placement; at is ignored. The error wraps ErrBlocked if a person must decide first.

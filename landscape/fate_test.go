@@ -13,8 +13,8 @@ import (
 	"waymark/pipeline"
 )
 
-// TestFates breaks every commit of a run once, as a lost request and as a lost reply, and plays the run again from the start: it must
-// end complete, with every row written once.
+// TestFates breaks every commit of a run once, as a lost request and as a lost reply, and plays the run again from the
+// start: it must end complete, with every row written once.
 func TestFates(t *testing.T) {
 	scene := landscapetest.Scene{Run: "fate", Chunks: 2, ChunkRows: 20}
 	commits := 0

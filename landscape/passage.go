@@ -31,8 +31,8 @@ type NodeHashes struct {
 	Hashes []byte
 }
 
-// KeyColumn is one field of the business key: per row of the chunk the first 4 bytes of the SHA-256 of the value's canonical
-// bytes, zero for a row that the source refused.
+// KeyColumn is one field of the business key: per row of the chunk the first 4 bytes of the SHA-256 of the value's
+// canonical bytes, zero for a row that the source refused.
 type KeyColumn struct {
 	Field  string
 	Hashes []byte

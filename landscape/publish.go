@@ -8,8 +8,8 @@ import (
 	"waymark/plugin"
 )
 
-// PreparePublish records that the output of a sink is complete and what it holds: rows and bytes of the whole output,
-// headers included. It is refused as long as a write to the sink is not finalized, and if the writes do not add up to rows.
+// PreparePublish records that the output of a sink is complete and what it holds: the rows and bytes of its parts, without
+// headers. It is refused as long as a write to the sink is not finalized, and if the writes do not add up to rows.
 //
 // Repeating it with the same numbers changes nothing.
 func (l *Log) PreparePublish(ctx context.Context, run, sink string, rows, bytes int64) error {
@@ -75,7 +75,7 @@ func (l *Log) FinalizePublish(ctx context.Context, run, sink string, fence int64
 	key := PublishKey(run, sink)
 	prepared, err := l.effect(ctx, key)
 	if err == nil && prepared.State != Reserved {
-		err = samePublication(prepared, a.Rows, a.Bytes)
+		err = samePublication(prepared, a.Rows, min(a.Bytes, prepared.Bytes)) // headers may add to the bytes
 	}
 	if err != nil {
 		return fmt.Errorf("finalize %s: %w", key, err)

@@ -12,8 +12,8 @@ func (l *Log) Runs(ctx context.Context) ([]RunHead, error) {
 	return Select[RunHead](ctx, l.driver)
 }
 
-// Run returns the run with this id, or the only run whose id begins with it. The error wraps ErrNotFound if there is none; if
-// there are several it lists them.
+// Run returns the run with this id, or the only run whose id begins with it. The error wraps ErrNotFound if there is
+// none; if there are several it lists them.
 func (l *Log) Run(ctx context.Context, idOrPrefix string) (Run, error) {
 	runs, err := l.Runs(ctx)
 	if err != nil {

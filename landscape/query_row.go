@@ -153,9 +153,9 @@ func (l *Log) ErrorsOf(ctx context.Context, run, source string, row int64) ([]Ro
 	return Select[RowError](ctx, l.driver, run, source, row)
 }
 
-// KeyCandidates returns the rows of a source, ascending, whose business key may have these values: for each field the first 4 bytes of the
-// SHA-256 of the value's canonical bytes. The caller compares the values. The error wraps ErrNotFound if a field is not part of the
-// source's key.
+// KeyCandidates returns the rows of a source, ascending, whose business key may have these values: for each field the
+// first 4 bytes of the SHA-256 of the value's canonical bytes. The caller compares the values. The error wraps
+// ErrNotFound if a field is not part of the source's key.
 func (l *Log) KeyCandidates(ctx context.Context, run, source string, hashes map[string][4]byte) ([]int64, error) {
 	var candidates []int64
 	for chunk, err := range l.Chunks(ctx, run, source) {

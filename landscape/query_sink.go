@@ -60,8 +60,8 @@ func (l *Log) nth(ctx context.Context, part Effect, n int64) (int64, error) {
 	return 0, fmt.Errorf("the %s says %d rows, the ways say fewer", part.EffectKey, part.Rows)
 }
 
-// SinkPosition returns the sink that holds a row, and the line on which it stands there. The error wraps ErrNotFound if no sink
-// confirmed the row.
+// SinkPosition returns the sink that holds a row, and the line on which it stands there. The error wraps ErrNotFound if
+// no sink confirmed the row.
 func (l *Log) SinkPosition(ctx context.Context, run, source string, row int64) (sink string, line int64, err error) {
 	chunk, err := l.ChunkOf(ctx, run, source, row)
 	if err != nil {

@@ -6,8 +6,8 @@ const HashBytes = 32
 // MaxRawBytes is how much of a refused record an error keeps.
 const MaxRawBytes = 65_536
 
-// SliceRows is how many rows of a chunk share one record of columns, the last one aside: few enough that a database cuts one value out of
-// a column cheaply. Views and stored records hang on it; never change it.
+// SliceRows is how many rows of a chunk share one record of columns, the last one aside: few enough that a database
+// cuts one value out of a column cheaply. Views and stored records hang on it; never change it.
 const SliceRows = 1024
 
 // Chunk is a consecutive slice of one source. Rows and lines count from 1, chunks from 0.
@@ -87,9 +87,9 @@ type ChunkWayRecord struct {
 	Rows   int64  `db:"rows"`
 }
 
-// HashesRecord holds the output hashes of one slice of a chunk's rows at one node, if there are any. Dense (slots nil): one hash
-// per row of the slice, 32 zero bytes for a row that has none. Sparse: slots has 2 big-endian bytes per row of the
-// slice, 0 for none or 1 + the index in hashes.
+// HashesRecord holds the output hashes of one slice of a chunk's rows at one node, if there are any. Dense (slots nil):
+// one hash per row of the slice, 32 zero bytes for a row that has none. Sparse: slots has 2 big-endian bytes per row of
+// the slice, 0 for none or 1 + the index in hashes.
 type HashesRecord struct {
 	Run    string `db:"run_id,key"`
 	Source string `db:"source,key"`
@@ -101,8 +101,8 @@ type HashesRecord struct {
 	Hashes []byte `db:"hashes"`
 }
 
-// KeysRecord is a look-up column for one business-key field: 4 bytes per row of the chunk, the first of the SHA-256 of the value's
-// canonical bytes, zero for a row that the source refused.
+// KeysRecord is a look-up column for one business-key field: 4 bytes per row of the chunk, the first of the SHA-256 of
+// the value's canonical bytes, zero for a row that the source refused.
 type KeysRecord struct {
 	Run    string `db:"run_id,key"`
 	Source string `db:"source,key"`

@@ -1,6 +1,9 @@
 package landscapetest
 
 import (
+	"bytes"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +41,20 @@ func logs(t *testing.T, d landscape.Driver) {
 		require.NoError(t, s.Read(ctx, log))
 		require.NoError(t, log.RecordPassage(ctx, s.Passage(0)))
 		require.NoError(t, log.RecordPassage(ctx, turned(s.Passage(0))))
+	})
+	t.Run("more ways than one byte counts", func(t *testing.T) { manyWays(t, d) })
+	t.Run("of a long record the beginning is kept", func(t *testing.T) {
+		s := Scene{Run: "long", Chunks: 1, ChunkRows: 1, Way: func(int64) int { return 5 }}
+		log := begun(t, d, s)
+		require.NoError(t, s.Read(ctx, log))
+		p := s.Passage(0)
+		p.Errors[0].Raw = bytes.Repeat([]byte("x"), landscape.MaxRawBytes+1)
+		p.Errors[0].Bytes = landscape.MaxRawBytes + 1
+		require.NoError(t, log.RecordPassage(ctx, p))
+		reasons, err := log.ErrorsOf(ctx, s.Run, Source, 1)
+		require.NoError(t, err)
+		require.Len(t, reasons[0].Raw, landscape.MaxRawBytes)
+		require.EqualValues(t, landscape.MaxRawBytes+1, reasons[0].RawBytes)
 	})
 	t.Run("a passage that does not account for every row is refused", func(t *testing.T) { refusedPassages(t, d) })
 	t.Run("a chunk whose payload was not stored is refused", func(t *testing.T) {
@@ -106,6 +123,37 @@ func listed(h landscape.NodeHashes) landscape.NodeHashes {
 		}
 	}
 	return sparse
+}
+
+// manyWays records a chunk in which every row is discarded under a label of its own.
+func manyWays(t *testing.T, d landscape.Driver) {
+	const rows = 300
+	s := Scene{Run: "labels", Chunks: 1, ChunkRows: rows, Way: func(int64) int { return 4 }}
+	run, nodes, edges, sources := s.Graph()
+	log := landscape.New(d, nil)
+	p := s.Passage(0)
+	discarded := p.Ways[0]
+	p.Ways = nil
+	for i := range rows {
+		label := fmt.Sprint("label ", i)
+		edges = append(edges, landscape.Edge{From: "triage", Kind: landscape.RouteEdge, Label: label, To: pipeline.Discard})
+		way := discarded
+		way.Steps = slices.Clone(discarded.Steps)
+		way.Steps[3].Label = label
+		p.Ways, p.Codes[i] = append(p.Ways, way), uint16(i)
+	}
+	require.NoError(t, log.BeginRun(t.Context(), run, nodes, edges, sources))
+	require.NoError(t, s.Read(t.Context(), log))
+	require.NoError(t, log.RecordPassage(t.Context(), p))
+	for _, row := range []int64{1, 256, 257, rows} {
+		way, err := log.WayOf(t.Context(), s.Run, Source, row)
+		require.NoError(t, err)
+		require.Equal(t, p.Ways[row-1], way)
+	}
+	require.NoError(t, s.Publish(t.Context(), log))
+	findings, err := log.Sweep(t.Context(), s.Run, true)
+	require.NoError(t, err)
+	require.Nil(t, findings)
 }
 
 func refusedPassages(t *testing.T, d landscape.Driver) {

@@ -133,6 +133,11 @@ func flaws() map[string]flaw {
 			c.Read = 1
 			return []landscape.Record{c}
 		})},
+		"a chunk without its index": {check: "chunk_not_indexed", play: commit(func(s Scene) []landscape.Record {
+			c, _ := s.Chunk(s.Chunks)
+			c.Read = 1
+			return []landscape.Record{c}
+		})},
 		"a gap between chunks": {check: "chunk_sequence", play: commit(func(s Scene) []landscape.Record {
 			c, _ := s.Chunk(s.Chunks)
 			c.FirstRow, c.Read = c.FirstRow+1, 1

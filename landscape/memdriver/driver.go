@@ -16,8 +16,8 @@ import (
 // Driver is a landscape.Driver in memory. It keeps the contract of drivers, but knows no constraints besides keys: what
 // the SQL drivers refuse by CHECK, foreign key or trigger, it takes.
 type Driver struct {
-	// OnCommit, if not nil, decides whether a batch is kept and the error that the caller sees: a lost request is (false, err), a
-	// lost reply (true, err). It must be set before the first use.
+	// OnCommit, if not nil, decides whether a batch is kept and the error that the caller sees: a lost request is
+	// (false, err), a lost reply (true, err). It must be set before the first use.
 	OnCommit func(landscape.Batch) (keep bool, err error)
 
 	mu     sync.Mutex

@@ -25,7 +25,7 @@ const readers = 4
 
 // pageBytes is the page size of a new file. BenchmarkChunk compares sizes with chunks of 32,768 rows, whose columns are
 // blobs of 1 MiB.
-const pageBytes = 16_384
+const pageBytes = 8_192
 
 // Options of a Store.
 type Options struct {
@@ -33,8 +33,8 @@ type Options struct {
 	Create bool
 }
 
-// Store is a landscape.Driver over one SQLite file: one connection writes, several read. Other processes may have the same file
-// open; a writer waits for another up to ten seconds.
+// Store is a landscape.Driver over one SQLite file: one connection writes, several read. Other processes may have the
+// same file open; a writer waits for another up to ten seconds.
 type Store struct {
 	write *sql.DB
 	read  *sql.DB
@@ -99,8 +99,8 @@ func open(ctx context.Context, path string, fresh bool, page int) (*Store, error
 // walBytes is how long the write-ahead log may grow before its pages go into the file.
 const walBytes = 64 << 20
 
-// create makes an empty file with this page size, unless another process made one meanwhile. The size must be set on its own: the driver
-// sorts pragmas, and after journal_mode it is too late.
+// create makes an empty file with this page size, unless another process made one meanwhile. The size must be set on
+// its own: the driver sorts pragmas, and after journal_mode it is too late.
 func create(ctx context.Context, path string, page int) error {
 	db, err := connect(path, "rwc", fmt.Sprintf("page_size(%d)", page))
 	if err != nil {

@@ -1,7 +1,7 @@
 package sqlitestore
 
-// countChecks compare counts of chunks, ways, errors and effects. They read no blob and no token: they run in the transaction
-// that completes a run.
+// countChecks compare counts of chunks, ways, errors and effects. They read no blob and no token: they run in the
+// transaction that completes a run.
 var countChecks = []check{
 	{"source_not_ended", `
 		select s.source, -1, s.source, 'the source was not read to its end'

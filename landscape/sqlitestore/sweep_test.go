@@ -2,6 +2,8 @@ package sqlitestore_test
 
 import (
 	"context"
+	"database/sql"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -61,5 +63,49 @@ func TestTokenChecks(t *testing.T) {
 			}
 			require.True(t, found[check], "found %v", found)
 		})
+	}
+}
+
+// TestIllegalOutcomeIsFound holds that the sweep does not rely on the checks of the tables: a shell can switch them off.
+func TestIllegalOutcomeIsFound(t *testing.T) {
+	store, path := create(t)
+	defer store.Close()
+	scene := landscapetest.Scene{Run: "r"}
+	require.NoError(t, scene.Begin(t.Context(), landscape.New(store, nil)))
+	execute(t, path, `pragma ignore_check_constraints = 1; insert into ways values ('r', '0000000000000000', 's', 'failure', 'default_flow', 'score', 'all')`)
+	findings, err := store.Sweep(t.Context(), "r", false)
+	require.NoError(t, err)
+	require.True(t, slices.ContainsFunc(findings, func(f landscape.Finding) bool { return f.Check == "illegal_outcome" }))
+}
+
+// TestOpenTokens holds that no view calls a token complete before its sink's target confirmed it.
+func TestOpenTokens(t *testing.T) {
+	store, path := create(t)
+	defer store.Close()
+	log, scene := landscape.New(store, nil), landscapetest.Scene{Run: "r", Chunks: 3, ChunkRows: 10}
+	require.NoError(t, scene.Begin(t.Context(), log))
+	require.NoError(t, scene.Read(t.Context(), log))
+	require.NoError(t, log.RecordPassage(t.Context(), scene.Passage(0)))
+	require.NoError(t, scene.Write(t.Context(), log, 0))
+	require.NoError(t, log.RecordPassage(t.Context(), scene.Passage(1)))
+	db, err := sql.Open("sqlite", path)
+	require.NoError(t, err)
+	defer db.Close()
+	for query, want := range map[string]int{
+		`select count(*) from tokens`:                                                     30,
+		`select count(*) from tokens where completed`:                                     10 + 6, // of chunk 1, 4 rows wait for sinks
+		`select count(*) from tokens where way is null`:                                   10,
+		`select count(*) from token_outcomes where outcome is not null`:                   16,
+		`select count(*) from rows where path is not null`:                                16,
+		`select count(*) from node_states where status = 'open'`:                          4,
+		`select count(*) from node_states where kind = 'sink' and status = 'completed'`:   4,
+		`select count(*) from sink_rows`:                                                  4,
+		`select sum(planned_rows) from sink_totals`:                                       8,
+		`select sum(finalized_rows) from sink_totals`:                                     4,
+		`select count(*) from chunk_node_counts where in_rows > out_rows and kind='sink'`: 3,
+	} {
+		var got int
+		require.NoError(t, db.QueryRow(query).Scan(&got))
+		require.Equal(t, want, got, query)
 	}
 }
