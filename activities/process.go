@@ -121,9 +121,7 @@ func PassageOf(p *plan.Plan, run, source string, ordinal int64, chunk *plugin.Ch
 		passage.Ways = append(passage.Ways, wayOf(p, way))
 	}
 	for _, column := range result.Columns {
-		passage.Hashes = append(passage.Hashes, landscape.NodeHashes{
-			Node: p.Nodes[column.Node].Name, Positions: column.Positions, Hashes: column.Hashes,
-		})
+		passage.Hashes = append(passage.Hashes, landscape.NodeHashes{Node: p.Nodes[column.Node].Name, Hashes: column.Hashes})
 	}
 	for _, key := range result.Keys {
 		passage.Keys = append(passage.Keys, landscape.KeyColumn{Field: key.Field, Hashes: key.Hashes})

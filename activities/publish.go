@@ -37,7 +37,7 @@ func (a *Activities) publishSink(ctx context.Context, in SinkInput) error {
 	if err != nil {
 		return err
 	}
-	effect, err := a.beginPublish(ctx, in, encoder.Header(), parts)
+	effect, err := a.beginPublish(ctx, in, parts)
 	if err != nil || effect.State == landscape.Finalized {
 		return err
 	}
@@ -49,8 +49,8 @@ func (a *Activities) publishSink(ctx context.Context, in SinkInput) error {
 	return a.log.FinalizePublish(ctx, in.Run, in.Sink, effect.Fence, a.worker, artifact)
 }
 
-func (a *Activities) beginPublish(ctx context.Context, in SinkInput, header []byte, parts []plugin.Part) (landscape.Effect, error) {
-	rows, bytes := int64(0), int64(len(header))
+func (a *Activities) beginPublish(ctx context.Context, in SinkInput, parts []plugin.Part) (landscape.Effect, error) {
+	var rows, bytes int64
 	for _, part := range parts {
 		rows += part.Rows
 		bytes += part.Bytes

@@ -59,7 +59,7 @@ func (a *Auditor) source(ctx context.Context, run, name string) (string, error) 
 		}
 	}
 	if name == "" {
-		return "", fmt.Errorf("run %s has %d sources: name one with --source", run, len(sources))
+		return "", &QuestionError{fmt.Sprintf("run %s has %d sources: name one with --source", run, len(sources))}
 	}
-	return "", fmt.Errorf("run %s has no source named %q", run, name)
+	return "", &QuestionError{fmt.Sprintf("run %s has no source named %q", run, name)}
 }

@@ -53,6 +53,12 @@ func (e *AmbiguousError) Error() string {
 	return fmt.Sprintf("%d rows of %s have this key: %s%s; ask for one with --row", len(rows), e.Tokens[0].Source, strings.Join(rows, ", "), more)
 }
 
+// QuestionError says that a question makes no sense for the run.
+type QuestionError struct{ Message string }
+
+// Error returns the message.
+func (e *QuestionError) Error() string { return e.Message }
+
 // Availability says what became of a payload. Stored nowhere; told apart always.
 type Availability string
 

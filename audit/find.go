@@ -62,15 +62,22 @@ func typedKey(node *plan.Node, key map[string]string) (map[string]row.Value, err
 	wanted := map[string]row.Value{}
 	for _, field := range slices.Sorted(maps.Keys(key)) {
 		if !slices.Contains(node.Key, field) {
-			return nil, fmt.Errorf("%q is not part of the key of source %s, which is: %s", field, node.Name, strings.Join(node.Key, ", "))
+			return nil, &QuestionError{fmt.Sprintf("%q is not part of the key of source %s: %s", field, node.Name, keyOf(node))}
 		}
 		value, err := keyValue(node, field, key[field])
 		if err != nil {
-			return nil, fmt.Errorf("key %s: %w", field, err)
+			return nil, &QuestionError{fmt.Sprintf("key %s: %v", field, err)}
 		}
 		wanted[field] = value
 	}
 	return wanted, nil
+}
+
+func keyOf(node *plan.Node) string {
+	if len(node.Key) == 0 {
+		return "it has none; declare one with `key: [field, …]`, or ask with --row"
+	}
+	return "its key is " + strings.Join(node.Key, ", ")
 }
 
 func keyValue(node *plan.Node, field, text string) (row.Value, error) {

@@ -21,10 +21,8 @@ type Result struct {
 
 // Column holds what came out of one node: the SHA-256 of the canonical form of each row.
 type Column struct {
-	Node      int
-	Positions []uint32 // nil: Hashes has a slot for each record of the chunk; else the records that have one, ascending
-	Hashes    []byte   // 32 bytes for each slot; zero for a record that did not come out of the node
-	Rows      int      // that came out
+	Node   int
+	Hashes []byte // 32 bytes for each record of the chunk; zero for a record that did not come out of the node
 }
 
 // KeyColumn holds, for each record, the first 4 bytes of the SHA-256 of the canonical form of one field's value; zero for
@@ -56,7 +54,6 @@ func (r *Result) column(node, i int) []byte {
 		column = &Column{Node: node, Hashes: make([]byte, sha256.Size*len(r.Codes))}
 		r.columns[node] = column
 	}
-	column.Rows++
 	return column.Hashes[sha256.Size*i : sha256.Size*(i+1)]
 }
 
@@ -64,28 +61,10 @@ func (r *Result) finish(runner *Runner) {
 	r.Ways = r.ways.list(runner.vertices)
 	for _, column := range r.columns {
 		if column != nil {
-			column.compact()
 			r.Columns = append(r.Columns, *column)
 		}
 	}
 	for i := range r.Parts {
 		r.Parts[i].SHA256 = sha256.Sum256(r.Parts[i].Data)
 	}
-}
-
-// compact drops the empty slots when that makes the column smaller: a listed row costs 36 bytes, an empty slot 32.
-func (c *Column) compact() {
-	slots := len(c.Hashes) / sha256.Size
-	if (sha256.Size+4)*c.Rows >= sha256.Size*slots {
-		return
-	}
-	hashes := make([]byte, 0, sha256.Size*c.Rows)
-	for i := range slots {
-		slot := c.Hashes[sha256.Size*i : sha256.Size*(i+1)]
-		if [sha256.Size]byte(slot) != [sha256.Size]byte{} {
-			c.Positions = append(c.Positions, uint32(i))
-			hashes = append(hashes, slot...)
-		}
-	}
-	c.Hashes = hashes
 }

@@ -17,9 +17,9 @@ func PublishKey(run, sink string) EffectKey { return EffectKey{Run: run, Sink: s
 type Effect struct {
 	EffectKey
 	Kind    EffectKind  `db:"kind"`
-	SHA256  string      `db:"sha256,null"`           // hex, of the bytes of a write; empty for a publication
-	Rows    int64       `db:"rows,move"`             // 0 while reserved
-	Bytes   int64       `db:"bytes,move"`            // 0 while reserved; without headers
+	SHA256  string      `db:"sha256,null"` // hex, of the bytes of a write; empty for a publication
+	Rows    int64       `db:"rows,move"`   // 0 while reserved
+	Bytes   int64       `db:"bytes,move"`  // 0 while reserved; without headers
 	State   EffectState `db:"state,move"`
 	Fence   int64       `db:"fence,move"`            // number of attempts begun
 	Ordinal *int64      `db:"ordinal,move,null"`     // of the part within the sink; nil until a write is in flight

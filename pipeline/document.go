@@ -78,7 +78,7 @@ type Source struct {
 
 // Files are the files of a source: one path or glob, relative to the document's folder.
 type Files struct {
-	Path        string `yaml:"path"`                                                                    // a path or a glob, relative to the document's folder
+	Path        string `yaml:"path" text:"path"`                                                        // a path or a glob, relative to the document's folder
 	Compression string `yaml:"compression,omitempty" words:"auto none gzip zstd"`                       // default auto: by the extension .gz or .zst
 	Encoding    string `yaml:"encoding,omitempty" words:"utf-8 utf-16le utf-16be latin-1 windows-1252"` // default utf-8
 	AllowEmpty  bool   `yaml:"allow_empty,omitempty"`                                                   // an empty file is zero rows and not an error
@@ -154,7 +154,7 @@ type Sink struct {
 
 // FileTarget says where a file sink puts its file.
 type FileTarget struct {
-	Path      string `yaml:"path"`                // path, relative to the document's folder
+	Path      string `yaml:"path" text:"path"`    // path, relative to the document's folder
 	Parts     bool   `yaml:"parts,omitempty"`     // a folder of parts and a manifest, not one file
 	Overwrite bool   `yaml:"overwrite,omitempty"` // replace what an earlier run put there
 }

@@ -81,7 +81,7 @@ func TestLoadParamsAndChunk(t *testing.T) {
 	require.Equal(t, map[string]row.Value{
 		"since": day, "region": row.StringValue("west"), "threshold": threshold, "rows": row.IntValue(500),
 	}, doc.Params)
-	require.Equal(t, "Strikes by severity, west", doc.Pipeline.Description)
+	require.Equal(t, "Strikes by severity, west hunter2-hunter2", doc.Pipeline.Description)
 	require.Equal(t, pipeline.Chunk{Rows: 500, Bytes: 8 << 20}, doc.Pipeline.Chunk)
 }
 
@@ -147,7 +147,7 @@ func TestLoadSinks(t *testing.T) {
 		Columns:    []string{"severity", "cost_total"}, Delimiter: "tab", Formulas: "escape", CRLF: true,
 	}}}, sinks[0])
 	require.Equal(t, "out/all.jsonl", sinks[1].Value.JSONL.Path)
-	require.Equal(t, "out/hunter2-hunter2/rejected.jsonl", sinks[2].Value.JSONL.Path)
+	require.Equal(t, "out/north-west/rejected.jsonl", sinks[2].Value.JSONL.Path)
 }
 
 // accepted are correct documents with something unusual in them.

@@ -20,13 +20,18 @@ func TestReferencesAreListedOnceWithFingerprints(t *testing.T) {
 	doc := loadFull(t)
 	require.Equal(t, []pipeline.Reference{
 		{Kind: pipeline.ParamReference, Name: "region"},
+		{Kind: pipeline.SecretReference, Name: "folder", Fingerprint: mac("hunter2-hunter2")},
 		{Kind: pipeline.ParamReference, Name: "rows"},
 		{Kind: pipeline.EnvReference, Name: "REGION", Fingerprint: mac("north-west")},
-		{Kind: pipeline.SecretReference, Name: "folder", Fingerprint: mac("hunter2-hunter2")},
 	}, doc.References)
 	twice, err := loadSmall(small + "description: ${REGION} ${REGION}\n")
 	require.NoError(t, err)
 	require.Len(t, twice.References, 1)
+}
+
+func TestASecretIsNoPartOfAPath(t *testing.T) {
+	_, err := loadSmall("name: x\nsources: {in: {csv: {path: \"${secret:folder}.csv\"}}}\nsinks: {out: {csv: {path: out.csv}}}\n")
+	require.EqualError(t, err, "x.yaml:2:28: sources.in.csv.path: ${secret:folder}: a path is on record, and a secret must not be")
 }
 
 // BI-100: what comes in by a reference is the text of that one scalar, and is not looked through again.

@@ -12,6 +12,7 @@ type textKind string
 const (
 	plainText textKind = ""      // references are replaced; a plain text that looks like a number or a bool is refused
 	nameText  textKind = "name"  // the same without references: the name of a node or a field
+	pathText  textKind = "path"  // like plain, without secrets: where files are is on record
 	exactText textKind = "exact" // the text of a value, kept as written (1.10 stays 1.10), without references
 	exprText  textKind = "expr"  // an expression, kept as written, without references
 )

@@ -27,7 +27,7 @@ func (l *loader) text(path string, n *node, rule fieldRule) (string, bool) {
 
 // resolve returns the text as its kind asks for it.
 func (l *loader) resolve(path string, n *node, kind textKind) (string, bool) {
-	if kind == plainText || kind == nameText {
+	if kind == plainText || kind == pathText || kind == nameText {
 		if what := n.ambiguous(); what != "" {
 			l.report(path, "%s is %s to YAML: write %s in quotes", shorten(n.text), what, quote(n.text))
 			return "", false
@@ -40,6 +40,15 @@ func (l *loader) resolve(path string, n *node, kind textKind) (string, bool) {
 	if err != nil {
 		l.report(path, "%s", err)
 		return "", false
+	}
+	if kind == pathText {
+		for _, reference := range references {
+			if reference.kind == SecretReference {
+				l.report(path, "${%s}: a path is on record, and a secret must not be", reference.name())
+				return "", false
+			}
+		}
+		return l.expand(path, n.text)
 	}
 	if len(references) > 0 {
 		l.report(path, "${%s}: %s", references[0].name(), noReferences(kind, references[0]))

@@ -155,4 +155,3 @@ func (e *SourceError) Error() string {
 	}
 	return fmt.Sprintf("%s: %s: %s", e.File, e.Code, e.Message)
 }
-

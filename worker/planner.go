@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"waymark/pipeline"
@@ -41,9 +42,15 @@ func (p Planner) Plan(file, folder string, document []byte, params map[string]st
 	return plan.Compile(loaded, files{root})
 }
 
+// secretName is what a secret may be called: its name is a file's name.
+var secretName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
 func (p Planner) secret(name string) (string, error) {
+	if !secretName.MatchString(name) {
+		return "", fmt.Errorf("secret %q: a name is made of letters, digits, _ and -", name)
+	}
 	if p.SecretsDir != "" {
-		content, err := os.ReadFile(filepath.Join(p.SecretsDir, filepath.Base(name)))
+		content, err := os.ReadFile(filepath.Join(p.SecretsDir, name))
 		if err == nil {
 			return strings.TrimRight(string(content), "\r\n"), nil
 		}
@@ -51,7 +58,7 @@ func (p Planner) secret(name string) (string, error) {
 			return "", fmt.Errorf("secret %s: %w", name, err)
 		}
 	}
-	if value, set := os.LookupEnv("WAYMARK_SECRET_" + strings.ToUpper(name)); set {
+	if value := os.Getenv("WAYMARK_SECRET_" + strings.ToUpper(name)); value != "" {
 		return value, nil
 	}
 	return "", fmt.Errorf("secret %s is neither a file of the secrets folder nor the environment variable WAYMARK_SECRET_%s", name, strings.ToUpper(name))

@@ -62,7 +62,10 @@ func RunPipeline(ctx workflow.Context, in RunInput) (RunResult, error) {
 	if err == nil || workflow.IsContinueAsNewError(err) {
 		return result, err
 	}
-	return result, errors.Join(err, stop(ctx, in.Run, err))
+	if unrecorded := stop(ctx, in.Run, err); unrecorded != nil {
+		return result, errors.Join(err, unrecorded)
+	}
+	return result, err
 }
 
 func runPipeline(ctx workflow.Context, in RunInput) (RunResult, error) {

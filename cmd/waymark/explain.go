@@ -99,8 +99,9 @@ func (a *app) explain(ctx context.Context, r *record, asked audit.Question) erro
 	}
 	story, err := auditor.Explain(ctx, asked)
 	var ambiguous *audit.AmbiguousError
+	var senseless *audit.QuestionError
 	switch {
-	case errors.As(err, &ambiguous), errors.Is(err, landscape.ErrNotFound):
+	case errors.As(err, &ambiguous), errors.As(err, &senseless), errors.Is(err, landscape.ErrNotFound):
 		return wrongUse(err)
 	case err != nil:
 		return err

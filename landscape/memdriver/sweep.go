@@ -218,7 +218,7 @@ func (s *sweeping) checkPublished() {
 		}
 		artifacts := all[landscape.ArtifactRecord](s.tables, s.run, n.Node)
 		if publication.State != landscape.Finalized || len(artifacts) == 0 || artifacts[0].Rows != rows ||
-			publication.Rows != rows || publication.Bytes != artifacts[0].Bytes {
+			publication.Rows != rows || publication.Bytes > artifacts[0].Bytes { // headers may add to the bytes
 			s.report("not_published", place{"", -1, n.Node}, "the output of %d rows is not published, or with other rows", rows)
 		}
 	}

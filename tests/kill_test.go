@@ -1,0 +1,165 @@
+package tests
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/payload"
+	"waymark/payload/fsstore"
+)
+
+const killedDocument = `name: killed
+chunk: {rows: 5000}
+sources:
+  in:
+    csv: {path: in.csv}
+    schema: {fields: {id: int, amount: int, note: string}}
+steps:
+  - {name: band, set: {band: "row.amount > 500 ? 'high' : 'low'"}}
+  - {name: triage, gate: row.band == 'high', routes: {"true": high, "false": continue}}
+sinks:
+  high: {csv: {path: out/high.csv, overwrite: true}}
+  low: {jsonl: {path: out/low.jsonl, overwrite: true}, from: triage}
+`
+
+// kills is how many runs are killed at random moments. `make crash` of a later version enumerates the moments.
+const kills = 6
+
+// TestKilledRunsLeaveNothingTorn kills the real binary in the middle of runs and looks at what is left.
+func TestKilledRunsLeaveNothingTorn(t *testing.T) {
+	binary := filepath.Join(t.TempDir(), "waymark")
+	output, err := exec.Command("go", "build", "-o", binary, "waymark/cmd/waymark").CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	folder := t.TempDir()
+	writeInput(t, filepath.Join(folder, "in.csv"), 300_000)
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "pipeline.yaml"), []byte(killedDocument), 0o600))
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	midway := 0
+	for range kills {
+		if killOne(t, binary, folder, random.Int64N(wholeBytes)) {
+			midway++
+		}
+		requireNothingTorn(t, folder)
+	}
+	require.Positive(t, midway, "no run was killed between its beginning and its end")
+	requireStatus(t, binary, folder)
+	out, err := waymark(binary, folder, "run", "pipeline.yaml", "--json")
+	require.NoError(t, err, "%s", out)
+	require.FileExists(t, filepath.Join(folder, "out/high.csv"))
+	require.FileExists(t, filepath.Join(folder, "out/low.jsonl"))
+	out, err = waymark(binary, folder, "verify", "last")
+	require.NoError(t, err, "%s", out)
+}
+
+func writeInput(t *testing.T, path string, rows int) {
+	t.Helper()
+	var b bytes.Buffer
+	b.WriteString("id,amount,note\n")
+	for i := range rows {
+		fmt.Fprintf(&b, "%d,%d,note on row %d\n", i, i*7919%1000, i)
+	}
+	require.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
+}
+
+// killOne starts a run and kills it when its sinks have staged that many bytes more than the runs before left there. It
+// reports whether the run was still going.
+func killOne(t *testing.T, binary, folder string, staged int64) bool {
+	t.Helper()
+	command := exec.Command(binary, "run", "pipeline.yaml", "--quiet", "--run-id", fmt.Sprintf("killed-%d", time.Now().UnixNano()))
+	command.Dir = folder
+	require.NoError(t, command.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- command.Wait() }()
+	goal := stagedBytes(t, folder) + staged
+	for stagedBytes(t, folder) < goal {
+		select {
+		case <-ended:
+			return false
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+	require.NoError(t, command.Process.Kill())
+	return (<-ended).(*exec.ExitError).ExitCode() == -1
+}
+
+// stagedBytes is how much the runs so far have written to hidden staging files.
+func stagedBytes(t *testing.T, folder string) int64 {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "out", ".*"))
+	require.NoError(t, err)
+	var total int64
+	for _, file := range files {
+		if info, err := os.Stat(file); err == nil {
+			total += info.Size()
+		}
+	}
+	return total
+}
+
+// requireNothingTorn requires that outputs are absent or whole and that no payload is poisoned.
+func requireNothingTorn(t *testing.T, folder string) {
+	t.Helper()
+	for _, name := range []string{"high.csv", "low.jsonl"} {
+		content, err := os.ReadFile(filepath.Join(folder, "out", name))
+		if os.IsNotExist(err) {
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, byte('\n'), content[len(content)-1], "%s is torn", name)
+		require.Equal(t, wholeLines[name], bytes.Count(content, []byte("\n")), "%s is not whole", name)
+	}
+	if _, err := os.Stat(filepath.Join(folder, ".waymark/payloads/objects")); err != nil {
+		return // killed before there was a payload store
+	}
+	objects, err := fsstore.Open(filepath.Join(folder, ".waymark/payloads"))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, objects.Close()) }()
+	report, err := payload.New(objects, payload.Options{}).Scrub(context.Background(), func(problem payload.Problem) {
+		t.Errorf("payload %s: %v", problem.Digest, problem.Err)
+	})
+	require.NoError(t, err)
+	require.Zero(t, report.Corrupt)
+}
+
+// wholeLines are the lines of the whole outputs: of 1,000 amounts in turn, 499 are over 500; the CSV file has a header.
+var wholeLines = map[string]int{"high.csv": 300*499 + 1, "low.jsonl": 300 * 501}
+
+// wholeBytes is a little less than the whole outputs hold.
+const wholeBytes = 15_000_000
+
+// requireStatus requires that every killed run is on record and can be asked about.
+func requireStatus(t *testing.T, binary, folder string) {
+	t.Helper()
+	out, err := waymark(binary, folder, "runs", "--json")
+	require.NoError(t, err, "%s", out)
+	lines := json.NewDecoder(bytes.NewReader(out))
+	asked := 0
+	for ; lines.More(); asked++ {
+		var run struct {
+			Run string `json:"run"`
+		}
+		require.NoError(t, lines.Decode(&run))
+		out, err := waymark(binary, folder, "status", run.Run)
+		require.NoError(t, err, "%s", out)
+		require.Contains(t, string(out), run.Run)
+	}
+	require.Positive(t, asked)
+}
+
+func waymark(binary, folder string, args ...string) ([]byte, error) {
+	command := exec.Command(binary, args...)
+	command.Dir = folder
+	return command.CombinedOutput()
+}
