@@ -37,9 +37,7 @@ const kills = 6
 
 // TestKilledRunsLeaveNothingTorn kills the real binary in the middle of runs and looks at what is left.
 func TestKilledRunsLeaveNothingTorn(t *testing.T) {
-	binary := filepath.Join(t.TempDir(), "waymark")
-	output, err := exec.Command("go", "build", "-o", binary, "waymark/cmd/waymark").CombinedOutput()
-	require.NoError(t, err, "%s", output)
+	binary := buildWaymark(t)
 	folder := t.TempDir()
 	writeInput(t, filepath.Join(folder, "in.csv"), 300_000)
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "pipeline.yaml"), []byte(killedDocument), 0o600))

@@ -1,0 +1,82 @@
+package tests
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/tests/system"
+)
+
+func readme(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	require.LessOrEqual(t, strings.Count(string(text), "\n"), 150, "README.md is to be read in one go")
+	return string(text)
+}
+
+// TestReadmePipelineRuns runs the document that README.md shows.
+func TestReadmePipelineRuns(t *testing.T) {
+	document := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindStringSubmatch(readme(t))
+	require.NotNil(t, document)
+	s := system.Start(t, nil)
+	s.Write(t, map[string]string{"orders.csv": "id,customer,total,paid\n1,a,1000.01,\n2,b,5,true\n2,c,6,false\nx,d,7,\n"})
+	result, err := s.Run(t, "readme", document[1])
+	require.NoError(t, err)
+	require.EqualValues(t, 4, result.Rows)
+	require.EqualValues(t, 2, result.Refused)
+	require.Equal(t, "id,customer,total,paid,large\n1,a,1000.01,,true\n", s.Read(t, "out/review.csv"))
+	s.Verify(t, "readme")
+}
+
+// TestReadmeCommands types the commands that README.md shows, in their order, and compares the summary it shows.
+func TestReadmeCommands(t *testing.T) {
+	requireTool(t, "sqlite3")
+	folder := t.TempDir()
+	require.NoError(t, os.CopyFS(filepath.Join(folder, "examples"), os.DirFS("../examples")))
+	require.NoError(t, os.RemoveAll(filepath.Join(folder, "examples/bird-strikes/out")))
+	binary := buildWaymark(t)
+	output, err := waymark(binary, folder, "run", "examples/bird-strikes/pipeline.yaml")
+	var exit *exec.ExitError
+	require.ErrorAs(t, err, &exit)
+	require.Equal(t, 3, exit.ExitCode(), "%s", output)
+	for _, line := range []string{
+		"10,000 rows read, 15 refused, 15 of these in quarantine, 11 filtered", "review   318 ", "strikes  9,656 ",
+	} {
+		require.Contains(t, string(output), line)
+		require.Contains(t, readme(t), line)
+	}
+	commands := regexp.MustCompile(`(?m)^(bin/waymark (?:errors|explain|verify)|sqlite3) .*$`).FindAllString(readme(t), -1)
+	require.Len(t, commands, 6)
+	for _, line := range commands {
+		shell := exec.Command("sh", "-ec", strings.Replace(line, "bin/waymark", binary, 1))
+		shell.Dir = folder
+		output, err := shell.CombinedOutput()
+		require.NoError(t, err, "%s\n%s", line, output)
+		require.NotEmpty(t, output, line)
+	}
+}
+
+// requireTool skips the test on a machine without the tool, and fails in CI.
+func requireTool(t *testing.T, name string) {
+	t.Helper()
+	if _, err := exec.LookPath(name); err != nil {
+		require.Empty(t, os.Getenv("CI"), "%s is missing", name)
+		t.Skipf("%s is not installed", name)
+	}
+}
+
+// buildWaymark returns the path of a freshly built binary.
+func buildWaymark(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "waymark")
+	output, err := exec.Command("go", "build", "-o", binary, "waymark/cmd/waymark").CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	return binary
+}
