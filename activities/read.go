@@ -193,10 +193,14 @@ func (a *Activities) endSource(ctx context.Context, r *run, in ReadInput) error 
 	}
 	r.reading.Lock()
 	defer r.reading.Unlock()
-	digests, err := json.Marshal(r.reader.Digests())
+	digests, err := r.reader.Digests(ctx)
 	if err != nil {
 		return err
 	}
-	end.Digests = string(digests)
+	text, err := json.Marshal(digests)
+	if err != nil {
+		return err
+	}
+	end.Digests = string(text)
 	return a.log.EndSource(ctx, end)
 }

@@ -71,7 +71,11 @@ func (a *Activities) apply(ctx context.Context, r *run, target plugin.Target, ef
 	if err != nil {
 		return err
 	}
-	return target.Write(ctx, part, data)
+	err = target.Write(ctx, part, data)
+	if err != nil {
+		r.parts.put(partKey{chunkKey{effect.Source, effect.Chunk}, effect.Sink}, data) // for the next attempt
+	}
+	return err
 }
 
 // data returns the part's bytes: those that the steps left for it, or the same computed again.

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"strings"
 
 	"waymark/expr"
 	"waymark/pipeline"
@@ -59,6 +60,11 @@ func (c *compiler) problem(path, format string, args ...any) {
 	c.problems = append(c.problems, c.doc.Problem(path, format, args...))
 }
 
+// pluginProblem reports what a plugin says of its entry. A plugin may begin with the entry's path, which is said once.
+func (c *compiler) pluginProblem(path string, err error) {
+	c.problem(path, "%s", strings.TrimPrefix(err.Error(), path+": "))
+}
+
 func (c *compiler) add(node Node) {
 	node.Next = None
 	c.index[node.Name] = len(c.plan.Nodes)
@@ -74,7 +80,7 @@ func (c *compiler) addSources(plugins Plugins) {
 		}
 		source, err := plugins.Source(entry.Name, entry.Value)
 		if err != nil {
-			c.problem(path, "%v", err)
+			c.pluginProblem(path, err)
 		}
 		node := Node{Name: entry.Name, Kind: Source, Operation: sourceFormat(entry.Value), Path: path, Source: source, Key: entry.Value.Key}
 		for _, field := range entry.Value.Schema.Fields {
@@ -131,7 +137,7 @@ func (c *compiler) addSinks(plugins Plugins) {
 		path := pipeline.Key("sinks", entry.Name)
 		sink, err := plugins.Sink(entry.Name, entry.Value)
 		if err != nil {
-			c.problem(path, "%v", err)
+			c.pluginProblem(path, err)
 		}
 		c.add(Node{Name: entry.Name, Kind: Sink, Operation: sinkFormat(entry.Value), Path: path, Sink: sink})
 	}
@@ -187,6 +193,6 @@ func (c *compiler) checkSink(node *Node) {
 	}
 	node.Out = merged
 	if _, err := node.Encoder(); err != nil {
-		c.problem(node.Path, "%v", err)
+		c.pluginProblem(node.Path, err)
 	}
 }

@@ -196,7 +196,7 @@ func (c *compiler) policy(name, word, path string) {
 	default:
 		position, known := c.index[word]
 		if !known || c.plan.Nodes[position].Kind != Sink {
-			c.problem(path, "no sink named %q%s; refused rows go to quarantine, fail, discard or a sink", word, c.meant(word, Sink))
+			c.problem(path, "no sink named %q%s; refused rows go to quarantine, fail, discard or a sink", word, c.meantPolicy(word))
 			return
 		}
 		node.OnError = Target{Node: position}
@@ -252,6 +252,14 @@ func (n *Node) successors() []int {
 		}
 	}
 	return next
+}
+
+// meantPolicy returns ` (did you mean "x"?)` for the nearest sink or reserved word.
+func (c *compiler) meantPolicy(word string) string {
+	if nearest := pipeline.Nearest(word, []string{pipeline.Quarantine, pipeline.Fail, pipeline.Discard}); nearest != "" {
+		return fmt.Sprintf(" (did you mean %q?)", nearest)
+	}
+	return c.meant(word, Sink)
 }
 
 // meant returns ` (did you mean "x"?)` for the nearest name of these kinds, or the list of them.

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -98,6 +99,9 @@ func (d Description) WriteMermaid(w io.Writer) error {
 	for _, node := range d.Nodes {
 		opening, closing := mermaidBrackets(node)
 		fmt.Fprintf(&b, "  n_%s%s\"%s<br/>%s\"%s\n", mermaidID(node.Name), opening, node.Name, node.Operation, closing)
+	}
+	if slices.ContainsFunc(d.drawn(), func(e EdgeDescription) bool { return e.To == pipeline.Discard }) {
+		fmt.Fprintf(&b, "  n_%s([%s])\n", pipeline.Discard, pipeline.Discard)
 	}
 	for _, edge := range d.drawn() {
 		if edge.Label == "" {

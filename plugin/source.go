@@ -66,9 +66,9 @@ type Reader interface {
 	Next(ctx context.Context, limits Limits, c *Chunk) error
 	// Cursor returns where the next chunk begins.
 	Cursor() Cursor
-	// Digests returns the lower-case hex SHA-256 of the own bytes of every file that has been read to its end, in
-	// reading order.
-	Digests() []string
+	// Digests returns the lower-case hex SHA-256 of the own bytes of every file that was read to its end, by this Reader or
+	// by earlier ones, in reading order. Its errors are as those of Next.
+	Digests(ctx context.Context) ([]string, error)
 	Close() error
 }
 

@@ -20,7 +20,7 @@ const (
 	// compressed source that is read again from its beginning may take minutes.
 	attemptTimeout = 30 * time.Minute
 
-	// maxAttempts ends the retries of a service that stays broken: with the intervals below, after about ten minutes. The
+	// maxAttempts ends the retries of a service that stays broken: with the intervals below, after about seven minutes. The
 	// run then stops in a state that can be resumed.
 	maxAttempts = 15
 )

@@ -52,7 +52,7 @@ func (p *csvParser) divide(text string) *plugin.Rejection {
 	}
 	p.cells = p.cells[:0]
 	var rejection *plugin.Rejection
-	count := 0
+	var count int
 	if p.quote != 0 && strings.IndexByte(text, p.quote) >= 0 {
 		count, rejection = p.divideQuoted(text)
 	} else {

@@ -91,7 +91,7 @@ func plantSocket(t *testing.T, name string) {
 	t.Chdir(filepath.Dir(name))
 	listener, err := net.Listen("unix", filepath.Base(name))
 	require.NoError(t, err)
-	t.Cleanup(func() { listener.Close() })
+	t.Cleanup(func() { require.NoError(t, listener.Close()) })
 }
 
 // requireRefused requires that Open fails, and Publish as well if the plant comes after Open, and that the plant stays.

@@ -71,7 +71,7 @@ func newCSVDialect(spec pipeline.CSVSink) (*csvDialect, error) {
 	case spec.Delimiter != "":
 		if len(spec.Delimiter) != 1 || !isDelimiter(spec.Delimiter[0]) {
 			return nil, fmt.Errorf("delimiter: %q cannot stand between cells; write tab or one ASCII character that is not a "+
-				"letter, a digit, a line end or one of \" ' + - . :", spec.Delimiter)
+				"letter, a digit, a line end or one of . : + - \" '", spec.Delimiter)
 		}
 		d.delimiter = spec.Delimiter[0]
 	}

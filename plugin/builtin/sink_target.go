@@ -111,7 +111,7 @@ func (t *fileTarget) Publish(ctx context.Context, header []byte, parts []plugin.
 	if sealed {
 		err = t.move()
 	}
-	if err != nil && ctx.Err() == nil && !(sealed && exists(t.root, t.staging)) {
+	if err != nil && ctx.Err() == nil && (!sealed || !exists(t.root, t.staging)) {
 		artifact, err = t.publishedBefore(ctx, err, header, parts)
 	}
 	if err != nil {

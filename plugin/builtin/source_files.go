@@ -151,7 +151,7 @@ func (s *fileSource) Open(ctx context.Context, at plugin.Cursor, pin plugin.Sour
 	if at.File < 0 || at.File > len(pin.Files) {
 		return nil, fmt.Errorf("source %s: cursor points to file %d of %d", s.name, at.File, len(pin.Files))
 	}
-	return &reader{source: s, pin: pin, at: at, splitter: splitter{dialect: s.format.dialect}}, nil
+	return &reader{source: s, pin: pin, first: at.File, at: at, splitter: splitter{dialect: s.format.dialect}}, nil
 }
 
 // isGone reports whether err says that there is no file.

@@ -3,6 +3,8 @@ package builtin
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -19,11 +21,12 @@ const maxCursorContext = 512
 type reader struct {
 	source   *fileSource
 	pin      plugin.SourceInfo
+	first    int           // file that this reader began in
 	at       plugin.Cursor // of the next chunk; while a file is open without digest
 	text     *text         // of the file at.File; nil: not open
 	splitter splitter
-	context  []byte // header of the open file
-	digests  []string
+	context  []byte   // header of the open file
+	digests  []string // of the files that this reader read to their end
 }
 
 // Next reads the next chunk. What was read before a fault comes first, and the fault with the call after it.
@@ -171,8 +174,47 @@ func (r *reader) Cursor() plugin.Cursor {
 	return at
 }
 
-// Digests returns the SHA-256 of the files that were read to their end.
-func (r *reader) Digests() []string { return r.digests }
+// Digests returns the SHA-256 of every file before the cursor. Files that an earlier reader read are read again.
+func (r *reader) Digests(ctx context.Context) ([]string, error) {
+	var digests []string
+	for _, pin := range r.pin.Files[:r.first] {
+		digest, err := r.digestAgain(ctx, pin)
+		if err != nil {
+			return nil, err
+		}
+		digests = append(digests, digest)
+	}
+	return append(digests, r.digests...), nil
+}
+
+func (r *reader) digestAgain(ctx context.Context, pin plugin.FileInfo) (digest string, err error) {
+	file, info, err := r.source.root.Open(pin.Path)
+	if err != nil {
+		return "", r.source.openError(pin.Path, err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if fileInfo(pin.Path, info) != pin {
+		return "", changed(pin.Path)
+	}
+	hash := sha256.New()
+	if _, err := io.Copy(hash, withContext{ctx, file}); err != nil {
+		return "", fmt.Errorf("source %s: %s: %w", r.source.name, pin.Path, err)
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+// withContext reads until the context ends.
+type withContext struct {
+	context.Context
+	io.Reader
+}
+
+func (r withContext) Read(p []byte) (int, error) {
+	if err := r.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
+}
 
 // Close releases the open file. It may be repeated.
 func (r *reader) Close() error {

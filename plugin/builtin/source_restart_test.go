@@ -36,8 +36,8 @@ func readInPieces(t testing.TB, source plugin.Source, limits plugin.Limits) outc
 		require.NoError(t, err)
 		var chunk plugin.Chunk
 		err = reader.Next(t.Context(), limits, &chunk)
-		o.Digests = append(o.Digests, reader.Digests()...)
 		if err != nil {
+			o.Digests = digests(t, reader)
 			require.NoError(t, reader.Close())
 			return o.fail(t, err)
 		}

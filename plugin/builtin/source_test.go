@@ -73,11 +73,18 @@ func collect(t testing.TB, source plugin.Source, limits plugin.Limits) outcome {
 	var chunk plugin.Chunk
 	for {
 		if err := reader.Next(t.Context(), limits, &chunk); err != nil {
-			o.Digests = reader.Digests()
+			o.Digests = digests(t, reader)
 			return o.fail(t, err)
 		}
 		o.add(t, source, &chunk)
 	}
+}
+
+func digests(t testing.TB, reader plugin.Reader) []string {
+	t.Helper()
+	digests, err := reader.Digests(t.Context())
+	require.NoError(t, err)
+	return digests
 }
 
 // fail adds the error that ended the reading.
