@@ -1,0 +1,57 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+
+	"waymark/engine"
+	"waymark/landscape"
+	"waymark/payload"
+	"waymark/pipeline"
+	"waymark/plugin"
+)
+
+// The words stand in histories of runs: they are written out here, so that nobody renames one by accident.
+func TestErrorsThatNoRetryCures(t *testing.T) {
+	for word, cause := range map[string]error{
+		"DocumentInvalid": pipeline.Problems{{Message: "no sink"}},
+		"SourceUnusable":  &plugin.SourceError{Code: "SOURCE_CHANGED", File: "in.csv", Message: "it is not the same"},
+		"TargetRefused":   &plugin.TargetError{Code: "TARGET_EXISTS", Target: "out.csv", Message: "it is there"},
+		"RowFailed":       &engine.FailedError{Node: "cast", Row: 3, Line: 4, Rejection: &plugin.Rejection{Code: "CONVERT"}},
+		"PayloadCorrupt":  &payload.CorruptError{Digest: "ab", Reason: "its 3 bytes hash to cd"},
+		"PayloadMissing":  payload.ErrNotFound,
+		"RecordDiverged":  &landscape.DivergedError{Table: "chunks", Key: "r/in/0", Column: "pack"},
+		"RunUnbalanced":   &landscape.ImbalanceError{Run: "r", Findings: []landscape.Finding{{Check: "sink_rows", Chunk: 1, Detail: "in 3 rows"}}},
+		"EffectBlocked":   landscape.ErrBlocked,
+		"RunUnknown":      landscape.ErrNotFound,
+		"PlanChanged":     final{TypePlanChanged, errors.New("another plan")},
+	} {
+		t.Run(word, func(t *testing.T) {
+			for _, err := range []error{
+				cause,
+				fmt.Errorf("source in, chunk 3: %w", cause),
+				errors.Join(fmt.Errorf("sink out: %w", cause), errors.New("and the record is not to be reached")),
+			} {
+				var application *temporal.ApplicationError
+				require.ErrorAs(t, toTemporal(err), &application)
+				require.Equal(t, word, application.Type())
+				require.True(t, application.NonRetryable())
+				require.Equal(t, err.Error(), application.Message())
+			}
+		})
+	}
+}
+
+func TestErrorsThatARetryMayCure(t *testing.T) {
+	require.NoError(t, toTemporal(nil))
+	for _, err := range []error{
+		errors.New("disk full"), context.Canceled, context.DeadlineExceeded, landscape.ErrFenced, landscape.ErrStale, payload.ErrTooLarge,
+	} {
+		require.Equal(t, err, toTemporal(err), "the retry policy decides")
+	}
+}

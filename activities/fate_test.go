@@ -1,0 +1,53 @@
+package activities_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"waymark/landscape"
+	"waymark/landscape/memdriver"
+)
+
+// fated is a landscape in memory of which every write can be lost, also a claim.
+type fated struct {
+	*memdriver.Driver
+	onBatch func(landscape.Batch) // sees every batch before its fate, and may change its records
+
+	writes atomic.Int64
+	kinds  map[string]int // writes by kind
+	broken int64          // ordinal of the write that meets its fate; -1: none
+	keep   bool           // it is kept, only its reply is lost
+}
+
+var errLost = errors.New("connection reset")
+
+func newFated() *fated {
+	f := &fated{Driver: memdriver.New(), kinds: map[string]int{}, broken: -1}
+	f.OnCommit = func(b landscape.Batch) (bool, error) {
+		if f.onBatch != nil {
+			f.onBatch(b)
+		}
+		return f.fate("commit")
+	}
+	return f
+}
+
+// fate counts a write and decides it.
+func (f *fated) fate(kind string) (keep bool, err error) {
+	f.kinds[kind]++
+	if f.writes.Add(1)-1 == f.broken {
+		return f.keep, errLost
+	}
+	return true, nil
+}
+
+// Claim is memdriver's, with a fate.
+func (f *fated) Claim(ctx context.Context, c landscape.Claims) (map[int64]int64, error) {
+	keep, fate := f.fate("claim")
+	if !keep {
+		return nil, fate
+	}
+	taken, err := f.Driver.Claim(ctx, c)
+	return taken, errors.Join(fate, err)
+}

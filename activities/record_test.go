@@ -1,0 +1,81 @@
+package activities_test
+
+import (
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+
+	"waymark/landscape"
+)
+
+// records returns everything on record, by table, but for what tells one execution from another: times, attempts, workers,
+// and the events of effects.
+func (r *rig) records() map[string][]map[string]any {
+	r.t.Helper()
+	all := map[string][]map[string]any{}
+	for _, table := range landscape.Tables() {
+		if table.Name == "effect_events" {
+			continue
+		}
+		err := r.driver.Read(r.t.Context(), table.Zero(), nil, func(record landscape.Record) bool {
+			all[table.Name] = append(all[table.Name], comparable(table, record))
+			return true
+		})
+		require.NoError(r.t, err)
+	}
+	return all
+}
+
+func comparable(table *landscape.Table, record landscape.Record) map[string]any {
+	values, kept := table.AppendValues(nil, record), map[string]any{}
+	for i, column := range table.Columns {
+		if !column.First && column.Name != "fence" && !strings.HasSuffix(column.Name, "_us") {
+			kept[column.Name] = values[i]
+		}
+	}
+	return kept
+}
+
+// outputs returns the files that the sinks left, by name: published ones, and whatever else lies there.
+func (r *rig) outputs() map[string]string {
+	r.t.Helper()
+	files := map[string]string{}
+	root := filepath.Join(r.folder, "out")
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		files[strings.TrimPrefix(path, root+"/")] = string(content)
+		return err
+	})
+	require.NoError(r.t, err)
+	return files
+}
+
+// requireWhole requires that the run's record is in balance.
+func (r *rig) requireWhole() {
+	r.t.Helper()
+	findings, err := r.log.Sweep(r.t.Context(), runID, true)
+	require.NoError(r.t, err)
+	require.Empty(r.t, findings)
+}
+
+// requireFinal requires an error that Temporal must not retry, of this type, and returns its message.
+func requireFinal(t *testing.T, err error, kind string) string {
+	t.Helper()
+	var application *temporal.ApplicationError
+	require.ErrorAs(t, err, &application)
+	require.Equal(t, kind, application.Type(), "%v", err)
+	require.True(t, application.NonRetryable())
+	return application.Message()
+}
+
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

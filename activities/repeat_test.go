@@ -1,0 +1,131 @@
+package activities_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/activities"
+	"waymark/landscape"
+	"waymark/pipeline"
+)
+
+// playOnce plays the run without any fault, and returns what it left.
+func playOnce(r *rig) (records map[string][]map[string]any, outputs map[string]string) {
+	r.t.Helper()
+	require.Equal(r.t, activities.FinishResult{Status: pipeline.CompletedWithFailures}, r.play())
+	require.Zero(r.t, r.faults)
+	r.requireWhole()
+	return r.records(), r.outputs()
+}
+
+func TestRunLeavesWhatTheDocumentSays(t *testing.T) {
+	r := newRig(t, ordersDocument, ordersFiles)
+	records, outputs := playOnce(r)
+	require.Equal(t, []string{"ledger.jsonl", "refused/manifest.json", "refused/part-00000.csv", "refused/part-00001.csv", "review.csv"}, sorted(outputs))
+	require.Equal(t, "id,amount,parts,note,share\no2,300,2,big one,150\no8,800,4,\"two\nlines\",200\n", outputs["review.csv"])
+	require.Len(t, records["chunks"], 4)
+	sum, err := r.log.Summary(t.Context(), runID)
+	require.NoError(t, err)
+	require.EqualValues(t, 13, sum.Rows)
+	require.EqualValues(t, 4, sum.Quarantined, "two values that came before, no number, a quote that is never closed")
+	require.EqualValues(t, 1, sum.Filtered)
+	require.EqualValues(t, 1, sum.Discarded)
+}
+
+func TestEveryActivityTwice(t *testing.T) {
+	r := newRig(t, ordersDocument, ordersFiles)
+	records, outputs := playOnce(r)
+	for _, forgetful := range []bool{false, true} {
+		t.Run(fmt.Sprintf("forgetful %v", forgetful), func(t *testing.T) {
+			r.reset(t)
+			r.twice, r.forgetful = true, forgetful
+			requireSame(r, records, outputs)
+		})
+	}
+}
+
+func TestNothingHangsOnTheMemoryOfTheProcess(t *testing.T) {
+	r := newRig(t, ordersDocument, ordersFiles)
+	records, outputs := playOnce(r)
+	r.reset(t)
+	r.forgetful = true
+	requireSame(r, records, outputs)
+}
+
+// TestUniqueValues has a value again in the next chunk, and another in the chunk after the next; also when every chunk goes
+// through the steps twice, and claims what it claimed before.
+func TestUniqueValues(t *testing.T) {
+	r := newRig(t, ordersDocument, ordersFiles)
+	for _, twice := range []bool{false, true} {
+		r.reset(t)
+		r.twice, r.forgetful = twice, twice
+		r.play()
+		for row, message := range map[int64]string{6: "row 1 has the same value", 12: "row 9 has the same value"} {
+			refused, err := r.log.ErrorsOf(t.Context(), runID, "orders", row)
+			require.NoError(t, err)
+			require.Len(t, refused, 1)
+			require.Equal(t, []string{"UNIQUE", "id", message}, []string{refused[0].Code, refused[0].Field, refused[0].Message})
+		}
+		require.Len(t, r.records()["claims"], 9, "one for each value of a row that the source took")
+	}
+}
+
+// TestFates loses every write of a run once: its request, and its reply. The activity must fail, and the run must end as
+// if nothing had been; also if the process forgets everything between any two activities.
+func TestFates(t *testing.T) {
+	r := newRig(t, ordersDocument, ordersFiles)
+	records, outputs := playOnce(r)
+	tried := 0
+	for _, forgetful := range []bool{false, true} {
+		r.reset(t)
+		r.forgetful = forgetful
+		requireSame(r, records, outputs)
+		kinds, writes := r.driver.kinds, r.driver.writes.Load()
+		require.Greater(t, kinds["commit"], 30)
+		require.Positive(t, kinds["payload"])
+		require.Positive(t, kinds["claim"])
+		for broken := range writes {
+			for _, keep := range []bool{false, true} {
+				t.Run(fmt.Sprintf("write %d, kept %v, forgetful %v", broken, keep, forgetful), func(t *testing.T) {
+					r.reset(t)
+					r.driver.broken, r.driver.keep = broken, keep
+					requireSame(r, records, outputs)
+					require.Equal(t, 1, r.faults, "the fault was swallowed")
+					requireFinalizedOnce(r)
+				})
+				tried++
+			}
+		}
+		t.Logf("writes of a run, forgetful %v: %v", forgetful, kinds)
+	}
+	t.Logf("%d fates tried", tried)
+}
+
+func requireSame(r *rig, records map[string][]map[string]any, outputs map[string]string) {
+	r.t.Helper()
+	require.Equal(r.t, activities.FinishResult{Status: pipeline.CompletedWithFailures}, r.play())
+	r.requireWhole()
+	require.Equal(r.t, outputs, r.outputs())
+	now := r.records()
+	for _, table := range sorted(records) {
+		require.Equal(r.t, records[table], now[table], table)
+	}
+	require.Len(r.t, now, len(records))
+}
+
+func requireFinalizedOnce(r *rig) {
+	r.t.Helper()
+	events, err := r.log.EffectEvents(r.t.Context(), runID)
+	require.NoError(r.t, err)
+	finalized := map[landscape.EffectKey]int{}
+	for _, event := range events {
+		if event.Event == landscape.EffectFinalized {
+			finalized[event.EffectKey]++
+		}
+	}
+	for key, times := range finalized {
+		require.Equal(r.t, 1, times, key.String())
+	}
+}

@@ -1,0 +1,196 @@
+package activities_test
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/testsuite"
+
+	"waymark/activities"
+	"waymark/landscape"
+	"waymark/payload"
+	"waymark/payload/memstore"
+	"waymark/worker"
+)
+
+const runID = "r1"
+
+// act names the activities, as in package workflows.
+var act *activities.Activities
+
+// A rig has what activities need, all real, and does what the workflow does: it decides what comes next.
+type rig struct {
+	t        *testing.T
+	folder   string
+	document string
+	planner  activities.Planner
+	driver   *fated
+	objects  *memstore.Store
+	log      *landscape.Log
+	payloads *payload.Store
+	env      *testsuite.TestActivityEnvironment
+
+	twice     bool                             // every activity is executed twice, and must answer the same
+	forgetful bool                             // before every execution the process begins anew
+	skip      func(activities.WriteInput) bool // writes that are left out, if not nil
+	faults    int                              // executions that failed and were repeated
+}
+
+// newRig lays the files into a folder of their own.
+func newRig(t *testing.T, document string, files map[string]string) *rig {
+	t.Helper()
+	r := &rig{t: t, folder: t.TempDir(), document: document, planner: worker.Planner{FingerprintKey: []byte("a key for tests")}}
+	for name, content := range files {
+		r.write(name, content)
+	}
+	r.reset(t)
+	return r
+}
+
+func (r *rig) write(name, content string) {
+	r.t.Helper()
+	path := filepath.Join(r.folder, name)
+	require.NoError(r.t, os.MkdirAll(filepath.Dir(path), 0o700))
+	require.NoError(r.t, os.WriteFile(path, []byte(content), 0o600))
+}
+
+// reset forgets everything but the files: record, payloads, outputs, and what the process knew. What follows belongs to t.
+func (r *rig) reset(t *testing.T) {
+	t.Helper()
+	r.t = t
+	require.NoError(r.t, os.RemoveAll(filepath.Join(r.folder, "out")))
+	r.driver, r.objects = newFated(), new(memstore.Store)
+	r.objects.OnWrite = func(string) (bool, error) { return r.driver.fate("payload") }
+	r.log, r.payloads = landscape.New(r.driver, ticking()), payload.New(r.objects, payload.Options{})
+	r.faults = 0
+	r.restart()
+}
+
+// ticking returns a clock that never says the same time twice.
+func ticking() func() time.Time {
+	var ticks atomic.Int64
+	return func() time.Time {
+		return time.Unix(1_800_000_000, 0).Add(time.Duration(ticks.Add(1)) * time.Millisecond)
+	}
+}
+
+// restart begins a new process: it knows nothing of the run.
+func (r *rig) restart() {
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler))) // faults are planted by the hundred
+	r.env = suite.NewTestActivityEnvironment()
+	r.env.RegisterActivity(activities.New(r.log, r.payloads, r.planner, "test"))
+}
+
+// call executes an activity once, and once more after an error, as Temporal would.
+func call[Result any](r *rig, activity, in any) Result {
+	r.t.Helper()
+	result, err := try[Result](r, activity, in)
+	if err != nil {
+		r.faults++
+		result, err = try[Result](r, activity, in)
+	}
+	require.NoError(r.t, err)
+	if r.twice {
+		again, err := try[Result](r, activity, in)
+		require.NoError(r.t, err)
+		require.Equal(r.t, result, again, "the second execution answers something else")
+	}
+	return result
+}
+
+// try executes an activity once.
+func try[Result any](r *rig, activity, in any) (Result, error) {
+	var result Result
+	if r.forgetful {
+		r.restart()
+	}
+	encoded, err := r.env.ExecuteActivity(activity, in)
+	if err != nil {
+		return result, err
+	}
+	if encoded.HasValue() {
+		err = encoded.Get(&result)
+	}
+	return result, err
+}
+
+type none struct{}
+
+// play runs the pipeline from its beginning to its end.
+func (r *rig) play() activities.FinishResult {
+	r.t.Helper()
+	for _, sink := range r.playWrites().Sinks {
+		call[none](r, act.PublishSink, activities.SinkInput{Run: runID, Sink: sink.Name})
+	}
+	return call[activities.FinishResult](r, act.FinishRun, activities.FinishInput{Run: runID})
+}
+
+// playWrites plays until everything is written and nothing is published.
+func (r *rig) playWrites() activities.OpenResult {
+	r.t.Helper()
+	opened := call[activities.OpenResult](r, act.OpenRun, r.open())
+	places := newPlaces(opened)
+	for in := (activities.ReadInput{Run: runID, Source: opened.Source}); ; in.Chunk++ {
+		read := call[activities.ReadResult](r, act.ReadChunk, in)
+		if read.Done {
+			return opened
+		}
+		processed := call[activities.ProcessResult](r, act.ProcessChunk, activities.ProcessInput{Run: runID, Source: in.Source, Chunk: in.Chunk})
+		for _, part := range processed.Parts {
+			if write := places.next(in, part); r.skip == nil || !r.skip(write) {
+				call[none](r, act.WriteChunk, write)
+			}
+		}
+		in.Cursor = read.Cursor
+	}
+}
+
+// begin plays until the first chunk is through the steps, and returns the writes that come next.
+func (r *rig) begin() []activities.WriteInput {
+	r.t.Helper()
+	opened := call[activities.OpenResult](r, act.OpenRun, r.open())
+	in := activities.ReadInput{Run: runID, Source: opened.Source}
+	call[activities.ReadResult](r, act.ReadChunk, in)
+	processed := call[activities.ProcessResult](r, act.ProcessChunk, activities.ProcessInput{Run: runID, Source: in.Source})
+	places := newPlaces(opened)
+	var writes []activities.WriteInput
+	for _, part := range processed.Parts {
+		writes = append(writes, places.next(in, part))
+	}
+	return writes
+}
+
+// places is where each sink's next part belongs.
+type places map[string]*activities.WriteInput
+
+func newPlaces(opened activities.OpenResult) places {
+	p := places{}
+	for _, sink := range opened.Sinks {
+		p[sink.Name] = &activities.WriteInput{Run: runID, Source: opened.Source, Sink: sink.Name, Offset: sink.HeaderBytes}
+	}
+	return p
+}
+
+// next gives the part its place behind the earlier ones.
+func (p places) next(in activities.ReadInput, part activities.PartSize) activities.WriteInput {
+	write := *p[part.Sink]
+	write.Chunk = in.Chunk
+	p[part.Sink].Ordinal++
+	p[part.Sink].Offset += part.Bytes
+	return write
+}
+
+// open stores the document, outside of every fate, and returns what begins the run.
+func (r *rig) open() activities.OpenInput {
+	r.t.Helper()
+	digest := payload.Of([]byte(r.document))
+	r.objects.Plant(string(digest), []byte(r.document))
+	return activities.OpenInput{Run: runID, Document: string(digest), File: "pipeline.yaml", Folder: r.folder, Actor: "tester"}
+}
