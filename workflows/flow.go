@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"fmt"
-	"strings"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -145,11 +144,10 @@ func (f *flow) output(sink string) *Output {
 
 // details is the table that Temporal's UI shows for the running workflow.
 func (f *flow) details() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "**%s** · %d rows read · %d done · %d refused\n\n| sink | rows | parts |\n|---|---|---|\n",
+	table := fmt.Appendf(nil, "**%s** · %d rows read · %d done · %d refused\n\n| sink | rows | parts |\n|---|---|---|\n",
 		f.state.Plan.Pipeline, f.state.Read, f.state.Done, f.state.Refused)
 	for i, sink := range f.state.Plan.Sinks {
-		fmt.Fprintf(&b, "| %s | %d | %d |\n", sink.Name, f.state.Outputs[i].Rows, f.state.Outputs[i].Ordinal)
+		table = fmt.Appendf(table, "| %s | %d | %d |\n", sink.Name, f.state.Outputs[i].Rows, f.state.Outputs[i].Ordinal)
 	}
-	return b.String()
+	return string(table)
 }
