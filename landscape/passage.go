@@ -24,11 +24,8 @@ type Passage struct {
 
 // NodeHashes are the output hashes of one node: the SHA-256 of each row's canonical bytes as it left the node.
 type NodeHashes struct {
-	Node string
-	// Positions are the rows that have a hash, as ascending indexes into the chunk; nil: every row has a slot.
-	Positions []uint32
-	// Hashes is 32 bytes per position, or per row of the chunk if Positions is nil: then 32 zero bytes are no hash.
-	Hashes []byte
+	Node   string
+	Hashes []byte // 32 bytes per row of the chunk; zero for a row that did not leave the node
 }
 
 // KeyColumn is one field of the business key: per row of the chunk the first 4 bytes of the SHA-256 of the value's

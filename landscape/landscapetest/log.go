@@ -90,7 +90,7 @@ func logs(t *testing.T, d landscape.Driver) {
 	})
 }
 
-// turned is the same passage with the ways in the opposite order, and the hashes in the other form.
+// turned is the same passage with the ways in the opposite order.
 func turned(p landscape.Passage) landscape.Passage {
 	ways := make([]landscape.Way, len(p.Ways))
 	for i, w := range p.Ways {
@@ -100,29 +100,7 @@ func turned(p landscape.Passage) landscape.Passage {
 	for i, code := range p.Codes {
 		p.Codes[i] = uint16(len(ways)) - 1 - code
 	}
-	for i, h := range p.Hashes {
-		if h.Positions == nil {
-			p.Hashes[i] = listed(h)
-		} else {
-			dense := make([]byte, landscape.HashBytes*len(p.Codes))
-			for j, position := range h.Positions {
-				copy(dense[landscape.HashBytes*position:], h.Hashes[landscape.HashBytes*j:landscape.HashBytes*(j+1)])
-			}
-			p.Hashes[i] = landscape.NodeHashes{Node: h.Node, Hashes: dense}
-		}
-	}
 	return p
-}
-
-// listed turns dense hashes into hashes with positions.
-func listed(h landscape.NodeHashes) landscape.NodeHashes {
-	sparse := landscape.NodeHashes{Node: h.Node, Positions: []uint32{}}
-	for i := range len(h.Hashes) / landscape.HashBytes {
-		if hash := h.Hashes[landscape.HashBytes*i : landscape.HashBytes*(i+1)]; [landscape.HashBytes]byte(hash) != [landscape.HashBytes]byte{} {
-			sparse.Positions, sparse.Hashes = append(sparse.Positions, uint32(i)), append(sparse.Hashes, hash...)
-		}
-	}
-	return sparse
 }
 
 // manyWays records a chunk in which every row is discarded under a label of its own.
@@ -161,22 +139,20 @@ func refusedPassages(t *testing.T, d landscape.Driver) {
 	log := begun(t, d, s)
 	require.NoError(t, s.Read(t.Context(), log))
 	for want, tamper := range map[string]func(p *landscape.Passage){
-		"the chunk has 30 rows, the passage 29":  func(p *landscape.Passage) { p.Codes = p.Codes[1:] },
-		"there is no way 77":                     func(p *landscape.Passage) { p.Codes[3] = 77 },
-		"11 ways, but rows on 10 of them":        func(p *landscape.Passage) { p.Ways = append(p.Ways, p.Ways[0]) },
-		"is there twice":                         func(p *landscape.Passage) { p.Ways[0] = p.Ways[1] },
-		"does not begin with source":             func(p *landscape.Passage) { p.Ways[0].Steps = nil },
-		`cannot end at sink ""`:                  func(p *landscape.Passage) { p.Ways[0].Sink = "" },
-		`cannot end at sink "review"`:            func(p *landscape.Passage) { p.Ways[2].Sink = "review" },
-		"its error is missing":                   func(p *landscape.Passage) { p.Errors = p.Errors[:len(p.Errors)-1] },
-		"errors, but":                            func(p *landscape.Passage) { p.Errors = append(p.Errors, p.Errors[0]) },
-		"two writes to sink":                     func(p *landscape.Passage) { p.Writes[0] = p.Writes[1] },
-		"which gets no row":                      func(p *landscape.Passage) { p.Writes[0].Sink = "nowhere" },
-		"3 sinks get rows, 2 writes":             func(p *landscape.Passage) { p.Writes = p.Writes[1:] },
-		"hashes of node strikes: 32 bytes for":   func(p *landscape.Passage) { p.Hashes[0].Hashes = make([]byte, 32) },
-		"position 0 of 30 rows is out of order":  func(p *landscape.Passage) { p.Hashes[2].Positions[1] = 0 },
-		"position 99 of 30 rows is out of order": func(p *landscape.Passage) { p.Hashes[2].Positions[2] = 99 },
-		"key airport: 4 bytes for 30 rows":       func(p *landscape.Passage) { p.Keys[0].Hashes = make([]byte, 4) },
+		"the chunk has 30 rows, the passage 29": func(p *landscape.Passage) { p.Codes = p.Codes[1:] },
+		"there is no way 77":                    func(p *landscape.Passage) { p.Codes[3] = 77 },
+		"11 ways, but rows on 10 of them":       func(p *landscape.Passage) { p.Ways = append(p.Ways, p.Ways[0]) },
+		"is there twice":                        func(p *landscape.Passage) { p.Ways[0] = p.Ways[1] },
+		"does not begin with source":            func(p *landscape.Passage) { p.Ways[0].Steps = nil },
+		`cannot end at sink ""`:                 func(p *landscape.Passage) { p.Ways[0].Sink = "" },
+		`cannot end at sink "review"`:           func(p *landscape.Passage) { p.Ways[2].Sink = "review" },
+		"its error is missing":                  func(p *landscape.Passage) { p.Errors = p.Errors[:len(p.Errors)-1] },
+		"errors, but":                           func(p *landscape.Passage) { p.Errors = append(p.Errors, p.Errors[0]) },
+		"two writes to sink":                    func(p *landscape.Passage) { p.Writes[0] = p.Writes[1] },
+		"which gets no row":                     func(p *landscape.Passage) { p.Writes[0].Sink = "nowhere" },
+		"3 sinks get rows, 2 writes":            func(p *landscape.Passage) { p.Writes = p.Writes[1:] },
+		"hashes of node strikes: 32 bytes for":  func(p *landscape.Passage) { p.Hashes[0].Hashes = make([]byte, 32) },
+		"key airport: 4 bytes for 30 rows":      func(p *landscape.Passage) { p.Keys[0].Hashes = make([]byte, 4) },
 	} {
 		t.Run(strings.ReplaceAll(want, " ", "_"), func(t *testing.T) {
 			p := s.Passage(0)

@@ -49,10 +49,9 @@ func (s Scene) refusal(index int, row int64) landscape.Refusal {
 	}
 }
 
-// hashes gives strikes and score a dense column, tidy a sparse one.
 func (s Scene) hashes(p landscape.Passage, first int64) []landscape.NodeHashes {
 	var found []landscape.NodeHashes
-	for _, node := range []string{"strikes", "score"} {
+	for _, node := range []string{"strikes", "score", "tidy"} {
 		column, some := make([]byte, landscape.HashBytes*len(p.Codes)), false
 		for i, code := range p.Codes {
 			if left(p.Ways[code], node) {
@@ -63,16 +62,6 @@ func (s Scene) hashes(p landscape.Passage, first int64) []landscape.NodeHashes {
 		if some {
 			found = append(found, landscape.NodeHashes{Node: node, Hashes: column})
 		}
-	}
-	tidy := landscape.NodeHashes{Node: "tidy"}
-	for i, code := range p.Codes {
-		if left(p.Ways[code], tidy.Node) {
-			tidy.Positions = append(tidy.Positions, uint32(i))
-			tidy.Hashes = append(tidy.Hashes, s.hash(tidy.Node, first+int64(i))...)
-		}
-	}
-	if tidy.Positions != nil {
-		found = append(found, tidy)
 	}
 	return found
 }

@@ -1,6 +1,7 @@
 package landscapetest
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"testing"
@@ -115,7 +116,7 @@ func flaws() map[string]flaw {
 		"hashes missing":      {check: "hash_counts", play: until("", func(p *landscape.Passage) { p.Hashes = p.Hashes[1:] })},
 		"one hash missing":    {check: "hash_counts", play: until("", func(p *landscape.Passage) { clear(p.Hashes[0].Hashes[:landscape.HashBytes]) })},
 		"hashes of a node that no row left": {check: "hash_counts", play: until("", func(p *landscape.Passage) {
-			p.Hashes = append(p.Hashes, landscape.NodeHashes{Node: "all", Positions: []uint32{0}, Hashes: make([]byte, landscape.HashBytes)})
+			p.Hashes = append(p.Hashes, landscape.NodeHashes{Node: "all", Hashes: bytes.Repeat([]byte{1}, landscape.HashBytes*len(p.Codes))})
 		})},
 		"a way off the graph": {check: "way_off_graph", play: until("", func(p *landscape.Passage) {
 			p.Ways[0].Steps = slices.Delete(slices.Clone(p.Ways[0].Steps), 2, 3)
