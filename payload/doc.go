@@ -5,7 +5,7 @@
 // correct: a poisoned one is never returned, and is replaced as soon as the good bytes are put again.
 //
 // Records are many and small, an fsync is slow: the records of a chunk are stored together as one Pack (EncodePack,
-// OpenPack). Compression belongs to packs, so that `sha256sum` of any stored file prints its name.
+// DecodePack). Compression belongs to packs, so that `sha256sum` of any stored file prints its name.
 //
 // docs/payloads.md describes folders and packs byte by byte.
 package payload

@@ -30,30 +30,6 @@ type Pack struct {
 // Len returns the number of records.
 func (p *Pack) Len() int { return len(p.Offsets) }
 
-// Record returns record i, which must be in range. The slice belongs to Data.
-func (p *Pack) Record(i int) []byte {
-	end := p.Offsets[i] + p.Lens[i]
-	return p.Data[p.Offsets[i]:end:end]
-}
-
-// VerifyRecords compares every record with its hash. The error is a *CorruptError that names the first wrong record by
-// its index.
-func (p *Pack) VerifyRecords() error {
-	for i := range p.Len() {
-		if err := verifyRecord(i, p.Record(i), p.Hashes); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func verifyRecord(i int, record, hashes []byte) error {
-	if sum := sha256.Sum256(record); string(sum[:]) != string(hashes[i*sha256.Size:(i+1)*sha256.Size]) {
-		return corruptPack("record %d hashes to %x instead of %x", i, sum, hashes[i*sha256.Size:(i+1)*sha256.Size])
-	}
-	return nil
-}
-
 // EncodePack appends the stored form of p to dst and returns the extended slice. docs/payloads.md describes the form.
 //
 // Hashes are stored as they are: the caller has computed them already. Equal packs give equal bytes as long as the

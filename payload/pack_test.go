@@ -65,7 +65,6 @@ func requireRoundTrip(t *testing.T, p *payload.Pack) {
 
 	got, err := payload.DecodePack(stored)
 	require.NoError(t, err)
-	require.NoError(t, got.VerifyRecords())
 	require.True(t, bytes.Equal(p.Data, got.Data))
 	require.True(t, bytes.Equal(p.Context, got.Context))
 	require.True(t, bytes.Equal(p.Hashes, got.Hashes))
@@ -73,26 +72,6 @@ func requireRoundTrip(t *testing.T, p *payload.Pack) {
 	for i := range p.Offsets {
 		require.Equal(t, p.Offsets[i], got.Offsets[i])
 		require.Equal(t, p.Lens[i], got.Lens[i])
-	}
-	requireSingleRecords(t, p, stored)
-}
-
-// requireSingleRecords reads records one by one, out of order: all of a small pack, some of a large one.
-func requireSingleRecords(t *testing.T, p *payload.Pack, stored []byte) {
-	t.Helper()
-	r, err := payload.OpenPack(stored)
-	require.NoError(t, err)
-	require.Equal(t, p.Len(), r.Len())
-	require.True(t, bytes.Equal(p.Context, r.Context()))
-	for i := p.Len() - 1; i >= 0; i -= 1 + p.Len()/20 {
-		record, err := r.Record(i)
-		require.NoError(t, err)
-		require.NotNil(t, record)
-		require.True(t, bytes.Equal(p.Record(i), record), "record %d", i)
-	}
-	for _, i := range []int{-1, p.Len()} {
-		_, err := r.Record(i)
-		require.ErrorContains(t, err, "no record")
 	}
 }
 
@@ -133,26 +112,6 @@ func TestEncodePackRefuses(t *testing.T) {
 	}
 }
 
-func TestRecordsAreCheckedAgainstTheirHashes(t *testing.T) {
-	p := packOf("", "\n", "first", "second", "third")
-	p.Hashes[32] ^= 1
-	stored, err := payload.EncodePack(nil, p)
-	require.NoError(t, err)
-
-	r, err := payload.OpenPack(stored)
-	require.NoError(t, err)
-	_, err = r.Record(0)
-	require.NoError(t, err)
-	_, err = r.Record(1)
-	require.ErrorIs(t, err, payload.ErrCorrupt)
-
-	got, err := r.Pack()
-	require.NoError(t, err)
-	err = got.VerifyRecords()
-	require.ErrorIs(t, err, payload.ErrCorrupt)
-	require.ErrorContains(t, err, "record 1 ")
-}
-
 func BenchmarkEncodePack(b *testing.B) {
 	p := csvChunk(32_000)
 	dst, err := payload.EncodePack(nil, p)
@@ -175,31 +134,6 @@ func BenchmarkDecodePack(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := payload.DecodePack(stored); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkVerifyRecords(b *testing.B) {
-	p := csvChunk(32_000)
-	b.SetBytes(int64(len(p.Data)))
-	for b.Loop() {
-		if err := p.VerifyRecords(); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkOneRecord(b *testing.B) {
-	stored, err := payload.EncodePack(nil, csvChunk(32_000))
-	require.NoError(b, err)
-	b.ReportAllocs()
-	for b.Loop() {
-		r, err := payload.OpenPack(stored)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := r.Record(20_000); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -10,39 +10,42 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A PackReader reads records out of the stored form of a Pack without unpacking all of it. It is safe for concurrent use.
-type PackReader struct {
+// packReader is the stored form of a Pack, taken apart.
+type packReader struct {
 	footer        footer
 	frames        [][]byte
 	offsets, lens []uint32
-	hashes        []byte
-	context       []byte
 }
 
-// OpenPack returns a reader over b, the bytes that EncodePack made; b must not change while the reader is in use.
+// DecodePack returns the Pack that EncodePack stored as b. Data belongs to the caller; Context and Hashes are parts of b,
+// which must not change as long as they are in use. Records are not compared with their hashes.
 //
-// It checks all lengths and the checksum of the index before it allocates by any of them, and unpacks no data: what a
-// hostile pack can make a reader allocate is bounded by its own length, 200 times. The error is a *CorruptError.
-func OpenPack(b []byte) (*PackReader, error) {
+// It checks all lengths and the checksum of the index before it allocates by any of them: what a hostile pack can make it
+// allocate is bounded by the pack's own length, 200 times. The error is a *CorruptError. It is safe for concurrent use.
+func DecodePack(b []byte) (*Pack, error) {
 	index, err := findIndex(b)
 	if err != nil {
 		return nil, err
 	}
-	r := &PackReader{footer: parseFooter(b)}
+	r := packReader{footer: parseFooter(b)}
 	if err := r.footer.check(len(index)); err != nil {
 		return nil, err
 	}
 	lengths, index := cut(index, 4*r.footer.frames())
 	spans, index := cut(index, int(r.footer.spansBytes))
-	r.hashes, index = cut(index, sha256.Size*int(r.footer.records))
-	r.context, _ = cut(index, int(r.footer.contextBytes))
+	hashes, index := cut(index, sha256.Size*int(r.footer.records))
+	context, _ := cut(index, int(r.footer.contextBytes))
 	if err := r.cutFrames(b[openingBytes:len(b)-int(r.footer.indexBytes)-skippableHeader], lengths); err != nil {
 		return nil, err
 	}
 	if err := r.parseSpans(spans); err != nil {
 		return nil, err
 	}
-	return r, nil
+	data, err := r.unpack()
+	if err != nil {
+		return nil, err
+	}
+	return &Pack{Context: context, Data: data, Offsets: r.offsets, Lens: r.lens, Hashes: hashes}, nil
 }
 
 // findIndex returns the content of the index frame after comparing its checksum and what stands around it.
@@ -92,7 +95,7 @@ func (f footer) check(indexBytes int) error {
 func cut(b []byte, n int) (head, tail []byte) { return b[:n:n], b[n:] }
 
 // cutFrames divides the compressed area by the table of lengths.
-func (r *PackReader) cutFrames(area, lengths []byte) error {
+func (r *packReader) cutFrames(area, lengths []byte) error {
 	r.frames = make([][]byte, 0, len(lengths)/4)
 	for i := range len(lengths) / 4 {
 		length := binary.LittleEndian.Uint32(lengths[4*i:])
@@ -113,7 +116,7 @@ func (r *PackReader) cutFrames(area, lengths []byte) error {
 }
 
 // parseSpans turns gaps and lengths into offsets, all within the data.
-func (r *PackReader) parseSpans(spans []byte) error {
+func (r *packReader) parseSpans(spans []byte) error {
 	r.offsets = make([]uint32, r.footer.records)
 	r.lens = make([]uint32, r.footer.records)
 	end := uint64(0)
@@ -134,54 +137,6 @@ func (r *PackReader) parseSpans(spans []byte) error {
 	return nil
 }
 
-// Len returns the number of records.
-func (r *PackReader) Len() int { return len(r.offsets) }
-
-// Context returns the bytes that are needed to parse the records. The slice belongs to the bytes given to OpenPack.
-func (r *PackReader) Context() []byte { return r.context }
-
-// Record returns record i after comparing it with its hash; it unpacks only the frames that hold it. The caller owns the
-// slice. The error is a *CorruptError, or says that there is no record i.
-func (r *PackReader) Record(i int) ([]byte, error) {
-	if i < 0 || i >= r.Len() {
-		return nil, fmt.Errorf("no record %d in a pack of %d", i, r.Len())
-	}
-	start, length, frameBytes := int(r.offsets[i]), int(r.lens[i]), int(r.footer.frameBytes)
-	first, last := start/frameBytes, (start+length+frameBytes-1)/frameBytes
-	if length == 0 {
-		last = first
-	}
-	data, err := r.unpack(first, last)
-	if err != nil {
-		return nil, err
-	}
-	record := []byte{}
-	if length > 0 {
-		record = append(record, data[start-first*frameBytes:][:length]...)
-	}
-	return record, verifyRecord(i, record, r.hashes)
-}
-
-// Pack unpacks everything, in the shape that was given to EncodePack. Data belongs to the caller; the other slices are
-// shared with the reader and must not be modified. Records are not compared with their hashes: VerifyRecords does that. The error is a
-// *CorruptError.
-func (r *PackReader) Pack() (*Pack, error) {
-	data, err := r.unpack(0, len(r.frames))
-	if err != nil {
-		return nil, err
-	}
-	return &Pack{Context: r.context, Data: data, Offsets: r.offsets, Lens: r.lens, Hashes: r.hashes}, nil
-}
-
-// DecodePack is OpenPack followed by Pack.
-func DecodePack(b []byte) (*Pack, error) {
-	r, err := OpenPack(b)
-	if err != nil {
-		return nil, err
-	}
-	return r.Pack()
-}
-
 // packDecoder unpacks frames. It is safe for concurrent use and keeps its buffers.
 var packDecoder = sync.OnceValue(func() *zstd.Decoder {
 	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecodeAllCapLimit(true),
@@ -192,23 +147,19 @@ var packDecoder = sync.OnceValue(func() *zstd.Decoder {
 	return decoder
 })
 
-// unpack returns the data of the frames from first up to but not including last.
-func (r *PackReader) unpack(first, last int) ([]byte, error) {
-	size := 0
-	for i := first; i < last; i++ {
-		size += r.footer.frameSize(i)
-	}
-	data := make([]byte, 0, size)
-	for i := first; i < last; i++ {
-		want := len(data) + r.footer.frameSize(i)
-		frame, err := packDecoder().DecodeAll(r.frames[i], data[len(data):len(data):want])
+// unpack returns the data of all frames.
+func (r *packReader) unpack() ([]byte, error) {
+	data := make([]byte, 0, r.footer.dataBytes)
+	for i, frame := range r.frames {
+		size := r.footer.frameSize(i)
+		unpacked, err := packDecoder().DecodeAll(frame, data[len(data):len(data):len(data)+size])
 		if err != nil {
 			return nil, corruptPack("frame %d: %v", i, err)
 		}
-		data = data[:len(data)+len(frame)]
-		if len(data) != want {
-			return nil, corruptPack("frame %d holds %d bytes instead of %d", i, len(frame), r.footer.frameSize(i))
+		if len(unpacked) != size {
+			return nil, corruptPack("frame %d holds %d bytes instead of %d", i, len(unpacked), size)
 		}
+		data = data[:len(data)+size]
 	}
 	return data, nil
 }
