@@ -26,7 +26,7 @@ type shortForm interface {
 
 // decode sets v, which is addressable, from the node. What it cannot set it reports and leaves zero.
 func (l *loader) decode(path string, n *node, v reflect.Value, rule fieldRule) {
-	if n.kind == nullNode && !(rule.text == exprText && n.text == "null") {
+	if n.kind == nullNode && (rule.text != exprText || n.text != "null") {
 		l.report(path, "has no value: give one, or leave the key out")
 		return
 	}

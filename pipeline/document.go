@@ -3,8 +3,6 @@
 package pipeline
 
 import (
-	"time"
-
 	"waymark/row"
 )
 
@@ -63,9 +61,6 @@ type Chunk struct {
 
 // ByteSize is a number of bytes, written as 4096, 64KiB, 8MiB or 1GiB.
 type ByteSize int64
-
-// Duration is a time.Duration, written as 500ms, 30s, 5m or 1h30m.
-type Duration time.Duration
 
 // Source is where rows come from. Exactly one of the format fields is set.
 type Source struct {

@@ -1,6 +1,7 @@
 package pipeline_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -97,7 +98,9 @@ func FuzzLoad(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		doc, err := loadSmall(string(data))
 		if err != nil {
-			for _, problem := range err.(pipeline.Problems) {
+			problems, ok := errors.AsType[pipeline.Problems](err)
+			require.True(t, ok, "%v", err)
+			for _, problem := range problems {
 				require.Positive(t, problem.Line)
 				require.Positive(t, problem.Column)
 				require.NotContains(t, problem.String(), "\n")

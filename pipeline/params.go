@@ -79,7 +79,7 @@ func (l *loader) checkParam(path string, param Named[Param]) {
 		l.report(path, "%s is not a name for a parameter: use a to z, 0 to 9 and _, at most 63 characters, a letter first", quote(param.Name))
 	}
 	if text := param.Value.Default; text != nil {
-		if _, err := parseParam(param.Value, *text); err != nil && err != errUnknownType {
+		if _, err := parseParam(param.Value, *text); err != nil && !errors.Is(err, errUnknownType) {
 			l.report(Key(path, "default"), "%s", err)
 		}
 	}
@@ -88,7 +88,7 @@ func (l *loader) checkParam(path string, param Named[Param]) {
 		l.report(path, "the parameter %q has no value: give one for the run, or declare a default", param.Name)
 	}
 	if given {
-		if _, err := parseParam(param.Value, text); err != nil && err != errUnknownType {
+		if _, err := parseParam(param.Value, text); err != nil && !errors.Is(err, errUnknownType) {
 			l.report(path, "the value given for the run: %s", err)
 		}
 	}

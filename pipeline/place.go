@@ -20,7 +20,7 @@ func Key(path, key string) string {
 }
 
 func isPathSpecial(r rune) bool {
-	return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-')
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
 }
 
 // Item returns the path of element i of the list at path: steps[2].

@@ -2,7 +2,6 @@ package pipeline_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -61,7 +60,7 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-func TestSizesAndDurations(t *testing.T) {
+func TestSizes(t *testing.T) {
 	var size pipeline.ByteSize
 	for text, want := range map[string]pipeline.ByteSize{"0": 0, "4096": 4096, "64KiB": 64 << 10, "8MiB": 8 << 20, "1GiB": 1 << 30} {
 		require.NoError(t, size.UnmarshalText([]byte(text)))
@@ -69,13 +68,5 @@ func TestSizesAndDurations(t *testing.T) {
 	}
 	for _, text := range []string{"", "8MB", "8 MiB", "-1", "1.5MiB", "010", "0x10", "1e6", "MiB", "9223372036854775808", "8589934592GiB"} {
 		require.Error(t, size.UnmarshalText([]byte(text)), text)
-	}
-	var duration pipeline.Duration
-	for text, want := range map[string]time.Duration{"500ms": 500 * time.Millisecond, "30s": 30 * time.Second, "1h30m": 90 * time.Minute, "0s": 0} {
-		require.NoError(t, duration.UnmarshalText([]byte(text)))
-		require.Equal(t, pipeline.Duration(want), duration, text)
-	}
-	for _, text := range []string{"", "30", "-1s", "1.5h", "1h-", ".inf", "1d", "5 m", "1m1h", "9999999999h"} {
-		require.Error(t, duration.UnmarshalText([]byte(text)), text)
 	}
 }

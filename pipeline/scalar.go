@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/goccy/go-yaml/token"
@@ -54,21 +53,6 @@ func (b *ByteSize) UnmarshalText(text []byte) error {
 		return fmt.Errorf("%s is too large a size", quote(string(text)))
 	}
 	*b = ByteSize(n * byteUnits[parts[2]])
-	return nil
-}
-
-var duration = regexp.MustCompile(`^([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?$`)
-
-// UnmarshalText reads 500ms, 30s, 5m or 1h30m.
-func (d *Duration) UnmarshalText(text []byte) error {
-	if len(text) == 0 || !duration.Match(text) {
-		return fmt.Errorf("%s is not a duration: write such as 500ms, 30s, 5m or 1h30m", quote(string(text)))
-	}
-	parsed, err := time.ParseDuration(string(text))
-	if err != nil {
-		return fmt.Errorf("%s is too long a duration", quote(string(text)))
-	}
-	*d = Duration(parsed)
 	return nil
 }
 
