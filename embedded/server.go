@@ -140,12 +140,6 @@ func (s *Server) waitReady(ctx context.Context) error {
 	}
 }
 
-// Address returns the host and port that clients connect to.
-func (s *Server) Address() string { return s.address }
-
-// Namespace returns the namespace for clients and workers.
-func (s *Server) Namespace() string { return Namespace }
-
 // Client returns a new client for the server's namespace, which the caller closes. HostPort and Namespace of the options
 // are ignored; without a Logger, the client does not log.
 func (s *Server) Client(ctx context.Context, o client.Options) (client.Client, error) {

@@ -184,9 +184,9 @@ func TestOptions(t *testing.T) {
 	})
 	t.Cleanup(func() { stopServer(t, s) })
 	c := startWorker(t, s)
-	require.Equal(t, p.address(frontend), s.Address())
+	require.Equal(t, p.address(frontend), s.address)
 
-	d, err := c.WorkflowService().DescribeNamespace(t.Context(), &workflowservice.DescribeNamespaceRequest{Namespace: s.Namespace()})
+	d, err := c.WorkflowService().DescribeNamespace(t.Context(), &workflowservice.DescribeNamespaceRequest{Namespace: Namespace})
 	require.NoError(t, err)
 	require.Equal(t, 48*time.Hour, d.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration())
 
@@ -224,7 +224,7 @@ func TestStopEnds(t *testing.T) {
 	require.NoError(t, err)
 	c.Close()
 	stopServer(t, s)
-	_, err = net.Dial("tcp", s.Address())
+	_, err = net.Dial("tcp", s.address)
 	require.Error(t, err)
 	goleak.VerifyNone(t, before,
 		goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"),
