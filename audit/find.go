@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -127,8 +128,11 @@ func (a *Auditor) fits(ctx context.Context, run string, node *plan.Node, number 
 		return false, err
 	}
 	parsed, err := parser.Parse(string(chunk.Record(int(number-record.FirstRow))), nil)
+	if _, refused := errors.AsType[*plugin.Rejection](err); refused {
+		return false, nil // such a row has no key
+	}
 	if err != nil {
-		return false, nil // a row that the source refused has no key
+		return false, err
 	}
 	for field, value := range wanted {
 		if have, ok := parsed.Get(field); !ok || have != value {
