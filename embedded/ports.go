@@ -32,7 +32,7 @@ func choosePorts(forFrontend int) (ports, error) {
 	var listeners []net.Listener
 	defer func() {
 		for _, l := range listeners {
-			l.Close()
+			_ = l.Close() // nobody connected to it
 		}
 	}()
 	for _, service := range []primitives.ServiceName{frontend, history, matching, worker} {

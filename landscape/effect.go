@@ -52,9 +52,9 @@ func attempt(old Effect, at Placement) (Effect, error) {
 	case old.State == Reserved:
 		return Effect{}, errors.New("it is not prepared")
 	case old.Ordinal != nil && *old.Ordinal != at.Ordinal:
-		return Effect{}, &DivergedError{Table: old.Table(), Key: old.EffectKey.String(), Column: "ordinal"}
+		return Effect{}, &DivergedError{Table: old.Table(), Key: old.String(), Column: "ordinal"}
 	case old.Offset != nil && *old.Offset != at.Offset:
-		return Effect{}, &DivergedError{Table: old.Table(), Key: old.EffectKey.String(), Column: "byte_offset"}
+		return Effect{}, &DivergedError{Table: old.Table(), Key: old.String(), Column: "byte_offset"}
 	}
 	next := old
 	next.State, next.Fence = InFlight, old.Fence+1

@@ -62,6 +62,6 @@ func requireComplete(t *testing.T, log *landscape.Log, scene landscapetest.Scene
 	effects, err := log.Effects(t.Context(), scene.Run)
 	require.NoError(t, err)
 	for _, e := range effects {
-		require.Equal(t, 1, finalized[e.EffectKey], e.EffectKey.String())
+		require.Equal(t, 1, finalized[e.EffectKey], e.String())
 	}
 }

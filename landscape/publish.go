@@ -36,7 +36,7 @@ func (l *Log) PreparePublish(ctx context.Context, run, sink string, rows, bytes 
 
 // samePublication refuses numbers other than those on record.
 func samePublication(e Effect, rows, bytes int64) error {
-	column := ""
+	var column string
 	switch {
 	case e.Rows != rows:
 		column = "rows"
@@ -45,7 +45,7 @@ func samePublication(e Effect, rows, bytes int64) error {
 	default:
 		return nil
 	}
-	return &DivergedError{Table: e.Table(), Key: e.EffectKey.String(), Column: column}
+	return &DivergedError{Table: e.Table(), Key: e.String(), Column: column}
 }
 
 // checkWritten refuses a sink that has an open write, or not these rows.

@@ -194,13 +194,12 @@ func (a *app) checkTemporal(ctx context.Context) check {
 		if err != nil {
 			return fail("make the folder for temporary files writable", "%v", err)
 		}
-		defer os.RemoveAll(folder)
+		defer func() { _ = os.RemoveAll(folder) }() // what stays behind is among temporary files
 		path = filepath.Join(folder, "temporal.db")
 	}
 	started := time.Now()
 	server, err := embedded.Start(ctx, embedded.Options{DatabasePath: path, Logger: a.logger()})
-	var inUse *embedded.InUseError
-	if errors.As(err, &inUse) {
+	if inUse, ok := errors.AsType[*embedded.InUseError](err); ok {
 		return warn("wait for it or stop it before the next run", "process %d uses the state folder", inUse.PID)
 	}
 	if err != nil {

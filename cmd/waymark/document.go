@@ -120,7 +120,7 @@ func existingKey(file string) ([]byte, error) {
 }
 
 // lastingKey reads the key, and makes one if there is none. Of two processes that make one, the first wins.
-func lastingKey(file string) ([]byte, error) {
+func lastingKey(file string) (key []byte, err error) {
 	if exists(file) {
 		return existingKey(file)
 	}
@@ -128,7 +128,7 @@ func lastingKey(file string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.Remove(made.Name())
+	defer func() { err = errors.Join(err, os.Remove(made.Name())) }()
 	_, err = fmt.Fprintln(made, hex.EncodeToString(newKey()))
 	if err := errors.Join(err, made.Sync(), made.Close()); err != nil {
 		return nil, err

@@ -99,7 +99,7 @@ func (a *app) completeRuns(cmd *cobra.Command, args []string, _ string) ([]strin
 	if err != nil {
 		return nil, none
 	}
-	defer record.close()
+	defer func() { _ = record.close() }() // it was read only, and a completion has no place for an error
 	runs, err := record.log.Runs(cmd.Context())
 	if err != nil {
 		return nil, none

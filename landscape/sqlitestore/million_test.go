@@ -40,8 +40,9 @@ func BenchmarkMillion(b *testing.B) {
 		ask("view "+view, func() error {
 			rows, err := store.read.Query(`select * from `+view+` where run_id = ? and source = 'strikes' and row = ?`, scene.Run, row)
 			require.NoError(b, err)
+			defer func() { require.NoError(b, rows.Close()) }()
 			require.True(b, rows.Next())
-			return rows.Close()
+			return rows.Err()
 		})
 	}
 	ask("deep sweep", func() error {

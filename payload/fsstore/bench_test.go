@@ -16,7 +16,7 @@ func benchStore(b *testing.B) *payload.Store {
 	b.Helper()
 	s, err := fsstore.Create(filepath.Join(b.TempDir(), "payloads"))
 	require.NoError(b, err)
-	b.Cleanup(func() { s.Close() })
+	b.Cleanup(func() { require.NoError(b, s.Close()) })
 	return payload.New(s, payload.Options{})
 }
 

@@ -68,8 +68,7 @@ func Open(dir string) (*Store, error) {
 	}
 	s := &Store{root: root, disk: rootDisk{root}}
 	if err := s.prepare(); err != nil {
-		root.Close()
-		return nil, fmt.Errorf("open payload folder: %w", err)
+		return nil, errors.Join(fmt.Errorf("open payload folder: %w", err), root.Close())
 	}
 	return s, nil
 }
@@ -92,8 +91,7 @@ func openRoot(dir string) (*os.Root, error) {
 		err = fmt.Errorf("%s: replaced by another folder while it was opened", dir)
 	}
 	if err != nil {
-		root.Close()
-		return nil, err
+		return nil, errors.Join(err, root.Close())
 	}
 	return root, nil
 }

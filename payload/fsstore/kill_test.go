@@ -100,7 +100,7 @@ func killWriter(t *testing.T, dir string, acknowledged map[payload.Digest]bool) 
 	var kill *time.Timer
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if kill == nil {
-			kill = time.AfterFunc(time.Duration(rand.IntN(20_000))*time.Microsecond, func() { child.Process.Kill() })
+			kill = time.AfterFunc(time.Duration(rand.IntN(20_000))*time.Microsecond, func() { _ = child.Process.Kill() }) // it may have ended
 		}
 		d, err := payload.ParseDigest(lines.Text())
 		if err != nil && strings.HasPrefix(lines.Text(), "poisoned") {
