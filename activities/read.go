@@ -163,6 +163,9 @@ func Chunk(ctx context.Context, log *landscape.Log, payloads *payload.Store, rec
 	if err := json.Unmarshal(pack.Context, &words); err != nil {
 		return nil, fmt.Errorf("records of source %s, chunk %d: %w: %w", record.Source, record.Chunk, payload.ErrCorrupt, err)
 	}
+	if held := int64(len(pack.Offsets)); held != record.Rows {
+		return nil, fmt.Errorf("records of source %s, chunk %d: %w: it holds %d records, on record are %d", record.Source, record.Chunk, payload.ErrCorrupt, held, record.Rows)
+	}
 	rows, err := log.Records(ctx, record.Run, record.Source, record.Chunk)
 	if err != nil {
 		return nil, err
