@@ -106,16 +106,32 @@ type Origin struct {
 
 // Visit is what happened to the row at one node.
 type Visit struct {
-	Node       string      `json:"node"`
-	Operation  string      `json:"operation"`
-	Label      string      `json:"label,omitempty"`
-	Expression string      `json:"expression,omitempty"`
-	Values     []expr.Part `json:"values,omitempty"` // of the expression's parts, outermost first
-	Changes    []Change    `json:"changes,omitempty"`
-	InputHash  string      `json:"input_sha256,omitempty"`
-	OutputHash string      `json:"output_sha256,omitempty"` // on record
-	Verified   bool        `json:"verified"`                // computed again, and equal to what is on record
-	Refused    *Refusal    `json:"refused,omitempty"`
+	Node       string   `json:"node"`
+	Operation  string   `json:"operation"`
+	Label      string   `json:"label,omitempty"`
+	Expression string   `json:"expression,omitempty"`
+	Values     []Value  `json:"values,omitempty"` // of the expression's parts, outermost first
+	Changes    []Change `json:"changes,omitempty"`
+	InputHash  string   `json:"input_sha256,omitempty"`
+	OutputHash string   `json:"output_sha256,omitempty"` // on record
+	Verified   bool     `json:"verified"`                // computed again, and equal to what is on record
+	Refused    *Refusal `json:"refused,omitempty"`
+}
+
+// Value is an expr.Part: what a part of an expression was for the row.
+type Value struct {
+	Source string `json:"source"`
+	Value  string `json:"value,omitempty"`
+	Error  string `json:"error,omitempty"`
+	Depth  int    `json:"depth"`
+}
+
+func values(parts []expr.Part) []Value {
+	var shown []Value
+	for _, part := range parts {
+		shown = append(shown, Value(part))
+	}
+	return shown
 }
 
 // Change is one field that came out other than it went in. Absent fields are nil.
@@ -239,7 +255,7 @@ func (a *Auditor) finalized(ctx context.Context, run, sink string, token Token) 
 func (a *Auditor) retrace(ctx context.Context, story *Story, run landscape.Run, token Token, chunk *plugin.Chunk) error {
 	compiled, problem := a.plan(run)
 	if problem != "" || chunk == nil {
-		story.Note = strings.TrimPrefix(story.Note+"; "+problem, "; ")
+		story.Note = join(story.Note, problem)
 		return a.recorded(ctx, story, run.ID, token)
 	}
 	refused, err := a.log.ErrorsOf(ctx, run.ID, token.Source, token.Row)
@@ -257,6 +273,14 @@ func (a *Auditor) retrace(ctx context.Context, story *Story, run landscape.Run, 
 		return err
 	}
 	return a.visits(ctx, story, compiled, token, events, refused)
+}
+
+// join puts two notes, of which either may be empty, into one.
+func join(note, more string) string {
+	if note == "" || more == "" {
+		return note + more
+	}
+	return note + "; " + more
 }
 
 // repeats tells the engine which value of the row was taken, as on record.
@@ -280,7 +304,7 @@ func (a *Auditor) visits(ctx context.Context, story *Story, compiled *plan.Plan,
 		node := &compiled.Nodes[event.Node]
 		visit := Visit{
 			Node: node.Name, Operation: node.Operation, Label: event.Label, Expression: node.Text, InputHash: input,
-			Values: engine.Explain(node, event.Before), Changes: changes(event.Before, event.After),
+			Values: values(engine.Explain(node, event.Before)), Changes: changes(event.Before, event.After),
 			Refused: refusalAt(node.Name, refused),
 		}
 		if event.Refused == nil {

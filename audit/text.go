@@ -5,8 +5,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-
-	"waymark/expr"
 )
 
 // WriteText writes the story for people. Control characters in data are escaped.
@@ -82,7 +80,7 @@ func (r *Refusal) write(b *strings.Builder) {
 	fmt.Fprintf(b, "  refused  %s: %s%s\n  sent to  %s\n", r.Code, field, escape(r.Message), r.SentTo)
 }
 
-func writeValues(b *strings.Builder, parts []expr.Part) {
+func writeValues(b *strings.Builder, parts []Value) {
 	for _, part := range parts {
 		value := escape(part.Value)
 		if part.Error != "" {

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -46,7 +47,7 @@ const (
 const maxProblems = 1000
 
 // Verify holds a run against everything that can be checked: the audit sweep over every token, every payload's bytes, the
-// results of the steps computed again, and the published files. It reads only. The error says that the verification could
+// results of the steps and the errors computed again, and the published files. It reads only. The error says that the verification could
 // not be done; what it found is in the report.
 func (a *Auditor) Verify(ctx context.Context, id string) (*Report, error) {
 	run, err := a.log.Run(ctx, id)
@@ -145,30 +146,36 @@ func (a *Auditor) verifyChunk(ctx context.Context, report *Report, compiled *pla
 	case err != nil:
 		return err
 	}
-	if err := a.verifyRecords(ctx, report, record, chunk); err != nil {
-		return err
-	}
 	report.Chunks++
 	report.Rows += int64(chunk.Len())
-	if compiled == nil {
-		return nil
+	same, err := a.verifyRecords(ctx, report, record, chunk)
+	if err != nil || !same || compiled == nil {
+		return err // other records than were read say nothing about what became of those
 	}
 	return a.recompute(ctx, report, compiled, record, chunk, writes)
 }
 
-func (a *Auditor) verifyRecords(ctx context.Context, report *Report, record landscape.Chunk, chunk *plugin.Chunk) error {
+// verifyRecords compares the chunk's records with the index of those that were read, and reports whether they are the same.
+func (a *Auditor) verifyRecords(ctx context.Context, report *Report, record landscape.Chunk, chunk *plugin.Chunk) (same bool, err error) {
 	rows, err := a.log.Records(ctx, record.Run, record.Source, record.Chunk)
 	if err != nil {
-		return err
+		return false, err
 	}
+	same = true
 	for i, hash := range hashesOf(activities.RecordHashes(chunk)) {
 		report.Hashes++
-		if hash != [32]byte(rows.Hashes[32*i:32*i+32]) {
-			report.add(RecordDiffers, place(record.Source, record.Chunk), "row %d: the stored record hashes to %x, on record is %x",
-				record.FirstRow+int64(i), hash, rows.Hashes[32*i:32*i+32])
+		row, recorded := record.FirstRow+int64(i), rows.Hashes[32*i:32*i+32]
+		if rows.Offsets[i] != chunk.Offsets[i] || rows.Lengths[i] != chunk.Lengths[i] {
+			same = false
+			report.add(RecordDiffers, place(record.Source, record.Chunk), "row %d: the stored record has %d bytes at byte %d, on record are %d at %d",
+				row, chunk.Lengths[i], chunk.Offsets[i], rows.Lengths[i], rows.Offsets[i])
+		}
+		if hash != [32]byte(recorded) {
+			same = false
+			report.add(RecordDiffers, place(record.Source, record.Chunk), "row %d: the stored record hashes to %x, on record is %x", row, hash, recorded)
 		}
 	}
-	return nil
+	return same, nil
 }
 
 // recompute sends the chunk through the steps again and compares ways, hashes and planned bytes.
@@ -191,6 +198,9 @@ func (a *Auditor) recompute(ctx context.Context, report *Report, compiled *plan.
 	computed := activities.PassageOf(compiled, record.Run, record.Source, record.Chunk, chunk, result)
 	compareWays(report, record, routes, computed.Routes)
 	compareHashes(report, record, hashes, computed.Hashes)
+	if err := a.compareErrors(ctx, report, record, computed); err != nil {
+		return err
+	}
 	for _, write := range computed.Writes {
 		key := landscape.EffectKey{Run: record.Run, Sink: write.Sink, Source: record.Source, Chunk: record.Chunk}
 		if writes[key] != write.SHA256 {
@@ -218,11 +228,41 @@ func (a *Auditor) result(ctx context.Context, compiled *plan.Plan, record landsc
 
 func compareWays(report *Report, record landscape.Chunk, recorded, computed landscape.Routes) {
 	for i := range computed.Codes {
-		was, is := recorded.Ways[recorded.Codes[i]].Signature(), computed.Ways[computed.Codes[i]].Signature()
+		was, is := signature(recorded, i), signature(computed, i)
 		if was != is {
 			report.add(RecordDiffers, place(record.Source, record.Chunk), "row %d goes %s, on record is %s", record.FirstRow+int64(i), is, was)
 		}
 	}
+}
+
+// signature returns the way of a row of the chunk. What is on record may make no sense.
+func signature(routes landscape.Routes, i int) string {
+	if i >= len(routes.Codes) || int(routes.Codes[i]) >= len(routes.Ways) {
+		return "no way"
+	}
+	return routes.Ways[routes.Codes[i]].Signature()
+}
+
+// compareErrors compares why each row was refused. Errors of rows that were not are found by the sweep, which counts.
+func (a *Auditor) compareErrors(ctx context.Context, report *Report, record landscape.Chunk, computed landscape.Passage) error {
+	for _, refusal := range computed.Errors {
+		row := record.FirstRow + int64(refusal.Index)
+		recorded, err := a.log.ErrorsOf(ctx, record.Run, record.Source, row)
+		if err != nil {
+			return err
+		}
+		way := computed.Ways[computed.Codes[refusal.Index]]
+		if len(recorded) != 1 || !sameError(recorded[0], way, refusal) {
+			report.add(RecordDiffers, place(record.Source, record.Chunk), "row %d is refused by %s with %s, on record is another error or none", row, way.Last(), refusal.Code)
+		}
+	}
+	return nil
+}
+
+func sameError(e landscape.RowError, way landscape.Way, r landscape.Refusal) bool {
+	raw := r.Raw[:min(len(r.Raw), landscape.MaxRawBytes)]
+	return e.Node == way.Last() && e.SentTo == way.Sink && e.Code == r.Code && e.Field == r.Field && e.Message == r.Message &&
+		bytes.Equal(e.Raw, raw) && e.RawBytes == r.Bytes && e.Line == r.Line && e.ByteOffset == r.Offset
 }
 
 func compareHashes(report *Report, record landscape.Chunk, recorded, computed []landscape.NodeHashes) {

@@ -1,0 +1,231 @@
+package audit_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/audit"
+	"waymark/landscape"
+	"waymark/tests/system"
+)
+
+// TestExplain asks a whole system about one run. Its parts share the system, which takes a second to start.
+func TestExplain(t *testing.T) {
+	s := play(t)
+	for name, test := range map[string]func(*testing.T, *system.System){
+		"rows of every kind":     testRowsOfEveryKind,
+		"every line of a sink":   testEveryLine,
+		"shape of the answer":    testShape,
+		"keys":                   testKeys,
+		"senseless questions":    testSenselessQuestions,
+		"states of a payload":    testPayloadStates,
+		"changed environment":    testChangedEnvironment,
+		"text for people":        testText,
+		"changed hash on record": testChangedHash,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, s) })
+	}
+}
+
+func testRowsOfEveryKind(t *testing.T, s *system.System) {
+	for i, want := range rows {
+		story := explain(t, s, audit.Question{Row: int64(i + 1)})
+		require.Equal(t, string(want.path), story.Path, "row %d", i+1)
+		require.Equal(t, want.sink, story.Sink, "row %d", i+1)
+		require.Equal(t, want.line, story.Line, "row %d", i+1)
+		require.True(t, story.Complete)
+		require.Equal(t, fmt.Sprintf("orders:%d", i+1), story.Token)
+		require.Empty(t, story.Note)
+		require.Equal(t, want.codes, refusals(story), "row %d", i+1)
+		require.Equal(t, want.codes != "", story.Outcome == "failure")
+		requireVerified(t, story)
+		requirePlace(t, s, story)
+	}
+}
+
+// refusals returns the codes of the nodes that refused the row.
+func refusals(story *audit.Story) string {
+	var codes []string
+	for _, visit := range story.Nodes {
+		if visit.Refused != nil {
+			codes = append(codes, visit.Refused.Code)
+		}
+	}
+	return strings.Join(codes, ", ")
+}
+
+// requireVerified requires that every node's result was computed again and is what is on record, and that each node got
+// what the one before it gave.
+func requireVerified(t *testing.T, story *audit.Story) {
+	t.Helper()
+	require.NotEmpty(t, story.Nodes)
+	before := ""
+	for _, visit := range story.Nodes {
+		require.True(t, visit.Verified, "%s at %s", story.Token, visit.Node)
+		require.Equal(t, before, visit.InputHash, "%s at %s", story.Token, visit.Node)
+		before = visit.OutputHash
+	}
+}
+
+// requirePlace requires that the record stands in the file where the story says.
+func requirePlace(t *testing.T, s *system.System, story *audit.Story) {
+	t.Helper()
+	content := s.Read(t, "in.csv")
+	from := story.Source.ByteOffset
+	require.Equal(t, content[from:from+story.Source.ByteLength], story.Source.Raw)
+	require.EqualValues(t, 1+strings.Count(content[:from], "\n"), story.Source.Line)
+	require.Equal(t, "in.csv", story.Source.File)
+	require.Equal(t, audit.Stored, story.Source.State)
+}
+
+// testEveryLine asks for every line of every output: what the story says was written is what stands there.
+func testEveryLine(t *testing.T, s *system.System) {
+	for sink, output := range map[string]string{
+		"review": withoutHeader(s.Read(t, "out/north.csv")),
+		"ledger": s.Read(t, "out/ledger.jsonl"),
+	} {
+		written := ""
+		for line := int64(1); line <= 2; line++ {
+			story := explain(t, s, audit.Question{Sink: sink, Line: line})
+			require.Equal(t, sink, story.Sink)
+			require.Equal(t, line, story.Line)
+			written += story.Written + "\n"
+		}
+		require.Equal(t, output, written, sink)
+		_, err := auditor(s).Explain(t.Context(), audit.Question{Run: run, Sink: sink, Line: 3})
+		require.ErrorIs(t, err, landscape.ErrNotFound)
+	}
+}
+
+func withoutHeader(content string) string {
+	_, rest, _ := strings.Cut(content, "\n")
+	return rest
+}
+
+// testShape holds the whole answer for a row that was changed, routed and delivered, and for one that was refused.
+func testShape(t *testing.T, s *system.System) {
+	for _, row := range []int64{2, 6} {
+		story := explain(t, s, audit.Question{Row: row})
+		story.Output = strings.ReplaceAll(story.Output, s.Folder, "FOLDER")
+		require.Len(t, story.Source.Payload, 64)
+		story.Source.Payload = "PAYLOAD"
+		golden := fmt.Sprintf("testdata/row-%d.json", row)
+		if os.Getenv("UPDATE") != "" {
+			require.NoError(t, os.WriteFile(golden, []byte(toJSON(t, story)), 0o600))
+		}
+		want, err := os.ReadFile(golden)
+		require.NoError(t, err)
+		require.Equal(t, string(want), toJSON(t, story), golden)
+	}
+}
+
+func testKeys(t *testing.T, s *system.System) {
+	story := explain(t, s, audit.Question{Key: map[string]string{"customer": "eve", "day": "2026-01-08"}})
+	require.Equal(t, "orders:9", story.Token)
+	story = explain(t, s, audit.Question{Key: map[string]string{"customer": "test"}})
+	require.Equal(t, "orders:4", story.Token)
+
+	var ambiguous *audit.AmbiguousError
+	_, err := auditor(s).Explain(t.Context(), audit.Question{Run: run, Key: map[string]string{"customer": "bob", "day": "2026-01-02"}})
+	require.ErrorAs(t, err, &ambiguous)
+	require.Equal(t, &audit.AmbiguousError{Tokens: []audit.Token{{Source: "orders", Row: 2}, {Source: "orders", Row: 3}}}, ambiguous)
+	require.EqualError(t, err, "2 rows of orders have this key: 2, 3; ask for one with --row")
+
+	_, err = auditor(s).Explain(t.Context(), audit.Question{Run: run, Key: map[string]string{"customer": "nobody"}})
+	require.ErrorIs(t, err, landscape.ErrNotFound)
+}
+
+func testSenselessQuestions(t *testing.T, s *system.System) {
+	for message, q := range map[string]audit.Question{
+		`"code" is not part of the key of source orders: its key is customer, day`: {Key: map[string]string{"code": "a1"}},
+		`key day: `:                              {Key: map[string]string{"day": "yesterday"}},
+		`run run-1 has no source named "ordres"`: {Source: "ordres", Row: 1},
+	} {
+		q.Run = run
+		_, err := auditor(s).Explain(t.Context(), q)
+		var question *audit.QuestionError
+		require.ErrorAs(t, err, &question)
+		require.ErrorContains(t, err, message)
+	}
+	for _, q := range []audit.Question{{Run: run, Row: 12}, {Run: run, Row: 0}, {Run: "nothing", Row: 1}, {Run: run, Sink: "review", Line: 0}} {
+		_, err := auditor(s).Explain(t.Context(), q)
+		require.ErrorIs(t, err, landscape.ErrNotFound)
+	}
+}
+
+// testPayloadStates takes the records of a chunk away: what is on record is still told, and why the rest is not.
+func testPayloadStates(t *testing.T, s *system.System) {
+	whole := explain(t, s, audit.Question{Row: 2})
+	for state, change := range map[audit.Availability]func([]byte) []byte{audit.Missing: nil, audit.Corrupt: flip} {
+		t.Run(string(state), func(t *testing.T) {
+			damage(t, object(t, s, whole.Source.Payload), change)
+			story := explain(t, s, audit.Question{Row: 2})
+			require.Equal(t, state, story.Source.State)
+			require.Empty(t, story.Source.Raw)
+			require.Equal(t, whole.Source.SHA256, story.Source.SHA256)
+			requireRecordOnly(t, whole, story)
+			require.Empty(t, story.Note)
+		})
+	}
+}
+
+func testChangedEnvironment(t *testing.T, s *system.System) {
+	whole := explain(t, s, audit.Question{Row: 2})
+	t.Setenv("REGION", "south")
+	story := explain(t, s, audit.Question{Row: 2})
+	require.Contains(t, story.Note, "the document on record compiles to plan ")
+	require.Equal(t, whole.Source, story.Source, "the record is there")
+	requireRecordOnly(t, whole, story)
+	_, err := auditor(s).Explain(t.Context(), audit.Question{Run: run, Key: map[string]string{"customer": "eve"}})
+	require.ErrorContains(t, err, "a key can only be looked up with the run's plan: ")
+}
+
+// requireRecordOnly requires a story told from the record: the same nodes, labels and hashes, nothing computed, and
+// nothing called verified.
+func requireRecordOnly(t *testing.T, whole, story *audit.Story) {
+	t.Helper()
+	require.Equal(t, []string{whole.Way, whole.Outcome, whole.Sink, whole.Output}, []string{story.Way, story.Outcome, story.Sink, story.Output})
+	require.Equal(t, whole.Line, story.Line)
+	require.Empty(t, story.Written)
+	for i, visit := range story.Nodes {
+		recorded := whole.Nodes[i]
+		require.Equal(t, audit.Visit{
+			Node: recorded.Node, Operation: recorded.Operation, Label: recorded.Label, InputHash: recorded.InputHash, OutputHash: recorded.OutputHash,
+		}, visit)
+	}
+	require.NotEmpty(t, story.Nodes)
+}
+
+func testText(t *testing.T, s *system.System) {
+	var b strings.Builder
+	require.NoError(t, explain(t, s, audit.Question{Row: 8}).WriteText(&b))
+	for _, line := range []string{
+		"row 8 of orders, in run run-1 of orders (completed_with_failures)\n",
+		`  record  a8,"dan\nand co",2026-01-07,400,2` + "\n",
+		"  + share = 200\n",
+		"  → big\n",
+		"way      orders > share > paid > triage[big] > review (gate_routed)\n",
+	} {
+		require.Contains(t, b.String(), line)
+	}
+	raw := &audit.Story{Source: audit.Origin{State: audit.Stored, RawBase64: []byte{0xff}}}
+	b.Reset()
+	require.NoError(t, raw.WriteText(&b))
+	require.Contains(t, b.String(), `"\xff" (not valid UTF-8)`)
+	require.Contains(t, toJSON(t, raw), base64.StdEncoding.EncodeToString([]byte{0xff}))
+}
+
+// testChangedHash changes what is on record about one node: that node is no longer called verified, and no other is.
+func testChangedHash(t *testing.T, s *system.System) {
+	log := tampered(t, s, `update hashes set hashes = cast(zeroblob(31) || x'01' || substr(hashes, 33) as blob) where node = 'share' and chunk = 0`)
+	story, err := audit.New(log, s.Payloads, s.Planner).Explain(t.Context(), audit.Question{Run: run, Row: 1})
+	require.NoError(t, err)
+	for _, visit := range story.Nodes {
+		require.Equal(t, visit.Node != "share", visit.Verified, visit.Node)
+	}
+}

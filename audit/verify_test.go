@@ -1,0 +1,238 @@
+package audit_test
+
+import (
+	"database/sql"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	_ "modernc.org/sqlite"
+
+	"waymark/audit"
+	"waymark/landscape"
+	"waymark/landscape/sqlitestore"
+	"waymark/tests/system"
+)
+
+// tampered returns a copy of the landscape in which somebody who owns the file did this, past every trigger and check.
+func tampered(t *testing.T, s *system.System, statement string) *landscape.Log {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "copy.db")
+	execute(t, s.Database, `vacuum into '`+path+`'`)
+	for _, name := range triggers(t, path) {
+		execute(t, path, `drop trigger `+name)
+	}
+	require.Positive(t, execute(t, path, `pragma ignore_check_constraints = 1; pragma foreign_keys = 0; `+statement), "nothing was changed")
+	driver, err := sqlitestore.Open(t.Context(), path, sqlitestore.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, driver.Close()) })
+	return landscape.New(driver, nil)
+}
+
+// execute returns how many rows the statement changed.
+func execute(t *testing.T, path, statement string) int64 {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	require.NoError(t, err)
+	defer db.Close()
+	result, err := db.ExecContext(t.Context(), statement)
+	require.NoError(t, err)
+	changed, err := result.RowsAffected()
+	require.NoError(t, err)
+	return changed
+}
+
+func triggers(t *testing.T, path string) []string {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	require.NoError(t, err)
+	defer db.Close()
+	var all string
+	require.NoError(t, db.QueryRowContext(t.Context(), `select group_concat(name, ' ') from sqlite_master where type = 'trigger'`).Scan(&all))
+	return strings.Fields(all)
+}
+
+// TestVerify asks a whole system whether one run's record is true, and then damages it in every way there is.
+func TestVerify(t *testing.T) {
+	s := play(t)
+	t.Run("clean", func(t *testing.T) { testClean(t, s) })
+	t.Run("outputs", func(t *testing.T) { testOutputs(t, s) })
+	t.Run("payloads", func(t *testing.T) { testPayloads(t, s) })
+	t.Run("record", func(t *testing.T) { testRecord(t, s) })
+	t.Run("environment", func(t *testing.T) { testEnvironment(t, s) })
+	t.Run("clean again", func(t *testing.T) { testClean(t, s) })
+}
+
+func verify(t *testing.T, s *system.System, log *landscape.Log) *audit.Report {
+	t.Helper()
+	report, err := audit.New(log, s.Payloads, s.Planner).Verify(t.Context(), run)
+	require.NoError(t, err)
+	return report
+}
+
+func testClean(t *testing.T, s *system.System) {
+	report := verify(t, s, s.Log)
+	require.Equal(t, &audit.Report{
+		Run: run, Status: "completed_with_failures", Chunks: 3, Rows: 11, Artifacts: 3, Problems: []audit.Problem{}, Hashes: report.Hashes,
+	}, report)
+	require.Greater(t, report.Hashes, int64(11), "records, and what came out of the steps")
+	var b strings.Builder
+	require.NoError(t, report.WriteText(&b))
+	require.Contains(t, b.String(), "11 rows in 3 chunks and 3 outputs read again")
+	require.Contains(t, b.String(), "everything on record is true\n")
+}
+
+func testOutputs(t *testing.T, s *system.System) {
+	for file, sink := range map[string]string{
+		"out/north.csv": "review", "out/ledger.jsonl": "ledger", "out/refused/part-00001.csv": "refused", "out/refused/manifest.json": "refused",
+	} {
+		for name, change := range map[string]func([]byte) []byte{
+			"flipped": flip, "deleted": nil, "longer": func(b []byte) []byte { return append(b, "x\n"...) }, "empty": func([]byte) []byte { return nil },
+		} {
+			t.Run(name+" "+filepath.Base(file), func(t *testing.T) {
+				damage(t, filepath.Join(s.Folder, file), change)
+				report := verify(t, s, s.Log)
+				require.Len(t, report.Problems, 1)
+				require.Equal(t, audit.ArtifactDiffers, report.Problems[0].Kind)
+				require.Equal(t, sink, report.Problems[0].Where)
+			})
+		}
+	}
+}
+
+func testPayloads(t *testing.T, s *system.System) {
+	pack := explain(t, s, audit.Question{Row: 6}).Source.Payload
+	for kind, change := range map[string]func([]byte) []byte{audit.PayloadMissing: nil, audit.PayloadCorrupt: flip} {
+		t.Run(kind, func(t *testing.T) {
+			damage(t, object(t, s, pack), change)
+			report := verify(t, s, s.Log)
+			require.Len(t, report.Problems, 1)
+			require.Equal(t, audit.Problem{Kind: kind, Where: "orders chunk 1", Detail: report.Problems[0].Detail}, report.Problems[0])
+			require.Contains(t, report.Problems[0].Detail, pack)
+			require.EqualValues(t, 2, report.Chunks, "the others are verified")
+			require.EqualValues(t, 7, report.Rows)
+		})
+	}
+}
+
+// testRecord changes the record in the database, one thing at a time.
+func testRecord(t *testing.T, s *system.System) {
+	for _, c := range []struct{ name, statement, kind, where, detail string }{
+		{"a hash of a step",
+			`update hashes set hashes = cast(zeroblob(31) || x'01' || substr(hashes, 33) as blob) where node = 'share' and chunk = 0`,
+			audit.RecordDiffers, "orders chunk 0", "row 1 comes out of share as "},
+		{"a raw hash",
+			`update chunk_rows set raw_hashes = cast(substr(raw_hashes, 1, 64) || zeroblob(32) || substr(raw_hashes, 97) as blob) where chunk = 0`,
+			audit.RecordDiffers, "orders chunk 0", "row 3: the stored record hashes to "},
+		{"where a record is",
+			`update chunk_rows set offsets = cast(substr(offsets, 1, 4) || x'00000001' || substr(offsets, 9) as blob) where chunk = 0`,
+			audit.RecordDiffers, "orders chunk 0", "row 2: the stored record has 23 bytes at byte 24, on record are 23 at 1"},
+		{"a way code, to another way",
+			`update passages set way_codes = cast(substr(way_codes, 2, 1) || substr(way_codes, 1, 1) || substr(way_codes, 3) as blob) where chunk = 0`,
+			audit.RecordDiffers, "orders chunk 0", "row 1 goes orders > share > paid > triage[small] > short > ledger (default_flow), on record is "},
+		{"a way code, to none",
+			`update passages set way_codes = cast(x'63' || substr(way_codes, 2) as blob) where chunk = 0`,
+			audit.RecordDiffers, "orders chunk 0", "(default_flow), on record is no way"},
+		{"the digest of an effect",
+			`update effects set sha256 = printf('%064d', 1) where sink = 'ledger' and chunk = 0`,
+			audit.RecordDiffers, "orders chunk 0", "the bytes for sink ledger hash to "},
+		{"the payload of another chunk",
+			`update chunks set pack = (select pack from chunks where chunk = 1) where chunk = 0`,
+			audit.RecordDiffers, "orders chunk 0", "row 1: the stored record hashes to "},
+		{"the payload of another chunk with other rows",
+			`update chunks set pack = (select pack from chunks where chunk = 2) where chunk = 0`,
+			audit.PayloadCorrupt, "orders chunk 0", "it holds 3 records, on record are 4"},
+		{"a reason",
+			`update errors set message = 'nothing to see' where row = 6`,
+			audit.RecordDiffers, "orders chunk 1", "row 6 is refused by share with DIVISION_BY_ZERO"},
+		{"a code",
+			`update errors set code = 'OTHER' where row = 6`,
+			audit.RecordDiffers, "orders chunk 1", "row 6 is refused by share with DIVISION_BY_ZERO"},
+		{"a refused record",
+			`update errors set raw = x'616263', raw_bytes = 3 where row = 5`,
+			audit.RecordDiffers, "orders chunk 1", "row 5 is refused by orders with CONVERT"},
+		{"an error less",
+			`delete from errors where row = 10`,
+			"error_counts", "orders chunk 2", "diverted 1 rows, errors 0"},
+		{"where a row was sent",
+			`update errors set sent_to = 'ledger' where row = 10`,
+			audit.RecordDiffers, "orders chunk 2", "row 10 is refused by share"},
+		{"the outcome of a way",
+			`update ways set outcome = 'success', path = 'default_flow' where signature like '%refused%'`,
+			audit.RecordDiffers, "orders chunk 1", "row 6 goes orders > share > refused (on_error_routed), on record is orders > share > refused (default_flow)"},
+		{"a way less",
+			`delete from ways where path = 'filter_dropped'`,
+			"token_outcome", "orders chunk 0", "token orders:3 has no completed outcome"},
+		{"the hashes of a step less",
+			`delete from hashes where node = 'short' and chunk = 2`,
+			audit.RecordDiffers, "orders chunk 2", "no row comes out of short on record, computed again some do"},
+		{"hashes of a step more",
+			`update hashes set node = 'paid' where node = 'short' and chunk = 2`,
+			audit.RecordDiffers, "orders chunk 2", "no row comes out of paid, on record some do"},
+		{"who had a value first",
+			`update claims set row = 3 where row = 2`,
+			audit.RecordDiffers, "orders chunk 0", "row 2 goes orders > __quarantine__ (quarantined_at_source), on record is "},
+		{"an effect less",
+			`delete from effects where sink = 'ledger' and chunk = 2`,
+			"sink_rows", "orders chunk 2", "ledger"},
+		{"a chunk less",
+			`delete from chunks where chunk = 2`,
+			"source_totals", "orders", "3 chunks, 11 rows"},
+		{"the digest of an artifact",
+			`update artifacts set sha256 = printf('%064d', 1) where sink = 'review'`,
+			audit.ArtifactDiffers, "review", "on record are "},
+		{"the document",
+			`update runs set document = replace(document, 'row.amount > 0', 'row.amount > 1')`,
+			audit.DocumentUnusable, "orders", "the run's was "},
+		{"the parameters",
+			`update runs set params = '[]'`,
+			audit.DocumentUnusable, "orders", "the parameters on record cannot be read"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			report := verify(t, s, tampered(t, s, c.statement))
+			for _, problem := range report.Problems {
+				if problem.Kind == c.kind && problem.Where == c.where && strings.Contains(problem.Detail, c.detail) {
+					return
+				}
+			}
+			require.Fail(t, "not found", "%+v", report.Problems)
+		})
+	}
+}
+
+// testEnvironment verifies on a machine where the document compiles to something else: what does not need the plan is
+// still looked at.
+func testEnvironment(t *testing.T, s *system.System) {
+	t.Setenv("REGION", "south")
+	damage(t, object(t, s, explain(t, s, audit.Question{Row: 6}).Source.Payload), flip)
+	report := verify(t, s, s.Log)
+	require.Len(t, report.Problems, 2)
+	require.Equal(t, audit.DocumentUnusable, report.Problems[0].Kind)
+	require.Equal(t, audit.PayloadCorrupt, report.Problems[1].Kind)
+	require.EqualValues(t, 7, report.Hashes, "of the records that are there")
+}
+
+func TestRunsThatAreNotConcluded(t *testing.T) {
+	t.Setenv("REGION", "north")
+	s := system.Start(t, nil)
+	s.Write(t, map[string]string{"in.csv": input})
+	_, err := s.Run(t, run, strings.Replace(document, "on_invalid: quarantine", "on_invalid: fail", 1))
+	require.Error(t, err)
+	report := verify(t, s, s.Log)
+	require.Equal(t, "failed", report.Status)
+	require.Empty(t, report.Problems)
+	require.Equal(t, "the run is failed: open rows are no problem of its record", report.Note)
+	require.Zero(t, report.Artifacts)
+
+	story := explain(t, s, audit.Question{Row: 5})
+	require.False(t, story.Complete)
+	require.Equal(t, "the row was read and has not gone through the steps", story.Note)
+	damage(t, object(t, s, story.Source.Payload), nil)
+	story = explain(t, s, audit.Question{Row: 5})
+	require.Equal(t, audit.Missing, story.Source.State)
+	require.Equal(t, "the row was read and has not gone through the steps", story.Note)
+
+	_, err = auditor(s).Verify(t.Context(), "nothing")
+	require.ErrorIs(t, err, landscape.ErrNotFound)
+}
