@@ -77,11 +77,6 @@ func (l *Log) FinishRun(ctx context.Context, run string, status pipeline.RunStat
 	return l.moveRun(ctx, run, status, reason, pipeline.Running)
 }
 
-// FailRun ends a running run that cannot go on; ResumeRun takes it up again.
-func (l *Log) FailRun(ctx context.Context, run, reason string) error {
-	return l.FinishRun(ctx, run, pipeline.Failed, reason)
-}
-
 // InterruptRun ends a running run that was stopped from outside; ResumeRun takes it up again.
 func (l *Log) InterruptRun(ctx context.Context, run, reason string) error {
 	return l.FinishRun(ctx, run, pipeline.Interrupted, reason)

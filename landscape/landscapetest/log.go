@@ -169,8 +169,8 @@ func statuses(t *testing.T, d landscape.Driver) {
 	log := begun(t, d, s)
 	status := func() landscape.RunHead { return stored[landscape.RunHead](t, d, "status")[0] }
 
-	require.NoError(t, log.FailRun(ctx, "status", "disk full"))
-	require.NoError(t, log.FailRun(ctx, "status", "again"), "a repeat")
+	require.NoError(t, log.FinishRun(ctx, "status", pipeline.Failed, "disk full"))
+	require.NoError(t, log.FinishRun(ctx, "status", pipeline.Failed, "again"), "a repeat")
 	require.Equal(t, "disk full", status().Reason)
 	require.NotZero(t, status().Finished)
 	require.ErrorContains(t, log.InterruptRun(ctx, "status", ""), "failed and cannot become interrupted")
@@ -184,7 +184,7 @@ func statuses(t *testing.T, d landscape.Driver) {
 	require.ErrorContains(t, log.FinishRun(ctx, "status", pipeline.Empty, ""), "its rows make it completed")
 	require.NoError(t, log.FinishRun(ctx, "status", pipeline.Completed, "done"))
 	require.ErrorContains(t, log.ResumeRun(ctx, "status"), "completed and cannot become running")
-	require.ErrorIs(t, log.FailRun(ctx, "nobody", ""), landscape.ErrNotFound)
+	require.ErrorIs(t, log.FinishRun(ctx, "nobody", pipeline.Failed, ""), landscape.ErrNotFound)
 }
 
 // snapshot returns every record that d holds.
