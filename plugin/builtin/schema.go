@@ -27,12 +27,12 @@ type field struct {
 // newSchema prepares a document's schema. Its errors name the field.
 func newSchema(spec pipeline.Schema) (schema, error) {
 	s := schema{declared: spec.Fields}
-	switch {
-	case spec.Mode == "fixed", spec.Mode == "" && len(spec.Fields) > 0:
+	switch spec.InForce() {
+	case pipeline.ModeFixed:
 		if len(spec.Fields) == 0 {
 			return s, fmt.Errorf("schema: mode fixed needs fields")
 		}
-	case spec.Mode == "flexible", spec.Mode == "observed", spec.Mode == "":
+	case pipeline.ModeFlexible, pipeline.ModeObserved:
 		s.open = true
 	default:
 		return s, fmt.Errorf("schema.mode: %q is not fixed, flexible or observed", spec.Mode)
