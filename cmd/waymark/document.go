@@ -30,7 +30,7 @@ type document struct {
 
 // compile reads a document and compiles it. Problems of the document are wrong use, all of them at once.
 func (a *app) compile(file string, params []string, key keySource) (*document, error) {
-	given, err := parseParams(params)
+	given, err := parsePairs("--param", "NAME=VALUE", params)
 	if err != nil {
 		return nil, err
 	}
@@ -66,20 +66,20 @@ func readDocument(file string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(in, maxDocumentBytes))
 }
 
-// parseParams reads NAME=VALUE words.
-func parseParams(words []string) (map[string]string, error) {
-	params := map[string]string{}
+// parsePairs reads the words that a flag was given: form, such as NAME=VALUE, says how they are written.
+func parsePairs(flag, form string, words []string) (map[string]string, error) {
+	pairs := map[string]string{}
 	for _, word := range words {
 		name, value, ok := strings.Cut(word, "=")
 		if !ok || name == "" {
-			return nil, wrongUsef("--param %q: write NAME=VALUE", word)
+			return nil, wrongUsef("%s %q: write %s", flag, word, form)
 		}
-		if _, twice := params[name]; twice {
-			return nil, wrongUsef("--param %s is given twice", name)
+		if _, twice := pairs[name]; twice {
+			return nil, wrongUsef("%s %s is given twice", flag, name)
 		}
-		params[name] = value
+		pairs[name] = value
 	}
-	return params, nil
+	return pairs, nil
 }
 
 // problems returns the problems of a document, if these are what the error is about.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -70,26 +69,8 @@ func (q question) question() (audit.Question, error) {
 	case (q.sink == "") != (q.line == 0):
 		return audit.Question{}, wrongUsef("--sink NAME and --line N belong together")
 	}
-	key, err := parseKey(q.keys)
+	key, err := parsePairs("--key", "FIELD=VALUE", q.keys)
 	return audit.Question{Source: q.source, Row: q.row, Key: key, Sink: q.sink, Line: q.line}, err
-}
-
-func parseKey(words []string) (map[string]string, error) {
-	if len(words) == 0 {
-		return nil, nil
-	}
-	key := map[string]string{}
-	for _, word := range words {
-		field, value, ok := strings.Cut(word, "=")
-		if !ok || field == "" {
-			return nil, wrongUsef("--key %q: write FIELD=VALUE", word)
-		}
-		if _, twice := key[field]; twice {
-			return nil, wrongUsef("--key %s is given twice", field)
-		}
-		key[field] = value
-	}
-	return key, nil
 }
 
 func (a *app) explain(ctx context.Context, r *record, asked audit.Question) error {

@@ -43,6 +43,14 @@ func (c *config) payloadsPath() (string, error) {
 	return pathOf("--payloads", c.payloadsURL(), "file:FOLDER")
 }
 
+func (c *config) recordPaths() (landscapePath, payloadsPath string, err error) {
+	if landscapePath, err = c.landscapePath(); err != nil {
+		return "", "", err
+	}
+	payloadsPath, err = c.payloadsPath()
+	return landscapePath, payloadsPath, err
+}
+
 // pathOf returns the path in a URL with the scheme of supported, which is the only one. An error does not repeat more of
 // the URL than its scheme: it may hold a password.
 func pathOf(flag, url, supported string) (string, error) {
@@ -61,11 +69,7 @@ func pathOf(flag, url, supported string) (string, error) {
 
 // openRecord opens what is there. It creates nothing: no record where one is expected is wrong use.
 func (a *app) openRecord(ctx context.Context) (*record, error) {
-	landscapePath, err := a.landscapePath()
-	if err != nil {
-		return nil, err
-	}
-	payloadsPath, err := a.payloadsPath()
+	landscapePath, payloadsPath, err := a.recordPaths()
 	if err != nil {
 		return nil, err
 	}
@@ -84,11 +88,7 @@ func (a *app) openRecord(ctx context.Context) (*record, error) {
 
 // createRecord opens the record, and makes what is missing.
 func (a *app) createRecord(ctx context.Context) (*record, error) {
-	landscapePath, err := a.landscapePath()
-	if err != nil {
-		return nil, err
-	}
-	payloadsPath, err := a.payloadsPath()
+	landscapePath, payloadsPath, err := a.recordPaths()
 	if err != nil {
 		return nil, err
 	}
