@@ -25,7 +25,7 @@ func (r *rig) records() map[string][]map[string]any {
 			continue
 		}
 		err := r.driver.Read(r.t.Context(), table.Zero(), nil, func(record landscape.Record) bool {
-			all[table.Name] = append(all[table.Name], comparable(table, record))
+			all[table.Name] = append(all[table.Name], lasting(table, record))
 			return true
 		})
 		require.NoError(r.t, err)
@@ -33,7 +33,8 @@ func (r *rig) records() map[string][]map[string]any {
 	return all
 }
 
-func comparable(table *landscape.Table, record landscape.Record) map[string]any {
+// lasting returns the columns that are the same for every execution.
+func lasting(table *landscape.Table, record landscape.Record) map[string]any {
 	values, kept := table.AppendValues(nil, record), map[string]any{}
 	for i, column := range table.Columns {
 		if !column.First && column.Name != "fence" && !strings.HasSuffix(column.Name, "_us") {

@@ -2,7 +2,6 @@ package activities_test
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,70 +13,8 @@ import (
 
 	"waymark/activities"
 	"waymark/landscape"
-	"waymark/plan"
 	"waymark/plugin"
 )
-
-// watched sees what a sink's target is asked to do, and can answer for it.
-type watched struct {
-	plugin.Sink
-	eyes *eyes
-}
-
-type eyes struct {
-	wrote  atomic.Int64
-	asked  atomic.Int64
-	answer *plugin.Applied // instead of the target's own
-	fail   error           // of the next Write, after it wrote
-}
-
-func (w watched) Target(run string) plugin.Target { return watchedTarget{w.Sink.Target(run), w.eyes} }
-
-type watchedTarget struct {
-	plugin.Target
-	eyes *eyes
-}
-
-func (w watchedTarget) Write(ctx context.Context, part plugin.Part, data []byte) error {
-	w.eyes.wrote.Add(1)
-	err := w.Target.Write(ctx, part, data)
-	if err == nil {
-		err, w.eyes.fail = w.eyes.fail, nil
-	}
-	return err
-}
-
-func (w watchedTarget) Check(ctx context.Context, part plugin.Part) (plugin.Applied, error) {
-	w.eyes.asked.Add(1)
-	if w.eyes.answer != nil {
-		return *w.eyes.answer, nil
-	}
-	return w.Target.Check(ctx, part)
-}
-
-// planFunc is a Planner that is a function.
-type planFunc func(file, folder string, document []byte, params map[string]string) (*plan.Plan, error)
-
-func (f planFunc) Plan(file, folder string, document []byte, params map[string]string) (*plan.Plan, error) {
-	return f(file, folder, document, params)
-}
-
-// watch puts eyes on every target of the rig.
-func watch(r *rig) *eyes {
-	e, inner := new(eyes), r.planner
-	r.planner = planFunc(func(file, folder string, document []byte, params map[string]string) (*plan.Plan, error) {
-		compiled, err := inner.Plan(file, folder, document, params)
-		if err != nil {
-			return nil, err
-		}
-		for _, i := range compiled.Sinks() {
-			compiled.Nodes[i].Sink = watched{compiled.Nodes[i].Sink, e}
-		}
-		return compiled, nil
-	})
-	r.restart()
-	return e
-}
 
 // breakNext gives the next write to the record after skip others a fate.
 func (r *rig) breakNext(skip int64, keep bool) {

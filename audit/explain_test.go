@@ -33,6 +33,7 @@ func TestExplain(t *testing.T) {
 }
 
 func testRowsOfEveryKind(t *testing.T, s *system.System) {
+	require.Equal(t, "orders:10", explain(t, s, audit.Question{Sink: "refused", Line: 2}).Token)
 	for i, want := range rows {
 		story := explain(t, s, audit.Question{Row: int64(i + 1)})
 		require.Equal(t, string(want.path), story.Path, "row %d", i+1)
