@@ -1,5 +1,7 @@
 -- +goose Up
 -- +goose StatementBegin
+-- SQLite gives << and | the same precedence, from the left: every << stands in parentheses.
+
 -- One row per token: a source's record on its way. The way is null until the chunk went through the steps.
 create view tokens as
 select c.run_id, c.source, c.first_row + hi.n * 1024 + lo.n as row,
@@ -13,7 +15,7 @@ cross join numbers lo
 left join chunk_ways w on w.run_id = p.run_id and w.source = p.source and w.chunk = p.chunk and w.code =
   case p.code_bytes
     when 1 then (select n from bytes where byte = substr(p.way_codes, hi.n * 1024 + lo.n + 1, 1))
-    else (select n from bytes where byte = substr(p.way_codes, 2 * (hi.n * 1024 + lo.n) + 1, 1)) << 8
+    else ((select n from bytes where byte = substr(p.way_codes, 2 * (hi.n * 1024 + lo.n) + 1, 1)) << 8)
       | (select n from bytes where byte = substr(p.way_codes, 2 * (hi.n * 1024 + lo.n) + 2, 1))
   end
 left join ways k on k.run_id = w.run_id and k.way = w.way
@@ -33,18 +35,18 @@ left join errors x on x.run_id = t.run_id and x.source = t.source and x.row = t.
 create view rows as
 select t.run_id, t.source, t.row, t.token_id, t.chunk, c.file,
   c.first_line + iif(r.lines is null, t.pack_index,
-      (select n from bytes where byte = substr(r.lines, 4 * (t.pack_index % 1024) + 1, 1)) << 24
-      | (select n from bytes where byte = substr(r.lines, 4 * (t.pack_index % 1024) + 2, 1)) << 16
-      | (select n from bytes where byte = substr(r.lines, 4 * (t.pack_index % 1024) + 3, 1)) << 8
+      ((select n from bytes where byte = substr(r.lines, 4 * (t.pack_index % 1024) + 1, 1)) << 24)
+      | ((select n from bytes where byte = substr(r.lines, 4 * (t.pack_index % 1024) + 2, 1)) << 16)
+      | ((select n from bytes where byte = substr(r.lines, 4 * (t.pack_index % 1024) + 3, 1)) << 8)
       | (select n from bytes where byte = substr(r.lines, 4 * (t.pack_index % 1024) + 4, 1))) as line,
   c.first_offset + (
-      (select n from bytes where byte = substr(r.offsets, 4 * (t.pack_index % 1024) + 1, 1)) << 24
-      | (select n from bytes where byte = substr(r.offsets, 4 * (t.pack_index % 1024) + 2, 1)) << 16
-      | (select n from bytes where byte = substr(r.offsets, 4 * (t.pack_index % 1024) + 3, 1)) << 8
+      ((select n from bytes where byte = substr(r.offsets, 4 * (t.pack_index % 1024) + 1, 1)) << 24)
+      | ((select n from bytes where byte = substr(r.offsets, 4 * (t.pack_index % 1024) + 2, 1)) << 16)
+      | ((select n from bytes where byte = substr(r.offsets, 4 * (t.pack_index % 1024) + 3, 1)) << 8)
       | (select n from bytes where byte = substr(r.offsets, 4 * (t.pack_index % 1024) + 4, 1))) as byte_offset,
-  (select n from bytes where byte = substr(r.lengths, 4 * (t.pack_index % 1024) + 1, 1)) << 24
-      | (select n from bytes where byte = substr(r.lengths, 4 * (t.pack_index % 1024) + 2, 1)) << 16
-      | (select n from bytes where byte = substr(r.lengths, 4 * (t.pack_index % 1024) + 3, 1)) << 8
+  ((select n from bytes where byte = substr(r.lengths, 4 * (t.pack_index % 1024) + 1, 1)) << 24)
+      | ((select n from bytes where byte = substr(r.lengths, 4 * (t.pack_index % 1024) + 2, 1)) << 16)
+      | ((select n from bytes where byte = substr(r.lengths, 4 * (t.pack_index % 1024) + 3, 1)) << 8)
       | (select n from bytes where byte = substr(r.lengths, 4 * (t.pack_index % 1024) + 4, 1)) as byte_length,
   lower(hex(substr(r.raw_hashes, 32 * (t.pack_index % 1024) + 1, 32))) as raw_hash,
   c.pack, t.pack_index, t.completed,
@@ -67,7 +69,7 @@ select t.run_id, t.token_id, t.source, t.row, t.chunk, s.seq, s.node, n.kind, s.
     from chunk_rows r where r.run_id = t.run_id and r.source = t.source and r.chunk = t.chunk and r.slice = t.pack_index / 1024
   ), (
     select lower(hex(substr(h.hashes, 1 + 32 * iif(h.slots is null, t.pack_index % 1024, -1 + (
-      (select n from bytes where byte = substr(h.slots, 2 * (t.pack_index % 1024) + 1, 1)) << 8
+      ((select n from bytes where byte = substr(h.slots, 2 * (t.pack_index % 1024) + 1, 1)) << 8)
       | (select n from bytes where byte = substr(h.slots, 2 * (t.pack_index % 1024) + 2, 1)))), 32)))
     from way_steps b
     join nodes o on o.run_id = b.run_id and o.node = b.node and o.hashes = 'own'
@@ -76,7 +78,7 @@ select t.run_id, t.token_id, t.source, t.row, t.chunk, s.seq, s.node, n.kind, s.
     order by b.seq desc limit 1)) as input_hash,
   iif(n.kind = 'sink' or k.outcome = 'failure' and s.node = k.last_node, null, (
     select lower(hex(substr(h.hashes, 1 + 32 * iif(h.slots is null, t.pack_index % 1024, -1 + (
-      (select n from bytes where byte = substr(h.slots, 2 * (t.pack_index % 1024) + 1, 1)) << 8
+      ((select n from bytes where byte = substr(h.slots, 2 * (t.pack_index % 1024) + 1, 1)) << 8)
       | (select n from bytes where byte = substr(h.slots, 2 * (t.pack_index % 1024) + 2, 1)))), 32)))
     from way_steps b
     join nodes o on o.run_id = b.run_id and o.node = b.node and o.hashes = 'own'
