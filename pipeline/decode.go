@@ -180,7 +180,9 @@ func (l *loader) decodeShort(path string, n *node, target shortForm) {
 }
 
 func (l *loader) decodeSize(path string, n *node, target encoding.TextUnmarshaler, v reflect.Value, rule fieldRule) {
-	text, ok := l.typedText(path, n, "a size or a duration")
+	plain := *n
+	plain.quoted = false // 8MiB is a text to YAML as well
+	text, ok := l.typedText(path, &plain, "a size or a duration")
 	if !ok {
 		return
 	}

@@ -70,3 +70,9 @@ func TestSizes(t *testing.T) {
 		require.Error(t, size.UnmarshalText([]byte(text)), text)
 	}
 }
+
+func TestSizesMayStandInQuotes(t *testing.T) {
+	doc, err := loadSmall(small + "chunk: {bytes: \"64MiB\"}\n")
+	require.NoError(t, err)
+	require.Equal(t, pipeline.ByteSize(64<<20), doc.Pipeline.Chunk.Bytes)
+}

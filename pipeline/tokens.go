@@ -20,6 +20,8 @@ const (
 	maxPathBytes = 64 << 20 // of all values together
 )
 
+const negationCure = "an expression that begins with ! needs quotes: '!has(row.x)'"
+
 const secondDocument = "a second document begins here: one file holds one pipeline"
 
 // checkTokens refuses what a document must not have and what the parser would not survive.
@@ -31,9 +33,13 @@ func (l *loader) checkTokens(tokens token.Tokens) bool {
 	}
 	tokens = slices.DeleteFunc(slices.Clone(tokens), func(at *token.Token) bool { return at.Type == token.CommentType })
 	var nesting nesting
+	tagLine := 0 // what stands behind a tag in its line is the rest of a text that needs quotes
 	for i, at := range tokens {
-		if problem := refusedToken(tokens, i); problem != "" {
+		if problem := refusedToken(tokens, i); problem != "" && at.Position.Line != tagLine {
 			l.reportToken(at, "", "%s", problem)
+		}
+		if at.Type == token.TagType {
+			tagLine = at.Position.Line
 		}
 		if problem := nesting.enter(tokens, i); problem != "" {
 			l.reportToken(at, "", "%s", problem)
@@ -60,6 +66,9 @@ func refusedToken(tokens token.Tokens, i int) string {
 	case token.MergeKeyType:
 		return "merge keys (<<) are not allowed: write the keys out"
 	case token.TagType:
+		if !strings.HasPrefix(at.Value, "!!") {
+			return negationCure
+		}
 		return fmt.Sprintf("the tag %s is not allowed: write the value without it, and a text in quotes", quote(at.Value))
 	case token.DirectiveType:
 		return "directives (%) are not allowed: delete the line"

@@ -90,7 +90,8 @@ func (l *loader) checkStep(path string, step Step) {
 // checkTargets reports sinks that would write to one place, or to where a source reads. Places are compared as a file
 // system without upper and lower case would.
 func (l *loader) checkTargets(p *Pipeline) {
-	taken := map[string]string{}
+	type owner struct{ sink, target string }
+	taken := map[string]owner{}
 	for _, sink := range p.Sinks {
 		at, target := targetOf(sink)
 		if target == "" {
@@ -98,15 +99,23 @@ func (l *loader) checkTargets(p *Pipeline) {
 		}
 		place := samePlace(target)
 		if other, is := taken[place]; is {
-			l.report(at, "the sinks %q and %q write to the same path", other, sink.Name)
+			l.report(at, "the sinks %q and %q write to the same path%s", other.sink, sink.Name, caseNote(other.target, target))
 		}
-		taken[place] = sink.Name
+		taken[place] = owner{sink.Name, target}
 		for _, source := range p.Sources {
 			if reads(source.Value, place) {
 				l.report(at, "the sink would write to what source %q reads", source.Name)
 			}
 		}
 	}
+}
+
+// caseNote says why two targets are one place if nobody can see it from their letters.
+func caseNote(a, b string) string {
+	if path.Clean(a) == path.Clean(b) {
+		return ""
+	}
+	return ": they differ in upper and lower case only, and some file systems do not tell these apart"
 }
 
 // targetOf returns the path that the sink writes to, or "", and where the document says so.

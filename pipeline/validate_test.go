@@ -124,7 +124,7 @@ func TestProblemsOfTargets(t *testing.T) {
 	runProblemCases(t, []problemCase{
 		{"BI-099 one path", paths("in", "out/x", "out/x"), `x.yaml:5:21: sinks.b.jsonl.path: the sinks "a" and "b" write to the same path`},
 		{"BI-099 one path written differently", paths("in", "out/x", "./out//y/../x"), `x.yaml:5:21: sinks.b.jsonl.path: the sinks "a" and "b" write to the same path`},
-		{"BI-160 upper and lower case", paths("in", "out/A.csv", "out/a.csv"), `x.yaml:5:21: sinks.b.jsonl.path: the sinks "a" and "b" write to the same path`},
+		{"BI-160 upper and lower case", paths("in", "out/A.csv", "out/a.csv"), `x.yaml:5:21: sinks.b.jsonl.path: the sinks "a" and "b" write to the same path: they differ in upper and lower case only, and some file systems do not tell these apart`},
 		{"a sink over a source", paths("data/x", "data/./x", "y"), `x.yaml:4:19: sinks.a.csv.path: the sink would write to what source "in" reads`},
 		{"a sink in a source's glob", paths("data/*.csv", "data/out.csv", "y"), `x.yaml:4:19: sinks.a.csv.path: the sink would write to what source "in" reads`},
 	})

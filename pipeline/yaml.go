@@ -76,10 +76,42 @@ func parseTokens(tokens token.Tokens) (file *ast.File, err error) {
 func (l *loader) reportSyntax(err error) {
 	var syntax yaml.Error
 	if errors.As(err, &syntax) && syntax.GetToken() != nil {
-		l.reportToken(syntax.GetToken(), "", "%s", syntaxMessage(syntax.GetMessage()))
+		at := syntax.GetToken()
+		if bracket := openBracket(at); bracket != nil && strings.Contains(syntax.GetMessage(), closing[bracket.Type]) {
+			l.reportToken(at, "", "%s", unclosed(bracket))
+		} else {
+			l.reportToken(at, "", "%s", syntaxMessage(syntax.GetMessage()))
+		}
 		return
 	}
 	l.reportAt(1, 1, "", "%s", oneLine(err.Error()))
+}
+
+// closing says how the library quotes the bracket that it misses behind one that is open.
+var closing = map[token.Type]string{token.MappingStartType: "'}'", token.SequenceStartType: "']'"}
+
+// openBracket returns the innermost { or [ that is open at the token, which may be the bracket itself, or nil.
+func openBracket(at *token.Token) *token.Token {
+	depth := 0
+	for before := at; before != nil; before = before.Prev {
+		switch before.Type {
+		case token.MappingStartType, token.SequenceStartType:
+			if depth == 0 {
+				return before
+			}
+			depth--
+		case token.MappingEndType, token.SequenceEndType:
+			if before != at {
+				depth++
+			}
+		}
+	}
+	return nil
+}
+
+func unclosed(bracket *token.Token) string {
+	pair := strings.TrimSpace(bracket.Value) + " " + strings.Trim(closing[bracket.Type], "'")
+	return fmt.Sprintf("the %s of line %d is not closed, or a text with %s or a comma in it needs quotes", pair[:1], bracket.Position.Line, pair)
 }
 
 // syntaxCures say what to do about the library's commonest messages, which begin so.
@@ -90,6 +122,9 @@ var syntaxCures = []struct{ message, cure string }{
 }
 
 func syntaxMessage(text string) string {
+	if strings.HasPrefix(text, "found invalid tag character") {
+		return negationCure
+	}
 	for _, known := range syntaxCures {
 		if strings.HasPrefix(text, known.message) {
 			return oneLine(text) + ": " + known.cure
