@@ -166,7 +166,7 @@ func TestSinkWithAnOpenPartIsNotPublished(t *testing.T) {
 	r := newRig(t, ordersDocument, ordersFiles)
 	r.begin()
 	_, err := try[none](r, act.PublishSink, activities.SinkInput{Run: runID, Sink: "review"})
-	require.Contains(t, requireFinal(t, err, activities.TypeImbalance), "the part is prepared")
+	require.Contains(t, requireFinal(t, err, activities.TypeImbalance), "in 1 rows, out 1 prepared")
 	require.NotContains(t, r.outputs(), "review.csv")
 }
 
@@ -227,13 +227,28 @@ func TestLostEffectIsFound(t *testing.T) {
 		return write.Sink == "ledger" && write.Chunk == lastLedgerChunk
 	}
 	for _, sink := range r.playWrites().Sinks {
-		call[none](r, act.PublishSink, activities.SinkInput{Run: runID, Sink: sink.Name})
+		_, err := try[none](r, act.PublishSink, activities.SinkInput{Run: runID, Sink: sink.Name})
+		message := requireFinal(t, err, activities.TypeImbalance)
+		require.Contains(t, message, "sink_rows")
+		require.Contains(t, message, "ledger")
 	}
-	_, err := try[activities.FinishResult](r, act.FinishRun, activities.FinishInput{Run: runID})
-	message := requireFinal(t, err, activities.TypeImbalance)
-	require.Contains(t, message, "sink_rows")
-	require.Contains(t, message, "ledger")
+	for name := range r.outputs() {
+		require.Contains(t, name, ".partial", "something of an unbalanced run is published")
+	}
 }
 
 // lastLedgerChunk is the last chunk of the orders of which the ledger gets a row.
 const lastLedgerChunk = 2
+
+func TestACancelledRunGivesUpWhatItStaged(t *testing.T) {
+	r := newRig(t, ordersDocument, ordersFiles)
+	r.begin()
+	require.NotEmpty(t, r.outputs())
+	for range 2 {
+		call[none](r, act.StopRun, activities.StopInput{Run: runID, Status: pipeline.Cancelled, Reason: "enough"})
+		require.Empty(t, r.outputs())
+	}
+	run, err := r.log.Run(t.Context(), runID)
+	require.NoError(t, err)
+	require.Equal(t, pipeline.Cancelled, run.Status)
+}

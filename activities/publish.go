@@ -33,6 +33,9 @@ func (a *Activities) publishSink(ctx context.Context, in SinkInput) error {
 	if err != nil {
 		return fmt.Errorf("sink %s: %w", in.Sink, err)
 	}
+	if err := a.balanced(ctx, in.Run); err != nil {
+		return err
+	}
 	parts, err := Parts(ctx, a.log, in.Run, in.Sink)
 	if err != nil {
 		return err
@@ -47,6 +50,20 @@ func (a *Activities) publishSink(ctx context.Context, in SinkInput) error {
 			a.log.FailEffect(ctx, effect.EffectKey, effect.Fence, a.worker, err.Error()))
 	}
 	return a.log.FinalizePublish(ctx, in.Run, in.Sink, effect.Fence, a.worker, artifact)
+}
+
+// balanced refuses to publish anything of a run whose rows are not accounted for. That outputs are not published yet is
+// the one finding that is no fault now.
+func (a *Activities) balanced(ctx context.Context, run string) error {
+	findings, err := a.log.Sweep(ctx, run, false)
+	if err != nil {
+		return err
+	}
+	findings = slices.DeleteFunc(findings, func(f landscape.Finding) bool { return f.Check == landscape.NotPublished })
+	if len(findings) > 0 {
+		return &landscape.ImbalanceError{Run: run, Findings: findings}
+	}
+	return nil
 }
 
 func (a *Activities) beginPublish(ctx context.Context, in SinkInput, parts []plugin.Part) (landscape.Effect, error) {

@@ -99,7 +99,7 @@ func (a *Activities) storeChunk(ctx context.Context, r *run, in ReadInput, chunk
 		return err
 	}
 	record := landscape.Chunk{
-		Run: r.id, Source: in.Source, Chunk: in.Chunk, File: r.pins[in.Source].Files[chunk.File].Path,
+		Run: r.id, Source: in.Source, Chunk: in.Chunk, File: chunk.File,
 		FirstRow: chunk.FirstRow, Rows: int64(chunk.Len()), FirstLine: chunk.FirstLine, FirstOffset: chunk.FirstOffset,
 		Bytes: int64(len(chunk.Data)), Blank: int64(chunk.Blank), Comments: int64(chunk.Comments),
 		Pack: string(digest), Cursor: string(cursor), Attempt: int64(activity.GetInfo(ctx).Attempt),
@@ -172,7 +172,7 @@ func Chunk(ctx context.Context, log *landscape.Log, payloads *payload.Store, rec
 	}
 	chunk := &plugin.Chunk{
 		Data: pack.Data, Offsets: pack.Offsets, Lengths: pack.Lens, Lines: rows.Lines, Context: []byte(words.Context),
-		FirstRow: record.FirstRow, FirstLine: record.FirstLine, FirstOffset: record.FirstOffset,
+		File: record.File, FirstRow: record.FirstRow, FirstLine: record.FirstLine, FirstOffset: record.FirstOffset,
 		Blank: int(record.Blank), Comments: int(record.Comments),
 	}
 	for _, bad := range words.Refused {

@@ -65,7 +65,7 @@ type Runner struct {
 	watch      func(Event)
 	canonical  []byte
 	values     []row.Value
-	refusal    [9]row.Value
+	refusal    [10]row.Value
 }
 
 // NewRunner returns a Runner for the plan.

@@ -169,7 +169,7 @@ sinks:
 	}, routes(p, result))
 	lines := strings.Split(strings.TrimSpace(output(p, result, "bad")), "\n")
 	require.Len(t, lines, 2)
-	require.Contains(t, lines[0], `"source":"in","row":2,"line":3,"node":"check","code":"DIVISION_BY_ZERO"`)
+	require.Contains(t, lines[0], `"source":"in","file":"in.csv","row":2,"line":3,"node":"check","code":"DIVISION_BY_ZERO"`)
 	require.Contains(t, lines[0], `"raw":"0,zero","raw_base64":null`)
 	require.Contains(t, lines[1], `"raw":null,"raw_base64":"eCz/"`)
 }

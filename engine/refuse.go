@@ -74,7 +74,7 @@ func (r *Runner) refusalRow(i, node int, refused *plugin.Rejection) row.Row {
 		field = row.StringValue(refused.Field)
 	}
 	r.refusal = [...]row.Value{
-		row.StringValue(r.plan.Nodes[r.source].Name), row.IntValue(r.chunk.FirstRow + int64(i)), row.IntValue(r.chunk.Line(i)),
+		row.StringValue(r.plan.Nodes[r.source].Name), row.StringValue(r.chunk.File), row.IntValue(r.chunk.FirstRow + int64(i)), row.IntValue(r.chunk.Line(i)),
 		row.StringValue(r.plan.Nodes[node].Name), row.StringValue(refused.Code), field, row.StringValue(refused.Message), raw, raw64,
 	}
 	return row.Row{Shape: refusalShape, Values: r.refusal[:]}

@@ -58,6 +58,9 @@ type Claims struct {
 	Rows               []int64 // ascending; one per hash
 }
 
+// NotPublished is the check that finds outputs that are not published. Stored in reports; never rename.
+const NotPublished = "not_published"
+
 // Finding is one thing that a sweep found wrong.
 type Finding struct {
 	Check  string `json:"check"` // stored word of the check

@@ -142,4 +142,4 @@ func (p *Plan) Find(name string) int {
 
 // ErrorFields are the fields of a refused row as a sink of refused rows gets it: where it was, what was wrong, and its raw
 // record. raw is null and raw_base64 is set when the record is not valid UTF-8.
-var ErrorFields = []string{"source", "row", "line", "node", "code", "field", "message", "raw", "raw_base64"}
+var ErrorFields = []string{"source", "file", "row", "line", "node", "code", "field", "message", "raw", "raw_base64"}

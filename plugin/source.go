@@ -82,12 +82,12 @@ type Chunk struct {
 	Bad     []BadRecord
 	Context []byte // what a Parser needs besides the record, such as the CSV header record; may be empty
 
-	File        int   // index into SourceInfo.Files
-	FirstRow    int64 // number of the first record in the source: the first record of all is 1
-	FirstLine   int64 // physical line of Offset 0 of Data in the file, from 1
-	FirstOffset int64 // of Data in the file's decoded text, in bytes
-	Blank       int   // blank lines in the chunk: counted, not rows
-	Comments    int   // comment lines in the chunk: counted, not rows
+	File        string // its path, as in SourceInfo.Files
+	FirstRow    int64  // number of the first record in the source: the first record of all is 1
+	FirstLine   int64  // physical line of Offset 0 of Data in the file, from 1
+	FirstOffset int64  // of Data in the file's decoded text, in bytes
+	Blank       int    // blank lines in the chunk: counted, not rows
+	Comments    int    // comment lines in the chunk: counted, not rows
 }
 
 // Len returns the number of records.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -89,7 +90,8 @@ func killOne(t *testing.T, binary, folder string, staged int64) bool {
 		}
 	}
 	require.NoError(t, command.Process.Kill())
-	return (<-ended).(*exec.ExitError).ExitCode() == -1
+	exit, failed := errors.AsType[*exec.ExitError](<-ended)
+	return failed && exit.ExitCode() == -1
 }
 
 // stagedBytes is how much the runs so far have written to hidden staging files.

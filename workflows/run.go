@@ -123,12 +123,11 @@ func finish(ctx workflow.Context, in RunInput) (RunResult, error) {
 
 // stop records why the run ended. It runs on a context of its own, because the run's may be cancelled.
 func stop(ctx workflow.Context, run string, cause error) error {
-	status := pipeline.Failed
+	in := activities.StopInput{Run: run, Status: pipeline.Failed, Reason: reason(cause)}
 	if temporal.IsCanceledError(cause) {
-		status = pipeline.Cancelled
+		in.Status, in.Reason = pipeline.Cancelled, "it was cancelled from outside"
 	}
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
-	in := activities.StopInput{Run: run, Status: status, Reason: reason(cause)}
 	return workflow.ExecuteActivity(withActivity(ctx, "record the stop"), act.StopRun, in).Get(ctx, nil)
 }
 

@@ -3,6 +3,7 @@ package workflows_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -22,6 +23,7 @@ type world struct {
 	chunks  []activities.ProcessResult
 	ordered bool
 	fail    map[string]error // by activity name
+	mu      sync.Mutex       // held while writes and done change
 	writes  []activities.WriteInput
 	opened  int
 	stopped *activities.StopInput
@@ -63,11 +65,15 @@ func (w *world) ProcessChunk(_ context.Context, in activities.ProcessInput) (act
 }
 
 func (w *world) WriteChunk(_ context.Context, in activities.WriteInput) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.writes = append(w.writes, in)
 	return w.fail["WriteChunk"]
 }
 
 func (w *world) PublishSink(_ context.Context, in activities.SinkInput) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.done = append(w.done, "publish "+in.Sink)
 	return w.fail["PublishSink"]
 }

@@ -57,7 +57,7 @@ func (r *reader) chunk(ctx context.Context, limits plugin.Limits, c *plugin.Chun
 			return r.blame(err)
 		}
 	}
-	c.File, c.FirstRow, c.FirstLine = r.at.File, r.at.Row+1, r.at.Line+1
+	c.File, c.FirstRow, c.FirstLine = r.path(), r.at.Row+1, r.at.Line+1
 	c.FirstOffset, c.Context = r.text.offset, r.context
 	err := r.fill(ctx, limits, c)
 	if changed := r.unchanged(); changed != nil {
