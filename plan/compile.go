@@ -53,6 +53,7 @@ type compiler struct {
 	doc      *pipeline.Document
 	plan     *Plan
 	index    map[string]int // name → position in plan.Nodes
+	misnamed bool           // a route or policy names a sink or step that is not there
 	problems pipeline.Problems
 }
 

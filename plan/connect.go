@@ -13,8 +13,8 @@ func stepPath(i int) string { return pipeline.Item("steps", i) }
 // ways, or a way back.
 func (c *compiler) connect() {
 	c.connectSteps()
-	c.connectSinks()
 	c.connectPolicies()
+	c.connectSinks()
 	if len(c.problems) == 0 {
 		c.checkReach()
 	}
@@ -95,6 +95,9 @@ func (c *compiler) connectRoutes(i int) {
 	node := &c.plan.Nodes[c.index[step.Name]]
 	for _, route := range step.Routes {
 		path := pipeline.Key(stepPath(i)+".routes", route.Name)
+		if route.Name == "" {
+			c.problem(path, "an empty label would look like none on record: name it in the gate, as in row.a == '' ? 'none' : row.a")
+		}
 		to := Target{Node: None}
 		switch route.Value {
 		case pipeline.Discard:
@@ -112,6 +115,7 @@ func (c *compiler) routeTo(gate, name, path string) int {
 	position, known := c.index[name]
 	switch {
 	case !known:
+		c.misnamed = true
 		c.problem(path, "no sink or step named %q%s", name, c.meant(name, Sink, Step))
 		return None
 	case c.plan.Nodes[position].Kind == Source:
@@ -124,14 +128,15 @@ func (c *compiler) routeTo(gate, name, path string) int {
 	return position
 }
 
-// connectSinks lets a sink that nothing else feeds take the rows of the last node.
+// connectSinks lets a sink that nothing else feeds take the rows of the last node. Where a route or policy names a sink that
+// is not there, one of these may be meant, and nothing is said of them.
 func (c *compiler) connectSinks() {
 	fed := c.fedSinks()
 	for _, entry := range c.doc.Pipeline.Sinks {
 		switch {
 		case entry.Value.From != "":
 			c.takes(entry.Name, entry.Value.From, pipeline.Key("sinks", entry.Name)+".from")
-		case !fed[entry.Name]:
+		case !fed[entry.Name] && !c.misnamed:
 			c.takes(entry.Name, c.lastNode(), pipeline.Key("sinks", entry.Name))
 		}
 	}
@@ -196,6 +201,7 @@ func (c *compiler) policy(name, word, path string) {
 	default:
 		position, known := c.index[word]
 		if !known || c.plan.Nodes[position].Kind != Sink {
+			c.misnamed = true
 			c.problem(path, "no sink named %q%s; refused rows go to quarantine, fail, discard or a sink", word, c.meantPolicy(word))
 			return
 		}

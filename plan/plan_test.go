@@ -68,6 +68,23 @@ p.yaml:6:5: steps[1]: no row ever reaches "b": give it a ` + "`from`" + `, or a 
 steps: [{name: a, gate: row.id > 1, routes: {"true": reveiw, "false": continue}}]
 sinks: {review: {jsonl: {path: o}}}`,
 		`p.yaml:4:54: steps[0].routes.true: no sink or step named "reveiw" (did you mean "review"?)`},
+	"a mistyped route and the sink that was meant": {`
+steps: [{name: a, gate: row.id > 1, routes: {"true": reveiw, "false": continue}}]
+sinks: {review: {jsonl: {path: o}}, other: {jsonl: {path: p}}}`,
+		`p.yaml:4:54: steps[0].routes.true: no sink or step named "reveiw" (did you mean "review"?)`},
+	"a mistyped policy and the sink that was meant": {`
+steps: [{name: a, drop: [id], on_error: rejcted}]
+sinks: {rejected: {jsonl: {path: o}}, other: {jsonl: {path: p}}}`,
+		`p.yaml:4:41: steps[0].on_error: no sink named "rejcted" (did you mean "rejected"?); refused rows go to quarantine, fail, discard or a sink`},
+	"an empty label": {`
+steps: [{name: a, gate: row.kind, routes: {"": out, default: out}}]
+sinks: {out: {jsonl: {path: o}}}`,
+		`p.yaml:4:48: steps[0].routes[""]: an empty label would look like none on record: name it in the gate, as in row.a == '' ? 'none' : row.a`},
+	"a cast that never works": {`
+steps: [{name: a, cast: {id: date, kind: date, amount: bool}}]
+sinks: {out: {jsonl: {path: o}}}`,
+		`p.yaml:4:30: steps[0].cast.id: a field of type int is never cast to date: cast it to string, or compute the value with set
+p.yaml:4:56: steps[0].cast.amount: a field of type int is never cast to bool: cast it to string, or compute the value with set`},
 	"a route back": {`
 steps:
   - {name: a, drop: [id]}

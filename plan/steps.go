@@ -131,9 +131,15 @@ func (c *compiler) checkCast(node *Node, in Schema) {
 	out := Schema{Fields: slices.Clone(in.Fields), Open: in.Open}
 	for _, entry := range node.Spec.Cast {
 		kind := pipeline.Field{Type: entry.Value}.Kind()
-		if i := c.field(in, entry.Name, pipeline.Key(node.Path+".cast", entry.Name)); i != None {
-			out.Fields[i].Kind = kind
+		path := pipeline.Key(node.Path+".cast", entry.Name)
+		i := c.field(in, entry.Name, path)
+		if i == None {
+			continue
 		}
+		if from := in.Fields[i].Kind; !row.CanCast(from, kind) {
+			c.problem(path, "a field of type %s is never cast to %s: cast it to string, or compute the value with set", from, kind)
+		}
+		out.Fields[i].Kind = kind
 	}
 	node.Out = out
 }

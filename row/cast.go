@@ -50,7 +50,21 @@ func Cast(v Value, to Kind) (Value, error) {
 	return Value{}, convertError(CodeWrongType, to, textOf(v), "a "+v.kind.String()+" is never cast to this kind")
 }
 
-func (v Value) isNumber() bool { return v.kind == Int || v.kind == Float || v.kind == Decimal }
+// CanCast reports whether Cast turns some values of the kind from into the kind to. Where it is false, every value but null
+// is refused with the code WRONG_TYPE.
+func CanCast(from, to Kind) bool {
+	switch {
+	case from == to, from == Null, from == String, from == JSON, to == String, to == JSON:
+		return true
+	case from == Date || from == Timestamp:
+		return to == Date || to == Timestamp
+	}
+	return from.isNumber() && to.isNumber()
+}
+
+func (k Kind) isNumber() bool { return k == Int || k == Float || k == Decimal }
+
+func (v Value) isNumber() bool { return v.kind.isNumber() }
 
 func textOf(v Value) string { return string(AppendText(nil, v)) }
 

@@ -101,3 +101,22 @@ func TestCastErrorNamesBothKinds(t *testing.T) {
 	_, err := Cast(BoolValue(true), Int)
 	require.EqualError(t, err, `"true" is not a valid int: a bool is never cast to this kind (WRONG_TYPE)`)
 }
+
+// Every pair of kinds that CanCast allows casts the value given for it here, and no other pair casts any.
+func TestCanCastIsWhatCastDoes(t *testing.T) {
+	for from, text := range map[Kind]string{
+		Bool: "true", Int: "1", Float: "1.0", Date: "2001-01-31", Timestamp: "2001-01-31T00:00:00Z", Decimal: "1",
+	} {
+		for to := Bool; to <= JSON; to++ {
+			v, err := Parse(from, text)
+			require.NoError(t, err)
+			_, err = Cast(v, to)
+			require.Equal(t, CanCast(from, to), err == nil, "%s to %s", from, to)
+		}
+	}
+	for _, from := range []Kind{Null, String, JSON} {
+		for to := Bool; to <= JSON; to++ {
+			require.True(t, CanCast(from, to), "%s to %s", from, to)
+		}
+	}
+}
