@@ -126,6 +126,8 @@ func unexpected(text string) string {
 		return "syntax error: the expression ends too early"
 	case strings.HasPrefix(text, "'"), strings.HasPrefix(text, `"`):
 		return "syntax error: the text that begins here has no closing quote"
+	case strings.TrimSpace(text) == "=":
+		return "syntax error: = is not an operator; compare with =="
 	}
 	return "syntax error: unexpected " + strconv.Quote(text)
 }

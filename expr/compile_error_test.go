@@ -22,7 +22,7 @@ func TestCompileErrors(t *testing.T) {
 		"(row.a > 1":                           "1:11: syntax error: missing ')'",
 		"row.a > 1)":                           `1:10: syntax error: unexpected ")"`,
 		"row.s == 'abc":                        "1:10: syntax error: the text that begins here has no closing quote",
-		"row.a = 5":                            `1:7: syntax error: unexpected "= "`,
+		"row.a = 5":                            "1:7: syntax error: = is not an operator; compare with ==",
 		"row.a # 5":                            `1:7: syntax error: unexpected "#"`,
 		"row.in == 1":                          `1:5: syntax error: unexpected ".in"`,
 		"row.sevrity == 'x'":                   `1:5: the row has no field "sevrity" (did you mean "severity"?); its fields: a, b, s, severity, d, t, m`,

@@ -54,7 +54,8 @@ func (p *part) describe(err error, s *scope) *EvalError {
 	if operand := failed.nullOperand(s); operand != "" {
 		return evalErrorf(CodeNullOperand, "%s is null; test it with has(…) or == null first", operand)
 	}
-	return evalErrorf(e.Code, "%s, in %s", e.Message, failed.source)
+	what := strings.Replace(e.Message, someOperator, operationName(failed.function), 1)
+	return evalErrorf(e.Code, "%s, in %s%s", what, failed.source, failed.textCure(s))
 }
 
 // classify gives an error of CEL its code. CEL has few error types: most errors are told by their fixed words.
@@ -96,6 +97,9 @@ var (
 	conversion    = regexp.MustCompile(`^type conversion error from '(.*)' to '(.*)'$`)
 )
 
+// someOperator stands for an operator that CEL does not name.
+const someOperator = "an operator"
+
 // operationName returns the symbol or name by which people know CEL's function.
 func operationName(function string) string {
 	switch symbol, ok := operators.FindReverse(function); {
@@ -104,7 +108,7 @@ func operationName(function string) string {
 	case isWord(function) && function != "":
 		return function + "()"
 	}
-	return "an operator"
+	return someOperator
 }
 
 // refused returns the error of a conversion by package row as an *EvalError.

@@ -1,6 +1,8 @@
 package expr
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -154,6 +156,28 @@ func (p *part) nullOperand(s *scope) string {
 		}
 	}
 	return ""
+}
+
+// textCure says how to calculate with the first operand that is a text, if p wanted a number; else it returns "".
+func (p *part) textCure(s *scope) string {
+	if !slices.Contains(numeric, p.function) {
+		return ""
+	}
+	for _, operand := range p.operands {
+		if operand == nil {
+			continue
+		}
+		if _, is := operand.eval(s).(types.String); is {
+			return fmt.Sprintf(": %s is a string here; write int(%[1]s) or decimal(%[1]s), or declare the field with its type", operand.source)
+		}
+	}
+	return ""
+}
+
+// numeric are the operators whose operands are more often numbers than not.
+var numeric = []string{
+	operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals,
+	operators.Add, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo, operators.Negate,
 }
 
 // failure returns the innermost part of p that has an error although its operands have none: p itself at the latest.

@@ -246,7 +246,10 @@ func TestOpenRowsHaveUndeclaredFields(t *testing.T) {
 	_, err = compile(t, env, "row.missing == 5").Eval(r)
 	require.EqualError(t, err, `the row has no field "missing"; ask has(row.missing) first if that is expected (NO_SUCH_KEY)`)
 	_, err = compile(t, env, "row.s > 5").Eval(r)
-	require.EqualError(t, err, "an operator got values of kinds that it does not take, in row.s > 5 (NO_SUCH_OVERLOAD)")
+	require.EqualError(t, err, "> got values of kinds that it does not take, in row.s > 5: row.s is a string here; "+
+		"write int(row.s) or decimal(row.s), or declare the field with its type (NO_SUCH_OVERLOAD)")
+	_, err = compile(t, env, "row.n.lowerAscii() == 'x'").Eval(r)
+	require.EqualError(t, err, "lowerAscii() got values of kinds that it does not take, in row.n.lowerAscii() (NO_SUCH_OVERLOAD)")
 }
 
 func TestProgramsAreSafeForConcurrentUse(t *testing.T) {
