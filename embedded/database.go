@@ -16,6 +16,8 @@ import (
 	"go.temporal.io/server/common/persistence/sql/sqlplugin/sqlite"
 	schema "go.temporal.io/server/schema/sqlite"
 	"google.golang.org/protobuf/types/known/durationpb"
+	driver "modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // defaultRetention leaves a run that was interrupted a month in which it can be resumed from its history.
@@ -96,6 +98,22 @@ type schemaTarget struct {
 func (s schemaTarget) Exec(statement string, args ...any) error {
 	_, err := s.tx.Exec(statement, args...)
 	return err
+}
+
+// damaged reports whether the file is anything but a whole SQLite database.
+func damaged(path string) bool {
+	db, err := openDatabase(path)
+	if err != nil {
+		return false
+	}
+	defer db.Close()
+	var verdict string
+	err = db.QueryRow("pragma quick_check(1)").Scan(&verdict)
+	if fault, ok := errors.AsType[*driver.Error](err); ok {
+		primary := fault.Code() & 0xff
+		return primary == sqlite3.SQLITE_CORRUPT || primary == sqlite3.SQLITE_NOTADB
+	}
+	return err == nil && verdict != "ok"
 }
 
 // checkpoint moves what is in the write-ahead log into the database file.

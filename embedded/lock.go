@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // InUseError says that another server uses the database.
@@ -18,7 +20,25 @@ type InUseError struct {
 
 // Error names the process and the cure.
 func (e *InUseError) Error() string {
-	return fmt.Sprintf("another waymark process (pid %d) uses %s; wait for it or stop it", e.PID, e.Path)
+	return fmt.Sprintf("another waymark process (pid %d) uses %s; wait for it, stop it, or use another --state", e.PID, e.Path)
+}
+
+// Holder reports whether a process has a server on the database, and which: 0 if that cannot be told. It writes nothing,
+// and a database that is not there is held by nobody.
+func Holder(databasePath string) (pid int, held bool, err error) {
+	file, err := os.Open(databasePath + ".lock")
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, err
+	}
+	defer file.Close() // and with it the lock, if we got it
+	err = syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return holder(file), true, nil
+	}
+	return 0, false, err
 }
 
 // lock is a lock on a file next to the database. It ends with the process, however that ends.
@@ -29,7 +49,7 @@ func acquire(databasePath string) (*lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	err = lockAlone(file)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		err = &InUseError{Path: databasePath, PID: holder(file)}
 	} else if err == nil {
@@ -39,6 +59,22 @@ func acquire(databasePath string) (*lock, error) {
 		return nil, errors.Join(err, file.Close())
 	}
 	return &lock{file}, nil
+}
+
+// Whoever asks for the Holder has the lock for an instant, which keeps nobody from starting a server.
+const (
+	lockAttempts = 5
+	lockPause    = 10 * time.Millisecond
+)
+
+func lockAlone(file *os.File) error {
+	for attempt := 1; ; attempt++ {
+		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) || attempt == lockAttempts {
+			return err
+		}
+		time.Sleep(lockPause)
+	}
 }
 
 // sign writes the id of this process into the file, for people and for InUseError.

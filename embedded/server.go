@@ -62,6 +62,9 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	}
 	s, err := start(ctx, o)
 	if err != nil {
+		if damaged(o.DatabasePath) {
+			err = fmt.Errorf("%s is damaged; delete it while no run is going, and runs already on record stay: %w", o.DatabasePath, err)
+		}
 		return nil, fmt.Errorf("embedded temporal server: %w", errors.Join(err, lock.release()))
 	}
 	s.lock = lock

@@ -1,7 +1,9 @@
 package embedded
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"os"
@@ -171,6 +173,24 @@ func TestStartFails(t *testing.T) {
 		require.ErrorIs(t, err, os.ErrNotExist)
 	})
 	stopServer(t, startServer(t, Options{DatabasePath: path}))
+}
+
+// TestDamaged: a database that is damaged at its beginning or further on is named with the cure, which helps.
+func TestDamaged(t *testing.T) {
+	for name, at := range map[string]int64{"beginning": 0, "further on": 3 * 4096} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "temporal.db")
+			stopServer(t, startServer(t, Options{DatabasePath: path}))
+			file, err := os.OpenFile(path, os.O_WRONLY, 0)
+			require.NoError(t, err)
+			_, err = file.WriteAt(bytes.Repeat([]byte("damage "), 10_000), at)
+			require.NoError(t, errors.Join(err, file.Close()))
+			_, err = Start(t.Context(), Options{DatabasePath: path})
+			require.ErrorContains(t, err, path+" is damaged; delete it while no run is going")
+			require.NoError(t, os.Remove(path))
+			stopServer(t, startServer(t, Options{DatabasePath: path}))
+		})
+	}
 }
 
 func TestOptions(t *testing.T) {
