@@ -144,6 +144,9 @@ func (c *config) check() error {
 	if c.state == "" {
 		return errors.New("--state is empty: name a folder")
 	}
+	if info, err := os.Stat(c.state); err == nil && !info.IsDir() {
+		return fmt.Errorf("--state %s is a file: name a folder, which the first run makes", c.state)
+	}
 	folders := c.allowPaths
 	if c.secretsDir != "" {
 		folders = append([]string{c.secretsDir}, folders...)

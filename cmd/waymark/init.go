@@ -53,6 +53,9 @@ func enter(folder string) string {
 
 // writeStarter writes the files and returns their paths. It overwrites nothing, and writes nothing if one of them is there.
 func writeStarter(folder string) ([]string, error) {
+	if info, err := os.Stat(folder); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%s is a file; nothing was written: name a folder", folder)
+	}
 	var paths []string
 	for _, file := range starterFiles {
 		path := filepath.Join(folder, file[1])

@@ -73,17 +73,40 @@ func (a *app) openRecord(ctx context.Context) (*record, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := sqlitestore.Open(ctx, landscapePath, sqlitestore.Options{})
-	switch {
-	case errors.Is(err, landscape.ErrNotFound):
-		return nil, wrongUsef("no record at %s: run a pipeline first, or say where it is with --state FOLDER or --landscape sqlite:PATH", landscapePath)
-	case err != nil:
-		return nil, wrongUse(err)
+	store, err := a.openLandscape(ctx, landscapePath)
+	if err != nil {
+		return nil, err
 	}
 	if _, err := os.Stat(filepath.Join(payloadsPath, "objects")); err != nil {
 		return nil, errors.Join(wrongUsef("no payloads at %s: say where they are with --payloads file:FOLDER", payloadsPath), store.Close())
 	}
 	return newRecord(a.logger(), landscapePath, store, payloadsPath, fsstore.Open)
+}
+
+// openLandscape opens the landscape that is there.
+func (a *app) openLandscape(ctx context.Context, path string) (*sqlitestore.Store, error) {
+	store, err := sqlitestore.Open(ctx, path, sqlitestore.Options{})
+	switch {
+	case errors.Is(err, landscape.ErrNotFound):
+		return nil, wrongUsef("no record at %s: run a pipeline first, or say where it is with --state FOLDER or --landscape sqlite:PATH", path)
+	case err != nil:
+		return nil, wrongUse(err)
+	}
+	return store, nil
+}
+
+// runs returns the runs on record, in no particular order. The payloads need not be there.
+func (a *app) runs(ctx context.Context) (runs []landscape.RunHead, err error) {
+	path, err := a.landscapePath()
+	if err != nil {
+		return nil, err
+	}
+	store, err := a.openLandscape(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = closing(err, store.Close) }()
+	return landscape.New(store, nil).Runs(ctx)
 }
 
 // createRecord opens the record, and makes what is missing.
@@ -101,7 +124,21 @@ func (a *app) createRecord(ctx context.Context) (*record, error) {
 	if err != nil {
 		return nil, wrongUse(err)
 	}
-	return newRecord(a.logger(), landscapePath, store, payloadsPath, fsstore.Create)
+	return newRecord(a.logger(), landscapePath, store, payloadsPath, func(path string) (*fsstore.Store, error) {
+		return createObjects(ctx, path)
+	})
+}
+
+// createObjects opens the payload store, makes it if it is missing, and clears away what killed writers left there.
+func createObjects(ctx context.Context, path string) (*fsstore.Store, error) {
+	objects, err := fsstore.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := objects.Sweep(ctx, fsstore.DefaultGrace); err != nil {
+		return nil, errors.Join(err, objects.Close())
+	}
+	return objects, nil
 }
 
 func newRecord(logger *slog.Logger, place string, store *sqlitestore.Store, payloadsPath string, open func(string) (*fsstore.Store, error)) (*record, error) {

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // app is one invocation of the program.
@@ -36,6 +38,7 @@ Exit codes: 0 done · 1 failed · 2 wrong use or document · 3 done, with refuse
 			return err
 		},
 	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	a.bind(root.PersistentFlags())
 	root.AddCommand(
 		a.runCommand(), a.validateCommand(), a.planCommand(), a.schemaCommand(),
@@ -43,6 +46,20 @@ Exit codes: 0 done · 1 failed · 2 wrong use or document · 3 done, with refuse
 		a.initCommand(), a.doctorCommand(), a.versionCommand(),
 	)
 	return root
+}
+
+// flagError says in our words which value of a flag is wrong.
+func flagError(err error) error {
+	var wrong *pflag.InvalidValueError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	flag := wrong.GetFlag()
+	expected, known := map[string]string{"int": "a whole number", "int64": "a whole number", "bool": "true or false"}[flag.Value.Type()]
+	if !known {
+		return err
+	}
+	return fmt.Errorf("--%s %q: write %s", flag.Name, wrong.GetValue(), expected)
 }
 
 // exactlyOne refuses any number of arguments but one.

@@ -50,13 +50,8 @@ func (a *app) runsCommand() *cobra.Command {
 		Use:   "runs",
 		Short: "List the runs on record, the newest first",
 		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			record, err := a.openRecord(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer func() { err = closing(err, record.close) }()
-			runs, err := record.log.Runs(cmd.Context())
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			runs, err := a.runs(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -95,12 +90,7 @@ func (a *app) completeRuns(cmd *cobra.Command, args []string, _ string) ([]strin
 	if len(args) > 0 || a.settle(cmd.Flags()) != nil {
 		return nil, none
 	}
-	record, err := a.openRecord(cmd.Context())
-	if err != nil {
-		return nil, none
-	}
-	defer func() { _ = record.close() }() // it was read only, and a completion has no place for an error
-	runs, err := record.log.Runs(cmd.Context())
+	runs, err := a.runs(cmd.Context())
 	if err != nil {
 		return nil, none
 	}

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
+	"io"
+
 	"github.com/spf13/cobra"
 
 	"waymark/pipeline"
@@ -16,8 +20,10 @@ func (a *app) schemaCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = a.stdout.Write(append(schema, '\n'))
-			return err
+			return a.print(json.RawMessage(schema), func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "%s\n", schema)
+				return err
+			})
 		},
 	}
 }

@@ -58,7 +58,7 @@ func (a *app) statusCommand() *cobra.Command {
 }
 
 // runArgument explains RUN in the help of every command that takes one.
-const runArgument = "RUN is the id of a run, the beginning of one, or the word last."
+const runArgument = "RUN is the id of a run, the beginning of one, or the word last: the run that began last, however it ended."
 
 // status reads the figures of a run from the record.
 func (r *record) status(ctx context.Context, run string) (*runStatus, error) {

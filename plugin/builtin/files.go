@@ -88,7 +88,7 @@ func (r *Root) locate(path string) (folder, string, error) {
 			return f, name, nil
 		}
 	}
-	return folder{}, "", &RefusedError{path, "is outside the document's folder; allow its folder, or move it there"}
+	return folder{}, "", &RefusedError{path, "is outside the document's folder: allow the folder it is in with --allow-path FOLDER, or move it to the document"}
 }
 
 func hasParent(path string) bool {

@@ -33,7 +33,7 @@ func TestRefusedPaths(t *testing.T) {
 		{"BI-149 parent", "../out.csv", "", `holds ".."`},
 		{"BI-149 parent within", "data/../data/in.csv", "", `holds ".."`},
 		{"BI-149 absolute with parent", dir + "/data/../../x.csv", "", `holds ".."`},
-		{"BI-150 absolute outside", outside, "", "outside"},
+		{"BI-150 absolute outside", outside, "", "allow the folder it is in with --allow-path FOLDER"},
 		{"BI-151 symbolic link out", "link.csv", codePathRefused, "not a regular file (a symbolic link)"},
 		{"BI-151 symbolic link within", "inner.csv", codePathRefused, "not a regular file (a symbolic link)"},
 		{"BI-151 symbolic link matched", "l*.csv", codePathRefused, "not a regular file (a symbolic link)"},
