@@ -1,5 +1,5 @@
 // Package plan compiles a pipeline document into the graph that runs: nodes in order, typed rows along every edge,
-// compiled expressions, and the stages that become activities. Validate, run, resume, explain and verify all use the same
+// compiled expressions, and the stages that become activities. Validate, run, explain and verify all use the same
 // plan; there is no other way to make one.
 package plan
 

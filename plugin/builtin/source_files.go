@@ -163,7 +163,7 @@ func isGone(err error) bool {
 func changed(path string) *plugin.SourceError {
 	return &plugin.SourceError{
 		Code: codeSourceChanged, File: path,
-		Message: "is not the file that the run began with; put it back and resume, or start a new run",
+		Message: "is not the file that the run began with; start a new run, and leave the files alone while it reads them",
 	}
 }
 
