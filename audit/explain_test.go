@@ -1,6 +1,7 @@
 package audit_test
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 
 	"waymark/audit"
 	"waymark/landscape"
+	"waymark/row"
 	"waymark/tests/system"
 )
 
@@ -22,6 +24,7 @@ func TestExplain(t *testing.T) {
 		"every line of a sink":   testEveryLine,
 		"shape of the answer":    testShape,
 		"keys":                   testKeys,
+		"keys that look alike":   testKeysThatLookAlike,
 		"senseless questions":    testSenselessQuestions,
 		"states of a payload":    testPayloadStates,
 		"changed environment":    testChangedEnvironment,
@@ -139,6 +142,32 @@ func testKeys(t *testing.T, s *system.System) {
 
 	_, err = auditor(s).Explain(t.Context(), audit.Question{Run: run, Key: map[string]string{"customer": "nobody"}})
 	require.ErrorIs(t, err, landscape.ErrNotFound)
+}
+
+// testKeysThatLookAlike has two keys of which the look-up column keeps the same four bytes: the values decide.
+func testKeysThatLookAlike(t *testing.T, s *system.System) {
+	one, other := alike()
+	s.Write(t, map[string]string{"alike.csv": "id\n" + one + "\n" + other + "\n"})
+	_, err := s.Run(t, "alike", "name: alike\nsources: {in: {csv: {path: alike.csv}, key: [id]}}\nsinks: {out: {jsonl: {path: out/alike.jsonl}}}\n")
+	require.NoError(t, err)
+	for row, id := range map[int64]string{1: one, 2: other} {
+		story, err := auditor(s).Explain(t.Context(), audit.Question{Run: "alike", Key: map[string]string{"id": id}})
+		require.NoError(t, err)
+		require.Equal(t, row, story.Source.Row)
+	}
+}
+
+// alike returns two texts whose canonical forms have the same first four bytes of their SHA-256.
+func alike() (one, other string) {
+	seen := map[[4]byte]string{}
+	for i := 0; ; i++ {
+		text := fmt.Sprintf("k%d", i)
+		sum := sha256.Sum256(row.AppendValue(nil, row.StringValue(text)))
+		if earlier, found := seen[[4]byte(sum[:4])]; found {
+			return earlier, text
+		}
+		seen[[4]byte(sum[:4])] = text
+	}
 }
 
 func testSenselessQuestions(t *testing.T, s *system.System) {

@@ -234,6 +234,10 @@ func TestRunsThatAreNotConcluded(t *testing.T) {
 	require.Equal(t, audit.Missing, story.Source.State)
 	require.Equal(t, "the row was read and has not gone through the steps", story.Note)
 
+	t.Setenv("REGION", "south")
+	story = explain(t, s, audit.Question{Row: 5})
+	require.Contains(t, story.Note, "has not gone through the steps; the document on record compiles to plan ")
+
 	_, err = auditor(s).Verify(t.Context(), "nothing")
 	require.ErrorIs(t, err, landscape.ErrNotFound)
 }
