@@ -19,6 +19,10 @@ var (
 
 	// ErrBlocked says that the target of an effect cannot tell what happened: a person must decide.
 	ErrBlocked = errors.New("the effect is blocked")
+
+	// ErrReadOnly says that the record cannot be written, by file mode, by mount or by setting. Nothing was stored. No retry
+	// cures it.
+	ErrReadOnly = errors.New("the record cannot be written")
 )
 
 // DivergedError says that a repeat brought something else than what is on record. Nothing was stored. No retry cures it:

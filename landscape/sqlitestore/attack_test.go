@@ -2,6 +2,8 @@ package sqlitestore_test
 
 import (
 	"database/sql"
+	"os"
+	"os/exec"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,9 +15,9 @@ import (
 	"waymark/plugin"
 )
 
-// attacked returns a connection of a stranger to a landscape with two runs: r1 is complete but not finished, r2 has read
-// three chunks, of which two passed.
-func attacked(t *testing.T) *sql.DB {
+// attacked returns the path of a landscape with two runs: r1 is complete but not finished, r2 has read three chunks, of
+// which two passed.
+func attacked(t *testing.T) string {
 	t.Helper()
 	store, path := create(t)
 	log := landscape.New(store, nil)
@@ -32,37 +34,120 @@ func attacked(t *testing.T) *sql.DB {
 	require.NoError(t, log.RecordPassage(t.Context(), other.Passage(0)))
 	require.NoError(t, log.RecordPassage(t.Context(), other.Passage(1)))
 	require.NoError(t, store.Close())
-	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=foreign_keys(1)&_pragma=recursive_triggers(1)")
+	return path
+}
+
+// stranger opens the landscape at path as SQLite does on its own, but for these options.
+func stranger(t *testing.T, path, options string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+path+options)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	return db
 }
 
-// mutable are the tables in which some columns may change.
-var mutable = map[string]bool{"runs": true, "effects": true}
+const foreignKeys = "?_pragma=foreign_keys(1)"
 
-func TestAuditTablesOnlyGrow(t *testing.T) {
-	db := attacked(t)
+// guarded are the tables that only grow, and a column of each that nothing may change.
+func guarded() map[string]string {
+	tables := map[string]string{"goose_db_version": "version_id"}
 	for _, table := range landscape.Tables() {
-		t.Run(table.Name, func(t *testing.T) {
-			var rows int
-			require.NoError(t, db.QueryRow(`select count(*) from `+table.Name).Scan(&rows))
-			require.Positive(t, rows, "the attack needs something to attack")
-			_, err := db.Exec(`delete from ` + table.Name)
-			require.ErrorContains(t, err, "append-only")
-			column := table.Columns[len(table.Columns)-1].Name
-			if !mutable[table.Name] {
-				_, err = db.Exec(`update ` + table.Name + ` set ` + column + ` = ` + column)
-				require.ErrorContains(t, err, "append-only")
-				_, err = db.Exec(`insert or replace into ` + table.Name + ` select * from ` + table.Name + ` limit 1`)
-				require.Error(t, err)
+		tables[table.Name] = table.Columns[0].Name
+	}
+	return tables
+}
+
+// TestAuditTablesOnlyGrow attacks every table with the settings that SQLite begins with: foreign keys are off then, and a
+// replace fires no trigger on delete.
+func TestAuditTablesOnlyGrow(t *testing.T) {
+	path := attacked(t)
+	db := stranger(t, path, "")
+	for table, column := range guarded() {
+		t.Run(table, func(t *testing.T) {
+			before := content(t, db, table)
+			require.NotEmpty(t, before, "the attack needs something to attack")
+			for _, attack := range []string{
+				`delete from ` + table,
+				`update ` + table + ` set ` + column + ` = ` + column,
+				`update or replace ` + table + ` set ` + column + ` = ` + column,
+				`insert or replace into ` + table + ` select * from ` + table + ` limit 1`,
+				`replace into ` + table + ` select * from ` + table,
+			} {
+				_, err := db.Exec(attack)
+				require.ErrorContains(t, err, table+": ", attack)
+				shellRefuses(t, path, attack)
 			}
+			require.Equal(t, before, content(t, db, table))
 		})
 	}
 }
 
+// TestOtherKeys attacks records by what is unique besides their key.
+func TestOtherKeys(t *testing.T) {
+	path := attacked(t)
+	db := stranger(t, path, "")
+	for table, attack := range map[string]string{
+		"nodes":      `replace into nodes select run_id, 'other', seq, kind, operation, config, determinism, guarantee, hashes from nodes`,
+		"chunk_ways": `replace into chunk_ways select run_id, source, chunk, code + 100, way, rows from chunk_ways`,
+		"chunk_rows": `replace into chunk_rows (rowid, run_id, source, chunk, slice, rows, offsets, lengths, lines, raw_hashes)
+			select rowid, run_id, source, chunk, slice + 100, rows, offsets, lengths, lines, raw_hashes from chunk_rows`,
+		"hashes": `replace into hashes (rowid, run_id, source, chunk, node, slice, rows, slots, hashes)
+			select rowid, run_id, source, chunk, node, slice + 100, rows, slots, hashes from hashes`,
+		"keys": `replace into keys (rowid, run_id, source, chunk, field, hashes)
+			select rowid, run_id, source, chunk, 'other', hashes from keys`,
+		"effects": `update or replace effects set state = 'in_flight', fence = 1, ordinal = 0, byte_offset = 0
+			where run_id = 'r2' and kind = 'write'`,
+	} {
+		t.Run(table, func(t *testing.T) {
+			before := content(t, db, table)
+			_, err := db.Exec(attack)
+			require.ErrorContains(t, err, table+": ")
+			shellRefuses(t, path, attack)
+			require.Equal(t, before, content(t, db, table))
+		})
+	}
+}
+
+// TestNumbersNeverChange holds that nobody can make the views count wrongly.
+func TestNumbersNeverChange(t *testing.T) {
+	path := attacked(t)
+	db := stranger(t, path, "")
+	for _, attack := range []string{
+		`delete from numbers`, `update numbers set n = n + 2000`, `insert into numbers values (1024)`, `replace into numbers values (0)`,
+		`delete from bytes`, `update bytes set n = 0`, `insert into bytes values (x'0000', 7)`, `replace into bytes values (x'00', 7)`,
+	} {
+		_, err := db.Exec(attack)
+		require.ErrorContains(t, err, "never changes", attack)
+		shellRefuses(t, path, attack)
+	}
+}
+
+// content returns all of a table as text.
+func content(t *testing.T, db *sql.DB, table string) string {
+	t.Helper()
+	columns := `select group_concat('quote(' || name || ')', ' || ') from pragma_table_info('` + table + `')`
+	var list, all string
+	require.NoError(t, db.QueryRow(columns).Scan(&list))
+	require.NoError(t, db.QueryRow(`select coalesce(group_concat(record, x'0a'), '') from (select `+list+` as record from `+table+` order by 1)`).Scan(&all))
+	return all
+}
+
+// shellRefuses holds that the sqlite3 shell, as it comes, cannot do it either.
+func shellRefuses(t *testing.T, path, attack string) {
+	t.Helper()
+	program, err := exec.LookPath("sqlite3")
+	if err != nil && os.Getenv("CI") == "" {
+		return
+	}
+	require.NoError(t, err)
+	out, err := exec.CommandContext(t.Context(), program, path, attack).CombinedOutput()
+	require.Error(t, err, attack)
+	require.Regexp(t, `append-only|only status|illegal change|what is written where|not the beginning|one place|never changes`, string(out), attack)
+}
+
 func TestAttacks(t *testing.T) {
-	db := attacked(t)
+	path := attacked(t)
+	plain, strict := stranger(t, path, ""), stranger(t, path, foreignKeys)
 	for name, attack := range map[string]struct{ sql, want string }{
 		"a run's document changes":    {`update runs set document = 'x', status = 'failed', finished_us = 1`, "only status"},
 		"a run's start changes":       {`update runs set started_us = 1, status = 'failed', finished_us = 1`, "only status"},
@@ -85,7 +170,7 @@ func TestAttacks(t *testing.T) {
 		"a write without rows":                     {effectSQL(`'r2', 'all', 'strikes', 9, 'write', lower(hex(zeroblob(32))), 0, 1, 'prepared', 0, null, null, null, 1`), "not the beginning"},
 		"an event of an effect that is not there":  {`insert into effect_events values ('r2', 'review', 'strikes', 77, 1, 'began', '', 1, '')`, "FOREIGN KEY"},
 		"an event that is no word":                 {`insert into effect_events values ('r1', 'review', 'strikes', 0, 1, 'guessed', '', 1, '')`, "CHECK"},
-		"two parts of a sink in one place":         {`update effects set state = 'in_flight', fence = 1, ordinal = 0, byte_offset = 0 where run_id = 'r2' and kind = 'write' and sink = 'review'`, "UNIQUE"},
+		"two parts of a sink in one place":         {`update effects set state = 'in_flight', fence = 1, ordinal = 0, byte_offset = 0 where run_id = 'r2' and kind = 'write' and sink = 'review'`, "one place"},
 		"a chunk without a payload":                {`insert into chunks select run_id, source, 7, file, first_row, rows, first_line, first_offset, bytes, blank, comments, null, cursor, last, attempt, read_us from chunks limit 1`, "NOT NULL"},
 		"a chunk with an empty payload":            {`insert into chunks select run_id, source, 7, file, first_row, rows, first_line, first_offset, bytes, blank, comments, '', cursor, last, attempt, read_us from chunks limit 1`, "CHECK"},
 		"a passage of another run's chunk":         {`insert into passages values ('r3', 'strikes', 0, 0, 1, x'', 1, 1, 1, '')`, "FOREIGN KEY"},
@@ -97,12 +182,16 @@ func TestAttacks(t *testing.T) {
 		"an error in another run's chunk":          {`insert into errors select 'r2', source, 999, node, 2, code, field, message, error_hash, raw, raw_is_text, raw_bytes, line, byte_offset, sent_to, at_us from errors where run_id = 'r1' limit 1`, "FOREIGN KEY"},
 		"an artifact of a sink that is not there":  {`insert into artifacts values ('r2', 'x', 'p', 1, 1, lower(hex(zeroblob(32))), 1)`, "FOREIGN KEY"},
 		"a way that another run took":              {`insert into chunk_ways select 'r2', source, 0, 200, way || '', rows from chunk_ways where run_id = 'r1' and chunk = 9 union select 'r2', 'strikes', 0, 200, '0123456789abcdef', 1`, "FOREIGN KEY"},
-		"a way that no row took":                   {`insert into chunk_ways select run_id, source, chunk, 200, way, 0 from chunk_ways limit 1`, "CHECK"},
+		"a way that no row took":                   {`insert into chunk_ways select run_id, source, 99, 200, way, 0 from chunk_ways limit 1`, "CHECK"},
 		"text where a number belongs":              {`insert into actions values ('r1', 'nine', 'v', '', '', 1)`, "cannot store"},
 		"2^63 is no number":                        {`insert into actions values ('r1', 9223372036854775808, 'v', '', '', 1)`, "cannot store"},
 		"a node that looks like a reserved word":   {`insert into nodes select run_id, '__quarantine__', 99, kind, operation, config, determinism, guarantee, hashes from nodes where kind = 'step' limit 1`, "CHECK"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			db := plain
+			if attack.want == "FOREIGN KEY" {
+				db = strict
+			}
 			_, err := db.Exec(attack.sql)
 			require.ErrorContains(t, err, attack.want)
 		})
@@ -113,7 +202,7 @@ func effectSQL(values string) string { return `insert into effects values (` + v
 
 // TestLegalOutcomes tries every outcome with every path and kind of sink: exactly the legal ones are taken.
 func TestLegalOutcomes(t *testing.T) {
-	db := attacked(t)
+	db := stranger(t, attacked(t), foreignKeys)
 	legal := 0
 	for _, outcome := range []pipeline.Outcome{pipeline.Success, pipeline.Failure, pipeline.Transient, ""} {
 		for _, path := range []pipeline.Path{

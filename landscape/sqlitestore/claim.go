@@ -11,18 +11,19 @@ import (
 
 const (
 	claimSQL = `
-		insert into claims (run_id, source, field, key_hash, row) values (?, ?, ?, ?, ?)
-		on conflict (run_id, source, field, key_hash) do nothing`
+		insert into claims (run_id, source, field, key_hash, row) select ?1, ?2, ?3, ?4, ?5
+		where not exists (select 1 from claims where run_id = ?1 and source = ?2 and field = ?3 and key_hash = ?4)`
 	claimerSQL = `select row from claims where run_id = ? and source = ? and field = ? and key_hash = ?`
 )
 
 // Claim does what landscape.Driver says.
-func (s *Store) Claim(ctx context.Context, c landscape.Claims) (map[int64]int64, error) {
+func (s *Store) Claim(ctx context.Context, c landscape.Claims) (taken map[int64]int64, err error) {
+	defer func() { err = explain(s.path, err) }()
 	tx, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
 		return nil, fmt.Errorf("landscape: begin: %w", err)
 	}
-	taken, err := claim(ctx, tx, c)
+	taken, err = claim(ctx, tx, c)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("landscape: claim %s.%s: %w", c.Source, c.Field, err), tx.Rollback())
 	}

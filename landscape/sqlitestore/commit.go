@@ -5,13 +5,15 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"waymark/landscape"
 )
 
 // Commit does what landscape.Driver says.
-func (s *Store) Commit(ctx context.Context, b landscape.Batch) error {
+func (s *Store) Commit(ctx context.Context, b landscape.Batch) (err error) {
+	defer func() { err = explain(s.path, err) }()
 	tx, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("landscape: begin: %w", err)
@@ -62,23 +64,32 @@ func sameTable(records []landscape.Record) int {
 	return len(records)
 }
 
-// insertRows is how many records one statement inserts. Measured: the driver's binding is quadratic in the parameters.
+// insertRows is how many small records one statement inserts. Measured: the driver's binding is quadratic in the
+// parameters.
 const insertRows = 32
+
+// wideBytes is the length from which a blob makes a record wide. The guards make SQLite copy every row of a statement that
+// inserts several, and none of one that inserts one: wide records go one by one.
+const wideBytes = 1024
 
 // insertAll inserts records of one table, and compares those that were there with what is stored.
 func insertAll(ctx context.Context, tx *sql.Tx, t *landscape.Table, records []landscape.Record) error {
+	most := insertRows
+	if isWide(t, records[0]) {
+		most = 1
+	}
 	var full *sql.Stmt
 	for len(records) > 0 {
-		n := min(len(records), insertRows)
+		n := min(len(records), most)
 		stmt := full
-		if stmt == nil || n < insertRows {
+		if stmt == nil || n < most {
 			var err error
 			if stmt, err = tx.PrepareContext(ctx, insertSQL(t, n)); err != nil {
 				return fmt.Errorf("landscape: insert into %s: %w", t.Name, err)
 			}
 			defer stmt.Close()
 		}
-		if n == insertRows {
+		if n == most {
 			full = stmt
 		}
 		if err := insert(ctx, tx, stmt, t, records[:n]); err != nil {
@@ -89,26 +100,42 @@ func insertAll(ctx context.Context, tx *sql.Tx, t *landscape.Table, records []la
 	return nil
 }
 
+func isWide(t *landscape.Table, r landscape.Record) bool {
+	return slices.ContainsFunc(t.AppendValues(nil, r), func(v any) bool {
+		blob, ok := v.([]byte)
+		return ok && len(blob) >= wideBytes
+	})
+}
+
+// insert inserts records of one table. A guard refuses all of them if one is there already: then it goes one by one.
 func insert(ctx context.Context, tx *sql.Tx, stmt *sql.Stmt, t *landscape.Table, records []landscape.Record) error {
 	values := make([]any, 0, len(records)*len(t.Columns))
 	for _, r := range records {
 		values = t.AppendValues(values, r)
 	}
-	result, err := stmt.ExecContext(ctx, values...)
-	if err != nil {
-		return fmt.Errorf("landscape: insert into %s: %w", t.Name, err)
-	}
-	inserted, err := result.RowsAffected()
-	if err != nil {
-		return fmt.Errorf("landscape: insert into %s: %w", t.Name, err)
-	}
-	if inserted == int64(len(records)) {
+	_, err := stmt.ExecContext(ctx, values...)
+	if err == nil {
 		return nil
 	}
+	if !isConstraint(err) {
+		return fmt.Errorf("landscape: insert into %s: %w", t.Name, err)
+	}
 	for ; len(values) > 0; values = values[len(t.Columns):] {
-		if err := compare(ctx, tx, t, values[:len(t.Columns)]); err != nil {
+		if err := insertOne(ctx, tx, t, values[:len(t.Columns)]); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// insertOne compares a record with the one that has its key, and inserts it if there is none.
+func insertOne(ctx context.Context, tx *sql.Tx, t *landscape.Table, values []any) error {
+	err := compare(ctx, tx, t, values)
+	if !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, insertSQL(t, 1), values...); err != nil {
+		return fmt.Errorf("landscape: insert into %s: %w", t.Name, err)
 	}
 	return nil
 }
@@ -125,8 +152,7 @@ func compare(ctx context.Context, tx *sql.Tx, t *landscape.Table, wanted []any) 
 
 func insertSQL(t *landscape.Table, rows int) string {
 	one := "(" + strings.TrimSuffix(strings.Repeat("?, ", len(t.Columns)), ", ") + ")"
-	return fmt.Sprintf("insert into %s (%s) values %s on conflict (%s) do nothing", t.Name, names(t.Columns),
-		strings.TrimSuffix(strings.Repeat(one+", ", rows), ", "), names(t.Columns[:t.Keys]))
+	return fmt.Sprintf("insert into %s (%s) values %s", t.Name, names(t.Columns), strings.TrimSuffix(strings.Repeat(one+", ", rows), ", "))
 }
 
 func names(columns []landscape.Column) string {

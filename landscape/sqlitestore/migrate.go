@@ -24,7 +24,7 @@ func identify(ctx context.Context, path string) (fresh bool, err error) {
 	var id, tables int64
 	const query = `select application_id, (select count(*) from sqlite_schema where name not like 'goose%' and name not like 'sqlite%') from pragma_application_id`
 	if err := db.QueryRowContext(ctx, query).Scan(&id, &tables); err != nil {
-		return false, fmt.Errorf("landscape %s: not a SQLite file that can be read: %w", path, err)
+		return false, fmt.Errorf("landscape %s: cannot be read: %w", path, err)
 	}
 	if id == applicationID || id == 0 && tables == 0 {
 		return id == 0, nil

@@ -9,7 +9,8 @@ import (
 )
 
 // Read does what landscape.Driver says.
-func (s *Store) Read(ctx context.Context, kind landscape.Record, prefix []any, yield func(landscape.Record) bool) error {
+func (s *Store) Read(ctx context.Context, kind landscape.Record, prefix []any, yield func(landscape.Record) bool) (err error) {
+	defer func() { err = explain(s.path, err) }()
 	t := landscape.TableOf(kind)
 	rows, err := s.read.QueryContext(ctx, selectSQL(t, len(prefix)), prefix...)
 	if err != nil {

@@ -36,6 +36,7 @@ type Options struct {
 // Store is a landscape.Driver over one SQLite file: one connection writes, several read. Other processes may have the
 // same file open; a writer waits for another up to ten seconds.
 type Store struct {
+	path  string
 	write *sql.DB
 	read  *sql.DB
 }
@@ -45,16 +46,19 @@ var _ landscape.Driver = (*Store)(nil)
 // Open opens the landscape at path and brings its schema up to date.
 //
 // The error wraps landscape.ErrNotFound if there is no file and opts.Create is not set: nothing is created then. A
-// file that is not a landscape, or was written by a newer version of the program, is refused and left as it is.
+// file that is not a landscape, is damaged, or was written by a newer version of the program is refused and left as it is.
+// It wraps landscape.ErrReadOnly if the schema is not up to date and the file cannot be written; a file whose schema is can
+// be opened to read.
 func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 	fresh, err := inspect(ctx, path)
 	if err != nil {
-		return nil, err
+		return nil, explain(path, err)
 	}
 	if fresh && !opts.Create {
 		return nil, fmt.Errorf("landscape %s: there is none: %w", path, landscape.ErrNotFound)
 	}
-	return open(ctx, path, fresh, pageBytes)
+	store, err := open(ctx, path, fresh, pageBytes)
+	return store, explain(path, err)
 }
 
 // inspect reports whether there is nothing at path yet, and refuses what is not a landscape.
@@ -93,7 +97,7 @@ func open(ctx context.Context, path string, fresh bool, page int) (*Store, error
 	}
 	read.SetMaxOpenConns(readers)
 	read.SetMaxIdleConns(readers)
-	return &Store{write: write, read: read}, nil
+	return &Store{path: path, write: write, read: read}, nil
 }
 
 // walBytes is how long the write-ahead log may grow before its pages go into the file.

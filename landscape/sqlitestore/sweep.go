@@ -21,7 +21,8 @@ type check struct {
 const mostFindings = 100
 
 // Sweep does what landscape.Driver says. All checks see the same state.
-func (s *Store) Sweep(ctx context.Context, run string, deep bool) ([]landscape.Finding, error) {
+func (s *Store) Sweep(ctx context.Context, run string, deep bool) (found []landscape.Finding, err error) {
+	defer func() { err = explain(s.path, err) }()
 	tx, err := s.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return nil, fmt.Errorf("landscape: begin: %w", err)

@@ -1,0 +1,39 @@
+package sqlitestore
+
+import (
+	"errors"
+	"fmt"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"waymark/landscape"
+)
+
+// primary is the part of a result code of SQLite that all its variants share.
+const primary = 0xff
+
+// isConstraint reports whether a constraint or a guard refused a statement.
+func isConstraint(err error) bool {
+	e, ok := errors.AsType[*sqlite.Error](err)
+	return ok && e.Code()&primary == sqlite3.SQLITE_CONSTRAINT
+}
+
+// explain says what cures an error that no retry does: a file that cannot be written, or one that is damaged. It returns
+// every other error as it is.
+func explain(path string, err error) error {
+	e, ok := errors.AsType[*sqlite.Error](err)
+	if !ok {
+		return err
+	}
+	switch e.Code() & primary {
+	case sqlite3.SQLITE_READONLY:
+		return fmt.Errorf("landscape %s: %w: make the file and its folder writable: %w", path, landscape.ErrReadOnly, e)
+	case sqlite3.SQLITE_CORRUPT:
+		return fmt.Errorf("landscape %s: the file is damaged: restore it from a copy, or start with another --state: %w", path, e)
+	case sqlite3.SQLITE_NOTADB:
+		return fmt.Errorf("landscape %s: not a SQLite file, or a damaged one: restore it from a copy, or start with another --state: %w", path, e)
+	default:
+		return err
+	}
+}
