@@ -3,6 +3,7 @@ package landscape
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,10 +22,13 @@ type ErrorGroup struct {
 // Sample is one error of a group.
 type Sample struct {
 	Source  string `json:"source"`
+	File    string `json:"file"`
 	Row     int64  `json:"row"`
-	Line    int64  `json:"line"`
+	Line    int64  `json:"line"` // of the file
 	Message string `json:"message"`
 	SentTo  string `json:"sent_to"`
+
+	chunk int64
 }
 
 // mostSamples is how many errors of a group are shown.
@@ -36,6 +40,7 @@ type errorHead struct {
 	Source  string `db:"source,key"`
 	Row     int64  `db:"row,key"`
 	Node    string `db:"node,key"`
+	Chunk   int64  `db:"chunk"`
 	Code    string `db:"code"`
 	Field   string `db:"field"`
 	Message string `db:"message"`
@@ -59,7 +64,9 @@ func (l *Log) ErrorGroups(ctx context.Context, run string) ([]ErrorGroup, error)
 		}
 		g.Count++
 		if len(g.Samples) < mostSamples {
-			g.Samples = append(g.Samples, Sample{Source: e.Source, Row: e.Row, Line: e.Line, Message: e.Message, SentTo: e.SentTo})
+			g.Samples = append(g.Samples, Sample{
+				Source: e.Source, Row: e.Row, Line: e.Line, Message: e.Message, SentTo: e.SentTo, chunk: e.Chunk,
+			})
 		}
 		return true
 	})
@@ -68,6 +75,9 @@ func (l *Log) ErrorGroups(ctx context.Context, run string) ([]ErrorGroup, error)
 	}
 	sorted := make([]ErrorGroup, 0, len(groups))
 	for _, g := range groups {
+		if err := l.nameFiles(ctx, run, g.Samples); err != nil {
+			return nil, err
+		}
 		sorted = append(sorted, *g)
 	}
 	slices.SortFunc(sorted, func(a, b ErrorGroup) int {
@@ -75,6 +85,18 @@ func (l *Log) ErrorGroups(ctx context.Context, run string) ([]ErrorGroup, error)
 			strings.Compare(a.Field, b.Field), strings.Compare(a.Message, b.Message))
 	})
 	return sorted, nil
+}
+
+// nameFiles sets the file of every sample: that of its chunk.
+func (l *Log) nameFiles(ctx context.Context, run string, samples []Sample) error {
+	for i := range samples {
+		chunk, err := l.Chunk(ctx, run, samples[i].Source, samples[i].chunk)
+		if err != nil {
+			return fmt.Errorf("file of row %d of source %s: %w", samples[i].Row, samples[i].Source, err)
+		}
+		samples[i].File = chunk.File
+	}
+	return nil
 }
 
 var (

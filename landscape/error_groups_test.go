@@ -1,0 +1,35 @@
+package landscape_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/landscape"
+	"waymark/landscape/memdriver"
+	"waymark/pipeline"
+)
+
+// TestErrorGroupsNameFiles: a sample names the file of its chunk, to which its line refers.
+func TestErrorGroupsNameFiles(t *testing.T) {
+	driver := memdriver.New()
+	var insert []landscape.Record
+	for i, file := range []string{"a.csv", "b.csv"} {
+		n := int64(i)
+		insert = append(insert,
+			landscape.Chunk{Run: "r", Source: "s", Chunk: n, File: file, FirstRow: 1 + n, Rows: 1, FirstLine: 2, Pack: "digest"},
+			landscape.RowError{
+				Run: "r", Source: "s", Row: 1 + n, Node: "s", Chunk: n, Code: "CONVERT", Field: "n", Message: `"x" is no int`, Line: 2,
+				SentTo: pipeline.QuarantineSink,
+			})
+	}
+	require.NoError(t, driver.Commit(t.Context(), landscape.Batch{Insert: insert}))
+	groups, err := landscape.New(driver, nil).ErrorGroups(t.Context(), "r")
+	require.NoError(t, err)
+	require.Len(t, groups, 1)
+	var files []string
+	for _, sample := range groups[0].Samples {
+		files = append(files, sample.File)
+	}
+	require.Equal(t, []string{"a.csv", "b.csv"}, files)
+}
