@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 
@@ -8,6 +10,7 @@ import (
 
 	"waymark/landscape"
 	"waymark/pipeline"
+	"waymark/plugin"
 )
 
 func (a *app) errorsCommand() *cobra.Command {
@@ -23,13 +26,35 @@ func (a *app) errorsCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return printList(a, groups, func(w io.Writer) error { return writeErrors(w, run, groups) })
+				files, err := r.files(cmd.Context(), run.ID)
+				if err != nil {
+					return err
+				}
+				return printList(a, groups, func(w io.Writer) error { return writeErrors(w, run, groups, files > 1) })
 			})
 		},
 	}
 }
 
-func writeErrors(w io.Writer, run landscape.Run, groups []landscape.ErrorGroup) error {
+// files counts the files that the sources of a run read.
+func (r *record) files(ctx context.Context, run string) (int, error) {
+	sources, err := r.log.Sources(ctx, run)
+	if err != nil {
+		return 0, err
+	}
+	count := 0
+	for _, source := range sources {
+		var info plugin.SourceInfo
+		if err := json.Unmarshal([]byte(source.Info), &info); err != nil {
+			return 0, fmt.Errorf("source %s on record: %w", source.Source, err)
+		}
+		count += len(info.Files)
+	}
+	return count, nil
+}
+
+// writeErrors writes the groups for people; withFiles says in which file a line is.
+func writeErrors(w io.Writer, run landscape.Run, groups []landscape.ErrorGroup, withFiles bool) error {
 	if len(groups) == 0 {
 		_, err := fmt.Fprintf(w, "no row of run %s was refused\n", run.ID)
 		return err
@@ -38,9 +63,11 @@ func writeErrors(w io.Writer, run landscape.Run, groups []landscape.ErrorGroup) 
 		fmt.Fprintf(w, "%s refused by %s: %s\n", many(group.Count, "row"), group.Node, cell(headline(group)))
 		lines := make([][]string, len(group.Samples))
 		for i, sample := range group.Samples {
-			lines[i] = []string{
-				"  " + sample.Source + " row " + fmt.Sprint(sample.Row), "line " + fmt.Sprint(sample.Line), sample.Message, "→ " + destination(sample.SentTo),
+			line := "line " + fmt.Sprint(sample.Line)
+			if withFiles {
+				line += " of " + sample.File
 			}
+			lines[i] = []string{"  " + sample.Source + " row " + fmt.Sprint(sample.Row), line, sample.Message, "→ " + destination(sample.SentTo)}
 		}
 		if err := table(w, lines...); err != nil {
 			return err

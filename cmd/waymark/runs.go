@@ -16,6 +16,7 @@ type runHead struct {
 	Run      string             `json:"run"`
 	Pipeline string             `json:"pipeline"`
 	Status   pipeline.RunStatus `json:"status"`
+	Alive    *bool              `json:"alive,omitempty"` // of a running run: whether a process works for it, if that can be told
 	Reason   string             `json:"reason,omitempty"`
 	Started  *string            `json:"started"`
 	Finished *string            `json:"finished,omitempty"`
@@ -38,7 +39,7 @@ func headOf(run landscape.RunHead) runHead {
 		Actor: run.Actor, Trigger: run.Trigger, Host: run.Host, Code: run.Code, Folder: run.BaseDir,
 		Document: run.DocumentSHA256, Plan: run.PlanSHA256, started: run.Started, finished: run.Finished,
 	}
-	if run.Finished != 0 {
+	if run.Finished != 0 && run.Status != pipeline.Interrupted {
 		head.Seconds = run.Finished.Time().Sub(run.Started.Time()).Seconds()
 	}
 	return head
@@ -68,11 +69,12 @@ func (a *app) runsCommand() *cobra.Command {
 }
 
 func (a *app) printRuns(runs []landscape.RunHead) error {
-	heads := make([]runHead, len(runs))
+	heads, alive := make([]runHead, len(runs)), a.attended()
 	lines := [][]string{{"run", "pipeline", "status", "started", "took"}}
 	for i, run := range runs {
 		heads[i] = headOf(run)
-		lines = append(lines, []string{run.ID, run.Pipeline, string(run.Status), moment(run.Started), span(run.Started, run.Finished)})
+		heads[i].attend(alive)
+		lines = append(lines, []string{run.ID, run.Pipeline, heads[i].statusText(), moment(run.Started), heads[i].tookText()})
 	}
 	return printList(a, heads, func(w io.Writer) error { return table(w, lines...) })
 }

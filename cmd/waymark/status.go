@@ -25,6 +25,7 @@ type runStatus struct {
 	Discarded   int64                 `json:"rows_discarded"`
 	Chunks      int64                 `json:"chunks"`
 	Sinks       []sinkStatus          `json:"sinks"`
+	Staged      []stagedOutput        `json:"staged,omitempty"` // of a run that is not complete
 	Nodes       []landscape.NodeCount `json:"nodes"`
 }
 
@@ -49,6 +50,10 @@ func (a *app) statusCommand() *cobra.Command {
 			return a.query(cmd.Context(), args[0], func(r *record, run landscape.Run) error {
 				status, err := r.status(cmd.Context(), run.ID)
 				if err != nil {
+					return err
+				}
+				status.attend(a.attended())
+				if status.Staged, err = staged(run); err != nil {
 					return err
 				}
 				return a.print(status, status.write)
@@ -89,10 +94,11 @@ func (r *record) status(ctx context.Context, run string) (*runStatus, error) {
 
 func (s *runStatus) write(w io.Writer) error {
 	lines := [][]string{
-		{"run", s.Run}, {"pipeline", s.Pipeline}, {"status", string(s.Status)}, {"reason", s.Reason},
-		{"started", moment(s.started)}, {"took", span(s.started, s.finished)}, {"by", s.Actor + " (" + s.Trigger + ") on " + s.Host},
+		{"run", s.Run}, {"pipeline", s.Pipeline}, {"status", s.statusText()}, {"reason", s.Reason},
+		{"started", moment(s.started)}, {"took", s.tookText()}, {"by", s.Actor + " (" + s.Trigger + ") on " + s.Host},
 		{"program", s.Code}, {"folder", s.Folder}, {"rows", s.rowsLine()},
 	}
+	lines = append(lines, s.stagedLines()...)
 	if err := table(w, withValue(lines)...); err != nil {
 		return err
 	}
