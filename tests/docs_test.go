@@ -1,0 +1,121 @@
+package tests
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/tests/system"
+)
+
+func page(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../docs", name))
+	require.NoError(t, err)
+	return string(text)
+}
+
+// blocks returns the code blocks of the language.
+func blocks(text, language string) []string {
+	var found []string
+	for _, block := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(text, -1) {
+		found = append(found, block[1])
+	}
+	return found
+}
+
+// documented is what the documents of docs/pipelines.md make of its file, by the name of the document.
+var documented = map[string]struct {
+	refused int64
+	outputs map[string]string
+}{
+	"large-orders": {1, map[string]string{
+		"out/review.csv": "id,customer,country,total,placed,vat\n1,Ada,DE,1000.50,2026-07-01,190.0950\n",
+		"out/all.jsonl": `{"id":2,"customer":"Bob","country":"FR","total":20.00,"placed":"2026-07-02","vat":3.8000}
+{"id":3,"customer":"Cy","country":null,"total":7.25,"placed":"2026-07-02","vat":1.3775}
+{"id":2,"customer":"Dan","country":"FR","total":1.00,"placed":"2026-07-03","vat":0.1900}
+`,
+	}},
+	"every-step": {1, map[string]string{
+		"out/steps.csv": "day,id,name,total,net\n2026-07-01,1,Ada,1005.50,1000.50\n2026-07-02,2,Bob,25.00,20.00\n2026-07-03,2,Dan,6.00,1.00\n",
+	}},
+	"by-country": {1, map[string]string{
+		"out/by-country.jsonl": `{"id":1,"customer":"Ada","country":"DE","total":1000.50,"placed":"2026-07-01","ok":true}
+{"id":2,"customer":"Bob abroad","country":"FR","total":20.00,"placed":"2026-07-02","ok":true}
+{"id":2,"customer":"Dan abroad","country":"FR","total":1.00,"placed":"2026-07-03","ok":true}
+`,
+	}},
+	"refusals": {3, map[string]string{
+		"out/good.csv": "id,customer,country,total,placed,initial\n1,Ada,DE,1000.50,2026-07-01,D\n2,Bob,FR,20.00,2026-07-02,F\n",
+	}},
+	"recent": {1, map[string]string{
+		"out/north.csv": "id,customer,country,total,placed\n2,Bob,FR,20.00,2026-07-02\n3,Cy,,7.25,2026-07-02\n2,Dan,FR,1.00,2026-07-03\n",
+	}},
+}
+
+// TestPipelinesPageRuns compiles and runs every document of docs/pipelines.md.
+func TestPipelinesPageRuns(t *testing.T) {
+	t.Setenv("REGION", "north")
+	text := page(t, "pipelines.md")
+	s := system.Start(t, nil)
+	s.Write(t, map[string]string{"orders.csv": blocks(text, "csv")[0]})
+	documents := blocks(text, "yaml")
+	require.Len(t, documents, len(documented))
+	for _, document := range documents {
+		name, found := strings.CutPrefix(strings.SplitN(document, "\n", 2)[0], "name: ")
+		require.True(t, found, document)
+		want := documented[name]
+		result, err := s.Run(t, name, document)
+		require.NoError(t, err, name)
+		require.EqualValues(t, 5, result.Rows, name)
+		require.Equal(t, want.refused, result.Refused, name)
+		for file, content := range want.outputs {
+			require.Equal(t, content, s.Read(t, file), name)
+		}
+		s.Verify(t, name)
+	}
+	requireRefusals(t, text, s.Read(t, "out/bad.jsonl"))
+}
+
+// requireRefusals requires that refused rows have the fields that the page names, in this order.
+func requireRefusals(t *testing.T, text, bad string) {
+	t.Helper()
+	_, sentence, found := strings.Cut(text, "A sink of refused rows gets, for each, the fields ")
+	require.True(t, found)
+	sentence, _, _ = strings.Cut(sentence, "`waymark errors")
+	named := regexp.MustCompile("`([a-z0-9_]+)`").FindAllStringSubmatch(strings.ReplaceAll(sentence, "(instead of `raw`", ""), -1)
+	lines := strings.Split(strings.TrimSpace(bad), "\n")
+	require.Len(t, lines, 3)
+	fields := regexp.MustCompile(`"([a-z0-9_]+)":`).FindAllStringSubmatch(lines[0], -1)
+	require.Len(t, named, len(fields))
+	for i, field := range fields {
+		require.Equal(t, field[1], named[i][1])
+	}
+	for i, code := range []string{"NULL_OPERAND", "UNIQUE", "CONVERT"} {
+		require.Contains(t, lines[i], `"code":"`+code+`"`)
+	}
+}
+
+// TestEveryCodeIsDocumented finds the code of every rejection and fault in the packages that make them, and on the page.
+func TestEveryCodeIsDocumented(t *testing.T) {
+	text := page(t, "codes.md")
+	constant := regexp.MustCompile(`(?m)^\s+(?:[cC]ode|target)[A-Z]\w+\s+= "([A-Z0-9_]+)"`)
+	codes := 0
+	for _, folder := range []string{"row", "expr", "engine", "plugin/builtin"} {
+		files, err := filepath.Glob(filepath.Join("..", folder, "*.go"))
+		require.NoError(t, err)
+		for _, file := range files {
+			source, err := os.ReadFile(file)
+			require.NoError(t, err)
+			for _, code := range constant.FindAllStringSubmatch(string(source), -1) {
+				require.Contains(t, text, "`"+code[1]+"`", file)
+				codes++
+			}
+		}
+	}
+	require.Greater(t, codes, 50)
+}
