@@ -25,6 +25,7 @@ const (
 	TypeBlocked     = "EffectBlocked"   // a target cannot tell what happened: a person must decide
 	TypePlanChanged = "PlanChanged"     // the document compiles to another plan than the run's
 	TypeUnknownRun  = "RunUnknown"      // the landscape has no such run
+	TypeReadOnly    = "RecordReadOnly"  // the landscape cannot be written
 )
 
 // final carries an error that no retry cures together with its type.
@@ -79,6 +80,8 @@ func finalKind(err error) string {
 		return TypeBlocked
 	case errors.Is(err, landscape.ErrNotFound):
 		return TypeUnknownRun
+	case errors.Is(err, landscape.ErrReadOnly):
+		return TypeReadOnly
 	}
 	return ""
 }

@@ -29,6 +29,7 @@ func TestErrorsThatNoRetryCures(t *testing.T) {
 		"RunUnbalanced":   &landscape.ImbalanceError{Run: "r", Findings: []landscape.Finding{{Check: "sink_rows", Chunk: 1, Detail: "in 3 rows"}}},
 		"EffectBlocked":   landscape.ErrBlocked,
 		"RunUnknown":      landscape.ErrNotFound,
+		"RecordReadOnly":  landscape.ErrReadOnly,
 		"PlanChanged":     final{TypePlanChanged, errors.New("another plan")},
 	} {
 		t.Run(word, func(t *testing.T) {

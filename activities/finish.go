@@ -29,14 +29,12 @@ func (a *Activities) FinishRun(ctx context.Context, in FinishInput) (FinishResul
 //
 // It may run twice: a run that is stopped stays as it is.
 func (a *Activities) StopRun(ctx context.Context, in StopInput) error {
-	if in.Status == pipeline.Cancelled {
-		if err := a.discard(ctx, in.Run); err != nil {
-			return toTemporal(err)
-		}
-	}
 	err := a.log.FinishRun(ctx, in.Run, in.Status, in.Reason)
 	if errors.Is(err, landscape.ErrNotFound) {
 		err = nil
+	}
+	if err == nil && in.Status == pipeline.Cancelled {
+		err = a.discard(ctx, in.Run)
 	}
 	return toTemporal(errors.Join(err, a.forget(in.Run)))
 }

@@ -67,7 +67,7 @@ func (a *Activities) begin(ctx context.Context, in OpenInput, compiled *plan.Pla
 		}
 		sources = append(sources, landscape.Source{Run: in.Run, Source: compiled.Nodes[i].Name, Info: string(info)})
 	}
-	nodes, edges := graph(in.Run, compiled)
+	nodes, edges := Graph(in.Run, compiled)
 	return a.log.BeginRun(ctx, record, nodes, edges, sources)
 }
 
@@ -90,8 +90,8 @@ func (a *Activities) record(in OpenInput, compiled *plan.Plan) (landscape.Run, e
 	}, nil
 }
 
-// graph puts the plan's nodes and edges into the landscape's words.
-func graph(run string, compiled *plan.Plan) ([]landscape.Node, []landscape.Edge) {
+// Graph puts the plan's nodes and edges into the landscape's words.
+func Graph(run string, compiled *plan.Plan) ([]landscape.Node, []landscape.Edge) {
 	description := compiled.Describe()
 	var nodes []landscape.Node
 	for i, node := range description.Nodes {

@@ -33,7 +33,7 @@ func (a *Activities) readChunk(ctx context.Context, in ReadInput) (ReadResult, e
 		return ReadResult{}, err
 	}
 	chunk, after, err := r.next(ctx, in)
-	if errors.Is(err, io.EOF) {
+	if err == nil && chunk == nil {
 		return ReadResult{Cursor: in.Cursor, Done: true}, a.endSource(ctx, r, in)
 	}
 	if err != nil {
@@ -46,7 +46,8 @@ func (a *Activities) readChunk(ctx context.Context, in ReadInput) (ReadResult, e
 	return ReadResult{Rows: chunk.Len(), Bytes: int64(len(chunk.Data)), Cursor: after}, nil
 }
 
-// next reads the chunk at the cursor. A reader that stands there is used on; any other is replaced.
+// next reads the chunk at the cursor, or nil at the end of the source; then r.digests are those of its files. A reader that
+// stands at the cursor is used on; any other is replaced.
 func (r *run) next(ctx context.Context, in ReadInput) (*plugin.Chunk, plugin.Cursor, error) {
 	r.reading.Lock()
 	defer r.reading.Unlock()
@@ -54,13 +55,15 @@ func (r *run) next(ctx context.Context, in ReadInput) (*plugin.Chunk, plugin.Cur
 		return nil, plugin.Cursor{}, err
 	}
 	chunk := new(plugin.Chunk)
-	if err := r.reader.Next(ctx, r.plan.Chunk, chunk); err != nil {
-		if errors.Is(err, io.EOF) {
-			return nil, in.Cursor, err
-		}
+	err := r.reader.Next(ctx, r.plan.Chunk, chunk)
+	switch {
+	case err == nil:
+		return chunk, r.reader.Cursor(), nil
+	case !errors.Is(err, io.EOF):
 		return nil, plugin.Cursor{}, errors.Join(err, r.closeReader())
 	}
-	return chunk, r.reader.Cursor(), nil
+	r.digests, err = r.reader.Digests(ctx)
+	return nil, in.Cursor, err
 }
 
 func (r *run) standAt(ctx context.Context, in ReadInput) error {
@@ -194,13 +197,7 @@ func (a *Activities) endSource(ctx context.Context, r *run, in ReadInput) error 
 		end.Comments += chunk.Comments
 		end.Bytes += chunk.Bytes
 	}
-	r.reading.Lock()
-	defer r.reading.Unlock()
-	digests, err := r.reader.Digests(ctx)
-	if err != nil {
-		return err
-	}
-	text, err := json.Marshal(digests)
+	text, err := json.Marshal(r.digests)
 	if err != nil {
 		return err
 	}

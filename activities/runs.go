@@ -27,6 +27,7 @@ type run struct {
 	runners sync.Pool
 	reading sync.Mutex // held while reader is used: a source is read in order
 	reader  plugin.Reader
+	digests []string                       // of the source's files, once it was read to its end
 	chunks  shelf[chunkKey, *plugin.Chunk] // read, and not yet through the steps
 	parts   shelf[partKey, []byte]         // computed, and not yet written
 }

@@ -55,10 +55,12 @@ func (r *Runner) fate(node int, policy plan.Target, refused *plugin.Rejection) (
 // the shape, and every value in it is text, a number or null, so that no encoder has a reason to refuse it.
 func (r *Runner) deliverRefusal(i, node, sink int, refused *plugin.Rejection) {
 	part := &r.result.Parts[sink]
-	data, err := r.vertices[sink].encoder.Append(part.Data, r.refusalRow(i, node, refused))
+	told := r.refusalRow(i, node, refused)
+	data, err := r.vertices[sink].encoder.Append(part.Data, told)
 	if err != nil {
 		panic(err)
 	}
+	r.see(Event{Node: sink, Before: told, After: told, Encoded: data[len(part.Data):]})
 	part.Data = data
 	part.Rows++
 }
