@@ -137,7 +137,7 @@ type Step struct {
 	Filter  string      `yaml:"filter,omitempty" text:"expr" one:"operation"`                                             // CEL expression: true keeps the row
 	Gate    string      `yaml:"gate,omitempty" text:"expr" one:"operation"`                                               // CEL expression, bool or string: its value is the label by which routes go
 	Routes  Map[string] `yaml:"routes,omitempty" text:"name"`                                                             // of a gate: label → sink, later step, continue or discard
-	OnError string      `yaml:"on_error,omitempty" text:"name"`                                                           // where refused rows go: quarantine (default), fail, or a sink
+	OnError string      `yaml:"on_error,omitempty" text:"name"`                                                           // where refused rows go: quarantine (default), fail, discard, or a sink
 }
 
 // Sink is where rows go. Exactly one of the format fields is set.

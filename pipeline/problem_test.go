@@ -73,6 +73,7 @@ func TestProblemsOfTheText(t *testing.T) {
 		{"an open brace", small + "steps:\n  - {name: a, set: {b: \"1\"}\n  - {name: c, drop: [a]}\n", "x.yaml:6:3: the { of line 5 is not closed, or a text with { } or a comma in it needs quotes"},
 		{"an open brace at the end", small + "steps:\n  - {name: a, set: {b: \"1\"}\n", "x.yaml:5:5: the { of line 5 is not closed, or a text with { } or a comma in it needs quotes"},
 		{"an expression with braces", small + "steps: [{name: a, filter: row.a in {'x': 1}}]\n", "x.yaml:4:36: the { of line 4 is not closed, or a text with { } or a comma in it needs quotes"},
+		{"a brace too many", small + "steps:\n  - {name: a, drop: [b]}}\n", "x.yaml:5:25: this } closes nothing: delete it, or write the text that holds it in quotes"},
 		{"a list that a brace closes", small + "steps: [{name: a, drop: [b}]\n", "x.yaml:4:27: the [ of line 4 is not closed, or a text with [ ] or a comma in it needs quotes"},
 		{"an expression that begins with !", small + "steps:\n  - name: a\n    filter: !has(row.b) && row.c\n", "x.yaml:6:13: an expression that begins with ! needs quotes: '!has(row.x)'"},
 		{"an expression that begins with ! in braces", small + "steps:\n  - {name: a, filter: !has(row.b)}\n", "x.yaml:5:34: an expression that begins with ! needs quotes: '!has(row.x)'"},

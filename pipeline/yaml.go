@@ -77,14 +77,22 @@ func (l *loader) reportSyntax(err error) {
 	var syntax yaml.Error
 	if errors.As(err, &syntax) && syntax.GetToken() != nil {
 		at := syntax.GetToken()
-		if bracket := openBracket(at); bracket != nil && strings.Contains(syntax.GetMessage(), closing[bracket.Type]) {
-			l.reportToken(at, "", "%s", unclosed(bracket))
-		} else {
-			l.reportToken(at, "", "%s", syntaxMessage(syntax.GetMessage()))
-		}
+		l.reportToken(at, "", "%s", syntaxProblem(at, syntax.GetMessage()))
 		return
 	}
 	l.reportAt(1, 1, "", "%s", oneLine(err.Error()))
+}
+
+// syntaxProblem says what is wrong at the token, about which the library has this message.
+func syntaxProblem(at *token.Token, message string) string {
+	bracket := openBracket(at)
+	switch {
+	case bracket != nil && strings.Contains(message, closing[bracket.Type]):
+		return unclosed(bracket)
+	case bracket == nil && (strings.HasPrefix(at.Value, "}") || strings.HasPrefix(at.Value, "]")):
+		return fmt.Sprintf("this %s closes nothing: delete it, or write the text that holds it in quotes", at.Value[:1])
+	}
+	return syntaxMessage(message)
 }
 
 // closing says how the library quotes the bracket that it misses behind one that is open.
