@@ -118,7 +118,7 @@ func PassageOf(p *plan.Plan, run, source string, ordinal int64, chunk *plugin.Ch
 		Errors: refusals(chunk, result.Refused),
 	}
 	for _, way := range result.Ways {
-		passage.Ways = append(passage.Ways, wayOf(p, way))
+		passage.Ways = append(passage.Ways, WayOf(p, way))
 	}
 	for _, column := range result.Columns {
 		passage.Hashes = append(passage.Hashes, landscape.NodeHashes{Node: p.Nodes[column.Node].Name, Hashes: column.Hashes})
@@ -136,8 +136,8 @@ func PassageOf(p *plan.Plan, run, source string, ordinal int64, chunk *plugin.Ch
 	return passage
 }
 
-// wayOf puts a way into the landscape's words, in which a sink that got the rows is not a step.
-func wayOf(p *plan.Plan, way engine.Way) landscape.Way {
+// WayOf puts a way into the landscape's words, in which a sink that got the rows is not a step.
+func WayOf(p *plan.Plan, way engine.Way) landscape.Way {
 	out := landscape.Way{Path: way.Path, Sink: way.SentTo}
 	for _, step := range way.Steps {
 		if name := p.Nodes[step.Node].Name; name != way.SentTo {

@@ -1,8 +1,10 @@
 package audit
 
 import (
+	"slices"
 	"unicode/utf8"
 
+	"waymark/plan"
 	"waymark/row"
 )
 
@@ -45,6 +47,23 @@ func get(r row.Row, field string) (row.Value, bool) {
 
 // display shows a value in its canonical form, in which no two values look the same.
 func display(value row.Value) string { return string(row.AppendValue(nil, value)) }
+
+// renamed puts each field that a rename step renamed, gone under one name and new under another, into one change.
+func renamed(node *plan.Node, list []Change) []Change {
+	if node.Operation != plan.Rename {
+		return list
+	}
+	for _, entry := range node.Spec.Rename {
+		old := slices.IndexFunc(list, func(c Change) bool { return c.Field == entry.Name && c.After == nil })
+		now := slices.IndexFunc(list, func(c Change) bool { return c.Field == entry.Value && c.After != nil && c.From == "" })
+		if old < 0 || now < 0 {
+			continue
+		}
+		list[now].From, list[now].Before = entry.Name, list[old].Before
+		list = slices.Delete(list, old, old+1)
+	}
+	return list
+}
 
 // keep keeps the record as text if it is text.
 func (o *Origin) keep(record []byte) {

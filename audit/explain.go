@@ -82,10 +82,11 @@ type Story struct {
 	Path     string  `json:"path,omitempty"`
 	Complete bool    `json:"complete"` // the outcome is final: a sink, if one got the row, confirmed it
 	Sink     string  `json:"sink,omitempty"`
-	Line     int64   `json:"line,omitempty"`    // in the sink's output, from 1, not counting a header
-	Output   string  `json:"output,omitempty"`  // the published file
-	Written  string  `json:"written,omitempty"` // the bytes the sink got for the row
-	Note     string  `json:"note,omitempty"`    // why something cannot be told
+	Line     int64   `json:"line,omitempty"`         // in the sink's output, from 1, not counting a header
+	Output   string  `json:"output,omitempty"`       // the published file
+	Written  string  `json:"written,omitempty"`      // the bytes the sink got for the row
+	Note     string  `json:"note,omitempty"`         // why something cannot be told
+	Computed string  `json:"computed_way,omitempty"` // only if it differs from Way
 }
 
 // Origin is where the row came from.
@@ -96,7 +97,8 @@ type Origin struct {
 	Line       int64        `json:"line"`
 	ByteOffset int64        `json:"byte_offset"`
 	ByteLength int64        `json:"byte_length"`
-	SHA256     string       `json:"sha256"` // of the record as read, on record
+	SHA256     string       `json:"sha256"`                    // of the record as read, on record
+	Computed   string       `json:"computed_sha256,omitempty"` // of the stored record; only if it differs
 	Payload    string       `json:"payload"`
 	Index      int          `json:"payload_index"`
 	State      Availability `json:"payload_state"`
@@ -113,8 +115,10 @@ type Visit struct {
 	Values     []Value  `json:"values,omitempty"` // of the expression's parts, outermost first
 	Changes    []Change `json:"changes,omitempty"`
 	InputHash  string   `json:"input_sha256,omitempty"`
-	OutputHash string   `json:"output_sha256,omitempty"` // on record
-	Verified   bool     `json:"verified"`                // computed again, and equal to what is on record
+	OutputHash string   `json:"output_sha256,omitempty"`   // on record
+	Computed   string   `json:"computed_sha256,omitempty"` // only if it differs from OutputHash
+	Verified   bool     `json:"verified"`                  // computed again, and equal to what is on record
+	Differs    string   `json:"differs,omitempty"`         // what else was computed than is on record, for people
 	Refused    *Refusal `json:"refused,omitempty"`
 }
 
@@ -137,6 +141,7 @@ func values(parts []expr.Part) []Value {
 // Change is one field that came out other than it went in. Absent fields are nil.
 type Change struct {
 	Field  string  `json:"field"`
+	From   string  `json:"from,omitempty"` // the field's name before a rename
 	Before *string `json:"before"`
 	After  *string `json:"after"`
 }
@@ -149,8 +154,19 @@ type Refusal struct {
 	SentTo  string `json:"sent_to"`
 }
 
+// True reports whether nothing that was computed differs from the record, and the stored record is there and whole. What
+// cannot be computed, and why, is in Note; it is no reason for a no.
+func (s *Story) True() bool {
+	for _, visit := range s.Nodes {
+		if visit.Computed != "" || visit.Differs != "" {
+			return false
+		}
+	}
+	return s.Source.State == Stored && s.Source.Computed == "" && s.Computed == ""
+}
+
 // Explain tells the story of one row. The error is an *AmbiguousError if the question fits several rows, and wraps
-// landscape.ErrNotFound if it fits none.
+// landscape.ErrNotFound if it fits none and landscape.ErrIncomplete if the record of its chunk cannot be read as rows.
 func (a *Auditor) Explain(ctx context.Context, q Question) (*Story, error) {
 	run, err := a.log.Run(ctx, q.Run)
 	if err != nil {
@@ -175,6 +191,9 @@ func (a *Auditor) Explain(ctx context.Context, q Question) (*Story, error) {
 func (a *Auditor) origin(ctx context.Context, story *Story, run string, token Token) (*plugin.Chunk, error) {
 	record, err := a.log.ChunkOf(ctx, run, token.Source, token.Row)
 	if err != nil {
+		return nil, err
+	}
+	if err := a.log.CheckShape(ctx, record); err != nil {
 		return nil, err
 	}
 	rows, err := a.log.Records(ctx, run, token.Source, record.Chunk)
@@ -202,13 +221,17 @@ func (a *Auditor) origin(ctx context.Context, story *Story, run string, token To
 	case err != nil:
 		return nil, err
 	}
-	story.Source.keep(chunk.Record(i))
+	stored := chunk.Record(i)
+	story.Source.keep(stored)
+	if sum := sha256Hex(stored); sum != story.Source.SHA256 {
+		story.Source.Computed = sum
+	}
 	return chunk, nil
 }
 
 // fate fills in what is on record about the row's way and end.
 func (a *Auditor) fate(ctx context.Context, story *Story, run string, token Token) error {
-	way, err := a.log.WayOf(ctx, run, token.Source, token.Row)
+	way, err := a.way(ctx, run, token)
 	if errors.Is(err, landscape.ErrNotFound) {
 		story.Note = "the row was read and has not gone through the steps"
 		return nil
@@ -235,6 +258,24 @@ func (a *Auditor) fate(ctx context.Context, story *Story, run string, token Toke
 		}
 	}
 	return err
+}
+
+// way returns the row's way on record. The error wraps landscape.ErrIncomplete if its code means nothing.
+func (a *Auditor) way(ctx context.Context, run string, token Token) (landscape.Way, error) {
+	chunk, err := a.log.ChunkOf(ctx, run, token.Source, token.Row)
+	if err != nil {
+		return landscape.Way{}, err
+	}
+	routes, err := a.log.Routes(ctx, run, token.Source, chunk.Chunk)
+	if err != nil {
+		return landscape.Way{}, err
+	}
+	for _, code := range routes.Codes {
+		if int(code) >= len(routes.Ways) {
+			return landscape.Way{}, fmt.Errorf("source %s, chunk %d: %w: way code %d means nothing", token.Source, chunk.Chunk, landscape.ErrIncomplete, code)
+		}
+	}
+	return routes.Ways[routes.Codes[token.Row-chunk.FirstRow]], nil
 }
 
 func (a *Auditor) finalized(ctx context.Context, run, sink string, token Token) (bool, error) {
@@ -267,12 +308,21 @@ func (a *Auditor) retrace(ctx context.Context, story *Story, run landscape.Run, 
 		return err
 	}
 	i := int(token.Row - chunk.FirstRow)
-	events, _, err := runner.Trace(chunk, i, repeats(refused, i))
+	events, way, err := runner.Trace(chunk, i, repeats(refused, i))
 	var failed *engine.FailedError
 	if err != nil && !errors.As(err, &failed) {
 		return err
 	}
+	if failed == nil && story.Way != "" {
+		story.compareWay(activities.WayOf(compiled, way))
+	}
 	return a.visits(ctx, story, compiled, token, events, refused)
+}
+
+func (s *Story) compareWay(computed landscape.Way) {
+	if signature := computed.Signature(); signature != s.Way {
+		s.Computed = signature
+	}
 }
 
 // join puts two notes, of which either may be empty, into one.
@@ -304,15 +354,17 @@ func (a *Auditor) visits(ctx context.Context, story *Story, compiled *plan.Plan,
 		node := &compiled.Nodes[event.Node]
 		visit := Visit{
 			Node: node.Name, Operation: node.Operation, Label: event.Label, Expression: node.Text, InputHash: input,
-			Values: values(engine.Explain(node, event.Before)), Changes: changes(event.Before, event.After),
+			Values: values(engine.Explain(node, event.Before)), Changes: renamed(node, changes(event.Before, event.After)),
 			Refused: refusalAt(node.Name, refused),
 		}
-		if event.Refused == nil {
+		switch {
+		case story.Way == "": // nothing on record yet to hold it against
+		case event.Refused == nil:
 			if err := a.compare(ctx, &visit, story.Run, token, node, event); err != nil {
 				return err
 			}
-		} else {
-			visit.Verified = visit.Refused != nil && visit.Refused.Code == event.Refused.Code
+		default:
+			visit.compareRefusal(event.Refused)
 		}
 		if node.Kind == plan.Sink {
 			story.Written = strings.TrimRight(string(event.Encoded), "\r\n")
@@ -323,6 +375,14 @@ func (a *Auditor) visits(ctx context.Context, story *Story, compiled *plan.Plan,
 	return nil
 }
 
+// compareRefusal holds why the node refuses the row against the record.
+func (v *Visit) compareRefusal(computed *plugin.Rejection) {
+	v.Verified = v.Refused != nil && v.Refused.Code == computed.Code && v.Refused.Field == computed.Field && v.Refused.Message == computed.Message
+	if !v.Verified {
+		v.Differs = "it is refused with " + computed.Error()
+	}
+}
+
 // compare holds the computed hash against the record. A node that passes rows on has its input's hash.
 func (a *Auditor) compare(ctx context.Context, visit *Visit, run string, token Token, node *plan.Node, event engine.Event) error {
 	if !node.Changes() {
@@ -330,16 +390,22 @@ func (a *Auditor) compare(ctx context.Context, visit *Visit, run string, token T
 		return nil
 	}
 	recorded, found, err := a.log.HashAt(ctx, run, token.Source, token.Row, node.Name)
-	if err != nil || !found {
+	if err != nil {
 		return err
 	}
-	visit.OutputHash, visit.Verified = hex.EncodeToString(recorded[:]), recorded == event.Hash()
+	computed := event.Hash()
+	if found {
+		visit.OutputHash, visit.Verified = hex.EncodeToString(recorded[:]), recorded == computed
+	}
+	if !visit.Verified {
+		visit.Computed = hex.EncodeToString(computed[:])
+	}
 	return nil
 }
 
 // recorded fills in the nodes from the record alone.
 func (a *Auditor) recorded(ctx context.Context, story *Story, run string, token Token) error {
-	way, err := a.log.WayOf(ctx, run, token.Source, token.Row)
+	way, err := a.way(ctx, run, token)
 	if errors.Is(err, landscape.ErrNotFound) {
 		return nil
 	}

@@ -107,12 +107,32 @@ func (a *Auditor) only(ctx context.Context, run string, node *plan.Node, candida
 	}
 	switch len(found) {
 	case 0:
-		return Token{}, fmt.Errorf("no row of source %s has this key: %w", node.Name, landscape.ErrNotFound)
+		return Token{}, a.noSuchKey(ctx, run, node.Name)
 	case 1:
 		return found[0], nil
 	}
 	return Token{}, &AmbiguousError{Tokens: found}
 }
+
+// noSuchKey says that no row has the key, and where else the row may be if the source refused some.
+func (a *Auditor) noSuchKey(ctx context.Context, run, source string) error {
+	refused, err := a.log.RefusedRows(ctx, run, source)
+	if err != nil {
+		return err
+	}
+	hint := ""
+	if slices.ContainsFunc(refused, func(r landscape.RefusedRow) bool { return r.Node == source }) {
+		hint = "; rows that the source refused have none: see waymark errors"
+	}
+	return &noKeyError{fmt.Sprintf("no row of source %s has this key%s", source, hint)}
+}
+
+// noKeyError wraps landscape.ErrNotFound.
+type noKeyError struct{ message string }
+
+func (e *noKeyError) Error() string { return e.message }
+
+func (e *noKeyError) Unwrap() error { return landscape.ErrNotFound }
 
 func (a *Auditor) fits(ctx context.Context, run string, node *plan.Node, number int64, wanted map[string]row.Value) (bool, error) {
 	record, err := a.log.ChunkOf(ctx, run, node.Name, number)

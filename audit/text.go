@@ -30,7 +30,7 @@ func (s *Story) writeOrigin(b *strings.Builder) {
 	default:
 		fmt.Fprintf(b, "  record  %s\n", escape(s.Source.Raw))
 	}
-	fmt.Fprintf(b, "  sha256  %s\n", s.Source.SHA256)
+	fmt.Fprintf(b, "  sha256  %s%s\n", s.Source.SHA256, differs(s.Source.Computed))
 }
 
 func (v *Visit) write(b *strings.Builder) {
@@ -48,21 +48,37 @@ func (v *Visit) write(b *strings.Builder) {
 	if v.Refused != nil {
 		v.Refused.write(b)
 	}
-	if v.OutputHash != "" && v.OutputHash != v.InputHash {
-		fmt.Fprintf(b, "  sha256  %s%s\n", v.OutputHash, doubt(v.Verified))
+	switch {
+	case v.OutputHash != "" && v.OutputHash != v.InputHash:
+		fmt.Fprintf(b, "  sha256  %s%s\n", v.OutputHash, v.doubt())
+	case v.Computed != "":
+		fmt.Fprintf(b, "  sha256  none on record%s\n", differs(v.Computed))
+	}
+	if v.Differs != "" {
+		fmt.Fprintf(b, "  DIFFERS: computed again %s\n", escape(v.Differs))
 	}
 }
 
 // doubt marks a hash that was computed again and came out otherwise, or could not be computed.
-func doubt(verified bool) string {
-	if verified {
-		return ""
+func (v *Visit) doubt() string {
+	if v.Verified || v.Computed != "" {
+		return differs(v.Computed)
 	}
 	return "  (on record; not confirmed by computing it again)"
 }
 
+// differs shows the computed hash, if it is another one than on record.
+func differs(computed string) string {
+	if computed == "" {
+		return ""
+	}
+	return "  DIFFERS: computed again it is " + computed
+}
+
 func (c Change) write(b *strings.Builder) {
 	switch {
+	case c.From != "":
+		fmt.Fprintf(b, "  %s → %s\n", c.From, c.Field)
 	case c.Before == nil:
 		fmt.Fprintf(b, "  + %s = %s\n", c.Field, escape(*c.After))
 	case c.After == nil:
@@ -95,6 +111,9 @@ func (s *Story) writeEnd(b *strings.Builder) {
 	if s.Way != "" {
 		fmt.Fprintf(b, "way      %s\noutcome  %s, %s\n", s.Way, s.Outcome, s.Path)
 	}
+	if s.Computed != "" {
+		fmt.Fprintf(b, "  DIFFERS: computed again it goes %s\n", escape(s.Computed))
+	}
 	if s.Sink != "" {
 		s.writeSink(b)
 	}
@@ -124,13 +143,16 @@ func (r *Report) WriteText(w io.Writer) error {
 		fmt.Fprintf(&b, "%s  %s  %s\n", problem.Kind, escape(problem.Where), escape(problem.Detail))
 	}
 	fmt.Fprintf(&b, "run %s (%s): %d rows in %d chunks and %d outputs read again, %d hashes compared: ", r.Run, r.Status, r.Rows, r.Chunks, r.Artifacts, r.Hashes)
-	if len(r.Problems) == 0 {
+	switch {
+	case len(r.Problems) == 0:
 		b.WriteString("everything on record is true\n")
-	} else {
+	case r.More:
+		fmt.Fprintf(&b, "at least %d problems; the first are shown\n", len(r.Problems))
+	default:
 		fmt.Fprintf(&b, "%d problems\n", len(r.Problems))
 	}
-	if r.Note != "" {
-		fmt.Fprintf(&b, "note: %s\n", escape(r.Note))
+	for _, note := range r.Notes {
+		fmt.Fprintf(&b, "note: %s\n", escape(note))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -223,7 +223,7 @@ func TestRunsThatAreNotConcluded(t *testing.T) {
 	report := verify(t, s, s.Log)
 	require.Equal(t, "failed", report.Status)
 	require.Empty(t, report.Problems)
-	require.Equal(t, "the run is failed: open rows are no problem of its record", report.Note)
+	require.Equal(t, []string{"the run is failed: open rows are no problem of its record"}, report.Notes)
 	require.Zero(t, report.Artifacts)
 
 	story := explain(t, s, audit.Question{Row: 5})

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -25,7 +26,8 @@ func (a *app) explainCommand() *cobra.Command {
 		Use:   "explain RUN (--row N | --key FIELD=VALUE… | --sink NAME --line N)",
 		Short: "Tell one row's way from the source to where it is, and prove it",
 		Long: `Tells what was read, what every step made of it, why every gate sent it where it went, and what was written.
-Every step is computed again from the stored record and held against the hash on record.
+Every step is computed again from the stored record and held against the hash on record. Exit code 4 if one differs, or the stored record
+is missing or corrupt.
 
 ` + runArgument,
 		Example: `  waymark explain last --row 4711
@@ -84,8 +86,14 @@ func (a *app) explain(ctx context.Context, r *record, asked audit.Question) erro
 	switch {
 	case errors.As(err, &ambiguous), errors.As(err, &senseless), errors.Is(err, landscape.ErrNotFound):
 		return wrongUse(err)
+	case errors.Is(err, landscape.ErrIncomplete):
+		return exitError{exitUnverified, fmt.Errorf("%s: %w", audit.RecordIncomplete, err)}
 	case err != nil:
 		return err
 	}
-	return a.print(story, story.WriteText)
+	code := exitDone
+	if !story.True() {
+		code = exitUnverified
+	}
+	return endWith(code, a.print(story, story.WriteText))
 }

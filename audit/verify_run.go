@@ -1,0 +1,101 @@
+package audit
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+
+	"waymark/activities"
+	"waymark/landscape"
+	"waymark/payload"
+	"waymark/pipeline"
+)
+
+// verifyRun checks the run's own record: the document and the plan against their digests and against each other, and the
+// graph against the plan.
+func (v *verification) verifyRun(ctx context.Context) error {
+	v.digest("the document", v.run.Document, v.run.DocumentSHA256)
+	v.digest("the plan", v.run.Plan, v.run.PlanSHA256)
+	if err := v.verifyDocument(ctx); err != nil {
+		return err
+	}
+	var problem string
+	if v.compiled, problem = v.plan(v.run); problem != "" {
+		v.add(DocumentUnusable, v.run.Pipeline, "%s", problem)
+		return nil
+	}
+	return v.verifyGraph(ctx)
+}
+
+func (v *verification) digest(what, text, recorded string) {
+	if sum := sha256Hex([]byte(text)); sum != recorded {
+		v.add(RecordDiffers, v.run.Pipeline, "%s on record hashes to %s, on record is %s", what, sum, recorded)
+	}
+}
+
+func sha256Hex(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}
+
+// verifyDocument reads the document's payload. That its bytes are those on record follows from the digest.
+func (v *verification) verifyDocument(ctx context.Context) error {
+	_, err := v.payloads.Get(ctx, payload.Digest(v.run.DocumentSHA256))
+	switch {
+	case errors.Is(err, payload.ErrNotFound):
+		v.add(PayloadMissing, v.run.Pipeline, "the document: %v", err)
+	case errors.Is(err, payload.ErrCorrupt):
+		v.add(PayloadCorrupt, v.run.Pipeline, "the document: %v", err)
+	default:
+		return err
+	}
+	return nil
+}
+
+// verifyGraph compares the run, its nodes and its edges with what the plan says they are.
+func (v *verification) verifyGraph(ctx context.Context) error {
+	sources, err := v.log.Sources(ctx, v.run.ID)
+	if err != nil {
+		return err
+	}
+	run, description := v.run, v.compiled.Describe()
+	references, err := json.Marshal(description.Inputs)
+	if err != nil {
+		return err
+	}
+	run.Pipeline, run.DocumentSHA256, run.PlanSHA256 = description.Pipeline, description.Document, v.compiled.Digest()
+	run.Plan, run.Refs = string(v.compiled.JSON()), string(references)
+	nodes, edges := activities.Graph(run.ID, v.compiled)
+	differences, err := v.log.CompareRun(ctx, run, nodes, edges, sources)
+	v.addDifferences(v.run.Pipeline, differences)
+	return err
+}
+
+// verifyStatus checks that a concluded run's status is what its rows make it.
+func (v *verification) verifyStatus(context.Context) error {
+	status := pipeline.Completed
+	switch {
+	case v.rows == 0:
+		status = pipeline.Empty
+	case v.refused > 0:
+		status = pipeline.CompletedWithFailures
+	}
+	if concluded(v.report.Status) && v.run.Status != status {
+		v.add(RecordDiffers, v.run.Pipeline, "%d rows, of which %d were refused, make the run %s, on record is %s", v.rows, v.refused, status, v.run.Status)
+	}
+	return nil
+}
+
+// loadWrites reads what is on record about the writes, by sink, source and chunk.
+func (v *verification) loadWrites(ctx context.Context) error {
+	effects, err := v.log.Effects(ctx, v.run.ID)
+	v.writes = map[landscape.EffectKey]landscape.Effect{}
+	for _, effect := range effects {
+		if effect.Kind == landscape.WriteEffect {
+			v.writes[effect.EffectKey] = effect
+		}
+	}
+	return err
+}

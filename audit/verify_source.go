@@ -1,0 +1,166 @@
+package audit
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"waymark/landscape"
+	"waymark/plugin"
+)
+
+func (v *verification) verifySources(ctx context.Context) error {
+	if err := v.loadWrites(ctx); err != nil {
+		return err
+	}
+	sources, err := v.log.Sources(ctx, v.run.ID)
+	if err != nil {
+		return err
+	}
+	for _, source := range sources {
+		if err := v.verifySource(ctx, source); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// verifySource checks the chunks of a source one after the other, and then its end.
+func (v *verification) verifySource(ctx context.Context, source landscape.Source) error {
+	var pin plugin.SourceInfo
+	if err := json.Unmarshal([]byte(source.Info), &pin); err != nil {
+		v.add(RecordDiffers, source.Source, "what the source held cannot be read: %v", err)
+	}
+	refused, err := v.log.RefusedRows(ctx, v.run.ID, source.Source)
+	if err != nil {
+		return err
+	}
+	v.refused += int64(len(refused))
+	totals := landscape.SourceEnd{Run: v.run.ID, Source: source.Source}
+	next := position{files: pin.Files, row: 1}
+	for record, err := range v.log.Chunks(ctx, v.run.ID, source.Source) {
+		if err != nil {
+			return err
+		}
+		addTotals(&totals, record)
+		v.verifyPosition(record, &next)
+		if err := v.verifyChunk(ctx, record, takeRows(&refused, record.FirstRow+record.Rows)); err != nil {
+			return err
+		}
+	}
+	for _, stray := range refused {
+		v.add(RecordDiffers, source.Source, "row %d is in no chunk, on record is an error of it", stray.Row)
+	}
+	v.rows += totals.Rows
+	return v.verifyEnd(ctx, totals, pin)
+}
+
+func addTotals(end *landscape.SourceEnd, chunk landscape.Chunk) {
+	end.Chunks++
+	end.Rows += chunk.Rows
+	end.Blank += chunk.Blank
+	end.Comments += chunk.Comments
+	end.Bytes += chunk.Bytes
+}
+
+// takeRows removes the rows before end from the beginning of the list, and returns them.
+func takeRows(list *[]landscape.RefusedRow, end int64) []int64 {
+	var rows []int64
+	for len(*list) > 0 && (*list)[0].Row < end {
+		rows = append(rows, (*list)[0].Row)
+		*list = (*list)[1:]
+	}
+	return rows
+}
+
+// hexDigest is how a digest is written.
+var hexDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// verifyEnd compares the end of a source, if it was reached, with the totals of its chunks, and its digests with its files.
+func (v *verification) verifyEnd(ctx context.Context, totals landscape.SourceEnd, pin plugin.SourceInfo) error {
+	ends, err := v.log.SourceEnds(ctx, v.run.ID)
+	if err != nil {
+		return err
+	}
+	for _, end := range ends {
+		if end.Source != totals.Source {
+			continue
+		}
+		totals.Digests = end.Digests
+		differences, err := v.log.CompareEnd(ctx, totals)
+		if err != nil {
+			return err
+		}
+		v.addDifferences(end.Source, differences)
+		return v.verifyDigests(ctx, end, pin)
+	}
+	return nil
+}
+
+func (v *verification) verifyDigests(ctx context.Context, end landscape.SourceEnd, pin plugin.SourceInfo) error {
+	var digests []string
+	if err := json.Unmarshal([]byte(end.Digests), &digests); err != nil {
+		v.add(RecordDiffers, end.Source, "the digests of its files cannot be read: %v", err)
+		return nil
+	}
+	if len(digests) != len(pin.Files) {
+		v.add(RecordDiffers, end.Source, "%d files were read, on record are %d digests", len(pin.Files), len(digests))
+		return nil
+	}
+	for i, file := range pin.Files {
+		if !hexDigest.MatchString(digests[i]) {
+			v.add(RecordDiffers, end.Source, "%s: %q is no digest", file.Path, digests[i])
+			continue
+		}
+		if err := v.verifyFile(ctx, end.Source, file, digests[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// verifyFile reads a source file again if it looks as the run found it. A file that is gone, or was changed since, is no
+// problem of the record.
+func (v *verification) verifyFile(ctx context.Context, source string, pin plugin.FileInfo, recorded string) error {
+	path := pin.Path
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(v.run.BaseDir, path)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Size() != pin.Bytes || info.ModTime().UnixMicro() != pin.ModifiedMicros {
+		return nil
+	}
+	sum, err := fileDigest(ctx, path)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err == nil && sum != recorded {
+		v.add(SourceDiffers, source, "%s has the size and time that the run found, and hashes to %s, on record is %s", pin.Path, sum, recorded)
+	}
+	return nil
+}
+
+// fileDigest returns the lower-case hex SHA-256 of a file.
+func fileDigest(ctx context.Context, path string) (digest string, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	hash := sha256.New()
+	for {
+		_, err := io.CopyN(hash, file, 1<<20)
+		if err == io.EOF {
+			return hex.EncodeToString(hash.Sum(nil)), nil
+		}
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return "", err
+		}
+	}
+}

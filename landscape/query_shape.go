@@ -1,0 +1,125 @@
+package landscape
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// CheckShape reports whether the columns on record about a chunk can be read as its rows: every slice is there, and every
+// column has its length. It says nothing about their values. The error wraps ErrIncomplete if one cannot.
+func (l *Log) CheckShape(ctx context.Context, chunk Chunk) error {
+	for _, check := range []func(context.Context, Chunk) error{l.checkRowColumns, l.checkPassageShape, l.checkHashColumns, l.checkKeyColumns} {
+		if err := check(ctx, chunk); err != nil {
+			return fmt.Errorf("source %s, chunk %d: %w", chunk.Source, chunk.Chunk, err)
+		}
+	}
+	return nil
+}
+
+func incomplete(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrIncomplete, fmt.Sprintf(format, args...))
+}
+
+// sliceRows returns how many rows the slice of the chunk has.
+func (c Chunk) sliceRows(slice int64) int { return int(min(SliceRows, c.Rows-slice*SliceRows)) }
+
+func (l *Log) checkRowColumns(ctx context.Context, chunk Chunk) error {
+	slices, err := Select[ChunkRowsRecord](ctx, l.driver, chunk.Run, chunk.Source, chunk.Chunk)
+	if err != nil {
+		return err
+	}
+	if want := (chunk.Rows + SliceRows - 1) / SliceRows; int64(len(slices)) != want {
+		return incomplete("chunk_rows has %d slices of it, not %d", len(slices), want)
+	}
+	for i, s := range slices {
+		n := chunk.sliceRows(int64(i))
+		lines := len(s.Lines) == 4*n || s.Lines == nil
+		if s.Slice != int64(i) || s.Rows != int64(n) || len(s.Offsets) != 4*n || len(s.Lengths) != 4*n || len(s.RawHashes) != HashBytes*n || !lines {
+			return incomplete("slice %d of chunk_rows does not hold %d rows", i, n)
+		}
+		if (s.Lines == nil) != (slices[0].Lines == nil) {
+			return incomplete("some slices of chunk_rows have lines, others have none")
+		}
+	}
+	return nil
+}
+
+func (l *Log) checkPassageShape(ctx context.Context, chunk Chunk) error {
+	p, err := get[PassageRecord](ctx, l.driver, chunk.Run, chunk.Source, chunk.Chunk)
+	if errors.Is(err, ErrNotFound) {
+		return nil // it did not go through the steps yet
+	}
+	if err != nil {
+		return err
+	}
+	if p.Rows != chunk.Rows || p.CodeBytes != 1 && p.CodeBytes != 2 || int64(len(p.WayCodes)) != p.CodeBytes*p.Rows {
+		return incomplete("passages has %d way codes of %d bytes in %d bytes for %d rows", p.Rows, p.CodeBytes, len(p.WayCodes), chunk.Rows)
+	}
+	return l.checkWayShapes(ctx, chunk)
+}
+
+func (l *Log) checkWayShapes(ctx context.Context, chunk Chunk) error {
+	used, err := Select[ChunkWayRecord](ctx, l.driver, chunk.Run, chunk.Source, chunk.Chunk)
+	if err != nil {
+		return err
+	}
+	for _, u := range used {
+		ways, err := Select[WayRecord](ctx, l.driver, chunk.Run, u.Way)
+		if err != nil {
+			return err
+		}
+		steps, err := Select[WayStepRecord](ctx, l.driver, chunk.Run, u.Way)
+		if err != nil {
+			return err
+		}
+		if len(ways) == 0 || len(steps) < 2 && (Way{Sink: ways[0].Sink}).ToSink() || len(steps) == 0 {
+			return incomplete("way %s, or steps of it, are missing", u.Way)
+		}
+	}
+	return nil
+}
+
+func (l *Log) checkHashColumns(ctx context.Context, chunk Chunk) error {
+	columns, err := Select[HashesRecord](ctx, l.driver, chunk.Run, chunk.Source, chunk.Chunk)
+	if err != nil {
+		return err
+	}
+	for _, h := range columns {
+		n := chunk.sliceRows(h.Slice)
+		if h.Slice < 0 || n <= 0 || !h.fits(n) {
+			return incomplete("slice %d of the hashes of %s does not hold %d rows", h.Slice, h.Node, max(n, 0))
+		}
+	}
+	return nil
+}
+
+// fits reports whether the record is about n rows.
+func (h HashesRecord) fits(n int) bool {
+	if h.Slots == nil {
+		return len(h.Hashes) == HashBytes*n
+	}
+	if len(h.Slots) != 2*n {
+		return false
+	}
+	for i := range n {
+		if HashBytes*int(binary.BigEndian.Uint16(h.Slots[2*i:])) > len(h.Hashes) {
+			return false
+		}
+	}
+	return true
+}
+
+func (l *Log) checkKeyColumns(ctx context.Context, chunk Chunk) error {
+	columns, err := Select[KeysRecord](ctx, l.driver, chunk.Run, chunk.Source, chunk.Chunk)
+	if err != nil {
+		return err
+	}
+	for _, k := range columns {
+		if int64(len(k.Hashes)) != 4*chunk.Rows {
+			return incomplete("the key column %s has %d bytes for %d rows", k.Field, len(k.Hashes), chunk.Rows)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+package landscape
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// ErrIncomplete says that columns on record are missing, or shorter or longer than the rows they are about: they cannot be
+// read as rows.
+var ErrIncomplete = errors.New("the record is incomplete")
+
+// Difference is a record that is not stored as it should be.
+type Difference struct {
+	Table  string
+	Key    string // for people
+	Column string // the first that differs; "" if the record is missing, or is one too many
+	Stored string // of the column; or "no record"
+	Wanted string // of the column; or "no record"
+}
+
+// String says it for people.
+func (d Difference) String() string {
+	column := ""
+	if d.Column != "" {
+		column = d.Column + " "
+	}
+	return fmt.Sprintf("%s %s: %sshould be %s, on record is %s", d.Table, d.Key, column, d.Wanted, d.Stored)
+}
+
+// absent stands for a record that is not there.
+const absent = "no record"
+
+// CompareRun holds a run's record and graph against those that BeginRun would make. What may change while a run goes on is
+// not compared. It stores nothing.
+func (l *Log) CompareRun(ctx context.Context, run Run, nodes []Node, edges []Edge, sources []Source) ([]Difference, error) {
+	return l.rehearse(ctx, []Record{Node{Run: run.ID}, Edge{Run: run.ID}}, func(l *Log) error {
+		return l.BeginRun(ctx, run, nodes, edges, sources)
+	})
+}
+
+// CompareEnd holds the record of a source's end against the one that EndSource would make. It stores nothing.
+func (l *Log) CompareEnd(ctx context.Context, end SourceEnd) ([]Difference, error) {
+	return l.rehearse(ctx, nil, func(l *Log) error { return l.EndSource(ctx, end) })
+}
+
+// ComparePassage holds everything on record about a chunk's passage against what RecordPassage would make of p: ways and
+// their steps, way codes, hashes, keys, errors and planned writes. It stores nothing.
+func (l *Log) ComparePassage(ctx context.Context, p Passage) ([]Difference, error) {
+	whole := []Record{
+		ChunkWayRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
+		HashesRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
+		KeysRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
+	}
+	return l.rehearse(ctx, whole, func(l *Log) error { return l.RecordPassage(ctx, p) })
+}
+
+// rehearsal is a driver that keeps what is to be inserted for itself.
+type rehearsal struct {
+	Driver
+	inserted []Record
+}
+
+// Commit keeps the records.
+func (r *rehearsal) Commit(_ context.Context, b Batch) error {
+	r.inserted = append(r.inserted, b.Insert...)
+	return nil
+}
+
+// scopeKeys says how many key columns a table's records share of which, if there is one, all must be there and no other.
+// Of the other tables each record is looked for by itself.
+var scopeKeys = map[string]int{
+	"nodes": 1, "edges": 1, "way_steps": 2, "chunk_ways": 3, "hashes": 3, "keys": 3, "errors": 3,
+}
+
+// scope is some records of one table, by key.
+type scope struct {
+	table  *Table
+	prefix []any
+	wanted map[string][]any
+}
+
+// rehearse lets act record, and compares what it would insert with what is stored. The scopes of the records in whole are
+// looked at even if nothing is to be inserted there.
+func (l *Log) rehearse(ctx context.Context, whole []Record, act func(*Log) error) ([]Difference, error) {
+	driver := &rehearsal{Driver: l.driver}
+	if err := act(New(driver, nil)); err != nil {
+		return nil, err
+	}
+	var found []Difference
+	for _, s := range scopes(whole, driver.inserted) {
+		different, err := s.compare(ctx, l.driver)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, different...)
+	}
+	return found, nil
+}
+
+// scopes groups the records, in their order.
+func scopes(whole, inserted []Record) []*scope {
+	var all []*scope
+	byName := map[string]*scope{}
+	for i, r := range append(whole, inserted...) {
+		t := TableOf(r)
+		values := t.AppendValues(nil, r)
+		prefix := values[:t.Keys]
+		if n, ok := scopeKeys[t.Name]; ok {
+			prefix = values[:n]
+		}
+		name := fmt.Sprintf("%s %q", t.Name, prefix)
+		if byName[name] == nil {
+			byName[name] = &scope{table: t, prefix: prefix, wanted: map[string][]any{}}
+			all = append(all, byName[name])
+		}
+		if i >= len(whole) {
+			byName[name].wanted[t.Key(values)] = values
+		}
+	}
+	return all
+}
+
+// compare returns how what is stored in the scope differs from what is wanted.
+func (s *scope) compare(ctx context.Context, d Driver) ([]Difference, error) {
+	var found []Difference
+	missing := map[string]bool{}
+	for key := range s.wanted {
+		missing[key] = true
+	}
+	err := d.Read(ctx, s.table.Zero(), s.prefix, func(r Record) bool {
+		stored := s.table.AppendValues(nil, r)
+		key := s.table.Key(stored)
+		delete(missing, key)
+		found = s.table.appendDifference(found, key, stored, s.wanted[key])
+		return true
+	})
+	for _, key := range slices.Sorted(maps.Keys(missing)) {
+		found = append(found, Difference{Table: s.table.Name, Key: key, Stored: absent, Wanted: "one"})
+	}
+	return found, err
+}
+
+// appendDifference compares a stored record with the wanted one, if there is any.
+func (t *Table) appendDifference(found []Difference, key string, stored, wanted []any) []Difference {
+	if wanted == nil {
+		return append(found, Difference{Table: t.Name, Key: key, Stored: "one", Wanted: absent})
+	}
+	for i, c := range t.Columns {
+		if !c.Key && !c.Move && !c.First && !equal(stored[i], wanted[i]) {
+			return append(found, Difference{Table: t.Name, Key: key, Column: c.Name, Stored: shown(stored[i]), Wanted: shown(wanted[i])})
+		}
+	}
+	return found
+}
+
+// maxShownBytes is how much of a column a difference shows.
+const maxShownBytes = 64
+
+func shown(value any) string {
+	switch value := value.(type) {
+	case []byte:
+		text := hex.EncodeToString(value[:min(len(value), maxShownBytes/2)])
+		return fmt.Sprintf("%d bytes %s", len(value), text)
+	case string:
+		return fmt.Sprintf("%.*q", maxShownBytes, value)
+	case nil:
+		return "nothing"
+	default:
+		return fmt.Sprint(value)
+	}
+}
+
+// RefusedRow is a row that has an error on record, and the node that refused it.
+type RefusedRow struct {
+	Run    string `db:"run_id,key"`
+	Source string `db:"source,key"`
+	Row    int64  `db:"row,key"`
+	Node   string `db:"node,key"`
+}
+
+// Table returns errors.
+func (RefusedRow) Table() string { return "errors" }
+
+// RefusedRows returns the errors of a source by row and node, without what they say; nil if there is none.
+func (l *Log) RefusedRows(ctx context.Context, run, source string) ([]RefusedRow, error) {
+	return Select[RefusedRow](ctx, l.driver, run, source)
+}
