@@ -1,0 +1,159 @@
+package landscape_test
+
+import (
+	"bytes"
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/landscape"
+	"waymark/landscape/landscapetest"
+	"waymark/landscape/memdriver"
+)
+
+// compared is a scene played into a landscape that a test may read through changed.
+func compared(t *testing.T) (landscapetest.Scene, *landscape.Log, *changed) {
+	t.Helper()
+	s := landscapetest.Scene{Run: "compared", Chunks: 2, ChunkRows: landscape.SliceRows + 30}
+	driver := &changed{Driver: memdriver.New()}
+	log := landscape.New(driver, nil)
+	require.NoError(t, s.Play(t.Context(), log))
+	return s, log, driver
+}
+
+// changed is a driver whose records come out changed; nil takes one away.
+type changed struct {
+	landscape.Driver
+	change func(landscape.Record) landscape.Record
+}
+
+func (c *changed) Read(ctx context.Context, kind landscape.Record, prefix []any, yield func(landscape.Record) bool) error {
+	return c.Driver.Read(ctx, kind, prefix, func(r landscape.Record) bool {
+		if c.change != nil {
+			if r = c.change(r); r == nil {
+				return true
+			}
+		}
+		return yield(r)
+	})
+}
+
+// change returns a function that changes the records of T's table.
+func change[T landscape.Record](f func(*T) (keep bool)) func(landscape.Record) landscape.Record {
+	return func(r landscape.Record) landscape.Record {
+		if t, ok := r.(T); ok {
+			if !f(&t) {
+				return nil
+			}
+			return t
+		}
+		return r
+	}
+}
+
+func TestCompare(t *testing.T) {
+	s, log, driver := compared(t)
+	run, nodes, edges, sources := s.Graph()
+	compare := func() []landscape.Difference {
+		found, err := log.CompareRun(t.Context(), run, nodes, edges, sources)
+		require.NoError(t, err)
+		for i := range s.Chunks {
+			more, err := log.ComparePassage(t.Context(), s.Passage(i))
+			require.NoError(t, err)
+			found = append(found, more...)
+		}
+		more, err := log.CompareEnd(t.Context(), s.End())
+		require.NoError(t, err)
+		return append(found, more...)
+	}
+	require.Empty(t, compare(), "what was recorded is as it was recorded")
+	for _, c := range []struct {
+		name   string
+		change func(landscape.Record) landscape.Record
+		want   string
+	}{
+		{"run", change(func(r *landscape.Run) bool { r.Params = "{}"; return true }), `runs compared: params should be "{\"year\":2024}", on record is "{}"`},
+		{"node", change(func(n *landscape.Node) bool { return n.Node != "keep" }), "nodes compared/keep: should be one, on record is no record"},
+		{"edge", change(func(e *landscape.Edge) bool { e.Label += "x"; return true }), "should be no record, on record is one"},
+		{"source", change(func(s *landscape.Source) bool { s.Info = "x"; return true }), "info should be "},
+		{"end", change(func(e *landscape.SourceEnd) bool { e.Rows++; return true }), "rows should be 2108, on record is 2109"},
+		{"codes", change(func(p *landscape.PassageRecord) bool { p.WayCodes = p.WayCodes[1:]; return true }), "way_codes should be 1054 bytes "},
+		{"way", change(func(w *landscape.WayRecord) bool { w.Signature = ""; return true }), `on record is ""`},
+		{"step", change(func(w *landscape.WayStepRecord) bool { return w.Seq != 1 }), "should be one, on record is no record"},
+		{"hashes", change(func(h *landscape.HashesRecord) bool { h.Slots = nil; return true }), "slots should be 2048 bytes "},
+		{"keys", change(func(k *landscape.KeysRecord) bool { k.Field = "other"; return true }), "other: should be no record, on record is one"},
+		{"error", change(func(e *landscape.RowError) bool { e.ErrorHash = "x"; return true }), "error_hash should be "},
+		{"write", change(func(e *landscape.Effect) bool { e.SHA256 = ""; return true }), "on record is nothing"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			driver.change = c.change
+			found := compare()
+			require.NotEmpty(t, found)
+			require.Contains(t, found[0].String(), c.want)
+		})
+	}
+}
+
+func TestCheckShape(t *testing.T) {
+	s, log, driver := compared(t)
+	chunk, err := log.Chunk(t.Context(), s.Run, landscapetest.Source, 1)
+	require.NoError(t, err)
+	require.NoError(t, log.CheckShape(t.Context(), chunk))
+	for _, c := range []struct {
+		name   string
+		change func(landscape.Record) landscape.Record
+	}{
+		{"a slice less", change(func(c *landscape.ChunkRowsRecord) bool { return c.Slice != 0 })},
+		{"other slice", change(func(c *landscape.ChunkRowsRecord) bool { c.Slice++; return true })},
+		{"rows", change(func(c *landscape.ChunkRowsRecord) bool { c.Rows--; return true })},
+		{"offsets", change(func(c *landscape.ChunkRowsRecord) bool { c.Offsets = c.Offsets[1:]; return true })},
+		{"lengths", change(func(c *landscape.ChunkRowsRecord) bool { c.Lengths = nil; return true })},
+		{"raw hashes", change(func(c *landscape.ChunkRowsRecord) bool { c.RawHashes = append(c.RawHashes, 0); return true })},
+		{"lines", change(func(c *landscape.ChunkRowsRecord) bool { c.Lines = []byte{0}; return true })},
+		{"some lines", change(func(c *landscape.ChunkRowsRecord) bool {
+			c.Lines = nil
+			if c.Slice == 1 {
+				c.Lines = make([]byte, 4*c.Rows)
+			}
+			return true
+		})},
+		{"codes", change(func(p *landscape.PassageRecord) bool { p.WayCodes = nil; return true })},
+		{"width of codes", change(func(p *landscape.PassageRecord) bool { p.CodeBytes = 2; return true })},
+		{"no way", change(func(*landscape.WayRecord) bool { return false })},
+		{"no step", change(func(*landscape.WayStepRecord) bool { return false })},
+		{"dense hashes", change(func(h *landscape.HashesRecord) bool { h.Slots, h.Hashes = nil, h.Hashes[:32]; return true })},
+		{"slots", change(func(h *landscape.HashesRecord) bool { h.Slots = []byte{0}; return true })},
+		{"slot of no hash", change(func(h *landscape.HashesRecord) bool {
+			h.Slots = bytes.Repeat([]byte{0xff}, 2*[]int{landscape.SliceRows, 30}[h.Slice])
+			return true
+		})},
+		{"slice of hashes", change(func(h *landscape.HashesRecord) bool { h.Slice = 2; return true })},
+		{"keys", change(func(k *landscape.KeysRecord) bool { k.Hashes = k.Hashes[1:]; return true })},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			driver.change = c.change
+			require.ErrorIs(t, log.CheckShape(t.Context(), chunk), landscape.ErrIncomplete)
+		})
+	}
+}
+
+func TestRefusedRows(t *testing.T) {
+	s, log, _ := compared(t)
+	refused, err := log.RefusedRows(t.Context(), s.Run, landscapetest.Source)
+	require.NoError(t, err)
+	var want []int64
+	for i := range s.Chunks {
+		chunk, _ := s.Chunk(i)
+		for _, e := range s.Passage(i).Errors {
+			want = append(want, chunk.FirstRow+int64(e.Index))
+		}
+	}
+	require.Len(t, refused, len(want))
+	for i, r := range refused {
+		require.Equal(t, want[i], r.Row)
+		errors, err := log.ErrorsOf(t.Context(), s.Run, landscapetest.Source, r.Row)
+		require.NoError(t, err)
+		require.Equal(t, errors[0].Node, r.Node)
+	}
+}
