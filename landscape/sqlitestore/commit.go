@@ -68,8 +68,8 @@ func sameTable(records []landscape.Record) int {
 // parameters.
 const insertRows = 32
 
-// wideBytes is the length from which a blob makes a record wide. The guards make SQLite copy every row of a statement that
-// inserts several, and none of one that inserts one: wide records go one by one.
+// wideBytes is the length from which a blob makes a record wide. Measured: with the guards, a statement for each wide record
+// costs less than one for several.
 const wideBytes = 1024
 
 // insertAll inserts records of one table, and compares those that were there with what is stored.

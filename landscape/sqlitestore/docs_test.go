@@ -20,13 +20,16 @@ import (
 // page is the page under test.
 const page = "../../docs/landscape.md"
 
-// documented plays the run that the page's examples are about and returns the landscape's path.
+// documented plays the run that the page's examples are about, and another over the same input, and returns the landscape's
+// path.
 func documented(t *testing.T) string {
 	t.Helper()
 	store, path := create(t)
 	at := time.Date(2025, 3, 1, 8, 0, 0, 0, time.UTC)
 	log := landscape.New(store, func() time.Time { at = at.Add(time.Second); return at })
-	require.NoError(t, landscapetest.Scene{Run: "0190-a", Chunks: 2, ChunkRows: 30}.Play(t.Context(), log))
+	for _, run := range []string{"0190-a", "0190-b"} {
+		require.NoError(t, landscapetest.Scene{Run: run, Chunks: 2, ChunkRows: 30}.Play(t.Context(), log))
+	}
 	require.NoError(t, store.Close())
 	return path
 }
