@@ -41,6 +41,8 @@ const (
 	troubleInterval = 2 * time.Second
 	// stopPatience is how long the workflow may take to record that it was stopped.
 	stopPatience = 10 * time.Second
+	// recordPatience is how long this process may then take to record that itself.
+	recordPatience = 2 * time.Second
 )
 
 // ending is how the workflow of a run ended.
@@ -64,7 +66,7 @@ func (e *execution) follow(ctx context.Context, handle client.WorkflowRun) endin
 	progress, troubles := time.NewTicker(pollInterval), time.NewTicker(troubleInterval)
 	defer progress.Stop()
 	defer troubles.Stop()
-	told := map[string]bool{}
+	told, still := map[string]bool{}, &stillness{moved: time.Now()}
 	for {
 		select {
 		case end := <-ended:
@@ -72,51 +74,64 @@ func (e *execution) follow(ctx context.Context, handle client.WorkflowRun) endin
 		case <-ctx.Done():
 			return e.cancel(lasting, handle, ended)
 		case <-troubles.C:
-			for _, trouble := range e.troubles(lasting, handle, told) {
+			news, failing := e.troubles(lasting, handle, told)
+			if now := time.Now(); !failing && still.due(now) {
+				news = append(news, fmt.Sprintf("nothing has moved for %.0f s; is the disk with %s full? waymark doctor looks for the cause",
+					now.Sub(still.moved).Seconds(), e.app.state))
+			}
+			for _, trouble := range news {
 				view.say(trouble)
 			}
 		case <-progress.C:
 			// There is no progress yet while the record is being made. A reading that fails is no reason to stop a run.
 			if progress, err := e.machine.record.log.Progress(lasting, e.id); err == nil {
+				still.saw(progress, time.Now())
 				view.show(progress)
 			}
 		}
 	}
 }
 
-// troubles returns what to tell about activities that failed and are tried again, each activity once.
-func (e *execution) troubles(ctx context.Context, handle client.WorkflowRun, told map[string]bool) []string {
+// troubles returns what to tell about activities that failed and are tried again, each activity once, and whether there are
+// any now.
+func (e *execution) troubles(ctx context.Context, handle client.WorkflowRun, told map[string]bool) (news []string, failing bool) {
+	ctx, done := context.WithTimeout(ctx, troubleInterval)
+	defer done()
 	description, err := e.machine.temporal.DescribeWorkflowExecution(ctx, handle.GetID(), handle.GetRunID())
 	if err != nil {
-		return nil // the run itself tells what is wrong with Temporal
+		return nil, false // the run itself tells what is wrong with Temporal
 	}
-	var news []string
 	for _, activity := range description.GetPendingActivities() {
-		if activity.GetLastFailure() == nil || told[activity.GetActivityId()] {
+		if activity.GetLastFailure() == nil {
+			continue
+		}
+		failing = true
+		if told[activity.GetActivityId()] {
 			continue
 		}
 		told[activity.GetActivityId()] = true
 		news = append(news, fmt.Sprintf("%s failed and is tried again: %s", activity.GetActivityType().GetName(), activity.GetLastFailure().GetMessage()))
 	}
-	return news
+	return news, failing
 }
 
 // cancel stops the workflow and waits until the record says so.
 func (e *execution) cancel(ctx context.Context, handle client.WorkflowRun, ended <-chan ending) ending {
 	e.app.note("stopping …")
-	ctx, done := context.WithTimeout(ctx, stopPatience)
+	patience, done := context.WithTimeout(ctx, stopPatience)
 	defer done()
-	if err := e.machine.temporal.CancelWorkflow(ctx, handle.GetID(), handle.GetRunID()); err != nil {
-		return ending{err: err, interrupted: true}
+	if err := e.machine.temporal.CancelWorkflow(patience, handle.GetID(), handle.GetRunID()); err == nil {
+		select {
+		case end := <-ended:
+			end.interrupted = true
+			return end
+		case <-patience.Done():
+		}
 	}
-	select {
-	case end := <-ended:
-		end.interrupted = true
-		return end
-	case <-ctx.Done():
-		err := e.machine.record.log.InterruptRun(context.WithoutCancel(ctx), e.id, "stopped at the terminal; its last activities did not end in time")
-		return ending{err: err, interrupted: true}
-	}
+	last, done := context.WithTimeout(ctx, recordPatience)
+	defer done()
+	err := e.machine.record.log.InterruptRun(last, e.id, "stopped at the terminal; its last activities did not end in time")
+	return ending{err: err, interrupted: true}
 }
 
 // cause returns the message of the error that began it, without Temporal's wrapping.

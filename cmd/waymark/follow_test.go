@@ -76,3 +76,32 @@ func TestExitCodes(t *testing.T) {
 		require.Equal(t, want, exitCodeOf(status), status)
 	}
 }
+
+// TestStillness: it is said after a while in which nothing moves, then now and then, and not before something has moved
+// and stood still again.
+func TestStillness(t *testing.T) {
+	start := time.Now()
+	after := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
+	s := &stillness{moved: start}
+	s.saw(landscape.Progress{Rows: 1}, after(5))
+	s.saw(landscape.Progress{Rows: 1}, after(10))
+	require.False(t, s.due(after(19)))
+	require.True(t, s.due(after(20)))
+	require.False(t, s.due(after(49)))
+	require.True(t, s.due(after(50)))
+	s.saw(landscape.Progress{Rows: 2}, after(75))
+	require.False(t, s.due(after(80)), "it moved")
+	require.True(t, s.due(after(90)))
+}
+
+// TestQuietViewTellsTrouble: -q and --json leave out progress and no trouble.
+func TestQuietViewTellsTrouble(t *testing.T) {
+	for _, settings := range []config{{quiet: true}, {json: true}} {
+		var out bytes.Buffer
+		view := (&app{config: settings, stderr: &out}).progressView(t.Context(), nil)
+		view.show(landscape.Progress{Rows: 1})
+		view.say("the disk is full")
+		view.close()
+		require.Equal(t, "waymark: the disk is full\n", out.String())
+	}
+}

@@ -26,10 +26,10 @@ type progressView interface {
 	close()
 }
 
-// progressView returns a bar on a terminal, lines elsewhere, and nothing where nobody wants to see it.
+// progressView returns a bar on a terminal, lines elsewhere, and only trouble where nobody wants to see more.
 func (a *app) progressView(ctx context.Context, compiled *plan.Plan) progressView {
 	if a.quiet || a.json {
-		return noView{}
+		return quietView{a.stderr}
 	}
 	if file, ok := a.stderr.(*os.File); ok && cwriter.IsTerminal(int(file.Fd())) {
 		return newBar(a.stderr, sourceBytes(ctx, compiled))
@@ -78,11 +78,12 @@ func plainText(files pipeline.Files, path string) bool {
 	return false
 }
 
-type noView struct{}
+// quietView shows no progress, and tells what is told besides.
+type quietView struct{ out io.Writer }
 
-func (noView) show(landscape.Progress) {}
-func (noView) say(string)              {}
-func (noView) close()                  {}
+func (quietView) show(landscape.Progress) {}
+func (v quietView) say(text string)       { fmt.Fprintf(v.out, "waymark: %s\n", visible(text)) }
+func (quietView) close()                  {}
 
 // lineInterval is the time between two lines of progress.
 const lineInterval = 5 * time.Second

@@ -49,6 +49,9 @@ func (e *execution) report(end ending, err error) error {
 	if err != nil {
 		return err
 	}
+	if run.Status == pipeline.Running {
+		return e.unrecorded(end, status, took)
+	}
 	result := resultOf(status, took)
 	code := exitCodeOf(run.Status)
 	if end.interrupted {
@@ -82,6 +85,26 @@ func (e *execution) neverBegan(end ending, took time.Duration) error {
 		}
 	}
 	return exitError{code, fmt.Errorf("%s", reason)}
+}
+
+// unrecorded reports a run whose end could not be put on record, where it is running until the next run marks it.
+func (e *execution) unrecorded(end ending, status *runStatus, took time.Duration) error {
+	code, verb, as := exitFailed, "failed", pipeline.Failed
+	if end.interrupted {
+		code, verb, as = exitInterrupted, "was stopped", pipeline.Interrupted
+	}
+	reason := "the record could not be told"
+	if end.err != nil {
+		reason += ": " + cause(end.err)
+	}
+	if e.app.json {
+		result := resultOf(status, took)
+		result.Status, result.Error = as, reason
+		if err := e.app.print(result, nil); err != nil {
+			return err
+		}
+	}
+	return exitError{code, fmt.Errorf("run %s %s; %s\nwaymark doctor looks for the cause; the next run marks this one interrupted", e.id, verb, reason)}
 }
 
 func resultOf(status *runStatus, took time.Duration) runResult {
