@@ -94,7 +94,7 @@ func (a *app) existing() string {
 	return folder
 }
 
-func (a *app) checkState(context.Context) check {
+func (a *app) checkState(ctx context.Context) check {
 	folder := a.existing()
 	probe, err := os.CreateTemp(folder, ".doctor-*")
 	if err != nil {
@@ -105,6 +105,9 @@ func (a *app) checkState(context.Context) check {
 	}
 	if !exists(a.state) {
 		return ok("%s is not there yet; the first run makes it", a.state)
+	}
+	if path, err := a.unwritable(ctx); err != nil {
+		return fail("make it writable for whoever runs waymark, or name another with --state", "%s %s: %v", path, whyUnwritable(err), err)
 	}
 	return ok("%s is writable", a.state)
 }

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	driver "modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// unwritable returns the first of what a run writes to that is there and cannot be written, and why. Nothing is changed.
+func (a *app) unwritable(ctx context.Context) (path string, err error) {
+	landscapePath, payloadsPath, err := a.recordPaths()
+	if err != nil {
+		return "what --landscape and --payloads name", err
+	}
+	for _, database := range []string{landscapePath, a.inState("temporal.db")} {
+		if err := tryDatabase(ctx, database); err != nil {
+			return database, err
+		}
+	}
+	for _, folder := range []string{payloadsPath, filepath.Join(payloadsPath, "objects")} {
+		if err := tryFolder(folder); err != nil {
+			return folder, err
+		}
+	}
+	return "", nil
+}
+
+// tryDatabase begins to write and takes it back. A database that somebody writes to right now is writable, and whether
+// the file is a database at all is for others to say.
+func tryDatabase(ctx context.Context, path string) error {
+	if !exists(path) {
+		return nil
+	}
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: absolute}).EscapedPath()+"?mode=rw&_txlock=immediate")
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	err = tryTable(ctx, db)
+	if fault, ok := errors.AsType[*driver.Error](err); ok {
+		switch fault.Code() & 0xff {
+		case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR:
+			return err
+		}
+		return nil
+	}
+	return err
+}
+
+// tryTable makes a table and takes that back. Only that tells a database that can be read from one that can be written.
+func tryTable(ctx context.Context, db *sql.DB) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, "create table waymark_doctor (probe)")
+	return errors.Join(err, tx.Rollback())
+}
+
+// whyUnwritable says what an error of unwritable means.
+func whyUnwritable(err error) string {
+	fault, ok := errors.AsType[*driver.Error](err)
+	if ok && fault.Code()&0xff == sqlite3.SQLITE_READONLY || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		return "is read-only"
+	}
+	return "cannot be written"
+}
+
+// tryFolder makes a file and removes it.
+func tryFolder(path string) error {
+	if !exists(path) {
+		return nil
+	}
+	probe, err := os.CreateTemp(path, ".doctor-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
