@@ -26,8 +26,8 @@ func (a *app) explainCommand() *cobra.Command {
 		Use:   "explain RUN (--row N | --key FIELD=VALUE… | --sink NAME --line N)",
 		Short: "Tell one row's way from the source to where it is, and prove it",
 		Long: `Tells what was read, what every step made of it, why every gate sent it where it went, and what was written.
-Every step is computed again from the stored record and held against the hash on record. Exit code 4 if one differs, or the stored record
-is missing or corrupt.
+Every step is computed again from the stored record and held against the hash on record. Exit code 4 if something
+differs, or if the stored record is missing or corrupt.
 
 ` + runArgument,
 		Example: `  waymark explain last --row 4711
