@@ -16,6 +16,7 @@ func TestSettings(t *testing.T) {
 		for pragma, want := range map[string]string{
 			"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "recursive_triggers": "1", "busy_timeout": "10000",
 			"page_size": "8192", "wal_autocheckpoint": "8192", "integrity_check": "ok", "application_id": "1466005869",
+			"temp_store": "2",
 		} {
 			var got string
 			require.NoError(t, store.write.QueryRow("pragma "+pragma).Scan(&got))

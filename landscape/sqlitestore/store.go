@@ -83,7 +83,9 @@ func open(ctx context.Context, path string, fresh bool, page int) (*Store, error
 			return nil, err
 		}
 	}
-	write, err := connect(path, "rw", "journal_mode(wal)", "synchronous(full)", fmt.Sprintf("wal_autocheckpoint(%d)", walBytes/page))
+	// The guards make every insert keep a journal of its own; in memory it costs least.
+	write, err := connect(path, "rw", "journal_mode(wal)", "synchronous(full)", "temp_store(memory)",
+		fmt.Sprintf("wal_autocheckpoint(%d)", walBytes/page))
 	if err != nil {
 		return nil, err
 	}
