@@ -264,3 +264,32 @@ func TestExplainBeforeTheSteps(t *testing.T) {
 	require.True(t, story.True())
 	require.NotEmpty(t, story.Nodes)
 }
+
+// TestVerifyPlacesOfEverySource verifies runs over texts in which records, lines and bytes do not go hand in hand.
+func TestVerifyPlacesOfEverySource(t *testing.T) {
+	s := system.Start(t, nil)
+	for name, c := range map[string]struct{ source, fields, text string }{
+		"blank lines":          {"csv: {path: %s}", "a: string, b: string", "a,b\n\n1,2\n\n\n3,4\n\n5,6\n\n"},
+		"comments":             {"csv: {path: %s, comment: '#'}", "a: string, b: string", "# x\na,b\n# y\n1,2\n# z\n3,4\n5,6\n# w"},
+		"carriage returns":     {"csv: {path: %s}", "a: string, b: string", "a,b\r\n1,2\r\n3,4\r\n5,6"},
+		"old carriage returns": {"csv: {path: %s, newline: cr}", "a: string, b: string", "a,b\r1,2\r3,4\r\r5,6"},
+		"several lines":        {"csv: {path: %s}", "a: string, b: string", "a,b\n\"1\n\n\",2\n3,\"\n\"\n5,6\n7,\"8"},
+		"a long record":        {"csv: {path: %s}", "a: string, b: string", "a,b\n1,2\n3," + strings.Repeat("x", 3<<20) + "\n5,6\n7,8\n"},
+		"a long comment":       {"csv: {path: %s, comment: '#'}", "a: string, b: string", "a,b\n1,2\n#" + strings.Repeat("x", 3<<20) + "\n5,6\n7,8\n"},
+		"two files":            {"csv: {path: \"*-%s\"}", "a: string, b: string", "a,b\n1,2\n\n3,4\n5,6"},
+		"JSON lines":           {"jsonl: {path: %s}", "a: string, b: string", "{\"a\":\"1\",\"b\":\"2\"}\n\n{\"a\":\"1\",\"b\":\"2\"}\n{\n{\"a\":\"1\",\"b\":\"2\"}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := strings.ReplaceAll(name, " ", "-")
+			s.Write(t, map[string]string{file + ".txt": c.text, "1-" + file + ".txt": c.text, "2-" + file + ".txt": c.text})
+			document := fmt.Sprintf("name: places\nchunk: {rows: 2}\nsources:\n  in:\n    "+c.source+"\n    schema: {fields: {%s}}\n    on_invalid: quarantine\nsinks:\n  out: {jsonl: {path: %s.out}}\n",
+				file+".txt", c.fields, file)
+			_, err := s.Run(t, file, document)
+			require.NoError(t, err)
+			report, err := auditor(s).Verify(t.Context(), file)
+			require.NoError(t, err)
+			require.Empty(t, report.Problems)
+			require.Positive(t, report.Rows)
+		})
+	}
+}
