@@ -1,0 +1,156 @@
+package audit
+
+import (
+	"fmt"
+	"strings"
+
+	"waymark/expr"
+)
+
+// Question says which row is meant: by its number, by its business key, or by the line of a sink's output. Exactly one of
+// Row, Key and Sink is set.
+type Question struct {
+	Run    string // id, or the beginning of one
+	Source string // "" if the run has one source
+	Row    int64  // from 1
+	Key    map[string]string
+	Sink   string
+	Line   int64 // of the sink's output, from 1, not counting a header
+}
+
+// Token names one row.
+type Token struct {
+	Source string `json:"source"`
+	Row    int64  `json:"row"`
+}
+
+// AmbiguousError says that a key fits several rows. Nobody may pick one.
+type AmbiguousError struct {
+	Tokens []Token // at least two, ascending
+	More   bool    // there are more than are listed
+}
+
+// Error lists the rows.
+func (e *AmbiguousError) Error() string {
+	rows := make([]string, len(e.Tokens))
+	for i, token := range e.Tokens {
+		rows[i] = fmt.Sprint(token.Row)
+	}
+	more := ""
+	if e.More {
+		more = ", and more"
+	}
+	return fmt.Sprintf("%d rows of %s have this key: %s%s; ask for one with --row", len(rows), e.Tokens[0].Source, strings.Join(rows, ", "), more)
+}
+
+// QuestionError says that a question makes no sense for the run.
+type QuestionError struct{ Message string }
+
+// Error returns the message.
+func (e *QuestionError) Error() string { return e.Message }
+
+// Availability says what became of a payload. Stored nowhere; told apart always.
+type Availability string
+
+// The states of a payload.
+const (
+	Stored  Availability = "stored"  // here, and its bytes are what its digest promises
+	Missing Availability = "missing" // should be here, and is not
+	Corrupt Availability = "corrupt" // here, and its bytes are others than its digest promises
+)
+
+// Story is everything on record about one row, with what can be computed from it.
+type Story struct {
+	Run      string  `json:"run"`
+	Pipeline string  `json:"pipeline"`
+	Status   string  `json:"status"`
+	Token    string  `json:"token"`
+	Source   Origin  `json:"source"`
+	Nodes    []Visit `json:"nodes"`
+	Way      string  `json:"way,omitempty"` // on record; "" while the chunk is on its way
+	Outcome  string  `json:"outcome,omitempty"`
+	Path     string  `json:"path,omitempty"`
+	Complete bool    `json:"complete"` // the outcome is final: a sink, if one got the row, confirmed it
+	Sink     string  `json:"sink,omitempty"`
+	Line     int64   `json:"line,omitempty"`         // in the sink's output, from 1, not counting a header
+	Output   string  `json:"output,omitempty"`       // the published file
+	Written  string  `json:"written,omitempty"`      // the bytes the sink got for the row
+	Note     string  `json:"note,omitempty"`         // why something cannot be told
+	Computed string  `json:"computed_way,omitempty"` // only if it differs from Way
+}
+
+// Origin is where the row came from.
+type Origin struct {
+	Name       string       `json:"name"`
+	Row        int64        `json:"row"`
+	File       string       `json:"file"`
+	Line       int64        `json:"line"`
+	ByteOffset int64        `json:"byte_offset"`
+	ByteLength int64        `json:"byte_length"`
+	SHA256     string       `json:"sha256"`                    // of the record as read, on record
+	Computed   string       `json:"computed_sha256,omitempty"` // of the stored record; only if it differs
+	Payload    string       `json:"payload"`
+	Index      int          `json:"payload_index"`
+	State      Availability `json:"payload_state"`
+	Raw        string       `json:"raw,omitempty"`        // the record as read, if it is text
+	RawBase64  []byte       `json:"raw_base64,omitempty"` // the record as read, if it is not
+}
+
+// Visit is what happened to the row at one node.
+type Visit struct {
+	Node       string   `json:"node"`
+	Operation  string   `json:"operation"`
+	Label      string   `json:"label,omitempty"`
+	Expression string   `json:"expression,omitempty"`
+	Values     []Value  `json:"values,omitempty"` // of the expression's parts, outermost first
+	Changes    []Change `json:"changes,omitempty"`
+	InputHash  string   `json:"input_sha256,omitempty"`
+	OutputHash string   `json:"output_sha256,omitempty"`   // on record
+	Computed   string   `json:"computed_sha256,omitempty"` // only if it differs from OutputHash
+	Verified   bool     `json:"verified"`                  // computed again, and equal to what is on record
+	Differs    string   `json:"differs,omitempty"`         // what else was computed than is on record, for people
+	Refused    *Refusal `json:"refused,omitempty"`
+}
+
+// Value is an expr.Part: what a part of an expression was for the row.
+type Value struct {
+	Source string `json:"source"`
+	Value  string `json:"value,omitempty"`
+	Error  string `json:"error,omitempty"`
+	Depth  int    `json:"depth"`
+}
+
+func values(parts []expr.Part) []Value {
+	var shown []Value
+	for _, part := range parts {
+		shown = append(shown, Value(part))
+	}
+	return shown
+}
+
+// Change is one field that came out other than it went in. Absent fields are nil.
+type Change struct {
+	Field  string  `json:"field"`
+	From   string  `json:"from,omitempty"` // the field's name before a rename
+	Before *string `json:"before"`
+	After  *string `json:"after"`
+}
+
+// Refusal is why a node refused the row, as on record.
+type Refusal struct {
+	Code    string `json:"code"`
+	Field   string `json:"field,omitempty"`
+	Message string `json:"message"`
+	SentTo  string `json:"sent_to"`
+}
+
+// True reports whether nothing that was computed differs from the record, and the stored record is there and whole. What
+// cannot be computed, and why, is in Note; it is no reason for a no.
+func (s *Story) True() bool {
+	for _, visit := range s.Nodes {
+		if visit.Computed != "" || visit.Differs != "" {
+			return false
+		}
+	}
+	return s.Source.State == Stored && s.Source.Computed == "" && s.Computed == ""
+}
