@@ -64,7 +64,9 @@ func (q question) question() (audit.Question, error) {
 		}
 	}
 	switch {
-	case ways != 1:
+	case ways > 1:
+		return audit.Question{}, wrongUsef("--row, --key and --sink with --line exclude each other: give one of them")
+	case ways == 0:
 		return audit.Question{}, wrongUsef("say which row: --row N, --key FIELD=VALUE, or --sink NAME with --line N")
 	case q.row < 0 || q.line < 0:
 		return audit.Question{}, wrongUsef("rows and lines are counted from 1")
