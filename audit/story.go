@@ -36,11 +36,11 @@ func (e *AmbiguousError) Error() string {
 	for i, token := range e.Tokens {
 		rows[i] = fmt.Sprint(token.Row)
 	}
-	more := ""
+	count := fmt.Sprint(len(rows))
 	if e.More {
-		more = ", and more"
+		count = "more than " + count
 	}
-	return fmt.Sprintf("%d rows of %s have this key: %s%s; ask for one with --row", len(rows), e.Tokens[0].Source, strings.Join(rows, ", "), more)
+	return fmt.Sprintf("%s rows of %s have this key: %s; ask for one with --row", count, e.Tokens[0].Source, strings.Join(rows, ", "))
 }
 
 // QuestionError says that a question makes no sense for the run.

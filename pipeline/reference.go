@@ -25,11 +25,11 @@ const (
 
 // Reference is something outside of the document that its texts refer to. It never holds the value.
 type Reference struct {
-	Kind ReferenceKind
-	Name string
+	Kind ReferenceKind `json:"kind"`
+	Name string        `json:"name"`
 	// Fingerprint is the first 16 hex digits of HMAC-SHA256 of the value under Environment.FingerprintKey: equal for
 	// equal values, and of no use to somebody without the key. It is empty for a parameter, whose value is in Params.
-	Fingerprint string
+	Fingerprint string `json:"fingerprint,omitempty"`
 }
 
 // maxExpandedBytes is how much text the references of one document may bring in.
