@@ -125,7 +125,7 @@ func (m *machine) knows(ctx context.Context, run string) (bool, error) {
 }
 
 // memoryLimit is what the Go runtime tries to stay under, Temporal's server included; the program's text and SQLite's pages
-// come on top. Measured with 1 M rows of 10 columns: 302, 325 and 384 MB of resident memory with limits of 160, 180 and
+// come on top. Measured with 1 M rows of 10 columns: 302, 310 and 384 MB of resident memory with limits of 160, 180 and
 // 240 MB, and the same CPU time to a twentieth.
 const memoryLimit = 180 << 20
 
