@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"waymark/landscape"
-	"waymark/plan"
 	"waymark/plugin"
 )
 
@@ -21,11 +20,7 @@ func (a *Activities) PublishSink(ctx context.Context, in SinkInput) error {
 }
 
 func (a *Activities) publishSink(ctx context.Context, in SinkInput) error {
-	r, err := a.get(ctx, in.Run)
-	if err != nil {
-		return err
-	}
-	node, err := r.node(in.Sink, plan.Sink)
+	_, node, err := a.sink(ctx, in.Run, in.Sink)
 	if err != nil {
 		return err
 	}

@@ -158,6 +158,16 @@ func (r *run) node(name string, kind plan.Kind) (*plan.Node, error) {
 	return &r.plan.Nodes[i], nil
 }
 
+// sink returns a run and one of its sinks.
+func (a *Activities) sink(ctx context.Context, id, name string) (*run, *plan.Node, error) {
+	r, err := a.get(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	node, err := r.node(name, plan.Sink)
+	return r, node, err
+}
+
 // shelf holds a few things that one activity makes and the next one takes. When it is full, the oldest falls off.
 type shelf[K comparable, V any] struct {
 	mu     sync.Mutex

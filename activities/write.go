@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"waymark/landscape"
-	"waymark/plan"
 	"waymark/plugin"
 )
 
@@ -22,11 +21,7 @@ func (a *Activities) WriteChunk(ctx context.Context, in WriteInput) error {
 }
 
 func (a *Activities) writeChunk(ctx context.Context, in WriteInput) error {
-	r, err := a.get(ctx, in.Run)
-	if err != nil {
-		return err
-	}
-	node, err := r.node(in.Sink, plan.Sink)
+	r, node, err := a.sink(ctx, in.Run, in.Sink)
 	if err != nil {
 		return err
 	}

@@ -16,17 +16,6 @@ import (
 	"waymark/plugin/builtin"
 )
 
-// files makes plugins whose files lie in one folder.
-type files struct{ root *builtin.Root }
-
-func (f files) Source(name string, spec pipeline.Source) (plugin.Source, error) {
-	return builtin.NewSource(name, spec, f.root)
-}
-
-func (f files) Sink(name string, spec pipeline.Sink) (plugin.Sink, error) {
-	return builtin.NewSink(name, spec, f.root)
-}
-
 // compile compiles a document whose source reads in.csv or in.jsonl of the folder.
 func compile(t testing.TB, folder, document string) *plan.Plan {
 	t.Helper()
@@ -35,7 +24,7 @@ func compile(t testing.TB, folder, document string) *plan.Plan {
 	root, err := builtin.NewRoot(folder)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, root.Close()) })
-	compiled, err := plan.Compile(loaded, files{root})
+	compiled, err := plan.Compile(loaded, builtin.Plugins{Root: root})
 	require.NoError(t, err)
 	return compiled
 }

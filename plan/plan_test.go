@@ -11,20 +11,8 @@ import (
 
 	"waymark/pipeline"
 	"waymark/plan"
-	"waymark/plugin"
 	"waymark/plugin/builtin"
 )
-
-// files makes plugins whose files lie in one folder.
-type files struct{ root *builtin.Root }
-
-func (f files) Source(name string, spec pipeline.Source) (plugin.Source, error) {
-	return builtin.NewSource(name, spec, f.root)
-}
-
-func (f files) Sink(name string, spec pipeline.Sink) (plugin.Sink, error) {
-	return builtin.NewSink(name, spec, f.root)
-}
 
 func compile(t *testing.T, document string) (*plan.Plan, error) {
 	t.Helper()
@@ -33,7 +21,7 @@ func compile(t *testing.T, document string) (*plan.Plan, error) {
 	root, err := builtin.NewRoot(t.TempDir())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, root.Close()) })
-	return plan.Compile(loaded, files{root})
+	return plan.Compile(loaded, builtin.Plugins{Root: root})
 }
 
 const source = `name: p

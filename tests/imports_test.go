@@ -32,7 +32,7 @@ var allowed = map[string][]string{
 	"landscape/landscapetest": {"landscape", "pipeline", "plugin"},
 	"activities":              {"engine", "landscape", "payload", "plan", "plugin", "pipeline"},
 	"workflows":               {"activities", "plugin", "pipeline"},
-	"worker":                  {"workflows", "activities", "plan", "plugin/builtin", "plugin", "pipeline"},
+	"worker":                  {"workflows", "activities", "plan", "plugin/builtin", "pipeline"},
 	"audit":                   {"activities", "engine", "landscape", "payload", "plan", "expr", "plugin", "pipeline", "row"},
 	"cmd/waymark": {
 		"audit", "worker", "workflows", "activities", "plan", "pipeline", "plugin", "row", "landscape", "landscape/sqlitestore",

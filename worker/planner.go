@@ -10,7 +10,6 @@ import (
 
 	"waymark/pipeline"
 	"waymark/plan"
-	"waymark/plugin"
 	"waymark/plugin/builtin"
 )
 
@@ -39,7 +38,7 @@ func (p Planner) Plan(file, folder string, document []byte, params map[string]st
 	if err != nil {
 		return nil, fmt.Errorf("folder of %s: %w", file, err)
 	}
-	return plan.Compile(loaded, files{root})
+	return plan.Compile(loaded, builtin.Plugins{Root: root})
 }
 
 // secretName is what a secret may be called: its name is a file's name.
@@ -62,15 +61,4 @@ func (p Planner) secret(name string) (string, error) {
 		return value, nil
 	}
 	return "", fmt.Errorf("secret %s is neither a file of the secrets folder nor the environment variable WAYMARK_SECRET_%s", name, strings.ToUpper(name))
-}
-
-// files makes the plugins of one document, whose files lie in one root.
-type files struct{ root *builtin.Root }
-
-func (f files) Source(name string, spec pipeline.Source) (plugin.Source, error) {
-	return builtin.NewSource(name, spec, f.root)
-}
-
-func (f files) Sink(name string, spec pipeline.Sink) (plugin.Sink, error) {
-	return builtin.NewSink(name, spec, f.root)
 }
