@@ -19,9 +19,16 @@ func (m *Map[T]) add(name string) any {
 	return &(*m)[len(*m)-1].Value
 }
 
-// shortForm is implemented by structs that can also be written as one text.
+// shortForm is implemented by structs and lists that can also be written as one text.
 type shortForm interface {
 	fromText(text string) error
+	// shortTexts returns the texts that fromText takes; nil means any.
+	shortTexts() []string
+}
+
+// wordForm is implemented by shortForms whose mapping stands for one of their words.
+type wordForm interface {
+	fromMapping()
 }
 
 // decode sets v, which is addressable, from the node. What it cannot set it reports and leaves zero.
@@ -47,6 +54,9 @@ func (l *loader) decode(path string, n *node, v reflect.Value, rule fieldRule) {
 	case reflect.Pointer:
 		l.decodePointer(path, n, v, rule)
 	case reflect.Struct:
+		if word, ok := v.Addr().Interface().(wordForm); ok {
+			word.fromMapping()
+		}
 		l.decodeStruct(path, n, v)
 	case reflect.Slice:
 		l.decodeList(path, n, v, rule)
@@ -74,7 +84,7 @@ func (l *loader) decodePointer(path string, n *node, v reflect.Value, rule field
 
 func (l *loader) decodeStruct(path string, n *node, v reflect.Value) {
 	if n.kind != mappingNode {
-		l.report(path, "expects a mapping of keys to values, not %s", n.describe())
+		l.report(path, "expects %sa mapping of keys to values, not %s", orText(v), n.describe())
 		return
 	}
 	rules := rulesOf(v.Type())
@@ -87,6 +97,14 @@ func (l *loader) decodeStruct(path string, n *node, v reflect.Value) {
 		}
 	}
 	l.checkOne(path, n, rules, meant)
+}
+
+// orText begins what a message says that a value should be if that may be a text as well.
+func orText(v reflect.Value) string {
+	if _, ok := v.Addr().Interface().(shortForm); ok {
+		return "a text or "
+	}
+	return ""
 }
 
 // checkKeys reports unknown keys. It returns what was probably meant by each, so that it is not reported as missing.
@@ -147,7 +165,7 @@ func (l *loader) decodeMap(path string, n *node, target orderedMap, rule fieldRu
 
 func (l *loader) decodeList(path string, n *node, v reflect.Value, rule fieldRule) {
 	if n.kind != listNode {
-		l.report(path, "expects a list, such as [a, b], not %s", n.describe())
+		l.report(path, "expects %sa list, such as [a, b], not %s", orText(v), n.describe())
 		return
 	}
 	if len(n.items) == 0 {

@@ -127,24 +127,105 @@ var kindWords = map[string]row.Kind{
 
 // Step is one node between sources and sinks. Exactly one of the operation fields is set.
 type Step struct {
-	Name    string      `yaml:"name" text:"name"`                                                                         // a to z, 0 to 9, _ and -
-	From    string      `yaml:"from,omitempty" text:"name"`                                                               // whose rows arrive here; default: the step before, and for the first step the only source
-	Set     Map[string] `yaml:"set,omitempty" text:"expr" one:"operation"`                                                // field → CEL expression for its value
-	Rename  Map[string] `yaml:"rename,omitempty" text:"name" one:"operation"`                                             // old name → new name
-	Select  []string    `yaml:"select,omitempty" text:"name" one:"operation"`                                             // the fields to keep, in this order
-	Drop    []string    `yaml:"drop,omitempty" text:"name" one:"operation"`                                               // the fields to drop
-	Cast    Map[string] `yaml:"cast,omitempty" words:"string int float bool date timestamp decimal json" one:"operation"` // field → type
-	Filter  string      `yaml:"filter,omitempty" text:"expr" one:"operation"`                                             // CEL expression: true keeps the row
-	Gate    string      `yaml:"gate,omitempty" text:"expr" one:"operation"`                                               // CEL expression, bool or string: its value is the label by which routes go
-	Routes  Map[string] `yaml:"routes,omitempty" text:"name"`                                                             // of a gate: label → sink, later step, continue or discard
-	OnError string      `yaml:"on_error,omitempty" text:"name"`                                                           // where refused rows go: quarantine (default), fail, discard, or a sink
+	Name        string       `yaml:"name" text:"name"`                                                                         // a to z, 0 to 9, _ and -
+	From        Names        `yaml:"from,omitempty" text:"name"`                                                               // whose rows arrive here: sources, steps, branches; default: the step before, and for the first step all sources
+	Set         Map[string]  `yaml:"set,omitempty" text:"expr" one:"operation"`                                                // field → CEL expression for its value
+	Rename      Map[string]  `yaml:"rename,omitempty" text:"name" one:"operation"`                                             // old name → new name
+	Select      []string     `yaml:"select,omitempty" text:"name" one:"operation"`                                             // the fields to keep, in this order
+	Drop        []string     `yaml:"drop,omitempty" text:"name" one:"operation"`                                               // the fields to drop
+	Cast        Map[string]  `yaml:"cast,omitempty" words:"string int float bool date timestamp decimal json" one:"operation"` // field → type
+	Filter      string       `yaml:"filter,omitempty" text:"expr" one:"operation"`                                             // CEL expression: true keeps the row
+	Sample      *Sample      `yaml:"sample,omitempty" one:"operation"`                                                         // keeps a share of the rows, always the same ones
+	Gate        string       `yaml:"gate,omitempty" text:"expr" one:"operation"`                                               // CEL expression, bool or string: its value is the label by which routes go
+	Fork        []string     `yaml:"fork,omitempty" text:"name" one:"operation"`                                               // branches, each of which gets every row
+	Coalesce    Map[string]  `yaml:"coalesce,omitempty" text:"name" one:"operation"`                                           // branch → the node whose rows come by it, or the branch itself; the branches of a row become one row again
+	Aggregate   *Aggregate   `yaml:"aggregate,omitempty" one:"operation"`                                                      // many rows become one
+	Sort        *Sort        `yaml:"sort,omitempty" one:"operation"`                                                           // the rows of a batch in order, or the first of them
+	Expand      *Expand      `yaml:"expand,omitempty" one:"operation"`                                                         // one row becomes many, one for each element of a list
+	Deduplicate *Deduplicate `yaml:"deduplicate,omitempty" one:"operation"`                                                    // of the rows with one key one stays
+	Lookup      *Lookup      `yaml:"lookup,omitempty" one:"operation"`                                                         // adds fields from a small table
+	Routes      Map[string]  `yaml:"routes,omitempty" text:"name"`                                                             // of a gate: label → sink, later step, continue or discard
+	Policy      Policy       `yaml:"policy,omitempty"`                                                                         // of a coalesce: when branches become one row: require_all (default), best_effort, first, or {quorum: n}
+	Merge       Merge        `yaml:"merge,omitempty"`                                                                          // of a coalesce: how: union (default), nested, or {select: branch}
+	Collision   string       `yaml:"collision,omitempty" words:"last first fail"`                                              // of a union: whose value a field has that branches disagree on; default last
+	Timeout     Duration     `yaml:"timeout,omitempty" range:"1ms 365d"`                                                       // of a coalesce: how long it waits for branches after the first
+	Trigger     *Trigger     `yaml:"trigger,omitempty"`                                                                        // of an aggregate or a sort: what ends a batch before the end of the sources does
+	OnError     string       `yaml:"on_error,omitempty" text:"name"`                                                           // where refused rows go: quarantine (default), fail, discard, or a sink
+}
+
+// Names is a list of names that may be written as one text.
+type Names []string
+
+// Policy says when a coalesce makes one row of a row's branches. In YAML a word, or {quorum: n}.
+type Policy struct {
+	Word   string // RequireAll, BestEffort, First or Quorum; "" is RequireAll
+	Quorum int    `yaml:"quorum" range:"1 10000"` // of Quorum: how many branches are enough, at least 1
+}
+
+// Merge says how a coalesce makes one row of several. In YAML a word, or {select: branch}.
+type Merge struct {
+	Word   string // Union, Nested or SelectBranch; "" is Union
+	Select string `yaml:"select" text:"name"` // of SelectBranch: the branch
+}
+
+// Aggregate makes one row of the rows of a batch. Each group has batches of its own.
+type Aggregate struct {
+	GroupBy    []string    `yaml:"group_by,omitempty" text:"name"`               // fields whose values make a group; default: all rows are one group
+	Compute    Map[string] `yaml:"compute" text:"expr"`                          // field → CEL expression with aggregate functions, such as sum(row.cost)
+	Mode       string      `yaml:"mode,omitempty" words:"transform passthrough"` // transform (default): one row per batch; passthrough: every row, with the computed fields
+	ExpectRows int         `yaml:"expect_rows,omitempty" range:"1 1000000"`      // how many rows a batch must have; a batch with another number is refused
+}
+
+// Trigger ends batches. Whichever condition is met first ends a batch; the end of the sources always does.
+type Trigger struct {
+	Rows  int      `yaml:"rows,omitempty" range:"1 1000000"` // the batch has this many rows
+	After Duration `yaml:"after,omitempty" range:"1ms 365d"` // this time has passed since its first row
+	When  string   `yaml:"when,omitempty" text:"expr"`       // CEL expression over batch.rows and the computed fields, as in batch.n > 100
+}
+
+// Sort puts the rows of a batch in order.
+type Sort struct {
+	By      Map[string] `yaml:"by" words:"asc desc"`             // field → asc or desc, the most important first
+	Top     int         `yaml:"top,omitempty" range:"1 1000000"` // how many rows of each batch go on; default all
+	GroupBy []string    `yaml:"group_by,omitempty" text:"name"`  // fields whose values make a group with batches of its own
+}
+
+// Expand makes one row for each element of a list.
+type Expand struct {
+	Field string `yaml:"field" text:"name"`            // a json field that holds a list, or a string field with split
+	As    string `yaml:"as,omitempty" text:"name"`     // the field for the element; default: the field itself
+	Split string `yaml:"split,omitempty" text:"exact"` // what separates the elements in a text
+	Index string `yaml:"index,omitempty" text:"name"`  // a field for the element's number, from 1
+}
+
+// Deduplicate keeps one of the rows that have the same values in all fields of the key, over the whole run.
+type Deduplicate struct {
+	Key  []string `yaml:"key" text:"name"`                   // fields; null is a value like others
+	Keep string   `yaml:"keep,omitempty" words:"first last"` // which row stays: first (default) or last
+}
+
+// Lookup adds fields of the row of a table that has the key. Exactly one of the format fields is set.
+type Lookup struct {
+	CSV     *CSVSource   `yaml:"csv,omitempty" one:"format"`            // delimited text
+	JSONL   *JSONLSource `yaml:"jsonl,omitempty" one:"format"`          // one JSON object per line
+	Schema  Schema       `yaml:"schema,omitempty"`                      // what the rows of the table hold
+	On      Map[string]  `yaml:"on" text:"name"`                        // field of the row → field of the table with the same value
+	Add     Map[string]  `yaml:"add" text:"name"`                       // new field of the row → field of the table
+	Missing string       `yaml:"missing,omitempty" words:"null refuse"` // a row without a match: its new fields are null (default), or it is refused
+}
+
+// Sample keeps a share of the rows. Which rows are kept depends on their values and the seed alone.
+type Sample struct {
+	Rate string   `yaml:"rate" text:"exact"`        // the share, a number from 0 to 1
+	Seed int      `yaml:"seed,omitempty"`           // another seed keeps other rows
+	By   []string `yaml:"by,omitempty" text:"name"` // the fields that decide: rows alike in them are kept or dropped together; default all
 }
 
 // Sink is where rows go. Exactly one of the format fields is set.
 type Sink struct {
 	CSV   *CSVSink   `yaml:"csv,omitempty" one:"format"`   // delimited text
 	JSONL *JSONLSink `yaml:"jsonl,omitempty" one:"format"` // one JSON object per line
-	From  string     `yaml:"from,omitempty" text:"name"`   // the source or step whose rows arrive here; routes may lead here as well
+	From  Names      `yaml:"from,omitempty" text:"name"`   // the sources, steps or branches whose rows arrive here; routes may lead here as well
 }
 
 // FileTarget says where a file sink puts its file.

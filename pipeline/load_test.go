@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -122,9 +123,9 @@ func TestLoadSchemaKeepsTextsOfValues(t *testing.T) {
 
 func TestLoadSteps(t *testing.T) {
 	steps := loadFull(t).Pipeline.Steps
-	require.Len(t, steps, 7)
+	require.Len(t, steps, 16)
 	require.Equal(t, pipeline.Step{
-		Name: "tidy", From: "strikes",
+		Name: "tidy", From: pipeline.Names{"strikes", "events"},
 		Rename: pipeline.Map[string]{{Name: "species", Value: "kind"}, {Name: "Airport Name", Value: "airport"}},
 	}, steps[0])
 	require.Equal(t, pipeline.Map[string]{
@@ -140,9 +141,52 @@ func TestLoadSteps(t *testing.T) {
 	require.Equal(t, pipeline.Map[string]{{Name: "true", Value: "review"}, {Name: "false", Value: "continue"}}, steps[6].Routes)
 }
 
+func TestLoadStepsOfManyRows(t *testing.T) {
+	steps := loadFull(t).Pipeline.Steps[7:]
+	require.Equal(t, &pipeline.Sample{Rate: "0.10", Seed: 7, By: []string{"airport"}}, steps[0].Sample)
+	require.Equal(t, &pipeline.Deduplicate{Key: []string{"airport", "seen"}, Keep: "last"}, steps[1].Deduplicate)
+	require.Equal(t, &pipeline.Expand{Field: "remarks", As: "remark", Split: "; ", Index: "nr"}, steps[2].Expand)
+	require.Equal(t, &pipeline.Lookup{
+		CSV:    &pipeline.CSVSource{Files: pipeline.Files{Path: "data/north-west/airports.csv"}},
+		Schema: pipeline.Schema{Fields: pipeline.Map[pipeline.Field]{{Name: "code", Value: pipeline.Field{Type: "string"}}, {Name: "town", Value: pipeline.Field{Type: "string", Optional: true}}}},
+		On:     pipeline.Map[string]{{Name: "airport", Value: "code"}}, Add: pipeline.Map[string]{{Name: "city", Value: "town"}}, Missing: "null",
+	}, steps[3].Lookup)
+	require.Equal(t, pipeline.Step{Name: "opinions", Fork: []string{"by_cost", "by_species"}}, steps[4])
+	require.Equal(t, pipeline.Names{"by_cost"}, steps[5].From, "a text is a list of one")
+	require.Equal(t, pipeline.Step{
+		Name: "decide", Coalesce: pipeline.Map[string]{{Name: "by_cost", Value: "cost_view"}, {Name: "by_species", Value: "by_species"}},
+		Policy: pipeline.Policy{Word: pipeline.Quorum, Quorum: 2}, Merge: pipeline.Merge{Word: pipeline.Union},
+		Collision: "first", Timeout: pipeline.Duration(90 * time.Minute),
+	}, steps[6])
+	require.Equal(t, pipeline.Step{
+		Name: "by_kind", Aggregate: &pipeline.Aggregate{
+			GroupBy: []string{"kind"}, Compute: pipeline.Map[string]{{Name: "n", Value: "count()"}, {Name: "cost", Value: "sum(row.cost_total)"}},
+			Mode: "transform", ExpectRows: 12,
+		},
+		Trigger: &pipeline.Trigger{Rows: 1000, After: pipeline.Duration(48 * time.Hour), When: "batch.n > 100"},
+	}, steps[7])
+	require.Equal(t, &pipeline.Sort{By: pipeline.Map[string]{{Name: "cost", Value: "desc"}, {Name: "kind", Value: "asc"}}, Top: 3, GroupBy: []string{"kind"}}, steps[8].Sort)
+}
+
+func TestLoadPoliciesAndMerges(t *testing.T) {
+	for text, want := range map[string]pipeline.Step{
+		"":                                  {},
+		"policy: best_effort":               {Policy: pipeline.Policy{Word: pipeline.BestEffort}},
+		"policy: require_all":               {Policy: pipeline.Policy{Word: pipeline.RequireAll}},
+		"policy: first, merge: nested":      {Policy: pipeline.Policy{Word: pipeline.First}, Merge: pipeline.Merge{Word: pipeline.Nested}},
+		"policy: {quorum: 1}":               {Policy: pipeline.Policy{Word: pipeline.Quorum, Quorum: 1}},
+		"merge: {select: b}, timeout: 1d2h": {Merge: pipeline.Merge{Word: pipeline.SelectBranch, Select: "b"}, Timeout: pipeline.Duration(26 * time.Hour)},
+	} {
+		want.Name, want.Coalesce = "c", pipeline.Map[string]{{Name: "b", Value: "b"}}
+		doc, err := loadSmall(small + "steps: [{name: c, coalesce: {b: b}, " + text + "}]\n")
+		require.NoError(t, err)
+		require.Equal(t, want, doc.Pipeline.Steps[0])
+	}
+}
+
 func TestLoadSinks(t *testing.T) {
 	sinks := loadFull(t).Pipeline.Sinks
-	require.Equal(t, pipeline.Named[pipeline.Sink]{Name: "review", Value: pipeline.Sink{From: "triage", CSV: &pipeline.CSVSink{
+	require.Equal(t, pipeline.Named[pipeline.Sink]{Name: "review", Value: pipeline.Sink{From: pipeline.Names{"triage"}, CSV: &pipeline.CSVSink{
 		FileTarget: pipeline.FileTarget{Path: "out/review.csv", Parts: true, Overwrite: true},
 		Columns:    []string{"severity", "cost_total"}, Delimiter: "tab", Formulas: "escape", CRLF: true,
 	}}}, sinks[0])
@@ -169,7 +213,14 @@ var accepted = map[string]string{
 	"a whole parameter":               small + "chunk: {rows: \"${param:p}\"}\nparams: {p: {type: int, default: 7}}\n",
 	"a reference for a word": "name: x\nsources: {in: {csv: {path: a, compression: \"${param:c}\"}}}\nsinks: {out: {csv: {path: b}}}\n" +
 		"params: {c: {type: string, default: gzip}}\n",
-	"no quoting, commented": "name: x\nsources: {in: {csv: {path: a, delimiter: tab, quote: none, comment: \"#\"}}}\nsinks: {out: {csv: {path: b}}}\n",
+	"several origins of rows":                small + "steps: [{name: a, from: [in, b], filter: x}, {name: c, from: in, fork: [b]}]\n",
+	"one branch":                             small + "steps: [{name: f, fork: [b]}, {name: c, coalesce: {b: b}, policy: {quorum: 1}, merge: {select: b}}]\n",
+	"a whole parameter for a time":           small + "params: {p: {type: string, default: 1d12h}}\nsteps: [{name: c, coalesce: {b: b}, timeout: \"${param:p}\"}]\n",
+	"a lookup of lines":                      small + "steps: [{name: l, lookup: {jsonl: {path: t}, on: {a: b}, add: {c: d}}}]\n",
+	"a share that is written without quotes": small + "steps: [{name: s, sample: {rate: 0.1}}]\n",
+	"a batch for each value":                 small + "steps: [{name: a, aggregate: {compute: {n: count()}}, trigger: {after: 1ms}}]\n",
+	"a name that is a number":                "name: x\nsources: {\"1\": {csv: {path: a}}}\nsinks: {out: {csv: {path: b}, from: 1}}\n",
+	"no quoting, commented":                  "name: x\nsources: {in: {csv: {path: a, delimiter: tab, quote: none, comment: \"#\"}}}\nsinks: {out: {csv: {path: b}}}\n",
 }
 
 func TestLoadAccepts(t *testing.T) {

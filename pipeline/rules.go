@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"encoding"
 	"reflect"
 	"slices"
 	"strings"
@@ -22,7 +23,7 @@ const (
 //	yaml:"key,omitempty"   the key; without omitempty it is required; ",inline" lifts the keys of a struct
 //	text:"name"            a textKind, of the text itself or of the texts in a list or mapping
 //	words:"auto none"      the texts that are allowed
-//	range:"1 1000"         the least and the greatest number
+//	range:"1 1000"         the least and the greatest number, size or length of time, written as the document writes them
 //	one:"format"           exactly one of the keys with this word is given
 type fieldRule struct {
 	key      string
@@ -39,12 +40,15 @@ type fieldRule struct {
 	inList bool // the rule of a list's elements
 }
 
-// rulesOf returns the rules of the struct's fields, in order.
+// rulesOf returns the rules of the struct's fields that have a key, in order.
 func rulesOf(t reflect.Type) []fieldRule {
 	var rules []fieldRule
 	for i := range t.NumField() {
 		field := t.Field(i)
-		key, options, _ := strings.Cut(field.Tag.Get("yaml"), ",")
+		key, options, tagged := strings.Cut(field.Tag.Get("yaml"), ",")
+		if key == "" && !tagged {
+			continue
+		}
 		if options == "inline" {
 			for _, inner := range rulesOf(field.Type) {
 				inner.index = slices.Concat(field.Index, inner.index)
@@ -67,21 +71,30 @@ func (r fieldRule) element() fieldRule {
 	return r
 }
 
-// within reports whether n is within the limits, if there are any. The limits are written as sizes are.
+// within reports whether n is within the limits, if there are any.
 func (r fieldRule) within(n int64) bool {
 	if len(r.limits) == 0 {
 		return true
 	}
 	least, greatest := r.bounds()
-	return int64(least) <= n && n <= int64(greatest)
+	return least <= n && n <= greatest
 }
 
 // bounds returns the limits of a rule that has them. A limit that cannot be read is a mistake in a tag, and panics.
-func (r fieldRule) bounds() (least, greatest ByteSize) {
-	for i, bound := range []*ByteSize{&least, &greatest} {
-		if err := bound.UnmarshalText([]byte(r.limits[i])); err != nil {
-			panic("pipeline: range of " + r.key + ": " + err.Error())
-		}
+func (r fieldRule) bounds() (least, greatest int64) {
+	return r.bound(r.limits[0]), r.bound(r.limits[1])
+}
+
+// bound reads a limit as a value of the field is read.
+func (r fieldRule) bound(text string) int64 {
+	value := reflect.New(r.typ)
+	target, ok := value.Interface().(encoding.TextUnmarshaler)
+	if !ok {
+		target = new(ByteSize)
+		value = reflect.ValueOf(target)
 	}
-	return least, greatest
+	if err := target.UnmarshalText([]byte(text)); err != nil {
+		panic("pipeline: range of " + r.key + ": " + err.Error())
+	}
+	return value.Elem().Int()
 }

@@ -69,6 +69,14 @@ func (f *Field) fromText(text string) error {
 	return nil
 }
 
+func (*Field) shortTexts() []string {
+	var texts []string
+	for _, word := range fieldTypes {
+		texts = append(texts, word, word+"?")
+	}
+	return texts
+}
+
 func checkWord(word string, words []string) error {
 	for _, known := range words {
 		if word == known {

@@ -66,6 +66,9 @@ func (w schemaWriter) value(t reflect.Type, rule fieldRule) object {
 	if _, ok := target.(encoding.TextUnmarshaler); ok {
 		return object{"type": []string{"integer", "string"}}
 	}
+	if short, ok := target.(shortForm); ok && t.Kind() == reflect.Slice {
+		return object{"anyOf": []any{shortText(short), w.list(t, rule)}}
+	}
 	if _, ok := target.(orderedMap); ok {
 		element, _ := t.Elem().FieldByName("Value")
 		return object{"type": "object", "minProperties": 1, "additionalProperties": w.value(element.Type, rule)}
@@ -76,8 +79,7 @@ func (w schemaWriter) value(t reflect.Type, rule fieldRule) object {
 	case reflect.Struct:
 		return w.reference(t, target)
 	case reflect.Slice:
-		element := w.value(t.Elem(), rule.element())
-		return object{"type": "array", "minItems": 1, "items": element}
+		return w.list(t, rule)
 	case reflect.Int:
 		return w.integer(rule)
 	case reflect.Bool:
@@ -87,31 +89,34 @@ func (w schemaWriter) value(t reflect.Type, rule fieldRule) object {
 	}
 }
 
+func (w schemaWriter) list(t reflect.Type, rule fieldRule) object {
+	return object{"type": "array", "minItems": 1, "items": w.value(t.Elem(), rule.element())}
+}
+
 // reference puts the schema of a struct into the definitions, and returns a reference to it.
 func (w schemaWriter) reference(t reflect.Type, target any) object {
 	name := strings.ToLower(t.Name())
 	if _, done := w.defs[name]; !done {
 		schema := w.mapping(t)
-		if _, ok := target.(shortForm); ok {
-			schema = object{"anyOf": []any{w.shortField(), schema}}
+		if short, ok := target.(shortForm); ok {
+			schema = object{"anyOf": []any{shortText(short), schema}}
 		}
 		w.defs[name] = schema
 	}
 	return object{"$ref": "#/$defs/" + name}
 }
 
-// shortField returns the schema of a field that is written as one text.
-func (w schemaWriter) shortField() object {
-	var words []string
-	for _, word := range fieldTypes {
-		words = append(words, word, word+"?")
+// shortText returns the schema of the text that a value may be written as.
+func shortText(short shortForm) object {
+	if texts := short.shortTexts(); texts != nil {
+		return object{"type": "string", "enum": texts}
 	}
-	return object{"type": "string", "enum": words}
+	return object{"type": []string{"string", "integer"}}
 }
 
 func (w schemaWriter) integer(rule fieldRule) object {
 	number := object{"type": "integer"}
-	if rule.limits != nil {
+	if len(rule.limits) > 0 {
 		number["minimum"], number["maximum"] = rule.bounds()
 	}
 	return object{"anyOf": []any{number, wholeParam()}}

@@ -39,7 +39,7 @@ func TestProblemsOfSteps(t *testing.T) {
 	steps := func(lines string) string { return small + "steps:\n" + lines }
 	runProblemCases(t, []problemCase{
 		{"two operations", steps("- {name: a, set: {b: c}, filter: d}\n"), "x.yaml:5:3: steps[0]: has set and filter, but exactly one operation is allowed"},
-		{"no operation", steps("- {name: a}\n"), "x.yaml:5:3: steps[0]: has no operation: give exactly one of set, rename, select, drop, cast, filter, gate"},
+		{"no operation", steps("- {name: a}\n"), "x.yaml:5:3: steps[0]: has no operation: give exactly one of set, rename, select, drop, cast, filter, sample, gate, fork, coalesce, aggregate, sort, expand, deduplicate, lookup"},
 		{"no name", steps("- filter: x\n"), `x.yaml:5:3: steps[0]: the key "name" is missing`},
 		{"a gate without routes", steps("- {name: a, gate: b}\n"), `x.yaml:5:3: steps[0]: a gate needs routes, such as routes: {"true": continue, "false": discard}`},
 		{"routes without a gate", steps("- {name: a, filter: b, routes: {c: out}}\n"), "x.yaml:5:24: steps[0].routes: routes belong to a gate: add gate with the expression for the label, or delete routes"},

@@ -28,7 +28,7 @@ const (
 // from the graph. Stored; never rename.
 type Path string
 
-// The paths that a linear graph with gates can take, with the outcome each belongs to.
+// The paths, with the outcome each belongs to.
 const (
 	DefaultFlow         Path = "default_flow"          // success: reached a sink without a gate sending it there
 	GateRouted          Path = "gate_routed"           // success: a gate's route led to the sink
@@ -38,17 +38,42 @@ const (
 	QuarantinedAtSource Path = "quarantined_at_source" // failure: the source refused it
 	Unrouted            Path = "unrouted"              // failure: a gate's label has no route
 	SinkDiscarded       Path = "sink_discarded"        // failure: refused, and the document says discard
+	Coalesced           Path = "coalesced"             // success: became part of a merged row
+	ForkParent          Path = "fork_parent"           // transient: copies of it went down the branches
+	ExpandParent        Path = "expand_parent"         // transient: became the rows of its elements
+	BatchConsumed       Path = "batch_consumed"        // transient: became part of a batch
+	BranchNotNeeded     Path = "branch_not_needed"     // transient: a coalesce had decided without it
+	Buffered            Path = "buffered"              // none yet: a barrier holds it
 )
 
-// Outcome returns the outcome that a token with this path has.
+// Outcome returns the outcome that a token with this path has; "" for one that is still open.
 func (p Path) Outcome() Outcome {
 	switch p {
-	case DefaultFlow, GateRouted, GateDiscarded, FilterDropped:
+	case DefaultFlow, GateRouted, GateDiscarded, FilterDropped, Coalesced:
 		return Success
+	case ForkParent, ExpandParent, BatchConsumed, BranchNotNeeded:
+		return Transient
+	case Buffered:
+		return ""
 	default:
 		return Failure
 	}
 }
+
+// When a coalesce makes one row of a row's branches. Stored; never rename.
+const (
+	RequireAll = "require_all" // all branches arrived
+	Quorum     = "quorum"      // enough branches arrived
+	BestEffort = "best_effort" // no branch is outstanding
+	First      = "first"       // one branch arrived
+)
+
+// How a coalesce makes one row of several. Stored; never rename.
+const (
+	Union        = "union"  // the fields of all
+	Nested       = "nested" // a field for each branch, which holds its row
+	SelectBranch = "select" // the row of one branch
+)
 
 // RunStatus is the state of a run. Stored; never rename.
 type RunStatus string
