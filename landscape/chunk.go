@@ -65,11 +65,11 @@ func (l *Log) EndSource(ctx context.Context, end SourceEnd) error {
 	return nil
 }
 
-// Claim enters values that must be unique. It returns the rows whose value belongs to an earlier claimer, each with
-// that row; nil if there is none. The first claimer keeps its value; the same claims give the same answer for ever.
-func (l *Log) Claim(ctx context.Context, c Claims) (map[int64]int64, error) {
-	if len(c.Hashes) != len(c.Rows) {
-		return nil, fmt.Errorf("claim %s.%s: %d hashes for %d rows", c.Source, c.Field, len(c.Hashes), len(c.Rows))
+// Claim enters values that must be unique. It returns the tokens whose value belongs to an earlier claimer, each with
+// that token; nil if there is none. The first claimer keeps its value; the same claims give the same answer for ever.
+func (l *Log) Claim(ctx context.Context, c Claims) (map[Token]Token, error) {
+	if len(c.Hashes) != len(c.Tokens) {
+		return nil, fmt.Errorf("claim %s.%s: %d hashes for %d tokens", c.Node, c.Field, len(c.Hashes), len(c.Tokens))
 	}
 	return l.driver.Claim(ctx, c)
 }

@@ -25,9 +25,10 @@ type Driver interface {
 	// of its type. They belong to the caller. No match is no error. yield must not use the driver.
 	Read(ctx context.Context, kind Record, prefix []any, yield func(Record) bool) error
 
-	// Claim enters values into the claims of one field. The first row that claims a value keeps it for ever. The result
-	// maps each of the rows whose value belongs to another row to that row; nil if there is none. It may be repeated.
-	Claim(ctx context.Context, c Claims) (map[int64]int64, error)
+	// Claim enters values into the claims of one node and field. The first token that claims a value keeps it for ever. The
+	// result maps each of the tokens whose value belongs to another token to that token; nil if there is none. It may be
+	// repeated.
+	Claim(ctx context.Context, c Claims) (map[Token]Token, error)
 
 	// Sweep returns what is wrong with a run that claims to be complete, sorted; nil if nothing is. deep looks at every
 	// token, not only at counts.
@@ -50,12 +51,12 @@ type Move struct {
 	From, To Record
 }
 
-// Claims are values of one field of one source's rows: 16 bytes each, the first of the SHA-256 of the value's canonical
-// bytes.
+// Claims are values of one field of the tokens that came to one node: 16 bytes each, the first of the SHA-256 of the
+// value's canonical bytes.
 type Claims struct {
-	Run, Source, Field string
-	Hashes             [][16]byte
-	Rows               []int64 // ascending; one per hash
+	Run, Node, Field string
+	Hashes           [][16]byte
+	Tokens           []Token // in the order in which they come to the node; one per hash
 }
 
 // NotPublished is the check that finds outputs that are not published. Stored in reports; never rename.

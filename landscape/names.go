@@ -17,6 +17,12 @@ func (Edge) Table() string { return "edges" }
 // Table returns sources.
 func (Source) Table() string { return "sources" }
 
+// Table returns lanes.
+func (LaneRecord) Table() string { return "lanes" }
+
+// Table returns tables.
+func (LookupTable) Table() string { return "tables" }
+
 // Table returns source_ends.
 func (SourceEnd) Table() string { return "source_ends" }
 
@@ -49,6 +55,30 @@ func (KeysRecord) Table() string { return "keys" }
 
 // Table returns claims.
 func (ClaimRecord) Table() string { return "claims" }
+
+// Table returns folds.
+func (FoldRecord) Table() string { return "folds" }
+
+// Table returns batches.
+func (BatchRecord) Table() string { return "batches" }
+
+// Table returns members.
+func (MembersRecord) Table() string { return "members" }
+
+// Table returns merge_kinds.
+func (MergeKindRecord) Table() string { return "merge_kinds" }
+
+// Table returns joins.
+func (JoinsRecord) Table() string { return "joins" }
+
+// Table returns chunk_joins.
+func (ChunkJoinRecord) Table() string { return "chunk_joins" }
+
+// Table returns merges.
+func (MergeRecord) Table() string { return "merges" }
+
+// Table returns parents.
+func (ParentsRecord) Table() string { return "parents" }
 
 // Table returns effects.
 func (Effect) Table() string { return "effects" }

@@ -10,7 +10,8 @@ const MaxRawBytes = 65_536
 // cuts one value out of a column cheaply. Views and stored records hang on it; never change it.
 const SliceRows = 1024
 
-// Chunk is a consecutive slice of one source. Rows and lines count from 1, chunks from 0.
+// Chunk is a consecutive slice of one origin. Rows and lines count from 1, chunks from 0. A barrier's chunk holds rows
+// that came out of one fold.
 type Chunk struct {
 	Run         string `db:"run_id,key"`
 	Source      string `db:"source,key"`
@@ -23,9 +24,10 @@ type Chunk struct {
 	Bytes       int64  `db:"bytes"`        // of decoded text
 	Blank       int64  `db:"blank"`
 	Comments    int64  `db:"comments"`
-	Pack        string `db:"pack"`   // digest of the payload that holds the records as read; never empty
-	Cursor      string `db:"cursor"` // JSON: where the next chunk begins
-	Last        bool   `db:"last"`   // the source ends here
+	Pack        string `db:"pack"`      // digest of the payload that holds the records as read; never empty
+	Cursor      string `db:"cursor"`    // JSON: where the next chunk begins
+	Last        bool   `db:"last"`      // the source ends here
+	Fold        *int64 `db:"fold,null"` // of a barrier: the fold whose rows these are; nil for a source's
 	Attempt     int64  `db:"attempt,first"`
 	Read        Micros `db:"read_us,first"` // set by Log
 }
@@ -43,14 +45,16 @@ type ChunkRowsRecord struct {
 	RawHashes []byte `db:"raw_hashes"` // 32 × rows: SHA-256 of the record as read
 }
 
-// PassageRecord says that a chunk went through the steps.
+// PassageRecord says that a chunk went through the steps, and which way its tokens of one lane took. Every chunk that did
+// has one for its root lane; the other lanes have one if the chunk has a token there.
 type PassageRecord struct {
 	Run       string `db:"run_id,key"`
 	Source    string `db:"source,key"`
 	Chunk     int64  `db:"chunk,key"`
-	Rows      int64  `db:"rows"`
+	Lane      int64  `db:"lane,key"`
+	Rows      int64  `db:"rows"`       // of the chunk
 	CodeBytes int64  `db:"code_bytes"` // 1 or 2
-	WayCodes  []byte `db:"way_codes"`  // code_bytes × rows: code of the row's way in chunk_ways
+	WayCodes  []byte `db:"way_codes"`  // code_bytes × rows: code of the token's way in chunk_ways; all ones for a row without a token, but not in a root lane
 	Started   Micros `db:"started_us,first"`
 	Finished  Micros `db:"finished_us,first"`
 	Attempt   int64  `db:"attempt,first"`
@@ -60,40 +64,45 @@ type PassageRecord struct {
 // WayRecord is one way that tokens of a run took.
 type WayRecord struct {
 	Run       string `db:"run_id,key"`
-	Way       string `db:"way,key"` // 16 hex digits: first 8 bytes of the signature's SHA-256
+	Way       string `db:"way,key"` // Way.ID
 	Signature string `db:"signature"`
-	Outcome   string `db:"outcome"`
+	Outcome   string `db:"outcome"` // empty for the path buffered: the batch says it
 	Path      string `db:"path"`
 	LastNode  string `db:"last_node"` // the node that ended the token, or sent it to the sink
 	Sink      string `db:"sink"`
+	Lane      int64  `db:"lane"`      // of its tokens
+	FirstSeq  int64  `db:"first_seq"` // number of the first step that is the token's own: those before it are its fork parent's
 }
 
 // WayStepRecord is one step of a way. The sink that confirmed the token, if any, is the last step.
 type WayStepRecord struct {
 	Run   string `db:"run_id,key"`
 	Way   string `db:"way,key"`
-	Seq   int64  `db:"seq,key"` // 0 is the source
+	Seq   int64  `db:"seq,key"` // 0 is the origin, or the coalesce that made the token
 	Node  string `db:"node"`
 	Label string `db:"label"`
+	Lane  int64  `db:"lane"` // in which the step was done
 }
 
-// ChunkWayRecord is how many rows of a chunk took a way.
+// ChunkWayRecord is how many tokens of a chunk took a way.
 type ChunkWayRecord struct {
 	Run    string `db:"run_id,key"`
 	Source string `db:"source,key"`
 	Chunk  int64  `db:"chunk,key"`
+	Lane   int64  `db:"lane,key"`
 	Code   int64  `db:"code,key"`
 	Way    string `db:"way"`
 	Rows   int64  `db:"rows"`
 }
 
-// HashesRecord holds the output hashes of one slice of a chunk's rows at one node, if there are any. Dense (slots nil):
+// HashesRecord holds the output hashes of one slice of a chunk's tokens of one lane at one node, if there are any. Dense (slots nil):
 // one hash per row of the slice, 32 zero bytes for a row that has none. Sparse: slots has 2 big-endian bytes per row of
 // the slice, 0 for none or 1 + the index in hashes.
 type HashesRecord struct {
 	Run    string `db:"run_id,key"`
 	Source string `db:"source,key"`
 	Chunk  int64  `db:"chunk,key"`
+	Lane   int64  `db:"lane,key"`
 	Node   string `db:"node,key"`
 	Slice  int64  `db:"slice,key"`
 	Rows   int64  `db:"rows"` // that have a hash here
@@ -111,11 +120,12 @@ type KeysRecord struct {
 	Hashes []byte `db:"hashes"`
 }
 
-// RowError is why one row was refused at one node.
+// RowError is why one token was refused at one node.
 type RowError struct {
 	Run        string `db:"run_id,key"`
 	Source     string `db:"source,key"`
 	Row        int64  `db:"row,key"`
+	Lane       int64  `db:"lane,key"`
 	Node       string `db:"node,key"`
 	Chunk      int64  `db:"chunk"`
 	Code       string `db:"code"`
@@ -131,11 +141,13 @@ type RowError struct {
 	At         Micros `db:"at_us,first"`
 }
 
-// ClaimRecord says that a row is the first with a value that must be unique.
+// ClaimRecord says which token was the first with a value that must be unique at a node.
 type ClaimRecord struct {
 	Run     string `db:"run_id,key"`
-	Source  string `db:"source,key"`
+	Node    string `db:"node,key"` // that looks for repeats
 	Field   string `db:"field,key"`
 	KeyHash []byte `db:"key_hash,key"` // 16 bytes
+	Source  string `db:"source"`
+	Lane    int64  `db:"lane"`
 	Row     int64  `db:"row"`
 }

@@ -41,27 +41,53 @@ type Node struct {
 	Config      string               `db:"config"`    // JSON
 	Determinism pipeline.Determinism `db:"determinism"`
 	Guarantee   plugin.Guarantee     `db:"guarantee"` // of a sink; empty for others
-	Hashes      HashMode             `db:"hashes"`    // sources: own, sinks: input
+	Hashes      HashMode             `db:"hashes"`    // sources: own, sinks: input, barriers: record
 }
 
 // Edge is one way out of a node. The edges of a run are the whole truth about where its tokens may go: the sweep
-// compares every way with them. Only the drop of a filter has no edge.
+// compares every way with them. What ends at a node has no edge: the drop of a filter, a fork's parent, a token that a
+// barrier or a coalesce takes.
 type Edge struct {
 	Run   string   `db:"run_id,key"`
 	From  string   `db:"from_node,key"`
 	Kind  EdgeKind `db:"kind,key"`
-	Label string   `db:"label,key"` // of a route: the gate's label; else empty
+	Label string   `db:"label,key"` // of a route: the gate's label or the fork's branch; else empty
 	To    string   `db:"to_node"`   // a node, pipeline.Discard or pipeline.Quarantine
 }
 
-// Source pins what a source of a run held when the run began.
+// Source is an origin of a run: a source, with what it held when the run began, or a barrier, whose rows that come out
+// are read in chunks as a source's are.
 type Source struct {
 	Run    string `db:"run_id,key"`
 	Source string `db:"source,key"`
-	Info   string `db:"info"` // plugin.SourceInfo as JSON
+	Info   string `db:"info"` // of a source: plugin.SourceInfo as JSON; of a barrier: {}
 }
 
-// SourceEnd is recorded when a source was read to its end.
+// LaneRecord is one kind of token: the record itself (a root lane), the copy of a token that a fork sent down a branch,
+// or what a coalesce made of branches. A chunk has at most one token for each row and lane. Every origin has one root
+// lane; a run of one source whose graph has no forks has the one lane 0.
+type LaneRecord struct {
+	Run    string `db:"run_id,key"`
+	Lane   int64  `db:"lane,key"`    // from 0, as in plan.Lanes
+	Source string `db:"source"`      // the origin
+	Name   string `db:"name"`        // what follows source:row/ in the ids of its tokens; empty for a root lane
+	Parent *int64 `db:"parent,null"` // the lane in which the fork was executed; nil for a root lane
+	Node   string `db:"node"`        // the fork or the coalesce that makes its tokens; empty for a root lane
+	Branch string `db:"branch"`      // of a fork's lane; else empty
+	Fork   string `db:"fork"`        // the fork whose branch it is, or whose branches the coalesce joins; empty for a root lane
+}
+
+// LookupTable is what a lookup read its table from.
+type LookupTable struct {
+	Run    string `db:"run_id,key"`
+	Node   string `db:"node,key"`
+	Path   string `db:"path"`
+	SHA256 string `db:"sha256"` // hex, of its bytes; the digest of the payload that holds them
+	Bytes  int64  `db:"bytes"`
+	Rows   int64  `db:"rows"`
+}
+
+// SourceEnd is recorded when a source was read to its end, and for a barrier with its last fold.
 type SourceEnd struct {
 	Run      string `db:"run_id,key"`
 	Source   string `db:"source,key"`

@@ -31,9 +31,10 @@ type Column struct {
 
 // records holds a zero record per table, parents before children.
 var records = []Record{
-	Run{}, Node{}, Edge{}, Source{}, SourceEnd{}, Chunk{}, ChunkRowsRecord{}, PassageRecord{}, WayRecord{}, WayStepRecord{},
-	ChunkWayRecord{}, HashesRecord{}, RowError{}, KeysRecord{}, ClaimRecord{}, Effect{}, EffectEvent{}, ArtifactRecord{},
-	Action{}, RunEvent{}, Heal{},
+	Run{}, Node{}, Edge{}, Source{}, LaneRecord{}, LookupTable{}, SourceEnd{}, FoldRecord{}, Chunk{}, ChunkRowsRecord{},
+	PassageRecord{}, WayRecord{}, WayStepRecord{}, ChunkWayRecord{}, HashesRecord{}, RowError{}, KeysRecord{}, ClaimRecord{},
+	MergeKindRecord{}, JoinsRecord{}, ChunkJoinRecord{}, BatchRecord{}, MembersRecord{}, MergeRecord{}, ParentsRecord{},
+	Effect{}, EffectEvent{}, ArtifactRecord{}, Action{}, RunEvent{}, Heal{},
 }
 
 // Tables returns every table, parents before children.

@@ -17,8 +17,9 @@ type HashMode string
 
 // The modes.
 const (
-	OwnHashes   HashMode = "own"   // the node may change rows: it has hashes of its own
-	InputHashes HashMode = "input" // the node passes rows on as they are: the output hash is the input hash
+	OwnHashes    HashMode = "own"    // the node may change rows: it has hashes of its own
+	InputHashes  HashMode = "input"  // the node passes rows on as they are: the output hash is the input hash
+	RecordHashes HashMode = "record" // the node is a barrier: the output hash of a row that comes out is that of its record
 )
 
 // EdgeKind says when a token takes an edge. Stored; never rename.
@@ -27,8 +28,28 @@ type EdgeKind string
 // The kinds of edges.
 const (
 	FlowEdge  EdgeKind = "flow"  // whenever the node is done with it; the label is empty
-	RouteEdge EdgeKind = "route" // if the gate gave it this label
+	RouteEdge EdgeKind = "route" // if the gate gave it this label; from a fork: always, a copy for each branch
 	ErrorEdge EdgeKind = "error" // if the node refused it; the label is empty
+)
+
+// FoldKind says what a barrier was told. Stored; never rename.
+type FoldKind string
+
+// The kinds of folds.
+const (
+	ChunkFold FoldKind = "chunk" // the rows that came from one chunk
+	TickFold  FoldKind = "tick"  // a moment has passed
+	EndFold   FoldKind = "end"   // nothing more will come
+)
+
+// MergeResult says what a coalesce made of branches. Stored; never rename.
+type MergeResult string
+
+// The results of a merge.
+const (
+	MergeMerged  MergeResult = "merged"  // a token that goes on
+	MergeRefused MergeResult = "refused" // a token that the coalesce refused
+	MergeNothing MergeResult = "nothing" // no token: no branch arrived
 )
 
 // EffectKind says what an effect does. Stored; never rename.

@@ -212,16 +212,19 @@ func rank(v any) int {
 }
 
 // Claim does what landscape.Driver says.
-func (d *Driver) Claim(_ context.Context, c landscape.Claims) (map[int64]int64, error) {
+func (d *Driver) Claim(_ context.Context, c landscape.Claims) (map[landscape.Token]landscape.Token, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	next := maps.Clone(d.tables["claims"])
 	if next == nil {
 		next = map[string][]any{}
 	}
-	var taken map[int64]int64
+	var taken map[landscape.Token]landscape.Token
 	for i, hash := range c.Hashes {
-		record := landscape.ClaimRecord{Run: c.Run, Source: c.Source, Field: c.Field, KeyHash: hash[:], Row: c.Rows[i]}
+		token := c.Tokens[i]
+		record := landscape.ClaimRecord{
+			Run: c.Run, Node: c.Node, Field: c.Field, KeyHash: hash[:], Source: token.Source, Lane: token.Lane, Row: token.Row,
+		}
 		t := landscape.TableOf(record)
 		values := t.AppendValues(nil, record)
 		key := keyOf(t, values)
@@ -230,11 +233,12 @@ func (d *Driver) Claim(_ context.Context, c landscape.Claims) (map[int64]int64, 
 			next[key] = clone(values)
 			continue
 		}
-		if first := stored[len(stored)-1].(int64); first != c.Rows[i] {
+		first := landscape.Token{Source: stored[4].(string), Lane: stored[5].(int64), Row: stored[6].(int64)}
+		if first != token {
 			if taken == nil {
-				taken = map[int64]int64{}
+				taken = map[landscape.Token]landscape.Token{}
 			}
-			taken[c.Rows[i]] = first
+			taken[token] = first
 		}
 	}
 	d.tables = maps.Clone(d.tables)
