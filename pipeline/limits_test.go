@@ -91,6 +91,8 @@ func FuzzLoad(f *testing.F) {
 	}
 	for _, text := range []string{
 		"a: &a [*a]\n", "? {a: b}\n: c\n", "- - - a\n", "{a: {b: [c, {d", "a: |+\n  b\n\n c", "a: !!str\n", "<<: *x", "%TAG ! x\n", "'", "\"\\x", "...", "a:\n- b\n c: d\n",
+		step("policy: [], merge: {select: [a]}, coalesce: [a], timeout: {}, from: {a: b}"), step("coalesce: {a: {b: c}}, policy: {quorum: x}, trigger: [x]"),
+		step("fork: {a: b}, sort: {by: [a]}, aggregate: [], expand: x"), step("lookup: {csv: [], on: [a], add: b}, sample: 1, deduplicate: {key: a}"),
 		small + "steps: [{name: a, set: {b: ${}}}, {name: ${param:}}]\n", small + "chunk: {rows: ${param:x}}\nparams: {x: {type: json}}",
 	} {
 		f.Add([]byte(text))

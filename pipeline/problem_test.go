@@ -157,7 +157,7 @@ func TestProblemsOfReferences(t *testing.T) {
 		{"a parameter in an expression", small + "steps: [{name: a, filter: \"row.x > ${param:n}\"}]\n", "x.yaml:4:27: steps[0].filter: ${param:n}: references are not replaced in expressions: write param.n"},
 		{"a variable in an expression", small + "steps: [{name: a, set: {b: \"${N}\"}}]\n", "x.yaml:4:28: steps[0].set.b: ${N}: references are not replaced in expressions: declare a parameter and write param.NAME"},
 		{"in a name", small + "steps: [{name: \"${N}\", filter: x}]\n", "x.yaml:4:16: steps[0].name: ${N}: references are not replaced in names"},
-		{"in a default", small + "params: {p: {type: int, default: \"${N}\"}}\n", "x.yaml:4:34: params.p.default: ${N}: references are not replaced in defaults and limits"},
+		{"in a default", small + "params: {p: {type: int, default: \"${N}\"}}\n", "x.yaml:4:34: params.p.default: ${N}: references are not replaced in values that are kept as written"},
 		{"a variable for a number", small + "chunk: {rows: \"${N}\"}\n", "x.yaml:4:15: chunk.rows: expects an integer: only a whole ${param:NAME} may stand for it"},
 		{"more than a parameter for a number", small + "chunk: {rows: \"1${param:n}\"}\n", "x.yaml:4:15: chunk.rows: expects an integer: only a whole ${param:NAME} may stand for it"},
 		{"gigabytes", small + "params: {p: {type: string, default: " + strings.Repeat("x", 100_000) + "}}\ndescription: \"" + strings.Repeat("${param:p}", 50_000) + "\"\n",

@@ -63,7 +63,7 @@ func noReferences(kind textKind, reference span) string {
 	case kind == nameText:
 		return "references are not replaced in names"
 	case kind == exactText:
-		return "references are not replaced in defaults and limits"
+		return "references are not replaced in values that are kept as written"
 	case reference.kind == ParamReference:
 		return "references are not replaced in expressions: write param." + reference.text
 	default:

@@ -1,13 +1,11 @@
 package pipeline
 
 import (
-	"path"
 	"regexp"
 	"slices"
-	"strings"
 )
 
-// nodeName is how pipelines, sources, steps and sinks are named, so that a name is safe in paths, queries and pages.
+// nodeName is how pipelines, sources, steps, branches and sinks are named, so that a name is safe in paths, queries and pages.
 var nodeName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
 
 // reserved are the words that stand in routes and policies where a name could.
@@ -42,16 +40,13 @@ func (l *loader) checkName(path, name string) {
 	}
 }
 
-// checkNames reports bad names of sources, steps and sinks, and names that are taken: they share one name space.
+// checkNames reports bad names of sources, steps, branches and sinks, and names that are taken: they share one name space.
 func (l *loader) checkNames(p *Pipeline) {
 	taken := map[string]string{}
 	check := func(kind, path, name string) {
-		if name == "" && kind == "step" {
-			return
-		}
 		l.checkName(path, name)
 		if other, is := taken[name]; is {
-			l.report(path, "the name %q is taken by a %s: sources, steps and sinks share one name space", name, other)
+			l.report(path, "the name %q is taken by a %s: sources, steps, branches and sinks share one name space", name, other)
 		}
 		taken[name] = kind
 	}
@@ -59,92 +54,24 @@ func (l *loader) checkNames(p *Pipeline) {
 		check("source", Key("sources", source.Name), source.Name)
 	}
 	for i, step := range p.Steps {
-		check("step", Key(Item("steps", i), "name"), step.Name)
+		path := Item("steps", i)
+		if step.Name != "" {
+			check("step", Key(path, "name"), step.Name)
+		}
+		for j, branch := range step.Fork {
+			at := Item(Key(path, "fork"), j)
+			if l.isText(at, branch) && !slices.Contains(step.Fork[:j], branch) {
+				check("branch", at, branch)
+			}
+		}
 	}
 	for _, sink := range p.Sinks {
 		check("sink", Key("sinks", sink.Name), sink.Name)
 	}
 }
 
-func (l *loader) checkStep(path string, step Step) {
-	given := func(key string) bool { return l.doc.find(Key(path, key)) != nil }
-	switch {
-	case given("gate") && !given("routes"):
-		l.report(path, "a gate needs routes, such as routes: {\"true\": continue, \"false\": discard}")
-	case given("routes") && !given("gate"):
-		l.report(Key(path, "routes"), "routes belong to a gate: add gate with the expression for the label, or delete routes")
-	}
-	olds := map[string]string{}
-	for _, rename := range step.Rename {
-		at := Key(Key(path, "rename"), rename.Name)
-		if old, twice := olds[rename.Value]; twice && rename.Value != "" {
-			l.report(at, "%s and %s are both renamed to %s", quote(old), quote(rename.Name), quote(rename.Value))
-		}
-		if rename.Value == rename.Name {
-			l.report(at, "%s is renamed to itself", quote(rename.Name))
-		}
-		olds[rename.Value] = rename.Name
-	}
-}
-
-// checkTargets reports sinks that would write to one place, or to where a source reads. Places are compared as a file
-// system without upper and lower case would.
-func (l *loader) checkTargets(p *Pipeline) {
-	type owner struct{ sink, target string }
-	taken := map[string]owner{}
-	for _, sink := range p.Sinks {
-		at, target := targetOf(sink)
-		if target == "" {
-			continue
-		}
-		place := samePlace(target)
-		if other, is := taken[place]; is {
-			l.report(at, "the sinks %q and %q write to the same path%s", other.sink, sink.Name, caseNote(other.target, target))
-		}
-		taken[place] = owner{sink.Name, target}
-		for _, source := range p.Sources {
-			if reads(source.Value, place) {
-				l.report(at, "the sink would write to what source %q reads", source.Name)
-			}
-		}
-	}
-}
-
-// caseNote says why two targets are one place if nobody can see it from their letters.
-func caseNote(a, b string) string {
-	if path.Clean(a) == path.Clean(b) {
-		return ""
-	}
-	return ": they differ in upper and lower case only, and some file systems do not tell these apart"
-}
-
-// targetOf returns the path that the sink writes to, or "", and where the document says so.
-func targetOf(sink Named[Sink]) (at, target string) {
-	at = Key("sinks", sink.Name)
-	switch {
-	case sink.Value.CSV != nil:
-		return Key(Key(at, "csv"), "path"), sink.Value.CSV.Path
-	case sink.Value.JSONL != nil:
-		return Key(Key(at, "jsonl"), "path"), sink.Value.JSONL.Path
-	default:
-		return at, ""
-	}
-}
-
-func samePlace(target string) string { return strings.ToLower(path.Clean(target)) }
-
-// reads reports whether the path or glob of the source covers the place.
-func reads(source Source, place string) bool {
-	pattern := ""
-	switch {
-	case source.CSV != nil:
-		pattern = source.CSV.Path
-	case source.JSONL != nil:
-		pattern = source.JSONL.Path
-	}
-	if pattern == "" {
-		return false
-	}
-	covers, err := path.Match(samePlace(pattern), place)
-	return samePlace(pattern) == place || err == nil && covers
+// isText reports whether the text is the one at the path, and not "" for one that was refused.
+func (l *loader) isText(path, text string) bool {
+	n := l.doc.find(path)
+	return text != "" || n != nil && n.kind == scalarNode && n.text == ""
 }

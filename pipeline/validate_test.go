@@ -29,8 +29,8 @@ func TestProblemsOfNames(t *testing.T) {
 		{"the pipeline's", strings.Replace(small, "name: x", "name: Big Birds", 1), `x.yaml:1:7: name: "Big Birds"` + notName},
 		{"a reserved word", named("discard"), `x.yaml:2:11: sources.discard: "discard" is a word of routes and policies, not a name: choose another`},
 		{"taken", named("out") + "steps: [{name: out, filter: x}]\n", "" +
-			"x.yaml:3:9: sinks.out: the name \"out\" is taken by a step: sources, steps and sinks share one name space\n" +
-			"x.yaml:4:16: steps[0].name: the name \"out\" is taken by a source: sources, steps and sinks share one name space"},
+			"x.yaml:3:9: sinks.out: the name \"out\" is taken by a step: sources, steps, branches and sinks share one name space\n" +
+			"x.yaml:4:16: steps[0].name: the name \"out\" is taken by a source: sources, steps, branches and sinks share one name space"},
 		{"a parameter with a dash", small + "params: {a-b: {type: int, default: 1}}\n", `x.yaml:4:10: params.a-b: "a-b" is not a name for a parameter: use a to z, 0 to 9 and _, at most 63 characters, a letter first`},
 	})
 }
@@ -137,7 +137,7 @@ func TestProblemsAreAllReportedInOrder(t *testing.T) {
 		`x.yaml:2:1: sinks: is empty: give at least one entry, or leave the key out`,
 		`x.yaml:3:44: sources.in.csv.header: "no" is not one of normalized, exact, none`,
 		`x.yaml:5:13: steps[0]: unknown key "fliter" (did you mean "filter"?)`,
-		`x.yaml:6:10: steps[1].name: the name "a" is taken by a step: sources, steps and sinks share one name space`,
+		`x.yaml:6:10: steps[1].name: the name "a" is taken by a step: sources, steps, branches and sinks share one name space`,
 		`x.yaml:6:13: steps[1].drop: is empty: give at least one element, or leave the key out`,
 		`x.yaml:7:15: chunk.rows: must be at least 1 and at most 1000000, not 0`,
 	}, "\n"))

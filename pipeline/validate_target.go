@@ -1,0 +1,78 @@
+package pipeline
+
+import (
+	"path"
+	"strings"
+)
+
+// checkTargets reports sinks that would write to one place, or to where a source or a lookup reads. Places are compared as a file
+// system without upper and lower case would.
+func (l *loader) checkTargets(p *Pipeline) {
+	type owner struct{ sink, target string }
+	taken := map[string]owner{}
+	for _, sink := range p.Sinks {
+		at, target := targetOf(sink)
+		if target == "" {
+			continue
+		}
+		place := samePlace(target)
+		if other, is := taken[place]; is {
+			l.report(at, "the sinks %q and %q write to the same path%s", other.sink, sink.Name, caseNote(other.target, target))
+		}
+		taken[place] = owner{sink.Name, target}
+		l.checkReaders(p, at, place)
+	}
+}
+
+// checkReaders reports a sink, whose path is at the path, that would write to where a source or a lookup reads.
+func (l *loader) checkReaders(p *Pipeline, at, place string) {
+	for _, source := range p.Sources {
+		if reads(source.Value.CSV, source.Value.JSONL, place) {
+			l.report(at, "the sink would write to what source %q reads", source.Name)
+		}
+	}
+	for _, step := range p.Steps {
+		if step.Lookup != nil && reads(step.Lookup.CSV, step.Lookup.JSONL, place) {
+			l.report(at, "the sink would write to what lookup %q reads", step.Name)
+		}
+	}
+}
+
+// caseNote says why two targets are one place if nobody can see it from their letters.
+func caseNote(a, b string) string {
+	if path.Clean(a) == path.Clean(b) {
+		return ""
+	}
+	return ": they differ in upper and lower case only, and some file systems do not tell these apart"
+}
+
+// targetOf returns the path that the sink writes to, or "", and where the document says so.
+func targetOf(sink Named[Sink]) (at, target string) {
+	at = Key("sinks", sink.Name)
+	switch {
+	case sink.Value.CSV != nil:
+		return Key(Key(at, "csv"), "path"), sink.Value.CSV.Path
+	case sink.Value.JSONL != nil:
+		return Key(Key(at, "jsonl"), "path"), sink.Value.JSONL.Path
+	default:
+		return at, ""
+	}
+}
+
+func samePlace(target string) string { return strings.ToLower(path.Clean(target)) }
+
+// reads reports whether the path or glob of what is read covers the place. At most one of the formats is set.
+func reads(csv *CSVSource, jsonl *JSONLSource, place string) bool {
+	pattern := ""
+	switch {
+	case csv != nil:
+		pattern = csv.Path
+	case jsonl != nil:
+		pattern = jsonl.Path
+	}
+	if pattern == "" {
+		return false
+	}
+	covers, err := path.Match(samePlace(pattern), place)
+	return samePlace(pattern) == place || err == nil && covers
+}
