@@ -25,4 +25,6 @@ func TestHotPathsDoNotAllocate(t *testing.T) {
 			return err
 		})
 	}), "ScanObject and Natural")
+	canonical, parser, values := string(AppendCanonical(nil, r)), NewCanonicalParser(nil), make([]Value, 0, 16)
+	require.Zero(t, testing.AllocsPerRun(100, func() { _, _ = parser.Parse(canonical, values) }), "CanonicalParser")
 }

@@ -94,3 +94,17 @@ func BenchmarkParseJSON(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkParseCanonical(b *testing.B) {
+	text := string(AppendCanonical(nil, benchRow()))
+	parser, values := NewCanonicalParser(nil), []Value(nil)
+	b.ReportAllocs()
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		r, err := parser.Parse(text, values)
+		if err != nil {
+			b.Fatal(err)
+		}
+		values = r.Values
+	}
+}

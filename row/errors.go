@@ -20,6 +20,7 @@ const (
 	CodeDuplicateKey = "DUPLICATE_KEY"  // one JSON object has a key twice
 	CodeDepth        = "DEPTH"          // JSON is nested deeper than MaxJSONDepth
 	CodeNotObject    = "NOT_OBJECT"     // the JSON value is well-formed but not an object
+	CodeNotCanonical = "NOT_CANONICAL"  // the text is not the canonical form of a row
 )
 
 // A ConvertError says why a text or value was not turned into a value of the wanted kind.

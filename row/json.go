@@ -72,19 +72,10 @@ func describe(raw RawValue) string {
 func ParseJSON(text string) (Value, error) {
 	s := newScanner(text)
 	defer s.release()
-	s.normal = true
-	s.skipSpace()
-	if _, err := s.value(); err != nil {
+	if err := s.normalize(); err != nil {
 		return Value{}, err
 	}
-	if err := s.end(); err != nil {
-		return Value{}, err
-	}
-	v := Value{kind: JSON, str: string(s.out)}
-	if s.wrapped {
-		v.num = 1
-	}
-	return v, nil
+	return s.normalized(string(s.out)), nil
 }
 
 // Natural returns raw as a value of its natural kind: As(raw.Kind).

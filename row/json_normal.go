@@ -9,6 +9,25 @@ import (
 
 // The scanner's second task: to write the normal form of ParseJSON to out, if it is asked to.
 
+// normalize reads the whole text as one JSON value and writes its normal form to out.
+func (s *scanner) normalize() error {
+	s.normal = true
+	s.skipSpace()
+	if _, err := s.value(); err != nil {
+		return err
+	}
+	return s.end()
+}
+
+// normalized returns the value that normalize has read. The text is that of out.
+func (s *scanner) normalized(text string) Value {
+	v := Value{kind: JSON, str: text}
+	if s.wrapped {
+		v.num = 1
+	}
+	return v
+}
+
 func (s *scanner) write(c byte) {
 	if s.normal {
 		s.out = append(s.out, c)
