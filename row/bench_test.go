@@ -108,3 +108,17 @@ func BenchmarkParseCanonical(b *testing.B) {
 		values = r.Values
 	}
 }
+
+func BenchmarkCompare(b *testing.B) {
+	for _, pair := range [][2]Value{
+		{IntValue(1), IntValue(2)}, {FloatValue(1), FloatValue(1.5)}, {IntValue(1), FloatValue(1.5)}, {StringValue("starling"), StringValue("sparrow")},
+		{mustParse(Decimal, "19.90"), mustParse(Decimal, "19.9")}, {mustParse(Decimal, "19.90"), IntValue(20)},
+	} {
+		b.Run(pair[0].Kind().String()+"-"+pair[1].Kind().String(), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				Compare(pair[0], pair[1])
+			}
+		})
+	}
+}
