@@ -9,12 +9,19 @@ import (
 	"waymark/plugin"
 )
 
-// Plugins makes the sources and sinks that documents name.
+// Plugins makes the sources, sinks and tables that documents name.
 type Plugins interface {
 	// Source makes the source. An error says what is wrong with the specification, in one sentence.
 	Source(name string, spec pipeline.Source) (plugin.Source, error)
 	// Sink makes the sink. An error says what is wrong with the specification, in one sentence.
 	Sink(name string, spec pipeline.Sink) (plugin.Sink, error)
+}
+
+// Tables reads the tables of lookups. Plugins that can do it have it as well.
+type Tables interface {
+	// Table reads the table of the lookup with this name. An error says what is wrong with the specification or the table,
+	// in one sentence.
+	Table(name string, spec pipeline.Lookup) (*Table, error)
 }
 
 // Default limits of a chunk: large enough that Temporal's cost for a chunk is small beside the rows' own, small enough
@@ -24,16 +31,20 @@ const (
 	DefaultChunkBytes = 8 << 20
 )
 
-// Compile compiles a document. The error is pipeline.Problems with everything that is wrong, in document order; nothing
-// is read or written.
+// Compile compiles a document. The error is pipeline.Problems with everything that is wrong, in document order. Nothing
+// is written, and nothing but the tables of lookups is read.
 func Compile(doc *pipeline.Document, plugins Plugins) (*Plan, error) {
-	c := &compiler{doc: doc, plan: &Plan{Document: doc, Chunk: limits(doc.Pipeline.Chunk)}, index: map[string]int{}}
+	c := &compiler{
+		doc: doc, plan: &Plan{Document: doc, Chunk: limits(doc.Pipeline.Chunk)},
+		index: map[string]int{}, branches: map[string]branchAt{}, joined: map[int]int{},
+	}
 	c.addSources(plugins)
-	c.addSteps()
+	c.addSteps(plugins)
 	c.addSinks(plugins)
-	c.connect()
-	if len(c.problems) == 0 {
-		c.typeCheck()
+	for _, pass := range []func(){c.connect, c.followContexts, c.addLanes, c.typeCheck} {
+		if pass(); len(c.problems) > 0 {
+			break // what follows would only repeat it
+		}
 	}
 	if len(c.problems) > 0 {
 		c.problems.Sort()
@@ -52,10 +63,16 @@ func limits(chunk pipeline.Chunk) plugin.Limits {
 type compiler struct {
 	doc      *pipeline.Document
 	plan     *Plan
-	index    map[string]int // name → position in plan.Nodes
-	misnamed bool           // a route or policy names a sink or step that is not there
+	index    map[string]int      // name → position in plan.Nodes
+	branches map[string]branchAt // name of a branch → where it begins
+	joined   map[int]int         // fork → the coalesce over its branches
+	incoming [][]flow            // by node: what its edges carry, in the order of the edges' beginnings
+	misnamed bool                // a route or policy names a sink or step that is not there
 	problems pipeline.Problems
 }
+
+// branchAt is the route of a fork that a branch is.
+type branchAt struct{ fork, route int }
 
 func (c *compiler) problem(path, format string, args ...any) {
 	c.problems = append(c.problems, c.doc.Problem(path, format, args...))
@@ -73,12 +90,8 @@ func (c *compiler) add(node Node) {
 }
 
 func (c *compiler) addSources(plugins Plugins) {
-	for i, entry := range c.doc.Pipeline.Sources {
+	for _, entry := range c.doc.Pipeline.Sources {
 		path := pipeline.Key("sources", entry.Name)
-		if i > 0 {
-			c.problem(path, "a pipeline reads one source; remove this one or put its files into the other's glob")
-			continue
-		}
 		source, err := plugins.Source(entry.Name, entry.Value)
 		if err != nil {
 			c.pluginProblem(path, err)
@@ -107,30 +120,49 @@ func sinkFormat(spec pipeline.Sink) string {
 	return "jsonl"
 }
 
-func (c *compiler) addSteps() {
+func (c *compiler) addSteps(plugins Plugins) {
 	steps := c.doc.Pipeline.Steps
 	for i := range steps {
-		c.add(Node{Name: steps[i].Name, Kind: Step, Operation: operation(&steps[i]), Path: stepPath(i), Spec: &steps[i]})
+		node := Node{Name: steps[i].Name, Kind: Step, Operation: operation(&steps[i]), Path: stepPath(i), Spec: &steps[i]}
+		for k, branch := range steps[i].Fork {
+			c.branches[branch] = branchAt{len(c.plan.Nodes), k}
+			node.Routes = append(node.Routes, Route{Label: branch, To: Target{Node: None}})
+		}
+		if steps[i].Lookup != nil {
+			node.Table = c.table(plugins, &steps[i], node.Path+".lookup")
+		}
+		c.add(node)
 	}
 }
 
-func operation(step *pipeline.Step) string {
-	switch {
-	case step.Set != nil:
-		return Set
-	case step.Rename != nil:
-		return Rename
-	case step.Select != nil:
-		return Select
-	case step.Drop != nil:
-		return Drop
-	case step.Cast != nil:
-		return Cast
-	case step.Filter != "":
-		return Filter
-	default:
-		return Gate
+func (c *compiler) table(plugins Plugins, step *pipeline.Step, path string) *Table {
+	tables, can := plugins.(Tables)
+	if !can {
+		c.problem(path, "tables cannot be read here")
+		return nil
 	}
+	table, err := tables.Table(step.Name, *step.Lookup)
+	if err != nil {
+		c.pluginProblem(path, err)
+	}
+	return table
+}
+
+func operation(step *pipeline.Step) string {
+	for _, op := range []struct {
+		name  string
+		given bool
+	}{
+		{Set, step.Set != nil}, {Rename, step.Rename != nil}, {Select, step.Select != nil}, {Drop, step.Drop != nil},
+		{Cast, step.Cast != nil}, {Filter, step.Filter != ""}, {Sample, step.Sample != nil}, {Gate, step.Gate != ""},
+		{Fork, step.Fork != nil}, {Coalesce, step.Coalesce != nil}, {Aggregate, step.Aggregate != nil},
+		{Sort, step.Sort != nil}, {Expand, step.Expand != nil}, {Deduplicate, step.Deduplicate != nil},
+	} {
+		if op.given {
+			return op.name
+		}
+	}
+	return Lookup
 }
 
 func (c *compiler) addSinks(plugins Plugins) {
@@ -174,16 +206,8 @@ func sourceSchema(source plugin.Source) Schema {
 
 // deliver notes the node's rows at every node that its edges lead to.
 func (c *compiler) deliver(node *Node) {
-	to := func(target int) {
-		if target != None {
-			c.plan.Nodes[target].Inputs = append(c.plan.Nodes[target].Inputs, node.Out)
-		}
-	}
-	to(node.Next)
-	for _, route := range node.Routes {
-		if route.To.Node != node.Next {
-			to(route.To.Node)
-		}
+	for _, next := range node.successors() {
+		c.plan.Nodes[next].Inputs = append(c.plan.Nodes[next].Inputs, node.Out)
 	}
 }
 

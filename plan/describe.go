@@ -139,21 +139,6 @@ func (n *Node) determinism() pipeline.Determinism {
 	}
 }
 
-func (p *Plan) config(node *Node) json.RawMessage {
-	var spec any = node.Spec
-	switch node.Kind {
-	case Source:
-		spec, _ = p.Document.Pipeline.Sources.Get(node.Name)
-	case Sink:
-		spec, _ = p.Document.Pipeline.Sinks.Get(node.Name)
-	}
-	text, err := json.Marshal(spec)
-	if err != nil {
-		panic(fmt.Sprintf("plan: configuration of %s: %v", node.Name, err)) // plain structs only
-	}
-	return json.RawMessage(p.Document.Redact(string(text)))
-}
-
 func (p *Plan) targetName(target Target) string {
 	if target.Node != None {
 		return p.Nodes[target.Node].Name

@@ -4,6 +4,8 @@
 package plan
 
 import (
+	"time"
+
 	"waymark/expr"
 	"waymark/pipeline"
 	"waymark/plugin"
@@ -28,6 +30,32 @@ const (
 	Cast   = "cast"
 	Filter = "filter"
 	Gate   = "gate"
+
+	Sample      = "sample"
+	Fork        = "fork"
+	Coalesce    = "coalesce"
+	Aggregate   = "aggregate"
+	Sort        = "sort"
+	Expand      = "expand"
+	Deduplicate = "deduplicate"
+	Lookup      = "lookup"
+)
+
+// How a union settles a field that branches disagree on, which row of a key stays, and what an aggregate makes. These are
+// words of the document; never rename.
+const (
+	CollisionLast  = "last"
+	CollisionFirst = "first"
+	CollisionFail  = "fail"
+
+	KeepFirst = "first"
+	KeepLast  = "last"
+
+	ModeTransform   = "transform"
+	ModePassthrough = "passthrough"
+
+	MissingNull   = "null"
+	MissingRefuse = "refuse"
 )
 
 // DefaultLabel is the route of a gate for labels that have none of their own.
@@ -36,7 +64,8 @@ const DefaultLabel = "default"
 // Plan is a compiled document. It is immutable and safe for concurrent use.
 type Plan struct {
 	Document *pipeline.Document
-	Nodes    []Node // the source, then steps in document order, then sinks in document order
+	Nodes    []Node // sources, then steps, then sinks, each in document order
+	Lanes    []Lane // the kinds of tokens, see Lane
 	Chunk    plugin.Limits
 }
 
@@ -49,7 +78,7 @@ type Node struct {
 	Inputs    []Schema // of the rows that arrive by each edge, in the order of the edges' beginnings
 	Out       Schema   // of the rows that leave; for a sink, of the rows that it writes
 	Next      int      // index of the node that takes the rows; None if there is none
-	Routes    []Route  // of a gate, in document order
+	Routes    []Route  // of a gate, in document order; of a fork, one for each branch in order: the label is its name
 	OnError   Target   // where refused rows go; of a source, what on_invalid says
 
 	Source plugin.Source
@@ -60,12 +89,53 @@ type Node struct {
 	Exprs  []*expr.Program // of set: one for each entry of Spec.Set; of filter and gate: one
 	Text   string          // of filter and gate: the expression as written
 	Errors bool            // of a sink: it takes refused rows in the shape of ErrorFields, and no others
+
+	Barrier bool     // tokens end here, and what comes out begins anew
+	Keeps   bool     // of a barrier: each row that comes out goes on for one token
+	Context []Branch // of a barrier: the open forks of the rows that come out, outermost first
+	Join    *Join    // of a coalesce
+	Batch   *Batch   // of an aggregate, a sort, or a deduplicate that keeps the last
+	Table   *Table   // of a lookup
+}
+
+// Join is how a coalesce makes one row of the branches of a row.
+type Join struct {
+	Fork      int      // the node whose branches it joins
+	Branches  []string // that it expects, in declared order
+	Policy    pipeline.Policy
+	Merge     pipeline.Merge
+	Collision string        // CollisionLast, CollisionFirst or CollisionFail
+	Timeout   time.Duration // after the first arrival; 0: none
+	Held      bool          // branches may arrive in different passes: it is a barrier
+}
+
+// Batch is how a barrier gathers rows, and what it makes of them.
+type Batch struct {
+	GroupBy    []string
+	Compute    []Computed
+	When       *expr.Program // nil: none; sees the computed fields and rows
+	Rows       int           // 0: no limit
+	After      time.Duration // 0: none
+	ExpectRows int           // 0: any number
+	By         []Order       // of a sort
+	Top        int           // of a sort; 0: all
+}
+
+// Computed is a field whose value comes from all rows of a batch.
+type Computed struct {
+	Field string
+}
+
+// Order is one field by which rows are put in order.
+type Order struct {
+	Field      string
+	Descending bool
 }
 
 // None stands for no node.
 const None = -1
 
-// Route is one way out of a gate.
+// Route is one way out of a gate or a fork.
 type Route struct {
 	Label string
 	To    Target
@@ -101,9 +171,17 @@ func (s Schema) find(name string) int {
 	return None
 }
 
-// Changes reports whether the node's rows have hashes of their own. Gates, filters and sinks pass their input on.
+// Changes reports whether the node's rows have hashes of their own, beside those of records. Sinks and the steps that pass
+// rows on as they came have none; and what comes out of a barrier is a record, whose hash is on record as such.
 func (n *Node) Changes() bool {
-	return n.Kind == Source || n.Kind == Step && n.Operation != Filter && n.Operation != Gate
+	if n.Kind != Step {
+		return n.Kind == Source
+	}
+	switch n.Operation {
+	case Filter, Gate, Sample, Fork, Deduplicate:
+		return false
+	}
+	return !n.Barrier
 }
 
 // Encoder returns an encoder for the rows that reach the sink.

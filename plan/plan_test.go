@@ -86,11 +86,11 @@ sinks: {out: {jsonl: {path: o}}}`,
 	"rows that would go two ways": {`
 steps: [{name: a, drop: [id]}]
 sinks: {one: {jsonl: {path: o}}, two: {jsonl: {path: p}}}`,
-		`p.yaml:5:34: sinks.two: "one" and "two" both take the rows of "a", and a row goes one way; let one take them from the other, or divide them with a gate`},
+		`p.yaml:5:34: sinks.two: "one" and "two" both take the rows of "a", and a row goes one way; let one take them from the other, divide them with a gate, or copy them with a fork`},
 	"rows that go nowhere": {`
 steps: [{name: a, drop: [id]}]
 sinks: {out: {jsonl: {path: o}, from: in}}`,
-		`p.yaml:5:39: sinks.out.from: "a" and "out" both take the rows of "in", and a row goes one way; let one take them from the other, or divide them with a gate`},
+		`p.yaml:5:39: sinks.out.from: "a" and "out" both take the rows of "in", and a row goes one way; let one take them from the other, divide them with a gate, or copy them with a fork`},
 	"a continue that leads nowhere": {`
 steps: [{name: a, gate: row.id > 1, routes: {"true": out, "false": continue}}]
 sinks: {out: {jsonl: {path: o}}}`,
