@@ -105,8 +105,10 @@ func castToFloat(v Value) (Value, error) {
 func plainDigits(v Value) string {
 	f := v.Float()
 	switch {
-	case v.kind != Float:
-		return textOf(v)
+	case v.kind == Decimal:
+		return v.str
+	case v.kind == Int:
+		return strconv.FormatInt(v.num, 10)
 	case f == math.Trunc(f) && f >= math.MinInt64 && f < -math.MinInt64:
 		return strconv.FormatInt(int64(f), 10)
 	}

@@ -38,7 +38,7 @@ func ordered() []Value {
 	} {
 		values = append(values, mustParse(at.kind, at.text))
 	}
-	for _, text := range []string{`"1"`, `1`, `9223372036854775808`, `[]`, `[1]`, `null`, `{}`} {
+	for _, text := range []string{`"1"`, `1`, `9223372036854775808`, `[1]`, `[]`, `null`, `{}`} {
 		values = append(values, mustParse(JSON, text))
 	}
 	return values

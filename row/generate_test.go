@@ -75,7 +75,7 @@ func genJSONText(depth int) *rapid.Generator[string] {
 
 func genJSONString() *rapid.Generator[string] {
 	return rapid.Map(genString(), func(s string) string {
-		return strings.NewReplacer("/", `\/`, "a", `\u0061`, "😀", `\uD83D\uDE00`).Replace(string(appendJSONString(nil, s)))
+		return strings.NewReplacer(`\u001a`, `\u001a`, "/", `\/`, "a", `\u0061`, "😀", `\uD83D\uDE00`).Replace(string(appendJSONString(nil, s)))
 	})
 }
 
