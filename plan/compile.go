@@ -184,7 +184,7 @@ func (c *compiler) typeCheck() {
 		case Source:
 			node.Out = sourceSchema(node.Source)
 		case Step:
-			c.checkStep(node)
+			c.checkStep(i)
 		case Sink:
 			c.checkSink(node)
 		}

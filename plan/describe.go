@@ -24,6 +24,7 @@ type Description struct {
 	Nodes     []NodeDescription    `json:"nodes"`
 	Edges     []EdgeDescription    `json:"edges"`
 	Stages    []Stage              `json:"stages"`
+	Lanes     []LaneDescription    `json:"lanes,omitempty"` // nil if every token is a record of a source
 }
 
 // NodeDescription describes one node.
@@ -37,15 +38,22 @@ type NodeDescription struct {
 	OnError     string               `json:"on_error,omitempty"`
 	Fields      []string             `json:"fields,omitempty"` // of the rows that leave, as name:type
 	Open        bool                 `json:"open,omitempty"`   // rows may carry other fields as well
-	Hashes      string               `json:"hashes"`           // own: the node's rows have hashes of their own; input: it passes rows on
+	Hashes      string               `json:"hashes"`           // one of the words below
 	Config      json.RawMessage      `json:"config,omitempty"`
+	Table       *TableDescription    `json:"table,omitempty"` // of a lookup
+}
+
+// TableDescription says which table a lookup has.
+type TableDescription struct {
+	SHA256 string `json:"sha256"` // of the file, lower-case hex
+	Rows   int64  `json:"rows"`
 }
 
 // EdgeDescription is one way from node to node. To may be a reserved word: discard or quarantine.
 type EdgeDescription struct {
 	From  string   `json:"from"`
 	Kind  EdgeKind `json:"kind"`
-	Label string   `json:"label,omitempty"` // of a route
+	Label string   `json:"label,omitempty"` // of a route; of a fork's edge, the branch
 	To    string   `json:"to"`
 }
 
@@ -55,20 +63,15 @@ type EdgeKind string
 // The kinds of edges.
 const (
 	Flow    EdgeKind = "flow"  // whenever the node is done with it
-	ByRoute EdgeKind = "route" // if the gate gave it this label
+	ByRoute EdgeKind = "route" // if the gate gave it this label, or as the fork's copy for this branch
 	OnError EdgeKind = "error" // if the node refused it
 )
 
-// Stage is what one kind of activity does to one chunk.
-type Stage struct {
-	Activity string   `json:"activity"`
-	Nodes    []string `json:"nodes"`
-}
-
 // Words for NodeDescription.Hashes. Stored; never rename.
 const (
-	HashesOwn   = "own"
-	HashesInput = "input"
+	HashesOwn    = "own"    // the node's rows have hashes of their own
+	HashesInput  = "input"  // it passes rows on as they came
+	HashesRecord = "record" // what comes out of the barrier is a record, whose hash is that of the row
 )
 
 // Describe returns the description. Equal plans have equal descriptions.
@@ -88,7 +91,7 @@ func (p *Plan) Describe() Description {
 		d.Nodes = append(d.Nodes, p.describeNode(&p.Nodes[i]))
 		d.Edges = append(d.Edges, p.edges(&p.Nodes[i])...)
 	}
-	d.Stages = p.stages()
+	d.Stages, d.Lanes = p.stages(), p.describeLanes()
 	return d
 }
 
@@ -112,8 +115,14 @@ func (p *Plan) describeNode(node *Node) NodeDescription {
 		Name: node.Name, Kind: node.Kind, Operation: node.Operation, Determinism: node.determinism(),
 		OnError: p.targetName(node.OnError), Open: node.Out.Open, Hashes: HashesInput, Config: p.config(node),
 	}
-	if node.Changes() {
+	switch {
+	case node.Barrier:
+		d.Hashes = HashesRecord
+	case node.Changes():
 		d.Hashes = HashesOwn
+	}
+	if node.Table != nil {
+		d.Table = &TableDescription{node.Table.SHA256, node.Table.Rows}
 	}
 	if node.Kind == Sink {
 		d.Guarantee, d.Location, d.OnError = node.Sink.Guarantee(), p.Document.Redact(node.Sink.Location()), ""
@@ -135,8 +144,20 @@ func (n *Node) determinism() pipeline.Determinism {
 	case Sink:
 		return n.Sink.Determinism()
 	default:
-		return pipeline.Deterministic // every step is a pure function of the row
+		return n.stepDeterminism()
 	}
+}
+
+// stepDeterminism says what a step depends on beside its rows: a seed, the content of a table, or the moments at which
+// batches end, all of which are on record.
+func (n *Node) stepDeterminism() pipeline.Determinism {
+	switch {
+	case n.Operation == Sample:
+		return pipeline.Seeded
+	case n.Operation == Lookup, n.Batch != nil && n.Batch.After > 0, n.Join != nil && n.Join.Held && n.Join.Timeout > 0:
+		return pipeline.ReadsIO
+	}
+	return pipeline.Deterministic
 }
 
 func (p *Plan) targetName(target Target) string {
@@ -161,25 +182,4 @@ func (p *Plan) edges(node *Node) []EdgeDescription {
 		add(OnError, "", to)
 	}
 	return edges
-}
-
-func (p *Plan) stages() []Stage {
-	var stages []Stage
-	for _, i := range p.Sources() {
-		stages = append(stages, Stage{"read", []string{p.Nodes[i].Name}})
-	}
-	process := Stage{Activity: "process"}
-	for i := range p.Nodes {
-		if p.Nodes[i].Kind != Sink {
-			process.Nodes = append(process.Nodes, p.Nodes[i].Name)
-		}
-	}
-	stages = append(stages, process)
-	for _, i := range p.Sinks() {
-		stages = append(stages, Stage{"write", []string{p.Nodes[i].Name}})
-	}
-	for _, i := range p.Sinks() {
-		stages = append(stages, Stage{"publish", []string{p.Nodes[i].Name}})
-	}
-	return stages
 }

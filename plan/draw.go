@@ -22,8 +22,24 @@ func (d Description) WriteText(w io.Writer) error {
 	for i, stage := range d.Stages {
 		fmt.Fprintf(out, "%d\t%s\t%s\n", i+1, stage.Activity, strings.Join(stage.Nodes, ", "))
 	}
+	d.writeLanes(out)
 	fmt.Fprintf(out, "\nchunks of at most %d rows or %d bytes\n", d.ChunkRows, d.ChunkSize)
 	return out.Flush()
+}
+
+// writeLanes lists the kinds of tokens as their ids are written, if there are other than records of sources.
+func (d Description) writeLanes(out io.Writer) {
+	if len(d.Lanes) == 0 {
+		return
+	}
+	fmt.Fprintf(out, "\nlane\ttokens\n")
+	for i, lane := range d.Lanes {
+		token := lane.Origin + ":ROW"
+		if lane.Name != "" {
+			token += "/" + lane.Name
+		}
+		fmt.Fprintf(out, "%d\t%s\n", i, token)
+	}
 }
 
 func (d Description) exits(node NodeDescription) string {
@@ -86,8 +102,14 @@ func dotShape(node NodeDescription) string {
 		return "invhouse"
 	case node.Kind == Sink:
 		return "house"
+	case node.Hashes == HashesRecord:
+		return "box3d" // rows wait here
 	case node.Operation == Gate:
 		return "diamond"
+	case node.Operation == Fork:
+		return "triangle"
+	case node.Operation == Coalesce:
+		return "invtriangle"
 	}
 	return "box"
 }
@@ -120,8 +142,12 @@ func mermaidBrackets(node NodeDescription) (opening, closing string) {
 		return "[/", "/]"
 	case node.Kind == Sink:
 		return "[(", ")]"
+	case node.Hashes == HashesRecord:
+		return "[[", "]]" // rows wait here
 	case node.Operation == Gate:
 		return "{", "}"
+	case node.Operation == Fork, node.Operation == Coalesce:
+		return "{{", "}}"
 	}
 	return "[", "]"
 }

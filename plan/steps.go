@@ -1,10 +1,7 @@
 package plan
 
 import (
-	"errors"
-	"fmt"
 	"slices"
-	"strings"
 
 	"waymark/expr"
 	"waymark/pipeline"
@@ -12,48 +9,63 @@ import (
 )
 
 // checkStep compiles the node's expressions against the rows that arrive and works out the rows that leave.
-func (c *compiler) checkStep(node *Node) {
+func (c *compiler) checkStep(i int) {
+	node := &c.plan.Nodes[i]
+	if node.Operation == Coalesce {
+		c.checkCoalesce(i)
+		return
+	}
 	in, err := merge(node.Inputs)
 	if err != nil {
 		c.problem(node.Path, "the rows that reach %q differ: %v; cast them alike before they meet", node.Name, err)
 		return
 	}
 	node.Out = in
-	switch node.Operation {
-	case Set:
-		c.checkSet(node, in)
-	case Rename:
-		c.checkRename(node, in)
-	case Select:
-		c.checkSelect(node, in)
-	case Drop:
-		c.checkDrop(node, in)
-	case Cast:
-		c.checkCast(node, in)
-	case Filter:
-		node.Text = node.Spec.Filter
-		c.compile(node, in, node.Path+".filter", node.Text, expr.Bool)
-	case Gate:
-		c.checkGate(node, in)
+	if check, is := checks[node.Operation]; is {
+		check(c, node, in)
 	}
 }
 
-func (c *compiler) compile(node *Node, in Schema, path, text string, want expr.Want) *expr.Program {
+// checks are the checks of operations that name fields or change rows. They find node.Out as the rows came.
+var checks = map[string]func(*compiler, *Node, Schema){
+	Set: (*compiler).checkSet, Rename: (*compiler).checkRename, Select: (*compiler).checkSelect, Drop: (*compiler).checkDrop,
+	Cast: (*compiler).checkCast, Filter: (*compiler).checkFilter, Gate: (*compiler).checkGate, Sample: (*compiler).checkSample,
+	Lookup: (*compiler).checkLookup, Sort: (*compiler).checkSort,
+	Expand: (*compiler).checkExpand, Deduplicate: (*compiler).checkDeduplicate,
+}
+
+// env returns what expressions over these rows may name, or nil after a problem.
+func (c *compiler) env(in Schema, path string) *expr.Env {
 	env, err := expr.NewEnv(in.Fields, in.Open, c.doc.Params)
-	if err != nil {
-		c.problem(path, "%v", err)
+	c.exprProblem(path, err)
+	return env
+}
+
+// compile compiles an expression over one row, and adds it to the node's.
+func (c *compiler) compile(node *Node, in Schema, path, text string, want expr.Want) *expr.Program {
+	env := c.env(in, path)
+	if env == nil {
 		return nil
 	}
 	program, err := env.Compile(text, want)
-	var bad *expr.CompileError
-	switch {
-	case errors.As(err, &bad):
-		c.problem(path, "%s", bad.Error())
-	case err != nil:
-		c.problem(path, "%v", err)
-	}
+	c.exprProblem(path, err)
 	node.Exprs = append(node.Exprs, program)
 	return program
+}
+
+func (c *compiler) exprProblem(path string, err error) {
+	if err != nil {
+		c.problem(path, "%v", err)
+	}
+}
+
+func (c *compiler) checkFilter(node *Node, in Schema) {
+	node.Text = node.Spec.Filter
+	c.compile(node, in, node.Path+".filter", node.Text, expr.Bool)
+}
+
+func (c *compiler) checkSample(node *Node, in Schema) {
+	c.fields(in, node.Spec.Sample.By, node.Path+".sample.by")
 }
 
 func (c *compiler) checkSet(node *Node, in Schema) {
@@ -68,21 +80,20 @@ func (c *compiler) checkSet(node *Node, in Schema) {
 	node.Out = out
 }
 
+// result is what is known of the values of an expression, over one row or over a batch.
+type result interface {
+	Kind() row.Kind
+	Nullable() bool
+	Dynamic() bool
+}
+
 // fieldOf describes the field that an expression fills. A result whose type is known only row by row is typed as json,
 // which expressions see as dynamic.
-func fieldOf(name string, program *expr.Program) expr.Field {
+func fieldOf(name string, program result) expr.Field {
 	if program.Dynamic() {
 		return expr.Field{Name: name, Kind: row.JSON, Optional: true}
 	}
 	return expr.Field{Name: name, Kind: program.Kind(), Optional: program.Nullable()}
-}
-
-func (s *Schema) put(field expr.Field) {
-	if i := s.find(field.Name); i != None {
-		s.Fields[i] = field
-		return
-	}
-	s.Fields = append(s.Fields, field)
 }
 
 func (c *compiler) checkRename(node *Node, in Schema) {
@@ -103,23 +114,11 @@ func (c *compiler) checkRename(node *Node, in Schema) {
 }
 
 func (c *compiler) checkSelect(node *Node, in Schema) {
-	out := Schema{}
-	for k, name := range node.Spec.Select {
-		i := c.field(in, name, pipeline.Item(node.Path+".select", k))
-		switch {
-		case i != None:
-			out.Fields = append(out.Fields, in.Fields[i])
-		case in.Open:
-			out.Fields = append(out.Fields, expr.Field{Name: name, Kind: row.JSON, Optional: true})
-		}
-	}
-	node.Out = out
+	node.Out = Schema{Fields: c.fields(in, node.Spec.Select, node.Path+".select")}
 }
 
 func (c *compiler) checkDrop(node *Node, in Schema) {
-	for k, name := range node.Spec.Drop {
-		c.field(in, name, pipeline.Item(node.Path+".drop", k))
-	}
+	c.fields(in, node.Spec.Drop, node.Path+".drop")
 	kept := slices.DeleteFunc(slices.Clone(in.Fields), func(f expr.Field) bool { return slices.Contains(node.Spec.Drop, f.Name) })
 	if len(kept) == 0 && !in.Open {
 		c.problem(node.Path+".drop", "this drops every field; a row needs at least one")
@@ -173,46 +172,4 @@ func routeLabels(node *Node) []string {
 		labels[i] = route.Label
 	}
 	return labels
-}
-
-// field finds a field by name. It reports a name that no row can have.
-func (c *compiler) field(in Schema, name, path string) int {
-	i := in.find(name)
-	if i != None || in.Open {
-		return i
-	}
-	names := in.Names()
-	if nearest := pipeline.Nearest(name, names); nearest != "" {
-		c.problem(path, "no field named %q (did you mean %q?)", name, nearest)
-	} else {
-		c.problem(path, "no field named %q; the rows here have: %s", name, strings.Join(names, ", "))
-	}
-	return None
-}
-
-// merge describes rows that come by several edges: fields that all have keep their kind, and a field that only some have
-// makes the result open.
-func merge(inputs []Schema) (Schema, error) {
-	if len(inputs) == 0 {
-		return Schema{}, nil
-	}
-	merged := Schema{Fields: slices.Clone(inputs[0].Fields), Open: inputs[0].Open}
-	for _, input := range inputs[1:] {
-		kept := merged.Fields[:0]
-		for _, field := range merged.Fields {
-			i := input.find(field.Name)
-			if i == None {
-				merged.Open = true
-				continue
-			}
-			if other := input.Fields[i]; other.Kind != field.Kind {
-				return Schema{}, fmt.Errorf("%q is %s by one way and %s by another", field.Name, field.Kind, other.Kind)
-			}
-			field.Optional = field.Optional || input.Fields[i].Optional
-			kept = append(kept, field)
-		}
-		merged.Open = merged.Open || input.Open || len(input.Fields) > len(kept)
-		merged.Fields = kept
-	}
-	return merged, nil
 }
