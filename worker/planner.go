@@ -25,9 +25,10 @@ type Planner struct {
 	FingerprintKey []byte
 }
 
-// Plan compiles a document. folder is where its relative paths start. The error is pipeline.Problems if the document is at
-// fault.
-func (p Planner) Plan(file, folder string, document []byte, params map[string]string) (*plan.Plan, error) {
+// Plan compiles a document. folder is where its relative paths start. tables are the contents of the tables of lookups, by
+// the lookup's name, that are used instead of their files; nil reads all files. The error is pipeline.Problems if the
+// document is at fault.
+func (p Planner) Plan(file, folder string, document []byte, params map[string]string, tables map[string][]byte) (*plan.Plan, error) {
 	loaded, err := pipeline.Load(file, document, pipeline.Environment{
 		Params: params, Env: os.LookupEnv, Secret: p.secret, FingerprintKey: p.FingerprintKey,
 	})
@@ -38,7 +39,7 @@ func (p Planner) Plan(file, folder string, document []byte, params map[string]st
 	if err != nil {
 		return nil, fmt.Errorf("folder of %s: %w", file, err)
 	}
-	return plan.Compile(loaded, builtin.Plugins{Root: root})
+	return plan.Compile(loaded, builtin.Plugins{Root: root, Tables: tables})
 }
 
 // secretName is what a secret may be called: its name is a file's name.

@@ -19,7 +19,13 @@ func NewSource(name string, spec pipeline.Source, root *Root) (plugin.Source, er
 	return source, nil
 }
 
-func newSource(name string, spec pipeline.Source, root *Root) (plugin.Source, error) {
+// filesSource is a source that reads files.
+type filesSource interface {
+	plugin.Source
+	base() *fileSource
+}
+
+func newSource(name string, spec pipeline.Source, root *Root) (filesSource, error) {
 	schema, err := newSchema(spec.Schema)
 	if err != nil {
 		return nil, err

@@ -82,6 +82,8 @@ type format struct {
 	checkHeader func(header string) (columns int, fault *plugin.SourceError)
 }
 
+func (s *fileSource) base() *fileSource { return s }
+
 // Determinism says that the rows depend on what the files hold.
 func (s *fileSource) Determinism() pipeline.Determinism { return pipeline.ReadsIO }
 

@@ -18,7 +18,7 @@ import (
 
 // text is one file's decoded text, read through a window that moves forward.
 type text struct {
-	file   *os.File
+	file   *os.File // nil: the file is in memory
 	stream io.Reader
 	unpack *decompressor // nil: the file is not compressed
 	own    *ownBytes
@@ -46,16 +46,23 @@ func (s *fileSource) openText(ctx context.Context, info plugin.FileInfo, offset 
 	if fileInfo(info.Path, stat) != info {
 		return nil, errors.Join(changed(info.Path), t.close())
 	}
-	s.connect(t, info.Path)
+	s.connect(t, info.Path, file)
 	if err := t.enter(ctx, offset, digest); err != nil {
 		return nil, errors.Join(err, t.close())
 	}
 	return t, nil
 }
 
+// textOf returns the text of a file that is in memory. It is released and not closed.
+func (s *fileSource) textOf(path string, content []byte) *text {
+	t := &text{hash: sha256.New(), buffer: make([]byte, s.buffer)}
+	s.connect(t, path, bytes.NewReader(content))
+	return t
+}
+
 // connect builds the way from the file's own bytes to UTF-8.
-func (s *fileSource) connect(t *text, path string) {
-	t.own = &ownBytes{src: t.file, hash: t.hash}
+func (s *fileSource) connect(t *text, path string, own io.Reader) {
+	t.own = &ownBytes{src: own, hash: t.hash}
 	t.stream = t.own
 	if t.unpack = newDecompressor(s.compressionOf(path), path, t.own); t.unpack != nil {
 		t.stream = t.unpack
@@ -162,10 +169,15 @@ func (t *text) state() []byte {
 }
 
 func (t *text) close() error {
+	t.release()
+	return t.file.Close()
+}
+
+// release releases everything but the file.
+func (t *text) release() {
 	if t.unpack != nil {
 		t.unpack.close()
 	}
-	return t.file.Close()
 }
 
 // skipLine drops the line at the beginning of the window, however long, and returns size and SHA-256 of what stands before
