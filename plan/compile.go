@@ -15,10 +15,6 @@ type Plugins interface {
 	Source(name string, spec pipeline.Source) (plugin.Source, error)
 	// Sink makes the sink. An error says what is wrong with the specification, in one sentence.
 	Sink(name string, spec pipeline.Sink) (plugin.Sink, error)
-}
-
-// Tables reads the tables of lookups. Plugins that can do it have it as well.
-type Tables interface {
 	// Table reads the table of the lookup with this name. An error says what is wrong with the specification or the table,
 	// in one sentence.
 	Table(name string, spec pipeline.Lookup) (*Table, error)
@@ -136,12 +132,7 @@ func (c *compiler) addSteps(plugins Plugins) {
 }
 
 func (c *compiler) table(plugins Plugins, step *pipeline.Step, path string) *Table {
-	tables, can := plugins.(Tables)
-	if !can {
-		c.problem(path, "tables cannot be read here")
-		return nil
-	}
-	table, err := tables.Table(step.Name, *step.Lookup)
+	table, err := plugins.Table(step.Name, *step.Lookup)
 	if err != nil {
 		c.pluginProblem(path, err)
 	}

@@ -87,15 +87,12 @@ func (c *compiler) takes(name, from, path string) {
 
 // lead sets where the rows of from go, which is one place.
 func (c *compiler) lead(next *int, name, from, path string) {
-	switch {
-	case *next == None:
-		*next = c.index[name]
-	case *next == c.index[name]:
-		c.problem(path, "%q takes the rows of %q already; name them once", name, from)
-	default:
+	if *next != None {
 		c.problem(path, "%q and %q both take the rows of %q, and a row goes one way; let one take them from the other, divide them with a gate, or copy them with a fork",
 			c.plan.Nodes[*next].Name, name, from)
+		return
 	}
+	*next = c.index[name]
 }
 
 // connectSinks lets a sink that nothing else feeds take the rows of the last node. Where a route or policy names a sink that

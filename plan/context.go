@@ -41,9 +41,10 @@ func (c *compiler) followContexts() {
 		node, ways := &c.plan.Nodes[i], c.ways(i)
 		if len(ways) > maxContexts {
 			c.problem(node.Path, "rows reach %q by more than %d combinations of branches: join branches before rows are copied again", node.Name, maxContexts)
-			return
 		}
-		c.pass(i, ways)
+		if c.pass(i, ways); len(c.problems) > 0 {
+			return // what follows would only repeat it
+		}
 	}
 }
 
