@@ -131,7 +131,7 @@ func (r result) or(other result) result {
 
 // resultOf looks through branches and fields, where more is known than CEL's type says.
 func (c *compilation) resultOf(e ast.Expr) result {
-	if name, ok := rowField(e); ok && !e.AsSelect().IsTestOnly() {
+	if name, ok := c.env.fieldRead(e); ok && !e.AsSelect().IsTestOnly() {
 		return c.env.fieldResult(name)
 	}
 	if e.Kind() == ast.CallKind {
@@ -150,7 +150,8 @@ func (e *Env) fieldResult(name string) result {
 	if !declared {
 		return dynamicResult
 	}
-	return result{kind: field.Kind, nullable: field.Optional || field.Kind == row.JSON}
+	holdsNull := field.Kind == row.JSON && e.variable != resultsName // JSON null is null
+	return result{kind: field.Kind, nullable: field.Optional || holdsNull}
 }
 
 // typeResult goes by the type that CEL found. A date, timestamp or decimal that is not the result of a function may

@@ -3,6 +3,7 @@ package expr
 import (
 	"errors"
 	"strconv"
+	"strings"
 	"sync"
 
 	"cel.dev/cel-go/cel"
@@ -27,11 +28,15 @@ const (
 	Any          Want = iota // any value of a row, null included
 	Bool                     // true or false, not null
 	BoolOrString             // a gate's label: true, false or a string, not null
+
+	number  // what can be added, or null
+	ordered // what has an order that means something, or null
 )
 
 // String says in words what is wanted.
 func (w Want) String() string {
-	return [...]string{Any: "a value", Bool: "true or false", BoolOrString: "true, false or a string"}[w]
+	return [...]string{Any: "a value", Bool: "true or false", BoolOrString: "true, false or a string",
+		number: "a number", ordered: "a bool, number, text, date or time"}[w]
 }
 
 // allows reports whether a value of the kind is wanted.
@@ -41,12 +46,24 @@ func (w Want) allows(kind row.Kind) bool {
 		return kind == row.Bool
 	case BoolOrString:
 		return kind == row.Bool || kind == row.String
+	case number:
+		return kind == row.Null || kind == row.Int || kind == row.Float || kind == row.Decimal
+	case ordered:
+		return kind != row.JSON
 	}
 	return true
 }
 
 // Compile checks source and returns a program for it. The error is a *CompileError: the first mistake in the source.
 func (e *Env) Compile(source string, want Want) (*Program, error) {
+	parsed, err := e.parse(source)
+	if err != nil {
+		return nil, err
+	}
+	return e.compile(source, parsed, want)
+}
+
+func (e *Env) parse(source string) (*cel.Ast, error) {
 	if len(source) > maxSourceBytes {
 		return nil, &CompileError{1, 1, "the expression has " + strconv.Itoa(len(source)) + " bytes; the limit is " +
 			strconv.Itoa(maxSourceBytes) + ": compute parts of it in steps before"}
@@ -55,7 +72,12 @@ func (e *Env) Compile(source string, want Want) (*Program, error) {
 	if err := issues.Err(); err != nil {
 		return nil, e.compileError(source, issues)
 	}
-	if err := rewrite(source, parsed.NativeRep()); err != nil {
+	return parsed, nil
+}
+
+// compile is Compile of the source that has been parsed.
+func (e *Env) compile(source string, parsed *cel.Ast, want Want) (*Program, error) {
+	if err := rewrite(source, e.variable, parsed.NativeRep()); err != nil {
 		return nil, err
 	}
 	checked, issues := e.cel.Check(parsed)
@@ -81,10 +103,10 @@ func (c *compilation) program(want Want) (*Program, error) {
 	p := &Program{want: want, result: c.resultOf(c.ast.Expr()), fields: c.fieldsRead()}
 	if !p.result.known() {
 		name := typeName(c.ast.GetType(c.ast.Expr().ID()))
-		return nil, &CompileError{1, 1, "the expression gives " + name + ", which a row cannot hold" + cureFor(name)}
+		return nil, c.wholeError("the expression gives " + name + ", which a row cannot hold" + cureFor(name))
 	}
 	if !p.result.dynamic && !want.allows(p.result.kind) {
-		return nil, &CompileError{1, 1, "the expression gives " + p.result.String() + ", and must give " + want.String()}
+		return nil, c.wholeError("the expression gives " + p.result.String() + ", and must give " + want.String())
 	}
 	var err error
 	if p.guard, err = c.guard(); err != nil {
@@ -99,6 +121,13 @@ func (c *compilation) program(want Want) (*Program, error) {
 	p.direct = c.direct(p.fields)
 	p.parts = sync.OnceValue(c.parts)
 	return p, nil
+}
+
+// wholeError returns an error at the first character of the expression.
+func (c *compilation) wholeError(message string) error {
+	blank := len(c.source) - len(strings.TrimLeft(c.source, " \t\r\n\f"))
+	line := strings.Count(c.source[:blank], "\n")
+	return &CompileError{line + 1, blank - strings.LastIndexByte(c.source[:blank], '\n'), message}
 }
 
 // plan returns the CEL program for checked, which is the expression or a part of it.
@@ -123,7 +152,7 @@ func (c *compilation) fieldsRead() []string {
 	var fields []string
 	seen := map[string]bool{}
 	ast.PreOrderVisit(c.ast.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		if name, ok := rowField(e); ok && !seen[name] {
+		if name, ok := c.env.fieldRead(e); ok && !seen[name] {
 			seen[name] = true
 			fields = append(fields, name)
 		}
@@ -131,12 +160,12 @@ func (c *compilation) fieldsRead() []string {
 	return fields
 }
 
-// rowField returns the name of the field if e is `row.NAME`.
-func rowField(e ast.Expr) (string, bool) {
-	if e.Kind() != ast.SelectKind || !isIdent(e.AsSelect().Operand(), rowName) {
+// fieldRead returns the name of the field if expression is `row.NAME`.
+func (e *Env) fieldRead(expression ast.Expr) (string, bool) {
+	if expression.Kind() != ast.SelectKind || !isIdent(expression.AsSelect().Operand(), e.variable) {
 		return "", false
 	}
-	return e.AsSelect().FieldName(), true
+	return expression.AsSelect().FieldName(), true
 }
 
 func isIdent(e ast.Expr, name string) bool { return e.Kind() == ast.IdentKind && e.AsIdent() == name }

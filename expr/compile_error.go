@@ -111,6 +111,8 @@ func (e *Env) explainIssue(message string, at place) string {
 	switch {
 	case strings.Contains(message, "recursion limit exceeded"), strings.Contains(message, "max recursion depth exceeded"):
 		return fmt.Sprintf("the expression is nested deeper than %d levels: compute parts of it in steps before", maxNesting)
+	case message == "invalid argument to has() macro":
+		return "has() takes a field, such as has(row.x); test other values with == null"
 	case message == "invalid timestamp argument":
 		return "not a time with a zone, such as timestamp('2001-01-31T23:59:59Z')"
 	case message == "invalid duration argument":
@@ -137,7 +139,7 @@ func (e *Env) unknownField(name string) string {
 	for i, f := range e.fields {
 		names[i] = f.Name
 	}
-	return fmt.Sprintf("the row has no field %q%s", name, suggest(name, names, "its fields"))
+	return fmt.Sprintf("the %s has no field %q%s", e.variable, name, suggest(name, names, "its fields"))
 }
 
 // unknownName explains an undeclared name.
@@ -152,18 +154,51 @@ func (e *Env) unknownName(name string, at place) string {
 		return `"param" is used with the name of a declared parameter: param.NAME`
 	}
 	if _, isField := e.field(name); isField {
-		return fmt.Sprintf("unknown name %q: write row.%[1]s for the field", name)
+		return fmt.Sprintf("unknown name %q: write %s.%[1]s for the field", name, e.variable)
 	}
 	if _, isParam := e.params[name]; isParam {
 		return fmt.Sprintf("unknown name %q: write param.%[1]s for the parameter", name)
 	}
-	return fmt.Sprintf("unknown name %q: an expression sees row.FIELD and param.NAME; texts stand in quotes", name)
+	return fmt.Sprintf("unknown name %q: an expression sees %s and param.NAME; texts stand in quotes", name, e.sees())
 }
 
 func (e *Env) unknownFunction(name string) string {
+	if isAggregate(name) {
+		return e.misplacedAggregate(name)
+	}
+	return missingFunction(name, e.functions(), "")
+}
+
+// missingFunction explains a name that none of the known functions has, and ends with the cure if none is near.
+func missingFunction(name string, known []string, cure string) string {
 	if slices.Contains([]string{"now", "random", "rand", "uuid", "today"}, name) {
 		return fmt.Sprintf("there is no function %s(): an expression gives the same value whenever it is evaluated; pass such a value as a parameter", name)
 	}
+	if near := closest(name, known); near != "" {
+		return fmt.Sprintf("there is no function %s() (did you mean %s()?)", name, near)
+	}
+	return fmt.Sprintf("there is no function %s()%s", name, cure)
+}
+
+// misplacedAggregate explains an aggregate function where there is no batch.
+func (e *Env) misplacedAggregate(name string) string {
+	if e.variable == batchName {
+		return fmt.Sprintf("%s() is an aggregate function: compute it as a field of the aggregate, and test the field", name)
+	}
+	return fmt.Sprintf("%s() is an aggregate function: it belongs into the compute of an aggregate, and not inside another one", name)
+}
+
+// unknownAggregate explains an unknown function in an expression over a batch.
+func (e *Env) unknownAggregate(name string) string {
+	var aggregates []string
+	for _, f := range Funcs() {
+		aggregates = append(aggregates, string(f))
+	}
+	return missingFunction(name, append(e.functions(), aggregates...), "; the aggregate functions are "+strings.Join(aggregates, ", "))
+}
+
+// functions returns the names of the functions that are no operators, sorted.
+func (e *Env) functions() []string {
 	var names []string
 	for function := range e.cel.Functions() {
 		if isWord(function) {
@@ -171,10 +206,7 @@ func (e *Env) unknownFunction(name string) string {
 		}
 	}
 	slices.Sort(names)
-	if near := closest(name, names); near != "" {
-		return fmt.Sprintf("there is no function %s() (did you mean %s()?)", name, near)
-	}
-	return fmt.Sprintf("there is no function %s()", name)
+	return names
 }
 
 // explainOverload says which types an operator or function does not take together, and the cure of the usual cases.

@@ -4,8 +4,6 @@ import (
 	"strings"
 
 	"cel.dev/cel-go/common/cost"
-
-	"waymark/row"
 )
 
 // Counting the cost doubles the time of an evaluation. So it is done only for expressions, and rows, of which CEL's
@@ -41,13 +39,13 @@ func (c *compilation) guard() (guard, error) {
 
 // estimate returns the highest cost of the expression for cells of up to so many bytes.
 func (c *compilation) estimate(cellBytes uint64) (uint64, error) {
-	estimate, err := c.env.cel.EstimateCost(c.checked, sizes{c.env.params, cellBytes})
+	estimate, err := c.env.cel.EstimateCost(c.checked, sizes{c.env, cellBytes})
 	return estimate.Max, err
 }
 
 // sizes tells the estimate how large parameters are and the values of a row may be. It is a cost.Estimator.
 type sizes struct {
-	params    map[string]row.Value
+	env       *Env
 	cellBytes uint64
 }
 
@@ -59,8 +57,8 @@ func (s sizes) EstimateSize(node cost.AstNode) *cost.SizeEstimate {
 	}
 	largest := s.cellBytes
 	if param, ok := strings.CutPrefix(path[0], paramName+"."); ok {
-		largest = uint64(len(s.params[param].Text()))
-	} else if path[0] != rowName {
+		largest = uint64(len(s.env.params[param].Text()))
+	} else if path[0] != s.env.variable {
 		return nil
 	}
 	size := cost.RangedSizeEstimate(0, largest)

@@ -129,7 +129,7 @@ func (c directCompiler) junction(args []ast.Expr, decides bool) operand[bool] {
 // presence builds has(row.x), and with it row.x != null and row.x == null of an optional field, of which it gives up on
 // nothing.
 func (c directCompiler) presence(e ast.Expr, wanted bool) operand[bool] {
-	name, ok := rowField(e)
+	name, ok := c.env.fieldRead(e)
 	if !ok {
 		return nil
 	}
@@ -164,7 +164,7 @@ func (c directCompiler) textTest(call ast.CallExpr, test func(text, part string)
 
 func (c directCompiler) comparison(call ast.CallExpr) operand[bool] {
 	left, right := call.Args()[0], call.Args()[1]
-	if name, ok := rowField(left); ok && isNull(right) && c.env.fieldResult(name).nullable && !c.env.fieldResult(name).dynamic {
+	if name, ok := c.env.fieldRead(left); ok && isNull(right) && c.env.fieldResult(name).nullable && !c.env.fieldResult(name).dynamic {
 		return c.presence(left, call.FunctionName() == operators.NotEquals)
 	}
 	if c.ast.GetType(left.ID()).IsExactType(dateType) && c.ast.GetType(right.ID()).IsExactType(dateType) {
@@ -240,7 +240,7 @@ func leaf[T any](c directCompiler, e ast.Expr, kind row.Kind, get func(row.Value
 		v := get(value)
 		return func(cells) (T, bool) { return v, true }
 	}
-	name, ok := rowField(e)
+	name, ok := c.env.fieldRead(e)
 	if !ok || e.AsSelect().IsTestOnly() {
 		return nil
 	}

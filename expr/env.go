@@ -22,16 +22,19 @@ type Field struct {
 
 // Env holds what expressions may name. It is immutable and safe for concurrent use.
 type Env struct {
-	fields []Field
-	open   bool
-	params map[string]row.Value
-	cel    *cel.Env
+	variable string // through which expressions read the fields
+	fields   []Field
+	open     bool
+	params   map[string]row.Value
+	cel      *cel.Env
 }
 
 // The variables that an expression sees.
 const (
-	rowName   = "row"
-	paramName = "param"
+	rowName     = "row"
+	batchName   = "batch"
+	resultsName = "@results" // of the aggregate functions; no expression can name it
+	paramName   = "param"
 )
 
 // NewEnv returns an environment for rows with these fields, whose names are distinct, and for a run with these parameters.
@@ -39,14 +42,24 @@ const (
 //
 // The error says that CEL refused the declarations, which no document can cause.
 func NewEnv(fields []Field, open bool, params map[string]row.Value) (*Env, error) {
-	e := &Env{fields: slices.Clone(fields), open: open, params: maps.Clone(params)}
+	return newEnv(rowName, fields, open, params)
+}
+
+// NewBatchEnv returns an environment for expressions about an open batch, such as the `when` of a trigger: they name these
+// fields, which are distinct, as `batch.NAME`. Everything else is as in NewEnv.
+func NewBatchEnv(fields []Field, params map[string]row.Value) (*Env, error) {
+	return newEnv(batchName, fields, false, params)
+}
+
+func newEnv(variable string, fields []Field, open bool, params map[string]row.Value) (*Env, error) {
+	e := &Env{variable: variable, fields: slices.Clone(fields), open: open, params: maps.Clone(params)}
 	base, err := baseEnv()
 	if err != nil {
 		return nil, err
 	}
 	options := []cel.EnvOption{
 		cel.CustomTypeProvider(&provider{Provider: base.CELTypeProvider(), env: e}),
-		cel.Variable(rowName, rowType),
+		cel.Variable(variable, rowType),
 	}
 	for name, value := range params {
 		options = append(options, cel.Constant(paramName+"."+name, typeOf(value.Kind()), toCEL(value)))
@@ -55,6 +68,14 @@ func NewEnv(fields []Field, open bool, params map[string]row.Value) (*Env, error
 		return nil, fmt.Errorf("declaring fields and parameters for expressions: %w", err)
 	}
 	return e, nil
+}
+
+// sees says how an expression reads fields.
+func (e *Env) sees() string {
+	if e.variable == resultsName {
+		return "aggregate functions over row.FIELD"
+	}
+	return e.variable + ".FIELD"
 }
 
 // baseEnv returns the language without fields and parameters: CEL's own functions and ours, and the limits of a parser
@@ -77,7 +98,7 @@ var baseEnv = sync.OnceValues(func() (*cel.Env, error) {
 	return cel.NewEnv(options...)
 })
 
-// rowType is the type of the variable `row`. No expression can name it.
+// rowType is the type of the variable `row`, and of those that stand in its place. No expression can name it.
 var rowType = types.NewObjectType("waymark.Row")
 
 // provider tells CEL the types of the fields of `row`, and how to read them.

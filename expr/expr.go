@@ -34,6 +34,10 @@ type Program struct {
 // and each value has a kind of its own. An expression that is always null has the kind Null.
 func (p *Program) Kind() row.Kind { return p.result.kind }
 
+// Fields returns the names of the fields that the expression reads, each once, in the order of the source. The slice
+// belongs to the program; do not change it.
+func (p *Program) Fields() []string { return p.fields }
+
 // Nullable reports whether Eval may return null.
 func (p *Program) Nullable() bool { return p.result.nullable }
 

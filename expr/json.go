@@ -141,12 +141,17 @@ func (w *jsonWriter) write(v ref.Val) error {
 	if err != nil {
 		return err
 	}
-	if scalar.Kind() == row.Decimal {
-		if scalar, err = asJSON(scalar); err != nil {
+	return w.writeScalar(scalar)
+}
+
+// writeScalar appends a value of a row. The error is an *EvalError.
+func (w *jsonWriter) writeScalar(value row.Value) (err error) {
+	if value.Kind() == row.Decimal {
+		if value, err = asJSON(value); err != nil {
 			return err
 		}
 	}
-	w.text = row.AppendJSONValue(w.text, scalar)
+	w.text = row.AppendJSONValue(w.text, value)
 	return nil
 }
 

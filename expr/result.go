@@ -35,6 +35,31 @@ func collectionOf(v ref.Val) (row.Value, error) {
 	if err := w.write(v); err != nil {
 		return row.Value{}, err
 	}
+	return w.value()
+}
+
+// ListOf returns the values, which may be null and of different kinds, as one JSON list: what collect() gives. Dates and
+// timestamps are texts in it. The error is an *EvalError: the list is larger than a cell may be, is nested too deep, or a
+// decimal has more digits than a JSON number keeps.
+func ListOf(values []row.Value) (row.Value, error) {
+	w := jsonWriter{text: []byte{'['}}
+	for i, value := range values {
+		if i > 0 {
+			w.text = append(w.text, ',')
+		}
+		if err := w.writeScalar(value); err != nil {
+			return row.Value{}, err
+		}
+		if len(w.text) > maxResultBytes {
+			return row.Value{}, resultTooLarge()
+		}
+	}
+	w.text = append(w.text, ']')
+	return w.value()
+}
+
+// value returns what was written, as a value.
+func (w *jsonWriter) value() (row.Value, error) {
 	if len(w.text) > maxResultBytes {
 		return row.Value{}, resultTooLarge()
 	}

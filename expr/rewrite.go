@@ -1,15 +1,18 @@
 package expr
 
 import (
+	"fmt"
+
 	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/types"
 )
 
 // rewrite changes the parsed expression where Waymark's language is wider than CEL's: row["Airport Name"] is the field
-// of that name, as is param["x"], and null may stand in one branch of ?: . It refuses `row` by itself.
-func rewrite(source string, parsed *ast.AST) error {
-	r := rewriter{source: source, parsed: parsed, factory: ast.NewExprFactory(), nextID: ast.MaxID(parsed) + 1}
+// of that name, as is param["x"], and null may stand in one branch of ?: . It refuses the variable, which is `row` or
+// another, by itself.
+func rewrite(source, variable string, parsed *ast.AST) error {
+	r := rewriter{variable: variable, factory: ast.NewExprFactory(), nextID: ast.MaxID(parsed) + 1}
 	operands := map[int64]bool{} // identifiers whose use is in order
 	ast.PreOrderVisit(parsed.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		r.indexToSelect(e)
@@ -17,19 +20,22 @@ func rewrite(source string, parsed *ast.AST) error {
 		if e.Kind() == ast.SelectKind {
 			operands[e.AsSelect().Operand().ID()] = true
 		}
-		if r.err == nil && isIdent(e, rowName) && !operands[e.ID()] {
-			r.err = errorAt(source, parsed, e.ID(), `"row" is used through its fields: row.NAME, or row["NAME"] with the name in quotes`)
+		if r.err == nil && isIdent(e, variable) && !operands[e.ID()] {
+			r.err = errorAt(source, parsed, e.ID(), usedThroughFields(variable))
 		}
 	}))
 	return r.err
 }
 
+func usedThroughFields(variable string) string {
+	return fmt.Sprintf(`%q is used through its fields: %[1]s.NAME, or %[1]s["NAME"] with the name in quotes`, variable)
+}
+
 type rewriter struct {
-	source  string
-	parsed  *ast.AST
-	factory ast.ExprFactory
-	nextID  int64
-	err     error
+	variable string
+	factory  ast.ExprFactory
+	nextID   int64
+	err      error
 }
 
 func (r *rewriter) indexToSelect(e ast.Expr) {
@@ -37,7 +43,7 @@ func (r *rewriter) indexToSelect(e ast.Expr) {
 		return
 	}
 	operand, index := e.AsCall().Args()[0], e.AsCall().Args()[1]
-	if !isIdent(operand, rowName) && !isIdent(operand, paramName) || index.Kind() != ast.LiteralKind {
+	if !isIdent(operand, r.variable) && !isIdent(operand, paramName) || index.Kind() != ast.LiteralKind {
 		return
 	}
 	if name, ok := index.AsLiteral().(types.String); ok {

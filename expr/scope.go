@@ -55,8 +55,10 @@ func (s *scope) release() {
 	scopes.Put(s)
 }
 
-// ResolveName implements cel.Activation. The scope stands for the row itself.
-func (s *scope) ResolveName(name string) (any, bool) { return s, name == rowName }
+// ResolveName implements cel.Activation. The scope stands for the row itself, by whatever name the Env gives it.
+func (s *scope) ResolveName(name string) (any, bool) {
+	return s, name == rowName || name == batchName || name == resultsName
+}
 
 // Parent implements cel.Activation.
 func (s *scope) Parent() cel.Activation { return nil }

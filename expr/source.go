@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"slices"
 	"strings"
 
 	"cel.dev/cel-go/common/ast"
@@ -30,6 +31,17 @@ func newSourceMap(source string, info *ast.SourceInfo) *sourceMap {
 func (m *sourceMap) part(e ast.Expr) string {
 	s := m.balanced(m.spanOf(e))
 	return string(m.text[s.from:s.end])
+}
+
+// alone returns the source up to the end of s, with blanks for all characters before s.
+func (m *sourceMap) alone(s span) string {
+	blanked := slices.Clone(m.text[:s.end])
+	for i, r := range blanked[:s.from] {
+		if r != '\n' {
+			blanked[i] = ' '
+		}
+	}
+	return string(blanked)
 }
 
 // spanOf returns a span that begins and ends within the first and last token of e, or at a bracket that balanced closes.
