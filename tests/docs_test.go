@@ -28,31 +28,48 @@ func blocks(text, language string) []string {
 	return found
 }
 
-// documented is what the documents of docs/pipelines.md make of its file, by the name of the document.
+// documented is what the documents of docs/pipelines.md make of its files, by the name of the document.
 var documented = map[string]struct {
+	rows    int64
 	refused int64
 	outputs map[string]string
 }{
-	"large-orders": {1, map[string]string{
+	"large-orders": {5, 1, map[string]string{
 		"out/review.csv": "id,customer,country,total,placed,vat\n1,Ada,DE,1000.50,2026-07-01,190.0950\n",
 		"out/all.jsonl": `{"id":2,"customer":"Bob","country":"FR","total":20.00,"placed":"2026-07-02","vat":3.8000}
 {"id":3,"customer":"Cy","country":null,"total":7.25,"placed":"2026-07-02","vat":1.3775}
 {"id":2,"customer":"Dan","country":"FR","total":1.00,"placed":"2026-07-03","vat":0.1900}
 `,
 	}},
-	"every-step": {1, map[string]string{
+	"every-step": {5, 1, map[string]string{
 		"out/steps.csv": "day,id,name,total,net\n2026-07-01,1,Ada,1005.50,1000.50\n2026-07-02,2,Bob,25.00,20.00\n2026-07-03,2,Dan,6.00,1.00\n",
 	}},
-	"by-country": {1, map[string]string{
+	"by-country": {5, 1, map[string]string{
 		"out/by-country.jsonl": `{"id":1,"customer":"Ada","country":"DE","total":1000.50,"placed":"2026-07-01","ok":true}
 {"id":2,"customer":"Bob abroad","country":"FR","total":20.00,"placed":"2026-07-02","ok":true}
 {"id":2,"customer":"Dan abroad","country":"FR","total":1.00,"placed":"2026-07-03","ok":true}
 `,
 	}},
-	"refusals": {3, map[string]string{
+	"all-countries": {8, 0, map[string]string{
+		"out/all-countries.jsonl": "{\"country\":\"DE\"}\n{\"country\":\"FR\"}\n{\"country\":null}\n{\"country\":\"IT\"}\n",
+	}},
+	"opinions": {5, 1, map[string]string{
+		"out/opinions.jsonl": `{"id":1,"customer":"Ada","country":"DE","total":1000.50,"placed":"2026-07-01","large":true,"abroad":false}
+{"id":2,"customer":"Bob","country":"FR","total":20.00,"placed":"2026-07-02","large":false,"abroad":true}
+{"id":3,"customer":"Cy","country":null,"total":7.25,"placed":"2026-07-02","large":false}
+{"id":2,"customer":"Dan","country":"FR","total":1.00,"placed":"2026-07-03","large":false,"abroad":true}
+`,
+	}},
+	"best-countries": {5, 1, map[string]string{
+		"out/best-countries.csv": "country,orders,total\nDE,1,1000.50\n,1,7.25\n",
+	}},
+	"languages": {5, 1, map[string]string{
+		"out/languages.csv": "id,place,language,number\n1,Germany,German,1\n2,France,French,1\n2,France,Breton,2\n2,France,French,1\n2,France,Breton,2\n",
+	}},
+	"refusals": {5, 3, map[string]string{
 		"out/good.csv": "id,customer,country,total,placed,initial\n1,Ada,DE,1000.50,2026-07-01,D\n2,Bob,FR,20.00,2026-07-02,F\n",
 	}},
-	"recent": {1, map[string]string{
+	"recent": {5, 1, map[string]string{
 		"out/north.csv": "id,customer,country,total,placed\n2,Bob,FR,20.00,2026-07-02\n3,Cy,,7.25,2026-07-02\n2,Dan,FR,1.00,2026-07-03\n",
 	}},
 }
@@ -62,7 +79,8 @@ func TestPipelinesPageRuns(t *testing.T) {
 	t.Setenv("REGION", "north")
 	text := page(t, "pipelines.md")
 	s := system.Start(t, nil)
-	s.Write(t, map[string]string{"orders.csv": blocks(text, "csv")[0]})
+	files := blocks(text, "csv")
+	s.Write(t, map[string]string{"orders.csv": files[0], "countries.csv": files[1]})
 	documents := blocks(text, "yaml")
 	require.Len(t, documents, len(documented))
 	for _, document := range documents {
@@ -71,7 +89,7 @@ func TestPipelinesPageRuns(t *testing.T) {
 		want := documented[name]
 		result, err := s.Run(t, name, document)
 		require.NoError(t, err, name)
-		require.EqualValues(t, 5, result.Rows, name)
+		require.Equal(t, want.rows, result.Rows, name)
 		require.Equal(t, want.refused, result.Refused, name)
 		for file, content := range want.outputs {
 			require.Equal(t, content, s.Read(t, file), name)
