@@ -13,7 +13,7 @@ import (
 	"waymark/row"
 )
 
-// The commonest expressions compare fields with literals and choose between literals. They are evaluated as Go closures
+// The commonest expressions take a field as it is, compare fields with literals and choose between literals. They are evaluated as Go closures
 // over the row, about five times faster than by CEL. A closure gives up (false) wherever CEL might give an error or
 // think otherwise (a null, a missing field, an overflow): CEL then evaluates the whole expression, so that there is one
 // semantics. TestDirectAgrees compares the two.
@@ -46,6 +46,9 @@ func (c directCompiler) value(e ast.Expr) direct {
 			return literal(value)
 		}
 		return nil
+	}
+	if field := c.cell(e); field != nil {
+		return field
 	}
 	switch c.ast.GetType(e.ID()).Kind() {
 	case types.BoolKind:

@@ -96,6 +96,54 @@ func outcome(p *Program, r row.Row) string {
 	return value.Kind().String() + " " + string(row.AppendText(nil, value))
 }
 
+// byCEL returns the program without its direct evaluation.
+func byCEL(p *Program) *Program {
+	return &Program{want: p.want, result: p.result, fields: p.fields, plain: p.plain, parts: p.parts}
+}
+
+// counted returns the program without its direct evaluation, counting its cost.
+func counted(p *Program) *Program {
+	return &Program{want: p.want, result: p.result, fields: p.fields, guarded: p.guarded, parts: p.parts, guard: always}
+}
+
+// A field is taken as CEL would take it, whatever its kind, declared or not, and whatever is wanted.
+func TestDirectFieldAgrees(t *testing.T) {
+	texts := map[row.Kind][]string{
+		row.Bool: {"true"}, row.Int: {"-7"}, row.Float: {"-0.0", "1e300"}, row.Date: {"2001-02-03"}, row.Timestamp: {"2001-02-03T04:05:06.000000007Z"},
+		row.Decimal: {"1.10", "-12345678901234567890.0"}, row.String: {"", "x", strings.Repeat("x", maxResultBytes+1)},
+		row.JSON: {"null", "5", "1.5", `"x"`, "99999999999999999999", "true", "[]", `{"$a":[1.0,99999999999999999999,null],"b":{}}`},
+	}
+	taken := 0
+	for kind, options := range texts {
+		for _, value := range append([]row.Value{row.NullValue()}, parseAll(t, kind, options)...) {
+			r := row.Row{Shape: row.NewShape([]string{"other", "a"}), Values: []row.Value{row.IntValue(1), value}}
+			for _, declared := range [][]Field{{{Name: "a", Kind: kind, Optional: true}}, nil} {
+				env, err := NewEnv(declared, true, nil)
+				require.NoError(t, err)
+				for _, source := range []string{"row.a", "has(row.a) ? row.a : null"} {
+					program := compile(t, env, source)
+					for _, want := range []Want{Any, BoolOrString, number, ordered} {
+						program.want = want
+						require.Equal(t, outcome(byCEL(program), r), outcome(program, r), "%s of %s %.50s", source, kind, row.AppendText(nil, value))
+					}
+					if _, ok := program.direct(cells{r.Values, []int{1}}); ok {
+						taken++
+					}
+				}
+			}
+		}
+	}
+	require.Greater(t, taken, 40)
+}
+
+func parseAll(t *testing.T, kind row.Kind, texts []string) []row.Value {
+	var values []row.Value
+	for _, text := range texts {
+		values = append(values, parse(t, kind, text))
+	}
+	return values
+}
+
 // The direct evaluation, CEL's and CEL's with cost tracking agree on every result and every error.
 func TestDirectAgrees(t *testing.T) {
 	env := strikesEnv(t)
@@ -108,8 +156,7 @@ func TestDirectAgrees(t *testing.T) {
 		}
 		program, err := env.Compile(source, Any)
 		require.NoError(t, err, source)
-		plain := &Program{want: program.want, result: program.result, fields: program.fields, plain: program.plain, parts: program.parts}
-		guarded := &Program{want: program.want, result: program.result, fields: program.fields, guarded: program.guarded, parts: program.parts, guard: always}
+		plain, guarded := byCEL(program), counted(program)
 		r := drawStrike(t)
 		want := outcome(plain, r)
 		require.Equal(t, want, outcome(program, r), source)
