@@ -123,7 +123,8 @@ type Batch struct {
 
 // Computed is a field whose value comes from all rows of a batch.
 type Computed struct {
-	Field string
+	Field   string
+	Program *expr.BatchProgram
 }
 
 // Order is one field by which rows are put in order.

@@ -195,9 +195,10 @@ sinks: {out: {jsonl: {path: o}}}
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestGolden holds the descriptions and drawings of one plan that has a node of every kind.
-func TestGolden(t *testing.T) {
-	p, err := compile(t, strings.Replace(source, "}}}\n", "}}, on_invalid: bad}\n", 1)+`
+// golden are documents whose descriptions and drawings are on file in testdata: one that has a node of every kind that
+// rows go through on their own, and one with all the others.
+var golden = map[string]string{
+	"golden": strings.Replace(source, "}}}\n", "}}, on_invalid: bad}\n", 1) + `
 steps:
   - {name: keep, filter: row.amount != 0}
   - {name: band, set: {band: "row.amount > 10 ? 'high' : 'low'"}, on_error: bad}
@@ -207,30 +208,58 @@ sinks:
   high: {csv: {path: high.csv, columns: [id, band]}}
   low: {jsonl: {path: low.jsonl}}
   bad: {jsonl: {path: bad.jsonl}}
-`)
-	require.NoError(t, err)
-	d := p.Describe()
-	for i := range d.Nodes {
-		if d.Nodes[i].Location != "" {
-			d.Nodes[i].Location = filepath.Base(d.Nodes[i].Location)
-		}
-	}
-	for name, write := range map[string]func(*strings.Builder) error{
-		"text": func(b *strings.Builder) error { return d.WriteText(b) },
-		"dot":  func(b *strings.Builder) error { return d.WriteDOT(b) },
-		"mmd":  func(b *strings.Builder) error { return d.WriteMermaid(b) },
-	} {
-		var b strings.Builder
-		require.NoError(t, write(&b))
-		golden := filepath.Join("testdata", "golden."+name)
-		if *update {
-			require.NoError(t, os.MkdirAll("testdata", 0o750))
-			require.NoError(t, os.WriteFile(golden, []byte(b.String()), 0o600))
-		}
-		want, err := os.ReadFile(golden)
+`,
+	"graph": source + secondSource + `
+steps:
+  - {name: once, deduplicate: {key: [id]}}
+  - {name: some, sample: {rate: "0.5", seed: 7}}
+  - {name: town, lookup: {csv: {path: towns.csv}, on: {kind: code}, add: {town: town, since: since}}}
+  - {name: views, fork: [plain, ranked, sums]}
+  - {name: top, from: ranked, sort: {by: {amount: desc}, top: 3}, trigger: {after: 1h}}
+  - {name: whole, coalesce: {plain: plain, ranked: top}, policy: best_effort, timeout: 2s}
+  - {name: words, expand: {field: kind, split: " "}}
+  - {name: copies, from: sums, fork: [left, right]}
+  - {name: again, coalesce: {left: left, right: right}, merge: nested}
+sinks:
+  rows: {csv: {path: rows.csv, columns: [id, kind, town]}, from: words}
+  sums_out: {jsonl: {path: sums.jsonl}, from: again}
+`,
+}
+
+// TestGolden holds the descriptions and drawings of plans.
+func TestGolden(t *testing.T) {
+	for name, document := range golden {
+		p, err := compile(t, document)
 		require.NoError(t, err)
-		require.Equal(t, string(want), b.String())
+		d := p.Describe()
+		for i := range d.Nodes {
+			if d.Nodes[i].Location != "" {
+				d.Nodes[i].Location = filepath.Base(d.Nodes[i].Location)
+			}
+		}
+		for format, write := range map[string]func(*strings.Builder) error{
+			"text": func(b *strings.Builder) error { return d.WriteText(b) },
+			"dot":  func(b *strings.Builder) error { return d.WriteDOT(b) },
+			"mmd":  func(b *strings.Builder) error { return d.WriteMermaid(b) },
+		} {
+			var b strings.Builder
+			require.NoError(t, write(&b))
+			requireGolden(t, name+"."+format, b.String())
+		}
 	}
+}
+
+// requireGolden compares a text with the file of this name in testdata, which it writes if -update is given.
+func requireGolden(t *testing.T, name, text string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o750))
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(want), text)
 }
 
 func TestDigestTellsPlansApart(t *testing.T) {

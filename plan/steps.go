@@ -30,7 +30,7 @@ func (c *compiler) checkStep(i int) {
 var checks = map[string]func(*compiler, *Node, Schema){
 	Set: (*compiler).checkSet, Rename: (*compiler).checkRename, Select: (*compiler).checkSelect, Drop: (*compiler).checkDrop,
 	Cast: (*compiler).checkCast, Filter: (*compiler).checkFilter, Gate: (*compiler).checkGate, Sample: (*compiler).checkSample,
-	Lookup: (*compiler).checkLookup, Sort: (*compiler).checkSort,
+	Lookup: (*compiler).checkLookup, Aggregate: (*compiler).checkAggregate, Sort: (*compiler).checkSort,
 	Expand: (*compiler).checkExpand, Deduplicate: (*compiler).checkDeduplicate,
 }
 

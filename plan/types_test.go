@@ -111,6 +111,25 @@ p.yaml:5:61: steps[0].sort.group_by[0]: no field named "knd" (did you mean "kind
 	"a list that is not there": {steps: `
   - {name: x, expand: {field: knd, split: ";"}}`,
 		problems: `p.yaml:5:31: steps[0].expand.field: no field named "knd" (did you mean "kind"?)`},
+	"one row of a group": {steps: `
+  - {name: g, aggregate: {group_by: [kind], compute: {n: count(), sum: sum(row.amount), mean: mean(row.id), all: collect(row.id)}, expect_rows: 3}, trigger: {rows: 9, after: 1s, when: batch.n > 4 && batch.rows > 5}}`,
+		fields: "kind:string n:int sum:int? mean:float all:json"},
+	"each row of a group": {steps: `
+  - {name: g, aggregate: {group_by: [kind], compute: {id: max(row.id), share: double(sum(row.id)) / double(count())}, mode: passthrough}}`,
+		fields: "id:int kind:string amount:int? share:float"},
+	"a computation that reads a row": {steps: `
+  - {name: g, aggregate: {compute: {a: row.id, b: sum(row.idd)}}}`,
+		problems: `p.yaml:5:40: steps[0].aggregate.compute.a: 1:5: row.id belongs to one row, and a batch has many: write first(row.id), or another aggregate function of it
+p.yaml:5:51: steps[0].aggregate.compute.b: 1:9: the row has no field "idd" (did you mean "id"?); its fields: id, kind, amount`},
+	"a group of fields that are not there": {steps: `
+  - {name: g, aggregate: {group_by: [knd], compute: {n: count()}}}`,
+		problems: `p.yaml:5:38: steps[0].aggregate.group_by[0]: no field named "knd" (did you mean "kind"?)`},
+	"a trigger on what is not computed": {steps: `
+  - {name: g, aggregate: {compute: {n: count()}}, trigger: {when: batch.m > 1}}`,
+		problems: `p.yaml:5:67: steps[0].trigger.when: 1:7: the batch has no field "m"; its fields: n, rows`},
+	"a trigger that is no condition": {steps: `
+  - {name: g, aggregate: {compute: {n: count()}}, trigger: {when: batch.n}}`,
+		problems: `p.yaml:5:67: steps[0].trigger.when: 1:1: the expression gives int, and must give true or false`},
 	"a lookup": {steps: `
   - {name: u, lookup: {csv: {path: towns.csv}, on: {kind: code}, add: {town: town, since: since}}}`,
 		fields: "id:int kind:string amount:int? town:string? since:int?"},
