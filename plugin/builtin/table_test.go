@@ -5,8 +5,10 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -105,6 +107,39 @@ func TestTableWithoutRows(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, int64(0), table.Rows)
 	require.Equal(t, []expr.Field{{Name: "code", Kind: row.String}}, table.Keys)
+}
+
+// A table of one column without header: an empty line is a row of it, and has no key.
+func TestTableOfOneColumn(t *testing.T) {
+	spec := pipeline.Lookup{
+		CSV: &pipeline.CSVSource{Files: pipeline.Files{Path: "airports.csv"}, Header: "none", Columns: []string{"code"}},
+		On:  names("airport", "code"), Add: names("known", "code"),
+	}
+	table, err := loadTable(t, "JFK\nLGA\n", spec)
+	require.NoError(t, err)
+	require.Equal(t, int64(2), table.Rows)
+	_, err = loadTable(t, "JFK\n\nLGA\n", spec)
+	require.EqualError(t, err, `airports.csv:2: the field "code" of the key is null: give it a value, or delete the row`)
+}
+
+func TestTableOfManyRows(t *testing.T) {
+	const rows = 50_000
+	var content strings.Builder
+	content.WriteString("code,town,people\n")
+	for i := range rows {
+		fmt.Fprintf(&content, "%d,town of %d,%d\n", i, i, 2*i)
+	}
+	table, err := loadTable(t, content.String(), airports(pipeline.Schema{}))
+	require.NoError(t, err)
+	require.Equal(t, int64(rows), table.Rows)
+	var key []byte
+	for i := range rows {
+		var values []row.Value
+		values, _, key = table.Find([]row.Value{row.StringValue(strconv.Itoa(i))}, key)
+		require.Equal(t, "town of "+strconv.Itoa(i), values[0].Text())
+	}
+	_, err = loadTable(t, content.String()+"7,twice,0\n", airports(pipeline.Schema{}))
+	require.EqualError(t, err, `airports.csv:50002: has the key of line 9, "7": delete one of the rows`)
 }
 
 // What a run keeps of a table is read instead of the file, and in the same way.
