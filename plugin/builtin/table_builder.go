@@ -26,15 +26,6 @@ type tableBuilder struct {
 	form []byte      // what it is in index
 }
 
-// tableColumn is a field of the table that the lookup uses, and what is known of its values.
-type tableColumn struct {
-	name     string
-	declared *field   // nil: the schema does not declare it
-	seen     bool     // a row has it
-	kind     row.Kind // of the first value; Null before it
-	line     int64    // of the first value
-}
-
 func newTableBuilder(source filesSource, spec pipeline.Lookup) *tableBuilder {
 	s := source.base()
 	b := &tableBuilder{path: s.files.Path, index: map[string][]row.Value{}, lines: map[string]int64{}}
@@ -52,10 +43,8 @@ var tableChunk = plugin.Limits{Rows: 1 << 14, Bytes: 1 << 20}
 
 // read takes all rows of the file with this content.
 func (b *tableBuilder) read(source filesSource, content []byte) error {
-	s, ctx := source.base(), context.Background() // what is in memory is read at once
-	r := &reader{source: s, pin: plugin.SourceInfo{Files: []plugin.FileInfo{{Path: b.path}}}, splitter: splitter{dialect: s.format.dialect}}
-	r.splitter.emptyRecords = s.format.emptyRecords
-	r.text = s.textOf(b.path, content)
+	ctx := context.Background() // what is in memory is read at once
+	r := source.base().memoryReader(b.path, content)
 	defer r.text.release()
 	if err := r.prologue(ctx, &plugin.Chunk{}); err != nil {
 		return err
@@ -65,10 +54,11 @@ func (b *tableBuilder) read(source filesSource, content []byte) error {
 		return err
 	}
 	var chunk plugin.Chunk
-	for err != io.EOF {
+	for ended := false; !ended; {
 		chunk.Reset()
 		chunk.FirstLine = r.at.Line + 1
-		if err = r.fill(ctx, tableChunk, &chunk); err != nil && err != io.EOF {
+		err := r.fill(ctx, tableChunk, &chunk)
+		if ended = err == io.EOF; err != nil && !ended {
 			return err
 		}
 		if r.at.Offset > maxTableBytes {
@@ -79,6 +69,14 @@ func (b *tableBuilder) read(source filesSource, content []byte) error {
 		}
 	}
 	return nil
+}
+
+// memoryReader returns a reader at the beginning of a file that is in memory. Its text is open: only prologue and fill
+// are of use.
+func (s *fileSource) memoryReader(path string, content []byte) *reader {
+	r := &reader{source: s, pin: plugin.SourceInfo{Files: []plugin.FileInfo{{Path: path}}}, text: s.textOf(path, content)}
+	r.splitter = splitter{dialect: s.format.dialect, emptyRecords: s.format.emptyRecords}
+	return r
 }
 
 func (b *tableBuilder) chunk(parser plugin.Parser, c *plugin.Chunk) error {
@@ -135,18 +133,6 @@ func (b *tableBuilder) take(r row.Row, line int64) error {
 	return nil
 }
 
-// noKey says why the row has no value for the field of the key.
-func noKey(r row.Row, name string) error {
-	if _, has := r.Get(name); has {
-		return fmt.Errorf("the field %s of the key is null: give it a value, or delete the row", excerpt(name))
-	}
-	cure := ""
-	if nearest := pipeline.Nearest(name, r.Shape.Fields()); nearest != "" {
-		cure = fmt.Sprintf(" (did you mean %s?)", excerpt(nearest))
-	}
-	return fmt.Errorf("the row has no field %s, which is in the key%s", excerpt(name), cure)
-}
-
 // keyText returns the key of the row at hand for people.
 func (b *tableBuilder) keyText() string {
 	var text []byte
@@ -157,32 +143,6 @@ func (b *tableBuilder) keyText() string {
 		text = row.AppendText(text, value)
 	}
 	return excerpt(string(text))
-}
-
-// value returns the row's value of the column, null if it has none. It fails if the values are not all of one kind.
-func (c *tableColumn) value(r row.Row, line int64) (row.Value, error) {
-	value, has := r.Get(c.name)
-	c.seen = c.seen || has
-	switch {
-	case value.IsNull():
-	case c.kind == row.Null:
-		c.kind, c.line = value.Kind(), line
-	case c.kind != value.Kind():
-		return row.Value{}, fmt.Errorf("the field %s is of type %s here and %s in line %d: declare it in the schema", excerpt(c.name), value.Kind(), c.kind, c.line)
-	}
-	return value, nil
-}
-
-// field returns what is known of the column, under the name.
-func (c *tableColumn) field(name string) expr.Field {
-	switch {
-	case c.declared != nil:
-		return expr.Field{Name: name, Kind: c.declared.kind, Optional: c.declared.optional}
-	case c.kind == row.Null:
-		return expr.Field{Name: name, Kind: row.String, Optional: true}
-	default:
-		return expr.Field{Name: name, Kind: c.kind, Optional: true}
-	}
 }
 
 // table returns the table of the rows that were taken.

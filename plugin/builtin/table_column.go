@@ -1,0 +1,56 @@
+package builtin
+
+import (
+	"fmt"
+
+	"waymark/expr"
+	"waymark/pipeline"
+	"waymark/row"
+)
+
+// tableColumn is a field of the table that the lookup uses, and what is known of its values.
+type tableColumn struct {
+	name     string
+	declared *field   // nil: the schema does not declare it
+	seen     bool     // a row has it
+	kind     row.Kind // of the first value; Null before it
+	line     int64    // of the first value
+}
+
+// value returns the row's value of the column, null if it has none. It fails if the values are not all of one kind.
+func (c *tableColumn) value(r row.Row, line int64) (row.Value, error) {
+	value, has := r.Get(c.name)
+	c.seen = c.seen || has
+	switch {
+	case value.IsNull():
+	case c.kind == row.Null:
+		c.kind, c.line = value.Kind(), line
+	case c.kind != value.Kind():
+		return row.Value{}, fmt.Errorf("the field %s is of type %s here and %s in line %d: declare it in the schema", excerpt(c.name), value.Kind(), c.kind, c.line)
+	}
+	return value, nil
+}
+
+// field returns what is known of the column, under the name.
+func (c *tableColumn) field(name string) expr.Field {
+	switch {
+	case c.declared != nil:
+		return expr.Field{Name: name, Kind: c.declared.kind, Optional: c.declared.optional}
+	case c.kind == row.Null:
+		return expr.Field{Name: name, Kind: row.String, Optional: true}
+	default:
+		return expr.Field{Name: name, Kind: c.kind, Optional: true}
+	}
+}
+
+// noKey says why the row has no value for the field of the key.
+func noKey(r row.Row, name string) error {
+	if _, has := r.Get(name); has {
+		return fmt.Errorf("the field %s of the key is null: give it a value, or delete the row", excerpt(name))
+	}
+	cure := ""
+	if nearest := pipeline.Nearest(name, r.Shape.Fields()); nearest != "" {
+		cure = fmt.Sprintf(" (did you mean %s?)", excerpt(nearest))
+	}
+	return fmt.Errorf("the row has no field %s, which is in the key%s", excerpt(name), cure)
+}
