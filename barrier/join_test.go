@@ -203,7 +203,7 @@ func branchRow(b int, agree bool) row.Row {
 // Merges over every order of arrival of every set of branches: the order has no part in the row, but the declared order has.
 func TestMerges(t *testing.T) {
 	merges := []plan.Join{
-		{}, {Collision: collisionFirst}, {Collision: collisionFail}, {Merge: pipeline.Merge{Word: pipeline.Nested}},
+		{}, {Collision: plan.CollisionFirst}, {Collision: plan.CollisionFail}, {Merge: pipeline.Merge{Word: pipeline.Nested}},
 		{Merge: pipeline.Merge{Word: pipeline.SelectBranch, Select: "b"}},
 	}
 	for _, spec := range merges {
@@ -250,7 +250,7 @@ func requireMerge(t *testing.T, spec *plan.Join, got Decision, agree bool) {
 	seen := slices.DeleteFunc(slices.Clone(came), func(b int) bool { return b == 2 }) // the branch without this field
 	collide := !agree && len(seen) > 1
 	require.Equal(t, collide, slices.Equal(got.Collisions, []string{"seen"}), "%v", got.Collisions)
-	require.Equal(t, collide && spec.Collision == collisionFail, codeOf(got.Refused) == CodeCollision)
+	require.Equal(t, collide && spec.Collision == plan.CollisionFail, codeOf(got.Refused) == CodeCollision)
 }
 
 // slowUnion says what the union is, as field=value<branch in order.
@@ -262,7 +262,7 @@ func slowUnion(spec *plan.Join, came []int, agree bool) string {
 			if _, known := from[field]; !known {
 				fields = append(fields, field)
 				from[field] = b
-			} else if spec.Collision != collisionFirst {
+			} else if spec.Collision != plan.CollisionFirst {
 				from[field] = b
 			}
 		}
@@ -290,6 +290,7 @@ func TestArriveCopies(t *testing.T) {
 	in.Values[0] = row.IntValue(99)
 	join.Arrive(1, branchRow(1, true))
 	first := join.Decision().Clone()
+	require.Empty(t, first.Collisions)
 	require.Equal(t, `{"id":7,"seen":7,"b":null}`, string(row.AppendJSON(nil, first.Row)))
 	join.Reset()
 	join.Arrive(0, in)

@@ -39,12 +39,6 @@ type mergeCell struct {
 
 type place struct{ branch, position int }
 
-// Whose value a field has on which branches disagree, as documents say it; otherwise the last one's.
-const (
-	collisionFirst = "first"
-	collisionFail  = "fail"
-)
-
 // maxLayouts bounds what is remembered: rows of ever new shapes must not fill the memory.
 const maxLayouts = 1024
 
@@ -61,7 +55,7 @@ func (m *merger) merge(d *Decision, rows []row.Row) {
 		m.selectBranch(d, rows)
 	default:
 		m.union(d, rows)
-		if m.spec.Collision == collisionFail && len(d.Collisions) > 0 {
+		if m.spec.Collision == plan.CollisionFail && len(d.Collisions) > 0 {
 			d.Refused = &plugin.Rejection{Code: CodeCollision, Field: d.Collisions[0], Message: "branches have different values in this field"}
 		}
 	}
@@ -201,7 +195,7 @@ func (m *merger) unionLayout(rows []row.Row) *mergeLayout {
 
 // cell chooses whose value counts, of branches in declared order.
 func (m *merger) cell(having []place) mergeCell {
-	if m.spec.Collision == collisionFirst {
+	if m.spec.Collision == plan.CollisionFirst {
 		return mergeCell{from: having[0], others: having[1:]}
 	}
 	last := len(having) - 1

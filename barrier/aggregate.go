@@ -1,0 +1,212 @@
+package barrier
+
+import (
+	"fmt"
+	"slices"
+
+	"waymark/plan"
+	"waymark/plugin"
+	"waymark/row"
+)
+
+// CodeBatchRows is the code of a batch that has not as many rows as it must. Stored; never rename.
+const CodeBatchRows = "BATCH_ROWS"
+
+// rowsField is how a trigger's expression names the number of rows.
+const rowsField = "rows"
+
+// aggregator works out fields from all rows of a batch. One row of these comes out, or each row with these.
+type aggregator struct {
+	spec    *plan.Batch
+	keeps   bool // the rows of the batch come out
+	calls   calls
+	grouped *row.Shape // what is known of a refused batch
+	out     *row.Shape // the one row that comes out
+	layouts map[*row.Shape]*extension
+
+	condition *row.Shape // what the trigger's expression sees; nil without one
+	needed    []bool     // for each computed field: the trigger reads it
+}
+
+// extension says where the computed fields go in rows of one shape.
+type extension struct {
+	shape *row.Shape
+	at    []int
+}
+
+func newAggregator(node *plan.Node) *aggregator {
+	g := &aggregator{spec: node.Batch, keeps: node.Keeps, calls: callsOf(node.Batch.Compute), layouts: map[*row.Shape]*extension{}}
+	var fields []string
+	for _, computed := range g.spec.Compute {
+		fields = append(fields, computed.Field)
+	}
+	g.grouped = row.NewShape(g.spec.GroupBy)
+	if !g.keeps {
+		g.out = row.NewShape(slices.Concat(g.spec.GroupBy, fields))
+	}
+	if g.spec.When != nil {
+		for _, field := range fields {
+			g.needed = append(g.needed, slices.Contains(g.spec.When.Fields(), field))
+		}
+		g.condition = row.NewShape(append(fields, rowsField))
+	}
+	return g
+}
+
+func (g *aggregator) fresh(b *batch) {
+	b.totals = make([]accumulator, len(g.calls.list))
+	for i := range g.calls.list {
+		b.totals[i] = newAccumulator(&g.calls.list[i])
+	}
+}
+
+func (g *aggregator) add(b *batch, a *Arrival, _ *Settlement) int {
+	grown := 0
+	if g.keeps {
+		grown = b.keep(a)
+	}
+	next := a.Row.Shape.Len() + len(g.spec.GroupBy)
+	for i, total := range b.totals {
+		value := row.NullValue()
+		if g.calls.list[i].Arg != nil {
+			value = a.Row.Values[next]
+			next++
+		}
+		before := total.bytes()
+		total.add(value)
+		grown += total.bytes() - before
+	}
+	return grown
+}
+
+// ready reports whether the trigger's expression is true. An expression that has no value yet, such as one over the mean of
+// nothing but nulls, is not.
+func (g *aggregator) ready(b *batch) bool {
+	if g.condition == nil {
+		return false
+	}
+	values := make([]row.Value, g.condition.Len())
+	for i := range g.spec.Compute {
+		if g.needed[i] {
+			value, refused := g.compute(b, i)
+			if refused != nil {
+				return false
+			}
+			values[i] = value
+		}
+	}
+	values[len(values)-1] = row.IntValue(b.rows)
+	holds, err := g.spec.When.Eval(row.Row{Shape: g.condition, Values: values})
+	return err == nil && holds.Bool()
+}
+
+// compute returns the value of one computed field.
+func (g *aggregator) compute(b *batch, i int) (row.Value, *plugin.Rejection) {
+	field := g.spec.Compute[i].Field
+	results := make([]row.Value, len(g.calls.slots[i]))
+	for k, slot := range g.calls.slots[i] {
+		result, err := b.totals[slot].result()
+		if err != nil {
+			return row.Value{}, evalRejection(err, field)
+		}
+		results[k] = result
+	}
+	value, err := g.spec.Compute[i].Program.Eval(results)
+	if err != nil {
+		return row.Value{}, evalRejection(err, field)
+	}
+	return value, nil
+}
+
+// computeAll returns the values of all computed fields.
+func (g *aggregator) computeAll(b *batch) ([]row.Value, *plugin.Rejection) {
+	if want := g.spec.ExpectRows; want > 0 && b.rows != int64(want) {
+		return nil, &plugin.Rejection{Code: CodeBatchRows, Message: fmt.Sprintf("the batch has %d rows, and must have %d", b.rows, want)}
+	}
+	values := make([]row.Value, len(g.spec.Compute))
+	for i := range values {
+		value, refused := g.compute(b, i)
+		if refused != nil {
+			return nil, refused
+		}
+		values[i] = value
+	}
+	return values, nil
+}
+
+func (g *aggregator) make(b *batch, s *Settlement) {
+	computed, refused := g.computeAll(b)
+	switch {
+	case refused != nil:
+		g.refuse(b, refused, s)
+	case g.keeps:
+		for i := range b.members {
+			s.Outs = append(s.Outs, g.extend(b, &b.members[i], computed))
+		}
+	default:
+		s.Outs = append(s.Outs, Out{Batch: b.number, Row: row.Row{Shape: g.out, Values: slices.Concat(b.group, computed)}})
+	}
+}
+
+// extend returns a row of the batch with the computed fields.
+func (g *aggregator) extend(b *batch, m *member, computed []row.Value) Out {
+	layout := g.layout(m.row.Shape)
+	values := make([]row.Value, layout.shape.Len())
+	copy(values, m.row.Values)
+	for i, position := range layout.at {
+		values[position] = computed[i]
+	}
+	out := m.out(b)
+	out.Row = row.Row{Shape: layout.shape, Values: values}
+	return out
+}
+
+func (g *aggregator) layout(shape *row.Shape) *extension {
+	if known, found := g.layouts[shape]; found {
+		return known
+	}
+	if len(g.layouts) >= maxShapes {
+		clear(g.layouts)
+	}
+	made := &extension{}
+	names := shape.Fields()
+	for _, computed := range g.spec.Compute {
+		position := 0
+		names, position = withField(names, computed.Field)
+		made.at = append(made.at, position)
+	}
+	made.shape = row.NewShape(names)
+	g.layouts[shape] = made
+	return made
+}
+
+func (g *aggregator) refuse(b *batch, refused *plugin.Rejection, s *Settlement) {
+	if g.keeps {
+		refuseMembers(b, refused, s)
+		return
+	}
+	s.Outs = append(s.Outs, Out{Batch: b.number, Row: row.Row{Shape: g.grouped, Values: b.group}, Refused: refused})
+}
+
+func (g *aggregator) order([]*batch) {}
+
+func (g *aggregator) own(b *batch) {
+	b.ownMembers()
+	for _, total := range b.totals {
+		total.own()
+	}
+}
+
+func (g *aggregator) save(b *batch, w *writer) {
+	w.members(b.members)
+	for _, total := range b.totals {
+		total.save(w)
+	}
+}
+
+func (g *aggregator) load(b *batch, r *reader) {
+	b.members = r.members()
+	for _, total := range b.totals {
+		total.load(r)
+	}
+}

@@ -1,0 +1,376 @@
+package barrier
+
+import (
+	"container/heap"
+	"container/list"
+	"slices"
+	"time"
+
+	"waymark/pipeline"
+	"waymark/plan"
+	"waymark/plugin"
+	"waymark/row"
+)
+
+// CodeTooManyGroups is the code of a row that would open one more group than a barrier holds. Stored; never rename.
+const CodeTooManyGroups = "TOO_MANY_GROUPS"
+
+// gathering collects rows in batches, one open batch for each group, until a trigger fires them.
+type gathering struct {
+	*core
+	spec   *plan.Batch
+	craft  craft
+	groups map[string]*batch // open, by the values that make the group
+	queue  list.List         // of *batch: the open ones in order of opening, which is that of their deadlines as well
+	large  bySize            // the open ones that keep something
+	kept   int               // bytes in all of them
+	rows   int64             // tokens in open batches
+	seen   int64             // tokens that ever arrived
+	grown  []*batch          // by the fold at hand; some may have fired since
+	key    []byte
+}
+
+// craft is what an operation does with the rows of a batch.
+type craft interface {
+	// fresh gives a new batch what the craft keeps in it.
+	fresh(b *batch)
+	// add takes a row into the batch. It returns by how many bytes the batch keeps more than before.
+	add(b *batch, a *Arrival, s *Settlement) int
+	// ready reports whether the batch fires because of what it holds.
+	ready(b *batch) bool
+	// make appends what comes out of the batch.
+	make(b *batch, s *Settlement)
+	// refuse appends what comes out of a batch that is refused as a whole.
+	refuse(b *batch, refused *plugin.Rejection, s *Settlement)
+	// order puts batches that fire together into the order in which their rows come out.
+	order(batches []*batch)
+	// own makes what the batch keeps independent of the memory of the fold.
+	own(b *batch)
+	save(b *batch, w *writer)
+	load(b *batch, r *reader)
+}
+
+// batch is an open batch.
+type batch struct {
+	number  uint32
+	rows    int64
+	opened  int64 // µs
+	latest  int64 // which of all tokens that ever arrived came last
+	key     string
+	group   []row.Value
+	owned   bool          // group has memory of its own
+	members []member      // rows that may come out again, in order of arrival
+	totals  []accumulator // of an aggregate, one for each call
+	bytes   int           // of what it keeps
+	growing bool          // it is in gathering.grown
+	queued  *list.Element
+	place   int // in gathering.large, plan.None if it is not there
+}
+
+// member is a row that may come out again.
+type member struct {
+	token Token
+	keys  []Token
+	row   row.Row
+	owned bool // it has memory of its own
+}
+
+// memberBytes is what a member takes besides its values and texts, about.
+const memberBytes = 96
+
+func newGathering(core *core, node *plan.Node) *gathering {
+	g := &gathering{core: core, spec: node.Batch, groups: map[string]*batch{}}
+	switch node.Operation {
+	case plan.Sort:
+		g.craft = newSorter(core, node)
+	case plan.Deduplicate:
+		g.craft = &lastKeeper{core}
+	default:
+		g.craft = newAggregator(node)
+	}
+	return g
+}
+
+func (g *gathering) accept(at int64, in *Arrivals, s *Settlement) error {
+	for i := range in.List {
+		s.Members[i] = g.take(at, &in.List[i], s)
+	}
+	for _, b := range g.grown {
+		if b.growing = false; b.queued != nil {
+			b.ownGroup()
+			g.craft.own(b)
+		}
+	}
+	g.grown = g.grown[:0]
+	return nil
+}
+
+// take puts one row into its batch, and returns the batch's number.
+func (g *gathering) take(at int64, a *Arrival, s *Settlement) uint32 {
+	b := g.find(at, a)
+	g.grow(b)
+	b.rows++
+	g.rows++
+	g.seen++
+	b.latest = g.seen
+	if b.queued == nil {
+		g.turnAway(b, at, a, s)
+		return b.number
+	}
+	g.resize(b, g.craft.add(b, a, s))
+	switch {
+	case b.rows == int64(g.spec.Rows):
+		g.fire(b, FiredByRows, at, s)
+	case g.craft.ready(b):
+		g.fire(b, FiredByWhen, at, s)
+	}
+	for g.kept > g.memoryBudget {
+		g.fire(g.large[0], FiredByMemory, at, s)
+	}
+	return b.number
+}
+
+// find returns the open batch of the row's group, or a new one. It is not open if there are too many already.
+func (g *gathering) find(at int64, a *Arrival) *batch {
+	own := a.Row.Shape.Len()
+	group := a.Row.Values[own : own+len(g.spec.GroupBy)]
+	g.key = g.key[:0]
+	for _, value := range group {
+		g.key = appendValue(g.key, value)
+	}
+	if b, found := g.groups[string(g.key)]; found {
+		return b
+	}
+	b := g.newBatch(g.open(), at, group)
+	if len(g.groups) < g.maxGroups {
+		g.enter(b, string(g.key))
+	}
+	return b
+}
+
+func (g *gathering) newBatch(number uint32, at int64, group []row.Value) *batch {
+	b := &batch{number: number, opened: at, group: group, place: plan.None}
+	g.craft.fresh(b)
+	return b
+}
+
+// enter makes the batch an open one.
+func (g *gathering) enter(b *batch, key string) {
+	b.key = key
+	b.queued = g.queue.PushBack(b)
+	g.groups[key] = b
+}
+
+// grow notes that the batch holds memory of the fold at hand.
+func (g *gathering) grow(b *batch) {
+	if !b.growing {
+		b.growing = true
+		g.grown = append(g.grown, b)
+	}
+}
+
+// resize notes that the batch keeps more or less than before.
+func (g *gathering) resize(b *batch, bytes int) {
+	if bytes == 0 {
+		return
+	}
+	b.bytes += bytes
+	g.kept += bytes
+	if b.place == plan.None {
+		heap.Push(&g.large, b)
+	} else {
+		heap.Fix(&g.large, b.place)
+	}
+}
+
+// turnAway settles a row for whose group there is no room, in a batch of its own.
+func (g *gathering) turnAway(b *batch, at int64, a *Arrival, s *Settlement) {
+	g.rows -= b.rows
+	g.craft.add(b, a, s)
+	s.Batches = append(s.Batches, b.settled(FiredByMemory, at))
+	g.craft.refuse(b, &plugin.Rejection{Code: CodeTooManyGroups, Message: "too many groups are open; let batches end earlier with a trigger, or sort the rows into fewer groups"}, s)
+}
+
+func (g *gathering) fire(b *batch, trigger string, at int64, s *Settlement) {
+	g.close(b)
+	s.Batches = append(s.Batches, b.settled(trigger, at))
+	g.craft.make(b, s)
+}
+
+// close takes the batch from among the open ones.
+func (g *gathering) close(b *batch) {
+	g.queue.Remove(b.queued)
+	b.queued = nil
+	delete(g.groups, b.key)
+	if b.place != plan.None {
+		heap.Remove(&g.large, b.place)
+	}
+	g.kept -= b.bytes
+	g.rows -= b.rows
+}
+
+func (b *batch) settled(trigger string, at int64) Batch {
+	return Batch{Number: b.number, Trigger: trigger, Path: pipeline.BatchConsumed, Rows: b.rows, Opened: moment(b.opened), Fired: moment(at)}
+}
+
+// first returns the open batch that was opened first, or nil.
+func (g *gathering) first() *batch {
+	if front := g.queue.Front(); front != nil {
+		return front.Value.(*batch)
+	}
+	return nil
+}
+
+func (g *gathering) due(at int64, s *Settlement) {
+	if g.spec.After == 0 {
+		return
+	}
+	for b := g.first(); b != nil && g.deadlineOf(b) <= at; b = g.first() {
+		g.fire(b, FiredByAfter, g.deadlineOf(b), s)
+	}
+}
+
+func (g *gathering) deadlineOf(b *batch) int64 { return b.opened + g.spec.After.Microseconds() }
+
+func (g *gathering) deadline() time.Time {
+	if b := g.first(); b != nil && g.spec.After > 0 {
+		return moment(g.deadlineOf(b))
+	}
+	return time.Time{}
+}
+
+// end fires all open batches. Their rows may come out in another order than that of the batches.
+func (g *gathering) end(at int64, s *Settlement) {
+	var batches []*batch
+	for b := g.first(); b != nil; b = g.first() {
+		g.close(b)
+		s.Batches = append(s.Batches, b.settled(FiredByEnd, at))
+		batches = append(batches, b)
+	}
+	g.craft.order(batches)
+	for _, b := range batches {
+		g.craft.make(b, s)
+	}
+}
+
+func (g *gathering) held() (batches, rows int64) { return int64(g.queue.Len()), g.rows }
+
+// bySize is a heap of batches: the one that keeps most is first, the older of equals.
+type bySize []*batch
+
+func (h bySize) Len() int { return len(h) }
+
+func (h bySize) Less(i, j int) bool {
+	if h[i].bytes != h[j].bytes {
+		return h[i].bytes > h[j].bytes
+	}
+	return h[i].number < h[j].number
+}
+
+func (h bySize) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].place, h[j].place = i, j
+}
+
+func (h *bySize) Push(b any) {
+	b.(*batch).place = len(*h)
+	*h = append(*h, b.(*batch))
+}
+
+func (h *bySize) Pop() any {
+	last := len(*h) - 1
+	b := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	b.place = plan.None
+	return b
+}
+
+// keep adds the row to the batch as one that may come out again.
+func (b *batch) keep(a *Arrival) int {
+	m := newMember(a)
+	b.members = append(b.members, m)
+	return m.bytes()
+}
+
+func newMember(a *Arrival) member {
+	own := a.Row.Shape.Len()
+	return member{token: a.Token, keys: a.Keys, row: row.Row{Shape: a.Row.Shape, Values: a.Row.Values[:own:own]}}
+}
+
+func (m *member) bytes() int {
+	return memberBytes + len(m.keys)*16 + valueBytes(m.row.Values)
+}
+
+// out returns the row as it comes out again.
+func (m *member) out(b *batch) Out {
+	return Out{Batch: b.number, Parent: &m.token, Keys: m.keys, Row: m.row}
+}
+
+func (b *batch) ownGroup() {
+	if !b.owned {
+		b.group, b.owned = ownValues(b.group), true
+	}
+}
+
+// ownMembers gives the rows of the batch memory of their own.
+func (b *batch) ownMembers() {
+	for i := range b.members {
+		if m := &b.members[i]; !m.owned {
+			m.owned = true
+			m.keys = slices.Clone(m.keys)
+			m.row.Values = ownValues(m.row.Values)
+		}
+	}
+}
+
+func (g *gathering) save(w *writer) {
+	w.signed(g.seen)
+	w.count(g.queue.Len())
+	for e := g.queue.Front(); e != nil; e = e.Next() {
+		b := e.Value.(*batch)
+		w.number(uint64(b.number))
+		w.signed(b.rows)
+		w.signed(b.opened)
+		w.signed(b.latest)
+		w.values(b.group)
+		g.craft.save(b, w)
+	}
+}
+
+func (g *gathering) load(r *reader) {
+	g.seen = r.signed()
+	r.each(func() {
+		number := uint32(r.natural(int64(g.number)))
+		rows, opened, latest := r.signed(), r.signed(), r.signed()
+		b := g.newBatch(number, opened, r.values(len(g.spec.GroupBy)))
+		b.rows, b.latest, b.owned = rows, latest, true
+		g.craft.load(b, r)
+		if r.err == nil {
+			g.readmit(b, r)
+		}
+	})
+}
+
+// readmit makes a restored batch an open one.
+func (g *gathering) readmit(b *batch, r *reader) {
+	key := ""
+	for _, value := range b.group {
+		key += string(appendValue(nil, value))
+	}
+	last := g.queue.Back()
+	if _, twice := g.groups[key]; twice || last != nil && last.Value.(*batch).number >= b.number {
+		r.failf("batch %d is out of order", b.number)
+		return
+	}
+	g.enter(b, key)
+	g.rows += b.rows
+	bytes := 0
+	for i := range b.members {
+		bytes += b.members[i].bytes()
+	}
+	for _, total := range b.totals {
+		bytes += total.bytes()
+	}
+	g.resize(b, bytes)
+}

@@ -1,0 +1,219 @@
+package barrier
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"unicode/utf8"
+
+	"waymark/row"
+)
+
+// reader reads what a writer wrote. The first fault ends the reading: what follows is zero. It accepts nothing that a writer
+// does not write, and nothing in its result shares memory with data.
+type reader struct {
+	data   []byte
+	shapes []*row.Shape
+	err    error
+}
+
+var errShort = errors.New("it ends too early")
+
+func (r *reader) fail(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+	r.data = nil
+}
+
+func (r *reader) failf(format string, args ...any) { r.fail(fmt.Errorf(format, args...)) }
+
+func (r *reader) number() uint64 {
+	n, size := binary.Uvarint(r.data)
+	if size <= 0 {
+		r.fail(errShort)
+		return 0
+	}
+	r.data = r.data[size:]
+	return n
+}
+
+func (r *reader) signed() int64 {
+	n, size := binary.Varint(r.data)
+	if size <= 0 {
+		r.fail(errShort)
+		return 0
+	}
+	r.data = r.data[size:]
+	return n
+}
+
+// count reads how many things follow, each of which takes at least a byte.
+func (r *reader) count() int {
+	n := r.number()
+	if n > uint64(len(r.data)) {
+		r.fail(errShort)
+		return 0
+	}
+	return int(n)
+}
+
+// each reads a count, and calls read as often, as long as nothing is wrong.
+func (r *reader) each(read func()) {
+	for n := r.count(); n > 0 && r.err == nil; n-- {
+		read()
+	}
+}
+
+// natural reads a number from 0 to the limit.
+func (r *reader) natural(limit int64) int64 {
+	n := r.number()
+	if n > uint64(limit) {
+		r.failf("the number %d is out of range", n)
+		return 0
+	}
+	return int64(n)
+}
+
+func (r *reader) take(n int) []byte {
+	if n > len(r.data) {
+		r.fail(errShort)
+		return make([]byte, n)
+	}
+	taken := r.data[:n]
+	r.data = r.data[n:]
+	return taken
+}
+
+func (r *reader) text() string {
+	text := string(r.take(r.count()))
+	if !utf8.ValidString(text) {
+		r.failf("a text is not valid UTF-8")
+	}
+	return text
+}
+
+func (r *reader) bits() float64 { return math.Float64frombits(binary.BigEndian.Uint64(r.take(8))) }
+
+func (r *reader) bool() bool { return r.value().Bool() }
+
+func (r *reader) token() Token {
+	return Token{Lane: int(r.natural(math.MaxInt32)), Row: r.signed()}
+}
+
+func (r *reader) tokens() []Token {
+	var tokens []Token
+	r.each(func() { tokens = append(tokens, r.token()) })
+	return tokens
+}
+
+func (r *reader) row() row.Row {
+	n := r.number()
+	if n >= uint64(len(r.shapes)) {
+		r.failf("it has no shape %d", n)
+		return row.Row{Shape: noFields}
+	}
+	shape := r.shapes[n]
+	return row.Row{Shape: shape, Values: r.values(shape.Len())}
+}
+
+func (r *reader) values(n int) []row.Value {
+	if n > len(r.data) {
+		r.fail(errShort)
+		return nil
+	}
+	values := make([]row.Value, n)
+	for i := range values {
+		values[i] = r.value()
+	}
+	return values
+}
+
+func (r *reader) list() []row.Value { return r.values(r.count()) }
+
+func (r *reader) members() []member {
+	var members []member
+	r.each(func() {
+		members = append(members, member{token: r.token(), keys: r.tokens(), row: r.row(), owned: true})
+	})
+	return members
+}
+
+// table reads the table of shapes.
+func (r *reader) table() {
+	r.each(func() {
+		var names []string
+		r.each(func() { names = append(names, r.text()) })
+		if sorted := slices.Sorted(slices.Values(names)); len(slices.Compact(sorted)) < len(names) {
+			r.failf("a shape has a field twice")
+			return
+		}
+		r.shapes = append(r.shapes, row.NewShape(names))
+	})
+}
+
+// Days of which package row makes dates: 0001-01-01 to 9999-12-31, counted from 1970-01-01.
+const (
+	minDay        = -719_162
+	maxDay        = 2_932_896
+	secondsPerDay = 86_400
+)
+
+func (r *reader) value() row.Value {
+	switch kind := row.Kind(r.take(1)[0]); kind {
+	case row.Null:
+		return row.NullValue()
+	case row.Bool:
+		return row.BoolValue(r.take(1)[0] == 1)
+	case row.Int:
+		return row.IntValue(r.signed())
+	case row.Float:
+		return r.float()
+	case row.Date:
+		return row.DateValue(r.within(minDay, maxDay))
+	case row.Timestamp:
+		return row.TimestampValue(r.within(minDay*secondsPerDay, (maxDay+1)*secondsPerDay-1), uint32(r.natural(999_999_999)))
+	case row.String, row.Decimal, row.JSON:
+		return r.parsed(kind)
+	default:
+		r.failf("there is no kind %d", kind)
+		return row.Value{}
+	}
+}
+
+func (r *reader) float() row.Value {
+	f := r.bits()
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		r.failf("a value is %v", f)
+		return row.Value{}
+	}
+	return row.FloatValue(f)
+}
+
+func (r *reader) within(least, most int64) int64 {
+	n := r.signed()
+	if n < least || n > most {
+		r.failf("a time is out of range")
+		return 0
+	}
+	return n
+}
+
+// parsed reads a value that is its text, in the one form that it has.
+func (r *reader) parsed(kind row.Kind) row.Value {
+	text := r.text()
+	if r.err != nil {
+		return row.Value{}
+	}
+	value, err := row.Parse(kind, text)
+	if err == nil && value.Text() != text {
+		err = fmt.Errorf("a %s is not in its own form", kind)
+	}
+	if err != nil {
+		r.fail(err)
+		return row.Value{}
+	}
+	return value
+}
