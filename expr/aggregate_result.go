@@ -40,7 +40,7 @@ func (s *DecimalSum) Add(v row.Value) error {
 		return evalErrorf(CodeEval, "%v", err)
 	}
 	s.number = s.number.Add(number)
-	if s.number.NumDigits() > maxDecimalDigits || s.places() >= maxDecimalDigits {
+	if s.number.NumDigits() > maxDecimalDigits {
 		return evalErrorf(CodeOverflow, "the sum has more than %d digits", maxDecimalDigits)
 	}
 	return nil
