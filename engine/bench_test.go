@@ -44,7 +44,7 @@ sinks:
 	b.SetBytes(int64(len(chunk.Data)))
 	b.ReportAllocs()
 	for b.Loop() {
-		result, err := runner.Run(chunk, nil)
+		result, err := runner.Run(begin(p, chunk))
 		require.NoError(b, err)
 		require.Empty(b, result.Refused)
 	}

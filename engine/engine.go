@@ -1,14 +1,17 @@
-// Package engine is the meaning of a pipeline: what each node does to a row, which way each row takes, and which bytes each
+// Package engine is the meaning of a pipeline: what each node does to a row, which way each token takes, and which bytes each
 // sink gets. It knows neither Temporal nor storage, and it is deterministic: the same plan and the same chunk give the same
 // result, byte for byte, on every machine. Resume, explain and verify rest on that.
+//
+// A pass sends the records of one chunk from their origin, a source or a barrier, to sinks and to barriers. What barriers
+// do with what arrives is the business of package barrier.
 package engine
 
 import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"strconv"
 
+	"waymark/barrier"
 	"waymark/pipeline"
 	"waymark/plan"
 	"waymark/plugin"
@@ -17,11 +20,12 @@ import (
 
 // Codes of rejections that the engine itself makes. Stored; never rename.
 const (
-	CodeUnique      = "UNIQUE"        // a value that an earlier row has and no other row may have
-	CodeUnrouted    = "UNROUTED"      // a gate's label has no route
-	CodeNoSuchField = "NO_SUCH_FIELD" // a step names a field that this row does not have
-	CodeFieldExists = "FIELD_EXISTS"  // a rename would give a row two fields of one name
-	CodePanic       = "PANIC"         // a defect in the program, confined to the row
+	CodeUnique        = "UNIQUE"         // a value that an earlier row has and no other row may have
+	CodeUnrouted      = "UNROUTED"       // a gate's label has no route
+	CodeNoSuchField   = "NO_SUCH_FIELD"  // a step names a field that this row does not have
+	CodeFieldExists   = "FIELD_EXISTS"   // a rename would give a row two fields of one name
+	CodeLookupMissing = "LOOKUP_MISSING" // the table has no row with the key
+	CodePanic         = "PANIC"          // a defect in the program, confined to the row
 )
 
 // A FailedError stops the run: a row was refused where the document says fail.
@@ -42,76 +46,134 @@ func (e *FailedError) Error() string {
 	return fmt.Sprintf("%s refused row %d (line %d) with %s, and the document says that this stops the run", e.Node, e.Row, e.Line, what)
 }
 
-// Duplicates says which records of a chunk carry a value that only an earlier row may carry: field → index of the record
-// in the chunk → number of the earlier row.
-type Duplicates map[string]map[int]int64
+// Input is what a pass begins with.
+type Input struct {
+	Origin int // node: a source, or a barrier whose rows came out
+	Chunk  *plugin.Chunk
+	// Keys are the fork parents of the records of a barrier that keeps its context: for each record one for each open fork,
+	// outermost first. Nil if there is no open fork.
+	Keys []barrier.Token
+	// Losses are branches that ended within the barrier: coalesces further on are told in this pass.
+	Losses []barrier.Loss
+	// Duplicates are the tokens with a value that only another token may have; nil if nothing must be unique.
+	Duplicates Duplicates
+}
 
 // Runner sends the rows of chunks through the graph. It keeps memory from chunk to chunk and is not safe for concurrent
 // use; make one for each goroutine.
 type Runner struct {
 	plan     *plan.Plan
 	vertices []vertex
-	source   int
-	key      []string
+	branches []int // by lane: the branch of the innermost open fork, as its coalesce counts them; plan.None if it expects none
+	roots    []int // by node: the root lane of an origin
 	parser   plugin.Parser
-	context  string // the Context that parser was made for
+	parsing  parsing // what parser was made for
 
-	chunk      *plugin.Chunk
-	duplicates Duplicates
-	bad        []plugin.BadRecord // of the chunk, from the current record on
-	result     *Result
-	way        *wayNode // of the current row, up to the node it is in
-	at         int      // the node that has the current row
-	watch      func(Event)
-	canonical  []byte
-	values     []row.Value
-	refusal    [10]row.Value
+	in     Input
+	chunk  *plugin.Chunk      // of in
+	bad    []plugin.BadRecord // of the chunk, from the current record on
+	keys   []barrier.Token    // of the open forks of the current token, outermost first
+	lane   int                // of the current token
+	way    *wayNode           // of the current token, up to the node it is in
+	at     int                // the node that has the current token
+	result *Result
+	probe  int     // the node whose unique values are wanted, and nothing else; plan.None in a run
+	probed *Values // what is wanted
+	watch  func(Event)
+
+	canonical []byte
+	values    []row.Value
+	refusal   [10]row.Value
+}
+
+// parsing is what a parser depends on.
+type parsing struct {
+	origin  int
+	context string
 }
 
 // NewRunner returns a Runner for the plan.
 func NewRunner(p *plan.Plan) (*Runner, error) {
-	r := &Runner{plan: p, source: p.Sources()[0]}
+	r := &Runner{plan: p, probe: plan.None, roots: make([]int, len(p.Nodes)), parsing: parsing{origin: plan.None}}
 	for i := range p.Nodes {
-		v, err := newVertex(&p.Nodes[i])
+		v, err := newVertex(p, i)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.Nodes[i].Name, err)
 		}
 		r.vertices = append(r.vertices, v)
 	}
-	r.key = p.Nodes[r.source].Key
+	for _, origin := range p.Origins() {
+		r.roots[origin] = p.RootLane(origin)
+	}
+	for lane := range p.Lanes {
+		r.branches = append(r.branches, branchOf(p, p.Lanes[lane].Context))
+	}
 	return r, nil
 }
 
-// Run sends every record of the chunk through the graph. The result shares no memory with the chunk or the Runner. The
-// error is a *FailedError if a row was refused where the document says fail, or a *plugin.SourceError if the chunk's
-// context cannot be understood.
-func (r *Runner) Run(chunk *plugin.Chunk, duplicates Duplicates) (*Result, error) {
-	if err := r.begin(chunk, duplicates); err != nil {
+// branchOf returns which of the branches that a coalesce expects the innermost open fork's is.
+func branchOf(p *plan.Plan, context []plan.Branch) int {
+	if len(context) == 0 || context[len(context)-1].Coalesce == plan.None {
+		return plan.None
+	}
+	innermost := context[len(context)-1]
+	for b, name := range p.Nodes[innermost.Coalesce].Join.Branches {
+		if name == innermost.Name {
+			return b
+		}
+	}
+	return plan.None
+}
+
+// Run sends every record of the chunk through the graph. The result shares no memory with the chunk or the Runner, but for
+// the text of its arrivals. The error is a *FailedError if a row was refused where the document says fail, or a
+// *plugin.SourceError if the chunk's context cannot be understood.
+func (r *Runner) Run(in Input) (*Result, error) {
+	if err := r.begin(in); err != nil {
 		return nil, err
 	}
-	text := string(chunk.Data)
-	for i := 0; i < chunk.Len(); {
-		next, err := r.runFrom(i, text)
-		if err != nil {
-			return nil, err
-		}
-		i = next
+	if err := r.runAll(); err != nil {
+		return nil, err
 	}
 	r.result.finish(r)
 	return r.result, nil
 }
 
-func (r *Runner) begin(chunk *plugin.Chunk, duplicates Duplicates) error {
-	if r.parser == nil || r.context != string(chunk.Context) {
-		parser, err := r.plan.Nodes[r.source].Source.Parser(chunk.Context)
+func (r *Runner) runAll() error {
+	text := string(r.chunk.Data)
+	for i := 0; i < r.chunk.Len(); {
+		next, err := r.runFrom(i, text)
 		if err != nil {
 			return err
 		}
-		r.parser, r.context = parser, string(chunk.Context)
+		i = next
 	}
-	r.chunk, r.duplicates, r.bad = chunk, duplicates, chunk.Bad
-	r.result = newResult(r.plan, chunk.Len())
 	return nil
+}
+
+func (r *Runner) begin(in Input) error {
+	if wanted := (parsing{in.Origin, string(in.Chunk.Context)}); r.parser == nil || r.parsing != wanted {
+		parser, err := r.newParser(in)
+		if err != nil {
+			return err
+		}
+		r.parser, r.parsing = parser, wanted
+	}
+	r.in, r.chunk, r.bad = in, in.Chunk, in.Chunk.Bad
+	r.result = newResult(r.plan, in.Origin, r.roots[in.Origin], in.Chunk.Len())
+	for _, loss := range in.Losses {
+		r.lose(r.plan.Nodes[in.Origin].Context[len(loss.Keys)-1].Coalesce, loss)
+	}
+	return nil
+}
+
+// newParser returns the parser of the source, or of the canonical rows that come out of a barrier.
+func (r *Runner) newParser(in Input) (plugin.Parser, error) {
+	node := &r.plan.Nodes[in.Origin]
+	if node.Kind == plan.Source {
+		return node.Source.Parser(in.Chunk.Context)
+	}
+	return canonicalParser{row.NewCanonicalParser(node.Out.Names())}, nil
 }
 
 // runFrom runs the records from i to the end, or to one that panics: that record alone is refused.
@@ -119,7 +181,7 @@ func (r *Runner) runFrom(i int, text string) (next int, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			next = i + 1
-			err = r.refuse(i, r.at, panicRejection(cause))
+			_, err = r.confine(i, r.roots[r.in.Origin], cause)
 		}
 	}()
 	for ; i < r.chunk.Len(); i++ {
@@ -131,85 +193,76 @@ func (r *Runner) runFrom(i int, text string) (next int, err error) {
 	return i, nil
 }
 
+// confine refuses the token that a defect met. A token that has ended already cannot be refused: then the run stops.
+func (r *Runner) confine(i, lane int, cause any) (pipeline.Path, error) {
+	if r.lane != lane || r.result.ended(lane, i) {
+		return "", fmt.Errorf("%s: row %d: defect in the program: %s", r.plan.Nodes[r.at].Name, r.chunk.FirstRow+int64(i), clip(fmt.Sprint(cause)))
+	}
+	return r.refuse(i, r.at, panicRejection(cause))
+}
+
+// runRecord sends one record on its way, and tells the coalesce that waits for it if it does not come.
 func (r *Runner) runRecord(i int, text string) error {
-	r.at, r.way = r.source, nil
-	if len(r.bad) > 0 && r.bad[0].Index == i {
-		refused := &r.bad[0].Rejection
-		r.bad = r.bad[1:]
-		return r.refuse(i, r.source, refused)
+	origin := r.in.Origin
+	r.at, r.way, r.lane = origin, nil, r.roots[origin]
+	context := r.plan.Lanes[r.lane].Context
+	r.keys = append(r.keys[:0], r.in.keysOf(i, len(context))...)
+	lost, err := r.runRoot(i, text)
+	if err != nil || lost == "" || len(context) == 0 {
+		return err
 	}
-	current, err := r.parser.Parse(text, r.values)
-	if err != nil {
-		return r.refuse(i, r.source, rejection(err))
+	if b := r.branches[r.roots[origin]]; b != plan.None {
+		keys := r.in.keysOf(i, len(context))
+		r.lose(context[len(context)-1].Coalesce, barrier.Loss{Keys: keys, Branch: b, Reason: lost})
 	}
-	r.values = current.Values
-	if refused := r.duplicate(i); refused != nil {
-		return r.refuse(i, r.source, refused)
-	}
-	r.noteKeys(i, current)
-	r.noteHash(i, r.source, current)
-	r.way = r.result.ways.step(nil, r.source, noLabel)
-	r.see(Event{Node: r.source, After: current})
-	return r.follow(i, current)
-}
-
-// follow takes a row from node to node, beginning behind the source, until it ends.
-func (r *Runner) follow(i int, current row.Row) error {
-	for r.at = r.vertices[r.source].next; ; {
-		v := &r.vertices[r.at]
-		if v.encoder != nil {
-			return r.deliver(i, current)
-		}
-		out, label, refused := v.op.apply(current)
-		if refused != nil {
-			return r.refuse(i, r.at, refused)
-		}
-		r.way = r.result.ways.step(r.way, r.at, label)
-		r.see(Event{Node: r.at, Before: current, After: out, Label: v.label(label)})
-		if v.changes {
-			r.noteHash(i, r.at, out)
-		}
-		next, ended := v.exit(label)
-		if ended != "" {
-			r.end(i, ended, "")
-			return nil
-		}
-		r.at, current = next, out
-	}
-}
-
-// deliver encodes the row for the sink that has it.
-func (r *Runner) deliver(i int, current row.Row) error {
-	path := pipeline.DefaultFlow
-	if r.way.label != noLabel && r.vertices[r.way.node].exits[r.way.label].routed {
-		path = pipeline.GateRouted
-	}
-	part := &r.result.Parts[r.at]
-	data, err := r.vertices[r.at].encoder.Append(part.Data, current)
-	if err != nil {
-		return r.refuse(i, r.at, rejection(err))
-	}
-	r.way = r.result.ways.step(r.way, r.at, noLabel)
-	r.see(Event{Node: r.at, Before: current, After: current, Encoded: data[len(part.Data):]})
-	part.Data = data
-	part.Rows++
-	r.end(i, path, r.plan.Nodes[r.at].Name)
 	return nil
 }
 
-func (r *Runner) end(i int, path pipeline.Path, sentTo string) {
-	r.result.Codes[i] = r.result.ways.end(r.way, path, sentTo)
+func (in *Input) keysOf(i, forks int) []barrier.Token {
+	return in.Keys[i*forks : (i+1)*forks]
+}
+
+// runRoot parses the record and follows it to its end.
+func (r *Runner) runRoot(i int, text string) (pipeline.Path, error) {
+	origin := r.in.Origin
+	if len(r.bad) > 0 && r.bad[0].Index == i {
+		refused := &r.bad[0].Rejection
+		r.bad = r.bad[1:]
+		return r.refuse(i, origin, refused)
+	}
+	current, err := r.parser.Parse(text, r.values)
+	if err != nil {
+		return r.refuse(i, origin, rejection(err))
+	}
+	r.values = current.Values
+	if r.probe == origin {
+		r.probeUnique(i, current)
+		return pipeline.FilterDropped, nil
+	}
+	if refused := r.duplicate(i); refused != nil {
+		return r.refuse(i, origin, refused)
+	}
+	r.noteKeys(i, current)
+	if r.vertices[origin].changes {
+		r.noteHash(i, origin, current)
+	}
+	r.way = r.result.ways.step(nil, origin, noLabel, r.lane)
+	r.see(Event{Lane: r.lane, Node: origin, After: current})
+	return r.follow(i, r.vertices[origin].next, current)
 }
 
 func (r *Runner) noteHash(i, node int, current row.Row) {
+	if r.probe != plan.None {
+		return
+	}
 	r.canonical = row.AppendCanonical(r.canonical[:0], current)
 	sum := sha256.Sum256(r.canonical)
-	copy(r.result.column(node, i), sum[:])
+	copy(r.result.column(r.lane, node, i), sum[:])
 }
 
 func (r *Runner) noteKeys(i int, current row.Row) {
-	for k, field := range r.key {
-		if value, found := current.Get(field); found {
+	for k := range r.result.Keys {
+		if value, found := current.Get(r.result.Keys[k].Field); found {
 			r.canonical = row.AppendValue(r.canonical[:0], value)
 			sum := sha256.Sum256(r.canonical)
 			copy(r.result.Keys[k].Hashes[4*i:], sum[:4])
@@ -217,19 +270,21 @@ func (r *Runner) noteKeys(i int, current row.Row) {
 	}
 }
 
-func (r *Runner) duplicate(i int) *plugin.Rejection {
-	for _, field := range r.plan.Nodes[r.source].Unique {
-		if first, found := r.duplicates[field][i]; found {
-			return &plugin.Rejection{Code: CodeUnique, Field: field, Message: "row " + strconv.FormatInt(first, 10) + " has the same value"}
-		}
-	}
-	return nil
-}
-
 func (r *Runner) see(event Event) {
 	if r.watch != nil {
 		r.watch(event)
 	}
+}
+
+// canonicalParser parses the rows that came out of a barrier. They are our own: one that cannot be read is a defect.
+type canonicalParser struct{ *row.CanonicalParser }
+
+func (p canonicalParser) Parse(text string, values []row.Value) (row.Row, error) {
+	parsed, err := p.CanonicalParser.Parse(text, values)
+	if err != nil {
+		panic(fmt.Sprintf("a row that came out of a barrier cannot be read: %v", err))
+	}
+	return parsed, nil
 }
 
 // rejection returns the *plugin.Rejection that parsers, expressions and encoders promise their errors to be.

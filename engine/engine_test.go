@@ -52,9 +52,14 @@ func run(t testing.TB, document, input string) (*plan.Plan, *plugin.Chunk, *engi
 	chunk := read(t, p)
 	runner, err := engine.NewRunner(p)
 	require.NoError(t, err)
-	result, err := runner.Run(chunk, nil)
+	result, err := runner.Run(begin(p, chunk))
 	require.NoError(t, err)
 	return p, chunk, result
+}
+
+// begin is the beginning of a pass over a chunk of the plan's first source.
+func begin(p *plan.Plan, chunk *plugin.Chunk) engine.Input {
+	return engine.Input{Origin: p.Sources()[0], Chunk: chunk}
 }
 
 // output returns what a sink gets, without a header.
@@ -62,13 +67,21 @@ func output(p *plan.Plan, result *engine.Result, sink string) string {
 	return string(result.Parts[p.Find(sink)].Data)
 }
 
-// routes returns each record's way as text.
+// routes returns the way of each record's token in the root lane as text.
 func routes(p *plan.Plan, result *engine.Result) []string {
-	texts := make([]string, len(result.Codes))
-	for i, code := range result.Codes {
-		way := result.Ways[code]
+	return laneRoutes(p, result.Lanes[0])
+}
+
+// laneRoutes returns the way of each record's token in a lane as text, "" if it has none.
+func laneRoutes(p *plan.Plan, lane engine.LaneRoutes) []string {
+	texts := make([]string, len(lane.Codes))
+	for i, code := range lane.Codes {
+		if code == engine.NoToken {
+			continue
+		}
+		way := lane.Ways[code]
 		var steps []string
-		for _, step := range way.Steps {
+		for _, step := range way.Steps[way.First:] {
 			name := p.Nodes[step.Node].Name
 			if step.Label != "" {
 				name += "=" + step.Label
@@ -78,6 +91,15 @@ func routes(p *plan.Plan, result *engine.Result) []string {
 		texts[i] = strings.Join(steps, ">") + " " + string(way.Path) + " " + way.SentTo
 	}
 	return texts
+}
+
+// allRoutes returns the ways of all tokens, by the name of the lane.
+func allRoutes(p *plan.Plan, result *engine.Result) map[string][]string {
+	all := map[string][]string{}
+	for _, lane := range result.Lanes {
+		all[p.Lanes[lane.Lane].Name] = laneRoutes(p, lane)
+	}
+	return all
 }
 
 const head = `
@@ -120,7 +142,7 @@ sinks:
 	require.Equal(t, "NULL_OPERAND", result.Refused[0].Code)
 	require.Equal(t, "twice", result.Refused[0].Field)
 	total := 0
-	for _, way := range result.Ways {
+	for _, way := range result.Lanes[0].Ways {
 		total += way.Rows
 	}
 	require.Equal(t, 8, total, "every record took exactly one way")
@@ -169,7 +191,7 @@ func TestFailPolicyStopsAtTheRow(t *testing.T) {
 	p := compile(t, folder, strings.Replace(head, "    schema:", "    on_invalid: fail\n    schema:", 1)+"sinks: {all: {csv: {path: out/all.csv}}}\n")
 	runner, err := engine.NewRunner(p)
 	require.NoError(t, err)
-	_, err = runner.Run(read(t, p), nil)
+	_, err = runner.Run(begin(p, read(t, p)))
 	var failed *engine.FailedError
 	require.ErrorAs(t, err, &failed)
 	require.Equal(t, "in", failed.Node)
@@ -222,12 +244,11 @@ func TestTheSameChunkGivesTheSameResult(t *testing.T) {
 	chunk := read(t, p)
 	runner, err := engine.NewRunner(p)
 	require.NoError(t, err)
-	first, err := runner.Run(chunk, nil)
+	first, err := runner.Run(begin(p, chunk))
 	require.NoError(t, err)
-	again, err := runner.Run(chunk, nil)
+	again, err := runner.Run(begin(p, chunk))
 	require.NoError(t, err)
-	require.Equal(t, first.Codes, again.Codes)
-	require.Equal(t, first.Ways, again.Ways)
+	require.Equal(t, first.Lanes, again.Lanes)
 	require.Equal(t, first.Columns, again.Columns)
 	require.Equal(t, first.Parts, again.Parts)
 }
@@ -244,12 +265,15 @@ sinks: {all: {jsonl: {path: out/all.jsonl}}}
 	chunk := read(t, p)
 	runner, err := engine.NewRunner(p)
 	require.NoError(t, err)
-	values, err := runner.UniqueValues(chunk)
+	claims := engine.Claims(p)
+	require.Equal(t, []engine.Claimed{{Node: "in", Field: "id"}}, claims)
+	in := begin(p, chunk)
+	values, err := runner.Values(in, claims[0])
 	require.NoError(t, err)
-	require.Len(t, values, 1)
-	require.Equal(t, []int{0, 1, 2}, values[0].Indexes)
-	require.Equal(t, values[0].Hashes[0], values[0].Hashes[2])
-	result, err := runner.Run(chunk, engine.Duplicates{"id": {2: 1}})
+	require.Equal(t, []engine.Spot{{Index: 0}, {Index: 1}, {Index: 2}}, values.Spots)
+	require.Equal(t, values.Hashes[0], values.Hashes[2])
+	in.Duplicates = engine.Duplicates{claims[0]: {{Index: 2}: {Row: 1}}}
+	result, err := runner.Run(in)
 	require.NoError(t, err)
 	require.Equal(t, engine.CodeUnique, result.Refused[0].Code)
 	require.Equal(t, "row 1 has the same value", result.Refused[0].Message)
@@ -268,9 +292,11 @@ sinks:
 `, "id,kind,amount\n1,a,1\n2,b,3\n")
 	runner, err := engine.NewRunner(p)
 	require.NoError(t, err)
-	events, way, err := runner.Trace(chunk, 1, nil)
+	story, err := runner.Trace(begin(p, chunk), 1)
 	require.NoError(t, err)
-	require.Equal(t, result.Ways[result.Codes[1]].Path, way.Path)
+	events := story.Events
+	require.Len(t, story.Ways, 1)
+	require.Equal(t, result.Lanes[0].Ways[result.Lanes[0].Codes[1]].Path, story.Ways[0].Path)
 	require.Len(t, events, 4)
 	require.Equal(t, "true", events[2].Label)
 	require.Equal(t, output(p, result, "big"), string(events[3].Encoded))

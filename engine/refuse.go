@@ -10,30 +10,31 @@ import (
 	"waymark/row"
 )
 
-// Refused is why a node did not accept a row. The node, and where the row was sent, are on the row's way.
+// Refused is why a node did not accept a token. The node, and where the row was sent, are on the token's way.
 type Refused struct {
+	Lane  int
 	Index int // of the record in the chunk; ascending in Result.Refused
 	plugin.Rejection
 }
 
 var refusalShape = row.NewShape(plan.ErrorFields)
 
-// refuse ends a row at a node as the node's policy says.
-func (r *Runner) refuse(i, node int, refused *plugin.Rejection) error {
+// refuse ends the current token at a node as the node's policy says. It returns the path.
+func (r *Runner) refuse(i, node int, refused *plugin.Rejection) (pipeline.Path, error) {
 	r.at = node
 	policy := r.plan.Nodes[node].OnError
 	if policy.Word == pipeline.Fail {
-		return &FailedError{Node: r.plan.Nodes[node].Name, Row: r.chunk.FirstRow + int64(i), Line: r.chunk.Line(i), Rejection: refused}
+		return "", &FailedError{Node: r.plan.Nodes[node].Name, Row: r.chunk.FirstRow + int64(i), Line: r.chunk.Line(i), Rejection: refused}
 	}
-	r.way = r.result.ways.step(r.way, node, noLabel)
-	r.see(Event{Node: node, Refused: refused})
+	r.way = r.result.ways.step(r.way, node, noLabel, r.lane)
+	r.see(Event{Lane: r.lane, Node: node, Refused: refused})
 	path, sentTo := r.fate(node, policy, refused)
-	if policy.Node != plan.None {
+	if policy.Node != plan.None && r.probe == plan.None {
 		r.deliverRefusal(i, node, policy.Node, refused)
 	}
 	r.end(i, path, sentTo)
-	r.result.Refused = append(r.result.Refused, Refused{Index: i, Rejection: *refused})
-	return nil
+	r.result.Refused = append(r.result.Refused, Refused{Lane: r.lane, Index: i, Rejection: *refused})
+	return path, nil
 }
 
 func (r *Runner) fate(node int, policy plan.Target, refused *plugin.Rejection) (pipeline.Path, string) {
@@ -42,7 +43,7 @@ func (r *Runner) fate(node int, policy plan.Target, refused *plugin.Rejection) (
 		return pipeline.OnErrorRouted, r.plan.Nodes[policy.Node].Name
 	case policy.Word == pipeline.Discard:
 		return pipeline.SinkDiscarded, pipeline.DiscardSink
-	case node == r.source:
+	case r.plan.Nodes[node].Kind == plan.Source:
 		return pipeline.QuarantinedAtSource, pipeline.QuarantineSink
 	case refused.Code == CodeUnrouted:
 		return pipeline.Unrouted, pipeline.QuarantineSink
@@ -60,7 +61,7 @@ func (r *Runner) deliverRefusal(i, node, sink int, refused *plugin.Rejection) {
 	if err != nil {
 		panic(err)
 	}
-	r.see(Event{Node: sink, Before: told, After: told, Encoded: data[len(part.Data):]})
+	r.see(Event{Lane: r.lane, Node: sink, Before: told, After: told, Encoded: data[len(part.Data):]})
 	part.Data = data
 	part.Rows++
 }
@@ -76,7 +77,7 @@ func (r *Runner) refusalRow(i, node int, refused *plugin.Rejection) row.Row {
 		field = row.StringValue(refused.Field)
 	}
 	r.refusal = [...]row.Value{
-		row.StringValue(r.plan.Nodes[r.source].Name), row.StringValue(r.chunk.File), row.IntValue(r.chunk.FirstRow + int64(i)), row.IntValue(r.chunk.Line(i)),
+		row.StringValue(r.plan.Nodes[r.in.Origin].Name), row.StringValue(r.chunk.File), row.IntValue(r.chunk.FirstRow + int64(i)), row.IntValue(r.chunk.Line(i)),
 		row.StringValue(r.plan.Nodes[node].Name), row.StringValue(refused.Code), field, row.StringValue(refused.Message), raw, raw64,
 	}
 	return row.Row{Shape: refusalShape, Values: r.refusal[:]}

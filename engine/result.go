@@ -3,24 +3,42 @@ package engine
 import (
 	"crypto/sha256"
 
+	"waymark/barrier"
+	"waymark/pipeline"
 	"waymark/plan"
 )
 
-// Result is everything that happened to one chunk.
-type Result struct {
-	Codes   []uint16 // for each record its way: an index into Ways
-	Ways    []Way
-	Columns []Column    // of the nodes that change rows and got at least one, in node order
-	Keys    []KeyColumn // of the fields of the business key, in the document's order
-	Refused []Refused   // ascending by record
-	Parts   []Part      // one for each node of the plan, empty unless it is a sink
+// NoToken stands where a record has no token in a lane.
+const NoToken = 0xFFFF
 
+// Result is everything that happened to one chunk in one pass.
+type Result struct {
+	Lanes    []LaneRoutes        // in lane order; the root lane always, others if they have a token
+	Columns  []Column            // of the nodes that change rows and got at least one, by lane and node
+	Keys     []KeyColumn         // of the fields of the business key, in the document's order; nil for a barrier's chunk
+	Joins    []LaneJoin          // by the lanes of the coalesces that decided something in this pass
+	Refused  []Refused           // ascending by record, within one in the order in which they were refused
+	Parts    []Part              // one for each node of the plan, empty unless it is a sink
+	Arrivals []*barrier.Arrivals // one for each node of the plan, nil unless it is a barrier that got something
+
+	root    int // lane
+	rows    int
 	ways    ways
-	columns []*Column // by node
+	routes  []*routes // by lane
+	columns []*Column // by lane and node
+	joins   []*joins  // by lane
 }
 
-// Column holds what came out of one node: the SHA-256 of the canonical form of each row.
+// LaneRoutes is the way of each token of one lane.
+type LaneRoutes struct {
+	Lane  int
+	Codes []uint16 // for each record its token's way: an index into Ways; NoToken if it has none
+	Ways  []Way
+}
+
+// Column holds what came out of one node in one lane: the SHA-256 of the canonical form of each row.
 type Column struct {
+	Lane   int
 	Node   int
 	Hashes []byte // 32 bytes for each record of the chunk; zero for a record that did not come out of the node
 }
@@ -32,6 +50,19 @@ type KeyColumn struct {
 	Hashes []byte
 }
 
+// LaneJoin is what a coalesce decided about each record.
+type LaneJoin struct {
+	Lane      int      // of the merged rows
+	Codes     []uint16 // for each record the decision: an index into Decisions; NoToken if its fork did not happen
+	Decisions []Decided
+}
+
+// Decided is a decision that a coalesce took about some records.
+type Decided struct {
+	barrier.Decision // without Row
+	Rows             int
+}
+
 // Part is what one sink gets of the chunk.
 type Part struct {
 	Data   []byte // rows in source order, without a header
@@ -39,32 +70,86 @@ type Part struct {
 	SHA256 [32]byte // of Data
 }
 
-func newResult(p *plan.Plan, rows int) *Result {
-	result := &Result{Codes: make([]uint16, rows), Parts: make([]Part, len(p.Nodes)), columns: make([]*Column, len(p.Nodes))}
-	for _, field := range p.Nodes[p.Sources()[0]].Key {
+func newResult(p *plan.Plan, origin, root, rows int) *Result {
+	result := &Result{
+		root: root, rows: rows, Parts: make([]Part, len(p.Nodes)), Arrivals: make([]*barrier.Arrivals, len(p.Nodes)),
+		routes: make([]*routes, len(p.Lanes)), columns: make([]*Column, len(p.Lanes)*len(p.Nodes)), joins: make([]*joins, len(p.Lanes)),
+	}
+	result.ways.roots = make([][]*wayNode, len(p.Lanes))
+	result.routes[root] = newRoutes(rows)
+	for _, field := range p.Nodes[origin].Key {
 		result.Keys = append(result.Keys, KeyColumn{Field: field, Hashes: make([]byte, 4*rows)})
 	}
 	return result
 }
 
-// column returns the slot of record i at the node.
-func (r *Result) column(node, i int) []byte {
-	column := r.columns[node]
+// column returns the slot of record i at the node in the lane.
+func (r *Result) column(lane, node, i int) []byte {
+	at := lane*len(r.Parts) + node
+	column := r.columns[at]
 	if column == nil {
-		column = &Column{Node: node, Hashes: make([]byte, sha256.Size*len(r.Codes))}
-		r.columns[node] = column
+		column = &Column{Lane: lane, Node: node, Hashes: make([]byte, sha256.Size*r.rows)}
+		r.columns[at] = column
 	}
 	return column.Hashes[sha256.Size*i : sha256.Size*(i+1)]
 }
 
+// end ends the token of record i in the lane.
+func (r *Result) end(i, lane int, way *wayNode, path pipeline.Path, sentTo string) {
+	routes := r.routes[lane]
+	if routes == nil {
+		routes = newRoutes(r.rows)
+		r.routes[lane] = routes
+	}
+	routes.codes[i] = routes.end(way, path, sentTo)
+}
+
+// ended reports whether the token of record i in the lane has ended.
+func (r *Result) ended(lane, i int) bool {
+	return r.routes[lane] != nil && r.routes[lane].codes[i] != NoToken
+}
+
+// arrivals returns what came to a barrier.
+func (r *Result) arrivals(node int) *barrier.Arrivals {
+	if r.Arrivals[node] == nil {
+		r.Arrivals[node] = new(barrier.Arrivals)
+	}
+	return r.Arrivals[node]
+}
+
+// noteDecision notes what the coalesce over the lane decided about record i.
+func (r *Result) noteDecision(i, lane int, decision barrier.Decision) {
+	if r.joins[lane] == nil {
+		r.joins[lane] = newJoins(r.rows)
+	}
+	r.joins[lane].add(i, decision)
+}
+
 func (r *Result) finish(runner *Runner) {
-	r.Ways = r.ways.list(runner.vertices)
+	for lane, routes := range r.routes {
+		if routes != nil {
+			r.Lanes = append(r.Lanes, LaneRoutes{Lane: lane, Codes: routes.codes, Ways: routes.list(runner.vertices)})
+		}
+	}
 	for _, column := range r.columns {
 		if column != nil {
 			r.Columns = append(r.Columns, *column)
 		}
 	}
+	for lane, joins := range r.joins {
+		if joins != nil {
+			r.Joins = append(r.Joins, LaneJoin{Lane: lane, Codes: joins.codes, Decisions: joins.decided})
+		}
+	}
 	for i := range r.Parts {
 		r.Parts[i].SHA256 = sha256.Sum256(r.Parts[i].Data)
 	}
+}
+
+func noTokens(rows int) []uint16 {
+	codes := make([]uint16, rows)
+	for i := range codes {
+		codes[i] = NoToken
+	}
+	return codes
 }

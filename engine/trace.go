@@ -3,20 +3,23 @@ package engine
 import (
 	"crypto/sha256"
 
+	"waymark/barrier"
 	"waymark/expr"
 	"waymark/plan"
 	"waymark/plugin"
 	"waymark/row"
 )
 
-// Event is what happened to one row at one node.
+// Event is what happened to one token at one node.
 type Event struct {
-	Node    int
-	Before  row.Row // as the row came in; zero at the source
-	After   row.Row // as it went out; zero if it was refused
-	Label   string  // by which it went out; "" for nodes without labels
-	Refused *plugin.Rejection
-	Encoded []byte // at a sink: the bytes written for it
+	Lane     int
+	Node     int
+	Before   row.Row           // as the row came in; zero at the origin, and where branches became one row
+	After    row.Row           // as it went out; zero if it was refused
+	Label    string            // by which it went out; "" for nodes without labels
+	Decision *barrier.Decision // of a coalesce in this pass, about the row that it made or refused
+	Refused  *plugin.Rejection
+	Encoded  []byte // at a sink: the bytes written for it
 }
 
 // Hash returns the SHA-256 of the canonical form of the row that went out.
@@ -31,28 +34,45 @@ func Explain(node *plan.Node, in row.Row) []expr.Part {
 	return node.Exprs[0].Explain(in)
 }
 
-// Trace sends one record of the chunk through the graph, by the same code as Run, and returns what happened at each node,
-// in order, with the way it took. Rows in the events are clones. duplicates is as for Run. The error is as for Run.
-func (r *Runner) Trace(chunk *plugin.Chunk, i int, duplicates Duplicates) ([]Event, Way, error) {
-	if err := r.begin(chunk, duplicates); err != nil {
-		return nil, Way{}, err
+// Story is what happened to one record in a pass.
+type Story struct {
+	Events []Event   // in order; rows in them are clones
+	Ways   []LaneWay // of its tokens, in lane order
+}
+
+// LaneWay is the way of the token of one lane.
+type LaneWay struct {
+	Lane int
+	Way
+}
+
+// Trace sends one record of the chunk through the graph, by the same code as Run, and tells its story. The error is as for
+// Run; the story then ends where the row was refused.
+func (r *Runner) Trace(in Input, i int) (Story, error) {
+	if err := r.begin(in); err != nil {
+		return Story{}, err
 	}
-	var events []Event
-	r.watch = func(e Event) { events = append(events, e.clone()) }
+	var story Story
+	r.watch = func(e Event) { story.Events = append(story.Events, e.clone()) }
 	defer func() { r.watch = nil }()
 	for len(r.bad) > 0 && r.bad[0].Index < i {
 		r.bad = r.bad[1:]
 	}
 	if err := r.traceRecord(i); err != nil {
-		return events, Way{}, err
+		return story, err
 	}
-	return events, r.result.ways.list(r.vertices)[0], nil
+	for lane, routes := range r.result.routes {
+		if routes != nil && routes.codes[i] != NoToken {
+			story.Ways = append(story.Ways, LaneWay{lane, routes.list(r.vertices)[routes.codes[i]]})
+		}
+	}
+	return story, nil
 }
 
 func (r *Runner) traceRecord(i int) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = r.refuse(i, r.at, panicRejection(cause))
+			_, err = r.confine(i, r.roots[r.in.Origin], cause)
 		}
 	}()
 	return r.runRecord(i, string(r.chunk.Record(i)))
@@ -61,6 +81,10 @@ func (r *Runner) traceRecord(i int) (err error) {
 func (e Event) clone() Event {
 	e.Before, e.After = clone(e.Before), clone(e.After)
 	e.Encoded = append([]byte(nil), e.Encoded...)
+	if e.Decision != nil {
+		decision := e.Decision.Clone()
+		e.Decision = &decision
+	}
 	return e
 }
 
@@ -69,55 +93,4 @@ func clone(r row.Row) row.Row {
 		return r
 	}
 	return r.Clone()
-}
-
-// Values are the values of one unique field in a chunk.
-type Values struct {
-	Field   string
-	Indexes []int      // of the records that have a value, ascending
-	Hashes  [][16]byte // of the values: the first 16 bytes of the SHA-256 of the canonical form
-}
-
-// UniqueValues returns the values of every field that must be unique, in the plan's order; nil if there is no such field.
-// Records that the source refuses, and null values, are left out.
-func (r *Runner) UniqueValues(chunk *plugin.Chunk) ([]Values, error) {
-	fields := r.plan.Nodes[r.source].Unique
-	if len(fields) == 0 {
-		return nil, nil
-	}
-	if err := r.begin(chunk, nil); err != nil {
-		return nil, err
-	}
-	values := make([]Values, len(fields))
-	for k, field := range fields {
-		values[k].Field = field
-	}
-	text, bad := string(chunk.Data), chunk.Bad
-	for i := range chunk.Len() {
-		if len(bad) > 0 && bad[0].Index == i {
-			bad = bad[1:]
-			continue
-		}
-		start := chunk.Offsets[i]
-		r.addUnique(values, i, text[start:start+chunk.Lengths[i]])
-	}
-	return values, nil
-}
-
-func (r *Runner) addUnique(values []Values, i int, text string) {
-	parsed, err := r.parser.Parse(text, r.values)
-	if err != nil {
-		return
-	}
-	r.values = parsed.Values
-	for k := range values {
-		value, found := parsed.Get(values[k].Field)
-		if !found || value.IsNull() {
-			continue
-		}
-		r.canonical = row.AppendValue(r.canonical[:0], value)
-		sum := sha256.Sum256(r.canonical)
-		values[k].Indexes = append(values[k].Indexes, i)
-		values[k].Hashes = append(values[k].Hashes, [16]byte(sum[:16]))
-	}
 }

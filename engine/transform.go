@@ -21,6 +21,8 @@ type transform struct {
 	last     *row.Shape
 	current  *layout
 	values   []row.Value
+	key      []row.Value // of a lookup
+	text     []byte
 }
 
 // layout says how rows of one shape are laid out anew.
@@ -47,6 +49,8 @@ func newTransform(node *plan.Node) *transform {
 		t.layout = layoutSelect
 	case plan.Drop:
 		t.layout = layoutDrop
+	case plan.Lookup:
+		t.layout, t.fill = layoutLookup, fillLookup
 	}
 	return t
 }
@@ -99,14 +103,19 @@ func layoutSet(t *transform, shape *row.Shape) layout {
 	names, from := keep(shape)
 	var set []int
 	for _, entry := range t.node.Spec.Set {
-		position, found := shape.Index(entry.Name)
-		if !found {
-			position = len(names)
-			names, from = append(names, entry.Name), append(from, plan.None)
-		}
+		var position int
+		position, names, from = place(shape, entry.Name, names, from)
 		set = append(set, position)
 	}
 	return layout{out: row.NewShape(names), from: from, set: set}
+}
+
+// place returns the position of a field that is filled in: the one it has in the incoming rows, or a new one behind the others.
+func place(shape *row.Shape, name string, names []string, from []int) (position int, longer []string, sources []int) {
+	if position, found := shape.Index(name); found {
+		return position, names, from
+	}
+	return len(names), append(names, name), append(from, plan.None)
 }
 
 // fillSet evaluates every expression against the row as it came in.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"waymark/barrier"
 	"waymark/expr"
 	"waymark/pipeline"
 	"waymark/plan"
@@ -14,13 +15,31 @@ type operator interface {
 	apply(in row.Row) (out row.Row, label int, refused *plugin.Rejection)
 }
 
+// role says which code takes the rows that come to a vertex.
+type role uint8
+
+const (
+	stepRole    role = iota // an operator
+	sinkRole                // an encoder
+	forkRole                // copies go down the branches
+	joinRole                // the branches of this pass meet
+	barrierRole             // tokens end and wait
+	claimRole               // an operator that lets one token of each key pass
+)
+
 // vertex is a node of the plan, ready to run.
 type vertex struct {
+	role    role
 	op      operator       // of a step
 	encoder plugin.Encoder // of a sink
 	changes bool
 	next    int
 	exits   []exit // by label; nil for nodes without labels
+
+	coalesce int            // of a fork: the node over its branches; plan.None if there is none
+	join     *joining       // of a coalesce whose branches meet in one pass
+	intake   barrier.Intake // of a barrier
+	consumed pipeline.Path  // of a barrier: how a coalesce lost a token that came here; "" if the token may still come
 }
 
 type exit struct {
@@ -36,27 +55,76 @@ const (
 	labelDropped
 )
 
-func newVertex(node *plan.Node) (vertex, error) {
-	v := vertex{changes: node.Changes(), next: node.Next}
+func newVertex(p *plan.Plan, at int) (vertex, error) {
+	node := &p.Nodes[at]
+	v := vertex{changes: node.Changes(), next: node.Next, coalesce: plan.None}
 	switch {
 	case node.Kind == plan.Source:
 	case node.Kind == plan.Sink:
 		return sinkVertex(node)
-	case node.Operation == plan.Filter:
-		v.op = &filter{node.Exprs[0]}
-		v.exits = []exit{labelKept: {to: node.Next}, labelDropped: {ended: pipeline.FilterDropped}}
-	case node.Operation == plan.Gate:
-		v.op = newGate(node)
-		v.exits = gateExits(node)
+	case node.Barrier:
+		v.hold(node)
 	default:
-		v.op = newTransform(node)
+		v.step(p, at)
 	}
 	return v, nil
 }
 
+func (v *vertex) hold(node *plan.Node) {
+	v.role, v.intake = barrierRole, barrier.NewIntake(node)
+	switch {
+	case node.Keeps || node.Join != nil:
+	case node.Operation == plan.Expand:
+		v.consumed = pipeline.ExpandParent
+		v.exits = []exit{labelEmpty: {label: "empty", ended: pipeline.FilterDropped}}
+	default:
+		v.consumed = pipeline.BatchConsumed
+	}
+}
+
+func (v *vertex) step(p *plan.Plan, at int) {
+	node := &p.Nodes[at]
+	switch node.Operation {
+	case plan.Filter:
+		v.op = &filter{node.Exprs[0]}
+		v.exits = []exit{labelKept: {to: node.Next}, labelDropped: {ended: pipeline.FilterDropped}}
+	case plan.Sample:
+		v.op = newSample(node.Spec.Sample)
+		v.exits = []exit{labelKept: {label: "kept", to: node.Next}, labelDropped: {label: "dropped", ended: pipeline.FilterDropped}}
+	case plan.Deduplicate:
+		v.role, v.op, v.exits = claimRole, once{}, onceExits(node.Next)
+	case plan.Gate:
+		v.op, v.exits = newGate(node), gateExits(node)
+	case plan.Fork:
+		v.role, v.exits, v.coalesce = forkRole, forkExits(node), coalesceOver(p, at)
+	case plan.Coalesce:
+		v.role, v.join = joinRole, newJoining(at, node.Join)
+	default:
+		v.op = newTransform(node)
+	}
+}
+
+// coalesceOver returns the node that joins the branches of a fork, or plan.None.
+func coalesceOver(p *plan.Plan, fork int) int {
+	for i := range p.Nodes {
+		if join := p.Nodes[i].Join; join != nil && join.Fork == fork {
+			return i
+		}
+	}
+	return plan.None
+}
+
+func forkExits(node *plan.Node) []exit {
+	exits := make([]exit, len(node.Routes))
+	for i, route := range node.Routes {
+		exits[i] = exit{label: route.Label, to: route.To.Node}
+	}
+	return exits
+}
+
 func sinkVertex(node *plan.Node) (vertex, error) {
 	encoder, err := node.Encoder()
-	return vertex{encoder: encoder, next: plan.None}, err
+	return vertex{role: sinkRole, encoder: encoder, next: plan.None, coalesce: plan.None}, err
 }
 
 func gateExits(node *plan.Node) []exit {

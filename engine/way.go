@@ -7,11 +7,12 @@ import (
 // noLabel stands for the only way out of a node that has no labels.
 const noLabel = -1
 
-// wayNode is one step of the ways that rows of a chunk took: a tree, so that a row's whole way so far is one pointer.
+// wayNode is one step of the ways that tokens of a chunk took: a tree, so that a token's whole way so far is one pointer.
 type wayNode struct {
 	parent   *wayNode
 	node     int
 	label    int
+	lane     int // in which the step was done
 	children []*wayNode
 	ends     []wayEnd
 }
@@ -22,10 +23,31 @@ type wayEnd struct {
 	code   uint16
 }
 
-// ways numbers the ways of one chunk in the order in which rows first ended them.
+// ways are the steps of one chunk. A branch goes on from the way of the token that was forked, a merged row begins anew.
 type ways struct {
-	roots []*wayNode
-	ended []endedWay
+	roots [][]*wayNode // by lane
+}
+
+// step returns the way that goes on from parent through the node by the label; a nil parent begins a way.
+func (w *ways) step(parent *wayNode, node, label, lane int) *wayNode {
+	siblings := &w.roots[lane]
+	if parent != nil {
+		siblings = &parent.children
+	}
+	for _, child := range *siblings {
+		if child.node == node && child.label == label && child.lane == lane {
+			return child
+		}
+	}
+	child := &wayNode{parent: parent, node: node, label: label, lane: lane}
+	*siblings = append(*siblings, child)
+	return child
+}
+
+// routes numbers the ways of one lane in the order in which tokens first ended them.
+type routes struct {
+	codes []uint16
+	done  []endedWay
 }
 
 type endedWay struct {
@@ -35,54 +57,49 @@ type endedWay struct {
 	rows   int
 }
 
-// step returns the way that goes on from parent through the node by the label; a nil parent begins a way.
-func (w *ways) step(parent *wayNode, node, label int) *wayNode {
-	siblings := &w.roots
-	if parent != nil {
-		siblings = &parent.children
-	}
-	for _, child := range *siblings {
-		if child.node == node && child.label == label {
-			return child
-		}
-	}
-	child := &wayNode{parent: parent, node: node, label: label}
-	*siblings = append(*siblings, child)
-	return child
-}
+func newRoutes(rows int) *routes { return &routes{codes: noTokens(rows)} }
 
-// end counts one row that ends here and returns the number of its way.
-func (w *ways) end(last *wayNode, path pipeline.Path, sentTo string) uint16 {
+// end counts one token that ends here and returns the number of its way.
+func (r *routes) end(last *wayNode, path pipeline.Path, sentTo string) uint16 {
 	for _, end := range last.ends {
 		if end.path == path && end.sentTo == sentTo {
-			w.ended[end.code].rows++
+			r.done[end.code].rows++
 			return end.code
 		}
 	}
-	code := uint16(len(w.ended))
+	code := uint16(len(r.done))
 	last.ends = append(last.ends, wayEnd{path, sentTo, code})
-	w.ended = append(w.ended, endedWay{last, path, sentTo, 1})
+	r.done = append(r.done, endedWay{last, path, sentTo, 1})
 	return code
 }
 
-// Way is the whole route of the rows that took it.
+// Way is the whole route of the tokens that took it.
 type Way struct {
-	Steps  []Step // from the source on; never empty; a sink that got the rows is the last
+	Steps  []Step // from the origin on, or from the coalesce that made the token; never empty; a sink that got the rows is the last
+	First  int    // number of the first step that is the token's own: those before it are the forked token's
 	Path   pipeline.Path
 	SentTo string // the sink that got the rows, pipeline.QuarantineSink, pipeline.DiscardSink, or ""
 	Rows   int
 }
 
-// Step is one node of a way, with the label by which rows left it; "" for nodes without labels.
+// Step is one node of a way, with the label by which rows left it; "" for nodes without labels. Of a fork whose branch the
+// token is, the label is the branch.
 type Step struct {
 	Node  int
 	Label string
+	Lane  int // of the token that did the step
 }
 
-func (w *ways) list(vertices []vertex) []Way {
-	list := make([]Way, len(w.ended))
-	for i, ended := range w.ended {
-		list[i] = Way{Steps: stepsTo(ended.last, vertices), Path: ended.path, SentTo: ended.sentTo, Rows: ended.rows}
+func (r *routes) list(vertices []vertex) []Way {
+	list := make([]Way, len(r.done))
+	for i, ended := range r.done {
+		way := Way{Steps: stepsTo(ended.last, vertices), Path: ended.path, SentTo: ended.sentTo, Rows: ended.rows}
+		for s, step := range way.Steps {
+			if vertices[step.Node].role == forkRole && step.Label != "" {
+				way.First = s + 1
+			}
+		}
+		list[i] = way
 	}
 	return list
 }
@@ -91,5 +108,5 @@ func stepsTo(last *wayNode, vertices []vertex) []Step {
 	if last == nil {
 		return nil
 	}
-	return append(stepsTo(last.parent, vertices), Step{Node: last.node, Label: vertices[last.node].label(last.label)})
+	return append(stepsTo(last.parent, vertices), Step{Node: last.node, Label: vertices[last.node].label(last.label), Lane: last.lane})
 }

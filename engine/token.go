@@ -1,0 +1,86 @@
+package engine
+
+import (
+	"waymark/pipeline"
+	"waymark/plan"
+	"waymark/row"
+)
+
+// follow takes the current token from node to node, beginning at the one given, until it ends. lost is the path by which a
+// coalesce that waits for the token lost it: "" if it arrived there, or still may.
+func (r *Runner) follow(i, node int, current row.Row) (lost pipeline.Path, err error) {
+	for r.at = node; ; {
+		v := &r.vertices[r.at]
+		switch v.role {
+		case sinkRole:
+			return r.deliver(i, current)
+		case forkRole:
+			return r.fork(i, current)
+		case joinRole:
+			return r.arrive(current)
+		case barrierRole:
+			return r.hold(i, current)
+		case claimRole:
+			if r.probe == r.at {
+				r.noteClaim(i, current)
+				return pipeline.FilterDropped, nil
+			}
+		}
+		out, label, refused := v.op.apply(current)
+		if v.role == claimRole {
+			label = r.claimed(i)
+		}
+		if refused != nil {
+			return r.refuse(i, r.at, refused)
+		}
+		r.way = r.result.ways.step(r.way, r.at, label, r.lane)
+		r.see(Event{Lane: r.lane, Node: r.at, Before: current, After: out, Label: v.label(label)})
+		if v.changes {
+			r.noteHash(i, r.at, out)
+		}
+		next, ended := v.exit(label)
+		if ended != "" {
+			r.end(i, ended, "")
+			return ended, nil
+		}
+		r.at, current = next, out
+	}
+}
+
+// deliver encodes the row for the sink that has it.
+func (r *Runner) deliver(i int, current row.Row) (pipeline.Path, error) {
+	path := pipeline.DefaultFlow
+	if r.way.label != noLabel && r.vertices[r.way.node].exits[r.way.label].routed {
+		path = pipeline.GateRouted
+	}
+	if r.probe != plan.None {
+		return path, nil
+	}
+	part := &r.result.Parts[r.at]
+	data, err := r.vertices[r.at].encoder.Append(part.Data, current)
+	if err != nil {
+		return r.refuse(i, r.at, rejection(err))
+	}
+	r.way = r.result.ways.step(r.way, r.at, noLabel, r.lane)
+	r.see(Event{Lane: r.lane, Node: r.at, Before: current, After: current, Encoded: data[len(part.Data):]})
+	part.Data = data
+	part.Rows++
+	r.end(i, path, r.plan.Nodes[r.at].Name)
+	return path, nil
+}
+
+// end ends the current token.
+func (r *Runner) end(i int, path pipeline.Path, sentTo string) {
+	r.result.end(i, r.lane, r.way, path, sentTo)
+}
+
+// branch follows a token that a fork or a coalesce made, from its first node on. A defect that it meets ends it alone.
+func (r *Runner) branch(i, lane, node int, current row.Row) (lost pipeline.Path, err error) {
+	r.lane = lane
+	defer func() {
+		if cause := recover(); cause != nil {
+			lost, err = r.confine(i, lane, cause)
+		}
+	}()
+	return r.follow(i, node, current)
+}
