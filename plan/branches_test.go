@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -171,6 +172,10 @@ steps:
   - {name: k, coalesce: {a: s, b: s}}
 sinks: {out: {jsonl: {path: o}}}`,
 		`p.yaml:8:5: steps[3]: "s" gathers rows of branch "b" and rows of branch "a", which would not be told apart behind it: give each a step of its own, or join them first`},
+	"a source that nothing takes": {`
+steps: [{name: l, from: in, drop: [id]}]
+sinks: {out: {jsonl: {path: o}}}`,
+		`p.yaml:4:3: sources.more: the rows of "more" go nowhere: let a sink take them with ` + "`from: more`"},
 	"two sources that one step takes with a third node": {`
 steps:
   - {name: l, from: [in, nope], drop: [id]}
@@ -189,4 +194,28 @@ func TestBranchesThatDoNotMeet(t *testing.T) {
 			require.EqualError(t, err, test.problems)
 		})
 	}
+}
+
+func TestLimitsOfBranches(t *testing.T) {
+	_, err := compile(t, source+"steps:\n"+chain(8, "")+"sinks: {out: {jsonl: {path: o}, from: [a7, b7]}}\n")
+	require.EqualError(t, err, `p.yaml:4:1: steps: sources, branches, coalesces and barriers make more than 256 kinds of rows: join branches before rows are copied again`)
+	p, err := compile(t, source+"steps:\n"+chain(7, "")+"sinks: {out: {jsonl: {path: o}, from: [a6, b6]}}\n")
+	require.NoError(t, err)
+	require.Len(t, p.Lanes, 255)
+
+	_, err = compile(t, source+"steps:\n  - {name: all, fork: [a, b]}\n"+chain(7, "a")+"  - {name: j, coalesce: {a: a6, b: b6}}\nsinks: {out: {jsonl: {path: o}, from: [j, b]}}\n")
+	require.EqualError(t, err, `p.yaml:13:5: steps[8]: rows reach "j" by more than 64 combinations of branches: join branches before rows are copied again`)
+}
+
+// chain writes forks of which each takes the branches of the one before, and the first those of from.
+func chain(length int, from string) string {
+	var b strings.Builder
+	for i := range length {
+		if from != "" {
+			from = "from: [" + from + "], "
+		}
+		fmt.Fprintf(&b, "  - {name: f%d, %sfork: [a%d, b%d]}\n", i, from, i, i)
+		from = fmt.Sprintf("a%d, b%d", i, i)
+	}
+	return b.String()
 }

@@ -60,6 +60,13 @@ steps:
   - {name: sums, aggregate: {group_by: [kind], compute: {n: count()}}}
 sinks: {out: {jsonl: {path: o}}}
 `,
+	"a step behind a fork that a gate feeds": `
+steps:
+  - {name: choose, gate: row.id > 1, routes: {"true": continue, "false": single}}
+  - {name: split, fork: [a, b]}
+  - {name: single, drop: [amount]}
+sinks: {out: {jsonl: {path: o}}, copies: {jsonl: {path: p}, from: [a, b]}}
+`,
 	"two sources": `
 steps:
   - {name: split, fork: [a, b]}

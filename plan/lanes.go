@@ -10,20 +10,19 @@ func (c *compiler) addLanes() {
 		c.addLane(Lane{Origin: origin, Parent: None, Node: None, Context: node.Context}, node.successors())
 	}
 	if len(c.plan.Lanes) > maxLanes {
-		c.plan.Lanes = nil
-		c.problem("steps", "the forks make more than %d kinds of tokens: join branches before rows are copied again", maxLanes)
+		c.problem("steps", "sources, branches, coalesces and barriers make more than %d kinds of rows: join branches before rows are copied again", maxLanes)
 	}
 }
 
 // addLane adds a lane whose tokens begin at one of these nodes, and the lanes of everything that comes of them. It returns
-// the lane's number.
+// the lane's number. One lane beyond the limit is added and no more.
 func (c *compiler) addLane(lane Lane, starts []int) int {
 	number := len(c.plan.Lanes)
+	if number > maxLanes {
+		return number
+	}
 	c.plan.Lanes = append(c.plan.Lanes, lane)
 	for _, fork := range c.plan.forksFrom(starts) {
-		if len(c.plan.Lanes) > maxLanes {
-			return number
-		}
 		c.addForkLanes(number, fork)
 	}
 	return number
@@ -31,7 +30,7 @@ func (c *compiler) addLane(lane Lane, starts []int) int {
 
 // addForkLanes adds the lanes of a fork's branches, and that of what a coalesce makes of them in the same pass.
 func (c *compiler) addForkLanes(parent, fork int) {
-	lane := c.plan.Lanes[parent] // as it was before the list grew; its maps are replaced below
+	lane := c.plan.Lanes[parent]
 	var branches []int
 	for _, route := range c.plan.Nodes[fork].Routes {
 		branches = append(branches, c.addLane(Lane{

@@ -149,21 +149,75 @@ p.yaml:5:51: steps[0].aggregate.compute.b: 1:9: the row has no field "idd" (did 
 		problems: `p.yaml:5:15: steps[0].lookup: no such table`},
 }
 
+// open are steps behind a source whose rows may have more fields than the declared ones, as in typed.
+var open = map[string]struct{ steps, fields, problems string }{
+	"a union in which a branch may have what another declares": {steps: `
+  - {name: f, fork: [a, b]}
+  - {name: l, from: a, set: {left: row.id * 2}}
+  - {name: j, coalesce: {a: l, b: b}}`,
+		fields: "id:int ..."},
+	"a union in which the winner declares it": {steps: `
+  - {name: f, fork: [a, b]}
+  - {name: l, from: a, set: {left: row.id * 2}}
+  - {name: j, coalesce: {a: l, b: b}, collision: first}`,
+		fields: "id:int left:int ..."},
+	"groups of what may be there": {steps: `
+  - {name: g, aggregate: {group_by: [kind], compute: {n: count(), some: first(row.other)}}}`,
+		fields: "kind:json? n:int some:json?"},
+	"an order of what may be there": {steps: `
+  - {name: s, sort: {by: {other: asc}}}`,
+		fields: "id:int ..."},
+	"a list that may be there": {steps: `
+  - {name: x, expand: {field: items, as: item, index: nr}}`,
+		fields: "id:int item:json? nr:int ..."},
+	"a lookup by what may be there": {steps: `
+  - {name: u, lookup: {csv: {path: towns.csv}, on: {kind: code}, add: {town: town, since: since}}}`,
+		fields: "id:int town:string? since:int? ..."},
+}
+
 func TestTypesOfRowsThatMeetAndGather(t *testing.T) {
 	for name, test := range typed {
-		t.Run(name, func(t *testing.T) {
-			p, err := compile(t, source+"steps:"+test.steps+"\nsinks: {out: {jsonl: {path: o}}}\n")
-			if test.problems != "" {
-				require.EqualError(t, err, test.problems)
-				return
-			}
-			require.NoError(t, err)
-			nodes := p.Describe().Nodes
-			for _, node := range nodes {
-				if node.Name == "out" {
-					require.Equal(t, test.fields, strings.Join(node.Fields, " "))
-				}
-			}
-		})
+		t.Run(name, func(t *testing.T) { requireTypes(t, source, test) })
+	}
+	for name, test := range open {
+		t.Run(name, func(t *testing.T) { requireTypes(t, openSource, test) })
+	}
+}
+
+const openSource = `name: p
+sources:
+  in: {jsonl: {path: in.jsonl}, schema: {mode: flexible, fields: {id: int}}}
+`
+
+func requireTypes(t *testing.T, source string, test struct{ steps, fields, problems string }) {
+	t.Helper()
+	p, err := compile(t, source+"steps:"+test.steps+"\nsinks: {out: {jsonl: {path: o}}}\n")
+	if test.problems != "" {
+		require.EqualError(t, err, test.problems)
+		return
+	}
+	require.NoError(t, err)
+	nodes := p.Describe().Nodes
+	sink := nodes[len(nodes)-1]
+	if sink.Open {
+		sink.Fields = append(sink.Fields, "...")
+	}
+	require.Equal(t, test.fields, strings.Join(sink.Fields, " "))
+}
+
+func TestTablesFindByTheWholeKey(t *testing.T) {
+	one, other := []row.Value{row.StringValue("one")}, []row.Value{row.StringValue("other")}
+	key := func(a, b int64) []row.Value { return []row.Value{row.IntValue(a), row.IntValue(b)} }
+	table := plan.NewTable("t.csv", []byte("x"), 2, []string{"a", "b"}, nil, nil, map[string][]row.Value{
+		string(plan.AppendTableKey(nil, key(1, 23))): one,
+		string(plan.AppendTableKey(nil, key(12, 3))): other,
+	})
+	require.Equal(t, "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881", table.SHA256)
+	var scratch []byte
+	for a, want := range map[int64][]row.Value{1: one, 12: other, 123: nil} {
+		values, found, reuse := table.Find(key(a, map[int64]int64{1: 23, 12: 3}[a]), scratch)
+		require.Equal(t, want != nil, found)
+		require.Equal(t, want, values)
+		scratch = reuse
 	}
 }
