@@ -21,7 +21,7 @@ func QuantileOf(sorted []row.Value, q float64) row.Value {
 	return row.FloatValue(between(low.Float(), sorted[before+1].Float(), fraction))
 }
 
-// between returns the number on the way from a to b, which is not less, and never a number outside.
+// between returns the number at this fraction of the way from a up to b, and never one outside.
 func between(a, b, fraction float64) float64 {
 	if distance := b - a; !math.IsInf(distance, 0) {
 		return min(a+distance*fraction, b)

@@ -21,6 +21,8 @@ func TestQuantileOf(t *testing.T) {
 	for q, want := range map[float64]int64{0: 1, 0.25: 1, 0.5: 2, 0.75: 3, 0.99: 3, 1: 4} {
 		require.Equal(t, row.IntValue(want), QuantileOf(ints(1, 2, 3, 4), q), q)
 	}
+	farApart := []row.Value{row.FloatValue(-math.MaxFloat64), row.FloatValue(math.MaxFloat64)}
+	require.Equal(t, row.FloatValue(0), QuantileOf(farApart, 0.5))
 	require.Equal(t, row.StringValue("a"), QuantileOf([]row.Value{row.StringValue("a"), row.StringValue("b")}, 0.9))
 	require.Equal(t, row.FloatValue(7), QuantileOf([]row.Value{row.FloatValue(7)}, 0.9))
 }

@@ -33,18 +33,27 @@ func TestDocumentation(t *testing.T) {
 			texts[m[1]] = text
 		}
 	}
-	env, err := NewEnv(fields, false, map[string]row.Value{"limit": row.IntValue(100000), "rate": parse(t, row.Decimal, "0.19")})
+	env, err := NewEnv(fields, false, documentedParams(t))
 	require.NoError(t, err)
-	examples := 0
-	for _, block := range docBlock.FindAllStringSubmatch(string(page), -1) {
+	examples := eachExample(t, string(page), docBlock, func(source string) string { return documented(env, source, rowOf(t, fields, texts)) })
+	require.Greater(t, examples, 50)
+}
+
+func documentedParams(t *testing.T) map[string]row.Value {
+	return map[string]row.Value{"limit": row.IntValue(100000), "rate": parse(t, row.Decimal, "0.19")}
+}
+
+// eachExample compares what stands behind the arrows of the examples in all such blocks, and returns their number.
+func eachExample(t *testing.T, page string, blocks *regexp.Regexp, shown func(source string) string) (examples int) {
+	for _, block := range blocks.FindAllStringSubmatch(page, -1) {
 		for line := range strings.Lines(block[1]) {
 			m := docExample.FindStringSubmatch(strings.TrimSpace(line))
 			require.NotNil(t, m, line)
-			require.Equal(t, m[2], documented(env, m[1], rowOf(t, fields, texts)), line)
+			require.Equal(t, m[2], shown(m[1]), line)
 			examples++
 		}
 	}
-	require.Greater(t, examples, 50)
+	return examples
 }
 
 // documented returns what the page shows behind the arrow.

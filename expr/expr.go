@@ -5,6 +5,8 @@
 // Program, which evaluates it for one row after another. What is wrong with an expression is a *CompileError before a
 // row is read; what is wrong with a row is an *EvalError, never a silent false.
 //
+// CompileBatch does the same for expressions over all rows of a batch, in which aggregate functions stand.
+//
 // The language, with examples: docs/expressions.md.
 package expr
 
