@@ -15,6 +15,8 @@ import (
 // CodeTooManyGroups is the code of a row that would open one more group than a barrier holds. Stored; never rename.
 const CodeTooManyGroups = "TOO_MANY_GROUPS"
 
+const tooManyGroups = "as many groups are open as a barrier holds; let batches end earlier with a trigger, or group by fewer values"
+
 // gathering collects rows in batches, one open batch for each group, until a trigger fires them.
 type gathering struct {
 	*core
@@ -188,7 +190,7 @@ func (g *gathering) turnAway(b *batch, at int64, a *Arrival, s *Settlement) {
 	g.rows -= b.rows
 	g.craft.add(b, a, s)
 	s.Batches = append(s.Batches, b.settled(FiredByMemory, at))
-	g.craft.refuse(b, &plugin.Rejection{Code: CodeTooManyGroups, Message: "too many groups are open; let batches end earlier with a trigger, or sort the rows into fewer groups"}, s)
+	g.craft.refuse(b, &plugin.Rejection{Code: CodeTooManyGroups, Message: tooManyGroups}, s)
 }
 
 func (g *gathering) fire(b *batch, trigger string, at int64, s *Settlement) {
