@@ -1,0 +1,283 @@
+package graphs
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"waymark/pipeline"
+	"waymark/row"
+)
+
+// gatherer is an aggregate or a sort: it gathers the rows of each group into batches.
+type gatherer struct {
+	in      *interpreter
+	node    *node
+	groupBy []string
+	make    func(g *gatherer, b *openBatch) settlement // what comes of a batch
+	open    []*openBatch                               // in order of opening
+}
+
+// openBatch is the rows of one group since the group's last batch.
+type openBatch struct {
+	group   string
+	members []event
+	trigger string
+}
+
+func (g *gatherer) accept(events []event) settlement {
+	var s settlement
+	for _, e := range events {
+		b := g.batchOf(e.row)
+		b.members = append(b.members, e)
+		if b.trigger = g.triggered(b); b.trigger != "" {
+			g.open = slices.DeleteFunc(g.open, func(other *openBatch) bool { return other == b })
+			s.add(g.fire(b))
+		}
+	}
+	return s
+}
+
+func (g *gatherer) end() settlement {
+	var s settlement
+	for _, b := range g.open {
+		b.trigger = "end"
+		s.add(g.fire(b))
+	}
+	g.open = nil
+	return s
+}
+
+func (s *settlement) add(more settlement) {
+	s.outs = append(s.outs, more.outs...)
+	s.lost = append(s.lost, more.lost...)
+}
+
+func (g *gatherer) batchOf(r row.Row) *openBatch {
+	group := keyOf(r, g.groupBy)
+	for _, b := range g.open {
+		if b.group == group {
+			return b
+		}
+	}
+	b := &openBatch{group: group}
+	g.open = append(g.open, b)
+	return b
+}
+
+// triggered returns the trigger that ends the batch after its latest row.
+func (g *gatherer) triggered(b *openBatch) string {
+	t := g.node.step.Trigger
+	switch {
+	case t == nil:
+		return ""
+	case t.Rows > 0 && len(b.members) >= t.Rows:
+		return "rows"
+	case t.When != "" && g.in.programs.when(g.node.step, b.members):
+		return "when"
+	}
+	return ""
+}
+
+func (g *gatherer) fire(b *openBatch) settlement {
+	batch := g.in.settled(g.node, b.trigger, pipeline.BatchConsumed, b.members)
+	s := g.make(g, b)
+	for i := range s.outs {
+		s.outs[i].batch = batch
+	}
+	return s
+}
+
+// settled ends the members of a batch.
+func (in *interpreter) settled(n *node, trigger string, path pipeline.Path, members []event) *Batch {
+	batch := &Batch{Node: n.name, Trigger: trigger, Path: path}
+	for _, m := range members {
+		batch.Members = append(batch.Members, m.token.id())
+		in.note(m.token, n, path)
+	}
+	in.result.Batches = append(in.result.Batches, batch)
+	return batch
+}
+
+// transformed is one row of the group's fields and the computed ones.
+func transformed(g *gatherer, b *openBatch) settlement {
+	out := newFields()
+	for _, name := range g.groupBy {
+		value, _ := b.members[0].row.Get(name)
+		out.put(name, value)
+	}
+	computed, refused := g.in.programs.computed(g.node.step.Aggregate, b.members)
+	if refused == nil {
+		for i, entry := range g.node.step.Aggregate.Compute {
+			out.put(entry.Name, computed[i])
+		}
+	}
+	return settlement{outs: []birth{{row: out.row(), refused: refused, parents: tokensOf(b.members)}}}
+}
+
+// passedThrough is the rows of the batch with the computed fields.
+func passedThrough(g *gatherer, b *openBatch) settlement {
+	var s settlement
+	computed, refused := g.in.programs.computed(g.node.step.Aggregate, b.members)
+	for _, m := range b.members {
+		out := fieldsOf(m.row)
+		if refused == nil {
+			for i, entry := range g.node.step.Aggregate.Compute {
+				out.put(entry.Name, computed[i])
+			}
+		}
+		s.outs = append(s.outs, continuing(m, out.row(), refused))
+	}
+	return s
+}
+
+// sorted is the first rows of the batch in order. Those that are cut are lost.
+func sorted(g *gatherer, b *openBatch) settlement {
+	spec := g.node.step.Sort
+	members := slices.Clone(b.members)
+	slices.SortStableFunc(members, func(x, y event) int { return compareRows(spec.By, x.row, y.row) })
+	var s settlement
+	for i, m := range members {
+		if spec.Top > 0 && i >= spec.Top {
+			s.lost = append(s.lost, lostAt(m)...)
+			continue
+		}
+		s.outs = append(s.outs, continuing(m, m.row, nil))
+	}
+	return s
+}
+
+// continuing is a row that goes on for a token that a barrier kept.
+func continuing(m event, r row.Row, refused *Refusal) birth {
+	return birth{row: r, refused: refused, parents: []*token{m.token}, open: m.token.open}
+}
+
+// lostAt is the branch for which a token stood that ends in a barrier.
+func lostAt(m event) []*loss {
+	if len(m.token.open) == 0 {
+		return nil
+	}
+	return []*loss{{m.token.open[len(m.token.open)-1], pipeline.BatchConsumed}}
+}
+
+// lastOfKey is a deduplicate that keeps the last row of each key, in the order of these rows.
+type lastOfKey struct {
+	in   *interpreter
+	node *node
+	rows []event // all that came
+}
+
+func (l *lastOfKey) accept(events []event) settlement {
+	l.rows = append(l.rows, events...)
+	return settlement{}
+}
+
+func (l *lastOfKey) end() settlement {
+	var keys []string
+	groups := map[string][]event{}
+	for _, e := range l.rows {
+		key := keyOf(e.row, l.node.step.Deduplicate.Key)
+		if groups[key] == nil {
+			keys = append(keys, key)
+		}
+		groups[key] = append(groups[key], e)
+	}
+	var s settlement
+	lasts := map[*token]*Batch{}
+	for _, key := range keys {
+		members := groups[key]
+		last := members[len(members)-1]
+		lasts[last.token] = l.in.settled(l.node, "end", pipeline.BatchConsumed, members)
+		for _, m := range members[:len(members)-1] {
+			s.lost = append(s.lost, lostAt(m)...)
+		}
+	}
+	for _, e := range l.rows {
+		if batch := lasts[e.token]; batch != nil {
+			out := continuing(e, e.row, nil)
+			out.batch = batch
+			s.outs = append(s.outs, out)
+		}
+	}
+	return s
+}
+
+// expander makes a row of each element of a list. All that one turn brings is one batch.
+type expander struct {
+	in   *interpreter
+	node *node
+}
+
+func (x *expander) accept(events []event) settlement {
+	batch := x.in.settled(x.node, "arrival", pipeline.ExpandParent, events)
+	var s settlement
+	for _, e := range events {
+		for i, element := range x.in.elements(x.node.step.Expand, e.row) {
+			out := fieldsOf(e.row)
+			out.put(cmp.Or(x.node.step.Expand.As, x.node.step.Expand.Field), element)
+			if index := x.node.step.Expand.Index; index != "" {
+				out.put(index, row.IntValue(int64(i+1)))
+			}
+			s.outs = append(s.outs, birth{row: out.row(), parents: []*token{e.token}, batch: batch})
+		}
+	}
+	return s
+}
+
+func (x *expander) end() settlement { return settlement{} }
+
+func tokensOf(members []event) []*token {
+	var tokens []*token
+	for _, m := range members {
+		tokens = append(tokens, m.token)
+	}
+	return tokens
+}
+
+// keyOf returns the values of the fields as one text that differs if a value does.
+func keyOf(r row.Row, names []string) string {
+	var key []byte
+	for _, name := range names {
+		value, _ := r.Get(name)
+		key = append(row.AppendValue(key, value), '|')
+	}
+	return string(key)
+}
+
+// compareRows orders rows by fields, null first.
+func compareRows(by pipeline.Map[string], a, b row.Row) int {
+	for _, entry := range by {
+		x, _ := a.Get(entry.Name)
+		y, _ := b.Get(entry.Name)
+		order := compareValues(x, y)
+		if entry.Value == "desc" {
+			order = -order
+		}
+		if order != 0 {
+			return order
+		}
+	}
+	return 0
+}
+
+// compareValues orders values of one kind. Null comes before everything.
+func compareValues(a, b row.Value) int {
+	switch {
+	case a.IsNull() || b.IsNull():
+		return cmp.Compare(boolInt(!a.IsNull()), boolInt(!b.IsNull()))
+	case a.Kind() != b.Kind():
+		panic("graphs: " + a.Kind().String() + " and " + b.Kind().String() + " are not compared")
+	case a.Kind() == row.Float:
+		return cmp.Compare(a.Float(), b.Float())
+	case a.Kind() == row.Int || a.Kind() == row.Date:
+		return cmp.Compare(a.Int(), b.Int())
+	}
+	return strings.Compare(a.Text(), b.Text())
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

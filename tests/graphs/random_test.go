@@ -1,0 +1,100 @@
+package graphs_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/pipeline"
+	"waymark/plan"
+	"waymark/plugin/builtin"
+	"waymark/tests/graphs"
+)
+
+// documents is how many random documents the tests look at.
+const documents = 2000
+
+// TestRandomDocuments shows that random documents are valid, that everything in the result adds up, and that a second
+// interpretation gives the same.
+func TestRandomDocuments(t *testing.T) {
+	for seed := range uint64(documents) {
+		doc, files := random(t, seed)
+		_, err := plan.Compile(doc, pluginsIn(t, doc, files))
+		require.NoError(t, err, "seed %d", seed)
+		result := interpret(t, doc, files)
+		require.Empty(t, result.Balance(), "seed %d", seed)
+		if seed%20 == 0 {
+			again, filesAgain := random(t, seed)
+			require.Equal(t, doc.Source, again.Source, "seed %d", seed)
+			require.Equal(t, result.Text(), interpret(t, again, filesAgain).Text(), "seed %d", seed)
+		}
+	}
+}
+
+// TestRandomDocumentsMeetEverything counts, over 500 seeds, the documents in which each case came up that is worth testing.
+func TestRandomDocumentsMeetEverything(t *testing.T) {
+	met := map[string]int{}
+	for seed := range uint64(500) {
+		doc, files := random(t, seed)
+		for feature := range features(doc, interpret(t, doc, files)) {
+			met[feature]++
+		}
+	}
+	for _, feature := range wanted() {
+		require.GreaterOrEqual(t, met[feature], 5, "documents of 500 with: %s", feature)
+		t.Logf("%4d %s", met[feature], feature)
+	}
+}
+
+func random(t *testing.T, seed uint64) (*pipeline.Document, map[string]string) {
+	text, files := graphs.Random(seed)
+	doc, err := pipeline.Load("random.yaml", []byte(text), pipeline.Environment{})
+	require.NoError(t, err, "seed %d\n%s", seed, text)
+	return doc, files
+}
+
+func interpret(t *testing.T, doc *pipeline.Document, files map[string]string) *graphs.Result {
+	result, err := graphs.Interpret(doc, graphs.Read(doc, files))
+	require.NoError(t, err)
+	return result
+}
+
+// pluginsIn returns the plugins of the document, with the contents of its lookups' tables.
+func pluginsIn(t *testing.T, doc *pipeline.Document, files map[string]string) plan.Plugins {
+	root, err := builtin.NewRoot(t.TempDir())
+	require.NoError(t, err)
+	tables := map[string][]byte{}
+	for _, step := range doc.Pipeline.Steps {
+		if step.Lookup != nil {
+			tables[step.Name] = []byte(files[step.Lookup.CSV.Path])
+		}
+	}
+	return builtin.Plugins{Root: root, Tables: tables}
+}
+
+// wanted lists the cases that random documents must meet.
+func wanted() []string {
+	list := strings.Split("several sources|several turns of a source|held coalesce|coalesce in a branch|held coalesce in a branch|"+
+		"fork in the third depth|branches that go together|gate routes into a coalesce|gate routes to a sink in a branch|"+
+		"gate routes into a barrier in a branch|expand to nothing|cut by a held coalesce's sort or deduplicate|late at a held coalesce|"+
+		"refused row comes out of a barrier|refused row in a branch|collision|collision that the first wins|"+
+		"nothing at a held coalesce|chunks of a barrier|sink of refused rows", "|")
+	for _, reason := range []pipeline.Path{
+		pipeline.DefaultFlow, pipeline.GateRouted, pipeline.GateDiscarded, pipeline.FilterDropped, pipeline.OnErrorRouted, pipeline.Unrouted,
+		pipeline.SinkDiscarded, pipeline.ForkParent, pipeline.BatchConsumed, pipeline.ExpandParent,
+	} {
+		list = append(list, "lost: "+string(reason), "path: "+string(reason))
+	}
+	for _, word := range strings.Fields("INCOMPLETE_BRANCHES QUORUM_NOT_MET SELECT_BRANCH_MISSING COLLISION BATCH_ROWS LOOKUP_MISSING NOT_A_LIST UNROUTED " +
+		"NULL_OPERAND DIVISION_BY_ZERO NO_SUCH_FIELD RESULT_TYPE CONVERT REQUIRED SYNTAX FIELD_COUNT") {
+		list = append(list, "code: "+word)
+	}
+	for _, word := range strings.Fields("rows when end arrival all quorum first lost merged refused nothing require_all best_effort union nested select") {
+		list = append(list, "word: "+word)
+	}
+	for _, word := range strings.Fields("set rename select drop cast filter sample gate fork coalesce transform passthrough sort expand split deduplicate last lookup") {
+		list = append(list, "step: "+word)
+	}
+	return list
+}
