@@ -11,13 +11,13 @@ import (
 
 const (
 	claimSQL = `
-		insert into claims (run_id, source, field, key_hash, row) select ?1, ?2, ?3, ?4, ?5
-		where not exists (select 1 from claims where run_id = ?1 and source = ?2 and field = ?3 and key_hash = ?4)`
-	claimerSQL = `select row from claims where run_id = ? and source = ? and field = ? and key_hash = ?`
+		insert into claims (run_id, node, field, key_hash, source, lane, row) select ?1, ?2, ?3, ?4, ?5, ?6, ?7
+		where not exists (select 1 from claims where run_id = ?1 and node = ?2 and field = ?3 and key_hash = ?4)`
+	claimerSQL = `select source, lane, row from claims where run_id = ? and node = ? and field = ? and key_hash = ?`
 )
 
 // Claim does what landscape.Driver says.
-func (s *Store) Claim(ctx context.Context, c landscape.Claims) (taken map[int64]int64, err error) {
+func (s *Store) Claim(ctx context.Context, c landscape.Claims) (taken map[landscape.Token]landscape.Token, err error) {
 	defer func() { err = explain(s.path, err) }()
 	tx, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
@@ -25,15 +25,15 @@ func (s *Store) Claim(ctx context.Context, c landscape.Claims) (taken map[int64]
 	}
 	taken, err = claim(ctx, tx, c)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("landscape: claim %s.%s: %w", c.Source, c.Field, err), tx.Rollback())
+		return nil, errors.Join(fmt.Errorf("landscape: claim %s.%s: %w", c.Node, c.Field, err), tx.Rollback())
 	}
 	if err := tx.Commit(); err != nil {
-		return nil, fmt.Errorf("landscape: commit claims of %s.%s: %w", c.Source, c.Field, err)
+		return nil, fmt.Errorf("landscape: commit claims of %s.%s: %w", c.Node, c.Field, err)
 	}
 	return taken, nil
 }
 
-func claim(ctx context.Context, tx *sql.Tx, c landscape.Claims) (map[int64]int64, error) {
+func claim(ctx context.Context, tx *sql.Tx, c landscape.Claims) (map[landscape.Token]landscape.Token, error) {
 	enter, err := tx.PrepareContext(ctx, claimSQL)
 	if err != nil {
 		return nil, err
@@ -44,9 +44,10 @@ func claim(ctx context.Context, tx *sql.Tx, c landscape.Claims) (map[int64]int64
 		return nil, err
 	}
 	defer look.Close()
-	var taken map[int64]int64
+	var taken map[landscape.Token]landscape.Token
 	for i, hash := range c.Hashes {
-		result, err := enter.ExecContext(ctx, c.Run, c.Source, c.Field, hash[:], c.Rows[i])
+		token := c.Tokens[i]
+		result, err := enter.ExecContext(ctx, c.Run, c.Node, c.Field, hash[:], token.Source, token.Lane, token.Row)
 		if err != nil {
 			return nil, err
 		}
@@ -56,15 +57,15 @@ func claim(ctx context.Context, tx *sql.Tx, c landscape.Claims) (map[int64]int64
 			}
 			continue
 		}
-		var first int64
-		if err := look.QueryRowContext(ctx, c.Run, c.Source, c.Field, hash[:]).Scan(&first); err != nil {
+		var first landscape.Token
+		if err := look.QueryRowContext(ctx, c.Run, c.Node, c.Field, hash[:]).Scan(&first.Source, &first.Lane, &first.Row); err != nil {
 			return nil, err
 		}
-		if first != c.Rows[i] {
+		if first != token {
 			if taken == nil {
-				taken = map[int64]int64{}
+				taken = map[landscape.Token]landscape.Token{}
 			}
-			taken[c.Rows[i]] = first
+			taken[token] = first
 		}
 	}
 	return taken, nil

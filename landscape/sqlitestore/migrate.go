@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"time"
@@ -16,7 +17,7 @@ var migrations embed.FS
 
 // identify reports whether the SQLite file at path is empty, and refuses one that something else made. It changes nothing.
 func identify(ctx context.Context, path string) (fresh bool, err error) {
-	db, err := connect(path, "ro")
+	db, err := connect(path, "ro", integrity)
 	if err != nil {
 		return false, err
 	}
@@ -32,24 +33,35 @@ func identify(ctx context.Context, path string) (fresh bool, err error) {
 	return false, fmt.Errorf("landscape %s: a SQLite file, but not a Waymark landscape: give the path of another file", path)
 }
 
-// migrate applies what db lacks. Every migration is one transaction.
-func migrate(ctx context.Context, db *sql.DB, path string) error {
-	files, err := fs.Sub(migrations, "migrations")
+// migrate applies what the landscape at path lacks. Every migration is one transaction.
+func migrate(ctx context.Context, path string) error {
+	// With foreign keys on, SQLite empties a table before it drops it, and all that points there is in the way.
+	db, err := connect(path, "rw", append([]string{"foreign_keys(0)"}, durable...)...)
 	if err != nil {
 		return err
 	}
-	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files, goose.WithVerbose(false))
-	if err != nil {
-		return fmt.Errorf("landscape %s: migrations: %w", path, err)
+	db.SetMaxOpenConns(1)
+	provider, err := migrator(db)
+	if err == nil {
+		err = up(ctx, provider)
 	}
-	if err := up(ctx, provider); err != nil {
+	if err := errors.Join(err, db.Close()); err != nil {
 		return fmt.Errorf("landscape %s: %w", path, err)
 	}
 	return nil
 }
 
+// migrator returns what applies the migrations to db, whose foreign keys are off.
+func migrator(db *sql.DB) (*goose.Provider, error) {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return nil, err
+	}
+	return goose.NewProvider(goose.DialectSQLite3, db, files, goose.WithVerbose(false))
+}
+
 // up applies missing migrations. Two processes that open a file at the same moment may both try: one of them fails, and
-// finds the work done when it looks again.
+// finds the work done when it looks again. Records that do not fit the new schema fail every time.
 func up(ctx context.Context, provider *goose.Provider) error {
 	const tries = 10
 	var err error
@@ -67,9 +79,12 @@ func up(ctx context.Context, provider *goose.Provider) error {
 		if current == known {
 			return nil
 		}
-		if _, err = provider.Up(ctx); err == nil {
-			return nil
+		if _, err = provider.Up(ctx); err == nil || isConstraint(err) {
+			break
 		}
 	}
-	return fmt.Errorf("schema: %w", err)
+	if err != nil {
+		return fmt.Errorf("schema: %w", err)
+	}
+	return nil
 }

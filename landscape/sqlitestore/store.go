@@ -83,17 +83,16 @@ func open(ctx context.Context, path string, fresh bool, page int) (*Store, error
 			return nil, err
 		}
 	}
-	// The guards make every insert keep a journal of its own; in memory it costs least.
-	write, err := connect(path, "rw", "journal_mode(wal)", "synchronous(full)", "temp_store(memory)",
-		fmt.Sprintf("wal_autocheckpoint(%d)", walBytes/page))
+	if err := migrate(ctx, path); err != nil {
+		return nil, err
+	}
+	pragmas := append([]string{integrity, fmt.Sprintf("wal_autocheckpoint(%d)", walBytes/page)}, durable...)
+	write, err := connect(path, "rw", pragmas...)
 	if err != nil {
 		return nil, err
 	}
 	write.SetMaxOpenConns(1)
-	if err := migrate(ctx, write, path); err != nil {
-		return nil, errors.Join(err, write.Close())
-	}
-	read, err := connect(path, "rw", "query_only(1)")
+	read, err := connect(path, "rw", integrity, "query_only(1)")
 	if err != nil {
 		return nil, errors.Join(err, write.Close())
 	}
@@ -102,13 +101,20 @@ func open(ctx context.Context, path string, fresh bool, page int) (*Store, error
 	return &Store{path: path, write: write, read: read}, nil
 }
 
+// durable are the pragmas of connections that write. The guards make every insert keep a journal of its own; in memory it
+// costs least.
+var durable = []string{"journal_mode(wal)", "synchronous(full)", "temp_store(memory)"}
+
+// integrity is the pragma of every connection but that of the migrations.
+const integrity = "foreign_keys(1)"
+
 // walBytes is how long the write-ahead log may grow before its pages go into the file.
 const walBytes = 64 << 20
 
 // create makes an empty file with this page size, unless another process made one meanwhile. The size must be set on
 // its own: the driver sorts pragmas, and after journal_mode it is too late.
 func create(ctx context.Context, path string, page int) error {
-	db, err := connect(path, "rwc", fmt.Sprintf("page_size(%d)", page))
+	db, err := connect(path, "rwc", integrity, fmt.Sprintf("page_size(%d)", page))
 	if err != nil {
 		return err
 	}
@@ -122,7 +128,7 @@ func create(ctx context.Context, path string, page int) error {
 // connect returns a pool whose connections have these pragmas.
 func connect(path, mode string, pragmas ...string) (*sql.DB, error) {
 	query := url.Values{"mode": {mode}, "_txlock": {"immediate"}}
-	query["_pragma"] = append([]string{"busy_timeout(10000)", "foreign_keys(1)", "recursive_triggers(1)"}, pragmas...)
+	query["_pragma"] = append([]string{"busy_timeout(10000)", "recursive_triggers(1)"}, pragmas...)
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("landscape: %w", err)

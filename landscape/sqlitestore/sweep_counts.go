@@ -1,8 +1,13 @@
 package sqlitestore
 
-// countChecks compare counts of chunks, ways, errors and effects. They read no blob and no token: they run in the
-// transaction that completes a run.
-var countChecks = []check{
+import "slices"
+
+// countChecks compare counts of chunks, ways, errors and effects, then those of barrierChecks. They read no blob and no
+// token: they run in the transaction that completes a run.
+var countChecks = slices.Concat(chunkChecks, barrierChecks)
+
+// chunkChecks look at how chunks came to their sinks.
+var chunkChecks = []check{
 	{"source_not_ended", `
 		select s.source, -1, s.source, 'the source was not read to its end'
 		from sources s
@@ -37,8 +42,8 @@ var countChecks = []check{
 	{"chunk_not_passed", `
 		select c.source, c.chunk, '', 'did not go through the steps'
 		from chunks c
-		left join passages p on p.run_id = c.run_id and p.source = c.source and p.chunk = c.chunk
-		where c.run_id = ?1 and p.chunk is null
+		where c.run_id = ?1
+			and not exists (select 1 from passages p where p.run_id = c.run_id and p.source = c.source and p.chunk = c.chunk)
 		order by c.source, c.chunk`},
 
 	{"chunk_not_indexed", `
@@ -53,7 +58,8 @@ var countChecks = []check{
 	{"rows_without_way", `
 		select c.source, c.chunk, c.source, 'in ' || c.rows || ' rows, on their ways ' || coalesce(sum(w.rows), 0)
 		from chunks c
-		left join chunk_ways w on w.run_id = c.run_id and w.source = c.source and w.chunk = c.chunk
+		left join lanes l on l.run_id = c.run_id and l.source = c.source and l.name = ''
+		left join chunk_ways w on w.run_id = c.run_id and w.source = c.source and w.chunk = c.chunk and w.lane = l.lane
 		where c.run_id = ?1
 		group by c.source, c.chunk
 		having c.rows <> coalesce(sum(w.rows), 0)
@@ -64,7 +70,9 @@ var countChecks = []check{
 		from ways k
 		where k.run_id = ?1 and not (
 			k.path in ('default_flow', 'gate_routed') and k.outcome = 'success' and k.sink not in ('', '__quarantine__', '__discard__')
-			or k.path in ('gate_discarded', 'filter_dropped') and k.outcome = 'success' and k.sink = ''
+			or k.path in ('gate_discarded', 'filter_dropped', 'coalesced') and k.outcome = 'success' and k.sink = ''
+			or k.path in ('fork_parent', 'branch_not_needed') and k.outcome = 'transient' and k.sink = ''
+			or k.path = 'buffered' and k.outcome = '' and k.sink = ''
 			or k.path in ('on_error_routed', 'unrouted', 'quarantined_at_source') and k.outcome = 'failure' and k.sink not in ('', '__discard__')
 			or k.path = 'sink_discarded' and k.outcome = 'failure' and k.sink = '__discard__')
 		order by k.way`},
@@ -72,12 +80,19 @@ var countChecks = []check{
 	{"way_off_graph", `
 		with hops as (
 			select k.way, k.signature, s.seq, s.node,
-				iif(k.outcome = 'failure' and s.node = k.last_node, 'error', iif(s.label <> '', 'route', 'flow')) as kind, s.label,
+				case
+					when k.outcome = 'failure' and s.node = k.last_node then 'error'
+					when n.operation in ('gate', 'fork') then 'route'
+					else 'flow'
+				end as kind,
+				iif(n.operation in ('gate', 'fork'), s.label, '') as label,
 				coalesce(b.node, iif(k.sink = '__quarantine__', 'quarantine', 'discard')) as to_node
 			from ways k
 			join way_steps s on s.run_id = k.run_id and s.way = k.way
+			join nodes n on n.run_id = s.run_id and n.node = s.node
 			left join way_steps b on b.run_id = s.run_id and b.way = s.way and b.seq = s.seq + 1
-			where k.run_id = ?1 and (b.node is not null or s.node = k.last_node and k.path <> 'filter_dropped')
+			where k.run_id = ?1 and (b.node is not null
+				or s.node = k.last_node and k.path not in ('filter_dropped', 'fork_parent', 'buffered', 'coalesced', 'branch_not_needed'))
 		)
 		select '', -1, h.node, 'way ' || h.signature || ' takes no edge of the graph from here to ' || h.to_node
 		from hops h
@@ -124,41 +139,44 @@ var countChecks = []check{
 
 	{"hash_counts", `
 		with out_rows as (
-			select w.source, w.chunk, s.node, sum(w.rows) as rows
+			select w.source, w.chunk, s.lane, s.node, sum(w.rows) as rows
 			from chunk_ways w
 			join ways k on k.run_id = w.run_id and k.way = w.way
-			join way_steps s on s.run_id = w.run_id and s.way = w.way
+			join way_steps s on s.run_id = w.run_id and s.way = w.way and s.seq >= k.first_seq
 			join nodes n on n.run_id = s.run_id and n.node = s.node and n.hashes = 'own'
-			where w.run_id = ?1 and not (s.node = k.last_node and k.outcome = 'failure')
-			group by w.source, w.chunk, s.node
+			where w.run_id = ?1
+				and not (s.node = k.last_node and (k.outcome = 'failure' or k.path in ('coalesced', 'branch_not_needed')))
+			group by w.source, w.chunk, s.lane, s.node
 		), hashed as (
-			select source, chunk, node, sum(rows) as rows from hashes where run_id = ?1 group by source, chunk, node
+			select source, chunk, lane, node, sum(rows) as rows from hashes where run_id = ?1 group by source, chunk, lane, node
 		)
-		select o.source, o.chunk, o.node, 'out ' || o.rows || ' rows, hashes ' || coalesce(h.rows, 0)
+		select o.source, o.chunk, o.node, 'out ' || o.rows || ' rows of lane ' || o.lane || ', hashes ' || coalesce(h.rows, 0)
 		from out_rows o
-		left join hashed h on h.source = o.source and h.chunk = o.chunk and h.node = o.node
+		left join hashed h on h.source = o.source and h.chunk = o.chunk and h.lane = o.lane and h.node = o.node
 		where h.rows is not o.rows
 		union all
-		select h.source, h.chunk, h.node, 'out 0 rows, hashes ' || h.rows
+		select h.source, h.chunk, h.node, 'out 0 rows of lane ' || h.lane || ', hashes ' || h.rows
 		from hashed h
-		where not exists (select 1 from out_rows o where o.source = h.source and o.chunk = h.chunk and o.node = h.node)`},
+		where not exists (
+			select 1 from out_rows o where o.source = h.source and o.chunk = h.chunk and o.lane = h.lane and o.node = h.node)`},
 
 	{"error_counts", `
 		with diverted as (
-			select w.source, w.chunk, k.last_node as node, sum(w.rows) as rows
+			select w.source, w.chunk, w.lane, k.last_node as node, sum(w.rows) as rows
 			from chunk_ways w
 			join ways k on k.run_id = w.run_id and k.way = w.way
 			where w.run_id = ?1 and k.outcome = 'failure'
-			group by w.source, w.chunk, k.last_node
+			group by w.source, w.chunk, w.lane, k.last_node
 		), recorded as (
-			select source, chunk, node, count(*) as rows from errors where run_id = ?1 group by source, chunk, node
+			select source, chunk, lane, node, count(*) as rows from errors where run_id = ?1 group by source, chunk, lane, node
 		)
-		select d.source, d.chunk, d.node, 'diverted ' || d.rows || ' rows, errors ' || coalesce(r.rows, 0)
+		select d.source, d.chunk, d.node, 'diverted ' || d.rows || ' rows of lane ' || d.lane || ', errors ' || coalesce(r.rows, 0)
 		from diverted d
-		left join recorded r on r.source = d.source and r.chunk = d.chunk and r.node = d.node
+		left join recorded r on r.source = d.source and r.chunk = d.chunk and r.lane = d.lane and r.node = d.node
 		where r.rows is not d.rows
 		union all
-		select r.source, r.chunk, r.node, 'diverted 0 rows, errors ' || r.rows
+		select r.source, r.chunk, r.node, 'diverted 0 rows of lane ' || r.lane || ', errors ' || r.rows
 		from recorded r
-		where not exists (select 1 from diverted d where d.source = r.source and d.chunk = r.chunk and d.node = r.node)`},
+		where not exists (
+			select 1 from diverted d where d.source = r.source and d.chunk = r.chunk and d.lane = r.lane and d.node = r.node)`},
 }

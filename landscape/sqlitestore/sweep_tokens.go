@@ -5,22 +5,21 @@ package sqlitestore
 var tokenChecks = []check{
 	{"token_outcome", `
 		select source, chunk, coalesce(last_node, ''), 'token ' || token_id || ' ' || case
-			when not completed and (outcome is not null or path is not null) then 'is open and has an outcome'
+			when not completed and (outcome is not null or coalesce(path, 'buffered') <> 'buffered') then 'is open and has an outcome'
 			when not completed then 'has no completed outcome'
-			when (outcome, path) not in (values ('success', 'default_flow'), ('success', 'gate_routed'), ('success', 'gate_discarded'),
-				('success', 'filter_dropped'), ('failure', 'on_error_routed'), ('failure', 'unrouted'),
-				('failure', 'quarantined_at_source'), ('failure', 'sink_discarded')) then 'ends as ' || outcome || ' ' || path
+			when (outcome, path) not in (` + legalOutcomes + `) then 'ends as ' || outcome || ' ' || path
 			when (outcome = 'failure') <> (error_hash is not null) then 'ends as ' || outcome || iif(error_hash is null, ' without', ' with') || ' an error'
-			when (path in ('gate_discarded', 'filter_dropped')) <> (sink is null) then path || ' at sink ' || coalesce(sink, 'none')
+			when (path in ` + sinkless + `) <> (sink is null) then path || ' at sink ' || coalesce(sink, 'none')
+			when ` + groups + ` then path || ' of fork ' || coalesce(fork_group_id, 'none') || ', join ' || coalesce(join_group_id, 'none')
+				|| ', expansion ' || coalesce(expand_group_id, 'none') || ', batch ' || coalesce(batch_id, 'none')
 			else 'is complete, and its sink never confirmed it'
 		end
 		from token_outcomes o
 		where run_id = ?1 and not coalesce(completed
-			and (outcome, path) in (values ('success', 'default_flow'), ('success', 'gate_routed'), ('success', 'gate_discarded'),
-				('success', 'filter_dropped'), ('failure', 'on_error_routed'), ('failure', 'unrouted'),
-				('failure', 'quarantined_at_source'), ('failure', 'sink_discarded'))
+			and (outcome, path) in (` + legalOutcomes + `)
 			and (outcome = 'failure') = (error_hash is not null)
-			and (path in ('gate_discarded', 'filter_dropped')) = (sink is null)
+			and (path in ` + sinkless + `) = (sink is null)
+			and not (` + groups + `)
 			and (sink is null or sink in ('__quarantine__', '__discard__') or exists (
 				select 1 from effects e
 				where e.run_id = o.run_id and e.sink = o.sink and e.source = o.source and e.chunk = o.chunk and e.state = 'finalized')), 0)`},
@@ -28,7 +27,7 @@ var tokenChecks = []check{
 	{"token_twice", `
 		select source, chunk, '', 'token ' || token_id || ' is there ' || count(*) || ' times'
 		from tokens where run_id = ?1
-		group by source, row having count(*) > 1`},
+		group by source, row, lane having count(*) > 1`},
 
 	{"sink_lines", `
 		with lines as (
@@ -41,17 +40,56 @@ var tokenChecks = []check{
 
 	{"way_codes", `
 		with codes as (
-			select source, chunk, way, count(*) as rows from tokens where run_id = ?1 group by source, chunk, way
+			select source, chunk, lane, way, count(*) as rows from tokens where run_id = ?1 group by source, chunk, lane, way
 		)
 		select c.source, c.chunk, '', 'way ' || coalesce(c.way, 'unknown') || ': codes of ' || c.rows || ' rows, counted ' || coalesce(w.rows, 0)
 		from codes c
-		left join chunk_ways w on w.run_id = ?1 and w.source = c.source and w.chunk = c.chunk and w.way = c.way
+		left join chunk_ways w on w.run_id = ?1 and w.source = c.source and w.chunk = c.chunk and w.lane = c.lane and w.way = c.way
 		where w.rows is not c.rows
 		union all
 		select w.source, w.chunk, '', 'way ' || w.way || ': codes of 0 rows, counted ' || w.rows
 		from chunk_ways w
-		where w.run_id = ?1
-			and not exists (select 1 from codes c where c.source = w.source and c.chunk = w.chunk and c.way = w.way)`},
+		where w.run_id = ?1 and not exists (
+			select 1 from codes c where c.source = w.source and c.chunk = w.chunk and c.lane = w.lane and c.way = w.way)`},
+
+	{"merge_codes", `
+		with codes as (
+			select j.source, j.chunk, j.lane, w.kind, count(*) as rows
+			from joins j
+			cross join numbers hi
+			cross join numbers lo
+			left join chunk_joins w on w.run_id = j.run_id and w.source = j.source and w.chunk = j.chunk and w.lane = j.lane and w.code =
+				case j.code_bytes
+					when 1 then (select n from bytes where byte = substr(j.codes, hi.n * 1024 + lo.n + 1, 1))
+					else ((select n from bytes where byte = substr(j.codes, 2 * (hi.n * 1024 + lo.n) + 1, 1)) << 8)
+						| (select n from bytes where byte = substr(j.codes, 2 * (hi.n * 1024 + lo.n) + 2, 1))
+				end
+			where j.run_id = ?1 and hi.n < (j.rows + 1023) / 1024 and lo.n < j.rows - hi.n * 1024
+				and substr(j.codes, j.code_bytes * (hi.n * 1024 + lo.n) + 1, j.code_bytes) <> substr(x'ffff', 1, j.code_bytes)
+			group by j.source, j.chunk, j.lane, w.kind
+		)
+		select c.source, c.chunk, '', 'merge kind ' || coalesce(c.kind, 'unknown') || ': codes of ' || c.rows || ' rows, counted ' || coalesce(w.rows, 0)
+		from codes c
+		left join chunk_joins w on w.run_id = ?1 and w.source = c.source and w.chunk = c.chunk and w.lane = c.lane and w.kind = c.kind
+		where w.rows is not c.rows
+		union all
+		select w.source, w.chunk, '', 'merge kind ' || w.kind || ': codes of 0 rows, counted ' || w.rows
+		from chunk_joins w
+		where w.run_id = ?1 and not exists (
+			select 1 from codes c where c.source = w.source and c.chunk = w.chunk and c.lane = w.lane and c.kind = w.kind)`},
+
+	{"batch_rows", `
+		with counted as (
+			select node, batch, count(*) as rows from batch_members where run_id = ?1 group by node, batch
+		)
+		select '', -1, b.node, 'batch ' || b.batch || ': ' || b.rows || ' rows, members ' || coalesce(c.rows, 0)
+		from batches b
+		left join counted c on c.node = b.node and c.batch = b.batch
+		where b.run_id = ?1 and coalesce(c.rows, 0) <> b.rows
+		union all
+		select '', -1, c.node, 'batch ' || c.batch || ' with ' || c.rows || ' members did not fire'
+		from counted c
+		where not exists (select 1 from batches b where b.run_id = ?1 and b.node = c.node and b.batch = c.batch)`},
 
 	{"hash_missing", `
 		select h.source, h.chunk, h.node, 'slice ' || h.slice || ': hashes of ' || h.rows || ' rows, counted ' || sum(iif(h.slots is null,
@@ -59,7 +97,20 @@ var tokenChecks = []check{
 		from hashes h
 		cross join numbers i
 		where h.run_id = ?1
-		group by h.source, h.chunk, h.node, h.slice
+		group by h.source, h.chunk, h.lane, h.node, h.slice
 		having h.rows <> sum(iif(h.slots is null,
 			substr(h.hashes, 32 * i.n + 1, 32) not in (zeroblob(32), x''), substr(h.slots, 2 * i.n + 1, 2) not in (zeroblob(2), x'')))`},
 }
+
+const (
+	// legalOutcomes are the outcomes that a token which ended may have.
+	legalOutcomes = `values ('success', 'default_flow'), ('success', 'gate_routed'), ('success', 'gate_discarded'),
+				('success', 'filter_dropped'), ('success', 'coalesced'), ('failure', 'on_error_routed'), ('failure', 'unrouted'),
+				('failure', 'quarantined_at_source'), ('failure', 'sink_discarded'), ('transient', 'fork_parent'),
+				('transient', 'expand_parent'), ('transient', 'batch_consumed'), ('transient', 'branch_not_needed')`
+	// sinkless are the paths that end at no sink.
+	sinkless = `('gate_discarded', 'filter_dropped', 'coalesced', 'fork_parent', 'expand_parent', 'batch_consumed', 'branch_not_needed')`
+	// groups is true for a token without the group that its path names, or with another.
+	groups = `(path = 'fork_parent') <> (fork_group_id is not null) or (path = 'coalesced') <> (join_group_id is not null)
+				or (path = 'expand_parent') <> (expand_group_id is not null) or (path = 'batch_consumed') <> (batch_id is not null)`
+)
