@@ -21,14 +21,18 @@ func (l *Log) RecordChunk(ctx context.Context, c Chunk, r Records) error {
 		return fmt.Errorf("record %s chunk %d of run %s: %w", c.Source, c.Chunk, c.Run, err)
 	}
 	c.Read = l.now()
-	insert := []Record{c}
-	for from := 0; from < len(r.Offsets); from += SliceRows {
-		insert = append(insert, r.slice(c, from, min(from+SliceRows, len(r.Offsets))))
-	}
-	if err := l.insert(ctx, insert...); err != nil {
+	if err := l.insert(ctx, r.appendSlices([]Record{c}, c)...); err != nil {
 		return fmt.Errorf("record %s chunk %d of run %s: %w", c.Source, c.Chunk, c.Run, err)
 	}
 	return nil
+}
+
+// appendSlices appends the columns of the records, slice by slice.
+func (r Records) appendSlices(insert []Record, c Chunk) []Record {
+	for from := 0; from < len(r.Offsets); from += SliceRows {
+		insert = append(insert, r.slice(c, from, min(from+SliceRows, len(r.Offsets))))
+	}
+	return insert
 }
 
 // slice returns the columns of the records from up to, but not including, to.

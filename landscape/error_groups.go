@@ -16,7 +16,7 @@ type ErrorGroup struct {
 	Field   string   `json:"field,omitempty"`
 	Message string   `json:"message"` // quoted texts are "…", numbers are N
 	Count   int64    `json:"count"`
-	Samples []Sample `json:"samples"` // the first few, by source and row
+	Samples []Sample `json:"samples"` // the first few, by source, row and lane
 }
 
 // Sample is one error of a group.
@@ -24,6 +24,7 @@ type Sample struct {
 	Source  string `json:"source"`
 	File    string `json:"file"`
 	Row     int64  `json:"row"`
+	Lane    int64  `json:"lane,omitempty"`
 	Line    int64  `json:"line"` // of the file
 	Message string `json:"message"`
 	SentTo  string `json:"sent_to"`
@@ -39,6 +40,7 @@ type errorHead struct {
 	Run     string `db:"run_id,key"`
 	Source  string `db:"source,key"`
 	Row     int64  `db:"row,key"`
+	Lane    int64  `db:"lane,key"`
 	Node    string `db:"node,key"`
 	Chunk   int64  `db:"chunk"`
 	Code    string `db:"code"`
@@ -65,7 +67,7 @@ func (l *Log) ErrorGroups(ctx context.Context, run string) ([]ErrorGroup, error)
 		g.Count++
 		if len(g.Samples) < mostSamples {
 			g.Samples = append(g.Samples, Sample{
-				Source: e.Source, Row: e.Row, Line: e.Line, Message: e.Message, SentTo: e.SentTo, chunk: e.Chunk,
+				Source: e.Source, Row: e.Row, Lane: e.Lane, Line: e.Line, Message: e.Message, SentTo: e.SentTo, chunk: e.Chunk,
 			})
 		}
 		return true

@@ -21,7 +21,8 @@ func appendHashes(insert []Record, chunk Chunk, h NodeHashes) ([]Record, error) 
 	for column := range slices.Chunk(h.Hashes, HashBytes*SliceRows) {
 		record := sliceHashes(column)
 		if record.Rows > 0 {
-			record.Run, record.Source, record.Chunk, record.Node, record.Slice = chunk.Run, chunk.Source, chunk.Chunk, h.Node, slice
+			record.Run, record.Source, record.Chunk = chunk.Run, chunk.Source, chunk.Chunk
+			record.Lane, record.Node, record.Slice = h.Lane, h.Node, slice
 			insert = append(insert, record)
 		}
 		slice++

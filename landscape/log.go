@@ -1,6 +1,7 @@
 package landscape
 
 import (
+	"sync"
 	"time"
 )
 
@@ -8,6 +9,7 @@ import (
 type Log struct {
 	driver Driver
 	clock  func() time.Time
+	lanes  sync.Map // run to its lanes
 }
 
 // New returns a Log over driver. clock gives the time; nil is time.Now.

@@ -18,7 +18,7 @@ func (Edge) Table() string { return "edges" }
 func (Source) Table() string { return "sources" }
 
 // Table returns lanes.
-func (LaneRecord) Table() string { return "lanes" }
+func (Lane) Table() string { return "lanes" }
 
 // Table returns tables.
 func (LookupTable) Table() string { return "tables" }

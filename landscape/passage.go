@@ -1,31 +1,34 @@
 package landscape
 
-// Routes is which way each row of a chunk took.
-type Routes struct {
+// Passage is everything that happened to the rows of one chunk between its origin and its sinks and barriers.
+type Passage struct {
 	Run      string
-	Source   string
+	Source   string // the origin
 	Chunk    int64
-	Ways     []Way    // each taken by at least one row, no two the same
-	Codes    []uint16 // per row of the chunk: index into Ways
+	Lanes    []LaneRoutes // the root lane, and every lane in which the chunk has a token; in any order
+	Hashes   []NodeHashes // one entry per lane and node with OwnHashes that at least one token left there
+	Keys     []KeyColumn  // one per field of the source's business key
+	Errors   []Refusal    // one per token whose way is a failure; in any order
+	Writes   []Write      // one per sink that gets at least one row
+	Joins    []LaneJoin   // one per lane of a coalesce in this passage over a fork that took place
 	Started  Micros
 	Finished Micros
 	Attempt  int64
 	Worker   string
 }
 
-// Passage is everything that happened to the rows of one chunk between its source and its sinks.
-type Passage struct {
-	Routes
-	Hashes []NodeHashes // one entry per node with OwnHashes that at least one row left
-	Keys   []KeyColumn  // one per field of the source's business key
-	Errors []Refusal    // one per row whose way is a failure, in row order
-	Writes []Write      // one per sink that gets at least one row
+// LaneRoutes is which way each token of one lane of a chunk took.
+type LaneRoutes struct {
+	Lane  int64
+	Ways  []Way    // each taken by at least one token, no two the same
+	Codes []uint16 // per row of the chunk: index into Ways, or NoToken; every row has a token in a root lane
 }
 
 // NodeHashes are the output hashes of one node: the SHA-256 of each row's canonical bytes as it left the node.
 type NodeHashes struct {
+	Lane   int64
 	Node   string
-	Hashes []byte // 32 bytes per row of the chunk; zero for a row that did not leave the node
+	Hashes []byte // 32 bytes per row of the chunk; zero for a row that did not leave the node in this lane
 }
 
 // KeyColumn is one field of the business key: per row of the chunk the first 4 bytes of the SHA-256 of the value's
@@ -35,8 +38,9 @@ type KeyColumn struct {
 	Hashes []byte
 }
 
-// Refusal is why one row was refused. The node and the sink are those of the row's way.
+// Refusal is why one token was refused. The node and the sink are those of the token's way.
 type Refusal struct {
+	Lane    int64
 	Index   int // of the row in the chunk
 	Code    string
 	Field   string
@@ -52,4 +56,11 @@ type Write struct {
 	Sink   string
 	Bytes  int64
 	SHA256 string // hex, of the bytes
+}
+
+// LaneJoin is what a coalesce made of the branches of each row that was forked.
+type LaneJoin struct {
+	Lane  int64       // of the merged tokens
+	Kinds []MergeKind // each of at least one merge, no two the same
+	Codes []uint16    // per row of the chunk: index into Kinds; NoToken for a row that was not forked
 }

@@ -8,14 +8,13 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
-
-	"waymark/pipeline"
 )
 
-// RecordPassage records in one transaction which way every row of a chunk took, the hashes of its rows at every node,
-// why rows were refused, and what is going to be written to each sink.
+// RecordPassage records in one transaction which way every token of a chunk took, the hashes of its rows at every node, why
+// tokens were refused, what coalesces made of them, and what is going to be written to each sink.
 //
-// The chunk must be on record. A passage that does not account for every row of it is refused. Repeating it with equal
+// The chunk must be on record. A passage that does not account for every row of it, for every branch of a token that was
+// forked, and for every merge is refused. Repeating it with equal
 // content changes nothing; other content is a *DivergedError: a step is not deterministic.
 func (l *Log) RecordPassage(ctx context.Context, p Passage) error {
 	chunk, err := get[Chunk](ctx, l.driver, p.Run, p.Source, p.Chunk)
@@ -29,20 +28,17 @@ func (l *Log) RecordPassage(ctx context.Context, p Passage) error {
 }
 
 func (l *Log) recordPassage(ctx context.Context, chunk Chunk, p Passage) error {
-	t, err := tally(chunk, p)
+	all, err := l.lanesOf(ctx, p.Run)
 	if err != nil {
 		return err
 	}
-	insert := make([]Record, 0, 2*len(t.ways)+len(p.Hashes)+len(p.Keys)+len(p.Errors)+len(p.Writes))
-	insert = append(insert, PassageRecord{
-		Run: p.Run, Source: p.Source, Chunk: p.Chunk, Rows: chunk.Rows, CodeBytes: t.codeBytes(), WayCodes: t.packCodes(),
-		Started: p.Started, Finished: p.Finished, Attempt: p.Attempt, Worker: p.Worker,
-	})
-	insert = t.appendWays(insert, p)
-	for _, h := range p.Hashes {
-		if insert, err = appendHashes(insert, chunk, h); err != nil {
-			return fmt.Errorf("hashes of node %s: %w", h.Node, err)
-		}
+	t, err := tally(chunk, all, p)
+	if err != nil {
+		return err
+	}
+	insert, err := t.appendHashes(t.appendLanes(nil, p), chunk, p.Hashes)
+	if err != nil {
+		return err
 	}
 	for _, k := range p.Keys {
 		if len(k.Hashes) != 4*int(chunk.Rows) {
@@ -52,6 +48,7 @@ func (l *Log) recordPassage(ctx context.Context, chunk Chunk, p Passage) error {
 	}
 	now := l.now()
 	insert = t.appendErrors(insert, chunk, p.Errors, now)
+	insert = t.appendJoins(insert, p)
 	insert = t.appendWrites(insert, p, now)
 	return l.insert(ctx, insert...)
 }
@@ -60,8 +57,8 @@ func (l *Log) recordPassage(ctx context.Context, chunk Chunk, p Passage) error {
 func newRowError(chunk Chunk, way Way, r Refusal, now Micros) RowError {
 	raw := r.Raw[:min(len(r.Raw), MaxRawBytes)]
 	return RowError{
-		Run: chunk.Run, Source: chunk.Source, Row: chunk.FirstRow + int64(r.Index), Node: way.Last(), Chunk: chunk.Chunk,
-		Code: r.Code, Field: r.Field, Message: r.Message, ErrorHash: errorHash(way.Last(), r.Code, r.Field, r.Message),
+		Run: chunk.Run, Source: chunk.Source, Row: chunk.FirstRow + int64(r.Index), Lane: r.Lane, Node: way.Last(),
+		Chunk: chunk.Chunk, Code: r.Code, Field: r.Field, Message: r.Message, ErrorHash: errorHash(way.Last(), r.Code, r.Field, r.Message),
 		Raw: raw, RawIsText: utf8.Valid(raw) && bytes.IndexByte(raw, 0) < 0, RawBytes: r.Bytes,
 		Line: r.Line, ByteOffset: r.Offset, SentTo: way.Sink, At: now,
 	}
@@ -72,6 +69,3 @@ func errorHash(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "|")))
 	return hex.EncodeToString(sum[:])
 }
-
-// failed reports whether tokens of this way were refused.
-func (w Way) failed() bool { return w.Path.Outcome() == pipeline.Failure }

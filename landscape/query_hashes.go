@@ -1,9 +1,14 @@
 package landscape
 
-import "context"
+import (
+	"context"
+	"encoding/binary"
+	"slices"
+)
 
-// Hashes returns the output hashes of every node that has hashes of its own and that a row of the chunk left, in the order
-// of the nodes' names, in the form in which RecordPassage takes them; none if the chunk did not go through the steps yet.
+// Hashes returns the output hashes of every lane and node that has hashes of its own and that a row of the chunk left, by
+// lane and name of the node, in the form in which RecordPassage takes them; none if the chunk did not go through the steps
+// yet.
 func (l *Log) Hashes(ctx context.Context, run, source string, chunk int64) ([]NodeHashes, error) {
 	about, err := l.Chunk(ctx, run, source, chunk)
 	if err != nil {
@@ -15,8 +20,8 @@ func (l *Log) Hashes(ctx context.Context, run, source string, chunk int64) ([]No
 	}
 	var columns []NodeHashes
 	for _, slice := range slices {
-		if len(columns) == 0 || columns[len(columns)-1].Node != slice.Node {
-			columns = append(columns, NodeHashes{Node: slice.Node, Hashes: make([]byte, HashBytes*about.Rows)})
+		if n := len(columns); n == 0 || columns[n-1].Node != slice.Node || columns[n-1].Lane != slice.Lane {
+			columns = append(columns, NodeHashes{Lane: slice.Lane, Node: slice.Node, Hashes: make([]byte, HashBytes*about.Rows)})
 		}
 		column := columns[len(columns)-1].Hashes
 		for i := slice.Slice * SliceRows; i < min(about.Rows, (slice.Slice+1)*SliceRows); i++ {
@@ -25,4 +30,89 @@ func (l *Log) Hashes(ctx context.Context, run, source string, chunk int64) ([]No
 		}
 	}
 	return columns, nil
+}
+
+// HashAt returns the hash of a token's canonical bytes as it left a node, or as it reached a sink. It is false if the
+// token did not come to the node, or ended there by being refused, merged or held. The nodes that a token's fork parent
+// came through before the fork count as its own.
+func (l *Log) HashAt(ctx context.Context, run string, token Token, node string) ([HashBytes]byte, bool, error) {
+	at, err := l.find(ctx, run, token)
+	if err != nil {
+		return noHash, false, err
+	}
+	nodes, err := l.Nodes(ctx, run)
+	if err != nil {
+		return noHash, false, err
+	}
+	step, mode := at.way.hashed(node, nodes)
+	switch mode {
+	case OwnHashes:
+		return l.ownHash(ctx, at, step)
+	case RecordHashes:
+		return l.recordHash(ctx, at)
+	default:
+		return noHash, false, nil
+	}
+}
+
+// ownHash returns the hash of a token in the column of a step.
+func (l *Log) ownHash(ctx context.Context, at located, step Step) ([HashBytes]byte, bool, error) {
+	slice := int64(at.index / SliceRows)
+	h, err := get[HashesRecord](ctx, l.driver, at.chunk.Run, at.chunk.Source, at.chunk.Chunk, step.Lane, step.Node, slice)
+	if err != nil {
+		return noHash, false, err
+	}
+	hash := h.at(at.index % SliceRows)
+	return hash, hash != noHash, nil
+}
+
+// recordHash returns the hash of a barrier's record.
+func (l *Log) recordHash(ctx context.Context, at located) ([HashBytes]byte, bool, error) {
+	slice := int64(at.index / SliceRows)
+	rows, err := get[ChunkRowsRecord](ctx, l.driver, at.chunk.Run, at.chunk.Source, at.chunk.Chunk, slice)
+	if err != nil {
+		return noHash, false, err
+	}
+	return [HashBytes]byte(hashAt(rows.RawHashes, at.index%SliceRows)), true, nil
+}
+
+// hashed returns the last step on the way, up to and including node, whose hash says what left node, and where it is; the
+// mode is empty if there is none.
+func (w Way) hashed(node string, nodes []Node) (Step, HashMode) {
+	steps := w.Steps
+	if w.failed() || w.taken() {
+		if node == w.Last() {
+			return Step{}, ""
+		}
+		if node == w.Sink {
+			steps = steps[:len(steps)-1]
+		}
+	}
+	at := slices.IndexFunc(steps, func(s Step) bool { return s.Node == node })
+	if at < 0 {
+		if node != w.Sink || !w.ToSink() {
+			return Step{}, ""
+		}
+		at = len(steps) - 1
+	}
+	for ; at >= 0; at-- {
+		for _, n := range nodes {
+			if n.Node == steps[at].Node && n.Hashes != InputHashes {
+				return steps[at], n.Hashes
+			}
+		}
+	}
+	return Step{}, ""
+}
+
+// at returns the hash of row i of the slice; all zero if it has none.
+func (h HashesRecord) at(i int) (hash [HashBytes]byte) {
+	slot := uint16(i) + 1
+	if h.Slots != nil {
+		slot = binary.BigEndian.Uint16(h.Slots[2*i:])
+	}
+	if slot != 0 {
+		copy(hash[:], hashAt(h.Hashes, int(slot)-1))
+	}
+	return hash
 }

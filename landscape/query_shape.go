@@ -10,7 +10,9 @@ import (
 // CheckShape reports whether the columns on record about a chunk can be read as its rows: every slice is there, and every
 // column has its length. It says nothing about their values. The error wraps ErrIncomplete if one cannot.
 func (l *Log) CheckShape(ctx context.Context, chunk Chunk) error {
-	for _, check := range []func(context.Context, Chunk) error{l.checkRowColumns, l.checkPassageShape, l.checkHashColumns, l.checkKeyColumns} {
+	for _, check := range []func(context.Context, Chunk) error{
+		l.checkRowColumns, l.checkPassageShape, l.checkHashColumns, l.checkKeyColumns, l.checkParentColumns,
+	} {
 		if err := check(ctx, chunk); err != nil {
 			return fmt.Errorf("source %s, chunk %d: %w", chunk.Source, chunk.Chunk, err)
 		}
@@ -47,17 +49,60 @@ func (l *Log) checkRowColumns(ctx context.Context, chunk Chunk) error {
 }
 
 func (l *Log) checkPassageShape(ctx context.Context, chunk Chunk) error {
-	p, err := get[PassageRecord](ctx, l.driver, chunk.Run, chunk.Source, chunk.Chunk)
-	if errors.Is(err, ErrNotFound) {
-		return nil // it did not go through the steps yet
-	}
+	all, err := l.lanesOf(ctx, chunk.Run)
 	if err != nil {
 		return err
 	}
-	if p.Rows != chunk.Rows || p.CodeBytes != 1 && p.CodeBytes != 2 || int64(len(p.WayCodes)) != p.CodeBytes*p.Rows {
-		return incomplete("passages has %d way codes of %d bytes in %d bytes for %d rows", p.Rows, p.CodeBytes, len(p.WayCodes), chunk.Rows)
+	passages, err := Select[PassageRecord](ctx, l.driver, chunk.Run, chunk.Source, chunk.Chunk)
+	if err != nil || passages == nil {
+		return err // without any it did not go through the steps yet
 	}
-	return l.checkWayShapes(ctx, chunk)
+	if passages[0].Lane != all.root(chunk.Source) {
+		return incomplete("passages has none of its root lane")
+	}
+	for _, p := range passages {
+		if _, err := all.at(chunk.Source, p.Lane); err != nil {
+			return incomplete("passages has one of lane %d, which the source does not have", p.Lane)
+		}
+		if p.Rows != chunk.Rows || p.CodeBytes != 1 && p.CodeBytes != 2 || int64(len(p.WayCodes)) != p.CodeBytes*p.Rows {
+			return incomplete("passages has %d way codes of %d bytes in %d bytes for %d rows", p.Rows, p.CodeBytes, len(p.WayCodes), chunk.Rows)
+		}
+	}
+	return errors.Join(l.checkWayShapes(ctx, chunk), l.checkJoinShapes(ctx, chunk))
+}
+
+func (l *Log) checkJoinShapes(ctx context.Context, chunk Chunk) error {
+	joins, err := Select[JoinsRecord](ctx, l.driver, chunk.Run, chunk.Source, chunk.Chunk)
+	if err != nil {
+		return err
+	}
+	for _, j := range joins {
+		if j.Rows != chunk.Rows || j.CodeBytes != 1 && j.CodeBytes != 2 || int64(len(j.Codes)) != j.CodeBytes*j.Rows {
+			return incomplete("joins has %d codes of %d bytes in %d bytes for %d rows", j.Rows, j.CodeBytes, len(j.Codes), chunk.Rows)
+		}
+	}
+	return nil
+}
+
+func (l *Log) checkParentColumns(ctx context.Context, chunk Chunk) error {
+	if chunk.Fold == nil {
+		return nil
+	}
+	slices, err := Select[ParentsRecord](ctx, l.driver, chunk.Run, chunk.Source, chunk.Chunk)
+	if err != nil {
+		return err
+	}
+	if want := (chunk.Rows + SliceRows - 1) / SliceRows; int64(len(slices)) != want {
+		return incomplete("parents has %d slices of it, not %d", len(slices), want)
+	}
+	for i, p := range slices {
+		n := chunk.sliceRows(int64(i))
+		tokens := p.Tokens == nil || len(p.Tokens) == 8*n
+		if p.Slice != int64(i) || p.Rows != int64(n) || len(p.Batches) != 4*n || !tokens {
+			return incomplete("slice %d of parents does not hold %d rows", i, n)
+		}
+	}
+	return nil
 }
 
 func (l *Log) checkWayShapes(ctx context.Context, chunk Chunk) error {
@@ -74,7 +119,7 @@ func (l *Log) checkWayShapes(ctx context.Context, chunk Chunk) error {
 		if err != nil {
 			return err
 		}
-		if len(ways) == 0 || len(steps) < 2 && (Way{Sink: ways[0].Sink}).ToSink() || len(steps) == 0 {
+		if len(ways) == 0 || len(steps) < 2 && (Way{Sink: ways[0].Sink}).ToSink() || len(steps) == 0 || ways[0].FirstSeq > int64(len(steps)) {
 			return incomplete("way %s, or steps of it, are missing", u.Way)
 		}
 	}

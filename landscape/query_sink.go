@@ -7,12 +7,12 @@ import (
 	"slices"
 )
 
-// SinkLine returns the row that stands on a line of a sink's output; lines count from 1 and leave a header out. The error
-// wraps ErrNotFound if the target did not confirm that line.
-func (l *Log) SinkLine(ctx context.Context, run, sink string, line int64) (source string, row int64, err error) {
+// SinkLine returns the token that stands on a line of a sink's output; lines count from 1 and leave a header out. Within a
+// part tokens stand by row and lane. The error wraps ErrNotFound if the target did not confirm that line.
+func (l *Log) SinkLine(ctx context.Context, run, sink string, line int64) (Token, error) {
 	parts, err := l.parts(ctx, run, sink)
 	if err != nil {
-		return "", 0, err
+		return Token{}, err
 	}
 	rest := line
 	for _, part := range parts {
@@ -23,10 +23,9 @@ func (l *Log) SinkLine(ctx context.Context, run, sink string, line int64) (sourc
 		if rest < 1 || part.State != Finalized {
 			break
 		}
-		row, err := l.nth(ctx, part, rest)
-		return part.Source, row, err
+		return l.nth(ctx, part, rest)
 	}
-	return "", 0, fmt.Errorf("line %d of sink %s in run %s: %w", line, sink, run, ErrNotFound)
+	return Token{}, fmt.Errorf("line %d of sink %s in run %s: %w", line, sink, run, ErrNotFound)
 }
 
 // parts returns the writes of a sink that have a place, in the order of their places.
@@ -40,56 +39,67 @@ func (l *Log) parts(ctx context.Context, run, sink string) ([]Effect, error) {
 	return parts, nil
 }
 
-// nth returns the nth row, from 1, that a write holds.
-func (l *Log) nth(ctx context.Context, part Effect, n int64) (int64, error) {
+// nth returns the nth token, from 1, that a write holds.
+func (l *Log) nth(ctx context.Context, part Effect, n int64) (Token, error) {
 	chunk, err := l.Chunk(ctx, part.Run, part.Source, part.Chunk)
 	if err != nil {
-		return 0, err
+		return Token{}, err
 	}
-	routes, err := l.Routes(ctx, part.Run, part.Source, part.Chunk)
+	tokens, err := l.sinkTokens(ctx, chunk, part.Sink)
 	if err != nil {
-		return 0, err
+		return Token{}, err
 	}
-	for i, code := range routes.Codes {
-		if routes.Ways[code].Sink == part.Sink {
-			if n--; n == 0 {
-				return chunk.FirstRow + int64(i), nil
+	if n > int64(len(tokens)) {
+		return Token{}, incomplete("the %s says %d rows, the ways say fewer", part.EffectKey, part.Rows)
+	}
+	return tokens[n-1], nil
+}
+
+// sinkTokens returns the tokens of a chunk that a sink gets, in the order in which it gets them.
+func (l *Log) sinkTokens(ctx context.Context, chunk Chunk, sink string) ([]Token, error) {
+	routes, err := l.AllRoutes(ctx, chunk.Run, chunk.Source, chunk.Chunk)
+	if err != nil {
+		return nil, err
+	}
+	var tokens []Token
+	for i := range int(chunk.Rows) {
+		for _, lane := range routes {
+			way, err := lane.way(i)
+			if err != nil {
+				return nil, err
+			}
+			if way != nil && way.Sink == sink {
+				tokens = append(tokens, Token{Source: chunk.Source, Lane: lane.Lane, Row: chunk.FirstRow + int64(i)})
 			}
 		}
 	}
-	return 0, fmt.Errorf("the %s says %d rows, the ways say fewer", part.EffectKey, part.Rows)
+	return tokens, nil
 }
 
-// SinkPosition returns the sink that holds a row, and the line on which it stands there. The error wraps ErrNotFound if
-// no sink confirmed the row.
-func (l *Log) SinkPosition(ctx context.Context, run, source string, row int64) (sink string, line int64, err error) {
-	chunk, err := l.ChunkOf(ctx, run, source, row)
+// SinkPosition returns the sink that holds a token, and the line on which it stands there. The error wraps ErrNotFound if
+// no sink confirmed the token.
+func (l *Log) SinkPosition(ctx context.Context, run string, token Token) (sink string, line int64, err error) {
+	at, err := l.find(ctx, run, token)
 	if err != nil {
 		return "", 0, err
 	}
-	routes, err := l.Routes(ctx, run, source, chunk.Chunk)
+	if !at.way.ToSink() {
+		return "", 0, fmt.Errorf("row %d of source %s in run %s is in no sink: %w", token.Row, token.Source, run, ErrNotFound)
+	}
+	tokens, err := l.sinkTokens(ctx, at.chunk, at.way.Sink)
 	if err != nil {
 		return "", 0, err
 	}
-	i := row - chunk.FirstRow
-	way := routes.Ways[routes.Codes[i]]
-	if !way.ToSink() {
-		return "", 0, fmt.Errorf("row %d of source %s in run %s is in no sink: %w", row, source, run, ErrNotFound)
-	}
-	for _, code := range routes.Codes[:i+1] {
-		if routes.Ways[code].Sink == way.Sink {
-			line++
-		}
-	}
-	parts, err := l.parts(ctx, run, way.Sink)
+	line = int64(slices.Index(tokens, token)) + 1
+	parts, err := l.parts(ctx, run, at.way.Sink)
 	if err != nil {
 		return "", 0, err
 	}
 	for _, part := range parts {
-		if part.Source == source && part.Chunk == chunk.Chunk && part.State == Finalized {
-			return way.Sink, line, nil
+		if part.Source == token.Source && part.Chunk == at.chunk.Chunk && part.State == Finalized {
+			return at.way.Sink, line, nil
 		}
 		line += part.Rows
 	}
-	return "", 0, fmt.Errorf("row %d of source %s in run %s: sink %s did not confirm it: %w", row, source, run, way.Sink, ErrNotFound)
+	return "", 0, fmt.Errorf("row %d of source %s in run %s: sink %s did not confirm it: %w", token.Row, token.Source, run, at.way.Sink, ErrNotFound)
 }

@@ -36,10 +36,9 @@ const absent = "no record"
 
 // CompareRun holds a run's record and graph against those that BeginRun would make. What may change while a run goes on is
 // not compared. It stores nothing.
-func (l *Log) CompareRun(ctx context.Context, run Run, nodes []Node, edges []Edge, sources []Source) ([]Difference, error) {
-	return l.rehearse(ctx, []Record{Node{Run: run.ID}, Edge{Run: run.ID}}, func(l *Log) error {
-		return l.BeginRun(ctx, run, nodes, edges, sources)
-	})
+func (l *Log) CompareRun(ctx context.Context, run Run, graph Graph) ([]Difference, error) {
+	whole := []Record{Node{Run: run.ID}, Edge{Run: run.ID}, Source{Run: run.ID}, Lane{Run: run.ID}, LookupTable{Run: run.ID}}
+	return l.rehearse(ctx, whole, func(l *Log) error { return l.BeginRun(ctx, run, graph) })
 }
 
 // CompareEnd holds the record of a source's end against the one that EndSource would make. It stores nothing.
@@ -48,14 +47,41 @@ func (l *Log) CompareEnd(ctx context.Context, end SourceEnd) ([]Difference, erro
 }
 
 // ComparePassage holds everything on record about a chunk's passage against what RecordPassage would make of p: ways and
-// their steps, way codes, hashes, keys, errors and planned writes. It stores nothing.
+// their steps, way codes, hashes, keys, errors, merges and planned writes of all lanes. It stores nothing.
 func (l *Log) ComparePassage(ctx context.Context, p Passage) ([]Difference, error) {
 	whole := []Record{
+		PassageRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
 		ChunkWayRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
 		HashesRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
 		KeysRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
+		JoinsRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
+		ChunkJoinRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
 	}
 	return l.rehearse(ctx, whole, func(l *Log) error { return l.RecordPassage(ctx, p) })
+}
+
+// CompareFold holds everything on record about a fold against what RecordFold would make of f: its counts, members,
+// batches, merges, and the rows that came out. It stores nothing.
+//
+// A batch or a merge on record that is not in f shows in the counts of the fold, or in the sweep. The error says that
+// the counts of f cannot follow those on record of the fold before it, which CompareFold of that fold tells in full.
+func (l *Log) CompareFold(ctx context.Context, f Fold) ([]Difference, error) {
+	var whole []Record
+	if f.Kind == ChunkFold {
+		whole = append(whole, MembersRecord{Run: f.Run, Node: f.Node, Source: f.Source, Chunk: f.Chunk})
+	}
+	all, err := l.lanesOf(ctx, f.Run)
+	if err != nil {
+		return nil, err
+	}
+	before, err := l.foldBefore(ctx, f)
+	if errors.Is(err, ErrNotFound) {
+		return []Difference{{Table: "folds", Key: fmt.Sprintf("%s/%s/%d", f.Run, f.Node, f.Fold-1), Stored: absent, Wanted: "one"}}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l.rehearse(ctx, whole, func(l *Log) error { return l.insertFold(ctx, all, before, f) })
 }
 
 // rehearsal is a driver that keeps what is to be inserted for itself.
@@ -73,7 +99,8 @@ func (r *rehearsal) Commit(_ context.Context, b Batch) error {
 // scopeKeys says how many key columns a table's records share of which, if there is one, all must be there and no other.
 // Of the other tables each record is looked for by itself.
 var scopeKeys = map[string]int{
-	"nodes": 1, "edges": 1, "way_steps": 2, "chunk_ways": 3, "hashes": 3, "keys": 3, "errors": 3,
+	"nodes": 1, "edges": 1, "sources": 1, "lanes": 1, "tables": 1, "passages": 3, "way_steps": 2, "chunk_ways": 3, "hashes": 3,
+	"keys": 3, "errors": 3, "joins": 3, "chunk_joins": 3, "members": 4, "chunk_rows": 3, "parents": 3,
 }
 
 // scope is some records of one table, by key.
@@ -174,18 +201,19 @@ func shown(value any) string {
 	}
 }
 
-// RefusedRow is a row that has an error on record, and the node that refused it.
+// RefusedRow is a token that has an error on record, and the node that refused it.
 type RefusedRow struct {
 	Run    string `db:"run_id,key"`
 	Source string `db:"source,key"`
 	Row    int64  `db:"row,key"`
+	Lane   int64  `db:"lane,key"`
 	Node   string `db:"node,key"`
 }
 
 // Table returns errors.
 func (RefusedRow) Table() string { return "errors" }
 
-// RefusedRows returns the errors of a source by row and node, without what they say; nil if there is none.
+// RefusedRows returns the errors of a source by row, lane and node, without what they say; nil if there is none.
 func (l *Log) RefusedRows(ctx context.Context, run, source string) ([]RefusedRow, error) {
 	return Select[RefusedRow](ctx, l.driver, run, source)
 }

@@ -54,9 +54,9 @@ func change[T landscape.Record](f func(*T) (keep bool)) func(landscape.Record) l
 
 func TestCompare(t *testing.T) {
 	s, log, driver := compared(t)
-	run, nodes, edges, sources := s.Graph()
+	run, graph := s.Graph()
 	compare := func() []landscape.Difference {
-		found, err := log.CompareRun(t.Context(), run, nodes, edges, sources)
+		found, err := log.CompareRun(t.Context(), run, graph)
 		require.NoError(t, err)
 		for i := range s.Chunks {
 			more, err := log.ComparePassage(t.Context(), s.Passage(i))
@@ -77,6 +77,7 @@ func TestCompare(t *testing.T) {
 		{"node", change(func(n *landscape.Node) bool { return n.Node != "keep" }), "nodes compared/keep: should be one, on record is no record"},
 		{"edge", change(func(e *landscape.Edge) bool { e.Label += "x"; return true }), "should be no record, on record is one"},
 		{"source", change(func(s *landscape.Source) bool { s.Info = "x"; return true }), "info should be "},
+		{"lane", change(func(l *landscape.Lane) bool { l.Fork = "x"; return true }), `fork should be "", on record is "x"`},
 		{"end", change(func(e *landscape.SourceEnd) bool { e.Rows++; return true }), "rows should be 2108, on record is 2109"},
 		{"codes", change(func(p *landscape.PassageRecord) bool { p.WayCodes = p.WayCodes[1:]; return true }), "way_codes should be 1054 bytes "},
 		{"way", change(func(w *landscape.WayRecord) bool { w.Signature = ""; return true }), `on record is ""`},
@@ -152,7 +153,7 @@ func TestRefusedRows(t *testing.T) {
 	require.Len(t, refused, len(want))
 	for i, r := range refused {
 		require.Equal(t, want[i], r.Row)
-		errors, err := log.ErrorsOf(t.Context(), s.Run, landscapetest.Source, r.Row)
+		errors, err := log.ErrorsOf(t.Context(), s.Run, landscape.Token{Source: r.Source, Lane: r.Lane, Row: r.Row})
 		require.NoError(t, err)
 		require.Equal(t, errors[0].Node, r.Node)
 	}

@@ -63,10 +63,10 @@ type Source struct {
 	Info   string `db:"info"` // of a source: plugin.SourceInfo as JSON; of a barrier: {}
 }
 
-// LaneRecord is one kind of token: the record itself (a root lane), the copy of a token that a fork sent down a branch,
+// Lane is one kind of token: the record itself (a root lane), the copy of a token that a fork sent down a branch,
 // or what a coalesce made of branches. A chunk has at most one token for each row and lane. Every origin has one root
 // lane; a run of one source whose graph has no forks has the one lane 0.
-type LaneRecord struct {
+type Lane struct {
 	Run    string `db:"run_id,key"`
 	Lane   int64  `db:"lane,key"`    // from 0, as in plan.Lanes
 	Source string `db:"source"`      // the origin

@@ -8,36 +8,62 @@ import (
 	"waymark/pipeline"
 )
 
-// BeginRun records a run with its graph and what its sources held, and reserves the publication of every sink, all in
-// one transaction. It sets the run id of all records, and the run's start and status.
+// Graph is what a run is made of, besides its own record. Log sets the run id of everything in it.
+type Graph struct {
+	Nodes   []Node
+	Edges   []Edge
+	Sources []Source // the sources, and every barrier
+	Lanes   []Lane   // by number, from 0; every origin has a root lane
+	Tables  []LookupTable
+}
+
+// BeginRun records a run with its graph, what its sources held and what its lookups read, and reserves the publication of
+// every sink, all in one transaction. It sets the run's start and status.
 //
 // Repeating it with equal content changes nothing, whatever the run's status is by now; other content is a
 // *DivergedError.
-func (l *Log) BeginRun(ctx context.Context, run Run, nodes []Node, edges []Edge, sources []Source) error {
+func (l *Log) BeginRun(ctx context.Context, run Run, graph Graph) error {
 	now := l.now()
 	run.Started, run.Status, run.Finished, run.Reason = now, pipeline.Running, 0, ""
+	err := lanes(graph.Lanes).check(graph.Sources)
+	if err == nil {
+		err = l.driver.Commit(ctx, Batch{Insert: graph.records(run, now)})
+	}
+	if err != nil {
+		return fmt.Errorf("begin run %s: %w", run.ID, err)
+	}
+	return nil
+}
+
+// records returns the records of a run that begins.
+func (g Graph) records(run Run, now Micros) []Record {
 	insert := []Record{run}
-	for _, n := range nodes {
+	for _, n := range g.Nodes {
 		n.Run = run.ID
 		insert = append(insert, n)
 	}
-	for _, e := range edges {
+	for _, e := range g.Edges {
 		e.Run = run.ID
 		insert = append(insert, e)
 	}
-	for _, s := range sources {
+	for _, s := range g.Sources {
 		s.Run = run.ID
 		insert = append(insert, s)
 	}
-	for _, n := range nodes {
+	for _, lane := range g.Lanes {
+		lane.Run = run.ID
+		insert = append(insert, lane)
+	}
+	for _, t := range g.Tables {
+		t.Run = run.ID
+		insert = append(insert, t)
+	}
+	for _, n := range g.Nodes {
 		if n.Kind == SinkNode {
 			insert = append(insert, Effect{EffectKey: PublishKey(run.ID, n.Node), Kind: PublishEffect, State: Reserved, Changed: now})
 		}
 	}
-	if err := l.driver.Commit(ctx, Batch{Insert: insert}); err != nil {
-		return fmt.Errorf("begin run %s: %w", run.ID, err)
-	}
-	return nil
+	return insert
 }
 
 // ResumeRun moves a failed or interrupted run back to running; a running one stays as it is. Any other run is refused.
@@ -46,7 +72,7 @@ func (l *Log) ResumeRun(ctx context.Context, run string) error {
 }
 
 // Conclude returns the status that a run has if it ends now with everything in balance: Empty if its sources held no
-// record, CompletedWithFailures if a row was refused, else Completed.
+// record, CompletedWithFailures if a token was refused, of whatever lane, else Completed.
 func (l *Log) Conclude(ctx context.Context, run string) (pipeline.RunStatus, error) {
 	progress, err := l.Progress(ctx, run)
 	switch {

@@ -8,20 +8,23 @@ import (
 	"waymark/pipeline"
 )
 
-// Summary is what a run did.
+// Summary is what a run did. Of rows that are read, it counts those of sources; of tokens, those of all origins and lanes.
 type Summary struct {
 	Run         RunHead     `json:"run"`
-	Chunks      int64       `json:"chunks"`      // read
-	Rows        int64       `json:"rows"`        // records read
+	Chunks      int64       `json:"chunks"`      // read from sources
+	Rows        int64       `json:"rows"`        // records read from sources
 	Blank       int64       `json:"blank"`       // lines
 	Comments    int64       `json:"comments"`    // lines
 	Bytes       int64       `json:"bytes"`       // read, of decoded text
-	Passed      int64       `json:"passed"`      // rows that went through the steps
-	Succeeded   int64       `json:"succeeded"`   // of these, rows with the outcome success
-	Failed      int64       `json:"failed"`      // of these, rows with the outcome failure
-	Quarantined int64       `json:"quarantined"` // failed rows that are kept in the landscape only
-	Filtered    int64       `json:"filtered"`    // rows that a filter dropped
-	Discarded   int64       `json:"discarded"`   // rows that a gate, or the policy for refused rows, discarded
+	Passed      int64       `json:"passed"`      // records of sources that went through the steps
+	Tokens      int64       `json:"tokens"`      // that took a way
+	Succeeded   int64       `json:"succeeded"`   // of these, tokens with the outcome success
+	Failed      int64       `json:"failed"`      // of these, tokens with the outcome failure
+	Transient   int64       `json:"transient"`   // of these, tokens with the outcome transient: others go on for them
+	Held        int64       `json:"held"`        // of these, tokens that a barrier holds
+	Quarantined int64       `json:"quarantined"` // failed tokens that are kept in the landscape only
+	Filtered    int64       `json:"filtered"`    // tokens that a filter, a sample, a deduplicate or an expand dropped
+	Discarded   int64       `json:"discarded"`   // tokens that a gate, or the policy for refused rows, discarded
 	Sinks       []SinkCount `json:"sinks"`       // in document order
 	Nodes       []NodeCount `json:"nodes"`       // in document order
 }
@@ -35,33 +38,37 @@ type SinkCount struct {
 	Published bool   `json:"published"`
 }
 
-// NodeCount is the balance of one node. In a finished run, in = out + dropped + diverted; rows leave a sink when its target
-// confirmed them.
+// NodeCount is the balance of one node: in + created = out + dropped + diverted + consumed + held. Nothing is held in a
+// run that is complete. Rows leave a sink when its target confirmed them.
 type NodeCount struct {
 	Node     string   `json:"node"`
 	Kind     NodeKind `json:"kind"`
 	In       int64    `json:"in"`
+	Created  int64    `json:"created"` // copies of a fork, rows that a coalesce or a barrier made
 	Out      int64    `json:"out"`
-	Dropped  int64    `json:"dropped"`  // by a filter, or by a gate's discard
+	Dropped  int64    `json:"dropped"`  // by a filter or the like, or by a gate's discard
 	Diverted int64    `json:"diverted"` // refused
+	Consumed int64    `json:"consumed"` // ended here so that others go on: at a fork, a coalesce, a barrier
+	Held     int64    `json:"held"`     // by a barrier
 }
 
 // Progress is how far a run is.
 type Progress struct {
 	Status    pipeline.RunStatus `json:"status"`
-	Chunks    int64              `json:"chunks"`    // read
-	Rows      int64              `json:"rows"`      // records read
+	Chunks    int64              `json:"chunks"`    // read from sources
+	Rows      int64              `json:"rows"`      // records read from sources
 	Bytes     int64              `json:"bytes"`     // read, of decoded text
-	Ended     bool               `json:"ended"`     // all sources were read to their end
-	Passed    int64              `json:"passed"`    // rows that went through the steps
-	Failed    int64              `json:"failed"`    // of these, rows that were refused
-	Planned   int64              `json:"planned"`   // of these, rows that a sink gets
-	Finalized int64              `json:"finalized"` // of these, rows that the target confirmed
+	Ended     bool               `json:"ended"`     // all sources were read to their end, and all barriers gave what they held
+	Passed    int64              `json:"passed"`    // records of sources that went through the steps
+	Failed    int64              `json:"failed"`    // tokens that were refused
+	Held      int64              `json:"held"`      // tokens that barriers hold after their last folds
+	Planned   int64              `json:"planned"`   // tokens that a sink gets
+	Finalized int64              `json:"finalized"` // of these, tokens that the target confirmed
 }
 
 // Progress returns how far a run is. It reads a few records per chunk.
 func (l *Log) Progress(ctx context.Context, run string) (Progress, error) {
-	s, err := l.Summary(ctx, run)
+	s, err := l.sum(ctx, run, (*summing).addHeld)
 	if err != nil {
 		return Progress{}, err
 	}
@@ -75,7 +82,7 @@ func (l *Log) Progress(ctx context.Context, run string) (Progress, error) {
 	}
 	p := Progress{
 		Status: s.Run.Status, Chunks: s.Chunks, Rows: s.Rows, Bytes: s.Bytes, Ended: len(ends) == len(sources),
-		Passed: s.Passed, Failed: s.Failed,
+		Passed: s.Passed, Failed: s.Failed, Held: s.Held,
 	}
 	for _, sink := range s.Sinks {
 		p.Planned += sink.Planned
@@ -84,16 +91,23 @@ func (l *Log) Progress(ctx context.Context, run string) (Progress, error) {
 	return p, nil
 }
 
-// Summary returns what a run did. It reads a few records per chunk. Every number is counted from records of what
-// happened: none is kept.
+// Summary returns what a run did. It reads a few records per chunk, and every batch that fired. Every number is counted
+// from records of what happened: none is kept.
 func (l *Log) Summary(ctx context.Context, run string) (Summary, error) {
+	return l.sum(ctx, run, (*summing).addBatches)
+}
+
+// sum counts; settle takes from the tokens that came to barriers those that they hold no longer.
+func (l *Log) sum(ctx context.Context, run string, settle func(*summing, context.Context, Driver, string) error) (Summary, error) {
 	head, err := get[RunHead](ctx, l.driver, run)
 	if err != nil {
 		return Summary{}, err
 	}
 	s := &summing{Summary: Summary{Run: head}, nodes: map[string]*NodeCount{}, sinks: map[string]*SinkCount{}}
-	for _, step := range []func(context.Context, Driver, string) error{s.addGraph, s.addChunks, s.addWays, s.addEffects} {
-		if err := step(ctx, l.driver, run); err != nil {
+	for _, step := range []func(*summing, context.Context, Driver, string) error{
+		(*summing).addGraph, (*summing).addChunks, (*summing).addWays, settle, (*summing).addEffects,
+	} {
+		if err := step(s, ctx, l.driver, run); err != nil {
 			return Summary{}, err
 		}
 	}
@@ -143,6 +157,9 @@ func (chunkHead) Table() string { return "chunks" }
 
 func (s *summing) addChunks(ctx context.Context, d Driver, run string) error {
 	return each(ctx, d, []any{run}, func(c chunkHead) bool {
+		if s.nodes[c.Source].Kind != SourceNode {
+			return true // rows of a barrier were not read
+		}
 		s.Chunks++
 		s.Rows += c.Rows
 		s.Bytes += c.Bytes
@@ -150,64 +167,6 @@ func (s *summing) addChunks(ctx context.Context, d Driver, run string) error {
 		s.Comments += c.Comments
 		return true
 	})
-}
-
-func (s *summing) addWays(ctx context.Context, d Driver, run string) error {
-	rows := map[string]int64{}
-	err := each(ctx, d, []any{run}, func(w ChunkWayRecord) bool {
-		rows[w.Way] += w.Rows
-		return true
-	})
-	if err != nil {
-		return err
-	}
-	last := map[string]WayRecord{}
-	err = each(ctx, d, []any{run}, func(w WayRecord) bool {
-		last[w.Way] = w
-		s.addOutcome(pipeline.Path(w.Path), w.Sink, rows[w.Way])
-		return true
-	})
-	if err != nil {
-		return err
-	}
-	return each(ctx, d, []any{run}, func(step WayStepRecord) bool {
-		s.nodes[step.Node].add(last[step.Way], rows[step.Way])
-		return true
-	})
-}
-
-// addOutcome counts rows that ended on a path.
-func (s *summing) addOutcome(path pipeline.Path, sink string, rows int64) {
-	s.Passed += rows
-	if path.Outcome() == pipeline.Failure {
-		s.Failed += rows
-	} else {
-		s.Succeeded += rows
-	}
-	switch {
-	case sink == pipeline.QuarantineSink:
-		s.Quarantined += rows
-	case path == pipeline.FilterDropped:
-		s.Filtered += rows
-	case path == pipeline.GateDiscarded || path == pipeline.SinkDiscarded:
-		s.Discarded += rows
-	default:
-		s.sinks[sink].Planned += rows
-	}
-}
-
-// add counts rows of a way that came to the node. Rows leave a sink with its effects.
-func (n *NodeCount) add(way WayRecord, rows int64) {
-	n.In += rows
-	switch {
-	case n.Kind == SinkNode:
-	case n.Node != way.LastNode || way.Outcome == string(pipeline.Success) && way.Sink != "":
-		n.Out += rows
-	case way.Outcome == string(pipeline.Failure):
-		n.Diverted += rows
-	default:
-		n.Dropped += rows
-	}
 }
 
 func (s *summing) addEffects(ctx context.Context, d Driver, run string) error {

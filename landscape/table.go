@@ -31,7 +31,7 @@ type Column struct {
 
 // records holds a zero record per table, parents before children.
 var records = []Record{
-	Run{}, Node{}, Edge{}, Source{}, LaneRecord{}, LookupTable{}, SourceEnd{}, FoldRecord{}, Chunk{}, ChunkRowsRecord{},
+	Run{}, Node{}, Edge{}, Source{}, Lane{}, LookupTable{}, SourceEnd{}, FoldRecord{}, Chunk{}, ChunkRowsRecord{},
 	PassageRecord{}, WayRecord{}, WayStepRecord{}, ChunkWayRecord{}, HashesRecord{}, RowError{}, KeysRecord{}, ClaimRecord{},
 	MergeKindRecord{}, JoinsRecord{}, ChunkJoinRecord{}, BatchRecord{}, MembersRecord{}, MergeRecord{}, ParentsRecord{},
 	Effect{}, EffectEvent{}, ArtifactRecord{}, Action{}, RunEvent{}, Heal{},

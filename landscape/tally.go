@@ -3,49 +3,128 @@ package landscape
 import (
 	"errors"
 	"fmt"
-	"strings"
-
-	"waymark/pipeline"
 )
 
-// tallied is which way each row of a chunk took, in canonical form: the ways in the order in which their first rows
-// stand in the chunk, so that the caller's numbering does not matter.
+// tallied is which way each token of a chunk took, in canonical form.
 type tallied struct {
-	ways  []Way
-	ids   []string
-	rows  []int64  // per way
-	codes []uint16 // per row: index into ways
+	lanes []*laneTally // by lane: the root lane, and those with tokens
+	joins []*joinTally // by lane: those with merges
 }
 
-// tally checks that a passage accounts for every row of its chunk.
-func tally(chunk Chunk, p Passage) (*tallied, error) {
-	if int64(len(p.Codes)) != chunk.Rows {
-		return nil, fmt.Errorf("the chunk has %d rows, the passage %d", chunk.Rows, len(p.Codes))
+// laneTally is which way each token of one lane took.
+type laneTally struct {
+	lane Lane
+	ways []Way
+	ids  []string
+	numbered
+}
+
+// joinTally is what one coalesce made of the rows of a chunk.
+type joinTally struct {
+	lane  Lane
+	kinds []MergeKind
+	ids   []string
+	numbered
+}
+
+// tally checks that a passage accounts for every row of its chunk, and for every token that comes of a row.
+func tally(chunk Chunk, all lanes, p Passage) (*tallied, error) {
+	if all.root(p.Source) < 0 {
+		return nil, fmt.Errorf("lanes of source %s: %w", p.Source, ErrNotFound)
 	}
-	t := &tallied{codes: make([]uint16, len(p.Codes))}
-	code := make([]int, len(p.Ways)) // the canonical one, plus 1
-	for i, c := range p.Codes {
-		if int(c) >= len(p.Ways) {
-			return nil, fmt.Errorf("row %d: there is no way %d", chunk.FirstRow+int64(i), c)
+	t := &tallied{}
+	for _, lane := range all.of(p.Source) {
+		if err := t.addLane(chunk, lane, p); err != nil {
+			return nil, laneError(lane, err)
 		}
-		if code[c] == 0 {
-			t.ways, t.rows = append(t.ways, p.Ways[c]), append(t.rows, 0)
-			code[c] = len(t.ways)
+	}
+	for _, routes := range p.Lanes {
+		if _, err := all.at(p.Source, routes.Lane); err != nil {
+			return nil, err
 		}
-		t.codes[i] = uint16(code[c] - 1)
-		t.rows[code[c]-1]++
 	}
-	if len(t.ways) != len(p.Ways) {
-		return nil, fmt.Errorf("%d ways, but rows on %d of them", len(p.Ways), len(t.ways))
+	for _, join := range p.Joins {
+		if lane, err := all.at(p.Source, join.Lane); err != nil || !lane.IsMerged() {
+			return nil, fmt.Errorf("joins of lane %d, which no coalesce makes", join.Lane)
+		}
 	}
-	return t, errors.Join(t.checkWays(p.Source), t.checkErrors(p.Errors), t.checkWrites(p.Writes))
+	return t, errors.Join(t.checkForks(all), t.checkErrors(p.Errors), t.checkWrites(p.Writes))
+}
+
+// laneError names the lane, unless it is a root lane.
+func laneError(lane Lane, err error) error {
+	if lane.IsRoot() {
+		return err
+	}
+	return fmt.Errorf("lane %s: %w", lane.Name, err)
+}
+
+// addLane adds the tokens of one lane, and the merges of which they come.
+func (t *tallied) addLane(chunk Chunk, lane Lane, p Passage) error {
+	routes, err := only(p.Lanes, func(r LaneRoutes) bool { return r.Lane == lane.Lane })
+	if err != nil {
+		return err
+	}
+	join, err := only(p.Joins, func(j LaneJoin) bool { return j.Lane == lane.Lane })
+	if err != nil {
+		return err
+	}
+	if routes != nil || lane.IsRoot() {
+		if routes == nil {
+			routes = &LaneRoutes{}
+		}
+		if err := t.addRoutes(chunk, lane, *routes); err != nil {
+			return err
+		}
+	}
+	if join != nil {
+		return t.addJoin(chunk, lane, *join)
+	}
+	return nil
+}
+
+// only returns the one thing that fits, nil if there is none, and an error if there are two.
+func only[T any](list []T, fits func(T) bool) (*T, error) {
+	var found *T
+	for i := range list {
+		if !fits(list[i]) {
+			continue
+		}
+		if found != nil {
+			return nil, errors.New("the lane is there twice")
+		}
+		found = &list[i]
+	}
+	return found, nil
+}
+
+func (t *tallied) addRoutes(chunk Chunk, lane Lane, routes LaneRoutes) error {
+	if int64(len(routes.Codes)) != chunk.Rows {
+		return fmt.Errorf("the chunk has %d rows, the passage %d", chunk.Rows, len(routes.Codes))
+	}
+	codes, bad := numberCodes(routes.Codes, len(routes.Ways), !lane.IsRoot())
+	if bad >= 0 {
+		return fmt.Errorf("row %d: there is no way %d", chunk.FirstRow+int64(bad), routes.Codes[bad])
+	}
+	if len(codes.order) != len(routes.Ways) {
+		return fmt.Errorf("%d ways, but rows on %d of them", len(routes.Ways), len(codes.order))
+	}
+	if len(codes.order) == 0 && !lane.IsRoot() {
+		return nil // a lane without tokens is not on record
+	}
+	l := &laneTally{lane: lane, numbered: codes}
+	for _, at := range codes.order {
+		l.ways = append(l.ways, routes.Ways[at])
+	}
+	t.lanes = append(t.lanes, l)
+	return l.checkWays()
 }
 
 // checkWays refuses ways that cannot be, and the same way twice.
-func (t *tallied) checkWays(source string) error {
+func (l *laneTally) checkWays() error {
 	seen := map[string]bool{}
-	for _, w := range t.ways {
-		if err := w.check(source); err != nil {
+	for _, w := range l.ways {
+		if err := w.check(l.lane); err != nil {
 			return err
 		}
 		id := w.ID()
@@ -53,140 +132,82 @@ func (t *tallied) checkWays(source string) error {
 			return fmt.Errorf("way %s is there twice", w.Signature())
 		}
 		seen[id] = true
-		t.ids = append(t.ids, id)
+		l.ids = append(l.ids, id)
 	}
 	return nil
 }
 
-// check refuses a way whose end and path do not fit.
-func (w Way) check(source string) error {
-	if len(w.Steps) == 0 || w.Steps[0].Node != source {
-		return fmt.Errorf("way %s does not begin with source %s", w.Signature(), source)
+func (t *tallied) addJoin(chunk Chunk, lane Lane, join LaneJoin) error {
+	if int64(len(join.Codes)) != chunk.Rows {
+		return fmt.Errorf("the chunk has %d rows, the joins %d", chunk.Rows, len(join.Codes))
 	}
-	legal := false
-	switch w.Path {
-	case pipeline.DefaultFlow, pipeline.GateRouted:
-		legal = w.ToSink()
-	case pipeline.GateDiscarded, pipeline.FilterDropped:
-		legal = w.Sink == ""
-	case pipeline.OnErrorRouted, pipeline.QuarantinedAtSource, pipeline.Unrouted:
-		legal = w.ToSink() || w.Sink == pipeline.QuarantineSink
-	case pipeline.SinkDiscarded:
-		legal = w.Sink == pipeline.DiscardSink
+	codes, bad := numberCodes(join.Codes, len(join.Kinds), true)
+	if bad >= 0 {
+		return fmt.Errorf("row %d: there is no kind of merge %d", chunk.FirstRow+int64(bad), join.Codes[bad])
 	}
-	if !legal {
-		return fmt.Errorf("way %s: path %q cannot end at sink %q", w.Signature(), w.Path, w.Sink)
+	if len(codes.order) != len(join.Kinds) {
+		return fmt.Errorf("%d kinds of merges, but merges of %d of them", len(join.Kinds), len(codes.order))
 	}
-	if last := w.Steps[len(w.Steps)-1]; w.failed() && last.Label != "" {
-		return fmt.Errorf("way %s: a row that %s refused has no label there", w.Signature(), last.Node)
+	if len(codes.order) == 0 {
+		return nil
+	}
+	j := &joinTally{lane: lane, numbered: codes}
+	for _, at := range codes.order {
+		j.kinds = append(j.kinds, join.Kinds[at])
+	}
+	t.joins = append(t.joins, j)
+	return j.checkKinds()
+}
+
+// checkKinds refuses kinds that cannot be or are of another coalesce, and the same kind twice.
+func (j *joinTally) checkKinds() error {
+	seen := map[string]bool{}
+	for _, k := range j.kinds {
+		if err := k.check(); err != nil {
+			return err
+		}
+		id := k.ID()
+		if k.Node != j.lane.Node || seen[id] {
+			return fmt.Errorf("merge kind %s of %s is there twice, or of another coalesce", id, k.Node)
+		}
+		seen[id] = true
+		j.ids = append(j.ids, id)
 	}
 	return nil
 }
 
-// checkErrors refuses errors that are not exactly those of the rows on failing ways.
-func (t *tallied) checkErrors(refusals []Refusal) error {
-	next := 0
-	for i, code := range t.codes {
-		if !t.ways[code].failed() {
-			continue
+// at returns the tally of a lane; nil if it has no token.
+func (t *tallied) at(lane int64) *laneTally {
+	for _, l := range t.lanes {
+		if l.lane.Lane == lane {
+			return l
 		}
-		if next == len(refusals) || refusals[next].Index != i {
-			return fmt.Errorf("row %d of the chunk was refused, its error is missing or out of order", i)
-		}
-		next++
-	}
-	if next != len(refusals) {
-		return fmt.Errorf("%d errors, but %d rows were refused", len(refusals), next)
 	}
 	return nil
 }
 
-// checkWrites refuses writes that are not exactly one per sink that gets rows.
-func (t *tallied) checkWrites(writes []Write) error {
-	sinks := t.sinkRows()
-	for i, w := range writes {
-		if sinks[w.Sink] == 0 {
-			return fmt.Errorf("a write to sink %s, which gets no row", w.Sink)
+// joinsOf returns the merges of a lane; nil if there is none.
+func (t *tallied) joinsOf(lane int64) *joinTally {
+	for _, j := range t.joins {
+		if j.lane.Lane == lane {
+			return j
 		}
-		for _, other := range writes[:i] {
-			if other.Sink == w.Sink {
-				return fmt.Errorf("two writes to sink %s", w.Sink)
-			}
-		}
-	}
-	if len(writes) != len(sinks) {
-		return fmt.Errorf("%d sinks get rows, %d writes", len(sinks), len(writes))
 	}
 	return nil
 }
 
-// sinkRows returns how many rows each sink gets that gets any.
-func (t *tallied) sinkRows() map[string]int64 {
-	rows := map[string]int64{}
-	for i, w := range t.ways {
-		if w.ToSink() {
-			rows[w.Sink] += t.rows[i]
-		}
+// way returns the way of row i in the lane; nil if it has no token there.
+func (l *laneTally) way(i int) *Way {
+	if l == nil || l.codes[i] == NoToken {
+		return nil
 	}
-	return rows
+	return &l.ways[l.codes[i]]
 }
 
-func (t *tallied) codeBytes() int64 {
-	if len(t.ways) > 256 {
-		return 2
+// kind returns the merge of row i; nil if there is none.
+func (j *joinTally) kind(i int) *MergeKind {
+	if j == nil || j.codes[i] == NoToken {
+		return nil
 	}
-	return 1
-}
-
-func (t *tallied) packCodes() []byte {
-	wide := t.codeBytes() == 2
-	packed := make([]byte, 0, len(t.codes)*int(t.codeBytes()))
-	for _, c := range t.codes {
-		if wide {
-			packed = append(packed, byte(c>>8))
-		}
-		packed = append(packed, byte(c))
-	}
-	return packed
-}
-
-// appendWays appends the ways, then their steps, then the chunk's use of them.
-func (t *tallied) appendWays(insert []Record, p Passage) []Record {
-	for i, w := range t.ways {
-		insert = append(insert, WayRecord{
-			Run: p.Run, Way: t.ids[i], Signature: w.Signature(), Outcome: string(w.Path.Outcome()), Path: string(w.Path),
-			LastNode: w.Last(), Sink: w.Sink,
-		})
-	}
-	for i, w := range t.ways {
-		steps := w.Steps
-		if w.ToSink() {
-			steps = append(steps[:len(steps):len(steps)], Step{Node: w.Sink})
-		}
-		for seq, s := range steps {
-			insert = append(insert, WayStepRecord{Run: p.Run, Way: t.ids[i], Seq: int64(seq), Node: s.Node, Label: s.Label})
-		}
-	}
-	for i, id := range t.ids {
-		insert = append(insert, ChunkWayRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk, Code: int64(i), Way: id, Rows: t.rows[i]})
-	}
-	return insert
-}
-
-func (t *tallied) appendErrors(insert []Record, chunk Chunk, refusals []Refusal, now Micros) []Record {
-	for _, r := range refusals {
-		insert = append(insert, newRowError(chunk, t.ways[t.codes[r.Index]], r, now))
-	}
-	return insert
-}
-
-func (t *tallied) appendWrites(insert []Record, p Passage, now Micros) []Record {
-	rows := t.sinkRows()
-	for _, w := range p.Writes {
-		insert = append(insert, Effect{
-			EffectKey: EffectKey{Run: p.Run, Sink: w.Sink, Source: p.Source, Chunk: p.Chunk}, Kind: WriteEffect,
-			SHA256: strings.ToLower(w.SHA256), Rows: rows[w.Sink], Bytes: w.Bytes, State: Prepared, Changed: now,
-		})
-	}
-	return insert
+	return &j.kinds[j.codes[i]]
 }

@@ -73,7 +73,7 @@ func commits(t *testing.T, d landscape.Driver) {
 	t.Run("Move", func(t *testing.T) { moves(t, d) })
 	t.Run("the batch is not kept", func(t *testing.T) {
 		hashes := [][16]byte{{1}}
-		_, err := d.Claim(t.Context(), landscape.Claims{Run: "c", Source: Source, Field: "f", Hashes: hashes, Rows: []int64{1}})
+		_, err := d.Claim(t.Context(), landscape.Claims{Run: "c", Node: Source, Field: "f", Hashes: hashes, Tokens: tokens(1)})
 		require.NoError(t, err)
 		hashes[0] = [16]byte{2}
 		require.Equal(t, byte(1), stored[landscape.ClaimRecord](t, d, "c")[0].KeyHash[0])
@@ -163,8 +163,8 @@ func reads(t *testing.T, d landscape.Driver) {
 func claims(t *testing.T, d landscape.Driver) {
 	log := begun(t, d, Scene{Run: "c"})
 	begun(t, d, Scene{Run: "d"})
-	claim := func(run, field string, rows []int64, values ...byte) map[int64]int64 {
-		c := landscape.Claims{Run: run, Source: Source, Field: field, Rows: rows}
+	claim := func(run, field string, rows []int64, values ...byte) map[landscape.Token]landscape.Token {
+		c := landscape.Claims{Run: run, Node: Source, Field: field, Tokens: tokens(rows...)}
 		for _, v := range values {
 			c.Hashes = append(c.Hashes, [16]byte{15: v})
 		}
@@ -172,12 +172,44 @@ func claims(t *testing.T, d landscape.Driver) {
 		require.NoError(t, err)
 		return taken
 	}
+	first := func(row, claimer int64) map[landscape.Token]landscape.Token {
+		return map[landscape.Token]landscape.Token{tokens(row)[0]: tokens(claimer)[0]}
+	}
 	require.Nil(t, claim("c", "f", []int64{1, 2, 3}, 10, 20, 30), "all are new")
-	require.Equal(t, map[int64]int64{4: 2}, claim("c", "f", []int64{4, 5}, 20, 50), "row 2 was first")
-	require.Equal(t, map[int64]int64{4: 2}, claim("c", "f", []int64{4, 5}, 20, 50), "a repeat says the same")
-	require.Equal(t, map[int64]int64{7: 6}, claim("c", "f", []int64{6, 7}, 60, 60), "the first within the call stays")
+	require.Equal(t, first(4, 2), claim("c", "f", []int64{4, 5}, 20, 50), "row 2 was first")
+	require.Equal(t, first(4, 2), claim("c", "f", []int64{4, 5}, 20, 50), "a repeat says the same")
+	require.Equal(t, first(7, 6), claim("c", "f", []int64{6, 7}, 60, 60), "the first within the call stays")
 	require.Nil(t, claim("c", "g", []int64{8}, 10), "another field")
 	require.Nil(t, claim("d", "f", []int64{9}, 10), "another run")
-	_, err := log.Claim(t.Context(), landscape.Claims{Run: "c", Source: Source, Field: "f", Rows: []int64{1}})
+	_, err := log.Claim(t.Context(), landscape.Claims{Run: "c", Node: Source, Field: "f", Tokens: tokens(1)})
 	require.Error(t, err)
+
+	t.Run("by node and token", func(t *testing.T) { laneClaims(t, d) })
+}
+
+// laneClaims claims with tokens of the same row in several lanes, and at several nodes.
+func laneClaims(t *testing.T, d landscape.Driver) {
+	s := GraphScene{Run: "lanes"}
+	log := landscape.New(d, nil)
+	require.NoError(t, s.Begin(t.Context(), log))
+	a, b := landscape.Token{Source: Orders, Lane: 1, Row: 7}, landscape.Token{Source: Orders, Lane: 2, Row: 7}
+	claim := func(node string, of ...landscape.Token) map[landscape.Token]landscape.Token {
+		taken, err := log.Claim(t.Context(), landscape.Claims{
+			Run: s.Run, Node: node, Field: "id", Hashes: make([][16]byte, len(of)), Tokens: of,
+		})
+		require.NoError(t, err)
+		return taken
+	}
+	require.Equal(t, map[landscape.Token]landscape.Token{b: a}, claim("price", a, b), "another lane is another token")
+	require.Equal(t, map[landscape.Token]landscape.Token{b: a}, claim("price", a, b), "a repeat says the same")
+	require.Nil(t, claim("decide", b), "another node")
+}
+
+// tokens are rows of a scene before any fork.
+func tokens(rows ...int64) []landscape.Token {
+	list := make([]landscape.Token, len(rows))
+	for i, row := range rows {
+		list[i] = landscape.Token{Source: Source, Row: row}
+	}
+	return list
 }

@@ -28,11 +28,11 @@ func logs(t *testing.T, d landscape.Driver) {
 	})
 	t.Run("a run that began is not another", func(t *testing.T) {
 		s := Scene{Run: "begun"}
-		run, nodes, edges, sources := s.Graph()
-		require.NoError(t, log.BeginRun(ctx, run, nodes, edges, sources))
+		run, graph := s.Graph()
+		require.NoError(t, log.BeginRun(ctx, run, graph))
 		run.PlanSHA256 = digest("another plan")
 		var diverged *landscape.DivergedError
-		require.ErrorAs(t, log.BeginRun(ctx, run, nodes, edges, sources), &diverged)
+		require.ErrorAs(t, log.BeginRun(ctx, run, graph), &diverged)
 		require.Equal(t, "plan_sha256", diverged.Column)
 	})
 	t.Run("the caller's numbering of ways does not matter", func(t *testing.T) {
@@ -51,7 +51,7 @@ func logs(t *testing.T, d landscape.Driver) {
 		p.Errors[0].Raw = bytes.Repeat([]byte("x"), landscape.MaxRawBytes+1)
 		p.Errors[0].Bytes = landscape.MaxRawBytes + 1
 		require.NoError(t, log.RecordPassage(ctx, p))
-		reasons, err := log.ErrorsOf(ctx, s.Run, Source, 1)
+		reasons, err := log.ErrorsOf(ctx, s.Run, tokens(1)[0])
 		require.NoError(t, err)
 		require.Len(t, reasons[0].Raw, landscape.MaxRawBytes)
 		require.EqualValues(t, landscape.MaxRawBytes+1, reasons[0].RawBytes)
@@ -92,13 +92,10 @@ func logs(t *testing.T, d landscape.Driver) {
 
 // turned is the same passage with the ways in the opposite order.
 func turned(p landscape.Passage) landscape.Passage {
-	ways := make([]landscape.Way, len(p.Ways))
-	for i, w := range p.Ways {
-		ways[len(ways)-1-i] = w
-	}
-	p.Ways = ways
-	for i, code := range p.Codes {
-		p.Codes[i] = uint16(len(ways)) - 1 - code
+	routes := &p.Lanes[0]
+	slices.Reverse(routes.Ways)
+	for i, code := range routes.Codes {
+		routes.Codes[i] = uint16(len(routes.Ways)) - 1 - code
 	}
 	return p
 }
@@ -107,26 +104,27 @@ func turned(p landscape.Passage) landscape.Passage {
 func manyWays(t *testing.T, d landscape.Driver) {
 	const rows = 300
 	s := Scene{Run: "labels", Chunks: 1, ChunkRows: rows, Way: func(int64) int { return 4 }}
-	run, nodes, edges, sources := s.Graph()
+	run, graph := s.Graph()
 	log := landscape.New(d, nil)
 	p := s.Passage(0)
-	discarded := p.Ways[0]
-	p.Ways = nil
+	routes := &p.Lanes[0]
+	discarded := routes.Ways[0]
+	routes.Ways = nil
 	for i := range rows {
 		label := fmt.Sprint("label ", i)
-		edges = append(edges, landscape.Edge{From: "triage", Kind: landscape.RouteEdge, Label: label, To: pipeline.Discard})
+		graph.Edges = append(graph.Edges, edge("triage", landscape.RouteEdge, label, pipeline.Discard))
 		way := discarded
 		way.Steps = slices.Clone(discarded.Steps)
 		way.Steps[3].Label = label
-		p.Ways, p.Codes[i] = append(p.Ways, way), uint16(i)
+		routes.Ways, routes.Codes[i] = append(routes.Ways, way), uint16(i)
 	}
-	require.NoError(t, log.BeginRun(t.Context(), run, nodes, edges, sources))
+	require.NoError(t, log.BeginRun(t.Context(), run, graph))
 	require.NoError(t, s.Read(t.Context(), log))
 	require.NoError(t, log.RecordPassage(t.Context(), p))
 	for _, row := range []int64{1, 256, 257, rows} {
-		way, err := log.WayOf(t.Context(), s.Run, Source, row)
+		way, err := log.WayOf(t.Context(), s.Run, tokens(row)[0])
 		require.NoError(t, err)
-		require.Equal(t, p.Ways[row-1], way)
+		require.Equal(t, routes.Ways[row-1], way)
 	}
 	require.NoError(t, s.Publish(t.Context(), log))
 	findings, err := log.Sweep(t.Context(), s.Run, true)
@@ -139,15 +137,20 @@ func refusedPassages(t *testing.T, d landscape.Driver) {
 	log := begun(t, d, s)
 	require.NoError(t, s.Read(t.Context(), log))
 	for want, tamper := range map[string]func(p *landscape.Passage){
-		"the chunk has 30 rows, the passage 29": func(p *landscape.Passage) { p.Codes = p.Codes[1:] },
-		"there is no way 77":                    func(p *landscape.Passage) { p.Codes[3] = 77 },
-		"11 ways, but rows on 10 of them":       func(p *landscape.Passage) { p.Ways = append(p.Ways, p.Ways[0]) },
-		"is there twice":                        func(p *landscape.Passage) { p.Ways[0] = p.Ways[1] },
-		"does not begin with source":            func(p *landscape.Passage) { p.Ways[0].Steps = nil },
-		`cannot end at sink ""`:                 func(p *landscape.Passage) { p.Ways[0].Sink = "" },
-		`cannot end at sink "review"`:           func(p *landscape.Passage) { p.Ways[2].Sink = "review" },
-		"its error is missing":                  func(p *landscape.Passage) { p.Errors = p.Errors[:len(p.Errors)-1] },
-		"errors, but":                           func(p *landscape.Passage) { p.Errors = append(p.Errors, p.Errors[0]) },
+		"the chunk has 30 rows, the passage 29": func(p *landscape.Passage) { p.Lanes[0].Codes = p.Lanes[0].Codes[1:] },
+		"there is no way 77":                    func(p *landscape.Passage) { p.Lanes[0].Codes[3] = 77 },
+		"11 ways, but rows on 10 of them":       func(p *landscape.Passage) { p.Lanes[0].Ways = append(p.Lanes[0].Ways, p.Lanes[0].Ways[0]) },
+		"is there twice":                        func(p *landscape.Passage) { p.Lanes[0].Ways[0] = p.Lanes[0].Ways[1] },
+		"does not begin with strikes":           func(p *landscape.Passage) { p.Lanes[0].Ways[0].Steps = p.Lanes[0].Ways[0].Steps[1:] },
+		`cannot end at sink ""`:                 func(p *landscape.Passage) { p.Lanes[0].Ways[0].Sink = "" },
+		`cannot end at sink "review"`:           func(p *landscape.Passage) { p.Lanes[0].Ways[2].Sink = "review" },
+		"errors, but":                           func(p *landscape.Passage) { p.Errors = p.Errors[:len(p.Errors)-1] },
+		"which was not refused, or two":         func(p *landscape.Passage) { p.Errors = append(p.Errors, p.Errors[0]) },
+		"the lane is there twice":               func(p *landscape.Passage) { p.Lanes = append(p.Lanes, p.Lanes[0]) },
+		"the chunk has 30 rows, the passage 0":  func(p *landscape.Passage) { p.Lanes = nil },
+		"lane 1 of source strikes":              func(p *landscape.Passage) { p.Lanes = append(p.Lanes, landscape.LaneRoutes{Lane: 1}) },
+		"it is a way of lane 1, not 0":          func(p *landscape.Passage) { p.Lanes[0].Ways[0].Lane = 1 },
+		"has no label there":                    func(p *landscape.Passage) { p.Lanes[0].Ways[4].Steps[0].Label = "x" },
 		"two writes to sink":                    func(p *landscape.Passage) { p.Writes[0] = p.Writes[1] },
 		"which gets no row":                     func(p *landscape.Passage) { p.Writes[0].Sink = "nowhere" },
 		"3 sinks get rows, 2 writes":            func(p *landscape.Passage) { p.Writes = p.Writes[1:] },

@@ -11,25 +11,26 @@ import (
 
 // Passage returns what happened to the rows of chunk number i.
 func (s Scene) Passage(i int) landscape.Passage {
-	p := landscape.Passage{Routes: landscape.Routes{
+	p := landscape.Passage{
 		Run: s.Run, Source: Source, Chunk: int64(i), Started: 1_000_000, Finished: 2_000_000, Attempt: 1, Worker: "w1",
-		Codes: make([]uint16, s.ChunkRows),
-	}}
+	}
 	ways, first := Ways(), int64(i*s.ChunkRows)+1
+	routes := landscape.LaneRoutes{Codes: make([]uint16, s.ChunkRows)}
 	codes := make(map[int]uint16)
-	for j := range p.Codes {
+	for j := range routes.Codes {
 		number := s.way(first + int64(j))
 		code, ok := codes[number]
 		if !ok {
-			code = uint16(len(p.Ways))
-			codes[number], p.Ways = code, append(p.Ways, ways[number])
+			code = uint16(len(routes.Ways))
+			codes[number], routes.Ways = code, append(routes.Ways, ways[number])
 		}
-		p.Codes[j] = code
+		routes.Codes[j] = code
 		if way := ways[number]; way.Path.Outcome() == pipeline.Failure {
 			p.Errors = append(p.Errors, s.refusal(j, first+int64(j)))
 		}
 	}
-	p.Hashes, p.Keys = s.hashes(p, first), s.keys(p, first)
+	p.Lanes = []landscape.LaneRoutes{routes}
+	p.Hashes, p.Keys = s.hashes(routes, first), s.keys(routes, first)
 	for _, sink := range []string{"all", "rejects", "review"} {
 		if n := sinkRows(p, sink); n > 0 {
 			p.Writes = append(p.Writes, landscape.Write{Sink: sink, Bytes: n * 20, SHA256: digest(sink, i)})
@@ -49,7 +50,7 @@ func (s Scene) refusal(index int, row int64) landscape.Refusal {
 	}
 }
 
-func (s Scene) hashes(p landscape.Passage, first int64) []landscape.NodeHashes {
+func (s Scene) hashes(p landscape.LaneRoutes, first int64) []landscape.NodeHashes {
 	var found []landscape.NodeHashes
 	for _, node := range []string{"strikes", "score", "tidy"} {
 		column, some := make([]byte, landscape.HashBytes*len(p.Codes)), false
@@ -72,7 +73,7 @@ func left(w landscape.Way, node string) bool {
 	return i >= 0 && (i < len(w.Steps)-1 || w.Path.Outcome() != pipeline.Failure)
 }
 
-func (s Scene) keys(p landscape.Passage, first int64) []landscape.KeyColumn {
+func (s Scene) keys(p landscape.LaneRoutes, first int64) []landscape.KeyColumn {
 	column := landscape.KeyColumn{Field: "airport", Hashes: make([]byte, 4*len(p.Codes))}
 	for i, code := range p.Codes {
 		if p.Ways[code].Path != pipeline.QuarantinedAtSource {
@@ -83,10 +84,13 @@ func (s Scene) keys(p landscape.Passage, first int64) []landscape.KeyColumn {
 	return []landscape.KeyColumn{column}
 }
 
+// sinkRows counts the tokens of all lanes that a sink gets.
 func sinkRows(p landscape.Passage, sink string) (n int64) {
-	for _, code := range p.Codes {
-		if p.Ways[code].Sink == sink {
-			n++
+	for _, lane := range p.Lanes {
+		for _, code := range lane.Codes {
+			if code != landscape.NoToken && lane.Ways[code].Sink == sink {
+				n++
+			}
 		}
 	}
 	return n
@@ -107,9 +111,14 @@ func recordsOf(s Scene, i int) landscape.Records { _, r := s.Chunk(i); return r 
 
 // Write begins and finalizes the write of every sink for chunk number i, as the i-th part of each.
 func (s Scene) Write(ctx context.Context, log *landscape.Log, i int) error {
-	for _, w := range s.Passage(i).Writes {
-		key := landscape.EffectKey{Run: s.Run, Sink: w.Sink, Source: Source, Chunk: int64(i)}
-		e, err := log.BeginEffect(ctx, key, landscape.Placement{Ordinal: int64(i), Offset: int64(i) * 1000}, "w1")
+	return write(ctx, log, s.Passage(i), int64(i))
+}
+
+// write begins and finalizes the writes of a passage, as part number part of each sink.
+func write(ctx context.Context, log *landscape.Log, p landscape.Passage, part int64) error {
+	for _, w := range p.Writes {
+		key := landscape.EffectKey{Run: p.Run, Sink: w.Sink, Source: p.Source, Chunk: p.Chunk}
+		e, err := log.BeginEffect(ctx, key, landscape.Placement{Ordinal: part, Offset: part * 1000}, "w1")
 		if err != nil {
 			return err
 		}
@@ -122,20 +131,24 @@ func (s Scene) Write(ctx context.Context, log *landscape.Log, i int) error {
 
 // Publish publishes every sink.
 func (s Scene) Publish(ctx context.Context, log *landscape.Log) error {
-	summary, err := log.Summary(ctx, s.Run)
+	return publish(ctx, log, s.Run)
+}
+
+func publish(ctx context.Context, log *landscape.Log, run string) error {
+	summary, err := log.Summary(ctx, run)
 	if err != nil {
 		return err
 	}
 	for _, sink := range summary.Sinks {
-		if err := log.PreparePublish(ctx, s.Run, sink.Sink, sink.Finalized, sink.Bytes+10); err != nil {
+		if err := log.PreparePublish(ctx, run, sink.Sink, sink.Finalized, sink.Bytes+10); err != nil {
 			return err
 		}
-		e, err := log.BeginEffect(ctx, landscape.PublishKey(s.Run, sink.Sink), landscape.Placement{}, "w1")
+		e, err := log.BeginEffect(ctx, landscape.PublishKey(run, sink.Sink), landscape.Placement{}, "w1")
 		if err != nil {
 			return err
 		}
 		a := artifact(sink.Sink, sink.Finalized, sink.Bytes+10)
-		if err := log.FinalizePublish(ctx, s.Run, sink.Sink, e.Fence, "w1", a); err != nil {
+		if err := log.FinalizePublish(ctx, run, sink.Sink, e.Fence, "w1", a); err != nil {
 			return err
 		}
 	}
@@ -147,11 +160,15 @@ func (s Scene) Play(ctx context.Context, log *landscape.Log) error {
 	if err := s.PlayToEnd(ctx, log); err != nil {
 		return err
 	}
-	status, err := log.Conclude(ctx, s.Run)
+	return finish(ctx, log, s.Run)
+}
+
+func finish(ctx context.Context, log *landscape.Log, run string) error {
+	status, err := log.Conclude(ctx, run)
 	if err != nil {
 		return err
 	}
-	return log.FinishRun(ctx, s.Run, status, "done")
+	return log.FinishRun(ctx, run, status, "done")
 }
 
 // PlayToEnd is Play without the last step: the run is complete and still running.

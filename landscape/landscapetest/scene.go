@@ -13,7 +13,7 @@ import (
 	"waymark/plugin"
 )
 
-// Source is the name of a scene's only source.
+// Source is the name of a scene's only source, whose root lane is lane 0.
 const Source = "strikes"
 
 // Scene is a made-up run over a graph in which every path occurs:
@@ -55,51 +55,60 @@ func Ways() []landscape.Way {
 
 // Begin records the run and its graph.
 func (s Scene) Begin(ctx context.Context, log *landscape.Log) error {
-	run, nodes, edges, sources := s.Graph()
-	return log.BeginRun(ctx, run, nodes, edges, sources)
+	run, graph := s.Graph()
+	return log.BeginRun(ctx, run, graph)
 }
 
 // Graph returns what Begin records.
-func (s Scene) Graph() (landscape.Run, []landscape.Node, []landscape.Edge, []landscape.Source) {
-	run := landscape.Run{
+func (s Scene) Graph() (landscape.Run, landscape.Graph) {
+	return sceneRun(s.Run), landscape.Graph{
+		Nodes: []landscape.Node{
+			node(0, "strikes", landscape.SourceNode, "csv", landscape.OwnHashes),
+			node(1, "score", landscape.StepNode, "set", landscape.OwnHashes),
+			node(2, "keep", landscape.StepNode, "filter", landscape.InputHashes),
+			node(3, "triage", landscape.StepNode, "gate", landscape.InputHashes),
+			node(4, "tidy", landscape.StepNode, "rename", landscape.OwnHashes),
+			node(5, "review", landscape.SinkNode, "csv", landscape.InputHashes),
+			node(6, "all", landscape.SinkNode, "jsonl", landscape.InputHashes),
+			node(7, "rejects", landscape.SinkNode, "jsonl", landscape.InputHashes),
+		},
+		Edges: []landscape.Edge{
+			edge("strikes", landscape.FlowEdge, "", "score"), edge("strikes", landscape.ErrorEdge, "", pipeline.Quarantine),
+			edge("score", landscape.FlowEdge, "", "keep"), edge("score", landscape.ErrorEdge, "", "rejects"),
+			edge("keep", landscape.FlowEdge, "", "triage"), edge("keep", landscape.ErrorEdge, "", pipeline.Quarantine),
+			edge("triage", landscape.RouteEdge, "major", "review"), edge("triage", landscape.RouteEdge, "major > [x]", "review"),
+			edge("triage", landscape.RouteEdge, "minor", "tidy"), edge("triage", landscape.RouteEdge, "junk", pipeline.Discard),
+			edge("triage", landscape.ErrorEdge, "", pipeline.Quarantine),
+			edge("tidy", landscape.FlowEdge, "", "all"), edge("tidy", landscape.ErrorEdge, "", pipeline.Discard),
+		},
+		Sources: []landscape.Source{{Source: Source, Info: `{"files":[{"path":"strikes.csv","bytes":1,"modified_micros":1}]}`}},
+		Lanes:   []landscape.Lane{{Source: Source}},
+	}
+}
+
+// sceneRun is the record of a made-up run.
+func sceneRun(id string) landscape.Run {
+	return landscape.Run{
 		RunHead: landscape.RunHead{
-			ID: s.Run, Pipeline: "bird-strikes", DocumentSHA256: digest("document"), PlanSHA256: digest("plan"),
+			ID: id, Pipeline: "bird-strikes", DocumentSHA256: digest("document"), PlanSHA256: digest("plan"),
 			Code: "test", Actor: "tester", Trigger: "cli", Host: "here", BaseDir: "/data",
 		},
 		Document: "name: bird-strikes", Plan: `{}`, Params: `{"year":2024}`, Refs: `[]`,
 	}
-	node := func(seq int64, name string, kind landscape.NodeKind, operation string, hashes landscape.HashMode) landscape.Node {
-		n := landscape.Node{
-			Node: name, Seq: seq, Kind: kind, Operation: operation, Config: `{}`, Determinism: pipeline.Deterministic, Hashes: hashes,
-		}
-		if kind == landscape.SinkNode {
-			n.Determinism, n.Guarantee = pipeline.WritesIO, plugin.Idempotent
-		}
-		return n
+}
+
+func node(seq int64, name string, kind landscape.NodeKind, operation string, hashes landscape.HashMode) landscape.Node {
+	n := landscape.Node{
+		Node: name, Seq: seq, Kind: kind, Operation: operation, Config: `{}`, Determinism: pipeline.Deterministic, Hashes: hashes,
 	}
-	nodes := []landscape.Node{
-		node(0, "strikes", landscape.SourceNode, "csv", landscape.OwnHashes),
-		node(1, "score", landscape.StepNode, "set", landscape.OwnHashes),
-		node(2, "keep", landscape.StepNode, "filter", landscape.InputHashes),
-		node(3, "triage", landscape.StepNode, "gate", landscape.InputHashes),
-		node(4, "tidy", landscape.StepNode, "rename", landscape.OwnHashes),
-		node(5, "review", landscape.SinkNode, "csv", landscape.InputHashes),
-		node(6, "all", landscape.SinkNode, "jsonl", landscape.InputHashes),
-		node(7, "rejects", landscape.SinkNode, "jsonl", landscape.InputHashes),
+	if kind == landscape.SinkNode {
+		n.Determinism, n.Guarantee = pipeline.WritesIO, plugin.Idempotent
 	}
-	edge := func(from string, kind landscape.EdgeKind, label, to string) landscape.Edge {
-		return landscape.Edge{From: from, Kind: kind, Label: label, To: to}
-	}
-	edges := []landscape.Edge{
-		edge("strikes", landscape.FlowEdge, "", "score"), edge("strikes", landscape.ErrorEdge, "", pipeline.Quarantine),
-		edge("score", landscape.FlowEdge, "", "keep"), edge("score", landscape.ErrorEdge, "", "rejects"),
-		edge("keep", landscape.FlowEdge, "", "triage"), edge("keep", landscape.ErrorEdge, "", pipeline.Quarantine),
-		edge("triage", landscape.RouteEdge, "major", "review"), edge("triage", landscape.RouteEdge, "major > [x]", "review"),
-		edge("triage", landscape.RouteEdge, "minor", "tidy"), edge("triage", landscape.RouteEdge, "junk", pipeline.Discard),
-		edge("triage", landscape.ErrorEdge, "", pipeline.Quarantine),
-		edge("tidy", landscape.FlowEdge, "", "all"), edge("tidy", landscape.ErrorEdge, "", pipeline.Discard),
-	}
-	return run, nodes, edges, []landscape.Source{{Source: Source, Info: `{"files":[{"path":"strikes.csv","bytes":1,"modified_micros":1}]}`}}
+	return n
+}
+
+func edge(from string, kind landscape.EdgeKind, label, to string) landscape.Edge {
+	return landscape.Edge{From: from, Kind: kind, Label: label, To: to}
 }
 
 // recordBytes is the length of every record of a scene, without its line end.
@@ -137,7 +146,9 @@ func (s Scene) End() landscape.SourceEnd {
 }
 
 // hash is the hash of a row at a node.
-func (s Scene) hash(node string, row int64) []byte {
+func (s Scene) hash(node string, row int64) []byte { return hashOf(node, row) }
+
+func hashOf(node string, row int64) []byte {
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte(node), uint64(row)))
 	return sum[:]
 }

@@ -116,16 +116,16 @@ func flaws() map[string]flaw {
 		"hashes missing":      {check: "hash_counts", play: until("", func(p *landscape.Passage) { p.Hashes = p.Hashes[1:] })},
 		"one hash missing":    {check: "hash_counts", play: until("", func(p *landscape.Passage) { clear(p.Hashes[0].Hashes[:landscape.HashBytes]) })},
 		"hashes of a node that no row left": {check: "hash_counts", play: until("", func(p *landscape.Passage) {
-			p.Hashes = append(p.Hashes, landscape.NodeHashes{Node: "all", Hashes: bytes.Repeat([]byte{1}, landscape.HashBytes*len(p.Codes))})
+			p.Hashes = append(p.Hashes, landscape.NodeHashes{Node: "all", Hashes: bytes.Repeat([]byte{1}, landscape.HashBytes*len(p.Lanes[0].Codes))})
 		})},
 		"a way off the graph": {check: "way_off_graph", play: until("", func(p *landscape.Passage) {
-			p.Ways[0].Steps = slices.Delete(slices.Clone(p.Ways[0].Steps), 2, 3)
+			p.Lanes[0].Ways[0].Steps = slices.Delete(slices.Clone(p.Lanes[0].Ways[0].Steps), 2, 3)
 		})},
 		"a route that is not there": {check: "way_off_graph", play: until("", func(p *landscape.Passage) {
-			for i, w := range p.Ways {
+			for i, w := range p.Lanes[0].Ways {
 				if w.Path == pipeline.GateDiscarded {
-					p.Ways[i].Steps = slices.Clone(w.Steps)
-					p.Ways[i].Steps[3].Label = "unheard of"
+					p.Lanes[0].Ways[i].Steps = slices.Clone(w.Steps)
+					p.Lanes[0].Ways[i].Steps[3].Label = "unheard of"
 				}
 			}
 		})},
@@ -204,7 +204,7 @@ func swapCodes(ctx context.Context, s Scene, log *landscape.Log, d landscape.Dri
 
 // forged is a passage whose first row has the code of the second.
 func forged(s Scene) []landscape.Record {
-	p, ways := s.Passage(0), Ways()
+	p, ways := s.Passage(0).Lanes[0], Ways()
 	record := landscape.PassageRecord{
 		Run: s.Run, Source: Source, Rows: int64(s.ChunkRows), CodeBytes: 1, Started: 1, Finished: 2, Attempt: 1,
 	}

@@ -1,7 +1,6 @@
 package memdriver
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -18,6 +17,7 @@ type sweeping struct {
 	ways   map[string]landscape.WayRecord
 	steps  map[string][]landscape.WayStepRecord
 	nodes  map[string]landscape.Node
+	lanes  []landscape.Lane
 	used   []landscape.ChunkWayRecord
 	found  []landscape.Finding
 }
@@ -29,10 +29,16 @@ type place struct {
 	node   string
 }
 
+// lanePlace is a node in a lane of a chunk.
+type lanePlace struct {
+	place
+	lane int64
+}
+
 func sweep(t tables, run string, deep bool) []landscape.Finding {
 	s := &sweeping{
 		tables: t, run: run, ways: map[string]landscape.WayRecord{}, steps: map[string][]landscape.WayStepRecord{},
-		nodes: map[string]landscape.Node{}, used: all[landscape.ChunkWayRecord](t, run),
+		nodes: map[string]landscape.Node{}, lanes: all[landscape.Lane](t, run), used: all[landscape.ChunkWayRecord](t, run),
 	}
 	for _, w := range all[landscape.WayRecord](t, run) {
 		s.ways[w.Way] = w
@@ -50,8 +56,15 @@ func sweep(t tables, run string, deep bool) []landscape.Finding {
 	s.checkPublished()
 	s.checkHashes()
 	s.checkErrors()
+	s.checkForks()
+	s.checkMerges()
+	s.checkFolds()
+	s.checkMembers()
+	s.checkDerived()
 	if deep {
 		s.checkCodes()
+		s.checkHashColumns()
+		s.checkBatchRows()
 	}
 	slices.SortStableFunc(s.found, func(a, b landscape.Finding) int {
 		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Chunk, b.Chunk), cmp.Compare(a.Node, b.Node))
@@ -77,6 +90,11 @@ func (s *sweeping) report(check string, at place, format string, args ...any) {
 	s.found = append(s.found, landscape.Finding{
 		Check: check, Source: at.source, Chunk: at.chunk, Node: at.node, Detail: fmt.Sprintf(format, args...),
 	})
+}
+
+// isRoot reports whether the tokens of a lane are the records themselves.
+func (s *sweeping) isRoot(lane int64) bool {
+	return lane >= 0 && lane < int64(len(s.lanes)) && s.lanes[lane].IsRoot()
 }
 
 func (s *sweeping) checkSources() {
@@ -107,7 +125,9 @@ func (s *sweeping) checkSources() {
 func (s *sweeping) checkChunks() {
 	passed := map[place]int64{}
 	for _, u := range s.used {
-		passed[place{u.Source, u.Chunk, ""}] += u.Rows
+		if s.isRoot(u.Lane) {
+			passed[place{u.Source, u.Chunk, ""}] += u.Rows
+		}
 	}
 	for _, c := range all[landscape.Chunk](s.tables, s.run) {
 		at := place{c.Source, c.Chunk, ""}
@@ -135,7 +155,8 @@ func (s *sweeping) checkWays() {
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.ways)) {
 		way := s.ways[id]
-		if pipeline.Path(way.Path).Outcome() != pipeline.Outcome(way.Outcome) {
+		path := pipeline.Path(way.Path)
+		if path.Outcome() != pipeline.Outcome(way.Outcome) || path == pipeline.BatchConsumed || path == pipeline.ExpandParent {
 			s.report("illegal_outcome", place{"", -1, way.LastNode}, "way %s ends as %s", way.Signature, way.Outcome)
 		}
 		for i, step := range s.steps[id] {
@@ -146,15 +167,17 @@ func (s *sweeping) checkWays() {
 	}
 }
 
-// edge returns the edge by which a way leaves its step i; false if it ends there.
+// edge returns the edge by which a way leaves its step i; false if it ends there. Of the labels, those of gates and forks
+// say which edge is taken.
 func (s *sweeping) edge(way landscape.WayRecord, i int) (landscape.Edge, bool) {
 	step := s.steps[way.Way][i]
-	e := landscape.Edge{Run: s.run, From: step.Node, Label: step.Label, Kind: landscape.FlowEdge, To: pipeline.Discard}
+	e := landscape.Edge{Run: s.run, From: step.Node, Kind: landscape.FlowEdge, To: pipeline.Discard}
+	operation := s.nodes[step.Node].Operation
 	switch {
 	case s.failsAt(way, step.Node):
 		e.Kind = landscape.ErrorEdge
-	case step.Label != "":
-		e.Kind = landscape.RouteEdge
+	case operation == "gate" || operation == "fork":
+		e.Kind, e.Label = landscape.RouteEdge, step.Label
 	}
 	if i < len(s.steps[way.Way])-1 {
 		e.To = s.steps[way.Way][i+1].Node
@@ -163,7 +186,22 @@ func (s *sweeping) edge(way landscape.WayRecord, i int) (landscape.Edge, bool) {
 	if way.Sink == pipeline.QuarantineSink {
 		e.To = pipeline.Quarantine
 	}
-	return e, step.Node == way.LastNode && pipeline.Path(way.Path) != pipeline.FilterDropped
+	return e, step.Node == way.LastNode && !endsInside(way)
+}
+
+// endsInside reports whether tokens of this way end at their last node, without an edge.
+func endsInside(way landscape.WayRecord) bool {
+	return pipeline.Path(way.Path) == pipeline.FilterDropped || pipeline.Path(way.Path) == pipeline.ForkParent || taken(way)
+}
+
+// taken reports whether the last node took tokens of this way in.
+func taken(way landscape.WayRecord) bool {
+	switch pipeline.Path(way.Path) {
+	case pipeline.Buffered, pipeline.Coalesced, pipeline.BranchNotNeeded:
+		return true
+	default:
+		return false
+	}
 }
 
 func (s *sweeping) failsAt(way landscape.WayRecord, node string) bool {
@@ -225,72 +263,39 @@ func (s *sweeping) checkPublished() {
 }
 
 func (s *sweeping) checkHashes() {
-	out := map[place]int64{}
+	out := map[lanePlace]int64{}
 	for _, u := range s.used {
+		way := s.ways[u.Way]
 		for _, step := range s.steps[u.Way] {
-			if s.nodes[step.Node].Hashes == landscape.OwnHashes && !s.failsAt(s.ways[u.Way], step.Node) {
-				out[place{u.Source, u.Chunk, step.Node}] += u.Rows
+			stays := s.failsAt(way, step.Node) || taken(way) && step.Node == way.LastNode
+			if s.nodes[step.Node].Hashes == landscape.OwnHashes && step.Seq >= way.FirstSeq && !stays {
+				out[lanePlace{place{u.Source, u.Chunk, step.Node}, u.Lane}] += u.Rows
 			}
 		}
 	}
 	for _, h := range all[landscape.HashesRecord](s.tables, s.run) {
-		out[place{h.Source, h.Chunk, h.Node}] -= h.Rows
+		out[lanePlace{place{h.Source, h.Chunk, h.Node}, h.Lane}] -= h.Rows
 	}
 	for at, rows := range out {
 		if rows != 0 {
-			s.report("hash_counts", at, "out %d rows more than there are hashes", rows)
+			s.report("hash_counts", at.place, "lane %d: out %d rows more than there are hashes", at.lane, rows)
 		}
 	}
 }
 
 func (s *sweeping) checkErrors() {
-	diverted := map[place]int64{}
+	diverted := map[lanePlace]int64{}
 	for _, u := range s.used {
 		if way := s.ways[u.Way]; way.Outcome == string(pipeline.Failure) {
-			diverted[place{u.Source, u.Chunk, way.LastNode}] += u.Rows
+			diverted[lanePlace{place{u.Source, u.Chunk, way.LastNode}, u.Lane}] += u.Rows
 		}
 	}
 	for _, e := range all[landscape.RowError](s.tables, s.run) {
-		diverted[place{e.Source, e.Chunk, e.Node}]--
+		diverted[lanePlace{place{e.Source, e.Chunk, e.Node}, e.Lane}]--
 	}
 	for at, rows := range diverted {
 		if rows != 0 {
-			s.report("error_counts", at, "diverted %d rows more than there are errors", rows)
-		}
-	}
-}
-
-// checkCodes counts the codes of every row, and the hashes that are there.
-func (s *sweeping) checkCodes() {
-	counted := map[place]int64{}
-	for _, p := range all[landscape.PassageRecord](s.tables, s.run) {
-		for i := int64(0); i < p.Rows; i++ {
-			code := p.WayCodes[i*p.CodeBytes : (i+1)*p.CodeBytes]
-			counted[place{p.Source, p.Chunk, string(code)}]++
-		}
-		for _, u := range all[landscape.ChunkWayRecord](s.tables, s.run, p.Source, p.Chunk) {
-			code := []byte{byte(u.Code >> 8), byte(u.Code)}[2-p.CodeBytes:]
-			counted[place{p.Source, p.Chunk, string(code)}] -= u.Rows
-		}
-	}
-	for at, rows := range counted {
-		if rows != 0 {
-			s.report("way_codes", place{at.source, at.chunk, ""}, "code %x: %d more than counted", at.node, rows)
-		}
-	}
-	for _, h := range all[landscape.HashesRecord](s.tables, s.run) {
-		var rows int64
-		presence, width := h.Slots, 2
-		if presence == nil {
-			presence, width = h.Hashes, landscape.HashBytes
-		}
-		for value := range slices.Chunk(presence, width) {
-			if !bytes.Equal(value, make([]byte, width)) {
-				rows++
-			}
-		}
-		if rows != h.Rows {
-			s.report("hash_missing", place{h.Source, h.Chunk, h.Node}, "slice %d: hashes of %d rows, counted %d", h.Slice, h.Rows, rows)
+			s.report("error_counts", at.place, "lane %d: diverted %d rows more than there are errors", at.lane, rows)
 		}
 	}
 }

@@ -1,0 +1,198 @@
+package landscape
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"waymark/pipeline"
+)
+
+// RecordFold records in one transaction what a barrier took, which batches fired, what coalesces decided, and the rows
+// that came out, and with the last fold that nothing more will come out.
+//
+// The fold before it must be on record, and of a ChunkFold the passage of the chunk: exactly the tokens whose ways end
+// buffered at the barrier must be in its arrivals. A fold whose counts do not add up is refused. Repeating it with equal
+// content changes nothing; other content is a *DivergedError.
+func (l *Log) RecordFold(ctx context.Context, f Fold) error {
+	err := l.recordFold(ctx, f)
+	if err != nil {
+		return fmt.Errorf("record fold %d of %s in run %s: %w", f.Fold, f.Node, f.Run, err)
+	}
+	return nil
+}
+
+func (l *Log) recordFold(ctx context.Context, f Fold) error {
+	all, err := l.lanesOf(ctx, f.Run)
+	if err != nil {
+		return err
+	}
+	before, err := l.foldBefore(ctx, f)
+	if err != nil {
+		return err
+	}
+	if before.Kind == EndFold {
+		return fmt.Errorf("fold %d was the last", before.Fold)
+	}
+	if err := l.checkArrivals(ctx, all, f); err != nil {
+		return err
+	}
+	return l.insertFold(ctx, all, before, f)
+}
+
+// foldBefore returns the record of the fold before f; an empty one if f is the first.
+func (l *Log) foldBefore(ctx context.Context, f Fold) (FoldRecord, error) {
+	if f.Fold == 0 {
+		return FoldRecord{}, nil
+	}
+	return get[FoldRecord](ctx, l.driver, f.Run, f.Node, f.Fold-1)
+}
+
+// insertFold checks what f says by itself and together with the counts before it, and inserts its records.
+func (l *Log) insertFold(ctx context.Context, all lanes, before FoldRecord, f Fold) error {
+	if err := errors.Join(f.checkBatches(), f.checkDerived(all)); err != nil {
+		return err
+	}
+	after, err := f.count(before)
+	if err != nil {
+		return err
+	}
+	insert, err := l.foldRecords(ctx, all, f, after)
+	if err != nil {
+		return err
+	}
+	return l.insert(ctx, insert...)
+}
+
+// checkArrivals refuses arrivals that are not exactly the tokens of the chunk that the barrier took.
+func (l *Log) checkArrivals(ctx context.Context, all lanes, f Fold) error {
+	if f.Kind != ChunkFold {
+		if f.Source != "" || len(f.Arrivals) > 0 {
+			return fmt.Errorf("a fold of kind %s takes no chunk", f.Kind)
+		}
+		return nil
+	}
+	routes, err := l.AllRoutes(ctx, f.Run, f.Source, f.Chunk)
+	if err != nil {
+		return err
+	}
+	for _, a := range f.Arrivals {
+		if _, err := all.at(f.Source, a.Lane); err != nil {
+			return err
+		}
+		if len(a.Batches) != len(routes[0].Codes) {
+			return fmt.Errorf("lane %d: %d members for %d rows", a.Lane, len(a.Batches), len(routes[0].Codes))
+		}
+	}
+	for _, lane := range all.of(f.Source) {
+		if err := checkLaneArrivals(lane, routes, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkLaneArrivals compares the arrivals of one lane with its ways.
+func checkLaneArrivals(lane Lane, routes []LaneRoutes, f Fold) error {
+	members, err := only(f.Arrivals, func(a LaneMembers) bool { return a.Lane == lane.Lane })
+	if err != nil {
+		return err
+	}
+	took, err := only(routes, func(r LaneRoutes) bool { return r.Lane == lane.Lane })
+	if err != nil {
+		return err
+	}
+	if members == nil {
+		members = &LaneMembers{Batches: make([]uint32, len(routes[0].Codes))}
+	}
+	if took == nil {
+		took = &LaneRoutes{Codes: noTokens(int64(len(routes[0].Codes)))}
+	}
+	for i, batch := range members.Batches {
+		way, err := took.way(i)
+		if err != nil {
+			return err
+		}
+		if held := way != nil && way.Path == pipeline.Buffered && way.Last() == f.Node; held != (batch != 0) {
+			return fmt.Errorf("row %d of the chunk in lane %d came here: %v, is in batch %d", i, lane.Lane, held, batch)
+		}
+	}
+	return nil
+}
+
+// checkBatches refuses batches that cannot be, and numbers that are there twice.
+func (f Fold) checkBatches() error {
+	seen := map[int64]bool{}
+	for _, b := range f.Batches {
+		if seen[b.Batch] || b.Batch < 1 {
+			return fmt.Errorf("batch %d is there twice, or is no batch", b.Batch)
+		}
+		seen[b.Batch] = true
+		if err := b.check(f.Node); err != nil {
+			return fmt.Errorf("batch %d: %w", b.Batch, err)
+		}
+	}
+	return nil
+}
+
+func (b FiredBatch) check(node string) error {
+	switch b.Path {
+	case pipeline.BatchConsumed, pipeline.ExpandParent, pipeline.BranchNotNeeded, pipeline.Coalesced:
+	default:
+		return fmt.Errorf("its tokens cannot end as %s", b.Path)
+	}
+	switch {
+	case b.Trigger == "":
+		return errors.New("nothing fired it")
+	case (b.Path == pipeline.Coalesced) != (b.Merge != nil):
+		return fmt.Errorf("its tokens ended as %s, with a merge: %v", b.Path, b.Merge != nil)
+	case b.Of != 0 && b.Path != pipeline.BranchNotNeeded:
+		return fmt.Errorf("its tokens ended as %s, and came too late for batch %d", b.Path, b.Of)
+	case b.Rows == 0 && (b.Merge == nil || b.Merge.Kind.Result != MergeNothing):
+		return errors.New("it has no rows")
+	case b.Merge != nil:
+		return b.Merge.check(node, b.Rows)
+	}
+	return nil
+}
+
+// check refuses a merge that does not fit its batch.
+func (m *Merge) check(node string, rows int64) error {
+	if err := m.Kind.check(); err != nil {
+		return err
+	}
+	if m.Kind.Node != node || int64(len(m.Arrivals)) != rows || len(m.Kind.Arrived) != len(m.Arrivals) {
+		return fmt.Errorf("a merge of %s with %d branches, the batch is of %s with %d", m.Kind.Node, len(m.Arrivals), node, rows)
+	}
+	for i, a := range m.Arrivals {
+		if a.Branch != m.Kind.Arrived[i] {
+			return fmt.Errorf("branch %s arrived as number %d, not %s", a.Branch, i, m.Kind.Arrived[i])
+		}
+	}
+	if (m.Kind.Result == MergeNothing) != (m.OutRow == 0) {
+		return fmt.Errorf("its result is %s, its row %d", m.Kind.Result, m.OutRow)
+	}
+	return nil
+}
+
+// checkDerived refuses chunks that are not of the barrier, or whose rows do not say where they come from.
+func (f Fold) checkDerived(all lanes) error {
+	for _, d := range f.Derived {
+		n := int(d.Chunk.Rows)
+		switch {
+		case d.Chunk.Run != f.Run || d.Chunk.Source != f.Node:
+			return fmt.Errorf("a chunk of %s in run %s came out", d.Chunk.Source, d.Chunk.Run)
+		case len(d.Batches) != n || d.Parents != nil && len(d.Parents) != n:
+			return fmt.Errorf("chunk %d: %d rows, but %d batches and %d parents", d.Chunk.Chunk, n, len(d.Batches), len(d.Parents))
+		}
+		if err := checkRecords(d.Chunk, d.Records); err != nil {
+			return fmt.Errorf("chunk %d: %w", d.Chunk.Chunk, err)
+		}
+		for i, parent := range d.Parents {
+			if parent.Lane < 0 || parent.Lane >= int64(len(all)) || parent.Row < 1 || parent.Row >= 1<<rowBits {
+				return fmt.Errorf("chunk %d: row %d comes from no token", d.Chunk.Chunk, i)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,238 @@
+package landscape
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"waymark/pipeline"
+)
+
+// Tables returns what the lookups of a run read, by node.
+func (l *Log) Tables(ctx context.Context, run string) ([]LookupTable, error) {
+	return Select[LookupTable](ctx, l.driver, run)
+}
+
+// Folds returns the folds of a barrier in order; nil if there is none yet.
+func (l *Log) Folds(ctx context.Context, run, node string) ([]FoldRecord, error) {
+	return Select[FoldRecord](ctx, l.driver, run, node)
+}
+
+// Batches returns the batches of a barrier that fired, by number; nil if none did.
+func (l *Log) Batches(ctx context.Context, run, node string) ([]BatchRecord, error) {
+	return Select[BatchRecord](ctx, l.driver, run, node)
+}
+
+// Batch returns one batch of a barrier. The error wraps ErrNotFound if it did not fire yet.
+func (l *Log) Batch(ctx context.Context, run, node string, batch int64) (BatchRecord, error) {
+	return get[BatchRecord](ctx, l.driver, run, node, batch)
+}
+
+// Members returns the tokens of one lane of a fold's chunk that came to the barrier, in the form in which RecordFold takes
+// them, by lane; nil if none came.
+func (l *Log) Members(ctx context.Context, run, node, source string, chunk int64) ([]LaneMembers, error) {
+	about, err := l.Chunk(ctx, run, source, chunk)
+	if err != nil {
+		return nil, err
+	}
+	stored, err := Select[MembersRecord](ctx, l.driver, run, node, source, chunk)
+	if err != nil {
+		return nil, err
+	}
+	var list []LaneMembers
+	for _, m := range stored {
+		if n := len(list); n == 0 || list[n-1].Lane != m.Lane {
+			list = append(list, LaneMembers{Lane: m.Lane, Batches: make([]uint32, about.Rows)})
+		}
+		if m.Slice < 0 || len(m.Batches) != 4*about.sliceRows(m.Slice) {
+			return nil, incomplete("slice %d of the members of %s does not hold the rows of %s chunk %d", m.Slice, node, source, chunk)
+		}
+		copy(list[len(list)-1].Batches[m.Slice*SliceRows:], unpack(nil, m.Batches))
+	}
+	return list, nil
+}
+
+// MembersOf returns the tokens of a batch in the order in which they came; nil if there is none.
+func (l *Log) MembersOf(ctx context.Context, run, node string, batch int64) ([]Token, error) {
+	folds, err := l.Folds(ctx, run, node)
+	if err != nil {
+		return nil, err
+	}
+	var tokens []Token
+	for _, fold := range folds {
+		if fold.Kind != ChunkFold {
+			continue
+		}
+		chunk, err := l.Chunk(ctx, run, fold.Source, fold.Chunk)
+		if err != nil {
+			return nil, err
+		}
+		members, err := l.Members(ctx, run, node, fold.Source, fold.Chunk)
+		if err != nil {
+			return nil, err
+		}
+		tokens = appendMembers(tokens, chunk, members, batch)
+	}
+	return tokens, nil
+}
+
+// appendMembers appends the tokens of a chunk that are in the batch, by row and lane.
+func appendMembers(tokens []Token, chunk Chunk, members []LaneMembers, batch int64) []Token {
+	for i := range int(chunk.Rows) {
+		for _, m := range members {
+			if int64(m.Batches[i]) == batch {
+				tokens = append(tokens, Token{Source: chunk.Source, Lane: m.Lane, Row: chunk.FirstRow + int64(i)})
+			}
+		}
+	}
+	return tokens
+}
+
+// Membership is the batch that holds or settled a token.
+type Membership struct {
+	Node  string // the barrier
+	Batch int64
+	Fired *BatchRecord // nil as long as the batch is open
+}
+
+// BatchOf returns the batch that holds or settled a token. The error wraps ErrNotFound if the token did not end at a
+// barrier, or the fold that took it is not on record yet.
+func (l *Log) BatchOf(ctx context.Context, run string, token Token) (Membership, error) {
+	at, err := l.find(ctx, run, token)
+	if err != nil {
+		return Membership{}, err
+	}
+	node := at.way.Last()
+	if at.way.Path != pipeline.Buffered {
+		return Membership{}, fmt.Errorf("row %d of source %s in lane %d ended at %s, which is no barrier: %w", token.Row, token.Source, token.Lane, node, ErrNotFound)
+	}
+	slice, i := int64(at.index/SliceRows), at.index%SliceRows
+	m, err := get[MembersRecord](ctx, l.driver, run, node, token.Source, at.chunk.Chunk, token.Lane, slice)
+	if err != nil {
+		return Membership{}, err
+	}
+	if len(m.Batches) < 4*(i+1) {
+		return Membership{}, incomplete("slice %d of the members of %s has no row %d", slice, node, i)
+	}
+	in := Membership{Node: node, Batch: int64(binary.BigEndian.Uint32(m.Batches[4*i:]))}
+	fired, err := l.Batch(ctx, run, node, in.Batch)
+	if errors.Is(err, ErrNotFound) {
+		return in, nil
+	}
+	in.Fired = &fired
+	return in, err
+}
+
+// Parentage is what a row that came out of a barrier was made from.
+type Parentage struct {
+	Batch int64
+	Token *Token // the one token that goes on in the row, or was expanded; nil if the row was made of the whole batch
+}
+
+// ParentsOf returns what a row of a barrier was made from. The error wraps ErrNotFound if the row is not there.
+func (l *Log) ParentsOf(ctx context.Context, run, node string, row int64) (Parentage, error) {
+	chunk, err := l.ChunkOf(ctx, run, node, row)
+	if err != nil {
+		return Parentage{}, err
+	}
+	all, err := l.lanesOf(ctx, run)
+	if err != nil {
+		return Parentage{}, err
+	}
+	i := row - chunk.FirstRow
+	p, err := get[ParentsRecord](ctx, l.driver, run, node, chunk.Chunk, i/SliceRows)
+	if err != nil {
+		return Parentage{}, err
+	}
+	return p.parentage(all, int(i%SliceRows))
+}
+
+// parentage returns what row i of the slice was made from.
+func (p ParentsRecord) parentage(all lanes, i int) (Parentage, error) {
+	if len(p.Batches) < 4*(i+1) || p.Tokens != nil && len(p.Tokens) < 8*(i+1) {
+		return Parentage{}, incomplete("slice %d of the parents of %s chunk %d has no row %d", p.Slice, p.Source, p.Chunk, i)
+	}
+	from := Parentage{Batch: int64(binary.BigEndian.Uint32(p.Batches[4*i:]))}
+	if p.Tokens == nil {
+		return from, nil
+	}
+	lane, row := unpackToken(p.Tokens, i)
+	if lane >= int64(len(all)) {
+		return Parentage{}, incomplete("a row of %s chunk %d comes from lane %d, which is not there", p.Source, p.Chunk, lane)
+	}
+	from.Token = &Token{Source: all[lane].Source, Lane: lane, Row: row}
+	return from, nil
+}
+
+// RowsOf returns the rows of a barrier that came of a batch, ascending; nil if none did.
+func (l *Log) RowsOf(ctx context.Context, run, node string, batch int64) ([]int64, error) {
+	return l.rowsFrom(ctx, run, node, batch, nil)
+}
+
+// ChildrenOf returns the rows of the barrier that held a token that came of the token: those that continue it or its
+// elements, or those that were made of its whole batch. nil if there is none. The error wraps ErrNotFound if the token
+// did not end at a barrier.
+func (l *Log) ChildrenOf(ctx context.Context, run string, token Token) ([]Token, error) {
+	in, err := l.BatchOf(ctx, run, token)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := l.rowsFrom(ctx, run, in.Node, in.Batch, &token)
+	if err != nil {
+		return nil, err
+	}
+	var children []Token
+	for _, row := range rows {
+		child, err := l.RootToken(ctx, run, in.Node, row)
+		if err != nil {
+			return nil, err
+		}
+		children = append(children, child)
+	}
+	return children, nil
+}
+
+// rowsFrom returns the rows that came of a batch, and of the token if it is not nil and rows have one token.
+func (l *Log) rowsFrom(ctx context.Context, run, node string, batch int64, token *Token) ([]int64, error) {
+	all, err := l.lanesOf(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	fired, err := l.Batch(ctx, run, node, batch)
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil
+	}
+	var rows []int64
+	for chunk, failed := range l.Chunks(ctx, run, node) {
+		if err = errors.Join(err, failed); err != nil {
+			return nil, err
+		}
+		if chunk.Fold == nil || *chunk.Fold != fired.Fold {
+			continue
+		}
+		if rows, err = l.chunkRowsFrom(ctx, rows, all, chunk, batch, token); err != nil {
+			return nil, err
+		}
+	}
+	return rows, err
+}
+
+func (l *Log) chunkRowsFrom(ctx context.Context, rows []int64, all lanes, chunk Chunk, batch int64, token *Token) ([]int64, error) {
+	parents, err := Select[ParentsRecord](ctx, l.driver, chunk.Run, chunk.Source, chunk.Chunk)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range parents {
+		for i := range int(p.Rows) {
+			from, err := p.parentage(all, i)
+			if err != nil {
+				return nil, err
+			}
+			if from.Batch == batch && (token == nil || from.Token == nil || *from.Token == *token) {
+				rows = append(rows, chunk.FirstRow+p.Slice*SliceRows+int64(i))
+			}
+		}
+	}
+	return rows, nil
+}

@@ -1,0 +1,57 @@
+package landscape
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// KeyCandidates returns the rows of a source, ascending, whose business key may have these values: for each field the
+// first 4 bytes of the SHA-256 of the value's canonical bytes. The caller compares the values. The error wraps
+// ErrNotFound if a field is not part of the source's key.
+func (l *Log) KeyCandidates(ctx context.Context, run, source string, hashes map[string][4]byte) ([]int64, error) {
+	var candidates []int64
+	for chunk, err := range l.Chunks(ctx, run, source) {
+		if err != nil {
+			return nil, err
+		}
+		columns, err := Select[KeysRecord](ctx, l.driver, run, source, chunk.Chunk)
+		if err != nil {
+			return nil, err
+		}
+		if columns == nil {
+			continue
+		}
+		matches, err := matchKeys(columns, hashes)
+		if err != nil {
+			return nil, fmt.Errorf("source %s: %w", source, err)
+		}
+		for _, i := range matches {
+			candidates = append(candidates, chunk.FirstRow+int64(i))
+		}
+	}
+	return candidates, nil
+}
+
+// matchKeys returns the indexes of the rows that have all the hashes.
+func matchKeys(columns []KeysRecord, hashes map[string][4]byte) ([]int, error) {
+	var wanted [][]byte // pairs of column and hash
+	for field, hash := range hashes {
+		at := slices.IndexFunc(columns, func(c KeysRecord) bool { return c.Field == field })
+		if at < 0 {
+			return nil, fmt.Errorf("key field %s: %w", field, ErrNotFound)
+		}
+		wanted = append(wanted, columns[at].Hashes, hash[:])
+	}
+	var matches []int
+	for i := range len(columns[0].Hashes) / 4 {
+		match := true
+		for j := 0; match && j < len(wanted); j += 2 {
+			match = string(wanted[j][4*i:4*i+4]) == string(wanted[j+1])
+		}
+		if match {
+			matches = append(matches, i)
+		}
+	}
+	return matches, nil
+}

@@ -1,0 +1,218 @@
+package landscape
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"waymark/pipeline"
+)
+
+// Join is what became of the branches of a fork parent.
+type Join struct {
+	Merge
+	Batch int64  // of a held coalesce: the branches that arrived; 0 for a coalesce in the same passage
+	Token *Token // the merged token; nil if nothing came of it
+}
+
+// MergeOf returns the merge of a batch of a held coalesce. The error wraps ErrNotFound if there is none: the batch did not
+// fire yet, or its tokens were not needed.
+func (l *Log) MergeOf(ctx context.Context, run, node string, batch int64) (Join, error) {
+	r, err := get[MergeRecord](ctx, l.driver, run, node, batch)
+	if err != nil {
+		return Join{}, err
+	}
+	kind, err := l.mergeKind(ctx, run, r.Kind)
+	if err != nil {
+		return Join{}, err
+	}
+	all, err := l.lanesOf(ctx, run)
+	if err != nil {
+		return Join{}, err
+	}
+	merge, err := r.merge(all, kind)
+	if err != nil {
+		return Join{}, err
+	}
+	join := Join{Merge: merge, Batch: batch}
+	if r.OutRow != nil {
+		join.Token = &Token{Source: node, Lane: all.root(node), Row: *r.OutRow}
+	}
+	return join, nil
+}
+
+func (l *Log) mergeKind(ctx context.Context, run, id string) (MergeKind, error) {
+	r, err := get[MergeKindRecord](ctx, l.driver, run, id)
+	if err != nil {
+		return MergeKind{}, err
+	}
+	return r.kind()
+}
+
+// merge returns what is stored in r, offsets and waits to the millisecond.
+func (r MergeRecord) merge(all lanes, kind MergeKind) (Merge, error) {
+	m := Merge{
+		Kind: kind, Key: Token{Source: r.Source, Lane: r.Lane, Row: r.Row}, Wait: time.Duration(r.WaitMS) * time.Millisecond,
+	}
+	if r.OutRow != nil {
+		m.OutRow = *r.OutRow
+	}
+	var arrivals []mergeArrival
+	if err := json.Unmarshal([]byte(r.Arrivals), &arrivals); err != nil {
+		return Merge{}, incomplete("arrivals of %s batch %d: %v", r.Node, r.Batch, err)
+	}
+	for _, a := range arrivals {
+		token, err := all.parse(a.Token)
+		if err != nil {
+			return Merge{}, incomplete("arrivals of %s batch %d: %v", r.Node, r.Batch, err)
+		}
+		m.Arrivals = append(m.Arrivals, MergeArrival{Branch: a.Branch, Token: token, Offset: time.Duration(a.OffsetMS) * time.Millisecond})
+	}
+	return m, nil
+}
+
+// mergeKey is whom a merge is about.
+type mergeKey struct {
+	Run    string `db:"run_id,key"`
+	Node   string `db:"node,key"`
+	Batch  int64  `db:"batch,key"`
+	Source string `db:"source"`
+	Lane   int64  `db:"lane"`
+	Row    int64  `db:"row"`
+}
+
+// Table returns merges.
+func (mergeKey) Table() string { return "merges" }
+
+// JoinOf returns what a coalesce made of the branches of a fork parent. The error wraps ErrNotFound if the token was not
+// forked, no coalesce joins the branches, or it did not decide yet. For a held coalesce it looks at every merge of the run.
+func (l *Log) JoinOf(ctx context.Context, run string, key Token) (Join, error) {
+	at, err := l.find(ctx, run, key)
+	if err != nil {
+		return Join{}, err
+	}
+	if at.way.Path != pipeline.ForkParent {
+		return Join{}, fmt.Errorf("row %d of source %s in lane %d was not forked: %w", key.Row, key.Source, key.Lane, ErrNotFound)
+	}
+	all, err := l.lanesOf(ctx, run)
+	if err != nil {
+		return Join{}, err
+	}
+	for _, lane := range all.of(key.Source) {
+		if lane.IsMerged() && *lane.Parent == key.Lane && lane.Fork == at.way.Last() {
+			return l.joinInPassage(ctx, all, at, lane)
+		}
+	}
+	return l.heldJoin(ctx, run, key)
+}
+
+// heldJoin looks for the merge of a held coalesce.
+func (l *Log) heldJoin(ctx context.Context, run string, key Token) (Join, error) {
+	var found *mergeKey
+	err := each(ctx, l.driver, []any{run}, func(m mergeKey) bool {
+		if (Token{Source: m.Source, Lane: m.Lane, Row: m.Row}) == key {
+			found = &m
+		}
+		return found == nil
+	})
+	if err != nil {
+		return Join{}, err
+	}
+	if found == nil {
+		return Join{}, fmt.Errorf("merge of row %d of source %s in lane %d: %w", key.Row, key.Source, key.Lane, ErrNotFound)
+	}
+	return l.MergeOf(ctx, run, found.Node, found.Batch)
+}
+
+// joinInPassage returns what the coalesce of a lane made of the branches of the fork parent.
+func (l *Log) joinInPassage(ctx context.Context, all lanes, key located, lane Lane) (Join, error) {
+	joins, err := l.joins(ctx, key.chunk, lane.Lane)
+	if err != nil {
+		return Join{}, err
+	}
+	if key.index >= len(joins.Codes) || int(joins.Codes[key.index]) >= len(joins.Kinds) {
+		return Join{}, incomplete("row %d was forked, and is not among the joins of %s", key.index, lane.Node)
+	}
+	kind := joins.Kinds[joins.Codes[key.index]]
+	row := key.chunk.FirstRow + int64(key.index)
+	join := Join{Merge: Merge{Kind: kind, Key: Token{Source: key.chunk.Source, Lane: *lane.Parent, Row: row}}}
+	if kind.Result != MergeNothing {
+		join.Token = &Token{Source: key.chunk.Source, Lane: lane.Lane, Row: row}
+	}
+	routes, err := l.AllRoutes(ctx, key.chunk.Run, key.chunk.Source, key.chunk.Chunk)
+	if err != nil {
+		return Join{}, err
+	}
+	for _, branch := range kind.Arrived {
+		arrived := slices.IndexFunc(routes, func(r LaneRoutes) bool {
+			way, err := r.way(key.index)
+			return err == nil && way != nil && way.Path == pipeline.Coalesced && way.Last() == lane.Node && all.under(r.Lane, lane, branch)
+		})
+		if arrived < 0 {
+			return Join{}, incomplete("branch %s of row %d arrived at %s, and no token did", branch, key.index, lane.Node)
+		}
+		join.Arrivals = append(join.Arrivals, MergeArrival{Branch: branch, Token: Token{Source: key.chunk.Source, Lane: routes[arrived].Lane, Row: row}})
+	}
+	return join, nil
+}
+
+// under reports whether the tokens of a lane come down a branch of the fork that the merged lane joins.
+func (ls lanes) under(lane int64, merged Lane, branch string) bool {
+	for l := ls[lane]; !l.IsRoot(); l = ls[*l.Parent] {
+		if *l.Parent == *merged.Parent && l.Fork == merged.Fork {
+			return l.Branch == branch
+		}
+	}
+	return false
+}
+
+// Joins returns what the coalesces of a chunk's passage made of the tokens that were forked, by lane; nil if there was
+// nothing to join.
+func (l *Log) Joins(ctx context.Context, run, source string, chunk int64) ([]LaneJoin, error) {
+	about, err := l.Chunk(ctx, run, source, chunk)
+	if err != nil {
+		return nil, err
+	}
+	all, err := l.lanesOf(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	var list []LaneJoin
+	for _, lane := range all.of(source) {
+		if !lane.IsMerged() {
+			continue
+		}
+		joins, err := l.joins(ctx, about, lane.Lane)
+		if err != nil {
+			return nil, err
+		}
+		if joins.Codes != nil {
+			list = append(list, joins)
+		}
+	}
+	return list, nil
+}
+
+// joins returns the joins of one lane of a chunk; without codes if there are none.
+func (l *Log) joins(ctx context.Context, chunk Chunk, lane int64) (LaneJoin, error) {
+	join := LaneJoin{Lane: lane}
+	stored, err := Select[JoinsRecord](ctx, l.driver, chunk.Run, chunk.Source, chunk.Chunk, lane)
+	if err != nil || len(stored) == 0 {
+		return join, err
+	}
+	used, err := Select[ChunkJoinRecord](ctx, l.driver, chunk.Run, chunk.Source, chunk.Chunk, lane)
+	if err != nil {
+		return join, err
+	}
+	for _, u := range used {
+		kind, err := l.mergeKind(ctx, chunk.Run, u.Kind)
+		if err != nil {
+			return join, err
+		}
+		join.Kinds = append(join.Kinds, kind)
+	}
+	join.Codes = unpackCodes(stored[0].Codes, stored[0].CodeBytes, true)
+	return join, nil
+}

@@ -1,0 +1,154 @@
+package landscape
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"waymark/pipeline"
+)
+
+// Routes returns which way each token of one lane of a chunk took. The error wraps ErrNotFound if the chunk did not go
+// through the steps yet, or its source has no such lane.
+func (l *Log) Routes(ctx context.Context, run, source string, chunk, lane int64) (LaneRoutes, error) {
+	all, err := l.lanesOf(ctx, run)
+	if err != nil {
+		return LaneRoutes{}, err
+	}
+	about, err := all.at(source, lane)
+	if err != nil {
+		return LaneRoutes{}, err
+	}
+	p, err := get[PassageRecord](ctx, l.driver, run, source, chunk, lane)
+	if errors.Is(err, ErrNotFound) && !about.IsRoot() {
+		p, err = get[PassageRecord](ctx, l.driver, run, source, chunk, all.root(source))
+		return LaneRoutes{Lane: lane, Codes: noTokens(p.Rows)}, err
+	}
+	if err != nil {
+		return LaneRoutes{}, err
+	}
+	return l.routes(ctx, p, about)
+}
+
+// AllRoutes returns which way each token of a chunk took, for every lane in which the chunk has one, by lane. The error
+// wraps ErrNotFound if the chunk did not go through the steps yet.
+func (l *Log) AllRoutes(ctx context.Context, run, source string, chunk int64) ([]LaneRoutes, error) {
+	all, err := l.lanesOf(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	passages, err := Select[PassageRecord](ctx, l.driver, run, source, chunk)
+	if err != nil {
+		return nil, err
+	}
+	if passages == nil {
+		return nil, fmt.Errorf("passages %s/%s/%d: %w", run, source, chunk, ErrNotFound)
+	}
+	list := make([]LaneRoutes, len(passages))
+	for i, p := range passages {
+		lane, err := all.at(source, p.Lane)
+		if err != nil {
+			return nil, err
+		}
+		if list[i], err = l.routes(ctx, p, lane); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+func noTokens(rows int64) []uint16 {
+	codes := make([]uint16, rows)
+	for i := range codes {
+		codes[i] = NoToken
+	}
+	return codes
+}
+
+// routes returns what a passage says.
+func (l *Log) routes(ctx context.Context, p PassageRecord, lane Lane) (LaneRoutes, error) {
+	used, err := Select[ChunkWayRecord](ctx, l.driver, p.Run, p.Source, p.Chunk, p.Lane)
+	if err != nil {
+		return LaneRoutes{}, err
+	}
+	routes := LaneRoutes{Lane: p.Lane, Codes: unpackCodes(p.WayCodes, p.CodeBytes, !lane.IsRoot())}
+	for _, u := range used {
+		way, err := l.way(ctx, p.Run, u.Way)
+		if err != nil {
+			return LaneRoutes{}, err
+		}
+		routes.Ways = append(routes.Ways, way)
+	}
+	return routes, nil
+}
+
+// way returns the way of row i; nil if it has no token. The error wraps ErrIncomplete if its code means nothing.
+func (r LaneRoutes) way(i int) (*Way, error) {
+	if i >= len(r.Codes) || r.Codes[i] != NoToken && int(r.Codes[i]) >= len(r.Ways) {
+		return nil, incomplete("the way of row %d in lane %d means nothing", i, r.Lane)
+	}
+	if r.Codes[i] == NoToken {
+		return nil, nil //nolint:nilnil // no token is no error
+	}
+	return &r.Ways[r.Codes[i]], nil
+}
+
+// way returns one way of a run.
+func (l *Log) way(ctx context.Context, run, id string) (Way, error) {
+	w, err := get[WayRecord](ctx, l.driver, run, id)
+	if err != nil {
+		return Way{}, err
+	}
+	steps, err := Select[WayStepRecord](ctx, l.driver, run, id)
+	if err != nil {
+		return Way{}, err
+	}
+	way := Way{Lane: w.Lane, First: int(w.FirstSeq), Path: pipeline.Path(w.Path), Sink: w.Sink}
+	if way.ToSink() {
+		steps = steps[:len(steps)-1]
+	}
+	for _, s := range steps {
+		way.Steps = append(way.Steps, Step{Node: s.Node, Label: s.Label, Lane: s.Lane})
+	}
+	return way, nil
+}
+
+// WayOf returns the way of one token. The error wraps ErrNotFound if its row was not read or did not go through the steps
+// yet, or has no token in the lane.
+func (l *Log) WayOf(ctx context.Context, run string, token Token) (Way, error) {
+	at, err := l.find(ctx, run, token)
+	return at.way, err
+}
+
+// located is where a token is on record.
+type located struct {
+	chunk Chunk
+	index int // of its row in the chunk
+	way   Way
+}
+
+// find returns where a token is on record.
+func (l *Log) find(ctx context.Context, run string, token Token) (located, error) {
+	chunk, err := l.ChunkOf(ctx, run, token.Source, token.Row)
+	if err != nil {
+		return located{}, err
+	}
+	routes, err := l.Routes(ctx, run, token.Source, chunk.Chunk, token.Lane)
+	if err != nil {
+		return located{}, err
+	}
+	index := int(token.Row - chunk.FirstRow)
+	way, err := routes.way(index)
+	if err != nil {
+		return located{}, err
+	}
+	if way == nil {
+		return located{}, fmt.Errorf("token of row %d of source %s in lane %d of run %s: %w", token.Row, token.Source, token.Lane, run, ErrNotFound)
+	}
+	return located{chunk: chunk, index: index, way: *way}, nil
+}
+
+// ErrorsOf returns why a token was refused; nil if it was not.
+func (l *Log) ErrorsOf(ctx context.Context, run string, token Token) ([]RowError, error) {
+	return Select[RowError](ctx, l.driver, run, token.Source, token.Row, token.Lane)
+}
