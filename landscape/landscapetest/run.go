@@ -13,7 +13,7 @@ import (
 func Run(t *testing.T, open func(t *testing.T) landscape.Driver) {
 	for name, check := range map[string]func(*testing.T, landscape.Driver){
 		"Commit": commits, "Read": reads, "Claim": claims, "Sweep": sweeps, "Log": logs, "Effects": effects, "Queries": queries,
-		"Concurrency": concurrency,
+		"Concurrency": concurrency, "Graphs": graphs,
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := open(t)
