@@ -1,5 +1,5 @@
-// Command bench measures whole runs of the waymark binary against a plain Go loop that does the same job with no record of
-// anything: `make bench`. It prints figures and asserts nothing.
+// Command bench measures whole runs of the waymark binary, the first of them beside a plain Go loop that does the same job
+// with no record of anything: `make bench`. It prints figures and asserts nothing.
 package main
 
 import (
@@ -11,34 +11,6 @@ import (
 	"strings"
 	"time"
 )
-
-const document = `name: bench
-sources:
-  orders:
-    csv: {path: orders.csv}
-    schema:
-      mode: fixed
-      fields:
-        id: int
-        customer: string
-        city: string
-        channel: string
-        amount: int
-        quantity: int
-        price: float
-        ordered: date
-        paid: bool
-        note: string
-steps:
-  - name: band
-    set: {band: "row.amount > 2500 ? 'major' : 'minor'"}
-  - name: triage
-    gate: row.band == 'major' && !row.paid
-    routes: {"true": review, "false": continue}
-sinks:
-  review: {jsonl: {path: out/review.jsonl, overwrite: true}}
-  all: {jsonl: {path: out/all.jsonl, overwrite: true}, from: triage}
-`
 
 func main() {
 	binary := flag.String("binary", "bin/waymark", "the waymark binary to measure")
@@ -64,23 +36,28 @@ func bench(binary, folder string, rows, many int) error {
 		defer func() { _ = os.RemoveAll(folder) }()
 	}
 	fmt.Printf("machine: %s, %d cores, %s\n", cpuName(), runtime.NumCPU(), runtime.Version())
-	small, err := measure(binary, filepath.Join(folder, "small"), 10)
+	m := measurement{binary: binary, folder: folder}
+	small, err := m.take(jobs[0], 10)
 	if err != nil {
 		return err
 	}
 	fmt.Printf("10 rows, start-up included: %.2f s\n", small.seconds)
-	main, err := measure(binary, filepath.Join(folder, "main"), rows)
-	if err != nil {
-		return err
-	}
-	main.print()
-	if err := loopBeside(filepath.Join(folder, "main"), main); err != nil {
-		return err
+	for _, job := range jobs {
+		run, err := m.take(job, rows)
+		if err != nil {
+			return err
+		}
+		run.print()
+		if job.beside {
+			if err := loopBeside(m.place(rows), run); err != nil {
+				return err
+			}
+		}
 	}
 	if many == 0 {
 		return nil
 	}
-	big, err := measure(binary, filepath.Join(folder, "many"), many)
+	big, err := m.take(jobs[0], many)
 	if err != nil {
 		return err
 	}
@@ -91,7 +68,7 @@ func bench(binary, folder string, rows, many int) error {
 // loopBeside runs the plain loop over the same file and compares.
 func loopBeside(folder string, run figures) error {
 	start := time.Now()
-	rows, err := plainLoop(filepath.Join(folder, "orders.csv"), filepath.Join(folder, "plain"))
+	rows, err := plainLoop(filepath.Join(folder, sourceFile), filepath.Join(folder, "plain"))
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -18,8 +19,14 @@ import (
 	"waymark/workflows"
 )
 
+const (
+	stateFolder = ".waymark"   // where the binary keeps its state unless it is told otherwise
+	sourceFile  = "orders.csv" // as the documents name it
+)
+
 // figures are what one run cost.
 type figures struct {
+	job            string
 	rows           int
 	sourceBytes    int64
 	seconds        float64 // from the start of the process to its end
@@ -32,26 +39,36 @@ type figures struct {
 
 func (f figures) print() {
 	rows := float64(f.rows)
-	fmt.Printf("%d rows × 10 columns, %d MB: %.2f s, %.0f rows/s, %.1f CPU seconds, peak memory %d MB\n",
-		f.rows, f.sourceBytes>>20, f.seconds, rows/f.seconds, f.cpuSeconds, f.peakBytes>>20)
+	fmt.Printf("%s, %d rows × 10 columns, %d MB: %.2f s, %.0f rows/s, %.1f CPU seconds, peak memory %d MB\n",
+		f.job, f.rows, f.sourceBytes>>20, f.seconds, rows/f.seconds, f.cpuSeconds, f.peakBytes>>20)
 	fmt.Printf("  landscape %.0f bytes/row, payloads %.0f bytes/row, workflow history %.0f events per million rows\n",
 		float64(f.landscapeBytes)/rows, float64(f.payloadBytes)/rows, float64(f.events)*1e6/rows)
 }
 
-// measure runs the pipeline over that many rows in a fresh folder.
-func measure(binary, folder string, rows int) (figures, error) {
-	if err := os.MkdirAll(folder, 0o750); err != nil {
+// measurement is where jobs are measured.
+type measurement struct {
+	binary string
+	folder string
+}
+
+// place returns the folder for that many rows.
+func (m measurement) place(rows int) string { return filepath.Join(m.folder, strconv.Itoa(rows)) }
+
+// take runs the job over that many rows, with a fresh source and a fresh state.
+func (m measurement) take(job job, rows int) (figures, error) {
+	folder := m.place(rows)
+	if err := errors.Join(os.MkdirAll(folder, 0o750), os.RemoveAll(filepath.Join(folder, stateFolder))); err != nil {
 		return figures{}, err
 	}
-	if err := os.WriteFile(filepath.Join(folder, "pipeline.yaml"), []byte(document), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, "pipeline.yaml"), []byte(job.document()), 0o600); err != nil {
 		return figures{}, err
 	}
-	size, err := generate(filepath.Join(folder, "orders.csv"), rows)
+	size, err := generate(filepath.Join(folder, sourceFile), rows)
 	if err != nil {
 		return figures{}, err
 	}
-	out := figures{rows: rows, sourceBytes: size}
-	id, err := out.run(binary, folder)
+	out := figures{job: job.name, rows: rows, sourceBytes: size}
+	id, err := out.run(m.binary, folder)
 	if err != nil {
 		return figures{}, err
 	}
@@ -102,7 +119,7 @@ func splitLines(output []byte) [][]byte {
 
 // inspect looks at what the run left behind.
 func (f *figures) inspect(folder, id string) error {
-	state := filepath.Join(folder, ".waymark")
+	state := filepath.Join(folder, stateFolder)
 	info, err := os.Stat(filepath.Join(state, "landscape.db"))
 	if err != nil {
 		return err
