@@ -43,7 +43,7 @@ func (f *fated) fate(kind string) (keep bool, err error) {
 }
 
 // Claim is memdriver's, with a fate.
-func (f *fated) Claim(ctx context.Context, c landscape.Claims) (map[int64]int64, error) {
+func (f *fated) Claim(ctx context.Context, c landscape.Claims) (map[landscape.Token]landscape.Token, error) {
 	keep, fate := f.fate("claim")
 	if !keep {
 		return nil, fate

@@ -23,10 +23,13 @@ type OpenInput struct {
 // OpenResult is what the workflow needs to know of the plan.
 type OpenResult struct {
 	Pipeline string     `json:"pipeline"`
-	Source   string     `json:"source"`
+	Source   string     `json:"source"`            // the first
 	Sinks    []SinkPlan `json:"sinks"`             // in document order
 	Bytes    int64      `json:"bytes"`             // of the source's files, as they lie on disk
 	Ordered  bool       `json:"ordered,omitempty"` // chunks must go through the steps one after the other
+
+	MoreSources []string `json:"more_sources,omitempty"` // in document order
+	Barriers    []string `json:"barriers,omitempty"`     // in node order
 }
 
 // SinkPlan is one sink of the plan.
@@ -51,10 +54,10 @@ type ReadResult struct {
 	Done   bool          `json:"done,omitempty"`
 }
 
-// ProcessInput asks to send a chunk through the steps.
+// ProcessInput asks to send a chunk through the steps behind its source or barrier.
 type ProcessInput struct {
 	Run    string `json:"run"`
-	Source string `json:"source"`
+	Source string `json:"source"` // or barrier
 	Chunk  int64  `json:"chunk"`
 }
 
@@ -64,6 +67,8 @@ type ProcessResult struct {
 	Refused int        `json:"refused"`
 	Ended   int        `json:"ended"` // filtered or discarded, on record
 	Parts   []PartSize `json:"parts"` // for the sinks that get at least one row, in document order
+
+	Barriers []string `json:"barriers,omitempty"` // those to which something came, in node order
 }
 
 // PartSize is the size of one chunk's part for one sink.
@@ -71,6 +76,41 @@ type PartSize struct {
 	Sink  string `json:"sink"`
 	Rows  int64  `json:"rows"`
 	Bytes int64  `json:"bytes"`
+}
+
+// What a fold takes. Stored; never rename.
+const (
+	FoldChunk = "chunk" // what came with one chunk
+	FoldTick  = "tick"  // a deadline
+	FoldEnd   = "end"   // nothing will come any more
+)
+
+// FoldInput asks a barrier to take one step.
+type FoldInput struct {
+	Run     string    `json:"run"`
+	Barrier string    `json:"barrier"`
+	Fold    int64     `json:"fold"` // ordinal, from 0
+	Kind    string    `json:"kind"`
+	Source  string    `json:"source,omitempty"` // of the chunk: a source or barrier
+	Chunk   int64     `json:"chunk,omitempty"`
+	At      int64     `json:"at"`     // the moment, in microseconds since 1970
+	Saved   SavedFold `json:"saved"`  // an earlier state, from which the present one can be made
+	Rows    int64     `json:"rows"`   // that came out before
+	Chunks  int64     `json:"chunks"` // in which they came out
+}
+
+// SavedFold is the state of a barrier in the payload store.
+type SavedFold struct {
+	Digest string `json:"digest,omitempty"` // "" before the first is stored
+	Folds  int64  `json:"folds,omitempty"`  // after that many folds
+}
+
+// FoldResult says what the step gave.
+type FoldResult struct {
+	Rows     int64     `json:"rows"`               // that came out
+	Chunks   int64     `json:"chunks"`             // in which they came out
+	Deadline int64     `json:"deadline,omitempty"` // when a batch is due, in microseconds since 1970; 0: none is
+	Saved    SavedFold `json:"saved"`              // with a digest if the state was stored
 }
 
 // WriteInput asks to write one chunk's part to one sink, at its place.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"waymark/engine"
 	"waymark/landscape"
 	"waymark/payload"
 	"waymark/plan"
@@ -25,7 +26,7 @@ func (a *Activities) openRun(ctx context.Context, in OpenInput) (OpenResult, err
 	if err != nil {
 		return OpenResult{}, fmt.Errorf("pipeline document of run %s: %w", in.Run, err)
 	}
-	compiled, err := a.planner.Plan(in.File, in.Folder, document, in.Params)
+	compiled, err := a.planner.Plan(in.File, in.Folder, document, in.Params, nil)
 	if err != nil {
 		return OpenResult{}, err
 	}
@@ -59,16 +60,42 @@ func (a *Activities) begin(ctx context.Context, in OpenInput, compiled *plan.Pla
 	if err != nil {
 		return err
 	}
-	var sources []landscape.Source
-	for _, i := range compiled.Sources() {
-		info, err := json.Marshal(pins[compiled.Nodes[i].Name])
-		if err != nil {
-			return fmt.Errorf("source %s: %w", compiled.Nodes[i].Name, err)
-		}
-		sources = append(sources, landscape.Source{Run: in.Run, Source: compiled.Nodes[i].Name, Info: string(info)})
+	tables, err := a.storeTables(ctx, in.Run, compiled)
+	if err != nil {
+		return err
 	}
-	nodes, edges := Graph(in.Run, compiled)
-	return a.log.BeginRun(ctx, record, nodes, edges, sources)
+	graph := Graph(in.Run, compiled)
+	for i := range graph.Sources {
+		pin, is := pins[graph.Sources[i].Source]
+		if !is {
+			continue // a barrier has nothing to pin
+		}
+		info, err := json.Marshal(pin)
+		if err != nil {
+			return fmt.Errorf("source %s: %w", graph.Sources[i].Source, err)
+		}
+		graph.Sources[i].Info = string(info)
+	}
+	graph.Tables = tables
+	return a.log.BeginRun(ctx, record, graph)
+}
+
+// storeTables stores the lookup tables as they are now: whoever computes the run's rows again uses these.
+func (a *Activities) storeTables(ctx context.Context, run string, compiled *plan.Plan) ([]landscape.LookupTable, error) {
+	var tables []landscape.LookupTable
+	for i := range compiled.Nodes {
+		table := compiled.Nodes[i].Table
+		if table == nil {
+			continue
+		}
+		if _, err := a.payloads.Put(ctx, table.Content); err != nil {
+			return nil, fmt.Errorf("table of %s: %w", compiled.Nodes[i].Name, err)
+		}
+		tables = append(tables, landscape.LookupTable{
+			Run: run, Node: compiled.Nodes[i].Name, Path: table.Path, SHA256: table.SHA256, Bytes: int64(len(table.Content)), Rows: table.Rows,
+		})
+	}
+	return tables, nil
 }
 
 func (a *Activities) record(in OpenInput, compiled *plan.Plan) (landscape.Run, error) {
@@ -90,21 +117,26 @@ func (a *Activities) record(in OpenInput, compiled *plan.Plan) (landscape.Run, e
 	}, nil
 }
 
-// Graph puts the plan's nodes and edges into the landscape's words.
-func Graph(run string, compiled *plan.Plan) ([]landscape.Node, []landscape.Edge) {
+// Graph puts the plan's nodes, edges, origins and lanes into the landscape's words. What sources hold is left out.
+func Graph(run string, compiled *plan.Plan) landscape.Graph {
 	description := compiled.Describe()
-	var nodes []landscape.Node
+	var graph landscape.Graph
 	for i, node := range description.Nodes {
-		nodes = append(nodes, landscape.Node{
+		graph.Nodes = append(graph.Nodes, landscape.Node{
 			Run: run, Node: node.Name, Seq: int64(i), Kind: landscape.NodeKind(node.Kind), Operation: node.Operation,
 			Config: string(node.Config), Determinism: node.Determinism, Guarantee: node.Guarantee, Hashes: landscape.HashMode(node.Hashes),
 		})
 	}
-	var edges []landscape.Edge
 	for _, edge := range description.Edges {
-		edges = append(edges, landscape.Edge{Run: run, From: edge.From, Kind: landscape.EdgeKind(edge.Kind), Label: edge.Label, To: edge.To})
+		graph.Edges = append(graph.Edges, landscape.Edge{Run: run, From: edge.From, Kind: landscape.EdgeKind(edge.Kind), Label: edge.Label, To: edge.To})
 	}
-	return nodes, edges
+	for _, origin := range compiled.Origins() {
+		graph.Sources = append(graph.Sources, landscape.Source{Run: run, Source: compiled.Nodes[origin].Name, Info: "{}"})
+	}
+	for i := range compiled.Lanes {
+		graph.Lanes = append(graph.Lanes, laneOf(run, compiled, i))
+	}
+	return graph
 }
 
 func (a *Activities) openSinks(ctx context.Context, run string, compiled *plan.Plan, pins map[string]plugin.SourceInfo) (OpenResult, error) {
@@ -122,10 +154,20 @@ func (a *Activities) openSinks(ctx context.Context, run string, compiled *plan.P
 	}
 	for _, i := range compiled.Sources() {
 		node := &compiled.Nodes[i]
-		out.Source, out.Ordered = node.Name, len(node.Unique) > 0
+		if out.Source == "" {
+			out.Source = node.Name
+		} else {
+			out.MoreSources = append(out.MoreSources, node.Name)
+		}
 		for _, file := range pins[node.Name].Files {
 			out.Bytes += file.Bytes
 		}
 	}
+	for i := range compiled.Nodes {
+		if compiled.Nodes[i].Barrier {
+			out.Barriers = append(out.Barriers, compiled.Nodes[i].Name)
+		}
+	}
+	out.Ordered = len(engine.Claims(compiled)) > 0
 	return out, nil
 }

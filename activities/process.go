@@ -8,6 +8,7 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
+	"waymark/barrier"
 	"waymark/engine"
 	"waymark/landscape"
 	"waymark/pipeline"
@@ -15,8 +16,8 @@ import (
 	"waymark/plugin"
 )
 
-// ProcessChunk sends a chunk through the steps and records each row's way, the hashes of what came out of each node, the
-// refused rows, and the planned bytes of every sink.
+// ProcessChunk sends a chunk through the steps behind its origin and records each token's way, the hashes of what came out
+// of each node, the refused tokens, what coalesces decided, and the planned bytes of every sink.
 //
 // It may run twice: the engine is deterministic, and the record's key is run, source and ordinal of the chunk.
 func (a *Activities) ProcessChunk(ctx context.Context, in ProcessInput) (ProcessResult, error) {
@@ -32,68 +33,78 @@ func (a *Activities) processChunk(ctx context.Context, in ProcessInput) (Process
 		return ProcessResult{}, err
 	}
 	key := chunkKey{in.Source, in.Chunk}
-	chunk, found := r.chunks.take(key)
+	inputs, found := r.chunks.take(key)
 	if !found {
-		if chunk, err = a.fetch(ctx, r, key); err != nil {
+		if inputs, err = a.fetch(ctx, r, key); err != nil {
 			return ProcessResult{}, err
 		}
 	}
-	result, err := a.compute(ctx, r, in.Source, chunk)
+	result, err := a.compute(ctx, r, inputs)
 	if err != nil {
 		return ProcessResult{}, fmt.Errorf("source %s, chunk %d: %w", in.Source, in.Chunk, err)
 	}
-	passage := PassageOf(r.plan, in.Run, in.Source, in.Chunk, chunk, result)
+	passage := PassageOf(r.plan, in.Run, in.Source, in.Chunk, inputs.Chunk, result)
 	passage.Started, passage.Finished = landscape.MicrosOf(started), landscape.MicrosOf(time.Now())
 	passage.Attempt, passage.Worker = int64(activity.GetInfo(ctx).Attempt), a.worker
 	if err := a.log.RecordPassage(ctx, passage); err != nil {
 		return ProcessResult{}, fmt.Errorf("source %s, chunk %d: %w", in.Source, in.Chunk, err)
 	}
-	return r.shelve(key, result), nil
+	return r.shelve(key, inputs.Chunk.Len(), result), nil
 }
 
 // compute runs the engine over the chunk. Values that must be unique are claimed first.
-func (a *Activities) compute(ctx context.Context, r *run, source string, chunk *plugin.Chunk) (*engine.Result, error) {
+func (a *Activities) compute(ctx context.Context, r *run, in engine.Input) (*engine.Result, error) {
 	runner, err := r.runner()
 	if err != nil {
 		return nil, err
 	}
 	defer r.runners.Put(runner)
-	values, err := runner.UniqueValues(chunk)
-	if err != nil {
+	if in.Duplicates, err = Claim(ctx, a.log, r.id, r.plan, runner, in); err != nil {
 		return nil, err
 	}
-	duplicates, err := Claim(ctx, a.log, r.id, source, chunk.FirstRow, values)
-	if err != nil {
-		return nil, err
-	}
-	return runner.Run(chunk, duplicates)
+	return runner.Run(in)
 }
 
-// Claim enters the values of a chunk that begins with firstRow and returns which of them earlier rows have. A value that
-// this row claimed before is its own: claiming again changes nothing.
-func Claim(ctx context.Context, log *landscape.Log, run, source string, firstRow int64, values []engine.Values) (engine.Duplicates, error) {
-	duplicates := engine.Duplicates{}
-	for _, field := range values {
-		claims := landscape.Claims{Run: run, Source: source, Field: field.Field, Hashes: field.Hashes}
-		for _, index := range field.Indexes {
-			claims.Rows = append(claims.Rows, firstRow+int64(index))
+// Claim enters the values of a chunk that must be unique, and returns which of them other tokens have. A value that a token
+// claimed before is its own: claiming again changes nothing.
+func Claim(ctx context.Context, log *landscape.Log, run string, p *plan.Plan, runner *engine.Runner, in engine.Input) (engine.Duplicates, error) {
+	in.Duplicates = engine.Duplicates{}
+	for _, claimed := range engine.Claims(p) {
+		values, err := runner.Values(in, claimed)
+		if err != nil {
+			return nil, err
+		}
+		if len(values.Spots) == 0 {
+			continue
+		}
+		claims := landscape.Claims{Run: run, Node: claimed.Node, Field: claimed.Field, Hashes: values.Hashes}
+		source := p.Nodes[in.Origin].Name
+		for _, spot := range values.Spots {
+			claims.Tokens = append(claims.Tokens, landscape.Token{Source: source, Lane: int64(spot.Lane), Row: in.Chunk.FirstRow + int64(spot.Index)})
 		}
 		taken, err := log.Claim(ctx, claims)
 		if err != nil {
 			return nil, err
 		}
-		byIndex := map[int]int64{}
-		for row, first := range taken {
-			byIndex[int(row-firstRow)] = first
-		}
-		duplicates[field.Field] = byIndex
+		in.Duplicates[claimed] = duplicates(claims.Tokens, values.Spots, taken)
 	}
-	return duplicates, nil
+	return in.Duplicates, nil
 }
 
-// shelve keeps the parts for the writes that follow, and sums up.
-func (r *run) shelve(key chunkKey, result *engine.Result) ProcessResult {
-	out := ProcessResult{Rows: len(result.Codes), Refused: len(result.Refused), Parts: []PartSize{}}
+// duplicates returns, for the tokens whose value belongs to another, which one has it.
+func duplicates(tokens []landscape.Token, spots []engine.Spot, taken map[landscape.Token]landscape.Token) map[engine.Spot]barrier.Token {
+	out := map[engine.Spot]barrier.Token{}
+	for i, token := range tokens {
+		if first, is := taken[token]; is {
+			out[spots[i]] = barrier.Token{Lane: int(first.Lane), Row: first.Row}
+		}
+	}
+	return out
+}
+
+// shelve keeps the parts and arrivals for what follows, and sums up.
+func (r *run) shelve(key chunkKey, rows int, result *engine.Result) ProcessResult {
+	out := ProcessResult{Rows: rows, Refused: len(result.Refused), Parts: []PartSize{}}
 	for _, i := range r.plan.Sinks() {
 		part := &result.Parts[i]
 		if part.Rows == 0 {
@@ -103,9 +114,18 @@ func (r *run) shelve(key chunkKey, result *engine.Result) ProcessResult {
 		r.parts.put(partKey{key, name}, part.Data)
 		out.Parts = append(out.Parts, PartSize{Sink: name, Rows: part.Rows, Bytes: int64(len(part.Data))})
 	}
-	for _, way := range result.Ways {
-		if way.Path == pipeline.FilterDropped || way.Path == pipeline.GateDiscarded {
-			out.Ended += way.Rows
+	for i, arrivals := range result.Arrivals {
+		if arrivals != nil {
+			name := r.plan.Nodes[i].Name
+			r.arrivals.put(partKey{key, name}, arrivals)
+			out.Barriers = append(out.Barriers, name)
+		}
+	}
+	for _, lane := range result.Lanes {
+		for _, way := range lane.Ways {
+			if way.Path == pipeline.FilterDropped || way.Path == pipeline.GateDiscarded {
+				out.Ended += way.Rows
+			}
 		}
 	}
 	return out
@@ -113,18 +133,22 @@ func (r *run) shelve(key chunkKey, result *engine.Result) ProcessResult {
 
 // PassageOf puts the engine's result for a chunk into the landscape's words. Times, attempt and worker are left out.
 func PassageOf(p *plan.Plan, run, source string, ordinal int64, chunk *plugin.Chunk, result *engine.Result) landscape.Passage {
-	passage := landscape.Passage{
-		Routes: landscape.Routes{Run: run, Source: source, Chunk: ordinal, Codes: result.Codes},
-		Errors: refusals(chunk, result.Refused),
-	}
-	for _, way := range result.Ways {
-		passage.Ways = append(passage.Ways, WayOf(p, way))
+	passage := landscape.Passage{Run: run, Source: source, Chunk: ordinal, Errors: refusals(chunk, result.Refused)}
+	for _, lane := range result.Lanes {
+		routes := landscape.LaneRoutes{Lane: int64(lane.Lane), Codes: lane.Codes}
+		for _, way := range lane.Ways {
+			routes.Ways = append(routes.Ways, WayOf(p, lane.Lane, way))
+		}
+		passage.Lanes = append(passage.Lanes, routes)
 	}
 	for _, column := range result.Columns {
-		passage.Hashes = append(passage.Hashes, landscape.NodeHashes{Node: p.Nodes[column.Node].Name, Hashes: column.Hashes})
+		passage.Hashes = append(passage.Hashes, landscape.NodeHashes{Lane: int64(column.Lane), Node: p.Nodes[column.Node].Name, Hashes: column.Hashes})
 	}
 	for _, key := range result.Keys {
 		passage.Keys = append(passage.Keys, landscape.KeyColumn{Field: key.Field, Hashes: key.Hashes})
+	}
+	for _, join := range result.Joins {
+		passage.Joins = append(passage.Joins, joinOf(p, join))
 	}
 	for _, i := range p.Sinks() {
 		if part := &result.Parts[i]; part.Rows > 0 {
@@ -137,11 +161,11 @@ func PassageOf(p *plan.Plan, run, source string, ordinal int64, chunk *plugin.Ch
 }
 
 // WayOf puts a way into the landscape's words, in which a sink that got the rows is not a step.
-func WayOf(p *plan.Plan, way engine.Way) landscape.Way {
-	out := landscape.Way{Path: way.Path, Sink: way.SentTo}
+func WayOf(p *plan.Plan, lane int, way engine.Way) landscape.Way {
+	out := landscape.Way{Lane: int64(lane), First: way.First, Path: way.Path, Sink: way.SentTo}
 	for _, step := range way.Steps {
 		if name := p.Nodes[step.Node].Name; name != way.SentTo {
-			out.Steps = append(out.Steps, landscape.Step{Node: name, Label: step.Label})
+			out.Steps = append(out.Steps, landscape.Step{Node: name, Label: step.Label, Lane: int64(step.Lane)})
 		}
 	}
 	return out
@@ -152,7 +176,7 @@ func refusals(chunk *plugin.Chunk, refused []engine.Refused) []landscape.Refusal
 	for k, row := range refused {
 		record := chunk.Record(row.Index)
 		out[k] = landscape.Refusal{
-			Index: row.Index, Code: row.Code, Field: row.Field, Message: row.Message,
+			Lane: int64(row.Lane), Index: row.Index, Code: row.Code, Field: row.Field, Message: row.Message,
 			Raw: record, Bytes: int64(len(record)), Line: chunk.Line(row.Index), Offset: chunk.FirstOffset + int64(chunk.Offsets[row.Index]),
 		}
 	}

@@ -11,8 +11,11 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
+	"waymark/barrier"
+	"waymark/engine"
 	"waymark/landscape"
 	"waymark/payload"
+	"waymark/pipeline"
 	"waymark/plan"
 	"waymark/plugin"
 )
@@ -42,73 +45,79 @@ func (a *Activities) readChunk(ctx context.Context, in ReadInput) (ReadResult, e
 	if err := a.storeChunk(ctx, r, in, chunk, after); err != nil {
 		return ReadResult{}, fmt.Errorf("source %s, chunk %d: %w", in.Source, in.Chunk, err)
 	}
-	r.chunks.put(chunkKey{in.Source, in.Chunk}, chunk)
+	r.chunks.put(chunkKey{in.Source, in.Chunk}, engine.Input{Origin: r.plan.Find(in.Source), Chunk: chunk})
 	return ReadResult{Rows: chunk.Len(), Bytes: int64(len(chunk.Data)), Cursor: after}, nil
 }
 
-// next reads the chunk at the cursor, or nil at the end of the source; then r.digests are those of its files. A reader that
+// next reads the chunk at the cursor, or nil at the end of the source; then the digests of its files are known. A reader that
 // stands at the cursor is used on; any other is replaced.
 func (r *run) next(ctx context.Context, in ReadInput) (*plugin.Chunk, plugin.Cursor, error) {
-	r.reading.Lock()
-	defer r.reading.Unlock()
-	if err := r.standAt(ctx, in); err != nil {
+	node, err := r.node(in.Source, plan.Source)
+	if err != nil {
+		return nil, plugin.Cursor{}, err
+	}
+	reading := r.readings[in.Source]
+	reading.mu.Lock()
+	defer reading.mu.Unlock()
+	if err := reading.standAt(ctx, node.Source, in.Cursor, r.pins[in.Source]); err != nil {
 		return nil, plugin.Cursor{}, err
 	}
 	chunk := new(plugin.Chunk)
-	err := r.reader.Next(ctx, r.plan.Chunk, chunk)
+	err = reading.reader.Next(ctx, r.plan.Chunk, chunk)
 	switch {
 	case err == nil:
-		return chunk, r.reader.Cursor(), nil
+		return chunk, reading.reader.Cursor(), nil
 	case !errors.Is(err, io.EOF):
-		return nil, plugin.Cursor{}, errors.Join(err, r.closeReader())
+		return nil, plugin.Cursor{}, errors.Join(err, reading.close())
 	}
-	r.digests, err = r.reader.Digests(ctx)
+	reading.digests, err = reading.reader.Digests(ctx)
 	return nil, in.Cursor, err
 }
 
-func (r *run) standAt(ctx context.Context, in ReadInput) error {
-	if r.reader != nil && reflect.DeepEqual(r.reader.Cursor(), in.Cursor) {
+// standAt must be called with mu held.
+func (r *reading) standAt(ctx context.Context, source plugin.Source, at plugin.Cursor, pin plugin.SourceInfo) error {
+	if r.reader != nil && reflect.DeepEqual(r.reader.Cursor(), at) {
 		return nil
 	}
-	if err := r.closeReader(); err != nil {
-		return err
+	err := r.close()
+	if err == nil {
+		r.reader, err = source.Open(ctx, at, pin)
 	}
-	node, err := r.node(in.Source, plan.Source)
-	if err != nil {
-		return err
-	}
-	r.reader, err = node.Source.Open(ctx, in.Cursor, r.pins[in.Source])
 	return err
 }
 
 func (a *Activities) storeChunk(ctx context.Context, r *run, in ReadInput, chunk *plugin.Chunk, after plugin.Cursor) error {
-	hashes := RecordHashes(chunk)
-	about, err := packContext(chunk)
+	cursor, err := json.Marshal(after)
 	if err != nil {
 		return err
+	}
+	record, rows, err := a.storeRecords(ctx, r, in.Source, in.Chunk, engine.Input{Chunk: chunk})
+	if err != nil {
+		return err
+	}
+	record.Cursor, record.Attempt = string(cursor), int64(activity.GetInfo(ctx).Attempt)
+	return a.log.RecordChunk(ctx, record, rows)
+}
+
+// storeRecords stores the records of a chunk of an origin as a pack, and returns the chunk's record without its cursor.
+func (a *Activities) storeRecords(ctx context.Context, r *run, origin string, ordinal int64, in engine.Input) (landscape.Chunk, landscape.Records, error) {
+	chunk, hashes := in.Chunk, RecordHashes(in.Chunk)
+	about, err := packContext(in)
+	if err != nil {
+		return landscape.Chunk{}, landscape.Records{}, err
 	}
 	pack, err := payload.EncodePack(nil, &payload.Pack{
 		Context: about, Data: chunk.Data, Offsets: chunk.Offsets, Lens: chunk.Lengths, Hashes: hashes,
 	})
 	if err != nil {
-		return err
+		return landscape.Chunk{}, landscape.Records{}, err
 	}
 	digest, err := a.payloads.Put(ctx, pack)
-	if err != nil {
-		return err
-	}
-	cursor, err := json.Marshal(after)
-	if err != nil {
-		return err
-	}
-	record := landscape.Chunk{
-		Run: r.id, Source: in.Source, Chunk: in.Chunk, File: chunk.File,
+	return landscape.Chunk{
+		Run: r.id, Source: origin, Chunk: ordinal, File: chunk.File,
 		FirstRow: chunk.FirstRow, Rows: int64(chunk.Len()), FirstLine: chunk.FirstLine, FirstOffset: chunk.FirstOffset,
-		Bytes: int64(len(chunk.Data)), Blank: int64(chunk.Blank), Comments: int64(chunk.Comments),
-		Pack: string(digest), Cursor: string(cursor), Attempt: int64(activity.GetInfo(ctx).Attempt),
-	}
-	rows := landscape.Records{Offsets: chunk.Offsets, Lengths: chunk.Lengths, Lines: chunk.Lines, Hashes: hashes}
-	return a.log.RecordChunk(ctx, record, rows)
+		Bytes: int64(len(chunk.Data)), Blank: int64(chunk.Blank), Comments: int64(chunk.Comments), Pack: string(digest),
+	}, landscape.Records{Offsets: chunk.Offsets, Lengths: chunk.Lengths, Lines: chunk.Lines, Hashes: hashes}, err
 }
 
 // RecordHashes returns the SHA-256 of each record, 32 bytes each, in order.
@@ -122,10 +131,13 @@ func RecordHashes(chunk *plugin.Chunk) []byte {
 }
 
 // about is what a pack says of its records besides their bytes, as JSON: what the parser needs, such as a header record,
-// and the records that could not be told apart. docs/payloads.md describes it.
+// the records that could not be told apart, and of a barrier's records the fork parents of their open forks and what
+// enclosing coalesces lost. docs/payloads.md describes it.
 type about struct {
-	Context string     `json:"context,omitempty"`
-	Refused []aboutBad `json:"refused,omitempty"`
+	Context string      `json:"context,omitempty"`
+	Refused []aboutBad  `json:"refused,omitempty"`
+	Keys    []byte      `json:"keys,omitempty"` // packed tokens
+	Lost    []aboutLoss `json:"lost,omitempty"`
 }
 
 type aboutBad struct {
@@ -135,61 +147,103 @@ type aboutBad struct {
 	Message string `json:"message"`
 }
 
-func packContext(chunk *plugin.Chunk) ([]byte, error) {
-	words := about{Context: string(chunk.Context)}
-	for _, bad := range chunk.Bad {
+type aboutLoss struct {
+	Keys   []byte        `json:"keys"` // packed tokens
+	Branch int           `json:"branch"`
+	Reason pipeline.Path `json:"reason"`
+}
+
+func packContext(in engine.Input) ([]byte, error) {
+	words := about{Context: string(in.Chunk.Context), Keys: packTokens(in.Keys)}
+	for _, bad := range in.Chunk.Bad {
 		words.Refused = append(words.Refused, aboutBad{bad.Index, bad.Code, bad.Field, bad.Message})
+	}
+	for _, loss := range in.Losses {
+		words.Lost = append(words.Lost, aboutLoss{packTokens(loss.Keys), loss.Branch, loss.Reason})
 	}
 	return json.Marshal(words)
 }
 
 // fetch makes a chunk anew from its record and its pack.
-func (a *Activities) fetch(ctx context.Context, r *run, key chunkKey) (*plugin.Chunk, error) {
+func (a *Activities) fetch(ctx context.Context, r *run, key chunkKey) (engine.Input, error) {
 	record, err := a.log.Chunk(ctx, r.id, key.source, key.chunk)
 	if err != nil {
-		return nil, fmt.Errorf("source %s, chunk %d: %w", key.source, key.chunk, err)
+		return engine.Input{}, fmt.Errorf("source %s, chunk %d: %w", key.source, key.chunk, err)
 	}
-	return Chunk(ctx, a.log, a.payloads, record)
+	return Chunk(ctx, a.log, a.payloads, r.plan, record)
 }
 
-// Chunk makes a chunk anew from its record and its pack, for whoever asks the record.
-func Chunk(ctx context.Context, log *landscape.Log, payloads *payload.Store, record landscape.Chunk) (*plugin.Chunk, error) {
-	stored, err := payloads.Get(ctx, payload.Digest(record.Pack))
+// Chunk makes a chunk anew from its record and its pack, for whoever asks the record: what a pass over it begins with, but
+// for duplicates. p may be nil, then the origin is not known.
+func Chunk(ctx context.Context, log *landscape.Log, payloads *payload.Store, p *plan.Plan, record landscape.Chunk) (engine.Input, error) {
+	pack, words, err := unpack(ctx, payloads, record)
 	if err != nil {
-		return nil, fmt.Errorf("records of source %s, chunk %d: %w", record.Source, record.Chunk, err)
-	}
-	pack, err := payload.DecodePack(stored)
-	if err != nil {
-		return nil, fmt.Errorf("records of source %s, chunk %d: %w", record.Source, record.Chunk, err)
-	}
-	var words about
-	if err := json.Unmarshal(pack.Context, &words); err != nil {
-		return nil, fmt.Errorf("records of source %s, chunk %d: %w: %w", record.Source, record.Chunk, payload.ErrCorrupt, err)
-	}
-	if held := int64(len(pack.Offsets)); held != record.Rows {
-		return nil, fmt.Errorf("records of source %s, chunk %d: %w: it holds %d records, on record are %d", record.Source, record.Chunk, payload.ErrCorrupt, held, record.Rows)
+		return engine.Input{}, fmt.Errorf("records of %s, chunk %d: %w", record.Source, record.Chunk, err)
 	}
 	rows, err := log.Records(ctx, record.Run, record.Source, record.Chunk)
 	if err != nil {
-		return nil, err
+		return engine.Input{}, err
 	}
-	chunk := &plugin.Chunk{
+	in := words.input(&plugin.Chunk{
 		Data: pack.Data, Offsets: pack.Offsets, Lengths: pack.Lens, Lines: rows.Lines, Context: []byte(words.Context),
 		File: record.File, FirstRow: record.FirstRow, FirstLine: record.FirstLine, FirstOffset: record.FirstOffset,
 		Blank: int(record.Blank), Comments: int(record.Comments),
+	})
+	in.Origin = plan.None
+	if p != nil {
+		in.Origin = p.Find(record.Source)
 	}
-	for _, bad := range words.Refused {
+	return in, nil
+}
+
+func unpack(ctx context.Context, payloads *payload.Store, record landscape.Chunk) (pack *payload.Pack, words about, err error) {
+	stored, err := payloads.Get(ctx, payload.Digest(record.Pack))
+	if err != nil {
+		return nil, about{}, err
+	}
+	if pack, err = payload.DecodePack(stored); err != nil {
+		return nil, about{}, err
+	}
+	if err := json.Unmarshal(pack.Context, &words); err != nil {
+		return nil, about{}, fmt.Errorf("%w: %w", payload.ErrCorrupt, err)
+	}
+	if held := int64(len(pack.Offsets)); held != record.Rows {
+		return nil, about{}, fmt.Errorf("%w: it holds %d records, on record are %d", payload.ErrCorrupt, held, record.Rows)
+	}
+	return pack, words, nil
+}
+
+func (w about) input(chunk *plugin.Chunk) engine.Input {
+	for _, bad := range w.Refused {
 		chunk.Bad = append(chunk.Bad, plugin.BadRecord{Index: bad.Index, Rejection: plugin.Rejection{Code: bad.Code, Field: bad.Field, Message: bad.Message}})
 	}
-	return chunk, nil
+	in := engine.Input{Chunk: chunk, Keys: unpackTokens(w.Keys)}
+	for _, lost := range w.Lost {
+		in.Losses = append(in.Losses, barrier.Loss{Keys: unpackTokens(lost.Keys), Branch: lost.Branch, Reason: lost.Reason})
+	}
+	return in
 }
 
 // endSource records the end of a source: the totals of its chunks and the digests of its files.
 func (a *Activities) endSource(ctx context.Context, r *run, in ReadInput) error {
-	end := landscape.SourceEnd{Run: r.id, Source: in.Source}
-	for chunk, err := range a.log.Chunks(ctx, r.id, in.Source) {
+	end, err := a.totals(ctx, r.id, in.Source)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(r.readings[in.Source].digests)
+	if err != nil {
+		return err
+	}
+	end.Digests = string(text)
+	return a.log.EndSource(ctx, end)
+}
+
+// totals adds up the chunks of an origin.
+func (a *Activities) totals(ctx context.Context, run, origin string) (landscape.SourceEnd, error) {
+	end := landscape.SourceEnd{Run: run, Source: origin}
+	for chunk, err := range a.log.Chunks(ctx, run, origin) {
 		if err != nil {
-			return err
+			return end, err
 		}
 		end.Chunks++
 		end.Rows += chunk.Rows
@@ -197,10 +251,5 @@ func (a *Activities) endSource(ctx context.Context, r *run, in ReadInput) error 
 		end.Comments += chunk.Comments
 		end.Bytes += chunk.Bytes
 	}
-	text, err := json.Marshal(r.digests)
-	if err != nil {
-		return err
-	}
-	end.Digests = string(text)
-	return a.log.EndSource(ctx, end)
+	return end, nil
 }

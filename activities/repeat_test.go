@@ -35,23 +35,32 @@ func TestRunLeavesWhatTheDocumentSays(t *testing.T) {
 }
 
 func TestEveryActivityTwice(t *testing.T) {
-	r := newRig(t, ordersDocument, ordersFiles)
-	records, outputs := playOnce(r)
-	for _, forgetful := range []bool{false, true} {
-		t.Run(fmt.Sprintf("forgetful %v", forgetful), func(t *testing.T) {
-			r.reset(t)
-			r.twice, r.forgetful = true, forgetful
-			requireSame(r, records, outputs)
-		})
-	}
+	forEveryDocument(t, func(t *testing.T, r *rig) {
+		records, outputs := playOnce(r)
+		for _, forgetful := range []bool{false, true} {
+			t.Run(fmt.Sprintf("forgetful %v", forgetful), func(t *testing.T) {
+				r.reset(t)
+				r.twice, r.forgetful = true, forgetful
+				requireSame(r, records, outputs)
+			})
+		}
+	})
+}
+
+// forEveryDocument runs the test over a document that is linear, and one that has every kind of barrier.
+func forEveryDocument(t *testing.T, test func(*testing.T, *rig)) {
+	t.Helper()
+	t.Run("orders", func(t *testing.T) { test(t, newRig(t, ordersDocument, ordersFiles)) })
+	t.Run("graph", func(t *testing.T) { test(t, newRig(t, graphDocument, graphFiles)) })
 }
 
 func TestNothingHangsOnTheMemoryOfTheProcess(t *testing.T) {
-	r := newRig(t, ordersDocument, ordersFiles)
-	records, outputs := playOnce(r)
-	r.reset(t)
-	r.forgetful = true
-	requireSame(r, records, outputs)
+	forEveryDocument(t, func(t *testing.T, r *rig) {
+		records, outputs := playOnce(r)
+		r.reset(t)
+		r.forgetful = true
+		requireSame(r, records, outputs)
+	})
 }
 
 // TestUniqueValues has a value again in the next chunk, and another in the chunk after the next; also when every chunk goes
@@ -63,7 +72,7 @@ func TestUniqueValues(t *testing.T) {
 		r.twice, r.forgetful = twice, twice
 		r.play()
 		for row, message := range map[int64]string{6: "row 1 has the same value", 12: "row 9 has the same value"} {
-			refused, err := r.log.ErrorsOf(t.Context(), runID, "orders", row)
+			refused, err := r.log.ErrorsOf(t.Context(), runID, landscape.Token{Source: "orders", Row: row})
 			require.NoError(t, err)
 			require.Len(t, refused, 1)
 			require.Equal(t, []string{"UNIQUE", "id", message}, []string{refused[0].Code, refused[0].Field, refused[0].Message})
@@ -75,32 +84,37 @@ func TestUniqueValues(t *testing.T) {
 // TestFates loses every write of a run once: its request, and its reply. The activity must fail, and the run must end as
 // if nothing had been; also if the process forgets everything between any two activities.
 func TestFates(t *testing.T) {
-	r := newRig(t, ordersDocument, ordersFiles)
-	records, outputs := playOnce(r)
-	tried := 0
-	for _, forgetful := range []bool{false, true} {
-		r.reset(t)
-		r.forgetful = forgetful
-		requireSame(r, records, outputs)
-		kinds, writes := r.driver.kinds, r.driver.writes.Load()
-		require.Greater(t, kinds["commit"], 30)
-		require.Positive(t, kinds["payload"])
-		require.Positive(t, kinds["claim"])
-		for broken := range writes {
-			for _, keep := range []bool{false, true} {
-				t.Run(fmt.Sprintf("write %d, kept %v, forgetful %v", broken, keep, forgetful), func(t *testing.T) {
-					r.reset(t)
-					r.driver.broken, r.driver.keep = broken, keep
-					requireSame(r, records, outputs)
-					require.Equal(t, 1, r.faults, "the fault was swallowed")
-					requireFinalizedOnce(r)
-				})
-				tried++
+	forEveryDocument(t, func(t *testing.T, r *rig) {
+		records, outputs := playOnce(r)
+		for _, forgetful := range []bool{false, true} {
+			r.reset(t)
+			r.forgetful = forgetful
+			requireSame(r, records, outputs)
+			kinds, writes := r.driver.kinds, r.driver.writes.Load()
+			require.Greater(t, kinds["commit"], 30)
+			require.Positive(t, kinds["payload"])
+			require.Positive(t, kinds["claim"])
+			for broken := range writes {
+				tryFates(t, r, broken, records, outputs)
 			}
+			t.Logf("%d fates tried, writes of a run, forgetful %v: %v", 2*writes, forgetful, kinds)
 		}
-		t.Logf("writes of a run, forgetful %v: %v", forgetful, kinds)
+	})
+}
+
+// tryFates loses one write, its request and its reply.
+func tryFates(t *testing.T, r *rig, broken int64, records map[string][]map[string]any, outputs map[string]string) {
+	t.Helper()
+	forgetful := r.forgetful
+	for _, keep := range []bool{false, true} {
+		t.Run(fmt.Sprintf("write %d, kept %v, forgetful %v", broken, keep, forgetful), func(t *testing.T) {
+			r.reset(t)
+			r.driver.broken, r.driver.keep = broken, keep
+			requireSame(r, records, outputs)
+			require.Equal(t, 1, r.faults, "the fault was swallowed")
+			requireFinalizedOnce(r)
+		})
 	}
-	t.Logf("%d fates tried", tried)
 }
 
 func requireSame(r *rig, records map[string][]map[string]any, outputs map[string]string) {

@@ -16,6 +16,7 @@ import (
 	"waymark/landscape"
 	"waymark/payload"
 	"waymark/payload/memstore"
+	"waymark/plugin"
 	"waymark/worker"
 )
 
@@ -39,6 +40,7 @@ type rig struct {
 	twice     bool                             // every activity is executed twice, and must answer the same
 	forgetful bool                             // before every execution the process begins anew
 	skip      func(activities.WriteInput) bool // writes that are left out, if not nil
+	barriers  map[string]*activities.FoldInput // how far each barrier is
 	faults    int                              // executions that failed and were repeated
 }
 
@@ -137,18 +139,55 @@ func (r *rig) playWrites() activities.OpenResult {
 	r.t.Helper()
 	opened := call[activities.OpenResult](r, act.OpenRun, r.open())
 	places := newPlaces(opened)
-	for in := (activities.ReadInput{Run: runID, Source: opened.Source}); ; in.Chunk++ {
+	r.barriers = map[string]*activities.FoldInput{}
+	for _, barrier := range opened.Barriers {
+		r.barriers[barrier] = &activities.FoldInput{Run: runID, Barrier: barrier, At: 1_800_000_000_000_000}
+	}
+	cursors, chunks := map[string]plugin.Cursor{}, map[string]int64{}
+	for open := append([]string{opened.Source}, opened.MoreSources...); len(open) > 0; {
+		source := open[0]
+		open = open[1:]
+		in := activities.ReadInput{Run: runID, Source: source, Chunk: chunks[source], Cursor: cursors[source]}
 		read := call[activities.ReadResult](r, act.ReadChunk, in)
 		if read.Done {
-			return opened
+			continue
 		}
-		processed := call[activities.ProcessResult](r, act.ProcessChunk, activities.ProcessInput{Run: runID, Source: in.Source, Chunk: in.Chunk})
-		for _, part := range processed.Parts {
-			if write := places.next(in, part); r.skip == nil || !r.skip(write) {
-				call[none](r, act.WriteChunk, write)
-			}
+		r.pass(places, activities.ProcessInput{Run: runID, Source: source, Chunk: in.Chunk})
+		cursors[source], chunks[source], open = read.Cursor, in.Chunk+1, append(open, source)
+	}
+	for _, barrier := range opened.Barriers {
+		r.fold(places, barrier, activities.FoldInput{Kind: activities.FoldEnd})
+	}
+	return opened
+}
+
+// pass sends a chunk through the steps, to the sinks and to the barriers, and what comes out of these as well.
+func (r *rig) pass(places places, in activities.ProcessInput) {
+	r.t.Helper()
+	processed := call[activities.ProcessResult](r, act.ProcessChunk, in)
+	for _, part := range processed.Parts {
+		if write := places.next(in, part); r.skip == nil || !r.skip(write) {
+			call[none](r, act.WriteChunk, write)
 		}
-		in.Cursor = read.Cursor
+	}
+	for _, barrier := range processed.Barriers {
+		r.fold(places, barrier, activities.FoldInput{Kind: activities.FoldChunk, Source: in.Source, Chunk: in.Chunk})
+	}
+}
+
+// fold lets a barrier take a step, a second after the one before, and passes on what comes out.
+func (r *rig) fold(places places, barrier string, step activities.FoldInput) {
+	r.t.Helper()
+	in := r.barriers[barrier]
+	in.Kind, in.Source, in.Chunk, in.At = step.Kind, step.Source, step.Chunk, in.At+1_000_000
+	out := call[activities.FoldResult](r, act.FoldBarrier, *in)
+	first := in.Chunks
+	in.Fold, in.Rows, in.Chunks = in.Fold+1, in.Rows+out.Rows, in.Chunks+out.Chunks
+	if out.Saved.Digest != "" {
+		in.Saved = out.Saved
+	}
+	for chunk := first; chunk < first+out.Chunks; chunk++ {
+		r.pass(places, activities.ProcessInput{Run: runID, Source: barrier, Chunk: chunk})
 	}
 }
 
@@ -162,7 +201,7 @@ func (r *rig) begin() []activities.WriteInput {
 	places := newPlaces(opened)
 	var writes []activities.WriteInput
 	for _, part := range processed.Parts {
-		writes = append(writes, places.next(in, part))
+		writes = append(writes, places.next(activities.ProcessInput{Run: runID, Source: in.Source}, part))
 	}
 	return writes
 }
@@ -179,9 +218,9 @@ func newPlaces(opened activities.OpenResult) places {
 }
 
 // next gives the part its place behind the earlier ones.
-func (p places) next(in activities.ReadInput, part activities.PartSize) activities.WriteInput {
+func (p places) next(in activities.ProcessInput, part activities.PartSize) activities.WriteInput {
 	write := *p[part.Sink]
-	write.Chunk = in.Chunk
+	write.Source, write.Chunk = in.Source, in.Chunk
 	p[part.Sink].Ordinal++
 	p[part.Sink].Offset += part.Bytes
 	return write

@@ -3,11 +3,14 @@ package activities
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 
+	"waymark/barrier"
 	"waymark/engine"
 	"waymark/landscape"
+	"waymark/payload"
 	"waymark/plan"
 	"waymark/plugin"
 )
@@ -21,15 +24,23 @@ type runs struct {
 
 // run is one run's plan with the memory that saves reading and computing things twice.
 type run struct {
-	id      string
-	plan    *plan.Plan
-	pins    map[string]plugin.SourceInfo
-	runners sync.Pool
-	reading sync.Mutex // held while reader is used: a source is read in order
+	id       string
+	plan     *plan.Plan
+	pins     map[string]plugin.SourceInfo
+	claims   []engine.Claimed // what must be unique
+	runners  sync.Pool
+	readings map[string]*reading               // by source
+	held     map[int]*holding                  // by barrier
+	chunks   shelf[chunkKey, engine.Input]     // read or come out of a barrier, and not yet through the steps
+	parts    shelf[partKey, []byte]            // computed, and not yet written
+	arrivals shelf[partKey, *barrier.Arrivals] // come to a barrier, and not yet taken
+}
+
+// reading is how this process stands in a source.
+type reading struct {
+	mu      sync.Mutex // held while reader is used: a source is read in order
 	reader  plugin.Reader
-	digests []string                       // of the source's files, once it was read to its end
-	chunks  shelf[chunkKey, *plugin.Chunk] // read, and not yet through the steps
-	parts   shelf[partKey, []byte]         // computed, and not yet written
+	digests []string // of the source's files, once it was read to its end
 }
 
 type chunkKey struct {
@@ -37,9 +48,10 @@ type chunkKey struct {
 	chunk  int64
 }
 
+// partKey is what a chunk brings to one sink or barrier.
 type partKey struct {
 	chunkKey
-	sink string
+	to string
 }
 
 // Room on the shelves: more than a window of chunks. What attempts left behind that never came back is pushed out.
@@ -80,12 +92,17 @@ func (a *Activities) forget(id string) error {
 	if known == nil {
 		return nil
 	}
-	known.reading.Lock()
-	defer known.reading.Unlock()
-	return known.closeReader()
+	var failed error
+	for _, reading := range known.readings {
+		reading.mu.Lock()
+		failed = errors.Join(failed, reading.close())
+		reading.mu.Unlock()
+	}
+	return failed
 }
 
-func (r *run) closeReader() error {
+// close must be called with mu held.
+func (r *reading) close() error {
 	if r.reader == nil {
 		return nil
 	}
@@ -103,7 +120,11 @@ func (a *Activities) recall(ctx context.Context, id string) (*run, error) {
 	if err := json.Unmarshal([]byte(record.Params), &params); err != nil {
 		return nil, fmt.Errorf("run %s: parameters on record: %w", id, err)
 	}
-	compiled, err := a.planner.Plan(record.Pipeline+".yaml", record.BaseDir, []byte(record.Document), params)
+	tables, err := Tables(ctx, a.log, a.payloads, id)
+	if err != nil {
+		return nil, err
+	}
+	compiled, err := a.planner.Plan(record.Pipeline+".yaml", record.BaseDir, []byte(record.Document), params, tables)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +145,7 @@ func (a *Activities) recall(ctx context.Context, id string) (*run, error) {
 
 func pinsOf(sources []landscape.Source) (map[string]plugin.SourceInfo, error) {
 	pins := map[string]plugin.SourceInfo{}
-	for _, source := range sources {
+	for _, source := range sources { // and barriers, which have nothing to pin
 		var info plugin.SourceInfo
 		if err := json.Unmarshal([]byte(source.Info), &info); err != nil {
 			return nil, fmt.Errorf("source %s: description on record: %w", source.Source, err)
@@ -134,10 +155,41 @@ func pinsOf(sources []landscape.Source) (map[string]plugin.SourceInfo, error) {
 	return pins, nil
 }
 
+// Tables returns the contents of the run's lookup tables by node, as they were when the run began.
+func Tables(ctx context.Context, log *landscape.Log, payloads *payload.Store, id string) (map[string][]byte, error) {
+	records, err := log.Tables(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	tables := map[string][]byte{}
+	for _, record := range records {
+		content, err := payloads.Get(ctx, payload.Digest(record.SHA256))
+		if err != nil {
+			return nil, fmt.Errorf("table %s of run %s: %w", record.Node, id, err)
+		}
+		tables[record.Node] = content
+	}
+	return tables, nil
+}
+
 func newRun(id string, compiled *plan.Plan, pins map[string]plugin.SourceInfo) *run {
-	r := &run{id: id, plan: compiled, pins: pins}
-	r.chunks.room = maxChunks
+	r := &run{
+		id: id, plan: compiled, pins: pins, claims: engine.Claims(compiled),
+		readings: map[string]*reading{}, held: map[int]*holding{},
+	}
+	for _, i := range compiled.Sources() {
+		r.readings[compiled.Nodes[i].Name] = new(reading)
+	}
+	barriers := 0
+	for i := range compiled.Nodes {
+		if compiled.Nodes[i].Barrier {
+			r.held[i] = &holding{node: i, name: compiled.Nodes[i].Name}
+			barriers++
+		}
+	}
+	r.chunks.room = maxChunks * (1 + barriers)
 	r.parts.room = maxPartsEachSink * len(compiled.Sinks())
+	r.arrivals.room = maxChunks * barriers
 	return r
 }
 

@@ -79,11 +79,11 @@ func (a *Activities) data(ctx context.Context, r *run, effect landscape.Effect) 
 	if data, found := r.parts.take(partKey{key, effect.Sink}); found {
 		return data, nil
 	}
-	chunk, err := a.fetch(ctx, r, key)
+	inputs, err := a.fetch(ctx, r, key)
 	if err != nil {
 		return nil, err
 	}
-	result, err := a.compute(ctx, r, effect.Source, chunk)
+	result, err := a.compute(ctx, r, inputs)
 	if err != nil {
 		return nil, err
 	}

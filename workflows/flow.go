@@ -8,41 +8,49 @@ import (
 	"waymark/activities"
 )
 
-// flow moves the chunks of one run: it reads them in order, sends several through the steps side by side, gives each part
-// its place in its sink in chunk order, and lets no more than a window of chunks be on their way.
+// flow moves the chunks of one run. It reads them in order, sends several through the steps side by side, and gives each its
+// turn in the order in which they were read. In its turn a chunk's parts get their places in the sinks, and barriers take
+// what it brought. No more than a window of chunks is on its way.
 type flow struct {
-	id     string
-	state  *State
-	going  int   // chunks on their way
-	placed int64 // chunks before this ordinal have their places in the sinks
-	err    error // the first failure; nothing new begins after it
+	id       string
+	state    *State
+	going    int   // chunks on their way
+	turns    int64 // chunks before this one had their turns
+	settling bool  // somebody has the turn
+	over     bool  // no deadline is waited for any more
+	err      error // the first failure; nothing new begins after it
 }
 
 func newFlow(id string, state *State) *flow {
-	return &flow{id: id, state: state, placed: state.Chunk}
+	return &flow{id: id, state: state, turns: state.chunks()}
 }
 
 func (f *flow) progress() (Progress, error) { return f.state.Progress, nil }
 
-// run reads to the end of the source, or until the history is long enough to be continued as new; then no chunk is on its
-// way any more.
+// run goes on until the run's rows have all reached sinks, or until the history is long enough to be continued as new; then
+// no chunk is on its way any more.
 func (f *flow) run(ctx workflow.Context) error {
 	ctx, cancel := workflow.WithCancel(ctx)
 	defer cancel()
-	for f.err == nil && !f.state.AtEnd && !workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
-		if err := f.read(ctx); err != nil {
+	f.watchDeadlines(ctx)
+	for f.err == nil && f.state.next() != nil && !workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
+		if err := f.read(ctx, f.state.next()); err != nil {
 			f.fail(err)
 		}
 		if err := workflow.Await(ctx, func() bool { return f.going < windowChunks || f.err != nil }); err != nil {
 			f.fail(err)
 		}
 	}
+	f.over = true
 	if f.err != nil {
 		cancel() // what is on its way need not be finished; what it has written is on record
 	}
 	drained, _ := workflow.NewDisconnectedContext(ctx)
 	if err := workflow.Await(drained, func() bool { return f.going == 0 }); err != nil {
 		f.fail(err)
+	}
+	if f.err == nil && f.state.next() == nil {
+		f.err = f.endBarriers(ctx)
 	}
 	return f.err
 }
@@ -53,25 +61,25 @@ func (f *flow) fail(err error) {
 	}
 }
 
-// read reads the next chunk and sends it on its way.
-func (f *flow) read(ctx workflow.Context) error {
-	chunk, source := f.state.Chunk, f.state.Plan.Source
+// read reads the next chunk of a source and sends it on its way.
+func (f *flow) read(ctx workflow.Context, source *Reading) error {
 	var read activities.ReadResult
-	in := activities.ReadInput{Run: f.id, Source: source, Chunk: chunk, Cursor: f.state.Cursor}
-	if err := workflow.ExecuteActivity(withActivity(ctx, "read %s · chunk %d", source, chunk), act.ReadChunk, in).Get(ctx, &read); err != nil {
+	in := activities.ReadInput{Run: f.id, Source: source.Source, Chunk: source.Chunk, Cursor: source.Cursor}
+	if err := workflow.ExecuteActivity(withActivity(ctx, "read %s · chunk %d", in.Source, in.Chunk), act.ReadChunk, in).Get(ctx, &read); err != nil {
 		return err
 	}
-	f.state.Cursor = read.Cursor
+	source.Cursor = read.Cursor
 	if read.Done {
-		f.state.AtEnd = true
+		source.AtEnd = true
 		return nil
 	}
-	f.state.Chunk++
+	turn := f.state.chunks()
+	source.Chunk++
 	f.state.Read += int64(read.Rows)
 	f.state.Bytes += read.Bytes
 	f.going++
 	workflow.Go(ctx, func(ctx workflow.Context) {
-		if err := f.process(ctx, chunk, read.Rows); err != nil {
+		if err := f.process(ctx, turn, activities.ProcessInput{Run: f.id, Source: in.Source, Chunk: in.Chunk}, read.Rows); err != nil {
 			f.fail(err)
 		}
 		f.going--
@@ -80,24 +88,27 @@ func (f *flow) read(ctx workflow.Context) error {
 	return nil
 }
 
-// process sends a chunk through the steps and writes its parts.
-func (f *flow) process(ctx workflow.Context, chunk int64, rows int) error {
-	source := f.state.Plan.Source
+// process sends a chunk through the steps and, in its turn, to the sinks and barriers.
+func (f *flow) process(ctx workflow.Context, turn int64, in activities.ProcessInput, rows int) error {
 	if f.state.Plan.Ordered {
-		if err := f.turn(ctx, chunk); err != nil {
+		if err := f.takeTurn(ctx, turn); err != nil {
 			return err
 		}
 	}
-	var result activities.ProcessResult
-	in := activities.ProcessInput{Run: f.id, Source: source, Chunk: chunk}
-	if err := workflow.ExecuteActivity(withActivity(ctx, "process %s · chunk %d · %d rows", source, chunk, rows), act.ProcessChunk, in).Get(ctx, &result); err != nil {
+	result, err := f.pass(withActivity(ctx, "process %s · chunk %d · %d rows", in.Source, in.Chunk, rows), in)
+	if err != nil {
 		return err
 	}
-	if err := f.turn(ctx, chunk); err != nil {
+	if !f.state.Plan.Ordered {
+		if err := f.takeTurn(ctx, turn); err != nil {
+			return err
+		}
+	}
+	writes := f.place(ctx, in, result.Parts)
+	if err := f.settle(ctx, in, result.Barriers); err != nil {
 		return err
 	}
-	writes := f.place(ctx, chunk, result.Parts)
-	f.placed++
+	f.turns, f.settling = f.turns+1, false
 	for _, write := range writes {
 		if err := write.Get(ctx, nil); err != nil {
 			return err
@@ -108,26 +119,35 @@ func (f *flow) process(ctx workflow.Context, chunk int64, rows int) error {
 	return nil
 }
 
-// turn waits until all earlier chunks have their places. It returns the error that ended the run, if one did.
-func (f *flow) turn(ctx workflow.Context, chunk int64) error {
-	if err := workflow.Await(ctx, func() bool { return f.placed == chunk || f.err != nil }); err != nil {
+// pass sends a chunk through the steps.
+func (f *flow) pass(ctx workflow.Context, in activities.ProcessInput) (activities.ProcessResult, error) {
+	var result activities.ProcessResult
+	err := workflow.ExecuteActivity(ctx, act.ProcessChunk, in).Get(ctx, &result)
+	return result, err
+}
+
+// takeTurn waits until all earlier chunks had their turns and nobody else has it. It returns the error that ended the run,
+// if one did; then nobody needs the turn any more.
+func (f *flow) takeTurn(ctx workflow.Context, turn int64) error {
+	if err := workflow.Await(ctx, func() bool { return f.turns == turn && !f.settling || f.err != nil }); err != nil {
 		return err
 	}
+	f.settling = true
 	return f.err
 }
 
 // place gives every part its place behind the parts of earlier chunks and begins to write it there.
-func (f *flow) place(ctx workflow.Context, chunk int64, parts []activities.PartSize) []workflow.Future {
+func (f *flow) place(ctx workflow.Context, chunk activities.ProcessInput, parts []activities.PartSize) []workflow.Future {
 	var writes []workflow.Future
 	for _, part := range parts {
 		output := f.output(part.Sink)
 		in := activities.WriteInput{
-			Run: f.id, Source: f.state.Plan.Source, Chunk: chunk, Sink: part.Sink, Ordinal: output.Ordinal, Offset: output.Offset,
+			Run: f.id, Source: chunk.Source, Chunk: chunk.Chunk, Sink: part.Sink, Ordinal: output.Ordinal, Offset: output.Offset,
 		}
 		output.Ordinal++
 		output.Offset += part.Bytes
 		output.Rows += part.Rows
-		summary := withActivity(ctx, "write %s · chunk %d · %d rows", part.Sink, chunk, part.Rows)
+		summary := withActivity(ctx, "write %s · chunk %d · %d rows", part.Sink, chunk.Chunk, part.Rows)
 		writes = append(writes, workflow.ExecuteActivity(summary, act.WriteChunk, in))
 	}
 	return writes

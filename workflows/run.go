@@ -23,11 +23,35 @@ type RunInput struct {
 // the run continues as new.
 type State struct {
 	Plan    activities.OpenResult `json:"plan"`
-	Cursor  plugin.Cursor         `json:"cursor"`
-	Chunk   int64                 `json:"chunk"` // ordinal of the next chunk
-	AtEnd   bool                  `json:"at_end,omitempty"`
-	Outputs []Output              `json:"outputs"` // one for each sink of the plan, in its order
+	Sources []Reading             `json:"sources,omitempty"` // one for each source of the plan, in its order
+	Outputs []Output              `json:"outputs"`           // one for each sink of the plan, in its order
+	Held    []Holding             `json:"held,omitempty"`    // one for each barrier of the plan, in its order
 	Progress
+
+	// How far the only source is, in states of runs that began before there were several.
+	Cursor *plugin.Cursor `json:"cursor,omitempty"`
+	Chunk  int64          `json:"chunk,omitempty"`
+	AtEnd  bool           `json:"at_end,omitempty"`
+}
+
+// Reading is how far a source is read.
+type Reading struct {
+	Source string        `json:"source"`
+	Cursor plugin.Cursor `json:"cursor"`
+	Chunk  int64         `json:"chunk"` // ordinal of the next chunk
+	AtEnd  bool          `json:"at_end,omitempty"`
+}
+
+// Holding is how far a barrier is.
+type Holding struct {
+	Barrier  string               `json:"barrier"`
+	Folds    int64                `json:"folds"`              // done
+	Saved    activities.SavedFold `json:"saved"`              // the latest of its states that is stored
+	Rows     int64                `json:"rows"`               // that came out
+	Chunks   int64                `json:"chunks"`             // in which they came out
+	Passed   int64                `json:"passed"`             // of these chunks
+	Deadline int64                `json:"deadline,omitempty"` // when a batch is due, in microseconds since 1970; 0: none is
+	Ended    bool                 `json:"ended,omitempty"`    // nothing will arrive any more, and nothing is held
 }
 
 // Output is where a sink's next part belongs.
@@ -76,6 +100,7 @@ func runPipeline(ctx workflow.Context, in RunInput) (RunResult, error) {
 		}
 		in.State = state
 	}
+	in.State.migrate()
 	flow := newFlow(in.Run, in.State)
 	if err := workflow.SetQueryHandler(ctx, ProgressQuery, flow.progress); err != nil {
 		return RunResult{}, err
@@ -83,7 +108,7 @@ func runPipeline(ctx workflow.Context, in RunInput) (RunResult, error) {
 	if err := flow.run(ctx); err != nil {
 		return RunResult{}, err
 	}
-	if !flow.state.AtEnd {
+	if !flow.state.done() {
 		return RunResult{}, workflow.NewContinueAsNewError(ctx, RunPipelineName, in)
 	}
 	return finish(ctx, in)
@@ -98,7 +123,67 @@ func open(ctx workflow.Context, in activities.OpenInput) (*State, error) {
 	for i, sink := range plan.Sinks {
 		state.Outputs[i].Offset = sink.HeaderBytes
 	}
+	for _, source := range append([]string{plan.Source}, plan.MoreSources...) {
+		state.Sources = append(state.Sources, Reading{Source: source})
+	}
+	for _, barrier := range plan.Barriers {
+		state.Held = append(state.Held, Holding{Barrier: barrier})
+	}
 	return state, nil
+}
+
+// migrate brings the state of a run that began before there were several sources into today's form.
+func (s *State) migrate() {
+	if s.Sources != nil {
+		return
+	}
+	reading := Reading{Source: s.Plan.Source, Chunk: s.Chunk, AtEnd: s.AtEnd}
+	if s.Cursor != nil {
+		reading.Cursor = *s.Cursor
+	}
+	s.Sources, s.Cursor, s.Chunk, s.AtEnd = []Reading{reading}, nil, 0, false
+}
+
+// next returns the source that is read next: of those that are not at their end the one with the fewest chunks, the first
+// of equals; nil if all are at their end.
+func (s *State) next() *Reading {
+	var next *Reading
+	for i := range s.Sources {
+		if reading := &s.Sources[i]; !reading.AtEnd && (next == nil || reading.Chunk < next.Chunk) {
+			next = reading
+		}
+	}
+	return next
+}
+
+// chunks returns how many chunks of sources were read.
+func (s *State) chunks() int64 {
+	var chunks int64
+	for i := range s.Sources {
+		chunks += s.Sources[i].Chunk
+	}
+	return chunks
+}
+
+// done reports whether all sources are at their end and all barriers are empty.
+func (s *State) done() bool {
+	for i := range s.Held {
+		if !s.Held[i].Ended || s.Held[i].Passed < s.Held[i].Chunks {
+			return false
+		}
+	}
+	return s.next() == nil
+}
+
+// deadline returns the earliest moment at which a batch is due; 0 if none is.
+func (s *State) deadline() int64 {
+	var earliest int64
+	for i := range s.Held {
+		if at := s.Held[i].Deadline; at != 0 && (earliest == 0 || at < earliest) {
+			earliest = at
+		}
+	}
+	return earliest
 }
 
 // finish publishes every sink and concludes the run. Sinks are published only now, when all rows are accounted for.

@@ -195,7 +195,7 @@ func TestARunGoesOnFromItsState(t *testing.T) {
 	in := input()
 	in.State = &workflows.State{
 		Plan:    activities.OpenResult{Source: "in", Sinks: []activities.SinkPlan{{Name: "a"}, {Name: "b"}}},
-		Cursor:  plugin.Cursor{Offset: 100},
+		Cursor:  &plugin.Cursor{Offset: 100},
 		Chunk:   1,
 		Outputs: []workflows.Output{{Ordinal: 1, Offset: 17, Rows: 1}, {}},
 	}

@@ -1,0 +1,97 @@
+package activities
+
+import (
+	"context"
+
+	"waymark/barrier"
+	"waymark/landscape"
+	"waymark/plan"
+)
+
+// recordFold stores what came out of a fold and records everything that it gave.
+func (a *Activities) recordFold(ctx context.Context, r *run, held *holding, in FoldInput, saved SavedFold, arrivals *barrier.Arrivals, settled *barrier.Settlement, chunks []derived) error {
+	record := FoldOf(r.plan, held.node, in, settled)
+	record.State = saved.Digest
+	if in.Kind == FoldChunk {
+		chunk, err := a.log.Chunk(ctx, r.id, in.Source, in.Chunk)
+		if err != nil {
+			return err
+		}
+		record.Arrivals = membersOf(chunk, arrivals, settled.Members)
+	}
+	for i := range chunks {
+		stored, rows, err := a.storeRecords(ctx, r, held.name, chunks[i].ordinal, chunks[i].inputs)
+		if err != nil {
+			return err
+		}
+		stored.Cursor, stored.Attempt = "{}", 1
+		record.Derived = append(record.Derived, landscape.DerivedChunk{
+			Chunk: stored, Records: rows, Batches: chunks[i].batches, Parents: tokensOf(r.plan, chunks[i].parents),
+		})
+	}
+	return a.log.RecordFold(ctx, record)
+}
+
+// FoldOf puts what a fold gave into the landscape's words. Members and the rows that came out are left out.
+func FoldOf(p *plan.Plan, node int, in FoldInput, settled *barrier.Settlement) landscape.Fold {
+	fold := landscape.Fold{
+		Run: in.Run, Node: in.Barrier, Fold: in.Fold, Kind: landscape.FoldKind(in.Kind), Source: in.Source, Chunk: in.Chunk, At: landscape.Micros(in.At),
+	}
+	outs := map[uint32]int64{}
+	for i := range settled.Outs {
+		outs[settled.Outs[i].Batch] = in.Rows + int64(i) + 1
+	}
+	for _, batch := range settled.Batches {
+		fired := landscape.FiredBatch{
+			Batch: int64(batch.Number), Trigger: batch.Trigger, Path: batch.Path, Rows: batch.Rows,
+			Opened: landscape.MicrosOf(batch.Opened), Fired: landscape.MicrosOf(batch.Fired), Of: int64(batch.Of),
+		}
+		if batch.Merge != nil {
+			fired.Merge = mergeOf(p, node, batch.Merge)
+			if batch.Merge.HasOut {
+				fired.Merge.OutRow = outs[batch.Number]
+			}
+		}
+		fold.Batches = append(fold.Batches, fired)
+	}
+	return fold
+}
+
+// mergeOf puts a decision over one fork parent into the landscape's words. The merged row's number is left out.
+func mergeOf(p *plan.Plan, node int, merge *barrier.Merge) *landscape.Merge {
+	out := &landscape.Merge{Kind: KindOf(p, node, merge.Decision), Key: TokenOf(p, merge.Key), Wait: merge.Wait}
+	for _, arrived := range merge.Arrived {
+		out.Arrivals = append(out.Arrivals, landscape.MergeArrival{
+			Branch: arrived.Branch, Token: TokenOf(p, arrived.Token), Offset: arrived.At.Sub(merge.Arrived[0].At),
+		})
+	}
+	return out
+}
+
+// membersOf puts the batches of what a chunk brought into columns, one for each lane.
+func membersOf(chunk landscape.Chunk, arrivals *barrier.Arrivals, members []uint32) []landscape.LaneMembers {
+	var lanes []landscape.LaneMembers
+	at := map[int]int{}
+	for i, arrival := range arrivals.List {
+		lane := arrival.Token.Lane
+		if _, known := at[lane]; !known {
+			at[lane] = len(lanes)
+			lanes = append(lanes, landscape.LaneMembers{Lane: int64(lane), Batches: make([]uint32, chunk.Rows)})
+		}
+		lanes[at[lane]].Batches[arrival.Token.Row-chunk.FirstRow] = members[i]
+	}
+	return lanes
+}
+
+// TokenOf puts a token into the landscape's words.
+func TokenOf(p *plan.Plan, token barrier.Token) landscape.Token {
+	return landscape.Token{Source: p.Nodes[p.Lanes[token.Lane].Origin].Name, Lane: int64(token.Lane), Row: token.Row}
+}
+
+func tokensOf(p *plan.Plan, packed []uint64) []landscape.Token {
+	var tokens []landscape.Token
+	for _, token := range packed {
+		tokens = append(tokens, TokenOf(p, unpackToken(token)))
+	}
+	return tokens
+}

@@ -1,0 +1,155 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"waymark/activities"
+)
+
+// settle lets every barrier that the chunk fed take what it brought, one after the other, each followed by what comes out
+// of it. The caller has the turn.
+func (f *flow) settle(ctx workflow.Context, chunk activities.ProcessInput, fed []string) error {
+	for _, barrier := range fed {
+		held := f.held(barrier)
+		in := activities.FoldInput{Kind: activities.FoldChunk, Source: chunk.Source, Chunk: chunk.Chunk}
+		if err := f.fold(ctx, held, in); err != nil {
+			return err
+		}
+		if err := f.sendOn(ctx, held, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fold lets a barrier take one step.
+func (f *flow) fold(ctx workflow.Context, held *Holding, in activities.FoldInput) error {
+	in.Run, in.Barrier, in.Fold, in.Saved, in.Rows, in.Chunks = f.id, held.Barrier, held.Folds, held.Saved, held.Rows, held.Chunks
+	in.At = max(workflow.Now(ctx).UnixMicro(), in.At)
+	var out activities.FoldResult
+	named := withActivity(ctx, "fold %s · %s %d", held.Barrier, in.Kind, in.Fold)
+	if err := workflow.ExecuteActivity(named, act.FoldBarrier, in).Get(ctx, &out); err != nil {
+		return err
+	}
+	held.Folds++
+	held.Rows += out.Rows
+	held.Chunks += out.Chunks
+	held.Deadline = out.Deadline
+	held.Ended = in.Kind == activities.FoldEnd
+	if out.Saved.Digest != "" {
+		held.Saved = out.Saved
+	}
+	return nil
+}
+
+// sendOn sends what came out of a barrier through the steps behind it, chunk by chunk, until all is gone or enough says so.
+func (f *flow) sendOn(ctx workflow.Context, held *Holding, enough func() bool) error {
+	for held.Passed < held.Chunks && (enough == nil || !enough()) {
+		in := activities.ProcessInput{Run: f.id, Source: held.Barrier, Chunk: held.Passed}
+		result, err := f.pass(withActivity(ctx, "process %s · chunk %d", in.Source, in.Chunk), in)
+		if err != nil {
+			return err
+		}
+		held.Passed++
+		f.state.Refused += int64(result.Refused)
+		writes := f.place(ctx, in, result.Parts)
+		if err := f.settle(ctx, in, result.Barriers); err != nil {
+			return err
+		}
+		for _, write := range writes { // so that no more parts wait in memory than one chunk has
+			if err := write.Get(ctx, nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// endBarriers empties the barriers, in the order of the plan: what comes out of one may come to a later one. It leaves off
+// when the history is long enough to be continued as new.
+func (f *flow) endBarriers(ctx workflow.Context) error {
+	enough := func() bool { return workflow.GetInfo(ctx).GetContinueAsNewSuggested() }
+	for i := range f.state.Held {
+		held := &f.state.Held[i]
+		if !held.Ended {
+			if err := f.fold(ctx, held, activities.FoldInput{Kind: activities.FoldEnd}); err != nil {
+				return err
+			}
+		}
+		if err := f.sendOn(ctx, held, enough); err != nil {
+			return err
+		}
+		if enough() {
+			return nil
+		}
+	}
+	return nil
+}
+
+// watchDeadlines lets barriers take their step when a batch is due, also while nothing is read. It is of no effect for plans
+// without barriers.
+func (f *flow) watchDeadlines(ctx workflow.Context) {
+	if len(f.state.Held) == 0 {
+		return
+	}
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		for !f.over && f.err == nil {
+			if err := f.waitDeadline(ctx); err != nil {
+				f.fail(err)
+			}
+		}
+	})
+}
+
+// waitDeadline waits until the earliest deadline and fires what is due then. It returns early when another deadline became
+// the earliest, or when there is none to wait for.
+func (f *flow) waitDeadline(ctx workflow.Context) error {
+	deadline := f.state.deadline()
+	changed := func() bool { return f.state.deadline() != deadline || f.over || f.err != nil }
+	if deadline == 0 {
+		return workflow.Await(ctx, changed)
+	}
+	early, err := workflow.AwaitWithTimeout(ctx, time.UnixMicro(deadline).Sub(workflow.Now(ctx)), changed)
+	if err != nil || early {
+		return err
+	}
+	if err := workflow.Await(ctx, func() bool { return !f.settling || changed() }); err != nil || changed() {
+		return err
+	}
+	f.settling = true
+	f.going++
+	defer func() { f.going-- }()
+	if err := f.fireDue(ctx, deadline); err != nil {
+		return err
+	}
+	f.settling = false
+	return nil
+}
+
+// fireDue lets every barrier with a batch that is due take its step.
+func (f *flow) fireDue(ctx workflow.Context, now int64) error {
+	for i := range f.state.Held {
+		held := &f.state.Held[i]
+		if held.Deadline == 0 || held.Deadline > now {
+			continue
+		}
+		if err := f.fold(ctx, held, activities.FoldInput{Kind: activities.FoldTick, At: now}); err != nil {
+			return err
+		}
+		if err := f.sendOn(ctx, held, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *flow) held(barrier string) *Holding {
+	for i := range f.state.Held {
+		if f.state.Held[i].Barrier == barrier {
+			return &f.state.Held[i]
+		}
+	}
+	panic("no barrier named " + barrier + " in the plan of run " + f.id)
+}
