@@ -133,7 +133,7 @@ func lanesText(p *plan.Plan) string {
 			fmt.Fprintf(&b, "barrier %s keeps=%v context=%s root=%d\n", node.Name, node.Keeps, contextText(p, node.Context), p.RootLane(i))
 		}
 		if node.Join != nil {
-			fmt.Fprintf(&b, "join %s of %s: %v held=%v\n", node.Name, p.Nodes[node.Join.Fork].Name, node.Join.Branches, node.Join.Held)
+			fmt.Fprintf(&b, "join %s of %s: %v held=%v hashes=%v\n", node.Name, p.Nodes[node.Join.Fork].Name, node.Join.Branches, node.Join.Held, node.Changes())
 		}
 	}
 	return b.String()

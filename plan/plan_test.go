@@ -219,10 +219,11 @@ steps:
   - {name: top, from: ranked, sort: {by: {amount: desc}, top: 3}, trigger: {after: 1h}}
   - {name: whole, coalesce: {plain: plain, ranked: top}, policy: best_effort, timeout: 2s}
   - {name: words, expand: {field: kind, split: " "}}
+  - {name: short, drop: [since]}
   - {name: copies, from: sums, fork: [left, right]}
-  - {name: again, coalesce: {left: left, right: right}, merge: nested}
+  - {name: again, coalesce: {left: left, right: right}, merge: nested, timeout: 1s}
 sinks:
-  rows: {csv: {path: rows.csv, columns: [id, kind, town]}, from: words}
+  rows: {csv: {path: rows.csv, columns: [id, kind, town]}, from: short}
   sums_out: {jsonl: {path: sums.jsonl}, from: again}
 `,
 }
