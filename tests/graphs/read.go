@@ -19,7 +19,7 @@ const (
 	codeFieldCount = "FIELD_COUNT"
 )
 
-// Read parses the files of the document's sources and lookups. It knows plain UTF-8 files with fixed schemas and default
+// Read parses the files of the document's sources and lookups. It knows plain UTF-8 files with declared fields and default
 // options, one file for each source, JSON lines without escapes that matter, and CSV without quoted empty cells.
 func Read(doc *pipeline.Document, files map[string]string) Input {
 	input := Input{Sources: map[string][][]Record{}, Tables: map[string][]row.Row{}}
@@ -50,26 +50,32 @@ func readRecords(asCSV *pipeline.CSVSource, asJSONL *pipeline.JSONLSource, schem
 	return records
 }
 
-// readLine reads a JSON object. Of several faults the first in the line counts, then the first field that is missing.
+// readLine reads a JSON object. Of several faults the first in the line counts, then the first field that is missing. Keys
+// that are not declared follow the declared fields.
 func readLine(line string, schema pipeline.Schema) Record {
-	values := map[string]row.Value{}
+	values, others := map[string]row.Value{}, newFields()
 	var refused *Refusal
 	err := row.ScanObject(line, func(key string, raw row.RawValue) error {
-		field, _ := schema.Fields.Get(key)
-		if refused != nil || raw.Kind == row.Null {
-			return nil
+		field, declared := schema.Fields.Get(key)
+		kind := raw.Kind
+		if declared && raw.Kind != row.Null {
+			kind = field.Kind()
 		}
-		value, err := raw.As(field.Kind())
-		if err != nil {
+		value, err := raw.As(kind)
+		switch {
+		case err != nil && refused == nil:
 			refused = &Refusal{codeConvert, key}
+		case declared:
+			values[key] = value
+		default:
+			others.put(key, value)
 		}
-		values[key] = value
 		return nil
 	})
 	if refused == nil && err != nil {
 		refused = &Refusal{Code: codeSyntax}
 	}
-	return recordOf(values, refused, schema)
+	return recordOf(values, others, refused, schema)
 }
 
 // readCSV reads records below a header. An empty cell is null.
@@ -106,11 +112,11 @@ func readCells(header, cells []string, schema pipeline.Schema) Record {
 		}
 		values[name] = value
 	}
-	return recordOf(values, nil, schema)
+	return recordOf(values, newFields(), nil, schema)
 }
 
 // recordOf puts the values into the order of the schema.
-func recordOf(values map[string]row.Value, refused *Refusal, schema pipeline.Schema) Record {
+func recordOf(values map[string]row.Value, others *fields, refused *Refusal, schema pipeline.Schema) Record {
 	made := newFields()
 	for _, field := range schema.Fields {
 		value := values[field.Name]
@@ -121,6 +127,9 @@ func recordOf(values map[string]row.Value, refused *Refusal, schema pipeline.Sch
 	}
 	if refused != nil {
 		return Record{Refused: refused}
+	}
+	for _, name := range others.names {
+		made.put(name, others.values[name])
 	}
 	return Record{Row: made.row()}
 }
