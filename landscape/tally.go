@@ -32,12 +32,6 @@ func tally(chunk Chunk, all lanes, p Passage) (*tallied, error) {
 	if all.root(p.Source) < 0 {
 		return nil, fmt.Errorf("lanes of source %s: %w", p.Source, ErrNotFound)
 	}
-	t := &tallied{}
-	for _, lane := range all.of(p.Source) {
-		if err := t.addLane(chunk, lane, p); err != nil {
-			return nil, laneError(lane, err)
-		}
-	}
 	for _, routes := range p.Lanes {
 		if _, err := all.at(p.Source, routes.Lane); err != nil {
 			return nil, err
@@ -46,6 +40,12 @@ func tally(chunk Chunk, all lanes, p Passage) (*tallied, error) {
 	for _, join := range p.Joins {
 		if lane, err := all.at(p.Source, join.Lane); err != nil || !lane.IsMerged() {
 			return nil, fmt.Errorf("joins of lane %d, which no coalesce makes", join.Lane)
+		}
+	}
+	t := &tallied{}
+	for _, lane := range all.of(p.Source) {
+		if err := t.addLane(chunk, lane, p); err != nil {
+			return nil, laneError(lane, err)
 		}
 	}
 	return t, errors.Join(t.checkForks(all), t.checkErrors(p.Errors), t.checkWrites(p.Writes))

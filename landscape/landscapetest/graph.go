@@ -37,6 +37,13 @@ func graphs(t *testing.T, d landscape.Driver) {
 	t.Run("merges", func(t *testing.T) { graphMerges(t, log, s) })
 	t.Run("sinks", func(t *testing.T) { graphSinks(t, log, s) })
 	t.Run("summary", func(t *testing.T) { graphSummary(t, log, s) })
+	t.Run("refused", func(t *testing.T) {
+		for name, check := range map[string]func(*testing.T, landscape.Driver){
+			"runs": refusedRuns, "lanes": refusedLanes, "folds": refusedFolds, "merges": refusedMerges,
+		} {
+			t.Run(name, func(t *testing.T) { check(t, d) })
+		}
+	})
 }
 
 func graphLanes(t *testing.T, log *landscape.Log, s GraphScene) {

@@ -38,28 +38,33 @@ func sweeps(t *testing.T, d landscape.Driver) {
 			require.NoError(t, f.play(t.Context(), scene, log, d))
 			findings, err := log.Sweep(t.Context(), scene.Run, f.deep)
 			require.NoError(t, err)
-			require.True(t, slices.ContainsFunc(findings, func(found landscape.Finding) bool { return found.Check == f.check }),
-				"want a finding of %s, got %v", f.check, findings)
-			refusesToFinish(t, log, d, f, scene)
+			requireFinding(t, f.check, findings)
+			if !f.deep {
+				refusesToFinish(t, log, d, scene.Run)
+			}
 		})
 	}
+	graphSweeps(t, d)
+}
+
+func requireFinding(t *testing.T, check string, findings []landscape.Finding) {
+	t.Helper()
+	require.True(t, slices.ContainsFunc(findings, func(found landscape.Finding) bool { return found.Check == check }),
+		"want a finding of %s, got %v", check, findings)
 }
 
 // refusesToFinish checks that the run cannot be completed, and that nothing of the attempt is stored.
-func refusesToFinish(t *testing.T, log *landscape.Log, d landscape.Driver, f flaw, s Scene) {
+func refusesToFinish(t *testing.T, log *landscape.Log, d landscape.Driver, run string) {
 	t.Helper()
-	if f.deep {
-		return
-	}
-	before := stored[landscape.RunHead](t, d, s.Run)[0]
-	status, err := log.Conclude(t.Context(), s.Run)
+	before := stored[landscape.RunHead](t, d, run)[0]
+	status, err := log.Conclude(t.Context(), run)
 	require.NoError(t, err)
-	err = log.FinishRun(t.Context(), s.Run, status, "")
+	err = log.FinishRun(t.Context(), run, status, "")
 	var imbalance *landscape.ImbalanceError
 	require.ErrorAs(t, err, &imbalance)
-	require.Equal(t, s.Run, imbalance.Run)
-	require.ErrorContains(t, err, s.Run)
-	require.Equal(t, before, stored[landscape.RunHead](t, d, s.Run)[0])
+	require.Equal(t, run, imbalance.Run)
+	require.ErrorContains(t, err, run)
+	require.Equal(t, before, stored[landscape.RunHead](t, d, run)[0])
 }
 
 // commit returns a flaw of a whole run in which these records were added.
