@@ -60,7 +60,7 @@ func (g *aggregator) fresh(b *batch) {
 	}
 }
 
-func (g *aggregator) add(b *batch, a *Arrival, _ *Settlement) int {
+func (g *aggregator) add(b *batch, a *Arrival) int {
 	grown := 0
 	if g.keeps {
 		grown = b.keep(a)
@@ -188,7 +188,8 @@ func (g *aggregator) refuse(b *batch, refused *plugin.Rejection, s *Settlement) 
 	s.Outs = append(s.Outs, Out{Batch: b.number, Row: row.Row{Shape: g.grouped, Values: b.group}, Refused: refused})
 }
 
-func (g *aggregator) order([]*batch) {}
+func (g *aggregator) lose(*batch, *Settlement)        {}
+func (g *aggregator) order(batches []*batch) []*batch { return batches }
 
 func (g *aggregator) own(b *batch) {
 	b.ownMembers()

@@ -57,7 +57,7 @@ type Settlement struct {
 	Members []uint32 // per arrival: the number of its batch
 	Batches []Batch  // that fired, in order
 	Outs    []Out    // rows that come out, in order
-	Losses  []Loss   // branches that enclosing coalesces lose here
+	Losses  []Loss   // branches that the coalesce around the barrier loses, in order of the batches that fired
 }
 
 // Batch is a set of tokens that a barrier settled together.

@@ -3,10 +3,8 @@ package barrier
 import (
 	"container/heap"
 	"container/list"
-	"slices"
 	"time"
 
-	"waymark/pipeline"
 	"waymark/plan"
 	"waymark/plugin"
 	"waymark/row"
@@ -37,48 +35,22 @@ type craft interface {
 	// fresh gives a new batch what the craft keeps in it.
 	fresh(b *batch)
 	// add takes a row into the batch. It returns by how many bytes the batch keeps more than before.
-	add(b *batch, a *Arrival, s *Settlement) int
+	add(b *batch, a *Arrival) int
 	// ready reports whether the batch fires because of what it holds.
 	ready(b *batch) bool
 	// make appends what comes out of the batch.
 	make(b *batch, s *Settlement)
+	// lose appends the losses of a batch that was made: branches of which it lets no row come out.
+	lose(b *batch, s *Settlement)
 	// refuse appends what comes out of a batch that is refused as a whole.
 	refuse(b *batch, refused *plugin.Rejection, s *Settlement)
-	// order puts batches that fire together into the order in which their rows come out.
-	order(batches []*batch)
+	// order returns batches that fire together, which are in order of opening, in the order in which their rows come out.
+	order(batches []*batch) []*batch
 	// own makes what the batch keeps independent of the memory of the fold.
 	own(b *batch)
 	save(b *batch, w *writer)
 	load(b *batch, r *reader)
 }
-
-// batch is an open batch.
-type batch struct {
-	number  uint32
-	rows    int64
-	opened  int64 // µs
-	latest  int64 // which of all tokens that ever arrived came last
-	key     string
-	group   []row.Value
-	owned   bool          // group has memory of its own
-	members []member      // rows that may come out again, in order of arrival
-	totals  []accumulator // of an aggregate, one for each call
-	bytes   int           // of what it keeps
-	growing bool          // it is in gathering.grown
-	queued  *list.Element
-	place   int // in gathering.large, plan.None if it is not there
-}
-
-// member is a row that may come out again.
-type member struct {
-	token Token
-	keys  []Token
-	row   row.Row
-	owned bool // it has memory of its own
-}
-
-// memberBytes is what a member takes besides its values and texts, about.
-const memberBytes = 96
 
 func newGathering(core *core, node *plan.Node) *gathering {
 	g := &gathering{core: core, spec: node.Batch, groups: map[string]*batch{}}
@@ -119,7 +91,7 @@ func (g *gathering) take(at int64, a *Arrival, s *Settlement) uint32 {
 		g.turnAway(b, at, a, s)
 		return b.number
 	}
-	g.resize(b, g.craft.add(b, a, s))
+	g.resize(b, g.craft.add(b, a))
 	switch {
 	case b.rows == int64(g.spec.Rows):
 		g.fire(b, FiredByRows, at, s)
@@ -188,7 +160,7 @@ func (g *gathering) resize(b *batch, bytes int) {
 // turnAway settles a row for whose group there is no room, in a batch of its own.
 func (g *gathering) turnAway(b *batch, at int64, a *Arrival, s *Settlement) {
 	g.rows -= b.rows
-	g.craft.add(b, a, s)
+	g.craft.add(b, a)
 	s.Batches = append(s.Batches, b.settled(FiredByMemory, at))
 	g.craft.refuse(b, &plugin.Rejection{Code: CodeTooManyGroups, Message: tooManyGroups}, s)
 }
@@ -197,6 +169,7 @@ func (g *gathering) fire(b *batch, trigger string, at int64, s *Settlement) {
 	g.close(b)
 	s.Batches = append(s.Batches, b.settled(trigger, at))
 	g.craft.make(b, s)
+	g.craft.lose(b, s)
 }
 
 // close takes the batch from among the open ones.
@@ -209,10 +182,6 @@ func (g *gathering) close(b *batch) {
 	}
 	g.kept -= b.bytes
 	g.rows -= b.rows
-}
-
-func (b *batch) settled(trigger string, at int64) Batch {
-	return Batch{Number: b.number, Trigger: trigger, Path: pipeline.BatchConsumed, Rows: b.rows, Opened: moment(b.opened), Fired: moment(at)}
 }
 
 // first returns the open batch that was opened first, or nil.
@@ -249,130 +218,12 @@ func (g *gathering) end(at int64, s *Settlement) {
 		s.Batches = append(s.Batches, b.settled(FiredByEnd, at))
 		batches = append(batches, b)
 	}
-	g.craft.order(batches)
-	for _, b := range batches {
+	for _, b := range g.craft.order(batches) {
 		g.craft.make(b, s)
+	}
+	for _, b := range batches {
+		g.craft.lose(b, s)
 	}
 }
 
 func (g *gathering) held() (batches, rows int64) { return int64(g.queue.Len()), g.rows }
-
-// bySize is a heap of batches: the one that keeps most is first, the older of equals.
-type bySize []*batch
-
-func (h bySize) Len() int { return len(h) }
-
-func (h bySize) Less(i, j int) bool {
-	if h[i].bytes != h[j].bytes {
-		return h[i].bytes > h[j].bytes
-	}
-	return h[i].number < h[j].number
-}
-
-func (h bySize) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].place, h[j].place = i, j
-}
-
-func (h *bySize) Push(b any) {
-	b.(*batch).place = len(*h)
-	*h = append(*h, b.(*batch))
-}
-
-func (h *bySize) Pop() any {
-	last := len(*h) - 1
-	b := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	b.place = plan.None
-	return b
-}
-
-// keep adds the row to the batch as one that may come out again.
-func (b *batch) keep(a *Arrival) int {
-	m := newMember(a)
-	b.members = append(b.members, m)
-	return m.bytes()
-}
-
-func newMember(a *Arrival) member {
-	own := a.Row.Shape.Len()
-	return member{token: a.Token, keys: a.Keys, row: row.Row{Shape: a.Row.Shape, Values: a.Row.Values[:own:own]}}
-}
-
-func (m *member) bytes() int {
-	return memberBytes + len(m.keys)*16 + valueBytes(m.row.Values)
-}
-
-// out returns the row as it comes out again.
-func (m *member) out(b *batch) Out {
-	return Out{Batch: b.number, Parent: &m.token, Keys: m.keys, Row: m.row}
-}
-
-func (b *batch) ownGroup() {
-	if !b.owned {
-		b.group, b.owned = ownValues(b.group), true
-	}
-}
-
-// ownMembers gives the rows of the batch memory of their own.
-func (b *batch) ownMembers() {
-	for i := range b.members {
-		if m := &b.members[i]; !m.owned {
-			m.owned = true
-			m.keys = slices.Clone(m.keys)
-			m.row.Values = ownValues(m.row.Values)
-		}
-	}
-}
-
-func (g *gathering) save(w *writer) {
-	w.signed(g.seen)
-	w.count(g.queue.Len())
-	for e := g.queue.Front(); e != nil; e = e.Next() {
-		b := e.Value.(*batch)
-		w.number(uint64(b.number))
-		w.signed(b.rows)
-		w.signed(b.opened)
-		w.signed(b.latest)
-		w.values(b.group)
-		g.craft.save(b, w)
-	}
-}
-
-func (g *gathering) load(r *reader) {
-	g.seen = r.signed()
-	r.each(func() {
-		number := uint32(r.natural(int64(g.number)))
-		rows, opened, latest := r.signed(), r.signed(), r.signed()
-		b := g.newBatch(number, opened, r.values(len(g.spec.GroupBy)))
-		b.rows, b.latest, b.owned = rows, latest, true
-		g.craft.load(b, r)
-		if r.err == nil {
-			g.readmit(b, r)
-		}
-	})
-}
-
-// readmit makes a restored batch an open one.
-func (g *gathering) readmit(b *batch, r *reader) {
-	key := ""
-	for _, value := range b.group {
-		key += string(appendValue(nil, value))
-	}
-	last := g.queue.Back()
-	if _, twice := g.groups[key]; twice || last != nil && last.Value.(*batch).number >= b.number {
-		r.failf("batch %d is out of order", b.number)
-		return
-	}
-	g.enter(b, key)
-	g.rows += b.rows
-	bytes := 0
-	for i := range b.members {
-		bytes += b.members[i].bytes()
-	}
-	for _, total := range b.totals {
-		bytes += total.bytes()
-	}
-	g.resize(b, bytes)
-}

@@ -198,51 +198,67 @@ func TestSort(t *testing.T) {
 	}
 }
 
-// A batch of which the top rows are wanted keeps few rows, and gives those that sorting everything gives.
+// A batch of which the top rows are wanted gives those that sorting everything gives. It keeps few rows, unless a coalesce
+// has to be told of the others.
 func TestTopOfMany(t *testing.T) {
 	by := []plan.Order{{Field: "v"}}
-	few, all := newBench(t, sortNode(plan.Batch{By: by, Top: 3})), newBench(t, sortNode(plan.Batch{By: by}))
-	losses := 0
+	alone := sortNode(plan.Batch{By: by, Top: 3})
+	alone.Context = nil
+	few, told, all := newBench(t, alone), newBench(t, sortNode(plan.Batch{By: by, Top: 3})), newBench(t, sortNode(plan.Batch{By: by}))
 	for chunk := range 20 {
 		var rows strings.Builder
 		for i := range 100 {
 			fmt.Fprintf(&rows, "{\"v\":%d}\n", (chunk*100+i)*7919%501)
 		}
-		s, err := few.machine.Accept(at(0), few.arrivals(rows.String()))
-		require.NoError(t, err)
-		losses += len(s.Losses)
-		all.accept(0, rows.String())
+		for _, b := range []*bench{few, told, all} {
+			b.accept(0, rows.String())
+		}
 		require.Less(t, len(few.machine.rule.(*gathering).first().members), 2*3+slack)
 	}
-	top, err := few.machine.End(at(1))
-	require.NoError(t, err)
-	everything, err := all.machine.End(at(1))
-	require.NoError(t, err)
-	require.Equal(t, everything.Outs[:3], top.Outs)
-	require.Equal(t, int64(2000), top.Batches[0].Rows)
-	require.Equal(t, 2000-3, losses+len(top.Losses))
+	require.Positive(t, few.machine.rule.(*gathering).kept)
+	require.Equal(t, few.machine.rule.(*gathering).first().size(), few.machine.rule.(*gathering).kept)
+	var settled []*Settlement
+	for _, b := range []*bench{few, told, all} {
+		s, err := b.machine.End(at(1))
+		require.NoError(t, err)
+		require.Equal(t, int64(2000), s.Batches[0].Rows)
+		settled = append(settled, s)
+	}
+	require.Len(t, settled[0].Outs, 3)
+	require.Empty(t, settled[0].Losses)
+	require.Equal(t, settled[2].Outs[:3], settled[1].Outs)
+	for i, out := range settled[1].Outs {
+		require.Equal(t, out.Row.Values, settled[0].Outs[i].Row.Values)
+		require.Equal(t, out.Parent, settled[0].Outs[i].Parent)
+	}
+	for i, out := range settled[2].Outs[3:] {
+		require.Equal(t, out.Keys, settled[1].Losses[i].Keys)
+	}
 }
 
 // The last row of a key stays; the rows come out in their own order, not that of their keys.
 func TestKeepLast(t *testing.T) {
 	b := newBench(t, lastNode("k"))
-	require.Equal(t, lines(`
-		members [1 2 1 3]
-		loss [{9 1}] branch 1 batch_consumed`), b.accept(0, `
+	require.Equal(t, "members [1 2 1 3]\n", b.accept(0, `
 		{"k":"a","v":1}
 		{"k":"b","v":2}
 		{"k":"a","v":3}
 		{"k":null,"v":4}`))
+	require.Equal(t, "members [2 1 2]\n", b.accept(1, `
+		{"k":"b","v":5}
+		{"k":"a","v":6}
+		{"k":"b","v":7}`))
 	require.Equal(t, lines(`
-		members [2]
-		loss [{9 2}] branch 1 batch_consumed`), b.accept(1, `{"k":"b","v":5}`))
-	require.Equal(t, lines(`
-		batch 1 end batch_consumed rows 2, 0s to 2s
-		batch 2 end batch_consumed rows 2, 0s to 2s
+		batch 1 end batch_consumed rows 3, 0s to 2s
+		batch 2 end batch_consumed rows 3, 0s to 2s
 		batch 3 end batch_consumed rows 1, 0s to 2s
-		out 1 {"k":"a","v":3} for 3 in [{9 3}]
 		out 3 {"k":null,"v":4} for 4 in [{9 4}]
-		out 2 {"k":"b","v":5} for 5 in [{9 5}]`), b.end(2))
+		out 1 {"k":"a","v":6} for 6 in [{9 6}]
+		out 2 {"k":"b","v":7} for 7 in [{9 7}]
+		loss [{9 1}] branch 1 batch_consumed
+		loss [{9 3}] branch 1 batch_consumed
+		loss [{9 2}] branch 1 batch_consumed
+		loss [{9 5}] branch 1 batch_consumed`), b.end(2))
 }
 
 // Values that look alike make groups of their own.

@@ -29,8 +29,14 @@ func TestLossesGoToWhoWaits(t *testing.T) {
 			node := lastNode("k")
 			node.Context = test.context
 			b := newBench(t, node)
-			got := b.accept(0, "{\"k\":1}\n{\"k\":1}")
-			require.Equal(t, "members [1 1]\n"+test.want, got)
+			in := b.arrivals("{\"k\":1}\n{\"k\":1}")
+			in.List[0].Keys, in.List[1].Keys = []Token{{Lane: 9, Row: 1}}, []Token{{Lane: 9, Row: 2}}
+			s, err := b.machine.Accept(at(0), in)
+			require.NoError(t, err)
+			require.Empty(t, s.Losses, "the token is not at its end yet")
+			s, err = b.machine.End(at(0))
+			require.NoError(t, err)
+			require.Equal(t, test.want, tellOf(&Settlement{Losses: s.Losses}))
 		})
 	}
 }

@@ -22,32 +22,30 @@ func newSorter(core *core, node *plan.Node) *sorter {
 
 func (o *sorter) fresh(*batch)             {}
 func (o *sorter) ready(*batch) bool        { return false }
-func (o *sorter) order([]*batch)           {}
 func (o *sorter) own(b *batch)             { b.ownMembers() }
 func (o *sorter) save(b *batch, w *writer) { w.members(b.members) }
 
 func (o *sorter) load(b *batch, r *reader) { b.members = r.members() }
 
-// slack is how many more rows than the top ones a batch keeps at least before they are compared. When branches are lost
-// depends on it: never change it.
+// slack is how many more rows than the top ones a batch keeps at least before they are compared.
 const slack = 64
 
-func (o *sorter) add(b *batch, a *Arrival, s *Settlement) int {
+func (o *sorter) add(b *batch, a *Arrival) int {
 	grown := b.keep(a)
-	if o.spec.Top > 0 && len(b.members) >= 2*o.spec.Top+slack {
-		grown -= o.prune(b, s)
+	if o.outer == nil && o.spec.Top > 0 && len(b.members) >= 2*o.spec.Top+slack {
+		grown -= o.prune(b)
 	}
 	return grown
 }
 
-// prune drops the rows that can no longer be among the top ones. It returns how many bytes they took. The rest is in order
-// after it; since sorting is stable, what comes later is still behind its equals.
-func (o *sorter) prune(b *batch, s *Settlement) int {
+// prune drops the rows that can no longer be among the top ones, where no coalesce has to be told which ones they were. It
+// returns how many bytes they took. The rest is in order after it; since sorting is stable, what comes later is still behind
+// its equals.
+func (o *sorter) prune(b *batch) int {
 	o.sort(b.members)
 	bytes := 0
 	for i := o.spec.Top; i < len(b.members); i++ {
 		bytes += b.members[i].bytes()
-		o.outer.lose(b.members[i].keys, pipeline.BatchConsumed, s)
 	}
 	clear(b.members[o.spec.Top:])
 	b.members = b.members[:o.spec.Top]
@@ -55,15 +53,28 @@ func (o *sorter) prune(b *batch, s *Settlement) int {
 }
 
 func (o *sorter) make(b *batch, s *Settlement) {
-	if o.spec.Top > 0 && len(b.members) > o.spec.Top {
-		o.prune(b, s)
-	} else {
-		o.sort(b.members)
-	}
-	for i := range b.members {
+	o.sort(b.members)
+	for i := range b.members[:o.top(b)] {
 		s.Outs = append(s.Outs, b.members[i].out(b))
 	}
 }
+
+// lose tells of the rows behind the top ones, in their order.
+func (o *sorter) lose(b *batch, s *Settlement) {
+	for _, m := range b.members[o.top(b):] {
+		o.outer.lose(m.keys, pipeline.BatchConsumed, s)
+	}
+}
+
+// top returns how many rows of the batch come out.
+func (o *sorter) top(b *batch) int {
+	if o.spec.Top == 0 {
+		return len(b.members)
+	}
+	return min(o.spec.Top, len(b.members))
+}
+
+func (o *sorter) order(batches []*batch) []*batch { return batches }
 
 func (o *sorter) refuse(b *batch, refused *plugin.Rejection, s *Settlement) {
 	refuseMembers(b, refused, s)

@@ -28,12 +28,15 @@ func worlds(t testing.TB) map[string]plan.Node {
 	when, err := env.Compile("batch.n > 6 && batch.rows > 6", expr.Bool)
 	require.NoError(t, err)
 	by := []plan.Order{{Field: "x"}, {Field: "v", Descending: true}}
+	alone := sortNode(plan.Batch{By: by, Top: 1})
+	alone.Context = nil
 	return map[string]plan.Node{
 		"making":        aggregateNode(t, plan.Batch{GroupBy: []string{"k", "x"}, Rows: 9, After: 7 * time.Second}, all...),
 		"making, large": aggregateNode(t, plan.Batch{ExpectRows: 20}, all...),
 		"passing":       keeping(aggregateNode(t, plan.Batch{GroupBy: []string{"k"}, When: when}, "n", "count()", "v", "last(row.v)")),
 		"sorting":       sortNode(plan.Batch{GroupBy: []string{"k"}, By: by, After: 5 * time.Second}),
 		"topping":       sortNode(plan.Batch{By: by, Top: 2}),
+		"pruning":       alone,
 		"keeping last":  lastNode("k", "v"),
 		"expanding":     expandNode(pipeline.Expand{Field: "j", Index: "nr"}),
 		"require_all":   meetNode(plan.Join{Timeout: 4 * time.Second}),
@@ -219,9 +222,26 @@ func fold(t *rapid.T, m, twin *Machine, do func(m *Machine) (*Settlement, error)
 	}
 	require.Equal(t, m.Deadline(), twin.Deadline())
 	require.Equal(t, m.AppendState(nil), twin.AppendState(nil))
+	requireSizes(t, m)
 	batches, rows := m.Held()
 	twinBatches, twinRows := twin.Held()
 	require.Equal(t, []int64{batches, rows}, []int64{twinBatches, twinRows})
+}
+
+// requireSizes holds what a machine counts to what it keeps.
+func requireSizes(t *rapid.T, m *Machine) {
+	g, gathers := m.rule.(*gathering)
+	if !gathers {
+		return
+	}
+	kept := 0
+	for _, b := range g.groups {
+		require.Equal(t, b.size(), b.bytes)
+		kept += b.bytes
+	}
+	require.Equal(t, kept, g.kept)
+	require.LessOrEqual(t, kept, m.memoryBudget)
+	require.LessOrEqual(t, len(g.groups), m.maxGroups)
 }
 
 // A damaged state is an error or another state, and never a panic: not when it is read, and not later.
