@@ -20,11 +20,13 @@ func TestReadOnly(t *testing.T) {
 	scene := landscapetest.Scene{Run: "r", Chunks: 1, ChunkRows: 10}
 	require.NoError(t, scene.Begin(t.Context(), landscape.New(store, nil)))
 	require.NoError(t, store.write.Close())
-	store.write, err = connect(path, "ro")
+	store.write, err = connect(path, "ro", integrity)
 	require.NoError(t, err)
 	defer store.Close()
 	log := landscape.New(store, nil)
-	_, claim := log.Claim(t.Context(), landscape.Claims{Run: "r", Source: "strikes", Field: "f", Hashes: [][16]byte{{}}, Rows: []int64{1}})
+	_, claim := log.Claim(t.Context(), landscape.Claims{
+		Run: "r", Node: "strikes", Field: "f", Hashes: [][16]byte{{}}, Tokens: []landscape.Token{{Source: "strikes", Row: 1}},
+	})
 	for name, err := range map[string]error{
 		"insert": log.RecordEvent(t.Context(), "r", "seen", ""),
 		"move":   log.FinishRun(t.Context(), "r", "failed", "x"),

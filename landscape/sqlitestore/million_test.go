@@ -19,6 +19,7 @@ func BenchmarkMillion(b *testing.B) {
 	log, scene := landscape.New(store, nil), mostlyGood("million", 31)
 	require.NoError(b, scene.PlayToEnd(b.Context(), log))
 	const row = 900_001
+	token := landscape.Token{Source: "strikes", Row: row}
 	ask := func(name string, question func() error) {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
@@ -28,10 +29,10 @@ func BenchmarkMillion(b *testing.B) {
 	}
 	ask("sweep", func() error { _, err := log.Sweep(b.Context(), scene.Run, false); return err })
 	ask("summary", func() error { _, err := log.Summary(b.Context(), scene.Run); return err })
-	ask("way", func() error { _, err := log.WayOf(b.Context(), scene.Run, "strikes", row); return err })
-	ask("hash", func() error { _, _, err := log.HashAt(b.Context(), scene.Run, "strikes", row, "score"); return err })
-	ask("position", func() error { _, _, err := log.SinkPosition(b.Context(), scene.Run, "strikes", row); return err })
-	ask("line", func() error { _, _, err := log.SinkLine(b.Context(), scene.Run, "review", row); return err })
+	ask("way", func() error { _, err := log.WayOf(b.Context(), scene.Run, token); return err })
+	ask("hash", func() error { _, _, err := log.HashAt(b.Context(), scene.Run, token, "score"); return err })
+	ask("position", func() error { _, _, err := log.SinkPosition(b.Context(), scene.Run, token); return err })
+	ask("line", func() error { _, err := log.SinkLine(b.Context(), scene.Run, "review", row); return err })
 	ask("key", func() error {
 		_, err := log.KeyCandidates(b.Context(), scene.Run, "strikes", map[string][4]byte{"airport": scene.Key(row)})
 		return err

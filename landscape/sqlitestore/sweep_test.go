@@ -72,7 +72,7 @@ func TestIllegalOutcomeIsFound(t *testing.T) {
 	defer store.Close()
 	scene := landscapetest.Scene{Run: "r"}
 	require.NoError(t, scene.Begin(t.Context(), landscape.New(store, nil)))
-	execute(t, path, `pragma ignore_check_constraints = 1; insert into ways values ('r', '0000000000000000', 's', 'failure', 'default_flow', 'score', 'all')`)
+	execute(t, path, `pragma ignore_check_constraints = 1; insert into ways values ('r', '0000000000000000', 's', 'failure', 'default_flow', 'score', 'all', 0, 0)`)
 	findings, err := store.Sweep(t.Context(), "r", false)
 	require.NoError(t, err)
 	require.True(t, slices.ContainsFunc(findings, func(f landscape.Finding) bool { return f.Check == "illegal_outcome" }))
