@@ -1,10 +1,15 @@
-// Package landscape keeps the audit record of runs: what was read, which way every row took, how it ended, what every
-// sink confirmed.
+// Package landscape keeps the audit record of runs: what was read, which way every row took, how it ended, what was made of
+// it, what every sink confirmed.
 //
-// A row's whole route through the graph is one way: the (node, label) steps that it took, and how it ended. A chunk keeps
-// one code per row, an index into the chunk's list of ways, so that rows of the same way share one description and every
-// token has exactly one outcome by construction. Hashes of rows are kept in columns, one per chunk and node. Exceptions
-// (errors) are rows.
+// Tokens are rows at places in the graph. Those of one chunk are in lanes: the record itself, the copies that forks sent down
+// their branches, what coalesces made of these. A chunk has at most one token for each row and lane. A token's whole route
+// through the graph is one way: the (node, label) steps that it took, and how it ended. A chunk keeps one code per row and
+// lane, an index into the lane's list of ways, so that tokens of the same way share one description and every token has
+// exactly one outcome by construction. Hashes of rows are kept in columns, one per chunk, lane and node. Exceptions (errors)
+// are rows.
+//
+// A barrier, which gathers rows of several chunks, goes on in folds. A fold takes the tokens of one chunk into batches, ends
+// those that fired, and gives rows, which are a chunk like those of a source: the barrier is their origin.
 //
 // Log is the one type that callers use: it owns canonical details, that is ids, hashes, precision of times, and what may
 // follow what. A Driver stores records: sqlitestore for SQLite, memdriver for tests. Nothing above a Driver knows SQL.

@@ -1,6 +1,7 @@
 package landscape_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -13,14 +14,27 @@ import (
 	"waymark/pipeline"
 )
 
+// scene is a made-up run that may be played again after a failure.
+type scene interface {
+	Play(ctx context.Context, log *landscape.Log) error
+}
+
 // TestFates breaks every commit of a run once, as a lost request and as a lost reply, and plays the run again from the
 // start: it must end complete, with every row written once.
 func TestFates(t *testing.T) {
-	scene := landscapetest.Scene{Run: "fate", Chunks: 2, ChunkRows: 20}
+	for run, s := range map[string]scene{
+		"fate":  landscapetest.Scene{Run: "fate", Chunks: 2, ChunkRows: 20},
+		"graph": landscapetest.GraphScene{Run: "graph", Chunks: 3, ChunkRows: 6},
+	} {
+		t.Run(run, func(t *testing.T) { fates(t, run, s) })
+	}
+}
+
+func fates(t *testing.T, run string, s scene) {
 	commits := 0
 	counting := memdriver.New()
 	counting.OnCommit = func(landscape.Batch) (bool, error) { commits++; return true, nil }
-	require.NoError(t, scene.Play(t.Context(), landscape.New(counting, nil)))
+	require.NoError(t, s.Play(t.Context(), landscape.New(counting, nil)))
 	require.Greater(t, commits, 20)
 
 	for _, keep := range []bool{false, true} {
@@ -35,23 +49,23 @@ func TestFates(t *testing.T) {
 					return true, nil
 				}
 				log := landscape.New(driver, nil)
-				require.ErrorIs(t, scene.Play(t.Context(), log), lost)
-				require.NoError(t, scene.Play(t.Context(), log))
-				requireComplete(t, log, scene)
+				require.ErrorIs(t, s.Play(t.Context(), log), lost)
+				require.NoError(t, s.Play(t.Context(), log))
+				requireComplete(t, log, run)
 			})
 		}
 	}
 }
 
-func requireComplete(t *testing.T, log *landscape.Log, scene landscapetest.Scene) {
+func requireComplete(t *testing.T, log *landscape.Log, id string) {
 	t.Helper()
-	findings, err := log.Sweep(t.Context(), scene.Run, true)
+	findings, err := log.Sweep(t.Context(), id, true)
 	require.NoError(t, err)
 	require.Nil(t, findings)
-	run, err := log.Run(t.Context(), scene.Run)
+	run, err := log.Run(t.Context(), id)
 	require.NoError(t, err)
 	require.Equal(t, pipeline.CompletedWithFailures, run.Status)
-	events, err := log.EffectEvents(t.Context(), scene.Run)
+	events, err := log.EffectEvents(t.Context(), id)
 	require.NoError(t, err)
 	finalized := map[landscape.EffectKey]int{}
 	for _, e := range events {
@@ -59,7 +73,7 @@ func requireComplete(t *testing.T, log *landscape.Log, scene landscapetest.Scene
 			finalized[e.EffectKey]++
 		}
 	}
-	effects, err := log.Effects(t.Context(), scene.Run)
+	effects, err := log.Effects(t.Context(), id)
 	require.NoError(t, err)
 	for _, e := range effects {
 		require.Equal(t, 1, finalized[e.EffectKey], e.String())

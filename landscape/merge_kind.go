@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"waymark/pipeline"
@@ -179,9 +180,9 @@ func encodeObject(pairs [][2]string) string {
 
 // decodeObject returns the names and texts of a JSON object in their order.
 func decodeObject(text string) ([][2]string, error) {
-	decoder := json.NewDecoder(bytes.NewBufferString(text))
-	if _, err := decoder.Token(); err != nil {
-		return nil, err
+	decoder := json.NewDecoder(strings.NewReader(text))
+	if open, err := decoder.Token(); err != nil || open != json.Delim('{') {
+		return nil, fmt.Errorf("no object: %.60q", text)
 	}
 	var pairs [][2]string
 	for decoder.More() {
@@ -195,5 +196,6 @@ func decodeObject(text string) ([][2]string, error) {
 		}
 		pairs = append(pairs, pair)
 	}
-	return pairs, nil
+	_, err := decoder.Token()
+	return pairs, err
 }
