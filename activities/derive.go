@@ -2,6 +2,7 @@ package activities
 
 import (
 	"encoding/binary"
+	"strings"
 
 	"waymark/barrier"
 	"waymark/engine"
@@ -15,8 +16,14 @@ type derived struct {
 	ordinal int64
 	inputs  engine.Input
 	batches []uint32
-	parents []uint64 // packed tokens; nil if the rows have no single parent
+	parents []uint64          // packed tokens; nil if the rows have no single parent
+	orders  map[string]uint16 // of fields, with their index
+	last    *row.Shape        // of the record that was added last, and its order
+	lastAt  uint16
 }
+
+// maxOrders is how many orders of fields a chunk may have: as many as its records have numbers for.
+const maxOrders = 1 << 16
 
 // derive puts the rows that came out of a fold into chunks, each row as a record in canonical form. The barrier gave out
 // rows and chunks before. What enclosing coalesces lost goes with the first chunk, which may be one without rows.
@@ -40,9 +47,9 @@ func derive(p *plan.Plan, node int, settled *barrier.Settlement, rows, chunks in
 // deriveChunk makes the next chunk and returns how many rows it took.
 func deriveChunk(p *plan.Plan, node int, outs []barrier.Out, rows, ordinal int64) (derived, int) {
 	chunk := &plugin.Chunk{FirstRow: rows + 1, FirstLine: rows + 1}
-	d := derived{ordinal: ordinal, inputs: engine.Input{Origin: node, Chunk: chunk}}
+	d := derived{ordinal: ordinal, orders: map[string]uint16{}, inputs: engine.Input{Origin: node, Chunk: chunk}}
 	for i := range outs {
-		if i == p.Chunk.Rows || i > 0 && len(chunk.Data) >= p.Chunk.Bytes {
+		if i == p.Chunk.Rows || len(d.orders) == maxOrders || i > 0 && len(chunk.Data) >= p.Chunk.Bytes {
 			break
 		}
 		d.add(&outs[i])
@@ -60,11 +67,36 @@ func (d *derived) add(out *barrier.Out) {
 	chunk.Offsets = append(chunk.Offsets, uint32(start))
 	chunk.Lengths = append(chunk.Lengths, uint32(len(chunk.Data)-start))
 	chunk.Data = append(chunk.Data, '\n')
+	d.addOrder(out.Row.Shape)
 	d.batches = append(d.batches, out.Batch)
 	if out.Parent != nil {
 		d.parents = append(d.parents, packToken(*out.Parent))
 	}
 	d.inputs.Keys = append(d.inputs.Keys, out.Keys...)
+}
+
+// addOrder notes the order of the fields of the record that was added last.
+func (d *derived) addOrder(shape *row.Shape) {
+	if shape != d.last {
+		d.last, d.lastAt = shape, d.orderOf(shape)
+	}
+	in := &d.inputs
+	if d.lastAt > 0 && in.OrderOf == nil {
+		in.OrderOf = make([]uint16, in.Chunk.Len()-1)
+	}
+	if in.OrderOf != nil {
+		in.OrderOf = append(in.OrderOf, d.lastAt)
+	}
+}
+
+func (d *derived) orderOf(shape *row.Shape) uint16 {
+	key := strings.Join(shape.Fields(), "\x00")
+	at, known := d.orders[key]
+	if !known {
+		at = uint16(len(d.inputs.Orders))
+		d.orders[key], d.inputs.Orders = at, append(d.inputs.Orders, shape.Fields())
+	}
+	return at
 }
 
 // rowBits is how many bits of a packed token hold the row.

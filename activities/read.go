@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -138,6 +139,8 @@ type about struct {
 	Refused []aboutBad  `json:"refused,omitempty"`
 	Keys    []byte      `json:"keys,omitempty"` // packed tokens
 	Lost    []aboutLoss `json:"lost,omitempty"`
+	Orders  [][]string  `json:"orders,omitempty"`   // of fields in the rows that came out of a barrier
+	OrderOf []byte      `json:"order_of,omitempty"` // 2 big-endian bytes for each record: its order; left out if all have the first
 }
 
 type aboutBad struct {
@@ -154,9 +157,12 @@ type aboutLoss struct {
 }
 
 func packContext(in engine.Input) ([]byte, error) {
-	words := about{Context: string(in.Chunk.Context), Keys: packTokens(in.Keys)}
+	words := about{Context: string(in.Chunk.Context), Keys: packTokens(in.Keys), Orders: in.Orders}
 	for _, bad := range in.Chunk.Bad {
 		words.Refused = append(words.Refused, aboutBad{bad.Index, bad.Code, bad.Field, bad.Message})
+	}
+	for _, order := range in.OrderOf {
+		words.OrderOf = binary.BigEndian.AppendUint16(words.OrderOf, order)
 	}
 	for _, loss := range in.Losses {
 		words.Lost = append(words.Lost, aboutLoss{packTokens(loss.Keys), loss.Branch, loss.Reason})
@@ -210,14 +216,33 @@ func unpack(ctx context.Context, payloads *payload.Store, record landscape.Chunk
 	if held := int64(len(pack.Offsets)); held != record.Rows {
 		return nil, about{}, fmt.Errorf("%w: it holds %d records, on record are %d", payload.ErrCorrupt, held, record.Rows)
 	}
+	if err := words.check(len(pack.Offsets)); err != nil {
+		return nil, about{}, err
+	}
 	return pack, words, nil
+}
+
+// check refuses orders of fields that are not those of so many records.
+func (w about) check(records int) error {
+	if w.OrderOf != nil && len(w.OrderOf) != 2*records {
+		return fmt.Errorf("%w: it says the order of fields of %d records and holds %d", payload.ErrCorrupt, len(w.OrderOf)/2, records)
+	}
+	for packed := w.OrderOf; len(packed) > 0; packed = packed[2:] {
+		if int(binary.BigEndian.Uint16(packed)) >= len(w.Orders) {
+			return fmt.Errorf("%w: there is no order of fields number %d", payload.ErrCorrupt, binary.BigEndian.Uint16(packed))
+		}
+	}
+	return nil
 }
 
 func (w about) input(chunk *plugin.Chunk) engine.Input {
 	for _, bad := range w.Refused {
 		chunk.Bad = append(chunk.Bad, plugin.BadRecord{Index: bad.Index, Rejection: plugin.Rejection{Code: bad.Code, Field: bad.Field, Message: bad.Message}})
 	}
-	in := engine.Input{Chunk: chunk, Keys: unpackTokens(w.Keys)}
+	in := engine.Input{Chunk: chunk, Keys: unpackTokens(w.Keys), Orders: w.Orders}
+	for packed := w.OrderOf; len(packed) >= 2; packed = packed[2:] {
+		in.OrderOf = append(in.OrderOf, binary.BigEndian.Uint16(packed))
+	}
 	for _, lost := range w.Lost {
 		in.Losses = append(in.Losses, barrier.Loss{Keys: unpackTokens(lost.Keys), Branch: lost.Branch, Reason: lost.Reason})
 	}

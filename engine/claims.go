@@ -3,6 +3,7 @@ package engine
 import (
 	"crypto/sha256"
 	"strconv"
+	"strings"
 
 	"waymark/barrier"
 	"waymark/pipeline"
@@ -14,7 +15,7 @@ import (
 // Claimed is what must be unique: a field of a source, or the key of a deduplicate.
 type Claimed struct {
 	Node  string
-	Field string // "" for the key of a deduplicate
+	Field string // of a deduplicate the fields of its key, with commas between them
 }
 
 // Spot is a token of the chunk.
@@ -43,10 +44,14 @@ func Claims(p *plan.Plan) []Claimed {
 			claims = append(claims, Claimed{node.Name, field})
 		}
 		if node.Operation == plan.Deduplicate && !node.Barrier {
-			claims = append(claims, Claimed{node.Name, ""})
+			claims = append(claims, claimedBy(node))
 		}
 	}
 	return claims
+}
+
+func claimedBy(deduplicate *plan.Node) Claimed {
+	return Claimed{deduplicate.Name, strings.Join(deduplicate.Spec.Deduplicate.Key, ",")}
 }
 
 // Values returns the values that the chunk's tokens have of one thing that must be unique, given the duplicates of all that
@@ -54,7 +59,7 @@ func Claims(p *plan.Plan) []Claimed {
 func (r *Runner) Values(in Input, claimed Claimed) (Values, error) {
 	values := Values{Claimed: claimed}
 	node := r.plan.Find(claimed.Node)
-	if claimed.Field != "" && node != in.Origin {
+	if r.plan.Nodes[node].Kind == plan.Source && node != in.Origin {
 		return values, nil
 	}
 	r.probed, r.probe = &values, node
@@ -116,7 +121,7 @@ func (once) apply(in row.Row) (row.Row, int, *plugin.Rejection) { return in, lab
 
 // claimed returns the way by which the current token leaves the deduplicate that it is in.
 func (r *Runner) claimed(i int) int {
-	if _, found := r.in.Duplicates[Claimed{r.plan.Nodes[r.at].Name, ""}][Spot{r.lane, i}]; found {
+	if _, found := r.in.Duplicates[claimedBy(&r.plan.Nodes[r.at])][Spot{r.lane, i}]; found {
 		return labelDuplicate
 	}
 	return labelFirst

@@ -10,6 +10,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"strings"
 
 	"waymark/barrier"
 	"waymark/pipeline"
@@ -55,6 +56,10 @@ type Input struct {
 	Keys []barrier.Token
 	// Losses are branches that ended within the barrier: coalesces further on are told in this pass.
 	Losses []barrier.Loss
+	// Orders are the orders of fields in the records of a barrier, which their canonical form does not tell, and OrderOf says
+	// for each record which of them is its own; nil if all have the first.
+	Orders  [][]string
+	OrderOf []uint16
 	// Duplicates are the tokens with a value that only another token may have; nil if nothing must be unique.
 	Duplicates Duplicates
 }
@@ -67,7 +72,9 @@ type Runner struct {
 	branches []int // by lane: the branch of the innermost open fork, as its coalesce counts them; plan.None if it expects none
 	roots    []int // by node: the root lane of an origin
 	parser   plugin.Parser
-	parsing  parsing // what parser was made for
+	parsing  parsing                  // what parser was made for
+	ordered  map[string]plugin.Parser // of the rows that come out of barriers, by the order of their fields
+	parsers  []plugin.Parser          // of the chunk's Orders; nil for a source's chunk
 
 	in     Input
 	chunk  *plugin.Chunk      // of in
@@ -152,12 +159,8 @@ func (r *Runner) runAll() error {
 }
 
 func (r *Runner) begin(in Input) error {
-	if wanted := (parsing{in.Origin, string(in.Chunk.Context)}); r.parser == nil || r.parsing != wanted {
-		parser, err := r.newParser(in)
-		if err != nil {
-			return err
-		}
-		r.parser, r.parsing = parser, wanted
+	if err := r.prepareParsers(in); err != nil {
+		return err
 	}
 	r.in, r.chunk, r.bad = in, in.Chunk, in.Chunk.Bad
 	r.result = newResult(r.plan, in.Origin, r.roots[in.Origin], in.Chunk.Len())
@@ -167,13 +170,46 @@ func (r *Runner) begin(in Input) error {
 	return nil
 }
 
-// newParser returns the parser of the source, or of the canonical rows that come out of a barrier.
-func (r *Runner) newParser(in Input) (plugin.Parser, error) {
-	node := &r.plan.Nodes[in.Origin]
-	if node.Kind == plan.Source {
-		return node.Source.Parser(in.Chunk.Context)
+func (r *Runner) prepareParsers(in Input) error {
+	r.parsers = r.parsers[:0]
+	if r.plan.Nodes[in.Origin].Kind != plan.Source {
+		for _, order := range in.Orders {
+			r.parsers = append(r.parsers, r.orderedParser(order))
+		}
+		return nil
 	}
-	return canonicalParser{row.NewCanonicalParser(node.Out.Names())}, nil
+	wanted := parsing{in.Origin, string(in.Chunk.Context)}
+	if r.parser != nil && r.parsing == wanted {
+		return nil
+	}
+	parser, err := r.plan.Nodes[in.Origin].Source.Parser(in.Chunk.Context)
+	r.parser, r.parsing = parser, wanted
+	return err
+}
+
+// orderedParser returns a parser of canonical rows that gives them their fields in this order.
+func (r *Runner) orderedParser(order []string) plugin.Parser {
+	key := strings.Join(order, "\x00")
+	if known := r.ordered[key]; known != nil {
+		return known
+	}
+	if r.ordered == nil || len(r.ordered) >= maxShapes {
+		r.ordered = map[string]plugin.Parser{}
+	}
+	made := canonicalParser{row.NewCanonicalParser(order)}
+	r.ordered[key] = made
+	return made
+}
+
+// parserOf returns the parser of record i.
+func (r *Runner) parserOf(i int) plugin.Parser {
+	switch {
+	case len(r.parsers) == 0:
+		return r.parser
+	case r.in.OrderOf == nil:
+		return r.parsers[0]
+	}
+	return r.parsers[r.in.OrderOf[i]]
 }
 
 // runFrom runs the records from i to the end, or to one that panics: that record alone is refused.
@@ -230,7 +266,7 @@ func (r *Runner) runRoot(i int, text string) (pipeline.Path, error) {
 		r.bad = r.bad[1:]
 		return r.refuse(i, origin, refused)
 	}
-	current, err := r.parser.Parse(text, r.values)
+	current, err := r.parserOf(i).Parse(text, r.values)
 	if err != nil {
 		return r.refuse(i, origin, rejection(err))
 	}

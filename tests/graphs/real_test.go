@@ -1,0 +1,282 @@
+package graphs_test
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	sdklog "go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/testsuite"
+
+	"waymark/activities"
+	"waymark/landscape"
+	"waymark/landscape/sqlitestore"
+	"waymark/payload"
+	"waymark/payload/memstore"
+	"waymark/pipeline"
+	"waymark/tests/graphs"
+	"waymark/worker"
+	"waymark/workflows"
+)
+
+var (
+	firstSeed = flag.Uint64("seed", 0, "the first seed of TestRealRuns")
+	seeds     = flag.Uint64("seeds", documents, "how many seeds TestRealRuns tries")
+)
+
+// TestRealRuns runs random documents by the real workflow and the real activities over a real SQLite database, and holds
+// everything that is on record afterwards, read back by SQL, against what the interpreter says: `go test ./tests/graphs -run
+// TestRealRuns -seed N -seeds 1` repeats one.
+func TestRealRuns(t *testing.T) {
+	t.Logf("seeds %d to %d", *firstSeed, *firstSeed+*seeds-1)
+	queue, workers := make(chan uint64), sync.WaitGroup{}
+	for range runtime.GOMAXPROCS(0) {
+		r := newRecord(t)
+		workers.Go(func() {
+			for seed := range queue {
+				t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { r.check(t, seed) })
+			}
+		})
+	}
+	for seed := *firstSeed; seed < *firstSeed+*seeds && !t.Failed(); seed++ {
+		queue <- seed
+	}
+	close(queue)
+	workers.Wait()
+}
+
+// record is a database that keeps the record of many runs.
+type record struct {
+	folder   string
+	db       *sql.DB
+	log      *landscape.Log
+	payloads *payload.Store
+	prepared map[string]*sql.Stmt
+}
+
+// newRecord makes an empty record, in memory if the machine has a file system there: what is durable is tested elsewhere.
+func newRecord(t *testing.T) *record {
+	t.Helper()
+	parent := "/dev/shm"
+	if _, err := os.Stat(parent); err != nil {
+		parent = ""
+	}
+	folder, err := os.MkdirTemp(parent, "waymark-graphs-")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(folder)) })
+	path := filepath.Join(folder, "landscape.db")
+	store, err := sqlitestore.Open(t.Context(), path, sqlitestore.Options{Create: true})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	db, err := sql.Open("sqlite", path)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	return &record{folder, db, landscape.New(store, nil), payload.New(new(memstore.Store), payload.Options{}), map[string]*sql.Stmt{}}
+}
+
+// check runs the document of a seed and compares.
+func (r *record) check(t *testing.T, seed uint64) {
+	t.Helper()
+	doc, files := random(t, seed)
+	want := interpret(t, doc, files)
+	run := fmt.Sprintf("seed-%d", seed)
+	folder := filepath.Join(r.folder, run)
+	require.NoError(t, os.Mkdir(folder, 0o700))
+	for name, content := range files {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600))
+	}
+	require.NoError(t, r.run(run, folder, doc.Source), "seed %d\n%s", seed, doc.Source)
+	findings, err := r.log.Sweep(t.Context(), run, true)
+	require.NoError(t, err)
+	require.Empty(t, findings, "seed %d\n%s", seed, doc.Source)
+	got := sections(r.read(t, run, folder, want))
+	for name, text := range sections(want) {
+		require.Equal(t, text, got[name], "seed %d, %s\n%s", seed, name, doc.Source)
+	}
+	require.NoError(t, os.RemoveAll(folder))
+}
+
+// sections returns the result as text. Merges and batches of several nodes have no order of their own.
+func sections(result *graphs.Result) map[string]string {
+	text := result.Text()
+	for _, unordered := range []string{"merges", "batches"} {
+		lines := strings.Split(text[unordered], "\n")
+		slices.Sort(lines)
+		text[unordered] = strings.Join(lines, "\n")
+	}
+	return text
+}
+
+// run runs the document as a workflow, in an environment that Temporal has for tests.
+func (r *record) run(id, folder string, document []byte) error {
+	digest, err := r.payloads.Put(context.Background(), document)
+	if err != nil {
+		return err
+	}
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)))
+	env := suite.NewTestWorkflowEnvironment()
+	env.RegisterWorkflow(workflows.RunPipeline)
+	env.RegisterActivity(activities.New(r.log, r.payloads, worker.Planner{}, "test"))
+	env.ExecuteWorkflow(workflows.RunPipeline, workflows.RunInput{OpenInput: activities.OpenInput{
+		Run: id, Document: string(digest), File: "random.yaml", Folder: folder,
+	}})
+	return env.GetWorkflowError()
+}
+
+// read reads back what the run left: its outputs, and its record by SQL.
+func (r *record) read(t *testing.T, run, folder string, like *graphs.Result) *graphs.Result {
+	t.Helper()
+	got := &graphs.Result{Lines: map[string][]string{}, Refused: map[string][]graphs.Refused{}, Nodes: map[string]*graphs.Counts{}, Tokens: map[string]*graphs.Token{}}
+	for sink := range like.Lines {
+		got.Lines[sink] = lines(t, filepath.Join(folder, sink+".jsonl"))
+	}
+	for sink := range like.Refused {
+		for _, line := range lines(t, filepath.Join(folder, sink+".jsonl")) {
+			var refused graphs.Refused
+			require.NoError(t, json.Unmarshal([]byte(line), &refused))
+			got.Refused[sink] = append(got.Refused[sink], refused)
+		}
+	}
+	r.readNodes(t, run, got)
+	r.readTokens(t, run, got)
+	r.readMerges(t, run, got)
+	r.readBatches(t, run, got)
+	return got
+}
+
+func lines(t *testing.T, path string) []string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return slices.Collect(strings.SplitSeq(strings.TrimSuffix(string(content), "\n"), "\n"))[:strings.Count(string(content), "\n")]
+}
+
+// query calls scan with every row of the result.
+func (r *record) query(t *testing.T, query, run string, scan func(*sql.Rows) error) {
+	t.Helper()
+	if r.prepared[query] == nil {
+		stmt, err := r.db.Prepare(query)
+		require.NoError(t, err)
+		r.prepared[query] = stmt
+	}
+	rows, err := r.prepared[query].QueryContext(t.Context(), run)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, rows.Close()) }()
+	for rows.Next() {
+		require.NoError(t, scan(rows))
+	}
+	require.NoError(t, rows.Err())
+}
+
+func (r *record) readNodes(t *testing.T, run string, got *graphs.Result) {
+	t.Helper()
+	r.query(t, `select n.node, coalesce(in_rows, 0), coalesce(created_rows, 0), coalesce(out_rows, 0), coalesce(dropped_rows, 0),
+			coalesce(diverted_rows, 0), coalesce(consumed_rows, 0) + coalesce(held_rows, 0)
+		from nodes n left join node_counts c on c.run_id = n.run_id and c.node = n.node where n.run_id = ?`, run, func(rows *sql.Rows) error {
+		var node string
+		var c graphs.Counts
+		err := rows.Scan(&node, &c.In, &c.Created, &c.Out, &c.Dropped, &c.Diverted, &c.Consumed)
+		got.Nodes[node] = &c
+		return err
+	})
+}
+
+func (r *record) readTokens(t *testing.T, run string, got *graphs.Result) {
+	t.Helper()
+	r.query(t, `select o.token_id, o.source, o.row, substr(o.token_id, length(o.source || ':' || o.row) + 2), o.path,
+			iif(o.path in ('default_flow', 'gate_routed'), o.sink, o.last_node), coalesce(x.code, ''), coalesce(x.field, '')
+		from token_outcomes o
+		left join errors x on x.run_id = o.run_id and x.source = o.source and x.row = o.row and x.lane = o.lane
+		where o.run_id = ? and o.completed`, run, func(rows *sql.Rows) error {
+		var token graphs.Token
+		var refusal graphs.Refusal
+		err := rows.Scan(&token.ID, &token.Source, &token.Number, &token.Lane, &token.Path, &token.Node, &refusal.Code, &refusal.Field)
+		if refusal.Code != "" {
+			token.Refused = &refusal
+		}
+		got.Tokens[token.ID] = &token
+		return err
+	})
+	r.query(t, `select token_id, parent_token_id from token_parents where run_id = ? order by token_id, ordinal`, run, func(rows *sql.Rows) error {
+		var id, parent string
+		err := rows.Scan(&id, &parent)
+		got.Tokens[id].Parents = append(got.Tokens[id].Parents, parent)
+		return err
+	})
+}
+
+func (r *record) readMerges(t *testing.T, run string, got *graphs.Result) {
+	t.Helper()
+	r.query(t, `select node, fork_group_id, coalesce(merged_token_id, ''), policy, branches_expected, branches_lost, branches_not_needed, arrival_order,
+			fired_by, result, code, collisions, (merged_hash is not null) = (result = 'merged')
+		from coalesce_events where run_id = ?`, run, func(rows *sql.Rows) error {
+		var m graphs.Merge
+		var expected, lost, notNeeded, arrived, collisions string
+		var hashed bool
+		if err := rows.Scan(&m.Node, &m.Key, &m.Merged, &m.Policy, &expected, &lost, &notNeeded, &arrived, &m.FiredBy, &m.Result, &m.Code, &collisions, &hashed); err != nil {
+			return err
+		}
+		require.True(t, hashed, "the merged row of %s has a hash if there is one", m.Key)
+		got.Merges = append(got.Merges, &m)
+		fill(t, &m, expected, lost, notNeeded, arrived, collisions)
+		return nil
+	})
+}
+
+func fill(t *testing.T, m *graphs.Merge, expected, lost, notNeeded, arrived, collisions string) {
+	t.Helper()
+	decode(t, expected, &m.Expected)
+	decode(t, notNeeded, &m.NotNeeded)
+	decode(t, collisions, &m.Collisions)
+	var order []struct {
+		Branch string `json:"branch"`
+		Token  string `json:"token_id"`
+	}
+	decode(t, arrived, &order)
+	for _, arrival := range order {
+		require.NotEmpty(t, arrival.Token)
+		m.Arrived = append(m.Arrived, graphs.Arrived(arrival))
+	}
+	reasons := map[string]pipeline.Path{}
+	decode(t, lost, &reasons)
+	for _, branch := range m.Expected {
+		if reason, is := reasons[branch]; is {
+			m.Lost = append(m.Lost, graphs.LostOne{Branch: branch, Reason: reason})
+		}
+	}
+}
+
+func decode(t *testing.T, text string, into any) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal([]byte(text), into), text)
+}
+
+func (r *record) readBatches(t *testing.T, run string, got *graphs.Result) {
+	t.Helper()
+	r.query(t, `select b.node, b.trigger, b.path,
+			(select coalesce(group_concat(token_id, ' '), '') from (select m.token_id from batch_members m
+				where m.run_id = b.run_id and m.node = b.node and m.batch = b.batch order by m.ordinal)),
+			(select coalesce(group_concat(token_id, ' '), '') from (select o.token_id from batch_rows o
+				where o.run_id = b.run_id and o.node = b.node and o.batch = b.batch order by o.row))
+		from batches b join nodes n on n.run_id = b.run_id and n.node = b.node
+		where b.run_id = ? and n.operation <> 'coalesce' order by b.node, b.fold, b.batch`, run, func(rows *sql.Rows) error {
+		var b graphs.Batch
+		var members, outs string
+		err := rows.Scan(&b.Node, &b.Trigger, &b.Path, &members, &outs)
+		b.Members, b.Outs = strings.Fields(members), strings.Fields(outs)
+		got.Batches = append(got.Batches, &b)
+		return err
+	})
+}
