@@ -5,16 +5,17 @@ package audit
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"waymark/activities"
+	"waymark/engine"
 	"waymark/landscape"
 	"waymark/payload"
 	"waymark/pipeline"
 	"waymark/plan"
-	"waymark/plugin"
 )
 
 // Auditor answers questions about runs. It is not safe for concurrent use.
@@ -23,8 +24,8 @@ type Auditor struct {
 	payloads *payload.Store
 	planner  activities.Planner
 	last     struct { // the chunk that was looked at last
-		pack  string
-		chunk *plugin.Chunk
+		pack string
+		in   *engine.Input
 	}
 }
 
@@ -33,21 +34,35 @@ func New(log *landscape.Log, payloads *payload.Store, planner activities.Planner
 	return &Auditor{log: log, payloads: payloads, planner: planner}
 }
 
-// plan compiles the run's document as it is on record. The second result says why that is not possible on this machine,
-// or that the result is another plan than the run's; then what needs computing cannot be told.
-func (a *Auditor) plan(run landscape.Run) (*plan.Plan, string) {
+// plan compiles the run's document as it is on record, with the lookup tables that the run kept. problem says why that is
+// not possible on this machine, or that the result is another plan than the run's; then what needs computing cannot be told.
+func (a *Auditor) plan(ctx context.Context, run landscape.Run) (compiled *plan.Plan, problem string, err error) {
 	var params map[string]string
 	if err := json.Unmarshal([]byte(run.Params), &params); err != nil {
-		return nil, fmt.Sprintf("the parameters on record cannot be read: %v", err)
+		return nil, fmt.Sprintf("the parameters on record cannot be read: %v", err), nil
 	}
-	compiled, err := a.planner.Plan(documentName, run.BaseDir, []byte(run.Document), params)
+	tables, err := a.tables(ctx, run.ID)
 	if err != nil {
-		return nil, fmt.Sprintf("the document on record does not compile here%s: %v", needs(run, nil), err)
+		return nil, "", err
+	}
+	compiled, err = a.planner.Plan(documentName, run.BaseDir, []byte(run.Document), params, tables)
+	if err != nil {
+		return nil, fmt.Sprintf("the document on record does not compile here%s: %v", needs(run, nil), err), nil
 	}
 	if digest := compiled.Digest(); digest != run.PlanSHA256 {
-		return nil, fmt.Sprintf("the document on record compiles to plan %.12s here, the run's was %.12s%s", digest, run.PlanSHA256, needs(run, compiled))
+		return nil, fmt.Sprintf("the document on record compiles to plan %.12s here, the run's was %.12s%s", digest, run.PlanSHA256, needs(run, compiled)), nil
 	}
-	return compiled, ""
+	return compiled, "", nil
+}
+
+// tables returns the lookup tables that the run kept. If one of them is not to be had there is none: the files that they
+// came from may be as they were, and the plan's digest tells.
+func (a *Auditor) tables(ctx context.Context, run string) (map[string][]byte, error) {
+	tables, err := activities.Tables(ctx, a.log, a.payloads, run)
+	if errors.Is(err, payload.ErrNotFound) || errors.Is(err, payload.ErrCorrupt) {
+		return nil, nil //nolint:nilnil // no tables is no error
+	}
+	return tables, err
 }
 
 // documentName stands where messages name the document's file.
@@ -73,19 +88,30 @@ func needs(run landscape.Run, compiled *plan.Plan) string {
 	return fmt.Sprintf("; it needs %s as it was when the run began", strings.Join(names, ", "))
 }
 
-// source returns the name of the run's source: the one that is named, or the only one.
-func (a *Auditor) source(ctx context.Context, run, name string) (string, error) {
-	sources, err := a.log.Sources(ctx, run)
+// origin returns the name of an origin of rows: the source or barrier that is named, or else the only source.
+func (a *Auditor) origin(ctx context.Context, run, name string) (string, error) {
+	origins, err := a.log.Sources(ctx, run)
 	if err != nil {
 		return "", err
 	}
-	for _, source := range sources {
-		if source.Source == name || name == "" && len(sources) == 1 {
-			return source.Source, nil
+	if slices.ContainsFunc(origins, func(s landscape.Source) bool { return s.Source == name }) {
+		return name, nil
+	}
+	if name != "" {
+		return "", &QuestionError{fmt.Sprintf("run %s has no source named %q", run, name)}
+	}
+	nodes, err := a.log.Nodes(ctx, run)
+	if err != nil {
+		return "", err
+	}
+	var sources []string
+	for _, node := range nodes {
+		if node.Kind == landscape.SourceNode {
+			sources = append(sources, node.Node)
 		}
 	}
-	if name == "" {
+	if len(sources) != 1 {
 		return "", &QuestionError{fmt.Sprintf("run %s has %d sources: name one with --source", run, len(sources))}
 	}
-	return "", &QuestionError{fmt.Sprintf("run %s has no source named %q", run, name)}
+	return sources[0], nil
 }

@@ -6,18 +6,19 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 
 	"waymark/activities"
 	"waymark/engine"
 	"waymark/landscape"
 	"waymark/payload"
+	"waymark/pipeline"
 	"waymark/plan"
-	"waymark/plugin"
 )
 
-// Explain tells the story of one row. The error is an *AmbiguousError if the question fits several rows, and wraps
-// landscape.ErrNotFound if it fits none and landscape.ErrIncomplete if the record of its chunk cannot be read as rows.
+// Explain tells the story of one token, and of all others of its record. The error is an *AmbiguousError if the question
+// fits several rows, and wraps landscape.ErrNotFound if it fits none and landscape.ErrIncomplete if the record of its chunk
+// cannot be read as rows.
 func (a *Auditor) Explain(ctx context.Context, q Question) (*Story, error) {
 	run, err := a.log.Run(ctx, q.Run)
 	if err != nil {
@@ -27,152 +28,216 @@ func (a *Auditor) Explain(ctx context.Context, q Question) (*Story, error) {
 	if err != nil {
 		return nil, err
 	}
-	story := &Story{Run: run.ID, Pipeline: run.Pipeline, Status: string(run.Status), Token: fmt.Sprintf("%s:%d", token.Source, token.Row)}
-	chunk, err := a.origin(ctx, story, run.ID, token)
+	compiled, problem, err := a.plan(ctx, run)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.fate(ctx, story, run.ID, token); err != nil {
-		return nil, err
-	}
-	return story, a.retrace(ctx, story, run, token, chunk)
+	return a.explain(ctx, run, token, compiled, problem, q.All)
 }
 
-// origin fills in where the row came from, and returns its chunk; nil if the payload is not to be had.
-func (a *Auditor) origin(ctx context.Context, story *Story, run string, token Token) (*plugin.Chunk, error) {
-	record, err := a.log.ChunkOf(ctx, run, token.Source, token.Row)
+// explain tells the story of one token, with the run's plan, or with the problem that keeps it from being had.
+func (a *Auditor) explain(ctx context.Context, run landscape.Run, token landscape.Token, compiled *plan.Plan, problem string, all bool) (*Story, error) {
+	i := &inquiry{Auditor: a, run: run, asked: token, compiled: compiled, all: all}
+	for _, step := range []func(context.Context) error{i.begin, i.origin, i.making, i.fates} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := i.visits(ctx, problem); err != nil {
+		return nil, err
+	}
+	i.finish()
+	return i.story, nil
+}
+
+// inquiry is one question about one token.
+type inquiry struct {
+	*Auditor
+	run      landscape.Run
+	asked    landscape.Token
+	compiled *plan.Plan // nil if it is not to be had
+	all      bool
+
+	lanes  []landscape.Lane // of the run
+	chunk  landscape.Chunk
+	index  int // of the record in the chunk
+	in     *engine.Input
+	tokens []told
+	story  *Story
+}
+
+// told is one token of the record, and what is told of it.
+type told struct {
+	landscape.Token
+	way *landscape.Way // nil while the chunk is on its way
+	TokenStory
+}
+
+// begin finds the record.
+func (i *inquiry) begin(ctx context.Context) (err error) {
+	if i.lanes, err = i.log.Lanes(ctx, i.run.ID); err != nil {
+		return err
+	}
+	if i.chunk, err = i.log.ChunkOf(ctx, i.run.ID, i.asked.Source, i.asked.Row); err != nil {
+		return err
+	}
+	i.index = int(i.asked.Row - i.chunk.FirstRow)
+	i.story = &Story{Run: i.run.ID, Pipeline: i.run.Pipeline, Status: string(i.run.Status), Token: i.id(i.asked)}
+	return i.log.CheckShape(ctx, i.chunk)
+}
+
+// id returns the id of a token as people read it.
+func (i *inquiry) id(token landscape.Token) string {
+	id := fmt.Sprintf("%s:%d", token.Source, token.Row)
+	if name := i.lanes[token.Lane].Name; name != "" {
+		id += "/" + name
+	}
+	return id
+}
+
+// origin fills in where the record came from, and keeps its chunk if the payload is to be had.
+func (i *inquiry) origin(ctx context.Context) error {
+	rows, err := i.log.Records(ctx, i.run.ID, i.asked.Source, i.chunk.Chunk)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := a.log.CheckShape(ctx, record); err != nil {
-		return nil, err
-	}
-	rows, err := a.log.Records(ctx, run, token.Source, record.Chunk)
-	if err != nil {
-		return nil, err
-	}
-	i := int(token.Row - record.FirstRow)
-	line := record.FirstLine + int64(i)
+	line := i.chunk.FirstLine + int64(i.index)
 	if rows.Lines != nil {
-		line = record.FirstLine + int64(rows.Lines[i])
+		line = i.chunk.FirstLine + int64(rows.Lines[i.index])
 	}
-	story.Source = Origin{
-		Name: token.Source, Row: token.Row, File: record.File, Line: line,
-		ByteOffset: record.FirstOffset + int64(rows.Offsets[i]), ByteLength: int64(rows.Lengths[i]),
-		SHA256: hex.EncodeToString(rows.Hashes[sha256.Size*i : sha256.Size*(i+1)]), Payload: record.Pack, Index: i, State: Stored,
+	source := &i.story.Source
+	*source = Origin{
+		Name: i.asked.Source, Row: i.asked.Row, File: i.chunk.File, Line: line,
+		ByteOffset: i.chunk.FirstOffset + int64(rows.Offsets[i.index]), ByteLength: int64(rows.Lengths[i.index]),
+		SHA256: hex.EncodeToString(rows.Hashes[sha256.Size*i.index : sha256.Size*(i.index+1)]), Payload: i.chunk.Pack, Index: i.index, State: Stored,
 	}
-	chunk, err := activities.Chunk(ctx, a.log, a.payloads, record)
+	in, err := activities.Chunk(ctx, i.log, i.payloads, i.compiled, i.chunk)
 	switch {
 	case errors.Is(err, payload.ErrNotFound):
-		story.Source.State = Missing
-		return nil, nil
+		source.State = Missing
+		return nil
 	case errors.Is(err, payload.ErrCorrupt):
-		story.Source.State = Corrupt
-		return nil, nil
+		source.State = Corrupt
+		return nil
 	case err != nil:
-		return nil, err
+		return err
 	}
-	stored := chunk.Record(i)
-	story.Source.keep(stored)
-	if sum := sha256Hex(stored); sum != story.Source.SHA256 {
-		story.Source.Computed = sum
+	i.in = &in
+	stored := in.Chunk.Record(i.index)
+	source.keep(stored)
+	if sum := sha256Hex(stored); sum != source.SHA256 {
+		source.Computed = sum
 	}
-	return chunk, nil
+	return nil
 }
 
-// fate fills in what is on record about the row's way and end.
-func (a *Auditor) fate(ctx context.Context, story *Story, run string, token Token) error {
-	way, err := a.way(ctx, run, token)
-	if errors.Is(err, landscape.ErrNotFound) {
-		story.Note = "the row was read and has not gone through the steps"
+// fates fills in what is on record about the ways and ends of all tokens of the record.
+func (i *inquiry) fates(ctx context.Context) error {
+	routes, err := i.log.AllRoutes(ctx, i.run.ID, i.asked.Source, i.chunk.Chunk)
+	if errors.Is(err, landscape.ErrNotFound) && i.lanes[i.asked.Lane].IsRoot() {
+		i.add(i.asked, nil).Note = "the row was read and has not gone through the steps"
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	story.Way, story.Outcome, story.Path = way.Signature(), string(way.Path.Outcome()), string(way.Path)
-	story.Complete = true
-	if !way.ToSink() {
+	for _, lane := range routes {
+		way, err := wayIn(lane, i.index)
+		if err != nil {
+			return fmt.Errorf("source %s, chunk %d: %w", i.asked.Source, i.chunk.Chunk, err)
+		}
+		if way == nil {
+			continue
+		}
+		token := i.add(landscape.Token{Source: i.asked.Source, Lane: lane.Lane, Row: i.asked.Row}, way)
+		if err := i.end(ctx, token); err != nil {
+			return err
+		}
+	}
+	if i.token(i.asked.Lane) == nil {
+		return fmt.Errorf("token %s: %w", i.id(i.asked), landscape.ErrNotFound)
+	}
+	return i.merges(ctx)
+}
+
+// wayIn returns the way of record number index in the lane; nil if it has no token there. The error wraps
+// landscape.ErrIncomplete if a code of the lane means nothing.
+func wayIn(lane landscape.LaneRoutes, index int) (*landscape.Way, error) {
+	for _, code := range lane.Codes {
+		if code != landscape.NoToken && int(code) >= len(lane.Ways) {
+			return nil, fmt.Errorf("%w: way code %d means nothing", landscape.ErrIncomplete, code)
+		}
+	}
+	if code := lane.Codes[index]; code != landscape.NoToken {
+		return &lane.Ways[code], nil
+	}
+	return nil, nil //nolint:nilnil // no token is no error
+}
+
+func (i *inquiry) add(token landscape.Token, way *landscape.Way) *told {
+	i.tokens = append(i.tokens, told{Token: token, way: way, TokenStory: TokenStory{Token: i.id(token)}})
+	return &i.tokens[len(i.tokens)-1]
+}
+
+// token returns the token of the record in the lane; nil if there is none.
+func (i *inquiry) token(lane int64) *told {
+	at := slices.IndexFunc(i.tokens, func(t told) bool { return t.Token.Lane == lane })
+	if at < 0 {
 		return nil
 	}
-	story.Sink = way.Sink
-	if story.Complete, err = a.finalized(ctx, run, way.Sink, token); err != nil || !story.Complete {
+	return &i.tokens[at]
+}
+
+// end fills in how a token ended.
+func (i *inquiry) end(ctx context.Context, t *told) error {
+	t.Way, t.Path, t.Outcome = t.way.Signature(), string(t.way.Path), string(t.way.Path.Outcome())
+	t.Complete = true
+	switch {
+	case t.way.Path == pipeline.Buffered:
+		return i.held(ctx, t)
+	case t.way.ToSink():
+		return i.delivered(ctx, t)
+	}
+	return nil
+}
+
+// delivered fills in where in a sink's output the token is.
+func (i *inquiry) delivered(ctx context.Context, t *told) (err error) {
+	t.Sink = t.way.Sink
+	if t.Complete, err = i.finalized(ctx, t.way.Sink); err != nil || !t.Complete {
 		return err
 	}
-	if _, story.Line, err = a.log.SinkPosition(ctx, run, token.Source, token.Row); err != nil {
+	if _, t.Line, err = i.log.SinkPosition(ctx, i.run.ID, t.Token); err != nil {
 		return err
 	}
-	artifacts, err := a.log.Artifacts(ctx, run)
+	artifacts, err := i.log.Artifacts(ctx, i.run.ID)
 	for _, artifact := range artifacts {
-		if artifact.Sink == way.Sink {
-			story.Output = artifact.Path
+		if artifact.Sink == t.way.Sink {
+			t.Output = artifact.Path
 		}
 	}
 	return err
 }
 
-// way returns the row's way on record. The error wraps landscape.ErrIncomplete if its code means nothing.
-func (a *Auditor) way(ctx context.Context, run string, token Token) (landscape.Way, error) {
-	chunk, err := a.log.ChunkOf(ctx, run, token.Source, token.Row)
-	if err != nil {
-		return landscape.Way{}, err
-	}
-	routes, err := a.log.Routes(ctx, run, token.Source, chunk.Chunk)
-	if err != nil {
-		return landscape.Way{}, err
-	}
-	for _, code := range routes.Codes {
-		if int(code) >= len(routes.Ways) {
-			return landscape.Way{}, fmt.Errorf("source %s, chunk %d: %w: way code %d means nothing", token.Source, chunk.Chunk, landscape.ErrIncomplete, code)
-		}
-	}
-	return routes.Ways[routes.Codes[token.Row-chunk.FirstRow]], nil
-}
-
-func (a *Auditor) finalized(ctx context.Context, run, sink string, token Token) (bool, error) {
-	chunk, err := a.log.ChunkOf(ctx, run, token.Source, token.Row)
-	if err != nil {
-		return false, err
-	}
-	effects, err := a.log.Effects(ctx, run)
+// finalized reports whether the sink confirmed what it got of the chunk.
+func (i *inquiry) finalized(ctx context.Context, sink string) (bool, error) {
+	effects, err := i.log.Effects(ctx, i.run.ID)
 	for _, effect := range effects {
-		if effect.Sink == sink && effect.Source == token.Source && effect.Chunk == chunk.Chunk {
+		if effect.Sink == sink && effect.Source == i.chunk.Source && effect.Chunk == i.chunk.Chunk {
 			return effect.State == landscape.Finalized, err
 		}
 	}
 	return false, err
 }
 
-// retrace sends the row through the plan again and holds every step against the record.
-func (a *Auditor) retrace(ctx context.Context, story *Story, run landscape.Run, token Token, chunk *plugin.Chunk) error {
-	compiled, problem := a.plan(run)
-	if problem != "" || chunk == nil {
-		story.Note = join(story.Note, problem)
-		return a.recorded(ctx, story, run.ID, token)
+// finish puts what is told of the tokens into the story.
+func (i *inquiry) finish() {
+	i.story.Fate = i.token(i.asked.Lane).Fate
+	if len(i.tokens) == 1 {
+		return
 	}
-	refused, err := a.log.ErrorsOf(ctx, run.ID, token.Source, token.Row)
-	if err != nil {
-		return err
-	}
-	runner, err := engine.NewRunner(compiled)
-	if err != nil {
-		return err
-	}
-	i := int(token.Row - chunk.FirstRow)
-	events, way, err := runner.Trace(chunk, i, repeats(refused, i))
-	var failed *engine.FailedError
-	if err != nil && !errors.As(err, &failed) {
-		return err
-	}
-	if failed == nil && story.Way != "" {
-		story.compareWay(activities.WayOf(compiled, way))
-	}
-	return a.visits(ctx, story, compiled, token, events, refused)
-}
-
-func (s *Story) compareWay(computed landscape.Way) {
-	if signature := computed.Signature(); signature != s.Way {
-		s.Computed = signature
+	for _, t := range i.tokens {
+		i.story.Tokens = append(i.story.Tokens, t.TokenStory)
 	}
 }
 
@@ -182,121 +247,4 @@ func join(note, more string) string {
 		return note + more
 	}
 	return note + "; " + more
-}
-
-// repeats tells the engine which value of the row was taken, as on record.
-func repeats(refused []landscape.RowError, i int) engine.Duplicates {
-	duplicates := engine.Duplicates{}
-	for _, failure := range refused {
-		var first int64
-		if failure.Code != engine.CodeUnique {
-			continue
-		}
-		if _, err := fmt.Sscanf(failure.Message, "row %d has the same value", &first); err == nil {
-			duplicates[failure.Field] = map[int]int64{i: first}
-		}
-	}
-	return duplicates
-}
-
-func (a *Auditor) visits(ctx context.Context, story *Story, compiled *plan.Plan, token Token, events []engine.Event, refused []landscape.RowError) error {
-	input := ""
-	for _, event := range events {
-		node := &compiled.Nodes[event.Node]
-		visit := Visit{
-			Node: node.Name, Operation: node.Operation, Label: event.Label, Expression: node.Text, InputHash: input,
-			Values: values(engine.Explain(node, event.Before)), Changes: renamed(node, changes(event.Before, event.After)),
-			Refused: refusalAt(node.Name, refused),
-		}
-		switch {
-		case story.Way == "": // nothing on record yet to hold it against
-		case event.Refused == nil:
-			if err := a.compare(ctx, &visit, story.Run, token, node, event); err != nil {
-				return err
-			}
-		default:
-			visit.compareRefusal(event.Refused)
-		}
-		if node.Kind == plan.Sink {
-			story.Written = strings.TrimRight(string(event.Encoded), "\r\n")
-		}
-		input = visit.OutputHash
-		story.Nodes = append(story.Nodes, visit)
-	}
-	return nil
-}
-
-// compareRefusal holds why the node refuses the row against the record.
-func (v *Visit) compareRefusal(computed *plugin.Rejection) {
-	v.Verified = v.Refused != nil && v.Refused.Code == computed.Code && v.Refused.Field == computed.Field && v.Refused.Message == computed.Message
-	if !v.Verified {
-		v.Differs = "it is refused with " + computed.Error()
-	}
-}
-
-// compare holds the computed hash against the record. A node that passes rows on has its input's hash.
-func (a *Auditor) compare(ctx context.Context, visit *Visit, run string, token Token, node *plan.Node, event engine.Event) error {
-	if !node.Changes() {
-		visit.OutputHash, visit.Verified = visit.InputHash, true
-		return nil
-	}
-	recorded, found, err := a.log.HashAt(ctx, run, token.Source, token.Row, node.Name)
-	if err != nil {
-		return err
-	}
-	computed := event.Hash()
-	if found {
-		visit.OutputHash, visit.Verified = hex.EncodeToString(recorded[:]), recorded == computed
-	}
-	if !visit.Verified {
-		visit.Computed = hex.EncodeToString(computed[:])
-	}
-	return nil
-}
-
-// recorded fills in the nodes from the record alone.
-func (a *Auditor) recorded(ctx context.Context, story *Story, run string, token Token) error {
-	way, err := a.way(ctx, run, token)
-	if errors.Is(err, landscape.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	refused, err := a.log.ErrorsOf(ctx, run, token.Source, token.Row)
-	if err != nil {
-		return err
-	}
-	nodes, err := a.log.Nodes(ctx, run)
-	if err != nil {
-		return err
-	}
-	input := ""
-	for _, step := range way.Steps {
-		visit := Visit{Node: step.Node, Label: step.Label, InputHash: input, OutputHash: input, Refused: refusalAt(step.Node, refused)}
-		for _, node := range nodes {
-			if node.Node == step.Node {
-				visit.Operation = node.Operation
-			}
-		}
-		hash, found, err := a.log.HashAt(ctx, run, token.Source, token.Row, step.Node)
-		if err != nil {
-			return err
-		}
-		if found {
-			visit.OutputHash = hex.EncodeToString(hash[:])
-		}
-		input = visit.OutputHash
-		story.Nodes = append(story.Nodes, visit)
-	}
-	return nil
-}
-
-func refusalAt(node string, refused []landscape.RowError) *Refusal {
-	for _, failure := range refused {
-		if failure.Node == node {
-			return &Refusal{Code: failure.Code, Field: failure.Field, Message: failure.Message, SentTo: failure.SentTo}
-		}
-	}
-	return nil
 }

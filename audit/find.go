@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"waymark/activities"
+	"waymark/engine"
 	"waymark/landscape"
 	"waymark/plan"
 	"waymark/plugin"
@@ -19,25 +20,35 @@ import (
 // maxListed is how many rows an ambiguous key lists.
 const maxListed = 20
 
-// find returns the row that the question means.
-func (a *Auditor) find(ctx context.Context, run landscape.Run, q Question) (Token, error) {
-	if q.Sink != "" {
-		source, number, err := a.log.SinkLine(ctx, run.ID, q.Sink, q.Line)
-		return Token{source, number}, err
+// find returns the token that the question means.
+func (a *Auditor) find(ctx context.Context, run landscape.Run, q Question) (landscape.Token, error) {
+	switch {
+	case q.Sink != "":
+		return a.log.SinkLine(ctx, run.ID, q.Sink, q.Line)
+	case q.Token != "":
+		return a.log.ParseToken(ctx, run.ID, q.Token)
 	}
-	source, err := a.source(ctx, run.ID, q.Source)
+	origin, err := a.origin(ctx, run.ID, q.Source)
 	if err != nil {
-		return Token{}, err
+		return landscape.Token{}, err
 	}
-	if len(q.Key) == 0 {
-		return Token{source, q.Row}, nil
+	row := q.Row
+	if len(q.Key) > 0 {
+		found, err := a.findKey(ctx, run, origin, q.Key)
+		if err != nil {
+			return landscape.Token{}, err
+		}
+		row = found.Row
 	}
-	return a.findKey(ctx, run, source, q.Key)
+	return a.log.RootToken(ctx, run.ID, origin, row)
 }
 
 // findKey looks the key up by its hashes and then compares the values of the rows that these lead to.
 func (a *Auditor) findKey(ctx context.Context, run landscape.Run, source string, key map[string]string) (Token, error) {
-	compiled, problem := a.plan(run)
+	compiled, problem, err := a.plan(ctx, run)
+	if err != nil {
+		return Token{}, err
+	}
 	if problem != "" {
 		return Token{}, fmt.Errorf("a key can only be looked up with the run's plan: %s", problem)
 	}
@@ -139,15 +150,15 @@ func (a *Auditor) fits(ctx context.Context, run string, node *plan.Node, number 
 	if err != nil {
 		return false, err
 	}
-	chunk, err := a.chunk(ctx, record)
+	in, err := a.chunk(ctx, record)
 	if err != nil {
 		return false, err
 	}
-	parser, err := node.Source.Parser(chunk.Context)
+	parser, err := node.Source.Parser(in.Chunk.Context)
 	if err != nil {
 		return false, err
 	}
-	parsed, err := parser.Parse(string(chunk.Record(int(number-record.FirstRow))), nil)
+	parsed, err := parser.Parse(string(in.Chunk.Record(int(number-record.FirstRow))), nil)
 	if _, refused := errors.AsType[*plugin.Rejection](err); refused {
 		return false, nil // such a row has no key
 	}
@@ -163,14 +174,14 @@ func (a *Auditor) fits(ctx context.Context, run string, node *plan.Node, number 
 }
 
 // chunk returns a chunk's records; the last one is remembered, because candidates come in row order.
-func (a *Auditor) chunk(ctx context.Context, record landscape.Chunk) (*plugin.Chunk, error) {
-	if a.last.chunk != nil && a.last.pack == record.Pack {
-		return a.last.chunk, nil
+func (a *Auditor) chunk(ctx context.Context, record landscape.Chunk) (*engine.Input, error) {
+	if a.last.in != nil && a.last.pack == record.Pack {
+		return a.last.in, nil
 	}
-	chunk, err := activities.Chunk(ctx, a.log, a.payloads, record)
+	in, err := activities.Chunk(ctx, a.log, a.payloads, nil, record)
 	if err != nil {
 		return nil, err
 	}
-	a.last.pack, a.last.chunk = record.Pack, chunk
-	return chunk, nil
+	a.last.pack, a.last.in = record.Pack, &in
+	return &in, nil
 }

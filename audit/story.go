@@ -7,15 +7,17 @@ import (
 	"waymark/expr"
 )
 
-// Question says which row is meant: by its number, by its business key, or by the line of a sink's output. Exactly one of
-// Row, Key and Sink is set.
+// Question says which row is meant: by its number, by its business key, by the id of a token, or by the line of a sink's
+// output. Exactly one of Row, Key, Token and Sink is set.
 type Question struct {
 	Run    string // id, or the beginning of one
-	Source string // "" if the run has one source
+	Source string // of Row and Key: a source, or of Row a barrier; "" if the run has one source
 	Row    int64  // from 1
 	Key    map[string]string
+	Token  string // such as orders:17/by_cost
 	Sink   string
 	Line   int64 // of the sink's output, from 1, not counting a header
+	All    bool  // list all tokens of a batch, not only the first
 }
 
 // Token names one row.
@@ -59,24 +61,40 @@ const (
 	Corrupt Availability = "corrupt" // here, and its bytes are others than its digest promises
 )
 
-// Story is everything on record about one row, with what can be computed from it.
+// Story is everything on record about one token, with what can be computed from it. The embedded Fate is that of the token
+// that was asked for.
 type Story struct {
-	Run      string  `json:"run"`
-	Pipeline string  `json:"pipeline"`
-	Status   string  `json:"status"`
-	Token    string  `json:"token"`
-	Source   Origin  `json:"source"`
-	Nodes    []Visit `json:"nodes"`
-	Way      string  `json:"way,omitempty"` // on record; "" while the chunk is on its way
-	Outcome  string  `json:"outcome,omitempty"`
-	Path     string  `json:"path,omitempty"`
-	Complete bool    `json:"complete"` // the outcome is final: a sink, if one got the row, confirmed it
-	Sink     string  `json:"sink,omitempty"`
-	Line     int64   `json:"line,omitempty"`         // in the sink's output, from 1, not counting a header
-	Output   string  `json:"output,omitempty"`       // the published file
-	Written  string  `json:"written,omitempty"`      // the bytes the sink got for the row
-	Note     string  `json:"note,omitempty"`         // why something cannot be told
-	Computed string  `json:"computed_way,omitempty"` // only if it differs from Way
+	Run      string `json:"run"`
+	Pipeline string `json:"pipeline"`
+	Status   string `json:"status"`
+	Token    string `json:"token"`
+	Source   Origin `json:"source"`
+	Fate
+	MadeOf []Making     `json:"made_of,omitempty"` // of a barrier's row: how it came out, then the same for the token it goes on for, and so on
+	Tokens []TokenStory `json:"tokens,omitempty"`  // all tokens of the record in lane order, if there are several
+}
+
+// TokenStory is what happened to one token of a record.
+type TokenStory struct {
+	Token string `json:"token"`
+	Fate
+}
+
+// Fate is what happened to one token, from where it came to be to its end.
+type Fate struct {
+	Nodes    []Visit   `json:"nodes"`
+	Way      string    `json:"way,omitempty"`     // on record; "" while the chunk is on its way
+	Outcome  string    `json:"outcome,omitempty"` // "" as long as a barrier holds the token
+	Path     string    `json:"path,omitempty"`
+	Complete bool      `json:"complete"` // the outcome is final: a sink, if one got the row, confirmed it
+	Sink     string    `json:"sink,omitempty"`
+	Line     int64     `json:"line,omitempty"`         // in the sink's output, from 1, not counting a header
+	Output   string    `json:"output,omitempty"`       // the published file
+	Written  string    `json:"written,omitempty"`      // the bytes the sink got for the row
+	Note     string    `json:"note,omitempty"`         // why something cannot be told
+	Computed string    `json:"computed_way,omitempty"` // only if it differs from Way
+	Held     *Holding  `json:"held,omitempty"`         // of a token that came to a barrier
+	Merge    *Decision `json:"merge,omitempty"`        // of a merged token, and of a forked one of which no token of this record was made
 }
 
 // Origin is where the row came from.
@@ -101,6 +119,7 @@ type Visit struct {
 	Node       string   `json:"node"`
 	Operation  string   `json:"operation"`
 	Label      string   `json:"label,omitempty"`
+	Branches   []string `json:"branches,omitempty"` // of a fork: the ids of the copies
 	Expression string   `json:"expression,omitempty"`
 	Values     []Value  `json:"values,omitempty"` // of the expression's parts, outermost first
 	Changes    []Change `json:"changes,omitempty"`
@@ -147,10 +166,20 @@ type Refusal struct {
 // True reports whether nothing that was computed differs from the record, and the stored record is there and whole. What
 // cannot be computed, and why, is in Note; it is no reason for a no.
 func (s *Story) True() bool {
-	for _, visit := range s.Nodes {
+	for _, token := range s.Tokens {
+		if !token.Fate.unopposed() {
+			return false
+		}
+	}
+	return s.Source.State == Stored && s.Source.Computed == "" && s.Fate.unopposed()
+}
+
+// unopposed reports whether nothing that was computed differs from the record.
+func (f *Fate) unopposed() bool {
+	for _, visit := range f.Nodes {
 		if visit.Computed != "" || visit.Differs != "" {
 			return false
 		}
 	}
-	return s.Source.State == Stored && s.Source.Computed == "" && s.Computed == ""
+	return f.Computed == "" && (f.Merge == nil || f.Merge.Differs == "")
 }

@@ -10,18 +10,88 @@ import (
 // WriteText writes the story for people. Control characters in data are escaped.
 func (s *Story) WriteText(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "row %d of %s, in run %s of %s (%s)\n\n", s.Source.Row, s.Source.Name, s.Run, s.Pipeline, s.Status)
+	s.writeHead(&b)
 	s.writeOrigin(&b)
-	for _, visit := range s.Nodes {
-		visit.write(&b)
+	for _, made := range s.MadeOf {
+		made.write(&b)
 	}
-	s.writeEnd(&b)
+	if len(s.Tokens) == 0 {
+		s.Fate.write(&b)
+	}
+	for _, token := range s.Tokens {
+		mark := ""
+		if token.Token == s.Token {
+			mark = "  ← asked for"
+		}
+		fmt.Fprintf(&b, "\ntoken    %s%s\n", token.Token, mark)
+		token.Fate.write(&b)
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
+func (s *Story) writeHead(b *strings.Builder) {
+	what := fmt.Sprintf("row %d of %s", s.Source.Row, s.Source.Name)
+	if strings.Contains(s.Token, "/") {
+		what = "token " + s.Token
+	}
+	fmt.Fprintf(b, "%s, in run %s of %s (%s)\n\n", what, s.Run, s.Pipeline, s.Status)
+}
+
+func (f *Fate) write(b *strings.Builder) {
+	if f.Merge != nil {
+		f.Merge.write(b)
+	}
+	for _, visit := range f.Nodes {
+		visit.write(b)
+	}
+	f.writeEnd(b)
+}
+
+func (m *Making) write(b *strings.Builder) {
+	fmt.Fprintf(b, "\n%s came out of %s, batch %d: %s, %s with %s\n", m.Token, m.Barrier, m.Number, m.span(), m.say(), plural(m.Rows, "token"))
+	if m.Parent != "" {
+		fmt.Fprintf(b, "  goes on for  %s\n", m.Parent)
+	}
+	if m.Merge != nil {
+		m.Merge.write(b)
+		fmt.Fprintf(b, "  of       %s\n", m.Merge.Of)
+	}
+	if len(m.Members) > 0 {
+		fmt.Fprintf(b, "  made of  %s\n", listed(m.Members, m.More))
+	}
+}
+
+// span says when the batch was open.
+func (m *Making) span() string { return "opened " + m.Opened + ", fired " + m.Fired }
+
+func (d *Decision) write(b *strings.Builder) {
+	fmt.Fprintf(b, "\n%s (coalesce)\n  %s\n", d.Coalesce, d.say())
+	for _, collision := range d.Collisions {
+		fmt.Fprintf(b, "  %s\n", collision.say())
+	}
+	if d.Cure != "" {
+		fmt.Fprintf(b, "  cure     %s\n", d.Cure)
+	}
+	if d.Differs != "" {
+		fmt.Fprintf(b, "  DIFFERS: computed again %s\n", escape(d.Differs))
+	}
+}
+
+// plural returns the number with the word.
+func plural(n int64, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
 func (s *Story) writeOrigin(b *strings.Builder) {
-	fmt.Fprintf(b, "read from %s, line %d, bytes %d to %d\n", s.Source.File, s.Source.Line, s.Source.ByteOffset, s.Source.ByteOffset+s.Source.ByteLength)
+	if len(s.MadeOf) > 0 {
+		fmt.Fprintf(b, "came out of %s\n", s.Source.Name)
+	} else {
+		fmt.Fprintf(b, "read from %s, line %d, bytes %d to %d\n", s.Source.File, s.Source.Line, s.Source.ByteOffset, s.Source.ByteOffset+s.Source.ByteLength)
+	}
 	switch {
 	case s.Source.State != Stored:
 		fmt.Fprintf(b, "  record  its payload %s is %s\n", s.Source.Payload, s.Source.State)
@@ -44,6 +114,9 @@ func (v *Visit) write(b *strings.Builder) {
 	}
 	if v.Label != "" {
 		fmt.Fprintf(b, "  → %s\n", escape(v.Label))
+	}
+	if len(v.Branches) > 0 {
+		fmt.Fprintf(b, "  → %s\n", strings.Join(v.Branches, ", "))
 	}
 	if v.Refused != nil {
 		v.Refused.write(b)
@@ -106,33 +179,43 @@ func writeValues(b *strings.Builder, parts []Value) {
 	}
 }
 
-func (s *Story) writeEnd(b *strings.Builder) {
+func (f *Fate) writeEnd(b *strings.Builder) {
 	b.WriteByte('\n')
-	if s.Way != "" {
-		fmt.Fprintf(b, "way      %s\noutcome  %s, %s\n", s.Way, s.Outcome, s.Path)
+	if f.Way != "" {
+		fmt.Fprintf(b, "way      %s\noutcome  %s\n", f.Way, f.outcome())
 	}
-	if s.Computed != "" {
-		fmt.Fprintf(b, "  DIFFERS: computed again it goes %s\n", escape(s.Computed))
+	if f.Computed != "" {
+		fmt.Fprintf(b, "  DIFFERS: computed again it goes %s\n", escape(f.Computed))
 	}
-	if s.Sink != "" {
-		s.writeSink(b)
+	if f.Held != nil {
+		fmt.Fprintf(b, "held     %s\n", f.Held.say())
 	}
-	if s.Note != "" {
-		fmt.Fprintf(b, "note     %s\n", escape(s.Note))
+	if f.Sink != "" {
+		f.writeSink(b)
+	}
+	if f.Note != "" {
+		fmt.Fprintf(b, "note     %s\n", escape(f.Note))
 	}
 }
 
-func (s *Story) writeSink(b *strings.Builder) {
-	switch {
-	case !s.Complete:
-		fmt.Fprintf(b, "sink     %s has not confirmed it yet\n", s.Sink)
-	case s.Output == "":
-		fmt.Fprintf(b, "sink     %s, row %d of its output, not published yet\n", s.Sink, s.Line)
-	default:
-		fmt.Fprintf(b, "sink     %s, row %d of %s\n", s.Sink, s.Line, s.Output)
+func (f *Fate) outcome() string {
+	if f.Outcome == "" {
+		return "open, " + f.Path
 	}
-	if s.Written != "" {
-		fmt.Fprintf(b, "written  %s\n", escape(s.Written))
+	return f.Outcome + ", " + f.Path
+}
+
+func (f *Fate) writeSink(b *strings.Builder) {
+	switch {
+	case !f.Complete:
+		fmt.Fprintf(b, "sink     %s has not confirmed it yet\n", f.Sink)
+	case f.Output == "":
+		fmt.Fprintf(b, "sink     %s, row %d of its output, not published yet\n", f.Sink, f.Line)
+	default:
+		fmt.Fprintf(b, "sink     %s, row %d of %s\n", f.Sink, f.Line, f.Output)
+	}
+	if f.Written != "" {
+		fmt.Fprintf(b, "written  %s\n", escape(f.Written))
 	}
 }
 

@@ -52,8 +52,14 @@ func (a *Auditor) Verify(ctx context.Context, id string) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &verification{Auditor: a, run: run, report: &Report{Run: run.ID, Status: string(run.Status), Problems: []Problem{}}}
-	for _, step := range []func(context.Context) error{v.sweep, v.verifyRun, v.verifySources, v.verifyStatus, v.verifyArtifacts} {
+	lanes, err := a.log.Lanes(ctx, run.ID)
+	if err != nil {
+		return nil, err
+	}
+	v := &verification{Auditor: a, run: run, lanes: lanes, report: &Report{Run: run.ID, Status: string(run.Status), Problems: []Problem{}}}
+	for _, step := range []func(context.Context) error{
+		v.sweep, v.verifyTables, v.verifyRun, v.verifyOrigins, v.verifyStatus, v.verifyArtifacts,
+	} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
@@ -66,10 +72,11 @@ type verification struct {
 	*Auditor
 	run      landscape.Run
 	report   *Report
+	lanes    []landscape.Lane
 	compiled *plan.Plan // nil if it is not to be had
 	writes   map[landscape.EffectKey]landscape.Effect
 	rows     int64 // of all sources, on record
-	refused  int64 // of these, on record
+	refused  int64 // tokens, on record
 }
 
 func (v *verification) add(kind, where, format string, args ...any) {

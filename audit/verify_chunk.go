@@ -4,46 +4,55 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"waymark/activities"
 	"waymark/engine"
 	"waymark/landscape"
 	"waymark/payload"
-	"waymark/plan"
 	"waymark/plugin"
 )
 
 // verifyChunk checks the chunk's payload and places, and sends its records through the steps again if the plan is to be had.
-// refused are the rows of the chunk that have an error on record.
-func (v *verification) verifyChunk(ctx context.Context, record landscape.Chunk, refused []int64) error {
+// refused are the errors on record of the chunk's tokens.
+func (v *verification) verifyChunk(ctx context.Context, record landscape.Chunk, refused []landscape.RefusedRow) error {
+	in, err := v.readChunk(ctx, record)
+	if err != nil || in == nil {
+		return err
+	}
+	v.report.Chunks++
+	v.report.Rows += int64(in.Chunk.Len())
+	if record.Fold == nil {
+		v.verifyPlaces(record, in.Chunk)
+	}
+	same, err := v.verifyRecords(ctx, record, in.Chunk)
+	if err != nil || !same || v.compiled == nil {
+		return err // other records than were read say nothing about what became of those
+	}
+	return v.recompute(ctx, record, *in, refused)
+}
+
+// readChunk returns the chunk's records; nil if they are not to be had, which it reports.
+func (v *verification) readChunk(ctx context.Context, record landscape.Chunk) (*engine.Input, error) {
 	where := place(record.Source, record.Chunk)
 	err := v.log.CheckShape(ctx, record)
-	var chunk *plugin.Chunk
+	var in engine.Input
 	if err == nil {
-		chunk, err = activities.Chunk(ctx, v.log, v.payloads, record)
+		in, err = activities.Chunk(ctx, v.log, v.payloads, v.compiled, record)
 	}
 	switch {
 	case errors.Is(err, landscape.ErrIncomplete):
 		v.add(RecordIncomplete, where, "%v", err)
-		return nil
+		return nil, nil //nolint:nilnil // as the comment says
 	case errors.Is(err, payload.ErrNotFound):
 		v.add(PayloadMissing, where, "%v", err)
-		return nil
+		return nil, nil //nolint:nilnil // as the comment says
 	case errors.Is(err, payload.ErrCorrupt):
 		v.add(PayloadCorrupt, where, "%v", err)
-		return nil
-	case err != nil:
-		return err
+		return nil, nil //nolint:nilnil // as the comment says
 	}
-	v.report.Chunks++
-	v.report.Rows += int64(chunk.Len())
-	v.verifyPlaces(record, chunk)
-	same, err := v.verifyRecords(ctx, record, chunk)
-	if err != nil || !same || v.compiled == nil {
-		return err // other records than were read say nothing about what became of those
-	}
-	return v.recompute(ctx, record, chunk, refused)
+	return &in, err
 }
 
 // verifyRecords compares the chunk's records with the index of those that were read, and reports whether they are the same.
@@ -70,8 +79,8 @@ func (v *verification) verifyRecords(ctx context.Context, record landscape.Chunk
 }
 
 // recompute sends the chunk through the steps again and compares what comes out with everything on record about it.
-func (v *verification) recompute(ctx context.Context, record landscape.Chunk, chunk *plugin.Chunk, refused []int64) error {
-	routes, err := v.log.Routes(ctx, record.Run, record.Source, record.Chunk)
+func (v *verification) recompute(ctx context.Context, record landscape.Chunk, in engine.Input, refused []landscape.RefusedRow) error {
+	routes, err := v.log.AllRoutes(ctx, record.Run, record.Source, record.Chunk)
 	if errors.Is(err, landscape.ErrNotFound) {
 		return nil // the chunk was read and has not gone through the steps
 	}
@@ -82,13 +91,13 @@ func (v *verification) recompute(ctx context.Context, record landscape.Chunk, ch
 	if err != nil {
 		return err
 	}
-	result, err := v.result(ctx, v.compiled, record, chunk)
+	result, err := v.result(ctx, in)
 	if err != nil {
 		return err
 	}
-	computed := activities.PassageOf(v.compiled, record.Run, record.Source, record.Chunk, chunk, result)
+	computed := activities.PassageOf(v.compiled, record.Run, record.Source, record.Chunk, in.Chunk, result)
 	before := len(v.report.Problems)
-	v.compareWays(record, routes, computed.Routes)
+	v.compareWays(record, routes, computed.Lanes)
 	v.compareHashes(record, hashes, computed.Hashes)
 	v.compareWrites(record, computed)
 	v.compareRefused(record, computed, refused)
@@ -110,63 +119,89 @@ func (v *verification) compareWrites(record landscape.Chunk, computed landscape.
 	}
 }
 
-// compareRefused looks for errors of rows that no node refuses.
-func (v *verification) compareRefused(record landscape.Chunk, computed landscape.Passage, refused []int64) {
-	wanted := map[int64]bool{}
+// compareRefused looks for errors of tokens that no node refuses.
+func (v *verification) compareRefused(record landscape.Chunk, computed landscape.Passage, refused []landscape.RefusedRow) {
+	wanted := map[landscape.Token]bool{}
 	for _, refusal := range computed.Errors {
-		wanted[record.FirstRow+int64(refusal.Index)] = true
+		wanted[tokenAt(record, refusal.Lane, refusal.Index)] = true
 	}
 	for _, row := range refused {
-		if !wanted[row] {
-			v.add(RecordDiffers, place(record.Source, record.Chunk), "row %d is refused by no node, on record is an error", row)
+		token := landscape.Token{Source: row.Source, Lane: row.Lane, Row: row.Row}
+		if !wanted[token] {
+			v.add(RecordDiffers, place(record.Source, record.Chunk), "%s is refused by no node, on record is an error", v.name(token))
 		}
 	}
 }
 
-func (a *Auditor) result(ctx context.Context, compiled *plan.Plan, record landscape.Chunk, chunk *plugin.Chunk) (*engine.Result, error) {
-	runner, err := engine.NewRunner(compiled)
+// result sends a chunk through the steps.
+func (v *verification) result(ctx context.Context, in engine.Input) (*engine.Result, error) {
+	runner, err := engine.NewRunner(v.compiled)
 	if err != nil {
 		return nil, err
 	}
-	values, err := runner.UniqueValues(chunk)
-	if err != nil {
+	if in.Duplicates, err = activities.Claim(ctx, v.log, v.run.ID, v.compiled, runner, in); err != nil {
 		return nil, err
 	}
-	duplicates, err := activities.Claim(ctx, a.log, record.Run, record.Source, record.FirstRow, values)
-	if err != nil {
-		return nil, err
-	}
-	return runner.Run(chunk, duplicates)
+	return runner.Run(in)
 }
 
-func (v *verification) compareWays(record landscape.Chunk, recorded, computed landscape.Routes) {
-	for i := range computed.Codes {
-		was, is := signature(recorded, i), signature(computed, i)
-		if was != is {
-			v.add(RecordDiffers, place(record.Source, record.Chunk), "row %d goes %s, on record is %s", record.FirstRow+int64(i), is, was)
+// tokenAt returns the token of record number index of the chunk.
+func tokenAt(record landscape.Chunk, lane int64, index int) landscape.Token {
+	return landscape.Token{Source: record.Source, Lane: lane, Row: record.FirstRow + int64(index)}
+}
+
+// name names a token for people: a record by its row, whose origin is said already, others by their ids.
+func (v *verification) name(token landscape.Token) string {
+	if token.Lane < 0 || token.Lane >= int64(len(v.lanes)) {
+		return fmt.Sprintf("row %d in lane %d, which the run does not have,", token.Row, token.Lane)
+	}
+	if lane := v.lanes[token.Lane]; !lane.IsRoot() {
+		return fmt.Sprintf("%s:%d/%s", token.Source, token.Row, lane.Name)
+	}
+	return fmt.Sprintf("row %d", token.Row)
+}
+
+func (v *verification) compareWays(record landscape.Chunk, recorded, computed []landscape.LaneRoutes) {
+	for lane := range int64(len(v.lanes)) {
+		was, is := inLane(recorded, lane), inLane(computed, lane)
+		for i := range max(len(was.Codes), len(is.Codes)) {
+			if was, is := signature(was, i), signature(is, i); was != is {
+				v.add(RecordDiffers, place(record.Source, record.Chunk), "%s goes %s, on record is %s", v.name(tokenAt(record, lane, i)), is, was)
+			}
 		}
 	}
 }
 
-// signature returns the way of a row of the chunk. What is on record may make no sense.
-func signature(routes landscape.Routes, i int) string {
+// inLane returns the routes of one lane; none if they are not there.
+func inLane(routes []landscape.LaneRoutes, lane int64) landscape.LaneRoutes {
+	for _, r := range routes {
+		if r.Lane == lane {
+			return r
+		}
+	}
+	return landscape.LaneRoutes{Lane: lane}
+}
+
+// signature returns the way of a token of the chunk. What is on record may make no sense.
+func signature(routes landscape.LaneRoutes, i int) string {
 	if i >= len(routes.Codes) || int(routes.Codes[i]) >= len(routes.Ways) {
 		return "no way"
 	}
 	return routes.Ways[routes.Codes[i]].Signature()
 }
 
-// compareErrors compares why each row was refused.
+// compareErrors compares why each token was refused.
 func (v *verification) compareErrors(ctx context.Context, record landscape.Chunk, computed landscape.Passage) error {
 	for _, refusal := range computed.Errors {
-		row := record.FirstRow + int64(refusal.Index)
-		recorded, err := v.log.ErrorsOf(ctx, record.Run, record.Source, row)
+		token := tokenAt(record, refusal.Lane, refusal.Index)
+		recorded, err := v.log.ErrorsOf(ctx, record.Run, token)
 		if err != nil {
 			return err
 		}
-		way := computed.Ways[computed.Codes[refusal.Index]]
+		lane := inLane(computed.Lanes, refusal.Lane)
+		way := lane.Ways[lane.Codes[refusal.Index]]
 		if len(recorded) != 1 || !sameError(recorded[0], way, refusal) {
-			v.add(RecordDiffers, place(record.Source, record.Chunk), "row %d is refused by %s with %s, on record is another error or none", row, way.Last(), refusal.Code)
+			v.add(RecordDiffers, place(record.Source, record.Chunk), "%s is refused by %s with %s, on record is another error or none", v.name(token), way.Last(), refusal.Code)
 		}
 	}
 	return nil
@@ -178,23 +213,38 @@ func sameError(e landscape.RowError, way landscape.Way, r landscape.Refusal) boo
 		bytes.Equal(e.Raw, raw) && e.RawBytes == r.Bytes && e.Line == r.Line && e.ByteOffset == r.Offset
 }
 
+// columnKey is what a column of hashes is about.
+type columnKey struct {
+	lane int64
+	node string
+}
+
 func (v *verification) compareHashes(record landscape.Chunk, recorded, computed []landscape.NodeHashes) {
-	stored := map[string]landscape.NodeHashes{}
+	stored := map[columnKey]landscape.NodeHashes{}
 	for _, column := range recorded {
-		stored[column.Node] = column
+		stored[columnKey{column.Lane, column.Node}] = column
 	}
 	for _, column := range computed {
-		other := stored[column.Node]
-		delete(stored, column.Node)
+		key := columnKey{column.Lane, column.Node}
+		other := stored[key]
+		delete(stored, key)
 		if len(column.Hashes) != len(other.Hashes) {
-			v.add(RecordDiffers, place(record.Source, record.Chunk), "no row comes out of %s on record, computed again some do", column.Node)
+			v.add(RecordDiffers, place(record.Source, record.Chunk), "no row comes out of %s%s on record, computed again some do", column.Node, v.within(column.Lane))
 			continue
 		}
 		v.compareColumn(record, column, other)
 	}
-	for node := range stored {
-		v.add(RecordDiffers, place(record.Source, record.Chunk), "no row comes out of %s, on record some do", node)
+	for key := range stored {
+		v.add(RecordDiffers, place(record.Source, record.Chunk), "no row comes out of %s%s, on record some do", key.node, v.within(key.lane))
 	}
+}
+
+// within names a lane, unless it is a root lane.
+func (v *verification) within(lane int64) string {
+	if lane < 0 || lane >= int64(len(v.lanes)) || v.lanes[lane].IsRoot() {
+		return ""
+	}
+	return " in lane " + v.lanes[lane].Name
 }
 
 func (v *verification) compareColumn(record landscape.Chunk, computed, recorded landscape.NodeHashes) {
@@ -202,8 +252,8 @@ func (v *verification) compareColumn(record landscape.Chunk, computed, recorded 
 	for i, hash := range hashesOf(computed.Hashes) {
 		v.report.Hashes++
 		if hash != was[i] {
-			v.add(RecordDiffers, place(record.Source, record.Chunk), "row %d comes out of %s as %x, on record is %x",
-				record.FirstRow+int64(i), computed.Node, hash, was[i])
+			v.add(RecordDiffers, place(record.Source, record.Chunk), "%s comes out of %s as %x, on record is %x",
+				v.name(tokenAt(record, computed.Lane, i)), computed.Node, hash, was[i])
 		}
 	}
 }

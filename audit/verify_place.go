@@ -9,7 +9,7 @@ import (
 	"waymark/plugin"
 )
 
-// position is where the next chunk of a source must begin, as far as the chunks before it tell.
+// position is where the next chunk of an origin must begin, as far as the chunks before it tell.
 type position struct {
 	files  []plugin.FileInfo
 	row    int64
@@ -32,6 +32,18 @@ func (v *verification) verifyPosition(record landscape.Chunk, next *position) {
 	}
 	next.row = record.FirstRow + record.Rows
 	next.cursor = v.cursor(record, file)
+}
+
+// verifyOrder checks that a barrier's chunk begins where the one before it ended, and says of which fold it is.
+func (v *verification) verifyOrder(record landscape.Chunk, next *position) {
+	where := place(record.Source, record.Chunk)
+	if record.FirstRow != next.row || record.FirstLine != next.row {
+		v.add(RecordDiffers, where, "its first row is %d, line %d on record, the chunks before it end before row %d", record.FirstRow, record.FirstLine, next.row)
+	}
+	if record.Fold == nil {
+		v.add(RecordDiffers, where, "no fold of the barrier is on record that made it")
+	}
+	next.row = record.FirstRow + record.Rows
 }
 
 // continues reports whether the chunk may be the next one at the cursor: there, or in a later file.

@@ -11,6 +11,7 @@ import (
 	"waymark/landscape"
 	"waymark/payload"
 	"waymark/pipeline"
+	"waymark/plan"
 )
 
 // verifyRun checks the run's own record: the document and the plan against their digests and against each other, and the
@@ -21,11 +22,15 @@ func (v *verification) verifyRun(ctx context.Context) error {
 	if err := v.verifyDocument(ctx); err != nil {
 		return err
 	}
-	var problem string
-	if v.compiled, problem = v.plan(v.run); problem != "" {
+	compiled, problem, err := v.plan(ctx, v.run)
+	if err != nil {
+		return err
+	}
+	if problem != "" {
 		v.add(DocumentUnusable, v.run.Pipeline, "%s", problem)
 		return nil
 	}
+	v.compiled = compiled
 	return v.verifyGraph(ctx)
 }
 
@@ -42,14 +47,34 @@ func sha256Hex(content []byte) string {
 
 // verifyDocument reads the document's payload. That its bytes are those on record follows from the digest.
 func (v *verification) verifyDocument(ctx context.Context) error {
-	_, err := v.payloads.Get(ctx, payload.Digest(v.run.DocumentSHA256))
+	_, err := v.read(ctx, v.run.DocumentSHA256, v.run.Pipeline, "the document")
+	return err
+}
+
+// read returns a payload; nil if it is not to be had, which it reports.
+func (v *verification) read(ctx context.Context, digest, where, what string) ([]byte, error) {
+	content, err := v.payloads.Get(ctx, payload.Digest(digest))
 	switch {
 	case errors.Is(err, payload.ErrNotFound):
-		v.add(PayloadMissing, v.run.Pipeline, "the document: %v", err)
+		v.add(PayloadMissing, where, "%s: %v", what, err)
 	case errors.Is(err, payload.ErrCorrupt):
-		v.add(PayloadCorrupt, v.run.Pipeline, "the document: %v", err)
+		v.add(PayloadCorrupt, where, "%s: %v", what, err)
 	default:
+		return content, err
+	}
+	return nil, nil
+}
+
+// verifyTables reads the payloads of the lookup tables. That they are those of the plan follows from its digest.
+func (v *verification) verifyTables(ctx context.Context) error {
+	tables, err := v.log.Tables(ctx, v.run.ID)
+	if err != nil {
 		return err
+	}
+	for _, table := range tables {
+		if _, err := v.read(ctx, table.SHA256, table.Node, "the table"); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -67,10 +92,37 @@ func (v *verification) verifyGraph(ctx context.Context) error {
 	}
 	run.Pipeline, run.DocumentSHA256, run.PlanSHA256 = description.Pipeline, description.Document, v.compiled.Digest()
 	run.Plan, run.Refs = string(v.compiled.JSON()), string(references)
-	nodes, edges := activities.Graph(run.ID, v.compiled)
-	differences, err := v.log.CompareRun(ctx, run, nodes, edges, sources)
+	graph := activities.Graph(run.ID, v.compiled)
+	for i := range graph.Sources {
+		for _, recorded := range sources {
+			if recorded.Source == graph.Sources[i].Source && v.isSource(recorded.Source) {
+				graph.Sources[i].Info = recorded.Info // what a source held cannot be computed
+			}
+		}
+	}
+	graph.Tables = v.tablesOf()
+	differences, err := v.log.CompareRun(ctx, run, graph)
 	v.addDifferences(v.run.Pipeline, differences)
 	return err
+}
+
+// isSource reports whether the plan's origin of this name is a source, and not a barrier.
+func (v *verification) isSource(origin string) bool {
+	at := v.compiled.Find(origin)
+	return at != plan.None && v.compiled.Nodes[at].Kind == plan.Source
+}
+
+// tablesOf returns the lookup tables of the plan.
+func (v *verification) tablesOf() []landscape.LookupTable {
+	var tables []landscape.LookupTable
+	for i := range v.compiled.Nodes {
+		if table := v.compiled.Nodes[i].Table; table != nil {
+			tables = append(tables, landscape.LookupTable{
+				Run: v.run.ID, Node: v.compiled.Nodes[i].Name, Path: table.Path, SHA256: table.SHA256, Bytes: int64(len(table.Content)), Rows: table.Rows,
+			})
+		}
+	}
+	return tables
 }
 
 // verifyStatus checks that a concluded run's status is what its rows make it.

@@ -10,54 +10,66 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 
 	"waymark/landscape"
 	"waymark/plugin"
 )
 
-func (v *verification) verifySources(ctx context.Context) error {
+func (v *verification) verifyOrigins(ctx context.Context) error {
 	if err := v.loadWrites(ctx); err != nil {
 		return err
 	}
-	sources, err := v.log.Sources(ctx, v.run.ID)
+	nodes, err := v.log.Nodes(ctx, v.run.ID)
 	if err != nil {
 		return err
 	}
-	for _, source := range sources {
-		if err := v.verifySource(ctx, source); err != nil {
+	origins, err := v.log.Sources(ctx, v.run.ID)
+	if err != nil {
+		return err
+	}
+	for _, origin := range origins {
+		is := func(n landscape.Node) bool { return n.Node == origin.Source && n.Kind == landscape.SourceNode }
+		if err := v.verifyOrigin(ctx, origin, slices.ContainsFunc(nodes, is)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// verifySource checks the chunks of a source one after the other, and then its end.
-func (v *verification) verifySource(ctx context.Context, source landscape.Source) error {
+// verifyOrigin checks the chunks of a source or barrier one after the other, and then its end.
+func (v *verification) verifyOrigin(ctx context.Context, origin landscape.Source, isSource bool) error {
 	var pin plugin.SourceInfo
-	if err := json.Unmarshal([]byte(source.Info), &pin); err != nil {
-		v.add(RecordDiffers, source.Source, "what the source held cannot be read: %v", err)
+	if err := json.Unmarshal([]byte(origin.Info), &pin); err != nil {
+		v.add(RecordDiffers, origin.Source, "what the source held cannot be read: %v", err)
 	}
-	refused, err := v.log.RefusedRows(ctx, v.run.ID, source.Source)
+	refused, err := v.log.RefusedRows(ctx, v.run.ID, origin.Source)
 	if err != nil {
 		return err
 	}
 	v.refused += int64(len(refused))
-	totals := landscape.SourceEnd{Run: v.run.ID, Source: source.Source}
+	totals := landscape.SourceEnd{Run: v.run.ID, Source: origin.Source}
 	next := position{files: pin.Files, row: 1}
-	for record, err := range v.log.Chunks(ctx, v.run.ID, source.Source) {
+	for record, err := range v.log.Chunks(ctx, v.run.ID, origin.Source) {
 		if err != nil {
 			return err
 		}
 		addTotals(&totals, record)
-		v.verifyPosition(record, &next)
+		if isSource {
+			v.verifyPosition(record, &next)
+		} else {
+			v.verifyOrder(record, &next)
+		}
 		if err := v.verifyChunk(ctx, record, takeRows(&refused, record.FirstRow+record.Rows)); err != nil {
 			return err
 		}
 	}
 	for _, stray := range refused {
-		v.add(RecordDiffers, source.Source, "row %d is in no chunk, on record is an error of it", stray.Row)
+		v.add(RecordDiffers, origin.Source, "row %d is in no chunk, on record is an error of it", stray.Row)
 	}
-	v.rows += totals.Rows
+	if isSource {
+		v.rows += totals.Rows
+	}
 	return v.verifyEnd(ctx, totals, pin)
 }
 
@@ -69,14 +81,15 @@ func addTotals(end *landscape.SourceEnd, chunk landscape.Chunk) {
 	end.Bytes += chunk.Bytes
 }
 
-// takeRows removes the rows before end from the beginning of the list, and returns them.
-func takeRows(list *[]landscape.RefusedRow, end int64) []int64 {
-	var rows []int64
-	for len(*list) > 0 && (*list)[0].Row < end {
-		rows = append(rows, (*list)[0].Row)
-		*list = (*list)[1:]
+// takeRows removes the errors of rows before end from the beginning of the list, and returns them.
+func takeRows(list *[]landscape.RefusedRow, end int64) []landscape.RefusedRow {
+	n := 0
+	for n < len(*list) && (*list)[n].Row < end {
+		n++
 	}
-	return rows
+	taken := (*list)[:n]
+	*list = (*list)[n:]
+	return taken
 }
 
 // hexDigest is how a digest is written.

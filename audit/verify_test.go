@@ -155,7 +155,7 @@ func testRecord(t *testing.T, s *system.System) {
 			audit.RecordDiffers, "orders chunk 1", "row 5 is refused by orders with CONVERT"},
 		{"an error less",
 			`delete from errors where row = 10`,
-			"error_counts", "orders chunk 2", "diverted 1 rows, errors 0"},
+			"error_counts", "orders chunk 2", "diverted 1 rows of lane 0, errors 0"},
 		{"where a row was sent",
 			`update errors set sent_to = 'ledger' where row = 10`,
 			audit.RecordDiffers, "orders chunk 2", "row 10 is refused by share"},

@@ -1,0 +1,165 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"waymark/landscape"
+	"waymark/pipeline"
+)
+
+// Batch is what a barrier settled together, or holds.
+type Batch struct {
+	Barrier string `json:"barrier"`
+	Number  int64  `json:"batch"`
+	Trigger string `json:"trigger,omitempty"` // what fired it; "" as long as it is open
+	Rows    int64  `json:"rows,omitempty"`    // tokens in it, once it fired
+	Opened  string `json:"opened,omitempty"`
+	Fired   string `json:"fired,omitempty"`
+	Of      int64  `json:"of,omitempty"` // the batch for which its token came too late
+}
+
+// Holding is what became of a token that came to a barrier.
+type Holding struct {
+	Batch
+	Became []string  `json:"became,omitempty"` // ids of the rows that came out for it
+	More   int       `json:"more,omitempty"`   // how many rows Became leaves out
+	Merge  *Decision `json:"merge,omitempty"`  // of a coalesce that holds branches
+}
+
+// Making is how a row came out of a barrier.
+type Making struct {
+	Token string `json:"token"`
+	Batch
+	Members []string  `json:"members,omitempty"`      // ids of the batch's tokens, in the order in which they came
+	More    int       `json:"more_members,omitempty"` // how many tokens Members leaves out
+	Parent  string    `json:"parent,omitempty"`       // the one token that the row goes on for, or of which it is an element
+	Merge   *Decision `json:"merge,omitempty"`
+}
+
+// mostListed is how many tokens are listed unless all are asked for.
+const mostListed = 20
+
+// list returns the ids of the tokens, at most mostListed unless all are wanted, and how many are left out.
+func (i *inquiry) list(tokens []landscape.Token) (ids []string, more int) {
+	for k, token := range tokens {
+		if k == mostListed && !i.all {
+			return ids, len(tokens) - k
+		}
+		ids = append(ids, i.id(token))
+	}
+	return ids, 0
+}
+
+// batch returns what is told of a batch; fired is nil if it did not.
+func batchOf(barrier string, number int64, fired *landscape.BatchRecord) Batch {
+	batch := Batch{Barrier: barrier, Number: number}
+	if fired == nil {
+		return batch
+	}
+	batch.Trigger, batch.Rows, batch.Opened, batch.Fired = fired.Trigger, fired.Rows, stamp(fired.Opened), stamp(fired.Fired)
+	if fired.Of != nil {
+		batch.Of = *fired.Of
+	}
+	return batch
+}
+
+func stamp(at landscape.Micros) string { return at.Time().Format(time.RFC3339Nano) }
+
+// held fills in what became of a token that came to a barrier.
+func (i *inquiry) held(ctx context.Context, t *told) error {
+	in, err := i.log.BatchOf(ctx, i.run.ID, t.Token)
+	if errors.Is(err, landscape.ErrNotFound) { // the barrier did not take it yet
+		t.Complete, t.Held = false, &Holding{Batch: Batch{Barrier: t.way.Last()}}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	t.Held, t.Complete = &Holding{Batch: batchOf(in.Node, in.Batch, in.Fired)}, in.Fired != nil
+	if in.Fired == nil {
+		return nil
+	}
+	t.Path, t.Outcome = string(in.Fired.Path), string(in.Fired.Path.Outcome())
+	children, err := i.log.ChildrenOf(ctx, i.run.ID, t.Token)
+	if err != nil {
+		return err
+	}
+	t.Held.Became, t.Held.More = i.list(children)
+	if in.Fired.Path == pipeline.Coalesced {
+		t.Held.Merge, err = i.heldMerge(ctx, in.Node, in.Batch)
+	}
+	return err
+}
+
+// making fills in, for a row that came out of a barrier, how it did, and the same for the token that it goes on for, up to a
+// row of a source or one that was made of many.
+func (i *inquiry) making(ctx context.Context) error {
+	for at := &i.asked; at != nil; {
+		barrier, err := i.isBarrier(ctx, at.Source)
+		if err != nil || !barrier {
+			return err
+		}
+		if at, err = i.madeOf(ctx, *at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (i *inquiry) isBarrier(ctx context.Context, origin string) (bool, error) {
+	nodes, err := i.log.Nodes(ctx, i.run.ID)
+	for _, node := range nodes {
+		if node.Node == origin {
+			return node.Kind != landscape.SourceNode, err
+		}
+	}
+	return false, err
+}
+
+// madeOf tells how a barrier's row came out of it, and returns the one token that it goes on for, if there is one.
+func (i *inquiry) madeOf(ctx context.Context, token landscape.Token) (*landscape.Token, error) {
+	barrier, run := token.Source, i.run.ID
+	from, err := i.log.ParentsOf(ctx, run, barrier, token.Row)
+	if err != nil {
+		return nil, err
+	}
+	fired, err := i.log.Batch(ctx, run, barrier, from.Batch)
+	if err != nil {
+		return nil, err
+	}
+	members, err := i.log.MembersOf(ctx, run, barrier, from.Batch)
+	if err != nil {
+		return nil, err
+	}
+	root := landscape.Token{Source: barrier, Lane: i.root(barrier), Row: token.Row}
+	made := Making{Token: i.id(root), Batch: batchOf(barrier, from.Batch, &fired)}
+	made.Members, made.More = i.list(members)
+	next := from.Token
+	if next != nil {
+		made.Parent = i.id(*next)
+	}
+	if fired.Path == pipeline.Coalesced {
+		join, err := i.log.MergeOf(ctx, run, barrier, from.Batch)
+		if err != nil {
+			return nil, err
+		}
+		if made.Merge, err = i.decision(ctx, join); err != nil {
+			return nil, err
+		}
+		next = &join.Key
+	}
+	i.story.MadeOf = append(i.story.MadeOf, made)
+	return next, nil
+}
+
+// root returns the number of an origin's root lane.
+func (i *inquiry) root(origin string) int64 {
+	for _, lane := range i.lanes {
+		if lane.Source == origin && lane.IsRoot() {
+			return lane.Lane
+		}
+	}
+	return 0
+}

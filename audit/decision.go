@@ -1,0 +1,172 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"waymark/landscape"
+	"waymark/pipeline"
+)
+
+// Decision is what a coalesce made of the branches of one forked token.
+type Decision struct {
+	Coalesce   string      `json:"coalesce"`
+	Of         string      `json:"of"` // the forked token
+	Policy     string      `json:"policy"`
+	Quorum     int64       `json:"quorum,omitempty"`
+	Merge      string      `json:"merge"`
+	Expected   int         `json:"expected"` // branches
+	Arrived    []Arrived   `json:"arrived"`
+	Lost       []Lost      `json:"lost,omitempty"`
+	NotNeeded  []string    `json:"not_needed,omitempty"` // branches that had neither come nor were lost
+	Collisions []Collision `json:"collisions,omitempty"`
+	FiredBy    string      `json:"fired_by"`
+	WaitMS     int64       `json:"wait_ms"`        // from the first arrival
+	Result     string      `json:"result"`         // merged, refused or nothing
+	Code       string      `json:"code,omitempty"` // why the row is refused
+	Cure       string      `json:"cure,omitempty"`
+	Token      string      `json:"token,omitempty"` // what came of it
+	Verified   bool        `json:"verified"`        // computed again, and equal to what is on record
+	Differs    string      `json:"differs,omitempty"`
+
+	kind    landscape.MergeKind
+	timeout time.Duration
+}
+
+// Arrived is a branch that came in time.
+type Arrived struct {
+	Branch   string `json:"branch"`
+	Token    string `json:"token"`
+	OffsetMS int64  `json:"offset_ms"` // after the first
+}
+
+// Lost is a branch that never came.
+type Lost struct {
+	Branch string `json:"branch"`
+	Reason string `json:"reason"`          // the path by which its token ended
+	Token  string `json:"token,omitempty"` // that ended, of this record
+	Node   string `json:"node,omitempty"`  // where it ended
+}
+
+// Collision is a field in which branches have different values.
+type Collision struct {
+	Field  string `json:"field"`
+	Branch string `json:"branch,omitempty"` // whose value stands
+}
+
+// merges fills in what coalesces made of the record's tokens that were forked.
+func (i *inquiry) merges(ctx context.Context) error {
+	for k := range i.tokens {
+		t := &i.tokens[k]
+		if t.way.Path != pipeline.ForkParent {
+			continue
+		}
+		join, err := i.log.JoinOf(ctx, i.run.ID, t.Token)
+		if errors.Is(err, landscape.ErrNotFound) {
+			continue // nothing joins its branches, or not yet
+		}
+		if err != nil {
+			return err
+		}
+		decision, err := i.decision(ctx, join)
+		if err != nil {
+			return err
+		}
+		if merged := i.merged(join); merged != nil {
+			t = merged
+		}
+		t.Merge = decision
+	}
+	return nil
+}
+
+// merged returns the record's token that the coalesce made; nil if it is another record's, or there is none.
+func (i *inquiry) merged(join landscape.Join) *told {
+	if join.Token == nil || join.Token.Source != i.asked.Source || join.Batch != 0 {
+		return nil
+	}
+	return i.token(join.Token.Lane)
+}
+
+// heldMerge returns what a coalesce that holds branches made of a batch.
+func (i *inquiry) heldMerge(ctx context.Context, coalesce string, batch int64) (*Decision, error) {
+	join, err := i.log.MergeOf(ctx, i.run.ID, coalesce, batch)
+	if err != nil {
+		return nil, err
+	}
+	return i.decision(ctx, join)
+}
+
+func (i *inquiry) decision(ctx context.Context, join landscape.Join) (*Decision, error) {
+	kind := join.Kind
+	d := &Decision{
+		Coalesce: kind.Node, Of: i.id(join.Key), Policy: kind.Policy, Quorum: kind.Quorum, Merge: kind.Merge, Expected: len(kind.Expected),
+		Arrived: []Arrived{}, NotNeeded: kind.NotNeeded, FiredBy: kind.FiredBy, WaitMS: join.Wait.Milliseconds(),
+		Result: string(kind.Result), Code: kind.Code, Cure: cures[kind.Code], kind: kind, timeout: kind.Timeout,
+	}
+	for _, arrival := range join.Arrivals {
+		d.Arrived = append(d.Arrived, Arrived{arrival.Branch, i.id(arrival.Token), arrival.Offset.Milliseconds()})
+	}
+	for _, field := range kind.Collisions {
+		d.Collisions = append(d.Collisions, Collision{field, standing(kind, field)})
+	}
+	if join.Token != nil {
+		d.Token = i.id(*join.Token)
+	}
+	for _, lost := range kind.Lost {
+		told := Lost{Branch: lost.Branch, Reason: string(lost.Reason)}
+		if err := i.findLost(ctx, join.Key, &told); err != nil {
+			return nil, err
+		}
+		d.Lost = append(d.Lost, told)
+	}
+	return d, nil
+}
+
+// standing returns the branch whose value of a field stands; "" if none does.
+func standing(kind landscape.MergeKind, field string) string {
+	at := slices.IndexFunc(kind.Origins, func(o landscape.FieldOrigin) bool { return o.Field == field })
+	if at < 0 || kind.Result != landscape.MergeMerged {
+		return ""
+	}
+	return kind.Origins[at].Branch
+}
+
+// findLost finds the token of a branch that ended on its way to the coalesce: the copy itself, or what was made of copies of
+// it.
+func (i *inquiry) findLost(ctx context.Context, key landscape.Token, lost *Lost) error {
+	parent, err := i.log.WayOf(ctx, i.run.ID, key)
+	if err != nil {
+		return err
+	}
+	lane := i.laneUnder(key.Lane, parent.Last(), lost.Branch)
+	for lane >= 0 {
+		token := landscape.Token{Source: key.Source, Lane: lane, Row: key.Row}
+		way, err := i.log.WayOf(ctx, i.run.ID, token)
+		if errors.Is(err, landscape.ErrNotFound) {
+			return nil // nothing was made of its copies
+		}
+		if err != nil {
+			return err
+		}
+		lost.Token, lost.Node = i.id(token), way.Last()
+		if way.Path != pipeline.ForkParent {
+			return nil
+		}
+		lane = i.laneUnder(lane, way.Last(), "")
+	}
+	return nil
+}
+
+// laneUnder returns the lane of a fork's branch, or with branch "" of what a coalesce makes of its branches; -1 if there is
+// none.
+func (i *inquiry) laneUnder(parent int64, fork, branch string) int64 {
+	for _, lane := range i.lanes {
+		if lane.Parent != nil && *lane.Parent == parent && lane.Fork == fork && lane.Branch == branch {
+			return lane.Lane
+		}
+	}
+	return -1
+}

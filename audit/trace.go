@@ -1,0 +1,286 @@
+package audit
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"waymark/activities"
+	"waymark/barrier"
+	"waymark/engine"
+	"waymark/landscape"
+	"waymark/plan"
+	"waymark/plugin"
+)
+
+// visits tells node by node what happened to the record's tokens: computed again if the plan and the record are to be had,
+// and from the record alone otherwise. problem says why there is no plan.
+func (i *inquiry) visits(ctx context.Context, problem string) error {
+	if i.compiled == nil || i.in == nil {
+		asked := i.token(i.asked.Lane)
+		asked.Note = join(asked.Note, problem)
+		return i.recorded(ctx)
+	}
+	return i.retrace(ctx)
+}
+
+// retrace sends the record through the plan again and holds every step against the record.
+func (i *inquiry) retrace(ctx context.Context) error {
+	refused, err := i.refusals(ctx)
+	if err != nil {
+		return err
+	}
+	runner, err := engine.NewRunner(i.compiled)
+	if err != nil {
+		return err
+	}
+	i.in.Duplicates = i.duplicates(refused)
+	traced, err := runner.Trace(*i.in, i.index)
+	var failed *engine.FailedError
+	if err != nil && !errors.As(err, &failed) {
+		return err
+	}
+	if failed == nil {
+		i.compareWays(traced.Ways)
+	}
+	for _, event := range traced.Events {
+		if err := i.visit(ctx, event, refused); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refusals returns the errors on record of the record's tokens.
+func (i *inquiry) refusals(ctx context.Context) ([]landscape.RowError, error) {
+	var refused []landscape.RowError
+	for _, t := range i.tokens {
+		found, err := i.log.ErrorsOf(ctx, i.run.ID, t.Token)
+		if err != nil {
+			return nil, err
+		}
+		refused = append(refused, found...)
+	}
+	return refused, nil
+}
+
+// duplicates tells the engine which of the record's tokens have a value that another one took, as on record.
+func (i *inquiry) duplicates(refused []landscape.RowError) engine.Duplicates {
+	duplicates := engine.Duplicates{}
+	root := i.compiled.RootLane(i.in.Origin)
+	for _, failure := range refused {
+		var first int64
+		if failure.Code != engine.CodeUnique {
+			continue
+		}
+		if _, err := fmt.Sscanf(failure.Message, "row %d has the same value", &first); err == nil {
+			i.repeat(duplicates, engine.Claimed{Node: i.asked.Source, Field: failure.Field}, root, barrier.Token{Lane: root, Row: first})
+		}
+	}
+	for _, t := range i.tokens {
+		if t.way == nil {
+			continue
+		}
+		for _, step := range t.way.Steps {
+			if i.isRepeat(step) { // which token came first does not matter
+				i.repeat(duplicates, engine.Claimed{Node: step.Node}, int(step.Lane), barrier.Token{})
+			}
+		}
+	}
+	return duplicates
+}
+
+// isRepeat reports whether a deduplicate dropped the token at this step.
+func (i *inquiry) isRepeat(step landscape.Step) bool {
+	at := i.compiled.Find(step.Node)
+	return at != plan.None && i.compiled.Nodes[at].Operation == plan.Deduplicate && step.Label == "duplicate"
+}
+
+func (i *inquiry) repeat(duplicates engine.Duplicates, claimed engine.Claimed, lane int, first barrier.Token) {
+	if duplicates[claimed] == nil {
+		duplicates[claimed] = map[engine.Spot]barrier.Token{}
+	}
+	duplicates[claimed][engine.Spot{Lane: lane, Index: i.index}] = first
+}
+
+// compareWays holds the computed ways against those on record, if the record went through the steps.
+func (i *inquiry) compareWays(computed []engine.LaneWay) {
+	if i.tokens[0].way == nil {
+		return
+	}
+	ways := map[int64]string{}
+	for _, way := range computed {
+		ways[int64(way.Lane)] = activities.WayOf(i.compiled, way.Lane, way.Way).Signature()
+	}
+	for k := range i.tokens {
+		t := &i.tokens[k]
+		if way := ways[t.Token.Lane]; way != t.Way {
+			t.Computed = way
+			if way == "" {
+				t.Computed = "no way"
+			}
+		}
+		delete(ways, t.Token.Lane)
+	}
+	for lane, way := range ways { // tokens that are not on record
+		token := landscape.Token{Source: i.asked.Source, Lane: lane, Row: i.asked.Row}
+		i.tokens[0].Computed = fmt.Sprintf("%s; and %s goes %s", i.tokens[0].Way, i.id(token), way)
+	}
+}
+
+// visit tells what happened at one node.
+func (i *inquiry) visit(ctx context.Context, event engine.Event, refused []landscape.RowError) error {
+	t := i.token(int64(event.Lane))
+	if t == nil {
+		return nil // its way is told as a difference
+	}
+	node := &i.compiled.Nodes[event.Node]
+	visit := Visit{
+		Node: node.Name, Operation: node.Operation, Label: event.Label, Branches: i.branches(t, node.Name), Expression: node.Text,
+		InputHash: i.inputOf(t), Values: values(engine.Explain(node, event.Before)),
+		Changes: renamed(node, changes(event.Before, event.After)), Refused: refusalAt(node.Name, t.Token, refused),
+	}
+	switch {
+	case t.way == nil: // nothing on record yet to hold it against
+	case event.Refused == nil:
+		if err := i.compare(ctx, &visit, t, node, event); err != nil {
+			return err
+		}
+	default:
+		visit.compareRefusal(event.Refused)
+	}
+	if event.Decision != nil && t.Merge != nil {
+		t.Merge.compare(activities.KindOf(i.compiled, event.Node, *event.Decision))
+	}
+	if node.Kind == plan.Sink {
+		t.Written = strings.TrimRight(string(event.Encoded), "\r\n")
+	}
+	t.Nodes = append(t.Nodes, visit)
+	return nil
+}
+
+// inputOf returns the hash with which the token's next node gets the row: that of its last node, or of the forked token.
+func (i *inquiry) inputOf(t *told) string {
+	if n := len(t.Nodes); n > 0 {
+		return t.Nodes[n-1].OutputHash
+	}
+	lane := i.lanes[t.Token.Lane]
+	if lane.Branch == "" {
+		return ""
+	}
+	parent := i.token(*lane.Parent)
+	if parent == nil || len(parent.Nodes) == 0 {
+		return ""
+	}
+	return parent.Nodes[len(parent.Nodes)-1].OutputHash
+}
+
+// branches returns the ids of the copies that a fork made of the token; nil if the node is none.
+func (i *inquiry) branches(t *told, node string) []string {
+	var ids []string
+	for _, lane := range i.lanes {
+		if lane.Parent != nil && *lane.Parent == t.Token.Lane && lane.Node == node && lane.Branch != "" {
+			ids = append(ids, i.id(landscape.Token{Source: t.Token.Source, Lane: lane.Lane, Row: t.Token.Row}))
+		}
+	}
+	return ids
+}
+
+// compareRefusal holds why the node refuses the row against the record.
+func (v *Visit) compareRefusal(computed *plugin.Rejection) {
+	v.Verified = v.Refused != nil && v.Refused.Code == computed.Code && v.Refused.Field == computed.Field && v.Refused.Message == computed.Message
+	if !v.Verified {
+		v.Differs = "it is refused with " + computed.Error()
+	}
+}
+
+// compare holds the computed hash against the record. A node that passes rows on, or takes them in, has its input's hash.
+func (i *inquiry) compare(ctx context.Context, visit *Visit, t *told, node *plan.Node, event engine.Event) error {
+	record := node.Barrier && event.Node == i.in.Origin && len(t.Nodes) == 0
+	taken := node.Join != nil && i.lanes[t.Token.Lane].Node != node.Name
+	if !record && (taken || !node.Changes()) {
+		visit.OutputHash, visit.Verified = visit.InputHash, true
+		return nil
+	}
+	recorded, found, err := i.log.HashAt(ctx, i.run.ID, t.Token, node.Name)
+	if err != nil {
+		return err
+	}
+	computed := event.Hash()
+	if found {
+		visit.OutputHash, visit.Verified = hex.EncodeToString(recorded[:]), recorded == computed
+	}
+	if !visit.Verified {
+		visit.Computed = hex.EncodeToString(computed[:])
+	}
+	return nil
+}
+
+// recorded fills in the nodes from the record alone.
+func (i *inquiry) recorded(ctx context.Context) error {
+	refused, err := i.refusals(ctx)
+	if err != nil {
+		return err
+	}
+	nodes, err := i.log.Nodes(ctx, i.run.ID)
+	if err != nil {
+		return err
+	}
+	for k := range i.tokens {
+		t := &i.tokens[k]
+		if t.way == nil {
+			continue
+		}
+		for _, step := range t.way.Steps[t.way.First:] {
+			visit := Visit{Node: step.Node, Label: step.Label, Branches: i.branches(t, step.Node), Refused: refusalAt(step.Node, t.Token, refused)}
+			if at := slices.IndexFunc(nodes, func(n landscape.Node) bool { return n.Node == step.Node }); at >= 0 {
+				visit.Operation = nodes[at].Operation
+			}
+			if err := i.recall(ctx, t, &visit); err != nil {
+				return err
+			}
+			t.Nodes = append(t.Nodes, visit)
+		}
+	}
+	return nil
+}
+
+// recall fills in the hashes on record of what came to the node and what left it.
+func (i *inquiry) recall(ctx context.Context, t *told, visit *Visit) error {
+	visit.InputHash = i.inputOf(t)
+	visit.OutputHash = visit.InputHash
+	hash, found, err := i.log.HashAt(ctx, i.run.ID, t.Token, visit.Node)
+	if found {
+		visit.OutputHash = hex.EncodeToString(hash[:])
+	}
+	return err
+}
+
+func refusalAt(node string, token landscape.Token, refused []landscape.RowError) *Refusal {
+	for _, failure := range refused {
+		if failure.Node == node && failure.Lane == token.Lane {
+			return &Refusal{Code: failure.Code, Field: failure.Field, Message: failure.Message, SentTo: failure.SentTo}
+		}
+	}
+	return nil
+}
+
+// cures says what lets a coalesce make a row of what came, by the code with which it refused that.
+var cures = map[string]string{
+	barrier.CodeIncompleteBranches:  "policy: best_effort, or a quorum, makes a row of the branches that come",
+	barrier.CodeQuorumNotMet:        "a lower quorum, or policy: best_effort, makes a row of the branches that come",
+	barrier.CodeSelectBranchMissing: "merge: union needs no branch in particular",
+	barrier.CodeCollision:           "collision: first or last lets one value stand; rename the field in one branch to keep both",
+}
+
+// compare holds what a coalesce decides, computed again, against the record.
+func (d *Decision) compare(computed landscape.MergeKind) {
+	if computed.ID() == d.kind.ID() {
+		d.Verified = true
+		return
+	}
+	d.Differs = fmt.Sprintf("it is %s by %s of %s", computed.Result, computed.FiredBy, strings.Join(computed.Arrived, ", "))
+}
