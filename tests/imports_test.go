@@ -19,10 +19,11 @@ var allowed = map[string][]string{
 	"pipeline":                {"row"},
 	"expr":                    {"row"},
 	"plugin":                  {"pipeline", "row"},
-	"plugin/builtin":          {"plugin", "pipeline", "row"},
+	"plugin/builtin":          {"plan", "expr", "plugin", "pipeline", "row"},
 	"plugin/plugintest":       {"plugin", "pipeline", "row"},
 	"plan":                    {"expr", "plugin", "pipeline", "row"},
-	"engine":                  {"plan", "expr", "plugin", "pipeline", "row"},
+	"barrier":                 {"plan", "expr", "plugin", "pipeline", "row"},
+	"engine":                  {"barrier", "plan", "expr", "plugin", "pipeline", "row"},
 	"payload/fsstore":         {"payload"},
 	"payload/memstore":        {"payload"},
 	"payload/payloadtest":     {"payload"},
@@ -30,10 +31,10 @@ var allowed = map[string][]string{
 	"landscape/sqlitestore":   {"landscape", "pipeline", "plugin"},
 	"landscape/memdriver":     {"landscape", "pipeline", "plugin"},
 	"landscape/landscapetest": {"landscape", "pipeline", "plugin"},
-	"activities":              {"engine", "landscape", "payload", "plan", "plugin", "pipeline"},
+	"activities":              {"engine", "barrier", "landscape", "payload", "plan", "plugin", "pipeline", "row"},
 	"workflows":               {"activities", "plugin", "pipeline"},
 	"worker":                  {"workflows", "activities", "plan", "plugin/builtin", "pipeline"},
-	"audit":                   {"activities", "engine", "landscape", "payload", "plan", "expr", "plugin", "pipeline", "row"},
+	"audit":                   {"activities", "engine", "barrier", "landscape", "payload", "plan", "expr", "plugin", "pipeline", "row"},
 	"cmd/waymark": {
 		"audit", "worker", "workflows", "activities", "plan", "pipeline", "plugin", "row", "landscape", "landscape/sqlitestore",
 		"payload", "payload/fsstore", "embedded",
@@ -41,7 +42,8 @@ var allowed = map[string][]string{
 	"tests/system": {
 		"audit", "worker", "workflows", "activities", "landscape", "landscape/sqlitestore", "payload", "payload/fsstore", "embedded",
 	},
-	"tests/bench": {"embedded", "workflows"},
+	"tests/bench":  {"embedded", "workflows"},
+	"tests/graphs": {"expr", "pipeline", "row"},
 }
 
 // TestImports holds every package against the table, and the table against the packages that there are.
