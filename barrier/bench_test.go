@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"waymark/pipeline"
 	"waymark/plan"
 	"waymark/row"
 )
@@ -75,5 +76,78 @@ func BenchmarkAcceptAggregate(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchChunkRows, "ns/row")
 		})
+	}
+}
+
+// BenchmarkKeepLast is as many keys as rows: beyond the memory budget every row fires a batch.
+func BenchmarkKeepLast(b *testing.B) {
+	node, rows := lastNode("k"), benchRows(benchChunkRows)
+	for b.Loop() {
+		bench := newBench(b, node)
+		for chunk := range benchChunks {
+			in := &Arrivals{List: make([]Arrival, len(rows))}
+			for i, r := range rows {
+				r.Values[0] = row.IntValue(int64(chunk*len(rows) + i))
+				kept, _, _ := bench.intake.Take(r)
+				in.List[i] = Arrival{Token: Token{Row: int64(i) + 1}, Row: kept}
+			}
+			if _, err := bench.machine.Accept(time.UnixMicro(int64(chunk)), in); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(benchChunks*len(rows)), "ns/row")
+}
+
+// BenchmarkMeeting is branches that come in two folds, a chunk of each.
+func BenchmarkMeeting(b *testing.B) {
+	node, rows := meetNode(plan.Join{Policy: pipeline.Policy{Word: pipeline.BestEffort}, Timeout: time.Hour}), benchRows(50)
+	bench := newBench(b, node)
+	var key int64
+	for b.Loop() {
+		for branch := range 3 {
+			in := &Arrivals{List: make([]Arrival, len(rows))}
+			for i, r := range rows {
+				kept, _, _ := bench.intake.Take(r)
+				in.List[i] = Arrival{Branch: branch, Keys: []Token{{Row: key + int64(i)}}, Row: kept}
+			}
+			if _, err := bench.machine.Accept(time.UnixMicro(0), in); err != nil {
+				b.Fatal(err)
+			}
+		}
+		key += int64(len(rows))
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(3*len(rows)), "ns/arrival")
+}
+
+// BenchmarkJoin is branches that meet in one pass.
+func BenchmarkJoin(b *testing.B) {
+	join, rows := NewJoin(&plan.Join{Branches: branchNames(3)}), []row.Row{branchRow(0, true), branchRow(1, true), branchRow(2, true)}
+	b.ReportAllocs()
+	for b.Loop() {
+		join.Reset()
+		for branch, r := range rows {
+			join.Arrive(branch, r)
+		}
+		join.Decision()
+	}
+}
+
+// BenchmarkState is the state of 10,000 groups.
+func BenchmarkState(b *testing.B) {
+	bench := newBench(b, aggregateNode(b, plan.Batch{GroupBy: []string{"k"}}, "n", "count()", "sum", "sum(row.v)", "mean", "mean(row.f)"))
+	in := &Arrivals{}
+	for i, r := range benchRows(10_000) {
+		kept, _, _ := bench.intake.Take(r)
+		in.List = append(in.List, Arrival{Token: Token{Row: int64(i) + 1}, Row: kept})
+	}
+	if _, err := bench.machine.Accept(time.UnixMicro(0), in); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		state := bench.machine.AppendState(nil)
+		if err := New(bench.plan, testBarrier).Restore(state); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

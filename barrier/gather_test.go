@@ -144,6 +144,30 @@ func TestPassthrough(t *testing.T) {
 		out 2 {"k":"b","v":0} for 2 in [{9 2}] refused DIVISION_BY_ZERO: share: `+divisionByZero(t)), b.end(1))
 }
 
+// Fields of several functions, some of which they share.
+func TestComputedFields(t *testing.T) {
+	fields := []string{"a", "sum(row.v) / count()", "b", "max(row.v + 1)", "c", "mean(row.f) + double(sum(row.v))", "d", "string(count()) + first(row.k) + last(row.k)"}
+	for _, test := range []struct {
+		node plan.Node
+		want string
+	}{
+		{aggregateNode(t, plan.Batch{}, fields...), `
+			out 1 {"a":3,"b":6,"c":11.0,"d":"3xz"}`},
+		{keeping(aggregateNode(t, plan.Batch{}, fields...)), `
+			out 1 {"k":"x","v":1,"f":1.0,"a":3,"b":6,"c":11.0,"d":"3xz"} for 1 in [{9 1}]
+			out 1 {"k":"y","v":5,"f":null,"a":3,"b":6,"c":11.0,"d":"3xz"} for 2 in [{9 2}]
+			out 1 {"f":3.0,"k":"z","v":3,"a":3,"b":6,"c":11.0,"d":"3xz"} for 3 in [{9 3}]`},
+	} {
+		b := newBench(t, test.node)
+		b.accept(0, `
+			{"k":"x","v":1,"f":1.0}
+			{"k":"y","v":5,"f":null}
+			{"f":3.0,"k":"z","v":3}`)
+		require.Len(t, b.machine.rule.(*gathering).first().totals, 6, "calls are shared")
+		require.Equal(t, "batch 1 end batch_consumed rows 3, 0s to 1s\n"+lines(test.want), b.end(1))
+	}
+}
+
 // divisionByZero is how package expr says it.
 func divisionByZero(t *testing.T) string {
 	_, err := computed(t, "x", "1 / sum(row.v)")[0].Program.Eval([]row.Value{row.IntValue(0)})
@@ -230,6 +254,10 @@ func TestTopOfMany(t *testing.T) {
 	for i, out := range settled[1].Outs {
 		require.Equal(t, out.Row.Values, settled[0].Outs[i].Row.Values)
 		require.Equal(t, out.Parent, settled[0].Outs[i].Parent)
+	}
+	for i, out := range settled[2].Outs[1:] {
+		before := settled[2].Outs[i]
+		require.True(t, before.Row.Values[0].Int() < out.Row.Values[0].Int() || before.Row.Values[0] == out.Row.Values[0] && before.Parent.Row < out.Parent.Row, "sorting is stable")
 	}
 	for i, out := range settled[2].Outs[3:] {
 		require.Equal(t, out.Keys, settled[1].Losses[i].Keys)

@@ -77,5 +77,6 @@ func TestManyShapes(t *testing.T) {
 		join.Arrive(1, own)
 		require.Equal(t, fmt.Sprintf(`{"id":7,"seen":7,"f%d":%[1]d}`, i), string(row.AppendJSON(nil, join.Decision().Row)))
 		require.LessOrEqual(t, len(join.merger.layouts), maxLayouts)
+		require.LessOrEqual(t, len(join.merger.shapes), maxLayouts+2)
 	}
 }

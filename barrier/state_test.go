@@ -50,6 +50,7 @@ func worlds(t testing.TB) map[string]plan.Node {
 type feed struct {
 	text    []byte
 	lists   [][]row.Value
+	keys    [][]Token
 	shapes  []*row.Shape
 	row     int64
 	pending map[int64][]int // fork parent → branches that are still to come
@@ -80,7 +81,16 @@ func (f *feed) spoil() {
 			list[i] = row.StringValue("spoilt")
 		}
 	}
-	f.lists = nil
+	for _, keys := range f.keys {
+		clear(keys)
+	}
+	f.lists, f.keys = nil, nil
+}
+
+// open returns the keys of a token.
+func (f *feed) open(keys ...Token) []Token {
+	f.keys = append(f.keys, keys)
+	return keys
 }
 
 func (f *feed) value(t *rapid.T, field string) row.Value {
@@ -127,7 +137,7 @@ func (f *feed) arrivals(t *rapid.T, intake Intake, node *plan.Node) *Arrivals {
 			continue
 		}
 		if node.Keeps {
-			a.Keys = []Token{{Lane: 9, Row: f.row}}
+			a.Keys = f.open(Token{Lane: 9, Row: f.row})
 		}
 		if a, ok := f.take(t, intake, a); ok {
 			in.List = append(in.List, a)
@@ -147,7 +157,7 @@ func (f *feed) meet(t *rapid.T, intake Intake, a Arrival, in *Arrivals) {
 		return
 	}
 	i := rapid.IntRange(0, len(left)-1).Draw(t, "branch")
-	a.Branch, a.Keys = left[i], []Token{{Lane: 8, Row: 5}, {Lane: 9, Row: parent}}
+	a.Branch, a.Keys = left[i], f.open(Token{Lane: 8, Row: 5}, Token{Lane: 9, Row: parent})
 	f.pending[parent] = append(append([]int{}, left[:i]...), left[i+1:]...)
 	if rapid.IntRange(0, 2).Draw(t, "lost") == 0 {
 		in.Losses = append(in.Losses, Loss{Keys: a.Keys, Branch: a.Branch, Reason: pipeline.GateRouted})
@@ -302,6 +312,20 @@ func goOn(p *plan.Plan, state []byte) {
 	}
 	_ = fmt.Sprint(s.Batches)
 	exactly(s)
+}
+
+// A value has one form in a state, as everywhere.
+func TestStatesHoldNormalForms(t *testing.T) {
+	for text, kind := range map[string]row.Kind{"1.50": row.Decimal, "01.5": row.Decimal, `{"a":1}`: row.JSON, `{"a": 1}`: row.JSON, "-0": row.JSON, "a": row.String, "\xff": row.String} {
+		r := &reader{data: append([]byte{byte(kind), byte(len(text))}, text...)}
+		value := r.value()
+		if text == "1.50" || text == `{"a":1}` || text == "a" {
+			require.NoError(t, r.err)
+			require.Equal(t, text, value.Text())
+			continue
+		}
+		require.Error(t, r.err, text)
+	}
 }
 
 // The state says whose it is.
