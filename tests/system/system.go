@@ -31,17 +31,23 @@ type System struct {
 	Objects  string // the payload store's folder
 	Log      *landscape.Log
 	Payloads *payload.Store
-	Planner  worker.Planner
+	Planner  activities.Planner
 	Client   client.Client
 }
 
 // Start starts a System that ends with the test. settings are dynamic configuration of the Temporal server.
 func Start(t testing.TB, settings map[string]any) *System {
 	t.Helper()
+	return StartWith(t, settings, func(p activities.Planner) activities.Planner { return p })
+}
+
+// StartWith is Start with a Planner made of the usual one, for tests that need sources or sinks of their own.
+func StartWith(t testing.TB, settings map[string]any, planner func(activities.Planner) activities.Planner) *System {
+	t.Helper()
 	ctx, folder := context.Background(), t.TempDir()
 	s := &System{
 		Folder: filepath.Join(folder, "documents"), Database: filepath.Join(folder, "landscape.db"),
-		Objects: filepath.Join(folder, "payloads"), Planner: worker.Planner{FingerprintKey: []byte("a key for tests")},
+		Objects: filepath.Join(folder, "payloads"), Planner: planner(worker.Planner{FingerprintKey: []byte("a key for tests")}),
 	}
 	require.NoError(t, os.Mkdir(s.Folder, 0o700))
 	driver, err := sqlitestore.Open(ctx, s.Database, sqlitestore.Options{Create: true})
