@@ -20,8 +20,7 @@ type aggregator struct {
 	spec    *plan.Batch
 	keeps   bool // the rows of the batch come out
 	calls   calls
-	grouped *row.Shape // what is known of a refused batch
-	out     *row.Shape // the one row that comes out
+	grouped *row.Shape // of the one row that comes out, before the computed fields
 	layouts map[*row.Shape]*extension
 
 	condition *row.Shape // what the trigger's expression sees; nil without one
@@ -41,9 +40,6 @@ func newAggregator(node *plan.Node) *aggregator {
 		fields = append(fields, computed.Field)
 	}
 	g.grouped = row.NewShape(g.spec.GroupBy)
-	if !g.keeps {
-		g.out = row.NewShape(slices.Concat(g.spec.GroupBy, fields))
-	}
 	if g.spec.When != nil {
 		for _, field := range fields {
 			g.needed = append(g.needed, slices.Contains(g.spec.When.Fields(), field))
@@ -121,7 +117,7 @@ func (g *aggregator) compute(b *batch, i int) (row.Value, *plugin.Rejection) {
 // computeAll returns the values of all computed fields.
 func (g *aggregator) computeAll(b *batch) ([]row.Value, *plugin.Rejection) {
 	if want := g.spec.ExpectRows; want > 0 && b.rows != int64(want) {
-		return nil, &plugin.Rejection{Code: CodeBatchRows, Message: fmt.Sprintf("the batch has %d rows, and must have %d", b.rows, want)}
+		return nil, &plugin.Rejection{Code: CodeBatchRows, Message: fmt.Sprintf("expected %d rows in the batch, found %d", want, b.rows)}
 	}
 	values := make([]row.Value, len(g.spec.Compute))
 	for i := range values {
@@ -141,24 +137,27 @@ func (g *aggregator) make(b *batch, s *Settlement) {
 		g.refuse(b, refused, s)
 	case g.keeps:
 		for i := range b.members {
-			s.Outs = append(s.Outs, g.extend(b, &b.members[i], computed))
+			out := b.members[i].out(b)
+			out.Row = g.extend(out.Row, computed)
+			s.Outs = append(s.Outs, out)
 		}
 	default:
-		s.Outs = append(s.Outs, Out{Batch: b.number, Row: row.Row{Shape: g.out, Values: slices.Concat(b.group, computed)}})
+		s.Outs = append(s.Outs, Out{Batch: b.number, Row: g.extend(g.known(b), computed)})
 	}
 }
 
-// extend returns a row of the batch with the computed fields.
-func (g *aggregator) extend(b *batch, m *member, computed []row.Value) Out {
-	layout := g.layout(m.row.Shape)
+// known is the row of the fields that make the group.
+func (g *aggregator) known(b *batch) row.Row { return row.Row{Shape: g.grouped, Values: b.group} }
+
+// extend returns the row with the computed fields, added to its own or in their place.
+func (g *aggregator) extend(in row.Row, computed []row.Value) row.Row {
+	layout := g.layout(in.Shape)
 	values := make([]row.Value, layout.shape.Len())
-	copy(values, m.row.Values)
+	copy(values, in.Values)
 	for i, position := range layout.at {
 		values[position] = computed[i]
 	}
-	out := m.out(b)
-	out.Row = row.Row{Shape: layout.shape, Values: values}
-	return out
+	return row.Row{Shape: layout.shape, Values: values}
 }
 
 func (g *aggregator) layout(shape *row.Shape) *extension {
@@ -171,9 +170,8 @@ func (g *aggregator) layout(shape *row.Shape) *extension {
 	made := &extension{}
 	names := shape.Fields()
 	for _, computed := range g.spec.Compute {
-		position := 0
-		names, position = withField(names, computed.Field)
-		made.at = append(made.at, position)
+		extended, position := withField(names, computed.Field)
+		names, made.at = extended, append(made.at, position)
 	}
 	made.shape = row.NewShape(names)
 	g.layouts[shape] = made
@@ -185,7 +183,7 @@ func (g *aggregator) refuse(b *batch, refused *plugin.Rejection, s *Settlement) 
 		refuseMembers(b, refused, s)
 		return
 	}
-	s.Outs = append(s.Outs, Out{Batch: b.number, Row: row.Row{Shape: g.grouped, Values: b.group}, Refused: refused})
+	s.Outs = append(s.Outs, Out{Batch: b.number, Row: g.known(b), Refused: refused})
 }
 
 func (g *aggregator) lose(*batch, *Settlement)        {}

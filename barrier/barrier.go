@@ -4,7 +4,8 @@
 // A Join decides when branches become one row; the engine uses it too, where branches meet in one pass.
 //
 // Everything is a pure function of the plan, the arrivals and the moments that callers give: no clock, no randomness, no map
-// order reaches a result. So folds can be repeated, and explained, for ever.
+// order reaches a result. So folds can be repeated, and explained, for ever. Between folds the state of a machine can be put
+// away as bytes; Machine.AppendState describes their form, which begins with its version.
 package barrier
 
 import (

@@ -57,12 +57,12 @@ func isList(list row.Value, split string) bool {
 
 func notAList(value row.Value, split string) string {
 	if split != "" {
-		return "a string is split, and this is a " + value.Kind().String()
+		return "expected a string to split, found " + value.Kind().String()
 	}
 	if value.Kind() == row.JSON {
-		return "this is JSON, but no list"
+		return "expected a JSON list, found other JSON"
 	}
-	return "a JSON list is expanded, and this is a " + value.Kind().String()
+	return "expected a JSON list, found " + value.Kind().String()
 }
 
 // elements returns the elements of a list that isList accepts. Those of a JSON list are of kind json, or null.

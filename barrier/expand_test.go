@@ -72,9 +72,9 @@ func TestExpandIntake(t *testing.T) {
 		split, in, want string
 	}{
 		{"", `{"x":[]}`, "empty"}, {"", `{"x":null}`, "empty"}, {"", `{"y":1}`, "empty"}, {"", `{"x":[null]}`, "kept"},
-		{"", `{"x":{}}`, "this is JSON, but no list"}, {"", `{"x":"a"}`, "a JSON list is expanded, and this is a string"}, {"", `{"x":1}`, "a JSON list is expanded, and this is a int"},
+		{"", `{"x":{}}`, "expected a JSON list, found other JSON"}, {"", `{"x":"a"}`, "expected a JSON list, found string"}, {"", `{"x":1}`, "expected a JSON list, found int"},
 		{";", `{"x":""}`, "empty"}, {";", `{"x":null}`, "empty"}, {";", `{"x":";"}`, "kept"},
-		{";", `{"x":[]}`, "a string is split, and this is a json"}, {";", `{"x":5}`, "a string is split, and this is a int"},
+		{";", `{"x":[]}`, "expected a string to split, found json"}, {";", `{"x":5}`, "expected a string to split, found int"},
 	}
 	for _, test := range tests {
 		node := expandNode(pipeline.Expand{Field: "x", Split: test.split})

@@ -90,8 +90,8 @@ func TestTriggers(t *testing.T) {
 			end
 			batch 2 end batch_consumed rows 3, 0s to 20s
 			batch 3 end batch_consumed rows 1, 10s to 20s
-			out 2 {"k":"b"} refused BATCH_ROWS: the batch has 3 rows, and must have 4
-			out 3 {"k":null} refused BATCH_ROWS: the batch has 1 rows, and must have 4`},
+			out 2 {"k":"b"} refused BATCH_ROWS: expected 4 rows in the batch, found 3
+			out 3 {"k":null} refused BATCH_ROWS: expected 4 rows in the batch, found 1`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

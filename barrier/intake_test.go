@@ -44,7 +44,7 @@ func TestIntake(t *testing.T) {
 			require.NotEqual(t, first.Values, second.Values)
 
 			in = newJSONRows()(`{"f":1.5,"v":4,"k":"x"}`)
-			require.Less(t, testing.AllocsPerRun(1000, func() { intake.Take(in) }), 1.0)
+			require.Less(t, testing.AllocsPerRun(1000, func() { _, _, _ = intake.Take(in) }), 1.0)
 		})
 	}
 }
@@ -71,6 +71,7 @@ func TestIntakeRefuses(t *testing.T) {
 	}
 	intake := NewIntake(&node)
 	kept, _, _ := intake.Take(newJSONRows()(`{"k":"a","v":6,"w":2}`))
-	intake.Take(newJSONRows()(`{"k":"b","v":1,"w":0}`))
+	_, _, refused := intake.Take(newJSONRows()(`{"k":"b","v":1,"w":0}`))
+	require.NotNil(t, refused)
 	require.Equal(t, []row.Value{row.StringValue("a"), row.IntValue(3)}, kept.Values)
 }
