@@ -32,22 +32,23 @@ func (a *Auditor) Explain(ctx context.Context, q Question) (*Story, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.explain(ctx, run, token, compiled, problem, q.All)
-}
-
-// explain tells the story of one token, with the run's plan, or with the problem that keeps it from being had.
-func (a *Auditor) explain(ctx context.Context, run landscape.Run, token landscape.Token, compiled *plan.Plan, problem string, all bool) (*Story, error) {
-	i := &inquiry{Auditor: a, run: run, asked: token, compiled: compiled, all: all}
-	for _, step := range []func(context.Context) error{i.begin, i.origin, i.making, i.fates} {
-		if err := step(ctx); err != nil {
-			return nil, err
-		}
-	}
-	if err := i.visits(ctx, problem); err != nil {
+	i := &inquiry{Auditor: a, run: run, compiled: compiled, problem: problem, all: q.All}
+	if err := i.ask(ctx, token); err != nil {
 		return nil, err
 	}
-	i.finish()
 	return i.story, nil
+}
+
+// ask finds out everything about one token.
+func (i *inquiry) ask(ctx context.Context, token landscape.Token) error {
+	i.asked = token
+	for _, step := range []func(context.Context) error{i.begin, i.origin, i.making, i.fates, i.visits} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	i.finish()
+	return nil
 }
 
 // inquiry is one question about one token.
@@ -56,6 +57,7 @@ type inquiry struct {
 	run      landscape.Run
 	asked    landscape.Token
 	compiled *plan.Plan // nil if it is not to be had
+	problem  string     // why not
 	all      bool
 
 	lanes  []landscape.Lane // of the run

@@ -26,7 +26,11 @@ func (a *Auditor) find(ctx context.Context, run landscape.Run, q Question) (land
 	case q.Sink != "":
 		return a.log.SinkLine(ctx, run.ID, q.Sink, q.Line)
 	case q.Token != "":
-		return a.log.ParseToken(ctx, run.ID, q.Token)
+		token, err := a.log.ParseToken(ctx, run.ID, q.Token)
+		if err != nil && !errors.Is(err, landscape.ErrNotFound) {
+			return token, &QuestionError{err.Error()}
+		}
+		return token, err
 	}
 	origin, err := a.origin(ctx, run.ID, q.Source)
 	if err != nil {

@@ -3,6 +3,7 @@ package audit
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -39,19 +40,29 @@ func (s *Story) writeHead(b *strings.Builder) {
 }
 
 func (f *Fate) write(b *strings.Builder) {
-	if f.Merge != nil {
-		f.Merge.write(b)
-	}
 	for _, visit := range f.Nodes {
+		visit.head(b)
+		if f.Merge != nil && visit.Node == f.Merge.Coalesce {
+			f.Merge.write(b)
+		}
 		visit.write(b)
+	}
+	if f.Merge != nil && !f.visited(f.Merge.Coalesce) {
+		fmt.Fprintf(b, "\n%s (coalesce)\n", f.Merge.Coalesce)
+		f.Merge.write(b)
 	}
 	f.writeEnd(b)
 }
 
+func (f *Fate) visited(node string) bool {
+	return slices.ContainsFunc(f.Nodes, func(v Visit) bool { return v.Node == node })
+}
+
 func (m *Making) write(b *strings.Builder) {
-	fmt.Fprintf(b, "\n%s came out of %s, batch %d: %s, %s with %s\n", m.Token, m.Barrier, m.Number, m.span(), m.say(), plural(m.Rows, "token"))
+	fmt.Fprintf(b, "\n%s came out of %s, batch %d of %s; it %s\n", m.Token, m.Barrier, m.Number, plural(m.Rows, "token"), m.say())
+	fmt.Fprintf(b, "  opened   %s\n  fired    %s\n", m.Opened, m.Fired)
 	if m.Parent != "" {
-		fmt.Fprintf(b, "  goes on for  %s\n", m.Parent)
+		fmt.Fprintf(b, "  from     %s\n", m.Parent)
 	}
 	if m.Merge != nil {
 		m.Merge.write(b)
@@ -62,13 +73,13 @@ func (m *Making) write(b *strings.Builder) {
 	}
 }
 
-// span says when the batch was open.
-func (m *Making) span() string { return "opened " + m.Opened + ", fired " + m.Fired }
-
 func (d *Decision) write(b *strings.Builder) {
-	fmt.Fprintf(b, "\n%s (coalesce)\n  %s\n", d.Coalesce, d.say())
+	fmt.Fprintf(b, "  %s\n", d.say())
 	for _, collision := range d.Collisions {
 		fmt.Fprintf(b, "  %s\n", collision.say())
+	}
+	if d.Token != "" {
+		fmt.Fprintf(b, "  made     %s\n", d.Token)
 	}
 	if d.Cure != "" {
 		fmt.Fprintf(b, "  cure     %s\n", d.Cure)
@@ -103,8 +114,9 @@ func (s *Story) writeOrigin(b *strings.Builder) {
 	fmt.Fprintf(b, "  sha256  %s%s\n", s.Source.SHA256, differs(s.Source.Computed))
 }
 
+func (v *Visit) head(b *strings.Builder) { fmt.Fprintf(b, "\n%s (%s)\n", v.Node, v.Operation) }
+
 func (v *Visit) write(b *strings.Builder) {
-	fmt.Fprintf(b, "\n%s (%s)\n", v.Node, v.Operation)
 	for _, change := range v.Changes {
 		change.write(b)
 	}

@@ -17,11 +17,11 @@ import (
 )
 
 // visits tells node by node what happened to the record's tokens: computed again if the plan and the record are to be had,
-// and from the record alone otherwise. problem says why there is no plan.
-func (i *inquiry) visits(ctx context.Context, problem string) error {
+// and from the record alone otherwise.
+func (i *inquiry) visits(ctx context.Context) error {
 	if i.compiled == nil || i.in == nil {
 		asked := i.token(i.asked.Lane)
-		asked.Note = join(asked.Note, problem)
+		asked.Note = join(asked.Note, i.problem)
 		return i.recorded(ctx)
 	}
 	return i.retrace(ctx)
@@ -85,18 +85,26 @@ func (i *inquiry) duplicates(refused []landscape.RowError) engine.Duplicates {
 			continue
 		}
 		for _, step := range t.way.Steps {
-			if i.isRepeat(step) { // which token came first does not matter
-				i.repeat(duplicates, engine.Claimed{Node: step.Node}, int(step.Lane), barrier.Token{})
+			if claimed, is := i.repeated(step); is { // which token came first does not matter
+				i.repeat(duplicates, claimed, int(step.Lane), barrier.Token{})
 			}
 		}
 	}
 	return duplicates
 }
 
-// isRepeat reports whether a deduplicate dropped the token at this step.
-func (i *inquiry) isRepeat(step landscape.Step) bool {
+// repeated returns what must be unique at a deduplicate, if it dropped the token at this step.
+func (i *inquiry) repeated(step landscape.Step) (engine.Claimed, bool) {
 	at := i.compiled.Find(step.Node)
-	return at != plan.None && i.compiled.Nodes[at].Operation == plan.Deduplicate && step.Label == "duplicate"
+	if at == plan.None || i.compiled.Nodes[at].Operation != plan.Deduplicate || step.Label != "duplicate" {
+		return engine.Claimed{}, false
+	}
+	for _, claimed := range engine.Claims(i.compiled) {
+		if claimed.Node == step.Node {
+			return claimed, true
+		}
+	}
+	return engine.Claimed{}, false
 }
 
 func (i *inquiry) repeat(duplicates engine.Duplicates, claimed engine.Claimed, lane int, first barrier.Token) {

@@ -24,11 +24,8 @@ var triggers = map[string]string{
 	barrier.FiredByTimeout: "when its timeout had passed",
 }
 
-// say says when the batch fired.
+// say says why the batch fired.
 func (b Batch) say() string {
-	if b.Trigger == "" {
-		return "still open"
-	}
 	if said := triggers[b.Trigger]; said != "" {
 		return "fired " + said
 	}
@@ -124,8 +121,16 @@ func (a Arrived) say(first bool) string {
 	case a.OffsetMS == 0:
 		return "then " + a.Branch
 	default:
-		return fmt.Sprintf("%s came %s later", a.Branch, time.Duration(a.OffsetMS)*time.Millisecond)
+		return fmt.Sprintf("%s came %s later", a.Branch, span(a.OffsetMS))
 	}
+}
+
+// span says how long something took: milliseconds below a second, else a duration.
+func span(ms int64) string {
+	if ms < 1000 {
+		return fmt.Sprintf("%d ms", ms)
+	}
+	return (time.Duration(ms) * time.Millisecond).String()
 }
 
 // losses says for people how a token ended that a coalesce waited for.

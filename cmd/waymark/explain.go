@@ -16,23 +16,31 @@ type question struct {
 	source string
 	row    int64
 	keys   []string
+	token  string
 	sink   string
 	line   int64
+	all    bool
+	whyNot string
 }
 
 func (a *app) explainCommand() *cobra.Command {
 	var q question
 	cmd := &cobra.Command{
-		Use:   "explain RUN (--row N | --key FIELD=VALUE… | --sink NAME --line N)",
+		Use:   "explain RUN (--row N | --key FIELD=VALUE… | --token ID | --sink NAME --line N)",
 		Short: "Tell one row's way from the source to where it is, and prove it",
 		Long: `Tells what was read, what every step made of it, why every gate sent it where it went, and what was written.
 Every step is computed again from the stored record and held against the hash on record. Exit code 4 if something
 differs, or if the stored record is missing or corrupt.
 
+Where a fork copies a row, or a coalesce or a barrier makes new ones, each has an id, such as orders:17/by_cost or
+by_state:3; ask on with --token. --why-not SINK tells what kept the row, and what came of it, from a sink.
+
 ` + runArgument,
 		Example: `  waymark explain last --row 4711
   waymark explain last --key airport="DALLAS/FORT WORTH INTL ARPT" --key flight_date=1999-10-19
-  waymark explain 0198c1 --sink review --line 12`,
+  waymark explain 0198c1 --sink review --line 12
+  waymark explain last --token orders:17/by_cost
+  waymark explain last --row 4711 --why-not ledger`,
 		Args:              exactlyOne("run"),
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -42,47 +50,69 @@ differs, or if the stored record is missing or corrupt.
 			}
 			return a.query(cmd.Context(), args[0], func(r *record, run landscape.Run) error {
 				asked.Run = run.ID
-				return a.explain(cmd.Context(), r, asked)
+				return a.explain(cmd.Context(), r, asked, q.whyNot)
 			})
 		},
 	}
 	flags := cmd.Flags()
 	flags.Int64Var(&q.row, "row", 0, "the row by its `number` in the source, from 1")
 	flags.StringArrayVar(&q.keys, "key", nil, "the row by its business key, `FIELD=VALUE`; repeat for more fields")
+	flags.StringVar(&q.token, "token", "", "the token with this `id`, such as orders:17/by_cost")
 	flags.StringVar(&q.sink, "sink", "", "with --line: the row by its place in the output of this `sink`")
 	flags.Int64Var(&q.line, "line", 0, "the `number` of the row in the sink's output, from 1, the header not counted")
-	flags.StringVar(&q.source, "source", "", "the `source`, if the run has more than one")
+	flags.StringVar(&q.source, "source", "", "the `source` of --row and --key, if the run has more than one; of --row also a barrier")
+	flags.BoolVar(&q.all, "all", false, "list all tokens of a batch, not only the first")
+	flags.StringVar(&q.whyNot, "why-not", "", "tell what kept the row from this `sink`")
 	return cmd
 }
 
 // question checks that exactly one row is asked for.
 func (q question) question() (audit.Question, error) {
 	ways := 0
-	for _, given := range []bool{q.row != 0, len(q.keys) > 0, q.sink != "" || q.line != 0} {
+	for _, given := range []bool{q.row != 0, len(q.keys) > 0, q.token != "", q.sink != "" || q.line != 0} {
 		if given {
 			ways++
 		}
 	}
 	switch {
 	case ways > 1:
-		return audit.Question{}, wrongUsef("--row, --key and --sink with --line exclude each other: give one of them")
+		return audit.Question{}, wrongUsef("--row, --key, --token and --sink with --line exclude each other: give one of them")
 	case ways == 0:
-		return audit.Question{}, wrongUsef("say which row: --row N, --key FIELD=VALUE, or --sink NAME with --line N")
+		return audit.Question{}, wrongUsef("say which row: --row N, --key FIELD=VALUE, --token ID, or --sink NAME with --line N")
 	case q.row < 0 || q.line < 0:
 		return audit.Question{}, wrongUsef("rows and lines are counted from 1")
 	case (q.sink == "") != (q.line == 0):
 		return audit.Question{}, wrongUsef("--sink NAME and --line N belong together")
 	}
 	key, err := parsePairs("--key", "FIELD=VALUE", q.keys)
-	return audit.Question{Source: q.source, Row: q.row, Key: key, Sink: q.sink, Line: q.line}, err
+	return audit.Question{Source: q.source, Row: q.row, Key: key, Token: q.token, Sink: q.sink, Line: q.line, All: q.all}, err
 }
 
-func (a *app) explain(ctx context.Context, r *record, asked audit.Question) error {
+func (a *app) explain(ctx context.Context, r *record, asked audit.Question, whyNot string) error {
 	auditor, err := a.auditor(r)
 	if err != nil {
 		return err
 	}
+	if whyNot != "" {
+		denial, err := auditor.WhyNot(ctx, asked, whyNot)
+		if err != nil {
+			return answerError(err)
+		}
+		return a.print(denial, denial.WriteText)
+	}
 	story, err := auditor.Explain(ctx, asked)
+	if err != nil {
+		return answerError(err)
+	}
+	code := exitDone
+	if !story.True() {
+		code = exitUnverified
+	}
+	return endWith(code, a.print(story, story.WriteText))
+}
+
+// answerError says by which code the program ends if a question has no answer.
+func answerError(err error) error {
 	var ambiguous *audit.AmbiguousError
 	var senseless *audit.QuestionError
 	switch {
@@ -90,12 +120,7 @@ func (a *app) explain(ctx context.Context, r *record, asked audit.Question) erro
 		return wrongUse(err)
 	case errors.Is(err, landscape.ErrIncomplete):
 		return exitError{exitUnverified, fmt.Errorf("%s: %w", audit.RecordIncomplete, err)}
-	case err != nil:
+	default:
 		return err
 	}
-	code := exitDone
-	if !story.True() {
-		code = exitUnverified
-	}
-	return endWith(code, a.print(story, story.WriteText))
 }

@@ -1,0 +1,266 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"waymark/landscape"
+	"waymark/pipeline"
+	"waymark/plan"
+)
+
+// Denial says what kept a token, and everything that came of it, from a sink.
+type Denial struct {
+	Run      string   `json:"run"`
+	Pipeline string   `json:"pipeline"`
+	Status   string   `json:"status"`
+	Token    string   `json:"token"`
+	Sink     string   `json:"sink"`
+	Reached  bool     `json:"reached"` // the token, or something that came of it, is in the sink
+	Reasons  []Reason `json:"reasons"` // one for each token: first the one asked for, then what came of it
+	More     int      `json:"more,omitempty"`
+}
+
+// Reason is what one token had to do with the sink.
+type Reason struct {
+	Token      string    `json:"token"`
+	Kind       string    `json:"kind"` // one of the words below
+	Text       string    `json:"text"` // one sentence for people
+	Node       string    `json:"node,omitempty"`
+	Operation  string    `json:"operation,omitempty"`
+	Expression string    `json:"expression,omitempty"`
+	Values     []Value   `json:"values,omitempty"`  // of the expression's parts, outermost first
+	Label      string    `json:"label,omitempty"`   // by which the token left the node
+	Leading    []string  `json:"leading,omitempty"` // labels that lead to the sink
+	Refused    *Refusal  `json:"refused,omitempty"`
+	Held       *Holding  `json:"held,omitempty"`
+	Merge      *Decision `json:"merge,omitempty"`
+	Line       int64     `json:"line,omitempty"`
+	Output     string    `json:"output,omitempty"`
+}
+
+// Kinds of reasons.
+const (
+	KindReached     = "reached"     // it is in the sink
+	KindElsewhere   = "elsewhere"   // a node could have sent it towards the sink, and did not
+	KindRefused     = "refused"     // a node refused it
+	KindBecame      = "became"      // others go on for it
+	KindHeld        = "held"        // a barrier holds it
+	KindEnded       = "ended"       // a barrier or a coalesce took it, and nothing came of it
+	KindNotNeeded   = "not_needed"  // a coalesce had decided without it
+	KindUnreachable = "unreachable" // no way leads to the sink from where it began
+	KindOpen        = "open"        // it has not gone through the steps
+)
+
+// mostFollowed is how many tokens of other records are looked at for one answer.
+const mostFollowed = 20
+
+// WhyNot tells what kept a token from a sink: which gate, filter, sample, deduplicate, refusal or coalesce, for the token and
+// for all that came of it. The error is as of Explain, and a *QuestionError if the run has no such sink. It needs the run's
+// plan.
+func (a *Auditor) WhyNot(ctx context.Context, q Question, sink string) (*Denial, error) {
+	run, err := a.log.Run(ctx, q.Run)
+	if err != nil {
+		return nil, err
+	}
+	compiled, problem, err := a.plan(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	if problem != "" {
+		return nil, fmt.Errorf("what keeps a row from a sink can only be told with the run's plan: %s", problem)
+	}
+	at := compiled.Find(sink)
+	if at == plan.None || compiled.Nodes[at].Kind != plan.Sink {
+		return nil, &QuestionError{fmt.Sprintf("run %s has no sink named %q", run.ID, sink)}
+	}
+	token, err := a.find(ctx, run, q)
+	if err != nil {
+		return nil, err
+	}
+	d := &denying{
+		inquiry: inquiry{Auditor: a, run: run, compiled: compiled, all: q.All}, sink: at, leads: leadingTo(compiled, at), seen: map[string]bool{},
+		denial: &Denial{Run: run.ID, Pipeline: run.Pipeline, Status: string(run.Status), Sink: sink, Reasons: []Reason{}},
+	}
+	if err := d.follow(ctx, token); err != nil {
+		return nil, err
+	}
+	return d.denial, nil
+}
+
+// denying is one call of WhyNot.
+type denying struct {
+	inquiry // about the record at hand
+	sink    int
+	leads   []bool // by node: rows that come to it may come to the sink
+	seen    map[string]bool
+	denial  *Denial
+}
+
+// leadingTo returns, by node, whether rows that come to it may come to the sink without being refused.
+func leadingTo(p *plan.Plan, sink int) []bool {
+	leads := make([]bool, len(p.Nodes))
+	leads[sink] = true
+	for i := len(p.Nodes) - 1; i >= 0; i-- { // edges lead to later nodes
+		node := &p.Nodes[i]
+		leads[i] = leads[i] || node.Next != plan.None && leads[node.Next]
+		for _, route := range node.Routes {
+			leads[i] = leads[i] || route.To.Node != plan.None && leads[route.To.Node]
+		}
+	}
+	return leads
+}
+
+// follow judges a token, then what came of it in its pass, then what came of that in others.
+func (d *denying) follow(ctx context.Context, token landscape.Token) error {
+	queue := []landscape.Token{token}
+	for records := 0; len(queue) > 0; queue = queue[1:] {
+		if d.lanes != nil && d.seen[d.id(queue[0])] {
+			continue
+		}
+		if records > mostFollowed {
+			d.denial.More++
+			continue
+		}
+		records++
+		d.tokens = nil
+		if err := d.ask(ctx, queue[0]); err != nil {
+			return err
+		}
+		if d.denial.Token == "" {
+			d.denial.Token = d.story.Token
+		}
+		children, err := d.judgeFrom(ctx, d.asked.Lane)
+		if err != nil {
+			return err
+		}
+		queue = append(queue, children...)
+	}
+	return nil
+}
+
+// judgeFrom judges the record's token in a lane and what came of it in this pass. It returns the rows that came of them out
+// of barriers.
+func (d *denying) judgeFrom(ctx context.Context, lane int64) ([]landscape.Token, error) {
+	t := d.token(lane)
+	if t == nil || d.seen[t.TokenStory.Token] {
+		return nil, nil
+	}
+	d.seen[t.TokenStory.Token] = true
+	reason := d.judge(t)
+	d.denial.Reached = d.denial.Reached || reason.Kind == KindReached
+	if reason.Kind != "" {
+		reason.Token = t.TokenStory.Token
+		d.denial.Reasons = append(d.denial.Reasons, reason)
+	}
+	if t.Held != nil && reason.Kind == KindBecame {
+		return d.log.ChildrenOf(ctx, d.run.ID, t.Token)
+	}
+	var children []landscape.Token
+	for _, next := range d.successors(t) {
+		more, err := d.judgeFrom(ctx, next)
+		if err != nil {
+			return nil, err
+		}
+		children = append(children, more...)
+	}
+	return children, nil
+}
+
+// successors returns the lanes of the tokens that go on for the token in this pass.
+func (d *denying) successors(t *told) []int64 {
+	if t.way == nil {
+		return nil
+	}
+	var next []int64
+	for _, lane := range d.lanes {
+		copied := t.way.Path == pipeline.ForkParent && lane.Parent != nil && *lane.Parent == t.Token.Lane && lane.Fork == t.way.Last()
+		merged := t.way.Path == pipeline.Coalesced && lane.IsMerged() && lane.Node == t.way.Last() && d.within(t.Token.Lane, lane)
+		if copied || merged {
+			next = append(next, lane.Lane)
+		}
+	}
+	return next
+}
+
+// within reports whether tokens of a lane come down the fork whose branches the merged lane joins.
+func (d *denying) within(lane int64, merged landscape.Lane) bool {
+	for l := d.lanes[lane]; !l.IsRoot(); l = d.lanes[*l.Parent] {
+		if *l.Parent == *merged.Parent && l.Fork == merged.Fork {
+			return true
+		}
+	}
+	return false
+}
+
+// judge returns what a token had to do with the sink; of no kind if those that go on for it tell.
+func (d *denying) judge(t *told) Reason {
+	if t.way == nil {
+		return Reason{Kind: KindOpen, Text: "it was read and has not gone through the steps"}
+	}
+	if t.Sink == d.denial.Sink {
+		return reached(t)
+	}
+	if d.compiled.Nodes[d.sink].Errors {
+		return d.judgeUnrefused(t)
+	}
+	for _, visit := range t.Nodes {
+		if reason, found := d.blame(t, visit); found {
+			return reason
+		}
+	}
+	return d.judgeEnd(t)
+}
+
+func reached(t *told) Reason {
+	reason := Reason{Kind: KindReached, Line: t.Line, Output: t.Output, Text: "it did reach " + t.Sink}
+	switch {
+	case !t.Complete:
+		reason.Text += ", which has not confirmed it yet"
+	case t.Output != "":
+		reason.Text += fmt.Sprintf(", row %d of %s", t.Line, t.Output)
+	default:
+		reason.Text += fmt.Sprintf(", row %d of its output, which is not published yet", t.Line)
+	}
+	return reason
+}
+
+// judgeUnrefused says why a token is not in a sink that takes refused rows only.
+func (d *denying) judgeUnrefused(t *told) Reason {
+	var senders []string
+	for i := range d.compiled.Nodes {
+		if d.compiled.Nodes[i].OnError.Node == d.sink {
+			senders = append(senders, d.compiled.Nodes[i].Name)
+		}
+	}
+	only := fmt.Sprintf("only what %s refuses goes to %s", strings.Join(senders, " or "), d.denial.Sink)
+	last := lastVisit(t)
+	switch {
+	case last.Refused != nil:
+		return refusedReason(t, last, "it was refused by "+last.Node+", and "+only)
+	case t.Held != nil && len(t.Held.Became) > 0:
+		return Reason{Kind: KindBecame, Held: t.Held, Text: "it was " + t.Held.say()}
+	case t.way.Path == pipeline.ForkParent, t.way.Path == pipeline.Coalesced:
+		return Reason{}
+	default:
+		return Reason{Kind: KindUnreachable, Text: "it was not refused, and " + only}
+	}
+}
+
+// lastVisit returns the last node that did something to the token; sinks of refused rows are left out.
+func lastVisit(t *told) Visit {
+	for k := len(t.Nodes) - 1; k >= 0; k-- {
+		if t.Nodes[k].Node != t.way.Sink {
+			return t.Nodes[k]
+		}
+	}
+	return Visit{Node: t.way.Last()}
+}
+
+func refusedReason(t *told, visit Visit, text string) Reason {
+	return Reason{
+		Kind: KindRefused, Text: text, Node: visit.Node, Operation: visit.Operation, Expression: visit.Expression, Values: visit.Values,
+		Refused: visit.Refused, Merge: t.Merge,
+	}
+}
