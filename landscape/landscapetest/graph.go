@@ -37,6 +37,8 @@ func graphs(t *testing.T, d landscape.Driver) {
 	t.Run("merges", func(t *testing.T) { graphMerges(t, log, s) })
 	t.Run("sinks", func(t *testing.T) { graphSinks(t, log, s) })
 	t.Run("summary", func(t *testing.T) { graphSummary(t, log, s) })
+	t.Run("lanes without tokens", func(t *testing.T) { emptyLanes(t, d) })
+	t.Run("more ways than one byte counts in a branch", func(t *testing.T) { wideLanes(t, d) })
 	t.Run("refused", func(t *testing.T) {
 		for name, check := range map[string]func(*testing.T, landscape.Driver){
 			"runs": refusedRuns, "lanes": refusedLanes, "folds": refusedFolds, "merges": refusedMerges,

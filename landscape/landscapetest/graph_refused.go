@@ -14,10 +14,7 @@ import (
 // refusedLanes tampers with a passage of a graph scene; none of it may be on record afterwards.
 func refusedLanes(t *testing.T, d landscape.Driver) {
 	s := GraphScene{Run: "refused lanes", Chunks: 1, ChunkRows: 6}
-	log := landscape.New(d, nil)
-	require.NoError(t, s.Begin(t.Context(), log))
-	chunk, records := s.Chunk(0)
-	require.NoError(t, log.RecordChunk(t.Context(), chunk, records))
+	log := forkScene(t, d, s)
 	for want, tamper := range map[string]func(p *landscape.Passage){
 		"lane species: row 0 of the chunk was forked: true, has a token in the branch: false": func(p *landscape.Passage) {
 			p.Lanes = slices.Delete(p.Lanes, 2, 3)
@@ -85,6 +82,7 @@ func refusedFolds(t *testing.T, d landscape.Driver) {
 		"and came too late for batch 9":                                func(f *landscape.Fold) { f.Batches[0].Of = 9 },
 		"it has no rows":                                               func(f *landscape.Fold) { f.Batches[0].Rows = 0 },
 		"batch 1 fired with 1 rows, of which 2 came in this fold":      func(f *landscape.Fold) { f.Batches[0].Rows = 1 },
+		"batch 2 fired with 4 rows, of which 0 came in this fold":      func(f *landscape.Fold) { f.Batches[0].Batch = 2 },
 		"1 rows and 0 batches more fired than were held":               func(f *landscape.Fold) { f.Batches[0].Rows++ },
 		"a chunk of ranked in run refused folds came out":              func(f *landscape.Fold) { f.Derived[0].Chunk.Source = "ranked" },
 		"1 rows, but 0 batches and 0 parents":                          func(f *landscape.Fold) { f.Derived[0].Batches = nil },

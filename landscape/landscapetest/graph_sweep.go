@@ -76,16 +76,24 @@ func graphFlaws() map[string]graphFlaw {
 		"a held merge without its how": {check: "merge_once", add: func(s GraphScene) []landscape.Record {
 			return []landscape.Record{extraBatch(s, "both", "end", pipeline.Coalesced)}
 		}},
-		"a barrier without its end":      {check: "fold_sequence", skip: folds("both", 2)},
-		"a barrier without its folds":    {check: "fold_sequence", skip: folds("both", 0)},
+		"a barrier without its end":   {check: "fold_sequence", skip: folds("both", 2)},
+		"a barrier without its folds": {check: "fold_sequence", skip: folds("both", 0)},
+		"a gap between folds": {check: "fold_sequence", skip: folds("both", 2), add: func(s GraphScene) []landscape.Record {
+			return []landscape.Record{landscape.FoldRecord{
+				Run: s.Run, Node: "both", Fold: 7, Kind: landscape.EndFold, Chunk: -1, At: 1, Opened: 1,
+			}}
+		}},
 		"rows that a barrier never took": {check: "members_settled", skip: folds("both", 0)},
 		"a batch without members":        {check: "members_settled", add: extraConsumed},
 		"a batch with other members":     {check: "batch_rows", deep: true, add: extraConsumed},
 		"rows that no fold gave": {check: "derived_rows", add: func(s GraphScene) []landscape.Record {
-			return extraChunk(s, true)
+			chunk, _ := s.chunk("totals", 1, 2, 1)
+			fold := int64(1)
+			chunk.Fold, chunk.Read = &fold, 1
+			return []landscape.Record{chunk, landscape.ParentsRecord{Run: s.Run, Source: "totals", Chunk: 1, Rows: 1, Batches: []byte{0, 0, 0, 1}}}
 		}},
-		"rows without parents": {check: "derived_rows", add: func(s GraphScene) []landscape.Record {
-			return extraChunk(s, false)
+		"more parents than rows": {check: "derived_rows", add: func(s GraphScene) []landscape.Record {
+			return []landscape.Record{landscape.ParentsRecord{Run: s.Run, Source: "totals", Slice: 1, Rows: 1, Batches: []byte{0, 0, 0, 1}}}
 		}},
 		"a merged row without a merge": {check: "merge_once", add: func(s GraphScene) []landscape.Record {
 			chunk, _ := s.chunk("both", 1, 2, 1)
@@ -125,16 +133,4 @@ func extraConsumed(s GraphScene) []landscape.Record {
 
 func extraBatch(s GraphScene, node, trigger string, path pipeline.Path) landscape.BatchRecord {
 	return landscape.BatchRecord{Run: s.Run, Node: node, Batch: 77, Fold: 1, Trigger: trigger, Path: path, Rows: 1, Opened: 1, Fired: 2}
-}
-
-// extraChunk is one more row of totals, with a parent or without.
-func extraChunk(s GraphScene, parent bool) []landscape.Record {
-	chunk, _ := s.chunk("totals", 1, 2, 1)
-	fold := int64(1)
-	chunk.Fold, chunk.Read = &fold, 1
-	records := []landscape.Record{chunk}
-	if parent {
-		records = append(records, landscape.ParentsRecord{Run: s.Run, Source: "totals", Chunk: 1, Rows: 1, Batches: []byte{0, 0, 0, 1}})
-	}
-	return records
 }
