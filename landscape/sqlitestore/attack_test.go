@@ -99,6 +99,8 @@ func TestOtherKeys(t *testing.T) {
 			select rowid, run_id, source, chunk, slice + 100, rows, offsets, lengths, lines, raw_hashes from chunk_rows`,
 		"hashes": `replace into hashes (rowid, run_id, source, chunk, lane, node, slice, rows, slots, hashes)
 			select rowid, run_id, source, chunk, lane, node, slice + 100, rows, slots, hashes from hashes`,
+		"passages": `replace into passages (rowid, run_id, source, chunk, lane, rows, code_bytes, way_codes, started_us, finished_us, attempt, worker)
+			select rowid, run_id, source, chunk, lane + 100, rows, code_bytes, way_codes, 1, 1, 1, '' from passages`,
 		"keys": `replace into keys (rowid, run_id, source, chunk, field, hashes)
 			select rowid, run_id, source, chunk, 'other', hashes from keys`,
 		"lanes": `replace into lanes select run_id, lane + 100, source, name, parent, node, branch, fork from lanes`,

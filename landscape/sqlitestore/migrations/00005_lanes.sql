@@ -67,6 +67,7 @@ from chunks;
 drop table chunks;
 alter table chunks_next rename to chunks;
 
+-- With rowids: what points here is looked up in an index without the codes.
 create table passages_next (
   run_id      text not null,
   source      text not null,
@@ -82,7 +83,7 @@ create table passages_next (
   primary key (run_id, source, chunk, lane),
   foreign key (run_id, source, chunk, rows) references chunks (run_id, source, chunk, rows),
   foreign key (run_id, source, lane) references lanes (run_id, source, lane)
-) strict, without rowid;
+) strict;
 insert into passages_next
 select run_id, source, chunk, 0, rows, code_bytes, way_codes, started_us, finished_us, attempt, worker from passages;
 drop table passages;

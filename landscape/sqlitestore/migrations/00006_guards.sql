@@ -48,6 +48,7 @@ begin select raise(abort, 'nodes: append-only: it is there already'); end;
 create trigger chunks_once before insert on chunks when exists (select 1 from chunks t where t.run_id = new.run_id and t.source = new.source and t.chunk = new.chunk)
 begin select raise(abort, 'chunks: append-only: it is there already'); end;
 create trigger passages_once before insert on passages when exists (select 1 from passages t where t.run_id = new.run_id and t.source = new.source and t.chunk = new.chunk and t.lane = new.lane)
+  or exists (select 1 from passages t where t.rowid = new.rowid)
 begin select raise(abort, 'passages: append-only: it is there already'); end;
 create trigger ways_once before insert on ways when exists (select 1 from ways t where t.run_id = new.run_id and t.way = new.way)
 begin select raise(abort, 'ways: append-only: it is there already'); end;
