@@ -5,6 +5,7 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
+	"waymark/barrier"
 	"waymark/engine"
 	"waymark/landscape"
 	"waymark/payload"
@@ -26,6 +27,7 @@ const (
 	TypePlanChanged = "PlanChanged"     // the document compiles to another plan than the run's
 	TypeUnknownRun  = "RunUnknown"      // the landscape has no such run
 	TypeReadOnly    = "RecordReadOnly"  // the landscape cannot be written
+	TypeFull        = "BarrierFull"     // a barrier would have to hold more rows than it may
 )
 
 // final carries an error that no retry cures together with its type.
@@ -56,6 +58,7 @@ func finalKind(err error) string {
 		row       *engine.FailedError
 		diverged  *landscape.DivergedError
 		imbalance *landscape.ImbalanceError
+		full      *barrier.FullError
 	)
 	switch {
 	case errors.As(err, &marked):
@@ -76,6 +79,8 @@ func finalKind(err error) string {
 		return TypeDiverged
 	case errors.As(err, &imbalance):
 		return TypeImbalance
+	case errors.As(err, &full):
+		return TypeFull
 	case errors.Is(err, landscape.ErrBlocked):
 		return TypeBlocked
 	case errors.Is(err, landscape.ErrNotFound):

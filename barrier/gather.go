@@ -28,6 +28,7 @@ type gathering struct {
 	seen   int64             // tokens that ever arrived
 	grown  []*batch          // by the fold at hand; some may have fired since
 	key    []byte
+	whole  bool // nothing but the end fires batches: one that is cut short would pass for the whole
 }
 
 // craft is what an operation does with the rows of a batch.
@@ -54,6 +55,7 @@ type craft interface {
 
 func newGathering(core *core, node *plan.Node) *gathering {
 	g := &gathering{core: core, spec: node.Batch, groups: map[string]*batch{}}
+	g.whole = g.spec.Rows == 0 && g.spec.After == 0 && g.spec.When == nil
 	switch node.Operation {
 	case plan.Sort:
 		g.craft = newSorter(core, node)
@@ -68,6 +70,9 @@ func newGathering(core *core, node *plan.Node) *gathering {
 func (g *gathering) accept(at int64, in *Arrivals, s *Settlement) error {
 	for i := range in.List {
 		s.Members[i] = g.take(at, &in.List[i], s)
+		if err := g.makeRoom(at, s); err != nil {
+			return err
+		}
 	}
 	for _, b := range g.grown {
 		if b.growing = false; b.queued != nil {
@@ -98,10 +103,18 @@ func (g *gathering) take(at int64, a *Arrival, s *Settlement) uint32 {
 	case g.craft.ready(b):
 		g.fire(b, FiredByWhen, at, s)
 	}
+	return b.number
+}
+
+// makeRoom fires the batches that keep most until the barrier keeps no more than it may.
+func (g *gathering) makeRoom(at int64, s *Settlement) error {
+	if g.whole && g.kept > g.memoryBudget {
+		return &FullError{Cure: "give it a trigger, so that it need not hold all rows until the end"}
+	}
 	for g.kept > g.memoryBudget {
 		g.fire(g.large[0], FiredByMemory, at, s)
 	}
-	return b.number
+	return nil
 }
 
 // find returns the open batch of the row's group, or a new one. It is not open if there are too many already.

@@ -329,7 +329,7 @@ func TestTooManyGroups(t *testing.T) {
 
 // When rows take more memory than they may, the batch with the most goes first, the older of equals.
 func TestMemory(t *testing.T) {
-	b := newBench(t, sortNode(plan.Batch{GroupBy: []string{"k"}, By: []plan.Order{{Field: "v"}}}))
+	b := newBench(t, sortNode(plan.Batch{GroupBy: []string{"k"}, By: []plan.Order{{Field: "v"}}, Rows: 1000}))
 	size := memberBytes + 16 + 2*cellBytes + 1
 	b.machine.memoryBudget = 4 * size
 	require.Equal(t, lines(`
@@ -347,6 +347,32 @@ func TestMemory(t *testing.T) {
 	b.end(1)
 	require.Zero(t, b.machine.rule.(*gathering).kept)
 	require.Empty(t, b.machine.rule.(*gathering).large)
+}
+
+// What only the end may fire is never cut short: it would pass for the whole.
+func TestFull(t *testing.T) {
+	const rows = `{"k":"a","v":1,"x":"a text of some length, longer than what may be held"}` + "\n" + `{"k":"a","v":2,"x":"another one"}`
+	for name, node := range map[string]plan.Node{
+		"totals":       aggregateNode(t, plan.Batch{}, "x", "collect(row.v)"),
+		"sort":         sortNode(plan.Batch{By: []plan.Order{{Field: "v"}}}),
+		"keeping last": lastNode("v"),
+	} {
+		b := newBench(t, node)
+		b.machine.memoryBudget = 10
+		_, err := b.machine.Accept(at(0), b.arrivals(rows))
+		requireFull(t, err, name)
+	}
+	b := newBench(t, meetNode(plan.Join{}))
+	b.machine.memoryBudget = 10
+	_, err := b.machine.Accept(at(0), b.told("a 1"))
+	requireFull(t, err, "coalesce")
+}
+
+func requireFull(t *testing.T, err error, what string) {
+	t.Helper()
+	var full *FullError
+	require.ErrorAs(t, err, &full, what)
+	require.NotEmpty(t, full.Cure, what)
 }
 
 // What is added to totals takes no memory, unless the function keeps values.

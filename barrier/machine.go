@@ -13,8 +13,19 @@ import (
 // Limits of one barrier.
 const (
 	maxGroups    = 1_000_000 // open batches; a row that would open one more is refused with TOO_MANY_GROUPS
-	memoryBudget = 64 << 20  // bytes of rows and values that are kept; beyond, the largest batch fires
+	memoryBudget = 64 << 20  // bytes of rows and values that are kept; beyond, the largest batch fires, or the run stops
 )
+
+// A FullError says that a barrier would have to hold more than it may, and must not let go of anything: what came out would
+// pass for more than it is.
+type FullError struct {
+	Cure string // what to change in the document
+}
+
+// Error returns the limit and the cure.
+func (e *FullError) Error() string {
+	return fmt.Sprintf("it holds more than %d MiB of rows: %s", memoryBudget>>20, e.Cure)
+}
 
 // A Machine is the state of a barrier. Callers give it the folds of the barrier in order, each with its moment; a moment
 // before that of the last fold counts as that one. It is deterministic: equal folds from equal states give equal settlements.
@@ -69,7 +80,8 @@ func New(p *plan.Plan, node int) *Machine {
 // Accept takes what a chunk brings, at this moment. What is due by then fires first. The rows of in may be kept by the
 // settlement, but not beyond; Accept changes nothing in in.
 //
-// The error says that in is not what the engine makes of a plan, such as a branch that comes twice.
+// The error is a *FullError if the machine may hold no more. Any other says that in is not what the engine makes of a plan,
+// such as a branch that comes twice.
 func (m *Machine) Accept(at time.Time, in *Arrivals) (*Settlement, error) {
 	if events := uint64(len(in.List)) + uint64(len(in.Losses)); uint64(m.number)+events > math.MaxUint32 {
 		return nil, fmt.Errorf("the barrier has opened %d batches, and cannot number %d more; let it gather more rows in one", m.number, events)

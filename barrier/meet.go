@@ -23,6 +23,7 @@ type meeting struct {
 	touched []*entry         // by the fold at hand
 	pending int64            // undecided entries
 	rows    int64            // tokens in them
+	kept    int              // bytes of their rows
 }
 
 // entry is what is known of the branches of one fork parent.
@@ -42,6 +43,7 @@ type comer struct {
 	branch int
 	token  Token
 	at     int64
+	bytes  int  // that its row takes
 	owned  bool // its row has memory of its own
 }
 
@@ -70,6 +72,9 @@ func (m *meeting) accept(at int64, in *Arrivals, s *Settlement) error {
 		m.forget(e)
 	}
 	m.ownRows()
+	if m.kept > m.memoryBudget {
+		return &FullError{Cure: "branches wait too long for each other; give it a timeout, or the barriers in its branches a trigger"}
+	}
 	return nil
 }
 
@@ -111,7 +116,7 @@ func (m *meeting) arrive(e *entry, at int64, a *Arrival, s *Settlement) uint32 {
 		s.Batches = append(s.Batches, late)
 		return late.Number
 	}
-	m.note(e, comer{branch: a.Branch, token: a.Token, at: at})
+	m.note(e, comer{branch: a.Branch, token: a.Token, at: at, bytes: memberBytes + valueBytes(a.Row.Values)})
 	if e.join.Arrive(a.Branch, a.Row) {
 		m.settle(e, at, s)
 	} else if !e.touched {
@@ -125,6 +130,7 @@ func (m *meeting) arrive(e *entry, at int64, a *Arrival, s *Settlement) uint32 {
 func (m *meeting) note(e *entry, c comer) {
 	e.came = append(e.came, c)
 	m.rows++
+	m.kept += c.bytes
 	if e.waiting == nil && m.spec.Timeout > 0 {
 		e.waiting = m.waiting.PushBack(e)
 	}
@@ -156,6 +162,9 @@ func (m *meeting) settle(e *entry, at int64, s *Settlement) {
 func (m *meeting) release(e *entry) {
 	m.pending--
 	m.rows -= int64(len(e.came))
+	for _, c := range e.came {
+		m.kept -= c.bytes
+	}
 	if e.waiting != nil {
 		m.waiting.Remove(e.waiting)
 		e.waiting = nil

@@ -92,6 +92,7 @@ func (m *meeting) loadComer(e *entry, r *reader) {
 		r.failf("a row waits that did not come, or twice")
 		return
 	}
+	c.bytes = memberBytes + valueBytes(in.Values)
 	e.came = append(e.came, c)
 	e.join.rows[branch] = in
 	e.join.decision.Arrived = append(e.join.decision.Arrived, branch)
@@ -114,4 +115,7 @@ func (m *meeting) readmit(e *entry, r *reader) {
 	}
 	m.enter(e)
 	m.rows += int64(len(e.came))
+	for _, c := range e.came {
+		m.kept += c.bytes
+	}
 }
