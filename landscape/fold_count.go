@@ -53,17 +53,13 @@ func (r FoldRecord) check() error {
 }
 
 // foldRecords returns the records of a fold.
-func (l *Log) foldRecords(ctx context.Context, all lanes, f Fold, fold FoldRecord) ([]Record, error) {
+func (l *Log) foldRecords(ctx context.Context, all lanes, f Fold, fold FoldRecord, kinds *kindTable) ([]Record, error) {
 	insert := []Record{fold}
 	for _, d := range f.Derived {
 		insert = d.appendRecords(insert, f.Fold, l.now())
 	}
-	kinds := map[string]bool{}
-	for _, b := range f.Batches {
-		if b.Merge != nil && !kinds[b.Merge.Kind.ID()] {
-			kinds[b.Merge.Kind.ID()] = true
-			insert = append(insert, b.Merge.Kind.record(f.Run))
-		}
+	for _, k := range kinds.kinds {
+		insert = append(insert, k.record(f.Run))
 	}
 	for _, b := range f.Batches {
 		insert = append(insert, b.record(f))
@@ -79,6 +75,7 @@ func (l *Log) foldRecords(ctx context.Context, all lanes, f Fold, fold FoldRecor
 		if err != nil {
 			return nil, fmt.Errorf("batch %d: %w", b.Batch, err)
 		}
+		merge.Kind = kinds.id(b.Merge.Kind)
 		insert = append(insert, merge)
 	}
 	for _, d := range f.Derived {
@@ -130,6 +127,7 @@ type mergeArrival struct {
 	OffsetMS int64  `json:"offset_ms"`
 }
 
+// record returns the merge as it is stored, without its kind.
 func (m *Merge) record(all lanes, f Fold, batch int64) (MergeRecord, error) {
 	if _, err := all.at(m.Key.Source, m.Key.Lane); err != nil {
 		return MergeRecord{}, fmt.Errorf("fork parent: %w", err)
@@ -143,7 +141,7 @@ func (m *Merge) record(all lanes, f Fold, batch int64) (MergeRecord, error) {
 		arrivals[i] = mergeArrival{Branch: a.Branch, Token: id, OffsetMS: a.Offset.Milliseconds()}
 	}
 	r := MergeRecord{
-		Run: f.Run, Node: f.Node, Batch: batch, Kind: m.Kind.ID(), Source: m.Key.Source, Lane: m.Key.Lane, Row: m.Key.Row,
+		Run: f.Run, Node: f.Node, Batch: batch, Source: m.Key.Source, Lane: m.Key.Lane, Row: m.Key.Row,
 		Arrivals: string(encode(arrivals)), WaitMS: m.Wait.Milliseconds(),
 	}
 	if m.OutRow != 0 {

@@ -50,14 +50,15 @@ func (l *Log) foldBefore(ctx context.Context, f Fold) (FoldRecord, error) {
 
 // insertFold checks what f says by itself and together with the counts before it, and inserts its records.
 func (l *Log) insertFold(ctx context.Context, all lanes, before FoldRecord, f Fold) error {
-	if err := errors.Join(f.checkBatches(), f.checkDerived(all)); err != nil {
+	var kinds kindTable
+	if err := errors.Join(f.checkBatches(&kinds), f.checkDerived(all)); err != nil {
 		return err
 	}
 	after, err := f.count(before)
 	if err != nil {
 		return err
 	}
-	insert, err := l.foldRecords(ctx, all, f, after)
+	insert, err := l.foldRecords(ctx, all, f, after, &kinds)
 	if err != nil {
 		return err
 	}
@@ -120,22 +121,28 @@ func checkLaneArrivals(lane Lane, routes []LaneRoutes, f Fold) error {
 	return nil
 }
 
-// checkBatches refuses batches that cannot be, and numbers that are there twice.
-func (f Fold) checkBatches() error {
+// checkBatches refuses batches that cannot be, and numbers that are there twice. It collects the kinds of the merges.
+func (f Fold) checkBatches(kinds *kindTable) error {
 	seen := map[int64]bool{}
 	for _, b := range f.Batches {
 		if seen[b.Batch] || b.Batch < 1 {
 			return fmt.Errorf("batch %d is there twice, or is no batch", b.Batch)
 		}
 		seen[b.Batch] = true
-		if err := b.check(f.Node); err != nil {
+		if err := b.check(); err != nil {
+			return fmt.Errorf("batch %d: %w", b.Batch, err)
+		}
+		if b.Merge == nil {
+			continue
+		}
+		if err := errors.Join(b.Merge.check(f.Node, b.Rows), kinds.add(b.Merge.Kind)); err != nil {
 			return fmt.Errorf("batch %d: %w", b.Batch, err)
 		}
 	}
 	return nil
 }
 
-func (b FiredBatch) check(node string) error {
+func (b FiredBatch) check() error {
 	switch b.Path {
 	case pipeline.BatchConsumed, pipeline.ExpandParent, pipeline.BranchNotNeeded, pipeline.Coalesced:
 	default:
@@ -150,17 +157,12 @@ func (b FiredBatch) check(node string) error {
 		return fmt.Errorf("its tokens ended as %s, and came too late for batch %d", b.Path, b.Of)
 	case b.Rows == 0 && (b.Merge == nil || b.Merge.Kind.Result != MergeNothing):
 		return errors.New("it has no rows")
-	case b.Merge != nil:
-		return b.Merge.check(node, b.Rows)
 	}
 	return nil
 }
 
 // check refuses a merge that does not fit its batch.
 func (m *Merge) check(node string, rows int64) error {
-	if err := m.Kind.check(); err != nil {
-		return err
-	}
 	if m.Kind.Node != node || int64(len(m.Arrivals)) != rows || len(m.Kind.Arrived) != len(m.Arrivals) {
 		return fmt.Errorf("a merge of %s with %d branches, the batch is of %s with %d", m.Kind.Node, len(m.Arrivals), node, rows)
 	}

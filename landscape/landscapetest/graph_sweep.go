@@ -44,9 +44,9 @@ func graphSweeps(t *testing.T, d landscape.Driver) {
 }
 
 func graphFlaws() map[string]graphFlaw {
-	folds := func(node string, from int64) func(turn) bool {
+	foldsOfBoth := func(from int64) func(turn) bool {
 		return func(t turn) bool {
-			return t.fold != nil && t.fold.Node == node && t.fold.Fold >= from || from == 0 && t.passage != nil && t.passage.Source == node
+			return t.fold != nil && t.fold.Node == "both" && t.fold.Fold >= from || from == 0 && t.passage != nil && t.passage.Source == "both"
 		}
 	}
 	return map[string]graphFlaw{
@@ -76,14 +76,14 @@ func graphFlaws() map[string]graphFlaw {
 		"a held merge without its how": {check: "merge_once", add: func(s GraphScene) []landscape.Record {
 			return []landscape.Record{extraBatch(s, "both", "end", pipeline.Coalesced)}
 		}},
-		"a barrier without its end":   {check: "fold_sequence", skip: folds("both", 2)},
-		"a barrier without its folds": {check: "fold_sequence", skip: folds("both", 0)},
-		"a gap between folds": {check: "fold_sequence", skip: folds("both", 2), add: func(s GraphScene) []landscape.Record {
+		"a barrier without its end":   {check: "fold_sequence", skip: foldsOfBoth(2)},
+		"a barrier without its folds": {check: "fold_sequence", skip: foldsOfBoth(0)},
+		"a gap between folds": {check: "fold_sequence", skip: foldsOfBoth(2), add: func(s GraphScene) []landscape.Record {
 			return []landscape.Record{landscape.FoldRecord{
 				Run: s.Run, Node: "both", Fold: 7, Kind: landscape.EndFold, Chunk: -1, At: 1, Opened: 1,
 			}}
 		}},
-		"rows that a barrier never took": {check: "members_settled", skip: folds("both", 0)},
+		"rows that a barrier never took": {check: "members_settled", skip: foldsOfBoth(0)},
 		"a batch without members":        {check: "members_settled", add: extraConsumed},
 		"a batch with other members":     {check: "batch_rows", deep: true, add: extraConsumed},
 		"rows that no fold gave": {check: "derived_rows", add: func(s GraphScene) []landscape.Record {
