@@ -14,10 +14,12 @@
 //	merge.go      what it makes of the branches
 //	fork.go       forks, and coalesces within a chunk's turn
 //	held.go       coalesces that wait for branches of several turns
-//	gather.go     aggregates, sorts, expansions, deduplication by the last
+//	gather.go     aggregates, sorts, deduplication by the last
+//	expand.go     expansions
 //	compute.go    aggregate functions
 //	eval.go       expressions
 //	read.go       source files → records
+//	result.go     what a run leaves; text.go: the same as text
 //	random*.go    documents and rows
 //
 // Expressions are compiled without the graph's types: a field that a source declares has that kind wherever a row has it,

@@ -1,10 +1,8 @@
 package graphs
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
 	"waymark/expr"
@@ -74,24 +72,4 @@ func refusalOf(err error, field string) *Refusal {
 		return &Refusal{failed.Code, field}
 	}
 	panic(err)
-}
-
-// elements returns the elements of a list that is one.
-func (in *interpreter) elements(spec *pipeline.Expand, r row.Row) []row.Value {
-	value, _ := r.Get(spec.Field)
-	var elements []row.Value
-	if spec.Split != "" {
-		for _, text := range strings.Split(value.Text(), spec.Split) {
-			elements = append(elements, row.StringValue(text))
-		}
-		return elements
-	}
-	var texts []json.RawMessage
-	if err := json.Unmarshal([]byte(value.Text()), &texts); err != nil {
-		panic(err)
-	}
-	for _, text := range texts {
-		elements = append(elements, jsonValue(string(text)))
-	}
-	return elements
 }

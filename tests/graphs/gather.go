@@ -202,30 +202,6 @@ func (l *lastOfKey) end() settlement {
 	return s
 }
 
-// expander makes a row of each element of a list. All that one turn brings is one batch.
-type expander struct {
-	in   *interpreter
-	node *node
-}
-
-func (x *expander) accept(events []event) settlement {
-	batch := x.in.settled(x.node, "arrival", pipeline.ExpandParent, events)
-	var s settlement
-	for _, e := range events {
-		for i, element := range x.in.elements(x.node.step.Expand, e.row) {
-			out := fieldsOf(e.row)
-			out.put(cmp.Or(x.node.step.Expand.As, x.node.step.Expand.Field), element)
-			if index := x.node.step.Expand.Index; index != "" {
-				out.put(index, row.IntValue(int64(i+1)))
-			}
-			s.outs = append(s.outs, birth{row: out.row(), parents: []*token{e.token}, batch: batch})
-		}
-	}
-	return s
-}
-
-func (x *expander) end() settlement { return settlement{} }
-
 func tokensOf(members []event) []*token {
 	var tokens []*token
 	for _, m := range members {

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
@@ -26,15 +27,8 @@ func TestExamples(t *testing.T) {
 }
 
 func checkExample(t *testing.T, path string) {
-	archive, err := txtar.ParseFile(path)
-	require.NoError(t, err)
-	files := map[string]string{}
-	for _, file := range archive.Files {
-		files[file.Name] = string(file.Data)
-	}
-	doc, err := pipeline.Load("pipeline.yaml", []byte(files["pipeline.yaml"]), pipeline.Environment{})
-	require.NoError(t, err)
-	_, err = plan.Compile(doc, pluginsIn(t, doc, files))
+	doc, files := example(t, path)
+	_, err := plan.Compile(doc, pluginsIn(t, doc, files))
 	require.NoError(t, err)
 	result := interpret(t, doc, files)
 	sections := result.Text()
@@ -45,6 +39,19 @@ func checkExample(t *testing.T, path string) {
 		}
 	}
 	require.Empty(t, result.Balance())
+}
+
+// example reads an example: the document, its files, and the sections that are expected.
+func example(t *testing.T, path string) (*pipeline.Document, map[string]string) {
+	archive, err := txtar.ParseFile(path)
+	require.NoError(t, err)
+	files := map[string]string{}
+	for _, file := range archive.Files {
+		files[file.Name] = string(file.Data)
+	}
+	doc, err := pipeline.Load("pipeline.yaml", []byte(files["pipeline.yaml"]), pipeline.Environment{})
+	require.NoError(t, err)
+	return doc, files
 }
 
 // TestFail shows that a refused row stops the interpretation where the document says so.
@@ -58,4 +65,17 @@ sinks: {out: {jsonl: {path: o}}}
 	require.NoError(t, err)
 	_, err = graphs.Interpret(doc, graphs.Read(doc, map[string]string{"in": "{\"n\":1}\n{\"n\":0}\n"}))
 	require.EqualError(t, err, "divide refused s:2 with DIVISION_BY_ZERO, and the document says that this stops the run")
+}
+
+// TestExamplesForReal runs the same documents by the real thing.
+func TestExamplesForReal(t *testing.T) {
+	r := newRecord(t)
+	paths, err := filepath.Glob("testdata/*.txtar")
+	require.NoError(t, err)
+	for _, path := range paths {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			doc, files := example(t, path)
+			r.compare(t, strings.TrimSuffix(filepath.Base(path), ".txtar"), doc, files)
+		})
+	}
 }

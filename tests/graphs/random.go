@@ -22,6 +22,7 @@ import (
 //     whose rows are all of the same branches.
 func Random(seed uint64) (document string, files map[string]string) {
 	b := &builder{rng: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)), files: map[string]string{}}
+	b.chunk = 1 + b.rng.IntN(50)
 	l := &line{kind: top, ends: b.sources()}
 	b.steps(l, 2+b.rng.IntN(5))
 	b.endInSink(l)
@@ -31,6 +32,7 @@ func Random(seed uint64) (document string, files map[string]string) {
 // builder collects a document.
 type builder struct {
 	rng     *rand.Rand
+	chunk   int // rows of a chunk
 	names   int
 	forks   int
 	written []string // steps
@@ -308,7 +310,7 @@ func (b *builder) wayOut(l *line) {
 // document writes everything down.
 func (b *builder) document() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "name: random\nchunk: {rows: %d}\nsources:\n%s\nsteps:\n%s\nsinks:\n", 1+b.rng.IntN(50),
+	fmt.Fprintf(&text, "name: random\nchunk: {rows: %d}\nsources:\n%s\nsteps:\n%s\nsinks:\n", b.chunk,
 		strings.Join(b.source, "\n"), strings.Join(b.written, "\n"))
 	for _, s := range b.sink {
 		from := ""

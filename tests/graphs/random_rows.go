@@ -24,8 +24,11 @@ func (b *builder) sources() []string {
 	return names
 }
 
+// maxTurns bounds the chunks of a source: the time that a document takes for real is about that of its turns.
+const maxTurns = 8
+
 func (b *builder) rows(format string) string {
-	count := b.rng.IntN(pick(b, 4, 40, 121))
+	count := b.rng.IntN(min(pick(b, 4, 40, 121), maxTurns*b.chunk+1))
 	var text strings.Builder
 	if format == "csv" {
 		text.WriteString("id,k,n,x,items,tags\n")
@@ -46,7 +49,7 @@ func (b *builder) rows(format string) string {
 func (b *builder) cells() [6]string {
 	cells := [6]string{
 		fmt.Sprintf(`"r%d"`, b.rng.IntN(60)), pick(b, `"a"`, `"b"`, `"c"`, ""), fmt.Sprint(b.rng.IntN(14) - 2), fmt.Sprintf("%.2f", float64(b.rng.IntN(100))/4),
-		pick(b, "[1,2,3]", `["u"]`, "[]", `[{"p":1},[4]]`, "[5,6]"), pick(b, `"p;q"`, `"p"`, `"r;s;t"`),
+		pick(b, "[1,2,3]", `["u"]`, "[]", `[{"p":1},[4]]`, "[5,null]"), pick(b, `"p;q"`, `"p"`, `"r;s;t"`, `""`),
 	}
 	for i := 2; i < len(cells); i++ {
 		if b.chance(8) {

@@ -37,7 +37,7 @@ func (b *builder) truth() string {
 // setCore returns a step that changes a core field.
 func (b *builder) setCore() string {
 	return `set: {` + pick(b, `n: "row.n + 1"`, `n: "row.n * 2"`, `n: "12 / (row.n - 3)"`, `x: "row.x + 0.25"`, `x: "row.x * 2.0"`,
-		`k: "row.n > 5 ? 'a' : 'b'"`, `k: "row.k + '!'"`, `items: "has(row.n) ? [row.n, 7] : [7]"`, `n: "size(row.items)"`,
+		`k: "row.n > 5 ? 'a' : 'b'"`, `k: "row.k + '!'"`, `items: "[row.n, 7]"`, `n: "size(row.items)"`,
 		`tags: "has(row.k) ? row.k + ';z' : 'z'", n: "has(row.n) ? row.n : 1"`) + `}` + b.onError("on_error")
 }
 
@@ -84,7 +84,7 @@ func (b *builder) gate(l *line) {
 	expression, labels := b.truth(), []string{"true", "false"}
 	if b.chance(50) {
 		expression = pick(b, "row.k", "has(row.k) ? row.k : 'none'")
-		labels = pick(b, []string{"a", "b", "none", "default"}, []string{"a", "b", "c"}, []string{"a", "default"})
+		labels = pick(b, []string{"a", "b", "none", "default"}, []string{"a", "b", "c"}, []string{"b", "c"}, []string{"a", "default"})
 	}
 	onward := "continue"
 	if b.chance(20) {

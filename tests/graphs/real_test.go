@@ -89,20 +89,25 @@ func newRecord(t *testing.T) *record {
 func (r *record) check(t *testing.T, seed uint64) {
 	t.Helper()
 	doc, files := random(t, seed)
+	r.compare(t, fmt.Sprintf("seed-%d", seed), doc, files)
+}
+
+// compare runs a document, and holds what it leaves against what the interpreter says.
+func (r *record) compare(t *testing.T, run string, doc *pipeline.Document, files map[string]string) {
+	t.Helper()
 	want := interpret(t, doc, files)
-	run := fmt.Sprintf("seed-%d", seed)
 	folder := filepath.Join(r.folder, run)
 	require.NoError(t, os.Mkdir(folder, 0o700))
 	for name, content := range files {
 		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600))
 	}
-	require.NoError(t, r.run(run, folder, doc.Source), "seed %d\n%s", seed, doc.Source)
+	require.NoError(t, r.run(run, folder, doc.Source), "%s\n%s", run, doc.Source)
 	findings, err := r.log.Sweep(t.Context(), run, true)
 	require.NoError(t, err)
-	require.Empty(t, findings, "seed %d\n%s", seed, doc.Source)
+	require.Empty(t, findings, "%s\n%s", run, doc.Source)
 	got := sections(r.read(t, run, folder, want))
 	for name, text := range sections(want) {
-		require.Equal(t, text, got[name], "seed %d, %s\n%s", seed, name, doc.Source)
+		require.Equal(t, text, got[name], "%s, %s\n%s", run, name, doc.Source)
 	}
 	require.NoError(t, os.RemoveAll(folder))
 }

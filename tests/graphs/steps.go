@@ -6,7 +6,6 @@ import (
 	"math/big"
 	"slices"
 	"strconv"
-	"strings"
 
 	"waymark/expr"
 	"waymark/pipeline"
@@ -216,17 +215,4 @@ func labelOf(gate *pipeline.Step) expr.Want {
 		}
 	}
 	return expr.Bool
-}
-
-// emptyList reports whether there is nothing to expand, and why the field is no list.
-func (in *interpreter) emptyList(spec *pipeline.Expand, r row.Row) (bool, *Refusal) {
-	value, _ := r.Get(spec.Field)
-	list := spec.Split != "" && value.Kind() == row.String || spec.Split == "" && strings.HasPrefix(value.Text(), "[") && value.Kind() == row.JSON
-	switch {
-	case value.IsNull():
-		return true, nil
-	case !list:
-		return false, &Refusal{codeNotAList, spec.Field}
-	}
-	return len(in.elements(spec, r)) == 0, nil
 }

@@ -100,7 +100,7 @@ func (in *interpreter) bring(n *node, t *token) {
 	case refused != nil:
 	case n.step.Expand != nil:
 		var empty bool
-		if empty, refused = in.emptyList(n.step.Expand, t.row); empty {
+		if empty, refused = emptyList(n.step.Expand, t.row); empty {
 			in.drop(n, t, pipeline.FilterDropped)
 			return
 		}
