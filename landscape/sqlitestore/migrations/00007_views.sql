@@ -228,16 +228,19 @@ left join lanes l on l.run_id = p.run_id and l.lane =
   ((select n from bytes where byte = substr(p.tokens, 8 * i.n + 1, 1)) << 8)
     | (select n from bytes where byte = substr(p.tokens, 8 * i.n + 2, 1));
 
--- One row per batch that fired.
+-- One row per batch that fired. A window, unlike a group, lets a condition on run_id and node through.
 create view batch_totals as
-select run_id, node, batch, max(trigger) as trigger, max(path) as path, sum(rows) as rows, max(opened_us) as opened_us,
-  max(fired_us) as fired_us, sum(out_rows) as out_rows, max(fold) as fold, max(of) as of
+select run_id, node, batch, trigger, path, rows, opened_us, fired_us, out_rows, fold, of
 from (
-  select run_id, node, batch, trigger, path, rows, opened_us, fired_us, 0 as out_rows, fold, of from batches
-  union all
-  select run_id, node, batch, null, null, 0, null, null, 1, null, null from batch_rows
+  select run_id, node, batch, trigger, path, rows, opened_us, fired_us, fold, of,
+    sum(out_rows) over (partition by run_id, node, batch) as out_rows
+  from (
+    select run_id, node, batch, trigger, path, rows, opened_us, fired_us, 0 as out_rows, fold, of from batches
+    union all
+    select run_id, node, batch, null, null, null, null, null, 1, null, null from batch_rows
+  )
 )
-group by run_id, node, batch;
+where trigger is not null;
 
 -- One row per fork parent and coalesce that decided about its branches: why, and what it made of them.
 create view coalesce_events as
@@ -397,62 +400,54 @@ where n.kind = 'sink'
 group by n.run_id, n.node;
 
 -- One row per chunk and node: in_rows + created_rows = out_rows + dropped_rows + diverted_rows + consumed_rows + held_rows. Rows
--- leave a sink when its target confirmed them. It adds up the steps of all ways, then the copies that forks made, then the
--- tokens whose batch fired: these are not held any more.
+-- leave a sink when its target confirmed them. The step before a branch's first own one is the fork that made it. What came to
+-- a barrier is held until its batch fired.
 create view chunk_node_counts as
-select run_id, source, chunk, node, seq, kind, sum(in_rows) as in_rows, sum(out_rows) as out_rows, sum(dropped_rows) as dropped_rows,
-  sum(diverted_rows) as diverted_rows, sum(created_rows) as created_rows, sum(consumed_rows) as consumed_rows, sum(held_rows) as held_rows
+select run_id, source, chunk, node, seq, kind, in_rows, out_rows, dropped_rows, diverted_rows, created_rows,
+  ended_rows + fired_rows as consumed_rows, taken_rows - fired_rows as held_rows
 from (
   select w.run_id, w.source, w.chunk, s.node, n.seq, n.kind,
-    iif(s.seq = 0 and n.kind = 'step', 0, w.rows) as in_rows,
-    case
+    sum(iif(s.seq < k.first_seq or s.seq = 0 and n.kind = 'step', 0, w.rows)) as in_rows,
+    sum(case
       when n.kind = 'sink' then iif(e.state = 'finalized', w.rows, 0)
-      when s.node = k.last_node and k.path not in ('default_flow', 'gate_routed') then 0
+      when s.seq >= k.first_seq and s.node = k.last_node and k.path not in ('default_flow', 'gate_routed') then 0
       else w.rows
-    end as out_rows,
-    iif(s.node = k.last_node and k.path in ('filter_dropped', 'gate_discarded'), w.rows, 0) as dropped_rows,
-    iif(s.node = k.last_node and k.outcome = 'failure', w.rows, 0) as diverted_rows,
-    iif(s.seq = 0 and n.kind = 'step', w.rows, 0) as created_rows,
-    iif(s.node = k.last_node and k.path in ('fork_parent', 'coalesced', 'branch_not_needed'), w.rows, 0) as consumed_rows,
-    iif(s.node = k.last_node and k.path = 'buffered', w.rows, 0) as held_rows
+    end) as out_rows,
+    sum(iif(s.seq >= k.first_seq and s.node = k.last_node and k.path in ('filter_dropped', 'gate_discarded'), w.rows, 0)) as dropped_rows,
+    sum(iif(s.seq >= k.first_seq and s.node = k.last_node and k.outcome = 'failure', w.rows, 0)) as diverted_rows,
+    sum(iif(s.seq < k.first_seq or s.seq = 0 and n.kind = 'step', w.rows, 0)) as created_rows,
+    sum(iif(s.seq >= k.first_seq and s.node = k.last_node and k.path in ('fork_parent', 'coalesced', 'branch_not_needed'), w.rows, 0)) as ended_rows,
+    sum(iif(s.seq >= k.first_seq and s.node = k.last_node and k.path = 'buffered', w.rows, 0)) as taken_rows,
+    iif(n.hashes <> 'record', 0, (
+      select coalesce(sum(iif(exists (
+        select 1 from folds f where f.run_id = m.run_id and f.node = m.node and f.kind = 'end'
+      ), m.rows, (
+        select count(*) from numbers i
+        cross join batches b on b.run_id = m.run_id and b.node = m.node and b.batch =
+          ((select n from bytes where byte = substr(m.batches, 4 * i.n + 1, 1)) << 24)
+          | ((select n from bytes where byte = substr(m.batches, 4 * i.n + 2, 1)) << 16)
+          | ((select n from bytes where byte = substr(m.batches, 4 * i.n + 3, 1)) << 8)
+          | (select n from bytes where byte = substr(m.batches, 4 * i.n + 4, 1))
+        where i.n < length(m.batches) / 4
+      ))), 0)
+      from members m
+      where m.run_id = w.run_id and m.node = s.node and m.source = w.source and m.chunk = w.chunk
+    )) as fired_rows
   from chunk_ways w
   join ways k on k.run_id = w.run_id and k.way = w.way
-  join way_steps s on s.run_id = w.run_id and s.way = w.way and s.seq >= k.first_seq
+  join way_steps s on s.run_id = w.run_id and s.way = w.way and s.seq >= k.first_seq - 1
   join nodes n on n.run_id = s.run_id and n.node = s.node
   left join effects e on e.run_id = w.run_id and e.sink = s.node and e.source = w.source and e.chunk = w.chunk
-  union all
-  select w.run_id, w.source, w.chunk, s.node, n.seq, n.kind, 0, w.rows, 0, 0, w.rows, 0, 0
-  from chunk_ways w
-  join ways k on k.run_id = w.run_id and k.way = w.way and k.first_seq > 0
-  join way_steps s on s.run_id = w.run_id and s.way = w.way and s.seq = k.first_seq - 1
-  join nodes n on n.run_id = s.run_id and n.node = s.node
-  union all
-  select run_id, source, chunk, node, seq, kind, 0, 0, 0, 0, 0, fired, -fired
-  from (
-    select m.run_id, m.source, m.chunk, m.node, n.seq, n.kind, iif(exists (
-      select 1 from folds f where f.run_id = m.run_id and f.node = m.node and f.kind = 'end'
-    ), m.rows, (
-      select count(*) from numbers i
-      cross join batches b on b.run_id = m.run_id and b.node = m.node and b.batch =
-        ((select n from bytes where byte = substr(m.batches, 4 * i.n + 1, 1)) << 24)
-        | ((select n from bytes where byte = substr(m.batches, 4 * i.n + 2, 1)) << 16)
-        | ((select n from bytes where byte = substr(m.batches, 4 * i.n + 3, 1)) << 8)
-        | (select n from bytes where byte = substr(m.batches, 4 * i.n + 4, 1))
-      where i.n < length(m.batches) / 4
-    )) as fired
-    from members m
-    join nodes n on n.run_id = m.run_id and n.node = m.node
-  )
-)
-group by run_id, source, chunk, node;
+  group by w.run_id, w.source, w.chunk, s.node
+);
 
--- One row per node that a row came to.
+-- One row per node that a row came to. Windows, unlike groups, let a condition on run_id through.
 create view node_counts as
-select run_id, node, seq, kind, sum(in_rows) as in_rows, sum(out_rows) as out_rows,
-  sum(dropped_rows) as dropped_rows, sum(diverted_rows) as diverted_rows,
-  sum(created_rows) as created_rows, sum(consumed_rows) as consumed_rows, sum(held_rows) as held_rows
+select distinct run_id, node, seq, kind, sum(in_rows) over by_node as in_rows, sum(out_rows) over by_node as out_rows,
+  sum(dropped_rows) over by_node as dropped_rows, sum(diverted_rows) over by_node as diverted_rows,
+  sum(created_rows) over by_node as created_rows, sum(consumed_rows) over by_node as consumed_rows, sum(held_rows) over by_node as held_rows
 from chunk_node_counts
-group by run_id, node;
+window by_node as (partition by run_id, node);
 
 -- One row per run. rows_read and rows_passed are records of sources, the others tokens.
 create view run_summary as
