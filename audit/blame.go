@@ -91,8 +91,8 @@ func (d *denying) judgeEnd(t *told) Reason {
 		return Reason{Kind: KindNotNeeded, Node: t.way.Last(), Merge: d.decisionAt(t), Text: t.way.Last() + " had decided without it"}
 	case t.way.Path == pipeline.Coalesced:
 		return Reason{Kind: KindBecame, Node: t.way.Last(), Text: "it became part of " + d.mergedID(t)}
-	case t.way.Path == pipeline.ForkParent && t.Merge != nil && t.Merge.Token == "":
-		return Reason{Kind: KindEnded, Node: t.Merge.Coalesce, Merge: t.Merge, Text: t.Merge.Coalesce + " " + t.Merge.say()}
+	case t.way.Path == pipeline.ForkParent && t.Joined != nil && t.Joined.Token == "":
+		return Reason{Kind: KindEnded, Node: t.Joined.Coalesce, Merge: t.Joined, Text: t.Joined.Coalesce + " " + t.Joined.say()}
 	default:
 		return Reason{}
 	}
@@ -125,7 +125,7 @@ func judgeHeld(held *Holding) Reason {
 // mergedLane returns the lane of what the coalesce made that took the token; -1 if it has none.
 func (d *denying) mergedLane(t *told) int64 {
 	for _, lane := range d.lanes {
-		if lane.IsMerged() && lane.Node == t.way.Last() && d.within(t.Token.Lane, lane) {
+		if d.joins(lane, t) {
 			return lane.Lane
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"waymark/landscape"
 	"waymark/pipeline"
@@ -23,7 +22,8 @@ type Decision struct {
 	NotNeeded  []string    `json:"not_needed,omitempty"` // branches that had neither come nor were lost
 	Collisions []Collision `json:"collisions,omitempty"`
 	FiredBy    string      `json:"fired_by"`
-	WaitMS     int64       `json:"wait_ms"`        // from the first arrival
+	WaitMS     int64       `json:"wait_ms"` // from the first arrival
+	TimeoutMS  int64       `json:"timeout_ms,omitempty"`
 	Result     string      `json:"result"`         // merged, refused or nothing
 	Code       string      `json:"code,omitempty"` // why the row is refused
 	Cure       string      `json:"cure,omitempty"`
@@ -31,8 +31,7 @@ type Decision struct {
 	Verified   bool        `json:"verified"`        // computed again, and equal to what is on record
 	Differs    string      `json:"differs,omitempty"`
 
-	kind    landscape.MergeKind
-	timeout time.Duration
+	kind landscape.MergeKind
 }
 
 // Arrived is a branch that came in time.
@@ -75,9 +74,10 @@ func (i *inquiry) merges(ctx context.Context) error {
 			return err
 		}
 		if merged := i.merged(join); merged != nil {
-			t = merged
+			merged.Merge = decision
+		} else {
+			t.Joined = decision
 		}
-		t.Merge = decision
 	}
 	return nil
 }
@@ -104,7 +104,7 @@ func (i *inquiry) decision(ctx context.Context, join landscape.Join) (*Decision,
 	d := &Decision{
 		Coalesce: kind.Node, Of: i.id(join.Key), Policy: kind.Policy, Quorum: kind.Quorum, Merge: kind.Merge, Expected: len(kind.Expected),
 		Arrived: []Arrived{}, NotNeeded: kind.NotNeeded, FiredBy: kind.FiredBy, WaitMS: join.Wait.Milliseconds(),
-		Result: string(kind.Result), Code: kind.Code, Cure: cures[kind.Code], kind: kind, timeout: kind.Timeout,
+		Result: string(kind.Result), Code: kind.Code, Cure: cures[kind.Code], kind: kind, TimeoutMS: kind.Timeout.Milliseconds(),
 	}
 	for _, arrival := range join.Arrivals {
 		d.Arrived = append(d.Arrived, Arrived{arrival.Branch, i.id(arrival.Token), arrival.Offset.Milliseconds()})

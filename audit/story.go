@@ -94,7 +94,8 @@ type Fate struct {
 	Note     string    `json:"note,omitempty"`         // why something cannot be told
 	Computed string    `json:"computed_way,omitempty"` // only if it differs from Way
 	Held     *Holding  `json:"held,omitempty"`         // of a token that came to a barrier
-	Merge    *Decision `json:"merge,omitempty"`        // of a merged token, and of a forked one of which no token of this record was made
+	Merge    *Decision `json:"merge,omitempty"`        // of a token that a coalesce of this pass made: of what
+	Joined   *Decision `json:"joined,omitempty"`       // of a forked token: what a coalesce made of its branches, unless that is a token of this record
 }
 
 // Origin is where the row came from.

@@ -3,7 +3,6 @@ package audit
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -47,15 +46,11 @@ func (f *Fate) write(b *strings.Builder) {
 		}
 		visit.write(b)
 	}
-	if f.Merge != nil && !f.visited(f.Merge.Coalesce) {
-		fmt.Fprintf(b, "\n%s (coalesce)\n", f.Merge.Coalesce)
-		f.Merge.write(b)
+	if f.Joined != nil {
+		fmt.Fprintf(b, "\n%s (coalesce)\n", f.Joined.Coalesce)
+		f.Joined.write(b)
 	}
 	f.writeEnd(b)
-}
-
-func (f *Fate) visited(node string) bool {
-	return slices.ContainsFunc(f.Nodes, func(v Visit) bool { return v.Node == node })
 }
 
 func (m *Making) write(b *strings.Builder) {
@@ -68,8 +63,12 @@ func (m *Making) write(b *strings.Builder) {
 		m.Merge.write(b)
 		fmt.Fprintf(b, "  of       %s\n", m.Merge.Of)
 	}
+	what := "made of"
+	if m.Parent != "" {
+		what = "batch  "
+	}
 	if len(m.Members) > 0 {
-		fmt.Fprintf(b, "  made of  %s\n", listed(m.Members, m.More))
+		fmt.Fprintf(b, "  %s  %s\n", what, listed(m.Members, m.More))
 	}
 }
 
@@ -237,7 +236,11 @@ func (r *Report) WriteText(w io.Writer) error {
 	for _, problem := range r.Problems {
 		fmt.Fprintf(&b, "%s  %s  %s\n", problem.Kind, escape(problem.Where), escape(problem.Detail))
 	}
-	fmt.Fprintf(&b, "run %s (%s): %d rows in %d chunks and %d outputs read again, %d hashes compared: ", r.Run, r.Status, r.Rows, r.Chunks, r.Artifacts, r.Hashes)
+	folds := ""
+	if r.Folds > 0 {
+		folds = fmt.Sprintf("%d folds taken again, ", r.Folds)
+	}
+	fmt.Fprintf(&b, "run %s (%s): %d rows in %d chunks and %d outputs read again, %s%d hashes compared: ", r.Run, r.Status, r.Rows, r.Chunks, r.Artifacts, folds, r.Hashes)
 	switch {
 	case len(r.Problems) == 0:
 		b.WriteString("everything on record is true\n")

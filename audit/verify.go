@@ -13,12 +13,13 @@ import (
 type Report struct {
 	Run       string    `json:"run"`
 	Status    string    `json:"status"`
-	Chunks    int64     `json:"chunks"`         // whose records were read again and sent through the steps again
-	Rows      int64     `json:"rows"`           // in these chunks
-	Hashes    int64     `json:"hashes"`         // computed again and compared
-	Artifacts int       `json:"artifacts"`      // read again
-	Problems  []Problem `json:"problems"`       // empty, not nil, if everything on record is true
-	More      bool      `json:"more,omitempty"` // there are more problems than Problems lists
+	Chunks    int64     `json:"chunks"`          // whose records were read again and sent through the steps again
+	Rows      int64     `json:"rows"`            // in these chunks, of barriers as well
+	Hashes    int64     `json:"hashes"`          // computed again and compared
+	Folds     int64     `json:"folds,omitempty"` // of barriers, taken again
+	Artifacts int       `json:"artifacts"`       // read again
+	Problems  []Problem `json:"problems"`        // empty, not nil, if everything on record is true
+	More      bool      `json:"more,omitempty"`  // there are more problems than Problems lists
 	Notes     []string  `json:"notes,omitempty"`
 }
 
@@ -44,8 +45,8 @@ const (
 const maxProblems = 1000
 
 // Verify holds a run against everything that can be checked: the audit sweep over every token, the document, the plan and
-// the graph, every payload's bytes, the results of the steps and the errors computed again, the places of the records, the
-// source files if they are still as they were, and the published files. It reads only. The error says that the verification
+// the graph, every payload's bytes, the results of the steps, the errors and what barriers gave computed again, the places of
+// the records, the source files if they are still as they were, and the published files. It reads only. The error says that the verification
 // could not be done; what it found is in the report.
 func (a *Auditor) Verify(ctx context.Context, id string) (*Report, error) {
 	run, err := a.log.Run(ctx, id)
@@ -56,9 +57,12 @@ func (a *Auditor) Verify(ctx context.Context, id string) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &verification{Auditor: a, run: run, lanes: lanes, report: &Report{Run: run.ID, Status: string(run.Status), Problems: []Problem{}}}
+	v := &verification{
+		Auditor: a, run: run, lanes: lanes, fed: map[string]map[chunkKey]bool{}, recomputed: map[chunkKey]bool{},
+		report: &Report{Run: run.ID, Status: string(run.Status), Problems: []Problem{}},
+	}
 	for _, step := range []func(context.Context) error{
-		v.sweep, v.verifyTables, v.verifyRun, v.verifyOrigins, v.verifyStatus, v.verifyArtifacts,
+		v.sweep, v.verifyTables, v.verifyRun, v.verifyOrigins, v.verifyFolds, v.verifyStatus, v.verifyArtifacts,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, err
@@ -70,13 +74,15 @@ func (a *Auditor) Verify(ctx context.Context, id string) (*Report, error) {
 // verification is one call of Verify.
 type verification struct {
 	*Auditor
-	run      landscape.Run
-	report   *Report
-	lanes    []landscape.Lane
-	compiled *plan.Plan // nil if it is not to be had
-	writes   map[landscape.EffectKey]landscape.Effect
-	rows     int64 // of all sources, on record
-	refused  int64 // tokens, on record
+	run        landscape.Run
+	report     *Report
+	lanes      []landscape.Lane
+	compiled   *plan.Plan // nil if it is not to be had
+	writes     map[landscape.EffectKey]landscape.Effect
+	rows       int64                        // of all sources, on record
+	refused    int64                        // tokens, on record
+	fed        map[string]map[chunkKey]bool // by barrier: the chunks that bring something to it, and are not taken yet
+	recomputed map[chunkKey]bool            // chunks that went through the steps again
 }
 
 func (v *verification) add(kind, where, format string, args ...any) {

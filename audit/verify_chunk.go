@@ -30,7 +30,7 @@ func (v *verification) verifyChunk(ctx context.Context, record landscape.Chunk, 
 	if err != nil || !same || v.compiled == nil {
 		return err // other records than were read say nothing about what became of those
 	}
-	return v.recompute(ctx, record, *in, refused)
+	return v.guard(place(record.Source, record.Chunk), func() error { return v.recompute(ctx, record, *in, refused) })
 }
 
 // readChunk returns the chunk's records; nil if they are not to be had, which it reports.
@@ -95,6 +95,7 @@ func (v *verification) recompute(ctx context.Context, record landscape.Chunk, in
 	if err != nil {
 		return err
 	}
+	v.feed(record, result)
 	computed := activities.PassageOf(v.compiled, record.Run, record.Source, record.Chunk, in.Chunk, result)
 	before := len(v.report.Problems)
 	v.compareWays(record, routes, computed.Lanes)
@@ -107,6 +108,21 @@ func (v *verification) recompute(ctx context.Context, record landscape.Chunk, in
 	differences, err := v.log.ComparePassage(ctx, computed)
 	v.addDifferences(place(record.Source, record.Chunk), differences)
 	return err
+}
+
+// feed notes to which barriers the chunk brings something.
+func (v *verification) feed(record landscape.Chunk, result *engine.Result) {
+	v.recomputed[chunkKey{record.Source, record.Chunk}] = true
+	for node, arrivals := range result.Arrivals {
+		if arrivals == nil {
+			continue
+		}
+		name := v.compiled.Nodes[node].Name
+		if v.fed[name] == nil {
+			v.fed[name] = map[chunkKey]bool{}
+		}
+		v.fed[name][chunkKey{record.Source, record.Chunk}] = true
+	}
 }
 
 func (v *verification) compareWrites(record landscape.Chunk, computed landscape.Passage) {

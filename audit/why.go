@@ -176,12 +176,21 @@ func (d *denying) successors(t *told) []int64 {
 	var next []int64
 	for _, lane := range d.lanes {
 		copied := t.way.Path == pipeline.ForkParent && lane.Parent != nil && *lane.Parent == t.Token.Lane && lane.Fork == t.way.Last()
-		merged := t.way.Path == pipeline.Coalesced && lane.IsMerged() && lane.Node == t.way.Last() && d.within(t.Token.Lane, lane)
-		if copied || merged {
+		if copied || t.way.Path == pipeline.Coalesced && d.joins(lane, t) && !d.walked(*lane.Parent) {
 			next = append(next, lane.Lane)
 		}
 	}
 	return next
+}
+
+// walked reports whether the record's token in the lane was judged: then what was made of its branches comes after them.
+func (d *denying) walked(lane int64) bool {
+	return d.seen[d.id(landscape.Token{Source: d.asked.Source, Lane: lane, Row: d.asked.Row})]
+}
+
+// joins reports whether the lane is that of what the coalesce made that took the token.
+func (d *denying) joins(lane landscape.Lane, t *told) bool {
+	return lane.IsMerged() && lane.Node == t.way.Last() && d.within(t.Token.Lane, lane)
 }
 
 // within reports whether tokens of a lane come down the fork whose branches the merged lane joins.

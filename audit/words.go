@@ -96,7 +96,7 @@ func (d *Decision) policy() string {
 func (d *Decision) moment() string {
 	switch d.FiredBy {
 	case barrier.FiredByTimeout:
-		return ", after the timeout of " + d.timeout.String()
+		return ", after the timeout of " + span(d.TimeoutMS)
 	case barrier.FiredByEnd:
 		return ", at the end of the sources"
 	default:
