@@ -65,62 +65,6 @@ func (l *Log) insertFold(ctx context.Context, all lanes, before FoldRecord, f Fo
 	return l.insert(ctx, insert...)
 }
 
-// checkArrivals refuses arrivals that are not exactly the tokens of the chunk that the barrier took.
-func (l *Log) checkArrivals(ctx context.Context, all lanes, f Fold) error {
-	if f.Kind != ChunkFold {
-		if f.Source != "" || len(f.Arrivals) > 0 {
-			return fmt.Errorf("a fold of kind %s takes no chunk", f.Kind)
-		}
-		return nil
-	}
-	routes, err := l.AllRoutes(ctx, f.Run, f.Source, f.Chunk)
-	if err != nil {
-		return err
-	}
-	for _, a := range f.Arrivals {
-		if _, err := all.at(f.Source, a.Lane); err != nil {
-			return err
-		}
-		if len(a.Batches) != len(routes[0].Codes) {
-			return fmt.Errorf("lane %d: %d members for %d rows", a.Lane, len(a.Batches), len(routes[0].Codes))
-		}
-	}
-	for _, lane := range all.of(f.Source) {
-		if err := checkLaneArrivals(lane, routes, f); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkLaneArrivals compares the arrivals of one lane with its ways.
-func checkLaneArrivals(lane Lane, routes []LaneRoutes, f Fold) error {
-	members, err := only(f.Arrivals, func(a LaneMembers) bool { return a.Lane == lane.Lane })
-	if err != nil {
-		return err
-	}
-	took, err := only(routes, func(r LaneRoutes) bool { return r.Lane == lane.Lane })
-	if err != nil {
-		return err
-	}
-	if members == nil {
-		members = &LaneMembers{Batches: make([]uint32, len(routes[0].Codes))}
-	}
-	if took == nil {
-		took = &LaneRoutes{Codes: noTokens(int64(len(routes[0].Codes)))}
-	}
-	for i, batch := range members.Batches {
-		way, err := took.way(i)
-		if err != nil {
-			return err
-		}
-		if held := way != nil && way.Path == pipeline.Buffered && way.Last() == f.Node; held != (batch != 0) {
-			return fmt.Errorf("row %d of the chunk in lane %d came here: %v, is in batch %d", i, lane.Lane, held, batch)
-		}
-	}
-	return nil
-}
-
 // checkBatches refuses batches that cannot be, and numbers that are there twice. It collects the kinds of the merges.
 func (f Fold) checkBatches(kinds *kindTable) error {
 	seen := map[int64]bool{}
