@@ -77,29 +77,41 @@ func Claim(ctx context.Context, log *landscape.Log, run string, p *plan.Plan, ru
 		if len(values.Spots) == 0 {
 			continue
 		}
-		claims := landscape.Claims{Run: run, Node: claimed.Node, Field: claimed.Field, Hashes: values.Hashes}
-		source := p.Nodes[in.Origin].Name
-		for _, spot := range values.Spots {
-			claims.Tokens = append(claims.Tokens, landscape.Token{Source: source, Lane: int64(spot.Lane), Row: in.Chunk.FirstRow + int64(spot.Index)})
-		}
-		taken, err := log.Claim(ctx, claims)
-		if err != nil {
+		if in.Duplicates[claimed], err = claim(ctx, log, run, p, in, values); err != nil {
 			return nil, err
 		}
-		in.Duplicates[claimed] = duplicates(claims.Tokens, values.Spots, taken)
 	}
 	return in.Duplicates, nil
 }
 
-// duplicates returns, for the tokens whose value belongs to another, which one has it.
-func duplicates(tokens []landscape.Token, spots []engine.Spot, taken map[landscape.Token]landscape.Token) map[engine.Spot]barrier.Token {
-	out := map[engine.Spot]barrier.Token{}
-	for i, token := range tokens {
-		if first, is := taken[token]; is {
-			out[spots[i]] = barrier.Token{Lane: int(first.Lane), Row: first.Row}
+// claim enters one value for each token of the chunk that is the first with it, and returns which token has the value of
+// each of the others.
+func claim(ctx context.Context, log *landscape.Log, run string, p *plan.Plan, in engine.Input, values engine.Values) (map[engine.Spot]barrier.Token, error) {
+	claims := landscape.Claims{Run: run, Node: values.Node, Field: values.Field}
+	first := map[[16]byte]landscape.Token{}
+	tokens := make([]landscape.Token, len(values.Spots))
+	for i, spot := range values.Spots {
+		tokens[i] = landscape.Token{Source: p.Nodes[in.Origin].Name, Lane: int64(spot.Lane), Row: in.Chunk.FirstRow + int64(spot.Index)}
+		if _, known := first[values.Hashes[i]]; !known {
+			first[values.Hashes[i]] = tokens[i]
+			claims.Hashes, claims.Tokens = append(claims.Hashes, values.Hashes[i]), append(claims.Tokens, tokens[i])
 		}
 	}
-	return out
+	taken, err := log.Claim(ctx, claims)
+	if err != nil {
+		return nil, err
+	}
+	duplicates := map[engine.Spot]barrier.Token{}
+	for i, spot := range values.Spots {
+		owner := first[values.Hashes[i]]
+		if earlier, is := taken[owner]; is {
+			owner = earlier
+		}
+		if owner != tokens[i] {
+			duplicates[spot] = barrier.Token{Lane: int(owner.Lane), Row: owner.Row}
+		}
+	}
+	return duplicates, nil
 }
 
 // shelve keeps the parts and arrivals for what follows, and sums up.

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	sdklog "go.temporal.io/sdk/log"
@@ -132,6 +133,7 @@ func (r *record) run(id, folder string, document []byte) error {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	env := suite.NewTestWorkflowEnvironment()
+	env.SetTestTimeout(time.Minute) // of a busy machine
 	env.RegisterWorkflow(workflows.RunPipeline)
 	env.RegisterActivity(activities.New(r.log, r.payloads, worker.Planner{}, "test"))
 	env.ExecuteWorkflow(workflows.RunPipeline, workflows.RunInput{OpenInput: activities.OpenInput{
