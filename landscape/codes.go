@@ -72,7 +72,7 @@ func unpackCodes(packed []byte, width int64, mayLack bool) []uint16 {
 	return codes
 }
 
-// unpackTokens and packTokens keep tokens of one lane numbering: lane<<48 | row, 8 bytes each.
+// packTokens returns tokens as 8 big-endian bytes each: lane<<48 | row. The lane says the source.
 func packTokens(tokens []Token) []byte {
 	packed := make([]byte, 0, 8*len(tokens))
 	for _, t := range tokens {
