@@ -20,7 +20,7 @@ func (a *Activities) PublishSink(ctx context.Context, in SinkInput) error {
 }
 
 func (a *Activities) publishSink(ctx context.Context, in SinkInput) error {
-	_, node, err := a.sink(ctx, in.Run, in.Sink)
+	r, node, err := a.sink(ctx, in.Run, in.Sink)
 	if err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func (a *Activities) publishSink(ctx context.Context, in SinkInput) error {
 	if err != nil {
 		return fmt.Errorf("sink %s: %w", in.Sink, err)
 	}
-	if err := a.balanced(ctx, in.Run); err != nil {
+	if err := r.balanced(func() error { return a.balanced(ctx, in.Run) }); err != nil {
 		return err
 	}
 	parts, err := Parts(ctx, a.log, in.Run, in.Sink)
@@ -45,6 +45,18 @@ func (a *Activities) publishSink(ctx context.Context, in SinkInput) error {
 			a.log.FailEffect(ctx, effect.EffectKey, effect.Fence, a.worker, err.Error()))
 	}
 	return a.log.FinalizePublish(ctx, in.Run, in.Sink, effect.Fence, a.worker, artifact)
+}
+
+// balanced calls check until it found nothing wrong: what is in balance when sinks are published changes no more.
+func (r *run) balanced(check func() error) error {
+	r.balance.Lock()
+	defer r.balance.Unlock()
+	if r.inBalance {
+		return nil
+	}
+	err := check()
+	r.inBalance = err == nil
+	return err
 }
 
 // balanced refuses to publish anything of a run whose rows are not accounted for. That outputs are not published yet is

@@ -34,6 +34,9 @@ type run struct {
 	chunks   shelf[chunkKey, engine.Input]     // read or come out of a barrier, and not yet through the steps
 	parts    shelf[partKey, []byte]            // computed, and not yet written
 	arrivals shelf[partKey, *barrier.Arrivals] // come to a barrier, and not yet taken
+
+	balance   sync.Mutex // held while inBalance is used
+	inBalance bool       // every row is accounted for
 }
 
 // reading is how this process stands in a source.
