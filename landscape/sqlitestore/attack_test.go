@@ -226,6 +226,7 @@ func TestAttacks(t *testing.T) {
 		"a tick with a chunk":                       {`insert into folds values ('r3', 'totals', 77, 'tick', 'orders', 0, 1, null, 0, 0, 0, 0)`, "CHECK"},
 		"a chunk folded twice":                      {`insert into folds select run_id, node, 77, kind, source, chunk, 1, null, 0, 0, 0, 0 from folds where run_id = 'r3' and node = 'totals' and fold = 0`, "append-only"},
 		"two ends of a barrier":                     {`insert into folds values ('r3', 'totals', 77, 'end', '', -1, 1, null, 0, 0, 0, 0)`, "append-only"},
+		"a fold of a source":                        {`insert into folds values ('r1', 'strikes', 0, 'tick', '', -1, 1, null, 0, 0, 0, 0)`, "not of a barrier"},
 		"more open batches than were opened":        {`insert into folds values ('r3', 'totals', 77, 'tick', '', -1, 1, null, 1, 2, 0, 0)`, "CHECK"},
 		"a batch that ends on another path":         {batchSQL(`0, 'rows', 'default_flow', 1, 1, 1, null`), "CHECK"},
 		"a batch that nothing fired":                {batchSQL(`0, '', 'batch_consumed', 1, 1, 1, null`), "CHECK"},

@@ -11,6 +11,7 @@ import (
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
 	"waymark/landscape/sqlitestore"
+	"waymark/pipeline"
 )
 
 // forked returns a store in which the graph was played by these steps, and its database for strangers.
@@ -52,6 +53,8 @@ func TestGraphIsWhole(t *testing.T) {
 	require.Equal(t, []string{"5 5 36 20 0"}, list(t, db, `
 		select format('%d %d %d %d %d', rows_read, rows_passed, tokens, tokens_transient, tokens_held) from run_summary`))
 	require.Equal(t, []string{"branch 16", "error 1", "flow 27"}, list(t, db, `select kind || ' ' || count(*) from routing_events group by kind`))
+	require.Equal(t, []string{"batch 4", "coalesce 11", "continue 2", "expand 3", "fork 16"}, list(t, db, `
+		select relation || ' ' || count(*) from token_parents group by relation`))
 	require.Equal(t, []string{"known", "decide"}, list(t, db, `select node from node_states where token_id = 'items:1/by_species' order by seq`),
 		"what it did before the fork is its parent's")
 	require.Equal(t, []string{"items:1", "decide"}, list(t, db, `select fork_group_id from tokens where token_id = 'items:1/by_cost'
@@ -94,6 +97,35 @@ func TestHeldTokens(t *testing.T) {
 		where kind <> 'sink' and in_rows + created_rows <> out_rows + dropped_rows + diverted_rows + consumed_rows + held_rows`))
 	require.Equal(t, []string{"6"}, list(t, db, `select tokens_held from run_summary`))
 	require.Equal(t, []string{"3"}, list(t, db, `select count(*) from batch_members where node = 'top' and batch = 1`), "though it did not fire")
+}
+
+// TestLanesInOnePart holds that tokens of one record stand in the order of their lanes in a part, and the next record after them.
+func TestLanesInOnePart(t *testing.T) {
+	toSink := stories{
+		westLane:             {"west > score > split (fork_parent)", "west > score > split (fork_parent)"},
+		westLane + byCost:    {"west > score > split[by_cost] | rejects (default_flow)", "west > score > split[by_cost] | rejects (default_flow)"},
+		westLane + bySpecies: {"west > score > split[by_species] | known > rejects (default_flow)", "west > score > split[by_species] | known > rejects (default_flow)"},
+	}
+	lost := allCame()
+	lost.Arrived, lost.Collisions, lost.Origins, lost.FiredBy, lost.Result = nil, nil, nil, "lost", landscape.MergeNothing
+	lost.Lost = []landscape.LostBranch{{Branch: "by_cost", Reason: pipeline.DefaultFlow}, {Branch: "by_species", Reason: pipeline.DefaultFlow}}
+	join := landscape.LaneJoin{Lane: westLane + decided, Kinds: []landscape.MergeKind{lost}, Codes: []uint16{0, 0}}
+	store, db := forked(t, func(g graph) []error {
+		return []error{g.begin(t.Context()), g.read(t.Context()), g.pass(t.Context(), "west", 0, 1, toSink, join), g.write(t.Context(), "rejects", "west")}
+	})
+	want := []string{"west:1/by_cost", "west:1/by_species", "west:2/by_cost", "west:2/by_species"}
+	require.Equal(t, want, list(t, db, `select token_id from sink_rows where sink = 'rejects' order by line_number`))
+	log := landscape.New(store, nil)
+	for i, id := range want {
+		token, err := log.SinkLine(t.Context(), "r", "rejects", int64(i)+1)
+		require.NoError(t, err)
+		text, err := log.TokenID(t.Context(), "r", token)
+		require.NoError(t, err)
+		require.Equal(t, id, text)
+	}
+	require.Equal(t, []string{"west:1 nothing [] none", "west:2 nothing [] none"}, list(t, db, `
+		select fork_group_id || ' ' || result || ' ' || arrival_order || ' ' || coalesce(merged_token_id, merged_hash, 'none') from coalesce_events
+		order by row`))
 }
 
 // TestGraphAgreesWithLog compares batches, merges and parents in the views with the answers of Log.

@@ -66,16 +66,24 @@ func TestTokenChecks(t *testing.T) {
 	}
 }
 
-// TestIllegalOutcomeIsFound holds that the sweep does not rely on the checks of the tables: a shell can switch them off.
-func TestIllegalOutcomeIsFound(t *testing.T) {
-	store, path := create(t)
-	defer store.Close()
-	scene := landscapetest.Scene{Run: "r"}
-	require.NoError(t, scene.Begin(t.Context(), landscape.New(store, nil)))
-	execute(t, path, `pragma ignore_check_constraints = 1; insert into ways values ('r', '0000000000000000', 's', 'failure', 'default_flow', 'score', 'all', 0, 0)`)
-	findings, err := store.Sweep(t.Context(), "r", false)
-	require.NoError(t, err)
-	require.True(t, slices.ContainsFunc(findings, func(f landscape.Finding) bool { return f.Check == "illegal_outcome" }))
+// TestChecksOfTables holds that the sweep does not rely on the checks of the tables: a shell can switch them off.
+func TestChecksOfTables(t *testing.T) {
+	for check, plant := range map[string]string{
+		"illegal_outcome": `insert into ways values ('r', '0000000000000000', 's', 'failure', 'default_flow', 'price', 'report', 0, 0)`,
+		"members_settled": `insert into folds values ('r', 'totals', 9, 'end', '', -1, 1, null, 1, 1, 1, 0)`,
+	} {
+		t.Run(check, func(t *testing.T) {
+			store, path := create(t)
+			defer store.Close()
+			require.NoError(t, landscapetest.GraphScene{Run: "r"}.Begin(t.Context(), landscape.New(store, nil)))
+			_, err := stranger(t, path, "").Exec(plant)
+			require.ErrorContains(t, err, "CHECK")
+			execute(t, path, `pragma ignore_check_constraints = 1; `+plant)
+			findings, err := store.Sweep(t.Context(), "r", false)
+			require.NoError(t, err)
+			require.True(t, slices.ContainsFunc(findings, func(f landscape.Finding) bool { return f.Check == check }))
+		})
+	}
 }
 
 // TestOpenTokens holds that no view calls a token complete before its sink's target confirmed it.

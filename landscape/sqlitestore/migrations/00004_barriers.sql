@@ -47,7 +47,8 @@ create table folds (
   out_rows       integer not null check (out_rows >= 0),
   primary key (run_id, node, fold),
   foreign key (run_id, node) references sources (run_id, source),
-  check (iif(kind = 'chunk', source <> '' and chunk >= 0, source = '' and chunk = -1))
+  check (iif(kind = 'chunk', source <> '' and chunk >= 0, source = '' and chunk = -1)),
+  check (kind <> 'end' or open_batches = 0 and held_rows = 0)
 ) strict, without rowid;
 create unique index folds_by_chunk on folds (run_id, node, source, chunk) where kind = 'chunk';
 create unique index folds_by_end on folds (run_id, node) where kind = 'end';

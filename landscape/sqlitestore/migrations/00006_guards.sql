@@ -116,6 +116,10 @@ when new.kind = 'chunk'
   and not exists (select 1 from passages p where p.run_id = new.run_id and p.source = new.source and p.chunk = new.chunk)
 begin select raise(abort, 'folds: the chunk did not go through the steps'); end;
 
+create trigger folds_place before insert on folds
+when not exists (select 1 from nodes n where n.run_id = new.run_id and n.node = new.node and n.kind = 'step')
+begin select raise(abort, 'folds: not of a barrier'); end;
+
 -- A merge is the end of the branches in its batch, and makes a row unless none arrived.
 create trigger merges_birth before insert on merges
 when not exists (
