@@ -1,0 +1,140 @@
+package sqlitestore_test
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/landscape"
+	"waymark/landscape/landscapetest"
+	"waymark/pipeline"
+	"waymark/plugin"
+)
+
+// attack is a statement that must be refused, and a part of the refusal.
+type attack struct{ sql, want string }
+
+func TestAttacks(t *testing.T) {
+	path := attacked(t)
+	plain, strict := stranger(t, path, ""), stranger(t, path, foreignKeys)
+	attacks := runAttacks()
+	maps.Copy(attacks, graphAttacks())
+	for name, attack := range attacks {
+		t.Run(name, func(t *testing.T) {
+			db := plain
+			if attack.want == "FOREIGN KEY" {
+				db = strict
+			}
+			tx, err := db.Begin()
+			require.NoError(t, err)
+			defer tx.Rollback() //nolint:errcheck // it may be over
+			_, err = tx.Exec(attack.sql)
+			if err == nil {
+				err = tx.Commit()
+			}
+			require.ErrorContains(t, err, attack.want)
+		})
+	}
+}
+
+// runAttacks are attacks on what every run has.
+func runAttacks() map[string]attack {
+	return map[string]attack{
+		"a run's document changes":    {`update runs set document = 'x', status = 'failed', finished_us = 1`, "only status"},
+		"a run's start changes":       {`update runs set started_us = 1, status = 'failed', finished_us = 1`, "only status"},
+		"a run is born completed":     {`insert into runs select 'r4', pipeline, document, document_sha256, plan, plan_sha256, params, refs, code, actor, trigger, host, base_dir, started_us, 'completed', 1, '' from runs limit 1`, "begins as running"},
+		"a status that is no word":    {`update runs set status = 'done', finished_us = 1`, "CHECK"},
+		"an ended run without a time": {`update runs set status = 'failed'`, "CHECK"},
+		"a reason without a status":   {`update runs set reason = 'x'`, "illegal change"},
+
+		"a write is finalized before it began":     {`update effects set state = 'finalized', receipt = '{}', fence = 1 where run_id = 'r2' and kind = 'write'`, "illegal change"},
+		"a write begins without a place":           {`update effects set state = 'in_flight', fence = 1 where run_id = 'r2' and kind = 'write'`, "CHECK"},
+		"a fence that jumps":                       {`update effects set state = 'in_flight', fence = 2, ordinal = 0, byte_offset = 0 where run_id = 'r2' and kind = 'write'`, "illegal change"},
+		"a finalized write begins again":           {`update effects set state = 'in_flight', fence = fence + 1, receipt = null where run_id = 'r1' and kind = 'write'`, "illegal change"},
+		"a finalized write gets another receipt":   {`update effects set receipt = '{"x":1}' where run_id = 'r1'`, "illegal change"},
+		"a finalized write moves":                  {`update effects set ordinal = ordinal + 10 where run_id = 'r1' and kind = 'write'`, "illegal change"},
+		"a publication is finalized from reserved": {`update effects set state = 'finalized', receipt = '{}', fence = 1 where run_id = 'r2' and kind = 'publish'`, "illegal change"},
+		"a write's hash changes":                   {`update effects set sha256 = lower(hex(zeroblob(32))), state = 'in_flight', fence = 1, ordinal = 0, byte_offset = 0 where run_id = 'r2' and kind = 'write' and chunk = 0`, "never changes"},
+		"a write is born finalized":                {effectSQL(`'r2', 'review', 'strikes', 0, 'write', lower(hex(zeroblob(32))), 1, 1, 'finalized', 1, 9, 9, '{}', 1`), "not the beginning"},
+		"a write of a chunk that did not pass":     {effectSQL(`'r2', 'review', 'strikes', 2, 'write', lower(hex(zeroblob(32))), 1, 1, 'prepared', 0, null, null, null, 1`), "not the beginning"},
+		"a write to a step":                        {effectSQL(`'r2', 'score', 'strikes', 0, 'write', lower(hex(zeroblob(32))), 1, 1, 'prepared', 0, null, null, null, 1`), "not the beginning"},
+		"a write without rows":                     {effectSQL(`'r2', 'all', 'strikes', 9, 'write', lower(hex(zeroblob(32))), 0, 1, 'prepared', 0, null, null, null, 1`), "not the beginning"},
+		"an event of an effect that is not there":  {`insert into effect_events values ('r2', 'review', 'strikes', 77, 1, 'began', '', 1, '')`, "FOREIGN KEY"},
+		"an event that is no word":                 {`insert into effect_events values ('r1', 'review', 'strikes', 0, 1, 'guessed', '', 1, '')`, "CHECK"},
+		"two parts of a sink in one place":         {`update effects set state = 'in_flight', fence = 1, ordinal = 0, byte_offset = 0 where run_id = 'r2' and kind = 'write' and sink = 'review'`, "one place"},
+		"a chunk without a payload":                {`insert into chunks select run_id, source, 7, file, first_row, rows, first_line, first_offset, bytes, blank, comments, null, cursor, last, fold, attempt, read_us from chunks limit 1`, "NOT NULL"},
+		"a chunk with an empty payload":            {`insert into chunks select run_id, source, 7, file, first_row, rows, first_line, first_offset, bytes, blank, comments, '', cursor, last, fold, attempt, read_us from chunks limit 1`, "CHECK"},
+		"a passage of another run's chunk":         {`insert into passages values ('r4', 'strikes', 0, 0, 0, 1, x'', 1, 1, 1, '')`, "FOREIGN KEY"},
+		"a passage with other rows than its chunk": {`insert into passages values ('r2', 'strikes', 2, 0, 3, 1, x'000000', 1, 1, 1, '')`, "FOREIGN KEY"},
+		"codes that do not cover the rows":         {`insert into passages values ('r2', 'strikes', 2, 0, 20, 1, x'00', 1, 1, 1, '')`, "CHECK"},
+		"hashes of a chunk that did not pass":      {`insert into hashes values ('r2', 'strikes', 2, 0, 'score', 0, 1, null, zeroblob(32))`, "FOREIGN KEY"},
+		"hashes at a node of no run":               {`insert into hashes values ('r2', 'strikes', 0, 0, 'nowhere', 0, 1, null, zeroblob(32))`, "FOREIGN KEY"},
+		"half a hash":                              {`insert into hashes values ('r2', 'strikes', 0, 0, 'keep', 0, 1, null, zeroblob(48))`, "CHECK"},
+		"an error in another run's chunk":          {`insert into errors select 'r2', source, 999, lane, node, 2, code, field, message, error_hash, raw, raw_is_text, raw_bytes, line, byte_offset, sent_to, at_us from errors where run_id = 'r1' limit 1`, "FOREIGN KEY"},
+		"an artifact of a sink that is not there":  {`insert into artifacts values ('r2', 'x', 'p', 1, 1, lower(hex(zeroblob(32))), 1)`, "FOREIGN KEY"},
+		"a way that another run took":              {`insert into chunk_ways select 'r2', source, 0, lane, 200, way || '', rows from chunk_ways where run_id = 'r1' and chunk = 9 union select 'r2', 'strikes', 0, 0, 200, '0123456789abcdef', 1`, "FOREIGN KEY"},
+		"a way that no row took":                   {`insert into chunk_ways select run_id, source, 99, lane, 200, way, 0 from chunk_ways limit 1`, "CHECK"},
+		"text where a number belongs":              {`insert into actions values ('r1', 'nine', 'v', '', '', 1)`, "cannot store"},
+		"2^63 is no number":                        {`insert into actions values ('r1', 9223372036854775808, 'v', '', '', 1)`, "cannot store"},
+		"a node that looks like a reserved word":   {`insert into nodes select run_id, '__quarantine__', 99, kind, operation, config, determinism, guarantee, hashes from nodes where kind = 'step' limit 1`, "CHECK"},
+	}
+}
+
+func effectSQL(values string) string { return `insert into effects values (` + values + `)` }
+
+// TestLegalOutcomes tries every outcome with every path and kind of sink: exactly the legal ones are taken.
+func TestLegalOutcomes(t *testing.T) {
+	db := stranger(t, attacked(t), foreignKeys)
+	legal := 0
+	for _, outcome := range []pipeline.Outcome{pipeline.Success, pipeline.Failure, pipeline.Transient, ""} {
+		for _, path := range []pipeline.Path{
+			pipeline.DefaultFlow, pipeline.GateRouted, pipeline.GateDiscarded, pipeline.FilterDropped, pipeline.OnErrorRouted,
+			pipeline.QuarantinedAtSource, pipeline.Unrouted, pipeline.SinkDiscarded, pipeline.Coalesced, pipeline.ForkParent,
+			pipeline.ExpandParent, pipeline.BatchConsumed, pipeline.BranchNotNeeded, pipeline.Buffered, "",
+		} {
+			for _, sink := range []string{"", "review", pipeline.QuarantineSink, pipeline.DiscardSink, "__other__"} {
+				tx, err := db.Begin()
+				require.NoError(t, err)
+				_, err = tx.Exec(`insert into ways values ('r1', '0000000000000000', 's', ?, ?, 'score', ?, 0, 0)`, string(outcome), string(path), sink)
+				require.NoError(t, tx.Rollback())
+				if err == nil {
+					legal++
+					require.Equal(t, path.Outcome(), outcome, "%s %s", outcome, path)
+				}
+			}
+		}
+	}
+	require.Equal(t, 2+2+3*2+1+1+2+1, legal, "what ends in a batch has no way that says so")
+}
+
+// TestGuarantees holds that every stored word of the packages above is taken.
+func TestGuarantees(t *testing.T) {
+	store, _ := create(t)
+	defer store.Close()
+	log := landscape.New(store, nil)
+	run, graph := landscapetest.Scene{Run: "words"}.Graph()
+	add := func(n landscape.Node) {
+		n.Seq = int64(len(graph.Nodes))
+		n.Node = "extra" + string(rune('a'+len(graph.Nodes)))
+		graph.Nodes = append(graph.Nodes, n)
+	}
+	for _, g := range []plugin.Guarantee{plugin.Transactional, plugin.Idempotent, plugin.Reconcilable, plugin.AtLeastOnce} {
+		n := graph.Nodes[5]
+		n.Guarantee = g
+		add(n)
+	}
+	for _, d := range []pipeline.Determinism{
+		pipeline.Deterministic, pipeline.Seeded, pipeline.ReadsIO, pipeline.WritesIO, pipeline.ExternalCall, pipeline.NonDeterministic,
+	} {
+		n := graph.Nodes[1]
+		n.Determinism = d
+		add(n)
+	}
+	for _, h := range []landscape.HashMode{landscape.OwnHashes, landscape.InputHashes, landscape.RecordHashes} {
+		n := graph.Nodes[1]
+		n.Hashes = h
+		add(n)
+	}
+	require.NoError(t, log.BeginRun(t.Context(), run, graph))
+}
