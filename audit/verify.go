@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -112,7 +113,7 @@ func (v *verification) sweep(ctx context.Context) error {
 	}
 	findings, err := v.log.Sweep(ctx, v.run.ID, true)
 	for _, finding := range findings {
-		v.add(finding.Check, place(finding.Source, finding.Chunk), "%s", finding.String())
+		v.add(finding.Check, cmp.Or(place(finding.Source, finding.Chunk), finding.Node), "%s", finding.String())
 	}
 	return err
 }
