@@ -16,6 +16,7 @@
 //	held.go       coalesces that wait for branches of several turns
 //	gather.go     aggregates, sorts, deduplication by the last
 //	expand.go     expansions
+//	order.go      keys of groups, and which row comes first
 //	compute.go    aggregate functions
 //	eval.go       expressions
 //	read.go       source files → records
