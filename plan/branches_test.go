@@ -110,6 +110,15 @@ steps:
   - {name: j, coalesce: {a: l, b: l}}
 sinks: {out: {jsonl: {path: o}}, rest: {jsonl: {path: p}, from: b}}`,
 		`p.yaml:7:35: steps[2].coalesce.b: branch "b" never reaches "j": lead its rows there, or leave it out`},
+	"a branch that is kept back for longer than its coalesce waits": {`
+steps:
+  - {name: f, fork: [a, b]}
+  - {name: g, from: a, gate: row.id > 1, routes: {"true": late, "false": j}}
+  - {name: j, coalesce: {a: g, b: b}}
+  - {name: k, from: j, gate: row.id > 2, routes: {"true": out, "false": discard}}
+  - {name: late, sort: {by: {id: asc}}}
+sinks: {out: {jsonl: {path: o}}, rest: {jsonl: {path: p}, from: late}}`,
+		`p.yaml:10:5: steps[4]: "late" keeps rows of branch "a" back and comes after "j", which waits to hear of them: move it before "j"`},
 	"a coalesce that no branch reaches": {`
 steps:
   - {name: f, from: in, fork: [a, b]}

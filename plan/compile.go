@@ -37,7 +37,7 @@ func Compile(doc *pipeline.Document, plugins Plugins) (*Plan, error) {
 	c.addSources(plugins)
 	c.addSteps(plugins)
 	c.addSinks(plugins)
-	for _, pass := range []func(){c.connect, c.followContexts, c.addLanes, c.typeCheck} {
+	for _, pass := range []func(){c.connect, c.holdCoalesces, c.followContexts, c.addLanes, c.typeCheck} {
 		if pass(); len(c.problems) > 0 {
 			break // what follows would only repeat it
 		}

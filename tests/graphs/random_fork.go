@@ -140,6 +140,8 @@ func (b *builder) wayOut(l *line) {
 		out.ends = branches
 	case b.chance(40):
 		b.makerStep(out, away)
+	case l.kind == expected && b.chance(40):
+		b.step(out, away, b.sort())
 	default:
 		b.step(out, away, b.setCore())
 	}
