@@ -30,10 +30,45 @@ func (a *app) errorsCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return printList(a, groups, func(w io.Writer) error { return writeErrors(w, run, groups, files > 1) })
+				named, err := r.nameTokens(cmd.Context(), run.ID, groups)
+				if err != nil {
+					return err
+				}
+				return printList(a, named, func(w io.Writer) error { return writeErrors(w, run, named, files > 1) })
 			})
 		},
 	}
+}
+
+// errorGroup is a landscape.ErrorGroup with the ids of its tokens.
+type errorGroup struct {
+	landscape.ErrorGroup
+	Samples []errorSample `json:"samples"` // in the place of the group's
+}
+
+// errorSample is one error of a group.
+type errorSample struct {
+	landscape.Sample
+	Token string `json:"token,omitempty"` // unless it is a row as a source has it
+}
+
+// nameTokens names the tokens of the samples that are not rows as sources have them.
+func (r *record) nameTokens(ctx context.Context, run string, groups []landscape.ErrorGroup) ([]errorGroup, error) {
+	named := make([]errorGroup, len(groups))
+	for i, group := range groups {
+		named[i] = errorGroup{ErrorGroup: group, Samples: make([]errorSample, len(group.Samples))}
+		for k, sample := range group.Samples {
+			id, err := r.log.TokenID(ctx, run, landscape.Token{Source: sample.Source, Lane: sample.Lane, Row: sample.Row})
+			if err != nil {
+				return nil, err
+			}
+			if sample.File != "" && id == fmt.Sprintf("%s:%d", sample.Source, sample.Row) {
+				id = ""
+			}
+			named[i].Samples[k] = errorSample{sample, id}
+		}
+	}
+	return named, nil
 }
 
 // files counts the files that the sources of a run read.
@@ -54,28 +89,48 @@ func (r *record) files(ctx context.Context, run string) (int, error) {
 }
 
 // writeErrors writes the groups for people; withFiles says in which file a line is.
-func writeErrors(w io.Writer, run landscape.Run, groups []landscape.ErrorGroup, withFiles bool) error {
+func writeErrors(w io.Writer, run landscape.Run, groups []errorGroup, withFiles bool) error {
 	if len(groups) == 0 {
 		_, err := fmt.Fprintf(w, "no row of run %s was refused\n", run.ID)
 		return err
 	}
+	question := "--row N"
 	for _, group := range groups {
-		fmt.Fprintf(w, "%s refused by %s: %s\n", many(group.Count, "row"), group.Node, cell(headline(group)))
+		fmt.Fprintf(w, "%s refused by %s: %s\n", many(group.Count, "row"), group.Node, cell(headline(group.ErrorGroup)))
 		lines := make([][]string, len(group.Samples))
 		for i, sample := range group.Samples {
-			line := "line " + fmt.Sprint(sample.Line)
-			if withFiles {
-				line += " of " + sample.File
+			if sample.Token != "" {
+				question = "--token ID"
 			}
-			lines[i] = []string{"  " + sample.Source + " row " + fmt.Sprint(sample.Row), line, sample.Message, "→ " + destination(sample.SentTo)}
+			lines[i] = []string{"  " + sample.name(), sample.place(withFiles), sample.Message, "→ " + destination(sample.SentTo)}
 		}
 		if err := table(w, lines...); err != nil {
 			return err
 		}
 		fmt.Fprintln(w)
 	}
-	_, err := fmt.Fprintf(w, "waymark explain %s --row N tells more about one of them\n", run.ID)
+	_, err := fmt.Fprintf(w, "waymark explain %s %s tells more about one of them\n", run.ID, question)
 	return err
+}
+
+// name names the token of a sample: a row of a source by its number, others by their ids.
+func (s errorSample) name() string {
+	if s.Token != "" {
+		return s.Token
+	}
+	return s.Source + " row " + fmt.Sprint(s.Row)
+}
+
+// place says where the record was read; rows that came out of a barrier were not.
+func (s errorSample) place(withFiles bool) string {
+	switch {
+	case s.File == "":
+		return "came out of " + s.Source
+	case withFiles:
+		return "line " + fmt.Sprint(s.Line) + " of " + s.File
+	default:
+		return "line " + fmt.Sprint(s.Line)
+	}
 }
 
 // destination names where a refused row went.

@@ -111,6 +111,9 @@ func progressText(p landscape.Progress, elapsed time.Duration) string {
 	if p.Failed > 0 {
 		text += fmt.Sprintf(", %s refused", grouped(p.Failed))
 	}
+	if p.Held > 0 {
+		text += fmt.Sprintf(", %s held", grouped(p.Held))
+	}
 	return text
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -24,9 +25,18 @@ type runStatus struct {
 	Filtered    int64                 `json:"rows_filtered"`
 	Discarded   int64                 `json:"rows_discarded"`
 	Chunks      int64                 `json:"chunks"`
+	Tokens      int64                 `json:"tokens,omitempty"`   // of all origins and lanes, if there are others than the rows read
+	Barriers    []barrierStatus       `json:"barriers,omitempty"` // that hold rows
 	Sinks       []sinkStatus          `json:"sinks"`
 	Staged      []stagedOutput        `json:"staged,omitempty"` // of a run that is not complete
 	Nodes       []landscape.NodeCount `json:"nodes"`
+}
+
+// barrierStatus is what a barrier holds.
+type barrierStatus struct {
+	Barrier string `json:"barrier"`
+	Open    int64  `json:"open_batches"`
+	Held    int64  `json:"held_rows"`
 }
 
 // sinkStatus is what one sink gets and got. Path and SHA256 are set when the output is visible under its name.
@@ -80,6 +90,12 @@ func (r *record) status(ctx context.Context, run string) (*runStatus, error) {
 		Passed: summary.Passed, Succeeded: summary.Succeeded, Failed: summary.Failed, Quarantined: summary.Quarantined,
 		Filtered: summary.Filtered, Discarded: summary.Discarded, Chunks: summary.Chunks, Nodes: summary.Nodes,
 	}
+	if summary.Tokens != summary.Passed {
+		status.Tokens = summary.Tokens
+	}
+	if status.Barriers, err = r.barriers(ctx, run); err != nil {
+		return nil, err
+	}
 	for _, count := range summary.Sinks {
 		sink := sinkStatus{Sink: count.Sink, Planned: count.Planned, Finalized: count.Finalized}
 		for _, artifact := range artifacts {
@@ -90,6 +106,28 @@ func (r *record) status(ctx context.Context, run string) (*runStatus, error) {
 		status.Sinks = append(status.Sinks, sink)
 	}
 	return status, nil
+}
+
+// barriers returns what the barriers of a run hold after their last folds; nil if they hold nothing.
+func (r *record) barriers(ctx context.Context, run string) ([]barrierStatus, error) {
+	origins, err := r.log.Sources(ctx, run) // a source has no folds
+	if err != nil {
+		return nil, err
+	}
+	var holding []barrierStatus
+	for _, origin := range origins {
+		folds, err := r.log.Folds(ctx, run, origin.Source)
+		if err != nil {
+			return nil, err
+		}
+		if len(folds) == 0 {
+			continue
+		}
+		if last := folds[len(folds)-1]; last.Open > 0 || last.Held > 0 {
+			holding = append(holding, barrierStatus{origin.Source, last.Open, last.Held})
+		}
+	}
+	return holding, nil
 }
 
 func (s *runStatus) write(w io.Writer) error {
@@ -103,20 +141,67 @@ func (s *runStatus) write(w io.Writer) error {
 		return err
 	}
 	fmt.Fprintln(w)
-	nodes := [][]string{{"node", "in", "out", "dropped", "refused"}}
-	for _, node := range s.Nodes {
-		nodes = append(nodes, []string{node.Node, grouped(node.In), grouped(node.Out), grouped(node.Dropped), grouped(node.Diverted)})
-	}
-	if err := table(w, nodes...); err != nil {
+	if err := writeNodes(w, s.Nodes); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
+	if len(s.Barriers) > 0 {
+		if err := writeBarriers(w, s.Barriers); err != nil {
+			return err
+		}
+		fmt.Fprintln(w)
+	}
 	return writeSinks(w, s.Sinks)
+}
+
+// nodeColumns are the columns of the table of nodes. What only happens where rows are copied, gathered or held is left out
+// if it did not happen.
+var nodeColumns = []struct {
+	head   string
+	always bool
+	count  func(landscape.NodeCount) int64
+}{
+	{"in", true, func(n landscape.NodeCount) int64 { return n.In }},
+	{"made", false, func(n landscape.NodeCount) int64 { return n.Created }},
+	{"out", true, func(n landscape.NodeCount) int64 { return n.Out }},
+	{"dropped", true, func(n landscape.NodeCount) int64 { return n.Dropped }},
+	{"refused", true, func(n landscape.NodeCount) int64 { return n.Diverted }},
+	{"taken", false, func(n landscape.NodeCount) int64 { return n.Consumed }},
+	{"held", false, func(n landscape.NodeCount) int64 { return n.Held }},
+}
+
+func writeNodes(w io.Writer, nodes []landscape.NodeCount) error {
+	lines := make([][]string, len(nodes)+1)
+	lines[0] = []string{"node"}
+	for i, node := range nodes {
+		lines[i+1] = []string{node.Node}
+	}
+	for _, column := range nodeColumns {
+		if !column.always && !slices.ContainsFunc(nodes, func(n landscape.NodeCount) bool { return column.count(n) > 0 }) {
+			continue
+		}
+		lines[0] = append(lines[0], column.head)
+		for i, node := range nodes {
+			lines[i+1] = append(lines[i+1], grouped(column.count(node)))
+		}
+	}
+	return table(w, lines...)
+}
+
+func writeBarriers(w io.Writer, barriers []barrierStatus) error {
+	lines := [][]string{{"barrier", "open batches", "rows held"}}
+	for _, barrier := range barriers {
+		lines = append(lines, []string{barrier.Barrier, grouped(barrier.Open), grouped(barrier.Held)})
+	}
+	return table(w, lines...)
 }
 
 // rowsLine accounts for the rows in one line.
 func (s *runStatus) rowsLine() string {
 	line := many(s.Rows, "row") + " read"
+	if s.Tokens > 0 {
+		line += ", which became " + many(s.Tokens, "token")
+	}
 	for _, part := range []struct {
 		count int64
 		word  string

@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"waymark/landscape"
 	"waymark/pipeline"
 )
 
@@ -160,7 +161,21 @@ func (e *execution) write(w io.Writer, status *runStatus, took time.Duration) er
 		fmt.Fprintf(w, "refused  waymark errors %s\n", status.Run)
 	}
 	if status.Rows > 0 {
-		fmt.Fprintf(w, "explain  waymark explain %s --row 1\n", status.Run)
+		fmt.Fprintf(w, "explain  waymark explain %s %s\n", status.Run, status.firstRow())
 	}
 	return nil
+}
+
+// firstRow says how to ask for the first row: with several sources, by the id of its token.
+func (s *runStatus) firstRow() string {
+	var sources []string
+	for _, node := range s.Nodes {
+		if node.Kind == landscape.SourceNode {
+			sources = append(sources, node.Node)
+		}
+	}
+	if len(sources) > 1 {
+		return "--token " + sources[0] + ":1"
+	}
+	return "--row 1"
 }
