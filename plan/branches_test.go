@@ -118,7 +118,7 @@ steps:
   - {name: k, from: j, gate: row.id > 2, routes: {"true": out, "false": discard}}
   - {name: late, sort: {by: {id: asc}}}
 sinks: {out: {jsonl: {path: o}}, rest: {jsonl: {path: p}, from: late}}`,
-		`p.yaml:10:5: steps[4]: "late" keeps rows of branch "a" back and comes after "j", which waits to hear of them: move it before "j"`},
+		`p.yaml:9:5: steps[4]: "late" keeps rows of branch "a" back and comes after "j", which waits to hear of them: move it before "j"`},
 	"a coalesce that no branch reaches": {`
 steps:
   - {name: f, from: in, fork: [a, b]}
