@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/landscape"
+	"waymark/landscape/landscapetest"
 	"waymark/landscape/sqlitestore"
 	"waymark/pipeline"
 )
@@ -106,10 +107,26 @@ func oldQuestions(t *testing.T, log *landscape.Log) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, map[landscape.Token]landscape.Token{{Source: "strikes", Row: 9}: {Source: "strikes", Row: 5}}, taken)
-	require.NoError(t, log.InterruptRun(t.Context(), "going", "stopped"))
+}
+
+// TestOldRunGoesOn holds that what comes over is what would be recorded today: a complete run is recorded again without a
+// difference, and one that was going on is recorded to its end.
+func TestOldRunGoesOn(t *testing.T) {
+	store, err := sqlitestore.Open(t.Context(), old(t), sqlitestore.Options{})
+	require.NoError(t, err)
+	defer store.Close()
+	log := landscape.New(store, nil)
+	for _, s := range []landscapetest.Scene{{Run: "done", Chunks: 2, ChunkRows: 30}, {Run: "going", Chunks: 3, ChunkRows: 20}} {
+		require.NoError(t, s.Play(t.Context(), log))
+		findings, err := log.Sweep(t.Context(), s.Run, true)
+		require.NoError(t, err)
+		require.Nil(t, findings)
+	}
 	runs, err := log.Runs(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []pipeline.RunStatus{pipeline.CompletedWithFailures, pipeline.Interrupted}, []pipeline.RunStatus{runs[0].Status, runs[1].Status})
+	for _, run := range runs {
+		require.Equal(t, pipeline.CompletedWithFailures, run.Status, run.ID)
+	}
 }
 
 // TestOldLandscapeWithoutIntegrity holds that records which point nowhere are not carried over in silence.
