@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"waymark/landscape"
@@ -14,11 +13,14 @@ import (
 // Commit does what landscape.Driver says.
 func (s *Store) Commit(ctx context.Context, b landscape.Batch) (err error) {
 	defer func() { err = explain(s.path, err) }()
+	if err := s.inserts.prepare(ctx, s.write, b.Insert); err != nil {
+		return err
+	}
 	tx, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("landscape: begin: %w", err)
 	}
-	if err := apply(ctx, tx, b); err != nil {
+	if err := s.apply(ctx, tx, b); err != nil {
 		if undo := tx.Rollback(); undo != nil && !errors.Is(undo, sql.ErrTxDone) {
 			return errors.Join(err, fmt.Errorf("landscape: roll back: %w", undo))
 		}
@@ -30,13 +32,12 @@ func (s *Store) Commit(ctx context.Context, b landscape.Batch) (err error) {
 	return nil
 }
 
-func apply(ctx context.Context, tx *sql.Tx, b landscape.Batch) error {
-	for rest := b.Insert; len(rest) > 0; {
-		n := sameTable(rest)
-		if err := insertAll(ctx, tx, landscape.TableOf(rest[0]), rest[:n]); err != nil {
-			return err
-		}
-		rest = rest[n:]
+func (s *Store) apply(ctx context.Context, tx *sql.Tx, b landscape.Batch) error {
+	err := eachInsert(b.Insert, func(t *landscape.Table, records []landscape.Record) error {
+		return insert(ctx, tx, tx.StmtContext(ctx, s.inserts.of(t, len(records))), t, records)
+	})
+	if err != nil {
+		return err
 	}
 	for _, m := range b.Move {
 		if err := move(ctx, tx, m); err != nil {
@@ -51,60 +52,6 @@ func apply(ctx context.Context, tx *sql.Tx, b landscape.Batch) error {
 		return &landscape.ImbalanceError{Run: b.Check, Findings: findings}
 	}
 	return err
-}
-
-// sameTable returns how many of the first records belong to the same table as the first.
-func sameTable(records []landscape.Record) int {
-	name := records[0].Table()
-	for i, r := range records {
-		if r.Table() != name {
-			return i
-		}
-	}
-	return len(records)
-}
-
-// insertRows is how many small records one statement inserts. Measured: the driver's binding is quadratic in the
-// parameters.
-const insertRows = 32
-
-// wideBytes is the length from which a blob makes a record wide. Measured: with the guards, a statement for each wide record
-// costs less than one for several.
-const wideBytes = 1024
-
-// insertAll inserts records of one table, and compares those that were there with what is stored.
-func insertAll(ctx context.Context, tx *sql.Tx, t *landscape.Table, records []landscape.Record) error {
-	most := insertRows
-	if isWide(t, records[0]) {
-		most = 1
-	}
-	var full *sql.Stmt
-	for len(records) > 0 {
-		n := min(len(records), most)
-		stmt := full
-		if stmt == nil || n < most {
-			var err error
-			if stmt, err = tx.PrepareContext(ctx, insertSQL(t, n)); err != nil {
-				return fmt.Errorf("landscape: insert into %s: %w", t.Name, err)
-			}
-			defer stmt.Close()
-		}
-		if n == most {
-			full = stmt
-		}
-		if err := insert(ctx, tx, stmt, t, records[:n]); err != nil {
-			return err
-		}
-		records = records[n:]
-	}
-	return nil
-}
-
-func isWide(t *landscape.Table, r landscape.Record) bool {
-	return slices.ContainsFunc(t.AppendValues(nil, r), func(v any) bool {
-		blob, ok := v.([]byte)
-		return ok && len(blob) >= wideBytes
-	})
 }
 
 // insert inserts records of one table. A guard refuses all of them if one is there already: then it goes one by one.

@@ -36,9 +36,10 @@ type Options struct {
 // Store is a landscape.Driver over one SQLite file: one connection writes, several read. Other processes may have the
 // same file open; a writer waits for another up to ten seconds.
 type Store struct {
-	path  string
-	write *sql.DB
-	read  *sql.DB
+	path    string
+	write   *sql.DB
+	read    *sql.DB
+	inserts inserts
 }
 
 var _ landscape.Driver = (*Store)(nil)
