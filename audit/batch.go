@@ -69,7 +69,7 @@ func stamp(at landscape.Micros) string { return at.Time().Format(time.RFC3339Nan
 
 // held fills in what became of a token that came to a barrier.
 func (i *inquiry) held(ctx context.Context, t *told) error {
-	in, err := i.log.BatchOf(ctx, i.run.ID, t.Token)
+	in, err := i.log.BatchOf(ctx, i.run.ID, t.at)
 	if errors.Is(err, landscape.ErrNotFound) { // the barrier did not take it yet
 		t.Complete, t.Held = false, &Holding{Batch: Batch{Barrier: t.way.Last()}}
 		return nil
@@ -82,7 +82,7 @@ func (i *inquiry) held(ctx context.Context, t *told) error {
 		return nil
 	}
 	t.Path, t.Outcome = string(in.Fired.Path), string(in.Fired.Path.Outcome())
-	children, err := i.log.ChildrenOf(ctx, i.run.ID, t.Token)
+	children, err := i.log.ChildrenOf(ctx, i.run.ID, t.at)
 	if err != nil {
 		return err
 	}

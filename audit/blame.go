@@ -100,7 +100,7 @@ func (d *denying) judgeEnd(t *told) Reason {
 
 // beginning names the node, or the branch, with which a token begins.
 func (d *denying) beginning(t *told) string {
-	if lane := d.lanes[t.Token.Lane]; lane.Branch != "" {
+	if lane := d.lanes[t.at.Lane]; lane.Branch != "" {
 		return "the branch " + lane.Branch
 	}
 	return t.way.Steps[0].Node
@@ -134,7 +134,7 @@ func (d *denying) mergedLane(t *told) int64 {
 
 func (d *denying) mergedID(t *told) string {
 	if merged := d.token(d.mergedLane(t)); merged != nil {
-		return merged.TokenStory.Token
+		return merged.Token
 	}
 	return t.way.Last()
 }

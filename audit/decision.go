@@ -62,7 +62,7 @@ func (i *inquiry) merges(ctx context.Context) error {
 		if t.way.Path != pipeline.ForkParent {
 			continue
 		}
-		join, err := i.log.JoinOf(ctx, i.run.ID, t.Token)
+		join, err := i.log.JoinOf(ctx, i.run.ID, t.at)
 		if errors.Is(err, landscape.ErrNotFound) {
 			continue // nothing joins its branches, or not yet
 		}

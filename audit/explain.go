@@ -70,9 +70,9 @@ type inquiry struct {
 
 // told is one token of the record, and what is told of it.
 type told struct {
-	landscape.Token
-	way *landscape.Way // nil while the chunk is on its way
 	TokenStory
+	at  landscape.Token
+	way *landscape.Way // nil while the chunk is on its way
 }
 
 // begin finds the record.
@@ -177,13 +177,13 @@ func wayIn(lane landscape.LaneRoutes, index int) (*landscape.Way, error) {
 }
 
 func (i *inquiry) add(token landscape.Token, way *landscape.Way) *told {
-	i.tokens = append(i.tokens, told{Token: token, way: way, TokenStory: TokenStory{Token: i.id(token)}})
+	i.tokens = append(i.tokens, told{at: token, way: way, TokenStory: TokenStory{Token: i.id(token)}})
 	return &i.tokens[len(i.tokens)-1]
 }
 
 // token returns the token of the record in the lane; nil if there is none.
 func (i *inquiry) token(lane int64) *told {
-	at := slices.IndexFunc(i.tokens, func(t told) bool { return t.Token.Lane == lane })
+	at := slices.IndexFunc(i.tokens, func(t told) bool { return t.at.Lane == lane })
 	if at < 0 {
 		return nil
 	}
@@ -209,7 +209,7 @@ func (i *inquiry) delivered(ctx context.Context, t *told) (err error) {
 	if t.Complete, err = i.finalized(ctx, t.way.Sink); err != nil || !t.Complete {
 		return err
 	}
-	if _, t.Line, err = i.log.SinkPosition(ctx, i.run.ID, t.Token); err != nil {
+	if _, t.Line, err = i.log.SinkPosition(ctx, i.run.ID, t.at); err != nil {
 		return err
 	}
 	artifacts, err := i.log.Artifacts(ctx, i.run.ID)

@@ -168,11 +168,11 @@ type Refusal struct {
 // cannot be computed, and why, is in Note; it is no reason for a no.
 func (s *Story) True() bool {
 	for _, token := range s.Tokens {
-		if !token.Fate.unopposed() {
+		if !token.unopposed() {
 			return false
 		}
 	}
-	return s.Source.State == Stored && s.Source.Computed == "" && s.Fate.unopposed()
+	return s.Source.State == Stored && s.Source.Computed == "" && s.unopposed()
 }
 
 // unopposed reports whether nothing that was computed differs from the record.

@@ -16,7 +16,7 @@ func (s *Story) WriteText(w io.Writer) error {
 		made.write(&b)
 	}
 	if len(s.Tokens) == 0 {
-		s.Fate.write(&b)
+		s.write(&b)
 	}
 	for _, token := range s.Tokens {
 		mark := ""
@@ -24,7 +24,7 @@ func (s *Story) WriteText(w io.Writer) error {
 			mark = "  ← asked for"
 		}
 		fmt.Fprintf(&b, "\ntoken    %s%s\n", token.Token, mark)
-		token.Fate.write(&b)
+		token.write(&b)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -58,7 +58,7 @@ func (i *inquiry) retrace(ctx context.Context) error {
 func (i *inquiry) refusals(ctx context.Context) ([]landscape.RowError, error) {
 	var refused []landscape.RowError
 	for _, t := range i.tokens {
-		found, err := i.log.ErrorsOf(ctx, i.run.ID, t.Token)
+		found, err := i.log.ErrorsOf(ctx, i.run.ID, t.at)
 		if err != nil {
 			return nil, err
 		}
@@ -125,13 +125,13 @@ func (i *inquiry) compareWays(computed []engine.LaneWay) {
 	}
 	for k := range i.tokens {
 		t := &i.tokens[k]
-		if way := ways[t.Token.Lane]; way != t.Way {
+		if way := ways[t.at.Lane]; way != t.Way {
 			t.Computed = way
 			if way == "" {
 				t.Computed = "no way"
 			}
 		}
-		delete(ways, t.Token.Lane)
+		delete(ways, t.at.Lane)
 	}
 	for lane, way := range ways { // tokens that are not on record
 		token := landscape.Token{Source: i.asked.Source, Lane: lane, Row: i.asked.Row}
@@ -149,7 +149,7 @@ func (i *inquiry) visit(ctx context.Context, event engine.Event, refused []lands
 	visit := Visit{
 		Node: node.Name, Operation: node.Operation, Label: event.Label, Branches: i.branches(t, node.Name), Expression: node.Text,
 		InputHash: i.inputOf(t), Values: values(engine.Explain(node, event.Before)),
-		Changes: renamed(node, changes(event.Before, event.After)), Refused: refusalAt(node.Name, t.Token, refused),
+		Changes: renamed(node, changes(event.Before, event.After)), Refused: refusalAt(node.Name, t.at, refused),
 	}
 	switch {
 	case t.way == nil: // nothing on record yet to hold it against
@@ -175,7 +175,7 @@ func (i *inquiry) inputOf(t *told) string {
 	if n := len(t.Nodes); n > 0 {
 		return t.Nodes[n-1].OutputHash
 	}
-	lane := i.lanes[t.Token.Lane]
+	lane := i.lanes[t.at.Lane]
 	if lane.Branch == "" {
 		return ""
 	}
@@ -190,8 +190,8 @@ func (i *inquiry) inputOf(t *told) string {
 func (i *inquiry) branches(t *told, node string) []string {
 	var ids []string
 	for _, lane := range i.lanes {
-		if lane.Parent != nil && *lane.Parent == t.Token.Lane && lane.Node == node && lane.Branch != "" {
-			ids = append(ids, i.id(landscape.Token{Source: t.Token.Source, Lane: lane.Lane, Row: t.Token.Row}))
+		if lane.Parent != nil && *lane.Parent == t.at.Lane && lane.Node == node && lane.Branch != "" {
+			ids = append(ids, i.id(landscape.Token{Source: t.at.Source, Lane: lane.Lane, Row: t.at.Row}))
 		}
 	}
 	return ids
@@ -208,12 +208,12 @@ func (v *Visit) compareRefusal(computed *plugin.Rejection) {
 // compare holds the computed hash against the record. A node that passes rows on, or takes them in, has its input's hash.
 func (i *inquiry) compare(ctx context.Context, visit *Visit, t *told, node *plan.Node, event engine.Event) error {
 	record := node.Barrier && event.Node == i.in.Origin && len(t.Nodes) == 0
-	taken := node.Join != nil && i.lanes[t.Token.Lane].Node != node.Name
+	taken := node.Join != nil && i.lanes[t.at.Lane].Node != node.Name
 	if !record && (taken || !node.Changes()) {
 		visit.OutputHash, visit.Verified = visit.InputHash, true
 		return nil
 	}
-	recorded, found, err := i.log.HashAt(ctx, i.run.ID, t.Token, node.Name)
+	recorded, found, err := i.log.HashAt(ctx, i.run.ID, t.at, node.Name)
 	if err != nil {
 		return err
 	}
@@ -243,7 +243,7 @@ func (i *inquiry) recorded(ctx context.Context) error {
 			continue
 		}
 		for _, step := range t.way.Steps[t.way.First:] {
-			visit := Visit{Node: step.Node, Label: step.Label, Branches: i.branches(t, step.Node), Refused: refusalAt(step.Node, t.Token, refused)}
+			visit := Visit{Node: step.Node, Label: step.Label, Branches: i.branches(t, step.Node), Refused: refusalAt(step.Node, t.at, refused)}
 			if at := slices.IndexFunc(nodes, func(n landscape.Node) bool { return n.Node == step.Node }); at >= 0 {
 				visit.Operation = nodes[at].Operation
 			}
@@ -260,7 +260,7 @@ func (i *inquiry) recorded(ctx context.Context) error {
 func (i *inquiry) recall(ctx context.Context, t *told, visit *Visit) error {
 	visit.InputHash = i.inputOf(t)
 	visit.OutputHash = visit.InputHash
-	hash, found, err := i.log.HashAt(ctx, i.run.ID, t.Token, visit.Node)
+	hash, found, err := i.log.HashAt(ctx, i.run.ID, t.at, visit.Node)
 	if found {
 		visit.OutputHash = hex.EncodeToString(hash[:])
 	}

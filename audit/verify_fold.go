@@ -204,7 +204,7 @@ func (r *refolding) state(ctx context.Context, fold landscape.FoldRecord) (strin
 	if fold.State == "" {
 		return "", nil
 	}
-	_, err := r.read(ctx, fold.State, r.name, fmt.Sprintf("the state after fold %d", fold.Fold))
+	err := r.read(ctx, fold.State, r.name, fmt.Sprintf("the state after fold %d", fold.Fold))
 	return string(payload.Of(r.machine.AppendState(nil))), err
 }
 

@@ -47,22 +47,21 @@ func sha256Hex(content []byte) string {
 
 // verifyDocument reads the document's payload. That its bytes are those on record follows from the digest.
 func (v *verification) verifyDocument(ctx context.Context) error {
-	_, err := v.read(ctx, v.run.DocumentSHA256, v.run.Pipeline, "the document")
-	return err
+	return v.read(ctx, v.run.DocumentSHA256, v.run.Pipeline, "the document")
 }
 
-// read returns a payload; nil if it is not to be had, which it reports.
-func (v *verification) read(ctx context.Context, digest, where, what string) ([]byte, error) {
-	content, err := v.payloads.Get(ctx, payload.Digest(digest))
+// read reads a payload, and reports one that is not to be had.
+func (v *verification) read(ctx context.Context, digest, where, what string) error {
+	_, err := v.payloads.Get(ctx, payload.Digest(digest))
 	switch {
 	case errors.Is(err, payload.ErrNotFound):
 		v.add(PayloadMissing, where, "%s: %v", what, err)
 	case errors.Is(err, payload.ErrCorrupt):
 		v.add(PayloadCorrupt, where, "%s: %v", what, err)
 	default:
-		return content, err
+		return err
 	}
-	return nil, nil
+	return nil
 }
 
 // verifyTables reads the payloads of the lookup tables. That they are those of the plan follows from its digest.
@@ -72,7 +71,7 @@ func (v *verification) verifyTables(ctx context.Context) error {
 		return err
 	}
 	for _, table := range tables {
-		if _, err := v.read(ctx, table.SHA256, table.Node, "the table"); err != nil {
+		if err := v.read(ctx, table.SHA256, table.Node, "the table"); err != nil {
 			return err
 		}
 	}

@@ -144,18 +144,18 @@ func (d *denying) follow(ctx context.Context, token landscape.Token) error {
 // of barriers.
 func (d *denying) judgeFrom(ctx context.Context, lane int64) ([]landscape.Token, error) {
 	t := d.token(lane)
-	if t == nil || d.seen[t.TokenStory.Token] {
+	if t == nil || d.seen[t.Token] {
 		return nil, nil
 	}
-	d.seen[t.TokenStory.Token] = true
+	d.seen[t.Token] = true
 	reason := d.judge(t)
 	d.denial.Reached = d.denial.Reached || reason.Kind == KindReached
 	if reason.Kind != "" {
-		reason.Token = t.TokenStory.Token
+		reason.Token = t.Token
 		d.denial.Reasons = append(d.denial.Reasons, reason)
 	}
 	if t.Held != nil && reason.Kind == KindBecame {
-		return d.log.ChildrenOf(ctx, d.run.ID, t.Token)
+		return d.log.ChildrenOf(ctx, d.run.ID, t.at)
 	}
 	var children []landscape.Token
 	for _, next := range d.successors(t) {
@@ -175,7 +175,7 @@ func (d *denying) successors(t *told) []int64 {
 	}
 	var next []int64
 	for _, lane := range d.lanes {
-		copied := t.way.Path == pipeline.ForkParent && lane.Parent != nil && *lane.Parent == t.Token.Lane && lane.Fork == t.way.Last()
+		copied := t.way.Path == pipeline.ForkParent && lane.Parent != nil && *lane.Parent == t.at.Lane && lane.Fork == t.way.Last()
 		if copied || t.way.Path == pipeline.Coalesced && d.joins(lane, t) && !d.walked(*lane.Parent) {
 			next = append(next, lane.Lane)
 		}
@@ -190,7 +190,7 @@ func (d *denying) walked(lane int64) bool {
 
 // joins reports whether the lane is that of what the coalesce made that took the token.
 func (d *denying) joins(lane landscape.Lane, t *told) bool {
-	return lane.IsMerged() && lane.Node == t.way.Last() && d.within(t.Token.Lane, lane)
+	return lane.IsMerged() && lane.Node == t.way.Last() && d.within(t.at.Lane, lane)
 }
 
 // within reports whether tokens of a lane come down the fork whose branches the merged lane joins.
