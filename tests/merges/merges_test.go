@@ -1,0 +1,132 @@
+// Package merges_test runs every coalesce that there can be of up to four branches, for every set of branches that come or
+// are lost, and in every order, by the real workflow over a real database, and compares all that is on record afterwards
+// with the table of policies.
+package merges_test
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// records are lent to the tests that run side by side.
+type records chan *record
+
+func newRecords(t *testing.T) records {
+	t.Helper()
+	lent := make(records, runtime.GOMAXPROCS(0))
+	for range cap(lent) {
+		lent <- newRecord(t)
+	}
+	return lent
+}
+
+// check runs the document once and compares every row of it with the oracle. It returns what is on record, by the branches
+// that lost the row.
+func (lent records) check(t *testing.T, m merging, at place, order []string) map[string]*story {
+	t.Helper()
+	r := <-lent
+	defer func() { lent <- r }()
+	run := strings.NewReplacer("/", "_", ",", "").Replace(t.Name())
+	var lines strings.Builder
+	for _, in := range m.inputs() {
+		fmt.Fprintln(&lines, in.line())
+	}
+	r.run(t, run, m.document(at, order), map[string]string{"in.jsonl": lines.String()}, nil)
+	findings, err := r.log.Sweep(t.Context(), run, true)
+	require.NoError(t, err)
+	require.Empty(t, findings)
+	got := r.read(t, run)
+	require.Len(t, got, len(m.inputs()))
+	byLost := map[string]*story{}
+	for _, in := range m.inputs() {
+		want := m.tell(at, in, order)
+		require.Equal(t, &want, got[in.token()], "lost %q, came in the order %v", in.lost, order)
+		byLost[in.lost] = got[in.token()]
+	}
+	return byLost
+}
+
+// TestInOnePass has the branches meet within one pass: they come in declared order.
+func TestInOnePass(t *testing.T) {
+	lent := newRecords(t)
+	for n := 1; n <= len(names); n++ {
+		for _, m := range allMergings(n) {
+			t.Run(m.String(), func(t *testing.T) {
+				t.Parallel()
+				lent.check(t, m, onePass, m.branches)
+			})
+		}
+	}
+}
+
+// TestInEveryOrder has the branches come in passes of their own, in every order: rows wait in each of them until the sources
+// are at their end.
+func TestInEveryOrder(t *testing.T) {
+	lent := newRecords(t)
+	for n := 1; n <= len(names); n++ {
+		for _, m := range allMergings(n) {
+			for _, at := range []place{lostBefore, lostBehind} {
+				if (n == len(names) || at == lostBefore) && (m.merge != "union" || m.clash != "") {
+					continue // one merge is enough to tell orders apart
+				}
+				t.Run(fmt.Sprintf("%s, %s", m, at), func(t *testing.T) {
+					t.Parallel()
+					lent.checkOrders(t, m, at)
+				})
+			}
+		}
+	}
+}
+
+func (lent records) checkOrders(t *testing.T, m merging, at place) {
+	var told []map[string]*story
+	for _, order := range permutations(m.branches) {
+		t.Run(strings.Join(order, ""), func(t *testing.T) {
+			told = append(told, lent.check(t, m, at, order))
+		})
+	}
+	if t.Failed() {
+		return
+	}
+	for _, in := range m.inputs() {
+		for _, byLost := range told {
+			m.requireExplained(t, in, told[0][in.lost], byLost[in.lost])
+		}
+	}
+}
+
+// requireExplained requires that a row does not hang on the order in which its branches came, unless the policy is one of
+// order: then it is what the branches on record give, whichever came first.
+func (m merging) requireExplained(t *testing.T, in input, first, other *story) {
+	t.Helper()
+	if m.policy == "require_all" || m.policy == "best_effort" || first.Decision.Result == "nothing" || first.Decision.Code == "QUORUM_NOT_MET" {
+		require.Equal(t, [3]string{first.Decision.Result, first.Decision.Code, first.Line}, [3]string{other.Decision.Result, other.Decision.Code, other.Line})
+		return
+	}
+	recorded := judged{merging: m, arrived: strings.Fields(other.Decision.Arrived)}
+	fields, _, code := recorded.merged(in)
+	require.Equal(t, other.Decision.Code, code)
+	if code == "" {
+		require.Equal(t, line(fields), other.Line)
+	}
+}
+
+// permutations returns every order of the list, the list's own first.
+func permutations(list []string) [][]string {
+	if len(list) == 0 {
+		return [][]string{nil}
+	}
+	var all [][]string
+	for i, first := range list {
+		rest := slices.Delete(slices.Clone(list), i, i+1)
+		for _, others := range permutations(rest) {
+			all = append(all, append([]string{first}, others...))
+		}
+	}
+	return all
+}
