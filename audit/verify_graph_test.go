@@ -1,14 +1,17 @@
 package audit_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"waymark/audit"
+	"waymark/payload"
 	"waymark/tests/system"
 )
 
@@ -148,4 +151,39 @@ func TestVerifyWithoutTheTable(t *testing.T) {
 	require.Len(t, report.Problems, 2)
 	require.Equal(t, audit.PayloadMissing, report.Problems[0].Kind)
 	require.Equal(t, audit.DocumentUnusable, report.Problems[1].Kind)
+}
+
+// TestVerifyWhatAPackSaysOfItsRows gives the rows that came out of a sort another payload, which is whole, holds the same
+// records, and says something else of them.
+func TestVerifyWhatAPackSaysOfItsRows(t *testing.T) {
+	s := playGraph(t)
+	chunk, err := s.Log.Chunk(t.Context(), run, "top", 0)
+	require.NoError(t, err)
+	stored, err := s.Payloads.Get(t.Context(), payload.Digest(chunk.Pack))
+	require.NoError(t, err)
+	for field, c := range map[string]struct{ value, detail string }{
+		"keys":    {`"AAQAAAAAAAIABAAAAAAAAQ=="`, "row 1: other fork parents are in its payload than come out of the fold"},
+		"orders":  {`[["state","id","cost","items","town","verdict"]]`, "row 1: fields in another order are in its payload"},
+		"lost":    {`[]`, "branches were lost in the fold, taken again; its payload says 0"},
+		"refused": {`[{"index":0,"code":"X","message":"x"}]`, "row 1: another refusal is in its payload"},
+	} {
+		t.Run(field, func(t *testing.T) {
+			pack, err := payload.DecodePack(stored)
+			require.NoError(t, err)
+			about := map[string]json.RawMessage{}
+			require.NoError(t, json.Unmarshal(pack.Context, &about))
+			about[field] = json.RawMessage(c.value)
+			pack.Context, err = json.Marshal(about)
+			require.NoError(t, err)
+			other, err := payload.EncodePack(nil, pack)
+			require.NoError(t, err)
+			digest, err := s.Payloads.Put(t.Context(), other)
+			require.NoError(t, err)
+			report := verify(t, s, tampered(t, s, `update chunks set pack = '`+string(digest)+`' where source = 'top'`))
+			said := slices.ContainsFunc(report.Problems, func(p audit.Problem) bool {
+				return p.Where == "top chunk 0" && strings.Contains(p.Detail, c.detail)
+			})
+			require.True(t, said, "%+v", report.Problems)
+		})
+	}
 }
