@@ -35,42 +35,55 @@ func (a *Activities) foldBarrier(ctx context.Context, in FoldInput) (FoldResult,
 	}
 	held.mu.Lock()
 	defer held.mu.Unlock()
-	out, err := a.step(ctx, r, held, in)
-	if err != nil {
+	f := folding{Activities: a, run: r, held: held, in: in}
+	if err := f.do(ctx); err != nil {
 		held.machine = nil // it may be ahead of the record
 		return FoldResult{}, fmt.Errorf("barrier %s, fold %d: %w", in.Barrier, in.Fold, err)
 	}
-	return out, nil
+	return f.result(), nil
 }
 
-// step brings the barrier to the state before the fold, folds, and records what that gave.
-func (a *Activities) step(ctx context.Context, r *run, held *holding, in FoldInput) (FoldResult, error) {
-	if err := a.restore(ctx, r, held, in); err != nil {
-		return FoldResult{}, err
+// folding is one fold in the making.
+type folding struct {
+	*Activities
+	run  *run
+	held *holding
+	in   FoldInput
+
+	arrivals *barrier.Arrivals
+	settled  *barrier.Settlement
+	chunks   []derived
+	saved    SavedFold
+}
+
+// do brings the barrier to the state before the fold, folds, and records what that gave.
+func (f *folding) do(ctx context.Context) (err error) {
+	if err = f.restore(ctx); err != nil {
+		return err
 	}
-	arrivals, err := a.arrivals(ctx, r, held, in.Kind, chunkKey{in.Source, in.Chunk})
-	if err != nil {
-		return FoldResult{}, err
+	if f.arrivals, err = f.arrivalsOf(ctx, f.in.Kind, chunkKey{f.in.Source, f.in.Chunk}); err != nil {
+		return err
 	}
-	settled, err := fold(held.machine, in.Kind, in.At, arrivals)
-	if err != nil {
-		return FoldResult{}, err
+	if f.settled, err = fold(f.held.machine, f.in.Kind, f.in.At, f.arrivals); err != nil {
+		return err
 	}
-	held.folds = in.Fold + 1
-	saved, err := a.save(ctx, held, in)
-	if err != nil {
-		return FoldResult{}, err
+	f.held.folds = f.in.Fold + 1
+	f.chunks = derive(f.run.plan, f.held.node, f.settled, f.in.Rows, f.in.Chunks)
+	if err = f.save(ctx); err != nil {
+		return err
 	}
-	derived := derive(r.plan, held.node, settled, in.Rows, in.Chunks)
-	if err := a.recordFold(ctx, r, held, in, saved, arrivals, settled, derived); err != nil {
-		return FoldResult{}, err
-	}
-	for _, d := range slices.Backward(derived) { // if there is no room for all, the last fall off: they are needed last
-		r.chunks.put(chunkKey{in.Barrier, d.ordinal}, d.inputs)
+	return f.record(ctx)
+}
+
+// result leaves the rows that came out for the steps that follow, and sums up.
+func (f *folding) result() FoldResult {
+	for _, d := range slices.Backward(f.chunks) { // if there is no room for all, the last fall off: they are needed last
+		f.run.chunks.put(chunkKey{f.held.name, d.ordinal}, d.inputs)
 	}
 	return FoldResult{
-		Rows: int64(len(settled.Outs)), Chunks: int64(len(derived)), Deadline: int64(landscape.MicrosOf(held.machine.Deadline())), Saved: saved,
-	}, nil
+		Rows: int64(len(f.settled.Outs)), Chunks: int64(len(f.chunks)),
+		Deadline: int64(landscape.MicrosOf(f.held.machine.Deadline())), Saved: f.saved,
+	}
 }
 
 // fold gives the machine what the fold is about.
@@ -99,65 +112,66 @@ type holding struct {
 
 // restore makes the machine as it was before the fold: from the latest state in the payload store that is older, and the
 // folds since then, which are on record.
-func (a *Activities) restore(ctx context.Context, r *run, held *holding, in FoldInput) error {
-	if held.machine != nil && held.folds == in.Fold {
+func (f *folding) restore(ctx context.Context) error {
+	held, saved := f.held, f.in.Saved
+	if held.machine != nil && held.folds == f.in.Fold {
 		return nil
 	}
-	held.machine, held.folds = barrier.New(r.plan, held.node), in.Saved.Folds
-	if in.Saved.Digest != "" {
-		state, err := a.payloads.Get(ctx, payload.Digest(in.Saved.Digest))
+	held.machine, held.folds = barrier.New(f.run.plan, held.node), saved.Folds
+	if saved.Digest != "" {
+		state, err := f.payloads.Get(ctx, payload.Digest(saved.Digest))
 		if err != nil {
-			return fmt.Errorf("state after %d folds: %w", in.Saved.Folds, err)
+			return fmt.Errorf("state after %d folds: %w", saved.Folds, err)
 		}
 		if err := held.machine.Restore(state); err != nil {
-			return fmt.Errorf("state after %d folds: %w: %w", in.Saved.Folds, payload.ErrCorrupt, err)
+			return fmt.Errorf("state after %d folds: %w: %w", saved.Folds, payload.ErrCorrupt, err)
 		}
 	}
-	return a.replay(ctx, r, held, in.Fold)
+	return f.replay(ctx, f.in.Fold)
 }
 
 // replay folds again what is on record up to, but not including, the fold.
-func (a *Activities) replay(ctx context.Context, r *run, held *holding, until int64) error {
-	folds, err := a.log.Folds(ctx, r.id, held.name)
+func (f *folding) replay(ctx context.Context, until int64) error {
+	folds, err := f.log.Folds(ctx, f.run.id, f.held.name)
 	if err != nil {
 		return err
 	}
 	if int64(len(folds)) < until {
 		return final{TypeDiverged, fmt.Errorf("fold %d is asked for, and %d are on record", until, len(folds))}
 	}
-	for _, past := range folds[held.folds:until] {
-		arrivals, err := a.arrivals(ctx, r, held, string(past.Kind), chunkKey{past.Source, past.Chunk})
+	for _, past := range folds[f.held.folds:until] {
+		arrivals, err := f.arrivalsOf(ctx, string(past.Kind), chunkKey{past.Source, past.Chunk})
 		if err != nil {
 			return err
 		}
-		if _, err := fold(held.machine, string(past.Kind), int64(past.At), arrivals); err != nil {
+		if _, err := fold(f.held.machine, string(past.Kind), int64(past.At), arrivals); err != nil {
 			return err
 		}
-		held.folds++
+		f.held.folds++
 	}
 	return nil
 }
 
-// arrivals returns what a chunk brought to the barrier: what the steps left for it, or the same computed again.
-func (a *Activities) arrivals(ctx context.Context, r *run, held *holding, kind string, key chunkKey) (*barrier.Arrivals, error) {
+// arrivalsOf returns what a chunk brought to the barrier: what the steps left for it, or the same computed again.
+func (f *folding) arrivalsOf(ctx context.Context, kind string, key chunkKey) (*barrier.Arrivals, error) {
 	if kind != FoldChunk {
 		return new(barrier.Arrivals), nil
 	}
-	if came, found := r.arrivals.take(partKey{key, held.name}); found {
+	if came, found := f.run.arrivals.take(partKey{key, f.held.name}); found {
 		return came, nil
 	}
-	inputs, err := a.fetch(ctx, r, key)
+	inputs, err := f.fetch(ctx, f.run, key)
 	if err != nil {
 		return nil, err
 	}
-	result, err := a.compute(ctx, r, inputs)
+	result, err := f.compute(ctx, f.run, inputs)
 	if err != nil {
 		return nil, err
 	}
-	if came := result.Arrivals[held.node]; came != nil {
+	if came := result.Arrivals[f.held.node]; came != nil {
 		return came, nil
 	}
-	return nil, final{TypeDiverged, fmt.Errorf("%s chunk %d brings nothing to %s", key.source, key.chunk, held.name)}
+	return nil, final{TypeDiverged, fmt.Errorf("%s chunk %d brings nothing to %s", key.source, key.chunk, f.held.name)}
 }
 
 // A state is stored after each fold as long as it is small, and else after some: what is lost with a process must not take
@@ -168,19 +182,21 @@ const (
 )
 
 // save stores the state if it is time to.
-func (a *Activities) save(ctx context.Context, held *holding, in FoldInput) (SavedFold, error) {
+func (f *folding) save(ctx context.Context) (err error) {
+	held := f.held
 	held.skipped++
-	if in.Kind == FoldEnd || held.saved > smallState && held.skipped < mostFolds {
-		return SavedFold{}, nil
+	if f.in.Kind == FoldEnd || held.saved > smallState && held.skipped < mostFolds {
+		return nil
 	}
 	state := held.machine.AppendState(nil)
 	held.saved = len(state)
 	if len(state) > smallState && held.skipped < mostFolds {
-		return SavedFold{}, nil
+		return nil
 	}
 	held.skipped = 0
-	digest, err := a.payloads.Put(ctx, state)
-	return SavedFold{Digest: string(digest), Folds: in.Fold + 1}, err
+	digest, err := f.payloads.Put(ctx, state)
+	f.saved = SavedFold{Digest: string(digest), Folds: f.in.Fold + 1}
+	return err
 }
 
 // holding returns the state of a barrier.

@@ -8,28 +8,28 @@ import (
 	"waymark/plan"
 )
 
-// recordFold stores what came out of a fold and records everything that it gave.
-func (a *Activities) recordFold(ctx context.Context, r *run, held *holding, in FoldInput, saved SavedFold, arrivals *barrier.Arrivals, settled *barrier.Settlement, chunks []derived) error {
-	record := FoldOf(r.plan, held.node, in, settled)
-	record.State = saved.Digest
-	if in.Kind == FoldChunk {
-		chunk, err := a.log.Chunk(ctx, r.id, in.Source, in.Chunk)
+// record stores what came out of the fold and records everything that it gave.
+func (f *folding) record(ctx context.Context) error {
+	record := FoldOf(f.run.plan, f.held.node, f.in, f.settled)
+	record.State = f.saved.Digest
+	if f.in.Kind == FoldChunk {
+		chunk, err := f.log.Chunk(ctx, f.run.id, f.in.Source, f.in.Chunk)
 		if err != nil {
 			return err
 		}
-		record.Arrivals = membersOf(chunk, arrivals, settled.Members)
+		record.Arrivals = membersOf(chunk, f.arrivals, f.settled.Members)
 	}
-	for i := range chunks {
-		stored, rows, err := a.storeRecords(ctx, r, held.name, chunks[i].ordinal, chunks[i].inputs)
+	for i := range f.chunks {
+		stored, rows, err := f.storeRecords(ctx, f.run, f.held.name, f.chunks[i].ordinal, f.chunks[i].inputs)
 		if err != nil {
 			return err
 		}
 		stored.Cursor, stored.Attempt = "{}", 1
 		record.Derived = append(record.Derived, landscape.DerivedChunk{
-			Chunk: stored, Records: rows, Batches: chunks[i].batches, Parents: tokensOf(r.plan, chunks[i].parents),
+			Chunk: stored, Records: rows, Batches: f.chunks[i].batches, Parents: tokensOf(f.run.plan, f.chunks[i].parents),
 		})
 	}
-	return a.log.RecordFold(ctx, record)
+	return f.log.RecordFold(ctx, record)
 }
 
 // FoldOf puts what a fold gave into the landscape's words. Members and the rows that came out are left out.
