@@ -79,8 +79,8 @@ var tokenChecks = []check{
 			select 1 from codes c where c.source = w.source and c.chunk = w.chunk and c.lane = w.lane and c.kind = w.kind)`},
 
 	{"batch_rows", `
-		with counted as (
-			select node, batch, count(*) as rows from batch_members where run_id = ?1 group by node, batch
+		with counted as materialized (
+			select node, cast(batch as integer) as batch, count(*) as rows from batch_members where run_id = ?1 group by node, batch
 		)
 		select '', -1, b.node, 'batch ' || b.batch || ': ' || b.rows || ' rows, members ' || coalesce(c.rows, 0)
 		from batches b
