@@ -28,7 +28,8 @@ type gathering struct {
 	seen   int64             // tokens that ever arrived
 	grown  []*batch          // by the fold at hand; some may have fired since
 	key    []byte
-	whole  bool // nothing but the end fires batches: one that is cut short would pass for the whole
+	whole  bool   // nothing but the end fires batches: one that is cut short would pass for the whole
+	cure   string // what to change if it holds too much
 }
 
 // craft is what an operation does with the rows of a batch.
@@ -54,13 +55,15 @@ type craft interface {
 }
 
 func newGathering(core *core, node *plan.Node) *gathering {
-	g := &gathering{core: core, spec: node.Batch, groups: map[string]*batch{}}
+	g := &gathering{
+		core: core, spec: node.Batch, groups: map[string]*batch{}, cure: "give it a trigger, so that it need not hold all rows until the end",
+	}
 	g.whole = g.spec.Rows == 0 && g.spec.After == 0 && g.spec.When == nil
 	switch node.Operation {
 	case plan.Sort:
 		g.craft = newSorter(core, node)
 	case plan.Deduplicate:
-		g.craft = &lastKeeper{core}
+		g.craft, g.cure = &lastKeeper{core}, "a deduplicate that keeps the first row of each key holds none"
 	default:
 		g.craft = newAggregator(node)
 	}
@@ -109,7 +112,7 @@ func (g *gathering) take(at int64, a *Arrival, s *Settlement) uint32 {
 // makeRoom fires the batches that keep most until the barrier keeps no more than it may.
 func (g *gathering) makeRoom(at int64, s *Settlement) error {
 	if g.whole && g.kept > g.memoryBudget {
-		return &FullError{Cure: "give it a trigger, so that it need not hold all rows until the end"}
+		return &FullError{Cure: g.cure}
 	}
 	for g.kept > g.memoryBudget {
 		g.fire(g.large[0], FiredByMemory, at, s)

@@ -12,8 +12,8 @@ import (
 
 // Limits of one barrier.
 const (
-	maxGroups    = 1_000_000 // open batches; a row that would open one more is refused with TOO_MANY_GROUPS
-	memoryBudget = 64 << 20  // bytes of rows and values that are kept; beyond, the largest batch fires, or the run stops
+	maxGroups    = 200_000  // open batches, of about 1 KB each; a row that would open one more is refused with TOO_MANY_GROUPS
+	memoryBudget = 64 << 20 // bytes of rows and values that are kept; beyond, the largest batch fires, or the run stops
 )
 
 // A FullError says that a barrier would have to hold more than it may, and must not let go of anything: what came out would
