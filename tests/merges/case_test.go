@@ -83,7 +83,7 @@ func (m merging) document(at place, order []string) string {
 	}
 	var entries []string
 	for _, branch := range m.branches {
-		entries = append(entries, branch+": says_"+branch)
+		entries = append(entries, branch+": adds_"+branch)
 	}
 	fmt.Fprintf(&text, "  - {name: meet, coalesce: {%s}, %s, on_error: refused}\n", strings.Join(entries, ", "), m.wishes())
 	fmt.Fprint(&text, "sinks:\n  out: {jsonl: {path: out.jsonl}, from: meet}\n  refused: {jsonl: {path: refused.jsonl}}\n")
@@ -103,7 +103,7 @@ func (m merging) writeBranch(text *strings.Builder, at place, branch string) {
 	case lostBehind:
 		steps[0], steps[1] = steps[1], steps[0]
 	}
-	steps = append(steps, fmt.Sprintf(`says_%s, set: {said: "row.said + '%[1]s'", by_%[1]s: row.id}`, branch))
+	steps = append(steps, fmt.Sprintf(`says_%s, set: {said: "row.said + '%[1]s'"}`, branch), fmt.Sprintf(`adds_%s, set: {by_%[1]s: row.id}`, branch))
 	steps[0] = strings.Replace(steps[0], ",", ", from: "+branch+",", 1)
 	for _, step := range steps {
 		fmt.Fprintf(text, "  - {name: %s}\n", step)

@@ -12,6 +12,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// What is asked of every run.
+const (
+	parentsQuery = `select token_id, parent_token_id from token_parents where run_id = ? order by token_id, ordinal`
+	tokensQuery  = `select token_id, path, last_node, coalesce(sink, '-'), coalesce(join_group_id, '')
+		from token_outcomes where run_id = ? and completed`
+	decisionsQuery = `select fork_group_id, coalesce(merged_token_id, ''), policy, merge_strategy, coalesce(quorum, 0), branches_expected,
+		branches_arrived, branches_lost, branches_not_needed, arrival_order, fired_by, result, code, collisions, field_origins, coalesce(merged_hash, '')
+		from coalesce_events where run_id = ?`
+	sinksQuery = `select sink, token_id from sink_rows where run_id = ? order by sink, line_number`
+)
+
 // told is what is on record about the rows of a run, by the number of the source's row.
 type told struct {
 	*record
@@ -24,7 +35,7 @@ type told struct {
 func (r *record) read(t *testing.T, run string) map[string]*story {
 	t.Helper()
 	read := &told{r, run, map[string][]string{}, map[string]*story{}}
-	r.query(t, run, `select token_id, parent_token_id from token_parents where run_id = ? order by token_id, ordinal`, func(rows *sql.Rows) error {
+	r.query(t, run, parentsQuery, func(rows *sql.Rows) error {
 		var token, parent string
 		err := rows.Scan(&token, &parent)
 		read.parents[token] = append(read.parents[token], parent)
@@ -73,8 +84,7 @@ func namesOf(tokens []string) string {
 
 func (r *told) readTokens(t *testing.T) {
 	t.Helper()
-	r.query(t, r.run, `select token_id, path, last_node, coalesce(sink, '-'), coalesce(join_group_id, '')
-		from token_outcomes where run_id = ? and completed`, func(rows *sql.Rows) error {
+	r.query(t, r.run, tokensQuery, func(rows *sql.Rows) error {
 		var token, path, node, sink, joined string
 		if err := rows.Scan(&token, &path, &node, &sink, &joined); err != nil {
 			return err
@@ -96,9 +106,7 @@ func (r *told) readTokens(t *testing.T) {
 
 func (r *told) readDecisions(t *testing.T) {
 	t.Helper()
-	r.query(t, r.run, `select fork_group_id, coalesce(merged_token_id, ''), policy, merge_strategy, coalesce(quorum, 0), branches_expected,
-			branches_arrived, branches_lost, branches_not_needed, arrival_order, fired_by, result, code, collisions, field_origins, coalesce(merged_hash, '')
-		from coalesce_events where run_id = ?`, func(rows *sql.Rows) error {
+	r.query(t, r.run, decisionsQuery, func(rows *sql.Rows) error {
 		var d decision
 		var key, merged, order string
 		err := rows.Scan(&key, &merged, &d.Policy, &d.Merge, &d.Quorum, &d.Expected, &d.Arrived, &d.Lost, &d.NotNeeded, &order,
@@ -145,7 +153,7 @@ func decode[V any](t *testing.T, text string) V {
 func (r *told) readSinks(t *testing.T) {
 	t.Helper()
 	out, refused := r.lines(t, "out.jsonl"), r.lines(t, "refused.jsonl")
-	r.query(t, r.run, `select sink, token_id from sink_rows where run_id = ? order by sink, line_number`, func(rows *sql.Rows) error {
+	r.query(t, r.run, sinksQuery, func(rows *sql.Rows) error {
 		var sink, token string
 		if err := rows.Scan(&sink, &token); err != nil {
 			return err

@@ -29,7 +29,7 @@ type record struct {
 	log      *landscape.Log
 	payloads *payload.Store
 	planner  activities.Planner
-	prepared map[string]*sql.Stmt
+	prepared map[string]*sql.Stmt // of those that are asked of every run
 }
 
 // newRecord makes an empty record, in memory if the machine has a file system there: what is durable is tested elsewhere.
@@ -49,7 +49,20 @@ func newRecord(t *testing.T) *record {
 	db, err := sql.Open("sqlite", path)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	return &record{folder, db, landscape.New(store, nil), payload.New(new(memstore.Store), payload.Options{}), worker.Planner{}, map[string]*sql.Stmt{}}
+	r := &record{folder, db, landscape.New(store, nil), payload.New(new(memstore.Store), payload.Options{}), worker.Planner{}, map[string]*sql.Stmt{}}
+	for _, query := range []string{parentsQuery, tokensQuery, decisionsQuery, sinksQuery} {
+		r.prepared[query] = prepare(t, db, query)
+	}
+	return r
+}
+
+// prepare returns a statement that lives as long as the test.
+func prepare(t *testing.T, db *sql.DB, query string) *sql.Stmt {
+	t.Helper()
+	stmt, err := db.PrepareContext(t.Context(), query)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, stmt.Close()) })
+	return stmt
 }
 
 // run runs the document as a workflow, in an environment that Temporal has for tests.
@@ -79,12 +92,11 @@ func (r *record) run(t *testing.T, id, document string, files map[string]string,
 // query calls scan with every row of the result; the query's parameter is the run.
 func (r *record) query(t *testing.T, run, query string, scan func(*sql.Rows) error) {
 	t.Helper()
-	if r.prepared[query] == nil {
-		stmt, err := r.db.Prepare(query)
-		require.NoError(t, err)
-		r.prepared[query] = stmt
+	stmt := r.prepared[query]
+	if stmt == nil {
+		stmt = prepare(t, r.db, query)
 	}
-	rows, err := r.prepared[query].QueryContext(t.Context(), run)
+	rows, err := stmt.QueryContext(t.Context(), run)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, rows.Close()) }()
 	for rows.Next() {
