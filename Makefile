@@ -43,6 +43,10 @@ $(GOBIN)/workflowcheck:
 bench: build ## measure whole runs, beside a plain Go loop
 	go run ./tests/bench -binary bin/waymark
 
+.PHONY: mutants
+mutants: ## break the code in one place after the other, and fail if no test notices
+	go run ./tests/mutants
+
 .PHONY: record-history
 record-history: ## record the workflow histories that the replay test holds new code against
 	go test ./tests/histories -run TestRecord -record -count=1

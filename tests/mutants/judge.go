@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// verdict is what became of a mutant.
+type verdict string
+
+const (
+	killed       verdict = "killed"
+	survived     verdict = "SURVIVED"
+	gone         verdict = "GONE"           // the text to change is not there exactly once
+	uncompilable verdict = "DOES NOT BUILD" // so that no test could notice it
+	untested     verdict = "NO SOUND TEST"  // the test is not there, or fails without the mutant
+)
+
+// judge tries the mutant. detail says more if it is not killed.
+func (m mutant) judge(ctx context.Context, folder string) (v verdict, detail string) {
+	if out, err := m.test(ctx); err != nil || strings.Contains(out, "no tests to run") {
+		return untested, out
+	}
+	changed, err := m.change(".")
+	if err != nil {
+		return gone, err.Error()
+	}
+	overlay, err := m.overlay(folder, changed)
+	if err != nil {
+		return untested, err.Error()
+	}
+	out, err := m.test(ctx, "-overlay", overlay)
+	switch {
+	case err == nil:
+		return survived, m.never
+	case strings.Contains(out, "[build failed]") || strings.Contains(out, "[setup failed]"):
+		return uncompilable, out
+	case !strings.Contains(out, "--- FAIL") && !strings.Contains(out, "panic: "):
+		return untested, out
+	}
+	return killed, ""
+}
+
+// change returns the mutant's file, below the folder of the module, with the change.
+func (m mutant) change(root string) ([]byte, error) {
+	content, err := os.ReadFile(filepath.Join(root, m.file))
+	if err != nil {
+		return nil, err
+	}
+	if n := bytes.Count(content, []byte(m.old)); n != 1 {
+		return nil, fmt.Errorf("%s has this text %d times, not once: %s", m.file, n, m.old)
+	}
+	return bytes.Replace(content, []byte(m.old), []byte(m.new), 1), nil
+}
+
+// overlay writes what tells the go command to take the changed file for the mutant's, and returns its path.
+func (m mutant) overlay(folder string, changed []byte) (string, error) {
+	replaced, err := filepath.Abs(m.file)
+	if err != nil {
+		return "", err
+	}
+	replacement, overlay := filepath.Join(folder, "mutant.go"), filepath.Join(folder, "overlay.json")
+	text, err := json.Marshal(map[string]map[string]string{"Replace": {replaced: replacement}})
+	if err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(replacement, changed, 0o600); err != nil {
+		return "", err
+	}
+	return overlay, os.WriteFile(overlay, text, 0o600)
+}
+
+// test runs the mutant's test with these flags of the go command, and returns what it printed. The error says that it failed.
+func (m mutant) test(ctx context.Context, flags ...string) (string, error) {
+	args := slices.Concat([]string{"test", "-vet=off", "-timeout=120s", "-run", m.run}, flags, []string{m.pkg}, m.flags)
+	out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput()
+	return string(out), err
+}

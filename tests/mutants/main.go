@@ -1,0 +1,74 @@
+// Command mutants breaks Waymark in one place at a time and looks whether a test notices: `make mutants`. It prints a table,
+// and fails if a mutant survives its test, does not compile, or if the text it changes is gone.
+//
+// Nothing in the tree is touched: the go command takes the changed file from a temporary folder (go help build, -overlay).
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+)
+
+func main() {
+	only := flag.String("only", "", "try the mutants whose file or change contains this text")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	alive, err := try(ctx, chosen(*only))
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(1)
+	}
+	if alive > 0 {
+		fmt.Fprintf(os.Stderr, "mutants: %d not killed: strengthen the test, or bring the mutant up to date with the code\n", alive)
+		os.Exit(1)
+	}
+}
+
+func chosen(only string) []mutant {
+	var list []mutant
+	for _, m := range mutants {
+		if strings.Contains(m.file+" "+m.name, only) {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// try tries mutants one after the other, in the folder of the module. It returns how many were not killed. The error says
+// that nothing can be tried here.
+func try(ctx context.Context, list []mutant) (alive int, err error) {
+	folder, err := os.MkdirTemp("", "waymark-mutants-")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	if _, err := os.Stat("go.mod"); err != nil {
+		return 0, fmt.Errorf("start it in the folder of the module: %w", err)
+	}
+	for _, m := range list {
+		started := time.Now()
+		verdict, detail := m.judge(ctx, folder)
+		fmt.Printf("%-14s %5.1f s  %-60s %s\n", verdict, time.Since(started).Seconds(), m.name, m.never)
+		if verdict == killed {
+			continue
+		}
+		alive++
+		fmt.Printf("    %s, %s -run '%s'\n    %s\n", m.file, m.pkg, m.run, strings.ReplaceAll(short(detail), "\n", "\n    "))
+	}
+	return alive, ctx.Err()
+}
+
+// short returns the beginning and the end of a long text.
+func short(text string) string {
+	const most = 1000
+	if len(text) <= 2*most {
+		return text
+	}
+	return text[:most] + "\n…\n" + text[len(text)-most:]
+}

@@ -1,0 +1,208 @@
+package main
+
+// mutant is one defect that must never come back, or never come.
+type mutant struct {
+	name     string   // what the change does
+	never    string   // what would happen, and must never happen
+	file     string   // from the folder of the module
+	old, new string   // what is changed; old is in the file exactly once
+	pkg, run string   // the package and the pattern of the test that notices it
+	flags    []string // of that test
+}
+
+// Tests that more than one mutant is for.
+const (
+	driverTest = "^TestDriver$"
+	graphTest  = "^TestRunOfAGraphLeavesWhatTheDocumentSays$"
+	turnsTest  = "^TestSourcesTakeTurnsAndWhatComesOutOfBarriersIsPartOfTheTurn$"
+)
+
+// mutants are tried in this order. Tests that do not link the Temporal server are the quick ones: prefer them.
+var mutants = []mutant{
+	// The record.
+	{
+		name: "joins of a pass are not written", never: "a row is merged and nobody can say why",
+		file: "landscape/passage_record.go", old: "insert = t.appendJoins(insert, p)", new: "_ = t.appendJoins(insert, p)",
+		pkg: "./landscape/memdriver", run: driverTest,
+	},
+	{
+		name: "the kinds of merges are not written", never: "a merge points to a policy, losses and collisions that are not there",
+		file: "landscape/tally_record.go", old: "insert = append(insert, k.record(p.Run))", new: "_ = k",
+		pkg: "./landscape/memdriver", run: driverTest,
+	},
+	{
+		name: "merges of a held coalesce are not written", never: "a row is merged and nobody can say of what",
+		file: "landscape/fold_count.go", old: "insert = append(insert, merge)", new: "_ = merge",
+		pkg: "./landscape/memdriver", run: driverTest,
+	},
+	{
+		name: "members of batches are not written", never: "a sum is in the output and nobody can say of which rows",
+		file: "landscape/fold_count.go", old: "insert = a.appendRecords(insert, f)", new: "_ = a.appendRecords(insert, f)",
+		pkg: "./landscape/memdriver", run: driverTest,
+	},
+	{
+		name: "members of batches are not handed to the record", never: "rows end in a barrier without an outcome",
+		file: "activities/fold_record.go", old: "record.Arrivals = membersOf(chunk, f.arrivals, f.settled.Members)", new: "_ = chunk",
+		pkg: "./activities", run: graphTest,
+	},
+	{
+		name: "a fold may take other rows than came", never: "a row that came to a barrier is in no batch",
+		file: "landscape/fold_arrivals.go", old: "came != (batch != 0)", new: "came && batch == 0 && false",
+		pkg: "./landscape/memdriver", run: driverTest,
+	},
+	{
+		name: "a run is completed without a balance", never: "a run with a row that nobody accounts for says that it is complete",
+		file: "landscape/run.go", old: "batch.Check = run", new: "batch.Check = \"\"",
+		pkg: "./landscape/memdriver", run: driverTest,
+	},
+
+	// Time.
+	{
+		name: "nobody watches deadlines", never: "a timeout waits for the next row, which may never come",
+		file: "workflows/flow.go", old: "f.watchDeadlines(ctx)", new: "",
+		pkg: "./workflows", run: "^TestADeadlineFiresWhileASourceIsIdle$",
+	},
+	{
+		name: "a tick fires nothing", never: "a coalesce waits for a lost service for ever",
+		file: "barrier/machine.go", old: "m.rule.due(m.advance(at), s)", new: "m.advance(at)",
+		pkg: "./barrier", run: "^TestTimeoutsInOrder$",
+	},
+	{
+		name: "timeouts fire in order of opening", never: "rows come out in another order after a resume",
+		file: "barrier/meet.go", old: "return cmp.Or(cmp.Compare(m.deadlineOf(a), m.deadlineOf(b)), cmp.Compare(a.number, b.number))", new: "return cmp.Compare(a.number, b.number)",
+		pkg: "./barrier", run: "^TestTimeoutsInOrder$",
+	},
+
+	// Branches.
+	{
+		name: "a coalesce of the pass does not hear of losses", never: "a branch is missing and the record does not say why",
+		file: "engine/fork.go", old: "join.Lose(b, lost)", new: "_ = lost",
+		pkg: "./engine", run: "^TestBranchesOfOnePassAreJoined$",
+	},
+	{
+		name: "a held coalesce does not hear of losses", never: "a row waits to the end for a branch that was dropped long ago",
+		file: "engine/fork.go", old: "arrivals.Losses = append(arrivals.Losses, loss)", new: "_ = append(arrivals.Losses, loss)",
+		pkg: "./engine", run: "^TestWhatComesToABarrierIsHeldAndWhatDoesNotIsLost$",
+	},
+	{
+		name: "losses within a barrier are not told", never: "what a sort cut off is waited for to the end",
+		file: "activities/derive.go", old: "out[0].inputs.Losses = settled.Losses", new: "_ = settled.Losses",
+		pkg: "./tests/merges", run: "^TestLostWithinABarrier$",
+	},
+	{
+		name: "a decided entry is forgotten at once", never: "a branch that comes late is merged a second time",
+		file: "barrier/meet.go", old: "if e.join.decided && e.join.complete() {", new: "if e.join.decided {",
+		pkg: "./barrier", run: "^TestLateBranches$",
+	},
+	{
+		name: "a coalesce decides again", never: "what was decided is overwritten when the branches are done",
+		file: "barrier/join.go", old: "if j.decided {\n\t\treturn false\n\t}\n\tj.decided = true", new: "j.decided = true",
+		pkg: "./engine", run: "^TestBranchesOfOnePassAreJoined$",
+	},
+	{
+		name: "require_all is content with less", never: "half a row passes for a whole one",
+		file: "barrier/join.go", old: "case j.policy() == pipeline.RequireAll && arrived < len(j.states):", new: "case false:",
+		pkg: "./barrier", run: "^TestPolicies$",
+	},
+	{
+		name: "a quorum wants one branch more", never: "a merge waits longer than the document says",
+		file: "barrier/join.go", old: "arrived >= needed:", new: "arrived > needed:",
+		pkg: "./tests/merges", run: "^TestInOnePass$/^2_branches,_quorum_1,_union$",
+	},
+	{
+		name: "a collision is none", never: "branches contradict each other and nobody hears of it",
+		file: "barrier/merge.go", old: "Values[other.position] != value", new: "Values[other.position] == value",
+		pkg: "./barrier", run: "^TestMerges$",
+	},
+	{
+		name: "collisions are not put on record", never: "branches contradicted each other and nobody can find the rows",
+		file: "activities/merges.go", old: "Collisions: decision.Collisions, ", new: "",
+		pkg: "./tests/merges", run: "^TestInOnePass$/^2_branches,_require_all,_union$",
+	},
+	{
+		name: "a branch that is not needed passes for a merged one", never: "a row is said to be in the output, and is not",
+		file: "engine/join.go", old: "path = pipeline.BranchNotNeeded", new: "path = pipeline.Coalesced",
+		pkg: "./tests/merges", run: "^TestInOnePass$/^2_branches,_first,_union$",
+	},
+	{
+		name: "a state does not say what was decided", never: "after a resume a row is merged a second time",
+		file: "barrier/meet_state.go", old: "w.bool(e.join.decided)", new: "w.bool(false)",
+		pkg: "./barrier", run: "^TestRestoredMachinesGoOnAlike$", flags: []string{"-rapid.nofailfile"},
+	},
+
+	// Copies.
+	{
+		name: "a step writes into the row that it got", never: "one branch changes the row of another",
+		file: "engine/transform.go", old: "t.values = t.values[:0]", new: "t.values = in.Values[:0]",
+		pkg: "./tests/merges", run: "^TestInOnePass$/^2_branches,_require_all,_union$",
+	},
+	{
+		name: "tokens at a barrier share their keys", never: "a branch is merged into the row of another",
+		file: "engine/hold.go", old: "Keys: r.copyKeys(r.keys)", new: "Keys: r.keys",
+		pkg: "./tests/merges", run: "^TestInEveryOrder$/^2_branches,_require_all,_union,_lost_behind_a_sort$",
+	},
+	{
+		name: "a coalesce keeps the row of a branch by reference", never: "a merged row has values of the branch behind",
+		file: "barrier/join.go", old: "append(j.rows[branch].Values[:0], in.Values...)", new: "in.Values",
+		pkg: "./barrier", run: "^TestArriveCopies$",
+	},
+
+	// Batches, order, sinks.
+	{
+		name: "the end of the sources empties no barrier", never: "what was held at the end is lost",
+		file: "workflows/flow.go", old: "f.err = f.endBarriers(ctx)", new: "f.err = nil",
+		pkg: "./workflows", run: turnsTest,
+	},
+	{
+		name: "the end fires no batch", never: "what was held at the end is lost",
+		file: "barrier/machine.go", old: "m.rule.end(now, s)", new: "_ = now",
+		pkg: "./barrier", run: "^TestTriggers$",
+	},
+	{
+		name: "a batch fires twice", never: "a sum is in the output twice",
+		file: "barrier/gather.go", old: "s.Batches = append(s.Batches, b.settled(trigger, at))\n\tg.craft.make(b, s)", new: "s.Batches = append(s.Batches, b.settled(trigger, at))\n\tg.craft.make(b, s)\n\tg.craft.make(b, s)",
+		pkg: "./barrier", run: "^TestTriggers$",
+	},
+	{
+		name: "a batch that fired stays open", never: "rows go to a batch that fired, and are lost",
+		file: "barrier/gather.go", old: "delete(g.groups, b.key)", new: "",
+		pkg: "./barrier", run: "^TestTriggers$",
+	},
+	{
+		name: "the record takes a batch twice", never: "a row is counted in two sums",
+		file: "landscape/fold_record.go", old: "if seen[b.Batch] || b.Batch < 1 {", new: "if b.Batch < 1 {",
+		pkg: "./landscape/memdriver", run: driverTest,
+	},
+	{
+		name: "rows come out in the order of the batches", never: "two runs of one document differ",
+		file: "barrier/gather.go", old: "for _, b := range g.craft.order(batches) {", new: "for _, b := range batches {",
+		pkg: "./barrier", run: "^TestKeepLast$",
+	},
+	{
+		name: "chunks do not wait for their turn", never: "the order of the output hangs on which worker was quicker",
+		file: "workflows/flow.go", old: "f.turns == turn && !f.settling || f.err != nil", new: "!f.settling || f.err != nil",
+		pkg: "./tests/merges", run: "^TestASlowChunkKeepsItsTurn$",
+	},
+	{
+		name: "sources are not read in turn", never: "the order of the rows of two sources is that of chance",
+		file: "workflows/run.go", old: "reading.Chunk < next.Chunk", new: "reading.Chunk <= next.Chunk",
+		pkg: "./workflows", run: turnsTest,
+	},
+	{
+		name: "only the first sink is written", never: "the rows of one of two sinks are dropped",
+		file: "workflows/flow.go", old: "for _, part := range parts {", new: "for _, part := range parts[:min(1, len(parts))] {",
+		pkg: "./workflows", run: "^TestEveryPartGetsThePlaceBehindTheEarlierOnes$",
+	},
+
+	// Deduplicate.
+	{
+		name: "a duplicate passes for the first", never: "a repeated row is in the output",
+		file: "engine/claims.go", old: "return labelDuplicate", new: "return labelFirst",
+		pkg: "./engine", run: "^TestOnlyTheFirstTokenOfAKeyPasses$",
+	},
+	{
+		name: "nobody looks at what other chunks claimed", never: "a row that is repeated in another chunk is in the output",
+		file: "activities/process.go", old: "if earlier, is := taken[owner]; is {", new: "if earlier, is := taken[owner]; is && false {",
+		pkg: "./activities", run: graphTest,
+	},
+}

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"go/format"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestMutantsFitTheCode keeps the list alive without trying it: what a mutant changes is in its file exactly once, and Go
+// is what it is changed to.
+func TestMutantsFitTheCode(t *testing.T) {
+	names := map[string]bool{}
+	for _, m := range mutants {
+		t.Run(m.name, func(t *testing.T) {
+			changed, err := m.change("../..")
+			require.NoError(t, err)
+			require.NotContains(t, string(changed), m.old+m.new, "it must change something")
+			_, err = format.Source(changed)
+			require.NoError(t, err)
+			require.False(t, names[m.name], "two mutants have this name")
+			names[m.name] = true
+			require.NotEmpty(t, m.never)
+			require.DirExists(t, "../../"+m.pkg)
+		})
+	}
+}
