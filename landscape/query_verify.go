@@ -139,7 +139,7 @@ func scopes(whole, inserted []Record) []*scope {
 		if n, ok := scopeKeys[t.Name]; ok {
 			prefix = values[:n]
 		}
-		name := fmt.Sprintf("%s %q", t.Name, prefix)
+		name := fmt.Sprintf("%s %#v", t.Name, prefix)
 		if byName[name] == nil {
 			byName[name] = &scope{table: t, prefix: prefix, wanted: map[string][]any{}}
 			all = append(all, byName[name])
