@@ -1,0 +1,57 @@
+package tests
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/tests/system"
+)
+
+const gathering = `
+name: gathering
+chunk: {rows: 20}
+sources:
+  first: {csv: {path: first.csv}, schema: {fields: {id: int, kind: string}}}
+  second: {csv: {path: second.csv}, schema: {fields: {id: int, kind: string}}}
+steps:
+  - {name: both, fork: [slow, quick]}
+  - {name: best, from: slow, sort: {by: {id: desc}}, trigger: {rows: 70}}
+  - {name: meet, coalesce: {slow: best, quick: quick}}
+  - {name: copies, fork: [one, all]}
+  - {name: sums, from: one, aggregate: {group_by: [kind], compute: {n: count(), top: max(row.id)}}, trigger: {rows: 40}}
+  - {name: latest, from: all, deduplicate: {key: [id], keep: last}}
+sinks:
+  totals: {jsonl: {path: out/totals.jsonl, overwrite: true}, from: sums}
+  rows: {csv: {path: out/rows.csv, overwrite: true}, from: latest}
+`
+
+// TestBarriersContinueAsNew runs a document in one workflow execution, and in as many as Temporal can be made to ask for: what
+// barriers hold goes on, in the middle of the rows and at their end.
+func TestBarriersContinueAsNew(t *testing.T) {
+	files := map[string]string{"first.csv": numbered(0, 500), "second.csv": numbered(300, 300)}
+	var outputs []string
+	for _, settings := range []map[string]any{nil, {"limit.historyCount.suggestContinueAsNew": 30}} {
+		s := system.Start(t, settings)
+		s.Write(t, files)
+		result, err := s.Run(t, "gathers", gathering)
+		require.NoError(t, err)
+		require.EqualValues(t, 800, result.Rows)
+		s.Verify(t, "gathers")
+		outputs = append(outputs, s.Read(t, "out/totals.jsonl")+s.Read(t, "out/rows.csv"))
+	}
+	require.Equal(t, outputs[0], outputs[1])
+	require.Equal(t, 1+600, strings.Count(outputs[0][strings.Index(outputs[0], "id,kind"):], "\n"), "one row for each id, and the header")
+}
+
+// numbered returns rows with ids from first on.
+func numbered(first, rows int) string {
+	var b strings.Builder
+	b.WriteString("id,kind\n")
+	for i := range rows {
+		fmt.Fprintf(&b, "%d,%c\n", first+i, 'a'+i%7)
+	}
+	return b.String()
+}
