@@ -92,11 +92,11 @@ func (r *record) run(t *testing.T, id, document string, files map[string]string,
 // query calls scan with every row of the result; the query's parameter is the run.
 func (r *record) query(t *testing.T, run, query string, scan func(*sql.Rows) error) {
 	t.Helper()
-	stmt := r.prepared[query]
-	if stmt == nil {
-		stmt = prepare(t, r.db, query)
+	if r.prepared[query] == nil {
+		r.prepared[query] = prepare(t, r.db, query)
+		defer delete(r.prepared, query) // it ends with the test that asks, which the record may outlive
 	}
-	rows, err := stmt.QueryContext(t.Context(), run)
+	rows, err := r.prepared[query].QueryContext(t.Context(), run)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, rows.Close()) }()
 	for rows.Next() {
