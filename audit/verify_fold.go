@@ -28,6 +28,7 @@ type refolding struct {
 	derived []landscape.Chunk // of rows that came out, on record, from the next fold on
 	rows    int64             // that came out so far
 	chunks  int64             // in which they came out
+	record  *landscape.FoldComparison
 }
 
 // verifyFolds takes every fold of every barrier again, in order, with what its chunk brings as the steps give it, and compares
@@ -59,6 +60,10 @@ func (v *verification) guard(where string, do func() error) error {
 }
 
 func (r *refolding) run(ctx context.Context) error {
+	var err error
+	if r.record, err = r.log.CompareFolds(ctx, r.verification.run.ID, r.name); err != nil {
+		return err
+	}
 	folds, err := r.log.Folds(ctx, r.verification.run.ID, r.name)
 	if err != nil {
 		return err
@@ -81,6 +86,7 @@ func (r *refolding) run(ctx context.Context) error {
 			return err
 		}
 	}
+	r.addDifferences(r.name, r.record.Others())
 	r.untaken()
 	return nil
 }
@@ -187,7 +193,7 @@ func (r *refolding) compare(ctx context.Context, fold landscape.FoldRecord, chun
 	if computed.Derived, err = r.derive(ctx, fold, settled); err != nil {
 		return err
 	}
-	differences, err := r.log.CompareFold(ctx, computed)
+	differences, err := r.record.Compare(ctx, computed)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

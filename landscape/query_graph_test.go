@@ -23,6 +23,15 @@ func graphCompared(t *testing.T) (landscapetest.GraphScene, *landscape.Log, *cha
 	return s, log, driver
 }
 
+// graphFolds returns the folds of each barrier of the scene.
+func graphFolds(s landscapetest.GraphScene) [][]landscape.Fold {
+	var totals []landscape.Fold
+	for i := range s.Chunks + 1 {
+		totals = append(totals, s.TotalsFold(i))
+	}
+	return [][]landscape.Fold{totals, {s.RankedEnd()}, {s.BothFold(s.Totals()), s.BothEnd()}}
+}
+
 func TestCompareGraph(t *testing.T) {
 	s, log, driver := graphCompared(t)
 	compare := func() (found []landscape.Difference) {
@@ -34,12 +43,15 @@ func TestCompareGraph(t *testing.T) {
 		add(log.CompareRun(t.Context(), run, graph))
 		for i := range s.Chunks {
 			add(log.ComparePassage(t.Context(), s.Passage(i)))
-			add(log.CompareFold(t.Context(), s.TotalsFold(i)))
 		}
-		add(log.CompareFold(t.Context(), s.TotalsFold(s.Chunks)))
-		add(log.CompareFold(t.Context(), s.RankedEnd()))
-		add(log.CompareFold(t.Context(), s.BothFold(s.Totals())))
-		add(log.CompareFold(t.Context(), s.BothEnd()))
+		for _, folds := range graphFolds(s) {
+			comparison, err := log.CompareFolds(t.Context(), s.Run, folds[0].Node)
+			require.NoError(t, err)
+			for _, fold := range folds {
+				add(comparison.Compare(t.Context(), fold))
+			}
+			add(comparison.Others(), nil)
+		}
 		return found
 	}
 	require.Empty(t, compare(), "what was recorded is as it was recorded")
@@ -59,6 +71,12 @@ func TestCompareGraph(t *testing.T) {
 		{"fold", change(func(f *landscape.FoldRecord) bool { f.State = ""; return true }), "state should be "},
 		{"no fold", change(func(f *landscape.FoldRecord) bool { return f.Fold == 0 }), "should be one, on record is no record"},
 		{"batch", change(func(b *landscape.BatchRecord) bool { b.Fired++; return true }), "fired_us should be "},
+		{"moment of a batch", change(func(b *landscape.BatchRecord) bool { b.Opened--; return true }), "opened_us should be "},
+		{"no batch", change(func(b *landscape.BatchRecord) bool { return b.Node != "both" || b.Batch != 2 }), "batches graph/both/2: should be one, on record is no record"},
+		{"another batch", change(func(b *landscape.BatchRecord) bool { b.Batch += 70; return true }), "batches graph/both/72: should be no record, on record is one"},
+		{"no merge", change(func(*landscape.MergeRecord) bool { return false }), "merges graph/both/2: should be one, on record is no record"},
+		{"another merge", change(func(m *landscape.MergeRecord) bool { m.Batch += 70; return true }), "merges graph/both/72: should be no record, on record is one"},
+		{"row of no merge", change(func(m *landscape.MergeRecord) bool { m.OutRow = nil; return true }), "out_row should be "},
 		{"members", change(func(m *landscape.MembersRecord) bool { m.Batches[3] = 9; return true }), "members graph/totals/orders/0/3/0: batches should be "},
 		{"members of another lane", change(func(m *landscape.MembersRecord) bool { m.Lane++; return true }), "should be no record, on record is one"},
 		{"merge", change(func(m *landscape.MergeRecord) bool { m.Row++; return true }), "merges graph/both/2: row should be 2, on record is 3"},
