@@ -59,15 +59,19 @@ func (a *Activities) compute(ctx context.Context, r *run, in engine.Input) (*eng
 		return nil, err
 	}
 	defer r.runners.Put(runner)
-	if in.Duplicates, err = Claim(ctx, a.log, r.id, r.plan, runner, in); err != nil {
+	if in.Duplicates, err = Claim(ctx, a.log.Claim, r.id, r.plan, runner, in); err != nil {
 		return nil, err
 	}
 	return runner.Run(in)
 }
 
-// Claim enters the values of a chunk that must be unique, and returns which of them other tokens have. A value that a token
-// claimed before is its own: claiming again changes nothing.
-func Claim(ctx context.Context, log *landscape.Log, run string, p *plan.Plan, runner *engine.Runner, in engine.Input) (engine.Duplicates, error) {
+// A Claimer tells which tokens have a value that another one claimed: it maps each to that one. Those that it does not name
+// have a value of their own, or one that nobody claimed before. Log.Claim is one.
+type Claimer func(context.Context, landscape.Claims) (map[landscape.Token]landscape.Token, error)
+
+// Claim asks about the values of a chunk that must be unique, and returns which of them other tokens have. A Claimer that
+// enters claims may be asked again: a value that a token claimed before is its own.
+func Claim(ctx context.Context, ask Claimer, run string, p *plan.Plan, runner *engine.Runner, in engine.Input) (engine.Duplicates, error) {
 	in.Duplicates = engine.Duplicates{}
 	for _, claimed := range engine.Claims(p) {
 		values, err := runner.Values(in, claimed)
@@ -77,16 +81,16 @@ func Claim(ctx context.Context, log *landscape.Log, run string, p *plan.Plan, ru
 		if len(values.Spots) == 0 {
 			continue
 		}
-		if in.Duplicates[claimed], err = claim(ctx, log, run, p, in, values); err != nil {
+		if in.Duplicates[claimed], err = claim(ctx, ask, run, p, in, values); err != nil {
 			return nil, err
 		}
 	}
 	return in.Duplicates, nil
 }
 
-// claim enters one value for each token of the chunk that is the first with it, and returns which token has the value of
+// claim asks about one value for each token of the chunk that is the first with it, and returns which token has the value of
 // each of the others.
-func claim(ctx context.Context, log *landscape.Log, run string, p *plan.Plan, in engine.Input, values engine.Values) (map[engine.Spot]barrier.Token, error) {
+func claim(ctx context.Context, ask Claimer, run string, p *plan.Plan, in engine.Input, values engine.Values) (map[engine.Spot]barrier.Token, error) {
 	claims := landscape.Claims{Run: run, Node: values.Node, Field: values.Field}
 	first := map[[16]byte]landscape.Token{}
 	tokens := make([]landscape.Token, len(values.Spots))
@@ -97,7 +101,7 @@ func claim(ctx context.Context, log *landscape.Log, run string, p *plan.Plan, in
 			claims.Hashes, claims.Tokens = append(claims.Hashes, values.Hashes[i]), append(claims.Tokens, tokens[i])
 		}
 	}
-	taken, err := log.Claim(ctx, claims)
+	taken, err := ask(ctx, claims)
 	if err != nil {
 		return nil, err
 	}

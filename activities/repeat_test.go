@@ -94,10 +94,10 @@ func TestFates(t *testing.T) {
 			require.Greater(t, kinds["commit"], 30)
 			require.Positive(t, kinds["payload"])
 			require.Positive(t, kinds["claim"])
-			for broken := range writes {
+			for broken := int64(0); broken < writes; broken += fateStride {
 				tryFates(t, r, broken, records, outputs)
 			}
-			t.Logf("%d fates tried, writes of a run, forgetful %v: %v", 2*writes, forgetful, kinds)
+			t.Logf("%d fates tried, writes of a run, forgetful %v: %v", 2*(writes+fateStride-1)/fateStride, forgetful, kinds)
 		}
 	})
 }

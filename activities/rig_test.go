@@ -1,6 +1,7 @@
 package activities_test
 
 import (
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"waymark/landscape"
 	"waymark/payload"
 	"waymark/payload/memstore"
+	"waymark/plan"
 	"waymark/plugin"
 	"waymark/worker"
 )
@@ -47,12 +49,34 @@ type rig struct {
 // newRig lays the files into a folder of their own.
 func newRig(t *testing.T, document string, files map[string]string) *rig {
 	t.Helper()
-	r := &rig{t: t, folder: t.TempDir(), document: document, planner: worker.Planner{FingerprintKey: []byte("a key for tests")}}
+	r := &rig{t: t, folder: t.TempDir(), document: document, planner: &rememberingPlanner{Planner: worker.Planner{FingerprintKey: []byte("a key for tests")}}}
 	for name, content := range files {
 		r.write(name, content)
 	}
 	r.reset(t)
 	return r
+}
+
+// rememberingPlanner compiles a document once for each environment. Plans never change, and compiling one takes as long as a
+// short run.
+type rememberingPlanner struct {
+	activities.Planner
+	known map[string]*plan.Plan
+}
+
+func (p *rememberingPlanner) Plan(file, folder string, document []byte, params map[string]string, tables map[string][]byte) (*plan.Plan, error) {
+	key := fmt.Sprint(file, folder, string(document), params, tables, os.Environ())
+	if known := p.known[key]; known != nil {
+		return known, nil
+	}
+	compiled, err := p.Planner.Plan(file, folder, document, params, tables)
+	if err == nil {
+		if p.known == nil {
+			p.known = map[string]*plan.Plan{}
+		}
+		p.known[key] = compiled
+	}
+	return compiled, err
 }
 
 func (r *rig) write(name, content string) {

@@ -2,6 +2,7 @@ package activities_test
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 
 	"waymark/plan"
@@ -66,10 +67,12 @@ func watch(r *rig) *eyes {
 		if err != nil {
 			return nil, err
 		}
-		for _, i := range compiled.Sinks() {
-			compiled.Nodes[i].Sink = watched{compiled.Nodes[i].Sink, e}
+		seen := *compiled // plans are shared
+		seen.Nodes = slices.Clone(compiled.Nodes)
+		for _, i := range seen.Sinks() {
+			seen.Nodes[i].Sink = watched{seen.Nodes[i].Sink, e}
 		}
-		return compiled, nil
+		return &seen, nil
 	})
 	r.restart()
 	return e
