@@ -59,11 +59,11 @@ func (a *Auditor) Verify(ctx context.Context, id string) (*Report, error) {
 		return nil, err
 	}
 	v := &verification{
-		Auditor: a, run: run, lanes: lanes, fed: map[string]map[chunkKey]bool{}, recomputed: map[chunkKey]bool{},
+		Auditor: a, run: run, lanes: lanes, fed: map[string]map[chunkKey]bool{}, recomputed: map[chunkKey]bool{}, claimants: claimants{},
 		report: &Report{Run: run.ID, Status: string(run.Status), Problems: []Problem{}},
 	}
 	for _, step := range []func(context.Context) error{
-		v.sweep, v.verifyTables, v.verifyRun, v.verifyOrigins, v.verifyFolds, v.verifyStatus, v.verifyArtifacts,
+		v.sweep, v.verifyTables, v.verifyRun, v.verifyOrigins, v.verifyClaims, v.verifyFolds, v.verifyStatus, v.verifyArtifacts,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, err
@@ -82,8 +82,10 @@ type verification struct {
 	writes     map[landscape.EffectKey]landscape.Effect
 	rows       int64                        // of all sources, on record
 	refused    int64                        // tokens, on record
+	chunks     int64                        // of all origins, on record
 	fed        map[string]map[chunkKey]bool // by barrier: the chunks that bring something to it, and are not taken yet
 	recomputed map[chunkKey]bool            // chunks that went through the steps again
+	claimants  claimants                    // of these chunks
 }
 
 func (v *verification) add(kind, where, format string, args ...any) {

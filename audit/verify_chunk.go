@@ -91,7 +91,7 @@ func (v *verification) recompute(ctx context.Context, record landscape.Chunk, in
 	if err != nil {
 		return err
 	}
-	result, err := v.result(ctx, in)
+	result, err := v.result(ctx, in, v.claimant(record))
 	if err != nil {
 		return err
 	}
@@ -150,12 +150,12 @@ func (v *verification) compareRefused(record landscape.Chunk, computed landscape
 }
 
 // result sends a chunk through the steps.
-func (v *verification) result(ctx context.Context, in engine.Input) (*engine.Result, error) {
+func (v *verification) result(ctx context.Context, in engine.Input, ask activities.Claimer) (*engine.Result, error) {
 	runner, err := engine.NewRunner(v.compiled)
 	if err != nil {
 		return nil, err
 	}
-	if in.Duplicates, err = activities.Claim(ctx, v.log, v.run.ID, v.compiled, runner, in); err != nil {
+	if in.Duplicates, err = activities.Claim(ctx, ask, v.run.ID, v.compiled, runner, in); err != nil {
 		return nil, err
 	}
 	return runner.Run(in)

@@ -158,7 +158,7 @@ func (r *refolding) arrivals(ctx context.Context, fold landscape.FoldRecord) (la
 	if err != nil {
 		return record, nil, err
 	}
-	result, err := r.result(ctx, in)
+	result, err := r.result(ctx, in, r.claimed)
 	if err != nil {
 		return record, nil, err
 	}

@@ -102,6 +102,10 @@ func testGraphRecord(t *testing.T, s *system.System) {
 		{"the error of a merged token", `update errors set code = 'OTHER' where node = 'decide'`, audit.RecordDiffers, "more chunk 0", "more:1/decide is refused by decide with QUORUM_NOT_MET"},
 		{"the lane of an error", `update errors set lane = 99 where node = 'decide'`, audit.RecordDiffers, "more chunk 0", ""},
 		{"who had a key first", `update claims set row = 4 where row = 1 and source = 'orders'`, audit.RecordDiffers, "orders chunk 0", "orders > once[duplicate] (filter_dropped)"},
+		{"a key that nobody has", `delete from claims where row = 1 and source = 'orders'`, audit.RecordDiffers, "orders chunk 0", "row 1 is the first with its id at once, on record no token is"},
+		{"a key of no row", `insert into claims select run_id, node, field, zeroblob(16), source, lane, 99 from claims where row = 1 and source = 'orders'`, audit.RecordDiffers, "once", "row 99 of orders is the first with a value of id on record, computed again it is not"},
+		{"two keys of a row", `insert into claims select run_id, node, field, zeroblob(16), source, lane, row from claims where row = 1 and source = 'orders'`, audit.RecordDiffers, "once", "row 1 of orders is the first with a value of id"},
+		{"a key of a row that came later", `insert into claims select run_id, node, field, zeroblob(16), source, lane, 4 from claims where row = 1 and source = 'orders'`, audit.RecordDiffers, "once", "row 4 of orders is the first with a value of id"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			report := verify(t, s, tampered(t, s, c.statement))
@@ -113,6 +117,15 @@ func testGraphRecord(t *testing.T, s *system.System) {
 			require.Fail(t, "not found", "%+v", report.Problems)
 		})
 	}
+}
+
+// TestVerifyWritesNothing takes away what a run's step would put back.
+func TestVerifyWritesNothing(t *testing.T) {
+	s := playGraph(t)
+	log := tampered(t, s, `delete from claims`)
+	first := verify(t, s, log)
+	require.NotEmpty(t, first.Problems)
+	require.Equal(t, first, verify(t, s, log), "what is missing is still missing")
 }
 
 // testGraphPayloads takes away and damages what only graphs store: tables, states, and the rows that came out of barriers.

@@ -67,6 +67,7 @@ func (v *verification) verifyOrigin(ctx context.Context, origin landscape.Source
 	for _, stray := range refused {
 		v.add(RecordDiffers, origin.Source, "row %d is in no chunk, on record is an error of it", stray.Row)
 	}
+	v.chunks += totals.Chunks
 	if isSource {
 		v.rows += totals.Rows
 	}

@@ -69,15 +69,6 @@ func (l *Log) EndSource(ctx context.Context, end SourceEnd) error {
 	return nil
 }
 
-// Claim enters values that must be unique. It returns the tokens whose value belongs to an earlier claimer, each with
-// that token; nil if there is none. The first claimer keeps its value; the same claims give the same answer for ever.
-func (l *Log) Claim(ctx context.Context, c Claims) (map[Token]Token, error) {
-	if len(c.Hashes) != len(c.Tokens) {
-		return nil, fmt.Errorf("claim %s.%s: %d hashes for %d tokens", c.Node, c.Field, len(c.Hashes), len(c.Tokens))
-	}
-	return l.driver.Claim(ctx, c)
-}
-
 // pack returns numbers as 4 big-endian bytes each.
 func pack(numbers []uint32) []byte {
 	packed := make([]byte, 0, 4*len(numbers))

@@ -185,6 +185,32 @@ func claims(t *testing.T, d landscape.Driver) {
 	require.Error(t, err)
 
 	t.Run("by node and token", func(t *testing.T) { laneClaims(t, d) })
+	t.Run("looked up", func(t *testing.T) { claimed(t, d, log) })
+}
+
+// claimed looks up what claims entered.
+func claimed(t *testing.T, d landscape.Driver, log *landscape.Log) {
+	before := stored[landscape.ClaimRecord](t, d, "c")
+	c := landscape.Claims{
+		Run: "c", Node: Source, Field: "f", Tokens: tokens(1, 8, 9, 4), Hashes: [][16]byte{{15: 10}, {15: 88}, {15: 99}, {15: 20}},
+	}
+	taken, missing, err := log.Claimed(t.Context(), c)
+	require.NoError(t, err)
+	require.Equal(t, map[landscape.Token]landscape.Token{tokens(4)[0]: tokens(2)[0]}, taken)
+	require.Equal(t, tokens(8, 9), missing)
+	taken, missing, err = log.Claimed(t.Context(), landscape.Claims{Run: "c", Node: Source, Field: "g", Tokens: tokens(8), Hashes: [][16]byte{{15: 10}}})
+	require.NoError(t, err)
+	require.Nil(t, taken)
+	require.Nil(t, missing)
+	require.Equal(t, before, stored[landscape.ClaimRecord](t, d, "c"), "nothing was entered")
+	_, _, err = log.Claimed(t.Context(), landscape.Claims{Run: "c", Node: Source, Field: "f", Tokens: tokens(1)})
+	require.Error(t, err)
+	var each []landscape.ClaimRecord
+	require.NoError(t, log.EachClaim(t.Context(), "c", func(r landscape.ClaimRecord) bool {
+		each = append(each, r)
+		return len(each) < 3
+	}))
+	require.Equal(t, before[:3], each)
 }
 
 // laneClaims claims with tokens of the same row in several lanes, and at several nodes.
