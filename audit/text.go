@@ -90,10 +90,14 @@ func (d *Decision) write(b *strings.Builder) {
 
 // plural returns the number with the word.
 func plural(n int64, word string) string {
-	if n == 1 {
+	switch {
+	case n == 1:
 		return "1 " + word
+	case strings.HasSuffix(word, "h"):
+		return fmt.Sprintf("%d %ses", n, word)
+	default:
+		return fmt.Sprintf("%d %ss", n, word)
 	}
-	return fmt.Sprintf("%d %ss", n, word)
 }
 
 func (s *Story) writeOrigin(b *strings.Builder) {
@@ -238,16 +242,17 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	folds := ""
 	if r.Folds > 0 {
-		folds = fmt.Sprintf("%d folds taken again, ", r.Folds)
+		folds = plural(r.Folds, "fold") + " taken again, "
 	}
-	fmt.Fprintf(&b, "run %s (%s): %d rows in %d chunks and %d outputs read again, %s%d hashes compared: ", r.Run, r.Status, r.Rows, r.Chunks, r.Artifacts, folds, r.Hashes)
+	fmt.Fprintf(&b, "run %s (%s): %s in %s and %s read again, %s%s compared: ", r.Run, r.Status, plural(r.Rows, "row"),
+		plural(r.Chunks, "chunk"), plural(int64(r.Artifacts), "output"), folds, plural(r.Hashes, "hash"))
 	switch {
 	case len(r.Problems) == 0:
 		b.WriteString("everything on record is true\n")
 	case r.More:
 		fmt.Fprintf(&b, "at least %d problems; the first are shown\n", len(r.Problems))
 	default:
-		fmt.Fprintf(&b, "%d problems\n", len(r.Problems))
+		b.WriteString(plural(int64(len(r.Problems)), "problem") + "\n")
 	}
 	for _, note := range r.Notes {
 		fmt.Fprintf(&b, "note: %s\n", escape(note))

@@ -34,7 +34,8 @@ func (r *refolding) derive(ctx context.Context, fold landscape.FoldRecord, settl
 		r.chunks++
 	}
 	if len(outs) > 0 || len(losses) > 0 {
-		r.add(RecordDiffers, r.name, "fold %d gives %d rows and loses %d branches more, taken again, than are on record", fold.Fold, len(outs), len(losses))
+		r.add(RecordDiffers, r.name, "fold %d gives %s and loses %s more, taken again, than are on record", fold.Fold,
+			plural(int64(len(outs)), "row"), plural(int64(len(losses)), "branch"))
 	}
 	return list, nil
 }

@@ -70,7 +70,7 @@ func TestVerifyFindsEveryChange(t *testing.T) {
 		{"bytes read", `update source_ends set bytes = 7`, audit.RecordDiffers, "orders", "bytes should be "},
 		{"a digest of a file", `update source_ends set digests = '["' || printf('%064d', 1) || '"]'`, audit.SourceDiffers, "orders", "in.csv has the size and time"},
 		{"no digest of a file", `update source_ends set digests = '["x"]'`, audit.RecordDiffers, "orders", `"x" is no digest`},
-		{"a digest too few", `update source_ends set digests = '[]'`, audit.RecordDiffers, "orders", "1 files were read, on record are 0 digests"},
+		{"a digest too few", `update source_ends set digests = '[]'`, audit.RecordDiffers, "orders", "1 file read, 0 digests on record"},
 		{"digests that are none", `update source_ends set digests = '{'`, audit.RecordDiffers, "orders", "the digests of its files cannot be read"},
 		{"what a source held", `update sources set info = '{'`, audit.RecordDiffers, "orders", "what the source held cannot be read"},
 		{"the status", `update runs set status = 'completed'`, audit.RecordDiffers, "orders", "make the run completed_with_failures, on record is completed"},

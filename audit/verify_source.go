@@ -124,7 +124,7 @@ func (v *verification) verifyDigests(ctx context.Context, end landscape.SourceEn
 		return nil
 	}
 	if len(digests) != len(pin.Files) {
-		v.add(RecordDiffers, end.Source, "%d files were read, on record are %d digests", len(pin.Files), len(digests))
+		v.add(RecordDiffers, end.Source, "%s read, %s on record", plural(int64(len(pin.Files)), "file"), plural(int64(len(digests)), "digest"))
 		return nil
 	}
 	for i, file := range pin.Files {
