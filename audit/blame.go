@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -23,19 +24,20 @@ func (d *denying) blame(t *told, visit Visit) (Reason, bool) {
 		return d.blameGate(node, reason)
 	}
 	dropped := t.way.Path == pipeline.FilterDropped && t.way.Last() == node.Name
-	reason.Text, reason.Leading = drops(node)
+	reason.Text, reason.Leading = drops(node, visit.First)
 	return reason, dropped
 }
 
-// drops says why a node that lets rows pass dropped one, and by which label they pass.
-func drops(node *plan.Node) (text string, leading []string) {
+// drops says why a node that lets rows pass dropped one, and by which label they pass. first is the token of which it is a
+// duplicate, if that is known.
+func drops(node *plan.Node, first string) (text string, leading []string) {
 	switch node.Operation {
 	case plan.Filter:
 		return node.Name + " dropped it: its expression was false", []string{"true"}
 	case plan.Sample:
 		return fmt.Sprintf("%s dropped it: it is not in the sample of %s of the rows", node.Name, node.Spec.Sample.Rate), []string{"kept"}
 	case plan.Deduplicate:
-		return fmt.Sprintf("%s dropped it: an earlier row has the same %s", node.Name, strings.Join(node.Spec.Deduplicate.Key, ", ")), []string{"first"}
+		return fmt.Sprintf("%s dropped it: %s has the same %s", node.Name, cmp.Or(first, "an earlier row"), strings.Join(node.Spec.Deduplicate.Key, ", ")), []string{"first"}
 	case plan.Expand:
 		return node.Name + " made nothing of it: its list is empty", nil
 	default:

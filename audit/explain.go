@@ -65,6 +65,7 @@ type inquiry struct {
 	index  int // of the record in the chunk
 	in     *engine.Input
 	tokens []told
+	first  map[landscape.Step]string // by node and lane of a token that a deduplicate dropped: the one that came first; "" if that cannot be told
 	story  *Story
 }
 

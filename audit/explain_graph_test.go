@@ -289,3 +289,22 @@ func TestDecisionsInWords(t *testing.T) {
 		require.Contains(t, text, fmt.Sprintf("meet (coalesce)\n  %s\n", want))
 	}
 }
+
+// TestExplainDuplicateOfNothing asks about a duplicate when the claim of the row that came first is not to be had, or makes no
+// sense.
+func TestExplainDuplicateOfNothing(t *testing.T) {
+	s := playGraph(t)
+	for name, c := range map[string]struct{ statement, want string }{
+		"none":     {`delete from claims`, "  → duplicate\n"},
+		"its own":  {`update claims set row = 4 where row = 1`, "  → duplicate\n"},
+		"no lane":  {`update claims set lane = 99 where row = 1`, "  → duplicate\n"},
+		"a branch": {`update claims set lane = (select lane from lanes where name = 'by_age' and source = 'orders') where row = 1`, "  → duplicate of orders:1/by_age\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := tampered(t, s, c.statement)
+			story, err := audit.New(log, s.Payloads, s.Planner).Explain(t.Context(), audit.Question{Run: run, Source: "orders", Row: 4})
+			require.NoError(t, err)
+			require.Contains(t, textOf(t, story), c.want)
+		})
+	}
+}

@@ -120,6 +120,7 @@ type Visit struct {
 	Node       string   `json:"node"`
 	Operation  string   `json:"operation"`
 	Label      string   `json:"label,omitempty"`
+	First      string   `json:"first,omitempty"`    // of a deduplicate that dropped the row: the token that came first with the key, as on record
 	Branches   []string `json:"branches,omitempty"` // of a fork: the ids of the copies
 	Expression string   `json:"expression,omitempty"`
 	Values     []Value  `json:"values,omitempty"` // of the expression's parts, outermost first

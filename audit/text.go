@@ -128,7 +128,7 @@ func (v *Visit) write(b *strings.Builder) {
 		writeValues(b, v.Values)
 	}
 	if v.Label != "" {
-		fmt.Fprintf(b, "  → %s\n", escape(v.Label))
+		fmt.Fprintf(b, "  → %s%s\n", escape(v.Label), v.of())
 	}
 	if len(v.Branches) > 0 {
 		fmt.Fprintf(b, "  → %s\n", strings.Join(v.Branches, ", "))
@@ -145,6 +145,14 @@ func (v *Visit) write(b *strings.Builder) {
 	if v.Differs != "" {
 		fmt.Fprintf(b, "  DIFFERS: computed again %s\n", escape(v.Differs))
 	}
+}
+
+// of names the token that a duplicate is one of.
+func (v *Visit) of() string {
+	if v.First == "" {
+		return ""
+	}
+	return " of " + v.First
 }
 
 // doubt marks a hash that was computed again and came out otherwise, or could not be computed.

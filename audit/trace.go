@@ -38,6 +38,9 @@ func (i *inquiry) retrace(ctx context.Context) error {
 		return err
 	}
 	i.in.Duplicates = i.duplicates(refused)
+	if err := i.firsts(ctx, runner); err != nil {
+		return err
+	}
 	traced, err := runner.Trace(*i.in, i.index)
 	var failed *engine.FailedError
 	if err != nil && !errors.As(err, &failed) {
@@ -80,15 +83,8 @@ func (i *inquiry) duplicates(refused []landscape.RowError) engine.Duplicates {
 			i.repeat(duplicates, engine.Claimed{Node: i.asked.Source, Field: failure.Field}, root, barrier.Token{Lane: root, Row: first})
 		}
 	}
-	for _, t := range i.tokens {
-		if t.way == nil {
-			continue
-		}
-		for _, step := range t.way.Steps {
-			if claimed, is := i.repeated(step); is { // which token came first does not matter
-				i.repeat(duplicates, claimed, int(step.Lane), barrier.Token{})
-			}
-		}
+	for _, dropped := range i.repetitions() { // the engine does not ask which token came first
+		i.repeat(duplicates, dropped.Claimed, int(dropped.lane), barrier.Token{})
 	}
 	return duplicates
 }
@@ -149,7 +145,7 @@ func (i *inquiry) visit(ctx context.Context, event engine.Event, refused []lands
 	visit := Visit{
 		Node: node.Name, Operation: node.Operation, Label: event.Label, Branches: i.branches(t, node.Name), Expression: node.Text,
 		InputHash: i.inputOf(t), Values: values(engine.Explain(node, event.Before)),
-		Changes: renamed(node, changes(event.Before, event.After)), Refused: refusalAt(node.Name, t.at, refused),
+		First: i.first[landscape.Step{Node: node.Name, Lane: t.at.Lane}], Changes: renamed(node, changes(event.Before, event.After)), Refused: refusalAt(node.Name, t.at, refused),
 	}
 	switch {
 	case t.way == nil: // nothing on record yet to hold it against
