@@ -2,6 +2,7 @@ package landscape_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -194,4 +195,42 @@ func TestDamagedGraph(t *testing.T) {
 			require.ErrorIs(t, c.ask(), landscape.ErrIncomplete)
 		})
 	}
+}
+
+// TestJoinOfHeldReadsOne holds that the merge of branches that came straight to a held coalesce is read alone, and that one is
+// found as well whose branches all went through other barriers.
+func TestJoinOfHeldReadsOne(t *testing.T) {
+	s, log, driver := graphCompared(t)
+	key := s.BothFold(s.Totals()).Batches[0].Merge.Key
+	want, err := log.JoinOf(t.Context(), s.Run, key)
+	require.NoError(t, err)
+	require.Equal(t, key, want.Key)
+	searched := &searches{Driver: driver}
+	again := landscape.New(searched, nil)
+	got, err := again.JoinOf(t.Context(), s.Run, key)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+	require.Zero(t, searched.merges)
+	searched.hidden = true
+	got, err = again.JoinOf(t.Context(), s.Run, key)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+	require.Equal(t, 1, searched.merges)
+}
+
+// searches is a driver that counts readings of all merges of a run.
+type searches struct {
+	landscape.Driver
+	hidden bool // members are not to be had
+	merges int
+}
+
+func (s *searches) Read(ctx context.Context, kind landscape.Record, prefix []any, yield func(landscape.Record) bool) error {
+	if kind.Table() == "merges" && len(prefix) == 1 {
+		s.merges++
+	}
+	if kind.Table() == "members" && s.hidden {
+		return nil
+	}
+	return s.Driver.Read(ctx, kind, prefix, yield)
 }
