@@ -1,0 +1,78 @@
+package landscape
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// mergeKey is whom a merge is about.
+type mergeKey struct {
+	Run    string `db:"run_id,key"`
+	Node   string `db:"node,key"`
+	Batch  int64  `db:"batch,key"`
+	Source string `db:"source"`
+	Lane   int64  `db:"lane"`
+	Row    int64  `db:"row"`
+}
+
+// Table returns merges.
+func (mergeKey) Table() string { return "merges" }
+
+// heldJoin looks for the merge of a held coalesce: where the branches of this passage are held, then everywhere.
+func (l *Log) heldJoin(ctx context.Context, run string, all lanes, key Token) (Join, error) {
+	for _, lane := range all.of(key.Source) {
+		if !all.below(lane, key.Lane) {
+			continue
+		}
+		join, err := l.mergeWith(ctx, run, Token{Source: key.Source, Lane: lane.Lane, Row: key.Row})
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return Join{}, err
+		}
+		if err == nil && join.Key == key {
+			return join, nil
+		}
+	}
+	return l.searchJoin(ctx, run, key)
+}
+
+// below reports whether tokens of the lane are copies of those of the other, or are made of such copies.
+func (ls lanes) below(lane Lane, parent int64) bool {
+	for ; !lane.IsRoot(); lane = ls[*lane.Parent] {
+		if *lane.Parent == parent {
+			return true
+		}
+	}
+	return false
+}
+
+// mergeWith returns the merge of the batch that holds a token, or for which it came too late. The error wraps ErrNotFound if
+// there is none.
+func (l *Log) mergeWith(ctx context.Context, run string, token Token) (Join, error) {
+	in, err := l.BatchOf(ctx, run, token)
+	if err != nil {
+		return Join{}, err
+	}
+	if in.Fired != nil && in.Fired.Of != nil {
+		in.Batch = *in.Fired.Of
+	}
+	return l.MergeOf(ctx, run, in.Node, in.Batch)
+}
+
+// searchJoin looks at every merge of the run.
+func (l *Log) searchJoin(ctx context.Context, run string, key Token) (Join, error) {
+	var found *mergeKey
+	err := each(ctx, l.driver, []any{run}, func(m mergeKey) bool {
+		if (Token{Source: m.Source, Lane: m.Lane, Row: m.Row}) == key {
+			found = &m
+		}
+		return found == nil
+	})
+	if err != nil {
+		return Join{}, err
+	}
+	if found == nil {
+		return Join{}, fmt.Errorf("merge of row %d of source %s in lane %d: %w", key.Row, key.Source, key.Lane, ErrNotFound)
+	}
+	return l.MergeOf(ctx, run, found.Node, found.Batch)
+}
