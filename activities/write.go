@@ -103,12 +103,18 @@ type placedPart struct {
 	SHA256  string `json:"sha256"`
 }
 
-// partOf describes the part of a write effect that has begun.
+// partOf describes the part of a write effect that has begun. One without a place on record has the place -1.
 func partOf(effect landscape.Effect) placedPart {
+	if effect.Ordinal == nil || effect.Offset == nil {
+		return placedPart{Ordinal: -1, Offset: -1, Bytes: effect.Bytes, Rows: effect.Rows, SHA256: effect.SHA256}
+	}
 	return placedPart{Ordinal: *effect.Ordinal, Offset: *effect.Offset, Bytes: effect.Bytes, Rows: effect.Rows, SHA256: effect.SHA256}
 }
 
 func (p placedPart) part() (plugin.Part, error) {
+	if p.Ordinal < 0 {
+		return plugin.Part{}, final{TypeDiverged, errors.New("a part that was begun has no place on record")}
+	}
 	out := plugin.Part{Ordinal: p.Ordinal, Offset: p.Offset, Bytes: p.Bytes, Rows: p.Rows}
 	if n, err := hex.Decode(out.SHA256[:], []byte(p.SHA256)); err != nil || n != len(out.SHA256) {
 		return out, final{TypeDiverged, fmt.Errorf("the digest on record is %q", p.SHA256)}

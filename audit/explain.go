@@ -19,7 +19,8 @@ import (
 // Explain tells the story of one token, and of all others of its record. The error is an *AmbiguousError if the question
 // fits several rows, and wraps landscape.ErrNotFound if it fits none and landscape.ErrIncomplete if the record of its chunk
 // cannot be read as rows.
-func (a *Auditor) Explain(ctx context.Context, q Question) (*Story, error) {
+func (a *Auditor) Explain(ctx context.Context, q Question) (story *Story, err error) {
+	defer sense(q.Run, &err)
 	run, err := a.log.Run(ctx, q.Run)
 	if err != nil {
 		return nil, err
@@ -37,6 +38,13 @@ func (a *Auditor) Explain(ctx context.Context, q Question) (*Story, error) {
 		return nil, err
 	}
 	return i.story, nil
+}
+
+// sense turns a panic into an error: what somebody changed in the record may make no sense.
+func sense(run string, err *error) {
+	if cause := recover(); cause != nil {
+		*err = fmt.Errorf("what is on record of run %s makes no sense here (%v): `waymark verify %s` says what differs", run, cause, run)
+	}
 }
 
 // ask finds out everything about one token.

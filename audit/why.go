@@ -59,7 +59,8 @@ const mostFollowed = 20
 // WhyNot tells what kept a token from a sink: which gate, filter, sample, deduplicate, refusal or coalesce, for the token and
 // for all that came of it. The error is as of Explain, and a *QuestionError if the run has no such sink. It needs the run's
 // plan.
-func (a *Auditor) WhyNot(ctx context.Context, q Question, sink string) (*Denial, error) {
+func (a *Auditor) WhyNot(ctx context.Context, q Question, sink string) (denial *Denial, err error) {
+	defer sense(q.Run, &err)
 	run, err := a.log.Run(ctx, q.Run)
 	if err != nil {
 		return nil, err

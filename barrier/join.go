@@ -239,6 +239,8 @@ func (j *Join) missing() string {
 		switch {
 		case state.lost != "":
 			list = append(list, fmt.Sprintf("%s (%s)", j.spec.Branches[b], state.lost))
+		case !state.arrived && j.decision.FiredBy == FiredByTimeout:
+			list = append(list, j.spec.Branches[b]+" (timeout)")
 		case !state.arrived:
 			list = append(list, j.spec.Branches[b])
 		}

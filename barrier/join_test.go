@@ -314,7 +314,7 @@ func TestRefusedMergesSayWhatIsMissing(t *testing.T) {
 	join = NewJoin(&plan.Join{Branches: branchNames(3), Policy: pipeline.Policy{Word: pipeline.Quorum, Quorum: 2}})
 	join.Arrive(1, branchRow(1, true))
 	join.Expire()
-	require.Equal(t, "QUORUM_NOT_MET: 1 of 2 needed branches came; missing: a, c", join.Decision().Refused.Error())
+	require.Equal(t, "QUORUM_NOT_MET: 1 of 2 needed branches came; missing: a (timeout), c (timeout)", join.Decision().Refused.Error())
 }
 
 // A JSON number cannot hold every decimal.

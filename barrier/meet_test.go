@@ -69,7 +69,7 @@ func TestMeeting(t *testing.T) {
 		batch 3 timeout coalesced rows 1, 0s to 10s, of 3, wait 10s, out true, lost [], not needed [0 1], collisions [], came c:5@0s
 		batch 5 arrival branch_not_needed rows 1, 60s to 60s, late for 3
 		batch 4 lost coalesced rows 0, 4s to 60s, of 4, wait 0s, out false, lost [{0 filter_dropped} {1 gate_routed} {2 gate_routed}], not needed [], collisions [], came
-		out 3 {"id":3,"c":5} in [{8 300}] refused INCOMPLETE_BRANCHES: missing: a, b
+		out 3 {"id":3,"c":5} in [{8 300}] refused INCOMPLETE_BRANCHES: missing: a (timeout), b (timeout)
 		loss [{8 400}] branch 1 fork_parent`), b.meet(60, "a 3, -b 4 gate_routed, -c 4 gate_routed"))
 	require.Zero(t, b.machine.Deadline())
 

@@ -113,7 +113,7 @@ func (o *sorter) sort(members []member) {
 
 func (o *sorter) compare(a, b ranked) int {
 	for i, order := range o.spec.By {
-		if c := row.Compare(a.by[i], b.by[i]); c != 0 {
+		if c := row.Order(a.by[i], b.by[i]); c != 0 {
 			if order.Descending {
 				return -c
 			}

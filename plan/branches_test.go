@@ -119,6 +119,15 @@ steps:
   - {name: late, sort: {by: {id: asc}}}
 sinks: {out: {jsonl: {path: o}}, rest: {jsonl: {path: p}, from: late}}`,
 		`p.yaml:9:5: steps[4]: "late" keeps rows of branch "a" back and comes after "j", which waits to hear of them: move it before "j"`},
+	"branches that come by each other's nodes": {`
+steps:
+  - {name: f, fork: [a, b]}
+  - {name: l, from: a, drop: [id]}
+  - {name: m, from: b, drop: [id]}
+  - {name: j, coalesce: {a: m, b: l}}
+sinks: {out: {jsonl: {path: o}}}`,
+		`p.yaml:8:29: steps[3].coalesce.a: rows of branch "a" do not come to "j" by "m", but rows of b do: name the node that they come by
+p.yaml:8:35: steps[3].coalesce.b: rows of branch "b" do not come to "j" by "l", but rows of a do: name the node that they come by`},
 	"a coalesce that no branch reaches": {`
 steps:
   - {name: f, from: in, fork: [a, b]}

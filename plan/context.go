@@ -193,6 +193,9 @@ func (c *compiler) passCoalesce(i int, ways []arrival) []arrival {
 	if !c.checkMet(i, met) {
 		c.checkStrangers(i)
 	}
+	if len(c.problems) == 0 {
+		c.checkNamed(i)
+	}
 	if len(left) == 0 {
 		return nil
 	}

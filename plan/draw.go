@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 
 	"waymark/pipeline"
 )
@@ -152,9 +153,18 @@ func mermaidBrackets(node NodeDescription) (opening, closing string) {
 	return "[", "]"
 }
 
-// mermaidID keeps names of one letter case and without hyphens apart: Mermaid reads some hyphenated words as syntax.
-func mermaidID(name string) string { return strings.ReplaceAll(name, "-", "__") }
+// mermaidID returns an id of letters, digits and _ alone, another for every name: Mermaid reads some hyphenated words as syntax.
+func mermaidID(name string) string { return strings.NewReplacer("_", "__", "-", "_h").Replace(name) }
 
+// mermaidText writes everything but letters, digits and harmless signs by its number: labels are data.
 func mermaidText(label string) string {
-	return strings.NewReplacer(`"`, "#quot;", "|", "#124;", "\n", " ").Replace(label)
+	var b strings.Builder
+	for _, r := range label {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(" _-.,:/()'", r) {
+			b.WriteRune(r)
+		} else {
+			fmt.Fprintf(&b, "#%d;", r)
+		}
+	}
+	return b.String()
 }

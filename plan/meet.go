@@ -32,6 +32,34 @@ func (c *compiler) checkMet(i int, met []string) (explained bool) {
 	return explained
 }
 
+// checkNamed reports branches whose rows do not come by the node that the coalesce names for them.
+func (c *compiler) checkNamed(i int) {
+	node := &c.plan.Nodes[i]
+	for _, entry := range node.Spec.Coalesce {
+		came := c.comeBy(i, entry.Value)
+		if len(came) > 0 && !slices.Contains(came, entry.Name) {
+			c.problem(pipeline.Key(node.Path+".coalesce", entry.Name), "rows of branch %q do not come to %q by %q, but rows of %s do: name the node that they come by",
+				entry.Name, node.Name, entry.Value, strings.Join(came, ", "))
+		}
+	}
+}
+
+// comeBy returns the branches whose rows come to the coalesce by a node, or by a branch that leads there at once.
+func (c *compiler) comeBy(coalesce int, name string) []string {
+	if _, is := c.branches[name]; is {
+		return []string{name}
+	}
+	var came []string
+	for _, edge := range c.incoming[coalesce] {
+		for _, way := range edge.ways {
+			if edge.from == c.index[name] && len(way.context) > 0 {
+				came = append(came, way.context[len(way.context)-1].Name)
+			}
+		}
+	}
+	return came
+}
+
 // obstacle says what is between the beginning of the branch and the coalesce that ends the branch, or "" if no way leads
 // from the one to the other.
 func (c *compiler) obstacle(name string, coalesce int) string {

@@ -34,6 +34,15 @@ func Compare(a, b Value) int {
 	return cmp.Compare(a.num, b.num)
 }
 
+// Order is Compare without its last resort: it is 0 for numbers that are equal, whatever their kind and form, such as 1, 1.0
+// and 1.00, or -0.0 and 0.0.
+func Order(a, b Value) int {
+	if a.isNumber() && b.isNumber() {
+		return compareByNumber(a, b)
+	}
+	return Compare(a, b)
+}
+
 // orderGroups gives the place of each kind's group in the order.
 var orderGroups = [...]uint8{Null: 0, Bool: 1, Int: 2, Float: 2, Decimal: 2, String: 3, Date: 4, Timestamp: 4, JSON: 5}
 
@@ -45,22 +54,25 @@ func (v Value) instant() int64 {
 	return v.num
 }
 
-// compareNumbers compares two values of the kinds Int, Float and Decimal.
+// compareNumbers compares two values of the kinds Int, Float and Decimal; equal numbers by kind and form.
 func compareNumbers(a, b Value) int {
-	var byNumber int
+	return cmp.Or(compareByNumber(a, b), cmp.Compare(a.kind, b.kind), a.compareForms(b))
+}
+
+// compareByNumber compares two values of the kinds Int, Float and Decimal by the numbers that they stand for.
+func compareByNumber(a, b Value) int {
 	switch {
 	case a.kind == Int && b.kind == Int:
 		return cmp.Compare(a.num, b.num)
 	case a.kind == Float && b.kind == Float:
-		byNumber = cmp.Compare(a.Float(), b.Float())
+		return cmp.Compare(a.Float(), b.Float())
 	case a.kind == Int && b.kind == Float:
-		byNumber = compareIntFloat(a.num, b.Float())
+		return compareIntFloat(a.num, b.Float())
 	case a.kind == Float && b.kind == Int:
-		byNumber = -compareIntFloat(b.num, a.Float())
+		return -compareIntFloat(b.num, a.Float())
 	default: // with a decimal
-		byNumber = compareDigits(plainDigits(a), plainDigits(b))
+		return compareDigits(plainDigits(a), plainDigits(b))
 	}
-	return cmp.Or(byNumber, cmp.Compare(a.kind, b.kind), a.compareForms(b))
 }
 
 // compareForms compares two equal numbers of one kind. Only zero is two floats: the bits of -0.0 are the least int64.

@@ -101,3 +101,20 @@ func fraction(v Value) *big.Rat {
 	r, _ := new(big.Rat).SetString(textOf(v))
 	return r
 }
+
+// Order ties numbers that are equal, and nothing else that Compare tells apart.
+func TestOrder(t *testing.T) {
+	decimal := func(text string) Value {
+		value, err := Parse(Decimal, text)
+		require.NoError(t, err)
+		return value
+	}
+	for _, equal := range [][2]Value{
+		{IntValue(1), FloatValue(1)}, {IntValue(1), decimal("1.00")}, {decimal("1.0"), decimal("1.00")}, {FloatValue(math.Copysign(0, -1)), FloatValue(0)},
+	} {
+		require.Zero(t, Order(equal[0], equal[1]))
+		require.NotZero(t, Compare(equal[0], equal[1]))
+	}
+	require.Negative(t, Order(decimal("1.00"), decimal("1.01")))
+	require.Positive(t, Order(StringValue("1"), IntValue(1)))
+}
