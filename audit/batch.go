@@ -2,8 +2,8 @@ package audit
 
 import (
 	"context"
-	"fmt"
 	"errors"
+	"fmt"
 	"time"
 
 	"waymark/landscape"
