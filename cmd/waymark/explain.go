@@ -33,7 +33,8 @@ Every step is computed again from the stored record and held against the hash on
 differs, or if the stored record is missing or corrupt.
 
 Where a fork copies a row, or a coalesce or a barrier makes new ones, each has an id, such as orders:17/by_cost or
-by_state:3; ask on with --token. --why-not SINK tells what kept the row, and what came of it, from a sink.
+by_state:3; ask on with --token. Which rows made up a batch is told as it is on record: verify computes batches again.
+--why-not SINK tells what kept the row, and what came of it, from a sink.
 
 ` + runArgument,
 		Example: `  waymark explain last --row 4711
