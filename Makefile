@@ -3,8 +3,8 @@
 GOBIN := $(shell go env GOPATH)/bin
 LINTER := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.12.0
 WORKFLOWCHECK := go.temporal.io/sdk/contrib/tools/workflowcheck@v0.6.0
-# Packages that do not link the Temporal server: the race detector builds them in a minute, with the server in ten.
-LEAN = $(shell go list ./... | grep -v -e /cmd/ -e /embedded -e /tests)
+# Packages whose tests do not link the Temporal server: the race detector builds them in a minute, with the server in ten.
+LEAN = $(shell go list ./... | grep -v -e /cmd/ -e /embedded -e /tests -e /audit)
 
 .PHONY: help
 help: ## print this list
