@@ -157,7 +157,7 @@ func (chunkHead) Table() string { return "chunks" }
 
 func (s *summing) addChunks(ctx context.Context, d Driver, run string) error {
 	return each(ctx, d, []any{run}, func(c chunkHead) bool {
-		if s.nodes[c.Source].Kind != SourceNode {
+		if node := s.nodes[c.Source]; node == nil || node.Kind != SourceNode {
 			return true // rows of a barrier were not read
 		}
 		s.Chunks++
