@@ -17,7 +17,7 @@ func (f *folding) record(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		record.Arrivals = membersOf(chunk, f.arrivals, f.settled.Members)
+		record.Arrivals = MembersOf(chunk, f.arrivals, f.settled.Members)
 	}
 	for i := range f.chunks {
 		stored, rows, err := f.storeRecords(ctx, f.run, f.held.name, f.chunks[i].ordinal, f.chunks[i].inputs)
@@ -68,8 +68,8 @@ func mergeOf(p *plan.Plan, node int, merge *barrier.Merge) *landscape.Merge {
 	return out
 }
 
-// membersOf puts the batches of what a chunk brought into columns, one for each lane.
-func membersOf(chunk landscape.Chunk, arrivals *barrier.Arrivals, members []uint32) []landscape.LaneMembers {
+// MembersOf puts the batches of what a chunk brought into columns, one for each lane. members has one batch for each arrival.
+func MembersOf(chunk landscape.Chunk, arrivals *barrier.Arrivals, members []uint32) []landscape.LaneMembers {
 	var lanes []landscape.LaneMembers
 	at := map[int]int{}
 	for i, arrival := range arrivals.List {

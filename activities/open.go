@@ -82,20 +82,27 @@ func (a *Activities) begin(ctx context.Context, in OpenInput, compiled *plan.Pla
 
 // storeTables stores the lookup tables as they are now: whoever computes the run's rows again uses these.
 func (a *Activities) storeTables(ctx context.Context, run string, compiled *plan.Plan) ([]landscape.LookupTable, error) {
+	for i := range compiled.Nodes {
+		if table := compiled.Nodes[i].Table; table != nil {
+			if _, err := a.payloads.Put(ctx, table.Content); err != nil {
+				return nil, fmt.Errorf("table of %s: %w", compiled.Nodes[i].Name, err)
+			}
+		}
+	}
+	return TablesOf(run, compiled), nil
+}
+
+// TablesOf puts the plan's lookup tables into the landscape's words.
+func TablesOf(run string, compiled *plan.Plan) []landscape.LookupTable {
 	var tables []landscape.LookupTable
 	for i := range compiled.Nodes {
-		table := compiled.Nodes[i].Table
-		if table == nil {
-			continue
+		if table := compiled.Nodes[i].Table; table != nil {
+			tables = append(tables, landscape.LookupTable{
+				Run: run, Node: compiled.Nodes[i].Name, Path: table.Path, SHA256: table.SHA256, Bytes: int64(len(table.Content)), Rows: table.Rows,
+			})
 		}
-		if _, err := a.payloads.Put(ctx, table.Content); err != nil {
-			return nil, fmt.Errorf("table of %s: %w", compiled.Nodes[i].Name, err)
-		}
-		tables = append(tables, landscape.LookupTable{
-			Run: run, Node: compiled.Nodes[i].Name, Path: table.Path, SHA256: table.SHA256, Bytes: int64(len(table.Content)), Rows: table.Rows,
-		})
 	}
-	return tables, nil
+	return tables
 }
 
 func (a *Activities) record(in OpenInput, compiled *plan.Plan) (landscape.Run, error) {

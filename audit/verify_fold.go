@@ -185,7 +185,7 @@ func (r *refolding) compare(ctx context.Context, fold landscape.FoldRecord, chun
 		Rows: r.rows, Chunks: r.chunks,
 	}
 	computed := activities.FoldOf(r.compiled, r.node, in, settled)
-	computed.Arrivals = members(chunk, arrivals, settled.Members)
+	computed.Arrivals = activities.MembersOf(chunk, arrivals, settled.Members)
 	var err error
 	if computed.State, err = r.state(ctx, fold); err != nil {
 		return err
@@ -212,21 +212,4 @@ func (r *refolding) state(ctx context.Context, fold landscape.FoldRecord) (strin
 	}
 	err := r.read(ctx, fold.State, r.name, fmt.Sprintf("the state after fold %d", fold.Fold))
 	return string(payload.Of(r.machine.AppendState(nil))), err
-}
-
-// members puts the batches of what a chunk brought into columns, one for each lane.
-func members(chunk landscape.Chunk, arrivals *barrier.Arrivals, batches []uint32) []landscape.LaneMembers {
-	byLane := map[int64]int{}
-	var lanes []landscape.LaneMembers
-	for i, arrival := range arrivals.List {
-		lane := int64(arrival.Token.Lane)
-		at, known := byLane[lane]
-		if !known {
-			at = len(lanes)
-			byLane[lane] = at
-			lanes = append(lanes, landscape.LaneMembers{Lane: lane, Batches: make([]uint32, chunk.Rows)})
-		}
-		lanes[at].Batches[arrival.Token.Row-chunk.FirstRow] = batches[i]
-	}
-	return lanes
 }

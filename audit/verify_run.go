@@ -99,7 +99,7 @@ func (v *verification) verifyGraph(ctx context.Context) error {
 			}
 		}
 	}
-	graph.Tables = v.tablesOf()
+	graph.Tables = activities.TablesOf(v.run.ID, v.compiled)
 	differences, err := v.log.CompareRun(ctx, run, graph)
 	v.addDifferences(v.run.Pipeline, differences)
 	return err
@@ -109,19 +109,6 @@ func (v *verification) verifyGraph(ctx context.Context) error {
 func (v *verification) isSource(origin string) bool {
 	at := v.compiled.Find(origin)
 	return at != plan.None && v.compiled.Nodes[at].Kind == plan.Source
-}
-
-// tablesOf returns the lookup tables of the plan.
-func (v *verification) tablesOf() []landscape.LookupTable {
-	var tables []landscape.LookupTable
-	for i := range v.compiled.Nodes {
-		if table := v.compiled.Nodes[i].Table; table != nil {
-			tables = append(tables, landscape.LookupTable{
-				Run: v.run.ID, Node: v.compiled.Nodes[i].Name, Path: table.Path, SHA256: table.SHA256, Bytes: int64(len(table.Content)), Rows: table.Rows,
-			})
-		}
-	}
-	return tables
 }
 
 // verifyStatus checks that a concluded run's status is what its rows make it.

@@ -42,8 +42,9 @@ var allowed = map[string][]string{
 	"tests/system": {
 		"audit", "worker", "workflows", "activities", "landscape", "landscape/sqlitestore", "payload", "payload/fsstore", "embedded",
 	},
-	"tests/bench":  {"embedded", "workflows"},
-	"tests/graphs": {"expr", "pipeline", "row"},
+	"tests/bench":     {"embedded", "workflows"},
+	"tests/graphs":    {"expr", "pipeline", "row"},
+	"tests/inprocess": {"worker", "workflows", "activities", "landscape", "landscape/sqlitestore", "payload", "payload/memstore"},
 }
 
 // TestImports holds every package against the table, and the table against the packages that there are.

@@ -13,6 +13,7 @@ import (
 	"waymark/pipeline"
 	"waymark/plan"
 	"waymark/tests/graphs"
+	"waymark/tests/inprocess"
 )
 
 // TestExamples interprets the documents of testdata. Their results were worked out by hand: these are examples of what
@@ -69,7 +70,7 @@ sinks: {out: {jsonl: {path: o}}}
 
 // TestExamplesForReal runs the same documents by the real thing.
 func TestExamplesForReal(t *testing.T) {
-	r := newRecord(t)
+	r := &record{inprocess.New(t)}
 	paths, err := filepath.Glob("testdata/*.txtar")
 	require.NoError(t, err)
 	for _, path := range paths {

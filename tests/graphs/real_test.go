@@ -1,12 +1,10 @@
 package graphs_test
 
 import (
-	"context"
 	"database/sql"
 	"encoding/json"
 	"flag"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,21 +12,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
-	sdklog "go.temporal.io/sdk/log"
-	"go.temporal.io/sdk/testsuite"
 
-	"waymark/activities"
-	"waymark/landscape"
-	"waymark/landscape/sqlitestore"
-	"waymark/payload"
-	"waymark/payload/memstore"
 	"waymark/pipeline"
 	"waymark/tests/graphs"
-	"waymark/worker"
-	"waymark/workflows"
+	"waymark/tests/inprocess"
 )
 
 var (
@@ -56,7 +45,7 @@ func TestRealRuns(t *testing.T) {
 		workers.Go(func() {
 			for first := range queue {
 				t.Run(fmt.Sprintf("from %d", first), func(t *testing.T) {
-					r := newRecord(t)
+					r := &record{inprocess.New(t)}
 					for seed := first; seed < min(first+perRecord, *firstSeed+*seeds); seed++ {
 						t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { r.check(t, seed) })
 					}
@@ -71,34 +60,8 @@ func TestRealRuns(t *testing.T) {
 	workers.Wait()
 }
 
-// record is a database that keeps the record of many runs.
-type record struct {
-	folder   string
-	db       *sql.DB
-	log      *landscape.Log
-	payloads *payload.Store
-	prepared map[string]*sql.Stmt
-}
-
-// newRecord makes an empty record, in memory if the machine has a file system there: what is durable is tested elsewhere.
-func newRecord(t *testing.T) *record {
-	t.Helper()
-	parent := "/dev/shm"
-	if _, err := os.Stat(parent); err != nil {
-		parent = ""
-	}
-	folder, err := os.MkdirTemp(parent, "waymark-graphs-")
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(folder)) })
-	path := filepath.Join(folder, "landscape.db")
-	store, err := sqlitestore.Open(t.Context(), path, sqlitestore.Options{Create: true})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, store.Close()) })
-	db, err := sql.Open("sqlite", path)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	return &record{folder, db, landscape.New(store, nil), payload.New(new(memstore.Store), payload.Options{}), map[string]*sql.Stmt{}}
-}
+// record is the record of many runs.
+type record struct{ *inprocess.Record }
 
 // check runs the document of a seed and compares.
 func (r *record) check(t *testing.T, seed uint64) {
@@ -111,13 +74,9 @@ func (r *record) check(t *testing.T, seed uint64) {
 func (r *record) compare(t *testing.T, run string, doc *pipeline.Document, files map[string]string) {
 	t.Helper()
 	want := interpret(t, doc, files)
-	folder := filepath.Join(r.folder, run)
-	require.NoError(t, os.Mkdir(folder, 0o700))
-	for name, content := range files {
-		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600))
-	}
-	require.NoError(t, r.run(run, folder, doc.Source), "%s\n%s", run, doc.Source)
-	findings, err := r.log.Sweep(t.Context(), run, true)
+	folder := filepath.Join(r.Folder, run)
+	require.NoError(t, r.Run(t, run, string(doc.Source), files, nil), "%s\n%s", run, doc.Source)
+	findings, err := r.Log.Sweep(t.Context(), run, true)
 	require.NoError(t, err)
 	require.Empty(t, findings, "%s\n%s", run, doc.Source)
 	got := sections(r.read(t, run, folder, want))
@@ -136,24 +95,6 @@ func sections(result *graphs.Result) map[string]string {
 		text[unordered] = strings.Join(lines, "\n")
 	}
 	return text
-}
-
-// run runs the document as a workflow, in an environment that Temporal has for tests.
-func (r *record) run(id, folder string, document []byte) error {
-	digest, err := r.payloads.Put(context.Background(), document)
-	if err != nil {
-		return err
-	}
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	env := suite.NewTestWorkflowEnvironment()
-	env.SetTestTimeout(time.Minute) // of a busy machine
-	env.RegisterWorkflow(workflows.RunPipeline)
-	env.RegisterActivity(activities.New(r.log, r.payloads, worker.Planner{}, "test"))
-	env.ExecuteWorkflow(workflows.RunPipeline, workflows.RunInput{OpenInput: activities.OpenInput{
-		Run: id, Document: string(digest), File: "random.yaml", Folder: folder,
-	}})
-	return env.GetWorkflowError()
 }
 
 // read reads back what the run left: its outputs, and its record by SQL.
@@ -184,28 +125,11 @@ func lines(t *testing.T, path string) []string {
 	return slices.Collect(strings.SplitSeq(strings.TrimSuffix(string(content), "\n"), "\n"))[:strings.Count(string(content), "\n")]
 }
 
-// query calls scan with every row of the result.
-func (r *record) query(t *testing.T, query, run string, scan func(*sql.Rows) error) {
-	t.Helper()
-	if r.prepared[query] == nil {
-		stmt, err := r.db.Prepare(query) //nolint:sqlclosecheck // the next run asks the same, and db closes it
-		require.NoError(t, err)
-		r.prepared[query] = stmt
-	}
-	rows, err := r.prepared[query].QueryContext(t.Context(), run)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, rows.Close()) }()
-	for rows.Next() {
-		require.NoError(t, scan(rows))
-	}
-	require.NoError(t, rows.Err())
-}
-
 func (r *record) readNodes(t *testing.T, run string, got *graphs.Result) {
 	t.Helper()
-	r.query(t, `select n.node, coalesce(in_rows, 0), coalesce(created_rows, 0), coalesce(out_rows, 0), coalesce(dropped_rows, 0),
+	r.Query(t, run, `select n.node, coalesce(in_rows, 0), coalesce(created_rows, 0), coalesce(out_rows, 0), coalesce(dropped_rows, 0),
 			coalesce(diverted_rows, 0), coalesce(consumed_rows, 0) + coalesce(held_rows, 0)
-		from nodes n left join node_counts c on c.run_id = n.run_id and c.node = n.node where n.run_id = ?`, run, func(rows *sql.Rows) error {
+		from nodes n left join node_counts c on c.run_id = n.run_id and c.node = n.node where n.run_id = ?`, func(rows *sql.Rows) error {
 		var node string
 		var c graphs.Counts
 		err := rows.Scan(&node, &c.In, &c.Created, &c.Out, &c.Dropped, &c.Diverted, &c.Consumed)
@@ -216,11 +140,11 @@ func (r *record) readNodes(t *testing.T, run string, got *graphs.Result) {
 
 func (r *record) readTokens(t *testing.T, run string, got *graphs.Result) {
 	t.Helper()
-	r.query(t, `select o.token_id, o.source, o.row, substr(o.token_id, length(o.source || ':' || o.row) + 2), o.path,
+	r.Query(t, run, `select o.token_id, o.source, o.row, substr(o.token_id, length(o.source || ':' || o.row) + 2), o.path,
 			iif(o.path in ('default_flow', 'gate_routed'), o.sink, o.last_node), coalesce(x.code, ''), coalesce(x.field, '')
 		from token_outcomes o
 		left join errors x on x.run_id = o.run_id and x.source = o.source and x.row = o.row and x.lane = o.lane
-		where o.run_id = ? and o.completed`, run, func(rows *sql.Rows) error {
+		where o.run_id = ? and o.completed`, func(rows *sql.Rows) error {
 		var token graphs.Token
 		var refusal graphs.Refusal
 		err := rows.Scan(&token.ID, &token.Source, &token.Number, &token.Lane, &token.Path, &token.Node, &refusal.Code, &refusal.Field)
@@ -230,7 +154,7 @@ func (r *record) readTokens(t *testing.T, run string, got *graphs.Result) {
 		got.Tokens[token.ID] = &token
 		return err
 	})
-	r.query(t, `select token_id, parent_token_id from token_parents where run_id = ? order by token_id, ordinal`, run, func(rows *sql.Rows) error {
+	r.Query(t, run, `select token_id, parent_token_id from token_parents where run_id = ? order by token_id, ordinal`, func(rows *sql.Rows) error {
 		var id, parent string
 		err := rows.Scan(&id, &parent)
 		got.Tokens[id].Parents = append(got.Tokens[id].Parents, parent)
@@ -240,9 +164,9 @@ func (r *record) readTokens(t *testing.T, run string, got *graphs.Result) {
 
 func (r *record) readMerges(t *testing.T, run string, got *graphs.Result) {
 	t.Helper()
-	r.query(t, `select node, fork_group_id, coalesce(merged_token_id, ''), policy, branches_expected, branches_lost, branches_not_needed, arrival_order,
+	r.Query(t, run, `select node, fork_group_id, coalesce(merged_token_id, ''), policy, branches_expected, branches_lost, branches_not_needed, arrival_order,
 			fired_by, result, code, collisions, (merged_hash is not null) = (result = 'merged')
-		from coalesce_events where run_id = ?`, run, func(rows *sql.Rows) error {
+		from coalesce_events where run_id = ?`, func(rows *sql.Rows) error {
 		var m graphs.Merge
 		var expected, lost, notNeeded, arrived, collisions string
 		var hashed bool
@@ -286,13 +210,13 @@ func decode(t *testing.T, text string, into any) {
 
 func (r *record) readBatches(t *testing.T, run string, got *graphs.Result) {
 	t.Helper()
-	r.query(t, `select b.node, b.trigger, b.path,
+	r.Query(t, run, `select b.node, b.trigger, b.path,
 			(select coalesce(group_concat(token_id, ' '), '') from (select m.token_id from batch_members m
 				where m.run_id = b.run_id and m.node = b.node and m.batch = b.batch order by m.ordinal)),
 			(select coalesce(group_concat(token_id, ' '), '') from (select o.token_id from batch_rows o
 				where o.run_id = b.run_id and o.node = b.node and o.batch = b.batch order by o.row))
 		from batches b join nodes n on n.run_id = b.run_id and n.node = b.node
-		where b.run_id = ? and n.operation <> 'coalesce' order by b.node, b.fold, b.batch`, run, func(rows *sql.Rows) error {
+		where b.run_id = ? and n.operation <> 'coalesce' order by b.node, b.fold, b.batch`, func(rows *sql.Rows) error {
 		var b graphs.Batch
 		var members, outs string
 		err := rows.Scan(&b.Node, &b.Trigger, &b.Path, &members, &outs)

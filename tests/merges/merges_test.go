@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"waymark/tests/inprocess"
 )
 
 // records are lent to the tests that run side by side.
@@ -20,7 +22,7 @@ func newRecords(t *testing.T) records {
 	t.Helper()
 	lent := make(records, runtime.GOMAXPROCS(0))
 	for range cap(lent) {
-		lent <- newRecord(t)
+		lent <- &record{inprocess.New(t)}
 	}
 	return lent
 }
@@ -36,8 +38,8 @@ func (lent records) check(t *testing.T, m merging, at place, order []string) map
 	for _, in := range m.inputs() {
 		fmt.Fprintln(&lines, in.line())
 	}
-	r.run(t, run, m.document(at, order), map[string]string{"in.jsonl": lines.String()}, nil)
-	findings, err := r.log.Sweep(t.Context(), run, true)
+	require.NoError(t, r.Run(t, run, m.document(at, order), map[string]string{"in.jsonl": lines.String()}, nil))
+	findings, err := r.Log.Sweep(t.Context(), run, true)
 	require.NoError(t, err)
 	require.Empty(t, findings)
 	got := r.read(t, run)

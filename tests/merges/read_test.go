@@ -35,7 +35,7 @@ type told struct {
 func (r *record) read(t *testing.T, run string) map[string]*story {
 	t.Helper()
 	read := &told{r, run, map[string][]string{}, map[string]*story{}}
-	r.query(t, run, parentsQuery, func(rows *sql.Rows) error {
+	r.Query(t, run, parentsQuery, func(rows *sql.Rows) error {
 		var token, parent string
 		err := rows.Scan(&token, &parent)
 		read.parents[token] = append(read.parents[token], parent)
@@ -84,7 +84,7 @@ func namesOf(tokens []string) string {
 
 func (r *told) readTokens(t *testing.T) {
 	t.Helper()
-	r.query(t, r.run, tokensQuery, func(rows *sql.Rows) error {
+	r.Query(t, r.run, tokensQuery, func(rows *sql.Rows) error {
 		var token, path, node, sink, joined string
 		if err := rows.Scan(&token, &path, &node, &sink, &joined); err != nil {
 			return err
@@ -106,7 +106,7 @@ func (r *told) readTokens(t *testing.T) {
 
 func (r *told) readDecisions(t *testing.T) {
 	t.Helper()
-	r.query(t, r.run, decisionsQuery, func(rows *sql.Rows) error {
+	r.Query(t, r.run, decisionsQuery, func(rows *sql.Rows) error {
 		var d decision
 		var key, merged, order string
 		err := rows.Scan(&key, &merged, &d.Policy, &d.Merge, &d.Quorum, &d.Expected, &d.Arrived, &d.Lost, &d.NotNeeded, &order,
@@ -153,7 +153,7 @@ func decode[V any](t *testing.T, text string) V {
 func (r *told) readSinks(t *testing.T) {
 	t.Helper()
 	out, refused := r.lines(t, "out.jsonl"), r.lines(t, "refused.jsonl")
-	r.query(t, r.run, sinksQuery, func(rows *sql.Rows) error {
+	r.Query(t, r.run, sinksQuery, func(rows *sql.Rows) error {
 		var sink, token string
 		if err := rows.Scan(&sink, &token); err != nil {
 			return err
@@ -174,7 +174,7 @@ func (r *told) readSinks(t *testing.T) {
 
 func (r *told) lines(t *testing.T, file string) []string {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(r.folder, r.run, file))
+	content, err := os.ReadFile(filepath.Join(r.Folder, r.run, file))
 	require.NoError(t, err)
 	return slices.Collect(strings.Lines(string(content)))
 }

@@ -15,6 +15,7 @@ import (
 	"waymark/activities"
 	"waymark/plan"
 	"waymark/plugin"
+	"waymark/tests/inprocess"
 )
 
 // waiting has two branches that come to the coalesce at once, and one that for row 1 comes when all is over. The timeout
@@ -55,15 +56,15 @@ func TestTimeouts(t *testing.T) {
 	for policy, want := range timeouts {
 		t.Run(policy, func(t *testing.T) {
 			t.Parallel()
-			r := newRecord(t)
+			r := &record{inprocess.New(t)}
 			ticked := make(chan struct{})
-			r.planner = wrapping{r.planner, 1, func(source plugin.Source) plugin.Source { return idle{source, ticked} }}
+			r.Planner = wrapping{r.Planner, 1, func(source plugin.Source) plugin.Source { return idle{source, ticked} }}
 			var rest strings.Builder
 			for i := range others {
 				fmt.Fprintf(&rest, "{\"id\":%d}\n", i+2)
 			}
 			files := map[string]string{"one.jsonl": "{\"id\":1}\n", "more.jsonl": rest.String()}
-			r.run(t, "timeout", fmt.Sprintf(waiting, policy), files, func(env *testsuite.TestWorkflowEnvironment) {
+			err := r.Run(t, "timeout", fmt.Sprintf(waiting, policy), files, func(env *testsuite.TestWorkflowEnvironment) {
 				env.SetOnActivityStartedListener(func(_ *sdk.Info, _ context.Context, args converter.EncodedValues) {
 					var in activities.FoldInput
 					if args.Get(&in) == nil && in.Kind == activities.FoldTick && in.Barrier == "clock" {
@@ -71,6 +72,7 @@ func TestTimeouts(t *testing.T) {
 					}
 				})
 			})
+			require.NoError(t, err)
 			r.requireTimeout(t, want)
 			r.requireOthers(t, want.Policy)
 		})
@@ -83,7 +85,7 @@ func (r *record) requireTimeout(t *testing.T, want decision) {
 	var got decision
 	var waited, decided int
 	var batch, order, merged string
-	r.query(t, "timeout", `select policy, coalesce(quorum, ''), branches_arrived, branches_not_needed, fired_by, result, code, wait_ms, arrival_order,
+	r.Query(t, "timeout", `select policy, coalesce(quorum, ''), branches_arrived, branches_not_needed, fired_by, result, code, wait_ms, arrival_order,
 			coalesce(merged_token_id, ''), batch_id
 		from coalesce_events where run_id = ? and source = 'one'`, func(rows *sql.Rows) error {
 		decided++
@@ -94,7 +96,7 @@ func (r *record) requireTimeout(t *testing.T, want decision) {
 	require.Equal(t, 1, decided)
 	require.Equal(t, map[bool]int{true: 60, false: 0}[want.FiredBy == "timeout"], waited, "milliseconds from the first branch to the decision")
 	var late []string
-	r.query(t, "timeout", `select t.token_id, b.path, b.node || ':' || b.of
+	r.Query(t, "timeout", `select t.token_id, b.path, b.node || ':' || b.of
 		from tokens t
 		join batches b on b.run_id = t.run_id and b.node = t.barrier and b.batch = t.batch
 		where t.run_id = ? and t.source = 'wait'`, func(rows *sql.Rows) error {
@@ -105,7 +107,7 @@ func (r *record) requireTimeout(t *testing.T, want decision) {
 	})
 	require.Equal(t, []string{"wait:1", "branch_not_needed", batch}, late)
 	ends := map[string]string{"merged": "default_flow out", "refused": "on_error_routed refused"}
-	r.query(t, "timeout", `select token_id, path || ' ' || sink from token_outcomes where run_id = ? and source = 'meet' and row = 1`, func(rows *sql.Rows) error {
+	r.Query(t, "timeout", `select token_id, path || ' ' || sink from token_outcomes where run_id = ? and source = 'meet' and row = 1`, func(rows *sql.Rows) error {
 		var token, end string
 		err := rows.Scan(&token, &end)
 		require.Equal(t, [2]string{merged, ends[want.Result]}, [2]string{token, end})
@@ -117,7 +119,7 @@ func (r *record) requireTimeout(t *testing.T, want decision) {
 func (r *record) requireOthers(t *testing.T, policy string) {
 	t.Helper()
 	firedBy := map[string]string{"require_all": "all", "best_effort": "all", "quorum": "quorum", "first": "first"}[policy]
-	r.query(t, "timeout", `select count(*), count(distinct row), min(fired_by), max(fired_by), min(result), max(result)
+	r.Query(t, "timeout", `select count(*), count(distinct row), min(fired_by), max(fired_by), min(result), max(result)
 		from coalesce_events where run_id = ? and source = 'more'`, func(rows *sql.Rows) error {
 		var all, keys int
 		var words [4]string

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"waymark/plugin"
+	"waymark/tests/inprocess"
 )
 
 const twoSources = `
@@ -26,17 +27,18 @@ sinks:
 // TestASlowChunkKeepsItsTurn has the first chunk stay in the steps until the second is through them: what comes out is in
 // the order of the sources all the same.
 func TestASlowChunkKeepsItsTurn(t *testing.T) {
-	r := newRecord(t)
+	r := &record{inprocess.New(t)}
 	overtaken, once := make(chan struct{}), sync.Once{}
-	r.planner = wrapping{r.planner, 0, func(source plugin.Source) plugin.Source { return slow{source, overtaken} }}
-	r.run(t, "turns", twoSources, map[string]string{"one.jsonl": "{\"id\":1}\n", "more.jsonl": "{\"id\":2}\n"}, func(env *testsuite.TestWorkflowEnvironment) {
+	r.Planner = wrapping{r.Planner, 0, func(source plugin.Source) plugin.Source { return slow{source, overtaken} }}
+	err := r.Run(t, "turns", twoSources, map[string]string{"one.jsonl": "{\"id\":1}\n", "more.jsonl": "{\"id\":2}\n"}, func(env *testsuite.TestWorkflowEnvironment) {
 		env.SetOnActivityCompletedListener(func(info *sdk.Info, _ converter.EncodedValue, _ error) {
 			if info.ActivityType.Name == "ProcessChunk" {
 				once.Do(func() { close(overtaken) })
 			}
 		})
 	})
-	content, err := os.ReadFile(filepath.Join(r.folder, "turns", "out.jsonl"))
+	require.NoError(t, err)
+	content, err := os.ReadFile(filepath.Join(r.Folder, "turns", "out.jsonl"))
 	require.NoError(t, err)
 	require.Equal(t, "{\"id\":1}\n{\"id\":2}\n", string(content))
 }

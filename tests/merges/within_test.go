@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"waymark/tests/inprocess"
 )
 
 const topOnly = `
@@ -21,10 +23,10 @@ sinks:
 
 // TestLostWithinABarrier has a branch that ends in a sort, which lets only the first of its rows go on: the coalesce is told.
 func TestLostWithinABarrier(t *testing.T) {
-	r := newRecord(t)
-	r.run(t, "within", topOnly, map[string]string{"in.jsonl": "{\"id\":1}\n{\"id\":2}\n{\"id\":3}\n"}, nil)
+	r := &record{inprocess.New(t)}
+	require.NoError(t, r.Run(t, "within", topOnly, map[string]string{"in.jsonl": "{\"id\":1}\n{\"id\":2}\n{\"id\":3}\n"}, nil))
 	var told []string
-	r.query(t, "within", `select fork_group_id || ' ' || fired_by || ' ' || result || ' ' || branches_lost
+	r.Query(t, "within", `select fork_group_id || ' ' || fired_by || ' ' || result || ' ' || branches_lost
 		from coalesce_events where run_id = ? order by row`, func(rows *sql.Rows) error {
 		var line string
 		err := rows.Scan(&line)
