@@ -42,7 +42,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "members of batches are not handed to the record", never: "rows end in a barrier without an outcome",
-		file: "activities/fold_record.go", old: "record.Arrivals = membersOf(chunk, f.arrivals, f.settled.Members)", new: "_ = chunk",
+		file: "activities/fold_record.go", old: "record.Arrivals = MembersOf(chunk, f.arrivals, f.settled.Members)", new: "_ = chunk",
 		pkg: "./activities", run: graphTest,
 	},
 	{
