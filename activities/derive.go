@@ -16,7 +16,7 @@ type derived struct {
 	ordinal int64
 	inputs  engine.Input
 	batches []uint32
-	parents []uint64          // packed tokens; nil if the rows have no single parent
+	parents []barrier.Token   // nil if the rows have no single parent
 	orders  map[string]uint16 // of fields, with their index
 	last    *row.Shape        // of the record that was added last, and its order
 	lastAt  uint16
@@ -70,7 +70,7 @@ func (d *derived) add(out *barrier.Out) {
 	d.addOrder(out.Row.Shape)
 	d.batches = append(d.batches, out.Batch)
 	if out.Parent != nil {
-		d.parents = append(d.parents, packToken(*out.Parent))
+		d.parents = append(d.parents, *out.Parent)
 	}
 	d.inputs.Keys = append(d.inputs.Keys, out.Keys...)
 }

@@ -88,10 +88,10 @@ func TokenOf(p *plan.Plan, token barrier.Token) landscape.Token {
 	return landscape.Token{Source: p.Nodes[p.Lanes[token.Lane].Origin].Name, Lane: int64(token.Lane), Row: token.Row}
 }
 
-func tokensOf(p *plan.Plan, packed []uint64) []landscape.Token {
+func tokensOf(p *plan.Plan, parents []barrier.Token) []landscape.Token {
 	var tokens []landscape.Token
-	for _, token := range packed {
-		tokens = append(tokens, TokenOf(p, unpackToken(token)))
+	for _, token := range parents {
+		tokens = append(tokens, TokenOf(p, token))
 	}
 	return tokens
 }

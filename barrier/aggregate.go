@@ -103,13 +103,13 @@ func (g *aggregator) compute(b *batch, i int) (row.Value, *plugin.Rejection) {
 	for k, slot := range g.calls.slots[i] {
 		result, err := b.totals[slot].result()
 		if err != nil {
-			return row.Value{}, evalRejection(err, field)
+			return row.Value{}, EvalRejection(err, field)
 		}
 		results[k] = result
 	}
 	value, err := g.spec.Compute[i].Program.Eval(results)
 	if err != nil {
-		return row.Value{}, evalRejection(err, field)
+		return row.Value{}, EvalRejection(err, field)
 	}
 	return value, nil
 }

@@ -96,7 +96,7 @@ func (t *intake) Take(in row.Row) (kept row.Row, empty bool, refused *plugin.Rej
 func (t *intake) check(in row.Row) *plugin.Rejection {
 	for i, position := range t.needs.positions(in.Shape) {
 		if position == plan.None {
-			return noSuchField(t.needs.names[i])
+			return NoSuchField(t.needs.names[i])
 		}
 	}
 	return nil
@@ -106,19 +106,20 @@ func (t *intake) appendArguments(values []row.Value, in row.Row) ([]row.Value, *
 	for _, argument := range t.arguments {
 		value, err := argument.program.Eval(in)
 		if err != nil {
-			return nil, evalRejection(err, argument.field)
+			return nil, EvalRejection(err, argument.field)
 		}
 		values = append(values, value)
 	}
 	return values, nil
 }
 
-func noSuchField(name string) *plugin.Rejection {
+// NoSuchField says that a row lacks a field which its node names.
+func NoSuchField(name string) *plugin.Rejection {
 	return &plugin.Rejection{Code: CodeNoSuchField, Field: name, Message: "the row has no such field"}
 }
 
-// evalRejection says that an expression has no value. field is the one that would hold it.
-func evalRejection(err error, field string) *plugin.Rejection {
+// EvalRejection says that an expression has no value for a row. field is the one that would hold it, "" if none would.
+func EvalRejection(err error, field string) *plugin.Rejection {
 	if failed, ok := errors.AsType[*expr.EvalError](err); ok {
 		return &plugin.Rejection{Code: failed.Code, Field: field, Message: failed.Message}
 	}

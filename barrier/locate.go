@@ -55,7 +55,7 @@ func (l *locator) find(shape *row.Shape) []int {
 func (l *locator) appendTo(dst []row.Value, in row.Row) ([]row.Value, *plugin.Rejection) {
 	for i, position := range l.positions(in.Shape) {
 		if position == plan.None {
-			return nil, noSuchField(l.names[i])
+			return nil, NoSuchField(l.names[i])
 		}
 		dst = append(dst, in.Values[position])
 	}

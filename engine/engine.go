@@ -23,7 +23,6 @@ import (
 const (
 	CodeUnique        = "UNIQUE"         // a value that an earlier row has and no other row may have
 	CodeUnrouted      = "UNROUTED"       // a gate's label has no route
-	CodeNoSuchField   = "NO_SUCH_FIELD"  // a step names a field that this row does not have
 	CodeFieldExists   = "FIELD_EXISTS"   // a rename would give a row two fields of one name
 	CodeLookupMissing = "LOOKUP_MISSING" // the table has no row with the key
 	CodePanic         = "PANIC"          // a defect in the program, confined to the row

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"waymark/barrier"
 	"waymark/plugin"
 	"waymark/row"
 )
@@ -9,7 +10,7 @@ import (
 func layoutLookup(t *transform, shape *row.Shape) layout {
 	for _, field := range t.node.Table.On {
 		if _, found := shape.Index(field); !found {
-			return layout{refused: noSuchField(field)}
+			return layout{refused: barrier.NoSuchField(field)}
 		}
 	}
 	names, from := keep(shape)

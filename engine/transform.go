@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"waymark/barrier"
 	"waymark/expr"
 	"waymark/pipeline"
 	"waymark/plan"
@@ -123,9 +124,7 @@ func fillSet(t *transform, in row.Row, values []row.Value) *plugin.Rejection {
 	for k, position := range t.current.set {
 		value, err := t.node.Exprs[k].Eval(in)
 		if err != nil {
-			refused := evalRejection(err)
-			refused.Field = t.node.Spec.Set[k].Name
-			return refused
+			return barrier.EvalRejection(err, t.node.Spec.Set[k].Name)
 		}
 		values[position] = value
 	}
@@ -138,7 +137,7 @@ func layoutCast(t *transform, shape *row.Shape) layout {
 	for _, entry := range t.node.Spec.Cast {
 		position, found := shape.Index(entry.Name)
 		if !found {
-			return layout{refused: noSuchField(entry.Name)}
+			return layout{refused: barrier.NoSuchField(entry.Name)}
 		}
 		set = append(set, position)
 	}
@@ -162,7 +161,7 @@ func layoutRename(t *transform, shape *row.Shape) layout {
 	for _, entry := range t.node.Spec.Rename {
 		position, found := shape.Index(entry.Name)
 		if !found {
-			return layout{refused: noSuchField(entry.Name)}
+			return layout{refused: barrier.NoSuchField(entry.Name)}
 		}
 		names[position] = entry.Value
 	}
@@ -179,7 +178,7 @@ func layoutSelect(t *transform, shape *row.Shape) layout {
 	for _, name := range t.node.Spec.Select {
 		position, found := shape.Index(name)
 		if !found {
-			return layout{refused: noSuchField(name)}
+			return layout{refused: barrier.NoSuchField(name)}
 		}
 		from = append(from, position)
 	}
@@ -196,18 +195,6 @@ func layoutDrop(t *transform, shape *row.Shape) layout {
 		}
 	}
 	return layout{out: row.NewShape(names), from: from}
-}
-
-func noSuchField(name string) *plugin.Rejection {
-	return &plugin.Rejection{Code: CodeNoSuchField, Field: name, Message: "the row has no such field"}
-}
-
-func evalRejection(err error) *plugin.Rejection {
-	var failed *expr.EvalError
-	if errors.As(err, &failed) {
-		return &plugin.Rejection{Code: failed.Code, Message: failed.Message}
-	}
-	return &plugin.Rejection{Code: expr.CodeEval, Message: clip(err.Error())}
 }
 
 func convertRejection(err error, field string) *plugin.Rejection {

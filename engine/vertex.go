@@ -159,7 +159,7 @@ type filter struct{ keep *expr.Program }
 func (f *filter) apply(in row.Row) (row.Row, int, *plugin.Rejection) {
 	value, err := f.keep.Eval(in)
 	if err != nil {
-		return in, noLabel, evalRejection(err)
+		return in, noLabel, barrier.EvalRejection(err, "")
 	}
 	if value.Bool() {
 		return in, labelKept, nil
@@ -197,7 +197,7 @@ func (g *gate) find(label string) int {
 func (g *gate) apply(in row.Row) (row.Row, int, *plugin.Rejection) {
 	value, err := g.choose.Eval(in)
 	if err != nil {
-		return in, noLabel, evalRejection(err)
+		return in, noLabel, barrier.EvalRejection(err, "")
 	}
 	label := g.no
 	switch {

@@ -12,7 +12,7 @@ import (
 	"waymark/tests/graphs"
 )
 
-// documents is how many random documents run for real.
+// documents is how many random documents CI runs for real.
 const documents = 2000
 
 // TestRandomDocuments shows that random documents are valid, that everything in the result adds up, and that a second
