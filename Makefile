@@ -1,6 +1,7 @@
 # `make` prints what there is. Nothing here is needed for the two commands of the README.
 
 GOBIN := $(shell go env GOPATH)/bin
+# Its results are kept beside the code: one that another checkout left behind names files of that checkout.
 LINTER := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.12.0
 WORKFLOWCHECK := go.temporal.io/sdk/contrib/tools/workflowcheck@v0.6.0
 # Packages whose tests do not link the Temporal server: the race detector builds them in a minute, with the server in ten.
@@ -30,7 +31,7 @@ race: ## pass the tests of all packages that do not link the Temporal server und
 lint: $(GOBIN)/golangci-lint $(GOBIN)/workflowcheck ## vet, formatting, linters, determinism of workflow code
 	go vet ./...
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'run gofmt -w on these files'; exit 1; }
-	$(GOBIN)/golangci-lint run ./...
+	GOLANGCI_LINT_CACHE=$(CURDIR)/bin/lint-cache $(GOBIN)/golangci-lint run ./...
 	$(GOBIN)/workflowcheck ./workflows
 
 $(GOBIN)/golangci-lint:
