@@ -13,9 +13,9 @@ import (
 
 // Planner compiles documents on this machine, with this machine's environment variables and secrets.
 type Planner interface {
-	// Plan compiles a document. folder is where its relative paths start. tables are the contents of its lookup tables by
-	// node; those that are not there are read from their files. The error is pipeline.Problems if the document is at fault.
-	Plan(file, folder string, document []byte, params map[string]string, tables map[string][]byte) (*plan.Plan, error)
+	// Plan compiles a document. Equal requests give equal plans as long as environment variables, secrets, and the tables
+	// that the request does not hold stay as they are. The error is pipeline.Problems if the document is at fault.
+	Plan(request plan.Request) (*plan.Plan, error)
 }
 
 // Activities are the activities of a worker. Make one for each process.

@@ -26,7 +26,7 @@ func (a *Activities) openRun(ctx context.Context, in OpenInput) (OpenResult, err
 	if err != nil {
 		return OpenResult{}, fmt.Errorf("pipeline document of run %s: %w", in.Run, err)
 	}
-	compiled, err := a.planner.Plan(in.File, in.Folder, document, in.Params, nil)
+	compiled, err := a.planner.Plan(plan.Request{File: in.File, Folder: in.Folder, Document: document, Params: in.Params})
 	if err != nil {
 		return OpenResult{}, err
 	}
@@ -154,7 +154,7 @@ func (a *Activities) openSinks(ctx context.Context, run string, compiled *plan.P
 		if err != nil {
 			return OpenResult{}, fmt.Errorf("sink %s: %w", node.Name, err)
 		}
-		if err := node.Sink.Target(run).Open(ctx, encoder.Header()); err != nil {
+		if _, err := node.Sink.Target(run).Open(ctx, encoder.Header()); err != nil {
 			return OpenResult{}, err
 		}
 		out.Sinks = append(out.Sinks, SinkPlan{Name: node.Name, HeaderBytes: int64(len(encoder.Header()))})

@@ -64,12 +64,12 @@ type rememberingPlanner struct {
 	known map[string]*plan.Plan
 }
 
-func (p *rememberingPlanner) Plan(file, folder string, document []byte, params map[string]string, tables map[string][]byte) (*plan.Plan, error) {
-	key := fmt.Sprint(file, folder, string(document), params, tables, os.Environ())
+func (p *rememberingPlanner) Plan(request plan.Request) (*plan.Plan, error) {
+	key := fmt.Sprint(request, os.Environ())
 	if known := p.known[key]; known != nil {
 		return known, nil
 	}
-	compiled, err := p.Planner.Plan(file, folder, document, params, tables)
+	compiled, err := p.Planner.Plan(request)
 	if err == nil {
 		if p.known == nil {
 			p.known = map[string]*plan.Plan{}

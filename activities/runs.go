@@ -127,7 +127,9 @@ func (a *Activities) recall(ctx context.Context, id string) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	compiled, err := a.planner.Plan(record.Pipeline+".yaml", record.BaseDir, []byte(record.Document), params, tables)
+	compiled, err := a.planner.Plan(plan.Request{
+		File: record.Pipeline + ".yaml", Folder: record.BaseDir, Document: []byte(record.Document), Params: params, Tables: tables,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -53,17 +53,17 @@ func (w watchedTarget) Publish(ctx context.Context, header []byte, parts []plugi
 }
 
 // planFunc is a Planner that is a function.
-type planFunc func(file, folder string, document []byte, params map[string]string, tables map[string][]byte) (*plan.Plan, error)
+type planFunc func(request plan.Request) (*plan.Plan, error)
 
-func (f planFunc) Plan(file, folder string, document []byte, params map[string]string, tables map[string][]byte) (*plan.Plan, error) {
-	return f(file, folder, document, params, tables)
+func (f planFunc) Plan(request plan.Request) (*plan.Plan, error) {
+	return f(request)
 }
 
 // watch puts eyes on every target of the rig.
 func watch(r *rig) *eyes {
 	e, inner := new(eyes), r.planner
-	r.planner = planFunc(func(file, folder string, document []byte, params map[string]string, tables map[string][]byte) (*plan.Plan, error) {
-		compiled, err := inner.Plan(file, folder, document, params, tables)
+	r.planner = planFunc(func(request plan.Request) (*plan.Plan, error) {
+		compiled, err := inner.Plan(request)
 		if err != nil {
 			return nil, err
 		}

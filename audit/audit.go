@@ -45,7 +45,7 @@ func (a *Auditor) plan(ctx context.Context, run landscape.Run) (compiled *plan.P
 	if err != nil {
 		return nil, "", err
 	}
-	compiled, err = a.planner.Plan(documentName, run.BaseDir, []byte(run.Document), params, tables)
+	compiled, err = a.planner.Plan(plan.Request{File: documentName, Folder: run.BaseDir, Document: []byte(run.Document), Params: params, Tables: tables})
 	if err != nil {
 		return nil, fmt.Sprintf("the document on record does not compile here%s: %v", needs(run, nil), err), nil
 	}

@@ -21,8 +21,8 @@ type idlePlanner struct {
 	mayEnd chan struct{}
 }
 
-func (p idlePlanner) Plan(file, folder string, document []byte, params map[string]string, tables map[string][]byte) (*plan.Plan, error) {
-	compiled, err := p.Planner.Plan(file, folder, document, params, tables)
+func (p idlePlanner) Plan(request plan.Request) (*plan.Plan, error) {
+	compiled, err := p.Planner.Plan(request)
 	if err != nil {
 		return nil, err
 	}

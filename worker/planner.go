@@ -25,21 +25,19 @@ type Planner struct {
 	FingerprintKey []byte
 }
 
-// Plan compiles a document. folder is where its relative paths start. tables are the contents of the tables of lookups, by
-// the lookup's name, that are used instead of their files; nil reads all files. The error is pipeline.Problems if the
-// document is at fault.
-func (p Planner) Plan(file, folder string, document []byte, params map[string]string, tables map[string][]byte) (*plan.Plan, error) {
-	loaded, err := pipeline.Load(file, document, pipeline.Environment{
-		Params: params, Env: os.LookupEnv, Secret: p.secret, FingerprintKey: p.FingerprintKey,
+// Plan compiles a document. The error is pipeline.Problems if the document is at fault.
+func (p Planner) Plan(request plan.Request) (*plan.Plan, error) {
+	loaded, err := pipeline.Load(request.File, request.Document, pipeline.Environment{
+		Params: request.Params, Env: os.LookupEnv, Secret: p.secret, FingerprintKey: p.FingerprintKey,
 	})
 	if err != nil {
 		return nil, err
 	}
-	root, err := builtin.NewRoot(folder, p.Allow...)
+	root, err := builtin.NewRoot(request.Folder, p.Allow...)
 	if err != nil {
-		return nil, fmt.Errorf("folder of %s: %w", file, err)
+		return nil, fmt.Errorf("folder of %s: %w", request.File, err)
 	}
-	return plan.Compile(loaded, builtin.Plugins{Root: root, Tables: tables})
+	return plan.Compile(loaded, builtin.Plugins{Root: root, Tables: request.Tables, Beside: request.Beside})
 }
 
 // secretName is what a secret may be called: its name is a file's name.

@@ -47,7 +47,7 @@ func (a *app) compile(file string, params []string, key keySource) (*document, e
 		return nil, err
 	}
 	doc := &document{file: file, folder: filepath.Dir(absolute), source: source, params: given}
-	doc.plan, err = planner.Plan(file, doc.folder, source, given, nil)
+	doc.plan, err = planner.Plan(plan.Request{File: file, Folder: doc.folder, Document: source, Params: given})
 	if found := problems(err); found != nil {
 		return nil, wrongUsef("%s has %s\n%w", file, many(int64(len(found)), "problem"), found)
 	}

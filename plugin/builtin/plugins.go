@@ -1,6 +1,10 @@
 package builtin
 
 import (
+	"path"
+	"strings"
+	"unicode"
+
 	"waymark/pipeline"
 	"waymark/plugin"
 )
@@ -11,6 +15,9 @@ type Plugins struct {
 	// Tables are the contents of the files of lookups, by the lookup's name, as they are on disk. The file of a lookup
 	// that is in it is not looked at. It may be nil, and must not be changed.
 	Tables map[string][]byte
+	// Beside is a word such as retry-1 that goes into the names of all outputs, before the extension: out/a.csv becomes
+	// out/a.retry-1.csv. "" leaves them as they are.
+	Beside string
 }
 
 // Source is NewSource in the Root.
@@ -18,7 +25,34 @@ func (p Plugins) Source(name string, spec pipeline.Source) (plugin.Source, error
 	return NewSource(name, spec, p.Root)
 }
 
-// Sink is NewSink in the Root.
+// Sink is NewSink in the Root, with the output's name as Beside says.
 func (p Plugins) Sink(name string, spec pipeline.Sink) (plugin.Sink, error) {
+	if p.Beside != "" {
+		spec = beside(spec, p.Beside)
+	}
 	return NewSink(name, spec, p.Root)
+}
+
+// beside returns the sink with the word in its output's name. The document's own entry stays as it is.
+func beside(spec pipeline.Sink, word string) pipeline.Sink {
+	switch {
+	case spec.CSV != nil:
+		csv := *spec.CSV
+		csv.Path, spec.CSV = besidePath(csv.Path, word), &csv
+	case spec.JSONL != nil:
+		jsonl := *spec.JSONL
+		jsonl.Path, spec.JSONL = besidePath(jsonl.Path, word), &jsonl
+	}
+	return spec
+}
+
+// besidePath puts the word before the extension, and after a name that has none. What follows the last dot is an extension
+// if it begins with a letter.
+func besidePath(name, word string) string {
+	extension := path.Ext(name)
+	stem := strings.TrimSuffix(name, extension)
+	if len(extension) < 2 || !unicode.IsLetter(rune(extension[1])) || stem == "" || strings.HasSuffix(stem, "/") {
+		return strings.TrimRight(name, "/") + "." + word
+	}
+	return stem + "." + word + extension
 }

@@ -137,8 +137,8 @@ type wrapping struct {
 	wrap   func(plugin.Source) plugin.Source
 }
 
-func (p wrapping) Plan(file, folder string, document []byte, params map[string]string, tables map[string][]byte) (*plan.Plan, error) {
-	compiled, err := p.Planner.Plan(file, folder, document, params, tables)
+func (p wrapping) Plan(request plan.Request) (*plan.Plan, error) {
+	compiled, err := p.Planner.Plan(request)
 	if err == nil {
 		node := &compiled.Nodes[compiled.Sources()[p.source]]
 		node.Source = p.wrap(node.Source)

@@ -1,0 +1,11 @@
+package plan
+
+// Request is what it takes to compile a document on some machine.
+type Request struct {
+	File     string            // the document's name, for messages
+	Folder   string            // where its relative paths start
+	Document []byte            // the document as written
+	Params   map[string]string // as given, by name
+	Tables   map[string][]byte // the contents of lookup tables by node; those that are not here are read from their files
+	Beside   string            // a word such as retry-1 that sinks put into the names of their outputs; "" leaves them as they are
+}
