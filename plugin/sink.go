@@ -66,7 +66,10 @@ const (
 type Target interface {
 	// Open makes the place ready and writes the header. It refuses, with a *TargetError TARGET_EXISTS, a place that
 	// holds something the document does not allow to overwrite. It may be repeated.
-	Open(ctx context.Context, header []byte) error
+	//
+	// made reports whether it was this call, and no earlier or concurrent one, that made what Discard removes, also where
+	// the call then failed. So an attempt that comes too late can take back what it alone brought about.
+	Open(ctx context.Context, header []byte) (made bool, err error)
 	// Write makes the part durable before it returns nil. After an error the part may or may not be there.
 	Write(ctx context.Context, part Part, data []byte) error
 	// Check says whether the part is there.

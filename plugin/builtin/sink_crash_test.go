@@ -98,7 +98,8 @@ func finish(t *testing.T, p sinkPlace, overwrite bool, o plugintest.Output) stri
 			continue
 		}
 		stage = "writing"
-		require.NoError(t, target.Open(t.Context(), o.Header))
+		_, err = target.Open(t.Context(), o.Header)
+		require.NoError(t, err)
 		require.NoError(t, target.Write(t.Context(), part, o.Data[i]))
 	}
 	if data, ok := p.read(o.Header); ok && string(data) == string(o.Whole()) {

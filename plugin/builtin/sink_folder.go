@@ -27,16 +27,18 @@ func (l partsFolder) partFile(at string, ordinal int64) string {
 	return path.Join(at, fmt.Sprintf("part-%05d%s", ordinal, l.extension))
 }
 
-func (l partsFolder) open(at string, header []byte) error {
+func (l partsFolder) open(at string, header []byte) (made bool, err error) {
 	if l.overwrite {
 		if err := l.ours(l.name); err != nil {
-			return err
+			return false, err
 		}
 	}
-	if err := ignore(l.root.Mkdir(at, 0o755), fs.ErrExist); err != nil {
-		return err
+	err = l.root.Mkdir(at, 0o755)
+	made = err == nil
+	if err = ignore(err, fs.ErrExist); err != nil {
+		return false, err
 	}
-	return l.writeFile(at, path.Join(at, headerName), header)
+	return made, l.writeFile(at, path.Join(at, headerName), header)
 }
 
 func (l partsFolder) write(at string, part plugin.Part, data []byte) error {

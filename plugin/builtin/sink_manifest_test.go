@@ -88,7 +88,7 @@ func TestOverwriteKeepsStrangers(t *testing.T) {
 			plant(t, p.final())
 			_, err := second.Publish(t.Context(), output.Header, output.Parts)
 			plugintest.RequireCode(t, codeTargetRefused, err)
-			plugintest.RequireCode(t, codeTargetRefused, p.target("three", true).Open(t.Context(), output.Header))
+			requireNotOpened(t, p.target("three", true), output.Header)
 			require.NoError(t, second.Discard(t.Context()))
 			require.FileExists(t, filepath.Join(p.final(), "part-00001.csv"))
 		})

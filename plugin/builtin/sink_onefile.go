@@ -17,20 +17,29 @@ import (
 // oneFile is the layout of an output that is a single file: the header, then every part at its offset.
 type oneFile struct{ place }
 
-func (l oneFile) open(at string, header []byte) error {
-	return l.writeAt(at, os.O_CREATE, header, 0)
+func (l oneFile) open(at string, header []byte) (made bool, err error) {
+	f, err := openRegular(l.root, at, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
+	made = err == nil
+	if errors.Is(err, fs.ErrExist) {
+		f, err = openRegular(l.root, at, os.O_WRONLY)
+	}
+	if err != nil {
+		return false, err
+	}
+	return made, writeAt(f, header, 0)
 }
 
 func (l oneFile) write(at string, part plugin.Part, data []byte) error {
-	return l.writeAt(at, 0, data, part.Offset)
-}
-
-func (l oneFile) writeAt(at string, flag int, data []byte, offset int64) error {
-	f, err := openRegular(l.root, at, os.O_WRONLY|flag)
+	f, err := openRegular(l.root, at, os.O_WRONLY)
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteAt(data, offset)
+	return writeAt(f, data, part.Offset)
+}
+
+// writeAt makes the data durable at the offset, and closes the file in any case.
+func writeAt(f *os.File, data []byte, offset int64) error {
+	_, err := f.WriteAt(data, offset)
 	if err == nil {
 		err = f.Sync()
 	}

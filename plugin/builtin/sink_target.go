@@ -24,8 +24,9 @@ type fileTarget struct {
 // A layout knows how the bytes of an output lie below a name: the staging's, or the final one once it is published. It
 // answers with fs.ErrNotExist if there is nothing under the name.
 type layout interface {
-	// open makes the staging with its header. It leaves parts that are there as they are.
-	open(at string, header []byte) error
+	// open makes the staging with its header, and reports whether it was not there before. It leaves parts that are there
+	// as they are.
+	open(at string, header []byte) (made bool, err error)
 	// write writes the part in its place and makes it durable.
 	write(at string, part plugin.Part, data []byte) error
 	// holds reports whether the part is in its place, and if so makes it durable.
@@ -40,8 +41,8 @@ type layout interface {
 	discard(staging string) error
 }
 
-func (t *fileTarget) Open(ctx context.Context, header []byte) error {
-	err := ctx.Err()
+func (t *fileTarget) Open(ctx context.Context, header []byte) (made bool, err error) {
+	err = ctx.Err()
 	if err == nil {
 		err = t.makeFolder()
 	}
@@ -49,12 +50,12 @@ func (t *fileTarget) Open(ctx context.Context, header []byte) error {
 		err = t.admit(t.kind)
 	}
 	if err == nil {
-		err = t.layout.open(t.staging, header)
+		made, err = t.layout.open(t.staging, header)
 	}
 	if err == nil {
 		err = syncFolder(t.root, path.Dir(t.staging))
 	}
-	return t.classify(err)
+	return made, t.classify(err)
 }
 
 // Write succeeds as well if another attempt has published the part by now.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -57,10 +58,18 @@ func (o Output) Whole() []byte { return slices.Concat(append([][]byte{o.Header},
 // Write opens the target and writes all parts to it.
 func (o Output) Write(t testing.TB, target plugin.Target) {
 	t.Helper()
-	require.NoError(t, target.Open(t.Context(), o.Header))
+	open(t, target, o)
 	for i, part := range o.Parts {
 		require.NoError(t, target.Write(t.Context(), part, o.Data[i]))
 	}
+}
+
+// open opens the target and says whether that made the place ready.
+func open(t testing.TB, target plugin.Target, o Output) bool {
+	t.Helper()
+	made, err := target.Open(t.Context(), o.Header)
+	require.NoError(t, err)
+	return made
 }
 
 // RequireCode requires that err is a *plugin.TargetError with this code.
@@ -130,26 +139,49 @@ func requireInvisible(t *testing.T, p Place) {
 
 func (s targetSuite) testOpen(t *testing.T) {
 	s.run(t, "makes the place ready", func(t *testing.T, p Place, target plugin.Target, o Output) {
-		require.NoError(t, target.Open(t.Context(), o.Header))
+		open(t, target, o)
 		requireInvisible(t, p)
 		require.NoError(t, p.Target("one", false).Write(t.Context(), o.Parts[0], o.Data[0]))
 	})
 	s.run(t, "refuses a place that is taken", func(t *testing.T, p Place, target plugin.Target, o Output) {
 		p.Occupy()
-		RequireCode(t, targetExists, target.Open(t.Context(), o.Header))
+		made, err := target.Open(t.Context(), o.Header)
+		RequireCode(t, targetExists, err)
+		require.False(t, made)
 		require.Zero(t, p.Remains())
 	})
 	s.run(t, "may be repeated and keeps the parts", func(t *testing.T, p Place, target plugin.Target, o Output) {
 		o.Write(t, target)
-		require.NoError(t, target.Open(t.Context(), o.Header))
-		require.NoError(t, p.Target("one", false).Open(t.Context(), o.Header))
+		require.False(t, open(t, target, o))
+		require.False(t, open(t, p.Target("one", false), o))
 		requirePublished(t, p, target, o)
+	})
+	s.run(t, "says to one of many that it made the place ready", func(t *testing.T, p Place, target plugin.Target, o Output) {
+		var made atomic.Int64
+		var group sync.WaitGroup
+		for range 8 {
+			group.Go(func() {
+				mine, err := p.Target("one", false).Open(t.Context(), o.Header)
+				if err != nil {
+					t.Error(err)
+				}
+				if mine {
+					made.Add(1)
+				}
+			})
+		}
+		group.Wait()
+		require.Equal(t, int64(1), made.Load())
+		require.NoError(t, target.Discard(t.Context()))
+		require.True(t, open(t, target, o), "after Discard")
+		require.NoError(t, target.Discard(t.Context()))
+		require.Zero(t, p.Remains(), "Discard removes all that Open made")
 	})
 }
 
 func (s targetSuite) testWrite(t *testing.T) {
 	s.run(t, "takes parts in any order", func(t *testing.T, p Place, target plugin.Target, o Output) {
-		require.NoError(t, target.Open(t.Context(), o.Header))
+		open(t, target, o)
 		for _, i := range []int{3, 1, 0, 2} {
 			require.NoError(t, target.Write(t.Context(), o.Parts[i], o.Data[i]))
 		}
@@ -165,7 +197,7 @@ func (s targetSuite) testWrite(t *testing.T) {
 		for range 8 {
 			group.Go(func() {
 				other := p.Target("one", false)
-				if err := other.Open(t.Context(), o.Header); err != nil {
+				if _, err := other.Open(t.Context(), o.Header); err != nil {
 					t.Error(err)
 				}
 				for i, part := range o.Parts {
@@ -188,7 +220,7 @@ func (s targetSuite) testWrite(t *testing.T) {
 		RequireCode(t, targetChanged, target.Write(t.Context(), o.Parts[0], o.Data[0]))
 	})
 	s.run(t, "refuses bytes that are not the part's", func(t *testing.T, p Place, target plugin.Target, o Output) {
-		require.NoError(t, target.Open(t.Context(), o.Header))
+		open(t, target, o)
 		require.Error(t, target.Write(t.Context(), o.Parts[0], o.Data[0][1:]))
 	})
 }
@@ -201,7 +233,7 @@ func (s targetSuite) testCheck(t *testing.T) {
 	}
 	s.run(t, "says what is there", func(t *testing.T, p Place, target plugin.Target, o Output) {
 		require.Equal(t, plugin.NotApplied, check(t, target, o.Parts[0]), "before Open")
-		require.NoError(t, target.Open(t.Context(), o.Header))
+		open(t, target, o)
 		require.NoError(t, target.Write(t.Context(), o.Parts[3], o.Data[3]))
 		require.Equal(t, plugin.NotApplied, check(t, target, o.Parts[0]), "in front of a part that was written")
 		require.Equal(t, plugin.Exactly, check(t, p.Target("one", false), o.Parts[3]))
@@ -242,7 +274,7 @@ func (s targetSuite) testPublish(t *testing.T) {
 		requireVisible(t, p, o)
 	})
 	s.run(t, "shows an output without parts", func(t *testing.T, p Place, target plugin.Target, o Output) {
-		require.NoError(t, target.Open(t.Context(), o.Header))
+		open(t, target, o)
 		_, err := target.Publish(t.Context(), o.Header, nil)
 		require.NoError(t, err)
 		_, ok := p.Read(o.Header)
@@ -283,7 +315,7 @@ func (s targetSuite) testPublishRefuses(t *testing.T) {
 		RequireCode(t, targetChanged, err)
 	})
 	s.run(t, "a part that is missing", func(t *testing.T, p Place, target plugin.Target, o Output) {
-		require.NoError(t, target.Open(t.Context(), o.Header))
+		open(t, target, o)
 		for _, i := range []int{0, 1, 2} {
 			require.NoError(t, target.Write(t.Context(), o.Parts[i], o.Data[i]))
 		}
@@ -419,8 +451,9 @@ func (s targetSuite) testCancelled(t *testing.T) {
 		cancel()
 		_, published := target.Publish(ctx, o.Header, o.Parts)
 		_, checked := target.Check(ctx, o.Parts[0])
+		_, opened := target.Open(ctx, o.Header)
 		for _, err := range []error{
-			target.Open(ctx, o.Header), target.Write(ctx, o.Parts[0], o.Data[0]), checked, published, target.Discard(ctx),
+			opened, target.Write(ctx, o.Parts[0], o.Data[0]), checked, published, target.Discard(ctx),
 		} {
 			require.ErrorIs(t, err, context.Canceled)
 		}
