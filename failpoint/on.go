@@ -1,0 +1,140 @@
+//go:build failpoints
+
+package failpoint
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Enabled says whether this build has failpoints.
+const Enabled = true
+
+// PlanVariable and LogVariable are environment variables. The first holds the plan; the second names a file to which every
+// moment appends a line, `name n`, before anything happens there, so that the file tells of the moment that killed the process.
+const (
+	PlanVariable = "WAYMARK_FAILPOINTS"
+	LogVariable  = "WAYMARK_FAILPOINT_LOG"
+)
+
+// active is what the environment said when the process began.
+var active = fromEnvironment()
+
+func fromEnvironment() *moments {
+	m, err := arm(os.Getenv(PlanVariable), os.Getenv(LogVariable))
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "waymark: environment variable %v\n", err)
+		os.Exit(2)
+	}
+	return m
+}
+
+// Hit marks a moment. The error, if any, is one that the code around it must treat as its own.
+func Hit(name string) error { return active.hit(name) }
+
+// Short returns how many of n bytes the write that follows is to make: n, or fewer for a write that is cut short.
+func Short(name string, n int) int { return active.cut(name, n) }
+
+// moments counts the moments of a process. It is safe for concurrent use.
+type moments struct {
+	plan map[string][]Point
+
+	mu    sync.Mutex
+	count map[string]int64
+	log   *os.File // nil: none
+}
+
+func arm(plan, log string) (*moments, error) {
+	points, err := ParsePlan(plan)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", PlanVariable, err)
+	}
+	m := &moments{plan: map[string][]Point{}, count: map[string]int64{}}
+	for _, point := range points {
+		m.plan[point.Name] = append(m.plan[point.Name], point)
+	}
+	if log != "" {
+		if m.log, err = os.OpenFile(log, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644); err != nil {
+			return nil, fmt.Errorf("%s: %w", LogVariable, err)
+		}
+	}
+	return m, nil
+}
+
+// come counts and logs the moment, and returns what the plan has for it: nil for nothing.
+func (m *moments) come(name string) *Point {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.count[name]++
+	n := m.count[name]
+	if m.log != nil {
+		if _, err := fmt.Fprintf(m.log, "%s %d\n", name, n); err != nil {
+			giveUp("%s: %v", LogVariable, err)
+		}
+	}
+	for i := range m.plan[name] {
+		if point := &m.plan[name][i]; point.N == n {
+			return point
+		}
+	}
+	return nil
+}
+
+func (m *moments) hit(name string) error {
+	point := m.come(name)
+	if point == nil {
+		return nil
+	}
+	if point.Action == Cut {
+		giveUp("%s is no write: it cannot be short", name)
+	}
+	return point.act()
+}
+
+func (m *moments) cut(name string, n int) int {
+	point := m.come(name)
+	if point == nil {
+		return n
+	}
+	if point.Action == Cut {
+		if point.short < 0 {
+			return n / 2
+		}
+		return min(point.short, n)
+	}
+	if err := point.act(); err != nil {
+		giveUp("%s is a write: it can be short, and fails then", name)
+	}
+	return n
+}
+
+// act does what the plan says about the moment. After a kill it does not return.
+func (p *Point) act() error {
+	switch p.Action {
+	case Kill:
+		signal(syscall.SIGKILL)
+		select {}
+	case Stop:
+		signal(syscall.SIGSTOP)
+	case Delay:
+		time.Sleep(p.delay)
+	case Error, Unknown:
+		return p.err
+	}
+	return nil
+}
+
+func signal(number syscall.Signal) {
+	if err := syscall.Kill(os.Getpid(), number); err != nil {
+		giveUp("%v", err)
+	}
+}
+
+// giveUp ends the process: a plan that cannot be carried out must not pass for one that was.
+func giveUp(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "waymark: failpoint: "+format+"\n", args...)
+	os.Exit(2)
+}
