@@ -12,10 +12,16 @@ import (
 	"time"
 )
 
+// Process is a process that has a server on a database.
+type Process struct {
+	PID     int    // 0 if it cannot be told
+	Address string // where clients reach the server; empty until it answers
+}
+
 // InUseError says that another server uses the database.
 type InUseError struct {
 	Path string // of the database
-	PID  int    // of the process, or 0 if it cannot be told
+	Process
 }
 
 // Error names the process and the cure.
@@ -23,22 +29,22 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("another waymark process (pid %d) uses %s; wait for it, stop it, or use another --state", e.PID, e.Path)
 }
 
-// Holder reports whether a process has a server on the database, and which: 0 if that cannot be told. It writes nothing,
-// and a database that is not there is held by nobody.
-func Holder(databasePath string) (pid int, held bool, err error) {
+// Holder reports whether a process has a server on the database, and which. It writes nothing, and a database that is not
+// there is held by nobody.
+func Holder(databasePath string) (holder Process, held bool, err error) {
 	file, err := os.Open(databasePath + ".lock")
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, false, nil
+		return Process{}, false, nil
 	}
 	if err != nil {
-		return 0, false, err
+		return Process{}, false, err
 	}
 	defer file.Close() // and with it the lock, if we got it
 	err = syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return holder(file), true, nil
+		return signature(file), true, nil
 	}
-	return 0, false, err
+	return Process{}, false, err
 }
 
 // lock is a lock on a file next to the database. It ends with the process, however that ends.
@@ -51,7 +57,7 @@ func acquire(databasePath string) (*lock, error) {
 	}
 	err = lockAlone(file)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		err = &InUseError{Path: databasePath, PID: holder(file)}
+		err = &InUseError{databasePath, signature(file)}
 	} else if err == nil {
 		err = sign(file)
 	}
@@ -77,7 +83,7 @@ func lockAlone(file *os.File) error {
 	}
 }
 
-// sign writes the id of this process into the file, for people and for InUseError.
+// sign writes the id of this process into the file, for people and for whoever asks for the Holder.
 func sign(file *os.File) error {
 	if err := file.Truncate(0); err != nil {
 		return err
@@ -86,13 +92,29 @@ func sign(file *os.File) error {
 	return err
 }
 
-func holder(file *os.File) int {
+// publish writes the server's address below the id of this process.
+func (l *lock) publish(address string) error {
+	end, err := l.file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	_, err = l.file.WriteAt([]byte(address+"\n"), end)
+	return err
+}
+
+// signature reads who signed. What is not there, or is only half there, is left empty.
+func signature(file *os.File) Process {
 	text, err := io.ReadAll(file)
 	if err != nil {
-		return 0
+		return Process{}
 	}
-	pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
-	return pid
+	first, rest, _ := strings.Cut(string(text), "\n")
+	pid, _ := strconv.Atoi(first)
+	address, _, whole := strings.Cut(rest, "\n")
+	if !whole {
+		address = ""
+	}
+	return Process{PID: pid, Address: address}
 }
 
 // release gives the lock back. The file stays: to remove it would let two processes lock two files of one name.

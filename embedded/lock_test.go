@@ -1,6 +1,8 @@
 package embedded
 
 import (
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -9,23 +11,48 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestHolder: the process that has the lock is named, for as long as it has it, and to ask makes no file.
+// TestHolder: the process that has the lock is named with its server's address, for as long as it has it, and to ask makes no
+// file. Nobody takes the address of an earlier process for that of the present one.
 func TestHolder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "temporal.db")
-	requireHolder := func(pid int, held bool) {
+	requireHolder := func(process Process, held bool) {
 		t.Helper()
-		gotPID, gotHeld, err := Holder(path)
+		gotProcess, gotHeld, err := Holder(path)
 		require.NoError(t, err)
-		require.Equal(t, pid, gotPID)
+		require.Equal(t, process, gotProcess)
 		require.Equal(t, held, gotHeld)
 	}
-	requireHolder(0, false)
+	requireHolder(Process{}, false)
 	require.NoFileExists(t, path+".lock")
-	l, err := acquire(path)
-	require.NoError(t, err)
-	requireHolder(os.Getpid(), true)
-	require.NoError(t, l.release())
-	requireHolder(0, false)
+	for _, address := range []string{"127.0.0.1:65535", "127.0.0.1:7"} {
+		l, err := acquire(path)
+		require.NoError(t, err)
+		requireHolder(Process{PID: os.Getpid()}, true)
+		require.NoError(t, l.publish(address))
+		requireHolder(Process{os.Getpid(), address}, true)
+		_, err = acquire(path)
+		inUse, ok := errors.AsType[*InUseError](err)
+		require.True(t, ok)
+		require.Equal(t, InUseError{path, Process{os.Getpid(), address}}, *inUse)
+		require.NoError(t, l.release())
+		requireHolder(Process{}, false)
+	}
+}
+
+// TestHalfAnAddress: an address that is being written counts as none.
+func TestHalfAnAddress(t *testing.T) {
+	for text, want := range map[string]Process{
+		"": {}, "12": {PID: 12}, "12\n": {PID: 12}, "12\n127.0.0.1:1": {PID: 12}, "12\n127.0.0.1:17\n": {12, "127.0.0.1:17"}, "x\ny\n": {0, "y"},
+	} {
+		file, err := os.CreateTemp(t.TempDir(), "")
+		require.NoError(t, err)
+		defer file.Close()
+		_, err = file.WriteString(text)
+		require.NoError(t, err)
+		_, err = file.Seek(0, io.SeekStart)
+		require.NoError(t, err)
+		require.Equal(t, want, signature(file), "%q", text)
+	}
 }
 
 // TestHolderIsNotInTheWay: a lock can be had while others ask for its holder without end.

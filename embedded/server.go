@@ -61,9 +61,14 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		return nil, err
 	}
 	s, err := start(ctx, o)
+	if err == nil {
+		if err = lock.publish(s.address); err != nil {
+			err = errors.Join(err, s.stop())
+		}
+	}
 	if err != nil {
 		if damaged(o.DatabasePath) {
-			err = fmt.Errorf("%s is damaged; delete it while no run is going, and runs already on record stay: %w", o.DatabasePath, err)
+			err = fmt.Errorf("%s is damaged; delete it while no run is going: runs on record stay, and can be resumed: %w", o.DatabasePath, err)
 		}
 		return nil, fmt.Errorf("embedded temporal server: %w", errors.Join(err, lock.release()))
 	}
@@ -146,7 +151,12 @@ func (s *Server) waitReady(ctx context.Context) error {
 // Client returns a new client for the server's namespace, which the caller closes. HostPort and Namespace of the options
 // are ignored; without a Logger, the client does not log.
 func (s *Server) Client(ctx context.Context, o client.Options) (client.Client, error) {
-	o.HostPort, o.Namespace = s.address, Namespace
+	return Dial(ctx, s.address, o)
+}
+
+// Dial is Client for the server of another process, whose address Holder told.
+func Dial(ctx context.Context, address string, o client.Options) (client.Client, error) {
+	o.HostPort, o.Namespace = address, Namespace
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

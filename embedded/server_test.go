@@ -136,8 +136,11 @@ func TestOneServer(t *testing.T) {
 	_, err := Start(t.Context(), Options{DatabasePath: path})
 	var inUse *InUseError
 	require.ErrorAs(t, err, &inUse)
-	require.Equal(t, os.Getpid(), inUse.PID)
-	require.ErrorContains(t, err, "another waymark process")
+	require.Equal(t, Process{os.Getpid(), s.address}, inUse.Process)
+	c, err := Dial(t.Context(), inUse.Address, client.Options{})
+	require.NoError(t, err, "the other process can be asked")
+	c.Close()
+	require.ErrorContains(t, inUse, "another waymark process")
 	stopServer(t, s)
 	stopServer(t, startServer(t, Options{DatabasePath: path}))
 }
