@@ -70,9 +70,6 @@ func (v *verification) cursor(record landscape.Chunk, file int) *plugin.Cursor {
 	return &after
 }
 
-// rowTooLarge is the code of a record of which the chunk holds only the beginning.
-const rowTooLarge = "ROW_TOO_LARGE"
-
 // verifyPlaces compares the size of the chunk, and the lines of its records, with its text.
 func (v *verification) verifyPlaces(record landscape.Chunk, chunk *plugin.Chunk) {
 	where := place(record.Source, record.Chunk)
@@ -80,7 +77,7 @@ func (v *verification) verifyPlaces(record landscape.Chunk, chunk *plugin.Chunk)
 		v.add(RecordDiffers, where, "the stored text has %d bytes, on record are %d", len(chunk.Data), record.Bytes)
 	}
 	var after plugin.Cursor
-	partial := slices.ContainsFunc(chunk.Bad, func(b plugin.BadRecord) bool { return b.Code == rowTooLarge })
+	partial := slices.ContainsFunc(chunk.Bad, func(b plugin.BadRecord) bool { return b.Code == plugin.RowTooLarge })
 	if partial || len(chunk.Data) == 0 || json.Unmarshal([]byte(record.Cursor), &after) != nil {
 		return // the text is not whole
 	}

@@ -21,6 +21,7 @@ type Description struct {
 	ChunkSize int                  `json:"chunk_bytes"`
 	Params    map[string]string    `json:"params,omitempty"`
 	Inputs    []pipeline.Reference `json:"references,omitempty"`
+	Beside    string               `json:"beside,omitempty"` // the word in the names of all outputs
 	Nodes     []NodeDescription    `json:"nodes"`
 	Edges     []EdgeDescription    `json:"edges"`
 	Stages    []Stage              `json:"stages"`
@@ -33,6 +34,7 @@ type NodeDescription struct {
 	Kind        Kind                 `json:"kind"`
 	Operation   string               `json:"operation"`
 	Determinism pipeline.Determinism `json:"determinism"`
+	Version     int                  `json:"version,omitempty"`   // of the source's or sink's plugin; left out if it is 1
 	Guarantee   plugin.Guarantee     `json:"guarantee,omitempty"` // of a sink
 	Location    string               `json:"location,omitempty"`  // of a sink
 	OnError     string               `json:"on_error,omitempty"`
@@ -79,7 +81,7 @@ func (p *Plan) Describe() Description {
 	doc := p.Document
 	d := Description{
 		Pipeline: doc.Pipeline.Name, Document: doc.Digest, Canonical: row.CanonicalVersion,
-		ChunkRows: p.Chunk.Rows, ChunkSize: p.Chunk.Bytes, Inputs: doc.References,
+		ChunkRows: p.Chunk.Rows, ChunkSize: p.Chunk.Bytes, Inputs: doc.References, Beside: p.Beside,
 	}
 	if len(doc.Params) > 0 {
 		d.Params = map[string]string{}
@@ -124,6 +126,9 @@ func (p *Plan) describeNode(node *Node) NodeDescription {
 	if node.Table != nil {
 		d.Table = &TableDescription{node.Table.SHA256, node.Table.Rows}
 	}
+	if version := node.version(); version != 1 {
+		d.Version = version
+	}
 	if node.Kind == Sink {
 		d.Guarantee, d.Location, d.OnError = node.Sink.Guarantee(), p.Document.Redact(node.Sink.Location()), ""
 	}
@@ -135,6 +140,18 @@ func (p *Plan) describeNode(node *Node) NodeDescription {
 		d.Fields = append(d.Fields, word)
 	}
 	return d
+}
+
+// version returns the version of the node's plugin: 1 if it does not say, and for a step.
+func (n *Node) version() int {
+	var plug any = n.Source
+	if n.Kind == Sink {
+		plug = n.Sink
+	}
+	if versioned, is := plug.(plugin.Versioned); is {
+		return versioned.Version()
+	}
+	return 1
 }
 
 func (n *Node) determinism() pipeline.Determinism {

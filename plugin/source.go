@@ -28,9 +28,17 @@ type Source interface {
 	Parser(context []byte) (Parser, error)
 }
 
+// Versioned is what a Source or Sink may be as well. A plugin raises its version when the bytes that it gives for the same
+// input change: a run that began with one version is not gone on with in another.
+type Versioned interface {
+	// Version returns the version, from 1. A plugin without one has version 1.
+	Version() int
+}
+
 // SourceInfo pins a source: two equal values mean that it holds the same bytes as far as can be told without reading.
 type SourceInfo struct {
-	Files []FileInfo `json:"files"` // in reading order; empty for a source that matched nothing
+	Files []FileInfo `json:"files"`          // in reading order; empty for a source that matched nothing
+	List  string     `json:"list,omitempty"` // of a source that reads records again: digest of the payload that lists them
 }
 
 // FileInfo describes one file of a source. Bytes and ModifiedMicros are those of the file itself, not decompressed.
@@ -110,6 +118,10 @@ func (c *Chunk) Line(i int) int64 {
 func (c *Chunk) Reset() {
 	*c = Chunk{Data: c.Data[:0], Offsets: c.Offsets[:0], Lengths: c.Lengths[:0], Bad: c.Bad[:0]}
 }
+
+// RowTooLarge is the code of a BadRecord that is over the limit of a record: its bytes may be the first ones only. Stored;
+// never rename.
+const RowTooLarge = "ROW_TOO_LARGE"
 
 // BadRecord marks a record that could not be told apart or is over a limit: it is refused without parsing.
 type BadRecord struct {

@@ -37,7 +37,12 @@ func (p Planner) Plan(request plan.Request) (*plan.Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("folder of %s: %w", request.File, err)
 	}
-	return plan.Compile(loaded, builtin.Plugins{Root: root, Tables: request.Tables, Beside: request.Beside})
+	compiled, err := plan.Compile(loaded, builtin.Plugins{Root: root, Tables: request.Tables, Beside: request.Beside})
+	if err != nil {
+		return nil, err
+	}
+	compiled.Beside = request.Beside
+	return compiled, nil
 }
 
 // secretName is what a secret may be called: its name is a file's name.
