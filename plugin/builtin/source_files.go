@@ -41,7 +41,7 @@ const (
 	codeUnterminatedQuote = "UNTERMINATED_QUOTE" // no closing quote before the end of the file or the limit of a record
 	codeBareCR            = "BARE_CR"            // a carriage return outside quotes that ends no line
 	codeBareLF            = "BARE_LF"            // with newline: cr, a line feed outside quotes
-	codeRowTooLarge       = plugin.RowTooLarge    // a record of more than maxRecordBytes
+	codeRowTooLarge       = plugin.RowTooLarge   // a record of more than maxRecordBytes
 	codeCellTooLarge      = "CELL_TOO_LARGE"     // a cell of more than maxCellBytes
 	codeFieldCount        = "FIELD_COUNT"        // more or fewer cells than the header has
 	codeInvalidUTF8       = "INVALID_UTF8"       // bytes that are no text in the declared encoding
