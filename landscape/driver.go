@@ -16,8 +16,10 @@ type Driver interface {
 	// A record whose key is new is inserted. One whose key is there is left alone if all columns but those tagged first
 	// or move are equal, else the error is a *DivergedError. A move whose From is not what is stored gives ErrStale. If
 	// Check names a run, Sweep's cheap checks run on the state that the batch would leave; findings give an
-	// *ImbalanceError. After one of these three errors nothing is stored; after any other error the state is unknown,
-	// and the same batch may be committed again. The batch is not kept.
+	// *ImbalanceError. If Guard is not nil and its run is in another epoch, or is not there and the epoch is not 0, the error
+	// wraps ErrSuperseded, whatever else is wrong; the guard holds for the state that the batch finds, as one with what it does.
+	// If there is no space for the batch, the error wraps ErrFull. After one of these five errors nothing is stored; after any
+	// other error the state is unknown. The same batch may be committed again. The batch is not kept.
 	Commit(ctx context.Context, b Batch) error
 
 	// Read calls yield with every record of the table of kind whose first key columns equal prefix, in key order, until
@@ -27,7 +29,7 @@ type Driver interface {
 
 	// Claim enters values into the claims of one node and field. The first token that claims a value keeps it for ever. The
 	// result maps each of the tokens whose value belongs to another token to that token; nil if there is none. It may be
-	// repeated.
+	// repeated. Guard and ErrFull are as in Commit.
 	Claim(ctx context.Context, c Claims) (map[Token]Token, error)
 
 	// Sweep returns what is wrong with a run that claims to be complete, sorted; nil if nothing is. deep looks at every
@@ -43,6 +45,14 @@ type Batch struct {
 	Insert []Record // parents before children
 	Move   []Move   // after the inserts, in order
 	Check  string   // id of a run to sweep, or empty
+	Guard  *Guard   // nil: none
+}
+
+// Guard lets a write pass only while a run is in an epoch: what a process still does after another one took its run up again
+// changes nothing. A run that is not there is in epoch 0.
+type Guard struct {
+	Run   string
+	Epoch int64 // how often the run was taken up again
 }
 
 // Move is a compare-and-set of a record's columns tagged move: they must be those of From and become those of To. Both
@@ -57,6 +67,7 @@ type Claims struct {
 	Run, Node, Field string
 	Hashes           [][16]byte
 	Tokens           []Token // in the order in which they come to the node; one per hash
+	Guard            *Guard  // nil: none
 }
 
 // NotPublished is the check that finds outputs that are not published. Stored in reports; never rename.

@@ -20,6 +20,13 @@ var (
 	// ErrBlocked says that the target of an effect cannot tell what happened: a person must decide.
 	ErrBlocked = errors.New("the effect is blocked")
 
+	// ErrSuperseded says that the run was taken up again by another process: what this one still does for it does not count.
+	// Nothing was stored. No retry cures it.
+	ErrSuperseded = errors.New("the run was taken up again by another process")
+
+	// ErrFull says that there is no space left for the record. Nothing was stored. The same may work when there is space again.
+	ErrFull = errors.New("no space left for the record")
+
 	// ErrReadOnly says that the record cannot be written, by file mode, by mount or by setting. Nothing was stored. No retry
 	// cures it.
 	ErrReadOnly = errors.New("the record cannot be written")

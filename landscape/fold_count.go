@@ -10,7 +10,7 @@ import (
 func (f Fold) count(before FoldRecord) (FoldRecord, error) {
 	after := FoldRecord{
 		Run: f.Run, Node: f.Node, Fold: f.Fold, Kind: f.Kind, Source: f.Source, Chunk: f.Chunk, At: f.At, State: f.State,
-		Opened: before.Opened, Held: before.Held,
+		Opened: before.Opened, Held: before.Held, Turn: f.Turn, Deadline: f.Deadline,
 	}
 	if f.Kind != ChunkFold {
 		after.Chunk = -1

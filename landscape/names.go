@@ -89,6 +89,12 @@ func (EffectEvent) Table() string { return "effect_events" }
 // Table returns artifacts.
 func (ArtifactRecord) Table() string { return "artifacts" }
 
+// Table returns resumptions.
+func (Resumption) Table() string { return "resumptions" }
+
+// Table returns retried.
+func (RetriedRow) Table() string { return "retried" }
+
 // Table returns actions.
 func (Action) Table() string { return "actions" }
 

@@ -17,6 +17,9 @@ type FoldRecord struct {
 	Open   int64    `db:"open_batches"`   // of these, batches that have not fired
 	Held   int64    `db:"held_rows"`      // tokens in batches that have not fired
 	Out    int64    `db:"out_rows"`       // rows that came out of this fold
+
+	Turn     *int64 `db:"turn,first,null"`        // chunks of sources that had their turns before the fold; nil in records of old
+	Deadline Micros `db:"deadline_us,first,null"` // when the next batch is due after the fold; zero for none
 }
 
 // BatchRecord is a batch of a barrier that fired: its tokens ended together.

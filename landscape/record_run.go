@@ -17,14 +17,19 @@ type RunHead struct {
 	Host           string             `db:"host,first"`
 	BaseDir        string             `db:"base_dir"` // folder that relative paths of the document start from
 	Started        Micros             `db:"started_us,first"`
+	Epoch          int64              `db:"epoch,move"` // how often it was taken up again
 	Status         pipeline.RunStatus `db:"status,move"`
+	Final          bool               `db:"final,move"`            // cancelled for good: nobody may take it up again
 	Finished       Micros             `db:"finished_us,move,null"` // zero while it runs
 	Reason         string             `db:"reason,move"`           // one sentence for people; empty while it runs
 }
 
-// Run is one run of one pipeline document. Log sets Started, Status, Finished and Reason.
+// Run is one run of one pipeline document. Log sets Started, Epoch, Status, Final, Finished and Reason.
 type Run struct {
 	RunHead
+	File     string `db:"document_file"` // name of the document, absolute or relative to BaseDir; empty in records of old
+	Parent   string `db:"parent_run"`    // the run that this one is linked to; empty if none
+	Link     Link   `db:"link"`
 	Document string `db:"document"` // as read, without secrets: references are not resolved
 	Plan     string `db:"plan"`     // JSON
 	Params   string `db:"params"`   // JSON object: name to value in force
@@ -98,6 +103,27 @@ type SourceEnd struct {
 	Bytes    int64  `db:"bytes"`    // of decoded text
 	Digests  string `db:"digests"`  // JSON array: SHA-256 of every file's own bytes, in reading order
 	Ended    Micros `db:"ended_us,first"`
+}
+
+// Resumption is one time that a run was taken up again.
+type Resumption struct {
+	Run   string             `db:"run_id,key"`
+	Epoch int64              `db:"epoch,key"` // that began with it, from 1
+	Claim string             `db:"claim"`     // who took it up, as nobody else calls himself, such as a Temporal run id
+	Was   pipeline.RunStatus `db:"was"`       // set by Log
+	Actor string             `db:"actor"`
+	Why   string             `db:"why"`
+	Code  string             `db:"code"` // version of the program
+	Host  string             `db:"host,first"`
+	At    Micros             `db:"at_us,first"` // set by Log
+}
+
+// RetriedRow is a quarantined record of a run that a linked run feeds again. A record is fed again by one run at most.
+type RetriedRow struct {
+	Parent string `db:"parent_run,key"` // the run that refused it; Log sets it
+	Source string `db:"source,key"`
+	Row    int64  `db:"row,key"` // of the source in the parent
+	Run    string `db:"run_id"`  // the run that feeds it again; Log sets it
 }
 
 // Action is what a person, or something that acts for one, did to a run.

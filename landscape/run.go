@@ -3,7 +3,6 @@ package landscape
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"waymark/pipeline"
 )
@@ -15,16 +14,17 @@ type Graph struct {
 	Sources []Source // the sources, and every barrier
 	Lanes   []Lane   // by number, from 0; every origin has a root lane
 	Tables  []LookupTable
+	Retried []RetriedRow // of a run with a RetryLink: records of its parent that it feeds again
 }
 
 // BeginRun records a run with its graph, what its sources held and what its lookups read, and reserves the publication of
-// every sink, all in one transaction. It sets the run's start and status.
+// every sink, all in one transaction. It sets the run's start, epoch and status.
 //
 // Repeating it with equal content changes nothing, whatever the run's status is by now; other content is a
-// *DivergedError.
+// *DivergedError, and so is a record in graph.Retried that another run feeds again.
 func (l *Log) BeginRun(ctx context.Context, run Run, graph Graph) error {
 	now := l.now()
-	run.Started, run.Status, run.Finished, run.Reason = now, pipeline.Running, 0, ""
+	run.Started, run.Status, run.Finished, run.Reason, run.Epoch, run.Final = now, pipeline.Running, 0, "", 0, false
 	err := lanes(graph.Lanes).check(graph.Sources)
 	if err == nil {
 		err = l.driver.Commit(ctx, Batch{Insert: graph.records(run, now)})
@@ -58,17 +58,16 @@ func (g Graph) records(run Run, now Micros) []Record {
 		t.Run = run.ID
 		insert = append(insert, t)
 	}
+	for _, r := range g.Retried {
+		r.Parent, r.Run = run.Parent, run.ID
+		insert = append(insert, r)
+	}
 	for _, n := range g.Nodes {
 		if n.Kind == SinkNode {
 			insert = append(insert, Effect{EffectKey: PublishKey(run.ID, n.Node), Kind: PublishEffect, State: Reserved, Changed: now})
 		}
 	}
 	return insert
-}
-
-// ResumeRun moves a failed or interrupted run back to running; a running one stays as it is. Any other run is refused.
-func (l *Log) ResumeRun(ctx context.Context, run string) error {
-	return l.moveRun(ctx, run, pipeline.Running, "", pipeline.Failed, pipeline.Interrupted)
 }
 
 // Conclude returns the status that a run has if it ends now with everything in balance: Empty if its sources held no
@@ -87,66 +86,14 @@ func (l *Log) Conclude(ctx context.Context, run string) (pipeline.RunStatus, err
 	}
 }
 
-// FinishRun ends a running run. For the statuses that Conclude returns, the status must be that one, and the sweep's
-// counts must balance in the same transaction: else the error is an *ImbalanceError that names node and chunk, and the
-// run goes on. Repeating it with the same status changes nothing; a run that ended otherwise is refused.
-func (l *Log) FinishRun(ctx context.Context, run string, status pipeline.RunStatus, reason string) error {
-	if complete(status) {
-		concluded, err := l.Conclude(ctx, run)
-		if err != nil {
-			return fmt.Errorf("finish run %s: %w", run, err)
-		}
-		if concluded != status {
-			return fmt.Errorf("finish run %s: its rows make it %s, not %s", run, concluded, status)
-		}
-	}
-	return l.moveRun(ctx, run, status, reason, pipeline.Running)
-}
-
-// InterruptRun ends a running run that was stopped from outside; ResumeRun takes it up again.
-func (l *Log) InterruptRun(ctx context.Context, run, reason string) error {
-	return l.FinishRun(ctx, run, pipeline.Interrupted, reason)
-}
-
-// complete reports whether a run with this status accounts for every row.
-func complete(status pipeline.RunStatus) bool {
-	return status == pipeline.Completed || status == pipeline.CompletedWithFailures || status == pipeline.Empty
-}
-
-// moveRun moves a run to a status from one of those given.
-func (l *Log) moveRun(ctx context.Context, run string, to pipeline.RunStatus, reason string, from ...pipeline.RunStatus) error {
-	return settle("", func() error {
-		old, err := get[RunHead](ctx, l.driver, run)
-		switch {
-		case err != nil:
-			return err
-		case old.Status == to:
-			return nil
-		case !slices.Contains(from, old.Status):
-			return fmt.Errorf("run %s is %s and cannot become %s", run, old.Status, to)
-		}
-		next := old
-		next.Status, next.Reason, next.Finished = to, reason, 0
-		if to != pipeline.Running {
-			next.Finished = l.now()
-		}
-		batch := Batch{Move: []Move{{From: old, To: next}}}
-		if complete(to) {
-			batch.Check = run
-		}
-		return l.driver.Commit(ctx, batch)
-	})
-}
-
 // RecordAction records what a person, or something that acts for one, did to a run.
 func (l *Log) RecordAction(ctx context.Context, run, verb, actor, why string) error {
-	now := l.now()
 	return settle("actions", func() error {
-		before, err := l.Actions(ctx, run)
+		action, err := l.nextAction(ctx, run, verb, actor, why)
 		if err != nil {
 			return err
 		}
-		return l.insert(ctx, Action{Run: run, Seq: int64(len(before)), Verb: verb, Actor: actor, Why: why, At: now})
+		return l.insert(ctx, action)
 	})
 }
 

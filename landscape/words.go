@@ -2,6 +2,16 @@ package landscape
 
 import "time"
 
+// Link says why a run comes of another one. Stored; never rename.
+type Link string
+
+// The links.
+const (
+	NoLink    Link = ""
+	ForkLink  Link = "fork"  // the present document from the beginning, instead of the parent
+	RetryLink Link = "retry" // quarantined records of the parent
+)
+
 // NodeKind says where in the graph a node stands. Stored; never rename.
 type NodeKind string
 
@@ -83,6 +93,7 @@ const (
 	EffectFenced     EffectWord = "fenced" // an attempt came back after a later one had begun, and was refused
 	EffectFailed     EffectWord = "failed"
 	EffectReconciled EffectWord = "reconciled" // the target was asked; the detail is its answer
+	EffectResolved   EffectWord = "resolved"   // a person said what happened; the detail is applied or not_applied
 )
 
 // Micros is a moment: microseconds since 1970-01-01 UTC. Zero is "not yet".

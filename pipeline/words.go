@@ -86,6 +86,7 @@ const (
 	Empty                 RunStatus = "empty"                   // the sources held no record
 	Failed                RunStatus = "failed"
 	Interrupted           RunStatus = "interrupted"
+	Blocked               RunStatus = "blocked" // a sink cannot tell what happened: a person must decide
 	Cancelled             RunStatus = "cancelled"
 )
 

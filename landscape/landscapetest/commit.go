@@ -110,9 +110,17 @@ func moves(t *testing.T, d landscape.Driver) {
 		require.ErrorIs(t, d.Commit(t.Context(), landscape.Batch{Move: []landscape.Move{{From: ghost, To: ghost}}}), landscape.ErrStale)
 	})
 	t.Run("from NULL", func(t *testing.T) {
-		require.NoError(t, to(failed, running))
-		require.Equal(t, running, head())
-		require.NoError(t, to(running, failed))
+		again := running
+		again.Epoch = 1
+		resumption := takeUp("c", 1)
+		resumption.Was, resumption.At = pipeline.Failed, 1
+		require.NoError(t, d.Commit(t.Context(), landscape.Batch{
+			Insert: []landscape.Record{resumption}, Move: []landscape.Move{{From: failed, To: again}},
+		}))
+		require.Equal(t, again, head())
+		failed.Epoch = 1
+		require.NoError(t, to(again, failed))
+		require.Equal(t, failed, head())
 	})
 }
 

@@ -172,22 +172,22 @@ func statuses(t *testing.T, d landscape.Driver) {
 	log := begun(t, d, s)
 	status := func() landscape.RunHead { return stored[landscape.RunHead](t, d, "status")[0] }
 
-	require.NoError(t, log.FinishRun(ctx, "status", pipeline.Failed, "disk full"))
-	require.NoError(t, log.FinishRun(ctx, "status", pipeline.Failed, "again"), "a repeat")
+	require.NoError(t, log.StopRun(ctx, "status", pipeline.Failed, "disk full"))
+	require.NoError(t, log.StopRun(ctx, "status", pipeline.Failed, "again"), "a repeat")
 	require.Equal(t, "disk full", status().Reason)
 	require.NotZero(t, status().Finished)
-	require.ErrorContains(t, log.InterruptRun(ctx, "status", ""), "failed and cannot become interrupted")
-	require.NoError(t, log.ResumeRun(ctx, "status"))
-	require.NoError(t, log.ResumeRun(ctx, "status"), "a repeat")
+	require.ErrorContains(t, log.StopRun(ctx, "status", pipeline.Interrupted, ""), "failed and cannot become interrupted")
+	require.NoError(t, log.TakeUp(ctx, takeUp("status", 1)))
 	require.Zero(t, status().Finished)
-	require.NoError(t, log.InterruptRun(ctx, "status", "SIGTERM"))
-	require.NoError(t, log.ResumeRun(ctx, "status"))
+	require.NoError(t, log.StopRun(ctx, "status", pipeline.Interrupted, "SIGTERM"))
+	require.NoError(t, log.TakeUp(ctx, takeUp("status", 2)))
 
 	require.NoError(t, s.PlayToEnd(ctx, log))
 	require.ErrorContains(t, log.FinishRun(ctx, "status", pipeline.Empty, ""), "its rows make it completed")
 	require.NoError(t, log.FinishRun(ctx, "status", pipeline.Completed, "done"))
-	require.ErrorContains(t, log.ResumeRun(ctx, "status"), "completed and cannot become running")
-	require.ErrorIs(t, log.FinishRun(ctx, "nobody", pipeline.Failed, ""), landscape.ErrNotFound)
+	require.ErrorContains(t, log.TakeUp(ctx, takeUp("status", 3)), "is completed and cannot be resumed")
+	require.ErrorIs(t, log.StopRun(ctx, "nobody", pipeline.Failed, ""), landscape.ErrNotFound)
+	require.ErrorIs(t, log.FinishRun(ctx, "nobody", pipeline.Completed, ""), landscape.ErrNotFound)
 }
 
 // snapshot returns every record that d holds.

@@ -1,6 +1,7 @@
 package landscapetest
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -43,4 +44,9 @@ func stored[T landscape.Record](t *testing.T, d landscape.Driver, prefix ...any)
 	found, err := landscape.Select[T](t.Context(), d, prefix...)
 	require.NoError(t, err)
 	return found
+}
+
+// takeUp is somebody who takes a run up.
+func takeUp(run string, epoch int64) landscape.Resumption {
+	return landscape.Resumption{Run: run, Epoch: epoch, Claim: fmt.Sprint("claim ", epoch), Actor: "ann", Why: "it stopped", Code: "test", Host: "here"}
 }

@@ -43,6 +43,9 @@ func (d *Driver) Commit(_ context.Context, b landscape.Batch) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if err := d.tables.pass(b.Guard); err != nil {
+		return err
+	}
 	next := maps.Clone(d.tables)
 	if err := next.apply(b); err != nil {
 		return err
@@ -50,6 +53,23 @@ func (d *Driver) Commit(_ context.Context, b landscape.Batch) error {
 	d.tables = next
 	return fate
 }
+
+// pass holds a guard against the epoch that its run is in.
+func (t tables) pass(g *landscape.Guard) error {
+	if g == nil {
+		return nil
+	}
+	var epoch int64
+	if stored := t["runs"][keyOf(runs, []any{g.Run})]; stored != nil {
+		epoch = stored[slices.Index(columnNames(runs), "epoch")].(int64)
+	}
+	if epoch != g.Epoch {
+		return fmt.Errorf("run %s is in epoch %d, not %d: %w", g.Run, epoch, g.Epoch, landscape.ErrSuperseded)
+	}
+	return nil
+}
+
+var runs = landscape.TableOf(landscape.Run{})
 
 // apply changes t, but none of the maps in it.
 func (t tables) apply(b landscape.Batch) error {
@@ -215,6 +235,9 @@ func rank(v any) int {
 func (d *Driver) Claim(_ context.Context, c landscape.Claims) (map[landscape.Token]landscape.Token, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if err := d.tables.pass(c.Guard); err != nil {
+		return nil, err
+	}
 	next := maps.Clone(d.tables["claims"])
 	if next == nil {
 		next = map[string][]any{}

@@ -1,7 +1,9 @@
 package sqlitestore_test
 
 import (
+	"context"
 	"database/sql"
+	"errors"
 	"os"
 	"os/exec"
 	"strings"
@@ -36,8 +38,22 @@ func attacked(t *testing.T) string {
 	require.NoError(t, log.RecordPassage(t.Context(), other.Passage(1)))
 	forks := landscapetest.GraphScene{Run: "r3", Chunks: 3, ChunkRows: 6}
 	require.NoError(t, forks.PlayToEnd(t.Context(), log))
+	require.NoError(t, retryScene(log))
 	require.NoError(t, store.Close())
 	return path
+}
+
+// retryScene begins r5, which feeds a record of r1 again, and takes it up twice: it is cancelled, not for good.
+func retryScene(log *landscape.Log) error {
+	ctx := context.Background()
+	run, graph := landscapetest.Scene{Run: "r5"}.Graph()
+	run.Parent, run.Link = "r1", landscape.RetryLink
+	graph.Retried = []landscape.RetriedRow{{Source: landscapetest.Source, Row: 5}}
+	err := log.BeginRun(ctx, run, graph)
+	for epoch := range int64(2) {
+		err = errors.Join(err, log.TakeUp(ctx, landscape.Resumption{Run: "r5", Epoch: epoch + 1, Claim: "c"}))
+	}
+	return errors.Join(err, log.CancelRun(ctx, "r5", false, "ann", ""))
 }
 
 // stranger opens the landscape at path as SQLite does on its own, but for these options.
@@ -101,9 +117,9 @@ func TestOtherKeys(t *testing.T) {
 		"keys": `replace into keys (rowid, run_id, source, chunk, field, hashes)
 			select rowid, run_id, source, chunk, 'other', hashes from keys`,
 		"lanes": `replace into lanes select run_id, lane + 100, source, name, parent, node, branch, fork from lanes`,
-		"folds": `replace into folds select run_id, node, fold + 100, kind, source, chunk, at_us, state, opened_batches, open_batches, held_rows, out_rows
+		"folds": `replace into folds select run_id, node, fold + 100, kind, source, chunk, at_us, state, opened_batches, open_batches, held_rows, out_rows, turn, deadline_us
 			from folds where kind <> 'end'`,
-		"folds of kind end": `replace into folds select run_id, node, fold + 100, kind, source, chunk, at_us, state, opened_batches, open_batches, held_rows, out_rows
+		"folds of kind end": `replace into folds select run_id, node, fold + 100, kind, source, chunk, at_us, state, opened_batches, open_batches, held_rows, out_rows, turn, deadline_us
 			from folds where kind = 'end'`,
 		"members": `replace into members (rowid, run_id, node, source, chunk, lane, slice, fold, rows, batches)
 			select rowid, run_id, node, source, chunk, lane, slice + 100, fold, rows, batches from members`,
@@ -165,5 +181,5 @@ func shellRefuses(t *testing.T, path, attack string) {
 	require.NoError(t, err)
 	out, err := exec.CommandContext(t.Context(), program, path, attack).CombinedOutput()
 	require.Error(t, err, attack)
-	require.Regexp(t, `append-only|only status|illegal change|what is written where|not the beginning|one place|never changes`, string(out), attack)
+	require.Regexp(t, `append-only|only status|illegal change|what is written where|not the beginning|one place|never changes|not the next epoch|not a quarantined`, string(out), attack)
 }

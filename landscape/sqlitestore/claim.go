@@ -16,21 +16,36 @@ const (
 	claimerSQL = `select source, lane, row from claims where run_id = ? and node = ? and field = ? and key_hash = ?`
 )
 
+var claimMoments = moments{"claims"}
+
 // Claim does what landscape.Driver says.
 func (s *Store) Claim(ctx context.Context, c landscape.Claims) (taken map[landscape.Token]landscape.Token, err error) {
 	defer func() { err = explain(s.path, err) }()
+	if err := claimMoments.hit("begin"); err != nil {
+		return nil, err
+	}
+	pass, err := s.prepareGuard(ctx, c.Guard)
+	if err != nil {
+		return nil, err
+	}
 	tx, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
 		return nil, fmt.Errorf("landscape: begin: %w", err)
 	}
-	taken, err = claim(ctx, tx, c)
+	err = pass.check(ctx, tx)
+	if err == nil {
+		taken, err = claim(ctx, tx, c)
+	}
+	if err == nil {
+		err = claimMoments.hit("committing")
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("landscape: claim %s.%s: %w", c.Node, c.Field, err), tx.Rollback())
 	}
 	if err := tx.Commit(); err != nil {
 		return nil, fmt.Errorf("landscape: commit claims of %s.%s: %w", c.Node, c.Field, err)
 	}
-	return taken, nil
+	return taken, claimMoments.hit("committed")
 }
 
 func claim(ctx context.Context, tx *sql.Tx, c landscape.Claims) (map[landscape.Token]landscape.Token, error) {

@@ -13,14 +13,29 @@ import (
 // Commit does what landscape.Driver says.
 func (s *Store) Commit(ctx context.Context, b landscape.Batch) (err error) {
 	defer func() { err = explain(s.path, err) }()
+	at := momentsOf(b)
+	if err := at.hit("begin"); err != nil {
+		return err
+	}
 	if err := s.inserts.prepare(ctx, s.write, b.Insert); err != nil {
+		return err
+	}
+	pass, err := s.prepareGuard(ctx, b.Guard)
+	if err != nil {
 		return err
 	}
 	tx, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("landscape: begin: %w", err)
 	}
-	if err := s.apply(ctx, tx, b); err != nil {
+	err = pass.check(ctx, tx)
+	if err == nil {
+		err = s.apply(ctx, tx, b)
+	}
+	if err == nil {
+		err = at.hit("committing")
+	}
+	if err != nil {
 		if undo := tx.Rollback(); undo != nil && !errors.Is(undo, sql.ErrTxDone) {
 			return errors.Join(err, fmt.Errorf("landscape: roll back: %w", undo))
 		}
@@ -29,7 +44,7 @@ func (s *Store) Commit(ctx context.Context, b landscape.Batch) (err error) {
 	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("landscape: commit: %w", err)
 	}
-	return nil
+	return at.hit("committed")
 }
 
 func (s *Store) apply(ctx context.Context, tx *sql.Tx, b landscape.Batch) error {
@@ -37,6 +52,9 @@ func (s *Store) apply(ctx context.Context, tx *sql.Tx, b landscape.Batch) error 
 		return insert(ctx, tx, tx.StmtContext(ctx, s.inserts.of(t, len(records))), t, records)
 	})
 	if err != nil {
+		return err
+	}
+	if err := momentsOf(b).hit("inserted"); err != nil {
 		return err
 	}
 	for _, m := range b.Move {

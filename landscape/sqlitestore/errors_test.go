@@ -29,7 +29,7 @@ func TestReadOnly(t *testing.T) {
 	})
 	for name, err := range map[string]error{
 		"insert": log.RecordEvent(t.Context(), "r", "seen", ""),
-		"move":   log.FinishRun(t.Context(), "r", "failed", "x"),
+		"move":   log.StopRun(t.Context(), "r", "failed", "x"),
 		"claim":  claim,
 	} {
 		require.ErrorIs(t, err, landscape.ErrReadOnly, name)

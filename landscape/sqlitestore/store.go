@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	_ "modernc.org/sqlite" // registers the driver "sqlite"
 
@@ -40,6 +41,7 @@ type Store struct {
 	write   *sql.DB
 	read    *sql.DB
 	inserts inserts
+	epoch   atomic.Pointer[sql.Stmt] // epochSQL, prepared with the first guard
 }
 
 var _ landscape.Driver = (*Store)(nil)

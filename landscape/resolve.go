@@ -1,0 +1,87 @@
+package landscape
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// What a person says of a blocked effect, as it stands in the detail of a resolved event. Stored; never rename.
+const (
+	resolvedApplied    = "applied"
+	resolvedNotApplied = "not_applied"
+)
+
+// Resolve records what a person says of an effect that is blocked, with the action, in one transaction. If the target has what
+// the latest attempt wrote, the effect is finalized with the receipt of its part. If not, it is in flight again: the next
+// attempt writes without asking, as ResolvedNotApplied tells. A publication can only be not applied.
+//
+// Saying the same again changes nothing. An effect that is not blocked, or of which the opposite was said, is refused.
+func (l *Log) Resolve(ctx context.Context, key EffectKey, applied bool, actor, why string) error {
+	err := settle("actions", func() error { return l.resolve(ctx, key, applied, actor, why) })
+	if err != nil {
+		return fmt.Errorf("resolve %s: %w", key, err)
+	}
+	return nil
+}
+
+func (l *Log) resolve(ctx context.Context, key EffectKey, applied bool, actor, why string) error {
+	old, err := l.effect(ctx, key)
+	if err != nil {
+		return err
+	}
+	said, err := l.resolved(ctx, key, old.Fence)
+	word := map[bool]string{true: resolvedApplied, false: resolvedNotApplied}[applied]
+	switch {
+	case err != nil || said == word:
+		return err
+	case said != "":
+		return fmt.Errorf("it was resolved as %s", said)
+	case old.State != Blocked:
+		return fmt.Errorf("it is %s, not blocked: nothing is to be decided", old.State)
+	case applied && old.Kind != WriteEffect:
+		return errors.New("what was published cannot be told by hand: say that it is not, and it is published again")
+	}
+	action, err := l.nextAction(ctx, key.Run, "resolve", actor, why)
+	if err != nil {
+		return err
+	}
+	next := old
+	next.State, next.Changed = InFlight, action.At
+	if applied {
+		next.State, next.Receipt = Finalized, PartReceipt(old)
+	}
+	event := EffectEvent{EffectKey: key, Fence: old.Fence, Event: EffectResolved, Worker: actor, At: action.At, Detail: word}
+	return l.driver.Commit(ctx, Batch{Insert: []Record{action, event}, Move: []Move{{From: old, To: next}}})
+}
+
+// ResolvedNotApplied reports whether a person said of the attempt before this fence that the target has nothing of it.
+func (l *Log) ResolvedNotApplied(ctx context.Context, key EffectKey, fence int64) (bool, error) {
+	said, err := l.resolved(ctx, key, fence-1)
+	return said == resolvedNotApplied, err
+}
+
+// resolved returns what a person said of an attempt; empty if nobody did.
+func (l *Log) resolved(ctx context.Context, key EffectKey, fence int64) (string, error) {
+	said, err := Select[EffectEvent](ctx, l.driver, key.Run, key.Sink, key.Source, key.Chunk, fence, string(EffectResolved))
+	if err != nil || said == nil {
+		return "", err
+	}
+	return said[0].Detail, nil
+}
+
+// PartReceipt returns the receipt of a write that is where it belongs: its part as JSON. It must have begun.
+func PartReceipt(e Effect) string {
+	text, err := json.Marshal(struct {
+		Ordinal *int64 `json:"ordinal"`
+		Offset  *int64 `json:"offset"`
+		Bytes   int64  `json:"bytes"`
+		Rows    int64  `json:"rows"`
+		SHA256  string `json:"sha256"`
+	}{e.Ordinal, e.Offset, e.Bytes, e.Rows, e.SHA256})
+	if err != nil {
+		panic(err) // numbers and text are JSON
+	}
+	return string(text)
+}

@@ -1,0 +1,56 @@
+package sqlitestore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"waymark/landscape"
+)
+
+const epochSQL = `select epoch from runs where run_id = ?`
+
+// pass checks a guard; nil if there is none.
+type pass struct {
+	guard landscape.Guard
+	epoch *sql.Stmt
+}
+
+// prepareGuard makes ready what checks a guard. It must not be called within a transaction: there is one connection.
+func (s *Store) prepareGuard(ctx context.Context, g *landscape.Guard) (*pass, error) {
+	if g == nil {
+		return nil, nil //nolint:nilnil // no guard is no error
+	}
+	stmt := s.epoch.Load()
+	if stmt == nil {
+		fresh, err := s.write.PrepareContext(ctx, epochSQL)
+		if err != nil {
+			return nil, fmt.Errorf("landscape: guard: %w", err)
+		}
+		if stmt = fresh; !s.epoch.CompareAndSwap(nil, fresh) {
+			if err := fresh.Close(); err != nil { // another goroutine was first; its statement stays
+				return nil, fmt.Errorf("landscape: guard: %w", err)
+			}
+			stmt = s.epoch.Load()
+		}
+	}
+	return &pass{guard: *g, epoch: stmt}, nil
+}
+
+// check looks at the epoch within the transaction.
+func (p *pass) check(ctx context.Context, tx *sql.Tx) error {
+	if p == nil {
+		return nil
+	}
+	var epoch int64
+	err := tx.StmtContext(ctx, p.epoch).QueryRowContext(ctx, p.guard.Run).Scan(&epoch)
+	switch {
+	case err != nil && !errors.Is(err, sql.ErrNoRows):
+		return fmt.Errorf("landscape: guard: %w", err)
+	case epoch != p.guard.Epoch:
+		return fmt.Errorf("run %s is in epoch %d, not %d: %w", p.guard.Run, epoch, p.guard.Epoch, landscape.ErrSuperseded)
+	default:
+		return nil
+	}
+}
