@@ -1,0 +1,410 @@
+package activities
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"waymark/engine"
+	"waymark/landscape"
+	"waymark/payload"
+	"waymark/pipeline"
+	"waymark/plan"
+)
+
+// Retry says which records of a run a linked run feeds again, and which it leaves out.
+type Retry struct {
+	Of      landscape.Run // the run that refused them
+	Sources []RetryList   // one for each source of the linked run's plan, in its order
+	Rows    int64         // of all sources
+	Left    []LeftOut     // the others in quarantine; nil if there is none
+}
+
+// LeftOut is quarantined records that are not fed again, for one reason.
+type LeftOut struct {
+	Reason string   `json:"reason"` // for people
+	Rows   int64    `json:"rows"`
+	Tokens []string `json:"tokens"` // the first of them
+}
+
+// maxTokensLeft is how many tokens a LeftOut names.
+const maxTokensLeft = 10
+
+// NotRetryableError says why records of a run cannot be fed again, and the cure.
+type NotRetryableError struct{ Message string }
+
+// Error returns the message.
+func (e *NotRetryableError) Error() string { return e.Message }
+
+func notRetryable(format string, args ...any) error {
+	return &NotRetryableError{fmt.Sprintf(format, args...)}
+}
+
+// NewRetry finds out which records of the run with the id of are fed again by a run of the compiled document, whose own id
+// is run: those of which a token is in quarantine and nothing else went on, and that no other run feeds again. The error is
+// a *NotRetryableError if the document or the state of the run does not allow it. It stores nothing.
+func NewRetry(ctx context.Context, log *landscape.Log, payloads *payload.Store, of string, compiled *plan.Plan, run string) (*Retry, error) {
+	parent, err := log.Run(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	if err := mayRetry(parent); err != nil {
+		return nil, err
+	}
+	f := &finder{log: log, retry: &Retry{Of: parent}, compiled: compiled, run: run, left: map[string]*LeftOut{}}
+	if err := f.find(ctx); err != nil {
+		return nil, err
+	}
+	if err := f.checkLocations(ctx); err != nil {
+		return nil, err
+	}
+	return f.retry, f.checkHeaders(ctx, payloads)
+}
+
+// mayRetry refuses a run that is not done with its rows.
+func mayRetry(parent landscape.Run) error {
+	switch parent.Status {
+	case pipeline.Completed, pipeline.CompletedWithFailures, pipeline.Empty:
+		return nil
+	case pipeline.Cancelled:
+		if parent.Final {
+			return notRetryable("run %s was cancelled for good before it was done: run the pipeline again", parent.ID)
+		}
+	case pipeline.Running:
+		return notRetryable("run %s is running, or its process ended: wait for its end, or go on with it first: waymark resume %s", parent.ID, parent.ID)
+	}
+	return notRetryable("run %s is %s and can go on: take it up first: waymark resume %s", parent.ID, parent.Status, parent.ID)
+}
+
+// finder finds the records that are fed again.
+type finder struct {
+	log      *landscape.Log
+	retry    *Retry
+	compiled *plan.Plan // of the linked run
+	run      string     // its id
+	fed      map[landscape.Token]string
+	lanes    []landscape.Lane
+	left     map[string]*LeftOut
+	order    []string // reasons, in the order in which they came up
+}
+
+func (f *finder) find(ctx context.Context) error {
+	parent := f.retry.Of.ID
+	nodes, err := f.log.Nodes(ctx, parent)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(nodes, func(a, b landscape.Node) int { return cmp.Compare(a.Seq, b.Seq) })
+	if f.lanes, err = f.log.Lanes(ctx, parent); err != nil {
+		return err
+	}
+	if err := f.findFed(ctx); err != nil {
+		return err
+	}
+	found := map[string]RetryList{}
+	for _, node := range nodes {
+		switch {
+		case node.Kind == landscape.SourceNode:
+			list, err := f.source(ctx, node.Node)
+			if err == nil {
+				err = f.matches(node, list)
+			}
+			if err != nil {
+				return err
+			}
+			found[node.Node] = list
+		case node.Hashes == plan.HashesRecord:
+			if err := f.leaveBarrier(ctx, node.Node); err != nil {
+				return err
+			}
+		}
+	}
+	for _, i := range f.compiled.Sources() {
+		name := f.compiled.Nodes[i].Name
+		list := RetryList{Parent: parent, Source: name, Chunks: found[name].Chunks}
+		f.retry.Sources = append(f.retry.Sources, list)
+		f.retry.Rows += list.Rows()
+	}
+	for _, reason := range f.order {
+		f.retry.Left = append(f.retry.Left, *f.left[reason])
+	}
+	return nil
+}
+
+// findFed notes which records other runs feed again.
+func (f *finder) findFed(ctx context.Context) error {
+	rows, err := f.log.RetriedFrom(ctx, f.retry.Of.ID)
+	f.fed = map[landscape.Token]string{}
+	for _, row := range rows {
+		if row.Run != f.run {
+			f.fed[landscape.Token{Source: row.Source, Row: row.Row}] = row.Run
+		}
+	}
+	return err
+}
+
+// source returns the records of one source that are fed again.
+func (f *finder) source(ctx context.Context, source string) (RetryList, error) {
+	list := RetryList{Parent: f.retry.Of.ID, Source: source}
+	refused, err := f.log.RefusedRows(ctx, list.Parent, source)
+	if err != nil {
+		return list, err
+	}
+	for chunk, err := range f.log.Chunks(ctx, list.Parent, source) {
+		if err != nil {
+			return list, err
+		}
+		var rows []int64
+		for len(refused) > 0 && refused[0].Row < chunk.FirstRow+chunk.Rows {
+			rows, refused = append(rows, refused[0].Row), refused[1:]
+		}
+		if rows = slices.Compact(rows); len(rows) == 0 {
+			continue
+		}
+		if rows, err = f.choose(ctx, chunk, rows); err != nil {
+			return list, err
+		}
+		if len(rows) > 0 {
+			list.Chunks = append(list.Chunks, RetryChunk{Chunk: chunk.Chunk, Rows: rows})
+		}
+	}
+	return list, nil
+}
+
+// choose returns those of the refused rows of a chunk that are fed again.
+func (f *finder) choose(ctx context.Context, chunk landscape.Chunk, refused []int64) ([]int64, error) {
+	routes, err := f.log.AllRoutes(ctx, chunk.Run, chunk.Source, chunk.Chunk)
+	if err != nil {
+		return nil, err
+	}
+	var chosen []int64
+	for _, row := range refused {
+		quarantined, wentOn, err := fates(routes, int(row-chunk.FirstRow))
+		if err != nil {
+			return nil, err
+		}
+		if !quarantined {
+			continue
+		}
+		reason := ""
+		token := landscape.Token{Source: chunk.Source, Row: row}
+		switch by := f.fed[token]; {
+		case by != "":
+			reason = "run " + by + " feeds it again"
+		case wentOn:
+			reason = "another branch of it reached a sink or a batch: it would be delivered twice"
+		default:
+			if reason, err = f.repeats(ctx, chunk, row); err != nil {
+				return nil, err
+			}
+		}
+		if reason != "" {
+			f.leave(reason, fmt.Sprintf("%s:%d", chunk.Source, row))
+			continue
+		}
+		chosen = append(chosen, row)
+	}
+	return chosen, nil
+}
+
+// fates says whether a token of record number index is in quarantine, and whether another one reached a sink or a barrier.
+func fates(routes []landscape.LaneRoutes, index int) (quarantined, wentOn bool, err error) {
+	for _, lane := range routes {
+		way, err := lane.WayAt(index)
+		if err != nil {
+			return false, false, err
+		}
+		switch {
+		case way == nil:
+		case way.Sink == pipeline.QuarantineSink:
+			quarantined = true
+		case way.ToSink(), way.Path == pipeline.Buffered:
+			wentOn = true
+		}
+	}
+	return quarantined, wentOn, nil
+}
+
+// repeats says that the record was refused because another one has the same value of a field that must be unique, if it still
+// must: in a run of its own it would pass.
+func (f *finder) repeats(ctx context.Context, chunk landscape.Chunk, row int64) (string, error) {
+	at := f.compiled.Find(chunk.Source)
+	if at == plan.None || len(f.compiled.Nodes[at].Unique) == 0 {
+		return "", nil
+	}
+	root, err := f.log.RootToken(ctx, chunk.Run, chunk.Source, row)
+	if err != nil {
+		return "", err
+	}
+	errors, err := f.log.ErrorsOf(ctx, chunk.Run, root)
+	for _, refusal := range errors {
+		if refusal.Code == engine.CodeUnique && slices.Contains(f.compiled.Nodes[at].Unique, refusal.Field) {
+			return "another row has the same value of " + refusal.Field + ", which must be unique: in a run of its own it would pass", err
+		}
+	}
+	return "", err
+}
+
+// leaveBarrier notes the quarantined rows that came out of a barrier: what they were made of went on.
+func (f *finder) leaveBarrier(ctx context.Context, barrier string) error {
+	refused, err := f.log.RefusedRows(ctx, f.retry.Of.ID, barrier)
+	if err != nil {
+		return err
+	}
+	for _, row := range refused {
+		token := landscape.Token{Source: row.Source, Lane: row.Lane, Row: row.Row}
+		way, err := f.log.WayOf(ctx, f.retry.Of.ID, token)
+		if err != nil {
+			return err
+		}
+		if way.Sink == pipeline.QuarantineSink {
+			id, err := f.log.TokenID(ctx, f.retry.Of.ID, token)
+			if err != nil {
+				return err
+			}
+			f.leave("it came out of "+barrier+": no source holds it", id)
+		}
+	}
+	return nil
+}
+
+func (f *finder) leave(reason, token string) {
+	left := f.left[reason]
+	if left == nil {
+		left = &LeftOut{Reason: reason}
+		f.left[reason] = left
+		f.order = append(f.order, reason)
+	}
+	left.Rows++
+	if len(left.Tokens) < maxTokensLeft {
+		left.Tokens = append(left.Tokens, token)
+	}
+}
+
+// matches requires that the document has the source whose records are fed again, in the same format.
+func (f *finder) matches(node landscape.Node, list RetryList) error {
+	if len(list.Chunks) == 0 {
+		return nil
+	}
+	at := f.compiled.Find(node.Node)
+	if at == plan.None || f.compiled.Nodes[at].Kind != plan.Source {
+		return notRetryable("%s has no source named %q, and records of it are to be fed again: give it one, with the schema that they shall have",
+			f.compiled.Document.File, node.Node)
+	}
+	if format := f.compiled.Nodes[at].Operation; format != node.Operation {
+		return notRetryable("%s: source %s is %s, and the records that are to be fed again are %s: give it that format",
+			f.compiled.Document.File, node.Node, format, node.Operation)
+	}
+	return nil
+}
+
+// checkHeaders requires that the sources can parse records of the files that they are fed from: of each one a chunk is tried.
+func (f *finder) checkHeaders(ctx context.Context, payloads *payload.Store) error {
+	for _, list := range f.retry.Sources {
+		tried := map[string]bool{}
+		for _, part := range list.Chunks {
+			record, err := f.log.Chunk(ctx, list.Parent, list.Source, part.Chunk)
+			if err != nil {
+				return err
+			}
+			if tried[record.File] {
+				continue
+			}
+			tried[record.File] = true
+			in, err := Chunk(ctx, f.log, payloads, nil, record)
+			if err != nil {
+				return err
+			}
+			if _, err := f.compiled.Nodes[f.compiled.Find(list.Source)].Source.Parser(in.Chunk.Context); err != nil {
+				return notRetryable("source %s: the records of %s do not fit %s: %v", list.Source, record.File, f.compiled.Document.File, err)
+			}
+		}
+	}
+	return nil
+}
+
+// checkLocations refuses outputs in the places of outputs of the run, of those whose records it feeds again, and of the runs
+// that feed records of the same again.
+func (f *finder) checkLocations(ctx context.Context) error {
+	family, err := f.family(ctx)
+	if err != nil {
+		return err
+	}
+	for _, i := range f.compiled.Sinks() {
+		sink := &f.compiled.Nodes[i]
+		place := f.compiled.Document.Redact(sink.Sink.Location())
+		for _, relative := range family {
+			described, err := described(relative)
+			if err != nil {
+				return err
+			}
+			if slices.ContainsFunc(described.Nodes, func(n plan.NodeDescription) bool { return n.Kind == plan.Sink && n.Location == place }) {
+				return notRetryable("%s: sink %s would write to %s, which is an output of run %s: choose another path",
+					f.compiled.Document.File, sink.Name, place, relative.ID)
+			}
+		}
+	}
+	return nil
+}
+
+// family returns the run, the runs whose records it feeds again, and what else feeds records of these again.
+func (f *finder) family(ctx context.Context) ([]landscape.Run, error) {
+	family := []landscape.Run{f.retry.Of}
+	for at := f.retry.Of; at.Link == landscape.RetryLink; {
+		above, err := f.log.Run(ctx, at.Parent)
+		if err != nil {
+			return nil, err
+		}
+		at, family = above, append(family, above)
+	}
+	for _, elder := range slices.Clone(family) {
+		children, err := RetriesOf(ctx, f.log, elder.ID)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range children {
+			if id == f.run || slices.ContainsFunc(family, func(r landscape.Run) bool { return r.ID == id }) {
+				continue
+			}
+			child, err := f.log.Run(ctx, id)
+			if err != nil {
+				return nil, err
+			}
+			family = append(family, child)
+		}
+	}
+	return family, nil
+}
+
+// RetriesOf returns the ids of the runs that feed records of the run again, oldest id first.
+func RetriesOf(ctx context.Context, log *landscape.Log, run string) ([]string, error) {
+	rows, err := log.RetriedFrom(ctx, run)
+	var ids []string
+	for _, row := range rows {
+		ids = append(ids, row.Run)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), err
+}
+
+// Beside returns the word that goes into the names of all outputs of the next run that feeds records of the run again with
+// the same document: retry-1, of a run that did so itself retry-1-1, and so on.
+func Beside(ctx context.Context, log *landscape.Log, of landscape.Run) (string, error) {
+	described, err := described(of)
+	if err != nil {
+		return "", err
+	}
+	retries, err := RetriesOf(ctx, log, of.ID)
+	return fmt.Sprintf("%s-%d", cmp.Or(described.Beside, "retry"), len(retries)+1), err
+}
+
+// described returns the description of a run's plan, as on record.
+func described(run landscape.Run) (plan.Description, error) {
+	var description plan.Description
+	if err := json.Unmarshal([]byte(run.Plan), &description); err != nil {
+		return description, fmt.Errorf("plan of run %s on record: %w", run.ID, err)
+	}
+	return description, nil
+}
