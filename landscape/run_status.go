@@ -34,27 +34,6 @@ func (l *Log) StopRun(ctx context.Context, run string, status pipeline.RunStatus
 	return l.moveRun(ctx, run, status, reason)
 }
 
-// StopForGood ends a running run as StopRun does, cancelled: nobody may take it up again. It records no action.
-//
-// Repeating it changes nothing; a run that was cancelled otherwise becomes final, one that ended otherwise is refused.
-func (l *Log) StopForGood(ctx context.Context, run, reason string) error {
-	return settle("", func() error {
-		old, err := get[RunHead](ctx, l.driver, run)
-		switch {
-		case err != nil || old.Final:
-			return err
-		case old.Status != pipeline.Running && old.Status != pipeline.Cancelled:
-			return fmt.Errorf("run %s is %s and cannot become %s", run, old.Status, pipeline.Cancelled)
-		}
-		next := old
-		next.Status, next.Final = pipeline.Cancelled, true
-		if old.Status == pipeline.Running {
-			next.Reason, next.Finished = reason, l.now()
-		}
-		return l.driver.Commit(ctx, Batch{Move: []Move{{From: old, To: next}}})
-	})
-}
-
 // moveRun ends a running run.
 func (l *Log) moveRun(ctx context.Context, run string, to pipeline.RunStatus, reason string) error {
 	return settle("", func() error {
@@ -131,27 +110,34 @@ func (e *NotResumableError) Error() string {
 	return fmt.Sprintf("run %s is %s and cannot be resumed: %s", e.Run, e.Status, e.Why)
 }
 
-// Resumable returns the run's record as it is. The error is a *NotResumableError if the run cannot be taken up again: it is
-// complete, was cancelled for good, or a person must first decide about an effect of it.
+// Resumable returns nil if a run with this record can be taken up again, as far as the record tells; else a *NotResumableError: it
+// is complete, or was cancelled for good.
+func (h RunHead) Resumable() error {
+	switch {
+	case !open(h.Status):
+		return &NotResumableError{Run: h.ID, Status: h.Status, Why: "nothing is left to do; waymark run starts another one"}
+	case h.Final:
+		return &NotResumableError{Run: h.ID, Status: h.Status, Final: true, Why: "it was cancelled for good; waymark run starts another one"}
+	default:
+		return nil
+	}
+}
+
+// Resumable returns the run's record. The error is a *NotResumableError if the run cannot be taken up again: for what its record
+// says, or because a person must first decide about an effect of it.
 func (l *Log) Resumable(ctx context.Context, run string) (RunHead, error) {
 	head, err := get[RunHead](ctx, l.driver, run)
+	if err == nil {
+		err = head.Resumable()
+	}
 	if err != nil {
 		return head, err
 	}
-	refusal := &NotResumableError{Run: run, Status: head.Status, Final: head.Final}
-	switch {
-	case !open(head.Status):
-		refusal.Why = "nothing is left to do; waymark run starts another one"
-		return head, refusal
-	case head.Final:
-		refusal.Why = "it was cancelled for good; waymark run starts another one"
-		return head, refusal
+	why, err := l.blocked(ctx, run)
+	if err == nil && why != "" {
+		err = &NotResumableError{Run: run, Status: head.Status, Why: why}
 	}
-	refusal.Why, err = l.blocked(ctx, run)
-	if err != nil || refusal.Why == "" {
-		return head, err
-	}
-	return head, refusal
+	return head, err
 }
 
 // blocked says which effects of a run are blocked; empty if none is.
@@ -236,12 +222,17 @@ func (l *Log) Retried(ctx context.Context, run string) ([]RetriedRow, error) {
 	if err != nil || linked.Link != RetryLink {
 		return nil, err
 	}
-	var found []RetriedRow
-	err = each(ctx, l.driver, []any{linked.Parent}, func(r RetriedRow) bool {
-		if r.Run == run {
-			found = append(found, r)
+	all, err := l.RetriedFrom(ctx, linked.Parent)
+	return slices.Collect(func(yield func(RetriedRow) bool) {
+		for _, r := range all {
+			if r.Run == run && !yield(r) {
+				return
+			}
 		}
-		return true
-	})
-	return found, err
+	}), err
+}
+
+// RetriedFrom returns the records of a run that other runs feed again, by source and row; nil if there is none.
+func (l *Log) RetriedFrom(ctx context.Context, parent string) ([]RetriedRow, error) {
+	return Select[RetriedRow](ctx, l.driver, parent)
 }
