@@ -1,10 +1,14 @@
 package fsstore
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+
+	"waymark/failpoint"
 )
 
 // publishAttempts bounds how often publish starts again after somebody removed its shard folder (Delete of the last
@@ -47,14 +51,23 @@ func publishOnce(d disk, key string, data []byte) error {
 	if err := fill(d, f, temp, objectPath(key), data); err != nil {
 		return errors.Join(err, ignoreNotExist(d.Remove(temp)))
 	}
+	if err := failpoint.Hit("payload.renamed"); err != nil {
+		return err
+	}
 	return syncNames(d, key)
 }
 
 // fill writes f, makes it durable and gives it its final name. It closes f in any case.
 func fill(d disk, f tempFile, temp, final string, data []byte) error {
-	_, err := f.Write(data)
+	err := failpoint.Hit("payload.created")
+	if err == nil {
+		err = write(f, data)
+	}
 	if err == nil {
 		err = f.Sync()
+	}
+	if err == nil {
+		err = failpoint.Hit("payload.synced")
 	}
 	if err == nil {
 		err = d.Rename(temp, final)
@@ -62,17 +75,30 @@ func fill(d disk, f tempFile, temp, final string, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
+func write(f tempFile, data []byte) error {
+	n, err := f.Write(data[:failpoint.Short("payload.writing", len(data))])
+	if err == nil && n < len(data) {
+		err = io.ErrShortWrite
+	}
+	return cmp.Or(err, failpoint.Hit("payload.written"))
+}
+
 // syncNames makes the name of the object under key durable, from the inside out.
 func syncNames(d disk, key string) error {
 	if err := d.SyncDir(shardPath(key)); err != nil {
 		return err
 	}
+	if err := failpoint.Hit("payload.folder.synced"); err != nil {
+		return err
+	}
 	return d.SyncDir(objectsDir)
 }
 
-func ignoreNotExist(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
+func ignore(err, ignored error) error {
+	if errors.Is(err, ignored) {
 		return nil
 	}
 	return err
 }
+
+func ignoreNotExist(err error) error { return ignore(err, fs.ErrNotExist) }

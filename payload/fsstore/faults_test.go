@@ -249,7 +249,7 @@ func TestQuarantineWithoutLinks(t *testing.T) {
 		place, err := s.Quarantine(t.Context(), key)
 		require.NoError(t, err)
 		require.Equal(t, fmt.Sprintf("quarantine/%s.%d", key, n), place)
-		info, err := s.root.Stat(place)
+		info, err := s.disk.Lstat(place)
 		require.NoError(t, err)
 		require.EqualValues(t, n, info.Size())
 	}

@@ -28,7 +28,7 @@ const (
 
 // Store is a payload.Backend over a folder. Several Stores, in several processes, may share the folder.
 type Store struct {
-	root *os.Root
+	dir  string
 	disk disk
 }
 
@@ -66,11 +66,17 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open payload folder: %w", err)
 	}
-	s := &Store{root: root, disk: rootDisk{root}}
-	if err := s.prepare(); err != nil {
+	s, err := newStore(dir, rootDisk{root})
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open payload folder: %w", err), root.Close())
 	}
 	return s, nil
+}
+
+// newStore returns the Store on a disk that holds nothing but dir.
+func newStore(dir string, d disk) (*Store, error) {
+	s := &Store{dir: dir, disk: d}
+	return s, s.prepare()
 }
 
 // openRoot opens dir after checking it, and checks that what it opened is what it checked.
@@ -114,11 +120,11 @@ func (s *Store) prepare() error {
 		if err := s.disk.Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		info, err := s.root.Lstat(dir)
+		info, err := s.disk.Lstat(dir)
 		if err != nil {
 			return err
 		}
-		if err := checkFolder(filepath.Join(s.root.Name(), dir), info); err != nil {
+		if err := checkFolder(filepath.Join(s.dir, dir), info); err != nil {
 			return err
 		}
 	}
@@ -126,7 +132,7 @@ func (s *Store) prepare() error {
 }
 
 // Close releases the folder. The Store must not be used afterwards.
-func (s *Store) Close() error { return s.root.Close() }
+func (s *Store) Close() error { return s.disk.Close() }
 
 // Write publishes data under key: see publish for the system calls in order.
 func (s *Store) Write(ctx context.Context, key string, data []byte) error {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"syscall"
 
 	"waymark/payload"
@@ -21,7 +20,7 @@ func (s *Store) Read(ctx context.Context, key string, limit int64) ([]byte, erro
 	if _, err := s.lstat(key); err != nil {
 		return nil, err
 	}
-	f, err := s.root.OpenFile(objectPath(key), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := s.disk.Open(objectPath(key))
 	if err != nil {
 		return nil, notFound(key, err)
 	}
@@ -31,7 +30,7 @@ func (s *Store) Read(ctx context.Context, key string, limit int64) ([]byte, erro
 
 // readFile judges the open file, not its name: the name may belong to another file since lstat. A file that is cut while
 // it is read gives fewer bytes, which the caller's hash finds out.
-func readFile(f *os.File, key string, limit int64) ([]byte, error) {
+func readFile(f objectFile, key string, limit int64) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -76,7 +75,7 @@ func version(info fs.FileInfo) string {
 
 // lstat describes the file at the object's place. It must be a regular one.
 func (s *Store) lstat(key string) (fs.FileInfo, error) {
-	info, err := s.root.Lstat(objectPath(key))
+	info, err := s.disk.Lstat(objectPath(key))
 	if err != nil {
 		return nil, notFound(key, err)
 	}

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"strings"
 	"syscall"
+
+	"waymark/failpoint"
 )
 
 // Delete removes the object, what was set aside under its key, and the shard folder if that leaves it empty. Where there
@@ -18,9 +20,12 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	if err := s.deleteAside(key); err != nil {
 		return err
 	}
-	_, err := s.root.Lstat(objectPath(key))
+	_, err := s.disk.Lstat(objectPath(key))
 	missing := errors.Is(err, fs.ErrNotExist)
 	if err := s.disk.RemoveAll(objectPath(key)); err != nil {
+		return err
+	}
+	if err := failpoint.Hit("payload.deleted"); err != nil {
 		return err
 	}
 	// Also where nothing was left to remove: whoever removed it may have died before this.
@@ -79,6 +84,9 @@ func (s *Store) Quarantine(ctx context.Context, key string) (string, error) {
 		if err != nil {
 			return "", notFound(key, err)
 		}
+		if err := failpoint.Hit("payload.aside"); err != nil {
+			return "", err
+		}
 		return place, s.disk.SyncDir(quarantineDir)
 	}
 }
@@ -90,10 +98,10 @@ func (s *Store) setAside(from, place string) error {
 	if linkErr == nil || errors.Is(linkErr, fs.ErrExist) || errors.Is(linkErr, fs.ErrNotExist) {
 		return linkErr
 	}
-	if _, err := s.root.Lstat(place); err == nil {
+	if _, err := s.disk.Lstat(place); err == nil {
 		return fs.ErrExist
 	}
-	info, err := s.root.Lstat(from)
+	info, err := s.disk.Lstat(from)
 	if err != nil {
 		return err
 	}

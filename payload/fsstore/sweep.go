@@ -2,11 +2,8 @@ package fsstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -61,23 +58,13 @@ func (s *Store) sweepShard(shard string, before time.Time) (removed int, err err
 
 // sweepTemp removes one temp file if it is a regular file, old enough, and not locked.
 func (s *Store) sweepTemp(name string, before time.Time) (swept bool, err error) {
-	info, err := s.root.Lstat(name)
+	info, err := s.disk.Lstat(name)
 	if err != nil {
 		return false, ignoreNotExist(err)
 	}
 	if !info.Mode().IsRegular() || info.ModTime().After(before) {
 		return false, nil
 	}
-	f, err := s.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return false, ignoreNotExist(err)
-	}
-	defer f.Close()
-	if err := lock(f); errors.Is(err, errLocked) {
-		return false, nil
-	} else if err != nil {
-		return false, err
-	}
-	err = s.disk.Remove(name)
-	return err == nil, ignoreNotExist(err)
+	swept, err = s.disk.RemoveUnlocked(name)
+	return swept, ignoreNotExist(err)
 }

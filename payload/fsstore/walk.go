@@ -42,19 +42,19 @@ func (s *Store) walkShard(ctx context.Context, shard string, fn func(key string)
 
 // shards lists the paths of the shard folders in ascending order.
 func (s *Store) shards() ([]string, error) {
-	dir, err := s.root.Open(objectsDir)
-	if err != nil {
-		return nil, err
-	}
-	defer dir.Close()
-	entries, err := dir.ReadDir(-1)
+	names, err := s.disk.Names(objectsDir)
 	if err != nil {
 		return nil, err
 	}
 	var shards []string
-	for _, entry := range entries {
-		if entry.IsDir() && len(entry.Name()) == 2 {
-			shards = append(shards, objectsDir+"/"+entry.Name())
+	for _, name := range names {
+		shard := objectsDir + "/" + name
+		info, err := s.disk.Lstat(shard)
+		if ignoreNotExist(err) != nil {
+			return nil, err
+		}
+		if err == nil && info.IsDir() && len(name) == 2 {
+			shards = append(shards, shard)
 		}
 	}
 	slices.Sort(shards)
@@ -63,12 +63,7 @@ func (s *Store) shards() ([]string, error) {
 
 // names lists a folder in ascending order. A folder that is gone is empty.
 func (s *Store) names(dir string) ([]string, error) {
-	f, err := s.root.Open(dir)
-	if err != nil {
-		return nil, ignoreNotExist(err)
-	}
-	defer f.Close()
-	names, err := f.Readdirnames(-1)
+	names, err := s.disk.Names(dir)
 	slices.Sort(names)
-	return names, err
+	return names, ignoreNotExist(err)
 }
