@@ -33,11 +33,12 @@ var allowed = map[string][]string{
 	"landscape/landscapetest": {"landscape", "pipeline", "plugin"},
 	"activities":              {"engine", "barrier", "landscape", "payload", "plan", "plugin", "pipeline", "row", "failpoint"},
 	"workflows":               {"activities", "plugin", "pipeline"},
+	"recovery":                {"workflows", "activities", "landscape", "plugin"},
 	"worker":                  {"workflows", "activities", "plan", "plugin/builtin", "pipeline"},
 	"audit":                   {"activities", "engine", "barrier", "landscape", "payload", "plan", "expr", "plugin", "pipeline", "row"},
 	"cmd/waymark": {
 		"audit", "worker", "workflows", "activities", "plan", "pipeline", "plugin", "row", "landscape", "landscape/sqlitestore",
-		"payload", "payload/fsstore", "embedded",
+		"payload", "payload/fsstore", "embedded", "recovery",
 	},
 	"tests/system": {
 		"audit", "worker", "workflows", "activities", "landscape", "landscape/sqlitestore", "payload", "payload/fsstore", "embedded",

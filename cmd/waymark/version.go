@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"waymark/failpoint"
 )
 
 // version is set by the linker for released binaries: -ldflags "-X main.version=1.2.3".
@@ -19,6 +21,7 @@ type build struct {
 	Modified bool   `json:"modified,omitempty"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
+	Lab      bool   `json:"failpoints,omitempty"` // it can be told to die: see docs/crash.md
 }
 
 func (a *app) versionCommand() *cobra.Command {
@@ -37,7 +40,7 @@ func (a *app) versionCommand() *cobra.Command {
 }
 
 func thisBuild() build {
-	b := build{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	b := build{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Lab: failpoint.Enabled}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b
@@ -68,4 +71,10 @@ func (b build) code() string {
 	return code + ")"
 }
 
-func (b build) String() string { return b.code() + ", " + b.Go + ", " + b.Platform }
+func (b build) String() string {
+	text := b.code() + ", " + b.Go + ", " + b.Platform
+	if b.Lab {
+		text += ", with failpoints"
+	}
+	return text
+}
