@@ -69,7 +69,7 @@ func TestCompareGraph(t *testing.T) {
 		{"joins", change(func(j *landscape.JoinsRecord) bool { j.Codes[0] = 1; return true }), "joins graph/orders/0/3: codes should be 6 bytes"},
 		{"use of a kind", change(func(j *landscape.ChunkJoinRecord) bool { return j.Code != 0 }), "chunk_joins graph/orders/0/3/0: should be one"},
 		{"kind", change(func(k *landscape.MergeKindRecord) bool { k.Lost = "{}"; return true }), "lost should be "},
-		{"fold", change(func(f *landscape.FoldRecord) bool { f.State = ""; return true }), "state should be "},
+		{"fold", change(func(f *landscape.FoldRecord) bool { f.Held++; return true }), "held_rows should be "},
 		{"no fold", change(func(f *landscape.FoldRecord) bool { return f.Fold == 0 }), "should be one, on record is no record"},
 		{"batch", change(func(b *landscape.BatchRecord) bool { b.Fired++; return true }), "fired_us should be "},
 		{"moment of a batch", change(func(b *landscape.BatchRecord) bool { b.Opened--; return true }), "opened_us should be "},

@@ -19,8 +19,8 @@ func isConstraint(err error) bool {
 	return ok && e.Code()&primary == sqlite3.SQLITE_CONSTRAINT
 }
 
-// explain says what cures an error that no retry does: a file that cannot be written, or one that is damaged. It returns
-// every other error as it is.
+// explain says what cures an error that no retry does, a file that cannot be written or one that is damaged, and which error is
+// cured by space. It returns every other error as it is.
 func explain(path string, err error) error {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {
@@ -29,6 +29,13 @@ func explain(path string, err error) error {
 	switch e.Code() & primary {
 	case sqlite3.SQLITE_READONLY:
 		return fmt.Errorf("landscape %s: %w: make the file and its folder writable: %w", path, landscape.ErrReadOnly, e)
+	case sqlite3.SQLITE_FULL:
+		return noSpace(path, e)
+	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN:
+		if isFull(path) {
+			return noSpace(path, e)
+		}
+		return err
 	case sqlite3.SQLITE_CORRUPT:
 		return fmt.Errorf("landscape %s: the file is damaged: restore it from a copy, or start with another --state: %w", path, e)
 	case sqlite3.SQLITE_NOTADB:
