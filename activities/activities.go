@@ -26,7 +26,7 @@ type Activities struct {
 	code     string
 	worker   string
 	host     string
-	runs     runs
+	runs     *runs
 }
 
 // New returns the activities. code is the version of the program, recorded with every run.
@@ -36,7 +36,7 @@ func New(log *landscape.Log, payloads *payload.Store, planner Planner, code stri
 		host = "unknown"
 	}
 	return &Activities{
-		log: log, payloads: payloads, planner: planner, code: code,
+		log: log, payloads: payloads, planner: planner, code: code, runs: new(runs),
 		host: host, worker: fmt.Sprintf("%s/%d", host, os.Getpid()),
 	}
 }

@@ -2,25 +2,34 @@ package activities
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"go.temporal.io/sdk/activity"
 )
 
-// beatInterval is well under the workflow's heartbeat timeout of 30 s.
-const beatInterval = 5 * time.Second
+// beatsPerTimeout is how often an activity says within the workflow's heartbeat timeout that it is alive.
+const beatsPerTimeout = 6
 
-// beat tells Temporal that the activity is alive until the returned function is called. Cancellation of the activity
-// reaches ctx by these heartbeats.
-func beat(ctx context.Context) (stop func()) {
+// beat tells Temporal that the activity is alive until the returned function is called, and what it waits for, if it does.
+// Cancellation of the activity reaches ctx by these heartbeats.
+func beat(ctx context.Context, waiting *atomic.Pointer[string]) (stop func()) {
+	interval := activity.GetInfo(ctx).HeartbeatTimeout / beatsPerTimeout
+	if interval <= 0 {
+		return func() {}
+	}
 	done := make(chan struct{})
 	go func() {
-		ticker := time.NewTicker(beatInterval)
+		ticker := time.NewTicker(interval)
 		defer ticker.Stop()
 		for {
 			select {
 			case <-ticker.C:
-				activity.RecordHeartbeat(ctx)
+				if text := waiting.Load(); text != nil {
+					activity.RecordHeartbeat(ctx, *text)
+				} else {
+					activity.RecordHeartbeat(ctx)
+				}
 			case <-done:
 				return
 			case <-ctx.Done():

@@ -28,6 +28,12 @@ const (
 	TypeUnknownRun  = "RunUnknown"      // the landscape has no such run
 	TypeReadOnly    = "RecordReadOnly"  // the landscape cannot be written
 	TypeFull        = "BarrierFull"     // a barrier would have to hold more rows than it may
+
+	TypeStateDiverged = "StateDiverged"   // workflow history and record contradict each other
+	TypeSuperseded    = "RunSuperseded"   // the run was taken up again, and this attempt is of before
+	TypeNotResumable  = "RunNotResumable" // a run that is complete, or was ended for good
+	TypeSourceChanged = "SourceChanged"   // a source is no longer what it was when the run began
+	TypeNotRetryable  = "NotRetryable"    // records of the parent cannot be fed again
 )
 
 // final carries an error that no retry cures together with its type.
@@ -54,17 +60,21 @@ func finalKind(err error) string {
 		marked    final
 		problems  pipeline.Problems
 		source    *plugin.SourceError
+		retry     *NotRetryableError
 		target    *plugin.TargetError
 		row       *engine.FailedError
 		diverged  *landscape.DivergedError
 		imbalance *landscape.ImbalanceError
 		full      *barrier.FullError
+		ended     *landscape.NotResumableError
 	)
 	switch {
 	case errors.As(err, &marked):
 		return marked.kind
 	case errors.As(err, &problems):
 		return TypeDocument
+	case errors.As(err, &retry):
+		return TypeNotRetryable
 	case errors.As(err, &source):
 		return TypeSource
 	case errors.As(err, &target):
@@ -81,6 +91,10 @@ func finalKind(err error) string {
 		return TypeImbalance
 	case errors.As(err, &full):
 		return TypeFull
+	case errors.As(err, &ended):
+		return TypeNotResumable
+	case errors.Is(err, landscape.ErrSuperseded):
+		return TypeSuperseded
 	case errors.Is(err, landscape.ErrBlocked):
 		return TypeBlocked
 	case errors.Is(err, landscape.ErrNotFound):

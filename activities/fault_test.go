@@ -240,15 +240,23 @@ func TestLostEffectIsFound(t *testing.T) {
 // lastLedgerChunk is the last chunk of the orders of which the ledger gets a row.
 const lastLedgerChunk = 2
 
-func TestACancelledRunGivesUpWhatItStaged(t *testing.T) {
+func TestARunThatIsCancelledForGoodGivesUpWhatItStaged(t *testing.T) {
 	r := newRig(t, ordersDocument, ordersFiles)
 	r.begin()
-	require.NotEmpty(t, r.outputs())
+	staged := r.outputs()
+	require.NotEmpty(t, staged)
+	order := activities.StopInput{Run: runID, Status: pipeline.Cancelled, Reason: "enough", Actor: "ann", Why: "it was a mistake"}
 	for range 2 {
-		call[none](r, act.StopRun, activities.StopInput{Run: runID, Status: pipeline.Cancelled, Reason: "enough"})
+		call[none](r, act.StopRun, order)
+		require.Equal(t, staged, r.outputs(), "somebody may go on with it")
+	}
+	order.Final = true
+	for range 2 {
+		call[none](r, act.StopRun, order)
 		require.Empty(t, r.outputs())
 	}
 	run, err := r.log.Run(t.Context(), runID)
 	require.NoError(t, err)
 	require.Equal(t, pipeline.Cancelled, run.Status)
+	require.True(t, run.Final)
 }

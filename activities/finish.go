@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"waymark/landscape"
-	"waymark/pipeline"
 )
 
 // FinishRun concludes a run: completed only if every row is accounted for, which is checked in the transaction that says
@@ -13,34 +12,44 @@ import (
 //
 // It may run twice: a run that is concluded stays as it is.
 func (a *Activities) FinishRun(ctx context.Context, in FinishInput) (FinishResult, error) {
-	defer beat(ctx)()
-	status, err := a.log.Conclude(ctx, in.Run)
-	if err != nil {
-		return FinishResult{}, toTemporal(err)
-	}
-	if err := a.log.FinishRun(ctx, in.Run, status, ""); err != nil {
-		return FinishResult{}, toTemporal(err)
-	}
-	return FinishResult{Status: status}, toTemporal(a.forget(in.Run))
+	return attempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (FinishResult, error) {
+		status, err := a.log.Conclude(ctx, in.Run)
+		if err == nil {
+			err = a.log.FinishRun(ctx, in.Run, status, "")
+		}
+		if err == nil {
+			err = a.forget(in.Run)
+		}
+		return FinishResult{Status: status}, err
+	})
 }
 
-// StopRun records that a run ended before it was complete, and why. What a failed run staged for its sinks stays where it is;
-// a cancelled run gives it up. A run whose record was never begun has nothing to record.
+// StopRun records that a run ended before it was complete, and why. What it staged for its sinks stays where it is, for when
+// it is taken up again; a run that nobody may take up again gives it up. A run whose record was never begun has nothing to record.
 //
 // It may run twice: a run that is stopped stays as it is.
 func (a *Activities) StopRun(ctx context.Context, in StopInput) error {
-	err := a.log.FinishRun(ctx, in.Run, in.Status, in.Reason)
-	if errors.Is(err, landscape.ErrNotFound) {
-		err = nil
-	}
-	if err == nil && in.Status == pipeline.Cancelled {
-		err = a.discard(ctx, in.Run)
-	}
-	return toTemporal(errors.Join(err, a.forget(in.Run)))
+	_, err := attempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (none, error) { return none{}, a.stopRun(ctx, in) })
+	return err
 }
 
-// discard removes what the run staged and did not publish.
-func (a *Activities) discard(ctx context.Context, id string) error {
+func (a *Activities) stopRun(ctx context.Context, in StopInput) error {
+	err := a.log.StopRun(ctx, in.Run, in.Status, in.Reason)
+	if errors.Is(err, landscape.ErrNotFound) {
+		return a.forget(in.Run)
+	}
+	if err == nil && in.Final {
+		err = a.log.CancelRun(ctx, in.Run, true, in.Actor, in.Why)
+	}
+	if err == nil && in.Final {
+		err = a.Discard(ctx, in.Run)
+	}
+	return errors.Join(err, a.forget(in.Run))
+}
+
+// Discard removes what the run staged and did not publish. It is for runs that nobody may take up again. It may be repeated; a
+// run that is not on record has staged nothing.
+func (a *Activities) Discard(ctx context.Context, id string) error {
 	r, err := a.get(ctx, id)
 	if errors.Is(err, landscape.ErrNotFound) {
 		return nil
@@ -54,4 +63,23 @@ func (a *Activities) discard(ctx context.Context, id string) error {
 		}
 	}
 	return nil
+}
+
+// RecordAction records what a person, or something that acts for one, ordered.
+//
+// It may run twice: an equal order that is on record since it came is not recorded again.
+func (a *Activities) RecordAction(ctx context.Context, in ActionInput) error {
+	_, err := attempt(ctx, a, in.Run, 0, func(ctx context.Context, _ *Activities) (none, error) {
+		done, err := a.log.Actions(ctx, in.Run)
+		if err != nil {
+			return none{}, err
+		}
+		for _, action := range done {
+			if action.Verb == in.Verb && action.Actor == in.Actor && action.Why == in.Why && int64(action.At) >= in.At {
+				return none{}, nil
+			}
+		}
+		return none{}, a.log.RecordAction(ctx, in.Run, in.Verb, in.Actor, in.Why)
+	})
+	return err
 }

@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -19,9 +20,7 @@ import (
 // It may run twice: a step is a pure function of the barrier's state, what arrived and the moment given, and the record's
 // key is run, barrier and ordinal of the step.
 func (a *Activities) FoldBarrier(ctx context.Context, in FoldInput) (FoldResult, error) {
-	defer beat(ctx)()
-	out, err := a.foldBarrier(ctx, in)
-	return out, toTemporal(err)
+	return attempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (FoldResult, error) { return a.foldBarrier(ctx, in) })
 }
 
 func (a *Activities) foldBarrier(ctx context.Context, in FoldInput) (FoldResult, error) {
@@ -35,12 +34,34 @@ func (a *Activities) foldBarrier(ctx context.Context, in FoldInput) (FoldResult,
 	}
 	held.mu.Lock()
 	defer held.mu.Unlock()
+	if in, err = a.momentOnRecord(ctx, in); err != nil {
+		return FoldResult{}, err
+	}
 	f := folding{Activities: a, run: r, held: held, in: in}
 	if err := f.do(ctx); err != nil {
 		held.machine = nil // it may be ahead of the record
 		return FoldResult{}, fmt.Errorf("barrier %s, fold %d: %w", in.Barrier, in.Fold, err)
 	}
 	return f.result(), nil
+}
+
+// momentOnRecord returns in with the moment of the fold on record, if it is: a run that was taken up again repeats it as it was.
+func (a *Activities) momentOnRecord(ctx context.Context, in FoldInput) (FoldInput, error) {
+	if in.Epoch == 0 {
+		return in, nil
+	}
+	record, err := a.log.Fold(ctx, in.Run, in.Barrier, in.Fold)
+	switch {
+	case errors.Is(err, landscape.ErrNotFound):
+		return in, nil
+	case err != nil:
+		return in, err
+	case string(record.Kind) != in.Kind, in.Kind == FoldChunk && (record.Source != in.Source || record.Chunk != in.Chunk):
+		return in, diverged("fold %d of %s is a %s of %s %d on record, and would be a %s of %s %d",
+			in.Fold, in.Barrier, record.Kind, record.Source, record.Chunk, in.Kind, in.Source, in.Chunk)
+	}
+	in.At = int64(record.At)
+	return in, nil
 }
 
 // folding is one fold in the making.

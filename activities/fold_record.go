@@ -12,6 +12,7 @@ import (
 func (f *folding) record(ctx context.Context) error {
 	record := FoldOf(f.run.plan, f.held.node, f.in, f.settled)
 	record.State = f.saved.Digest
+	record.Turn, record.Deadline = &f.in.Turns, landscape.MicrosOf(f.held.machine.Deadline())
 	if f.in.Kind == FoldChunk {
 		chunk, err := f.log.Chunk(ctx, f.run.id, f.in.Source, f.in.Chunk)
 		if err != nil {

@@ -18,6 +18,15 @@ type OpenInput struct {
 	Params   map[string]string `json:"params,omitempty"`
 	Actor    string            `json:"actor,omitempty"`
 	Trigger  string            `json:"trigger,omitempty"`
+	Parent   string            `json:"parent,omitempty"` // the run that this one is linked to
+	Link     string            `json:"link,omitempty"`   // how: a landscape.Link
+	Retry    *RetryInput       `json:"retry,omitempty"`  // set if the run feeds records of its parent again; then Link is set by OpenRun
+}
+
+// RetryInput makes a run feed the quarantined records of another one again.
+type RetryInput struct {
+	Of     string `json:"of"`               // that run
+	Beside string `json:"beside,omitempty"` // the word that goes into the names of all outputs; "": they are as the document says
 }
 
 // OpenResult is what the workflow needs to know of the plan.
@@ -41,6 +50,7 @@ type SinkPlan struct {
 // ReadInput asks for the next chunk of a source.
 type ReadInput struct {
 	Run    string        `json:"run"`
+	Epoch  int64         `json:"epoch,omitempty"`
 	Source string        `json:"source"`
 	Chunk  int64         `json:"chunk"` // ordinal, from 0
 	Cursor plugin.Cursor `json:"cursor"`
@@ -57,6 +67,7 @@ type ReadResult struct {
 // ProcessInput asks to send a chunk through the steps behind its source or barrier.
 type ProcessInput struct {
 	Run    string `json:"run"`
+	Epoch  int64  `json:"epoch,omitempty"`
 	Source string `json:"source"` // or barrier
 	Chunk  int64  `json:"chunk"`
 }
@@ -88,15 +99,17 @@ const (
 // FoldInput asks a barrier to take one step.
 type FoldInput struct {
 	Run     string    `json:"run"`
+	Epoch   int64     `json:"epoch,omitempty"`
 	Barrier string    `json:"barrier"`
 	Fold    int64     `json:"fold"` // ordinal, from 0
 	Kind    string    `json:"kind"`
 	Source  string    `json:"source,omitempty"` // of the chunk: a source or barrier
 	Chunk   int64     `json:"chunk,omitempty"`
-	At      int64     `json:"at"`     // the moment, in microseconds since 1970
-	Saved   SavedFold `json:"saved"`  // an earlier state, from which the present one can be made
-	Rows    int64     `json:"rows"`   // that came out before
-	Chunks  int64     `json:"chunks"` // in which they came out
+	At      int64     `json:"at"`              // the moment, in microseconds since 1970
+	Turns   int64     `json:"turns,omitempty"` // so many chunks of sources had their turns before
+	Saved   SavedFold `json:"saved"`           // an earlier state, from which the present one can be made
+	Rows    int64     `json:"rows"`            // that came out before
+	Chunks  int64     `json:"chunks"`          // in which they came out
 }
 
 // SavedFold is the state of a barrier in the payload store.
@@ -116,6 +129,7 @@ type FoldResult struct {
 // WriteInput asks to write one chunk's part to one sink, at its place.
 type WriteInput struct {
 	Run     string `json:"run"`
+	Epoch   int64  `json:"epoch,omitempty"`
 	Source  string `json:"source"`
 	Chunk   int64  `json:"chunk"`
 	Sink    string `json:"sink"`
@@ -125,13 +139,15 @@ type WriteInput struct {
 
 // SinkInput names a sink of a run.
 type SinkInput struct {
-	Run  string `json:"run"`
-	Sink string `json:"sink"`
+	Run   string `json:"run"`
+	Epoch int64  `json:"epoch,omitempty"`
+	Sink  string `json:"sink"`
 }
 
 // FinishInput names a run that is to be concluded.
 type FinishInput struct {
-	Run string `json:"run"`
+	Run   string `json:"run"`
+	Epoch int64  `json:"epoch,omitempty"`
 }
 
 // FinishResult is how the run ended.
@@ -142,6 +158,27 @@ type FinishResult struct {
 // StopInput ends a run that cannot go on.
 type StopInput struct {
 	Run    string             `json:"run"`
+	Epoch  int64              `json:"epoch,omitempty"`
 	Status pipeline.RunStatus `json:"status"`
 	Reason string             `json:"reason"`
+	Final  bool               `json:"final,omitempty"` // of a cancelled run: nobody may take it up again
+	Actor  string             `json:"actor,omitempty"` // who made it final
+	Why    string             `json:"why,omitempty"`
+}
+
+// ResumeInput takes up a run that is on record.
+type ResumeInput struct {
+	Run   string `json:"run"`
+	Epoch int64  `json:"epoch"` // the one to begin: one more than that on record
+	Actor string `json:"actor,omitempty"`
+	Why   string `json:"why,omitempty"`
+}
+
+// ActionInput is what somebody ordered.
+type ActionInput struct {
+	Run   string `json:"run"`
+	Verb  string `json:"verb"`
+	Actor string `json:"actor"`
+	Why   string `json:"why"`
+	At    int64  `json:"at"` // when the order came, in microseconds since 1970: an order that is on record since then is not recorded again
 }

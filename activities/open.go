@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"waymark/engine"
 	"waymark/landscape"
@@ -16,9 +17,7 @@ import (
 //
 // It may run twice: the record's key is the run's id, and an equal record is left alone.
 func (a *Activities) OpenRun(ctx context.Context, in OpenInput) (OpenResult, error) {
-	defer beat(ctx)()
-	out, err := a.openRun(ctx, in)
-	return out, toTemporal(err)
+	return attempt(ctx, a, in.Run, 0, func(ctx context.Context, a *Activities) (OpenResult, error) { return a.openRun(ctx, in) })
 }
 
 func (a *Activities) openRun(ctx context.Context, in OpenInput) (OpenResult, error) {
@@ -26,21 +25,29 @@ func (a *Activities) openRun(ctx context.Context, in OpenInput) (OpenResult, err
 	if err != nil {
 		return OpenResult{}, fmt.Errorf("pipeline document of run %s: %w", in.Run, err)
 	}
-	compiled, err := a.planner.Plan(plan.Request{File: in.File, Folder: in.Folder, Document: document, Params: in.Params})
+	request := plan.Request{File: in.File, Folder: in.Folder, Document: document, Params: in.Params}
+	if in.Retry != nil {
+		request.Beside, in.Parent, in.Link = in.Retry.Beside, in.Retry.Of, string(landscape.RetryLink)
+	}
+	compiled, err := a.planner.Plan(request)
 	if err != nil {
 		return OpenResult{}, err
 	}
-	pins, err := stat(ctx, compiled)
+	compiled, pins, err := a.sources(ctx, in, compiled)
 	if err != nil {
 		return OpenResult{}, err
 	}
 	if err := a.begin(ctx, in, compiled, pins); err != nil {
 		return OpenResult{}, err
 	}
+	r := newRun(in.Run, compiled, pins)
 	a.runs.mu.Lock()
-	a.keep(newRun(in.Run, compiled, pins))
+	a.keep(r)
 	a.runs.mu.Unlock()
-	return a.openSinks(ctx, in.Run, compiled, pins)
+	if err := a.openSinks(ctx, r); err != nil {
+		return OpenResult{}, err
+	}
+	return planned(compiled, pins)
 }
 
 func stat(ctx context.Context, compiled *plan.Plan) (map[string]plugin.SourceInfo, error) {
@@ -77,6 +84,9 @@ func (a *Activities) begin(ctx context.Context, in OpenInput, compiled *plan.Pla
 		graph.Sources[i].Info = string(info)
 	}
 	graph.Tables = tables
+	if graph.Retried, err = a.retried(ctx, pins); err != nil {
+		return err
+	}
 	return a.log.BeginRun(ctx, record, graph)
 }
 
@@ -120,7 +130,7 @@ func (a *Activities) record(in OpenInput, compiled *plan.Plan) (landscape.Run, e
 			ID: in.Run, Pipeline: description.Pipeline, DocumentSHA256: description.Document, PlanSHA256: compiled.Digest(),
 			Code: a.code, Actor: in.Actor, Trigger: in.Trigger, Host: a.host, BaseDir: in.Folder,
 		},
-		Document: string(compiled.Document.Source), Plan: string(compiled.JSON()), Params: string(params), Refs: string(references),
+		File: in.File, Parent: in.Parent, Link: landscape.Link(in.Link), Document: string(compiled.Document.Source), Plan: string(compiled.JSON()), Params: string(params), Refs: string(references),
 	}, nil
 }
 
@@ -146,16 +156,52 @@ func Graph(run string, compiled *plan.Plan) landscape.Graph {
 	return graph
 }
 
-func (a *Activities) openSinks(ctx context.Context, run string, compiled *plan.Plan, pins map[string]plugin.SourceInfo) (OpenResult, error) {
-	out := OpenResult{Pipeline: compiled.Document.Pipeline.Name}
+// openSinks makes the targets ready, but for those into which something was written: they are.
+func (a *Activities) openSinks(ctx context.Context, r *run) error {
+	for _, i := range r.plan.Sinks() {
+		if err := a.openSink(ctx, r, &r.plan.Nodes[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openSink makes a target ready. If this call made it while another attempt was on to writing or publishing, that one had moved
+// its own away: what is made now is nobody's, and is taken back.
+func (a *Activities) openSink(ctx context.Context, r *run, node *plan.Node) error {
+	if used, err := a.used(ctx, r.id, node.Name); err != nil || used {
+		return err
+	}
+	encoder, err := node.Encoder()
+	if err != nil {
+		return fmt.Errorf("sink %s: %w", node.Name, err)
+	}
+	target := node.Sink.Target(r.id)
+	made, err := target.Open(ctx, encoder.Header())
+	if err != nil || !made {
+		return err
+	}
+	if used, err := a.used(ctx, r.id, node.Name); err != nil || !used {
+		return err
+	}
+	return target.Discard(ctx)
+}
+
+// used reports whether an attempt to write to the sink or to publish it has begun.
+func (a *Activities) used(ctx context.Context, run, sink string) (bool, error) {
+	effects, err := a.log.Effects(ctx, run)
+	used := slices.ContainsFunc(effects, func(e landscape.Effect) bool { return e.Sink == sink && e.Fence > 0 })
+	return used, err
+}
+
+// planned sums up what the workflow needs to know of the plan.
+func planned(compiled *plan.Plan, pins map[string]plugin.SourceInfo) (OpenResult, error) {
+	out := OpenResult{Pipeline: compiled.Document.Pipeline.Name, Ordered: len(engine.Claims(compiled)) > 0}
 	for _, i := range compiled.Sinks() {
 		node := &compiled.Nodes[i]
 		encoder, err := node.Encoder()
 		if err != nil {
 			return OpenResult{}, fmt.Errorf("sink %s: %w", node.Name, err)
-		}
-		if _, err := node.Sink.Target(run).Open(ctx, encoder.Header()); err != nil {
-			return OpenResult{}, err
 		}
 		out.Sinks = append(out.Sinks, SinkPlan{Name: node.Name, HeaderBytes: int64(len(encoder.Header()))})
 	}
@@ -175,6 +221,5 @@ func (a *Activities) openSinks(ctx context.Context, run string, compiled *plan.P
 			out.Barriers = append(out.Barriers, compiled.Nodes[i].Name)
 		}
 	}
-	out.Ordered = len(engine.Claims(compiled)) > 0
 	return out, nil
 }

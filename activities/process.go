@@ -21,9 +21,7 @@ import (
 //
 // It may run twice: the engine is deterministic, and the record's key is run, source and ordinal of the chunk.
 func (a *Activities) ProcessChunk(ctx context.Context, in ProcessInput) (ProcessResult, error) {
-	defer beat(ctx)()
-	out, err := a.processChunk(ctx, in)
-	return out, toTemporal(err)
+	return attempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (ProcessResult, error) { return a.processChunk(ctx, in) })
 }
 
 func (a *Activities) processChunk(ctx context.Context, in ProcessInput) (ProcessResult, error) {

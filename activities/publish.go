@@ -15,8 +15,8 @@ import (
 //
 // It may run twice: the effect's key is run and sink, and a target that is published already answers with what it holds.
 func (a *Activities) PublishSink(ctx context.Context, in SinkInput) error {
-	defer beat(ctx)()
-	return toTemporal(a.publishSink(ctx, in))
+	_, err := attempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (none, error) { return none{}, a.publishSink(ctx, in) })
+	return err
 }
 
 func (a *Activities) publishSink(ctx context.Context, in SinkInput) error {

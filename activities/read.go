@@ -26,15 +26,16 @@ import (
 //
 // It may run twice: the same cursor gives the same chunk, whose key is run, source and ordinal.
 func (a *Activities) ReadChunk(ctx context.Context, in ReadInput) (ReadResult, error) {
-	defer beat(ctx)()
-	out, err := a.readChunk(ctx, in)
-	return out, toTemporal(err)
+	return attempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (ReadResult, error) { return a.readChunk(ctx, in) })
 }
 
 func (a *Activities) readChunk(ctx context.Context, in ReadInput) (ReadResult, error) {
 	r, err := a.get(ctx, in.Run)
 	if err != nil {
 		return ReadResult{}, err
+	}
+	if before, done, err := a.readBefore(ctx, in); err != nil || done {
+		return before, err
 	}
 	chunk, after, err := r.next(ctx, in)
 	if err == nil && chunk == nil {
@@ -48,6 +49,63 @@ func (a *Activities) readChunk(ctx context.Context, in ReadInput) (ReadResult, e
 	}
 	r.chunks.put(chunkKey{in.Source, in.Chunk}, engine.Input{Origin: r.plan.Find(in.Source), Chunk: chunk})
 	return ReadResult{Rows: chunk.Len(), Bytes: int64(len(chunk.Data)), Cursor: after}, nil
+}
+
+// readBefore returns what is on record of the chunk, or of the source's end, if it is. It refuses a cursor at which the chunks on
+// record do not end: then the record is older, or newer, than the workflow's history.
+func (a *Activities) readBefore(ctx context.Context, in ReadInput) (before ReadResult, done bool, err error) {
+	if in.Chunk > 0 {
+		if err := a.checkCursor(ctx, in); err != nil {
+			return ReadResult{}, false, err
+		}
+	}
+	chunk, err := a.log.Chunk(ctx, in.Run, in.Source, in.Chunk)
+	if errors.Is(err, landscape.ErrNotFound) {
+		return a.endedBefore(ctx, in)
+	}
+	if err != nil {
+		return ReadResult{}, false, err
+	}
+	before = ReadResult{Rows: int(chunk.Rows), Bytes: chunk.Bytes}
+	return before, true, json.Unmarshal([]byte(chunk.Cursor), &before.Cursor)
+}
+
+// checkCursor requires that the chunk before is on record and ends where this one begins.
+func (a *Activities) checkCursor(ctx context.Context, in ReadInput) error {
+	before, err := a.log.Chunk(ctx, in.Run, in.Source, in.Chunk-1)
+	if errors.Is(err, landscape.ErrNotFound) {
+		return diverged("the history says that chunk %d of %s was read, and it is not on record: the record is older than the history", in.Chunk-1, in.Source)
+	}
+	if err != nil {
+		return err
+	}
+	var at plugin.Cursor
+	if err := json.Unmarshal([]byte(before.Cursor), &at); err != nil {
+		return fmt.Errorf("chunk %d of %s: cursor on record: %w", in.Chunk-1, in.Source, err)
+	}
+	if !reflect.DeepEqual(at, in.Cursor) {
+		return diverged("the history says that chunk %d of %s ends at byte %d, the record says byte %d", in.Chunk-1, in.Source, in.Cursor.Offset, at.Offset)
+	}
+	return nil
+}
+
+// endedBefore returns the source's end if it is on record. Only a run that was taken up again asks: others read on.
+func (a *Activities) endedBefore(ctx context.Context, in ReadInput) (ReadResult, bool, error) {
+	if in.Epoch == 0 {
+		return ReadResult{}, false, nil
+	}
+	ends, err := a.log.SourceEnds(ctx, in.Run)
+	for _, end := range ends {
+		if end.Source == in.Source && end.Chunks == in.Chunk {
+			return ReadResult{Cursor: in.Cursor, Done: true}, true, err
+		}
+	}
+	return ReadResult{}, false, err
+}
+
+// diverged says that history and record contradict each other. Nothing may be written then.
+func diverged(format string, args ...any) error {
+	return final{TypeStateDiverged, fmt.Errorf("STATE_DIVERGED: "+format, args...)}
 }
 
 // next reads the chunk at the cursor, or nil at the end of the source; then the digests of its files are known. A reader that

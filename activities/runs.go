@@ -119,22 +119,21 @@ func (a *Activities) recall(ctx context.Context, id string) (*run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", id, err)
 	}
-	var params map[string]string
-	if err := json.Unmarshal([]byte(record.Params), &params); err != nil {
-		return nil, fmt.Errorf("run %s: parameters on record: %w", id, err)
-	}
 	tables, err := Tables(ctx, a.log, a.payloads, id)
 	if err != nil {
 		return nil, err
 	}
-	compiled, err := a.planner.Plan(plan.Request{
-		File: record.Pipeline + ".yaml", Folder: record.BaseDir, Document: []byte(record.Document), Params: params, Tables: tables,
-	})
+	request, err := Request(record, tables)
+	if err != nil {
+		return nil, err
+	}
+	compiled, err := a.planner.Plan(request)
 	if err != nil {
 		return nil, err
 	}
 	if digest := compiled.Digest(); digest != record.PlanSHA256 {
-		err := fmt.Errorf("run %s began with plan %s, and its document now compiles to %s: the program, an environment variable or a secret changed", id, record.PlanSHA256, digest)
+		err := fmt.Errorf("run %s began with plan %s, and its document now compiles to %s: the program, an environment variable or a secret changed\n%s",
+			id, record.PlanSHA256, digest, planDifference([]byte(record.Plan), compiled.JSON()))
 		return nil, final{TypePlanChanged, err}
 	}
 	sources, err := a.log.Sources(ctx, id)
@@ -145,7 +144,7 @@ func (a *Activities) recall(ctx context.Context, id string) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newRun(id, compiled, pins), nil
+	return newRun(id, feedAgain(compiled, a.log, a.payloads, pins), pins), nil
 }
 
 func pinsOf(sources []landscape.Source) (map[string]plugin.SourceInfo, error) {

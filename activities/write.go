@@ -16,8 +16,8 @@ import (
 // It may run twice: the effect's key is run, sink, source and chunk, each attempt has a fence number, and a part always has
 // the same bytes and the same place. After an attempt whose end nobody saw, the target is asked first.
 func (a *Activities) WriteChunk(ctx context.Context, in WriteInput) error {
-	defer beat(ctx)()
-	return toTemporal(a.writeChunk(ctx, in))
+	_, err := attempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (none, error) { return none{}, a.writeChunk(ctx, in) })
+	return err
 }
 
 func (a *Activities) writeChunk(ctx context.Context, in WriteInput) error {

@@ -38,8 +38,9 @@ var allowed = map[string][]string{
 	"audit":                   {"activities", "engine", "barrier", "landscape", "payload", "plan", "expr", "plugin", "pipeline", "row"},
 	"cmd/waymark": {
 		"audit", "worker", "workflows", "activities", "plan", "pipeline", "plugin", "row", "landscape", "landscape/sqlitestore",
-		"payload", "payload/fsstore", "embedded", "recovery",
+		"payload", "payload/fsstore", "embedded", "recovery", "failpoint", "lab",
 	},
+	"lab": {"landscape", "landscape/sqlitestore", "payload", "payload/fsstore", "pipeline"},
 	"tests/system": {
 		"audit", "worker", "workflows", "activities", "landscape", "landscape/sqlitestore", "payload", "payload/fsstore", "embedded",
 	},

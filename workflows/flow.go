@@ -18,41 +18,58 @@ type flow struct {
 	turns    int64 // chunks before this one had their turns
 	settling bool  // somebody has the turn
 	over     bool  // no deadline is waited for any more
+	ending   bool  // everything went through the steps: it is too late for orders
 	err      error // the first failure; nothing new begins after it
+
+	cancelled *Order              // somebody stopped the run
+	giveUp    workflow.CancelFunc // ends the activities that are on their way
 }
 
 func newFlow(id string, state *State) *flow {
 	return &flow{id: id, state: state, turns: state.chunks()}
 }
 
-func (f *flow) progress() (Progress, error) { return f.state.Progress, nil }
-
-// run goes on until the run's rows have all reached sinks, or until the history is long enough to be continued as new; then
-// no chunk is on its way any more.
+// run goes on until the run's rows have all reached sinks, until somebody stops it, or until the history is long enough to be
+// continued as new; then no chunk is on its way any more.
 func (f *flow) run(ctx workflow.Context) error {
-	ctx, cancel := workflow.WithCancel(ctx)
-	defer cancel()
+	ctx, f.giveUp = workflow.WithCancel(ctx)
+	defer f.giveUp()
 	f.watchDeadlines(ctx)
-	for f.err == nil && f.state.next() != nil && !workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
+	for f.goesOn() && f.state.next() != nil && !workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
 		if err := f.read(ctx, f.state.next()); err != nil {
 			f.fail(err)
 		}
-		if err := workflow.Await(ctx, func() bool { return f.going < windowChunks || f.err != nil }); err != nil {
+		free := func() bool { return f.going < windowChunks && f.state.Paused == nil || !f.goesOn() }
+		if err := workflow.Await(ctx, free); err != nil {
 			f.fail(err)
 		}
 	}
 	f.over = true
-	if f.err != nil {
-		cancel() // what is on its way need not be finished; what it has written is on record
+	f.drain(ctx)
+	if f.goesOn() && f.state.next() == nil {
+		f.fail(f.endBarriers(ctx))
 	}
-	drained, _ := workflow.NewDisconnectedContext(ctx)
-	if err := workflow.Await(drained, func() bool { return f.going == 0 }); err != nil {
+	f.ending = f.goesOn() && f.state.done()
+	return f.err
+}
+
+// goesOn reports whether there is no reason to stop.
+func (f *flow) goesOn() bool { return f.err == nil && f.cancelled == nil }
+
+// drain waits until nothing is on its way and all deadlines that are on record were acted on. After a failure what is on its
+// way need not be finished; what it has written is on record.
+func (f *flow) drain(ctx workflow.Context) {
+	lasting, _ := workflow.NewDisconnectedContext(ctx)
+	redone := func() bool { return f.state.Redo.Next() == nil || f.state.next() != nil }
+	if err := workflow.Await(lasting, func() bool { return f.going == 0 && redone() || !f.goesOn() }); err != nil {
 		f.fail(err)
 	}
-	if f.err == nil && f.state.next() == nil {
-		f.err = f.endBarriers(ctx)
+	if f.err != nil {
+		f.giveUp()
 	}
-	return f.err
+	if err := workflow.Await(lasting, func() bool { return f.going == 0 }); err != nil {
+		f.fail(err)
+	}
 }
 
 func (f *flow) fail(err error) {
@@ -62,9 +79,9 @@ func (f *flow) fail(err error) {
 }
 
 // read reads the next chunk of a source and sends it on its way.
-func (f *flow) read(ctx workflow.Context, source *Reading) error {
+func (f *flow) read(ctx workflow.Context, source *activities.Reading) error {
 	var read activities.ReadResult
-	in := activities.ReadInput{Run: f.id, Source: source.Source, Chunk: source.Chunk, Cursor: source.Cursor}
+	in := activities.ReadInput{Run: f.id, Epoch: f.state.Epoch, Source: source.Source, Chunk: source.Chunk, Cursor: source.Cursor}
 	if err := workflow.ExecuteActivity(withActivity(ctx, "read %s · chunk %d", in.Source, in.Chunk), act.ReadChunk, in).Get(ctx, &read); err != nil {
 		return err
 	}
@@ -79,7 +96,7 @@ func (f *flow) read(ctx workflow.Context, source *Reading) error {
 	f.state.Bytes += read.Bytes
 	f.going++
 	workflow.Go(ctx, func(ctx workflow.Context) {
-		if err := f.process(ctx, turn, activities.ProcessInput{Run: f.id, Source: in.Source, Chunk: in.Chunk}, read.Rows); err != nil {
+		if err := f.process(ctx, turn, activities.ProcessInput{Run: f.id, Epoch: f.state.Epoch, Source: in.Source, Chunk: in.Chunk}, read.Rows); err != nil {
 			f.fail(err)
 		}
 		f.going--
@@ -126,10 +143,11 @@ func (f *flow) pass(ctx workflow.Context, in activities.ProcessInput) (activitie
 	return result, err
 }
 
-// takeTurn waits until all earlier chunks had their turns and nobody else has it. It returns the error that ended the run,
-// if one did; then nobody needs the turn any more.
+// takeTurn waits until all earlier chunks had their turns, all deadlines before it that are on record were acted on, and
+// nobody else has it. It returns the error that ended the run, if one did; then nobody needs the turn any more.
 func (f *flow) takeTurn(ctx workflow.Context, turn int64) error {
-	if err := workflow.Await(ctx, func() bool { return f.turns == turn && !f.settling || f.err != nil }); err != nil {
+	mine := func() bool { return f.turns == turn && !f.settling && !f.tickFirst() || f.err != nil }
+	if err := workflow.Await(ctx, mine); err != nil {
 		return err
 	}
 	f.settling = true
@@ -142,7 +160,8 @@ func (f *flow) place(ctx workflow.Context, chunk activities.ProcessInput, parts 
 	for _, part := range parts {
 		output := f.output(part.Sink)
 		in := activities.WriteInput{
-			Run: f.id, Source: chunk.Source, Chunk: chunk.Chunk, Sink: part.Sink, Ordinal: output.Ordinal, Offset: output.Offset,
+			Run: f.id, Epoch: f.state.Epoch, Source: chunk.Source, Chunk: chunk.Chunk,
+			Sink: part.Sink, Ordinal: output.Ordinal, Offset: output.Offset,
 		}
 		output.Ordinal++
 		output.Offset += part.Bytes
@@ -153,7 +172,7 @@ func (f *flow) place(ctx workflow.Context, chunk activities.ProcessInput, parts 
 	return writes
 }
 
-func (f *flow) output(sink string) *Output {
+func (f *flow) output(sink string) *activities.Output {
 	for i := range f.state.Plan.Sinks {
 		if f.state.Plan.Sinks[i].Name == sink {
 			return &f.state.Outputs[i]

@@ -25,8 +25,9 @@ func (f *flow) settle(ctx workflow.Context, chunk activities.ProcessInput, fed [
 }
 
 // fold lets a barrier take one step.
-func (f *flow) fold(ctx workflow.Context, held *Holding, in activities.FoldInput) error {
-	in.Run, in.Barrier, in.Fold, in.Saved, in.Rows, in.Chunks = f.id, held.Barrier, held.Folds, held.Saved, held.Rows, held.Chunks
+func (f *flow) fold(ctx workflow.Context, held *activities.Holding, in activities.FoldInput) error {
+	in.Run, in.Epoch, in.Turns = f.id, f.state.Epoch, f.turns
+	in.Barrier, in.Fold, in.Saved, in.Rows, in.Chunks = held.Barrier, held.Folds, held.Saved, held.Rows, held.Chunks
 	in.At = max(workflow.Now(ctx).UnixMicro(), in.At)
 	var out activities.FoldResult
 	named := withActivity(ctx, "fold %s · %s %d", held.Barrier, in.Kind, in.Fold)
@@ -45,9 +46,9 @@ func (f *flow) fold(ctx workflow.Context, held *Holding, in activities.FoldInput
 }
 
 // sendOn sends what came out of a barrier through the steps behind it, chunk by chunk, until all is gone or enough says so.
-func (f *flow) sendOn(ctx workflow.Context, held *Holding, enough func() bool) error {
+func (f *flow) sendOn(ctx workflow.Context, held *activities.Holding, enough func() bool) error {
 	for held.Passed < held.Chunks && (enough == nil || !enough()) {
-		in := activities.ProcessInput{Run: f.id, Source: held.Barrier, Chunk: held.Passed}
+		in := activities.ProcessInput{Run: f.id, Epoch: f.state.Epoch, Source: held.Barrier, Chunk: held.Passed}
 		result, err := f.pass(withActivity(ctx, "process %s · chunk %d", in.Source, in.Chunk), in)
 		if err != nil {
 			return err
@@ -68,9 +69,9 @@ func (f *flow) sendOn(ctx workflow.Context, held *Holding, enough func() bool) e
 }
 
 // endBarriers empties the barriers, in the order of the plan: what comes out of one may come to a later one. It leaves off
-// when the history is long enough to be continued as new.
+// when somebody stops the run or the history is long enough to be continued as new.
 func (f *flow) endBarriers(ctx workflow.Context) error {
-	enough := func() bool { return workflow.GetInfo(ctx).GetContinueAsNewSuggested() }
+	enough := func() bool { return workflow.GetInfo(ctx).GetContinueAsNewSuggested() || !f.goesOn() }
 	for i := range f.state.Held {
 		held := &f.state.Held[i]
 		if !held.Ended {
@@ -95,7 +96,7 @@ func (f *flow) watchDeadlines(ctx workflow.Context) {
 		return
 	}
 	workflow.Go(ctx, func(ctx workflow.Context) {
-		for !f.over && f.err == nil {
+		for f.err == nil && (!f.over || f.state.Redo.Next() != nil) {
 			if err := f.waitDeadline(ctx); err != nil {
 				f.fail(err)
 			}
@@ -104,8 +105,11 @@ func (f *flow) watchDeadlines(ctx workflow.Context) {
 }
 
 // waitDeadline waits until the earliest deadline and fires what is due then. It returns early when another deadline became
-// the earliest, or when there is none to wait for.
+// the earliest, or when there is none to wait for. While the run is paused nothing fires.
 func (f *flow) waitDeadline(ctx workflow.Context) error {
+	if tick := f.state.Redo.Next(); tick != nil {
+		return f.redoTick(ctx, *tick)
+	}
 	deadline := f.state.deadline()
 	changed := func() bool { return f.state.deadline() != deadline || f.over || f.err != nil }
 	if deadline == 0 {
@@ -115,9 +119,34 @@ func (f *flow) waitDeadline(ctx workflow.Context) error {
 	if err != nil || early {
 		return err
 	}
-	if err := workflow.Await(ctx, func() bool { return !f.settling || changed() }); err != nil || changed() {
+	free := func() bool { return !f.settling && f.state.Paused == nil && f.state.Redo.MayTick(f.turns) }
+	if err := workflow.Await(ctx, func() bool { return free() || changed() }); err != nil || changed() {
 		return err
 	}
+	return f.fire(ctx, deadline)
+}
+
+// redoTick acts once more on a deadline that was acted on before the run was taken up again, at the same place in the order
+// of turns.
+func (f *flow) redoTick(ctx workflow.Context, tick activities.Tick) error {
+	if err := workflow.Await(ctx, func() bool { return f.turns == tick.Turns && !f.settling || f.err != nil }); err != nil || f.err != nil {
+		return err
+	}
+	if err := f.fire(ctx, tick.Deadline); err != nil {
+		return err
+	}
+	f.state.Redo.Ticks = f.state.Redo.Ticks[1:]
+	return nil
+}
+
+// tickFirst reports whether a deadline that is on record comes before the next chunk's turn.
+func (f *flow) tickFirst() bool {
+	tick := f.state.Redo.Next()
+	return tick != nil && tick.Turns == f.turns
+}
+
+// fire takes the turn for what is due at the deadline.
+func (f *flow) fire(ctx workflow.Context, deadline int64) error {
 	f.settling = true
 	f.going++
 	defer func() { f.going-- }()
@@ -145,7 +174,7 @@ func (f *flow) fireDue(ctx workflow.Context, now int64) error {
 	return nil
 }
 
-func (f *flow) held(barrier string) *Holding {
+func (f *flow) held(barrier string) *activities.Holding {
 	for i := range f.state.Held {
 		if f.state.Held[i].Barrier == barrier {
 			return &f.state.Held[i]

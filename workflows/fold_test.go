@@ -135,14 +135,14 @@ func TestADeadlineFiresWhileASourceIsIdle(t *testing.T) {
 func TestARunGoesOnInTheMiddleOfWhatABarrierGaveOut(t *testing.T) {
 	w := &holdingWorld{out: 0}
 	in := input()
-	in.State = &workflows.State{
+	in.State = &workflows.State{State: activities.State{
 		Plan: activities.OpenResult{
 			Source: "a", Barriers: []string{"first", "second"}, Sinks: []activities.SinkPlan{{Name: "out"}},
 		},
-		Sources: []workflows.Reading{{Source: "a", Chunk: 7, AtEnd: true}},
-		Outputs: []workflows.Output{{Ordinal: 3, Offset: 15, Rows: 3}},
-		Held:    []workflows.Holding{{Barrier: "first", Folds: 8, Rows: 5, Chunks: 5, Passed: 3, Ended: true}, {Barrier: "second", Folds: 3}},
-	}
+		Sources: []activities.Reading{{Source: "a", Chunk: 7, AtEnd: true}},
+		Outputs: []activities.Output{{Ordinal: 3, Offset: 15, Rows: 3}},
+		Held:    []activities.Holding{{Barrier: "first", Folds: 8, Rows: 5, Chunks: 5, Passed: 3, Ended: true}, {Barrier: "second", Folds: 3}},
+	}}
 	require.NoError(t, hold(t, w, in).GetWorkflowError())
 	require.Equal(t, []string{"second 3 chunk first3", "second 4 chunk first4", "second 5 end 0"}, w.folds())
 	require.Contains(t, w.said, "write first4 at 20")

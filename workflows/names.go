@@ -10,8 +10,14 @@ const (
 	RunPipelineName = "RunPipeline"
 	// TaskQueue is the queue that workers listen on unless they are told otherwise.
 	TaskQueue = "waymark"
-	// ProgressQuery returns a Progress.
+	// ProgressQuery returns a View.
 	ProgressQuery = "progress"
+	// PauseUpdate, with an Order, lets a run begin nothing new until ContinueUpdate.
+	PauseUpdate = "pause"
+	// ContinueUpdate, with an Order, lets a paused run go on.
+	ContinueUpdate = "continue"
+	// CancelUpdate, with an Order, stops a run.
+	CancelUpdate = "cancel"
 )
 
 // WorkflowID returns the id of the workflow that executes a run.

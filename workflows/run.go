@@ -15,6 +15,8 @@ import (
 // RunInput starts a run.
 type RunInput struct {
 	activities.OpenInput
+	// Resume takes up a run that is on record; then only Run counts of OpenInput. Nil starts a run.
+	Resume *activities.ResumeInput `json:"resume,omitempty"`
 	// State is what a run that continues as new hands on; nil at the beginning.
 	State *State `json:"state,omitempty"`
 }
@@ -22,51 +24,13 @@ type RunInput struct {
 // State is everything a run's workflow knows, at a moment when no chunk is on its way. It is all that is handed on when
 // the run continues as new.
 type State struct {
-	Plan    activities.OpenResult `json:"plan"`
-	Sources []Reading             `json:"sources,omitempty"` // one for each source of the plan, in its order
-	Outputs []Output              `json:"outputs"`           // one for each sink of the plan, in its order
-	Held    []Holding             `json:"held,omitempty"`    // one for each barrier of the plan, in its order
-	Progress
+	activities.State
+	Paused *Order `json:"paused,omitempty"` // by whom and why; nil if the run is not paused
 
 	// How far the only source is, in states of runs that began before there were several.
 	Cursor *plugin.Cursor `json:"cursor,omitempty"`
 	Chunk  int64          `json:"chunk,omitempty"`
 	AtEnd  bool           `json:"at_end,omitempty"`
-}
-
-// Reading is how far a source is read.
-type Reading struct {
-	Source string        `json:"source"`
-	Cursor plugin.Cursor `json:"cursor"`
-	Chunk  int64         `json:"chunk"` // ordinal of the next chunk
-	AtEnd  bool          `json:"at_end,omitempty"`
-}
-
-// Holding is how far a barrier is.
-type Holding struct {
-	Barrier  string               `json:"barrier"`
-	Folds    int64                `json:"folds"`              // done
-	Saved    activities.SavedFold `json:"saved"`              // the latest of its states that is stored
-	Rows     int64                `json:"rows"`               // that came out
-	Chunks   int64                `json:"chunks"`             // in which they came out
-	Passed   int64                `json:"passed"`             // of these chunks
-	Deadline int64                `json:"deadline,omitempty"` // when a batch is due, in microseconds since 1970; 0: none is
-	Ended    bool                 `json:"ended,omitempty"`    // nothing will arrive any more, and nothing is held
-}
-
-// Output is where a sink's next part belongs.
-type Output struct {
-	Ordinal int64 `json:"ordinal"`
-	Offset  int64 `json:"offset"`
-	Rows    int64 `json:"rows"`
-}
-
-// Progress counts rows. Rows in chunks that are on their way are in Read only.
-type Progress struct {
-	Read    int64 `json:"read"`
-	Done    int64 `json:"done"`
-	Refused int64 `json:"refused"`
-	Bytes   int64 `json:"bytes"` // of decoded source text
 }
 
 // RunResult is how a run ended.
@@ -77,24 +41,25 @@ type RunResult struct {
 	Refused int64              `json:"refused"`
 }
 
-// RunPipeline is the workflow of one run. It returns an error only after the run's record says why the run stopped.
+// RunPipeline is the workflow of one run. It returns an error only after the run's record says why the run stopped, or if
+// the run cannot be taken up; then its record stays as it is.
 func RunPipeline(ctx workflow.Context, in RunInput) (RunResult, error) {
 	if in.Run == "" {
 		in.Run = newRunID(ctx)
 	}
-	result, err := runPipeline(ctx, in)
+	result, err := runPipeline(ctx, &in)
 	if err == nil || workflow.IsContinueAsNewError(err) {
 		return result, err
 	}
-	if unrecorded := stop(ctx, in.Run, err); unrecorded != nil {
+	if unrecorded := stop(ctx, in, err); unrecorded != nil {
 		return result, errors.Join(err, unrecorded)
 	}
 	return result, err
 }
 
-func runPipeline(ctx workflow.Context, in RunInput) (RunResult, error) {
+func runPipeline(ctx workflow.Context, in *RunInput) (RunResult, error) {
 	if in.State == nil {
-		state, err := open(ctx, in.OpenInput)
+		state, err := begin(ctx, in)
 		if err != nil {
 			return RunResult{}, err
 		}
@@ -102,16 +67,48 @@ func runPipeline(ctx workflow.Context, in RunInput) (RunResult, error) {
 	}
 	in.State.migrate()
 	flow := newFlow(in.Run, in.State)
-	if err := workflow.SetQueryHandler(ctx, ProgressQuery, flow.progress); err != nil {
+	if err := flow.listen(ctx); err != nil {
 		return RunResult{}, err
 	}
-	if err := flow.run(ctx); err != nil {
+	err := flow.run(ctx)
+	if handled := awaitHandlers(ctx); err == nil {
+		err = handled
+	}
+	switch {
+	case flow.cancelled != nil:
+		return cancel(ctx, *in, *flow.cancelled)
+	case err != nil:
 		return RunResult{}, err
+	case !flow.state.done():
+		return RunResult{}, workflow.NewContinueAsNewError(ctx, RunPipelineName, *in)
 	}
-	if !flow.state.done() {
-		return RunResult{}, workflow.NewContinueAsNewError(ctx, RunPipelineName, in)
+	return finish(ctx, *in)
+}
+
+// begin opens a run, or finds out where the one stands that is taken up again.
+func begin(ctx workflow.Context, in *RunInput) (*State, error) {
+	if in.Resume == nil {
+		return open(ctx, in.OpenInput)
 	}
-	return finish(ctx, in)
+	in.Resume.Run = in.Run
+	var state State
+	future := workflow.ExecuteActivity(withActivity(ctx, "take up run %s", in.Run), act.ResumeRun, *in.Resume)
+	if err := future.Get(ctx, &state.State); err != nil {
+		return nil, err
+	}
+	return &state, nil
+}
+
+// epoch returns the epoch that this execution of the run works in.
+func (in *RunInput) epoch() int64 {
+	switch {
+	case in.State != nil:
+		return in.State.Epoch
+	case in.Resume != nil:
+		return in.Resume.Epoch
+	default:
+		return 0
+	}
 }
 
 func open(ctx workflow.Context, in activities.OpenInput) (*State, error) {
@@ -119,17 +116,7 @@ func open(ctx workflow.Context, in activities.OpenInput) (*State, error) {
 	if err := workflow.ExecuteActivity(withActivity(ctx, "open run"), act.OpenRun, in).Get(ctx, &plan); err != nil {
 		return nil, err
 	}
-	state := &State{Plan: plan, Outputs: make([]Output, len(plan.Sinks))}
-	for i, sink := range plan.Sinks {
-		state.Outputs[i].Offset = sink.HeaderBytes
-	}
-	for _, source := range append([]string{plan.Source}, plan.MoreSources...) {
-		state.Sources = append(state.Sources, Reading{Source: source})
-	}
-	for _, barrier := range plan.Barriers {
-		state.Held = append(state.Held, Holding{Barrier: barrier})
-	}
-	return state, nil
+	return &State{State: activities.NewState(plan)}, nil
 }
 
 // migrate brings the state of a run that began before there were several sources into today's form.
@@ -137,17 +124,17 @@ func (s *State) migrate() {
 	if s.Sources != nil {
 		return
 	}
-	reading := Reading{Source: s.Plan.Source, Chunk: s.Chunk, AtEnd: s.AtEnd}
+	reading := activities.Reading{Source: s.Plan.Source, Chunk: s.Chunk, AtEnd: s.AtEnd}
 	if s.Cursor != nil {
 		reading.Cursor = *s.Cursor
 	}
-	s.Sources, s.Cursor, s.Chunk, s.AtEnd = []Reading{reading}, nil, 0, false
+	s.Sources, s.Cursor, s.Chunk, s.AtEnd = []activities.Reading{reading}, nil, 0, false
 }
 
 // next returns the source that is read next: of those that are not at their end the one with the fewest chunks, the first
 // of equals; nil if all are at their end.
-func (s *State) next() *Reading {
-	var next *Reading
+func (s *State) next() *activities.Reading {
+	var next *activities.Reading
 	for i := range s.Sources {
 		if reading := &s.Sources[i]; !reading.AtEnd && (next == nil || reading.Chunk < next.Chunk) {
 			next = reading
@@ -190,7 +177,7 @@ func (s *State) deadline() int64 {
 func finish(ctx workflow.Context, in RunInput) (RunResult, error) {
 	var published []workflow.Future
 	for _, sink := range in.State.Plan.Sinks {
-		named := activities.SinkInput{Run: in.Run, Sink: sink.Name}
+		named := activities.SinkInput{Run: in.Run, Epoch: in.epoch(), Sink: sink.Name}
 		published = append(published, workflow.ExecuteActivity(withActivity(ctx, "publish %s", sink.Name), act.PublishSink, named))
 	}
 	for _, future := range published {
@@ -199,21 +186,53 @@ func finish(ctx workflow.Context, in RunInput) (RunResult, error) {
 		}
 	}
 	var finished activities.FinishResult
-	future := workflow.ExecuteActivity(withActivity(ctx, "balance and conclude"), act.FinishRun, activities.FinishInput{Run: in.Run})
+	concluded := activities.FinishInput{Run: in.Run, Epoch: in.epoch()}
+	future := workflow.ExecuteActivity(withActivity(ctx, "balance and conclude"), act.FinishRun, concluded)
 	if err := future.Get(ctx, &finished); err != nil {
 		return RunResult{}, err
 	}
-	return RunResult{Run: in.Run, Status: finished.Status, Rows: in.State.Read, Refused: in.State.Refused}, nil
+	return in.result(finished.Status), nil
 }
 
-// stop records why the run ended. It runs on a context of its own, because the run's may be cancelled.
-func stop(ctx workflow.Context, run string, cause error) error {
-	in := activities.StopInput{Run: run, Status: pipeline.Failed, Reason: reason(cause)}
-	if temporal.IsCanceledError(cause) {
-		in.Status, in.Reason = pipeline.Cancelled, "it was cancelled from outside"
+func (in *RunInput) result(status pipeline.RunStatus) RunResult {
+	return RunResult{Run: in.Run, Status: status, Rows: in.State.Read, Refused: in.State.Refused}
+}
+
+// stop records why the run ended. It runs on a context of its own, because the run's may be cancelled. A run that another
+// execution took up, or that cannot be taken up, is not ours to stop.
+func stop(ctx workflow.Context, in RunInput, cause error) error {
+	order := activities.StopInput{Run: in.Run, Epoch: in.epoch(), Status: pipeline.Failed, Reason: reason(cause)}
+	switch {
+	case temporal.IsCanceledError(cause):
+		order.Status, order.Reason = pipeline.Cancelled, "it was cancelled from outside"
+	case kind(cause) == activities.TypeBlocked:
+		order.Status = pipeline.Blocked
 	}
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
-	return workflow.ExecuteActivity(withActivity(ctx, "record the stop"), act.StopRun, in).Get(ctx, nil)
+	err := workflow.ExecuteActivity(withActivity(ctx, "record the stop"), act.StopRun, order).Get(ctx, nil)
+	if kind(err) == activities.TypeSuperseded {
+		return nil
+	}
+	return err
+}
+
+// cancel records that somebody stopped the run. What is done is on record.
+func cancel(ctx workflow.Context, in RunInput, order Order) (RunResult, error) {
+	ctx, _ = workflow.NewDisconnectedContext(ctx)
+	stopped := activities.StopInput{
+		Run: in.Run, Epoch: in.epoch(), Status: order.As, Reason: order.sentence(), Final: order.Final, Actor: order.Actor, Why: order.Why,
+	}
+	err := workflow.ExecuteActivity(withActivity(ctx, "record the stop"), act.StopRun, stopped).Get(ctx, nil)
+	return in.result(order.As), err
+}
+
+// kind returns the type of the error that began it; empty if it has none.
+func kind(err error) string {
+	var application *temporal.ApplicationError
+	if errors.As(err, &application) {
+		return application.Type()
+	}
+	return ""
 }
 
 // reason returns the message of the error that began it, without Temporal's wrapping.

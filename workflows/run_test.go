@@ -194,10 +194,12 @@ func TestARunGoesOnFromItsState(t *testing.T) {
 	w := &world{chunks: []activities.ProcessResult{parts(1, 0), parts(2, 0)}}
 	in := input()
 	in.State = &workflows.State{
-		Plan:    activities.OpenResult{Source: "in", Sinks: []activities.SinkPlan{{Name: "a"}, {Name: "b"}}},
-		Cursor:  &plugin.Cursor{Offset: 100},
-		Chunk:   1,
-		Outputs: []workflows.Output{{Ordinal: 1, Offset: 17, Rows: 1}, {}},
+		State: activities.State{
+			Plan:    activities.OpenResult{Source: "in", Sinks: []activities.SinkPlan{{Name: "a"}, {Name: "b"}}},
+			Outputs: []activities.Output{{Ordinal: 1, Offset: 17, Rows: 1}, {}},
+		},
+		Cursor: &plugin.Cursor{Offset: 100},
+		Chunk:  1,
 	}
 	env := start(t, w, in)
 	require.NoError(t, env.GetWorkflowError())

@@ -1,0 +1,152 @@
+package activities
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/rogpeppe/go-internal/diff"
+	"go.temporal.io/sdk/activity"
+
+	"waymark/landscape"
+	"waymark/plugin"
+)
+
+// ResumeRun takes up a run that stopped, or whose process died: it makes sure that nothing changed that its rows depend on,
+// finds out where it stands, and moves it to its next epoch. From then on nothing that was begun in an earlier epoch counts.
+// Unless it gets that far, it writes nothing.
+//
+// It may run twice: the epoch belongs to the workflow execution that began it.
+func (a *Activities) ResumeRun(ctx context.Context, in ResumeInput) (State, error) {
+	return attempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, inEpoch *Activities) (State, error) {
+		return a.resumeRun(ctx, inEpoch, in)
+	})
+}
+
+// resumeRun reads with a, and writes with inEpoch what is written after the epoch began.
+func (a *Activities) resumeRun(ctx context.Context, inEpoch *Activities, in ResumeInput) (State, error) {
+	if err := a.forget(in.Run); err != nil {
+		return State{}, err
+	}
+	r, state, err := a.standing(ctx, in.Run)
+	if err != nil {
+		return State{}, err
+	}
+	err = a.log.TakeUp(ctx, landscape.Resumption{
+		Run: in.Run, Epoch: in.Epoch, Claim: activity.GetInfo(ctx).WorkflowExecution.RunID,
+		Actor: in.Actor, Why: in.Why, Code: a.code, Host: a.host,
+	})
+	if err != nil {
+		return State{}, err
+	}
+	state.Epoch = in.Epoch
+	a.runs.mu.Lock()
+	a.keep(r)
+	a.runs.mu.Unlock()
+	return state, inEpoch.openSinks(ctx, r)
+}
+
+// Check says why the run cannot be taken up, if it cannot: it is complete or was ended for good, its document compiles to
+// another plan by now, a source changed, or the record contradicts itself. It writes nothing.
+func (a *Activities) Check(ctx context.Context, run string) error {
+	_, err := a.log.Resumable(ctx, run)
+	if err == nil {
+		_, _, err = a.standing(ctx, run)
+	}
+	return err
+}
+
+// standing compiles the run anew and finds out where it stands.
+func (a *Activities) standing(ctx context.Context, id string) (*run, State, error) {
+	r, err := a.recall(ctx, id)
+	if err != nil {
+		return nil, State{}, err
+	}
+	if err := a.checkSources(ctx, r); err != nil {
+		return nil, State{}, err
+	}
+	sum, err := planned(r.plan, r.pins)
+	if err != nil {
+		return nil, State{}, err
+	}
+	record, err := a.done(ctx, id, sum)
+	if err != nil {
+		return nil, State{}, err
+	}
+	state, err := record.stand(sum)
+	return r, state, err
+}
+
+// checkSources requires that all sources are what they were when the run began.
+func (a *Activities) checkSources(ctx context.Context, r *run) error {
+	for _, i := range r.plan.Sources() {
+		node := &r.plan.Nodes[i]
+		now, err := node.Source.Stat(ctx)
+		if err != nil {
+			return err
+		}
+		if then := r.pins[node.Name]; !reflect.DeepEqual(now, then) {
+			return final{TypeSourceChanged, fmt.Errorf("SOURCE_CHANGED: source %s is not what it was when run %s began: %s; "+
+				"put back what was there, or begin anew with --fork", node.Name, r.id, changes(then, now))}
+		}
+	}
+	return nil
+}
+
+// changes says what differs between two looks at a source.
+func changes(then, now plugin.SourceInfo) string {
+	before := map[string]plugin.FileInfo{}
+	for _, file := range then.Files {
+		before[file.Path] = file
+	}
+	var said []string
+	for _, file := range now.Files {
+		old, known := before[file.Path]
+		delete(before, file.Path)
+		switch {
+		case !known:
+			said = append(said, file.Path+" is new")
+		case old != file:
+			said = append(said, fmt.Sprintf("%s had %d bytes and was last changed %s, and has %d bytes, changed %s",
+				file.Path, old.Bytes, moment(old.ModifiedMicros), file.Bytes, moment(file.ModifiedMicros)))
+		}
+	}
+	for _, file := range then.Files {
+		if _, gone := before[file.Path]; gone {
+			said = append(said, file.Path+" is gone")
+		}
+	}
+	if said == nil {
+		return "its files are in another order"
+	}
+	return strings.Join(said, "; ")
+}
+
+func moment(micros int64) string {
+	return time.UnixMicro(micros).UTC().Format("2006-01-02 15:04:05.000000 MST")
+}
+
+// maxDifference bounds what an error tells of a changed plan: it travels through workflow history.
+const maxDifference = 2_000
+
+// planDifference shows how two plans differ, line by line.
+func planDifference(then, now []byte) string {
+	text := diff.Diff("plan on record", indented(then), "plan now", indented(now))
+	if len(text) > maxDifference {
+		text = append(text[:maxDifference:maxDifference], " …"...)
+	}
+	return string(text)
+}
+
+func indented(text []byte) []byte {
+	var out bytes.Buffer
+	if err := json.Indent(&out, text, "", "  "); err != nil {
+		return text
+	}
+	out.WriteByte('\n')
+	return out.Bytes()
+}

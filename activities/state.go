@@ -1,0 +1,88 @@
+package activities
+
+import "waymark/plugin"
+
+// State is where a run stands at a moment when no chunk is on its way: all that its workflow must know to go on.
+type State struct {
+	Plan    OpenResult `json:"plan"`
+	Epoch   int64      `json:"epoch,omitempty"`   // how often the run was taken up again
+	Sources []Reading  `json:"sources,omitempty"` // one for each source of the plan, in its order
+	Outputs []Output   `json:"outputs"`           // one for each sink of the plan, in its order
+	Held    []Holding  `json:"held,omitempty"`    // one for each barrier of the plan, in its order
+	Progress
+	Redo *Redo `json:"redo,omitempty"` // what is on record beyond this state; nil if nothing is
+}
+
+// Reading is how far a source is read.
+type Reading struct {
+	Source string        `json:"source"`
+	Cursor plugin.Cursor `json:"cursor"`
+	Chunk  int64         `json:"chunk"` // ordinal of the next chunk
+	AtEnd  bool          `json:"at_end,omitempty"`
+}
+
+// Holding is how far a barrier is.
+type Holding struct {
+	Barrier  string    `json:"barrier"`
+	Folds    int64     `json:"folds"`              // done
+	Saved    SavedFold `json:"saved"`              // the latest of its states that is stored
+	Rows     int64     `json:"rows"`               // that came out
+	Chunks   int64     `json:"chunks"`             // in which they came out
+	Passed   int64     `json:"passed"`             // of these chunks
+	Deadline int64     `json:"deadline,omitempty"` // when a batch is due, in microseconds since 1970; 0: none is
+	Ended    bool      `json:"ended,omitempty"`    // nothing will arrive any more, and nothing is held
+}
+
+// Output is where a sink's next part belongs.
+type Output struct {
+	Ordinal int64 `json:"ordinal"`
+	Offset  int64 `json:"offset"`
+	Rows    int64 `json:"rows"`
+}
+
+// Progress counts rows. Rows in chunks that are on their way are in Read only.
+type Progress struct {
+	Read    int64 `json:"read"`
+	Done    int64 `json:"done"`
+	Refused int64 `json:"refused"`
+	Bytes   int64 `json:"bytes"` // of decoded source text
+}
+
+// Redo orders what was on record, beyond the state, when the run was taken up again. It is done again in the same order, so
+// that folds and places in outputs are those on record.
+type Redo struct {
+	Ticks []Tick `json:"ticks,omitempty"` // deadlines that were acted on, in order
+	Turns int64  `json:"turns"`           // no other deadline is acted on before so many chunks of sources had their turns
+}
+
+// Next returns the deadline that must be acted on next; nil if there is none, or nothing to be done again.
+func (r *Redo) Next() *Tick {
+	if r == nil || len(r.Ticks) == 0 {
+		return nil
+	}
+	return &r.Ticks[0]
+}
+
+// MayTick reports whether other deadlines may be acted on after so many turns.
+func (r *Redo) MayTick(turns int64) bool { return r == nil || turns >= r.Turns && len(r.Ticks) == 0 }
+
+// Tick is a deadline that was acted on.
+type Tick struct {
+	Turns    int64 `json:"turns"` // so many chunks of sources had had their turns
+	Deadline int64 `json:"deadline"`
+}
+
+// NewState returns the state of a run of which nothing is read yet.
+func NewState(plan OpenResult) State {
+	state := State{Plan: plan, Outputs: make([]Output, len(plan.Sinks))}
+	for i, sink := range plan.Sinks {
+		state.Outputs[i].Offset = sink.HeaderBytes
+	}
+	for _, source := range append([]string{plan.Source}, plan.MoreSources...) {
+		state.Sources = append(state.Sources, Reading{Source: source})
+	}
+	for _, barrier := range plan.Barriers {
+		state.Held = append(state.Held, Holding{Barrier: barrier})
+	}
+	return state
+}

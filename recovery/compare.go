@@ -1,0 +1,199 @@
+// Package recovery compares the two truths about a run: the history of its workflow, and the landscape. Either suffices to go
+// on with the run, but never against the other.
+package recovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.temporal.io/api/common/v1"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+
+	"waymark/activities"
+	"waymark/landscape"
+	"waymark/workflows"
+)
+
+// DivergedError says that the history of a run tells of something that is not on record, or is there otherwise: one of the
+// two was put back from an older copy, or changed. Nothing may be written until somebody finds out which.
+type DivergedError struct {
+	Run     string
+	Event   int64 // of the history
+	Message string
+}
+
+// Error names run, event and contradiction, and says the cure.
+func (e *DivergedError) Error() string {
+	return fmt.Sprintf("STATE_DIVERGED: run %s, event %d of its workflow: %s; put back the state folder as one piece, or begin anew with --fork", e.Run, e.Event, e.Message)
+}
+
+// Compare holds what the workflow's latest history says was done against the record. A history that is gone says nothing. That
+// the record knows more than the history is no contradiction: it is written first. Compare writes nothing.
+func Compare(ctx context.Context, c client.Client, log *landscape.Log, run string) error {
+	record := &record{log: log, run: run}
+	scheduled := map[int64]*history.ActivityTaskScheduledEventAttributes{}
+	events := c.GetWorkflowHistory(ctx, workflows.WorkflowID(run), "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		event, err := events.Next()
+		if missing := (*serviceerror.NotFound)(nil); errors.As(err, &missing) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("history of run %s: %w", run, err)
+		}
+		switch {
+		case event.GetWorkflowExecutionStartedEventAttributes() != nil:
+			err = record.holdsStart(ctx, event.GetWorkflowExecutionStartedEventAttributes().GetInput())
+		case event.GetActivityTaskScheduledEventAttributes() != nil:
+			scheduled[event.GetEventId()] = event.GetActivityTaskScheduledEventAttributes()
+		case event.GetActivityTaskCompletedEventAttributes() != nil:
+			completed := event.GetActivityTaskCompletedEventAttributes()
+			err = record.holds(ctx, scheduled[completed.GetScheduledEventId()], completed.GetResult())
+		}
+		var contradiction contradiction
+		if errors.As(err, &contradiction) {
+			return &DivergedError{Run: run, Event: event.GetEventId(), Message: string(contradiction)}
+		}
+		if err != nil {
+			return fmt.Errorf("history of run %s, event %d: %w", run, event.GetEventId(), err)
+		}
+	}
+	return nil
+}
+
+// contradiction is a sentence that says what differs.
+type contradiction string
+
+func (c contradiction) Error() string { return string(c) }
+
+func contradict(format string, args ...any) error {
+	return contradiction(fmt.Sprintf(format, args...))
+}
+
+// holdsStart compares the state that a workflow began with, if it had one.
+func (r *record) holdsStart(ctx context.Context, input *common.Payloads) error {
+	var in workflows.RunInput
+	if err := decode(input, &in); err != nil || in.State == nil {
+		return err
+	}
+	for _, source := range in.State.Sources {
+		if source.Chunk == 0 {
+			continue
+		}
+		if err := r.holdsChunk(ctx, source.Source, source.Chunk-1, source.Cursor); err != nil {
+			return err
+		}
+	}
+	for _, held := range in.State.Held {
+		if err := r.holdsFolds(ctx, held.Barrier, held.Folds); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// holds compares what an activity answered with the record.
+func (r *record) holds(ctx context.Context, scheduled *history.ActivityTaskScheduledEventAttributes, result *common.Payloads) error {
+	input := scheduled.GetInput()
+	switch scheduled.GetActivityType().GetName() {
+	case "OpenRun", "ResumeRun":
+		return r.holdsRun(ctx)
+	case "ReadChunk":
+		return compare(ctx, input, result, r.holdsRead)
+	case "ProcessChunk":
+		return compare(ctx, input, result, r.holdsPassage)
+	case "FoldBarrier":
+		return compare(ctx, input, result, r.holdsFold)
+	case "WriteChunk":
+		return compare(ctx, input, result, r.holdsWrite)
+	case "PublishSink":
+		return compare(ctx, input, result, r.holdsOutput)
+	}
+	return nil
+}
+
+// compare decodes an activity's input and result, which is empty for one that only does something.
+func compare[In, Out any](ctx context.Context, input, result *common.Payloads, holds func(context.Context, In, Out) error) error {
+	var in In
+	var out Out
+	if err := decode(input, &in); err != nil {
+		return err
+	}
+	if len(result.GetPayloads()) > 0 {
+		if err := decode(result, &out); err != nil {
+			return err
+		}
+	}
+	return holds(ctx, in, out)
+}
+
+func decode(payloads *common.Payloads, to any) error {
+	return converter.GetDefaultDataConverter().FromPayloads(payloads, to)
+}
+
+func (r *record) holdsRead(ctx context.Context, in activities.ReadInput, out activities.ReadResult) error {
+	if !out.Done {
+		return r.holdsChunk(ctx, in.Source, in.Chunk, out.Cursor)
+	}
+	ends, err := r.ends(ctx)
+	if err == nil && !ends[in.Source] {
+		err = contradict("source %s was read to its end, and its end is not on record", in.Source)
+	}
+	return err
+}
+
+func (r *record) holdsPassage(ctx context.Context, in activities.ProcessInput, out activities.ProcessResult) error {
+	passed, err := r.passages(ctx, in.Source)
+	if err != nil {
+		return err
+	}
+	if !passed[in.Chunk] {
+		return contradict("chunk %d of %s went through the steps, and that is not on record", in.Chunk, in.Source)
+	}
+	for _, part := range out.Parts {
+		effect, err := r.effect(ctx, in.Source, in.Chunk, part.Sink)
+		if err != nil {
+			return err
+		}
+		if effect == nil || effect.Rows != part.Rows || effect.Bytes != part.Bytes {
+			return contradict("chunk %d of %s had %d rows for sink %s in %d bytes, and that is not on record", in.Chunk, in.Source, part.Rows, part.Sink, part.Bytes)
+		}
+	}
+	return nil
+}
+
+func (r *record) holdsFold(ctx context.Context, in activities.FoldInput, _ activities.FoldResult) error {
+	return r.holdsFolds(ctx, in.Barrier, in.Fold+1)
+}
+
+func (r *record) holdsFolds(ctx context.Context, barrier string, folds int64) error {
+	found, err := r.folds(ctx, barrier)
+	if err == nil && found < folds {
+		err = contradict("barrier %s took %d steps, and %d are on record", barrier, folds, found)
+	}
+	return err
+}
+
+func (r *record) holdsWrite(ctx context.Context, in activities.WriteInput, _ struct{}) error {
+	effect, err := r.effect(ctx, in.Source, in.Chunk, in.Sink)
+	if err != nil {
+		return err
+	}
+	if effect == nil || effect.State != landscape.Finalized || *effect.Ordinal != in.Ordinal || *effect.Offset != in.Offset {
+		return contradict("chunk %d of %s was written to sink %s as part %d at byte %d, and that is not on record", in.Chunk, in.Source, in.Sink, in.Ordinal, in.Offset)
+	}
+	return nil
+}
+
+func (r *record) holdsOutput(ctx context.Context, in activities.SinkInput, _ struct{}) error {
+	published, err := r.artifacts(ctx)
+	if err == nil && !published[in.Sink] {
+		err = contradict("the output of sink %s was published, and that is not on record", in.Sink)
+	}
+	return err
+}

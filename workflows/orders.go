@@ -1,0 +1,102 @@
+package workflows
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"waymark/activities"
+	"waymark/pipeline"
+)
+
+// Order is what a person, or something that acts for one, wants of a run that is going.
+type Order struct {
+	Actor string `json:"actor"`
+	Why   string `json:"why"`
+	// As is how a run that is cancelled ends: pipeline.Cancelled, the default, or pipeline.Interrupted.
+	As pipeline.RunStatus `json:"as,omitempty"`
+	// Final says that nobody may take the cancelled run up again. What it staged is removed.
+	Final bool `json:"final,omitempty"`
+}
+
+// cancelGrace is how long what is on its way when a run is cancelled may take to be finished. Whatever is not is done again
+// when the run is taken up.
+const cancelGrace = 5 * time.Second
+
+// errEnding refuses orders that come too late.
+var errEnding = errors.New("everything went through the steps, and the outputs are being published: the run ends by itself")
+
+// sentence says for the record who cancelled the run, and why.
+func (o Order) sentence() string {
+	word := "cancelled"
+	if o.As == pipeline.Interrupted {
+		word = "interrupted"
+	}
+	return fmt.Sprintf("%s by %s: %s", word, cmp.Or(o.Actor, "somebody"), cmp.Or(o.Why, "no reason given"))
+}
+
+// View is what ProgressQuery returns.
+type View struct {
+	activities.Progress
+	Paused *Order `json:"paused,omitempty"` // by whom and why; nil if the run is not paused
+}
+
+// listen answers questions and takes orders. Each order is put on record before it counts.
+func (f *flow) listen(ctx workflow.Context) error {
+	view := func() (View, error) { return View{f.state.Progress, f.state.Paused}, nil }
+	if err := workflow.SetQueryHandler(ctx, ProgressQuery, view); err != nil {
+		return err
+	}
+	pause := func(_ workflow.Context, order Order) { f.state.Paused = &order }
+	goOn := func(workflow.Context, Order) { f.state.Paused = nil }
+	for _, verb := range []struct {
+		name string
+		obey func(workflow.Context, Order)
+	}{{PauseUpdate, pause}, {ContinueUpdate, goOn}, {CancelUpdate, f.cancel}} {
+		if err := f.take(ctx, verb.name, verb.obey); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take lets orders of this name be given.
+func (f *flow) take(ctx workflow.Context, name string, obey func(workflow.Context, Order)) error {
+	record := func(ctx workflow.Context, order Order) error {
+		action := activities.ActionInput{Run: f.id, Verb: name, Actor: order.Actor, Why: order.Why, At: workflow.Now(ctx).UnixMicro()}
+		if err := workflow.ExecuteActivity(withActivity(ctx, "record: %s by %s", name, order.Actor), act.RecordAction, action).Get(ctx, nil); err != nil {
+			return err
+		}
+		obey(ctx, order)
+		return nil
+	}
+	return workflow.SetUpdateHandlerWithOptions(ctx, name, record, workflow.UpdateHandlerOptions{
+		Validator: func(Order) error {
+			if f.ending || f.cancelled != nil {
+				return errEnding
+			}
+			return nil
+		},
+		Description: "puts the order on record, then obeys it",
+	})
+}
+
+// cancel stops the run. What is on its way gets some time to be finished.
+func (f *flow) cancel(ctx workflow.Context, order Order) {
+	order.As = cmp.Or(order.As, pipeline.Cancelled)
+	f.cancelled = &order
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		if err := workflow.Sleep(ctx, cancelGrace); err == nil {
+			f.giveUp()
+		}
+	})
+}
+
+// awaitHandlers waits until all orders that were given are on record.
+func awaitHandlers(ctx workflow.Context) error {
+	ctx, _ = workflow.NewDisconnectedContext(ctx)
+	return workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })
+}
