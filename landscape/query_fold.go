@@ -14,6 +14,11 @@ func (l *Log) Tables(ctx context.Context, run string) ([]LookupTable, error) {
 	return Select[LookupTable](ctx, l.driver, run)
 }
 
+// Fold returns one step of a barrier. The error wraps ErrNotFound if it is not on record.
+func (l *Log) Fold(ctx context.Context, run, node string, fold int64) (FoldRecord, error) {
+	return get[FoldRecord](ctx, l.driver, run, node, fold)
+}
+
 // Folds returns the folds of a barrier in order; nil if there is none yet.
 func (l *Log) Folds(ctx context.Context, run, node string) ([]FoldRecord, error) {
 	return Select[FoldRecord](ctx, l.driver, run, node)

@@ -9,14 +9,14 @@ type FoldRecord struct {
 	Node   string   `db:"node,key"`
 	Fold   int64    `db:"fold,key"` // from 0, without gaps; the last one is the only one of kind end
 	Kind   FoldKind `db:"kind"`
-	Source string   `db:"source"`         // of a chunk's fold: the chunk's; else empty
-	Chunk  int64    `db:"chunk"`          // of a chunk's fold; else -1
-	At     Micros   `db:"at_us"`          // the workflow's clock
-	State  string   `db:"state,null"`     // digest of the payload that holds the barrier's state; empty if none was stored
-	Opened int64    `db:"opened_batches"` // since the run began: the highest number of a batch
-	Open   int64    `db:"open_batches"`   // of these, batches that have not fired
-	Held   int64    `db:"held_rows"`      // tokens in batches that have not fired
-	Out    int64    `db:"out_rows"`       // rows that came out of this fold
+	Source string   `db:"source"`           // of a chunk's fold: the chunk's; else empty
+	Chunk  int64    `db:"chunk"`            // of a chunk's fold; else -1
+	At     Micros   `db:"at_us"`            // the workflow's clock
+	State  string   `db:"state,first,null"` // digest of the payload that holds the barrier's state; empty if none was stored
+	Opened int64    `db:"opened_batches"`   // since the run began: the highest number of a batch
+	Open   int64    `db:"open_batches"`     // of these, batches that have not fired
+	Held   int64    `db:"held_rows"`        // tokens in batches that have not fired
+	Out    int64    `db:"out_rows"`         // rows that came out of this fold
 
 	Turn     *int64 `db:"turn,first,null"`        // chunks of sources that had their turns before the fold; nil in records of old
 	Deadline Micros `db:"deadline_us,first,null"` // when the next batch is due after the fold; zero for none
