@@ -12,7 +12,7 @@ import (
 func Request(run landscape.Run, tables map[string][]byte) (plan.Request, error) {
 	request := plan.Request{File: run.Pipeline + ".yaml", Folder: run.BaseDir, Document: []byte(run.Document), Tables: tables}
 	if err := json.Unmarshal([]byte(run.Params), &request.Params); err != nil {
-		return request, fmt.Errorf("run %s: parameters on record: %w", run.ID, err)
+		return request, fmt.Errorf("the parameters on record cannot be read: %w", err)
 	}
 	description, err := described(run)
 	request.Beside = description.Beside

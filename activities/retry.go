@@ -404,7 +404,7 @@ func Beside(ctx context.Context, log *landscape.Log, of landscape.Run) (string, 
 func described(run landscape.Run) (plan.Description, error) {
 	var description plan.Description
 	if err := json.Unmarshal([]byte(run.Plan), &description); err != nil {
-		return description, fmt.Errorf("plan of run %s on record: %w", run.ID, err)
+		return description, fmt.Errorf("the plan of run %s on record cannot be read: %w", run.ID, err)
 	}
 	return description, nil
 }

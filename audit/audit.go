@@ -37,15 +37,16 @@ func New(log *landscape.Log, payloads *payload.Store, planner activities.Planner
 // plan compiles the run's document as it is on record, with the lookup tables that the run kept. problem says why that is
 // not possible on this machine, or that the result is another plan than the run's; then what needs computing cannot be told.
 func (a *Auditor) plan(ctx context.Context, run landscape.Run) (compiled *plan.Plan, problem string, err error) {
-	var params map[string]string
-	if err := json.Unmarshal([]byte(run.Params), &params); err != nil {
-		return nil, fmt.Sprintf("the parameters on record cannot be read: %v", err), nil
-	}
 	tables, err := a.tables(ctx, run.ID)
 	if err != nil {
 		return nil, "", err
 	}
-	compiled, err = a.planner.Plan(plan.Request{File: documentName, Folder: run.BaseDir, Document: []byte(run.Document), Params: params, Tables: tables})
+	request, err := activities.Request(run, tables)
+	if err != nil {
+		return nil, err.Error(), nil
+	}
+	request.File = documentName
+	compiled, err = a.planner.Plan(request)
 	if err != nil {
 		return nil, fmt.Sprintf("the document on record does not compile here%s: %v", needs(run, nil), err), nil
 	}

@@ -50,7 +50,7 @@ func sense(run string, err *error) {
 // ask finds out everything about one token.
 func (i *inquiry) ask(ctx context.Context, token landscape.Token) error {
 	i.asked = token
-	for _, step := range []func(context.Context) error{i.begin, i.origin, i.making, i.fates, i.visits} {
+	for _, step := range []func(context.Context) error{i.begin, i.origin, i.making, i.fates, i.visits, i.retries} {
 		if err := step(ctx); err != nil {
 			return err
 		}

@@ -70,6 +70,8 @@ type Story struct {
 	Token    string `json:"token"`
 	Source   Origin `json:"source"`
 	Fate
+	Was    *Former      `json:"was,omitempty"`     // in a run that feeds records again: the record that it was
+	Again  *Later       `json:"again,omitempty"`   // the run that feeds it again
 	MadeOf []Making     `json:"made_of,omitempty"` // of a barrier's row: how it came out, then the same for the token it goes on for, and so on
 	Tokens []TokenStory `json:"tokens,omitempty"`  // all tokens of the record in lane order, if there are several
 }

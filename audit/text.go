@@ -12,6 +12,8 @@ func (s *Story) WriteText(w io.Writer) error {
 	var b strings.Builder
 	s.writeHead(&b)
 	s.writeOrigin(&b)
+	s.Was.write(&b)
+	s.Again.write(&b)
 	for _, made := range s.MadeOf {
 		made.write(&b)
 	}
@@ -115,6 +117,32 @@ func (s *Story) writeOrigin(b *strings.Builder) {
 		fmt.Fprintf(b, "  record  %s\n", escape(s.Source.Raw))
 	}
 	fmt.Fprintf(b, "  sha256  %s%s\n", s.Source.SHA256, differs(s.Source.Computed))
+}
+
+// write tells which record of an earlier run it was.
+func (f *Former) write(b *strings.Builder) {
+	if f == nil {
+		return
+	}
+	why := ""
+	if f.Refused != nil {
+		why = fmt.Sprintf(", where %s refused it with %s", f.Node, f.Refused.Code)
+	}
+	fmt.Fprintf(b, "  was     %s of run %s%s; fed again\n", f.Token, f.Run, why)
+}
+
+// write tells by which run the record is fed again, and what came of it.
+func (l *Later) write(b *strings.Builder) {
+	if l == nil {
+		return
+	}
+	fmt.Fprintf(b, "  again   %s of run %s (%s)\n", l.Token, l.Run, l.Status)
+	for _, end := range l.Ends {
+		fmt.Fprintf(b, "          %s\n", end.Way)
+	}
+	if len(l.Ends) == 0 {
+		b.WriteString("          on its way\n")
+	}
 }
 
 func (v *Visit) head(b *strings.Builder) { fmt.Fprintf(b, "\n%s (%s)\n", v.Node, v.Operation) }

@@ -63,7 +63,7 @@ func (a *Auditor) Verify(ctx context.Context, id string) (*Report, error) {
 		report: &Report{Run: run.ID, Status: string(run.Status), Problems: []Problem{}},
 	}
 	for _, step := range []func(context.Context) error{
-		v.sweep, v.verifyTables, v.verifyRun, v.verifyOrigins, v.verifyClaims, v.verifyFolds, v.verifyStatus, v.verifyArtifacts,
+		v.sweep, v.verifyTables, v.readLists, v.verifyRun, v.verifyOrigins, v.verifyClaims, v.verifyFolds, v.verifyStatus, v.verifyArtifacts,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, err
@@ -86,6 +86,8 @@ type verification struct {
 	fed        map[string]map[chunkKey]bool // by barrier: the chunks that bring something to it, and are not taken yet
 	recomputed map[chunkKey]bool            // chunks that went through the steps again
 	claimants  claimants                    // of these chunks
+	again      map[string]*fedAgain         // by source: the records of another run that it feeds again
+	retried    []landscape.RetriedRow       // the same, of all sources
 }
 
 func (v *verification) add(kind, where, format string, args ...any) {

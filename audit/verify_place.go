@@ -76,6 +76,9 @@ func (v *verification) verifyPlaces(record landscape.Chunk, chunk *plugin.Chunk)
 	if record.Bytes != int64(len(chunk.Data)) {
 		v.add(RecordDiffers, where, "the stored text has %d bytes, on record are %d", len(chunk.Data), record.Bytes)
 	}
+	if v.again[record.Source] != nil {
+		return // the records are compared with those of the run that refused them
+	}
 	var after plugin.Cursor
 	partial := slices.ContainsFunc(chunk.Bad, func(b plugin.BadRecord) bool { return b.Code == plugin.RowTooLarge })
 	if partial || len(chunk.Data) == 0 || json.Unmarshal([]byte(record.Cursor), &after) != nil {

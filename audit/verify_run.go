@@ -99,7 +99,7 @@ func (v *verification) verifyGraph(ctx context.Context) error {
 			}
 		}
 	}
-	graph.Tables = activities.TablesOf(v.run.ID, v.compiled)
+	graph.Tables, graph.Retried = activities.TablesOf(v.run.ID, v.compiled), v.retried
 	differences, err := v.log.CompareRun(ctx, run, graph)
 	v.addDifferences(v.run.Pipeline, differences)
 	return err

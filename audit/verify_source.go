@@ -55,10 +55,16 @@ func (v *verification) verifyOrigin(ctx context.Context, origin landscape.Source
 			return err
 		}
 		addTotals(&totals, record)
-		if isSource {
+		switch fed := v.again[origin.Source]; {
+		case fed != nil:
+			err = v.verifyAgain(ctx, record, fed, &next)
+		case isSource:
 			v.verifyPosition(record, &next)
-		} else {
+		default:
 			v.verifyOrder(record, &next)
+		}
+		if err != nil {
+			return err
 		}
 		if err := v.verifyChunk(ctx, record, takeRows(&refused, record.FirstRow+record.Rows)); err != nil {
 			return err
@@ -66,6 +72,11 @@ func (v *verification) verifyOrigin(ctx context.Context, origin landscape.Source
 	}
 	for _, stray := range refused {
 		v.add(RecordDiffers, origin.Source, "row %d is in no chunk, on record is an error of it", stray.Row)
+	}
+	if fed := v.again[origin.Source]; fed != nil {
+		if err := v.verifyFedEnd(ctx, origin.Source, fed, totals.Rows); err != nil {
+			return err
+		}
 	}
 	v.chunks += totals.Chunks
 	if isSource {

@@ -1,0 +1,160 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"waymark/activities"
+	"waymark/landscape"
+	"waymark/payload"
+)
+
+// Former is the record of an earlier run that a record is: it was refused there, and fed again.
+type Former struct {
+	Run     string   `json:"run"`
+	Token   string   `json:"token"`
+	Node    string   `json:"node,omitempty"` // that refused it
+	Refused *Refusal `json:"refused,omitempty"`
+}
+
+// Later is the record of a later run that feeds a refused record again.
+type Later struct {
+	Run    string `json:"run"`
+	Status string `json:"status"`
+	Token  string `json:"token"`
+	Ends   []End  `json:"ends"` // of all tokens that the record has there; empty if it did not go through the steps yet
+}
+
+// End is how a token ended.
+type End struct {
+	Token   string `json:"token"`
+	Way     string `json:"way"`
+	Outcome string `json:"outcome"`
+	Path    string `json:"path"`
+	Sink    string `json:"sink,omitempty"` // that got it
+}
+
+// retries tells which record of an earlier run the record is, and by which run it is fed again, if that is so.
+func (i *inquiry) retries(ctx context.Context) error {
+	if i.chunk.Fold != nil {
+		return nil // rows that came out of a barrier are not fed again
+	}
+	if err := i.former(ctx); err != nil {
+		return err
+	}
+	return i.later(ctx)
+}
+
+// former fills in which record of an earlier run the record is.
+func (i *inquiry) former(ctx context.Context) error {
+	if i.run.Link != landscape.RetryLink {
+		return nil
+	}
+	list, found, err := i.retryList(ctx, i.run.ID, i.asked.Source)
+	if err != nil || !found {
+		return err
+	}
+	_, row, found := list.Was(i.asked.Row)
+	if !found {
+		return fmt.Errorf("%w: row %d of %s is not on the list of those that are fed again", landscape.ErrIncomplete, i.asked.Row, i.asked.Source)
+	}
+	was := &Former{Run: list.Parent, Token: fmt.Sprintf("%s:%d", list.Source, row)}
+	i.story.Was = was
+	lanes, err := i.log.Lanes(ctx, list.Parent)
+	if err != nil {
+		return err
+	}
+	for _, lane := range lanes {
+		if lane.Source != list.Source || was.Refused != nil {
+			continue
+		}
+		refusals, err := i.log.ErrorsOf(ctx, list.Parent, landscape.Token{Source: list.Source, Lane: lane.Lane, Row: row})
+		if err != nil {
+			return err
+		}
+		for _, r := range refusals {
+			was.Node, was.Refused = r.Node, &Refusal{Code: r.Code, Field: r.Field, Message: r.Message, SentTo: r.SentTo}
+		}
+	}
+	return nil
+}
+
+// later fills in by which run the record is fed again.
+func (i *inquiry) later(ctx context.Context) error {
+	id, err := i.log.RetriedBy(ctx, i.run.ID, i.asked.Source, i.asked.Row)
+	if err != nil || id == "" {
+		return err
+	}
+	run, err := i.log.Run(ctx, id)
+	if err != nil {
+		return err
+	}
+	again := &Later{Run: id, Status: string(run.Status), Ends: []End{}}
+	i.story.Again = again
+	list, found, err := i.retryList(ctx, id, i.asked.Source)
+	if err != nil || !found {
+		return err
+	}
+	row := list.Is(i.asked.Row)
+	again.Token = fmt.Sprintf("%s:%d", i.asked.Source, row)
+	return i.ends(ctx, again, row)
+}
+
+// ends fills in what became of the record's tokens in the later run.
+func (i *inquiry) ends(ctx context.Context, again *Later, row int64) error {
+	chunk, err := i.log.ChunkOf(ctx, again.Run, i.asked.Source, row)
+	if errors.Is(err, landscape.ErrNotFound) {
+		return nil // not read yet
+	}
+	if err != nil {
+		return err
+	}
+	routes, err := i.log.AllRoutes(ctx, again.Run, i.asked.Source, chunk.Chunk)
+	if errors.Is(err, landscape.ErrNotFound) {
+		return nil // on its way
+	}
+	if err != nil {
+		return err
+	}
+	for _, lane := range routes {
+		way, err := lane.WayAt(int(row - chunk.FirstRow))
+		if err != nil {
+			return err
+		}
+		if way == nil {
+			continue
+		}
+		id, err := i.log.TokenID(ctx, again.Run, landscape.Token{Source: i.asked.Source, Lane: lane.Lane, Row: row})
+		if err != nil {
+			return err
+		}
+		end := End{Token: id, Way: way.Signature(), Outcome: string(way.Path.Outcome()), Path: string(way.Path)}
+		if way.ToSink() {
+			end.Sink = way.Sink
+		}
+		again.Ends = append(again.Ends, end)
+	}
+	return nil
+}
+
+// retryList returns the list of the records that a source of a run feeds again. A list whose payload is not to be had is none, and a
+// note says so.
+func (i *inquiry) retryList(ctx context.Context, run, source string) (list activities.RetryList, found bool, err error) {
+	sources, err := i.log.Sources(ctx, run)
+	if err != nil {
+		return list, false, err
+	}
+	for _, origin := range sources {
+		if origin.Source != source {
+			continue
+		}
+		list, found, err = activities.ReadRetryList(ctx, i.payloads, source, origin.Info)
+		if errors.Is(err, payload.ErrNotFound) || errors.Is(err, payload.ErrCorrupt) {
+			asked := i.token(i.asked.Lane)
+			asked.Note = join(asked.Note, err.Error())
+			return list, false, nil
+		}
+	}
+	return list, found, err
+}

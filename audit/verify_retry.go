@@ -1,0 +1,146 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"waymark/activities"
+	"waymark/landscape"
+	"waymark/payload"
+	"waymark/plugin"
+)
+
+// fedAgain are the records that a source of a run feeds again, one after the other.
+type fedAgain struct {
+	parent string
+	rows   []formerRow
+}
+
+// formerRow is one of them: a row of the parent's source, and the chunk that it is in there.
+type formerRow struct{ chunk, row int64 }
+
+// readLists reads the lists of the records that the run's sources feed again, and reports those that are not to be had.
+func (v *verification) readLists(ctx context.Context) error {
+	sources, err := v.log.Sources(ctx, v.run.ID)
+	if err != nil {
+		return err
+	}
+	v.again = map[string]*fedAgain{}
+	for _, source := range sources {
+		list, found, err := activities.ReadRetryList(ctx, v.payloads, source.Source, source.Info)
+		var syntax *json.SyntaxError
+		switch {
+		case errors.Is(err, payload.ErrNotFound):
+			v.add(PayloadMissing, source.Source, "%v", err)
+		case errors.Is(err, payload.ErrCorrupt):
+			v.add(PayloadCorrupt, source.Source, "%v", err)
+		case errors.As(err, &syntax):
+			continue // what the source held cannot be read: its chunks say so
+		case err != nil:
+			return err
+		case found:
+			v.again[source.Source] = flatten(list)
+			v.retried = append(v.retried, list.Retried()...)
+		}
+	}
+	return v.countRetried(ctx)
+}
+
+func flatten(list activities.RetryList) *fedAgain {
+	fed := &fedAgain{parent: list.Parent}
+	for _, part := range list.Chunks {
+		for _, row := range part.Rows {
+			fed.rows = append(fed.rows, formerRow{part.Chunk, row})
+		}
+	}
+	return fed
+}
+
+// countRetried compares how many records are said to be fed again. That each of the lists is, CompareRun finds.
+func (v *verification) countRetried(ctx context.Context) error {
+	recorded, err := v.log.Retried(ctx, v.run.ID)
+	if err == nil && len(recorded) != len(v.retried) {
+		v.add(RecordDiffers, v.run.Pipeline, "the lists of records that are fed again have %d, on record are %d", len(v.retried), len(recorded))
+	}
+	return err
+}
+
+// verifyAgain checks that the records of a chunk are the next ones of those that are fed again: the same bytes, from the same
+// place of the same file.
+func (v *verification) verifyAgain(ctx context.Context, record landscape.Chunk, fed *fedAgain, next *position) error {
+	where := place(record.Source, record.Chunk)
+	if record.FirstRow != next.row {
+		v.add(RecordDiffers, where, "its first row is %d on record, the chunks before it end before row %d", record.FirstRow, next.row)
+	}
+	next.row = record.FirstRow + record.Rows
+	var after plugin.Cursor
+	if err := json.Unmarshal([]byte(record.Cursor), &after); err != nil || after.Row != next.row-1 {
+		v.add(RecordDiffers, where, "it ends with row %d, the cursor on record is %s", next.row-1, record.Cursor)
+	}
+	if record.Rows < 1 || record.FirstRow < 1 || next.row-1 > int64(len(fed.rows)) {
+		v.add(RecordDiffers, where, "it has rows %d to %d on record, and %d are fed again", record.FirstRow, next.row-1, len(fed.rows))
+		return nil
+	}
+	return v.compareFormer(ctx, record, fed.parent, fed.rows[record.FirstRow-1:next.row-1])
+}
+
+// compareFormer compares the records of a chunk with those of the parent that they are.
+func (v *verification) compareFormer(ctx context.Context, record landscape.Chunk, parent string, rows []formerRow) error {
+	where := place(record.Source, record.Chunk)
+	if err := v.log.CheckShape(ctx, record); err != nil {
+		return nil //nolint:nilerr // said where the chunk is read
+	}
+	now, err := v.log.Records(ctx, record.Run, record.Source, record.Chunk)
+	if err != nil {
+		return err
+	}
+	origin, err := v.log.Chunk(ctx, parent, record.Source, rows[0].chunk)
+	if errors.Is(err, landscape.ErrNotFound) || err == nil && v.log.CheckShape(ctx, origin) != nil {
+		v.add(RecordDiffers, where, "chunk %d of run %s, which it is made of, is not on record or not whole", rows[0].chunk, parent)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	then, err := v.log.Records(ctx, parent, record.Source, origin.Chunk)
+	if err != nil {
+		return err
+	}
+	for i, was := range rows {
+		if was.chunk != origin.Chunk || was.row < origin.FirstRow || was.row >= origin.FirstRow+origin.Rows ||
+			placed(record, now, i) != placed(origin, then, int(was.row-origin.FirstRow)) {
+			v.add(RecordDiffers, where, "row %d is not row %d of run %s, which is fed again", record.FirstRow+int64(i), was.row, parent)
+		}
+	}
+	return nil
+}
+
+// recordAt is what makes a record the same one in two runs.
+type recordAt struct {
+	file                 string
+	line, offset, length int64
+	hash                 [32]byte
+}
+
+func placed(chunk landscape.Chunk, rows landscape.Records, i int) recordAt {
+	at := recordAt{
+		file: chunk.File, line: chunk.FirstLine + int64(i), offset: chunk.FirstOffset + int64(rows.Offsets[i]),
+		length: int64(rows.Lengths[i]), hash: [32]byte(rows.Hashes[32*i : 32*i+32]),
+	}
+	if rows.Lines != nil {
+		at.line = chunk.FirstLine + int64(rows.Lines[i])
+	}
+	return at
+}
+
+// verifyFedEnd checks that a source that was read to its end has fed everything.
+func (v *verification) verifyFedEnd(ctx context.Context, source string, fed *fedAgain, rows int64) error {
+	ends, err := v.log.SourceEnds(ctx, v.run.ID)
+	for _, end := range ends {
+		if end.Source == source && rows != int64(len(fed.rows)) {
+			v.add(RecordDiffers, source, "%d records are to be fed again, its chunks hold %d", len(fed.rows), rows)
+		}
+	}
+	return err
+}
