@@ -10,8 +10,7 @@ import (
 // attended reports whether a process works with the state folder; nil if that says nothing about the runs on record: the
 // record is not the state folder's own, or the lock cannot be looked at.
 func (a *app) attended() *bool {
-	path, err := a.landscapePath()
-	if err != nil || filepath.Dir(path) != filepath.Clean(a.state) {
+	if !a.ownRecord() {
 		return nil
 	}
 	_, held, err := embedded.Holder(a.inState("temporal.db"))
@@ -19,6 +18,12 @@ func (a *app) attended() *bool {
 		return nil
 	}
 	return &held
+}
+
+// ownRecord reports whether the record is the state folder's own.
+func (a *app) ownRecord() bool {
+	path, err := a.landscapePath()
+	return err == nil && filepath.Dir(path) == filepath.Clean(a.state)
 }
 
 // attend says of a run that is running on record whether a process works for it.
@@ -31,7 +36,7 @@ func (h *runHead) attend(alive *bool) {
 // statusText is the status for people.
 func (h *runHead) statusText() string {
 	if h.Alive != nil && !*h.Alive {
-		return string(h.Status) + " (its process is gone; the next run marks it interrupted)"
+		return string(h.Status) + " (its process is gone; waymark resume goes on with it)"
 	}
 	return string(h.Status)
 }

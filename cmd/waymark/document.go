@@ -34,6 +34,15 @@ func (a *app) compile(file string, params []string, key keySource) (*document, e
 	if err != nil {
 		return nil, err
 	}
+	planner, err := a.planner(key)
+	if err != nil {
+		return nil, err
+	}
+	return compileWith(planner, file, given)
+}
+
+// compileWith is compile with parameters that are read already.
+func compileWith(planner worker.Planner, file string, params map[string]string) (*document, error) {
 	source, err := readDocument(file)
 	if err != nil {
 		return nil, wrongUse(err)
@@ -42,12 +51,8 @@ func (a *app) compile(file string, params []string, key keySource) (*document, e
 	if err != nil {
 		return nil, wrongUse(err)
 	}
-	planner, err := a.planner(key)
-	if err != nil {
-		return nil, err
-	}
-	doc := &document{file: file, folder: filepath.Dir(absolute), source: source, params: given}
-	doc.plan, err = planner.Plan(plan.Request{File: file, Folder: doc.folder, Document: source, Params: given})
+	doc := &document{file: file, folder: filepath.Dir(absolute), source: source, params: params}
+	doc.plan, err = planner.Plan(plan.Request{File: file, Folder: doc.folder, Document: source, Params: params})
 	if found := problems(err); found != nil {
 		return nil, wrongUsef("%s has %s\n%w", file, many(int64(len(found)), "problem"), found)
 	}
@@ -55,6 +60,16 @@ func (a *app) compile(file string, params []string, key keySource) (*document, e
 		return nil, wrongUse(err)
 	}
 	return doc, nil
+}
+
+// shown returns the path as it is shown: from the working folder, if it is below that.
+func shown(path string) string {
+	if folder, err := os.Getwd(); err == nil {
+		if below, err := filepath.Rel(folder, path); err == nil && filepath.IsLocal(below) {
+			return below
+		}
+	}
+	return path
 }
 
 func readDocument(file string) ([]byte, error) {

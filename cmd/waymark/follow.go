@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -13,11 +12,12 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
+	"waymark/pipeline"
 	"waymark/workflows"
 )
 
 // untilInterrupted returns a context that the first Ctrl-C or SIGTERM cancels. The second one ends the process at once.
-func untilInterrupted(ctx context.Context, stderr io.Writer) (context.Context, func()) {
+func (a *app) untilInterrupted(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -25,7 +25,7 @@ func untilInterrupted(ctx context.Context, stderr io.Writer) (context.Context, f
 		<-signals
 		cancel()
 		<-signals
-		fmt.Fprintln(stderr, "waymark: ended at once; the record says what was done until then: waymark runs")
+		fmt.Fprintln(a.stderr, "waymark: "+a.endedAtOnce())
 		os.Exit(exitInterrupted)
 	}()
 	return ctx, func() {
@@ -34,13 +34,20 @@ func untilInterrupted(ctx context.Context, stderr io.Writer) (context.Context, f
 	}
 }
 
+// endedAtOnce says what becomes of the run that this process executes, if it executes one.
+func (a *app) endedAtOnce() string {
+	if id := a.executing.Load(); id != nil {
+		return fmt.Sprintf("ended at once; what was done until then is on record; go on with: waymark resume %s", *id)
+	}
+	return "ended at once"
+}
+
 const (
 	// pollInterval is how often progress is read. A reading costs the record less than a millisecond.
 	pollInterval = 300 * time.Millisecond
-	// troubleInterval is how often Temporal is asked for activities that fail and are tried again.
-	troubleInterval = 2 * time.Second
-	// stopPatience is how long the workflow may take to record that it was stopped.
-	stopPatience = 10 * time.Second
+	// stopPatience is how long the workflow may take to record that it was stopped, orderPatience how long to take the order.
+	stopPatience  = 10 * time.Second
+	orderPatience = 5 * time.Second
 	// recordPatience is how long this process may then take to record that itself.
 	recordPatience = 2 * time.Second
 )
@@ -52,7 +59,7 @@ type ending struct {
 	interrupted bool // by the person at the terminal
 }
 
-// follow shows progress until the workflow ends. If ctx is cancelled it cancels the workflow.
+// follow shows progress until the workflow ends. If ctx is cancelled it stops the run.
 func (e *execution) follow(ctx context.Context, handle client.WorkflowRun) ending {
 	lasting := context.WithoutCancel(ctx)
 	ended := make(chan ending, 1)
@@ -61,66 +68,37 @@ func (e *execution) follow(ctx context.Context, handle client.WorkflowRun) endin
 		end.err = handle.Get(lasting, &end.result)
 		ended <- end
 	}()
-	view := e.app.progressView(lasting, e.doc.plan)
+	view := e.app.progressView(e.total, e.before)
 	defer view.close()
-	progress, troubles := time.NewTicker(pollInterval), time.NewTicker(troubleInterval)
+	progress, news := time.NewTicker(pollInterval), time.NewTicker(newsInterval)
 	defer progress.Stop()
-	defer troubles.Stop()
-	told, still := map[string]bool{}, &stillness{moved: time.Now()}
+	defer news.Stop()
+	watch := newWatch(e, handle)
 	for {
 		select {
 		case end := <-ended:
 			return end
 		case <-ctx.Done():
-			return e.cancel(lasting, handle, ended)
-		case <-troubles.C:
-			news, failing := e.troubles(lasting, handle, told)
-			if now := time.Now(); !failing && still.due(now) {
-				news = append(news, fmt.Sprintf("nothing has moved for %.0f s; is the disk with %s full? waymark doctor looks for the cause",
-					now.Sub(still.moved).Seconds(), e.app.state))
-			}
-			for _, trouble := range news {
-				view.say(trouble)
-			}
+			return e.stop(lasting, handle, ended)
+		case <-news.C:
+			watch.tell(lasting, view)
 		case <-progress.C:
 			// There is no progress yet while the record is being made. A reading that fails is no reason to stop a run.
-			if progress, err := e.machine.record.log.Progress(lasting, e.id); err == nil {
-				still.saw(progress, time.Now())
+			if progress, err := e.machine.record.log.Progress(lasting, e.id()); err == nil {
+				watch.still.saw(progress, time.Now())
 				view.show(progress)
+				_ = e.atBeginning(lasting) // what fails is tried again
 			}
 		}
 	}
 }
 
-// troubles returns what to tell about activities that failed and are tried again, each activity once, and whether there are
-// any now.
-func (e *execution) troubles(ctx context.Context, handle client.WorkflowRun, told map[string]bool) (news []string, failing bool) {
-	ctx, done := context.WithTimeout(ctx, troubleInterval)
-	defer done()
-	description, err := e.machine.temporal.DescribeWorkflowExecution(ctx, handle.GetID(), handle.GetRunID())
-	if err != nil {
-		return nil, false // the run itself tells what is wrong with Temporal
-	}
-	for _, activity := range description.GetPendingActivities() {
-		if activity.GetLastFailure() == nil {
-			continue
-		}
-		failing = true
-		if told[activity.GetActivityId()] {
-			continue
-		}
-		told[activity.GetActivityId()] = true
-		news = append(news, fmt.Sprintf("%s failed and is tried again: %s", activity.GetActivityType().GetName(), activity.GetLastFailure().GetMessage()))
-	}
-	return news, failing
-}
-
-// cancel stops the workflow and waits until the record says so.
-func (e *execution) cancel(ctx context.Context, handle client.WorkflowRun, ended <-chan ending) ending {
+// stop stops the workflow and waits until the record says so.
+func (e *execution) stop(ctx context.Context, handle client.WorkflowRun, ended <-chan ending) ending {
 	e.app.note("stopping …")
 	patience, done := context.WithTimeout(ctx, stopPatience)
 	defer done()
-	if err := e.machine.temporal.CancelWorkflow(patience, handle.GetID(), handle.GetRunID()); err == nil {
+	if e.order(patience, handle) == nil {
 		select {
 		case end := <-ended:
 			end.interrupted = true
@@ -130,8 +108,22 @@ func (e *execution) cancel(ctx context.Context, handle client.WorkflowRun, ended
 	}
 	last, done := context.WithTimeout(ctx, recordPatience)
 	defer done()
-	err := e.machine.record.log.InterruptRun(last, e.id, "stopped at the terminal; its last activities did not end in time")
+	err := e.machine.record.log.StopRun(last, e.id(), pipeline.Interrupted, "stopped at the terminal; its last activities did not end in time")
 	return ending{err: err, interrupted: true}
+}
+
+// order tells the workflow to stop: by an order that says who and why, or else, if nobody takes that, by cancelling it. A
+// workflow that refuses the order is about to end.
+func (e *execution) order(ctx context.Context, handle client.WorkflowRun) error {
+	patience, done := context.WithTimeout(ctx, orderPatience)
+	defer done()
+	err := send(patience, e.machine.temporal, e.id(), workflows.CancelUpdate, workflows.Order{
+		Actor: actor(), Why: "stopped at the terminal", As: pipeline.Interrupted,
+	})
+	if _, is := refused(err); is || err == nil {
+		return nil
+	}
+	return e.machine.temporal.CancelWorkflow(ctx, handle.GetID(), handle.GetRunID())
 }
 
 // cause returns the message of the error that began it, without Temporal's wrapping.

@@ -28,7 +28,7 @@ func TestCauseIsTheFirstError(t *testing.T) {
 
 func TestLinesComeNowAndThen(t *testing.T) {
 	var out bytes.Buffer
-	v := &lineView{out: &out, started: time.Now().Add(-10 * time.Second), last: time.Now()}
+	v := &lineView{out: &out, pace: pace{started: time.Now().Add(-10 * time.Second)}, last: time.Now()}
 	v.show(landscape.Progress{Rows: 5})
 	require.Empty(t, out.String(), "too early")
 	v.last = v.last.Add(-lineInterval)
@@ -42,7 +42,7 @@ func TestBar(t *testing.T) {
 	for name, total := range map[string]int64{"bar": 100, "spinner": 0} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			v := newBar(&out, total)
+			v := newBar(&out, total, landscape.Progress{Bytes: 20})
 			v.show(landscape.Progress{Rows: 10, Bytes: 50})
 			v.close()
 			v.close()
@@ -71,7 +71,7 @@ func TestPlainText(t *testing.T) {
 func TestExitCodes(t *testing.T) {
 	for status, want := range map[pipeline.RunStatus]int{
 		pipeline.Completed: 0, pipeline.Empty: 0, pipeline.Failed: 1, pipeline.Running: 1,
-		pipeline.CompletedWithFailures: 3, pipeline.Cancelled: 130, pipeline.Interrupted: 130,
+		pipeline.CompletedWithFailures: 3, pipeline.Cancelled: 130, pipeline.Interrupted: 130, pipeline.Blocked: 1,
 	} {
 		require.Equal(t, want, exitCodeOf(status), status)
 	}
@@ -98,7 +98,7 @@ func TestStillness(t *testing.T) {
 func TestQuietViewTellsTrouble(t *testing.T) {
 	for _, settings := range []config{{quiet: true}, {json: true}} {
 		var out bytes.Buffer
-		view := (&app{config: settings, stderr: &out}).progressView(t.Context(), nil)
+		view := (&app{config: settings, stderr: &out}).progressView(0, landscape.Progress{})
 		view.show(landscape.Progress{Rows: 1})
 		view.say("the disk is full")
 		view.close()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"runtime/debug"
+	"slices"
 
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
@@ -28,10 +29,19 @@ type machine struct {
 	logger   sdklog.Logger
 }
 
+// withMachine starts a machine, does something with it, and stops it.
+func (a *app) withMachine(ctx context.Context, start func(context.Context) (*machine, error), do func(*machine) error) (err error) {
+	m, err := start(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = closing(err, m.stop) }()
+	return do(m)
+}
+
 // startMachine makes what is missing in the state folder and starts the embedded Temporal server. Only one process at a
 // time can do so for a state folder.
 func (a *app) startMachine(ctx context.Context) (*machine, error) {
-	limitMemory()
 	if err := a.makeState(); err != nil {
 		return nil, err
 	}
@@ -43,6 +53,28 @@ func (a *app) startMachine(ctx context.Context) (*machine, error) {
 	if err != nil {
 		return nil, err
 	}
+	return a.machine(ctx, record, planner)
+}
+
+// restartMachine is startMachine for runs on record: no record is made.
+func (a *app) restartMachine(ctx context.Context) (*machine, error) {
+	record, err := a.openRecord(ctx)
+	if err != nil {
+		return nil, err
+	}
+	planner, err := a.planner(existingKey)
+	if err == nil {
+		err = a.makeState() // it is not there if the record lies elsewhere
+	}
+	if err != nil {
+		return nil, closing(err, record.close)
+	}
+	return a.machine(ctx, record, planner)
+}
+
+// machine starts the embedded Temporal server. The machine closes the record, also if it does not start.
+func (a *app) machine(ctx context.Context, record *record, planner worker.Planner) (*machine, error) {
+	limitMemory()
 	m := &machine{record: record, planner: planner, logger: sdklog.NewStructuredLogger(a.logger())}
 	if err := m.connect(ctx, embedded.Options{DatabasePath: a.inState("temporal.db"), Logger: a.logger()}); err != nil {
 		return nil, closing(err, m.stop)
@@ -77,41 +109,63 @@ func queueOf(run string) string { return workflows.TaskQueue + "-" + run }
 
 // work starts a worker for the run and returns what stops it.
 func (m *machine) work(run string) (stop func(), err error) {
-	code := thisBuild().code()
-	sdkworker.SetBinaryChecksum(code) // or else the SDK reads the whole binary to name it: 0.8 s of a run's start
-	w := worker.New(m.temporal, queueOf(run), activities.New(m.record.log, m.record.payloads, m.planner, code))
+	sdkworker.SetBinaryChecksum(thisBuild().code()) // or else the SDK reads the whole binary to name it: 0.8 s of a run's start
+	w := worker.New(m.temporal, queueOf(run), m.activities())
 	if err := w.Start(); err != nil {
 		return nil, err
 	}
 	return w.Stop, nil
 }
 
-// markInterrupted puts on record that earlier runs of this state folder were interrupted, and returns them. Such a run is
-// running on record, and its workflow is in our Temporal, whose lock says that no other process works for it. A run of
-// another state folder, which may share the landscape, is none of our business.
-func (m *machine) markInterrupted(ctx context.Context) ([]landscape.RunHead, error) {
+// activities are those of this process.
+func (m *machine) activities() *activities.Activities {
+	return activities.New(m.record.log, m.record.payloads, m.planner, thisBuild().code())
+}
+
+// markInterrupted puts on record that earlier runs of this state folder, besides the one given, were interrupted: a run that
+// is running on record, while the lock of our Temporal says that no other process works for it. A run of another state
+// folder, which may share the landscape, is none of our business.
+func (a *app) markInterrupted(ctx context.Context, m *machine, besides string) error {
 	runs, err := m.record.log.Runs(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var interrupted []landscape.RunHead
 	for _, run := range runs {
-		if run.Status != pipeline.Running {
+		if run.Status != pipeline.Running || run.ID == besides {
 			continue
 		}
-		ours, err := m.knows(ctx, run.ID)
+		ours, err := a.worksFor(ctx, m, run.ID)
+		if err == nil && ours {
+			err = m.record.log.StopRun(ctx, run.ID, pipeline.Interrupted, "the process that worked for it ended")
+		}
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if !ours {
-			continue
-		}
-		if err := m.record.log.InterruptRun(ctx, run.ID, "the process that worked for it ended"); err != nil {
-			return nil, err
-		}
-		interrupted = append(interrupted, run)
 	}
-	return interrupted, nil
+	return nil
+}
+
+// worksFor reports whether the run is one of this state folder: the record is the folder's own, or our Temporal knows the run.
+func (a *app) worksFor(ctx context.Context, m *machine, run string) (bool, error) {
+	if a.ownRecord() {
+		return true, nil
+	}
+	return m.knows(ctx, run)
+}
+
+// mostTold is how many interrupted runs are told about before the others are only counted.
+const mostTold = 3
+
+// tellInterrupted tells how to go on with the interrupted runs, the newest first.
+func (a *app) tellInterrupted(runs []landscape.RunHead) {
+	interrupted := slices.DeleteFunc(newest(runs), func(run landscape.RunHead) bool { return run.Status != pipeline.Interrupted })
+	for i, run := range interrupted {
+		if i == mostTold {
+			a.note("%d more runs were interrupted: waymark runs", len(interrupted)-mostTold)
+			return
+		}
+		a.note("run %s of %s was interrupted; go on with: waymark resume %s", run.ID, run.Pipeline, run.ID)
+	}
 }
 
 // knows reports whether our Temporal has a workflow for the run.

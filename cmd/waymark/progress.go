@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -16,29 +17,32 @@ import (
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/plan"
+	"waymark/plugin"
 )
 
 // progressView shows how far a run is.
 type progressView interface {
 	show(p landscape.Progress)
+	// hold shows what keeps the run from moving, until it is called with nothing.
+	hold(what string)
 	// say tells something besides.
 	say(text string)
 	close()
 }
 
-// progressView returns a bar on a terminal, lines elsewhere, and only trouble where nobody wants to see more.
-func (a *app) progressView(ctx context.Context, compiled *plan.Plan) progressView {
+// progressView returns a bar on a terminal, lines elsewhere, and only trouble where nobody wants to see more. total is the
+// number of bytes to read, or 0 if that cannot be told; before is how far the run was when this process began.
+func (a *app) progressView(total int64, before landscape.Progress) progressView {
 	if a.quiet || a.json {
 		return quietView{a.stderr}
 	}
 	if file, ok := a.stderr.(*os.File); ok && cwriter.IsTerminal(int(file.Fd())) {
-		return newBar(a.stderr, sourceBytes(ctx, compiled))
+		return newBar(a.stderr, total, before)
 	}
-	return &lineView{out: a.stderr, started: time.Now(), last: time.Now()}
+	return &lineView{out: a.stderr, pace: pace{time.Now(), before}, last: time.Now()}
 }
 
-// sourceBytes returns how many bytes there are to read, or 0 if that cannot be told: chunks are counted in decoded text,
-// and the length of a compressed file says little about that.
+// sourceBytes returns how many bytes the sources of a plan hold, or 0 if that cannot be told.
 func sourceBytes(ctx context.Context, compiled *plan.Plan) int64 {
 	var total int64
 	for _, i := range compiled.Sources() {
@@ -47,14 +51,61 @@ func sourceBytes(ctx context.Context, compiled *plan.Plan) int64 {
 		if err != nil {
 			return 0
 		}
-		for _, file := range info.Files {
-			if !plainText(filesOf(spec), file.Path) {
-				return 0
-			}
-			total += file.Bytes
+		bytes, known := plainBytes(spec, info)
+		if !known {
+			return 0
 		}
+		total += bytes
 	}
 	return total
+}
+
+// sourceBytes is the same of a run on record.
+func (r *record) sourceBytes(ctx context.Context, run landscape.Run) (int64, error) {
+	var description plan.Description
+	if err := json.Unmarshal([]byte(run.Plan), &description); err != nil {
+		return 0, fmt.Errorf("run %s: the plan on record: %w", run.ID, err)
+	}
+	specs := map[string]pipeline.Source{}
+	for _, node := range description.Nodes {
+		var spec pipeline.Source
+		if node.Kind == plan.Source && json.Unmarshal(node.Config, &spec) == nil {
+			specs[node.Name] = spec
+		}
+	}
+	sources, err := r.log.Sources(ctx, run.ID) // and barriers, of which there is no spec
+	var total int64
+	for _, source := range sources {
+		spec, is := specs[source.Source]
+		if !is {
+			continue
+		}
+		var info plugin.SourceInfo
+		if err := json.Unmarshal([]byte(source.Info), &info); err != nil {
+			return 0, fmt.Errorf("run %s: source %s on record: %w", run.ID, source.Source, err)
+		}
+		bytes, known := plainBytes(spec, info)
+		if !known {
+			return 0, nil
+		}
+		total += bytes
+	}
+	return total, err
+}
+
+// plainBytes returns how many bytes of text there are to read, if that can be told: chunks are counted in decoded text, and
+// the length of a compressed file says little about that.
+func plainBytes(spec pipeline.Source, info plugin.SourceInfo) (total int64, known bool) {
+	if info.List != "" || spec.CSV == nil && spec.JSONL == nil {
+		return 0, false // it reads some of the records
+	}
+	for _, file := range info.Files {
+		if !plainText(filesOf(spec), file.Path) {
+			return 0, false
+		}
+		total += file.Bytes
+	}
+	return total, true
 }
 
 func filesOf(spec pipeline.Source) pipeline.Files {
@@ -78,36 +129,16 @@ func plainText(files pipeline.Files, path string) bool {
 	return false
 }
 
-// quietView shows no progress, and tells what is told besides.
-type quietView struct{ out io.Writer }
-
-func (quietView) show(landscape.Progress) {}
-func (v quietView) say(text string)       { fmt.Fprintf(v.out, "waymark: %s\n", visible(text)) }
-func (quietView) close()                  {}
-
-// lineInterval is the time between two lines of progress.
-const lineInterval = 5 * time.Second
-
-// lineView writes a line now and then.
-type lineView struct {
-	out           io.Writer
-	started, last time.Time
+// pace is what a run's speed is measured from: this process's own work, not that of earlier ones.
+type pace struct {
+	started time.Time
+	before  landscape.Progress // what was done by then
 }
 
-func (v *lineView) show(p landscape.Progress) {
-	if time.Since(v.last) < lineInterval {
-		return
-	}
-	v.last = time.Now()
-	fmt.Fprintf(v.out, "waymark: %s\n", progressText(p, time.Since(v.started)))
-}
-
-func (v *lineView) say(text string) { fmt.Fprintf(v.out, "waymark: %s\n", visible(text)) }
-
-func (*lineView) close() {}
-
-func progressText(p landscape.Progress, elapsed time.Duration) string {
-	text := fmt.Sprintf("%s read, %s done, %s rows/s", many(p.Rows, "row"), grouped(p.Passed), grouped(perSecond(p.Passed, elapsed)))
+// text says how far the run is, and how fast.
+func (c pace) text(p landscape.Progress) string {
+	text := fmt.Sprintf("%s read, %s done, %s rows/s", many(p.Rows, "row"), grouped(p.Passed),
+		grouped(perSecond(p.Passed-c.before.Passed, time.Since(c.started))))
 	if p.Failed > 0 {
 		text += fmt.Sprintf(", %s refused", grouped(p.Failed))
 	}
@@ -117,38 +148,96 @@ func progressText(p landscape.Progress, elapsed time.Duration) string {
 	return text
 }
 
+// left says how long the rest of total bytes will take at the pace so far; 0 before anything is done.
+func (c pace) left(p landscape.Progress, total int64) time.Duration {
+	done := p.Bytes - c.before.Bytes
+	if done <= 0 {
+		return 0
+	}
+	return time.Duration(float64(time.Since(c.started)) * float64(max(total-p.Bytes, 0)) / float64(done))
+}
+
 func perSecond(rows int64, elapsed time.Duration) int64 {
 	return int64(float64(rows) / max(elapsed.Seconds(), 0.001))
 }
+
+// quietView shows no progress, and tells what is told besides.
+type quietView struct{ out io.Writer }
+
+func (quietView) show(landscape.Progress) {}
+func (quietView) hold(string)             {}
+func (v quietView) say(text string)       { fmt.Fprintf(v.out, "waymark: %s\n", visible(text)) }
+func (quietView) close()                  {}
+
+// lineInterval is the time between two lines of progress.
+const lineInterval = 5 * time.Second
+
+// lineView writes a line now and then, and none while something keeps the run from moving.
+type lineView struct {
+	out  io.Writer
+	pace pace
+	last time.Time
+	held bool
+}
+
+func (v *lineView) show(p landscape.Progress) {
+	if v.held || time.Since(v.last) < lineInterval {
+		return
+	}
+	v.last = time.Now()
+	fmt.Fprintf(v.out, "waymark: %s\n", v.pace.text(p))
+}
+
+func (v *lineView) hold(what string) { v.held = what != "" }
+
+func (v *lineView) say(text string) { fmt.Fprintf(v.out, "waymark: %s\n", visible(text)) }
+
+func (*lineView) close() {}
 
 // barView is a progress bar.
 type barView struct {
 	container *mpb.Progress
 	bar       *mpb.Bar
-	started   time.Time
+	pace      pace
 	latest    atomic.Value // the landscape.Progress that was shown last
+	held      atomic.Value // the text of what keeps the run from moving
 }
 
 // newBar returns a bar of total bytes; a spinner if total is 0.
-func newBar(out io.Writer, total int64) *barView {
-	v := &barView{container: mpb.New(mpb.WithOutput(out), mpb.WithWidth(40)), started: time.Now()}
-	v.latest.Store(landscape.Progress{})
-	counts := decor.Any(func(decor.Statistics) string {
-		return " " + progressText(v.latest.Load().(landscape.Progress), time.Since(v.started))
-	})
+func newBar(out io.Writer, total int64, before landscape.Progress) *barView {
+	v := &barView{container: mpb.New(mpb.WithOutput(out), mpb.WithWidth(40)), pace: pace{time.Now(), before}}
+	v.latest.Store(before)
+	v.held.Store("")
+	end := decor.Any(func(decor.Statistics) string { return v.text(total) })
 	if total == 0 {
-		v.bar = v.container.AddSpinner(0, mpb.AppendDecorators(counts), mpb.BarRemoveOnComplete())
+		v.bar = v.container.AddSpinner(0, mpb.AppendDecorators(end), mpb.BarRemoveOnComplete())
 		return v
 	}
 	v.bar = v.container.AddBar(total, mpb.PrependDecorators(decor.Percentage(decor.WC{W: 5})),
-		mpb.AppendDecorators(counts, decor.Name(", "), decor.AverageETA(decor.ET_STYLE_GO), decor.Name(" left")), mpb.BarRemoveOnComplete())
+		mpb.AppendDecorators(end), mpb.BarRemoveOnComplete())
+	v.bar.SetCurrent(before.Bytes)
 	return v
+}
+
+// text is what stands behind the bar.
+func (v *barView) text(total int64) string {
+	latest := v.latest.Load().(landscape.Progress)
+	text := " " + v.pace.text(latest)
+	if held := v.held.Load().(string); held != "" {
+		return text + ", " + cell(held)
+	}
+	if left := v.pace.left(latest, total); left > 0 {
+		text += ", " + left.Round(time.Second).String() + " left"
+	}
+	return text
 }
 
 func (v *barView) show(p landscape.Progress) {
 	v.latest.Store(p)
 	v.bar.SetCurrent(p.Bytes)
 }
+
+func (v *barView) hold(what string) { v.held.Store(what) }
 
 // say writes above the bar.
 func (v *barView) say(text string) { fmt.Fprintf(v.container, "waymark: %s\n", visible(text)) }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -16,6 +17,8 @@ type app struct {
 	stdout  io.Writer // results
 	stderr  io.Writer // everything else
 	started bool      // a command has begun: the command line and the settings are in order
+
+	executing atomic.Pointer[string] // id of the run that this process executes; nil if it executes none
 }
 
 // rootCommand returns the command tree. Every command has a file of its own.
@@ -42,8 +45,10 @@ Exit codes: 0 done · 1 failed · 2 wrong use or document · 3 done, with refuse
 	a.bind(root.PersistentFlags())
 	root.AddCommand(
 		a.runCommand(), a.validateCommand(), a.planCommand(), a.schemaCommand(),
+		a.resumeCommand(), a.pauseCommand(), a.cancelCommand(),
 		a.runsCommand(), a.statusCommand(), a.explainCommand(), a.errorsCommand(), a.verifyCommand(),
-		a.initCommand(), a.doctorCommand(), a.versionCommand(),
+		a.effectsCommand(), a.resolveCommand(),
+		a.initCommand(), a.doctorCommand(), a.versionCommand(), a.labCommand(),
 	)
 	return root
 }

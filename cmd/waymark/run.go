@@ -6,15 +6,13 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"path/filepath"
 	"regexp"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
-	"go.temporal.io/sdk/client"
 
 	"waymark/activities"
-	"waymark/landscape"
 	"waymark/workflows"
 )
 
@@ -28,13 +26,14 @@ func (a *app) runCommand() *cobra.Command {
 answer for the run stays in the state folder.
 
 A bad row does not stop a run: it is quarantined with its reason, or goes where the document says (exit code 3). Ctrl-C
-stops the run and records that; a second one ends the process at once.`,
+stops the run and records that; a second one ends the process at once. Either way, and however else the process ends,
+` + "`waymark resume`" + ` goes on with the run from where it was.`,
 		Args: exactlyOne("document"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkRunID(cmd.Flags().Changed("run-id"), id); err != nil {
 				return err
 			}
-			ctx, stop := untilInterrupted(cmd.Context(), a.stderr)
+			ctx, stop := a.untilInterrupted(cmd.Context())
 			defer stop()
 			doc, err := a.compile(args[0], params, existingKey)
 			if err != nil {
@@ -62,74 +61,50 @@ func checkRunID(given bool, id string) error {
 }
 
 // run executes the document and says what became of it.
-func (a *app) run(ctx context.Context, doc *document, id string) (err error) {
-	m, err := a.startMachine(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = closing(err, m.stop) }()
-	e := &execution{app: a, machine: m, doc: doc, id: id}
-	if id == "" {
-		e.id = uuid.Must(uuid.NewV7()).String()
-	}
-	if err := e.prepare(ctx); err != nil {
-		return err
-	}
-	stopWorker, err := m.work(e.id)
-	if err != nil {
-		return err
-	}
-	defer stopWorker()
-	return e.report(e.execute(ctx))
+func (a *app) run(ctx context.Context, doc *document, id string) error {
+	return a.withMachine(ctx, a.startMachine, func(m *machine) error {
+		if id == "" {
+			id = newRunID()
+		}
+		if err := a.prepare(ctx, m, id); err != nil {
+			return err
+		}
+		in, err := m.runInput(ctx, doc, id)
+		if err != nil {
+			return err
+		}
+		e := &execution{app: a, machine: m, pipeline: doc.plan.Document.Pipeline.Name, total: sourceBytes(ctx, doc.plan), input: in}
+		return e.perform(ctx)
+	})
 }
 
-// execution is one run of one document by this process.
-type execution struct {
-	app     *app
-	machine *machine
-	doc     *document
-	id      string
-	started time.Time // of the workflow
-}
+func newRunID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // prepare tells about interrupted runs and refuses an id that is taken.
-func (e *execution) prepare(ctx context.Context) error {
-	interrupted, err := e.machine.markInterrupted(ctx)
-	if err != nil {
+func (a *app) prepare(ctx context.Context, m *machine, id string) error {
+	if err := a.markInterrupted(ctx, m, id); err != nil {
 		return err
 	}
-	for _, run := range interrupted {
-		e.app.note("run %s of %s was interrupted; it is not continued by this one: waymark status %s", run.ID, run.Pipeline, run.ID)
-	}
-	runs, err := e.machine.record.log.Runs(ctx)
+	runs, err := m.record.log.Runs(ctx)
 	for _, run := range runs {
-		if run.ID == e.id {
-			return wrongUsef("run %s is on record already; choose another --run-id: waymark status %s", e.id, e.id)
+		if run.ID == id {
+			return wrongUsef("run %s is on record already; choose another --run-id: waymark status %s", id, id)
 		}
 	}
+	a.tellInterrupted(runs)
 	return err
 }
 
-// execute starts the workflow and follows it to its end.
-func (e *execution) execute(ctx context.Context) (ending, error) {
-	document, err := e.machine.record.payloads.Put(ctx, e.doc.source)
+// runInput stores the document and returns what a run of it starts with.
+func (m *machine) runInput(ctx context.Context, doc *document, id string) (workflows.RunInput, error) {
+	digest, err := m.record.payloads.Put(ctx, doc.source)
 	if err != nil {
-		return ending{}, err
+		return workflows.RunInput{}, err
 	}
-	in := workflows.RunInput{OpenInput: activities.OpenInput{
-		Run: e.id, Document: string(document), File: e.doc.file, Folder: e.doc.folder, Params: e.doc.params,
+	return workflows.RunInput{OpenInput: activities.OpenInput{
+		Run: id, Document: string(digest), File: filepath.Base(doc.file), Folder: doc.folder, Params: doc.params,
 		Actor: actor(), Trigger: "cli",
-	}}
-	options := client.StartWorkflowOptions{
-		ID: workflows.WorkflowID(e.id), TaskQueue: queueOf(e.id),
-		StaticSummary: fmt.Sprintf("%s · %s", e.doc.plan.Document.Pipeline.Name, e.id),
-	}
-	e.started = time.Now()
-	handle, err := e.machine.temporal.ExecuteWorkflow(ctx, options, workflows.RunPipelineName, in)
-	if err != nil {
-		return ending{}, err
-	}
-	return e.follow(ctx, handle), nil
+	}}, nil
 }
 
 // actor names who started the run.
@@ -138,13 +113,4 @@ func actor() string {
 		return who.Username
 	}
 	return fmt.Sprintf("uid %d", os.Getuid())
-}
-
-// onRecord returns the run's record, and false if the run ended before it had one.
-func (e *execution) onRecord(ctx context.Context) (landscape.Run, bool, error) {
-	run, err := e.machine.record.log.Run(ctx, e.id)
-	if errors.Is(err, landscape.ErrNotFound) || err == nil && run.ID != e.id {
-		return run, false, nil
-	}
-	return run, err == nil, err
 }

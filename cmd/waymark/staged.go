@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"waymark/landscape"
@@ -71,13 +70,7 @@ func (s *runStatus) stagedLines() [][]string {
 	}
 	var lines [][]string
 	for _, output := range s.Staged {
-		path := output.Path
-		if folder, err := os.Getwd(); err == nil {
-			if below, err := filepath.Rel(folder, path); err == nil && filepath.IsLocal(below) {
-				path = below
-			}
-		}
-		lines = append(lines, []string{"staged", path + ", " + size(output.Bytes) + fate})
+		lines = append(lines, []string{"staged", shown(output.Path) + ", " + size(output.Bytes) + fate})
 	}
 	return lines
 }

@@ -46,6 +46,9 @@ func (e *execution) report(end ending, err error) error {
 	if !recorded {
 		return e.neverBegan(end, took)
 	}
+	if run.Epoch != e.epoch() {
+		return e.notOurs(end, run)
+	}
 	status, err := e.machine.record.status(ctx, run.ID)
 	if err != nil {
 		return err
@@ -55,16 +58,13 @@ func (e *execution) report(end ending, err error) error {
 	}
 	result := resultOf(status, took)
 	code := exitCodeOf(run.Status)
-	if end.interrupted {
-		code = exitInterrupted
-	}
 	if code == exitFailed || code == exitInterrupted {
 		result.Error = run.Reason
 	}
 	if err := e.app.print(result, func(w io.Writer) error { return e.write(w, status, took) }); err != nil {
 		return err
 	}
-	return e.verdict(code, run.Reason)
+	return verdict(code, run)
 }
 
 // neverBegan reports a run that ended before it had a record: nothing was read and nothing was written.
@@ -78,7 +78,7 @@ func (e *execution) neverBegan(end ending, took time.Duration) error {
 	}
 	if e.app.json {
 		result := runResult{
-			Type: "run_result", Run: e.id, Pipeline: e.doc.plan.Document.Pipeline.Name, Status: pipeline.Failed,
+			Type: "run_result", Run: e.id(), Pipeline: e.pipeline, Status: pipeline.Failed,
 			Seconds: took.Seconds(), Sinks: map[string]sinkResult{}, Error: reason,
 		}
 		if err := e.app.print(result, nil); err != nil {
@@ -88,7 +88,21 @@ func (e *execution) neverBegan(end ending, took time.Duration) error {
 	return exitError{code, fmt.Errorf("%s", reason)}
 }
 
-// unrecorded reports a run whose end could not be put on record, where it is running until the next run marks it.
+// notOurs reports a run that this process did not get, or does not have any more: its record says nothing of this process.
+func (e *execution) notOurs(end ending, run landscape.Run) error {
+	switch {
+	case run.Epoch > e.epoch():
+		return fmt.Errorf("run %s was taken up again by another process, which goes on with it: waymark status %s", run.ID, run.ID)
+	case end.interrupted:
+		return exitError{exitInterrupted, fmt.Errorf("stopped before run %s was taken up; nothing was changed", run.ID)}
+	case end.err != nil:
+		return fmt.Errorf("run %s could not be taken up: %s", run.ID, cause(end.err))
+	default:
+		return fmt.Errorf("run %s could not be taken up", run.ID)
+	}
+}
+
+// unrecorded reports a run whose end could not be put on record, where it is running for ever if nobody resumes it.
 func (e *execution) unrecorded(end ending, status *runStatus, took time.Duration) error {
 	code, verb, as := exitFailed, "failed", pipeline.Failed
 	if end.interrupted {
@@ -105,7 +119,7 @@ func (e *execution) unrecorded(end ending, status *runStatus, took time.Duration
 			return err
 		}
 	}
-	return exitError{code, fmt.Errorf("run %s %s; %s\nwaymark doctor looks for the cause; the next run marks this one interrupted", e.id, verb, reason)}
+	return exitError{code, fmt.Errorf("run %s %s; %s\nwaymark doctor looks for the cause; then go on with: waymark resume %s", e.id(), verb, reason, e.id())}
 }
 
 func resultOf(status *runStatus, took time.Duration) runResult {
@@ -133,23 +147,29 @@ func exitCodeOf(status pipeline.RunStatus) int {
 	}
 }
 
-func (e *execution) verdict(code int, reason string) error {
-	switch code {
-	case exitFailed:
-		return exitError{code, fmt.Errorf("run %s failed: %s\nwhat was done until then is on record: waymark status %s", e.id, reason, e.id)}
-	case exitInterrupted:
-		return exitError{code, fmt.Errorf("run %s was stopped; look at it with: waymark status %s", e.id, e.id)}
-	case exitDone:
+// verdict says why a run that is on record is not complete, and how to go on with it.
+func verdict(code int, run landscape.Run) error {
+	goOn := "go on with: waymark resume " + run.ID
+	var said error
+	switch {
+	case run.Status == pipeline.Failed:
+		said = fmt.Errorf("run %s failed: %s\nwhat was done until then is on record: waymark status %s\nwhen the cause is cured, %s", run.ID, run.Reason, run.ID, goOn)
+	case run.Status == pipeline.Blocked:
+		said = fmt.Errorf("run %s is blocked: %s\na person must decide: waymark effects %s shows what, waymark resolve records the decision; then %s", run.ID, run.Reason, run.ID, goOn)
+	case run.Final:
+		said = fmt.Errorf("run %s was %s; nobody may go on with it", run.ID, run.Reason)
+	case run.Status == pipeline.Cancelled, run.Status == pipeline.Interrupted:
+		said = fmt.Errorf("run %s was %s; %s", run.ID, run.Reason, goOn)
+	case code == exitDone:
 		return nil
-	default:
-		return exitError{code: code}
 	}
+	return exitError{code, said}
 }
 
 // write is the summary for people.
 func (e *execution) write(w io.Writer, status *runStatus, took time.Duration) error {
 	fmt.Fprintf(w, "%s: %s in %.1f s, %s rows/s\n%s\n\n", status.Pipeline, status.Status, took.Seconds(),
-		grouped(perSecond(status.Rows, took)), status.rowsLine())
+		grouped(perSecond(status.Rows-e.before.Rows, took)), status.rowsLine())
 	if err := writeSinks(w, status.Sinks); err != nil {
 		return err
 	}

@@ -8,10 +8,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waymark/activities"
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
 	"waymark/landscape/memdriver"
-	"waymark/plan"
+	"waymark/workflows"
 )
 
 // TestUnrecordedEnd: when the record could not be told that a run ended, no summary says that it is running.
@@ -32,8 +33,8 @@ func TestUnrecordedEnd(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var out bytes.Buffer
 			e := &execution{
-				app: &app{stdout: &out}, machine: &machine{record: &record{log: log}}, doc: &document{plan: &plan.Plan{}}, id: "r",
-				started: time.Now(),
+				app: &app{stdout: &out}, machine: &machine{record: &record{log: log}},
+				input: workflows.RunInput{OpenInput: activities.OpenInput{Run: "r"}}, started: time.Now(),
 			}
 			code, said := exitCode(e.report(test.end, nil), true)
 			require.Equal(t, test.code, code)

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"waymark/landscape"
+	"waymark/pipeline"
+	"waymark/workflows"
+)
+
+func (a *app) cancelCommand() *cobra.Command {
+	var why string
+	var final bool
+	cmd := &cobra.Command{
+		Use:   "cancel RUN --why TEXT",
+		Short: "Stop a run, for now or for good",
+		Long: `Stops a run, whether a process works for it or not. What was done stays on record and what was staged for sinks stays
+where it is: ` + "`waymark resume`" + ` goes on with it. With --final nobody can, and what was staged is removed.
+
+` + runArgument,
+		Args:              exactlyOne("run"),
+		ValidArgsFunction: a.completeRuns,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := whyGiven(why); err != nil {
+				return err
+			}
+			run, err := a.findRun(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.cancel(cmd.Context(), run, workflows.Order{Actor: actor(), Why: why, As: pipeline.Cancelled, Final: final})
+		},
+	}
+	whyFlag(cmd, &why)
+	cmd.Flags().BoolVar(&final, "final", false, "for good: nobody can resume the run, and what it staged is removed")
+	return cmd
+}
+
+func (a *app) cancel(ctx context.Context, run landscape.Run, order workflows.Order) error {
+	if ended(run.Status) {
+		return wrongUsef("run %s is %s: there is nothing to cancel", run.ID, run.Status)
+	}
+	found, err := a.withWorker(ctx, run.ID, func(process *attendant) error {
+		if err := process.tell(ctx, run.ID, workflows.CancelUpdate, order); err != nil {
+			return err
+		}
+		return a.awaitEnd(ctx, run.ID)
+	})
+	if err == nil && !found {
+		err = a.withMachine(ctx, a.restartMachine, func(m *machine) error { return m.cancel(ctx, run.ID, order) })
+	}
+	if err != nil {
+		return err
+	}
+	result := orderResult{Run: run.ID, Order: workflows.CancelUpdate}
+	if order.Final {
+		return a.printOrder(result, "is cancelled for good, and what it staged is removed")
+	}
+	result.Next = goOnWith(run.ID)
+	return a.printOrder(result, "is cancelled")
+}
+
+// cancel cancels a run that nobody works for: this process has the lock that whoever would must have. It may be repeated.
+func (m *machine) cancel(ctx context.Context, run string, order workflows.Order) error {
+	if err := m.end(ctx, run, order); err != nil || !order.Final {
+		return err
+	}
+	return m.activities().Discard(ctx, run)
+}
+
+// end puts on record that the run is cancelled.
+func (m *machine) end(ctx context.Context, run string, order workflows.Order) error {
+	if err := m.abandon(ctx, run); err != nil {
+		return err
+	}
+	return m.record.log.CancelRun(ctx, run, order.Final, order.Actor, order.Why)
+}
+
+// endInterval is the time between two looks at a run that is about to end.
+const endInterval = 100 * time.Millisecond
+
+// awaitEnd waits until a run that was cancelled is so on record.
+func (a *app) awaitEnd(ctx context.Context, run string) error {
+	return a.query(ctx, run, func(r *record, found landscape.Run) error {
+		ctx, done := context.WithTimeout(ctx, updatePatience)
+		defer done()
+		for found.Status == pipeline.Running {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(endInterval):
+			}
+			var err error
+			if found, err = r.log.Run(ctx, run); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+
+	"waymark/landscape"
+	"waymark/workflows"
+)
+
+// execution is one run that this process executes, from its beginning or from where it stands: the input says which, and
+// nothing else differs.
+type execution struct {
+	app      *app
+	machine  *machine
+	pipeline string // its name
+	total    int64  // bytes to read; 0 if that cannot be told
+	input    workflows.RunInput
+	before   landscape.Progress          // where the run stood
+	started  time.Time                   // of the workflow
+	begun    func(context.Context) error // is called when the run is on record, until it succeeds; nil for nothing
+}
+
+// id is the run's.
+func (e *execution) id() string { return e.input.Run }
+
+// epoch is the one in which this process works for the run.
+func (e *execution) epoch() int64 {
+	if e.input.Resume == nil {
+		return 0
+	}
+	return e.input.Resume.Epoch
+}
+
+// perform executes the run to its end and says what became of it.
+func (e *execution) perform(ctx context.Context) error {
+	id := e.id()
+	e.app.executing.Store(&id)
+	stopWorker, err := e.machine.work(id)
+	if err != nil {
+		return err
+	}
+	defer stopWorker()
+	return e.report(e.execute(ctx))
+}
+
+// execute starts the workflow and follows it to its end.
+func (e *execution) execute(ctx context.Context) (ending, error) {
+	var err error
+	if e.before, err = e.machine.record.progress(ctx, e.id()); err != nil {
+		return ending{}, err
+	}
+	if err := e.machine.abandon(ctx, e.id()); err != nil {
+		return ending{}, err
+	}
+	e.started = time.Now()
+	handle, err := e.machine.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: workflows.WorkflowID(e.id()), TaskQueue: queueOf(e.id()),
+		WorkflowIDReusePolicy:                    enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		WorkflowIDConflictPolicy:                 enums.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
+		WorkflowExecutionErrorWhenAlreadyStarted: true,
+		StaticSummary:                            fmt.Sprintf("%s · %s", e.pipeline, e.id()),
+	}, workflows.RunPipelineName, e.input)
+	if _, is := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); is {
+		return ending{}, fmt.Errorf("run %s is being worked on already: waymark status %s", e.id(), e.id())
+	}
+	if err != nil {
+		return ending{}, err
+	}
+	end := e.follow(ctx, handle)
+	if err := e.atBeginning(context.WithoutCancel(ctx)); err != nil {
+		e.app.note("%v", err)
+	}
+	return end, nil
+}
+
+// atBeginning does once what is to be done when the run is on record.
+func (e *execution) atBeginning(ctx context.Context) error {
+	if e.begun == nil {
+		return nil
+	}
+	if _, recorded, err := e.onRecord(ctx); err != nil || !recorded {
+		return err
+	}
+	if err := e.begun(ctx); err != nil {
+		return err
+	}
+	e.begun = nil
+	return nil
+}
+
+// abandon ends the workflow that a process which is gone left open for the run, if there is one. Nothing of it is needed: the
+// record says how far the run is.
+func (m *machine) abandon(ctx context.Context, run string) error {
+	id := workflows.WorkflowID(run)
+	description, err := m.temporal.DescribeWorkflowExecution(ctx, id, "")
+	if _, missing := errors.AsType[*serviceerror.NotFound](err); missing {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	info := description.GetWorkflowExecutionInfo()
+	if info.GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return nil
+	}
+	err = m.temporal.TerminateWorkflow(ctx, id, info.GetExecution().GetRunId(), "its process ended")
+	if _, ended := errors.AsType[*serviceerror.NotFound](err); ended {
+		return nil
+	}
+	return err
+}
+
+// progress is how far a run is; nothing for one that is not on record.
+func (r *record) progress(ctx context.Context, run string) (landscape.Progress, error) {
+	progress, err := r.log.Progress(ctx, run)
+	if errors.Is(err, landscape.ErrNotFound) {
+		err = nil
+	}
+	return progress, err
+}
+
+// onRecord returns the run's record, and false if the run ended before it had one.
+func (e *execution) onRecord(ctx context.Context) (landscape.Run, bool, error) {
+	run, err := e.machine.record.log.Run(ctx, e.id())
+	if errors.Is(err, landscape.ErrNotFound) || err == nil && run.ID != e.id() {
+		return run, false, nil
+	}
+	return run, err == nil, err
+}

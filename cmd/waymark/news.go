@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.temporal.io/api/workflow/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+)
+
+// newsInterval is how often Temporal is asked for activities that fail, or wait, and the record for a pause.
+const newsInterval = 2 * time.Second
+
+// watch finds out what there is to tell, besides figures, about a run that is going.
+type watch struct {
+	execution *execution
+	handle    client.WorkflowRun
+	told      map[string]bool // activities whose failure was told
+	still     *stillness
+	held      string // what kept the run from moving at the last look
+}
+
+func newWatch(e *execution, handle client.WorkflowRun) *watch {
+	return &watch{execution: e, handle: handle, told: map[string]bool{}, still: &stillness{moved: time.Now()}}
+}
+
+// tell tells what is new: each failure once, and what keeps the run from moving when that begins and ends.
+func (w *watch) tell(ctx context.Context, view progressView) {
+	ctx, done := context.WithTimeout(ctx, newsInterval)
+	defer done()
+	activities := w.pending(ctx)
+	failing := w.failures(activities, view)
+	held := w.pause(ctx)
+	if held == "" {
+		held = waiting(activities)
+	}
+	w.hold(held, view)
+	if now := time.Now(); held == "" && !failing && w.still.due(now) {
+		view.say(fmt.Sprintf("nothing has moved for %.0f s; is the disk with %s full? waymark doctor looks for the cause",
+			now.Sub(w.still.moved).Seconds(), w.execution.app.state))
+	}
+}
+
+// pending returns the activities that are on their way; nil if Temporal does not answer, which the run itself tells.
+func (w *watch) pending(ctx context.Context) []*workflow.PendingActivityInfo {
+	description, err := w.execution.machine.temporal.DescribeWorkflowExecution(ctx, w.handle.GetID(), w.handle.GetRunID())
+	if err != nil {
+		return nil
+	}
+	return description.GetPendingActivities()
+}
+
+// failures tells about activities that failed and are tried again, each once, and returns whether there are any.
+func (w *watch) failures(activities []*workflow.PendingActivityInfo, view progressView) (failing bool) {
+	for _, activity := range activities {
+		if activity.GetLastFailure() == nil {
+			continue
+		}
+		failing = true
+		if !w.told[activity.GetActivityId()] {
+			w.told[activity.GetActivityId()] = true
+			view.say(fmt.Sprintf("%s failed and is tried again: %s", activity.GetActivityType().GetName(), activity.GetLastFailure().GetMessage()))
+		}
+	}
+	return failing
+}
+
+// pause says by whom the run is paused; nothing if it is not.
+func (w *watch) pause(ctx context.Context) string {
+	paused, err := w.execution.machine.record.paused(ctx, w.execution.id())
+	if err != nil || paused == nil {
+		return ""
+	}
+	return paused.String()
+}
+
+// hold shows what keeps the run from moving, and says so when it begins or ends.
+func (w *watch) hold(held string, view progressView) {
+	if held == w.held {
+		return
+	}
+	w.held = held
+	view.hold(held)
+	if held == "" {
+		held = "going on"
+	}
+	view.say(held)
+}
+
+// waitingWord begins the heartbeats of activities that wait for the world to become better, such as a full disk.
+const waitingWord = "waiting: "
+
+// waiting returns what an activity waits for; nothing if none does.
+func waiting(activities []*workflow.PendingActivityInfo) string {
+	for _, activity := range activities {
+		var detail string
+		if details := activity.GetHeartbeatDetails(); details == nil || converter.GetDefaultDataConverter().FromPayloads(details, &detail) != nil {
+			continue
+		}
+		if strings.HasPrefix(detail, waitingWord) {
+			return detail
+		}
+	}
+	return ""
+}

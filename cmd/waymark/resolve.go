@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"waymark/landscape"
+)
+
+// decision is what a person found out about an effect that nobody knew the end of.
+type decision struct {
+	applied, notApplied bool
+	why                 string
+}
+
+func (a *app) resolveCommand() *cobra.Command {
+	var d decision
+	cmd := &cobra.Command{
+		Use:   "resolve RUN EFFECT --applied|--not-applied --why TEXT",
+		Short: "Record what a person found out about an effect that is blocked",
+		Long: `Records whether a write reached its target, which the target itself cannot tell: look there, then say --applied or
+--not-applied, and why you know. EFFECT is its id as ` + "`waymark effects`" + ` shows it.
+
+--applied      the part counts as written
+--not-applied  it is written when the run is resumed, without asking the target again
+
+` + runArgument,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return fmt.Errorf("takes a run and an effect, not %d words: %s", len(args), cmd.UseLine())
+			}
+			return nil
+		},
+		ValidArgsFunction: a.completeRuns,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := d.check(); err != nil {
+				return err
+			}
+			return a.query(cmd.Context(), args[0], func(r *record, run landscape.Run) error {
+				return a.resolve(cmd.Context(), r, run, args[1], d)
+			})
+		},
+	}
+	whyFlag(cmd, &d.why)
+	cmd.Flags().BoolVar(&d.applied, "applied", false, "the target has what was to be written")
+	cmd.Flags().BoolVar(&d.notApplied, "not-applied", false, "the target has nothing of it")
+	return cmd
+}
+
+func (d decision) check() error {
+	if d.applied == d.notApplied {
+		return wrongUsef("say what you found: --applied or --not-applied")
+	}
+	return whyGiven(d.why)
+}
+
+func (a *app) resolve(ctx context.Context, r *record, run landscape.Run, effect string, d decision) error {
+	key, err := parseEffect(run.ID, effect)
+	if err != nil {
+		return err
+	}
+	err = r.log.Resolve(ctx, key, d.applied, actor(), d.why)
+	switch {
+	case errors.Is(err, landscape.ErrNotFound):
+		return wrongUsef("run %s has no effect %q; `waymark effects %s` lists them", run.ID, effect, run.ID)
+	case err != nil:
+		return wrongUse(err)
+	}
+	did := "has " + effect + " on record as applied"
+	if d.notApplied {
+		did = "will write " + effect + " again"
+	}
+	next, err := r.next(ctx, run.RunHead)
+	if err != nil {
+		return err
+	}
+	return a.printOrder(orderResult{Run: run.ID, Order: "resolve", Next: next}, did)
+}
+
+// next tells what a person can do with a run that is not complete; nothing for one that nobody can go on with.
+func (r *record) next(ctx context.Context, run landscape.RunHead) (string, error) {
+	_, err := r.log.Resumable(ctx, run.ID)
+	refusal, is := errors.AsType[*landscape.NotResumableError](err)
+	switch {
+	case !is && err != nil:
+		return "", err
+	case !is:
+		return goOnWith(run.ID), nil
+	case ended(run.Status) || run.Final:
+		return "", nil
+	default:
+		return fmt.Sprintf("%s: waymark effects %s", refusal.Why, run.ID), nil
+	}
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/rogpeppe/go-internal/diff"
+	"github.com/spf13/cobra"
+
+	"waymark/activities"
+	"waymark/embedded"
+	"waymark/landscape"
+	"waymark/recovery"
+	"waymark/workflows"
+)
+
+// resumption is how a person wants a run to be taken up.
+type resumption struct {
+	why      string
+	fork     bool // begin a new run of the present document instead
+	recorded bool // go on with the document on record, whatever its file holds now
+}
+
+func (a *app) resumeCommand() *cobra.Command {
+	var o resumption
+	cmd := &cobra.Command{
+		Use:   "resume RUN",
+		Short: "Go on with a run that stopped, from where it was",
+		Long: `Goes on with a run from where it was, however it stopped: failed, interrupted, cancelled, killed, or paused in a process
+that is still there. What is done is not done again, and the result is that of a run that nothing ever disturbed.
+
+What the run depends on must be as it was: its document, its sources, the plugins. If the document's file changed,
+--recorded goes on with the document on record, and --fork begins a new run of the present one, linked to the old one,
+which ends for good.
+
+` + runArgument,
+		Args:              exactlyOne("run"),
+		ValidArgsFunction: a.completeRuns,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop := a.untilInterrupted(cmd.Context())
+			defer stop()
+			err := a.resume(ctx, args[0], o)
+			if !errors.Is(err, context.Canceled) {
+				return err
+			}
+			return exitError{exitInterrupted, errors.New("stopped before the run was taken up; nothing was changed")}
+		},
+	}
+	whyFlag(cmd, &o.why)
+	cmd.Flags().BoolVar(&o.fork, "fork", false, "begin a new, linked run of the present document, and end this one for good")
+	cmd.Flags().BoolVar(&o.recorded, "recorded", false, "go on with the document on record, also if its file changed")
+	cmd.MarkFlagsMutuallyExclusive("fork", "recorded")
+	return cmd
+}
+
+func (a *app) resume(ctx context.Context, word string, o resumption) error {
+	var run landscape.Run
+	err := a.query(ctx, word, func(r *record, found landscape.Run) error {
+		run = found
+		return r.resumable(ctx, run.ID)
+	})
+	if err != nil {
+		return err
+	}
+	err = a.withMachine(ctx, a.restartMachine, func(m *machine) error {
+		if o.fork {
+			return a.fork(ctx, m, run.ID, o)
+		}
+		return a.takeUp(ctx, m, run.ID, o)
+	})
+	if inUse, is := errors.AsType[*embedded.InUseError](err); is {
+		return a.resumeElsewhere(ctx, run.ID, inUse, o)
+	}
+	return err
+}
+
+// resumable refuses a run that cannot be taken up, or that another one took the place of.
+func (r *record) resumable(ctx context.Context, run string) error {
+	_, err := r.log.Resumable(ctx, run)
+	if _, is := errors.AsType[*landscape.NotResumableError](err); is {
+		return wrongUse(err)
+	}
+	return err
+}
+
+// takeUp goes on with a run in this process. Until its workflow has taken it up, nothing is written for it.
+func (a *app) takeUp(ctx context.Context, m *machine, id string, o resumption) error {
+	run, err := a.stopped(ctx, m, id)
+	if err == nil && !o.recorded {
+		err = a.sameDocument(run)
+	}
+	if err != nil {
+		return err
+	}
+	if err := m.activities().Check(ctx, id); err != nil {
+		return wrongUse(err)
+	}
+	if err := recovery.Compare(ctx, m.temporal, m.record.log, id); err != nil {
+		return err
+	}
+	if err := a.markInterrupted(ctx, m, id); err != nil {
+		return err
+	}
+	total, err := m.record.sourceBytes(ctx, run)
+	if err != nil {
+		return err
+	}
+	e := &execution{app: a, machine: m, pipeline: run.Pipeline, total: total, input: workflows.RunInput{
+		OpenInput: activities.OpenInput{Run: id},
+		Resume:    &activities.ResumeInput{Run: id, Epoch: run.Epoch + 1, Actor: actor(), Why: o.why},
+	}}
+	return e.perform(ctx)
+}
+
+// stopped returns the run as it is now that nobody else can work for it, if it can still be resumed.
+func (a *app) stopped(ctx context.Context, m *machine, id string) (landscape.Run, error) {
+	run, err := m.record.log.Run(ctx, id)
+	if err == nil {
+		err = m.record.resumable(ctx, id)
+	}
+	if err == nil {
+		err = a.refuseForked(ctx, m, id)
+	}
+	return run, err
+}
+
+// documentPath returns where the document of a run was read; empty if that is not on record.
+func documentPath(run landscape.Run) string {
+	if run.File == "" || filepath.IsAbs(run.File) {
+		return run.File
+	}
+	return filepath.Join(run.BaseDir, run.File)
+}
+
+// sameDocument refuses to go on with a document whose file holds something else by now. A file that is gone says nothing.
+func (a *app) sameDocument(run landscape.Run) error {
+	path := documentPath(run)
+	if info, err := os.Stat(path); path == "" || errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+		return nil
+	}
+	present, err := readDocument(path)
+	if err != nil {
+		return wrongUse(err)
+	}
+	if bytes.Equal(present, []byte(run.Document)) {
+		return nil
+	}
+	return wrongUsef("%s is not what it was when run %s began:\n%s\nput back what was there, or choose:\n"+
+		"waymark resume %s --recorded   goes on with the document on record\n"+
+		"waymark resume %s --fork       begins a new run of the present document, and ends this one for good",
+		shown(path), run.ID, difference(run.Document, present), run.ID, run.ID)
+}
+
+// maxDifference bounds the difference that is shown.
+const maxDifference = 8_000
+
+// difference shows how a document changed, line by line.
+func difference(then string, now []byte) string {
+	text := diff.Diff("on record", []byte(then), "now", now)
+	if len(text) > maxDifference {
+		return string(text[:maxDifference]) + " …"
+	}
+	return string(bytes.TrimSuffix(text, []byte("\n")))
+}
+
+// resumeElsewhere lets a paused run go on in the process that works for it. Whoever is at work already is left alone.
+func (a *app) resumeElsewhere(ctx context.Context, run string, inUse *embedded.InUseError, o resumption) error {
+	process, err := a.connect(ctx, inUse.Process)
+	if err != nil {
+		return inUse
+	}
+	defer process.close()
+	if works, err := process.worksFor(ctx, run); err != nil || !works {
+		return inUse
+	}
+	view, err := process.view(ctx, run)
+	if err != nil || view.Paused == nil || o.fork {
+		return fmt.Errorf("process %d works for run %s already: waymark status %s", process.PID, run, run)
+	}
+	if err := process.tell(ctx, run, workflows.ContinueUpdate, workflows.Order{Actor: actor(), Why: o.why}); err != nil {
+		return err
+	}
+	return a.printOrder(orderResult{Run: run, Order: workflows.ContinueUpdate}, fmt.Sprintf("goes on, in process %d", process.PID))
+}
