@@ -1,0 +1,140 @@
+package landscapetest
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/landscape"
+	"waymark/pipeline"
+)
+
+// guards holds what a driver and a log say of guards.
+func guards(t *testing.T, d landscape.Driver) {
+	ctx := t.Context()
+	log := begun(t, d, Scene{Run: "g"})
+	event := func(seq int64) landscape.RunEvent {
+		return landscape.RunEvent{Run: "g", Seq: seq, Event: "seen", At: 1}
+	}
+	commit := func(epoch int64, insert ...landscape.Record) error {
+		return d.Commit(ctx, landscape.Batch{Insert: insert, Guard: &landscape.Guard{Run: "g", Epoch: epoch}})
+	}
+	claim := func(epoch int64) error {
+		_, err := d.Claim(ctx, landscape.Claims{
+			Run: "g", Node: Source, Field: "f", Hashes: [][16]byte{{1}}, Tokens: tokens(1), Guard: &landscape.Guard{Run: "g", Epoch: epoch},
+		})
+		return err
+	}
+	require.NoError(t, commit(0, event(0)))
+	require.ErrorIs(t, commit(1, event(1)), landscape.ErrSuperseded)
+	require.ErrorIs(t, claim(1), landscape.ErrSuperseded)
+	require.Empty(t, stored[landscape.ClaimRecord](t, d, "g"))
+	require.NoError(t, log.TakeUp(ctx, takeUp("g", 1)))
+	require.NoError(t, commit(1, event(1)))
+	require.NoError(t, claim(1))
+
+	t.Run("an earlier epoch stores nothing", func(t *testing.T) {
+		before := snapshot(t, d)
+		require.ErrorIs(t, commit(0, event(2)), landscape.ErrSuperseded)
+		require.ErrorIs(t, commit(0, event(0)), landscape.ErrSuperseded, "not even what is there")
+		require.ErrorIs(t, claim(0), landscape.ErrSuperseded)
+		other := event(0)
+		other.Detail = "other"
+		require.ErrorIs(t, commit(0, other), landscape.ErrSuperseded, "whatever else is wrong")
+		require.Equal(t, before, snapshot(t, d))
+	})
+	t.Run("a run that is not there is in epoch 0", func(t *testing.T) {
+		run, graph := Scene{Run: "later"}.Graph()
+		require.ErrorIs(t, log.InEpoch("later", 1).BeginRun(ctx, run, graph), landscape.ErrSuperseded)
+		require.Empty(t, stored[landscape.Run](t, d, "later"))
+		require.NoError(t, log.InEpoch("later", 0).BeginRun(ctx, run, graph))
+	})
+	t.Run("of a log in an epoch", func(t *testing.T) { logInEpoch(t, d, log) })
+	t.Run("against a run that is taken up", func(t *testing.T) { guardRace(t, d) })
+}
+
+// logInEpoch holds that a log in an epoch guards whatever it stores.
+func logInEpoch(t *testing.T, d landscape.Driver, log *landscape.Log) {
+	ctx := t.Context()
+	s := Scene{Run: "zombie", Chunks: 2, ChunkRows: 10, Way: func(int64) int { return 0 }}
+	require.NoError(t, s.Begin(ctx, log))
+	zombie := log.InEpoch(s.Run, 0)
+	require.NoError(t, s.Read(ctx, zombie))
+	require.NoError(t, zombie.RecordPassage(ctx, s.Passage(0)))
+	key := landscape.EffectKey{Run: s.Run, Sink: "review", Source: Source}
+	effect, err := zombie.BeginEffect(ctx, key, landscape.Placement{}, "w")
+	require.NoError(t, err)
+	require.NoError(t, log.TakeUp(ctx, takeUp(s.Run, 1)))
+
+	before := snapshot(t, d)
+	chunk, records := s.Chunk(0)
+	run, graph := s.Graph()
+	_, begin := zombie.BeginEffect(ctx, key, landscape.Placement{}, "w")
+	_, claim := zombie.Claim(ctx, landscape.Claims{Run: s.Run, Node: Source, Field: "f", Hashes: make([][16]byte, 1), Tokens: tokens(1)})
+	for what, err := range map[string]error{
+		"begin run": zombie.BeginRun(ctx, run, graph), "chunk": zombie.RecordChunk(ctx, chunk, records), "end": zombie.EndSource(ctx, s.End()),
+		"passage": zombie.RecordPassage(ctx, s.Passage(1)), "begin": begin, "claim": claim,
+		"finalize": zombie.FinalizeEffect(ctx, key, effect.Fence, "w", `{}`), "fail": zombie.FailEffect(ctx, key, effect.Fence, "w", "x"),
+		"stop": zombie.StopRun(ctx, s.Run, pipeline.Failed, "x"), "cancel": zombie.CancelRun(ctx, s.Run, true, "w", "x"),
+		"action": zombie.RecordAction(ctx, s.Run, "v", "w", ""), "event": zombie.RecordEvent(ctx, s.Run, "e", ""),
+		"heal": zombie.RecordHeal(ctx, digest("healed by a zombie"), "short", "x"),
+	} {
+		require.ErrorIs(t, err, landscape.ErrSuperseded, what)
+	}
+	require.Equal(t, before, snapshot(t, d))
+	require.NoError(t, log.InEpoch(s.Run, 1).RecordPassage(ctx, s.Passage(1)))
+	require.NoError(t, zombie.InEpoch(s.Run, 1).FinalizeEffect(ctx, key, effect.Fence, "w", `{}`), "another guard replaces it")
+}
+
+// guardRace lets writers of epoch 0 run into two that take the run up: what was confirmed is there, and once somebody took the run
+// up nothing is added.
+func guardRace(t *testing.T, d landscape.Driver) {
+	const workers, rounds = 4, 10
+	ctx := t.Context()
+	for round := range rounds {
+		run := fmt.Sprint("race", round)
+		log := begun(t, d, Scene{Run: run})
+		old, confirmed := log.InEpoch(run, 0), make([]int, workers)
+		var group, writing sync.WaitGroup
+		writing.Add(workers)
+		for w := range workers {
+			group.Go(func() {
+				first := sync.OnceFunc(writing.Done)
+				defer first()
+				for old.RecordEvent(ctx, run, "written", "") == nil {
+					confirmed[w]++
+					first()
+				}
+			})
+		}
+		writing.Wait()
+		errs, after := make([]error, 2), make([]int, 2)
+		for i := range errs {
+			group.Go(func() {
+				r := takeUp(run, 1)
+				r.Claim = fmt.Sprint("claim of ", i)
+				errs[i] = log.TakeUp(ctx, r)
+				events, err := log.Events(ctx, run)
+				errs[i] = errors.Join(errs[i], err)
+				after[i] = len(events)
+			})
+		}
+		group.Wait()
+		total := 0
+		for _, n := range confirmed {
+			require.Positive(t, n)
+			total += n
+		}
+		require.Len(t, stored[landscape.RunEvent](t, d, run), total)
+		winner := 0
+		if errs[0] != nil {
+			winner = 1
+		}
+		require.NoError(t, errs[winner])
+		require.ErrorIs(t, errs[1-winner], landscape.ErrSuperseded)
+		require.Equal(t, []int{total, total}, after, "nothing came after the run was taken up")
+	}
+}
