@@ -55,7 +55,7 @@ func compareFile(name string, want, got []byte) []Finding {
 
 // lines returns the lines of want that got lacks, and those that got has and want has not, or not as often.
 func lines(want, got []byte) (missing, extra []string) {
-	return without(strings.SplitAfter(string(want), "\n"), strings.SplitAfter(string(got), "\n"))
+	return without(slices.Collect(strings.Lines(string(want))), slices.Collect(strings.Lines(string(got))))
 }
 
 // without returns what is only in want and what is only in got, both counted.

@@ -99,8 +99,8 @@ func (l *laboratory) survey(ctx context.Context) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.report.Moments, l.exact = b.moments, len(b.oracle.differences(again)) == 0
-	l.report.Exact = l.exact
+	l.report.Moments, l.report.Unlike = b.moments, b.oracle.differences(again)
+	l.exact = len(l.report.Unlike) == 0
 	return b, nil
 }
 

@@ -29,8 +29,11 @@ type snapshot struct {
 // notCompared are tables of the landscape about how a run went, and not about what came of it.
 var notCompared = []string{"effect_events", "run_events", "actions", "resumptions", "heals"}
 
-// varying are columns in which two runs may differ. Those that end in _us are moments, and not compared either.
-var varying = map[string]bool{"attempt": true, "worker": true, "host": true, "fence": true, "epoch": true, "claim": true, "wait_ms": true}
+// varying are columns in which two runs may differ: how often and by whom things were done, and a barrier's state, in which there
+// are moments; `waymark verify` makes it again. Columns that end in _us are moments, and not compared either.
+var varying = map[string]bool{
+	"attempt": true, "worker": true, "host": true, "fence": true, "epoch": true, "claim": true, "wait_ms": true, "folds.state": true,
+}
 
 // offsets are moments inside the arrivals of a merge.
 var offsets = regexp.MustCompile(`"offset_ms":[0-9]+`)
@@ -128,7 +131,7 @@ func text(table *landscape.Table, r landscape.Record) string {
 	var columns []string
 	for i, value := range table.AppendValues(nil, r) {
 		name := table.Columns[i].Name
-		if varying[name] || strings.HasSuffix(name, "_us") {
+		if varying[name] || varying[table.Name+"."+name] || strings.HasSuffix(name, "_us") {
 			continue
 		}
 		if bytes, ok := value.([]byte); ok {

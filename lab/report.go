@@ -47,9 +47,9 @@ func (t Trial) count(kind Kind) int {
 type Report struct {
 	Pipeline string         `json:"pipeline"`
 	Seed     uint64         `json:"seed"`
-	Exact    bool           `json:"exact"`   // two undisturbed runs were equal, so that outputs and records could be compared
-	Moments  []Moment       `json:"moments"` // of an undisturbed run
-	Reached  map[string]int `json:"reached"` // how often each name came in all processes whose moments were logged
+	Moments  []Moment       `json:"moments"`          // of an undisturbed run
+	Unlike   []Finding      `json:"unlike,omitempty"` // in what two undisturbed runs differ; nil: outputs and records could be compared
+	Reached  map[string]int `json:"reached"`          // how often each name came in all processes whose moments were logged
 	Singles  []Trial        `json:"singles"`
 	Pairs    []Trial        `json:"pairs"`
 	Seconds  float64        `json:"seconds"`
@@ -159,8 +159,8 @@ func (r *Report) writeRest(w io.Writer) error {
 		names[m.Name] = true
 	}
 	compared := "outputs byte for byte, and every record of the landscape"
-	if !r.Exact {
-		compared = "only what was read: two undisturbed runs differ, because batches depend on the time"
+	if len(r.Unlike) > 0 {
+		compared = "only what was read, because two undisturbed runs differ: " + r.Unlike[0].String()
 	}
 	fmt.Fprintf(w, "\n%d moments with %d names in a run; %.0f s; seed %d\ncompared with an undisturbed run: %s\n",
 		len(r.Moments), len(names), r.Seconds, r.Seed, compared)
