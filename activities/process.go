@@ -164,6 +164,11 @@ func PassageOf(p *plan.Plan, run, source string, ordinal int64, chunk *plugin.Ch
 	for _, join := range result.Joins {
 		passage.Joins = append(passage.Joins, joinOf(p, join))
 	}
+	for i, arrivals := range result.Arrivals {
+		if arrivals != nil {
+			passage.Feeds = append(passage.Feeds, p.Nodes[i].Name)
+		}
+	}
 	for _, i := range p.Sinks() {
 		if part := &result.Parts[i]; part.Rows > 0 {
 			passage.Writes = append(passage.Writes, landscape.Write{

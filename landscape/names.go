@@ -92,6 +92,9 @@ func (ArtifactRecord) Table() string { return "artifacts" }
 // Table returns resumptions.
 func (Resumption) Table() string { return "resumptions" }
 
+// Table returns feeds.
+func (FeedRecord) Table() string { return "feeds" }
+
 // Table returns retried.
 func (RetriedRow) Table() string { return "retried" }
 

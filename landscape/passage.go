@@ -11,6 +11,7 @@ type Passage struct {
 	Errors   []Refusal    // one per token whose way is a failure; in any order
 	Writes   []Write      // one per sink that gets at least one row
 	Joins    []LaneJoin   // one per lane of a coalesce in this passage over a fork that took place
+	Feeds    []string     // the barriers to which tokens came, or the news that a branch is lost; in any order
 	Started  Micros
 	Finished Micros
 	Attempt  int64

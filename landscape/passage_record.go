@@ -50,6 +50,9 @@ func (l *Log) recordPassage(ctx context.Context, chunk Chunk, p Passage) error {
 	insert = t.appendErrors(insert, chunk, p.Errors, now)
 	insert = t.appendJoins(insert, p)
 	insert = t.appendWrites(insert, p, now)
+	for _, barrier := range p.Feeds {
+		insert = append(insert, FeedRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk, Node: barrier})
+	}
 	return l.insert(ctx, insert...)
 }
 

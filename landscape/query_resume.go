@@ -14,7 +14,7 @@ type PassageMark struct {
 	Chunk    int64
 	Rows     int64    // of the chunk
 	Refused  int64    // tokens that were refused
-	Barriers []string // to which tokens came, in document order
+	Barriers []string // to which tokens came, or the news that a branch is lost; in document order
 }
 
 // PassageMarks returns the chunks of an origin that went through the steps, in order. It reads no column of rows.
@@ -51,10 +51,27 @@ func (l *Log) PassageMarks(ctx context.Context, run, source string) ([]PassageMa
 		}
 		return true
 	})
+	if err == nil {
+		err = l.addFeeds(ctx, run, source, marks)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return marks, l.sortBarriers(ctx, run, marks)
+}
+
+// addFeeds adds the barriers to which a chunk brought no token, but the news that a branch is lost.
+func (l *Log) addFeeds(ctx context.Context, run, source string, marks []PassageMark) error {
+	at := 0
+	return each(ctx, l.driver, []any{run, source}, func(f FeedRecord) bool {
+		for at < len(marks) && marks[at].Chunk < f.Chunk {
+			at++
+		}
+		if at < len(marks) && marks[at].Chunk == f.Chunk && !slices.Contains(marks[at].Barriers, f.Node) {
+			marks[at].Barriers = append(marks[at].Barriers, f.Node)
+		}
+		return at < len(marks)
+	})
 }
 
 // add counts the tokens of one way.

@@ -151,3 +151,11 @@ type ClaimRecord struct {
 	Lane    int64  `db:"lane"`
 	Row     int64  `db:"row"`
 }
+
+// FeedRecord says that a chunk brought something to a barrier: tokens, or the news that a branch is lost.
+type FeedRecord struct {
+	Run    string `db:"run_id,key"`
+	Source string `db:"source,key"`
+	Chunk  int64  `db:"chunk,key"`
+	Node   string `db:"node,key"` // the barrier
+}

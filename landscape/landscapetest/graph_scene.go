@@ -211,6 +211,7 @@ func (s GraphScene) Passage(i int) landscape.Passage {
 	decided, refused, _ := mergeKinds()
 	join := landscape.LaneJoin{Lane: DecideLane, Kinds: []landscape.MergeKind{decided, refused}}
 	p := s.passage(Orders, i)
+	p.Feeds = []string{"totals"}
 	for j := range s.ChunkRows {
 		kind := fate(first + int64(j))
 		for lane := range lanes {
