@@ -35,8 +35,11 @@ func (h *runHead) attend(alive *bool) {
 
 // statusText is the status for people.
 func (h *runHead) statusText() string {
-	if h.Alive != nil && !*h.Alive {
+	switch {
+	case h.Alive != nil && !*h.Alive:
 		return string(h.Status) + " (its process is gone; waymark resume goes on with it)"
+	case h.Final:
+		return string(h.Status) + " (for good)"
 	}
 	return string(h.Status)
 }

@@ -16,6 +16,8 @@ type runHead struct {
 	Run      string             `json:"run"`
 	Pipeline string             `json:"pipeline"`
 	Status   pipeline.RunStatus `json:"status"`
+	Final    bool               `json:"final,omitempty"` // cancelled for good
+	Epoch    int64              `json:"epoch"`           // how often it was taken up again
 	Alive    *bool              `json:"alive,omitempty"` // of a running run: whether a process works for it, if that can be told
 	Reason   string             `json:"reason,omitempty"`
 	Started  *string            `json:"started"`
@@ -34,7 +36,7 @@ type runHead struct {
 
 func headOf(run landscape.RunHead) runHead {
 	head := runHead{
-		Run: run.ID, Pipeline: run.Pipeline, Status: run.Status, Reason: run.Reason,
+		Run: run.ID, Pipeline: run.Pipeline, Status: run.Status, Final: run.Final, Epoch: run.Epoch, Reason: run.Reason,
 		Started: stamp(run.Started), Finished: stamp(run.Finished),
 		Actor: run.Actor, Trigger: run.Trigger, Host: run.Host, Code: run.Code, Folder: run.BaseDir,
 		Document: run.DocumentSHA256, Plan: run.PlanSHA256, started: run.Started, finished: run.Finished,

@@ -64,9 +64,12 @@ func bytesBelow(path string) (total int64, there bool) {
 
 // stagedLines tell people about staged outputs, by their paths from the working folder if they are below it.
 func (s *runStatus) stagedLines() [][]string {
-	fate := "; stays until you delete it"
-	if s.Status == pipeline.Running && (s.Alive == nil || *s.Alive) {
+	fate := "; waymark resume goes on with it"
+	switch {
+	case s.Status == pipeline.Running && (s.Alive == nil || *s.Alive):
 		fate = ""
+	case s.Final:
+		fate = "; stays until you delete it"
 	}
 	var lines [][]string
 	for _, output := range s.Staged {

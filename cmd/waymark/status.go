@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/landscape"
+	"waymark/pipeline"
 )
 
 // runStatus is one run with its figures.
@@ -30,6 +31,30 @@ type runStatus struct {
 	Sinks       []sinkStatus          `json:"sinks"`
 	Staged      []stagedOutput        `json:"staged,omitempty"` // of a run that is not complete
 	Nodes       []landscape.NodeCount `json:"nodes"`
+
+	Paused   *pausedBy   `json:"paused,omitempty"`
+	TakenUp  []takenUp   `json:"taken_up,omitempty"` // again, in order
+	Parent   *linkedRun  `json:"parent,omitempty"`   // the run that this one comes of
+	Children []linkedRun `json:"children,omitempty"` // runs that come of this one
+	Next     string      `json:"next,omitempty"`     // what a person can do with a run that is not complete
+}
+
+// takenUp is one time that a run was taken up again.
+type takenUp struct {
+	Epoch int64              `json:"epoch"`
+	Was   pipeline.RunStatus `json:"was"`
+	Actor string             `json:"actor"`
+	Why   string             `json:"why,omitempty"`
+	Host  string             `json:"host"`
+	At    *string            `json:"at"`
+
+	at landscape.Micros
+}
+
+// linkedRun is a run that another one comes of, or that comes of it.
+type linkedRun struct {
+	Run  string         `json:"run"`
+	Link landscape.Link `json:"link"`
 }
 
 // barrierStatus is what a barrier holds.
@@ -47,6 +72,9 @@ type sinkStatus struct {
 	Path      string `json:"path,omitempty"`
 	Bytes     int64  `json:"bytes,omitempty"`
 	SHA256    string `json:"sha256,omitempty"`
+	Completed int64  `json:"chunks_completed"` // the target confirmed them
+	Missing   int64  `json:"chunks_missing"`   // nothing was written
+	Unknown   int64  `json:"chunks_unknown"`   // an attempt was begun, and nobody knows yet how it ended
 }
 
 func (a *app) statusCommand() *cobra.Command {
@@ -58,18 +86,55 @@ func (a *app) statusCommand() *cobra.Command {
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.query(cmd.Context(), args[0], func(r *record, run landscape.Run) error {
-				status, err := r.status(cmd.Context(), run.ID)
+				status, err := a.status(cmd.Context(), r, run)
 				if err != nil {
-					return err
-				}
-				status.attend(a.attended())
-				if status.Staged, err = staged(run); err != nil {
 					return err
 				}
 				return a.print(status, status.write)
 			})
 		},
 	}
+}
+
+// status reads everything about a run.
+func (a *app) status(ctx context.Context, r *record, run landscape.Run) (*runStatus, error) {
+	status, err := r.status(ctx, run.ID)
+	if err != nil {
+		return nil, err
+	}
+	status.attend(a.attended())
+	if status.Staged, err = staged(run); err != nil {
+		return nil, err
+	}
+	if status.Paused, err = a.paused(ctx, r, run); err != nil {
+		return nil, err
+	}
+	if err := status.addLinks(ctx, r, run); err != nil {
+		return nil, err
+	}
+	if status.Alive == nil || !*status.Alive || status.Paused != nil {
+		status.Next, err = r.next(ctx, run.RunHead)
+	}
+	return status, err
+}
+
+// addLinks adds by whom the run was taken up again, and the runs that it is linked with.
+func (s *runStatus) addLinks(ctx context.Context, r *record, run landscape.Run) error {
+	resumptions, err := r.log.Resumptions(ctx, run.ID)
+	if err != nil {
+		return err
+	}
+	for _, x := range resumptions {
+		s.TakenUp = append(s.TakenUp, takenUp{x.Epoch, x.Was, x.Actor, x.Why, x.Host, stamp(x.At), x.At})
+	}
+	if run.Parent != "" {
+		s.Parent = &linkedRun{run.Parent, run.Link}
+	}
+	linked, err := r.log.LinkedRuns(ctx, run.ID)
+	for _, child := range linked {
+		s.Children = append(s.Children, linkedRun{child.Run, child.Link})
+	}
+	return err
 }
 
 // runArgument explains RUN in the help of every command that takes one.
@@ -96,8 +161,17 @@ func (r *record) status(ctx context.Context, run string) (*runStatus, error) {
 	if status.Barriers, err = r.barriers(ctx, run); err != nil {
 		return nil, err
 	}
+	chunks, err := r.log.SinkChunks(ctx, run)
+	if err != nil {
+		return nil, err
+	}
 	for _, count := range summary.Sinks {
 		sink := sinkStatus{Sink: count.Sink, Planned: count.Planned, Finalized: count.Finalized}
+		for _, chunk := range chunks {
+			if chunk.Sink == count.Sink {
+				sink.Completed, sink.Missing, sink.Unknown = chunk.Completed, chunk.Missing, chunk.Unknown
+			}
+		}
 		for _, artifact := range artifacts {
 			if artifact.Sink == count.Sink {
 				sink.Path, sink.Bytes, sink.SHA256 = artifact.Path, artifact.Bytes, artifact.SHA256
@@ -134,9 +208,11 @@ func (s *runStatus) write(w io.Writer) error {
 	lines := [][]string{
 		{"run", s.Run}, {"pipeline", s.Pipeline}, {"status", s.statusText()}, {"reason", s.Reason},
 		{"started", moment(s.started)}, {"took", s.tookText()}, {"by", s.Actor + " (" + s.Trigger + ") on " + s.Host},
-		{"program", s.Code}, {"folder", s.Folder}, {"rows", s.rowsLine()},
+		{"program", s.Code}, {"folder", s.Folder}, {"rows", s.rowsLine()}, {"paused", s.pausedLine()}, {"taken up", s.takenUpLine()},
 	}
+	lines = append(lines, s.linkLines()...)
 	lines = append(lines, s.stagedLines()...)
+	lines = append(lines, []string{"next", s.Next})
 	if err := table(w, withValue(lines)...); err != nil {
 		return err
 	}
@@ -151,7 +227,47 @@ func (s *runStatus) write(w io.Writer) error {
 		}
 		fmt.Fprintln(w)
 	}
+	if !ended(s.Status) {
+		return writeOpenSinks(w, s.Sinks)
+	}
 	return writeSinks(w, s.Sinks)
+}
+
+func (s *runStatus) pausedLine() string {
+	if s.Paused == nil {
+		return ""
+	}
+	return "by " + s.Paused.Actor + ": " + s.Paused.Why
+}
+
+// takenUpLine tells how often the run was taken up again, and by whom last.
+func (s *runStatus) takenUpLine() string {
+	if len(s.TakenUp) == 0 {
+		return ""
+	}
+	last := s.TakenUp[len(s.TakenUp)-1]
+	line := fmt.Sprintf("%s by %s", moment(last.at), last.Actor)
+	if last.Why != "" {
+		line += ": " + last.Why
+	}
+	if len(s.TakenUp) > 1 {
+		line = many(int64(len(s.TakenUp)), "time") + ", at last " + line
+	}
+	return line
+}
+
+// linkWords say what the runs are that come of a run.
+var linkWords = map[landscape.Link]string{landscape.ForkLink: "forked", landscape.RetryLink: "retried"}
+
+func (s *runStatus) linkLines() [][]string {
+	var lines [][]string
+	if s.Parent != nil {
+		lines = append(lines, []string{linkWords[s.Parent.Link], "from run " + s.Parent.Run})
+	}
+	for _, child := range s.Children {
+		lines = append(lines, []string{linkWords[child.Link], "into run " + child.Run})
+	}
+	return lines
 }
 
 // nodeColumns are the columns of the table of nodes. What only happens where rows are copied, gathered or held is left out
@@ -224,6 +340,22 @@ func writeSinks(w io.Writer, sinks []sinkStatus) error {
 			output = fmt.Sprintf("not published; %s of %s confirmed", grouped(sink.Finalized), many(sink.Planned, "row"))
 		}
 		lines = append(lines, []string{sink.Sink, grouped(sink.Finalized), output})
+	}
+	return table(w, lines...)
+}
+
+// writeOpenSinks writes how far the sinks of a run are that is not complete.
+func writeOpenSinks(w io.Writer, sinks []sinkStatus) error {
+	lines := [][]string{{"sink", "rows", "chunks completed", "missing", "unknown", "output"}}
+	for _, sink := range sinks {
+		output := sink.Path
+		if output == "" {
+			output = "not published"
+		}
+		lines = append(lines, []string{
+			sink.Sink, fmt.Sprintf("%s of %s", grouped(sink.Finalized), grouped(sink.Planned)), grouped(sink.Completed),
+			grouped(sink.Missing), grouped(sink.Unknown), output,
+		})
 	}
 	return table(w, lines...)
 }
