@@ -380,13 +380,14 @@ func (f *finder) family(ctx context.Context) ([]landscape.Run, error) {
 
 // RetriesOf returns the ids of the runs that feed records of the run again, oldest id first.
 func RetriesOf(ctx context.Context, log *landscape.Log, run string) ([]string, error) {
-	rows, err := log.RetriedFrom(ctx, run)
+	linked, err := log.LinkedRuns(ctx, run)
 	var ids []string
-	for _, row := range rows {
-		ids = append(ids, row.Run)
+	for _, other := range linked {
+		if other.Link == landscape.RetryLink {
+			ids = append(ids, other.Run)
+		}
 	}
-	slices.Sort(ids)
-	return slices.Compact(ids), err
+	return ids, err
 }
 
 // Beside returns the word that goes into the names of all outputs of the next run that feeds records of the run again with

@@ -141,6 +141,9 @@ func (a *Activities) pinRetry(ctx context.Context, retry *Retry) (map[string]plu
 // sources returns what the sources hold when the run begins, and the plan with the sources that it reads.
 func (a *Activities) sources(ctx context.Context, in OpenInput, compiled *plan.Plan) (*plan.Plan, map[string]plugin.SourceInfo, error) {
 	if in.Retry == nil {
+		if err := a.mayFork(ctx, in); err != nil {
+			return nil, nil, err
+		}
 		pins, err := stat(ctx, compiled)
 		return compiled, pins, err
 	}
@@ -153,6 +156,28 @@ func (a *Activities) sources(ctx context.Context, in OpenInput, compiled *plan.P
 	}
 	pins, err := a.pinRetry(ctx, retry)
 	return feedAgain(compiled, a.log, a.payloads, pins), pins, err
+}
+
+// mayFork refuses to take the place of a run that feeds records again: a fork would read its sources instead.
+func (a *Activities) mayFork(ctx context.Context, in OpenInput) error {
+	if in.Link != string(landscape.ForkLink) {
+		return nil
+	}
+	parent, err := a.log.Run(ctx, in.Parent)
+	if err == nil {
+		err = MayFork(parent)
+	}
+	return err
+}
+
+// MayFork refuses a run that no fork can take the place of: one that feeds records of another run again, which are fed once. The
+// error is a *NotRetryableError.
+func MayFork(run landscape.Run) error {
+	if run.Link != landscape.RetryLink {
+		return nil
+	}
+	return notRetryable("run %s feeds records of run %s again, and a fork would read all of their sources: go on with it as it is: waymark resume %s --recorded",
+		run.ID, run.Parent, run.ID)
 }
 
 // retried returns the records that the sources feed again.

@@ -14,13 +14,30 @@ import (
 )
 
 func (a *app) errorsCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:               "errors RUN",
-		Short:             "Show why rows were refused, grouped, with counts and samples",
-		Long:              runArgument,
+	var o retrying
+	cmd := &cobra.Command{
+		Use:   "errors RUN",
+		Short: "Show why rows were refused, grouped, or feed them again",
+		Long: `Shows why rows were refused, grouped, with counts and samples.
+
+--retry feeds the records in quarantine again, each once, in a new run that is linked to this one: from the bytes on record,
+through the document on record or the one that --pipeline names. With the same document the outputs get names of their own,
+such as out/orders.retry-1.csv. Records of which a part arrived somewhere are left out, and listed.
+
+` + runArgument,
+		Example: `  waymark errors last
+  waymark errors last --retry --pipeline mended.yaml --why "amounts may be empty"`,
 		Args:              exactlyOne("run"),
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.check(cmd); err != nil {
+				return err
+			}
+			if o.wanted {
+				ctx, stop := a.untilInterrupted(cmd.Context())
+				defer stop()
+				return a.retry(ctx, args[0], o)
+			}
 			return a.query(cmd.Context(), args[0], func(r *record, run landscape.Run) error {
 				groups, err := r.log.ErrorGroups(cmd.Context(), run.ID)
 				if err != nil {
@@ -38,6 +55,8 @@ func (a *app) errorsCommand() *cobra.Command {
 			})
 		},
 	}
+	o.addFlags(cmd)
+	return cmd
 }
 
 // errorGroup is a landscape.ErrorGroup with the ids of its tokens.
@@ -84,6 +103,17 @@ func (r *record) files(ctx context.Context, run string) (int, error) {
 			return 0, fmt.Errorf("source %s on record: %w", source.Source, err)
 		}
 		count += len(info.Files)
+		if info.List == "" {
+			continue
+		}
+		files := map[string]bool{} // from which the records came that are fed again
+		for chunk, err := range r.log.Chunks(ctx, run, source.Source) {
+			if err != nil {
+				return 0, err
+			}
+			files[chunk.File] = true
+		}
+		count += len(files)
 	}
 	return count, nil
 }

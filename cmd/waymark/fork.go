@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"waymark/activities"
 	"waymark/landscape"
 	"waymark/workflows"
 )
@@ -15,6 +16,9 @@ func (a *app) fork(ctx context.Context, m *machine, id string, o resumption) err
 	old, err := a.stopped(ctx, m, id)
 	if err != nil {
 		return err
+	}
+	if err := activities.MayFork(old); err != nil {
+		return wrongUse(err)
 	}
 	doc, err := a.presentDocument(m, old)
 	if err != nil {

@@ -30,8 +30,8 @@ type Record struct {
 	Folder   string
 	Log      *landscape.Log
 	Planner  activities.Planner // compiles the documents of the runs that follow
+	Payloads *payload.Store
 	db       *sql.DB
-	payloads *payload.Store
 	prepared map[string]*sql.Stmt
 }
 
@@ -55,7 +55,7 @@ func New(t testing.TB) *Record {
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	return &Record{
 		Folder: folder, Log: landscape.New(store, nil), Planner: worker.Planner{},
-		db: db, payloads: payload.New(new(memstore.Store), payload.Options{}), prepared: map[string]*sql.Stmt{},
+		Payloads: payload.New(new(memstore.Store), payload.Options{}), db: db, prepared: map[string]*sql.Stmt{},
 	}
 }
 
@@ -71,20 +71,25 @@ func (r *Record) Run(t testing.TB, id, document string, files map[string]string,
 	for name, content := range files {
 		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600))
 	}
-	digest, err := r.payloads.Put(context.Background(), []byte(document))
+	return r.Start(t, document, activities.OpenInput{Run: id, File: "pipeline.yaml", Folder: folder}, listen)
+}
+
+// Start runs the document, with all else as in says, to its end.
+func (r *Record) Start(t testing.TB, document string, in activities.OpenInput, listen func(*testsuite.TestWorkflowEnvironment)) error {
+	t.Helper()
+	digest, err := r.Payloads.Put(context.Background(), []byte(document))
 	require.NoError(t, err)
+	in.Document = string(digest)
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetTestTimeout(patience)
 	env.RegisterWorkflow(workflows.RunPipeline)
-	env.RegisterActivity(activities.New(r.Log, r.payloads, r.Planner, "test"))
+	env.RegisterActivity(activities.New(r.Log, r.Payloads, r.Planner, "test"))
 	if listen != nil {
 		listen(env)
 	}
-	env.ExecuteWorkflow(workflows.RunPipeline, workflows.RunInput{OpenInput: activities.OpenInput{
-		Run: id, Document: string(digest), File: "pipeline.yaml", Folder: folder,
-	}})
+	env.ExecuteWorkflow(workflows.RunPipeline, workflows.RunInput{OpenInput: in})
 	return env.GetWorkflowError()
 }
 
