@@ -2,6 +2,7 @@ package sqlitestore_test
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -49,6 +50,38 @@ func runAttacks() map[string]attack {
 		"a status that is no word":    {`update runs set status = 'done', finished_us = 1`, "CHECK"},
 		"an ended run without a time": {`update runs set status = 'failed'`, "CHECK"},
 		"a reason without a status":   {`update runs set reason = 'x'`, "illegal change"},
+
+		"a run is born in an epoch":             {bornSQL(map[string]string{"epoch": "1"}), "in epoch 0"},
+		"a run is born final":                   {bornSQL(map[string]string{"final": "1"}), "CHECK"},
+		"a run of a run that is not there":      {bornSQL(map[string]string{"parent_run": "'x'", "link": "'fork'"}), "of one that is there"},
+		"a run of itself":                       {bornSQL(map[string]string{"parent_run": "'r4'", "link": "'fork'"}), "of one that is there"},
+		"a run of another one without a link":   {bornSQL(map[string]string{"parent_run": "'r1'"}), "CHECK"},
+		"a link that is no word":                {bornSQL(map[string]string{"parent_run": "'r1'", "link": "'copy'"}), "CHECK"},
+		"a run becomes another one's":           {`update runs set parent_run = 'r1', link = 'fork', status = 'failed', finished_us = 1 where run_id = 'r2'`, "only status"},
+		"an epoch that nobody took up":          {`update runs set epoch = 1 where run_id = 'r2'`, "illegal change"},
+		"an epoch that jumps":                   {`update runs set epoch = epoch + 2, status = 'running', finished_us = null where run_id = 'r5'`, "illegal change"},
+		"an epoch that goes back":               {`update runs set epoch = epoch - 1, status = 'running', finished_us = null where run_id = 'r5'`, "illegal change"},
+		"a stopped run runs in its epoch":       {`update runs set status = 'running', finished_us = null where run_id = 'r5'`, "illegal change"},
+		"a run is stopped in another epoch":     {resumedSQL("r2", 1) + `update runs set epoch = 1, status = 'failed', finished_us = 1 where run_id = 'r2'`, "illegal change"},
+		"a cancelled run fails":                 {`update runs set status = 'failed' where run_id = 'r5'`, "illegal change"},
+		"a failed run is final":                 {`update runs set status = 'failed', finished_us = 1, final = 1 where run_id = 'r2'`, "CHECK"},
+		"a final run is final no more":          {finalSQL + `update runs set final = 0 where run_id = 'r5'`, "illegal change"},
+		"a final run is taken up again":         {finalSQL + `update runs set epoch = 3, status = 'running', finished_us = null, final = 0 where run_id = 'r5'`, "illegal change"},
+		"a resumption of a final run":           {finalSQL + resumedSQL("r5", 3), "not the next epoch"},
+		"a complete run is cancelled":           {`update runs set status = 'completed', finished_us = 1 where run_id = 'r2'; update runs set status = 'cancelled', finished_us = 2 where run_id = 'r2'`, "illegal change"},
+		"a complete run is taken up again":      {`update runs set status = 'empty', finished_us = 1 where run_id = 'r2'; ` + resumedSQL("r2", 1), "CHECK"},
+		"a resumption of an epoch that is far":  {resumedSQL("r2", 2), "not the next epoch"},
+		"a resumption of a run that was not so": {`insert into resumptions values ('r2', 1, 'c', 'failed', '', '', '', '', 1)`, "not the next epoch"},
+		"a resumption that nobody claims":       {`insert into resumptions values ('r2', 1, '', 'running', '', '', '', '', 1)`, "CHECK"},
+		"a retry of a record that is in a sink": {`insert into retried values ('r1', 'strikes', 10, 'r5')`, "not a quarantined record"},
+		"a retry of a record of another run":    {`insert into retried values ('r2', 'strikes', 15, 'r5')`, "not a quarantined record"},
+		"a retry by a run that is no retry":     {`insert into retried values ('r1', 'strikes', 15, 'r2')`, "not a quarantined record"},
+		"a retry of a record that is fed":       {`insert into retried values ('r1', 'strikes', 5, 'r5')`, "append-only"},
+		"a blocked write that nobody resolved":  {blockedSQL + `update effects set state = 'finalized', receipt = '{}' ` + reviewSQL, "illegal change"},
+		"a blocked write is tried again":        {blockedSQL + `update effects set state = 'in_flight', fence = 2 ` + reviewSQL, "illegal change"},
+		"not applied, and finalized":            {blockedSQL + resolvedSQL("not_applied") + `update effects set state = 'finalized', receipt = '{}' ` + reviewSQL, "illegal change"},
+		"applied, and in flight":                {blockedSQL + resolvedSQL("applied") + `update effects set state = 'in_flight' ` + reviewSQL, "illegal change"},
+		"resolved by no word":                   {blockedSQL + resolvedSQL("perhaps"), "CHECK"},
 
 		"a write is finalized before it began":     {`update effects set state = 'finalized', receipt = '{}', fence = 1 where run_id = 'r2' and kind = 'write'`, "illegal change"},
 		"a write begins without a place":           {`update effects set state = 'in_flight', fence = 1 where run_id = 'r2' and kind = 'write'`, "CHECK"},
@@ -139,6 +172,25 @@ func TestGuarantees(t *testing.T) {
 		add(n)
 	}
 	require.NoError(t, log.BeginRun(t.Context(), run, graph))
+}
+
+// finalSQL cancels r5, which is in epoch 2, for good.
+const finalSQL = `update runs set final = 1 where run_id = 'r5'; `
+
+// reviewSQL is a write of r2 that no attempt was made at; blockedSQL blocks it.
+const (
+	reviewSQL  = `where run_id = 'r2' and sink = 'review' and source = 'strikes' and chunk = 0`
+	blockedSQL = `update effects set state = 'in_flight', fence = 1, ordinal = 7, byte_offset = 7 ` + reviewSQL + `; update effects set state = 'blocked' ` + reviewSQL + `; `
+)
+
+// resolvedSQL says something of the write that is blocked.
+func resolvedSQL(word string) string {
+	return `insert into effect_events values ('r2', 'review', 'strikes', 0, 1, 'resolved', 'ann', 1, '` + word + `'); `
+}
+
+// resumedSQL takes a run up that is what its record says.
+func resumedSQL(run string, epoch int) string {
+	return fmt.Sprintf(`insert into resumptions select run_id, %d, 'c', status, '', '', '', '', 1 from runs where run_id = '%s'; `, epoch, run)
 }
 
 // bornSQL begins a run like the first one, but for these columns.

@@ -20,8 +20,8 @@ import (
 // page is the page under test.
 const page = "../../docs/landscape.md"
 
-// documented plays the runs that the page's examples are about: two over the same input, and one that forks, joins and
-// gathers. It returns the landscape's path.
+// documented plays the runs that the page's examples are about: two over the same input, one that forks, joins and gathers, one
+// that was taken up again and stopped again, and one that feeds records of the first one again. It returns the landscape's path.
 func documented(t *testing.T) string {
 	t.Helper()
 	store, path := create(t)
@@ -31,6 +31,8 @@ func documented(t *testing.T) string {
 		require.NoError(t, landscapetest.Scene{Run: run, Chunks: 2, ChunkRows: 30}.Play(t.Context(), log))
 	}
 	require.NoError(t, graph{run: "0190-c", log: log}.play(t.Context()))
+	require.NoError(t, stopped(t.Context(), log, "0190-d"))
+	require.NoError(t, retry(t.Context(), log, "0190-e", "0190-a"))
 	require.NoError(t, store.Close())
 	return path
 }
