@@ -102,7 +102,7 @@ func Parts(ctx context.Context, log *landscape.Log, run, sink string) ([]plugin.
 				Check: "sink_incomplete", Source: effect.Source, Chunk: effect.Chunk, Node: sink, Detail: "the part is " + string(effect.State),
 			}}}
 		}
-		part, err := partOf(effect).part()
+		part, err := partOf(effect)
 		if err != nil {
 			return nil, err
 		}

@@ -3,7 +3,6 @@ package activities
 import (
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -34,32 +33,18 @@ func (a *Activities) writeChunk(ctx context.Context, in WriteInput) error {
 		return errors.Join(fmt.Errorf("sink %s, chunk %d: %w", in.Sink, in.Chunk, err),
 			a.log.FailEffect(ctx, key, effect.Fence, a.worker, err.Error()))
 	}
-	receipt, err := json.Marshal(partOf(effect))
-	if err != nil {
-		return err
-	}
-	return a.log.FinalizeEffect(ctx, key, effect.Fence, a.worker, string(receipt))
+	return a.log.FinalizeEffect(ctx, key, effect.Fence, a.worker, landscape.PartReceipt(effect))
 }
 
 // apply makes sure that the target holds the part.
 func (a *Activities) apply(ctx context.Context, r *run, target plugin.Target, effect landscape.Effect) error {
-	part, err := partOf(effect).part()
+	part, err := partOf(effect)
 	if err != nil {
 		return err
 	}
 	if effect.Fence > 1 {
-		answer, err := target.Check(ctx, part)
-		if err != nil {
+		if there, err := a.reconcile(ctx, target, effect, part); err != nil || there {
 			return err
-		}
-		if err := a.log.ReconcileEffect(ctx, effect.EffectKey, effect.Fence, a.worker, answer); err != nil {
-			return err
-		}
-		switch answer {
-		case plugin.Exactly:
-			return nil
-		case plugin.Unknown:
-			return fmt.Errorf("the target cannot tell whether it holds the part: %w", landscape.ErrBlocked)
 		}
 	}
 	data, err := a.data(ctx, r, effect)
@@ -71,6 +56,25 @@ func (a *Activities) apply(ctx context.Context, r *run, target plugin.Target, ef
 		r.parts.put(partKey{chunkKey{effect.Source, effect.Chunk}, effect.Sink}, data) // for the next attempt
 	}
 	return err
+}
+
+// reconcile reports whether an earlier attempt, of which nobody saw the end, reached the target. The target is asked, unless a
+// person has answered for it. If it cannot tell, the effect is blocked: nobody may guess.
+func (a *Activities) reconcile(ctx context.Context, target plugin.Target, effect landscape.Effect, part plugin.Part) (there bool, err error) {
+	if missing, err := a.log.ResolvedNotApplied(ctx, effect.EffectKey, effect.Fence); err != nil || missing {
+		return false, err
+	}
+	answer, err := target.Check(ctx, part)
+	if err != nil {
+		return false, err
+	}
+	if err := a.log.ReconcileEffect(ctx, effect.EffectKey, effect.Fence, a.worker, answer); err != nil {
+		return false, err
+	}
+	if answer == plugin.Unknown {
+		return false, fmt.Errorf("the target cannot tell whether it holds the part; look there, and say it with waymark resolve: %w", landscape.ErrBlocked)
+	}
+	return answer == plugin.Exactly, nil
 }
 
 // data returns the part's bytes: those that the steps left for it, or the same computed again.
@@ -94,30 +98,14 @@ func (a *Activities) data(ctx context.Context, r *run, effect landscape.Effect) 
 	return part.Data, nil
 }
 
-// placedPart is where a part is, as its completion record keeps it.
-type placedPart struct {
-	Ordinal int64  `json:"ordinal"`
-	Offset  int64  `json:"offset"`
-	Bytes   int64  `json:"bytes"`
-	Rows    int64  `json:"rows"`
-	SHA256  string `json:"sha256"`
-}
-
-// partOf describes the part of a write effect that has begun. One without a place on record has the place -1.
-func partOf(effect landscape.Effect) placedPart {
+// partOf returns the part of a write effect that has begun.
+func partOf(effect landscape.Effect) (plugin.Part, error) {
 	if effect.Ordinal == nil || effect.Offset == nil {
-		return placedPart{Ordinal: -1, Offset: -1, Bytes: effect.Bytes, Rows: effect.Rows, SHA256: effect.SHA256}
-	}
-	return placedPart{Ordinal: *effect.Ordinal, Offset: *effect.Offset, Bytes: effect.Bytes, Rows: effect.Rows, SHA256: effect.SHA256}
-}
-
-func (p placedPart) part() (plugin.Part, error) {
-	if p.Ordinal < 0 {
 		return plugin.Part{}, final{TypeDiverged, errors.New("a part that was begun has no place on record")}
 	}
-	out := plugin.Part{Ordinal: p.Ordinal, Offset: p.Offset, Bytes: p.Bytes, Rows: p.Rows}
-	if n, err := hex.Decode(out.SHA256[:], []byte(p.SHA256)); err != nil || n != len(out.SHA256) {
-		return out, final{TypeDiverged, fmt.Errorf("the digest on record is %q", p.SHA256)}
+	part := plugin.Part{Ordinal: *effect.Ordinal, Offset: *effect.Offset, Bytes: effect.Bytes, Rows: effect.Rows}
+	if n, err := hex.Decode(part.SHA256[:], []byte(effect.SHA256)); err != nil || n != len(part.SHA256) {
+		return part, final{TypeDiverged, fmt.Errorf("the digest on record is %q", effect.SHA256)}
 	}
-	return out, nil
+	return part, nil
 }

@@ -28,6 +28,9 @@ func (l *Log) BeginEffect(ctx context.Context, key EffectKey, at Placement, work
 		if err != nil {
 			return err
 		}
+		if err := old.belongs(at); err != nil {
+			return err
+		}
 		if old.State == Finalized {
 			begun = old
 			return nil
@@ -44,6 +47,17 @@ func (l *Log) BeginEffect(ctx context.Context, key EffectKey, at Placement, work
 	return begun, nil
 }
 
+// belongs refuses another place for a write than the one that it has on record, if it has one.
+func (e Effect) belongs(at Placement) error {
+	if e.Ordinal != nil && *e.Ordinal != at.Ordinal {
+		return &DivergedError{Table: e.Table(), Key: e.String(), Column: "ordinal"}
+	}
+	if e.Offset != nil && *e.Offset != at.Offset {
+		return &DivergedError{Table: e.Table(), Key: e.String(), Column: "byte_offset"}
+	}
+	return nil
+}
+
 // attempt returns old with one more attempt in flight.
 func attempt(old Effect, at Placement) (Effect, error) {
 	switch {
@@ -51,10 +65,6 @@ func attempt(old Effect, at Placement) (Effect, error) {
 		return Effect{}, ErrBlocked
 	case old.State == Reserved:
 		return Effect{}, errors.New("it is not prepared")
-	case old.Ordinal != nil && *old.Ordinal != at.Ordinal:
-		return Effect{}, &DivergedError{Table: old.Table(), Key: old.String(), Column: "ordinal"}
-	case old.Offset != nil && *old.Offset != at.Offset:
-		return Effect{}, &DivergedError{Table: old.Table(), Key: old.String(), Column: "byte_offset"}
 	}
 	next := old
 	next.State, next.Fence = InFlight, old.Fence+1
