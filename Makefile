@@ -48,6 +48,21 @@ bench: build ## measure whole runs, beside a plain Go loop
 mutants: ## break the code in one place after the other, and fail if no test notices
 	go run ./tests/mutants
 
+# A build that can be told to die: docs/crash.md.
+.PHONY: lab
+lab:
+	go build -tags failpoints -o bin/waymark-lab ./cmd/waymark
+
+.PHONY: crash
+crash: lab ## kill runs at every moment, and recoveries at 2,000 more, and compare what comes of it
+	bin/waymark-lab lab crash tests/crash/reference.yaml --singles all --pairs 2000 --report bin/crash.json
+	bin/waymark-lab lab crash tests/crash/timed.yaml --singles all --report bin/crash-timed.json
+
+.PHONY: crash-quick
+crash-quick: lab ## the same for a few moments of every name
+	bin/waymark-lab lab crash tests/crash/reference.yaml --singles 90 --pairs 40
+	bin/waymark-lab lab crash tests/crash/timed.yaml --singles 20
+
 .PHONY: record-history
 record-history: ## record the workflow histories that the replay test holds new code against
 	go test ./tests/histories -run TestRecord -record -count=1

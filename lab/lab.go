@@ -99,7 +99,7 @@ func (l *laboratory) survey(ctx context.Context) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.report.Moments, l.report.Unlike = b.moments, b.oracle.differences(again)
+	l.report.Moments, l.report.Unlike = b.moments, append(b.oracle.timed, b.oracle.differences(again)...)
 	l.exact = len(l.report.Unlike) == 0
 	return b, nil
 }

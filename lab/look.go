@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"waymark/landscape"
 	"waymark/landscape/sqlitestore"
@@ -23,6 +24,8 @@ import (
 type snapshot struct {
 	files  map[string][]byte   // outside the state folder, by their paths in the pipeline's folder
 	tables map[string][]string // of the landscape: one text for each record, without what two runs may differ in
+	ends   []string            // how many records each source held
+	timed  []Finding           // what depends on when it was done, so that no two runs are alike
 	faults []Finding           // what is wrong however another run went
 }
 
@@ -54,7 +57,39 @@ func look(ctx context.Context, folder string) (*snapshot, error) {
 		return nil, err
 	}
 	log := landscape.New(store, nil)
-	return s, errors.Join(s.checkRun(ctx, log), s.checkOutputs(ctx, log, folder), s.checkPayloads(ctx, store, folder))
+	return s, errors.Join(
+		s.readEnds(ctx, log), s.readDeadlines(ctx, store),
+		s.checkRun(ctx, log), s.checkOutputs(ctx, log, folder), s.checkPayloads(ctx, store, folder),
+	)
+}
+
+// readEnds reads what the sources held, without the barriers, which end as sources do.
+func (s *snapshot) readEnds(ctx context.Context, log *landscape.Log) error {
+	nodes, err := log.Nodes(ctx, runID)
+	if err != nil {
+		return err
+	}
+	ends, err := log.SourceEnds(ctx, runID)
+	for _, end := range ends {
+		if slices.ContainsFunc(nodes, func(n landscape.Node) bool { return n.Node == end.Source && n.Kind == landscape.SourceNode }) {
+			s.ends = append(s.ends, text(landscape.TableOf(end), end))
+		}
+	}
+	return err
+}
+
+// soon is the longest deadline of a batch that may pass during a trial.
+const soon = time.Minute
+
+// readDeadlines looks for batches that end when their time has come.
+func (s *snapshot) readDeadlines(ctx context.Context, store *sqlitestore.Store) error {
+	folds, err := landscape.Select[landscape.FoldRecord](ctx, store, runID)
+	for _, f := range folds {
+		if f.Deadline != 0 && f.Deadline < f.At+landscape.Micros(soon.Microseconds()) {
+			s.timed = []Finding{{Differing, 1, "batches of " + f.Node + " end when their time has come"}}
+		}
+	}
+	return err
 }
 
 func (s *snapshot) fault(kind Kind, count int, format string, args ...any) {

@@ -160,14 +160,17 @@ func (r *Report) writeRest(w io.Writer) error {
 	}
 	compared := "outputs byte for byte, and every record of the landscape"
 	if len(r.Unlike) > 0 {
-		compared = "only what was read, because two undisturbed runs differ: " + r.Unlike[0].String()
+		compared = "what was read, and not what became of it, because two undisturbed runs differ: " + r.Unlike[0].What
 	}
 	fmt.Fprintf(w, "\n%d moments with %d names in a run; %.0f s; seed %d\ncompared with an undisturbed run: %s\n",
 		len(r.Moments), len(names), r.Seconds, r.Seed, compared)
+	shown := 0
 	for _, t := range slices.Concat(r.Singles, r.Pairs) {
 		switch {
 		case t.failed():
-			r.writeFailure(w, t)
+			if shown++; shown <= maxShown {
+				writeFailure(w, t)
+			}
 		case !t.Died:
 			fmt.Fprintf(w, "not reached: %s\n", t.name())
 		}
@@ -183,10 +186,19 @@ func (t Trial) name() string {
 	return t.First.String()
 }
 
-func (r *Report) writeFailure(w io.Writer, t Trial) {
+// How many failed trials, and findings of each, are shown. The JSON has them all.
+const (
+	maxShown    = maxKept
+	maxFindings = 5
+)
+
+func writeFailure(w io.Writer, t Trial) {
 	fmt.Fprintf(w, "\nfailed: %s\n", t.name())
-	for _, f := range t.Findings {
+	for _, f := range t.Findings[:min(maxFindings, len(t.Findings))] {
 		fmt.Fprintf(w, "  %s\n", f)
+	}
+	if more := len(t.Findings) - maxFindings; more > 0 {
+		fmt.Fprintf(w, "  and %d more\n", more)
 	}
 	if t.Folder != "" {
 		fmt.Fprintf(w, "  what is left:  %s\n  again:  %s\n", t.Folder, t.Repeat)
