@@ -54,8 +54,8 @@ func NewRetry(ctx context.Context, log *landscape.Log, payloads *payload.Store, 
 		return nil, err
 	}
 	f := &finder{log: log, retry: &Retry{Of: parent}, compiled: compiled, run: run, left: map[string]*LeftOut{}}
-	if err := f.find(ctx); err != nil {
-		return nil, err
+	if err := f.find(ctx); err != nil || f.retry.Rows == 0 {
+		return f.retry, err
 	}
 	if err := f.checkLocations(ctx); err != nil {
 		return nil, err
@@ -192,9 +192,9 @@ func (f *finder) choose(ctx context.Context, chunk landscape.Chunk, refused []in
 		token := landscape.Token{Source: chunk.Source, Row: row}
 		switch by := f.fed[token]; {
 		case by != "":
-			reason = "run " + by + " feeds it again"
+			reason = "fed again by run " + by
 		case wentOn:
-			reason = "another branch of it reached a sink or a batch: it would be delivered twice"
+			reason = "another branch reached a sink or a batch"
 		default:
 			if reason, err = f.repeats(ctx, chunk, row); err != nil {
 				return nil, err
@@ -241,7 +241,7 @@ func (f *finder) repeats(ctx context.Context, chunk landscape.Chunk, row int64) 
 	errors, err := f.log.ErrorsOf(ctx, chunk.Run, root)
 	for _, refusal := range errors {
 		if refusal.Code == engine.CodeUnique && slices.Contains(f.compiled.Nodes[at].Unique, refusal.Field) {
-			return "another row has the same value of " + refusal.Field + ", which must be unique: in a run of its own it would pass", err
+			return "another row has the same value of " + refusal.Field + ", and must not", err
 		}
 	}
 	return "", err
@@ -264,7 +264,7 @@ func (f *finder) leaveBarrier(ctx context.Context, barrier string) error {
 			if err != nil {
 				return err
 			}
-			f.leave("it came out of "+barrier+": no source holds it", id)
+			f.leave("came out of "+barrier+", and no source holds that", id)
 		}
 	}
 	return nil

@@ -87,7 +87,6 @@ type verification struct {
 	recomputed map[chunkKey]bool            // chunks that went through the steps again
 	claimants  claimants                    // of these chunks
 	again      map[string]*fedAgain         // by source: the records of another run that it feeds again
-	retried    []landscape.RetriedRow       // the same, of all sources
 }
 
 func (v *verification) add(kind, where, format string, args ...any) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"waymark/activities"
 	"waymark/landscape"
@@ -41,10 +42,9 @@ func (v *verification) readLists(ctx context.Context) error {
 			return err
 		case found:
 			v.again[source.Source] = flatten(list)
-			v.retried = append(v.retried, list.Retried()...)
 		}
 	}
-	return v.countRetried(ctx)
+	return v.verifyRetried(ctx)
 }
 
 func flatten(list activities.RetryList) *fedAgain {
@@ -57,13 +57,36 @@ func flatten(list activities.RetryList) *fedAgain {
 	return fed
 }
 
-// countRetried compares how many records are said to be fed again. That each of the lists is, CompareRun finds.
-func (v *verification) countRetried(ctx context.Context) error {
+// verifyRetried compares the records that are fed again with those on record as such.
+func (v *verification) verifyRetried(ctx context.Context) error {
 	recorded, err := v.log.Retried(ctx, v.run.ID)
-	if err == nil && len(recorded) != len(v.retried) {
-		v.add(RecordDiffers, v.run.Pipeline, "the lists of records that are fed again have %d, on record are %d", len(v.retried), len(recorded))
+	if err != nil {
+		return err
 	}
-	return err
+	bySource := map[string][]int64{}
+	for _, row := range recorded {
+		bySource[row.Source] = append(bySource[row.Source], row.Row)
+	}
+	for source := range bySource {
+		if v.again[source] == nil {
+			v.add(RecordDiffers, source, "it feeds records again on record, and there is no list of them")
+		}
+	}
+	for source, fed := range v.again {
+		rows := bySource[source]
+		at := slices.IndexFunc(fed.rows, func(r formerRow) bool {
+			is := len(rows) > 0 && rows[0] == r.row
+			rows = rows[min(1, len(rows)):]
+			return !is
+		})
+		switch {
+		case at >= 0:
+			v.add(RecordDiffers, source, "row %d of run %s is on the list of those that are fed again, and not on record", fed.rows[at].row, fed.parent)
+		case len(rows) > 0:
+			v.add(RecordDiffers, source, "row %d of run %s is fed again on record, and not on the list", rows[0], fed.parent)
+		}
+	}
+	return nil
 }
 
 // verifyAgain checks that the records of a chunk are the next ones of those that are fed again: the same bytes, from the same

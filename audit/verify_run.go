@@ -99,7 +99,7 @@ func (v *verification) verifyGraph(ctx context.Context) error {
 			}
 		}
 	}
-	graph.Tables, graph.Retried = activities.TablesOf(v.run.ID, v.compiled), v.retried
+	graph.Tables = activities.TablesOf(v.run.ID, v.compiled)
 	differences, err := v.log.CompareRun(ctx, run, graph)
 	v.addDifferences(v.run.Pipeline, differences)
 	return err

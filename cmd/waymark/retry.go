@@ -187,5 +187,5 @@ func leftOut(left activities.LeftOut) string {
 	if int64(len(left.Tokens)) < left.Rows {
 		tokens += ", …"
 	}
-	return fmt.Sprintf("%s not: %s (%s)", many(left.Rows, "record"), left.Reason, tokens)
+	return fmt.Sprintf("%s left out: %s (%s)", many(left.Rows, "record"), left.Reason, tokens)
 }
