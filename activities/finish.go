@@ -8,12 +8,15 @@ import (
 )
 
 // FinishRun concludes a run: completed only if every row is accounted for, which is checked in the transaction that says
-// so.
+// so. Before that it removes what late attempts made anew beside the published outputs.
 //
 // It may run twice: a run that is concluded stays as it is.
 func (a *Activities) FinishRun(ctx context.Context, in FinishInput) (FinishResult, error) {
 	return attempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (FinishResult, error) {
 		status, err := a.log.Conclude(ctx, in.Run)
+		if err == nil {
+			err = a.discardLate(ctx, in.Run)
+		}
 		if err == nil {
 			err = a.log.FinishRun(ctx, in.Run, status, "")
 		}
@@ -22,6 +25,25 @@ func (a *Activities) FinishRun(ctx context.Context, in FinishInput) (FinishResul
 		}
 		return FinishResult{Status: status}, err
 	})
+}
+
+// discardLate removes what attempts at opening made after the outputs were moved to their places.
+func (a *Activities) discardLate(ctx context.Context, id string) error {
+	r, err := a.get(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, i := range r.plan.Sinks() {
+		node := &r.plan.Nodes[i]
+		published, err := a.published(ctx, id, node.Name)
+		if err == nil && published {
+			err = node.Sink.Target(id).Discard(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // StopRun records that a run ended before it was complete, and why. What it staged for its sinks stays where it is, for when
@@ -69,17 +91,8 @@ func (a *Activities) Discard(ctx context.Context, id string) error {
 //
 // It may run twice: an equal order that is on record since it came is not recorded again.
 func (a *Activities) RecordAction(ctx context.Context, in ActionInput) error {
-	_, err := attempt(ctx, a, in.Run, 0, func(ctx context.Context, _ *Activities) (none, error) {
-		done, err := a.log.Actions(ctx, in.Run)
-		if err != nil {
-			return none{}, err
-		}
-		for _, action := range done {
-			if action.Verb == in.Verb && action.Actor == in.Actor && action.Why == in.Why && int64(action.At) >= in.At {
-				return none{}, nil
-			}
-		}
-		return none{}, a.log.RecordAction(ctx, in.Run, in.Verb, in.Actor, in.Why)
+	_, err := attempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (none, error) {
+		return none{}, a.log.RecordOrder(ctx, in.Run, in.Verb, in.Actor, in.Why, landscape.Micros(in.At))
 	})
 	return err
 }

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/plugin"
 )
@@ -174,9 +175,13 @@ type ResumeInput struct {
 	Why   string `json:"why,omitempty"`
 }
 
+// CancelForGood is the verb of the action of somebody who cancels a run so that nobody may take it up again.
+const CancelForGood = landscape.VerbCancelFinal
+
 // ActionInput is what somebody ordered.
 type ActionInput struct {
 	Run   string `json:"run"`
+	Epoch int64  `json:"epoch,omitempty"`
 	Verb  string `json:"verb"`
 	Actor string `json:"actor"`
 	Why   string `json:"why"`

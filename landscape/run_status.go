@@ -78,17 +78,39 @@ func (l *Log) CancelRun(ctx context.Context, run string, final bool, actor, why 
 		case !open(old.Status):
 			return fmt.Errorf("run %s is %s and cannot become %s", run, old.Status, pipeline.Cancelled)
 		}
-		action, err := l.nextAction(ctx, run, "cancel", actor, why)
+		verb := VerbCancel
+		if final {
+			verb = VerbCancelFinal
+		}
+		ordered, err := l.order(ctx, run, verb, actor, why)
 		if err != nil {
 			return err
 		}
 		next := old
 		next.Status, next.Final = pipeline.Cancelled, final
 		if old.Status != pipeline.Cancelled {
-			next.Finished, next.Reason = action.At, "cancelled by "+actor
+			next.Finished, next.Reason = l.now(), "cancelled by "+actor
 		}
-		return l.driver.Commit(ctx, Batch{Insert: []Record{action}, Move: []Move{{From: old, To: next}}})
+		return l.driver.Commit(ctx, Batch{Insert: ordered, Move: []Move{{From: old, To: next}}})
 	})
+}
+
+// Verbs of the actions of somebody who cancels a run. Stored; never rename.
+const (
+	VerbCancel      = "cancel"
+	VerbCancelFinal = "cancel_final" // for good
+)
+
+// order returns the record of an action, or nothing if it is the last on record: then whoever carries it out has recorded it.
+func (l *Log) order(ctx context.Context, run, verb, actor, why string) ([]Record, error) {
+	before, err := l.Actions(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(before); n > 0 && before[n-1].Verb == verb && before[n-1].Actor == actor && before[n-1].Why == why {
+		return nil, nil
+	}
+	return []Record{Action{Run: run, Seq: int64(len(before)), Verb: verb, Actor: actor, Why: why, At: l.now()}}, nil
 }
 
 // nextAction returns the record of an action that comes after those on record.

@@ -66,7 +66,12 @@ func (f *flow) listen(ctx workflow.Context) error {
 // take lets orders of this name be given.
 func (f *flow) take(ctx workflow.Context, name string, obey func(workflow.Context, Order)) error {
 	record := func(ctx workflow.Context, order Order) error {
-		action := activities.ActionInput{Run: f.id, Verb: name, Actor: order.Actor, Why: order.Why, At: workflow.Now(ctx).UnixMicro()}
+		action := activities.ActionInput{
+			Run: f.id, Epoch: f.state.Epoch, Verb: name, Actor: order.Actor, Why: order.Why, At: workflow.Now(ctx).UnixMicro(),
+		}
+		if order.Final {
+			action.Verb = activities.CancelForGood
+		}
 		if err := workflow.ExecuteActivity(withActivity(ctx, "record: %s by %s", name, order.Actor), act.RecordAction, action).Get(ctx, nil); err != nil {
 			return err
 		}

@@ -116,7 +116,7 @@ func cancelled(t *testing.T, d landscape.Driver) {
 		require.NoError(t, err)
 		require.Len(t, actions, wanted+1)
 		last := actions[wanted]
-		require.Equal(t, []string{"cancel", "bob", "never again"}, []string{last.Verb, last.Actor, last.Why})
+		require.Equal(t, []string{landscape.VerbCancelFinal, "bob", "never again"}, []string{last.Verb, last.Actor, last.Why})
 
 		refused := &landscape.NotResumableError{}
 		require.ErrorAs(t, log.TakeUp(ctx, takeUp(run, head().Epoch+1)), &refused)
