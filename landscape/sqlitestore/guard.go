@@ -29,7 +29,7 @@ func (s *Store) prepareGuard(ctx context.Context, g *landscape.Guard) (*pass, er
 			return nil, fmt.Errorf("landscape: guard: %w", err)
 		}
 		if stmt = fresh; !s.epoch.CompareAndSwap(nil, fresh) {
-			if err := fresh.Close(); err != nil { // another goroutine was first; its statement stays
+			if err := fresh.Close(); err != nil { //nolint:sqlclosecheck // another goroutine was first; its statement stays
 				return nil, fmt.Errorf("landscape: guard: %w", err)
 			}
 			stmt = s.epoch.Load()
@@ -44,7 +44,8 @@ func (p *pass) check(ctx context.Context, tx *sql.Tx) error {
 		return nil
 	}
 	var epoch int64
-	err := tx.StmtContext(ctx, p.epoch).QueryRowContext(ctx, p.guard.Run).Scan(&epoch)
+	look := tx.StmtContext(ctx, p.epoch) //nolint:sqlclosecheck // the transaction closes it
+	err := look.QueryRowContext(ctx, p.guard.Run).Scan(&epoch)
 	switch {
 	case err != nil && !errors.Is(err, sql.ErrNoRows):
 		return fmt.Errorf("landscape: guard: %w", err)
