@@ -46,7 +46,7 @@ var allowed = map[string][]string{
 	},
 	"tests/bench":     {"embedded", "workflows"},
 	"tests/graphs":    {"expr", "pipeline", "row"},
-	"tests/inprocess": {"worker", "workflows", "activities", "landscape", "landscape/sqlitestore", "payload", "payload/memstore"},
+	"tests/inprocess": {"worker", "workflows", "activities", "plan", "plugin", "landscape", "landscape/sqlitestore", "payload", "payload/memstore"},
 }
 
 // TestImports holds every package against the table, and the table against the packages that there are.

@@ -21,7 +21,7 @@ import (
 )
 
 var (
-	firstSeed = flag.Uint64("seed", 0, "the first seed of TestRealRuns")
+	firstSeed = flag.Uint64("seed", 0, "the first seed of TestRealRuns and TestRunsDieAndGoOn")
 	seeds     = flag.Uint64("seeds", 200, "how many seeds TestRealRuns tries; CI tries 2,000")
 )
 
@@ -33,20 +33,26 @@ const perRecord = 50
 // TestRealRuns -seed N -seeds 1` repeats one.
 func TestRealRuns(t *testing.T) {
 	t.Logf("seeds %d to %d", *firstSeed, *firstSeed+*seeds-1)
+	eachRecord(t, *seeds, func(t *testing.T, r *record, seed uint64) { r.check(t, seed) })
+}
+
+// eachRecord checks so many seeds from the first on, several side by side, until one fails.
+func eachRecord(t *testing.T, count uint64, check func(t *testing.T, r *record, seed uint64)) {
+	t.Helper()
 	queue, workers := make(chan uint64), sync.WaitGroup{}
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for first := range queue {
 				t.Run(fmt.Sprintf("from %d", first), func(t *testing.T) {
 					r := &record{inprocess.New(t)}
-					for seed := first; seed < min(first+perRecord, *firstSeed+*seeds); seed++ {
-						t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { r.check(t, seed) })
+					for seed := first; seed < min(first+perRecord, *firstSeed+count); seed++ {
+						t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { check(t, r, seed) })
 					}
 				})
 			}
 		})
 	}
-	for seed := *firstSeed; seed < *firstSeed+*seeds && !t.Failed(); seed += perRecord {
+	for seed := *firstSeed; seed < *firstSeed+count && !t.Failed(); seed += perRecord {
 		queue <- seed
 	}
 	close(queue)

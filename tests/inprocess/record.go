@@ -5,14 +5,12 @@ package inprocess
 import (
 	"context"
 	"database/sql"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
 
 	"waymark/activities"
@@ -31,6 +29,10 @@ type Record struct {
 	Log      *landscape.Log
 	Planner  activities.Planner // compiles the documents of the runs that follow
 	Payloads *payload.Store
+	Fate     Fate // decides about what the processes that follow do; nil lets everything be done
+	store    *sqlitestore.Store
+	objects  *memstore.Store
+	now      time.Time // of the workflows
 	db       *sql.DB
 	prepared map[string]*sql.Stmt
 }
@@ -53,9 +55,10 @@ func New(t testing.TB) *Record {
 	db, err := sql.Open("sqlite", path)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	objects := new(memstore.Store)
 	return &Record{
-		Folder: folder, Log: landscape.New(store, nil), Planner: worker.Planner{},
-		Payloads: payload.New(new(memstore.Store), payload.Options{}), db: db, prepared: map[string]*sql.Stmt{},
+		Folder: folder, Log: landscape.New(store, nil), Planner: worker.Planner{}, Payloads: payload.New(objects, payload.Options{}),
+		store: store, objects: objects, now: time.Now(), db: db, prepared: map[string]*sql.Stmt{},
 	}
 }
 
@@ -80,17 +83,7 @@ func (r *Record) Start(t testing.TB, document string, in activities.OpenInput, l
 	digest, err := r.Payloads.Put(context.Background(), []byte(document))
 	require.NoError(t, err)
 	in.Document = string(digest)
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	env := suite.NewTestWorkflowEnvironment()
-	env.SetTestTimeout(patience)
-	env.RegisterWorkflow(workflows.RunPipeline)
-	env.RegisterActivity(activities.New(r.Log, r.Payloads, r.Planner, "test"))
-	if listen != nil {
-		listen(env)
-	}
-	env.ExecuteWorkflow(workflows.RunPipeline, workflows.RunInput{OpenInput: in})
-	return env.GetWorkflowError()
+	return r.execute(t, workflows.RunInput{OpenInput: in}, listen)
 }
 
 // Query calls scan with every row of the result; the query's parameter is the run. Statements are prepared once: reading one
