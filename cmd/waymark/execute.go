@@ -9,8 +9,11 @@ import (
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
 
+	"waymark/failpoint"
 	"waymark/landscape"
+	"waymark/pipeline"
 	"waymark/workflows"
 )
 
@@ -59,6 +62,9 @@ func (e *execution) execute(ctx context.Context) (ending, error) {
 	if err := e.machine.abandon(ctx, e.id()); err != nil {
 		return ending{}, err
 	}
+	if err := failpoint.Hit("run.prepared"); err != nil {
+		return ending{}, err
+	}
 	e.started = time.Now()
 	handle, err := e.machine.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: workflows.WorkflowID(e.id()), TaskQueue: queueOf(e.id()),
@@ -73,11 +79,31 @@ func (e *execution) execute(ctx context.Context) (ending, error) {
 	if err != nil {
 		return ending{}, err
 	}
+	if err := failpoint.Hit("run.started"); err != nil {
+		return ending{}, err
+	}
 	end := e.follow(ctx, handle)
-	if err := e.atBeginning(context.WithoutCancel(ctx)); err != nil {
+	if err := failpoint.Hit("run.ended"); err != nil {
+		return ending{}, err
+	}
+	ctx = context.WithoutCancel(ctx)
+	if err := e.atBeginning(ctx); err != nil {
 		e.app.note("%v", err)
 	}
+	end.err = errors.Join(end.err, e.settle(ctx, end))
 	return end, nil
+}
+
+// settle puts on record that the run is interrupted, if its workflow ended without saying how: somebody terminated it.
+func (e *execution) settle(ctx context.Context, end ending) error {
+	if _, terminated := errors.AsType[*temporal.TerminatedError](end.err); !terminated {
+		return nil
+	}
+	run, recorded, err := e.onRecord(ctx)
+	if err != nil || !recorded || run.Epoch != e.epoch() || run.Status != pipeline.Running {
+		return err
+	}
+	return e.machine.record.log.StopRun(ctx, e.id(), pipeline.Interrupted, "interrupted: its workflow was terminated in Temporal")
 }
 
 // atBeginning does once what is to be done when the run is on record.

@@ -108,7 +108,7 @@ func (e *execution) stop(ctx context.Context, handle client.WorkflowRun, ended <
 	}
 	last, done := context.WithTimeout(ctx, recordPatience)
 	defer done()
-	err := e.machine.record.log.StopRun(last, e.id(), pipeline.Interrupted, "stopped at the terminal; its last activities did not end in time")
+	err := e.machine.record.log.StopRun(last, e.id(), pipeline.Interrupted, "interrupted by "+actor()+": stopped at the terminal; what was on its way did not end in time")
 	return ending{err: err, interrupted: true}
 }
 

@@ -42,6 +42,9 @@ which ends for good.
 		Args:              exactlyOne("run"),
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.fork && o.recorded {
+				return wrongUsef("--fork and --recorded exclude each other: the one takes the present document, the other the one on record")
+			}
 			ctx, stop := a.untilInterrupted(cmd.Context())
 			defer stop()
 			err := a.resume(ctx, args[0], o)
@@ -54,7 +57,6 @@ which ends for good.
 	whyFlag(cmd, &o.why)
 	cmd.Flags().BoolVar(&o.fork, "fork", false, "begin a new, linked run of the present document, and end this one for good")
 	cmd.Flags().BoolVar(&o.recorded, "recorded", false, "go on with the document on record, also if its file changed")
-	cmd.MarkFlagsMutuallyExclusive("fork", "recorded")
 	return cmd
 }
 

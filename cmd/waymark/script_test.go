@@ -118,16 +118,22 @@ func manyRows(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), out.Bytes(), 0o600))
 }
 
-// signal SIGNAL CODE waymark ARGS… starts a run, sends the signal as soon as rows are on record, and checks the code; -1 for
-// a process that did not end by itself. What it wrote is in the files run.out and run.err.
+// signal SIGNAL CODE waymark run|resume ARGS… starts or goes on with a run, sends the signal as soon as more rows are on record
+// than before, and checks the code; -1 for a process that did not end by itself. What it wrote is in the files run.out and
+// run.err.
 func signalRun(ts *testscript.TestScript, _ bool, args []string) {
 	var stdout, stderr bytes.Buffer
 	run := exec.Command("env", append([]string{"PATH=" + ts.Getenv("PATH")}, args[2:]...)...)
 	run.Dir, run.Stdout, run.Stderr = ts.MkAbs("."), &stdout, &stderr
+	word, before := lastRun, int64(0)
+	if args[3] == "resume" {
+		word = args[4]
+		before, _ = runningRows(ts, word)
+	}
 	ts.Check(run.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- run.Wait() }()
-	awaitRows(ts, func() {
+	awaitRows(ts, word, before, func() {
 		select {
 		case err := <-ended:
 			ts.Fatalf("the run ended too early: %v\n%s", err, &stderr)
@@ -144,21 +150,31 @@ func signalRun(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // await waits until the newest run has rows on record and is still running.
-func await(ts *testscript.TestScript, _ bool, _ []string) { awaitRows(ts, func() {}) }
+func await(ts *testscript.TestScript, _ bool, _ []string) { awaitRows(ts, lastRun, 0, func() {}) }
 
-// awaitRows waits until the record says that the newest run has read rows. check is called again and again meanwhile.
-func awaitRows(ts *testscript.TestScript, check func()) {
+// awaitRows waits until the record says that the run is running and has read more rows than before. check is called again and
+// again meanwhile.
+func awaitRows(ts *testscript.TestScript, word string, before int64, check func()) {
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); check() {
-		if ts.Exec("waymark", "status", "last", "--json") != nil {
-			continue // no record yet
-		}
-		var status struct {
-			Rows   int64  `json:"rows_read"`
-			Status string `json:"status"`
-		}
-		if json.Unmarshal([]byte(ts.ReadFile("stdout")), &status) == nil && status.Rows > 0 && status.Status == "running" {
+		if rows, running := runningRows(ts, word); running && rows > before {
 			return
 		}
 	}
-	ts.Fatalf("no rows are on record after a minute")
+	ts.Fatalf("no more rows than %d are on record after a minute", before)
+}
+
+// runningRows returns how many rows a run has read, and whether it is running on record; nothing if it is not there.
+func runningRows(ts *testscript.TestScript, word string) (rows int64, running bool) {
+	ask := exec.Command("env", "PATH="+ts.Getenv("PATH"), "waymark", "status", word, "--json")
+	ask.Dir = ts.MkAbs(".")
+	answer, err := ask.Output()
+	if err != nil {
+		return 0, false // no record yet
+	}
+	var status struct {
+		Rows   int64  `json:"rows_read"`
+		Status string `json:"status"`
+	}
+	ts.Check(json.Unmarshal(answer, &status))
+	return status.Rows, status.Status == "running"
 }
