@@ -16,6 +16,7 @@ import (
 type fedAgain struct {
 	parent string
 	rows   []formerRow
+	lost   bool // the list of them is not to be had
 }
 
 // formerRow is one of them: a row of the parent's source, and the chunk that it is in there.
@@ -34,8 +35,10 @@ func (v *verification) readLists(ctx context.Context) error {
 		switch {
 		case errors.Is(err, payload.ErrNotFound):
 			v.add(PayloadMissing, source.Source, "%v", err)
+			v.again[source.Source] = &fedAgain{lost: true}
 		case errors.Is(err, payload.ErrCorrupt):
 			v.add(PayloadCorrupt, source.Source, "%v", err)
+			v.again[source.Source] = &fedAgain{lost: true}
 		case errors.As(err, &syntax):
 			continue // what the source held cannot be read: its chunks say so
 		case err != nil:
@@ -73,6 +76,9 @@ func (v *verification) verifyRetried(ctx context.Context) error {
 		}
 	}
 	for source, fed := range v.again {
+		if fed.lost {
+			continue
+		}
 		rows := bySource[source]
 		at := slices.IndexFunc(fed.rows, func(r formerRow) bool {
 			is := len(rows) > 0 && rows[0] == r.row
@@ -97,6 +103,9 @@ func (v *verification) verifyAgain(ctx context.Context, record landscape.Chunk, 
 		v.add(RecordDiffers, where, "its first row is %d on record, the chunks before it end before row %d", record.FirstRow, next.row)
 	}
 	next.row = record.FirstRow + record.Rows
+	if fed.lost {
+		return nil
+	}
 	var after plugin.Cursor
 	if err := json.Unmarshal([]byte(record.Cursor), &after); err != nil || after.Row != next.row-1 {
 		v.add(RecordDiffers, where, "it ends with row %d, the cursor on record is %s", next.row-1, record.Cursor)
@@ -161,7 +170,7 @@ func placed(chunk landscape.Chunk, rows landscape.Records, i int) recordAt {
 func (v *verification) verifyFedEnd(ctx context.Context, source string, fed *fedAgain, rows int64) error {
 	ends, err := v.log.SourceEnds(ctx, v.run.ID)
 	for _, end := range ends {
-		if end.Source == source && rows != int64(len(fed.rows)) {
+		if end.Source == source && !fed.lost && rows != int64(len(fed.rows)) {
 			v.add(RecordDiffers, source, "%d records are to be fed again, its chunks hold %d", len(fed.rows), rows)
 		}
 	}

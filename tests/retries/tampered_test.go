@@ -1,0 +1,104 @@
+package retries_test
+
+import (
+	"database/sql"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/audit"
+	"waymark/landscape"
+	"waymark/landscape/sqlitestore"
+)
+
+// tampered returns a copy of the record in which a statement, which no guard hinders, changed something.
+func (b *bench) tampered(t *testing.T, statement string) *landscape.Log {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "copy.db")
+	db, err := sql.Open("sqlite", filepath.Join(b.Folder, "landscape.db"))
+	require.NoError(t, err)
+	defer db.Close()
+	_, err = db.ExecContext(t.Context(), `vacuum into '`+path+`'`)
+	require.NoError(t, err)
+	changed, err := sql.Open("sqlite", "file:"+path+"?_pragma=synchronous(off)")
+	require.NoError(t, err)
+	defer changed.Close()
+	var triggers string
+	require.NoError(t, changed.QueryRowContext(t.Context(), `select group_concat(name, ' ') from sqlite_master where type = 'trigger'`).Scan(&triggers))
+	script := `pragma ignore_check_constraints = 1; pragma foreign_keys = 0; `
+	for _, name := range strings.Fields(triggers) {
+		script += `drop trigger ` + name + `; `
+	}
+	result, err := changed.ExecContext(t.Context(), script+statement)
+	require.NoError(t, err)
+	rows, err := result.RowsAffected()
+	require.NoError(t, err)
+	require.Positive(t, rows, "nothing was changed")
+	driver, err := sqlitestore.Open(t.Context(), path, sqlitestore.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, driver.Close()) })
+	return landscape.New(driver, nil)
+}
+
+func TestVerifyFindsWhatIsNotWhatWasFedAgain(t *testing.T) {
+	b := newBench(t, map[string]string{"orders.csv": orders})
+	b.run("first", strict)
+	b.retry("second", "first", loose)
+	gone := strings.Repeat("0", 64)
+	for name, c := range map[string]struct{ statement, kind, where, detail string }{
+		"a record that is fed again less": {`delete from retried where row = 7`, audit.RecordDiffers, "orders",
+			"row 7 of run first is on the list of those that are fed again, and not on record"},
+		"one more": {`insert into retried select parent_run, source, 99, run_id from retried where row = 7`, audit.RecordDiffers, "orders",
+			"row 99 of run first is fed again on record, and not on the list"},
+		"another one": {`update retried set row = 8 where row = 7`, audit.RecordDiffers, "orders", "row 7 of run first is on the list"},
+		"no list":     {`update sources set info = '{"files":[]}' where run_id = 'second'`, audit.RecordDiffers, "orders", "there is no list of them"},
+		"a list that is gone": {`update sources set info = '{"files":[],"list":"` + gone + `"}' where run_id = 'second'`, audit.PayloadMissing, "orders",
+			"list of the records that source orders feeds again"},
+		"a list that is none": {`update sources set info = '{"files":[],"list":"' || (select document_sha256 from runs where run_id = 'second') || '"}' where run_id = 'second'`,
+			audit.PayloadCorrupt, "orders", "list of the records that source orders feeds again"},
+		"the line of a chunk": {`update chunks set first_line = first_line + 1 where run_id = 'second' and chunk = 0`, audit.RecordDiffers,
+			"orders chunk 0", "row 1 is not row 2 of run first, which is fed again"},
+		"the place of a chunk": {`update chunks set first_offset = 0 where run_id = 'second' and chunk = 1`, audit.RecordDiffers,
+			"orders chunk 1", "row 2 is not row 4 of run first, which is fed again"},
+		"the file of a chunk": {`update chunks set file = 'other.csv' where run_id = 'second' and chunk = 2`, audit.RecordDiffers,
+			"orders chunk 2", "row 3 is not row 7 of run first, which is fed again"},
+		"the size of a chunk": {`update chunks set bytes = bytes + 1 where run_id = 'second' and chunk = 0`, audit.RecordDiffers,
+			"orders chunk 0", "the stored text has "},
+		"the cursor of a chunk": {`update chunks set cursor = '{}' where run_id = 'second' and chunk = 0`, audit.RecordDiffers,
+			"orders chunk 0", "it ends with row 1, the cursor on record is {}"},
+		"the chunk that it came from": {`delete from chunks where run_id = 'first' and chunk = 0`, audit.RecordDiffers,
+			"orders chunk 0", "chunk 0 of run first, which it is made of, is not on record or not whole"},
+		"the first row of a chunk": {`update chunks set first_row = 3 where run_id = 'second' and chunk = 1`, audit.RecordDiffers,
+			"orders chunk 1", "its first row is 3 on record, the chunks before it end before row 2"},
+		"a chunk less": {`delete from chunks where run_id = 'second' and chunk = 2`, audit.RecordDiffers, "orders", "4 records are to be fed again, its chunks hold 2"},
+		"the link":     {`update runs set link = '', parent_run = '' where run_id = 'second'`, audit.RecordDiffers, "orders", "is on the list of those that are fed again, and not on record"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			report, err := audit.New(b.tampered(t, c.statement), b.Payloads, b.Planner).Verify(t.Context(), "second")
+			require.NoError(t, err)
+			for _, problem := range report.Problems {
+				if strings.Contains(problem.Kind, "payload") {
+					require.Len(t, report.Problems, 1, "the list says all that is compared with it")
+				}
+				if problem.Kind == c.kind && problem.Where == c.where && strings.Contains(problem.Detail, c.detail) {
+					return
+				}
+			}
+			require.Fail(t, "not found", "%+v", report.Problems)
+		})
+	}
+}
+
+func TestExplainSaysWhenTheListIsGone(t *testing.T) {
+	b := newBench(t, map[string]string{"orders.csv": orders})
+	b.run("first", strict)
+	b.retry("second", "first", loose)
+	log := b.tampered(t, `update sources set info = '{"files":[],"list":"`+strings.Repeat("0", 64)+`"}' where run_id = 'second'`)
+	for _, run := range []string{"first", "second"} {
+		story, err := audit.New(log, b.Payloads, b.Planner).Explain(t.Context(), audit.Question{Run: run, Row: 2})
+		require.NoError(t, err)
+		require.Contains(t, story.Note, "list of the records that source orders feeds again")
+	}
+}
