@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"waymark/engine"
+	"waymark/failpoint"
 	"waymark/landscape"
 	"waymark/payload"
 	"waymark/plan"
@@ -166,8 +167,8 @@ func (a *Activities) openSinks(ctx context.Context, r *run) error {
 	return nil
 }
 
-// openSink makes a target ready. If this call made it while another attempt was on to writing or publishing, that one had moved
-// its own away: what is made now is nobody's, and is taken back.
+// openSink makes a target ready. What an attempt makes that comes so late that the output is published by then, or the run ended
+// for good, is nobody's, and is taken back. What it made before others wrote there is theirs.
 func (a *Activities) openSink(ctx context.Context, r *run, node *plan.Node) error {
 	if used, err := a.used(ctx, r.id, node.Name); err != nil || used {
 		return err
@@ -176,15 +177,36 @@ func (a *Activities) openSink(ctx context.Context, r *run, node *plan.Node) erro
 	if err != nil {
 		return fmt.Errorf("sink %s: %w", node.Name, err)
 	}
+	if err := failpoint.Hit("sink.opening"); err != nil {
+		return err
+	}
 	target := node.Sink.Target(r.id)
 	made, err := target.Open(ctx, encoder.Header())
 	if err != nil || !made {
 		return err
 	}
-	if used, err := a.used(ctx, r.id, node.Name); err != nil || !used {
+	ctx = context.WithoutCancel(ctx) // Temporal gives up attempts that come late
+	if over, err := a.over(ctx, r.id, node.Name); err != nil || !over {
 		return err
 	}
 	return target.Discard(ctx)
+}
+
+// over reports whether nothing can be written to the sink any more: it is published, or the run was ended for good. Whoever
+// publishes or ends discards afterwards what an attempt made before it could see that.
+func (a *Activities) over(ctx context.Context, run, sink string) (bool, error) {
+	record, err := a.log.Run(ctx, run)
+	if err != nil || record.Final {
+		return record.Final, err
+	}
+	return a.published(ctx, run, sink)
+}
+
+func (a *Activities) published(ctx context.Context, run, sink string) (bool, error) {
+	effects, err := a.log.Effects(ctx, run)
+	return slices.ContainsFunc(effects, func(e landscape.Effect) bool {
+		return e.Sink == sink && e.Kind == landscape.PublishEffect && e.State == landscape.Finalized
+	}), err
 }
 
 // used reports whether an attempt to write to the sink or to publish it has begun.

@@ -21,6 +21,8 @@ type eyes struct {
 	sealed atomic.Int64    // times that an output was to be published
 	answer *plugin.Applied // instead of the target's own
 	fail   error           // of the next Write, after it wrote
+
+	opening, opened func() // before and after the next Open, if not nil
 }
 
 func (w watched) Target(run string) plugin.Target { return watchedTarget{w.Sink.Target(run), w.eyes} }
@@ -28,6 +30,20 @@ func (w watched) Target(run string) plugin.Target { return watchedTarget{w.Sink.
 type watchedTarget struct {
 	plugin.Target
 	eyes *eyes
+}
+
+func (w watchedTarget) Open(ctx context.Context, header []byte) (bool, error) {
+	w.eyes.once(&w.eyes.opening)
+	made, err := w.Target.Open(ctx, header)
+	w.eyes.once(&w.eyes.opened)
+	return made, err
+}
+
+func (e *eyes) once(hook *func()) {
+	if do := *hook; do != nil {
+		*hook = nil
+		do()
+	}
 }
 
 func (w watchedTarget) Write(ctx context.Context, part plugin.Part, data []byte) error {

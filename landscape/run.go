@@ -97,6 +97,23 @@ func (l *Log) RecordAction(ctx context.Context, run, verb, actor, why string) er
 	})
 }
 
+// RecordOrder is RecordAction for an order that came at a moment: one that is on record since then is not recorded again, also if
+// several attempts at recording it come at the same time.
+func (l *Log) RecordOrder(ctx context.Context, run, verb, actor, why string, since Micros) error {
+	return settle("actions", func() error {
+		before, err := l.Actions(ctx, run)
+		if err != nil {
+			return err
+		}
+		for _, a := range before {
+			if a.Verb == verb && a.Actor == actor && a.Why == why && a.At >= since {
+				return nil
+			}
+		}
+		return l.insert(ctx, Action{Run: run, Seq: int64(len(before)), Verb: verb, Actor: actor, Why: why, At: l.now()})
+	})
+}
+
 // RecordEvent records what happened to a run as a whole.
 func (l *Log) RecordEvent(ctx context.Context, run, event, detail string) error {
 	now := l.now()
