@@ -13,8 +13,8 @@ const (
 	// written. More would cost memory (about 20 MB a chunk at the default size) and gain nothing on a few cores.
 	windowChunks = 4
 
-	// heartbeatTimeout finds a dead worker. Activities beat every few seconds, however long a chunk takes.
-	heartbeatTimeout = 30 * time.Second
+	// usualHeartbeat finds a dead worker. Activities beat every few seconds, however long a chunk takes.
+	usualHeartbeat = 30 * time.Second
 
 	// attemptTimeout bounds one attempt that is alive but stuck. A chunk takes well under a second; a slow disk or a
 	// compressed source that is read again from its beginning may take minutes.
@@ -39,7 +39,7 @@ func retryPolicy() *temporal.RetryPolicy {
 func withActivity(ctx workflow.Context, format string, args ...any) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: attemptTimeout,
-		HeartbeatTimeout:    heartbeatTimeout,
+		HeartbeatTimeout:    heartbeatTimeout(),
 		RetryPolicy:         retryPolicy(),
 		Summary:             fmt.Sprintf(format, args...),
 	})
