@@ -48,7 +48,7 @@ func (c *FoldComparison) load(ctx context.Context, kind Record) error {
 }
 
 // Compare holds everything on record about a fold of the barrier against what RecordFold would make of f: its counts,
-// members, batches, merges, and the rows that came out.
+// members, batches, merges, the rows that came out, and the barrier's state if one is on record.
 //
 // The error says that the counts of f cannot follow those on record of the fold before it, which comparing that fold tells
 // in full.
@@ -68,7 +68,26 @@ func (c *FoldComparison) Compare(ctx context.Context, f Fold) ([]Difference, err
 		return nil, err
 	}
 	r := &rehearsal{Driver: c.log.driver, alike: c.alike()}
-	return r.compare(ctx, whole, func(l *Log) error { return l.insertFold(ctx, c.all, before, f) })
+	found, err := r.compare(ctx, whole, func(l *Log) error { return l.insertFold(ctx, c.all, before, f) })
+	if err != nil {
+		return nil, err
+	}
+	return c.appendState(ctx, found, f)
+}
+
+// appendState compares the state after a fold. Repeats need not agree on whether one is kept: a record without one is as good.
+func (c *FoldComparison) appendState(ctx context.Context, found []Difference, f Fold) ([]Difference, error) {
+	stored, err := get[FoldRecord](ctx, c.log.driver, f.Run, f.Node, f.Fold)
+	switch {
+	case errors.Is(err, ErrNotFound): // which was found already
+		return found, nil
+	case err != nil:
+		return nil, err
+	case stored.State == "" || stored.State == f.State:
+		return found, nil
+	}
+	key := fmt.Sprintf("%s/%s/%d", f.Run, f.Node, f.Fold)
+	return append(found, Difference{Table: stored.Table(), Key: key, Column: "state", Stored: shown(stored.State), Wanted: shown(f.State)}), nil
 }
 
 // alike returns a function that strikes a batch or merge off the list, and reports whether it is on record as it should be.

@@ -69,6 +69,7 @@ func TestCompareGraph(t *testing.T) {
 		{"joins", change(func(j *landscape.JoinsRecord) bool { j.Codes[0] = 1; return true }), "joins graph/orders/0/3: codes should be 6 bytes"},
 		{"use of a kind", change(func(j *landscape.ChunkJoinRecord) bool { return j.Code != 0 }), "chunk_joins graph/orders/0/3/0: should be one"},
 		{"kind", change(func(k *landscape.MergeKindRecord) bool { k.Lost = "{}"; return true }), "lost should be "},
+		{"state", change(func(f *landscape.FoldRecord) bool { f.State = "x"; return true }), "state should be "},
 		{"fold", change(func(f *landscape.FoldRecord) bool { f.Out++; return true }), "out_rows should be "},
 		{"feed", change(func(f *landscape.FeedRecord) bool { return f.Chunk != 1 }), "feeds graph/orders/1/totals: should be one, on record is no record"},
 		{"no fold", change(func(f *landscape.FoldRecord) bool { return f.Fold == 0 }), "should be one, on record is no record"},
