@@ -52,6 +52,9 @@ func bench(binary, folder string, rows, many int) error {
 			if err := loopBeside(m.place(rows), run); err != nil {
 				return err
 			}
+			if err := m.resumeAfterKill(job, rows, run.seconds); err != nil {
+				return err
+			}
 		}
 	}
 	if many == 0 {

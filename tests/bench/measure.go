@@ -57,10 +57,7 @@ func (m measurement) place(rows int) string { return filepath.Join(m.folder, str
 // take runs the job over that many rows, with a fresh source and a fresh state.
 func (m measurement) take(job job, rows int) (figures, error) {
 	folder := m.place(rows)
-	if err := errors.Join(os.MkdirAll(folder, 0o750), os.RemoveAll(filepath.Join(folder, stateFolder))); err != nil {
-		return figures{}, err
-	}
-	if err := os.WriteFile(filepath.Join(folder, "pipeline.yaml"), []byte(job.document()), 0o600); err != nil {
+	if err := m.prepare(job, rows); err != nil {
 		return figures{}, err
 	}
 	size, err := generate(filepath.Join(folder, sourceFile), rows)
@@ -73,6 +70,15 @@ func (m measurement) take(job job, rows int) (figures, error) {
 		return figures{}, err
 	}
 	return out, out.inspect(folder, id)
+}
+
+// prepare puts the job's document into its folder and removes the state of earlier runs.
+func (m measurement) prepare(job job, rows int) error {
+	folder := m.place(rows)
+	if err := errors.Join(os.MkdirAll(folder, 0o750), os.RemoveAll(filepath.Join(folder, stateFolder))); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, "pipeline.yaml"), []byte(job.document()), 0o600)
 }
 
 // run runs the binary and returns the run's id.
