@@ -281,6 +281,41 @@ func TestARecordOfWhichABranchArrivedIsNotFedAgain(t *testing.T) {
 	}
 }
 
+// joined makes one row again of two branches; one of them gathers rows if BATCH is a step that does so.
+const joined = `name: joined
+sources:
+  orders: {csv: {path: orders.csv}, schema: {fields: {id: int, amount: int}}, on_invalid: quarantine}
+steps:
+  - {name: both, fork: [left, right]}
+  - {name: low, from: left, filter: row.amount < 100}
+  - {name: kept, from: right, BATCH}
+  - {name: one, coalesce: {left: low, right: kept}, on_error: quarantine}
+sinks: {out: {jsonl: {path: out.jsonl}}}
+`
+
+func TestARecordThatACoalesceRefusedIsFedAgainIfNothingWaited(t *testing.T) {
+	for name, c := range map[string]struct {
+		batch string
+		rows  []activities.RetryChunk
+		left  []string
+	}{
+		"the branches meet in one pass": {"set: {more: 1}", []activities.RetryChunk{{Chunk: 0, Rows: []int64{2}}}, nil},
+		"one branch waited":             {"sort: {by: {id: asc}}", nil, []string{"one:2"}},
+	} {
+		b := newBench(t, map[string]string{"orders.csv": "id,amount\n1,10\n2,200\n"})
+		document := strings.Replace(joined, "BATCH", c.batch, 1)
+		b.run("first", document)
+		retry, err := b.find("first", strings.Replace(document, "out.jsonl", "more.jsonl", 1))
+		require.NoError(t, err, name)
+		require.Equal(t, c.rows, retry.Sources[0].Chunks, name)
+		var left []string
+		for _, some := range retry.Left {
+			left = append(left, some.Tokens...)
+		}
+		require.Equal(t, c.left, left, name)
+	}
+}
+
 const batched = `name: batched
 sources:
   orders: {csv: {path: orders.csv}, schema: {fields: {id: int, amount: int}}, on_invalid: quarantine}
