@@ -3,15 +3,14 @@ package builtin
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path"
 	"strings"
 	"syscall"
 	"unicode"
 	"unicode/utf8"
 
+	"waymark/failpoint"
 	"waymark/pipeline"
 	"waymark/plugin"
 )
@@ -28,8 +27,8 @@ const maxNameBytes = 200
 
 // place is where a sink's output becomes visible: a name below one of the root's folders.
 type place struct {
-	root      *os.Root
-	name      string // in root, clean, with slashes
+	disk      disk   // of the root's folder
+	name      string // in it, clean, with slashes
 	overwrite bool
 }
 
@@ -44,7 +43,7 @@ func newPlace(root *Root, target pipeline.FileTarget) (place, error) {
 			return place{}, &RefusedError{target.Path, fmt.Sprintf("the name %q %s", element, fault)}
 		}
 	}
-	return place{root: handle, name: name, overwrite: target.Overwrite}, nil
+	return place{disk: rootDisk{handle}, name: name, overwrite: target.Overwrite}, nil
 }
 
 // nameFault says why a sink makes no file or folder of this name, or returns "". A leading dot is refused because hidden
@@ -66,7 +65,7 @@ func nameFault(name string) string {
 func oddInName(r rune) bool { return r == '\\' || !unicode.IsPrint(r) }
 
 // String returns the path as a user would open it.
-func (p place) String() string { return path.Join(p.root.Name(), p.name) }
+func (p place) String() string { return path.Join(p.disk.Name(), p.name) }
 
 // hidden returns the name, next to the place's own, of something that belongs to one run.
 func (p place) hidden(run, suffix string) string {
@@ -78,13 +77,13 @@ func (p place) makeFolder() error {
 	parent := "."
 	for element := range strings.SplitSeq(path.Dir(p.name), "/") {
 		folder := path.Join(parent, element)
-		if err := p.root.Mkdir(folder, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := p.disk.Mkdir(folder, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		if err := syncFolder(p.root, parent); err != nil {
+		if err := syncFolder(p.disk, parent); err != nil {
 			return err
 		}
-		info, err := p.root.Lstat(folder)
+		info, err := p.disk.Lstat(folder)
 		if err != nil {
 			return err
 		}
@@ -98,7 +97,7 @@ func (p place) makeFolder() error {
 
 // admit says whether an output of this type (0 for a file, fs.ModeDir for a folder) may take the place.
 func (p place) admit(kind fs.FileMode) error {
-	info, err := p.root.Lstat(p.name)
+	info, err := p.disk.Lstat(p.name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
@@ -110,6 +109,34 @@ func (p place) admit(kind fs.FileMode) error {
 		return p.occupied()
 	}
 	return nil
+}
+
+// isStill returns errBusy if the name belongs to something else than what was sealed.
+func (p place) isStill(name string, sealed fs.FileInfo) error {
+	found, err := p.disk.Lstat(name)
+	if err != nil {
+		return err
+	}
+	if !p.disk.SameFile(sealed, found) {
+		return fmt.Errorf("%s: %w", p, errBusy)
+	}
+	return nil
+}
+
+// moved is what a move ends with.
+func moved(err error) error {
+	if err != nil {
+		return err
+	}
+	return failpoint.Hit("sink.moved")
+}
+
+// settle is moved where something is removed afterwards: the new name is durable before an old one goes.
+func (p place) settle(err error) error {
+	if err := moved(err); err != nil {
+		return err
+	}
+	return syncFolder(p.disk, path.Dir(p.name))
 }
 
 func (p place) occupied() error {
@@ -136,54 +163,4 @@ func kindName(info fs.FileInfo) string {
 		return "a file"
 	}
 	return fileType(info.Mode())
-}
-
-// openRegular opens a regular file that is not a symbolic link. It never waits for the other end of a pipe.
-func openRegular(root *os.Root, name string, flag int) (*os.File, error) {
-	if info, err := root.Lstat(name); err == nil && !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.ELOOP}
-	}
-	f, err := root.OpenFile(name, flag|syscall.O_NONBLOCK, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: name, Err: syscall.ELOOP}
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
-}
-
-func readRegular(root *os.Root, name string) ([]byte, error) {
-	f, err := openRegular(root, name, os.O_RDONLY)
-	if err != nil {
-		return nil, err
-	}
-	data, err := io.ReadAll(f)
-	return data, errors.Join(err, f.Close())
-}
-
-// syncFolder makes the names in the folder durable.
-func syncFolder(root *os.Root, name string) error {
-	f, err := root.Open(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
-}
-
-// exists reports whether there is anything of this name.
-func exists(root *os.Root, name string) bool {
-	_, err := root.Lstat(name)
-	return !errors.Is(err, fs.ErrNotExist)
-}
-
-func ignore(err, ignored error) error {
-	if errors.Is(err, ignored) {
-		return nil
-	}
-	return err
 }

@@ -203,7 +203,7 @@ func TestInterruptedMove(t *testing.T) {
 func sealStaging(t *testing.T, p sinkPlace, o plugintest.Output) {
 	t.Helper()
 	target := p.target("one", true).(*fileTarget)
-	_, err := target.layout.seal(t.Context(), target.staging, o.Header, o.Parts)
+	_, _, err := target.layout.seal(t.Context(), target.staging, o.Header, o.Parts)
 	require.NoError(t, err)
 	require.NoError(t, os.Remove(filepath.Join(p.staging("one"), headerName)))
 }

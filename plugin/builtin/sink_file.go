@@ -29,7 +29,8 @@ func (s *fileSink) Target(run string) plugin.Target {
 	t := &fileTarget{place: s.place, staging: s.place.hidden(run, "partial"), layout: oneFile{s.place}}
 	if s.parts {
 		t.kind = fs.ModeDir
-		t.layout = partsFolder{place: s.place, sink: s.name, extension: s.extension, old: s.place.hidden(run, "old")}
+		t.layout = partsFolder{place: s.place, sink: s.name, extension: s.extension,
+			old: s.place.hidden(run, "old"), trash: s.place.hidden(run, "trash")}
 	}
 	return t
 }

@@ -68,7 +68,7 @@ func (l partsFolder) inspect(ctx context.Context, at string, header []byte, part
 
 func (l partsFolder) inspectFile(ctx context.Context, name string, header []byte, part plugin.Part) (manifestPart, error) {
 	entry := manifestPart{File: path.Base(name), Rows: part.Rows, Bytes: int64(len(header)) + part.Bytes}
-	f, err := openRegular(l.root, name, os.O_RDONLY)
+	f, err := openRegular(l.disk, name, os.O_RDONLY)
 	if err != nil {
 		return entry, err
 	}
@@ -90,7 +90,7 @@ func (l partsFolder) inspectFile(ctx context.Context, name string, header []byte
 
 // stray returns the name of something in the folder at that is not of the manifest, or "".
 func (l partsFolder) stray(at string, m manifest) (string, error) {
-	f, err := l.root.Open(at)
+	f, err := l.disk.OpenFile(at, os.O_RDONLY, 0)
 	if err != nil {
 		return "", err
 	}
@@ -118,7 +118,7 @@ func (l partsFolder) inspectManifest(at string, m manifest) (plugin.Artifact, er
 	if err != nil {
 		return plugin.Artifact{}, err
 	}
-	found, err := readRegular(l.root, path.Join(at, manifestName))
+	found, err := readRegular(l.disk, path.Join(at, manifestName))
 	if err = ignore(err, fs.ErrNotExist); err != nil {
 		return plugin.Artifact{}, err
 	}
@@ -135,7 +135,7 @@ func (m manifest) artifact(text []byte) plugin.Artifact {
 
 // ours refuses to replace a folder that holds anything but a manifest of this format and the parts that it names.
 func (l partsFolder) ours(at string) error {
-	text, err := readRegular(l.root, path.Join(at, manifestName))
+	text, err := readRegular(l.disk, path.Join(at, manifestName))
 	if err != nil {
 		return l.notOurs(at, err)
 	}
@@ -155,7 +155,7 @@ func (l partsFolder) notOurs(at string, err error) error {
 	switch {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
-	case exists(l.root, at):
+	case exists(l.disk, at):
 		return l.fault(codeTargetRefused, "holds no %s, so Waymark did not write it; remove it or choose another path", manifestName)
 	}
 	return nil

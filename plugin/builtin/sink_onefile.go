@@ -18,36 +18,27 @@ import (
 type oneFile struct{ place }
 
 func (l oneFile) open(at string, header []byte) (made bool, err error) {
-	f, err := openRegular(l.root, at, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
+	f, err := openRegular(l.disk, at, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 	made = err == nil
 	if errors.Is(err, fs.ErrExist) {
-		f, err = openRegular(l.root, at, os.O_WRONLY)
+		f, err = openRegular(l.disk, at, os.O_WRONLY)
 	}
 	if err != nil {
 		return false, err
 	}
-	return made, writeAt(f, header, 0)
+	return made, write(f, aHeader, false, 0, header)
 }
 
 func (l oneFile) write(at string, part plugin.Part, data []byte) error {
-	f, err := openRegular(l.root, at, os.O_WRONLY)
+	f, err := openRegular(l.disk, at, os.O_WRONLY)
 	if err != nil {
 		return err
 	}
-	return writeAt(f, data, part.Offset)
-}
-
-// writeAt makes the data durable at the offset, and closes the file in any case.
-func writeAt(f *os.File, data []byte, offset int64) error {
-	_, err := f.WriteAt(data, offset)
-	if err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
+	return write(f, aPart, false, part.Offset, data)
 }
 
 func (l oneFile) holds(at string, part plugin.Part) (bool, error) {
-	f, err := openRegular(l.root, at, os.O_RDONLY)
+	f, err := openRegular(l.disk, at, os.O_RDONLY)
 	if err != nil {
 		return false, err
 	}
@@ -56,7 +47,7 @@ func (l oneFile) holds(at string, part plugin.Part) (bool, error) {
 }
 
 // holdsAt reports whether the file has the part at the offset, and if so makes it durable.
-func holdsAt(f *os.File, part plugin.Part, offset int64) (bool, error) {
+func holdsAt(f file, part plugin.Part, offset int64) (bool, error) {
 	hash := sha256.New()
 	n, err := io.Copy(hash, io.NewSectionReader(f, offset, part.Bytes))
 	if err != nil || n < part.Bytes || [sha256.Size]byte(hash.Sum(nil)) != part.SHA256 {
@@ -65,25 +56,30 @@ func holdsAt(f *os.File, part plugin.Part, offset int64) (bool, error) {
 	return true, f.Sync()
 }
 
-func (l oneFile) seal(ctx context.Context, at string, header []byte, parts []plugin.Part) (plugin.Artifact, error) {
-	f, err := openRegular(l.root, at, os.O_RDONLY)
+func (l oneFile) seal(ctx context.Context, at string, header []byte, parts []plugin.Part) (plugin.Artifact, fs.FileInfo, error) {
+	f, err := openRegular(l.disk, at, os.O_RDONLY)
 	if err != nil {
-		return plugin.Artifact{}, err
+		return plugin.Artifact{}, nil, err
 	}
 	defer f.Close()
 	artifact, err := l.inspect(ctx, f, header, parts)
-	if err != nil {
-		return plugin.Artifact{}, err
+	if err == nil {
+		err = f.Sync()
 	}
-	return artifact, f.Sync()
+	if err != nil {
+		return plugin.Artifact{}, nil, err
+	}
+	sealed, err := f.Stat()
+	return artifact, sealed, err
 }
 
 func (l oneFile) confirm(ctx context.Context, at string, header []byte, parts []plugin.Part) (plugin.Artifact, error) {
-	return l.seal(ctx, at, header, parts)
+	artifact, _, err := l.seal(ctx, at, header, parts)
+	return artifact, err
 }
 
 // inspect reads the whole file and compares every piece with what was recorded of it.
-func (l oneFile) inspect(ctx context.Context, f *os.File, header []byte, parts []plugin.Part) (plugin.Artifact, error) {
+func (l oneFile) inspect(ctx context.Context, f file, header []byte, parts []plugin.Part) (plugin.Artifact, error) {
 	artifact := plugin.Artifact{Bytes: int64(len(header))}
 	for _, part := range parts {
 		artifact.Bytes += part.Bytes
@@ -105,7 +101,7 @@ func (l oneFile) inspect(ctx context.Context, f *os.File, header []byte, parts [
 	return artifact, nil
 }
 
-func (p place) inspectSize(f *os.File, want int64) error {
+func (p place) inspectSize(f file, want int64) error {
 	info, err := f.Stat()
 	if err == nil && info.Size() != want {
 		err = p.fault(codeTargetChanged, "%s has %d bytes and this run wrote %d; start the run again", path.Base(f.Name()), info.Size(), want)
@@ -146,35 +142,31 @@ func cutShort(err error) bool {
 
 // move links the file to its final name, because a link, unlike a rename, never replaces anything. A staging that is the
 // final file already was linked by an attempt that was cut off.
-func (l oneFile) move(staging string) error {
-	if l.overwrite {
-		return l.root.Rename(staging, l.name)
-	}
-	err := l.root.Link(staging, l.name)
-	if errors.Is(err, fs.ErrExist) {
-		err = l.sameFile(staging)
-	}
-	if err != nil {
+func (l oneFile) move(staging string, sealed fs.FileInfo) error {
+	if err := l.isStill(staging, sealed); err != nil {
 		return err
 	}
-	return ignore(l.root.Remove(staging), fs.ErrNotExist)
+	if l.overwrite {
+		return moved(l.disk.Rename(staging, l.name))
+	}
+	err := l.disk.Link(staging, l.name)
+	if errors.Is(err, fs.ErrExist) {
+		err = l.linkedBefore(sealed)
+	}
+	if err := l.settle(err); err != nil {
+		return err
+	}
+	return ignore(l.disk.Remove(staging), fs.ErrNotExist)
 }
 
-func (l oneFile) sameFile(staging string) error {
-	mine, err := l.root.Lstat(staging)
-	if err != nil {
-		return err
-	}
-	final, err := l.root.Lstat(l.name)
-	if err != nil {
-		return err
-	}
-	if !os.SameFile(mine, final) {
+func (l oneFile) linkedBefore(sealed fs.FileInfo) error {
+	err := l.isStill(l.name, sealed)
+	if errors.Is(err, errBusy) {
 		return l.occupied()
 	}
-	return nil
+	return err
 }
 
 func (l oneFile) discard(staging string) error {
-	return ignore(l.root.Remove(staging), fs.ErrNotExist)
+	return ignore(l.disk.Remove(staging), fs.ErrNotExist)
 }

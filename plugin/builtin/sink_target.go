@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 
+	"waymark/failpoint"
 	"waymark/plugin"
 )
 
@@ -31,12 +32,13 @@ type layout interface {
 	write(at string, part plugin.Part, data []byte) error
 	// holds reports whether the part is in its place, and if so makes it durable.
 	holds(at string, part plugin.Part) (bool, error)
-	// seal checks that the staging is exactly the header and these parts, completes it and makes it durable.
-	seal(ctx context.Context, at string, header []byte, parts []plugin.Part) (plugin.Artifact, error)
+	// seal checks that the staging is exactly the header and these parts, completes it and makes it durable. It also says
+	// which file or folder that is.
+	seal(ctx context.Context, at string, header []byte, parts []plugin.Part) (plugin.Artifact, fs.FileInfo, error)
 	// confirm checks that what lies under the final name is exactly what seal made durable.
 	confirm(ctx context.Context, at string, header []byte, parts []plugin.Part) (plugin.Artifact, error)
-	// move gives the sealed staging the final name.
-	move(staging string) error
+	// move gives the sealed staging the final name and removes what it replaced.
+	move(staging string, sealed fs.FileInfo) error
 	// discard removes the staging and whatever an interrupted move left.
 	discard(staging string) error
 }
@@ -53,7 +55,10 @@ func (t *fileTarget) Open(ctx context.Context, header []byte) (made bool, err er
 		made, err = t.layout.open(t.staging, header)
 	}
 	if err == nil {
-		err = syncFolder(t.root, path.Dir(t.staging))
+		err = failpoint.Hit("sink.opened")
+	}
+	if err == nil {
+		err = syncFolder(t.disk, path.Dir(t.staging))
 	}
 	return made, t.classify(err)
 }
@@ -87,6 +92,9 @@ func (t *fileTarget) Check(ctx context.Context, part plugin.Part) (plugin.Applie
 	if err := ctx.Err(); err != nil {
 		return plugin.Unknown, err
 	}
+	if err := failpoint.Hit(failpoint.Check); err != nil {
+		return plugin.Unknown, ignore(err, failpoint.ErrUnknown)
+	}
 	holds, err := t.layout.holds(t.staging, part)
 	if errors.Is(err, fs.ErrNotExist) {
 		holds, err = t.layout.holds(t.name, part)
@@ -107,12 +115,15 @@ func (t *fileTarget) Publish(ctx context.Context, header []byte, parts []plugin.
 	if err != nil {
 		return plugin.Artifact{}, err
 	}
-	artifact, err := t.layout.seal(ctx, t.staging, header, parts)
-	sealed := err == nil
-	if sealed {
-		err = t.move()
+	artifact, sealed, err := t.layout.seal(ctx, t.staging, header, parts)
+	isSealed := err == nil
+	if isSealed {
+		err = failpoint.Hit("sink.sealed")
 	}
-	if err != nil && ctx.Err() == nil && (!sealed || !exists(t.root, t.staging)) {
+	if err == nil {
+		err = t.move(sealed)
+	}
+	if err != nil && ctx.Err() == nil && !errors.Is(err, errBusy) && (!isSealed || !exists(t.disk, t.staging)) {
 		artifact, err = t.publishedBefore(ctx, err, header, parts)
 	}
 	if err != nil {
@@ -138,29 +149,35 @@ func (t *fileTarget) Verify(ctx context.Context, header []byte, parts []plugin.P
 	return artifact, nil
 }
 
-func (t *fileTarget) move() error {
+func (t *fileTarget) move(sealed fs.FileInfo) error {
 	if t.overwrite {
 		if err := t.admit(t.kind); err != nil {
 			return err
 		}
 	}
-	if err := t.layout.move(t.staging); err != nil {
+	if err := t.layout.move(t.staging, sealed); err != nil {
 		return err
 	}
-	return syncFolder(t.root, path.Dir(t.name))
+	if err := failpoint.Hit("sink.published"); err != nil {
+		return err
+	}
+	return syncFolder(t.disk, path.Dir(t.name))
 }
 
 // publishedBefore returns the artifact if the final name holds it, and otherwise the error that seal or move ended with.
 func (t *fileTarget) publishedBefore(ctx context.Context, failed error, header []byte, parts []plugin.Part) (plugin.Artifact, error) {
 	artifact, err := t.layout.confirm(ctx, t.name, header, parts)
 	if err == nil {
-		return artifact, errors.Join(t.layout.discard(t.staging), syncFolder(t.root, path.Dir(t.name)))
+		return artifact, errors.Join(t.layout.discard(t.staging), syncFolder(t.disk, path.Dir(t.name)))
 	}
-	if !exists(t.root, t.staging) {
+	if !exists(t.disk, t.staging) {
 		return plugin.Artifact{}, t.gone()
 	}
 	return plugin.Artifact{}, failed
 }
+
+// errBusy says that another attempt is about to publish the same output, and that this one has to come again.
+var errBusy = errors.New("another attempt publishes this output at the same time")
 
 func (t *fileTarget) gone() error {
 	return t.fault(codeTargetChanged, "what this run wrote is gone: there is no %s, and the final name does not hold it; "+
@@ -186,5 +203,12 @@ func (t *fileTarget) Discard(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return t.classify(t.layout.discard(t.staging))
+	err := failpoint.Hit("sink.discarding")
+	if err == nil {
+		err = t.layout.discard(t.staging)
+	}
+	if err == nil {
+		err = ignore(syncFolder(t.disk, path.Dir(t.staging)), fs.ErrNotExist)
+	}
+	return t.classify(err)
 }
