@@ -56,6 +56,7 @@ type process struct {
 	alive sync.RWMutex // held to read while something is done
 	gone  bool
 	fate  Fate
+	done  func(Deed)
 }
 
 func (p *process) do(deed Deed, do func() error) error {
@@ -68,8 +69,14 @@ func (p *process) do(deed Deed, do func() error) error {
 	if p.fate != nil {
 		done, err = p.fate(deed)
 	}
-	if done {
-		err = errors.Join(err, do())
+	if !done {
+		return err
+	}
+	if failed := do(); failed != nil {
+		return errors.Join(err, failed)
+	}
+	if p.done != nil {
+		p.done(deed)
 	}
 	return err
 }
@@ -84,7 +91,7 @@ func (p *process) end() {
 // execute lets a new process work on a run until its workflow ends, in as many executions as it takes.
 func (r *Record) execute(t testing.TB, in workflows.RunInput, listen func(*testsuite.TestWorkflowEnvironment)) error {
 	t.Helper()
-	p := &process{fate: r.Fate}
+	p := &process{fate: r.Fate, done: r.Done}
 	defer p.end()
 	log, payloads := landscape.New(driver{r.store, p}, nil), payload.New(objects{r.objects, p}, payload.Options{})
 	work := activities.New(log, payloads, planner{r.Planner, p}, "test")

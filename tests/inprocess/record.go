@@ -29,7 +29,8 @@ type Record struct {
 	Log      *landscape.Log
 	Planner  activities.Planner // compiles the documents of the runs that follow
 	Payloads *payload.Store
-	Fate     Fate // decides about what the processes that follow do; nil lets everything be done
+	Fate     Fate       // decides about what the processes that follow do; nil lets everything be done
+	Done     func(Deed) // is told of what they did, also if they do not learn of it; may be nil
 	store    *sqlitestore.Store
 	objects  *memstore.Store
 	now      time.Time // of the workflows
