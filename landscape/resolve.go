@@ -1,10 +1,12 @@
 package landscape
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // What a person says of a blocked effect, as it stands in the detail of a resolved event. Stored; never rename.
@@ -31,15 +33,10 @@ func (l *Log) resolve(ctx context.Context, key EffectKey, applied bool, actor, w
 	if err != nil {
 		return err
 	}
-	said, err := l.resolved(ctx, key, old.Fence)
 	word := map[bool]string{true: resolvedApplied, false: resolvedNotApplied}[applied]
 	switch {
-	case err != nil || said == word:
-		return err
-	case said != "":
-		return fmt.Errorf("it was resolved as %s", said)
 	case old.State != Blocked:
-		return fmt.Errorf("it is %s, not blocked: nothing is to be decided", old.State)
+		return l.decided(ctx, old, word)
 	case applied && old.Kind != WriteEffect:
 		return errors.New("what was published cannot be told by hand: say that it is not, and it is published again")
 	}
@@ -56,19 +53,32 @@ func (l *Log) resolve(ctx context.Context, key EffectKey, applied bool, actor, w
 	return l.driver.Commit(ctx, Batch{Insert: []Record{action, event}, Move: []Move{{From: old, To: next}}})
 }
 
+// decided returns nil if a person said this word of an effect that is not blocked.
+func (l *Log) decided(ctx context.Context, e Effect, word string) error {
+	said, err := l.resolved(ctx, e.EffectKey, e.Fence)
+	switch {
+	case err != nil || said == word:
+		return err
+	case said != "":
+		return fmt.Errorf("it was resolved as %s", said)
+	default:
+		return fmt.Errorf("it is %s, not blocked: nothing is to be decided", e.State)
+	}
+}
+
 // ResolvedNotApplied reports whether a person said of the attempt before this fence that the target has nothing of it.
 func (l *Log) ResolvedNotApplied(ctx context.Context, key EffectKey, fence int64) (bool, error) {
 	said, err := l.resolved(ctx, key, fence-1)
 	return said == resolvedNotApplied, err
 }
 
-// resolved returns what a person said of an attempt; empty if nobody did.
+// resolved returns what a person said last of an attempt; empty if nobody did.
 func (l *Log) resolved(ctx context.Context, key EffectKey, fence int64) (string, error) {
 	said, err := Select[EffectEvent](ctx, l.driver, key.Run, key.Sink, key.Source, key.Chunk, fence, string(EffectResolved))
 	if err != nil || said == nil {
 		return "", err
 	}
-	return said[0].Detail, nil
+	return slices.MaxFunc(said, func(a, b EffectEvent) int { return cmp.Compare(a.At, b.At) }).Detail, nil
 }
 
 // PartReceipt returns the receipt of a write that is where it belongs: its part as JSON. It must have begun.

@@ -101,13 +101,22 @@ const (
 	VerbCancelFinal = "cancel_final" // for good
 )
 
-// order returns the record of an action, or nothing if it is the last on record: then whoever carries it out has recorded it.
+// order returns the record of an action, or nothing if it is the last on record since the run was taken up: then whoever carries it
+// out has recorded it.
 func (l *Log) order(ctx context.Context, run, verb, actor, why string) ([]Record, error) {
 	before, err := l.Actions(ctx, run)
 	if err != nil {
 		return nil, err
 	}
-	if n := len(before); n > 0 && before[n-1].Verb == verb && before[n-1].Actor == actor && before[n-1].Why == why {
+	takenUp, err := l.Resumptions(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	var since Micros
+	if n := len(takenUp); n > 0 {
+		since = takenUp[n-1].At
+	}
+	if n := len(before); n > 0 && before[n-1].Verb == verb && before[n-1].Actor == actor && before[n-1].Why == why && before[n-1].At >= since {
 		return nil, nil
 	}
 	return []Record{Action{Run: run, Seq: int64(len(before)), Verb: verb, Actor: actor, Why: why, At: l.now()}}, nil

@@ -99,8 +99,15 @@ func cancelled(t *testing.T, d landscape.Driver) {
 		}
 		require.False(t, head().Final)
 		finished := head().Finished
+		if i == 2 {
+			require.NoError(t, log.RecordAction(ctx, run, landscape.VerbCancelFinal, "bob", "never again"), "an order of the epoch before")
+			wanted++
+		}
 		if i%2 == 0 {
 			require.NoError(t, log.TakeUp(ctx, takeUp(run, 1)))
+			if i == 4 {
+				require.NoError(t, log.RecordAction(ctx, run, landscape.VerbCancelFinal, "bob", "never again"), "who carries it out has recorded it")
+			}
 			require.NoError(t, log.CancelRun(ctx, run, true, "bob", "never again"))
 		} else {
 			require.NoError(t, log.CancelRun(ctx, run, true, "bob", "never again"))
@@ -208,10 +215,18 @@ func resolving(t *testing.T, d landscape.Driver) {
 		require.ErrorContains(t, log.Resolve(ctx, keys[0], true, "bob", ""), "it is prepared, not blocked")
 		require.Equal(t, before, snapshot(t, d))
 	})
+	t.Run("blocked again by the attempt that was resolved", func(t *testing.T) {
+		require.NoError(t, log.ReconcileEffect(ctx, keys[5], 1, "zombie", plugin.Unknown))
+		require.NoError(t, log.Resolve(ctx, keys[5], true, "bob", "now it is there"))
+		require.Equal(t, landscape.Finalized, effect(5).State)
+		said, err := log.ResolvedNotApplied(ctx, keys[5], 2)
+		require.NoError(t, err)
+		require.False(t, said, "the last word counts")
+	})
 	t.Run("each is on record", func(t *testing.T) {
 		actions, err := log.Actions(ctx, s.Run)
 		require.NoError(t, err)
-		require.Len(t, actions, 5)
+		require.Len(t, actions, 6)
 		require.Equal(t, []string{"resolve", "ann", "I looked"}, []string{actions[0].Verb, actions[0].Actor, actions[0].Why})
 		events := stored[landscape.EffectEvent](t, d, s.Run, "review", Source, int64(1), int64(1), "resolved")
 		require.Equal(t, []landscape.EffectEvent{{
