@@ -11,6 +11,23 @@ func (l *Log) RetriedBy(ctx context.Context, parent, source string, row int64) (
 	return run, err
 }
 
-// WayAt returns the way of record number i of the chunk; nil if it has no token in the lane. The error wraps ErrIncomplete if
-// its code means nothing.
-func (r LaneRoutes) WayAt(i int) (*Way, error) { return r.way(i) }
+// Retried returns the records of its parent that a run feeds again, by source and row; nil if there is none.
+func (l *Log) Retried(ctx context.Context, run string) ([]RetriedRow, error) {
+	linked, err := get[Run](ctx, l.driver, run)
+	if err != nil || linked.Link != RetryLink {
+		return nil, err
+	}
+	var found []RetriedRow
+	err = each(ctx, l.driver, []any{linked.Parent}, func(r RetriedRow) bool {
+		if r.Run == run {
+			found = append(found, r)
+		}
+		return true
+	})
+	return found, err
+}
+
+// RetriedFrom returns the records of a run that other runs feed again, by source and row; nil if there is none.
+func (l *Log) RetriedFrom(ctx context.Context, parent string) ([]RetriedRow, error) {
+	return Select[RetriedRow](ctx, l.driver, parent)
+}

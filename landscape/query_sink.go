@@ -64,7 +64,7 @@ func (l *Log) sinkTokens(ctx context.Context, chunk Chunk, sink string) ([]Token
 	var tokens []Token
 	for i := range int(chunk.Rows) {
 		for _, lane := range routes {
-			way, err := lane.way(i)
+			way, err := lane.WayAt(i)
 			if err != nil {
 				return nil, err
 			}

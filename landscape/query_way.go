@@ -82,8 +82,9 @@ func (l *Log) routes(ctx context.Context, p PassageRecord, lane Lane) (LaneRoute
 	return routes, nil
 }
 
-// way returns the way of row i; nil if it has no token. The error wraps ErrIncomplete if its code means nothing.
-func (r LaneRoutes) way(i int) (*Way, error) {
+// WayAt returns the way of record number i of the chunk; nil if it has no token in the lane. The error wraps ErrIncomplete if
+// its code means nothing.
+func (r LaneRoutes) WayAt(i int) (*Way, error) {
 	if i >= len(r.Codes) || r.Codes[i] != NoToken && int(r.Codes[i]) >= len(r.Ways) {
 		return nil, incomplete("the way of row %d in lane %d means nothing", i, r.Lane)
 	}
@@ -138,7 +139,7 @@ func (l *Log) find(ctx context.Context, run string, token Token) (located, error
 		return located{}, err
 	}
 	index := int(token.Row - chunk.FirstRow)
-	way, err := routes.way(index)
+	way, err := routes.WayAt(index)
 	if err != nil {
 		return located{}, err
 	}

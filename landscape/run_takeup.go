@@ -1,0 +1,129 @@
+package landscape
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"waymark/pipeline"
+)
+
+// NotResumableError says why a run cannot be taken up again. Nothing was stored. No retry cures it.
+type NotResumableError struct {
+	Run    string
+	Status pipeline.RunStatus
+	Final  bool   // it was cancelled for good
+	Why    string // and the cure, for people
+}
+
+// Error names the run, its status and the cure.
+func (e *NotResumableError) Error() string {
+	return fmt.Sprintf("run %s is %s and cannot be resumed: %s", e.Run, e.Status, e.Why)
+}
+
+// Resumable returns nil if a run with this record can be taken up again, as far as the record tells; else a *NotResumableError: it
+// is complete, or was cancelled for good.
+func (h RunHead) Resumable() error {
+	switch {
+	case !open(h.Status):
+		return &NotResumableError{Run: h.ID, Status: h.Status, Why: "nothing is left to do; waymark run starts another one"}
+	case h.Final:
+		return &NotResumableError{Run: h.ID, Status: h.Status, Final: true, Why: "it was cancelled for good; waymark run starts another one"}
+	default:
+		return nil
+	}
+}
+
+// Resumable returns the run's record. The error is a *NotResumableError if the run cannot be taken up again: for what its record
+// says, or because a person must first decide about an effect of it.
+func (l *Log) Resumable(ctx context.Context, run string) (RunHead, error) {
+	head, err := get[RunHead](ctx, l.driver, run)
+	if err == nil {
+		err = head.Resumable()
+	}
+	if err != nil {
+		return head, err
+	}
+	why, err := l.blocked(ctx, run)
+	if err == nil && why != "" {
+		err = &NotResumableError{Run: run, Status: head.Status, Why: why}
+	}
+	return head, err
+}
+
+// blocked says which effects of a run are blocked; empty if none is.
+func (l *Log) blocked(ctx context.Context, run string) (string, error) {
+	const most = 3
+	var names []string
+	more := 0
+	err := each(ctx, l.driver, []any{run}, func(e effectHead) bool {
+		switch {
+		case e.State != Blocked:
+		case len(names) < most:
+			names = append(names, e.describe())
+		default:
+			more++
+		}
+		return true
+	})
+	if err != nil || names == nil {
+		return "", err
+	}
+	if more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Sprintf("nobody knows whether its targets have %s: look there, and say it with waymark resolve", strings.Join(names, ", ")), nil
+}
+
+// TakeUp moves a run that can be resumed to running, in the epoch r.Epoch, which is the one after the run's. From then on
+// what InEpoch guards for earlier epochs stores nothing. The log's own guard, if it has one, does not matter.
+//
+// Repeating it with the same claim changes nothing, whatever became of the run in that epoch. The error wraps ErrSuperseded if
+// another claim has the epoch, or a later one has begun; it is what Resumable says of a run that cannot be resumed, and a
+// *DivergedError if the run on record is more than one epoch behind.
+func (l *Log) TakeUp(ctx context.Context, r Resumption) error {
+	err := settle("resumptions", func() error { return l.takeUp(ctx, r) })
+	if err != nil {
+		return fmt.Errorf("take up run %s in epoch %d: %w", r.Run, r.Epoch, err)
+	}
+	return nil
+}
+
+func (l *Log) takeUp(ctx context.Context, r Resumption) error {
+	old, err := get[RunHead](ctx, l.plain, r.Run)
+	switch {
+	case err != nil:
+		return err
+	case r.Claim == "":
+		return errors.New("nobody claims it")
+	case old.Epoch >= r.Epoch:
+		return l.claimed(ctx, r, old.Epoch)
+	case old.Epoch < r.Epoch-1:
+		return &DivergedError{Table: old.Table(), Key: r.Run, Column: "epoch"}
+	}
+	if old, err = l.Resumable(ctx, r.Run); err != nil {
+		return err
+	}
+	r.Was, r.At = old.Status, l.now()
+	next := old
+	next.Status, next.Reason, next.Finished, next.Epoch = pipeline.Running, "", 0, r.Epoch
+	return l.plain.Commit(ctx, Batch{Insert: []Record{r}, Move: []Move{{From: old, To: next}}})
+}
+
+// claimed returns nil if the claim of r has the epoch that the run is in.
+func (l *Log) claimed(ctx context.Context, r Resumption, epoch int64) error {
+	if epoch > r.Epoch {
+		return fmt.Errorf("it is in epoch %d: %w", epoch, ErrSuperseded)
+	}
+	winner, err := get[Resumption](ctx, l.plain, r.Run, r.Epoch)
+	if err == nil && winner.Claim != r.Claim {
+		err = fmt.Errorf("%s has it: %w", winner.Claim, ErrSuperseded)
+	}
+	return err
+}
+
+// Resumptions returns how often, and by whom, a run was taken up again, in order.
+func (l *Log) Resumptions(ctx context.Context, run string) ([]Resumption, error) {
+	return Select[Resumption](ctx, l.driver, run)
+}
