@@ -32,7 +32,7 @@ func (a *Activities) resumeRun(ctx context.Context, inEpoch *Activities, in Resu
 	if err := a.forget(in.Run); err != nil {
 		return State{}, err
 	}
-	r, state, err := a.standing(ctx, in.Run)
+	r, _, err := a.standing(ctx, in.Run)
 	if err != nil {
 		return State{}, err
 	}
@@ -40,6 +40,10 @@ func (a *Activities) resumeRun(ctx context.Context, inEpoch *Activities, in Resu
 		Run: in.Run, Epoch: in.Epoch, Claim: activity.GetInfo(ctx).WorkflowExecution.RunID,
 		Actor: in.Actor, Why: in.Why, Code: a.code, Host: a.host,
 	})
+	if err != nil {
+		return State{}, err
+	}
+	state, err := a.stand(ctx, r) // again: until now, an attempt of before may have put something on record
 	if err != nil {
 		return State{}, err
 	}
@@ -69,16 +73,21 @@ func (a *Activities) standing(ctx context.Context, id string) (*run, State, erro
 	if err := a.checkSources(ctx, r); err != nil {
 		return nil, State{}, err
 	}
+	state, err := a.stand(ctx, r)
+	return r, state, err
+}
+
+// stand finds out where the run stands.
+func (a *Activities) stand(ctx context.Context, r *run) (State, error) {
 	sum, err := planned(r.plan, r.pins)
 	if err != nil {
-		return nil, State{}, err
+		return State{}, err
 	}
-	record, err := a.done(ctx, id, sum)
+	record, err := a.done(ctx, r.id, sum)
 	if err != nil {
-		return nil, State{}, err
+		return State{}, err
 	}
-	state, err := record.stand(sum)
-	return r, state, err
+	return record.stand(sum)
 }
 
 // checkSources requires that all sources are what they were when the run began.

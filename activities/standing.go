@@ -144,8 +144,11 @@ func (d *done) addFold(barrier string, fold landscape.FoldRecord, before []lands
 		d.ticks = append(d.ticks, tick)
 		d.turns = max(d.turns, tick.Turns)
 	default:
-		d.taken[partKey{chunkKey{fold.Source, fold.Chunk}, barrier}] = fold.Fold
-		d.turns = max(d.turns, *fold.Turn+1)
+		key := chunkKey{fold.Source, fold.Chunk}
+		d.taken[partKey{key, barrier}] = fold.Fold
+		if chunk := d.chunks[key]; chunk != nil && chunk.Fold == nil {
+			d.turns = max(d.turns, *fold.Turn+1)
+		}
 	}
 	return nil
 }
