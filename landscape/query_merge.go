@@ -117,7 +117,7 @@ func (l *Log) joinInPassage(ctx context.Context, all lanes, key located, lane La
 	}
 	for _, branch := range kind.Arrived {
 		arrived := slices.IndexFunc(routes, func(r LaneRoutes) bool {
-			way, err := r.way(key.index)
+			way, err := r.WayAt(key.index)
 			return err == nil && way != nil && way.Path == pipeline.Coalesced && way.Last() == lane.Node && all.under(r.Lane, lane, branch)
 		})
 		if arrived < 0 {
