@@ -104,7 +104,7 @@ func guardRace(t *testing.T, d landscape.Driver) {
 			group.Go(func() {
 				first := sync.OnceFunc(writing.Done)
 				defer first()
-				for old.RecordEvent(ctx, run, "written", "") == nil {
+				for old.RecordEvent(ctx, run, "written", fmt.Sprint("by ", w)) == nil {
 					confirmed[w]++
 					first()
 				}
