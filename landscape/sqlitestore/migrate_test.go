@@ -2,7 +2,9 @@ package sqlitestore_test
 
 import (
 	"compress/gzip"
+	"context"
 	"database/sql"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -17,11 +19,12 @@ import (
 	"waymark/pipeline"
 )
 
-// old returns the path of a copy of a landscape with schema 3, the first that was released. It holds two runs over the graph
-// of landscapetest: done is complete; going has read 3 chunks of 20 rows, of which 2 passed and 1 was written.
-func old(t *testing.T) string {
+// old returns the path of a copy of a landscape with a schema that was once in use. It holds two runs over the graph of
+// landscapetest: done is complete; going has read 3 chunks of 20 rows, of which 2 passed and 1 was written. With schema 7, going has
+// failed, and a third run, graph, forks, joins and gathers, and is complete.
+func old(t *testing.T, schema int) string {
 	t.Helper()
-	packed, err := os.Open("testdata/schema3.db.gz")
+	packed, err := os.Open(fmt.Sprintf("testdata/schema%d.db.gz", schema))
 	require.NoError(t, err)
 	defer packed.Close()
 	reader, err := gzip.NewReader(packed)
@@ -52,12 +55,12 @@ func answers(t *testing.T, db *sql.DB, columns map[string]string) map[string]str
 	return found
 }
 
-// viewColumns returns the columns of every view as one expression.
+// viewColumns returns the columns of every view, and of tables that were made anew or grew, as one expression.
 func viewColumns(t *testing.T, db *sql.DB) map[string]string {
 	t.Helper()
 	rows, err := db.Query(`
 		select v.name, group_concat('quote(' || c.name || ')', ' || ''|'' || ')
-		from sqlite_schema v join pragma_table_info(v.name) c where v.type = 'view' group by v.name`)
+		from sqlite_schema v join pragma_table_info(v.name) c where v.type = 'view' or v.name in ('runs', 'effects', 'effect_events', 'folds', 'actions') group by v.name`)
 	require.NoError(t, err)
 	defer rows.Close()
 	columns := map[string]string{}
@@ -70,12 +73,17 @@ func viewColumns(t *testing.T, db *sql.DB) map[string]string {
 	return columns
 }
 
-// TestOldLandscape asks a landscape with schema 3 every old question before and after it was brought up to date.
+// TestOldLandscape asks a landscape every old question before and after it was brought up to date.
 func TestOldLandscape(t *testing.T) {
-	path := old(t)
+	for schema, views := range map[int]int{3: 11 + 4, 7: 17 + 5} {
+		t.Run(fmt.Sprint("schema ", schema), func(t *testing.T) { oldLandscape(t, old(t, schema), views) })
+	}
+}
+
+func oldLandscape(t *testing.T, path string, views int) {
 	db := stranger(t, path, "")
 	columns := viewColumns(t, db)
-	require.Len(t, columns, 11)
+	require.Len(t, columns, views)
 	before := answers(t, db, columns)
 	require.NoError(t, db.Close())
 
@@ -98,6 +106,9 @@ func oldQuestions(t *testing.T, log *landscape.Log) {
 	findings, err := log.Sweep(t.Context(), "done", true)
 	require.NoError(t, err)
 	require.Nil(t, findings)
+	run, err := log.Run(t.Context(), "done")
+	require.NoError(t, err)
+	require.Equal(t, landscape.Run{}, landscape.Run{RunHead: landscape.RunHead{Epoch: run.Epoch, Final: run.Final}, File: run.File, Parent: run.Parent, Link: run.Link})
 	summary, err := log.Summary(t.Context(), "done")
 	require.NoError(t, err)
 	require.EqualValues(t, 60, summary.Rows)
@@ -110,15 +121,28 @@ func oldQuestions(t *testing.T, log *landscape.Log) {
 }
 
 // TestOldRunGoesOn holds that what comes over is what would be recorded today: a complete run is recorded again without a
-// difference, and one that was going on is recorded to its end.
+// difference, and one that was going on, or had failed, is recorded to its end.
 func TestOldRunGoesOn(t *testing.T) {
-	store, err := sqlitestore.Open(t.Context(), old(t), sqlitestore.Options{})
+	for _, schema := range []int{3, 7} {
+		t.Run(fmt.Sprint("schema ", schema), func(t *testing.T) { oldRunGoesOn(t, old(t, schema)) })
+	}
+}
+
+func oldRunGoesOn(t *testing.T, path string) {
+	store, err := sqlitestore.Open(t.Context(), path, sqlitestore.Options{})
 	require.NoError(t, err)
 	defer store.Close()
 	log := landscape.New(store, nil)
-	for _, s := range []landscapetest.Scene{{Run: "done", Chunks: 2, ChunkRows: 30}, {Run: "going", Chunks: 3, ChunkRows: 20}} {
+	require.NoError(t, log.TakeUp(t.Context(), landscape.Resumption{Run: "going", Epoch: 1, Claim: "c"}))
+	for run, s := range map[string]interface {
+		Play(ctx context.Context, log *landscape.Log) error
+	}{
+		"done":  landscapetest.Scene{Run: "done", Chunks: 2, ChunkRows: 30},
+		"going": landscapetest.Scene{Run: "going", Chunks: 3, ChunkRows: 20},
+		"graph": landscapetest.GraphScene{Run: "graph", Chunks: 3, ChunkRows: 6},
+	} {
 		require.NoError(t, s.Play(t.Context(), log))
-		findings, err := log.Sweep(t.Context(), s.Run, true)
+		findings, err := log.Sweep(t.Context(), run, true)
 		require.NoError(t, err)
 		require.Nil(t, findings)
 	}
@@ -131,7 +155,7 @@ func TestOldRunGoesOn(t *testing.T) {
 
 // TestOldLandscapeWithoutIntegrity holds that records which point nowhere are not carried over in silence.
 func TestOldLandscapeWithoutIntegrity(t *testing.T) {
-	path := old(t)
+	path := old(t, 3)
 	execute(t, path, `insert into actions values ('nobody', 0, 'v', '', '', 1)`)
 	_, err := sqlitestore.Open(t.Context(), path, sqlitestore.Options{})
 	require.ErrorContains(t, err, "records point to others that are not there")
