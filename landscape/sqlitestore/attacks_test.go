@@ -204,3 +204,52 @@ func bornSQL(other map[string]string) string {
 	}
 	return `insert into runs select ` + strings.Join(columns, ", ") + ` from runs order by run_id limit 1`
 }
+
+// TestLegalStatuses tries every change of a run's status, in its epoch and in the next one: exactly the legal ones are taken.
+func TestLegalStatuses(t *testing.T) {
+	db := stranger(t, attacked(t), foreignKeys)
+	statuses := []pipeline.RunStatus{
+		pipeline.Running, pipeline.Completed, pipeline.CompletedWithFailures, pipeline.Empty, pipeline.Failed, pipeline.Interrupted,
+		pipeline.Blocked, pipeline.Cancelled,
+	}
+	ended := func(s pipeline.RunStatus) any {
+		if s == pipeline.Running {
+			return nil
+		}
+		return 1
+	}
+	legal := map[string]bool{}
+	for _, from := range statuses {
+		for _, to := range statuses {
+			for epoch := range 2 {
+				tx, err := db.Begin()
+				require.NoError(t, err)
+				if from != pipeline.Running {
+					_, err = tx.Exec(`update runs set status = ?, finished_us = 1 where run_id = 'r2'`, string(from))
+					require.NoError(t, err)
+				}
+				if epoch == 1 {
+					if _, err = tx.Exec(resumedSQL("r2", 1)); err != nil {
+						require.ErrorContains(t, err, "CHECK", "of a run that is complete")
+					}
+				}
+				_, err = tx.Exec(`update runs set status = ?, epoch = ?, finished_us = ? where run_id = 'r2'`, string(to), epoch, ended(to))
+				require.NoError(t, tx.Rollback())
+				if err == nil {
+					legal[fmt.Sprintf("%s %s %d", from, to, epoch)] = true
+				}
+			}
+		}
+	}
+	want := map[string]bool{}
+	for _, status := range statuses[1:] {
+		want["running "+string(status)+" 0"] = true
+	}
+	for _, status := range []string{"failed", "interrupted", "blocked"} {
+		want[status+" cancelled 0"] = true
+	}
+	for _, status := range []string{"running", "failed", "interrupted", "blocked", "cancelled"} {
+		want[status+" running 1"] = true
+	}
+	require.Equal(t, want, legal)
+}
