@@ -188,17 +188,9 @@ func (f *finder) choose(ctx context.Context, chunk landscape.Chunk, refused []in
 		if !quarantined {
 			continue
 		}
-		reason := ""
-		token := landscape.Token{Source: chunk.Source, Row: row}
-		switch by := f.fed[token]; {
-		case by != "":
-			reason = "fed again by run " + by
-		case wentOn:
-			reason = "another branch reached a sink or a batch"
-		default:
-			if reason, err = f.repeats(ctx, chunk, row); err != nil {
-				return nil, err
-			}
+		reason, err := f.against(ctx, chunk, row, wentOn)
+		if err != nil {
+			return nil, err
 		}
 		if reason != "" {
 			f.leave(reason, fmt.Sprintf("%s:%d", chunk.Source, row))
@@ -207,6 +199,19 @@ func (f *finder) choose(ctx context.Context, chunk landscape.Chunk, refused []in
 		chosen = append(chosen, row)
 	}
 	return chosen, nil
+}
+
+// against says why a quarantined record is not fed again; "" if it is. wentOn is as fates says.
+func (f *finder) against(ctx context.Context, chunk landscape.Chunk, row int64, wentOn bool) (string, error) {
+	by := f.fed[landscape.Token{Source: chunk.Source, Row: row}]
+	switch {
+	case by != "":
+		return "fed again by run " + by, nil
+	case wentOn:
+		return "another branch reached a sink or a batch", nil
+	default:
+		return f.repeats(ctx, chunk, row)
+	}
 }
 
 // fates says whether a token of record number index is in quarantine, and whether another one reached a sink or a barrier.

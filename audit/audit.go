@@ -43,7 +43,7 @@ func (a *Auditor) plan(ctx context.Context, run landscape.Run) (compiled *plan.P
 	}
 	request, err := activities.Request(run, tables)
 	if err != nil {
-		return nil, err.Error(), nil
+		return nil, fmt.Sprint(err), nil
 	}
 	request.File = documentName
 	compiled, err = a.planner.Plan(request)

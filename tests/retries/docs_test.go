@@ -26,7 +26,7 @@ func blocks(t *testing.T, language string) []string {
 func TestThePageTellsWhatHappens(t *testing.T) {
 	documents, queries, answers := blocks(t, "yaml"), blocks(t, "sql"), blocks(t, "text")
 	b := newBench(t, map[string]string{"orders.csv": blocks(t, "csv")[0]})
-	b.run("first", documents[0])
+	b.first(documents[0])
 	b.retry("second", "first", documents[1])
 	require.Equal(t, "id,amount\n1,10.00\n3,30.00\n", b.read("all.csv"))
 	require.Equal(t, "id,amount\n2,\n", b.read("mended.csv"))

@@ -48,11 +48,11 @@ func (b *bench) read(name string) string {
 	return string(content)
 }
 
-// run runs the document to its end.
-func (b *bench) run(id, document string) landscape.Run {
+// first runs the document to its end, as the run first.
+func (b *bench) first(document string) landscape.Run {
 	b.t.Helper()
-	require.NoError(b.t, b.start(id, document, nil, nil))
-	return b.ended(id)
+	require.NoError(b.t, b.start("first", document, nil, nil))
+	return b.ended("first")
 }
 
 // retry feeds the records of a run again through a document. A document that is the run's own puts its outputs beside.
@@ -122,7 +122,7 @@ const orders = "id,amount\n1,10\n2,x\n3,30\n4,\"y\nz\"\n5,50\n\n6,60\nseven,70\n
 
 func TestRecordsAreFedAgainOnceEach(t *testing.T) {
 	b := newBench(t, map[string]string{"orders.csv": orders})
-	require.Equal(t, pipeline.CompletedWithFailures, b.run("first", strict).Status)
+	require.Equal(t, pipeline.CompletedWithFailures, b.first(strict).Status)
 	require.NoError(t, os.Remove(filepath.Join(b.Folder, "orders.csv")), "records come from the record")
 
 	second := b.retry("second", "first", loose)
@@ -148,7 +148,7 @@ func TestRecordsAreFedAgainOnceEach(t *testing.T) {
 
 func TestRowsKeepTheirPlaces(t *testing.T) {
 	b := newBench(t, map[string]string{"orders.csv": orders})
-	b.run("first", strict)
+	b.first(strict)
 	b.retry("second", "first", loose)
 	b.retry("third", "second", strings.Replace(loose, "mended", "last", 1))
 	for later, former := range map[string]string{"second:1": "first:2", "second:2": "first:4", "second:3": "first:7", "second:4": "first:9", "third:1": "first:7"} {
@@ -171,7 +171,7 @@ func (b *bench) origin(name string) audit.Origin {
 
 func TestARowIsToldFromBothEnds(t *testing.T) {
 	b := newBench(t, map[string]string{"orders.csv": orders})
-	b.run("first", strict)
+	b.first(strict)
 	require.Nil(t, b.explain("first", "orders:7").Again)
 	b.retry("second", "first", loose)
 
@@ -202,7 +202,7 @@ func TestARowIsToldFromBothEnds(t *testing.T) {
 
 func TestOutputsOfTheSameDocumentLieBeside(t *testing.T) {
 	b := newBench(t, map[string]string{"orders.csv": orders})
-	b.run("first", strict)
+	b.first(strict)
 	second := b.retry("second", "first", strict)
 	require.Equal(t, pipeline.CompletedWithFailures, second.Status)
 	require.Equal(t, "id,amount\n", b.read("all.retry-1.csv"))
@@ -212,7 +212,7 @@ func TestOutputsOfTheSameDocumentLieBeside(t *testing.T) {
 
 func TestOutputsThatWerePublishedKeepTheirPlaces(t *testing.T) {
 	b := newBench(t, map[string]string{"orders.csv": orders})
-	b.run("first", strict)
+	b.first(strict)
 	b.retry("second", "first", loose)
 	for path, owner := range map[string]string{"all.csv": "first", "mended.csv": "second"} {
 		document := strings.Replace(loose, "path: mended.csv", "overwrite: true, path: "+path, 1)
@@ -223,7 +223,7 @@ func TestOutputsThatWerePublishedKeepTheirPlaces(t *testing.T) {
 
 func TestADocumentMustHaveTheSourcesInTheirFormats(t *testing.T) {
 	b := newBench(t, map[string]string{"orders.csv": orders})
-	b.run("first", strict)
+	b.first(strict)
 	for name, c := range map[string]struct{ old, new, says string }{
 		"another name":   {"  orders: {csv", "  sales: {csv", `has no source named "orders"`},
 		"another format": {"{csv: {path: orders.csv}, schema", "{jsonl: {path: orders.jsonl}, schema", "source orders is jsonl, and the records that are to be fed again are csv"},
@@ -271,7 +271,7 @@ func TestARecordOfWhichABranchArrivedIsNotFedAgain(t *testing.T) {
 		"the other branch is filtered": {strings.Replace(forked, "< 100", "< 0", 1), []int64{2, 3}, nil},
 	} {
 		b := newBench(t, map[string]string{"orders.csv": "id,amount\n1,10\n2,0\n3,x\n4,200\n"})
-		b.run("first", c.document)
+		b.first(c.document)
 		retry, err := b.find("first", elsewhere.Replace(c.document))
 		require.NoError(t, err, name)
 		require.Equal(t, []activities.RetryChunk{{Chunk: 0, Rows: c.fed}}, retry.Sources[0].Chunks, name)
@@ -304,7 +304,7 @@ func TestARecordThatACoalesceRefusedIsFedAgainIfNothingWaited(t *testing.T) {
 	} {
 		b := newBench(t, map[string]string{"orders.csv": "id,amount\n1,10\n2,200\n"})
 		document := strings.Replace(joined, "BATCH", c.batch, 1)
-		b.run("first", document)
+		b.first(document)
 		retry, err := b.find("first", strings.Replace(document, "out.jsonl", "more.jsonl", 1))
 		require.NoError(t, err, name)
 		require.Equal(t, c.rows, retry.Sources[0].Chunks, name)
@@ -327,7 +327,7 @@ sinks: {out: {jsonl: {path: out.jsonl}}}
 
 func TestRowsThatCameOutOfABatchAreNotFedAgain(t *testing.T) {
 	b := newBench(t, map[string]string{"orders.csv": "id,amount\n1,10\n2,0\n3,x\n"})
-	b.run("first", batched)
+	b.first(batched)
 	retry, err := b.find("first", strings.Replace(batched, "out.jsonl", "more.jsonl", 1))
 	require.NoError(t, err)
 	require.Equal(t, []activities.RetryChunk{{Chunk: 0, Rows: []int64{3}}}, retry.Sources[0].Chunks)
@@ -337,7 +337,7 @@ func TestRowsThatCameOutOfABatchAreNotFedAgain(t *testing.T) {
 func TestADuplicateIsNotFedAgainUnlessItMayBe(t *testing.T) {
 	unique := strings.Replace(strict, "id: int", "id: {type: int, unique: true}", 1)
 	b := newBench(t, map[string]string{"orders.csv": "id,amount\n1,10\n1,20\n2,x\n"})
-	b.run("first", unique)
+	b.first(unique)
 	retry, err := b.find("first", strings.Replace(unique, "all.csv", "more.csv", 1))
 	require.NoError(t, err)
 	require.Equal(t, int64(1), retry.Rows)
@@ -352,7 +352,7 @@ func TestADuplicateIsNotFedAgainUnlessItMayBe(t *testing.T) {
 func TestRowsThatAnErrorSinkGotAreNotFedAgain(t *testing.T) {
 	delivered := strings.NewReplacer("on_invalid: quarantine", "on_invalid: bad", "sinks: {", "sinks: {bad: {jsonl: {path: bad.jsonl}}, ").Replace(strict)
 	b := newBench(t, map[string]string{"orders.csv": orders})
-	b.run("first", delivered)
+	b.first(delivered)
 	retry, err := b.find("first", loose)
 	require.NoError(t, err)
 	require.Zero(t, retry.Rows)
@@ -373,7 +373,7 @@ sinks: {all: {jsonl: {path: all.jsonl, from: [sales, notes, quiet]}}}
 		"sales-1.csv.gz": zipped(t, "id,amount\n1,x\n2,2\n3,x\n4,x\n"), "sales-2.csv.gz": zipped(t, "amount,id\nx,5\n6,6\n"),
 		"notes.jsonl": "{\"id\":1,\"amount\":1}\n\n{\"id\":2,\"amount\":\"x\"}\n", "quiet.jsonl": "{\"id\":1,\"amount\":1}\n",
 	})
-	b.run("first", document)
+	b.first(document)
 	b.retry("second", "first", strings.NewReplacer("amount: int", "amount: string", "all.jsonl", "mended.jsonl").Replace(document))
 	require.ElementsMatch(t, []string{
 		`{"id":1,"amount":"x"}`, `{"id":3,"amount":"x"}`, `{"id":4,"amount":"x"}`, `{"id":5,"amount":"x"}`, `{"id":2,"amount":"x"}`,
@@ -396,7 +396,7 @@ func zipped(t *testing.T, text string) string {
 func TestRecordsThatCouldNotBeToldApartAreParsedAnew(t *testing.T) {
 	long := strings.Repeat("x", 5<<20)
 	b := newBench(t, map[string]string{"orders.csv": fmt.Sprintf("id,amount\n1,10\n2,a\"b\n3,%s\n", long)})
-	b.run("first", strict)
+	b.first(strict)
 	b.retry("second", "first", strict)
 	for row, code := range map[string]string{"1": "BARE_QUOTE", "2": "ROW_TOO_LARGE"} {
 		require.Equal(t, code, b.explain("second", "orders:"+row).Nodes[0].Refused.Code)

@@ -44,7 +44,7 @@ func (b *bench) tampered(t *testing.T, statement string) *landscape.Log {
 
 func TestVerifyFindsWhatIsNotWhatWasFedAgain(t *testing.T) {
 	b := newBench(t, map[string]string{"orders.csv": orders})
-	b.run("first", strict)
+	b.first(strict)
 	b.retry("second", "first", loose)
 	gone := strings.Repeat("0", 64)
 	for name, c := range map[string]struct{ statement, kind, where, detail string }{
@@ -93,7 +93,7 @@ func TestVerifyFindsWhatIsNotWhatWasFedAgain(t *testing.T) {
 
 func TestExplainSaysWhenTheListIsGone(t *testing.T) {
 	b := newBench(t, map[string]string{"orders.csv": orders})
-	b.run("first", strict)
+	b.first(strict)
 	b.retry("second", "first", loose)
 	log := b.tampered(t, `update sources set info = '{"files":[],"list":"`+strings.Repeat("0", 64)+`"}' where run_id = 'second'`)
 	for _, run := range []string{"first", "second"} {
