@@ -1,11 +1,13 @@
 package tests
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -72,11 +74,36 @@ func requireTool(t *testing.T, name string) {
 	}
 }
 
+// built is the binary, which is built once for all tests.
+var built = sync.OnceValues(func() (string, error) {
+	folder, err := os.MkdirTemp("", "waymark-tests-")
+	if err != nil {
+		return "", err
+	}
+	builtIn = folder
+	binary := filepath.Join(folder, "waymark")
+	output, err := exec.Command("go", "build", "-o", binary, "waymark/cmd/waymark").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w\n%s", err, output)
+	}
+	return binary, nil
+})
+
+// builtIn is the folder of the binary; empty if no test needed it.
+var builtIn string
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if builtIn != "" {
+		_ = os.RemoveAll(builtIn) // what stays behind is among temporary files
+	}
+	os.Exit(code)
+}
+
 // buildWaymark returns the path of a freshly built binary.
 func buildWaymark(t *testing.T) string {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), "waymark")
-	output, err := exec.Command("go", "build", "-o", binary, "waymark/cmd/waymark").CombinedOutput()
-	require.NoError(t, err, "%s", output)
+	binary, err := built()
+	require.NoError(t, err)
 	return binary
 }

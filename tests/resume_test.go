@@ -1,0 +1,273 @@
+package tests
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+
+	"waymark/embedded"
+	"waymark/workflows"
+)
+
+const resumedDocument = `name: resumed
+chunk: {rows: 400}
+sources:
+  in:
+    csv: {path: in.csv}
+    on_invalid: bad
+    schema: {fields: {id: int, amount: int, note: string}}
+steps:
+  - {name: both, fork: [grouped, single]}
+  - {name: by_amount, from: grouped, aggregate: {group_by: [amount], compute: {n: count(), top: max(row.id)}}, trigger: {rows: 900}}
+  - {name: band, from: single, set: {band: "row.amount > 500 ? 'high' : 'low'"}}
+  - {name: triage, gate: row.band == 'high', routes: {"true": high, "false": continue}}
+sinks:
+  high: {csv: {path: out/high.csv}}
+  low: {jsonl: {path: out/low.jsonl}, from: triage}
+  sums: {csv: {path: out/sums.csv}, from: by_amount}
+  bad: {jsonl: {path: out/bad.jsonl}}
+`
+
+const resumedRows = 24_000
+
+// disturbed is a run by the real binary that can be disturbed, and the output of the same run undisturbed.
+type disturbed struct {
+	t              *testing.T
+	binary, folder string
+	want           map[string]string
+}
+
+func newDisturbed(t *testing.T) *disturbed {
+	t.Helper()
+	d := &disturbed{t: t, binary: buildWaymark(t), folder: t.TempDir()}
+	writeInput(t, filepath.Join(d.folder, "in.csv"), resumedRows)
+	d.addBadRows()
+	require.NoError(t, os.WriteFile(filepath.Join(d.folder, "pipeline.yaml"), []byte(resumedDocument), 0o600))
+	d.ends(3, "run", "pipeline.yaml", "--run-id", "undisturbed")
+	d.want = d.take()
+	require.Len(t, d.want, 4)
+	return d
+}
+
+// addBadRows puts a row that the source refuses now and then into the input.
+func (d *disturbed) addBadRows() {
+	path := filepath.Join(d.folder, "in.csv")
+	input, err := os.ReadFile(path)
+	require.NoError(d.t, err)
+	var b bytes.Buffer
+	lines := 0
+	for line := range bytes.Lines(input) {
+		b.Write(line)
+		if lines++; lines%7000 == 0 {
+			fmt.Fprintf(&b, "x%d,1,not a number\n", lines)
+		}
+	}
+	require.NoError(d.t, os.WriteFile(path, b.Bytes(), 0o600))
+}
+
+// take reads the output and removes it.
+func (d *disturbed) take() map[string]string {
+	d.t.Helper()
+	out := filepath.Join(d.folder, "out")
+	entries, err := os.ReadDir(out)
+	require.NoError(d.t, err)
+	taken := map[string]string{}
+	for _, entry := range entries {
+		content, err := os.ReadFile(filepath.Join(out, entry.Name()))
+		require.NoError(d.t, err)
+		taken[entry.Name()] = string(content)
+	}
+	require.NoError(d.t, os.RemoveAll(out))
+	return taken
+}
+
+// ends runs the binary, which must end with the code, and returns what it wrote.
+func (d *disturbed) ends(code int, args ...string) string {
+	d.t.Helper()
+	output, err := waymark(d.binary, d.folder, args...)
+	require.Equal(d.t, code, exitCode(err), "%v\n%s", args, output)
+	return string(output)
+}
+
+func exitCode(err error) int {
+	if exit, failed := errors.AsType[*exec.ExitError](err); failed {
+		return exit.ExitCode()
+	}
+	return 0
+}
+
+// start starts or resumes a run and returns when it has read so many rows, and a channel with its end.
+func (d *disturbed) start(rows int64, args ...string) (*exec.Cmd, <-chan error) {
+	d.t.Helper()
+	command := exec.Command(d.binary, args...)
+	command.Dir = d.folder
+	require.NoError(d.t, command.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- command.Wait() }()
+	for d.status("one").Rows < rows {
+		select {
+		case err := <-ended:
+			require.Fail(d.t, "it ended too early", "%v", err)
+		default:
+		}
+	}
+	return command, ended
+}
+
+// startAndKill starts or resumes a run and kills its process when it has read so many rows.
+func (d *disturbed) startAndKill(rows int64, args ...string) {
+	d.t.Helper()
+	command, ended := d.start(rows, args...)
+	require.NoError(d.t, command.Process.Kill())
+	require.Equal(d.t, -1, exitCode(<-ended), "it ended by itself")
+}
+
+type runStatus struct {
+	Rows   int64  `json:"rows_read"`
+	Status string `json:"status"`
+	Epoch  int64  `json:"epoch"`
+}
+
+// status returns how the run is; nothing if it is not on record yet.
+func (d *disturbed) status(run string) (status runStatus) {
+	d.t.Helper()
+	if output, err := waymark(d.binary, d.folder, "status", run, "--json"); err == nil {
+		require.NoError(d.t, json.Unmarshal(output, &status), "%s", output)
+	}
+	return status
+}
+
+// requireUndisturbed requires that the run is complete, that everything on record about it can be verified, and that its
+// output, which it takes away, is that of an undisturbed one.
+func (d *disturbed) requireUndisturbed(run string) {
+	d.t.Helper()
+	require.Equal(d.t, "completed_with_failures", d.status(run).Status)
+	d.ends(0, "verify", run)
+	got := d.take()
+	require.Len(d.t, got, len(d.want))
+	for name, content := range d.want {
+		require.True(d.t, content == got[name], "%s is not what an undisturbed run writes", name)
+	}
+}
+
+// TestResumedRunsAreAsIfUndisturbed stops a run in the middle by what operators fear, and resumes it.
+func TestResumedRunsAreAsIfUndisturbed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs many processes")
+	}
+	d := newDisturbed(t)
+	for name, disturb := range map[string]func(){
+		"killed": func() { d.startAndKill(resumedRows/4, "run", "pipeline.yaml", "--run-id", "one") },
+		"killed twice": func() {
+			d.startAndKill(resumedRows/8, "run", "pipeline.yaml", "--run-id", "one")
+			d.startAndKill(resumedRows/2, "resume", "one")
+		},
+		"the workflow is gone":      func() { d.startAndKill(resumedRows/4, "run", "pipeline.yaml", "--run-id", "one"); d.removeTemporal() },
+		"the workflow is ended":     d.terminate,
+		"the source was at its end": func() { d.startAndKill(resumedRows, "run", "pipeline.yaml", "--run-id", "one") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := &disturbed{t, d.binary, d.folder, d.want}
+			require.NoError(t, os.RemoveAll(filepath.Join(d.folder, ".waymark")))
+			disturb()
+			d.ends(3, "resume", "one", "--why", name)
+			d.requireUndisturbed("one")
+		})
+	}
+}
+
+// removeTemporal removes everything that Temporal knows.
+func (d *disturbed) removeTemporal() {
+	files, err := filepath.Glob(filepath.Join(d.folder, ".waymark", "temporal.db*"))
+	require.NoError(d.t, err)
+	require.NotEmpty(d.t, files)
+	for _, file := range files {
+		require.NoError(d.t, os.Remove(file))
+	}
+}
+
+// terminate terminates the workflow of a run that is going. Its process says so and ends.
+func (d *disturbed) terminate() {
+	_, ended := d.start(resumedRows/4, "run", "pipeline.yaml", "--run-id", "one")
+	process, held, err := embedded.Holder(filepath.Join(d.folder, ".waymark", "temporal.db"))
+	require.NoError(d.t, err)
+	require.True(d.t, held)
+	c, err := embedded.Dial(context.Background(), process.Address, client.Options{})
+	require.NoError(d.t, err)
+	defer c.Close()
+	require.NoError(d.t, c.TerminateWorkflow(context.Background(), workflows.WorkflowID("one"), "", "a test"))
+	require.Equal(d.t, 130, exitCode(<-ended))
+	require.Equal(d.t, "interrupted", d.status("one").Status)
+}
+
+// concurrentResumes is how many processes resume a run at once.
+const concurrentResumes = 50
+
+// TestOneOfManyResumesProceeds resumes a run by many processes at once.
+func TestOneOfManyResumesProceeds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs many processes")
+	}
+	d := newDisturbed(t)
+	d.startAndKill(resumedRows/8, "run", "pipeline.yaml", "--run-id", "one")
+	var all sync.WaitGroup
+	codes, said := make([]int, concurrentResumes), make([]string, concurrentResumes)
+	for i := range concurrentResumes {
+		all.Go(func() {
+			output, err := waymark(d.binary, d.folder, "resume", "one", "--quiet")
+			codes[i], said[i] = exitCode(err), string(output)
+		})
+	}
+	all.Wait()
+	proceeded := 0
+	for i, code := range codes {
+		switch code {
+		case 3:
+			proceeded++
+		case 1:
+			require.Regexp(t, `^waymark: (process \d+ works for run one already|another waymark process \(pid \d+\) uses )`, said[i])
+		default:
+			require.Equal(t, 2, code, said[i])
+			require.Contains(t, said[i], "run one is completed_with_failures and cannot be resumed")
+		}
+	}
+	require.Equal(t, 1, proceeded, "%v", codes)
+	require.EqualValues(t, 1, d.status("one").Epoch)
+	d.requireUndisturbed("one")
+}
+
+// TestRecordOfBeforeIsRefused: a record that was put back from an older copy contradicts the workflow's history, and nothing
+// is done on its word.
+func TestRecordOfBeforeIsRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs many processes")
+	}
+	d := newDisturbed(t)
+	d.startAndKill(resumedRows/8, "run", "pipeline.yaml", "--run-id", "one")
+	d.ends(0, "cancel", "one", "--why", "a copy is made") // and the record is one file again
+	record := filepath.Join(d.folder, ".waymark", "landscape.db")
+	older, err := os.ReadFile(record)
+	require.NoError(t, err)
+	d.startAndKill(resumedRows/2, "resume", "one")
+	for _, beside := range []string{"-wal", "-shm"} {
+		require.NoError(t, os.RemoveAll(record+beside))
+	}
+	require.NoError(t, os.WriteFile(record, older, 0o600))
+	before := d.ends(0, "status", "one", "--json")
+	require.Contains(t, d.ends(1, "resume", "one"), "STATE_DIVERGED: run one")
+	require.Equal(t, before, d.ends(0, "status", "one", "--json"))
+	require.Contains(t, d.ends(3, "resume", "one", "--fork"), "resumed: completed_with_failures")
+	require.Equal(t, "cancelled", d.status("one").Status)
+	require.Contains(t, d.ends(0, "status", "last"), "from run one")
+	d.requireUndisturbed("last")
+}
