@@ -47,7 +47,8 @@ func (a *Activities) discardLate(ctx context.Context, id string) error {
 }
 
 // StopRun records that a run ended before it was complete, and why. What it staged for its sinks stays where it is, for when
-// it is taken up again; a run that nobody may take up again gives it up. A run whose record was never begun has nothing to record.
+// it is taken up again; a run that nobody may take up again gives it up. A run whose record was never begun has nothing to record,
+// and neither has an epoch that was not begun, because the run could not be taken up: the record stays as it is.
 //
 // It may run twice: a run that is stopped stays as it is.
 func (a *Activities) StopRun(ctx context.Context, in StopInput) error {
@@ -56,6 +57,9 @@ func (a *Activities) StopRun(ctx context.Context, in StopInput) error {
 }
 
 func (a *Activities) stopRun(ctx context.Context, in StopInput) error {
+	if begun, err := a.begun(ctx, in); err != nil || !begun {
+		return errors.Join(err, a.forget(in.Run))
+	}
 	err := a.log.StopRun(ctx, in.Run, in.Status, in.Reason)
 	if errors.Is(err, landscape.ErrNotFound) {
 		return a.forget(in.Run)
@@ -67,6 +71,18 @@ func (a *Activities) stopRun(ctx context.Context, in StopInput) error {
 		err = a.Discard(ctx, in.Run)
 	}
 	return errors.Join(err, a.forget(in.Run))
+}
+
+// begun reports whether the run got as far as the epoch that is to be stopped.
+func (a *Activities) begun(ctx context.Context, in StopInput) (bool, error) {
+	if in.Epoch == 0 {
+		return true, nil
+	}
+	on, err := a.log.Run(ctx, in.Run)
+	if errors.Is(err, landscape.ErrNotFound) {
+		return false, nil
+	}
+	return on.Epoch >= in.Epoch, err
 }
 
 // Discard removes what the run staged and did not publish. It is for runs that nobody may take up again. It may be repeated; a

@@ -83,6 +83,7 @@ func (m *mortal) begin(name string, files map[string]string) {
 		require.NoError(m.t, os.Remove(filepath.Join(m.folder, sink)))
 	}
 	m.run = name
+	m.EmptyPayloads()
 }
 
 func (m *mortal) start() error {

@@ -105,6 +105,7 @@ func (r *Record) execute(t testing.TB, in workflows.RunInput, listen func(*tests
 		if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, &in); err != nil {
 			return err
 		}
+		r.Continued = append(r.Continued, in)
 	}
 }
 

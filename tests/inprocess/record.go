@@ -31,6 +31,9 @@ type Record struct {
 	Payloads *payload.Store
 	Fate     Fate       // decides about what the processes that follow do; nil lets everything be done
 	Done     func(Deed) // is told of what they did, also if they do not learn of it; may be nil
+
+	Continued []workflows.RunInput // of the executions that others continued as
+
 	store    *sqlitestore.Store
 	objects  *memstore.Store
 	now      time.Time // of the workflows
@@ -56,11 +59,18 @@ func New(t testing.TB) *Record {
 	db, err := sql.Open("sqlite", path)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	objects := new(memstore.Store)
-	return &Record{
-		Folder: folder, Log: landscape.New(store, nil), Planner: worker.Planner{}, Payloads: payload.New(objects, payload.Options{}),
-		store: store, objects: objects, now: time.Now(), db: db, prepared: map[string]*sql.Stmt{},
+	r := &Record{
+		Folder: folder, Log: landscape.New(store, nil), Planner: worker.Planner{},
+		store: store, now: time.Now(), db: db, prepared: map[string]*sql.Stmt{},
 	}
+	r.EmptyPayloads()
+	return r
+}
+
+// EmptyPayloads empties the payload store: the runs that follow do not find what those before stored.
+func (r *Record) EmptyPayloads() {
+	r.objects = new(memstore.Store)
+	r.Payloads = payload.New(r.objects, payload.Options{})
 }
 
 // patience is how long one run may take on a machine that does other things as well.

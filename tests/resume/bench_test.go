@@ -14,8 +14,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
 
+	"waymark/activities"
 	"waymark/audit"
 	"waymark/landscape"
 	"waymark/pipeline"
@@ -25,16 +29,17 @@ import (
 // bench runs documents and takes them up again.
 type bench struct {
 	*inprocess.Record
-	t *testing.T
+	t      *testing.T
+	redone int // ticks that were on record and ahead of where the run was taken up
 }
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	return &bench{inprocess.New(t), t}
+	return &bench{Record: inprocess.New(t), t: t}
 }
 
 // of returns the bench for what belongs to another test.
-func (b *bench) of(t *testing.T) *bench { return &bench{b.Record, t} }
+func (b *bench) of(t *testing.T) *bench { return &bench{Record: b.Record, t: t} }
 
 // outputs returns the content of every file below the folder of outputs of a run, hidden ones too.
 func (b *bench) outputs(run string) map[string]string {
@@ -68,6 +73,16 @@ func (b *bench) sound(run string) {
 	report, err := audit.New(b.Log, b.Payloads, b.Planner).Verify(b.t.Context(), run)
 	require.NoError(b.t, err)
 	require.Empty(b.t, report.Problems)
+}
+
+// listen takes note of where the run is taken up.
+func (b *bench) listen(env *testsuite.TestWorkflowEnvironment) {
+	env.SetOnActivityCompletedListener(func(info *activity.Info, result converter.EncodedValue, err error) {
+		var state activities.State
+		if err == nil && info.ActivityType.Name == "ResumeRun" && result.Get(&state) == nil && state.Redo != nil {
+			b.redone += len(state.Redo.Ticks)
+		}
+	})
 }
 
 // part is a chunk's part in a sink.

@@ -1,0 +1,177 @@
+package resume_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/testsuite"
+
+	"waymark/activities"
+	"waymark/landscape"
+	"waymark/pipeline"
+	"waymark/tests/inprocess"
+	"waymark/workflows"
+)
+
+// order gives an order, and calls then when it was obeyed.
+func order(t *testing.T, env *testsuite.TestWorkflowEnvironment, name string, order workflows.Order, then func()) {
+	t.Helper()
+	env.UpdateWorkflow(name, name, &testsuite.TestUpdateCallback{
+		OnReject: func(err error) { t.Errorf("%s: %v", name, err) },
+		OnComplete: func(_ any, err error) {
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			then()
+		},
+	}, order)
+}
+
+// afterFirst calls do once, when the first activity of this name is done.
+func afterFirst(env *testsuite.TestWorkflowEnvironment, name string, do func()) {
+	did := false
+	env.SetOnActivityCompletedListener(func(info *activity.Info, _ converter.EncodedValue, _ error) {
+		if info.ActivityType.Name == name && !did {
+			did = true
+			do()
+		}
+	})
+}
+
+// The runs of these tests are paused for an hour. What was on its way is done after a minute.
+const (
+	aMinute = time.Minute
+	anHour  = time.Hour
+)
+
+// TestAPausedRunBeginsNothing pauses a run for an hour. Nothing is read meanwhile, and nothing fires, whatever is due.
+func TestAPausedRunBeginsNothing(t *testing.T) {
+	b := newBench(t)
+	b.write(map[string]string{"first.csv": numbered(14), "second.csv": numbered(7)})
+	var began, paused, continued atomic.Int64
+	err := b.Start(t, timed, activities.OpenInput{Run: "paused", File: "pipeline.yaml", Folder: b.Folder}, func(env *testsuite.TestWorkflowEnvironment) {
+		env.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, args converter.EncodedValues) {
+			var fold activities.FoldInput
+			if info.ActivityType.Name == "ReadChunk" || info.ActivityType.Name == "FoldBarrier" && args.Get(&fold) == nil && fold.Kind == activities.FoldTick {
+				began.Add(1)
+			}
+		})
+		afterFirst(env, "FoldBarrier", func() {
+			order(t, env, workflows.PauseUpdate, workflows.Order{Actor: "ann", Why: "to look"}, func() {})
+			env.RegisterDelayedCallback(func() { paused.Store(began.Load()) }, aMinute)
+			env.RegisterDelayedCallback(func() {
+				continued.Store(began.Load())
+				order(t, env, workflows.ContinueUpdate, workflows.Order{Actor: "ben", Why: "seen"}, func() {})
+			}, anHour)
+		})
+	})
+	require.NoError(t, err)
+	require.Positive(t, paused.Load())
+	require.Equal(t, paused.Load(), continued.Load(), "what began while the run was paused")
+	require.Less(t, continued.Load(), began.Load())
+	require.Equal(t, 1, b.count("paused", "actions", `verb="pause" actor="ann" why="to look"`))
+	require.Equal(t, 1, b.count("paused", "actions", `verb="continue" actor="ben" why="seen"`))
+	b.sound("paused")
+}
+
+// TestARunThatIsPausedCanBeTakenUp has a process that dies while its run is paused. Who takes the run up wants it to go on.
+func TestARunThatIsPausedCanBeTakenUp(t *testing.T) {
+	b := newBench(t)
+	b.write(everyInput)
+	var dead atomic.Bool
+	b.Fate = func(inprocess.Deed) (bool, error) {
+		if dead.Load() {
+			return false, inprocess.ErrGone
+		}
+		return true, nil
+	}
+	err := b.Start(t, everything, activities.OpenInput{Run: "paused", File: "pipeline.yaml", Folder: b.Folder}, func(env *testsuite.TestWorkflowEnvironment) {
+		afterFirst(env, "FoldBarrier", func() {
+			order(t, env, workflows.PauseUpdate, workflows.Order{Actor: "ann"}, func() {})
+			env.RegisterDelayedCallback(func() {
+				dead.Store(true)
+				env.CancelWorkflow()
+			}, anHour)
+		})
+	})
+	require.Error(t, err)
+	require.Equal(t, pipeline.Running, b.status("paused"))
+	b.Fate = nil
+	require.NoError(t, b.Resume(t, "paused", nil))
+	require.Equal(t, pipeline.CompletedWithFailures, b.status("paused"))
+	b.sound("paused")
+}
+
+// TestACancelledRunCanBeTakenUp cancels runs in both ways that leave them open. Who takes one up gets the record and the outputs
+// of an undisturbed run.
+func TestACancelledRunCanBeTakenUp(t *testing.T) {
+	b := newBench(t)
+	b.write(everyInput)
+	require.NoError(t, b.begin("undisturbed", everything))
+	outputs, work := b.collect(), b.Work(t, "undisturbed")
+	for _, as := range []pipeline.RunStatus{pipeline.Cancelled, pipeline.Interrupted} {
+		t.Run(string(as), func(t *testing.T) {
+			b, run := b.of(t), string(as)+"-run"
+			require.NoError(t, b.cancelEarly(run, workflows.Order{Actor: "ann", Why: "enough", As: as}))
+			on, err := b.Log.Run(t.Context(), run)
+			require.NoError(t, err)
+			require.Equal(t, as, on.Status)
+			require.False(t, on.Final)
+			require.Equal(t, string(as)+" by ann: enough", on.Reason)
+			require.NotEmpty(t, b.outputs(""), "what is staged stays")
+			require.NotContains(t, b.outputs(""), "even.csv")
+			require.NoError(t, b.Resume(t, run, nil))
+			require.Equal(t, outputs, b.collect())
+			require.Equal(t, work, b.Work(t, run))
+		})
+	}
+}
+
+// TestARunThatIsCancelledForGoodIsOver cancels a run for good: what it staged is gone, and nobody may take it up.
+func TestARunThatIsCancelledForGoodIsOver(t *testing.T) {
+	b := newBench(t)
+	b.write(everyInput)
+	require.NoError(t, b.cancelEarly("over", workflows.Order{Actor: "ann", Why: "wrong file", Final: true}))
+	on, err := b.Log.Run(t.Context(), "over")
+	require.NoError(t, err)
+	require.Equal(t, pipeline.Cancelled, on.Status)
+	require.True(t, on.Final)
+	require.Empty(t, b.outputs(""))
+	before := b.Dump(t, "over")
+	requireType(t, b.Resume(t, "over", nil), activities.TypeNotResumable)
+	require.Equal(t, before, b.Dump(t, "over"))
+	require.Empty(t, b.outputs(""))
+}
+
+// cancelEarly begins a run of everything and cancels it when its first part is written.
+func (b *bench) cancelEarly(run string, o workflows.Order) error {
+	b.t.Helper()
+	return b.Start(b.t, everything, activities.OpenInput{Run: run, File: "pipeline.yaml", Folder: b.Folder}, func(env *testsuite.TestWorkflowEnvironment) {
+		afterFirst(env, "WriteChunk", func() { order(b.t, env, workflows.CancelUpdate, o, func() {}) })
+	})
+}
+
+// TestAnOrderIsOnRecordOnce loses the reply of the transaction that records the order: the activity runs twice.
+func TestAnOrderIsOnRecordOnce(t *testing.T) {
+	b := newBench(t)
+	b.write(everyInput)
+	var lost atomic.Int64
+	b.Fate = func(deed inprocess.Deed) (bool, error) {
+		for _, record := range deed.Batch.Insert {
+			if _, is := record.(landscape.Action); is && lost.Add(1) == 1 {
+				return true, errors.New("connection reset")
+			}
+		}
+		return true, nil
+	}
+	require.NoError(t, b.cancelEarly("once", workflows.Order{Actor: "ann", Why: "enough"}))
+	require.Equal(t, pipeline.Cancelled, b.status("once"))
+	require.EqualValues(t, 1, lost.Load())
+	require.Equal(t, 1, b.count("once", "actions", `verb="cancel"`))
+}

@@ -1,0 +1,96 @@
+package resume_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/activities"
+	"waymark/pipeline"
+	"waymark/tests/inprocess"
+	"waymark/workflows"
+)
+
+// TestARefusedResumeWritesNothing refuses to take up runs of every status because a source changed: their records stay as they
+// are, and the error says what changed.
+func TestARefusedResumeWritesNothing(t *testing.T) {
+	stops := map[pipeline.RunStatus]func(*bench) error{
+		pipeline.Cancelled: func(b *bench) error {
+			return b.cancelEarly("stopped", workflows.Order{Actor: "ann"})
+		},
+		pipeline.Interrupted: func(b *bench) error {
+			return b.cancelEarly("stopped", workflows.Order{Actor: "ann", As: pipeline.Interrupted})
+		},
+		pipeline.Running: func(b *bench) error {
+			b.Fate = inprocess.DiesAt(60, false).Fate
+			require.Error(b.t, b.begin("stopped", everything))
+			return nil
+		},
+		pipeline.Failed: func(b *bench) error {
+			b.Fate = refuse(inprocess.Write)
+			requireType(b.t, b.begin("stopped", everything), activities.TypeTarget)
+			return nil
+		},
+	}
+	for status, stop := range stops {
+		t.Run(string(status), func(t *testing.T) {
+			b := newBench(t)
+			b.write(everyInput)
+			require.NoError(t, stop(b))
+			require.Equal(t, status, b.status("stopped"))
+			b.write(map[string]string{"first.csv": numbered(15)})
+			before, staged := b.Dump(t, "stopped"), b.outputs("")
+			b.Fate = nil
+			err := b.Resume(t, "stopped", nil)
+			requireType(t, err, activities.TypeSourceChanged)
+			require.ErrorContains(t, err, "SOURCE_CHANGED: source first is not what it was when run stopped began: first.csv had 79 bytes")
+			require.Equal(t, before, b.Dump(t, "stopped"))
+			require.Equal(t, staged, b.outputs(""))
+		})
+	}
+}
+
+// TestACompleteRunIsNotTakenUp refuses to take up runs with nothing left to do.
+func TestACompleteRunIsNotTakenUp(t *testing.T) {
+	b := newBench(t)
+	b.write(everyInput)
+	require.NoError(t, b.begin("complete", everything))
+	before, outputs := b.Dump(t, "complete"), b.outputs("")
+	requireType(t, b.Resume(t, "complete", nil), activities.TypeNotResumable)
+	require.Equal(t, before, b.Dump(t, "complete"))
+	require.Equal(t, outputs, b.outputs(""))
+}
+
+// TestARunThatFailsWhenItIsTakenUpSaysSo has a target that cannot be opened when its run is taken up: the new epoch has begun, and
+// its end is on record.
+func TestARunThatFailsWhenItIsTakenUpSaysSo(t *testing.T) {
+	b := newBench(t)
+	b.write(everyInput)
+	b.Fate = refuse(inprocess.Open)
+	requireType(t, b.begin("closed", everything), activities.TypeTarget)
+	b.Fate = refuse(inprocess.Open)
+	requireType(t, b.Resume(t, "closed", nil), activities.TypeTarget)
+	on, err := b.Log.Run(t.Context(), "closed")
+	require.NoError(t, err)
+	require.Equal(t, pipeline.Failed, on.Status)
+	require.EqualValues(t, 1, on.Epoch)
+	require.NoDirExists(t, filepath.Join(b.Folder, "out"))
+	b.Fate = nil
+	require.NoError(t, b.Resume(t, "closed", nil))
+	b.sound("closed")
+	taken, err := b.Log.Resumptions(t.Context(), "closed")
+	require.NoError(t, err)
+	require.Len(t, taken, 2)
+	require.Equal(t, []pipeline.RunStatus{pipeline.Failed, pipeline.Failed}, []pipeline.RunStatus{taken[0].Was, taken[1].Was})
+}
+
+// refuse returns a fate in which targets refuse one kind of deeds.
+func refuse(kind inprocess.Kind) inprocess.Fate {
+	return func(deed inprocess.Deed) (bool, error) {
+		if deed.Kind == kind {
+			return false, refusing(deed.Sink)
+		}
+		return true, nil
+	}
+}
