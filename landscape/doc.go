@@ -11,6 +11,9 @@
 // A barrier, which gathers rows of several chunks, goes on in folds. A fold takes the tokens of one chunk into batches, ends
 // those that fired, and gives rows, which are a chunk like those of a source: the barrier is their origin.
 //
+// A run that stopped before its end may be taken up again, by whatever process: then its next epoch begins. What a process stores is
+// guarded by the epoch in which it works: one that goes on late, after another took its run up, stores nothing.
+//
 // Log is the one type that callers use: it owns canonical details, that is ids, hashes, precision of times, and what may
 // follow what. A Driver stores records: sqlitestore for SQLite, memdriver for tests. Nothing above a Driver knows SQL.
 //

@@ -60,10 +60,10 @@ func (e Effect) belongs(at Placement) error {
 
 // attempt returns old with one more attempt in flight.
 func attempt(old Effect, at Placement) (Effect, error) {
-	switch {
-	case old.State == Blocked:
+	switch old.State {
+	case Blocked:
 		return Effect{}, ErrBlocked
-	case old.State == Reserved:
+	case Reserved:
 		return Effect{}, errors.New("it is not prepared")
 	}
 	next := old
