@@ -118,7 +118,7 @@ func (p *Point) act() error {
 		signal(syscall.SIGKILL)
 		select {}
 	case Stop:
-		signal(syscall.SIGSTOP)
+		stop()
 	case Delay:
 		time.Sleep(p.delay)
 	case Error, Unknown:
