@@ -46,6 +46,9 @@ var allowed = map[string][]string{
 	},
 	"tests/bench":     {"embedded", "workflows"},
 	"tests/graphs":    {"expr", "pipeline", "row"},
+	"tests/zombies/worker": {
+		"worker", "workflows", "activities", "landscape", "landscape/sqlitestore", "payload", "payload/fsstore",
+	},
 	"tests/inprocess": {"worker", "workflows", "activities", "plan", "plugin", "landscape", "landscape/sqlitestore", "payload", "payload/memstore"},
 }
 
