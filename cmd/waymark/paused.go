@@ -31,7 +31,7 @@ func (r *record) paused(ctx context.Context, run string) (*pausedBy, error) {
 		switch actions[i].Verb {
 		case workflows.PauseUpdate:
 			last = &actions[i]
-		case workflows.ContinueUpdate, workflows.CancelUpdate:
+		case workflows.ContinueUpdate:
 			last = nil
 		}
 	}
