@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -26,7 +27,7 @@ func (a *Activities) openRun(ctx context.Context, in OpenInput) (OpenResult, err
 	if err != nil {
 		return OpenResult{}, fmt.Errorf("pipeline document of run %s: %w", in.Run, err)
 	}
-	request := plan.Request{File: in.File, Folder: in.Folder, Document: document, Params: in.Params}
+	request := plan.Request{File: cmp.Or(in.File, "the document on record"), Folder: in.Folder, Document: document, Params: in.Params}
 	if in.Retry != nil {
 		request.Beside, in.Parent, in.Link = in.Retry.Beside, in.Retry.Of, string(landscape.RetryLink)
 	}

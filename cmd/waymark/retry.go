@@ -101,6 +101,9 @@ func (a *app) retryWith(ctx context.Context, m *machine, id string, o retrying) 
 		return err
 	}
 	in.Retry = &activities.RetryInput{Of: of.ID, Beside: doc.plan.Beside}
+	if o.file == "" {
+		in.File = "" // the document is on record: what its file holds by now says nothing
+	}
 	e := &execution{app: a, machine: m, pipeline: doc.plan.Document.Pipeline.Name, input: in}
 	e.begun = func(ctx context.Context) error {
 		what := fmt.Sprintf("run %s feeds %s again", o.id, many(retry.Rows, "record"))
