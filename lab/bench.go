@@ -92,17 +92,17 @@ var state = []string{
 }
 
 func (b *bench) run(ctx context.Context, plan, log string) end {
-	args := append([]string{"run", filepath.Base(b.lab.Pipeline), "--run-id", runID}, state...)
+	args := append([]string{"run", filepath.Base(b.lab.Pipeline), "--run-id", RunID}, state...)
 	return b.process(plan, log).run(ctx, append(append(args, b.lab.Flags...), b.lab.Params...)...)
 }
 
 func (b *bench) resume(ctx context.Context, plan, log string) end {
-	args := append([]string{"resume", runID}, state...)
+	args := append([]string{"resume", RunID}, state...)
 	return b.process(plan, log).run(ctx, append(args, b.lab.Flags...)...)
 }
 
 func (b *bench) verify(ctx context.Context) end {
-	args := append([]string{"verify", runID}, state...)
+	args := append([]string{"verify", RunID}, state...)
 	return b.process("", "").run(ctx, append(args, b.lab.Flags...)...)
 }
 

@@ -41,6 +41,20 @@ var varying = map[string]bool{
 // offsets are moments inside the arrivals of a merge.
 var offsets = regexp.MustCompile(`"offset_ms":[0-9]+`)
 
+// Audit compares what the run with the id RunID left behind in a folder with what an undisturbed one left in another. Both
+// must have been run in the same place. The error says that something could not be read.
+func Audit(ctx context.Context, undisturbed, folder string) ([]Finding, error) {
+	want, err := look(ctx, undisturbed)
+	if err != nil {
+		return nil, err
+	}
+	got, err := look(ctx, folder)
+	if err != nil {
+		return nil, err
+	}
+	return append(got.faults, want.differences(got)...), nil
+}
+
 // look reads everything that the run left behind in its folder.
 func look(ctx context.Context, folder string) (*snapshot, error) {
 	s := &snapshot{files: map[string][]byte{}, tables: map[string][]string{}}
@@ -65,11 +79,11 @@ func look(ctx context.Context, folder string) (*snapshot, error) {
 
 // readEnds reads what the sources held, without the barriers, which end as sources do.
 func (s *snapshot) readEnds(ctx context.Context, log *landscape.Log) error {
-	nodes, err := log.Nodes(ctx, runID)
+	nodes, err := log.Nodes(ctx, RunID)
 	if err != nil {
 		return err
 	}
-	ends, err := log.SourceEnds(ctx, runID)
+	ends, err := log.SourceEnds(ctx, RunID)
 	for _, end := range ends {
 		if slices.ContainsFunc(nodes, func(n landscape.Node) bool { return n.Node == end.Source && n.Kind == landscape.SourceNode }) {
 			s.ends = append(s.ends, text(landscape.TableOf(end), end))
@@ -83,7 +97,7 @@ const soon = time.Minute
 
 // readDeadlines looks for batches that end when their time has come.
 func (s *snapshot) readDeadlines(ctx context.Context, store *sqlitestore.Store) error {
-	folds, err := landscape.Select[landscape.FoldRecord](ctx, store, runID)
+	folds, err := landscape.Select[landscape.FoldRecord](ctx, store, RunID)
 	for _, f := range folds {
 		if f.Deadline != 0 && f.Deadline < f.At+landscape.Micros(soon.Microseconds()) {
 			s.timed = []Finding{{Differing, 1, "batches of " + f.Node + " end when their time has come"}}
@@ -112,7 +126,7 @@ func statusOf(ctx context.Context, folder string) (pipeline.RunStatus, error) {
 		return "", err
 	}
 	defer store.Close()
-	run, err := landscape.New(store, nil).Run(ctx, runID)
+	run, err := landscape.New(store, nil).Run(ctx, RunID)
 	if errors.Is(err, landscape.ErrNotFound) {
 		return "", nil
 	}
@@ -149,7 +163,7 @@ func (s *snapshot) readTables(ctx context.Context, store *sqlitestore.Store) err
 			continue
 		}
 		var lines []string
-		err := store.Read(ctx, table.Zero(), []any{runID}, func(r landscape.Record) bool {
+		err := store.Read(ctx, table.Zero(), []any{RunID}, func(r landscape.Record) bool {
 			lines = append(lines, text(table, r))
 			return true
 		})
@@ -179,7 +193,7 @@ func text(table *landscape.Table, r landscape.Record) string {
 
 // checkRun requires that the run is complete and its record in order.
 func (s *snapshot) checkRun(ctx context.Context, log *landscape.Log) error {
-	run, err := log.Run(ctx, runID)
+	run, err := log.Run(ctx, RunID)
 	if errors.Is(err, landscape.ErrNotFound) {
 		s.fault(Lost, 1, "the run is not on record")
 		return nil
@@ -191,7 +205,7 @@ func (s *snapshot) checkRun(ctx context.Context, log *landscape.Log) error {
 		s.fault(Stuck, 1, "the run is %s: %s", run.Status, run.Reason)
 		return nil
 	}
-	findings, err := log.Sweep(ctx, runID, true)
+	findings, err := log.Sweep(ctx, RunID, true)
 	for _, f := range findings {
 		s.fault(Differing, 1, "sweep: %s: %s %s chunk %d: %s", f.Check, f.Source, f.Node, f.Chunk, f.Detail)
 	}
@@ -204,7 +218,7 @@ func (s *snapshot) checkRun(ctx context.Context, log *landscape.Log) error {
 
 // checkOutputs requires that every output is the one that is on record, and that nothing else lies beside it.
 func (s *snapshot) checkOutputs(ctx context.Context, log *landscape.Log, folder string) error {
-	artifacts, err := log.Artifacts(ctx, runID)
+	artifacts, err := log.Artifacts(ctx, RunID)
 	if err != nil {
 		return err
 	}
@@ -224,7 +238,7 @@ func (s *snapshot) checkOutputs(ctx context.Context, log *landscape.Log, folder 
 		}
 	}
 	for name := range s.files {
-		if strings.HasPrefix(filepath.Base(name), ".") && strings.Contains(name, runID) {
+		if strings.HasPrefix(filepath.Base(name), ".") && strings.Contains(name, RunID) {
 			s.fault(Torn, 1, "%s was left behind", name)
 		}
 	}
@@ -268,21 +282,21 @@ func references(ctx context.Context, store *sqlitestore.Store) (map[string]strin
 			referred[digest] = fmt.Sprintf(format, args...)
 		}
 	}
-	runs, err := landscape.Select[landscape.Run](ctx, store, runID)
+	runs, err := landscape.Select[landscape.Run](ctx, store, RunID)
 	for _, r := range runs {
 		refer(r.DocumentSHA256, "run %s", r.ID)
 	}
-	chunks, failed := landscape.Select[landscape.Chunk](ctx, store, runID)
+	chunks, failed := landscape.Select[landscape.Chunk](ctx, store, RunID)
 	err = errors.Join(err, failed)
 	for _, c := range chunks {
 		refer(c.Pack, "%s chunk %d", c.Source, c.Chunk)
 	}
-	folds, failed := landscape.Select[landscape.FoldRecord](ctx, store, runID)
+	folds, failed := landscape.Select[landscape.FoldRecord](ctx, store, RunID)
 	err = errors.Join(err, failed)
 	for _, f := range folds {
 		refer(f.State, "%s fold %d", f.Node, f.Fold)
 	}
-	tables, failed := landscape.Select[landscape.LookupTable](ctx, store, runID)
+	tables, failed := landscape.Select[landscape.LookupTable](ctx, store, RunID)
 	for _, t := range tables {
 		refer(t.SHA256, "table %s", t.Node)
 	}

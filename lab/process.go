@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-const (
-	stateFolder = ".waymark"
-	runID       = "lab" // of every run
-)
+// RunID is that of every run of the laboratory.
+const RunID = "lab"
+
+const stateFolder = ".waymark"
 
 // defaultPatience is how long a process may take: one that takes longer hangs.
 const defaultPatience = 2 * time.Minute

@@ -1,0 +1,59 @@
+package crash
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/lab"
+)
+
+// TestTheLaboratoryReportsAProtectionThatIsGone takes a protection away, and requires that the laboratory says so.
+func TestTheLaboratoryReportsAProtectionThatIsGone(t *testing.T) {
+	for name, c := range map[string]struct {
+		file, old, new string
+		crash          string
+		kind           lab.Kind
+		says           string
+	}{
+		"a part counts as confirmed before it is written": {
+			file: "activities/write.go",
+			old:  "if err := a.apply(ctx, r, node.Sink.Target(in.Run), effect); err != nil {",
+			new: "if err := errors.Join(a.log.FinalizeEffect(ctx, key, effect.Fence, a.worker, landscape.PartReceipt(effect)),\n" +
+				"a.apply(ctx, r, node.Sink.Target(in.Run), effect)); err != nil {",
+			crash: "sink.part.writing@2", kind: lab.Stuck, says: "TARGET_CHANGED",
+		},
+		"a payload has its name before it is written": {
+			file: "payload/fsstore/durable.go",
+			old:  `temp := shard + "/" + tempPrefix + rand.Text()`, new: "temp := objectPath(key) + rand.Text()[:0]",
+			crash: "payload.writing@3", kind: lab.Torn, says: "payload corrupt",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Empty(t, crash(t, build(t), c.crash), "with the protection nothing is wrong")
+			findings := crash(t, buildMutant(t, c.file, c.old, c.new), c.crash)
+			require.True(t, slices.ContainsFunc(findings, func(f lab.Finding) bool {
+				return f.Kind == c.kind && strings.Contains(f.What, c.says)
+			}), "%v", findings)
+		})
+	}
+}
+
+// crash kills a run of the reference pipeline at the moment, and returns what was wrong after it.
+func crash(t *testing.T, binary, at string) []lab.Finding {
+	t.Helper()
+	moment, err := lab.ParseMoment(at)
+	require.NoError(t, err)
+	report, err := lab.Run(t.Context(), lab.Options{
+		Binary: binary, Pipeline: "reference.yaml", Only: []lab.Moment{moment}, Jobs: 1, Scratch: filepath.Join(t.TempDir(), "scratch"),
+		Patience: 30 * time.Second, // without its protection it tries in vain until somebody stops it
+	})
+	require.NoError(t, err)
+	require.Len(t, report.Singles, 1)
+	require.True(t, report.Singles[0].Died)
+	return report.Singles[0].Findings
+}

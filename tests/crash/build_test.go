@@ -1,0 +1,123 @@
+// Package crash holds the pipelines of the crash laboratory, and tests of the laboratory itself: `make crash` runs it.
+package crash
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const root = "../.." // the folder of the module
+
+// program is a build with failpoints, and the folder in which it runs.
+type program struct {
+	binary string
+	folder string
+	env    []string
+}
+
+var built struct {
+	sync.Once
+	folder string
+	err    error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if built.folder != "" {
+		_ = os.RemoveAll(built.folder) // in the temporary folder, which others clean as well
+	}
+	os.Exit(code)
+}
+
+// build returns the path of the program as it is in the tree, with failpoints.
+func build(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it builds the program with failpoints")
+	}
+	built.Do(func() {
+		if built.folder, built.err = os.MkdirTemp("", "waymark-crash-"); built.err == nil {
+			built.err = compile(filepath.Join(built.folder, "waymark-lab"))
+		}
+	})
+	require.NoError(t, built.err)
+	return filepath.Join(built.folder, "waymark-lab")
+}
+
+func compile(binary string, flags ...string) error {
+	args := append([]string{"build", "-tags", "failpoints", "-o", binary}, flags...)
+	command := exec.Command("go", append(args, "./cmd/waymark")...)
+	command.Dir = root
+	if out, err := command.CombinedOutput(); err != nil {
+		return errors.New(string(out))
+	}
+	return nil
+}
+
+// buildMutant returns the path of a program in one file of which a text is replaced by another. The text must be there once.
+func buildMutant(t *testing.T, file, old, new string) string {
+	t.Helper()
+	build(t)
+	path, err := filepath.Abs(filepath.Join(root, file))
+	require.NoError(t, err)
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, 1, bytes.Count(content, []byte(old)), "%s has this text not once: %s", file, old)
+	folder := t.TempDir()
+	mutant, overlay := filepath.Join(folder, "mutant.go"), filepath.Join(folder, "overlay.json")
+	require.NoError(t, os.WriteFile(mutant, bytes.Replace(content, []byte(old), []byte(new), 1), 0o600))
+	text, err := json.Marshal(map[string]map[string]string{"Replace": {path: mutant}})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(overlay, text, 0o600))
+	binary := filepath.Join(folder, "waymark-mutant")
+	require.NoError(t, compile(binary, "-overlay", overlay))
+	return binary
+}
+
+// in returns the program in a new folder that holds these files of this package, and env in its environment.
+func in(t *testing.T, binary string, files ...string) *program {
+	t.Helper()
+	p := &program{binary: binary, folder: t.TempDir()}
+	for _, name := range files {
+		content, err := os.ReadFile(name)
+		require.NoError(t, err)
+		p.write(t, name, string(content))
+	}
+	return p
+}
+
+func (p *program) write(t *testing.T, name, content string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(filepath.Join(p.folder, name), []byte(content), 0o600))
+}
+
+// run runs the program, which must end with the code, -1 for one that was killed, and returns what it wrote.
+func (p *program) run(t *testing.T, code int, args ...string) string {
+	t.Helper()
+	command := exec.Command(p.binary, append(args, "--quiet")...)
+	command.Dir, command.Env = p.folder, append(os.Environ(), p.env...)
+	out, err := command.CombinedOutput()
+	ended, failed := errors.AsType[*exec.ExitError](err)
+	if !failed {
+		require.NoError(t, err)
+		require.Equal(t, code, 0, "%s: %s", strings.Join(args, " "), out)
+		return string(out)
+	}
+	require.Equal(t, code, ended.ExitCode(), "%s: %s", strings.Join(args, " "), out)
+	return string(out)
+}
+
+// with sets a variable of the program's environment. An empty value is as good as none.
+func (p *program) with(name, value string) *program {
+	p.env = append(p.env, name+"="+value)
+	return p
+}

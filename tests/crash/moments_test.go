@@ -1,0 +1,215 @@
+package crash
+
+import (
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/failpoint"
+	"waymark/lab"
+)
+
+// marks are the places in the code at which there is a moment: calls with a name, and calls whose name is put together.
+var (
+	marks    = regexp.MustCompile(`failpoint\.(?:Hit|Short)\(([^,()]+)`)
+	literals = regexp.MustCompile(`"(?:payload|sink|run)(?:\.[a-z]+)+"`)
+	steps    = regexp.MustCompile(`\.hit\("([a-z]+)"\)`)
+	attempts = regexp.MustCompile(`func \(a \*Activities\) ([A-Z]\w+)\([^{]*\{\n\t(?:_, err :=|return) attempt\(`)
+)
+
+// composed are the names that the code puts together: what is written there, and the words of the page for it.
+var composed = map[string]string{
+	`"activity." + name + ".begin"`:       "activity.NAME.begin",
+	`"activity." + name + ".end"`:         "activity.NAME.end",
+	`"landscape." + m.table + "." + step`: "landscape.TABLE.STEP",
+	"m.writing":                           "", // of a struct whose names are literals
+	"m.written":                           "",
+	"m.synced":                            "",
+	"failpoint.Check":                     failpoint.Check,
+}
+
+// inCode returns the names of all moments in the code, those that are put together in the words of the page, and the names of
+// the activities that have moments.
+func inCode(t *testing.T) (names, activities []string) {
+	t.Helper()
+	found, acts := map[string]bool{}, map[string]bool{}
+	eachSource(t, func(path, text string) {
+		for _, m := range marks.FindAllStringSubmatch(text, -1) {
+			if name, is := composed[strings.TrimSpace(m[1])]; is {
+				found[name] = true
+			} else {
+				require.Regexp(t, literals, m[1], "%s: a name that this test does not know how to find", path)
+			}
+		}
+		if strings.Contains(text, "failpoint.") {
+			for _, name := range literals.FindAllString(text, -1) {
+				found[strings.Trim(name, `"`)] = true
+			}
+		}
+		for _, m := range attempts.FindAllStringSubmatch(text, -1) {
+			acts[m[1]] = true
+		}
+		if strings.HasPrefix(path, "landscape/sqlitestore/") {
+			for _, m := range steps.FindAllStringSubmatch(text, -1) {
+				found["landscape.TABLE."+m[1]] = true
+			}
+		}
+	})
+	delete(found, "")
+	delete(found, "landscape.TABLE.STEP")
+	return slices.Sorted(maps.Keys(found)), slices.Sorted(maps.Keys(acts))
+}
+
+// eachSource calls do with every file of the normal build, by its path from the folder of the module.
+func eachSource(t *testing.T, do func(path, text string)) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && (name == "failpoint" || name == "tests" || name == "lab" || name != "." && strings.HasPrefix(name, ".")) {
+			return fs.SkipDir
+		}
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		do(filepath.ToSlash(name), string(text))
+		return err
+	})
+	require.NoError(t, err)
+}
+
+// TestThePageListsEveryMoment compares docs/crash.md with the code.
+func TestThePageListsEveryMoment(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs/crash.md"))
+	require.NoError(t, err)
+	listed := map[string]bool{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `([a-zA-Z]+(?:\\.[a-zA-Z]+)+)` \\|").FindAllStringSubmatch(string(page), -1) {
+		listed[m[1]] = true
+	}
+	names, _ := inCode(t)
+	require.Equal(t, names, slices.Sorted(maps.Keys(listed)))
+	require.Greater(t, len(names), 20, "the code has more moments than that")
+}
+
+// TestEveryMomentIsReached: a moment to which nothing comes would prove nothing. It tries a few crashes at each name of the
+// pipelines of the laboratory, what people do besides, and for what only faults of disks lead to, the tests of the packages.
+func TestEveryMomentIsReached(t *testing.T) {
+	binary := build(t)
+	reached := map[string]int{}
+	for _, pipeline := range []string{"reference.yaml", "timed.yaml"} {
+		report, err := lab.Run(t.Context(), lab.Options{
+			Binary: binary, Pipeline: pipeline, Singles: 4, Pairs: 2, Jobs: runtime.NumCPU(), Seed: 1,
+		})
+		require.NoError(t, err)
+		require.Zero(t, report.Failed(), "%v", report)
+		for name, n := range report.Reached {
+			reached[name] += n
+		}
+	}
+	log := filepath.Join(t.TempDir(), "moments")
+	t.Setenv("WAYMARK_FAILPOINT_LOG", log)
+	held := peopleDoMore(t, binary)
+	testPackages(t)
+	text, err := os.ReadFile(log)
+	require.NoError(t, err)
+	text = append(text, held...)
+	for line := range strings.Lines(string(text)) {
+		name, _, _ := strings.Cut(line, " ")
+		reached[name]++
+	}
+
+	names, activities := inCode(t)
+	for _, name := range names {
+		switch {
+		case strings.HasPrefix(name, "activity.NAME."):
+			for _, activity := range activities {
+				require.NotZero(t, reached[strings.Replace(name, "NAME", activity, 1)], "nothing comes to %s of %s", name, activity)
+			}
+		case strings.HasPrefix(name, "landscape.TABLE."):
+			require.NotZero(t, reached[strings.Replace(name, "TABLE", "effect_events", 1)], "nothing comes to %s", name)
+		default:
+			require.NotZero(t, reached[name], "nothing comes to %s", name)
+		}
+	}
+	require.Subset(t, activities, []string{"OpenRun", "ReadChunk", "ProcessChunk", "FoldBarrier", "WriteChunk", "PublishSink", "FinishRun", "StopRun", "ResumeRun"})
+}
+
+// peopleDoMore does to runs what the laboratory does not. It returns the log of a process that was held up.
+func peopleDoMore(t *testing.T, binary string) []byte {
+	t.Helper()
+	p := in(t, binary, "reference.yaml", "orders.csv")
+	p.with("WAYMARK_FAILPOINTS", "sink.part.written=kill").run(t, -1, "run", "reference.yaml", "--run-id", "given-up")
+	p.with("WAYMARK_FAILPOINTS", "activity.WriteChunk.end@2=kill").run(t, -1, "resume", "given-up")
+	p.with("WAYMARK_FAILPOINTS", "").run(t, 0, "cancel", "given-up", "--final", "--why", "it is not needed any more")
+
+	cancelled := p.start(t, "activity.ProcessChunk.begin@2=delay:2s", "run", "reference.yaml", "--run-id", "cancelled")
+	p.await(t, "activity.ProcessChunk.begin 2")
+	p.run(t, 0, "cancel", "cancelled", "--why", "to see what comes of it")
+	require.ErrorContains(t, cancelled.Wait(), "exit status 130")
+
+	p.write(t, "fails.yaml", "name: fails\n"+
+		"sources: {orders: {csv: {path: orders.csv}, schema: {fields: {id: int, customer: string, country: string, total: int, placed: date}}, on_invalid: fail}}\n"+
+		"sinks: {out: {csv: {path: out/fails.csv}}}\n")
+	p.run(t, 1, "run", "fails.yaml", "--run-id", "failed")
+
+	require.NoError(t, os.RemoveAll(filepath.Join(p.folder, "out")))
+	p.run(t, 3, "run", "reference.yaml", "--run-id", "whole")
+	path := aPayload(t, p.folder)
+	require.NoError(t, os.Chmod(path, 0o600))
+	require.NoError(t, os.Truncate(path, 10))
+	require.NoError(t, os.RemoveAll(filepath.Join(p.folder, "out")))
+	p.run(t, 3, "run", "reference.yaml", "--run-id", "healed")
+	held, err := os.ReadFile(heldLog(p.folder))
+	require.NoError(t, err)
+	return held
+}
+
+// start starts the program with a plan, which holds it up so that something can be done meanwhile.
+func (p *program) start(t *testing.T, plan string, args ...string) *exec.Cmd {
+	t.Helper()
+	command := exec.Command(p.binary, append(args, "--quiet")...)
+	command.Dir = p.folder
+	command.Env = append(os.Environ(), "WAYMARK_FAILPOINTS="+plan, "WAYMARK_FAILPOINT_LOG="+heldLog(p.folder))
+	require.NoError(t, command.Start())
+	t.Cleanup(func() { _ = command.Process.Kill() })
+	return command
+}
+
+// heldLog is the log of a process that was held up.
+func heldLog(folder string) string { return filepath.Join(folder, "held") }
+
+// await waits until the process that is held up has come to the moment.
+func (p *program) await(t *testing.T, moment string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		text, err := os.ReadFile(heldLog(p.folder))
+		return err == nil && strings.Contains(string(text), moment+"\n")
+	}, time.Minute, time.Millisecond)
+}
+
+// testPackages runs tests that come to moments which need a disk at fault.
+func testPackages(t *testing.T) {
+	t.Helper()
+	for pkg, tests := range map[string]string{"./payload/fsstore": "TestDelete|TestBackend", "./plugin/builtin": "TestInterleaved"} {
+		command := exec.Command("go", "test", "-tags", "failpoints", "-count=1", "-run", tests, pkg)
+		command.Dir = root
+		out, err := command.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+}
