@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -98,7 +99,8 @@ func guardRace(t *testing.T, d landscape.Driver) {
 		run := fmt.Sprint("race", round)
 		log := begun(t, d, Scene{Run: run})
 		old, confirmed := log.InEpoch(run, 0), make([]int, workers)
-		var group, writing sync.WaitGroup
+		var group, claiming, writing sync.WaitGroup
+		var over atomic.Bool
 		writing.Add(workers)
 		for w := range workers {
 			group.Go(func() {
@@ -107,13 +109,16 @@ func guardRace(t *testing.T, d landscape.Driver) {
 				for old.RecordEvent(ctx, run, "written", fmt.Sprint("by ", w)) == nil {
 					confirmed[w]++
 					first()
+					if over.Load() {
+						return
+					}
 				}
 			})
 		}
 		writing.Wait()
 		errs, after := make([]error, 2), make([]int, 2)
 		for i := range errs {
-			group.Go(func() {
+			claiming.Go(func() {
 				r := takeUp(run, 1)
 				r.Claim = fmt.Sprint("claim of ", i)
 				errs[i] = log.TakeUp(ctx, r)
@@ -122,6 +127,8 @@ func guardRace(t *testing.T, d landscape.Driver) {
 				after[i] = len(events)
 			})
 		}
+		claiming.Wait()
+		over.Store(true)
 		group.Wait()
 		total := 0
 		for _, n := range confirmed {
