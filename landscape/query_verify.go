@@ -57,7 +57,25 @@ func (l *Log) ComparePassage(ctx context.Context, p Passage) ([]Difference, erro
 		JoinsRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
 		ChunkJoinRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
 	}
+	feeds, err := l.keepsFeeds(ctx, p.Run)
+	if err != nil {
+		return nil, err
+	}
+	if feeds {
+		whole = append(whole, FeedRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk})
+	} else {
+		p.Feeds = nil
+	}
 	return l.rehearse(ctx, whole, func(l *Log) error { return l.RecordPassage(ctx, p) })
+}
+
+// keepsFeeds reports whether it is on record what fed the barriers of the run; the first releases did not record it.
+func (l *Log) keepsFeeds(ctx context.Context, run string) (kept bool, err error) {
+	err = each(ctx, l.driver, []any{run}, func(FeedRecord) bool {
+		kept = true
+		return false
+	})
+	return kept, err
 }
 
 // rehearsal is a driver that keeps what is to be inserted for itself.
@@ -81,7 +99,7 @@ func (r *rehearsal) Commit(_ context.Context, b Batch) error {
 // Of the other tables each record is looked for by itself.
 var scopeKeys = map[string]int{
 	"nodes": 1, "edges": 1, "sources": 1, "lanes": 1, "tables": 1, "passages": 3, "way_steps": 2, "chunk_ways": 3, "hashes": 3,
-	"keys": 3, "errors": 3, "joins": 3, "chunk_joins": 3, "members": 4, "chunk_rows": 3, "parents": 3,
+	"keys": 3, "errors": 3, "feeds": 3, "joins": 3, "chunk_joins": 3, "members": 4, "chunk_rows": 3, "parents": 3,
 }
 
 // scope is some records of one table, by key.
