@@ -44,8 +44,8 @@ var allowed = map[string][]string{
 	"tests/system": {
 		"audit", "worker", "workflows", "activities", "landscape", "landscape/sqlitestore", "payload", "payload/fsstore", "embedded",
 	},
-	"tests/bench":     {"embedded", "workflows"},
-	"tests/graphs":    {"expr", "pipeline", "row"},
+	"tests/bench":  {"embedded", "workflows"},
+	"tests/graphs": {"expr", "pipeline", "row"},
 	"tests/zombies/worker": {
 		"worker", "workflows", "activities", "landscape", "landscape/sqlitestore", "payload", "payload/fsstore",
 	},
@@ -73,6 +73,7 @@ func TestImports(t *testing.T) {
 			if inside, ours := strings.CutPrefix(imported, "waymark/"); ours {
 				require.Contains(t, allowed[path], inside, "%s must not import %s; see ARCHITECTURE.md", path, inside)
 			}
+			require.NotContains(t, imported, "cockroachdb", "%s: pebble's file system is for tests alone", path)
 		}
 		return nil
 	})

@@ -22,7 +22,9 @@ type crashDisk struct {
 	top *inode
 	// after, if not nil, is called after each call that changed something. An error ends the call with it.
 	after func(call string) error
-	dead  bool // the process was killed: it changes nothing any more
+	// looked, if not nil, is called after each look at a name.
+	looked func()
+	dead   bool // the process was killed: it changes nothing any more
 	// plain says that two names cannot be exchanged.
 	plain bool
 }
@@ -113,6 +115,9 @@ func (d *crashDisk) Name() string { return "/disk" }
 
 func (d *crashDisk) Lstat(name string) (fs.FileInfo, error) {
 	_, last, found, err := d.must(name)
+	if d.looked != nil {
+		d.looked()
+	}
 	if err != nil {
 		return nil, err
 	}

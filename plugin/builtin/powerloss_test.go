@@ -50,6 +50,7 @@ type outputLab struct {
 	whole, newer string          // what is visible after run one, and run two, published
 	may          map[string]bool // what may be visible now
 
+	late      bool // an Open that comes late may leave the header's file in the published folder, where it does no harm
 	opened    bool
 	kept      map[int]bool // parts that were acknowledged
 	discarded bool
@@ -113,6 +114,9 @@ func (l *outputLab) visible(d *crashDisk) string {
 	out.WriteString("=")
 	out.Write(found.data)
 	for _, name := range slices.Sorted(maps.Keys(found.names)) {
+		if l.late && name == headerName {
+			continue
+		}
 		out.WriteString("\n" + name + "=")
 		out.Write(found.names[name].data)
 	}
@@ -309,7 +313,7 @@ func (l *outputLab) stopped(n int, meanwhile func()) (d *crashDisk, wasStopped *
 // outputWorkloads are what processes do while the power may go at any moment. Each returns false once there is nothing left
 // to do for n.
 var outputWorkloads = map[string]func(l *outputLab, n int) (more bool){
-	"undisturbed": func(l *outputLab, n int) bool {
+	"undisturbed": func(l *outputLab, _ int) bool {
 		for i := range steps {
 			_, err := l.step(l.disk.process(l.blackout), i)
 			require.NoError(l.t, err)
@@ -363,6 +367,23 @@ var outputWorkloads = map[string]func(l *outputLab, n int) (more bool){
 			l.publish("two", l.two)
 			l.may = map[string]bool{l.newer: true}
 		}, l.newer)
+	},
+	"published without a look by another process": func(l *outputLab, n int) bool {
+		dying := l.dying(n)
+		for i := range len(steps) - 1 {
+			if _, err := l.step(dying, i); err != nil {
+				break
+			}
+		}
+		if !dying.dead {
+			return false
+		}
+		l.mayPublish()
+		if err := l.publishOne(l.disk.process(l.blackout)); err == nil {
+			l.may = map[string]bool{l.whole: true}
+		}
+		require.NoError(l.t, l.blackout("publish"))
+		return true
 	},
 	"published while it is discarded": func(l *outputLab, n int) bool {
 		for i := range len(steps) - 1 {
@@ -448,6 +469,7 @@ func TestInterleaved(t *testing.T) {
 				fresh := newOutputLab(t, kind, new(atomic.Int64))
 				for seed := range uint64(rounds) {
 					l := *fresh
+					l.late = name == "published and opened again"
 					l.interleave(seed, pair)
 				}
 			})
@@ -497,16 +519,20 @@ func (l *outputLab) interleave(seed uint64, pair [2]func(*outputLab, *crashDisk)
 	require.Empty(l.t, l.remains(l.disk), "seed %d", seed)
 }
 
-// inTurns gives the processes turns, by chance. In its turn a process changes one thing.
+// inTurns gives the processes turns, by chance. In its turn a process changes, or looks at, one thing.
 func (l *outputLab) inTurns(rng *rand.Rand, pair [2]func(*outputLab, *crashDisk) error) (errs [2]error) {
 	var turn, rest [2]chan bool // rest: whether the process has ended
 	for i, do := range pair {
 		turn[i], rest[i] = make(chan bool), make(chan bool)
-		process := l.disk.process(func(string) error {
+		process := l.disk.process(nil)
+		process.looked = func() {
 			rest[i] <- false
 			<-turn[i]
+		}
+		process.after = func(string) error {
+			process.looked()
 			return nil
-		})
+		}
 		go func() {
 			<-turn[i]
 			errs[i] = do(l, process)

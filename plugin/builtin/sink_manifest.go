@@ -43,7 +43,7 @@ func (m manifest) encode() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// inspect reads every part file in the folder at and compares it with what was recorded of it. The folder may hold nothing
+// inspect reads every part file in the folder at, compares it with what was recorded of it, and makes it durable. The folder may hold nothing
 // else but the manifest and the staged header.
 func (l partsFolder) inspect(ctx context.Context, at string, header []byte, parts []plugin.Part) (manifest, error) {
 	m := manifest{Waymark: manifestFormat, Sink: l.sink, Parts: []manifestPart{}}
@@ -85,7 +85,7 @@ func (l partsFolder) inspectFile(ctx context.Context, name string, header []byte
 		return entry, err
 	}
 	entry.SHA256 = hex.EncodeToString(whole.Sum(nil))
-	return entry, nil
+	return entry, f.Sync()
 }
 
 // stray returns the name of something in the folder at that is not of the manifest, or "".

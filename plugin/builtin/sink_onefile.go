@@ -49,9 +49,11 @@ func (l oneFile) holds(at string, part plugin.Part) (bool, error) {
 // holdsAt reports whether the file has the part at the offset, and if so makes it durable.
 func holdsAt(f file, part plugin.Part, offset int64) (bool, error) {
 	hash := sha256.New()
-	n, err := io.Copy(hash, io.NewSectionReader(f, offset, part.Bytes))
-	if err != nil || n < part.Bytes || [sha256.Size]byte(hash.Sum(nil)) != part.SHA256 {
-		return false, err
+	if _, err := io.CopyN(hash, io.NewSectionReader(f, offset, part.Bytes), part.Bytes); err != nil {
+		return false, ignore(err, io.EOF)
+	}
+	if [sha256.Size]byte(hash.Sum(nil)) != part.SHA256 {
+		return false, nil
 	}
 	return true, f.Sync()
 }
