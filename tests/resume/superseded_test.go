@@ -1,0 +1,111 @@
+package resume_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	sdklog "go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/testsuite"
+
+	"waymark/activities"
+	"waymark/landscape"
+	"waymark/pipeline"
+	"waymark/tests/inprocess"
+)
+
+// attempt is an activity as a workflow asked for it.
+type attempt struct {
+	activity string
+	input    json.RawMessage
+}
+
+// attempts runs a document and returns all activities that its workflow asked for, and how many deeds there were.
+func (b *bench) attempts(run, document string) (asked []attempt, deeds int64) {
+	b.t.Helper()
+	var mu sync.Mutex
+	life := inprocess.Lives()
+	b.Fate = life.Fate
+	in := activities.OpenInput{Run: run, File: "pipeline.yaml", Folder: b.Folder}
+	require.NoError(b.t, b.Start(b.t, document, in, func(env *testsuite.TestWorkflowEnvironment) {
+		env.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, args converter.EncodedValues) {
+			mu.Lock()
+			defer mu.Unlock()
+			a := attempt{activity: info.ActivityType.Name}
+			if err := args.Get(&a.input); err != nil {
+				b.t.Error(err)
+			}
+			asked = append(asked, a)
+		})
+	}))
+	return asked, life.Deeds()
+}
+
+// TestAttemptsOfBeforeChangeNothing has a run that was taken up by somebody else while its process was away. Then the process comes
+// back, and does everything that it would have done: nothing of it reaches the record or the targets, but for the note that it came.
+func TestAttemptsOfBeforeChangeNothing(t *testing.T) {
+	b := newBench(t)
+	b.write(everyInput)
+	asked, deeds := b.attempts("undisturbed", everything)
+	b.collect()
+	for _, status := range []pipeline.RunStatus{pipeline.Failed, pipeline.Cancelled} {
+		stop, err := json.Marshal(activities.StopInput{Run: "undisturbed", Status: status, Reason: "late", Final: status == pipeline.Cancelled, Actor: "ann"})
+		require.NoError(t, err)
+		asked = append(asked, attempt{"StopRun", stop})
+	}
+	refused := map[string]int{}
+	for at := int64(20); at < deeds; at += deeds / 8 {
+		run := fmt.Sprintf("at-%d", at)
+		t.Run(run, func(t *testing.T) {
+			b := b.of(t)
+			b.EmptyPayloads()
+			b.Fate = inprocess.DiesAt(at, true).Fate
+			require.Error(t, b.begin(run, everything))
+			require.NoError(t, b.Log.TakeUp(t.Context(), landscape.Resumption{Run: run, Epoch: 1, Claim: "somebody else"}))
+			before, staged := b.Dump(t, run), b.outputs("")
+			came := 0
+			for _, a := range asked {
+				if b.comesBack(run, a) {
+					refused[a.activity]++
+					came++
+				}
+			}
+			after := b.Dump(t, run)
+			require.Len(t, after["run_events"], came)
+			require.Equal(t, came, b.count(run, "run_events", `event="superseded"`))
+			before["run_events"], after["run_events"] = nil, nil
+			require.Equal(t, before, after)
+			require.Equal(t, staged, b.outputs(""))
+
+			b.Fate = nil
+			require.NoError(t, b.Resume(t, run, nil))
+			b.sound(run)
+			b.collect()
+		})
+	}
+	require.Equal(t, []string{"FinishRun", "FoldBarrier", "OpenRun", "ProcessChunk", "PublishSink", "ReadChunk", "StopRun", "WriteChunk"},
+		slices.Sorted(maps.Keys(refused)), "what was refused at least once")
+	t.Logf("refused: %v", refused)
+}
+
+// comesBack does an activity of the undisturbed run for another one, and reports whether it was refused for being of before. It may
+// fail for other reasons, or find that there is nothing to do.
+func (b *bench) comesBack(run string, a attempt) bool {
+	b.t.Helper()
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)))
+	env := suite.NewTestActivityEnvironment()
+	env.RegisterActivity(activities.New(b.Log, b.Payloads, b.Planner, "test"))
+	input := json.RawMessage(strings.ReplaceAll(string(a.input), `"undisturbed"`, `"`+run+`"`))
+	_, err := env.ExecuteActivity(a.activity, input)
+	return err != nil && kind(err) == activities.TypeSuperseded
+}
