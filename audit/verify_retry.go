@@ -120,20 +120,20 @@ func (v *verification) verifyAgain(ctx context.Context, record landscape.Chunk, 
 // compareFormer compares the records of a chunk with those of the parent that they are.
 func (v *verification) compareFormer(ctx context.Context, record landscape.Chunk, parent string, rows []formerRow) error {
 	where := place(record.Source, record.Chunk)
-	if v.log.CheckShape(ctx, record) != nil {
-		return nil // said where the chunk is read
+	if whole, err := v.whole(ctx, record); err != nil || !whole {
+		return err // that it is not is said where the chunk is read
 	}
 	now, err := v.log.Records(ctx, record.Run, record.Source, record.Chunk)
 	if err != nil {
 		return err
 	}
-	origin, err := v.log.Chunk(ctx, parent, record.Source, rows[0].chunk)
-	if errors.Is(err, landscape.ErrNotFound) || err == nil && v.log.CheckShape(ctx, origin) != nil {
-		v.add(RecordDiffers, where, "chunk %d of run %s, which it is made of, is not on record or not whole", rows[0].chunk, parent)
-		return nil
-	}
+	origin, found, err := v.former(ctx, parent, record.Source, rows[0].chunk)
 	if err != nil {
 		return err
+	}
+	if !found {
+		v.add(RecordDiffers, where, "chunk %d of run %s, which it is made of, is not on record or not whole", rows[0].chunk, parent)
+		return nil
 	}
 	then, err := v.log.Records(ctx, parent, record.Source, origin.Chunk)
 	if err != nil {
@@ -146,6 +146,28 @@ func (v *verification) compareFormer(ctx context.Context, record landscape.Chunk
 		}
 	}
 	return nil
+}
+
+// former returns a chunk of the parent, if it is on record and whole.
+func (v *verification) former(ctx context.Context, parent, source string, chunk int64) (landscape.Chunk, bool, error) {
+	origin, err := v.log.Chunk(ctx, parent, source, chunk)
+	if errors.Is(err, landscape.ErrNotFound) {
+		return origin, false, nil
+	}
+	if err != nil {
+		return origin, false, err
+	}
+	whole, err := v.whole(ctx, origin)
+	return origin, whole, err
+}
+
+// whole reports whether all columns on record have the rows of the chunk.
+func (v *verification) whole(ctx context.Context, chunk landscape.Chunk) (bool, error) {
+	err := v.log.CheckShape(ctx, chunk)
+	if errors.Is(err, landscape.ErrIncomplete) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // recordAt is what makes a record the same one in two runs.
