@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -106,16 +107,18 @@ func (b *bench) verify(ctx context.Context) end {
 	return b.process("", "").run(ctx, append(args, b.lab.Flags...)...)
 }
 
-// single kills a run at the moment and resumes it. It also returns the moments of the recovery.
+// single lets the fault happen to a run at the moment, and resumes it if it did not come to its end. It also returns the
+// moments of the recovery.
 func (b *bench) single(ctx context.Context, first Moment) (Trial, []Moment, error) {
 	trial := Trial{First: first}
 	begin := time.Now()
-	ended, err := b.crashAt(ctx, first)
+	ended, came, err := b.crashAt(ctx, first)
 	if err != nil {
 		return trial, nil, err
 	}
+	trial.Died = came
 	log := b.log()
-	if trial.Died = ended.killed; trial.Died {
+	if came && ended.code != b.code && !ended.hung {
 		ended = b.recover(ctx, "", log)
 		trial.Resumed = true
 	}
@@ -128,25 +131,29 @@ func (b *bench) single(ctx context.Context, first Moment) (Trial, []Moment, erro
 	return trial, seconds, err
 }
 
-// crashAt kills a fresh run at the moment, and saves what it leaves behind.
-func (b *bench) crashAt(ctx context.Context, first Moment) (end, error) {
+// crashAt lets the fault happen to a fresh run at the moment, and saves what it leaves behind. It reports whether the moment came.
+func (b *bench) crashAt(ctx context.Context, first Moment) (ended end, came bool, err error) {
 	b.crash = nil
-	var ended end
 	for range attempts {
 		if err := replaceFolder(b.work, b.lab.image); err != nil {
-			return end{}, err
+			return end{}, false, err
 		}
-		ended = b.run(ctx, first.String()+"=kill", "")
+		log := b.log()
+		ended = b.run(ctx, first.String()+"="+b.lab.Fault, log)
 		if ctx.Err() != nil {
-			return end{}, ctx.Err()
+			return end{}, false, ctx.Err()
 		}
-		if !ended.killed {
+		moments, err := readMoments(log)
+		if err != nil {
+			return end{}, false, err
+		}
+		if !slices.Contains(moments, first) || b.lab.Fault == Kill && !ended.killed {
 			continue
 		}
 		b.crash = &first
-		return ended, replaceFolder(b.saved, b.work)
+		return ended, true, replaceFolder(b.saved, b.work)
 	}
-	return ended, nil
+	return ended, false, nil
 }
 
 // pair kills a run at the first moment, its recovery at the second, and recovers it then.
@@ -182,7 +189,7 @@ func (b *bench) restore(ctx context.Context, first Moment) error {
 	if b.crash != nil && *b.crash == first {
 		return replaceFolder(b.work, b.saved)
 	}
-	_, err := b.crashAt(ctx, first)
+	_, _, err := b.crashAt(ctx, first)
 	return err
 }
 

@@ -50,7 +50,7 @@ func TestWhereBatchesDependOnTheTimeOnlyWhatWasReadIsCompared(t *testing.T) {
 }
 
 func TestTheMatrixAddsUpWhatCrashesDid(t *testing.T) {
-	r := newReport(Options{Seed: 7})
+	r := newReport(Options{Seed: 7, Fault: Kill})
 	r.Moments = []Moment{{"payload.renamed", 1}, {"payload.renamed", 2}, {"sink.moved", 1}}
 	r.add(Trial{First: Moment{"payload.renamed", 1}, Died: true, Resumed: true, Seconds: 1})
 	r.add(Trial{First: Moment{"payload.renamed", 2}, Seconds: 0.5})
@@ -63,13 +63,13 @@ func TestTheMatrixAddsUpWhatCrashesDid(t *testing.T) {
 	require.Equal(t, Tally{Singles: 2, Pairs: 1, Failed: 1}, r.tally())
 	var out bytes.Buffer
 	require.NoError(t, r.WriteMatrix(&out))
-	require.Equal(t, `place    crash            tried  died there  resumed  lost  duplicated  torn  differing  stuck  seconds
+	require.Equal(t, `place    crash            tried  came there  resumed  lost  duplicated  torn  differing  stuck  seconds
 payload  in a run         2      1           1        0     0           0     0          0      1.5
 all      in a run         2      1           1        0     0           0     0          0      1.5
 sink     in its recovery  1      1           1        3     0           1     0          0      2.0
 all      in its recovery  1      1           1        3     0           1     0          0      2.0
 
-3 moments with 2 names in a run; 0 s; seed 7
+3 moments with 2 names in a run; fault: kill; 0 s; seed 7
 compared with an undisturbed run: outputs byte for byte, and every record of the landscape
 not reached: payload.renamed@2
 

@@ -30,6 +30,7 @@ type Options struct {
 	Jobs     int      // how many runs go on side by side
 	Seed     uint64   // of the choice, if there is one
 	Only     []Moment // this moment alone, or this pair; Singles and Pairs are not regarded then
+	Fault    string   // what happens there, as in failpoint.ParsePlan; empty: Kill. Pairs are of kills alone
 	Keep     bool     // leave the scratch folder behind
 	Patience time.Duration
 
@@ -41,6 +42,9 @@ type Options struct {
 type Tally struct {
 	Singles, Pairs, Failed int
 }
+
+// Kill is the fault that the laboratory is made for. Other faults leave a process that may go on by itself.
+const Kill = "kill"
 
 // maxKept is how many failing states are kept: more of them tell no more.
 const maxKept = 10
@@ -62,6 +66,12 @@ type laboratory struct {
 // Run does what the options say. The error is about the laboratory itself; what is wrong with the program is in the report.
 // The scratch folder is removed unless a trial failed or Keep is set.
 func Run(ctx context.Context, o Options) (report *Report, err error) {
+	if o.Fault == "" {
+		o.Fault = Kill
+	}
+	if o.Fault != Kill && o.Pairs != 0 {
+		return nil, errors.New("pairs are of kills alone")
+	}
 	l := &laboratory{Options: o, report: newReport(o)}
 	if err := l.makeScratch(); err != nil {
 		return nil, err
@@ -110,7 +120,8 @@ func (l *laboratory) choose() []Moment {
 		l.budget, l.firsts = len(l.Only)-1, 1
 		return l.Only[:1]
 	}
-	chosen := sample(l.report.Moments, l.Singles, l.Seed)
+	fit := slices.DeleteFunc(slices.Clone(l.report.Moments), func(m Moment) bool { return !m.takes(l.Fault) })
+	chosen := sample(fit, l.Singles, l.Seed)
 	l.budget, l.firsts = l.Pairs, len(chosen)
 	return chosen
 }
@@ -213,6 +224,9 @@ func (l *laboratory) repeat(trial Trial) string {
 		only += "," + trial.Second.String()
 	}
 	command := fmt.Sprintf("%s lab crash %s --keep --only %s", l.Binary, l.Pipeline, only)
+	if l.Fault != Kill {
+		command += " --fault '" + l.Fault + "'"
+	}
 	for _, flag := range slices.Concat(l.Flags, l.Params) {
 		command += " " + flag
 	}

@@ -41,6 +41,22 @@ func (m Moment) place() string {
 	return place
 }
 
+// writing is how the names of moments end at which a write is about to be made: it can be short, and nothing else can.
+const writing = ".writing"
+
+// takes reports whether the fault can happen at the moment.
+func (m Moment) takes(fault string) bool {
+	action, _, _ := strings.Cut(fault, ":")
+	switch action {
+	case "short":
+		return strings.HasSuffix(m.Name, writing)
+	case "error":
+		return !strings.HasSuffix(m.Name, writing)
+	default:
+		return true
+	}
+}
+
 // number is different for different moments.
 func (m Moment) number() uint64 {
 	hash := fnv.New64a()

@@ -14,7 +14,7 @@ import (
 type Trial struct {
 	First    Moment    `json:"first"`            // at which a run is killed
 	Second   *Moment   `json:"second,omitempty"` // at which its recovery is killed; nil: it is not
-	Died     bool      `json:"died"`             // the last of these moments came, and the process died there
+	Died     bool      `json:"died"`             // the last of these moments came; for a kill, the process died there
 	Resumed  bool      `json:"resumed"`
 	Findings []Finding `json:"findings,omitempty"`
 	Seconds  float64   `json:"seconds"`
@@ -47,6 +47,7 @@ func (t Trial) count(kind Kind) int {
 type Report struct {
 	Pipeline string         `json:"pipeline"`
 	Seed     uint64         `json:"seed"`
+	Fault    string         `json:"fault"`
 	Moments  []Moment       `json:"moments"`          // of an undisturbed run
 	Unlike   []Finding      `json:"unlike,omitempty"` // in what two undisturbed runs differ; nil: outputs and records could be compared
 	Reached  map[string]int `json:"reached"`          // how often each name came in all processes whose moments were logged
@@ -57,7 +58,7 @@ type Report struct {
 }
 
 func newReport(o Options) *Report {
-	return &Report{Pipeline: o.Pipeline, Seed: o.Seed, Reached: map[string]int{}}
+	return &Report{Pipeline: o.Pipeline, Seed: o.Seed, Fault: o.Fault, Reached: map[string]int{}}
 }
 
 // reached counts the moments of a process.
@@ -120,7 +121,7 @@ func (s *sum) add(t Trial) {
 // WriteMatrix writes a table: places of the program, and what crashes there did. A pair stands with its second moment.
 func (r *Report) WriteMatrix(w io.Writer) error {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tab, "place\tcrash\ttried\tdied there\tresumed\tlost\tduplicated\ttorn\tdiffering\tstuck\tseconds")
+	fmt.Fprintln(tab, "place\tcrash\ttried\tcame there\tresumed\tlost\tduplicated\ttorn\tdiffering\tstuck\tseconds")
 	for _, group := range []struct {
 		crash  string
 		trials []Trial
@@ -162,8 +163,8 @@ func (r *Report) writeRest(w io.Writer) error {
 	if len(r.Unlike) > 0 {
 		compared = "what was read, and not what became of it, because two undisturbed runs differ: " + r.Unlike[0].What
 	}
-	fmt.Fprintf(w, "\n%d moments with %d names in a run; %.0f s; seed %d\ncompared with an undisturbed run: %s\n",
-		len(r.Moments), len(names), r.Seconds, r.Seed, compared)
+	fmt.Fprintf(w, "\n%d moments with %d names in a run; fault: %s; %.0f s; seed %d\ncompared with an undisturbed run: %s\n",
+		len(r.Moments), len(names), r.Fault, r.Seconds, r.Seed, compared)
 	shown := 0
 	for _, t := range slices.Concat(r.Singles, r.Pairs) {
 		switch {

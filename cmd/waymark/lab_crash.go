@@ -62,6 +62,7 @@ Ends with code 1 if anything was lost, duplicated, torn or different; what was l
 	flags.IntVar(&o.jobs, "jobs", runtime.NumCPU()+1, "how many runs go on side by side")
 	flags.Uint64Var(&o.seed, "seed", 0, "`number` that chooses moments and pairs (default: another one each time)")
 	flags.StringVar(&o.only, "only", "", "this `moment` alone, or this pair: NAME@N or NAME@N,NAME@N")
+	flags.StringVar(&o.fault, "fault", lab.Kill, "`what` happens at the moments: kill, error:ENOSPC, error:EIO, short or delay:200ms")
 	flags.StringVar(&o.scratch, "scratch", "", "`folder` for the copies, which must not exist (default: one in memory, if there is room)")
 	flags.StringVar(&o.report, "report", "", "`file` for everything as JSON")
 	flags.BoolVar(&o.keep, "keep", false, "leave the copies behind")
@@ -70,11 +71,11 @@ Ends with code 1 if anything was lost, duplicated, torn or different; what was l
 
 // crashOptions are the flags as given.
 type crashOptions struct {
-	params                                []string
-	singles, pairs, only, scratch, report string
-	jobs                                  int
-	seed                                  uint64
-	keep                                  bool
+	params                                       []string
+	singles, pairs, only, fault, scratch, report string
+	jobs                                         int
+	seed                                         uint64
+	keep                                         bool
 }
 
 func (a *app) labOptions(cmd *cobra.Command, file string, given crashOptions) (lab.Options, error) {
@@ -83,7 +84,7 @@ func (a *app) labOptions(cmd *cobra.Command, file string, given crashOptions) (l
 		return lab.Options{}, err
 	}
 	o := lab.Options{
-		Binary: self, Pipeline: file, Scratch: given.scratch, Jobs: given.jobs, Seed: given.seed, Keep: given.keep, Progress: a.crashProgress(),
+		Binary: self, Pipeline: file, Scratch: given.scratch, Jobs: given.jobs, Seed: given.seed, Fault: given.fault, Keep: given.keep, Progress: a.crashProgress(),
 	}
 	if !cmd.Flags().Changed("seed") {
 		o.Seed = rand.Uint64()
