@@ -1,0 +1,220 @@
+package tests
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+
+	"waymark/activities"
+	"waymark/landscape"
+	"waymark/landscape/sqlitestore"
+	"waymark/pipeline"
+	"waymark/recovery"
+	"waymark/tests/system"
+	"waymark/workflows"
+)
+
+// diverging has everything that a history tells of: chunks, folds, rows of barriers, parts, outputs.
+const diverging = `
+name: diverging
+chunk: {rows: 20}
+sources:
+  first: {csv: {path: first.csv}, schema: {fields: {id: int, kind: string}}}
+steps:
+  - {name: both, fork: [slow, quick]}
+  - {name: sums, from: slow, aggregate: {group_by: [kind], compute: {n: count()}}, trigger: {rows: 40}}
+sinks:
+  totals: {jsonl: {path: out/totals.jsonl, overwrite: true}, from: sums}
+  rows: {csv: {path: out/rows.csv, overwrite: true}, from: quick}
+`
+
+// divergences make the record older than the history, or other, and say what is told then.
+var divergences = []struct{ name, change, says string }{
+	{"no run", "delete from runs", "the run was begun, and it is not on record"},
+	{"a chunk less", "delete from chunks where source = 'first' and chunk = 3", "chunk 3 of first was read, and it is not on record"},
+	{"another end of a chunk", `update chunks set cursor = json_set(cursor, '$.offset', 7) where source = 'first' and chunk = 2`, "chunk 2 of first ended at byte "},
+	{"no end of the source", "delete from source_ends", "source first was read to its end, and its end is not on record"},
+	{"a passage less", "delete from passages where source = 'first' and chunk = 4", "chunk 4 of first went through the steps, and that is not on record"},
+	{"a passage of a barrier's chunk less", "delete from passages where source = 'sums' and chunk = 0", "chunk 0 of sums went through the steps, and that is not on record"},
+	{"an effect less", "delete from effects where source = 'first' and chunk = 1", "chunk 1 of first had 20 rows for sink rows in "},
+	{"a part that is not confirmed", "update effects set state = 'in_flight', receipt = null where source = 'first' and chunk = 1", "chunk 1 of first was written to sink rows as part 1 at byte "},
+	{"a part at another place", "update effects set byte_offset = 1 where source = 'first' and chunk = 1", "chunk 1 of first was written to sink rows as part 1 at byte "},
+	{"a fold less", "delete from folds where fold >= 4", "barrier sums took 5 steps, and 4 are on record"},
+	{"an output less", "delete from artifacts where sink = 'rows'", "the output of sink rows was published, and that is not on record"},
+}
+
+// TestARecordThatIsOlderThanTheHistoryIsNoticed changes copies of a record, holds them against the history of the run's workflow,
+// and requires that the first contradiction is told and nothing is written. However much of the history is there, it does not
+// contradict a record that knows more.
+func TestARecordThatIsOlderThanTheHistoryIsNoticed(t *testing.T) {
+	s := system.Start(t, nil)
+	s.Write(t, map[string]string{"first.csv": numbered(0, 130)})
+	_, err := s.Run(t, "diverges", diverging)
+	require.NoError(t, err)
+	require.NoError(t, recovery.Compare(t.Context(), s.Client, s.Log, "diverges"))
+	events := eventsOf(t, s.Client, "diverges")
+	for _, d := range divergences {
+		t.Run(d.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "landscape.db")
+			change(t, s.Database, path, d.change)
+			store, err := sqlitestore.Open(t.Context(), path, sqlitestore.Options{})
+			require.NoError(t, err)
+			defer func() { require.NoError(t, store.Close()) }()
+			before := snapshot(t, path)
+			err = recovery.Compare(t.Context(), s.Client, landscape.New(store, nil), "diverges")
+			var diverged *recovery.DivergedError
+			require.ErrorAs(t, err, &diverged)
+			require.Equal(t, "diverges", diverged.Run)
+			require.Contains(t, diverged.Message, d.says)
+			require.Contains(t, err.Error(), fmt.Sprintf("STATE_DIVERGED: run diverges, event %d of its workflow: ", diverged.Event))
+			require.Equal(t, before, snapshot(t, path))
+		})
+	}
+	for length := range len(events) + 1 {
+		require.NoError(t, recovery.Compare(t.Context(), told{events: events[:length]}, s.Log, "diverges"), "the first %d events", length)
+	}
+	gone := told{err: serviceerror.NewNotFound("the retention is over")}
+	require.NoError(t, recovery.Compare(t.Context(), gone, s.Log, "diverges"), "a history that is gone says nothing")
+	require.ErrorContains(t, recovery.Compare(t.Context(), told{err: serviceerror.NewUnavailable("down")}, s.Log, "diverges"), "down")
+}
+
+// TestAStateThatAHistoryBeganWithIsHeldAgainstTheRecord compares runs that went on in many executions: only the latest one's
+// history is asked, and what it began with is part of it.
+func TestAStateThatAHistoryBeganWithIsHeldAgainstTheRecord(t *testing.T) {
+	s := system.Start(t, map[string]any{"limit.historyCount.suggestContinueAsNew": 30})
+	s.Write(t, map[string]string{"first.csv": numbered(0, 400)})
+	_, err := s.Run(t, "long", diverging)
+	require.NoError(t, err)
+	require.NoError(t, recovery.Compare(t.Context(), s.Client, s.Log, "long"))
+	events := eventsOf(t, s.Client, "long")
+	for says, statement := range map[string]string{
+		"was read, and it is not on record": "delete from chunks where source = 'first' and chunk > 0",
+		"steps, and 1 are on record":        "delete from folds where fold > 0",
+		"and on record it ends at byte 7":   `update chunks set cursor = json_set(cursor, '$.offset', 7) where source = 'first'`,
+	} {
+		path := filepath.Join(t.TempDir(), "landscape.db")
+		change(t, s.Database, path, statement)
+		store, err := sqlitestore.Open(t.Context(), path, sqlitestore.Options{})
+		require.NoError(t, err)
+		var diverged *recovery.DivergedError
+		require.ErrorAs(t, recovery.Compare(t.Context(), told{events: events[:1]}, landscape.New(store, nil), "long"), &diverged)
+		require.Contains(t, diverged.Message, says)
+		require.EqualValues(t, 1, diverged.Event)
+		require.NoError(t, store.Close())
+	}
+}
+
+// TestARunWhoseWorkflowIsGoneIsTakenUp terminates the workflow of a run in the middle of its rows. The record suffices to go on.
+func TestARunWhoseWorkflowIsGoneIsTakenUp(t *testing.T) {
+	mayEnd := make(chan struct{})
+	s := system.StartWith(t, nil, func(p activities.Planner) activities.Planner { return idlePlanner{p, mayEnd} })
+	s.Write(t, map[string]string{"first.csv": numbered(0, 130)})
+	first := s.Begin(t, "gone", diverging)
+	require.Eventually(t, func() bool {
+		progress, err := s.Log.Progress(t.Context(), "gone")
+		return err == nil && progress.Finalized >= 7
+	}, time.Minute, 20*time.Millisecond)
+	require.NoError(t, s.Client.TerminateWorkflow(t.Context(), workflows.WorkflowID("gone"), first.GetRunID(), "a test"))
+	require.Error(t, first.Get(t.Context(), nil))
+	require.NoError(t, recovery.Compare(t.Context(), s.Client, s.Log, "gone"))
+	close(mayEnd)
+	handle, err := s.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: workflows.WorkflowID("gone"), TaskQueue: workflows.TaskQueue},
+		workflows.RunPipelineName, workflows.RunInput{
+			OpenInput: activities.OpenInput{Run: "gone"}, Resume: &activities.ResumeInput{Epoch: 1, Actor: "tester"},
+		})
+	require.NoError(t, err)
+	var result workflows.RunResult
+	require.NoError(t, handle.Get(t.Context(), &result))
+	require.Equal(t, workflows.RunResult{Run: "gone", Status: pipeline.Completed, Rows: 130}, result)
+	require.Equal(t, 1+130, strings.Count(s.Read(t, "out/rows.csv"), "\n"))
+	s.Verify(t, "gone")
+}
+
+// change makes a copy of a landscape in which something else is on record. What guards the record is taken away first.
+func change(t *testing.T, from, to, statement string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", from)
+	require.NoError(t, err)
+	_, err = db.ExecContext(t.Context(), "vacuum into ?", to)
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	db, err = sql.Open("sqlite", to)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, db.Close()) }()
+	rows, err := db.QueryContext(t.Context(), "select name from sqlite_master where type = 'trigger' order by name")
+	require.NoError(t, err)
+	var drops []string
+	for rows.Next() {
+		var name string
+		require.NoError(t, rows.Scan(&name))
+		drops = append(drops, "drop trigger "+name)
+	}
+	require.NoError(t, rows.Err())
+	require.NoError(t, rows.Close())
+	for _, drop := range drops {
+		_, err = db.ExecContext(t.Context(), drop)
+		require.NoError(t, err)
+	}
+	result, err := db.ExecContext(t.Context(), statement)
+	require.NoError(t, err)
+	changed, err := result.RowsAffected()
+	require.NoError(t, err)
+	require.Positive(t, changed)
+}
+
+// snapshot returns the bytes of a landscape and of its log.
+func snapshot(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	if log, err := os.ReadFile(path + "-wal"); err == nil {
+		content = append(content, log...)
+	}
+	return string(content)
+}
+
+// eventsOf returns the latest history of a run.
+func eventsOf(t *testing.T, c client.Client, run string) []*history.HistoryEvent {
+	t.Helper()
+	var events []*history.HistoryEvent
+	all := c.GetWorkflowHistory(t.Context(), workflows.WorkflowID(run), "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for all.HasNext() {
+		event, err := all.Next()
+		require.NoError(t, err)
+		events = append(events, event)
+	}
+	return events
+}
+
+// told is a client that tells these events of every workflow, then the error if there is one.
+type told struct {
+	client.Client
+	events []*history.HistoryEvent
+	err    error
+}
+
+func (c told) GetWorkflowHistory(context.Context, string, string, bool, enums.HistoryEventFilterType) client.HistoryEventIterator {
+	return &c
+}
+
+func (c *told) HasNext() bool { return len(c.events) > 0 || c.err != nil }
+
+func (c *told) Next() (*history.HistoryEvent, error) {
+	if len(c.events) == 0 {
+		return nil, c.err
+	}
+	event := c.events[0]
+	c.events = c.events[1:]
+	return event, nil
+}
