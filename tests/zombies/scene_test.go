@@ -133,14 +133,15 @@ func (s *scene) start(in workflows.RunInput) {
 	require.NoError(s.t, err)
 }
 
-// recorded reports whether the run has a record.
-func (s *scene) recorded() bool {
+// resumable reports whether the run has a record, and is not complete.
+func (s *scene) resumable() bool {
 	s.t.Helper()
-	_, err := s.log.Run(s.t.Context(), s.run)
-	if !errors.Is(err, landscape.ErrNotFound) {
-		require.NoError(s.t, err)
+	record, err := s.log.Run(s.t.Context(), s.run)
+	if errors.Is(err, landscape.ErrNotFound) {
+		return false
 	}
-	return err == nil
+	require.NoError(s.t, err)
+	return record.Resumable() == nil
 }
 
 // over reports whether the workflow ended.

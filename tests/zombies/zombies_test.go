@@ -178,7 +178,7 @@ func TestZombies(t *testing.T) {
 // TestZombiesOfEarlierEpochs takes the run up again after each process that stands still.
 func TestZombiesOfEarlierEpochs(t *testing.T) {
 	haunt(t, *wanted/2, func(s *scene) {
-		if s.recorded() {
+		if s.resumable() {
 			s.takeUp()
 		}
 	})
