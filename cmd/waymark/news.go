@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"syscall"
 	"time"
 
 	"go.temporal.io/api/workflow/v1"
@@ -36,6 +37,9 @@ func (w *watch) tell(ctx context.Context, view progressView) {
 	held := w.pause(ctx)
 	if held == "" {
 		held = waiting(activities)
+	}
+	if held == "" {
+		held = fullDisk(w.execution.app.state)
 	}
 	w.hold(held, view)
 	if now := time.Now(); held == "" && !failing && w.still.due(now) {
@@ -77,17 +81,34 @@ func (w *watch) pause(ctx context.Context) string {
 	return paused.String()
 }
 
-// hold shows what keeps the run from moving, and says so when it begins or ends.
+// hold shows what keeps the run from moving, and says so when it begins or ends, but not of each activity that waits for the
+// same.
 func (w *watch) hold(held string, view progressView) {
 	if held == w.held {
 		return
 	}
+	before := w.held
 	w.held = held
 	view.hold(held)
-	if held == "" {
-		held = "going on"
+	switch {
+	case held == "":
+		view.say("going on")
+	case strings.HasPrefix(before, waitingWord) && strings.HasPrefix(held, waitingWord):
+	default:
+		view.say(held)
 	}
-	view.say(held)
+}
+
+// sparePages is how little space a disk has on which Temporal cannot write any more.
+const sparePages = 8
+
+// fullDisk says that the disk with the folder is full; nothing if it is not. Temporal, whose state is there, keeps that to itself.
+func fullDisk(folder string) string {
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(folder, &disk); err != nil || disk.Bavail > sparePages {
+		return ""
+	}
+	return fmt.Sprintf("%sthe disk with %s is full", waitingWord, folder)
 }
 
 // waitingWord begins the heartbeats of activities that wait for the world to become better, such as a full disk.

@@ -63,12 +63,16 @@ func TestWaitingIsToldOnce(t *testing.T) {
 	}
 	quiet := []*workflow.PendingActivityInfo{{}, beat(), beat(7), beat("busy")}
 	full := append(quiet, beat("waiting: no space left"))
+	alsoFull := []*workflow.PendingActivityInfo{beat("waiting: none left either")}
 	w, view := &watch{}, &recordingView{}
-	for _, pending := range [][]*workflow.PendingActivityInfo{quiet, full, full, quiet, quiet} {
+	for _, pending := range [][]*workflow.PendingActivityInfo{quiet, full, full, alsoFull, quiet, quiet} {
 		w.hold(waiting(pending), view)
 	}
 	require.Equal(t, []string{"waiting: no space left", "going on"}, view.said)
-	require.Equal(t, []string{"waiting: no space left", ""}, view.held)
+	require.Equal(t, []string{"waiting: no space left", "waiting: none left either", ""}, view.held)
+	w.hold("paused by ann: lunch", view)
+	w.hold("waiting: no space left", view)
+	require.Equal(t, []string{"paused by ann: lunch", "waiting: no space left"}, view.said[2:])
 }
 
 // TestPaceIsThatOfThisProcess: what was done before it does not count for speed and time left.
