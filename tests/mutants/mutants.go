@@ -15,7 +15,14 @@ const (
 	driverTest = "^TestDriver$"
 	graphTest  = "^TestRunOfAGraphLeavesWhatTheDocumentSays$"
 	turnsTest  = "^TestSourcesTakeTurnsAndWhatComesOutOfBarriersIsPartOfTheTurn$"
+
+	sinksTest  = "^TestEverySubsetOfSinksFailsAtEveryChunk$"
+	deathsTest = "^TestARunDiesAtEveryDeed$"
+	ticksTest  = "^TestDeadlinesOnRecordAreActedOnInTheirOrderOverManyExecutions$"
 )
+
+// seldom is for tests in which runs die at many deeds: some of them suffice.
+var seldom = []string{"-step=20"}
 
 // mutants are tried in this order. Tests that do not link the Temporal server are the quick ones: prefer them.
 var mutants = []mutant{
@@ -52,7 +59,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "a run is completed without a balance", never: "a run with a row that nobody accounts for says that it is complete",
-		file: "landscape/run.go", old: "batch.Check = run", new: "batch.Check = \"\"",
+		file: "landscape/run_status.go", old: "batch.Check = run", new: "batch.Check = \"\"",
 		pkg: "./landscape/memdriver", run: driverTest,
 	},
 
@@ -150,7 +157,7 @@ var mutants = []mutant{
 	// Batches, order, sinks.
 	{
 		name: "the end of the sources empties no barrier", never: "what was held at the end is lost",
-		file: "workflows/flow.go", old: "f.err = f.endBarriers(ctx)", new: "f.err = nil",
+		file: "workflows/flow.go", old: "f.fail(f.endBarriers(ctx))", new: "f.fail(nil)",
 		pkg: "./workflows", run: turnsTest,
 	},
 	{
@@ -180,7 +187,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "chunks do not wait for their turn", never: "the order of the output hangs on which worker was quicker",
-		file: "workflows/flow.go", old: "f.turns == turn && !f.settling || f.err != nil", new: "!f.settling || f.err != nil",
+		file: "workflows/flow.go", old: "f.turns == turn && !f.settling && !f.tickFirst() || f.err != nil", new: "!f.settling || f.err != nil",
 		pkg: "./tests/merges", run: "^TestASlowChunkKeepsItsTurn$",
 	},
 	{
@@ -204,5 +211,79 @@ var mutants = []mutant{
 		name: "nobody looks at what other chunks claimed", never: "a row that is repeated in another chunk is in the output",
 		file: "activities/process.go", old: "if earlier, is := taken[owner]; is {", new: "if earlier, is := taken[owner]; is && false {",
 		pkg: "./activities", run: graphTest,
+	},
+
+	// Taking up a run.
+	{
+		name: "one watermark for all sinks", never: "the rows that a sink missed when it failed are never written to it",
+		file: "activities/standing.go", old: "if effect.State != landscape.Finalized {", new: "if effect.State != landscape.Finalized && effect.Sink == chunk.effects[0].Sink {",
+		pkg: "./tests/resume", run: sinksTest,
+	},
+	{
+		name: "an effect that is in flight passes for a finalized one", never: "a part that nobody confirmed is not written again",
+		file: "activities/standing.go", old: "if effect.State != landscape.Finalized {", new: "if effect.State == landscape.Prepared {",
+		pkg: "./tests/resume", run: sinksTest,
+	},
+	{
+		name: "a part is complete before the target confirmed it", never: "the record says that rows are delivered, and they are not",
+		file: "activities/write.go", old: "if err := a.apply(ctx, r, node.Sink.Target(in.Run), effect); err != nil {",
+		new: "early, _ := json.Marshal(partOf(effect))\n\t_ = a.log.FinalizeEffect(ctx, key, effect.Fence, a.worker, string(early))\n" +
+			"\tif err := a.apply(ctx, r, node.Sink.Target(in.Run), effect); err != nil {",
+		pkg: "./tests/resume", run: sinksTest,
+	},
+	{
+		name: "nobody asks a target about an attempt of before", never: "rows are written twice where a repeat is not harmless",
+		file: "activities/write.go", old: "if effect.Fence > 1 {", new: "if effect.Fence > 1 && false {",
+		pkg: "./tests/resume", run: sinksTest,
+	},
+	{
+		name: "a sink that has parts is opened anew", never: "what a sink has is thrown away when its run is taken up",
+		file: "activities/open.go", old: "return e.Sink == sink && e.Fence > 0", new: "return e.Sink == sink && e.Fence > 0 && false",
+		pkg: "./tests/resume", run: sinksTest,
+	},
+	{
+		name: "an epoch guards nothing", never: "a process that was away writes into the run of another one",
+		file: "landscape/sqlitestore/guard.go", old: "case epoch != p.guard.Epoch:", new: "case epoch < p.guard.Epoch:",
+		pkg: "./tests/resume", run: "^TestAttemptsOfBeforeChangeNothing$",
+	},
+	{
+		name: "a fold has another moment when it is done again", never: "a batch that fired fires at another time, with other rows",
+		file: "activities/fold.go", old: "in.At = int64(record.At)", new: "_ = record",
+		pkg: "./tests/resume", run: ticksTest,
+	},
+	{
+		name: "deadlines that were acted on are forgotten", never: "a run that was taken up decides otherwise than it did",
+		file: "activities/standing.go", old: "s.Redo.Ticks = append(s.Redo.Ticks, tick.Tick)", new: "_ = tick",
+		pkg: "./tests/resume", run: ticksTest,
+	},
+	{
+		name: "a barrier of a run that is taken up starts empty", never: "rows that waited when a process died are lost",
+		file: "activities/fold.go", old: "if saved.Digest != \"\" {", new: "if saved.Digest != \"\" && f.in.Epoch == 0 {",
+		pkg: "./tests/resume", run: deathsTest, flags: seldom,
+	},
+	{
+		name: "a source is read on from its beginning", never: "rows are read twice when a run is taken up",
+		file: "activities/standing.go", old: "json.Unmarshal([]byte(chunk.Cursor), &source.Cursor)", new: "json.Unmarshal([]byte(chunk.Cursor), new(any))",
+		pkg: "./tests/resume", run: deathsTest, flags: seldom,
+	},
+	{
+		name: "rows that came out of a barrier are counted before they went on", never: "rows of a batch are lost when a process dies behind it",
+		file: "activities/standing.go", old: "!taken || !d.cameOut(barrier, fold)", new: "!taken && !d.cameOut(barrier, fold)",
+		pkg: "./tests/resume", run: deathsTest, flags: seldom,
+	},
+	{
+		name: "a run that cannot be taken up is stopped", never: "a refusal changes the run that it is about",
+		file: "activities/finish.go", old: "return on.Epoch >= in.Epoch, err", new: "return true, err",
+		pkg: "./tests/resume", run: "^TestARefusedResumeWritesNothing$",
+	},
+	{
+		name: "an order is recorded by every attempt", never: "the record says that somebody cancelled a run twice",
+		file: "landscape/run.go", old: "a.Why == why && a.At >= since {", new: "a.Why == why && a.At >= since && false {",
+		pkg: "./tests/resume", run: "^TestAnOrderIsOnRecordOnce$",
+	},
+	{
+		name: "a paused run reads on", never: "somebody pauses a run to save what is left, and it goes on",
+		file: "workflows/flow.go", old: "f.going < windowChunks && f.state.Paused == nil", new: "f.going < windowChunks",
+		pkg: "./tests/resume", run: "^TestAPausedRunBeginsNothing$",
 	},
 }
