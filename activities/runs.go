@@ -125,7 +125,7 @@ func (a *Activities) recall(ctx context.Context, id string) (*run, error) {
 	}
 	request, err := Request(record, tables)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("run %s: %w", id, err)
 	}
 	compiled, err := a.planner.Plan(request)
 	if err != nil {
