@@ -35,6 +35,7 @@ func (f *flow) run(ctx workflow.Context) error {
 	ctx, f.giveUp = workflow.WithCancel(ctx)
 	defer f.giveUp()
 	f.watchDeadlines(ctx)
+	f.fail(f.unpaused(ctx))
 	for f.goesOn() && f.state.next() != nil && !workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
 		if err := f.read(ctx, f.state.next()); err != nil {
 			f.fail(err)
@@ -49,12 +50,18 @@ func (f *flow) run(ctx workflow.Context) error {
 	if f.goesOn() && f.state.next() == nil {
 		f.fail(f.endBarriers(ctx))
 	}
+	f.fail(f.unpaused(ctx))
 	f.ending = f.goesOn() && f.state.done()
 	return f.err
 }
 
 // goesOn reports whether there is no reason to stop.
 func (f *flow) goesOn() bool { return f.err == nil && f.cancelled == nil }
+
+// unpaused waits until the run is not paused, or stops.
+func (f *flow) unpaused(ctx workflow.Context) error {
+	return workflow.Await(ctx, func() bool { return f.state.Paused == nil || !f.goesOn() })
+}
 
 // drain waits until nothing is on its way and all deadlines that are on record were acted on. After a failure what is on its
 // way need not be finished; what it has written is on record.

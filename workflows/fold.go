@@ -45,9 +45,15 @@ func (f *flow) fold(ctx workflow.Context, held *activities.Holding, in activitie
 	return nil
 }
 
-// sendOn sends what came out of a barrier through the steps behind it, chunk by chunk, until all is gone or enough says so.
+// sendOn sends what came out of a barrier through the steps behind it, chunk by chunk, until all is gone or enough says so. With
+// enough it begins nothing while the run is paused.
 func (f *flow) sendOn(ctx workflow.Context, held *activities.Holding, enough func() bool) error {
-	for held.Passed < held.Chunks && (enough == nil || !enough()) {
+	for held.Passed < held.Chunks {
+		if enough != nil {
+			if err := f.unpaused(ctx); err != nil || enough() {
+				return err
+			}
+		}
 		in := activities.ProcessInput{Run: f.id, Epoch: f.state.Epoch, Source: held.Barrier, Chunk: held.Passed}
 		result, err := f.pass(withActivity(ctx, "process %s · chunk %d", in.Source, in.Chunk), in)
 		if err != nil {
@@ -73,6 +79,9 @@ func (f *flow) sendOn(ctx workflow.Context, held *activities.Holding, enough fun
 func (f *flow) endBarriers(ctx workflow.Context) error {
 	enough := func() bool { return workflow.GetInfo(ctx).GetContinueAsNewSuggested() || !f.goesOn() }
 	for i := range f.state.Held {
+		if err := f.unpaused(ctx); err != nil || !f.goesOn() {
+			return err
+		}
 		held := &f.state.Held[i]
 		if !held.Ended {
 			if err := f.fold(ctx, held, activities.FoldInput{Kind: activities.FoldEnd}); err != nil {

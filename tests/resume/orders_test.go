@@ -33,11 +33,16 @@ func order(t *testing.T, env *testsuite.TestWorkflowEnvironment, name string, or
 	}, order)
 }
 
-// afterFirst calls do once, when the first activity of this name is done.
-func afterFirst(env *testsuite.TestWorkflowEnvironment, name string, do func()) {
+// named is for activities of one name.
+func named(want string) func(string, converter.EncodedValue) bool {
+	return func(name string, _ converter.EncodedValue) bool { return name == want }
+}
+
+// afterFirst calls do once, when the first activity of a kind is done.
+func afterFirst(env *testsuite.TestWorkflowEnvironment, is func(name string, result converter.EncodedValue) bool, do func()) {
 	did := false
-	env.SetOnActivityCompletedListener(func(info *activity.Info, _ converter.EncodedValue, _ error) {
-		if info.ActivityType.Name == name && !did {
+	env.SetOnActivityCompletedListener(func(info *activity.Info, result converter.EncodedValue, err error) {
+		if err == nil && !did && is(info.ActivityType.Name, result) {
 			did = true
 			do()
 		}
@@ -50,34 +55,46 @@ const (
 	anHour  = time.Hour
 )
 
-// TestAPausedRunBeginsNothing pauses a run for an hour. Nothing is read meanwhile, and nothing fires, whatever is due.
+// pauses are moments at which a run is paused: when an activity is done, the first of its kind.
+var pauses = map[string]func(name string, result converter.EncodedValue) bool{
+	"amid the rows": func(name string, _ converter.EncodedValue) bool { return name == "FoldBarrier" },
+	"at the end of a source": func(name string, result converter.EncodedValue) bool {
+		var read activities.ReadResult
+		return name == "ReadChunk" && result.Get(&read) == nil && read.Done && read.Cursor.Row > 7
+	},
+	"when nothing comes to barriers any more": func(name string, result converter.EncodedValue) bool {
+		var fold activities.FoldResult
+		return name == "FoldBarrier" && result.Get(&fold) == nil && fold.Rows > 0 && fold.Deadline == 0
+	},
+}
+
+// TestAPausedRunBeginsNothing pauses a run for an hour. Nothing is begun meanwhile, and nothing fires, whatever is due.
 func TestAPausedRunBeginsNothing(t *testing.T) {
-	b := newBench(t)
-	b.write(map[string]string{"first.csv": numbered(14), "second.csv": numbered(7)})
-	var began, paused, continued atomic.Int64
-	err := b.Start(t, timed, activities.OpenInput{Run: "paused", File: "pipeline.yaml", Folder: b.Folder}, func(env *testsuite.TestWorkflowEnvironment) {
-		env.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, args converter.EncodedValues) {
-			var fold activities.FoldInput
-			if info.ActivityType.Name == "ReadChunk" || info.ActivityType.Name == "FoldBarrier" && args.Get(&fold) == nil && fold.Kind == activities.FoldTick {
-				began.Add(1)
-			}
+	for name, is := range pauses {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.write(map[string]string{"first.csv": numbered(14), "second.csv": numbered(7)})
+			var began, paused, continued atomic.Int64
+			in := activities.OpenInput{Run: "paused", File: "pipeline.yaml", Folder: b.Folder}
+			require.NoError(t, b.Start(t, timed, in, func(env *testsuite.TestWorkflowEnvironment) {
+				env.SetOnActivityStartedListener(func(*activity.Info, context.Context, converter.EncodedValues) { began.Add(1) })
+				afterFirst(env, is, func() {
+					order(t, env, workflows.PauseUpdate, workflows.Order{Actor: "ann", Why: "to look"}, func() {})
+					env.RegisterDelayedCallback(func() { paused.Store(began.Load()) }, aMinute)
+					env.RegisterDelayedCallback(func() {
+						continued.Store(began.Load())
+						order(t, env, workflows.ContinueUpdate, workflows.Order{Actor: "ben", Why: "seen"}, func() {})
+					}, anHour)
+				})
+			}))
+			require.Positive(t, paused.Load())
+			require.Equal(t, paused.Load(), continued.Load(), "what began while the run was paused")
+			require.Less(t, continued.Load(), began.Load())
+			require.Equal(t, 1, b.count("paused", "actions", `verb="pause" actor="ann" why="to look"`))
+			require.Equal(t, 1, b.count("paused", "actions", `verb="continue" actor="ben" why="seen"`))
+			b.sound("paused")
 		})
-		afterFirst(env, "FoldBarrier", func() {
-			order(t, env, workflows.PauseUpdate, workflows.Order{Actor: "ann", Why: "to look"}, func() {})
-			env.RegisterDelayedCallback(func() { paused.Store(began.Load()) }, aMinute)
-			env.RegisterDelayedCallback(func() {
-				continued.Store(began.Load())
-				order(t, env, workflows.ContinueUpdate, workflows.Order{Actor: "ben", Why: "seen"}, func() {})
-			}, anHour)
-		})
-	})
-	require.NoError(t, err)
-	require.Positive(t, paused.Load())
-	require.Equal(t, paused.Load(), continued.Load(), "what began while the run was paused")
-	require.Less(t, continued.Load(), began.Load())
-	require.Equal(t, 1, b.count("paused", "actions", `verb="pause" actor="ann" why="to look"`))
-	require.Equal(t, 1, b.count("paused", "actions", `verb="continue" actor="ben" why="seen"`))
-	b.sound("paused")
+	}
 }
 
 // TestARunThatIsPausedCanBeTakenUp has a process that dies while its run is paused. Who takes the run up wants it to go on.
@@ -92,7 +109,7 @@ func TestARunThatIsPausedCanBeTakenUp(t *testing.T) {
 		return true, nil
 	}
 	err := b.Start(t, everything, activities.OpenInput{Run: "paused", File: "pipeline.yaml", Folder: b.Folder}, func(env *testsuite.TestWorkflowEnvironment) {
-		afterFirst(env, "FoldBarrier", func() {
+		afterFirst(env, named("FoldBarrier"), func() {
 			order(t, env, workflows.PauseUpdate, workflows.Order{Actor: "ann"}, func() {})
 			env.RegisterDelayedCallback(func() {
 				dead.Store(true)
@@ -153,7 +170,7 @@ func TestARunThatIsCancelledForGoodIsOver(t *testing.T) {
 func (b *bench) cancelEarly(run string, o workflows.Order) error {
 	b.t.Helper()
 	return b.Start(b.t, everything, activities.OpenInput{Run: run, File: "pipeline.yaml", Folder: b.Folder}, func(env *testsuite.TestWorkflowEnvironment) {
-		afterFirst(env, "WriteChunk", func() { order(b.t, env, workflows.CancelUpdate, o, func() {}) })
+		afterFirst(env, named("WriteChunk"), func() { order(b.t, env, workflows.CancelUpdate, o, func() {}) })
 	})
 }
 
