@@ -32,7 +32,7 @@ func (a *Activities) resumeRun(ctx context.Context, inEpoch *Activities, in Resu
 	if err := a.forget(in.Run); err != nil {
 		return State{}, err
 	}
-	r, _, err := a.standing(ctx, in.Run)
+	r, err := a.check(ctx, in.Run)
 	if err != nil {
 		return State{}, err
 	}
@@ -59,22 +59,22 @@ func (a *Activities) resumeRun(ctx context.Context, inEpoch *Activities, in Resu
 func (a *Activities) Check(ctx context.Context, run string) error {
 	_, err := a.log.Resumable(ctx, run)
 	if err == nil {
-		_, _, err = a.standing(ctx, run)
+		_, err = a.check(ctx, run)
 	}
 	return err
 }
 
-// standing compiles the run anew and finds out where it stands.
-func (a *Activities) standing(ctx context.Context, id string) (*run, State, error) {
+// check compiles the run anew, and requires that its sources are what they were and that its record makes sense.
+func (a *Activities) check(ctx context.Context, id string) (*run, error) {
 	r, err := a.recall(ctx, id)
 	if err != nil {
-		return nil, State{}, err
+		return nil, err
 	}
 	if err := a.checkSources(ctx, r); err != nil {
-		return nil, State{}, err
+		return nil, err
 	}
-	state, err := a.stand(ctx, r)
-	return r, state, err
+	_, err = a.stand(ctx, r)
+	return r, err
 }
 
 // stand finds out where the run stands.

@@ -152,18 +152,8 @@ func change(t *testing.T, from, to, statement string) {
 	db, err = sql.Open("sqlite", to)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, db.Close()) }()
-	rows, err := db.QueryContext(t.Context(), "select name from sqlite_master where type = 'trigger' order by name")
-	require.NoError(t, err)
-	var drops []string
-	for rows.Next() {
-		var name string
-		require.NoError(t, rows.Scan(&name))
-		drops = append(drops, "drop trigger "+name)
-	}
-	require.NoError(t, rows.Err())
-	require.NoError(t, rows.Close())
-	for _, drop := range drops {
-		_, err = db.ExecContext(t.Context(), drop)
+	for _, trigger := range triggers(t, db) {
+		_, err = db.ExecContext(t.Context(), "drop trigger "+trigger)
 		require.NoError(t, err)
 	}
 	result, err := db.ExecContext(t.Context(), statement)
@@ -171,6 +161,21 @@ func change(t *testing.T, from, to, statement string) {
 	changed, err := result.RowsAffected()
 	require.NoError(t, err)
 	require.Positive(t, changed)
+}
+
+func triggers(t *testing.T, db *sql.DB) []string {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), "select name from sqlite_master where type = 'trigger' order by name")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, rows.Close()) }()
+	var names []string
+	for rows.Next() {
+		var name string
+		require.NoError(t, rows.Scan(&name))
+		names = append(names, name)
+	}
+	require.NoError(t, rows.Err())
+	return names
 }
 
 // snapshot returns the bytes of a landscape and of its log.

@@ -1,5 +1,7 @@
 package main
 
+import "slices"
+
 // mutant is one defect that must never come back, or never come.
 type mutant struct {
 	name     string   // what the change does
@@ -8,42 +10,39 @@ type mutant struct {
 	old, new string   // what is changed; old is in the file exactly once
 	pkg, run string   // the package and the pattern of the test that notices it
 	flags    []string // of that test
+	again    lesson   // the old bug that it puts back; empty if it is none
 }
+
+// mutants are tried in this order. Tests that do not link the Temporal server are the quick ones: prefer them.
+var mutants = slices.Concat(evidence, graphs, resumes, epochs, refusals, retries, power, laboratory)
 
 // Tests that more than one mutant is for.
 const (
 	driverTest = "^TestDriver$"
 	graphTest  = "^TestRunOfAGraphLeavesWhatTheDocumentSays$"
 	turnsTest  = "^TestSourcesTakeTurnsAndWhatComesOutOfBarriersIsPartOfTheTurn$"
-
-	sinksTest  = "^TestEverySubsetOfSinksFailsAtEveryChunk$"
-	deathsTest = "^TestARunDiesAtEveryDeed$"
-	ticksTest  = "^TestDeadlinesOnRecordAreActedOnInTheirOrderOverManyExecutions$"
 )
 
-// seldom is for tests in which runs die at many deeds: some of them suffice.
-var seldom = []string{"-step=20"}
-
-// mutants are tried in this order. Tests that do not link the Temporal server are the quick ones: prefer them.
-var mutants = []mutant{
+// graphs is mutants of what becomes of rows in a graph, and of what is on record of it.
+var graphs = []mutant{
 	// The record.
 	{
-		name: "joins of a pass are not written", never: "a row is merged and nobody can say why",
+		name: "joins of a pass are not written", never: "a row is merged and nobody can say why", again: forgottenMerge,
 		file: "landscape/passage_record.go", old: "insert = t.appendJoins(insert, p)", new: "_ = t.appendJoins(insert, p)",
 		pkg: "./landscape/memdriver", run: driverTest,
 	},
 	{
-		name: "the kinds of merges are not written", never: "a merge points to a policy, losses and collisions that are not there",
+		name: "the kinds of merges are not written", never: "a merge points to a policy, losses and collisions that are not there", again: forgottenMerge,
 		file: "landscape/tally_record.go", old: "insert = append(insert, k.record(p.Run))", new: "_ = k",
 		pkg: "./landscape/memdriver", run: driverTest,
 	},
 	{
-		name: "merges of a held coalesce are not written", never: "a row is merged and nobody can say of what",
+		name: "merges of a held coalesce are not written", never: "a row is merged and nobody can say of what", again: forgottenMerge,
 		file: "landscape/fold_count.go", old: "insert = append(insert, merge)", new: "_ = merge",
 		pkg: "./landscape/memdriver", run: driverTest,
 	},
 	{
-		name: "members of batches are not written", never: "a sum is in the output and nobody can say of which rows",
+		name: "members of batches are not written", never: "a sum is in the output and nobody can say of which rows", again: forgottenMerge,
 		file: "landscape/fold_count.go", old: "insert = a.appendRecords(insert, f)", new: "_ = a.appendRecords(insert, f)",
 		pkg: "./landscape/memdriver", run: driverTest,
 	},
@@ -58,19 +57,19 @@ var mutants = []mutant{
 		pkg: "./landscape/memdriver", run: driverTest,
 	},
 	{
-		name: "a run is completed without a balance", never: "a run with a row that nobody accounts for says that it is complete",
+		name: "a run is completed without a balance", never: "a run with a row that nobody accounts for says that it is complete", again: earlyCompletion,
 		file: "landscape/run_status.go", old: "batch.Check = run", new: "batch.Check = \"\"",
 		pkg: "./landscape/memdriver", run: driverTest,
 	},
 
 	// Time.
 	{
-		name: "nobody watches deadlines", never: "a timeout waits for the next row, which may never come",
+		name: "nobody watches deadlines", never: "a timeout waits for the next row, which may never come", again: forgottenHolding,
 		file: "workflows/flow.go", old: "f.watchDeadlines(ctx)", new: "",
 		pkg: "./workflows", run: "^TestADeadlineFiresWhileASourceIsIdle$",
 	},
 	{
-		name: "a tick fires nothing", never: "a coalesce waits for a lost service for ever",
+		name: "a tick fires nothing", never: "a coalesce waits for a lost service for ever", again: forgottenHolding,
 		file: "barrier/machine.go", old: "m.rule.due(m.advance(at), s)", new: "m.advance(at)",
 		pkg: "./barrier", run: "^TestTimeoutsInOrder$",
 	},
@@ -122,7 +121,7 @@ var mutants = []mutant{
 		pkg: "./barrier", run: "^TestMerges$",
 	},
 	{
-		name: "collisions are not put on record", never: "branches contradicted each other and nobody can find the rows",
+		name: "collisions are not put on record", never: "branches contradicted each other and nobody can find the rows", again: forgottenMerge,
 		file: "activities/merges.go", old: "Collisions: decision.Collisions, ", new: "",
 		pkg: "./tests/merges", run: "^TestInOnePass$/^2_branches,_require_all,_union$",
 	},
@@ -156,12 +155,12 @@ var mutants = []mutant{
 
 	// Batches, order, sinks.
 	{
-		name: "the end of the sources empties no barrier", never: "what was held at the end is lost",
+		name: "the end of the sources empties no barrier", never: "what was held at the end is lost", again: forgottenHolding,
 		file: "workflows/flow.go", old: "f.fail(f.endBarriers(ctx))", new: "f.fail(nil)",
 		pkg: "./workflows", run: turnsTest,
 	},
 	{
-		name: "the end fires no batch", never: "what was held at the end is lost",
+		name: "the end fires no batch", never: "what was held at the end is lost", again: forgottenHolding,
 		file: "barrier/machine.go", old: "m.rule.end(now, s)", new: "_ = now",
 		pkg: "./barrier", run: "^TestTriggers$",
 	},
@@ -196,7 +195,7 @@ var mutants = []mutant{
 		pkg: "./workflows", run: turnsTest,
 	},
 	{
-		name: "only the first sink is written", never: "the rows of one of two sinks are dropped",
+		name: "only the first sink is written", never: "the rows of one of two sinks are dropped", again: oneWatermark,
 		file: "workflows/flow.go", old: "for _, part := range parts {", new: "for _, part := range parts[:min(1, len(parts))] {",
 		pkg: "./workflows", run: "^TestEveryPartGetsThePlaceBehindTheEarlierOnes$",
 	},
@@ -211,79 +210,5 @@ var mutants = []mutant{
 		name: "nobody looks at what other chunks claimed", never: "a row that is repeated in another chunk is in the output",
 		file: "activities/process.go", old: "if earlier, is := taken[owner]; is {", new: "if earlier, is := taken[owner]; is && false {",
 		pkg: "./activities", run: graphTest,
-	},
-
-	// Taking up a run.
-	{
-		name: "one watermark for all sinks", never: "the rows that a sink missed when it failed are never written to it",
-		file: "activities/standing.go", old: "if effect.State != landscape.Finalized {", new: "if effect.State != landscape.Finalized && effect.Sink == chunk.effects[0].Sink {",
-		pkg: "./tests/resume", run: sinksTest,
-	},
-	{
-		name: "an effect that is in flight passes for a finalized one", never: "a part that nobody confirmed is not written again",
-		file: "activities/standing.go", old: "if effect.State != landscape.Finalized {", new: "if effect.State == landscape.Prepared {",
-		pkg: "./tests/resume", run: sinksTest,
-	},
-	{
-		name: "a part is complete before the target confirmed it", never: "the record says that rows are delivered, and they are not",
-		file: "activities/write.go", old: "if err := a.apply(ctx, r, node.Sink.Target(in.Run), effect); err != nil {",
-		new: "early, _ := json.Marshal(partOf(effect))\n\t_ = a.log.FinalizeEffect(ctx, key, effect.Fence, a.worker, string(early))\n" +
-			"\tif err := a.apply(ctx, r, node.Sink.Target(in.Run), effect); err != nil {",
-		pkg: "./tests/resume", run: sinksTest,
-	},
-	{
-		name: "nobody asks a target about an attempt of before", never: "rows are written twice where a repeat is not harmless",
-		file: "activities/write.go", old: "if effect.Fence > 1 {", new: "if effect.Fence > 1 && false {",
-		pkg: "./tests/resume", run: sinksTest,
-	},
-	{
-		name: "a sink that has parts is opened anew", never: "what a sink has is thrown away when its run is taken up",
-		file: "activities/open.go", old: "return e.Sink == sink && e.Fence > 0", new: "return e.Sink == sink && e.Fence > 0 && false",
-		pkg: "./tests/resume", run: sinksTest,
-	},
-	{
-		name: "an epoch guards nothing", never: "a process that was away writes into the run of another one",
-		file: "landscape/sqlitestore/guard.go", old: "case epoch != p.guard.Epoch:", new: "case epoch < p.guard.Epoch:",
-		pkg: "./tests/resume", run: "^TestAttemptsOfBeforeChangeNothing$",
-	},
-	{
-		name: "a fold has another moment when it is done again", never: "a batch that fired fires at another time, with other rows",
-		file: "activities/fold.go", old: "in.At = int64(record.At)", new: "_ = record",
-		pkg: "./tests/resume", run: ticksTest,
-	},
-	{
-		name: "deadlines that were acted on are forgotten", never: "a run that was taken up decides otherwise than it did",
-		file: "activities/standing.go", old: "s.Redo.Ticks = append(s.Redo.Ticks, tick.Tick)", new: "_ = tick",
-		pkg: "./tests/resume", run: ticksTest,
-	},
-	{
-		name: "a barrier of a run that is taken up starts empty", never: "rows that waited when a process died are lost",
-		file: "activities/fold.go", old: "if saved.Digest != \"\" {", new: "if saved.Digest != \"\" && f.in.Epoch == 0 {",
-		pkg: "./tests/resume", run: deathsTest, flags: seldom,
-	},
-	{
-		name: "a source is read on from its beginning", never: "rows are read twice when a run is taken up",
-		file: "activities/standing.go", old: "json.Unmarshal([]byte(chunk.Cursor), &source.Cursor)", new: "json.Unmarshal([]byte(chunk.Cursor), new(any))",
-		pkg: "./tests/resume", run: deathsTest, flags: seldom,
-	},
-	{
-		name: "rows that came out of a barrier are counted before they went on", never: "rows of a batch are lost when a process dies behind it",
-		file: "activities/standing.go", old: "!taken || !d.cameOut(barrier, fold)", new: "!taken && !d.cameOut(barrier, fold)",
-		pkg: "./tests/resume", run: deathsTest, flags: seldom,
-	},
-	{
-		name: "a run that cannot be taken up is stopped", never: "a refusal changes the run that it is about",
-		file: "activities/finish.go", old: "return on.Epoch >= in.Epoch, err", new: "return true, err",
-		pkg: "./tests/resume", run: "^TestARefusedResumeWritesNothing$",
-	},
-	{
-		name: "an order is recorded by every attempt", never: "the record says that somebody cancelled a run twice",
-		file: "landscape/run.go", old: "a.Why == why && a.At >= since {", new: "a.Why == why && a.At >= since && false {",
-		pkg: "./tests/resume", run: "^TestAnOrderIsOnRecordOnce$",
-	},
-	{
-		name: "a paused run reads on", never: "somebody pauses a run to save what is left, and it goes on",
-		file: "workflows/flow.go", old: "f.going < windowChunks && f.state.Paused == nil", new: "f.going < windowChunks",
-		pkg: "./tests/resume", run: "^TestAPausedRunBeginsNothing$",
 	},
 }

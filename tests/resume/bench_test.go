@@ -125,7 +125,7 @@ func newJournal(fate inprocess.Fate) *journal {
 }
 
 // watch lets the processes that follow write this journal.
-func (b *bench) watch(j *journal) { b.Record.Fate, b.Record.Done = j.ask, j.note }
+func (b *bench) watch(j *journal) { b.Fate, b.Done = j.ask, j.note }
 
 func (j *journal) ask(deed inprocess.Deed) (done bool, err error) {
 	if deed.Sink != "" {

@@ -87,12 +87,12 @@ func TestARunDiesAtEveryDeed(t *testing.T) {
 func TestARunWithDeadlinesDiesAtEveryDeed(t *testing.T) {
 	b := newBench(t)
 	b.write(map[string]string{"first.csv": numbered(14), "second.csv": numbered(7)})
-	life, ticks, redone := inprocess.Lives(), 0, 0
+	life, redone := inprocess.Lives(), 0
 	b.Fate = hesitant(life.Fate)
 	require.NoError(t, b.begin("undisturbed", timed))
 	b.sound("undisturbed")
 	b.collect()
-	ticks = b.count("undisturbed", "folds", "kind=\"tick\"")
+	ticks := b.count("undisturbed", "folds", "kind=\"tick\"")
 	require.Positive(t, ticks)
 	t.Logf("%d deeds, %d ticks", life.Deeds(), ticks)
 	b.everywhere(t, life.Deeds(), timed, func(b *bench, run string) {

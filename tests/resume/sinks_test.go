@@ -148,8 +148,8 @@ func TestResumeWritesExactlyTheMissingRowsOfTheSinkThatFailed(t *testing.T) {
 	b := newBench(t)
 	require.NoError(t, b.Run(t, "undisturbed", threeSinks, sinksInput, nil))
 	note, all := confirmed("all", chunks)
-	b.Record.Done = note
-	b.Record.Fate = func(deed inprocess.Deed) (bool, error) {
+	b.Done = note
+	b.Fate = func(deed inprocess.Deed) (bool, error) {
 		if deed.Kind == inprocess.Write && deed.Sink == "even" && deed.Ordinal >= 1 {
 			<-all
 			return false, refusing("even")
