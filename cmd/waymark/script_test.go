@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"waymark/failpoint"
 )
 
 func TestMain(m *testing.M) {
@@ -33,6 +35,12 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("EXAMPLES", examples)
 			return nil
+		},
+		Condition: func(condition string) (bool, error) {
+			if condition != "failpoints" {
+				return false, fmt.Errorf("unknown condition %q", condition)
+			}
+			return failpoint.Enabled, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "json": jsonField, "rows": manyRows, "signal": signalRun, "await": await,

@@ -112,7 +112,7 @@ func (a *app) status(ctx context.Context, r *record, run landscape.Run) (*runSta
 	if err := status.addLinks(ctx, r, run); err != nil {
 		return nil, err
 	}
-	if status.Alive == nil || !*status.Alive || status.Paused != nil {
+	if dead := status.Alive != nil && !*status.Alive; status.Status != pipeline.Running || dead || status.Paused != nil {
 		status.Next, err = r.next(ctx, run.RunHead)
 	}
 	return status, err

@@ -169,7 +169,7 @@ func verdict(code int, run landscape.Run) error {
 // write is the summary for people.
 func (e *execution) write(w io.Writer, status *runStatus, took time.Duration) error {
 	fmt.Fprintf(w, "%s: %s in %.1f s, %s rows/s\n%s\n\n", status.Pipeline, status.Status, took.Seconds(),
-		grouped(perSecond(status.Rows-e.before.Rows, took)), status.rowsLine())
+		grouped(perSecond(status.Passed-e.before.Passed, took)), status.rowsLine())
 	if err := writeSinks(w, status.Sinks); err != nil {
 		return err
 	}
