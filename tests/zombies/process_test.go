@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -105,9 +104,6 @@ func (p *process) end(t *testing.T) {
 	}
 	require.True(t, p.command.ProcessState.Success(), "%s: %s: %s", p.name, p.command.ProcessState, p.said(t))
 }
-
-// pid names the process in records.
-func (p *process) pid() string { return strconv.Itoa(p.command.Process.Pid) }
 
 // await calls done until it is true.
 func await(t *testing.T, what string, done func() bool) {

@@ -32,6 +32,9 @@ var (
 var program string
 
 func TestMain(m *testing.M) {
+	if database := os.Getenv(serverVariable); database != "" {
+		os.Exit(serve(database))
+	}
 	flag.Parse()
 	os.Exit(withProgram(m.Run))
 }
@@ -170,98 +173,175 @@ func (u undisturbed) since(before int, m moment) int {
 }
 
 // TestZombies stops processes in the middle of activities, one after the other, each when another moment has come. Another process
-// gets the next attempt after the heartbeat timeout and goes on, and one finishes the run. Then all that were stopped go on.
+// gets the next attempt after the heartbeat timeout and goes on, and one finishes the run. Then all that were stopped go on, and
+// change nothing.
 func TestZombies(t *testing.T) {
-	haunt(t, *wanted, func(*scene) {})
+	haunt(t, *wanted, visit{})
 }
 
 // TestZombiesOfEarlierEpochs takes the run up again after each process that stands still.
 func TestZombiesOfEarlierEpochs(t *testing.T) {
-	haunt(t, *wanted/2, func(s *scene) {
-		if s.resumable() {
-			s.takeUp()
-		}
-	})
+	haunt(t, *wanted/2, visit{takeUp: true})
+}
+
+// TestZombiesThatGoOnDuringTheRun lets each process go on while the run does, once the next one stands still.
+func TestZombiesThatGoOnDuringTheRun(t *testing.T) {
+	haunt(t, *wanted/2, visit{early: true})
+}
+
+// TestZombiesOfEarlierEpochsThatGoOnDuringTheRun is both.
+func TestZombiesOfEarlierEpochsThatGoOnDuringTheRun(t *testing.T) {
+	haunt(t, *wanted/2, visit{takeUp: true, early: true})
+}
+
+// TestKilledWorkers kills processes at moments, one after the other. Others go on by themselves.
+func TestKilledWorkers(t *testing.T) {
+	haunt(t, *wanted/2, visit{kill: true})
+}
+
+// visit says what is done to processes.
+type visit struct {
+	takeUp bool // the run is taken up again after each
+	early  bool // those that were stopped go on as soon as the next one is, and not when the run is complete
+	kill   bool // they are killed, not stopped
+}
+
+func (v visit) action() string {
+	if v.kill {
+		return "kill"
+	}
+	return "stop"
 }
 
 // chainLength is how many processes are stopped in one run.
 const chainLength = 8
 
-// haunt stops so many processes at moments that hold no lock, and wakes them when the run is complete. then is called after
-// each stop.
-func haunt(t *testing.T, zombies int, then func(*scene)) {
+// haunt stops so many processes at moments that hold no lock, or kills them at any.
+func haunt(t *testing.T, processes int, v visit) {
 	t.Helper()
 	server := startTemporal(t)
 	u := observe(t, server)
-	chosen := choose(slices.DeleteFunc(slices.Clone(u.moments), moment.locking), zombies)
-	var stopped, events atomic.Int64
-	var mu sync.Mutex
-	var missed []moment
+	chosen := choose(slices.DeleteFunc(slices.Clone(u.moments), func(m moment) bool { return m.locking() && !v.kill }), processes)
+	var total tally
 	for round := range 2 {
 		length := chainLength
 		if round > 0 { // moments that never came, because things went another way, are waited for from a run's beginning
-			chosen, missed, length = missed, nil, 1
+			chosen, total.missed, length = total.missed, nil, 1
 		}
 		t.Run(fmt.Sprintf("round %d", round), func(t *testing.T) {
-			places := make(chan struct{}, *beside)
-			for _, chain := range deal(chosen, length) {
-				t.Run(fmt.Sprint(chain[0]), func(t *testing.T) {
-					t.Parallel()
-					places <- struct{}{}
-					defer func() { <-places }()
-					s := newScene(t, server)
-					s.t = t
-					reached, late := s.chain(u, chain, then)
-					stopped.Add(int64(reached))
-					events.Add(int64(late.events))
-					mu.Lock()
-					defer mu.Unlock()
-					missed = append(missed, late.missed...)
-				})
-			}
+			sideBySide(t, deal(chosen, length), func(t *testing.T, chain []moment) {
+				s := newScene(t, server)
+				s.chain(u, chain, v, &total)
+			})
 		})
 	}
-	require.Empty(t, missed, "these moments never came")
-	t.Logf("%d processes of %d stopped in the middle of an activity and went on too late; %d events say so", stopped.Load(), zombies, events.Load())
-	require.EqualValues(t, zombies, stopped.Load())
-	require.Positive(t, events.Load(), "no attempt noticed that it came too late")
+	require.Empty(t, total.missed, "these moments never came")
+	t.Logf("%d processes met their moments; %d events say that an attempt came too late", total.met, total.late)
+	require.Equal(t, processes, total.met)
+	if !v.kill && !v.early {
+		require.Positive(t, total.late, "no attempt noticed that it came too late")
+	}
 }
 
-// aftermath is what there is to say after the processes that were stopped have gone on.
-type aftermath struct {
-	events int
+// sideBySide does something for each chain, for some at the same time.
+func sideBySide(t *testing.T, chains [][]moment, do func(*testing.T, []moment)) {
+	t.Helper()
+	places := make(chan struct{}, *beside)
+	for _, chain := range chains {
+		t.Run(fmt.Sprint(chain[0]), func(t *testing.T) {
+			t.Parallel()
+			places <- struct{}{}
+			defer func() { <-places }()
+			do(t, chain)
+		})
+	}
+}
+
+// tally counts what all chains met with.
+type tally struct {
+	mu     sync.Mutex
+	met    int // processes that were stopped or killed
+	late   int // events that say that an attempt came too late
 	missed []moment
 }
 
-// chain performs a run in which a process is stopped at each of the moments.
-func (s *scene) chain(u undisturbed, moments []moment, then func(*scene)) (reached int, after aftermath) {
+func (t *tally) add(met, late int, missed []moment) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.met, t.late, t.missed = t.met+met, t.late+late, append(t.missed, missed...)
+}
+
+// chain performs a run in which a process meets each of the moments.
+func (s *scene) chain(u undisturbed, moments []moment, v visit, total *tally) {
 	s.t.Helper()
 	decider := s.decider()
 	s.begin()
 	var zombies []*process
-	before := -1
+	var missed []moment
+	met, before := 0, -1
 	for i, m := range moments {
 		armed := moment{m.name, u.since(before, m), m.at}
-		p := s.worker(armed.String(), armed.String()+"=stop", 1, fmt.Sprintf("-deaf=%t", i%4 != 3))
-		await(s.t, "the moment "+armed.String(), func() bool { return p.stopped(s.t) || p.over() || s.over() })
-		if !p.stopped(s.t) {
-			p.end(s.t)
-			after.missed = append(after.missed, m)
+		p := s.worker(armed.String(), armed.String()+"="+v.action(), 1, fmt.Sprintf("-deaf=%t", i%4 != 3))
+		if !s.meets(p, armed, v) {
+			missed = append(missed, m)
 			continue
 		}
-		zombies, before = append(zombies, p), m.at
-		then(s)
+		met, before = met+1, m.at
+		if v.takeUp && s.resumable() {
+			s.takeUp()
+		}
+		if v.early {
+			endAll(s.t, zombies)
+			zombies = nil
+		}
+		if !v.kill {
+			zombies = append(zombies, p)
+		}
 	}
 	healthy := s.worker("healthy", "", 3)
 	s.finish()
 	healthy.end(s.t)
 	decider.end(s.t)
-	left := s.look()
-	for _, zombie := range zombies {
-		zombie.end(s.t)
-	}
-	after.events = requireUnchanged(s.t, left, s.look())
+	late := s.wake(zombies)
 	require.Equal(s.t, u.outputs, s.outputs())
 	s.verify()
-	return len(zombies), after
+	total.add(met, late, missed)
+}
+
+// wake lets all processes go on that were stopped, requires that they change nothing, and returns how many events tell of that.
+func (s *scene) wake(zombies []*process) (late int) {
+	s.t.Helper()
+	if len(zombies) == 0 {
+		return 0
+	}
+	before := s.look()
+	endAll(s.t, zombies)
+	return requireUnchanged(s.t, before, s.look())
+}
+
+// meets waits until the process met the moment, and reports whether it did: if the run ended before, the process is told to end.
+func (s *scene) meets(p *process, m moment, v visit) bool {
+	s.t.Helper()
+	met := func() bool { return p.stopped(s.t) || v.kill && p.over() }
+	await(s.t, "the moment "+m.String(), func() bool { return met() || p.over() || s.over() })
+	if !met() {
+		p.end(s.t)
+		return false
+	}
+	if v.kill {
+		require.Equal(s.t, "signal: killed", p.command.ProcessState.String(), "%s", p.said(s.t))
+	}
+	return true
+}
+
+// mostSaid is how many lines a process may say that goes on too late: it gives up, and does not try again and again.
+const mostSaid = 25
+
+// endAll lets processes go on that were stopped, and requires that they end what they do without a fault.
+func endAll(t *testing.T, zombies []*process) {
+	t.Helper()
+	for _, zombie := range zombies {
+		zombie.end(t)
+		require.Less(t, strings.Count(zombie.said(t), "\n"), mostSaid, "%s", zombie.said(t))
+	}
 }

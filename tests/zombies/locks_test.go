@@ -1,0 +1,54 @@
+package zombies
+
+import (
+	"slices"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/enums/v1"
+
+	"waymark/workflows"
+)
+
+// TestLockHolders stops processes in the middle of a transaction: SQLite lets nobody else write then. The next attempts fail
+// until the process goes on, or dies. Then the run does too, and ends as if nothing had happened.
+func TestLockHolders(t *testing.T) {
+	server := startTemporal(t)
+	u := observe(t, server)
+	moments := slices.DeleteFunc(slices.Clone(u.moments), func(m moment) bool { return !m.locking() })
+	sideBySide(t, deal(choose(moments, *wanted/4), 1), func(t *testing.T, chain []moment) {
+		s, m := newScene(t, server), chain[0]
+		decider := s.decider()
+		s.begin()
+		holder := s.worker("holder", m.String()+"=stop", 1)
+		require.True(t, s.meets(holder, m, visit{}))
+		waiting := s.worker("waiting", "", 3)
+		s.awaitNextAttempt()
+		if m.at%2 == 0 {
+			holder.signal(syscall.SIGKILL)
+		} else {
+			holder.end(t)
+		}
+		s.finish()
+		waiting.end(t)
+		decider.end(t)
+		require.Equal(t, u.outputs, s.outputs())
+		s.verify()
+	})
+}
+
+// awaitNextAttempt waits until somebody is at work on what another process began.
+func (s *scene) awaitNextAttempt() {
+	s.t.Helper()
+	await(s.t, "the next attempt", func() bool {
+		description, err := s.client.DescribeWorkflowExecution(s.t.Context(), workflows.WorkflowID(s.run), "")
+		require.NoError(s.t, err)
+		for _, activity := range description.GetPendingActivities() {
+			if activity.GetAttempt() > 1 && activity.GetState() == enums.PENDING_ACTIVITY_STATE_STARTED {
+				return true
+			}
+		}
+		return false
+	})
+}

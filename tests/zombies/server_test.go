@@ -1,0 +1,92 @@
+package zombies
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+
+	"waymark/embedded"
+)
+
+// serverVariable makes the test's binary a Temporal server on a database and a port.
+const (
+	serverVariable = "ZOMBIES_SERVER"
+	portVariable   = "ZOMBIES_PORT"
+)
+
+// serve is a Temporal server until the process is killed.
+func serve(database string) int {
+	port, err := strconv.Atoi(os.Getenv(portVariable))
+	if err == nil {
+		_, err = embedded.Start(context.Background(), embedded.Options{DatabasePath: database, Port: port})
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	select {}
+}
+
+// serverProcess starts a server in a process of its own, and returns when it answers.
+func serverProcess(t *testing.T, name, database string, port int) *process {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	environment := []string{serverVariable + "=" + database, portVariable + "=" + strconv.Itoa(port)}
+	p := launch(t, name, filepath.Dir(database), environment, self)
+	await(t, "the server", func() bool {
+		require.False(t, p.over(), "%s", p.said(t))
+		holder, held, err := embedded.Holder(database)
+		require.NoError(t, err)
+		return held && holder.PID == p.command.Process.Pid && holder.Address != ""
+	})
+	return p
+}
+
+// TestKilledServer kills the Temporal server, in a process of its own, while a worker is at a moment, and starts it again. Worker
+// and run go on by themselves.
+func TestKilledServer(t *testing.T) {
+	u := observe(t, startTemporal(t))
+	for _, name := range []string{"activity.OpenRun.begin", "landscape.chunks.committed", "activity.WriteChunk.end", "sink.sealed", "activity.FinishRun.end"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			database, port := filepath.Join(t.TempDir(), "temporal.db"), freePort(t)
+			first := serverProcess(t, "first", database, port)
+			c, err := embedded.Dial(t.Context(), fmt.Sprintf("127.0.0.1:%d", port), client.Options{})
+			require.NoError(t, err)
+			t.Cleanup(c.Close)
+			s := newScene(t, &temporal{address: fmt.Sprintf("127.0.0.1:%d", port), client: c})
+			decider := s.decider()
+			worker := s.worker("worker", name+"=stop", 3)
+			s.begin()
+			await(t, "the moment "+name, func() bool { return worker.stopped(t) })
+			first.signal(syscall.SIGKILL)
+			<-first.ended
+			worker.signal(syscall.SIGCONT)
+			serverProcess(t, "second", database, port)
+			s.finish()
+			worker.end(t)
+			decider.end(t)
+			require.Equal(t, u.outputs, s.outputs())
+			s.verify()
+		})
+	}
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer listener.Close()
+	address, is := listener.Addr().(*net.TCPAddr)
+	require.True(t, is)
+	return address.Port
+}
