@@ -1,0 +1,45 @@
+package activities_test
+
+import (
+	"fmt"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/activities"
+	"waymark/landscape"
+)
+
+// TestAFullDiskIsWaitedFor has no space for the next write of one kind. The attempt that met it goes on when there is some.
+func TestAFullDiskIsWaitedFor(t *testing.T) {
+	for name, full := range map[string]struct {
+		kind string // of the write
+		err  error
+	}{
+		"for payloads":      {"payload", syscall.ENOSPC},
+		"within a quota":    {"payload", fmt.Errorf("write: %w", syscall.EDQUOT)},
+		"for the landscape": {"commit", fmt.Errorf("landscape: %w", landscape.ErrFull)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, simple("quarantine"), map[string]string{"in.csv": simpleRows})
+			call[activities.OpenResult](r, act.OpenRun, r.open())
+			refused := 0
+			refuse := func(kind string) (bool, error) {
+				if kind == full.kind && refused == 0 {
+					refused++
+					return false, full.err
+				}
+				return true, nil
+			}
+			r.driver.OnCommit = func(landscape.Batch) (bool, error) { return refuse("commit") }
+			r.objects.OnWrite = func(string) (bool, error) { return refuse("payload") }
+			read, err := try[activities.ReadResult](r, act.ReadChunk, readInput)
+			require.NoError(t, err)
+			require.Equal(t, 2, read.Rows)
+			require.Equal(t, 1, refused)
+			require.Len(t, r.records()["chunks"], 1)
+		})
+	}
+}
