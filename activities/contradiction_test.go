@@ -1,0 +1,32 @@
+package activities_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/activities"
+)
+
+// TestAHistoryThatContradictsTheRecordWritesNothing wants to read on where the chunks on record do not end.
+func TestAHistoryThatContradictsTheRecordWritesNothing(t *testing.T) {
+	r := newRig(t, simple("quarantine"), map[string]string{"in.csv": simpleRows})
+	call[activities.OpenResult](r, act.OpenRun, r.open())
+	read := call[activities.ReadResult](r, act.ReadChunk, readInput)
+	elsewhere := read.Cursor
+	elsewhere.Offset++
+	for says, in := range map[string]activities.ReadInput{
+		"chunk 0 of in ends at byte 17, the record says byte 16": {Run: runID, Source: "in", Chunk: 1, Cursor: elsewhere},
+		"chunk 2 of in was read, and it is not on record":        {Run: runID, Source: "in", Chunk: 3, Cursor: read.Cursor},
+	} {
+		before := r.records()
+		_, err := try[activities.ReadResult](r, act.ReadChunk, in)
+		message := requireFinal(t, err, activities.TypeStateDiverged)
+		require.True(t, strings.HasPrefix(message, "STATE_DIVERGED: "), message)
+		require.Contains(t, message, says)
+		require.Equal(t, before, r.records())
+	}
+	call[activities.ReadResult](r, act.ReadChunk, activities.ReadInput{Run: runID, Source: "in", Chunk: 1, Cursor: read.Cursor})
+	require.Len(t, r.records()["chunks"], 2)
+}
