@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waymark/landscape"
+	"waymark/pipeline"
 	"waymark/tests/system"
 )
 
@@ -136,4 +138,23 @@ func TestEveryCodeIsDocumented(t *testing.T) {
 		}
 	}
 	require.Greater(t, codes, 50)
+}
+
+// TestOperationsPage: the page says what to do about every status of a run, every state of an effect, and every exit code.
+func TestOperationsPage(t *testing.T) {
+	text := page(t, "operations.md")
+	for _, status := range []pipeline.RunStatus{
+		pipeline.Running, pipeline.Completed, pipeline.CompletedWithFailures, pipeline.Empty, pipeline.Failed, pipeline.Interrupted,
+		pipeline.Cancelled, pipeline.Blocked,
+	} {
+		require.Contains(t, text, "\n| `"+string(status)+"` | ")
+	}
+	for _, state := range []landscape.EffectState{
+		landscape.Reserved, landscape.Prepared, landscape.InFlight, landscape.Finalized, landscape.Blocked,
+	} {
+		require.Contains(t, text, "\n| `"+string(state)+"` | ")
+	}
+	for _, code := range []string{"0", "1", "2", "3", "4", "130"} {
+		require.Contains(t, text, "\n| "+code+" | ")
+	}
 }
