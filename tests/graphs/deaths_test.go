@@ -13,6 +13,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/testsuite"
 
 	"waymark/activities"
 	"waymark/landscape"
@@ -87,7 +90,23 @@ func (m *mortal) begin(name string, files map[string]string) {
 }
 
 func (m *mortal) start() error {
-	return m.Start(m.t, string(m.doc.Source), activities.OpenInput{Run: m.run, File: "pipeline.yaml", Folder: m.folder}, nil)
+	return m.Start(m.t, string(m.doc.Source), activities.OpenInput{Run: m.run, File: "pipeline.yaml", Folder: m.folder}, m.shorten())
+}
+
+// shorten lets the history of one workflow of three be long enough after a few activities, so that another execution goes on.
+func (m *mortal) shorten() func(*testsuite.TestWorkflowEnvironment) {
+	if m.rng.IntN(3) > 0 {
+		return nil
+	}
+	enough := 3 + m.rng.IntN(20)
+	return func(env *testsuite.TestWorkflowEnvironment) {
+		done := 0
+		env.SetOnActivityCompletedListener(func(*activity.Info, converter.EncodedValue, error) {
+			if done++; done == enough {
+				env.SetContinueAsNewSuggested(true)
+			}
+		})
+	}
 }
 
 // goOn begins the run, or takes it up.
@@ -95,7 +114,7 @@ func (m *mortal) goOn() error {
 	if _, err := m.Log.Run(m.t.Context(), m.run); errors.Is(err, landscape.ErrNotFound) {
 		return m.start()
 	}
-	return m.Resume(m.t, m.run, nil)
+	return m.Resume(m.t, m.run, m.shorten())
 }
 
 // die lets a process work on the run until it dies at some moment, unless it is done before.

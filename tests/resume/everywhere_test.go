@@ -20,7 +20,7 @@ import (
 	"waymark/tests/inprocess"
 )
 
-var step = flag.Int64("step", 7, "TestARunDiesAtEveryDeed and TestARunWithDeadlinesDiesAtEveryDeed try every so many deeds, and all if it is 1")
+var step = flag.Int64("step", 11, "TestARunDiesAtEveryDeed and TestARunWithDeadlinesDiesAtEveryDeed try every so many deeds, and all if it is 1")
 
 // everything has two sources, a fork, a held coalesce, an aggregate, a sort, a gate, a deduplicate and values that must be unique.
 const everything = `

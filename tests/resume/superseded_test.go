@@ -97,6 +97,39 @@ func TestAttemptsOfBeforeChangeNothing(t *testing.T) {
 	t.Logf("refused: %v", refused)
 }
 
+// TestWhatAnAttemptOfBeforeRecordsUntilTheNewEpochBeginsCounts has a process that comes back and does everything but to publish, at
+// the very moment when somebody else takes its run up. Nothing of it is done again.
+func TestWhatAnAttemptOfBeforeRecordsUntilTheNewEpochBeginsCounts(t *testing.T) {
+	b := newBench(t)
+	b.write(everyInput)
+	asked, _ := b.attempts("undisturbed", everything)
+	outputs, work := b.collect(), b.Work(t, "undisturbed")
+	asked = slices.DeleteFunc(asked, func(a attempt) bool { return a.activity == "PublishSink" || a.activity == "FinishRun" })
+	b.Fate = inprocess.DiesAt(12, true).Fate
+	require.Error(t, b.begin("raced", everything))
+
+	var once sync.Once
+	b.Fate = func(deed inprocess.Deed) (bool, error) {
+		if slices.ContainsFunc(deed.Batch.Insert, func(r landscape.Record) bool { _, is := r.(landscape.Resumption); return is }) {
+			once.Do(func() {
+				for _, a := range asked {
+					b.comesBack("raced", a)
+				}
+			})
+		}
+		return true, nil
+	}
+	var done []string
+	require.NoError(t, b.Resume(t, "raced", func(env *testsuite.TestWorkflowEnvironment) {
+		env.SetOnActivityCompletedListener(func(info *activity.Info, _ converter.EncodedValue, _ error) {
+			done = append(done, info.ActivityType.Name)
+		})
+	}))
+	require.Equal(t, []string{"ResumeRun", "PublishSink", "PublishSink", "PublishSink", "FinishRun"}, done)
+	require.Equal(t, outputs, b.collect())
+	require.Equal(t, work, b.Work(t, "raced"))
+}
+
 // comesBack does an activity of the undisturbed run for another one, and reports whether it was refused for being of before. It may
 // fail for other reasons, or find that there is nothing to do.
 func (b *bench) comesBack(run string, a attempt) bool {
