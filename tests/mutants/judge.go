@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // verdict is what became of a mutant.
@@ -21,11 +22,15 @@ const (
 	gone         verdict = "GONE"           // the text to change is not there exactly once
 	uncompilable verdict = "DOES NOT BUILD" // so that no test could notice it
 	untested     verdict = "NO SOUND TEST"  // the test is not there, or fails without the mutant
+	late         verdict = "TOO SLOW"       // the test did not end in time: the mutant makes it hang, or the machine is busy
 )
+
+// most is how long a test may take.
+const most = 4 * time.Minute
 
 // judge tries the mutant. detail says more if it is not killed.
 func (m mutant) judge(ctx context.Context, folder string) (v verdict, detail string) {
-	if out, err := m.test(ctx); err != nil || strings.Contains(out, "no tests to run") {
+	if out, err := m.test(ctx, ""); err != nil || strings.Contains(out, "no tests to run") {
 		return untested, out
 	}
 	changed, err := m.change(".")
@@ -36,12 +41,14 @@ func (m mutant) judge(ctx context.Context, folder string) (v verdict, detail str
 	if err != nil {
 		return untested, err.Error()
 	}
-	out, err := m.test(ctx, "-overlay", overlay)
+	out, err := m.test(ctx, overlay)
 	switch {
 	case err == nil:
 		return survived, m.never
 	case strings.Contains(out, "[build failed]") || strings.Contains(out, "[setup failed]"):
 		return uncompilable, out
+	case strings.Contains(out, "panic: test timed out"):
+		return late, out
 	case !strings.Contains(out, "--- FAIL") && !strings.Contains(out, "panic: "):
 		return untested, out
 	}
@@ -77,9 +84,21 @@ func (m mutant) overlay(folder string, changed []byte) (string, error) {
 	return overlay, os.WriteFile(overlay, text, 0o600)
 }
 
-// test runs the mutant's test with these flags of the go command, and returns what it printed. The error says that it failed.
-func (m mutant) test(ctx context.Context, flags ...string) (string, error) {
-	args := slices.Concat([]string{"test", "-vet=off", "-timeout=120s", "-run", m.run}, flags, []string{m.pkg}, m.flags)
-	out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput()
+// test runs the mutant's test, with the overlay if there is one, and returns what it printed. What the test builds is built with
+// the overlay as well. The error says that it failed.
+func (m mutant) test(ctx context.Context, overlay string) (string, error) {
+	args := []string{"test", "-vet=off", "-timeout=" + most.String(), "-run", m.run}
+	if overlay != "" {
+		args = append(args, "-count=1") // what the test builds is not part of what its result is remembered for
+	}
+	command := exec.CommandContext(ctx, "go", slices.Concat(args, []string{m.pkg}, m.flags)...)
+	if overlay != "" {
+		usual, err := exec.CommandContext(ctx, "go", "env", "GOFLAGS").Output()
+		if err != nil {
+			return "", err
+		}
+		command.Env = append(os.Environ(), "GOFLAGS="+strings.TrimSpace(string(usual))+" -overlay="+overlay)
+	}
+	out, err := command.CombinedOutput()
 	return string(out), err
 }

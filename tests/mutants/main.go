@@ -8,14 +8,16 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"time"
 )
 
 func main() {
-	only := flag.String("only", "", "try the mutants whose file or change contains this text")
+	only := flag.String("only", "", "try the mutants whose file, change or old bug contains this text")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	alive, err := try(ctx, chosen(*only))
@@ -33,7 +35,7 @@ func main() {
 func chosen(only string) []mutant {
 	var list []mutant
 	for _, m := range mutants {
-		if strings.Contains(m.file+" "+m.name, only) {
+		if strings.Contains(m.file+" "+m.name+" "+string(m.again), only) {
 			list = append(list, m)
 		}
 	}
@@ -51,17 +53,38 @@ func try(ctx context.Context, list []mutant) (alive int, err error) {
 	if _, err := os.Stat("go.mod"); err != nil {
 		return 0, fmt.Errorf("start it in the folder of the module: %w", err)
 	}
+	tried, dead := map[lesson]int{}, map[lesson]int{}
 	for _, m := range list {
+		if ctx.Err() != nil {
+			break
+		}
 		started := time.Now()
 		verdict, detail := m.judge(ctx, folder)
 		fmt.Printf("%-14s %5.1f s  %-60s %s\n", verdict, time.Since(started).Seconds(), m.name, m.never)
+		tried[m.again]++
 		if verdict == killed {
+			dead[m.again]++
 			continue
 		}
 		alive++
 		fmt.Printf("    %s, %s -run '%s'\n    %s\n", m.file, m.pkg, m.run, strings.ReplaceAll(short(detail), "\n", "\n    "))
 	}
+	sum(tried, dead)
 	return alive, ctx.Err()
+}
+
+// sum prints how many mutants were killed: of each old bug, and of the others.
+func sum(tried, dead map[lesson]int) {
+	for _, again := range slices.Sorted(maps.Keys(tried)) {
+		fmt.Printf("%3d of %3d killed  %s\n", dead[again], tried[again], title(again))
+	}
+}
+
+func title(again lesson) string {
+	if again == "" {
+		return "other bugs"
+	}
+	return "old bug: " + string(again)
 }
 
 // short returns the beginning and the end of a long text.

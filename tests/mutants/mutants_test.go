@@ -25,3 +25,17 @@ func TestMutantsFitTheCode(t *testing.T) {
 		})
 	}
 }
+
+// TestEveryOldBugIsPutBack keeps the list of old bugs whole: each has as many mutants as it is to have.
+func TestEveryOldBugIsPutBack(t *testing.T) {
+	found := map[lesson]int{}
+	for _, m := range mutants {
+		if m.again != "" {
+			require.Contains(t, lessons, m.again, m.name)
+			found[m.again]++
+		}
+	}
+	for again, least := range lessons {
+		require.GreaterOrEqual(t, found[again], least, again)
+	}
+}

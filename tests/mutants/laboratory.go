@@ -1,0 +1,53 @@
+package main
+
+// withFailpoints is for tests of the build that can be told to die.
+var withFailpoints = []string{"-tags=failpoints"}
+
+// laboratory is mutants of what finds out whether crashes do harm: it must not be content with less.
+var laboratory = []mutant{
+	{
+		name: "a moment is not hit", never: "the crash laboratory proves nothing about it",
+		file: "landscape/sqlitestore/commit.go", old: "return at.hit(\"committed\")", new: "return nil",
+		pkg: "./landscape/sqlitestore", run: "^TestMoments$", flags: withFailpoints,
+	},
+	{
+		name: "a moment within the transaction is not hit", never: "the crash laboratory proves nothing about it",
+		file: "landscape/sqlitestore/commit.go", old: "err = at.hit(\"committing\")", new: "_ = at",
+		pkg: "./landscape/sqlitestore", run: "^TestMoments$", flags: withFailpoints,
+	},
+	{
+		name: "a process goes on after it was killed", never: "a crash that the laboratory reports did not happen",
+		file: "failpoint/on.go", old: "signal(syscall.SIGKILL)\n\t\tselect {}", new: "_ = syscall.SIGKILL",
+		pkg: "./failpoint", run: "^TestTheMomentOfAKillIsInTheLog$", flags: withFailpoints,
+	},
+	{
+		name: "moments are not counted", never: "a process dies at another moment than the report says",
+		file: "failpoint/on.go", old: "m.count[name]++", new: "m.count[name] = 1",
+		pkg: "./failpoint", run: "^TestEveryMomentIsCountedOnceWhoeverComes$", flags: withFailpoints,
+	},
+	{
+		name: "a normal build makes short writes", never: "failpoints do harm where nobody asked for them",
+		file: "failpoint/off.go", old: "return n }", new: "return n / 2 }",
+		pkg: "./failpoint", run: "^TestANormalBuildDoesNothingAtItsMoments$",
+	},
+	{
+		name: "the laboratory does not see rows that are there twice", never: "duplicates pass for a run without harm",
+		file: "lab/compare.go", old: "extra = append(extra, line)", new: "_ = line",
+		pkg: "./lab", run: "^TestDifferencesSayWhatAnUndisturbedRunHasMoreOrLess$",
+	},
+	{
+		name: "the laboratory does not see rows that are missing", never: "losses pass for a run without harm",
+		file: "lab/compare.go", old: "missing = append(missing, line)", new: "_ = line",
+		pkg: "./lab", run: "^TestDifferencesSayWhatAnUndisturbedRunHasMoreOrLess$",
+	},
+	{
+		name: "the laboratory does not compare the record", never: "a record that lacks what happened passes for a whole one",
+		file: "lab/compare.go", old: "found = append(found, compareTable(table, s.tables[table], got.tables[table])...)", new: "_ = table",
+		pkg: "./lab", run: "^TestDifferencesCompareEveryTable$",
+	},
+	{
+		name: "a sample has the same names again and again", never: "moments that come seldom are never tried",
+		file: "lab/moment.go", old: "rounds[m.Name]++", new: "rounds[m.Name] = 0",
+		pkg: "./lab", run: "^TestASampleHasEveryNameBeforeItHasOneTwice$",
+	},
+}

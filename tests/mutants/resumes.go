@@ -1,0 +1,254 @@
+package main
+
+// Tests of what happens to runs that are taken up.
+const (
+	sinksTest  = "^TestEverySubsetOfSinksFailsAtEveryChunk$"
+	deathsTest = "^TestARunDiesAtEveryDeed$"
+	ticksTest  = "^TestDeadlinesOnRecordAreActedOnInTheirOrderOverManyExecutions$"
+)
+
+// seldom is for tests in which runs die at many deeds: some of them suffice.
+var seldom = []string{"-step=20"}
+
+// resumes is mutants of how a run is taken up again.
+var resumes = []mutant{
+	{
+		name: "one watermark for all sinks", never: "the rows that a sink missed when it failed are never written to it", again: oneWatermark,
+		file: "activities/standing.go", old: "if effect.State != landscape.Finalized {", new: "if effect.State != landscape.Finalized && effect.Sink == chunk.effects[0].Sink {",
+		pkg: "./tests/resume", run: sinksTest,
+	},
+	{
+		name: "an effect that is in flight passes for a finalized one", never: "a part that nobody confirmed is not written again", again: earlyCompletion,
+		file: "activities/standing.go", old: "if effect.State != landscape.Finalized {", new: "if effect.State == landscape.Prepared {",
+		pkg: "./tests/resume", run: sinksTest,
+	},
+	{
+		name: "a part is complete before the target confirmed it", never: "the record says that rows are delivered, and they are not", again: earlyCompletion,
+		file: "activities/write.go", old: "if err := a.apply(ctx, r, node.Sink.Target(in.Run), effect); err != nil {",
+		new: "_ = a.log.FinalizeEffect(ctx, key, effect.Fence, a.worker, landscape.PartReceipt(effect))\n" +
+			"\tif err := a.apply(ctx, r, node.Sink.Target(in.Run), effect); err != nil {",
+		pkg: "./tests/resume", run: sinksTest,
+	},
+	{
+		name: "nobody asks a target about an attempt of before", never: "rows are written twice where a repeat is not harmless",
+		file: "activities/write.go", old: "if effect.Fence > 1 {", new: "if effect.Fence > 1 && false {",
+		pkg: "./tests/resume", run: sinksTest,
+	},
+	{
+		name: "a sink that has parts is opened anew", never: "what a sink has is thrown away when its run is taken up", again: oneWatermark,
+		file: "activities/open.go", old: "return e.Sink == sink && e.Fence > 0", new: "return e.Sink == sink && e.Fence > 0 && false",
+		pkg: "./tests/resume", run: sinksTest,
+	},
+	{
+		name: "an epoch guards nothing", never: "a process that was away writes into the run of another one",
+		file: "landscape/sqlitestore/guard.go", old: "case epoch != p.guard.Epoch:", new: "case epoch < p.guard.Epoch:",
+		pkg: "./tests/resume", run: "^TestAttemptsOfBeforeChangeNothing$",
+	},
+	{
+		name: "a fold has another moment when it is done again", never: "a batch that fired fires at another time, with other rows",
+		file: "activities/fold.go", old: "in.At = int64(record.At)", new: "_ = record",
+		pkg: "./tests/resume", run: ticksTest,
+	},
+	{
+		name: "deadlines that were acted on are forgotten", never: "a run that was taken up decides otherwise than it did", again: forgottenHolding,
+		file: "activities/standing.go", old: "s.Redo.Ticks = append(s.Redo.Ticks, tick.Tick)", new: "_ = tick",
+		pkg: "./tests/resume", run: ticksTest,
+	},
+	{
+		name: "a barrier of a run that is taken up starts empty", never: "rows that waited when a process died are lost", again: forgottenHolding,
+		file: "activities/fold.go", old: "if saved.Digest != \"\" {", new: "if saved.Digest != \"\" && f.in.Epoch == 0 {",
+		pkg: "./tests/resume", run: deathsTest, flags: seldom,
+	},
+	{
+		name: "a source is read on from its beginning", never: "rows are read twice when a run is taken up",
+		file: "activities/standing.go", old: "json.Unmarshal([]byte(chunk.Cursor), &source.Cursor)", new: "json.Unmarshal([]byte(chunk.Cursor), new(any))",
+		pkg: "./tests/resume", run: deathsTest, flags: seldom,
+	},
+	{
+		name: "rows that came out of a barrier are counted before they went on", never: "rows of a batch are lost when a process dies behind it", again: forgottenHolding,
+		file: "activities/standing.go", old: "!taken || !d.cameOut(barrier, fold)", new: "!taken && !d.cameOut(barrier, fold)",
+		pkg: "./tests/resume", run: deathsTest, flags: seldom,
+	},
+	{
+		name: "a run that cannot be taken up is stopped", never: "a refusal changes the run that it is about",
+		file: "activities/finish.go", old: "return on.Epoch >= in.Epoch, err", new: "return true, err",
+		pkg: "./tests/resume", run: "^TestARefusedResumeWritesNothing$",
+	},
+	{
+		name: "an order is recorded by every attempt", never: "the record says that somebody cancelled a run twice",
+		file: "landscape/run.go", old: "a.Why == why && a.At >= since {", new: "a.Why == why && a.At >= since && false {",
+		pkg: "./tests/resume", run: "^TestAnOrderIsOnRecordOnce$",
+	},
+	{
+		name: "a paused run reads on", never: "somebody pauses a run to save what is left, and it goes on",
+		file: "workflows/flow.go", old: "f.going < windowChunks && f.state.Paused == nil", new: "f.going < windowChunks",
+		pkg: "./tests/resume", run: "^TestAPausedRunBeginsNothing$",
+	},
+	{
+		name: "a paused run empties its barriers", never: "somebody pauses a run before its sums are made, and they are made",
+		file: "workflows/fold.go", old: "if err := f.unpaused(ctx); err != nil || !f.goesOn() {", new: "if err := error(nil); err != nil || !f.goesOn() {",
+		pkg: "./tests/resume", run: "^TestAPausedRunBeginsNothing$",
+	},
+}
+
+// epochs is mutants of who may write into the record of a run, and when it may be taken up.
+var epochs = []mutant{
+	{
+		name: "commits of an epoch are not guarded", never: "a process that was away writes into the run of another one",
+		file: "landscape/epoch.go", old: "\tb.Guard = &g.guard\n", new: "",
+		pkg: "./landscape/memdriver", run: "^TestDriver$/^Guards$",
+	},
+	{
+		name: "claims of an epoch are not guarded", never: "a process that was away takes the values of another one",
+		file: "landscape/epoch.go", old: "\tc.Guard = &g.guard\n", new: "",
+		pkg: "./landscape/memdriver", run: "^TestDriver$/^Guards$",
+	},
+	{
+		name: "a guard is not looked at within the transaction", never: "a run is taken up between the look and the write",
+		file: "landscape/sqlitestore/commit.go", old: "err = pass.check(ctx, tx)", new: "_ = pass.check",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Guards$",
+	},
+	{
+		name: "an epoch may be claimed by two", never: "two processes go on with one run",
+		file: "landscape/run_takeup.go", old: "winner.Claim != r.Claim", new: "false",
+		pkg: "./landscape/memdriver", run: "^TestDriver$/^TakeUp$",
+	},
+	{
+		name: "a run that was ended for good is taken up", never: "a run goes on of which the outputs were given up",
+		file: "landscape/run_takeup.go", old: "case h.Final:", new: "case false:",
+		pkg: "./landscape/memdriver", run: "^TestDriver$/^TakeUp$",
+	},
+	{
+		name: "a run with a blocked effect is taken up", never: "a run goes on as if somebody had looked at the target",
+		file: "landscape/run_takeup.go", old: "if err == nil && why != \"\" {", new: "if err == nil && why != \"\" && false {",
+		pkg: "./landscape/memdriver", run: "^TestDriver$/^Resolve$",
+	},
+	{
+		name: "what a person said of one attempt counts for others", never: "a part is written twice",
+		file: "landscape/resolve.go", old: "fence-1)", new: "fence)",
+		pkg: "./landscape/memdriver", run: "^TestDriver$/^Resolve$",
+	},
+	{
+		name: "an attempt that is not the latest may finish", never: "an attempt that comes late says that a part is delivered", again: earlyCompletion,
+		file: "landscape/effect.go", old: "if old.Fence == fence && old.Fence > 0 {", new: "if old.Fence >= fence && old.Fence > 0 {",
+		pkg: "./landscape/memdriver", run: "^TestDriver$/^Effects$",
+	},
+	{
+		name: "an output is published before its parts are written", never: "a run is complete and rows of its outputs are missing", again: earlyCompletion,
+		file: "landscape/publish.go", old: "if e.Kind == WriteEffect && e.State != Finalized {", new: "if e.Kind == WriteEffect && e.State == Blocked {",
+		pkg: "./landscape/memdriver", run: "^TestDriver$/^Effects$",
+	},
+	{
+		name: "a target that cannot tell is taken at its word", never: "a part is written twice, or not at all",
+		file: "activities/write.go", old: "if answer == plugin.Unknown {", new: "if answer == plugin.Unknown && false {",
+		pkg: "./activities", run: "^TestTargetThatCannotTellBlocksTheEffect$",
+	},
+	{
+		name: "a second process may work in the state folder", never: "two processes go on with one run",
+		file: "embedded/lock.go", old: "err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)", new: "err := syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)",
+		pkg: "./embedded", run: "^TestOneServer$",
+	},
+	{
+		name: "an order is obeyed before it is on record", never: "a run stands still and the record does not say who wanted it",
+		file: "workflows/orders.go", old: "if order.Final {\n", new: "obey(ctx, order)\n\t\tif order.Final {\n",
+		pkg: "./workflows", run: "^TestAnOrderThatIsNotOnRecordIsNotObeyed$",
+	},
+	{
+		name: "a full disk is a failure", never: "a run gives up because somebody was slow to make space",
+		file: "activities/attempt.go", old: "if !isFull(err) {", new: "if true {",
+		pkg: "./activities", run: "^TestAFullDiskIsWaitedFor$",
+	},
+	{
+		name: "a full quota is no full disk", never: "a run gives up because somebody was slow to make space",
+		file: "activities/attempt.go", old: "errors.Is(err, syscall.EDQUOT)", new: "false",
+		pkg: "./activities", run: "^TestAFullDiskIsWaitedFor$",
+	},
+	{
+		name: "a landscape that is full is not told from a broken one", never: "a run gives up because somebody was slow to make space",
+		file: "landscape/sqlitestore/errors.go", old: "\tcase sqlite3.SQLITE_FULL:\n\t\treturn noSpace(path, e)\n", new: "",
+		pkg: "./landscape/sqlitestore", run: "^TestFullDisk$",
+	},
+}
+
+// refusals is mutants of what a run refuses to do because something changed.
+var refusals = []mutant{
+	{
+		name: "a source that changed is no reason to refuse", never: "half of a run is of one file, half of another",
+		file: "activities/resume.go", old: "then := r.pins[node.Name]; !reflect.DeepEqual(now, then)", new: "then := r.pins[node.Name]; !reflect.DeepEqual(now, then) && false",
+		pkg: "./tests/resume", run: "^TestARefusedResumeWritesNothing$",
+	},
+	{
+		name: "a plan that changed is no reason to refuse", never: "half of a run is of one plan, half of another",
+		file: "activities/runs.go", old: "digest != record.PlanSHA256 {", new: "digest != record.PlanSHA256 && false {",
+		pkg: "./activities", run: "^TestPlanThatChangesUnderARun$",
+	},
+	{
+		name: "another version of a plugin is the same plan", never: "half of a run is of one parser, half of another",
+		file: "activities/runs.go", old: "digest != record.PlanSHA256 {", new: "digest != record.PlanSHA256 && len(compiled.JSON()) == len(record.Plan) {",
+		pkg: "./activities", run: "^TestARunIsNotTakenUpWithAnotherVersionOfAPlugin$",
+	},
+	{
+		name: "chunks need not begin where the ones before end", never: "a history goes on with a record that is not its own, and rows are lost",
+		file: "activities/read.go", old: "if !reflect.DeepEqual(at, in.Cursor) {", new: "if !reflect.DeepEqual(at, in.Cursor) && false {",
+		pkg: "./activities", run: "^TestAHistoryThatContradictsTheRecordWritesNothing$",
+	},
+	{
+		name: "the chunk before need not be on record", never: "a history goes on with an older record, and rows are lost",
+		file: "activities/read.go", old: "if in.Chunk > 0 {", new: "if in.Chunk > 1<<40 {",
+		pkg: "./activities", run: "^TestAHistoryThatContradictsTheRecordWritesNothing$",
+	},
+	{
+		name: "where chunks end is not held against the history", never: "a run goes on with the record of another copy",
+		file: "recovery/record.go", old: "if !reflect.DeepEqual(at, end) {", new: "if !reflect.DeepEqual(at, end) && false {",
+		pkg: "./recovery", run: "^TestContradictions$",
+	},
+	{
+		name: "chunks that went through the steps are not held against the history", never: "a run goes on with an older record",
+		file: "recovery/compare.go", old: "if !passed[in.Chunk] {", new: "if !passed[in.Chunk] && false {",
+		pkg: "./recovery", run: "^TestContradictions$",
+	},
+	{
+		name: "parts that were written are not held against the history", never: "parts are written a second time on the word of an older record",
+		file: "recovery/compare.go", old: "effect.State != landscape.Finalized || ", new: "",
+		pkg: "./recovery", run: "^TestContradictions$",
+	},
+	{
+		name: "the state that a history began with is not held against the record", never: "a run that continued as new goes on with an older record",
+		file: "recovery/compare.go", old: "if source.Chunk == 0 {", new: "if source.Chunk >= 0 {",
+		pkg: "./recovery", run: "^TestContradictions$",
+	},
+	{
+		name: "folds are not held against the history", never: "a barrier goes on without rows that it had",
+		file: "recovery/compare.go", old: "err == nil && found < folds", new: "err == nil && found < folds && false",
+		pkg: "./recovery", run: "^TestContradictions$",
+	},
+	{
+		name: "outputs are not held against the history", never: "an output is published a second time on the word of an older record",
+		file: "recovery/compare.go", old: "err == nil && !published[in.Sink]", new: "err == nil && !published[in.Sink] && false",
+		pkg: "./recovery", run: "^TestContradictions$",
+	},
+}
+
+// retries is mutants of how refused records are fed again.
+var retries = []mutant{
+	{
+		name: "a record of which a branch arrived is fed again", never: "a row is in the outputs twice",
+		file: "activities/retry.go", old: "case wentOn:\n\t\treturn", new: "case wentOn && false:\n\t\treturn",
+		pkg: "./tests/retries", run: "^TestARecordOfWhichABranchArrivedIsNotFedAgain$",
+	},
+	{
+		name: "nobody asks which records others feed again", never: "a refused record is fed again twice",
+		file: "activities/retry.go", old: "if row.Run != f.run {", new: "if row.Run != f.run && false {",
+		pkg: "./activities", run: "^TestASecondRetryFindsNothingLeft$",
+	},
+	{
+		name: "what is too large is parsed as it is", never: "half of a record passes for a whole one",
+		file: "activities/retry_source.go", old: "mark.Code == plugin.RowTooLarge", new: "mark.Code == plugin.RowTooLarge && false",
+		pkg: "./tests/retries", run: "^TestRecordsThatCouldNotBeToldApartAreParsedAnew$",
+	},
+	{
+		name: "verify does not look where a record that is fed again was", never: "a record passes for another one",
+		file: "audit/verify_retry.go", old: "placed(record, now, i) != placed(", new: "false && placed(record, now, i) != placed(",
+		pkg: "./tests/retries", run: "^TestVerifyFindsWhatIsNotWhatWasFedAgain$",
+	},
+}
