@@ -22,6 +22,7 @@ import (
 	"waymark/pipeline"
 	"waymark/tests/graphs"
 	"waymark/tests/inprocess"
+	"waymark/workflows"
 )
 
 var deaths = flag.Uint64("deaths", 40, "how many seeds TestRunsDieAndGoOn tries; CI tries 2,000")
@@ -64,6 +65,7 @@ type mortal struct {
 	deeds  int64               // of an undisturbed run
 	work   map[string][]string // what it leaves on record
 	output map[string]string   // and as files
+	result workflows.RunResult // what it says itself
 	deaths int64
 	died   []string // where, for people
 }
@@ -85,7 +87,7 @@ func (m *mortal) begin(name string, files map[string]string) {
 	for sink := range m.output {
 		require.NoError(m.t, os.Remove(filepath.Join(m.folder, sink)))
 	}
-	m.run = name
+	m.run, m.result = name, m.Result
 	m.EmptyPayloads()
 }
 
@@ -150,6 +152,8 @@ func (m *mortal) end() {
 	on, err := m.Log.Run(m.t.Context(), m.run)
 	if err != nil || on.Status == pipeline.Running {
 		require.NoError(m.t, m.goOn(), "%s\n%s", m.story(), m.doc.Source)
+		m.result.Run = m.run
+		require.Equal(m.t, m.result, m.Result, "%s\n%s", m.story(), m.doc.Source)
 	}
 }
 

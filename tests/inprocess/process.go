@@ -123,7 +123,10 @@ func (r *Record) executeOnce(work *activities.Activities, in workflows.RunInput,
 	}
 	env.ExecuteWorkflow(workflows.RunPipeline, in)
 	r.now = env.Now()
-	return env.GetWorkflowError()
+	if err := env.GetWorkflowError(); err != nil {
+		return err
+	}
+	return env.GetWorkflowResult(&r.Result)
 }
 
 // driver is a landscape whose writes are a process's deeds.

@@ -33,6 +33,7 @@ type Record struct {
 	Done     func(Deed) // is told of what they did, also if they do not learn of it; may be nil
 
 	Continued []workflows.RunInput // of the executions that others continued as
+	Result    workflows.RunResult  // of the latest that came to its end
 
 	store    *sqlitestore.Store
 	objects  *memstore.Store
