@@ -54,6 +54,7 @@ func serverProcess(t *testing.T, name, database string, port int) *process {
 // TestKilledServer kills the Temporal server, in a process of its own, while a worker is at a moment, and starts it again. Worker
 // and run go on by themselves.
 func TestKilledServer(t *testing.T) {
+	t.Parallel()
 	u := observe(t, startTemporal(t))
 	for _, name := range []string{"activity.OpenRun.begin", "landscape.chunks.committed", "activity.WriteChunk.end", "sink.sealed", "activity.FinishRun.end"} {
 		t.Run(name, func(t *testing.T) {

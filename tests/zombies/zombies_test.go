@@ -23,17 +23,20 @@ import (
 	"waymark/embedded"
 )
 
-var (
-	wanted = flag.Int("zombies", 32, "how many processes are stopped in the middle of an activity")
-	beside = flag.Int("beside", 4, "how many runs go on side by side")
-)
+var wanted = flag.Int("zombies", 24, "how many processes are stopped in the middle of an activity")
 
 // program is the worker's binary.
 var program string
 
+// runsAtOnce is how many runs go on at the same time, unless -parallel says otherwise: they mostly wait.
+const runsAtOnce = "6"
+
 func TestMain(m *testing.M) {
 	if database := os.Getenv(serverVariable); database != "" {
 		os.Exit(serve(database))
+	}
+	if err := flag.Set("test.parallel", runsAtOnce); err != nil {
+		panic(err)
 	}
 	flag.Parse()
 	os.Exit(withProgram(m.Run))
@@ -176,26 +179,31 @@ func (u undisturbed) since(before int, m moment) int {
 // gets the next attempt after the heartbeat timeout and goes on, and one finishes the run. Then all that were stopped go on, and
 // change nothing.
 func TestZombies(t *testing.T) {
+	t.Parallel()
 	haunt(t, *wanted, visit{})
 }
 
 // TestZombiesOfEarlierEpochs takes the run up again after each process that stands still.
 func TestZombiesOfEarlierEpochs(t *testing.T) {
+	t.Parallel()
 	haunt(t, *wanted/2, visit{takeUp: true})
 }
 
 // TestZombiesThatGoOnDuringTheRun lets each process go on while the run does, once the next one stands still.
 func TestZombiesThatGoOnDuringTheRun(t *testing.T) {
+	t.Parallel()
 	haunt(t, *wanted/2, visit{early: true})
 }
 
 // TestZombiesOfEarlierEpochsThatGoOnDuringTheRun is both.
 func TestZombiesOfEarlierEpochsThatGoOnDuringTheRun(t *testing.T) {
+	t.Parallel()
 	haunt(t, *wanted/2, visit{takeUp: true, early: true})
 }
 
 // TestKilledWorkers kills processes at moments, one after the other. Others go on by themselves.
 func TestKilledWorkers(t *testing.T) {
+	t.Parallel()
 	haunt(t, *wanted/2, visit{kill: true})
 }
 
@@ -243,15 +251,12 @@ func haunt(t *testing.T, processes int, v visit) {
 	}
 }
 
-// sideBySide does something for each chain, for some at the same time.
+// sideBySide does something for each chain, for several at the same time.
 func sideBySide(t *testing.T, chains [][]moment, do func(*testing.T, []moment)) {
 	t.Helper()
-	places := make(chan struct{}, *beside)
 	for _, chain := range chains {
 		t.Run(fmt.Sprint(chain[0]), func(t *testing.T) {
 			t.Parallel()
-			places <- struct{}{}
-			defer func() { <-places }()
 			do(t, chain)
 		})
 	}
