@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
@@ -32,6 +33,12 @@ func (a *app) untilInterrupted(ctx context.Context) (context.Context, func()) {
 		signal.Stop(signals)
 		cancel()
 	}
+}
+
+// stoppedEarly reports whether err says no more than that somebody stopped the program, by whichever way that came.
+func stoppedEarly(err error) bool {
+	_, remote := errors.AsType[*serviceerror.Canceled](err)
+	return remote || errors.Is(err, context.Canceled)
 }
 
 // endedAtOnce says what becomes of the run that this process executes, if it executes one.
@@ -65,7 +72,7 @@ func (e *execution) follow(ctx context.Context, handle client.WorkflowRun) endin
 	ended := make(chan ending, 1)
 	go func() {
 		var end ending
-		end.err = handle.Get(lasting, &end.result)
+		end.err = outcome(lasting, handle, &end.result)
 		ended <- end
 	}()
 	view := e.app.progressView(e.total, e.before)
@@ -90,6 +97,20 @@ func (e *execution) follow(ctx context.Context, handle client.WorkflowRun) endin
 				_ = e.atBeginning(lasting) // what fails is tried again
 			}
 		}
+	}
+}
+
+// outcome waits for the workflow's end. A server that cannot write, because its disk is full, answers nobody until it can.
+func outcome(ctx context.Context, handle client.WorkflowRun, result *workflows.RunResult) error {
+	for {
+		err := handle.Get(ctx, result)
+		_, timedOut := errors.AsType[*serviceerror.DeadlineExceeded](err)
+		_, unavailable := errors.AsType[*serviceerror.Unavailable](err)
+		_, exhausted := errors.AsType[*serviceerror.ResourceExhausted](err)
+		if !timedOut && !unavailable && !exhausted && !errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+		time.Sleep(pollInterval)
 	}
 }
 
