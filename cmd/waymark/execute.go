@@ -66,7 +66,7 @@ func (e *execution) execute(ctx context.Context) (ending, error) {
 		return ending{}, err
 	}
 	e.started = time.Now()
-	handle, err := e.machine.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+	handle, err := e.machine.temporal.ExecuteWorkflow(context.WithoutCancel(ctx), client.StartWorkflowOptions{
 		ID: workflows.WorkflowID(e.id()), TaskQueue: queueOf(e.id()),
 		WorkflowIDReusePolicy:                    enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowIDConflictPolicy:                 enums.WORKFLOW_ID_CONFLICT_POLICY_FAIL,

@@ -48,7 +48,7 @@ which ends for good.
 			ctx, stop := a.untilInterrupted(cmd.Context())
 			defer stop()
 			err := a.resume(ctx, args[0], o)
-			if !errors.Is(err, context.Canceled) {
+			if !stoppedEarly(err) {
 				return err
 			}
 			return exitError{exitInterrupted, errors.New("stopped before the run was taken up; nothing was changed")}

@@ -65,7 +65,7 @@ func (a *app) retry(ctx context.Context, word string, o retrying) error {
 		return err
 	}
 	err = a.withMachine(ctx, a.startMachine, func(m *machine) error { return a.retryWith(ctx, m, of.ID, o) })
-	if errors.Is(err, context.Canceled) {
+	if stoppedEarly(err) {
 		return exitError{exitInterrupted, errors.New("stopped before the run began; nothing was read or written")}
 	}
 	return err

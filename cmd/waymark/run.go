@@ -39,7 +39,7 @@ stops the run and records that; a second one ends the process at once. Either wa
 			if err != nil {
 				return err
 			}
-			if err := a.run(ctx, doc, id); !errors.Is(err, context.Canceled) {
+			if err := a.run(ctx, doc, id); !stoppedEarly(err) {
 				return err
 			}
 			return exitError{exitInterrupted, errors.New("stopped before the run began; nothing was read or written")}
