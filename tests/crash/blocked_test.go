@@ -24,10 +24,10 @@ func TestABlockedWriteWaitsForAPerson(t *testing.T) {
 		t.Run(said, func(t *testing.T) {
 			require.NoError(t, os.RemoveAll(filepath.Join(p.folder, "out")))
 			require.NoError(t, os.RemoveAll(filepath.Join(p.folder, ".waymark")))
-			p.with("WAYMARK_FAILPOINTS", "sink.part.synced=kill").run(t, -1, "run", "reference.yaml", "--run-id", lab.RunID)
-			out := p.with("WAYMARK_FAILPOINTS", "sink.part.check=unknown").run(t, 1, "resume", lab.RunID)
+			p.at("sink.part.synced=kill").run(t, -1, "run", "reference.yaml", "--run-id", lab.RunID)
+			out := p.at("sink.part.check=unknown").run(t, 1, "resume", lab.RunID)
 			require.Contains(t, out, "waymark effects")
-			p.with("WAYMARK_FAILPOINTS", "")
+			p.at("")
 			require.Contains(t, p.run(t, 2, "resume", lab.RunID), "blocked")
 			effect := blocked(t, p)
 			p.run(t, 0, "resolve", lab.RunID, effect, said, "--why", "I looked")

@@ -116,8 +116,8 @@ func (p *program) run(t *testing.T, code int, args ...string) string {
 	return string(out)
 }
 
-// with sets a variable of the program's environment. An empty value is as good as none.
-func (p *program) with(name, value string) *program {
-	p.env = append(p.env, name+"="+value)
+// at says what happens at which moments from now on. An empty plan is none.
+func (p *program) at(plan string) *program {
+	p.env = append(p.env, "WAYMARK_FAILPOINTS="+plan)
 	return p
 }

@@ -154,9 +154,9 @@ func TestEveryMomentIsReached(t *testing.T) {
 func peopleDoMore(t *testing.T, binary string) []byte {
 	t.Helper()
 	p := in(t, binary, "reference.yaml", "orders.csv")
-	p.with("WAYMARK_FAILPOINTS", "sink.part.written=kill").run(t, -1, "run", "reference.yaml", "--run-id", "given-up")
-	p.with("WAYMARK_FAILPOINTS", "activity.WriteChunk.end@2=kill").run(t, -1, "resume", "given-up")
-	p.with("WAYMARK_FAILPOINTS", "").run(t, 0, "cancel", "given-up", "--final", "--why", "it is not needed any more")
+	p.at("sink.part.written=kill").run(t, -1, "run", "reference.yaml", "--run-id", "given-up")
+	p.at("activity.WriteChunk.end@2=kill").run(t, -1, "resume", "given-up")
+	p.at("").run(t, 0, "cancel", "given-up", "--final", "--why", "it is not needed any more")
 
 	cancelled := p.start(t, "activity.ProcessChunk.begin@2=delay:2s", "run", "reference.yaml", "--run-id", "cancelled")
 	p.await(t, "activity.ProcessChunk.begin 2")
