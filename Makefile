@@ -63,6 +63,10 @@ crash-quick: lab ## the same for a few moments of every name
 	bin/waymark-lab lab crash tests/crash/reference.yaml --singles 90 --pairs 40
 	bin/waymark-lab lab crash tests/crash/timed.yaml --singles 20
 
+.PHONY: zombies
+zombies: ## stop 200 worker processes in the middle of their work, and let them go on when others have done it
+	go test ./tests/zombies -zombies 200 -count=1 -v -timeout 30m
+
 .PHONY: record-history
 record-history: ## record the workflow histories that the replay test holds new code against
 	go test ./tests/histories -run TestRecord -record -count=1

@@ -48,7 +48,7 @@ func withProgram(do func() int) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(folder)
+	defer func() { _ = os.RemoveAll(folder) }()
 	program = filepath.Join(folder, "worker")
 	if out, err := exec.Command("go", "build", "-tags", "failpoints", "-o", program, "./worker").CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "%v: %s\n", err, out)
