@@ -4,12 +4,14 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 
 	"waymark/activities"
 	"waymark/pipeline"
@@ -35,6 +37,7 @@ func TestAnOrderThatIsNotOnRecordIsNotObeyed(t *testing.T) {
 			w := &forgetfulWorld{world: world{chunks: []activities.ProcessResult{parts(1, 0), parts(1, 0), parts(1, 0)}}}
 			var suite testsuite.WorkflowTestSuite
 			env := suite.NewTestWorkflowEnvironment()
+			env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // on a busy machine a second is nothing
 			env.RegisterWorkflow(workflows.RunPipeline)
 			env.RegisterActivity(w)
 			var told error

@@ -87,7 +87,7 @@ func (m mutant) overlay(folder string, changed []byte) (string, error) {
 // test runs the mutant's test, with the overlay if there is one, and returns what it printed. What the test builds is built with
 // the overlay as well. The error says that it failed.
 func (m mutant) test(ctx context.Context, overlay string) (string, error) {
-	args := []string{"test", "-vet=off", "-timeout=" + most.String(), "-run", m.run}
+	args := []string{"test", "-vet=off", "-ldflags=-w", "-timeout=" + most.String(), "-run", m.run}
 	if overlay != "" {
 		args = append(args, "-count=1") // what the test builds is not part of what its result is remembered for
 	}
