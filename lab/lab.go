@@ -64,7 +64,7 @@ type laboratory struct {
 }
 
 // Run does what the options say. The error is about the laboratory itself; what is wrong with the program is in the report.
-// The scratch folder is removed unless a trial failed or Keep is set.
+// The scratch folder is removed unless a trial failed or Keep is set. If ctx ends, the report has what was tried until then.
 func Run(ctx context.Context, o Options) (report *Report, err error) {
 	if o.Fault == "" {
 		o.Fault = Kill
@@ -88,11 +88,12 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := l.try(ctx, first, l.choose()); err != nil {
+	err = l.try(ctx, first, l.choose())
+	if err != nil && ctx.Err() == nil {
 		return nil, err
 	}
 	l.report.finish(time.Since(begin))
-	return l.report, nil
+	return l.report, err
 }
 
 // survey copies the pipeline and runs it undisturbed, twice: the moments are those of the first run, and the second tells whether

@@ -45,14 +45,20 @@ Ends with code 1 if anything was lost, duplicated, torn or different; what was l
 			if err != nil {
 				return err
 			}
-			report, err := lab.Run(ctx, options)
-			if err != nil {
+			report, stopped := lab.Run(ctx, options)
+			if report == nil {
+				return stopped
+			}
+			if err := a.printReport(report, o.report); err != nil {
 				return err
 			}
-			if err := a.printReport(report, o.report); err != nil || report.Failed() == 0 {
-				return err
+			switch {
+			case stopped != nil:
+				return exitError{exitInterrupted, errors.New("stopped before everything was tried")}
+			case report.Failed() > 0:
+				return exitError{exitFailed, nil}
 			}
-			return exitError{exitFailed, nil}
+			return nil
 		},
 	}
 	flags := cmd.Flags()

@@ -34,8 +34,8 @@ func TestTheLaboratoryReportsAProtectionThatIsGone(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Empty(t, crash(t, build(t), c.crash), "with the protection nothing is wrong")
-			findings := crash(t, buildMutant(t, c.file, c.old, c.new), c.crash)
+			require.Empty(t, crash(t, build(t), c.crash, 0), "with the protection nothing is wrong")
+			findings := crash(t, buildMutant(t, c.file, c.old, c.new), c.crash, inVain)
 			require.True(t, slices.ContainsFunc(findings, func(f lab.Finding) bool {
 				return f.Kind == c.kind && strings.Contains(f.What, c.says)
 			}), "%v", findings)
@@ -43,14 +43,17 @@ func TestTheLaboratoryReportsAProtectionThatIsGone(t *testing.T) {
 	}
 }
 
+// inVain is how long a program may try that lacks a protection: it may do so until somebody stops it.
+const inVain = 30 * time.Second
+
 // crash kills a run of the reference pipeline at the moment, and returns what was wrong after it.
-func crash(t *testing.T, binary, at string) []lab.Finding {
+func crash(t *testing.T, binary, at string, patience time.Duration) []lab.Finding {
 	t.Helper()
 	moment, err := lab.ParseMoment(at)
 	require.NoError(t, err)
 	report, err := lab.Run(t.Context(), lab.Options{
 		Binary: binary, Pipeline: "reference.yaml", Only: []lab.Moment{moment}, Jobs: 1, Scratch: filepath.Join(t.TempDir(), "scratch"),
-		Patience: 30 * time.Second, // without its protection it tries in vain until somebody stops it
+		Patience: patience,
 	})
 	require.NoError(t, err)
 	require.Len(t, report.Singles, 1)
