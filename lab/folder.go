@@ -36,9 +36,40 @@ func (l *laboratory) copyPipeline(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	skip := func(path string) bool {
+		return path == filepath.Join(folder, stateFolder) || path == l.Scratch || slices.Contains(outputs, path)
+	}
+	if err := checkSize(folder, skip); err != nil {
+		return err
+	}
 	l.image = filepath.Join(l.Scratch, "image")
-	return copyFolder(folder, l.image, func(path string) bool {
-		return path == filepath.Join(folder, stateFolder) || slices.Contains(outputs, path)
+	return copyFolder(folder, l.image, skip)
+}
+
+// maxImageBytes is the most that a pipeline's folder may hold: it is copied for every trial, most often into memory.
+const maxImageBytes = 64 << 20
+
+// checkSize refuses a folder that holds too much.
+func checkSize(folder string, skip func(path string) bool) error {
+	var total int64
+	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case skip(path) && entry.IsDir():
+			return fs.SkipDir
+		case skip(path) || !entry.Type().IsRegular():
+			return nil
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		if total += info.Size(); total > maxImageBytes {
+			return fmt.Errorf("%s holds more than %d MiB, and is copied for every crash: give the document and a small input a folder of their own",
+				folder, maxImageBytes>>20)
+		}
+		return nil
 	})
 }
 

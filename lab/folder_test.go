@@ -48,3 +48,14 @@ func TestACopyIsLikeWhatItIsACopyOf(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(to, "new"))
 	require.FileExists(t, filepath.Join(to, "four"))
 }
+
+func TestAFolderThatHoldsTooMuchIsRefused(t *testing.T) {
+	folder := t.TempDir()
+	none := func(string) bool { return false }
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "large"), nil, 0o600))
+	require.NoError(t, os.Truncate(filepath.Join(folder, "large"), maxImageBytes))
+	require.NoError(t, checkSize(folder, none))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "more"), []byte("x"), 0o600))
+	require.ErrorContains(t, checkSize(folder, none), "holds more than 64 MiB")
+	require.NoError(t, checkSize(folder, func(path string) bool { return filepath.Base(path) == "large" }))
+}

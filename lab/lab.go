@@ -137,7 +137,7 @@ func (l *laboratory) try(ctx context.Context, first *bench, moments []Moment) er
 	}
 	close(queue)
 	var workers sync.WaitGroup
-	for job := range max(1, l.Jobs) {
+	for job := range min(max(1, l.Jobs), len(moments)) {
 		workers.Go(func() {
 			b, err := first, error(nil)
 			if job > 0 {
@@ -242,6 +242,9 @@ func (l *laboratory) makeScratch() (err error) {
 		return err
 	}
 	if l.Scratch != "" {
+		if l.Scratch, err = filepath.Abs(l.Scratch); err != nil {
+			return err
+		}
 		return os.Mkdir(l.Scratch, 0o700)
 	}
 	l.Scratch, err = os.MkdirTemp(roomy(), "waymark-lab-")
