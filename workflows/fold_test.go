@@ -91,6 +91,7 @@ func hold(t *testing.T, w *holdingWorld, in workflows.RunInput) *testsuite.TestW
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestWorkflowEnvironment()
+	env.SetWorkerOptions(patient)
 	env.RegisterWorkflow(workflows.RunPipeline)
 	env.RegisterActivity(w)
 	env.ExecuteWorkflow(workflows.RunPipeline, in)

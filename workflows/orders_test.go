@@ -4,14 +4,12 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/worker"
 
 	"waymark/activities"
 	"waymark/pipeline"
@@ -37,7 +35,7 @@ func TestAnOrderThatIsNotOnRecordIsNotObeyed(t *testing.T) {
 			w := &forgetfulWorld{world: world{chunks: []activities.ProcessResult{parts(1, 0), parts(1, 0), parts(1, 0)}}}
 			var suite testsuite.WorkflowTestSuite
 			env := suite.NewTestWorkflowEnvironment()
-			env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // on a busy machine a second is nothing
+			env.SetWorkerOptions(patient)
 			env.RegisterWorkflow(workflows.RunPipeline)
 			env.RegisterActivity(w)
 			var told error

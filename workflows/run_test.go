@@ -6,10 +6,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 
 	"waymark/activities"
 	"waymark/pipeline"
@@ -88,11 +90,15 @@ func (w *world) StopRun(_ context.Context, in activities.StopInput) error {
 	return nil
 }
 
+// patient is for busy machines, on which a workflow may stand still for more than the usual second.
+var patient = worker.Options{DeadlockDetectionTimeout: time.Minute}
+
 // start runs the workflow against the world.
 func start(t *testing.T, w *world, in workflows.RunInput) *testsuite.TestWorkflowEnvironment {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestWorkflowEnvironment()
+	env.SetWorkerOptions(patient)
 	env.RegisterWorkflow(workflows.RunPipeline)
 	env.RegisterActivity(w)
 	env.ExecuteWorkflow(workflows.RunPipeline, in)

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/converter"
 	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
+	sdkworker "go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"waymark/activities"
@@ -115,6 +116,7 @@ func (r *Record) executeOnce(work *activities.Activities, in workflows.RunInput,
 	suite.SetLogger(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetTestTimeout(patience)
+	env.SetWorkerOptions(sdkworker.Options{DeadlockDetectionTimeout: patience}) // on a busy machine the usual second is nothing
 	env.SetStartTime(r.now)
 	env.RegisterWorkflow(workflows.RunPipeline)
 	env.RegisterActivity(work)
