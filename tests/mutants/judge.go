@@ -26,7 +26,7 @@ const (
 )
 
 // most is how long a test may take.
-const most = 4 * time.Minute
+const most = 10 * time.Minute
 
 // judge tries the mutant. detail says more if it is not killed.
 func (m mutant) judge(ctx context.Context, folder string) (v verdict, detail string) {
@@ -89,7 +89,7 @@ func (m mutant) overlay(folder string, changed []byte) (string, error) {
 func (m mutant) test(ctx context.Context, overlay string) (string, error) {
 	args := []string{"test", "-vet=off", "-ldflags=-w", "-timeout=" + most.String(), "-run", m.run}
 	if overlay != "" {
-		args = append(args, "-count=1") // what the test builds is not part of what its result is remembered for
+		args = append(args, "-failfast", "-count=1") // what the test builds is not part of what its result is remembered for
 	}
 	command := exec.CommandContext(ctx, "go", slices.Concat(args, []string{m.pkg}, m.flags)...)
 	if overlay != "" {
