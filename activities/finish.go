@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"waymark/landscape"
+	"waymark/pipeline"
 )
 
 // FinishRun concludes a run: completed only if every row is accounted for, which is checked in the transaction that says
@@ -50,19 +51,19 @@ func (a *Activities) discardLate(ctx context.Context, id string) error {
 // it is taken up again; a run that nobody may take up again gives it up. A run whose record was never begun has nothing to record,
 // and neither has an epoch that was not begun, because the run could not be taken up: the record stays as it is.
 //
-// It may run twice: a run that is stopped stays as it is.
+// It may run twice: a run that is stopped stays as it is, whoever stopped it.
 func (a *Activities) StopRun(ctx context.Context, in StopInput) error {
 	_, err := attempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (none, error) { return none{}, a.stopRun(ctx, in) })
 	return err
 }
 
 func (a *Activities) stopRun(ctx context.Context, in StopInput) error {
-	if begun, err := a.begun(ctx, in); err != nil || !begun {
-		return errors.Join(err, a.forget(in.Run))
-	}
-	err := a.log.StopRun(ctx, in.Run, in.Status, in.Reason)
-	if errors.Is(err, landscape.ErrNotFound) {
+	on, err := a.log.Run(ctx, in.Run)
+	if errors.Is(err, landscape.ErrNotFound) || err == nil && on.Epoch < in.Epoch {
 		return a.forget(in.Run)
+	}
+	if err == nil && on.Status == pipeline.Running { // else somebody has said already why it stopped
+		err = a.log.StopRun(ctx, in.Run, in.Status, in.Reason)
 	}
 	if err == nil && in.Final {
 		err = a.log.CancelRun(ctx, in.Run, true, in.Actor, in.Why)
@@ -71,18 +72,6 @@ func (a *Activities) stopRun(ctx context.Context, in StopInput) error {
 		err = a.Discard(ctx, in.Run)
 	}
 	return errors.Join(err, a.forget(in.Run))
-}
-
-// begun reports whether the run got as far as the epoch that is to be stopped.
-func (a *Activities) begun(ctx context.Context, in StopInput) (bool, error) {
-	if in.Epoch == 0 {
-		return true, nil
-	}
-	on, err := a.log.Run(ctx, in.Run)
-	if errors.Is(err, landscape.ErrNotFound) {
-		return false, nil
-	}
-	return on.Epoch >= in.Epoch, err
 }
 
 // Discard removes what the run staged and did not publish. It is for runs that nobody may take up again. It may be repeated; a

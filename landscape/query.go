@@ -12,9 +12,18 @@ func (l *Log) Runs(ctx context.Context) ([]RunHead, error) {
 	return Select[RunHead](ctx, l.driver)
 }
 
-// Run returns the run with this id, or the only run whose id begins with it. The error wraps ErrNotFound if there is
+// Run returns the run with this id. The error wraps ErrNotFound if there is none.
+func (l *Log) Run(ctx context.Context, id string) (Run, error) {
+	run, err := get[Run](ctx, l.driver, id)
+	if err != nil {
+		return Run{}, fmt.Errorf("run %q: %w", id, err)
+	}
+	return run, nil
+}
+
+// FindRun returns the run with this id, or the only run whose id begins with it. The error wraps ErrNotFound if there is
 // none; if there are several it lists them.
-func (l *Log) Run(ctx context.Context, idOrPrefix string) (Run, error) {
+func (l *Log) FindRun(ctx context.Context, idOrPrefix string) (Run, error) {
 	runs, err := l.Runs(ctx)
 	if err != nil {
 		return Run{}, err

@@ -155,7 +155,7 @@ func (r *record) progress(ctx context.Context, run string) (landscape.Progress, 
 // onRecord returns the run's record, and false if the run ended before it had one.
 func (e *execution) onRecord(ctx context.Context) (landscape.Run, bool, error) {
 	run, err := e.machine.record.log.Run(ctx, e.id())
-	if errors.Is(err, landscape.ErrNotFound) || err == nil && run.ID != e.id() {
+	if errors.Is(err, landscape.ErrNotFound) {
 		return run, false, nil
 	}
 	return run, err == nil, err

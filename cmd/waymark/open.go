@@ -196,7 +196,7 @@ func (r *record) find(ctx context.Context, word string) (landscape.Run, error) {
 		}
 		word = newest(runs)[0].ID
 	}
-	run, err := r.log.Run(ctx, word)
+	run, err := r.log.FindRun(ctx, word)
 	if errors.Is(err, landscape.ErrNotFound) {
 		return run, wrongUsef("no run %q is on record in %s; `waymark runs` lists them", word, r.place)
 	}

@@ -22,16 +22,21 @@ func queries(t *testing.T, d landscape.Driver) {
 	rows := int64(s.Chunks * s.ChunkRows)
 
 	t.Run("Run", func(t *testing.T) {
-		run, err := log.Run(ctx, "0190-q")
+		run, err := log.FindRun(ctx, "0190-q")
 		require.NoError(t, err)
 		require.Equal(t, s.Run, run.ID)
 		require.Equal(t, pipeline.CompletedWithFailures, run.Status)
-		_, err = log.Run(ctx, "0190")
+		same, err := log.Run(ctx, s.Run)
+		require.NoError(t, err)
+		require.Equal(t, run, same)
+		_, err = log.FindRun(ctx, "0190")
 		require.ErrorContains(t, err, "0190-other, 0190-query")
 		for _, none := range []string{"", "x", "0190-query-"} {
-			_, err = log.Run(ctx, none)
+			_, err = log.FindRun(ctx, none)
 			require.ErrorIs(t, err, landscape.ErrNotFound)
 		}
+		_, err = log.Run(ctx, "0190-q")
+		require.ErrorIs(t, err, landscape.ErrNotFound, "another run, whose id begins like this one's")
 	})
 	t.Run("every row", func(t *testing.T) {
 		for row := int64(1); row <= rows; row++ {
