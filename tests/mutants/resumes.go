@@ -71,7 +71,7 @@ var resumes = []mutant{
 	},
 	{
 		name: "a run that cannot be taken up is stopped", never: "a refusal changes the run that it is about",
-		file: "activities/finish.go", old: "return on.Epoch >= in.Epoch, err", new: "return on.Epoch >= 0, err",
+		file: "activities/finish.go", old: "err == nil && on.Epoch < in.Epoch {", new: "err == nil && on.Epoch < 0 {",
 		pkg: "./tests/resume", run: "^TestARefusedResumeWritesNothing$",
 	},
 	{
