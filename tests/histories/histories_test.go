@@ -17,9 +17,11 @@ import (
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/history/v1"
 	"go.temporal.io/api/temporalproto"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"waymark/activities"
 	"waymark/tests/system"
 	"waymark/workflows"
 )
@@ -111,6 +113,9 @@ func TestRecord(t *testing.T) {
 	s.record(t, "graph", graph, true)
 	s.recordCancelled(t)
 	s.recordDeadline(t)
+	s.recordOrders(t)
+	s.recordResumed(t, "resumed", document)
+	s.recordResumed(t, "resumed-graph", strings.NewReplacer("trigger: {rows: 200}", "trigger: {after: 20ms}", "rows: 100}", "rows: 500}").Replace(graph))
 	long := recorder{system.Start(t, map[string]any{"limit.historyCount.suggestContinueAsNew": 40})}
 	long.Write(t, files)
 	long.record(t, "long", document, true)
@@ -164,10 +169,7 @@ func (r recorder) recordCancelled(t *testing.T) {
 	ctx := context.Background()
 	r.Write(t, map[string]string{"many.csv": input(200_000, false)})
 	handle := r.Begin(t, "cancelled", strings.Replace(document, "in.csv", "many.csv", 1))
-	require.Eventually(t, func() bool {
-		progress, err := r.Log.Progress(ctx, "cancelled")
-		return err == nil && progress.Finalized > 0
-	}, waitLimit, waitPause)
+	r.awaitRows(t, "cancelled")
 	require.NoError(t, r.Client.CancelWorkflow(ctx, handle.GetID(), ""))
 	require.Error(t, handle.Get(ctx, nil))
 	r.save(t, "cancelled")
@@ -178,6 +180,55 @@ func (r recorder) recordDeadline(t *testing.T) {
 	t.Helper()
 	r.Write(t, map[string]string{"many.csv": input(100_000, false)})
 	r.record(t, "deadline", strings.NewReplacer("in.csv", "many.csv", "trigger: {rows: 200}", "trigger: {after: 20ms}", "rows: 100}", "rows: 2000}").Replace(graph), true)
+}
+
+// recordOrders pauses a run, lets it go on, and stops it.
+func (r recorder) recordOrders(t *testing.T) {
+	t.Helper()
+	if exists("ordered") {
+		return
+	}
+	r.Write(t, map[string]string{"many.csv": input(200_000, false)})
+	handle := r.Begin(t, "ordered", strings.Replace(document, "in.csv", "many.csv", 1))
+	r.awaitRows(t, "ordered")
+	for _, verb := range []string{workflows.PauseUpdate, workflows.ContinueUpdate, workflows.CancelUpdate} {
+		update, err := r.Client.UpdateWorkflow(context.Background(), client.UpdateWorkflowOptions{
+			WorkflowID: handle.GetID(), UpdateName: verb, Args: []any{workflows.Order{Actor: "ann", Why: "to record it"}},
+			WaitForStage: client.WorkflowUpdateStageCompleted,
+		})
+		require.NoError(t, err)
+		require.NoError(t, update.Get(context.Background(), nil))
+	}
+	require.NoError(t, handle.Get(context.Background(), nil))
+	r.save(t, "ordered")
+}
+
+// recordResumed terminates the workflow of a run and takes the run up.
+func (r recorder) recordResumed(t *testing.T, name, document string) {
+	t.Helper()
+	if exists(name) {
+		return
+	}
+	ctx := context.Background()
+	r.Write(t, map[string]string{"some.csv": input(10_000, false)})
+	handle := r.Begin(t, name, strings.Replace(document, "in.csv", "some.csv", 1))
+	r.awaitRows(t, name)
+	require.NoError(t, r.Client.TerminateWorkflow(ctx, handle.GetID(), "", "to record what follows"))
+	options := client.StartWorkflowOptions{ID: handle.GetID(), TaskQueue: workflows.TaskQueue}
+	in := workflows.RunInput{OpenInput: activities.OpenInput{Run: name}, Resume: &activities.ResumeInput{Epoch: 1, Actor: "ann", Why: "to record it"}}
+	again, err := r.Client.ExecuteWorkflow(ctx, options, workflows.RunPipelineName, in)
+	require.NoError(t, err)
+	require.NoError(t, again.Get(ctx, nil))
+	r.save(t, name)
+}
+
+// awaitRows waits until a sink has confirmed a part.
+func (r recorder) awaitRows(t *testing.T, run string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		progress, err := r.Log.Progress(context.Background(), run)
+		return err == nil && progress.Finalized > 0
+	}, waitLimit, waitPause)
 }
 
 // save writes the histories of all executions of the run's workflow: those that continued as new are numbered.
