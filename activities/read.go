@@ -84,7 +84,8 @@ func (a *Activities) checkCursor(ctx context.Context, in ReadInput) error {
 		return fmt.Errorf("chunk %d of %s: cursor on record: %w", in.Chunk-1, in.Source, err)
 	}
 	if !reflect.DeepEqual(at, in.Cursor) {
-		return diverged("the history says that chunk %d of %s ends at byte %d, the record says byte %d", in.Chunk-1, in.Source, in.Cursor.Offset, at.Offset)
+		return diverged("the workflow goes on behind chunk %d of %s at byte %d, row %d, and on record it ends otherwise: byte %d, row %d",
+			in.Chunk-1, in.Source, in.Cursor.Offset, in.Cursor.Row, at.Offset, at.Row)
 	}
 	return nil
 }

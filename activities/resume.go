@@ -47,6 +47,9 @@ func (a *Activities) resumeRun(ctx context.Context, inEpoch *Activities, in Resu
 	if err != nil {
 		return State{}, err
 	}
+	if err := a.checkHeaders(ctx, r.id, state); err != nil {
+		return State{}, err
+	}
 	state.Epoch = in.Epoch
 	a.runs.mu.Lock()
 	a.keep(r)
@@ -88,6 +91,29 @@ func (a *Activities) stand(ctx context.Context, r *run) (State, error) {
 		return State{}, err
 	}
 	return record.stand(sum)
+}
+
+// checkHeaders requires that what a source's cursor says of the header is what its last chunk was read with: all rows that follow
+// are read with it.
+func (a *Activities) checkHeaders(ctx context.Context, run string, state State) error {
+	for _, source := range state.Sources {
+		if source.Chunk == 0 || len(source.Cursor.Context) == 0 {
+			continue
+		}
+		chunk, err := a.log.Chunk(ctx, run, source.Source, source.Chunk-1)
+		if err != nil {
+			return err
+		}
+		_, words, err := unpack(ctx, a.payloads, chunk)
+		if err != nil {
+			return fmt.Errorf("records of %s, chunk %d: %w", chunk.Source, chunk.Chunk, err)
+		}
+		if words.Context != string(source.Cursor.Context) {
+			return diverged("chunk %d of %s was read with the header %.60q, and the cursor on record goes on with %.60q",
+				chunk.Chunk, chunk.Source, words.Context, source.Cursor.Context)
+		}
+	}
+	return nil
 }
 
 // checkSources requires that all sources are what they were when the run began.

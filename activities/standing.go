@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"waymark/landscape"
+	"waymark/plugin"
 )
 
 // done is what is on record of a run's work.
@@ -62,6 +63,9 @@ func (a *Activities) done(ctx context.Context, run string, plan OpenResult) (*do
 		return nil, err
 	}
 	for _, end := range ends {
+		if end.Chunks != d.counts[end.Source] {
+			return nil, diverged("source %s ended after %d chunks on record, and has %d", end.Source, end.Chunks, d.counts[end.Source])
+		}
 		d.ended[end.Source] = true
 	}
 	effects, err := a.log.Effects(ctx, run)
@@ -77,6 +81,7 @@ func (a *Activities) done(ctx context.Context, run string, plan OpenResult) (*do
 }
 
 func (d *done) readChunks(ctx context.Context, log *landscape.Log, source string) error {
+	var row int64 // the last of the chunks before
 	for chunk, err := range log.Chunks(ctx, d.run, source) {
 		if err != nil {
 			return err
@@ -86,6 +91,11 @@ func (d *done) readChunks(ctx context.Context, log *landscape.Log, source string
 		}
 		key := chunkKey{source, chunk.Chunk}
 		d.chunks[key] = &doneChunk{Chunk: chunk}
+		if chunk.Fold == nil {
+			if row, err = follows(chunk, row); err != nil {
+				return err
+			}
+		}
 		if chunk.Fold != nil {
 			of := foldKey{source, *chunk.Fold}
 			d.out[of] = append(d.out[of], key)
@@ -104,6 +114,20 @@ func (d *done) readChunks(ctx context.Context, log *landscape.Log, source string
 		chunk.passed, chunk.refused, chunk.barriers = true, mark.Refused, mark.Barriers
 	}
 	return nil
+}
+
+// follows requires that a source's chunk begins behind the row and ends where its cursor says, and returns its last row.
+func follows(chunk landscape.Chunk, row int64) (int64, error) {
+	var end plugin.Cursor
+	if err := json.Unmarshal([]byte(chunk.Cursor), &end); err != nil {
+		return 0, diverged("chunk %d of %s: the cursor on record: %v", chunk.Chunk, chunk.Source, err)
+	}
+	last := row + chunk.Rows
+	if chunk.FirstRow != row+1 || end.Row != last {
+		return 0, diverged("chunk %d of %s has %d rows from row %d on record, is read on behind row %d, and the chunks before end with row %d",
+			chunk.Chunk, chunk.Source, chunk.Rows, chunk.FirstRow, end.Row, row)
+	}
+	return last, nil
 }
 
 // readFolds reads the folds of all barriers and brings those for deadlines into their order.
@@ -308,6 +332,9 @@ func (s *standing) countPart(effect landscape.Effect) error {
 			continue
 		}
 		output := &s.Outputs[i]
+		if effect.Ordinal == nil || effect.Offset == nil {
+			return diverged("the %s is confirmed on record, and has no place", effect.EffectKey)
+		}
 		if *effect.Ordinal != output.Ordinal || *effect.Offset != output.Offset {
 			return diverged("the %s is part %d at byte %d on record, and would be part %d at byte %d",
 				effect.EffectKey, *effect.Ordinal, *effect.Offset, output.Ordinal, output.Offset)

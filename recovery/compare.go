@@ -184,7 +184,7 @@ func (r *record) holdsWrite(ctx context.Context, in activities.WriteInput, _ str
 	if err != nil {
 		return err
 	}
-	if effect == nil || effect.State != landscape.Finalized || *effect.Ordinal != in.Ordinal || *effect.Offset != in.Offset {
+	if effect == nil || effect.State != landscape.Finalized || effect.Ordinal == nil || effect.Offset == nil || *effect.Ordinal != in.Ordinal || *effect.Offset != in.Offset {
 		return contradict("chunk %d of %s was written to sink %s as part %d at byte %d, and that is not on record", in.Chunk, in.Source, in.Sink, in.Ordinal, in.Offset)
 	}
 	return nil

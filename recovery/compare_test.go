@@ -104,7 +104,7 @@ func TestContradictions(t *testing.T) {
 		"nothing":                         {},
 		"a chunk":                         {deed: read(1, 20)},
 		"a chunk that is not there":       {deed: read(2, 30), says: "chunk 2 of strikes was read, and it is not on record"},
-		"a chunk that ends elsewhere":     {deed: read(1, 19), says: "chunk 1 of strikes ended at byte 0, and on record it ends at byte 0"},
+		"a chunk that ends elsewhere":     {deed: read(1, 19), says: "chunk 1 of strikes ended at byte 0, row 19, and on record it ends otherwise: byte 0, row 20"},
 		"steps":                           {deed: processed(0, review.Bytes)},
 		"steps that were not taken":       {deed: processed(1, review.Bytes), says: "chunk 1 of strikes went through the steps, and that is not on record"},
 		"steps that gave something else":  {deed: processed(0, review.Bytes+1), says: "chunk 0 of strikes had 2 rows for sink review in "},

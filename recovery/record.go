@@ -51,7 +51,7 @@ func (r *record) holdsChunk(ctx context.Context, source string, ordinal int64, e
 		return fmt.Errorf("chunk %d of %s: cursor on record: %w", ordinal, source, err)
 	}
 	if !reflect.DeepEqual(at, end) {
-		return contradict("chunk %d of %s ended at byte %d, and on record it ends at byte %d", ordinal, source, end.Offset, at.Offset)
+		return contradict("chunk %d of %s ended at byte %d, row %d, and on record it ends otherwise: byte %d, row %d", ordinal, source, end.Offset, end.Row, at.Offset, at.Row)
 	}
 	return nil
 }
