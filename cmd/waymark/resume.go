@@ -152,10 +152,12 @@ func (a *app) sameDocument(run landscape.Run) error {
 	if bytes.Equal(present, []byte(run.Document)) {
 		return nil
 	}
-	return wrongUsef("%s is not what it was when run %s began:\n%s\nput back what was there, or choose:\n"+
-		"waymark resume %s --recorded   goes on with the document on record\n"+
-		"waymark resume %s --fork       begins a new run of the present document, and ends this one for good",
-		shown(path), run.ID, difference(run.Document, present), run.ID, run.ID)
+	choices := "waymark resume " + run.ID + " --recorded   goes on with the document on record"
+	if activities.MayFork(run) == nil {
+		choices += "\nwaymark resume " + run.ID + " --fork       begins a new run of the present document, and ends this one for good"
+	}
+	return wrongUsef("%s is not what it was when run %s began:\n%s\nput back what was there, or choose:\n%s",
+		shown(path), run.ID, difference(run.Document, present), choices)
 }
 
 // maxDifference bounds the difference that is shown.
