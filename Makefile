@@ -60,8 +60,8 @@ crash: lab ## kill runs at every moment, and recoveries at 2,000 more, and compa
 
 .PHONY: crash-quick
 crash-quick: lab ## the same for a few moments of every name
-	bin/waymark-lab lab crash tests/crash/reference.yaml --singles 90 --pairs 40
-	bin/waymark-lab lab crash tests/crash/timed.yaml --singles 20
+	bin/waymark-lab lab crash tests/crash/reference.yaml --singles 50 --pairs 20
+	bin/waymark-lab lab crash tests/crash/timed.yaml --singles 8
 
 .PHONY: zombies
 zombies: ## stop 200 worker processes in the middle of their work, and let them go on when others have done it
