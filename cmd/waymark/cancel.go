@@ -18,7 +18,8 @@ func (a *app) cancelCommand() *cobra.Command {
 		Use:   "cancel RUN --why TEXT",
 		Short: "Stop a run, for now or for good",
 		Long: `Stops a run, whether a process works for it or not. What was done stays on record and what was staged for sinks stays
-where it is: ` + "`waymark resume`" + ` goes on with it. With --final nobody can, and what was staged is removed.
+where it is: ` + "`waymark resume`" + ` goes on with it. With --final nobody can, and what was staged is removed; that may be
+repeated, and be said of a run that is cancelled.
 
 ` + runArgument,
 		Args:              exactlyOne("run"),
@@ -40,8 +41,8 @@ where it is: ` + "`waymark resume`" + ` goes on with it. With --final nobody can
 }
 
 func (a *app) cancel(ctx context.Context, run landscape.Run, order workflows.Order) error {
-	if ended(run.Status) {
-		return wrongUsef("run %s is %s: there is nothing to cancel", run.ID, run.Status)
+	if err := cancellable(run.RunHead, order); err != nil {
+		return err
 	}
 	found, err := a.withWorker(ctx, run.ID, func(process *attendant) error {
 		if err := process.tell(ctx, run.ID, workflows.CancelUpdate, order); err != nil {
@@ -63,8 +64,30 @@ func (a *app) cancel(ctx context.Context, run landscape.Run, order workflows.Ord
 	return a.printOrder(result, "is cancelled")
 }
 
+// cancellable refuses an order that would change nothing, and so would not be on record. One for good may be repeated: what was
+// staged may be there still.
+func cancellable(run landscape.RunHead, order workflows.Order) error {
+	switch {
+	case ended(run.Status):
+		return wrongUsef("run %s is %s: there is nothing to cancel", run.ID, run.Status)
+	case run.Final && !order.Final:
+		return wrongUsef("run %s was cancelled for good already: there is nothing to cancel", run.ID)
+	case run.Status == pipeline.Cancelled && !order.Final:
+		return wrongUsef("run %s is cancelled already; --final cancels it for good; %s", run.ID, goOnWith(run.ID))
+	default:
+		return nil
+	}
+}
+
 // cancel cancels a run that nobody works for: this process has the lock that whoever would must have. It may be repeated.
 func (m *machine) cancel(ctx context.Context, run string, order workflows.Order) error {
+	now, err := m.record.log.Run(ctx, run)
+	if err == nil {
+		err = cancellable(now.RunHead, order)
+	}
+	if err != nil {
+		return err
+	}
 	if err := m.end(ctx, run, order); err != nil || !order.Final {
 		return err
 	}
