@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
+	"waymark/activities"
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/workflows"
@@ -99,6 +100,21 @@ func (a *app) findRun(ctx context.Context, word string) (found landscape.Run, er
 
 // goOnWith tells how to go on with a run.
 func goOnWith(run string) string { return "go on with: waymark resume " + run }
+
+// targetChanged is in the reason of a run that found an output to be no longer what it wrote.
+const targetChanged = ": TARGET_CHANGED: "
+
+// cure tells how to go on with a run that failed. What it wrote is never written again: if it is gone, a fork does so.
+func cure(run landscape.Run) string {
+	switch {
+	case !strings.Contains(run.Reason, targetChanged):
+		return "when the cause is cured, " + goOnWith(run.ID)
+	case activities.MayFork(run) != nil:
+		return "when the output is as this run wrote it, " + goOnWith(run.ID)
+	default:
+		return fmt.Sprintf("if the output can be put back as this run wrote it, %s; if not, begin anew with: waymark resume %s --fork", goOnWith(run.ID), run.ID)
+	}
+}
 
 // ended reports whether nothing is left to do for a run with this status.
 func ended(status pipeline.RunStatus) bool {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/landscape"
+	"waymark/pipeline"
 )
 
 // decision is what a person found out about an effect that nobody knew the end of.
@@ -73,7 +74,7 @@ func (a *app) resolve(ctx context.Context, r *record, run landscape.Run, effect 
 	if d.notApplied {
 		did = "will write " + effect + " again"
 	}
-	next, err := r.next(ctx, run.RunHead)
+	next, err := r.next(ctx, run)
 	if err != nil {
 		return err
 	}
@@ -81,12 +82,14 @@ func (a *app) resolve(ctx context.Context, r *record, run landscape.Run, effect 
 }
 
 // next tells what a person can do with a run that is not complete; nothing for one that nobody can go on with.
-func (r *record) next(ctx context.Context, run landscape.RunHead) (string, error) {
+func (r *record) next(ctx context.Context, run landscape.Run) (string, error) {
 	_, err := r.log.Resumable(ctx, run.ID)
 	refusal, is := errors.AsType[*landscape.NotResumableError](err)
 	switch {
 	case !is && err != nil:
 		return "", err
+	case !is && run.Status == pipeline.Failed:
+		return cure(run), nil
 	case !is:
 		return goOnWith(run.ID), nil
 	case ended(run.Status) || run.Final:

@@ -113,7 +113,7 @@ func (a *app) status(ctx context.Context, r *record, run landscape.Run) (*runSta
 		return nil, err
 	}
 	if dead := status.Alive != nil && !*status.Alive; status.Status != pipeline.Running || dead || status.Paused != nil {
-		status.Next, err = r.next(ctx, run.RunHead)
+		status.Next, err = r.next(ctx, run)
 	}
 	return status, err
 }

@@ -153,7 +153,7 @@ func verdict(code int, run landscape.Run) error {
 	var said error
 	switch {
 	case run.Status == pipeline.Failed:
-		said = fmt.Errorf("run %s failed: %s\nwhat was done until then is on record: waymark status %s\nwhen the cause is cured, %s", run.ID, run.Reason, run.ID, goOn)
+		said = fmt.Errorf("run %s failed: %s\nwhat was done until then is on record: waymark status %s\n%s", run.ID, run.Reason, run.ID, cure(run))
 	case run.Status == pipeline.Blocked:
 		said = fmt.Errorf("run %s is blocked: %s\na person must decide: waymark effects %s shows what, waymark resolve records the decision; then %s", run.ID, run.Reason, run.ID, goOn)
 	case run.Final:

@@ -147,6 +147,12 @@ func (p place) fault(code, format string, args ...any) error {
 	return &plugin.TargetError{Code: code, Target: p.String(), Message: fmt.Sprintf(format, args...)}
 }
 
+// changed says that what the run wrote is no longer what it wrote. The plugin does not know whether the run is complete.
+func (p place) changed(format string, args ...any) error {
+	return p.fault(codeTargetChanged, "%s; put it back as it was, or begin anew: waymark resume --fork, of a complete run waymark run",
+		fmt.Sprintf(format, args...))
+}
+
 // classify turns an error of the file system that no retry cures into a *plugin.TargetError. A full disk or an
 // input/output error stays as it is: a later try may work.
 func (p place) classify(err error) error {

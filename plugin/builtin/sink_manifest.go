@@ -50,7 +50,7 @@ func (l partsFolder) inspect(ctx context.Context, at string, header []byte, part
 	for _, part := range parts {
 		entry, err := l.inspectFile(ctx, l.partFile(at, part.Ordinal), header, part)
 		if errors.Is(err, fs.ErrNotExist) {
-			err = l.fault(codeTargetChanged, "%s is missing in %s; start the run again", entry.File, path.Base(at))
+			err = l.changed("%s is missing in %s", entry.File, path.Base(at))
 		}
 		if err != nil {
 			return manifest{}, err
@@ -123,7 +123,7 @@ func (l partsFolder) inspectManifest(at string, m manifest) (plugin.Artifact, er
 		return plugin.Artifact{}, err
 	}
 	if !bytes.Equal(found, want) {
-		return plugin.Artifact{}, l.fault(codeTargetChanged, "%s is not the one this run wrote; start the run again", manifestName)
+		return plugin.Artifact{}, l.changed("%s is not the one this run wrote", manifestName)
 	}
 	return m.artifact(want), nil
 }

@@ -106,7 +106,7 @@ func (l oneFile) inspect(ctx context.Context, f file, header []byte, parts []plu
 func (p place) inspectSize(f file, want int64) error {
 	info, err := f.Stat()
 	if err == nil && info.Size() != want {
-		err = p.fault(codeTargetChanged, "%s has %d bytes and this run wrote %d; start the run again", path.Base(f.Name()), info.Size(), want)
+		err = p.changed("%s has %d bytes and this run wrote %d", path.Base(f.Name()), info.Size(), want)
 	}
 	return err
 }
@@ -117,7 +117,7 @@ func (p place) inspectHeader(from io.Reader, name string, header []byte) error {
 		return err
 	}
 	if !bytes.Equal(found, header) {
-		return p.fault(codeTargetChanged, "the header in %s is not the one this run wrote; start the run again", path.Base(name))
+		return p.changed("the header in %s is not the one this run wrote", path.Base(name))
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func (p place) inspectPart(ctx context.Context, from io.Reader, name string, par
 		return err
 	}
 	if [sha256.Size]byte(hash.Sum(nil)) != part.SHA256 {
-		return p.fault(codeTargetChanged, "part %d, %d bytes at byte %d of the output, is not in %s as this run wrote it; start the run again",
+		return p.changed("part %d, %d bytes at byte %d of the output, is not in %s as this run wrote it",
 			part.Ordinal, part.Bytes, part.Offset, path.Base(name))
 	}
 	return nil

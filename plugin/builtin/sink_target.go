@@ -140,7 +140,7 @@ func (t *fileTarget) Verify(ctx context.Context, header []byte, parts []plugin.P
 	}
 	artifact, err := t.layout.confirm(ctx, t.name, header, parts)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = t.fault(codeTargetChanged, "the published output is gone")
+		err = t.changed("the published output is gone")
 	}
 	if err != nil {
 		return plugin.Artifact{}, t.classify(err)
@@ -180,8 +180,7 @@ func (t *fileTarget) publishedBefore(ctx context.Context, failed error, header [
 var errBusy = errors.New("another attempt publishes this output at the same time")
 
 func (t *fileTarget) gone() error {
-	return t.fault(codeTargetChanged, "what this run wrote is gone: there is no %s, and the final name does not hold it; "+
-		"start the run again", path.Base(t.staging))
+	return t.changed("what this run wrote is gone: there is no %s, and the final name does not hold it", path.Base(t.staging))
 }
 
 // inOrder returns the parts by ordinal, or an error if they and the header leave a gap or overlap.

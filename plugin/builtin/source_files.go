@@ -165,7 +165,7 @@ func isGone(err error) bool {
 func changed(path string) *plugin.SourceError {
 	return &plugin.SourceError{
 		Code: codeSourceChanged, File: path,
-		Message: "is not the file that the run began with; start a new run, and leave the files alone while it reads them",
+		Message: "is not the file that the run began with; put it back, or begin anew with waymark resume --fork, and leave the files alone while they are read",
 	}
 }
 

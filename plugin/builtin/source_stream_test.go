@@ -134,7 +134,7 @@ func TestFileAdded(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "2.csv"), []byte("a\n2\n"), 0o644))
 	_, err = source.Open(t.Context(), plugin.Cursor{}, info)
 	require.ErrorContains(t, err, "2.csv: SOURCE_CHANGED")
-	require.ErrorContains(t, err, "start a new run, and leave the files alone")
+	require.ErrorContains(t, err, "begin anew with waymark resume --fork, and leave the files alone")
 }
 
 // TestCancelledReadIsNoFault shows that a cancelled read is an error that a retry cures.
