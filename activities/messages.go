@@ -175,8 +175,12 @@ type ResumeInput struct {
 	Why   string `json:"why,omitempty"`
 }
 
-// CancelForGood is the verb of the action of somebody who cancels a run so that nobody may take it up again.
-const CancelForGood = landscape.VerbCancelFinal
+// Verbs of the actions of somebody who cancels a run so that nobody may take it up again, or who interrupts the process that works
+// for it. Those of other orders are their names.
+const (
+	CancelForGood = landscape.VerbCancelFinal
+	Interrupt     = landscape.VerbInterrupt
+)
 
 // ActionInput is what somebody ordered.
 type ActionInput struct {

@@ -40,7 +40,7 @@ func (l *Log) resolve(ctx context.Context, key EffectKey, applied bool, actor, w
 	case applied && old.Kind != WriteEffect:
 		return errors.New("what was published cannot be told by hand: say that it is not, and it is published again")
 	}
-	action, err := l.nextAction(ctx, key.Run, "resolve", actor, why)
+	action, err := l.nextAction(ctx, key.Run, VerbResolve, actor, why)
 	if err != nil {
 		return err
 	}

@@ -93,10 +93,15 @@ func (l *Log) CancelRun(ctx context.Context, run string, final bool, actor, why 
 	})
 }
 
-// Verbs of the actions of somebody who cancels a run. Stored; never rename.
+// Verbs of what people do to a run. Stored; never rename.
 const (
+	VerbPause       = "pause"
+	VerbContinue    = "continue"
+	VerbInterrupt   = "interrupt" // at the process that works for it: Ctrl-C, SIGTERM
 	VerbCancel      = "cancel"
 	VerbCancelFinal = "cancel_final" // for good
+	VerbResolve     = "resolve"      // a blocked effect
+	VerbRetry       = "retry"        // its quarantined records are fed again
 )
 
 // order returns the record of an action, or nothing if it is the last on record since the run was taken up: then whoever carries it

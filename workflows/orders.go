@@ -38,6 +38,18 @@ func (o Order) sentence() string {
 	return fmt.Sprintf("%s by %s: %s", word, cmp.Or(o.Actor, "somebody"), cmp.Or(o.Why, "no reason given"))
 }
 
+// verb is the word for the order, which was given under the name, in the record.
+func (o Order) verb(name string) string {
+	switch {
+	case o.Final:
+		return activities.CancelForGood
+	case o.As == pipeline.Interrupted:
+		return activities.Interrupt
+	default:
+		return name
+	}
+}
+
 // View is what ProgressQuery returns.
 type View struct {
 	activities.Progress
@@ -67,10 +79,7 @@ func (f *flow) listen(ctx workflow.Context) error {
 func (f *flow) take(ctx workflow.Context, name string, obey func(workflow.Context, Order)) error {
 	record := func(ctx workflow.Context, order Order) error {
 		action := activities.ActionInput{
-			Run: f.id, Epoch: f.state.Epoch, Verb: name, Actor: order.Actor, Why: order.Why, At: workflow.Now(ctx).UnixMicro(),
-		}
-		if order.Final {
-			action.Verb = activities.CancelForGood
+			Run: f.id, Epoch: f.state.Epoch, Verb: order.verb(name), Actor: order.Actor, Why: order.Why, At: workflow.Now(ctx).UnixMicro(),
 		}
 		if err := workflow.ExecuteActivity(withActivity(ctx, "record: %s by %s", name, order.Actor), act.RecordAction, action).Get(ctx, nil); err != nil {
 			return err

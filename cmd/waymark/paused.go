@@ -6,7 +6,6 @@ import (
 
 	"waymark/landscape"
 	"waymark/pipeline"
-	"waymark/workflows"
 )
 
 // pausedBy says who paused a run, and why.
@@ -29,9 +28,9 @@ func (r *record) paused(ctx context.Context, run string) (*pausedBy, error) {
 	var last *landscape.Action
 	for i := range actions {
 		switch actions[i].Verb {
-		case workflows.PauseUpdate:
+		case landscape.VerbPause:
 			last = &actions[i]
-		case workflows.ContinueUpdate:
+		case landscape.VerbContinue:
 			last = nil
 		}
 	}

@@ -110,7 +110,7 @@ func (a *app) retryWith(ctx context.Context, m *machine, id string, o retrying) 
 		if o.why != "" {
 			what += ": " + o.why
 		}
-		return m.record.log.RecordAction(ctx, of.ID, "retry", actor(), what)
+		return m.record.log.RecordAction(ctx, of.ID, landscape.VerbRetry, actor(), what)
 	}
 	return e.perform(ctx)
 }

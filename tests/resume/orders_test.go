@@ -168,7 +168,7 @@ func TestACancelledRunCanBeTakenUp(t *testing.T) {
 	b.write(everyInput)
 	require.NoError(t, b.begin("undisturbed", everything))
 	outputs, work := b.collect(), b.Work(t, "undisturbed")
-	for _, as := range []pipeline.RunStatus{pipeline.Cancelled, pipeline.Interrupted} {
+	for as, verb := range map[pipeline.RunStatus]string{pipeline.Cancelled: "cancel", pipeline.Interrupted: "interrupt"} {
 		t.Run(string(as), func(t *testing.T) {
 			b, run := b.of(t), string(as)+"-run"
 			require.NoError(t, b.cancelEarly(run, workflows.Order{Actor: "ann", Why: "enough", As: as}))
@@ -177,6 +177,10 @@ func TestACancelledRunCanBeTakenUp(t *testing.T) {
 			require.Equal(t, as, on.Status)
 			require.False(t, on.Final)
 			require.Equal(t, string(as)+" by ann: enough", on.Reason)
+			actions, err := b.Log.Actions(t.Context(), run)
+			require.NoError(t, err)
+			require.Len(t, actions, 1)
+			require.Equal(t, verb, actions[0].Verb)
 			require.NotEmpty(t, b.outputs(""), "what is staged stays")
 			require.NotContains(t, b.outputs(""), "even.csv")
 			require.NoError(t, b.Resume(t, run, nil))
