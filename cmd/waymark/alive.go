@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 
 	"waymark/embedded"
+	"waymark/landscape"
 	"waymark/pipeline"
 )
 
@@ -44,9 +45,18 @@ func (h *runHead) statusText() string {
 	return string(h.Status)
 }
 
-// tookText is how long the run took. When an interrupted run ended is not known, only when that was noticed.
+// processEnded is the reason of a run whose process ended without a word.
+const processEnded = "interrupted: the process that worked for it ended"
+
+// endKnown reports whether a run ended when its record says so. When a process ended without a word is not known, only when that
+// was noticed.
+func endKnown(run landscape.RunHead) bool {
+	return run.Finished != 0 && (run.Status != pipeline.Interrupted || run.Reason != processEnded)
+}
+
+// tookText is how long the run took, or nothing if that is not known.
 func (h *runHead) tookText() string {
-	if h.Status == pipeline.Interrupted {
+	if !h.endKnown {
 		return "-"
 	}
 	return span(h.started, h.finished)

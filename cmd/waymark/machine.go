@@ -136,7 +136,7 @@ func (a *app) markInterrupted(ctx context.Context, m *machine, besides string) e
 		}
 		ours, err := a.worksFor(ctx, m, run.ID)
 		if err == nil && ours {
-			err = m.record.log.StopRun(ctx, run.ID, pipeline.Interrupted, "interrupted: the process that worked for it ended")
+			err = m.record.log.StopRun(ctx, run.ID, pipeline.Interrupted, processEnded)
 		}
 		if err != nil {
 			return err

@@ -32,6 +32,7 @@ type runHead struct {
 	Plan     string             `json:"plan_sha256"`
 
 	started, finished landscape.Micros
+	endKnown          bool
 }
 
 func headOf(run landscape.RunHead) runHead {
@@ -40,8 +41,9 @@ func headOf(run landscape.RunHead) runHead {
 		Started: stamp(run.Started), Finished: stamp(run.Finished),
 		Actor: run.Actor, Trigger: run.Trigger, Host: run.Host, Code: run.Code, Folder: run.BaseDir,
 		Document: run.DocumentSHA256, Plan: run.PlanSHA256, started: run.Started, finished: run.Finished,
+		endKnown: endKnown(run),
 	}
-	if run.Finished != 0 && run.Status != pipeline.Interrupted {
+	if head.endKnown {
 		head.Seconds = run.Finished.Time().Sub(run.Started.Time()).Seconds()
 	}
 	return head
