@@ -87,6 +87,7 @@ type verification struct {
 	recomputed map[chunkKey]bool            // chunks that went through the steps again
 	claimants  claimants                    // of these chunks
 	again      map[string]*fedAgain         // by source: the records of another run that it feeds again
+	headers    map[string]string            // by file of the source that is looked at: digest of what its records are parsed with
 }
 
 func (v *verification) add(kind, where, format string, args ...any) {

@@ -25,6 +25,7 @@ func (v *verification) verifyChunk(ctx context.Context, record landscape.Chunk, 
 	v.report.Rows += int64(in.Chunk.Len())
 	if record.Fold == nil {
 		v.verifyPlaces(record, in.Chunk)
+		v.verifyHeader(record, in.Chunk.Context)
 	}
 	same, err := v.verifyRecords(ctx, record, in.Chunk)
 	if err != nil || !same || v.compiled == nil {

@@ -48,11 +48,15 @@ func (v *verification) verifyOrigin(ctx context.Context, origin landscape.Source
 		return err
 	}
 	v.refused += int64(len(refused))
+	v.headers = map[string]string{}
 	totals := landscape.SourceEnd{Run: v.run.ID, Source: origin.Source}
 	next := position{files: pin.Files, row: 1}
 	for record, err := range v.log.Chunks(ctx, v.run.ID, origin.Source) {
 		if err != nil {
 			return err
+		}
+		if record.Chunk != totals.Chunks {
+			v.add(RecordDiffers, place(record.Source, record.Chunk), "it is on record where chunk %d should be", totals.Chunks)
 		}
 		addTotals(&totals, record)
 		switch fed := v.again[origin.Source]; {
@@ -82,7 +86,10 @@ func (v *verification) verifyOrigin(ctx context.Context, origin landscape.Source
 	if isSource {
 		v.rows += totals.Rows
 	}
-	return v.verifyEnd(ctx, totals, pin)
+	if err := v.verifyEnd(ctx, totals, pin); err != nil {
+		return err
+	}
+	return v.verifyReading(ctx, origin.Source, pin)
 }
 
 func addTotals(end *landscape.SourceEnd, chunk landscape.Chunk) {
