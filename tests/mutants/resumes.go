@@ -150,7 +150,7 @@ var epochs = []mutant{
 	},
 	{
 		name: "an order is obeyed before it is on record", never: "a run stands still and the record does not say who wanted it",
-		file: "workflows/orders.go", old: "if order.Final {\n", new: "obey(ctx, order)\n\t\tif order.Final {\n",
+		file: "workflows/orders.go", old: "if err := workflow.ExecuteActivity(withActivity(ctx, \"record: ", new: "obey(ctx, order)\n\t\tif err := workflow.ExecuteActivity(withActivity(ctx, \"record: ",
 		pkg: "./workflows", run: "^TestAnOrderThatIsNotOnRecordIsNotObeyed$",
 	},
 	{
