@@ -12,6 +12,7 @@ import (
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/tests/system"
+	"waymark/workflows"
 )
 
 func page(t *testing.T, name string) string {
@@ -138,6 +139,42 @@ func TestEveryCodeIsDocumented(t *testing.T) {
 		}
 	}
 	require.Greater(t, codes, 50)
+}
+
+// TestEveryFaultIsDocumented finds the type of every error that no retry cures, and on the page.
+func TestEveryFaultIsDocumented(t *testing.T) {
+	text := page(t, "codes.md")
+	types := wordsOf(t, "../activities/errors.go", `\bType[A-Z]\w+\s+= "(\w+)"`)
+	require.Greater(t, len(types), 15)
+	for _, word := range types {
+		require.Regexp(t, "\\| (`\\w+`, )?`"+word+"`[ ,]", text)
+	}
+	require.Contains(t, text, "| `STATE_DIVERGED` | ")
+}
+
+// TestEveryVerbIsDocumented finds the verb of everything that people do to a run, and on the page. Those of orders to a workflow are
+// their names.
+func TestEveryVerbIsDocumented(t *testing.T) {
+	_, section, found := strings.Cut(page(t, "landscape.md"), "\n### `actions`\n")
+	require.True(t, found)
+	section, _, _ = strings.Cut(section, "\n### ")
+	verbs := wordsOf(t, "../landscape/run_status.go", `\bVerb[A-Z]\w+\s+= "(\w+)"`)
+	require.Subset(t, verbs, []string{workflows.PauseUpdate, workflows.ContinueUpdate, workflows.CancelUpdate})
+	for _, verb := range verbs {
+		require.Regexp(t, "\n\\| (`[a-z_]+`, )?`"+verb+"`[ ,]", section)
+	}
+}
+
+// wordsOf returns the words in the file that the pattern finds.
+func wordsOf(t *testing.T, file, pattern string) []string {
+	t.Helper()
+	source, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var words []string
+	for _, found := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(source), -1) {
+		words = append(words, found[1])
+	}
+	return words
 }
 
 // TestOperationsPage: the page says what to do about every status of a run, every state of an effect, and every exit code.
