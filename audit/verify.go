@@ -63,7 +63,7 @@ func (a *Auditor) Verify(ctx context.Context, id string) (*Report, error) {
 		report: &Report{Run: run.ID, Status: string(run.Status), Problems: []Problem{}},
 	}
 	for _, step := range []func(context.Context) error{
-		v.sweep, v.verifyTables, v.readLists, v.verifyRun, v.verifyOrigins, v.verifyClaims, v.verifyFolds, v.verifyStatus, v.verifyArtifacts,
+		v.sweep, v.verifyTables, v.readLists, v.verifyRun, v.verifyOrigins, v.verifyClaims, v.verifyFolds, v.verifyEffects, v.verifyStatus, v.verifyEpochs, v.verifyArtifacts,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, err
@@ -80,14 +80,15 @@ type verification struct {
 	lanes      []landscape.Lane
 	compiled   *plan.Plan // nil if it is not to be had
 	writes     map[landscape.EffectKey]landscape.Effect
-	rows       int64                        // of all sources, on record
-	refused    int64                        // tokens, on record
-	chunks     int64                        // of all origins, on record
-	fed        map[string]map[chunkKey]bool // by barrier: the chunks that bring something to it, and are not taken yet
-	recomputed map[chunkKey]bool            // chunks that went through the steps again
-	claimants  claimants                    // of these chunks
-	again      map[string]*fedAgain         // by source: the records of another run that it feeds again
-	headers    map[string]string            // by file of the source that is looked at: digest of what its records are parsed with
+	effects    map[landscape.EffectKey]landscape.Effect // as they were when the verification began
+	rows       int64                                    // of all sources, on record
+	refused    int64                                    // tokens, on record
+	chunks     int64                                    // of all origins, on record
+	fed        map[string]map[chunkKey]bool             // by barrier: the chunks that bring something to it, and are not taken yet
+	recomputed map[chunkKey]bool                        // chunks that went through the steps again
+	claimants  claimants                                // of these chunks
+	again      map[string]*fedAgain                     // by source: the records of another run that it feeds again
+	headers    map[string]string                        // by file of the source that is looked at: digest of what its records are parsed with
 }
 
 func (v *verification) add(kind, where, format string, args ...any) {

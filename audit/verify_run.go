@@ -126,11 +126,36 @@ func (v *verification) verifyStatus(context.Context) error {
 	return nil
 }
 
-// loadWrites reads what is on record about the writes, by sink, source and chunk.
+// verifyEpochs checks that a run is in the epoch that was begun last on record, and that only one that was cancelled is final.
+func (v *verification) verifyEpochs(ctx context.Context) error {
+	resumptions, err := v.log.Resumptions(ctx, v.run.ID)
+	if err != nil {
+		return err
+	}
+	for i, resumption := range resumptions {
+		if wanted := int64(i) + 1; resumption.Epoch != wanted {
+			v.add(RecordDiffers, v.run.Pipeline, "it was taken up again in epoch %d on record, where epoch %d should be", resumption.Epoch, wanted)
+		}
+	}
+	now, err := v.log.Run(ctx, v.run.ID)
+	if err != nil {
+		return err
+	}
+	if now.Epoch == v.run.Epoch && now.Epoch != int64(len(resumptions)) {
+		v.add(RecordDiffers, v.run.Pipeline, "it is in epoch %d on record, and was taken up again %s", now.Epoch, plural(int64(len(resumptions)), "time"))
+	}
+	if v.run.Final && v.run.Status != pipeline.Cancelled {
+		v.add(RecordDiffers, v.run.Pipeline, "it is %s on record, and ended for good as only a cancelled run is", v.run.Status)
+	}
+	return nil
+}
+
+// loadWrites reads what is on record about the effects, and the writes among them, by sink, source and chunk.
 func (v *verification) loadWrites(ctx context.Context) error {
 	effects, err := v.log.Effects(ctx, v.run.ID)
-	v.writes = map[landscape.EffectKey]landscape.Effect{}
+	v.writes, v.effects = map[landscape.EffectKey]landscape.Effect{}, map[landscape.EffectKey]landscape.Effect{}
 	for _, effect := range effects {
+		v.effects[effect.EffectKey] = effect
 		if effect.Kind == landscape.WriteEffect {
 			v.writes[effect.EffectKey] = effect
 		}

@@ -34,7 +34,18 @@ func (v *verification) verifyOrigins(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return v.verifyEnds(ctx, origins)
+}
+
+// verifyEnds looks for ends of sources that the run does not have.
+func (v *verification) verifyEnds(ctx context.Context, origins []landscape.Source) error {
+	ends, err := v.log.SourceEnds(ctx, v.run.ID)
+	for _, end := range ends {
+		if !slices.ContainsFunc(origins, func(o landscape.Source) bool { return o.Source == end.Source }) {
+			v.add(RecordDiffers, end.Source, "its end is on record, and the run has no such source")
+		}
+	}
+	return err
 }
 
 // verifyOrigin checks the chunks of a source or barrier one after the other, and then its end.
