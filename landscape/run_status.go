@@ -1,6 +1,7 @@
 package landscape
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -87,7 +88,7 @@ func (l *Log) CancelRun(ctx context.Context, run string, final bool, actor, why 
 		next := old
 		next.Status, next.Final = pipeline.Cancelled, final
 		if old.Status != pipeline.Cancelled {
-			next.Finished, next.Reason = l.now(), "cancelled by "+actor
+			next.Finished, next.Reason = l.now(), "cancelled by "+actor+": "+cmp.Or(why, "no reason given")
 		}
 		return l.driver.Commit(ctx, Batch{Insert: ordered, Move: []Move{{From: old, To: next}}})
 	})

@@ -94,7 +94,7 @@ func cancelled(t *testing.T, d landscape.Driver) {
 		if was != pipeline.Cancelled {
 			require.NoError(t, log.CancelRun(ctx, run, false, "ann", "wrong file"))
 			require.NoError(t, log.CancelRun(ctx, run, false, "ann", "wrong file"), "a repeat")
-			require.Equal(t, "cancelled by ann", head().Reason)
+			require.Equal(t, "cancelled by ann: wrong file", head().Reason)
 			wanted++
 		}
 		require.False(t, head().Final)
