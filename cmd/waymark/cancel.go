@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -91,7 +92,11 @@ func (m *machine) cancel(ctx context.Context, run string, order workflows.Order)
 	if err := m.end(ctx, run, order); err != nil || !order.Final {
 		return err
 	}
-	return m.activities().Discard(ctx, run)
+	if err := m.activities().Discard(ctx, run); err != nil {
+		return fmt.Errorf("run %s is cancelled for good, but what it staged stays where it is; when the cause is cured, "+
+			"waymark cancel %s --final removes it: %w", run, run, err)
+	}
+	return nil
 }
 
 // end puts on record that the run is cancelled.
