@@ -145,6 +145,25 @@ func (v *verification) compareFormer(ctx context.Context, record landscape.Chunk
 			v.add(RecordDiffers, where, "row %d is not row %d of run %s, which is fed again", record.FirstRow+int64(i), was.row, parent)
 		}
 	}
+	return v.compareHeaders(ctx, record, origin)
+}
+
+// compareHeaders requires that the records of a chunk have the header of those of the parent that they are.
+func (v *verification) compareHeaders(ctx context.Context, record, origin landscape.Chunk) error {
+	var headers [2]string
+	for i, chunk := range []landscape.Chunk{record, origin} {
+		in, err := activities.Chunk(ctx, v.log, v.payloads, nil, chunk)
+		if errors.Is(err, payload.ErrNotFound) || errors.Is(err, payload.ErrCorrupt) {
+			return nil // said where the chunk is verified, in the run that it is of
+		}
+		if err != nil {
+			return err
+		}
+		headers[i] = string(in.Chunk.Context)
+	}
+	if headers[0] != headers[1] {
+		v.add(RecordDiffers, place(record.Source, record.Chunk), "its records have another header than in run %s, which is fed again", origin.Run)
+	}
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"waymark/audit"
 	"waymark/landscape"
 	"waymark/landscape/sqlitestore"
+	"waymark/payload"
 )
 
 // tampered returns a copy of the record in which a statement, which no guard hinders, changed something.
@@ -101,4 +102,28 @@ func TestExplainSaysWhenTheListIsGone(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, story.Note, "list of the records that source orders feeds again")
 	}
+}
+
+func TestVerifyFindsAnotherHeaderThanWasFedAgain(t *testing.T) {
+	b := newBench(t, map[string]string{"orders.csv": orders})
+	b.first(strict)
+	b.retry("second", "first", loose)
+	record, err := b.Log.Chunk(t.Context(), "second", "orders", 0)
+	require.NoError(t, err)
+	stored, err := b.Payloads.Get(t.Context(), payload.Digest(record.Pack))
+	require.NoError(t, err)
+	pack, err := payload.DecodePack(stored)
+	require.NoError(t, err)
+	require.Contains(t, string(pack.Context), `"id,amount"`)
+	pack.Context = []byte(strings.Replace(string(pack.Context), "id,amount", "amount,id", 1))
+	stored, err = payload.EncodePack(nil, pack)
+	require.NoError(t, err)
+	forged, err := b.Payloads.Put(t.Context(), stored)
+	require.NoError(t, err)
+	log := b.tampered(t, `update chunks set pack = '`+string(forged)+`' where run_id = 'second' and chunk = 0`)
+	report, err := audit.New(log, b.Payloads, b.Planner).Verify(t.Context(), "second")
+	require.NoError(t, err)
+	require.Contains(t, report.Problems, audit.Problem{
+		Kind: audit.RecordDiffers, Where: "orders chunk 0", Detail: "its records have another header than in run first, which is fed again",
+	})
 }
