@@ -74,7 +74,7 @@ var power = []mutant{
 	},
 	{
 		name: "an output is published without a comparison", never: "bytes that nobody wrote are published",
-		file: "plugin/builtin/sink_onefile.go", old: "\tif [sha256.Size]byte(hash.Sum(nil)) != part.SHA256 {\n\t\treturn p.fault", new: "\tif false {\n\t\treturn p.fault",
+		file: "plugin/builtin/sink_onefile.go", old: "\tif [sha256.Size]byte(hash.Sum(nil)) != part.SHA256 {\n\t\treturn p.changed", new: "\tif false {\n\t\treturn p.changed",
 		pkg: "./plugin/builtin", run: "^TestTargetContract$",
 	},
 }
