@@ -17,8 +17,8 @@ func TestAHistoryThatContradictsTheRecordWritesNothing(t *testing.T) {
 	elsewhere := read.Cursor
 	elsewhere.Offset++
 	for says, in := range map[string]activities.ReadInput{
-		"chunk 0 of in ends at byte 17, the record says byte 16": {Run: runID, Source: "in", Chunk: 1, Cursor: elsewhere},
-		"chunk 2 of in was read, and it is not on record":        {Run: runID, Source: "in", Chunk: 3, Cursor: read.Cursor},
+		"behind chunk 0 of in at byte 17, row 2, and on record it ends otherwise: byte 16, row 2": {Run: runID, Source: "in", Chunk: 1, Cursor: elsewhere},
+		"chunk 2 of in was read, and it is not on record":                                         {Run: runID, Source: "in", Chunk: 3, Cursor: read.Cursor},
 	} {
 		before := r.records()
 		_, err := try[activities.ReadResult](r, act.ReadChunk, in)

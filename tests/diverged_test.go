@@ -99,9 +99,9 @@ func TestAStateThatAHistoryBeganWithIsHeldAgainstTheRecord(t *testing.T) {
 	require.NoError(t, recovery.Compare(t.Context(), s.Client, s.Log, "long"))
 	events := eventsOf(t, s.Client, "long")
 	for says, statement := range map[string]string{
-		"was read, and it is not on record": "delete from chunks where source = 'first' and chunk > 0",
-		"steps, and 1 are on record":        "delete from folds where fold > 0",
-		"and on record it ends at byte 7":   `update chunks set cursor = json_set(cursor, '$.offset', 7) where source = 'first'`,
+		"was read, and it is not on record":       "delete from chunks where source = 'first' and chunk > 0",
+		"steps, and 1 are on record":              "delete from folds where fold > 0",
+		"and on record it ends otherwise: byte 7": `update chunks set cursor = json_set(cursor, '$.offset', 7) where source = 'first'`,
 	} {
 		path := filepath.Join(t.TempDir(), "landscape.db")
 		change(t, s.Database, path, statement)
