@@ -45,6 +45,9 @@ func (e *execution) epoch() int64 {
 func (e *execution) perform(ctx context.Context) error {
 	id := e.id()
 	e.app.executing.Store(&id)
+	if err := e.machine.abandon(ctx, id); err != nil { // before there is a worker that would go on with it
+		return err
+	}
 	stopWorker, err := e.machine.work(id)
 	if err != nil {
 		return err
@@ -57,9 +60,6 @@ func (e *execution) perform(ctx context.Context) error {
 func (e *execution) execute(ctx context.Context) (ending, error) {
 	var err error
 	if e.before, err = e.machine.record.progress(ctx, e.id()); err != nil {
-		return ending{}, err
-	}
-	if err := e.machine.abandon(ctx, e.id()); err != nil {
 		return ending{}, err
 	}
 	if err := failpoint.Hit("run.prepared"); err != nil {
