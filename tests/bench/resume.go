@@ -69,7 +69,7 @@ type takenUp struct {
 	chunks int64     // of the run
 	before int64     // of these, through the steps before the resume
 	redone int64     // of these, sent through the steps again
-	first  time.Time // when the first chunk went through the steps
+	first  time.Time // when the first chunk went through the steps or to a sink, or an output was published
 }
 
 // lookBack reads from the record and the workflow's history what the process did.
@@ -79,8 +79,10 @@ func lookBack(state, run string, pid int) (again takenUp, err error) {
 		return again, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	const query = `select count(*), count(*) filter (where worker not like '%/' || ?2), min(finished_us) filter (where worker like '%/' || ?2)
-		from passages where run_id = ?1 and lane = 0`
+	const query = `select count(*), count(*) filter (where worker not like '%/' || ?2), min(
+			coalesce(min(finished_us) filter (where worker like '%/' || ?2), 1 << 62),
+			(select min(at_us) from effect_events where run_id = ?1 and worker like '%/' || ?2)
+		) from passages where run_id = ?1 and lane = 0`
 	var first int64
 	if err := db.QueryRow(query, run, pid).Scan(&again.chunks, &again.before, &first); err != nil {
 		return again, err
