@@ -41,6 +41,15 @@ type Encoder interface {
 	Append(dst []byte, r row.Row) ([]byte, error)
 }
 
+// A Finisher is an Encoder of a format whose bytes are only known when all rows of a part are: Append gathers rows in a form of
+// its own, and Finish turns what was gathered into the part's bytes.
+type Finisher interface {
+	Encoder
+	// Finish returns the bytes of the part whose rows were appended to rows, one after the other from an empty slice. rows is
+	// not empty, and may be reused. The error says why such rows cannot be written; no retry cures it.
+	Finish(rows []byte) ([]byte, error)
+}
+
 // Part is one chunk's bytes for one sink, with the place where they belong.
 type Part struct {
 	Ordinal int64 // of the part within the sink, from 0, without gaps
@@ -84,12 +93,27 @@ type Target interface {
 	Discard(ctx context.Context) error
 }
 
+// A Refuser is a Target that may take a part without some of its rows, because the place refuses them: for a constraint, a type,
+// a length. These rows are quarantined; the part counts as written without them.
+type Refuser interface {
+	Target
+	// Refused returns the rows that the target refused of a part that it holds, ascending by Row; nil if it took all. The
+	// answer is the same for ever. It fails if the target does not hold the part.
+	Refused(ctx context.Context, part Part) ([]RefusedRow, error)
+}
+
+// RefusedRow is a row of a part that the target refused.
+type RefusedRow struct {
+	Row int64 // its number within the part, from 0
+	Rejection
+}
+
 // Artifact is what a sink published.
 type Artifact struct {
-	Path   string `json:"path"` // as a user would open it
+	Path   string `json:"path"` // as a user would open it: a path, or a URI without secrets
 	Bytes  int64  `json:"bytes"`
-	Rows   int64  `json:"rows"`
-	SHA256 string `json:"sha256"` // lower-case hex, of the file; of the manifest for an output in parts
+	Rows   int64  `json:"rows"`   // that the place holds: without those that it refused
+	SHA256 string `json:"sha256"` // lower-case hex, of the file; of the manifest for an output in parts; of the parts' digests, in order, for a table
 }
 
 // TargetError is a fault of a target that no retry cures.

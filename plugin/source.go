@@ -41,11 +41,19 @@ type SourceInfo struct {
 	List  string     `json:"list,omitempty"` // of a source that reads records again: digest of the payload that lists them
 }
 
-// FileInfo describes one file of a source. Bytes and ModifiedMicros are those of the file itself, not decompressed.
+// OnHost is what a Source or Sink may be as well: one that reads or writes what only workers that see the same files can reach,
+// if OnHost returns true. Without it a Source or Sink can be reached from everywhere.
+type OnHost interface {
+	OnHost() bool
+}
+
+// FileInfo describes one file of a source, or what stands for one: an object, a page, a table. Bytes and ModifiedMicros are
+// those of the file itself, not decompressed; 0 if they are not known.
 type FileInfo struct {
-	Path           string `json:"path"`
+	Path           string `json:"path"` // or a URI without secrets
 	Bytes          int64  `json:"bytes"`
-	ModifiedMicros int64  `json:"modified_micros"` // Unix time in microseconds
+	ModifiedMicros int64  `json:"modified_micros"`   // Unix time in microseconds
+	Version        string `json:"version,omitempty"` // of an object: its ETag or version; of a table: a digest of its columns
 }
 
 // Cursor says where the next chunk begins. It is small (under 1 KiB as JSON), travels through workflow history, and holds
