@@ -34,7 +34,7 @@ var allowed = map[string][]string{
 	"activities":              {"engine", "barrier", "landscape", "payload", "plan", "plugin", "pipeline", "row", "failpoint"},
 	"workflows":               {"activities", "plugin", "pipeline"},
 	"recovery":                {"workflows", "activities", "landscape", "plugin"},
-	"worker":                  {"workflows", "activities", "plan", "plugin/builtin", "pipeline"},
+	"worker":                  {"workflows", "activities", "plan", "plugin", "plugin/builtin", "pipeline"},
 	"audit":                   {"activities", "engine", "barrier", "landscape", "payload", "plan", "expr", "plugin", "pipeline", "row"},
 	"cmd/waymark": {
 		"audit", "worker", "workflows", "activities", "plan", "pipeline", "plugin", "row", "landscape", "landscape/sqlitestore",

@@ -37,7 +37,7 @@ func (p Planner) Plan(request plan.Request) (*plan.Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("folder of %s: %w", request.File, err)
 	}
-	compiled, err := plan.Compile(loaded, builtin.Plugins{Root: root, Tables: request.Tables, Beside: request.Beside})
+	compiled, err := plan.Compile(loaded, plugins{builtin.Plugins{Root: root, Tables: request.Tables, Beside: request.Beside}})
 	if err != nil {
 		return nil, err
 	}

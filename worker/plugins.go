@@ -1,0 +1,29 @@
+package worker
+
+import (
+	"waymark/pipeline"
+	"waymark/plugin"
+	"waymark/plugin/builtin"
+)
+
+// plugins makes the sources, sinks and tables of one document, each in the package that knows its format. What no other
+// package knows is builtin's, which also says what is wrong with an entry without a format.
+type plugins struct {
+	builtin.Plugins
+}
+
+// Source makes the source that the one format field of spec describes.
+func (p plugins) Source(name string, spec pipeline.Source) (plugin.Source, error) {
+	switch {
+	default:
+		return p.Plugins.Source(name, spec)
+	}
+}
+
+// Sink makes the sink that the one format field of spec describes.
+func (p plugins) Sink(name string, spec pipeline.Sink) (plugin.Sink, error) {
+	switch {
+	default:
+		return p.Plugins.Sink(name, spec)
+	}
+}
