@@ -1,0 +1,121 @@
+// Package services starts the real services that tests need: each when a test first asks for it, one per test process.
+//
+// A package whose tests use it gives its TestMain to Main:
+//
+//	func TestMain(m *testing.M) { os.Exit(services.Main(m)) }
+//
+// What was started ends with the test process, however that ends.
+package services
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// folderPrefix begins the name of every folder that this package makes. The number of the process follows.
+const folderPrefix = "waymark-services-"
+
+var atEnd struct {
+	mu      sync.Mutex
+	running bool
+	stops   []func()
+}
+
+// Main runs the tests of a package, ends the services that they started, and returns the exit code.
+func Main(m *testing.M) int {
+	atEnd.mu.Lock()
+	atEnd.running = true
+	atEnd.mu.Unlock()
+	removeAbandoned()
+	defer stopAll()
+	return m.Run()
+}
+
+// onEnd has stop called when the tests of the process are done; the last one registered is called first.
+func onEnd(t testing.TB, stop func()) {
+	t.Helper()
+	atEnd.mu.Lock()
+	defer atEnd.mu.Unlock()
+	if !atEnd.running {
+		t.Fatal("nothing would end this service: the package needs func TestMain(m *testing.M) { os.Exit(services.Main(m)) }")
+	}
+	atEnd.stops = append(atEnd.stops, stop)
+}
+
+func stopAll() {
+	atEnd.mu.Lock()
+	defer atEnd.mu.Unlock()
+	for len(atEnd.stops) > 0 {
+		last := len(atEnd.stops) - 1
+		atEnd.stops[last]()
+		atEnd.stops = atEnd.stops[:last]
+	}
+	atEnd.running = false
+}
+
+// newFolder makes a folder for a service. It is removed when the process ends, or by the next test process if this one
+// is killed.
+func newFolder(service string) (string, error) {
+	return os.MkdirTemp("", fmt.Sprintf("%s%d-%s-", folderPrefix, os.Getpid(), service))
+}
+
+// removeAbandoned removes the folders of test processes that were killed.
+func removeAbandoned() {
+	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), folderPrefix+"*"))
+	for _, dir := range dirs {
+		digits, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), folderPrefix), "-")
+		pid, err := strconv.Atoi(digits)
+		if err == nil && syscall.Kill(pid, 0) == syscall.ESRCH {
+			_ = os.RemoveAll(dir) // somebody else may be at it as well
+		}
+	}
+}
+
+// start starts cmd so that the kernel kills it when this process ends. done is closed after the end of cmd; its state can
+// then be read.
+func start(cmd *exec.Cmd) (done <-chan struct{}, err error) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	started, ended := make(chan error), make(chan struct{})
+	go func() {
+		// The signal comes at the end of the thread that started the process: this one stays for as long.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // how it ended is for the tests that end it
+		}
+		close(ended)
+	}()
+	return ended, <-started
+}
+
+// freeAddress returns an address of this machine on which nobody listened a moment ago.
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
+}
+
+// missing skips the test, or fails it where tests must not be skipped: there CI is set.
+func missing(t testing.TB, what, cure string) {
+	t.Helper()
+	if os.Getenv("CI") != "" {
+		t.Fatalf("%s is not installed; %s", what, cure)
+	}
+	t.Skipf("%s is not installed; %s", what, cure)
+}
