@@ -9,6 +9,7 @@ import (
 	"waymark/expr"
 	"waymark/pipeline"
 	"waymark/plugin"
+	"waymark/row"
 )
 
 // Kind is the role of a node. Stored; never rename.
@@ -188,10 +189,36 @@ func (n *Node) Changes() bool {
 
 // Encoder returns an encoder for the rows that reach the sink.
 func (n *Node) Encoder() (plugin.Encoder, error) {
+	rows := n.Out
 	if n.Errors {
-		return n.Sink.Encoder(ErrorFields, false)
+		rows = refusedRows()
 	}
-	return n.Sink.Encoder(n.Out.Names(), n.Out.Open)
+	if typed, is := n.Sink.(plugin.Typed); is {
+		return typed.TypedEncoder(rows.typed(), rows.Open)
+	}
+	return n.Sink.Encoder(rows.Names(), rows.Open)
+}
+
+// typed returns the declared fields as sinks take them.
+func (s Schema) typed() []plugin.Field {
+	fields := make([]plugin.Field, len(s.Fields))
+	for i, field := range s.Fields {
+		fields[i] = plugin.Field{Name: field.Name, Kind: field.Kind, Optional: field.Optional}
+	}
+	return fields
+}
+
+// refusedRows describes the rows with ErrorFields.
+func refusedRows() Schema {
+	rows := Schema{}
+	for _, name := range ErrorFields {
+		field := expr.Field{Name: name, Kind: row.String, Optional: name == "field" || name == "raw" || name == "raw_base64"}
+		if name == "row" || name == "line" {
+			field.Kind = row.Int
+		}
+		rows.Fields = append(rows.Fields, field)
+	}
+	return rows
 }
 
 // Sources returns the indexes of the sources in document order.

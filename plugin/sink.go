@@ -32,6 +32,19 @@ type Sink interface {
 	Location() string
 }
 
+// Typed is what a Sink may be as well: one of a place or a format that has types, whose encoders need those of the fields.
+type Typed interface {
+	// TypedEncoder is called instead of Encoder, and promises the same.
+	TypedEncoder(fields []Field, open bool) (Encoder, error)
+}
+
+// Field is a declared field of the rows that reach a sink.
+type Field struct {
+	Name     string
+	Kind     row.Kind
+	Optional bool // its value may be null
+}
+
 // An Encoder turns rows into the sink's bytes. It is deterministic: no clock, no randomness, no map order.
 type Encoder interface {
 	// Header returns the bytes before the first row; empty if the format has none. The slice belongs to the encoder.
@@ -125,3 +138,9 @@ type TargetError struct {
 
 // Error returns target, code and message.
 func (e *TargetError) Error() string { return e.Target + ": " + e.Code + ": " + e.Message }
+
+// InOrder is what a Sink may be as well: one whose result depends on the order in which its parts are written, if InOrder returns
+// true. They are written one after the other then, in the order of their ordinals. Others are written side by side.
+type InOrder interface {
+	InOrder() bool
+}
