@@ -27,9 +27,9 @@ type jsonlParser struct {
 	key    []byte      // of its shape in shapes
 }
 
-func newJSONLParser(s *jsonlSource) *jsonlParser {
+func newJSONLParser(r *Records) *jsonlParser {
 	p := &jsonlParser{
-		schema: &s.schema, index: s.index, seen: make([]bool, len(s.schema.fields)),
+		schema: &r.schema, index: r.index, seen: make([]bool, len(r.schema.fields)),
 		shapes: make(map[string]*row.Shape),
 	}
 	p.visit = p.member

@@ -9,14 +9,11 @@ import (
 // jsonlSource reads one JSON object per line.
 type jsonlSource struct {
 	fileSource
-	index map[string]int // key → position of the declared field that it is read into
+	records *Records
 }
 
 func newJSONLSource(base fileSource) *jsonlSource {
-	s := &jsonlSource{fileSource: base, index: make(map[string]int, len(base.schema.fields))}
-	for i, f := range base.schema.fields {
-		s.index[f.from] = i
-	}
+	s := &jsonlSource{fileSource: base, records: newRecords(base.schema)}
 	s.format = format{dialect: dialect{newline: '\n', maxRecord: maxRecordBytes}, checkStart: refuseUTF16}
 	return s
 }
@@ -30,4 +27,4 @@ func refuseUTF16(line string) *plugin.SourceError {
 }
 
 // Parser returns a parser. The context says nothing: every line names its keys.
-func (s *jsonlSource) Parser([]byte) (plugin.Parser, error) { return newJSONLParser(s), nil }
+func (s *jsonlSource) Parser([]byte) (plugin.Parser, error) { return s.records.Parser(), nil }
