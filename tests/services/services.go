@@ -80,13 +80,15 @@ func removeAbandoned() {
 	}
 }
 
-// start starts cmd so that the kernel kills it when this process ends. done is closed after the end of cmd; its state can
+// start starts cmd so that the kernel kills it when this process ends, unless it names another signal for that. done is closed after the end of cmd; its state can
 // then be read.
 func start(cmd *exec.Cmd) (done <-chan struct{}, err error) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
-	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	if cmd.SysProcAttr.Pdeathsig == 0 {
+		cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	}
 	started, ended := make(chan error), make(chan struct{})
 	go func() {
 		// The signal comes at the end of the thread that started the process: this one stays for as long.

@@ -1,0 +1,329 @@
+package services
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+const (
+	installPostgres  = "run: apt-get install postgresql"
+	postgresPatience = 60 * time.Second
+)
+
+// Server is a Postgres server.
+type Server struct {
+	programs, folder, password, address string
+	settings                            []string
+	as                                  *syscall.Credential // nil: this process's user
+	databases                           atomic.Int64
+
+	process *os.Process
+	done    <-chan struct{}
+}
+
+// Database is a database of a server, with a role that owns it and may do nothing else.
+type Database struct {
+	server         *Server
+	name, password string
+}
+
+var sharedPostgres struct {
+	sync.Mutex
+	server *Server
+}
+
+// Postgres returns a fresh database, which is dropped when the test ends. Its server is started when it is first asked for and
+// serves all tests of the process. Without Postgres on the machine the test is skipped; it fails if the variable CI is set.
+func Postgres(t testing.TB) *Database {
+	t.Helper()
+	sharedPostgres.Lock()
+	defer sharedPostgres.Unlock()
+	if sharedPostgres.server == nil {
+		server := newServer(t, nil)
+		onEnd(t, server.remove)
+		sharedPostgres.server = server
+	}
+	return sharedPostgres.server.Database(t)
+}
+
+// PrivatePostgres returns a server that only this test uses, and may therefore stop, kill and start again. settings are those of
+// postgresql.conf, each as "name=value". It ends with the test.
+func PrivatePostgres(t testing.TB, settings ...string) *Server {
+	t.Helper()
+	s := newServer(t, settings)
+	t.Cleanup(s.remove)
+	return s
+}
+
+// newServer makes a database cluster and starts its server.
+func newServer(t testing.TB, settings []string) *Server {
+	t.Helper()
+	s := &Server{programs: programs(t), password: rand.Text(), settings: settings}
+	var err error
+	s.folder, err = newFolder("postgres")
+	check(t, err, "make a folder")
+	if os.Getuid() == 0 {
+		s.as = other(t, s.folder)
+	}
+	secret := filepath.Join(s.folder, "password")
+	check(t, os.WriteFile(secret, []byte(s.password), 0o600), "write the password")
+	if s.as != nil {
+		check(t, os.Chown(secret, int(s.as.Uid), int(s.as.Gid)), "hand over the password")
+	}
+	out, err := s.command("initdb", "--pgdata="+s.data(), "--username=postgres", "--pwfile="+secret, "--auth=scram-sha-256",
+		"--encoding=UTF8", "--locale=C", "--no-sync").CombinedOutput()
+	check(t, err, "initdb: "+string(out))
+	// Somebody else may take the port between our asking for a free one and the server's listening on it.
+	for range 5 {
+		s.address, err = freeAddress()
+		check(t, err, "find a free port")
+		if err = s.start(); err == nil {
+			return s
+		}
+	}
+	s.remove()
+	check(t, err, "start")
+	return nil
+}
+
+// programs finds the folder of Postgres' programs. Debian keeps them off the PATH.
+func programs(t testing.TB) string {
+	t.Helper()
+	if path, err := exec.LookPath("initdb"); err == nil {
+		if path, err = filepath.EvalSymlinks(path); err == nil {
+			return filepath.Dir(path)
+		}
+	}
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	check(t, err, "look for initdb")
+	if len(found) == 0 {
+		missing(t, "Postgres", installPostgres)
+	}
+	slices.SortFunc(found, func(a, b string) int { return version(b) - version(a) })
+	return filepath.Dir(found[0])
+}
+
+// version is the number in /usr/lib/postgresql/15/bin/initdb.
+func version(path string) int {
+	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(path)))) // what is no number comes last
+	return n
+}
+
+// other gives the folder to the user as whom the server runs: it refuses to be root.
+func other(t testing.TB, folder string) *syscall.Credential {
+	t.Helper()
+	u, err := user.Lookup("postgres")
+	check(t, err, "Postgres does not run as root, and there is no user postgres: "+installPostgres)
+	uid, err := strconv.ParseUint(u.Uid, 10, 32)
+	check(t, err, "user id of postgres")
+	gid, err := strconv.ParseUint(u.Gid, 10, 32)
+	check(t, err, "group id of postgres")
+	check(t, os.Chown(folder, int(uid), int(gid)), "hand over the folder")
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+}
+
+func (s *Server) data() string { return filepath.Join(s.folder, "data") }
+
+func (s *Server) command(program string, args ...string) *exec.Cmd {
+	cmd := exec.Command(filepath.Join(s.programs, program), args...)
+	cmd.Dir = s.folder
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "TZ=UTC")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.as}
+	return cmd
+}
+
+// Start starts the server again, at the same address, with what it had stored.
+func (s *Server) Start(t testing.TB) {
+	t.Helper()
+	var err error
+	for range 50 { // the processes that a killed server leaves must notice first
+		if err = s.start(); err == nil {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	check(t, err, "start again")
+}
+
+// start starts the server and waits until it answers.
+func (s *Server) start() error {
+	logged := filepath.Join(s.folder, "log")
+	output, err := os.OpenFile(logged, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer output.Close()
+	_, port, err := net.SplitHostPort(s.address)
+	if err != nil {
+		return err
+	}
+	args := []string{
+		"-D", s.data(), "-p", port, "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=" + s.folder,
+		"-c", "max_connections=200", "-c", "lc_messages=C",
+	}
+	for _, setting := range s.settings {
+		args = append(args, "-c", setting)
+	}
+	cmd := s.command("postgres", args...)
+	cmd.Stdout, cmd.Stderr = output, output
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGQUIT // it ends its processes at once and leaves none behind
+	if s.done, err = start(cmd); err != nil {
+		return err
+	}
+	s.process = cmd.Process
+	return s.await(logged)
+}
+
+// await returns when the server answers, or says why it will not.
+func (s *Server) await(logged string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), postgresPatience)
+	defer cancel()
+	for {
+		err := s.administer(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-s.done:
+			said, _ := os.ReadFile(logged)
+			return fmt.Errorf("postgres ended at once and said:\n%s", said)
+		case <-ctx.Done():
+			s.end(syscall.SIGQUIT)
+			return fmt.Errorf("postgres does not answer at %s: %w", s.address, err)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// end sends the server a signal and waits until it has ended.
+func (s *Server) end(signal syscall.Signal) {
+	if s.process != nil {
+		_ = s.process.Signal(signal) // it may have ended already
+		<-s.done
+	}
+}
+
+// Restart stops the server and starts it again at the same address. immediate is as if its machine failed: all work is cut off, and
+// the next start recovers from the log.
+func (s *Server) Restart(t testing.TB, immediate bool) {
+	t.Helper()
+	s.Stop(immediate)
+	s.Start(t)
+}
+
+// Stop ends the server and all connections.
+func (s *Server) Stop(immediate bool) {
+	if immediate {
+		s.end(syscall.SIGQUIT)
+	} else {
+		s.end(syscall.SIGINT)
+	}
+}
+
+// Kill ends the server's first process with SIGKILL. Its other processes notice, and end too.
+func (s *Server) Kill() { s.end(syscall.SIGKILL) }
+
+// Address is where the server listens, as host:port.
+func (s *Server) Address() string { return s.address }
+
+func (s *Server) remove() {
+	s.end(syscall.SIGQUIT)
+	_ = os.RemoveAll(s.folder) // what stays there is removed by the next test process
+}
+
+func (s *Server) url(user, password, database string) *url.URL {
+	return &url.URL{
+		Scheme: "postgres", User: url.UserPassword(user, password), Host: s.address, Path: "/" + database, RawQuery: "sslmode=disable",
+	}
+}
+
+// Database returns a fresh database, which is dropped when the test ends.
+func (s *Server) Database(t testing.TB) *Database {
+	t.Helper()
+	d := &Database{server: s, name: fmt.Sprintf("test_%d", s.databases.Add(1)), password: rand.Text()}
+	check(t, s.administer(context.Background(),
+		fmt.Sprintf(`create role %s login password '%s'`, d.name, d.password),
+		fmt.Sprintf(`create database %s owner %s`, d.name, d.name),
+	), "make a database")
+	t.Cleanup(func() {
+		_ = s.administer(context.Background(), // a server that the test has stopped takes its databases with it
+			fmt.Sprintf(`drop database %s with (force)`, d.name),
+			fmt.Sprintf(`drop role %s`, d.name),
+		)
+	})
+	return d
+}
+
+// administer executes statements as a superuser.
+func (s *Server) administer(ctx context.Context, statements ...string) error {
+	conn, err := pgx.Connect(ctx, s.url("postgres", s.password, "postgres").String())
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.Background())
+	for _, statement := range statements {
+		if _, err := conn.Exec(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DSN is the URL with which the database's owner connects, who is no superuser.
+func (d *Database) DSN() string { return d.server.url(d.name, d.password, d.name).String() }
+
+// Through is DSN by way of another address, such as a Proxy's.
+func (d *Database) Through(address string) string {
+	u := d.server.url(d.name, d.password, d.name)
+	u.Host = address
+	return u.String()
+}
+
+// Superuser is the URL with which a superuser connects to this database.
+func (d *Database) Superuser() string {
+	return d.server.url("postgres", d.server.password, d.name).String()
+}
+
+// Login makes a role that may connect and is a member of groups, and returns the URL with which it connects. It ends with the database.
+func (d *Database) Login(t testing.TB, name string, groups ...string) string {
+	t.Helper()
+	password := rand.Text()
+	check(t, d.server.administer(context.Background(), fmt.Sprintf(`create role %s login password '%s'`, name, password)), "make a role")
+	t.Cleanup(func() { _ = d.server.administer(context.Background(), `drop role `+name) }) // as with the database
+	for _, group := range groups {
+		check(t, d.server.administer(context.Background(), fmt.Sprintf(`grant %s to %s`, group, name)), "put the role into a group")
+	}
+	return d.server.url(name, password, d.name).String()
+}
+
+// Owner is the name of the role that owns the database. The database has the same name.
+func (d *Database) Owner() string { return d.name }
+
+// Password is the owner's password: a secret that must be found nowhere.
+func (d *Database) Password() string { return d.password }
+
+// Address is where the server listens, as host:port.
+func (d *Database) Address() string { return d.server.Address() }
+
+func check(t testing.TB, err error, what string) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("services: %s: %v", what, err)
+	}
+}

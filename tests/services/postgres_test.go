@@ -1,0 +1,60 @@
+package services_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"waymark/tests/services"
+)
+
+func connect(t *testing.T, url string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
+
+func TestEachTestHasItsOwnDatabase(t *testing.T) {
+	one, two := services.Postgres(t), services.Postgres(t)
+	require.Equal(t, one.Address(), two.Address(), "one server serves all tests")
+	_, err := connect(t, one.DSN()).Exec(t.Context(), `create table mine (n int)`)
+	require.NoError(t, err)
+	_, err = connect(t, two.DSN()).Exec(t.Context(), `select n from mine`)
+	require.ErrorContains(t, err, "does not exist")
+}
+
+func TestOwnerIsNoSuperuser(t *testing.T) {
+	db := services.Postgres(t)
+	var super bool
+	const query = `select rolsuper from pg_roles where rolname = current_user`
+	require.NoError(t, connect(t, db.DSN()).QueryRow(t.Context(), query).Scan(&super))
+	require.False(t, super)
+	require.NoError(t, connect(t, db.Superuser()).QueryRow(t.Context(), query).Scan(&super))
+	require.True(t, super)
+}
+
+func TestWhatWasCommittedSurvivesEveryEndOfTheServer(t *testing.T) {
+	server := services.PrivatePostgres(t)
+	db := server.Database(t)
+	_, err := connect(t, db.DSN()).Exec(t.Context(), `create table kept (n int)`)
+	require.NoError(t, err)
+	ends := []func(){
+		func() { server.Restart(t, false) },
+		func() { server.Restart(t, true) },
+		func() { server.Kill(); server.Start(t) },
+	}
+	for n, end := range ends {
+		conn := connect(t, db.DSN())
+		_, err := conn.Exec(t.Context(), `insert into kept values ($1)`, n)
+		require.NoError(t, err)
+		end()
+		require.Error(t, conn.Ping(t.Context()), "the old connection is gone")
+		var rows int
+		require.NoError(t, connect(t, db.DSN()).QueryRow(t.Context(), `select count(*) from kept`).Scan(&rows))
+		require.Equal(t, n+1, rows)
+	}
+}
