@@ -27,6 +27,7 @@ var allowed = map[string][]string{
 	"payload/fsstore":         {"payload", "failpoint"},
 	"payload/memstore":        {"payload"},
 	"payload/payloadtest":     {"payload"},
+	"storage":                 {"landscape", "payload", "payload/fsstore"},
 	"landscape":               {"plugin", "pipeline"},
 	"landscape/sqlitestore":   {"landscape", "pipeline", "plugin", "failpoint"},
 	"landscape/memdriver":     {"landscape", "pipeline", "plugin"},
@@ -38,7 +39,7 @@ var allowed = map[string][]string{
 	"audit":                   {"activities", "engine", "barrier", "landscape", "payload", "plan", "expr", "plugin", "pipeline", "row"},
 	"cmd/waymark": {
 		"audit", "worker", "workflows", "activities", "plan", "pipeline", "plugin", "row", "landscape", "landscape/sqlitestore",
-		"payload", "payload/fsstore", "embedded", "recovery", "failpoint", "lab",
+		"payload", "payload/fsstore", "storage", "embedded", "cluster", "recovery", "failpoint", "lab",
 	},
 	"lab": {"landscape", "landscape/sqlitestore", "payload", "payload/fsstore", "pipeline"},
 	"tests/system": {

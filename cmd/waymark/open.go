@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,7 +14,7 @@ import (
 	"waymark/landscape"
 	"waymark/landscape/sqlitestore"
 	"waymark/payload"
-	"waymark/payload/fsstore"
+	"waymark/storage"
 )
 
 // record is the landscape and the payload store of one invocation.
@@ -34,13 +33,16 @@ func (c *config) payloadsURL() string {
 	return cmp.Or(c.payloads, "file:"+filepath.Join(c.state, "payloads"))
 }
 
-// landscapePath returns the file that the landscape's URL names.
+// landscapePath returns the file that the landscape's URL names; the error says that it names none.
 func (c *config) landscapePath() (string, error) {
-	return pathOf("--landscape", c.landscapeURL(), "sqlite:PATH")
+	path, err := storage.LandscapePath(c.landscapeURL())
+	return path, misused(err)
 }
 
+// payloadsPath returns the folder that the payload store's URL names; the error says that it names none.
 func (c *config) payloadsPath() (string, error) {
-	return pathOf("--payloads", c.payloadsURL(), "file:FOLDER")
+	path, err := storage.PayloadsPath(c.payloadsURL())
+	return path, misused(err)
 }
 
 func (c *config) recordPaths() (landscapePath, payloadsPath string, err error) {
@@ -51,112 +53,66 @@ func (c *config) recordPaths() (landscapePath, payloadsPath string, err error) {
 	return landscapePath, payloadsPath, err
 }
 
-// pathOf returns the path in a URL with the scheme of supported, which is the only one. An error does not repeat more of
-// the URL than its scheme: it may hold a password.
-func pathOf(flag, url, supported string) (string, error) {
-	scheme, path, found := strings.Cut(url, ":")
-	want, _, _ := strings.Cut(supported, ":")
-	switch {
-	case !found:
-		return "", wrongUsef("%s has no scheme; supported: %s", flag, supported)
-	case scheme != want:
-		return "", wrongUsef("%s: unknown scheme %q; supported: %s", flag, scheme, supported)
-	case path == "":
-		return "", wrongUsef("%s names nothing; supported: %s", flag, supported)
+// misused marks the error as wrong use, unless there is none, or a service is at fault.
+func misused(err error) error {
+	if _, service := errors.AsType[*storage.ServiceError](err); service || err == nil {
+		return err
 	}
-	return path, nil
+	return wrongUse(err)
 }
 
-// openRecord opens what is there. It creates nothing: no record where one is expected is wrong use.
-func (a *app) openRecord(ctx context.Context) (*record, error) {
-	landscapePath, payloadsPath, err := a.recordPaths()
-	if err != nil {
-		return nil, err
+// storage says what the URLs name.
+func (a *app) storage(create bool) storage.Options {
+	return storage.Options{
+		Landscape: a.landscapeURL(), Payloads: a.payloadsURL(), Create: create, Logger: a.logger(), SQLite: openSQLite,
 	}
-	store, err := a.openLandscape(ctx, landscapePath)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := os.Stat(filepath.Join(payloadsPath, "objects")); err != nil {
-		return nil, errors.Join(wrongUsef("no payloads at %s: say where they are with --payloads file:FOLDER", payloadsPath), store.Close())
-	}
-	return newRecord(a.logger(), landscapePath, store, payloadsPath, fsstore.Open)
 }
 
-// openLandscape opens the landscape that is there.
-func (a *app) openLandscape(ctx context.Context, path string) (*sqlitestore.Store, error) {
-	store, err := sqlitestore.Open(ctx, path, sqlitestore.Options{})
-	switch {
-	case errors.Is(err, landscape.ErrNotFound):
-		return nil, wrongUsef("no record at %s: run a pipeline first, or say where it is with --state FOLDER or --landscape sqlite:PATH", path)
-	case err != nil:
-		return nil, wrongUse(err)
+func openSQLite(ctx context.Context, path string, create bool) (landscape.Driver, error) {
+	store, err := sqlitestore.Open(ctx, path, sqlitestore.Options{Create: create})
+	if err != nil {
+		return nil, err // not a nil *Store in an interface
 	}
 	return store, nil
 }
 
-// runs returns the runs on record, in no particular order. The payloads need not be there.
-func (a *app) runs(ctx context.Context) (runs []landscape.RunHead, err error) {
-	path, err := a.landscapePath()
-	if err != nil {
-		return nil, err
-	}
-	store, err := a.openLandscape(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = closing(err, store.Close) }()
-	return landscape.New(store, nil).Runs(ctx)
+// openRecord opens what is there. It creates nothing: no record where one is expected is wrong use.
+func (a *app) openRecord(ctx context.Context) (*record, error) {
+	return a.openedRecord(storage.Open(ctx, a.storage(false)))
 }
 
 // createRecord opens the record, and makes what is missing.
 func (a *app) createRecord(ctx context.Context) (*record, error) {
-	landscapePath, payloadsPath, err := a.recordPaths()
+	return a.openedRecord(storage.Open(ctx, a.storage(true)))
+}
+
+// openedRecord is the record in what was opened, or says why it could not be.
+func (a *app) openedRecord(opened *storage.Storage, err error) (*record, error) {
+	switch {
+	case errors.Is(err, storage.ErrNoLandscape):
+		return nil, wrongUsef("no record at %s: run a pipeline first, or say where it is with --state FOLDER or --landscape sqlite:PATH", pathIn(a.landscapeURL()))
+	case errors.Is(err, storage.ErrNoPayloads):
+		return nil, wrongUsef("no payloads at %s: say where they are with --payloads file:FOLDER", pathIn(a.payloadsURL()))
+	case err != nil:
+		return nil, misused(err)
+	}
+	return &record{place: opened.Place, log: opened.Log, payloads: opened.Payloads, close: opened.Close}, nil
+}
+
+// pathIn returns the path in the URL of a file.
+func pathIn(url string) string {
+	_, path, _ := strings.Cut(url, ":")
+	return path
+}
+
+// runs returns the runs on record, in no particular order. The payloads need not be there.
+func (a *app) runs(ctx context.Context) (runs []landscape.RunHead, err error) {
+	record, err := a.openedRecord(storage.OpenLandscape(ctx, a.storage(false)))
 	if err != nil {
 		return nil, err
 	}
-	for _, path := range []string{landscapePath, payloadsPath} {
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return nil, wrongUse(err)
-		}
-	}
-	store, err := sqlitestore.Open(ctx, landscapePath, sqlitestore.Options{Create: true})
-	if err != nil {
-		return nil, wrongUse(err)
-	}
-	return newRecord(a.logger(), landscapePath, store, payloadsPath, func(path string) (*fsstore.Store, error) {
-		return createObjects(ctx, path)
-	})
-}
-
-// createObjects opens the payload store, makes it if it is missing, and clears away what killed writers left there.
-func createObjects(ctx context.Context, path string) (*fsstore.Store, error) {
-	objects, err := fsstore.Create(path)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := objects.Sweep(ctx, fsstore.DefaultGrace); err != nil {
-		return nil, errors.Join(err, objects.Close())
-	}
-	return objects, nil
-}
-
-func newRecord(logger *slog.Logger, place string, store *sqlitestore.Store, payloadsPath string, open func(string) (*fsstore.Store, error)) (*record, error) {
-	objects, err := open(payloadsPath)
-	if err != nil {
-		return nil, errors.Join(wrongUse(err), store.Close())
-	}
-	log := landscape.New(store, nil)
-	onHeal := func(heal payload.Heal) {
-		// The good bytes are in place: a report that is lost is no reason to fail the run.
-		if err := log.RecordHeal(context.Background(), string(heal.Digest), heal.Reason, heal.Place); err != nil {
-			logger.Error("a healed payload is not on record", "digest", heal.Digest, "error", err)
-		}
-	}
-	return &record{
-		place: place, log: log, payloads: payload.New(objects, payload.Options{OnHeal: onHeal}),
-		close: func() error { return errors.Join(objects.Close(), store.Close()) },
-	}, nil
+	defer func() { err = closing(err, record.close) }()
+	return record.log.Runs(ctx)
 }
 
 // query opens the record and hands it to ask together with the id of the run that word means.

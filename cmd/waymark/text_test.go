@@ -58,17 +58,3 @@ func TestGrouped(t *testing.T) {
 	require.Equal(t, "1 row", many(1, "row"))
 	require.Equal(t, "1,500 rows", many(1500, "row"))
 }
-
-func TestURLs(t *testing.T) {
-	for url, want := range map[string]string{
-		"postgres://user:hunter2@db/x": `--landscape: unknown scheme "postgres"; supported: sqlite:PATH`,
-		"some/file.db":                 "--landscape has no scheme; supported: sqlite:PATH",
-		"sqlite:":                      "--landscape names nothing; supported: sqlite:PATH",
-	} {
-		_, err := pathOf("--landscape", url, "sqlite:PATH")
-		require.EqualError(t, err, want)
-	}
-	path, err := pathOf("--landscape", "sqlite:some/a:b.db", "sqlite:PATH")
-	require.NoError(t, err)
-	require.Equal(t, "some/a:b.db", path)
-}

@@ -1,0 +1,179 @@
+// Package storage opens what URLs name: the landscape and the payload store. It is the one place that knows which scheme means
+// which driver; only that of SQLite is handed in, so that programs without it stay small.
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"waymark/landscape"
+	"waymark/payload"
+	"waymark/payload/fsstore"
+)
+
+var (
+	// ErrNoLandscape says that there is no landscape where one is expected. Nothing was made.
+	ErrNoLandscape = errors.New("no record there")
+	// ErrNoPayloads says that there is no payload store where one is expected. Nothing was made.
+	ErrNoPayloads = errors.New("no payloads there")
+)
+
+// DefaultCacheBytes is a good size of the cache before a payload store that is not of this machine.
+const DefaultCacheBytes = 256 << 20
+
+// Options say what to open.
+type Options struct {
+	Landscape  string       // URL
+	Payloads   string       // URL
+	Create     bool         // make files and folders that are missing; no other schema, bucket or database is ever made
+	CacheBytes int64        // of memory for payloads of a store that is not of this machine; 0: DefaultCacheBytes
+	Logger     *slog.Logger // nil: what there is to say is dropped
+
+	// SQLite opens a landscape in a file; its error wraps landscape.ErrNotFound if there is none and it is not to be made.
+	// Nil in programs without SQLite.
+	SQLite func(ctx context.Context, path string, create bool) (landscape.Driver, error)
+}
+
+// Storage is a landscape with its payload store. It is safe for concurrent use.
+type Storage struct {
+	Place    string // of the landscape, for people: without secrets
+	Log      *landscape.Log
+	Payloads *payload.Store
+
+	close []func() error
+}
+
+// ServiceError says that a service that a URL names cannot be used. It may pass: a server that is not there yet may come.
+type ServiceError struct {
+	Place string // of the service, for people: without secrets
+	Err   error
+}
+
+// Error returns what the driver said, which names the service, its address and what to check.
+func (e *ServiceError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what the driver said.
+func (e *ServiceError) Unwrap() error { return e.Err }
+
+// Open opens both. The error is a *URLError if a URL names no storage, a *ServiceError if a service cannot be used, and wraps
+// ErrNoLandscape or ErrNoPayloads if there is nothing and o.Create is not set. No error repeats a password. After an error
+// nothing stays open.
+func Open(ctx context.Context, o Options) (*Storage, error) {
+	if _, err := split(payloadsFlag, o.Payloads, payloadsForms); err != nil { // before anything is made
+		return nil, err
+	}
+	opened, err := OpenLandscape(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	backend, err := opened.openPayloads(ctx, o)
+	if err != nil {
+		return nil, errors.Join(err, opened.Close())
+	}
+	opened.Payloads = payload.New(backend, payload.Options{OnHeal: opened.onHeal(o.logger())})
+	return opened, nil
+}
+
+// OpenLandscape is Open without the payload store, which need not be there: Payloads is nil.
+func OpenLandscape(ctx context.Context, o Options) (*Storage, error) {
+	ref, err := split(landscapeFlag, o.Landscape, landscapeForms)
+	if err != nil {
+		return nil, err
+	}
+	driver, err := openDriver(ctx, ref, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Storage{Place: ref.place(), Log: landscape.New(driver, nil), close: []func() error{driver.Close}}, nil
+}
+
+func openDriver(ctx context.Context, ref reference, o Options) (landscape.Driver, error) {
+	if ref.scheme == schemePostgres {
+		return nil, &URLError{landscapeFlag, ": this program has no driver for " + ref.place()}
+	}
+	return openFile(ctx, ref, o)
+}
+
+func openFile(ctx context.Context, ref reference, o Options) (landscape.Driver, error) {
+	if o.SQLite == nil {
+		return nil, &URLError{landscapeFlag, ": this program has no SQLite; supported: postgres://USER@HOST/DATABASE, or run `waymark worker`"}
+	}
+	if o.Create {
+		if err := os.MkdirAll(filepath.Dir(ref.path), 0o700); err != nil {
+			return nil, err
+		}
+	}
+	driver, err := o.SQLite(ctx, ref.path, o.Create)
+	if errors.Is(err, landscape.ErrNotFound) {
+		return nil, fmt.Errorf("%s: %w", ref.path, ErrNoLandscape)
+	}
+	return driver, err
+}
+
+func (s *Storage) openPayloads(ctx context.Context, o Options) (payload.Backend, error) {
+	ref, err := split(payloadsFlag, o.Payloads, payloadsForms)
+	if err != nil {
+		return nil, err
+	}
+	if ref.scheme == schemeS3 {
+		return nil, &URLError{payloadsFlag, ": this program has no driver for " + ref.place()}
+	}
+	objects, err := openFolder(ctx, ref.path, o.Create)
+	if err != nil {
+		return nil, err
+	}
+	s.close = append(s.close, objects.Close)
+	return objects, nil
+}
+
+// openFolder opens a payload store in a folder. With create it makes the store if it is missing, and clears away what
+// killed writers left there.
+func openFolder(ctx context.Context, path string, create bool) (*fsstore.Store, error) {
+	if !create {
+		if _, err := os.Stat(filepath.Join(path, "objects")); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, ErrNoPayloads)
+		}
+		return fsstore.Open(path)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	objects, err := fsstore.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := objects.Sweep(ctx, fsstore.DefaultGrace); err != nil {
+		return nil, errors.Join(err, objects.Close())
+	}
+	return objects, nil
+}
+
+// onHeal puts on record that a poisoned payload was replaced. The good bytes are in place then: a report that is lost is no
+// reason to fail a run.
+func (s *Storage) onHeal(logger *slog.Logger) func(payload.Heal) {
+	return func(heal payload.Heal) {
+		if err := s.Log.RecordHeal(context.Background(), string(heal.Digest), heal.Reason, heal.Place); err != nil {
+			logger.Error("a healed payload is not on record", "digest", heal.Digest, "error", err)
+		}
+	}
+}
+
+func (o Options) logger() *slog.Logger {
+	if o.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return o.Logger
+}
+
+// Close releases everything, the payload store before the landscape. Call it once.
+func (s *Storage) Close() error {
+	var failed error
+	for i := len(s.close) - 1; i >= 0; i-- {
+		failed = errors.Join(failed, s.close[i]())
+	}
+	return failed
+}
