@@ -1,0 +1,65 @@
+package cluster
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/sdk/client"
+)
+
+// Worker is a process that asked for work on a task queue within the last minutes.
+type Worker struct {
+	Identity string // as it calls itself
+	Build    string // of a worker with versions: its deployment and build id
+	Seen     time.Time
+}
+
+// Workers returns the workers that take what kind of work from the queue, ordered by identity; nil if nobody does. The cluster
+// keeps one for about five minutes after its last question.
+func Workers(ctx context.Context, c client.Client, queue string, kind enums.TaskQueueType) ([]Worker, error) {
+	answer, err := c.DescribeTaskQueue(ctx, queue, kind)
+	if err != nil {
+		return nil, err
+	}
+	var workers []Worker
+	for _, poller := range answer.GetPollers() {
+		workers = append(workers, Worker{Identity: poller.GetIdentity(), Build: build(poller), Seen: poller.GetLastAccessTime().AsTime()})
+	}
+	slices.SortFunc(workers, func(a, b Worker) int { return strings.Compare(a.Identity, b.Identity) })
+	return workers, nil
+}
+
+func build(poller *taskqueue.PollerInfo) string {
+	options := poller.GetDeploymentOptions()
+	if options.GetBuildId() == "" {
+		return ""
+	}
+	return options.GetDeploymentName() + " " + options.GetBuildId()
+}
+
+// Execution is the workflow that executes a run, or did so last.
+type Execution struct {
+	ID     string // of this execution; another one for each time that the run is taken up
+	Status enums.WorkflowExecutionStatus
+	Queue  string
+}
+
+// Open reports whether the workflow has not ended: somebody works for the run, or will as soon as there is a worker.
+func (e Execution) Open() bool { return e.Status == enums.WORKFLOW_EXECUTION_STATUS_RUNNING }
+
+// Latest returns the latest execution of the workflow, and false if the cluster has none, or none any more.
+func Latest(ctx context.Context, c client.Client, workflow string) (Execution, bool, error) {
+	answer, err := c.DescribeWorkflowExecution(ctx, workflow, "")
+	if Missing(err) {
+		return Execution{}, false, nil
+	}
+	if err != nil {
+		return Execution{}, false, err
+	}
+	info := answer.GetWorkflowExecutionInfo()
+	return Execution{ID: info.GetExecution().GetRunId(), Status: info.GetStatus(), Queue: info.GetTaskQueue()}, true, nil
+}

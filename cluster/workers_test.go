@@ -1,0 +1,79 @@
+package cluster
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/common/v1"
+	"go.temporal.io/api/deployment/v1"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+var asked = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+func (frontend) DescribeTaskQueue(_ context.Context, in *workflowservice.DescribeTaskQueueRequest) (*workflowservice.DescribeTaskQueueResponse, error) {
+	if in.GetTaskQueue().GetName() != "waymark" || in.GetTaskQueueType() != enums.TASK_QUEUE_TYPE_ACTIVITY {
+		return &workflowservice.DescribeTaskQueueResponse{}, nil
+	}
+	versions := &deployment.WorkerDeploymentOptions{DeploymentName: "waymark", BuildId: "v2"}
+	return &workflowservice.DescribeTaskQueueResponse{Pollers: []*taskqueue.PollerInfo{
+		{Identity: "2@b", LastAccessTime: timestamppb.New(asked), DeploymentOptions: versions},
+		{Identity: "1@a", LastAccessTime: timestamppb.New(asked)},
+	}}, nil
+}
+
+func (frontend) DescribeWorkflowExecution(_ context.Context, in *workflowservice.DescribeWorkflowExecutionRequest) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	status, known := map[string]enums.WorkflowExecutionStatus{
+		"run-1": enums.WORKFLOW_EXECUTION_STATUS_RUNNING, "run-2": enums.WORKFLOW_EXECUTION_STATUS_TERMINATED,
+	}[in.GetExecution().GetWorkflowId()]
+	if !known {
+		return nil, serviceerror.ToStatus(serviceerror.NewNotFound("workflow not found")).Err()
+	}
+	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflow.WorkflowExecutionInfo{
+		Execution: &common.WorkflowExecution{RunId: "execution"}, Status: status, TaskQueue: "waymark",
+	}}, nil
+}
+
+// connected returns a client of a frontend.
+func connected(t *testing.T) client.Client {
+	t.Helper()
+	o, err := Options(serve(t, frontend{}), with(t, nil))
+	require.NoError(t, err)
+	c, err := Dial(t.Context(), o)
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
+
+func TestWorkersAreThoseOfTheQueue(t *testing.T) {
+	c := connected(t)
+	workers, err := Workers(t.Context(), c, "waymark", enums.TASK_QUEUE_TYPE_ACTIVITY)
+	require.NoError(t, err)
+	require.Equal(t, []Worker{{"1@a", "", asked}, {"2@b", "waymark v2", asked}}, workers)
+	workers, err = Workers(t.Context(), c, "other", enums.TASK_QUEUE_TYPE_ACTIVITY)
+	require.NoError(t, err)
+	require.Nil(t, workers)
+}
+
+func TestLatestTellsAnOpenExecutionFromOneThatEnded(t *testing.T) {
+	c := connected(t)
+	for workflow, open := range map[string]bool{"run-1": true, "run-2": false} {
+		execution, known, err := Latest(t.Context(), c, workflow)
+		require.NoError(t, err)
+		require.True(t, known)
+		require.Equal(t, open, execution.Open())
+		require.Equal(t, "execution", execution.ID)
+		require.Equal(t, "waymark", execution.Queue)
+	}
+	_, known, err := Latest(t.Context(), c, "run-3")
+	require.NoError(t, err, "no execution is an answer")
+	require.False(t, known)
+}
