@@ -18,11 +18,15 @@ type Plugins struct {
 	// Beside is a word such as retry-1 that goes into the names of all outputs, before the extension: out/a.csv becomes
 	// out/a.retry-1.csv. "" leaves them as they are.
 	Beside string
+	// Remote is where paths with a scheme lead; nil refuses them.
+	Remote Remote
 }
 
-// Source is NewSource in the Root.
-func (p Plugins) Source(name string, spec pipeline.Source) (plugin.Source, error) {
-	return NewSource(name, spec, p.Root)
+// Remote makes what is not on this host: the places that paths with a scheme name, such as s3://bucket/key. It is safe for
+// concurrent use. Its errors name the option at fault and what to write instead; nothing is looked at.
+type Remote interface {
+	// Store returns where the files of a source are.
+	Store(files pipeline.Files) (Store, error)
 }
 
 // Sink is NewSink in the Root, with the output's name as Beside says.

@@ -12,7 +12,12 @@ import (
 // NewSource makes the source that a document's entry describes: its csv or jsonl field. name is the entry's name; root is
 // where its files may be. The error names the option at fault and what to write instead; no file is looked at.
 func NewSource(name string, spec pipeline.Source, root *Root) (plugin.Source, error) {
-	source, err := newSource(name, spec, root)
+	return Plugins{Root: root}.Source(name, spec)
+}
+
+// Source is NewSource, with what else the Plugins have.
+func (p Plugins) Source(name string, spec pipeline.Source) (plugin.Source, error) {
+	source, err := p.newSource(name, spec)
 	if err != nil {
 		return nil, fmt.Errorf("sources.%s: %w", name, err)
 	}
@@ -25,18 +30,18 @@ type filesSource interface {
 	base() *fileSource
 }
 
-func newSource(name string, spec pipeline.Source, root *Root) (filesSource, error) {
+func (p Plugins) newSource(name string, spec pipeline.Source) (filesSource, error) {
 	schema, err := newSchema(spec.Schema)
 	if err != nil {
 		return nil, err
 	}
-	base := fileSource{name: name, root: root, schema: schema, buffer: bufferBytes}
+	base := fileSource{name: name, schema: schema, buffer: bufferBytes}
 	switch {
 	case spec.CSV != nil && spec.JSONL != nil:
 		return nil, errors.New("has both csv and jsonl; make two sources of it")
 	case spec.CSV != nil:
 		base.files = spec.CSV.Files
-		if err := base.checkFiles(); err != nil {
+		if err := base.checkFiles(p); err != nil {
 			return nil, fmt.Errorf("csv.%w", err)
 		}
 		source, err := newCSVSource(base, *spec.CSV)
@@ -46,7 +51,7 @@ func newSource(name string, spec pipeline.Source, root *Root) (filesSource, erro
 		return source, nil
 	case spec.JSONL != nil:
 		base.files = spec.JSONL.Files
-		if err := base.checkFiles(); err != nil {
+		if err := base.checkFiles(p); err != nil {
 			return nil, fmt.Errorf("jsonl.%w", err)
 		}
 		return newJSONLSource(base), nil
@@ -54,10 +59,10 @@ func newSource(name string, spec pipeline.Source, root *Root) (filesSource, erro
 	return nil, errors.New("has no format; give it csv or jsonl")
 }
 
-// checkFiles checks the options that all file sources have.
-func (s *fileSource) checkFiles() error {
-	if _, _, err := s.root.Resolve(s.files.Path); err != nil {
-		return fmt.Errorf("path: %w", err)
+// checkFiles checks the options that all file sources have, and finds out where the files are.
+func (s *fileSource) checkFiles(p Plugins) (err error) {
+	if s.store, err = p.Store(s.files); err != nil {
+		return err
 	}
 	if !slices.Contains([]string{"", "auto", "none", "gzip", "zstd"}, s.files.Compression) {
 		return fmt.Errorf("compression: %q is not auto, none, gzip or zstd", s.files.Compression)
@@ -66,4 +71,18 @@ func (s *fileSource) checkFiles() error {
 		return fmt.Errorf("encoding: %q is not utf-8, utf-16le, utf-16be, latin-1 or windows-1252", s.files.Encoding)
 	}
 	return nil
+}
+
+// Store returns where the files of a source are. The error names the option at fault; nothing is looked at.
+func (p Plugins) Store(files pipeline.Files) (Store, error) {
+	if pipeline.Scheme(files.Path) != "" {
+		if p.Remote == nil {
+			return nil, fmt.Errorf("path: %q: only files on this host can be read here", files.Path)
+		}
+		return p.Remote.Store(files)
+	}
+	if _, _, err := p.Root.Resolve(files.Path); err != nil {
+		return nil, fmt.Errorf("path: %w", err)
+	}
+	return rootStore{p.Root}, nil
 }

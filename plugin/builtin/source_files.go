@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"waymark/pipeline"
 	"waymark/plugin"
@@ -63,7 +63,7 @@ const (
 // fileSource is what the sources that read files have in common. A type that embeds it adds the Parser.
 type fileSource struct {
 	name   string
-	root   *Root
+	store  Store
 	files  pipeline.Files
 	format format
 	schema schema
@@ -92,68 +92,53 @@ func (s *fileSource) Fields() ([]pipeline.Named[pipeline.Field], bool) {
 	return slices.Clone(s.schema.declared), s.schema.open
 }
 
-// Stat lists the files in bytewise order of their paths, with size and time of modification. It opens none.
-func (s *fileSource) Stat(context.Context) (plugin.SourceInfo, error) {
-	paths, err := s.root.Glob(s.files.Path)
+// OnHost reports whether the files are on this host.
+func (s *fileSource) OnHost() bool { return s.store.OnHost() }
+
+// Stat lists the files in bytewise order of their paths, with what tells that they are the same. It opens none.
+func (s *fileSource) Stat(ctx context.Context) (plugin.SourceInfo, error) {
+	files, err := s.store.List(ctx, s.files.Path)
 	if err != nil {
-		return plugin.SourceInfo{}, s.openError(s.files.Path, err)
+		return plugin.SourceInfo{}, s.storeError(s.files.Path, err)
 	}
-	if len(paths) == 0 && !s.files.AllowEmpty {
+	if len(files) == 0 && !s.files.AllowEmpty {
 		return plugin.SourceInfo{}, &plugin.SourceError{
 			Code: codeEmptySource, File: s.files.Path,
 			Message: "no file matches; mend the pattern, or set allow_empty: true",
 		}
 	}
-	var info plugin.SourceInfo
-	for _, path := range paths {
-		stat, err := s.root.Stat(path)
-		if err != nil {
-			return plugin.SourceInfo{}, s.openError(path, err)
-		}
-		info.Files = append(info.Files, fileInfo(path, stat))
-	}
-	return info, nil
-}
-
-func fileInfo(path string, stat fs.FileInfo) plugin.FileInfo {
-	return plugin.FileInfo{Path: path, Bytes: stat.Size(), ModifiedMicros: stat.ModTime().UnixMicro()}
-}
-
-// openError turns an error of the Root into a SourceError where no retry cures it.
-func (s *fileSource) openError(path string, err error) error {
-	fault := &plugin.SourceError{File: path}
-	var refused *RefusedError
-	switch {
-	case errors.As(err, &refused):
-		fault.Code, fault.Message = codePathRefused, refused.Reason
-	case errors.Is(err, fs.ErrNotExist):
-		fault.Code, fault.Message = codeNotFound, "no such file; paths are relative to the document's folder"
-	case errors.Is(err, fs.ErrPermission):
-		fault.Code, fault.Message = codeNoPermission, "the file may not be read: "+err.Error()
-	default:
-		return fmt.Errorf("source %s: %s: %w", s.name, path, err)
-	}
-	return fault
+	return plugin.SourceInfo{Files: files}, nil
 }
 
 // Open returns a Reader at the cursor, after it made sure that the files are still those of pin.
 func (s *fileSource) Open(ctx context.Context, at plugin.Cursor, pin plugin.SourceInfo) (plugin.Reader, error) {
-	now, err := s.Stat(ctx)
-	if err != nil && !isGone(err) {
+	if err := s.unchanged(ctx, pin); err != nil {
 		return nil, err
-	}
-	for i, file := range pin.Files {
-		if i >= len(now.Files) || now.Files[i] != file {
-			return nil, changed(file.Path)
-		}
-	}
-	if len(now.Files) > len(pin.Files) {
-		return nil, changed(now.Files[len(pin.Files)].Path)
 	}
 	if at.File < 0 || at.File > len(pin.Files) {
 		return nil, fmt.Errorf("source %s: cursor points to file %d of %d", s.name, at.File, len(pin.Files))
 	}
 	return &reader{source: s, pin: pin, first: at.File, at: at, splitter: splitter{dialect: s.format.dialect}}, nil
+}
+
+// unchanged fails if the files are no longer those of pin.
+func (s *fileSource) unchanged(ctx context.Context, pin plugin.SourceInfo) error {
+	if len(pin.Files) > 0 && !slices.ContainsFunc(pin.Files, func(info plugin.FileInfo) bool { return !s.store.Fixed(info) }) {
+		return nil
+	}
+	now, err := s.Stat(ctx)
+	if err != nil && !isGone(err) {
+		return err
+	}
+	for i, file := range pin.Files {
+		if i >= len(now.Files) || now.Files[i] != file {
+			return Changed(file.Path)
+		}
+	}
+	if len(now.Files) > len(pin.Files) {
+		return Changed(now.Files[len(pin.Files)].Path)
+	}
+	return nil
 }
 
 // isGone reports whether err says that there is no file.
@@ -162,23 +147,24 @@ func isGone(err error) bool {
 	return errors.As(err, &fault) && (fault.Code == codeNotFound || fault.Code == codeEmptySource)
 }
 
-func changed(path string) *plugin.SourceError {
-	return &plugin.SourceError{
-		Code: codeSourceChanged, File: path,
-		Message: "is not the file that the run began with; put it back, or begin anew with waymark resume --fork, and leave the files alone while they are read",
-	}
-}
-
 // compressionOf returns none, gzip or zstd.
 func (s *fileSource) compressionOf(path string) string {
 	if s.files.Compression != "" && s.files.Compression != "auto" {
 		return s.files.Compression
 	}
-	switch filepath.Ext(path) {
+	switch filepath.Ext(withoutQuery(path)) {
 	case ".gz":
 		return "gzip"
 	case ".zst":
 		return "zstd"
 	}
 	return "none"
+}
+
+// withoutQuery returns a path without what follows the ? or # of a URL.
+func withoutQuery(path string) string {
+	if scheme := pipeline.Scheme(path); scheme == "http" || scheme == "https" {
+		path, _, _ = strings.Cut(path, "?")
+	}
+	return path
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"waymark/plugin"
 )
@@ -54,13 +53,13 @@ func isEmpty(c *plugin.Chunk) bool { return c.Len() == 0 && c.Blank == 0 && c.Co
 func (r *reader) chunk(ctx context.Context, limits plugin.Limits, c *plugin.Chunk) error {
 	if r.text == nil {
 		if err := r.begin(ctx, c); err != nil {
-			return r.blame(err)
+			return r.blame(ctx, err)
 		}
 	}
 	c.File, c.FirstRow, c.FirstLine = r.path(), r.at.Row+1, r.at.Line+1
 	c.FirstOffset, c.Context = r.text.offset, r.context
 	err := r.fill(ctx, limits, c)
-	if changed := r.unchanged(); changed != nil {
+	if changed := r.unchanged(ctx); changed != nil {
 		c.Reset()
 		return changed
 	}
@@ -72,9 +71,9 @@ func (r *reader) chunk(ctx context.Context, limits plugin.Limits, c *plugin.Chun
 }
 
 // blame returns SOURCE_CHANGED instead of err if the file has changed: that is why.
-func (r *reader) blame(err error) error {
+func (r *reader) blame(ctx context.Context, err error) error {
 	if r.text != nil {
-		if changed := r.unchanged(); changed != nil {
+		if changed := r.unchanged(ctx); changed != nil {
 			return changed
 		}
 	}
@@ -141,19 +140,10 @@ func (r *reader) longLine(ctx context.Context, c *plugin.Chunk) error {
 	return nil
 }
 
-// unchanged fails if the open file, or what is under its path, is no longer as the run found it.
-func (r *reader) unchanged() error {
-	pin := r.pin.Files[r.at.File]
-	open, err := r.text.file.Stat()
-	if err != nil {
-		return fmt.Errorf("source %s: %s: %w", r.source.name, pin.Path, err)
-	}
-	named, err := r.source.root.Stat(pin.Path)
-	if err != nil && !isGone(r.source.openError(pin.Path, err)) {
-		return r.source.openError(pin.Path, err)
-	}
-	if err != nil || !os.SameFile(open, named) || fileInfo(pin.Path, open) != pin {
-		return changed(pin.Path)
+// unchanged fails if the open file is no longer as the run found it.
+func (r *reader) unchanged(ctx context.Context) error {
+	if err := r.text.file.Unchanged(ctx); err != nil {
+		return r.source.storeError(r.path(), err)
 	}
 	return nil
 }
@@ -188,32 +178,20 @@ func (r *reader) Digests(ctx context.Context) ([]string, error) {
 }
 
 func (r *reader) digestAgain(ctx context.Context, pin plugin.FileInfo) (digest string, err error) {
-	file, info, err := r.source.root.Open(pin.Path)
+	file, err := r.source.store.Open(ctx, pin)
 	if err != nil {
-		return "", r.source.openError(pin.Path, err)
+		return "", r.source.storeError(pin.Path, err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	if fileInfo(pin.Path, info) != pin {
-		return "", changed(pin.Path)
-	}
 	hash := sha256.New()
-	if _, err := io.Copy(hash, withContext{ctx, file}); err != nil {
-		return "", fmt.Errorf("source %s: %s: %w", r.source.name, pin.Path, err)
+	stream, err := file.Stream(ctx, 0)
+	if err == nil {
+		_, err = io.Copy(hash, &bound{ctx, stream})
+	}
+	if err != nil {
+		return "", r.source.storeError(pin.Path, err)
 	}
 	return hex.EncodeToString(hash.Sum(nil)), nil
-}
-
-// withContext reads until the context ends.
-type withContext struct {
-	context.Context
-	io.Reader
-}
-
-func (r withContext) Read(p []byte) (int, error) {
-	if err := r.Err(); err != nil {
-		return 0, err
-	}
-	return r.Reader.Read(p)
 }
 
 // Close releases the open file. It may be repeated.

@@ -10,18 +10,16 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"io/fs"
-	"os"
 
 	"waymark/plugin"
 )
 
 // text is one file's decoded text, read through a window that moves forward.
 type text struct {
-	file   *os.File // nil: the file is in memory
+	file   File   // nil: the file is in memory
+	own    *bound // its Stream; nil: the file is in memory
 	stream io.Reader
 	unpack *decompressor // nil: the file is not compressed
-	own    *ownBytes
 	hash   hash.Hash // SHA-256 of the file's own bytes: up to offset if seekable, else as far as they are read
 
 	seekable bool  // the decoded text is the file's own bytes
@@ -35,20 +33,14 @@ type text struct {
 // openText opens a file of the source at an offset of its decoded text. digest is the state of the hash there, or empty;
 // a text that cannot be entered in the middle is read up to the offset.
 func (s *fileSource) openText(ctx context.Context, info plugin.FileInfo, offset int64, digest []byte) (*text, error) {
-	file, stat, err := s.root.Open(info.Path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, changed(info.Path)
-	}
+	file, err := s.store.Open(ctx, info)
 	if err != nil {
-		return nil, s.openError(info.Path, err)
+		return nil, s.storeError(info.Path, err)
 	}
-	t := &text{file: file, hash: sha256.New(), buffer: make([]byte, s.buffer)}
-	if fileInfo(info.Path, stat) != info {
-		return nil, errors.Join(changed(info.Path), t.close())
-	}
-	s.connect(t, info.Path, file)
-	if err := t.enter(ctx, offset, digest); err != nil {
-		return nil, errors.Join(err, t.close())
+	t := &text{file: file, own: &bound{}, hash: sha256.New(), buffer: make([]byte, s.buffer)}
+	s.connect(t, info.Path, t.own)
+	if err := t.enter(ctx, info.Path, offset, digest); err != nil {
+		return nil, errors.Join(s.storeError(info.Path, err), t.close())
 	}
 	return t, nil
 }
@@ -62,9 +54,9 @@ func (s *fileSource) textOf(path string, content []byte) *text {
 
 // connect builds the way from the file's own bytes to UTF-8.
 func (s *fileSource) connect(t *text, path string, own io.Reader) {
-	t.own = &ownBytes{src: own, hash: t.hash}
-	t.stream = t.own
-	if t.unpack = newDecompressor(s.compressionOf(path), path, t.own); t.unpack != nil {
+	counted := &ownBytes{src: own, hash: t.hash}
+	t.stream = counted
+	if t.unpack = newDecompressor(s.compressionOf(path), path, counted); t.unpack != nil {
 		t.stream = t.unpack
 	}
 	decode, other := decodings[s.files.Encoding]
@@ -72,18 +64,21 @@ func (s *fileSource) connect(t *text, path string, own io.Reader) {
 		t.stream = newDecoder(t.stream, decode, s.buffer)
 	}
 	if t.unpack == nil && !other {
-		t.seekable, t.own.hash = true, nil
+		t.seekable, counted.hash = true, nil
 	}
 }
 
-// enter goes from the beginning of the text to the offset.
-func (t *text) enter(ctx context.Context, offset int64, digest []byte) error {
-	if t.seekable && len(digest) > 0 {
+// enter goes from the beginning of the text to the offset. Where it has to read what comes before, the digest says whether that
+// is what was read before.
+func (t *text) enter(ctx context.Context, path string, offset int64, digest []byte) (err error) {
+	start, direct := int64(0), t.seekable && len(digest) > 0 && t.file.Pinned()
+	if direct {
 		if err := t.hash.(encoding.BinaryUnmarshaler).UnmarshalBinary(digest); err != nil {
 			return fmt.Errorf("digest of the cursor: %w", err)
 		}
-		t.offset = offset
-		_, err := t.file.Seek(offset, io.SeekStart)
+		start, t.offset = offset, offset
+	}
+	if t.own.stream, err = t.file.Stream(ctx, start); err != nil {
 		return err
 	}
 	for t.offset < offset {
@@ -94,6 +89,9 @@ func (t *text) enter(ctx context.Context, offset int64, digest []byte) error {
 	}
 	if t.offset < offset && t.err != io.EOF {
 		return t.err
+	}
+	if t.seekable && len(digest) > 0 && !direct && !bytes.Equal(t.state(), digest) {
+		return Changed(path)
 	}
 	return nil
 }
@@ -122,6 +120,9 @@ func (t *text) more(ctx context.Context) bool {
 	}
 	if t.err == nil {
 		t.err = ctx.Err()
+	}
+	if t.own != nil {
+		t.own.ctx = ctx
 	}
 	n := 0
 	for n == 0 && t.err == nil {

@@ -21,7 +21,7 @@ const (
 // A field that the schema does not declare has the kind of all its values, string if it has none, and may be null. The
 // fields that a lookup adds may be null, too, if a row without a match gets nulls.
 func (p Plugins) Table(name string, spec pipeline.Lookup) (*plan.Table, error) {
-	source, err := newSource(name, pipeline.Source{CSV: spec.CSV, JSONL: spec.JSONL, Schema: spec.Schema}, p.Root)
+	source, err := Plugins{Root: p.Root}.newSource(name, pipeline.Source{CSV: spec.CSV, JSONL: spec.JSONL, Schema: spec.Schema})
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func (p Plugins) Table(name string, spec pipeline.Lookup) (*plan.Table, error) {
 	}
 	content, known := p.Tables[name]
 	if !known {
-		if content, err = source.base().content(path); err != nil {
+		if content, err = p.content(path); err != nil {
 			return nil, err
 		}
 	}
@@ -43,10 +43,10 @@ func (p Plugins) Table(name string, spec pipeline.Lookup) (*plan.Table, error) {
 }
 
 // content returns the bytes of a file that is small enough to be a table.
-func (s *fileSource) content(path string) ([]byte, error) {
-	file, info, err := s.root.Open(path)
+func (p Plugins) content(path string) ([]byte, error) {
+	file, info, err := p.Root.Open(path)
 	if err != nil {
-		return nil, s.openError(path, err)
+		return nil, rootFault(path, err)
 	}
 	defer file.Close()
 	if info.Size() > maxTableBytes {
@@ -54,7 +54,7 @@ func (s *fileSource) content(path string) ([]byte, error) {
 	}
 	content, err := io.ReadAll(io.LimitReader(file, maxTableBytes+1))
 	if err != nil {
-		return nil, s.openError(path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if len(content) > maxTableBytes {
 		return nil, tooLarge(path)

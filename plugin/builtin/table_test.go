@@ -207,7 +207,7 @@ func TestTableHasLimits(t *testing.T) {
 	_, err = Plugins{Root: root, Tables: map[string][]byte{"enrich": []byte(long)}}.Table("enrich", spec)
 	require.EqualError(t, err, refused)
 
-	source, err := newSource("enrich", pipeline.Source{CSV: spec.CSV}, root)
+	source, err := Plugins{Root: root}.newSource("enrich", pipeline.Source{CSV: spec.CSV})
 	require.NoError(t, err)
 	b := newTableBuilder(source, spec)
 	b.rows = maxTableRows - 1
