@@ -21,6 +21,7 @@ func attempt[T any](ctx context.Context, a *Activities, run string, epoch int64,
 	name := activity.GetInfo(ctx).ActivityType.Name
 	var waiting atomic.Pointer[string]
 	defer beat(ctx, &waiting)()
+	leave := a.runs.enter(run)
 	out, err := whileFull(ctx, &waiting, func() (out T, err error) {
 		if err = failpoint.Hit("activity." + name + ".begin"); err == nil {
 			out, err = do(ctx, a.inEpoch(run, epoch))
@@ -32,6 +33,9 @@ func attempt[T any](ctx context.Context, a *Activities, run string, epoch int64,
 	})
 	if errors.Is(err, landscape.ErrSuperseded) {
 		err = errors.Join(err, a.log.RecordEvent(ctx, run, "superseded", fmt.Sprintf("%s in epoch %d by %s", name, epoch, a.worker)))
+	}
+	if left := leave(); err == nil {
+		err = left
 	}
 	return out, toTemporal(err)
 }

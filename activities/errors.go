@@ -34,6 +34,8 @@ const (
 	TypeNotResumable  = "RunNotResumable" // a run that is complete, or was ended for good
 	TypeSourceChanged = "SourceChanged"   // a source is no longer what it was when the run began
 	TypeNotRetryable  = "NotRetryable"    // records of the parent cannot be fed again
+	TypeElsewhere     = "RunElsewhere"    // the run's files are not those that this worker sees
+	TypeInput         = "InputInvalid"    // the workflow's input makes no sense
 )
 
 // final carries an error that no retry cures together with its type.

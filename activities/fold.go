@@ -103,7 +103,7 @@ func (f *folding) result() FoldResult {
 	}
 	return FoldResult{
 		Rows: int64(len(f.settled.Outs)), Chunks: int64(len(f.chunks)),
-		Deadline: int64(landscape.MicrosOf(f.held.machine.Deadline())), Saved: f.saved,
+		Deadline: int64(landscape.MicrosOf(f.held.machine.Deadline())), Saved: f.saved, Worker: f.place.OwnQueue,
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 // few hundred bytes each, and never a row, a secret or a file's content. Fields may be added; none may be renamed or change
 // its meaning, because histories of older runs are replayed.
 
-// OpenInput starts a run's record.
+// OpenInput starts a run's record. Either Document or Pipeline says what is run.
 type OpenInput struct {
 	Run      string            `json:"run"`
 	Document string            `json:"document"` // digest of the document in the payload store
@@ -22,6 +22,9 @@ type OpenInput struct {
 	Parent   string            `json:"parent,omitempty"` // the run that this one is linked to
 	Link     string            `json:"link,omitempty"`   // how: a landscape.Link
 	Retry    *RetryInput       `json:"retry,omitempty"`  // set if the run feeds records of its parent again; then Link is set by OpenRun
+
+	Pipeline string `json:"pipeline,omitempty"` // name of a document that is deployed on the workers; then Document, File and Folder are empty
+	Files    string `json:"files,omitempty"`    // name of the files that the workers must see who do the run; "" leaves it to the document
 }
 
 // RetryInput makes a run feed the quarantined records of another one again.
@@ -40,12 +43,16 @@ type OpenResult struct {
 
 	MoreSources []string `json:"more_sources,omitempty"` // in document order
 	Barriers    []string `json:"barriers,omitempty"`     // in node order
+
+	Queue  string `json:"queue,omitempty"`  // task queue of the workers that see the run's files; "" if any worker can do the run
+	Worker string `json:"worker,omitempty"` // task queue of the process that opened the run; "" if it works alone
 }
 
 // SinkPlan is one sink of the plan.
 type SinkPlan struct {
 	Name        string `json:"name"`
 	HeaderBytes int64  `json:"header_bytes"`
+	InOrder     bool   `json:"in_order,omitempty"` // its parts must be written one after the other
 }
 
 // ReadInput asks for the next chunk of a source.
@@ -63,6 +70,7 @@ type ReadResult struct {
 	Bytes  int64         `json:"bytes"`
 	Cursor plugin.Cursor `json:"cursor"`
 	Done   bool          `json:"done,omitempty"`
+	Worker string        `json:"worker,omitempty"` // task queue of the process that did it; "" if it works alone
 }
 
 // ProcessInput asks to send a chunk through the steps behind its source or barrier.
@@ -81,6 +89,7 @@ type ProcessResult struct {
 	Parts   []PartSize `json:"parts"` // for the sinks that get at least one row, in document order
 
 	Barriers []string `json:"barriers,omitempty"` // those to which something came, in node order
+	Worker   string   `json:"worker,omitempty"`   // task queue of the process that did it; "" if it works alone
 }
 
 // PartSize is the size of one chunk's part for one sink.
@@ -125,6 +134,7 @@ type FoldResult struct {
 	Chunks   int64     `json:"chunks"`             // in which they came out
 	Deadline int64     `json:"deadline,omitempty"` // when a batch is due, in microseconds since 1970; 0: none is
 	Saved    SavedFold `json:"saved"`              // with a digest if the state was stored
+	Worker   string    `json:"worker,omitempty"`   // task queue of the process that did it; "" if it works alone
 }
 
 // WriteInput asks to write one chunk's part to one sink, at its place.
@@ -136,6 +146,11 @@ type WriteInput struct {
 	Sink    string `json:"sink"`
 	Ordinal int64  `json:"ordinal"` // of the part in the sink, from 0
 	Offset  int64  `json:"offset"`  // of its first byte in the output
+}
+
+// WriteResult says what became of the part. Workers of earlier releases gave none.
+type WriteResult struct {
+	Refused int64 `json:"refused,omitempty"` // rows of the part that the target refused
 }
 
 // SinkInput names a sink of a run.
@@ -173,6 +188,7 @@ type ResumeInput struct {
 	Epoch int64  `json:"epoch"` // the one to begin: one more than that on record
 	Actor string `json:"actor,omitempty"`
 	Why   string `json:"why,omitempty"`
+	Files string `json:"files,omitempty"` // name of the files that were seen where the run began; "" if that is of no concern
 }
 
 // Verbs of the actions of somebody who cancels a run so that nobody may take it up again, or who interrupts the process that works

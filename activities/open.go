@@ -23,6 +23,10 @@ func (a *Activities) OpenRun(ctx context.Context, in OpenInput) (OpenResult, err
 }
 
 func (a *Activities) openRun(ctx context.Context, in OpenInput) (OpenResult, error) {
+	in, err := a.deployed(ctx, in)
+	if err != nil {
+		return OpenResult{}, err
+	}
 	document, err := a.payloads.Get(ctx, payload.Digest(in.Document))
 	if err != nil {
 		return OpenResult{}, fmt.Errorf("pipeline document of run %s: %w", in.Run, err)
@@ -37,19 +41,18 @@ func (a *Activities) openRun(ctx context.Context, in OpenInput) (OpenResult, err
 	}
 	compiled, pins, err := a.sources(ctx, in, compiled)
 	if err != nil {
-		return OpenResult{}, err
+		return OpenResult{}, a.here(err)
 	}
 	if err := a.begin(ctx, in, compiled, pins); err != nil {
 		return OpenResult{}, err
 	}
 	r := newRun(in.Run, compiled, pins)
-	a.runs.mu.Lock()
 	a.keep(r)
-	a.runs.mu.Unlock()
 	if err := a.openSinks(ctx, r); err != nil {
 		return OpenResult{}, err
 	}
-	return planned(compiled, pins)
+	sum, err := planned(compiled, pins)
+	return a.bind(compiled, sum), err
 }
 
 func stat(ctx context.Context, compiled *plan.Plan) (map[string]plugin.SourceInfo, error) {
@@ -226,7 +229,11 @@ func planned(compiled *plan.Plan, pins map[string]plugin.SourceInfo) (OpenResult
 		if err != nil {
 			return OpenResult{}, fmt.Errorf("sink %s: %w", node.Name, err)
 		}
-		out.Sinks = append(out.Sinks, SinkPlan{Name: node.Name, HeaderBytes: int64(len(encoder.Header()))})
+		sink := SinkPlan{Name: node.Name, HeaderBytes: int64(len(encoder.Header()))}
+		if ordered, is := node.Sink.(plugin.InOrder); is {
+			sink.InOrder = ordered.InOrder()
+		}
+		out.Sinks = append(out.Sinks, sink)
 	}
 	for _, i := range compiled.Sources() {
 		node := &compiled.Nodes[i]

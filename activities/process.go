@@ -47,7 +47,9 @@ func (a *Activities) processChunk(ctx context.Context, in ProcessInput) (Process
 	if err := a.log.RecordPassage(ctx, passage); err != nil {
 		return ProcessResult{}, fmt.Errorf("source %s, chunk %d: %w", in.Source, in.Chunk, err)
 	}
-	return r.shelve(key, inputs.Chunk.Len(), result), nil
+	out := r.shelve(key, inputs.Chunk.Len(), result)
+	out.Worker = a.place.OwnQueue
+	return out, nil
 }
 
 // compute runs the engine over the chunk. Values that must be unique are claimed first.

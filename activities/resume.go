@@ -34,6 +34,9 @@ func (a *Activities) resumeRun(ctx context.Context, inEpoch *Activities, in Resu
 	}
 	r, err := a.check(ctx, in.Run)
 	if err != nil {
+		return State{}, a.here(err)
+	}
+	if err := a.seen(ctx, r); err != nil {
 		return State{}, err
 	}
 	err = a.log.TakeUp(ctx, landscape.Resumption{
@@ -50,10 +53,8 @@ func (a *Activities) resumeRun(ctx context.Context, inEpoch *Activities, in Resu
 	if err := a.checkHeaders(ctx, r.id, state); err != nil {
 		return State{}, err
 	}
-	state.Epoch = in.Epoch
-	a.runs.mu.Lock()
+	state.Epoch, state.Plan = in.Epoch, a.bind(r.plan, state.Plan)
 	a.keep(r)
-	a.runs.mu.Unlock()
 	return state, inEpoch.openSinks(ctx, r)
 }
 

@@ -1,11 +1,14 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	"waymark/barrier"
 	"waymark/engine"
@@ -19,8 +22,20 @@ import (
 // anew from the landscape and the payload store, by this process or another.
 type runs struct {
 	mu   sync.Mutex
-	byID map[string]*run
+	byID map[string]*known
+	tick int64 // of the last use
 }
+
+// known is what this process knows of a run.
+type known struct {
+	making sync.Mutex          // held while run is made
+	run    atomic.Pointer[run] // nil: nothing
+	used   int64               // the tick of the last use; under runs.mu
+	busy   int                 // activities that work for the run; under runs.mu
+}
+
+// maxIdleRuns is how many runs are remembered for which nothing is being done. Another process may have concluded them.
+const maxIdleRuns = 1
 
 // run is one run's plan with the memory that saves reading and computing things twice.
 type run struct {
@@ -63,45 +78,95 @@ const (
 	maxPartsEachSink = 8
 )
 
+// enter notes that an activity works for the run, until the function that it returns is called. Then what is known of runs that
+// nobody worked for in a long time is released.
+func (r *runs) enter(id string) (leave func() error) {
+	k := r.of(id)
+	r.mu.Lock()
+	k.busy++
+	r.mu.Unlock()
+	return func() error {
+		r.mu.Lock()
+		k.busy--
+		idle := r.takeIdle()
+		r.mu.Unlock()
+		return release(idle)
+	}
+}
+
+// of returns what is known of a run.
+func (r *runs) of(id string) *known {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.byID == nil {
+		r.byID = map[string]*known{}
+	}
+	if r.byID[id] == nil {
+		r.byID[id] = new(known)
+	}
+	r.tick++
+	r.byID[id].used = r.tick
+	return r.byID[id]
+}
+
+// takeIdle removes the runs that were idle longest, beyond those that may be remembered. It must be called with mu held.
+func (r *runs) takeIdle() []*run {
+	var idle []string
+	for id, k := range r.byID {
+		if k.busy == 0 {
+			idle = append(idle, id)
+		}
+	}
+	slices.SortFunc(idle, func(a, b string) int { return cmp.Compare(r.byID[b].used, r.byID[a].used) })
+	var taken []*run
+	for _, id := range idle[min(maxIdleRuns, len(idle)):] {
+		if forgotten := r.byID[id].run.Load(); forgotten != nil {
+			taken = append(taken, forgotten)
+		}
+		delete(r.byID, id)
+	}
+	return taken
+}
+
+// release closes what is open for the runs.
+func release(idle []*run) error {
+	var failed error
+	for _, run := range idle {
+		for _, reading := range run.readings {
+			reading.mu.Lock()
+			failed = errors.Join(failed, reading.close())
+			reading.mu.Unlock()
+		}
+	}
+	return failed
+}
+
 // get returns the run, compiled from its record if this process does not know it.
 func (a *Activities) get(ctx context.Context, id string) (*run, error) {
-	a.runs.mu.Lock()
-	defer a.runs.mu.Unlock()
-	if known := a.runs.byID[id]; known != nil {
-		return known, nil
+	k := a.runs.of(id)
+	k.making.Lock()
+	defer k.making.Unlock()
+	if made := k.run.Load(); made != nil {
+		return made, nil
 	}
 	made, err := a.recall(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	a.keep(made)
+	k.run.Store(made)
 	return made, nil
 }
 
-// keep must be called with runs.mu held.
-func (a *Activities) keep(r *run) {
-	if a.runs.byID == nil {
-		a.runs.byID = map[string]*run{}
-	}
-	a.runs.byID[r.id] = r
-}
+// keep remembers the run as it was just made.
+func (a *Activities) keep(r *run) { a.runs.of(r.id).run.Store(r) }
 
 // forget releases what this process holds for the run.
 func (a *Activities) forget(id string) error {
-	a.runs.mu.Lock()
-	known := a.runs.byID[id]
-	delete(a.runs.byID, id)
-	a.runs.mu.Unlock()
-	if known == nil {
+	forgotten := a.runs.of(id).run.Swap(nil)
+	if forgotten == nil {
 		return nil
 	}
-	var failed error
-	for _, reading := range known.readings {
-		reading.mu.Lock()
-		failed = errors.Join(failed, reading.close())
-		reading.mu.Unlock()
-	}
-	return failed
+	return release([]*run{forgotten})
 }
 
 // close must be called with mu held.

@@ -21,12 +21,16 @@ type flow struct {
 	ending   bool  // everything went through the steps: it is too late for orders
 	err      error // the first failure; nothing new begins after it
 
+	workers map[string]bool            // processes that were seen at work, by queue
+	near    int                        // chunks that the process at home sends through the steps
+	written map[string]workflow.Future // the last part of each sink whose parts are written in order
+
 	cancelled *Order              // somebody stopped the run
 	giveUp    workflow.CancelFunc // ends the activities that are on their way
 }
 
 func newFlow(id string, state *State) *flow {
-	return &flow{id: id, state: state, turns: state.chunks()}
+	return &flow{id: id, state: state, turns: state.chunks(), workers: map[string]bool{}, written: map[string]workflow.Future{}}
 }
 
 // run goes on until the run's rows have all reached sinks, until somebody stops it, or until the history is long enough to be
@@ -40,7 +44,7 @@ func (f *flow) run(ctx workflow.Context) error {
 		if err := f.read(ctx, f.state.next()); err != nil {
 			f.fail(err)
 		}
-		free := func() bool { return f.going < windowChunks && f.state.Paused == nil || !f.goesOn() }
+		free := func() bool { return f.going < f.window() && f.state.Paused == nil || !f.goesOn() }
 		if err := workflow.Await(ctx, free); err != nil {
 			f.fail(err)
 		}
@@ -89,9 +93,11 @@ func (f *flow) fail(err error) {
 func (f *flow) read(ctx workflow.Context, source *activities.Reading) error {
 	var read activities.ReadResult
 	in := activities.ReadInput{Run: f.id, Epoch: f.state.Epoch, Source: source.Source, Chunk: source.Chunk, Cursor: source.Cursor}
-	if err := workflow.ExecuteActivity(withActivity(ctx, "read %s · chunk %d", in.Source, in.Chunk), act.ReadChunk, in).Get(ctx, &read); err != nil {
+	named := withActivity(ctx, "read %s · chunk %d", in.Source, in.Chunk)
+	if err := f.perform(named, f.state.Home, act.ReadChunk, in).Get(ctx, &read); err != nil {
 		return err
 	}
+	f.at(read.Worker)
 	source.Cursor = read.Cursor
 	if read.Done {
 		source.AtEnd = true
@@ -128,15 +134,13 @@ func (f *flow) process(ctx workflow.Context, turn int64, in activities.ProcessIn
 			return err
 		}
 	}
-	writes := f.place(ctx, in, result.Parts)
+	writes := f.place(ctx, in, result)
 	if err := f.settle(ctx, in, result.Barriers); err != nil {
 		return err
 	}
 	f.turns, f.settling = f.turns+1, false
-	for _, write := range writes {
-		if err := write.Get(ctx, nil); err != nil {
-			return err
-		}
+	if err := f.await(ctx, writes); err != nil {
+		return err
 	}
 	f.state.Done += int64(result.Rows)
 	f.state.Refused += int64(result.Refused)
@@ -145,8 +149,14 @@ func (f *flow) process(ctx workflow.Context, turn int64, in activities.ProcessIn
 
 // pass sends a chunk through the steps.
 func (f *flow) pass(ctx workflow.Context, in activities.ProcessInput) (activities.ProcessResult, error) {
+	near := f.nearest()
+	if near != "" {
+		f.near++
+		defer func() { f.near-- }()
+	}
 	var result activities.ProcessResult
-	err := workflow.ExecuteActivity(ctx, act.ProcessChunk, in).Get(ctx, &result)
+	err := f.perform(ctx, near, act.ProcessChunk, in).Get(ctx, &result)
+	f.saw(result.Worker)
 	return result, err
 }
 
@@ -162,9 +172,9 @@ func (f *flow) takeTurn(ctx workflow.Context, turn int64) error {
 }
 
 // place gives every part its place behind the parts of earlier chunks and begins to write it there.
-func (f *flow) place(ctx workflow.Context, chunk activities.ProcessInput, parts []activities.PartSize) []workflow.Future {
+func (f *flow) place(ctx workflow.Context, chunk activities.ProcessInput, passed activities.ProcessResult) []workflow.Future {
 	var writes []workflow.Future
-	for _, part := range parts {
+	for _, part := range passed.Parts {
 		output := f.output(part.Sink)
 		in := activities.WriteInput{
 			Run: f.id, Epoch: f.state.Epoch, Source: chunk.Source, Chunk: chunk.Chunk,
@@ -174,18 +184,54 @@ func (f *flow) place(ctx workflow.Context, chunk activities.ProcessInput, parts 
 		output.Offset += part.Bytes
 		output.Rows += part.Rows
 		summary := withActivity(ctx, "write %s · chunk %d · %d rows", part.Sink, chunk.Chunk, part.Rows)
-		writes = append(writes, workflow.ExecuteActivity(summary, act.WriteChunk, in))
+		writes = append(writes, f.write(summary, passed.Worker, in))
 	}
 	return writes
 }
 
-func (f *flow) output(sink string) *activities.Output {
+// write begins to write a part, if need be behind the one before it. The process that sent the chunk through the steps has the
+// part in memory.
+func (f *flow) write(ctx workflow.Context, near string, in activities.WriteInput) workflow.Future {
+	if !f.state.Plan.Sinks[f.sink(in.Sink)].InOrder {
+		return f.perform(ctx, near, act.WriteChunk, in)
+	}
+	before := f.written[in.Sink]
+	done, settle := workflow.NewFuture(ctx)
+	f.written[in.Sink] = done
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		if before != nil {
+			if err := before.Get(ctx, nil); err != nil {
+				settle.SetError(err)
+				return
+			}
+		}
+		settle.Chain(f.perform(ctx, near, act.WriteChunk, in))
+	})
+	return done
+}
+
+// await waits until parts are written.
+func (f *flow) await(ctx workflow.Context, writes []workflow.Future) error {
+	for _, write := range writes {
+		var result activities.WriteResult
+		if err := write.Get(ctx, &result); err != nil {
+			return err
+		}
+		f.state.Refused += result.Refused
+	}
+	return nil
+}
+
+func (f *flow) output(sink string) *activities.Output { return &f.state.Outputs[f.sink(sink)] }
+
+// sink returns the index of a sink in the plan.
+func (f *flow) sink(name string) int {
 	for i := range f.state.Plan.Sinks {
-		if f.state.Plan.Sinks[i].Name == sink {
-			return &f.state.Outputs[i]
+		if f.state.Plan.Sinks[i].Name == name {
+			return i
 		}
 	}
-	panic("no sink named " + sink + " in the plan of run " + f.id)
+	panic("no sink named " + name + " in the plan of run " + f.id)
 }
 
 // details is the table that Temporal's UI shows for the running workflow.

@@ -31,9 +31,10 @@ func (f *flow) fold(ctx workflow.Context, held *activities.Holding, in activitie
 	in.At = max(workflow.Now(ctx).UnixMicro(), in.At)
 	var out activities.FoldResult
 	named := withActivity(ctx, "fold %s · %s %d", held.Barrier, in.Kind, in.Fold)
-	if err := workflow.ExecuteActivity(named, act.FoldBarrier, in).Get(ctx, &out); err != nil {
+	if err := f.perform(named, f.state.Home, act.FoldBarrier, in).Get(ctx, &out); err != nil {
 		return err
 	}
+	f.at(out.Worker)
 	held.Folds++
 	held.Rows += out.Rows
 	held.Chunks += out.Chunks
@@ -61,14 +62,12 @@ func (f *flow) sendOn(ctx workflow.Context, held *activities.Holding, enough fun
 		}
 		held.Passed++
 		f.state.Refused += int64(result.Refused)
-		writes := f.place(ctx, in, result.Parts)
+		writes := f.place(ctx, in, result)
 		if err := f.settle(ctx, in, result.Barriers); err != nil {
 			return err
 		}
-		for _, write := range writes { // so that no more parts wait in memory than one chunk has
-			if err := write.Get(ctx, nil); err != nil {
-				return err
-			}
+		if err := f.await(ctx, writes); err != nil { // so that no more parts wait in memory than one chunk has
+			return err
 		}
 	}
 	return nil

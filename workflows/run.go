@@ -2,8 +2,10 @@ package workflows
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/google/uuid"
+	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -26,6 +28,7 @@ type RunInput struct {
 type State struct {
 	activities.State
 	Paused *Order `json:"paused,omitempty"` // by whom and why; nil if the run is not paused
+	Home   string `json:"home,omitempty"`   // queue of the process that reads the sources and folds; "" if it works alone
 
 	// How far the only source is, in states of runs that began before there were several.
 	Cursor *plugin.Cursor `json:"cursor,omitempty"`
@@ -46,6 +49,9 @@ type RunResult struct {
 func RunPipeline(ctx workflow.Context, in RunInput) (RunResult, error) {
 	if in.Run == "" {
 		in.Run = newRunID(ctx)
+		if workflow.GetVersion(ctx, namedRuns, workflow.DefaultVersion, 1) == 1 {
+			return startNamed(ctx, in)
+		}
 	}
 	result, err := runPipeline(ctx, &in)
 	if err == nil || workflow.IsContinueAsNewError(err) {
@@ -54,6 +60,22 @@ func RunPipeline(ctx workflow.Context, in RunInput) (RunResult, error) {
 	if unrecorded := stop(ctx, in, err); unrecorded != nil {
 		return result, errors.Join(err, unrecorded)
 	}
+	return result, err
+}
+
+// namedRuns marks histories in which a run that was started without an id is a workflow of its own, under the id of runs.
+const namedRuns = "named-runs"
+
+// startNamed starts the workflow of a run that was started without an id, by a person or a schedule, and waits for its end. So
+// every run can be found by its id. If this workflow is terminated, the run goes on.
+func startNamed(ctx workflow.Context, in RunInput) (RunResult, error) {
+	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
+		WorkflowID: WorkflowID(in.Run), WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		ParentClosePolicy: enums.PARENT_CLOSE_POLICY_ABANDON, WaitForCancellation: true,
+		StaticSummary: fmt.Sprintf("%s · %s", in.Pipeline, in.Run),
+	})
+	var result RunResult
+	err := workflow.ExecuteChildWorkflow(ctx, RunPipelineName, in).Get(ctx, &result)
 	return result, err
 }
 
@@ -92,11 +114,28 @@ func begin(ctx workflow.Context, in *RunInput) (*State, error) {
 	}
 	in.Resume.Run = in.Run
 	var state State
-	future := workflow.ExecuteActivity(withActivity(ctx, "take up run %s", in.Run), act.ResumeRun, *in.Resume)
-	if err := future.Get(ctx, &state.State); err != nil {
+	if err := takeUp(ctx, *in.Resume).Get(ctx, &state.State); err != nil {
 		return nil, err
 	}
+	state.Home = state.Plan.Worker
 	return &state, nil
+}
+
+// takeUp takes up a run, on a worker that sees what those saw who began it, if one comes in time.
+func takeUp(ctx workflow.Context, in activities.ResumeInput) workflow.Future {
+	ctx = withActivity(ctx, "take up run %s", in.Run)
+	if in.Files != "" {
+		future := workflow.ExecuteActivity(soon(onQueue(ctx, filesQueue(ctx, in.Files)), nearPatience), act.ResumeRun, in)
+		if !notFetched(future.Get(ctx, nil)) {
+			return future
+		}
+	}
+	return workflow.ExecuteActivity(ctx, act.ResumeRun, in)
+}
+
+// filesQueue returns the queue of the workers that see the files, beside the workflow's own.
+func filesQueue(ctx workflow.Context, files string) string {
+	return FilesQueue(workflow.GetInfo(ctx).TaskQueueName, files)
 }
 
 // epoch returns the epoch that this execution of the run works in.
@@ -111,12 +150,29 @@ func (in *RunInput) epoch() int64 {
 	}
 }
 
+// queue returns the queue of the workers that can reach all that the run reads and writes; "" is that of the workflow.
+func (in *RunInput) queue() string {
+	if in.State == nil {
+		return ""
+	}
+	return in.State.Plan.Queue
+}
+
 func open(ctx workflow.Context, in activities.OpenInput) (*State, error) {
+	named := withActivity(ctx, "open run")
+	if in.Files != "" {
+		named = soon(onQueue(named, filesQueue(ctx, in.Files)), seenPatience)
+	}
 	var plan activities.OpenResult
-	if err := workflow.ExecuteActivity(withActivity(ctx, "open run"), act.OpenRun, in).Get(ctx, &plan); err != nil {
+	err := workflow.ExecuteActivity(named, act.OpenRun, in).Get(ctx, &plan)
+	if notFetched(err) {
+		err = temporal.NewNonRetryableApplicationError(fmt.Sprintf("no worker that sees the files of %q came for the run within %s: "+
+			"start one there, or one that sees the same files with --files %s", in.Files, seenPatience, in.Files), TypeNoWorker, nil)
+	}
+	if err != nil {
 		return nil, err
 	}
-	return &State{State: activities.NewState(plan)}, nil
+	return &State{State: activities.NewState(plan), Home: plan.Worker}, nil
 }
 
 // migrate brings the state of a run that began before there were several sources into today's form.
@@ -178,7 +234,8 @@ func finish(ctx workflow.Context, in RunInput) (RunResult, error) {
 	var published []workflow.Future
 	for _, sink := range in.State.Plan.Sinks {
 		named := activities.SinkInput{Run: in.Run, Epoch: in.epoch(), Sink: sink.Name}
-		published = append(published, workflow.ExecuteActivity(withActivity(ctx, "publish %s", sink.Name), act.PublishSink, named))
+		ctx := onQueue(withActivity(ctx, "publish %s", sink.Name), in.queue())
+		published = append(published, workflow.ExecuteActivity(ctx, act.PublishSink, named))
 	}
 	for _, future := range published {
 		if err := future.Get(ctx, nil); err != nil {
@@ -187,7 +244,7 @@ func finish(ctx workflow.Context, in RunInput) (RunResult, error) {
 	}
 	var finished activities.FinishResult
 	concluded := activities.FinishInput{Run: in.Run, Epoch: in.epoch()}
-	future := workflow.ExecuteActivity(withActivity(ctx, "balance and conclude"), act.FinishRun, concluded)
+	future := workflow.ExecuteActivity(onQueue(withActivity(ctx, "balance and conclude"), in.queue()), act.FinishRun, concluded)
 	if err := future.Get(ctx, &finished); err != nil {
 		return RunResult{}, err
 	}
@@ -222,7 +279,11 @@ func cancel(ctx workflow.Context, in RunInput, order Order) (RunResult, error) {
 	stopped := activities.StopInput{
 		Run: in.Run, Epoch: in.epoch(), Status: order.As, Reason: order.sentence(), Final: order.Final, Actor: order.Actor, Why: order.Why,
 	}
-	err := workflow.ExecuteActivity(withActivity(ctx, "record the stop"), act.StopRun, stopped).Get(ctx, nil)
+	ctx = withActivity(ctx, "record the stop")
+	if order.Final { // what the run staged is removed
+		ctx = onQueue(ctx, in.queue())
+	}
+	err := workflow.ExecuteActivity(ctx, act.StopRun, stopped).Get(ctx, nil)
 	return in.result(order.As), err
 }
 

@@ -1,0 +1,123 @@
+package activities
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"waymark/landscape"
+	"waymark/plan"
+	"waymark/plugin"
+)
+
+// Place is where a worker process stands among others. The zero Place is that of a process that works alone.
+type Place struct {
+	Files      string // name of the files that it sees: processes with the same name see the same
+	FilesQueue string // task queue of all processes that see these files; "" for a process that works alone
+	OwnQueue   string // task queue of this process; "" for a process that works alone
+	Pipelines  string // folder of the documents that are deployed; "" if there are none
+}
+
+// onHost reports whether a document's sources or sinks can be reached only by workers that see its files.
+func onHost(compiled *plan.Plan) bool {
+	for i := range compiled.Nodes {
+		for _, place := range []any{compiled.Nodes[i].Source, compiled.Nodes[i].Sink} {
+			if local, is := place.(plugin.OnHost); is && local.OnHost() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// bind says on which queues the rest of the run is to be done.
+func (a *Activities) bind(compiled *plan.Plan, sum OpenResult) OpenResult {
+	sum.Worker = a.place.OwnQueue
+	if onHost(compiled) {
+		sum.Queue = a.place.FilesQueue
+	}
+	return sum
+}
+
+// seen refuses to take up a run of whose files this process sees nothing.
+func (a *Activities) seen(ctx context.Context, r *run) error {
+	if a.place.Files == "" || !onHost(r.plan) {
+		return nil
+	}
+	record, err := a.log.Run(ctx, r.id)
+	if err != nil || record.Host == a.place.Files {
+		return err
+	}
+	return final{TypeElsewhere, fmt.Errorf("ELSEWHERE: run %s reads or writes files of %q, and this worker sees those of %q: "+
+		"start a worker there, or one that sees the same files with --files %s", r.id, record.Host, a.place.Files, record.Host)}
+}
+
+// here adds to a fault of the sources where it was looked for.
+func (a *Activities) here(err error) error {
+	if _, is := errors.AsType[*plugin.SourceError](err); !is || a.place.Files == "" {
+		return err
+	}
+	return fmt.Errorf("%w (a worker that sees the files of %q looked for it; workers that see others can be named with the input's files)", err, a.place.Files)
+}
+
+// deployedName is what a deployed document may be called: it is part of a file's name.
+var deployedName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
+
+// deployed turns an input that names a deployed pipeline into one with the document itself. A run that is on record already has
+// the document of its beginning.
+func (a *Activities) deployed(ctx context.Context, in OpenInput) (OpenInput, error) {
+	if in.Pipeline == "" {
+		return in, nil
+	}
+	in.Trigger, in.Actor = cmp.Or(in.Trigger, "temporal"), cmp.Or(in.Actor, "temporal")
+	if in.Document != "" {
+		return in, final{TypeInput, fmt.Errorf("the input has both a document and the pipeline %q: give one of them", in.Pipeline)}
+	}
+	if record, err := a.log.Run(ctx, in.Run); err == nil {
+		in.File, in.Folder = record.File, record.BaseDir
+		digest, err := a.payloads.Put(ctx, []byte(record.Document))
+		in.Document = string(digest)
+		return in, err
+	} else if !errors.Is(err, landscape.ErrNotFound) {
+		return in, err
+	}
+	file, err := a.findDeployed(in.Pipeline)
+	if err != nil {
+		return in, err
+	}
+	document, err := os.ReadFile(file)
+	if err != nil {
+		return in, fmt.Errorf("deployed pipeline %s: %w", in.Pipeline, err)
+	}
+	digest, err := a.payloads.Put(ctx, document)
+	in.Document, in.File, in.Folder = string(digest), filepath.Base(file), filepath.Dir(file)
+	return in, err
+}
+
+// findDeployed returns the file of a deployed document: NAME.yaml, or pipeline.yaml in the folder NAME.
+func (a *Activities) findDeployed(name string) (string, error) {
+	if a.place.Pipelines == "" {
+		return "", final{TypeInput, fmt.Errorf("no pipelines are deployed on worker %s: start it with --pipelines FOLDER", a.worker)}
+	}
+	if !deployedName.MatchString(name) {
+		return "", final{TypeInput, fmt.Errorf("%q is not the name of a pipeline: write up to 63 of a to z, 0 to 9, _ and -", name)}
+	}
+	folder, err := filepath.Abs(a.place.Pipelines)
+	if err != nil {
+		return "", err
+	}
+	for _, file := range []string{filepath.Join(folder, name+".yaml"), filepath.Join(folder, name, "pipeline.yaml")} {
+		if _, err := os.Stat(file); err == nil {
+			return file, nil
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+	}
+	return "", final{TypeInput, fmt.Errorf("no pipeline named %q is deployed on worker %s: it has neither %s nor %s in %s",
+		name, a.worker, name+".yaml", filepath.Join(name, "pipeline.yaml"), folder)}
+}

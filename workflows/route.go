@@ -1,0 +1,102 @@
+package workflows
+
+import (
+	"errors"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+const (
+	// nearPatience is how long a process may take to come for what it is best placed to do. After that anybody may do it: what
+	// the process has in memory is made anew from the record.
+	nearPatience = 10 * time.Second
+
+	// seenPatience is how long it may take until a worker that sees the files of a run comes to open it.
+	seenPatience = time.Minute
+
+	// nearChunks is how many chunks the process that read them sends through the steps itself, while others may take the
+	// rest. It has them in memory; others must fetch them.
+	nearChunks = 2
+
+	// moreChunks is how many more chunks are on their way for each further process that was seen at work.
+	moreChunks = 2
+
+	// maxWindowChunks bounds that.
+	maxWindowChunks = 64
+)
+
+// TypeNoWorker is the type of the error that stops a run for which no worker came. Stored; never rename.
+const TypeNoWorker = "NoWorker"
+
+// FilesQueue returns the task queue of the workers that see the files of this name, beside the workers' common queue.
+func FilesQueue(common, files string) string { return common + "@" + files }
+
+// perform lets an activity be done: by the process with the near queue, if it comes for it in time, else by any worker that can.
+// Without a near queue any worker can do it as well as another.
+func (f *flow) perform(ctx workflow.Context, near string, activity, in any) workflow.Future {
+	anywhere := onQueue(ctx, f.state.Plan.Queue)
+	if near == "" {
+		return workflow.ExecuteActivity(anywhere, activity, in)
+	}
+	done, settle := workflow.NewFuture(ctx)
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		future := workflow.ExecuteActivity(soon(onQueue(ctx, near), nearPatience), activity, in)
+		if notFetched(future.Get(ctx, nil)) {
+			future = workflow.ExecuteActivity(anywhere, activity, in)
+		}
+		settle.Chain(future)
+	})
+	return done
+}
+
+// onQueue returns a context for activities on the queue; "" is that of the workflow.
+func onQueue(ctx workflow.Context, queue string) workflow.Context {
+	if queue == "" {
+		return ctx
+	}
+	return workflow.WithTaskQueue(ctx, queue)
+}
+
+// soon returns a context for activities for which a worker must come in time.
+func soon(ctx workflow.Context, patience time.Duration) workflow.Context {
+	return workflow.WithScheduleToStartTimeout(ctx, patience)
+}
+
+// notFetched reports whether an activity failed because no worker came for it in time.
+func notFetched(err error) bool {
+	var late *temporal.TimeoutError
+	return errors.As(err, &late) && late.TimeoutType() == enums.TIMEOUT_TYPE_SCHEDULE_TO_START
+}
+
+// at notes which process did something that it now has in memory. Reading and folding go on there.
+func (f *flow) at(worker string) {
+	if worker != "" {
+		f.state.Home = worker
+		f.saw(worker)
+	}
+}
+
+// saw notes a process at work.
+func (f *flow) saw(worker string) {
+	if worker != "" {
+		f.workers[worker] = true
+	}
+}
+
+// window is how many chunks may be on their way.
+func (f *flow) window() int {
+	return min(windowChunks+moreChunks*max(len(f.workers)-1, 0), maxWindowChunks)
+}
+
+// nearest returns the queue of the process that is to send the next chunk through the steps. Where nothing is gathered and the order
+// is of no concern, the work is spread.
+func (f *flow) nearest() string {
+	spread := len(f.state.Plan.Barriers) == 0 && !f.state.Plan.Ordered
+	if spread && f.near >= nearChunks {
+		return ""
+	}
+	return f.state.Home
+}
