@@ -64,11 +64,12 @@ type ByteSize int64
 
 // Source is where rows come from. Exactly one of the format fields is set.
 type Source struct {
-	CSV       *CSVSource   `yaml:"csv,omitempty" one:"format"`       // delimited text
-	JSONL     *JSONLSource `yaml:"jsonl,omitempty" one:"format"`     // one JSON object per line
-	Key       []string     `yaml:"key,omitempty" text:"name"`        // business key: fields by which explain finds rows
-	Schema    Schema       `yaml:"schema,omitempty"`                 // what the rows hold
-	OnInvalid string       `yaml:"on_invalid,omitempty" text:"name"` // where refused records go: quarantine (default), fail, discard, or a sink
+	CSV       *CSVSource      `yaml:"csv,omitempty" one:"format"`                        // delimited text
+	JSONL     *JSONLSource    `yaml:"jsonl,omitempty" one:"format"`                      // one JSON object per line
+	Postgres  *PostgresSource `yaml:"postgres,omitempty" one:"format" json:",omitempty"` // the rows of a table or a query of a Postgres database
+	Key       []string        `yaml:"key,omitempty" text:"name"`                         // business key: fields by which explain finds rows
+	Schema    Schema          `yaml:"schema,omitempty"`                                  // what the rows hold
+	OnInvalid string          `yaml:"on_invalid,omitempty" text:"name"`                  // where refused records go: quarantine (default), fail, discard, or a sink
 }
 
 // Files are the files of a source: one path or glob, relative to the document's folder.
@@ -223,9 +224,10 @@ type Sample struct {
 
 // Sink is where rows go. Exactly one of the format fields is set.
 type Sink struct {
-	CSV   *CSVSink   `yaml:"csv,omitempty" one:"format"`   // delimited text
-	JSONL *JSONLSink `yaml:"jsonl,omitempty" one:"format"` // one JSON object per line
-	From  Names      `yaml:"from,omitempty" text:"name"`   // the sources, steps or branches whose rows arrive here; routes may lead here as well
+	CSV      *CSVSink      `yaml:"csv,omitempty" one:"format"`                        // delimited text
+	JSONL    *JSONLSink    `yaml:"jsonl,omitempty" one:"format"`                      // one JSON object per line
+	Postgres *PostgresSink `yaml:"postgres,omitempty" one:"format" json:",omitempty"` // rows of a table in a Postgres database
+	From     Names         `yaml:"from,omitempty" text:"name"`                        // the sources, steps or branches whose rows arrive here; routes may lead here as well
 }
 
 // FileTarget says where a file sink puts its file.

@@ -1,26 +1,43 @@
 package pipeline
 
 import (
-	_ "embed"
+	"embed"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"strings"
 )
 
-// documentSource is the file whose comments are the descriptions of the keys, so that editors and readers of the code see
+// documentSource are the files whose comments are the descriptions of the keys, so that editors and readers of the code see
 // the same words.
 //
-//go:embed document.go
-var documentSource string
+//go:embed document*.go
+var documentSource embed.FS
 
-// fieldDocs returns the comments of the struct fields of document.go by type and field: Chunk.Rows.
+// fieldDocs returns the comments of the struct fields of the document's files by type and field: Chunk.Rows.
 func fieldDocs() (map[string]string, error) {
-	file, err := parser.ParseFile(token.NewFileSet(), "document.go", documentSource, parser.ParseComments)
+	files, err := documentSource.ReadDir(".")
 	if err != nil {
 		return nil, err
 	}
 	docs := map[string]string{}
+	for _, file := range files {
+		source, err := documentSource.ReadFile(file.Name())
+		if err != nil {
+			return nil, err
+		}
+		if err := addFile(docs, file.Name(), source); err != nil {
+			return nil, err
+		}
+	}
+	return docs, nil
+}
+
+func addFile(docs map[string]string, name string, source []byte) error {
+	file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.ParseComments)
+	if err != nil {
+		return err
+	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		spec, ok := n.(*ast.TypeSpec)
 		if !ok {
@@ -31,7 +48,7 @@ func fieldDocs() (map[string]string, error) {
 		}
 		return false
 	})
-	return docs, nil
+	return nil
 }
 
 func addDocs(docs map[string]string, owner string, structure *ast.StructType) {

@@ -28,6 +28,9 @@ func (l *loader) checkDocument() {
 		if csv := sink.Value.CSV; csv != nil {
 			l.checkDelimiter(Key(Key(Key("sinks", sink.Name), "csv"), "delimiter"), csv.Delimiter, "tab")
 		}
+		if postgres := sink.Value.Postgres; postgres != nil {
+			l.checkPostgresSink(Key(Key("sinks", sink.Name), "postgres"), postgres)
+		}
 	}
 	l.checkTargets(p)
 }

@@ -9,6 +9,9 @@ func (l *loader) checkSource(path string, source Source) {
 	if source.CSV != nil {
 		l.checkCSV(Key(path, "csv"), source.CSV)
 	}
+	if source.Postgres != nil {
+		l.checkPostgresSource(Key(path, "postgres"), source.Postgres)
+	}
 	l.checkSchema(Key(path, "schema"), source.Schema)
 	if source.Schema.InForce() == ModeFixed {
 		for i, field := range source.Key {

@@ -12,6 +12,9 @@ func (l *loader) checkTargets(p *Pipeline) {
 	taken := map[string]owner{}
 	for _, sink := range p.Sinks {
 		at, target := targetOf(sink)
+		if sink.Value.Postgres != nil {
+			l.checkTableTarget(p, sink)
+		}
 		if target == "" {
 			continue
 		}
@@ -75,4 +78,24 @@ func reads(csv *CSVSource, jsonl *JSONLSource, place string) bool {
 	}
 	covers, err := path.Match(samePlace(pattern), place)
 	return samePlace(pattern) == place || err == nil && covers
+}
+
+// checkTableTarget reports a sink that writes into the table of a sink before it, or into one that a source reads. Two ways to write
+// where one database is are not seen here: the target itself finds them.
+func (l *loader) checkTableTarget(p *Pipeline, sink Named[Sink]) {
+	at := Key(Key(Key("sinks", sink.Name), "postgres"), "table")
+	table := ParseTableName(sink.Value.Postgres.Table)
+	for _, other := range p.Sinks {
+		if other.Name == sink.Name {
+			break
+		}
+		if spec := other.Value.Postgres; spec != nil && spec.DSN == sink.Value.Postgres.DSN && ParseTableName(spec.Table) == table {
+			l.report(at, "the sinks %q and %q write into the same table", other.Name, sink.Name)
+		}
+	}
+	for _, source := range p.Sources {
+		if spec := source.Value.Postgres; spec != nil && spec.Table != "" && spec.DSN == sink.Value.Postgres.DSN && ParseTableName(spec.Table) == table {
+			l.report(at, "the sink would write into the table that source %q reads", source.Name)
+		}
+	}
 }

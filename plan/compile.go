@@ -103,15 +103,21 @@ func (c *compiler) addSources(plugins Plugins) {
 }
 
 func sourceFormat(spec pipeline.Source) string {
-	if spec.CSV != nil {
+	switch {
+	case spec.CSV != nil:
 		return "csv"
+	case spec.Postgres != nil:
+		return "postgres"
 	}
 	return "jsonl"
 }
 
 func sinkFormat(spec pipeline.Sink) string {
-	if spec.CSV != nil {
+	switch {
+	case spec.CSV != nil:
 		return "csv"
+	case spec.Postgres != nil:
+		return "postgres"
 	}
 	return "jsonl"
 }

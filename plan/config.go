@@ -23,17 +23,20 @@ func (p *Plan) spec(node *Node) any {
 		return spec
 	case Sink:
 		spec, _ := p.Document.Pipeline.Sinks.Get(node.Name)
-		return sinkConfig{spec.CSV, spec.JSONL, fromConfig(spec.From)}
+		return sinkConfig{CSV: spec.CSV, JSONL: spec.JSONL, From: fromConfig(spec.From), Postgres: spec.Postgres}
 	default:
 		return newStepConfig(node.Spec)
 	}
 }
 
-// sinkConfig is a sink as descriptions have it. Digests of plans are on record: fields keep their names and order.
+// sinkConfig is a sink as descriptions have it. Digests of plans are on record: fields keep their names and order, and new
+// ones follow at the end and appear only where the document has them.
 type sinkConfig struct {
 	CSV   *pipeline.CSVSink
 	JSONL *pipeline.JSONLSink
 	From  any
+
+	Postgres *pipeline.PostgresSink `json:",omitempty"`
 }
 
 // stepConfig is a step as descriptions have it. Digests of plans are on record: fields keep their names and order, and
