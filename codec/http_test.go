@@ -13,9 +13,9 @@ import (
 
 const page = "http://localhost:8080"
 
-func ask(t *testing.T, handler http.Handler, method, path, origin, body string) *httptest.ResponseRecorder {
+func ask(t *testing.T, handler http.Handler, method, origin, body string) *httptest.ResponseRecorder {
 	t.Helper()
-	request := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
+	request := httptest.NewRequestWithContext(t.Context(), method, "/decode", strings.NewReader(body))
 	if origin != "" {
 		request.Header.Set("Origin", origin)
 	}
@@ -29,14 +29,14 @@ func TestTheUIReadsPayloads(t *testing.T) {
 	body, err := protojson.Marshal(&commonpb.Payloads{Payloads: []*commonpb.Payload{encode(t, c, `"secret"`)}})
 	require.NoError(t, err)
 	for _, origin := range []string{page, ""} { // a page of the UI, the command line
-		answer := ask(t, c.Handler(page), http.MethodPost, "/decode", origin, string(body))
+		answer := ask(t, c.Handler(page), http.MethodPost, origin, string(body))
 		require.Equal(t, http.StatusOK, answer.Code, answer.Body)
 		require.Equal(t, origin, answer.Header().Get("Access-Control-Allow-Origin"))
 		var decoded commonpb.Payloads
 		require.NoError(t, protojson.Unmarshal(answer.Body.Bytes(), &decoded))
 		require.Equal(t, `"secret"`, string(decoded.GetPayloads()[0].GetData()))
 	}
-	answer := ask(t, c.Handler(page), http.MethodOptions, "/decode", page, "")
+	answer := ask(t, c.Handler(page), http.MethodOptions, page, "")
 	require.Equal(t, http.StatusNoContent, answer.Code)
 	require.Contains(t, answer.Header().Get("Access-Control-Allow-Headers"), "X-Namespace")
 }
@@ -48,7 +48,7 @@ func TestOtherPagesReadNothing(t *testing.T) {
 	for _, allowed := range []string{page, ""} {
 		for _, origin := range []string{"http://localhost:8081", "https://localhost:8080", "null", page + ".evil.example"} {
 			for _, method := range []string{http.MethodPost, http.MethodOptions} {
-				answer := ask(t, c.Handler(allowed), method, "/decode", origin, string(body))
+				answer := ask(t, c.Handler(allowed), method, origin, string(body))
 				require.Equal(t, http.StatusForbidden, answer.Code)
 				require.Empty(t, answer.Header().Get("Access-Control-Allow-Origin"))
 			}
@@ -57,6 +57,6 @@ func TestOtherPagesReadNothing(t *testing.T) {
 }
 
 func TestARequestIsBounded(t *testing.T) {
-	answer := ask(t, newCodec(t, key("k1", 1)).Handler(page), http.MethodPost, "/decode", "", strings.Repeat(" ", 16<<20)+"{}")
+	answer := ask(t, newCodec(t, key("k1", 1)).Handler(page), http.MethodPost, "", strings.Repeat(" ", 16<<20)+"{}")
 	require.Equal(t, http.StatusBadRequest, answer.Code)
 }
