@@ -2,8 +2,13 @@
 package worker
 
 import (
+	"cmp"
+	"fmt"
+	"os"
 	"runtime"
+	"strconv"
 
+	"github.com/google/uuid"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -12,13 +17,105 @@ import (
 	"waymark/workflows"
 )
 
-// New returns a worker for the queue, not yet started. As many chunks are worked on at once as there are processors, and
-// one more that waits for the disk.
+// New returns a worker for the queue, not yet started, of a process that works alone: all work comes by this queue. As many
+// chunks are worked on at once as there are processors, and one more that waits for the disk.
 func New(c client.Client, queue string, act *activities.Activities) worker.Worker {
-	w := worker.New(c, queue, worker.Options{
-		MaxConcurrentActivityExecutionSize: runtime.GOMAXPROCS(0) + 1,
-	})
-	w.RegisterWorkflowWithOptions(workflows.RunPipeline, workflow.RegisterOptions{Name: workflows.RunPipelineName})
+	w := worker.New(c, queue, worker.Options{MaxConcurrentActivityExecutionSize: defaultActivities()})
+	registerWorkflows(w)
 	w.RegisterActivity(act)
 	return w
+}
+
+func defaultActivities() int { return runtime.GOMAXPROCS(0) + 1 }
+
+func registerWorkflows(w worker.Worker) {
+	w.RegisterWorkflowWithOptions(workflows.RunPipeline, workflow.RegisterOptions{
+		Name: workflows.RunPipelineName, VersioningBehavior: workflow.VersioningBehaviorPinned,
+	})
+}
+
+// Member says how a process takes part in the work of a cluster.
+type Member struct {
+	Queue     string // the common task queue; "" is workflows.TaskQueue
+	Files     string // name of the files that the process sees; "" is the host's name
+	Pipelines string // folder of deployed documents; "" if there are none
+
+	// Options are those of the common queue's worker. What concerns activities, and the time to stop, holds for the process's other
+	// queues as well. Of MaxConcurrentActivityExecutionSize, which holds for each queue, zero is one more than there are processors.
+	Options worker.Options
+}
+
+// Place returns where the process stands: its queues have names that no other process has, but for those of its files.
+func (m Member) Place() (activities.Place, error) {
+	files := m.Files
+	if files == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return activities.Place{}, fmt.Errorf("name of this host: %w; give the name of its files with --files", err)
+		}
+		files = host
+	}
+	shared := workflows.FilesQueue(m.queue(), files)
+	own := shared + "/" + strconv.Itoa(os.Getpid()) + "-" + uuid.NewString()[:8]
+	return activities.Place{Files: files, FilesQueue: shared, OwnQueue: own, Pipelines: m.Pipelines}, nil
+}
+
+func (m Member) queue() string { return cmp.Or(m.Queue, workflows.TaskQueue) }
+
+// Group is the workers of one process of a cluster: one that takes workflows and whatever anybody can do, one for what needs the
+// files that the process sees, and one for what the process has in memory.
+type Group []worker.Worker
+
+// Group returns the workers, not yet started. act are the activities of a process at the place.
+func (m Member) Group(c client.Client, place activities.Place, act *activities.Activities) Group {
+	common := m.Options
+	common.MaxConcurrentActivityExecutionSize = cmp.Or(common.MaxConcurrentActivityExecutionSize, defaultActivities())
+	first := worker.New(c, m.queue(), common)
+	registerWorkflows(first)
+	first.RegisterActivity(act)
+	group := Group{first}
+	for _, queue := range []string{place.FilesQueue, place.OwnQueue} {
+		w := worker.New(c, queue, besideOptions(common))
+		w.RegisterActivity(act)
+		group = append(group, w)
+	}
+	return group
+}
+
+// besidePollers is how many requests for work a process keeps open on each of its further queues.
+const besidePollers = 2
+
+// besideOptions are those of a worker for activities alone. Their queues belong to no version of a deployment: they come and go
+// with processes and files.
+func besideOptions(common worker.Options) worker.Options {
+	beside := common
+	beside.DisableWorkflowWorker = true
+	beside.MaxConcurrentActivityTaskPollers = besidePollers
+	beside.DeploymentOptions = worker.DeploymentOptions{}
+	return beside
+}
+
+// Start starts all workers, or none.
+func (g Group) Start() error {
+	for i, w := range g {
+		if err := w.Start(); err != nil {
+			g[:i].Stop()
+			return fmt.Errorf("worker: %w", err)
+		}
+	}
+	return nil
+}
+
+// Stop takes no more work, and waits until what is in hand is done, as long as the options say. Then it gives the rest back.
+func (g Group) Stop() {
+	done := make(chan struct{})
+	for _, w := range g {
+		go func() {
+			w.Stop()
+			done <- struct{}{}
+		}()
+	}
+	for range g {
+		<-done
+	}
 }

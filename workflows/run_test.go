@@ -93,13 +93,19 @@ func (w *world) StopRun(_ context.Context, in activities.StopInput) error {
 // patient is for busy machines, on which a workflow may stand still for more than the usual second.
 var patient = worker.Options{DeadlockDetectionTimeout: time.Minute}
 
-// start runs the workflow against the world.
-func start(t *testing.T, w *world, in workflows.RunInput) *testsuite.TestWorkflowEnvironment {
+func newEnvironment(t *testing.T) *testsuite.TestWorkflowEnvironment {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetWorkerOptions(patient)
 	env.RegisterWorkflow(workflows.RunPipeline)
+	return env
+}
+
+// start runs the workflow against the world.
+func start(t *testing.T, w *world, in workflows.RunInput) *testsuite.TestWorkflowEnvironment {
+	t.Helper()
+	env := newEnvironment(t)
 	env.RegisterActivity(w)
 	env.ExecuteWorkflow(workflows.RunPipeline, in)
 	require.True(t, env.IsWorkflowCompleted())

@@ -1,0 +1,201 @@
+package workflows_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+
+	"waymark/activities"
+	"waymark/workflows"
+)
+
+// team answers for a cluster of processes. Work comes to a process by the queue that its activity was scheduled on; what is
+// scheduled for a process that is gone is not fetched.
+type team struct {
+	world
+	barriers []string
+	inOrder  bool
+	bound    string                              // queue of the workers that see the run's files
+	gone     map[string]bool                     // queues that nobody listens on
+	taker    func(activity, queue string) string // who does what comes by the common queue
+
+	mu   sync.Mutex
+	took map[string][]string // by activity: the queues by which it came
+}
+
+func (w *team) take(ctx context.Context) (worker string, err error) {
+	info := activity.GetInfo(ctx)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.took[info.ActivityType.Name] = append(w.took[info.ActivityType.Name], info.TaskQueue)
+	if w.gone[info.TaskQueue] {
+		return "", temporal.NewTimeoutError(enums.TIMEOUT_TYPE_SCHEDULE_TO_START, nil)
+	}
+	return w.taker(info.ActivityType.Name, info.TaskQueue), nil
+}
+
+func (w *team) OpenRun(ctx context.Context, in activities.OpenInput) (activities.OpenResult, error) {
+	worker, err := w.take(ctx)
+	if err != nil {
+		return activities.OpenResult{}, err
+	}
+	out, err := w.world.OpenRun(ctx, in)
+	out.Worker, out.Queue, out.Barriers = worker, w.bound, w.barriers
+	out.Sinks[0].InOrder = w.inOrder
+	return out, err
+}
+
+func (w *team) ReadChunk(ctx context.Context, in activities.ReadInput) (activities.ReadResult, error) {
+	worker, err := w.take(ctx)
+	if err != nil {
+		return activities.ReadResult{}, err
+	}
+	out, err := w.world.ReadChunk(ctx, in)
+	out.Worker = worker
+	return out, err
+}
+
+func (w *team) ProcessChunk(ctx context.Context, in activities.ProcessInput) (activities.ProcessResult, error) {
+	worker, err := w.take(ctx)
+	if err != nil {
+		return activities.ProcessResult{}, err
+	}
+	out, err := w.world.ProcessChunk(ctx, in)
+	out.Worker = worker
+	return out, err
+}
+
+func (w *team) WriteChunk(ctx context.Context, in activities.WriteInput) error {
+	if _, err := w.take(ctx); err != nil {
+		return err
+	}
+	return w.world.WriteChunk(ctx, in)
+}
+
+func (w *team) FoldBarrier(ctx context.Context, _ activities.FoldInput) (activities.FoldResult, error) {
+	worker, err := w.take(ctx)
+	return activities.FoldResult{Worker: worker}, err
+}
+
+func (w *team) PublishSink(ctx context.Context, in activities.SinkInput) error {
+	if _, err := w.take(ctx); err != nil {
+		return err
+	}
+	return w.world.PublishSink(ctx, in)
+}
+
+// common is the queue of the workflow in the test environment.
+const common = "default-test-taskqueue"
+
+func newTeam(chunks int) *team {
+	w := &team{took: map[string][]string{}, gone: map[string]bool{}, taker: func(_, queue string) string {
+		if queue == common {
+			return "one"
+		}
+		return queue
+	}}
+	for range chunks {
+		w.chunks = append(w.chunks, parts(1, 1))
+	}
+	return w
+}
+
+func runTeam(t *testing.T, w *team, in workflows.RunInput) error {
+	t.Helper()
+	env := newEnvironment(t)
+	env.RegisterActivity(w)
+	env.ExecuteWorkflow(workflows.RunPipeline, in)
+	require.True(t, env.IsWorkflowCompleted())
+	return env.GetWorkflowError()
+}
+
+func TestWorkStaysWithTheProcessThatHasItInMemory(t *testing.T) {
+	w := newTeam(6)
+	w.barriers = []string{"sums"} // what gathers is not spread
+	require.NoError(t, runTeam(t, w, input()))
+	for _, activity := range []string{"ReadChunk", "ProcessChunk", "WriteChunk", "FoldBarrier"} {
+		require.Subset(t, []string{"one"}, w.took[activity], activity)
+	}
+	require.Equal(t, []string{common}, w.took["OpenRun"])
+}
+
+func TestChunksAreSpreadOverProcesses(t *testing.T) {
+	w := newTeam(40)
+	w.taker = func(activity, queue string) string {
+		switch {
+		case queue != common:
+			return queue
+		case activity == "ProcessChunk":
+			return "two"
+		default:
+			return "one"
+		}
+	}
+	require.NoError(t, runTeam(t, w, input()))
+	require.Subset(t, []string{"one"}, w.took["ReadChunk"], "one process reads")
+	require.Contains(t, w.took["ProcessChunk"], common)
+	require.Contains(t, w.took["ProcessChunk"], "one")
+	require.Contains(t, w.took["WriteChunk"], "two", "parts are written where they were made")
+	require.NotContains(t, w.took["WriteChunk"], common)
+}
+
+func TestAnotherProcessTakesOverFromOneThatIsGone(t *testing.T) {
+	w := newTeam(5)
+	w.gone["one"] = true
+	w.taker = func(activity, queue string) string {
+		if activity == "OpenRun" {
+			return "one"
+		}
+		return "two"
+	}
+	require.NoError(t, runTeam(t, w, input()))
+	require.Equal(t, []string{"one", common}, w.took["ReadChunk"][:2])
+	require.NotContains(t, w.took["ReadChunk"][2:], "one", "nobody asks the one that is gone again")
+	require.Len(t, w.writes, 10)
+}
+
+func TestARunThatNeedsFilesIsDoneByWorkersThatSeeThem(t *testing.T) {
+	w := newTeam(3)
+	w.bound = workflows.FilesQueue(common, "shelf")
+	in := input()
+	in.Files = "shelf"
+	w.gone["two"] = true
+	w.taker = func(string, string) string { return "two" } // and is gone at once
+	require.NoError(t, runTeam(t, w, in))
+	for activity, queues := range w.took {
+		require.Subset(t, []string{w.bound, "two"}, queues, activity)
+		require.Contains(t, queues, w.bound, activity)
+	}
+}
+
+func TestARunForWhoseFilesNoWorkerComesSaysSo(t *testing.T) {
+	w := newTeam(1)
+	w.gone[workflows.FilesQueue(common, "shelf")] = true
+	in := input()
+	in.Files = "shelf"
+	err := runTeam(t, w, in)
+	var application *temporal.ApplicationError
+	require.ErrorAs(t, err, &application)
+	require.Equal(t, workflows.TypeNoWorker, application.Type())
+	require.Contains(t, application.Message(), `sees the files of "shelf"`)
+	require.Equal(t, application.Message(), w.stopped.Reason)
+}
+
+func TestPartsOfASinkThatNeedsOrderAreWrittenInOrder(t *testing.T) {
+	w := newTeam(12)
+	w.inOrder = true
+	require.NoError(t, runTeam(t, w, input()))
+	var ordinals []int64
+	for _, write := range w.writes {
+		if write.Sink == "a" {
+			ordinals = append(ordinals, write.Ordinal)
+		}
+	}
+	require.IsIncreasing(t, ordinals)
+	require.Len(t, ordinals, 12)
+}
