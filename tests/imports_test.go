@@ -26,7 +26,9 @@ var allowed = map[string][]string{
 	"engine":                  {"barrier", "plan", "expr", "plugin", "pipeline", "row"},
 	"payload/fsstore":         {"payload", "failpoint"},
 	"payload/memstore":        {"payload"},
+	"payload/s3store":         {"payload"},
 	"payload/payloadtest":     {"payload"},
+	"settings":                {"pipeline"},
 	"storage":                 {"landscape", "payload", "payload/fsstore"},
 	"landscape":               {"plugin", "pipeline"},
 	"landscape/sqlitestore":   {"landscape", "pipeline", "plugin", "failpoint"},
@@ -39,7 +41,7 @@ var allowed = map[string][]string{
 	"audit":                   {"activities", "engine", "barrier", "landscape", "payload", "plan", "expr", "plugin", "pipeline", "row"},
 	"cmd/waymark": {
 		"audit", "worker", "workflows", "activities", "plan", "pipeline", "plugin", "row", "landscape", "landscape/sqlitestore",
-		"payload", "payload/fsstore", "storage", "embedded", "cluster", "recovery", "failpoint", "lab",
+		"payload", "payload/fsstore", "settings", "storage", "embedded", "cluster", "recovery", "failpoint", "lab",
 	},
 	"lab": {"landscape", "landscape/sqlitestore", "payload", "payload/fsstore", "pipeline"},
 	"tests/system": {

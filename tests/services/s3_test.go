@@ -2,6 +2,8 @@ package services_test
 
 import (
 	"bufio"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/url"
@@ -53,7 +55,7 @@ func TestStoppedServerKeepsWhatItHad(t *testing.T) {
 
 func TestServerDiesWithAKilledTestProcess(t *testing.T) {
 	if os.Getenv(holdS3) != "" {
-		os.Stdout.WriteString(services.S3(t).Address() + "\n")
+		fmt.Println(services.S3(t).Address())
 		select {}
 	}
 	services.S3(t) // skips where there is no server
@@ -87,8 +89,7 @@ func getObject(t *testing.T, b *services.Bucket) string {
 	key := "a/b"
 	got, err := b.Client().GetObject(t.Context(), &s3.GetObjectInput{Bucket: &b.Name, Key: &key})
 	require.NoError(t, err)
-	defer got.Body.Close()
 	body, err := io.ReadAll(got.Body)
-	require.NoError(t, err)
+	require.NoError(t, errors.Join(err, got.Body.Close()))
 	return string(body)
 }

@@ -1,0 +1,106 @@
+package s3store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
+)
+
+const (
+	// requestAttempts and maxPause make a request last about 15 seconds against a server that is away. What is away for
+	// longer is for the caller's retries.
+	requestAttempts = 12
+	firstPause      = 50 * time.Millisecond
+	maxPause        = 3 * time.Second
+
+	// regionOfOthers is what servers that are not Amazon's are asked with if nobody named a region.
+	regionOfOthers = "us-east-1"
+)
+
+// connect returns a client and the transport under it, and completes p with what the SDK's settings say.
+func connect(ctx context.Context, p *place, way way) (*s3.Client, *transport, error) {
+	buildable := awshttp.NewBuildableClient() // the only kind that the SDK gives a CA bundle to (AWS_CA_BUNDLE)
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(buildable), config.WithRetryer(newRetryer))
+	if err != nil {
+		return nil, nil, fmt.Errorf("settings of the AWS SDK: %w", err)
+	}
+	if given, ok := cfg.HTTPClient.(*awshttp.BuildableClient); ok {
+		buildable = given
+	}
+	t := newTransport(buildable.GetTransport(), way)
+	cfg.HTTPClient = t
+	client := s3.NewFromConfig(cfg, func(o *s3.Options) {
+		if p.endpoint != "" {
+			o.BaseEndpoint = &p.endpoint
+		} else if o.BaseEndpoint != nil {
+			p.endpoint = *o.BaseEndpoint
+		}
+		if p.region != "" {
+			o.Region = p.region
+		} else if o.Region == "" && p.endpoint != "" {
+			o.Region = regionOfOthers
+		}
+		p.region = o.Region
+		o.UsePathStyle = p.pathStyle
+		// Writes give their SHA-256, and payload.Store verifies what is read: no other checksum is of use.
+		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
+		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
+		o.DisableLogOutputChecksumValidationSkipped = true
+	})
+	if p.region == "" {
+		return nil, nil, fmt.Errorf("bucket %s: no region: add ?region=… to the URL, or set AWS_REGION", p.bucket)
+	}
+	if _, err := client.Options().Credentials.Retrieve(ctx); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("no credentials for %s: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give this machine a profile or a role that the AWS SDK finds", p), err)
+	}
+	return client, t, nil
+}
+
+// newRetryer repeats what may succeed when it is repeated. All requests are of a kind that may be: see the package.
+func newRetryer() aws.Retryer {
+	return retry.NewStandard(func(o *retry.StandardOptions) {
+		o.MaxAttempts = requestAttempts
+		o.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) { return pause(attempt), nil })
+		o.RateLimiter = ratelimit.None
+		o.Retryables = append(o.Retryables, retry.IsErrorRetryableFunc(brokenReply))
+	})
+}
+
+// brokenReply finds replies that ended too early.
+func brokenReply(err error) aws.Ternary {
+	_, garbled := errors.AsType[*smithy.DeserializationError](err)
+	if garbled || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return aws.TrueTernary
+	}
+	return aws.UnknownTernary
+}
+
+// pause is how long to wait after the given failed attempt, counted from 1: doubled each time, and a random part of
+// that, so that many workers do not come back at once.
+func pause(attempt int) time.Duration {
+	most := min(maxPause, firstPause<<min(attempt-1, 10))
+	return most/2 + rand.N(most/2)
+}
+
+// sleep waits, or returns the error of a context that ends meanwhile.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
