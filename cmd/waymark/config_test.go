@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
+
+	"waymark/settings"
 )
 
 // settled returns the configuration that args, the environment and the settings file of the working folder give.
@@ -33,7 +35,7 @@ func TestPrecedence(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, ".waymark", c.state, "the default")
 
-	writeSettings(t, defaultSettings, "state: from-file\nverbose: true\n")
+	writeSettings(t, settings.DefaultFile, "state: from-file\nverbose: true\n")
 	c, err = settled(t, nil)
 	require.NoError(t, err)
 	require.Equal(t, "from-file", c.state, "the file comes before the default")
@@ -71,7 +73,7 @@ func TestEveryFlagHasThreeSources(t *testing.T) {
 		}
 		fromFlag, err := settled(t, nil, "--"+name+"="+text)
 		require.NoError(t, err)
-		fromEnv, err := settled(t, map[string]string{variable(name): text})
+		fromEnv, err := settled(t, map[string]string{settings.Variable(name): text})
 		require.NoError(t, err)
 		writeSettings(t, "s.yaml", name+": "+text+"\n")
 		fromFile, err := settled(t, nil, "--settings", "s.yaml")
@@ -96,7 +98,7 @@ func TestLists(t *testing.T) {
 	for _, folder := range []string{"a", "b", "c"} {
 		require.NoError(t, os.Mkdir(folder, 0o700))
 	}
-	writeSettings(t, defaultSettings, "allow-path: [a, b]\n")
+	writeSettings(t, settings.DefaultFile, "allow-path: [a, b]\n")
 	c, err := settled(t, nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{"a", "b"}, c.allowPaths)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"waymark/settings"
 )
 
 func main() {
@@ -43,7 +45,7 @@ func wrongUse(err error) error { return exitError{exitUsage, err} }
 func wrongUsef(format string, args ...any) error { return wrongUse(fmt.Errorf(format, args...)) }
 
 // execute runs the command line and returns the exit code. Whatever goes wrong before a command begins is wrong use.
-func execute(args []string, stdout, stderr io.Writer, env lookup) int {
+func execute(args []string, stdout, stderr io.Writer, env settings.Lookup) int {
 	a := &app{config: config{env: env}, stdout: stdout, stderr: stderr}
 	root := a.rootCommand()
 	root.SetArgs(args)

@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"errors"
@@ -28,9 +28,9 @@ func (s setting) apply(flag *pflag.Flag) error {
 	return nil
 }
 
-// parseSettings reads a settings file: a YAML mapping of the known names to a text, a bool, or a list of texts. Anything
-// else is an error that names its place.
-func parseSettings(file string, data []byte, known []string) (map[string]setting, error) {
+// parse reads a settings file: a YAML mapping of the known names to a text, a bool, or a list of texts. Anything else is an
+// error that names its place.
+func parse(file string, data []byte, known []string) (map[string]setting, error) {
 	tree, err := parser.ParseBytes(data, 0)
 	if err != nil {
 		return nil, syntaxError(file, err)
@@ -42,7 +42,7 @@ func parseSettings(file string, data []byte, known []string) (map[string]setting
 		}
 		mapping, ok := document.Body.(*ast.MappingNode)
 		if !ok {
-			return nil, fmt.Errorf("%s: expects keys with values, such as `state: %s`", place(file, document.Body.GetToken()), defaultState)
+			return nil, fmt.Errorf("%s: expects keys with values, one for each option", place(file, document.Body.GetToken()))
 		}
 		for _, pair := range mapping.Values {
 			if err := addSetting(settings, file, pair, known); err != nil {
