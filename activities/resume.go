@@ -50,9 +50,6 @@ func (a *Activities) resumeRun(ctx context.Context, inEpoch *Activities, in Resu
 	if err != nil {
 		return State{}, err
 	}
-	if err := a.checkHeaders(ctx, r.id, state); err != nil {
-		return State{}, err
-	}
 	state.Epoch, state.Plan = in.Epoch, a.bind(r.plan, state.Plan)
 	a.keep(r)
 	return state, inEpoch.openSinks(ctx, r)
@@ -77,8 +74,11 @@ func (a *Activities) check(ctx context.Context, id string) (*run, error) {
 	if err := a.checkSources(ctx, r); err != nil {
 		return nil, err
 	}
-	_, err = a.stand(ctx, r)
-	return r, err
+	state, err := a.stand(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return r, a.checkHeaders(ctx, id, state)
 }
 
 // stand finds out where the run stands.

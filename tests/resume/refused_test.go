@@ -1,6 +1,9 @@
 package resume_test
 
 import (
+	"database/sql"
+	"encoding/base64"
+	"errors"
 	"path/filepath"
 	"testing"
 
@@ -93,4 +96,28 @@ func refuse(kind inprocess.Kind) inprocess.Fate {
 		}
 		return true, nil
 	}
+}
+
+// TestAHeaderThatIsAnotherIsNoticedBeforeARunIsTakenUp has a cursor on record that goes on with another header than the chunk was
+// read with. Check says so as well, and the record stays as it is.
+func TestAHeaderThatIsAnotherIsNoticedBeforeARunIsTakenUp(t *testing.T) {
+	b := newBench(t)
+	b.write(everyInput)
+	b.Fate = inprocess.DiesAt(60, false).Fate
+	require.Error(t, b.begin("stopped", everything))
+	b.Fate = nil
+	require.NoError(t, activities.New(b.Log, b.Payloads, b.Planner, "test").Check(t.Context(), "stopped"))
+	db, err := sql.Open("sqlite", filepath.Join(b.Folder, "landscape.db"))
+	require.NoError(t, err)
+	_, err = db.ExecContext(t.Context(), `drop trigger chunks_keep; update chunks set cursor = replace(cursor, ?, ?)`,
+		base64.StdEncoding.EncodeToString([]byte("id,n")), base64.StdEncoding.EncodeToString([]byte("n,id")))
+	require.NoError(t, errors.Join(err, db.Close()))
+	before, staged := b.Dump(t, "stopped"), b.outputs("")
+	err = b.Resume(t, "stopped", nil)
+	requireType(t, err, activities.TypeStateDiverged)
+	require.ErrorContains(t, err, `was read with the header "id,n", and the cursor on record goes on with "n,id"`)
+	require.Equal(t, before, b.Dump(t, "stopped"))
+	require.Equal(t, staged, b.outputs(""))
+	err = activities.New(b.Log, b.Payloads, b.Planner, "test").Check(t.Context(), "stopped")
+	require.ErrorContains(t, err, "was read with the header")
 }
