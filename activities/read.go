@@ -67,8 +67,8 @@ func (a *Activities) readBefore(ctx context.Context, in ReadInput) (before ReadR
 	if err != nil {
 		return ReadResult{}, false, err
 	}
-	before = ReadResult{Rows: int(chunk.Rows), Bytes: chunk.Bytes}
-	return before, true, json.Unmarshal([]byte(chunk.Cursor), &before.Cursor)
+	end, err := chunk.End()
+	return ReadResult{Rows: int(chunk.Rows), Bytes: chunk.Bytes, Cursor: end}, true, err
 }
 
 // checkCursor requires that the chunk before is on record and ends where this one begins.
@@ -80,8 +80,8 @@ func (a *Activities) checkCursor(ctx context.Context, in ReadInput) error {
 	if err != nil {
 		return err
 	}
-	var at plugin.Cursor
-	if err := json.Unmarshal([]byte(before.Cursor), &at); err != nil {
+	at, err := before.End()
+	if err != nil {
 		return fmt.Errorf("chunk %d of %s: cursor on record: %w", in.Chunk-1, in.Source, err)
 	}
 	if !reflect.DeepEqual(at, in.Cursor) {

@@ -3,13 +3,11 @@ package activities
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
 
 	"waymark/landscape"
-	"waymark/plugin"
 )
 
 // done is what is on record of a run's work.
@@ -118,8 +116,8 @@ func (d *done) readChunks(ctx context.Context, log *landscape.Log, source string
 
 // follows requires that a source's chunk begins behind the row and ends where its cursor says, and returns its last row.
 func follows(chunk landscape.Chunk, row int64) (int64, error) {
-	var end plugin.Cursor
-	if err := json.Unmarshal([]byte(chunk.Cursor), &end); err != nil {
+	end, err := chunk.End()
+	if err != nil {
 		return 0, diverged("chunk %d of %s: the cursor on record: %v", chunk.Chunk, chunk.Source, err)
 	}
 	last := row + chunk.Rows
@@ -293,9 +291,11 @@ func (s *standing) countRead(key chunkKey) error {
 		if source.Source != key.source {
 			continue
 		}
-		if err := json.Unmarshal([]byte(chunk.Cursor), &source.Cursor); err != nil {
+		end, err := chunk.End()
+		if err != nil {
 			return fmt.Errorf("chunk %d of %s: cursor on record: %w", key.chunk, key.source, err)
 		}
+		source.Cursor = end
 		source.Chunk++
 	}
 	s.Read += chunk.Rows

@@ -2,7 +2,6 @@ package audit
 
 import (
 	"bytes"
-	"encoding/json"
 	"slices"
 
 	"waymark/landscape"
@@ -57,8 +56,8 @@ func continues(at plugin.Cursor, file int, record landscape.Chunk) bool {
 // cursor returns where the chunk ends; nil if that cannot be read.
 func (v *verification) cursor(record landscape.Chunk, file int) *plugin.Cursor {
 	where := place(record.Source, record.Chunk)
-	var after plugin.Cursor
-	if err := json.Unmarshal([]byte(record.Cursor), &after); err != nil {
+	after, err := record.End()
+	if err != nil {
 		v.add(RecordDiffers, where, "the cursor on record cannot be read: %v", err)
 		return nil
 	}
@@ -79,9 +78,9 @@ func (v *verification) verifyPlaces(record landscape.Chunk, chunk *plugin.Chunk)
 	if v.again[record.Source] != nil {
 		return // the records are compared with those of the run that refused them
 	}
-	var after plugin.Cursor
+	after, err := record.End()
 	partial := slices.ContainsFunc(chunk.Bad, func(b plugin.BadRecord) bool { return b.Code == plugin.RowTooLarge })
-	if partial || len(chunk.Data) == 0 || json.Unmarshal([]byte(record.Cursor), &after) != nil {
+	if partial || len(chunk.Data) == 0 || err != nil {
 		return // the text is not whole
 	}
 	if end := record.FirstOffset + int64(len(chunk.Data)); after.Offset != end {

@@ -182,8 +182,8 @@ func (v *verification) verifyHeader(record landscape.Chunk, header []byte) {
 	} else if was != sum {
 		v.add(RecordDiffers, where, "its records have another header than the chunk before it in %s", record.File)
 	}
-	var after plugin.Cursor
-	if err := json.Unmarshal([]byte(record.Cursor), &after); err != nil {
+	after, err := record.End()
+	if err != nil {
 		return // said where the chunk's place is verified
 	}
 	if len(after.Context) > 0 && !bytes.Equal(after.Context, header) {

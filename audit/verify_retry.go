@@ -9,7 +9,6 @@ import (
 	"waymark/activities"
 	"waymark/landscape"
 	"waymark/payload"
-	"waymark/plugin"
 )
 
 // fedAgain are the records that a source of a run feeds again, one after the other.
@@ -106,8 +105,7 @@ func (v *verification) verifyAgain(ctx context.Context, record landscape.Chunk, 
 	if fed.lost {
 		return nil
 	}
-	var after plugin.Cursor
-	if err := json.Unmarshal([]byte(record.Cursor), &after); err != nil || after.Row != next.row-1 {
+	if after, err := record.End(); err != nil || after.Row != next.row-1 {
 		v.add(RecordDiffers, where, "it ends with row %d, the cursor on record is %s", next.row-1, record.Cursor)
 	}
 	if record.Rows < 1 || record.FirstRow < 1 || next.row-1 > int64(len(fed.rows)) {

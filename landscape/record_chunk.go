@@ -1,5 +1,11 @@
 package landscape
 
+import (
+	"encoding/json"
+
+	"waymark/plugin"
+)
+
 // HashBytes is the length of a row's hash in bytes.
 const HashBytes = 32
 
@@ -30,6 +36,12 @@ type Chunk struct {
 	Fold        *int64 `db:"fold,null"` // of a barrier: the fold whose rows these are; nil for a source's
 	Attempt     int64  `db:"attempt,first"`
 	Read        Micros `db:"read_us,first"` // set by Log
+}
+
+// End reads where the chunk ends, which is where the next one of its source begins.
+func (c Chunk) End() (plugin.Cursor, error) {
+	var end plugin.Cursor
+	return end, json.Unmarshal([]byte(c.Cursor), &end)
 }
 
 // ChunkRowsRecord is where the records of one slice of a chunk are, in columns of big-endian numbers.

@@ -2,7 +2,6 @@ package recovery
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -46,8 +45,8 @@ func (r *record) holdsChunk(ctx context.Context, source string, ordinal int64, e
 	if err != nil {
 		return err
 	}
-	var at plugin.Cursor
-	if err := json.Unmarshal([]byte(chunk.Cursor), &at); err != nil {
+	at, err := chunk.End()
+	if err != nil {
 		return fmt.Errorf("chunk %d of %s: cursor on record: %w", ordinal, source, err)
 	}
 	if !reflect.DeepEqual(at, end) {
