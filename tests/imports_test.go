@@ -27,6 +27,7 @@ var allowed = map[string][]string{
 	"payload/fsstore":         {"payload", "failpoint"},
 	"payload/memstore":        {"payload"},
 	"payload/s3store":         {"payload"},
+	"payload/cache":           {"payload"},
 	"payload/payloadtest":     {"payload"},
 	"settings":                {"pipeline"},
 	"storage":                 {"landscape", "payload", "payload/fsstore"},
