@@ -74,15 +74,21 @@ func attempt(old Effect, at Placement) (Effect, error) {
 	return next, nil
 }
 
-// FinalizeEffect records that the target confirmed a write. receipt is what it answered, as JSON.
+// FinalizeEffect records that the target confirmed a write. receipt is what it answered, as JSON. refused are those of the rows that
+// the target refused, in any order: in the same transaction it is on record why each of them is in quarantine.
 //
-// Repeating it changes nothing. The error wraps ErrFenced, and an event says so, if a later attempt has begun.
-func (l *Log) FinalizeEffect(ctx context.Context, key EffectKey, fence int64, worker, receipt string) error {
-	return l.finalize(ctx, key, fence, worker, receipt)
+// Repeating it changes nothing; another receipt or other refusals are a *DivergedError. The error wraps ErrFenced, and an event says
+// so, if a later attempt has begun.
+func (l *Log) FinalizeEffect(ctx context.Context, key EffectKey, fence int64, worker, receipt string, refused ...Refusal) error {
+	late, err := l.lateErrors(ctx, key, refused)
+	if err != nil {
+		return fmt.Errorf("finalize %s: %w", key, err)
+	}
+	return l.finalize(ctx, key, fence, worker, receipt, late)
 }
 
-// finalize finalizes an effect and inserts records that belong to it in the same transaction.
-func (l *Log) finalize(ctx context.Context, key EffectKey, fence int64, worker, receipt string, with ...Record) error {
+// finalize finalizes an effect and inserts why its target refused rows, and other records that belong to it, in the same transaction.
+func (l *Log) finalize(ctx context.Context, key EffectKey, fence int64, worker, receipt string, late []Record, with ...Record) error {
 	if !json.Valid([]byte(receipt)) {
 		return fmt.Errorf("finalize %s: the receipt is not JSON: %.60q", key, receipt)
 	}
@@ -91,11 +97,11 @@ func (l *Log) finalize(ctx context.Context, key EffectKey, fence int64, worker, 
 			if old.Receipt != receipt {
 				return &DivergedError{Table: old.Table(), Key: key.String(), Column: "receipt"}
 			}
-			return nil
+			return l.sameRefusals(ctx, old, late)
 		}
 		next := old
-		next.State, next.Receipt, next.Changed = Finalized, receipt, l.now()
-		return l.moveEffect(ctx, old, next, EffectFinalized, worker, receipt, with...)
+		next.State, next.Receipt, next.Refused, next.Changed = Finalized, receipt, int64(len(late)), l.now()
+		return l.moveEffect(ctx, old, next, EffectFinalized, worker, receipt, append(late, with...)...)
 	})
 }
 

@@ -39,7 +39,8 @@ type KeyColumn struct {
 	Hashes []byte
 }
 
-// Refusal is why one token was refused. The node and the sink are those of the token's way.
+// Refusal is why one token was refused. In a passage, the node and the sink are those of the token's way; with the end of a write,
+// the node is the write's sink, and the row is kept in quarantine.
 type Refusal struct {
 	Lane    int64
 	Index   int // of the row in the chunk

@@ -56,14 +56,14 @@ func (l *Log) recordPassage(ctx context.Context, chunk Chunk, p Passage) error {
 	return l.insert(ctx, insert...)
 }
 
-// newRowError returns the record of a refusal by a row of this way.
-func newRowError(chunk Chunk, way Way, r Refusal, now Micros) RowError {
+// newRowError returns the record of a refusal by a node.
+func newRowError(chunk Chunk, node, sentTo string, r Refusal, now Micros) RowError {
 	raw := r.Raw[:min(len(r.Raw), MaxRawBytes)]
 	return RowError{
-		Run: chunk.Run, Source: chunk.Source, Row: chunk.FirstRow + int64(r.Index), Lane: r.Lane, Node: way.Last(),
-		Chunk: chunk.Chunk, Code: r.Code, Field: r.Field, Message: r.Message, ErrorHash: errorHash(way.Last(), r.Code, r.Field, r.Message),
+		Run: chunk.Run, Source: chunk.Source, Row: chunk.FirstRow + int64(r.Index), Lane: r.Lane, Node: node,
+		Chunk: chunk.Chunk, Code: r.Code, Field: r.Field, Message: r.Message, ErrorHash: errorHash(node, r.Code, r.Field, r.Message),
 		Raw: raw, RawIsText: utf8.Valid(raw) && bytes.IndexByte(raw, 0) < 0, RawBytes: r.Bytes,
-		Line: r.Line, ByteOffset: r.Offset, SentTo: way.Sink, At: now,
+		Line: r.Line, ByteOffset: r.Offset, SentTo: sentTo, At: now,
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	"waymark/plugin"
 )
 
-// PreparePublish records that the output of a sink is complete and what it holds: the rows and bytes of its parts, without
-// headers. It is refused as long as a write to the sink is not finalized, and if the writes do not add up to rows.
+// PreparePublish records that the output of a sink is complete and what it holds. rows and bytes are those of its parts, without
+// headers; of the rows, those that the target refused are left out. It is refused as long as a write to the sink is not finalized, and if the writes do not add up to rows.
 //
 // Repeating it with the same numbers changes nothing.
 func (l *Log) PreparePublish(ctx context.Context, run, sink string, rows, bytes int64) error {
@@ -18,14 +18,17 @@ func (l *Log) PreparePublish(ctx context.Context, run, sink string, rows, bytes 
 		if err != nil {
 			return err
 		}
-		if old.State != Reserved {
-			return samePublication(old, rows, bytes)
-		}
-		if err := l.checkWritten(ctx, run, sink, rows); err != nil {
+		written, refused, err := l.written(ctx, run, sink)
+		switch {
+		case err != nil:
 			return err
+		case old.State != Reserved:
+			return samePublication(old, rows-refused, bytes)
+		case written != rows:
+			return fmt.Errorf("%d rows are to be published, %d were written", rows, written)
 		}
 		next := old
-		next.State, next.Rows, next.Bytes, next.Changed = Prepared, rows, bytes, l.now()
+		next.State, next.Rows, next.Bytes, next.Changed = Prepared, rows-refused, bytes, l.now()
 		return l.driver.Commit(ctx, Batch{Move: []Move{{From: old, To: next}}})
 	})
 	if err != nil {
@@ -48,25 +51,24 @@ func samePublication(e Effect, rows, bytes int64) error {
 	return &DivergedError{Table: e.Table(), Key: e.String(), Column: column}
 }
 
-// checkWritten refuses a sink that has an open write, or not these rows.
-func (l *Log) checkWritten(ctx context.Context, run, sink string, rows int64) error {
+// written returns how many rows were written to a sink, and how many of them its target refused. It refuses a sink that has an open
+// write.
+func (l *Log) written(ctx context.Context, run, sink string) (rows, refused int64, err error) {
 	effects, err := Select[Effect](ctx, l.driver, run, sink)
 	if err != nil {
-		return err
+		return 0, 0, err
 	}
-	var written int64
 	for _, e := range effects {
-		if e.Kind == WriteEffect && e.State != Finalized {
-			return fmt.Errorf("the %s is %s", e.EffectKey, e.State)
+		if e.Kind != WriteEffect {
+			continue
 		}
-		if e.Kind == WriteEffect {
-			written += e.Rows
+		if e.State != Finalized {
+			return 0, 0, fmt.Errorf("the %s is %s", e.EffectKey, e.State)
 		}
+		rows += e.Rows
+		refused += e.Refused
 	}
-	if written != rows {
-		return fmt.Errorf("%d rows are to be published, %d were written", rows, written)
-	}
-	return nil
+	return rows, refused, nil
 }
 
 // FinalizePublish records that the output of a sink is visible, with what it is, in one transaction. Else it is like
@@ -84,7 +86,7 @@ func (l *Log) FinalizePublish(ctx context.Context, run, sink string, fence int64
 	if err != nil {
 		return fmt.Errorf("finalize %s: %w", key, err)
 	}
-	return l.finalize(ctx, key, fence, worker, string(receipt), ArtifactRecord{
+	return l.finalize(ctx, key, fence, worker, string(receipt), nil, ArtifactRecord{
 		Run: run, Sink: sink, Path: a.Path, Bytes: a.Bytes, Rows: a.Rows, SHA256: a.SHA256, Published: l.now(),
 	})
 }

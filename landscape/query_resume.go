@@ -13,7 +13,7 @@ import (
 type PassageMark struct {
 	Chunk    int64
 	Rows     int64    // of the chunk
-	Refused  int64    // tokens that were refused
+	Refused  int64    // tokens that were refused: on their ways, or by the targets of sinks
 	Barriers []string // to which tokens came, or the news that a branch is lost; in document order
 }
 
@@ -54,6 +54,9 @@ func (l *Log) PassageMarks(ctx context.Context, run, source string) ([]PassageMa
 	if err == nil {
 		err = l.addFeeds(ctx, run, source, marks)
 	}
+	if err == nil {
+		err = l.addLate(ctx, run, source, marks, forRefused(ways))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -71,6 +74,20 @@ func (l *Log) addFeeds(ctx context.Context, run, source string, marks []PassageM
 			marks[at].Barriers = append(marks[at].Barriers, f.Node)
 		}
 		return at < len(marks)
+	})
+}
+
+// addLate adds the tokens that the targets of sinks refused. What comes to the sinks for refused tokens is counted already.
+func (l *Log) addLate(ctx context.Context, run, source string, marks []PassageMark, forRefused map[string]bool) error {
+	return each(ctx, l.driver, []any{run}, func(e effectHead) bool {
+		if e.Refused == 0 || e.Source != source || forRefused[e.Sink] {
+			return true
+		}
+		at, found := slices.BinarySearchFunc(marks, e.Chunk, func(m PassageMark, chunk int64) int { return cmp.Compare(m.Chunk, chunk) })
+		if found {
+			marks[at].Refused += e.Refused
+		}
+		return true
 	})
 }
 
@@ -198,8 +215,9 @@ func (c *SinkChunkCount) add(state EffectState) {
 // effectHead is how far an Effect is.
 type effectHead struct {
 	EffectKey
-	Kind  EffectKind  `db:"kind"`
-	State EffectState `db:"state"`
+	Kind    EffectKind  `db:"kind"`
+	State   EffectState `db:"state"`
+	Refused int64       `db:"refused"`
 }
 
 // Table returns effects.

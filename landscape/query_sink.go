@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// SinkLine returns the token that stands on a line of a sink's output; lines count from 1 and leave a header out. Within a
-// part tokens stand by row and lane. The error wraps ErrNotFound if the target did not confirm that line.
+// SinkLine returns the token that stands on a line of a sink's output; lines count from 1 and leave a header and what the target
+// refused out. Within a part tokens stand by row and lane. The error wraps ErrNotFound if the target did not confirm that line.
 func (l *Log) SinkLine(ctx context.Context, run, sink string, line int64) (Token, error) {
 	parts, err := l.parts(ctx, run, sink)
 	if err != nil {
@@ -16,8 +16,8 @@ func (l *Log) SinkLine(ctx context.Context, run, sink string, line int64) (Token
 	}
 	rest := line
 	for _, part := range parts {
-		if rest > part.Rows {
-			rest -= part.Rows
+		if held := part.Rows - part.Refused; rest > held {
+			rest -= held
 			continue
 		}
 		if rest < 1 || part.State != Finalized {
@@ -46,6 +46,9 @@ func (l *Log) nth(ctx context.Context, part Effect, n int64) (Token, error) {
 		return Token{}, err
 	}
 	tokens, err := l.sinkTokens(ctx, chunk, part.Sink)
+	if err == nil {
+		tokens, err = l.kept(ctx, part, chunk, tokens)
+	}
 	if err != nil {
 		return Token{}, err
 	}
@@ -77,7 +80,7 @@ func (l *Log) sinkTokens(ctx context.Context, chunk Chunk, sink string) ([]Token
 }
 
 // SinkPosition returns the sink that holds a token, and the line on which it stands there. The error wraps ErrNotFound if
-// no sink confirmed the token.
+// no sink confirmed the token, or its target refused it.
 func (l *Log) SinkPosition(ctx context.Context, run string, token Token) (sink string, line int64, err error) {
 	at, err := l.find(ctx, run, token)
 	if err != nil {
@@ -86,20 +89,31 @@ func (l *Log) SinkPosition(ctx context.Context, run string, token Token) (sink s
 	if !at.way.ToSink() {
 		return "", 0, fmt.Errorf("row %d of source %s in run %s is in no sink: %w", token.Row, token.Source, run, ErrNotFound)
 	}
-	tokens, err := l.sinkTokens(ctx, at.chunk, at.way.Sink)
-	if err != nil {
-		return "", 0, err
-	}
-	line = int64(slices.Index(tokens, token)) + 1
 	parts, err := l.parts(ctx, run, at.way.Sink)
 	if err != nil {
 		return "", 0, err
 	}
 	for _, part := range parts {
 		if part.Source == token.Source && part.Chunk == at.chunk.Chunk && part.State == Finalized {
-			return at.way.Sink, line, nil
+			n, err := l.place(ctx, part, at.chunk, token)
+			return at.way.Sink, line + n, err
 		}
-		line += part.Rows
+		line += part.Rows - part.Refused
 	}
 	return "", 0, fmt.Errorf("row %d of source %s in run %s: sink %s did not confirm it: %w", token.Row, token.Source, run, at.way.Sink, ErrNotFound)
+}
+
+// place returns the place of a token within a write, from 1. The error wraps ErrNotFound if the target refused the token.
+func (l *Log) place(ctx context.Context, part Effect, chunk Chunk, token Token) (int64, error) {
+	tokens, err := l.sinkTokens(ctx, chunk, part.Sink)
+	if err == nil {
+		tokens, err = l.kept(ctx, part, chunk, tokens)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if i := slices.Index(tokens, token); i >= 0 {
+		return int64(i) + 1, nil
+	}
+	return 0, fmt.Errorf("row %d of source %s in run %s: the target of sink %s refused it: %w", token.Row, token.Source, part.Run, part.Sink, ErrNotFound)
 }

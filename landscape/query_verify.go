@@ -66,7 +66,29 @@ func (l *Log) ComparePassage(ctx context.Context, p Passage) ([]Difference, erro
 	} else {
 		p.Feeds = nil
 	}
-	return l.rehearse(ctx, whole, func(l *Log) error { return l.RecordPassage(ctx, p) })
+	chunk, err := l.Chunk(ctx, p.Run, p.Source, p.Chunk)
+	if err != nil {
+		return nil, err
+	}
+	r := &rehearsal{Driver: l.driver, beyond: p.late(chunk.FirstRow)}
+	return r.compare(ctx, whole, func(l *Log) error { return l.RecordPassage(ctx, p) })
+}
+
+// late returns what reports whether a stored record says that the target of a sink refused a token whose way leads there. No step
+// makes such a record. first is the first row of the chunk.
+func (p Passage) late(first int64) func(Record) bool {
+	return func(r Record) bool {
+		e, is := r.(RowError)
+		if !is {
+			return false
+		}
+		lane := slices.IndexFunc(p.Lanes, func(l LaneRoutes) bool { return l.Lane == e.Lane })
+		if index := e.Row - first; lane < 0 || index < 0 || index >= int64(len(p.Lanes[lane].Codes)) {
+			return false
+		}
+		way, err := p.Lanes[lane].WayAt(int(e.Row - first))
+		return err == nil && way != nil && way.ToSink() && way.Sink == e.Node
+	}
 }
 
 // keepsFeeds reports whether it is on record what fed the barriers of the run; the first releases did not record it.
@@ -82,6 +104,7 @@ func (l *Log) keepsFeeds(ctx context.Context, run string) (kept bool, err error)
 type rehearsal struct {
 	Driver
 	alike    func(Record) bool // if not nil: reports whether a record is stored as it is, and need not be kept
+	beyond   func(Record) bool // if not nil: reports whether a stored record may be there besides those that are wanted
 	inserted []Record
 }
 
@@ -122,7 +145,7 @@ func (r *rehearsal) compare(ctx context.Context, whole []Record, act func(*Log) 
 	}
 	var found []Difference
 	for _, s := range scopes(whole, r.inserted) {
-		different, err := s.compare(ctx, r.Driver)
+		different, err := s.compare(ctx, r.Driver, r.beyond)
 		if err != nil {
 			return nil, err
 		}
@@ -154,8 +177,9 @@ func scopes(whole, inserted []Record) []*scope {
 	return all
 }
 
-// compare returns how what is stored in the scope differs from what is wanted.
-func (s *scope) compare(ctx context.Context, d Driver) ([]Difference, error) {
+// compare returns how what is stored in the scope differs from what is wanted. beyond, if not nil, reports whether a record may be
+// there as well.
+func (s *scope) compare(ctx context.Context, d Driver, beyond func(Record) bool) ([]Difference, error) {
 	var found []Difference
 	missing := map[string]bool{}
 	for key := range s.wanted {
@@ -165,6 +189,9 @@ func (s *scope) compare(ctx context.Context, d Driver) ([]Difference, error) {
 		stored := s.table.AppendValues(nil, r)
 		key := s.table.Key(stored)
 		delete(missing, key)
+		if s.wanted[key] == nil && beyond != nil && beyond(r) {
+			return true
+		}
 		found = s.table.appendDifference(found, key, stored, s.wanted[key])
 		return true
 	})

@@ -25,6 +25,7 @@ type Effect struct {
 	Ordinal *int64      `db:"ordinal,move,null"`     // of the part within the sink; nil until a write is in flight
 	Offset  *int64      `db:"byte_offset,move,null"` // of the part's first byte in the whole output
 	Receipt string      `db:"receipt,move,null"`     // JSON: what the target answered; set with finalized
+	Refused int64       `db:"refused,move"`          // of a finalized write: those of its rows that the target refused
 	Changed Micros      `db:"changed_us,move"`
 }
 

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"waymark/plugin"
 )
 
 // What a person says of a blocked effect, as it stands in the detail of a resolved event. Stored; never rename.
@@ -17,7 +19,8 @@ const (
 
 // Resolve records what a person says of an effect that is blocked, with the action, in one transaction. If the target has what
 // the latest attempt wrote, the effect is finalized with the receipt of its part. If not, it is in flight again: the next
-// attempt writes without asking, as ResolvedNotApplied tells. A publication can only be not applied.
+// attempt writes without asking, as ResolvedNotApplied tells. A publication can only be not applied, and so can a write to a
+// transactional sink: its target knows which rows it refused, and does not take a part twice.
 //
 // Saying the same again changes nothing. An effect that is not blocked, or of which the opposite was said, is refused.
 func (l *Log) Resolve(ctx context.Context, key EffectKey, applied bool, actor, why string) error {
@@ -40,6 +43,11 @@ func (l *Log) resolve(ctx context.Context, key EffectKey, applied bool, actor, w
 	case applied && old.Kind != WriteEffect:
 		return errors.New("what was published cannot be told by hand: say that it is not, and it is published again")
 	}
+	if applied {
+		if err := l.tellable(ctx, key); err != nil {
+			return err
+		}
+	}
 	action, err := l.nextAction(ctx, key.Run, VerbResolve, actor, why)
 	if err != nil {
 		return err
@@ -51,6 +59,15 @@ func (l *Log) resolve(ctx context.Context, key EffectKey, applied bool, actor, w
 	}
 	event := EffectEvent{EffectKey: key, Fence: old.Fence, Event: EffectResolved, Worker: actor, At: action.At, Detail: word}
 	return l.driver.Commit(ctx, Batch{Insert: []Record{action, event}, Move: []Move{{From: old, To: next}}})
+}
+
+// tellable refuses a write of which only the target can tell what it holds.
+func (l *Log) tellable(ctx context.Context, key EffectKey) error {
+	sink, err := get[Node](ctx, l.driver, key.Run, key.Sink)
+	if err == nil && sink.Guarantee == plugin.Transactional {
+		err = errors.New("its target keeps a ledger and may have refused rows: say that it is not applied, and the ledger is asked; nothing is written twice")
+	}
+	return err
 }
 
 // decided returns nil if a person said this word of an effect that is not blocked.

@@ -32,9 +32,10 @@ type Summary struct {
 // SinkCount is what one sink gets and got.
 type SinkCount struct {
 	Sink      string `json:"sink"`
-	Planned   int64  `json:"planned"`   // rows whose way leads here
-	Finalized int64  `json:"finalized"` // rows that the target confirmed
-	Bytes     int64  `json:"bytes"`     // confirmed, without headers
+	Planned   int64  `json:"planned"`           // rows whose way leads here
+	Finalized int64  `json:"finalized"`         // of these, rows that the target confirmed and holds
+	Refused   int64  `json:"refused,omitempty"` // of these, rows that the target refused
+	Bytes     int64  `json:"bytes"`             // confirmed, without headers
 	Published bool   `json:"published"`
 }
 
@@ -55,15 +56,16 @@ type NodeCount struct {
 // Progress is how far a run is.
 type Progress struct {
 	Status    pipeline.RunStatus `json:"status"`
-	Chunks    int64              `json:"chunks"`    // read from sources
-	Rows      int64              `json:"rows"`      // records read from sources
-	Bytes     int64              `json:"bytes"`     // read, of decoded text
-	Ended     bool               `json:"ended"`     // all sources were read to their end, and all barriers gave what they held
-	Passed    int64              `json:"passed"`    // records of sources that went through the steps
-	Failed    int64              `json:"failed"`    // tokens that were refused
-	Held      int64              `json:"held"`      // tokens that barriers hold after their last folds
-	Planned   int64              `json:"planned"`   // tokens that a sink gets
-	Finalized int64              `json:"finalized"` // of these, tokens that the target confirmed
+	Chunks    int64              `json:"chunks"`            // read from sources
+	Rows      int64              `json:"rows"`              // records read from sources
+	Bytes     int64              `json:"bytes"`             // read, of decoded text
+	Ended     bool               `json:"ended"`             // all sources were read to their end, and all barriers gave what they held
+	Passed    int64              `json:"passed"`            // records of sources that went through the steps
+	Failed    int64              `json:"failed"`            // tokens that were refused, by whatever node
+	Held      int64              `json:"held"`              // tokens that barriers hold after their last folds
+	Planned   int64              `json:"planned"`           // tokens that a sink gets
+	Finalized int64              `json:"finalized"`         // of these, tokens that the target confirmed and holds
+	Refused   int64              `json:"refused,omitempty"` // of these, tokens that the target refused
 }
 
 // Progress returns how far a run is. It reads a few records per chunk.
@@ -87,6 +89,7 @@ func (l *Log) Progress(ctx context.Context, run string) (Progress, error) {
 	for _, sink := range s.Sinks {
 		p.Planned += sink.Planned
 		p.Finalized += sink.Finalized
+		p.Refused += sink.Refused
 	}
 	return p, nil
 }
@@ -126,6 +129,8 @@ type summing struct {
 	order []string // nodes in document order
 	nodes map[string]*NodeCount
 	sinks map[string]*SinkCount
+
+	forRefused map[string]bool // sinks whose tokens a node before them refused
 }
 
 func (s *summing) addGraph(ctx context.Context, d Driver, run string) error {
@@ -176,10 +181,22 @@ func (s *summing) addEffects(ctx context.Context, d Driver, run string) error {
 		case e.Kind == PublishEffect:
 			sink.Published = true
 		default:
-			sink.Finalized += e.Rows
+			sink.Finalized += e.Rows - e.Refused
 			sink.Bytes += e.Bytes
-			s.nodes[e.Sink].Out += e.Rows
+			s.nodes[e.Sink].Out += e.Rows - e.Refused
+			s.addRefused(e)
 		}
 		return true
 	})
+}
+
+// addRefused counts the tokens that a target refused: they came to the sink as successes, unless it gets what others refused.
+func (s *summing) addRefused(e Effect) {
+	s.sinks[e.Sink].Refused += e.Refused
+	s.nodes[e.Sink].Diverted += e.Refused
+	s.Quarantined += e.Refused
+	if !s.forRefused[e.Sink] {
+		s.Succeeded -= e.Refused
+		s.Failed += e.Refused
+	}
 }

@@ -25,6 +25,7 @@ func (s *summing) addWays(ctx context.Context, d Driver, run string) error {
 	if err != nil {
 		return err
 	}
+	s.forRefused = forRefused(ways)
 	return each(ctx, d, []any{run}, func(step WayStepRecord) bool {
 		s.addStep(step, ways[step.Way], rows[step.Way])
 		return true
@@ -83,11 +84,11 @@ func (s *summing) addStep(step WayStepRecord, way WayRecord, rows int64) {
 	n.add(way, rows)
 }
 
-// add counts where tokens of a way went that are at the node. Rows leave a sink with its effects.
+// add counts where tokens of a way went that are at the node. Rows leave a sink with its effects, or are refused by its encoder.
 func (n *NodeCount) add(way WayRecord, rows int64) {
 	path := pipeline.Path(way.Path)
 	switch {
-	case n.Kind == SinkNode:
+	case n.Kind == SinkNode && n.Node != way.LastNode:
 	case n.Node != way.LastNode || path.Outcome() == pipeline.Success && way.Sink != "":
 		n.Out += rows
 	case path.Outcome() == pipeline.Failure:

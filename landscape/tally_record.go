@@ -69,7 +69,8 @@ func (t *tallied) appendHashes(insert []Record, chunk Chunk, columns []NodeHashe
 // appendErrors appends why tokens were refused.
 func (t *tallied) appendErrors(insert []Record, chunk Chunk, refusals []Refusal, now Micros) []Record {
 	for _, r := range refusals {
-		insert = append(insert, newRowError(chunk, *t.at(r.Lane).way(r.Index), r, now))
+		way := t.at(r.Lane).way(r.Index)
+		insert = append(insert, newRowError(chunk, way.Last(), way.Sink, r, now))
 	}
 	return insert
 }

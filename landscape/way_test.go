@@ -28,6 +28,7 @@ func TestSignature(t *testing.T) {
 		"strikes > score > keep > __quarantine__ (on_error_routed)",
 		"strikes > score > keep > triage > __quarantine__ (unrouted)",
 		"strikes > score > keep > triage[minor] > tidy > __discard__ (sink_discarded)",
+		"strikes > score > keep > triage[minor] > tidy > all > __quarantine__ (on_error_routed)",
 	}, got)
 	require.Equal(t, "ef4a6422ac9d0fc9", landscapetest.Ways()[0].ID(), "stored: it must never change")
 	other := landscapetest.Ways()[0]

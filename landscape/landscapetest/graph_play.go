@@ -69,7 +69,7 @@ func (t turn) do(ctx context.Context, log *landscape.Log) error {
 	if err := log.RecordPassage(ctx, *t.passage); err != nil {
 		return err
 	}
-	return write(ctx, log, *t.passage, 0)
+	return write(ctx, log, *t.passage, 0, nil)
 }
 
 // Play records the whole run and finishes it. Every call of it may be repeated.

@@ -271,6 +271,7 @@ func effects(t *testing.T, d landscape.Driver) {
 		require.ErrorIs(t, err, landscape.ErrBlocked)
 	})
 	t.Run("publication", func(t *testing.T) { publications(t, d) })
+	t.Run("a target refuses rows", func(t *testing.T) { lateRefusals(t, d) })
 }
 
 func publications(t *testing.T, d landscape.Driver) {

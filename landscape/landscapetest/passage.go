@@ -111,18 +111,42 @@ func recordsOf(s Scene, i int) landscape.Records { _, r := s.Chunk(i); return r 
 
 // Write begins and finalizes the write of every sink for chunk number i, as the i-th part of each.
 func (s Scene) Write(ctx context.Context, log *landscape.Log, i int) error {
-	return write(ctx, log, s.Passage(i), int64(i))
+	p := s.Passage(i)
+	return write(ctx, log, p, int64(i), func(sink string) []landscape.Refusal { return s.LateOf(i, p, sink) })
 }
 
-// write begins and finalizes the writes of a passage, as part number part of each sink.
-func write(ctx context.Context, log *landscape.Log, p landscape.Passage, part int64) error {
+// LateOf returns the refusals by the target of a sink, of the rows of chunk number i with this passage.
+func (s Scene) LateOf(i int, p landscape.Passage, sink string) (refused []landscape.Refusal) {
+	if s.Late == nil {
+		return nil
+	}
+	first := int64(i)*int64(s.ChunkRows) + 1
+	for j, code := range p.Lanes[0].Codes {
+		row := first + int64(j)
+		if p.Lanes[0].Ways[code].Sink != sink || !s.Late(sink, row) {
+			continue
+		}
+		r := s.refusal(j, row)
+		r.Code, r.Field, r.Message = "SINK_UNIQUE", "cost", fmt.Sprintf("the table has a row with cost %d", row%5)
+		refused = append(refused, r)
+	}
+	return refused
+}
+
+// write begins and finalizes the writes of a passage, as part number part of each sink. late, if not nil, returns what its target
+// refuses.
+func write(ctx context.Context, log *landscape.Log, p landscape.Passage, part int64, late func(sink string) []landscape.Refusal) error {
 	for _, w := range p.Writes {
 		key := landscape.EffectKey{Run: p.Run, Sink: w.Sink, Source: p.Source, Chunk: p.Chunk}
 		e, err := log.BeginEffect(ctx, key, landscape.Placement{Ordinal: part, Offset: part * 1000}, "w1")
 		if err != nil {
 			return err
 		}
-		if err := log.FinalizeEffect(ctx, key, e.Fence, "w1", `{"fsync":true}`); err != nil {
+		var refused []landscape.Refusal
+		if late != nil {
+			refused = late(w.Sink)
+		}
+		if err := log.FinalizeEffect(ctx, key, e.Fence, "w1", `{"fsync":true}`, refused...); err != nil {
 			return err
 		}
 	}
@@ -140,7 +164,7 @@ func publish(ctx context.Context, log *landscape.Log, run string) error {
 		return err
 	}
 	for _, sink := range summary.Sinks {
-		if err := log.PreparePublish(ctx, run, sink.Sink, sink.Finalized, sink.Bytes+10); err != nil {
+		if err := log.PreparePublish(ctx, run, sink.Sink, sink.Planned, sink.Bytes+10); err != nil {
 			return err
 		}
 		e, err := log.BeginEffect(ctx, landscape.PublishKey(run, sink.Sink), landscape.Placement{}, "w1")

@@ -27,8 +27,11 @@ type Scene struct {
 	Run       string
 	Chunks    int
 	ChunkRows int
-	// Way says which of Ways the row takes; nil is row modulo the number of ways.
+	// Way says which of Ways the row takes; nil is row modulo 10: all but those that a sink's encoder refused.
 	Way func(row int64) int
+	// Late says which of the rows that come to a sink its target refuses when it writes them; nil is none. The sinks of a scene in
+	// which there may be some are transactional, and have a way into quarantine.
+	Late func(sink string, row int64) bool
 }
 
 // Ways are the ways of a scene, in the order of Scene.Way's numbers.
@@ -50,6 +53,7 @@ func Ways() []landscape.Way {
 		{Path: pipeline.OnErrorRouted, Sink: pipeline.QuarantineSink, Steps: step("strikes", "", "score", "", "keep", "")},
 		{Path: pipeline.Unrouted, Sink: pipeline.QuarantineSink, Steps: step("strikes", "", "score", "", "keep", "", "triage", "")},
 		{Path: pipeline.SinkDiscarded, Sink: pipeline.DiscardSink, Steps: step("strikes", "", "score", "", "keep", "", "triage", "minor", "tidy", "")},
+		{Path: pipeline.OnErrorRouted, Sink: pipeline.QuarantineSink, Steps: step("strikes", "", "score", "", "keep", "", "triage", "minor", "tidy", "", "all", "")},
 	}
 }
 
@@ -61,7 +65,18 @@ func (s Scene) Begin(ctx context.Context, log *landscape.Log) error {
 
 // Graph returns what Begin records.
 func (s Scene) Graph() (landscape.Run, landscape.Graph) {
-	return sceneRun(s.Run), landscape.Graph{
+	graph := s.graph()
+	for i, n := range graph.Nodes {
+		if s.Late != nil && n.Kind == landscape.SinkNode {
+			graph.Nodes[i].Guarantee = plugin.Transactional
+			graph.Edges = append(graph.Edges, edge(n.Node, landscape.ErrorEdge, "", pipeline.Quarantine))
+		}
+	}
+	return sceneRun(s.Run), graph
+}
+
+func (s Scene) graph() landscape.Graph {
+	return landscape.Graph{
 		Nodes: []landscape.Node{
 			node(0, "strikes", landscape.SourceNode, "csv", landscape.OwnHashes),
 			node(1, "score", landscape.StepNode, "set", landscape.OwnHashes),
@@ -167,7 +182,7 @@ func (s Scene) Hash(node string, row int64) [landscape.HashBytes]byte {
 // way returns the number of the row's way.
 func (s Scene) way(row int64) int {
 	if s.Way == nil {
-		return int(row % int64(len(Ways())))
+		return int(row % 10)
 	}
 	return s.Way(row)
 }

@@ -162,8 +162,10 @@ func flaws() map[string]flaw {
 				Run: s.Run, Source: Source, Row: 10, Node: "tidy", Chunk: 0, Code: "X", ErrorHash: digest("x"), Line: 1, SentTo: "all", At: 1,
 			}}
 		})},
-		"a gap in the parts":                {check: "sink_parts", play: skipOrdinal},
-		"codes that differ from the counts": {check: "way_codes", deep: true, play: swapCodes},
+		"an error at a sink that refused nothing": {check: "error_counts", play: strayLate},
+		"refused rows that another sink gets":     {check: "sink_lines", deep: true, play: straysLate},
+		"a gap in the parts":                      {check: "sink_parts", play: skipOrdinal},
+		"codes that differ from the counts":       {check: "way_codes", deep: true, play: swapCodes},
 		"fewer hashes than counted": {check: "hash_missing", deep: true, play: commit(func(s Scene) []landscape.Record {
 			return []landscape.Record{landscape.HashesRecord{
 				Run: s.Run, Source: Source, Node: "triage", Rows: 1, Hashes: make([]byte, landscape.HashBytes),
@@ -230,6 +232,51 @@ func forged(s Scene) []landscape.Record {
 			landscape.ChunkWayRecord{Run: s.Run, Source: Source, Code: int64(code), Way: w.ID(), Rows: rows})
 	}
 	return insert
+}
+
+// late says that the target of review refused these rows of chunk 1.
+func late(s Scene, rows ...int64) (records []landscape.Record) {
+	for _, row := range rows {
+		records = append(records, landscape.RowError{
+			Run: s.Run, Source: Source, Row: row, Node: "review", Chunk: 1, Code: "X", ErrorHash: digest("x"), Line: 1, SentTo: pipeline.QuarantineSink, At: 1,
+		})
+	}
+	return records
+}
+
+// inFlight plays until the write of chunk 1 to review has begun.
+func inFlight(ctx context.Context, s Scene, log *landscape.Log) (landscape.Effect, error) {
+	if err := until("write", nil)(ctx, s, log, nil); err != nil {
+		return landscape.Effect{}, err
+	}
+	key := landscape.EffectKey{Run: s.Run, Sink: "review", Source: Source, Chunk: 1}
+	return log.BeginEffect(ctx, key, landscape.Placement{Ordinal: 1, Offset: 1000}, "w1")
+}
+
+// strayLate records an error of a row for which the sink was waiting, and no more of it.
+func strayLate(ctx context.Context, s Scene, log *landscape.Log, d landscape.Driver) error {
+	_, err := inFlight(ctx, s, log)
+	if err == nil {
+		err = d.Commit(ctx, landscape.Batch{Insert: late(s, 40)})
+	}
+	if err == nil {
+		err = s.Write(ctx, log, 1)
+	}
+	if err == nil {
+		err = s.Publish(ctx, log)
+	}
+	return err
+}
+
+// straysLate records by hand that the target of a sink refused a row that the sink does not get. The counts fit.
+func straysLate(ctx context.Context, s Scene, log *landscape.Log, d landscape.Driver) error {
+	begun, err := inFlight(ctx, s, log)
+	if err != nil {
+		return err
+	}
+	ended := begun
+	ended.State, ended.Receipt, ended.Refused = landscape.Finalized, `{"fsync":true}`, 1
+	return d.Commit(ctx, landscape.Batch{Insert: late(s, 41), Move: []landscape.Move{{From: begun, To: ended}}})
 }
 
 // artifact is what a scene's sink publishes.

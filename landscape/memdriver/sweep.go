@@ -65,6 +65,7 @@ func sweep(t tables, run string, deep bool) []landscape.Finding {
 		s.checkCodes()
 		s.checkHashColumns()
 		s.checkBatchRows()
+		s.checkLate()
 	}
 	slices.SortStableFunc(s.found, func(a, b landscape.Finding) int {
 		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Chunk, b.Chunk), cmp.Compare(a.Node, b.Node))
@@ -251,7 +252,7 @@ func (s *sweeping) checkPublished() {
 			if e.Kind == landscape.PublishEffect {
 				publication = e
 			} else {
-				rows += e.Rows
+				rows += e.Rows - e.Refused
 			}
 		}
 		artifacts := all[landscape.ArtifactRecord](s.tables, s.run, n.Node)
@@ -283,15 +284,26 @@ func (s *sweeping) checkHashes() {
 	}
 }
 
+// errorPlace is where errors are counted: at a sink, of all lanes together.
+func (s *sweeping) errorPlace(at place, lane int64) lanePlace {
+	if s.nodes[at.node].Kind == landscape.SinkNode {
+		lane = -1
+	}
+	return lanePlace{at, lane}
+}
+
 func (s *sweeping) checkErrors() {
 	diverted := map[lanePlace]int64{}
 	for _, u := range s.used {
 		if way := s.ways[u.Way]; way.Outcome == string(pipeline.Failure) {
-			diverted[lanePlace{place{u.Source, u.Chunk, way.LastNode}, u.Lane}] += u.Rows
+			diverted[s.errorPlace(place{u.Source, u.Chunk, way.LastNode}, u.Lane)] += u.Rows
 		}
 	}
+	for _, e := range all[landscape.Effect](s.tables, s.run) {
+		diverted[s.errorPlace(place{e.Source, e.Chunk, e.Sink}, 0)] += e.Refused
+	}
 	for _, e := range all[landscape.RowError](s.tables, s.run) {
-		diverted[lanePlace{place{e.Source, e.Chunk, e.Node}, e.Lane}]--
+		diverted[s.errorPlace(place{e.Source, e.Chunk, e.Node}, e.Lane)]--
 	}
 	for at, rows := range diverted {
 		if rows != 0 {

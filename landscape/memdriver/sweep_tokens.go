@@ -57,6 +57,38 @@ func (s *sweeping) reportCodes(check string, counted map[codePlace]int64) {
 	}
 }
 
+// checkLate looks whether what the targets of sinks refused are tokens that came to these.
+func (s *sweeping) checkLate() {
+	ways := map[codePlace]landscape.WayRecord{}
+	for _, u := range s.used {
+		ways[codePlace{place{u.Source, u.Chunk, ""}, u.Lane, u.Code}] = s.ways[u.Way]
+	}
+	for _, e := range all[landscape.RowError](s.tables, s.run) {
+		if s.nodes[e.Node].Kind != landscape.SinkNode {
+			continue
+		}
+		way := ways[codePlace{place{e.Source, e.Chunk, ""}, e.Lane, s.code(e)}]
+		if way.Sink != e.Node && way.LastNode != e.Node {
+			s.report("sink_lines", place{e.Source, e.Chunk, e.Node}, "row %d in lane %d is refused, and did not come there", e.Row, e.Lane)
+		}
+	}
+}
+
+// code returns the code of the token that an error is of; -1 if there is none.
+func (s *sweeping) code(e landscape.RowError) (code int64) {
+	for _, c := range all[landscape.Chunk](s.tables, s.run, e.Source, e.Chunk) {
+		for _, p := range all[landscape.PassageRecord](s.tables, s.run, e.Source, e.Chunk, e.Lane) {
+			if at := (e.Row - c.FirstRow) * p.CodeBytes; at >= 0 && at+p.CodeBytes <= int64(len(p.WayCodes)) {
+				for _, b := range p.WayCodes[at : at+p.CodeBytes] {
+					code = code<<8 | int64(b)
+				}
+				return code
+			}
+		}
+	}
+	return -1
+}
+
 // checkHashColumns counts the hashes that are there.
 func (s *sweeping) checkHashColumns() {
 	for _, h := range all[landscape.HashesRecord](s.tables, s.run) {

@@ -132,7 +132,7 @@ var chunkChecks = []check{
 		from nodes n
 		left join effects p on p.run_id = n.run_id and p.sink = n.node and p.source = '' and p.chunk = -1
 		left join artifacts a on a.run_id = n.run_id and a.sink = n.node
-		left join (select sink, sum(rows) as rows from effects where run_id = ?1 and kind = 'write' group by sink) w on w.sink = n.node
+		left join (select sink, sum(rows - refused) as rows from effects where run_id = ?1 and kind = 'write' group by sink) w on w.sink = n.node
 		where n.run_id = ?1 and n.kind = 'sink'
 			and (p.state is not 'finalized' or a.rows is not coalesce(w.rows, 0) or p.rows <> a.rows or p.bytes > a.bytes)
 		order by n.node`},
@@ -162,20 +162,29 @@ var chunkChecks = []check{
 
 	{"error_counts", `
 		with diverted as (
-			select w.source, w.chunk, w.lane, k.last_node as node, sum(w.rows) as rows
-			from chunk_ways w
-			join ways k on k.run_id = w.run_id and k.way = w.way
-			where w.run_id = ?1 and k.outcome = 'failure'
-			group by w.source, w.chunk, w.lane, k.last_node
+			select source, chunk, lane, node, sum(rows) as rows
+			from (
+				select w.source, w.chunk, iif(n.kind = 'sink', -1, w.lane) as lane, k.last_node as node, w.rows
+				from chunk_ways w
+				join ways k on k.run_id = w.run_id and k.way = w.way
+				join nodes n on n.run_id = k.run_id and n.node = k.last_node
+				where w.run_id = ?1 and k.outcome = 'failure'
+				union all
+				select source, chunk, -1, sink, refused from effects where run_id = ?1 and refused > 0
+			)
+			group by source, chunk, lane, node
 		), recorded as (
-			select source, chunk, lane, node, count(*) as rows from errors where run_id = ?1 group by source, chunk, lane, node
+			select source, chunk, iif(node in (select s.node from nodes s where s.run_id = ?1 and s.kind = 'sink'), -1, lane) as lane,
+				node, count(*) as rows
+			from errors where run_id = ?1 group by 1, 2, 3, 4
 		)
-		select d.source, d.chunk, d.node, 'diverted ' || d.rows || ' rows of lane ' || d.lane || ', errors ' || coalesce(r.rows, 0)
+		select d.source, d.chunk, d.node, 'diverted ' || d.rows || ' rows' || iif(d.lane < 0, '', ' of lane ' || d.lane)
+			|| ', errors ' || coalesce(r.rows, 0)
 		from diverted d
 		left join recorded r on r.source = d.source and r.chunk = d.chunk and r.lane = d.lane and r.node = d.node
 		where r.rows is not d.rows
 		union all
-		select r.source, r.chunk, r.node, 'diverted 0 rows of lane ' || r.lane || ', errors ' || r.rows
+		select r.source, r.chunk, r.node, 'diverted 0 rows' || iif(r.lane < 0, '', ' of lane ' || r.lane) || ', errors ' || r.rows
 		from recorded r
 		where not exists (
 			select 1 from diverted d where d.source = r.source and d.chunk = r.chunk and d.lane = r.lane and d.node = r.node)`},

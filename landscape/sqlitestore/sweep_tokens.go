@@ -33,10 +33,10 @@ var tokenChecks = []check{
 		with lines as (
 			select sink, source, chunk, count(*) as rows from sink_rows where run_id = ?1 group by sink, source, chunk
 		)
-		select e.source, e.chunk, e.sink, 'out ' || e.rows || ' rows, lines ' || coalesce(l.rows, 0)
+		select e.source, e.chunk, e.sink, 'out ' || (e.rows - e.refused) || ' rows, lines ' || coalesce(l.rows, 0)
 		from effects e
 		left join lines l on l.sink = e.sink and l.source = e.source and l.chunk = e.chunk
-		where e.run_id = ?1 and e.kind = 'write' and e.state = 'finalized' and l.rows is not e.rows`},
+		where e.run_id = ?1 and e.kind = 'write' and e.state = 'finalized' and coalesce(l.rows, 0) <> e.rows - e.refused`},
 
 	{"way_codes", `
 		with codes as (

@@ -1,0 +1,115 @@
+package landscape
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"waymark/pipeline"
+)
+
+// A target may take a part without some of its rows: it refuses them late, after their ways were on record. The way of such a token
+// leads to the sink, an error of it stands at the sink, and the effect counts it. It ends as one that the sink's encoder refused:
+// as a failure, on_error_routed, in quarantine.
+
+// lateErrors returns the records of refusals by the target of a sink, for a write of it. It refuses those of tokens that the sink
+// does not get, and two of the same.
+func (l *Log) lateErrors(ctx context.Context, key EffectKey, refused []Refusal) ([]Record, error) {
+	if len(refused) == 0 {
+		return nil, nil
+	}
+	chunk, err := l.Chunk(ctx, key.Run, key.Source, key.Chunk)
+	if err != nil {
+		return nil, err
+	}
+	tokens, err := l.sinkTokens(ctx, chunk, key.Sink)
+	if err != nil {
+		return nil, err
+	}
+	open := map[Token]bool{}
+	for _, token := range tokens {
+		open[token] = true
+	}
+	records, now := make([]Record, len(refused)), l.now()
+	for i, r := range refused {
+		token := Token{Source: key.Source, Lane: r.Lane, Row: chunk.FirstRow + int64(r.Index)}
+		if !open[token] {
+			return nil, fmt.Errorf("row %d in lane %d is refused, which the sink does not get, or twice", token.Row, token.Lane)
+		}
+		delete(open, token)
+		if r.Code == "" {
+			return nil, fmt.Errorf("row %d in lane %d is refused without a code", token.Row, token.Lane)
+		}
+		records[i] = newRowError(chunk, key.Sink, pipeline.QuarantineSink, r, now)
+	}
+	return records, nil
+}
+
+// sameRefusals refuses other refusals than those that a finalized write has on record.
+func (l *Log) sameRefusals(ctx context.Context, e Effect, late []Record) error {
+	if int64(len(late)) != e.Refused {
+		return &DivergedError{Table: e.Table(), Key: e.String(), Column: "refused"}
+	}
+	for _, wanted := range late {
+		wanted := wanted.(RowError)
+		stored, err := get[RowError](ctx, l.driver, wanted.Run, wanted.Source, wanted.Row, wanted.Lane, wanted.Node)
+		if errors.Is(err, ErrNotFound) {
+			return &DivergedError{Table: e.Table(), Key: e.String(), Column: "refused"}
+		}
+		if err != nil {
+			return err
+		}
+		t := TableOf(wanted)
+		if err := t.Diverged(t.AppendValues(nil, stored), t.AppendValues(nil, wanted)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// LateRefusal returns why the target of the sink that the way leads to refused the token when its part was written; nil if it did not.
+func (l *Log) LateRefusal(ctx context.Context, run string, token Token, way Way) (*RowError, error) {
+	if !way.ToSink() {
+		return nil, nil //nolint:nilnil // no refusal is no error
+	}
+	found, err := Select[RowError](ctx, l.driver, run, token.Source, token.Row, token.Lane, way.Sink)
+	if err != nil || found == nil {
+		return nil, err
+	}
+	return &found[0], nil
+}
+
+// kept removes the tokens that the target refused from those of a write.
+func (l *Log) kept(ctx context.Context, part Effect, chunk Chunk, tokens []Token) ([]Token, error) {
+	if part.Refused == 0 {
+		return tokens, nil
+	}
+	refused := map[Token]bool{}
+	err := each(ctx, l.driver, []any{part.Run, part.Source}, func(r RefusedRow) bool {
+		if r.Node == part.Sink && r.Row >= chunk.FirstRow {
+			refused[Token{Source: r.Source, Lane: r.Lane, Row: r.Row}] = true
+		}
+		return r.Row < chunk.FirstRow+chunk.Rows
+	})
+	if err != nil {
+		return nil, err
+	}
+	left := make([]Token, 0, len(tokens))
+	for _, token := range tokens {
+		if !refused[token] {
+			left = append(left, token)
+		}
+	}
+	return left, nil
+}
+
+// forRefused returns the sinks that get tokens which a node before them refused. What their targets refuse had failed already.
+func forRefused(ways map[string]WayRecord) map[string]bool {
+	sinks := map[string]bool{}
+	for _, w := range ways {
+		if w.Outcome == string(pipeline.Failure) {
+			sinks[w.Sink] = true
+		}
+	}
+	return sinks
+}
