@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"slices"
 
 	"waymark/engine"
 	"waymark/failpoint"
@@ -135,7 +135,8 @@ func (a *Activities) record(in OpenInput, compiled *plan.Plan) (landscape.Run, e
 			ID: in.Run, Pipeline: description.Pipeline, DocumentSHA256: description.Document, PlanSHA256: compiled.Digest(),
 			Code: a.code, Actor: in.Actor, Trigger: in.Trigger, Host: a.host, BaseDir: in.Folder,
 		},
-		File: in.File, Parent: in.Parent, Link: landscape.Link(in.Link), Document: string(compiled.Document.Source), Plan: string(compiled.JSON()), Params: string(params), Refs: string(references),
+		File: in.File, Parent: in.Parent, Link: landscape.Link(in.Link), Document: string(compiled.Document.Source),
+		Plan: string(compiled.JSON()), Params: string(params), Refs: string(references),
 	}, nil
 }
 
@@ -174,7 +175,7 @@ func (a *Activities) openSinks(ctx context.Context, r *run) error {
 // openSink makes a target ready. What an attempt makes that comes so late that the output is published by then, or the run ended
 // for good, is nobody's, and is taken back. What it made before others wrote there is theirs.
 func (a *Activities) openSink(ctx context.Context, r *run, node *plan.Node) error {
-	if used, err := a.used(ctx, r.id, node.Name); err != nil || used {
+	if used, err := a.log.Attempted(ctx, r.id, node.Name); err != nil || used {
 		return err
 	}
 	encoder, err := node.Encoder()
@@ -207,17 +208,11 @@ func (a *Activities) over(ctx context.Context, run, sink string) (bool, error) {
 }
 
 func (a *Activities) published(ctx context.Context, run, sink string) (bool, error) {
-	effects, err := a.log.Effects(ctx, run)
-	return slices.ContainsFunc(effects, func(e landscape.Effect) bool {
-		return e.Sink == sink && e.Kind == landscape.PublishEffect && e.State == landscape.Finalized
-	}), err
-}
-
-// used reports whether an attempt to write to the sink or to publish it has begun.
-func (a *Activities) used(ctx context.Context, run, sink string) (bool, error) {
-	effects, err := a.log.Effects(ctx, run)
-	used := slices.ContainsFunc(effects, func(e landscape.Effect) bool { return e.Sink == sink && e.Fence > 0 })
-	return used, err
+	effect, err := a.log.Effect(ctx, landscape.PublishKey(run, sink))
+	if errors.Is(err, landscape.ErrNotFound) {
+		return false, nil
+	}
+	return effect.State == landscape.Finalized, err
 }
 
 // planned sums up what the workflow needs to know of the plan.

@@ -77,6 +77,21 @@ func (l *Log) Effects(ctx context.Context, run string) ([]Effect, error) {
 	return Select[Effect](ctx, l.driver, run)
 }
 
+// Effect returns one effect. The error wraps ErrNotFound if there is none.
+func (l *Log) Effect(ctx context.Context, key EffectKey) (Effect, error) {
+	return get[Effect](ctx, l.driver, key.Run, key.Sink, key.Source, key.Chunk)
+}
+
+// Attempted reports whether an attempt to write to the sink, or to publish its output, has begun. It reads no further than to
+// the first.
+func (l *Log) Attempted(ctx context.Context, run, sink string) (attempted bool, err error) {
+	err = each(ctx, l.driver, []any{run, sink}, func(e Effect) bool {
+		attempted = e.Fence > 0
+		return !attempted
+	})
+	return attempted, err
+}
+
 // EffectEvents returns what happened to the effects of a run, by effect and attempt.
 func (l *Log) EffectEvents(ctx context.Context, run string) ([]EffectEvent, error) {
 	return Select[EffectEvent](ctx, l.driver, run)
