@@ -30,14 +30,19 @@ func (a *Activities) FinishRun(ctx context.Context, in FinishInput) (FinishResul
 
 // discardLate removes what attempts at opening made after the outputs were moved to their places.
 func (a *Activities) discardLate(ctx context.Context, id string) error {
+	return a.discard(ctx, id, func(sink string) (bool, error) { return a.published(ctx, id, sink) })
+}
+
+// discard removes what the run staged for those of its sinks that are chosen.
+func (a *Activities) discard(ctx context.Context, id string, chosen func(sink string) (bool, error)) error {
 	r, err := a.get(ctx, id)
 	if err != nil {
 		return err
 	}
 	for _, i := range r.plan.Sinks() {
 		node := &r.plan.Nodes[i]
-		published, err := a.published(ctx, id, node.Name)
-		if err == nil && published {
+		is, err := chosen(node.Name)
+		if err == nil && is {
 			err = node.Sink.Target(id).Discard(ctx)
 		}
 		if err != nil {
@@ -77,19 +82,11 @@ func (a *Activities) stopRun(ctx context.Context, in StopInput) error {
 // Discard removes what the run staged and did not publish. It is for runs that nobody may take up again. It may be repeated; a
 // run that is not on record has staged nothing.
 func (a *Activities) Discard(ctx context.Context, id string) error {
-	r, err := a.get(ctx, id)
+	err := a.discard(ctx, id, func(string) (bool, error) { return true, nil })
 	if errors.Is(err, landscape.ErrNotFound) {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	for _, i := range r.plan.Sinks() {
-		if err := r.plan.Nodes[i].Sink.Target(id).Discard(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
+	return err
 }
 
 // RecordAction records what a person, or something that acts for one, ordered.
