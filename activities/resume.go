@@ -166,16 +166,22 @@ func moment(micros int64) string {
 	return time.UnixMicro(micros).UTC().Format("2006-01-02 15:04:05.000000 MST")
 }
 
-// maxDifference bounds what an error tells of a changed plan: it travels through workflow history.
-const maxDifference = 2_000
+// planDifferenceBytes bounds what an error tells of a changed plan: it travels through workflow history.
+const planDifferenceBytes = 2_000
 
-// planDifference shows how two plans differ, line by line.
+// planDifference shows how two plans differ.
 func planDifference(then, now []byte) string {
-	text := diff.Diff("plan on record", indented(then), "plan now", indented(now))
-	if len(text) > maxDifference {
-		text = append(text[:maxDifference:maxDifference], " …"...)
+	return Difference("plan on record", indented(then), "plan now", indented(now), planDifferenceBytes)
+}
+
+// Difference shows line by line how a text that has a name differs from what it is now, without the last line's end. Of a long
+// difference it shows whole lines, as many as fit into most bytes, and says that there are more.
+func Difference(thenName string, then []byte, nowName string, now []byte, most int) string {
+	text := strings.TrimSuffix(string(diff.Diff(thenName, then, nowName, now)), "\n")
+	if len(text) <= most {
+		return text
 	}
-	return string(text)
+	return text[:strings.LastIndexByte(text[:most], '\n')+1] + "…"
 }
 
 func indented(text []byte) []byte {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
 	"waymark/activities"
@@ -157,20 +156,11 @@ func (a *app) sameDocument(run landscape.Run) error {
 		choices += "\nwaymark resume " + run.ID + " --fork       begins a new run of the present document, and ends this one for good"
 	}
 	return wrongUsef("%s is not what it was when run %s began:\n%s\nput back what was there, or choose:\n%s",
-		shown(path), run.ID, difference(run.Document, present), choices)
+		shown(path), run.ID, activities.Difference("on record", []byte(run.Document), "now", present, differenceBytes), choices)
 }
 
-// maxDifference bounds the difference that is shown.
-const maxDifference = 8_000
-
-// difference shows how a document changed, line by line.
-func difference(then string, now []byte) string {
-	text := diff.Diff("on record", []byte(then), "now", now)
-	if len(text) > maxDifference {
-		return string(text[:maxDifference]) + " …"
-	}
-	return string(bytes.TrimSuffix(text, []byte("\n")))
-}
+// differenceBytes bounds how much is shown of a change of a document.
+const differenceBytes = 8_000
 
 // resumeElsewhere lets a paused run go on in the process that works for it. Whoever is at work already is left alone.
 func (a *app) resumeElsewhere(ctx context.Context, run string, inUse *embedded.InUseError, o resumption) error {
