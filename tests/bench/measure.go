@@ -149,23 +149,30 @@ func folderBytes(folder string) (int64, error) {
 	return total, err
 }
 
+// historyEvents returns the length of the latest history of a run.
 func historyEvents(state, id string) (events int64, err error) {
+	err = withTemporal(state, func(ctx context.Context, client sdk.Client) error {
+		description, err := client.DescribeWorkflowExecution(ctx, workflows.WorkflowID(id), "")
+		events = description.GetWorkflowExecutionInfo().GetHistoryLength()
+		return err
+	})
+	return events, err
+}
+
+// withTemporal starts the Temporal server of a state folder, which no process uses, asks it something, and stops it.
+func withTemporal(state string, ask func(context.Context, sdk.Client) error) (err error) {
 	ctx := context.Background()
 	server, err := embedded.Start(ctx, embedded.Options{DatabasePath: filepath.Join(state, "temporal.db")})
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer func() { err = errors.Join(err, server.Stop()) }()
 	client, err := server.Client(ctx, sdk.Options{})
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer client.Close()
-	description, err := client.DescribeWorkflowExecution(ctx, workflows.WorkflowID(id), "")
-	if err != nil {
-		return 0, err
-	}
-	return description.GetWorkflowExecutionInfo().GetHistoryLength(), nil
+	return ask(ctx, client)
 }
 
 // generate writes the source and returns its size. The rows are the same on every machine.

@@ -14,7 +14,6 @@ import (
 	sdk "go.temporal.io/sdk/client"
 	_ "modernc.org/sqlite" // reads the landscape
 
-	"waymark/embedded"
 	"waymark/workflows"
 )
 
@@ -95,26 +94,18 @@ func lookBack(state, run string, pid int) (again takenUp, err error) {
 
 // activitiesOf counts the activities of one type in the latest history of a run.
 func activitiesOf(state, run, kind string) (count int64, err error) {
-	ctx := context.Background()
-	server, err := embedded.Start(ctx, embedded.Options{DatabasePath: filepath.Join(state, "temporal.db")})
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, server.Stop()) }()
-	client, err := server.Client(ctx, sdk.Options{})
-	if err != nil {
-		return 0, err
-	}
-	defer client.Close()
-	events := client.GetWorkflowHistory(ctx, workflows.WorkflowID(run), "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for events.HasNext() {
-		event, err := events.Next()
-		if err != nil {
-			return 0, err
+	err = withTemporal(state, func(ctx context.Context, client sdk.Client) error {
+		events := client.GetWorkflowHistory(ctx, workflows.WorkflowID(run), "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		for events.HasNext() {
+			event, err := events.Next()
+			if err != nil {
+				return err
+			}
+			if event.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName() == kind {
+				count++
+			}
 		}
-		if event.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName() == kind {
-			count++
-		}
-	}
-	return count, nil
+		return nil
+	})
+	return count, err
 }
