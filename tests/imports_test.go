@@ -31,6 +31,7 @@ var allowed = map[string][]string{
 	"payload/payloadtest":     {"payload"},
 	"settings":                {"pipeline"},
 	"storage":                 {"landscape", "payload", "payload/fsstore"},
+	"telemetry":               {"activities"},
 	"landscape":               {"plugin", "pipeline"},
 	"landscape/sqlitestore":   {"landscape", "pipeline", "plugin", "failpoint"},
 	"landscape/memdriver":     {"landscape", "pipeline", "plugin"},

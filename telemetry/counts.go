@@ -1,0 +1,160 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.temporal.io/sdk/temporal"
+
+	"waymark/activities"
+)
+
+// counts are our own metrics. docs/cluster.md lists them; people's dashboards know their names: never rename one.
+type counts struct {
+	rows    metric.Int64Counter
+	effects metric.Int64Counter
+	runs    metric.Int64Counter
+	missed  metric.Int64Counter
+	chunk   metric.Float64Histogram
+	lag     metric.Float64Histogram
+}
+
+// seconds are the bounds of the histograms: from what one activity costs at least to what somebody should look at.
+var seconds = metric.WithExplicitBucketBoundaries(.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300)
+
+func newCounts(meter metric.Meter) (*counts, error) {
+	var failed error
+	counter := func(name, about string) metric.Int64Counter {
+		made, err := meter.Int64Counter(name, metric.WithDescription(about))
+		failed = errors.Join(failed, err)
+		return made
+	}
+	histogram := func(name, about string) metric.Float64Histogram {
+		made, err := meter.Float64Histogram(name, metric.WithDescription(about), metric.WithUnit("s"), seconds)
+		failed = errors.Join(failed, err)
+		return made
+	}
+	c := &counts{
+		rows:    counter("waymark_rows", "Rows by pipeline, node and kind."),
+		effects: counter("waymark_effects", "What became of writing parts and publishing outputs."),
+		runs:    counter("waymark_runs", "Runs that came into a state."),
+		missed:  counter("waymark_telemetry_missed", "Activities that are in no metric, because there were too many at once."),
+		chunk:   histogram("waymark_chunk", "How long an activity took."),
+		lag:     histogram("waymark_schedule_to_start", "How long an activity waited for a worker."),
+	}
+	return c, failed
+}
+
+// Values of the label kind of waymark_rows.
+const (
+	rowsRead    = "read"        // from a source
+	rowsRefused = "quarantined" // or sent to a sink for what was wrong with them
+	rowsEnded   = "filtered"    // or discarded
+	rowsPlanned = "planned"     // for a sink: they passed all steps
+)
+
+// Values of the label state of waymark_effects.
+const (
+	effectFinalized = "finalized" // a part is in its place
+	effectPublished = "published" // an output is visible
+	effectFailed    = "failed"    // an attempt failed; it is repeated
+	effectBlocked   = "blocked"   // a person must decide
+)
+
+// Values of the label status of waymark_runs, besides those of pipeline.RunStatus.
+const (
+	runStarted = "started"
+	runResumed = "resumed"
+)
+
+// add counts what an activity that ended is about. The labels hold names of the document and words of this program.
+func (c *counts) add(e event, pipeline string) {
+	ctx := context.Background()
+	outcome := "done"
+	if e.err != nil {
+		outcome = "failed"
+	}
+	c.chunk.Record(ctx, e.took.Seconds(), labels("activity", e.activity, "outcome", outcome))
+	c.lag.Record(ctx, e.lag.Seconds(), labels("activity", e.activity))
+	if e.err != nil {
+		c.addFailed(ctx, e, pipeline)
+		return
+	}
+	c.addRows(ctx, e, pipeline)
+	c.addSteps(ctx, e, pipeline)
+}
+
+func (c *counts) addFailed(ctx context.Context, e event, pipeline string) {
+	var sink string
+	switch in := e.in.(type) {
+	case activities.WriteInput:
+		sink = in.Sink
+	case activities.SinkInput:
+		sink = in.Sink
+	default:
+		return
+	}
+	state := effectFailed
+	if application, is := errors.AsType[*temporal.ApplicationError](e.err); is && application.Type() == activities.TypeBlocked {
+		state = effectBlocked
+	}
+	c.effects.Add(ctx, 1, labels("pipeline", pipeline, "sink", sink, "state", state))
+}
+
+// addRows counts rows.
+func (c *counts) addRows(ctx context.Context, e event, pipeline string) {
+	add := func(node, kind string, rows int64) {
+		if rows > 0 {
+			c.rows.Add(ctx, rows, labels("pipeline", pipeline, "node", node, "kind", kind))
+		}
+	}
+	switch out := e.out.(type) {
+	case activities.ReadResult:
+		if in, is := e.in.(activities.ReadInput); is {
+			add(in.Source, rowsRead, int64(out.Rows))
+		}
+	case activities.ProcessResult:
+		if in, is := e.in.(activities.ProcessInput); is {
+			add(in.Source, rowsRefused, int64(out.Refused))
+			add(in.Source, rowsEnded, int64(out.Ended))
+		}
+		for _, part := range out.Parts {
+			add(part.Sink, rowsPlanned, part.Rows)
+		}
+	}
+}
+
+// addSteps counts what happened to runs and outputs.
+func (c *counts) addSteps(ctx context.Context, e event, pipeline string) {
+	run := func(status string) { c.runs.Add(ctx, 1, labels("pipeline", pipeline, "status", status)) }
+	effect := func(sink, state string) {
+		c.effects.Add(ctx, 1, labels("pipeline", pipeline, "sink", sink, "state", state))
+	}
+	switch in := e.in.(type) {
+	case activities.WriteInput:
+		effect(in.Sink, effectFinalized)
+	case activities.SinkInput:
+		effect(in.Sink, effectPublished)
+	case activities.OpenInput:
+		run(runStarted)
+	case activities.ResumeInput:
+		run(runResumed)
+	case activities.StopInput:
+		run(string(in.Status))
+	case activities.FinishInput:
+		if out, is := e.out.(activities.FinishResult); is {
+			run(string(out.Status))
+		}
+	}
+}
+
+// labels are pairs of names and values.
+func labels(pairs ...string) metric.MeasurementOption {
+	set := make([]attribute.KeyValue, 0, len(pairs)/2)
+	for i := 0; i < len(pairs); i += 2 {
+		set = append(set, attribute.String(pairs[i], pairs[i+1]))
+	}
+	return metric.WithAttributes(set...)
+}

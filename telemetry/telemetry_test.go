@@ -1,0 +1,87 @@
+package telemetry
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+)
+
+func TestTracesAreOffUnlessAskedFor(t *testing.T) {
+	const place = "http://127.0.0.1:1"
+	for name, test := range map[string]struct {
+		env  map[string]string
+		want bool
+	}{
+		"nothing":         {nil, false},
+		"endpoint":        {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": place}, true},
+		"traces endpoint": {map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": place}, true},
+		"exporter":        {map[string]string{"OTEL_TRACES_EXPORTER": "otlp"}, true},
+		"others":          {map[string]string{"OTEL_TRACES_EXPORTER": "console", "OTEL_METRICS_EXPORTER": "otlp"}, false},
+		"none":            {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": place, "OTEL_TRACES_EXPORTER": "none"}, false},
+		"disabled":        {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": place, "OTEL_SDK_DISABLED": "true"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var o client.Options
+			start(t, test.env).ClientOptions(&o)
+			require.Equal(t, test.want, len(o.Interceptors) == 1)
+			require.NotNil(t, o.MetricsHandler)
+		})
+	}
+}
+
+func TestTracesAreSent(t *testing.T) {
+	var sent atomic.Int64
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/traces" {
+			sent.Add(1)
+		}
+	}))
+	defer collector.Close()
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL) // the library reads it itself
+	tel, err := Start(t.Context(), Options{Logger: slog.New(slog.DiscardHandler), Env: os.LookupEnv})
+	require.NoError(t, err)
+	_, span := tel.tracing.provider.Tracer("test").Start(t.Context(), "work")
+	span.End()
+	require.NoError(t, tel.Stop(t.Context()))
+	require.Equal(t, int64(1), sent.Load())
+}
+
+func TestAnUnknownProtocolIsRefused(t *testing.T) {
+	_, err := Start(t.Context(), Options{Logger: slog.New(slog.DiscardHandler), Env: func(name string) (string, bool) {
+		value, set := map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"}[name]
+		return value, set
+	}})
+	require.ErrorContains(t, err, `protocol "http/json": write grpc or http/protobuf`)
+}
+
+func TestQueuesOfProcessesHaveOneName(t *testing.T) {
+	tel := start(t, nil)
+	var o client.Options
+	tel.ClientOptions(&o)
+	for queue, want := range map[string]string{
+		"waymark": "waymark", "waymark@host": "waymark@host", "waymark@host/4711-0b1c": "waymark@host/own",
+	} {
+		tags := map[string]string{"task_queue": queue, "namespace": "default"}
+		o.MetricsHandler.WithTags(tags).WithTags(map[string]string{"worker_type": "ActivityWorker"}).Counter("temporal_test_" + want[len(want)-1:]).Inc(2)
+		require.Equal(t, queue, tags["task_queue"], "the caller's map is left alone")
+		require.Equal(t, []string{`temporal_test_` + want[len(want)-1:] + `_total{namespace="default",task_queue="` + want + `",worker_type="ActivityWorker"} 2`},
+			metrics(t, tel, "temporal_test_"+want[len(want)-1:]+"_total"))
+	}
+}
+
+func TestTheSameTroubleIsSaidOnce(t *testing.T) {
+	var out strings.Builder
+	say := quiet(slog.New(slog.NewTextHandler(&out, nil)))
+	for _, text := range []string{"away", "away", "broken", "broken", "away"} {
+		say(errors.New(text))
+	}
+	require.Equal(t, 3, strings.Count(out.String(), "\n"), out.String())
+}

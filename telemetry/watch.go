@@ -1,0 +1,155 @@
+package telemetry
+
+import (
+	"context"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/interceptor"
+
+	"waymark/activities"
+)
+
+// maxEvents is how many activities may have ended without being counted yet. What comes on top is only counted as missed.
+const maxEvents = 1_024
+
+// event is an activity that ended.
+type event struct {
+	activity string
+	run      string
+	took     time.Duration
+	lag      time.Duration // between its scheduling and its start
+	in, out  any
+	err      error
+}
+
+// watcher sees activities end. It is done with each when it has put it into a channel; somebody else counts.
+type watcher struct {
+	interceptor.WorkerInterceptorBase
+	counts *counts
+	names  names
+	events chan event
+}
+
+func newWatcher(counts *counts, pipeline func(context.Context, string) (string, error)) *watcher {
+	return &watcher{counts: counts, names: names{ask: pipeline}, events: make(chan event, maxEvents)}
+}
+
+// InterceptActivity is called for each activity.
+func (w *watcher) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+	i := &inbound{watcher: w}
+	i.Next = next
+	return i
+}
+
+type inbound struct {
+	interceptor.ActivityInboundInterceptorBase
+	watcher *watcher
+}
+
+// ExecuteActivity lets the activity be done, and tells of it.
+func (i *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
+	info := activity.GetInfo(ctx)
+	began := time.Now()
+	out, err := i.Next.ExecuteActivity(ctx, in)
+	e := event{
+		activity: info.ActivityType.Name, took: time.Since(began), lag: max(info.StartedTime.Sub(info.ScheduledTime), 0), out: out, err: err,
+	}
+	if len(in.Args) == 1 {
+		e.in = in.Args[0]
+		e.run = runOf(e.in)
+	}
+	i.watcher.tell(e)
+	return out, err
+}
+
+func (w *watcher) tell(e event) {
+	select {
+	case w.events <- e:
+	default:
+		w.counts.missed.Add(context.Background(), 1)
+	}
+}
+
+// work counts until done is closed.
+func (w *watcher) work(done <-chan struct{}) {
+	for {
+		select {
+		case e := <-w.events:
+			w.count(e)
+		case <-done:
+			return
+		}
+	}
+}
+
+func (w *watcher) count(e event) {
+	if opened, is := e.out.(activities.OpenResult); is && e.err == nil {
+		w.names.learn(e.run, opened.Pipeline)
+	}
+	w.counts.add(e, w.names.of(e.run))
+}
+
+// runOf returns the run that an activity with this input is about.
+func runOf(in any) string {
+	switch in := in.(type) {
+	case activities.OpenInput:
+		return in.Run
+	case activities.ReadInput:
+		return in.Run
+	case activities.ProcessInput:
+		return in.Run
+	case activities.FoldInput:
+		return in.Run
+	case activities.WriteInput:
+		return in.Run
+	case activities.SinkInput:
+		return in.Run
+	case activities.FinishInput:
+		return in.Run
+	case activities.StopInput:
+		return in.Run
+	case activities.ResumeInput:
+		return in.Run
+	case activities.ActionInput:
+		return in.Run
+	}
+	return ""
+}
+
+// nobody is the pipeline of a run of which that cannot be told.
+const nobody = "unknown"
+
+// maxNames is how many runs' pipelines are remembered.
+const maxNames = 1_000
+
+// askPatience is how long the record may take to tell a run's pipeline.
+const askPatience = 5 * time.Second
+
+// names remembers the pipelines of runs. It is used by one goroutine.
+type names struct {
+	ask   func(ctx context.Context, run string) (string, error)
+	known map[string]string
+}
+
+func (n *names) learn(run, pipeline string) {
+	if len(n.known) >= maxNames || n.known == nil {
+		n.known = map[string]string{}
+	}
+	n.known[run] = pipeline
+}
+
+// of returns the pipeline of the run. That of a run that is not on record yet is asked for again.
+func (n *names) of(run string) string {
+	if name := n.known[run]; name != "" {
+		return name
+	}
+	ctx, done := context.WithTimeout(context.Background(), askPatience)
+	defer done()
+	name, err := n.ask(ctx, run)
+	if err != nil || name == "" {
+		return nobody
+	}
+	n.learn(run, name)
+	return name
+}

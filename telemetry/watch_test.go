@@ -1,0 +1,214 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+
+	"waymark/activities"
+	"waymark/pipeline"
+)
+
+func start(t *testing.T, env map[string]string) *Telemetry {
+	t.Helper()
+	tel, err := Start(t.Context(), Options{
+		Code: "waymark test", Logger: slog.New(slog.DiscardHandler),
+		Env: func(name string) (string, bool) { value, set := env[name]; return value, set },
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, tel.Stop(context.Background())) })
+	return tel
+}
+
+// metrics returns the lines that are served of the metrics of this name.
+func metrics(t *testing.T, tel *Telemetry, name string) []string {
+	t.Helper()
+	answer := httptest.NewRecorder()
+	tel.Handler().ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	require.Equal(t, http.StatusOK, answer.Code)
+	var lines []string
+	for line := range strings.Lines(answer.Body.String()) {
+		if strings.HasPrefix(line, name+"{") || strings.HasPrefix(line, name+" ") {
+			lines = append(lines, strings.TrimSpace(line))
+		}
+	}
+	return lines
+}
+
+// done is what an activity is done with in these tests.
+type done struct {
+	name string
+	in   any
+	out  any
+	err  error
+}
+
+// perform lets activities be done under the watcher, and counts them.
+func perform(t *testing.T, w *watcher, all ...done) {
+	t.Helper()
+	var suite testsuite.WorkflowTestSuite
+	for _, d := range all {
+		env := suite.NewTestActivityEnvironment()
+		env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{w}})
+		env.RegisterActivityWithOptions(d.function(), activity.RegisterOptions{Name: d.name})
+		_, err := env.ExecuteActivity(d.name, d.in)
+		require.Equal(t, d.err == nil, err == nil)
+		w.count(<-w.events)
+	}
+}
+
+// function has the input and the result of the real activity.
+func (d done) function() any {
+	switch d.in.(type) {
+	case activities.OpenInput:
+		return act[activities.OpenInput, activities.OpenResult](d)
+	case activities.ReadInput:
+		return act[activities.ReadInput, activities.ReadResult](d)
+	case activities.ProcessInput:
+		return act[activities.ProcessInput, activities.ProcessResult](d)
+	case activities.FinishInput:
+		return act[activities.FinishInput, activities.FinishResult](d)
+	case activities.ResumeInput:
+		return act[activities.ResumeInput, activities.State](d)
+	case activities.StopInput:
+		return func(context.Context, activities.StopInput) error { return d.err }
+	case activities.SinkInput:
+		return func(context.Context, activities.SinkInput) error { return d.err }
+	}
+	return func(context.Context, activities.WriteInput) error { return d.err }
+}
+
+func act[In, Out any](d done) any {
+	return func(context.Context, In) (out Out, err error) {
+		if d.out != nil {
+			out, _ = d.out.(Out)
+		}
+		return out, d.err
+	}
+}
+
+func TestActivitiesAreCounted(t *testing.T) {
+	tel := start(t, nil)
+	asked := 0
+	w := newWatcher(tel.counts, func(_ context.Context, run string) (string, error) {
+		asked++
+		return map[string]string{"r2": "returns"}[run], nil
+	})
+	blocked := temporal.NewNonRetryableApplicationError("who knows", activities.TypeBlocked, nil)
+	perform(t, w,
+		done{name: "OpenRun", in: activities.OpenInput{Run: "r1"}, out: activities.OpenResult{Pipeline: "orders"}},
+		done{name: "ReadChunk", in: activities.ReadInput{Run: "r1", Source: "in"}, out: activities.ReadResult{Rows: 10}},
+		done{name: "ReadChunk", in: activities.ReadInput{Run: "r1", Source: "in"}, out: activities.ReadResult{Done: true}},
+		done{name: "ProcessChunk", in: activities.ProcessInput{Run: "r1", Source: "in"}, out: activities.ProcessResult{
+			Rows: 10, Refused: 2, Ended: 3, Parts: []activities.PartSize{{Sink: "out", Rows: 5}},
+		}},
+		done{name: "WriteChunk", in: activities.WriteInput{Run: "r1", Sink: "out"}, err: errors.New("disk on fire")},
+		done{name: "WriteChunk", in: activities.WriteInput{Run: "r1", Sink: "out"}, err: blocked},
+		done{name: "WriteChunk", in: activities.WriteInput{Run: "r1", Sink: "out"}},
+		done{name: "PublishSink", in: activities.SinkInput{Run: "r1", Sink: "out"}},
+		done{name: "FinishRun", in: activities.FinishInput{Run: "r1"}, out: activities.FinishResult{Status: pipeline.CompletedWithFailures}},
+		done{name: "ResumeRun", in: activities.ResumeInput{Run: "r2"}},
+		done{name: "ReadChunk", in: activities.ReadInput{Run: "r2", Source: "in"}, out: activities.ReadResult{Rows: 7}},
+		done{name: "StopRun", in: activities.StopInput{Run: "r2", Status: pipeline.Cancelled}},
+	)
+	require.Equal(t, 1, asked, "only of what it was not told, and once")
+	require.ElementsMatch(t, []string{
+		`waymark_rows_total{kind="read",node="in",pipeline="orders"} 10`,
+		`waymark_rows_total{kind="read",node="in",pipeline="returns"} 7`,
+		`waymark_rows_total{kind="quarantined",node="in",pipeline="orders"} 2`,
+		`waymark_rows_total{kind="filtered",node="in",pipeline="orders"} 3`,
+		`waymark_rows_total{kind="planned",node="out",pipeline="orders"} 5`,
+	}, metrics(t, tel, "waymark_rows_total"))
+	require.ElementsMatch(t, []string{
+		`waymark_effects_total{pipeline="orders",sink="out",state="failed"} 1`,
+		`waymark_effects_total{pipeline="orders",sink="out",state="blocked"} 1`,
+		`waymark_effects_total{pipeline="orders",sink="out",state="finalized"} 1`,
+		`waymark_effects_total{pipeline="orders",sink="out",state="published"} 1`,
+	}, metrics(t, tel, "waymark_effects_total"))
+	require.ElementsMatch(t, []string{
+		`waymark_runs_total{pipeline="orders",status="started"} 1`,
+		`waymark_runs_total{pipeline="orders",status="completed_with_failures"} 1`,
+		`waymark_runs_total{pipeline="returns",status="resumed"} 1`,
+		`waymark_runs_total{pipeline="returns",status="cancelled"} 1`,
+	}, metrics(t, tel, "waymark_runs_total"))
+	require.ElementsMatch(t, []string{
+		`waymark_chunk_seconds_count{activity="OpenRun",outcome="done"} 1`,
+		`waymark_chunk_seconds_count{activity="ReadChunk",outcome="done"} 3`,
+		`waymark_chunk_seconds_count{activity="ProcessChunk",outcome="done"} 1`,
+		`waymark_chunk_seconds_count{activity="WriteChunk",outcome="failed"} 2`,
+		`waymark_chunk_seconds_count{activity="WriteChunk",outcome="done"} 1`,
+		`waymark_chunk_seconds_count{activity="PublishSink",outcome="done"} 1`,
+		`waymark_chunk_seconds_count{activity="FinishRun",outcome="done"} 1`,
+		`waymark_chunk_seconds_count{activity="ResumeRun",outcome="done"} 1`,
+		`waymark_chunk_seconds_count{activity="StopRun",outcome="done"} 1`,
+	}, metrics(t, tel, "waymark_chunk_seconds_count"))
+	require.Contains(t, metrics(t, tel, "waymark_schedule_to_start_seconds_count"), `waymark_schedule_to_start_seconds_count{activity="WriteChunk"} 3`)
+	require.Equal(t, []string{`waymark_build_info{code="waymark test"} 1`}, metrics(t, tel, "waymark_build_info"))
+}
+
+func TestARunThatNobodyKnowsIsCountedAllTheSame(t *testing.T) {
+	tel := start(t, nil)
+	w := newWatcher(tel.counts, func(context.Context, string) (string, error) { return "", errors.New("the record is away") })
+	perform(t, w, done{name: "ReadChunk", in: activities.ReadInput{Run: "r1", Source: "in"}, out: activities.ReadResult{Rows: 7}})
+	require.Equal(t, []string{`waymark_rows_total{kind="read",node="in",pipeline="unknown"} 7`}, metrics(t, tel, "waymark_rows_total"))
+}
+
+func TestNoActivityWaitsForTheCounting(t *testing.T) {
+	tel := start(t, nil)
+	w := newWatcher(tel.counts, nil) // and nobody counts
+	for range maxEvents + 3 {
+		w.tell(event{})
+	}
+	require.Equal(t, []string{`waymark_telemetry_missed_total 3`}, metrics(t, tel, "waymark_telemetry_missed_total"))
+}
+
+func TestTheInterceptorCountsByItself(t *testing.T) {
+	tel := start(t, nil)
+	counted := make(chan struct{})
+	w, is := tel.Interceptor(func(context.Context, string) (string, error) { close(counted); return "orders", nil }).(*watcher)
+	require.True(t, is)
+	w.tell(event{activity: "ReadChunk", run: "r1"})
+	<-counted
+}
+
+func TestSeriesAreBounded(t *testing.T) {
+	tel := start(t, nil)
+	for i := range maxSeries + 10 {
+		tel.counts.add(event{
+			activity: "ReadChunk", in: activities.ReadInput{Source: "in"}, out: activities.ReadResult{Rows: 1},
+		}, strings.Repeat("p", i))
+	}
+	lines := metrics(t, tel, "waymark_rows_total")
+	require.Len(t, lines, maxSeries)
+	require.Contains(t, strings.Join(lines, "\n"), "otel_metric_overflow")
+}
+
+func TestNamesAreBounded(t *testing.T) {
+	n := names{ask: func(_ context.Context, run string) (string, error) { return "of " + run, nil }}
+	for i := range 3 * maxNames {
+		run := strings.Repeat("r", i+1)
+		require.Equal(t, "of "+run, n.of(run))
+	}
+	require.LessOrEqual(t, len(n.known), maxNames)
+}
+
+func TestEveryActivityIsOfARun(t *testing.T) {
+	for _, in := range []any{
+		activities.OpenInput{Run: "r"}, activities.ReadInput{Run: "r"}, activities.ProcessInput{Run: "r"}, activities.FoldInput{Run: "r"},
+		activities.WriteInput{Run: "r"}, activities.SinkInput{Run: "r"}, activities.FinishInput{Run: "r"}, activities.StopInput{Run: "r"},
+		activities.ResumeInput{Run: "r"}, activities.ActionInput{Run: "r"},
+	} {
+		require.Equal(t, "r", runOf(in), "%T", in)
+	}
+}
