@@ -67,17 +67,20 @@ type Source struct {
 	CSV       *CSVSource      `yaml:"csv,omitempty" one:"format"`                        // delimited text
 	JSONL     *JSONLSource    `yaml:"jsonl,omitempty" one:"format"`                      // one JSON object per line
 	Postgres  *PostgresSource `yaml:"postgres,omitempty" one:"format" json:",omitempty"` // the rows of a table or a query of a Postgres database
+	Parquet   *ParquetSource  `yaml:"parquet,omitempty" one:"format" json:",omitempty"`  // the rows of Parquet files
 	Key       []string        `yaml:"key,omitempty" text:"name"`                         // business key: fields by which explain finds rows
 	Schema    Schema          `yaml:"schema,omitempty"`                                  // what the rows hold
 	OnInvalid string          `yaml:"on_invalid,omitempty" text:"name"`                  // where refused records go: quarantine (default), fail, discard, or a sink
 }
 
-// Files are the files of a source: one path or glob, relative to the document's folder.
+// Files are the files of a source: one path or glob, relative to the document's folder, or what is not on this host.
 type Files struct {
-	Path        string `yaml:"path" text:"path"`                                                        // a path or a glob, relative to the document's folder
+	Path        string `yaml:"path" text:"path"`                                                        // a path or a glob, relative to the document's folder; s3://BUCKET/KEY, also with a glob; an http:// or https:// address; - for standard input
 	Compression string `yaml:"compression,omitempty" words:"auto none gzip zstd"`                       // default auto: by the extension .gz or .zst
 	Encoding    string `yaml:"encoding,omitempty" words:"utf-8 utf-16le utf-16be latin-1 windows-1252"` // default utf-8
 	AllowEmpty  bool   `yaml:"allow_empty,omitempty"`                                                   // an empty file is zero rows and not an error
+	S3          *S3    `yaml:"s3,omitempty" json:",omitempty"`                                          // of a path that begins with s3://: how to reach the bucket
+	HTTP        *HTTP  `yaml:"http,omitempty" json:",omitempty"`                                        // of a path that begins with http:// or https://: what requests carry
 }
 
 // CSVSource reads delimited text.
@@ -227,14 +230,16 @@ type Sink struct {
 	CSV      *CSVSink      `yaml:"csv,omitempty" one:"format"`                        // delimited text
 	JSONL    *JSONLSink    `yaml:"jsonl,omitempty" one:"format"`                      // one JSON object per line
 	Postgres *PostgresSink `yaml:"postgres,omitempty" one:"format" json:",omitempty"` // rows of a table in a Postgres database
+	Parquet  *ParquetSink  `yaml:"parquet,omitempty" one:"format" json:",omitempty"`  // Parquet files
 	From     Names         `yaml:"from,omitempty" text:"name"`                        // the sources, steps or branches whose rows arrive here; routes may lead here as well
 }
 
 // FileTarget says where a file sink puts its file.
 type FileTarget struct {
-	Path      string `yaml:"path" text:"path"`    // path, relative to the document's folder
-	Parts     bool   `yaml:"parts,omitempty"`     // a folder of parts and a manifest, not one file
-	Overwrite bool   `yaml:"overwrite,omitempty"` // replace what an earlier run put there
+	Path      string `yaml:"path" text:"path"`               // path, relative to the document's folder; s3://BUCKET/PREFIX with parts: true; - for standard output
+	Parts     bool   `yaml:"parts,omitempty"`                // a folder of parts and a manifest, not one file
+	Overwrite bool   `yaml:"overwrite,omitempty"`            // replace what an earlier run put there
+	S3        *S3    `yaml:"s3,omitempty" json:",omitempty"` // of a path that begins with s3://: how to reach the bucket
 }
 
 // CSVSink writes RFC 4180 text.

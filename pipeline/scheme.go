@@ -24,3 +24,9 @@ func Scheme(path string) string {
 func notInScheme(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '+' && r != '-' && r != '.'
 }
+
+// CutBucket splits s3://bucket/key.
+func CutBucket(path string) (bucket, key string) {
+	bucket, key, _ = strings.Cut(strings.TrimPrefix(path, SchemeS3+"://"), "/")
+	return bucket, key
+}

@@ -21,10 +21,14 @@ func (l *loader) checkDocument() {
 	for _, source := range p.Sources {
 		l.checkSource(Key("sources", source.Name), source.Value)
 	}
+	l.checkInput(p)
 	for i, step := range p.Steps {
 		l.checkStep(Item("steps", i), step)
 	}
 	for _, sink := range p.Sinks {
+		if at, target := fileTargetOf(sink); target != nil {
+			l.checkTarget(at, *target)
+		}
 		if csv := sink.Value.CSV; csv != nil {
 			l.checkDelimiter(Key(Key(Key("sinks", sink.Name), "csv"), "delimiter"), csv.Delimiter, "tab")
 		}

@@ -6,6 +6,9 @@ import (
 )
 
 func (l *loader) checkSource(path string, source Source) {
+	if at, files := filesOf(path, source.CSV, source.JSONL); files != nil {
+		l.checkFiles(at, *files)
+	}
 	if source.CSV != nil {
 		l.checkCSV(Key(path, "csv"), source.CSV)
 	}
@@ -21,6 +24,32 @@ func (l *loader) checkSource(path string, source Source) {
 		}
 	}
 	l.checkColumns(path, source)
+}
+
+// filesOf returns the files of the format that is set, and where the document says so; nil if the format has none.
+func filesOf(path string, csv *CSVSource, jsonl *JSONLSource) (at string, files *Files) {
+	switch {
+	case csv != nil:
+		return Key(path, "csv"), &csv.Files
+	case jsonl != nil:
+		return Key(path, "jsonl"), &jsonl.Files
+	}
+	return path, nil
+}
+
+// checkInput reports sources that would share standard input.
+func (l *loader) checkInput(p *Pipeline) {
+	first := ""
+	for _, source := range p.Sources {
+		at, files := filesOf(Key("sources", source.Name), source.Value.CSV, source.Value.JSONL)
+		if files == nil || files.Path != Stdio {
+			continue
+		}
+		if first != "" {
+			l.report(Key(at, "path"), "the sources %q and %q both read standard input, which can be read once", first, source.Name)
+		}
+		first = source.Name
+	}
 }
 
 // checkCSV reports characters that cannot do what they are given for.

@@ -163,6 +163,9 @@ func decimalOf(text string) row.Value {
 func (l *loader) checkLookup(path string, lookup *Lookup) {
 	table := Source{CSV: lookup.CSV, JSONL: lookup.JSONL, Schema: lookup.Schema}
 	l.checkSource(path, table)
+	if at, files := filesOf(path, lookup.CSV, lookup.JSONL); files != nil {
+		l.checkLocal(at, *files)
+	}
 	for _, field := range table.Schema.Fields {
 		if field.Value.Unique {
 			l.report(Key(Key(Key(Key(path, "schema"), "fields"), field.Name), "unique"), "a table has one row for each key anyway: delete unique")

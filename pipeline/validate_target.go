@@ -30,7 +30,8 @@ func (l *loader) checkTargets(p *Pipeline) {
 // checkReaders reports a sink, whose path is at the path, that would write to where a source or a lookup reads.
 func (l *loader) checkReaders(p *Pipeline, at, place string) {
 	for _, source := range p.Sources {
-		if reads(source.Value.CSV, source.Value.JSONL, place) {
+		parquet := source.Value.Parquet
+		if reads(source.Value.CSV, source.Value.JSONL, place) || parquet != nil && covers(parquet.Path, place) {
 			l.report(at, "the sink would write to what source %q reads", source.Name)
 		}
 	}
@@ -51,18 +52,35 @@ func caseNote(a, b string) string {
 
 // targetOf returns the path that the sink writes to, or "", and where the document says so.
 func targetOf(sink Named[Sink]) (at, target string) {
+	at, file := fileTargetOf(sink)
+	if file == nil {
+		return at, ""
+	}
+	return Key(at, "path"), file.Path
+}
+
+// fileTargetOf returns where a sink of files puts them, and where the document says so; nil for another sink.
+func fileTargetOf(sink Named[Sink]) (at string, target *FileTarget) {
 	at = Key("sinks", sink.Name)
 	switch {
 	case sink.Value.CSV != nil:
-		return Key(Key(at, "csv"), "path"), sink.Value.CSV.Path
+		return Key(at, "csv"), &sink.Value.CSV.FileTarget
 	case sink.Value.JSONL != nil:
-		return Key(Key(at, "jsonl"), "path"), sink.Value.JSONL.Path
-	default:
-		return at, ""
+		return Key(at, "jsonl"), &sink.Value.JSONL.FileTarget
+	case sink.Value.Parquet != nil:
+		folder := sink.Value.Parquet.Target()
+		return Key(at, "parquet"), &folder
 	}
+	return at, nil
 }
 
-func samePlace(target string) string { return strings.ToLower(path.Clean(target)) }
+// samePlace is the same text for paths that lead to one place. Keys of objects differ by upper and lower case.
+func samePlace(target string) string {
+	if Scheme(target) != "" {
+		return path.Clean(target)
+	}
+	return strings.ToLower(path.Clean(target))
+}
 
 // reads reports whether the path or glob of what is read covers the place. At most one of the formats is set.
 func reads(csv *CSVSource, jsonl *JSONLSource, place string) bool {
@@ -73,11 +91,13 @@ func reads(csv *CSVSource, jsonl *JSONLSource, place string) bool {
 	case jsonl != nil:
 		pattern = jsonl.Path
 	}
-	if pattern == "" {
-		return false
-	}
-	covers, err := path.Match(samePlace(pattern), place)
-	return samePlace(pattern) == place || err == nil && covers
+	return pattern != "" && pattern != Stdio && covers(pattern, place)
+}
+
+// covers reports whether the path or glob matches the place.
+func covers(pattern, place string) bool {
+	matches, err := path.Match(samePlace(pattern), place)
+	return samePlace(pattern) == place || err == nil && matches
 }
 
 // checkTableTarget reports a sink that writes into the table of a sink before it, or into one that a source reads. Two ways to write
