@@ -6,7 +6,6 @@ import (
 	"unicode"
 
 	"waymark/pipeline"
-	"waymark/plugin"
 )
 
 // Plugins makes the sources, tables and sinks of one document, whose files lie in one Root. It is safe for concurrent use.
@@ -20,6 +19,8 @@ type Plugins struct {
 	Beside string
 	// Remote is where paths with a scheme lead; nil refuses them.
 	Remote Remote
+	// Stdio is where the path - leads.
+	Stdio Stdio
 }
 
 // Remote makes what is not on this host: the places that paths with a scheme name, such as s3://bucket/key. It is safe for
@@ -27,14 +28,8 @@ type Plugins struct {
 type Remote interface {
 	// Store returns where the files of a source are.
 	Store(files pipeline.Files) (Store, error)
-}
-
-// Sink is NewSink in the Root, with the output's name as Beside says.
-func (p Plugins) Sink(name string, spec pipeline.Sink) (plugin.Sink, error) {
-	if p.Beside != "" {
-		spec = beside(spec, p.Beside)
-	}
-	return NewSink(name, spec, p.Root)
+	// Place returns where the output of the sink with this name goes. extension is that of the parts, such as .csv.
+	Place(sink, extension string, target pipeline.FileTarget) (Place, error)
 }
 
 // beside returns the sink with the word in its output's name. The document's own entry stays as it is.
@@ -51,8 +46,11 @@ func beside(spec pipeline.Sink, word string) pipeline.Sink {
 }
 
 // besidePath puts the word before the extension, and after a name that has none. What follows the last dot is an extension
-// if it begins with a letter.
+// if it begins with a letter. Standard output has no name.
 func besidePath(name, word string) string {
+	if name == pipeline.Stdio {
+		return name
+	}
 	extension := path.Ext(name)
 	stem := strings.TrimSuffix(name, extension)
 	if len(extension) < 2 || !unicode.IsLetter(rune(extension[1])) || stem == "" || strings.HasSuffix(stem, "/") {

@@ -101,7 +101,7 @@ func (l *outputLab) publish(run string, o plugintest.Output) {
 
 func (l *outputLab) target(d *crashDisk, run string) plugin.Target {
 	at := place{disk: d, name: powerPlace, overwrite: l.kind.overwrite}
-	return (&fileSink{name: "all", place: at, parts: l.kind.parts, extension: ".csv"}).Target(run)
+	return filePlace{sink: "all", place: at, parts: l.kind.parts, extension: ".csv"}.Target(run)
 }
 
 // visible returns what a user sees: names and bytes.

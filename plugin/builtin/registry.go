@@ -75,6 +75,9 @@ func (s *fileSource) checkFiles(p Plugins) (err error) {
 
 // Store returns where the files of a source are. The error names the option at fault; nothing is looked at.
 func (p Plugins) Store(files pipeline.Files) (Store, error) {
+	if files.Path == pipeline.Stdio {
+		return p.Stdio.input()
+	}
 	if pipeline.Scheme(files.Path) != "" {
 		if p.Remote == nil {
 			return nil, fmt.Errorf("path: %q: only files on this host can be read here", files.Path)

@@ -16,8 +16,8 @@ const (
 )
 
 // newCSVSink returns a sink that writes delimited text.
-func newCSVSink(name string, spec pipeline.CSVSink, root *Root) (*fileSink, error) {
-	at, err := newPlace(root, spec.FileTarget)
+func newCSVSink(name string, spec pipeline.CSVSink, p Plugins) (*fileSink, error) {
+	at, err := p.Place(name, ".csv", spec.FileTarget)
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +32,7 @@ func newCSVSink(name string, spec pipeline.CSVSink, root *Root) (*fileSink, erro
 		}
 		return newCSVEncoder(dialect, columns, len(spec.Columns) == 0), nil
 	}
-	return &fileSink{name: name, place: at, parts: spec.Parts, extension: ".csv", encoder: encoder}, nil
+	return &fileSink{at, encoder}, nil
 }
 
 // csvColumns returns the columns to write: those of the document, or else the fields of the rows.

@@ -1,20 +1,28 @@
 package builtin
 
 import (
+	"fmt"
 	"io/fs"
 
 	"waymark/pipeline"
 	"waymark/plugin"
 )
 
-// fileSink is what the sinks that write files have in common: rows are encoded by the format, and bytes go to one file or
-// to a folder of parts.
+// A Place is where the output of a sink goes. It is safe for concurrent use.
+type Place interface {
+	// Target returns the place that the sink of this run writes to.
+	Target(run string) plugin.Target
+	// Location names the place for people: a path or a URI without secrets.
+	Location() string
+	// OnHost reports whether only workers that see the same files can reach the place.
+	OnHost() bool
+}
+
+// fileSink is what the sinks that write files have in common: rows are encoded by the format, and bytes go to one file or to
+// parts of their own.
 type fileSink struct {
-	name      string
-	place     place
-	parts     bool
-	extension string // of part files
-	encoder   func(fields []string, open bool) (plugin.Encoder, error)
+	Place
+	encoder func(fields []string, open bool) (plugin.Encoder, error)
 }
 
 func (s *fileSink) Determinism() pipeline.Determinism { return pipeline.WritesIO }
@@ -25,14 +33,42 @@ func (s *fileSink) Encoder(fields []string, open bool) (plugin.Encoder, error) {
 	return s.encoder(fields, open)
 }
 
-func (s *fileSink) Target(run string) plugin.Target {
-	t := &fileTarget{place: s.place, staging: s.place.hidden(run, "partial"), layout: oneFile{s.place}}
-	if s.parts {
+// Place returns where the output of the sink with this name goes. extension is that of part files, such as .csv. The error is
+// about the target; nothing is looked at or changed.
+func (p Plugins) Place(sink, extension string, target pipeline.FileTarget) (Place, error) {
+	switch scheme := pipeline.Scheme(target.Path); {
+	case target.Path == pipeline.Stdio:
+		return p.Stdio.output(sink, extension)
+	case scheme != "" && p.Remote == nil:
+		return nil, fmt.Errorf("path: %q: only files on this host can be written here", target.Path)
+	case scheme != "":
+		return p.Remote.Place(sink, extension, target)
+	}
+	at, err := newPlace(p.Root, target)
+	if err != nil {
+		return nil, err
+	}
+	return filePlace{place: at, sink: sink, parts: target.Parts, extension: extension}, nil
+}
+
+// filePlace is a file on disk, or a folder of parts.
+type filePlace struct {
+	place
+	sink      string
+	parts     bool
+	extension string // of part files
+}
+
+func (p filePlace) Target(run string) plugin.Target {
+	t := &fileTarget{place: p.place, staging: p.hidden(run, "partial"), layout: oneFile{p.place}}
+	if p.parts {
 		t.kind = fs.ModeDir
-		t.layout = partsFolder{place: s.place, sink: s.name, extension: s.extension,
-			old: s.place.hidden(run, "old"), trash: s.place.hidden(run, "trash")}
+		t.layout = partsFolder{place: p.place, sink: p.sink, extension: p.extension,
+			old: p.hidden(run, "old"), trash: p.hidden(run, "trash")}
 	}
 	return t
 }
 
-func (s *fileSink) Location() string { return s.place.String() }
+func (p filePlace) Location() string { return p.String() }
+
+func (filePlace) OnHost() bool { return true }

@@ -7,13 +7,13 @@ import (
 )
 
 // newJSONLSink returns a sink that writes one JSON object per line.
-func newJSONLSink(name string, spec pipeline.JSONLSink, root *Root) (*fileSink, error) {
-	at, err := newPlace(root, spec.FileTarget)
+func newJSONLSink(name string, spec pipeline.JSONLSink, p Plugins) (*fileSink, error) {
+	at, err := p.Place(name, ".jsonl", spec.FileTarget)
 	if err != nil {
 		return nil, err
 	}
 	encoder := func([]string, bool) (plugin.Encoder, error) { return jsonlEncoder{}, nil }
-	return &fileSink{name: name, place: at, parts: spec.Parts, extension: ".jsonl", encoder: encoder}, nil
+	return &fileSink{at, encoder}, nil
 }
 
 // jsonlEncoder writes every field that a row has, in the row's order. Any row can be written.

@@ -20,7 +20,7 @@ type text struct {
 	own    *bound // its Stream; nil: the file is in memory
 	stream io.Reader
 	unpack *decompressor // nil: the file is not compressed
-	hash   hash.Hash // SHA-256 of the file's own bytes: up to offset if seekable, else as far as they are read
+	hash   hash.Hash     // SHA-256 of the file's own bytes: up to offset if seekable, else as far as they are read
 
 	seekable bool  // the decoded text is the file's own bytes
 	offset   int64 // of the window in the decoded text
