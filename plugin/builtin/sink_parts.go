@@ -8,7 +8,7 @@ import (
 // PartsSink returns a sink that writes parts and a manifest, for formats that other packages encode. name is the name of the
 // sink's entry, extension that of the parts, such as .parquet; encoder is the sink's Encoder. The output's name is as Beside says.
 // The error is about the target's path; nothing is looked at or changed.
-func (p Plugins) PartsSink(name, extension string, target pipeline.FileTarget, encoder func(fields []string, open bool) (plugin.Encoder, error)) (plugin.Sink, error) {
+func (p Plugins) PartsSink(name string, target pipeline.FileTarget, extension string, encoder func(fields []string, open bool) (plugin.Encoder, error)) (plugin.Sink, error) {
 	target.Parts = true
 	if p.Beside != "" {
 		target.Path = besidePath(target.Path, p.Beside)
@@ -19,11 +19,3 @@ func (p Plugins) PartsSink(name, extension string, target pipeline.FileTarget, e
 	}
 	return &fileSink{at, encoder}, nil
 }
-
-// NewPartsSink is PartsSink below a Root.
-func NewPartsSink(name string, target pipeline.FileTarget, root *Root, extension string, encoder func(fields []string, open bool) (plugin.Encoder, error)) (plugin.Sink, error) {
-	return Plugins{Root: root}.PartsSink(name, extension, target, encoder)
-}
-
-// BesidePath is the path with the word before its extension, as Plugins.Beside says.
-func BesidePath(path, word string) string { return besidePath(path, word) }
