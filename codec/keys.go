@@ -3,6 +3,7 @@ package codec
 import (
 	"encoding/base64"
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
 )
@@ -66,4 +67,30 @@ func parseKey(word string) (Key, error) {
 		return Key{}, fmt.Errorf("%s is not the base64 of %d bytes: %s", id, keyBytes, form)
 	}
 	return Key{ID: id, Secret: [keyBytes]byte(secret)}, nil
+}
+
+// Load returns the Codec for the keys in the file, or else for those in text, which is how an environment variable has them; nil if
+// both are empty. require is that of New.
+func Load(file, text string, require bool) (*Codec, error) {
+	if file != "" {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("codec keys: %w", err)
+		}
+		text = string(content)
+		if text == "" {
+			return nil, fmt.Errorf("codec keys: %s is empty: %s", file, form)
+		}
+	}
+	if text == "" {
+		if require {
+			return nil, fmt.Errorf("payloads must be encrypted, and there is no codec key: give some with --codec-keys-file or WAYMARK_CODEC_KEYS; %s", form)
+		}
+		return nil, nil
+	}
+	keys, err := ParseKeys(text)
+	if err != nil {
+		return nil, err
+	}
+	return New(keys, require)
 }

@@ -2,6 +2,8 @@ package codec_test
 
 import (
 	"encoding/base64"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -47,4 +49,29 @@ func TestWrongKeysAreRefusedAndNotRepeated(t *testing.T) {
 		require.NotContains(t, err.Error(), "cGFzc3dvcmQ")
 		require.NotContains(t, err.Error(), "*canary*")
 	}
+}
+
+func TestKeysComeFromAFileOrAVariable(t *testing.T) {
+	secret := ":" + base64.StdEncoding.EncodeToString(make([]byte, 32))
+	file := filepath.Join(t.TempDir(), "keys")
+	require.NoError(t, os.WriteFile(file, []byte("of-file"+secret+"\n"), 0o600))
+	for _, test := range []struct{ file, text, want string }{
+		{file, "of-variable" + secret, "of-file"},
+		{"", "of-variable" + secret, "of-variable"},
+	} {
+		c, err := codec.Load(test.file, test.text, false)
+		require.NoError(t, err)
+		require.Equal(t, test.want, string(encode(t, c, "text").Metadata["encryption-key-id"]))
+	}
+
+	c, err := codec.Load("", "", false)
+	require.NoError(t, err)
+	require.Nil(t, c, "nothing is encrypted without keys")
+	_, err = codec.Load("", "", true)
+	require.ErrorContains(t, err, "--codec-keys-file")
+	_, err = codec.Load(file+".gone", "of-variable"+secret, false)
+	require.ErrorIs(t, err, os.ErrNotExist, "a file that is named must be there")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	_, err = codec.Load(file, "of-variable"+secret, false)
+	require.ErrorContains(t, err, "is empty")
 }

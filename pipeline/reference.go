@@ -155,7 +155,7 @@ func (l *loader) lookUp(path string, s span) (string, bool) {
 		return "", false
 	}
 	if len(l.env.FingerprintKey) == 0 {
-		l.report(path, "${%s} needs a fingerprint key: without one its value cannot be put on record safely", s.name())
+		l.report(path, "${%s} needs a fingerprint key, without which its value cannot be put on record safely: give one with --fingerprint-key-file or WAYMARK_FINGERPRINT_KEY", s.name())
 		return "", false
 	}
 	l.doc.hide(path, s.text, value)

@@ -45,7 +45,7 @@ func TestReferencesNeedAFingerprintKey(t *testing.T) {
 	env := world()
 	env.Params, env.FingerprintKey = nil, nil
 	_, err := pipeline.Load("x.yaml", []byte(small+"description: ${REGION}\n"), env)
-	require.EqualError(t, err, "x.yaml:4:14: description: ${REGION} needs a fingerprint key: without one its value cannot be put on record safely")
+	require.EqualError(t, err, "x.yaml:4:14: description: ${REGION} needs a fingerprint key, without which its value cannot be put on record safely: give one with --fingerprint-key-file or WAYMARK_FINGERPRINT_KEY")
 	_, err = pipeline.Load("x.yaml", []byte(small), env)
 	require.NoError(t, err, "a document without values from outside needs no key")
 }
