@@ -46,6 +46,20 @@ func (e *FailedError) Error() string {
 	return fmt.Sprintf("%s refused row %d (line %d) with %s, and the document says that this stops the run", e.Node, e.Row, e.Line, what)
 }
 
+// UnfinishedError stops the run: a plugin.Finisher could not make a part of rows that it had taken. No retry cures it.
+type UnfinishedError struct {
+	Node string // the sink
+	Err  error
+}
+
+// Error returns the sink and the reason.
+func (e *UnfinishedError) Error() string {
+	return fmt.Sprintf("%s: its part cannot be made: %v", e.Node, e.Err)
+}
+
+// Unwrap returns the reason.
+func (e *UnfinishedError) Unwrap() error { return e.Err }
+
 // Input is what a pass begins with.
 type Input struct {
 	Origin int // node: a source, or a barrier whose rows came out
@@ -132,8 +146,8 @@ func branchOf(p *plan.Plan, context []plan.Branch) int {
 }
 
 // Run sends every record of the chunk through the graph. The result shares no memory with the chunk or the Runner, but for
-// the text of its arrivals. The error is a *FailedError if a row was refused where the document says fail, or a
-// *plugin.SourceError if the chunk's context cannot be understood.
+// the text of its arrivals. The error is a *FailedError if a row was refused where the document says fail, an *UnfinishedError,
+// or a *plugin.SourceError if the chunk's context cannot be understood.
 func (r *Runner) Run(in Input) (*Result, error) {
 	if err := r.begin(in); err != nil {
 		return nil, err
@@ -141,7 +155,9 @@ func (r *Runner) Run(in Input) (*Result, error) {
 	if err := r.runAll(); err != nil {
 		return nil, err
 	}
-	r.result.finish(r)
+	if err := r.result.finish(r); err != nil {
+		return nil, err
+	}
 	return r.result, nil
 }
 

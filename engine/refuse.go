@@ -61,7 +61,7 @@ func (r *Runner) deliverRefusal(i, node, sink int, refused *plugin.Rejection) {
 	if err != nil {
 		panic(err)
 	}
-	r.see(Event{Lane: r.lane, Node: sink, Before: told, After: told, Encoded: data[len(part.Data):]})
+	r.see(Event{Lane: r.lane, Node: sink, Before: told, After: told, Encoded: r.written(sink, data[len(part.Data):], told)})
 	part.Data = data
 	part.Rows++
 }

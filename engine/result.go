@@ -6,6 +6,7 @@ import (
 	"waymark/barrier"
 	"waymark/pipeline"
 	"waymark/plan"
+	"waymark/plugin"
 )
 
 // NoToken stands where a record has no token in a lane.
@@ -65,7 +66,7 @@ type Decided struct {
 
 // Part is what one sink gets of the chunk.
 type Part struct {
-	Data   []byte // rows in source order, without a header
+	Data   []byte // rows in source order, without a header; what a plugin.Finisher made of them
 	Rows   int64
 	SHA256 [32]byte // of Data
 }
@@ -125,7 +126,8 @@ func (r *Result) noteDecision(i, lane int, decision barrier.Decision) {
 	r.joins[lane].add(i, decision)
 }
 
-func (r *Result) finish(runner *Runner) {
+// finish sums up. The error is that of a plugin.Finisher.
+func (r *Result) finish(runner *Runner) error {
 	for lane, routes := range r.routes {
 		if routes != nil {
 			r.Lanes = append(r.Lanes, LaneRoutes{Lane: lane, Codes: routes.codes, Ways: routes.list(runner.vertices)})
@@ -142,8 +144,24 @@ func (r *Result) finish(runner *Runner) {
 		}
 	}
 	for i := range r.Parts {
-		r.Parts[i].SHA256 = sha256.Sum256(r.Parts[i].Data)
+		if err := r.Parts[i].finish(runner.vertices[i].encoder); err != nil {
+			return &UnfinishedError{Node: runner.plan.Nodes[i].Name, Err: err}
+		}
 	}
+	return nil
+}
+
+// finish makes the part's bytes of the rows that the encoder gathered, if it only gathers them.
+func (p *Part) finish(encoder plugin.Encoder) error {
+	if finisher, is := encoder.(plugin.Finisher); is && p.Rows > 0 {
+		data, err := finisher.Finish(p.Data)
+		if err != nil {
+			return err
+		}
+		p.Data = data
+	}
+	p.SHA256 = sha256.Sum256(p.Data)
+	return nil
 }
 
 func noTokens(rows int) []uint16 {

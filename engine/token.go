@@ -3,6 +3,7 @@ package engine
 import (
 	"waymark/pipeline"
 	"waymark/plan"
+	"waymark/plugin"
 	"waymark/row"
 )
 
@@ -62,7 +63,7 @@ func (r *Runner) deliver(i int, current row.Row) (pipeline.Path, error) {
 		return r.refuse(i, r.at, rejection(err))
 	}
 	r.way = r.result.ways.step(r.way, r.at, noLabel, r.lane)
-	r.see(Event{Lane: r.lane, Node: r.at, Before: current, After: current, Encoded: data[len(part.Data):]})
+	r.see(Event{Lane: r.lane, Node: r.at, Before: current, After: current, Encoded: r.written(r.at, data[len(part.Data):], current)})
 	part.Data = data
 	part.Rows++
 	r.end(i, path, r.plan.Nodes[r.at].Name)
@@ -83,4 +84,13 @@ func (r *Runner) branch(i, lane, node int, current row.Row) (lost pipeline.Path,
 		}
 	}()
 	return r.follow(i, node, current)
+}
+
+// written returns what an event tells of the bytes that a sink gets for a row. Where bytes are only made of all rows of a part,
+// it is the row as JSON.
+func (r *Runner) written(sink int, encoded []byte, current row.Row) []byte {
+	if _, is := r.vertices[sink].encoder.(plugin.Finisher); is && r.watch != nil {
+		return row.AppendJSON(nil, current)
+	}
+	return encoded
 }
