@@ -26,7 +26,9 @@ func (l *loader) checkDocument() {
 		l.checkStep(Item("steps", i), step)
 	}
 	for _, sink := range p.Sinks {
-		if at, target := fileTargetOf(sink); target != nil {
+		if at, target := fileTargetOf(sink); sink.Value.Parquet != nil {
+			l.checkParquetSink(at, sink.Value.Parquet)
+		} else if target != nil {
 			l.checkTarget(at, *target)
 		}
 		if csv := sink.Value.CSV; csv != nil {

@@ -15,6 +15,9 @@ func (l *loader) checkSource(path string, source Source) {
 	if source.Postgres != nil {
 		l.checkPostgresSource(Key(path, "postgres"), source.Postgres)
 	}
+	if source.Parquet != nil {
+		l.checkParquetSource(Key(path, "parquet"), source.Parquet)
+	}
 	l.checkSchema(Key(path, "schema"), source.Schema)
 	if source.Schema.InForce() == ModeFixed {
 		for i, field := range source.Key {

@@ -108,6 +108,8 @@ func sourceFormat(spec pipeline.Source) string {
 		return "csv"
 	case spec.Postgres != nil:
 		return "postgres"
+	case spec.Parquet != nil:
+		return "parquet"
 	}
 	return "jsonl"
 }
@@ -118,6 +120,8 @@ func sinkFormat(spec pipeline.Sink) string {
 		return "csv"
 	case spec.Postgres != nil:
 		return "postgres"
+	case spec.Parquet != nil:
+		return "parquet"
 	}
 	return "jsonl"
 }

@@ -23,7 +23,7 @@ func (p *Plan) spec(node *Node) any {
 		return spec
 	case Sink:
 		spec, _ := p.Document.Pipeline.Sinks.Get(node.Name)
-		return sinkConfig{CSV: spec.CSV, JSONL: spec.JSONL, From: fromConfig(spec.From), Postgres: spec.Postgres}
+		return sinkConfig{CSV: spec.CSV, JSONL: spec.JSONL, From: fromConfig(spec.From), Postgres: spec.Postgres, Parquet: spec.Parquet}
 	default:
 		return newStepConfig(node.Spec)
 	}
@@ -37,6 +37,7 @@ type sinkConfig struct {
 	From  any
 
 	Postgres *pipeline.PostgresSink `json:",omitempty"`
+	Parquet  *pipeline.ParquetSink  `json:",omitempty"`
 }
 
 // stepConfig is a step as descriptions have it. Digests of plans are on record: fields keep their names and order, and
