@@ -28,7 +28,12 @@ type partsFolder struct {
 }
 
 func (l partsFolder) partFile(at string, ordinal int64) string {
-	return path.Join(at, fmt.Sprintf("part-%05d%s", ordinal, l.extension))
+	return path.Join(at, PartName(ordinal, l.extension))
+}
+
+// PartName returns the name of a part's file.
+func PartName(ordinal int64, extension string) string {
+	return fmt.Sprintf("part-%05d%s", ordinal, extension)
 }
 
 func (l partsFolder) open(at string, header []byte) (made bool, err error) {
@@ -42,7 +47,7 @@ func (l partsFolder) open(at string, header []byte) (made bool, err error) {
 	if err = ignore(err, fs.ErrExist); err != nil {
 		return false, err
 	}
-	if exists(l.disk, path.Join(at, manifestName)) {
+	if exists(l.disk, path.Join(at, ManifestName)) {
 		return false, nil // all parts are written, and the header is gone or about to go
 	}
 	return made, l.writeFile(at, path.Join(at, headerName), aHeader, header)
@@ -128,11 +133,15 @@ func (l partsFolder) seal(ctx context.Context, at string, header []byte, parts [
 	if err != nil {
 		return plugin.Artifact{}, nil, err
 	}
-	text, err := m.encode()
+	text, err := m.Encode()
 	if err == nil {
-		err = l.writeFile(at, path.Join(at, manifestName), aManifest, text)
+		err = l.writeFile(at, path.Join(at, ManifestName), aManifest, text)
 	}
-	return m.artifact(text), sealed, err
+	if err != nil {
+		return plugin.Artifact{}, nil, err
+	}
+	artifact, err := m.Artifact()
+	return artifact, sealed, err
 }
 
 // takeBack gives the output the staging's name again if an attempt died while it was under the name for what is replaced: see

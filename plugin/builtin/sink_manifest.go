@@ -16,48 +16,68 @@ import (
 	"waymark/plugin"
 )
 
-const (
-	manifestName   = "manifest.json"
-	manifestFormat = "parts-v1"
-)
+// ManifestName is the name of a manifest's file, beside the parts or their folder.
+const ManifestName = "manifest.json"
 
-// manifest describes a folder of parts. Its bytes depend on nothing but the sink's name and the parts.
-type manifest struct {
-	Waymark string         `json:"waymark"` // manifestFormat
+const manifestFormat = "parts-v1"
+
+// Manifest describes an output in parts. Its bytes depend on nothing but the sink's name and the parts, and on the folder if
+// they lie in one.
+type Manifest struct {
+	Waymark string         `json:"waymark"` // says that Waymark wrote it
 	Sink    string         `json:"sink"`
+	Folder  string         `json:"folder,omitempty"` // beside the manifest, with the parts; "" if they are beside it themselves
 	Rows    int64          `json:"rows"`
-	Bytes   int64          `json:"bytes"` // of all part files
-	Parts   []manifestPart `json:"parts"`
+	Bytes   int64          `json:"bytes"` // of all parts
+	Parts   []ManifestPart `json:"parts"`
 }
 
-type manifestPart struct {
+// ManifestPart describes one part.
+type ManifestPart struct {
 	File   string `json:"file"`
 	Rows   int64  `json:"rows"`
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"` // of the file, the header included
 }
 
-// encode returns the bytes of the manifest's file.
-func (m manifest) encode() ([]byte, error) {
+// NewManifest returns the manifest of a sink's output, without parts.
+func NewManifest(sink string) Manifest {
+	return Manifest{Waymark: manifestFormat, Sink: sink, Parts: []ManifestPart{}}
+}
+
+// ParseManifest returns what the text describes, and false if it is no manifest of ours.
+func ParseManifest(text []byte) (Manifest, bool) {
+	var m Manifest
+	err := json.Unmarshal(text, &m)
+	return m, err == nil && m.Waymark == manifestFormat
+}
+
+// Add adds the part that comes next.
+func (m *Manifest) Add(part ManifestPart) {
+	m.Rows += part.Rows
+	m.Bytes += part.Bytes
+	m.Parts = append(m.Parts, part)
+}
+
+// Encode returns the bytes of the manifest's file.
+func (m Manifest) Encode() ([]byte, error) {
 	text, err := json.MarshalIndent(m, "", "  ")
 	return append(text, '\n'), err
 }
 
 // inspect reads every part file in the folder at, compares it with what was recorded of it, and makes it durable. The folder may hold nothing
 // else but the manifest and the staged header.
-func (l partsFolder) inspect(ctx context.Context, at string, header []byte, parts []plugin.Part) (manifest, error) {
-	m := manifest{Waymark: manifestFormat, Sink: l.sink, Parts: []manifestPart{}}
+func (l partsFolder) inspect(ctx context.Context, at string, header []byte, parts []plugin.Part) (Manifest, error) {
+	m := NewManifest(l.sink)
 	for _, part := range parts {
 		entry, err := l.inspectFile(ctx, l.partFile(at, part.Ordinal), header, part)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = l.changed("%s is missing in %s", entry.File, path.Base(at))
 		}
 		if err != nil {
-			return manifest{}, err
+			return Manifest{}, err
 		}
-		m.Rows += entry.Rows
-		m.Bytes += entry.Bytes
-		m.Parts = append(m.Parts, entry)
+		m.Add(entry)
 	}
 	stray, err := l.stray(at, m)
 	if err == nil && stray != "" {
@@ -66,8 +86,8 @@ func (l partsFolder) inspect(ctx context.Context, at string, header []byte, part
 	return m, err
 }
 
-func (l partsFolder) inspectFile(ctx context.Context, name string, header []byte, part plugin.Part) (manifestPart, error) {
-	entry := manifestPart{File: path.Base(name), Rows: part.Rows, Bytes: int64(len(header)) + part.Bytes}
+func (l partsFolder) inspectFile(ctx context.Context, name string, header []byte, part plugin.Part) (ManifestPart, error) {
+	entry := ManifestPart{File: path.Base(name), Rows: part.Rows, Bytes: int64(len(header)) + part.Bytes}
 	f, err := openRegular(l.disk, name, os.O_RDONLY)
 	if err != nil {
 		return entry, err
@@ -89,7 +109,7 @@ func (l partsFolder) inspectFile(ctx context.Context, name string, header []byte
 }
 
 // stray returns the name of something in the folder at that is not of the manifest, or "".
-func (l partsFolder) stray(at string, m manifest) (string, error) {
+func (l partsFolder) stray(at string, m Manifest) (string, error) {
 	f, err := l.disk.OpenFile(at, os.O_RDONLY, 0)
 	if err != nil {
 		return "", err
@@ -99,7 +119,7 @@ func (l partsFolder) stray(at string, m manifest) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	known := map[string]bool{manifestName: true, headerName: true}
+	known := map[string]bool{ManifestName: true, headerName: true}
 	for _, part := range m.Parts {
 		known[part.File] = true
 	}
@@ -113,39 +133,42 @@ func (l partsFolder) stray(at string, m manifest) (string, error) {
 }
 
 // inspectManifest compares the published manifest with m.
-func (l partsFolder) inspectManifest(at string, m manifest) (plugin.Artifact, error) {
-	want, err := m.encode()
+func (l partsFolder) inspectManifest(at string, m Manifest) (plugin.Artifact, error) {
+	want, err := m.Encode()
 	if err != nil {
 		return plugin.Artifact{}, err
 	}
-	found, err := readRegular(l.disk, path.Join(at, manifestName))
+	found, err := readRegular(l.disk, path.Join(at, ManifestName))
 	if err = ignore(err, fs.ErrNotExist); err != nil {
 		return plugin.Artifact{}, err
 	}
 	if !bytes.Equal(found, want) {
-		return plugin.Artifact{}, l.changed("%s is not the one this run wrote", manifestName)
+		return plugin.Artifact{}, l.changed("%s is not the one this run wrote", ManifestName)
 	}
-	return m.artifact(want), nil
+	return m.Artifact()
 }
 
-func (m manifest) artifact(text []byte) plugin.Artifact {
+// Artifact describes the output, but for its path. Equal outputs have the same SHA-256, in whatever folder their parts lie.
+func (m Manifest) Artifact() (plugin.Artifact, error) {
+	m.Folder = ""
+	text, err := m.Encode()
 	sum := sha256.Sum256(text)
-	return plugin.Artifact{Bytes: m.Bytes, Rows: m.Rows, SHA256: hex.EncodeToString(sum[:])}
+	return plugin.Artifact{Bytes: m.Bytes, Rows: m.Rows, SHA256: hex.EncodeToString(sum[:])}, err
 }
 
 // ours refuses to replace a folder that holds anything but a manifest of this format and the parts that it names.
 func (l partsFolder) ours(at string) error {
-	text, err := readRegular(l.disk, path.Join(at, manifestName))
+	text, err := readRegular(l.disk, path.Join(at, ManifestName))
 	if err != nil {
 		return l.notOurs(at, err)
 	}
-	var m manifest
-	if err := json.Unmarshal(text, &m); err != nil || m.Waymark != manifestFormat {
-		return l.fault(codeTargetRefused, "holds a %s that is not Waymark's; remove the folder or choose another path", manifestName)
+	m, is := ParseManifest(text)
+	if !is {
+		return l.fault(codeTargetRefused, "holds a %s that is not Waymark's; remove the folder or choose another path", ManifestName)
 	}
 	stray, err := l.stray(at, m)
 	if err == nil && stray != "" {
-		err = l.fault(codeTargetRefused, "holds %q, which is not in its %s; move it away or choose another path", stray, manifestName)
+		err = l.fault(codeTargetRefused, "holds %q, which is not in its %s; move it away or choose another path", stray, ManifestName)
 	}
 	return err
 }
@@ -156,7 +179,7 @@ func (l partsFolder) notOurs(at string, err error) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	case exists(l.disk, at):
-		return l.fault(codeTargetRefused, "holds no %s, so Waymark did not write it; remove it or choose another path", manifestName)
+		return l.fault(codeTargetRefused, "holds no %s, so Waymark did not write it; remove it or choose another path", ManifestName)
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func publishedParts(t *testing.T) (sinkPlace, plugin.Target, plugintest.Output) 
 // TestManifest: its bytes are a promise. Equal outputs have equal manifests, whatever the run.
 func TestManifest(t *testing.T) {
 	p, _, _ := publishedParts(t)
-	text, err := os.ReadFile(filepath.Join(p.final(), manifestName))
+	text, err := os.ReadFile(filepath.Join(p.final(), ManifestName))
 	require.NoError(t, err)
 	require.Equal(t, `{
   "waymark": "parts-v1",
@@ -53,8 +53,8 @@ func TestManifest(t *testing.T) {
 // TestPublishedPartsChanged: whatever is done to a published folder shows when it is looked at again.
 func TestPublishedPartsChanged(t *testing.T) {
 	for name, change := range map[string]func(t *testing.T, dir string){
-		"manifest changed": func(t *testing.T, dir string) { flipByte(t, filepath.Join(dir, manifestName), 30) },
-		"manifest removed": func(t *testing.T, dir string) { require.NoError(t, os.Remove(filepath.Join(dir, manifestName))) },
+		"manifest changed": func(t *testing.T, dir string) { flipByte(t, filepath.Join(dir, ManifestName), 30) },
+		"manifest removed": func(t *testing.T, dir string) { require.NoError(t, os.Remove(filepath.Join(dir, ManifestName))) },
 		"header changed":   func(t *testing.T, dir string) { flipByte(t, filepath.Join(dir, "part-00001.csv"), 0) },
 		"row changed":      func(t *testing.T, dir string) { flipByte(t, filepath.Join(dir, "part-00001.csv"), 5) },
 		"part longer":      func(t *testing.T, dir string) { writeFile(t, filepath.Join(dir, "part-00001.csv"), "k,v\nb,2\nc,3\n") },
@@ -78,8 +78,8 @@ func TestOverwriteKeepsStrangers(t *testing.T) {
 	for name, plant := range map[string]func(t *testing.T, dir string){
 		"file added":     func(t *testing.T, dir string) { writeFile(t, filepath.Join(dir, "notes.txt"), "mine") },
 		"folder added":   func(t *testing.T, dir string) { writeFile(t, filepath.Join(dir, "mine", "notes.txt"), "mine") },
-		"no manifest":    func(t *testing.T, dir string) { require.NoError(t, os.Remove(filepath.Join(dir, manifestName))) },
-		"other manifest": func(t *testing.T, dir string) { writeFile(t, filepath.Join(dir, manifestName), `{"name": "app"}`) },
+		"no manifest":    func(t *testing.T, dir string) { require.NoError(t, os.Remove(filepath.Join(dir, ManifestName))) },
+		"other manifest": func(t *testing.T, dir string) { writeFile(t, filepath.Join(dir, ManifestName), `{"name": "app"}`) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, _, output := publishedParts(t)

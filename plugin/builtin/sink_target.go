@@ -185,17 +185,26 @@ func (t *fileTarget) gone() error {
 
 // inOrder returns the parts by ordinal, or an error if they and the header leave a gap or overlap.
 func (t *fileTarget) inOrder(header []byte, parts []plugin.Part) ([]plugin.Part, error) {
+	parts, gap := InOrder(header, parts)
+	if gap != "" {
+		return nil, t.fault(codeTargetRefused, "%s", gap)
+	}
+	return parts, nil
+}
+
+// InOrder returns the parts by ordinal, and where they and the header leave a gap or overlap; "" for nowhere.
+func InOrder(header []byte, parts []plugin.Part) (ordered []plugin.Part, gap string) {
 	parts = slices.Clone(parts)
 	slices.SortFunc(parts, func(a, b plugin.Part) int { return int(a.Ordinal - b.Ordinal) })
 	end := int64(len(header))
 	for i, part := range parts {
 		if part.Ordinal != int64(i) || part.Offset != end {
-			return nil, t.fault(codeTargetRefused, "part %d at byte %d does not follow what is before it: part %d at byte %d belongs here",
+			return nil, fmt.Sprintf("part %d at byte %d does not follow what is before it: part %d at byte %d belongs here",
 				part.Ordinal, part.Offset, i, end)
 		}
 		end += part.Bytes
 	}
-	return parts, nil
+	return parts, ""
 }
 
 func (t *fileTarget) Discard(ctx context.Context) error {

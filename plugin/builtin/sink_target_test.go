@@ -89,7 +89,7 @@ func (p sinkPlace) occupy() {
 		return
 	}
 	writeFile(p.t, filepath.Join(p.final(), "part-00000."+p.format), p.header()+"old")
-	writeFile(p.t, filepath.Join(p.final(), manifestName),
+	writeFile(p.t, filepath.Join(p.final(), ManifestName),
 		`{"waymark": "parts-v1", "parts": [{"file": "part-00000.`+p.format+`"}]}`)
 }
 
