@@ -20,6 +20,7 @@ var allowed = map[string][]string{
 	"expr":                    {"row"},
 	"plugin":                  {"pipeline", "row"},
 	"plugin/builtin":          {"plan", "expr", "plugin", "pipeline", "row", "failpoint"},
+	"plugin/postgres":         {"plugin/builtin", "plugin", "pipeline", "row"},
 	"plugin/plugintest":       {"plugin", "pipeline", "row"},
 	"plan":                    {"expr", "plugin", "pipeline", "row"},
 	"barrier":                 {"plan", "expr", "plugin", "pipeline", "row"},

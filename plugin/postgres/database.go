@@ -1,0 +1,196 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Times after which a service that does not answer is taken for gone, and a connection that nobody uses is closed.
+const (
+	connectTimeout = 15 * time.Second
+	idleTime       = 30 * time.Second
+)
+
+// database is a Postgres database: where it is, and how to connect to it.
+type database struct {
+	dsn    string
+	config *pgxpool.Config
+	place  string // as a URL without user, password and options
+}
+
+// newDatabase reads a DSN. No connection is made. The error holds nothing of the DSN, which may be a secret.
+func newDatabase(dsn string) (*database, error) {
+	config, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		return nil, errors.New("dsn: this is no address of a Postgres database: write postgres://user@host:5432/database, or host=… dbname=… user=…; " +
+			"in a URL, the signs @ : / ? # and % of a password are written %40 %3A %2F %3F %23 %25; certificates that it names must be there")
+	}
+	config.MaxConnIdleTime, config.HealthCheckPeriod = idleTime, idleTime
+	connect := config.ConnConfig
+	// Nothing is kept between transactions, so that a proxy may give each of them another connection.
+	connect.DefaultQueryExecMode = pgx.QueryExecModeExec
+	connect.StatementCacheCapacity, connect.DescriptionCacheCapacity = 0, 0
+	if connect.ConnectTimeout == 0 {
+		connect.ConnectTimeout = connectTimeout
+	}
+	if connect.RuntimeParams["application_name"] == "" {
+		connect.RuntimeParams["application_name"] = "waymark"
+	}
+	connect.RuntimeParams["client_encoding"] = "UTF8"
+	d := &database{dsn: dsn, config: config}
+	d.place = "postgres://" + strings.Join(d.addresses(), ",") + "/" + url.PathEscape(connect.Database)
+	return d, nil
+}
+
+// addresses returns where the database's servers listen, each once.
+func (d *database) addresses() []string {
+	connect := d.config.ConnConfig
+	addresses := []string{address(connect.Host, connect.Port)}
+	for _, other := range connect.Fallbacks {
+		if at := address(other.Host, other.Port); !slices.Contains(addresses, at) {
+			addresses = append(addresses, at)
+		}
+	}
+	return addresses
+}
+
+func address(host string, port uint16) string {
+	if strings.HasPrefix(host, "/") {
+		host = url.PathEscape(host) // the folder of a socket
+	}
+	return net.JoinHostPort(host, fmt.Sprint(port))
+}
+
+// pools are the process's connections for short transactions, by database and password: everything that writes to one database
+// shares them. Those that are idle close by themselves.
+var pools = struct {
+	sync.Mutex
+	open map[[2]string]*pgxpool.Pool
+}{open: map[[2]string]*pgxpool.Pool{}}
+
+func (d *database) pool() (*pgxpool.Pool, error) {
+	pools.Lock()
+	defer pools.Unlock()
+	key := [2]string{d.dsn, d.config.ConnConfig.Password}
+	if pool := pools.open[key]; pool != nil {
+		return pool, nil
+	}
+	pool, err := pgxpool.NewWithConfig(context.Background(), d.config.Copy()) // it connects when it is asked for a connection
+	if err != nil {
+		return nil, err
+	}
+	pools.open[key] = pool
+	return pool, nil
+}
+
+// connect makes a connection that is nobody else's. Its errors are the driver's, as pool's are: see fault.
+func (d *database) connect(ctx context.Context) (*pgx.Conn, error) {
+	return pgx.ConnectConfig(ctx, d.config.ConnConfig.Copy())
+}
+
+// fault is an error of the world, in words. What it came from is not wrapped, so that nothing of it reaches a history: only that
+// its context ended remains to be told.
+type fault struct {
+	message string
+	ended   error
+}
+
+func (f *fault) Error() string { return f.message }
+func (f *fault) Unwrap() error { return f.ended }
+
+// fault puts an error of the driver into words: what was tried, where, why it failed and what to look at.
+func (d *database) fault(doing string, err error) error {
+	f := &fault{message: fmt.Sprintf("%s: %s: %s", d.place, doing, d.reason(err))}
+	for _, ended := range []error{context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, ended) {
+			f.ended = ended
+		}
+	}
+	return f
+}
+
+// reason says why something failed.
+func (d *database) reason(err error) string {
+	var connecting *pgconn.ConnectError
+	isConnecting := errors.As(err, &connecting)
+	if state, is := errors.AsType[*pgconn.PgError](err); is {
+		return d.clean(state.Message) + " (SQLSTATE " + state.Code + ")" + advice[state.Code]
+	}
+	if _, is := errors.AsType[*net.DNSError](err); is {
+		return "the host's name is not known: check the address"
+	}
+	text := d.clean(innermost(err).Error())
+	if errors.Is(err, context.DeadlineExceeded) {
+		text = "no answer in time"
+	}
+	if isConnecting {
+		return text + ": check that Postgres runs there, that the address is right, and that the network lets this machine through"
+	}
+	return text
+}
+
+// advice is what to do about errors that are not about a row or a query.
+var advice = map[string]string{
+	"25006": ": the server takes no writes: give the address of the primary",
+	"28000": ": check the user, and what pg_hba.conf lets in",
+	"28P01": ": check user and password",
+	"3D000": ": check the name of the database",
+	"53300": ": the server has no connection left: raise max_connections, or lower pool_max_conns in the dsn",
+	"53100": ": the server's disk is full: make room there",
+	"57P03": ": the server is starting or stopping: it is tried again",
+}
+
+// innermost returns the error that the others are about.
+func innermost(err error) error {
+	for {
+		switch wrapped := err.(type) {
+		case interface{ Unwrap() error }:
+			inner := wrapped.Unwrap()
+			if inner == nil {
+				return err
+			}
+			err = inner
+		case interface{ Unwrap() []error }:
+			all := wrapped.Unwrap()
+			if len(all) == 0 {
+				return err
+			}
+			err = all[len(all)-1]
+		default:
+			return err
+		}
+	}
+}
+
+// clean takes the password out of a message, and what could break a line.
+func (d *database) clean(text string) string {
+	if password := d.config.ConnConfig.Password; password != "" {
+		text = strings.ReplaceAll(text, password, "[secret]")
+	}
+	return oneLine(text, 200)
+}
+
+// tableMissing reports whether a statement failed because a table is not there.
+func tableMissing(err error) bool {
+	state, is := errors.AsType[*pgconn.PgError](err)
+	return is && (state.Code == "42P01" || state.Code == "3F000")
+}
+
+// class returns the first two signs of an SQLSTATE, or "" if the server did not say one.
+func class(err error) string {
+	if state, is := errors.AsType[*pgconn.PgError](err); is && len(state.Code) == 5 {
+		return state.Code[:2]
+	}
+	return ""
+}

@@ -1,0 +1,75 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"waymark/plugin"
+)
+
+// isAboutRow reports whether a statement failed because of a row that it was to write, and not because of the table, the rights, the
+// server or other transactions.
+func isAboutRow(err error) bool {
+	state, is := errors.AsType[*pgconn.PgError](err)
+	if !is || len(state.Code) != 5 {
+		return false
+	}
+	switch class := state.Code[:2]; class {
+	case "22", "23", "44", "54", "P0":
+		return true
+	case "08", "40", "53", "55", "57", "58", "72", "F0", "HV", "XX":
+		return false
+	default:
+		// The standard leaves classes with these first signs to others: a trigger of the table's owner has one of its own.
+		return strings.ContainsRune("56789IJKLMNOPQRSTUVWXYZ", rune(class[0]))
+	}
+}
+
+// rejection says why the table refused a row. Of the row it says nothing but what a trigger of the table's owner says, and of that
+// little.
+func (l *loader) rejection(state *pgconn.PgError) plugin.Rejection {
+	r := plugin.Rejection{Field: l.field(state)}
+	constraint := "the constraint " + excerpt(state.ConstraintName)
+	switch code := state.Code; {
+	case code == "23505":
+		r.Code, r.Message = codeSinkUnique, "the table has a row with the same key: see "+constraint
+	case code == "23P01":
+		r.Code, r.Message = codeSinkUnique, "the table has a row that excludes this one: see "+constraint
+	case code == "23502":
+		r.Code, r.Message = codeSinkNotNull, "the column must not be null"
+	case code == "23503":
+		r.Code, r.Message = codeSinkForeign, "there is no row that this one refers to: see "+constraint
+	case code == "23514" && state.ConstraintName == "":
+		r.Code, r.Message = codeSinkCheck, "no partition of the table takes the row"
+	case code[:2] == "23", code == "44000":
+		r.Code, r.Message = codeSinkCheck, "the row does not satisfy "+constraint
+	case code == "22001", code[:2] == "54":
+		r.Code, r.Message = codeSinkTooLong, "a value is longer than its column, or an index of it, takes (SQLSTATE "+code+")"
+	case code[:2] == "22":
+		r.Code, r.Message = codeSinkType, "the column's type does not take the value (SQLSTATE "+code+")"
+	default:
+		r.Code, r.Message = codeSinkRefused, fmt.Sprintf("the table refused the row with SQLSTATE %s: %s", code, excerpt(state.Message))
+	}
+	return r
+}
+
+// field returns the column that an error is about, or "".
+func (l *loader) field(state *pgconn.PgError) string {
+	if slices.Contains(l.columns, state.ColumnName) {
+		return state.ColumnName
+	}
+	for _, where := range strings.Split(state.Where, "\n") {
+		found := place.FindStringSubmatch(where)
+		if found == nil {
+			continue
+		}
+		if column := strings.TrimSuffix(found[2], ":"); slices.Contains(l.columns, column) {
+			return column
+		}
+	}
+	return ""
+}
