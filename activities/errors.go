@@ -69,6 +69,7 @@ func finalKind(err error) string {
 		imbalance *landscape.ImbalanceError
 		full      *barrier.FullError
 		ended     *landscape.NotResumableError
+		part      *engine.UnfinishedError
 	)
 	switch {
 	case errors.As(err, &marked):
@@ -79,7 +80,7 @@ func finalKind(err error) string {
 		return TypeNotRetryable
 	case errors.As(err, &source):
 		return TypeSource
-	case errors.As(err, &target):
+	case errors.As(err, &target), errors.As(err, &part):
 		return TypeTarget
 	case errors.As(err, &row):
 		return TypeRow

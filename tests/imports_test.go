@@ -21,6 +21,7 @@ var allowed = map[string][]string{
 	"plugin":                  {"pipeline", "row"},
 	"plugin/builtin":          {"plan", "expr", "plugin", "pipeline", "row", "failpoint"},
 	"plugin/postgres":         {"plugin/builtin", "plugin", "pipeline", "row"},
+	"plugin/parquet":          {"plugin/builtin", "plugin", "pipeline", "row"},
 	"plugin/plugintest":       {"plugin", "pipeline", "row"},
 	"plan":                    {"expr", "plugin", "pipeline", "row"},
 	"barrier":                 {"plan", "expr", "plugin", "pipeline", "row"},
@@ -40,7 +41,7 @@ var allowed = map[string][]string{
 	"activities":              {"engine", "barrier", "landscape", "payload", "plan", "plugin", "pipeline", "row", "failpoint"},
 	"workflows":               {"activities", "plugin", "pipeline"},
 	"recovery":                {"workflows", "activities", "landscape", "plugin"},
-	"worker":                  {"workflows", "activities", "plan", "plugin", "plugin/builtin", "pipeline"},
+	"worker":                  {"workflows", "activities", "plan", "plugin", "plugin/builtin", "plugin/parquet", "pipeline"},
 	"audit":                   {"activities", "engine", "barrier", "landscape", "payload", "plan", "expr", "plugin", "pipeline", "row"},
 	"cmd/waymark": {
 		"audit", "worker", "workflows", "activities", "plan", "pipeline", "plugin", "row", "landscape", "landscape/sqlitestore",

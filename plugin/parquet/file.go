@@ -1,0 +1,205 @@
+package parquet
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+const magic = "PAR1"
+
+// contents is what a file's footer says, checked as far as that can be done without reading the pages.
+type contents struct {
+	meta   format.FileMetaData
+	end    int64 // where the footer begins and the pages end
+	root   *node
+	leaves []*node
+	pages  []*parquet.FileColumnChunk // of the library: how the pages of each column are decoded
+}
+
+// readContents reads the footer of a file of this size. Its errors are faults without the file's name, and those of r.
+func readContents(r io.ReaderAt, size int64) (c *contents, err error) {
+	defer confine(&err)
+	footer, end, err := readFooter(r, size)
+	if err != nil {
+		return nil, err
+	}
+	c = &contents{end: end}
+	if err := decodeFooter(footer, &c.meta); err != nil {
+		return nil, err
+	}
+	if c.root, c.leaves, err = newTree(c.meta.Schema); err != nil {
+		return nil, err
+	}
+	if err := c.check(size); err != nil {
+		return nil, err
+	}
+	return c, c.openColumns()
+}
+
+func readFooter(r io.ReaderAt, size int64) (footer []byte, begin int64, err error) {
+	const tailBytes = 8
+	if size < int64(len(magic))+tailBytes {
+		return nil, 0, fault(codeCorrupt, "it has %d bytes, too few for a Parquet file", size)
+	}
+	head, tail := make([]byte, len(magic)), make([]byte, tailBytes)
+	if err := readAt(r, head, 0); err != nil {
+		return nil, 0, err
+	}
+	if err := readAt(r, tail, size-tailBytes); err != nil {
+		return nil, 0, err
+	}
+	length := int64(binary.LittleEndian.Uint32(tail))
+	switch begin = size - tailBytes - length; {
+	case string(tail[4:]) == "PARE" || string(head) == "PARE":
+		return nil, 0, fault(codeUnsupported, "it is encrypted; decrypt it before")
+	case string(head) != magic:
+		return nil, 0, fault(codeCorrupt, "it does not begin as a Parquet file does")
+	case string(tail[4:]) != magic:
+		return nil, 0, fault(codeCorrupt, "it does not end as a Parquet file does: it was cut off, or is still being written")
+	case begin < int64(len(magic)):
+		return nil, 0, fault(codeCorrupt, "its footer claims to have %d bytes; the file has %d", length, size)
+	case length > maxFooterBytes:
+		return nil, 0, fault(codeTooLarge, "its footer has %d bytes; at most %d are read: write larger row groups", length, maxFooterBytes)
+	}
+	footer = make([]byte, length)
+	return footer, begin, readAt(r, footer, begin)
+}
+
+// readAt fills p.
+func readAt(r io.ReaderAt, p []byte, offset int64) error {
+	if n, err := r.ReadAt(p, offset); n < len(p) {
+		if err == nil || err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return err
+	}
+	return nil
+}
+
+func decodeFooter(footer []byte, meta *format.FileMetaData) error {
+	size, err := thriftSize(footer, len(footer))
+	if err == nil {
+		err = thrift.Unmarshal(new(thrift.CompactProtocol), footer[:size], meta)
+	}
+	if err != nil {
+		return fault(codeCorrupt, "its footer %s", footerTrouble(err))
+	}
+	if meta.EncryptionAlgorithm.Value != nil {
+		return fault(codeUnsupported, "it is encrypted; decrypt it before")
+	}
+	return nil
+}
+
+func footerTrouble(err error) string {
+	if err == errThriftBad || err == errThriftShort {
+		return err.Error()
+	}
+	return "cannot be decoded: " + err.Error()
+}
+
+// check holds the row groups against the schema and the file's size.
+func (c *contents) check(size int64) error {
+	rows := int64(0)
+	for i := range c.meta.RowGroups {
+		group := &c.meta.RowGroups[i]
+		if len(group.Columns) != len(c.leaves) {
+			return fault(codeCorrupt, "row group %d has %d columns, its schema has %d", i, len(group.Columns), len(c.leaves))
+		}
+		if group.NumRows < 0 {
+			return fault(codeCorrupt, "row group %d claims to have %d rows", i, group.NumRows)
+		}
+		if err := plausible(group.NumRows, size); err != nil {
+			return err
+		}
+		rows += group.NumRows
+		for j := range group.Columns {
+			if err := c.checkChunk(&group.Columns[j], c.leaves[j], group.NumRows, size); err != nil {
+				return err
+			}
+		}
+	}
+	if rows != c.meta.NumRows {
+		return fault(codeCorrupt, "it claims to have %d rows, and its row groups have %d", c.meta.NumRows, rows)
+	}
+	return plausible(rows, size)
+}
+
+// plausible refuses a number of rows or values that no honest file of this size has.
+func plausible(count, size int64) error {
+	const free, perByte = 4 << 20, 1000
+	if count > free+perByte*size {
+		return fault(codeRatio, "it claims to have %d rows or values in %d bytes", count, size)
+	}
+	return nil
+}
+
+func (c *contents) checkChunk(chunk *format.ColumnChunk, leaf *node, rows, size int64) error {
+	meta := &chunk.MetaData
+	begin, length := chunkRange(meta)
+	switch {
+	case chunk.CryptoMetadata.Value != nil || len(chunk.EncryptedColumnMetadata) > 0:
+		return fault(codeUnsupported, "the column %q is encrypted; decrypt it before", leaf.name)
+	case chunk.FilePath != "":
+		return fault(codeUnsupported, "the column %q is in another file", leaf.name)
+	case meta.Type != leaf.leaf.physical:
+		return fault(codeCorrupt, "the column %q has another type than its schema says", leaf.name)
+	case meta.NumValues < 0 || leaf.rep == 0 && meta.NumValues != rows:
+		return fault(codeCorrupt, "the column %q claims to have %d values in %d rows", leaf.name, meta.NumValues, rows)
+	case begin < int64(len(magic)) || length < 0 || begin > c.end || length > c.end-begin:
+		return fault(codeCorrupt, "the column %q claims to be at byte %d with %d bytes; the pages end at byte %d", leaf.name, begin, length, c.end)
+	}
+	if _, known := codecs[meta.Codec]; !known {
+		return fault(codeUnsupported, "the column %q is compressed by %s; what is read is %s", leaf.name, meta.Codec, codecNames)
+	}
+	return plausible(meta.NumValues, size)
+}
+
+// chunkRange returns where the pages of a column are, the dictionary included.
+func chunkRange(meta *format.ColumnMetaData) (begin, length int64) {
+	begin = meta.DataPageOffset
+	if dictionary := meta.DictionaryPageOffset; dictionary > 0 && dictionary < begin {
+		begin = dictionary
+	}
+	return begin, meta.TotalCompressedSize
+}
+
+// openColumns makes the library decode pages of these columns. It sees a file with the same columns that have nothing but
+// physical types, in one row group of pages that are not compressed: pageStream makes them of the file's own.
+func (c *contents) openColumns() error {
+	plain := format.FileMetaData{Version: 1, Schema: make([]format.SchemaElement, len(c.meta.Schema))}
+	for i, element := range c.meta.Schema {
+		plain.Schema[i] = format.SchemaElement{
+			Type: element.Type, TypeLength: element.TypeLength, RepetitionType: element.RepetitionType,
+			Name: element.Name, NumChildren: element.NumChildren,
+		}
+	}
+	group := format.RowGroup{Columns: make([]format.ColumnChunk, len(c.leaves))}
+	for i, leaf := range c.leaves {
+		group.Columns[i].MetaData = format.ColumnMetaData{
+			Type: leaf.leaf.physical, PathInSchema: []string{leaf.name}, Codec: format.Uncompressed, TotalCompressedSize: 1 << 62,
+		}
+	}
+	plain.RowGroups = []format.RowGroup{group}
+	footer, err := thrift.Marshal(new(thrift.CompactProtocol), &plain)
+	if err != nil {
+		return err
+	}
+	file := append([]byte(magic), footer...)
+	file = binary.LittleEndian.AppendUint32(file, uint32(len(footer)))
+	file = append(file, magic...)
+	opened, err := parquet.OpenFile(bytes.NewReader(file), int64(len(file)), &parquet.FileConfig{
+		SkipPageIndex: true, SkipBloomFilters: true, ReadBufferSize: 4 << 10,
+	})
+	if err != nil {
+		return fault(codeCorrupt, "its schema cannot be read: %s", err)
+	}
+	for _, chunk := range opened.RowGroups()[0].ColumnChunks() {
+		c.pages = append(c.pages, chunk.(*parquet.FileColumnChunk))
+	}
+	return nil
+}

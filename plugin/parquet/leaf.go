@@ -1,0 +1,151 @@
+package parquet
+
+import (
+	"github.com/parquet-go/parquet-go/deprecated"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// form is how the values of a column are written as JSON.
+type form uint8
+
+const (
+	formBool form = iota
+	formInt
+	formUint
+	formFloat // of 4 or 8 bytes
+	formHalf  // of 2
+	formText
+	formBytes // base64
+	formJSON
+	formDecimal
+	formDate
+	formTime
+	formTimestamp
+	formInt96 // the timestamp of Impala and old Spark
+	formUUID
+	formInterval
+)
+
+// leaf is the type of a column.
+type leaf struct {
+	physical format.Type
+	length   int // of values of fixed length
+	form     form
+	scale    int   // of a decimal
+	units    int64 // of a time: how many a second has
+}
+
+// physicalForms are how values are written of which the schema says no more than the physical type.
+var physicalForms = [...]form{
+	format.Boolean: formBool, format.Int32: formInt, format.Int64: formInt, format.Int96: formInt96,
+	format.Float: formFloat, format.Double: formFloat, format.ByteArray: formBytes, format.FixedLenByteArray: formBytes,
+}
+
+func newLeaf(element *format.SchemaElement) (leaf, error) {
+	physical := element.Type.V
+	if physical < 0 || int(physical) >= len(physicalForms) {
+		return leaf{}, fault(codeUnsupported, "the column %q has the unknown physical type %d", element.Name, physical)
+	}
+	l := leaf{physical: physical, form: physicalForms[physical]}
+	if physical == format.FixedLenByteArray {
+		l.length = int(element.TypeLength.V)
+		if l.length < 1 || l.length > maxFixedBytes {
+			return leaf{}, fault(codeCorrupt, "the column %q has values of %d bytes; 1 to %d are read", element.Name, l.length, maxFixedBytes)
+		}
+	}
+	if !l.annotate(element) {
+		l.annotateOld(element)
+	}
+	if l.form == formDecimal && (l.scale < 0 || l.scale > 1000) {
+		return leaf{}, fault(codeCorrupt, "the column %q has decimals with %d places", element.Name, l.scale)
+	}
+	return l, nil
+}
+
+// annotate takes what the logical type says, and reports whether it says something. An annotation that does not fit the
+// physical type says nothing.
+func (l *leaf) annotate(element *format.SchemaElement) bool {
+	integer := l.physical == format.Int32 || l.physical == format.Int64
+	text := l.physical == format.ByteArray
+	switch logical := element.LogicalType.Value.(type) {
+	case *format.StringType, *format.EnumType:
+		return l.is(text, formText)
+	case *format.JsonType:
+		return l.is(text, formJSON)
+	case *format.UUIDType:
+		return l.is(l.length == 16, formUUID)
+	case *format.Float16Type:
+		return l.is(l.length == 2, formHalf)
+	case *format.DateType:
+		return l.is(l.physical == format.Int32, formDate)
+	case *format.IntType:
+		if integer && !logical.IsSigned {
+			l.form = formUint
+		}
+		return integer
+	case *format.DecimalType:
+		l.scale = int(logical.Scale)
+		return l.is(integer || text || l.length > 0, formDecimal)
+	case *format.TimeType:
+		l.units = perSecond(logical.Unit)
+		return l.is(integer && l.units > 0, formTime)
+	case *format.TimestampType:
+		l.units = perSecond(logical.Unit)
+		return l.is(l.physical == format.Int64 && l.units > 0, formTimestamp)
+	}
+	return false
+}
+
+func (l *leaf) is(fits bool, f form) bool {
+	if fits {
+		l.form = f
+	}
+	return fits
+}
+
+func perSecond(unit format.TimeUnit) int64 {
+	switch unit.Value.(type) {
+	case *format.MilliSeconds:
+		return 1e3
+	case *format.MicroSeconds:
+		return 1e6
+	case *format.NanoSeconds:
+		return 1e9
+	}
+	return 0
+}
+
+// annotateOld takes what the type says by which logical types were named before they existed.
+func (l *leaf) annotateOld(element *format.SchemaElement) {
+	if !element.ConvertedType.Valid {
+		return
+	}
+	small, big, text := l.physical == format.Int32, l.physical == format.Int64, l.physical == format.ByteArray
+	switch element.ConvertedType.V {
+	case deprecated.UTF8, deprecated.Enum:
+		l.is(text, formText)
+	case deprecated.Json:
+		l.is(text, formJSON)
+	case deprecated.Date:
+		l.is(small, formDate)
+	case deprecated.Uint8, deprecated.Uint16, deprecated.Uint32, deprecated.Uint64:
+		l.is(small || big, formUint)
+	case deprecated.Decimal:
+		l.scale = int(element.Scale.V)
+		l.is(small || big || text || l.length > 0, formDecimal)
+	case deprecated.TimeMillis:
+		l.units = 1e3
+		l.is(small, formTime)
+	case deprecated.TimeMicros:
+		l.units = 1e6
+		l.is(big, formTime)
+	case deprecated.TimestampMillis:
+		l.units = 1e3
+		l.is(big, formTimestamp)
+	case deprecated.TimestampMicros:
+		l.units = 1e6
+		l.is(big, formTimestamp)
+	case deprecated.Interval:
+		l.is(l.length == 12, formInterval)
+	}
+}

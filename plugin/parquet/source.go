@@ -1,0 +1,131 @@
+// Package parquet reads and writes Parquet files. A row that is read becomes a record of one JSON object, which is stored,
+// hashed and parsed as a line of a JSON Lines file is; rows that are written are gathered, and each part is a whole file.
+package parquet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"waymark/pipeline"
+	"waymark/plugin"
+	"waymark/plugin/builtin"
+)
+
+// source reads the rows of Parquet files.
+type source struct {
+	name    string
+	spec    pipeline.ParquetSource
+	store   builtin.Store
+	records *builtin.Records
+	schema  pipeline.Schema
+}
+
+// NewSource makes the source that a document's entry with a parquet field describes. name is the entry's name; files says where
+// its files may be. The error names the option at fault and what to write instead; no file is looked at.
+func NewSource(name string, spec pipeline.Source, files builtin.Plugins) (plugin.Source, error) {
+	s := &source{name: name, spec: *spec.Parquet, schema: spec.Schema}
+	var err error
+	if s.records, err = builtin.NewRecords(spec.Schema); err != nil {
+		return nil, fmt.Errorf("sources.%s: %w", name, err)
+	}
+	if s.store, err = files.Store(pipeline.Files{Path: s.spec.Path, S3: s.spec.S3, HTTP: s.spec.HTTP}); err != nil {
+		return nil, fmt.Errorf("sources.%s: parquet.%w", name, err)
+	}
+	return s, nil
+}
+
+// Determinism says that the rows depend on what the files hold.
+func (s *source) Determinism() pipeline.Determinism { return pipeline.ReadsIO }
+
+// Fields returns the declared fields; rows carry others after them unless the schema is fixed.
+func (s *source) Fields() ([]pipeline.Named[pipeline.Field], bool) { return s.records.Fields() }
+
+// Parser returns a parser. The context says nothing: every record names its columns.
+func (s *source) Parser([]byte) (plugin.Parser, error) { return s.records.Parser(), nil }
+
+// OnHost reports whether the files are on this host.
+func (s *source) OnHost() bool { return s.store.OnHost() }
+
+// Stat lists the files in bytewise order of their paths. It opens none.
+func (s *source) Stat(ctx context.Context) (plugin.SourceInfo, error) {
+	files, err := s.store.List(ctx, s.spec.Path)
+	if err != nil {
+		return plugin.SourceInfo{}, s.about(s.spec.Path, err)
+	}
+	if len(files) == 0 && !s.spec.AllowEmpty {
+		return plugin.SourceInfo{}, &plugin.SourceError{
+			Code: codeEmpty, File: s.spec.Path, Message: "no file matches; mend the pattern, or set allow_empty: true",
+		}
+	}
+	return plugin.SourceInfo{Files: files}, nil
+}
+
+// Open returns a Reader at the cursor, after it made sure that the files are still those of pin.
+func (s *source) Open(ctx context.Context, at plugin.Cursor, pin plugin.SourceInfo) (plugin.Reader, error) {
+	if err := s.unchanged(ctx, pin); err != nil {
+		return nil, err
+	}
+	if at.File < 0 || at.File > len(pin.Files) {
+		return nil, fmt.Errorf("source %s: cursor points to file %d of %d", s.name, at.File, len(pin.Files))
+	}
+	return &reader{source: s, pin: pin, at: at}, nil
+}
+
+// unchanged fails if the files are no longer those of pin.
+func (s *source) unchanged(ctx context.Context, pin plugin.SourceInfo) error {
+	if len(pin.Files) > 0 && !slices.ContainsFunc(pin.Files, func(info plugin.FileInfo) bool { return !s.store.Fixed(info) }) {
+		return nil
+	}
+	now, err := s.Stat(ctx)
+	if err != nil && !isGone(err) {
+		return err
+	}
+	for i, file := range pin.Files {
+		if i >= len(now.Files) || now.Files[i] != file {
+			return builtin.Changed(file.Path)
+		}
+	}
+	if len(now.Files) > len(pin.Files) {
+		return builtin.Changed(now.Files[len(pin.Files)].Path)
+	}
+	return nil
+}
+
+// isGone reports whether err says that there is no file.
+func isGone(err error) bool {
+	var f *plugin.SourceError
+	return errors.As(err, &f) && (f.Code == codeNotFound || f.Code == codeEmpty)
+}
+
+// about returns a fault with the file's path, and anything else with what it is about: a later try may work.
+func (s *source) about(path string, err error) error {
+	if isFault(err) {
+		return of(path, err)
+	}
+	return fmt.Errorf("source %s: %s: %w", s.name, path, err)
+}
+
+// checkColumns holds the columns of a file against the declared fields.
+func (s *source) checkColumns(c *contents) error {
+	columns := c.root.names()
+	fields, open := s.records.Fields()
+	wanted := map[string]bool{}
+	for _, field := range fields {
+		column := field.Value.From
+		if column == "" {
+			column = field.Name
+		}
+		wanted[column] = true
+		if !field.Value.Optional && !slices.Contains(columns, column) {
+			return fault(codeMismatch, "it has no column %q, which the schema declares; it has %s", column, namesText(columns))
+		}
+	}
+	for _, column := range columns {
+		if !open && !wanted[column] {
+			return fault(codeMismatch, "its column %q is not declared; declare it, or set schema.mode: flexible", column)
+		}
+	}
+	return nil
+}
