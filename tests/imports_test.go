@@ -22,6 +22,7 @@ var allowed = map[string][]string{
 	"plugin/builtin":          {"plan", "expr", "plugin", "pipeline", "row", "failpoint"},
 	"plugin/postgres":         {"plugin/builtin", "plugin", "pipeline", "row"},
 	"plugin/parquet":          {"plugin/builtin", "plugin", "pipeline", "row"},
+	"plugin/object":           {"plugin/builtin", "plugin", "pipeline"},
 	"plugin/plugintest":       {"plugin", "pipeline", "row"},
 	"plan":                    {"expr", "plugin", "pipeline", "row"},
 	"barrier":                 {"plan", "expr", "plugin", "pipeline", "row"},
@@ -41,7 +42,7 @@ var allowed = map[string][]string{
 	"activities":              {"engine", "barrier", "landscape", "payload", "plan", "plugin", "pipeline", "row", "failpoint"},
 	"workflows":               {"activities", "plugin", "pipeline"},
 	"recovery":                {"workflows", "activities", "landscape", "plugin"},
-	"worker":                  {"workflows", "activities", "plan", "plugin", "plugin/builtin", "plugin/parquet", "pipeline"},
+	"worker":                  {"workflows", "activities", "plan", "plugin", "plugin/builtin", "plugin/object", "plugin/parquet", "pipeline"},
 	"audit":                   {"activities", "engine", "barrier", "landscape", "payload", "plan", "expr", "plugin", "pipeline", "row"},
 	"cmd/waymark": {
 		"audit", "worker", "workflows", "activities", "plan", "pipeline", "plugin", "row", "landscape", "landscape/sqlitestore",

@@ -3,6 +3,7 @@ package worker
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 	"waymark/pipeline"
 	"waymark/plan"
 	"waymark/plugin/builtin"
+	"waymark/plugin/object"
 )
 
 // Planner compiles documents with this machine's environment variables and secrets. It is safe for concurrent use.
@@ -23,6 +25,11 @@ type Planner struct {
 	// FingerprintKey keys the fingerprints by which a run's record tells that a secret changed. It must not be empty if a
 	// document uses environment variables or secrets.
 	FingerprintKey []byte
+	// AllowNetworks are networks, besides the public web, that documents may lead to: with what they fetch, and with the
+	// endpoints of buckets that they name.
+	AllowNetworks []netip.Prefix
+	// Stdio is where standard input and output of the process are kept; the zero Stdio refuses documents that use them.
+	Stdio builtin.Stdio
 }
 
 // Plan compiles a document. The error is pipeline.Problems if the document is at fault.
@@ -37,7 +44,9 @@ func (p Planner) Plan(request plan.Request) (*plan.Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("folder of %s: %w", request.File, err)
 	}
-	compiled, err := plan.Compile(loaded, plugins{builtin.Plugins{Root: root, Tables: request.Tables, Beside: request.Beside}})
+	compiled, err := plan.Compile(loaded, plugins{builtin.Plugins{
+		Root: root, Tables: request.Tables, Beside: request.Beside, Remote: object.New(p.AllowNetworks), Stdio: p.Stdio,
+	}})
 	if err != nil {
 		return nil, err
 	}

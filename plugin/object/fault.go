@@ -1,0 +1,132 @@
+package object
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/smithy-go"
+
+	"waymark/plugin"
+)
+
+// Codes of the SourceErrors of this package. Stored; never rename. Those of package builtin have the same words for the same things.
+const (
+	codeNotFound       = "NOT_FOUND"       // no such object, bucket or address
+	codeNoPermission   = "NO_PERMISSION"   // the service refuses these credentials
+	codeEgressDenied   = "EGRESS_DENIED"   // the address is inside of a network, and the operator does not allow it
+	codeRedirected     = "REDIRECTED"      // the server sends elsewhere
+	codeRequestRefused = "REQUEST_REFUSED" // the server refuses the request, or answers in a way that cannot be relied on
+)
+
+// Codes of the TargetErrors. Stored; never rename.
+const (
+	codeTargetExists  = "TARGET_EXISTS"
+	codeTargetChanged = "TARGET_CHANGED"
+	codeTargetRefused = "TARGET_REFUSED"
+)
+
+// refusal is what a server said, if no retry cures it.
+type refusal struct {
+	code    string // of a SourceError
+	message string
+}
+
+// refusalOf returns what no retry cures in an error of a request to the service at the address, for people; nil if a later try may
+// work.
+func refusalOf(err error, service string) *refusal {
+	if denied, is := errors.AsType[*DeniedError](err); is {
+		return &refusal{codeEgressDenied, denied.Error()}
+	}
+	var response *awshttp.ResponseError
+	if !errors.As(err, &response) {
+		return nil
+	}
+	word := http.StatusText(response.HTTPStatusCode())
+	if api, is := errors.AsType[smithy.APIError](err); is && api.ErrorCode() != "" {
+		word = api.ErrorCode()
+	}
+	switch word {
+	case "NoSuchBucket":
+		return &refusal{codeNotFound, "no such bucket at " + service}
+	case "RequestTimeout", "ExpiredToken", "RequestTimeTooSkewed", "OperationAborted", "ConditionalRequestConflict":
+		return nil
+	case "PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException":
+		return &refusal{codeRequestRefused, fmt.Sprintf("%s says %s: the bucket is in another region; name it with s3: {region: …}", service, word)}
+	}
+	return refusalOfStatus(response.HTTPStatusCode(), fmt.Sprintf("%s answers %d %s", service, response.HTTPStatusCode(), word),
+		"check the worker's AWS credentials, and what they may do in the bucket")
+}
+
+// refusalOfStatus judges by the status of a reply: nil for what a later try may cure. said begins the message, access is the cure
+// for credentials.
+func refusalOfStatus(status int, said, access string) *refusal {
+	switch {
+	case status == http.StatusNotFound || status == http.StatusGone:
+		return &refusal{codeNotFound, said + ": check the address"}
+	case status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusProxyAuthRequired:
+		return &refusal{codeNoPermission, said + ": " + access}
+	case status == http.StatusRequestTimeout || status == http.StatusConflict || status == http.StatusTooEarly || status == http.StatusTooManyRequests:
+		return nil
+	case 400 <= status && status < 500:
+		return &refusal{codeRequestRefused, said}
+	}
+	return nil
+}
+
+// statusOf returns the HTTP status of a reply that an error of the S3 client is about, or 0.
+func statusOf(err error) int {
+	if response, is := errors.AsType[*awshttp.ResponseError](err); is {
+		return response.HTTPStatusCode()
+	}
+	return 0
+}
+
+// sourceFault makes a SourceError of an error of the S3 client if no retry cures it, and names the service otherwise.
+func sourceFault(path string, err error, service string) error {
+	if r := refusalOf(err, service); r != nil {
+		return &plugin.SourceError{Code: r.code, File: path, Message: r.message}
+	}
+	return unreached(err, service)
+}
+
+// unreached says which service the error is about, in few words: the client repeats itself.
+func unreached(err error, service string) error {
+	if err == nil {
+		return nil
+	}
+	if api, is := errors.AsType[smithy.APIError](err); is {
+		return &failure{fmt.Sprintf("%s answers %d %s; a later try may work", service, statusOf(err), api.ErrorCode()), err}
+	}
+	if strings.Contains(err.Error(), "credentials") {
+		return &failure{"no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or another way that the AWS SDK knows, where the worker runs", err}
+	}
+	return &failure{fmt.Sprintf("%s cannot be reached: %s; check the address, and that the service is up", service, innermost(err)), err}
+}
+
+// failure is an error in other words.
+type failure struct {
+	words string
+	cause error
+}
+
+func (f *failure) Error() string { return f.words }
+
+func (f *failure) Unwrap() error { return f.cause }
+
+// innermost returns what the last error of a chain says.
+func innermost(err error) string {
+	for {
+		next := errors.Unwrap(err)
+		if next == nil || next.Error() == "" {
+			return err.Error()
+		}
+		err = next
+	}
+}
+
+// unquoted returns an ETag without its quotes.
+func unquoted(etag *string) string { return strings.Trim(aws.ToString(etag), `"`) }

@@ -1,0 +1,10 @@
+package object
+
+import (
+	"os"
+	"testing"
+
+	"waymark/tests/services"
+)
+
+func TestMain(m *testing.M) { os.Exit(services.Main(m)) }

@@ -1,0 +1,35 @@
+package object
+
+import (
+	"strings"
+
+	"waymark/pipeline"
+	"waymark/plugin"
+	"waymark/plugin/builtin"
+)
+
+// Place returns the folder of a bucket that the target names. The document's path was checked when it was loaded.
+func (r *Remote) Place(sink, extension string, target pipeline.FileTarget) (builtin.Place, error) {
+	bucket, prefix := pipeline.CutBucket(target.Path)
+	return bucketPlace{
+		remote: r, options: options(target.S3), bucket: bucket, prefix: strings.TrimSuffix(prefix, "/"), sink: sink,
+		extension: extension, overwrite: target.Overwrite,
+	}, nil
+}
+
+// bucketPlace is a folder of a bucket with a manifest. The parts of each run are in a folder of its own beside the manifest, which
+// says whose are in force.
+type bucketPlace struct {
+	remote         *Remote
+	options        pipeline.S3
+	bucket, prefix string
+	sink           string
+	extension      string
+	overwrite      bool
+}
+
+func (p bucketPlace) Target(run string) plugin.Target { return &target{p, run} }
+
+func (p bucketPlace) Location() string { return "s3://" + p.bucket + "/" + p.prefix }
+
+func (bucketPlace) OnHost() bool { return false }

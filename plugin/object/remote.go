@@ -1,0 +1,107 @@
+// Package object reads files and writes outputs that are not on this host: objects in S3 buckets, and what web servers hold.
+package object
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"waymark/pipeline"
+	"waymark/plugin/builtin"
+)
+
+// Remote makes what paths with a scheme lead to. It is safe for concurrent use, and nothing has to be closed: connections end when
+// nobody uses them.
+type Remote struct {
+	web      *http.Client // for addresses that documents name
+	operator *http.Client // for addresses that the operator's environment names
+	wait     patience
+
+	mu      sync.Mutex
+	clients map[pipeline.S3]*bucketClient
+}
+
+// bucketClient is an S3 client with the name of its service.
+type bucketClient struct {
+	*s3.Client
+	service string // for people: host of the endpoint, or Amazon S3 and region
+}
+
+// New returns a Remote. Documents may lead to public web addresses, at the ports 80 and 443, and to those in allow, at any port.
+func New(allow []netip.Prefix) *Remote {
+	return newRemote(guard{allowed: allow}, nil)
+}
+
+func newRemote(g guard, roots *tls.Config) *Remote {
+	return &Remote{
+		web: newClient(&g, roots), operator: newClient(nil, roots), wait: usual, clients: map[pipeline.S3]*bucketClient{},
+	}
+}
+
+// Store returns where the files of a source are. The document's path was checked when it was loaded.
+func (r *Remote) Store(files pipeline.Files) (builtin.Store, error) {
+	if pipeline.Scheme(files.Path) == pipeline.SchemeS3 {
+		bucket, _ := pipeline.CutBucket(files.Path)
+		return &bucketStore{remote: r, options: options(files.S3), bucket: bucket}, nil
+	}
+	at, err := url.Parse(files.Path)
+	if err != nil {
+		return nil, err
+	}
+	store := &webStore{remote: r, origin: at.Scheme + "://" + at.Host, headers: http.Header{}}
+	if files.HTTP != nil {
+		for _, header := range files.HTTP.Headers {
+			store.headers.Set(header.Name, header.Value)
+		}
+	}
+	return store, nil
+}
+
+func options(s *pipeline.S3) pipeline.S3 {
+	if s == nil {
+		return pipeline.S3{}
+	}
+	return *s
+}
+
+// client returns the client for buckets that are reached in this way. An address that the document names is dialled only if the
+// guard permits it; where the operator's credentials come from is the operator's affair.
+func (r *Remote) client(ctx context.Context, how pipeline.S3) (*bucketClient, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if known := r.clients[how]; known != nil {
+		return known, nil
+	}
+	base, err := config.LoadDefaultConfig(context.WithoutCancel(ctx))
+	if err != nil {
+		return nil, &failure{"the AWS configuration of the worker cannot be read: " + innermost(err), err}
+	}
+	region := cmp.Or(how.Region, base.Region, "us-east-1")
+	service, through := "Amazon S3 in "+region, r.operator
+	if how.Endpoint != "" {
+		service, through = how.Endpoint, r.web
+	} else if base.BaseEndpoint != nil {
+		service = *base.BaseEndpoint
+	}
+	client := s3.NewFromConfig(base, func(o *s3.Options) {
+		o.Region, o.UsePathStyle, o.HTTPClient = region, how.PathStyle, through
+		o.Retryer = retry.NewStandard(func(s *retry.StandardOptions) { s.MaxAttempts, s.MaxBackoff = 3, 2*time.Second })
+		if how.Endpoint != "" {
+			o.BaseEndpoint = aws.String(strings.TrimSuffix(how.Endpoint, "/"))
+		}
+	})
+	made := &bucketClient{client, service}
+	r.clients[how] = made
+	return made, nil
+}
