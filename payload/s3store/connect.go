@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/logging"
 )
 
 const (
@@ -31,7 +32,8 @@ const (
 // connect returns a client and the transport under it, and completes p with what the SDK's settings say.
 func connect(ctx context.Context, p *place, way way) (*s3.Client, *transport, error) {
 	buildable := awshttp.NewBuildableClient() // the only kind that the SDK gives a CA bundle to (AWS_CA_BUNDLE)
-	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(buildable), config.WithRetryer(newRetryer))
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(buildable), config.WithRetryer(newRetryer),
+		config.WithLogger(logging.Nop{})) // what matters comes back as an error
 	if err != nil {
 		return nil, nil, fmt.Errorf("settings of the AWS SDK: %w", err)
 	}

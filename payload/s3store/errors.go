@@ -34,7 +34,8 @@ var cures = map[string]string{
 	"AccessDenied":                       denied,
 	"AllAccessDisabled":                  denied,
 	"AccountProblem":                     denied,
-	"InvalidAccessKeyId":                 "the server does not know the access key: check AWS_ACCESS_KEY_ID, or the profile or role in its place",
+	"InvalidAccessKeyId":                 unknownKey,
+	"XAdminUserNotFound":                 unknownKey, // of versitygw
 	"SignatureDoesNotMatch":              "the secret key does not belong to the access key, or something on the way changes requests: check AWS_SECRET_ACCESS_KEY",
 	"ExpiredToken":                       expired,
 	"InvalidToken":                       expired,
@@ -57,6 +58,7 @@ var cures = map[string]string{
 
 const (
 	denied     = "access is denied: the credentials need the rights that docs/payloads.md lists"
+	unknownKey = "the server does not know the access key: check AWS_ACCESS_KEY_ID, or the profile or role in its place"
 	expired    = "the session token has expired or is wrong: renew the credentials, and check AWS_SESSION_TOKEN"
 	elsewhere  = "the bucket is in another region, or at another endpoint: correct region or endpoint in the URL"
 	overloaded = "the server asks to be left alone for a while: it is overloaded, or requests are limited"
@@ -75,7 +77,7 @@ func (s *Store) failed(what, key string, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case isMissing(err):
+	case key != "" && isMissing(err):
 		return fmt.Errorf("%w: %s", payload.ErrNotFound, key)
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%s: %s: %w", s.place, strings.TrimSpace(what+" "+key), err)
@@ -157,7 +159,7 @@ func explainNetwork(err error) string {
 		return "the server's certificate is for another name: correct the endpoint, or try path_style=true"
 	case errors.Is(err, errSilent), slow && timeout.Timeout():
 		return "the server does not answer: check that it is well, and that nothing on the way drops packets"
-	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+	case strings.Contains(err.Error(), "does not look like a TLS handshake"), errors.Is(err, http.ErrSchemeMismatch):
 		return "the server speaks no TLS: write http:// in the endpoint"
 	}
 	return ""
@@ -221,16 +223,16 @@ func isMissing(err error) bool {
 
 // isOvertaken: what is there is not what the condition asks for, or somebody is at it in this moment.
 func isOvertaken(err error) bool {
-	code, status := codeOf(err), statusOf(err)
-	return code == codePrecondition || code == codeConflict || code == codeAborted ||
-		status == http.StatusPreconditionFailed || status == http.StatusConflict || isMissing(err)
-}
-
-// isUnexplained: a refusal without a reason. Replies to HEAD have no body that could tell it.
-func isUnexplained(err error) bool {
-	switch statusOf(err) {
-	case http.StatusBadRequest, http.StatusForbidden, http.StatusMovedPermanently, http.StatusTemporaryRedirect:
+	switch codeOf(err) {
+	case codePrecondition, codeConflict, codeAborted, codeNoUpload, codeNoKey:
 		return true
 	}
-	return false
+	status := statusOf(err)
+	return status == http.StatusPreconditionFailed || status == http.StatusConflict
+}
+
+// isUnexplained: a refusal that may have come without its reason. Replies to HEAD have no body that could tell it.
+func isUnexplained(err error) bool {
+	status := statusOf(err)
+	return status >= http.StatusMultipleChoices && status != http.StatusNotFound
 }

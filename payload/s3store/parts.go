@@ -3,7 +3,6 @@ package s3store
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"time"
 
@@ -23,24 +22,33 @@ const (
 
 // putParts writes an object in parts, of which nobody sees any before all are there and the condition holds.
 func (s *Store) putParts(ctx context.Context, o object, must condition) error {
-	created, err := s.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{
-		Bucket: &s.place.bucket, Key: &o.name, ChecksumAlgorithm: types.ChecksumAlgorithmSha256,
-	})
+	upload, err := s.begin(ctx, o.name)
 	if err != nil {
 		return err
 	}
-	parts, err := s.sendParts(ctx, o, created.UploadId)
+	parts, err := s.sendParts(ctx, o, upload)
 	if err == nil {
 		_, err = s.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
-			Bucket: &s.place.bucket, Key: &o.name, UploadId: created.UploadId,
+			Bucket: &s.place.bucket, Key: &o.name, UploadId: upload,
 			MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
 			IfMatch:         must.ifMatch(), IfNoneMatch: must.ifNoneMatch(),
 		})
 	}
 	if err != nil {
-		return errors.Join(err, s.abandon(ctx, o.name, created.UploadId))
+		return errors.Join(err, s.abandon(ctx, o.name, upload))
 	}
 	return nil
+}
+
+// begin opens an upload and returns its name.
+func (s *Store) begin(ctx context.Context, name string) (upload *string, err error) {
+	created, err := s.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{
+		Bucket: &s.place.bucket, Key: &name, ChecksumAlgorithm: types.ChecksumAlgorithmSha256,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return created.UploadId, nil
 }
 
 func (s *Store) sendParts(ctx context.Context, o object, upload *string) ([]types.CompletedPart, error) {
@@ -58,7 +66,7 @@ func (s *Store) sendParts(ctx context.Context, o object, upload *string) ([]type
 }
 
 func (s *Store) sendPart(ctx context.Context, name string, upload *string, number int, data []byte) (types.CompletedPart, error) {
-	hash := sum(sha256.Sum256(data))
+	hash := sumOf(data)
 	part := types.CompletedPart{PartNumber: aws.Int32(int32(number)), ChecksumSHA256: hash.base64()}
 	sent, err := s.client.UploadPart(ctx, &s3.UploadPartInput{
 		Bucket: &s.place.bucket, Key: &name, UploadId: upload, PartNumber: part.PartNumber,

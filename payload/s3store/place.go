@@ -72,7 +72,7 @@ func parsePrefix(urlPath string) (string, error) {
 	case prefix == "":
 		return "", nil
 	case path.Clean(prefix) != prefix || prefix == ".." || strings.HasPrefix(prefix, "../"):
-		return "", fmt.Errorf("prefix %q of the payloads: take out empty parts, . and ..", prefix)
+		return "", fmt.Errorf("prefix %q of the payloads: take out . and .. and empty parts", prefix)
 	case strings.ContainsFunc(prefix, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' }):
 		return "", fmt.Errorf("prefix %q of the payloads: control characters and backslashes are not allowed", prefix)
 	case len(prefix) > maxPrefixBytes:

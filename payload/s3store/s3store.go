@@ -28,7 +28,8 @@ type Store struct {
 	client *s3.Client
 	place  place
 	limits limits
-	close  func()
+
+	transport *transport
 }
 
 // Open returns the Store at a URL: s3://BUCKET/PREFIX, with these parameters where they are needed:
@@ -53,9 +54,9 @@ func open(ctx context.Context, rawURL string, way way) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open payload bucket: %w", err)
 	}
-	s := &Store{client: client, place: p, limits: defaultLimits, close: t.close}
+	s := &Store{client: client, place: p, limits: defaultLimits, transport: t}
 	if err := s.look(ctx, firstLook); err != nil {
-		s.close()
+		t.close()
 		return nil, fmt.Errorf("open payload bucket: %w", s.failed("look for payloads", "", err))
 	}
 	return s, nil
@@ -74,7 +75,7 @@ func (s *Store) look(ctx context.Context, opts ...func(*s3.Options)) error {
 
 // Close lets go of idle connections. The Store must not be used afterwards.
 func (s *Store) Close() error {
-	s.close()
+	s.transport.close()
 	return nil
 }
 

@@ -15,16 +15,15 @@ import (
 	"waymark/tests/services"
 )
 
-// TestMain makes the contract's tests as short as with -short, because each of their calls is a request here. CI runs
-// them in full, which takes half a minute more.
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if os.Getenv("CI") == "" {
-		if err := flag.Set("test.short", "true"); err != nil {
-			panic(err)
-		}
-	}
-	os.Exit(services.Main(m))
+func TestMain(m *testing.M) { os.Exit(services.Main(m)) }
+
+// shortly makes the counts of the contract's tests what they are with -short, because each of their calls is a request here.
+func shortly(t *testing.T) {
+	t.Helper()
+	short := flag.Lookup("test.short")
+	before := short.Value.String()
+	require.NoError(t, short.Value.Set("true"))
+	t.Cleanup(func() { require.NoError(t, short.Value.Set(before)) })
 }
 
 // openBucket returns the Store in a bucket, with the way its requests take.
@@ -37,12 +36,27 @@ func openBucket(t testing.TB, b *services.Bucket, way way) *Store {
 	return s
 }
 
+// openWhole returns the Store that has the bucket for itself.
+func openWhole(t testing.TB, b *services.Bucket) *Store {
+	t.Helper()
+	b.Setenv(t)
+	s, err := Open(t.Context(), b.URL(""))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+// TestBackend runs the contract in full in CI, which takes half a minute more.
 func TestBackend(t *testing.T) {
+	if os.Getenv("CI") == "" {
+		shortly(t)
+	}
 	payloadtest.Run(t, func(t *testing.T) payload.Backend { return openBucket(t, services.S3(t), nil) })
 }
 
 // TestBackendInParts runs the contract with every object but the empty one written in parts.
 func TestBackendInParts(t *testing.T) {
+	shortly(t)
 	payloadtest.Run(t, func(t *testing.T) payload.Backend {
 		s := openBucket(t, services.S3(t), nil)
 		s.limits = limits{single: 0, part: 5 << 20}

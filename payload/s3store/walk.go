@@ -20,17 +20,21 @@ func (s *Store) Walk(ctx context.Context, fn func(key string) error) error {
 	}
 	var stopped error
 	err := s.list(ctx, s.place.name(objectsPrefix), func(name string) error {
-		key := name[max(0, len(name)-payload.DigestLen):]
-		if _, err := payload.ParseDigest(key); err != nil || name != s.place.name(objectName(key)) {
-			return nil
+		if key := name[max(0, len(name)-payload.DigestLen):]; s.isObject(name, key) {
+			stopped = fn(key)
 		}
-		stopped = fn(key)
 		return stopped
 	})
 	if stopped != nil {
 		return stopped
 	}
 	return s.failed("list", "", err)
+}
+
+// isObject reports whether name is that of the object under key.
+func (s *Store) isObject(name, key string) bool {
+	_, err := payload.ParseDigest(key)
+	return err == nil && name == s.place.name(objectName(key))
 }
 
 // list calls fn with every name in the bucket that begins with prefix, in ascending order. It stops at the first error.

@@ -43,6 +43,8 @@ type object struct {
 // sum is a SHA-256.
 type sum [sha256.Size]byte
 
+func sumOf(data []byte) sum { return sha256.Sum256(data) }
+
 // base64 is the form in which S3 gives and takes checksums.
 func (s sum) base64() *string { return aws.String(base64.StdEncoding.EncodeToString(s[:])) }
 
@@ -72,7 +74,7 @@ func (s *Store) Write(ctx context.Context, key string, data []byte) error {
 	if err := admit(ctx, key); err != nil {
 		return err
 	}
-	o := object{name: s.place.name(objectName(key)), data: data, sum: sha256.Sum256(data)}
+	o := object{name: s.place.name(objectName(key)), data: data, sum: sumOf(data)}
 	return s.failed("write", key, s.publish(ctx, o))
 }
 

@@ -1,0 +1,238 @@
+package s3store
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go/middleware"
+	"github.com/stretchr/testify/require"
+
+	"waymark/payload"
+	"waymark/payload/payloadtest"
+	"waymark/tests/services"
+)
+
+// random returns size bytes that depend on seed only.
+func random(size int, seed byte) []byte {
+	data := make([]byte, size)
+	rand.NewChaCha8([32]byte{seed}).Read(data)
+	return data
+}
+
+// plant puts bytes under a name of the bucket as some other program would.
+func plant(t *testing.T, s *Store, name string, data []byte) {
+	t.Helper()
+	_, err := s.client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &s.place.bucket, Key: &name, Body: bytes.NewReader(data)})
+	require.NoError(t, err)
+}
+
+// contents returns all objects of the bucket by name.
+func contents(t *testing.T, s *Store) map[string][]byte {
+	t.Helper()
+	all := map[string][]byte{}
+	require.NoError(t, s.list(t.Context(), "", func(name string) error {
+		got, err := s.client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: &s.place.bucket, Key: &name})
+		require.NoError(t, err)
+		all[name], err = io.ReadAll(got.Body)
+		require.NoError(t, err)
+		return got.Body.Close()
+	}))
+	return all
+}
+
+func nameOf(data []byte) string { return "pay/loads/" + objectName(string(payload.Of(data))) }
+
+func TestAnObjectStandsUnderItsHash(t *testing.T) {
+	s := openBucket(t, services.S3(t), nil)
+	d, err := payload.New(s, payload.Options{}).Put(t.Context(), []byte("hello"))
+	require.NoError(t, err)
+	require.EqualValues(t, "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824", d)
+	require.Equal(t, map[string][]byte{"pay/loads/objects/2c/" + string(d): []byte("hello")}, contents(t, s))
+	there, err := s.head(t.Context(), "pay/loads/objects/2c/"+string(d))
+	require.NoError(t, err)
+	require.Equal(t, "LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=", there.sum, "the server knows the hash, too")
+}
+
+// TestPoisonIsSetAsideAndReplaced plants what another program wrote, with the checksums that belong to it.
+func TestPoisonIsSetAsideAndReplaced(t *testing.T) {
+	data := random(5000, 1)
+	flipped := bytes.Clone(data)
+	flipped[2500] ^= 1
+	for name, wrong := range map[string][]byte{
+		"truncated": data[:4999], "bit flipped": flipped, "empty": {}, "longer": append(bytes.Clone(data), 0),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := openBucket(t, services.S3(t), nil)
+			payloadtest.Heals(t, s, data, func() { plant(t, s, nameOf(data), wrong) })
+			all := contents(t, s)
+			require.Equal(t, data, all[nameOf(data)])
+			delete(all, nameOf(data))
+			require.Len(t, all, 2, "both poisoned copies are kept")
+			for place, kept := range all {
+				require.True(t, strings.HasPrefix(place, "pay/loads/quarantine/"+string(payload.Of(data))+"."), place)
+				require.Equal(t, wrong, kept)
+			}
+
+			require.NoError(t, s.Delete(t.Context(), string(payload.Of(data))))
+			require.Empty(t, contents(t, s), "what was set aside goes with the object")
+		})
+	}
+}
+
+// TestManyWritersWriteOneObjectOnce: each writer has a connection pool of its own, as processes do.
+func TestManyWritersWriteOneObjectOnce(t *testing.T) {
+	b := services.S3(t)
+	data := random(100_000, 2)
+	var written atomic.Int64
+	count := func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			response, err := next.RoundTrip(r)
+			if err == nil && r.Method == http.MethodPut && response.StatusCode == http.StatusOK {
+				written.Add(1)
+			}
+			return response, err
+		})
+	}
+	var writers sync.WaitGroup
+	for range 64 {
+		s := payload.New(openBucket(t, b, count), payload.Options{OnHeal: func(h payload.Heal) { t.Errorf("healed: %+v", h) }})
+		writers.Go(func() {
+			if _, err := s.Put(t.Context(), data); err != nil {
+				t.Errorf("put: %v", err)
+			}
+		})
+	}
+	writers.Wait()
+	require.EqualValues(t, 1, written.Load(), "good bytes are never written over")
+	require.Equal(t, map[string][]byte{nameOf(data): data}, contents(t, openBucket(t, b, nil)))
+}
+
+// TestHealersReplaceOnlyThePoison: a healer that comes late does not write over what another one put right.
+func TestHealersReplaceOnlyThePoison(t *testing.T) {
+	b := services.S3(t)
+	data := random(5000, 3)
+	s := openBucket(t, b, nil)
+	plant(t, s, nameOf(data), []byte("poison"))
+	before, err := s.head(t.Context(), nameOf(data))
+	require.NoError(t, err)
+	require.NoError(t, s.Write(t.Context(), string(payload.Of(data)), data))
+	good, err := s.head(t.Context(), nameOf(data))
+	require.NoError(t, err)
+
+	late := object{name: nameOf(data), data: []byte("late"), sum: sumOf([]byte("late"))}
+	require.True(t, isOvertaken(s.put(t.Context(), late, condition{etag: before.etag})), "the poison is gone")
+	require.True(t, isOvertaken(s.put(t.Context(), late, condition{})), "something is there")
+	after, err := s.head(t.Context(), nameOf(data))
+	require.NoError(t, err)
+	require.Equal(t, good, after)
+}
+
+func TestTheServerRefusesBytesThatAreNotWhatTheirHashSays(t *testing.T) {
+	s := openBucket(t, services.S3(t), nil)
+	o := object{name: nameOf([]byte("good")), data: []byte("evil"), sum: sumOf([]byte("good"))}
+	err := s.failed("write", "", s.put(t.Context(), o, condition{}))
+	require.ErrorContains(t, err, "what arrived is not what was sent")
+	require.Empty(t, contents(t, s))
+}
+
+func TestWalkPassesOverWhatIsNotOurs(t *testing.T) {
+	s := openBucket(t, services.S3(t), nil)
+	key := string(payload.Of([]byte("x")))
+	require.NoError(t, s.Write(t.Context(), key, []byte("x")))
+	other := string(payload.Of([]byte("y")))
+	for _, name := range []string{
+		"pay/loads/objects/readme", "pay/loads/objects/a b+c&d<é", "pay/loads/objects/00/" + other, "pay/loads/objects/" + other,
+		"pay/loads2/objects/" + other[:2] + "/" + other, "objects/" + other[:2] + "/" + other, "pay/loads/quarantine/" + other + ".0",
+		"pay/loads/objects/" + other[:2] + "/" + other + ".tmp",
+	} {
+		plant(t, s, name, []byte("y"))
+	}
+	var seen []string
+	require.NoError(t, s.Walk(t.Context(), func(key string) error { seen = append(seen, key); return nil }))
+	require.Equal(t, []string{key}, seen)
+
+	_, err := s.Stat(t.Context(), other)
+	require.ErrorIs(t, err, payload.ErrNotFound)
+}
+
+// TestWalkSeesAllPages lists more names than fit into one reply.
+func TestWalkSeesAllPages(t *testing.T) {
+	const want = 31
+	s := openBucket(t, services.S3(t), nil)
+	for n := range want {
+		require.NoError(t, s.Write(t.Context(), keyOf(n), bodyOf(n)))
+	}
+	pages := 0
+	s.client = pagedClient(s, 7, &pages)
+	last, seen := "", 0
+	require.NoError(t, s.Walk(t.Context(), func(key string) error {
+		require.Greater(t, key, last)
+		last, seen = key, seen+1
+		return nil
+	}))
+	require.Equal(t, want, seen)
+	require.Equal(t, 5, pages)
+}
+
+func TestStoresUnderOtherPrefixesDoNotMeet(t *testing.T) {
+	b := services.S3(t)
+	whole := openWhole(t, b)
+	one := openBucket(t, b, nil)
+	key := string(payload.Of([]byte("x")))
+	require.NoError(t, one.Write(t.Context(), key, []byte("x")))
+	_, err := whole.Read(t.Context(), key, 10)
+	require.ErrorIs(t, err, payload.ErrNotFound)
+	require.NoError(t, whole.Delete(t.Context(), key))
+	data, err := one.Read(t.Context(), key, 10)
+	require.NoError(t, err)
+	require.Equal(t, "x", string(data))
+}
+
+func TestReadStopsAtTheLimitBeforeReading(t *testing.T) {
+	s := openBucket(t, services.S3(t), nil)
+	data := random(1<<20, 4)
+	key := string(payload.Of(data))
+	require.NoError(t, s.Write(t.Context(), key, data))
+	_, err := s.Read(t.Context(), key, 1<<20-1)
+	require.ErrorIs(t, err, payload.ErrTooLarge)
+	require.ErrorContains(t, err, "it is 1048576 bytes long")
+}
+
+func TestAContextThatEndsIsObeyed(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	s := openBucket(t, services.S3(t), func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodPut {
+				cancel()
+				return nil, io.ErrUnexpectedEOF
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	err := s.Write(ctx, string(payload.Of([]byte("x"))), []byte("x"))
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// pagedClient asks for lists in pages of the given length, and counts them.
+func pagedClient(s *Store, length int32, pages *int) *s3.Client {
+	set := middleware.InitializeMiddlewareFunc("ShortPages", func(
+		ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
+	) (middleware.InitializeOutput, middleware.Metadata, error) {
+		if list, ok := in.Parameters.(*s3.ListObjectsV2Input); ok {
+			list.MaxKeys = &length
+			*pages++
+		}
+		return next.HandleInitialize(ctx, in)
+	})
+	return s3.New(s.client.Options(), s3.WithAPIOptions(func(stack *middleware.Stack) error {
+		return stack.Initialize.Add(set, middleware.Before)
+	}))
+}
