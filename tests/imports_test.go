@@ -37,6 +37,7 @@ var allowed = map[string][]string{
 	"telemetry":               {"activities"},
 	"landscape":               {"plugin", "pipeline"},
 	"landscape/sqlitestore":   {"landscape", "pipeline", "plugin", "failpoint"},
+	"landscape/pgstore":       {"landscape"},
 	"landscape/memdriver":     {"landscape", "pipeline", "plugin"},
 	"landscape/landscapetest": {"landscape", "pipeline", "plugin"},
 	"activities":              {"engine", "barrier", "landscape", "payload", "plan", "plugin", "pipeline", "row", "failpoint"},

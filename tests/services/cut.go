@@ -32,7 +32,7 @@ func Cut(t testing.TB, address string) *Proxy {
 	var done sync.WaitGroup
 	done.Go(func() { p.accept(&done) })
 	t.Cleanup(func() {
-		l.Close()
+		_ = l.Close() // nothing more is accepted
 		p.Break()
 		done.Wait()
 	})
@@ -78,7 +78,7 @@ func (p *Proxy) Break() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for conn := range p.open {
-		conn.Close()
+		_ = conn.Close() // it may be closed already
 	}
 }
 
@@ -90,7 +90,7 @@ func (p *Proxy) accept(done *sync.WaitGroup) {
 		}
 		server, err := net.Dial("tcp", p.target)
 		if err != nil { // a service that is down refuses; a proxy can only close
-			client.Close()
+			_ = client.Close()
 			continue
 		}
 		l := &link{proxy: p, client: client, server: server}
@@ -150,8 +150,8 @@ type link struct {
 }
 
 func (l *link) close() {
-	l.client.Close()
-	l.server.Close()
+	_ = l.client.Close() // they may be closed already
+	_ = l.server.Close()
 	l.proxy.mu.Lock()
 	defer l.proxy.mu.Unlock()
 	delete(l.proxy.open, l.client)

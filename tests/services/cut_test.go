@@ -93,7 +93,7 @@ func listen(t *testing.T) (address string, said <-chan string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	t.Cleanup(func() { l.Close() })
+	t.Cleanup(func() { _ = l.Close() })
 	out := make(chan string, 1000)
 	go func() {
 		defer close(out)
@@ -153,7 +153,7 @@ func TestHTTPReplyIsLostAfterTheBodyCame(t *testing.T) {
 		client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, ExpectContinueTimeout: -1}}
 		response, err := client.Do(request)
 		if err == nil {
-			response.Body.Close()
+			_ = response.Body.Close()
 		}
 		return err
 	}

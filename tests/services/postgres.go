@@ -276,7 +276,7 @@ func (s *Server) administer(ctx context.Context, statements ...string) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close(context.Background())
+	defer conn.Close(context.Background()) //nolint:errcheck // nothing is left to be done
 	for _, statement := range statements {
 		if _, err := conn.Exec(ctx, statement); err != nil {
 			return err

@@ -1,0 +1,166 @@
+package pgstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"waymark/landscape"
+)
+
+// rollbackPatience is how long a rollback may take before the connection is given up.
+const rollbackPatience = 5 * time.Second
+
+// Commit does what landscape.Driver says.
+//
+// What fails before the transaction is to be committed is begun again if it may pass: a deadlock, a server that restarts. An error of
+// the commit itself is the caller's: whether all of it is stored or nothing, nobody knows.
+func (s *Store) Commit(ctx context.Context, b landscape.Batch) error {
+	inserts, err := s.prepare(b.Insert)
+	if err != nil {
+		return err
+	}
+	return explain(s.place, s.transact(ctx, func(tx pgx.Tx) error { return apply(ctx, tx, b, inserts) }))
+}
+
+// transact does work in a transaction.
+func (s *Store) transact(ctx context.Context, work func(pgx.Tx) error) error {
+	return again(ctx, func() error {
+		tx, err := s.pool.Begin(ctx)
+		if err != nil {
+			return fmt.Errorf("begin: %w", err)
+		}
+		if err := work(tx); err != nil {
+			rollback(ctx, tx)
+			return err
+		}
+		return commit(ctx, tx)
+	})
+}
+
+// rollback ends a transaction without a trace. That it fails changes nothing: without a commit nothing is stored.
+func rollback(ctx context.Context, tx pgx.Tx) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackPatience)
+	defer cancel()
+	_ = tx.Rollback(ctx)
+}
+
+// commit sends the commit. Only where the server itself says that it did not commit is that known.
+func commit(ctx context.Context, tx pgx.Tx) error {
+	err := tx.Commit(ctx)
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Severity == "ERROR" || errors.Is(err, pgx.ErrTxCommitRollback) {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return &unknown{err}
+}
+
+// unknown is the error of a commit whose answer did not come. It hides its cause from again: that must not do it once more.
+type unknown struct{ cause error }
+
+func (u *unknown) Error() string {
+	return "commit: the answer is lost, and nobody knows whether all of it is stored or nothing: commit the same again: " + u.cause.Error()
+}
+
+// apply does all that a batch says.
+func apply(ctx context.Context, tx pgx.Tx, b landscape.Batch, inserts []*insert) error {
+	if err := send(ctx, tx, b, inserts); err != nil {
+		return err
+	}
+	if b.Check == "" {
+		return nil
+	}
+	findings, err := sweep(ctx, tx, b.Check, countChecks)
+	if err == nil && len(findings) > 0 {
+		return &landscape.ImbalanceError{Run: b.Check, Findings: findings}
+	}
+	return err
+}
+
+// send holds the runs of a batch, inserts and moves, in one round trip.
+func send(ctx context.Context, tx pgx.Tx, b landscape.Batch, inserts []*insert) error {
+	var queue pgx.Batch
+	held := holds(b)
+	for _, h := range held {
+		queue.Queue(holdSQL, h.run, h.alone)
+	}
+	for _, i := range inserts {
+		queue.Queue(i.sql, i.arrays...)
+	}
+	for _, m := range b.Move {
+		query, args := moveSQL(m)
+		queue.Queue(query, args...)
+	}
+	results := tx.SendBatch(ctx, &queue)
+	repeated, stale, err := receive(results, b, held, inserts)
+	if closed := results.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return err
+	}
+	for _, i := range repeated {
+		if err := i.compare(ctx, tx); err != nil {
+			return err
+		}
+	}
+	return stale
+}
+
+// receive reads the answers to what send queued. repeated are inserts of which some records were there already; stale is
+// the first move that did not find what it expects.
+func receive(results pgx.BatchResults, b landscape.Batch, held []hold, inserts []*insert) (repeated []*insert, stale, err error) {
+	for _, h := range held {
+		if err := h.receive(results, b.Guard); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, i := range inserts {
+		tag, err := results.Exec()
+		if err != nil {
+			return nil, nil, fmt.Errorf("insert into %s: %w", i.table.Name, err)
+		}
+		if tag.RowsAffected() < int64(len(i.records)) {
+			repeated = append(repeated, i)
+		}
+	}
+	for _, m := range b.Move {
+		t := landscape.TableOf(m.To)
+		var moved int64
+		if err := results.QueryRow().Scan(&moved); err != nil {
+			return nil, nil, fmt.Errorf("move %s %s: %w", t.Name, t.Key(t.AppendValues(nil, m.To)), err)
+		}
+		if moved == 0 && stale == nil {
+			stale = fmt.Errorf("%s %s: %w", t.Name, t.Key(t.AppendValues(nil, m.To)), landscape.ErrStale)
+		}
+	}
+	return repeated, stale, nil
+}
+
+// moveSQL calls the function that moves a record of a table. The writer's role may change nothing in another way.
+func moveSQL(m landscape.Move) (query string, args []any) {
+	t := landscape.TableOf(m.To)
+	from, to := t.AppendValues(nil, m.From), t.AppendValues(nil, m.To)
+	var names []string
+	add := func(name string, value any) {
+		args = append(args, encodeAny(value))
+		names = append(names, fmt.Sprintf("%s => $%d", name, len(args)))
+	}
+	for i, c := range t.Columns {
+		switch {
+		case c.Key:
+			add(c.Name, from[i])
+		case c.Move:
+			add("from_"+c.Name, from[i])
+			add("to_"+c.Name, to[i])
+		}
+	}
+	return fmt.Sprintf("select move_%s(%s)", t.Name, strings.Join(names, ", ")), args
+}

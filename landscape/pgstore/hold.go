@@ -1,0 +1,59 @@
+package pgstore
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"waymark/landscape"
+)
+
+const holdSQL = `select hold_run($1, $2)`
+
+// hold keeps a run as it is while a transaction goes on.
+type hold struct {
+	run   string
+	alone bool // nobody else may hold it: it is going to change, or to be counted
+}
+
+// holds returns which runs a batch holds, in one order for all transactions: so none waits for one that waits for it.
+//
+// A guard's run must stay in its epoch until what it guards is committed. A run that is moved or checked is held alone from the beginning:
+// if two that share it both wanted it alone later, neither could go on.
+func holds(b landscape.Batch) []hold {
+	alone := map[string]bool{}
+	if b.Guard != nil {
+		alone[b.Guard.Run] = false
+	}
+	if b.Check != "" {
+		alone[b.Check] = true
+	}
+	for _, m := range b.Move {
+		if t := landscape.TableOf(m.To); t.Name == (landscape.Run{}).Table() {
+			alone[t.Key(t.AppendValues(nil, m.To))] = true
+		}
+	}
+	list := make([]hold, 0, len(alone))
+	for _, run := range slices.Sorted(maps.Keys(alone)) {
+		list = append(list, hold{run, alone[run]})
+	}
+	return list
+}
+
+// receive reads in which epoch the run is, and holds it against the guard if that is about this run.
+func (h hold) receive(results pgx.BatchResults, guard *landscape.Guard) error {
+	var found *int64
+	if err := results.QueryRow().Scan(&found); err != nil {
+		return fmt.Errorf("guard: %w", err)
+	}
+	if guard == nil || guard.Run != h.run {
+		return nil
+	}
+	if epoch := *cmp.Or(found, new(int64)); epoch != guard.Epoch {
+		return fmt.Errorf("run %s is in epoch %d, not %d: %w", h.run, epoch, guard.Epoch, landscape.ErrSuperseded)
+	}
+	return nil
+}

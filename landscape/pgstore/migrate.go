@@ -1,0 +1,119 @@
+package pgstore
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// Version is the version of the schema that this program needs. It means the same as in SQLite's landscapes.
+var Version = sync.OnceValue(func() (newest int64) {
+	files, _ := fs.Glob(migrations, "migrations/*.sql") // the pattern is good
+	for _, file := range files {
+		number, _, _ := strings.Cut(strings.TrimPrefix(file, "migrations/"), "_")
+		if n, err := strconv.ParseInt(number, 10, 64); err == nil {
+			newest = max(newest, n)
+		}
+	}
+	return newest
+})
+
+// Migrate makes the landscape that the URL names, or brings its schema up to date, and returns the versions before and after; 0 is none.
+// The URL's user must be allowed to create the schema, or own it. Every migration is one transaction; who is second waits for
+// who is first. A schema that something else made, or a newer program, is refused and left as it is.
+func Migrate(ctx context.Context, text string) (from, to int64, err error) {
+	at, err := parse(text)
+	if err != nil {
+		return 0, 0, err
+	}
+	from, to, err = at.migrate(ctx)
+	return from, to, explain(at.place, err)
+}
+
+func (a address) migrate(ctx context.Context) (from, to int64, err error) {
+	conn, err := pgx.ConnectConfig(ctx, a.pool.ConnConfig)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is left to be done
+	if err := vouch(ctx, conn); err != nil {
+		return 0, 0, err
+	}
+	if from, err = versionOf(ctx, conn, a.schema); err != nil {
+		return 0, 0, err
+	}
+	if from > Version() {
+		return from, from, newer(from)
+	}
+	if err := makeSchema(ctx, conn, a.schema); err != nil {
+		return from, from, err
+	}
+	if err := a.up(ctx); err != nil {
+		return from, from, fmt.Errorf("schema: %w", err)
+	}
+	return from, Version(), nil
+}
+
+// makeSchema makes the schema unless it is there.
+func makeSchema(ctx context.Context, conn *pgx.Conn, schema string) error {
+	var there bool
+	if err := conn.QueryRow(ctx, `select to_regnamespace($1) is not null`, quote(schema)).Scan(&there); err != nil || there {
+		return err
+	}
+	_, err := conn.Exec(ctx, `create schema if not exists `+quote(schema))
+	return err
+}
+
+// up applies what is missing.
+func (a address) up(ctx context.Context) error {
+	locker, err := lock.NewPostgresSessionLocker()
+	if err != nil {
+		return err
+	}
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return err
+	}
+	db := stdlib.OpenDB(*a.pool.ConnConfig)
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithVerbose(false), goose.WithSessionLocker(locker))
+	if err == nil {
+		_, err = provider.Up(ctx)
+	}
+	return errors.Join(err, db.Close())
+}
+
+// versionOf returns the version of a schema: 0 if it is not there or empty. It refuses one that something else made.
+func versionOf(ctx context.Context, conn *pgx.Conn, schema string) (version int64, err error) {
+	const tables = `
+		select coalesce(bool_or(c.relname = 'goose_db_version'), false), count(*)
+		from pg_class c
+		join pg_namespace n on n.oid = c.relnamespace
+		where n.nspname = $1 and c.relkind in ('r', 'v', 'm', 'p', 'f')`
+	var ours bool
+	var count int64
+	if err := conn.QueryRow(ctx, tables, schema).Scan(&ours, &count); err != nil {
+		return 0, err
+	}
+	if !ours {
+		if count > 0 {
+			return 0, &refusal{fmt.Sprintf("the schema %s holds something else: name another one in the URL, as in ?schema=waymark", schema)}
+		}
+		return 0, nil
+	}
+	const newest = `select coalesce(max(version_id) filter (where is_applied), 0) from goose_db_version`
+	err = conn.QueryRow(ctx, newest).Scan(&version)
+	return version, err
+}

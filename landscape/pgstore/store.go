@@ -1,0 +1,175 @@
+// Package pgstore keeps a landscape in a schema of a Postgres database, version 14 or newer.
+//
+// The tables and views are those of SQLite's landscape: docs/landscape.md. Only Migrate changes a schema; a process that works
+// for runs needs no more than the rights of a writer, which Grant gives.
+package pgstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"waymark/landscape"
+)
+
+// oldest is the first version of Postgres that has what the views need.
+const oldest = 140000
+
+// Store is a landscape.Driver over a schema of a Postgres database. Any number of processes may use the same one.
+type Store struct {
+	place   string
+	pool    *pgxpool.Pool
+	columns columns
+}
+
+var _ landscape.Driver = (*Store)(nil)
+
+// Open opens the landscape at a URL such as postgres://user@host:5432/database?schema=waymark&pool_max_conns=10. Beside schema,
+// which names the landscape's schema, the parameters are those of pgxpool; what the URL leaves out is taken from the PG… variables
+// of the environment, and a password from the pass file as well.
+//
+// The error wraps landscape.ErrNotFound if there is no landscape in the schema: Migrate makes one. A schema that is older or newer than
+// this program is refused, and so is a server whose settings may lose what it confirmed. A server that only reads, such as a
+// hot standby, is no error: questions are answered, and a commit gives landscape.ErrReadOnly.
+func Open(ctx context.Context, text string) (*Store, error) {
+	at, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	at.pool.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error { return vouch(ctx, conn) }
+	pool, err := pgxpool.NewWithConfig(ctx, at.pool)
+	if err != nil {
+		return nil, explain(at.place, err)
+	}
+	s := &Store{place: at.place, pool: pool}
+	if err := s.inspect(ctx, at.schema); err != nil {
+		pool.Close()
+		return nil, explain(at.place, err)
+	}
+	return s, nil
+}
+
+// inspect looks whether the schema is one that this program knows.
+func (s *Store) inspect(ctx context.Context, schema string) error {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	version, err := versionOf(ctx, conn.Conn(), schema)
+	switch {
+	case err != nil:
+		return err
+	case version == 0:
+		return fmt.Errorf("there is none: make it with `waymark landscape migrate`: %w", landscape.ErrNotFound)
+	case version < Version():
+		return fmt.Errorf("its schema has version %d, this program needs version %d: bring it up with `waymark landscape migrate`", version, Version())
+	case version > Version():
+		return newer(version)
+	}
+	s.columns, err = columnsOf(ctx, conn.Conn(), schema)
+	return err
+}
+
+func newer(version int64) error {
+	return fmt.Errorf("its schema has version %d, this program knows versions up to %d: use a newer Waymark", version, Version())
+}
+
+// Location names the server, the database and the schema: a URL without user and password.
+func (s *Store) Location() string { return s.place }
+
+// Close closes all connections.
+func (s *Store) Close() error {
+	s.pool.Close()
+	return nil
+}
+
+// unsafe are values of settings with which a server may lose what it confirmed.
+var unsafe = map[string][]string{"fsync": {"off"}, "full_page_writes": {"off"}, "synchronous_commit": {"off", "local"}}
+
+// vouch refuses a connection to a server that is too old, or that may lose what it confirmed.
+func vouch(ctx context.Context, conn *pgx.Conn) error {
+	const query = `
+		select current_setting('server_version_num')::bigint, current_setting('server_version'), name, setting
+		from pg_settings
+		where name in ('fsync', 'full_page_writes', 'synchronous_commit')
+		order by name`
+	rows, err := conn.Query(ctx, query)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var number int64
+		var version, name, setting string
+		if err := rows.Scan(&number, &version, &name, &setting); err != nil {
+			return err
+		}
+		if number < oldest {
+			return &refusal{fmt.Sprintf("the server is Postgres %s: use version %d or newer", version, oldest/10_000)}
+		}
+		for _, value := range unsafe[name] {
+			if setting == value {
+				return &refusal{fmt.Sprintf("the setting %s is %s: the server may lose what it confirmed: set it to on", name, setting)}
+			}
+		}
+	}
+	return rows.Err()
+}
+
+// columns are the kinds of all columns, by table and name.
+type columns map[string]map[string]kind
+
+// kind is what a column holds.
+type kind int
+
+const (
+	texts kind = iota
+	numbers
+	blobs
+)
+
+var kinds = map[string]kind{"text": texts, "bigint": numbers, "bytea": blobs}
+
+// columnsOf reads the kinds of columns, and holds them against the records that this program knows.
+func columnsOf(ctx context.Context, conn *pgx.Conn, schema string) (columns, error) {
+	const query = `
+		select c.relname, a.attname, format_type(a.atttypid, null)
+		from pg_class c
+		join pg_namespace n on n.oid = c.relnamespace
+		join pg_attribute a on a.attrelid = c.oid
+		where n.nspname = $1 and c.relkind = 'r' and a.attnum > 0 and not a.attisdropped
+		order by c.relname, a.attnum`
+	rows, err := conn.Query(ctx, query, schema)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	found := columns{}
+	for rows.Next() {
+		var table, column, word string
+		if err := rows.Scan(&table, &column, &word); err != nil {
+			return nil, err
+		}
+		if found[table] == nil {
+			found[table] = map[string]kind{}
+		}
+		if k, known := kinds[word]; known {
+			found[table][column] = k
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	for _, t := range landscape.Tables() {
+		for _, c := range t.Columns {
+			if _, there := found[t.Name][c.Name]; !there {
+				return nil, errors.New("the table " + t.Name + " has no column " + c.Name + ": the schema was changed by hand")
+			}
+		}
+	}
+	return found, nil
+}
