@@ -150,7 +150,7 @@ type WriteInput struct {
 
 // WriteResult says what became of the part. Workers of earlier releases gave none.
 type WriteResult struct {
-	Refused int64 `json:"refused,omitempty"` // rows of the part that the target refused
+	Refused int64 `json:"refused,omitempty"` // rows of the part that the target refused, and that no node had refused before
 }
 
 // SinkInput names a sink of a run.

@@ -156,14 +156,16 @@ func (f *finder) source(ctx context.Context, source string) (RetryList, error) {
 		if err != nil {
 			return list, err
 		}
-		var rows []int64
-		for len(refused) > 0 && refused[0].Row < chunk.FirstRow+chunk.Rows {
-			rows, refused = append(rows, refused[0].Row), refused[1:]
+		n := 0
+		for n < len(refused) && refused[n].Row < chunk.FirstRow+chunk.Rows {
+			n++
 		}
-		if rows = slices.Compact(rows); len(rows) == 0 {
+		if n == 0 {
 			continue
 		}
-		if rows, err = f.choose(ctx, chunk, rows); err != nil {
+		rows, err := f.choose(ctx, chunk, refused[:n])
+		refused = refused[n:]
+		if err != nil {
 			return list, err
 		}
 		if len(rows) > 0 {
@@ -174,17 +176,22 @@ func (f *finder) source(ctx context.Context, source string) (RetryList, error) {
 }
 
 // choose returns those of the refused rows of a chunk that are fed again.
-func (f *finder) choose(ctx context.Context, chunk landscape.Chunk, refused []int64) ([]int64, error) {
+func (f *finder) choose(ctx context.Context, chunk landscape.Chunk, refused []landscape.RefusedRow) ([]int64, error) {
 	routes, err := f.log.AllRoutes(ctx, chunk.Run, chunk.Source, chunk.Chunk)
 	if err != nil {
 		return nil, err
 	}
 	var chosen []int64
-	for _, row := range refused {
-		quarantined, wentOn, err := fates(routes, int(row-chunk.FirstRow))
+	for len(refused) > 0 {
+		row, n := refused[0].Row, 1
+		for n < len(refused) && refused[n].Row == row {
+			n++
+		}
+		quarantined, wentOn, err := fates(routes, int(row-chunk.FirstRow), refused[:n])
 		if err != nil {
 			return nil, err
 		}
+		refused = refused[n:]
 		if !quarantined {
 			continue
 		}
@@ -214,8 +221,9 @@ func (f *finder) against(ctx context.Context, chunk landscape.Chunk, row int64, 
 	}
 }
 
-// fates says whether a token of record number index is in quarantine, and whether another one reached a sink or a barrier.
-func fates(routes []landscape.LaneRoutes, index int) (quarantined, wentOn bool, err error) {
+// fates says whether a token of record number index is in quarantine, and whether another one reached a sink or a barrier. refused
+// are the errors of its tokens: one at the sink to which a way leads says that the sink's target refused it.
+func fates(routes []landscape.LaneRoutes, index int, refused []landscape.RefusedRow) (quarantined, wentOn bool, err error) {
 	for _, lane := range routes {
 		way, err := lane.WayAt(index)
 		if err != nil {
@@ -223,7 +231,8 @@ func fates(routes []landscape.LaneRoutes, index int) (quarantined, wentOn bool, 
 		}
 		switch {
 		case way == nil:
-		case way.Sink == pipeline.QuarantineSink:
+		case way.Sink == pipeline.QuarantineSink,
+			slices.ContainsFunc(refused, func(r landscape.RefusedRow) bool { return r.Lane == lane.Lane && r.Node == way.Sink }):
 			quarantined = true
 		case way.ToSink(), way.Path == pipeline.Buffered:
 			wentOn = true
@@ -245,7 +254,7 @@ func (f *finder) repeats(ctx context.Context, chunk landscape.Chunk, row int64) 
 	}
 	errors, err := f.log.ErrorsOf(ctx, chunk.Run, root)
 	for _, refusal := range errors {
-		if refusal.Code == engine.CodeUnique && slices.Contains(f.compiled.Nodes[at].Unique, refusal.Field) {
+		if refusal.Node == chunk.Source && refusal.Code == engine.CodeUnique && slices.Contains(f.compiled.Nodes[at].Unique, refusal.Field) {
 			return "another row has the same value of " + refusal.Field + ", and must not", err
 		}
 	}
@@ -264,7 +273,7 @@ func (f *finder) leaveBarrier(ctx context.Context, barrier string) error {
 		if err != nil {
 			return err
 		}
-		if way.Sink == pipeline.QuarantineSink {
+		if way.Sink == pipeline.QuarantineSink || way.Sink == row.Node {
 			id, err := f.log.TokenID(ctx, f.retry.Of.ID, token)
 			if err != nil {
 				return err

@@ -6,34 +6,52 @@ import (
 	"errors"
 	"fmt"
 
+	"waymark/engine"
 	"waymark/landscape"
+	"waymark/plan"
 	"waymark/plugin"
 )
 
-// WriteChunk writes one chunk's part to one sink and records its completion.
+// WriteChunk writes one chunk's part to one sink and records its completion, and why the target refused rows of it.
 //
-// It may run twice: the effect's key is run, sink, source and chunk, each attempt has a fence number, and a part always has
-// the same bytes and the same place. After an attempt whose end nobody saw, the target is asked first.
-func (a *Activities) WriteChunk(ctx context.Context, in WriteInput) error {
-	_, err := attempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (none, error) { return none{}, a.writeChunk(ctx, in) })
-	return err
+// It may run twice: the effect's key is run, sink, source and chunk, each attempt has a fence number, a part always has the same bytes
+// and the same place, and a target refuses the same rows of it for ever. After an attempt whose end nobody saw, the target is asked
+// first.
+func (a *Activities) WriteChunk(ctx context.Context, in WriteInput) (WriteResult, error) {
+	return attempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (WriteResult, error) { return a.writeChunk(ctx, in) })
 }
 
-func (a *Activities) writeChunk(ctx context.Context, in WriteInput) error {
+func (a *Activities) writeChunk(ctx context.Context, in WriteInput) (WriteResult, error) {
 	r, node, err := a.sink(ctx, in.Run, in.Sink)
 	if err != nil {
-		return err
+		return WriteResult{}, err
 	}
 	key := landscape.EffectKey{Run: in.Run, Sink: in.Sink, Source: in.Source, Chunk: in.Chunk}
 	effect, err := a.log.BeginEffect(ctx, key, landscape.Placement{Ordinal: in.Ordinal, Offset: in.Offset}, a.worker)
 	if err != nil || effect.State == landscape.Finalized {
-		return err
+		return resultOf(node, effect.Refused), err
 	}
-	if err := a.apply(ctx, r, node.Sink.Target(in.Run), effect); err != nil {
-		return errors.Join(fmt.Errorf("sink %s, chunk %d: %w", in.Sink, in.Chunk, err),
+	fail := func(err error) (WriteResult, error) {
+		return WriteResult{}, errors.Join(fmt.Errorf("sink %s, chunk %d: %w", in.Sink, in.Chunk, err),
 			a.log.FailEffect(ctx, key, effect.Fence, a.worker, err.Error()))
 	}
-	return a.log.FinalizeEffect(ctx, key, effect.Fence, a.worker, landscape.PartReceipt(effect))
+	if err := a.apply(ctx, r, node.Sink.Target(in.Run), effect); err != nil {
+		return fail(err)
+	}
+	refused, err := a.refused(ctx, r, node.Sink.Target(in.Run), effect)
+	if err != nil {
+		return fail(err)
+	}
+	err = a.log.FinalizeEffect(ctx, key, effect.Fence, a.worker, landscape.PartReceipt(effect), refused...)
+	return resultOf(node, int64(len(refused))), err
+}
+
+// resultOf says how many of the rows that a sink's target refused were not refused before.
+func resultOf(sink *plan.Node, refused int64) WriteResult {
+	if sink.Errors {
+		return WriteResult{}
+	}
+	return WriteResult{Refused: refused}
 }
 
 // apply makes sure that the target holds the part.
@@ -56,6 +74,39 @@ func (a *Activities) apply(ctx context.Context, r *run, target plugin.Target, ef
 		r.parts.put(partKey{chunkKey{effect.Source, effect.Chunk}, effect.Sink}, data) // for the next attempt
 	}
 	return err
+}
+
+// refused asks the target, which holds the part, which of its rows it refused.
+func (a *Activities) refused(ctx context.Context, r *run, target plugin.Target, effect landscape.Effect) ([]landscape.Refusal, error) {
+	refuser, is := target.(plugin.Refuser)
+	if !is {
+		return nil, nil
+	}
+	part, err := partOf(effect)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := refuser.Refused(ctx, part)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	tokens, err := a.log.SinkTokens(ctx, effect.EffectKey)
+	if err != nil {
+		return nil, err
+	}
+	inputs, err := a.fetch(ctx, r, chunkKey{effect.Source, effect.Chunk})
+	if err != nil {
+		return nil, err
+	}
+	refused := make([]engine.Refused, len(rows))
+	for i, row := range rows {
+		if row.Row < 0 || row.Row >= int64(len(tokens)) || i > 0 && row.Row <= rows[i-1].Row {
+			return nil, final{TypeTarget, fmt.Errorf("the target says that it refused row %d of a part of %d rows, as number %d", row.Row, len(tokens), i+1)}
+		}
+		token := tokens[row.Row]
+		refused[i] = engine.Refused{Lane: int(token.Lane), Index: int(token.Row - inputs.Chunk.FirstRow), Rejection: row.Rejection}
+	}
+	return refusals(inputs.Chunk, refused), nil
 }
 
 // reconcile reports whether an earlier attempt, of which nobody saw the end, reached the target. The target is asked, unless a

@@ -67,6 +67,19 @@ func (l *Log) sameRefusals(ctx context.Context, e Effect, late []Record) error {
 	return nil
 }
 
+// CompareRefused holds the errors on record of rows that the target of a write refused against those that FinalizeEffect would make of
+// refused. It stores nothing. The error says that the sink did not get such a row, or that one has no code.
+func (l *Log) CompareRefused(ctx context.Context, key EffectKey, refused []Refusal) ([]Difference, error) {
+	r := &rehearsal{Driver: l.driver, beyond: func(Record) bool { return true }}
+	return r.compare(ctx, nil, func(l *Log) error {
+		late, err := l.lateErrors(ctx, key, refused)
+		if err != nil {
+			return err
+		}
+		return l.insert(ctx, late...)
+	})
+}
+
 // LateRefusal returns why the target of the sink that the way leads to refused the token when its part was written; nil if it did not.
 func (l *Log) LateRefusal(ctx context.Context, run string, token Token, way Way) (*RowError, error) {
 	if !way.ToSink() {

@@ -59,14 +59,13 @@ func (l *Log) written(ctx context.Context, run, sink string) (rows, refused int6
 		return 0, 0, err
 	}
 	for _, e := range effects {
-		if e.Kind != WriteEffect {
-			continue
-		}
-		if e.State != Finalized {
+		if e.Kind == WriteEffect && e.State != Finalized {
 			return 0, 0, fmt.Errorf("the %s is %s", e.EffectKey, e.State)
 		}
-		rows += e.Rows
-		refused += e.Refused
+		if e.Kind == WriteEffect {
+			rows += e.Rows
+			refused += e.Refused
+		}
 	}
 	return rows, refused, nil
 }

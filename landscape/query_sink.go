@@ -58,6 +58,15 @@ func (l *Log) nth(ctx context.Context, part Effect, n int64) (Token, error) {
 	return tokens[n-1], nil
 }
 
+// SinkTokens returns the tokens of a write, in the order in which the sink gets them: those that its target refused as well.
+func (l *Log) SinkTokens(ctx context.Context, write EffectKey) ([]Token, error) {
+	chunk, err := l.Chunk(ctx, write.Run, write.Source, write.Chunk)
+	if err != nil {
+		return nil, err
+	}
+	return l.sinkTokens(ctx, chunk, write.Sink)
+}
+
 // sinkTokens returns the tokens of a chunk that a sink gets, in the order in which it gets them.
 func (l *Log) sinkTokens(ctx context.Context, chunk Chunk, sink string) ([]Token, error) {
 	routes, err := l.AllRoutes(ctx, chunk.Run, chunk.Source, chunk.Chunk)

@@ -179,13 +179,16 @@ func (r *record) holdsFolds(ctx context.Context, barrier string, folds int64) er
 	return err
 }
 
-func (r *record) holdsWrite(ctx context.Context, in activities.WriteInput, _ struct{}) error {
+func (r *record) holdsWrite(ctx context.Context, in activities.WriteInput, out activities.WriteResult) error {
 	effect, err := r.effect(ctx, in.Source, in.Chunk, in.Sink)
 	if err != nil {
 		return err
 	}
 	if effect == nil || effect.State != landscape.Finalized || effect.Ordinal == nil || effect.Offset == nil || *effect.Ordinal != in.Ordinal || *effect.Offset != in.Offset {
 		return contradict("chunk %d of %s was written to sink %s as part %d at byte %d, and that is not on record", in.Chunk, in.Source, in.Sink, in.Ordinal, in.Offset)
+	}
+	if out.Refused > 0 && effect.Refused != out.Refused {
+		return contradict("of chunk %d of %s the target of sink %s refused %d rows, and %d are on record", in.Chunk, in.Source, in.Sink, out.Refused, effect.Refused)
 	}
 	return nil
 }

@@ -87,6 +87,13 @@ func TestContradictions(t *testing.T) {
 	require.NoError(t, log.RecordPassage(t.Context(), scene.Passage(0)))
 	_, err := log.BeginEffect(t.Context(), landscape.EffectKey{Run: "r", Sink: "review", Source: landscapetest.Source}, landscape.Placement{}, "w")
 	require.NoError(t, err)
+	all := landscape.EffectKey{Run: "r", Sink: "all", Source: landscapetest.Source}
+	begun, err := log.BeginEffect(t.Context(), all, landscape.Placement{}, "w")
+	require.NoError(t, err)
+	require.NoError(t, log.FinalizeEffect(t.Context(), all, begun.Fence, "w", `{}`, landscape.Refusal{Index: 0, Code: "SINK_UNIQUE", Line: 1}))
+	wrote := func(refused int64) *did {
+		return &did{"WriteChunk", activities.WriteInput{Source: landscapetest.Source, Sink: "all"}, activities.WriteResult{Refused: refused}}
+	}
 	writes := scene.Passage(0).Writes
 	review := writes[slices.IndexFunc(writes, func(w landscape.Write) bool { return w.Sink == "review" })]
 	read := func(chunk int64, row int64) *did {
@@ -109,6 +116,9 @@ func TestContradictions(t *testing.T) {
 		"steps that were not taken":       {deed: processed(1, review.Bytes), says: "chunk 1 of strikes went through the steps, and that is not on record"},
 		"steps that gave something else":  {deed: processed(0, review.Bytes+1), says: "chunk 0 of strikes had 2 rows for sink review in "},
 		"a write that is not confirmed":   {deed: &did{"WriteChunk", activities.WriteInput{Source: landscapetest.Source, Sink: "review"}, nil}, says: "chunk 0 of strikes was written to sink review as part 0 at byte 0, and that is not on record"},
+		"a write":                         {deed: wrote(1)},
+		"a write of old":                  {deed: &did{"WriteChunk", activities.WriteInput{Source: landscapetest.Source, Sink: "all"}, nil}},
+		"a write that refused more rows":  {deed: wrote(2), says: "of chunk 0 of strikes the target of sink all refused 2 rows, and 1 are on record"},
 		"a fold that is not there":        {deed: &did{"FoldBarrier", activities.FoldInput{Barrier: "sums", Fold: 3}, activities.FoldResult{}}, says: "barrier sums took 4 steps, and 0 are on record"},
 		"an output that is not there":     {deed: &did{"PublishSink", activities.SinkInput{Sink: "review"}, nil}, says: "the output of sink review was published, and that is not on record"},
 		"an end":                          {deed: &did{"ReadChunk", activities.ReadInput{Source: landscapetest.Source}, activities.ReadResult{Done: true}}},
