@@ -8,6 +8,7 @@ import (
 	"waymark/activities"
 	"waymark/landscape"
 	"waymark/payload"
+	"waymark/pipeline"
 )
 
 // Former is the record of an earlier run that a record is: it was refused there, and fed again.
@@ -125,17 +126,31 @@ func (i *inquiry) ends(ctx context.Context, again *Later, row int64) error {
 		if way == nil {
 			continue
 		}
-		id, err := i.log.TokenID(ctx, again.Run, landscape.Token{Source: i.asked.Source, Lane: lane.Lane, Row: row})
+		end, err := i.endOf(ctx, again.Run, landscape.Token{Source: i.asked.Source, Lane: lane.Lane, Row: row}, *way)
 		if err != nil {
 			return err
-		}
-		end := End{Token: id, Way: way.Signature(), Outcome: string(way.Path.Outcome()), Path: string(way.Path)}
-		if way.ToSink() {
-			end.Sink = way.Sink
 		}
 		again.Ends = append(again.Ends, end)
 	}
 	return nil
+}
+
+// endOf tells how a token of a run ended.
+func (i *inquiry) endOf(ctx context.Context, run string, token landscape.Token, way landscape.Way) (End, error) {
+	id, err := i.log.TokenID(ctx, run, token)
+	if err != nil {
+		return End{}, err
+	}
+	end := End{Token: id, Way: way.Signature(), Outcome: string(way.Path.Outcome()), Path: string(way.Path)}
+	late, err := i.log.LateRefusal(ctx, run, token, way)
+	switch {
+	case late != nil:
+		end.Outcome, end.Path = string(pipeline.Failure), string(pipeline.OnErrorRouted)
+		end.Way += fmt.Sprintf("; %s refused it with %s", late.Node, late.Code)
+	case way.ToSink():
+		end.Sink = way.Sink
+	}
+	return end, err
 }
 
 // retryList returns the list of the records that a source of a run feeds again. A list whose payload is not to be had is none, and a

@@ -84,20 +84,22 @@ type TokenStory struct {
 
 // Fate is what happened to one token, from where it came to be to its end.
 type Fate struct {
-	Nodes    []Visit   `json:"nodes"`
-	Way      string    `json:"way,omitempty"`     // on record; "" while the chunk is on its way
-	Outcome  string    `json:"outcome,omitempty"` // "" as long as a barrier holds the token
-	Path     string    `json:"path,omitempty"`
-	Complete bool      `json:"complete"` // the outcome is final: a sink, if one got the row, confirmed it
-	Sink     string    `json:"sink,omitempty"`
-	Line     int64     `json:"line,omitempty"`         // in the sink's output, from 1, not counting a header
-	Output   string    `json:"output,omitempty"`       // the published file
-	Written  string    `json:"written,omitempty"`      // the bytes the sink got for the row
-	Note     string    `json:"note,omitempty"`         // why something cannot be told
-	Computed string    `json:"computed_way,omitempty"` // only if it differs from Way
-	Held     *Holding  `json:"held,omitempty"`         // of a token that came to a barrier
-	Merge    *Decision `json:"merge,omitempty"`        // of a token that a coalesce of this pass made: of what
-	Joined   *Decision `json:"joined,omitempty"`       // of a forked token: what a coalesce made of its branches, unless that is a token of this record
+	Nodes     []Visit   `json:"nodes"`
+	Way       string    `json:"way,omitempty"`     // on record; "" while the chunk is on its way
+	Outcome   string    `json:"outcome,omitempty"` // "" as long as a barrier holds the token
+	Path      string    `json:"path,omitempty"`
+	Complete  bool      `json:"complete"` // the outcome is final: a sink, if one got the row, confirmed it
+	Sink      string    `json:"sink,omitempty"`
+	Line      int64     `json:"line,omitempty"`         // in the sink's output, from 1, not counting a header
+	Output    string    `json:"output,omitempty"`       // the published file
+	Written   string    `json:"written,omitempty"`      // the bytes the sink got for the row
+	Note      string    `json:"note,omitempty"`         // why something cannot be told
+	Computed  string    `json:"computed_way,omitempty"` // only if it differs from Way
+	RefusedBy string    `json:"refused_by,omitempty"`   // the sink on its way, whose target refused the row when it was written; then Sink is ""
+	Refused   *Refusal  `json:"refused,omitempty"`      // why
+	Held      *Holding  `json:"held,omitempty"`         // of a token that came to a barrier
+	Merge     *Decision `json:"merge,omitempty"`        // of a token that a coalesce of this pass made: of what
+	Joined    *Decision `json:"joined,omitempty"`       // of a forked token: what a coalesce made of its branches, unless that is a token of this record
 }
 
 // Origin is where the row came from.

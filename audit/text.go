@@ -5,6 +5,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"waymark/plugin"
 )
 
 // WriteText writes the story for people. Control characters in data are escaped.
@@ -241,8 +243,12 @@ func (f *Fate) writeEnd(b *strings.Builder) {
 	if f.Held != nil {
 		fmt.Fprintf(b, "held     %s\n", f.Held.say())
 	}
-	if f.Sink != "" {
+	switch {
+	case f.Sink != "":
 		f.writeSink(b)
+	case f.RefusedBy != "":
+		fmt.Fprintf(b, "sink     written to %s; %s\n", f.RefusedBy, escape(f.late()))
+		f.writeBytes(b)
 	}
 	if f.Note != "" {
 		fmt.Fprintf(b, "note     %s\n", escape(f.Note))
@@ -265,6 +271,16 @@ func (f *Fate) writeSink(b *strings.Builder) {
 	default:
 		fmt.Fprintf(b, "sink     %s, row %d of %s\n", f.Sink, f.Line, f.Output)
 	}
+	f.writeBytes(b)
+}
+
+// late says that the target of a sink refused the row, and why.
+func (f *Fate) late() string {
+	reason := plugin.Rejection{Code: f.Refused.Code, Field: f.Refused.Field, Message: f.Refused.Message}
+	return fmt.Sprintf("%s refused it with %s", f.RefusedBy, reason.Error())
+}
+
+func (f *Fate) writeBytes(b *strings.Builder) {
 	if f.Written != "" {
 		fmt.Fprintf(b, "written  %s\n", escape(f.Written))
 	}

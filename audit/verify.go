@@ -18,6 +18,7 @@ type Report struct {
 	Rows      int64     `json:"rows"`            // in these chunks, of barriers as well
 	Hashes    int64     `json:"hashes"`          // computed again and compared
 	Folds     int64     `json:"folds,omitempty"` // of barriers, taken again
+	Late      int64     `json:"late,omitempty"`  // rows that targets of sinks refused when they were written: which and why is believed
 	Artifacts int       `json:"artifacts"`       // read again
 	Problems  []Problem `json:"problems"`        // empty, not nil, if everything on record is true
 	More      bool      `json:"more,omitempty"`  // there are more problems than Problems lists
@@ -63,7 +64,7 @@ func (a *Auditor) Verify(ctx context.Context, id string) (*Report, error) {
 		report: &Report{Run: run.ID, Status: string(run.Status), Problems: []Problem{}},
 	}
 	for _, step := range []func(context.Context) error{
-		v.sweep, v.verifyTables, v.readLists, v.verifyRun, v.verifyOrigins, v.verifyClaims, v.verifyFolds, v.verifyEffects, v.verifyStatus, v.verifyEpochs, v.verifyArtifacts,
+		v.sweep, v.verifyTables, v.readLists, v.verifyRun, v.verifyOrigins, v.verifyClaims, v.verifyFolds, v.verifyEffects, v.verifyStatus, v.verifyEpochs, v.verifyArtifacts, v.noteLate,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, err

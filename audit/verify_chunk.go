@@ -102,7 +102,9 @@ func (v *verification) recompute(ctx context.Context, record landscape.Chunk, in
 	v.compareWays(record, routes, computed.Lanes)
 	v.compareHashes(record, hashes, computed.Hashes)
 	v.compareWrites(record, computed)
-	v.compareRefused(record, computed, refused)
+	if err := v.compareLate(ctx, record, in.Chunk, computed, v.compareRefused(record, computed, refused)); err != nil {
+		return err
+	}
 	if err := v.compareErrors(ctx, record, computed); err != nil || len(v.report.Problems) > before {
 		return err // said in words; the records would say it again
 	}
@@ -136,18 +138,25 @@ func (v *verification) compareWrites(record landscape.Chunk, computed landscape.
 	}
 }
 
-// compareRefused looks for errors of tokens that no node refuses.
-func (v *verification) compareRefused(record landscape.Chunk, computed landscape.Passage, refused []landscape.RefusedRow) {
+// compareRefused looks for errors of tokens that no node refuses. It returns those with which the targets of sinks refused tokens
+// that came there: no step makes them.
+func (v *verification) compareRefused(record landscape.Chunk, computed landscape.Passage, refused []landscape.RefusedRow) (late []landscape.RefusedRow) {
 	wanted := map[landscape.Token]bool{}
 	for _, refusal := range computed.Errors {
 		wanted[tokenAt(record, refusal.Lane, refusal.Index)] = true
 	}
 	for _, row := range refused {
 		token := landscape.Token{Source: row.Source, Lane: row.Lane, Row: row.Row}
+		way, err := inLane(computed.Lanes, row.Lane).WayAt(int(row.Row - record.FirstRow))
+		if err == nil && way != nil && way.ToSink() && way.Sink == row.Node {
+			late = append(late, row)
+			continue
+		}
 		if !wanted[token] {
 			v.add(RecordDiffers, place(record.Source, record.Chunk), "%s is refused by no node, on record is an error", v.name(token))
 		}
 	}
+	return late
 }
 
 // result sends a chunk through the steps.
@@ -217,6 +226,7 @@ func (v *verification) compareErrors(ctx context.Context, record landscape.Chunk
 		}
 		lane := inLane(computed.Lanes, refusal.Lane)
 		way := lane.Ways[lane.Codes[refusal.Index]]
+		recorded = slices.DeleteFunc(recorded, func(e landscape.RowError) bool { return way.ToSink() && e.Node == way.Sink })
 		if len(recorded) != 1 || !sameError(recorded[0], way, refusal) {
 			v.add(RecordDiffers, place(record.Source, record.Chunk), "%s is refused by %s with %s, on record is another error or none", v.name(token), way.Last(), refusal.Code)
 		}

@@ -212,6 +212,12 @@ func (d *denying) judge(t *told) Reason {
 	if t.Sink == d.denial.Sink {
 		return reached(t)
 	}
+	if t.RefusedBy == d.denial.Sink {
+		return Reason{
+			Kind: KindRefused, Text: "it came to " + t.RefusedBy + ", and when it was written " + t.late(), Node: t.RefusedBy,
+			Operation: d.compiled.Nodes[d.sink].Operation, Refused: t.Refused,
+		}
+	}
 	if d.compiled.Nodes[d.sink].Errors {
 		return d.judgeUnrefused(t)
 	}
