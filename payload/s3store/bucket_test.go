@@ -3,6 +3,7 @@ package s3store
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -133,6 +134,33 @@ func TestHealersReplaceOnlyThePoison(t *testing.T) {
 	after, err := s.head(t.Context(), nameOf(data))
 	require.NoError(t, err)
 	require.Equal(t, good, after)
+}
+
+// TestWhatWasSetAsideIsNotWrittenOver: the reply to the copying is lost, another writer heals, and the request is repeated.
+func TestWhatWasSetAsideIsNotWrittenOver(t *testing.T) {
+	b := services.S3(t)
+	other := openBucket(t, b, nil)
+	data := random(5000, 6)
+	key := string(payload.Of(data))
+	lost := false
+	s := openBucket(t, b, func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.Header.Get("X-Amz-Copy-Source") == "" || lost {
+				return next.RoundTrip(r)
+			}
+			lost = true
+			response, err := next.RoundTrip(r)
+			if err := errors.Join(err, response.Body.Close(), other.Write(r.Context(), key, data)); err != nil {
+				t.Errorf("copy, then heal: %v", err)
+			}
+			return nil, errReset
+		})
+	})
+	plant(t, s, nameOf(data), []byte("poison"))
+	place, err := s.Quarantine(t.Context(), key)
+	require.NoError(t, err)
+	require.True(t, lost)
+	require.Equal(t, map[string][]byte{nameOf(data): data, "pay/loads/" + place: []byte("poison")}, contents(t, s))
 }
 
 func TestTheServerRefusesBytesThatAreNotWhatTheirHashSays(t *testing.T) {

@@ -120,17 +120,17 @@ func (c *chaos) way(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// TestNothingIsLostOnABadWay puts and gets 600 payloads while one of three requests is spoiled.
+// TestNothingIsLostOnABadWay puts 300 payloads, each twice, and gets them, while one of three requests is spoiled.
 func TestNothingIsLostOnABadWay(t *testing.T) {
 	b := services.S3(t)
 	c := &chaos{random: rand.New(rand.NewPCG(1, 2)), counts: map[string]int{}}
 	healed := payload.Options{OnHeal: func(h payload.Heal) { t.Errorf("healed what was good: %+v", h) }}
 	s := payload.New(openBucket(t, b, c.way), healed)
-	putAndGet(t, s, 600)
+	putAndGet(t, s, 300)
 	for name := range faults {
 		require.Greater(t, c.counts[name], 10, name)
 	}
-	requireAllGood(t, b, 600)
+	requireAllGood(t, b, 300)
 }
 
 // TestNothingIsLostOnABadWayInParts does so with objects that need several requests each.
