@@ -3,6 +3,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,8 +12,11 @@ import (
 	"path/filepath"
 
 	"waymark/landscape"
+	"waymark/landscape/pgstore"
 	"waymark/payload"
+	"waymark/payload/cache"
 	"waymark/payload/fsstore"
+	"waymark/payload/s3store"
 )
 
 var (
@@ -84,34 +88,39 @@ func OpenLandscape(ctx context.Context, o Options) (*Storage, error) {
 	if err != nil {
 		return nil, err
 	}
-	driver, err := openDriver(ctx, ref, o)
+	open := openFile
+	if ref.scheme == schemePostgres {
+		open = openPostgres
+	}
+	driver, place, err := open(ctx, ref, o)
 	if err != nil {
 		return nil, err
 	}
-	return &Storage{Place: ref.place(), Log: landscape.New(driver, nil), close: []func() error{driver.Close}}, nil
+	return &Storage{Place: place, Log: landscape.New(driver, nil), close: []func() error{driver.Close}}, nil
 }
 
-func openDriver(ctx context.Context, ref reference, o Options) (landscape.Driver, error) {
-	if ref.scheme == schemePostgres {
-		return nil, &URLError{landscapeFlag, ": this program has no driver for " + ref.place()}
-	}
-	return openFile(ctx, ref, o)
-}
-
-func openFile(ctx context.Context, ref reference, o Options) (landscape.Driver, error) {
+func openFile(ctx context.Context, ref reference, o Options) (landscape.Driver, string, error) {
 	if o.SQLite == nil {
-		return nil, &URLError{landscapeFlag, ": this program has no SQLite; supported: postgres://USER@HOST/DATABASE, or run `waymark worker`"}
+		return nil, "", &URLError{landscapeFlag, ": this program has no SQLite; supported: postgres://USER@HOST/DATABASE, or run `waymark worker`"}
 	}
 	if o.Create {
 		if err := os.MkdirAll(filepath.Dir(ref.path), 0o700); err != nil {
-			return nil, err
+			return nil, "", err
 		}
 	}
 	driver, err := o.SQLite(ctx, ref.path, o.Create)
 	if errors.Is(err, landscape.ErrNotFound) {
-		return nil, fmt.Errorf("%s: %w", ref.path, ErrNoLandscape)
+		return nil, "", fmt.Errorf("%s: %w", ref.path, ErrNoLandscape)
 	}
-	return driver, err
+	return driver, ref.path, err
+}
+
+func openPostgres(ctx context.Context, ref reference, _ Options) (landscape.Driver, string, error) {
+	store, err := pgstore.Open(ctx, ref.url)
+	if err != nil {
+		return nil, "", &ServiceError{ref.place(), err}
+	}
+	return store, store.Location(), nil
 }
 
 func (s *Storage) openPayloads(ctx context.Context, o Options) (payload.Backend, error) {
@@ -120,7 +129,7 @@ func (s *Storage) openPayloads(ctx context.Context, o Options) (payload.Backend,
 		return nil, err
 	}
 	if ref.scheme == schemeS3 {
-		return nil, &URLError{payloadsFlag, ": this program has no driver for " + ref.place()}
+		return s.openBucket(ctx, ref, o)
 	}
 	objects, err := openFolder(ctx, ref.path, o.Create)
 	if err != nil {
@@ -128,6 +137,16 @@ func (s *Storage) openPayloads(ctx context.Context, o Options) (payload.Backend,
 	}
 	s.close = append(s.close, objects.Close)
 	return objects, nil
+}
+
+// openBucket opens a payload store in a bucket, behind a cache.
+func (s *Storage) openBucket(ctx context.Context, ref reference, o Options) (payload.Backend, error) {
+	bucket, err := s3store.Open(ctx, ref.url)
+	if err != nil {
+		return nil, &ServiceError{ref.place(), err}
+	}
+	s.close = append(s.close, bucket.Close)
+	return cache.New(bucket, cmp.Or(o.CacheBytes, DefaultCacheBytes)), nil
 }
 
 // openFolder opens a payload store in a folder. With create it makes the store if it is missing, and clears away what

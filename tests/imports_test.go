@@ -33,7 +33,7 @@ var allowed = map[string][]string{
 	"payload/cache":           {"payload"},
 	"payload/payloadtest":     {"payload"},
 	"settings":                {"pipeline"},
-	"storage":                 {"landscape", "payload", "payload/fsstore"},
+	"storage":                 {"landscape", "landscape/pgstore", "payload", "payload/cache", "payload/fsstore", "payload/s3store"},
 	"telemetry":               {"activities"},
 	"landscape":               {"plugin", "pipeline"},
 	"landscape/sqlitestore":   {"landscape", "pipeline", "plugin", "failpoint"},
@@ -43,7 +43,7 @@ var allowed = map[string][]string{
 	"activities":              {"engine", "barrier", "landscape", "payload", "plan", "plugin", "pipeline", "row", "failpoint"},
 	"workflows":               {"activities", "plugin", "pipeline"},
 	"recovery":                {"workflows", "activities", "landscape", "plugin"},
-	"worker":                  {"workflows", "activities", "plan", "plugin", "plugin/builtin", "plugin/object", "plugin/parquet", "pipeline"},
+	"worker":                  {"workflows", "activities", "plan", "plugin", "plugin/builtin", "plugin/object", "plugin/parquet", "plugin/postgres", "pipeline"},
 	"audit":                   {"activities", "engine", "barrier", "landscape", "payload", "plan", "expr", "plugin", "pipeline", "row"},
 	"cmd/waymark": {
 		"audit", "worker", "workflows", "activities", "plan", "pipeline", "plugin", "row", "landscape", "landscape/sqlitestore",

@@ -55,7 +55,8 @@ func (c *config) recordPaths() (landscapePath, payloadsPath string, err error) {
 
 // misused marks the error as wrong use, unless there is none, or a service is at fault.
 func misused(err error) error {
-	if _, service := errors.AsType[*storage.ServiceError](err); service || err == nil {
+	_, service := errors.AsType[*storage.ServiceError](err)
+	if err == nil || service && !errors.Is(err, landscape.ErrNotFound) {
 		return err
 	}
 	return wrongUse(err)
