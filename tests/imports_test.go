@@ -35,6 +35,11 @@ var allowed = map[string][]string{
 	"settings":                {"pipeline"},
 	"storage":                 {"landscape", "landscape/pgstore", "payload", "payload/cache", "payload/fsstore", "payload/s3store"},
 	"telemetry":               {"activities"},
+	"version":                 {"failpoint"},
+	"worker/daemon": {
+		"worker", "activities", "workflows", "cluster", "codec", "landscape", "payload", "settings", "storage", "telemetry",
+	},
+	"cmd/waymark-worker": {"worker/daemon", "settings", "version"},
 	"landscape":               {"plugin", "pipeline"},
 	"landscape/sqlitestore":   {"landscape", "pipeline", "plugin", "failpoint"},
 	"landscape/pgstore":       {"landscape"},
@@ -47,7 +52,7 @@ var allowed = map[string][]string{
 	"audit":                   {"activities", "engine", "barrier", "landscape", "payload", "plan", "expr", "plugin", "pipeline", "row"},
 	"cmd/waymark": {
 		"audit", "worker", "workflows", "activities", "plan", "pipeline", "plugin", "row", "landscape", "landscape/sqlitestore",
-		"payload", "payload/fsstore", "settings", "storage", "embedded", "cluster", "recovery", "failpoint", "lab",
+		"payload", "payload/fsstore", "settings", "storage", "version", "worker/daemon", "embedded", "cluster", "recovery", "failpoint", "lab",
 	},
 	"lab": {"landscape", "landscape/sqlitestore", "payload", "payload/fsstore", "pipeline"},
 	"tests/system": {
