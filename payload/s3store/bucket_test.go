@@ -102,9 +102,12 @@ func TestManyWritersWriteOneObjectOnce(t *testing.T) {
 			return response, err
 		})
 	}
-	var writers sync.WaitGroup
+	var looked, writers sync.WaitGroup
+	looked.Add(64)
 	for range 64 {
-		s := payload.New(openBucket(t, b, count), payload.Options{OnHeal: func(h payload.Heal) { t.Errorf("healed: %+v", h) }})
+		s := payload.New(&hesitant{Store: openBucket(t, b, count), looked: &looked}, payload.Options{
+			OnHeal: func(h payload.Heal) { t.Errorf("healed: %+v", h) },
+		})
 		writers.Go(func() {
 			if _, err := s.Put(t.Context(), data); err != nil {
 				t.Errorf("put: %v", err)
@@ -114,6 +117,18 @@ func TestManyWritersWriteOneObjectOnce(t *testing.T) {
 	writers.Wait()
 	require.EqualValues(t, 1, written.Load(), "good bytes are never written over")
 	require.Equal(t, map[string][]byte{nameOf(data): data}, contents(t, openBucket(t, b, nil)))
+}
+
+// hesitant is a writer that has seen that nothing is there, and waits until all others have.
+type hesitant struct {
+	*Store
+	looked *sync.WaitGroup
+}
+
+func (h *hesitant) Write(ctx context.Context, key string, data []byte) error {
+	h.looked.Done()
+	h.looked.Wait()
+	return h.Store.Write(ctx, key, data)
 }
 
 // TestHealersReplaceOnlyThePoison: a healer that comes late does not write over what another one put right.
