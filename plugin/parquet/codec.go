@@ -25,7 +25,7 @@ var codecs = map[format.CompressionCodec]decompressor{
 	format.Gzip:         unpackGzip,
 	format.Zstd:         unpackZstd,
 	format.Brotli: func(src []byte, size int) ([]byte, error) {
-		return unpackStream(brotli.NewReader(bytes.NewReader(src)), size)
+		return unpackStream(brotli.NewReader(bytes.NewReader(src)), len(src), size)
 	},
 	format.Lz4Raw: unpackLZ4,
 }
@@ -50,19 +50,22 @@ func unpackGzip(src []byte, size int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return unpackStream(r, size)
+	return unpackStream(r, len(src), size)
 }
 
-// unpackStream reads a page that is followed by nothing.
-func unpackStream(r io.Reader, size int) ([]byte, error) {
-	page := make([]byte, size)
-	if _, err := io.ReadFull(r, page); err != nil {
+// expected returns for how much of a page there is memory from the start: a page may claim any size.
+func expected(packed, size int) int { return min(size, 64*packed+4096) }
+
+// unpackStream reads a page of this size, which is followed by nothing.
+func unpackStream(r io.Reader, packed, size int) ([]byte, error) {
+	page := bytes.NewBuffer(make([]byte, 0, expected(packed, size)))
+	if _, err := page.ReadFrom(io.LimitReader(r, int64(size)+1)); err != nil {
 		return nil, err
 	}
-	if n, err := io.ReadFull(r, make([]byte, 1)); n > 0 || err != io.EOF {
+	if page.Len() != size {
 		return nil, errSize
 	}
-	return page, nil
+	return page.Bytes(), nil
 }
 
 // zstdDecoder is safe for concurrent use.
@@ -75,7 +78,7 @@ func unpackZstd(src []byte, size int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	page, err := decoder.DecodeAll(src, make([]byte, 0, size))
+	page, err := decoder.DecodeAll(src, make([]byte, 0, expected(len(src), size)))
 	if err == nil && len(page) != size {
 		err = errSize
 	}
@@ -83,6 +86,9 @@ func unpackZstd(src []byte, size int) ([]byte, error) {
 }
 
 func unpackLZ4(src []byte, size int) ([]byte, error) {
+	if size/256 > len(src) {
+		return nil, errSize // one byte stands for at most 255
+	}
 	page := make([]byte, size)
 	n, err := lz4.UncompressBlock(src, page)
 	if err == nil && n != size {

@@ -18,6 +18,7 @@ type pageStream struct {
 	leaf   *node
 	in     *bufio.Reader // the file's own pages
 	unpack decompressor
+	bytes  int64  // of the pages that are not read yet, headers included
 	left   int64  // values of pages that are not read yet
 	skip   int64  // rows at the beginning that are not wanted: pages that hold nothing else are passed over
 	rest   int64  // those of them that are in the pages it gives
@@ -36,10 +37,11 @@ func (c *contents) newPageStream(r io.ReaderAt, group, column int, rows int64, o
 	meta := &c.meta.RowGroups[group].Columns[column].MetaData
 	const missingBytes = 100 // old writers did not count the header of a dictionary; Source: PARQUET-816
 	begin, length := chunkRange(meta)
-	section := io.NewSectionReader(r, begin, min(length+missingBytes, c.end-begin))
+	length = min(length+missingBytes, c.end-begin)
+	section := io.NewSectionReader(r, begin, length)
 	return &pageStream{
 		leaf: c.leaves[column], in: bufio.NewReaderSize(section, 16<<10), unpack: codecs[meta.Codec],
-		left: meta.NumValues, skip: rows, open: open,
+		bytes: length, left: meta.NumValues, skip: rows, open: open,
 	}
 }
 
@@ -125,7 +127,14 @@ func (s *pageStream) header() (*format.PageHeader, error) {
 		if _, err := s.in.Discard(size); err != nil {
 			return nil, err
 		}
-		return header, s.check(header)
+		if err := s.check(header); err != nil {
+			return nil, err
+		}
+		s.bytes -= int64(size) + int64(header.CompressedPageSize)
+		if s.bytes < 0 {
+			return nil, s.cut(io.EOF)
+		}
+		return header, nil
 	}
 }
 

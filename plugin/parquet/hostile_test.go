@@ -1,0 +1,364 @@
+package parquet
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+	"github.com/stretchr/testify/require"
+
+	"waymark/plugin"
+	"waymark/plugin/builtin"
+)
+
+// memory is a Store of one file that is in memory.
+type memory struct{ content []byte }
+
+func (m memory) List(context.Context, string) ([]plugin.FileInfo, error) {
+	return []plugin.FileInfo{{Path: "in.parquet", Bytes: int64(len(m.content))}}, nil
+}
+func (m memory) Open(context.Context, plugin.FileInfo) (builtin.File, error) { return m, nil }
+func (memory) Fixed(plugin.FileInfo) bool                                    { return true }
+func (memory) OnHost() bool                                                  { return true }
+func (m memory) ReaderAt(context.Context) io.ReaderAt                        { return bytes.NewReader(m.content) }
+func (memory) Pinned() bool                                                  { return true }
+func (memory) Unchanged(context.Context) error                               { return nil }
+func (memory) Close() error                                                  { return nil }
+func (m memory) Stream(_ context.Context, offset int64) (builtin.Stream, error) {
+	return memoryStream{bytes.NewReader(m.content[offset:])}, nil
+}
+
+type memoryStream struct{ *bytes.Reader }
+
+func (s memoryStream) Read(_ context.Context, p []byte) (int, error) { return s.Reader.Read(p) }
+
+// inMemory is a source of a file with this content.
+func inMemory(t testing.TB, content []byte) plugin.Source {
+	records, err := builtin.NewRecords(observed)
+	require.NoError(t, err)
+	return &source{name: "in", store: memory{content}, records: records}
+}
+
+// readHostile reads a file that may be anything: it gives rows, or a fault that names the file.
+func readHostile(t testing.TB, content []byte) (reading, error) {
+	t.Helper()
+	out, err := readFrom(t, inMemory(t, content), plugin.Cursor{}, chunkLimits)
+	if err != nil {
+		var f *plugin.SourceError
+		require.ErrorAs(t, err, &f)
+		require.NotEmpty(t, f.Code)
+		require.Equal(t, "in.parquet", f.File)
+	}
+	return out, err
+}
+
+// specimens are small files with a bit of everything.
+func specimens(t testing.TB) map[string][]byte {
+	type deltas struct {
+		A int64  `parquet:"a,delta"`
+		B string `parquet:"b,delta"`
+		C string `parquet:"c,delta"`
+		D bool   `parquet:"d"`
+	}
+	var rows []deltas
+	for i := range 40 {
+		rows = append(rows, deltas{int64(i * i), "prefix" + string(rune('a'+i%26)), "x", i%2 == 0})
+	}
+	return map[string][]byte{
+		"pages of version 1": fileWith(t, events(12), parquet.DataPageVersion(1), parquet.MaxRowsPerRowGroup(7), parquet.Compression(&parquet.Snappy)),
+		"pages of version 2": fileWith(t, events(12), parquet.DataPageVersion(2), parquet.Compression(&parquet.Zstd)),
+		"plain":              fileWith(t, events(12), parquet.DataPageVersion(1)),
+		"deltas":             fileWith(t, rows, parquet.DataPageVersion(2)),
+	}
+}
+
+// TestCutFiles cuts files at every byte: none of them is read as a whole one.
+func TestCutFiles(t *testing.T) {
+	for name, file := range specimens(t) {
+		t.Run(name, func(t *testing.T) {
+			for size := range len(file) {
+				_, err := readHostile(t, file[:size])
+				require.Error(t, err, "%d of %d bytes", size, len(file))
+			}
+		})
+	}
+}
+
+// TestFlippedBits changes every byte of files in several ways: it gives rows or a fault, and no more memory is made than the
+// file is worth.
+func TestFlippedBits(t *testing.T) {
+	for name, file := range specimens(t) {
+		t.Run(name, func(t *testing.T) {
+			faults := 0
+			for at := range file {
+				for _, change := range []byte{0x01, 0x80, 0xff} {
+					flipped := bytes.Clone(file)
+					flipped[at] ^= change
+					if _, err := readHostile(t, flipped); err != nil {
+						faults++
+					}
+				}
+			}
+			require.Positive(t, faults)
+		})
+	}
+}
+
+// TestScrambledFiles changes many bytes at random places.
+func TestScrambledFiles(t *testing.T) {
+	for name, file := range specimens(t) {
+		t.Run(name, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(1, 2))
+			for range 1500 {
+				scrambled := bytes.Clone(file)
+				for range 1 + random.IntN(8) {
+					scrambled[random.IntN(len(scrambled))] = byte(random.Uint32())
+				}
+				_, _ = readHostile(t, scrambled)
+			}
+		})
+	}
+}
+
+// withFooter returns the file with another footer.
+func withFooter(t testing.TB, file []byte, change func(*format.FileMetaData)) []byte {
+	t.Helper()
+	length := int(binary.LittleEndian.Uint32(file[len(file)-8:]))
+	begin := len(file) - 8 - length
+	var meta format.FileMetaData
+	require.NoError(t, thrift.Unmarshal(new(thrift.CompactProtocol), file[begin:begin+length], &meta))
+	change(&meta)
+	footer, err := thrift.Marshal(new(thrift.CompactProtocol), &meta)
+	require.NoError(t, err)
+	return withRawFooter(file[:begin], footer)
+}
+
+func withRawFooter(pages, footer []byte) []byte {
+	out := append(bytes.Clone(pages), footer...)
+	out = binary.LittleEndian.AppendUint32(out, uint32(len(footer)))
+	return append(out, magic...)
+}
+
+// TestHostileFooters has footers that claim what is not so: BI-138, BI-139.
+func TestHostileFooters(t *testing.T) {
+	type one struct {
+		A int64 `parquet:"a"`
+	}
+	file := fileWith(t, []one{{1}, {2}, {3}}, parquet.DataPageVersion(1))
+	first := func(meta *format.FileMetaData) *format.ColumnMetaData { return &meta.RowGroups[0].Columns[0].MetaData }
+	nested := func(depth int) []format.SchemaElement {
+		schema := []format.SchemaElement{{Name: "root", NumChildren: thrift.New(int32(1))}}
+		for range depth {
+			schema = append(schema, format.SchemaElement{Name: "g", NumChildren: thrift.New(int32(1)), RepetitionType: thrift.New(format.Optional)})
+		}
+		return append(schema, format.SchemaElement{Name: "a", Type: thrift.New(format.Int64), RepetitionType: thrift.New(format.Required)})
+	}
+	for _, c := range []struct {
+		name, code string
+		change     func(*format.FileMetaData)
+	}{
+		{"2^31 rows", codeRatio, func(m *format.FileMetaData) {
+			m.NumRows, m.RowGroups[0].NumRows, first(m).NumValues = 1<<31, 1<<31, 1<<31
+		}},
+		{"less than no rows", codeCorrupt, func(m *format.FileMetaData) { m.NumRows, m.RowGroups[0].NumRows = -1, -1 }},
+		{"more rows than its row groups", codeCorrupt, func(m *format.FileMetaData) { m.NumRows = 4 }},
+		{"more rows than values", codeCorrupt, func(m *format.FileMetaData) { m.NumRows, m.RowGroups[0].NumRows = 4, 4 }},
+		{"more values than pages", codeCorrupt, func(m *format.FileMetaData) {
+			m.NumRows, m.RowGroups[0].NumRows, first(m).NumValues = 4, 4, 4
+		}},
+		{"fewer values than pages", codeCorrupt, func(m *format.FileMetaData) {
+			m.NumRows, m.RowGroups[0].NumRows, first(m).NumValues = 2, 2, 2
+		}},
+		{"nested 100 levels", codeUnsupported, func(m *format.FileMetaData) { m.Schema = nested(100) }},
+		{"nested as deep as allowed, without its pages", codeCorrupt, func(m *format.FileMetaData) { m.Schema = nested(maxNesting - 1) }},
+		{"no columns", codeCorrupt, func(m *format.FileMetaData) { m.Schema = m.Schema[:1] }},
+		{"no schema", codeCorrupt, func(m *format.FileMetaData) { m.Schema = nil }},
+		{"more children than elements", codeCorrupt, func(m *format.FileMetaData) { m.Schema[0].NumChildren.V = 1 << 30 }},
+		{"elements without a place", codeCorrupt, func(m *format.FileMetaData) { m.Schema = append(m.Schema, m.Schema[1]) }},
+		{"a column without a name", codeNameless, func(m *format.FileMetaData) { m.Schema[1].Name = "" }},
+		{"a name that is no text", codeEncoding, func(m *format.FileMetaData) { m.Schema[1].Name = "\xff" }},
+		{"two columns of one name", codeCollision, func(m *format.FileMetaData) {
+			m.Schema[0].NumChildren.V = 2
+			m.Schema = append(m.Schema, m.Schema[1])
+			m.RowGroups[0].Columns = append(m.RowGroups[0].Columns, m.RowGroups[0].Columns[0])
+		}},
+		{"too many columns", codeColumns, func(m *format.FileMetaData) {
+			m.Schema[0].NumChildren.V = maxColumns + 1
+			for i := range maxColumns {
+				column := m.Schema[1]
+				column.Name = string(rune('a'+i%26)) + string(rune('0'+i/26%4000))
+				m.Schema = append(m.Schema, column)
+			}
+		}},
+		{"fewer columns in a row group", codeCorrupt, func(m *format.FileMetaData) { m.RowGroups[0].Columns = nil }},
+		{"another type", codeCorrupt, func(m *format.FileMetaData) { first(m).Type = format.ByteArray }},
+		{"an unknown type", codeUnsupported, func(m *format.FileMetaData) { m.Schema[1].Type.V = 99 }},
+		{"an unknown compression", codeUnsupported, func(m *format.FileMetaData) { first(m).Codec = 99 }},
+		{"lzo", codeUnsupported, func(m *format.FileMetaData) { first(m).Codec = format.LZO }},
+		{"another compression", codeCorrupt, func(m *format.FileMetaData) { first(m).Codec = format.Zstd }},
+		{"pages before the file", codeCorrupt, func(m *format.FileMetaData) { first(m).DataPageOffset = -5 }},
+		{"pages behind the file", codeCorrupt, func(m *format.FileMetaData) { first(m).DataPageOffset = 1 << 60 }},
+		{"longer than the file", codeCorrupt, func(m *format.FileMetaData) { first(m).TotalCompressedSize = 1 << 62 }},
+		{"no length", codeCorrupt, func(m *format.FileMetaData) { first(m).TotalCompressedSize = -1 }},
+		{"in another file", codeUnsupported, func(m *format.FileMetaData) { m.RowGroups[0].Columns[0].FilePath = "/etc/passwd" }},
+		{"encrypted", codeUnsupported, func(m *format.FileMetaData) { m.EncryptionAlgorithm.Value = &format.AesGcmV1{} }},
+		{"values of no length", codeCorrupt, func(m *format.FileMetaData) {
+			m.Schema[1].Type, m.Schema[1].TypeLength = thrift.New(format.FixedLenByteArray), thrift.New(int32(0))
+		}},
+		{"values of 2 GiB", codeCorrupt, func(m *format.FileMetaData) {
+			m.Schema[1].Type, m.Schema[1].TypeLength = thrift.New(format.FixedLenByteArray), thrift.New(int32(1<<31-1))
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			out, err := readHostile(t, withFooter(t, file, c.change))
+			var f *plugin.SourceError
+			require.ErrorAs(t, err, &f, "%v", out.records)
+			require.Equal(t, c.code, f.Code, "%v", err)
+		})
+	}
+}
+
+// TestFootersThatAreNone has bytes that a decoder of thrift would choke on.
+func TestFootersThatAreNone(t *testing.T) {
+	many := binary.AppendUvarint([]byte{0x29, 0xfc}, 1<<31) // a list of 2^31 structures
+	var deep []byte
+	for range 1 << 20 {
+		deep = append(deep, 0x1c) // a structure in a structure
+	}
+	for name, footer := range map[string][]byte{
+		"a list of 2^31 row groups": append([]byte{0x15, 0x02}, many...), "a million structures in each other": deep,
+		"a text of 2^31 bytes": binary.AppendUvarint([]byte{0x68}, 1<<31), "nothing": {}, "an end": {0}, "an unknown kind": {0x1f},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := readHostile(t, withRawFooter([]byte(magic), footer))
+			require.ErrorContains(t, err, codeCorrupt)
+		})
+	}
+	_, err := readHostile(t, append([]byte("PARExxxx"), "\x04\x00\x00\x00PARE"...))
+	require.ErrorContains(t, err, "UNSUPPORTED_PARQUET: it is encrypted")
+	huge := append([]byte(magic), make([]byte, maxFooterBytes+1)...)
+	_, err = readHostile(t, withRawFooter(huge[:4], huge[4:]))
+	require.ErrorContains(t, err, codeTooLarge)
+}
+
+// pageOf returns a file with one row group and one column, whose only page has this header and body.
+func pageOf(t testing.TB, header format.PageHeader, body []byte, codec format.CompressionCodec, physical format.Type, values int64) []byte {
+	t.Helper()
+	header.CompressedPageSize = int32(len(body))
+	text, err := thrift.Marshal(new(thrift.CompactProtocol), &header)
+	require.NoError(t, err)
+	file := append(append([]byte(magic), text...), body...)
+	footer, err := thrift.Marshal(new(thrift.CompactProtocol), &format.FileMetaData{
+		Version: 1, NumRows: values,
+		Schema: []format.SchemaElement{
+			{Name: "root", NumChildren: thrift.New(int32(1))}, {Name: "a", Type: thrift.New(physical), RepetitionType: thrift.New(format.Required)},
+		},
+		RowGroups: []format.RowGroup{{NumRows: values, Columns: []format.ColumnChunk{{MetaData: format.ColumnMetaData{
+			Type: physical, PathInSchema: []string{"a"}, Codec: codec, NumValues: values, DataPageOffset: 4, TotalCompressedSize: int64(len(file) - 4),
+		}}}}},
+	})
+	require.NoError(t, err)
+	return withRawFooter(file, footer)
+}
+
+// TestBombs has pages that expand to far more than they are, by compression or by their encoding. None makes memory for it.
+func TestBombs(t *testing.T) {
+	data := func(encoding format.Encoding, values, size int32) format.PageHeader {
+		return format.PageHeader{Type: format.DataPage, UncompressedPageSize: size, DataPageHeader: thrift.New(format.DataPageHeader{
+			NumValues: values, Encoding: encoding, DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE,
+		})}
+	}
+	zeros := make([]byte, 64<<20)
+	packed := func(codec interface {
+		Encode(dst, src []byte) ([]byte, error)
+	}) []byte {
+		out, err := codec.Encode(nil, zeros)
+		require.NoError(t, err)
+		return out
+	}
+	header := func(total uint64) []byte { // of deltas
+		return append(binary.AppendUvarint([]byte{0x80, 0x01, 0x04}, total), 0)
+	}
+	// every text is the one before, of a mebibyte, and nothing else
+	prefixes := append(header(1000), 0x80, 0x80, 0x80, 0x01, 0, 0, 0, 0)
+	for _, c := range []struct {
+		name string
+		file []byte
+	}{
+		{"zstd", pageOf(t, data(format.Plain, 3, 24), packed(&parquet.Zstd), format.Zstd, format.Int64, 3)},
+		{"gzip", pageOf(t, data(format.Plain, 3, 24), packed(&parquet.Gzip), format.Gzip, format.Int64, 3)},
+		{"brotli", pageOf(t, data(format.Plain, 3, 24), packed(&parquet.Brotli), format.Brotli, format.Int64, 3)},
+		{"snappy", pageOf(t, data(format.Plain, 3, 24), packed(&parquet.Snappy), format.Snappy, format.Int64, 3)},
+		{"snappy that claims 4 GiB", pageOf(t, data(format.Plain, 3, 24), []byte{0xff, 0xff, 0xff, 0xff, 0x0f}, format.Snappy, format.Int64, 3)},
+		{"lz4", pageOf(t, data(format.Plain, 3, 24), packed(&parquet.Lz4Raw), format.Lz4Raw, format.Int64, 3)},
+		{"a page that claims 2 GiB", pageOf(t, data(format.Plain, 3, 1<<31-1), []byte("x"), format.Zstd, format.Int64, 3)},
+		{"2^31 values in one run", pageOf(t, data(format.RLEDictionary, 3, 7), []byte{1, 0xfe, 0xff, 0xff, 0xff, 0x0f, 0}, format.Uncompressed, format.Int64, 3)},
+		{"2^31 deltas", pageOf(t, data(format.DeltaBinaryPacked, 3, 9), header(1<<31), format.Uncompressed, format.Int64, 3)},
+		{"2^31 lengths", pageOf(t, data(format.DeltaLengthByteArray, 3, 9), header(1<<31), format.Uncompressed, format.ByteArray, 3)},
+		{"prefixes", pageOf(t, data(format.DeltaByteArray, 1000, int32(len(prefixes))), prefixes, format.Uncompressed, format.ByteArray, 1000)},
+		{"a bit width of 0 and no dictionary", pageOf(t, data(format.RLEDictionary, 3, 2), []byte{0, 3 << 1}, format.Uncompressed, format.Int64, 3)},
+		{"a bit width of 255", pageOf(t, data(format.RLEDictionary, 3, 3), []byte{255, 3 << 1, 1}, format.Uncompressed, format.Int64, 3)},
+		{"an unknown encoding", pageOf(t, data(99, 3, 24), zeros[:24], format.Uncompressed, format.Int64, 3)},
+		{"more values than bytes", pageOf(t, data(format.Plain, 3, 23), zeros[:23], format.Uncompressed, format.Int64, 3)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := readHostile(t, c.file)
+			runtime.ReadMemStats(&after)
+			require.Error(t, err)
+			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(220<<20), "bytes of memory were made")
+		})
+	}
+}
+
+// TestFilesThatAreNotParquet shows that what is something else is a fault in words.
+func TestFilesThatAreNotParquet(t *testing.T) {
+	for name, content := range map[string]string{
+		"text": "id,name\n1,a\n2,b\n3,c\n4,d\n5,e\n", "the beginning of one": "PAR1 and then nothing that a footer could be",
+		"an end alone": "xxxxxxxxxxxx\x00\x00\x00\x00PAR1", "short": "PAR1PAR1",
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := readHostile(t, []byte(content))
+			require.ErrorContains(t, err, "CORRUPT_PARQUET")
+		})
+	}
+}
+
+// TestAFaultComesAfterTheRowsBeforeIt cuts the pages of the second row group.
+func TestAFaultComesAfterTheRowsBeforeIt(t *testing.T) {
+	file := fileWith(t, events(100), parquet.MaxRowsPerRowGroup(50))
+	p, dir := files(t)
+	broken := withFooter(t, file, func(m *format.FileMetaData) {
+		m.RowGroups[1].Columns[0].MetaData.TotalCompressedSize = 0
+	})
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "in.parquet"), broken, 0o600))
+	source := sourceOf(t, p, "in.parquet", observed)
+	out, err := readFrom(t, source, plugin.Cursor{}, chunkLimits)
+	require.ErrorContains(t, err, codeCorrupt)
+	require.Len(t, out.records, 50)
+	_, again := readFrom(t, source, out.cursors[0], chunkLimits)
+	require.Equal(t, err, again, "another reader finds the same")
+}
+
+// FuzzRead gives the reader what it likes.
+func FuzzRead(f *testing.F) {
+	for _, file := range specimens(f) {
+		f.Add(file)
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		_, err := readHostile(t, content)
+		var fault *plugin.SourceError
+		require.True(t, err == nil || errors.As(err, &fault))
+	})
+}
