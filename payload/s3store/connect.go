@@ -1,6 +1,7 @@
 package s3store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,31 +43,37 @@ func connect(ctx context.Context, p *place, way way) (*s3.Client, *transport, er
 	}
 	t := newTransport(buildable.GetTransport(), way)
 	cfg.HTTPClient = t
-	client := s3.NewFromConfig(cfg, func(o *s3.Options) {
-		if p.endpoint != "" {
-			o.BaseEndpoint = &p.endpoint
-		} else if o.BaseEndpoint != nil {
-			p.endpoint = *o.BaseEndpoint
-		}
-		if p.region != "" {
-			o.Region = p.region
-		} else if o.Region == "" && p.endpoint != "" {
-			o.Region = regionOfOthers
-		}
-		p.region = o.Region
-		o.UsePathStyle = p.pathStyle
-		// Writes give their SHA-256, and payload.Store verifies what is read: no other checksum is of use.
-		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
-		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
-		o.DisableLogOutputChecksumValidationSkipped = true
-	})
-	if p.region == "" {
-		return nil, nil, fmt.Errorf("bucket %s: no region: add ?region=… to the URL, or set AWS_REGION", p.bucket)
+	client := s3.NewFromConfig(cfg, func(o *s3.Options) { err = p.settle(o) })
+	if err != nil {
+		return nil, nil, err
 	}
 	if _, err := client.Options().Credentials.Retrieve(ctx); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("no credentials for %s: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give this machine a profile or a role that the AWS SDK finds", p), err)
+		return nil, nil, fmt.Errorf("no credentials for %s: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give this machine a profile or a role that the AWS SDK finds: %w", p, err)
 	}
 	return client, t, nil
+}
+
+// settle makes o what p says, and p what o says where p says nothing.
+func (p *place) settle(o *s3.Options) (err error) {
+	if p.endpoint == "" && o.BaseEndpoint != nil {
+		if p.endpoint, err = parseEndpoint(*o.BaseEndpoint); err != nil {
+			return fmt.Errorf("settings of the AWS SDK (AWS_ENDPOINT_URL, or a profile): %w", err)
+		}
+	}
+	if p.endpoint != "" {
+		o.BaseEndpoint = &p.endpoint
+		o.Region = cmp.Or(o.Region, regionOfOthers)
+	}
+	p.region = cmp.Or(p.region, o.Region)
+	if p.region == "" {
+		return fmt.Errorf("bucket %s: no region: add ?region=… to the URL, or set AWS_REGION", p.bucket)
+	}
+	o.Region, o.UsePathStyle = p.region, p.pathStyle
+	// Writes give their SHA-256, and payload.Store verifies what is read: no other checksum is of use.
+	o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
+	o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
+	o.DisableLogOutputChecksumValidationSkipped = true
+	return nil
 }
 
 // newRetryer repeats what may succeed when it is repeated. All requests are of a kind that may be: see the package.

@@ -124,6 +124,10 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		"no region": {
 			url: "s3://bucket/p", env: map[string]string{"AWS_REGION": ""}, words: []string{"no region: add ?region=", "AWS_REGION"},
 		},
+		"a secret in the endpoint of the settings": {
+			url: "s3://bucket/p", env: map[string]string{"AWS_ENDPOINT_URL": "http://u:canary-4711@127.0.0.1:1"},
+			words: []string{"AWS_ENDPOINT_URL", "holds a user or password"},
+		},
 		"nothing listens": {url: b.URLAt(nowhere, "p"), words: []string{nowhere, "nothing listens there: start the server, or correct the endpoint"}},
 		"a web server":    {url: b.URLAt(web.URL, "p"), words: []string{web.URL, "does not look like an S3 server"}},
 		"TLS that nobody vouches for": {
