@@ -1,224 +1,394 @@
 package plugintest
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"waymark/plugin"
 )
 
-// Table is a table in memory with one unique column: rows are lines of JSON, and a row whose value is there already is refused.
-// It keeps a ledger of parts, as a database would. It is safe for concurrent use, and lives on when a process ends.
+// Table is a table that targets write into, empty at first, with two text columns of which the first is the key. Its functions fail
+// the test they were made for if they cannot do what they are for.
 type Table struct {
-	Name string
-	Key  string // the unique column; a row without it is refused as well
-
-	// OnWrite, if not nil, decides whether a transaction is kept, and the error that its caller sees. It must be set before the
-	// first use.
-	OnWrite func() (keep bool, err error)
-
-	mu        sync.Mutex
-	lines     []string
-	known     map[string]bool // values of the key
-	ledger    map[ledgerKey]ledgerEntry
-	published map[string]plugin.Artifact // by run
+	Header string
+	// Target returns a target as a process of its own would make it.
+	Target func(run string) plugin.Target
+	// Line returns the bytes of a row.
+	Line func(a, b string) string
+	// Rows returns the rows that are in the table, as a|b, in the order of the key.
+	Rows func() []string
+	// Refuse is a value of the second column that the table refuses; "" if it refuses none.
+	Refuse string
 }
 
-type ledgerKey struct {
-	run  string
-	part int64
+// TestTable runs the contract of plugin.Target, and of plugin.Refuser, against targets that add rows to tables made by newTable. It is
+// that of TestTarget, but that rows are visible as soon as their part is written, that they stay after Discard, and that a table takes
+// the rows of many runs.
+func TestTable(t *testing.T, newTable func(t *testing.T) Table) {
+	s := tableSuite{newTable}
+	t.Run("Open", s.testOpen)
+	t.Run("Write", s.testWrite)
+	t.Run("Check", s.testCheck)
+	t.Run("Refused", s.testRefused)
+	t.Run("Publish", s.testPublish)
+	t.Run("Publish refuses", s.testPublishRefuses)
+	t.Run("Verify", s.testVerify)
+	t.Run("Discard", s.testDiscard)
+	t.Run("Cancelled", s.testCancelled)
 }
 
-type ledgerEntry struct {
-	part    plugin.Part
-	refused []plugin.RefusedRow
+type tableSuite struct {
+	newTable func(t *testing.T) Table
 }
 
-// Lines returns the rows that the table holds, in the order in which they came.
-func (t *Table) Lines() []string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.Clone(t.lines)
+// written are the rows of the output of run.
+var written = []string{"a|1", "b|2", "c|3", "d|4", "e|5", "f|6"}
+
+// run makes a subtest with a table, a target of the run "one", and an output of four parts, one of them without rows.
+func (s tableSuite) run(t *testing.T, name string, test func(t *testing.T, p Table, target plugin.Refuser, o Output)) {
+	t.Run(name, func(t *testing.T) {
+		p := s.newTable(t)
+		o := NewOutput(p.Header, p.Line("a", "1")+p.Line("b", "2"), p.Line("c", "3")+p.Line("d", "4"), "", p.Line("e", "5")+p.Line("f", "6"))
+		o.Parts[2].Rows = 0
+		target, is := p.Target("one").(plugin.Refuser)
+		require.True(t, is, "a table refuses rows")
+		test(t, p, target, o)
+	})
 }
 
-// Clear makes the table empty, without a ledger.
-func (t *Table) Clear() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.lines, t.known, t.ledger, t.published = nil, nil, nil, nil
+func publish(t *testing.T, target plugin.Target, o Output) plugin.Artifact {
+	t.Helper()
+	artifact, err := target.Publish(t.Context(), o.Header, o.Parts)
+	require.NoError(t, err)
+	return artifact
 }
 
-// Sink returns a sink that writes to the table what encodes writes, which must be lines of JSON without a header.
-func (t *Table) Sink(encodes plugin.Sink) plugin.Sink { return tableSink{encodes, t} }
-
-type tableSink struct {
-	plugin.Sink
-	table *Table
-}
-
-func (s tableSink) Guarantee() plugin.Guarantee { return plugin.Transactional }
-
-func (s tableSink) Location() string { return s.table.location() }
-
-func (s tableSink) Target(run string) plugin.Target { return tableTarget{s.table, run} }
-
-func (t *Table) location() string { return "table://" + t.Name }
-
-type tableTarget struct {
-	table *Table
-	run   string
-}
-
-var _ plugin.Refuser = tableTarget{}
-
-// Open has nothing to make ready.
-func (t tableTarget) Open(context.Context, []byte) (bool, error) { return false, nil }
-
-// Write inserts the rows one after the other, in one transaction with the ledger.
-func (t tableTarget) Write(_ context.Context, part plugin.Part, data []byte) error {
-	t.table.mu.Lock()
-	defer t.table.mu.Unlock()
-	if _, there, err := t.entry(part); err != nil || there {
-		return err
-	}
-	keep, err := true, error(nil)
-	if t.table.OnWrite != nil {
-		keep, err = t.table.OnWrite()
-	}
-	if keep {
-		err = errors.Join(err, t.insert(part, data))
-	}
-	return err
-}
-
-func (t tableTarget) insert(part plugin.Part, data []byte) error {
-	entry := ledgerEntry{part: part}
-	row := int64(0)
-	for line := range bytes.Lines(data) {
-		refused, err := t.table.insert(bytes.TrimSuffix(line, []byte("\n")))
-		if err != nil {
-			return err
+func (s tableSuite) testOpen(t *testing.T) {
+	s.run(t, "makes the place ready", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+		require.True(t, open(t, target, o))
+		require.NoError(t, p.Target("one").Write(t.Context(), o.Parts[0], o.Data[0]))
+	})
+	s.run(t, "may be repeated and keeps the parts", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+		o.Write(t, target)
+		require.False(t, open(t, target, o))
+		require.False(t, open(t, p.Target("one"), o))
+		publish(t, target, o)
+	})
+	s.run(t, "says to one of many that it made the place ready", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+		var made atomic.Int64
+		var group sync.WaitGroup
+		for range 8 {
+			group.Go(func() {
+				mine, err := p.Target("one").Open(t.Context(), o.Header)
+				if err != nil {
+					t.Error(err)
+				}
+				if mine {
+					made.Add(1)
+				}
+			})
 		}
-		if refused != nil {
-			entry.refused = append(entry.refused, plugin.RefusedRow{Row: row, Rejection: *refused})
+		group.Wait()
+		require.Equal(t, int64(1), made.Load())
+		require.NoError(t, target.Discard(t.Context()))
+		require.True(t, open(t, target, o), "after Discard")
+	})
+	s.run(t, "refuses another header", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+		open(t, target, o)
+		_, err := target.Open(t.Context(), append([]byte(" "), o.Header...))
+		RequireCode(t, targetChanged, err)
+	})
+}
+
+func (s tableSuite) testWrite(t *testing.T) {
+	s.run(t, "takes parts in any order", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+		open(t, target, o)
+		for _, i := range []int{3, 1, 0, 2} {
+			require.NoError(t, target.Write(t.Context(), o.Parts[i], o.Data[i]))
 		}
-		row++
-	}
-	if row != part.Rows {
-		return fmt.Errorf("part %d has %d rows, its data %d", part.Ordinal, part.Rows, row)
-	}
-	if t.table.ledger == nil {
-		t.table.ledger = map[ledgerKey]ledgerEntry{}
-	}
-	t.table.ledger[ledgerKey{t.run, part.Ordinal}] = entry
-	return nil
-}
-
-// insert inserts one row, or says why it is refused.
-func (t *Table) insert(line []byte) (*plugin.Rejection, error) {
-	var row map[string]any
-	if err := json.Unmarshal(line, &row); err != nil {
-		return nil, err
-	}
-	value, is := row[t.Key]
-	if !is || value == nil {
-		return &plugin.Rejection{Code: "SINK_NOT_NULL", Field: t.Key, Message: "the column must have a value"}, nil
-	}
-	key := fmt.Sprint(value)
-	if t.known[key] {
-		return &plugin.Rejection{Code: "SINK_UNIQUE", Field: t.Key, Message: fmt.Sprintf("a row with %q is there", key)}, nil
-	}
-	if t.known == nil {
-		t.known = map[string]bool{}
-	}
-	t.known[key] = true
-	t.lines = append(t.lines, string(line))
-	return nil, nil //nolint:nilnil // no rejection is no error
-}
-
-// entry returns what the ledger says of a part; false if it says nothing.
-func (t tableTarget) entry(part plugin.Part) (ledgerEntry, bool, error) {
-	entry, there := t.table.ledger[ledgerKey{t.run, part.Ordinal}]
-	if there && entry.part != part {
-		return entry, true, &plugin.TargetError{Code: "TARGET_CHANGED", Target: t.table.location(), Message: fmt.Sprintf("part %d is another", part.Ordinal)}
-	}
-	return entry, there, nil
-}
-
-// Check asks the ledger.
-func (t tableTarget) Check(_ context.Context, part plugin.Part) (plugin.Applied, error) {
-	t.table.mu.Lock()
-	defer t.table.mu.Unlock()
-	_, there, err := t.entry(part)
-	if there {
-		return plugin.Exactly, err
-	}
-	return plugin.NotApplied, err
-}
-
-// Refused asks the ledger.
-func (t tableTarget) Refused(_ context.Context, part plugin.Part) ([]plugin.RefusedRow, error) {
-	t.table.mu.Lock()
-	defer t.table.mu.Unlock()
-	entry, there, err := t.entry(part)
-	if err == nil && !there {
-		err = fmt.Errorf("%s does not hold part %d", t.table.location(), part.Ordinal)
-	}
-	return entry.refused, err
-}
-
-// Publish notes that the output is complete.
-func (t tableTarget) Publish(_ context.Context, header []byte, parts []plugin.Part) (plugin.Artifact, error) {
-	t.table.mu.Lock()
-	defer t.table.mu.Unlock()
-	a, err := t.artifact(header, parts)
-	if err != nil {
-		return a, err
-	}
-	if t.table.published == nil {
-		t.table.published = map[string]plugin.Artifact{}
-	}
-	t.table.published[t.run] = a
-	return a, nil
-}
-
-// Verify holds the ledger against the parts.
-func (t tableTarget) Verify(_ context.Context, header []byte, parts []plugin.Part) (plugin.Artifact, error) {
-	t.table.mu.Lock()
-	defer t.table.mu.Unlock()
-	a, err := t.artifact(header, parts)
-	if err == nil && t.table.published[t.run] != a {
-		err = &plugin.TargetError{Code: "TARGET_CHANGED", Target: t.table.location(), Message: "it is not published"}
-	}
-	return a, err
-}
-
-// artifact describes what the ledger says of the parts, which must be all of them.
-func (t tableTarget) artifact(header []byte, parts []plugin.Part) (plugin.Artifact, error) {
-	a := plugin.Artifact{Path: t.table.location(), Bytes: int64(len(header))}
-	digest := sha256.New()
-	for _, part := range parts {
-		entry, there, err := t.entry(part)
-		if err == nil && !there {
-			err = &plugin.TargetError{Code: "TARGET_CHANGED", Target: t.table.location(), Message: fmt.Sprintf("part %d is not there", part.Ordinal)}
+		require.Equal(t, written, p.Rows())
+		publish(t, target, o)
+	})
+	s.run(t, "takes parts twice", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+		o.Write(t, target)
+		o.Write(t, target)
+		require.Equal(t, written, p.Rows())
+		require.Equal(t, int64(len(written)), publish(t, target, o).Rows)
+	})
+	s.run(t, "takes parts from several processes at once", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+		var group sync.WaitGroup
+		for range 8 {
+			group.Go(func() {
+				other := p.Target("one")
+				if _, err := other.Open(t.Context(), o.Header); err != nil {
+					t.Error(err)
+				}
+				for i, part := range o.Parts {
+					if err := other.Write(t.Context(), part, o.Data[i]); err != nil {
+						t.Error(err)
+					}
+				}
+			})
 		}
-		if err != nil {
-			return a, err
-		}
-		digest.Write(part.SHA256[:])
-		a.Bytes += part.Bytes
-		a.Rows += part.Rows - int64(len(entry.refused))
-	}
-	a.SHA256 = hex.EncodeToString(digest.Sum(nil))
-	return a, nil
+		group.Wait()
+		require.Equal(t, written, p.Rows())
+		require.Equal(t, int64(len(written)), publish(t, target, o).Rows)
+	})
+	s.run(t, "changes nothing once published", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+		o.Write(t, target)
+		first := publish(t, target, o)
+		require.NoError(t, target.Write(t.Context(), o.Parts[1], o.Data[1]))
+		require.Equal(t, first, publish(t, target, o))
+		late := NewOutput(p.Header, p.Line("x", "9")+p.Line("y", "9"))
+		late.Parts[0].Ordinal = int64(len(o.Parts))
+		RequireCode(t, targetChanged, target.Write(t.Context(), late.Parts[0], late.Data[0]))
+		require.Equal(t, written, p.Rows())
+	})
+	s.run(t, "fails where nothing was opened", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+		RequireCode(t, targetChanged, target.Write(t.Context(), o.Parts[0], o.Data[0]))
+		open(t, p.Target("two"), o)
+		RequireCode(t, targetChanged, target.Write(t.Context(), o.Parts[0], o.Data[0]))
+		require.Empty(t, p.Rows())
+	})
+	s.run(t, "refuses bytes that are not the part's", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+		open(t, target, o)
+		require.Error(t, target.Write(t.Context(), o.Parts[0], o.Data[0][1:]))
+		require.Error(t, target.Write(t.Context(), o.Parts[0], o.Data[1]))
+		require.Empty(t, p.Rows())
+	})
+	s.run(t, "refuses other bytes for a part that is there", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+		o.Write(t, target)
+		other := NewOutput(p.Header, p.Line("x", "9")+p.Line("y", "9"))
+		RequireCode(t, targetChanged, target.Write(t.Context(), other.Parts[0], other.Data[0]))
+		require.Equal(t, written, p.Rows())
+	})
+	s.run(t, "adds the rows of another run", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+		o.Write(t, target)
+		publish(t, target, o)
+		second := p.Target("two")
+		more := NewOutput(p.Header, p.Line("x", "9")+p.Line("y", "9"))
+		more.Write(t, second)
+		publish(t, second, more)
+		require.Equal(t, append(slices.Clone(written), "x|9", "y|9"), p.Rows())
+	})
 }
 
-// Discard leaves what was written: a table has no staging.
-func (t tableTarget) Discard(context.Context) error { return nil }
+func (s tableSuite) testCheck(t *testing.T) {
+	check := func(t *testing.T, target plugin.Target, part plugin.Part) plugin.Applied {
+		applied, err := target.Check(t.Context(), part)
+		require.NoError(t, err)
+		return applied
+	}
+	s.run(t, "says what is there", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+		require.Equal(t, plugin.NotApplied, check(t, target, o.Parts[0]), "before Open")
+		open(t, target, o)
+		require.NoError(t, target.Write(t.Context(), o.Parts[3], o.Data[3]))
+		require.Equal(t, plugin.NotApplied, check(t, target, o.Parts[0]), "in front of a part that was written")
+		require.Equal(t, plugin.Exactly, check(t, p.Target("one"), o.Parts[3]))
+		require.Equal(t, plugin.NotApplied, check(t, p.Target("two"), o.Parts[3]), "of another run")
+	})
+	s.run(t, "holds after Publish", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+		o.Write(t, target)
+		publish(t, target, o)
+		for _, part := range o.Parts {
+			require.Equal(t, plugin.Exactly, check(t, target, part))
+		}
+	})
+	s.run(t, "tells other bytes", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+		o.Write(t, target)
+		other := o.Parts[1]
+		other.SHA256[0]++
+		_, err := target.Check(t.Context(), other)
+		RequireCode(t, targetChanged, err)
+	})
+}
+
+func (s tableSuite) testRefused(t *testing.T) {
+	s.run(t, "is nil where the table took all", func(t *testing.T, _ Table, target plugin.Refuser, o Output) {
+		o.Write(t, target)
+		for _, part := range o.Parts {
+			refused, err := target.Refused(t.Context(), part)
+			require.NoError(t, err)
+			require.Nil(t, refused)
+		}
+	})
+	s.run(t, "fails where the part is not there", func(t *testing.T, _ Table, target plugin.Refuser, o Output) {
+		_, err := target.Refused(t.Context(), o.Parts[0])
+		require.Error(t, err)
+		open(t, target, o)
+		_, err = target.Refused(t.Context(), o.Parts[0])
+		RequireCode(t, targetChanged, err)
+	})
+	s.run(t, "names the rows, for ever", func(t *testing.T, p Table, target plugin.Refuser, _ Output) {
+		if p.Refuse == "" {
+			t.Skip("the table refuses nothing")
+		}
+		o := NewOutput(p.Header, p.Line("a", p.Refuse)+p.Line("b", "2")+p.Line("c", p.Refuse))
+		o.Parts[0].Rows = 3
+		o.Write(t, target)
+		require.Equal(t, []string{"b|2"}, p.Rows())
+		refused, err := target.Refused(t.Context(), o.Parts[0])
+		require.NoError(t, err)
+		require.Len(t, refused, 2)
+		for i, row := range []int64{0, 2} {
+			require.Equal(t, row, refused[i].Row)
+			require.NotEmpty(t, refused[i].Code)
+			require.NotEmpty(t, refused[i].Message)
+		}
+		o.Write(t, p.Target("one"))
+		artifact := publish(t, target, o)
+		require.Equal(t, int64(1), artifact.Rows)
+		require.Equal(t, o.Parts[0].Bytes, artifact.Bytes)
+		again, err := p.Target("one").(plugin.Refuser).Refused(t.Context(), o.Parts[0])
+		require.NoError(t, err)
+		require.Equal(t, refused, again)
+	})
+}
+
+func (s tableSuite) testPublish(t *testing.T) {
+	s.run(t, "describes the output", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+		o.Write(t, target)
+		artifact := publish(t, target, o)
+		require.Equal(t, int64(len(written)), artifact.Rows)
+		require.Equal(t, int64(len(o.Whole())-len(o.Header)), artifact.Bytes)
+		require.NotEmpty(t, artifact.Path)
+		require.Len(t, artifact.SHA256, 64)
+	})
+	s.run(t, "takes the parts in any order", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+		o.Write(t, target)
+		first := publish(t, target, o)
+		slices.Reverse(o.Parts)
+		require.Equal(t, first, publish(t, target, o))
+	})
+	s.run(t, "publishes an output without parts", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+		open(t, target, o)
+		artifact, err := target.Publish(t.Context(), o.Header, nil)
+		require.NoError(t, err)
+		require.Zero(t, artifact.Rows)
+	})
+	s.run(t, "may be done again, also by several processes at once", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+		o.Write(t, target)
+		var group sync.WaitGroup
+		for range 8 {
+			group.Go(func() {
+				if _, err := p.Target("one").Publish(t.Context(), o.Header, o.Parts); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		require.Equal(t, publish(t, target, o), publish(t, p.Target("one"), o))
+	})
+	s.run(t, "gives equal artifacts for equal outputs", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+		o.Write(t, target)
+		other := s.newTable(t)
+		second := other.Target("two")
+		o.Write(t, second)
+		require.Equal(t, publish(t, target, o).SHA256, publish(t, second, o).SHA256)
+	})
+}
+
+func (s tableSuite) testPublishRefuses(t *testing.T) {
+	s.run(t, "what was never written", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+		_, err := target.Publish(t.Context(), o.Header, o.Parts)
+		RequireCode(t, targetChanged, err)
+	})
+	s.run(t, "a part that is missing", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+		open(t, target, o)
+		for _, i := range []int{0, 1, 2} {
+			require.NoError(t, target.Write(t.Context(), o.Parts[i], o.Data[i]))
+		}
+		_, err := target.Publish(t.Context(), o.Header, o.Parts)
+		RequireCode(t, targetChanged, err)
+		require.ErrorContains(t, err, fmt.Sprintf("part %d", 3))
+	})
+	s.run(t, "more than the parts", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+		o.Write(t, target)
+		_, err := target.Publish(t.Context(), o.Header, o.Parts[:3])
+		RequireCode(t, targetChanged, err)
+	})
+	s.run(t, "parts with a gap or twice", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+		o.Write(t, target)
+		for _, parts := range [][]plugin.Part{o.Parts[1:], {o.Parts[0], o.Parts[3]}, {o.Parts[0], o.Parts[0]}} {
+			_, err := target.Publish(t.Context(), o.Header, parts)
+			RequireCode(t, targetRefused, err)
+		}
+	})
+}
+
+func (s tableSuite) testVerify(t *testing.T) {
+	s.run(t, "describes the published output as Publish did", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+		o.Write(t, target)
+		_, err := target.Verify(t.Context(), o.Header, o.Parts)
+		RequireCode(t, targetChanged, err)
+		artifact := publish(t, target, o)
+		found, err := p.Target("one").Verify(t.Context(), o.Header, o.Parts)
+		require.NoError(t, err)
+		require.Equal(t, artifact, found)
+	})
+	s.run(t, "refuses an output that is missing or another", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+		_, err := target.Verify(t.Context(), o.Header, o.Parts)
+		RequireCode(t, targetChanged, err)
+		o.Write(t, target)
+		publish(t, target, o)
+		_, err = target.Verify(t.Context(), o.Header, o.Parts[:3])
+		RequireCode(t, targetChanged, err)
+		other := slices.Clone(o.Parts)
+		other[0].SHA256[0]++
+		_, err = target.Verify(t.Context(), o.Header, other)
+		RequireCode(t, targetChanged, err)
+	})
+}
+
+func (s tableSuite) testDiscard(t *testing.T) {
+	s.run(t, "may come at any time, and is repeated", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+		require.NoError(t, target.Discard(t.Context()))
+		o.Write(t, target)
+		for range 2 {
+			require.NoError(t, target.Discard(t.Context()))
+		}
+		RequireCode(t, targetChanged, target.Write(t.Context(), o.Parts[0], o.Data[0]))
+		_, err := target.Publish(t.Context(), o.Header, o.Parts)
+		RequireCode(t, targetChanged, err)
+		require.Equal(t, written, p.Rows(), "rows stay")
+	})
+	s.run(t, "leaves what is published, and other runs, alone", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+		o.Write(t, target)
+		artifact := publish(t, target, o)
+		require.NoError(t, target.Discard(t.Context()))
+		require.NoError(t, p.Target("two").Discard(t.Context()))
+		require.Equal(t, artifact, publish(t, target, o))
+	})
+	s.run(t, "does not undo what is written after another Open", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+		open(t, target, o)
+		require.NoError(t, target.Write(t.Context(), o.Parts[0], o.Data[0]))
+		require.NoError(t, target.Discard(t.Context()))
+		require.True(t, open(t, target, o))
+		o.Write(t, target)
+		require.Equal(t, written, p.Rows())
+		publish(t, target, o)
+	})
+}
+
+func (s tableSuite) testCancelled(t *testing.T) {
+	s.run(t, "does nothing", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+		open(t, target, o)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := target.Open(ctx, o.Header)
+		require.Error(t, err)
+		require.Error(t, target.Write(ctx, o.Parts[0], o.Data[0]))
+		_, err = target.Check(ctx, o.Parts[0])
+		require.Error(t, err)
+		_, err = target.Publish(ctx, o.Header, o.Parts)
+		require.Error(t, err)
+		require.Error(t, target.Discard(ctx))
+		require.Empty(t, p.Rows())
+	})
+}
