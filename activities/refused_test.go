@@ -237,6 +237,45 @@ func TestDeathBetweenTheTargetAndTheRecord(t *testing.T) {
 	require.Equal(t, []string{"1 began", "2 began", "2 reconciled exactly", "2 finalized"}, r.story(write))
 }
 
+// TestRecordsThatATargetRefusedAreFedAgain holds that a record is fed again if the target refused what came of it and nothing else of it
+// went on: each once.
+func TestRecordsThatATargetRefusedAreFedAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		document string
+		rows     []int64
+	}{
+		"one sink": {`name: plain
+chunk: {rows: 4}
+sources: {in: {csv: {path: in.csv}, schema: {fields: {id: string, kind: string, n: int}}, on_invalid: quarantine}}
+sinks: {pairs: {jsonl: {path: out/pairs.jsonl}}}
+`, []int64{3, 6, 8, 9, 11}},
+		"forks and refused rows": {tableDocument, []int64{5, 9, 12}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, c.document, tableFiles)
+			ts := tabled(r)
+			r.play()
+			for _, table := range ts {
+				table.Name += " again" // another place
+			}
+			in := r.open()
+			in.Run, in.Retry = retryID, &activities.RetryInput{Of: runID}
+			call[activities.OpenResult](r, act.OpenRun, in)
+			retried, err := r.log.Retried(t.Context(), retryID)
+			require.NoError(t, err)
+			var rows []int64
+			for _, row := range retried {
+				require.Equal(t, "in", row.Source)
+				rows = append(rows, row.Row)
+			}
+			require.Equal(t, c.rows, rows)
+			in.Run = "r3"
+			_, err = try[activities.OpenResult](r, act.OpenRun, in)
+			require.Contains(t, requireFinal(t, err, activities.TypeNotRetryable), "no record of run r1 is left to be fed again")
+		})
+	}
+}
+
 // TestTargetThatRefusesWhatItDidNotGet holds that an answer which cannot be is not believed.
 func TestTargetThatRefusesWhatItDidNotGet(t *testing.T) {
 	for name, answer := range map[string][]plugin.RefusedRow{
