@@ -21,7 +21,8 @@ import (
 const page = "../../docs/landscape.md"
 
 // documented plays the runs that the page's examples are about: two over the same input, one that forks, joins and gathers, one
-// that was taken up again and stopped again, and one that feeds records of the first one again. It returns the landscape's path.
+// that was taken up again and stopped again, one that feeds records of the first one again, and one with tables for sinks, of which one
+// refuses rows. It returns the landscape's path.
 func documented(t *testing.T) string {
 	t.Helper()
 	store, path := create(t)
@@ -33,6 +34,8 @@ func documented(t *testing.T) string {
 	require.NoError(t, graph{run: "0190-c", log: log}.play(t.Context()))
 	require.NoError(t, stopped(t.Context(), log, "0190-d"))
 	require.NoError(t, retry(t.Context(), log, "0190-e", "0190-a"))
+	late := func(sink string, row int64) bool { return sink == "review" && row > 10 }
+	require.NoError(t, landscapetest.Scene{Run: "0190-f", Chunks: 1, ChunkRows: 30, Late: late}.Play(t.Context(), log))
 	require.NoError(t, store.Close())
 	return path
 }
