@@ -101,7 +101,7 @@ func TestFlippedBits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			faults := 0
 			for at := range file {
-				for _, change := range []byte{0x01, 0x80, 0xff} {
+				for _, change := range []byte{0x01, 0xff} {
 					flipped := bytes.Clone(file)
 					flipped[at] ^= change
 					if _, err := readHostile(t, flipped); err != nil {

@@ -203,7 +203,7 @@ func (r *reader) digest(ctx context.Context, pin plugin.FileInfo) (digest string
 	if err != nil {
 		return "", err
 	}
-	hash, buffer := sha256.New(), make([]byte, 1<<20)
+	hash, buffer := sha256.New(), make([]byte, 256<<10)
 	for err == nil {
 		var n int
 		n, err = stream.Read(ctx, buffer)
