@@ -48,6 +48,12 @@ func TestErrorsThatNoRetryCures(t *testing.T) {
 	}
 }
 
+func TestAPartThatCannotBeMadeIsNotMadeAgain(t *testing.T) {
+	var application *temporal.ApplicationError
+	require.ErrorAs(t, toTemporal(fmt.Errorf("source in, chunk 3: %w", &engine.UnfinishedError{Node: "out", Err: errors.New("no file")})), &application)
+	require.Equal(t, "TargetRefused", application.Type())
+}
+
 func TestErrorsThatARetryMayCure(t *testing.T) {
 	require.NoError(t, toTemporal(nil))
 	for _, err := range []error{
