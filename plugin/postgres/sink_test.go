@@ -152,13 +152,16 @@ func TestASinkSaysWhatItPromises(t *testing.T) {
 	require.False(t, sink.(plugin.InOrder).InOrder())
 }
 
-// newTable returns a table for the contract of tables.
-func newTable(mode string) func(t *testing.T) plugintest.Table {
+// newTable returns what makes tables for the contract of tables, each in a schema of its own.
+func newTable(t *testing.T, mode string) func(t *testing.T) plugintest.Table {
+	db := services.Postgres(t)
+	schemas := 0
 	return func(t *testing.T) plugintest.Table {
-		db := services.Postgres(t)
 		d := connect(t, db.DSN())
-		d.exec("create table t (a text primary key, b text check (b <> 'refused'))")
-		spec := pipeline.PostgresSink{DSN: db.DSN(), Table: "t", Mode: mode}
+		schemas++
+		schema := fmt.Sprintf("s%d", schemas)
+		d.exec(fmt.Sprintf("create schema %s; create table %[1]s.t (a text primary key, b text check (b <> 'refused'))", schema))
+		spec := pipeline.PostgresSink{DSN: db.DSN(), Table: schema + ".t", Mode: mode}
 		if mode == pipeline.UpsertMode {
 			spec.Key = []string{"a"}
 		}
@@ -169,15 +172,15 @@ func newTable(mode string) func(t *testing.T) plugintest.Table {
 		return plugintest.Table{
 			Header: string(encoder.Header()),
 			Target: func(run string) plugin.Target { return sink.Target(run) },
-			Rows:   func() []string { return d.all("select a, b from t order by a") },
+			Rows:   func() []string { return d.all(fmt.Sprintf("select a, b from %s.t order by a", schema)) },
 			Line:   func(a, b string) string { return a + "\t" + b + "\n" },
 			Refuse: "refused",
 		}
 	}
 }
 
-func TestInsertTarget(t *testing.T) { plugintest.TestTable(t, newTable(pipeline.InsertMode)) }
-func TestUpsertTarget(t *testing.T) { plugintest.TestTable(t, newTable(pipeline.UpsertMode)) }
+func TestInsertTarget(t *testing.T) { plugintest.TestTable(t, newTable(t, pipeline.InsertMode)) }
+func TestUpsertTarget(t *testing.T) { plugintest.TestTable(t, newTable(t, pipeline.UpsertMode)) }
 
 func TestATableThatCannotBeWrittenSaysWhyAndTheCure(t *testing.T) {
 	db := services.Postgres(t)
