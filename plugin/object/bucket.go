@@ -38,7 +38,9 @@ type bucketStore struct {
 
 func (*bucketStore) OnHost() bool { return false }
 
-func (*bucketStore) Fixed(info plugin.FileInfo) bool { return strings.HasPrefix(info.Version, byVersion) }
+func (*bucketStore) Fixed(info plugin.FileInfo) bool {
+	return strings.HasPrefix(info.Version, byVersion)
+}
 
 // List finds the objects whose keys the pattern matches, as files are matched: element by element, and a name that begins with a dot
 // by a leading dot only. Keys that end with a slash stand for folders and are left out.
@@ -166,7 +168,9 @@ func (b *bucketStore) Open(ctx context.Context, info plugin.FileInfo) (builtin.F
 		return nil, err
 	}
 	_, key := pipeline.CutBucket(info.Path)
-	get := func(ctx context.Context, from, to int64) (io.ReadCloser, error) { return b.get(ctx, client, key, info, from, to) }
+	get := func(ctx context.Context, from, to int64) (io.ReadCloser, error) {
+		return b.get(ctx, client, key, info, from, to)
+	}
 	return &object{info: info, pinned: true, wait: b.remote.wait, get: get}, nil
 }
 

@@ -2,7 +2,6 @@ package object
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
@@ -79,11 +78,11 @@ func (g guard) permits(at netip.AddrPort) bool {
 }
 
 // newClient returns a client that follows no redirect. With a guard it dials what the guard permits and uses no proxy; without
-// one it is for addresses that the operator configured.
-func newClient(g *guard, roots *tls.Config) *http.Client {
-	dialer := &net.Dialer{Timeout: dialPatience, KeepAlive: 30 * time.Second}
+// one it is for addresses that the operator configured. names resolves host names; nil is the host's way.
+func newClient(g *guard, names *net.Resolver) *http.Client {
+	dialer := &net.Dialer{Timeout: dialPatience, KeepAlive: 30 * time.Second, Resolver: names}
 	transport := &http.Transport{
-		DialContext: dialer.DialContext, TLSClientConfig: roots, TLSHandshakeTimeout: tlsPatience, ForceAttemptHTTP2: true,
+		DialContext: dialer.DialContext, TLSHandshakeTimeout: tlsPatience, ForceAttemptHTTP2: true,
 		ResponseHeaderTimeout: replyPatience, MaxResponseHeaderBytes: maxHeaderBytes, IdleConnTimeout: 30 * time.Second,
 		MaxIdleConnsPerHost: 16, DisableCompression: true,
 	}

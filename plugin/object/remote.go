@@ -4,7 +4,7 @@ package object
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -43,9 +43,9 @@ func New(allow []netip.Prefix) *Remote {
 	return newRemote(guard{allowed: allow}, nil)
 }
 
-func newRemote(g guard, roots *tls.Config) *Remote {
+func newRemote(g guard, names *net.Resolver) *Remote {
 	return &Remote{
-		web: newClient(&g, roots), operator: newClient(nil, roots), wait: usual, clients: map[pipeline.S3]*bucketClient{},
+		web: newClient(&g, names), operator: newClient(nil, names), wait: usual, clients: map[pipeline.S3]*bucketClient{},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"waymark/plugin"
 	"waymark/plugin/builtin"
@@ -33,43 +34,40 @@ func (w *webStore) List(ctx context.Context, address string) ([]plugin.FileInfo,
 		return nil, err
 	}
 	defer reply.Body.Close()
-	info, _ := describe(address, reply)
-	return []plugin.FileInfo{info}, nil
+	return []plugin.FileInfo{describe(address, reply)}, nil
 }
 
-// describe says what a reply that brings the whole file tells about it, and by what a request can ask for the same file again; ""
-// if there is nothing.
-func describe(address string, reply *http.Response) (info plugin.FileInfo, validator string) {
-	info = plugin.FileInfo{Path: address, Bytes: max(reply.ContentLength, 0)}
-	etag := reply.Header.Get("ETag")
-	if etag != "" {
+// describe says what a reply that brings the whole file tells about it.
+func describe(address string, reply *http.Response) plugin.FileInfo {
+	info := plugin.FileInfo{Path: address, Bytes: max(reply.ContentLength, 0)}
+	if etag := reply.Header.Get("ETag"); etag != "" {
 		info.Version = byETag + etag
-		if !strings.HasPrefix(etag, "W/") {
-			validator = etag
-		}
-		return info, validator
+	} else if modified, err := http.ParseTime(reply.Header.Get("Last-Modified")); err == nil {
+		info.ModifiedMicros = modified.UnixMicro()
 	}
-	if modified, err := http.ParseTime(reply.Header.Get("Last-Modified")); err == nil {
-		info.ModifiedMicros, validator = modified.UnixMicro(), modified.UTC().Format(http.TimeFormat)
-	}
-	return info, validator
+	return info
 }
 
-// Open asks for the file and keeps the reply for whoever reads it from its beginning.
-func (w *webStore) Open(ctx context.Context, info plugin.FileInfo) (builtin.File, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	reply, err := w.request(ctx, info.Path, "", "")
-	if err != nil {
-		return nil, gone(info.Path, err)
+// validatorOf returns by what a request can ask for a part of the same file; "" if the server named nothing that is sure to change
+// with the bytes.
+func validatorOf(info plugin.FileInfo) string {
+	etag := strings.TrimPrefix(info.Version, byETag)
+	switch {
+	case strings.HasPrefix(etag, "W/"):
+		return ""
+	case etag == "" && info.ModifiedMicros != 0:
+		return time.UnixMicro(info.ModifiedMicros).UTC().Format(http.TimeFormat)
 	}
-	defer reply.Body.Close()
-	now, validator := describe(info.Path, reply)
-	if now != info {
-		return nil, builtin.Changed(info.Path)
+	return etag
+}
+
+// Open asks for nothing: every request for the file's bytes compares what it gets with info.
+func (w *webStore) Open(_ context.Context, info plugin.FileInfo) (builtin.File, error) {
+	validator := validatorOf(info)
+	get := func(ctx context.Context, from, to int64) (io.ReadCloser, error) {
+		return w.get(ctx, info, validator, from, to)
 	}
-	get := func(ctx context.Context, from, to int64) (io.ReadCloser, error) { return w.get(ctx, info, validator, from, to) }
-	return &object{info: info, pinned: validator != "" && reply.ContentLength >= 0, wait: w.remote.wait, get: get}, nil
+	return &object{info: info, pinned: validator != "" && info.Bytes > 0, wait: w.remote.wait, get: get}, nil
 }
 
 // gone turns the fault of a file that is not there any more into SOURCE_CHANGED.
@@ -111,7 +109,7 @@ func (w *webStore) body(reply *http.Response, info plugin.FileInfo, from, to int
 		}
 		return reply.Body, nil
 	}
-	if now, _ := describe(info.Path, reply); now != info {
+	if describe(info.Path, reply) != info {
 		return nil, builtin.Changed(info.Path)
 	}
 	if from > 0 {
