@@ -1,0 +1,368 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/pipeline"
+	"waymark/plugin"
+	"waymark/row"
+	"waymark/tests/services"
+)
+
+// number is how often a test does something that goes wrong: n, or what the environment variable says.
+func number(t testing.TB, n int) int {
+	t.Helper()
+	text := os.Getenv("WAYMARK_TEST_TIMES")
+	if text == "" {
+		return n
+	}
+	n, err := strconv.Atoi(text)
+	require.NoError(t, err)
+	return n
+}
+
+var idAndName = []plugin.Field{{Name: "id", Kind: row.Int}, {Name: "name", Kind: row.String}}
+
+// addParts adds parts of rows whose ids go on.
+func (w *testWriter) addParts(parts, rows int) {
+	for range parts {
+		var part [][]row.Value
+		for i := range rows {
+			part = append(part, []row.Value{row.IntValue(int64(len(w.parts)*rows + i)), row.StringValue("name")})
+		}
+		w.add(part...)
+	}
+}
+
+// insist writes a part, again and again while that fails for reasons that pass, and returns how often it failed.
+func insist(ctx context.Context, target plugin.Target, part plugin.Part, data []byte) (failed int, err error) {
+	for {
+		err := target.Write(ctx, part, data)
+		if _, final := errors.AsType[*plugin.TargetError](err); err == nil || final || failed == 100 {
+			return failed, err
+		}
+		failed++
+	}
+}
+
+// TestCommitsWhoseReplyIsLost cuts the answer to commits, and the commits themselves. No row is lost, none is there twice.
+func TestCommitsWhoseReplyIsLost(t *testing.T) {
+	times := number(t, 100)
+	for _, mode := range []string{pipeline.InsertMode, pipeline.UpsertMode} {
+		t.Run(mode, func(t *testing.T) {
+			db := services.Postgres(t)
+			d := connect(t, db.DSN())
+			d.exec("create table t (id bigint, name text, writes int not null default 1)")
+			proxy := services.Cut(t, db.Address())
+			spec := pipeline.PostgresSink{DSN: db.Through(proxy.Address()), Table: "t", Mode: mode}
+			if mode == pipeline.UpsertMode {
+				spec.Key = []string{"id"}
+				d.exec(`create unique index on t (id); create function counts() returns trigger language plpgsql as $$ begin new.writes = old.writes + 1; return new; end $$;
+					create trigger counts before update on t for each row execute function counts()`)
+			}
+			w := newWriter(t, spec, "run", idAndName)
+			w.open()
+			var failures int
+			// Every other commit fails: half of the parts need a second attempt, which then often is the one that fails.
+			for lost := 0; lost < times; lost = proxy.Lost() {
+				w.addParts(1, 5)
+				if len(w.parts)%3 == 0 {
+					proxy.LoseRequest(services.Commit)
+				} else {
+					proxy.LoseReply(services.Commit)
+				}
+				last := len(w.parts) - 1
+				failed, err := insist(t.Context(), w.target, w.parts[last], w.data[last])
+				require.NoError(t, err)
+				require.Positive(t, failed)
+				failures += failed
+			}
+			proxy.Heal()
+			rows := fmt.Sprint(5 * len(w.parts))
+			require.Equal(t, rows+"|"+rows+"|1", d.one("select count(*), count(distinct id), max(writes) from t"))
+			require.Equal(t, strconv.Itoa(len(w.parts)), d.one("select count(*) from waymark_parts"))
+			require.Equal(t, int64(5*len(w.parts)), w.publish().Rows)
+			t.Logf("%d parts, %d commits lost, %d failed attempts", len(w.parts), proxy.Lost(), failures)
+		})
+	}
+}
+
+// TestOpenAndPublishWhoseReplyIsLost: what is done once is done once, also where nobody heard that it was.
+func TestOpenAndPublishWhoseReplyIsLost(t *testing.T) {
+	db := services.Postgres(t)
+	proxy := services.Cut(t, db.Address())
+	w := newWriter(t, pipeline.PostgresSink{DSN: db.Through(proxy.Address()), Table: "made", Create: true, Key: []string{"id"}}, "run", idAndName)
+	proxy.LoseReply(services.Commit)
+	_, err := w.target.Open(t.Context(), w.encoder.Header())
+	require.ErrorContains(t, err, "make the table ready")
+	w.open()
+	w.addParts(1, 5)
+	require.NoError(t, w.target.Write(t.Context(), w.parts[0], w.data[0]))
+	proxy.LoseReply(services.Commit)
+	_, err = w.target.Publish(t.Context(), w.encoder.Header(), w.parts)
+	require.ErrorContains(t, err, "publish")
+	found, err := w.target.Verify(t.Context(), w.encoder.Header(), w.parts)
+	require.NoError(t, err)
+	require.Equal(t, found, w.publish())
+}
+
+// TestAttemptsAtOnePartAtTheSameTime writes each part from several processes' targets at once.
+func TestAttemptsAtOnePartAtTheSameTime(t *testing.T) {
+	times := number(t, 100)
+	db := services.Postgres(t)
+	d := connect(t, db.DSN())
+	d.exec("create table t (id bigint, name text)")
+	w := newWriter(t, pipeline.PostgresSink{DSN: db.DSN(), Table: "t"}, "run", idAndName)
+	w.open()
+	w.addParts(times, 3)
+	for i, part := range w.parts {
+		var group sync.WaitGroup
+		for range 3 {
+			group.Go(func() {
+				if err := w.sink.Target("run").Write(t.Context(), part, w.data[i]); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+	}
+	require.Equal(t, fmt.Sprintf("%d|%d", 3*times, 3*times), d.one("select count(*), count(distinct id) from t"))
+	w.publish()
+}
+
+// TestAnAttemptThatStandsStillIsEnded: an attempt that was given up by those who started it, but not by the server, sits in its
+// transaction. The next one waits, ends it, and writes the part.
+func TestAnAttemptThatStandsStillIsEnded(t *testing.T) {
+	for _, at := range []string{"entered", "copied"} {
+		t.Run(at, func(t *testing.T) {
+			db := services.Postgres(t)
+			d := connect(t, db.DSN())
+			d.exec("create table t (id bigint, name text)")
+			w := newWriter(t, pipeline.PostgresSink{DSN: db.DSN(), Table: "t"}, "run", idAndName)
+			w.addParts(1, 3)
+			w.open()
+			zombie, err := newSink("out", w.sink.spec)
+			require.NoError(t, err)
+			standing, goOn, ended := make(chan bool), make(chan bool), make(chan error)
+			zombie.moment = func(moment string) {
+				if moment == at {
+					close(standing)
+					<-goOn
+				}
+			}
+			go func() { ended <- zombie.Target("run").Write(context.Background(), w.parts[0], w.data[0]) }()
+			<-standing
+			w.sink.patience = "50ms"
+			require.NoError(t, w.target.Write(t.Context(), w.parts[0], w.data[0]))
+			close(goOn)
+			require.ErrorContains(t, <-ended, "write part 0")
+			require.Equal(t, "3", d.one("select count(*) from t"))
+			require.NoError(t, zombie.Target("run").Write(t.Context(), w.parts[0], w.data[0]))
+			require.Equal(t, "3", d.one("select count(*) from t"))
+			w.publish()
+		})
+	}
+}
+
+// TestAZombieAfterDiscardWritesNothing: what was given up for good stays as it is.
+func TestAZombieAfterDiscardWritesNothing(t *testing.T) {
+	db := services.Postgres(t)
+	d := connect(t, db.DSN())
+	d.exec("create table t (id bigint, name text)")
+	w := newWriter(t, pipeline.PostgresSink{DSN: db.DSN(), Table: "t"}, "run", idAndName)
+	w.addParts(2, 3)
+	w.open()
+	zombie, err := newSink("out", w.sink.spec)
+	require.NoError(t, err)
+	standing, ended := make(chan bool), make(chan error)
+	goOn := make(chan bool)
+	zombie.moment = func(moment string) {
+		if moment == "copied" {
+			close(standing)
+			<-goOn
+		}
+	}
+	go func() { ended <- zombie.Target("run").Write(context.Background(), w.parts[0], w.data[0]) }()
+	<-standing
+	discarded := make(chan error)
+	go func() { discarded <- w.target.Discard(context.Background()) }() // it waits for the zombie's end
+	close(goOn)
+	require.NoError(t, <-ended)
+	require.NoError(t, <-discarded)
+	require.Equal(t, "3|discarded", d.one("select (select count(*) from t), state from waymark_outputs"))
+	require.Error(t, w.target.Write(t.Context(), w.parts[1], w.data[1]))
+	require.Equal(t, "3", d.one("select count(*) from t"))
+}
+
+// TestAServerThatFailsInTheMiddle is restarted as after a failure of its machine, again and again, while parts are written.
+func TestAServerThatFailsInTheMiddle(t *testing.T) {
+	server := services.PrivatePostgres(t)
+	db := server.Database(t)
+	connect(t, db.DSN()).exec("create table t (id bigint, name text)")
+	w := newWriter(t, pipeline.PostgresSink{DSN: db.DSN(), Table: "t"}, "run", idAndName)
+	w.addParts(40, 200)
+	w.open()
+	var written atomic.Int64
+	restart := make(chan bool, len(w.parts))
+	var group sync.WaitGroup
+	for i := range 2 {
+		group.Go(func() {
+			for at := i; at < len(w.parts); at += 2 {
+				for { // until the server is there again
+					err := w.sink.Target("run").Write(t.Context(), w.parts[at], w.data[at])
+					if err == nil {
+						break
+					}
+					if _, final := errors.AsType[*plugin.TargetError](err); final {
+						t.Error(err)
+						return
+					}
+				}
+				if written.Add(1)%15 == 0 {
+					restart <- true
+				}
+			}
+		})
+	}
+	group.Go(func() {
+		for range 2 {
+			<-restart
+			server.Restart(t, true)
+		}
+	})
+	group.Wait()
+	d := connect(t, db.DSN())
+	require.Equal(t, "8000|8000", d.one("select count(*), count(distinct id) from t"))
+	require.Equal(t, int64(8000), w.publish().Rows)
+}
+
+// TestSecretsAreInNoError has every way to fail say something, and looks for the password in it.
+func TestSecretsAreInNoError(t *testing.T) {
+	const password = "canary-Pa55:wörd/%@ #"
+	db := services.Postgres(t)
+	super := connect(t, db.Superuser())
+	super.exec(fmt.Sprintf("alter role %s password '%s'", db.Owner(), password))
+	host, port, err := net.SplitHostPort(db.Address())
+	require.NoError(t, err)
+	dsn := fmt.Sprintf("host=%s port=%s user=%s dbname=%s sslmode=disable password='%s'", host, port, db.Owner(), db.Owner(), password)
+	var said []string
+	say := func(err error) {
+		require.Error(t, err)
+		said = append(said, fmt.Sprintf("%v %+v %#v", err, err, err))
+		for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(inner) {
+			said = append(said, fmt.Sprintf("%v %#v", inner, inner))
+		}
+	}
+	for _, d := range []string{
+		dsn, strings.Replace(dsn, "port="+port, "port=1", 1), strings.Replace(dsn, password, password+"x", 1), dsn + " nonsense", dsn + " application_name",
+		strings.Replace(dsn, "dbname=", "dbname=no", 1), strings.Replace(dsn, "sslmode=disable", "sslmode=require", 1),
+	} {
+		s, err := NewSource("in", pipeline.PostgresSource{DSN: d, Table: "t"}, pipeline.Schema{})
+		if err != nil {
+			say(err)
+		} else {
+			_, err = s.Stat(t.Context())
+			say(err)
+			info := plugin.SourceInfo{}
+			_, err = s.Open(t.Context(), plugin.Cursor{}, info)
+			say(err)
+		}
+		sink, err := NewSink("out", pipeline.PostgresSink{DSN: d, Table: "t"})
+		if err != nil {
+			say(err)
+			continue
+		}
+		require.NotContains(t, sink.Location(), "canary")
+		target := sink.Target("run").(plugin.Refuser)
+		_, err = target.Open(t.Context(), []byte(`{"columns":[{"name":"a"}]}`))
+		say(err)
+		say(target.Write(t.Context(), plugin.Part{}, []byte("x")))
+		_, err = target.Refused(t.Context(), plugin.Part{})
+		say(err)
+	}
+	for _, text := range said {
+		require.NotContains(t, text, "canary")
+		require.NotContains(t, text, "Pa55")
+	}
+}
+
+// BenchmarkWrite writes parts of 32,768 rows of 10 columns with the sink, and the same bytes with COPY alone: what the record and the
+// checks cost.
+func BenchmarkWrite(b *testing.B) {
+	db := services.Postgres(b)
+	d := connect(b, db.DSN())
+	fields := []plugin.Field{
+		{Name: "id", Kind: row.Int}, {Name: "name", Kind: row.String}, {Name: "city", Kind: row.String}, {Name: "amount", Kind: row.Decimal}, {Name: "share", Kind: row.Float},
+		{Name: "day", Kind: row.Date}, {Name: "moment", Kind: row.Timestamp}, {Name: "paid", Kind: row.Bool}, {Name: "channel", Kind: row.String}, {Name: "note", Kind: row.String, Optional: true},
+	}
+	const rows = 32_768
+	values := func(i int64) []row.Value {
+		amount, _ := row.Parse(row.Decimal, fmt.Sprintf("%d.%02d", i%1000, i%100))
+		return []row.Value{
+			row.IntValue(i), row.StringValue(fmt.Sprintf("customer %d", i)), row.StringValue("Ulm"), amount, row.FloatValue(float64(i) / 7),
+			row.DateValue(i % 20_000), row.TimestampValue(i*1000, 0), row.BoolValue(i%2 == 0), row.StringValue("web"), row.NullValue(),
+		}
+	}
+	for _, mode := range []string{"bare copy", pipeline.InsertMode, "insert with a key", pipeline.UpsertMode} {
+		b.Run(mode, func(b *testing.B) {
+			table := "t_" + strings.ReplaceAll(mode, " ", "_")
+			spec := pipeline.PostgresSink{DSN: db.DSN(), Table: table, Create: true}
+			if mode == pipeline.UpsertMode || mode == "insert with a key" {
+				spec.Key = []string{"id"}
+			}
+			if mode == pipeline.UpsertMode {
+				spec.Mode = mode
+			}
+			d.exec("drop table if exists " + table)
+			w := newWriter(b, spec, fmt.Sprintf("%s %d", mode, b.N), fields)
+			w.open()
+			for n := range b.N {
+				var part [][]row.Value
+				for i := range rows {
+					part = append(part, values(int64(n*rows+i)))
+				}
+				w.add(part...)
+			}
+			b.SetBytes(int64(len(w.data[0])))
+			b.ResetTimer()
+			for i, part := range w.parts {
+				if mode != "bare copy" {
+					require.NoError(b, w.target.Write(b.Context(), part, w.data[i]))
+					continue
+				}
+				_, err := d.conn.PgConn().CopyFrom(b.Context(), bytes.NewReader(w.data[i]), "copy "+table+" from stdin")
+				require.NoError(b, err)
+			}
+			b.ReportMetric(float64(b.N)*rows/b.Elapsed().Seconds(), "rows/s")
+		})
+	}
+}
+
+// BenchmarkRead reads rows of 10 columns.
+func BenchmarkRead(b *testing.B) {
+	db := services.Postgres(b)
+	d := connect(b, db.DSN())
+	const rows = 200_000
+	d.exec(fmt.Sprintf(`create table t as select i as id, 'customer ' || i as name, 'Ulm' as city, (i %% 1000)::numeric(10,2) as amount, i / 7.0::float8 as share,
+		date '2001-01-01' + i %% 1000 as day, timestamptz '2001-01-01' + i * interval '1 s' as moment, i %% 2 = 0 as paid, 'web' as channel, null::text as note
+		from generate_series(1, %d) i; alter table t add primary key (id); analyze t`, rows))
+	s := source(b, pipeline.PostgresSource{DSN: db.DSN(), Table: "t"}, pipeline.Schema{})
+	b.ResetTimer()
+	for range b.N {
+		records, _, _ := read(b, s, plugin.Limits{Rows: 32_768, Bytes: 8 << 20}, false)
+		require.Len(b, records, rows)
+	}
+	b.ReportMetric(float64(b.N)*rows/b.Elapsed().Seconds(), "rows/s")
+}
