@@ -1,9 +1,11 @@
 package pgstore_test
 
 import (
+	"context"
 	"os"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"waymark/landscape"
@@ -30,6 +32,17 @@ func open(t testing.TB, url string) *pgstore.Store {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = store.Close() })
 	return store
+}
+
+// connect connects to a database until the end of the test; names mean what is in the schema waymark.
+func connect(t testing.TB, url string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	_, err = conn.Exec(t.Context(), `set search_path = waymark, pg_temp`)
+	require.NoError(t, err)
+	return conn
 }
 
 func TestDriver(t *testing.T) {

@@ -26,8 +26,16 @@ const page = "../../docs/landscape.md"
 func documented(t *testing.T) string {
 	t.Helper()
 	store, path := create(t)
+	document(t, store)
+	require.NoError(t, store.Close())
+	return path
+}
+
+// document plays the documented runs into a landscape.
+func document(t *testing.T, d landscape.Driver) {
+	t.Helper()
 	at := time.Date(2025, 3, 1, 8, 0, 0, 0, time.UTC)
-	log := landscape.New(store, func() time.Time { at = at.Add(time.Second); return at })
+	log := landscape.New(d, func() time.Time { at = at.Add(time.Second); return at })
 	for _, run := range []string{"0190-a", "0190-b"} {
 		require.NoError(t, landscapetest.Scene{Run: run, Chunks: 2, ChunkRows: 30}.Play(t.Context(), log))
 	}
@@ -36,8 +44,6 @@ func documented(t *testing.T) string {
 	require.NoError(t, retry(t.Context(), log, "0190-e", "0190-a"))
 	late := func(sink string, row int64) bool { return sink == "review" && row > 10 }
 	require.NoError(t, landscapetest.Scene{Run: "0190-f", Chunks: 1, ChunkRows: 30, Late: late}.Play(t.Context(), log))
-	require.NoError(t, store.Close())
-	return path
 }
 
 var example = regexp.MustCompile("(?s)```sql\n(.*?)```\n\n```text\n(.*?)```")

@@ -3,6 +3,7 @@ package sqlitestore_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	"waymark/landscape"
@@ -21,7 +22,9 @@ func (g graph) play(ctx context.Context) error {
 }
 
 func (g graph) read(ctx context.Context) error {
-	for source, rows := range map[string]int64{"east": 3, "west": 2} {
+	of := map[string]int64{"east": 3, "west": 2}
+	for _, source := range slices.Sorted(maps.Keys(of)) {
+		rows := of[source]
 		chunk, records := g.chunk(source, 0, 1, rows)
 		if err := g.log.RecordChunk(ctx, chunk, records); err != nil {
 			return err
@@ -103,7 +106,9 @@ func (g graph) write(ctx context.Context, sink, source string) error {
 }
 
 func (g graph) publish(ctx context.Context) error {
-	for sink, rows := range map[string]int64{"states": 2, "rejects": 1} {
+	of := map[string]int64{"states": 2, "rejects": 1}
+	for _, sink := range slices.Sorted(maps.Keys(of)) {
+		rows := of[sink]
 		if err := g.log.PreparePublish(ctx, g.run, sink, rows, 20); err != nil {
 			return err
 		}

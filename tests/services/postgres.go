@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -49,8 +50,9 @@ var sharedPostgres struct {
 }
 
 // Postgres returns a fresh database, which is dropped when the test ends. Its server is started when it is first asked for and
-// serves all tests of the process. Without Postgres on the machine the test is skipped; it fails if the variable CI is set.
-func Postgres(t testing.TB) *Database {
+// serves all tests of the process. options are those of `create database`, such as another order of texts. Without Postgres on the
+// machine the test is skipped; it fails if the variable CI is set.
+func Postgres(t testing.TB, options ...string) *Database {
 	t.Helper()
 	sharedPostgres.Lock()
 	defer sharedPostgres.Unlock()
@@ -59,7 +61,7 @@ func Postgres(t testing.TB) *Database {
 		onEnd(t, server.remove)
 		sharedPostgres.server = server
 	}
-	return sharedPostgres.server.Database(t)
+	return sharedPostgres.server.Database(t, options...)
 }
 
 // PrivatePostgres returns a server that only this test uses, and may therefore stop, kill and start again. settings are those of
@@ -253,13 +255,13 @@ func (s *Server) url(user, password, database string) *url.URL {
 	}
 }
 
-// Database returns a fresh database, which is dropped when the test ends.
-func (s *Server) Database(t testing.TB) *Database {
+// Database returns a fresh database, which is dropped when the test ends. options are those of `create database`.
+func (s *Server) Database(t testing.TB, options ...string) *Database {
 	t.Helper()
 	d := &Database{server: s, name: fmt.Sprintf("test_%d", s.databases.Add(1)), password: rand.Text()}
 	check(t, s.administer(context.Background(),
 		fmt.Sprintf(`create role %s login password '%s'`, d.name, d.password),
-		fmt.Sprintf(`create database %s owner %s`, d.name, d.name),
+		fmt.Sprintf(`create database %s owner %s %s`, d.name, d.name, strings.Join(options, " ")),
 	), "make a database")
 	t.Cleanup(func() {
 		_ = s.administer(context.Background(), // a server that the test has stopped takes its databases with it

@@ -159,6 +159,34 @@ begin
 end $$;
 create trigger birth after insert on effects referencing new table as added for each statement execute function effects_birth();
 
+-- In place of foreign keys, whose rows nobody deletes.
+create function claims_birth() returns trigger language plpgsql set search_path from current as $$
+begin
+  if exists (
+    select 1 from (select distinct run_id, node, source, lane from added) a
+    where not exists (select 1 from nodes n where n.run_id = a.run_id and n.node = a.node)
+      or not exists (select 1 from lanes l where l.run_id = a.run_id and l.source = a.source and l.lane = a.lane)
+  ) then
+    raise exception 'claims: of a node or lane that is not there' using errcode = 'foreign_key_violation';
+  end if;
+  return null;
+end $$;
+create trigger birth after insert on claims referencing new table as added for each statement execute function claims_birth();
+
+create function errors_birth() returns trigger language plpgsql set search_path from current as $$
+begin
+  if exists (
+    select 1 from (select distinct run_id, source, chunk, lane, node from added) a
+    where not exists (
+        select 1 from passages p where p.run_id = a.run_id and p.source = a.source and p.chunk = a.chunk and p.lane = a.lane)
+      or not exists (select 1 from nodes n where n.run_id = a.run_id and n.node = a.node)
+  ) then
+    raise exception 'errors: of a passage or node that is not there' using errcode = 'foreign_key_violation';
+  end if;
+  return null;
+end $$;
+create trigger birth after insert on errors referencing new table as added for each statement execute function errors_birth();
+
 -- A run ends out of running. It is taken up again in the next epoch, which is on record by then, even if it seems to run: unless all is
 -- done, or it was cancelled for good. What is not done can be cancelled, and what is cancelled can be made final.
 create function runs_change() returns trigger language plpgsql set search_path from current as $$
@@ -238,7 +266,7 @@ create trigger change before update on effects for each row execute function eff
 create function errors_late() returns trigger language plpgsql set search_path from current as $$
 begin
   if exists (
-    select 1 from added a
+    select 1 from (select distinct run_id, source, chunk, node, sent_to from added) a
     join effects e on e.run_id = a.run_id and e.sink = a.node and e.source = a.source and e.chunk = a.chunk
     where e.state not in ('in_flight', 'blocked') or a.sent_to <> '__quarantine__'
   ) then
