@@ -133,6 +133,50 @@ func TestAnObjectOverTheBoundIsNotKept(t *testing.T) {
 	require.Zero(t, c.used)
 }
 
+func TestTheLimitHoldsForWhatIsKept(t *testing.T) {
+	c := New(&memstore.Store{}, 1000)
+	key, data := put(t, c, 1)
+	require.Equal(t, data, read(t, c, key))
+	_, err := c.Read(t.Context(), key, 99)
+	require.ErrorIs(t, err, payload.ErrTooLarge)
+}
+
+// TestReadersOfWhatIsNotKeptDoNotWaitForEachOther: each read ends only after the other has begun.
+func TestReadersOfWhatIsNotKeptDoNotWaitForEachOther(t *testing.T) {
+	f := &far{}
+	c := New(f, 99)
+	key, data := put(t, c, 1)
+	var began, readers sync.WaitGroup
+	began.Add(2)
+	f.onRead = func(context.Context) error { began.Done(); began.Wait(); return nil }
+	for range 2 {
+		readers.Go(func() {
+			got, err := c.Read(t.Context(), key, 1000)
+			if err != nil || string(got) != data {
+				t.Errorf("read %q, %v", got, err)
+			}
+		})
+	}
+	readers.Wait()
+}
+
+func TestOneReadsAndOthersWait(t *testing.T) {
+	c := New(&memstore.Store{}, 1000)
+	_, _, done := c.begin("key", "v1")
+	require.NotNil(t, done)
+	_, others, second := c.begin("key", "v1")
+	require.Nil(t, second)
+	select {
+	case <-others:
+		t.Fatal("the read is not over")
+	default:
+	}
+	done([]byte("data"))
+	<-others
+	data, _, _ := c.begin("key", "v1")
+	require.Equal(t, "data", string(data))
+}
+
 func TestReadersAtOnceReadOnce(t *testing.T) {
 	f := &far{}
 	c := New(f, 1000)

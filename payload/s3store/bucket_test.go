@@ -11,8 +11,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go/middleware"
 	"github.com/stretchr/testify/require"
 
@@ -133,22 +135,27 @@ func (h *hesitant) Write(ctx context.Context, key string, data []byte) error {
 
 // TestHealersReplaceOnlyThePoison: a healer that comes late does not write over what another one put right.
 func TestHealersReplaceOnlyThePoison(t *testing.T) {
-	b := services.S3(t)
-	data := random(5000, 3)
-	s := openBucket(t, b, nil)
-	plant(t, s, nameOf(data), []byte("poison"))
-	before, err := s.head(t.Context(), nameOf(data))
-	require.NoError(t, err)
-	require.NoError(t, s.Write(t.Context(), string(payload.Of(data)), data))
-	good, err := s.head(t.Context(), nameOf(data))
-	require.NoError(t, err)
+	for name, cuts := range map[string]limits{"in one request": defaultLimits, "in parts": {single: 0, part: 5 * mebi}} {
+		t.Run(name, func(t *testing.T) {
+			data := random(5000, 3)
+			s := openBucket(t, services.S3(t), nil)
+			s.limits = cuts
+			plant(t, s, nameOf(data), []byte("poison"))
+			before, err := s.head(t.Context(), nameOf(data))
+			require.NoError(t, err)
+			require.NoError(t, s.Write(t.Context(), string(payload.Of(data)), data))
+			good, err := s.head(t.Context(), nameOf(data))
+			require.NoError(t, err)
 
-	late := object{name: nameOf(data), data: []byte("late"), sum: sumOf([]byte("late"))}
-	require.True(t, isOvertaken(s.put(t.Context(), late, condition{etag: before.etag})), "the poison is gone")
-	require.True(t, isOvertaken(s.put(t.Context(), late, condition{})), "something is there")
-	after, err := s.head(t.Context(), nameOf(data))
-	require.NoError(t, err)
-	require.Equal(t, good, after)
+			late := object{name: nameOf(data), data: []byte("late"), sum: sumOf([]byte("late"))}
+			require.True(t, isOvertaken(s.put(t.Context(), late, condition{etag: before.etag})), "the poison is gone")
+			require.True(t, isOvertaken(s.put(t.Context(), late, condition{})), "something is there")
+			after, err := s.head(t.Context(), nameOf(data))
+			require.NoError(t, err)
+			require.Equal(t, good, after)
+			requireNoUploads(t, s)
+		})
+	}
 }
 
 // TestWhatWasSetAsideIsNotWrittenOver: the reply to the copying is lost, another writer heals, and the request is repeated.
@@ -206,6 +213,17 @@ func TestWalkPassesOverWhatIsNotOurs(t *testing.T) {
 	require.ErrorIs(t, err, payload.ErrNotFound)
 }
 
+// TestNamesAreDecoded as servers encode them that heed the request to; versitygw does not.
+func TestNamesAreDecoded(t *testing.T) {
+	for encoding, want := range map[types.EncodingType]string{types.EncodingTypeUrl: "a b/+c", "": "a+b/%2Bc"} {
+		got, err := decodeName("a+b/%2Bc", encoding)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	_, err := decodeName("%", types.EncodingTypeUrl)
+	require.ErrorContains(t, err, "cannot be decoded")
+}
+
 // TestWalkSeesAllPages lists more names than fit into one reply.
 func TestWalkSeesAllPages(t *testing.T) {
 	const want = 31
@@ -223,6 +241,48 @@ func TestWalkSeesAllPages(t *testing.T) {
 	}))
 	require.Equal(t, want, seen)
 	require.Equal(t, 5, pages)
+}
+
+func TestDeleteLeavesWhatWasSetAsideUnderOtherKeys(t *testing.T) {
+	s := openBucket(t, services.S3(t), nil)
+	var places []string
+	for n := range 2 {
+		require.NoError(t, s.Write(t.Context(), keyOf(n), []byte("poison")))
+		place, err := s.Quarantine(t.Context(), keyOf(n))
+		require.NoError(t, err)
+		places = append(places, place)
+	}
+	require.NoError(t, s.Delete(t.Context(), keyOf(0)))
+	left := contents(t, s)
+	require.Contains(t, left, "pay/loads/"+places[1])
+	require.Contains(t, left, "pay/loads/"+objectName(keyOf(1)))
+	require.Len(t, left, 2)
+}
+
+// TestAPrefixMayHoldAnyCharacters that a URL can name.
+func TestAPrefixMayHoldAnyCharacters(t *testing.T) {
+	b := services.S3(t)
+	b.Setenv(t)
+	s, err := Open(t.Context(), strings.Replace(b.URL("p"), "/p?", "/a%20b+c%25d%26e=é%3F%23/*'!~?", 1))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	require.Equal(t, "a b+c%d&e=é?#/*'!~/", s.place.prefix)
+	key, data := keyOf(1), bodyOf(1)
+	require.NoError(t, s.Write(t.Context(), key, []byte("poison")))
+	place, err := s.Quarantine(t.Context(), key)
+	require.NoError(t, err)
+	require.NoError(t, s.Write(t.Context(), key, data))
+	require.Equal(t, map[string][]byte{s.place.name(objectName(key)): data, s.place.name(place): []byte("poison")}, contents(t, s))
+	var seen []string
+	require.NoError(t, s.Walk(t.Context(), func(key string) error { seen = append(seen, key); return nil }))
+	require.Equal(t, []string{key}, seen)
+	_, err = s.begin(t.Context(), s.place.name(objectName(key)))
+	require.NoError(t, err)
+	removed, err := s.Sweep(t.Context(), -time.Hour)
+	require.NoError(t, err)
+	require.Equal(t, 1, removed)
+	require.NoError(t, s.Delete(t.Context(), key))
+	require.Empty(t, contents(t, s))
 }
 
 func TestStoresUnderOtherPrefixesDoNotMeet(t *testing.T) {

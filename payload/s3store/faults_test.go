@@ -14,6 +14,8 @@ import (
 	"testing/iotest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/stretchr/testify/require"
 
 	"waymark/payload"
@@ -305,6 +307,17 @@ func TestAServerThatFallsSilentIsGivenUp(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, bodyOf(1), got)
 			require.False(t, now.Load())
+
+			now.Store(true) // and once more, without the retries
+			once := func(o *s3.Options) { o.RetryMaxAttempts = 1 }
+			out, err := s.client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: &s.place.bucket, Key: aws.String(nameOf(got))}, once)
+			if inReply {
+				require.NoError(t, err)
+				_, err = io.ReadAll(out.Body)
+				require.NoError(t, out.Body.Close())
+			}
+			require.ErrorIs(t, err, errSilent)
+			require.ErrorContains(t, s.failed("read", "", err), "the server does not answer")
 		})
 	}
 }

@@ -155,5 +155,7 @@ func TestSweepLeavesUploadsOfOthersAlone(t *testing.T) {
 	removed, err := s.Sweep(t.Context(), -time.Hour)
 	require.NoError(t, err)
 	require.Zero(t, removed)
-	require.NoError(t, whole.abandon(t.Context(), "objects/elsewhere", upload))
+	for range 2 {
+		require.NoError(t, whole.abandon(t.Context(), "objects/elsewhere", upload), "also if it is gone")
+	}
 }

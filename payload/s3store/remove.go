@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -72,5 +73,7 @@ func (s *Store) copyAside(ctx context.Context, from, to string) error {
 	return fmt.Errorf("gave up after %d attempts, because others write under the same name: %w", writeAttempts, err)
 }
 
-// escapePath escapes a key for a header, and leaves its slashes.
-func escapePath(name string) string { return (&url.URL{Path: name}).EscapedPath() }
+// escapePath escapes a key for a header, and leaves its slashes. A plus sign, which a path may hold, is a space to some.
+func escapePath(name string) string {
+	return strings.ReplaceAll((&url.URL{Path: name}).EscapedPath(), "+", "%2B")
+}
