@@ -71,13 +71,15 @@ var deployedName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
 // deployed turns an input that names a deployed pipeline into one with the document itself. A run that is on record already has
 // the document of its beginning.
 func (a *Activities) deployed(ctx context.Context, in OpenInput) (OpenInput, error) {
-	if in.Pipeline == "" {
+	switch {
+	case in.Pipeline == "" && in.Document == "":
+		return in, final{TypeInput, errors.New(`the input names nothing to run: write {"pipeline": "NAME"} for a deployed pipeline`)}
+	case in.Pipeline == "":
 		return in, nil
-	}
-	in.Trigger, in.Actor = cmp.Or(in.Trigger, "temporal"), cmp.Or(in.Actor, "temporal")
-	if in.Document != "" {
+	case in.Document != "":
 		return in, final{TypeInput, fmt.Errorf("the input has both a document and the pipeline %q: give one of them", in.Pipeline)}
 	}
+	in.Trigger, in.Actor = cmp.Or(in.Trigger, "temporal"), cmp.Or(in.Actor, "temporal")
 	if record, err := a.log.Run(ctx, in.Run); err == nil {
 		in.File, in.Folder = record.File, record.BaseDir
 		digest, err := a.payloads.Put(ctx, []byte(record.Document))

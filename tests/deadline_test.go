@@ -76,7 +76,7 @@ sinks:
 // more. Nothing comes for as long as it takes both to give up waiting.
 func TestDeadlinesOfAnIdleSource(t *testing.T) {
 	mayEnd := make(chan struct{})
-	s := system.StartWith(t, nil, func(p activities.Planner) activities.Planner { return idlePlanner{p, mayEnd} })
+	s := system.StartWith(t, system.Options{Planner: func(p activities.Planner) activities.Planner { return idlePlanner{p, mayEnd} }})
 	s.Write(t, map[string]string{"in.csv": "id,n\n1,10\n2,20\n3,30\n4,40\n5,50\n"})
 	run := s.Begin(t, "waits", waiting)
 	var sums []landscape.BatchRecord

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,46 +34,95 @@ type System struct {
 	Payloads *payload.Store
 	Planner  activities.Planner
 	Client   client.Client
+	Members  []Member // in the order of the options
+}
+
+// Member is a process that shares the work.
+type Member struct {
+	Place activities.Place
+	Leave func() // takes no more work, and waits until what is in hand is done; may be repeated
+}
+
+// Options of a System. The zero value is a good choice.
+type Options struct {
+	Settings map[string]any                                                // dynamic configuration of the Temporal server
+	Planner  func(activities.Planner) activities.Planner                   // makes the Planner of the usual one, for sources and sinks of a test's own
+	Members  []worker.Member                                               // processes that share the work, in place of one that works alone
+	Storage  func(testing.TB, *System) (landscape.Driver, payload.Backend) // in place of a SQLite file and a folder; closed by whoever made it
 }
 
 // Start starts a System that ends with the test. settings are dynamic configuration of the Temporal server.
 func Start(t testing.TB, settings map[string]any) *System {
 	t.Helper()
-	return StartWith(t, settings, func(p activities.Planner) activities.Planner { return p })
+	return StartWith(t, Options{Settings: settings})
 }
 
-// StartWith is Start with a Planner made of the usual one, for tests that need sources or sinks of their own.
-func StartWith(t testing.TB, settings map[string]any, planner func(activities.Planner) activities.Planner) *System {
+// StartWith is Start with more to choose.
+func StartWith(t testing.TB, o Options) *System {
 	t.Helper()
-	ctx, folder := context.Background(), t.TempDir()
+	folder := t.TempDir()
 	s := &System{
 		Folder: filepath.Join(folder, "documents"), Database: filepath.Join(folder, "landscape.db"),
-		Objects: filepath.Join(folder, "payloads"), Planner: planner(worker.Planner{FingerprintKey: []byte("a key for tests")}),
+		Objects: filepath.Join(folder, "payloads"), Planner: worker.Planner{FingerprintKey: []byte("a key for tests")},
+	}
+	if o.Planner != nil {
+		s.Planner = o.Planner(s.Planner)
 	}
 	require.NoError(t, os.Mkdir(s.Folder, 0o700))
-	driver, err := sqlitestore.Open(ctx, s.Database, sqlitestore.Options{Create: true})
+	storage := o.Storage
+	if storage == nil {
+		storage = onDisk
+	}
+	driver, backend := storage(t, s)
+	s.Log, s.Payloads = landscape.New(driver, nil), payload.New(backend, payload.Options{})
+	s.connect(t, filepath.Join(folder, "temporal.db"), o)
+	return s
+}
+
+// onDisk is the storage of a state folder.
+func onDisk(t testing.TB, s *System) (landscape.Driver, payload.Backend) {
+	t.Helper()
+	driver, err := sqlitestore.Open(context.Background(), s.Database, sqlitestore.Options{Create: true})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, driver.Close()) })
 	objects, err := fsstore.Create(s.Objects)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, objects.Close()) })
-	s.Log, s.Payloads = landscape.New(driver, nil), payload.New(objects, payload.Options{})
-	s.connect(t, filepath.Join(folder, "temporal.db"), settings)
-	return s
+	return driver, objects
 }
 
-func (s *System) connect(t testing.TB, database string, settings map[string]any) {
+func (s *System) connect(t testing.TB, database string, o Options) {
 	t.Helper()
 	ctx := context.Background()
-	server, err := embedded.Start(ctx, embedded.Options{DatabasePath: database, Settings: settings})
+	server, err := embedded.Start(ctx, embedded.Options{DatabasePath: database, Settings: o.Settings})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, server.Stop()) })
 	s.Client, err = server.Client(ctx, client.Options{})
 	require.NoError(t, err)
 	t.Cleanup(s.Client.Close)
-	w := worker.New(s.Client, workflows.TaskQueue, activities.New(s.Log, s.Payloads, s.Planner, "test"))
-	require.NoError(t, w.Start())
-	t.Cleanup(w.Stop)
+	if o.Members == nil {
+		w := worker.New(s.Client, workflows.TaskQueue, activities.New(s.Log, s.Payloads, s.Planner, "test"))
+		require.NoError(t, w.Start())
+		t.Cleanup(w.Stop)
+	}
+	for _, member := range o.Members {
+		s.join(t, server, member)
+	}
+}
+
+// join lets a process take part in the work. Its identity in Temporal is its own queue.
+func (s *System) join(t testing.TB, server *embedded.Server, member worker.Member) {
+	t.Helper()
+	place, err := member.Place()
+	require.NoError(t, err)
+	c, err := server.Client(context.Background(), client.Options{Identity: place.OwnQueue})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	group := member.Group(c, place, activities.NewAt(place, s.Log, s.Payloads, s.Planner, "test"))
+	require.NoError(t, group.Start())
+	leave := sync.OnceFunc(group.Stop)
+	t.Cleanup(leave)
+	s.Members = append(s.Members, Member{place, leave})
 }
 
 // Write writes files, by name, into the folder of documents.

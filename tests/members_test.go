@@ -1,0 +1,137 @@
+package tests
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+
+	"waymark/activities"
+	"waymark/tests/system"
+	"waymark/worker"
+	"waymark/workflows"
+)
+
+// shared has enough chunks for several processes.
+const shared = `
+name: shared
+chunk: {rows: 1000}
+sources: {orders: {csv: {path: orders.csv}, schema: {fields: {id: int, name: string}}}}
+steps: [{name: big, set: {large: row.id > 10000}}]
+sinks: {all: {csv: {path: out/all.csv}}}
+`
+
+func sharedRows(rows int) string {
+	var text strings.Builder
+	text.WriteString("id,name\n")
+	for i := range rows {
+		fmt.Fprintf(&text, "%d,customer %d\n", i, i%977)
+	}
+	return text.String()
+}
+
+// takers returns how many attempts of each activity each process made, by activity and identity.
+func takers(t *testing.T, s *system.System, workflow string) map[string]map[string]int {
+	t.Helper()
+	names, found := map[int64]string{}, map[string]map[string]int{}
+	events := s.Client.GetWorkflowHistory(context.Background(), workflow, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		event, err := events.Next()
+		require.NoError(t, err)
+		if scheduled := event.GetActivityTaskScheduledEventAttributes(); scheduled != nil {
+			names[event.GetEventId()] = scheduled.GetActivityType().GetName()
+		}
+		if started := event.GetActivityTaskStartedEventAttributes(); started != nil {
+			name := names[started.GetScheduledEventId()]
+			if found[name] == nil {
+				found[name] = map[string]int{}
+			}
+			found[name][started.GetIdentity()]++
+		}
+	}
+	return found
+}
+
+func TestProcessesThatSeeTheSameFilesShareARun(t *testing.T) {
+	alone := system.Start(t, nil)
+	team := system.StartWith(t, system.Options{Members: []worker.Member{{Files: "disk"}, {Files: "disk"}}})
+	for _, s := range []*system.System{alone, team} {
+		s.Write(t, map[string]string{"orders.csv": sharedRows(30_000)})
+		result, err := s.Run(t, "r1", shared)
+		require.NoError(t, err)
+		require.EqualValues(t, 30_000, result.Rows)
+		s.Verify(t, "r1")
+	}
+	require.Equal(t, alone.Read(t, "out/all.csv"), team.Read(t, "out/all.csv"))
+	did := takers(t, team, workflows.WorkflowID("r1"))
+	require.Len(t, did["ReadChunk"], 1, "one process reads")
+	require.Equal(t, did["ProcessChunk"], did["WriteChunk"], "parts are written by the process that made them")
+}
+
+func TestARunGoesOnWithoutTheProcessThatLeft(t *testing.T) {
+	s := system.StartWith(t, system.Options{Members: []worker.Member{{Files: "disk"}, {Files: "disk"}}})
+	s.Write(t, map[string]string{"orders.csv": sharedRows(40_000)})
+	handle := s.Begin(t, "r1", shared)
+	require.Eventually(t, func() bool {
+		progress, err := s.Log.Progress(context.Background(), "r1")
+		return err == nil && progress.Rows > 5_000
+	}, time.Minute, 5*time.Millisecond)
+	for home := range takers(t, s, handle.GetID())["ReadChunk"] {
+		for _, member := range s.Members {
+			if member.Place.OwnQueue == home {
+				member.Leave()
+			}
+		}
+	}
+	var result workflows.RunResult
+	require.NoError(t, handle.Get(context.Background(), &result))
+	require.EqualValues(t, 40_000, result.Rows)
+	require.Len(t, takers(t, s, handle.GetID())["ReadChunk"], 2, "the other process read on")
+	s.Verify(t, "r1")
+}
+
+func TestOnlyProcessesThatSeeTheFilesDoTheRun(t *testing.T) {
+	s := system.StartWith(t, system.Options{Members: []worker.Member{{Files: "here"}, {Files: "there"}}})
+	s.Write(t, map[string]string{"orders.csv": sharedRows(30_000)})
+	digest, err := s.Payloads.Put(context.Background(), []byte(shared))
+	require.NoError(t, err)
+	in := workflows.RunInput{OpenInput: activities.OpenInput{
+		Run: "r1", Document: string(digest), File: "pipeline.yaml", Folder: s.Folder, Files: "there",
+	}}
+	options := client.StartWorkflowOptions{ID: workflows.WorkflowID("r1"), TaskQueue: workflows.TaskQueue}
+	handle, err := s.Client.ExecuteWorkflow(context.Background(), options, workflows.RunPipelineName, in)
+	require.NoError(t, err)
+	require.NoError(t, handle.Get(context.Background(), nil))
+	for activity, did := range takers(t, s, handle.GetID()) {
+		require.NotContains(t, did, s.Members[0].Place.OwnQueue, activity)
+	}
+}
+
+func TestADeployedPipelineIsRunByItsName(t *testing.T) {
+	folder := t.TempDir()
+	s := system.StartWith(t, system.Options{Members: []worker.Member{{Files: "disk", Pipelines: folder}}})
+	s.Folder = folder
+	s.Write(t, map[string]string{"shared/pipeline.yaml": shared, "shared/orders.csv": sharedRows(3_000)})
+	options := client.StartWorkflowOptions{ID: "started-by-a-person", TaskQueue: workflows.TaskQueue}
+	handle, err := s.Client.ExecuteWorkflow(context.Background(), options, workflows.RunPipelineName, map[string]any{"pipeline": "shared"})
+	require.NoError(t, err)
+	var result workflows.RunResult
+	require.NoError(t, handle.Get(context.Background(), &result))
+	require.EqualValues(t, 3_000, result.Rows)
+	s.Verify(t, result.Run)
+	require.NotEmpty(t, takers(t, s, workflows.WorkflowID(result.Run)), "the run is a workflow under its own id")
+
+	for name, says := range map[string]string{
+		"nobody": `no pipeline named "nobody" is deployed`, "../shared": `"../shared" is not the name of a pipeline`, "": "names nothing to run",
+	} {
+		options := client.StartWorkflowOptions{TaskQueue: workflows.TaskQueue}
+		handle, err := s.Client.ExecuteWorkflow(context.Background(), options, workflows.RunPipelineName, map[string]any{"pipeline": name})
+		require.NoError(t, err)
+		require.ErrorContains(t, handle.Get(context.Background(), nil), says)
+	}
+}
