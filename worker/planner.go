@@ -3,10 +3,10 @@ package worker
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"waymark/pipeline"
@@ -19,6 +19,9 @@ import (
 type Planner struct {
 	// Allow are folders, besides the document's own, in which a document's files may be.
 	Allow []string
+	// Confined says that the document's own folder counts only if it lies in one of Allow: documents come from people who may not
+	// read everything on this machine.
+	Confined bool
 	// SecretsDir holds a file for each secret: `${secret:NAME}` is the content of SecretsDir/NAME without the line end.
 	// Without it, or without such a file, the environment variable WAYMARK_SECRET_NAME is used.
 	SecretsDir string
@@ -27,10 +30,15 @@ type Planner struct {
 	FingerprintKey []byte
 	// AllowNetworks are networks, besides the public web, that documents may lead to: with what they fetch, and with the
 	// endpoints of buckets that they name.
-	AllowNetworks []netip.Prefix
-	// Stdio is where standard input and output of the process are kept; the zero Stdio refuses documents that use them.
-	Stdio builtin.Stdio
+	AllowNetworks Networks
+	// Stdio is the folder in which is kept what goes through standard input and output; "" refuses documents that use them.
+	Stdio string
+	// Run is the run that the process executes, whose standard input is that of the process; "" for none.
+	Run string
 }
+
+// InputFile returns where the standard input of a run is kept.
+func (p Planner) InputFile(run string) string { return builtin.Stdio{Folder: p.Stdio}.InputFile(run) }
 
 // Plan compiles a document. The error is pipeline.Problems if the document is at fault.
 func (p Planner) Plan(request plan.Request) (*plan.Plan, error) {
@@ -40,18 +48,45 @@ func (p Planner) Plan(request plan.Request) (*plan.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := builtin.NewRoot(request.Folder, p.Allow...)
+	root, err := p.root(request.Folder)
 	if err != nil {
 		return nil, fmt.Errorf("folder of %s: %w", request.File, err)
 	}
 	compiled, err := plan.Compile(loaded, plugins{builtin.Plugins{
-		Root: root, Tables: request.Tables, Beside: request.Beside, Remote: object.New(p.AllowNetworks), Stdio: p.Stdio,
+		Root: root, Tables: request.Tables, Beside: request.Beside, Remote: object.New(p.AllowNetworks), Stdio: builtin.Stdio{Folder: p.Stdio, Run: p.Run},
 	}})
 	if err != nil {
 		return nil, err
 	}
 	compiled.Beside = request.Beside
 	return compiled, nil
+}
+
+// root opens the folders in which a document's files may be.
+func (p Planner) root(folder string) (*builtin.Root, error) {
+	if !p.Confined {
+		return builtin.NewRoot(folder, p.Allow...)
+	}
+	if !p.allows(folder) {
+		reason := fmt.Sprintf("the document's folder, %q, is none that this worker gives to documents: allow it with --allow-path, or use s3:// or https://", folder)
+		return builtin.NewRootElsewhere(folder, reason, p.Allow...)
+	}
+	if _, err := os.Stat(folder); errors.Is(err, os.ErrNotExist) {
+		return builtin.NewRootElsewhere(folder, fmt.Sprintf("the document's folder, %q, is not on this machine", folder), p.Allow...)
+	}
+	return builtin.NewRoot(folder, p.Allow...)
+}
+
+// allows reports whether a folder lies in one that is allowed.
+func (p Planner) allows(folder string) bool {
+	return filepath.IsAbs(folder) && slices.ContainsFunc(p.Allow, func(allowed string) bool {
+		allowed, err := filepath.Abs(allowed)
+		if err != nil {
+			return false
+		}
+		name, err := filepath.Rel(allowed, folder)
+		return err == nil && filepath.IsLocal(name)
+	})
 }
 
 // secretName is what a secret may be called: its name is a file's name.

@@ -19,8 +19,9 @@ type Root struct {
 }
 
 type folder struct {
-	path string // absolute and clean
-	root *os.Root
+	path    string // absolute and clean
+	root    *os.Root
+	refused string // why no file may be in it, if so; then root is nil
 }
 
 // RefusedError says why a path is not one that a document may use. No retry cures it.
@@ -44,8 +45,23 @@ func NewRoot(dir string, allow ...string) (*Root, error) {
 		if err != nil {
 			return nil, errors.Join(err, r.Close())
 		}
-		r.folders = append(r.folders, folder{absolute, handle})
+		r.folders = append(r.folders, folder{path: absolute, root: handle})
 	}
+	return r, nil
+}
+
+// NewRootElsewhere opens the folders of allow for a document whose own folder, dir, is not one of this machine, or not one that its
+// operator gives to documents: paths that lie there are refused for the reason. Close releases the folders.
+func NewRootElsewhere(dir, reason string, allow ...string) (*Root, error) {
+	r := &Root{folders: []folder{{path: filepath.Clean(dir), refused: reason}}}
+	if len(allow) == 0 {
+		return r, nil
+	}
+	allowed, err := NewRoot(allow[0], allow[1:]...)
+	if err != nil {
+		return nil, err
+	}
+	r.folders = append(r.folders, allowed.folders...)
 	return r, nil
 }
 
@@ -53,7 +69,9 @@ func NewRoot(dir string, allow ...string) (*Root, error) {
 func (r *Root) Close() error {
 	var errs []error
 	for _, f := range r.folders {
-		errs = append(errs, f.root.Close())
+		if f.root != nil {
+			errs = append(errs, f.root.Close())
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -81,10 +99,13 @@ func (r *Root) locate(path string) (folder, string, error) {
 	case hasParent(path):
 		return folder{}, "", &RefusedError{path, `holds ".."; write the absolute path of a file in an allowed folder`}
 	case !filepath.IsAbs(path):
+		if own := r.folders[0]; own.refused != "" {
+			return folder{}, "", &RefusedError{path, own.refused}
+		}
 		return r.folders[0], filepath.Clean(path), nil
 	}
 	for _, f := range r.folders {
-		if name, err := filepath.Rel(f.path, path); err == nil && filepath.IsLocal(name) {
+		if name, err := filepath.Rel(f.path, path); err == nil && filepath.IsLocal(name) && f.refused == "" {
 			return f, name, nil
 		}
 	}
