@@ -65,6 +65,13 @@ func parse(text string) (address, error) {
 	return address{schema: schema, place: place, pool: pool}, nil
 }
 
+// Place names the landscape of a URL for people: server, database and schema, without user and password. Its error, like all
+// of this package, holds no secret.
+func Place(text string) (string, error) {
+	at, err := parse(text)
+	return at.place, err
+}
+
 // searchPath lets names mean what is in the schema, and nothing that a user's temporary tables are called.
 func searchPath(schema string) string { return quote(schema) + ", pg_temp" }
 

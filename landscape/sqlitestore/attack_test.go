@@ -21,7 +21,15 @@ import (
 func attacked(t *testing.T) string {
 	t.Helper()
 	store, path := create(t)
-	log := landscape.New(store, nil)
+	assailable(t, store)
+	require.NoError(t, store.Close())
+	return path
+}
+
+// assailable plays the runs of attacked.
+func assailable(t *testing.T, d landscape.Driver) {
+	t.Helper()
+	log := landscape.New(d, nil)
 	scene := landscapetest.Scene{Run: "r1", Chunks: 2, ChunkRows: 20}
 	require.NoError(t, scene.PlayToEnd(t.Context(), log))
 	require.NoError(t, log.RecordAction(t.Context(), "r1", "cancel", "ann", ""))
@@ -39,8 +47,6 @@ func attacked(t *testing.T) string {
 	forks := landscapetest.GraphScene{Run: "r3", Chunks: 3, ChunkRows: 6}
 	require.NoError(t, forks.PlayToEnd(t.Context(), log))
 	require.NoError(t, retryScene(log))
-	require.NoError(t, store.Close())
-	return path
 }
 
 // retryScene begins r5, which feeds a record of r1 again, and takes it up twice: it is cancelled, not for good.

@@ -4,14 +4,17 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
 	"waymark/landscape"
@@ -30,6 +33,17 @@ func inPostgres(t *testing.T, play func(*testing.T, landscape.Driver)) *services
 	play(t, store)
 	require.NoError(t, store.Close())
 	return db
+}
+
+// search connects to a landscape until the end of the test.
+func search(t *testing.T, url string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	_, err = conn.Exec(t.Context(), `set search_path = waymark, pg_temp`)
+	require.NoError(t, err)
+	return conn
 }
 
 // TestPageAnswersOnPostgres asks psql every question of docs/landscape.md and compares the answer with the page.
@@ -70,15 +84,35 @@ func TestTablesAndViewsAgree(t *testing.T) {
 			play(t, store)
 			require.NoError(t, store.Close())
 			db := inPostgres(t, play)
-			conn, err := pgx.Connect(t.Context(), db.DSN())
-			require.NoError(t, err)
-			t.Cleanup(func() { _ = conn.Close(context.Background()) })
-			_, err = conn.Exec(t.Context(), `set search_path = waymark, pg_temp`)
-			require.NoError(t, err)
+			conn := search(t, db.DSN())
 			for _, table := range relations(t, path) {
 				columns, want := rowsOfSQLite(t, path, table)
 				require.Equal(t, want, rowsOfPostgres(t, conn, table, columns), table)
 			}
+		})
+	}
+}
+
+var blobLiteral = regexp.MustCompile(`x'([0-9a-f]*)'`)
+
+// TestAttacksOnPostgres holds that the guards refuse there what they refuse here, and nobody says so by a mistake in his statement.
+func TestAttacksOnPostgres(t *testing.T) {
+	db := inPostgres(t, assailable)
+	conn := search(t, db.DSN())
+	_, err := conn.Exec(t.Context(), `create function zeroblob(n int) returns bytea language sql as $$ select decode(repeat('00', n), 'hex') $$`)
+	require.NoError(t, err)
+	attacks := runAttacks()
+	maps.Copy(attacks, graphAttacks())
+	for name, attack := range attacks {
+		t.Run(name, func(t *testing.T) {
+			statement := blobLiteral.ReplaceAllString(attack.sql, `'\x$1'::bytea`)
+			var refused *pgconn.PgError
+			require.ErrorAs(t, pgx.BeginFunc(t.Context(), conn, func(tx pgx.Tx) error {
+				_, err := tx.Exec(t.Context(), statement)
+				return err
+			}), &refused, statement)
+			const wrongData, wrongRecord = "22", "23"
+			require.Contains(t, []string{wrongData, wrongRecord}, refused.Code[:2], "%s: %v", statement, refused)
 		})
 	}
 }
