@@ -35,7 +35,12 @@ func (e *DivergedError) Error() string {
 // Compare holds what the workflow's latest history says was done against the record. A history that is gone says nothing. That
 // the record knows more than the history is no contradiction: it is written first. Compare writes nothing.
 func Compare(ctx context.Context, c client.Client, log *landscape.Log, run string) error {
-	record := &record{log: log, run: run}
+	return CompareWith(ctx, c, converter.GetDefaultDataConverter(), log, run)
+}
+
+// CompareWith is Compare for a history whose payloads the converter reads, such as one that is encrypted.
+func CompareWith(ctx context.Context, c client.Client, stored converter.DataConverter, log *landscape.Log, run string) error {
+	record := &record{log: log, run: run, stored: stored}
 	scheduled := map[int64]*history.ActivityTaskScheduledEventAttributes{}
 	events := c.GetWorkflowHistory(ctx, workflows.WorkflowID(run), "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
@@ -78,7 +83,7 @@ func contradict(format string, args ...any) error {
 // holdsStart compares the state that a workflow began with, if it had one.
 func (r *record) holdsStart(ctx context.Context, input *common.Payloads) error {
 	var in workflows.RunInput
-	if err := decode(input, &in); err != nil || in.State == nil {
+	if err := r.decode(input, &in); err != nil || in.State == nil {
 		return err
 	}
 	for _, source := range in.State.Sources {
@@ -104,36 +109,36 @@ func (r *record) holds(ctx context.Context, scheduled *history.ActivityTaskSched
 	case "OpenRun", "ResumeRun":
 		return r.holdsRun(ctx)
 	case "ReadChunk":
-		return compare(ctx, input, result, r.holdsRead)
+		return compare(ctx, r, input, result, r.holdsRead)
 	case "ProcessChunk":
-		return compare(ctx, input, result, r.holdsPassage)
+		return compare(ctx, r, input, result, r.holdsPassage)
 	case "FoldBarrier":
-		return compare(ctx, input, result, r.holdsFold)
+		return compare(ctx, r, input, result, r.holdsFold)
 	case "WriteChunk":
-		return compare(ctx, input, result, r.holdsWrite)
+		return compare(ctx, r, input, result, r.holdsWrite)
 	case "PublishSink":
-		return compare(ctx, input, result, r.holdsOutput)
+		return compare(ctx, r, input, result, r.holdsOutput)
 	}
 	return nil
 }
 
 // compare decodes an activity's input and result, which is empty for one that only does something.
-func compare[In, Out any](ctx context.Context, input, result *common.Payloads, holds func(context.Context, In, Out) error) error {
+func compare[In, Out any](ctx context.Context, r *record, input, result *common.Payloads, holds func(context.Context, In, Out) error) error {
 	var in In
 	var out Out
-	if err := decode(input, &in); err != nil {
+	if err := r.decode(input, &in); err != nil {
 		return err
 	}
 	if len(result.GetPayloads()) > 0 {
-		if err := decode(result, &out); err != nil {
+		if err := r.decode(result, &out); err != nil {
 			return err
 		}
 	}
 	return holds(ctx, in, out)
 }
 
-func decode(payloads *common.Payloads, to any) error {
-	return converter.GetDefaultDataConverter().FromPayloads(payloads, to)
+func (r *record) decode(payloads *common.Payloads, to any) error {
+	return r.stored.FromPayloads(payloads, to)
 }
 
 func (r *record) holdsRead(ctx context.Context, in activities.ReadInput, out activities.ReadResult) error {

@@ -6,14 +6,17 @@ import (
 	"fmt"
 	"reflect"
 
+	"go.temporal.io/sdk/converter"
+
 	"waymark/landscape"
 	"waymark/plugin"
 )
 
 // record reads of a run's record what is asked for, once.
 type record struct {
-	log *landscape.Log
-	run string
+	log    *landscape.Log
+	run    string
+	stored converter.DataConverter // reads the history
 
 	passed    map[string]map[int64]bool // chunks that went through the steps, by source or barrier
 	effects   map[effectKey]*landscape.Effect
