@@ -11,15 +11,19 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// Worker is a process that asked for work on a task queue within the last minutes.
+// Worker is a process that asked for work on a task queue a short while ago.
 type Worker struct {
 	Identity string // as it calls itself
 	Build    string // of a worker with versions: its deployment and build id
 	Seen     time.Time
 }
 
-// Workers returns the workers that take what kind of work from the queue, ordered by identity; nil if nobody does. The cluster
-// keeps one for about five minutes after its last question.
+// silence is after how long a worker that did not ask for work is taken for gone. One that is there asks every minute; the cluster
+// keeps it for about five minutes.
+const silence = 90 * time.Second
+
+// Workers returns the workers that take this kind of work from the queue, ordered by identity; nil if nobody does. One that is gone
+// may be among them for one and a half minutes.
 func Workers(ctx context.Context, c client.Client, queue string, kind enums.TaskQueueType) ([]Worker, error) {
 	answer, err := c.DescribeTaskQueue(ctx, queue, kind)
 	if err != nil {
@@ -27,7 +31,11 @@ func Workers(ctx context.Context, c client.Client, queue string, kind enums.Task
 	}
 	var workers []Worker
 	for _, poller := range answer.GetPollers() {
-		workers = append(workers, Worker{Identity: poller.GetIdentity(), Build: build(poller), Seen: poller.GetLastAccessTime().AsTime()})
+		seen := poller.GetLastAccessTime().AsTime()
+		if time.Since(seen) > silence {
+			continue
+		}
+		workers = append(workers, Worker{Identity: poller.GetIdentity(), Build: build(poller), Seen: seen})
 	}
 	slices.SortFunc(workers, func(a, b Worker) int { return strings.Compare(a.Identity, b.Identity) })
 	return workers, nil

@@ -17,7 +17,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-var asked = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+// asked is when workers asked for work.
+var asked = time.Now().UTC()
 
 func (frontend) DescribeTaskQueue(_ context.Context, in *workflowservice.DescribeTaskQueueRequest) (*workflowservice.DescribeTaskQueueResponse, error) {
 	if in.GetTaskQueue().GetName() != "waymark" || in.GetTaskQueueType() != enums.TASK_QUEUE_TYPE_ACTIVITY {
@@ -27,6 +28,7 @@ func (frontend) DescribeTaskQueue(_ context.Context, in *workflowservice.Describ
 	return &workflowservice.DescribeTaskQueueResponse{Pollers: []*taskqueue.PollerInfo{
 		{Identity: "2@b", LastAccessTime: timestamppb.New(asked), DeploymentOptions: versions},
 		{Identity: "1@a", LastAccessTime: timestamppb.New(asked)},
+		{Identity: "gone", LastAccessTime: timestamppb.New(asked.Add(-2 * silence))},
 	}}, nil
 }
 
@@ -57,7 +59,7 @@ func TestWorkersAreThoseOfTheQueue(t *testing.T) {
 	c := connected(t)
 	workers, err := Workers(t.Context(), c, "waymark", enums.TASK_QUEUE_TYPE_ACTIVITY)
 	require.NoError(t, err)
-	require.Equal(t, []Worker{{"1@a", "", asked}, {"2@b", "waymark v2", asked}}, workers)
+	require.Equal(t, []Worker{{"1@a", "", asked}, {"2@b", "waymark v2", asked}}, workers, "one that is gone is not told")
 	workers, err = Workers(t.Context(), c, "other", enums.TASK_QUEUE_TYPE_ACTIVITY)
 	require.NoError(t, err)
 	require.Nil(t, workers)
