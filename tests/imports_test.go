@@ -52,7 +52,7 @@ var allowed = map[string][]string{
 	"audit":                   {"activities", "engine", "barrier", "landscape", "payload", "plan", "expr", "plugin", "pipeline", "row"},
 	"cmd/waymark": {
 		"audit", "worker", "workflows", "activities", "plan", "pipeline", "plugin", "row", "landscape", "landscape/sqlitestore",
-		"payload", "payload/fsstore", "settings", "storage", "version", "worker/daemon", "embedded", "cluster", "recovery", "failpoint", "lab",
+		"payload", "payload/fsstore", "settings", "storage", "version", "worker/daemon", "embedded", "cluster", "codec", "recovery", "failpoint", "lab",
 	},
 	"lab": {"landscape", "landscape/sqlitestore", "payload", "payload/fsstore", "pipeline"},
 	"tests/system": {

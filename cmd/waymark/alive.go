@@ -1,12 +1,47 @@
 package main
 
 import (
+	"context"
 	"path/filepath"
 
 	"waymark/embedded"
 	"waymark/landscape"
 	"waymark/pipeline"
 )
+
+// attendance tells whether somebody works for a run that is running on record; nil if that cannot be told.
+type attendance func(run string) *bool
+
+// attendance returns what tells who works for runs, and what ends it. In a state folder a process works for one of them at a time. On
+// a cluster every run has a workflow, and one that has none, or whose workflow ended, has nobody.
+func (a *app) attendance(ctx context.Context) (attendance, func()) {
+	if !a.onCluster() {
+		alive := a.attended()
+		return func(string) *bool { return alive }, func() {}
+	}
+	var p *post
+	var failed error
+	ask := func(run string) *bool {
+		if p == nil && failed == nil { // only if a run is running
+			if p, failed = a.dialCluster(ctx); failed != nil {
+				a.note("whether somebody works for runs cannot be told: %v", failed)
+			}
+		}
+		if failed != nil {
+			return nil
+		}
+		open, err := p.open(ctx, run)
+		if err != nil {
+			return nil
+		}
+		return &open
+	}
+	return ask, func() {
+		if p != nil {
+			p.client.Close()
+		}
+	}
+}
 
 // attended reports whether a process works with the state folder; nil if that says nothing about the runs on record: the
 // record is not the state folder's own, or the lock cannot be looked at.
@@ -27,18 +62,26 @@ func (a *app) ownRecord() bool {
 	return err == nil && filepath.Dir(path) == filepath.Clean(a.state)
 }
 
-// attend says of a run that is running on record whether a process works for it.
-func (h *runHead) attend(alive *bool) {
+// attend says of a run that is running on record whether somebody works for it.
+func (h *runHead) attend(works attendance) {
 	if h.Status == pipeline.Running {
-		h.Alive = alive
+		h.Alive = works(h.Run)
 	}
 }
 
+// gone is said of a run that is running on record, and nobody works for it.
+func (a *app) gone() string {
+	if a.onCluster() {
+		return " (no workflow is open for it; waymark resume goes on with it)"
+	}
+	return " (its process is gone; waymark resume goes on with it)"
+}
+
 // statusText is the status for people.
-func (h *runHead) statusText() string {
+func (a *app) statusText(h *runHead) string {
 	switch {
 	case h.Alive != nil && !*h.Alive:
-		return string(h.Status) + " (its process is gone; waymark resume goes on with it)"
+		return string(h.Status) + a.gone()
 	case h.Final:
 		return string(h.Status) + " (for good)"
 	}

@@ -31,7 +31,7 @@ repeated, and be said of a run that is cancelled.
 			}
 			run, err := a.findRun(cmd.Context(), args[0])
 			if err != nil {
-				return err
+				return a.cancelWaiting(cmd.Context(), args[0], err)
 			}
 			return a.cancel(cmd.Context(), run, workflows.Order{Actor: actor(), Why: why, As: pipeline.Cancelled, Final: final})
 		},
@@ -45,14 +45,18 @@ func (a *app) cancel(ctx context.Context, run landscape.Run, order workflows.Ord
 	if err := cancellable(run.RunHead, order); err != nil {
 		return err
 	}
-	found, err := a.withWorker(ctx, run.ID, func(process *attendant) error {
-		if err := process.tell(ctx, run.ID, workflows.CancelUpdate, order); err != nil {
+	alone := false // nobody can obey
+	found, err := a.withWorker(ctx, run.ID, func(worker *attendant) error {
+		if alone = worker.process == nil && worker.workerless(ctx, a.queue); alone {
+			return worker.terminate(ctx, run.ID, "cancelled while no worker listened")
+		}
+		if err := worker.tell(ctx, run.ID, workflows.CancelUpdate, order); err != nil {
 			return err
 		}
 		return a.awaitEnd(ctx, run.ID)
 	})
-	if err == nil && !found {
-		err = a.withMachine(ctx, a.restartMachine, func(m *machine) error { return m.cancel(ctx, run.ID, order) })
+	if err == nil && (!found || alone) {
+		err = a.withMachine(ctx, a.restartMachine, func(m *machine) error { return a.cancelStopped(ctx, m, run.ID, order) })
 	}
 	if err != nil {
 		return err
@@ -63,6 +67,26 @@ func (a *app) cancel(ctx context.Context, run landscape.Run, order workflows.Ord
 	}
 	result.Next = goOnWith(run.ID)
 	return a.printOrder(result, "is cancelled")
+}
+
+// cancelWaiting cancels a run that is not on record because no worker has come for it yet; unless that is so, it returns missing.
+func (a *app) cancelWaiting(ctx context.Context, run string, missing error) error {
+	if !a.onCluster() {
+		return missing
+	}
+	found, err := a.withWorker(ctx, run, func(worker *attendant) error {
+		if !worker.workerless(ctx, a.queue) {
+			return missing // it is about to be on record
+		}
+		return worker.terminate(ctx, run, "cancelled before a worker came")
+	})
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return missing
+	}
+	return a.printOrder(orderResult{Run: run, Order: workflows.CancelUpdate}, "is cancelled before it began; nothing was read or written")
 }
 
 // cancellable refuses an order that would change nothing, and so would not be on record. One for good may be repeated: what was
@@ -80,8 +104,9 @@ func cancellable(run landscape.RunHead, order workflows.Order) error {
 	}
 }
 
-// cancel cancels a run that nobody works for: this process has the lock that whoever would must have. It may be repeated.
-func (m *machine) cancel(ctx context.Context, run string, order workflows.Order) error {
+// cancelStopped cancels a run that nobody works for: this process has the lock that whoever would must have, or there is no
+// workflow. It may be repeated.
+func (a *app) cancelStopped(ctx context.Context, m *machine, run string, order workflows.Order) error {
 	now, err := m.record.log.Run(ctx, run)
 	if err == nil {
 		err = cancellable(now.RunHead, order)
@@ -92,11 +117,27 @@ func (m *machine) cancel(ctx context.Context, run string, order workflows.Order)
 	if err := m.end(ctx, run, order); err != nil || !order.Final {
 		return err
 	}
-	if err := m.activities().Discard(ctx, run); err != nil {
+	if err := a.discard(ctx, m, run); err != nil {
 		return fmt.Errorf("run %s is cancelled for good, but what it staged stays where it is; when the cause is cured, "+
 			"waymark cancel %s --final removes it: %w", run, run, err)
 	}
 	return nil
+}
+
+// discard removes what the run staged, if that is to be seen here.
+func (a *app) discard(ctx context.Context, m *machine, id string) error {
+	run, err := m.record.log.Run(ctx, id)
+	if err != nil {
+		return err
+	}
+	files, err := writesFiles(run)
+	if err != nil {
+		return err
+	}
+	if files && !a.sees(run) {
+		return fmt.Errorf("it lies among the files of %q, and this machine sees those of %q", run.Host, a.filesName())
+	}
+	return m.activities().Discard(ctx, id)
 }
 
 // end puts on record that the run is cancelled.

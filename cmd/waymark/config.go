@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"waymark/settings"
+	"waymark/workflows"
 )
 
 // config is everything that holds for every command. Nothing else in this package reads flags that all commands have,
@@ -19,6 +20,10 @@ type config struct {
 	state      string   // folder for what runs leave behind
 	landscape  string   // URL of the record; empty for the one in the state folder
 	payloads   string   // URL of the payload store; empty for the one in the state folder
+	temporal   string   // address of the Temporal cluster that executes runs; empty for the server in the program
+	queue      string   // the cluster's task queue
+	files      string   // name of the files that this machine sees; empty for the host's name
+	codecKeys  string   // file with the keys for what the cluster stores; empty for those in the environment, if there are any
 	allowPaths []string // folders, besides the document's own, that a document may use
 	secretsDir string   // folder with one file for each secret
 	json       bool
@@ -34,6 +39,10 @@ func (c *config) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&c.state, "state", defaultState, "state `folder`: what runs leave behind")
 	flags.StringVar(&c.landscape, "landscape", "", "`URL` of the record (default sqlite:STATE/landscape.db)")
 	flags.StringVar(&c.payloads, "payloads", "", "`URL` of the payload store (default file:STATE/payloads)")
+	flags.StringVar(&c.temporal, "temporal", "", "Temporal cluster that executes runs: `HOST:PORT`, or env for what TEMPORAL_ADDRESS says (default: the server in this program)")
+	flags.StringVar(&c.queue, "queue", workflows.TaskQueue, "with --temporal: `name` of the task queue of its workers")
+	flags.StringVar(&c.files, "files", "", "with --temporal: `name` of the files that this machine sees, as its workers call them (default the host's name)")
+	flags.StringVar(&c.codecKeys, "codec-keys-file", "", "with --temporal: `file` with the keys by which the workers encrypt what Temporal stores (default WAYMARK_CODEC_KEYS)")
 	flags.StringArrayVar(&c.allowPaths, "allow-path", nil, "further `folder` that documents may use; repeat for more")
 	flags.StringVar(&c.secretsDir, "secrets-dir", "", "`folder` with one file for each secret")
 	flags.BoolVar(&c.json, "json", false, "write results as JSON, one line for each")

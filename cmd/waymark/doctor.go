@@ -66,18 +66,28 @@ func (a *app) doctorCommand() *cobra.Command {
 	}
 }
 
+// look is a check by its name.
+type look struct {
+	name string
+	look func(context.Context) check
+}
+
 // examine makes every check. It leaves nothing behind.
 func (a *app) examine(ctx context.Context) []check {
-	var checks []check
-	for _, c := range []struct {
-		name string
-		look func(context.Context) check
-	}{
+	looks := []look{
 		{"program", a.checkProgram}, {"state folder", a.checkState}, {"disk space", a.checkDisk}, {"sqlite", a.checkSQLite},
 		{"record", a.checkRecord}, {"clock", a.checkClock}, {"temporal", a.checkTemporal},
-	} {
-		result := c.look(ctx)
-		result.Check = c.name
+	}
+	if a.onCluster() {
+		looks = []look{
+			{"program", a.checkProgram}, {"temporal", a.checkCluster}, {"workers", a.checkWorkers}, {"files", a.checkFiles},
+			{"record", a.checkRecord}, {"payloads", a.checkPayloads}, {"clock", a.checkClock},
+		}
+	}
+	var checks []check
+	for _, l := range looks {
+		result := l.look(ctx)
+		result.Check = l.name
 		checks = append(checks, result)
 	}
 	return checks
@@ -149,28 +159,31 @@ func (*app) checkSQLite(ctx context.Context) check {
 }
 
 func (a *app) checkRecord(ctx context.Context) check {
-	runs, there, err := a.runsOnRecord(ctx)
+	runs, place, err := a.runsOnRecord(ctx)
 	switch {
 	case err != nil:
 		return fail("say where the record is with --landscape and --payloads", "%v", err)
-	case !there:
+	case place == "":
 		return ok("none yet; the first run makes it")
 	}
-	return ok("%s at %s", many(int64(len(runs)), "run"), a.landscapeURL())
+	return ok("%s at %s", many(int64(len(runs)), "run"), place)
 }
 
-// runsOnRecord returns the runs, and false if there is no record yet.
-func (a *app) runsOnRecord(ctx context.Context) ([]landscape.RunHead, bool, error) {
-	path, err := a.landscapePath()
-	if err != nil || !exists(path) {
-		return nil, false, err
+// runsOnRecord returns the runs and the place of the record, which is empty if there is none yet.
+func (a *app) runsOnRecord(ctx context.Context) (runs []landscape.RunHead, place string, err error) {
+	if path, err := a.landscapePath(); err == nil && !exists(path) {
+		return nil, "", nil
 	}
 	record, err := a.openRecord(ctx)
 	if err != nil {
-		return nil, true, err
+		return nil, "", err
 	}
-	runs, err := record.log.Runs(ctx)
-	return runs, true, closing(err, record.close)
+	runs, err = record.log.Runs(ctx)
+	place = record.place
+	if _, err := a.landscapePath(); err == nil {
+		place = a.landscapeURL()
+	}
+	return runs, place, closing(err, record.close)
 }
 
 // checkClock holds the clock against the newest moment that is on record.

@@ -16,16 +16,19 @@ import (
 
 // unwritable returns the first of what a run writes to that is there and cannot be written, and why. Nothing is changed.
 func (a *app) unwritable(ctx context.Context) (path string, err error) {
-	landscapePath, payloadsPath, err := a.recordPaths()
-	if err != nil {
-		return "what --landscape and --payloads name", err
+	databases, folders := []string{a.inState("temporal.db")}, []string(nil)
+	if path, err := a.landscapePath(); err == nil { // a service is asked where the record is looked at
+		databases = append([]string{path}, databases...)
 	}
-	for _, database := range []string{landscapePath, a.inState("temporal.db")} {
+	if path, err := a.payloadsPath(); err == nil {
+		folders = []string{path, filepath.Join(path, "objects")}
+	}
+	for _, database := range databases {
 		if err := tryDatabase(ctx, database); err != nil {
 			return database, err
 		}
 	}
-	for _, folder := range []string{payloadsPath, filepath.Join(payloadsPath, "objects")} {
+	for _, folder := range folders {
 		if err := tryFolder(folder); err != nil {
 			return folder, err
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -25,7 +26,25 @@ type document struct {
 	folder string // absolute; the document's relative paths start there
 	source []byte
 	params map[string]string
-	plan   *plan.Plan
+	plan   *plan.Plan // nil if only workers can compile it
+}
+
+// name is the pipeline's name, or the file's if that is not known here.
+func (d *document) name() string {
+	if d.plan == nil {
+		return filepath.Base(d.file)
+	}
+	return d.plan.Document.Pipeline.Name
+}
+
+// bytes is how much a run of the document reads; 0 if that cannot be told here.
+func (d *document) bytes(ctx context.Context) int64 {
+	if d.plan == nil {
+		return 0
+	}
+	ctx, done := context.WithTimeout(ctx, reachPatience)
+	defer done()
+	return sourceBytes(ctx, d.plan)
 }
 
 // compile reads a document and compiles it. Problems of the document are wrong use, all of them at once.

@@ -27,6 +27,9 @@ type execution struct {
 	input    workflows.RunInput
 	before   landscape.Progress          // where the run stood
 	started  time.Time                   // of the workflow
+	follows  bool                        // others execute the run: who stops this process stops following, and not the run
+	joined   bool                        // it was executed before this process began to follow it
+	detach   bool                        // not even follow it
 	begun    func(context.Context) error // is called when the run is on record, until it succeeds; nil for nothing
 }
 
@@ -44,7 +47,9 @@ func (e *execution) epoch() int64 {
 // perform executes the run to its end and says what became of it.
 func (e *execution) perform(ctx context.Context) error {
 	id := e.id()
-	e.app.executing.Store(&id)
+	if e.follows = e.machine.onCluster(); !e.follows {
+		e.app.executing.Store(&id)
+	}
 	if err := e.machine.abandon(ctx, id); err != nil { // before there is a worker that would go on with it
 		return err
 	}
@@ -66,15 +71,15 @@ func (e *execution) execute(ctx context.Context) (ending, error) {
 		return ending{}, err
 	}
 	e.started = time.Now()
-	handle, err := e.machine.temporal.ExecuteWorkflow(context.WithoutCancel(ctx), client.StartWorkflowOptions{
-		ID: workflows.WorkflowID(e.id()), TaskQueue: queueOf(e.id()),
+	handle, err := e.machine.temporal.client.ExecuteWorkflow(context.WithoutCancel(ctx), client.StartWorkflowOptions{
+		ID: workflows.WorkflowID(e.id()), TaskQueue: e.machine.queueOf(e.id()),
 		WorkflowIDReusePolicy:                    enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowIDConflictPolicy:                 enums.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
-		StaticSummary:                            fmt.Sprintf("%s · %s", e.pipeline, e.id()),
+		StaticSummary:                            fmt.Sprintf("%s · %s", e.pipeline, e.id()), // not encrypted
 	}, workflows.RunPipelineName, e.input)
 	if _, is := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); is {
-		return ending{}, fmt.Errorf("run %s is being worked on already: waymark status %s", e.id(), e.id())
+		return ending{}, busy(e.id())
 	}
 	if err != nil {
 		return ending{}, err
@@ -82,9 +87,14 @@ func (e *execution) execute(ctx context.Context) (ending, error) {
 	if err := failpoint.Hit("run.started"); err != nil {
 		return ending{}, err
 	}
+	return e.await(ctx, handle)
+}
+
+// await follows the workflow to its end, and puts on record what it did not.
+func (e *execution) await(ctx context.Context, handle client.WorkflowRun) (ending, error) {
 	end := e.follow(ctx, handle)
-	if err := failpoint.Hit("run.ended"); err != nil {
-		return ending{}, err
+	if err := failpoint.Hit("run.ended"); err != nil || end.detached {
+		return end, err
 	}
 	ctx = context.WithoutCancel(ctx)
 	if err := e.atBeginning(ctx); err != nil {
@@ -122,25 +132,16 @@ func (e *execution) atBeginning(ctx context.Context) error {
 }
 
 // abandon ends the workflow that a process which is gone left open for the run, if there is one. Nothing of it is needed: the
-// record says how far the run is.
+// record says how far the run is. On a cluster an open workflow is one that is worked for.
 func (m *machine) abandon(ctx context.Context, run string) error {
-	id := workflows.WorkflowID(run)
-	description, err := m.temporal.DescribeWorkflowExecution(ctx, id, "")
-	if _, missing := errors.AsType[*serviceerror.NotFound](err); missing {
-		return nil
-	}
-	if err != nil {
+	open, err := m.temporal.open(ctx, run)
+	switch {
+	case err != nil || !open:
 		return err
+	case m.onCluster():
+		return busy(run)
 	}
-	info := description.GetWorkflowExecutionInfo()
-	if info.GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
-		return nil
-	}
-	err = m.temporal.TerminateWorkflow(ctx, id, info.GetExecution().GetRunId(), "its process ended")
-	if _, ended := errors.AsType[*serviceerror.NotFound](err); ended {
-		return nil
-	}
-	return err
+	return m.temporal.terminate(ctx, run, "its process ended")
 }
 
 // progress is how far a run is; nothing for one that is not on record.

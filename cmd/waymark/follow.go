@@ -64,9 +64,10 @@ type ending struct {
 	result      workflows.RunResult
 	err         error
 	interrupted bool // by the person at the terminal
+	detached    bool // it did not end: this process follows it no more
 }
 
-// follow shows progress until the workflow ends. If ctx is cancelled it stops the run.
+// follow shows progress until the workflow ends. If ctx is cancelled it stops the run, or follows it no more if others execute it.
 func (e *execution) follow(ctx context.Context, handle client.WorkflowRun) ending {
 	lasting := context.WithoutCancel(ctx)
 	ended := make(chan ending, 1)
@@ -82,10 +83,16 @@ func (e *execution) follow(ctx context.Context, handle client.WorkflowRun) endin
 	defer news.Stop()
 	watch := newWatch(e, handle)
 	for {
+		if e.detach && e.begun == nil {
+			return ending{detached: true}
+		}
 		select {
 		case end := <-ended:
 			return end
 		case <-ctx.Done():
+			if e.follows {
+				return ending{detached: true, interrupted: true}
+			}
 			return e.stop(lasting, handle, ended)
 		case <-news.C:
 			watch.tell(lasting, view)
@@ -138,13 +145,13 @@ func (e *execution) stop(ctx context.Context, handle client.WorkflowRun, ended <
 func (e *execution) order(ctx context.Context, handle client.WorkflowRun) error {
 	patience, done := context.WithTimeout(ctx, orderPatience)
 	defer done()
-	err := send(patience, e.machine.temporal, e.id(), workflows.CancelUpdate, workflows.Order{
+	err := send(patience, e.machine.temporal.client, e.id(), workflows.CancelUpdate, workflows.Order{
 		Actor: actor(), Why: "stopped at the terminal", As: pipeline.Interrupted,
 	})
 	if _, is := refused(err); is || err == nil {
 		return nil
 	}
-	return e.machine.temporal.CancelWorkflow(ctx, handle.GetID(), handle.GetRunID())
+	return e.machine.temporal.client.CancelWorkflow(ctx, handle.GetID(), handle.GetRunID())
 }
 
 // cause returns the message of the error that began it, without Temporal's wrapping.

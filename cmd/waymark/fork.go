@@ -27,14 +27,14 @@ func (a *app) fork(ctx context.Context, m *machine, id string, o resumption) err
 	if err := a.markInterrupted(ctx, m, id); err != nil {
 		return err
 	}
-	in, err := m.runInput(ctx, doc, newRunID())
+	in, err := a.runInput(ctx, m, doc, newRunID())
 	if err != nil {
 		return err
 	}
 	in.Parent, in.Link = old.ID, string(landscape.ForkLink)
 	e := &execution{
-		app: a, machine: m, pipeline: doc.plan.Document.Pipeline.Name, total: sourceBytes(ctx, doc.plan), input: in,
-		begun: func(ctx context.Context) error { return a.replaced(ctx, m, old.ID, in.Run, o.why) },
+		app: a, machine: m, pipeline: doc.plan.Document.Pipeline.Name, total: doc.bytes(ctx), input: in,
+		detach: o.detach, begun: func(ctx context.Context) error { return a.replaced(ctx, m, old.ID, in.Run, o.why) },
 	}
 	return e.perform(ctx)
 }
@@ -60,7 +60,7 @@ func (a *app) replaced(ctx context.Context, m *machine, old, by, why string) err
 	if err := m.end(ctx, old, workflows.Order{Actor: actor(), Why: "run " + by + " has its place: " + why, Final: true}); err != nil {
 		return fmt.Errorf("run %s has the place of run %s, which could not be ended: %w", by, old, err)
 	}
-	if err := m.activities().Discard(ctx, old); err != nil {
+	if err := a.discard(ctx, m, old); err != nil {
 		a.note("what run %s staged stays where it is: %v", old, err)
 	}
 	return nil

@@ -7,12 +7,12 @@ import (
 	"runtime/debug"
 	"slices"
 
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	sdklog "go.temporal.io/sdk/log"
 	sdkworker "go.temporal.io/sdk/worker"
 
 	"waymark/activities"
+	"waymark/cluster"
 	"waymark/embedded"
 	"waymark/landscape"
 	"waymark/pipeline"
@@ -20,14 +20,18 @@ import (
 	"waymark/workflows"
 )
 
-// machine is everything that executes runs in this process.
+// machine is everything that executes runs: in this process, or on a cluster.
 type machine struct {
 	record   *record
 	planner  worker.Planner
-	server   *embedded.Server
-	temporal client.Client
+	server   *embedded.Server // nil if a cluster executes the runs
+	temporal *post
+	queue    string // of the cluster's workers; empty in this process
 	logger   sdklog.Logger
 }
+
+// onCluster reports whether the workers of a cluster execute runs, and this process only follows them.
+func (m *machine) onCluster() bool { return m.queue != "" }
 
 // withMachine starts a machine, does something with it, and stops it.
 func (a *app) withMachine(ctx context.Context, start func(context.Context) (*machine, error), do func(*machine) error) (err error) {
@@ -40,12 +44,16 @@ func (a *app) withMachine(ctx context.Context, start func(context.Context) (*mac
 }
 
 // startMachine makes what is missing in the state folder and starts the embedded Temporal server. Only one process at a
-// time can do so for a state folder.
+// time can do so for a state folder. If a cluster executes runs, the state folder is its workers' affair.
 func (a *app) startMachine(ctx context.Context) (*machine, error) {
-	if err := a.makeState(); err != nil {
-		return nil, err
+	key := existingKey
+	if !a.onCluster() {
+		key = lastingKey
+		if err := a.makeState(); err != nil {
+			return nil, err
+		}
 	}
-	planner, err := a.planner(lastingKey)
+	planner, err := a.planner(key)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +71,7 @@ func (a *app) restartMachine(ctx context.Context) (*machine, error) {
 		return nil, err
 	}
 	planner, err := a.planner(existingKey)
-	if err == nil {
+	if err == nil && !a.onCluster() {
 		err = a.makeState() // it is not there if the record lies elsewhere
 	}
 	if err != nil {
@@ -72,11 +80,19 @@ func (a *app) restartMachine(ctx context.Context) (*machine, error) {
 	return a.machine(ctx, record, planner)
 }
 
-// machine starts the embedded Temporal server. The machine closes the record, also if it does not start.
+// machine starts the embedded Temporal server, or connects to the cluster. The machine closes the record, also if it does not
+// start.
 func (a *app) machine(ctx context.Context, record *record, planner worker.Planner) (*machine, error) {
-	limitMemory()
 	m := &machine{record: record, planner: planner, logger: sdklog.NewStructuredLogger(a.logger())}
-	if err := m.connect(ctx, embedded.Options{DatabasePath: a.inState("temporal.db"), Logger: a.logger()}); err != nil {
+	var err error
+	if a.onCluster() {
+		m.queue = a.queue
+		m.temporal, err = a.dialCluster(ctx)
+	} else {
+		limitMemory()
+		err = m.connect(ctx, embedded.Options{DatabasePath: a.inState("temporal.db"), Logger: a.logger()})
+	}
+	if err != nil {
 		return nil, closing(err, m.stop)
 	}
 	return m, nil
@@ -87,14 +103,18 @@ func (m *machine) connect(ctx context.Context, options embedded.Options) error {
 	if m.server, err = embedded.Start(ctx, options); err != nil {
 		return err
 	}
-	m.temporal, err = m.server.Client(ctx, client.Options{Logger: m.logger})
+	o := client.Options{Logger: m.logger}
+	c, err := m.server.Client(ctx, o)
+	if err == nil {
+		m.temporal = newPost(c, o, "the Temporal server in this process")
+	}
 	return err
 }
 
 // stop releases everything, also after a start that failed half-way.
 func (m *machine) stop() error {
 	if m.temporal != nil {
-		m.temporal.Close()
+		m.temporal.client.Close()
 	}
 	var err error
 	if m.server != nil {
@@ -103,14 +123,25 @@ func (m *machine) stop() error {
 	return errors.Join(err, m.record.close())
 }
 
-// queueOf returns the task queue of a run. Every run has its own, so that a process works on the runs it was asked for:
-// with one queue for all, the next `waymark run` would silently go on with whatever an interrupted one left behind.
+// queueOf returns the task queue of a run that a process executes. Every run has its own, so that a process works on the runs it
+// was asked for: with one queue for all, the next `waymark run` would silently go on with whatever an interrupted one left behind.
 func queueOf(run string) string { return workflows.TaskQueue + "-" + run }
 
-// work starts a worker for the run and returns what stops it.
+// queueOf returns the task queue of a run: on a cluster, the one that its workers share.
+func (m *machine) queueOf(run string) string {
+	if m.onCluster() {
+		return m.queue
+	}
+	return queueOf(run)
+}
+
+// work starts a worker for the run and returns what stops it. On a cluster there are others.
 func (m *machine) work(run string) (stop func(), err error) {
+	if m.onCluster() {
+		return func() {}, nil
+	}
 	sdkworker.SetBinaryChecksum(thisBuild().code()) // or else the SDK reads the whole binary to name it: 0.8 s of a run's start
-	w := worker.New(m.temporal, queueOf(run), m.activities())
+	w := worker.New(m.temporal.client, queueOf(run), m.activities())
 	if err := w.Start(); err != nil {
 		return nil, err
 	}
@@ -124,8 +155,11 @@ func (m *machine) activities() *activities.Activities {
 
 // markInterrupted puts on record that earlier runs of this state folder, besides the one given, were interrupted: a run that
 // is running on record, while the lock of our Temporal says that no other process works for it. A run of another state
-// folder, which may share the landscape, is none of our business.
+// folder, which may share the landscape, is none of our business, and neither are those of a cluster: its workers come and go.
 func (a *app) markInterrupted(ctx context.Context, m *machine, besides string) error {
+	if m.onCluster() {
+		return nil
+	}
 	runs, err := m.record.log.Runs(ctx)
 	if err != nil {
 		return err
@@ -170,12 +204,8 @@ func (a *app) tellInterrupted(runs []landscape.RunHead) {
 
 // knows reports whether our Temporal has a workflow for the run.
 func (m *machine) knows(ctx context.Context, run string) (bool, error) {
-	_, err := m.temporal.DescribeWorkflowExecution(ctx, workflows.WorkflowID(run), "")
-	var missing *serviceerror.NotFound
-	if errors.As(err, &missing) {
-		return false, nil
-	}
-	return err == nil, err
+	_, known, err := cluster.Latest(ctx, m.temporal.client, workflows.WorkflowID(run))
+	return known, err
 }
 
 // memoryLimit is what the Go runtime tries to stay under, Temporal's server included; the program's text and SQLite's pages

@@ -36,21 +36,36 @@ func (w *watch) tell(ctx context.Context, view progressView) {
 	failing := w.failures(activities, view)
 	held := w.pause(ctx)
 	if held == "" {
-		held = waiting(activities)
+		held = waiting(w.execution.machine.temporal.converter, activities)
 	}
 	if held == "" {
-		held = fullDisk(w.execution.app.state)
+		held = w.hindrance(ctx)
 	}
 	w.hold(held, view)
 	if now := time.Now(); held == "" && !failing && w.still.due(now) {
-		view.say(fmt.Sprintf("nothing has moved for %.0f s; is the disk with %s full? waymark doctor looks for the cause",
-			now.Sub(w.still.moved).Seconds(), w.execution.app.state))
+		view.say(fmt.Sprintf("nothing has moved for %.0f s; %swaymark doctor looks for the cause", now.Sub(w.still.moved).Seconds(), w.guess()))
 	}
+}
+
+// hindrance says what of the world around keeps the run from moving; nothing if nothing is known of it.
+func (w *watch) hindrance(ctx context.Context) string {
+	if w.execution.machine.onCluster() {
+		return w.execution.workerless(ctx)
+	}
+	return fullDisk(w.execution.app.state)
+}
+
+// guess says what often keeps a run from moving without a word.
+func (w *watch) guess() string {
+	if w.execution.machine.onCluster() {
+		return ""
+	}
+	return fmt.Sprintf("is the disk with %s full? ", w.execution.app.state)
 }
 
 // pending returns the activities that are on their way; nil if Temporal does not answer, which the run itself tells.
 func (w *watch) pending(ctx context.Context) []*workflow.PendingActivityInfo {
-	description, err := w.execution.machine.temporal.DescribeWorkflowExecution(ctx, w.handle.GetID(), w.handle.GetRunID())
+	description, err := w.execution.machine.temporal.client.DescribeWorkflowExecution(ctx, w.handle.GetID(), w.handle.GetRunID())
 	if err != nil {
 		return nil
 	}
@@ -66,7 +81,7 @@ func (w *watch) failures(activities []*workflow.PendingActivityInfo, view progre
 		failing = true
 		if !w.told[activity.GetActivityId()] {
 			w.told[activity.GetActivityId()] = true
-			view.say(fmt.Sprintf("%s failed and is tried again: %s", activity.GetActivityType().GetName(), activity.GetLastFailure().GetMessage()))
+			view.say(fmt.Sprintf("%s failed and is tried again: %s", activity.GetActivityType().GetName(), cause(w.execution.machine.temporal.failures.FailureToError(activity.GetLastFailure()))))
 		}
 	}
 	return failing
@@ -115,10 +130,10 @@ func fullDisk(folder string) string {
 const waitingWord = "waiting: "
 
 // waiting returns what an activity waits for; nothing if none does.
-func waiting(activities []*workflow.PendingActivityInfo) string {
+func waiting(stored converter.DataConverter, activities []*workflow.PendingActivityInfo) string {
 	for _, activity := range activities {
 		var detail string
-		if details := activity.GetHeartbeatDetails(); details == nil || converter.GetDefaultDataConverter().FromPayloads(details, &detail) != nil {
+		if details := activity.GetHeartbeatDetails(); details == nil || stored.FromPayloads(details, &detail) != nil {
 			continue
 		}
 		if strings.HasPrefix(detail, waitingWord) {

@@ -66,7 +66,7 @@ func TestWaitingIsToldOnce(t *testing.T) {
 	alsoFull := []*workflow.PendingActivityInfo{beat("waiting: none left either")}
 	w, view := &watch{}, &recordingView{}
 	for _, pending := range [][]*workflow.PendingActivityInfo{quiet, full, full, alsoFull, quiet, quiet} {
-		w.hold(waiting(pending), view)
+		w.hold(waiting(converter.GetDefaultDataConverter(), pending), view)
 	}
 	require.Equal(t, []string{"waiting: no space left", "going on"}, view.said)
 	require.Equal(t, []string{"waiting: no space left", "waiting: none left either", ""}, view.held)

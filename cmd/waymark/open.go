@@ -45,14 +45,6 @@ func (c *config) payloadsPath() (string, error) {
 	return path, misused(err)
 }
 
-func (c *config) recordPaths() (landscapePath, payloadsPath string, err error) {
-	if landscapePath, err = c.landscapePath(); err != nil {
-		return "", "", err
-	}
-	payloadsPath, err = c.payloadsPath()
-	return landscapePath, payloadsPath, err
-}
-
 // misused marks the error as wrong use, unless there is none, or a service is at fault.
 func misused(err error) error {
 	_, service := errors.AsType[*storage.ServiceError](err)

@@ -45,14 +45,14 @@ func (r *record) paused(ctx context.Context, run string) (*pausedBy, error) {
 }
 
 // paused returns by whom a run is paused: what the process that works for it says, or else the record. A run that nobody works
-// for is not paused.
-func (a *app) paused(ctx context.Context, r *record, run landscape.Run) (*pausedBy, error) {
-	if alive := a.attended(); run.Status != pipeline.Running || alive != nil && !*alive {
+// for is not paused; alive says whether somebody does, if that can be told.
+func (a *app) paused(ctx context.Context, r *record, run landscape.Run, alive *bool) (*pausedBy, error) {
+	if run.Status != pipeline.Running || alive != nil && !*alive {
 		return nil, nil
 	}
 	recorded, err := r.paused(ctx, run.ID)
-	if err != nil {
-		return nil, err
+	if err != nil || a.onCluster() && alive == nil { // the cluster does not answer
+		return recorded, err
 	}
 	_, err = a.withWorker(ctx, run.ID, func(process *attendant) error {
 		view, err := process.view(ctx, run.ID)

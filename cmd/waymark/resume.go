@@ -23,6 +23,7 @@ type resumption struct {
 	why      string
 	fork     bool // begin a new run of the present document instead
 	recorded bool // go on with the document on record, whatever its file holds now
+	detach   bool // do not follow the run
 }
 
 func (a *app) resumeCommand() *cobra.Command {
@@ -44,6 +45,9 @@ which ends for good.
 			if o.fork && o.recorded {
 				return wrongUsef("--fork and --recorded exclude each other: the one takes the present document, the other the one on record")
 			}
+			if err := a.mayDetach(o.detach); err != nil {
+				return err
+			}
 			ctx, stop := a.untilInterrupted(cmd.Context())
 			defer stop()
 			err := a.resume(ctx, args[0], o)
@@ -54,6 +58,7 @@ which ends for good.
 		},
 	}
 	whyFlag(cmd, &o.why)
+	detachFlag(cmd, &o.detach)
 	cmd.Flags().BoolVar(&o.fork, "fork", false, "begin a new, linked run of the present document, and end this one for good")
 	cmd.Flags().BoolVar(&o.recorded, "recorded", false, "go on with the document on record, also if its file changed")
 	return cmd
@@ -67,6 +72,12 @@ func (a *app) resume(ctx context.Context, word string, o resumption) error {
 	})
 	if err != nil {
 		return err
+	}
+	if a.onCluster() {
+		found, err := a.withWorker(ctx, run.ID, func(workers *attendant) error { return a.letGoOn(ctx, workers, run.ID, o) })
+		if err != nil || found {
+			return err
+		}
 	}
 	err = a.withMachine(ctx, a.restartMachine, func(m *machine) error {
 		if o.fork {
@@ -89,19 +100,21 @@ func (r *record) resumable(ctx context.Context, run string) error {
 	return err
 }
 
-// takeUp goes on with a run in this process. Until its workflow has taken it up, nothing is written for it.
+// takeUp goes on with a run in this process, or on the cluster. Until its workflow has taken it up, nothing is written for it.
 func (a *app) takeUp(ctx context.Context, m *machine, id string, o resumption) error {
 	run, err := a.stopped(ctx, m, id)
-	if err == nil && !o.recorded {
+	if err == nil && !o.recorded && a.sees(run) {
 		err = a.sameDocument(run)
 	}
 	if err != nil {
 		return err
 	}
-	if err := m.activities().Check(ctx, id); err != nil {
-		return wrongUse(err)
+	if !m.onCluster() { // its workers see the files, and check the same when they take the run up
+		if err := m.activities().Check(ctx, id); err != nil {
+			return wrongUse(err)
+		}
 	}
-	if err := recovery.Compare(ctx, m.temporal, m.record.log, id); err != nil {
+	if err := recovery.CompareWith(ctx, m.temporal.client, m.temporal.converter, m.record.log, id); err != nil {
 		return err
 	}
 	if err := a.markInterrupted(ctx, m, id); err != nil {
@@ -111,9 +124,9 @@ func (a *app) takeUp(ctx context.Context, m *machine, id string, o resumption) e
 	if err != nil {
 		return err
 	}
-	e := &execution{app: a, machine: m, pipeline: run.Pipeline, total: total, input: workflows.RunInput{
+	e := &execution{app: a, machine: m, pipeline: run.Pipeline, total: total, detach: o.detach, input: workflows.RunInput{
 		OpenInput: activities.OpenInput{Run: id},
-		Resume:    &activities.ResumeInput{Run: id, Epoch: run.Epoch + 1, Actor: actor(), Why: o.why},
+		Resume:    &activities.ResumeInput{Run: id, Epoch: run.Epoch + 1, Actor: actor(), Why: o.why, Files: m.filesOf(ctx, run)},
 	}}
 	return e.perform(ctx)
 }
@@ -172,12 +185,25 @@ func (a *app) resumeElsewhere(ctx context.Context, run string, inUse *embedded.I
 	if works, err := process.worksFor(ctx, run); err != nil || !works {
 		return inUse
 	}
-	view, err := process.view(ctx, run)
+	return a.letGoOn(ctx, process, run, o)
+}
+
+// letGoOn lets a paused run go on where it is worked for.
+func (a *app) letGoOn(ctx context.Context, worker *attendant, run string, o resumption) error {
+	view, err := worker.view(ctx, run)
 	if err != nil || view.Paused == nil || o.fork {
-		return fmt.Errorf("process %d works for run %s already: waymark status %s", process.PID, run, run)
+		return fmt.Errorf("%s works for run %s already: waymark status %s", worker.name(), run, run)
 	}
-	if err := process.tell(ctx, run, workflows.ContinueUpdate, workflows.Order{Actor: actor(), Why: o.why}); err != nil {
+	if err := worker.tell(ctx, run, workflows.ContinueUpdate, workflows.Order{Actor: actor(), Why: o.why}); err != nil {
 		return err
 	}
-	return a.printOrder(orderResult{Run: run, Order: workflows.ContinueUpdate}, fmt.Sprintf("goes on, in process %d", process.PID))
+	return a.printOrder(orderResult{Run: run, Order: workflows.ContinueUpdate}, "goes on, in "+worker.name())
+}
+
+// filesOf returns the name of the files that a worker should see who takes the run up; nothing if none does, or in this process.
+func (m *machine) filesOf(ctx context.Context, run landscape.Run) string {
+	if !m.onCluster() || m.temporal.workerless(ctx, workflows.FilesQueue(m.queue, run.Host)) {
+		return ""
+	}
+	return run.Host
 }

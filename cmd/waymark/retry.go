@@ -96,7 +96,7 @@ func (a *app) retryWith(ctx context.Context, m *machine, id string, o retrying) 
 	if err := a.tellRetry(retry, o.id); err != nil || retry.Rows == 0 {
 		return err
 	}
-	in, err := m.runInput(ctx, doc, o.id)
+	in, err := a.runInput(ctx, m, doc, o.id)
 	if err != nil {
 		return err
 	}

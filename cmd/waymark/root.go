@@ -45,7 +45,7 @@ Exit codes: 0 done · 1 failed · 2 wrong use or document · 3 done, with refuse
 	a.bind(root.PersistentFlags())
 	root.AddCommand(
 		a.runCommand(), a.validateCommand(), a.planCommand(), a.schemaCommand(),
-		a.resumeCommand(), a.pauseCommand(), a.cancelCommand(),
+		a.followCommand(), a.resumeCommand(), a.pauseCommand(), a.cancelCommand(),
 		a.runsCommand(), a.statusCommand(), a.explainCommand(), a.errorsCommand(), a.verifyCommand(),
 		a.effectsCommand(), a.resolveCommand(),
 		a.initCommand(), a.doctorCommand(), a.versionCommand(), a.labCommand(),

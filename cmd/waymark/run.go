@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,38 +18,124 @@ import (
 )
 
 func (a *app) runCommand() *cobra.Command {
-	var params []string
-	var id string
+	var o starting
 	cmd := &cobra.Command{
 		Use:   "run FILE",
 		Short: "Run a pipeline",
 		Long: `Runs the pipeline in FILE to its end, in this process, and shows how far it is. Everything that is needed to
 answer for the run stays in the state folder.
 
+With --temporal the workers of a cluster run it, and this process only shows how far it is: Ctrl-C stops that, and the run goes
+on. --detach shows nothing. --pipeline NAME, in the place of FILE, runs a document that is deployed on the workers.
+
 A bad row does not stop a run: it is quarantined with its reason, or goes where the document says (exit code 3). Ctrl-C
-stops the run and records that; a second one ends the process at once. Either way, and however else the process ends,
+stops the run in this process and records that; a second one ends the process at once. Either way, and however else the process ends,
 ` + "`waymark resume`" + ` goes on with the run from where it was.`,
-		Args: exactlyOne("document"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if o.pipeline != "" {
+				return cobra.NoArgs(cmd, args)
+			}
+			return exactlyOne("document")(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkRunID(cmd.Flags().Changed("run-id"), id); err != nil {
+			if err := errors.Join(checkRunID(cmd.Flags().Changed("run-id"), o.id), a.mayDetach(o.detach)); err != nil {
 				return err
 			}
 			ctx, stop := a.untilInterrupted(cmd.Context())
 			defer stop()
-			doc, err := a.compile(args[0], params, existingKey)
-			if err != nil {
-				return err
-			}
-			if err := a.run(ctx, doc, id); !stoppedEarly(err) {
+			if err := a.start(ctx, args, o); !stoppedEarly(err) {
 				return err
 			}
 			return exitError{exitInterrupted, errors.New("stopped before the run began; nothing was read or written")}
 		},
 	}
-	paramFlag(cmd, &params)
-	cmd.Flags().StringVar(&id, "run-id", "", "`id` of the run (default a new UUID)")
+	paramFlag(cmd, &o.params)
+	detachFlag(cmd, &o.detach)
+	cmd.Flags().StringVar(&o.id, "run-id", "", "`id` of the run (default a new UUID)")
+	cmd.Flags().StringVar(&o.pipeline, "pipeline", "", "with --temporal: `name` of a document that is deployed on the workers")
 	return cmd
 }
+
+// starting is how a person wants a run to begin.
+type starting struct {
+	params   []string
+	id       string // of the run
+	pipeline string // that is deployed on the workers; empty for a file
+	detach   bool   // do not follow the run
+}
+
+// detachFlag lets a run on a cluster go on by itself.
+func detachFlag(cmd *cobra.Command, detach *bool) {
+	cmd.Flags().BoolVar(detach, "detach", false, "with --temporal: do not follow the run")
+}
+
+// mayDetach refuses to leave a run alone that this process would have to execute.
+func (a *app) mayDetach(detach bool) error {
+	if detach && !a.onCluster() {
+		return wrongUsef("--detach leaves a run to the workers of a cluster: say which with --temporal")
+	}
+	return nil
+}
+
+// start compiles the document, if it is here, and runs it.
+func (a *app) start(ctx context.Context, args []string, o starting) error {
+	if o.pipeline != "" {
+		return a.runDeployed(ctx, o)
+	}
+	doc, err := a.compile(args[0], o.params, existingKey)
+	if err != nil && a.onCluster() {
+		doc, err = a.uncompiled(args[0], o.params, err)
+	}
+	if err != nil {
+		return err
+	}
+	return a.run(ctx, doc, o)
+}
+
+// uncompiled is a document that this machine cannot compile, because others have what it refers to: its workers can, or say what
+// is wrong with it. failed is what compiling it said; of a document that refers to nothing else that is the truth.
+func (a *app) uncompiled(file string, params []string, failed error) (*document, error) {
+	source, err := readDocument(file)
+	if err != nil || !bytes.Contains(source, []byte("${")) {
+		return nil, failed
+	}
+	given, err := parsePairs("--param", "NAME=VALUE", params)
+	if err != nil {
+		return nil, failed
+	}
+	absolute, err := filepath.Abs(file)
+	if err != nil {
+		return nil, failed
+	}
+	a.note("the workers must say whether the document is in order; here it is not: %v", failed)
+	return &document{file: file, folder: filepath.Dir(absolute), source: source, params: given}, nil
+}
+
+// runDeployed lets the workers run a document that is deployed there.
+func (a *app) runDeployed(ctx context.Context, o starting) error {
+	if !a.onCluster() {
+		return wrongUsef("--pipeline names a document that is deployed on the workers of a cluster: say which with --temporal")
+	}
+	params, err := parsePairs("--param", "NAME=VALUE", o.params)
+	if err != nil {
+		return err
+	}
+	return a.withMachine(ctx, a.startMachine, func(m *machine) error {
+		if o.id == "" {
+			o.id = newRunID()
+		}
+		if err := a.prepare(ctx, m, o.id); err != nil {
+			return err
+		}
+		e := &execution{app: a, machine: m, pipeline: o.pipeline, detach: o.detach, input: workflows.RunInput{OpenInput: activities.OpenInput{
+			Run: o.id, Pipeline: o.pipeline, Params: params, Actor: actor(), Trigger: trigger, Files: a.files,
+		}}}
+		return e.perform(ctx)
+	})
+}
+
+// trigger is what begins a run from the command line. It is on record; never rename.
+const trigger = "cli"
 
 // runID is what a run's id may look like: it is part of file names.
 var runID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
@@ -61,19 +148,19 @@ func checkRunID(given bool, id string) error {
 }
 
 // run executes the document and says what became of it.
-func (a *app) run(ctx context.Context, doc *document, id string) error {
+func (a *app) run(ctx context.Context, doc *document, o starting) error {
 	return a.withMachine(ctx, a.startMachine, func(m *machine) error {
-		if id == "" {
-			id = newRunID()
+		if o.id == "" {
+			o.id = newRunID()
 		}
-		if err := a.prepare(ctx, m, id); err != nil {
+		if err := a.prepare(ctx, m, o.id); err != nil {
 			return err
 		}
-		in, err := m.runInput(ctx, doc, id)
+		in, err := a.runInput(ctx, m, doc, o.id)
 		if err != nil {
 			return err
 		}
-		e := &execution{app: a, machine: m, pipeline: doc.plan.Document.Pipeline.Name, total: sourceBytes(ctx, doc.plan), input: in}
+		e := &execution{app: a, machine: m, pipeline: doc.name(), total: doc.bytes(ctx), detach: o.detach, input: in}
 		return e.perform(ctx)
 	})
 }
@@ -91,20 +178,32 @@ func (a *app) prepare(ctx context.Context, m *machine, id string) error {
 			return wrongUsef("run %s is on record already; choose another --run-id: waymark status %s", id, id)
 		}
 	}
-	a.tellInterrupted(runs)
+	if !m.onCluster() { // a record that many share has many interrupted runs
+		a.tellInterrupted(runs)
+	}
 	return err
 }
 
 // runInput stores the document and returns what a run of it starts with.
-func (m *machine) runInput(ctx context.Context, doc *document, id string) (workflows.RunInput, error) {
+func (a *app) runInput(ctx context.Context, m *machine, doc *document, id string) (workflows.RunInput, error) {
 	digest, err := m.record.payloads.Put(ctx, doc.source)
 	if err != nil {
 		return workflows.RunInput{}, err
 	}
-	return workflows.RunInput{OpenInput: activities.OpenInput{
+	in := activities.OpenInput{
 		Run: id, Document: string(digest), File: filepath.Base(doc.file), Folder: doc.folder, Params: doc.params,
-		Actor: actor(), Trigger: "cli",
-	}}, nil
+		Actor: actor(), Trigger: trigger,
+	}
+	switch {
+	case !m.onCluster():
+	case doc.plan == nil:
+		in.Files = a.files
+	case needsFiles(doc.plan):
+		in.Files = a.filesName()
+	default: // its workers need not have the folder
+		in.File, in.Folder = filepath.Join(doc.folder, in.File), ""
+	}
+	return workflows.RunInput{OpenInput: in}, nil
 }
 
 // actor names who started the run.

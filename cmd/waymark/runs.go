@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"io"
 	"slices"
 
@@ -65,20 +66,22 @@ func (a *app) runsCommand() *cobra.Command {
 				a.note("%d older runs are not shown; --limit 0 shows all", len(runs)-limit)
 				runs = runs[:limit]
 			}
-			return a.printRuns(runs)
+			return a.printRuns(cmd.Context(), runs)
 		},
 	}
 	cmd.Flags().IntVarP(&limit, "limit", "n", 50, "how many `runs` to show, 0 for all")
 	return cmd
 }
 
-func (a *app) printRuns(runs []landscape.RunHead) error {
-	heads, alive := make([]runHead, len(runs)), a.attended()
+func (a *app) printRuns(ctx context.Context, runs []landscape.RunHead) error {
+	heads := make([]runHead, len(runs))
+	works, done := a.attendance(ctx)
+	defer done()
 	lines := [][]string{{"run", "pipeline", "status", "started", "took"}}
 	for i, run := range runs {
 		heads[i] = headOf(run)
-		heads[i].attend(alive)
-		lines = append(lines, []string{run.ID, run.Pipeline, heads[i].statusText(), moment(run.Started), heads[i].tookText()})
+		heads[i].attend(works)
+		lines = append(lines, []string{run.ID, run.Pipeline, a.statusText(&heads[i]), moment(run.Started), heads[i].tookText()})
 	}
 	return printList(a, heads, func(w io.Writer) error { return table(w, lines...) })
 }

@@ -37,6 +37,8 @@ type runStatus struct {
 	Parent   *linkedRun  `json:"parent,omitempty"`   // the run that this one comes of
 	Children []linkedRun `json:"children,omitempty"` // runs that come of this one
 	Next     string      `json:"next,omitempty"`     // what a person can do with a run that is not complete
+
+	text string // of the status, for people
 }
 
 // takenUp is one time that a run was taken up again.
@@ -102,11 +104,14 @@ func (a *app) status(ctx context.Context, r *record, run landscape.Run) (*runSta
 	if err != nil {
 		return nil, err
 	}
-	status.attend(a.attended())
+	works, done := a.attendance(ctx)
+	status.attend(works)
+	done()
+	status.text = a.statusText(&status.runHead)
 	if status.Staged, err = staged(run); err != nil {
 		return nil, err
 	}
-	if status.Paused, err = a.paused(ctx, r, run); err != nil {
+	if status.Paused, err = a.paused(ctx, r, run, status.Alive); err != nil {
 		return nil, err
 	}
 	if err := status.addLinks(ctx, r, run); err != nil {
@@ -206,7 +211,7 @@ func (r *record) barriers(ctx context.Context, run string) ([]barrierStatus, err
 
 func (s *runStatus) write(w io.Writer) error {
 	lines := [][]string{
-		{"run", s.Run}, {"pipeline", s.Pipeline}, {"status", s.statusText()}, {"reason", s.Reason},
+		{"run", s.Run}, {"pipeline", s.Pipeline}, {"status", s.text}, {"reason", s.Reason},
 		{"started", moment(s.started)}, {"took", s.tookText()}, {"by", s.Actor + " (" + s.Trigger + ") on " + s.Host},
 		{"program", s.Code}, {"folder", s.Folder}, {"rows", s.rowsLine()}, {"paused", s.pausedLine()}, {"taken up", s.takenUpLine()},
 	}

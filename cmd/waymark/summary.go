@@ -2,12 +2,18 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
+	"go.temporal.io/sdk/temporal"
+
+	"waymark/activities"
 	"waymark/landscape"
 	"waymark/pipeline"
+	"waymark/workflows"
 )
 
 // runResult is the last line of `waymark run --json`.
@@ -37,6 +43,9 @@ func (e *execution) report(end ending, err error) error {
 	if err != nil {
 		return err
 	}
+	if end.detached {
+		return e.left(end)
+	}
 	took := time.Since(e.started)
 	ctx := context.Background()
 	run, recorded, err := e.onRecord(ctx)
@@ -48,6 +57,9 @@ func (e *execution) report(end ending, err error) error {
 	}
 	if run.Epoch != e.epoch() {
 		return e.notOurs(end, run)
+	}
+	if e.joined && run.Finished != 0 {
+		took = run.Finished.Time().Sub(run.Started.Time())
 	}
 	status, err := e.machine.record.status(ctx, run.ID)
 	if err != nil {
@@ -67,6 +79,31 @@ func (e *execution) report(end ending, err error) error {
 	return verdict(code, run)
 }
 
+// detached is what `waymark run --detach --json` says.
+type detached struct {
+	Type     string `json:"type"` // always run_started
+	Run      string `json:"run"`
+	Workflow string `json:"workflow"`
+	Queue    string `json:"queue"`
+}
+
+// left says of a run that this process does not follow, or does so no more, how to go on with it.
+func (e *execution) left(end ending) error {
+	id := e.id()
+	how := fmt.Sprintf("follow it: waymark follow %s\nstop it:   waymark cancel %s --why TEXT", id, id)
+	if end.interrupted {
+		return exitError{exitInterrupted, fmt.Errorf("run %s goes on; only following it was stopped\n%s", id, how)}
+	}
+	if waits := e.workerless(context.Background()); waits != "" {
+		e.app.note("%s", waits)
+	}
+	result := detached{"run_started", id, workflows.WorkflowID(id), e.machine.queue}
+	return e.app.print(result, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "run %s is started on queue %s\n%s\n", id, e.machine.queue, how)
+		return err
+	})
+}
+
 // neverBegan reports a run that ended before it had a record: nothing was read and nothing was written.
 func (e *execution) neverBegan(end ending, took time.Duration) error {
 	code, reason := exitFailed, "it ended before it began"
@@ -75,6 +112,12 @@ func (e *execution) neverBegan(end ending, took time.Duration) error {
 		code, reason = exitInterrupted, "stopped before the run began; nothing was read or written"
 	case end.err != nil:
 		reason = cause(end.err)
+		if e.refusal(end.err) {
+			code = exitUsage
+		}
+		reason += e.elsewhere(end.err)
+	case e.follows:
+		reason = fmt.Sprintf("its workflow ended, and %s has no run %s: do the workers keep their record elsewhere? Say where with --landscape", e.machine.record.place, e.id())
 	}
 	if e.app.json {
 		result := runResult{
@@ -95,11 +138,38 @@ func (e *execution) notOurs(end ending, run landscape.Run) error {
 		return fmt.Errorf("run %s was taken up again by another process, which goes on with it: waymark status %s", run.ID, run.ID)
 	case end.interrupted:
 		return exitError{exitInterrupted, fmt.Errorf("stopped before run %s was taken up; nothing was changed", run.ID)}
+	case end.err != nil && e.refusal(end.err):
+		return wrongUse(errors.New(cause(end.err)))
 	case end.err != nil:
-		return fmt.Errorf("run %s could not be taken up: %s", run.ID, cause(end.err))
+		return fmt.Errorf("run %s could not be taken up: %s%s", run.ID, cause(end.err), e.elsewhere(end.err))
 	default:
 		return fmt.Errorf("run %s could not be taken up", run.ID)
 	}
+}
+
+// refusal reports whether workers refused a run for what the person at the terminal can cure; nothing was written then. In this
+// process that is found out before there is a workflow.
+func (e *execution) refusal(err error) bool {
+	application, is := errors.AsType[*temporal.ApplicationError](err)
+	return is && e.follows && slices.Contains([]string{
+		activities.TypeDocument, activities.TypeInput, activities.TypePlanChanged, activities.TypeSourceChanged,
+		activities.TypeNotResumable, activities.TypeStateDiverged, activities.TypeElsewhere, activities.TypeNotRetryable,
+	}, application.Type())
+}
+
+// elsewhere adds to an error of workers what it is often about, when they do not find what this process stored.
+func (e *execution) elsewhere(err error) string {
+	application, is := errors.AsType[*temporal.ApplicationError](err)
+	if !is || !e.follows {
+		return ""
+	}
+	switch application.Type() {
+	case activities.TypeMissing:
+		return "; do the workers use the same --payloads as you do?"
+	case activities.TypeUnknownRun:
+		return "; do the workers use the same --landscape as you do?"
+	}
+	return ""
 }
 
 // unrecorded reports a run whose end could not be put on record, where it is running for ever if nobody resumes it.
@@ -168,8 +238,12 @@ func verdict(code int, run landscape.Run) error {
 
 // write is the summary for people.
 func (e *execution) write(w io.Writer, status *runStatus, took time.Duration) error {
+	passed := status.Passed
+	if !e.joined {
+		passed -= e.before.Passed
+	}
 	fmt.Fprintf(w, "%s: %s in %.1f s, %s rows/s\n%s\n\n", status.Pipeline, status.Status, took.Seconds(),
-		grouped(perSecond(status.Passed-e.before.Passed, took)), status.rowsLine())
+		grouped(perSecond(passed, took)), status.rowsLine())
 	if err := writeSinks(w, status.Sinks); err != nil {
 		return err
 	}

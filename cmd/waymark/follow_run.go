@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"waymark/activities"
+	"waymark/landscape"
+	"waymark/pipeline"
+	"waymark/workflows"
+)
+
+func (a *app) followCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "follow RUN",
+		Short: "Show how far a run is that others execute, until it ends",
+		Long: `Shows how far a run is that the workers of a cluster execute, or another process of this state folder, and at its end what
+became of it, with the exit code that ` + "`waymark run`" + ` has. Ctrl-C stops that, and not the run.
+
+` + runArgument,
+		Args:              exactlyOne("run"),
+		ValidArgsFunction: a.completeRuns,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop := a.untilInterrupted(cmd.Context())
+			defer stop()
+			err := a.followRun(ctx, args[0])
+			if !stoppedEarly(err) {
+				return err
+			}
+			return exitError{exitInterrupted, errors.New("stopped")}
+		},
+	}
+}
+
+// followRun follows the run that word means to its end.
+func (a *app) followRun(ctx context.Context, word string) (err error) {
+	record, err := a.openRecord(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = closing(err, record.close) }()
+	run, missing := record.find(ctx, word)
+	if missing != nil {
+		run.ID = word // it may not be on record yet
+	}
+	e := &execution{app: a, machine: &machine{record: record, queue: a.queueName()}, pipeline: run.Pipeline, follows: true, joined: true, started: run.Started.Time()}
+	e.input = workflows.RunInput{OpenInput: activities.OpenInput{Run: run.ID}}
+	if run.Epoch > 0 {
+		e.input.Resume = &activities.ResumeInput{Run: run.ID, Epoch: run.Epoch}
+	}
+	if missing == nil && run.Status != pipeline.Running {
+		return e.report(ending{}, nil)
+	}
+	found, err := a.withWorker(ctx, run.ID, func(worker *attendant) error { return e.join(ctx, worker, run) })
+	switch {
+	case err != nil || found:
+		return err
+	case missing != nil:
+		return missing
+	}
+	return wrongUsef("nobody works for run %s; %s", run.ID, goOnWith(run.ID))
+}
+
+// queueName is the cluster's queue; empty without a cluster.
+func (c *config) queueName() string {
+	if !c.onCluster() {
+		return ""
+	}
+	return c.queue
+}
+
+// join follows the workflow that somebody else works for.
+func (e *execution) join(ctx context.Context, worker *attendant, run landscape.Run) error {
+	e.machine.temporal = worker.post
+	var err error
+	if e.before, err = e.machine.record.progress(ctx, e.id()); err != nil {
+		return err
+	}
+	if run.Plan != "" {
+		if e.total, err = e.machine.record.sourceBytes(ctx, run); err != nil {
+			return err
+		}
+	}
+	return e.report(e.await(ctx, worker.client.GetWorkflow(ctx, workflows.WorkflowID(e.id()), "")))
+}
