@@ -227,8 +227,7 @@ func isOvertaken(err error) bool {
 	case codePrecondition, codeConflict, codeAborted, codeNoUpload, codeNoKey:
 		return true
 	}
-	status := statusOf(err)
-	return status == http.StatusPreconditionFailed || status == http.StatusConflict
+	return statusOf(err) == http.StatusPreconditionFailed
 }
 
 // isUnexplained: a refusal that may have come without its reason. Replies to HEAD have no body that could tell it.

@@ -1,12 +1,17 @@
 package s3store
 
 import (
+	"encoding/pem"
 	"errors"
 	"io"
 	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -170,6 +175,27 @@ func TestTheEndpointOfTheSDKsSettingsIsTaken(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "s3://"+b.Name+"/p at "+b.Endpoint, s.Location())
 	require.NoError(t, s.Close())
+}
+
+// TestTLSWithAnAuthorityOfOnesOwn goes through a server that ends TLS before the S3 server.
+func TestTLSWithAnAuthorityOfOnesOwn(t *testing.T) {
+	b := services.S3(t)
+	target, err := url.Parse(b.Endpoint)
+	require.NoError(t, err)
+	front := httptest.NewTLSServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+		r.Out.Host = r.In.Host // which is signed
+	}})
+	defer front.Close()
+	authority := filepath.Join(t.TempDir(), "authority.pem")
+	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: front.Certificate().Raw})
+	require.NoError(t, os.WriteFile(authority, block, 0o600))
+	b.Setenv(t)
+	t.Setenv("AWS_CA_BUNDLE", authority)
+	s, err := Open(t.Context(), b.URLAt(front.URL, "p"))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	require.NoError(t, putTwiceAndGet(t, payload.New(s, payload.Options{}), random(3*mebi, 1)))
 }
 
 func TestARefusalIsNotRepeated(t *testing.T) {

@@ -122,17 +122,17 @@ func (c *chaos) way(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// TestNothingIsLostOnABadWay puts 300 payloads, each twice, and gets them, while one of three requests is spoiled.
+// TestNothingIsLostOnABadWay puts 500 payloads, each twice, and gets them, while one of three requests is spoiled.
 func TestNothingIsLostOnABadWay(t *testing.T) {
 	b := services.S3(t)
 	c := &chaos{random: rand.New(rand.NewPCG(1, 2)), counts: map[string]int{}}
 	healed := payload.Options{OnHeal: func(h payload.Heal) { t.Errorf("healed what was good: %+v", h) }}
 	s := payload.New(openBucket(t, b, c.way), healed)
-	putAndGet(t, s, 300)
+	putAndGet(t, s, 500)
 	for name := range faults {
 		require.Greater(t, c.counts[name], 10, name)
 	}
-	requireAllGood(t, b, 300)
+	requireAllGood(t, b, 500)
 }
 
 // TestNothingIsLostOnABadWayInParts does so with objects that need several requests each.
@@ -141,8 +141,8 @@ func TestNothingIsLostOnABadWayInParts(t *testing.T) {
 	c := &chaos{random: rand.New(rand.NewPCG(3, 4)), counts: map[string]int{}}
 	s := openBucket(t, b, c.way)
 	s.limits = limits{single: 0, part: 5 * mebi}
-	putAndGet(t, payload.New(s, payload.Options{}), 100)
-	requireAllGood(t, b, 100)
+	putAndGet(t, payload.New(s, payload.Options{}), 40)
+	requireAllGood(t, b, 40)
 	_, err := openBucket(t, b, nil).Sweep(t.Context(), -time.Hour)
 	require.NoError(t, err)
 	requireNoUploads(t, s)
@@ -159,9 +159,9 @@ func TestNothingIsLostBehindACut(t *testing.T) {
 	put := func(request []byte) bool { return bytes.HasPrefix(request, []byte("PUT ")) }
 	proxy.LoseReply(put)
 	proxy.Every(3)
-	putAndGet(t, payload.New(s, payload.Options{}), 500)
+	putAndGet(t, payload.New(s, payload.Options{}), 150)
 	replies := proxy.Lost()
-	require.GreaterOrEqual(t, replies, 166)
+	require.GreaterOrEqual(t, replies, 50)
 	proxy.LoseRequest(put)
 	proxy.Every(3)
 	for n := range 50 {
@@ -169,7 +169,7 @@ func TestNothingIsLostBehindACut(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, proxy.Lost()-replies, 16)
 	proxy.Heal()
-	requireAllGood(t, b, 500)
+	requireAllGood(t, b, 150)
 }
 
 func bodyOf(n int) []byte { return random(1000+n, byte(n)) }
