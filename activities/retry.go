@@ -12,6 +12,7 @@ import (
 	"waymark/payload"
 	"waymark/pipeline"
 	"waymark/plan"
+	"waymark/plugin"
 )
 
 // Retry says which records of a run a linked run feeds again, and which it leaves out.
@@ -348,6 +349,9 @@ func (f *finder) checkLocations(ctx context.Context) error {
 	}
 	for _, i := range f.compiled.Sinks() {
 		sink := &f.compiled.Nodes[i]
+		if sink.Sink.Guarantee() == plugin.Transactional {
+			continue // a table takes the rows of many runs, and tells whose they are
+		}
 		place := f.compiled.Document.Redact(sink.Sink.Location())
 		for _, relative := range family {
 			described, err := described(relative)
