@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -39,13 +40,14 @@ func Names(flags *pflag.FlagSet) []string {
 }
 
 // Apply gives every flag of these names that is not on the command line its value from the environment, or else from the
-// settings file. The file may hold settings for names that flags does not have: those are of other commands. The error names the
-// place of a wrong value.
+// settings file. The file may hold settings for names that flags does not have: those are of other commands. A name may be there
+// twice. The error names the place of a wrong value.
 func Apply(flags *pflag.FlagSet, names []string, env Lookup) error {
 	file := flags.Lookup(FileFlag)
 	if _, err := fromEnvironment(file, env); err != nil {
 		return err
 	}
+	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	values, err := read(file.Value.String(), names)
 	if err != nil {
 		return err

@@ -26,6 +26,7 @@ type config struct {
 	codecKeys  string   // file with the keys for what the cluster stores; empty for those in the environment, if there are any
 	allowPaths []string // folders, besides the document's own, that a document may use
 	secretsDir string   // folder with one file for each secret
+	keyFile    string   // file with the fingerprint key that workers share; empty for the state folder's own key
 	json       bool
 	quiet      bool
 	verbose    bool
@@ -45,6 +46,7 @@ func (c *config) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&c.codecKeys, "codec-keys-file", "", "with --temporal: `file` with the keys by which the workers encrypt what Temporal stores (default WAYMARK_CODEC_KEYS)")
 	flags.StringArrayVar(&c.allowPaths, "allow-path", nil, "further `folder` that documents may use; repeat for more")
 	flags.StringVar(&c.secretsDir, "secrets-dir", "", "`folder` with one file for each secret")
+	flags.StringVar(&c.keyFile, "fingerprint-key-file", "", "`file` with the key of the fingerprints of secrets (default STATE/fingerprint.key)")
 	flags.BoolVar(&c.json, "json", false, "write results as JSON, one line for each")
 	flags.BoolVarP(&c.quiet, "quiet", "q", false, "no progress, no hints")
 	flags.BoolVarP(&c.verbose, "verbose", "v", false, "logs on stderr")
@@ -53,7 +55,7 @@ func (c *config) bind(flags *pflag.FlagSet) {
 // settle gives every flag that is not on the command line its value from the environment, or else from the settings file.
 // The error names the place of the wrong value.
 func (c *config) settle(flags *pflag.FlagSet) error {
-	if err := settings.Apply(flags, settingNames(), c.env); err != nil {
+	if err := settings.Apply(flags, append(settingNames(), workerSettings()...), c.env); err != nil {
 		return err
 	}
 	return c.check()

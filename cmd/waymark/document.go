@@ -15,6 +15,7 @@ import (
 	"waymark/pipeline"
 	"waymark/plan"
 	"waymark/worker"
+	"waymark/worker/daemon"
 )
 
 // maxDocumentBytes is one byte more than pipeline.Load takes, so that it says what is wrong with a file that is too long.
@@ -125,17 +126,33 @@ func problems(err error) pipeline.Problems {
 
 // planner returns what compiles documents with this machine's environment and secrets.
 func (a *app) planner(key keySource) (worker.Planner, error) {
-	fingerprintKey, err := key(a.inState("fingerprint.key"))
+	fingerprintKey, err := a.fingerprintKey(key)
 	if err != nil {
 		return worker.Planner{}, fmt.Errorf("key of the fingerprints: %w", err)
 	}
 	return worker.Planner{Allow: a.allowPaths, SecretsDir: a.secretsDir, FingerprintKey: fingerprintKey}, nil
 }
 
+// ownKeyFile is the file of the state folder with its fingerprint key.
+const ownKeyFile = "fingerprint.key"
+
+// fingerprintKey returns the key that workers share, if one was given, or else that of the state folder.
+func (a *app) fingerprintKey(own keySource) ([]byte, error) {
+	text, _ := a.env(daemon.FingerprintKeyVariable)
+	key, err := worker.FingerprintKey(a.keyFile, text)
+	if err != nil {
+		return nil, wrongUse(err)
+	}
+	if key != nil {
+		return key, nil
+	}
+	return own(a.inState(ownKeyFile))
+}
+
 // keySource returns the key by which a state folder's records tell that a secret changed.
 type keySource func(file string) ([]byte, error)
 
-const keyBytes = 32
+const keyBytes = worker.KeyBytes
 
 // existingKey reads the key and creates nothing. A folder without one gets a key that is good for this process only.
 func existingKey(file string) ([]byte, error) {

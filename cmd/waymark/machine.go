@@ -140,7 +140,7 @@ func (m *machine) work(run string) (stop func(), err error) {
 	if m.onCluster() {
 		return func() {}, nil
 	}
-	sdkworker.SetBinaryChecksum(thisBuild().code()) // or else the SDK reads the whole binary to name it: 0.8 s of a run's start
+	sdkworker.SetBinaryChecksum(thisBuild().Code()) // or else the SDK reads the whole binary to name it: 0.8 s of a run's start
 	w := worker.New(m.temporal.client, queueOf(run), m.activities())
 	if err := w.Start(); err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func (m *machine) work(run string) (stop func(), err error) {
 
 // activities are those of this process.
 func (m *machine) activities() *activities.Activities {
-	return activities.New(m.record.log, m.record.payloads, m.planner, thisBuild().code())
+	return activities.New(m.record.log, m.record.payloads, m.planner, thisBuild().Code())
 }
 
 // markInterrupted puts on record that earlier runs of this state folder, besides the one given, were interrupted: a run that

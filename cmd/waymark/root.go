@@ -47,7 +47,7 @@ Exit codes: 0 done · 1 failed · 2 wrong use or document · 3 done, with refuse
 		a.runCommand(), a.validateCommand(), a.planCommand(), a.schemaCommand(),
 		a.followCommand(), a.resumeCommand(), a.pauseCommand(), a.cancelCommand(),
 		a.runsCommand(), a.statusCommand(), a.explainCommand(), a.errorsCommand(), a.verifyCommand(),
-		a.effectsCommand(), a.resolveCommand(),
+		a.effectsCommand(), a.resolveCommand(), a.workerCommand(),
 		a.initCommand(), a.doctorCommand(), a.versionCommand(), a.labCommand(),
 	)
 	return root

@@ -1,0 +1,68 @@
+// Command waymark-worker is a worker process of a cluster, and nothing else: it holds neither a Temporal server nor SQLite.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"waymark/settings"
+	programs "waymark/version"
+	"waymark/worker/daemon"
+)
+
+// version is set by the linker for released binaries: -ldflags "-X main.version=1.2.3".
+var version string
+
+// Exit codes, as those of waymark. Scripts depend on them; never renumber.
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr, os.LookupEnv))
+}
+
+// execute runs the command line and returns the exit code.
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer, env settings.Lookup) int {
+	var config daemon.Config
+	started := false
+	build := programs.This(version)
+	root := &cobra.Command{
+		Use: "waymark-worker", Short: daemon.Short, Long: daemon.About, Version: build.String(), Args: cobra.NoArgs,
+		SilenceErrors: true, SilenceUsage: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := settings.Apply(cmd.Flags(), settings.Names(cmd.Flags()), env); err != nil {
+				return err
+			}
+			started = true
+			return daemon.Run(cmd.Context(), config, daemon.Program{Code: build.Code(), Env: env, Stderr: stderr})
+		},
+	}
+	root.Flags().String(settings.FileFlag, "", "settings `file` (default "+settings.DefaultFile+", if there is one)")
+	config.Bind(root.Flags())
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitDone
+	}
+	fmt.Fprintf(stderr, "waymark-worker: %v\n", err)
+	if _, usage := errors.AsType[*daemon.UsageError](err); usage || !started {
+		return exitUsage
+	}
+	return exitFailed
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"waymark/settings"
+	"waymark/worker/daemon"
+)
+
+func (a *app) workerCommand() *cobra.Command {
+	var config daemon.Config
+	cmd := &cobra.Command{
+		Use: "worker", Short: daemon.Short, Long: daemon.About, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.work(cmd.Context(), config) },
+	}
+	config.Bind(cmd.Flags())
+	return cmd
+}
+
+// workerSettings are the names of the options that the worker has besides those that all commands have.
+func workerSettings() []string {
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	new(daemon.Config).Bind(flags)
+	return settings.Names(flags)
+}
+
+// work is a worker process. Without other words its record, payloads and fingerprint key are those of the state folder.
+func (a *app) work(ctx context.Context, config daemon.Config) error {
+	if config.Landscape == "" {
+		if err := a.makeState(); err != nil {
+			return err
+		}
+		var err error
+		if config.OwnKey, err = lastingKey(a.inState(ownKeyFile)); err != nil {
+			return err
+		}
+	}
+	config.Landscape = cmp.Or(config.Landscape, a.landscapeURL())
+	config.Payloads = cmp.Or(config.Payloads, a.payloadsURL())
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	err := daemon.Run(ctx, config, daemon.Program{Code: thisBuild().Code(), Env: a.env, Stderr: a.stderr, SQLite: openSQLite})
+	if _, usage := errors.AsType[*daemon.UsageError](err); usage {
+		return wrongUse(err)
+	}
+	return err
+}

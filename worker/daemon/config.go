@@ -1,0 +1,198 @@
+package daemon
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	sdkworker "go.temporal.io/sdk/worker"
+
+	"waymark/cluster"
+	"waymark/settings"
+	"waymark/storage"
+	"waymark/workflows"
+)
+
+// Config is everything that an operator decides about a worker process. The flags that Bind defines document the fields.
+type Config struct {
+	Temporal string // HOST:PORT, or cluster.Environment
+	Queue    string
+	Files    string
+
+	Landscape string // URL
+	Payloads  string // URL
+	CacheMiB  int
+
+	Pipelines  string
+	AllowPaths []string
+	SecretsDir string
+
+	FingerprintKeyFile string
+	OwnKey             []byte // the fingerprint key if none is given; nil if the program has none of its own
+	CodecKeysFile      string
+	CodecRequire       bool
+	CodecHTTP          string
+	CodecOrigin        string
+
+	HTTP      string
+	Drain     time.Duration
+	LogFormat string
+	LogLevel  string
+
+	MaxActivities    int
+	MaxWorkflowTasks int
+	Pollers          int
+	StickyCache      int
+	Deployment       string
+	BuildID          string
+}
+
+// Variables that hold secrets, which no flag does: everybody on a machine sees the command lines of its processes.
+const (
+	FingerprintKeyVariable = "WAYMARK_FINGERPRINT_KEY"
+	CodecKeysVariable      = "WAYMARK_CODEC_KEYS"
+)
+
+// off is the address of an endpoint that is not wanted.
+const off = "off"
+
+const (
+	formatText = "text"
+	formatJSON = "json"
+)
+
+// Bind defines the flags. Their defaults are the lowest layer of the configuration.
+func (c *Config) Bind(flags *pflag.FlagSet) {
+	flags.StringVar(&c.Temporal, "temporal", cluster.Environment, "`address` of the Temporal cluster; env: what TEMPORAL_ADDRESS and Temporal's other variables say")
+	flags.StringVar(&c.Queue, "queue", workflows.TaskQueue, "task `queue` that the workers of a cluster share")
+	flags.StringVar(&c.Files, "files", "", "`name` of the files that this process sees; processes with the same name see the same (default the host's name)")
+	flags.StringVar(&c.Landscape, "landscape", "", "`URL` of the record")
+	flags.StringVar(&c.Payloads, "payloads", "", "`URL` of the payload store")
+	flags.IntVar(&c.CacheMiB, "payload-cache", storage.DefaultCacheBytes>>20, "`MiB` of memory for payloads of a store that is not of this machine")
+	flags.StringVar(&c.Pipelines, "pipelines", "", "`folder` of deployed pipelines: NAME.yaml or NAME/pipeline.yaml")
+	flags.StringArrayVar(&c.AllowPaths, "allow-path", nil, "further `folder` that documents may use; repeat for more")
+	flags.StringVar(&c.SecretsDir, "secrets-dir", "", "`folder` with one file for each secret")
+	flags.StringVar(&c.FingerprintKeyFile, "fingerprint-key-file", "", "`file` with the key of the fingerprints of secrets, the same on all workers (or "+FingerprintKeyVariable+")")
+	flags.StringVar(&c.CodecKeysFile, "codec-keys-file", "", "`file` with the keys that encrypt what Temporal stores (or "+CodecKeysVariable+")")
+	flags.BoolVar(&c.CodecRequire, "codec-require", false, "refuse what Temporal has stored without encryption")
+	flags.StringVar(&c.CodecHTTP, "codec-http", off, "`address` where Temporal's UI can have payloads decrypted, by anybody who reaches it")
+	flags.StringVar(&c.CodecOrigin, "codec-origin", "", "`URL` of the UI whose pages may do so, such as http://localhost:8080")
+	flags.StringVar(&c.HTTP, "http", "127.0.0.1:8077", "`address` of /healthz, /readyz and /metrics, which have no password; off: none")
+	flags.DurationVar(&c.Drain, "drain", 30*time.Second, "how long what is in hand may take after the first SIGTERM; the rest is given back")
+	flags.StringVar(&c.LogFormat, "log-format", formatText, "text or json")
+	flags.StringVar(&c.LogLevel, "log-level", "info", "debug, info, warn or error")
+	flags.IntVar(&c.MaxActivities, "max-activities", 0, "how many chunks are worked on at once for each queue (default one more than there are processors)")
+	flags.IntVar(&c.MaxWorkflowTasks, "max-workflow-tasks", 0, "how many decisions about runs are made at once (default 1000)")
+	flags.IntVar(&c.Pollers, "pollers", 0, "how many requests for work are kept open on the shared queue, for each kind (default 2)")
+	flags.IntVar(&c.StickyCache, "sticky-cache", 0, "how many runs are kept in memory between decisions (default 10000)")
+	flags.StringVar(&c.Deployment, "deployment", "", "`name` of the deployment that this worker is a version of; needs --build-id")
+	flags.StringVar(&c.BuildID, "build-id", "", "`version` of that deployment: runs stay on the version on which they began")
+}
+
+// check refuses what cannot work. Whether services are there is for later: they may come.
+func (c *Config) check() error {
+	if strings.ContainsAny(c.Files+c.Queue, "@/ \t\r\n") || c.Queue == "" {
+		return errors.New("--queue and --files are names: without blanks, @ and /")
+	}
+	return errors.Join(
+		checkURL("landscape", c.Landscape), checkURL("payloads", c.Payloads),
+		checkFolder("--pipelines", c.Pipelines), checkFolder("--secrets-dir", c.SecretsDir), checkFolder("--allow-path", c.AllowPaths...),
+		checkAddress("--http", c.HTTP), checkAddress("--codec-http", c.CodecHTTP),
+		c.checkNumbers(), c.checkLog(), c.checkVersion(),
+	)
+}
+
+func checkURL(flag, url string) error {
+	if url == "" {
+		return fmt.Errorf("--%s is missing: say where it is, with the flag or with %s", flag, settings.Variable(flag))
+	}
+	return nil
+}
+
+func checkFolder(flag string, folders ...string) error {
+	for _, folder := range folders {
+		if info, err := os.Stat(folder); folder != "" && (err != nil || !info.IsDir()) {
+			return fmt.Errorf("%s: %q is not a folder", flag, folder)
+		}
+	}
+	return nil
+}
+
+func checkAddress(flag, address string) error {
+	if _, _, err := net.SplitHostPort(address); err != nil && address != off {
+		return fmt.Errorf("%s %q: write HOST:PORT, such as 127.0.0.1:8077, or off", flag, address)
+	}
+	return nil
+}
+
+func (c *Config) checkNumbers() error {
+	for _, number := range []struct {
+		flag         string
+		value, least int
+	}{
+		{"--payload-cache", c.CacheMiB, 1}, {"--max-activities", c.MaxActivities, 1}, {"--max-workflow-tasks", c.MaxWorkflowTasks, 2},
+		{"--pollers", c.Pollers, 2}, {"--sticky-cache", c.StickyCache, 1},
+	} {
+		if number.value != 0 && number.value < number.least {
+			return fmt.Errorf("%s %d: write at least %d", number.flag, number.value, number.least)
+		}
+	}
+	if c.Drain < 0 {
+		return fmt.Errorf("--drain %v: write a duration such as 30s", c.Drain)
+	}
+	return nil
+}
+
+func (c *Config) checkLog() error {
+	if !slices.Contains([]string{formatText, formatJSON}, c.LogFormat) {
+		return fmt.Errorf("--log-format %q: write text or json", c.LogFormat)
+	}
+	if _, err := c.level(); err != nil {
+		return fmt.Errorf("--log-level %q: write debug, info, warn or error", c.LogLevel)
+	}
+	return nil
+}
+
+func (c *Config) level() (slog.Level, error) {
+	var level slog.Level
+	return level, level.UnmarshalText([]byte(c.LogLevel))
+}
+
+func (c *Config) checkVersion() error {
+	if (c.Deployment == "") != (c.BuildID == "") {
+		return errors.New("--deployment and --build-id belong together: give both, or none")
+	}
+	if strings.Contains(c.Deployment, ".") {
+		return fmt.Errorf("--deployment %q: Temporal allows no dot in the name of a deployment", c.Deployment)
+	}
+	return nil
+}
+
+// workerOptions are what the configuration says about the common queue's worker.
+func (c *Config) workerOptions() sdkworker.Options {
+	o := sdkworker.Options{
+		MaxConcurrentActivityExecutionSize:     c.MaxActivities,
+		MaxConcurrentWorkflowTaskExecutionSize: c.MaxWorkflowTasks,
+		MaxConcurrentActivityTaskPollers:       c.Pollers,
+		MaxConcurrentWorkflowTaskPollers:       c.Pollers,
+	}
+	if c.Deployment != "" {
+		o.DeploymentOptions = sdkworker.DeploymentOptions{
+			UseVersioning: true, Version: sdkworker.WorkerDeploymentVersion{DeploymentName: c.Deployment, BuildID: c.BuildID},
+		}
+	}
+	return o
+}
+
+// files is the name of the files that the process sees.
+func (c *Config) files() string {
+	host, _ := os.Hostname() // without one the member says so
+	return cmp.Or(c.Files, host)
+}

@@ -1,0 +1,283 @@
+// Package daemon is a worker process of a cluster: it reaches Temporal, the landscape and the payload store, works, says how it is
+// doing, and ends without leaving anything half done.
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
+	sdklog "go.temporal.io/sdk/log"
+	sdkworker "go.temporal.io/sdk/worker"
+
+	"waymark/activities"
+	"waymark/cluster"
+	"waymark/codec"
+	"waymark/landscape"
+	"waymark/payload"
+	"waymark/settings"
+	"waymark/storage"
+	"waymark/telemetry"
+	"waymark/worker"
+)
+
+// The services that a worker needs, as they are called in logs and by /readyz.
+const (
+	temporalService  = "temporal"
+	landscapeService = "landscape"
+	workService      = "work"
+)
+
+// givingBack is how long activities may take to end when they are told to, and to tell Temporal so.
+const givingBack = 10 * time.Second
+
+// Program is what a process is made of, besides its configuration.
+type Program struct {
+	Code   string          // version, recorded with every run
+	Env    settings.Lookup // environment variables
+	Stderr io.Writer       // gets the log
+	// SQLite opens a landscape in a file; nil in programs without SQLite.
+	SQLite func(ctx context.Context, path string, create bool) (landscape.Driver, error)
+}
+
+// process is a worker process.
+type process struct {
+	Config
+	Program
+	logger         *slog.Logger
+	codec          *codec.Codec
+	fingerprintKey []byte
+	telemetry      *telemetry.Telemetry
+	ready          *readiness
+	failed         chan error // what the process cannot go on with
+}
+
+// Run works until ctx ends, and then lets what is in hand come to its end, for as long as the configuration says. An error says why
+// the process cannot begin, or go on. One that a person can cure by other words on the command line is a *UsageError.
+func Run(ctx context.Context, c Config, p Program) error {
+	d := &process{Config: c, Program: p, ready: newReadiness(temporalService, landscapeService, workService), failed: make(chan error, 8)}
+	if err := d.prepare(ctx); err != nil {
+		return err
+	}
+	defer d.stopTelemetry()
+	stop, err := d.listen(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	err = d.serve(ctx)
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil // told to end before there was anything to do
+	}
+	return err
+}
+
+// UsageError is about the words with which a process was started.
+type UsageError struct{ error }
+
+// Unwrap returns what is wrong.
+func (e *UsageError) Unwrap() error { return e.error }
+
+// prepare does all that needs no service.
+func (d *process) prepare(ctx context.Context) (err error) {
+	if err := d.check(); err != nil {
+		return &UsageError{err}
+	}
+	if d.logger, err = d.newLogger(); err != nil {
+		return &UsageError{err}
+	}
+	keys, _ := d.Env(CodecKeysVariable)
+	if d.codec, err = codec.Load(d.CodecKeysFile, keys, d.CodecRequire); err != nil {
+		return &UsageError{err}
+	}
+	if d.codec == nil && d.CodecHTTP != off {
+		return &UsageError{errors.New("--codec-http without codec keys decrypts nothing: give some with --codec-keys-file or " + CodecKeysVariable)}
+	}
+	key, _ := d.Env(FingerprintKeyVariable)
+	if d.fingerprintKey, err = worker.FingerprintKey(d.FingerprintKeyFile, key); err != nil {
+		return &UsageError{err}
+	}
+	if d.fingerprintKey == nil {
+		d.fingerprintKey = d.OwnKey
+	}
+	if d.telemetry, err = telemetry.Start(ctx, telemetry.Options{Code: d.Code, Env: d.Env, Logger: d.logger}); err != nil {
+		return &UsageError{err}
+	}
+	return nil
+}
+
+func (d *process) newLogger() (*slog.Logger, error) {
+	level, err := d.level()
+	options := &slog.HandlerOptions{Level: level}
+	if d.LogFormat == formatJSON {
+		return slog.New(slog.NewJSONHandler(d.Stderr, options)), err
+	}
+	return slog.New(slog.NewTextHandler(d.Stderr, options)), err
+}
+
+// listen opens the endpoints, and returns what closes them.
+func (d *process) listen(ctx context.Context) (stop func(), err error) {
+	pages, err := listen(ctx, "--http", d.HTTP, public(d.ready, d.telemetry.Handler()), d.logger, d.failed)
+	if err != nil {
+		return nil, &UsageError{err}
+	}
+	if d.codec == nil {
+		return pages.close, nil
+	}
+	decoder, err := listen(ctx, "--codec-http", d.CodecHTTP, d.codec.Handler(d.CodecOrigin), d.logger, d.failed)
+	if err != nil {
+		pages.close()
+		return nil, &UsageError{err}
+	}
+	return func() {
+		decoder.close()
+		pages.close()
+	}, nil
+}
+
+// serve reaches the services and works.
+func (d *process) serve(ctx context.Context) (err error) {
+	temporal, err := d.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer temporal.Close()
+	opened, err := d.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, opened.Close()) }()
+	return d.work(ctx, temporal, opened)
+}
+
+// dial connects to Temporal, as soon as it is there.
+func (d *process) dial(ctx context.Context) (client.Client, error) {
+	o, err := cluster.Options(d.Temporal, nil)
+	if err != nil {
+		return nil, &UsageError{err}
+	}
+	o.Logger = sdklog.NewStructuredLogger(d.logger)
+	o.Identity = fmt.Sprintf("%d@%s", os.Getpid(), d.files())
+	codec.ClientOptions(&o, d.codec)
+	d.telemetry.ClientOptions(&o)
+	lasts := func(err error) bool {
+		fault, is := errors.AsType[*cluster.Fault](err)
+		return is && fault.Lasting
+	}
+	temporal, err := waitFor(ctx, temporalService, d.logger, d.ready, lasts, func(ctx context.Context) (client.Client, error) {
+		return cluster.Dial(ctx, o)
+	})
+	if err != nil {
+		return nil, err
+	}
+	d.logger.Info("connected", "to", temporalService, "at", cluster.Place(o))
+	d.ready.set(temporalService, func(ctx context.Context) error { return cluster.Answers(ctx, temporal, o.Namespace) }, nil)
+	return temporal, nil
+}
+
+// open opens landscape and payload store, as soon as they are there.
+func (d *process) open(ctx context.Context) (*storage.Storage, error) {
+	o := storage.Options{
+		Landscape: d.Landscape, Payloads: d.Payloads, Create: true, CacheBytes: int64(d.CacheMiB) << 20, Logger: d.logger, SQLite: d.SQLite,
+	}
+	lasts := func(err error) bool {
+		_, service := errors.AsType[*storage.ServiceError](err)
+		return !service
+	}
+	opened, err := waitFor(ctx, landscapeService, d.logger, d.ready, lasts, func(ctx context.Context) (*storage.Storage, error) {
+		return storage.Open(ctx, o)
+	})
+	if wrong, is := errors.AsType[*storage.URLError](err); is {
+		return nil, &UsageError{wrong}
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.logger.Info("opened", "landscape", opened.Place)
+	d.ready.set(landscapeService, func(ctx context.Context) error { return answers(ctx, opened) }, nil)
+	return opened, nil
+}
+
+// nothing is a payload that no run needs.
+var nothing = payload.Of([]byte("is the store there?"))
+
+// answers asks landscape and payload store for what is not there.
+func answers(ctx context.Context, opened *storage.Storage) error {
+	if _, err := opened.Log.Run(ctx, "-"); !errors.Is(err, landscape.ErrNotFound) {
+		return err
+	}
+	_, err := opened.Payloads.Has(ctx, nothing)
+	return err
+}
+
+// work works until ctx ends, or until the process cannot go on.
+func (d *process) work(ctx context.Context, temporal client.Client, opened *storage.Storage) error {
+	inHand, giveBack := context.WithCancelCause(context.Background())
+	defer giveBack(nil)
+	member := worker.Member{Queue: d.Queue, Files: d.Files, Pipelines: d.Pipelines, Options: d.workerOptions()}
+	member.Options.BackgroundActivityContext = inHand
+	member.Options.WorkerStopTimeout = d.Drain + givingBack
+	member.Options.OnFatalError = func(err error) { d.failed <- fmt.Errorf("temporal: %w", err) }
+	member.Options.Interceptors = []interceptor.WorkerInterceptor{d.telemetry.Interceptor(pipelineOf(opened.Log))}
+	place, err := member.Place()
+	if err != nil {
+		return &UsageError{err}
+	}
+	sdkworker.SetBinaryChecksum(d.Code) // or else the SDK reads the whole binary to name it
+	if d.StickyCache > 0 {
+		sdkworker.SetStickyWorkflowCacheSize(d.StickyCache)
+	}
+	planner := worker.Planner{Allow: d.AllowPaths, SecretsDir: d.SecretsDir, FingerprintKey: d.fingerprintKey}
+	group := member.Group(temporal, place, activities.NewAt(place, opened.Log, opened.Payloads, planner, d.Code))
+	if err := group.Start(); err != nil {
+		return err
+	}
+	d.ready.set(workService, nil, nil)
+	d.logger.Info("working", "queue", d.Queue, "files", place.Files, "version", d.Code, "deployment", d.Deployment, "build", d.BuildID)
+	select {
+	case <-ctx.Done():
+	case err = <-d.failed:
+		d.logger.Error("cannot go on", "error", err)
+	}
+	d.drain(group, giveBack)
+	return err
+}
+
+// errDrained ends the activities that take too long when the process is to end. Temporal gives them to others.
+var errDrained = errors.New("the worker process ends")
+
+// drain takes no more work, and lets what is in hand come to its end. What takes too long is given back.
+func (d *process) drain(group worker.Group, giveBack context.CancelCauseFunc) {
+	d.ready.set(workService, nil, errDrained)
+	d.logger.Info("draining", "at most", d.Drain.String())
+	late := time.AfterFunc(d.Drain, func() {
+		d.logger.Warn("giving back what is in hand")
+		giveBack(errDrained)
+	})
+	group.Stop()
+	late.Stop()
+	d.logger.Info("drained")
+}
+
+// pipelineOf returns what tells the name of a run's pipeline.
+func pipelineOf(log *landscape.Log) func(context.Context, string) (string, error) {
+	return func(ctx context.Context, run string) (string, error) {
+		record, err := log.Run(ctx, run)
+		return record.Pipeline, err
+	}
+}
+
+// stopTelemetry sends what was not sent yet.
+func (d *process) stopTelemetry() {
+	ctx, done := context.WithTimeout(context.Background(), closePatience)
+	defer done()
+	if err := d.telemetry.Stop(ctx); err != nil {
+		d.logger.Warn("telemetry", "error", err)
+	}
+}

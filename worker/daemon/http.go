@@ -1,0 +1,68 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+)
+
+// How long a client may take for its request, and a server for its end.
+const (
+	headerPatience = 5 * time.Second
+	closePatience  = 2 * time.Second
+)
+
+// endpoint is an HTTP server of this process.
+type endpoint struct {
+	server *http.Server
+}
+
+// listen serves the handler at the address; off serves nothing. What the server fails with later goes to failed.
+func listen(ctx context.Context, flag, address string, handler http.Handler, logger *slog.Logger, failed chan<- error) (*endpoint, error) {
+	if address == off {
+		return nil, nil
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("another process listens on %s: give this one another address with %s, or off", address, flag)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", flag, err)
+	}
+	e := &endpoint{server: &http.Server{
+		Handler: handler, ReadHeaderTimeout: headerPatience, ReadTimeout: headerPatience, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+	}}
+	logger.Info("listening", "for", flag, "address", listener.Addr().String())
+	go func() {
+		if err := e.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			failed <- fmt.Errorf("%s %s: %w", flag, address, err)
+		}
+	}()
+	return e, nil
+}
+
+// close ends the server; requests that are going may take a moment.
+func (e *endpoint) close() {
+	if e == nil {
+		return
+	}
+	ctx, done := context.WithTimeout(context.Background(), closePatience)
+	defer done()
+	if e.server.Shutdown(ctx) != nil {
+		_ = e.server.Close() // what a client still wants is not worth waiting for
+	}
+}
+
+// public are the pages without a password.
+func public(ready, metrics http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.Handle("GET /readyz", ready)
+	mux.Handle("GET /metrics", metrics)
+	return mux
+}
