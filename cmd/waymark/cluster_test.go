@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"waymark/activities"
+	"waymark/codec"
 	"waymark/embedded"
 	"waymark/landscape"
 	"waymark/landscape/sqlitestore"
@@ -31,9 +32,8 @@ func startCluster(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Setenv("WAYMARK_TEMPORAL", "env")
 }
 
-
 // startWorker FILES starts a worker of the cluster in this process, which sees the files of the name, over the record in the state
-// folder. It stops at the end of the script.
+// folder, with the keys in WAYMARK_CODEC_KEYS. It stops at the end of the script.
 func startWorker(ts *testscript.TestScript, _ bool, args []string) {
 	ctx := context.Background()
 	state := ts.MkAbs(".waymark")
@@ -42,7 +42,11 @@ func startWorker(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	objects, err := fsstore.Create(filepath.Join(state, "payloads"))
 	ts.Check(err)
-	c, err := embedded.Dial(ctx, ts.Getenv("TEMPORAL_ADDRESS"), client.Options{})
+	keys, err := codec.Load("", ts.Getenv("WAYMARK_CODEC_KEYS"), false)
+	ts.Check(err)
+	var o client.Options
+	codec.ClientOptions(&o, keys)
+	c, err := embedded.Dial(ctx, ts.Getenv("TEMPORAL_ADDRESS"), o)
 	ts.Check(err)
 	member := worker.Member{Files: args[0], Pipelines: ts.MkAbs("pipelines")}
 	member.Options.WorkerStopTimeout = 5 * time.Second
@@ -56,4 +60,12 @@ func startWorker(ts *testscript.TestScript, _ bool, args []string) {
 		c.Close()
 		ts.Check(errors.Join(objects.Close(), driver.Close()))
 	})
+}
+
+// terminate WORKFLOW ends a workflow of the cluster, as somebody may do in Temporal's own UI.
+func terminate(ts *testscript.TestScript, _ bool, args []string) {
+	c, err := embedded.Dial(context.Background(), ts.Getenv("TEMPORAL_ADDRESS"), client.Options{})
+	ts.Check(err)
+	defer c.Close()
+	ts.Check(c.TerminateWorkflow(context.Background(), args[0], "", "a mistake"))
 }

@@ -44,7 +44,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "json": jsonField, "rows": manyRows, "signal": signalRun, "await": await,
-			"cluster": startCluster, "worker": startWorker,
+			"cluster": startCluster, "worker": startWorker, "terminate": terminate,
 		},
 	})
 }
