@@ -1,0 +1,173 @@
+// Package tables_test runs pipelines from and into tables of a real Postgres, by the real workflow.
+package tables_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"waymark/plan"
+	"waymark/tests/services"
+	"waymark/tests/system"
+	"waymark/worker"
+)
+
+func TestMain(m *testing.M) { os.Exit(services.Main(m)) }
+
+const (
+	// load puts records of a file into a table that takes one row for each name, and into one that keeps the latest row of each id.
+	load = `
+name: load
+chunk: {rows: 40}
+sources:
+  orders:
+    csv: {path: orders.csv}
+    schema: {fields: {id: int, name: string, amount: decimal, placed: timestamp}}
+steps:
+  - {name: copies, fork: [a, b]}
+sinks:
+  once:   {postgres: {dsn: "${secret:TABLES_DSN}", table: once}, from: a}
+  latest: {postgres: {dsn: "${secret:TABLES_DSN}", table: dw.latest, mode: upsert, key: [id], create: true}, from: b}
+`
+	// unload reads one of them again.
+	unload = `
+name: unload
+chunk: {rows: 7}
+sources:
+  orders:
+    postgres: {dsn: "${secret:TABLES_DSN}", table: dw.latest}
+    schema: {fields: {id: int, name: string, amount: decimal, placed: timestamp}}
+sinks:
+  back: {jsonl: {path: back.jsonl}}
+`
+)
+
+// orders is a file of n records: every tenth has the id of the first, so that it replaces it, and every 15th an amount that is refused.
+func orders(n int) (text string, latest map[int]string) {
+	var b strings.Builder
+	b.WriteString("id,name,amount,placed\n")
+	latest = map[int]string{}
+	for i := range n {
+		id, amount := i, fmt.Sprintf("%d.%02d", i, i%100)
+		if i%10 == 0 {
+			id = 0
+		}
+		if i%15 == 1 {
+			amount = "-" + amount
+		}
+		fmt.Fprintf(&b, "%d,n%d,%s,2001-01-31T23:59:59.5Z\n", id, i, amount)
+		latest[id] = fmt.Sprintf(`{"id":%d,"name":"n%d","amount":%s,"placed":"2001-01-31T23:59:59.5Z"}`, id, i, amount)
+	}
+	return b.String(), latest
+}
+
+func TestRowsGoIntoTablesAndComeBack(t *testing.T) {
+	ctx := context.Background()
+	db := services.Postgres(t)
+	t.Setenv("WAYMARK_SECRET_TABLES_DSN", db.DSN())
+	conn, err := pgx.Connect(ctx, db.DSN())
+	require.NoError(t, err)
+	defer conn.Close(ctx)
+	_, err = conn.Exec(ctx, `create schema dw; create table once (id bigint, name text unique, amount numeric check (amount >= 0), placed timestamptz)`)
+	require.NoError(t, err)
+	count := func(query string) (n int) {
+		require.NoError(t, conn.QueryRow(ctx, query).Scan(&n))
+		return n
+	}
+
+	const n = 300
+	s := system.Start(t, nil)
+	text, latest := orders(n)
+	s.Write(t, map[string]string{"orders.csv": text})
+	result, err := s.Run(t, "load", load)
+	require.NoError(t, err)
+	require.Equal(t, int64(n), result.Rows)
+	require.Equal(t, int64(20), result.Refused)
+	require.Equal(t, n-20, count("select count(*) from once"))
+	require.Equal(t, len(latest), count("select count(*) from dw.latest"))
+	s.Verify(t, "load")
+	effects, err := s.Log.Effects(ctx, "load")
+	require.NoError(t, err)
+	refused := map[string]int64{}
+	for _, effect := range effects {
+		refused[effect.Sink] += effect.Refused
+	}
+	require.Equal(t, int64(20), refused["once"])
+	require.Zero(t, refused["latest"])
+
+	_, err = s.Run(t, "unload", unload)
+	require.NoError(t, err)
+	lines := strings.Split(strings.TrimSpace(s.Read(t, "back.jsonl")), "\n")
+	require.Len(t, lines, len(latest))
+	for i, id := 0, 0; id < n; id++ {
+		if want, is := latest[id]; is {
+			require.Equal(t, want, lines[i])
+			i++
+		}
+	}
+	s.Verify(t, "unload")
+
+	_, err = s.Run(t, "again", load)
+	require.NoError(t, err)
+	require.Equal(t, n-20, count("select count(*) from once"), "a unique column refuses what is there")
+	require.Equal(t, len(latest), count("select count(*) from dw.latest"))
+	s.Verify(t, "again")
+	requireNowhere(t, filepath.Dir(s.Database), db.Password())
+}
+
+// requireNowhere looks for a secret in every file of a folder.
+func requireNowhere(t *testing.T, folder, secret string) {
+	t.Helper()
+	files := 0
+	require.NoError(t, filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		files++
+		content, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.False(t, bytes.Contains(content, []byte(secret)), "%s holds the password", path)
+		return nil
+	}))
+	require.Greater(t, files, 5)
+}
+
+func TestATableThatIsNotThereStopsTheRunInWords(t *testing.T) {
+	db := services.Postgres(t)
+	t.Setenv("WAYMARK_SECRET_TABLES_DSN", db.DSN())
+	s := system.Start(t, nil)
+	text, _ := orders(10)
+	s.Write(t, map[string]string{"orders.csv": text})
+	_, err := s.Run(t, "load", load)
+	require.ErrorContains(t, err, "there is no such table: make it, or set create: true")
+	require.NotContains(t, err.Error(), db.Password())
+	_, err = s.Run(t, "unload", unload)
+	require.ErrorContains(t, err, "check schema and name")
+	require.NotContains(t, err.Error(), db.Password())
+	requireNowhere(t, filepath.Dir(s.Database), db.Password())
+}
+
+// TestThePagesDocumentCompiles: the document of docs/postgres.md is one, and its SQL is what the sink would make.
+func TestThePagesDocumentCompiles(t *testing.T) {
+	page, err := os.ReadFile("../../docs/postgres.md")
+	require.NoError(t, err)
+	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllSubmatch(page, -1)
+	require.Len(t, blocks, 1)
+	t.Setenv("WAYMARK_SECRET_ORDERS_DSN", "host=shop dbname=sales")
+	t.Setenv("WAYMARK_SECRET_DW_DSN", "postgres://waymark:canary-password@warehouse/dw")
+	compiled, err := worker.Planner{FingerprintKey: []byte("k")}.Plan(plan.Request{File: "postgres.md", Folder: t.TempDir(), Document: blocks[0][1]})
+	require.NoError(t, err)
+	description := string(compiled.JSON())
+	require.Contains(t, description, `"postgres://warehouse:5432/dw/dw.orders"`)
+	require.Contains(t, description, `"guarantee":"transactional"`)
+	require.NotContains(t, description, "canary")
+}
