@@ -95,7 +95,7 @@ func enter(ctx context.Context, tx pgx.Tx, guard *landscape.Guard, c claims) (in
 	var queue pgx.Batch
 	held := holds(landscape.Batch{Guard: guard})
 	for _, h := range held {
-		queue.Queue(holdSQL, h.run, h.alone)
+		queue.Queue(holdSQL, encode(h.run), h.alone)
 	}
 	queue.Queue(claimSQL, c.args...)
 	results := tx.SendBatch(ctx, &queue)

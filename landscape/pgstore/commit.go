@@ -89,7 +89,7 @@ func send(ctx context.Context, tx pgx.Tx, b landscape.Batch, inserts []*insert) 
 	var queue pgx.Batch
 	held := holds(b)
 	for _, h := range held {
-		queue.Queue(holdSQL, h.run, h.alone)
+		queue.Queue(holdSQL, encode(h.run), h.alone)
 	}
 	for _, i := range inserts {
 		queue.Queue(i.sql, i.arrays...)

@@ -13,7 +13,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
-	"github.com/pressly/goose/v3/lock"
 )
 
 //go:embed migrations/*.sql
@@ -52,6 +51,10 @@ func (a address) migrate(ctx context.Context) (from, to int64, err error) {
 	if err := vouch(ctx, conn); err != nil {
 		return 0, 0, err
 	}
+	// Until the connection ends: who is second waits here, and finds all done.
+	if _, err := conn.Exec(ctx, `select pg_advisory_lock(hashtextextended('migrate ' || $1, 0))`, a.schema); err != nil {
+		return 0, 0, err
+	}
 	if from, err = versionOf(ctx, conn, a.schema); err != nil {
 		return 0, 0, err
 	}
@@ -79,16 +82,12 @@ func makeSchema(ctx context.Context, conn *pgx.Conn, schema string) error {
 
 // up applies what is missing.
 func (a address) up(ctx context.Context) error {
-	locker, err := lock.NewPostgresSessionLocker()
-	if err != nil {
-		return err
-	}
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
 		return err
 	}
 	db := stdlib.OpenDB(*a.pool.ConnConfig)
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithVerbose(false), goose.WithSessionLocker(locker))
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithVerbose(false))
 	if err == nil {
 		_, err = provider.Up(ctx)
 	}

@@ -1,0 +1,203 @@
+package pgstore_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/stretchr/testify/require"
+
+	"waymark/landscape"
+	"waymark/landscape/landscapetest"
+	"waymark/landscape/pgstore"
+	"waymark/pipeline"
+	"waymark/tests/services"
+)
+
+// peopled is a landscape with a writer and a reader.
+type peopled struct {
+	db             *services.Database
+	writer, reader string // URLs
+}
+
+// people makes a landscape in which the writer has completed the run r1 and begun the run r2.
+func people(t *testing.T) peopled {
+	t.Helper()
+	_, db := create(t)
+	writers, readers := db.Owner()+"_writers", db.Owner()+"_readers"
+	execute(t, db.Superuser(), `create role `+writers+` nologin`, `create role `+readers+` nologin`)
+	for range 2 { // repeating it changes nothing
+		require.NoError(t, pgstore.Grant(t.Context(), db.DSN(), pgstore.Roles{Writer: writers, Reader: readers}))
+	}
+	p := peopled{db, db.Login(t, db.Owner()+"_writer", writers), db.Login(t, db.Owner()+"_reader", readers)}
+	log := landscape.New(open(t, p.writer), nil)
+	scene := landscapetest.Scene{Run: "r1", Chunks: 2, ChunkRows: 20}
+	require.NoError(t, scene.PlayToEnd(t.Context(), log))
+	require.NoError(t, log.FinishRun(t.Context(), "r1", pipeline.CompletedWithFailures, ""))
+	require.NoError(t, landscapetest.GraphScene{Run: "r3", Chunks: 3, ChunkRows: 6}.PlayToEnd(t.Context(), log))
+	other := landscapetest.Scene{Run: "r2", Chunks: 2, ChunkRows: 20}
+	require.NoError(t, other.Begin(t.Context(), log))
+	require.NoError(t, other.Read(t.Context(), log))
+	require.NoError(t, log.RecordPassage(t.Context(), other.Passage(0)))
+	return p
+}
+
+// refuses holds that a statement is refused with one of these codes of Postgres.
+func refuses(t *testing.T, conn *pgx.Conn, statement string, codes ...string) {
+	t.Helper()
+	_, err := conn.Exec(t.Context(), statement)
+	var refused *pgconn.PgError
+	require.ErrorAs(t, err, &refused, statement)
+	require.Contains(t, codes, refused.Code, "%s: %v", statement, err)
+}
+
+const (
+	noPrivilege    = "42501"
+	appendOnly     = "23000"
+	wrongForChecks = "23514"
+	alreadyThere   = "23505"
+)
+
+// changes are what nobody may do to a table.
+func changes(t *landscape.Table) []string {
+	column := t.Columns[0].Name
+	return []string{
+		`update ` + t.Name + ` set ` + column + ` = ` + column,
+		`delete from ` + t.Name,
+		`truncate ` + t.Name + ` cascade`,
+		`insert into ` + t.Name + ` select * from ` + t.Name + ` on conflict (` + keys(t) + `) do update set ` + column + ` = excluded.` + column,
+	}
+}
+
+func keys(t *landscape.Table) string {
+	var names []string
+	for _, c := range t.Columns[:t.Keys] {
+		names = append(names, c.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+func TestRolesChangeNothing(t *testing.T) {
+	p := people(t)
+	for role, url := range map[string]string{"writer": p.writer, "reader": p.reader} {
+		conn := connect(t, url)
+		for _, table := range landscape.Tables() {
+			t.Run(role+" "+table.Name, func(t *testing.T) {
+				_, err := conn.Exec(t.Context(), `grant all on `+table.Name+` to current_user`)
+				require.NoError(t, err, "it is a warning, and grants nothing")
+				for _, statement := range append(changes(table),
+					`alter table `+table.Name+` disable trigger all`, `alter table `+table.Name+` add column mine int`,
+					`drop table `+table.Name+` cascade`, `create trigger mine before insert on `+table.Name+` for each row execute function refuse()`,
+					`create index on `+table.Name+` (`+table.Columns[0].Name+`)`, `alter table `+table.Name+` owner to current_user`,
+				) {
+					refuses(t, conn, statement, noPrivilege)
+				}
+			})
+		}
+		for _, statement := range []string{
+			`create table mine (n int)`, `drop view tokens`, `create or replace view tokens as select 1`, `drop function refuse() cascade`,
+			`insert into goose_db_version (version_id, is_applied) values (9999, true)`, `delete from goose_db_version`,
+			`insert into numbers values (1024)`, `delete from bytes`, `drop schema waymark cascade`, `set role ` + p.db.Owner(),
+			`set session_replication_role = replica`,
+		} {
+			refuses(t, conn, statement, noPrivilege)
+		}
+	}
+}
+
+func TestOwnerChangesNothingByMistake(t *testing.T) {
+	p := people(t)
+	conn := connect(t, p.db.DSN())
+	for _, table := range landscape.Tables() {
+		t.Run(table.Name, func(t *testing.T) {
+			for _, statement := range changes(table) {
+				_, err := conn.Exec(t.Context(), statement)
+				var refused *pgconn.PgError
+				if table.Name != "runs" && table.Name != "effects" || !strings.HasPrefix(statement, "update") && !strings.Contains(statement, "do update") {
+					require.ErrorAs(t, err, &refused, statement)
+					require.Equal(t, appendOnly, refused.Code, statement)
+				}
+			}
+		})
+	}
+	for _, statement := range []string{`delete from numbers`, `update bytes set n = 0`, `insert into numbers values (1024)`, `truncate bytes`} {
+		refuses(t, conn, statement, appendOnly)
+	}
+}
+
+func TestWriterMovesNothingIntoWhatIsIllegal(t *testing.T) {
+	p := people(t)
+	conn := connect(t, p.writer)
+	for name, to := range map[string][2]string{
+		"a complete run runs":         {"r1", `epoch, 'running', final, null, reason`},
+		"a complete run is cancelled": {"r1", `epoch, 'cancelled', final, finished_us, reason`},
+		"an epoch nobody took up":     {"r2", `epoch + 1, 'running', final, null, reason`},
+		"a reason of its own":         {"r2", `epoch, status, final, finished_us, 'x'`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			refuses(t, conn, `select move_runs(run_id, epoch, status, final, finished_us, reason, `+to[1]+`) from runs where run_id = '`+to[0]+`'`,
+				appendOnly, wrongForChecks)
+		})
+	}
+	const effect = `select move_effects(run_id, sink, source, chunk, rows, bytes, state, fence, ordinal, byte_offset, receipt, refused, changed_us, `
+	for name, to := range map[string]string{
+		"a finalized write is prepared":  `rows, bytes, 'prepared', 0, null, null, null, refused, changed_us) from effects where run_id = 'r1'`,
+		"a finalized write moves":        `rows, bytes, state, fence, ordinal + 10, byte_offset, receipt, refused, changed_us) from effects where run_id = 'r1' and kind = 'write'`,
+		"a write is finalized at once":   `rows, bytes, 'finalized', 1, 7, 7, '{}', refused, changed_us) from effects where run_id = 'r2' and state = 'prepared'`,
+		"a publication is ended at once": `rows, bytes, 'finalized', 1, null, null, '{}', refused, changed_us) from effects where run_id = 'r2' and state = 'reserved'`,
+	} {
+		t.Run(name, func(t *testing.T) { refuses(t, conn, effect+to, appendOnly, wrongForChecks, alreadyThere) })
+	}
+}
+
+func TestReaderReads(t *testing.T) {
+	p := people(t)
+	conn := connect(t, p.reader)
+	var relations []string
+	rows, err := conn.Query(t.Context(), `select relname::text from pg_class where relnamespace = 'waymark'::regnamespace and relkind in ('r', 'v')`)
+	require.NoError(t, err)
+	relations, err = pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	require.Greater(t, len(relations), len(landscape.Tables())+10)
+	for _, relation := range relations {
+		_, err := conn.Exec(t.Context(), `select * from `+relation)
+		require.NoError(t, err, relation)
+	}
+	for _, statement := range []string{
+		`insert into actions values ('r2', 0, 'v', '', '', 1)`, `select hold_run('r2', true)`, `select * from runs for share`,
+		`select move_runs('r2', 0, 'running', 0, null, '', 0, 'failed', 0, 1, '')`,
+	} {
+		refuses(t, conn, statement, noPrivilege)
+	}
+	log := landscape.New(open(t, p.reader), nil)
+	_, err = log.Summary(t.Context(), "r1")
+	require.NoError(t, err)
+	found, err := log.Sweep(t.Context(), "r1", true)
+	require.NoError(t, err)
+	require.Empty(t, found)
+	require.ErrorContains(t, log.RecordAction(t.Context(), "r2", "v", "ann", ""), "`waymark landscape grant` gives it")
+}
+
+// TestNobodyShadowsATable holds that a function with the owner's rights sees the landscape's tables, whatever its caller's are called.
+func TestNobodyShadowsATable(t *testing.T) {
+	p := people(t)
+	conn := connect(t, p.writer)
+	for _, statement := range []string{
+		`create temp table runs (run_id text, epoch bigint)`, `insert into pg_temp.runs values ('r2', 77)`, `set search_path = pg_temp, waymark`,
+	} {
+		_, err := conn.Exec(t.Context(), statement)
+		require.NoError(t, err)
+	}
+	var epoch int64
+	require.NoError(t, conn.QueryRow(t.Context(), `select hold_run('r2', false)`).Scan(&epoch))
+	require.Zero(t, epoch)
+}
+
+func TestGrantNeedsRolesThatAreThere(t *testing.T) {
+	_, db := create(t)
+	err := pgstore.Grant(t.Context(), db.DSN(), pgstore.Roles{Reader: "nobody here"})
+	require.ErrorContains(t, err, "there is no role nobody here: make it with `create role \"nobody here\" nologin`")
+	err = pgstore.Grant(t.Context(), services.Postgres(t).DSN(), pgstore.Roles{Reader: "x"})
+	require.ErrorContains(t, err, "run `waymark landscape migrate` first")
+}

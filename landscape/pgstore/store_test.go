@@ -1,0 +1,234 @@
+package pgstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/landscape"
+	"waymark/landscape/landscapetest"
+	"waymark/landscape/pgstore"
+	"waymark/tests/services"
+)
+
+// with returns the URL with a parameter.
+func with(t testing.TB, text, name, value string) string {
+	t.Helper()
+	u, err := url.Parse(text)
+	require.NoError(t, err)
+	query := u.Query()
+	query.Set(name, value)
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
+func execute(t testing.TB, url string, statements ...string) {
+	t.Helper()
+	conn := connect(t, url)
+	for _, statement := range statements {
+		_, err := conn.Exec(t.Context(), statement)
+		require.NoError(t, err, statement)
+	}
+}
+
+func TestMigrateSaysFromWhereToWhere(t *testing.T) {
+	db := services.Postgres(t)
+	from, to, err := pgstore.Migrate(t.Context(), db.DSN())
+	require.NoError(t, err)
+	require.Equal(t, []int64{0, pgstore.Version()}, []int64{from, to})
+	from, to, err = pgstore.Migrate(t.Context(), db.DSN())
+	require.NoError(t, err)
+	require.Equal(t, []int64{pgstore.Version(), pgstore.Version()}, []int64{from, to})
+}
+
+func TestManyMigrateAtOnce(t *testing.T) {
+	db := services.Postgres(t)
+	errs := make(chan error)
+	const many = 4
+	for range many {
+		go func() {
+			_, _, err := pgstore.Migrate(t.Context(), db.DSN())
+			errs <- err
+		}()
+	}
+	for range many {
+		require.NoError(t, <-errs)
+	}
+	open(t, db.DSN())
+}
+
+func TestSchemasAreSeparate(t *testing.T) {
+	db := services.Postgres(t)
+	odd := `Übung "1"; drop`
+	for _, schema := range []string{"waymark", odd} {
+		at := with(t, db.DSN(), "schema", schema)
+		_, _, err := pgstore.Migrate(t.Context(), at)
+		require.NoError(t, err)
+		store := open(t, at)
+		require.Contains(t, store.Location(), "schema="+schema)
+		require.NoError(t, landscapetest.Scene{Run: "in " + schema}.Begin(t.Context(), landscape.New(store, nil)))
+	}
+	for _, schema := range []string{"waymark", odd} {
+		runs, err := landscape.New(open(t, with(t, db.DSN(), "schema", schema)), nil).Runs(t.Context())
+		require.NoError(t, err)
+		require.Len(t, runs, 1)
+		require.Equal(t, "in "+schema, runs[0].ID)
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	migrated := func(t *testing.T, statements ...string) string {
+		_, db := create(t)
+		execute(t, db.Superuser(), statements...)
+		return db.DSN()
+	}
+	for name, c := range map[string]struct {
+		url  func(t *testing.T) string
+		want string
+	}{
+		"no landscape": {func(t *testing.T) string { return services.Postgres(t).DSN() }, "make it with `waymark landscape migrate`"},
+		"an older schema": {func(t *testing.T) string {
+			return migrated(t, `delete from goose_db_version where version_id = (select max(version_id) from goose_db_version)`)
+		}, "bring it up with `waymark landscape migrate`"},
+		"a newer schema": {func(t *testing.T) string {
+			return migrated(t, `insert into goose_db_version (version_id, is_applied) values (9999, true)`)
+		}, "use a newer Waymark"},
+		"a schema changed by hand": {func(t *testing.T) string { return migrated(t, `alter table heals rename reason to excuse`) }, "changed by hand"},
+		"a schema of something else": {func(t *testing.T) string {
+			db := services.Postgres(t)
+			execute(t, db.DSN(), `create schema waymark`, `create table waymark.mine (n int)`)
+			return db.DSN()
+		}, "holds something else"},
+		"commits that may be lost": {func(t *testing.T) string {
+			_, db := create(t)
+			return with(t, db.DSN(), "synchronous_commit", "off")
+		}, "the setting synchronous_commit is off"},
+		"a schema with a long name": {func(*testing.T) string { return "postgres://h/d?schema=" + strings.Repeat("s", 64) }, "the most that Postgres keeps of a name is 63"},
+		"a wrong password": {func(t *testing.T) string {
+			u, err := url.Parse(services.Postgres(t).DSN())
+			require.NoError(t, err)
+			u.User = url.UserPassword(u.User.Username(), "geheim")
+			return u.String()
+		}, "refuses the user or the password"},
+		"a database that is not there": {func(t *testing.T) string {
+			return strings.Replace(services.Postgres(t).Superuser(), "/test_", "/nowhere_", 1)
+		}, "there is no such database"},
+		"nobody there":             {func(*testing.T) string { return "postgres://u:geheim@127.0.0.1:1/d" }, "nothing listens there"},
+		"an unknown host":          {func(*testing.T) string { return "postgres://u:geheim@nowhere.invalid/d" }, "nobody knows this host"},
+		"no URL":                   {func(*testing.T) string { return "postgres://u:ge/heim@h/d" }, "cannot be read"},
+		"a parameter that is none": {func(*testing.T) string { return "postgres://u:geheim@h/d?sslmode=perhaps" }, "cannot be read"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := pgstore.Open(t.Context(), c.url(t))
+			require.ErrorContains(t, err, c.want)
+			require.NotContains(t, err.Error(), "heim")
+			require.NotContains(t, err.Error(), "\n")
+			require.True(t, strings.HasPrefix(err.Error(), "landscape"), err.Error())
+		})
+	}
+	_, err := pgstore.Open(t.Context(), services.Postgres(t).DSN())
+	require.ErrorIs(t, err, landscape.ErrNotFound)
+}
+
+func TestMigrateRefusesWhatIsNotOurs(t *testing.T) {
+	db := services.Postgres(t)
+	execute(t, db.DSN(), `create schema waymark`, `create view waymark.mine as select 1 as n`)
+	_, _, err := pgstore.Migrate(t.Context(), db.DSN())
+	require.ErrorContains(t, err, "holds something else")
+	_, newer := create(t)
+	execute(t, newer.DSN(), `insert into waymark.goose_db_version (version_id, is_applied) values (9999, true)`)
+	_, _, err = pgstore.Migrate(t.Context(), newer.DSN())
+	require.ErrorContains(t, err, "use a newer Waymark")
+}
+
+func TestUnsafeServers(t *testing.T) {
+	for _, setting := range []string{"fsync", "full_page_writes", "synchronous_commit"} {
+		db := services.PrivatePostgres(t, setting+"=off").Database(t)
+		_, _, err := pgstore.Migrate(t.Context(), db.DSN())
+		require.ErrorContains(t, err, "the setting "+setting+" is off")
+	}
+}
+
+func TestServersThatOnlyRead(t *testing.T) {
+	store, db := create(t)
+	require.NoError(t, landscapetest.Scene{Run: "r"}.Begin(t.Context(), landscape.New(store, nil)))
+	reading := open(t, with(t, db.DSN(), "default_transaction_read_only", "on"))
+	runs, err := landscape.New(reading, nil).Runs(t.Context())
+	require.NoError(t, err)
+	require.Len(t, runs, 1)
+	require.ErrorIs(t, landscapetest.Scene{Run: "s"}.Begin(t.Context(), landscape.New(reading, nil)), landscape.ErrReadOnly)
+}
+
+func TestTextsThatPostgresCannotHold(t *testing.T) {
+	store, _ := create(t)
+	log := landscape.New(store, nil)
+	require.NoError(t, landscapetest.Scene{Run: "r"}.Begin(t.Context(), log))
+	odd := "a\x00b\xff c␛00"
+	for range 2 { // the second one is compared with the first
+		require.NoError(t, store.Commit(t.Context(), landscape.Batch{Insert: []landscape.Record{
+			landscape.RunEvent{Run: "r", Event: odd, Detail: odd, At: 1},
+		}}))
+	}
+	events, err := log.Events(t.Context(), "r")
+	require.NoError(t, err)
+	require.Equal(t, []landscape.RunEvent{{Run: "r", Event: odd, Detail: odd, At: 1}}, events)
+	run, graph := landscapetest.Scene{Run: odd}.Graph()
+	run.BaseDir = "/data/" + odd
+	require.NoError(t, log.BeginRun(t.Context(), run, graph))
+	found, err := log.Run(t.Context(), odd)
+	require.NoError(t, err)
+	require.Equal(t, run.BaseDir, found.BaseDir)
+	require.NoError(t, log.InEpoch(odd, 0).RecordEvent(t.Context(), odd, "guarded", ""))
+	require.NoError(t, log.TakeUp(t.Context(), landscape.Resumption{Run: odd, Epoch: 1, Claim: "c"}))
+	require.ErrorIs(t, log.InEpoch(odd, 0).RecordEvent(t.Context(), odd, "guarded", ""), landscape.ErrSuperseded)
+}
+
+// TestRestartInTheMiddle stops the server as if its machine had failed, again and again, while batches are committed. What broke
+// before its commit is done again without anybody noticing; of a commit nobody knows, and who commits the same again is right.
+func TestRestartInTheMiddle(t *testing.T) {
+	server := services.PrivatePostgres(t)
+	db := server.Database(t)
+	_, _, err := pgstore.Migrate(t.Context(), db.DSN())
+	require.NoError(t, err)
+	store := open(t, db.DSN())
+	require.NoError(t, landscapetest.Scene{Run: "r"}.Begin(t.Context(), landscape.New(store, nil)))
+
+	begun, done := make(chan struct{}), make(chan error)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	const batches = 300
+	go func() { done <- commitAll(ctx, store, batches, func(n int) { begun <- struct{}{} }) }()
+	for n := range batches {
+		<-begun
+		if n%100 == 50 {
+			server.Restart(t, n%200 == 50)
+		}
+	}
+	require.NoError(t, <-done)
+	events, err := landscape.New(store, nil).Events(t.Context(), "r")
+	require.NoError(t, err)
+	require.Len(t, events, batches)
+}
+
+// commitAll commits so many batches, each until it succeeds.
+func commitAll(ctx context.Context, store landscape.Driver, batches int, before func(n int)) error {
+	for n := range batches {
+		before(n)
+		batch := landscape.Batch{
+			Insert: []landscape.Record{landscape.RunEvent{Run: "r", Seq: int64(n), Event: "seen", Detail: fmt.Sprint(n), At: 1}},
+			Guard:  &landscape.Guard{Run: "r"},
+		}
+		for err := store.Commit(ctx, batch); err != nil; err = store.Commit(ctx, batch) {
+			if ctx.Err() != nil {
+				return errors.Join(ctx.Err(), err)
+			}
+		}
+	}
+	return nil
+}
