@@ -21,9 +21,6 @@ type counts struct {
 	lag     metric.Float64Histogram
 }
 
-// seconds are the bounds of the histograms: from what one activity costs at least to what somebody should look at.
-var seconds = metric.WithExplicitBucketBoundaries(.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300)
-
 func newCounts(meter metric.Meter) (*counts, error) {
 	var failed error
 	counter := func(name, about string) metric.Int64Counter {
@@ -32,7 +29,7 @@ func newCounts(meter metric.Meter) (*counts, error) {
 		return made
 	}
 	histogram := func(name, about string) metric.Float64Histogram {
-		made, err := meter.Float64Histogram(name, metric.WithDescription(about), metric.WithUnit("s"), seconds)
+		made, err := meter.Float64Histogram(name, metric.WithDescription(about), metric.WithUnit("s"))
 		failed = errors.Join(failed, err)
 		return made
 	}

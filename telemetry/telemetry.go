@@ -49,7 +49,7 @@ func Start(ctx context.Context, o Options) (*Telemetry, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.meters = metric.NewMeterProvider(metric.WithReader(exporter), metric.WithCardinalityLimit(maxSeries))
+	t.meters = metric.NewMeterProvider(metric.WithReader(exporter), metric.WithCardinalityLimit(maxSeries), metric.WithView(seconds()))
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(quiet(o.Logger)))
 	if t.counts, err = newCounts(t.meters.Meter("waymark")); err != nil {
 		return nil, err
@@ -58,6 +58,16 @@ func Start(ctx context.Context, o Options) (*Telemetry, error) {
 		return nil, err
 	}
 	return t, nil
+}
+
+// seconds gives all histograms of seconds, Temporal's as well, bounds from what one call costs at least to what somebody should
+// look at.
+func seconds() metric.View {
+	return metric.NewView(metric.Instrument{Name: "*", Unit: "s", Kind: metric.InstrumentKindHistogram}, metric.Stream{
+		Aggregation: metric.AggregationExplicitBucketHistogram{
+			Boundaries: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
+		},
+	})
 }
 
 // buildInfo is the metric that names the program's version.

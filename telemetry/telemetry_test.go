@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
@@ -74,6 +75,19 @@ func TestQueuesOfProcessesHaveOneName(t *testing.T) {
 		require.Equal(t, queue, tags["task_queue"], "the caller's map is left alone")
 		require.Equal(t, []string{`temporal_test_` + want[len(want)-1:] + `_total{namespace="default",task_queue="` + want + `",worker_type="ActivityWorker"} 2`},
 			metrics(t, tel, "temporal_test_"+want[len(want)-1:]+"_total"))
+	}
+}
+
+func TestHistogramsAreOfSeconds(t *testing.T) {
+	tel := start(t, nil)
+	var o client.Options
+	tel.ClientOptions(&o)
+	o.MetricsHandler.Timer("temporal_test").Record(30 * time.Millisecond)
+	tel.counts.add(event{activity: "ReadChunk", took: 30 * time.Millisecond}, "orders")
+	for _, name := range []string{"temporal_test", "waymark_chunk"} {
+		lines := strings.Join(metrics(t, tel, name+"_seconds_bucket"), "\n")
+		require.Contains(t, lines, `le="0.025"} 0`)
+		require.Contains(t, lines, `le="0.05"} 1`)
 	}
 }
 

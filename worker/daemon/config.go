@@ -17,6 +17,7 @@ import (
 	"waymark/cluster"
 	"waymark/settings"
 	"waymark/storage"
+	"waymark/worker"
 	"waymark/workflows"
 )
 
@@ -30,9 +31,10 @@ type Config struct {
 	Payloads  string // URL
 	CacheMiB  int
 
-	Pipelines  string
-	AllowPaths []string
-	SecretsDir string
+	Pipelines     string
+	AllowPaths    []string
+	AllowNetworks worker.Networks
+	SecretsDir    string
 
 	FingerprintKeyFile string
 	OwnKey             []byte // the fingerprint key if none is given; nil if the program has none of its own
@@ -77,7 +79,8 @@ func (c *Config) Bind(flags *pflag.FlagSet) {
 	flags.StringVar(&c.Payloads, "payloads", "", "`URL` of the payload store")
 	flags.IntVar(&c.CacheMiB, "payload-cache", storage.DefaultCacheBytes>>20, "`MiB` of memory for payloads of a store that is not of this machine")
 	flags.StringVar(&c.Pipelines, "pipelines", "", "`folder` of deployed pipelines: NAME.yaml or NAME/pipeline.yaml")
-	flags.StringArrayVar(&c.AllowPaths, "allow-path", nil, "further `folder` that documents may use; repeat for more")
+	flags.StringArrayVar(&c.AllowPaths, "allow-path", nil, "`folder`, besides --pipelines, whose files documents may use; repeat for more")
+	flags.Var(&c.AllowNetworks, "allow-network", "`network`, besides the public web, that documents may lead to, such as 10.0.0.0/8; repeat for more")
 	flags.StringVar(&c.SecretsDir, "secrets-dir", "", "`folder` with one file for each secret")
 	flags.StringVar(&c.FingerprintKeyFile, "fingerprint-key-file", "", "`file` with the key of the fingerprints of secrets, the same on all workers (or "+FingerprintKeyVariable+")")
 	flags.StringVar(&c.CodecKeysFile, "codec-keys-file", "", "`file` with the keys that encrypt what Temporal stores (or "+CodecKeysVariable+")")

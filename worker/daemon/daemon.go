@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -233,8 +234,7 @@ func (d *process) work(ctx context.Context, temporal client.Client, opened *stor
 	if d.StickyCache > 0 {
 		sdkworker.SetStickyWorkflowCacheSize(d.StickyCache)
 	}
-	planner := worker.Planner{Allow: d.AllowPaths, SecretsDir: d.SecretsDir, FingerprintKey: d.fingerprintKey}
-	group := member.Group(temporal, place, activities.NewAt(place, opened.Log, opened.Payloads, planner, d.Code))
+	group := member.Group(temporal, place, activities.NewAt(place, opened.Log, opened.Payloads, d.planner(), d.Code))
 	if err := group.Start(); err != nil {
 		return err
 	}
@@ -247,6 +247,17 @@ func (d *process) work(ctx context.Context, temporal client.Client, opened *stor
 	}
 	d.drain(group, giveBack)
 	return err
+}
+
+// planner compiles documents. They may come from anybody who may start a run: only what the operator names is theirs.
+func (d *process) planner() worker.Planner {
+	allowed := slices.Clone(d.AllowPaths)
+	if d.Pipelines != "" {
+		allowed = append(allowed, d.Pipelines)
+	}
+	return worker.Planner{
+		Confined: true, Allow: allowed, AllowNetworks: d.AllowNetworks, SecretsDir: d.SecretsDir, FingerprintKey: d.fingerprintKey,
+	}
 }
 
 // errDrained ends the activities that take too long when the process is to end. Temporal gives them to others.
