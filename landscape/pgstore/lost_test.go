@@ -1,0 +1,127 @@
+package pgstore_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/landscape"
+	"waymark/landscape/landscapetest"
+	"waymark/landscape/pgstore"
+	"waymark/tests/services"
+)
+
+// lostCommits is how many replies, and how many requests, TestLostCommits loses.
+var lostCommits = flag.Int("lost", 40, "how many replies to commits, and how many commits, TestLostCommits loses")
+
+// insistent is a driver whose caller commits the same again when he does not know what became of it, as the contract allows.
+type insistent struct {
+	landscape.Driver
+	repeats int
+}
+
+func (d *insistent) Commit(ctx context.Context, b landscape.Batch) error {
+	err := d.Driver.Commit(ctx, b)
+	for ; err != nil && !known(err); err = d.Driver.Commit(ctx, b) {
+		d.repeats++
+		if moved, check := d.moved(ctx, b); moved || check != nil {
+			return check
+		}
+	}
+	return err
+}
+
+func (d *insistent) Claim(ctx context.Context, c landscape.Claims) (map[landscape.Token]landscape.Token, error) {
+	taken, err := d.Driver.Claim(ctx, c)
+	for ; err != nil && !known(err); taken, err = d.Driver.Claim(ctx, c) {
+		d.repeats++
+	}
+	return taken, err
+}
+
+// known reports whether the error says that nothing is stored.
+func known(err error) bool {
+	_, diverged := errors.AsType[*landscape.DivergedError](err)
+	_, imbalance := errors.AsType[*landscape.ImbalanceError](err)
+	return diverged || imbalance || errors.Is(err, landscape.ErrStale) || errors.Is(err, landscape.ErrSuperseded) || errors.Is(err, landscape.ErrFull)
+}
+
+// moved reports whether the first move of a batch is done: then all of the batch is. A batch without moves can simply be repeated.
+func (d *insistent) moved(ctx context.Context, b landscape.Batch) (done bool, err error) {
+	if len(b.Move) == 0 {
+		return false, nil
+	}
+	to := b.Move[0].To
+	t := landscape.TableOf(to)
+	want := t.AppendValues(nil, to)
+	err = d.Read(ctx, t.Zero(), want[:t.Keys], func(r landscape.Record) bool {
+		done = fmt.Sprint(t.AppendValues(nil, r)) == fmt.Sprint(want)
+		return true
+	})
+	return done, err
+}
+
+// TestLostCommits loses the replies to commits, and commits, and holds that the record is what it is without: nothing is missing and
+// nothing is there twice.
+func TestLostCommits(t *testing.T) {
+	for name, lose := range map[string]func(*services.Proxy, func([]byte) bool){
+		"replies": (*services.Proxy).LoseReply, "requests": (*services.Proxy).LoseRequest,
+	} {
+		t.Run(name, func(t *testing.T) {
+			clean, db := create(t)
+			at := with(t, db.DSN(), "schema", "lossy")
+			_, _, err := pgstore.Migrate(t.Context(), at)
+			require.NoError(t, err)
+			proxy := services.Cut(t, db.Address())
+			lossy := &insistent{Driver: open(t, with(t, db.Through(proxy.Address()), "schema", "lossy"))}
+			lose(proxy, services.Commit)
+			proxy.Every(2)
+			runs := 0
+			for ; proxy.Lost() < *lostCommits; runs++ {
+				require.NoError(t, playNumber(t.Context(), lossy, runs))
+			}
+			proxy.Heal()
+			t.Logf("%d lost in %d runs", proxy.Lost(), runs)
+			require.Equal(t, proxy.Lost(), lossy.repeats, "every loss was noticed, and nothing else")
+			for n := range runs {
+				require.NoError(t, playNumber(t.Context(), clean, n))
+			}
+			for _, table := range landscape.Tables() {
+				require.Equal(t, all(t, clean, table), all(t, lossy, table), table.Name)
+			}
+		})
+	}
+}
+
+// playNumber plays the run with this number: equal numbers give equal records.
+func playNumber(ctx context.Context, d landscape.Driver, n int) error {
+	at := time.Date(2025, 3, 1, 8, 0, 0, 0, time.UTC)
+	log := landscape.New(d, func() time.Time { at = at.Add(time.Second); return at })
+	run := fmt.Sprintf("run %06d", n)
+	if n%2 == 0 {
+		return landscapetest.GraphScene{Run: run, Chunks: 3, ChunkRows: 6}.Play(ctx, log)
+	}
+	if err := (landscapetest.Scene{Run: run, Chunks: 3, ChunkRows: 20}).Play(ctx, log); err != nil {
+		return err
+	}
+	_, err := log.Claim(ctx, landscape.Claims{
+		Run: run, Node: landscapetest.Source, Field: "id", Hashes: [][16]byte{{1}, {2}},
+		Tokens: []landscape.Token{{Source: landscapetest.Source, Row: 1}, {Source: landscapetest.Source, Row: 2}},
+	})
+	return err
+}
+
+// all returns all records of a table.
+func all(t *testing.T, d landscape.Driver, table *landscape.Table) (found []landscape.Record) {
+	t.Helper()
+	require.NoError(t, d.Read(t.Context(), table.Zero(), nil, func(r landscape.Record) bool {
+		found = append(found, r)
+		return true
+	}))
+	return found
+}
