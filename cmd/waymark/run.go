@@ -200,8 +200,6 @@ func (a *app) runInput(ctx context.Context, m *machine, doc *document, id string
 		in.Files = a.files
 	case needsFiles(doc.plan):
 		in.Files = a.filesName()
-	default: // its workers need not have the folder
-		in.File, in.Folder = filepath.Join(doc.folder, in.File), ""
 	}
 	return workflows.RunInput{OpenInput: in}, nil
 }
