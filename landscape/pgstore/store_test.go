@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -231,4 +232,33 @@ func commitAll(ctx context.Context, store landscape.Driver, batches int, before 
 		}
 	}
 	return nil
+}
+
+// TestDeadlocksPass lets two write the same in opposite orders until they block each other: both are stored.
+func TestDeadlocksPass(t *testing.T) {
+	store, db := create(t)
+	execute(t, db.Superuser(), `alter database `+db.Owner()+` set deadlock_timeout = '5ms'`)
+	require.NoError(t, landscapetest.Scene{Run: "r"}.Begin(t.Context(), landscape.New(store, nil)))
+	store = open(t, db.DSN())
+	conn := connect(t, db.DSN())
+	const most, records = 200, 500
+	for round := range most {
+		var actions, events []landscape.Record
+		for i := range records {
+			seq := int64(round*records + i)
+			actions = append(actions, landscape.Action{Run: "r", Seq: seq, Verb: "v", At: 1})
+			events = append(events, landscape.RunEvent{Run: "r", Seq: seq, Event: "e", At: 1})
+		}
+		errs := make(chan error)
+		for _, insert := range [][]landscape.Record{slices.Concat(actions, events), slices.Concat(events, actions)} {
+			go func() { errs <- store.Commit(t.Context(), landscape.Batch{Insert: insert}) }()
+		}
+		require.NoError(t, errors.Join(<-errs, <-errs))
+		var deadlocks int64
+		require.NoError(t, conn.QueryRow(t.Context(), `select deadlocks from pg_stat_database where datname = current_database()`).Scan(&deadlocks))
+		if deadlocks > 0 {
+			return
+		}
+	}
+	t.Fatalf("two never blocked each other in %d rounds", most)
 }
