@@ -10,9 +10,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress"
+	"github.com/parquet-go/parquet-go/encoding/delta"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 	"github.com/stretchr/testify/require"
@@ -231,12 +234,9 @@ func TestHostileFooters(t *testing.T) {
 // TestFootersThatAreNone has bytes that a decoder of thrift would choke on.
 func TestFootersThatAreNone(t *testing.T) {
 	many := binary.AppendUvarint([]byte{0x29, 0xfc}, 1<<31) // a list of 2^31 structures
-	var deep []byte
-	for range 1 << 20 {
-		deep = append(deep, 0x1c) // a structure in a structure
-	}
+	deep := bytes.Repeat([]byte{0x1c}, maxFooterBytes)      // a structure in a structure, and so on
 	for name, footer := range map[string][]byte{
-		"a list of 2^31 row groups": append([]byte{0x15, 0x02}, many...), "a million structures in each other": deep,
+		"a list of 2^31 row groups": append([]byte{0x15, 0x02}, many...), "millions of structures in each other": deep,
 		"a text of 2^31 bytes": binary.AppendUvarint([]byte{0x68}, 1<<31), "nothing": {}, "an end": {0}, "an unknown kind": {0x1f},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -251,20 +251,41 @@ func TestFootersThatAreNone(t *testing.T) {
 	require.ErrorContains(t, err, codeTooLarge)
 }
 
-// pageOf returns a file with one row group and one column, whose only page has this header and body.
-func pageOf(t testing.TB, header format.PageHeader, body []byte, codec format.CompressionCodec, physical format.Type, values int64) []byte {
+// page is a page of a file made by hand.
+type page struct {
+	header format.PageHeader
+	body   []byte
+}
+
+// dataPage returns a page of version 1, without levels, that claims to have this size when it is decompressed.
+func dataPage(encoding format.Encoding, values, size int, body []byte) page {
+	return page{format.PageHeader{Type: format.DataPage, UncompressedPageSize: int32(size), DataPageHeader: thrift.New(format.DataPageHeader{
+		NumValues: int32(values), Encoding: encoding, DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE,
+	})}, body}
+}
+
+// asItIs is a dataPage that is not compressed.
+func asItIs(encoding format.Encoding, values int, body []byte) page {
+	return dataPage(encoding, values, len(body), body)
+}
+
+// fileOfPages returns a file with one row group and one column of these pages.
+func fileOfPages(t testing.TB, codec format.CompressionCodec, physical format.Type, values int, pages ...page) []byte {
 	t.Helper()
-	header.CompressedPageSize = int32(len(body))
-	text, err := thrift.Marshal(new(thrift.CompactProtocol), &header)
-	require.NoError(t, err)
-	file := append(append([]byte(magic), text...), body...)
+	file := []byte(magic)
+	for _, p := range pages {
+		p.header.CompressedPageSize = int32(len(p.body))
+		header, err := thrift.Marshal(new(thrift.CompactProtocol), &p.header)
+		require.NoError(t, err)
+		file = slices.Concat(file, header, p.body)
+	}
 	footer, err := thrift.Marshal(new(thrift.CompactProtocol), &format.FileMetaData{
-		Version: 1, NumRows: values,
+		Version: 1, NumRows: int64(values),
 		Schema: []format.SchemaElement{
 			{Name: "root", NumChildren: thrift.New(int32(1))}, {Name: "a", Type: thrift.New(physical), RepetitionType: thrift.New(format.Required)},
 		},
-		RowGroups: []format.RowGroup{{NumRows: values, Columns: []format.ColumnChunk{{MetaData: format.ColumnMetaData{
-			Type: physical, PathInSchema: []string{"a"}, Codec: codec, NumValues: values, DataPageOffset: 4, TotalCompressedSize: int64(len(file) - 4),
+		RowGroups: []format.RowGroup{{NumRows: int64(values), Columns: []format.ColumnChunk{{MetaData: format.ColumnMetaData{
+			Type: physical, PathInSchema: []string{"a"}, Codec: codec, NumValues: int64(values), DataPageOffset: 4, TotalCompressedSize: int64(len(file) - 4),
 		}}}}},
 	})
 	require.NoError(t, err)
@@ -273,53 +294,79 @@ func pageOf(t testing.TB, header format.PageHeader, body []byte, codec format.Co
 
 // TestBombs has pages that expand to far more than they are, by compression or by their encoding. None makes memory for it.
 func TestBombs(t *testing.T) {
-	data := func(encoding format.Encoding, values, size int32) format.PageHeader {
-		return format.PageHeader{Type: format.DataPage, UncompressedPageSize: size, DataPageHeader: thrift.New(format.DataPageHeader{
-			NumValues: values, Encoding: encoding, DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE,
-		})}
-	}
 	zeros := make([]byte, 64<<20)
-	packed := func(codec interface {
-		Encode(dst, src []byte) ([]byte, error)
-	}) []byte {
-		out, err := codec.Encode(nil, zeros)
+	packed := func(codec format.CompressionCodec, by compress.Codec) []byte {
+		out, err := by.Encode(nil, zeros)
+		require.NoError(t, err)
+		return fileOfPages(t, codec, format.Int64, 3, dataPage(format.Plain, 3, 24, out))
+	}
+	const many = 100_000_000
+	deltas := append(binary.AppendUvarint([]byte{0x80, 0x80, 0x04, 0x04}, many), 0) // blocks of 65,536 values, all the same
+	deltas = append(deltas, make([]byte, 5*(many/65536+1))...)
+	lengths := func(first, others int32) []byte {
+		all := slices.Repeat([]int32{others}, 1000)
+		all[0] = first
+		out, err := new(delta.BinaryPackedEncoding).EncodeInt32(nil, all)
 		require.NoError(t, err)
 		return out
 	}
-	header := func(total uint64) []byte { // of deltas
-		return append(binary.AppendUvarint([]byte{0x80, 0x01, 0x04}, total), 0)
+	prefixes := slices.Concat(lengths(0, 1<<20), lengths(1<<20, 0), zeros[:1<<20]) // every text is the one before it, of a mebibyte
+	dictionary := page{format.PageHeader{Type: format.DictionaryPage, UncompressedPageSize: 8, DictionaryPageHeader: thrift.New(format.DictionaryPageHeader{
+		NumValues: 1, Encoding: format.Plain,
+	})}, zeros[:8]}
+	run := append(binary.AppendUvarint([]byte{1}, many<<1), 0)
+	one := func(encoding format.Encoding, physical format.Type, body []byte) []byte {
+		return fileOfPages(t, format.Uncompressed, physical, 3, asItIs(encoding, 3, body))
 	}
-	// every text is the one before, of a mebibyte, and nothing else
-	prefixes := append(header(1000), 0x80, 0x80, 0x80, 0x01, 0, 0, 0, 0)
-	for _, c := range []struct {
-		name string
-		file []byte
-	}{
-		{"zstd", pageOf(t, data(format.Plain, 3, 24), packed(&parquet.Zstd), format.Zstd, format.Int64, 3)},
-		{"gzip", pageOf(t, data(format.Plain, 3, 24), packed(&parquet.Gzip), format.Gzip, format.Int64, 3)},
-		{"brotli", pageOf(t, data(format.Plain, 3, 24), packed(&parquet.Brotli), format.Brotli, format.Int64, 3)},
-		{"snappy", pageOf(t, data(format.Plain, 3, 24), packed(&parquet.Snappy), format.Snappy, format.Int64, 3)},
-		{"snappy that claims 4 GiB", pageOf(t, data(format.Plain, 3, 24), []byte{0xff, 0xff, 0xff, 0xff, 0x0f}, format.Snappy, format.Int64, 3)},
-		{"lz4", pageOf(t, data(format.Plain, 3, 24), packed(&parquet.Lz4Raw), format.Lz4Raw, format.Int64, 3)},
-		{"a page that claims 2 GiB", pageOf(t, data(format.Plain, 3, 1<<31-1), []byte("x"), format.Zstd, format.Int64, 3)},
-		{"2^31 values in one run", pageOf(t, data(format.RLEDictionary, 3, 7), []byte{1, 0xfe, 0xff, 0xff, 0xff, 0x0f, 0}, format.Uncompressed, format.Int64, 3)},
-		{"2^31 deltas", pageOf(t, data(format.DeltaBinaryPacked, 3, 9), header(1<<31), format.Uncompressed, format.Int64, 3)},
-		{"2^31 lengths", pageOf(t, data(format.DeltaLengthByteArray, 3, 9), header(1<<31), format.Uncompressed, format.ByteArray, 3)},
-		{"prefixes", pageOf(t, data(format.DeltaByteArray, 1000, int32(len(prefixes))), prefixes, format.Uncompressed, format.ByteArray, 1000)},
-		{"a bit width of 0 and no dictionary", pageOf(t, data(format.RLEDictionary, 3, 2), []byte{0, 3 << 1}, format.Uncompressed, format.Int64, 3)},
-		{"a bit width of 255", pageOf(t, data(format.RLEDictionary, 3, 3), []byte{255, 3 << 1, 1}, format.Uncompressed, format.Int64, 3)},
-		{"an unknown encoding", pageOf(t, data(99, 3, 24), zeros[:24], format.Uncompressed, format.Int64, 3)},
-		{"more values than bytes", pageOf(t, data(format.Plain, 3, 23), zeros[:23], format.Uncompressed, format.Int64, 3)},
+	for name, file := range map[string][]byte{
+		"zstd": packed(format.Zstd, &parquet.Zstd), "gzip": packed(format.Gzip, &parquet.Gzip), "brotli": packed(format.Brotli, &parquet.Brotli),
+		"snappy": packed(format.Snappy, &parquet.Snappy), "lz4": packed(format.Lz4Raw, &parquet.Lz4Raw),
+		"snappy that claims 4 GiB": fileOfPages(t, format.Snappy, format.Int64, 3, dataPage(format.Plain, 3, 24, []byte{0xff, 0xff, 0xff, 0xff, 0x0f})),
+		"a page that claims 2 GiB": fileOfPages(t, format.Zstd, format.Int64, 3, dataPage(format.Plain, 3, 1<<31-1, []byte("x"))),
+		"a run of many values":     fileOfPages(t, format.Uncompressed, format.Int64, 3, dictionary, asItIs(format.RLEDictionary, 3, run)),
+		"many deltas":              one(format.DeltaBinaryPacked, format.Int64, deltas),
+		"many lengths":             one(format.DeltaLengthByteArray, format.ByteArray, deltas),
+		"prefixes":                 fileOfPages(t, format.Uncompressed, format.ByteArray, 1000, asItIs(format.DeltaByteArray, 1000, prefixes)),
+
+		"a bit width of 0 without a dictionary": one(format.RLEDictionary, format.Int64, []byte{0, 3 << 1}),
+		"a value that the dictionary lacks":     fileOfPages(t, format.Uncompressed, format.Int64, 3, dictionary, asItIs(format.RLEDictionary, 3, []byte{1, 3 << 1, 1})),
+		"a bit width of 255":                    fileOfPages(t, format.Uncompressed, format.Int64, 3, dictionary, asItIs(format.RLEDictionary, 3, []byte{255, 3 << 1, 1})),
+		"an unknown encoding":                   one(99, format.Int64, zeros[:24]),
+		"fewer bytes than values":               one(format.Plain, format.Int64, zeros[:23]),
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			_, err := readHostile(t, c.file)
+			_, err := readHostile(t, file)
 			runtime.ReadMemStats(&after)
 			require.Error(t, err)
 			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(220<<20), "bytes of memory were made")
 		})
 	}
+	good := fileOfPages(t, format.Uncompressed, format.Int64, 3, dictionary, asItIs(format.RLEDictionary, 3, []byte{1, 3 << 1, 0}))
+	out, err := readHostile(t, good)
+	require.NoError(t, err, "what these files are made of is read")
+	require.Equal(t, []string{`{"a":0}`, `{"a":0}`, `{"a":0}`}, out.records)
+}
+
+// TestColumnsThatContradictEachOther exchanges a column of two row groups, in which the lists have other lengths.
+func TestColumnsThatContradictEachOther(t *testing.T) {
+	type pair struct {
+		A int64 `parquet:"a"`
+		B int64 `parquet:"b"`
+	}
+	type lists struct {
+		Pairs []pair `parquet:"pairs,list"`
+	}
+	file := fileWith(t, []lists{{[]pair{{1, 1}, {2, 2}}}, {[]pair{{3, 3}}}, {[]pair{{4, 4}}}, {[]pair{{5, 5}, {6, 6}}}}, parquet.MaxRowsPerRowGroup(2))
+	out, err := readHostile(t, file)
+	require.NoError(t, err)
+	require.Equal(t, `{"pairs":[{"a":1,"b":1},{"a":2,"b":2}]}`, out.records[0])
+	_, err = readHostile(t, withFooter(t, file, func(m *format.FileMetaData) {
+		first, second := m.RowGroups[0].Columns, m.RowGroups[1].Columns
+		first[1], second[1] = second[1], first[1]
+	}))
+	require.ErrorContains(t, err, `CORRUPT_PARQUET: the column "b" contradicts the columns beside it`)
 }
 
 // TestFilesThatAreNotParquet shows that what is something else is a fault in words.

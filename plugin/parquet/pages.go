@@ -138,6 +138,10 @@ func (s *pageStream) header() (*format.PageHeader, error) {
 	}
 }
 
+func (s *pageStream) tooLarge(bytes int64) error {
+	return fault(codeTooLarge, "a page of the column %q has %d bytes; at most %d are read: write smaller pages", s.leaf.name, bytes, maxPageBytes)
+}
+
 func (s *pageStream) check(header *format.PageHeader) error {
 	v1, v2 := header.Type == format.DataPage, header.Type == format.DataPageV2
 	dictionary := header.Type == format.DictionaryPage
@@ -145,8 +149,7 @@ func (s *pageStream) check(header *format.PageHeader) error {
 	case header.CompressedPageSize < 0 || header.UncompressedPageSize < 0 || values(header) < 0:
 		return s.corrupt(errors.New("its header has negative numbers"))
 	case header.CompressedPageSize > maxPageBytes || header.UncompressedPageSize > maxPageBytes:
-		return fault(codeTooLarge, "a page of the column %q has %d bytes; at most %d are read: write smaller pages",
-			s.leaf.name, max(header.CompressedPageSize, header.UncompressedPageSize), maxPageBytes)
+		return s.tooLarge(int64(max(header.CompressedPageSize, header.UncompressedPageSize)))
 	case v1 && !header.DataPageHeader.Valid, v2 && !header.DataPageHeaderV2.Valid, dictionary && !header.DictionaryPageHeader.Valid:
 		return s.corrupt(errors.New("its header is not whole"))
 	case (v1 || v2) && values(header) > s.left:
@@ -396,7 +399,11 @@ func (s *pageStream) width(encoding format.Encoding, data []byte, count int) (in
 		if len(data) == 0 {
 			return 0, nil
 		}
-		return prefixedWidth(data, count)
+		width, err := prefixedWidth(data, count)
+		if err == nil && width > maxPageBytes {
+			err = s.tooLarge(width)
+		}
+		return width, err
 	case format.RLE:
 		return int64(count), nil
 	case format.ByteStreamSplit:

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -430,4 +431,39 @@ func TestSinkRefusesWhatItCannotWrite(t *testing.T) {
 	}
 	_, err := sinkOf(t, pipeline.ParquetSink{Columns: []string{"a", "c"}}).TypedEncoder(fields, true)
 	require.NoError(t, err, "a column that is not declared holds JSON")
+}
+
+// TestARowGroupIsReadPageByPage shows that memory does not grow with the row group, which has all rows here.
+func TestARowGroupIsReadPageByPage(t *testing.T) {
+	var out bytes.Buffer
+	w := parquet.NewGenericWriter[event](&out, parquet.Compression(&parquet.Snappy))
+	rows := events(10_000)
+	const times = 40
+	for range times {
+		_, err := w.Write(rows)
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.Close())
+	source := inMemory(t, out.Bytes())
+	pin, err := source.Stat(t.Context())
+	require.NoError(t, err)
+	r, err := source.Open(t.Context(), plugin.Cursor{}, pin)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
+	before, most, read, size := liveBytes(), uint64(0), 0, 0
+	var c plugin.Chunk
+	for read < times*len(rows) {
+		require.NoError(t, r.Next(t.Context(), plugin.Limits{Rows: 1 << 15, Bytes: 1 << 20}, &c))
+		read, size = read+c.Len(), size+len(c.Data)
+		most = max(most, liveBytes())
+	}
+	require.Greater(t, size, 30<<20)
+	require.Less(t, most, before+(12<<20))
+}
+
+func liveBytes() uint64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
 }
