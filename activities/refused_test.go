@@ -42,7 +42,7 @@ var tableFiles = map[string]string{
 }
 
 // tables are the targets of a document's sinks, by name, in memory.
-type tables map[string]*plugintest.Table
+type tables map[string]*plugintest.MemoryTable
 
 // tabled puts tables in the place of the rig's sinks.
 func tabled(r *rig) tables {

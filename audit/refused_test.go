@@ -35,7 +35,7 @@ const tabledRows = "id,n\na,1\nb,2\na,3\nc,0\nd,5\nd,6\ne,0\n"
 // onTables compiles documents whose sinks are tables with unique ids; rejects is one in which a node may stand once.
 type onTables struct {
 	activities.Planner
-	tables map[string]*plugintest.Table
+	tables map[string]*plugintest.MemoryTable
 }
 
 func (p onTables) Plan(request plan.Request) (*plan.Plan, error) {
@@ -50,9 +50,9 @@ func (p onTables) Plan(request plan.Request) (*plan.Plan, error) {
 }
 
 // playTabled runs the pipeline on a whole system, and returns its tables.
-func playTabled(t *testing.T) (*system.System, map[string]*plugintest.Table) {
+func playTabled(t *testing.T) (*system.System, map[string]*plugintest.MemoryTable) {
 	t.Helper()
-	tables := map[string]*plugintest.Table{"good": {Name: "good", Key: "id"}, "more": {Name: "more", Key: "n"}, "rejects": {Name: "rejects", Key: "node"}}
+	tables := map[string]*plugintest.MemoryTable{"good": {Name: "good", Key: "id"}, "more": {Name: "more", Key: "n"}, "rejects": {Name: "rejects", Key: "node"}}
 	s := system.StartWith(t, system.Options{Planner: func(p activities.Planner) activities.Planner { return onTables{p, tables} }})
 	s.Write(t, map[string]string{"in.csv": tabledRows})
 	result, err := s.Run(t, run, tabled)
@@ -106,7 +106,7 @@ func testLateRecordOnly(t *testing.T, s *system.System) {
 }
 
 // testLateLines asks for every line of every table.
-func testLateLines(t *testing.T, s *system.System, tables map[string]*plugintest.Table) {
+func testLateLines(t *testing.T, s *system.System, tables map[string]*plugintest.MemoryTable) {
 	for sink, table := range tables {
 		for n, line := range table.Lines() {
 			story := explain(t, s, audit.Question{Sink: sink, Line: int64(n) + 1})
