@@ -83,6 +83,11 @@ func lateRefusals(t *testing.T, d landscape.Driver) {
 		sum, err := log.Summary(t.Context(), s.Run)
 		require.NoError(t, err)
 		require.Equal(t, pipeline.CompletedWithFailures, sum.Run.Status)
+		for i := range s.Chunks {
+			differences, err := log.ComparePassage(t.Context(), s.Passage(i))
+			require.NoError(t, err)
+			require.Empty(t, differences, "some of the rows in rejects were refused twice")
+		}
 		for _, sink := range sum.Sinks {
 			require.Equal(t, sink.Planned, sink.Finalized+sink.Refused)
 			require.Positive(t, sink.Refused)

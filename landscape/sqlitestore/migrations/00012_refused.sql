@@ -6,14 +6,13 @@
 alter table effects add column refused integer not null default 0
   check (refused between 0 and rows and (refused = 0 or kind = 'write' and state = 'finalized'));
 
--- An effect is born with nothing refused, and is finalized with what the target refused; that never changes. All else is as before.
+-- An effect is born with nothing refused, and is finalized with what the target refused: the check and the guard of states leave no
+-- other moment.
 create trigger effects_unrefused before insert on effects when new.refused <> 0
 begin select raise(abort, 'effects: not the beginning of an effect'); end;
 
 create trigger effects_refused before update of refused on effects
-when new.refused <> old.refused and (
-  old.state = 'finalized' or new.state <> 'finalized'
-  or new.refused <> (
+when new.refused <> old.refused and new.refused <> (
     select count(*) from chunks c
     cross join errors x on x.run_id = c.run_id and x.source = c.source and x.row >= c.first_row and x.row < c.first_row + c.rows
     where c.run_id = new.run_id and c.source = new.source and c.chunk = new.chunk and x.node = new.sink and x.sent_to = '__quarantine__'
@@ -22,8 +21,7 @@ when new.refused <> old.refused and (
     join ways k on k.run_id = w.run_id and k.way = w.way
     where w.run_id = new.run_id and w.source = new.source and w.chunk = new.chunk and k.last_node = new.sink and k.outcome = 'failure'
   )
-)
-begin select raise(abort, 'effects: other rows are refused than errors say, or it is not the moment'); end;
+begin select raise(abort, 'effects: other rows are refused than errors say'); end;
 
 -- What a target refused is on record while its write ends, in quarantine; later nothing comes to it.
 create trigger errors_late before insert on errors
