@@ -1,0 +1,55 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"waymark/landscape/pgstore"
+	"waymark/tests/services"
+)
+
+// waymark runs a command line and returns its exit code and what it wrote.
+func waymark(args ...string) (code int, stdout, stderr string) {
+	var out, said bytes.Buffer
+	code = execute(args, &out, &said, func(string) (string, bool) { return "", false })
+	return code, out.String(), said.String()
+}
+
+// TestRecordInPostgres makes a record in a database and gives it to roles, as its owner does, and asks it as the reader.
+func TestRecordInPostgres(t *testing.T) {
+	db := services.PrivatePostgres(t).Database(t)
+	quiet := func(code int, stdout, stderr string) string {
+		require.Zero(t, code, stderr)
+		require.NotContains(t, stdout+stderr, db.Password())
+		return stdout
+	}
+	place, err := pgstore.Place(db.DSN())
+	require.NoError(t, err)
+
+	code, _, stderr := waymark("runs", "--landscape", db.DSN())
+	require.NotZero(t, code)
+	require.Contains(t, stderr, "waymark landscape migrate")
+
+	var done migration
+	require.NoError(t, json.Unmarshal([]byte(quiet(waymark("landscape", "migrate", "--landscape", db.DSN(), "--json"))), &done))
+	require.Equal(t, migration{Place: place, To: pgstore.Version()}, done)
+	require.Contains(t, quiet(waymark("landscape", "migrate", "--landscape", db.DSN())), "nothing to do")
+
+	code, _, stderr = waymark("landscape", "grant", "--landscape", db.DSN(), "--reader", "asking")
+	require.Equal(t, exitFailed, code)
+	require.Contains(t, stderr, `create role "asking" nologin`)
+	conn, err := pgx.Connect(t.Context(), db.Superuser())
+	require.NoError(t, err)
+	_, err = conn.Exec(t.Context(), `create role asking nologin; create role working nologin`)
+	require.NoError(t, err)
+	require.NoError(t, conn.Close(t.Context()))
+	require.Equal(t, "working may read, insert, and move runs and effects in "+place+"\nasking may read in "+place+"\n",
+		quiet(waymark("landscape", "grant", "--landscape", db.DSN(), "--writer", "working", "--reader", "asking")))
+
+	require.Empty(t, strings.TrimSpace(quiet(waymark("runs", "--json", "--landscape", db.Login(t, "ann", "asking")))))
+}
