@@ -174,7 +174,6 @@ func TestHostileFooters(t *testing.T) {
 			m.NumRows, m.RowGroups[0].NumRows, first(m).NumValues = 1<<31, 1<<31, 1<<31
 		}},
 		{"less than no rows", codeCorrupt, func(m *format.FileMetaData) { m.NumRows, m.RowGroups[0].NumRows = -1, -1 }},
-		{"more rows than its row groups", codeCorrupt, func(m *format.FileMetaData) { m.NumRows = 4 }},
 		{"more rows than values", codeCorrupt, func(m *format.FileMetaData) { m.NumRows, m.RowGroups[0].NumRows = 4, 4 }},
 		{"more values than pages", codeCorrupt, func(m *format.FileMetaData) {
 			m.NumRows, m.RowGroups[0].NumRows, first(m).NumValues = 4, 4, 4
@@ -343,10 +342,16 @@ func TestBombs(t *testing.T) {
 			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(220<<20), "bytes of memory were made")
 		})
 	}
-	good := fileOfPages(t, format.Uncompressed, format.Int64, 3, dictionary, asItIs(format.RLEDictionary, 3, []byte{1, 3 << 1, 0}))
-	out, err := readHostile(t, good)
-	require.NoError(t, err, "what these files are made of is read")
-	require.Equal(t, []string{`{"a":0}`, `{"a":0}`, `{"a":0}`}, out.records)
+	for _, names := range [][2]format.Encoding{{format.Plain, format.RLEDictionary}, {format.PlainDictionary, format.PlainDictionary}} {
+		dictionary.header.DictionaryPageHeader.V.Encoding = names[0]
+		good := fileOfPages(t, format.Uncompressed, format.Int64, 3, dictionary, asItIs(names[1], 3, []byte{1, 3 << 1, 0}))
+		out, err := readHostile(t, good)
+		require.NoError(t, err, "what these files are made of is read, also by its old names")
+		require.Equal(t, []string{`{"a":0}`, `{"a":0}`, `{"a":0}`}, out.records)
+	}
+	dictionary.header.DictionaryPageHeader.V.Encoding = format.DeltaBinaryPacked
+	_, err := readHostile(t, fileOfPages(t, format.Uncompressed, format.Int64, 3, dictionary, asItIs(format.RLEDictionary, 3, []byte{1, 3 << 1, 0})))
+	require.ErrorContains(t, err, codeUnsupported)
 }
 
 // TestColumnsThatContradictEachOther exchanges a column of two row groups, in which the lists have other lengths.

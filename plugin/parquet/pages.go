@@ -310,6 +310,12 @@ func (s *pageStream) guard(header *format.PageHeader, body []byte) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
+	if header.Type == format.DictionaryPage {
+		if *encoding != format.Plain && *encoding != format.PlainDictionary {
+			return nil, fault(codeUnsupported, "the column %q has a dictionary in the encoding %s, which is not read", s.leaf.name, *encoding)
+		}
+		*encoding = format.Plain // the other is an old name for it
+	}
 	width, err := s.width(*encoding, data, count)
 	if err != nil {
 		return nil, err
