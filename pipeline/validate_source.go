@@ -55,6 +55,14 @@ func (l *loader) checkInput(p *Pipeline) {
 	}
 }
 
+// ReadsInput reports whether a source reads standard input.
+func (p *Pipeline) ReadsInput() bool {
+	return slices.ContainsFunc(p.Sources, func(source Named[Source]) bool {
+		_, files := filesOf("", source.Value.CSV, source.Value.JSONL)
+		return files != nil && files.Path == Stdio
+	})
+}
+
 // checkCSV reports characters that cannot do what they are given for.
 func (l *loader) checkCSV(path string, csv *CSVSource) {
 	l.checkDelimiter(Key(path, "delimiter"), csv.Delimiter, "tab")
