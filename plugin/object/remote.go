@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
@@ -96,7 +95,7 @@ func (r *Remote) client(ctx context.Context, how pipeline.S3) (*bucketClient, er
 	}
 	client := s3.NewFromConfig(base, func(o *s3.Options) {
 		o.Region, o.UsePathStyle, o.HTTPClient = region, how.PathStyle, through
-		o.Retryer = retry.NewStandard(func(s *retry.StandardOptions) { s.MaxAttempts, s.MaxBackoff = 3, 2*time.Second })
+		o.Retryer = retry.NewStandard(func(s *retry.StandardOptions) { s.MaxAttempts, s.MaxBackoff = 3, 10*r.wait.before })
 		if how.Endpoint != "" {
 			o.BaseEndpoint = aws.String(strings.TrimSuffix(how.Endpoint, "/"))
 		}

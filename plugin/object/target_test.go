@@ -2,7 +2,10 @@ package object
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"io"
+	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
@@ -165,4 +168,150 @@ func TestServiceChecksWhatItGets(t *testing.T) {
 	require.Equal(t, there.about[aboutWhole], there.sum)
 	err = place.put(t.Context(), &s3.PutObjectInput{Key: aws.String("x"), ChecksumCRC32: aws.String("AAAAAA==")}, []byte("data"))
 	require.Error(t, err, "the server takes what has another checksum")
+}
+
+// TestLostReplies loses every request and every reply of a small run in turn: of one request, which the client repeats, and of so many
+// that the attempt fails and another one begins anew. What is visible in the end is the output, once and whole, and nothing is left.
+func TestLostReplies(t *testing.T) {
+	for name, lost := range map[string]struct {
+		reply bool // the request arrives
+		many  int  // requests in a row
+	}{"one request": {false, 1}, "one reply": {true, 1}, "requests of an attempt": {false, 3}, "replies of an attempt": {true, 3}} {
+		t.Run(name, func(t *testing.T) {
+			points := 0
+			for first := 0; ; first++ {
+				p := newTestPlace(t, "k,v\n")
+				sent, hit := 0, false
+				quick(through(p.remote, func(next http.RoundTripper) trip {
+					return func(r *http.Request) (*http.Response, error) {
+						lose := first <= sent && sent < first+lost.many
+						sent++
+						if !lose {
+							return next.RoundTrip(r)
+						}
+						hit = true
+						if lost.reply {
+							reply, err := next.RoundTrip(r)
+							if err == nil {
+								_ = reply.Body.Close()
+							}
+						}
+						return nil, io.ErrUnexpectedEOF
+					}
+				}))
+				o := plugintest.NewOutput(p.header, "a,1\nb,2\n", "c,3\nd,4\n")
+				runToItsEnd(t, p, o)
+				if !hit {
+					break
+				}
+				points++
+				data, ok := p.read(o.Header)
+				require.True(t, ok)
+				require.Equal(t, string(o.Whole()), string(data), "request %d", first)
+				require.Zero(t, p.remains(), "request %d", first)
+			}
+			require.Greater(t, points, 10)
+		})
+	}
+}
+
+// runToItsEnd does what a run does, and each step again until it succeeds, as Temporal would.
+func runToItsEnd(t *testing.T, p *testPlace, o plugintest.Output) {
+	t.Helper()
+	again := func(step func(target plugin.Target) error) {
+		t.Helper()
+		var err error
+		for range 5 {
+			if err = step(p.target("one", false)); err == nil {
+				return
+			}
+			var fault *plugin.TargetError
+			require.NotErrorAs(t, err, &fault)
+		}
+		require.NoError(t, err)
+	}
+	again(func(target plugin.Target) error {
+		_, err := target.Open(t.Context(), o.Header)
+		return err
+	})
+	for i, part := range o.Parts {
+		again(func(target plugin.Target) error {
+			if applied, err := target.Check(t.Context(), part); err != nil || applied == plugin.Exactly {
+				return err
+			}
+			return target.Write(t.Context(), part, o.Data[i])
+		})
+	}
+	again(func(target plugin.Target) error {
+		_, err := target.Publish(t.Context(), o.Header, o.Parts)
+		return err
+	})
+}
+
+// TestOpenKnowsItsOwn: whoever made the place ready knows it, though the reply to the request was lost.
+func TestOpenKnowsItsOwn(t *testing.T) {
+	p := newTestPlace(t, "")
+	lost := false
+	quick(through(p.remote, func(next http.RoundTripper) trip {
+		return func(r *http.Request) (*http.Response, error) {
+			reply, err := next.RoundTrip(r)
+			if err == nil && r.Method == http.MethodPut && !lost {
+				lost = true
+				_ = reply.Body.Close()
+				return nil, io.ErrUnexpectedEOF
+			}
+			return reply, err
+		}
+	}))
+	made, err := p.target("one", false).Open(t.Context(), nil)
+	require.NoError(t, err)
+	require.True(t, lost)
+	require.True(t, made)
+}
+
+// TestTwoRunsOverwrite: of two runs that both found the same output, the second one is told.
+func TestTwoRunsOverwrite(t *testing.T) {
+	p := newTestPlace(t, "k,v\n")
+	p.occupy()
+	one, two := plugintest.NewOutput(p.header, "a,1\nb,2\n"), plugintest.NewOutput(p.header, "c,3\nd,4\n")
+	one.Write(t, p.target("one", true))
+	two.Write(t, p.target("two", true))
+	_, err := p.target("one", true).Publish(t.Context(), one.Header, one.Parts)
+	require.NoError(t, err)
+	_, err = p.target("two", true).Publish(t.Context(), two.Header, two.Parts)
+	plugintest.RequireCode(t, codeTargetExists, err)
+	require.ErrorContains(t, err, "another run published here since this one began")
+	data, _ := p.read(one.Header)
+	require.Equal(t, string(one.Whole()), string(data))
+	require.NoError(t, p.target("two", true).Discard(t.Context()))
+	require.Zero(t, p.remains())
+}
+
+// TestManifestOfOthers: overwrite replaces what a run of Waymark wrote, and nothing else.
+func TestManifestOfOthers(t *testing.T) {
+	for _, text := range []string{`{"name": "app"}`, "no JSON", `{"waymark": "parts-v1", "parts": []}`} {
+		p := newTestPlace(t, "")
+		p.put(manifestKey, []byte(text), nil)
+		_, err := p.target("one", true).Open(t.Context(), nil)
+		plugintest.RequireCode(t, codeTargetRefused, err)
+		require.Equal(t, []string{manifestKey}, p.keys())
+	}
+}
+
+// TestArtifactCanBeComputed: the artifact's SHA-256 is that of the manifest without the line that names the folder: docs/sinks.md.
+func TestArtifactCanBeComputed(t *testing.T) {
+	p := newTestPlace(t, "k,v\n")
+	o := plugintest.NewOutput(p.header, "a,1\nb,2\n")
+	o.Write(t, p.target("one", false))
+	artifact, err := p.target("one", false).Publish(t.Context(), o.Header, o.Parts)
+	require.NoError(t, err)
+	var kept []string
+	for line := range strings.SplitAfterSeq(string(p.get(manifestKey)), "\n") {
+		if !strings.Contains(line, `"folder": "one"`) {
+			kept = append(kept, line)
+		}
+	}
+	sum := sha256.Sum256([]byte(strings.Join(kept, "")))
+	require.Equal(t, hex.EncodeToString(sum[:]), artifact.SHA256)
+	require.Equal(t, "s3://"+p.bucket.Name+"/out/all", artifact.Path)
 }

@@ -100,6 +100,12 @@ func serve(t testing.TB, handler http.Handler, csv pipeline.CSVSource) plugin.So
 
 const someTime = "Mon, 02 Mar 2026 10:00:00 GMT"
 
+func timeOf(t testing.TB) time.Time {
+	at, err := http.ParseTime(someTime)
+	require.NoError(t, err)
+	return at
+}
+
 // servers are all kinds of servers that behave well.
 var servers = map[string]func(content string) *webFile{
 	"ETag and ranges":          func(c string) *webFile { return &webFile{content: c, etag: `"v1"`, modified: someTime, ranges: true} },

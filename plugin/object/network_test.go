@@ -1,0 +1,180 @@
+package object
+
+import (
+	"context"
+	"encoding/binary"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/pipeline"
+	"waymark/plugin"
+	"waymark/tests/services"
+)
+
+func TestGuard(t *testing.T) {
+	for _, address := range []string{
+		"127.0.0.1:80", "127.255.255.254:443", "[::1]:80", "[::ffff:127.0.0.1]:80", "0.0.0.0:80", "0.1.2.3:80", "[::]:80",
+		"10.0.0.1:443", "172.16.0.1:443", "172.31.255.255:443", "192.168.1.1:80", "169.254.169.254:80", "[fe80::1]:80",
+		"[fe80::1%eth0]:80", "[fd00:ec2::254]:80", "[fc00::1]:80", "[fec0::1]:80", "100.64.0.1:80", "100.127.255.255:80", "198.18.0.1:80",
+		"192.0.0.8:80", "192.0.2.1:80", "198.51.100.1:80", "203.0.113.1:80", "192.88.99.1:80", "224.0.0.1:80", "240.0.0.1:80",
+		"255.255.255.255:80", "[ff02::1]:80", "[64:ff9b::7f00:1]:80", "[64:ff9b:1::1]:80", "[2002:7f00:1::]:80",
+		"[2001:0:4136:e378:8000:63bf:3fff:fdd2]:80", "[2001:db8::1]:80", "[::7f00:1]:80", "[100::1]:80", "[3fff::1]:80", "[5f00::1]:80",
+		"93.184.216.34:22", "93.184.216.34:25", "93.184.216.34:6379", "93.184.216.34:5432", "93.184.216.34:0", "93.184.216.34:8080",
+	} {
+		require.False(t, guard{}.permits(netip.MustParseAddrPort(address)), address)
+	}
+	for _, address := range []string{"93.184.216.34:80", "93.184.216.34:443", "[2606:2800:220:1::1]:443", "172.32.0.1:80", "100.128.0.1:443", "[::ffff:93.184.216.34]:80"} {
+		require.True(t, guard{}.permits(netip.MustParseAddrPort(address)), address)
+	}
+	g := guard{allowed: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}}
+	for _, address := range []string{"10.1.2.3:9000", "[::ffff:10.1.2.3]:80", "[fd00::1]:8333"} {
+		require.True(t, g.permits(netip.MustParseAddrPort(address)), address)
+	}
+	require.False(t, g.permits(netip.MustParseAddrPort("127.0.0.1:80")))
+}
+
+// nameServer answers with an address for every question, the second and later ones with another.
+func nameServer(t *testing.T, first, then [4]byte) *net.Resolver {
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	go func() {
+		buffer, asked := make([]byte, 512), 0
+		for {
+			n, from, err := conn.ReadFrom(buffer)
+			if err != nil {
+				return
+			}
+			end := 12
+			for end < n && buffer[end] != 0 {
+				end += int(buffer[end]) + 1
+			}
+			question := buffer[12 : end+5]
+			reply := append([]byte{buffer[0], buffer[1], 0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0}, question...)
+			if binary.BigEndian.Uint16(question[len(question)-4:]) == 1 { // A
+				address := first
+				if asked++; asked > 1 {
+					address = then
+				}
+				reply[7] = 1
+				reply = append(reply, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4)
+				reply = append(reply, address[:]...)
+			}
+			_, _ = conn.WriteTo(reply, from)
+		}
+	}()
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "udp", conn.LocalAddr().String())
+	}}
+}
+
+// TestHostileAddresses shows that no spelling of an address, no name and no second answer of a name server leads to a server inside.
+func TestHostileAddresses(t *testing.T) {
+	var hits atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		hits.Add(1)
+		_, _ = w.Write([]byte("a\n1\n"))
+	}))
+	t.Cleanup(server.Close)
+	at, err := url.Parse(server.URL)
+	require.NoError(t, err)
+	port := at.Port()
+	loopback, public := [4]byte{127, 0, 0, 1}, [4]byte{93, 184, 216, 34}
+	remotes := map[string]*Remote{
+		"host's names": quick(newRemote(guard{}, nil)),
+		"all inside":   quick(newRemote(guard{}, nameServer(t, loopback, loopback))),
+		"rebinding":    quick(newRemote(guard{}, nameServer(t, public, loopback))),
+	}
+	hosts := []string{
+		"127.0.0.1", "localhost", "localhost.", "LOCALHOST", "[::1]", "[::]", "[::ffff:127.0.0.1]", "[0:0:0:0:0:ffff:7f00:1]", "0.0.0.0", "0",
+		"127.1", "2130706433", "0x7f000001", "0x7f.1", "0177.0.0.1", "017700000001", "127.0.0.1.", "①②⑦.⓪.⓪.①", "127。0。0。1",
+		"[64:ff9b::7f00:1]", "[2002:7f00:1::1]", "169.254.169.254", "[fd00:ec2::254]", "100.64.0.1", "198.18.0.1",
+		"127.0.0.1.nip.example", "inside.example", "me@127.0.0.1", "example.org%40127.0.0.1", "127.0.0.1%00.example.org",
+	}
+	tried := 0
+	for name, remote := range remotes {
+		for _, host := range hosts {
+			for range 2 { // the second time a name server may say otherwise
+				tried++
+				path := "http://" + host + ":" + port + "/in.csv"
+				store, err := remote.Store(pipeline.Files{Path: path})
+				if err != nil {
+					continue
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				if strings.HasPrefix(host, "[64") || strings.HasPrefix(host, "[2002") {
+					cancel() // it is refused before it is dialled: TestGuard; nobody waits for a network that may not be there
+				}
+				_, err = store.List(ctx, path)
+				cancel()
+				require.Error(t, err, "%s with %s", path, name)
+			}
+		}
+	}
+	require.Zero(t, hits.Load())
+	require.Greater(t, tried, 100)
+
+	var fault *plugin.SourceError
+	path := "http://inside.example:" + port + "/in.csv"
+	_, err = must(remotes["all inside"].Store(pipeline.Files{Path: path})).List(t.Context(), path)
+	require.ErrorAs(t, err, &fault)
+	require.Equal(t, "EGRESS_DENIED", fault.Code)
+	require.Contains(t, fault.Message, "127.0.0.1:"+port+" is no public web address: if documents may use it, the operator allows it with --allow-network")
+
+	allowed := quick(newRemote(local(), nameServer(t, loopback, loopback)))
+	_, err = must(allowed.Store(pipeline.Files{Path: path})).List(t.Context(), path)
+	require.NoError(t, err, "an operator's network")
+	require.Equal(t, int64(1), hits.Load())
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+// TestWebClientUsesNoProxy: a proxy would dial for the document, and would not be asked where to.
+func TestWebClientUsesNoProxy(t *testing.T) {
+	transport, is := newClient(&guard{}, nil).Transport.(*http.Transport)
+	require.True(t, is)
+	require.Nil(t, transport.Proxy)
+}
+
+// TestEndpointsOfDocuments shows that an endpoint in a document is dialled only if the operator allows it, and the operator's own
+// without further ado.
+func TestEndpointsOfDocuments(t *testing.T) {
+	b := services.S3(t)
+	b.Setenv(t)
+	remote := quick(newRemote(guard{}, nil))
+	path := "s3://" + b.Name + "/in.csv"
+	source := sourceOf(t, remote, t.TempDir(), pipeline.Source{CSV: &pipeline.CSVSource{Files: pipeline.Files{Path: path, S3: bucketOf(b)}}})
+	_, err := source.Stat(t.Context())
+	var fault *plugin.SourceError
+	require.ErrorAs(t, err, &fault)
+	require.Equal(t, "EGRESS_DENIED", fault.Code)
+
+	place, err := remote.Place("all", ".csv", pipeline.FileTarget{Path: "s3://" + b.Name + "/out", S3: bucketOf(b)})
+	require.NoError(t, err)
+	_, err = place.Target("one").Open(t.Context(), nil)
+	var refused *plugin.TargetError
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, "EGRESS_DENIED", refused.Code)
+
+	t.Setenv("AWS_ENDPOINT_URL", b.Endpoint)
+	operators := sourceOf(t, quick(newRemote(guard{}, nil)), t.TempDir(), pipeline.Source{CSV: &pipeline.CSVSource{
+		Files: pipeline.Files{Path: path, S3: &pipeline.S3{PathStyle: true}},
+	}})
+	_, err = operators.Stat(t.Context())
+	require.ErrorAs(t, err, &fault)
+	require.Equal(t, "NOT_FOUND", fault.Code)
+	require.Contains(t, fault.Message, b.Endpoint)
+}
