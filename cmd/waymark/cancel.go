@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -117,7 +118,7 @@ func (a *app) cancelStopped(ctx context.Context, m *machine, run string, order w
 	if err := m.end(ctx, run, order); err != nil || !order.Final {
 		return err
 	}
-	if err := a.discard(ctx, m, run); err != nil {
+	if err := errors.Join(a.discard(ctx, m, run), m.forgetInput(run)); err != nil {
 		return fmt.Errorf("run %s is cancelled for good, but what it staged stays where it is; when the cause is cured, "+
 			"waymark cancel %s --final removes it: %w", run, run, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"waymark/settings"
+	"waymark/worker"
 	"waymark/workflows"
 )
 
@@ -26,10 +27,13 @@ type config struct {
 	codecKeys  string   // file with the keys for what the cluster stores; empty for those in the environment, if there are any
 	allowPaths []string // folders, besides the document's own, that a document may use
 	secretsDir string   // folder with one file for each secret
-	keyFile    string   // file with the fingerprint key that workers share; empty for the state folder's own key
-	json       bool
-	quiet      bool
-	verbose    bool
+
+	allowNetworks worker.Networks // networks, besides the public web, that a document may lead to
+
+	keyFile string // file with the fingerprint key that workers share; empty for the state folder's own key
+	json    bool
+	quiet   bool
+	verbose bool
 }
 
 const defaultState = ".waymark"
@@ -45,6 +49,7 @@ func (c *config) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&c.files, "files", "", "with --temporal: `name` of the files that this machine sees, as its workers call them (default the host's name)")
 	flags.StringVar(&c.codecKeys, "codec-keys-file", "", "with --temporal: `file` with the keys by which the workers encrypt what Temporal stores (default WAYMARK_CODEC_KEYS)")
 	flags.StringArrayVar(&c.allowPaths, "allow-path", nil, "further `folder` that documents may use; repeat for more")
+	flags.Var(&c.allowNetworks, "allow-network", "further `network` that documents may lead to, such as 10.0.0.0/8; repeat for more")
 	flags.StringVar(&c.secretsDir, "secrets-dir", "", "`folder` with one file for each secret")
 	flags.StringVar(&c.keyFile, "fingerprint-key-file", "", "`file` with the key of the fingerprints of secrets (default STATE/fingerprint.key)")
 	flags.BoolVar(&c.json, "json", false, "write results as JSON, one line for each")

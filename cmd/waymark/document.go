@@ -130,7 +130,16 @@ func (a *app) planner(key keySource) (worker.Planner, error) {
 	if err != nil {
 		return worker.Planner{}, fmt.Errorf("key of the fingerprints: %w", err)
 	}
-	return worker.Planner{Allow: a.allowPaths, SecretsDir: a.secretsDir, FingerprintKey: fingerprintKey}, nil
+	state, err := filepath.Abs(a.state)
+	if err != nil {
+		return worker.Planner{}, err
+	}
+	if a.onCluster() {
+		state = "" // its workers have no standard input and output
+	}
+	return worker.Planner{
+		Allow: a.allowPaths, SecretsDir: a.secretsDir, FingerprintKey: fingerprintKey, AllowNetworks: a.allowNetworks, Stdio: state,
+	}, nil
 }
 
 // ownKeyFile is the file of the state folder with its fingerprint key.

@@ -50,6 +50,7 @@ func (e *execution) perform(ctx context.Context) error {
 	if e.follows = e.machine.onCluster(); !e.follows {
 		e.app.executing.Store(&id)
 	}
+	e.machine.planner.Run = id
 	if err := e.machine.abandon(ctx, id); err != nil { // before there is a worker that would go on with it
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"waymark/activities"
@@ -32,6 +33,9 @@ func (a *app) fork(ctx context.Context, m *machine, id string, o resumption) err
 		return err
 	}
 	in.Parent, in.Link = old.ID, string(landscape.ForkLink)
+	if err := m.sameInput(in.Run, old.ID); err != nil {
+		return err
+	}
 	e := &execution{
 		app: a, machine: m, pipeline: doc.plan.Document.Pipeline.Name, total: doc.bytes(ctx), input: in,
 		detach: o.detach, begun: func(ctx context.Context) error { return a.replaced(ctx, m, old.ID, in.Run, o.why) },
@@ -60,7 +64,7 @@ func (a *app) replaced(ctx context.Context, m *machine, old, by, why string) err
 	if err := m.end(ctx, old, workflows.Order{Actor: actor(), Why: "run " + by + " has its place: " + why, Final: true}); err != nil {
 		return fmt.Errorf("run %s has the place of run %s, which could not be ended: %w", by, old, err)
 	}
-	if err := a.discard(ctx, m, old); err != nil {
+	if err := errors.Join(a.discard(ctx, m, old), m.forgetInput(old)); err != nil {
 		a.note("what run %s staged stays where it is: %v", old, err)
 	}
 	return nil

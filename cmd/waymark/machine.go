@@ -39,7 +39,12 @@ func (a *app) withMachine(ctx context.Context, start func(context.Context) (*mac
 	if err != nil {
 		return err
 	}
-	defer func() { err = closing(err, m.stop) }()
+	defer func() {
+		err = closing(err, m.stop)
+		if failed := a.printOutput(); failed != nil {
+			err = failed // what else there is to say was said
+		}
+	}()
 	return do(m)
 }
 

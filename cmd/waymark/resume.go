@@ -109,6 +109,7 @@ func (a *app) takeUp(ctx context.Context, m *machine, id string, o resumption) e
 	if err != nil {
 		return err
 	}
+	m.planner.Run = id
 	if !m.onCluster() { // its workers see the files, and check the same when they take the run up
 		if err := m.activities().Check(ctx, id); err != nil {
 			return wrongUse(err)

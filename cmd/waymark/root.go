@@ -17,6 +17,7 @@ type app struct {
 	stdout  io.Writer // results
 	stderr  io.Writer // everything else
 	started bool      // a command has begun: the command line and the settings are in order
+	output  *output   // what is printed at the end; nil for nothing
 
 	executing atomic.Pointer[string] // id of the run that this process executes; nil if it executes none
 }

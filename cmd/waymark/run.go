@@ -160,7 +160,15 @@ func (a *app) run(ctx context.Context, doc *document, o starting) error {
 		if err != nil {
 			return err
 		}
-		e := &execution{app: a, machine: m, pipeline: doc.name(), total: doc.bytes(ctx), detach: o.detach, input: in}
+		e := &execution{app: a, machine: m, pipeline: doc.name(), detach: o.detach, input: in}
+		if doc.plan != nil && doc.plan.Document.Pipeline.ReadsInput() {
+			e.total, err = a.keepInput(ctx, m, o.id)
+		} else {
+			e.total = doc.bytes(ctx)
+		}
+		if err != nil {
+			return err
+		}
 		return e.perform(ctx)
 	})
 }

@@ -68,6 +68,14 @@ func (e *execution) report(end ending, err error) error {
 	if run.Status == pipeline.Running {
 		return e.unrecorded(end, status, took)
 	}
+	if err := e.divert(run, status); err != nil {
+		return err
+	}
+	if ended(run.Status) {
+		if err := e.machine.forgetInput(run.ID); err != nil {
+			e.app.note("what is kept of standard input stays where it is: %v", err)
+		}
+	}
 	result := resultOf(status, took)
 	code := exitCodeOf(run.Status)
 	if code == exitFailed || code == exitInterrupted {
