@@ -99,6 +99,12 @@ func (d *database) connect(ctx context.Context) (*pgx.Conn, error) {
 	return pgx.ConnectConfig(ctx, d.config.ConnConfig.Copy())
 }
 
+// farewell returns a context for what is said to a server when nobody wants anything of it any more, also because another context
+// has ended.
+func farewell() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), 5*time.Second)
+}
+
 // fault is an error of the world, in words. What it came from is not wrapped, so that nothing of it reaches a history: only that
 // its context ended remains to be told.
 type fault struct {
@@ -151,23 +157,16 @@ var advice = map[string]string{
 	"57P03": ": the server is starting or stopping: it is tried again",
 }
 
-// innermost returns the error that the others are about.
+// innermost returns the error that the others are about; of several that are joined, the last one.
 func innermost(err error) error {
 	for {
-		switch wrapped := err.(type) {
-		case interface{ Unwrap() error }:
-			inner := wrapped.Unwrap()
-			if inner == nil {
-				return err
-			}
+		var joined interface{ Unwrap() []error }
+		if inner := errors.Unwrap(err); inner != nil {
 			err = inner
-		case interface{ Unwrap() []error }:
-			all := wrapped.Unwrap()
-			if len(all) == 0 {
-				return err
-			}
+		} else if errors.As(err, &joined) && len(joined.Unwrap()) > 0 {
+			all := joined.Unwrap()
 			err = all[len(all)-1]
-		default:
+		} else {
 			return err
 		}
 	}

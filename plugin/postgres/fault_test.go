@@ -197,6 +197,8 @@ func TestAZombieAfterDiscardWritesNothing(t *testing.T) {
 	}
 	go func() { ended <- zombie.Target("run").Write(context.Background(), w.parts[0], w.data[0]) }()
 	<-standing
+	_, err = d.conn.Exec(t.Context(), "select from waymark_outputs for no key update nowait")
+	require.ErrorContains(t, err, "55P03", "as long as a part is being written, its output ends in no way")
 	discarded := make(chan error)
 	go func() { discarded <- w.target.Discard(context.Background()) }() // it waits for the zombie's end
 	close(goOn)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -63,7 +64,7 @@ type output struct {
 // find returns what is on record of a run's sink; ok is false if nothing is. lock is "" or a locking clause.
 func (l ledger) find(ctx context.Context, q querier, run, sink, lock string) (o output, ok bool, err error) {
 	err = q.QueryRow(ctx, "select header, state from "+l.outputs()+" where run = $1 and sink = $2 "+lock, run, sink).Scan(&o.header, &o.state)
-	if err == pgx.ErrNoRows {
+	if errors.Is(err, pgx.ErrNoRows) {
 		return o, false, nil
 	}
 	return o, err == nil, err
@@ -95,7 +96,7 @@ func (e *entry) scan() []any { return []any{&e.ordinal, &e.sha256, &e.bytes, &e.
 // part returns what is on record of a part; ok is false if nothing is.
 func (l ledger) part(ctx context.Context, q querier, run, sink string, ordinal int64) (e entry, ok bool, err error) {
 	err = q.QueryRow(ctx, "select "+entryColumns+" from "+l.parts()+" where run = $1 and sink = $2 and ordinal = $3", run, sink, ordinal).Scan(e.scan()...)
-	if err == pgx.ErrNoRows {
+	if errors.Is(err, pgx.ErrNoRows) {
 		return e, false, nil
 	}
 	return e, err == nil, err

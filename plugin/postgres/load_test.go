@@ -1,11 +1,13 @@
 package postgres
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"waymark/pipeline"
@@ -205,4 +207,28 @@ func TestWhatIsNotAboutARowIsNotBlamedOnOne(t *testing.T) {
 			require.ErrorContains(t, err, c.says)
 		})
 	}
+}
+
+// TestOtherTransactionsAreNoReasonToRefuseARow: a deadlock, or a serialization that failed, is tried again.
+func TestOtherTransactionsAreNoReasonToRefuseARow(t *testing.T) {
+	db := services.Postgres(t)
+	d := connect(t, db.DSN())
+	d.exec(`create table t (k text); create table mood (code text);
+		create function f() returns trigger language plpgsql as $$ declare c text; begin
+			select code into c from mood; if c is not null then raise exception 'other' using errcode = c; end if; return new; end $$;
+		create trigger f before insert on t for each row execute function f()`)
+	w := newWriter(t, pipeline.PostgresSink{DSN: db.DSN(), Table: "t"}, "run", columns("k"))
+	w.add(texts("a", "b")...)
+	w.open()
+	for _, code := range []string{"40001", "40P01", "55P03", "53100", "57014", "57P01", "XX000"} {
+		d.exec("delete from mood; insert into mood values ($1)", pgx.QueryExecModeSimpleProtocol, code)
+		err := w.target.Write(t.Context(), w.parts[0], w.data[0])
+		require.ErrorContains(t, err, "write part 0: other (SQLSTATE "+code+")")
+		_, final := errors.AsType[*plugin.TargetError](err)
+		require.False(t, final, code)
+		require.Equal(t, "0", d.one("select count(*) from t"))
+	}
+	d.exec("delete from mood")
+	require.NoError(t, w.target.Write(t.Context(), w.parts[0], w.data[0]))
+	require.Equal(t, "2", d.one("select count(*) from t"))
 }

@@ -85,9 +85,11 @@ func (s *Source) info(selected *selection) plugin.SourceInfo {
 	return plugin.SourceInfo{Files: []plugin.FileInfo{{Path: s.path, Version: selected.version()}}}
 }
 
-// closed closes a connection. Nobody waits for an answer.
+// closed closes a connection.
 func closed(conn *pgx.Conn) error {
-	_ = conn.Close(context.Background()) // what it was doing is over, whether the server heard of it or not
+	ctx, cancel := farewell()
+	defer cancel()
+	_ = conn.Close(ctx) // what it was doing is over, whether the server heard of it or not
 	return nil
 }
 

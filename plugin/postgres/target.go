@@ -68,16 +68,13 @@ func (t *target) transact(ctx context.Context, do func(tx pgx.Tx, conn *pgconn.P
 			return err
 		}
 		if err := do(tx, conn.Conn().PgConn()); err != nil {
-			return errors.Join(err, rolledBack(tx))
+			ctx, cancel := farewell()
+			defer cancel()
+			_ = tx.Rollback(ctx) // the pool closes a connection that is still in a transaction
+			return err
 		}
 		return tx.Commit(ctx)
 	})
-}
-
-// rolledBack ends a transaction that failed. A connection that is gone took it with it.
-func rolledBack(tx pgx.Tx) error {
-	_ = tx.Rollback(context.Background()) // the pool closes a connection that is still in a transaction
-	return nil
 }
 
 // durable makes the commit wait for the disk, where a role or a database says that it need not: what counts as written must stay.
@@ -131,7 +128,7 @@ func (t *target) register(ctx context.Context, tx pgx.Tx, text []byte) (made boo
 // scalar returns a text, or "" if there is no row.
 func scalar(ctx context.Context, q querier, sql string, args ...any) (text string, err error) {
 	err = q.QueryRow(ctx, sql, args...).Scan(&text)
-	if err == pgx.ErrNoRows {
+	if errors.Is(err, pgx.ErrNoRows) {
 		err = nil
 	}
 	return text, err

@@ -76,7 +76,7 @@ func TestRowsGoIntoTablesAndComeBack(t *testing.T) {
 	t.Setenv("WAYMARK_SECRET_TABLES_DSN", db.DSN())
 	conn, err := pgx.Connect(ctx, db.DSN())
 	require.NoError(t, err)
-	defer conn.Close(ctx)
+	t.Cleanup(func() { _ = conn.Close(ctx) })
 	_, err = conn.Exec(ctx, `create schema dw; create table once (id bigint, name text unique, amount numeric check (amount >= 0), placed timestamptz)`)
 	require.NoError(t, err)
 	count := func(query string) (n int) {
