@@ -309,7 +309,7 @@ func TestWhatCannotBeReadSaysWhyAndTheCure(t *testing.T) {
 	db := services.Postgres(t)
 	d := connect(t, db.DSN())
 	d.exec("create table keyless (a int, b int); insert into keyless values (1, 1), (1, 2), (2, null), (3, null)")
-	d.exec("create view seen as select * from keyless; create table hidden (id int primary key); revoke all on hidden from current_user")
+	d.exec("create sequence numbers; create view seen as select * from keyless; create table hidden (id int primary key); revoke all on hidden from current_user")
 	read := func(spec pipeline.PostgresSource, schema pipeline.Schema) error {
 		if spec.DSN == "" {
 			spec.DSN = db.DSN()
@@ -349,6 +349,7 @@ func TestWhatCannotBeReadSaysWhyAndTheCure(t *testing.T) {
 		{"no SQL", pipeline.PostgresSource{Query: "selec 1", OrderBy: by("a")}, pipeline.Schema{}, "QUERY_REFUSED", "mend the query"},
 		{"two statements", pipeline.PostgresSource{Query: "select 1 as a) as x; drop table keyless; select (1", OrderBy: by("a")}, pipeline.Schema{}, "QUERY_REFUSED", "mend the query"},
 		{"a query that writes", pipeline.PostgresSource{Query: "with x as (delete from keyless returning a) select a from x", OrderBy: by("a")}, pipeline.Schema{}, "QUERY_REFUSED", "it may only read"},
+		{"a query that counts", pipeline.PostgresSource{Query: "select nextval('numbers') as a", OrderBy: by("a")}, pipeline.Schema{}, "QUERY_REFUSED", "it may only read"},
 		{"a query that fails on a value", pipeline.PostgresSource{Query: "select 'geheim'::text::int as a", OrderBy: by("a")}, pipeline.Schema{}, "QUERY_REFUSED", "the query fails with SQLSTATE 22P02 on a value: mend it"},
 		{"a wrong password", pipeline.PostgresSource{DSN: strings.Replace(db.DSN(), db.Password(), "wrong-password", 1), Table: "keyless"}, pipeline.Schema{}, "NO_PERMISSION", "password authentication failed"},
 		{"no database", pipeline.PostgresSource{DSN: strings.Replace(db.DSN(), "/"+db.Owner()+"?", "/gone?", 1), Table: "keyless"}, pipeline.Schema{}, "NOT_FOUND", "check the name of the database"},
@@ -399,6 +400,25 @@ func TestValuesThatAreTooLongAreNotBroughtHere(t *testing.T) {
 		require.Greater(t, len(records[b.Index]), keptBytes/4)
 	}
 	require.Contains(t, bad[0].Message, "the row has about 20971520 bytes, more than 4194304")
+}
+
+// TestAReaderAsksForMoreAndMore: how long rows are is not known before, and memory must not depend on it.
+func TestAReaderAsksForMoreAndMore(t *testing.T) {
+	db := services.Postgres(t)
+	s := source(t, pipeline.PostgresSource{DSN: db.DSN(), Query: "select i as a, repeat('x', case when i < 5000 then 1 else 100000 end) as b from generate_series(1, 5400) i", OrderBy: []string{"a"}}, pipeline.Schema{})
+	pin, err := s.Stat(t.Context())
+	require.NoError(t, err)
+	opened, err := s.Open(t.Context(), plugin.Cursor{}, pin)
+	require.NoError(t, err)
+	r := opened.(*reader)
+	var asked []int
+	for !r.bottom {
+		asked = append(asked, r.rows)
+		require.NoError(t, r.fetch(t.Context()))
+	}
+	require.NoError(t, r.Close())
+	require.Equal(t, []int{16, 128, 1024, 2000, 2000}, asked[:5], "short rows")
+	require.Less(t, asked[len(asked)-1], 60, "long rows")
 }
 
 func TestAReaderThatIsCancelledSaysSo(t *testing.T) {
