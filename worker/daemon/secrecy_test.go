@@ -1,0 +1,152 @@
+package daemon_test
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/common/v1"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/query/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"waymark/codec"
+	"waymark/embedded"
+	"waymark/landscape"
+	"waymark/pipeline"
+	"waymark/worker/daemon"
+	"waymark/workflows"
+)
+
+// canary is a word that is in everything that a run hands to Temporal: names of a pipeline, of files and nodes, reasons.
+const canary = "canary7f3a"
+
+// secret is the value of a secret.
+const secret = "hunter2-\"ü\""
+
+const canaryDocument = `
+name: canary7f3a
+description: ${secret:TOKEN}
+sources: {canary7f3a_in: {csv: {path: canary7f3a.csv}, schema: {fields: {id: int}}, on_invalid: quarantine}}
+sinks: {canary7f3a_out: {csv: {path: out/canary7f3a.csv, overwrite: true}}}
+`
+
+// codecKeys are what WAYMARK_CODEC_KEYS may hold.
+var codecKeys = "2026:" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 32)))
+
+// secretive returns a client that encrypts.
+func (s *site) secretive(t *testing.T) client.Client {
+	t.Helper()
+	c, err := codec.Load("", codecKeys, true)
+	require.NoError(t, err)
+	var o client.Options
+	codec.ClientOptions(&o, c)
+	made, err := embedded.Dial(t.Context(), s.address(t), o)
+	require.NoError(t, err)
+	t.Cleanup(made.Close)
+	return made
+}
+
+// stored returns everything that Temporal has of a workflow, as those see it who run the server.
+func stored(t *testing.T, c client.Client, id string) string {
+	t.Helper()
+	var text strings.Builder
+	add := func(message proto.Message) {
+		encoded, err := protojson.Marshal(message)
+		require.NoError(t, err)
+		text.Write(encoded)
+		raw, err := proto.Marshal(message) // payloads are not base64 here
+		require.NoError(t, err)
+		text.Write(raw)
+	}
+	events := c.GetWorkflowHistory(t.Context(), id, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		event, err := events.Next()
+		require.NoError(t, err)
+		add(event)
+	}
+	description, err := c.DescribeWorkflowExecution(t.Context(), id, "")
+	require.NoError(t, err)
+	add(description)
+	if id == workflows.WorkflowID("failed") {
+		return text.String() // it answers nothing: it failed before it began to listen
+	}
+	answer, err := c.WorkflowService().QueryWorkflow(t.Context(), &workflowservice.QueryWorkflowRequest{
+		Namespace: embedded.Namespace, Execution: &common.WorkflowExecution{WorkflowId: id}, Query: &query.WorkflowQuery{QueryType: workflows.ProgressQuery},
+	})
+	require.NoError(t, err)
+	add(answer)
+	return text.String()
+}
+
+func TestTemporalSeesNamesOfNothingAndNoSecret(t *testing.T) {
+	s := newSite(t)
+	s.write(t, "pipelines/"+canary+".yaml", canaryDocument)
+	s.write(t, "pipelines/"+canary+".csv", "id\n1\nx\n")
+	s.write(t, "pipelines/"+canary+"-gone.yaml", strings.Replace(canaryDocument, "path: "+canary, "path: gone-"+canary, 1))
+	t.Setenv("WAYMARK_SECRET_TOKEN", secret)
+	g := &gate{kind: landscape.Chunk{}, waits: make(chan struct{}, 1), open: make(chan struct{})}
+	p := begin(t, s.config(s.address(t)), gated(g), map[string]string{
+		"WAYMARK_CODEC_KEYS": codecKeys, "WAYMARK_FINGERPRINT_KEY": strings.Repeat("ab", 32),
+	})
+	pages := p.said(t, "listening")["address"]
+	p.said(t, "working")
+	c := s.secretive(t)
+
+	cancelled := s.run(t, c, "cancelled", map[string]any{"pipeline": canary})
+	<-g.waits
+	update, err := c.UpdateWorkflow(t.Context(), client.UpdateWorkflowOptions{
+		WorkflowID: cancelled.GetID(), UpdateName: workflows.CancelUpdate, WaitForStage: client.WorkflowUpdateStageAccepted,
+		Args: []any{workflows.Order{Actor: canary, Why: canary}},
+	})
+	require.NoError(t, err)
+	close(g.open)
+	require.NoError(t, update.Get(t.Context(), nil))
+	var result workflows.RunResult
+	require.NoError(t, cancelled.Get(t.Context(), &result))
+	require.Equal(t, pipeline.Cancelled, result.Status)
+
+	require.NoError(t, s.run(t, c, "complete", map[string]any{"pipeline": canary}).Get(t.Context(), &result))
+	require.EqualValues(t, 2, result.Rows)
+	err = s.run(t, c, "failed", map[string]any{"pipeline": canary + "-gone"}).Get(t.Context(), nil)
+	require.ErrorContains(t, err, canary, "who has the key sees why")
+
+	for _, run := range []string{"cancelled", "complete", "failed"} {
+		text := stored(t, s.client, workflows.WorkflowID(run))
+		require.Contains(t, text, "encryption-key-id")
+		require.NotContains(t, text, canary, "of run %s", run)
+		require.NotContains(t, text, base64.StdEncoding.EncodeToString([]byte(canary))[:12], "of run %s", run)
+		require.NotContains(t, text, secret[:7])
+	}
+	_, text := get(t, pages, "/metrics")
+	require.NotContains(t, text, secret[:7])
+	p.end(t)
+	require.NotContains(t, p.text(), secret[:7])
+	require.NotContains(t, p.text(), codecKeys[5:])
+}
+
+func TestARunByHandNeedsNoEncryption(t *testing.T) {
+	s := newSite(t)
+	p := begin(t, s.config(s.address(t)), daemon.Program{}, map[string]string{"WAYMARK_CODEC_KEYS": codecKeys})
+	p.said(t, "working")
+	run := s.run(t, s.client, "by-hand", map[string]any{}) // by somebody without the keys
+	var result workflows.RunResult
+	require.NoError(t, s.secretive(t).GetWorkflow(t.Context(), run.GetID(), "").Get(t.Context(), &result))
+	require.EqualValues(t, 3, result.Rows)
+	p.end(t)
+}
+
+func TestADocumentWithSecretsNeedsAFingerprintKey(t *testing.T) {
+	s := newSite(t)
+	s.write(t, "pipelines/"+canary+".yaml", canaryDocument)
+	t.Setenv("WAYMARK_SECRET_TOKEN", secret)
+	p := begin(t, s.config(s.address(t)), daemon.Program{}, nil)
+	p.said(t, "working")
+	err := s.run(t, s.client, "r1", map[string]any{"pipeline": canary}).Get(t.Context(), nil)
+	require.ErrorContains(t, err, "--fingerprint-key-file or WAYMARK_FINGERPRINT_KEY")
+	p.end(t)
+}
