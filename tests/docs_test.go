@@ -126,7 +126,7 @@ func TestEveryCodeIsDocumented(t *testing.T) {
 	text := page(t, "codes.md")
 	constant := regexp.MustCompile(`(?m)^(?:const|\s)\s*[cC]ode[A-Z]\w+\s+= "([A-Z0-9_]+)"`)
 	codes := 0
-	for _, folder := range []string{"row", "expr", "barrier", "engine", "plugin/builtin", "plugin/parquet", "plugin/postgres"} {
+	for _, folder := range []string{"row", "expr", "barrier", "engine", "plugin/builtin", "plugin/object", "plugin/parquet", "plugin/postgres"} {
 		files, err := filepath.Glob(filepath.Join("..", folder, "*.go"))
 		require.NoError(t, err)
 		for _, file := range files {
