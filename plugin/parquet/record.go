@@ -148,8 +148,7 @@ func (g *rowGroup) present(n *node, rep int) error {
 	case leafShape:
 		return g.leaf(n, rep)
 	case listShape:
-		element, _ := n.element()
-		return g.list(n.children[0], element, rep)
+		return g.list(n.children[0], n.element(), rep)
 	case mapShape:
 		return g.entries(n.children[0], rep)
 	}

@@ -159,13 +159,13 @@ func (n *node) isEntry() bool {
 	return n.shape == objectShape && len(n.children) == 2 && n.children[0].shape == leafShape && !n.children[0].repeated && !n.children[1].repeated
 }
 
-// element returns the node of the elements of a list: of the repeated node, or of its only child.
-func (n *node) element() (of *node, inner bool) {
+// element returns the node of the elements of a list: its repeated child, or the only child of that.
+func (n *node) element() *node {
 	middle := n.children[0]
 	if middle.shape != objectShape || len(middle.children) > 1 || middle.children[0].repeated || middle.name == "array" || middle.name == n.name+"_tuple" {
-		return middle, false
+		return middle
 	}
-	return middle.children[0], true
+	return middle.children[0]
 }
 
 // names returns the names of the columns of the rows.

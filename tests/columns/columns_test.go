@@ -12,8 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/audit"
+	"waymark/tests/services"
 	"waymark/tests/system"
 )
+
+func TestMain(m *testing.M) { os.Exit(services.Main(m)) }
 
 const example = "../../examples/bird-strikes"
 
@@ -84,6 +87,33 @@ func TestTheExampleReadsParquetAsItReadsCSV(t *testing.T) {
 	}
 	require.Equal(t, digests(t, s, "out/one"), digests(t, s, "out/two"), "the same rows give the same files")
 	explainsLines(t, s, "one", strings.Split(strings.TrimSpace(strikes), "\n"))
+}
+
+// TestABucketHoldsTheSame writes the Parquet files of the example's data into a bucket, and runs the example on them.
+func TestABucketHoldsTheSame(t *testing.T) {
+	bucket := services.S3(t)
+	bucket.Setenv(t)
+	t.Setenv("AWS_ENDPOINT_URL_S3", bucket.Endpoint)
+	s := system.Start(t, nil)
+	data, err := os.ReadFile(filepath.Join(example, "data/birdstrikes.csv"))
+	require.NoError(t, err)
+	document, err := os.ReadFile(filepath.Join(example, "pipeline.yaml"))
+	require.NoError(t, err)
+	s.Write(t, map[string]string{"data/birdstrikes.csv": string(data)})
+	_, err = s.Run(t, "text", string(document))
+	require.NoError(t, err)
+	strikes := s.Read(t, "out/strikes.jsonl")
+
+	in := "s3://" + bucket.Name + "/reports"
+	_, err = s.Run(t, "convert", strings.Replace(convert, "path: data/reports", `path: "`+in+`", s3: {path_style: true}`, 1))
+	require.NoError(t, err)
+	s.Verify(t, "convert")
+	columnar := strings.Replace(string(document), "csv: {path: data/birdstrikes.csv} ", `parquet: {path: "`+in+`/*/*.parquet", s3: {path_style: true}} `, 1)
+	result, err := s.Run(t, "columns", columnar)
+	require.NoError(t, err)
+	require.Equal(t, int64(10_000), result.Rows)
+	require.Equal(t, strikes, s.Read(t, "out/strikes.jsonl"))
+	s.Verify(t, "columns")
 }
 
 // explainsLines finds rows of the Parquet output by their number over all of its files.
