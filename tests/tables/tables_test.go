@@ -14,11 +14,14 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
 
+	"waymark/activities"
 	"waymark/plan"
 	"waymark/tests/services"
 	"waymark/tests/system"
 	"waymark/worker"
+	"waymark/workflows"
 )
 
 func TestMain(m *testing.M) { os.Exit(services.Main(m)) }
@@ -122,6 +125,56 @@ func TestRowsGoIntoTablesAndComeBack(t *testing.T) {
 	require.Equal(t, len(latest), count("select count(*) from dw.latest"))
 	s.Verify(t, "again")
 	requireNowhere(t, filepath.Dir(s.Database), db.Password())
+}
+
+// TestRefusedRowsAreFedAgainIntoTheSameTable: the table is mended, and the rows that it refused come after the others.
+func TestRefusedRowsAreFedAgainIntoTheSameTable(t *testing.T) {
+	const document = `
+name: load
+sources:
+  orders:
+    csv: {path: orders.csv}
+    schema: {fields: {id: int, name: string, amount: decimal, placed: timestamp}}
+sinks:
+  once: {postgres: {dsn: "${secret:TABLES_DSN}", table: once}}
+`
+	ctx := context.Background()
+	db := services.Postgres(t)
+	t.Setenv("WAYMARK_SECRET_TABLES_DSN", db.DSN())
+	conn, err := pgx.Connect(ctx, db.DSN())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close(ctx) })
+	_, err = conn.Exec(ctx, `create table once (id bigint, name text, amount numeric constraint positive check (amount >= 0), placed timestamptz)`)
+	require.NoError(t, err)
+	s := system.Start(t, nil)
+	text, _ := orders(60)
+	s.Write(t, map[string]string{"orders.csv": text})
+	result, err := s.Run(t, "first", document)
+	require.NoError(t, err)
+	require.Equal(t, int64(4), result.Refused)
+
+	_, err = conn.Exec(ctx, "alter table once drop constraint positive")
+	require.NoError(t, err)
+	first, err := s.Log.Run(ctx, "first")
+	require.NoError(t, err)
+	beside, err := activities.Beside(ctx, s.Log, first)
+	require.NoError(t, err)
+	handle, err := s.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: workflows.WorkflowID("second"), TaskQueue: workflows.TaskQueue}, workflows.RunPipelineName,
+		workflows.RunInput{OpenInput: activities.OpenInput{
+			Run: "second", Document: first.DocumentSHA256, File: "pipeline.yaml", Folder: s.Folder, Actor: "tester", Trigger: "test",
+			Retry: &activities.RetryInput{Of: "first", Beside: beside},
+		}})
+	require.NoError(t, err)
+	require.NoError(t, handle.Get(ctx, &result))
+	require.Equal(t, int64(4), result.Rows)
+	require.Zero(t, result.Refused)
+	s.Verify(t, "first")
+	s.Verify(t, "second")
+	var rows string
+	require.NoError(t, conn.QueryRow(ctx, `select string_agg(run || ' ' || state || ' ' || rows || ' ' || refused, ', ' order by run) from waymark_outputs`).Scan(&rows))
+	require.Equal(t, "first published 56 4, second published 4 0", rows)
+	require.NoError(t, conn.QueryRow(ctx, `select count(*) || ' ' || count(distinct name) from once`).Scan(&rows))
+	require.Equal(t, "60 60", rows)
 }
 
 // requireNowhere looks for a secret in every file of a folder.
