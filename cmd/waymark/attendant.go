@@ -89,6 +89,14 @@ func (w *attendant) worksFor(ctx context.Context, run string) (bool, error) {
 	return len(queue.GetPollers()) > 0, nil
 }
 
+// heard refuses what needs a worker, if there is none; in a process there is one.
+func (w *attendant) heard(ctx context.Context, run, queue string) error {
+	if w.process != nil || !w.workerless(ctx, queue) {
+		return nil
+	}
+	return fmt.Errorf("run %s waits for a worker, and none listens on queue %s: start one with waymark worker", run, queue)
+}
+
 // view asks how the run is.
 func (w *attendant) view(ctx context.Context, run string) (workflows.View, error) {
 	ctx, done := context.WithTimeout(ctx, reachPatience)

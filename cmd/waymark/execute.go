@@ -88,6 +88,9 @@ func (e *execution) execute(ctx context.Context) (ending, error) {
 	if err := failpoint.Hit("run.started"); err != nil {
 		return ending{}, err
 	}
+	if e.follows && !e.detach {
+		e.app.note("run %s is executed by the workers of queue %s; Ctrl-C stops following it", e.id(), e.machine.queue)
+	}
 	return e.await(ctx, handle)
 }
 

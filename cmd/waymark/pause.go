@@ -14,7 +14,7 @@ func (a *app) pauseCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pause RUN --why TEXT",
 		Short: "Let a run that is going begin nothing new until it is resumed",
-		Long: `Lets a run finish what is on its way and then wait, in its process, until ` + "`waymark resume`" + ` lets it go on.
+		Long: `Lets a run finish what is on its way and then wait, where it is worked for, until ` + "`waymark resume`" + ` lets it go on.
 
 ` + runArgument,
 		Args:              exactlyOne("run"),
@@ -35,8 +35,11 @@ func (a *app) pauseCommand() *cobra.Command {
 }
 
 func (a *app) pause(ctx context.Context, run landscape.Run, order workflows.Order) error {
-	found, err := a.withWorker(ctx, run.ID, func(process *attendant) error {
-		return process.tell(ctx, run.ID, workflows.PauseUpdate, order)
+	found, err := a.withWorker(ctx, run.ID, func(worker *attendant) error {
+		if err := worker.heard(ctx, run.ID, a.queue); err != nil {
+			return err
+		}
+		return worker.tell(ctx, run.ID, workflows.PauseUpdate, order)
 	})
 	switch {
 	case err != nil:

@@ -191,6 +191,9 @@ func (a *app) resumeElsewhere(ctx context.Context, run string, inUse *embedded.I
 
 // letGoOn lets a paused run go on where it is worked for.
 func (a *app) letGoOn(ctx context.Context, worker *attendant, run string, o resumption) error {
+	if err := worker.heard(ctx, run, a.queue); err != nil {
+		return err
+	}
 	view, err := worker.view(ctx, run)
 	if err != nil || view.Paused == nil || o.fork {
 		return fmt.Errorf("%s works for run %s already: waymark status %s", worker.name(), run, run)
