@@ -218,6 +218,23 @@ func TestWriteSaysHowManyRowsTheTargetRefused(t *testing.T) {
 	require.Equal(t, map[string][]int64{"pairs": {2, 2, 3}, "rejects": {0, 0, 0}}, said)
 }
 
+// TestARunThatIsTakenUpKnowsHowManyRowsWereRefused adds up what the activities of a run said, and compares it with what a process says
+// that takes the run up before its end.
+func TestARunThatIsTakenUpKnowsHowManyRowsWereRefused(t *testing.T) {
+	r := newRig(t, tableDocument, tableFiles)
+	tabled(r)
+	r.playWrites()
+	sum, err := r.log.Summary(t.Context(), runID)
+	require.NoError(t, err)
+	r.restart()
+	state := call[activities.State](r, act.ResumeRun, activities.ResumeInput{Run: runID, Epoch: 1})
+	require.Equal(t, sum.Failed, state.Refused)
+	progress, err := r.log.Progress(t.Context(), runID)
+	require.NoError(t, err)
+	require.Equal(t, progress.Failed, state.Refused)
+	require.Greater(t, state.Refused, int64(10))
+}
+
 // TestDeathBetweenTheTargetAndTheRecord lets the process die after the target took the part, and another one go on.
 func TestDeathBetweenTheTargetAndTheRecord(t *testing.T) {
 	r := newRig(t, tableDocument, tableFiles)
@@ -285,8 +302,8 @@ func TestTargetThatRefusesWhatItDidNotGet(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, tableDocument, tableFiles)
-			ts := tabled(r)
-			answering(r, ts, answer)
+			tabled(r)
+			answering(r, answer)
 			_, err := try[activities.WriteResult](r, act.WriteChunk, r.begin()[0])
 			require.Contains(t, requireFinal(t, err, activities.TypeTarget), "sink pairs, chunk 0: the target says that it refused row")
 			require.Empty(t, r.late())
@@ -295,7 +312,7 @@ func TestTargetThatRefusesWhatItDidNotGet(t *testing.T) {
 }
 
 // answering lets the targets answer for the rows that they refused.
-func answering(r *rig, ts tables, answer []plugin.RefusedRow) {
+func answering(r *rig, answer []plugin.RefusedRow) {
 	inner := r.planner
 	r.planner = planFunc(func(request plan.Request) (*plan.Plan, error) {
 		compiled, err := inner.Plan(request)

@@ -91,18 +91,18 @@ func runAttacks() map[string]attack {
 		"a finalized write moves":                                   {`update effects set ordinal = ordinal + 10 where run_id = 'r1' and kind = 'write'`, "illegal change"},
 		"a publication is finalized from reserved":                  {`update effects set state = 'finalized', receipt = '{}', fence = 1 where run_id = 'r2' and kind = 'publish'`, "illegal change"},
 		"a write is finalized with rows refused that have no error": {flightSQL + `update effects set state = 'finalized', receipt = '{}', refused = 1 ` + reviewSQL, "than errors say"},
-		"fewer rows are refused than have errors":                   {flightSQL + lateSQL(10, "review", "__quarantine__") + lateSQL(20, "review", "__quarantine__") + `update effects set state = 'finalized', receipt = '{}', refused = 1 ` + reviewSQL, "than errors say"},
-		"more rows are refused than the write has":                  {flightSQL + lateSQL(10, "review", "__quarantine__") + `update effects set state = 'finalized', receipt = '{}', refused = 100 ` + reviewSQL, "effects"},
+		"fewer rows are refused than have errors":                   {flightSQL + lateSQL(10, "__quarantine__") + lateSQL(20, "__quarantine__") + `update effects set state = 'finalized', receipt = '{}', refused = 1 ` + reviewSQL, "than errors say"},
+		"more rows are refused than the write has":                  {flightSQL + lateSQL(10, "__quarantine__") + `update effects set state = 'finalized', receipt = '{}', refused = 100 ` + reviewSQL, "effects"},
 		"fewer than no rows are refused":                            {flightSQL + `update effects set state = 'finalized', receipt = '{}', refused = -1 ` + reviewSQL, "effects"},
-		"rows are refused before the write ends":                    {flightSQL + lateSQL(10, "review", "__quarantine__") + `update effects set refused = 1 ` + reviewSQL, "effects"},
+		"rows are refused before the write ends":                    {flightSQL + lateSQL(10, "__quarantine__") + `update effects set refused = 1 ` + reviewSQL, "effects"},
 		"rows are refused while it begins":                          {`update effects set state = 'in_flight', fence = 1, ordinal = 7, byte_offset = 7, refused = 1 ` + reviewSQL, "effects"},
-		"what was refused changes":                                  {flightSQL + lateSQL(10, "review", "__quarantine__") + `update effects set state = 'finalized', receipt = '{}', refused = 1 ` + reviewSQL + `; update effects set refused = 0 ` + reviewSQL, "effects"},
+		"what was refused changes":                                  {flightSQL + lateSQL(10, "__quarantine__") + `update effects set state = 'finalized', receipt = '{}', refused = 1 ` + reviewSQL + `; update effects set refused = 0 ` + reviewSQL, "effects"},
 		"rows are refused of a write that ended":                    {`update effects set refused = 1 where run_id = 'r1' and kind = 'write'`, "effects"},
 		"a publication refuses rows":                                {`update effects set refused = 1 where run_id = 'r1' and kind = 'publish'`, "effects"},
 		"a write is born with refused rows":                         {`insert into effects values ('r2', 'all', 'strikes', 9, 'write', lower(hex(zeroblob(32))), 1, 1, 'prepared', 0, null, null, null, 1, 1)`, "effects"},
-		"an error at a sink that confirmed the row":                 {lateSQLOf("r1", 10, "review", "__quarantine__"), "did not refuse it"},
-		"an error at a sink of which nothing was written":           {lateSQL(10, "review", "__quarantine__"), "did not refuse it"},
-		"an error at a sink that was sent elsewhere":                {flightSQL + lateSQL(10, "review", "rejects"), "did not refuse it"},
+		"an error at a sink that confirmed the row":                 {lateSQLOf("r1", 10, "__quarantine__"), "did not refuse it"},
+		"an error at a sink of which nothing was written":           {lateSQL(10, "__quarantine__"), "did not refuse it"},
+		"an error at a sink that was sent elsewhere":                {flightSQL + lateSQL(10, "rejects"), "did not refuse it"},
 
 		"a write's hash changes":                   {`update effects set sha256 = lower(hex(zeroblob(32))), state = 'in_flight', fence = 1, ordinal = 0, byte_offset = 0 where run_id = 'r2' and kind = 'write' and chunk = 0`, "never changes"},
 		"a write is born finalized":                {effectSQL(`'r2', 'review', 'strikes', 0, 'write', lower(hex(zeroblob(32))), 1, 1, 'finalized', 1, 9, 9, '{}', 1`), "not the beginning"},
@@ -200,12 +200,12 @@ const (
 // flightSQL begins the write of r2 to review.
 const flightSQL = `update effects set state = 'in_flight', fence = 1, ordinal = 7, byte_offset = 7 ` + reviewSQL + `; `
 
-// lateSQL says that the target of a sink refused a row of the first chunk of r2.
-func lateSQL(row int, sink, sentTo string) string { return lateSQLOf("r2", row, sink, sentTo) }
+// lateSQL says that the target of review refused a row of the first chunk of r2.
+func lateSQL(row int, sentTo string) string { return lateSQLOf("r2", row, sentTo) }
 
-func lateSQLOf(run string, row int, sink, sentTo string) string {
-	return fmt.Sprintf(`insert into errors values ('%s', 'strikes', %d, 0, '%s', 0, 'SINK_UNIQUE', '', '', '%s', x'', 1, 0, 1, 0, '%s', 1); `,
-		run, row, sink, strings.Repeat("0", 64), sentTo)
+func lateSQLOf(run string, row int, sentTo string) string {
+	return fmt.Sprintf(`insert into errors values ('%s', 'strikes', %d, 0, 'review', 0, 'SINK_UNIQUE', '', '', '%s', x'', 1, 0, 1, 0, '%s', 1); `,
+		run, row, strings.Repeat("0", 64), sentTo)
 }
 
 // resolvedSQL says something of the write that is blocked.
