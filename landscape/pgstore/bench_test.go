@@ -92,7 +92,7 @@ func BenchmarkMillion(b *testing.B) {
 	log, scene := landscape.New(store, nil), mostlyGood("million", 31)
 	require.NoError(b, scene.PlayToEnd(b.Context(), log))
 	conn := connect(b, db.Superuser())
-	_, err := conn.Exec(b.Context(), `analyze`)
+	_, err := conn.Exec(b.Context(), `analyze; set jit = off`)
 	require.NoError(b, err)
 	const row = 900_001
 	token := landscape.Token{Source: "strikes", Row: row}
@@ -120,16 +120,18 @@ func BenchmarkMillion(b *testing.B) {
 		return err
 	}
 	for _, view := range []string{"rows", "token_outcomes", "node_states", "routing_events"} {
-		ask("view "+view, func() error {
-			return answer(`select * from waymark.`+view+` where run_id = $1 and source = 'strikes' and chunk = $2 and row = $3`, scene.Run, (row-1)/benchRows, row)
+		if view != "routing_events" { // which has no chunk
+			ask("chunk and row of "+view, func() error {
+				return answer(`select * from `+view+` where run_id = $1 and source = 'strikes' and chunk = $2 and row = $3`, scene.Run, (row-1)/benchRows, row)
+			})
+		}
+		ask("row of "+view, func() error {
+			return answer(`select * from `+view+` where run_id = $1 and source = 'strikes' and row = $2`, scene.Run, row)
 		})
-		ask("view without chunk "+view, func() error {
-			return answer(`select * from waymark.`+view+` where run_id = $1 and source = 'strikes' and row = $2`, scene.Run, row)
-		})
-		ask("count "+view, func() error { return answer(`select count(*) from waymark.`+view+` where run_id = $1`, scene.Run) })
+		ask("count of "+view, func() error { return answer(`select count(*) from `+view+` where run_id = $1`, scene.Run) })
 	}
 	ask("hashes of a node", func() error {
-		return answer(`select count(output_hash) from waymark.node_states where run_id = $1 and node = 'score'`, scene.Run)
+		return answer(`select count(output_hash) from node_states where run_id = $1 and node = 'score'`, scene.Run)
 	})
 	ask("deep sweep", func() error {
 		found, err := log.Sweep(b.Context(), scene.Run, true)

@@ -135,28 +135,13 @@ select c.run_id, c.source, c.first_row + 1024 * g.slice + i.n as row, c.source |
   c.first_offset + u32(d.offsets, i.n) as byte_offset, u32(d.lengths, i.n) as byte_length,
   encode(substr(d.raw_hashes, 32 * i.n::int + 1, 32), 'hex') as raw_hash,
   c.pack, 1024 * g.slice + i.n as pack_index,
+  t.completed,
   case
-    when w.way is null then 0
-    when k.path = 'buffered' then (b.batch is not null)::int
-    when k.sink in ('', '__quarantine__', '__discard__') then 1
-    else (e.state is not distinct from 'finalized')::int
-  end::bigint as completed,
-  case
-    when case
-    when w.way is null then 0
-    when k.path = 'buffered' then (b.batch is not null)::int
-    when k.sink in ('', '__quarantine__', '__discard__') then 1
-    else (e.state is not distinct from 'finalized')::int
-  end::bigint = 0 then null
+    when t.completed = 0 then null
     when z.node is not null then 'failure'
     else coalesce(nullif(k.outcome, ''), case when b.path = 'coalesced' then 'success' else 'transient' end)
   end as outcome,
-  case when case
-    when w.way is null then 0
-    when k.path = 'buffered' then (b.batch is not null)::int
-    when k.sink in ('', '__quarantine__', '__discard__') then 1
-    else (e.state is not distinct from 'finalized')::int
-  end::bigint = 0 then null when z.node is not null then 'on_error_routed' else coalesce(b.path, k.path) end as path,
+  case when t.completed = 0 then null when z.node is not null then 'on_error_routed' else coalesce(b.path, k.path) end as path,
   case when z.node is null then nullif(k.sink, '') else '__quarantine__' end as sink
 from chunks c
 join nodes n on n.run_id = c.run_id and n.node = c.source and n.kind = 'source'
@@ -187,44 +172,34 @@ left join (
 left join batches b on b.run_id = c.run_id and b.node = k.last_node and k.path = 'buffered'
   and b.batch = u32(m.batches[array_position(m.nodes, k.last_node)], i.n)
 left join errors z on z.run_id = case when e.refused > 0 then e.run_id end and z.source = c.source
-  and z.row = c.first_row + 1024 * g.slice + i.n and z.lane = l.lane and z.node = k.sink;
+  and z.row = c.first_row + 1024 * g.slice + i.n and z.lane = l.lane and z.node = k.sink
+cross join lateral (
+  select case
+    when w.way is null then 0
+    when k.path = 'buffered' then (b.batch is not null)::int
+    when k.sink in ('', '__quarantine__', '__discard__') then 1
+    else (e.state is not distinct from 'finalized')::int
+  end::bigint as completed
+) t;
 
--- One row per token and node that it came to.
+-- One row per token and node that it came to. Where the hashes of a step are is looked for once for each way, and not for each token.
 create view node_states as
 select c.run_id, c.source || ':' || (c.first_row + 1024 * g.slice + i.n) || case when l.name = '' then '' else '/' || l.name end as token_id,
   c.source, c.first_row + 1024 * g.slice + i.n as row, c.chunk, s.seq, s.node, n.kind, s.label,
   case
     when s.node = z.node or k.outcome = 'failure' and s.node = k.last_node then 'failed'
-    when n.kind = 'sink' then case when case
-    when w.way is null then 0
-    when k.path = 'buffered' then (b.batch is not null)::int
-    when k.sink in ('', '__quarantine__', '__discard__') then 1
-    else (e.state is not distinct from 'finalized')::int
-  end::bigint = 1 then 'completed' else 'open' end
+    when n.kind = 'sink' then case when t.completed = 1 then 'completed' else 'open' end
     when k.path = 'buffered' and s.node = k.last_node and b.batch is null then 'held'
     else 'completed'
   end as status,
   case
-    when s.seq > 0 then (
-    select case o.hashes
-      when 'record' then encode(substr(d.raw_hashes, 32 * i.n::int + 1, 32), 'hex')
-      else hash_at(h.hashes[array_position(h.places, y.lane || '/' || y.node)], h.slots[array_position(h.places, y.lane || '/' || y.node)], i.n)
-    end
-    from way_steps y
-    join nodes o on o.run_id = y.run_id and o.node = y.node and o.hashes <> 'input'
-    where y.run_id = k.run_id and y.way = k.way and y.seq < s.seq and not (k.outcome = 'failure' and y.node = k.last_node)
-    order by y.seq desc limit 1)
+    when s.seq > 0 then case s.in_hashes when 'record' then encode(substr(d.raw_hashes, 32 * i.n::int + 1, 32), 'hex')
+      else hash_at(h.hashes[array_position(h.places, s.in_place)], h.slots[array_position(h.places, s.in_place)], i.n) end
     when n.kind = 'source' then encode(substr(d.raw_hashes, 32 * i.n::int + 1, 32), 'hex')
   end as input_hash,
-  case when not (n.kind = 'sink' or s.node = k.last_node and (k.outcome = 'failure' or k.path in ('buffered', 'coalesced', 'branch_not_needed'))) then (
-    select case o.hashes
-      when 'record' then encode(substr(d.raw_hashes, 32 * i.n::int + 1, 32), 'hex')
-      else hash_at(h.hashes[array_position(h.places, y.lane || '/' || y.node)], h.slots[array_position(h.places, y.lane || '/' || y.node)], i.n)
-    end
-    from way_steps y
-    join nodes o on o.run_id = y.run_id and o.node = y.node and o.hashes <> 'input'
-    where y.run_id = k.run_id and y.way = k.way and y.seq <= s.seq and not (k.outcome = 'failure' and y.node = k.last_node)
-    order by y.seq desc limit 1)
+  case when not (n.kind = 'sink' or s.node = k.last_node and (k.outcome = 'failure' or k.path in ('buffered', 'coalesced', 'branch_not_needed'))) then
+    case s.out_hashes when 'record' then encode(substr(d.raw_hashes, 32 * i.n::int + 1, 32), 'hex')
+      else hash_at(h.hashes[array_position(h.places, s.out_place)], h.slots[array_position(h.places, s.out_place)], i.n) end
   end as output_hash,
   l.lane
 from chunks c
@@ -257,8 +232,35 @@ left join batches b on b.run_id = c.run_id and b.node = k.last_node and k.path =
   and b.batch = u32(m.batches[array_position(m.nodes, k.last_node)], i.n)
 left join errors z on z.run_id = case when e.refused > 0 then e.run_id end and z.source = c.source
   and z.row = c.first_row + 1024 * g.slice + i.n and z.lane = l.lane and z.node = k.sink
-join way_steps s on s.run_id = k.run_id and s.way = k.way and s.seq >= k.first_seq
-join nodes n on n.run_id = s.run_id and n.node = s.node
+cross join lateral (
+  select case
+    when w.way is null then 0
+    when k.path = 'buffered' then (b.batch is not null)::int
+    when k.sink in ('', '__quarantine__', '__discard__') then 1
+    else (e.state is not distinct from 'finalized')::int
+  end::bigint as completed
+) t
+cross join lateral (
+  select s.seq, s.node, s.label, came.hashes as in_hashes, came.place as in_place, went.hashes as out_hashes, went.place as out_place
+  from way_steps s
+  left join lateral (
+    select o.hashes, y.lane || '/' || y.node as place
+    from way_steps y
+    join nodes o on o.run_id = y.run_id and o.node = y.node and o.hashes <> 'input'
+    where y.run_id = s.run_id and y.way = s.way and y.seq < s.seq and not (k.outcome = 'failure' and y.node = k.last_node)
+    order by y.seq desc limit 1
+  ) came on true
+  left join lateral (
+    select o.hashes, y.lane || '/' || y.node as place
+    from way_steps y
+    join nodes o on o.run_id = y.run_id and o.node = y.node and o.hashes <> 'input'
+    where y.run_id = s.run_id and y.way = s.way and y.seq <= s.seq and not (k.outcome = 'failure' and y.node = k.last_node)
+    order by y.seq desc limit 1
+  ) went on true
+  where s.run_id = k.run_id and s.way = k.way and s.seq >= k.first_seq
+  offset 0
+) s
+join nodes n on n.run_id = c.run_id and n.node = s.node
 where (l.name = '' or p.chunk is not null) and (l.name = '' or w.way is not null);
 
 -- One row per edge that a token took.
