@@ -3,6 +3,7 @@ package parquet
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"io"
 
 	"github.com/parquet-go/parquet-go"
@@ -96,7 +97,7 @@ func decodeFooter(footer []byte, meta *format.FileMetaData) error {
 }
 
 func footerTrouble(err error) string {
-	if err == errThriftBad || err == errThriftShort {
+	if errors.Is(err, errThriftBad) || errors.Is(err, errThriftShort) {
 		return err.Error()
 	}
 	return "cannot be decoded: " + err.Error()

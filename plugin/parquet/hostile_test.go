@@ -342,7 +342,7 @@ func TestBombs(t *testing.T) {
 			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(220<<20), "bytes of memory were made")
 		})
 	}
-	for _, names := range [][2]format.Encoding{{format.Plain, format.RLEDictionary}, {format.PlainDictionary, format.PlainDictionary}} {
+	for _, names := range [][2]format.Encoding{{format.Plain, format.RLEDictionary}, {oldDictionary, oldDictionary}} {
 		dictionary.header.DictionaryPageHeader.V.Encoding = names[0]
 		good := fileOfPages(t, format.Uncompressed, format.Int64, 3, dictionary, asItIs(names[1], 3, []byte{1, 3 << 1, 0}))
 		out, err := readHostile(t, good)

@@ -12,6 +12,9 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
+// oldDictionary is by what encoding old writers say that values are in a dictionary, and that the dictionary is plain.
+const oldDictionary format.Encoding = 2
+
 // pageStream gives the library the pages of a column in a row group: checked, decompressed, and no more of them than the
 // column has values. It is read as a file is, but only from the front to the back.
 type pageStream struct {
@@ -110,15 +113,16 @@ func (s *pageStream) header() (*format.PageHeader, error) {
 		if err != nil && err != io.EOF {
 			return nil, err
 		}
-		size, fault := thriftSize(b, maxHeaderBytes)
-		if fault == errThriftShort && err == nil && peek < maxHeaderBytes {
+		size, trouble := thriftSize(b, maxHeaderBytes)
+		short := errors.Is(trouble, errThriftShort)
+		if short && err == nil && peek < maxHeaderBytes {
 			continue
 		}
-		if fault == errThriftShort && err == io.EOF {
+		if short && err == io.EOF {
 			return nil, s.cut(err)
 		}
-		if fault != nil {
-			return nil, s.corrupt(errors.New("its header " + fault.Error()))
+		if trouble != nil {
+			return nil, s.corrupt(errors.New("its header " + trouble.Error()))
 		}
 		header := new(format.PageHeader)
 		if err := thrift.Unmarshal(new(thrift.CompactProtocol), b[:size], header); err != nil {
@@ -311,7 +315,7 @@ func (s *pageStream) guard(header *format.PageHeader, body []byte) ([]byte, erro
 		return nil, err
 	}
 	if header.Type == format.DictionaryPage {
-		if *encoding != format.Plain && *encoding != format.PlainDictionary {
+		if *encoding != format.Plain && *encoding != oldDictionary {
 			return nil, fault(codeUnsupported, "the column %q has a dictionary in the encoding %s, which is not read", s.leaf.name, *encoding)
 		}
 		*encoding = format.Plain // the other is an old name for it
@@ -384,7 +388,7 @@ func (s *pageStream) width(encoding format.Encoding, data []byte, count int) (in
 	switch encoding {
 	case format.Plain:
 		return 4 * int64(count), nil
-	case format.PlainDictionary, format.RLEDictionary:
+	case oldDictionary, format.RLEDictionary:
 		if len(data) == 0 {
 			return 0, nil // all are null
 		}

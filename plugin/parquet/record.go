@@ -50,7 +50,7 @@ func (g *rowGroup) next(dst []byte) (out []byte, flaw *plugin.Rejection, err err
 	g.done++
 	g.dst, g.start, g.flaw = dst, len(dst), nil
 	err = g.row()
-	if err == errOver {
+	if errors.Is(err, errOver) {
 		err = g.cut()
 	}
 	out, g.dst = g.dst, nil

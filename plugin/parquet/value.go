@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -135,7 +136,8 @@ func appendJSON(dst, text []byte) ([]byte, flaw) {
 		return append(dst, value.Text()...), flaw{}
 	}
 	code := row.CodeSyntax
-	if found, is := err.(*row.JSONError); is {
+	var found *row.JSONError
+	if errors.As(err, &found) {
 		code = found.Code
 	}
 	if code == row.CodeEncoding {
