@@ -100,7 +100,7 @@ func (r *reader) open(ctx context.Context) error {
 		if r.source.spec.AllowEmpty {
 			return nil
 		}
-		return fault(codeEmpty, "the file is empty; mend it, or set allow_empty: true")
+		return fault(codeEmpty, "the file is empty, or nobody says how long it is; mend it, or set allow_empty: true")
 	}
 	if r.holds, err = readContents(r.file, pin.Bytes); err != nil {
 		return err

@@ -39,27 +39,6 @@ func walkRuns(b []byte, width, most int, each func(count int, run []byte, packed
 	return nil
 }
 
-// plainBooleans returns booleans that are encoded in runs with 8 values in each byte, as they are without an encoding.
-func plainBooleans(b []byte, values int) ([]byte, error) {
-	const prefix = 4
-	if len(b) < prefix || uint64(binary.LittleEndian.Uint32(b)) > uint64(len(b)-prefix) {
-		return nil, errRuns
-	}
-	plain, at := make([]byte, (values+7)/8), 0
-	err := walkRuns(b[prefix:prefix+int(binary.LittleEndian.Uint32(b))], 1, values, func(count int, run []byte, packed bool) {
-		for i := 0; i < count && at < values; i++ {
-			if !packed && run[0] != 0 || packed && run[i/8]>>(i%8)&1 == 1 {
-				plain[at/8] |= 1 << (at % 8)
-			}
-			at++
-		}
-	})
-	if err == nil && at < values {
-		err = errRuns
-	}
-	return plain, err
-}
-
 // deltaSize returns the number of values that are encoded as deltas at the beginning of b, and how many bytes they have.
 // Source: the Parquet format's Encodings.md, "Delta Encoding".
 func deltaSize(b []byte, most int) (values, size int, err error) {

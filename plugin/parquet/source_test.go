@@ -15,6 +15,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
 	"github.com/parquet-go/parquet-go/deprecated"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
 	"github.com/stretchr/testify/require"
 
 	"waymark/pipeline"
@@ -466,4 +468,51 @@ func liveBytes() uint64 {
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return stats.HeapAlloc
+}
+
+func TestPresentValuesAreCounted(t *testing.T) {
+	header := &format.PageHeader{Type: format.DataPage, DataPageHeader: thrift.New(format.DataPageHeader{NumValues: 10})}
+	for _, c := range []struct {
+		name   string
+		leaf   node
+		levels []byte
+		want   int
+	}{
+		{"of a column that is never null", node{}, nil, 10},
+		{"in packed levels", node{def: 1}, []byte{3, 0, 0, 0, 2<<1 | 1, 0b10110101, 0b00000010}, 6},
+		{"in a run", node{def: 1}, []byte{2, 0, 0, 0, 10 << 1, 1}, 10},
+		{"in levels of two bits, of which the greatest counts", node{def: 2}, []byte{5, 0, 0, 0, 2<<1 | 1, 0b10_01_00_10, 0b10_10_10_10, 0b10_01, 0}, 7},
+		{"behind levels of repetition", node{def: 1, rep: 1}, []byte{2, 0, 0, 0, 10 << 1, 0, 2, 0, 0, 0, 10 << 1, 0}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := (&pageStream{leaf: &c.leaf}).present(header, c.levels)
+			require.NoError(t, err)
+			require.Equal(t, c.want, got)
+		})
+	}
+}
+
+func TestDecimalsOfFixedLength(t *testing.T) {
+	column := &target{Field: plugin.Field{Name: "total"}, scale: 2}
+	for text, want := range map[string]string{
+		"0": "0.00", "-0.01": "-0.01", "1.5": "1.50", "1.500": "1.50", "999999999999999999": "999999999999999999.00",
+		"-123456789012345678901234567890.12": "-123456789012345678901234567890.12", "0.07": "0.07",
+	} {
+		encoded, refused := appendFixed(nil, column, text)
+		require.Nil(t, refused, text)
+		require.Len(t, encoded, 1+decimalBytes)
+		l := leaf{physical: format.FixedLenByteArray, length: decimalBytes, form: formDecimal, scale: 2}
+		value := parquet.FixedLenByteArrayValue(encoded[1:])
+		back, why := l.appendValue(nil, &value)
+		require.Zero(t, why)
+		require.Equal(t, want, string(back))
+	}
+	for text, code := range map[string]string{
+		"0.001": "INEXACT", "1234567890123456789012345678901234567.5": "NUMBER_RANGE", "-1000000000000000000000000000000000000": "NUMBER_RANGE",
+	} {
+		dst, refused := appendFixed([]byte("before"), column, text)
+		require.NotNil(t, refused, text)
+		require.Equal(t, code, refused.Code)
+		require.Equal(t, "before", string(dst))
+	}
 }
