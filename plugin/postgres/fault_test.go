@@ -295,6 +295,9 @@ func TestSecretsAreInNoError(t *testing.T) {
 		_, err = target.Refused(t.Context(), plugin.Part{})
 		say(err)
 	}
+	place, err := newDatabase(dsn)
+	require.NoError(t, err)
+	say(place.fault("try", fmt.Errorf("the driver said: %w", errors.New("no entry for "+password))))
 	for _, text := range said {
 		require.NotContains(t, text, "canary")
 		require.NotContains(t, text, "Pa55")

@@ -14,7 +14,7 @@ type mutant struct {
 }
 
 // mutants are tried in this order. Tests that do not link the Temporal server are the quick ones: prefer them.
-var mutants = slices.Concat(evidence, graphs, resumes, epochs, refusals, retries, power, buckets, laboratory)
+var mutants = slices.Concat(evidence, graphs, resumes, epochs, refusals, retries, power, buckets, routes, tables, laboratory)
 
 // Tests that more than one mutant is for.
 const (
@@ -196,7 +196,7 @@ var graphs = []mutant{
 	},
 	{
 		name: "only the first sink is written", never: "the rows of one of two sinks are dropped", again: oneWatermark,
-		file: "workflows/flow.go", old: "for _, part := range parts {", new: "for _, part := range parts[:min(1, len(parts))] {",
+		file: "workflows/flow.go", old: "for _, part := range passed.Parts {", new: "for _, part := range passed.Parts[:min(1, len(passed.Parts))] {",
 		pkg: "./workflows", run: "^TestEveryPartGetsThePlaceBehindTheEarlierOnes$",
 	},
 

@@ -1,0 +1,67 @@
+package main
+
+const tableTests = "./plugin/postgres"
+
+// tables is mutants of what is read from and written into tables of Postgres. Their tests need a real server: see .ci/run.
+var tables = []mutant{
+	{
+		name: "a part that is on record is written again", never: "a commit whose answer was lost gives every row twice",
+		file: "plugin/postgres/write.go", old: "if tag.RowsAffected() == 0 {", new: "if tag.RowsAffected() < 0 {",
+		pkg: tableTests, run: "^TestCommitsWhoseReplyIsLost$",
+	},
+	{
+		name: "a part may be another one than on record", never: "other rows pass for those that were written",
+		file: "plugin/postgres/ledger.go", old: "bytes.Equal(e.sha256, part.SHA256[:])", new: "bytes.HasPrefix(e.sha256, nil)",
+		pkg: tableTests, run: "^TestInsertTarget$",
+	},
+	{
+		name: "nobody ends an attempt that stands still", never: "a part waits for a process that nobody waits for",
+		file: "plugin/postgres/write.go", old: "if isLocked(err) {", new: "if isLocked(nil) {",
+		pkg: tableTests, run: "^TestAnAttemptThatStandsStillIsEnded$",
+	},
+	{
+		name: "an output can end while a part is written", never: "rows come into a table for a run that was given up",
+		file: "plugin/postgres/write.go", old: `"for share")`, new: `"")`,
+		pkg: tableTests, run: "^TestAZombieAfterDiscardWritesNothing$",
+	},
+	{
+		name: "two rows are refused for one", never: "a good row is refused because its neighbour is bad", again: contagiousRow,
+		file: "plugin/postgres/load.go", old: "case end-from == 1:", new: "case end-from <= 2:",
+		pkg: tableTests, run: "^TestATableRefusesRowsAndNotParts$",
+	},
+	{
+		name: "a deadlock refuses a row", never: "a row is in quarantine for what another transaction did",
+		file: "plugin/postgres/refusal.go", old: `case "08", "40",`, new: `case "40":` + "\n\t\treturn true\n\t" + `case "08",`,
+		pkg: tableTests, run: "^TestOtherTransactionsAreNoReasonToRefuseARow$",
+	},
+	{
+		name: "the first of the rows with one key stays in an upsert", never: "an older value stays for a newer one",
+		file: "plugin/postgres/load.go", old: "ctid desc) as newest", new: "ctid asc) as newest",
+		pkg: tableTests, run: "^TestOfRowsWithOneKeyTheFirstOrTheLastStays$",
+	},
+	{
+		name: "rows that were read before are not compared", never: "a run has rows of two moments",
+		file: "plugin/postgres/reader.go", old: "!bytes.Equal(r.state(), at.Digest)", new: "len(at.Digest) == 0",
+		pkg: tableTests, run: "^TestARunSeesOneSnapshot$",
+	},
+	{
+		name: "rows need no order", never: "nobody knows which rows come after an interruption",
+		file: "plugin/postgres/reader.go", old: "same := r.last != nil", new: "same := false",
+		pkg: tableTests, run: "^TestWhatCannotBeReadSaysWhyAndTheCure$",
+	},
+	{
+		name: "a role's time zone counts", never: "one value has two records, and two hashes", again: twoTruths,
+		file: "plugin/postgres/source.go", old: "set_config('TimeZone', 'UTC', true), ", new: "",
+		pkg: tableTests, run: "^TestEveryTypeIsReadAsJSONLinesWouldHoldIt$",
+	},
+	{
+		name: "a query may write", never: "reading changes what is read",
+		file: "plugin/postgres/source.go", old: "repeatable read read only", new: "repeatable read",
+		pkg: tableTests, run: "^TestWhatCannotBeReadSaysWhyAndTheCure$",
+	},
+	{
+		name: "a document may hold a password", never: "a password is on record", again: leakedSecret,
+		file: "pipeline/validate_postgres.go", old: "return found && password != \"\"", new: "return found && password == \"\"",
+		pkg: "./pipeline", run: "^TestPasswordsAreNotWrittenIntoDocuments$",
+	},
+}
