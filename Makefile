@@ -72,3 +72,7 @@ zombies: ## stop 200 worker processes in the middle of their work, and let them 
 .PHONY: record-history
 record-history: ## record the workflow histories that the replay test holds new code against
 	go test ./tests/histories -run TestRecord -record -count=1
+
+.PHONY: cluster-test
+cluster-test: ## a million rows through two workers, Postgres, S3 and Temporal, of which each is killed once
+	go test ./tests/cluster -rows 1000000 -count=1 -v -timeout 20m

@@ -59,8 +59,9 @@ var allowed = map[string][]string{
 	"tests/system": {
 		"audit", "worker", "workflows", "activities", "landscape", "landscape/sqlitestore", "payload", "payload/fsstore", "embedded",
 	},
-	"tests/bench":  {"embedded", "workflows"},
-	"tests/graphs": {"expr", "pipeline", "row"},
+	"tests/cluster/temporal": {"embedded"},
+	"tests/bench":            {"embedded", "workflows"},
+	"tests/graphs":           {"expr", "pipeline", "row"},
 	"tests/zombies/worker": {
 		"worker", "workflows", "activities", "landscape", "landscape/sqlitestore", "payload", "payload/fsstore",
 	},

@@ -36,7 +36,7 @@ var resumes = []mutant{
 	},
 	{
 		name: "a sink that has parts is opened anew", never: "what a sink has is thrown away when its run is taken up", again: oneWatermark,
-		file: "activities/open.go", old: "return e.Sink == sink && e.Fence > 0", new: "return e.Sink == sink && e.Fence > 0 && false",
+		file: "landscape/query.go", old: "attempted = e.Fence > 0", new: "attempted = e.Fence > 0 && false",
 		pkg: "./tests/resume", run: sinksTest,
 	},
 	{
@@ -81,7 +81,7 @@ var resumes = []mutant{
 	},
 	{
 		name: "a paused run reads on", never: "somebody pauses a run to save what is left, and it goes on",
-		file: "workflows/flow.go", old: "f.going < windowChunks && f.state.Paused == nil", new: "f.going < windowChunks",
+		file: "workflows/flow.go", old: "f.going < f.window() && f.state.Paused == nil", new: "f.going < f.window()",
 		pkg: "./tests/resume", run: "^TestAPausedRunBeginsNothing$",
 	},
 	{

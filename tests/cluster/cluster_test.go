@@ -1,0 +1,149 @@
+// Package cluster tests a cluster as docker-compose.yml makes one, with processes of this machine.
+package cluster_test
+
+import (
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+
+	"waymark/audit"
+	"waymark/pipeline"
+	"waymark/tests/services"
+	"waymark/worker"
+	"waymark/workflows"
+)
+
+var rows = flag.Int("rows", 150_000, "rows of the input")
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	folder, err := os.MkdirTemp("", "waymark-cluster")
+	if err == nil {
+		err = build(folder)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := services.Main(m)
+	_ = os.RemoveAll(folder)
+	os.Exit(code)
+}
+
+// begin starts a run of the deployed document, as people do who know its name alone.
+func (c *topology) begin(out string) client.WorkflowRun {
+	c.t.Helper()
+	run := uuid.Must(uuid.NewV7()).String()
+	options := client.StartWorkflowOptions{ID: workflows.WorkflowID(run), TaskQueue: workflows.TaskQueue}
+	in := map[string]any{"run": run, "pipeline": "orders", "params": map[string]string{"out": out}}
+	handle, err := c.client.ExecuteWorkflow(c.t.Context(), options, workflows.RunPipelineName, in)
+	require.NoError(c.t, err)
+	return handle
+}
+
+// end waits until a run has ended, whatever happens to the server meanwhile.
+func (c *topology) end(handle client.WorkflowRun) workflows.RunResult {
+	c.t.Helper()
+	var result workflows.RunResult
+	var err error
+	await(c.t, "the run ends", func() bool {
+		err = handle.Get(c.t.Context(), &result)
+		return err == nil || !away(err)
+	})
+	require.NoError(c.t, err)
+	require.Equal(c.t, pipeline.CompletedWithFailures, result.Status)
+	return result
+}
+
+// reached waits until so many rows are read.
+func (c *topology) reached(run string, rows int) {
+	c.t.Helper()
+	await(c.t, fmt.Sprintf("%d rows", rows), func() bool {
+		progress, err := c.log.Progress(c.t.Context(), run)
+		return err == nil && progress.Rows >= int64(rows)
+	})
+}
+
+// home returns the queue of the process that read last.
+func (c *topology) home(handle client.WorkflowRun) string {
+	c.t.Helper()
+	var queue string
+	events := c.client.GetWorkflowHistory(c.t.Context(), handle.GetID(), "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		event, err := events.Next()
+		require.NoError(c.t, err)
+		if scheduled := event.GetActivityTaskScheduledEventAttributes(); scheduled.GetActivityType().GetName() == "ReadChunk" {
+			queue = scheduled.GetTaskQueue().GetName()
+		}
+	}
+	return queue
+}
+
+// verify computes everything that is on record again.
+func (c *topology) verify(run string) {
+	c.t.Helper()
+	for name, value := range c.environment() {
+		c.t.Setenv(name, value)
+	}
+	key, err := hex.DecodeString(fingerprintKey)
+	require.NoError(c.t, err)
+	planner := worker.Planner{Allow: []string{c.folder}, FingerprintKey: key, Confined: true}
+	report, err := audit.New(c.log, c.payloads, planner).Verify(c.t.Context(), run)
+	require.NoError(c.t, err)
+	require.Empty(c.t, report.Problems)
+}
+
+// TestARunSurvivesItsServices lets everything fail once that a run needs, and compares what it leaves with an undisturbed one.
+func TestARunSurvivesItsServices(t *testing.T) {
+	c := start(t)
+	c.deploy(*rows)
+	workers := []*process{c.worker("one", nil), c.worker("two", nil)}
+
+	began := time.Now()
+	calm := c.begin("calm")
+	calmRun := c.end(calm)
+	t.Logf("undisturbed: %d rows in %s, %.0f rows/s", *rows, time.Since(began), float64(*rows)/time.Since(began).Seconds())
+	want := c.result(calmRun.Run, "calm")
+	want.check(c, *rows)
+
+	began = time.Now()
+	rough := c.begin("rough")
+	run := rough.GetID()[len("run-"):]
+	c.reached(run, *rows/5)
+	for i, w := range workers {
+		if w.reads(c.home(rough)) {
+			w.kill()
+			t.Logf("killed worker %s, which reads", w.name)
+			workers[i] = c.worker("three", nil)
+			break
+		}
+	}
+	c.reached(run, *rows*2/5)
+	c.postgres.Restart(t, true)
+	t.Log("restarted Postgres")
+	c.reached(run, *rows*3/5)
+	c.temporal.kill()
+	c.startTemporal()
+	t.Log("killed the Temporal server and started it again")
+	c.reached(run, *rows*4/5)
+	c.bucket.Stop()
+	c.bucket.Start(t)
+	t.Log("killed the S3 server and started it again")
+
+	roughRun := c.end(rough)
+	t.Logf("disturbed: %s", time.Since(began))
+	require.Equal(t, calmRun.Rows, roughRun.Rows)
+	require.Equal(t, want, c.result(roughRun.Run, "rough"))
+	c.verify(roughRun.Run)
+	for _, w := range workers {
+		w.stop()
+	}
+}

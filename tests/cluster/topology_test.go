@@ -1,0 +1,230 @@
+package cluster_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+
+	"waymark/landscape"
+	"waymark/landscape/pgstore"
+	"waymark/payload"
+	"waymark/storage"
+	"waymark/tests/services"
+)
+
+// How long to wait for something that must come, and how long between two looks.
+const (
+	patience = 3 * time.Minute
+	pause    = 20 * time.Millisecond
+)
+
+// programs are the binaries of the cluster, built once.
+var programs = map[string]string{}
+
+// build builds the binaries into the folder.
+func build(folder string) error {
+	for name, path := range map[string]string{"temporal": "waymark/tests/cluster/temporal", "worker": "waymark/cmd/waymark-worker"} {
+		programs[name] = filepath.Join(folder, name)
+		if out, err := exec.Command("go", "build", "-o", programs[name], path).CombinedOutput(); err != nil {
+			return fmt.Errorf("build %s: %w\n%s", path, err, out)
+		}
+	}
+	return nil
+}
+
+// topology is what docker-compose.yml starts, as processes of this machine: a Temporal server, Postgres, an S3 server, workers.
+type topology struct {
+	t        *testing.T
+	folder   string // of the deployed pipelines, which all workers see
+	temporal *process
+	address  string // of the Temporal server
+	postgres *services.Server
+	record   *services.Database // with the landscape
+	goods    *services.Database // with the tables of pipelines
+	bucket   *services.Bucket
+	client   client.Client
+	log      *landscape.Log
+	payloads *payload.Store
+}
+
+// start starts everything but workers.
+func start(t *testing.T) *topology {
+	t.Helper()
+	c := &topology{t: t, folder: t.TempDir(), postgres: services.PrivatePostgres(t), bucket: services.PrivateS3(t)}
+	c.record, c.goods = c.postgres.Database(t), c.postgres.Database(t)
+	c.bucket.Setenv(t)
+	_, _, err := pgstore.Migrate(t.Context(), c.record.DSN())
+	require.NoError(t, err)
+	c.startTemporal()
+	c.client, err = client.Dial(client.Options{HostPort: c.address, Logger: silence{}})
+	require.NoError(t, err)
+	t.Cleanup(c.client.Close)
+	opened, err := storage.Open(t.Context(), storage.Options{Landscape: c.record.DSN(), Payloads: c.bucket.URL("payloads"), Create: true})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, opened.Close()) })
+	c.log, c.payloads = opened.Log, opened.Payloads
+	return c
+}
+
+// startTemporal starts the Temporal server, again at the same address if there was one.
+func (c *topology) startTemporal() {
+	c.t.Helper()
+	if c.address == "" {
+		c.address = freeAddress(c.t)
+	}
+	_, port, err := net.SplitHostPort(c.address)
+	require.NoError(c.t, err)
+	c.temporal = launch(c.t, "temporal", nil, programs["temporal"], filepath.Join(filepath.Dir(c.folder), filepath.Base(c.folder)+"-temporal.db"), port)
+	c.temporal.await("ready")
+}
+
+// worker starts a worker process with the environment that docker-compose.yml gives to one.
+func (c *topology) worker(name string, more map[string]string) *process {
+	c.t.Helper()
+	environment := c.environment()
+	maps.Copy(environment, more)
+	w := launch(c.t, name, environment, programs["worker"])
+	w.await("msg=working")
+	return w
+}
+
+// fingerprintKey is the key of the fingerprints of secrets that all workers share.
+const fingerprintKey = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+// environment is that of a worker.
+func (c *topology) environment() map[string]string {
+	environment := map[string]string{
+		"TEMPORAL_ADDRESS": c.address, "WAYMARK_LANDSCAPE": c.record.DSN(), "WAYMARK_PAYLOADS": c.bucket.URL("payloads"),
+		"WAYMARK_PIPELINES": c.folder, "WAYMARK_FILES": "shared", "WAYMARK_HTTP": "off",
+		"WAYMARK_FINGERPRINT_KEY": fingerprintKey, "WAYMARK_SECRET_GOODS_DSN": c.goods.DSN(),
+		"AWS_ENDPOINT_URL_S3": c.bucket.Endpoint,
+	}
+	maps.Copy(environment, c.bucket.Env())
+	return environment
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// process is a program that was started.
+type process struct {
+	t       *testing.T
+	name    string
+	command *exec.Cmd
+	output  string // file with all that it says
+	ended   chan struct{}
+}
+
+func launch(t *testing.T, name string, environment map[string]string, program string, args ...string) *process {
+	t.Helper()
+	output, err := os.CreateTemp(t.TempDir(), name)
+	require.NoError(t, err)
+	p := &process{t: t, name: name, command: exec.Command(program, args...), output: output.Name(), ended: make(chan struct{})}
+	p.command.Stdout, p.command.Stderr = output, output
+	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	p.command.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
+	for _, key := range slices.Sorted(maps.Keys(environment)) {
+		p.command.Env = append(p.command.Env, key+"="+environment[key])
+	}
+	require.NoError(t, p.command.Start())
+	go func() {
+		_ = p.command.Wait()
+		_ = output.Close()
+		close(p.ended)
+	}()
+	t.Cleanup(func() {
+		p.kill()
+		if t.Failed() {
+			t.Logf("%s said:\n%s", name, p.said())
+		}
+	})
+	return p
+}
+
+// kill ends the process without any warning.
+func (p *process) kill() {
+	_ = p.command.Process.Kill()
+	<-p.ended
+}
+
+// stop tells the process to end, and requires that it does so without a fault.
+func (p *process) stop() {
+	p.t.Helper()
+	require.NoError(p.t, p.command.Process.Signal(syscall.SIGTERM))
+	select {
+	case <-p.ended:
+	case <-time.After(patience):
+		require.Fail(p.t, "the process does not end", p.name)
+	}
+	require.True(p.t, p.command.ProcessState.Success(), "%s: %s", p.name, p.said())
+}
+
+func (p *process) said() string {
+	text, err := os.ReadFile(p.output)
+	require.NoError(p.t, err)
+	return string(text)
+}
+
+// await waits until the process has said something.
+func (p *process) await(text string) {
+	p.t.Helper()
+	await(p.t, p.name+" says "+strconv.Quote(text), func() bool {
+		select {
+		case <-p.ended:
+			require.Fail(p.t, "the process ended", "%s: %s", p.name, p.said())
+		default:
+		}
+		return bytes.Contains([]byte(p.said()), []byte(text))
+	})
+}
+
+func await(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !done(); time.Sleep(pause) {
+		require.True(t, time.Now().Before(end), "waited in vain: %s", what)
+	}
+}
+
+// silence drops what the client of the test has to say about servers that are away.
+type silence struct{}
+
+func (silence) Debug(string, ...any) {}
+func (silence) Info(string, ...any)  {}
+func (silence) Warn(string, ...any)  {}
+func (silence) Error(string, ...any) {}
+
+// background is for what goes on after the test's own context.
+func background() context.Context { return context.Background() }
+
+// reads reports whether the process listens on the queue, which names its process.
+func (p *process) reads(queue string) bool {
+	return strings.Contains(queue, fmt.Sprintf("/%d-", p.command.Process.Pid))
+}
+
+// away reports whether an error says that a server cannot be reached right now.
+func away(err error) bool {
+	_, unavailable := errors.AsType[*serviceerror.Unavailable](err)
+	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
+	return unavailable || late || errors.Is(err, context.DeadlineExceeded)
+}

@@ -1,0 +1,37 @@
+package main
+
+const routeTests = "./workflows"
+
+// routes is mutants of how the work of a run is shared by processes.
+var routes = []mutant{
+	{
+		name: "parts of a sink that needs order are written side by side", never: "an older value replaces a newer one",
+		file: "workflows/flow.go", old: "if !f.state.Plan.Sinks[f.sink(in.Sink)].InOrder {", new: "if true {",
+		pkg: routeTests, run: "^TestPartsOfASinkThatNeedsOrderAreWrittenInOrder$",
+	},
+	{
+		name: "nobody takes over from a process that is gone", never: "a run stops with the process that read its sources",
+		file: "workflows/route.go", old: "if notFetched(future.Get(ctx, nil)) {", new: "if future.Get(ctx, nil) != nil && false {",
+		pkg: routeTests, run: "^TestAnotherProcessTakesOverFromOneThatIsGone$",
+	},
+	{
+		name: "a process that is gone is asked for everything", never: "each chunk waits for a process that does not come",
+		file: "workflows/route.go", old: "\t\tf.state.Home = worker\n", new: "",
+		pkg: routeTests, run: "^TestAnotherProcessTakesOverFromOneThatIsGone$",
+	},
+	{
+		name: "any worker is given what only some can see", never: "a run writes half of its output on another machine",
+		file: "workflows/route.go", old: "anywhere := onQueue(ctx, f.state.Plan.Queue)", new: "anywhere := ctx",
+		pkg: routeTests, run: "^TestARunThatNeedsFilesIsDoneByWorkersThatSeeThem$",
+	},
+	{
+		name: "one process does everything", never: "further workers stand by and watch",
+		file: "workflows/route.go", old: "if spread && f.near >= nearChunks {", new: "if spread && f.near >= nearChunks && false {",
+		pkg: routeTests, run: "^TestChunksAreSpreadOverProcesses$",
+	},
+	{
+		name: "a folder that nobody allowed is read", never: "whoever starts a workflow reads the files of the worker's machine",
+		file: "worker/planner.go", old: "if !p.allows(folder) {", new: "if false {",
+		pkg: "./worker", run: "^TestAConfinedPlannerGivesDocumentsTheFoldersThatAreAllowed$",
+	},
+}
