@@ -93,29 +93,20 @@ func sourceFault(path string, err error, service string) error {
 	return unreached(err, service)
 }
 
-// unreached says which service the error is about, in few words: the client repeats itself.
+// unreached says which service the error is about, in few words: the client repeats itself. It wraps nothing, for what people are
+// shown of an error is what it wraps.
 func unreached(err error, service string) error {
 	if err == nil {
 		return nil
 	}
 	if api, is := errors.AsType[smithy.APIError](err); is {
-		return &failure{fmt.Sprintf("%s answers %d %s; a later try may work", service, statusOf(err), api.ErrorCode()), err}
+		return fmt.Errorf("%s answers %d %s; a later try may work", service, statusOf(err), api.ErrorCode())
 	}
 	if strings.Contains(err.Error(), "credentials") {
-		return &failure{"no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or another way that the AWS SDK knows, where the worker runs", err}
+		return errors.New("no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or another way that the AWS SDK knows, where the worker runs")
 	}
-	return &failure{fmt.Sprintf("%s cannot be reached: %s; check the address, and that the service is up", service, innermost(err)), err}
+	return fmt.Errorf("%s cannot be reached: %s; check the address, and that the service is up", service, innermost(err))
 }
-
-// failure is an error in other words.
-type failure struct {
-	words string
-	cause error
-}
-
-func (f *failure) Error() string { return f.words }
-
-func (f *failure) Unwrap() error { return f.cause }
 
 // innermost returns what the last error of a chain says.
 func innermost(err error) string {

@@ -4,6 +4,7 @@ package object
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"net/netip"
@@ -15,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go/logging"
 
 	"waymark/pipeline"
 	"waymark/plugin/builtin"
@@ -84,7 +86,7 @@ func (r *Remote) client(ctx context.Context, how pipeline.S3) (*bucketClient, er
 	}
 	base, err := config.LoadDefaultConfig(context.WithoutCancel(ctx))
 	if err != nil {
-		return nil, &failure{"the AWS configuration of the worker cannot be read: " + innermost(err), err}
+		return nil, errors.New("the AWS configuration of the worker cannot be read: " + innermost(err))
 	}
 	region := cmp.Or(how.Region, base.Region, "us-east-1")
 	service, through := "Amazon S3 in "+region, r.operator
@@ -95,6 +97,7 @@ func (r *Remote) client(ctx context.Context, how pipeline.S3) (*bucketClient, er
 	}
 	client := s3.NewFromConfig(base, func(o *s3.Options) {
 		o.Region, o.UsePathStyle, o.HTTPClient = region, how.PathStyle, through
+		o.Logger, o.DisableLogOutputChecksumValidationSkipped = logging.Nop{}, true
 		o.Retryer = retry.NewStandard(func(s *retry.StandardOptions) { s.MaxAttempts, s.MaxBackoff = 3, 10*r.wait.before })
 		if how.Endpoint != "" {
 			o.BaseEndpoint = aws.String(strings.TrimSuffix(how.Endpoint, "/"))
