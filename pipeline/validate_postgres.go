@@ -29,6 +29,9 @@ func (l *loader) checkPostgresSource(path string, source *PostgresSource) {
 	for i, column := range source.OrderBy {
 		l.checkIdentifier(Item(Key(path, "order_by"), i), column)
 	}
+	if strings.Contains(source.Query, "\x00") {
+		l.report(Key(path, "query"), "holds a NUL, which no query can")
+	}
 	switch {
 	case source.Table != "" && source.Query != "":
 		l.report(path, "has a table and a query: make two sources of it")
@@ -90,6 +93,9 @@ func (l *loader) checkIdentifier(path, name string) {
 func (l *loader) checkDSN(path, dsn string) {
 	if dsn == "" {
 		return
+	}
+	if strings.Contains(dsn, "\x00") {
+		l.report(path, "holds a NUL, which no address can")
 	}
 	n := l.doc.find(path)
 	if n == nil {

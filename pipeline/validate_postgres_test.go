@@ -29,6 +29,8 @@ func TestProblemsOfPostgresSources(t *testing.T) {
 		{"both", fromTable("dsn: host=a, table: a, query: select 1, order_by: [a]"), at + "has a table and a query: make two sources of it"},
 		{"a query without an order", fromTable("dsn: host=a, query: select 1"),
 			at + "a query needs order_by: columns of its result that put the rows in order, no two rows alike"},
+		{"NUL in a query", fromTable(`dsn: host=a, order_by: [a], query: "select 1\0"`), "x.yaml:2:62: sources.in.postgres.query: holds a NUL, which no query can"},
+		{"NUL in an address", fromTable(`dsn: "host=a\0", table: a`), "x.yaml:2:32: sources.in.postgres.dsn: holds a NUL, which no address can"},
 		{"a secret in a query", fromTable(`dsn: host=a, order_by: [a], query: "select '${secret:pw}' a"`),
 			"x.yaml:2:62: sources.in.postgres.query: ${secret:pw}: a path is on record, and a secret must not be"},
 		{"an order by a long name", fromTable("dsn: host=a, table: a, order_by: [" + strings.Repeat("o", 64) + "]"),

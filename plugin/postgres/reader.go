@@ -41,7 +41,7 @@ type reader struct {
 // seek goes to the cursor.
 func (r *reader) seek(ctx context.Context, at plugin.Cursor) error {
 	for r.at.Row < at.Row {
-		if r.given == r.ahead.Len() {
+		if r.given == r.ahead.Len() && !r.bottom {
 			if err := r.fetch(ctx); err != nil {
 				return err
 			}
@@ -132,7 +132,9 @@ func (r *reader) fetch(ctx context.Context) error {
 	if err != nil {
 		return r.source.classify(fmt.Sprintf("read behind row %d", r.at.Row), err)
 	}
-	r.bottom = r.ahead.Len() < r.rows
+	if r.bottom = r.ahead.Len() < r.rows; r.bottom {
+		return r.Close() // the server need not keep the snapshot any longer
+	}
 	if n := r.ahead.Len(); n > 0 {
 		r.rows = max(1, min(fetchRows, growth*n, fetchBytes*n/(len(r.ahead.Data)+1)))
 	}
@@ -202,5 +204,5 @@ func (r *reader) Digests(context.Context) ([]string, error) {
 	return []string{hex.EncodeToString(r.hash.Sum(nil))}, nil
 }
 
-// Close ends the snapshot.
+// Close ends the snapshot. It may be repeated.
 func (r *reader) Close() error { return closed(r.conn) }

@@ -416,9 +416,10 @@ func TestAReaderAsksForMoreAndMore(t *testing.T) {
 		asked = append(asked, r.rows)
 		require.NoError(t, r.fetch(t.Context()))
 	}
-	require.NoError(t, r.Close())
 	require.Equal(t, []int{16, 128, 1024, 2000, 2000}, asked[:5], "short rows")
 	require.Less(t, asked[len(asked)-1], 60, "long rows")
+	require.True(t, r.conn.IsClosed(), "who has read all keeps no snapshot")
+	require.NoError(t, r.Close())
 }
 
 func TestAReaderThatIsCancelledSaysSo(t *testing.T) {
