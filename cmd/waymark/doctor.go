@@ -81,7 +81,7 @@ func (a *app) examine(ctx context.Context) []check {
 	if a.onCluster() {
 		looks = []look{
 			{"program", a.checkProgram}, {"temporal", a.checkCluster}, {"workers", a.checkWorkers}, {"files", a.checkFiles},
-			{"record", a.checkRecord}, {"payloads", a.checkPayloads}, {"clock", a.checkClock},
+			{"record", a.checkLandscape}, {"payloads", a.checkPayloads}, {"clock", a.checkClock},
 		}
 	}
 	var checks []check

@@ -13,25 +13,29 @@ import (
 
 	"waymark/cluster"
 	"waymark/payload"
+	"waymark/storage"
 	"waymark/workflows"
 )
 
 // checkCluster connects to the cluster.
 func (a *app) checkCluster(ctx context.Context) check {
 	started := time.Now()
-	return a.askCluster(ctx, func(p *post) check {
-		return ok("%s answers, in %.2f s", p.place, time.Since(started).Seconds())
-	})
-}
-
-// askCluster connects to the cluster for a check.
-func (a *app) askCluster(ctx context.Context, ask func(*post) check) check {
 	p, err := a.dialCluster(ctx)
 	if fault, is := errors.AsType[*cluster.Fault](err); is {
 		return fail(fault.Cure, "temporal at %s: %s", fault.Place, fault.Why)
 	}
 	if err != nil {
 		return fail("say where it is with --temporal HOST:PORT or TEMPORAL_ADDRESS", "%v", err)
+	}
+	p.client.Close()
+	return ok("%s answers, in %.2f s", p.place, time.Since(started).Seconds())
+}
+
+// askCluster connects to the cluster for a further check.
+func (a *app) askCluster(ctx context.Context, ask func(*post) check) check {
+	p, err := a.dialCluster(ctx)
+	if err != nil {
+		return warn("cure that first", "the cluster cannot be asked")
 	}
 	defer p.client.Close()
 	return ask(p)
@@ -108,11 +112,27 @@ func see(workers int) string {
 	return many(int64(workers), "worker") + " see"
 }
 
+// checkLandscape asks the record for its runs, whether the payloads are there or not.
+func (a *app) checkLandscape(ctx context.Context) check {
+	record, err := a.openedRecord(storage.OpenLandscape(ctx, a.storage(false)))
+	if err != nil {
+		return fail("say with --landscape where the workers have it", "%v", err)
+	}
+	runs, err := record.log.Runs(ctx)
+	if err = closing(err, record.close); err != nil {
+		return fail("say with --landscape where the workers have it", "%v", err)
+	}
+	return ok("%s at %s", many(int64(len(runs)), "run"), record.place)
+}
+
 // checkPayloads asks the payload store for something that is not there. Nothing is written.
 func (a *app) checkPayloads(ctx context.Context) check {
+	if a.checkLandscape(ctx).Grade == gradeFail {
+		return warn("cure that first", "without a record nobody knows what is there")
+	}
 	record, err := a.openRecord(ctx)
 	if err != nil {
-		return fail("say where record and payloads are with --landscape and --payloads", "%v", err)
+		return fail("say with --payloads where the workers have them", "%v", err)
 	}
 	_, err = record.payloads.Get(ctx, payload.Of([]byte("waymark doctor asks for what nobody stored")))
 	if errors.Is(err, payload.ErrNotFound) {
