@@ -248,7 +248,7 @@ func TestDeathBetweenTheTargetAndTheRecord(t *testing.T) {
 	require.NotEmpty(t, held)
 	require.Empty(t, r.late(), "nothing of the end is on record")
 	r.restart()
-	require.Equal(t, activities.WriteResult{Refused: 2}, call[activities.WriteResult](r, act.WriteChunk, write))
+	require.Equal(t, activities.WriteResult{Rows: int64(len(held)), Refused: 2}, call[activities.WriteResult](r, act.WriteChunk, write))
 	require.Equal(t, held, ts["pairs"].Lines())
 	require.Len(t, r.late(), 2)
 	require.Equal(t, []string{"1 began", "2 began", "2 reconciled exactly", "2 finalized"}, r.story(write))

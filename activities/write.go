@@ -29,7 +29,7 @@ func (a *Activities) writeChunk(ctx context.Context, in WriteInput) (WriteResult
 	key := landscape.EffectKey{Run: in.Run, Sink: in.Sink, Source: in.Source, Chunk: in.Chunk}
 	effect, err := a.log.BeginEffect(ctx, key, landscape.Placement{Ordinal: in.Ordinal, Offset: in.Offset}, a.worker)
 	if err != nil || effect.State == landscape.Finalized {
-		return resultOf(node, effect.Refused), err
+		return resultOf(node, effect, effect.Refused), err
 	}
 	fail := func(err error) (WriteResult, error) {
 		return WriteResult{}, errors.Join(fmt.Errorf("sink %s, chunk %d: %w", in.Sink, in.Chunk, err),
@@ -43,15 +43,16 @@ func (a *Activities) writeChunk(ctx context.Context, in WriteInput) (WriteResult
 		return fail(err)
 	}
 	err = a.log.FinalizeEffect(ctx, key, effect.Fence, a.worker, landscape.PartReceipt(effect), refused...)
-	return resultOf(node, int64(len(refused))), err
+	return resultOf(node, effect, int64(len(refused))), err
 }
 
-// resultOf says how many of the rows that a sink's target refused were not refused before.
-func resultOf(sink *plan.Node, refused int64) WriteResult {
-	if sink.Errors {
-		return WriteResult{}
+// resultOf says how many rows of a part the target holds, and how many that it refused were not refused before.
+func resultOf(sink *plan.Node, effect landscape.Effect, refused int64) WriteResult {
+	result := WriteResult{Rows: effect.Rows - refused}
+	if !sink.Errors {
+		result.Refused = refused
 	}
-	return WriteResult{Refused: refused}
+	return result
 }
 
 // apply makes sure that the target holds the part.

@@ -49,7 +49,7 @@ const (
 	rowsRead    = "read"        // from a source
 	rowsRefused = "quarantined" // or sent to a sink for what was wrong with them
 	rowsEnded   = "filtered"    // or discarded
-	rowsPlanned = "planned"     // for a sink: they passed all steps
+	rowsWritten = "written"     // that the target of a sink holds
 )
 
 // Values of the label state of waymark_effects.
@@ -117,8 +117,10 @@ func (c *counts) addRows(ctx context.Context, e event, pipeline string) {
 			add(in.Source, rowsRefused, int64(out.Refused))
 			add(in.Source, rowsEnded, int64(out.Ended))
 		}
-		for _, part := range out.Parts {
-			add(part.Sink, rowsPlanned, part.Rows)
+	case activities.WriteResult:
+		if in, is := e.in.(activities.WriteInput); is {
+			add(in.Sink, rowsWritten, out.Rows)
+			add(in.Sink, rowsRefused, out.Refused)
 		}
 	}
 }

@@ -86,7 +86,7 @@ func (d done) function() any {
 	case activities.SinkInput:
 		return func(context.Context, activities.SinkInput) error { return d.err }
 	}
-	return func(context.Context, activities.WriteInput) error { return d.err }
+	return act[activities.WriteInput, activities.WriteResult](d)
 }
 
 func act[In, Out any](d done) any {
@@ -115,7 +115,7 @@ func TestActivitiesAreCounted(t *testing.T) {
 		}},
 		done{name: "WriteChunk", in: activities.WriteInput{Run: "r1", Sink: "out"}, err: errors.New("disk on fire")},
 		done{name: "WriteChunk", in: activities.WriteInput{Run: "r1", Sink: "out"}, err: blocked},
-		done{name: "WriteChunk", in: activities.WriteInput{Run: "r1", Sink: "out"}},
+		done{name: "WriteChunk", in: activities.WriteInput{Run: "r1", Sink: "out"}, out: activities.WriteResult{Rows: 4, Refused: 1}},
 		done{name: "PublishSink", in: activities.SinkInput{Run: "r1", Sink: "out"}},
 		done{name: "FinishRun", in: activities.FinishInput{Run: "r1"}, out: activities.FinishResult{Status: pipeline.CompletedWithFailures}},
 		done{name: "ResumeRun", in: activities.ResumeInput{Run: "r2"}},
@@ -128,7 +128,8 @@ func TestActivitiesAreCounted(t *testing.T) {
 		`waymark_rows_total{kind="read",node="in",pipeline="returns"} 7`,
 		`waymark_rows_total{kind="quarantined",node="in",pipeline="orders"} 2`,
 		`waymark_rows_total{kind="filtered",node="in",pipeline="orders"} 3`,
-		`waymark_rows_total{kind="planned",node="out",pipeline="orders"} 5`,
+		`waymark_rows_total{kind="written",node="out",pipeline="orders"} 4`,
+		`waymark_rows_total{kind="quarantined",node="out",pipeline="orders"} 1`,
 	}, metrics(t, tel, "waymark_rows_total"))
 	require.ElementsMatch(t, []string{
 		`waymark_effects_total{pipeline="orders",sink="out",state="failed"} 1`,
