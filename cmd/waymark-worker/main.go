@@ -41,16 +41,21 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer, env s
 	root := &cobra.Command{
 		Use: "waymark-worker", Short: daemon.Short, Long: daemon.About, Version: build.String(), Args: cobra.NoArgs,
 		SilenceErrors: true, SilenceUsage: true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			err := settings.Apply(cmd.Flags(), settings.Names(cmd.Root().PersistentFlags()), env)
+			started = err == nil
+			return err
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := settings.Apply(cmd.Flags(), settings.Names(cmd.Flags()), env); err != nil {
-				return err
-			}
-			started = true
 			return daemon.Run(cmd.Context(), config, daemon.Program{Code: build.Code(), Env: env, Stderr: stderr})
 		},
 	}
-	root.Flags().String(settings.FileFlag, "", "settings `file` (default "+settings.DefaultFile+", if there is one)")
-	config.Bind(root.Flags())
+	root.PersistentFlags().String(settings.FileFlag, "", "settings `file` (default "+settings.DefaultFile+", if there is one)")
+	config.Bind(root.PersistentFlags())
+	root.AddCommand(&cobra.Command{
+		Use: "ready", Short: "Ask the worker process on this machine whether it can work, as containers and scripts do", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return daemon.Ready(cmd.Context(), config) },
+	})
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetArgs(args)

@@ -3,6 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strings"
@@ -51,6 +55,7 @@ func TestWrongUse(t *testing.T) {
 		"codec keys":    {map[string]string{"WAYMARK_LANDSCAPE": landscape, "WAYMARK_PAYLOADS": payloads, "WAYMARK_CODEC_KEYS": "canary"}, nil, "codec key 1"},
 		"codec require": {nil, []string{"--landscape", landscape, "--payloads", payloads, "--codec-require"}, "--codec-keys-file"},
 		"key":           {map[string]string{"WAYMARK_LANDSCAPE": landscape, "WAYMARK_PAYLOADS": payloads, "WAYMARK_FINGERPRINT_KEY": "canary"}, nil, "64 hex digits"},
+		"ready, off":    {nil, []string{"ready", "--http", "off"}, "--http is off"},
 		"address":       {nil, []string{"--landscape", landscape, "--payloads", payloads, "--http", "8077"}, "--http"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -65,6 +70,29 @@ func TestWrongUse(t *testing.T) {
 	entries, err := os.ReadDir(".")
 	require.NoError(t, err)
 	require.Empty(t, entries, "nothing was made")
+}
+
+func TestReadyAsksTheProcessOnThisMachine(t *testing.T) {
+	status := http.StatusOK
+	process := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		require.Equal(t, "/readyz", r.URL.Path)
+		w.WriteHeader(status)
+		_, err := io.WriteString(w, "temporal: nobody listens there\nlandscape: ok\n")
+		require.NoError(t, err)
+	}))
+	_, port, err := net.SplitHostPort(process.Listener.Addr().String())
+	require.NoError(t, err)
+	env := map[string]string{"WAYMARK_HTTP": "0.0.0.0:" + port} // as in docker-compose.yml
+	code, _, stderr := run(env, "ready")
+	require.Equal(t, 0, code, stderr)
+	status = http.StatusServiceUnavailable
+	code, _, stderr = run(env, "ready")
+	require.Equal(t, 1, code)
+	require.Equal(t, "waymark-worker: not ready: temporal: nobody listens there; landscape: ok\n", stderr)
+	process.Close()
+	code, _, stderr = run(env, "ready")
+	require.Equal(t, 1, code)
+	require.Contains(t, stderr, "refused")
 }
 
 func TestVersionAndHelp(t *testing.T) {
