@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"net"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,17 +22,8 @@ import (
 	"waymark/tests/services"
 )
 
-// number is how often a test does something that goes wrong: n, or what the environment variable says.
-func number(t testing.TB, n int) int {
-	t.Helper()
-	text := os.Getenv("WAYMARK_TEST_TIMES")
-	if text == "" {
-		return n
-	}
-	n, err := strconv.Atoi(text)
-	require.NoError(t, err)
-	return n
-}
+// lost is how often something is lost, or done by several at once, in the tests of that.
+var lost = flag.Int("lost", 50, "how many commits, and how many replies to commits, are lost")
 
 var idAndName = []plugin.Field{{Name: "id", Kind: row.Int}, {Name: "name", Kind: row.String}}
 
@@ -60,7 +51,7 @@ func insist(ctx context.Context, target plugin.Target, part plugin.Part, data []
 
 // TestCommitsWhoseReplyIsLost cuts the answer to commits, and the commits themselves. No row is lost, none is there twice.
 func TestCommitsWhoseReplyIsLost(t *testing.T) {
-	times := number(t, 100)
+	times := *lost
 	for _, mode := range []string{pipeline.InsertMode, pipeline.UpsertMode} {
 		t.Run(mode, func(t *testing.T) {
 			db := services.Postgres(t)
@@ -77,7 +68,7 @@ func TestCommitsWhoseReplyIsLost(t *testing.T) {
 			w.open()
 			var failures int
 			// Every other commit fails: half of the parts need a second attempt, which then often is the one that fails.
-			for lost := 0; lost < times; lost = proxy.Lost() {
+			for proxy.Lost() < times {
 				w.addParts(1, 5)
 				if len(w.parts)%3 == 0 {
 					proxy.LoseRequest(services.Commit)
@@ -121,7 +112,7 @@ func TestOpenAndPublishWhoseReplyIsLost(t *testing.T) {
 
 // TestAttemptsAtOnePartAtTheSameTime writes each part from several processes' targets at once.
 func TestAttemptsAtOnePartAtTheSameTime(t *testing.T) {
-	times := number(t, 100)
+	times := *lost
 	db := services.Postgres(t)
 	d := connect(t, db.DSN())
 	d.exec("create table t (id bigint, name text)")

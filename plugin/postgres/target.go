@@ -46,7 +46,7 @@ func (t *target) classify(doing string, err error) error {
 	switch {
 	case state.Code == "42501":
 		return t.fault(codeTargetRefused, "%s: %s: grant select and insert on the table to the role, and update too for mode upsert; "+
-			"on %s and %s select, insert and update", doing, reason, outputsTable, partsTable)
+			"on %s and %s select, insert, update and delete", doing, reason, outputsTable, partsTable)
 	case state.Code == "42P01", state.Code == "3F000", state.Code == "42703":
 		return t.fault(codeTargetChanged, "%s: %s: put back what the run began with", doing, reason)
 	case state.Code[:2] == "28", state.Code == "3D000", state.Code[:2] == "42", state.Code[:2] == "0A":
