@@ -33,7 +33,8 @@ func (w *webStore) List(ctx context.Context, address string) ([]plugin.FileInfo,
 	if err != nil {
 		return nil, err
 	}
-	defer reply.Body.Close()
+	body := reply.Body
+	defer body.Close()
 	return []plugin.FileInfo{describe(address, reply)}, nil
 }
 

@@ -2,6 +2,7 @@ package object
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -257,28 +258,13 @@ func TestReplies(t *testing.T) {
 			require.NotContains(t, err.Error(), "abc")
 			var fault *plugin.SourceError
 			if c.code == "" {
-				require.False(t, errorAs(err, &fault))
+				require.False(t, errors.As(err, &fault))
 				return
 			}
 			require.ErrorAs(t, err, &fault)
 			require.Equal(t, c.code, fault.Code)
 		})
 	}
-}
-
-func errorAs(err error, fault **plugin.SourceError) bool {
-	for err != nil {
-		if found, is := err.(*plugin.SourceError); is { //nolint:errorlint // this is errors.As
-			*fault = found
-			return true
-		}
-		unwrapper, is := err.(interface{ Unwrap() error }) //nolint:errorlint // this is errors.As
-		if !is {
-			return false
-		}
-		err = unwrapper.Unwrap()
-	}
-	return false
 }
 
 // rawServer answers every connection with these bytes and closes it.
