@@ -43,8 +43,9 @@ $(GOBIN)/workflowcheck:
 	go install $(WORKFLOWCHECK)
 
 .PHONY: bench
-bench: build ## measure whole runs, beside a plain Go loop
+bench: build ## measure whole runs, beside a plain Go loop, and on a cluster of processes
 	go run ./tests/bench -binary bin/waymark
+	go test ./tests/cluster -run '^$$' -bench Run -benchtime 3x -rows 1000000 -timeout 20m
 
 .PHONY: mutants
 mutants: ## break the code in one place after the other, and fail if no test notices

@@ -90,7 +90,7 @@ func (c *topology) home(handle client.WorkflowRun) string {
 // verify computes everything that is on record again.
 func (c *topology) verify(run string) {
 	c.t.Helper()
-	for name, value := range c.environment() {
+	for name, value := range c.goodsEnvironment() {
 		c.t.Setenv(name, value)
 	}
 	key, err := hex.DecodeString(fingerprintKey)

@@ -3,10 +3,12 @@ package cluster_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,10 +19,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goccy/go-yaml"
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
+	"waymark/codec"
 	"waymark/landscape"
 	"waymark/landscape/pgstore"
 	"waymark/payload"
@@ -50,12 +55,13 @@ func build(folder string) error {
 
 // topology is what docker-compose.yml starts, as processes of this machine: a Temporal server, Postgres, an S3 server, workers.
 type topology struct {
-	t        *testing.T
+	t        testing.TB
 	folder   string // of the deployed pipelines, which all workers see
 	temporal *process
 	address  string // of the Temporal server
 	postgres *services.Server
 	record   *services.Database // with the landscape
+	login    string             // URL with which workers connect to it
 	goods    *services.Database // with the tables of pipelines
 	bucket   *services.Bucket
 	client   client.Client
@@ -64,15 +70,18 @@ type topology struct {
 }
 
 // start starts everything but workers.
-func start(t *testing.T) *topology {
+func start(t testing.TB) *topology {
 	t.Helper()
 	c := &topology{t: t, folder: t.TempDir(), postgres: services.PrivatePostgres(t), bucket: services.PrivateS3(t)}
 	c.record, c.goods = c.postgres.Database(t), c.postgres.Database(t)
 	c.bucket.Setenv(t)
-	_, _, err := pgstore.Migrate(t.Context(), c.record.DSN())
-	require.NoError(t, err)
+	c.makeRecord()
 	c.startTemporal()
-	c.client, err = client.Dial(client.Options{HostPort: c.address, Logger: silence{}})
+	keys, err := codec.Load("", "one:"+base64.StdEncoding.EncodeToString([]byte(codecKey)), false)
+	require.NoError(t, err)
+	options := client.Options{HostPort: c.address, Logger: silence{}}
+	codec.ClientOptions(&options, keys)
+	c.client, err = client.Dial(options)
 	require.NoError(t, err)
 	t.Cleanup(c.client.Close)
 	opened, err := storage.Open(t.Context(), storage.Options{Landscape: c.record.DSN(), Payloads: c.bucket.URL("payloads"), Create: true})
@@ -80,6 +89,20 @@ func start(t *testing.T) *topology {
 	t.Cleanup(func() { require.NoError(t, opened.Close()) })
 	c.log, c.payloads = opened.Log, opened.Payloads
 	return c
+}
+
+// makeRecord makes the landscape as its owner, for workers that may add to it and nothing else.
+func (c *topology) makeRecord() {
+	c.t.Helper()
+	_, _, err := pgstore.Migrate(c.t.Context(), c.record.DSN())
+	require.NoError(c.t, err)
+	super, err := pgx.Connect(c.t.Context(), c.record.Superuser())
+	require.NoError(c.t, err)
+	defer super.Close(background())
+	_, err = super.Exec(c.t.Context(), `create role waymark_writer nologin; create role waymark_reader nologin`)
+	require.NoError(c.t, err)
+	require.NoError(c.t, pgstore.Grant(c.t.Context(), c.record.DSN(), pgstore.Roles{Writer: "waymark_writer", Reader: "waymark_reader"}))
+	c.login = c.record.Login(c.t, "waymark_worker", "waymark_writer")
 }
 
 // startTemporal starts the Temporal server, again at the same address if there was one.
@@ -98,28 +121,64 @@ func (c *topology) startTemporal() {
 func (c *topology) worker(name string, more map[string]string) *process {
 	c.t.Helper()
 	environment := c.environment()
+	maps.Copy(environment, c.goodsEnvironment())
 	maps.Copy(environment, more)
 	w := launch(c.t, name, environment, programs["worker"])
 	w.await("msg=working")
 	return w
 }
 
-// fingerprintKey is the key of the fingerprints of secrets that all workers share.
-const fingerprintKey = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+// composed is what this test takes from docker-compose.yml.
+type composed struct {
+	Services map[string]struct {
+		Environment map[string]string `yaml:"environment"`
+	} `yaml:"services"`
+}
 
-// environment is that of a worker.
+// environment is that of a worker in docker-compose.yml, with the addresses, folders and passwords of this topology.
 func (c *topology) environment() map[string]string {
-	environment := map[string]string{
-		"TEMPORAL_ADDRESS": c.address, "WAYMARK_LANDSCAPE": c.record.DSN(), "WAYMARK_PAYLOADS": c.bucket.URL("payloads"),
-		"WAYMARK_PIPELINES": c.folder, "WAYMARK_FILES": "shared", "WAYMARK_HTTP": "off",
-		"WAYMARK_FINGERPRINT_KEY": fingerprintKey, "WAYMARK_SECRET_GOODS_DSN": c.goods.DSN(),
-		"AWS_ENDPOINT_URL_S3": c.bucket.Endpoint,
+	c.t.Helper()
+	text, err := os.ReadFile("../../docker-compose.yml")
+	require.NoError(c.t, err)
+	var file composed
+	require.NoError(c.t, yaml.Unmarshal(text, &file))
+	environment := file.Services["worker-1"].Environment
+	require.Equal(c.t, file.Services["worker-2"].Environment, environment)
+	login, err := url.Parse(c.login)
+	require.NoError(c.t, err)
+	password, _ := login.User.Password()
+	here := strings.NewReplacer(
+		"temporal:7233", c.address,
+		"postgres:5432/waymark", c.postgres.Address()+"/"+c.record.Owner(),
+		"http://s3:7070", c.bucket.Endpoint,
+		"s3://waymark/", "s3://"+c.bucket.Name+"/",
+		"/pipelines", c.folder,
+		"0.0.0.0:8077", "127.0.0.1:0",
+		"${WAYMARK_WORKER_PASSWORD}", password,
+		"${S3_ACCESS_KEY}", c.bucket.AccessKey,
+		"${S3_SECRET_KEY}", c.bucket.SecretKey,
+		"${WAYMARK_FINGERPRINT_KEY}", fingerprintKey,
+		"${WAYMARK_CODEC_KEYS:-}", "one:"+base64.StdEncoding.EncodeToString([]byte(codecKey)),
+	)
+	for name, value := range environment {
+		environment[name] = here.Replace(value)
+		require.NotContains(c.t, environment[name], "${", "%s of docker-compose.yml", name)
 	}
-	maps.Copy(environment, c.bucket.Env())
 	return environment
 }
 
-func freeAddress(t *testing.T) string {
+// goodsEnvironment is what the document of the test needs besides: the database that it writes, and where its bucket is.
+func (c *topology) goodsEnvironment() map[string]string {
+	return map[string]string{"WAYMARK_SECRET_GOODS_DSN": c.goods.DSN(), "AWS_ENDPOINT_URL_S3": c.bucket.Endpoint, "AWS_REGION": c.bucket.Region}
+}
+
+// Keys that all workers share: of the fingerprints of secrets, and for what Temporal stores.
+const (
+	fingerprintKey = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	codecKey       = "thirty-two bytes of a key, so it"
+)
+
+func freeAddress(t testing.TB) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -129,14 +188,14 @@ func freeAddress(t *testing.T) string {
 
 // process is a program that was started.
 type process struct {
-	t       *testing.T
+	t       testing.TB
 	name    string
 	command *exec.Cmd
 	output  string // file with all that it says
 	ended   chan struct{}
 }
 
-func launch(t *testing.T, name string, environment map[string]string, program string, args ...string) *process {
+func launch(t testing.TB, name string, environment map[string]string, program string, args ...string) *process {
 	t.Helper()
 	output, err := os.CreateTemp(t.TempDir(), name)
 	require.NoError(t, err)
@@ -199,7 +258,7 @@ func (p *process) await(text string) {
 	})
 }
 
-func await(t *testing.T, what string, done func() bool) {
+func await(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !done(); time.Sleep(pause) {
 		require.True(t, time.Now().Before(end), "waited in vain: %s", what)
