@@ -116,6 +116,7 @@ func TestAttemptsAtOnePartAtTheSameTime(t *testing.T) {
 	db := services.Postgres(t)
 	d := connect(t, db.DSN())
 	d.exec("create table t (id bigint, name text)")
+	d.exec(fmt.Sprintf(`alter role %[1]s set default_transaction_isolation = 'serializable'; alter role %[1]s set default_transaction_read_only = on`, db.Owner()))
 	w := newWriter(t, pipeline.PostgresSink{DSN: db.DSN(), Table: "t"}, "run", idAndName)
 	w.open()
 	w.addParts(times, 3)

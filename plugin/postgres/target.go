@@ -63,7 +63,8 @@ func (t *target) transact(ctx context.Context, do func(tx pgx.Tx, conn *pgconn.P
 		return err
 	}
 	return pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
-		tx, err := conn.Begin(ctx)
+		// Whatever the role's default is: what others commit must be seen where their part is waited for.
+		tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadWrite})
 		if err != nil {
 			return err
 		}
