@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waymark/tests/storages"
 	"waymark/tests/system"
 )
 
@@ -74,7 +75,14 @@ func zipped(text string) string {
 }
 
 func TestEveryRecordIsAccountedFor(t *testing.T) {
-	s := system.Start(t, nil)
+	for _, storage := range storages.Durable {
+		t.Run(storage, func(t *testing.T) { accountFor(t, system.StartWith(t, system.Options{Storage: system.On(storage)})) })
+	}
+}
+
+// accountFor runs all inputs.
+func accountFor(t *testing.T, s *system.System) {
+	t.Helper()
 	ctx := context.Background()
 	for i, in := range inputs {
 		t.Run(in.name, func(t *testing.T) {

@@ -57,7 +57,7 @@ var allowed = map[string][]string{
 	},
 	"lab": {"landscape", "landscape/sqlitestore", "payload", "payload/fsstore", "pipeline"},
 	"tests/system": {
-		"audit", "worker", "workflows", "activities", "landscape", "landscape/sqlitestore", "payload", "payload/fsstore", "embedded",
+		"audit", "worker", "workflows", "activities", "landscape", "landscape/sqlitestore", "payload", "payload/fsstore", "embedded", "tests/storages",
 	},
 	"tests/cluster/temporal": {"embedded"},
 	"tests/bench":            {"embedded", "workflows"},
@@ -65,7 +65,11 @@ var allowed = map[string][]string{
 	"tests/zombies/worker": {
 		"worker", "workflows", "activities", "landscape", "landscape/sqlitestore", "payload", "payload/fsstore",
 	},
-	"tests/inprocess": {"worker", "workflows", "activities", "plan", "plugin", "landscape", "landscape/sqlitestore", "payload", "payload/memstore"},
+	"tests/inprocess": {"worker", "workflows", "activities", "plan", "plugin", "landscape", "payload", "tests/storages"},
+	"tests/storages": {
+		"landscape", "landscape/pgstore", "landscape/sqlitestore",
+		"payload", "payload/cache", "payload/fsstore", "payload/memstore", "payload/s3store", "storage", "tests/services",
+	},
 }
 
 // TestImports holds every package against the table, and the table against the packages that there are.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waymark/tests/services"
 	"waymark/tests/system"
 )
 
@@ -93,7 +94,7 @@ var built = sync.OnceValues(func() (string, error) {
 var builtIn string
 
 func TestMain(m *testing.M) {
-	code := m.Run()
+	code := services.Main(m)
 	if builtIn != "" {
 		_ = os.RemoveAll(builtIn) // what stays behind is among temporary files
 	}

@@ -18,33 +18,60 @@ import (
 	"waymark/pipeline"
 	"waymark/tests/graphs"
 	"waymark/tests/inprocess"
+	"waymark/tests/services"
+	"waymark/tests/storages"
 )
 
 var (
 	firstSeed = flag.Uint64("seed", 0, "the first seed of TestRealRuns and TestRunsDieAndGoOn")
 	seeds     = flag.Uint64("seeds", 200, "how many seeds TestRealRuns tries; CI tries 2,000")
+	onStorage = flag.String("storage", "", "the one storage of all seeds, such as postgres+s3; without it "+storages.Memory+" has them all, and the others the first few")
 )
+
+func TestMain(m *testing.M) { os.Exit(services.Main(m)) }
+
+// few is how many seeds a storage has that is not asked for by its name.
+const few = 5
 
 // perRecord is how many runs share one database: a new one takes as long as a few runs, and a full one answers slowly.
 const perRecord = 50
 
-// TestRealRuns runs random documents by the real workflow and the real activities over a real SQLite database, and holds
-// everything that is on record afterwards, read back by SQL, against what the interpreter says: `go test ./tests/graphs -run
-// TestRealRuns -seed N -seeds 1` repeats one.
+// TestRealRuns runs random documents by the real workflow and the real activities over real databases and payload stores, and
+// holds everything that is on record afterwards, read back by SQL, against what the interpreter says: `go test ./tests/graphs
+// -run TestRealRuns -storage NAME -seed N -seeds 1` repeats one.
 func TestRealRuns(t *testing.T) {
-	t.Logf("seeds %d to %d", *firstSeed, *firstSeed+*seeds-1)
-	eachRecord(t, *seeds, func(t *testing.T, r *record, seed uint64) { r.check(t, seed) })
+	onEach(t, *seeds, storages.Durable, func(t *testing.T, r *record, seed uint64) { r.check(t, seed) })
+}
+
+// onEach checks so many seeds on the storage that is asked for. Without one it checks them in memory, and the first few of them
+// on others.
+func onEach(t *testing.T, count uint64, others []string, check func(t *testing.T, r *record, seed uint64)) {
+	t.Helper()
+	names := append([]string{storages.Memory}, others...)
+	if *onStorage != "" {
+		names = []string{*onStorage}
+	}
+	for i, name := range names {
+		tried := count
+		if i > 0 {
+			tried = min(few, count)
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Logf("%s: seeds %d to %d", name, *firstSeed, *firstSeed+tried-1)
+			eachRecord(t, storages.Use(t, name), tried, check)
+		})
+	}
 }
 
 // eachRecord checks so many seeds from the first on, several side by side, until one fails.
-func eachRecord(t *testing.T, count uint64, check func(t *testing.T, r *record, seed uint64)) {
+func eachRecord(t *testing.T, storage *storages.Storage, count uint64, check func(t *testing.T, r *record, seed uint64)) {
 	t.Helper()
 	queue, workers := make(chan uint64), sync.WaitGroup{}
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for first := range queue {
 				t.Run(fmt.Sprintf("from %d", first), func(t *testing.T) {
-					r := &record{inprocess.New(t)}
+					r := &record{inprocess.NewOn(t, storage)}
 					for seed := first; seed < min(first+perRecord, *firstSeed+count); seed++ {
 						t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { check(t, r, seed) })
 					}
@@ -140,10 +167,10 @@ func (r *record) readNodes(t *testing.T, run string, got *graphs.Result) {
 func (r *record) readTokens(t *testing.T, run string, got *graphs.Result) {
 	t.Helper()
 	r.Query(t, run, `select o.token_id, o.source, o.row, substr(o.token_id, length(o.source || ':' || o.row) + 2), o.path,
-			iif(o.path in ('default_flow', 'gate_routed'), o.sink, o.last_node), coalesce(x.code, ''), coalesce(x.field, '')
+			case when o.path in ('default_flow', 'gate_routed') then o.sink else o.last_node end, coalesce(x.code, ''), coalesce(x.field, '')
 		from token_outcomes o
 		left join errors x on x.run_id = o.run_id and x.source = o.source and x.row = o.row and x.lane = o.lane
-		where o.run_id = ? and o.completed`, func(rows *sql.Rows) error {
+		where o.run_id = ? and o.completed = 1`, func(rows *sql.Rows) error {
 		var token graphs.Token
 		var refusal graphs.Refusal
 		err := rows.Scan(&token.ID, &token.Source, &token.Number, &token.Lane, &token.Path, &token.Node, &refusal.Code, &refusal.Field)
@@ -210,10 +237,10 @@ func decode(t *testing.T, text string, into any) {
 func (r *record) readBatches(t *testing.T, run string, got *graphs.Result) {
 	t.Helper()
 	r.Query(t, run, `select b.node, b.trigger, b.path,
-			(select coalesce(group_concat(token_id, ' '), '') from (select m.token_id from batch_members m
-				where m.run_id = b.run_id and m.node = b.node and m.batch = b.batch order by m.ordinal)),
-			(select coalesce(group_concat(token_id, ' '), '') from (select o.token_id from batch_rows o
-				where o.run_id = b.run_id and o.node = b.node and o.batch = b.batch order by o.row))
+			(select coalesce(string_agg(m.token_id, ' ' order by m.ordinal), '') from batch_members m
+				where m.run_id = b.run_id and m.node = b.node and m.batch = b.batch),
+			(select coalesce(string_agg(o.token_id, ' ' order by o.row), '') from batch_rows o
+				where o.run_id = b.run_id and o.node = b.node and o.batch = b.batch)
 		from batches b join nodes n on n.run_id = b.run_id and n.node = b.node
 		where b.run_id = ? and n.operation <> 'coalesce' order by b.node, b.fold, b.batch`, func(rows *sql.Rows) error {
 		var b graphs.Batch

@@ -1,5 +1,5 @@
 // Package inprocess runs documents by the real workflow and the real activities in an environment that Temporal has for
-// tests, without a server, over a SQLite landscape that keeps the record of many runs, and reads the record back by SQL.
+// tests, without a server, over a landscape that keeps the record of many runs, and reads the record back by SQL.
 package inprocess
 
 import (
@@ -15,9 +15,8 @@ import (
 
 	"waymark/activities"
 	"waymark/landscape"
-	"waymark/landscape/sqlitestore"
 	"waymark/payload"
-	"waymark/payload/memstore"
+	"waymark/tests/storages"
 	"waymark/worker"
 	"waymark/workflows"
 )
@@ -35,34 +34,27 @@ type Record struct {
 	Continued []workflows.RunInput // of the executions that others continued as
 	Result    workflows.RunResult  // of the latest that came to its end
 
-	store    *sqlitestore.Store
-	objects  *memstore.Store
-	now      time.Time // of the workflows
-	db       *sql.DB
-	prepared map[string]*sql.Stmt
+	t       testing.TB
+	storage *storages.Storage
+	store   *storages.Landscape
+	objects payload.Backend
+	now     time.Time // of the workflows
 }
 
 // New makes an empty record that ends with the test, in memory if the machine has a file system there: what is durable is
 // tested elsewhere.
 func New(t testing.TB) *Record {
 	t.Helper()
-	parent := "/dev/shm"
-	if _, err := os.Stat(parent); err != nil {
-		parent = ""
-	}
-	folder, err := os.MkdirTemp(parent, "waymark-inprocess-")
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(folder)) })
-	path := filepath.Join(folder, "landscape.db")
-	store, err := sqlitestore.Open(t.Context(), path, sqlitestore.Options{Create: true})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, store.Close()) })
-	db, err := sql.Open("sqlite", path)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	return NewOn(t, storages.Use(t, storages.Memory))
+}
+
+// NewOn makes an empty record on a storage. It ends with the test.
+func NewOn(t testing.TB, storage *storages.Storage) *Record {
+	t.Helper()
+	store := storage.Landscape(t)
 	r := &Record{
-		Folder: folder, Log: landscape.New(store, nil), Planner: worker.Planner{},
-		store: store, now: time.Now(), db: db, prepared: map[string]*sql.Stmt{},
+		Folder: storage.Folder(t), Log: landscape.New(store, nil), Planner: worker.Planner{},
+		t: t, storage: storage, store: store, now: time.Now(),
 	}
 	r.EmptyPayloads()
 	return r
@@ -70,7 +62,7 @@ func New(t testing.TB) *Record {
 
 // EmptyPayloads empties the payload store: the runs that follow do not find what those before stored.
 func (r *Record) EmptyPayloads() {
-	r.objects = new(memstore.Store)
+	r.objects = r.storage.Payloads(r.t)
 	r.Payloads = payload.New(r.objects, payload.Options{})
 }
 
@@ -98,20 +90,20 @@ func (r *Record) Start(t testing.TB, document string, in activities.OpenInput, l
 	return r.execute(t, workflows.RunInput{OpenInput: in}, listen)
 }
 
-// Query calls scan with every row of the result; the query's parameter is the run. Statements are prepared once: reading one
-// with several views takes longer than answering it for a short run.
+// Query calls scan with every row of the result; each ? of the query is the run.
 func (r *Record) Query(t testing.TB, run, query string, scan func(*sql.Rows) error) {
 	t.Helper()
-	if r.prepared[query] == nil {
-		stmt, err := r.db.Prepare(query) //nolint:sqlclosecheck // the next run asks the same, and db closes it
-		require.NoError(t, err)
-		r.prepared[query] = stmt
-	}
-	rows, err := r.prepared[query].QueryContext(t.Context(), run)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, rows.Close()) }()
-	for rows.Next() {
-		require.NoError(t, scan(rows))
-	}
-	require.NoError(t, rows.Err())
+	r.store.Query(t, run, query, scan)
+}
+
+// Dump returns everything that is on record about a run, as storages.Dump does.
+func (r *Record) Dump(t testing.TB, run string) map[string][]string {
+	t.Helper()
+	return storages.Dump(t, r.store, run)
+}
+
+// Work returns what is on record of the work of a run, as storages.Work does.
+func (r *Record) Work(t testing.TB, run string) map[string][]string {
+	t.Helper()
+	return storages.Work(t, r.store, run)
 }

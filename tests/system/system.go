@@ -21,6 +21,7 @@ import (
 	"waymark/landscape/sqlitestore"
 	"waymark/payload"
 	"waymark/payload/fsstore"
+	"waymark/tests/storages"
 	"waymark/worker"
 	"waymark/workflows"
 )
@@ -77,6 +78,15 @@ func StartWith(t testing.TB, o Options) *System {
 	s.Log, s.Payloads = landscape.New(driver, nil), payload.New(backend, payload.Options{})
 	s.connect(t, filepath.Join(folder, "temporal.db"), o)
 	return s
+}
+
+// On lets a System have its record on the storage with this name: one of tests/storages.
+func On(name string) func(testing.TB, *System) (landscape.Driver, payload.Backend) {
+	return func(t testing.TB, _ *System) (landscape.Driver, payload.Backend) {
+		t.Helper()
+		storage := storages.Use(t, name)
+		return storage.Landscape(t), storage.Payloads(t)
+	}
 }
 
 // onDisk is the storage of a state folder.
