@@ -24,14 +24,24 @@ var tokenChecks = []check{
 				select 1 from effects e
 				where e.run_id = o.run_id and e.sink = o.sink and e.source = o.source and e.chunk = o.chunk and e.state = 'finalized')), false)`},
 
+	// Within a chunk every row is there once: only chunks that overlap can hold a token twice.
 	{"token_twice", `
-		select source, min(chunk), '', 'token ' || min(token_id) || ' is there ' || count(*) || ' times'
-		from tokens where run_id = $1
-		group by source, row, lane having count(*) > 1`},
+		with overlapping as materialized (
+			select distinct c.source, c.chunk
+			from chunks c
+			join chunks o on o.run_id = c.run_id and o.source = c.source and o.chunk <> c.chunk
+				and o.first_row < c.first_row + c.rows and c.first_row < o.first_row + o.rows
+			where c.run_id = $1
+		)
+		select t.source, min(t.chunk), '', 'token ' || min(t.token_id) || ' is there ' || count(*) || ' times'
+		from overlapping o
+		join tokens t on t.run_id = $1 and t.source = o.source and t.chunk = o.chunk
+		group by t.source, t.row, t.lane having count(*) > 1`},
 
+	// What sink_rows would number is counted without putting it in order.
 	{"sink_lines", `
-		with lines as (
-			select sink, source, chunk, count(*) as rows from sink_rows where run_id = $1 group by sink, source, chunk
+		with lines as materialized (
+			select bound_for as sink, source, chunk, count(*) as rows from tokens where run_id = $1 and refused_by is null group by bound_for, source, chunk
 		)
 		select e.source, e.chunk, e.sink, 'out ' || (e.rows - e.refused) || ' rows, lines ' || coalesce(l.rows, 0)
 		from effects e

@@ -69,7 +69,7 @@ cross join lateral (
 cross join lateral generate_series(0::bigint, least(1023, c.rows - 1024 * g.slice - 1)) i (n)
 left join (
   chunk_ways w
-  join ways k on k.run_id = w.run_id and k.way = w.way
+  join ways k on k.run_id = w.run_id and k.way = w.way and k.lane = w.lane
   left join effects e on e.run_id = w.run_id and e.sink = k.sink and e.source = w.source and e.chunk = w.chunk
 ) on w.run_id = c.run_id and w.source = c.source and w.chunk = c.chunk and w.lane = l.lane and w.code = code_at(d.codes, d.width, i.n)
 left join batches b on b.run_id = c.run_id and b.node = k.last_node and k.path = 'buffered'
@@ -166,7 +166,7 @@ cross join lateral (
 cross join lateral generate_series(0::bigint, least(1023, c.rows - 1024 * g.slice - 1)) i (n)
 left join (
   chunk_ways w
-  join ways k on k.run_id = w.run_id and k.way = w.way
+  join ways k on k.run_id = w.run_id and k.way = w.way and k.lane = w.lane
   left join effects e on e.run_id = w.run_id and e.sink = k.sink and e.source = w.source and e.chunk = w.chunk
 ) on w.run_id = c.run_id and w.source = c.source and w.chunk = c.chunk and w.lane = l.lane and w.code = code_at(d.codes, d.width, i.n)
 left join batches b on b.run_id = c.run_id and b.node = k.last_node and k.path = 'buffered'
@@ -225,7 +225,7 @@ cross join lateral (
 cross join lateral generate_series(0::bigint, least(1023, c.rows - 1024 * g.slice - 1)) i (n)
 left join (
   chunk_ways w
-  join ways k on k.run_id = w.run_id and k.way = w.way
+  join ways k on k.run_id = w.run_id and k.way = w.way and k.lane = w.lane
   left join effects e on e.run_id = w.run_id and e.sink = k.sink and e.source = w.source and e.chunk = w.chunk
 ) on w.run_id = c.run_id and w.source = c.source and w.chunk = c.chunk and w.lane = l.lane and w.code = code_at(d.codes, d.width, i.n)
 left join batches b on b.run_id = c.run_id and b.node = k.last_node and k.path = 'buffered'
@@ -514,7 +514,7 @@ from (
         as ended_rows,
       sum(case when s.seq >= k.first_seq and s.node = k.last_node and k.path = 'buffered' then w.rows else 0 end)::bigint as taken_rows
     from chunk_ways w
-    join ways k on k.run_id = w.run_id and k.way = w.way
+    join ways k on k.run_id = w.run_id and k.way = w.way and k.lane = w.lane
     join way_steps s on s.run_id = w.run_id and s.way = w.way and s.seq >= k.first_seq - 1
     join nodes n on n.run_id = s.run_id and n.node = s.node
     left join effects e on e.run_id = w.run_id and e.sink = s.node and e.source = w.source and e.chunk = w.chunk
@@ -560,7 +560,7 @@ from (
     ) as refused_twice
   from runs r
   left join chunk_ways w on w.run_id = r.run_id
-  left join ways k on k.run_id = w.run_id and k.way = w.way
+  left join ways k on k.run_id = w.run_id and k.way = w.way and k.lane = w.lane
   left join lanes l on l.run_id = w.run_id and l.lane = w.lane
   left join nodes n on n.run_id = w.run_id and n.node = w.source
   group by r.run_id
