@@ -47,18 +47,25 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	t.Helper()
+	return newSiteWith(t, embedded.Options{})
+}
+
+// newSiteWith is newSite with more to choose.
+func newSiteWith(t *testing.T, o embedded.Options) *site {
+	t.Helper()
 	s := &site{folder: t.TempDir()}
-	s.start(t, 0)
+	s.start(t, o)
 	s.write(t, "pipelines/orders.yaml", orders)
 	s.write(t, "pipelines/orders.csv", ordersCSV)
 	return s
 }
 
 // start starts Temporal.
-func (s *site) start(t *testing.T, port int) {
+func (s *site) start(t *testing.T, o embedded.Options) {
 	t.Helper()
 	var err error
-	s.temporal, err = embedded.Start(t.Context(), embedded.Options{DatabasePath: filepath.Join(s.folder, "temporal.db"), Port: port})
+	o.DatabasePath = filepath.Join(s.folder, "temporal.db")
+	s.temporal, err = embedded.Start(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.temporal.Stop()) })
 	s.client, err = s.temporal.Client(t.Context(), client.Options{})
@@ -274,7 +281,7 @@ func TestAProcessWaitsForTemporal(t *testing.T) {
 	code, _ = get(t, pages, "/healthz")
 	require.Equal(t, http.StatusOK, code, "waiting is no reason to be killed")
 
-	s.start(t, address.Port)
+	s.start(t, embedded.Options{Port: address.Port})
 	p.said(t, "working")
 	code, text = get(t, pages, "/readyz")
 	require.Equal(t, http.StatusOK, code, text)
