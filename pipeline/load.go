@@ -18,6 +18,8 @@ type Environment struct {
 	Params map[string]string
 	// Env returns the environment variable and whether it is set. Nil means that none is set.
 	Env func(name string) (string, bool)
+	// MayRead reports whether the document may have the environment variable. Nil means that it may have all.
+	MayRead func(name string) bool
 	// Secret returns the secret's value. Its error names the cure and never holds a value. Nil means that there is none.
 	Secret func(name string) (string, error)
 	// FingerprintKey is the key of the fingerprints of environment values and secrets. It may be empty only if the

@@ -182,6 +182,9 @@ func (l *loader) fetch(s span) (string, error) {
 		}
 		return value, nil
 	}
+	if l.env.MayRead != nil && !l.env.MayRead(s.text) {
+		return "", fmt.Errorf("the environment variable %s is none that this worker gives to documents: its operator can, with --allow-env %s; or write ${secret:NAME}", s.text, s.text)
+	}
 	if l.env.Env != nil {
 		if value, set := l.env.Env(s.text); set {
 			return value, nil

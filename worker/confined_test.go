@@ -3,6 +3,7 @@ package worker_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,4 +39,21 @@ func TestAConfinedPlannerGivesDocumentsTheFoldersThatAreAllowed(t *testing.T) {
 	}
 	p.Confined = false
 	require.NoError(t, compile(other))
+}
+
+func TestAConfinedPlannerGivesDocumentsTheVariablesThatAreAllowed(t *testing.T) {
+	folder := t.TempDir()
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "the key of the worker")
+	t.Setenv("REGION_NAME", "north")
+	p := worker.Planner{Allow: []string{folder}, AllowEnv: []string{"REGION_NAME"}, Confined: true, FingerprintKey: []byte("key")}
+	compile := func(variable string) error {
+		document := strings.Replace(local, "sinks:", `steps: [{name: s, set: {a: "'${`+variable+`}'"}}]`+"\nsinks:", 1)
+		document = strings.Replace(document, "path: in.csv", "path: in.csv, comment: '${"+variable+"}'", 1)
+		_, err := p.Plan(plan.Request{File: "p.yaml", Folder: folder, Document: []byte(document)})
+		return err
+	}
+	require.ErrorContains(t, compile("AWS_SECRET_ACCESS_KEY"), "none that this worker gives to documents")
+	require.NotContains(t, compile("REGION_NAME").Error(), "none that this worker gives to documents")
+	p.Confined = false
+	require.NotContains(t, compile("AWS_SECRET_ACCESS_KEY").Error(), "none that this worker gives to documents")
 }

@@ -19,9 +19,11 @@ import (
 type Planner struct {
 	// Allow are folders, besides the document's own, in which a document's files may be.
 	Allow []string
-	// Confined says that the document's own folder counts only if it lies in one of Allow: documents come from people who may not
-	// read everything on this machine.
+	// Confined says that documents come from people who may not read everything on this machine: the document's own folder counts
+	// only if it lies in one of Allow, and of the environment variables it may have those of AllowEnv.
 	Confined bool
+	// AllowEnv are names of environment variables.
+	AllowEnv []string
 	// SecretsDir holds a file for each secret: `${secret:NAME}` is the content of SecretsDir/NAME without the line end.
 	// Without it, or without such a file, the environment variable WAYMARK_SECRET_NAME is used.
 	SecretsDir string
@@ -43,7 +45,7 @@ func (p Planner) InputFile(run string) string { return builtin.Stdio{Folder: p.S
 // Plan compiles a document. The error is pipeline.Problems if the document is at fault.
 func (p Planner) Plan(request plan.Request) (*plan.Plan, error) {
 	loaded, err := pipeline.Load(request.File, request.Document, pipeline.Environment{
-		Params: request.Params, Env: os.LookupEnv, Secret: p.secret, FingerprintKey: p.FingerprintKey,
+		Params: request.Params, Env: os.LookupEnv, MayRead: p.mayRead, Secret: p.secret, FingerprintKey: p.FingerprintKey,
 	})
 	if err != nil {
 		return nil, err
@@ -60,6 +62,10 @@ func (p Planner) Plan(request plan.Request) (*plan.Plan, error) {
 	}
 	compiled.Beside = request.Beside
 	return compiled, nil
+}
+
+func (p Planner) mayRead(variable string) bool {
+	return !p.Confined || slices.Contains(p.AllowEnv, variable)
 }
 
 // root opens the folders in which a document's files may be.
