@@ -34,6 +34,7 @@ type Config struct {
 	Pipelines     string
 	AllowPaths    []string
 	AllowNetworks worker.Networks
+	AllowEnv      []string
 	SecretsDir    string
 
 	FingerprintKeyFile string
@@ -80,6 +81,7 @@ func (c *Config) Bind(flags *pflag.FlagSet) {
 	flags.IntVar(&c.CacheMiB, "payload-cache", storage.DefaultCacheBytes>>20, "`MiB` of memory for payloads of a store that is not of this machine")
 	flags.StringVar(&c.Pipelines, "pipelines", "", "`folder` of deployed pipelines: NAME.yaml or NAME/pipeline.yaml")
 	flags.StringArrayVar(&c.AllowPaths, "allow-path", nil, "`folder`, besides --pipelines, whose files documents may use; repeat for more")
+	flags.StringArrayVar(&c.AllowEnv, "allow-env", nil, "`variable` of the environment that documents may use as ${VARIABLE}; repeat for more")
 	flags.Var(&c.AllowNetworks, "allow-network", "`network`, besides the public web, that documents may lead to, such as 10.0.0.0/8; repeat for more")
 	flags.StringVar(&c.SecretsDir, "secrets-dir", "", "`folder` with one file for each secret")
 	flags.StringVar(&c.FingerprintKeyFile, "fingerprint-key-file", "", "`file` with the key of the fingerprints of secrets, the same on all workers (or "+FingerprintKeyVariable+")")

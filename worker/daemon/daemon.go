@@ -256,7 +256,7 @@ func (d *process) planner() worker.Planner {
 		allowed = append(allowed, d.Pipelines)
 	}
 	return worker.Planner{
-		Confined: true, Allow: allowed, AllowNetworks: d.AllowNetworks, SecretsDir: d.SecretsDir, FingerprintKey: d.fingerprintKey,
+		Confined: true, Allow: allowed, AllowEnv: d.AllowEnv, AllowNetworks: d.AllowNetworks, SecretsDir: d.SecretsDir, FingerprintKey: d.fingerprintKey,
 	}
 }
 
