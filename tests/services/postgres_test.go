@@ -1,7 +1,13 @@
 package services_test
 
 import (
+	"bufio"
 	"context"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -57,4 +63,31 @@ func TestWhatWasCommittedSurvivesEveryEndOfTheServer(t *testing.T) {
 		require.NoError(t, connect(t, db.DSN()).QueryRow(t.Context(), `select count(*) from kept`).Scan(&rows))
 		require.Equal(t, n+1, rows)
 	}
+}
+
+// holdPostgres makes this test binary a process that starts a server, names its address, and waits to be killed.
+const holdPostgres = "WAYMARK_TEST_HOLD_POSTGRES"
+
+func TestPostgresDiesWithAKilledTestProcess(t *testing.T) {
+	if os.Getenv(holdPostgres) != "" {
+		_, err := os.Stdout.WriteString(services.Postgres(t).Address() + "\n")
+		require.NoError(t, err)
+		select {}
+	}
+	services.Postgres(t) // skips where there is none
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), holdPostgres+"=1")
+	output, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	address, err := bufio.NewReader(output).ReadString('\n')
+	require.NoError(t, err)
+	conn, err := net.Dial("tcp", strings.TrimSpace(address))
+	require.NoError(t, err)
+	defer conn.Close()
+
+	require.NoError(t, cmd.Process.Kill())
+	_, err = io.ReadAll(conn) // ends when the server does
+	require.True(t, err == nil || strings.Contains(err.Error(), "reset"), "%v", err)
+	require.Error(t, cmd.Wait())
 }
