@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"io"
@@ -172,6 +173,23 @@ func TestDialUsesTLS(t *testing.T) {
 	address := serve(t, frontend{}, grpc.Creds(credentials.NewServerTLSFromCert(&pair)))
 	o, err := Options(address, with(t, variables{"TEMPORAL_TLS_SERVER_CA_CERT_PATH": authority, "TEMPORAL_API_KEY": "key"}))
 	require.NoError(t, err)
+	c, err := Dial(t.Context(), o)
+	require.NoError(t, err)
+	c.Close()
+}
+
+func TestDialShowsItsCertificate(t *testing.T) {
+	pair, authority := certified(t)
+	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	require.NoError(t, err)
+	keyFile := filepath.Join(t.TempDir(), "key.pem")
+	require.NoError(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), 0o600))
+	mutual := credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAnyClientCert})
+	o, err := Options(serve(t, frontend{}, grpc.Creds(mutual)), with(t, variables{
+		"TEMPORAL_TLS_SERVER_CA_CERT_PATH": authority, "TEMPORAL_TLS_CLIENT_CERT_PATH": authority, "TEMPORAL_TLS_CLIENT_KEY_PATH": keyFile,
+	}))
+	require.NoError(t, err)
+	require.Contains(t, Place(o), "TLS with a client certificate")
 	c, err := Dial(t.Context(), o)
 	require.NoError(t, err)
 	c.Close()
