@@ -75,9 +75,10 @@ func (s *stream) attempt(ctx context.Context, p []byte) (int, error) {
 			return 0, err
 		}
 	}
+	end := s.end // of this body, also when another one is open by the time that a function below runs
 	var idle atomic.Bool
-	watch := time.AfterFunc(s.wait.idle, func() { idle.Store(true); s.end() })
-	stop := context.AfterFunc(ctx, s.end)
+	watch := time.AfterFunc(s.wait.idle, func() { idle.Store(true); end() })
+	stop := context.AfterFunc(ctx, end)
 	n, err := s.body.Read(p)
 	watch.Stop()
 	stop()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/stretchr/testify/require"
 
 	"waymark/pipeline"
@@ -86,7 +87,9 @@ func (p *testPlace) get(key string) []byte {
 
 func (p *testPlace) put(key string, data []byte, metadata map[string]string) {
 	p.t.Helper()
-	_, err := p.bucket.Client().PutObject(p.t.Context(), &s3.PutObjectInput{Bucket: &p.bucket.Name, Key: &key, Body: bytes.NewReader(data), Metadata: metadata})
+	_, err := p.bucket.Client().PutObject(p.t.Context(), &s3.PutObjectInput{
+		Bucket: &p.bucket.Name, Key: &key, Body: bytes.NewReader(data), Metadata: metadata, ChecksumAlgorithm: types.ChecksumAlgorithmSha256,
+	})
 	require.NoError(p.t, err)
 }
 
@@ -118,7 +121,7 @@ func (p *testPlace) occupy() {
 	p.shown["before"] = true
 }
 
-// tamper changes a byte and keeps what the run noted of the object.
+// tamper changes a byte and keeps what the run noted of the object; the service has a checksum of what is there.
 func (p *testPlace) tamper(run string, part plugin.Part) {
 	p.t.Helper()
 	place, is := p.target(run, false).(*target)

@@ -308,6 +308,29 @@ func TestServersThatLie(t *testing.T) {
 		_, err := collect(t, rawServer(t, "SSH-2.0-OpenSSH_9.2\r\n"), large, false)
 		require.ErrorContains(t, err, "malformed HTTP")
 	})
+	t.Run("parts that are shorter than was asked for", func(t *testing.T) {
+		content := "a\n" + strings.Repeat("1234567\n", 5_000)
+		file := &webFile{content: content, etag: `"v1"`, ranges: true}
+		requests := 0
+		source := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			from, _, is := rangeOf(r, len(content))
+			if !is {
+				file.before = func(*webFile, int) int { return 8 << 10 }
+				file.ServeHTTP(w, r)
+				return
+			}
+			requests++
+			to := min(from+8<<10, len(content))
+			w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, to-1, len(content)))
+			w.WriteHeader(http.StatusPartialContent)
+			_, _ = io.WriteString(w, content[from:to])
+		}), pipeline.CSVSource{Files: pipeline.Files{Path: "in.csv"}})
+		o, err := collect(t, source, large, false)
+		require.NoError(t, err)
+		require.Empty(t, o.Code)
+		require.Len(t, o.Rows, 5_000)
+		require.Equal(t, 4, requests)
+	})
 	t.Run("a part of something else", func(t *testing.T) {
 		file := &webFile{content: messy, etag: `"v1"`, ranges: true}
 		requests := 0
