@@ -49,6 +49,26 @@ func TestPostgresAndS3(t *testing.T) {
 	require.NoError(t, opened.Close())
 }
 
+func TestAURLThatNoServiceCouldHaveIsNotWaitedFor(t *testing.T) {
+	const canary = "hunter2canary"
+	database := services.Postgres(t)
+	_, _, err := pgstore.Migrate(t.Context(), database.DSN())
+	require.NoError(t, err)
+	for name, o := range map[string]storage.Options{
+		"postgres":  {Landscape: "postgres://ada:" + canary + "@db:port/x", Payloads: "s3://bucket"},
+		"parameter": {Landscape: "postgres://ada:" + canary + "@db/x?pool_max_conns=many", Payloads: "s3://bucket"},
+		"s3":        {Landscape: database.DSN(), Payloads: "s3://bucket?pathstyle=true&secret=" + canary},
+		"bucket":    {Landscape: database.DSN(), Payloads: "s3://ada:" + canary + "@bucket"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := storage.Open(t.Context(), o)
+			_, is := errors.AsType[*storage.URLError](err)
+			require.True(t, is, "%v", err)
+			require.NotContains(t, err.Error(), canary)
+		})
+	}
+}
+
 func TestServicesThatAreAwayAreNamedWithoutSecrets(t *testing.T) {
 	const canary = "hunter2canary"
 	database, bucket := services.Postgres(t), services.S3(t)

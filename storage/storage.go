@@ -116,9 +116,13 @@ func openFile(ctx context.Context, ref reference, o Options) (landscape.Driver, 
 }
 
 func openPostgres(ctx context.Context, ref reference, _ Options) (landscape.Driver, string, error) {
+	place, err := pgstore.Place(ref.url)
+	if err != nil {
+		return nil, "", &URLError{landscapeFlag, ": " + err.Error()}
+	}
 	store, err := pgstore.Open(ctx, ref.url)
 	if err != nil {
-		return nil, "", &ServiceError{ref.place(), err}
+		return nil, "", &ServiceError{place, err}
 	}
 	return store, store.Location(), nil
 }
@@ -141,9 +145,13 @@ func (s *Storage) openPayloads(ctx context.Context, o Options) (payload.Backend,
 
 // openBucket opens a payload store in a bucket, behind a cache.
 func (s *Storage) openBucket(ctx context.Context, ref reference, o Options) (payload.Backend, error) {
+	place, err := s3store.Place(ref.url)
+	if err != nil {
+		return nil, &URLError{payloadsFlag, ": " + err.Error()}
+	}
 	bucket, err := s3store.Open(ctx, ref.url)
 	if err != nil {
-		return nil, &ServiceError{ref.place(), err}
+		return nil, &ServiceError{place, err}
 	}
 	s.close = append(s.close, bucket.Close)
 	return cache.New(bucket, cmp.Or(o.CacheBytes, DefaultCacheBytes)), nil

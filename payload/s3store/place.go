@@ -27,6 +27,15 @@ const maxPrefixBytes = 800
 // bucketName is Amazon's rule for names of buckets, without its finer points.
 var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 
+// Place names the bucket of a URL for people, without asking for it. Its error, like all of this package, holds no secret.
+func Place(rawURL string) (string, error) {
+	p, err := parsePlace(rawURL)
+	if err != nil {
+		return "", err
+	}
+	return p.String(), nil
+}
+
 // parsePlace reads the URL that Open documents. Its errors quote nothing that might be a secret.
 func parsePlace(rawURL string) (place, error) {
 	u, err := parseURL(rawURL)

@@ -1,7 +1,12 @@
 package daemon_test
 
 import (
+	"bytes"
 	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -137,6 +142,32 @@ func TestARunByHandNeedsNoEncryption(t *testing.T) {
 	var result workflows.RunResult
 	require.NoError(t, s.secretive(t).GetWorkflow(t.Context(), run.GetID(), "").Get(t.Context(), &result))
 	require.EqualValues(t, 3, result.Rows)
+	p.end(t)
+}
+
+func TestTheUIIsShownWhatIsEncrypted(t *testing.T) {
+	s := newSite(t)
+	c := s.config(s.address(t))
+	c.CodecHTTP, c.CodecOrigin = "127.0.0.1:0", "http://localhost:8080"
+	p := begin(t, c, daemon.Program{}, map[string]string{"WAYMARK_CODEC_KEYS": codecKeys})
+	p.said(t, "listening")
+	decoder := p.said(t, "listening")
+	require.Equal(t, "--codec-http", decoder["for"])
+	p.said(t, "working")
+	keys, err := codec.Load("", codecKeys, false)
+	require.NoError(t, err)
+	encrypted, err := keys.Encode([]*common.Payload{{Data: []byte(canary)}})
+	require.NoError(t, err)
+	body, err := protojson.Marshal(&common.Payloads{Payloads: encrypted})
+	require.NoError(t, err)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, fmt.Sprintf("http://%s/decode", decoder["address"]), bytes.NewReader(body))
+	require.NoError(t, err)
+	request.Header.Set("Origin", c.CodecOrigin)
+	answer, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	text, err := io.ReadAll(answer.Body)
+	require.NoError(t, errors.Join(err, answer.Body.Close()))
+	require.Contains(t, string(text), base64.StdEncoding.EncodeToString([]byte(canary)))
 	p.end(t)
 }
 
