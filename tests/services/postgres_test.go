@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -65,12 +64,12 @@ func TestWhatWasCommittedSurvivesEveryEndOfTheServer(t *testing.T) {
 	}
 }
 
-// holdPostgres makes this test binary a process that starts a server, names its address, and waits to be killed.
+// holdPostgres makes this test binary a process that starts a server, names a database of it, and waits to be killed.
 const holdPostgres = "WAYMARK_TEST_HOLD_POSTGRES"
 
 func TestPostgresDiesWithAKilledTestProcess(t *testing.T) {
 	if os.Getenv(holdPostgres) != "" {
-		_, err := os.Stdout.WriteString(services.Postgres(t).Address() + "\n")
+		_, err := os.Stdout.WriteString(services.Postgres(t).DSN() + "\n")
 		require.NoError(t, err)
 		select {}
 	}
@@ -80,14 +79,12 @@ func TestPostgresDiesWithAKilledTestProcess(t *testing.T) {
 	output, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	address, err := bufio.NewReader(output).ReadString('\n')
+	dsn, err := bufio.NewReader(output).ReadString('\n')
 	require.NoError(t, err)
-	conn, err := net.Dial("tcp", strings.TrimSpace(address))
-	require.NoError(t, err)
-	defer conn.Close()
+	conn := connect(t, strings.TrimSpace(dsn))
 
 	require.NoError(t, cmd.Process.Kill())
-	_, err = io.ReadAll(conn) // ends when the server does
+	_, err = io.ReadAll(conn.PgConn().Conn()) // ends when the server does
 	require.True(t, err == nil || strings.Contains(err.Error(), "reset"), "%v", err)
 	require.Error(t, cmd.Wait())
 }
