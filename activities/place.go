@@ -96,8 +96,13 @@ func (a *Activities) deployed(ctx context.Context, in OpenInput) (OpenInput, err
 	if err != nil {
 		return in, fmt.Errorf("deployed pipeline %s: %w", in.Pipeline, err)
 	}
+	in.File, in.Folder = filepath.Base(file), filepath.Dir(file)
+	// A document that is refused is not stored: there may be a password in it.
+	if _, err := a.planner.Plan(plan.Request{File: in.File, Folder: in.Folder, Document: document, Params: in.Params}); err != nil {
+		return in, err
+	}
 	digest, err := a.payloads.Put(ctx, document)
-	in.Document, in.File, in.Folder = string(digest), filepath.Base(file), filepath.Dir(file)
+	in.Document = string(digest)
 	return in, err
 }
 

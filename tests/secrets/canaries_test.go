@@ -188,7 +188,6 @@ sinks: {out: {postgres: {dsn: "${secret:dsn_json}", table: public.nowhere}}}
 		option("key", `"${secret:option}": x`+out),
 		option("chunk", `chunk: {rows: "${secret:option}"}`+out),
 		option("set", `steps: [{name: s, set: {a: "row.nope + '${secret:option}'"}}]`+out),
-		option("set-works", `steps: [{name: s, set: {a: "row.text + '${secret:option}'"}}]`+out),
 		option("route", `steps: [{name: s, gate: row.text, routes: {"${secret:option}": "${secret:option}"}}]`+out),
 		option("name", `steps: [{name: "${secret:option}", filter: "true"}]`+out),
 		option("bucket", `sinks: {out: {jsonl: {path: "s3://${secret:option}/out", parts: true}}}`),

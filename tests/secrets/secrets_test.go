@@ -162,7 +162,7 @@ func (w *world) ask(documents []document) {
 			w.command("plan", "--json", d.name+".yaml")
 		}
 	}
-	for _, run := range []string{"tables", "planted", "web", "password", "words"} {
+	for _, run := range []string{"tables", "planted", "web", "target"} {
 		w.command("status", "--json", run)
 		w.command("errors", "--json", run)
 		w.command("effects", "--all", "--json", run)
