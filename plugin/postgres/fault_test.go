@@ -317,7 +317,7 @@ func BenchmarkWrite(b *testing.B) {
 	for _, c := range []struct {
 		name, mode string
 		key        []string
-	}{{"insert", pipeline.InsertMode, nil}, {"insert with a key", pipeline.InsertMode, []string{"id"}}, {"upsert", pipeline.UpsertMode, []string{"id"}}} {
+	}{{"insert", pipeline.InsertMode, nil}, {"insert with a key", pipeline.InsertMode, []string{"id"}}, {"upsert of new rows", pipeline.UpsertMode, []string{"id"}}, {"upsert of rows that are there", pipeline.UpsertMode, []string{"id"}}} {
 		b.Run(c.name, func(b *testing.B) {
 			d.exec("drop table if exists t, bare")
 			runs++
@@ -330,6 +330,14 @@ func BenchmarkWrite(b *testing.B) {
 					part = append(part, values(int64(n*rows+i)))
 				}
 				w.add(part...)
+			}
+			if c.name == "upsert of rows that are there" {
+				for i, part := range w.parts {
+					require.NoError(b, w.target.Write(b.Context(), part, w.data[i]))
+				}
+				d.exec("vacuum analyze t")
+				w = &testWriter{t: b, sink: w.sink, target: w.sink.Target(fmt.Sprint(runs, " again")).(plugin.Refuser), encoder: w.encoder, parts: w.parts, data: w.data}
+				w.open()
 			}
 			var alone time.Duration
 			b.ResetTimer()
@@ -363,4 +371,47 @@ func BenchmarkRead(b *testing.B) {
 		require.Len(b, records, rows)
 	}
 	b.ReportMetric(float64(b.N)*rows/b.Elapsed().Seconds(), "rows/s")
+}
+
+// BenchmarkRefuse writes parts of which the table refuses every row, every second one, or drops every second one without a word.
+func BenchmarkRefuse(b *testing.B) {
+	db := services.Postgres(b)
+	d := connect(b, db.DSN())
+	d.exec(`create function drops() returns trigger language plpgsql as $$ begin if new.v = -1 then return null; end if; return new; end $$`)
+	const rows = 32_768
+	runs := 0
+	for _, c := range []struct {
+		name, mode string
+		v          func(i int) int64
+	}{
+		{"every row", pipeline.InsertMode, func(int) int64 { return 0 }},
+		{"every row of an upsert", pipeline.UpsertMode, func(int) int64 { return 0 }},
+		{"every second row", pipeline.InsertMode, func(i int) int64 { return int64(i % 2) }},
+		{"every ninth row", pipeline.InsertMode, func(i int) int64 { return int64(min(i%9, 1)) }},
+		{"every second row dropped", pipeline.InsertMode, func(i int) int64 { return int64(i%2*2 - 1) }},
+		{"every second row dropped of an upsert", pipeline.UpsertMode, func(i int) int64 { return int64(i%2*2 - 1) }},
+		{"every ninth row dropped", pipeline.InsertMode, func(i int) int64 { return int64(min(i%9, 1)*2 - 1) }},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			d.exec("drop table if exists t; create table t (id bigint primary key, v bigint check (v <> 0)); create trigger drops before insert or update on t for each row execute function drops()")
+			spec := pipeline.PostgresSink{DSN: db.DSN(), Table: "t", Mode: c.mode}
+			if c.mode == pipeline.UpsertMode {
+				spec.Key = []string{"id"}
+			}
+			runs++
+			w := newWriter(b, spec, fmt.Sprint(runs), []plugin.Field{{Name: "id", Kind: row.Int}, {Name: "v", Kind: row.Int}})
+			w.open()
+			for n := range b.N {
+				var part [][]row.Value
+				for i := range rows {
+					part = append(part, []row.Value{row.IntValue(int64(n*rows + i)), row.IntValue(c.v(i))})
+				}
+				w.add(part...)
+			}
+			b.ResetTimer()
+			for i, part := range w.parts {
+				require.NoError(b, w.target.Write(b.Context(), part, w.data[i]))
+			}
+		})
+	}
 }

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"waymark/pipeline"
@@ -24,75 +24,99 @@ type loader struct {
 	ends    []int // where each row ends in data; nil until a row is refused
 	rows    int
 	copy    string // the statement that takes rows
-	clear   string // before rows are taken, if any were before; "" for none
-	merge   string // after rows were taken; "" for none
+	merge   *merge // what is done with rows that were taken; nil if they are where they belong
+	next    string // the statements that make a savepoint for the next rows, after what became of the last ones
 	refused []plugin.RefusedRow
 }
 
+// The statements that come before rows are tried, in one message with the COPY.
+const (
+	begin = "savepoint waymark_rows; "
+	again = "rollback to savepoint waymark_rows; "
+	goOn  = "release savepoint waymark_rows; savepoint waymark_rows; "
+)
+
 // load puts the rows of a part into the table, and returns those that the table refused.
-func (t *target) load(ctx context.Context, conn *pgconn.PgConn, h *header, data []byte) ([]plugin.RefusedRow, error) {
-	l := &loader{conn: conn, columns: h.names(), data: data, rows: bytes.Count(data, []byte{'\n'})}
-	l.copy = fmt.Sprintf("copy %s (%s) from stdin with (format text, encoding 'UTF8')", quotedTable(t.table), list(l.columns))
-	if h.Mode == pipeline.UpsertMode {
-		if err := l.upsert(ctx, quotedTable(t.table), h.Key); err != nil {
-			return nil, err
-		}
-	}
+func (t *target) load(ctx context.Context, tx pgx.Tx, h *header, data []byte) ([]plugin.RefusedRow, error) {
+	l := &loader{conn: tx.Conn().PgConn(), columns: h.names(), data: data, rows: bytes.Count(data, []byte{'\n'}), next: begin}
 	if l.rows == 0 {
 		return nil, nil
 	}
-	err := l.take(ctx, 0, l.rows)
-	return l.refused, err
-}
-
-// upsert has rows taken by a table of the session, and merged from there: of the rows with one key the last one stays.
-func (l *loader) upsert(ctx context.Context, table string, key []string) error {
-	const fresh = "pg_temp.waymark_rows"
-	columns := list(l.columns)
-	if err := l.exec(ctx, fmt.Sprintf("create temporary table waymark_rows on commit drop as select %s from %s with no data", columns, table)); err != nil {
-		return err
-	}
-	action := "do nothing" // every column is in the key
-	var changes []string
-	for _, c := range l.columns {
-		if !slices.Contains(key, c) {
-			changes = append(changes, quoted(c)+" = excluded."+quoted(c))
+	l.copy = copyInto(quotedTable(t.table), l.columns)
+	if h.Mode == pipeline.UpsertMode {
+		done, err := t.loadNew(ctx, tx, l, h)
+		if done || err != nil {
+			return nil, err
 		}
 	}
-	if len(changes) > 0 {
-		action = "do update set " + strings.Join(changes, ", ")
+	if err := l.take(ctx, 0, l.rows); err != nil {
+		return nil, err
 	}
-	l.copy = fmt.Sprintf("copy %s (%s) from stdin with (format text, encoding 'UTF8')", fresh, columns)
-	l.clear = "truncate " + fresh
-	// ctid ascends in the order in which rows were taken: nothing else happens to the table.
-	l.merge = fmt.Sprintf(`insert into %s (%s) overriding system value
-		select %s from (select distinct on (%s) %s, ctid as " waymark at" from %s order by %s, ctid desc) as newest order by " waymark at"
-		on conflict (%s) %s`, table, columns, columns, list(key), columns, fresh, list(key), list(key), action)
-	return nil
+	if l.next == again {
+		return l.refused, l.exec(ctx, again)
+	}
+	return l.refused, nil
+}
+
+// loadNew tries the rows of an upsert as if all their keys were new, which takes half the time, and reports whether they were. If not,
+// they are not in the table, and the loader is ready to merge them.
+func (t *target) loadNew(ctx context.Context, tx pgx.Tx, l *loader, h *header) (done bool, err error) {
+	_, err = l.try(ctx, 0, l.rows)
+	if err == nil {
+		// The index that kept keys apart is still there, and nobody can take it away before this transaction ends.
+		return true, t.checkKey(ctx, tx, h)
+	}
+	if !isAboutRow(err) {
+		return false, err
+	}
+	l.merge = newMerge(quotedTable(t.table), l.columns, h.Key)
+	l.copy = copyInto(freshRows, l.columns)
+	err = l.exec(ctx, l.next+l.merge.prepare)
+	l.next = goOn
+	return false, err
+}
+
+func copyInto(table string, columns []string) string {
+	return fmt.Sprintf("copy %s (%s) from stdin with (format text, encoding 'UTF8')", table, list(columns))
 }
 
 func (l *loader) exec(ctx context.Context, sql string) error {
 	return l.conn.Exec(ctx, sql).Close()
 }
 
-// firstStep is how many rows are tried together after a row was refused and nothing tells how far the next such row is.
-const firstStep = 64
+// firstStep is how many rows are tried together after a row was refused and nothing tells how far the next such row is. If there
+// were no more than nearRows between the last two, rows are tried one by one: that takes the fewest statements.
+const (
+	firstStep = 64
+	nearRows  = 8
+)
 
 // take puts the rows from, to into the table, all but those that it refuses. What is known of where a refused row is only saves
-// work: a row counts as refused if it is refused alone, after those before it were taken.
+// work: a row counts as refused if it is refused alone, or with all that were tried with it, after those before it were taken.
 func (l *loader) take(ctx context.Context, from, to int) error {
 	step := to - from
+	near := false         // the last two refused rows are
+	last := -nearRows - 1 // the row that was refused last
 	for from < to {
 		end := min(to, from+step)
 		at, err := l.try(ctx, from, end)
+		lost, isLost := errors.AsType[*lostRows](err)
 		switch {
 		case err == nil:
-			from, step = end, 2*step
+			from = end
+			if !near || from-last > nearRows {
+				near, step = false, 2*step
+			}
 		case !isAboutRow(err):
 			return err
-		case end-from == 1:
-			l.refuse(from, err)
-			from, step = end, max(step, firstStep)
+		case end-from == 1 || isLost && lost.all:
+			near, last = from-last <= nearRows, end-1
+			for ; from < end; from++ {
+				l.refuse(from, err)
+			}
+			if step = max(step, firstStep); near {
+				step = 1
+			}
 		case at > from && at < end:
 			step = at - from // those before it
 		case at == from:
@@ -104,30 +128,31 @@ func (l *loader) take(ctx context.Context, from, to int) error {
 	return nil
 }
 
+// lostRows says that a table did not keep all rows, and did not say so: a trigger took them away.
+type lostRows struct{ all bool }
+
+func (e *lostRows) Error() string { return "a trigger of the table dropped rows" }
+
 // try puts rows into the table, all or, with an error, none. It also returns the row that the error is about, or -1 if it is not known.
 func (l *loader) try(ctx context.Context, from, to int) (at int, err error) {
-	if err := l.exec(ctx, "savepoint waymark_rows"); err != nil {
-		return -1, err
-	}
-	_, err = l.conn.CopyFrom(ctx, bytes.NewReader(l.slice(from, to)), l.copy)
+	tag, err := l.conn.CopyFrom(ctx, bytes.NewReader(l.slice(from, to)), l.next+l.copy)
 	if at = l.lineOf(err); at >= 0 {
 		at += from
 	}
-	if err == nil && l.merge != "" {
-		err = l.exec(ctx, l.merge)
+	rows := int64(to - from)
+	switch {
+	case err != nil:
+	case tag.RowsAffected() != rows:
+		err = &lostRows{all: tag.RowsAffected() == 0}
+	case l.merge != nil:
+		err = l.merge.do(ctx, l.conn, rows)
 	}
+	l.next = again
 	if err == nil {
-		end := "release savepoint waymark_rows"
-		if l.clear != "" {
-			end = l.clear + "; " + end
+		l.next = goOn
+		if l.merge != nil {
+			l.next = l.merge.clear + goOn
 		}
-		return -1, l.exec(ctx, end)
-	}
-	if class(err) == "" {
-		return -1, err // the connection is gone, and the transaction with it
-	}
-	if failed := l.exec(ctx, "rollback to savepoint waymark_rows; release savepoint waymark_rows"); failed != nil {
-		return -1, failed
 	}
 	return at, err
 }
@@ -169,6 +194,9 @@ func (l *loader) lineOf(err error) int {
 
 // refuse notes that the table refused a row.
 func (l *loader) refuse(at int, err error) {
-	state, _ := errors.AsType[*pgconn.PgError](err)
-	l.refused = append(l.refused, plugin.RefusedRow{Row: int64(at), Rejection: l.rejection(state)})
+	why := plugin.Rejection{Code: codeSinkDropped, Message: "a trigger of the table dropped the row"}
+	if state, is := errors.AsType[*pgconn.PgError](err); is {
+		why = l.rejection(state)
+	}
+	l.refused = append(l.refused, plugin.RefusedRow{Row: int64(at), Rejection: why})
 }

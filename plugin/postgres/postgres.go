@@ -35,6 +35,7 @@ const (
 	codeSinkType      = "SINK_TYPE"        // a value that the column's type does not take
 	codeSinkTooLong   = "SINK_TOO_LONG"    // a value that is longer than the column, or an index, takes
 	codeSinkRefused   = "SINK_REFUSED"     // a trigger or a rule of the table's own refused the row
+	codeSinkDropped   = "SINK_DROPPED"     // a trigger of the table's own dropped the row, and said nothing
 	codeTargetChanged = "TARGET_CHANGED"
 	codeTargetRefused = "TARGET_REFUSED"
 )

@@ -52,7 +52,7 @@ func (t *target) prepare(ctx context.Context, tx pgx.Tx, h *header) error {
 	if err := t.checkKind(kind); err != nil {
 		return err
 	}
-	for _, check := range []func(context.Context, pgx.Tx, *header) error{t.checkColumns, t.checkKey, t.checkRights} {
+	for _, check := range []func(context.Context, pgx.Tx, *header) error{t.checkKeeps, t.checkColumns, t.checkKey, t.checkRights} {
 		if err := check(ctx, tx, h); err != nil {
 			return err
 		}
@@ -86,6 +86,38 @@ func (t *target) checkKind(kind string) error {
 	return nil
 }
 
+// checkKeeps refuses tables that would not keep what COPY writes, or that do with rows what COPY does not.
+func (t *target) checkKeeps(ctx context.Context, tx pgx.Tx, h *header) error {
+	events := []string{"3"} // rules for INSERT
+	if h.Mode == pipeline.UpsertMode {
+		events = append(events, "2") // for UPDATE
+	}
+	name := quotedTable(t.table)
+	for _, c := range []struct {
+		query string
+		args  []any
+		says  string
+	}{
+		{`select c.oid::regclass::text from pg_partition_tree($1::regclass) p join pg_class c on c.oid = p.relid where c.relkind = 'f' order by 1 limit 1`, nil,
+			"its partition %s is a foreign table, whose rows are written in another transaction: detach it, or write into the other partitions"},
+		{`select c.oid::regclass::text from pg_partition_tree($1::regclass) p join pg_class c on c.oid = p.relid where c.relpersistence <> 'p' order by 1 limit 1`, nil,
+			"its partition %[1]s is not logged, so that a crash of the server empties it: alter table %[1]s set logged"},
+		{`select rulename from pg_rewrite where ev_class = $1::regclass and ev_type::text = any($2::text[]) and ev_enabled <> 'D' order by 1 limit 1`, []any{events},
+			"it has the rule %s, and COPY does not follow rules: let a trigger do what the rule does"},
+		{`select relname from pg_class where oid = $1::regclass and row_security_active(oid)`, nil,
+			"row-level security holds for the role on %s, and COPY does not work with it: alter role … bypassrls, or write as the owner of the table"},
+	} {
+		found, err := scalar(ctx, tx, c.query, append([]any{name}, c.args...)...)
+		if err != nil {
+			return err
+		}
+		if found != "" {
+			return t.fault(codeTargetRefused, c.says, found)
+		}
+	}
+	return nil
+}
+
 // creation is the SQL that makes the table.
 func (t *target) creation(h *header) string {
 	var items []string
@@ -105,19 +137,22 @@ func (t *target) creation(h *header) string {
 // checkColumns requires a column for every field.
 func (t *target) checkColumns(ctx context.Context, tx pgx.Tx, h *header) error {
 	rows, err := tx.Query(ctx, `
-		select attname, attgenerated <> '' from pg_attribute
+		select attname, attgenerated <> '', attidentity = 'a' from pg_attribute
 		where attrelid = $1::regclass and attnum > 0 and not attisdropped order by attnum`, quotedTable(t.table))
 	if err != nil {
 		return err
 	}
 	var all []column
-	var computed []string
+	var computed, numbered []string
 	var name string
-	var generated bool
-	if _, err = pgx.ForEachRow(rows, []any{&name, &generated}, func() error {
+	var generated, always bool
+	if _, err = pgx.ForEachRow(rows, []any{&name, &generated, &always}, func() error {
 		all = append(all, column{name: name})
 		if generated {
 			computed = append(computed, name)
+		}
+		if always {
+			numbered = append(numbered, name)
 		}
 		return nil
 	}); err != nil {
@@ -129,6 +164,8 @@ func (t *target) checkColumns(ctx context.Context, tx pgx.Tx, h *header) error {
 			return t.fault(codeTargetRefused, "the table has no column %s; it has %s: add it, or say with columns what is written", excerpt(want), named(all))
 		case slices.Contains(computed, want):
 			return t.fault(codeTargetRefused, "the table computes its column %s: leave it out with columns", excerpt(want))
+		case slices.Contains(numbered, want) && h.Mode == pipeline.UpsertMode && !slices.Contains(h.Key, want):
+			return t.fault(codeTargetRefused, "the table numbers its column %s, generated always as identity, and lets nobody change it: leave it out with columns", excerpt(want))
 		}
 	}
 	return nil

@@ -14,6 +14,9 @@ import (
 // isAboutRow reports whether a statement failed because of a row that it was to write, and not because of the table, the rights, the
 // server or other transactions.
 func isAboutRow(err error) bool {
+	if _, lost := errors.AsType[*lostRows](err); lost {
+		return true
+	}
 	state, is := errors.AsType[*pgconn.PgError](err)
 	if !is || len(state.Code) != 5 {
 		return false

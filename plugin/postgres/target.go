@@ -57,7 +57,7 @@ func (t *target) classify(doing string, err error) error {
 
 // transact calls do in a transaction that is committed if do returns nil. That the commit failed does not say that nothing is
 // committed: who tries again finds out by the record.
-func (t *target) transact(ctx context.Context, do func(tx pgx.Tx, conn *pgconn.PgConn) error) error {
+func (t *target) transact(ctx context.Context, do func(tx pgx.Tx) error) error {
 	pool, err := t.database.pool()
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func (t *target) transact(ctx context.Context, do func(tx pgx.Tx, conn *pgconn.P
 		if err != nil {
 			return err
 		}
-		if err := do(tx, conn.Conn().PgConn()); err != nil {
+		if err := do(tx); err != nil {
 			ctx, cancel := farewell()
 			defer cancel()
 			_ = tx.Rollback(ctx) // the pool closes a connection that is still in a transaction
@@ -87,7 +87,7 @@ func (t *target) Open(ctx context.Context, text []byte) (made bool, err error) {
 	if err != nil {
 		return false, t.fault(codeTargetRefused, "%v", err)
 	}
-	err = t.transact(ctx, func(tx pgx.Tx, _ *pgconn.PgConn) error {
+	err = t.transact(ctx, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, durable); err != nil {
 			return err
 		}
@@ -192,7 +192,7 @@ func (t *target) Refused(ctx context.Context, part plugin.Part) ([]plugin.Refuse
 // before that.
 func (t *target) Publish(ctx context.Context, header []byte, parts []plugin.Part) (plugin.Artifact, error) {
 	var artifact plugin.Artifact
-	err := t.transact(ctx, func(tx pgx.Tx, _ *pgconn.PgConn) error {
+	err := t.transact(ctx, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, durable); err != nil {
 			return err
 		}
@@ -293,7 +293,7 @@ func (t *target) inOrder(header []byte, parts []plugin.Part) ([]plugin.Part, err
 // others may have used them.
 func (t *target) Discard(ctx context.Context) error {
 	l := ledgerOf(t.table)
-	err := t.transact(ctx, func(tx pgx.Tx, _ *pgconn.PgConn) error {
+	err := t.transact(ctx, func(tx pgx.Tx) error {
 		for _, statement := range []string{
 			`update ` + l.outputs() + ` set state = 'discarded', ended_at = now() where run = $1 and sink = $2 and state = 'open'`,
 			`delete from ` + l.outputs() + ` o where run = $1 and sink = $2 and state = 'discarded'

@@ -37,7 +37,7 @@ func isLocked(err error) bool {
 }
 
 func (t *target) write(ctx context.Context, part plugin.Part, data []byte) error {
-	return t.transact(ctx, func(tx pgx.Tx, conn *pgconn.PgConn) error {
+	return t.transact(ctx, func(tx pgx.Tx) error {
 		h, err := t.begin(ctx, tx, part)
 		if err != nil {
 			return err
@@ -50,7 +50,7 @@ func (t *target) write(ctx context.Context, part plugin.Part, data []byte) error
 			return t.fault(codeTargetChanged, "the output is published, without part %d", part.Ordinal)
 		}
 		t.moment("entered")
-		refused, err := t.load(ctx, conn, h, data)
+		refused, err := t.load(ctx, tx, h, data)
 		if err != nil {
 			return err
 		}
