@@ -24,12 +24,11 @@ type loader struct {
 	ends    []int // where each row ends in data; nil until a row is refused
 	rows    int
 	copy    string // the statement that takes rows
-	merge   *merge // what is done with rows that were taken; nil if they are where they belong
 	next    string // the statements that make a savepoint for the next rows, after what became of the last ones
 	refused []plugin.RefusedRow
 }
 
-// The statements that come before rows are tried, in one message with the COPY.
+// The statements that come before rows are tried, in one message with what tries them.
 const (
 	begin = "savepoint waymark_rows; "
 	again = "rollback to savepoint waymark_rows; "
@@ -43,37 +42,29 @@ func (t *target) load(ctx context.Context, tx pgx.Tx, h *header, data []byte) ([
 		return nil, nil
 	}
 	l.copy = copyInto(quotedTable(t.table), l.columns)
+	var err error
 	if h.Mode == pipeline.UpsertMode {
-		done, err := t.loadNew(ctx, tx, l, h)
-		if done || err != nil {
-			return nil, err
-		}
+		err = t.upsert(ctx, tx, l, h)
+	} else {
+		err = l.take(ctx, l.rows, l.rows, l.copyRows, l.refuse)
 	}
-	if err := l.take(ctx, 0, l.rows); err != nil {
-		return nil, err
+	if err == nil && l.next == again {
+		err = l.exec(ctx, again)
 	}
-	if l.next == again {
-		return l.refused, l.exec(ctx, again)
-	}
-	return l.refused, nil
+	return l.refused, err
 }
 
-// loadNew tries the rows of an upsert as if all their keys were new, which takes half the time, and reports whether they were. If not,
-// they are not in the table, and the loader is ready to merge them.
-func (t *target) loadNew(ctx context.Context, tx pgx.Tx, l *loader, h *header) (done bool, err error) {
-	_, err = l.try(ctx, 0, l.rows)
-	if err == nil {
+// upsert tries the rows as if all their keys were new, which takes half the time, and merges them if not.
+func (t *target) upsert(ctx context.Context, tx pgx.Tx, l *loader, h *header) error {
+	_, err := l.copyRows(ctx, 0, l.rows)
+	switch {
+	case err == nil:
 		// The index that kept keys apart is still there, and nobody can take it away before this transaction ends.
-		return true, t.checkKey(ctx, tx, h)
+		return t.checkKey(ctx, tx, h)
+	case !isAboutRow(err):
+		return err
 	}
-	if !isAboutRow(err) {
-		return false, err
-	}
-	l.merge = newMerge(quotedTable(t.table), l.columns, h.Key)
-	l.copy = copyInto(freshRows, l.columns)
-	err = l.exec(ctx, l.next+l.merge.prepare)
-	l.next = goOn
-	return false, err
+	return l.merge(ctx, newMerge(quotedTable(t.table), l.columns, h.Key))
 }
 
 func copyInto(table string, columns []string) string {
@@ -91,15 +82,15 @@ const (
 	nearRows  = 8
 )
 
-// take puts the rows from, to into the table, all but those that it refuses. What is known of where a refused row is only saves
-// work: a row counts as refused if it is refused alone, or with all that were tried with it, after those before it were taken.
-func (l *loader) take(ctx context.Context, from, to int) error {
-	step := to - from
+// take tries rows, step of them at first, until each is in the table or refused. try puts rows there, all or, with an error, none; it also
+// returns the row that the error is about, or -1. What is known of where a refused row is only saves work: a row counts as refused if it
+// is refused alone, or with all that were tried with it, after those before it were taken.
+func (l *loader) take(ctx context.Context, rows, step int, try func(ctx context.Context, from, to int) (int, error), refuse func(at int, err error)) error {
 	near := false         // the last two refused rows are
 	last := -nearRows - 1 // the row that was refused last
-	for from < to {
-		end := min(to, from+step)
-		at, err := l.try(ctx, from, end)
+	for from := 0; from < rows; {
+		end := min(rows, from+step)
+		at, err := try(ctx, from, end)
 		lost, isLost := errors.AsType[*lostRows](err)
 		switch {
 		case err == nil:
@@ -112,7 +103,7 @@ func (l *loader) take(ctx context.Context, from, to int) error {
 		case end-from == 1 || isLost && lost.all:
 			near, last = from-last <= nearRows, end-1
 			for ; from < end; from++ {
-				l.refuse(from, err)
+				refuse(from, err)
 			}
 			if step = max(step, firstStep); near {
 				step = 1
@@ -133,28 +124,25 @@ type lostRows struct{ all bool }
 
 func (e *lostRows) Error() string { return "a trigger of the table dropped rows" }
 
-// try puts rows into the table, all or, with an error, none. It also returns the row that the error is about, or -1 if it is not known.
-func (l *loader) try(ctx context.Context, from, to int) (at int, err error) {
+// copyRows puts rows into the table that copy names.
+func (l *loader) copyRows(ctx context.Context, from, to int) (at int, err error) {
 	tag, err := l.conn.CopyFrom(ctx, bytes.NewReader(l.slice(from, to)), l.next+l.copy)
 	if at = l.lineOf(err); at >= 0 {
 		at += from
 	}
-	rows := int64(to - from)
-	switch {
-	case err != nil:
-	case tag.RowsAffected() != rows:
+	if err == nil && tag.RowsAffected() != int64(to-from) {
 		err = &lostRows{all: tag.RowsAffected() == 0}
-	case l.merge != nil:
-		err = l.merge.do(ctx, l.conn, rows)
 	}
-	l.next = again
-	if err == nil {
-		l.next = goOn
-		if l.merge != nil {
-			l.next = l.merge.clear + goOn
-		}
-	}
+	l.tried(err)
 	return at, err
+}
+
+// tried keeps what was done since the savepoint, or with an error undoes it, when something is done next.
+func (l *loader) tried(err error) {
+	l.next = goOn
+	if err != nil {
+		l.next = again
+	}
 }
 
 // slice returns the bytes of rows.

@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -8,93 +10,145 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"waymark/plugin"
 )
 
-// freshRows is the table of the session that takes rows of an upsert.
-const freshRows = "pg_temp.waymark_rows"
+// freshRows is the table of the session that takes the rows of an upsert, each with its number in the column rowNumber.
+const (
+	freshRows = "pg_temp.waymark_rows"
+	rowNumber = " waymark row"
+)
 
-// merge puts the rows of freshRows into a table: of those with one key the last one.
+// merge is what puts the rows of freshRows into a table: of those with one key the last one.
 type merge struct {
 	prepare string // makes freshRows
-	clear   string // empties it
-	keys    string // counts its keys
-	apart   string // merges rows whose keys are apart
-	newest  string // merges the last row of each key
-	absent  string // counts those of them that the table does not hold exactly as they are
+	columns string
+	key     string
+	into    string // inserts what is between it and action
+	action  string
+	held    string // holds for a row n if the table has it exactly as it is
 }
 
 func newMerge(table string, columns, key []string) *merge {
-	all, keys := list(columns), list(key)
-	action := "do nothing" // every column is in the key
-	if changes := changed(columns, key); len(changes) > 0 {
-		action = "do update set " + strings.Join(changes, ", ")
-	}
-	into := fmt.Sprintf("insert into %s (%s) overriding system value select %[2]s from ", table, all)
-	action = fmt.Sprintf(" on conflict (%s) %s", keys, action)
-	// ctid ascends in the order in which rows were taken: nothing else happens to the table.
-	newest := fmt.Sprintf(`(select distinct on (%s) %s, ctid as " waymark at" from %s order by %[1]s, ctid desc) as n`, keys, all, freshRows)
-	var same, alike []string
+	var changes, held []string
 	for _, c := range columns {
-		if slices.Contains(key, c) {
-			same = append(same, fmt.Sprintf("t.%s = n.%[1]s", quoted(c)))
+		c, inKey := quoted(c), slices.Contains(key, c)
+		if inKey {
+			held = append(held, fmt.Sprintf("t.%s = n.%[1]s", c))
+		} else {
+			changes = append(changes, fmt.Sprintf("%s = excluded.%[1]s", c))
 		}
-		alike = append(alike, fmt.Sprintf("t.%s::text is not distinct from n.%[1]s::text", quoted(c)))
+		held = append(held, fmt.Sprintf("t.%s::text is not distinct from n.%[1]s::text", c))
 	}
-	return &merge{
-		prepare: fmt.Sprintf("create temporary table waymark_rows on commit drop as select %s from %s with no data", all, table),
-		clear:   "truncate " + freshRows + "; ",
-		keys:    fmt.Sprintf("select count(*) from (select distinct %s from %s) as k", keys, freshRows),
-		apart:   into + freshRows + action,
-		newest:  into + newest + ` order by " waymark at"` + action,
-		absent: fmt.Sprintf("select count(*) from %s where not exists (select from %s t where %s and %s)",
-			newest, table, strings.Join(same, " and "), strings.Join(alike, " and ")),
+	m := &merge{columns: list(columns), key: list(key)}
+	m.prepare = fmt.Sprintf("create temporary table waymark_rows on commit drop as select 0 as %s, %s from %s with no data", quoted(rowNumber), m.columns, table)
+	m.into = fmt.Sprintf("insert into %s (%s) overriding system value ", table, m.columns)
+	m.action = fmt.Sprintf(" on conflict (%s) do nothing", m.key) // every column is in the key
+	if len(changes) > 0 {
+		m.action = fmt.Sprintf(" on conflict (%s) do update set %s", m.key, strings.Join(changes, ", "))
 	}
+	m.held = fmt.Sprintf("exists (select from %s t where %s)", table, strings.Join(held, " and "))
+	return m
 }
 
-// changed returns what an upsert sets where the key is there.
-func changed(columns, key []string) (changes []string) {
-	for _, c := range columns {
-		if !slices.Contains(key, c) {
-			changes = append(changes, quoted(c)+" = excluded."+quoted(c))
-		}
+// merge takes the rows into a table of the session, and merges them from there.
+func (l *loader) merge(ctx context.Context, m *merge) error {
+	if err := l.exec(ctx, l.next+m.prepare); err != nil {
+		return err
 	}
-	return changes
+	l.next = goOn
+	l.copy = copyInto(freshRows, append([]string{rowNumber}, l.columns...))
+	l.number()
+	if err := l.take(ctx, l.rows, l.rows, l.copyRows, l.refuse); err != nil {
+		return err
+	}
+	rows := l.taken()
+	try := func(ctx context.Context, from, to int) (int, error) {
+		err := m.do(ctx, l, rows[from:to])
+		l.tried(err)
+		return -1, err
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	if _, err := try(ctx, 0, len(rows)); err == nil || !isAboutRow(err) {
+		return err
+	}
+	if err := l.exec(ctx, l.next+fmt.Sprintf("create unique index on %s (%s)", freshRows, quoted(rowNumber))); err != nil {
+		return err
+	}
+	l.next = goOn
+	err := l.take(ctx, len(rows), max(len(rows)/2, 1), try, func(at int, err error) { l.refuse(rows[at], err) })
+	slices.SortFunc(l.refused, func(a, b plugin.RefusedRow) int { return cmp.Compare(a.Row, b.Row) })
+	return err
 }
 
-// do merges the rows, of which there are so many. It fails with lostRows if the table has not taken each key's last row.
-func (m *merge) do(ctx context.Context, conn *pgconn.PgConn, rows int64) error {
-	keys := rows
-	if rows > 1 {
-		var err error
-		if keys, err = count(ctx, conn, m.keys); err != nil {
+// number puts the number of each row before it.
+func (l *loader) number() {
+	numbered := make([]byte, 0, len(l.data)+8*l.rows)
+	row := 0
+	for line := range bytes.Lines(l.data) {
+		numbered = append(append(strconv.AppendInt(numbered, int64(row), 10), '\t'), line...)
+		row++
+	}
+	l.data, l.ends = numbered, nil
+}
+
+// taken returns the numbers of the rows that were not refused.
+func (l *loader) taken() []int {
+	taken := make([]int, 0, l.rows)
+	refused := l.refused
+	for row := range l.rows {
+		if len(refused) > 0 && refused[0].Row == int64(row) {
+			refused = refused[1:]
+			continue
+		}
+		taken = append(taken, row)
+	}
+	return taken
+}
+
+// do merges the rows with these numbers, which are all that there are between the first and the last. It fails with lostRows if the table
+// has not taken the last row of each key.
+func (m *merge) do(ctx context.Context, l *loader, rows []int) error {
+	some := fmt.Sprintf("from %s where %s between %d and %d", freshRows, quoted(rowNumber), rows[0], rows[len(rows)-1])
+	newest := fmt.Sprintf("select distinct on (%s) * %s order by %[1]s, %[3]s desc", m.key, some, quoted(rowNumber))
+	keys, before := int64(len(rows)), l.next
+	if len(rows) == 1 {
+		some = fmt.Sprintf("from %s where %s = %d", freshRows, quoted(rowNumber), rows[0])
+		newest = "select * " + some
+	} else {
+		found, err := count(ctx, l.conn, fmt.Sprintf("%sselect count(*) from (select distinct %s %s) as k", before, m.key, some))
+		if err != nil {
 			return err
 		}
+		keys, before = found, ""
 	}
-	statement := m.newest
-	if keys == rows {
-		statement = m.apart // without sorting
+	source := fmt.Sprintf("select %s %s", m.columns, some) // without sorting: they are found as they came
+	if keys < int64(len(rows)) {
+		source = fmt.Sprintf("select %s from (%s) as n order by %s", m.columns, newest, quoted(rowNumber))
 	}
-	results, err := conn.Exec(ctx, statement).ReadAll()
+	results, err := l.conn.Exec(ctx, before+m.into+source+m.action).ReadAll()
 	if err != nil {
 		return err
 	}
-	kept := results[0].CommandTag.RowsAffected()
-	if kept == keys {
+	if results[len(results)-1].CommandTag.RowsAffected() == keys {
 		return nil
 	}
 	// Rows that change nothing may not count as written: the table holds them already.
-	absent, err := count(ctx, conn, m.absent)
+	absent, err := count(ctx, l.conn, fmt.Sprintf("select count(*) from (%s) as n where not %s", newest, m.held))
 	if err != nil || absent == 0 {
 		return err
 	}
 	return &lostRows{all: absent == keys}
 }
 
-// count returns the number that a query has for an answer.
-func count(ctx context.Context, conn *pgconn.PgConn, query string) (int64, error) {
-	results, err := conn.Exec(ctx, query).ReadAll()
+// count returns the number with which the last of the statements answers.
+func count(ctx context.Context, conn *pgconn.PgConn, statements string) (int64, error) {
+	results, err := conn.Exec(ctx, statements).ReadAll()
 	if err != nil {
 		return 0, err
 	}
-	return strconv.ParseInt(string(results[0].Rows[0][0]), 10, 64)
+	return strconv.ParseInt(string(results[len(results)-1].Rows[0][0]), 10, 64)
 }
