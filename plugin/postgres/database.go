@@ -185,11 +185,3 @@ func tableMissing(err error) bool {
 	state, is := errors.AsType[*pgconn.PgError](err)
 	return is && (state.Code == "42P01" || state.Code == "3F000")
 }
-
-// class returns the first two signs of an SQLSTATE, or "" if the server did not say one.
-func class(err error) string {
-	if state, is := errors.AsType[*pgconn.PgError](err); is && len(state.Code) == 5 {
-		return state.Code[:2]
-	}
-	return ""
-}

@@ -177,6 +177,19 @@ func TestTablesThatWouldNotKeepRowsAreRefused(t *testing.T) {
 	}
 }
 
+// TestAnUpsertByAnIdentity: the key is the row's, and not one that Postgres counts.
+func TestAnUpsertByAnIdentity(t *testing.T) {
+	db := services.Postgres(t)
+	d := connect(t, db.DSN())
+	d.exec("create table counted (k int generated always as identity primary key, v text)")
+	w := newWriter(t, pipeline.PostgresSink{DSN: db.DSN(), Table: "counted", Mode: "upsert", Key: []string{"k"}}, "run", columns("k", "v"))
+	w.add(texts("7|a", "8|a")...)
+	w.add(texts("7|b", "9|b")...)
+	w.write()
+	require.Equal(t, int64(4), w.publish().Rows)
+	require.Equal(t, []string{"7|b", "8|a", "9|b"}, d.all("select k, v from counted order by k"))
+}
+
 // TestPartitionsTakeWhatTheyHaveAPlaceFor, and of the rest each row is refused.
 func TestPartitionsTakeWhatTheyHaveAPlaceFor(t *testing.T) {
 	db := services.Postgres(t)

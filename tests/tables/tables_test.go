@@ -144,16 +144,18 @@ sinks:
 	conn, err := pgx.Connect(ctx, db.DSN())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close(ctx) })
-	_, err = conn.Exec(ctx, `create table once (id bigint, name text, amount numeric constraint positive check (amount >= 0), placed timestamptz)`)
+	_, err = conn.Exec(ctx, `create table once (id bigint, name text, amount numeric constraint positive check (amount >= 0), placed timestamptz);
+		create function drops() returns trigger language plpgsql as $$ begin if new.name = 'n7' then return null; end if; return new; end $$;
+		create trigger drops before insert on once for each row execute function drops()`)
 	require.NoError(t, err)
 	s := system.Start(t, nil)
 	text, _ := orders(60)
 	s.Write(t, map[string]string{"orders.csv": text})
 	result, err := s.Run(t, "first", document)
 	require.NoError(t, err)
-	require.Equal(t, int64(4), result.Refused)
+	require.Equal(t, int64(5), result.Refused, "four by the constraint, and the one that the trigger drops")
 
-	_, err = conn.Exec(ctx, "alter table once drop constraint positive")
+	_, err = conn.Exec(ctx, "alter table once drop constraint positive; drop trigger drops on once")
 	require.NoError(t, err)
 	first, err := s.Log.Run(ctx, "first")
 	require.NoError(t, err)
@@ -166,13 +168,13 @@ sinks:
 		}})
 	require.NoError(t, err)
 	require.NoError(t, handle.Get(ctx, &result))
-	require.Equal(t, int64(4), result.Rows)
+	require.Equal(t, int64(5), result.Rows)
 	require.Zero(t, result.Refused)
 	s.Verify(t, "first")
 	s.Verify(t, "second")
 	var rows string
 	require.NoError(t, conn.QueryRow(ctx, `select string_agg(run || ' ' || state || ' ' || rows || ' ' || refused, ', ' order by run) from waymark_outputs`).Scan(&rows))
-	require.Equal(t, "first published 56 4, second published 4 0", rows)
+	require.Equal(t, "first published 55 5, second published 5 0", rows)
 	require.NoError(t, conn.QueryRow(ctx, `select count(*) || ' ' || count(distinct name) from once`).Scan(&rows))
 	require.Equal(t, "60 60", rows)
 }
