@@ -31,7 +31,7 @@ var (
 func TestMain(m *testing.M) { os.Exit(services.Main(m)) }
 
 // few is how many seeds a storage has that is not asked for by its name.
-const few = 5
+const few = 3
 
 // perRecord is how many runs share one database: a new one takes as long as a few runs, and a full one answers slowly.
 const perRecord = 50
