@@ -25,6 +25,7 @@ import (
 // safe for concurrent use.
 type Record struct {
 	Folder   string
+	Database string // the landscape's file, if it is SQLite's
 	Log      *landscape.Log
 	Planner  activities.Planner // compiles the documents of the runs that follow
 	Payloads *payload.Store
@@ -53,7 +54,7 @@ func NewOn(t testing.TB, storage *storages.Storage) *Record {
 	t.Helper()
 	store := storage.Landscape(t)
 	r := &Record{
-		Folder: storage.Folder(t), Log: landscape.New(store, nil), Planner: worker.Planner{},
+		Folder: storage.Folder(t), Database: store.File, Log: landscape.New(store, nil), Planner: worker.Planner{},
 		t: t, storage: storage, store: store, now: time.Now(),
 	}
 	r.EmptyPayloads()

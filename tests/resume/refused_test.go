@@ -107,7 +107,7 @@ func TestAHeaderThatIsAnotherIsNoticedBeforeARunIsTakenUp(t *testing.T) {
 	require.Error(t, b.begin("stopped", everything))
 	b.Fate = nil
 	require.NoError(t, activities.New(b.Log, b.Payloads, b.Planner, "test").Check(t.Context(), "stopped"))
-	db, err := sql.Open("sqlite", filepath.Join(b.Folder, "landscape.db"))
+	db, err := sql.Open("sqlite", b.Database)
 	require.NoError(t, err)
 	_, err = db.ExecContext(t.Context(), `drop trigger chunks_keep; update chunks set cursor = replace(cursor, ?, ?)`,
 		base64.StdEncoding.EncodeToString([]byte("id,n")), base64.StdEncoding.EncodeToString([]byte("n,id")))

@@ -3,7 +3,6 @@ package retries_test
 import (
 	"database/sql"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -30,7 +29,7 @@ func TestThePageTellsWhatHappens(t *testing.T) {
 	b.retry("second", "first", documents[1])
 	require.Equal(t, "id,amount\n1,10.00\n3,30.00\n", b.read("all.csv"))
 	require.Equal(t, "id,amount\n2,\n", b.read("mended.csv"))
-	db, err := sql.Open("sqlite", filepath.Join(b.Folder, "landscape.db"))
+	db, err := sql.Open("sqlite", b.Database)
 	require.NoError(t, err)
 	defer db.Close()
 	require.Len(t, answers, len(queries))

@@ -18,7 +18,7 @@ import (
 func (b *bench) tampered(t *testing.T, statement string) *landscape.Log {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "copy.db")
-	db, err := sql.Open("sqlite", filepath.Join(b.Folder, "landscape.db"))
+	db, err := sql.Open("sqlite", b.Database)
 	require.NoError(t, err)
 	defer db.Close()
 	_, err = db.ExecContext(t.Context(), `vacuum into '`+path+`'`)

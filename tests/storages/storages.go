@@ -74,6 +74,7 @@ func (s *Storage) Folder(t testing.TB) string {
 // Landscape is an open landscape.
 type Landscape struct {
 	landscape.Driver
+	File string // of SQLite's; else empty
 
 	db       *sql.DB
 	mark     string // stands for a parameter of a query
@@ -89,7 +90,9 @@ func (s *Storage) Landscape(t testing.TB) *Landscape {
 	path := filepath.Join(s.Folder(t), "landscape.db")
 	driver, err := sqlitestore.Open(t.Context(), path, sqlitestore.Options{Create: true})
 	require.NoError(t, err)
-	return opened(t, driver, "sqlite", path, "?")
+	l := opened(t, driver, "sqlite", path, "?")
+	l.File = path
+	return l
 }
 
 func onPostgres(t testing.TB) *Landscape {
