@@ -63,6 +63,23 @@ func (e *ServiceError) Error() string { return e.Err.Error() }
 // Unwrap returns what the driver said.
 func (e *ServiceError) Unwrap() error { return e.Err }
 
+// Check says what is wrong with the URLs, without looking for the services that they name. The error is a *URLError.
+func (o Options) Check() error {
+	record, err := split(landscapeFlag, o.Landscape, landscapeForms)
+	if err == nil && record.scheme == schemePostgres {
+		if _, fault := pgstore.Place(record.url); fault != nil {
+			err = &URLError{landscapeFlag, ": " + fault.Error()}
+		}
+	}
+	payloads, wrong := split(payloadsFlag, o.Payloads, payloadsForms)
+	if wrong == nil && payloads.scheme == schemeS3 {
+		if _, fault := s3store.Place(payloads.url); fault != nil {
+			wrong = &URLError{payloadsFlag, ": " + fault.Error()}
+		}
+	}
+	return errors.Join(err, wrong)
+}
+
 // Open opens both. The error is a *URLError if a URL names no storage, a *ServiceError if a service cannot be used, and wraps
 // ErrNoLandscape or ErrNoPayloads if there is nothing and o.Create is not set. No error repeats a password. After an error
 // nothing stays open.
@@ -154,6 +171,11 @@ func (s *Storage) openBucket(ctx context.Context, ref reference, o Options) (pay
 		return nil, &ServiceError{place, err}
 	}
 	s.close = append(s.close, bucket.Close)
+	if o.Create {
+		if _, err := bucket.Sweep(ctx, s3store.DefaultGrace); err != nil { // it may not be ours to do: a bucket can have a rule for that
+			o.logger().Warn("uploads that nobody finished are not cleared away", "payloads", place, "error", err)
+		}
+	}
 	return cache.New(bucket, cmp.Or(o.CacheBytes, DefaultCacheBytes)), nil
 }
 

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,4 +30,16 @@ func TestURLs(t *testing.T) {
 	path, err = PayloadsPath("file:/")
 	require.NoError(t, err)
 	require.Equal(t, "/", path)
+}
+
+func TestCheckFindsWhatIsWrongWithURLs(t *testing.T) {
+	good := Options{Landscape: "postgres://me@db/record", Payloads: "s3://bucket/prefix"}
+	require.NoError(t, good.Check())
+	for _, o := range []Options{
+		{Landscape: "mysql://db", Payloads: good.Payloads}, {Landscape: "postgres://u:hunter2@[db/x", Payloads: good.Payloads},
+		{Landscape: good.Landscape, Payloads: "s3://"}, {Landscape: good.Landscape, Payloads: "s3://bucket?nosuch=1"}, {},
+	} {
+		_, is := errors.AsType[*URLError](o.Check())
+		require.True(t, is, "%+v", o)
+	}
 }

@@ -93,6 +93,9 @@ func (d *process) prepare(ctx context.Context) (err error) {
 	if d.logger, err = d.newLogger(); err != nil {
 		return &UsageError{err}
 	}
+	if err := d.storage().Check(); err != nil {
+		return &UsageError{err}
+	}
 	keys, _ := d.Env(CodecKeysVariable)
 	if d.codec, err = codec.Load(d.CodecKeysFile, keys, d.CodecRequire); err != nil {
 		return &UsageError{err}
@@ -111,6 +114,12 @@ func (d *process) prepare(ctx context.Context) (err error) {
 		return &UsageError{err}
 	}
 	return nil
+}
+
+func (d *process) storage() storage.Options {
+	return storage.Options{
+		Landscape: d.Landscape, Payloads: d.Payloads, Create: true, CacheBytes: int64(d.CacheMiB) << 20, Logger: d.logger, SQLite: d.SQLite,
+	}
 }
 
 func (d *process) newLogger() (*slog.Logger, error) {
@@ -184,9 +193,7 @@ func (d *process) dial(ctx context.Context) (client.Client, error) {
 
 // open opens landscape and payload store, as soon as they are there.
 func (d *process) open(ctx context.Context) (*storage.Storage, error) {
-	o := storage.Options{
-		Landscape: d.Landscape, Payloads: d.Payloads, Create: true, CacheBytes: int64(d.CacheMiB) << 20, Logger: d.logger, SQLite: d.SQLite,
-	}
+	o := d.storage()
 	lasts := func(err error) bool {
 		_, service := errors.AsType[*storage.ServiceError](err)
 		return !service
