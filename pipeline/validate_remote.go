@@ -68,6 +68,19 @@ var ownHeaders = []string{
 	"transfer-encoding", "connection", "te", "trailer", "upgrade", "expect", "proxy-authorization", "proxy-connection", "keep-alive",
 }
 
+// secretHeaders say who asks.
+var secretHeaders = []string{"authorization", "cookie", "x-api-key", "api-key", "x-auth-token", "private-token"}
+
+// isLiteral reports whether nothing in the text at the path comes from a secret or an environment variable.
+func (l *loader) isLiteral(path string) bool {
+	n := l.doc.find(path)
+	if n == nil {
+		return false
+	}
+	spans, err := splitSpans(n.text) // an error is reported already
+	return err == nil && !slices.ContainsFunc(spans, func(s span) bool { return s.kind == SecretReference || s.kind == EnvReference })
+}
+
 // checkHeader says nothing of the value: it is a secret.
 func (l *loader) checkHeader(at string, header Named[string]) {
 	switch {
@@ -77,6 +90,8 @@ func (l *loader) checkHeader(at string, header Named[string]) {
 		l.report(at, "the header %s is set by Waymark: delete it", quote(header.Name))
 	case strings.ContainsFunc(header.Value, func(r rune) bool { return r != '\t' && (r < ' ' || r == 0x7f) }):
 		l.report(at, "the value has a line end or another control character, which a header cannot have")
+	case slices.Contains(secretHeaders, strings.ToLower(header.Name)) && l.isLiteral(at):
+		l.report(at, "what the header %s says is a secret, and the document is on record: write ${secret:NAME} in its place", quote(header.Name))
 	}
 }
 

@@ -75,6 +75,7 @@ func TestProblemsOfPathsThatLeadElsewhere(t *testing.T) {
 		{"a header that is none", reading(`path: "http://h/x", http: {headers: {"a b": c}}`), "not the name of a header"},
 		{"our header", reading(`path: "http://h/x", http: {headers: {Range: c}}`), "is set by Waymark"},
 		{"a header with a line end", reading(`path: "http://h/x", http: {headers: {A: "b\r\nHost: c"}}`), "a line end or another control character"},
+		{"a token in the document", reading(`path: "http://h/x", http: {headers: {authorization: "Bearer 4711"}}`), "is a secret, and the document is on record"},
 		{"no headers", reading(`path: "http://h/x", http: {}`), `the key "headers" is missing`},
 		{"two readers of standard input", strings.Replace(reading(`path: "-"`), "{in:", `{too: {jsonl: {path: "-"}}, in:`, 1), "both read standard input"},
 		{"a table elsewhere", small + "steps: [{name: a, lookup: {csv: {path: \"s3://bucket/t.csv\"}, on: {a: b}, add: {c: d}}}]\n", "a table is a file on this host"},
