@@ -5,7 +5,7 @@ GOBIN := $(shell go env GOPATH)/bin
 LINTER := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.12.0
 WORKFLOWCHECK := go.temporal.io/sdk/contrib/tools/workflowcheck@v0.6.0
 # Packages whose tests do not link the Temporal server: the race detector builds them in a minute, with the server in ten.
-LEAN = $(shell go list ./... | grep -v -e /cmd/ -e /embedded -e /tests -e /audit -e /sqlitestore)
+LEAN = $(shell go list ./... | grep -v -e /cmd/ -e /embedded -e /tests -e /audit -e store$$ -e /plugin/object -e /plugin/parquet)
 
 .PHONY: help
 help: ## print this list
@@ -25,9 +25,12 @@ test: ## pass all tests
 
 .PHONY: race
 race: ## pass the tests of all packages that do not link the Temporal server under the race detector
-	# The file system of TestPowerLoss is not the one of a normal build under the detector; what is concurrent in sqlitestore is in TestDriver.
-	go test -race -skip '^TestPowerLoss$$' $(LEAN)
-	go test -race -run '^TestDriver$$' ./landscape/sqlitestore
+	# The file system of TestPowerLoss is not the one of a normal build under the detector. Of packages that take long, what is concurrent.
+	go test -race -skip '^TestPowerLoss$$' $(LEAN) ./payload/fsstore ./payload/memstore
+	go test -race -run '^TestDriver$$' ./landscape/sqlitestore ./landscape/pgstore
+	go test -race -run '^TestBackend$$|^TestManyWriters|^TestHealers' ./payload/s3store
+	go test -race -run '^TestTargetContract$$|^TestLostReplies$$|^TestTwoRunsOverwrite$$|^TestReaderAt$$' ./plugin/object
+	go test -race -run 'RoundTrip|Deterministic' ./plugin/parquet
 
 .PHONY: lint
 lint: $(GOBIN)/golangci-lint $(GOBIN)/workflowcheck ## vet, formatting, linters, determinism of workflow code
@@ -63,8 +66,8 @@ crash: lab ## kill runs at every moment, and recoveries at 2,000 more, and compa
 
 .PHONY: crash-quick
 crash-quick: lab ## the same for a few moments of every name
-	bin/waymark-lab lab crash tests/crash/reference.yaml --singles 50 --pairs 20
-	bin/waymark-lab lab crash tests/crash/timed.yaml --singles 8
+	bin/waymark-lab lab crash tests/crash/reference.yaml --singles 30 --pairs 10
+	bin/waymark-lab lab crash tests/crash/timed.yaml --singles 5
 
 .PHONY: zombies
 zombies: ## stop 200 worker processes in the middle of their work, and let them go on when others have done it

@@ -64,8 +64,12 @@ func TestHistoriesThatContinuedAsNewAreTakenUp(t *testing.T) {
 func TestDeadlinesOnRecordAreActedOnInTheirOrderOverManyExecutions(t *testing.T) {
 	b, amid := newBench(t), 0
 	b.write(map[string]string{"first.csv": numbered(14), "second.csv": numbered(7)})
-	for ticks := range int64(6) {
-		run := fmt.Sprintf("after-%d", ticks+1)
+	for try := range int64(6 * 5) {
+		ticks := try % 6
+		if ticks == 0 && amid > 0 { // whether an execution ends amid them is a matter of chance
+			break
+		}
+		run := fmt.Sprintf("after-%d-%d", ticks+1, try/6)
 		t.Run(run, func(t *testing.T) {
 			b := b.of(t)
 			b.EmptyPayloads()
