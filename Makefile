@@ -30,7 +30,7 @@ race: ## pass the tests of all packages that do not link the Temporal server und
 	go test -race -run '^TestDriver$$' ./landscape/sqlitestore ./landscape/pgstore
 	go test -race -run '^TestBackend$$|^TestManyWriters|^TestHealers' ./payload/s3store
 	go test -race -run '^TestTargetContract$$|^TestLostReplies$$|^TestTwoRunsOverwrite$$|^TestReaderAt$$' ./plugin/object
-	go test -race -run 'RoundTrip|Deterministic' ./plugin/parquet
+	go test -race -run 'IsReadBack|TheSameRows|Contract' ./plugin/parquet
 
 .PHONY: lint
 lint: $(GOBIN)/golangci-lint $(GOBIN)/workflowcheck ## vet, formatting, linters, determinism of workflow code
