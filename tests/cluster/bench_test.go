@@ -12,7 +12,7 @@ func BenchmarkRun(b *testing.B) {
 	c := start(b)
 	c.deploy(*rows)
 	for workers := 1; workers <= 2; workers++ {
-		c.worker(fmt.Sprint("worker-", workers), nil)
+		c.worker(fmt.Sprint("worker-", workers))
 		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
 			began := time.Now()
 			for i := range b.N {

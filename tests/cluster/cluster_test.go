@@ -105,7 +105,7 @@ func (c *topology) verify(run string) {
 func TestARunSurvivesItsServices(t *testing.T) {
 	c := start(t)
 	c.deploy(*rows)
-	workers := []*process{c.worker("one", nil), c.worker("two", nil)}
+	workers := []*process{c.worker("one"), c.worker("two")}
 
 	began := time.Now()
 	calm := c.begin("calm")
@@ -122,7 +122,7 @@ func TestARunSurvivesItsServices(t *testing.T) {
 		if w.reads(c.home(rough)) {
 			w.kill()
 			t.Logf("killed worker %s, which reads", w.name)
-			workers[i] = c.worker("three", nil)
+			workers[i] = c.worker("three")
 			break
 		}
 	}

@@ -90,7 +90,7 @@ func (c *topology) result(run, out string) result {
 	var r result
 	goods, err := pgx.Connect(c.t.Context(), c.goods.DSN())
 	require.NoError(c.t, err)
-	defer goods.Close(background())
+	defer func() { require.NoError(c.t, goods.Close(background())) }()
 	table := pgx.Identifier{out}.Sanitize()
 	rows, err := goods.Query(c.t.Context(), "select id from "+table+" order by id")
 	require.NoError(c.t, err)
@@ -99,7 +99,7 @@ func (c *topology) result(run, out string) result {
 	one(c, goods, &r.reviewSum, "select md5(string_agg(r::text, ',' order by id)) from "+table+" r")
 	record, err := pgx.Connect(c.t.Context(), strings.ReplaceAll(c.record.DSN(), "schema=waymark", ""))
 	require.NoError(c.t, err)
-	defer record.Close(background())
+	defer func() { require.NoError(c.t, record.Close(background())) }()
 	one(c, record, &r.hashes, `select md5(string_agg(encode(sha256(hashes), 'hex'), ',' order by source collate "C", chunk, lane, node collate "C", slice)) from waymark.hashes where run_id = $1`, run)
 	one(c, record, &r.ways, `select md5(string_agg(encode(sha256(way_codes), 'hex'), ',' order by source collate "C", chunk, lane)) from waymark.passages where run_id = $1`, run)
 	one(c, record, &r.quarantined, `select rows_quarantined from waymark.run_summary where run_id = $1`, run)
@@ -133,7 +133,7 @@ func (c *topology) object(key string) []byte {
 	c.t.Helper()
 	got, err := c.bucket.Client().GetObject(c.t.Context(), &s3.GetObjectInput{Bucket: &c.bucket.Name, Key: &key})
 	require.NoError(c.t, err, key)
-	defer got.Body.Close()
+	defer func() { require.NoError(c.t, got.Body.Close()) }()
 	data, err := io.ReadAll(got.Body)
 	require.NoError(c.t, err, key)
 	return data

@@ -98,7 +98,7 @@ func (c *topology) makeRecord() {
 	require.NoError(c.t, err)
 	super, err := pgx.Connect(c.t.Context(), c.record.Superuser())
 	require.NoError(c.t, err)
-	defer super.Close(background())
+	defer func() { require.NoError(c.t, super.Close(background())) }()
 	_, err = super.Exec(c.t.Context(), `create role waymark_writer nologin; create role waymark_reader nologin`)
 	require.NoError(c.t, err)
 	require.NoError(c.t, pgstore.Grant(c.t.Context(), c.record.DSN(), pgstore.Roles{Writer: "waymark_writer", Reader: "waymark_reader"}))
@@ -118,11 +118,10 @@ func (c *topology) startTemporal() {
 }
 
 // worker starts a worker process with the environment that docker-compose.yml gives to one.
-func (c *topology) worker(name string, more map[string]string) *process {
+func (c *topology) worker(name string) *process {
 	c.t.Helper()
 	environment := c.environment()
 	maps.Copy(environment, c.goodsEnvironment())
-	maps.Copy(environment, more)
 	w := launch(c.t, name, environment, programs["worker"])
 	w.await("msg=working")
 	return w
