@@ -81,9 +81,9 @@ const (
 // enter notes that an activity works for the run, until the function that it returns is called. Then what is known of runs that
 // nobody worked for in a long time is released.
 func (r *runs) enter(id string) (leave func() error) {
-	k := r.of(id)
 	r.mu.Lock()
-	k.busy++
+	k := r.use(id)
+	k.busy++ // in one with finding it, or else it might be taken as idle in between
 	r.mu.Unlock()
 	return func() error {
 		r.mu.Lock()
@@ -98,6 +98,11 @@ func (r *runs) enter(id string) (leave func() error) {
 func (r *runs) of(id string) *known {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return r.use(id)
+}
+
+// use is of for callers that hold mu.
+func (r *runs) use(id string) *known {
 	if r.byID == nil {
 		r.byID = map[string]*known{}
 	}

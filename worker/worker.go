@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"sync"
 
 	"github.com/google/uuid"
 	"go.temporal.io/sdk/client"
@@ -108,14 +109,9 @@ func (g Group) Start() error {
 
 // Stop takes no more work, and waits until what is in hand is done, as long as the options say. Then it gives the rest back.
 func (g Group) Stop() {
-	done := make(chan struct{})
+	var stopping sync.WaitGroup
 	for _, w := range g {
-		go func() {
-			w.Stop()
-			done <- struct{}{}
-		}()
+		stopping.Go(w.Stop)
 	}
-	for range g {
-		<-done
-	}
+	stopping.Wait()
 }
