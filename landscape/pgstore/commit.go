@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"waymark/landscape"
+	"waymark/landscape/sweep"
 )
 
 // rollbackPatience is how long a rollback may take before the connection is given up.
@@ -77,9 +78,9 @@ func apply(ctx context.Context, tx pgx.Tx, b landscape.Batch, inserts []*insert)
 	if b.Check == "" {
 		return nil
 	}
-	findings, err := sweep(ctx, tx, b.Check, countChecks)
-	if err == nil && len(findings) > 0 {
-		return &landscape.ImbalanceError{Run: b.Check, Findings: findings}
+	wrong, err := findings(ctx, tx, b.Check, sweep.Counts)
+	if err == nil && len(wrong) > 0 {
+		return &landscape.ImbalanceError{Run: b.Check, Findings: wrong}
 	}
 	return err
 }

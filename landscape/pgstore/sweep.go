@@ -1,7 +1,6 @@
 package pgstore
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,23 +8,14 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"waymark/landscape"
+	"waymark/landscape/sweep"
 )
-
-// check is one query of the sweep. Its parameter is the run; it selects source, chunk (-1 if it is not about one chunk),
-// node and detail of whatever is wrong.
-type check struct {
-	name string // stored in findings; never rename
-	sql  string
-}
-
-// mostFindings is how many findings of one check are reported.
-const mostFindings = 100
 
 // Sweep does what landscape.Driver says. All checks see the same state.
 func (s *Store) Sweep(ctx context.Context, run string, deep bool) (found []landscape.Finding, err error) {
-	checks := countChecks
+	checks := sweep.Counts
 	if deep {
-		checks = slices.Concat(countChecks, tokenChecks)
+		checks = slices.Concat(sweep.Counts, tokenChecks)
 	}
 	err = again(ctx, func() error {
 		tx, err := s.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
@@ -33,36 +23,34 @@ func (s *Store) Sweep(ctx context.Context, run string, deep bool) (found []lands
 			return fmt.Errorf("begin: %w", err)
 		}
 		defer rollback(ctx, tx)
-		found, err = sweep(ctx, tx, run, checks)
+		found, err = findings(ctx, tx, run, checks)
 		return err
 	})
 	return found, explain(s.place, err)
 }
 
-func sweep(ctx context.Context, tx pgx.Tx, run string, checks []check) ([]landscape.Finding, error) {
+func findings(ctx context.Context, tx pgx.Tx, run string, checks []sweep.Check) ([]landscape.Finding, error) {
 	var found []landscape.Finding
 	for _, c := range checks {
 		some, err := ask(ctx, tx, encode(run), c)
 		if err != nil {
-			return nil, fmt.Errorf("sweep: %s: %w", c.name, err)
+			return nil, fmt.Errorf("sweep: %s: %w", c.Name, err)
 		}
 		found = append(found, some...)
 	}
-	slices.SortStableFunc(found, func(a, b landscape.Finding) int {
-		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Chunk, b.Chunk), cmp.Compare(a.Node, b.Node))
-	})
+	sweep.Sort(found)
 	return found, nil
 }
 
-func ask(ctx context.Context, tx pgx.Tx, run string, c check) ([]landscape.Finding, error) {
-	rows, err := tx.Query(ctx, c.sql, run)
+func ask(ctx context.Context, tx pgx.Tx, run string, c sweep.Check) ([]landscape.Finding, error) {
+	rows, err := tx.Query(ctx, c.SQL, run)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
 	var found []landscape.Finding
-	for rows.Next() && len(found) < mostFindings {
-		f := landscape.Finding{Check: c.name}
+	for rows.Next() && len(found) < sweep.MostFindings {
+		f := landscape.Finding{Check: c.Name}
 		if err := rows.Scan(&f.Source, &f.Chunk, &f.Node, &f.Detail); err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"waymark/landscape"
+	"waymark/landscape/sweep"
 )
 
 // Commit does what landscape.Driver says.
@@ -65,9 +66,9 @@ func (s *Store) apply(ctx context.Context, tx *sql.Tx, b landscape.Batch) error 
 	if b.Check == "" {
 		return nil
 	}
-	findings, err := sweep(ctx, tx, b.Check, countChecks)
-	if err == nil && len(findings) > 0 {
-		return &landscape.ImbalanceError{Run: b.Check, Findings: findings}
+	wrong, err := findings(ctx, tx, b.Check, sweep.Counts)
+	if err == nil && len(wrong) > 0 {
+		return &landscape.ImbalanceError{Run: b.Check, Findings: wrong}
 	}
 	return err
 }

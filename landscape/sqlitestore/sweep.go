@@ -1,24 +1,14 @@
 package sqlitestore
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
 	"slices"
 
 	"waymark/landscape"
+	"waymark/landscape/sweep"
 )
-
-// check is one query of the sweep. Its parameter is the run; it selects source, chunk (-1 if it is not about one chunk),
-// node and detail of whatever is wrong.
-type check struct {
-	name string // stored in findings; never rename
-	sql  string
-}
-
-// mostFindings is how many findings of one check are reported.
-const mostFindings = 100
 
 // Sweep does what landscape.Driver says. All checks see the same state.
 func (s *Store) Sweep(ctx context.Context, run string, deep bool) (found []landscape.Finding, err error) {
@@ -28,37 +18,35 @@ func (s *Store) Sweep(ctx context.Context, run string, deep bool) (found []lands
 		return nil, fmt.Errorf("landscape: begin: %w", err)
 	}
 	defer tx.Rollback() //nolint:errcheck // it only read
-	checks := countChecks
+	checks := sweep.Counts
 	if deep {
-		checks = slices.Concat(countChecks, tokenChecks)
+		checks = slices.Concat(sweep.Counts, tokenChecks)
 	}
-	return sweep(ctx, tx, run, checks)
+	return findings(ctx, tx, run, checks)
 }
 
-func sweep(ctx context.Context, tx *sql.Tx, run string, checks []check) ([]landscape.Finding, error) {
+func findings(ctx context.Context, tx *sql.Tx, run string, checks []sweep.Check) ([]landscape.Finding, error) {
 	var found []landscape.Finding
 	for _, c := range checks {
 		some, err := ask(ctx, tx, run, c)
 		if err != nil {
-			return nil, fmt.Errorf("landscape: sweep: %s: %w", c.name, err)
+			return nil, fmt.Errorf("landscape: sweep: %s: %w", c.Name, err)
 		}
 		found = append(found, some...)
 	}
-	slices.SortStableFunc(found, func(a, b landscape.Finding) int {
-		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Chunk, b.Chunk), cmp.Compare(a.Node, b.Node))
-	})
+	sweep.Sort(found)
 	return found, nil
 }
 
-func ask(ctx context.Context, tx *sql.Tx, run string, c check) ([]landscape.Finding, error) {
-	rows, err := tx.QueryContext(ctx, c.sql, run)
+func ask(ctx context.Context, tx *sql.Tx, run string, c sweep.Check) ([]landscape.Finding, error) {
+	rows, err := tx.QueryContext(ctx, c.SQL, run)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
 	var found []landscape.Finding
-	for rows.Next() && len(found) < mostFindings {
-		f := landscape.Finding{Check: c.name}
+	for rows.Next() && len(found) < sweep.MostFindings {
+		f := landscape.Finding{Check: c.Name}
 		if err := rows.Scan(&f.Source, &f.Chunk, &f.Node, &f.Detail); err != nil {
 			return nil, err
 		}

@@ -1,35 +1,37 @@
 package sqlitestore
 
+import "waymark/landscape/sweep"
+
 // tokenChecks look at every token, through the views that auditors use. None may join two expansions row by row: that is
 // quadratic in the rows of a chunk.
-var tokenChecks = []check{
-	{"token_outcome", `
+var tokenChecks = []sweep.Check{
+	{Name: "token_outcome", SQL: `
 		select source, chunk, coalesce(last_node, ''), 'token ' || token_id || ' ' || case
 			when not completed and (outcome is not null or coalesce(path, 'buffered') <> 'buffered') then 'is open and has an outcome'
 			when not completed then 'has no completed outcome'
-			when (outcome, path) not in (` + legalOutcomes + `) then 'ends as ' || outcome || ' ' || path
+			when (outcome, path) not in (` + sweep.LegalOutcomes + `) then 'ends as ' || outcome || ' ' || path
 			when (outcome = 'failure') <> (error_hash is not null) then 'ends as ' || outcome || iif(error_hash is null, ' without', ' with') || ' an error'
-			when (path in ` + sinkless + `) <> (sink is null) then path || ' at sink ' || coalesce(sink, 'none')
-			when ` + groups + ` then path || ' of fork ' || coalesce(fork_group_id, 'none') || ', join ' || coalesce(join_group_id, 'none')
+			when (path in ` + sweep.Sinkless + `) <> (sink is null) then path || ' at sink ' || coalesce(sink, 'none')
+			when ` + sweep.Groups + ` then path || ' of fork ' || coalesce(fork_group_id, 'none') || ', join ' || coalesce(join_group_id, 'none')
 				|| ', expansion ' || coalesce(expand_group_id, 'none') || ', batch ' || coalesce(batch_id, 'none')
 			else 'is complete, and its sink never confirmed it'
 		end
 		from token_outcomes o
 		where run_id = ?1 and not coalesce(completed
-			and (outcome, path) in (` + legalOutcomes + `)
+			and (outcome, path) in (` + sweep.LegalOutcomes + `)
 			and (outcome = 'failure') = (error_hash is not null)
-			and (path in ` + sinkless + `) = (sink is null)
-			and not (` + groups + `)
+			and (path in ` + sweep.Sinkless + `) = (sink is null)
+			and not (` + sweep.Groups + `)
 			and (sink is null or sink in ('__quarantine__', '__discard__') or exists (
 				select 1 from effects e
 				where e.run_id = o.run_id and e.sink = o.sink and e.source = o.source and e.chunk = o.chunk and e.state = 'finalized')), 0)`},
 
-	{"token_twice", `
+	{Name: "token_twice", SQL: `
 		select source, chunk, '', 'token ' || token_id || ' is there ' || count(*) || ' times'
 		from tokens where run_id = ?1
 		group by source, row, lane having count(*) > 1`},
 
-	{"sink_lines", `
+	{Name: "sink_lines", SQL: `
 		with lines as (
 			select sink, source, chunk, count(*) as rows from sink_rows where run_id = ?1 group by sink, source, chunk
 		)
@@ -38,7 +40,7 @@ var tokenChecks = []check{
 		left join lines l on l.sink = e.sink and l.source = e.source and l.chunk = e.chunk
 		where e.run_id = ?1 and e.kind = 'write' and e.state = 'finalized' and coalesce(l.rows, 0) <> e.rows - e.refused`},
 
-	{"way_codes", `
+	{Name: "way_codes", SQL: `
 		with codes as (
 			select source, chunk, lane, way, count(*) as rows from tokens where run_id = ?1 group by source, chunk, lane, way
 		)
@@ -52,7 +54,7 @@ var tokenChecks = []check{
 		where w.run_id = ?1 and not exists (
 			select 1 from codes c where c.source = w.source and c.chunk = w.chunk and c.lane = w.lane and c.way = w.way)`},
 
-	{"merge_codes", `
+	{Name: "merge_codes", SQL: `
 		with codes as (
 			select j.source, j.chunk, j.lane, w.kind, count(*) as rows
 			from joins j
@@ -78,7 +80,7 @@ var tokenChecks = []check{
 		where w.run_id = ?1 and not exists (
 			select 1 from codes c where c.source = w.source and c.chunk = w.chunk and c.lane = w.lane and c.kind = w.kind)`},
 
-	{"batch_rows", `
+	{Name: "batch_rows", SQL: `
 		with counted as materialized (
 			select node, cast(batch as integer) as batch, count(*) as rows from batch_members where run_id = ?1 group by node, batch
 		)
@@ -91,7 +93,7 @@ var tokenChecks = []check{
 		from counted c
 		where not exists (select 1 from batches b where b.run_id = ?1 and b.node = c.node and b.batch = c.batch)`},
 
-	{"hash_missing", `
+	{Name: "hash_missing", SQL: `
 		select h.source, h.chunk, h.node, 'slice ' || h.slice || ': hashes of ' || h.rows || ' rows, counted ' || sum(iif(h.slots is null,
 			substr(h.hashes, 32 * i.n + 1, 32) not in (zeroblob(32), x''), substr(h.slots, 2 * i.n + 1, 2) not in (zeroblob(2), x'')))
 		from hashes h
@@ -101,16 +103,3 @@ var tokenChecks = []check{
 		having h.rows <> sum(iif(h.slots is null,
 			substr(h.hashes, 32 * i.n + 1, 32) not in (zeroblob(32), x''), substr(h.slots, 2 * i.n + 1, 2) not in (zeroblob(2), x'')))`},
 }
-
-const (
-	// legalOutcomes are the outcomes that a token which ended may have.
-	legalOutcomes = `values ('success', 'default_flow'), ('success', 'gate_routed'), ('success', 'gate_discarded'),
-				('success', 'filter_dropped'), ('success', 'coalesced'), ('failure', 'on_error_routed'), ('failure', 'unrouted'),
-				('failure', 'quarantined_at_source'), ('failure', 'sink_discarded'), ('transient', 'fork_parent'),
-				('transient', 'expand_parent'), ('transient', 'batch_consumed'), ('transient', 'branch_not_needed')`
-	// sinkless are the paths that end at no sink.
-	sinkless = `('gate_discarded', 'filter_dropped', 'coalesced', 'fork_parent', 'expand_parent', 'batch_consumed', 'branch_not_needed')`
-	// groups is true for a token without the group that its path names, or with another.
-	groups = `(path = 'fork_parent') <> (fork_group_id is not null) or (path = 'coalesced') <> (join_group_id is not null)
-				or (path = 'expand_parent') <> (expand_group_id is not null) or (path = 'batch_consumed') <> (batch_id is not null)`
-)

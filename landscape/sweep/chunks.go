@@ -1,13 +1,7 @@
-package pgstore
+package sweep
 
-import "slices"
-
-// countChecks compare counts of chunks, ways, errors and effects, then those of barrierChecks. They read no blob and no
-// token: they run in the transaction that completes a run.
-var countChecks = slices.Concat(chunkChecks, barrierChecks)
-
-// chunkChecks look at how chunks came to their sinks.
-var chunkChecks = []check{
+// chunks are checks of how chunks came to their sinks.
+var chunks = []Check{
 	{"source_not_ended", `
 		select s.source, -1, s.source, 'the source was not read to its end'
 		from sources s
@@ -128,7 +122,7 @@ var chunkChecks = []check{
 
 	{"not_published", `
 		select '', -1, n.node, 'the output of ' || coalesce(w.rows, 0) || ' rows is '
-			|| case when p.state is not distinct from 'finalized' then 'published with ' || coalesce(a.rows::text, 'no') || ' rows' else 'not published' end
+			|| case when p.state is not distinct from 'finalized' then 'published with ' || coalesce(cast(a.rows as text), 'no') || ' rows' else 'not published' end
 		from nodes n
 		left join effects p on p.run_id = n.run_id and p.sink = n.node and p.source = '' and p.chunk = -1
 		left join artifacts a on a.run_id = n.run_id and a.sink = n.node
