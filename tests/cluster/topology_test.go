@@ -238,6 +238,22 @@ func (p *process) stop() {
 	require.True(p.t, p.command.ProcessState.Success(), "%s: %s", p.name, p.said())
 }
 
+// cpu is how long the process has computed, in the program and in the system.
+func (p *process) cpu() time.Duration {
+	p.t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.command.Process.Pid))
+	require.NoError(p.t, err)
+	const user, system, ticksPerSecond = 11, 12, 100 // fields behind the program's name, which may hold blanks
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	var ticks int
+	for _, i := range []int{user, system} {
+		n, err := strconv.Atoi(fields[i])
+		require.NoError(p.t, err)
+		ticks += n
+	}
+	return time.Duration(ticks) * time.Second / ticksPerSecond
+}
+
 func (p *process) said() string {
 	text, err := os.ReadFile(p.output)
 	require.NoError(p.t, err)
