@@ -103,10 +103,15 @@ func (l *Log) nameFiles(ctx context.Context, run string, samples []Sample) error
 
 var (
 	quotedText = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`|'[^']*'")
-	number     = regexp.MustCompile(`[0-9]+(?:[.,][0-9]+)*`)
+	number     = regexp.MustCompile(`\bSQLSTATE \w{5}\b|\b[0-9]+(?:[.,][0-9]+)*\b`)
 )
 
-// withoutValues replaces the texts and numbers that a message quotes from a row.
+// withoutValues replaces the texts and numbers that a message quotes from a row. Digits of a name or an SQLSTATE are none.
 func withoutValues(message string) string {
-	return number.ReplaceAllString(quotedText.ReplaceAllString(message, `"…"`), "N")
+	return number.ReplaceAllStringFunc(quotedText.ReplaceAllString(message, `"…"`), func(found string) string {
+		if strings.HasPrefix(found, "SQLSTATE") {
+			return found
+		}
+		return "N"
+	})
 }

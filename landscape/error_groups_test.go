@@ -33,3 +33,22 @@ func TestErrorGroupsNameFiles(t *testing.T) {
 	}
 	require.Equal(t, []string{"a.csv", "b.csv"}, files)
 }
+
+// TestErrorGroupsKeepNames: what a message quotes from a row makes no other group, and what it names does.
+func TestErrorGroupsKeepNames(t *testing.T) {
+	driver := memdriver.New()
+	insert := []landscape.Record{landscape.Chunk{Run: "r", Source: "s", File: "a.csv", FirstRow: 1, Rows: 4, FirstLine: 2, Pack: "digest"}}
+	for i, message := range []string{`"7" is 7 (SQLSTATE 22003)`, `"8" is 8 (SQLSTATE 22003)`, `"7" is 7 (SQLSTATE 22012)`, `see the constraint day_7 of 7`} {
+		insert = append(insert, landscape.RowError{
+			Run: "r", Source: "s", Row: 1 + int64(i), Node: "s", Code: "CONVERT", Message: message, Line: 2, SentTo: pipeline.QuarantineSink,
+		})
+	}
+	require.NoError(t, driver.Commit(t.Context(), landscape.Batch{Insert: insert}))
+	groups, err := landscape.New(driver, nil).ErrorGroups(t.Context(), "r")
+	require.NoError(t, err)
+	var messages []string
+	for _, g := range groups {
+		messages = append(messages, g.Message)
+	}
+	require.Equal(t, []string{`"…" is N (SQLSTATE 22003)`, `"…" is N (SQLSTATE 22012)`, `see the constraint day_7 of N`}, messages)
+}

@@ -15,7 +15,7 @@ const (
 	formFloat // of 4 or 8 bytes
 	formHalf  // of 2
 	formText
-	formBytes // base64
+	formBytes // \x and hexadecimal digits
 	formJSON
 	formDecimal
 	formDate

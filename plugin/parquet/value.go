@@ -1,7 +1,6 @@
 package parquet
 
 import (
-	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -255,6 +254,7 @@ func appendInterval(dst, b []byte) []byte {
 		binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:]), binary.LittleEndian.Uint32(b[8:]))
 }
 
+// appendBytes writes bytes as Postgres writes and reads them.
 func appendBytes(dst, b []byte) []byte {
-	return append(base64.StdEncoding.AppendEncode(append(dst, '"'), b), '"')
+	return append(hex.AppendEncode(append(dst, `"\\x`...), b), '"')
 }

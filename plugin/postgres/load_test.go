@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -52,6 +53,7 @@ const refusing = `
 	create function guard() returns trigger language plpgsql as $$ begin
 		if new.name = 'raise' then raise exception 'no: %', repeat(new.name, 20); end if;
 		if new.name = 'state' then raise exception 'mine' using errcode = 'ZX001'; end if;
+		if new.name = 'zero' then new.place := 1 / new.place; end if;
 		if new.name = 'where' then raise exception 'x' using errcode = '23514', hint = 'COPY t, line 1'; end if;
 		return new; end $$;
 	create trigger guard before insert or update on t for each row execute function guard();
@@ -61,20 +63,21 @@ const refusing = `
 `
 
 var badRows = []struct{ line, says string }{
-	{"1|dup|1|2001-01-01|1|90|null|{}|0", `SINK_UNIQUE  the table has a row with the same key: see the constraint "t_pkey"`},
+	{"1|dup|1|2001-01-01|1|90|null|{}|0", `SINK_UNIQUE  the table has a row with the same key: see the constraint t_pkey`},
 	{"x|a|1|2001-01-01|1|91|null|{}|0", `SINK_TYPE id the column's type does not take the value (SQLSTATE 22P02)`},
 	{"99999999999|a|1|2001-01-01|1|92|null|{}|0", `SINK_TYPE id the column's type does not take the value (SQLSTATE 22003)`},
 	{"null|a|1|2001-01-01|1|93|null|{}|0", `SINK_NOT_NULL id the column must not be null`},
 	{"10|toolong|1|2001-01-01|1|94|null|{}|0", `SINK_TOO_LONG name a value is longer than its column, or an index of it, takes (SQLSTATE 22001)`},
 	{"11|a|1000|2001-01-01|1|95|null|{}|0", `SINK_TYPE amount the column's type does not take the value (SQLSTATE 22003)`},
-	{"12|a|-1|2001-01-01|1|96|null|{}|0", `SINK_CHECK  the row does not satisfy the constraint "t_amount_check"`},
+	{"12|a|-1|2001-01-01|1|96|null|{}|0", `SINK_CHECK  the row does not satisfy the constraint t_amount_check`},
 	{"13|a|1|2001-02-30|1|97|null|{}|0", `SINK_TYPE day the column's type does not take the value (SQLSTATE 22008)`},
-	{"14|a|1|2001-01-01|9|98|null|{}|0", `SINK_FOREIGN_KEY  there is no row that this one refers to: see the constraint "t_parent_fkey"`},
-	{"15|a|1|2001-01-01|1|1|null|{}|0", `SINK_UNIQUE  the table has a row with the same key: see the constraint "t_late_key"`},
+	{"14|a|1|2001-01-01|9|98|null|{}|0", `SINK_FOREIGN_KEY  there is no row that this one refers to: see the constraint t_parent_fkey`},
+	{"15|a|1|2001-01-01|1|1|null|{}|0", `SINK_UNIQUE  the table has a row with the same key: see the constraint t_late_key`},
 	{`16|a|1|2001-01-01|1|99|null|{"a":"\u0000"}|0`, `SINK_TYPE doc the column's type does not take the value (SQLSTATE 22P05)`},
 	{`17|a|1|2001-01-01|1|100|null|{"a":|0`, `SINK_TYPE doc the column's type does not take the value (SQLSTATE 22P02)`},
 	{"18|raise|1|2001-01-01|1|101|null|{}|0", `SINK_REFUSED  the table refused the row with SQLSTATE P0001: "no: raiseraiseraiseraiseraiseraiseraiseraiseraiseraiseraiseraise"`},
 	{"19|state|1|2001-01-01|1|102|null|{}|0", `SINK_REFUSED  the table refused the row with SQLSTATE ZX001: "mine"`},
+	{"24|zero|1|2001-01-01|1|107|null|{}|0", `SINK_REFUSED  the table refused the row with SQLSTATE 22012: "division by zero"`},
 	{"20|where|1|2001-01-01|1|103|null|{}|0", `SINK_CHECK  no partition of the table takes the row`},
 	{"21|after|1|2001-01-01|1|104|null|{}|0", `SINK_REFUSED  the table refused the row with SQLSTATE P0001: "late"`},
 	{"22|a|1|2001-01-01|1|105|null|{}|null", `SINK_NOT_NULL place the column must not be null`},
@@ -149,14 +152,14 @@ func TestOfRowsWithOneKeyTheFirstOrTheLastStays(t *testing.T) {
 	w.write()
 	require.Equal(t, []string{"a|1", "b|1", "c|1", "d|1"}, d.all("select k, v from i order by k"))
 	require.Len(t, w.refused(0), 2)
-	require.Equal(t, []string{`0 SINK_UNIQUE  the table has a row with the same key: see the constraint "i_pkey"`}, w.refused(1))
+	require.Equal(t, []string{`0 SINK_UNIQUE  the table has a row with the same key: see the constraint i_pkey`}, w.refused(1))
 
 	w = newWriter(t, pipeline.PostgresSink{DSN: db.DSN(), Table: "u", Mode: "upsert", Key: []string{"k"}}, "run 2", columns("k", "v"))
 	w.add(texts("a|1", "b|1", "a|2", "b|2", "c|1", "c|bad", "d|bad", "d|1")...)
 	w.add(texts("b|3")...)
 	w.write()
 	require.Equal(t, []string{"a|2|y", "b|3|x", "c|1|x", "d|1|x"}, d.all("select k, v, kept from u order by k"), "columns that are not written stay")
-	require.Equal(t, []string{`5 SINK_CHECK  the row does not satisfy the constraint "u_v_check"`}, w.refused(0), "a row that another one of its part replaces is not tried")
+	require.Equal(t, []string{`5 SINK_CHECK  the row does not satisfy the constraint u_v_check`}, w.refused(0), "a row that another one of its part replaces is not tried")
 	require.Equal(t, int64(8), w.publish().Rows, "rows that others replaced were taken")
 
 	keys := newWriter(t, pipeline.PostgresSink{DSN: db.DSN(), Table: "u", Mode: "upsert", Key: []string{"k"}}, "keys alone", columns("k"))
@@ -231,4 +234,21 @@ func TestOtherTransactionsAreNoReasonToRefuseARow(t *testing.T) {
 	d.exec("delete from mood")
 	require.NoError(t, w.target.Write(t.Context(), w.parts[0], w.data[0]))
 	require.Equal(t, "2", d.one("select count(*) from t"))
+}
+
+// TestBytesAreWrittenAsTheyWereRead takes bytes from one table to another, as the text that stands for them in a row.
+func TestBytesAreWrittenAsTheyWereRead(t *testing.T) {
+	db := services.Postgres(t)
+	d := connect(t, db.DSN())
+	d.exec(`create table a (id int primary key, b bytea); insert into a values (1, '\x005cff0a'), (2, ''), (3, '\x5c78'); create table t (b bytea)`)
+	records, _, _ := read(t, source(t, pipeline.PostgresSource{DSN: db.DSN(), Table: "a"}, pipeline.Schema{}), many, false)
+	require.Len(t, records, 3)
+	w := newWriter(t, pipeline.PostgresSink{DSN: db.DSN(), Table: "t", Columns: []string{"b"}}, "run", []plugin.Field{{Name: "b", Kind: row.String}})
+	for _, record := range records {
+		var read struct{ B string }
+		require.NoError(t, json.Unmarshal([]byte(record), &read))
+		w.add([]row.Value{row.StringValue(read.B)})
+	}
+	w.write()
+	require.Equal(t, "005cff0a,,5c78", d.one("select string_agg(encode(b, 'hex'), ',') from t"))
 }

@@ -3,6 +3,7 @@ package postgres
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -36,7 +37,7 @@ func isAboutRow(err error) bool {
 // little.
 func (l *loader) rejection(state *pgconn.PgError) plugin.Rejection {
 	r := plugin.Rejection{Field: l.field(state)}
-	constraint := "the constraint " + excerpt(state.ConstraintName)
+	constraint := "the constraint " + nameOf(state.ConstraintName)
 	switch code := state.Code; {
 	case code == "23505":
 		r.Code, r.Message = codeSinkUnique, "the table has a row with the same key: see "+constraint
@@ -52,12 +53,23 @@ func (l *loader) rejection(state *pgconn.PgError) plugin.Rejection {
 		r.Code, r.Message = codeSinkCheck, "the row does not satisfy "+constraint
 	case code == "22001", code[:2] == "54":
 		r.Code, r.Message = codeSinkTooLong, "a value is longer than its column, or an index of it, takes (SQLSTATE "+code+")"
-	case code[:2] == "22":
+	case code[:2] == "22" && r.Field != "": // else a trigger, or what a column is generated from, fails on it
 		r.Code, r.Message = codeSinkType, "the column's type does not take the value (SQLSTATE "+code+")"
 	default:
 		r.Code, r.Message = codeSinkRefused, fmt.Sprintf("the table refused the row with SQLSTATE %s: %s", code, excerpt(state.Message))
 	}
 	return r
+}
+
+// plain is a name that needs no quotes.
+var plain = regexp.MustCompile(`^[\pL\pN_]{1,63}$`)
+
+// nameOf returns the name of a part of the table for people.
+func nameOf(name string) string {
+	if plain.MatchString(name) {
+		return name
+	}
+	return excerpt(name)
 }
 
 // field returns the column that an error is about, or "".

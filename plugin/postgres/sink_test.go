@@ -273,7 +273,7 @@ func TestHostileNamesAreNames(t *testing.T) {
 		w := newWriter(t, spec, "run "+name, []plugin.Field{column, {Name: "v", Kind: row.String, Optional: true}})
 		w.add([]row.Value{row.IntValue(1), row.StringValue(`'); DROP TABLE victim; --`)}, []row.Value{row.IntValue(1), row.NullValue()})
 		w.write()
-		require.Equal(t, []string{`1 SINK_UNIQUE  the table has a row with the same key: see the constraint ` + excerpt(d.one("select conname from pg_constraint where conrelid = $1::regclass and contype = 'p'", quoted(table)))}, w.refused(0), name)
+		require.Equal(t, []string{`1 SINK_UNIQUE  the table has a row with the same key: see the constraint ` + nameOf(d.one("select conname from pg_constraint where conrelid = $1::regclass and contype = 'p'", quoted(table)))}, w.refused(0), name)
 		w.publish()
 		spec.Mode = pipeline.UpsertMode
 		w = newWriter(t, spec, "run again "+name, []plugin.Field{column, {Name: "v", Kind: row.String, Optional: true}})

@@ -147,8 +147,8 @@ func TestEveryTypeIsReadAsJSONLinesWouldHoldIt(t *testing.T) {
 		{"time", "'23:59:59.5'", `"23:59:59.5"`, ""},
 		{"timetz", "'23:59:59+02'", `"23:59:59+02"`, ""},
 		{"interval", "'1 year 2 days 03:04:05'", `"P1Y2DT3H4M5S"`, ""},
-		{"bytea", `'\x00ff10'`, `"AP8Q"`, ""},
-		{"bytea", `''`, `""`, ""},
+		{"bytea", `'\x00ff10'`, `"\\x00ff10"`, ""},
+		{"bytea", `''`, `"\\x"`, ""},
 		{"uuid", "'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'", `"a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"`, ""},
 		{"json", `E'{"b":1,\n "a":[1.10]}'`, `{"b":1,  "a":[1.10]}`, ""},
 		{"jsonb", `'{"b":1, "a":[1.10,null]}'`, `{"a": [1.10, null], "b": 1}`, ""},
@@ -391,7 +391,7 @@ func TestValuesThatAreTooLongAreNotBroughtHere(t *testing.T) {
 	records, bad, _ := read(t, s, many, true)
 	require.Len(t, records, 4)
 	require.Equal(t, `{"id":1,"v":"a","b":null}`, records[0])
-	require.Equal(t, `{"id":4,"v":"b","b":""}`, records[3])
+	require.Equal(t, `{"id":4,"v":"b","b":"\\x"}`, records[3])
 	require.Len(t, bad, 2)
 	for i, b := range bad {
 		require.Equal(t, i+1, b.Index)

@@ -2,8 +2,6 @@ package postgres
 
 import (
 	"bytes"
-	"encoding/base64"
-	"encoding/hex"
 
 	"github.com/jackc/pgx/v5/pgtype"
 
@@ -19,7 +17,7 @@ var writers = map[uint32]writer{
 	pgtype.BoolOID: writeBool, pgtype.Int2OID: writeInt, pgtype.Int4OID: writeInt, pgtype.Int8OID: writeInt, pgtype.OIDOID: writeInt,
 	pgtype.NumericOID: writeNumber, pgtype.Float4OID: writeFloat, pgtype.Float8OID: writeFloat,
 	pgtype.DateOID: writeDate, pgtype.TimestampOID: writeTimestamp, pgtype.TimestamptzOID: writeTimestamp,
-	pgtype.ByteaOID: writeBytes, pgtype.JSONOID: writeJSON, pgtype.JSONBOID: writeJSON,
+	pgtype.JSONOID: writeJSON, pgtype.JSONBOID: writeJSON,
 }
 
 // writerOf returns the writer for values of a type. A type without one of its own is written as Postgres' text for it.
@@ -110,15 +108,6 @@ func writeTimestamp(dst, text []byte) ([]byte, bool) {
 
 // quote is for texts of which nothing need be escaped.
 func quote(dst, text []byte) []byte { return append(append(append(dst, '"'), text...), '"') }
-
-// writeBytes writes base64.
-func writeBytes(dst, text []byte) ([]byte, bool) {
-	content := make([]byte, hex.DecodedLen(max(len(text)-len(`\x`), 0)))
-	if _, err := hex.Decode(content, bytes.TrimPrefix(text, []byte(`\x`))); err != nil {
-		return dst, false
-	}
-	return append(base64.StdEncoding.AppendEncode(append(dst, '"'), content), '"'), true
-}
 
 // writeJSON writes the value as it is. Line ends are white space there, which no text of it holds.
 func writeJSON(dst, text []byte) ([]byte, bool) {
