@@ -4,7 +4,7 @@ package pipeline
 type PostgresSource struct {
 	DSN     string   `yaml:"dsn" json:"-"`                   // the database: postgres://user@host:5432/db, or host=… dbname=…; a password by ${secret:NAME}
 	Table   string   `yaml:"table,omitempty" text:"path"`    // the table: schema.table, or a table of the schema public
-	Query   string   `yaml:"query,omitempty" text:"path"`    // instead of a table: one select, which needs order_by
+	Query   string   `yaml:"query,omitempty" text:"query"`   // instead of a table: one select, which needs order_by; ${param:NAME} is a literal of its type
 	OrderBy []string `yaml:"order_by,omitempty" text:"name"` // the columns that put the rows in order, no two rows alike; default: the table's primary key
 }
 

@@ -110,6 +110,11 @@ func splitReferences(text string) (literal string, references []span, err error)
 
 // expand replaces the references of the text at path. It reports what is wrong and then returns false.
 func (l *loader) expand(path, text string) (string, bool) {
+	return l.expandAs(path, text, func(_ span, value string) string { return value })
+}
+
+// expandAs does so with what write makes of each reference's value.
+func (l *loader) expandAs(path, text string, write func(s span, value string) string) (string, bool) {
 	spans, err := splitSpans(text)
 	if err != nil {
 		l.report(path, "%s", err)
@@ -120,7 +125,9 @@ func (l *loader) expand(path, text string) (string, bool) {
 	for _, s := range spans {
 		value, found := s.text, true
 		if s.kind != "" {
-			value, found = l.lookUp(path, s)
+			if value, found = l.lookUp(path, s); found {
+				value = write(s, value)
+			}
 		}
 		expanded.WriteString(value)
 		ok = ok && found && l.spend(path, len(value))

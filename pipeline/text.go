@@ -41,14 +41,19 @@ func (l *loader) resolve(path string, n *node, kind textKind) (string, bool) {
 		l.report(path, "%s", err)
 		return "", false
 	}
-	if kind == pathText {
+	if kind == pathText || kind == queryText {
 		for _, reference := range references {
 			if reference.kind == SecretReference {
-				l.report(path, "${%s}: a path is on record, and a secret must not be", reference.name())
+				l.report(path, "${%s}: a %s is on record, and a secret must not be", reference.name(), kind)
 				return "", false
 			}
 		}
+	}
+	switch kind {
+	case pathText:
 		return l.expand(path, n.text)
+	case queryText:
+		return l.expandQuery(path, n.text)
 	}
 	if len(references) > 0 {
 		l.report(path, "${%s}: %s", references[0].name(), noReferences(kind, references[0]))

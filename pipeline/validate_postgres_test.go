@@ -32,7 +32,11 @@ func TestProblemsOfPostgresSources(t *testing.T) {
 		{"NUL in a query", fromTable(`dsn: host=a, order_by: [a], query: "select 1\0"`), "x.yaml:2:62: sources.in.postgres.query: holds a NUL, which no query can"},
 		{"NUL in an address", fromTable(`dsn: "host=a\0", table: a`), "x.yaml:2:32: sources.in.postgres.dsn: holds a NUL, which no address can"},
 		{"a secret in a query", fromTable(`dsn: host=a, order_by: [a], query: "select '${secret:pw}' a"`),
-			"x.yaml:2:62: sources.in.postgres.query: ${secret:pw}: a path is on record, and a secret must not be"},
+			"x.yaml:2:62: sources.in.postgres.query: ${secret:pw}: a query is on record, and a secret must not be"},
+		{"a parameter in quotes", fromTable(`dsn: host=a, order_by: [a], query: "select '%${param:p}%' a"`),
+			"x.yaml:2:62: sources.in.postgres.query: ${param:p} stands within quotes: a reference is a whole literal, and brings its quotes: write = ${param:p}, or ... || ${param:p} || ..."},
+		{"a parameter in a comment", fromTable(`dsn: host=a, order_by: [a], query: "select 1 a -- of ${param:p}"`),
+			"x.yaml:2:62: sources.in.postgres.query: ${param:p} stands within a comment: a reference is a whole literal, and brings its quotes: write = ${param:p}, or ... || ${param:p} || ..."},
 		{"an order by a long name", fromTable("dsn: host=a, table: a, order_by: [" + strings.Repeat("o", 64) + "]"),
 			"x.yaml:2:61: sources.in.postgres.order_by[0]: \"" + strings.Repeat("o", 64) + "\" has 64 bytes, and Postgres cuts names off after 63: give the name as the database has it"},
 	})
@@ -98,4 +102,29 @@ func TestPasswordsAreNotWrittenIntoDocuments(t *testing.T) {
 	} {
 		require.NoError(t, load(dsn), dsn)
 	}
+}
+
+// TestParametersInQueriesAreLiterals holds that no value of a parameter can be more than a value.
+func TestParametersInQueriesAreLiterals(t *testing.T) {
+	document := `name: x
+params: {s: {type: string}, i: {type: int}, d: {type: decimal}, b: {type: bool}, t: {type: date}}
+sources:
+  in:
+    postgres:
+      dsn: host=a
+      order_by: [a]
+      query: |
+        select a, 'it''s', "a'b", 1-${param:i} -- don't
+        from t /* '" */ where s = ${param:s} and d > ${param:d} and b is ${param:b} and at > ${param:t} and e = ${PLACE}
+sinks: {out: {csv: {path: out.csv}}}
+`
+	doc, err := pipeline.Load("x.yaml", []byte(document), pipeline.Environment{
+		Params:         map[string]string{"s": `O'Brien' or 1=1 --\`, "i": "-5", "d": "1.10", "b": "true", "t": "2026-11-20"},
+		Env:            func(string) (string, bool) { return "it's", true },
+		FingerprintKey: []byte("a key that is long enough to be one"),
+	})
+	require.NoError(t, err)
+	require.Equal(t, `select a, 'it''s', "a'b", 1-(-5) -- don't
+from t /* '" */ where s = 'O''Brien'' or 1=1 --\' and d > 1.10 and b is true and at > '2026-11-20' and e = 'it''s'
+`, doc.Pipeline.Sources[0].Value.Postgres.Query)
 }

@@ -100,6 +100,7 @@ func (s *Source) begin(ctx context.Context, conn *pgx.Conn) (*selection, error) 
 		"begin transaction isolation level repeatable read read only",
 		`select set_config('TimeZone', 'UTC', true), set_config('DateStyle', 'ISO, YMD', true), set_config('IntervalStyle', 'iso_8601', true),
 			set_config('extra_float_digits', '1', true), set_config('bytea_output', 'hex', true), set_config('lc_monetary', 'C', true),
+			set_config('standard_conforming_strings', 'on', true),
 			set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '0', true),
 			set_config('cursor_tuple_fraction', '1', true)`,
 	} {
