@@ -6,6 +6,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -137,6 +138,19 @@ var secretWords = []string{
 	"x-amz-credential", "x-amz-security-token", "x-amz-signature", "x-goog-credential", "x-goog-signature",
 }
 
+// keyWords are such names that are given to other things as well: of a key, or of a place's short code.
+var keyWords = []string{"code", "key"}
+
+// leastKeyBytes is how long what such a name stands for must be, to be taken for a key.
+const leastKeyBytes = 20
+
+// givesAccess reports whether a query parameter is one that gives access.
+func givesAccess(name string, values []string) bool {
+	name = strings.ToLower(name)
+	return slices.Contains(secretWords, name) || slices.Contains(keyWords, name) &&
+		slices.ContainsFunc(values, func(v string) bool { return len(v) >= leastKeyBytes })
+}
+
 // addressFault says why nothing is fetched from the address, or returns "". It repeats nothing that may be secret.
 func addressFault(address string) string {
 	at, err := url.Parse(address)
@@ -152,8 +166,13 @@ func addressFault(address string) string {
 	case strings.ContainsAny(at.Path, "*["):
 		return quote(address) + ": a web server has no list of its files, so that there are no patterns: write one address, or a source for each"
 	}
-	for name := range at.Query() {
-		if slices.Contains(secretWords, strings.ToLower(name)) {
+	if port := at.Port(); port != "" {
+		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
+			return quote(address) + ": there is no port " + port
+		}
+	}
+	for name, values := range at.Query() {
+		if givesAccess(name, values) {
 			return fmt.Sprintf("an address is on record, and a secret must not be: put what %s says into http: {headers: …}", quote(name))
 		}
 	}

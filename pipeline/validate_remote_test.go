@@ -64,6 +64,8 @@ func TestProblemsOfPathsThatLeadElsewhere(t *testing.T) {
 		{"a line end", reading(`path: "http://example.org/a\r\nHost: x"`), "backslash, a space"},
 		{"no host", reading(`path: "http:///x"`), "names no host"},
 		{"a pattern", reading(`path: "https://example.org/*.csv"`), "no patterns"},
+		{"a key", reading(`path: "https://example.org/x?key=AIzaSyA-1234567890abcdef"`), `what "key" says`},
+		{"a port beyond all", reading(`path: "https://example.org:99999/x"`), "there is no port 99999"},
 		{"a token", reading(`path: "https://example.org/x?Token=abc"`), `what "Token" says`},
 		{"a signed address", reading(`path: "https://b.s3.amazonaws.com/x?X-Amz-Signature=abc"`), `what "X-Amz-Signature" says`},
 		{"a secret", reading(`path: "https://example.org/${secret:TOKEN}"`), "a path is on record, and a secret must not be"},

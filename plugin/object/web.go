@@ -156,6 +156,10 @@ func (w *webStore) request(ctx context.Context, address, piece, validator string
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
+		if strings.Contains(err.Error(), "response headers exceeded") { // net/http has no value for it
+			return nil, &plugin.SourceError{Code: codeRequestRefused, File: address,
+				Message: fmt.Sprintf("%s answers with a head of more than %d bytes", w.origin, maxHeaderBytes)}
+		}
 		return nil, unreached(err, w.origin)
 	}
 	if fault := w.judge(address, reply, piece != ""); fault != nil {

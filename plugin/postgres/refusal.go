@@ -22,6 +22,9 @@ func isAboutRow(err error) bool {
 	if !is || len(state.Code) != 5 {
 		return false
 	}
+	if isRaised(state) {
+		return true // whatever it calls itself: it would say so again
+	}
 	switch class := state.Code[:2]; class {
 	case "22", "23", "44", "54", "P0":
 		return true
@@ -33,12 +36,17 @@ func isAboutRow(err error) bool {
 	}
 }
 
+// isRaised reports whether a function, as that of a trigger, said so of its own accord (raise).
+func isRaised(state *pgconn.PgError) bool { return state.Routine == "exec_stmt_raise" }
+
 // rejection says why the table refused a row. Of the row it says nothing but what a trigger of the table's owner says, and of that
 // little.
 func (l *loader) rejection(state *pgconn.PgError) plugin.Rejection {
 	r := plugin.Rejection{Field: l.field(state)}
 	constraint := "the constraint " + nameOf(state.ConstraintName)
 	switch code := state.Code; {
+	case isRaised(state):
+		r.Code, r.Message = codeSinkRefused, fmt.Sprintf("the table refused the row with SQLSTATE %s: %s", code, excerpt(state.Message))
 	case code == "23505":
 		r.Code, r.Message = codeSinkUnique, "the table has a row with the same key: see "+constraint
 	case code == "23P01":
