@@ -7,14 +7,17 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"waymark/activities"
 	"waymark/landscape"
+	"waymark/pipeline"
 	"waymark/plan"
 	"waymark/plugin"
 )
 
-// verifyArtifacts reads every published output again. One that a later run replaced is no problem.
+// verifyArtifacts reads every published output again. One that a later run replaced is no problem; one that cannot be asked for want
+// of its sink is noted.
 func (v *verification) verifyArtifacts(ctx context.Context) error {
 	artifacts, err := v.log.Artifacts(ctx, v.run.ID)
 	if err != nil {
@@ -22,6 +25,10 @@ func (v *verification) verifyArtifacts(ctx context.Context) error {
 	}
 	for _, record := range artifacts {
 		v.report.Artifacts++
+		if v.compiled == nil && !isFile(record.Path) {
+			v.note("%s: %s is not checked: only its sink can ask it, and the document cannot be used here%s", record.Sink, record.Path, needs(v.run, nil))
+			continue
+		}
 		wrong := v.verifyArtifact(ctx, record.Artifact(), record.Sink)
 		if err := ctx.Err(); err != nil {
 			return err
@@ -41,6 +48,9 @@ func (v *verification) verifyArtifacts(ctx context.Context) error {
 	}
 	return nil
 }
+
+// isFile reports whether an output's path is one of files: not a URI, and not the standard output.
+func isFile(path string) bool { return path != pipeline.Stdio && !strings.Contains(path, "://") }
 
 // replacedBy returns the last run that published the same output later; "" if there is none.
 func (v *verification) replacedBy(ctx context.Context, record landscape.ArtifactRecord) (string, error) {

@@ -214,6 +214,25 @@ func testEnvironment(t *testing.T, s *system.System) {
 	require.EqualValues(t, 7, report.Hashes, "of the records that are there")
 }
 
+// TestWhatOnlyItsSinkCanAskIsNoted verifies outputs that are no files on a machine where the document cannot be used.
+func TestWhatOnlyItsSinkCanAskIsNoted(t *testing.T) {
+	s := play(t)
+	t.Setenv("REGION", "south")
+	for name, path := range map[string]string{"a table": "postgres://db:5432/dw/public.t", "an object": "s3://bucket/out.csv", "standard output": "-"} {
+		t.Run(name, func(t *testing.T) {
+			report := verify(t, s, tampered(t, s, `update artifacts set path = '`+path+`' where sink = 'review'`))
+			require.EqualValues(t, 3, report.Artifacts)
+			require.Contains(t, report.Notes, "review: "+path+" is not checked: only its sink can ask it, and the document cannot be used here; "+
+				"it needs REGION as it was when the run began")
+			for _, problem := range report.Problems {
+				require.NotEqual(t, audit.ArtifactDiffers, problem.Kind, problem.Detail)
+			}
+		})
+	}
+	report := verify(t, s, tampered(t, s, `update artifacts set path = path || '.gone' where sink = 'review'`))
+	require.Contains(t, toJSON(t, report.Problems), audit.ArtifactDiffers, "a file can be looked at without the sink")
+}
+
 func TestRunsThatAreNotConcluded(t *testing.T) {
 	t.Setenv("REGION", "north")
 	s := system.Start(t, nil)
