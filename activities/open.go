@@ -89,6 +89,9 @@ func (a *Activities) begin(ctx context.Context, in OpenInput, compiled *plan.Pla
 		graph.Sources[i].Info = string(info)
 	}
 	graph.Tables = tables
+	if err := a.leaveMark(ctx, in.Run); err != nil {
+		return err
+	}
 	if graph.Retried, err = a.retried(ctx, pins); err != nil {
 		return err
 	}

@@ -39,6 +39,9 @@ func (a *Activities) resumeRun(ctx context.Context, inEpoch *Activities, in Resu
 	if err := a.seen(ctx, r); err != nil {
 		return State{}, err
 	}
+	if err := a.findPayloads(ctx, in.Run); err != nil {
+		return State{}, err
+	}
 	err = a.log.TakeUp(ctx, landscape.Resumption{
 		Run: in.Run, Epoch: in.Epoch, Claim: activity.GetInfo(ctx).WorkflowExecution.RunID,
 		Actor: in.Actor, Why: in.Why, Code: a.code, Host: a.host,

@@ -107,11 +107,14 @@ func ticking() func() time.Time {
 }
 
 // restart begins a new process: it knows nothing of the run.
-func (r *rig) restart() {
+func (r *rig) restart() { r.become(activities.New(r.log, r.payloads, r.planner, "test")) }
+
+// become goes on as another process.
+func (r *rig) become(process *activities.Activities) {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler))) // faults are planted by the hundred
 	r.env = suite.NewTestActivityEnvironment()
-	r.env.RegisterActivity(activities.New(r.log, r.payloads, r.planner, "test"))
+	r.env.RegisterActivity(process)
 }
 
 // call executes an activity once, and once more after an error, as Temporal would.

@@ -155,11 +155,23 @@ func (a *Activities) get(ctx context.Context, id string) (*run, error) {
 		return made, nil
 	}
 	made, err := a.recall(ctx, id)
+	if err == nil {
+		err = a.findMark(ctx, id)
+	}
 	if err != nil {
-		return nil, err
+		return nil, a.ofThisWorker(err)
 	}
 	k.run.Store(made)
 	return made, nil
+}
+
+// ofThisWorker lets others try what this process cannot: one that lacks a secret, has another fingerprint key, or is another program,
+// is no reason to stop a run that its fellows can work for.
+func (a *Activities) ofThisWorker(err error) error {
+	if a.place.OwnQueue == "" || finalKind(err) == "" {
+		return err
+	}
+	return fmt.Errorf("worker %s cannot work for the run, others may: %s", a.worker, err)
 }
 
 // keep remembers the run as it was just made.
@@ -202,7 +214,7 @@ func (a *Activities) recall(ctx context.Context, id string) (*run, error) {
 		return nil, err
 	}
 	if digest := compiled.Digest(); digest != record.PlanSHA256 {
-		err := fmt.Errorf("run %s began with plan %s, and its document now compiles to %s: the program, an environment variable or a secret changed\n%s",
+		err := fmt.Errorf("run %s began with plan %s, and its document compiles to %s here: another program, environment variable, secret or fingerprint key\n%s",
 			id, record.PlanSHA256, digest, planDifference([]byte(record.Plan), compiled.JSON()))
 		return nil, final{TypePlanChanged, err}
 	}

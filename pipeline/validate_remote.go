@@ -184,6 +184,9 @@ func endpointFault(address string) string {
 	if scheme := Scheme(address); scheme != SchemeHTTP && scheme != SchemeHTTPS {
 		return quote(address) + " is not an address: write https://HOST or https://HOST:PORT"
 	}
+	if at, err := url.Parse(address); err == nil && at.User != nil {
+		return "an address is on record, and a user or password must not be: the AWS credentials are those of the worker"
+	}
 	if fault := addressFault(address); fault != "" {
 		return fault
 	}

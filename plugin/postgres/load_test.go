@@ -261,6 +261,16 @@ func TestIsAboutRow(t *testing.T) {
 	}
 }
 
+// TestAColumnThatNoFieldIsWrittenIntoIsNamed: it has no default, and wants a value.
+func TestAColumnThatNoFieldIsWrittenIntoIsNamed(t *testing.T) {
+	db := services.Postgres(t)
+	connect(t, db.DSN()).exec("create table t (k text, extra int not null)")
+	w := newWriter(t, pipeline.PostgresSink{DSN: db.DSN(), Table: "t"}, "run", columns("k"))
+	w.add(texts("a")...)
+	w.write()
+	require.Equal(t, []string{"0 SINK_NOT_NULL  the column extra must not be null, and no field is written into it"}, w.refused(0))
+}
+
 // TestBytesAreWrittenAsTheyWereRead takes bytes from one table to another, as the text that stands for them in a row.
 func TestBytesAreWrittenAsTheyWereRead(t *testing.T) {
 	db := services.Postgres(t)

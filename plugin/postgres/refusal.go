@@ -53,6 +53,9 @@ func (l *loader) rejection(state *pgconn.PgError) plugin.Rejection {
 		r.Code, r.Message = codeSinkUnique, "the table has a row that excludes this one: see "+constraint
 	case code == "23502":
 		r.Code, r.Message = codeSinkNotNull, "the column must not be null"
+		if r.Field == "" && state.ColumnName != "" {
+			r.Message = "the column " + nameOf(state.ColumnName) + " must not be null, and no field is written into it"
+		}
 	case code == "23503":
 		r.Code, r.Message = codeSinkForeign, "there is no row that this one refers to: see "+constraint
 	case code == "23514" && state.ConstraintName == "":

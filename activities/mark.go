@@ -1,0 +1,66 @@
+package activities
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"waymark/landscape"
+	"waymark/payload"
+)
+
+// A run's payloads are in one store. Whoever opens a run leaves its mark there, and whoever works for the run looks for the mark first: a
+// process that was given another store would put payloads where nobody finds them.
+
+// runMark returns the mark of a run: an object of its payload store that no other run has.
+func runMark(run string) []byte { return []byte("waymark run " + run + "\n") }
+
+// leaveMark stores the mark of a run.
+func (a *Activities) leaveMark(ctx context.Context, run string) error {
+	if _, err := a.payloads.Put(ctx, runMark(run)); err != nil {
+		return fmt.Errorf("mark of run %s: %w", run, err)
+	}
+	return nil
+}
+
+// findMark fails if this process's payload store is not the run's. Another process may have the right one.
+func (a *Activities) findMark(ctx context.Context, run string) error {
+	sum := sha256.Sum256(runMark(run))
+	has, err := a.payloads.Has(ctx, payload.Digest(hex.EncodeToString(sum[:])))
+	if err != nil {
+		return fmt.Errorf("mark of run %s: %w", run, err)
+	}
+	if !has {
+		return fmt.Errorf("the payloads of run %s are not in the payload store of this worker (%s): the process that opened the run has another one; give all the same --payloads",
+			run, a.worker)
+	}
+	return nil
+}
+
+// findPayloads does so for a run that may have been opened by a release that left no marks: then its first chunk must be there.
+func (a *Activities) findPayloads(ctx context.Context, run string) error {
+	missing := a.findMark(ctx, run)
+	if missing == nil {
+		return nil
+	}
+	sources, err := a.log.Sources(ctx, run)
+	if err != nil {
+		return err
+	}
+	for _, source := range sources {
+		chunk, err := a.log.Chunk(ctx, run, source.Source, 0)
+		if errors.Is(err, landscape.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if has, err := a.payloads.Has(ctx, payload.Digest(chunk.Pack)); err != nil || !has {
+			return missing
+		}
+		return a.leaveMark(ctx, run)
+	}
+	return missing
+}

@@ -1,0 +1,86 @@
+package activities_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+
+	"waymark/activities"
+	"waymark/payload"
+	"waymark/payload/memstore"
+	"waymark/worker"
+)
+
+// fellow is one of several processes.
+var fellow = activities.Place{Files: "disk", FilesQueue: "q@disk", OwnQueue: "q@disk/1"}
+
+// requireForOthers requires that an attempt failed in a way in which another process may succeed.
+func requireForOthers(t *testing.T, err error, says string) {
+	t.Helper()
+	require.ErrorContains(t, err, says)
+	var application *temporal.ApplicationError
+	require.ErrorAs(t, err, &application)
+	require.False(t, application.NonRetryable(), "%v", err)
+}
+
+// TestAProcessWithAnotherPayloadStoreDoesNothing: what it would store nobody would find.
+func TestAProcessWithAnotherPayloadStoreDoesNothing(t *testing.T) {
+	r := newRig(t, simple("quarantine"), map[string]string{"in.csv": simpleRows})
+	r.become(activities.NewAt(fellow, r.log, r.payloads, r.planner, "test"))
+	call[activities.OpenResult](r, act.OpenRun, r.open())
+	records := r.records()
+	objects := new(memstore.Store)
+	r.become(activities.NewAt(fellow, r.log, payload.New(objects, payload.Options{}), r.planner, "test"))
+	_, err := try[activities.ReadResult](r, act.ReadChunk, readInput)
+	requireForOthers(t, err, "the payloads of run r1 are not in the payload store of this worker")
+	_, err = try[activities.State](r, act.ResumeRun, activities.ResumeInput{Run: runID, Epoch: 1})
+	requireForOthers(t, err, "the payloads of run r1 are not in the payload store of this worker")
+	require.Equal(t, records, r.records())
+	require.NoError(t, objects.Walk(t.Context(), func(key string) error { require.Fail(t, "stored", key); return nil }))
+	r.restart()
+	call[activities.ReadResult](r, act.ReadChunk, readInput)
+}
+
+// TestARunWithoutMarkIsKnownByItsFirstChunk: releases before this one left no marks.
+func TestARunWithoutMarkIsKnownByItsFirstChunk(t *testing.T) {
+	r := newRig(t, simple("quarantine"), map[string]string{"in.csv": simpleRows})
+	r.begin()
+	require.Len(t, marks(r), 1)
+	require.NoError(t, r.objects.Delete(t.Context(), marks(r)[0]))
+	r.restart()
+	_, err := try[activities.ReadResult](r, act.ReadChunk, readInput)
+	require.ErrorContains(t, err, "the payloads of run r1 are not in the payload store of this worker")
+	call[activities.State](r, act.ResumeRun, activities.ResumeInput{Run: runID, Epoch: 1})
+	require.Len(t, marks(r), 1)
+}
+
+// marks returns the keys of the marks of runs.
+func marks(r *rig) (found []string) {
+	r.t.Helper()
+	require.NoError(r.t, r.objects.Walk(r.t.Context(), func(key string) error {
+		data, err := r.objects.Read(r.t.Context(), key, payload.DefaultMaxBytes)
+		require.NoError(r.t, err)
+		if strings.HasPrefix(string(data), "waymark run ") {
+			found = append(found, key)
+		}
+		return nil
+	}))
+	return found
+}
+
+// TestWhatOneProcessCannotOthersMay: another fingerprint key, or a variable that is not here, stops no run.
+func TestWhatOneProcessCannotOthersMay(t *testing.T) {
+	t.Setenv("REGION", "north")
+	r := newRig(t, strings.Replace(simple("quarantine"), "out/a.csv", `"out/${REGION}.csv"`, 1), map[string]string{"in.csv": simpleRows})
+	writes := r.begin()
+	r.become(activities.NewAt(fellow, r.log, r.payloads, worker.Planner{FingerprintKey: []byte("another key than theirs is")}, "test"))
+	_, err := try[none](r, act.WriteChunk, writes[0])
+	requireForOthers(t, err, "another program, environment variable, secret or fingerprint key")
+	r.become(activities.NewAt(fellow, r.log, r.payloads, worker.Planner{FingerprintKey: []byte("a key for tests"), Confined: true}, "test"))
+	_, err = try[none](r, act.WriteChunk, writes[0])
+	requireForOthers(t, err, "cannot work for the run, others may: ")
+	r.restart()
+	call[none](r, act.WriteChunk, writes[0])
+}
