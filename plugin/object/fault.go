@@ -10,6 +10,7 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
 
+	"waymark/network"
 	"waymark/plugin"
 )
 
@@ -38,7 +39,7 @@ type refusal struct {
 // refusalOf returns what no retry cures in an error of a request to the service at the address, for people; nil if a later try may
 // work.
 func refusalOf(err error, service string) *refusal {
-	if denied, is := errors.AsType[*DeniedError](err); is {
+	if denied, is := errors.AsType[*network.DeniedError](err); is {
 		return &refusal{codeEgressDenied, denied.Error()}
 	}
 	var response *awshttp.ResponseError

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -14,32 +13,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waymark/network"
 	"waymark/pipeline"
 	"waymark/plugin"
 	"waymark/tests/services"
 )
-
-func TestGuard(t *testing.T) {
-	for _, address := range []string{
-		"127.0.0.1:80", "127.255.255.254:443", "[::1]:80", "[::ffff:127.0.0.1]:80", "0.0.0.0:80", "0.1.2.3:80", "[::]:80",
-		"10.0.0.1:443", "172.16.0.1:443", "172.31.255.255:443", "192.168.1.1:80", "169.254.169.254:80", "[fe80::1]:80",
-		"[fe80::1%eth0]:80", "[fd00:ec2::254]:80", "[fc00::1]:80", "[fec0::1]:80", "100.64.0.1:80", "100.127.255.255:80", "198.18.0.1:80",
-		"192.0.0.8:80", "192.0.2.1:80", "198.51.100.1:80", "203.0.113.1:80", "192.88.99.1:80", "224.0.0.1:80", "240.0.0.1:80",
-		"255.255.255.255:80", "[ff02::1]:80", "[64:ff9b::7f00:1]:80", "[64:ff9b:1::1]:80", "[2002:7f00:1::]:80",
-		"[2001:0:4136:e378:8000:63bf:3fff:fdd2]:80", "[2001:db8::1]:80", "[::7f00:1]:80", "[100::1]:80", "[3fff::1]:80", "[5f00::1]:80",
-		"93.184.216.34:22", "93.184.216.34:25", "93.184.216.34:6379", "93.184.216.34:5432", "93.184.216.34:0", "93.184.216.34:8080",
-	} {
-		require.False(t, guard{}.permits(netip.MustParseAddrPort(address)), address)
-	}
-	for _, address := range []string{"93.184.216.34:80", "93.184.216.34:443", "[2606:2800:220:1::1]:443", "172.32.0.1:80", "100.128.0.1:443", "[::ffff:93.184.216.34]:80"} {
-		require.True(t, guard{}.permits(netip.MustParseAddrPort(address)), address)
-	}
-	g := guard{allowed: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}}
-	for _, address := range []string{"10.1.2.3:9000", "[::ffff:10.1.2.3]:80", "[fd00::1]:8333"} {
-		require.True(t, g.permits(netip.MustParseAddrPort(address)), address)
-	}
-	require.False(t, g.permits(netip.MustParseAddrPort("127.0.0.1:80")))
-}
 
 // nameServer answers with an address for every question, the second and later ones with another.
 func nameServer(t *testing.T, first, then [4]byte) *net.Resolver {
@@ -89,9 +67,9 @@ func TestHostileAddresses(t *testing.T) {
 	port := at.Port()
 	loopback, public := [4]byte{127, 0, 0, 1}, [4]byte{93, 184, 216, 34}
 	remotes := map[string]*Remote{
-		"host's names": quick(newRemote(guard{}, nil)),
-		"all inside":   quick(newRemote(guard{}, nameServer(t, loopback, loopback))),
-		"rebinding":    quick(newRemote(guard{}, nameServer(t, public, loopback))),
+		"host's names": quick(newRemote(network.Web(nil), nil)),
+		"all inside":   quick(newRemote(network.Web(nil), nameServer(t, loopback, loopback))),
+		"rebinding":    quick(newRemote(network.Web(nil), nameServer(t, public, loopback))),
 	}
 	hosts := []string{
 		"127.0.0.1", "localhost", "localhost.", "LOCALHOST", "[::1]", "[::]", "[::ffff:127.0.0.1]", "[0:0:0:0:0:ffff:7f00:1]", "0.0.0.0", "0",
@@ -144,7 +122,7 @@ func must[T any](value T, err error) T {
 
 // TestWebClientUsesNoProxy: a proxy would dial for the document, and would not be asked where to.
 func TestWebClientUsesNoProxy(t *testing.T) {
-	transport, is := newClient(&guard{}, nil).Transport.(*http.Transport)
+	transport, is := newClient(new(network.Web(nil)), nil).Transport.(*http.Transport)
 	require.True(t, is)
 	require.Nil(t, transport.Proxy)
 }
@@ -154,7 +132,7 @@ func TestWebClientUsesNoProxy(t *testing.T) {
 func TestEndpointsOfDocuments(t *testing.T) {
 	b := services.S3(t)
 	b.Setenv(t)
-	remote := quick(newRemote(guard{}, nil))
+	remote := quick(newRemote(network.Web(nil), nil))
 	path := "s3://" + b.Name + "/in.csv"
 	source := sourceOf(t, remote, t.TempDir(), pipeline.Source{CSV: &pipeline.CSVSource{Files: pipeline.Files{Path: path, S3: bucketOf(b)}}})
 	_, err := source.Stat(t.Context())
@@ -170,7 +148,7 @@ func TestEndpointsOfDocuments(t *testing.T) {
 	require.Equal(t, "EGRESS_DENIED", refused.Code)
 
 	t.Setenv("AWS_ENDPOINT_URL", b.Endpoint)
-	operators := sourceOf(t, quick(newRemote(guard{}, nil)), t.TempDir(), pipeline.Source{CSV: &pipeline.CSVSource{
+	operators := sourceOf(t, quick(newRemote(network.Web(nil), nil)), t.TempDir(), pipeline.Source{CSV: &pipeline.CSVSource{
 		Files: pipeline.Files{Path: path, S3: &pipeline.S3{PathStyle: true}},
 	}})
 	_, err = operators.Stat(t.Context())

@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/logging"
 
+	"waymark/network"
 	"waymark/pipeline"
 	"waymark/plugin/builtin"
 )
@@ -41,10 +42,10 @@ type bucketClient struct {
 
 // New returns a Remote. Documents may lead to public web addresses, at the ports 80 and 443, and to those in allow, at any port.
 func New(allow []netip.Prefix) *Remote {
-	return newRemote(guard{allowed: allow}, nil)
+	return newRemote(network.Web(allow), nil)
 }
 
-func newRemote(g guard, names *net.Resolver) *Remote {
+func newRemote(g network.Guard, names *net.Resolver) *Remote {
 	return &Remote{
 		web: newClient(&g, names), operator: newClient(nil, names), wait: usual, clients: map[pipeline.S3]*bucketClient{},
 	}

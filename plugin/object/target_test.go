@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/stretchr/testify/require"
 
+	"waymark/network"
 	"waymark/pipeline"
 	"waymark/plugin"
 	"waymark/plugin/builtin"
@@ -25,8 +26,8 @@ import (
 )
 
 // local allows the servers of tests, which a document does not reach by itself.
-func local() guard {
-	return guard{allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}}
+func local() network.Guard {
+	return network.Web([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")})
 }
 
 // bucketOf returns the options by which a document reaches the bucket.

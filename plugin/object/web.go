@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"waymark/network"
 	"waymark/plugin"
 	"waymark/plugin/builtin"
 )
@@ -150,7 +151,7 @@ func (w *webStore) request(ctx context.Context, address, piece, validator string
 	}
 	reply, err := w.remote.web.Do(request)
 	if err != nil {
-		if denied, is := errors.AsType[*DeniedError](err); is {
+		if denied, is := errors.AsType[*network.DeniedError](err); is {
 			return nil, &plugin.SourceError{Code: codeEgressDenied, File: address, Message: denied.Error()}
 		}
 		if ctx.Err() != nil {
