@@ -30,6 +30,7 @@ const (
 	badAuthorization     = "28000"
 	noDatabase           = "3D000"
 	noPrivilege          = "42501"
+	noTable              = "42P01"
 	connectionException  = "08"
 )
 
@@ -56,6 +57,9 @@ func explain(place string, err error) error {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		return fmt.Errorf("landscape %s: %w", place, r)
 	}
+	if d, ok := errors.AsType[*denial](err); ok {
+		return fmt.Errorf("landscape %s: %w", place, d)
+	}
 	cure, sentinel := remedy(err)
 	text := "landscape " + place + ": "
 	if cure != "" {
@@ -74,6 +78,9 @@ func oneLine(text string) string { return strings.Join(strings.Fields(text), " "
 
 // remedy says what a person can do about an error, and which of the landscape's errors it is.
 func remedy(err error) (cure string, sentinel error) {
+	if _, is := errors.AsType[*pgconn.ConnectError](err); is && codeOf(err) == noPrivilege {
+		return "the role may not connect to this database: `grant connect on database`, of the database's owner, allows it", nil
+	}
 	switch code := codeOf(err); code {
 	case diskFull:
 		return "make space on the server's disk", landscape.ErrFull
@@ -85,6 +92,8 @@ func remedy(err error) (cure string, sentinel error) {
 		return "there is no such database: look at the name at the end of the URL's path", nil
 	case noPrivilege:
 		return "the role has no right to do this: `waymark landscape grant` gives it", nil
+	case noTable:
+		return "the role may not use the schema, or the record was removed: `waymark landscape grant`, of the schema's owner, gives the right", nil
 	case tooManyConnections:
 		return "the server has no connection left: raise its max_connections, or lower pool_max_conns in the URL", nil
 	case "":

@@ -26,6 +26,7 @@ func TestErrorsSayWhatCuresThem(t *testing.T) {
 		"a full disk":        {server(diskFull), "make space on the server's disk", landscape.ErrFull},
 		"a standby":          {server(readOnly), "only reads", landscape.ErrReadOnly},
 		"no right":           {server(noPrivilege), "`waymark landscape grant` gives it", nil},
+		"a schema unseen":    {server(noTable), "of the schema's owner, gives the right", nil},
 		"too many":           {server(tooManyConnections), "lower pool_max_conns", nil},
 		"nobody there":       {&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, "nothing listens there", nil},
 		"no such host":       {&net.DNSError{Err: "no such host"}, "nobody knows this host", nil},

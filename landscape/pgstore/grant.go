@@ -35,12 +35,20 @@ func (a address) grant(ctx context.Context, roles Roles) error {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is left to be done
-	version, err := versionOf(ctx, conn, a.schema)
+	at, err := standingOf(ctx, conn, a.schema)
+	if err != nil {
+		return err
+	}
+	version, err := at.version(ctx, conn)
 	switch {
 	case err != nil:
-		return err
+		return at.mayOwn(err)
+	case version == 0:
+		return fmt.Errorf("run `waymark landscape migrate` first: %w", at.missing())
 	case version != Version():
 		return fmt.Errorf("its schema has version %d, this program needs version %d: run `waymark landscape migrate` first", version, Version())
+	case !at.owns: // some of the grants would be no more than warnings
+		return at.foreign()
 	}
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		for _, role := range []string{roles.Writer, roles.Reader} {
@@ -87,7 +95,7 @@ func grants(schema string, roles Roles) (statements []string) {
 		for _, t := range landscape.Tables() {
 			tables = append(tables, t.Name)
 		}
-		give(roles.Writer, "insert on "+strings.Join(tables, ", "), "execute on function move_runs, move_effects, hold_run")
+		give(roles.Writer, "insert on "+strings.Join(tables, ", "), "execute on function "+strings.Join(functions, ", "))
 	}
 	return statements
 }

@@ -55,29 +55,35 @@ func (a address) migrate(ctx context.Context) (from, to int64, err error) {
 	if _, err := conn.Exec(ctx, `select pg_advisory_lock(hashtextextended('migrate ' || $1, 0))`, a.schema); err != nil {
 		return 0, 0, err
 	}
-	if from, err = versionOf(ctx, conn, a.schema); err != nil {
+	at, err := standingOf(ctx, conn, a.schema)
+	if err != nil {
 		return 0, 0, err
+	}
+	if from, err = at.version(ctx, conn); err != nil {
+		return 0, 0, at.mayOwn(err)
 	}
 	if from > Version() {
 		return from, from, newer(from)
 	}
-	if err := makeSchema(ctx, conn, a.schema); err != nil {
+	if err := at.makeSchema(ctx, conn); err != nil {
 		return from, from, err
 	}
 	if err := a.up(ctx); err != nil {
-		return from, from, fmt.Errorf("schema: %w", err)
+		return from, from, at.mayOwn(fmt.Errorf("schema: %w", err))
 	}
 	return from, Version(), nil
 }
 
-// makeSchema makes the schema unless it is there.
-func makeSchema(ctx context.Context, conn *pgx.Conn, schema string) error {
-	var there bool
-	if err := conn.QueryRow(ctx, `select to_regnamespace($1) is not null`, quote(schema)).Scan(&there); err != nil || there {
-		return err
+// makeSchema makes the schema unless it is there. In one where the role may make no tables, Postgres would make them elsewhere.
+func (s standing) makeSchema(ctx context.Context, conn *pgx.Conn) error {
+	switch {
+	case s.there && (!s.usable || !s.fillable):
+		return s.foreign()
+	case s.there:
+		return nil
 	}
-	_, err := conn.Exec(ctx, `create schema if not exists `+quote(schema))
-	return err
+	_, err := conn.Exec(ctx, `create schema if not exists `+quote(s.schema))
+	return s.mayCreate(err)
 }
 
 // up applies what is missing.
@@ -92,27 +98,4 @@ func (a address) up(ctx context.Context) error {
 		_, err = provider.Up(ctx)
 	}
 	return errors.Join(err, db.Close())
-}
-
-// versionOf returns the version of a schema: 0 if it is not there or empty. It refuses one that something else made.
-func versionOf(ctx context.Context, conn *pgx.Conn, schema string) (version int64, err error) {
-	const tables = `
-		select coalesce(bool_or(c.relname = 'goose_db_version'), false), count(*)
-		from pg_class c
-		join pg_namespace n on n.oid = c.relnamespace
-		where n.nspname = $1 and c.relkind in ('r', 'v', 'm', 'p', 'f')`
-	var ours bool
-	var count int64
-	if err := conn.QueryRow(ctx, tables, schema).Scan(&ours, &count); err != nil {
-		return 0, err
-	}
-	if !ours {
-		if count > 0 {
-			return 0, &refusal{fmt.Sprintf("the schema %s holds something else: name another one in the URL, as in ?schema=waymark", schema)}
-		}
-		return 0, nil
-	}
-	const newest = `select coalesce(max(version_id) filter (where is_applied), 0) from goose_db_version`
-	err = conn.QueryRow(ctx, newest).Scan(&version)
-	return version, err
 }

@@ -21,6 +21,7 @@ const oldest = 140000
 // Store is a landscape.Driver over a schema of a Postgres database. Any number of processes may use the same one.
 type Store struct {
 	place   string
+	schema  string
 	pool    *pgxpool.Pool
 	columns columns
 }
@@ -44,8 +45,8 @@ func Open(ctx context.Context, text string) (*Store, error) {
 	if err != nil {
 		return nil, explain(at.place, err)
 	}
-	s := &Store{place: at.place, pool: pool}
-	if err := s.inspect(ctx, at.schema); err != nil {
+	s := &Store{place: at.place, schema: at.schema, pool: pool}
+	if err := s.inspect(ctx); err != nil {
 		pool.Close()
 		return nil, explain(at.place, err)
 	}
@@ -53,24 +54,28 @@ func Open(ctx context.Context, text string) (*Store, error) {
 }
 
 // inspect looks whether the schema is one that this program knows.
-func (s *Store) inspect(ctx context.Context, schema string) error {
+func (s *Store) inspect(ctx context.Context) error {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Release()
-	version, err := versionOf(ctx, conn.Conn(), schema)
+	at, err := standingOf(ctx, conn.Conn(), s.schema)
+	if err != nil {
+		return err
+	}
+	version, err := at.version(ctx, conn.Conn())
 	switch {
 	case err != nil:
 		return err
 	case version == 0:
-		return fmt.Errorf("there is none: make it with `waymark landscape migrate`: %w", landscape.ErrNotFound)
+		return at.missing()
 	case version < Version():
-		return fmt.Errorf("its schema has version %d, this program needs version %d: bring it up with `waymark landscape migrate`", version, Version())
+		return fmt.Errorf("its schema has version %d, this program needs version %d: its owner, %s, brings it up with `waymark landscape migrate`", version, Version(), at.owner)
 	case version > Version():
 		return newer(version)
 	}
-	s.columns, err = columnsOf(ctx, conn.Conn(), schema)
+	s.columns, err = columnsOf(ctx, conn.Conn(), s.schema)
 	return err
 }
 

@@ -96,7 +96,7 @@ func TestOpenRefuses(t *testing.T) {
 		"no landscape": {func(t *testing.T) string { return services.Postgres(t).DSN() }, "make it with `waymark landscape migrate`"},
 		"an older schema": {func(t *testing.T) string {
 			return migrated(t, `delete from goose_db_version where version_id = (select max(version_id) from goose_db_version)`)
-		}, "bring it up with `waymark landscape migrate`"},
+		}, "brings it up with `waymark landscape migrate`"},
 		"a newer schema": {func(t *testing.T) string {
 			return migrated(t, `insert into goose_db_version (version_id, is_applied) values (9999, true)`)
 		}, "use a newer Waymark"},

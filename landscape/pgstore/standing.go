@@ -1,0 +1,159 @@
+package pgstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"waymark/landscape"
+)
+
+// standing is what there is under a schema's name, and how the connection's role stands to it.
+type standing struct {
+	schema    string
+	database  string
+	role      string // of the connection
+	owner     string // of the schema; empty if it is not there
+	there     bool   // the schema is
+	owns      bool   // the role owns it, or is a member of who does, or a superuser
+	usable    bool   // the role may use names in it
+	fillable  bool   // the role may make tables in it
+	ours      bool   // it holds a landscape, of whichever version
+	readable  bool   // the role may read that one's version
+	relations int64  // tables and views in it
+}
+
+// standingOf looks at the schema. Nobody needs a right for that.
+func standingOf(ctx context.Context, conn *pgx.Conn, schema string) (standing, error) {
+	const query = `
+		select current_database(), current_user, coalesce(pg_get_userbyid(n.nspowner)::text, ''), n.oid is not null,
+			coalesce(pg_has_role(n.nspowner, 'usage'), false), coalesce(has_schema_privilege(n.oid, 'usage'), false),
+			coalesce(has_schema_privilege(n.oid, 'create'), false),
+			coalesce(bool_or(c.relname = 'goose_db_version'), false),
+			coalesce(bool_and(has_table_privilege(c.oid, 'select')) filter (where c.relname = 'goose_db_version'), false), count(c.oid)
+		from (select $1::text as name) wanted
+		left join pg_namespace n on n.nspname = wanted.name
+		left join pg_class c on c.relnamespace = n.oid and c.relkind in ('r', 'v', 'm', 'p', 'f')
+		group by n.oid, n.nspowner`
+	s := standing{schema: schema}
+	err := conn.QueryRow(ctx, query, schema).Scan(&s.database, &s.role, &s.owner, &s.there, &s.owns, &s.usable, &s.fillable, &s.ours, &s.readable, &s.relations)
+	return s, err
+}
+
+// version returns the version of the schema: 0 if it is not there or empty. It refuses one that something else made, and one that the
+// role may not read, with a *denial.
+func (s standing) version(ctx context.Context, conn *pgx.Conn) (version int64, err error) {
+	switch {
+	case !s.ours && s.relations > 0:
+		return 0, &refusal{fmt.Sprintf("the schema %s holds something else: name another one in the URL, as in ?schema=waymark", s.schema)}
+	case !s.ours:
+		return 0, nil
+	case !s.usable || !s.readable:
+		return 0, &denial{s}
+	}
+	const newest = `select coalesce(max(version_id) filter (where is_applied), 0) from goose_db_version`
+	err = conn.QueryRow(ctx, newest).Scan(&version)
+	return version, err
+}
+
+// denial says that a landscape is there, and the role may not read it.
+type denial struct{ standing }
+
+func (d *denial) Error() string {
+	return fmt.Sprintf("the role %s may not read the schema %s: its owner, %s, gives it what it needs with `waymark landscape grant`, "+
+		"--writer for processes that work for runs, --reader for who asks", d.role, d.schema, d.owner)
+}
+
+// missing says why there is no landscape, and who can make one.
+func (s standing) missing() error {
+	if s.there {
+		return fmt.Errorf("the schema %s is empty: its owner, %s, fills it with `waymark landscape migrate`: %w", s.schema, s.owner, landscape.ErrNotFound)
+	}
+	return fmt.Errorf("there is no schema %s: make it with `waymark landscape migrate`, as the role that is to own it: %w", s.schema, landscape.ErrNotFound)
+}
+
+// mayOwn explains an error of what only the schema's owner may do. Other errors stay.
+func (s standing) mayOwn(err error) error {
+	_, denied := errors.AsType[*denial](err)
+	if s.there && !s.owns && (denied || codeOf(err) == noPrivilege) {
+		return s.foreign()
+	}
+	return err
+}
+
+// foreign refuses what only the schema's owner may do.
+func (s standing) foreign() error {
+	return &refusal{fmt.Sprintf("only the owner of the schema %s may do this, and that is %s, not %s: connect as %s", s.schema, s.owner, s.role, s.owner)}
+}
+
+// mayCreate explains that the role may not create a schema. Other errors stay.
+func (s standing) mayCreate(err error) error {
+	if codeOf(err) != noPrivilege {
+		return err
+	}
+	return &refusal{fmt.Sprintf("the role %s may not create schemas in the database %s: its owner, or a superuser, makes this one with `create schema %s authorization %s`, "+
+		"or allows it with `grant create on database %s to %s`", s.role, s.database, quote(s.schema), quote(s.role), quote(s.database), quote(s.role))}
+}
+
+// functions are what a writer moves and holds records by.
+var functions = []string{"move_runs", "move_effects", "hold_run"}
+
+// MayWrite says whether the role may do what working for runs needs: nil, or an error that says what it lacks, and the cure.
+func (s *Store) MayWrite(ctx context.Context) error { return explain(s.place, s.mayWrite(ctx)) }
+
+func (s *Store) mayWrite(ctx context.Context) error {
+	const query = `
+		select current_user, pg_get_userbyid(n.nspowner)::text, pg_is_in_recovery() or current_setting('transaction_read_only')::bool,
+			has_schema_privilege(n.oid, 'usage'),
+			array(select 'select on ' || c.relname from pg_class c where c.relnamespace = n.oid and c.relkind in ('r', 'v') and not has_table_privilege(c.oid, 'select') order by 1),
+			array(select 'insert on ' || c.relname from pg_class c where c.relnamespace = n.oid and c.relname = any($2) and not has_table_privilege(c.oid, 'insert') order by 1),
+			array(select 'execute on ' || p.proname from pg_proc p where p.pronamespace = n.oid and p.proname = any($3) and not has_function_privilege(p.oid, 'execute') order by 1)
+		from pg_namespace n
+		where n.nspname = $1`
+	var tables []string
+	for _, t := range landscape.Tables() {
+		tables = append(tables, t.Name)
+	}
+	var role, owner string
+	var readOnly, usable bool
+	var lacks [3][]string
+	err := s.pool.QueryRow(ctx, query, s.schema, tables, functions).Scan(&role, &owner, &readOnly, &usable, &lacks[0], &lacks[1], &lacks[2])
+	if err != nil {
+		return err
+	}
+	missing := slices.Concat(lacks[:]...)
+	if !usable {
+		missing = append([]string{"usage on schema " + s.schema}, missing...)
+	}
+	switch {
+	case readOnly:
+		return &refusal{"the server or the database only reads: name the one that writes"}
+	case len(missing) > 0:
+		return &refusal{fmt.Sprintf("the role %s may not work for runs: it lacks %s: the owner of the schema, %s, gives it that with `waymark landscape grant --writer %s`, or a group to which it belongs",
+			role, brief(missing), owner, role)}
+	}
+	return nil
+}
+
+// mostNamed is how many rights that are missing are named.
+const mostNamed = 3
+
+// brief lists the first of some words, and counts the others.
+func brief(words []string) string {
+	if len(words) <= mostNamed {
+		return strings.Join(words, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(words[:mostNamed], ", "), len(words)-mostNamed)
+}
+
+// Owner returns the role of the connection if it owns the schema, or may do what its owner may; otherwise nothing. Such a role could
+// change what is on record: processes that work for runs need none like that.
+func (s *Store) Owner(ctx context.Context) (role string, err error) {
+	const query = `select case when pg_has_role(nspowner, 'usage') then current_user::text else '' end from pg_namespace where nspname = $1`
+	err = s.pool.QueryRow(ctx, query, s.schema).Scan(&role)
+	return role, explain(s.place, err)
+}
