@@ -11,6 +11,7 @@ import (
 	"waymark/failpoint"
 	"waymark/landscape"
 	"waymark/payload"
+	"waymark/pipeline"
 	"waymark/plan"
 	"waymark/plugin"
 )
@@ -23,6 +24,9 @@ func (a *Activities) OpenRun(ctx context.Context, in OpenInput) (OpenResult, err
 }
 
 func (a *Activities) openRun(ctx context.Context, in OpenInput) (OpenResult, error) {
+	if err := pipeline.CheckRunID(in.Run); err != nil {
+		return OpenResult{}, final{TypeInput, err}
+	}
 	in, err := a.deployed(ctx, in)
 	if err != nil {
 		return OpenResult{}, err

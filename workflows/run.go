@@ -21,6 +21,8 @@ type RunInput struct {
 	Resume *activities.ResumeInput `json:"resume,omitempty"`
 	// State is what a run that continues as new hands on; nil at the beginning.
 	State *State `json:"state,omitempty"`
+
+	faults faults // what is wrong with the input as it was written
 }
 
 // State is everything a run's workflow knows, at a moment when no chunk is on its way. It is all that is handed on when
@@ -44,9 +46,12 @@ type RunResult struct {
 	Refused int64              `json:"refused"`
 }
 
-// RunPipeline is the workflow of one run. It returns an error only after the run's record says why the run stopped, or if
-// the run cannot be taken up; then its record stays as it is.
+// RunPipeline is the workflow of one run. It returns an error only after the run's record says why the run stopped, or if its
+// input is refused or the run cannot be taken up; then the record stays as it is.
 func RunPipeline(ctx workflow.Context, in RunInput) (RunResult, error) {
+	if err := in.refuse(ctx); err != nil {
+		return RunResult{}, err
+	}
 	if in.Run == "" {
 		in.Run = newRunID(ctx)
 		if workflow.GetVersion(ctx, namedRuns, workflow.DefaultVersion, 1) == 1 {

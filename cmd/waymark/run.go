@@ -8,12 +8,12 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
-	"regexp"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"waymark/activities"
+	"waymark/pipeline"
 	"waymark/workflows"
 )
 
@@ -137,12 +137,12 @@ func (a *app) runDeployed(ctx context.Context, o starting) error {
 // trigger is what begins a run from the command line. It is on record; never rename.
 const trigger = "cli"
 
-// runID is what a run's id may look like: it is part of file names.
-var runID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
-
 func checkRunID(given bool, id string) error {
-	if given && (!runID.MatchString(id) || id == lastRun) {
-		return wrongUsef("--run-id %q: write up to 64 of a to z, 0 to 9 and -, not - first, and not %q", id, lastRun)
+	if !given {
+		return nil
+	}
+	if err := pipeline.CheckRunID(id); err != nil {
+		return wrongUse(fmt.Errorf("--run-id: %w", err))
 	}
 	return nil
 }

@@ -1,0 +1,207 @@
+package workflows
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"waymark/activities"
+	"waymark/pipeline"
+)
+
+// People write inputs by hand. What is wrong with one is found while it is decoded and said by the workflow, as the reason for which
+// it fails: an error of the decoding would not be told in words everywhere.
+
+// faults is what is wrong with an input.
+type faults struct {
+	values []string // that are not what their keys want
+	keys   []string // that mean nothing
+}
+
+// UnmarshalJSON reads an input. It keeps what is wrong with the input of a run that is to begin, and gives errors only for
+// what a run handed on to itself.
+func (in *RunInput) UnmarshalJSON(text []byte) error {
+	type plain RunInput
+	var handed struct {
+		State *json.RawMessage `json:"state"`
+	}
+	if err := json.Unmarshal(text, &handed); err == nil && handed.State != nil {
+		return json.Unmarshal(text, (*plain)(in)) // a later release may have written it, with keys that nobody knows here
+	}
+	*in = RunInput{}
+	return in.read("", text, reflect.ValueOf(in).Elem())
+}
+
+// read reads the object into a struct and notes what is wrong with it. path is that of the object in the input.
+func (in *RunInput) read(path string, text []byte, into reflect.Value) error {
+	keys := json.NewDecoder(bytes.NewReader(text))
+	switch begin, err := keys.Token(); {
+	case err != nil:
+		return err
+	case begin == nil: // null is nothing
+		return nil
+	case begin != json.Delim('{') && path == "":
+		in.faults.values = append(in.faults.values, `the input is no object: write {"pipeline": "NAME"}`)
+		return nil
+	case begin != json.Delim('{'):
+		in.faults.values = append(in.faults.values, fmt.Sprintf("the input's %s is no object", path))
+		return nil
+	}
+	fields, given := fieldsOf(into.Type()), map[string]bool{}
+	for keys.More() {
+		key, err := keys.Token()
+		if err != nil {
+			return err
+		}
+		var value json.RawMessage
+		if err := keys.Decode(&value); err != nil {
+			return err
+		}
+		name, _ := key.(string)
+		if given[name] {
+			in.faults.keys = append(in.faults.keys, fmt.Sprintf("the input has %s twice", pathOf(path, name)))
+		}
+		given[name] = true
+		if err := in.readKey(pathOf(path, name), name, value, into, fields); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (in *RunInput) readKey(path, name string, value []byte, into reflect.Value, fields []field) error {
+	for _, f := range fields {
+		if f.key != name {
+			continue
+		}
+		at := into.FieldByIndex(f.index)
+		if at.Kind() == reflect.Pointer && at.Type().Elem().Kind() == reflect.Struct && string(value) != "null" {
+			at.Set(reflect.New(at.Type().Elem()))
+			return in.read(path, value, at.Elem())
+		}
+		if err := json.Unmarshal(value, at.Addr().Interface()); err != nil {
+			in.faults.values = append(in.faults.values, misfit(path, err))
+		}
+		return nil
+	}
+	in.faults.keys = append(in.faults.keys, fmt.Sprintf("the input has the unknown key %.64q%s", path, known(name, fields)))
+	return nil
+}
+
+// A field is what a key is read into.
+type field struct {
+	key   string
+	index []int
+}
+
+// fieldsOf returns the fields of a struct that have keys.
+func fieldsOf(of reflect.Type) []field {
+	var fields []field
+	for _, f := range reflect.VisibleFields(of) {
+		if key, _, _ := strings.Cut(f.Tag.Get("json"), ","); key != "" && key != "-" {
+			fields = append(fields, field{key, f.Index})
+		}
+	}
+	return fields
+}
+
+func pathOf(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// peopleKeys are the keys that people write. The others are written by commands.
+const peopleKeys = "pipeline, params, run, files"
+
+// known says what an unknown key may have been meant to be.
+func known(name string, fields []field) string {
+	var keys []string
+	for _, f := range fields {
+		keys = append(keys, f.key)
+	}
+	if nearest := pipeline.Nearest(name, keys); nearest != "" {
+		return fmt.Sprintf(" (did you mean %q?)", nearest)
+	}
+	return "; it may have " + peopleKeys
+}
+
+// misfit says that a value is not what its key wants. The value itself is not repeated.
+func misfit(path string, err error) string {
+	mismatch, is := errors.AsType[*json.UnmarshalTypeError](err)
+	if !is {
+		return fmt.Sprintf("the input's %.64s: %v", path, err)
+	}
+	if mismatch.Field != "" {
+		path += "." + mismatch.Field
+	}
+	word, _, _ := strings.Cut(mismatch.Value, " ") // numbers are told with their digits
+	return fmt.Sprintf("the input's %.64s must be %s, and is of the type %s", path, wanted(mismatch.Type), word)
+}
+
+func wanted(of reflect.Type) string {
+	switch of.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Map, reflect.Struct:
+		return "an object"
+	default:
+		return "a whole number"
+	}
+}
+
+// checkedInputs marks histories of runs that were refused for what earlier releases accepted.
+const checkedInputs = "checked-inputs"
+
+// refuse returns why a run does not begin with the input; nil if it does. It comes before everything else, so that nothing is written or
+// recorded for a run that is refused.
+func (in *RunInput) refuse(ctx workflow.Context) error {
+	if in.State != nil {
+		return nil
+	}
+	if len(in.faults.values) > 0 { // which no release accepted
+		return refusal(slices.Concat(in.faults.values, in.faults.keys))
+	}
+	accepted := slices.Concat(in.faults.keys, in.misnamed())
+	if len(accepted) == 0 || workflow.GetVersion(ctx, checkedInputs, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return nil
+	}
+	return refusal(accepted)
+}
+
+// misnamed says what is wrong with the words of the input that will be parts of names. A run that is taken up again has its id.
+func (in *RunInput) misnamed() (wrong []string) {
+	switch {
+	case in.Resume != nil && in.Run == "":
+		wrong = append(wrong, "the input says resume, and not which run")
+	case in.Resume == nil && in.Run != "":
+		if err := pipeline.CheckRunID(in.Run); err != nil {
+			wrong = append(wrong, "the input's run: "+err.Error())
+		}
+	}
+	if in.Retry != nil && in.Retry.Beside != "" && pipeline.CheckRunID(in.Retry.Beside) != nil {
+		wrong = append(wrong, fmt.Sprintf("the input's retry.beside: %.64q cannot be part of the names of outputs", in.Retry.Beside))
+	}
+	return wrong
+}
+
+// maxFaults is how many faults of an input are told.
+const maxFaults = 5
+
+// refusal is the error that no retry cures.
+func refusal(wrong []string) error {
+	if len(wrong) > maxFaults {
+		wrong = append(wrong[:maxFaults:maxFaults], fmt.Sprintf("and %d more faults", len(wrong)-maxFaults))
+	}
+	return temporal.NewNonRetryableApplicationError(strings.Join(wrong, "; "), activities.TypeInput, nil)
+}

@@ -1,0 +1,134 @@
+package workflows_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/history/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"waymark/activities"
+	"waymark/workflows"
+)
+
+// startText runs the workflow with an input as a person writes it.
+func startText(t *testing.T, w *world, text string) error {
+	t.Helper()
+	env := newEnvironment(t)
+	env.RegisterActivity(w)
+	env.ExecuteWorkflow(workflows.RunPipelineName, json.RawMessage(text))
+	require.True(t, env.IsWorkflowCompleted())
+	return env.GetWorkflowError()
+}
+
+func TestAnInputThatMakesNoSenseIsRefusedBeforeAnythingIsDone(t *testing.T) {
+	for _, test := range []struct{ name, text, says string }{
+		{"a typing error", `{"pipeline":"big","param":{"limit":"1"}}`, `the input has the unknown key "param" (did you mean "params"?)`},
+		{"another", `{"pipline":"big"}`, `the input has the unknown key "pipline" (did you mean "pipeline"?)`},
+		{"another case", `{"Pipeline":"big"}`, `the input has the unknown key "Pipeline" (did you mean "pipeline"?)`},
+		{"a word of nobody", `{"pipeline":"big","colour":1}`, `unknown key "colour"; it may have pipeline, params, run, files`},
+		{"a key below another", `{"pipeline":"big","retry":{"of":"r0","besides":"x"}}`, `unknown key "retry.besides" (did you mean "beside"?)`},
+		{"a key twice", `{"pipeline":"big","pipeline":"small"}`, `the input has pipeline twice`},
+		{"a text", `"big"`, `the input is no object: write {"pipeline": "NAME"}`},
+		{"a list", `[{"pipeline":"big"}]`, `the input is no object`},
+		{"a number for a text", `{"pipeline":5}`, `the input's pipeline must be a string, and is of the type number`},
+		{"a text for an object", `{"pipeline":"big","params":"limit=1"}`, `the input's params`},
+		{"a list for an object", `{"pipeline":"big","retry":[]}`, `the input's retry is no object`},
+		{"a text for a number", `{"run":"r1","resume":{"epoch":"one"}}`, `the input's resume.epoch must be a whole number, and is of the type string`},
+		{"several", `{"pipeline":5,"run":true,"colour":1}`, `pipeline must be a string, and is of the type number; the input's run must be a string, and is of the type bool; the input has the unknown key "colour"`},
+		{"very many", `{"pipeline":"big","k1":1,"k2":1,"k3":1,"k4":1,"k5":1,"k6":1,"k7":1}`, `unknown key "k5"; it may have pipeline, params, run, files; and 2 more faults`},
+		{"a long key", `{"` + strings.Repeat("x", 1000) + `":1}`, `unknown key "` + strings.Repeat("x", 64) + `";`},
+		{"a run in another folder", `{"pipeline":"big","run":"q/../y"}`, `the input's run: "q/../y" cannot be the id of a run`},
+		{"the word for the last run", `{"pipeline":"big","run":"last"}`, `"last" cannot be the id of a run`},
+		{"a run with a line end", `{"pipeline":"big","run":"a\nb"}`, `"a\nb" cannot be the id of a run`},
+		{"outputs in another folder", `{"pipeline":"big","retry":{"of":"r0","beside":"../x"}}`, `the input's retry.beside: "../x" cannot be part of the names of outputs`},
+		{"nothing to resume", `{"resume":{"epoch":1}}`, `the input says resume, and not which run`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := new(world)
+			err := startText(t, w, test.text)
+			var application *temporal.ApplicationError
+			require.ErrorAs(t, err, &application)
+			require.Contains(t, application.Message(), test.says)
+			require.Equal(t, activities.TypeInput, application.Type())
+			require.True(t, application.NonRetryable())
+			require.Less(t, len(application.Message()), 1000)
+			require.Zero(t, w.opened)
+			require.Nil(t, w.stopped, "nothing is recorded for a run that nobody may begin")
+		})
+	}
+}
+
+func TestAnInputThatMakesSenseIsAccepted(t *testing.T) {
+	for _, text := range []string{
+		`{"pipeline":"big"}`, `{"pipeline":"big","params":{"limit":"1"},"run":"Nightly_2026-11-20.1","files":"disk"}`,
+		`{"pipeline":"big","params":null,"retry":null,"state":null}`, `{"pipeline":"big","retry":{"of":"r0","beside":"retry-1"}}`, `null`, `{}`,
+	} {
+		w := new(world)
+		require.NoError(t, startText(t, w, text), text)
+		require.Equal(t, 1, w.opened, text)
+	}
+}
+
+// TestARunHandsOnMoreThanIsKnownHere continues a run of a later release, and takes a run up whose id nobody may give any more.
+func TestARunHandsOnMoreThanIsKnownHere(t *testing.T) {
+	w := new(world)
+	require.NoError(t, startText(t, w, `{"run":"a b","colour":1,"state":{"plan":{"source":"in","sinks":[]},"shade":2}}`))
+	require.Zero(t, w.opened)
+	require.Contains(t, w.done, "finish")
+	var in workflows.RunInput
+	require.Error(t, json.Unmarshal([]byte(`{"run":"r1","state":{"plan":5}}`), &in), "what a run hands on is not guessed at")
+
+	err := startText(t, w, `{"run":"a b","resume":{"epoch":1}}`)
+	require.ErrorContains(t, err, "ResumeRun", "it is looked for")
+}
+
+// TestARunThatBeganWithALooseInputGoesOn replays the history of a run that an earlier release began.
+func TestARunThatBeganWithALooseInputGoesOn(t *testing.T) {
+	for _, text := range []string{`{"run":"a b","pipeline":"big"}`, `{"run":"r1","pipeline":"big","param":{}}`} {
+		replayer := worker.NewWorkflowReplayer()
+		replayer.RegisterWorkflowWithOptions(workflows.RunPipeline, workflow.RegisterOptions{Name: workflows.RunPipelineName})
+		require.NoError(t, replayer.ReplayWorkflowHistory(nil, opening(t, text)), text)
+	}
+}
+
+// opening is the history of a run with the input that is being opened.
+func opening(t *testing.T, text string) *history.History {
+	t.Helper()
+	input, err := converter.GetDefaultDataConverter().ToPayloads(json.RawMessage(text))
+	require.NoError(t, err)
+	queue := &taskqueuepb.TaskQueue{Name: workflows.TaskQueue}
+	events := []*history.HistoryEvent{
+		{EventType: enums.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, Attributes: &history.HistoryEvent_WorkflowExecutionStartedEventAttributes{
+			WorkflowExecutionStartedEventAttributes: &history.WorkflowExecutionStartedEventAttributes{
+				WorkflowType: &commonpb.WorkflowType{Name: workflows.RunPipelineName}, TaskQueue: queue, Input: input,
+			},
+		}},
+		{EventType: enums.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED, Attributes: &history.HistoryEvent_WorkflowTaskScheduledEventAttributes{
+			WorkflowTaskScheduledEventAttributes: &history.WorkflowTaskScheduledEventAttributes{TaskQueue: queue},
+		}},
+		{EventType: enums.EVENT_TYPE_WORKFLOW_TASK_STARTED, Attributes: &history.HistoryEvent_WorkflowTaskStartedEventAttributes{
+			WorkflowTaskStartedEventAttributes: &history.WorkflowTaskStartedEventAttributes{ScheduledEventId: 2},
+		}},
+		{EventType: enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED, Attributes: &history.HistoryEvent_WorkflowTaskCompletedEventAttributes{
+			WorkflowTaskCompletedEventAttributes: &history.WorkflowTaskCompletedEventAttributes{ScheduledEventId: 2, StartedEventId: 3},
+		}},
+		{EventType: enums.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED, Attributes: &history.HistoryEvent_ActivityTaskScheduledEventAttributes{
+			ActivityTaskScheduledEventAttributes: &history.ActivityTaskScheduledEventAttributes{
+				ActivityId: "5", ActivityType: &commonpb.ActivityType{Name: "OpenRun"}, TaskQueue: queue, WorkflowTaskCompletedEventId: 4,
+			},
+		}},
+	}
+	for i := range events {
+		events[i].EventId = int64(i + 1)
+	}
+	return &history.History{Events: events}
+}
