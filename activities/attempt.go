@@ -37,7 +37,7 @@ func attempt[T any](ctx context.Context, a *Activities, run string, epoch int64,
 	if left := leave(); err == nil {
 		err = left
 	}
-	return out, toTemporal(err)
+	return out, toTemporal(a.there(err))
 }
 
 // none is the result of an activity that only does something.

@@ -9,8 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 
 	"waymark/landscape"
+	"waymark/pipeline"
 	"waymark/plan"
 	"waymark/plugin"
 )
@@ -63,6 +65,20 @@ func (a *Activities) here(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w (a worker that sees the files of %q looked for it; workers that see others can be named with the input's files)", err, a.place.Files)
+}
+
+// codeTargetChanged is the code of a target that does not hold what the run wrote there.
+const codeTargetChanged = "TARGET_CHANGED"
+
+// there adds to a fault of a target among local files that is not as the run left it who found that: another process may have written
+// where this one does not see it.
+func (a *Activities) there(err error) error {
+	target, is := errors.AsType[*plugin.TargetError](err)
+	if !is || target.Code != codeTargetChanged || !filepath.IsAbs(target.Target) || a.place.Files == "" {
+		return err
+	}
+	return fmt.Errorf("%w (found by worker %s, which sees the files of %q: all workers with --files %s must see the same files; "+
+		"if they do not, put the folder on a volume that they share, or give them different names)", err, a.worker, a.place.Files, a.place.Files)
 }
 
 // deployedName is what a deployed document may be called: it is part of a file's name.
@@ -125,6 +141,24 @@ func (a *Activities) findDeployed(name string) (string, error) {
 			return "", err
 		}
 	}
-	return "", final{TypeInput, fmt.Errorf("no pipeline named %q is deployed on worker %s: it has neither %s nor %s in %s",
-		name, a.worker, name+".yaml", filepath.Join(name, "pipeline.yaml"), folder)}
+	meant := ""
+	if nearest := pipeline.Nearest(name, deployedIn(folder)); nearest != "" {
+		meant = fmt.Sprintf(" (did you mean %q?)", nearest)
+	}
+	return "", final{TypeInput, fmt.Errorf("no pipeline named %q is deployed on worker %s%s: it has neither %s nor %s in %s",
+		name, a.worker, meant, name+".yaml", filepath.Join(name, "pipeline.yaml"), folder)}
+}
+
+// deployedIn returns the names of the documents that are deployed in the folder; none if it cannot be read.
+func deployedIn(folder string) (names []string) {
+	for _, pattern := range []string{"*.yaml", "*/pipeline.yaml"} {
+		files, err := fs.Glob(os.DirFS(folder), pattern)
+		if err != nil {
+			return nil
+		}
+		for _, file := range files {
+			names = append(names, strings.TrimSuffix(strings.TrimSuffix(file, "/pipeline.yaml"), ".yaml"))
+		}
+	}
+	return names
 }
