@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -14,7 +15,9 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
+	"waymark/plan"
 	"waymark/settings"
+	"waymark/worker"
 	"waymark/worker/daemon"
 )
 
@@ -22,6 +25,7 @@ import (
 type composed struct {
 	Services map[string]struct {
 		Image       string            `yaml:"image"`
+		PullPolicy  string            `yaml:"pull_policy"`
 		Build       map[string]string `yaml:"build"`
 		Environment map[string]string `yaml:"environment"`
 		Volumes     []string          `yaml:"volumes"`
@@ -51,7 +55,7 @@ func TestComposeHasEverythingAClusterNeeds(t *testing.T) {
 	require.Equal(t, file.Services["worker-1"].Environment, file.Services["worker-2"].Environment)
 	pinned := regexp.MustCompile(`:v?\d+\.\d+[a-z0-9.-]*$`)
 	for name, service := range file.Services {
-		if service.Build == nil {
+		if service.Build == nil && service.PullPolicy != "never" {
 			require.Regexp(t, pinned, service.Image, "%s: an image without a version is another one tomorrow", name)
 		}
 		for _, port := range service.Ports {
@@ -75,6 +79,94 @@ func TestComposeHasEverythingAClusterNeeds(t *testing.T) {
 	}
 }
 
+// TestComposeBuildsEachImageOnce: services are built side by side, and two that write one name fail. Who uses an image that another
+// service builds waits for that one, and asks no registry.
+func TestComposeBuildsEachImageOnce(t *testing.T) {
+	file, builders := compose(t), map[string]string{}
+	for name, service := range file.Services {
+		if service.Build != nil {
+			require.NotContains(t, builders, service.Image, "%s builds it as well", name)
+			builders[service.Image] = name
+		}
+	}
+	require.Contains(t, builders, file.Services["worker-2"].Image)
+	for name, service := range file.Services {
+		if service.Build != nil || service.PullPolicy == "" {
+			require.NotEqual(t, service.Build == nil, builders[service.Image] != "", "%s: an image that is built here is asked for at a registry", name)
+			continue
+		}
+		require.Equal(t, "never", service.PullPolicy, name)
+		require.NotEmpty(t, builders[service.Image], "%s: nobody builds %s", name, service.Image)
+		require.Contains(t, service.DependsOn, builders[service.Image], name)
+	}
+}
+
+// TestComposeWorkersSeeWhatPipelinesWrite compiles all examples as the workers do, with the variables that these give to documents, and
+// looks on which volumes the outputs lie. Workers with the same name for their files continue what the other one wrote.
+func TestComposeWorkersSeeWhatPipelinesWrite(t *testing.T) {
+	file := compose(t)
+	environment := file.Services["worker-1"].Environment
+	allowed := filepath.SplitList(environment["WAYMARK_ALLOW_ENV"])
+	for _, name := range allowed {
+		t.Setenv(name, environment[name])
+	}
+	examples, err := filepath.Abs("../examples")
+	require.NoError(t, err)
+	planner := worker.Planner{Allow: []string{examples}, Confined: true, AllowEnv: allowed, FingerprintKey: make([]byte, worker.KeyBytes)}
+	documents, err := filepath.Glob(filepath.Join(examples, "*", "*.yaml"))
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(documents), 5)
+	for _, document := range documents {
+		text, err := os.ReadFile(document)
+		require.NoError(t, err)
+		compiled, err := planner.Plan(plan.Request{File: document, Folder: filepath.Dir(document), Document: text})
+		require.NoError(t, err, "the workers refuse it; what it needs belongs in WAYMARK_ALLOW_ENV")
+		for _, node := range compiled.Describe().Nodes {
+			if node.Location == "" {
+				continue
+			}
+			name, err := filepath.Rel(examples, node.Location)
+			require.NoError(t, err)
+			output := path.Join(environment["WAYMARK_PIPELINES"], filepath.ToSlash(name))
+			volume := volumeOf(file, "worker-1", output)
+			require.NotEmpty(t, volume, "%s writes %s, which no other container sees", document, output)
+			for _, other := range []string{"worker-2", "waymark"} {
+				require.Equal(t, volume, volumeOf(file, other, output), "%s: %s", other, output)
+			}
+		}
+	}
+}
+
+// volumeOf returns the volume on which the folder lies where the service would make and rename the output; "" for the container's own.
+func volumeOf(file composed, service, output string) string {
+	for _, mount := range file.Services[service].Volumes {
+		volume, at, _ := strings.Cut(mount, ":")
+		if _, named := file.Volumes[volume]; named && (path.Dir(output) == at || strings.HasPrefix(path.Dir(output), at+"/")) {
+			return volume
+		}
+	}
+	return ""
+}
+
+// TestComposeVolumesAreMountedWhereTheImageHasFolders: a folder that is not there would belong to root, and the user of the image
+// could not write into it.
+func TestComposeVolumesAreMountedWhereTheImageHasFolders(t *testing.T) {
+	text, err := os.ReadFile("../Dockerfile")
+	require.NoError(t, err)
+	require.Contains(t, string(text), `for pipeline in /out/pipelines/*/; do mkdir -p "${pipeline}out"; done`)
+	require.Contains(t, string(text), "cp -r examples/* /out/pipelines/")
+	volumes := compose(t).Services["worker-1"].Volumes
+	require.NotEmpty(t, volumes)
+	for _, mount := range volumes {
+		_, at, _ := strings.Cut(mount, ":")
+		example, found := strings.CutPrefix(at, "/pipelines/")
+		require.True(t, found, mount)
+		example, found = strings.CutSuffix(example, "/out")
+		require.True(t, found, mount)
+		require.DirExists(t, filepath.Join("../examples", example))
+	}
+}
+
 // TestComposeTellsWorkersOnlyWhatTheyKnow finds variables with a mistake in their names, which nobody else would miss.
 func TestComposeTellsWorkersOnlyWhatTheyKnow(t *testing.T) {
 	known := []string{
@@ -85,6 +177,10 @@ func TestComposeTellsWorkersOnlyWhatTheyKnow(t *testing.T) {
 	new(daemon.Config).Bind(flags)
 	flags.VisitAll(func(flag *pflag.Flag) { known = append(known, settings.Variable(flag.Name)) })
 	environment := compose(t).Services["worker-1"].Environment
+	for _, name := range filepath.SplitList(environment["WAYMARK_ALLOW_ENV"]) {
+		require.NotEmpty(t, environment[name], name)
+		delete(environment, name) // it is the documents'
+	}
 	require.NotEmpty(t, environment["WAYMARK_LANDSCAPE"])
 	for name, value := range environment {
 		require.Contains(t, known, name)
