@@ -85,7 +85,7 @@ func Dial(ctx context.Context, o client.Options) (client.Client, error) {
 	defer done()
 	c, err := client.DialContext(patience, o)
 	if err == nil {
-		if err = Answers(patience, c, o.Namespace); err == nil {
+		if err = answers(patience, c, o.Namespace); err == nil {
 			return c, nil
 		}
 		c.Close()
@@ -96,8 +96,21 @@ func Dial(ctx context.Context, o client.Options) (client.Client, error) {
 	return nil, explain(ctx, o, err)
 }
 
-// Answers asks the cluster for the namespace: nil if it is there.
-func Answers(ctx context.Context, c client.Client, namespace string) error {
+// Answers asks the cluster to which the client leads for the namespace: nil if it is there. The error is a *Fault. So that it can say what
+// is wrong, a cluster that is silent has half of the time that ctx leaves.
+func Answers(ctx context.Context, c client.Client, o client.Options) error {
+	patience, done := ctx, func() {}
+	if end, limited := ctx.Deadline(); limited {
+		patience, done = context.WithTimeout(ctx, time.Until(end)/2)
+	}
+	defer done()
+	if err := answers(patience, c, o.Namespace); err != nil {
+		return explain(ctx, o, err)
+	}
+	return nil
+}
+
+func answers(ctx context.Context, c client.Client, namespace string) error {
 	_, err := c.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: namespace})
 	return err
 }

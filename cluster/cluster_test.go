@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
@@ -166,6 +167,29 @@ func TestDialNeedsTheNamespace(t *testing.T) {
 	c, err := Dial(t.Context(), o)
 	require.NoError(t, err)
 	c.Close()
+}
+
+// TestAnswersSaysWhatToCheck asks a cluster that is there, and then is not.
+func TestAnswersSaysWhatToCheck(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	server := grpc.NewServer()
+	workflowservice.RegisterWorkflowServiceServer(server, frontend{})
+	go func() { _ = server.Serve(listener) }() // until Stop
+	o, err := Options(listener.Addr().String(), with(t, nil))
+	require.NoError(t, err)
+	c, err := Dial(t.Context(), o)
+	require.NoError(t, err)
+	defer c.Close()
+	require.NoError(t, Answers(t.Context(), c, o))
+	server.Stop()
+	patience, done := context.WithTimeout(t.Context(), 2*time.Second)
+	defer done()
+	err = Answers(patience, c, o)
+	fault, is := errors.AsType[*Fault](err)
+	require.True(t, is, "%v", err)
+	require.Equal(t, "nobody listens there", fault.Why)
+	require.Contains(t, err.Error(), "temporal at "+o.HostPort+" (namespace default, no TLS): nobody listens there; start it, or say where it is")
 }
 
 func TestDialUsesTLS(t *testing.T) {

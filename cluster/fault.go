@@ -134,7 +134,7 @@ func unreachable(host string, err error) *Fault {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return &Fault{Why: "nobody listens there", Cure: cureAddress}
 	case silent(err):
-		return &Fault{Why: fmt.Sprintf("no answer within %v", dialPatience), Cure: "check the address, and firewalls between here and there"}
+		return &Fault{Why: "no answer in time", Cure: "check the address, and firewalls between here and there"}
 	}
 	return &Fault{Why: err.Error(), Cure: cureAddress}
 }
@@ -153,7 +153,7 @@ func plain(err error) *Fault {
 	case errors.Is(err, errForeign):
 		return &Fault{Why: err.Error(), Cure: cureTLS, Lasting: true}
 	case silent(err):
-		return &Fault{Why: fmt.Sprintf("it takes connections and says nothing within %v", dialPatience), Cure: "look at its logs; is it still starting?"}
+		return &Fault{Why: "it takes connections and says nothing", Cure: "look at its logs; is it still starting?"}
 	}
 	return &Fault{Why: "it closes connections that do not use TLS", Cure: cureTLS}
 }
@@ -189,7 +189,7 @@ func secured(name string, err error) *Fault {
 	case errors.Is(err, errForeign):
 		return &Fault{Why: err.Error(), Cure: "check the address and the port", Lasting: true}
 	case silent(err):
-		return &Fault{Why: fmt.Sprintf("it takes connections and does not answer in TLS within %v", dialPatience), Cure: cureNoTLS}
+		return &Fault{Why: "it takes connections and does not answer in TLS", Cure: cureNoTLS}
 	}
 	return &Fault{Why: "TLS fails: " + err.Error(), Cure: "check the TEMPORAL_TLS_* variables"}
 }

@@ -49,6 +49,15 @@ type Storage struct {
 	Payloads *payload.Store
 
 	close []func() error
+	roles roles // nil of a landscape in a file, which has none
+}
+
+// roles are what a driver knows of the role with which it is connected.
+type roles interface {
+	// MayWrite returns what the role lacks of what working for runs needs; nil if it lacks nothing.
+	MayWrite(ctx context.Context) error
+	// Owner returns the role if it owns the landscape, or else nothing.
+	Owner(ctx context.Context) (string, error)
 }
 
 // ServiceError says that a service that a URL names cannot be used. It may pass: a server that is not there yet may come.
@@ -91,15 +100,24 @@ func Open(ctx context.Context, o Options) (*Storage, error) {
 	if err != nil {
 		return nil, err
 	}
-	backend, err := opened.openPayloads(ctx, o)
-	if err != nil {
+	if err := opened.OpenPayloads(ctx, o); err != nil {
 		return nil, errors.Join(err, opened.Close())
 	}
-	opened.Payloads = payload.New(backend, payload.Options{OnHeal: opened.onHeal(o.logger())})
 	return opened, nil
 }
 
-// OpenLandscape is Open without the payload store, which need not be there: Payloads is nil.
+// OpenPayloads opens the payload store of a Storage that OpenLandscape returned; its errors are those of Open. After an error the
+// landscape stays open, and it may be tried again.
+func (s *Storage) OpenPayloads(ctx context.Context, o Options) error {
+	backend, err := s.openPayloads(ctx, o)
+	if err != nil {
+		return err
+	}
+	s.Payloads = payload.New(backend, payload.Options{OnHeal: s.onHeal(o.logger())})
+	return nil
+}
+
+// OpenLandscape is Open without the payload store, which need not be there: Payloads is nil until OpenPayloads.
 func OpenLandscape(ctx context.Context, o Options) (*Storage, error) {
 	ref, err := split(landscapeFlag, o.Landscape, landscapeForms)
 	if err != nil {
@@ -113,7 +131,34 @@ func OpenLandscape(ctx context.Context, o Options) (*Storage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Storage{Place: place, Log: landscape.New(driver, nil), close: []func() error{driver.Close}}, nil
+	opened := &Storage{Place: place, Log: landscape.New(driver, nil), close: []func() error{driver.Close}}
+	opened.roles, _ = driver.(roles)
+	return opened, nil
+}
+
+// MayWrite says whether the role with which the landscape is open may do what working for runs needs. The error is a *ServiceError that
+// says what it lacks, and who gives it that.
+func (s *Storage) MayWrite(ctx context.Context) error {
+	if s.roles == nil {
+		return nil
+	}
+	if err := s.roles.MayWrite(ctx); err != nil {
+		return &ServiceError{s.Place, err}
+	}
+	return nil
+}
+
+// OwnerWarning returns what to tell whoever lets a process work for runs as the owner of the landscape; nothing if the role owns none.
+func (s *Storage) OwnerWarning(ctx context.Context) (string, error) {
+	if s.roles == nil {
+		return "", nil
+	}
+	role, err := s.roles.Owner(ctx)
+	if err != nil || role == "" {
+		return "", err
+	}
+	return fmt.Sprintf("the role %s owns the record, and so could change what is there: work as a role that has the rights of a writer only; "+
+		"`waymark landscape grant` gives them", role), nil
 }
 
 func openFile(ctx context.Context, ref reference, o Options) (landscape.Driver, string, error) {

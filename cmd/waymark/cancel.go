@@ -57,7 +57,7 @@ func (a *app) cancel(ctx context.Context, run landscape.Run, order workflows.Ord
 		return a.awaitEnd(ctx, run.ID)
 	})
 	if err == nil && (!found || alone) {
-		err = a.withMachine(ctx, a.restartMachine, func(m *machine) error { return a.cancelStopped(ctx, m, run.ID, order) })
+		err = a.withMachine(ctx, a.cancelMachine, func(m *machine) error { return a.cancelStopped(ctx, m, run.ID, order) })
 	}
 	if err != nil {
 		return err
@@ -137,6 +137,9 @@ func (a *app) discard(ctx context.Context, m *machine, id string) error {
 	}
 	if files && !a.sees(run) {
 		return fmt.Errorf("it lies among the files of %q, and this machine sees those of %q", run.Host, a.filesName())
+	}
+	if err := a.openPayloads(ctx, m.record); err != nil {
+		return err
 	}
 	return m.activities().Discard(ctx, id)
 }

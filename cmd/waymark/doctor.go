@@ -162,11 +162,23 @@ func (a *app) checkRecord(ctx context.Context) check {
 	runs, place, err := a.runsOnRecord(ctx)
 	switch {
 	case err != nil:
-		return fail("say where the record is with --landscape and --payloads", "%v", err)
+		return fail("say where the record is with --landscape", "%v", err)
 	case place == "":
 		return ok("none yet; the first run makes it")
 	}
+	if err := a.payloadsThere(ctx); err != nil {
+		return fail("say where the payloads are with --payloads", "%s at %s, and of the payloads: %v", many(int64(len(runs)), "run"), place, err)
+	}
 	return ok("%s at %s", many(int64(len(runs)), "run"), place)
+}
+
+// payloadsThere opens the payloads of the record, and closes both.
+func (a *app) payloadsThere(ctx context.Context) error {
+	record, err := a.openRecord(ctx)
+	if err != nil {
+		return err
+	}
+	return closing(a.openPayloads(ctx, record), record.close)
 }
 
 // runsOnRecord returns the runs and the place of the record, which is empty if there is none yet.

@@ -13,7 +13,6 @@ import (
 
 	"waymark/cluster"
 	"waymark/payload"
-	"waymark/storage"
 	"waymark/workflows"
 )
 
@@ -114,7 +113,7 @@ func see(workers int) string {
 
 // checkLandscape asks the record for its runs, whether the payloads are there or not.
 func (a *app) checkLandscape(ctx context.Context) check {
-	record, err := a.openedRecord(storage.OpenLandscape(ctx, a.storage(false)))
+	record, err := a.openRecord(ctx)
 	if err != nil {
 		return fail("say with --landscape where the workers have it", "%v", err)
 	}
@@ -132,9 +131,11 @@ func (a *app) checkPayloads(ctx context.Context) check {
 	}
 	record, err := a.openRecord(ctx)
 	if err != nil {
-		return fail("say with --payloads where the workers have them", "%v", err)
+		return fail("say with --landscape where the workers have it", "%v", err)
 	}
-	_, err = record.payloads.Get(ctx, payload.Of([]byte("waymark doctor asks for what nobody stored")))
+	if err = a.openPayloads(ctx, record); err == nil {
+		_, err = record.payloads.Get(ctx, payload.Of([]byte("waymark doctor asks for what nobody stored")))
+	}
 	if errors.Is(err, payload.ErrNotFound) {
 		err = nil
 	}

@@ -90,7 +90,7 @@ func (q question) question() (audit.Question, error) {
 }
 
 func (a *app) explain(ctx context.Context, r *record, asked audit.Question, whyNot string) error {
-	auditor, err := a.auditor(r)
+	auditor, err := a.auditor(ctx, r)
 	if err != nil {
 		return err
 	}

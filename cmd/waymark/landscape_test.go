@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -51,5 +53,19 @@ func TestRecordInPostgres(t *testing.T) {
 	require.Equal(t, "working may read, insert, and move runs and effects in "+place+"\nasking may read in "+place+"\n",
 		quiet(waymark("landscape", "grant", "--landscape", db.DSN(), "--writer", "working", "--reader", "asking")))
 
-	require.Empty(t, strings.TrimSpace(quiet(waymark("runs", "--json", "--landscape", db.Login(t, "ann", "asking")))))
+	ann := db.Login(t, "ann", "asking")
+	require.Empty(t, strings.TrimSpace(quiet(waymark("runs", "--json", "--landscape", ann))))
+
+	state, document := t.TempDir(), filepath.Join(t.TempDir(), "p.yaml")
+	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(document), "in.csv"), []byte("a\n1\n"), 0o600))
+	require.NoError(t, os.WriteFile(document, []byte("name: p\nsources: {in: {csv: {path: in.csv}, schema: {fields: {a: int}}}}\nsinks: {out: {csv: {path: out.csv}}}\n"), 0o600))
+	code, _, stderr = waymark("run", document, "--state", state, "--landscape", ann)
+	require.Equal(t, exitFailed, code)
+	require.Contains(t, stderr, "the role ann may not work for runs: it lacks insert on actions, ")
+	code, _, stderr = waymark("run", document, "--state", state, "--landscape", db.DSN())
+	require.Zero(t, code, stderr)
+	require.Contains(t, stderr, "waymark: the role "+db.Owner()+" owns the record, and so could change what is there")
+	code, _, stderr = waymark("run", document, "--state", t.TempDir(), "--landscape", db.Login(t, "bob", "working"))
+	require.Equal(t, exitFailed, code, "the output is there")
+	require.NotContains(t, stderr, "owns the record")
 }

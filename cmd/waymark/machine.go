@@ -71,9 +71,25 @@ func (a *app) startMachine(ctx context.Context) (*machine, error) {
 
 // restartMachine is startMachine for runs on record: no record is made.
 func (a *app) restartMachine(ctx context.Context) (*machine, error) {
+	return a.machineOnRecord(ctx, a.openPayloads)
+}
+
+// cancelMachine is restartMachine without the payloads, which need not be there to stop a run.
+func (a *app) cancelMachine(ctx context.Context) (*machine, error) {
+	return a.machineOnRecord(ctx, func(context.Context, *record) error { return nil })
+}
+
+// machineOnRecord is a machine for runs on record, of which more is opened first.
+func (a *app) machineOnRecord(ctx context.Context, more func(context.Context, *record) error) (*machine, error) {
 	record, err := a.openRecord(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if err := more(ctx, record); err != nil {
+		return nil, closing(err, record.close)
+	}
+	if err := a.mayWork(ctx, record.opened); err != nil {
+		return nil, closing(err, record.close)
 	}
 	planner, err := a.planner(existingKey)
 	if err == nil && !a.onCluster() {

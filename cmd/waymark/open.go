@@ -21,7 +21,8 @@ import (
 type record struct {
 	place    string // of the landscape, for people
 	log      *landscape.Log
-	payloads *payload.Store
+	payloads *payload.Store // nil unless it was asked for: most questions and all orders work while it is away
+	opened   *storage.Storage
 	close    func() error
 }
 
@@ -69,27 +70,68 @@ func openSQLite(ctx context.Context, path string, create bool) (landscape.Driver
 	return store, nil
 }
 
-// openRecord opens what is there. It creates nothing: no record where one is expected is wrong use.
+// openRecord opens what is there, without the payloads. It creates nothing: no record where one is expected is wrong use.
 func (a *app) openRecord(ctx context.Context) (*record, error) {
-	return a.openedRecord(storage.Open(ctx, a.storage(false)))
+	return a.openedRecord(storage.OpenLandscape(ctx, a.storage(false)))
 }
 
-// createRecord opens the record, and makes what is missing.
+// openPayloads opens the payloads of a record that was opened without them.
+func (a *app) openPayloads(ctx context.Context, r *record) error {
+	if r.payloads != nil {
+		return nil
+	}
+	if err := r.opened.OpenPayloads(ctx, a.storage(false)); err != nil {
+		return a.misplaced(err)
+	}
+	r.payloads = r.opened.Payloads
+	return nil
+}
+
+// createRecord opens the record, and makes what is missing. A process that works for runs itself must be allowed to write it.
 func (a *app) createRecord(ctx context.Context) (*record, error) {
-	return a.openedRecord(storage.Open(ctx, a.storage(true)))
+	opened, err := storage.Open(ctx, a.storage(true))
+	if err == nil {
+		if err = a.mayWork(ctx, opened); err != nil {
+			err = errors.Join(err, opened.Close())
+		}
+	}
+	return a.openedRecord(opened, err)
+}
+
+// mayWork refuses a record that this process may not write, if it works for runs itself. It tells whoever owns the record that he
+// need not.
+func (a *app) mayWork(ctx context.Context, opened *storage.Storage) error {
+	if a.onCluster() {
+		return nil
+	}
+	if err := opened.MayWrite(ctx); err != nil {
+		return err
+	}
+	warning, err := opened.OwnerWarning(ctx)
+	if warning != "" {
+		a.note("%s", warning)
+	}
+	return err
 }
 
 // openedRecord is the record in what was opened, or says why it could not be.
 func (a *app) openedRecord(opened *storage.Storage, err error) (*record, error) {
+	if err != nil {
+		return nil, a.misplaced(err)
+	}
+	return &record{place: opened.Place, log: opened.Log, payloads: opened.Payloads, opened: opened, close: opened.Close}, nil
+}
+
+// misplaced says of what could not be opened how to name another.
+func (a *app) misplaced(err error) error {
 	switch {
 	case errors.Is(err, storage.ErrNoLandscape):
-		return nil, wrongUsef("no record at %s: run a pipeline first, or say where it is with --state FOLDER or --landscape sqlite:PATH", pathIn(a.landscapeURL()))
+		return wrongUsef("no record at %s: run a pipeline first, or say where it is with --state FOLDER or --landscape sqlite:PATH", pathIn(a.landscapeURL()))
 	case errors.Is(err, storage.ErrNoPayloads):
-		return nil, wrongUsef("no payloads at %s: say where they are with --payloads file:FOLDER", pathIn(a.payloadsURL()))
-	case err != nil:
-		return nil, misused(err)
+		return wrongUsef("no payloads at %s: say where they are with --payloads file:FOLDER", pathIn(a.payloadsURL()))
+	default:
+		return misused(err)
 	}
-	return &record{place: opened.Place, log: opened.Log, payloads: opened.Payloads, close: opened.Close}, nil
 }
 
 // pathIn returns the path in the URL of a file.
@@ -98,9 +140,9 @@ func pathIn(url string) string {
 	return path
 }
 
-// runs returns the runs on record, in no particular order. The payloads need not be there.
+// runs returns the runs on record, in no particular order.
 func (a *app) runs(ctx context.Context) (runs []landscape.RunHead, err error) {
-	record, err := a.openedRecord(storage.OpenLandscape(ctx, a.storage(false)))
+	record, err := a.openRecord(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +198,10 @@ func (r *record) find(ctx context.Context, word string) (landscape.Run, error) {
 }
 
 // auditor returns an Auditor that compiles the documents on record with this machine's environment and secrets.
-func (a *app) auditor(r *record) (*audit.Auditor, error) {
+func (a *app) auditor(ctx context.Context, r *record) (*audit.Auditor, error) {
+	if err := a.openPayloads(ctx, r); err != nil {
+		return nil, err
+	}
 	planner, err := a.planner(existingKey)
 	if err != nil {
 		return nil, err

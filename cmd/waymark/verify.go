@@ -18,7 +18,7 @@ against the record, and checks that every row is accounted for. Changes nothing.
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.query(cmd.Context(), args[0], func(r *record, run landscape.Run) error {
-				auditor, err := a.auditor(r)
+				auditor, err := a.auditor(cmd.Context(), r)
 				if err != nil {
 					return err
 				}

@@ -239,7 +239,7 @@ func TestAProcessRunsWhatIsDeployed(t *testing.T) {
 	p.said(t, "working")
 	code, text := get(t, address, "/readyz")
 	require.Equal(t, http.StatusOK, code, text)
-	require.Equal(t, "temporal: ok\nlandscape: ok\nwork: ok\n", text)
+	require.Equal(t, "temporal: ok\nlandscape: ok\npayloads: ok\nwork: ok\n", text)
 	code, _ = get(t, address, "/healthz")
 	require.Equal(t, http.StatusOK, code)
 
@@ -277,7 +277,7 @@ func TestAProcessWaitsForTemporal(t *testing.T) {
 	require.Contains(t, why, "nobody listens there")
 	code, text := get(t, pages, "/readyz")
 	require.Equal(t, http.StatusServiceUnavailable, code)
-	require.Contains(t, text, fmt.Sprintf("temporal: %v\nlandscape: not reached yet\nwork: not reached yet\n", why))
+	require.Contains(t, text, fmt.Sprintf("temporal: %v\nlandscape: not reached yet\npayloads: not reached yet\nwork: not reached yet\n", why))
 	code, _ = get(t, pages, "/healthz")
 	require.Equal(t, http.StatusOK, code, "waiting is no reason to be killed")
 

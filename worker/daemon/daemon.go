@@ -3,6 +3,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,7 @@ import (
 const (
 	temporalService  = "temporal"
 	landscapeService = "landscape"
+	payloadsService  = "payloads"
 	workService      = "work"
 )
 
@@ -62,7 +64,7 @@ type process struct {
 // Run works until ctx ends, and then lets what is in hand come to its end, for as long as the configuration says. An error says why
 // the process cannot begin, or go on. One that a person can cure by other words on the command line is a *UsageError.
 func Run(ctx context.Context, c Config, p Program) error {
-	d := &process{Config: c, Program: p, ready: newReadiness(temporalService, landscapeService, workService), failed: make(chan error, 8)}
+	d := &process{Config: c, Program: p, ready: newReadiness(temporalService, landscapeService, payloadsService, workService), failed: make(chan error, 8)}
 	if err := d.prepare(ctx); err != nil {
 		return err
 	}
@@ -187,7 +189,7 @@ func (d *process) dial(ctx context.Context) (client.Client, error) {
 		return nil, err
 	}
 	d.logger.Info("connected", "to", temporalService, "at", cluster.Place(o))
-	d.ready.set(temporalService, func(ctx context.Context) error { return cluster.Answers(ctx, temporal, o.Namespace) }, nil)
+	d.ready.set(temporalService, func(ctx context.Context) error { return cluster.Answers(ctx, temporal, o) }, nil)
 	return temporal, nil
 }
 
@@ -199,27 +201,59 @@ func (d *process) open(ctx context.Context) (*storage.Storage, error) {
 		return !service
 	}
 	opened, err := waitFor(ctx, landscapeService, d.logger, d.ready, lasts, func(ctx context.Context) (*storage.Storage, error) {
-		return storage.Open(ctx, o)
+		return openToWrite(ctx, o)
 	})
-	if wrong, is := errors.AsType[*storage.URLError](err); is {
-		return nil, &UsageError{wrong}
+	if err != nil {
+		return nil, misused(err)
 	}
+	d.logger.Info("opened", "landscape", opened.Place)
+	if warning, err := opened.OwnerWarning(ctx); err != nil || warning != "" {
+		d.logger.Warn(cmp.Or(warning, "whether the role owns the record cannot be told"), "landscape", opened.Place, "error", err)
+	}
+	d.ready.set(landscapeService, func(ctx context.Context) error { return landscapeAnswers(ctx, opened) }, nil)
+	_, err = waitFor(ctx, payloadsService, d.logger, d.ready, lasts, func(ctx context.Context) (*storage.Storage, error) {
+		return opened, opened.OpenPayloads(ctx, o)
+	})
+	if err != nil {
+		return nil, errors.Join(misused(err), opened.Close())
+	}
+	d.ready.set(payloadsService, func(ctx context.Context) error { return payloadsAnswer(ctx, opened) }, nil)
+	return opened, nil
+}
+
+// openToWrite opens the landscape, and refuses a role that may not do what working for runs needs.
+func openToWrite(ctx context.Context, o storage.Options) (*storage.Storage, error) {
+	opened, err := storage.OpenLandscape(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	d.logger.Info("opened", "landscape", opened.Place)
-	d.ready.set(landscapeService, func(ctx context.Context) error { return answers(ctx, opened) }, nil)
+	if err := opened.MayWrite(ctx); err != nil {
+		return nil, errors.Join(err, opened.Close())
+	}
 	return opened, nil
+}
+
+// misused marks an error about the words with which the process was started.
+func misused(err error) error {
+	if wrong, is := errors.AsType[*storage.URLError](err); is {
+		return &UsageError{wrong}
+	}
+	return err
+}
+
+// landscapeAnswers asks the landscape for what is not there, and whether the process may write.
+func landscapeAnswers(ctx context.Context, opened *storage.Storage) error {
+	if _, err := opened.Log.Run(ctx, "-"); !errors.Is(err, landscape.ErrNotFound) {
+		return err
+	}
+	return opened.MayWrite(ctx)
 }
 
 // nothing is a payload that no run needs.
 var nothing = payload.Of([]byte("is the store there?"))
 
-// answers asks landscape and payload store for what is not there.
-func answers(ctx context.Context, opened *storage.Storage) error {
-	if _, err := opened.Log.Run(ctx, "-"); !errors.Is(err, landscape.ErrNotFound) {
-		return err
-	}
+// payloadsAnswer asks the payload store for what is not there.
+func payloadsAnswer(ctx context.Context, opened *storage.Storage) error {
 	_, err := opened.Payloads.Has(ctx, nothing)
 	return err
 }
