@@ -57,3 +57,25 @@ func TestAConfinedPlannerGivesDocumentsTheVariablesThatAreAllowed(t *testing.T) 
 	p.Confined = false
 	require.NotContains(t, compile("AWS_SECRET_ACCESS_KEY").Error(), "none that this worker gives to documents")
 }
+
+func TestAConfinedPlannerLendsDocumentsNothingForTheirDatabases(t *testing.T) {
+	folder := t.TempDir()
+	t.Setenv("PGUSER", "waymark_worker")
+	t.Setenv("PGPASSWORD", "the password of the worker")
+	p := worker.Planner{Allow: []string{folder}, Confined: true}
+	compile := func(dsn string) error {
+		document := "name: tables\nsources: {a: {postgres: {dsn: \"" + dsn + "\", table: t}, schema: {fields: {id: int}}}}\n" +
+			"sinks: {b: {postgres: {dsn: \"" + dsn + "\", table: u}}}\n"
+		_, err := p.Plan(plan.Request{File: "p.yaml", Folder: folder, Document: []byte(document)})
+		return err
+	}
+	err := compile("postgres://db.example/d")
+	require.ErrorContains(t, err, "sources.a: postgres.dsn: it names no user, and a worker lends documents nothing of its environment")
+	require.NoError(t, compile("postgres://somebody@db.example/d"))
+	certificate := "postgres://somebody@db.example/d?sslmode=verify-full&sslrootcert="
+	require.ErrorContains(t, compile(certificate+"/etc/hostname"), "dsn: sslrootcert names a file of the worker's machine")
+	require.ErrorContains(t, compile("host="+folder+"/.. user=u dbname=d"), "dsn: a host is the folder of a socket of this machine")
+	require.NoError(t, compile("host="+folder+" user=u dbname=d"), "the folder is allowed")
+	p.Confined = false
+	require.NoError(t, compile("postgres://db.example/d"))
+}

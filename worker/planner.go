@@ -13,6 +13,7 @@ import (
 	"waymark/plan"
 	"waymark/plugin/builtin"
 	"waymark/plugin/object"
+	"waymark/plugin/postgres"
 )
 
 // Planner compiles documents with this machine's environment variables and secrets. It is safe for concurrent use.
@@ -20,7 +21,8 @@ type Planner struct {
 	// Allow are folders, besides the document's own, in which a document's files may be.
 	Allow []string
 	// Confined says that documents come from people who may not read everything on this machine: the document's own folder counts
-	// only if it lies in one of Allow, and of the environment variables it may have those of AllowEnv.
+	// only if it lies in one of Allow, of the environment variables it may have those of AllowEnv, and what their addresses of
+	// databases do not say is not taken from the environment.
 	Confined bool
 	// AllowEnv are names of environment variables.
 	AllowEnv []string
@@ -31,7 +33,7 @@ type Planner struct {
 	// document uses environment variables or secrets.
 	FingerprintKey []byte
 	// AllowNetworks are networks, besides the public web, that documents may lead to: with what they fetch, and with the
-	// endpoints of buckets that they name.
+	// endpoints of buckets and the databases that they name.
 	AllowNetworks Networks
 	// Stdio is the folder in which is kept what goes through standard input and output; "" refuses documents that use them.
 	Stdio string
@@ -54,9 +56,12 @@ func (p Planner) Plan(request plan.Request) (*plan.Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("folder of %s: %w", request.File, err)
 	}
-	compiled, err := plan.Compile(loaded, plugins{builtin.Plugins{
-		Root: root, Tables: request.Tables, Beside: request.Beside, Remote: object.New(p.AllowNetworks), Stdio: builtin.Stdio{Folder: p.Stdio, Run: p.Run},
-	}})
+	compiled, err := plan.Compile(loaded, plugins{
+		builtin.Plugins{
+			Root: root, Tables: request.Tables, Beside: request.Beside, Remote: object.New(p.AllowNetworks), Stdio: builtin.Stdio{Folder: p.Stdio, Run: p.Run},
+		},
+		postgres.Access{Confined: p.Confined, Folders: p.Allow, Networks: p.AllowNetworks},
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 // package knows is builtin's, which also says what is wrong with an entry without a format.
 type plugins struct {
 	builtin.Plugins
+	postgres postgres.Access
 }
 
 // Source makes the source that the one format field of spec describes.
@@ -20,7 +21,7 @@ func (p plugins) Source(name string, spec pipeline.Source) (plugin.Source, error
 	case spec.Parquet != nil:
 		return parquet.NewSource(name, spec, p.Plugins)
 	case spec.Postgres != nil:
-		return postgres.NewSource(name, *spec.Postgres, spec.Schema)
+		return postgres.NewSource(name, *spec.Postgres, spec.Schema, p.postgres)
 	default:
 		return p.Plugins.Source(name, spec)
 	}
@@ -32,7 +33,7 @@ func (p plugins) Sink(name string, spec pipeline.Sink) (plugin.Sink, error) {
 	case spec.Parquet != nil:
 		return parquet.NewSink(name, spec, p.Plugins)
 	case spec.Postgres != nil:
-		return postgres.NewSink(name, *spec.Postgres)
+		return postgres.NewSink(name, *spec.Postgres, p.postgres)
 	default:
 		return p.Plugins.Sink(name, spec)
 	}

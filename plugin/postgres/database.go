@@ -20,21 +20,22 @@ import (
 const (
 	connectTimeout = 15 * time.Second
 	idleTime       = 30 * time.Second
+	keepAlive      = 5 * time.Minute // as the driver has it
 )
 
 // database is a Postgres database: where it is, and how to connect to it.
 type database struct {
 	dsn    string
+	access Access
 	config *pgxpool.Config
 	place  string // as a URL without user, password and options
 }
 
 // newDatabase reads a DSN. No connection is made. The error holds nothing of the DSN, which may be a secret.
-func newDatabase(dsn string) (*database, error) {
-	config, err := pgxpool.ParseConfig(dsn)
+func newDatabase(dsn string, access Access) (*database, error) {
+	config, err := access.configure(dsn)
 	if err != nil {
-		return nil, errors.New("dsn: this is no address of a Postgres database: write postgres://user@host:5432/database, or host=… dbname=… user=…; " +
-			"in a URL, the signs @ : / ? # and % of a password are written %40 %3A %2F %3F %23 %25; certificates that it names must be there")
+		return nil, err
 	}
 	config.MaxConnIdleTime, config.HealthCheckPeriod = idleTime, idleTime
 	connect := config.ConnConfig
@@ -48,7 +49,7 @@ func newDatabase(dsn string) (*database, error) {
 		connect.RuntimeParams["application_name"] = "waymark"
 	}
 	connect.RuntimeParams["client_encoding"] = "UTF8"
-	d := &database{dsn: dsn, config: config}
+	d := &database{dsn: dsn, access: access, config: config}
 	d.place = "postgres://" + strings.Join(d.addresses(), ",") + "/" + url.PathEscape(connect.Database)
 	return d, nil
 }
@@ -72,17 +73,17 @@ func address(host string, port uint16) string {
 	return net.JoinHostPort(host, fmt.Sprint(port))
 }
 
-// pools are the process's connections for short transactions, by database and password: everything that writes to one database
-// shares them. Those that are idle close by themselves.
+// pools are the process's connections for short transactions, by database, password and access: everything that writes to one
+// database shares them. Those that are idle close by themselves.
 var pools = struct {
 	sync.Mutex
-	open map[[2]string]*pgxpool.Pool
-}{open: map[[2]string]*pgxpool.Pool{}}
+	open map[[3]string]*pgxpool.Pool
+}{open: map[[3]string]*pgxpool.Pool{}}
 
 func (d *database) pool() (*pgxpool.Pool, error) {
 	pools.Lock()
 	defer pools.Unlock()
-	key := [2]string{d.dsn, d.config.ConnConfig.Password}
+	key := [3]string{d.dsn, d.config.ConnConfig.Password, fmt.Sprint(d.access)}
 	if pool := pools.open[key]; pool != nil {
 		return pool, nil
 	}
@@ -131,7 +132,11 @@ func (d *database) reason(err error) string {
 	var connecting *pgconn.ConnectError
 	isConnecting := errors.As(err, &connecting)
 	if state, is := errors.AsType[*pgconn.PgError](err); is {
-		return d.clean(state.Message) + " (SQLSTATE " + state.Code + ")" + advice[state.Code]
+		said := d.clean(state.Message) + " (SQLSTATE " + state.Code + ")"
+		if state.Code == "28P01" && d.access.Confined && d.config.ConnConfig.Password == "" {
+			return said + ": the dsn has no password, and a worker lends documents none: write " + completeDSN
+		}
+		return said + advice[state.Code]
 	}
 	if _, is := errors.AsType[*net.DNSError](err); is {
 		return "the host's name is not known: check the address"
@@ -157,7 +162,7 @@ var advice = map[string]string{
 	"57P03": ": the server is starting or stopping: it is tried again",
 }
 
-// innermost returns the error that the others are about; of several that are joined, the last one.
+// innermost returns the error that the others are about; of several that are joined, the last one that the guard did not make.
 func innermost(err error) error {
 	for {
 		var joined interface{ Unwrap() []error }
@@ -166,6 +171,12 @@ func innermost(err error) error {
 		} else if errors.As(err, &joined) && len(joined.Unwrap()) > 0 {
 			all := joined.Unwrap()
 			err = all[len(all)-1]
+			for _, other := range slices.Backward(all) {
+				if denied(other) == nil {
+					err = other
+					break
+				}
+			}
 		} else {
 			return err
 		}

@@ -146,7 +146,7 @@ func TestAnAttemptThatStandsStillIsEnded(t *testing.T) {
 			w := newWriter(t, pipeline.PostgresSink{DSN: db.DSN(), Table: "t"}, "run", idAndName)
 			w.addParts(1, 3)
 			w.open()
-			zombie, err := newSink("out", w.sink.spec)
+			zombie, err := newSink("out", w.sink.spec, anywhere)
 			require.NoError(t, err)
 			standing, goOn, ended := make(chan bool), make(chan bool), make(chan error)
 			zombie.moment = func(moment string) {
@@ -177,7 +177,7 @@ func TestAZombieAfterDiscardWritesNothing(t *testing.T) {
 	w := newWriter(t, pipeline.PostgresSink{DSN: db.DSN(), Table: "t"}, "run", idAndName)
 	w.addParts(2, 3)
 	w.open()
-	zombie, err := newSink("out", w.sink.spec)
+	zombie, err := newSink("out", w.sink.spec, anywhere)
 	require.NoError(t, err)
 	standing, ended := make(chan bool), make(chan error)
 	goOn := make(chan bool)
@@ -264,7 +264,7 @@ func TestSecretsAreInNoError(t *testing.T) {
 		dsn, strings.Replace(dsn, "port="+port, "port=1", 1), strings.Replace(dsn, password, password+"x", 1), dsn + " nonsense", dsn + " application_name",
 		strings.Replace(dsn, "dbname=", "dbname=no", 1), strings.Replace(dsn, "sslmode=disable", "sslmode=require", 1),
 	} {
-		s, err := NewSource("in", pipeline.PostgresSource{DSN: d, Table: "t"}, pipeline.Schema{})
+		s, err := NewSource("in", pipeline.PostgresSource{DSN: d, Table: "t"}, pipeline.Schema{}, anywhere)
 		if err != nil {
 			say(err)
 		} else {
@@ -274,7 +274,7 @@ func TestSecretsAreInNoError(t *testing.T) {
 			_, err = s.Open(t.Context(), plugin.Cursor{}, info)
 			say(err)
 		}
-		sink, err := NewSink("out", pipeline.PostgresSink{DSN: d, Table: "t"})
+		sink, err := NewSink("out", pipeline.PostgresSink{DSN: d, Table: "t"}, anywhere)
 		if err != nil {
 			say(err)
 			continue
@@ -287,7 +287,7 @@ func TestSecretsAreInNoError(t *testing.T) {
 		_, err = target.Refused(t.Context(), plugin.Part{})
 		say(err)
 	}
-	place, err := newDatabase(dsn)
+	place, err := newDatabase(dsn, anywhere)
 	require.NoError(t, err)
 	say(place.fault("try", fmt.Errorf("the driver said: %w", errors.New("no entry for "+password))))
 	for _, text := range said {

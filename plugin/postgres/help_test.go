@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -14,6 +15,9 @@ import (
 	"waymark/plugin"
 	"waymark/row"
 )
+
+// anywhere is the access of a document that may use the server of the tests, and the environment.
+var anywhere = Access{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}}
 
 // client is a connection with which a test looks at a database.
 type client struct {
@@ -77,7 +81,7 @@ type testWriter struct {
 
 func newWriter(t testing.TB, spec pipeline.PostgresSink, run string, fields []plugin.Field) *testWriter {
 	t.Helper()
-	sink, err := newSink("out", spec)
+	sink, err := newSink("out", spec, anywhere)
 	require.NoError(t, err)
 	encoder, err := sink.TypedEncoder(fields, false)
 	require.NoError(t, err)

@@ -42,7 +42,7 @@ func runWriter() int {
 		return 1
 	}
 	j.Spec.DSN = j.DSN
-	sink, err := newSink("out", j.Spec)
+	sink, err := newSink("out", j.Spec, anywhere)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

@@ -23,16 +23,17 @@ type Sink struct {
 }
 
 // NewSink makes the sink that a document's entry with this name describes. The error names the option at fault; no connection is made.
-func NewSink(name string, spec pipeline.PostgresSink) (plugin.Sink, error) {
-	s, err := newSink(name, spec)
+// access is what the document's DSN may use.
+func NewSink(name string, spec pipeline.PostgresSink, access Access) (plugin.Sink, error) {
+	s, err := newSink(name, spec, access)
 	if err != nil {
 		return nil, fmt.Errorf("sinks.%s: postgres.%w", name, err)
 	}
 	return s, nil
 }
 
-func newSink(name string, spec pipeline.PostgresSink) (*Sink, error) {
-	d, err := newDatabase(spec.DSN)
+func newSink(name string, spec pipeline.PostgresSink, access Access) (*Sink, error) {
+	d, err := newDatabase(spec.DSN, access)
 	if err != nil {
 		return nil, err
 	}

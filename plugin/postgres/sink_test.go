@@ -77,7 +77,7 @@ func TestEveryValueComesBackAsItWasWritten(t *testing.T) {
 }
 
 func TestEncoder(t *testing.T) {
-	sink, err := newSink("out", pipeline.PostgresSink{DSN: "host=h", Table: "t", Mode: pipeline.UpsertMode, Key: []string{"a"}})
+	sink, err := newSink("out", pipeline.PostgresSink{DSN: "host=h", Table: "t", Mode: pipeline.UpsertMode, Key: []string{"a"}}, anywhere)
 	require.NoError(t, err)
 	both := row.NewShape([]string{"b", "a"})
 	value := func(a, b row.Value) row.Row { return row.Row{Shape: both, Values: []row.Value{b, a}} }
@@ -127,26 +127,26 @@ func TestEncodersThatCannotBe(t *testing.T) {
 		{pipeline.PostgresSink{Create: true, Columns: []string{"b"}}, nil, true, `create: nobody knows the type of "b": declare the field`},
 	} {
 		c.spec.DSN, c.spec.Table = "host=h", "t"
-		sink, err := newSink("out", c.spec)
+		sink, err := newSink("out", c.spec, anywhere)
 		require.NoError(t, err)
 		_, err = sink.TypedEncoder(c.fields, c.open)
 		require.ErrorContains(t, err, "sinks.out: postgres: ")
 		require.ErrorContains(t, err, c.says)
 	}
 	for _, table := range []string{"waymark_parts", "dw.waymark_outputs"} {
-		_, err := NewSink("out", pipeline.PostgresSink{DSN: "host=h", Table: table})
+		_, err := NewSink("out", pipeline.PostgresSink{DSN: "host=h", Table: table}, anywhere)
 		require.ErrorContains(t, err, "is where Waymark keeps its record")
 	}
 }
 
 func TestASinkSaysWhatItPromises(t *testing.T) {
-	sink, err := NewSink("out", pipeline.PostgresSink{DSN: "postgres://u:pw@h:5433/d", Table: "dw.t", Mode: pipeline.UpsertMode, Key: []string{"id"}})
+	sink, err := NewSink("out", pipeline.PostgresSink{DSN: "postgres://u:pw@h:5433/d", Table: "dw.t", Mode: pipeline.UpsertMode, Key: []string{"id"}}, anywhere)
 	require.NoError(t, err)
 	require.Equal(t, "postgres://h:5433/d/dw.t", sink.Location())
 	require.Equal(t, plugin.Transactional, sink.Guarantee())
 	require.Equal(t, pipeline.WritesIO, sink.Determinism())
 	require.True(t, sink.(plugin.InOrder).InOrder())
-	sink, err = NewSink("out", pipeline.PostgresSink{DSN: "host=a,b port=1,2 dbname=d", Table: "t"})
+	sink, err = NewSink("out", pipeline.PostgresSink{DSN: "host=a,b port=1,2 dbname=d", Table: "t"}, anywhere)
 	require.NoError(t, err)
 	require.Equal(t, "postgres://a:1,b:2/d/public.t", sink.Location())
 	require.False(t, sink.(plugin.InOrder).InOrder())
@@ -165,7 +165,7 @@ func newTable(t *testing.T, mode string) func(t *testing.T) plugintest.Table {
 		if mode == pipeline.UpsertMode {
 			spec.Key = []string{"a"}
 		}
-		sink, err := newSink("out", spec)
+		sink, err := newSink("out", spec, anywhere)
 		require.NoError(t, err)
 		encoder, err := sink.Encoder([]string{"a", "b"}, false)
 		require.NoError(t, err)
@@ -216,7 +216,7 @@ func TestATableThatCannotBeWrittenSaysWhyAndTheCure(t *testing.T) {
 			if c.spec.DSN == "" {
 				c.spec.DSN = db.DSN()
 			}
-			sink, err := newSink("out", c.spec)
+			sink, err := newSink("out", c.spec, anywhere)
 			require.NoError(t, err)
 			encoder, err := sink.TypedEncoder([]plugin.Field{{Name: "a", Kind: row.Int}, {Name: "b", Kind: row.Int}, {Name: "c", Kind: row.Int}}[:2+len(c.spec.Columns)/2], false)
 			require.NoError(t, err)
@@ -229,7 +229,7 @@ func TestATableThatCannotBeWrittenSaysWhyAndTheCure(t *testing.T) {
 	}
 	require.Empty(t, d.all("select 1 from pg_class where relname like 'waymark%'"), "a place that was refused is left alone")
 
-	away, err := NewSink("out", pipeline.PostgresSink{DSN: "postgres://u:canary-secret@127.0.0.1:1/d?sslmode=disable", Table: "t"})
+	away, err := NewSink("out", pipeline.PostgresSink{DSN: "postgres://u:canary-secret@127.0.0.1:1/d?sslmode=disable", Table: "t"}, anywhere)
 	require.NoError(t, err)
 	_, err = away.Target("run").Open(t.Context(), []byte(`{"columns":[{"name":"a"}]}`))
 	require.EqualError(t, err, "postgres://127.0.0.1:1/d: make the table ready: connection refused: check that Postgres runs there, that the address is right, and that the network lets this machine through")
@@ -294,7 +294,7 @@ func TestTwoSinksOfARunDoNotShareATable(t *testing.T) {
 	d.exec("create table t (a int)")
 	w := newWriter(t, pipeline.PostgresSink{DSN: db.DSN(), Table: "t"}, "run", []plugin.Field{{Name: "a", Kind: row.Int}})
 	w.open()
-	second, err := newSink("second", pipeline.PostgresSink{DSN: strings.Replace(db.DSN(), "127.0.0.1", "localhost", 1), Table: "public.t"})
+	second, err := newSink("second", pipeline.PostgresSink{DSN: strings.Replace(db.DSN(), "127.0.0.1", "localhost", 1), Table: "public.t"}, anywhere)
 	require.NoError(t, err)
 	_, err = second.Target("run").Open(t.Context(), w.encoder.Header())
 	plugintest.RequireCode(t, "TARGET_REFUSED", err)
@@ -308,7 +308,7 @@ func TestManyRunsMakeOneTable(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range 8 {
 		group.Go(func() {
-			sink, err := newSink("out", pipeline.PostgresSink{DSN: db.DSN(), Table: "made", Create: true})
+			sink, err := newSink("out", pipeline.PostgresSink{DSN: db.DSN(), Table: "made", Create: true}, anywhere)
 			if err != nil {
 				t.Error(err)
 				return

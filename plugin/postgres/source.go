@@ -27,21 +27,21 @@ type Source struct {
 }
 
 // NewSource makes the source that a document's entry with this name describes. The error names the option at fault; no connection
-// is made.
-func NewSource(name string, spec pipeline.PostgresSource, schema pipeline.Schema) (plugin.Source, error) {
-	s, err := newSource(name, spec, schema)
+// is made. access is what the document's DSN may use.
+func NewSource(name string, spec pipeline.PostgresSource, schema pipeline.Schema, access Access) (plugin.Source, error) {
+	s, err := newSource(name, spec, schema, access)
 	if err != nil {
 		return nil, fmt.Errorf("sources.%s: %w", name, err)
 	}
 	return s, nil
 }
 
-func newSource(name string, spec pipeline.PostgresSource, schema pipeline.Schema) (*Source, error) {
+func newSource(name string, spec pipeline.PostgresSource, schema pipeline.Schema, access Access) (*Source, error) {
 	records, err := builtin.NewRecords(schema)
 	if err != nil {
 		return nil, err
 	}
-	d, err := newDatabase(spec.DSN)
+	d, err := newDatabase(spec.DSN, access)
 	if err != nil {
 		return nil, fmt.Errorf("postgres.%w", err)
 	}
@@ -148,6 +148,9 @@ func (s *Source) fault(code, format string, args ...any) *plugin.SourceError {
 
 // classify puts an error of a statement into words, as a SourceError where no retry cures it.
 func (s *Source) classify(doing string, err error) error {
+	if refusal := denied(err); refusal != nil {
+		return s.fault(codeEgressDenied, "%s", refusal)
+	}
 	state, is := errors.AsType[*pgconn.PgError](err)
 	if !is {
 		return fmt.Errorf("source %s: %w", s.name, s.database.fault(doing, err))

@@ -38,6 +38,9 @@ func (t *target) classify(doing string, err error) error {
 	if _, is := errors.AsType[*plugin.TargetError](err); is {
 		return err
 	}
+	if refusal := denied(err); refusal != nil {
+		return t.fault(codeEgressDenied, "%s", refusal)
+	}
 	state, is := errors.AsType[*pgconn.PgError](err)
 	if !is {
 		return t.database.fault(doing, err)

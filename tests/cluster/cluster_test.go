@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"flag"
 	"fmt"
+	"net/netip"
 	"os"
 	"testing"
 	"time"
@@ -95,7 +96,9 @@ func (c *topology) verify(run string) {
 	}
 	key, err := hex.DecodeString(fingerprintKey)
 	require.NoError(c.t, err)
-	planner := worker.Planner{Allow: []string{c.folder}, FingerprintKey: key, Confined: true}
+	planner := worker.Planner{
+		Allow: []string{c.folder}, AllowNetworks: worker.Networks{netip.MustParsePrefix("127.0.0.0/8")}, FingerprintKey: key, Confined: true,
+	}
 	report, err := audit.New(c.log, c.payloads, planner).Verify(c.t.Context(), run)
 	require.NoError(c.t, err)
 	require.Empty(c.t, report.Problems)

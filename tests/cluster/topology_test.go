@@ -166,9 +166,13 @@ func (c *topology) environment() map[string]string {
 	return environment
 }
 
-// goodsEnvironment is what the document of the test needs besides: the database that it writes, and where its bucket is.
+// goodsEnvironment is what the document of the test needs besides: the database that it writes, the network of that database, and
+// where its bucket is.
 func (c *topology) goodsEnvironment() map[string]string {
-	return map[string]string{"WAYMARK_SECRET_GOODS_DSN": c.goods.DSN(), "AWS_ENDPOINT_URL_S3": c.bucket.Endpoint, "AWS_REGION": c.bucket.Region}
+	return map[string]string{
+		"WAYMARK_SECRET_GOODS_DSN": c.goods.DSN(), "WAYMARK_ALLOW_NETWORK": "127.0.0.0/8",
+		"AWS_ENDPOINT_URL_S3": c.bucket.Endpoint, "AWS_REGION": c.bucket.Region,
+	}
 }
 
 // Keys that all workers share: of the fingerprints of secrets, and for what Temporal stores.

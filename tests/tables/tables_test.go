@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -73,6 +74,11 @@ func orders(n int) (text string, latest map[int]string) {
 	return b.String(), latest
 }
 
+// local lets documents lead to the Postgres of the tests.
+func local(activities.Planner) activities.Planner {
+	return worker.Planner{FingerprintKey: []byte("a key for tests"), AllowNetworks: worker.Networks{netip.MustParsePrefix("127.0.0.0/8")}}
+}
+
 func TestRowsGoIntoTablesAndComeBack(t *testing.T) {
 	ctx := context.Background()
 	db := services.Postgres(t)
@@ -88,7 +94,7 @@ func TestRowsGoIntoTablesAndComeBack(t *testing.T) {
 	}
 
 	const n = 300
-	s := system.Start(t, nil)
+	s := system.StartWith(t, system.Options{Planner: local})
 	text, latest := orders(n)
 	s.Write(t, map[string]string{"orders.csv": text})
 	result, err := s.Run(t, "load", load)
@@ -148,7 +154,7 @@ sinks:
 		create function drops() returns trigger language plpgsql as $$ begin if new.name = 'n7' then return null; end if; return new; end $$;
 		create trigger drops before insert on once for each row execute function drops()`)
 	require.NoError(t, err)
-	s := system.Start(t, nil)
+	s := system.StartWith(t, system.Options{Planner: local})
 	text, _ := orders(60)
 	s.Write(t, map[string]string{"orders.csv": text})
 	result, err := s.Run(t, "first", document)
@@ -199,7 +205,7 @@ func requireNowhere(t *testing.T, folder, secret string) {
 func TestATableThatIsNotThereStopsTheRunInWords(t *testing.T) {
 	db := services.Postgres(t)
 	t.Setenv("WAYMARK_SECRET_TABLES_DSN", db.DSN())
-	s := system.Start(t, nil)
+	s := system.StartWith(t, system.Options{Planner: local})
 	text, _ := orders(10)
 	s.Write(t, map[string]string{"orders.csv": text})
 	_, err := s.Run(t, "load", load)
