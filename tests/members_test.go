@@ -3,6 +3,7 @@ package tests
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
 
 	"waymark/activities"
 	"waymark/tests/system"
@@ -134,4 +136,33 @@ func TestADeployedPipelineIsRunByItsName(t *testing.T) {
 		require.NoError(t, err)
 		require.ErrorContains(t, handle.Get(context.Background(), nil), says)
 	}
+}
+
+// TestAnInputThatIsRefusedLeavesNothing starts runs as people do who know neither Go nor our types.
+func TestAnInputThatIsRefusedLeavesNothing(t *testing.T) {
+	folder := t.TempDir()
+	s := system.StartWith(t, system.Options{Members: []worker.Member{{Files: "disk", Pipelines: folder}}})
+	s.Folder = folder
+	s.Write(t, map[string]string{"shared/pipeline.yaml": shared, "shared/orders.csv": sharedRows(10)})
+	for says, input := range map[string]any{
+		`unknown key "param" (did you mean "params"?)`:       map[string]any{"pipeline": "shared", "param": map[string]any{"limit": 1}},
+		`"q/../y" cannot be the id of a run`:                 map[string]any{"pipeline": "shared", "run": "q/../y"},
+		`"last" cannot be the id of a run`:                   map[string]any{"pipeline": "shared", "run": "last"},
+		`the input's pipeline must be a string`:              map[string]any{"pipeline": []string{"shared"}},
+		`the input is no object: write {"pipeline": "NAME"}`: "shared",
+		`(did you mean "shared"?)`:                           map[string]any{"pipeline": "shraed"},
+	} {
+		options := client.StartWorkflowOptions{TaskQueue: workflows.TaskQueue}
+		handle, err := s.Client.ExecuteWorkflow(t.Context(), options, workflows.RunPipelineName, input)
+		require.NoError(t, err)
+		err = handle.Get(t.Context(), nil)
+		require.ErrorContains(t, err, says)
+		var application *temporal.ApplicationError
+		require.ErrorAs(t, err, &application)
+		require.Equal(t, activities.TypeInput, application.Type(), says)
+	}
+	runs, err := s.Log.Runs(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, runs)
+	require.NoDirExists(t, filepath.Join(folder, "shared", "out"))
 }

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -179,6 +180,9 @@ func (in *RunInput) refuse(ctx workflow.Context) error {
 	return refusal(accepted)
 }
 
+// maxFilesBytes bounds the name of files. Temporal takes names of queues up to 1000 bytes, and no run would ever get on with a longer one.
+const maxFilesBytes = 255
+
 // misnamed says what is wrong with the words of the input that will be parts of names. A run that is taken up again has its id.
 func (in *RunInput) misnamed() (wrong []string) {
 	switch {
@@ -188,6 +192,9 @@ func (in *RunInput) misnamed() (wrong []string) {
 		if err := pipeline.CheckRunID(in.Run); err != nil {
 			wrong = append(wrong, "the input's run: "+err.Error())
 		}
+	}
+	if len(in.Files) > maxFilesBytes || strings.ContainsFunc(in.Files, unicode.IsControl) {
+		wrong = append(wrong, fmt.Sprintf("the input's files: %.64q cannot be the name of any: it is part of the name of a queue", in.Files))
 	}
 	if in.Retry != nil && in.Retry.Beside != "" && pipeline.CheckRunID(in.Retry.Beside) != nil {
 		wrong = append(wrong, fmt.Sprintf("the input's retry.beside: %.64q cannot be part of the names of outputs", in.Retry.Beside))

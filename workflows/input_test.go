@@ -50,6 +50,8 @@ func TestAnInputThatMakesNoSenseIsRefusedBeforeAnythingIsDone(t *testing.T) {
 		{"the word for the last run", `{"pipeline":"big","run":"last"}`, `"last" cannot be the id of a run`},
 		{"a run with a line end", `{"pipeline":"big","run":"a\nb"}`, `"a\nb" cannot be the id of a run`},
 		{"outputs in another folder", `{"pipeline":"big","retry":{"of":"r0","beside":"../x"}}`, `the input's retry.beside: "../x" cannot be part of the names of outputs`},
+		{"files without end", `{"pipeline":"big","files":"` + strings.Repeat("x", 256) + `"}`, `xxx" cannot be the name of any`},
+		{"files with a bell", `{"pipeline":"big","files":"a\u0007"}`, `the input's files: "a\a" cannot be the name of any`},
 		{"nothing to resume", `{"resume":{"epoch":1}}`, `the input says resume, and not which run`},
 	} {
 		t.Run(test.name, func(t *testing.T) {

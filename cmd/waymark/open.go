@@ -14,6 +14,7 @@ import (
 	"waymark/landscape"
 	"waymark/landscape/sqlitestore"
 	"waymark/payload"
+	"waymark/pipeline"
 	"waymark/storage"
 )
 
@@ -173,7 +174,7 @@ func closing(err error, close func() error) error {
 }
 
 // lastRun is the word for the run that was started last.
-const lastRun = "last"
+const lastRun = pipeline.LastRun
 
 // find returns the run that word means: an id, the beginning of one, or last.
 func (r *record) find(ctx context.Context, word string) (landscape.Run, error) {
