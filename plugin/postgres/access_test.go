@@ -202,7 +202,7 @@ var dsns = []string{
 	"postgres://u@a,b/d", "postgres:///d?host=h&user=u&port=7", "postgres://u@h/d?ssl=true", "postgres://u@h/d?ssl=true&sslmode=disable",
 	"postgres://u@h/d?application_name=a%20b&connect_timeout=3&options=-c%20a%3Db", "postgres://u@h?dbname=d", "postgres://u@h/e?database=d",
 	"postgres://u@h/d?sslrootcert=system", "postgres://u@h/d?target_session_attrs=read-write&channel_binding=disable&require_auth=scram-sha-256",
-	"postgres://u@h/d?min_protocol_version=3.2", "postgres://u@h/d?search_path=a,b&pool_max_conns=3&sslsni=0", "postgres://u@h:/d?",
+	"postgres://u@h/d?min_protocol_version=3.2", "postgres://u@h/d?search_path=a,b&pool_max_conns=3&sslsni=0", "postgres://u@h:/d?", "postgres://u@h/d ", "postgres:// u : p @ h : 5 / d ? port = 6 ",
 	"host=h user=u dbname=d", "  host = h   user= u dbname =d ", "host='h' user='u u' dbname='d' password=", `host=h user=u dbname=d password='a \' \\ b'`,
 	`host=h user=u dbname=d password=a\ b\\c`, "host=a,b port=1,2 user=u dbname=d", "host=a,b port=3 user=u database=d", `host=h user=u dbname=d application_name=x\`,
 	"host=h user=u dbname=d sslcertmode=disable sslnegotiation=direct", "host=h user=u dbname=d timezone=UTC", "host=h user=u user='' dbname=d",

@@ -46,8 +46,8 @@ func parseURL(rest string) (settings, error) {
 	}
 	s := settings{}
 	for _, pair := range pairs {
-		name, err := url.PathUnescape(pair[0])
-		value, err2 := url.PathUnescape(pair[1])
+		name, err := url.PathUnescape(strings.Trim(pair[0], " "))
+		value, err2 := url.PathUnescape(strings.Trim(pair[1], " "))
 		if err != nil || err2 != nil {
 			return nil, errNoDSN
 		}

@@ -2,8 +2,25 @@ package main
 
 const tableTests = "./plugin/postgres"
 
+const accessTests = "^(TestNobodyLendsADocumentHisPassword|TestAConfinedDSNMeansTheSameEverywhere|TestHostileDSNs)$"
+
 // tables is mutants of what is read from and written into tables of Postgres. Their tests need a real server: see .ci/run.
 var tables = []mutant{
+	{
+		name: "a document's database gets what the environment says", never: "whoever writes a document has the worker's password sent to a server of his own",
+		file: "plugin/postgres/access.go", old: "dsn = said.alone().words()", new: "dsn = said.words()",
+		pkg: tableTests, run: accessTests,
+	},
+	{
+		name: "sessions of a document get what the environment says", never: "a document works with the settings of the worker's own sessions",
+		file: "plugin/postgres/access.go", old: "return !said.has(name)", new: "return false && !said.has(name)",
+		pkg: tableTests, run: accessTests,
+	},
+	{
+		name: "a document's database may be anywhere", never: "a document looks around in the worker's network",
+		file: "plugin/postgres/access.go", old: "return guarded.DialContext(", new: "guarded.ControlContext = nil\n\t\treturn guarded.DialContext(",
+		pkg: tableTests, run: accessTests,
+	},
 	{
 		name: "a part that is on record is written again", never: "a commit whose answer was lost gives every row twice",
 		file: "plugin/postgres/write.go", old: "if tag.RowsAffected() == 0 {", new: "if tag.RowsAffected() < 0 {",
