@@ -12,6 +12,7 @@ import (
 	"fmt"
 
 	commonpb "go.temporal.io/api/common/v1"
+	failurepb "go.temporal.io/api/failure/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
@@ -24,7 +25,8 @@ const (
 	keyID    = "encryption-key-id"
 )
 
-// Codec encrypts payloads with its first key, and decrypts those of all its keys. It is safe for concurrent use.
+// Codec encrypts payloads with its first key, and decrypts those of all its keys. It is safe for concurrent use. A nil Codec has no
+// keys: it encrypts nothing, and says of what is encrypted that it is.
 type Codec struct {
 	keys    map[string]cipher.AEAD
 	first   string
@@ -56,10 +58,14 @@ func New(keys []Key, require bool) (*Codec, error) {
 
 // Encode encrypts payloads.
 func (c *Codec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
+	if c == nil {
+		return payloads, nil
+	}
 	return each(payloads, c.encrypt)
 }
 
-// Decode decrypts payloads. Payloads that are not encrypted pass, unless the Codec requires that all are.
+// Decode decrypts payloads. Payloads that are not encrypted pass, unless the Codec requires that all are. An error about a payload is an
+// *UnreadableError.
 func (c *Codec) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
 	return each(payloads, c.decrypt)
 }
@@ -89,21 +95,44 @@ func (c *Codec) encrypt(payload *commonpb.Payload) (*commonpb.Payload, error) {
 // bound is what is authenticated besides the data: what the metadata says.
 func bound(id string) []byte { return []byte(encoding + "\x00" + id) }
 
+// UnreadableError says why a payload cannot be read with the keys that there are.
+type UnreadableError struct {
+	// Plain says that the payload is not encrypted, and that the Codec requires that all are.
+	Plain bool
+	why   string
+}
+
+// Error says what to do, too.
+func (e *UnreadableError) Error() string { return e.why }
+
+func unreadable(format string, args ...any) error {
+	return &UnreadableError{why: fmt.Sprintf(format, args...)}
+}
+
+// Encrypted reports whether the payload is encrypted, with whatever key.
+func Encrypted(payload *commonpb.Payload) bool {
+	return string(payload.GetMetadata()[converter.MetadataEncoding]) == encoding
+}
+
 func (c *Codec) decrypt(payload *commonpb.Payload) (*commonpb.Payload, error) {
-	if string(payload.GetMetadata()[converter.MetadataEncoding]) != encoding {
-		if c.require {
-			return nil, errors.New("the payload is not encrypted, and --codec-require says that all must be")
+	if !Encrypted(payload) {
+		if c != nil && c.require {
+			return nil, &UnreadableError{Plain: true, why: "the payload is not encrypted, and --codec-require says that all must be: " +
+				"whoever starts a run needs the codec keys of the workers"}
 		}
 		return payload, nil
 	}
 	id := string(payload.GetMetadata()[keyID])
+	if c == nil {
+		return nil, unreadable("the payload is encrypted with key %q, and this program has no codec keys: give it those of the workers of the queue", id)
+	}
 	key, known := c.keys[id]
 	if !known {
-		return nil, fmt.Errorf("the payload is encrypted with key %q, which this program does not have: add it to the codec keys", id)
+		return nil, unreadable("the payload is encrypted with key %q, which this program does not have: add it to the codec keys", id)
 	}
 	plain, err := key.Open(nil, nil, payload.GetData(), bound(id))
 	if err != nil {
-		return nil, fmt.Errorf("the payload was changed, or its key is not the key %q that this program has", id)
+		return nil, unreadable("the payload was changed, or its key is not the key %q that this program has", id)
 	}
 	decrypted := new(commonpb.Payload)
 	if err := proto.Unmarshal(plain, decrypted); err != nil {
@@ -113,13 +142,42 @@ func (c *Codec) decrypt(payload *commonpb.Payload) (*commonpb.Payload, error) {
 }
 
 // ClientOptions makes clients with these options, and workers on them, encrypt all they store in Temporal, the texts and stack
-// traces of failures included. Without a Codec it changes nothing.
+// traces of failures included. Without a Codec nothing is encrypted, and errors say what is.
 func ClientOptions(o *client.Options, c *Codec) {
-	if c == nil {
-		return
-	}
 	o.DataConverter = converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), c)
-	o.FailureConverter = temporal.NewDefaultFailureConverter(temporal.DefaultFailureConverterOptions{
-		DataConverter: o.DataConverter, EncodeCommonAttributes: true,
-	})
+	o.FailureConverter = failures{temporal.NewDefaultFailureConverter(temporal.DefaultFailureConverterOptions{
+		DataConverter: o.DataConverter, EncodeCommonAttributes: c != nil,
+	}), c}
+}
+
+// failures says of a failure whose text cannot be read why that is. Temporal's own converter has "Encoded failure" for all of them.
+type failures struct {
+	converter.FailureConverter
+	codec *Codec
+}
+
+// FailureToError converts a failure to an error.
+func (f failures) FailureToError(failure *failurepb.Failure) error {
+	return f.FailureConverter.FailureToError(f.explain(failure))
+}
+
+// explain returns the failure, or a copy in which texts that cannot be read are replaced.
+func (f failures) explain(failure *failurepb.Failure) *failurepb.Failure {
+	why := error(nil)
+	if text := failure.GetEncodedAttributes(); text != nil {
+		_, why = f.codec.Decode([]*commonpb.Payload{text})
+	}
+	cause := failure.GetCause()
+	if cause != nil {
+		cause = f.explain(cause)
+	}
+	if why == nil && cause == failure.GetCause() {
+		return failure
+	}
+	explained, _ := proto.Clone(failure).(*failurepb.Failure)
+	explained.Cause = cause
+	if why != nil {
+		explained.Message, explained.EncodedAttributes = "the text of this failure cannot be read here: "+why.Error(), nil
+	}
+	return explained
 }

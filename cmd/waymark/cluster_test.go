@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"waymark/payload"
 	"waymark/payload/fsstore"
 	"waymark/worker"
+	"waymark/workflows"
 )
 
 // startCluster starts a Temporal server that is none of the program's, and says in TEMPORAL_ADDRESS where it is.
@@ -45,7 +47,14 @@ func startWorker(ts *testscript.TestScript, _ bool, args []string) {
 	keys, err := codec.Load("", ts.Getenv("WAYMARK_CODEC_KEYS"), false)
 	ts.Check(err)
 	var o client.Options
-	codec.ClientOptions(&o, keys)
+	guard := &codec.Guard{
+		Codec: keys,
+		Unreadable: func(workflow string, err error) {
+			_ = os.WriteFile(unreadFile(ts, workflow), []byte(err.Error()), 0o600)
+		},
+		Failed: func(string, error) {},
+	}
+	guard.ClientOptions(&o)
 	c, err := embedded.Dial(ctx, ts.Getenv("TEMPORAL_ADDRESS"), o)
 	ts.Check(err)
 	member := worker.Member{Files: args[0], Pipelines: ts.MkAbs("pipelines")}
@@ -68,4 +77,32 @@ func terminate(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	defer c.Close()
 	ts.Check(c.TerminateWorkflow(context.Background(), args[0], "", "a mistake"))
+}
+
+// unreadFile is what a worker writes that could not read a workflow.
+func unreadFile(ts *testscript.TestScript, workflow string) string {
+	return ts.MkAbs("unread-" + workflow)
+}
+
+// unread WORKFLOW waits until the worker has had a workflow that it cannot read.
+func unread(ts *testscript.TestScript, _ bool, args []string) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(unreadFile(ts, args[0])); err == nil {
+			return
+		}
+	}
+	ts.Fatalf("no worker came to %s within a minute", args[0])
+}
+
+// failing WORKFLOW INPUT starts a run's workflow with an input that somebody wrote who has no keys, and waits until it has failed.
+func failing(ts *testscript.TestScript, _ bool, args []string) {
+	c, err := embedded.Dial(context.Background(), ts.Getenv("TEMPORAL_ADDRESS"), client.Options{})
+	ts.Check(err)
+	defer c.Close()
+	options := client.StartWorkflowOptions{ID: args[0], TaskQueue: workflows.TaskQueue}
+	handle, err := c.ExecuteWorkflow(context.Background(), options, workflows.RunPipelineName, json.RawMessage(args[1]))
+	ts.Check(err)
+	if handle.Get(context.Background(), nil) == nil {
+		ts.Fatalf("the workflow does not fail")
+	}
 }

@@ -58,7 +58,7 @@ func (a *app) followRun(ctx context.Context, word string) (err error) {
 	case err != nil || found:
 		return err
 	case missing != nil:
-		return missing
+		return a.never(ctx, word, missing)
 	}
 	return wrongUsef("nobody works for run %s; %s", run.ID, goOnWith(run.ID))
 }

@@ -50,7 +50,10 @@ func (w *watch) tell(ctx context.Context, view progressView) {
 // hindrance says what of the world around keeps the run from moving; nothing if nothing is known of it.
 func (w *watch) hindrance(ctx context.Context) string {
 	if w.execution.machine.onCluster() {
-		return w.execution.workerless(ctx)
+		if why := w.execution.workerless(ctx); why != "" {
+			return why
+		}
+		return w.execution.machine.temporal.unread(ctx, w.handle.GetID())
 	}
 	return fullDisk(w.execution.app.state)
 }

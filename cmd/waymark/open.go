@@ -160,7 +160,7 @@ func (a *app) query(ctx context.Context, word string, ask func(*record, landscap
 	defer func() { err = closing(err, record.close) }()
 	run, err := record.find(ctx, word)
 	if err != nil {
-		return err
+		return a.never(ctx, word, err)
 	}
 	return ask(record, run)
 }

@@ -44,7 +44,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "json": jsonField, "rows": manyRows, "signal": signalRun, "await": await,
-			"cluster": startCluster, "worker": startWorker, "terminate": terminate,
+			"cluster": startCluster, "worker": startWorker, "terminate": terminate, "failing": failing, "unread": unread,
 		},
 	})
 }

@@ -155,11 +155,16 @@ func (d *process) listen(ctx context.Context) (stop func(), err error) {
 
 // serve reaches the services and works.
 func (d *process) serve(ctx context.Context) (err error) {
-	temporal, err := d.dial(ctx)
+	keys := &keeper{process: d}
+	temporal, err := d.dial(ctx, keys)
 	if err != nil {
 		return err
 	}
 	defer temporal.Close()
+	if err := keys.judge(ctx, true); err != nil {
+		d.logger.Error("cannot go on", "error", err)
+		return err
+	}
 	opened, err := d.open(ctx)
 	if err != nil {
 		return err
@@ -168,15 +173,16 @@ func (d *process) serve(ctx context.Context) (err error) {
 	return d.work(ctx, temporal, opened)
 }
 
-// dial connects to Temporal, as soon as it is there.
-func (d *process) dial(ctx context.Context) (client.Client, error) {
+// dial connects to Temporal, as soon as it is there. The keeper is told of what this process cannot read.
+func (d *process) dial(ctx context.Context, keys *keeper) (client.Client, error) {
 	o, err := cluster.Options(d.Temporal, nil)
 	if err != nil {
 		return nil, &UsageError{err}
 	}
 	o.Logger = sdklog.NewStructuredLogger(d.logger)
 	o.Identity = fmt.Sprintf("%d@%s", os.Getpid(), d.files())
-	codec.ClientOptions(&o, d.codec)
+	guard := &codec.Guard{Codec: d.codec, Unreadable: keys.unreadable, Failed: d.runFailed}
+	guard.ClientOptions(&o)
 	d.telemetry.ClientOptions(&o)
 	lasts := func(err error) bool {
 		fault, is := errors.AsType[*cluster.Fault](err)
@@ -188,6 +194,7 @@ func (d *process) dial(ctx context.Context) (client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	keys.temporal, keys.namespace = temporal, o.Namespace
 	d.logger.Info("connected", "to", temporalService, "at", cluster.Place(o))
 	d.ready.set(temporalService, func(ctx context.Context) error { return cluster.Answers(ctx, temporal, o) }, nil)
 	return temporal, nil
@@ -286,7 +293,7 @@ func (d *process) work(ctx context.Context, temporal client.Client, opened *stor
 	case err = <-d.failed:
 		d.logger.Error("cannot go on", "error", err)
 	}
-	d.drain(group, giveBack)
+	d.drain(group, giveBack, err)
 	return err
 }
 
@@ -304,9 +311,10 @@ func (d *process) planner() worker.Planner {
 // errDrained ends the activities that take too long when the process is to end. Temporal gives them to others.
 var errDrained = errors.New("the worker process ends")
 
-// drain takes no more work, and lets what is in hand come to its end. What takes too long is given back.
-func (d *process) drain(group worker.Group, giveBack context.CancelCauseFunc) {
-	d.ready.set(workService, nil, errDrained)
+// drain takes no more work, and lets what is in hand come to its end. What takes too long is given back. why is what the process ends
+// for; nil if it was told to.
+func (d *process) drain(group worker.Group, giveBack context.CancelCauseFunc, why error) {
+	d.ready.set(workService, nil, cmp.Or(why, errDrained))
 	d.logger.Info("draining", "at most", d.Drain.String())
 	late := time.AfterFunc(d.Drain, func() {
 		d.logger.Warn("giving back what is in hand")

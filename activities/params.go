@@ -1,0 +1,37 @@
+package activities
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// Params are values of a pipeline's parameters, as texts, by name.
+type Params map[string]string
+
+// UnmarshalJSON reads an object. A number, true or false is the text of itself: people write JSON that way.
+func (p *Params) UnmarshalJSON(text []byte) error {
+	var values map[string]json.RawMessage
+	if err := json.Unmarshal(text, &values); err != nil {
+		return err
+	}
+	*p = nil
+	for name, value := range values {
+		if *p == nil {
+			*p = Params{}
+		}
+		switch value = bytes.TrimSpace(value); value[0] {
+		case '"':
+			var word string
+			if err := json.Unmarshal(value, &word); err != nil {
+				return err
+			}
+			(*p)[name] = word
+		case '{', '[', 'n':
+			return fmt.Errorf("the value of parameter %.64q must be a string, a number, true or false", name)
+		default:
+			(*p)[name] = string(value)
+		}
+	}
+	return nil
+}
