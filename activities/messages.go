@@ -12,16 +12,16 @@ import (
 
 // OpenInput starts a run's record. Either Document or Pipeline says what is run.
 type OpenInput struct {
-	Run      string            `json:"run"`
-	Document string            `json:"document"` // digest of the document in the payload store
-	File     string            `json:"file"`     // name of the document for messages
-	Folder   string            `json:"folder"`   // absolute; relative paths in the document refer to it
-	Params   map[string]string `json:"params,omitempty"`
-	Actor    string            `json:"actor,omitempty"`
-	Trigger  string            `json:"trigger,omitempty"`
-	Parent   string            `json:"parent,omitempty"` // the run that this one is linked to
-	Link     string            `json:"link,omitempty"`   // how: a landscape.Link
-	Retry    *RetryInput       `json:"retry,omitempty"`  // set if the run feeds records of its parent again; then Link is set by OpenRun
+	Run      string      `json:"run"`
+	Document string      `json:"document"` // digest of the document in the payload store
+	File     string      `json:"file"`     // name of the document for messages
+	Folder   string      `json:"folder"`   // absolute; relative paths in the document refer to it
+	Params   Params      `json:"params,omitempty"`
+	Actor    string      `json:"actor,omitempty"`
+	Trigger  string      `json:"trigger,omitempty"`
+	Parent   string      `json:"parent,omitempty"` // the run that this one is linked to
+	Link     string      `json:"link,omitempty"`   // how: a landscape.Link
+	Retry    *RetryInput `json:"retry,omitempty"`  // set if the run feeds records of its parent again; then Link is set by OpenRun
 
 	Pipeline string `json:"pipeline,omitempty"` // name of a document that is deployed on the workers; then Document, File and Folder are empty
 	Files    string `json:"files,omitempty"`    // name of the files that the workers must see who do the run; "" leaves it to the document
@@ -90,6 +90,10 @@ type ProcessResult struct {
 
 	Barriers []string `json:"barriers,omitempty"` // those to which something came, in node order
 	Worker   string   `json:"worker,omitempty"`   // task queue of the process that did it; "" if it works alone
+
+	// By node, for the metrics of the process that did it. No history has them.
+	RefusedBy map[string]int `json:"-"`
+	EndedBy   map[string]int `json:"-"`
 }
 
 // PartSize is the size of one chunk's part for one sink.
