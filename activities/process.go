@@ -120,7 +120,7 @@ func claim(ctx context.Context, ask Claimer, run string, p *plan.Plan, in engine
 
 // shelve keeps the parts and arrivals for what follows, and sums up.
 func (r *run) shelve(key chunkKey, rows int, result *engine.Result) ProcessResult {
-	out := ProcessResult{Rows: rows, Refused: len(result.Refused), Parts: []PartSize{}}
+	out := ProcessResult{Rows: rows, Refused: len(result.Refused), Parts: []PartSize{}, RefusedBy: map[string]int{}, EndedBy: map[string]int{}}
 	for _, i := range r.plan.Sinks() {
 		part := &result.Parts[i]
 		if part.Rows == 0 {
@@ -141,10 +141,24 @@ func (r *run) shelve(key chunkKey, rows int, result *engine.Result) ProcessResul
 		for _, way := range lane.Ways {
 			if way.Path == pipeline.FilterDropped || way.Path == pipeline.GateDiscarded {
 				out.Ended += way.Rows
+				out.EndedBy[lastNode(r.plan, way)] += way.Rows
+			}
+		}
+		for _, refused := range result.Refused {
+			if refused.Lane == lane.Lane {
+				out.RefusedBy[lastNode(r.plan, lane.Ways[lane.Codes[refused.Index]])]++
 			}
 		}
 	}
 	return out
+}
+
+// lastNode is the node at which a way ended, and not the sink to which its rows were sent from there.
+func lastNode(p *plan.Plan, way engine.Way) (name string) {
+	for _, step := range WayOf(p, 0, way).Steps {
+		name = step.Node
+	}
+	return name
 }
 
 // PassageOf puts the engine's result for a chunk into the landscape's words. Times, attempt and worker are left out.

@@ -113,9 +113,11 @@ func (c *counts) addRows(ctx context.Context, e event, pipeline string) {
 			add(in.Source, rowsRead, int64(out.Rows))
 		}
 	case activities.ProcessResult:
-		if in, is := e.in.(activities.ProcessInput); is {
-			add(in.Source, rowsRefused, int64(out.Refused))
-			add(in.Source, rowsEnded, int64(out.Ended))
+		for node, rows := range out.RefusedBy {
+			add(node, rowsRefused, int64(rows))
+		}
+		for node, rows := range out.EndedBy {
+			add(node, rowsEnded, int64(rows))
 		}
 	case activities.WriteResult:
 		if in, is := e.in.(activities.WriteInput); is {

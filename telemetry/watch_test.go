@@ -111,7 +111,7 @@ func TestActivitiesAreCounted(t *testing.T) {
 		done{name: "ReadChunk", in: activities.ReadInput{Run: "r1", Source: "in"}, out: activities.ReadResult{Rows: 10}},
 		done{name: "ReadChunk", in: activities.ReadInput{Run: "r1", Source: "in"}, out: activities.ReadResult{Done: true}},
 		done{name: "ProcessChunk", in: activities.ProcessInput{Run: "r1", Source: "in"}, out: activities.ProcessResult{
-			Rows: 10, Refused: 2, Ended: 3, Parts: []activities.PartSize{{Sink: "out", Rows: 5}},
+			Rows: 10, Refused: 2, Ended: 3, RefusedBy: map[string]int{"in": 1, "share": 1}, EndedBy: map[string]int{"known": 3}, Parts: []activities.PartSize{{Sink: "out", Rows: 5}},
 		}},
 		done{name: "WriteChunk", in: activities.WriteInput{Run: "r1", Sink: "out"}, err: errors.New("disk on fire")},
 		done{name: "WriteChunk", in: activities.WriteInput{Run: "r1", Sink: "out"}, err: blocked},
@@ -126,8 +126,9 @@ func TestActivitiesAreCounted(t *testing.T) {
 	require.ElementsMatch(t, []string{
 		`waymark_rows_total{kind="read",node="in",pipeline="orders"} 10`,
 		`waymark_rows_total{kind="read",node="in",pipeline="returns"} 7`,
-		`waymark_rows_total{kind="quarantined",node="in",pipeline="orders"} 2`,
-		`waymark_rows_total{kind="filtered",node="in",pipeline="orders"} 3`,
+		`waymark_rows_total{kind="quarantined",node="in",pipeline="orders"} 1`,
+		`waymark_rows_total{kind="quarantined",node="share",pipeline="orders"} 1`,
+		`waymark_rows_total{kind="filtered",node="known",pipeline="orders"} 3`,
 		`waymark_rows_total{kind="written",node="out",pipeline="orders"} 4`,
 		`waymark_rows_total{kind="quarantined",node="out",pipeline="orders"} 1`,
 	}, metrics(t, tel, "waymark_rows_total"))

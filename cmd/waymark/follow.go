@@ -154,15 +154,19 @@ func (e *execution) order(ctx context.Context, handle client.WorkflowRun) error 
 	return e.machine.temporal.client.CancelWorkflow(ctx, handle.GetID(), handle.GetRunID())
 }
 
-// cause returns the message of the error that began it, without Temporal's wrapping.
+// cause returns what went wrong in the words of the activity, or else the workflow, that said it, without Temporal's wrapping. What it
+// wraps in turn is a part of these words: they name the service, where it is, and the cure.
 func cause(err error) string {
 	message := err.Error()
 	for err != nil {
-		var application *temporal.ApplicationError
-		if !errors.As(err, &application) {
+		application, is := errors.AsType[*temporal.ApplicationError](err)
+		if !is {
 			break
 		}
 		message, err = application.Message(), application.Unwrap()
+		if _, wraps := errors.AsType[*temporal.ActivityError](err); !wraps {
+			break
+		}
 	}
 	return message
 }

@@ -8,20 +8,29 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/failure/v1"
 	"go.temporal.io/sdk/temporal"
 
 	"waymark/landscape"
 	"waymark/pipeline"
 )
 
-func TestCauseIsTheFirstError(t *testing.T) {
-	first := temporal.NewNonRetryableApplicationError("no file matches", "SourceUnusable", nil)
-	for _, err := range []error{
-		first, fmt.Errorf("activity error: %w", first),
-		temporal.NewApplicationErrorWithCause("workflow failed", "x", fmt.Errorf("activity: %w", first)),
-		errors.Join(fmt.Errorf("activity error: %w", first), nil),
+func TestCauseIsWhatTheActivitySaid(t *testing.T) {
+	const said = "landscape postgres://db:5432/x?schema=waymark: nothing listens there: is Postgres running?: dial error"
+	converter := temporal.GetDefaultFailureConverter()
+	// As it is stored in a history: what an activity returned, with what that wraps.
+	activity := &failure.Failure{
+		Message:     "activity error",
+		FailureInfo: &failure.Failure_ActivityFailureInfo{ActivityFailureInfo: &failure.ActivityFailureInfo{}},
+		Cause:       converter.ErrorToFailure(fmt.Errorf("landscape postgres://db:5432/x?schema=waymark: nothing listens there: is Postgres running?: %w", errors.New("dial error"))),
+	}
+	workflow := converter.ErrorToFailure(temporal.NewApplicationErrorWithCause("the workflow failed", "x", converter.FailureToError(activity)))
+	first := temporal.NewNonRetryableApplicationError(said, "SourceUnusable", nil)
+	for name, err := range map[string]error{
+		"alone": first, "wrapped": fmt.Errorf("activity error: %w", first), "joined": errors.Join(fmt.Errorf("activity error: %w", first), nil),
+		"of an activity": converter.FailureToError(activity), "of a workflow": converter.FailureToError(workflow),
 	} {
-		require.Equal(t, "no file matches", cause(err))
+		require.Equal(t, said, cause(err), name)
 	}
 	require.Equal(t, "plain", cause(errors.New("plain")))
 }

@@ -105,9 +105,10 @@ func (e *execution) left(end ending) error {
 	if waits := e.workerless(context.Background()); waits != "" {
 		e.app.note("%s", waits)
 	}
+	e.app.note("run %s is started on queue %s\n%s", id, e.machine.queue, how)
 	result := detached{"run_started", id, workflows.WorkflowID(id), e.machine.queue}
 	return e.app.print(result, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "run %s is started on queue %s\n%s\n", id, e.machine.queue, how)
+		_, err := fmt.Fprintln(w, id)
 		return err
 	})
 }

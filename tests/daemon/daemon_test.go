@@ -28,11 +28,11 @@ import (
 	"waymark/workflows"
 )
 
-// orders is a document of which one row is refused.
+// orders is a document of which one row is refused, and one filtered.
 const orders = `
 name: orders
 sources: {orders: {csv: {path: orders.csv}, schema: {fields: {id: int, total: decimal}}, on_invalid: quarantine}}
-steps: [{name: size, set: {large: "row.total > decimal('10')"}}]
+steps: [{name: size, set: {large: "row.total > decimal('10')"}}, {name: known, filter: row.id < 2}]
 sinks: {all: {jsonl: {path: out/all.jsonl, overwrite: true}}}
 `
 
@@ -248,13 +248,15 @@ func TestAProcessRunsWhatIsDeployed(t *testing.T) {
 	require.Equal(t, workflows.RunResult{Run: "r1", Status: pipeline.CompletedWithFailures, Rows: 3, Refused: 1}, result)
 	out, err := os.ReadFile(filepath.Join(s.folder, "pipelines/out/all.jsonl"))
 	require.NoError(t, err)
-	require.Equal(t, 2, strings.Count(string(out), "\n"))
+	require.Equal(t, 1, strings.Count(string(out), "\n"))
 
 	require.Eventually(t, func() bool { // counting is done beside the work
 		_, text = get(t, address, "/metrics")
 		return strings.Contains(text, `waymark_runs_total{pipeline="orders",status="completed_with_failures"} 1`)
 	}, time.Minute, 10*time.Millisecond)
 	require.Contains(t, text, `waymark_rows_total{kind="read",node="orders",pipeline="orders"} 3`)
+	require.Contains(t, text, `waymark_rows_total{kind="filtered",node="known",pipeline="orders"} 1`)
+	require.Contains(t, text, `waymark_rows_total{kind="quarantined",node="orders",pipeline="orders"} 1`)
 	require.Contains(t, text, "temporal_activity_execution_latency_seconds_count{")
 	require.NotRegexp(t, `site/[0-9]`, text, "the queue of the process has no name of its own in metrics")
 	p.end(t)
