@@ -9,7 +9,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -82,7 +81,7 @@ func (b *bucketStore) match(ctx context.Context, client *bucketClient, pattern s
 		}
 		for _, object := range page.Contents {
 			if key := aws.ToString(object.Key); matches(pattern, key) {
-				found = append(found, b.info(key, aws.ToInt64(object.Size), object.LastModified, object.ETag))
+				found = append(found, b.info(key, aws.ToInt64(object.Size), object.ETag))
 			}
 		}
 	}
@@ -107,12 +106,9 @@ func matches(pattern, key string) bool {
 	return true
 }
 
-func (b *bucketStore) info(key string, size int64, modified *time.Time, etag *string) plugin.FileInfo {
-	info := plugin.FileInfo{Path: "s3://" + b.bucket + "/" + key, Bytes: size, Version: byETag + unquoted(etag)}
-	if modified != nil {
-		info.ModifiedMicros = modified.Truncate(time.Second).UnixMicro() // lists and replies about one object differ in what is below
-	}
-	return info
+// info describes an object by its ETag alone: one that was put back as it was is the same, whenever that was.
+func (b *bucketStore) info(key string, size int64, etag *string) plugin.FileInfo {
+	return plugin.FileInfo{Path: "s3://" + b.bucket + "/" + key, Bytes: size, Version: byETag + unquoted(etag)}
 }
 
 // describe asks for one object, and for its version if the bucket keeps versions.
@@ -121,7 +117,7 @@ func (b *bucketStore) describe(ctx context.Context, client *bucketClient, key st
 	if err != nil {
 		return plugin.FileInfo{}, err
 	}
-	info := b.info(key, aws.ToInt64(head.ContentLength), head.LastModified, head.ETag)
+	info := b.info(key, aws.ToInt64(head.ContentLength), head.ETag)
 	if version := aws.ToString(head.VersionId); version != "" && version != "null" {
 		info.Version = byVersion + version
 	}

@@ -47,7 +47,7 @@ func (a Access) configure(dsn string) (*pgxpool.Config, error) {
 		dsn = said.alone().words() // the driver gets what was checked, and reads nothing else into it
 	}
 	config, err := pgxpool.ParseConfig(dsn)
-	if err != nil {
+	if err != nil || strings.Contains(config.ConnConfig.Database, "@") { // then the host is a piece of a password
 		return nil, errUnreadable
 	}
 	if a.Confined {

@@ -132,7 +132,11 @@ func (d *database) reason(err error) string {
 	var connecting *pgconn.ConnectError
 	isConnecting := errors.As(err, &connecting)
 	if state, is := errors.AsType[*pgconn.PgError](err); is {
-		said := d.clean(state.Message) + " (SQLSTATE " + state.Code + ")"
+		said := d.clean(state.Message)
+		if state.Code[:2] == "28" {
+			said = "the server refuses the login" // it repeats the user
+		}
+		said += " (SQLSTATE " + state.Code + ")"
 		if state.Code == "28P01" && d.access.Confined && d.config.ConnConfig.Password == "" {
 			return said + ": the dsn has no password, and a worker lends documents none: write " + completeDSN
 		}
@@ -187,6 +191,9 @@ func innermost(err error) error {
 func (d *database) clean(text string) string {
 	if password := d.config.ConnConfig.Password; password != "" {
 		text = strings.ReplaceAll(text, password, "[secret]")
+	}
+	if user := d.config.ConnConfig.User; user != "" {
+		text = strings.ReplaceAll(text, `"`+user+`"`, "[user]")
 	}
 	return oneLine(text, 200)
 }

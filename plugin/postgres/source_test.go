@@ -351,7 +351,7 @@ func TestWhatCannotBeReadSaysWhyAndTheCure(t *testing.T) {
 		{"a query that writes", pipeline.PostgresSource{Query: "with x as (delete from keyless returning a) select a from x", OrderBy: by("a")}, pipeline.Schema{}, "QUERY_REFUSED", "it may only read"},
 		{"a query that counts", pipeline.PostgresSource{Query: "select nextval('numbers') as a", OrderBy: by("a")}, pipeline.Schema{}, "QUERY_REFUSED", "it may only read"},
 		{"a query that fails on a value", pipeline.PostgresSource{Query: "select 'geheim'::text::int as a", OrderBy: by("a")}, pipeline.Schema{}, "QUERY_REFUSED", "the query fails with SQLSTATE 22P02 on a value: mend it"},
-		{"a wrong password", pipeline.PostgresSource{DSN: strings.Replace(db.DSN(), db.Password(), "wrong-password", 1), Table: "keyless"}, pipeline.Schema{}, "NO_PERMISSION", "password authentication failed"},
+		{"a wrong password", pipeline.PostgresSource{DSN: strings.Replace(db.DSN(), db.Password(), "wrong-password", 1), Table: "keyless"}, pipeline.Schema{}, "NO_PERMISSION", "the server refuses the login (SQLSTATE 28P01): check user and password"},
 		{"no database", pipeline.PostgresSource{DSN: strings.Replace(db.DSN(), "/"+db.Owner()+"?", "/gone?", 1), Table: "keyless"}, pipeline.Schema{}, "NOT_FOUND", "check the name of the database"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -373,7 +373,7 @@ func TestWhatCannotBeReadSaysWhyAndTheCure(t *testing.T) {
 }
 
 func TestADSNThatIsNoneTellsNothingOfIt(t *testing.T) {
-	for _, dsn := range []string{"postgres://u:canary/secret@h/d", "canary secret", "host=h port=canary", "postgres://u:canary%zz@h/d", "host=h sslrootcert=/canary sslmode=verify-full"} {
+	for _, dsn := range []string{"postgres://u:canary/secret@h/d", "canary secret", "host=h port=canary", "postgres://u:canary%zz@h/d", "postgres://u:one@canary/two@h/d", "host=h sslrootcert=/canary sslmode=verify-full"} {
 		_, err := NewSource("in", pipeline.PostgresSource{DSN: dsn, Table: "t"}, pipeline.Schema{}, anywhere)
 		require.ErrorContains(t, err, "sources.in: postgres.dsn: this is no address of a Postgres database", dsn)
 		_, err2 := NewSink("out", pipeline.PostgresSink{DSN: dsn, Table: "t"}, anywhere)
