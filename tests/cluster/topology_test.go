@@ -131,16 +131,23 @@ func (c *topology) worker(name string) *process {
 type composed struct {
 	Services map[string]struct {
 		Environment map[string]string `yaml:"environment"`
+		Volumes     []string          `yaml:"volumes"`
 	} `yaml:"services"`
 }
 
-// environment is that of a worker in docker-compose.yml, with the addresses, folders and passwords of this topology.
-func (c *topology) environment() map[string]string {
+func (c *topology) composed() composed {
 	c.t.Helper()
 	text, err := os.ReadFile("../../docker-compose.yml")
 	require.NoError(c.t, err)
 	var file composed
 	require.NoError(c.t, yaml.Unmarshal(text, &file))
+	return file
+}
+
+// environment is that of a worker in docker-compose.yml, with the addresses, folders and passwords of this topology.
+func (c *topology) environment() map[string]string {
+	c.t.Helper()
+	file := c.composed()
 	environment := file.Services["worker-1"].Environment
 	require.Equal(c.t, file.Services["worker-2"].Environment, environment)
 	login, err := url.Parse(c.login)
