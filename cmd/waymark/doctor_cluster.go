@@ -65,15 +65,15 @@ func (a *app) checkWorkers(ctx context.Context) check {
 	})
 }
 
-// identities names workers with their versions.
+// identities names workers with their versions, and says when each was heard.
 func identities(workers []cluster.Worker) []string {
 	var names []string
 	for _, w := range workers {
-		name := w.Identity
+		heard := fmt.Sprintf("heard %.0f s ago", max(time.Since(w.Seen).Seconds(), 0))
 		if w.Build != "" {
-			name += " (" + w.Build + ")"
+			heard = w.Build + ", " + heard
 		}
-		names = append(names, name)
+		names = append(names, fmt.Sprintf("%s (%s)", w.Identity, heard))
 	}
 	return names
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 )
@@ -21,6 +22,7 @@ type watch struct {
 	handle    client.WorkflowRun
 	told      map[string]bool // activities whose failure was told
 	still     *stillness
+	untaken   untaken
 	held      string // what kept the run from moving at the last look
 }
 
@@ -32,14 +34,15 @@ func newWatch(e *execution, handle client.WorkflowRun) *watch {
 func (w *watch) tell(ctx context.Context, view progressView) {
 	ctx, done := context.WithTimeout(ctx, newsInterval)
 	defer done()
-	activities := w.pending(ctx)
+	found := w.describe(ctx)
+	activities := found.GetPendingActivities()
 	failing := w.failures(activities, view)
 	held := w.pause(ctx)
 	if held == "" {
 		held = waiting(w.execution.machine.temporal.converter, activities)
 	}
 	if held == "" {
-		held = w.hindrance(ctx)
+		held = w.hindrance(ctx, found)
 	}
 	w.hold(held, view)
 	if now := time.Now(); held == "" && !failing && w.still.due(now) {
@@ -48,14 +51,22 @@ func (w *watch) tell(ctx context.Context, view progressView) {
 }
 
 // hindrance says what of the world around keeps the run from moving; nothing if nothing is known of it.
-func (w *watch) hindrance(ctx context.Context) string {
-	if w.execution.machine.onCluster() {
-		if why := w.execution.workerless(ctx); why != "" {
-			return why
-		}
-		return w.execution.machine.temporal.unread(ctx, w.handle.GetID())
+func (w *watch) hindrance(ctx context.Context, found *workflowservice.DescribeWorkflowExecutionResponse) string {
+	m := w.execution.machine
+	if !m.onCluster() {
+		return fullDisk(w.execution.app.state)
 	}
-	return fullDisk(w.execution.app.state)
+	waits, late := w.untaken.look(found, time.Now())
+	if !waits {
+		return "" // somebody works for it
+	}
+	if why := w.execution.workerless(ctx); why != "" {
+		return why
+	}
+	if why := m.temporal.unread(ctx, w.handle.GetID()); why != "" || late == nil {
+		return why
+	}
+	return late.text(m.queue)
 }
 
 // guess says what often keeps a run from moving without a word.
@@ -66,13 +77,13 @@ func (w *watch) guess() string {
 	return fmt.Sprintf("is the disk with %s full? ", w.execution.app.state)
 }
 
-// pending returns the activities that are on their way; nil if Temporal does not answer, which the run itself tells.
-func (w *watch) pending(ctx context.Context) []*workflow.PendingActivityInfo {
+// describe returns what is on its way; nil if Temporal does not answer, which the run itself tells.
+func (w *watch) describe(ctx context.Context) *workflowservice.DescribeWorkflowExecutionResponse {
 	description, err := w.execution.machine.temporal.client.DescribeWorkflowExecution(ctx, w.handle.GetID(), w.handle.GetRunID())
 	if err != nil {
 		return nil
 	}
-	return description.GetPendingActivities()
+	return description
 }
 
 // failures tells about activities that failed and are tried again, each once, and returns whether there are any.
