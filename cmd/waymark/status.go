@@ -114,6 +114,9 @@ func (a *app) status(ctx context.Context, r *record, run landscape.Run) (*runSta
 	if status.Paused, err = a.paused(ctx, r, run, status.Alive); err != nil {
 		return nil, err
 	}
+	if status.Paused != nil {
+		status.text += " (paused)"
+	}
 	if err := status.addLinks(ctx, r, run); err != nil {
 		return nil, err
 	}
