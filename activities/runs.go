@@ -171,7 +171,7 @@ func (a *Activities) ofThisWorker(err error) error {
 	if a.place.OwnQueue == "" || finalKind(err) == "" {
 		return err
 	}
-	return fmt.Errorf("worker %s cannot work for the run, others may: %s", a.worker, err)
+	return errors.New("worker " + a.worker + " cannot work for the run, others may: " + err.Error()) // it is final for this worker alone
 }
 
 // keep remembers the run as it was just made.
