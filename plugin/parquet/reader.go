@@ -97,10 +97,7 @@ func (r *reader) open(ctx context.Context) error {
 	}
 	r.file = &pieces{file, ctx}
 	if pin.Bytes == 0 {
-		if r.source.spec.AllowEmpty {
-			return nil
-		}
-		return fault(codeEmpty, "the file is empty, or nobody says how long it is; mend it, or set allow_empty: true")
+		return r.checkEmpty(ctx, file)
 	}
 	if r.holds, err = readContents(r.file, pin.Bytes); err != nil {
 		return err
@@ -109,6 +106,24 @@ func (r *reader) open(ctx context.Context) error {
 		return err
 	}
 	r.group, r.before, r.rows = 0, 0, nil
+	return nil
+}
+
+// checkEmpty refuses a file of no bytes, unless the document allows it, and one of which nobody says how many it has.
+func (r *reader) checkEmpty(ctx context.Context, file builtin.File) error {
+	stream, err := file.Stream(ctx, 0)
+	if err != nil {
+		return err
+	}
+	n, err := stream.Read(ctx, make([]byte, 1))
+	switch {
+	case n > 0:
+		return fault(codeUnsupported, "the server does not say how long the file is, and Parquet is read from its end: let it send Content-Length, or fetch the file first")
+	case err != nil && err != io.EOF:
+		return err
+	case !r.source.spec.AllowEmpty:
+		return fault(codeEmpty, "the file is empty; mend it, or set allow_empty: true")
+	}
 	return nil
 }
 
