@@ -3,6 +3,7 @@ package postgres
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,15 +56,28 @@ create table if not exists %s (
 );`, l.outputs(), l.parts())
 }
 
+// hexed are bytes that a query gives as hexadecimal digits: how a bytea is given is up to settings of the role and the database.
+type hexed []byte
+
+// Scan implements sql.Scanner.
+func (h *hexed) Scan(value any) (err error) {
+	text, is := value.(string)
+	if !is {
+		return fmt.Errorf("%T is no text of hexadecimal digits", value)
+	}
+	*h, err = hex.DecodeString(text)
+	return err
+}
+
 // output is what is on record of a run's sink.
 type output struct {
-	header []byte
+	header hexed
 	state  string
 }
 
 // find returns what is on record of a run's sink; ok is false if nothing is. lock is "" or a locking clause.
 func (l ledger) find(ctx context.Context, q querier, run, sink, lock string) (o output, ok bool, err error) {
-	err = q.QueryRow(ctx, "select header, state from "+l.outputs()+" where run = $1 and sink = $2 "+lock, run, sink).Scan(&o.header, &o.state)
+	err = q.QueryRow(ctx, "select encode(header, 'hex'), state from "+l.outputs()+" where run = $1 and sink = $2 "+lock, run, sink).Scan(&o.header, &o.state)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return o, false, nil
 	}
@@ -79,7 +93,7 @@ type querier interface {
 // entry is what is on record of a part.
 type entry struct {
 	ordinal     int64
-	sha256      []byte
+	sha256      hexed
 	bytes, rows int64
 	refused     int64
 }
@@ -89,7 +103,7 @@ func (e entry) holds(part plugin.Part) bool {
 	return e.ordinal == part.Ordinal && bytes.Equal(e.sha256, part.SHA256[:]) && e.bytes == part.Bytes && e.rows == part.Rows
 }
 
-const entryColumns = "ordinal, sha256, bytes, rows, jsonb_array_length(refused)"
+const entryColumns = "ordinal, encode(sha256, 'hex'), bytes, rows, jsonb_array_length(refused)"
 
 func (e *entry) scan() []any { return []any{&e.ordinal, &e.sha256, &e.bytes, &e.rows, &e.refused} }
 

@@ -287,3 +287,21 @@ func TestBytesAreWrittenAsTheyWereRead(t *testing.T) {
 	w.write()
 	require.Equal(t, "005cff0a,,5c78", d.one("select string_agg(encode(b, 'hex'), ',') from t"))
 }
+
+// TestSettingsOfTheRoleDoNotMatter: what a role, a database or a server sets changes nothing of what is written and on record.
+func TestSettingsOfTheRoleDoNotMatter(t *testing.T) {
+	db := services.Postgres(t)
+	d := connect(t, db.DSN())
+	d.exec("create table t (at timestamptz, b bytea)")
+	for _, setting := range []string{
+		"bytea_output = 'escape'", "DateStyle = 'SQL, DMY'", "TimeZone = 'America/New_York'", "standard_conforming_strings = off", "IntervalStyle = 'sql_standard'",
+	} {
+		connect(t, db.Superuser()).exec("alter role " + db.Owner() + " set " + setting)
+	}
+	w := newWriter(t, pipeline.PostgresSink{DSN: db.DSN(), Table: "t"}, "run", columns("at", "b"))
+	w.add(texts(`2001-02-03T04:05:06Z|\x00ff`)...)
+	w.write()
+	w.write()
+	require.Equal(t, int64(1), w.publish().Rows)
+	require.Equal(t, "2001-02-03 04:05:06 00ff", d.one("select string_agg(to_char(at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS') || ' ' || encode(b, 'hex'), ',') from t"))
+}
