@@ -162,12 +162,12 @@ func (a *app) checkRecord(ctx context.Context) check {
 	runs, place, err := a.runsOnRecord(ctx)
 	switch {
 	case err != nil:
-		return fail("say where the record is with --landscape", "%v", err)
+		return fail(unlessTold(err, "say where the record is with --landscape"), "%v", err)
 	case place == "":
 		return ok("none yet; the first run makes it")
 	}
 	if err := a.payloadsThere(ctx); err != nil {
-		return fail("say where the payloads are with --payloads", "%s at %s, and of the payloads: %v", many(int64(len(runs)), "run"), place, err)
+		return fail(unlessTold(err, "say where the payloads are with --payloads"), "%s at %s, and of the payloads: %v", many(int64(len(runs)), "run"), place, err)
 	}
 	return ok("%s at %s", many(int64(len(runs)), "run"), place)
 }

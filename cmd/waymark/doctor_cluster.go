@@ -13,6 +13,7 @@ import (
 
 	"waymark/cluster"
 	"waymark/payload"
+	"waymark/storage"
 	"waymark/workflows"
 )
 
@@ -115,11 +116,11 @@ func see(workers int) string {
 func (a *app) checkLandscape(ctx context.Context) check {
 	record, err := a.openRecord(ctx)
 	if err != nil {
-		return fail("say with --landscape where the workers have it", "%v", err)
+		return fail(unlessTold(err, "say with --landscape where the workers have it"), "%v", err)
 	}
 	runs, err := record.log.Runs(ctx)
 	if err = closing(err, record.close); err != nil {
-		return fail("say with --landscape where the workers have it", "%v", err)
+		return fail(unlessTold(err, "say with --landscape where the workers have it"), "%v", err)
 	}
 	return ok("%s at %s", many(int64(len(runs)), "run"), record.place)
 }
@@ -131,7 +132,7 @@ func (a *app) checkPayloads(ctx context.Context) check {
 	}
 	record, err := a.openRecord(ctx)
 	if err != nil {
-		return fail("say with --landscape where the workers have it", "%v", err)
+		return fail(unlessTold(err, "say with --landscape where the workers have it"), "%v", err)
 	}
 	if err = a.openPayloads(ctx, record); err == nil {
 		_, err = record.payloads.Get(ctx, payload.Of([]byte("waymark doctor asks for what nobody stored")))
@@ -140,9 +141,17 @@ func (a *app) checkPayloads(ctx context.Context) check {
 		err = nil
 	}
 	if err = closing(err, record.close); err != nil {
-		return fail("say where the payloads are with --payloads, and check what may read them", "%v", err)
+		return fail(unlessTold(err, "say where the payloads are with --payloads, and check what may read them"), "%v", err)
 	}
 	return ok("%s", publicPlace(a.payloadsURL()))
+}
+
+// unlessTold returns the cure, unless what a service said has one of its own.
+func unlessTold(err error, cure string) string {
+	if _, told := errors.AsType[*storage.ServiceError](err); told {
+		return ""
+	}
+	return cure
 }
 
 // publicPlace returns a URL without user, password and options.

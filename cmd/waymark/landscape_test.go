@@ -68,4 +68,13 @@ func TestRecordInPostgres(t *testing.T) {
 	code, _, stderr = waymark("run", document, "--state", t.TempDir(), "--landscape", db.Login(t, "bob", "working"))
 	require.Equal(t, exitFailed, code, "the output is there")
 	require.NotContains(t, stderr, "owns the record")
+
+	code, stdout, _ := waymark("doctor", "--state", state, "--landscape", db.Login(t, "cid"), "--json")
+	require.Equal(t, exitFailed, code)
+	require.Contains(t, stdout, `"status":"fail","detail":"landscape `+place+`: the role cid may not read the schema waymark: its owner, `+db.Owner()+
+		", gives it what it needs with `waymark landscape grant`, --writer for processes that work for runs, --reader for who asks\"}")
+	code, stdout, _ = waymark("doctor", "--state", state, "--landscape", ann, "--payloads", "file:"+filepath.Join(state, "nowhere"), "--json")
+	require.Equal(t, exitFailed, code)
+	require.Contains(t, stdout, "and of the payloads: no payloads at ")
+	require.Contains(t, stdout, `{"check":"clock","status":"ok",`)
 }
