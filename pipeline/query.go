@@ -1,13 +1,14 @@
 package pipeline
 
 import (
+	"regexp"
 	"strings"
 
 	"waymark/row"
 )
 
 // expandQuery replaces the references of a query by literals of SQL, so that no value can be more than a value. It refuses a
-// reference within quotes or a comment, where a literal would be something else.
+// reference within quotes or a comment, or right behind a word, where a literal would be something else.
 func (l *loader) expandQuery(path, text string) (string, bool) {
 	spans, err := splitSpans(text)
 	if err != nil {
@@ -52,28 +53,86 @@ func sqlLiteral(v row.Value) string {
 // sqlText returns the literal of a text, for sessions with standard_conforming_strings.
 func sqlText(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// quotings are what SQL begins and ends that is no code.
-var quotings = []struct{ open, close, name string }{
-	{"--", "\n", "a comment"}, {"/*", "*/", "a comment"}, {"'", "'", "quotes"}, {`"`, `"`, "quotes"}, {"$$", "$$", "quotes"},
-}
+// behindWord finds a word at the end of SQL that would change what a literal behind it means, as E does, or U&.
+var behindWord = regexp.MustCompile(`[\w$\x80-\xff]$|[uU]&$`)
 
-// openAtEnd says within what the end of a piece of SQL is: "a comment", "quotes", or "" if in neither.
+// dollarQuote finds what begins a text in dollar quotes, and ends it.
+var dollarQuote = regexp.MustCompile(`^\$([A-Za-z_\x80-\xff][\w\x80-\xff]*)?\$`)
+
+// openAtEnd says within what the end of a piece of SQL is: "a comment", "quotes", "a word", or "" if in none of them.
 func openAtEnd(sql string) string {
-next:
-	for i := 0; i < len(sql); {
-		for _, q := range quotings {
-			if !strings.HasPrefix(sql[i:], q.open) {
-				continue
-			}
-			i += len(q.open)
-			end := strings.Index(sql[i:], q.close)
-			if end < 0 {
-				return q.name
-			}
-			i += end + len(q.close)
-			continue next
+	for at := 0; at < len(sql); {
+		length, name := lengthOfToken(sql, at)
+		if length < 0 {
+			return name
 		}
-		i++
+		at += length
+	}
+	if behindWord.MatchString(sql) {
+		return "a word"
 	}
 	return ""
+}
+
+// lengthOfToken returns how long what begins at a place is: a comment, something in quotes, or one byte of anything else. It is negative
+// for what does not end, which is then named.
+func lengthOfToken(sql string, at int) (length int, name string) {
+	rest := sql[at:]
+	until := func(from int, end string, name string) (int, string) {
+		if n := strings.Index(rest[from:], end); n >= 0 {
+			return from + n + len(end), ""
+		}
+		return -1, name
+	}
+	isWord := at > 0 && behindWord.MatchString(sql[:at])
+	switch {
+	case strings.HasPrefix(rest, "--"):
+		if n := strings.IndexAny(rest, "\r\n"); n >= 0 {
+			return n, ""
+		}
+		return -1, "a comment"
+	case strings.HasPrefix(rest, "/*"):
+		return lengthOfComment(rest)
+	case rest[0] == '"':
+		return until(1, `"`, "quotes")
+	case rest[0] == '\'' && at > 0 && (sql[at-1] == 'E' || sql[at-1] == 'e'):
+		return lengthOfEscaped(rest)
+	case rest[0] == '\'':
+		return until(1, "'", "quotes")
+	case rest[0] == '$' && !isWord:
+		if tag := dollarQuote.FindString(rest); tag != "" {
+			return until(len(tag), tag, "quotes")
+		}
+	}
+	return 1, ""
+}
+
+// lengthOfComment is lengthOfToken for a comment of /* and */, which may hold others.
+func lengthOfComment(text string) (length int, name string) {
+	depth := 0
+	for at := 0; at < len(text); at++ {
+		switch {
+		case strings.HasPrefix(text[at:], "/*"):
+			depth, at = depth+1, at+1
+		case strings.HasPrefix(text[at:], "*/"):
+			depth, at = depth-1, at+1
+		}
+		if depth == 0 {
+			return at + 1, ""
+		}
+	}
+	return -1, "a comment"
+}
+
+// lengthOfEscaped is lengthOfToken for a text with backslashes.
+func lengthOfEscaped(text string) (length int, name string) {
+	for at := 1; at < len(text); at++ {
+		switch text[at] {
+		case '\\':
+			at++
+		case '\'':
+			return at + 1, ""
+		}
+	}
+	return -1, "quotes"
 }
