@@ -29,6 +29,7 @@ func (v *verification) verifyArtifacts(ctx context.Context) error {
 			v.note("%s: %s is not checked: only its sink can ask it, and the document cannot be used here%s", record.Sink, record.Path, needs(v.run, nil))
 			continue
 		}
+		v.noteEntries(record)
 		wrong := v.verifyArtifact(ctx, record.Artifact(), record.Sink)
 		if err := ctx.Err(); err != nil {
 			return err
@@ -47,6 +48,16 @@ func (v *verification) verifyArtifacts(ctx context.Context) error {
 		v.add(ArtifactDiffers, record.Sink, "%v", wrong)
 	}
 	return nil
+}
+
+// noteEntries says of an output that is no file of ours what was read again of it.
+func (v *verification) noteEntries(record landscape.ArtifactRecord) {
+	if v.compiled == nil {
+		return
+	}
+	if i := v.compiled.Find(record.Sink); i != plan.None && v.compiled.Nodes[i].Kind == plan.Sink && v.compiled.Nodes[i].Sink.Guarantee() == plugin.Transactional {
+		v.note("%s: the entries that the run left beside %s were compared, not the rows of the table: others may change these", record.Sink, record.Path)
+	}
 }
 
 // isFile reports whether an output's path is one of files: not a URI, and not the standard output.

@@ -37,7 +37,10 @@ func parse(text string) (address, error) {
 		return address{}, errors.New("landscape: the Postgres URL cannot be read: write postgres://USER@HOST:PORT/DATABASE, " +
 			"and every character of the user or password that is not a letter or digit as %XX")
 	}
-	query := u.Query()
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return address{}, errors.New("landscape: the Postgres URL cannot be read: write a semicolon or a percent sign behind the ? as %XX")
+	}
 	schema := query.Get("schema")
 	if schema == "" {
 		schema = defaultSchema
