@@ -110,7 +110,7 @@ func TestOpenRefuses(t *testing.T) {
 			_, db := create(t)
 			return with(t, db.DSN(), "synchronous_commit", "off")
 		}, "the setting synchronous_commit is off"},
-		"a semicolon": {func(*testing.T) string { return "postgres://h/d?schema=a;b" }, "write a semicolon or a percent sign behind the ? as %XX"},
+		"a semicolon":               {func(*testing.T) string { return "postgres://h/d?schema=a;b" }, "write a semicolon or a percent sign behind the ? as %XX"},
 		"a schema with a long name": {func(*testing.T) string { return "postgres://h/d?schema=" + strings.Repeat("s", 64) }, "the most that Postgres keeps of a name is 63"},
 		"a wrong password": {func(t *testing.T) string {
 			u, err := url.Parse(services.Postgres(t).DSN())
