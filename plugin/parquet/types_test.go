@@ -1,0 +1,245 @@
+package parquet
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress"
+	"github.com/parquet-go/parquet-go/deprecated"
+	"github.com/stretchr/testify/require"
+
+	"waymark/plugin"
+)
+
+// TestTypes shows what each type of column becomes.
+func TestTypes(t *testing.T) {
+	name := func(s string) *string { return &s }
+	moment := time.Date(2026, 11, 20, 15, 4, 5, 123456789, time.UTC)
+	t.Run("numbers", func(t *testing.T) {
+		type numbers struct {
+			I8  int8    `parquet:"i8"`
+			U16 uint16  `parquet:"u16"`
+			I32 int32   `parquet:"i32"`
+			U32 uint32  `parquet:"u32"`
+			I64 int64   `parquet:"i64"`
+			U64 uint64  `parquet:"u64"`
+			F32 float32 `parquet:"f32"`
+			F64 float64 `parquet:"f64"`
+			B   bool    `parquet:"b"`
+			D32 int32   `parquet:"d32,decimal(2:9)"`
+			D64 int64   `parquet:"d64,decimal(4:18)"`
+		}
+		require.Equal(t, []string{
+			`{"i8":-128,"u16":65535,"i32":-2147483648,"u32":4294967295,"i64":9223372036854775807,"u64":18446744073709551615,"f32":0.10000000149011612,"f64":0.1,"b":true,"d32":-1.50,"d64":0.0001}`,
+			`{"i8":0,"u16":0,"i32":0,"u32":0,"i64":0,"u64":0,"f32":0.0,"f64":0.0,"b":false,"d32":0.00,"d64":0.0000}`,
+		}, mustRead(t, written(t, fileWith(t, []numbers{
+			{-128, 65535, math.MinInt32, math.MaxUint32, math.MaxInt64, math.MaxUint64, 0.1, 0.1, true, -150, 1}, {},
+		}), observed)))
+	})
+	t.Run("texts and bytes", func(t *testing.T) {
+		type texts struct {
+			S string   `parquet:"s"`
+			E string   `parquet:"e,enum"`
+			J string   `parquet:"j,json"`
+			B []byte   `parquet:"b"`
+			U [16]byte `parquet:"u,uuid"`
+			F [3]byte  `parquet:"f"`
+			D [5]byte  `parquet:"d,decimal(3:11)"`
+		}
+		require.Equal(t, []string{
+			`{"s":"a\"ü","e":"RED","j":{"a":1,"b":[1.5]},"b":"\\x00ff","u":"00010203-0405-0607-0809-0a0b0c0d0e0f","f":"\\x010203","d":-0.001}`,
+		}, mustRead(t, written(t, fileWith(t, []texts{{
+			"a\"ü", "RED", "{\"b\": [1.5],\n\"a\": 1}", []byte{0, 255}, [16]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
+			[3]byte{1, 2, 3}, [5]byte{255, 255, 255, 255, 255},
+		}}), observed)))
+	})
+	t.Run("times", func(t *testing.T) {
+		type times struct {
+			Day   int32            `parquet:"day,date"`
+			Ms    int64            `parquet:"ms,timestamp(millisecond)"`
+			Us    int64            `parquet:"us,timestamp(microsecond)"`
+			Ns    int64            `parquet:"ns,timestamp(nanosecond)"`
+			Local int64            `parquet:"local,timestamp(microsecond:local)"`
+			TMs   int32            `parquet:"tms,time(millisecond)"`
+			TNs   int64            `parquet:"tns,time(nanosecond)"`
+			Old   deprecated.Int96 `parquet:"old"`
+		}
+		nanos := uint64(12*time.Hour + 1)
+		require.Equal(t, []string{
+			`{"day":"2026-11-20","ms":"2026-11-20T15:04:05.123Z","us":"2026-11-20T15:04:05.123456Z","ns":"2026-11-20T15:04:05.123456789Z",` +
+				`"local":"1969-12-31T23:59:59.999999Z","tms":"23:59:59.999","tns":"00:00:00.00000001","old":"1970-01-02T12:00:00.000000001Z"}`,
+		}, mustRead(t, written(t, fileWith(t, []times{{
+			int32(moment.Unix() / 86400), moment.UnixMilli(), moment.UnixMicro(), moment.UnixNano(), -1, 86399999, 10,
+			deprecated.Int96{uint32(nanos), uint32(nanos >> 32), 2440589},
+		}}), observed)))
+	})
+	t.Run("nested", func(t *testing.T) {
+		type point struct {
+			X *int32   `parquet:"x,optional"`
+			T []string `parquet:"t"`
+		}
+		type nested struct {
+			ID    int64              `parquet:"id"`
+			Note  *string            `parquet:"note,optional"`
+			Point *point             `parquet:"point,optional"`
+			List  []int64            `parquet:"list,list"`
+			Many  []point            `parquet:"many,list"`
+			Deep  [][]string         `parquet:"deep,list"`
+			Map   map[string]float64 `parquet:"map"`
+			Plain []point            `parquet:"plain"`
+		}
+		x := int32(7)
+		require.Equal(t, []string{
+			`{"id":1,"note":"n","point":{"x":7,"t":["a","b"]},"list":[1,2,3],"many":[{"x":null,"t":[]},{"x":7,"t":["c"]}],"deep":[["p","q"],["r"]],"map":{"k":1.5},"plain":[{"x":7,"t":["d","e"]},{"x":null,"t":[]}]}`,
+			`{"id":2,"note":null,"point":null,"list":[],"many":[],"deep":[],"map":{},"plain":[]}`,
+		}, mustRead(t, written(t, fileWith(t, []nested{
+			{1, name("n"), &point{&x, []string{"a", "b"}}, []int64{1, 2, 3}, []point{{}, {&x, []string{"c"}}}, [][]string{{"p", "q"}, {"r"}}, map[string]float64{"k": 1.5}, []point{{&x, []string{"d", "e"}}, {}}},
+			{ID: 2},
+		}), observed)))
+	})
+}
+
+// TestRowsThatNoRowCanBe shows values for which JSON or a row has no place: they refuse their row alone.
+func TestRowsThatNoRowCanBe(t *testing.T) {
+	type odd struct {
+		F float64 `parquet:"f"`
+		S string  `parquet:"s"`
+		D int32   `parquet:"d,date"`
+		T int64   `parquet:"t,timestamp(millisecond)"`
+		J string  `parquet:"j,json"`
+	}
+	good := odd{J: "1"}
+	with := func(change func(*odd)) odd {
+		o := good
+		change(&o)
+		return o
+	}
+	out, err := readFrom(t, written(t, fileWith(t, []odd{
+		good, with(func(o *odd) { o.F = math.NaN() }), with(func(o *odd) { o.F = math.Inf(-1) }), with(func(o *odd) { o.S = "a\xff\n" }),
+		with(func(o *odd) { o.D = math.MaxInt32 }), with(func(o *odd) { o.T = math.MinInt64 }), with(func(o *odd) { o.J = "{" }),
+		with(func(o *odd) { o.J = `{"a":1,"a":1}` }), with(func(o *odd) { o.S = string(make([]byte, 1<<20)) }), good,
+	}), observed), plugin.Cursor{}, chunkLimits)
+	require.NoError(t, err)
+	require.Equal(t, map[int]string{
+		1: "NUMBER_RANGE", 2: "NUMBER_RANGE", 3: "INVALID_UTF8", 4: "TIME_RANGE", 5: "TIME_RANGE", 6: "SYNTAX", 7: "DUPLICATE_KEY", 8: "ROW_TOO_LARGE",
+	}, out.bad)
+	require.Equal(t, `{"f":NaN,"s":"","d":"1970-01-01","t":"1970-01-01T00:00:00Z","j":1}`, out.records[1])
+	require.Equal(t, `{"f":-Inf,"s":"","d":"1970-01-01","t":"1970-01-01T00:00:00Z","j":1}`, out.records[2])
+	require.Contains(t, out.records[3], "\"a\xff\\n\"")
+	require.Contains(t, out.records[4], `"d":date("2147483647")`)
+	require.Contains(t, out.records[5], `"t":timestamp("-9223372036854776")`)
+	require.Contains(t, out.records[6], `"j":json("{")`)
+	require.Len(t, out.records[8], keptBytes)
+	require.Equal(t, out.records[0], out.records[9])
+	source := written(t, fileWith(t, []odd{good}), observed)
+	parser, err := source.Parser(nil)
+	require.NoError(t, err)
+	for i := range out.records {
+		if _, bad := out.bad[i]; bad {
+			_, err := parser.Parse(out.records[i], nil)
+			require.Error(t, err, "fed again, the record must not become another row: %.200s", out.records[i])
+		}
+	}
+}
+
+// event is a row with a bit of everything.
+type event struct {
+	ID   int64    `parquet:"id"`
+	Name *string  `parquet:"name,optional"`
+	Flag bool     `parquet:"flag"`
+	Cost float64  `parquet:"cost"`
+	Tags []string `parquet:"tags,list"`
+	Kind string   `parquet:"kind,dict"`
+}
+
+func events(n int) []event {
+	rows := make([]event, n)
+	for i := range rows {
+		name := fmt.Sprintf("name %d", i)
+		rows[i] = event{ID: int64(i), Flag: i%3 == 0, Cost: float64(i) / 8, Kind: []string{"a", "b", "c"}[i%3]}
+		if i%5 != 0 {
+			rows[i].Name = &name
+		}
+		for k := range i % 4 {
+			rows[i].Tags = append(rows[i].Tags, fmt.Sprintf("t%d", k))
+		}
+	}
+	return rows
+}
+
+// TestLayouts writes the same rows in all ways that others have: they are the same records.
+func TestLayouts(t *testing.T) {
+	rows := events(3000)
+	want := mustRead(t, written(t, fileWith(t, rows), observed))
+	require.Len(t, want, len(rows))
+	require.Equal(t, `{"id":7,"name":"name 7","flag":false,"cost":0.875,"tags":["t0","t1","t2"],"kind":"b"}`, want[7])
+	for name, codec := range map[string]compress.Codec{
+		"none": &parquet.Uncompressed, "snappy": &parquet.Snappy, "gzip": &parquet.Gzip, "brotli": &parquet.Brotli, "zstd": &parquet.Zstd, "lz4_raw": &parquet.Lz4Raw,
+	} {
+		for _, version := range []int{1, 2} {
+			for _, page := range []int{256, 1 << 20} {
+				t.Run(fmt.Sprintf("%s, pages of version %d and %d bytes", name, version, page), func(t *testing.T) {
+					file := fileWith(t, rows, parquet.Compression(codec), parquet.DataPageVersion(version), parquet.PageBufferSize(page), parquet.MaxRowsPerRowGroup(700))
+					require.Equal(t, want, mustRead(t, written(t, file, observed)))
+				})
+			}
+		}
+	}
+}
+
+// TestEncodings has the encodings of values that others choose.
+func TestEncodings(t *testing.T) {
+	type delta struct {
+		A int32    `parquet:"a,delta"`
+		B int64    `parquet:"b,delta"`
+		C string   `parquet:"c,delta"`
+		D [4]byte  `parquet:"d,delta"`
+		E float32  `parquet:"e,split"`
+		F float64  `parquet:"f,split"`
+		G string   `parquet:"g,optional,delta"`
+		H int64    `parquet:"h,optional,dict"`
+		I []string `parquet:"i,list"`
+	}
+	var rows []delta
+	var want []string
+	for i := range 2000 {
+		rows = append(rows, delta{A: int32(i * i), B: int64(-i), C: fmt.Sprintf("text %d", i), D: [4]byte{byte(i)}, E: float32(i), F: float64(i) / 4})
+		want = append(want, fmt.Sprintf(`"a":%d,"b":%d,"c":"text %d"`, i*i, -i, i))
+	}
+	for _, version := range []int{1, 2} {
+		records := mustRead(t, written(t, fileWith(t, rows, parquet.DataPageVersion(version)), observed))
+		require.Len(t, records, len(rows))
+		for i, record := range records {
+			require.Contains(t, record, want[i])
+			require.Contains(t, record, fmt.Sprintf(`"f":%v`, map[bool]string{true: fmt.Sprintf("%d.0", i/4), false: fmt.Sprint(float64(i) / 4)}[i%4 == 0]))
+			require.Contains(t, record, `"g":null,"h":null,"i":[]`)
+		}
+	}
+}
+
+// TestBooleansInRuns shows booleans as other writers encode them in pages of version 2.
+func TestBooleansInRuns(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		encoded []byte
+		values  int
+		want    []byte
+	}{
+		{"a run of true", []byte{2, 0, 0, 0, 20 << 1, 1}, 20, []byte{0xff, 0xff, 0x0f}},
+		{"a run that is not whole bytes, and packed ones", []byte{4, 0, 0, 0, 3 << 1, 1, 1<<1 | 1, 0b10101010}, 11, []byte{0b01010111, 0b00000101}},
+		{"nothing", []byte{0, 0, 0, 0}, 0, []byte{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := plainBooleans(c.encoded, c.values)
+			require.NoError(t, err)
+			require.Equal(t, c.want, got)
+		})
+	}
+	for _, bad := range [][]byte{{}, {9, 0, 0, 0, 1}, {1, 0, 0, 0, 0x80}, {2, 0, 0, 0, 2 << 1, 1}} {
+		_, err := plainBooleans(bad, 20)
+		require.Error(t, err)
+	}
+}
