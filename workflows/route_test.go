@@ -31,8 +31,8 @@ type team struct {
 func (w *team) take(ctx context.Context) (worker string, err error) {
 	info := activity.GetInfo(ctx)
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.took[info.ActivityType.Name] = append(w.took[info.ActivityType.Name], info.TaskQueue)
+	w.mu.Unlock()
 	if w.gone[info.TaskQueue] {
 		return "", temporal.NewTimeoutError(enums.TIMEOUT_TYPE_SCHEDULE_TO_START, nil)
 	}
@@ -126,11 +126,17 @@ func TestWorkStaysWithTheProcessThatHasItInMemory(t *testing.T) {
 
 func TestChunksAreSpreadOverProcesses(t *testing.T) {
 	w := newTeam(40)
+	helped := make(chan struct{})
+	help := sync.OnceFunc(func() { close(helped) })
 	w.taker = func(activity, queue string) string {
 		switch {
+		case queue == "one" && activity == "ProcessChunk":
+			<-helped // it has enough to do until others have begun to help
+			return queue
 		case queue != common:
 			return queue
 		case activity == "ProcessChunk":
+			help()
 			return "two"
 		default:
 			return "one"
