@@ -3,6 +3,8 @@ package pipeline
 import (
 	"regexp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"waymark/row"
 )
@@ -53,11 +55,15 @@ func sqlLiteral(v row.Value) string {
 // sqlText returns the literal of a text, for sessions with standard_conforming_strings.
 func sqlText(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// behindWord finds a word at the end of SQL that would change what a literal behind it means, as E does, or U&.
-var behindWord = regexp.MustCompile(`[\w$\x80-\xff]$|[uU]&$`)
-
 // dollarQuote finds what begins a text in dollar quotes, and ends it.
-var dollarQuote = regexp.MustCompile(`^\$([A-Za-z_\x80-\xff][\w\x80-\xff]*)?\$`)
+var dollarQuote = regexp.MustCompile(`^\$([A-Za-z_\x{80}-\x{10FFFF}][\w\x{80}-\x{10FFFF}]*)?\$`)
+
+// endsInWord reports whether SQL ends in a word, or in U&: it would change what a literal behind it means, as E does.
+func endsInWord(sql string) bool {
+	last, _ := utf8.DecodeLastRuneInString(sql)
+	return sql != "" && (last == '_' || last == '$' || last >= utf8.RuneSelf || unicode.IsLetter(last) || unicode.IsDigit(last)) ||
+		strings.HasSuffix(sql, "U&") || strings.HasSuffix(sql, "u&")
+}
 
 // openAtEnd says within what the end of a piece of SQL is: "a comment", "quotes", "a word", or "" if in none of them.
 func openAtEnd(sql string) string {
@@ -68,7 +74,7 @@ func openAtEnd(sql string) string {
 		}
 		at += length
 	}
-	if behindWord.MatchString(sql) {
+	if endsInWord(sql) {
 		return "a word"
 	}
 	return ""
@@ -78,13 +84,12 @@ func openAtEnd(sql string) string {
 // for what does not end, which is then named.
 func lengthOfToken(sql string, at int) (length int, name string) {
 	rest := sql[at:]
-	until := func(from int, end string, name string) (int, string) {
+	until := func(from int, end string) (int, string) {
 		if n := strings.Index(rest[from:], end); n >= 0 {
 			return from + n + len(end), ""
 		}
-		return -1, name
+		return -1, "quotes"
 	}
-	isWord := at > 0 && behindWord.MatchString(sql[:at])
 	switch {
 	case strings.HasPrefix(rest, "--"):
 		if n := strings.IndexAny(rest, "\r\n"); n >= 0 {
@@ -94,14 +99,14 @@ func lengthOfToken(sql string, at int) (length int, name string) {
 	case strings.HasPrefix(rest, "/*"):
 		return lengthOfComment(rest)
 	case rest[0] == '"':
-		return until(1, `"`, "quotes")
+		return until(1, `"`)
 	case rest[0] == '\'' && at > 0 && (sql[at-1] == 'E' || sql[at-1] == 'e'):
 		return lengthOfEscaped(rest)
 	case rest[0] == '\'':
-		return until(1, "'", "quotes")
-	case rest[0] == '$' && !isWord:
+		return until(1, "'")
+	case rest[0] == '$' && !endsInWord(sql[:at]):
 		if tag := dollarQuote.FindString(rest); tag != "" {
-			return until(len(tag), tag, "quotes")
+			return until(len(tag), tag)
 		}
 	}
 	return 1, ""
