@@ -138,15 +138,17 @@ func (r *run) shelve(key chunkKey, rows int, result *engine.Result) ProcessResul
 		}
 	}
 	for _, lane := range result.Lanes {
-		for _, way := range lane.Ways {
+		nodes := make([]string, len(lane.Ways))
+		for code, way := range lane.Ways {
+			nodes[code] = lastNode(r.plan, way)
 			if way.Path == pipeline.FilterDropped || way.Path == pipeline.GateDiscarded {
 				out.Ended += way.Rows
-				out.EndedBy[lastNode(r.plan, way)] += way.Rows
+				out.EndedBy[nodes[code]] += way.Rows
 			}
 		}
 		for _, refused := range result.Refused {
 			if refused.Lane == lane.Lane {
-				out.RefusedBy[lastNode(r.plan, lane.Ways[lane.Codes[refused.Index]])]++
+				out.RefusedBy[nodes[lane.Codes[refused.Index]]]++
 			}
 		}
 	}
