@@ -52,7 +52,7 @@ func New(backend Backend, opts Options) *Store {
 // Put stores data and returns its Digest. A nil error means that the object is durable and correct.
 //
 // If the object is there already, its length is compared every time and its content once per process and version of the
-// object. A poisoned object is set aside, reported to Options.OnHeal and replaced.
+// object. A poisoned object is set aside, replaced, read back, and then reported to Options.OnHeal.
 //
 // The error wraps ErrTooLarge if data is over the limit. After any other error the object may or may not be stored;
 // calling Put again is always safe. Put does not keep data.
@@ -104,6 +104,8 @@ func poison(err error) (reason string, _ error) {
 	return "", err
 }
 
+// heal replaces a poisoned object, and reports that once the good bytes were read back: a store that says it wrote may have
+// kept what it had.
 func (s *Store) heal(ctx context.Context, d Digest, data []byte, reason string) error {
 	place, err := s.backend.Quarantine(ctx, string(d))
 	if err != nil && !errors.Is(err, ErrNotFound) {
@@ -112,7 +114,24 @@ func (s *Store) heal(ctx context.Context, d Digest, data []byte, reason string) 
 	if err := s.backend.Write(ctx, string(d), data); err != nil {
 		return err
 	}
+	if err := s.readBack(ctx, d, int64(len(data))); err != nil {
+		return err
+	}
 	s.onHeal(Heal{Digest: d, Reason: reason, Place: place})
+	return nil
+}
+
+// readBack reads an object that was just replaced. That it is wrong again is a fault of the store, which may pass: the error
+// does not wrap ErrCorrupt.
+func (s *Store) readBack(ctx context.Context, d Digest, size int64) error {
+	_, err := s.read(ctx, d, size)
+	still, err := poison(err)
+	if err != nil {
+		return fmt.Errorf("read back what replaced a poisoned object: %w", err)
+	}
+	if still != "" {
+		return fmt.Errorf("the object is still wrong after good bytes were written in its place: %s; check the disk of the payload store", still)
+	}
 	return nil
 }
 

@@ -57,8 +57,25 @@ func TestWrongLengthIsFoundWithoutReading(t *testing.T) {
 	b.Plant(string(payload.Of([]byte("good"))), []byte("goo"))
 	_, err := s.Put(t.Context(), []byte("good"))
 	require.NoError(t, err)
-	require.Zero(t, c.reads)
+	require.Equal(t, 1, c.reads, "what replaced it is read back")
 	require.Len(t, b.Aside(), 1)
+}
+
+// TestAHealIsReportedOnlyAfterTheGoodBytesWereReadBack: a backend that says it wrote, and did not, heals nothing.
+func TestAHealIsReportedOnlyAfterTheGoodBytesWereReadBack(t *testing.T) {
+	var heals []payload.Heal
+	b := &memstore.Store{OnWrite: func(string) (bool, error) { return false, nil }}
+	s := payload.New(b, payload.Options{OnHeal: func(h payload.Heal) { heals = append(heals, h) }})
+	b.Plant(string(payload.Of([]byte("good"))), []byte("evil"))
+	_, err := s.Put(t.Context(), []byte("good"))
+	require.ErrorContains(t, err, "still wrong after good bytes were written")
+	require.NotErrorIs(t, err, payload.ErrCorrupt, "it may be cured by trying again")
+	require.Empty(t, heals)
+
+	b.OnWrite = nil
+	_, err = s.Put(t.Context(), []byte("good"))
+	require.NoError(t, err)
+	require.Len(t, heals, 1)
 }
 
 // TestMemoryIsBounded: what was forgotten is read again, and a dedup hit on a recent object is not.

@@ -18,7 +18,12 @@ import (
 func TestBackend(t *testing.T) {
 	for name, bytes := range map[string]int64{"roomy": 1 << 30, "tight": 10_000, "no room": 0} {
 		t.Run(name, func(t *testing.T) {
-			payloadtest.Run(t, func(t *testing.T) payload.Backend { return New(&memstore.Store{}, bytes) })
+			payloadtest.Run(t, func(*testing.T) payloadtest.Subject {
+				far := &memstore.Store{}
+				return payloadtest.Subject{
+					Backend: New(far, bytes), Rot: func(_ *testing.T, key string, data []byte) { far.Rot(key, data) },
+				}
+			})
 		})
 	}
 }

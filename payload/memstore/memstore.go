@@ -57,6 +57,14 @@ func (s *Store) Plant(key string, data []byte) {
 	s.objects[key] = object{data: append([]byte{}, data...), version: strconv.Itoa(s.writes)}
 }
 
+// Rot puts data in the place of the object's bytes and leaves its version as it is: this is how a test spoils an object
+// behind the back of whatever compares versions. There must be an object under key.
+func (s *Store) Rot(key string, data []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.objects[key] = object{data: append([]byte{}, data...), version: s.objects[key].version}
+}
+
 // Read returns a copy of the object.
 func (s *Store) Read(ctx context.Context, key string, limit int64) ([]byte, error) {
 	o, err := s.find(ctx, key)

@@ -12,7 +12,10 @@ import (
 )
 
 func TestBackend(t *testing.T) {
-	payloadtest.Run(t, func(t *testing.T) payload.Backend { return &memstore.Store{} })
+	payloadtest.Run(t, func(*testing.T) payloadtest.Subject {
+		s := &memstore.Store{}
+		return payloadtest.Subject{Backend: s, Rot: func(_ *testing.T, key string, data []byte) { s.Rot(key, data) }}
+	})
 }
 
 func TestOnWriteDecidesTheFate(t *testing.T) {

@@ -10,12 +10,23 @@ import (
 	"waymark/payload"
 )
 
-// Run checks a backend against every sentence of payload.Backend, and payload.Store over that backend. newBackend
+// Subject is a backend under test.
+type Subject struct {
+	payload.Backend
+
+	// Rot changes the bytes of the object under key behind the backend's back, as a disk does on which they rot: whatever
+	// the backend or its server keeps besides the bytes, such as a checksum, stays as it is. data is as long as the object.
+	Rot func(t *testing.T, key string, data []byte)
+}
+
+// Run checks a backend against every sentence of payload.Backend, and payload.Store over that backend. newSubject
 // returns an empty backend that lives until the end of the test it is given. With -short sizes and counts are smaller.
-func Run(t *testing.T, newBackend func(t *testing.T) payload.Backend) {
+func Run(t *testing.T, newSubject func(t *testing.T) Subject) {
 	t.Helper()
+	newBackend := func(t *testing.T) payload.Backend { return newSubject(t).Backend }
 	t.Run("backend", func(t *testing.T) { runBackend(t, newBackend) })
 	t.Run("store", func(t *testing.T) { runStore(t, newBackend) })
+	t.Run("rot", func(t *testing.T) { runRot(t, newSubject) })
 }
 
 // BadKeys are strings that look like digests, or try to leave the store, by what is wrong with them.

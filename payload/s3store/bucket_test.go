@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go/middleware"
@@ -59,9 +60,11 @@ func TestAnObjectStandsUnderItsHash(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824", d)
 	require.Equal(t, map[string][]byte{"pay/loads/objects/2c/" + string(d): []byte("hello")}, contents(t, s))
-	there, err := s.head(t.Context(), "pay/loads/objects/2c/"+string(d))
+	there, err := s.client.HeadObject(t.Context(), &s3.HeadObjectInput{
+		Bucket: &s.place.bucket, Key: aws.String("pay/loads/objects/2c/" + string(d)), ChecksumMode: types.ChecksumModeEnabled,
+	})
 	require.NoError(t, err)
-	require.Equal(t, "LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=", there.sum, "the server knows the hash, too")
+	require.Equal(t, "LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=", aws.ToString(there.ChecksumSHA256), "the server knows the hash, too")
 }
 
 // TestPoisonIsSetAsideAndReplaced plants what another program wrote, with the checksums that belong to it.

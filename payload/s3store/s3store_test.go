@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/stretchr/testify/require"
 
-	"waymark/payload"
 	"waymark/payload/payloadtest"
 	"waymark/tests/services"
 )
@@ -51,18 +50,30 @@ func TestBackend(t *testing.T) {
 	if os.Getenv("CI") == "" {
 		shortly(t)
 	}
-	payloadtest.Run(t, func(t *testing.T) payload.Backend { return openBucket(t, services.S3(t), nil) })
+	payloadtest.Run(t, func(t *testing.T) payloadtest.Subject {
+		b := services.S3(t)
+		return subject(b, openBucket(t, b, nil))
+	})
 }
 
 // TestBackendInParts runs the contract with every object but the empty one written in parts.
 func TestBackendInParts(t *testing.T) {
 	shortly(t)
-	payloadtest.Run(t, func(t *testing.T) payload.Backend {
-		s := openBucket(t, services.S3(t), nil)
+	payloadtest.Run(t, func(t *testing.T) payloadtest.Subject {
+		b := services.S3(t)
+		s := openBucket(t, b, nil)
 		s.limits = limits{single: 0, part: 5 << 20}
 		t.Cleanup(func() { requireNoUploads(t, s) })
-		return s
+		return subject(b, s)
 	})
+}
+
+// subject lets bytes rot on the disk of the server, which keeps its checksum and its entity tag of them.
+func subject(b *services.Bucket, s *Store) payloadtest.Subject {
+	return payloadtest.Subject{Backend: s, Rot: func(t *testing.T, key string, data []byte) {
+		t.Helper()
+		b.Rot(t, s.place.name(objectName(key)), data)
+	}}
 }
 
 // requireNoUploads requires that no upload was left unfinished.

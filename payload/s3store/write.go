@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go/middleware"
 )
 
@@ -134,35 +133,25 @@ type seen struct {
 	etag     string
 	version  string // empty in a bucket that keeps no versions
 	modified time.Time
-	sum      string // SHA-256 of the whole in base64; empty if the server does not know it
 }
 
 // head asks the server for its description of an object.
 func (s *Store) head(ctx context.Context, name string) (seen, error) {
-	out, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{
-		Bucket: &s.place.bucket, Key: &name, ChecksumMode: types.ChecksumModeEnabled,
-	})
+	out, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.place.bucket, Key: &name})
 	if err != nil {
 		return seen{}, s.reason(ctx, err)
 	}
-	there := seen{
+	return seen{
 		bytes: aws.ToInt64(out.ContentLength), etag: aws.ToString(out.ETag), version: aws.ToString(out.VersionId),
 		modified: aws.ToTime(out.LastModified),
-	}
-	if out.ChecksumType != types.ChecksumTypeComposite {
-		there.sum = aws.ToString(out.ChecksumSHA256)
-	}
-	return there, nil
+	}, nil
 }
 
-// same reports whether the object that is there has the bytes of o. Where the server does not know their SHA-256, as of
-// an object that came in parts, they are read.
+// same reports whether the object that is there has the bytes of o. Longer or shorter it cannot have; else the bytes are read:
+// what the server says their SHA-256 is was true when they came, and may not be of what its disk has now.
 func (s *Store) same(ctx context.Context, o object, there seen) (bool, error) {
 	if there.bytes != int64(len(o.data)) {
 		return false, nil
-	}
-	if there.sum != "" {
-		return there.sum == *o.sum.base64(), nil
 	}
 	data, err := s.fetch(ctx, o.name, there.bytes)
 	if isMissing(err) || errors.Is(err, errTooLong) {

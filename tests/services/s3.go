@@ -105,6 +105,20 @@ func (b *Bucket) Client() *s3.Client {
 	})
 }
 
+// Rot changes the bytes of an object on the server's disk. What the server keeps beside them, as a checksum and an entity
+// tag, stays what it was.
+func (b *Bucket) Rot(t testing.TB, name string, data []byte) {
+	t.Helper()
+	file, err := os.OpenFile(filepath.Join(b.server.data(), b.Name, name), os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		t.Fatalf("let an object rot: %v", err)
+	}
+	_, err = file.Write(data)
+	if err := errors.Join(err, file.Close()); err != nil {
+		t.Fatalf("let an object rot: %v", err)
+	}
+}
+
 // Stop kills the server without warning, with all its connections. Only a PrivateS3 may be stopped.
 func (b *Bucket) Stop() { b.server.kill() }
 
@@ -126,6 +140,9 @@ type gateway struct {
 	process *os.Process
 	done    <-chan struct{}
 }
+
+// data is the folder with a folder for each bucket.
+func (g *gateway) data() string { return filepath.Join(g.dir, "data") }
 
 func newGateway(t testing.TB) *gateway {
 	t.Helper()
@@ -167,7 +184,7 @@ func findGateway(t testing.TB) string {
 
 // start starts the server and waits until it answers.
 func (g *gateway) start() error {
-	data, logged := filepath.Join(g.dir, "data"), filepath.Join(g.dir, "log")
+	data, logged := g.data(), filepath.Join(g.dir, "log")
 	if err := os.MkdirAll(data, 0o700); err != nil {
 		return err
 	}
