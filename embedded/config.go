@@ -45,13 +45,13 @@ func dynamicConfig(overrides map[string]any) dynamicconfig.StaticClient {
 	return merged
 }
 
-func serverOptions(o Options, p ports, l *logger) []temporal.ServerOption {
+func serverOptions(o Options, database *config.SQL, p ports, l *logger) []temporal.ServerOption {
 	services := []string{string(frontend), string(history), string(matching)}
 	if o.Schedules {
 		services = append(services, string(worker))
 	}
 	return []temporal.ServerOption{
-		temporal.WithConfig(serverConfig(o.DatabasePath, p)),
+		temporal.WithConfig(serverConfig(database, p)),
 		temporal.ForServices(services),
 		temporal.WithStaticHosts(p.hosts()), // instead of a gossip protocol in search of others
 		temporal.WithLogger(l),
@@ -62,14 +62,14 @@ func serverOptions(o Options, p ports, l *logger) []temporal.ServerOption {
 	}
 }
 
-func serverConfig(databasePath string, p ports) *config.Config {
+func serverConfig(database *config.SQL, p ports) *config.Config {
 	return &config.Config{
 		Global: config.Global{Membership: config.Membership{MaxJoinDuration: 30 * time.Second, BroadcastAddress: loopback}},
 		Persistence: config.Persistence{
 			DefaultStore:     sqlite.PluginName,
 			VisibilityStore:  sqlite.PluginName,
 			NumHistoryShards: 1,
-			DataStores:       map[string]config.DataStore{sqlite.PluginName: {SQL: sqlConfig(databasePath)}},
+			DataStores:       map[string]config.DataStore{sqlite.PluginName: {SQL: database}},
 		},
 		ClusterMetadata: &cluster.Config{
 			FailoverVersionIncrement: 10,

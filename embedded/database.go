@@ -18,6 +18,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	driver "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"waymark/sqlitefile"
 )
 
 // defaultRetention leaves a run that was interrupted a month in which it can be resumed from its history.
@@ -31,12 +33,18 @@ var pragmas = map[string]string{"journal_mode": "wal", "synchronous": "normal", 
 // process ends, even of files that are gone.
 var starts atomic.Int64
 
-func sqlConfig(path string) *config.SQL {
+// sqlConfig names the database as Temporal passes it on to SQLite: in a URI that Temporal does not escape. The error is that of a
+// path which SQLite does not take.
+func sqlConfig(path string) (*config.SQL, error) {
+	name, err := sqlitefile.Path(path)
+	if err != nil {
+		return nil, err
+	}
 	attributes := map[string]string{"mode": "rwc", "setup": "start" + strconv.FormatInt(starts.Load(), 10)}
 	for name, value := range pragmas {
 		attributes[name] = value
 	}
-	return &config.SQL{PluginName: sqlite.PluginName, DatabaseName: path, ConnectAttributes: attributes}
+	return &config.SQL{PluginName: sqlite.PluginName, DatabaseName: name, ConnectAttributes: attributes}, nil
 }
 
 // openDatabase opens the file apart from the server.
@@ -45,7 +53,11 @@ func openDatabase(path string) (*sql.DB, error) {
 	for name, value := range pragmas {
 		values.Add("_pragma", name+"="+value)
 	}
-	db, err := sql.Open("sqlite", "file:"+path+"?"+values.Encode())
+	uri, err := sqlitefile.URI(path, values)
+	if err != nil {
+		return nil, err
+	}
+	db, err := sql.Open("sqlite", uri)
 	if err != nil {
 		return nil, err
 	}
@@ -65,12 +77,16 @@ func prepareDatabase(ctx context.Context, o Options) error {
 		return fmt.Errorf("%s: %w", o.DatabasePath, err)
 	}
 	starts.Add(1)
+	database, err := sqlConfig(o.DatabasePath)
+	if err != nil {
+		return err
+	}
 	namespace, err := schema.NewNamespaceConfig(clusterName, Namespace, false, nil)
 	if err != nil {
 		return err
 	}
 	namespace.Detail.Config.Retention = durationpb.New(cmp.Or(o.Retention, defaultRetention))
-	return schema.CreateNamespaces(sqlConfig(o.DatabasePath), namespace)
+	return schema.CreateNamespaces(database, namespace)
 }
 
 // makeSchema runs the statements of Temporal's schema in one transaction, unless an earlier one did.

@@ -94,8 +94,12 @@ func start(ctx context.Context, o Options) (*Server, error) {
 
 // startOn starts a server on these ports.
 func startOn(ctx context.Context, p ports, o Options) (*Server, error) {
+	database, err := sqlConfig(o.DatabasePath)
+	if err != nil {
+		return nil, err
+	}
 	s := &Server{logger: newLogger(o.Logger), address: p.address(frontend), path: o.DatabasePath}
-	if err := s.boot(serverOptions(o, p, s.logger)); err != nil {
+	if err := s.boot(serverOptions(o, database, p, s.logger)); err != nil {
 		return nil, err
 	}
 	if err := s.waitReady(ctx); err != nil {

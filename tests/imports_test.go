@@ -42,7 +42,8 @@ var allowed = map[string][]string{
 	"cmd/waymark-worker":      {"worker/daemon", "settings", "version"},
 	"landscape":               {"plugin", "pipeline"},
 	"landscape/sweep":         {"landscape"},
-	"landscape/sqlitestore":   {"landscape", "landscape/sweep", "pipeline", "plugin", "failpoint"},
+	"landscape/sqlitestore":   {"landscape", "landscape/sweep", "pipeline", "plugin", "failpoint", "sqlitefile"},
+	"embedded":                {"sqlitefile"},
 	"landscape/pgstore":       {"landscape", "landscape/sweep"},
 	"landscape/memdriver":     {"landscape", "pipeline", "plugin"},
 	"landscape/landscapetest": {"landscape", "pipeline", "plugin"},
@@ -54,7 +55,7 @@ var allowed = map[string][]string{
 	"cmd/waymark": {
 		"audit", "worker", "workflows", "activities", "plan", "pipeline", "plugin", "row", "landscape", "landscape/sqlitestore",
 		"landscape/pgstore",
-		"payload", "payload/fsstore", "settings", "storage", "version", "worker/daemon", "embedded", "cluster", "codec", "recovery", "failpoint", "lab",
+		"payload", "payload/fsstore", "settings", "sqlitefile", "storage", "version", "worker/daemon", "embedded", "cluster", "codec", "recovery", "failpoint", "lab",
 	},
 	"lab": {"landscape", "landscape/sqlitestore", "payload", "payload/fsstore", "pipeline"},
 	"tests/system": {

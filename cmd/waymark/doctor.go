@@ -105,6 +105,9 @@ func (a *app) existing() string {
 }
 
 func (a *app) checkState(ctx context.Context) check {
+	if err := a.tooDeep(); err != nil {
+		return fail("name another with --state", "%v", err)
+	}
 	folder := a.existing()
 	probe, err := os.CreateTemp(folder, ".doctor-*")
 	if err != nil {

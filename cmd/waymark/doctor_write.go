@@ -12,6 +12,8 @@ import (
 
 	driver "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"waymark/sqlitefile"
 )
 
 // unwritable returns the first of what a run writes to that is there and cannot be written, and why. Nothing is changed.
@@ -42,11 +44,11 @@ func tryDatabase(ctx context.Context, path string) error {
 	if !exists(path) {
 		return nil
 	}
-	absolute, err := filepath.Abs(path)
+	uri, err := sqlitefile.URI(path, url.Values{"mode": {"rw"}, "_txlock": {"immediate"}})
 	if err != nil {
 		return err
 	}
-	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: absolute}).EscapedPath()+"?mode=rw&_txlock=immediate")
+	db, err := sql.Open("sqlite", uri)
 	if err != nil {
 		return err
 	}

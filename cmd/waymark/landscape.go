@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"waymark/landscape/pgstore"
 	"waymark/landscape/sqlitestore"
+	"waymark/sqlitefile"
 )
 
 func (a *app) landscapeCommand() *cobra.Command {
@@ -114,11 +114,11 @@ func (a *app) migrateFile(ctx context.Context) (migration, error) {
 
 // fileVersion returns the version of the schema in a SQLite file.
 func fileVersion(ctx context.Context, path string) (version int64, err error) {
-	path, err = filepath.Abs(path)
+	uri, err := sqlitefile.URI(path, url.Values{"mode": {"ro"}})
 	if err != nil {
 		return 0, err
 	}
-	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?mode=ro")
+	db, err := sql.Open("sqlite", uri)
 	if err != nil {
 		return 0, err
 	}

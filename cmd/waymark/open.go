@@ -15,6 +15,7 @@ import (
 	"waymark/landscape/sqlitestore"
 	"waymark/payload"
 	"waymark/pipeline"
+	"waymark/sqlitefile"
 	"waymark/storage"
 )
 
@@ -219,10 +220,19 @@ func exists(path string) bool {
 // inState returns the path of a file in the state folder.
 func (c *config) inState(name string) string { return filepath.Join(c.state, name) }
 
-// makeState makes the state folder, which is for its owner alone.
+// makeState makes the state folder, which is for its owner alone, unless SQLite could open nothing in it.
 func (c *config) makeState() error {
+	if err := c.tooDeep(); err != nil {
+		return wrongUse(fmt.Errorf("state folder: %w", err))
+	}
 	if err := os.MkdirAll(c.state, 0o700); err != nil {
 		return wrongUse(fmt.Errorf("state folder: %w", err))
 	}
 	return nil
+}
+
+// tooDeep says that SQLite opens no database in the state folder, because its path is too long.
+func (c *config) tooDeep() error {
+	_, err := sqlitefile.Path(c.inState("landscape.db"))
+	return err
 }

@@ -11,12 +11,12 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
-	"path/filepath"
 	"sync/atomic"
 
 	_ "modernc.org/sqlite" // registers the driver "sqlite"
 
 	"waymark/landscape"
+	"waymark/sqlitefile"
 )
 
 // applicationID marks a SQLite file as a landscape: "Waym". Stored; never change it.
@@ -132,11 +132,11 @@ func create(ctx context.Context, path string, page int) error {
 func connect(path, mode string, pragmas ...string) (*sql.DB, error) {
 	query := url.Values{"mode": {mode}, "_txlock": {"immediate"}}
 	query["_pragma"] = append([]string{"busy_timeout(10000)", "recursive_triggers(1)"}, pragmas...)
-	path, err := filepath.Abs(path)
+	uri, err := sqlitefile.URI(path, query)
 	if err != nil {
 		return nil, fmt.Errorf("landscape: %w", err)
 	}
-	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+query.Encode())
+	db, err := sql.Open("sqlite", uri)
 	if err != nil {
 		return nil, fmt.Errorf("landscape %s: %w", path, err)
 	}

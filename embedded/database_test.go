@@ -1,0 +1,38 @@
+package embedded
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestTheDatabaseIsMadeAtItsPath, whatever the characters in it mean in a URI, and nothing is made elsewhere.
+func TestTheDatabaseIsMadeAtItsPath(t *testing.T) {
+	for _, name := range []string{"what?mode=ro", "#1", "%41 & 100%", "it's\na \"naïve\" name"} {
+		t.Run(name, func(t *testing.T) {
+			folder := filepath.Join(t.TempDir(), name)
+			require.NoError(t, os.Mkdir(folder, 0o700))
+			path := filepath.Join(folder, "temporal.db")
+			require.NoError(t, prepareDatabase(t.Context(), Options{DatabasePath: path}))
+			require.NoError(t, checkpoint(path))
+			require.FileExists(t, path)
+			require.False(t, damaged(path))
+			beside, err := os.ReadDir(filepath.Dir(folder))
+			require.NoError(t, err)
+			require.Len(t, beside, 1)
+		})
+	}
+}
+
+func TestAPathThatIsTooLongForSQLiteIsRefusedInWords(t *testing.T) {
+	folder := t.TempDir()
+	for len(folder) < 500 {
+		folder = filepath.Join(folder, strings.Repeat("d", 100))
+	}
+	require.NoError(t, os.MkdirAll(folder, 0o700))
+	_, err := Start(t.Context(), Options{DatabasePath: filepath.Join(folder, "temporal.db")})
+	require.ErrorContains(t, err, "choose a folder with a shorter path")
+}
