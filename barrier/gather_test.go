@@ -16,7 +16,7 @@ import (
 // Every trigger, and which one counts if several hold.
 func TestTriggers(t *testing.T) {
 	condition := func(text string) *expr.Program {
-		env, err := expr.NewBatchEnv([]expr.Field{{Name: "n", Kind: row.Int}, {Name: "sum", Kind: row.Int, Optional: true}, {Name: "rows", Kind: row.Int}}, nil)
+		env, err := expr.NewBatchEnv([]expr.Field{{Name: "n", Kind: row.Int}, {Name: "sum", Kind: row.Int, Optional: true}, {Name: "rows", Kind: row.Int}}, false, nil)
 		require.NoError(t, err)
 		program, err := env.Compile(text, expr.Bool)
 		require.NoError(t, err)

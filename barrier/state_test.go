@@ -23,7 +23,7 @@ func worlds(t testing.TB) map[string]plan.Node {
 		"lo", "min(row.k)", "hi", "max(row.d)", "mix", "max(row.x)", "sx", "sum(row.x)", "fi", "first(row.k)", "la", "last(row.x)",
 		"c", "collect(row.x)", "cd", "count_distinct(row.x)", "q", "quantile(row.f, 0.3)", "qk", "quantile(row.k, 0.5)",
 	}
-	env, err := expr.NewBatchEnv([]expr.Field{{Name: "n", Kind: row.Int}, {Name: "rows", Kind: row.Int}}, nil)
+	env, err := expr.NewBatchEnv([]expr.Field{{Name: "n", Kind: row.Int}, {Name: "rows", Kind: row.Int}}, false, nil)
 	require.NoError(t, err)
 	when, err := env.Compile("batch.n > 6 && batch.rows > 6", expr.Bool)
 	require.NoError(t, err)

@@ -211,7 +211,7 @@ func TestAggregatesElsewhere(t *testing.T) {
 }
 
 func batchEnv(t *testing.T) *Env {
-	env, err := NewBatchEnv([]Field{{Name: "n", Kind: row.Int}, {Name: "total", Kind: row.Decimal, Optional: true}, {Name: "rows", Kind: row.Int}},
+	env, err := NewBatchEnv([]Field{{Name: "n", Kind: row.Int}, {Name: "total", Kind: row.Decimal, Optional: true}, {Name: "rows", Kind: row.Int}}, false,
 		map[string]row.Value{"limit": row.IntValue(100)})
 	require.NoError(t, err)
 	return env

@@ -3,6 +3,7 @@ package expr
 import (
 	"fmt"
 	"regexp"
+	"strings"
 
 	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/operators"
@@ -49,7 +50,10 @@ func (c *compilation) checkCall(e ast.Expr) error {
 func (c *compilation) checkPattern(call ast.CallExpr) error {
 	pattern := call.Args()[len(call.Args())-1]
 	text, ok := c.constant(pattern).(types.String)
-	if !ok {
+	switch {
+	case c.isUnknownParam(pattern):
+		return nil
+	case !ok:
 		return c.errorAt(pattern, "the pattern of matches() must be a literal text or a parameter")
 	}
 	if _, err := regexp.Compile(string(text)); err != nil {
@@ -85,6 +89,17 @@ func (c *compilation) constant(e ast.Expr) ref.Val {
 		return reference.Value
 	}
 	return nil
+}
+
+// isUnknownParam reports whether e is a parameter whose value is not known.
+func (c *compilation) isUnknownParam(e ast.Expr) bool {
+	reference, ok := c.ast.ReferenceMap()[e.ID()]
+	if !ok {
+		return false
+	}
+	name, ok := strings.CutPrefix(reference.Name, paramName+".")
+	value, declared := c.env.params[name]
+	return ok && declared && value.IsNull()
 }
 
 func (c *compilation) errorAt(e ast.Expr, format string, args ...any) error {
@@ -147,7 +162,7 @@ func (c *compilation) resultOf(e ast.Expr) result {
 
 func (e *Env) fieldResult(name string) result {
 	field, declared := e.field(name)
-	if !declared {
+	if !declared || !e.hasKind(field) {
 		return dynamicResult
 	}
 	holdsNull := field.Kind == row.JSON && e.variable != resultsName // JSON null is null

@@ -164,7 +164,7 @@ func TestDocumentationOfBatches(t *testing.T) {
 		require.NoError(t, err)
 		fields, computed.Values = append(fields, Field{m[1], program.Kind(), program.Nullable()}), append(computed.Values, value)
 	}
-	env, err := NewBatchEnv(fields, documentedParams(t))
+	env, err := NewBatchEnv(fields, false, documentedParams(t))
 	require.NoError(t, err)
 	require.Greater(t, eachExample(t, section, docTriggerBlock, func(source string) string { return documented(env, source, computed) }), 5)
 }

@@ -16,8 +16,8 @@ import (
 // A Field is one declared field of the rows that an expression sees.
 type Field struct {
 	Name     string
-	Kind     row.Kind
-	Optional bool // the field may be null or missing; reading a missing one gives null
+	Kind     row.Kind // row.Null if it is not known: programs with such a field are checked, and are not evaluated
+	Optional bool     // the field may be null or missing; reading a missing one gives null
 }
 
 // Env holds what expressions may name. It is immutable and safe for concurrent use.
@@ -38,7 +38,8 @@ const (
 )
 
 // NewEnv returns an environment for rows with these fields, whose names are distinct, and for a run with these parameters.
-// If open, rows may have more fields than the declared ones; these have no type until a row is read.
+// If open, rows may have more fields than the declared ones; these have no type until a row is read. A parameter that is
+// null has a value that is not known: programs with it are checked, and are not evaluated.
 //
 // The error says that CEL refused the declarations, which no document can cause.
 func NewEnv(fields []Field, open bool, params map[string]row.Value) (*Env, error) {
@@ -47,8 +48,8 @@ func NewEnv(fields []Field, open bool, params map[string]row.Value) (*Env, error
 
 // NewBatchEnv returns an environment for expressions about an open batch, such as the `when` of a trigger: they name these
 // fields, which are distinct, as `batch.NAME`. Everything else is as in NewEnv.
-func NewBatchEnv(fields []Field, params map[string]row.Value) (*Env, error) {
-	return newEnv(batchName, fields, false, params)
+func NewBatchEnv(fields []Field, open bool, params map[string]row.Value) (*Env, error) {
+	return newEnv(batchName, fields, open, params)
 }
 
 func newEnv(variable string, fields []Field, open bool, params map[string]row.Value) (*Env, error) {
@@ -62,6 +63,10 @@ func newEnv(variable string, fields []Field, open bool, params map[string]row.Va
 		cel.Variable(variable, rowType),
 	}
 	for name, value := range params {
+		if value.IsNull() {
+			options = append(options, cel.Variable(paramName+"."+name, types.DynType))
+			continue
+		}
 		options = append(options, cel.Constant(paramName+"."+name, typeOf(value.Kind()), toCEL(value)))
 	}
 	if e.cel, err = base.Extend(options...); err != nil {
@@ -125,7 +130,7 @@ func (p *provider) FindStructFieldType(structType, name string) (*types.FieldTyp
 		return nil, false
 	}
 	fieldType := types.DynType
-	if declared {
+	if declared && p.env.hasKind(field) {
 		fieldType = field.celType()
 	}
 	return &types.FieldType{
@@ -143,6 +148,9 @@ func (e *Env) field(name string) (Field, bool) {
 	}
 	return e.fields[i], true
 }
+
+// hasKind reports whether the kind of a declared field is known. The result of an aggregate function may be null itself.
+func (e *Env) hasKind(field Field) bool { return field.Kind != row.Null || e.variable == resultsName }
 
 // celType returns the type of the field. CEL's own rules let dates, timestamps and decimals be null, the other kinds not.
 func (f Field) celType() *types.Type {

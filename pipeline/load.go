@@ -40,6 +40,9 @@ type Environment struct {
 // in by a reference is never read as YAML and never looked through for references. Load checks what can be known from the
 // document alone; package plan checks the graph and the expressions.
 //
+// With problems the document is returned as well if its text is YAML and the problems are few enough to be shown: as far
+// as it could be read, with the problems in it. It serves plan.Compile, which finds what else is wrong, and nothing else.
+//
 // Load does not keep data. It never panics, and its time and memory are bounded for any data.
 func Load(file string, data []byte, env Environment) (*Document, error) {
 	doc := &Document{File: file, Source: bytes.Clone(data), Digest: digest(data)}
@@ -53,8 +56,12 @@ func Load(file string, data []byte, env Environment) (*Document, error) {
 	l.decode("", root, reflect.ValueOf(&l.doc.Pipeline).Elem(), fieldRule{})
 	l.checkParams()
 	l.checkDocument()
-	if len(l.problems) > 0 {
+	switch {
+	case l.dropped > 0:
 		return nil, l.sorted()
+	case len(l.problems) > 0:
+		l.doc.Problems = l.sorted()
+		return l.doc, l.doc.Problems
 	}
 	return l.doc, nil
 }
@@ -108,15 +115,10 @@ func (l *loader) room() bool {
 
 func (l *loader) sorted() Problems {
 	l.problems.Sort()
-	if l.dropped > 0 {
-		last := l.problems[len(l.problems)-1]
-		last.Path, last.Message = "", fmt.Sprintf("%d more problems are not shown", l.dropped)
-		l.problems = append(l.problems, last)
-	}
-	return l.problems
+	return l.problems.withDropped(l.dropped)
 }
 
-// Document is a pipeline document that was loaded without problems.
+// Document is a pipeline document as Load read it.
 //
 // Pipeline and Params hold the values in force: Pipeline with the values of secrets in it, so it must not be stored or
 // printed. Source, References and Params may be. A Document is safe for concurrent use as long as nobody changes it.
@@ -125,8 +127,9 @@ type Document struct {
 	Source     []byte               // the document as read, with its references unreplaced
 	Digest     string               // SHA-256 of Source, 64 lower-case hex digits
 	Pipeline   Pipeline             // the document with its references replaced
-	Params     map[string]row.Value // every declared parameter; given for the run, or the default
+	Params     map[string]row.Value // every declared parameter; given for the run, or the default; null after a problem with it
 	References []Reference          // what the document refers to, each once, in the order of the document's keys
+	Problems   Problems             // nil for a document that may be run
 
 	root     *node
 	hidden   []hiddenValue // values of minRedacted bytes and more

@@ -33,10 +33,11 @@ func (l *loader) resolveParams(root *node) {
 	for _, param := range params {
 		text, given := l.paramText(param)
 		value, err := parseParam(param.Value, text)
-		l.params[param.Name] = paramText{text, given && err == nil}
-		if given && err == nil {
-			l.doc.Params[param.Name] = value
+		if !given || err != nil {
+			value = row.Value{} // expressions may name it nevertheless
 		}
+		l.params[param.Name] = paramText{text, given && err == nil}
+		l.doc.Params[param.Name] = value
 	}
 }
 

@@ -42,3 +42,19 @@ func (p Problems) Sort() {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 }
+
+// Limited returns the first problems, which are sorted, as many as anybody reads, and how many more there are.
+func (p Problems) Limited() Problems {
+	kept := p[:min(len(p), maxProblems)]
+	return kept.withDropped(len(p) - len(kept))
+}
+
+// withDropped ends the problems, which are sorted, with the number of those that are left out.
+func (p Problems) withDropped(dropped int) Problems {
+	if dropped == 0 {
+		return p
+	}
+	last := p[len(p)-1]
+	last.Path, last.Message = "", fmt.Sprintf("%d more problems are not shown", dropped)
+	return append(slices.Clip(p), last)
+}

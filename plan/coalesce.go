@@ -16,6 +16,7 @@ func (c *compiler) connectCoalesce(i int) {
 	}
 	fork := c.forkOf(i)
 	if fork == None {
+		c.doubtRows(step.Name)
 		return
 	}
 	node := &c.plan.Nodes[c.index[step.Name]]
@@ -52,6 +53,8 @@ func (c *compiler) forkOf(i int) int {
 		path := pipeline.Key(stepPath(i)+".coalesce", entry.Name)
 		branch, known := c.branches[entry.Name]
 		switch {
+		case c.unclear(entry.Name):
+			return None
 		case !known:
 			c.problem(path, "no branch named %q%s", entry.Name, c.meantBranch(entry.Name))
 			return None

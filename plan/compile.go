@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"waymark/expr"
@@ -27,24 +28,28 @@ const (
 	DefaultChunkBytes = 8 << 20
 )
 
-// Compile compiles a document. The error is pipeline.Problems with everything that is wrong, in document order. Nothing
-// is written, and nothing but the tables of lookups is read.
+// Compile compiles a document. The error is pipeline.Problems with everything that is wrong, in document order: what Load
+// found, and what is wrong besides in the graph, its types and expressions. Nothing that merely follows from another
+// problem is among them. Nothing is written, and nothing but the tables of lookups is read.
 func Compile(doc *pipeline.Document, plugins Plugins) (*Plan, error) {
 	c := &compiler{
-		doc: doc, plan: &Plan{Document: doc, Chunk: limits(doc.Pipeline.Chunk)},
+		plan: &Plan{Document: doc, Chunk: limits(doc.Pipeline.Chunk)}, doubt: newDoubts(doc), problems: slices.Clone(doc.Problems),
 		index: map[string]int{}, branches: map[string]branchAt{}, joined: map[int]int{},
 	}
+	c.doc = c.doubt.distinct(doc)
 	c.addSources(plugins)
 	c.addSteps(plugins)
 	c.addSinks(plugins)
-	for _, pass := range []func(){c.connect, c.holdCoalesces, c.followContexts, c.addLanes, c.typeCheck} {
-		if pass(); len(c.problems) > 0 {
-			break // what follows would only repeat it
-		}
+	c.connect()
+	c.holdCoalesces()
+	c.followContexts()
+	if len(c.problems) == 0 {
+		c.addLanes()
 	}
+	c.typeCheck()
 	if len(c.problems) > 0 {
 		c.problems.Sort()
-		return nil, c.problems
+		return nil, c.problems.Limited()
 	}
 	return c.plan, nil
 }
@@ -63,7 +68,7 @@ type compiler struct {
 	branches map[string]branchAt // name of a branch → where it begins
 	joined   map[int]int         // fork → the coalesce over its branches
 	incoming [][]flow            // by node: what its edges carry, in the order of the edges' beginnings
-	misnamed bool                // a route or policy names a sink or step that is not there
+	doubt    doubts
 	problems pipeline.Problems
 }
 
@@ -88,10 +93,7 @@ func (c *compiler) add(node Node) {
 func (c *compiler) addSources(plugins Plugins) {
 	for _, entry := range c.doc.Pipeline.Sources {
 		path := pipeline.Key("sources", entry.Name)
-		source, err := plugins.Source(entry.Name, entry.Value)
-		if err != nil {
-			c.pluginProblem(path, err)
-		}
+		source := c.source(plugins, path, entry)
 		node := Node{Name: entry.Name, Kind: Source, Operation: sourceFormat(entry.Value), Path: path, Source: source, Key: entry.Value.Key}
 		for _, field := range entry.Value.Schema.Fields {
 			if field.Value.Unique {
@@ -100,6 +102,44 @@ func (c *compiler) addSources(plugins Plugins) {
 		}
 		c.add(node)
 	}
+}
+
+// source makes the source, or returns nil after a problem.
+func (c *compiler) source(plugins Plugins, path string, entry pipeline.Named[pipeline.Source]) plugin.Source {
+	spec, given, sound := entry.Value, true, c.doc.Sound(path)
+	if !sound {
+		spec, given = pathOfSource(c.doc, path, spec)
+	}
+	if !given {
+		return nil
+	}
+	source, err := plugins.Source(entry.Name, spec)
+	if err != nil {
+		c.pluginProblem(path, err)
+	}
+	if err != nil || !sound {
+		return nil
+	}
+	return source
+}
+
+// sink makes the sink, or returns nil after a problem.
+func (c *compiler) sink(plugins Plugins, path string, entry pipeline.Named[pipeline.Sink]) plugin.Sink {
+	spec, given, sound := entry.Value, true, c.doc.Sound(path)
+	if !sound {
+		spec, given = pathOfSink(c.doc, path, spec)
+	}
+	if !given {
+		return nil
+	}
+	sink, err := plugins.Sink(entry.Name, spec)
+	if err != nil {
+		c.pluginProblem(path, err)
+	}
+	if err != nil || !sound {
+		return nil
+	}
+	return sink
 }
 
 func sourceFormat(spec pipeline.Source) string {
@@ -129,12 +169,12 @@ func sinkFormat(spec pipeline.Sink) string {
 func (c *compiler) addSteps(plugins Plugins) {
 	steps := c.doc.Pipeline.Steps
 	for i := range steps {
-		node := Node{Name: steps[i].Name, Kind: Step, Operation: operation(&steps[i]), Path: stepPath(i), Spec: &steps[i]}
+		node := Node{Name: steps[i].Name, Kind: Step, Operation: operation(c.doc, i), Path: stepPath(i), Spec: &steps[i]}
 		for k, branch := range steps[i].Fork {
 			c.branches[branch] = branchAt{len(c.plan.Nodes), k}
 			node.Routes = append(node.Routes, Route{Label: branch, To: Target{Node: None}})
 		}
-		if steps[i].Lookup != nil {
+		if node.Operation == Lookup && c.doc.Sound(node.Path+".lookup") {
 			node.Table = c.table(plugins, &steps[i], node.Path+".lookup")
 		}
 		c.add(node)
@@ -149,30 +189,30 @@ func (c *compiler) table(plugins Plugins, step *pipeline.Step, path string) *Tab
 	return table
 }
 
-func operation(step *pipeline.Step) string {
-	for _, op := range []struct {
-		name  string
-		given bool
-	}{
-		{Set, step.Set != nil}, {Rename, step.Rename != nil}, {Select, step.Select != nil}, {Drop, step.Drop != nil},
-		{Cast, step.Cast != nil}, {Filter, step.Filter != ""}, {Sample, step.Sample != nil}, {Gate, step.Gate != ""},
-		{Fork, step.Fork != nil}, {Coalesce, step.Coalesce != nil}, {Aggregate, step.Aggregate != nil},
-		{Sort, step.Sort != nil}, {Expand, step.Expand != nil}, {Deduplicate, step.Deduplicate != nil},
-	} {
-		if op.given {
-			return op.name
+// operations are those of steps. Their keys in documents are the same words.
+var operations = []string{
+	Set, Rename, Select, Drop, Cast, Filter, Sample, Gate, Fork, Coalesce, Aggregate, Sort, Expand, Deduplicate, Lookup,
+}
+
+// operation returns the operation of a step, or "" after a problem that leaves open which it is.
+func operation(doc *pipeline.Document, step int) string {
+	found := ""
+	for _, word := range operations {
+		switch {
+		case !doc.Has(pipeline.Key(stepPath(step), word)):
+		case found != "":
+			return ""
+		default:
+			found = word
 		}
 	}
-	return Lookup
+	return found
 }
 
 func (c *compiler) addSinks(plugins Plugins) {
 	for _, entry := range c.doc.Pipeline.Sinks {
 		path := pipeline.Key("sinks", entry.Name)
-		sink, err := plugins.Sink(entry.Name, entry.Value)
-		if err != nil {
-			c.pluginProblem(path, err)
-		}
+		sink := c.sink(plugins, path, entry)
 		c.add(Node{Name: entry.Name, Kind: Sink, Operation: sinkFormat(entry.Value), Path: path, Sink: sink})
 	}
 }
@@ -183,25 +223,43 @@ func (c *compiler) typeCheck() {
 		node := &c.plan.Nodes[i]
 		switch node.Kind {
 		case Source:
-			node.Out = sourceSchema(node.Source)
+			node.Out = c.sourceSchema(node)
 		case Step:
 			c.checkStep(i)
 		case Sink:
-			c.checkSink(node)
-		}
-		if len(c.problems) > 0 && node.Kind == Step {
-			return // what follows would only repeat it
+			c.checkSink(i)
 		}
 		c.deliver(node)
 	}
 }
 
-func sourceSchema(source plugin.Source) Schema {
-	declared, open := source.Fields()
+// sourceSchema returns the rows of a source: as its plugin says or, after a problem, as far as the document tells.
+func (c *compiler) sourceSchema(node *Node) Schema {
+	if node.Source == nil {
+		return c.declaredSchema(node)
+	}
+	declared, open := node.Source.Fields()
 	schema := Schema{Open: open}
 	for _, field := range declared {
 		schema.Fields = append(schema.Fields, expr.Field{Name: field.Name, Kind: field.Value.Kind(), Optional: field.Value.Optional})
 	}
+	return schema
+}
+
+// declaredSchema returns the rows of a source that has a problem.
+func (c *compiler) declaredSchema(node *Node) Schema {
+	spec, _ := c.doc.Pipeline.Sources.Get(node.Name)
+	path := node.Path + ".schema"
+	fixed := spec.Schema.InForce() == pipeline.ModeFixed
+	schema := Schema{Open: !fixed, unknown: !c.doc.SoundItself(node.Path) || !c.doc.SoundItself(path) || !c.doc.SoundItself(path+".fields")}
+	for _, field := range spec.Schema.Fields {
+		if c.doc.Sound(pipeline.Key(path+".fields", field.Name)) {
+			schema.Fields = append(schema.Fields, expr.Field{Name: field.Name, Kind: field.Value.Kind(), Optional: field.Value.Optional})
+		} else {
+			schema.Fields = append(schema.Fields, doubtful(field.Name))
+		}
+	}
+	schema.Open = schema.Open || schema.unknown
 	return schema
 }
 
@@ -212,12 +270,27 @@ func (c *compiler) deliver(node *Node) {
 	}
 }
 
-func (c *compiler) checkSink(node *Node) {
+// incomingRows describes the rows that reach a node. The error says how those of its edges contradict each other.
+func (c *compiler) incomingRows(i int) (Schema, error) {
+	node := &c.plan.Nodes[i]
 	merged, err := merge(node.Inputs)
+	if err == nil && (c.doubt.inputs[i] || len(node.Inputs) == 0 && !node.Errors) {
+		return unknownRows(), nil
+	}
+	return merged, err
+}
+
+func (c *compiler) checkSink(i int) {
+	node := &c.plan.Nodes[i]
+	merged, err := c.incomingRows(i)
 	if err != nil {
 		merged = Schema{Open: true} // a sink that needs to know its columns refuses this and says the cure
 	}
 	node.Out = merged
+	_, typed := node.Sink.(plugin.Typed)
+	if node.Sink == nil || !node.Errors && (merged.unknown || typed && merged.hasDoubts()) {
+		return
+	}
 	if _, err := node.Encoder(); err != nil {
 		c.pluginProblem(node.Path, err)
 	}

@@ -12,9 +12,7 @@ func (c *compiler) connect() {
 	c.connectSteps()
 	c.connectPolicies()
 	c.connectSinks()
-	if len(c.problems) == 0 {
-		c.checkReach()
-	}
+	c.checkReach()
 }
 
 func (c *compiler) connectSteps() {
@@ -26,6 +24,8 @@ func (c *compiler) connectSteps() {
 			c.connectCoalesce(i)
 		case len(step.From) > 0:
 			c.takesAll(step.Name, step.From, stepPath(i)+".from")
+		case c.doubt.defaults || !c.doc.SoundItself(stepPath(i)) || !c.doc.Sound(stepPath(i)+".from"):
+			c.doubtRows(step.Name)
 		case !c.onlyRouted(step.Name, before):
 			c.takesEach(step.Name, before, stepPath(i))
 		}
@@ -70,25 +70,33 @@ func (c *compiler) takes(name, from, path string) {
 		position = branch.fork
 	}
 	switch {
+	case c.unclear(from):
+		c.doubtRows(name)
 	case !known && !isBranch:
-		c.problem(path, "no source or step named %q%s", from, c.meantFlow(from))
+		c.edgeProblem(name, path, "no source or step named %q%s", from, c.meantFlow(from))
 	case c.plan.Nodes[position].Kind == Sink:
-		c.problem(path, "%q is a sink; rows end there", from)
+		c.edgeProblem(name, path, "%q is a sink; rows end there", from)
 	case position >= c.index[name]:
-		c.problem(path, "%q comes later than %q; a step takes rows from a node before it", c.plan.Nodes[position].Name, name)
+		c.edgeProblem(name, path, "%q comes later than %q; a step takes rows from a node before it", c.plan.Nodes[position].Name, name)
 	case isBranch:
 		c.lead(&c.plan.Nodes[position].Routes[branch.route].To.Node, name, from, path)
 	case c.plan.Nodes[position].Operation == Fork:
-		c.problem(path, "the rows of %q go down its branches: take those of one with `from: %s`", from, c.plan.Nodes[position].Routes[0].Label)
+		c.edgeProblem(name, path, "the rows of %q go down its branches: take those of one with `from: %s`", from, c.plan.Nodes[position].Spec.Fork[0])
 	default:
 		c.lead(&c.plan.Nodes[position].Next, name, from, path)
 	}
 }
 
+// edgeProblem reports that the node does not get rows as the document says.
+func (c *compiler) edgeProblem(name, path, format string, args ...any) {
+	c.problem(path, format, args...)
+	c.doubtRows(name)
+}
+
 // lead sets where the rows of from go, which is one place.
 func (c *compiler) lead(next *int, name, from, path string) {
 	if *next != None {
-		c.problem(path, "%q and %q both take the rows of %q, and a row goes one way; let one take them from the other, divide them with a gate, or copy them with a fork",
+		c.edgeProblem(name, path, "%q and %q both take the rows of %q, and a row goes one way; let one take them from the other, divide them with a gate, or copy them with a fork",
 			c.plan.Nodes[*next].Name, name, from)
 		return
 	}
@@ -104,7 +112,10 @@ func (c *compiler) connectSinks() {
 		switch {
 		case len(entry.Value.From) > 0:
 			c.takesAll(entry.Name, entry.Value.From, path+".from")
-		case !fed[entry.Name] && !c.misnamed:
+		case fed[entry.Name]:
+		case c.doubt.misnamed || c.doubt.defaults || !c.doc.SoundItself(path) || !c.doc.Sound(path+".from"):
+			c.doubtRows(entry.Name)
+		default:
 			c.takesEach(entry.Name, c.lastNodes(), path)
 		}
 	}

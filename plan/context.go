@@ -41,9 +41,7 @@ func (c *compiler) followContexts() {
 		} else {
 			node := &c.plan.Nodes[i]
 			c.problem(node.Path, "rows reach %q by more than %d combinations of branches: join branches before rows are copied again", node.Name, maxContexts)
-		}
-		if len(c.problems) > 0 {
-			return // what follows would only repeat it
+			c.doubt.edges = true
 		}
 	}
 }
@@ -102,7 +100,9 @@ func (c *compiler) passFork(fork int, ways []arrival) {
 			context := c.open(way.context, fork, route.Label)
 			down = append(down, arrival{context, way.fresh + len(context) - len(way.context)})
 		}
-		c.send(fork, route.To.Node, down)
+		if route.To.Node != None {
+			c.send(fork, route.To.Node, down)
+		}
 	}
 }
 
@@ -125,7 +125,7 @@ func isBarrier(node *Node) bool {
 	case Aggregate, Sort, Expand:
 		return true
 	case Deduplicate:
-		return node.Spec.Deduplicate.Keep == KeepLast
+		return node.Spec.Deduplicate != nil && node.Spec.Deduplicate.Keep == KeepLast
 	}
 	return false
 }
@@ -134,7 +134,7 @@ func isBarrier(node *Node) bool {
 func keeps(node *Node) bool {
 	switch node.Operation {
 	case Aggregate:
-		return node.Spec.Aggregate.Mode == ModePassthrough
+		return node.Spec.Aggregate != nil && node.Spec.Aggregate.Mode == ModePassthrough
 	case Expand:
 		return false
 	}
@@ -152,12 +152,16 @@ func (c *compiler) passBarrier(node *Node, ways []arrival) []arrival {
 // leaveBarrier returns how rows leave a barrier that goes on for the tokens that went in: with one context, which is the
 // barrier's, and in passes of their own.
 func (c *compiler) leaveBarrier(node *Node, ways []arrival) []arrival {
+	if len(ways) == 0 {
+		return nil
+	}
 	node.Context = ways[0].context
 	for _, way := range ways[1:] {
 		if !slices.Equal(way.context, node.Context) {
 			c.problem(node.Path, "%q gathers rows of %s and rows of %s, which would not be told apart behind it: give each a step of its own, or join them first",
 				node.Name, c.contextText(node.Context), c.contextText(way.context))
-			break
+			c.doubt.edges = true
+			return nil
 		}
 	}
 	return []arrival{{context: node.Context}}
@@ -179,6 +183,11 @@ func (c *compiler) contextText(context []Branch) string {
 // passCoalesce checks that exactly the branches that the coalesce joins reach it, and returns how merged rows leave it.
 func (c *compiler) passCoalesce(i int, ways []arrival) []arrival {
 	node := &c.plan.Nodes[i]
+	if node.Join == nil { // after a problem
+		c.doubt.edges = true
+		return nil
+	}
+	before := len(c.problems)
 	var left []arrival
 	var met []string
 	for _, way := range ways {
@@ -193,8 +202,12 @@ func (c *compiler) passCoalesce(i int, ways []arrival) []arrival {
 	if !c.checkMet(i, met) {
 		c.checkStrangers(i)
 	}
-	if len(c.problems) == 0 {
+	if len(c.problems) == before && !c.doubt.edges {
 		c.checkNamed(i)
+	}
+	if len(c.problems) > before {
+		c.doubt.edges = true
+		return nil
 	}
 	if len(left) == 0 {
 		return nil

@@ -33,6 +33,9 @@ func (c *compiler) holdFor(coalesce int, branch Route) {
 // keepers returns, in order, the barriers in which a token that stands for a branch, and is at this node now, may wait and go
 // on later.
 func (c *compiler) keepers(start, coalesce int) []int {
+	if start == None {
+		return nil
+	}
 	reached := make([]bool, len(c.plan.Nodes))
 	reached[start] = true
 	var found []int
@@ -61,7 +64,7 @@ func (c *compiler) standIns(at int) []int {
 	inner, joined := c.joined[at]
 	var next []int
 	for _, branch := range node.Routes {
-		if joined && slices.Contains(c.plan.Nodes[inner].Join.Branches, branch.Label) {
+		if joined && branch.To.Node != None && slices.Contains(c.plan.Nodes[inner].Join.Branches, branch.Label) {
 			next = append(next, branch.To.Node)
 		}
 	}

@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"slices"
-
 	"waymark/expr"
 	"waymark/pipeline"
 	"waymark/row"
@@ -10,19 +8,34 @@ import (
 
 // checkLookup compares the fields that rows are looked up by with those of the table, and adds the table's.
 func (c *compiler) checkLookup(node *Node, in Schema) {
+	if node.Table == nil {
+		c.checkKeysOf(node, in)
+		return
+	}
 	for k, name := range node.Table.On {
 		path, key := pipeline.Key(node.Path+".lookup.on", name), node.Table.Keys[k]
 		field, found := c.fieldAt(in, name, path)
-		if found && field.Kind != row.JSON && field.Kind != key.Kind {
+		if found && field.Kind != row.JSON && field.Kind != row.Null && field.Kind != key.Kind {
 			c.problem(path, "%q is %s and %q of the table is %s, which are never equal: cast one of them", name, field.Kind, key.Name, key.Kind)
 		}
 	}
-	out := Schema{Fields: slices.Clone(in.Fields), Open: in.Open}
+	out := in.clone()
 	for _, field := range node.Table.Fields {
 		field.Optional = field.Optional || node.Spec.Lookup.Missing != MissingRefuse
 		out.put(field)
 	}
 	node.Out = out
+}
+
+// checkKeysOf checks a lookup whose table has a problem.
+func (c *compiler) checkKeysOf(node *Node, in Schema) {
+	for _, entry := range node.Spec.Lookup.On {
+		c.field(in, entry.Name, pipeline.Key(node.Path+".lookup.on", entry.Name))
+	}
+	node.Out = in.clone()
+	for _, entry := range node.Spec.Lookup.Add {
+		node.Out.put(doubtful(entry.Name))
+	}
 }
 
 // checkExpand describes the rows of a list's elements: the row of the list with the element, and its number if wanted.
@@ -34,7 +47,7 @@ func (c *compiler) checkExpand(node *Node, in Schema) {
 		element.Kind, element.Optional = row.String, false
 	}
 	switch {
-	case !found || field.Kind == row.JSON:
+	case !found || field.Kind == row.JSON || field.Kind == row.Null:
 	case spec.Split == "" && field.Kind == row.String:
 		c.problem(path, "%q is string: say with split what is between its elements, or cast it to json", spec.Field)
 	case spec.Split == "":
@@ -42,7 +55,7 @@ func (c *compiler) checkExpand(node *Node, in Schema) {
 	case field.Kind != row.String:
 		c.problem(path, "%q is %s; only a string is split", spec.Field, field.Kind)
 	}
-	out := Schema{Fields: slices.Clone(in.Fields), Open: in.Open}
+	out := in.clone()
 	if spec.As != "" {
 		element.Name = spec.As
 	}

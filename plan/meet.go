@@ -27,6 +27,9 @@ func (c *compiler) checkMet(i int, met []string) (explained bool) {
 			explained = true
 			continue
 		}
+		if c.doubt.edges {
+			continue
+		}
 		c.problem(path, "branch %q never reaches %q: lead its rows there, or leave it out", branch, node.Name)
 	}
 	return explained
@@ -64,6 +67,9 @@ func (c *compiler) comeBy(coalesce int, name string) []string {
 // from the one to the other.
 func (c *compiler) obstacle(name string, coalesce int) string {
 	at := c.branches[name]
+	if c.plan.Nodes[at.fork].Routes[at.route].To.Node == None {
+		return ""
+	}
 	between := c.between(c.plan.Nodes[at.fork].Routes[at.route].To.Node, coalesce)
 	for i, is := range between {
 		node := &c.plan.Nodes[i]

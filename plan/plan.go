@@ -152,8 +152,10 @@ type Target struct {
 
 // Schema describes the rows on an edge.
 type Schema struct {
-	Fields []expr.Field // declared, in the order in which rows carry them
+	Fields []expr.Field // declared, in the order in which rows carry them; after a problem of kind row.Null if the kind is open
 	Open   bool         // rows may carry others as well
+
+	unknown bool // after a problem: other fields may be declared as well; Open is true
 }
 
 // Names returns the names of the declared fields in order.

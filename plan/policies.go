@@ -28,8 +28,12 @@ func (c *compiler) policy(name, word, path string) {
 	case pipeline.Quarantine, pipeline.Fail, pipeline.Discard:
 	default:
 		position, known := c.index[word]
+		if c.unclear(word) {
+			c.misname()
+			return
+		}
 		if !known || c.plan.Nodes[position].Kind != Sink {
-			c.misnamed = true
+			c.misname()
 			c.problem(path, "no sink named %q%s; refused rows go to quarantine, fail, discard or a sink", word, c.meantPolicy(word))
 			return
 		}

@@ -12,7 +12,7 @@ func (c *compiler) checkReach() {
 		if node.Kind == Source {
 			reached[i] = true
 		}
-		if !reached[i] && !node.Errors {
+		if !reached[i] && !node.Errors && !c.doubt.edges {
 			c.problem(node.Path, "no row ever reaches %q: give it a `from`, or a route that leads here", node.Name)
 		}
 		c.checkEnd(node)
@@ -33,17 +33,17 @@ func (c *compiler) checkEnd(node *Node) {
 	case node.Operation == Fork:
 		c.checkBranches(node)
 	case node.Operation == Gate:
-		if node.Next != None && !continues(node.Spec) {
+		if node.Next != None && !continues(node.Spec) && c.doc.Sound(node.Path+".routes") && !c.doubt.inputs[node.Next] {
 			c.problem(node.Path, "%q takes the rows of the gate %q, but none of its routes continues", c.plan.Nodes[node.Next].Name, node.Name)
 		}
-	case node.Next == None:
+	case node.Next == None && !c.doubt.edges:
 		c.problem(node.Path, "the rows of %q go nowhere: let a sink take them with `from: %s`", node.Name, node.Name)
 	}
 }
 
 func (c *compiler) checkBranches(node *Node) {
 	for k, route := range node.Routes {
-		if route.To.Node == None {
+		if route.To.Node == None && !c.doubt.edges {
 			c.problem(pipeline.Item(node.Path+".fork", k), "the rows of branch %q go nowhere: let a step or a sink take them with `from: %s`", route.Label, route.Label)
 		}
 	}

@@ -10,6 +10,12 @@ import (
 	"waymark/row"
 )
 
+// clone returns the same rows with fields of their own.
+func (s Schema) clone() Schema {
+	s.Fields = slices.Clone(s.Fields)
+	return s
+}
+
 // put sets the field of this name, or adds it.
 func (s *Schema) put(field expr.Field) {
 	if i := s.find(field.Name); i != None {
@@ -62,8 +68,9 @@ func merge(inputs []Schema) (Schema, error) {
 	if len(inputs) == 0 {
 		return Schema{}, nil
 	}
-	merged := Schema{Fields: slices.Clone(inputs[0].Fields), Open: inputs[0].Open}
+	merged := inputs[0].clone()
 	for _, input := range inputs[1:] {
+		merged.unknown = merged.unknown || input.unknown
 		kept := merged.Fields[:0]
 		for _, field := range merged.Fields {
 			i := input.find(field.Name)
@@ -71,7 +78,11 @@ func merge(inputs []Schema) (Schema, error) {
 				merged.Open = true
 				continue
 			}
-			if other := input.Fields[i]; other.Kind != field.Kind {
+			other := input.Fields[i]
+			switch {
+			case other.Kind == row.Null:
+				field.Kind = row.Null
+			case field.Kind != row.Null && other.Kind != field.Kind:
 				return Schema{}, fmt.Errorf("%q is %s by one way and %s by another", field.Name, field.Kind, other.Kind)
 			}
 			field.Optional = field.Optional || input.Fields[i].Optional

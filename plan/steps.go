@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strings"
 
 	"waymark/expr"
 	"waymark/pipeline"
@@ -15,14 +16,31 @@ func (c *compiler) checkStep(i int) {
 		c.checkCoalesce(i)
 		return
 	}
-	in, err := merge(node.Inputs)
+	in, err := c.incomingRows(i)
 	if err != nil {
 		c.problem(node.Path, "the rows that reach %q differ: %v; cast them alike before they meet", node.Name, err)
-		return
+		in = unknownRows()
 	}
 	node.Out = in
-	if check, is := checks[node.Operation]; is {
+	if !c.checkable(node) {
+		node.Out = unknownRows()
+	} else if check, is := checks[node.Operation]; is {
 		check(c, node, in)
+	}
+}
+
+// checkable reports whether all that the operation is checked by could be read. Of what holds expressions each is looked at
+// on its own.
+func (c *compiler) checkable(node *Node) bool {
+	switch path := pipeline.Key(node.Path, node.Operation); node.Operation {
+	case "":
+		return false
+	case Set, Filter, Gate, Fork:
+		return c.doc.SoundItself(path)
+	case Aggregate:
+		return node.Spec.Aggregate != nil && c.doc.SoundItself(path)
+	default:
+		return c.doc.Sound(path)
 	}
 }
 
@@ -41,8 +59,16 @@ func (c *compiler) env(in Schema, path string) *expr.Env {
 	return env
 }
 
-// compile compiles an expression over one row, and adds it to the node's.
+// legible reports whether the expression could be read, and all that it may name is known or is known to be open.
+func (c *compiler) legible(path, text string) bool {
+	return text != "" && c.doc.Sound(path) && (!c.doubt.params || !strings.Contains(text, "param"))
+}
+
+// compile compiles an expression over one row, and adds it to the node's. It returns nil after a problem.
 func (c *compiler) compile(node *Node, in Schema, path, text string, want expr.Want) *expr.Program {
+	if !c.legible(path, text) {
+		return nil
+	}
 	env := c.env(in, path)
 	if env == nil {
 		return nil
@@ -69,10 +95,11 @@ func (c *compiler) checkSample(node *Node, in Schema) {
 }
 
 func (c *compiler) checkSet(node *Node, in Schema) {
-	out := Schema{Fields: slices.Clone(in.Fields), Open: in.Open}
+	out := in.clone()
 	for _, entry := range node.Spec.Set {
 		program := c.compile(node, in, pipeline.Key(node.Path+".set", entry.Name), entry.Value, expr.Any)
-		if program == nil {
+		if program == nil || in.hasDoubts() && program.Dynamic() {
+			out.put(doubtful(entry.Name))
 			continue
 		}
 		out.put(fieldOf(entry.Name, program))
@@ -97,17 +124,19 @@ func fieldOf(name string, program result) expr.Field {
 }
 
 func (c *compiler) checkRename(node *Node, in Schema) {
-	out := Schema{Fields: slices.Clone(in.Fields), Open: in.Open}
+	out := in.clone()
 	for _, entry := range node.Spec.Rename {
 		path := pipeline.Key(node.Path+".rename", entry.Name)
-		i := c.field(in, entry.Name, path)
-		if i != None {
+		if i := c.field(in, entry.Name, path); i != None {
 			out.Fields[i].Name = entry.Value
+		} else if !in.Open {
+			out.Fields = append(out.Fields, doubtful(entry.Value))
 		}
 	}
 	for i, field := range out.Fields {
 		if slices.ContainsFunc(out.Fields[:i], func(f expr.Field) bool { return f.Name == field.Name }) {
 			c.problem(node.Path+".rename", "two fields would be named %q", field.Name)
+			out.unknown, out.Open = true, true
 		}
 	}
 	node.Out = out
@@ -115,6 +144,9 @@ func (c *compiler) checkRename(node *Node, in Schema) {
 
 func (c *compiler) checkSelect(node *Node, in Schema) {
 	node.Out = Schema{Fields: c.fields(in, node.Spec.Select, node.Path+".select")}
+	if len(node.Out.Fields) < len(node.Spec.Select) {
+		node.Out.unknown, node.Out.Open = true, true
+	}
 }
 
 func (c *compiler) checkDrop(node *Node, in Schema) {
@@ -123,11 +155,12 @@ func (c *compiler) checkDrop(node *Node, in Schema) {
 	if len(kept) == 0 && !in.Open {
 		c.problem(node.Path+".drop", "this drops every field; a row needs at least one")
 	}
-	node.Out = Schema{Fields: kept, Open: in.Open}
+	node.Out = in
+	node.Out.Fields = kept
 }
 
 func (c *compiler) checkCast(node *Node, in Schema) {
-	out := Schema{Fields: slices.Clone(in.Fields), Open: in.Open}
+	out := in.clone()
 	for _, entry := range node.Spec.Cast {
 		kind := pipeline.Field{Type: entry.Value}.Kind()
 		path := pipeline.Key(node.Path+".cast", entry.Name)
@@ -135,7 +168,7 @@ func (c *compiler) checkCast(node *Node, in Schema) {
 		if i == None {
 			continue
 		}
-		if from := in.Fields[i].Kind; !row.CanCast(from, kind) {
+		if from := in.Fields[i].Kind; from != row.Null && !row.CanCast(from, kind) {
 			c.problem(path, "a field of type %s is never cast to %s: cast it to string, or compute the value with set", from, kind)
 		}
 		out.Fields[i].Kind = kind
@@ -151,7 +184,7 @@ func (c *compiler) checkGate(node *Node, in Schema) {
 		want = expr.Bool
 	}
 	program := c.compile(node, in, node.Path+".gate", node.Text, want)
-	if program == nil || program.Dynamic() || program.Kind() != row.Bool {
+	if program == nil || !c.doc.Sound(node.Path+".routes") || !c.doc.Has(node.Path+".routes") || program.Dynamic() || program.Kind() != row.Bool {
 		return
 	}
 	for _, label := range []string{"true", "false"} {

@@ -13,6 +13,7 @@ func (c *compiler) checkCoalesce(i int) {
 	node := &c.plan.Nodes[i]
 	branches := c.branchSchemas(i)
 	if branches == nil {
+		node.Out = unknownRows()
 		return
 	}
 	switch node.Join.Merge.Word {
@@ -28,13 +29,20 @@ func (c *compiler) checkCoalesce(i int) {
 // branchSchemas returns the rows that come by each branch of the coalesce, or nil after a problem.
 func (c *compiler) branchSchemas(i int) []Schema {
 	node := &c.plan.Nodes[i]
+	sound := c.doc.Sound(node.Path+".coalesce") && c.doc.Sound(node.Path+".merge") && c.doc.Sound(node.Path+".policy")
+	if node.Join == nil || c.doubt.inputs[i] || len(c.incoming[i]) != len(node.Inputs) || !sound {
+		return nil
+	}
 	var schemas []Schema
 	for _, branch := range node.Join.Branches {
 		var inputs []Schema
 		for k, edge := range c.incoming[i] {
-			if slices.ContainsFunc(edge.ways, func(way arrival) bool { return way.context[len(way.context)-1].Name == branch }) {
+			if slices.ContainsFunc(edge.ways, func(way arrival) bool { return c.belongs(node, way) && way.context[len(way.context)-1].Name == branch }) {
 				inputs = append(inputs, node.Inputs[k])
 			}
+		}
+		if len(inputs) == 0 {
+			return nil
 		}
 		schema, err := merge(inputs)
 		if err != nil {
@@ -59,7 +67,7 @@ func (c *compiler) checkUnion(node *Node, branches []Schema) {
 	var out Schema
 	seen := map[string]bool{}
 	for _, schema := range branches {
-		out.Open = out.Open || schema.Open
+		out.Open, out.unknown = out.Open || schema.Open, out.unknown || schema.unknown
 		for _, field := range schema.Fields {
 			if seen[field.Name] {
 				continue
@@ -91,7 +99,7 @@ func (c *compiler) unionField(node *Node, branches []Schema, name string) (field
 			continue
 		}
 		of := branches[k].Fields[i]
-		if owner != None && of.Kind != field.Kind {
+		if owner != None && of.Kind != field.Kind && of.Kind != row.Null && field.Kind != row.Null {
 			c.unionProblem(node, name, owner, field.Kind, k, of.Kind)
 			return field, false
 		}

@@ -49,11 +49,14 @@ func (p Planner) Plan(request plan.Request) (*plan.Plan, error) {
 	loaded, err := pipeline.Load(request.File, request.Document, pipeline.Environment{
 		Params: request.Params, Env: os.LookupEnv, MayRead: p.mayRead, Secret: p.secret, FingerprintKey: p.FingerprintKey,
 	})
-	if err != nil {
+	if loaded == nil {
 		return nil, err
 	}
 	root, err := p.root(request.Folder)
-	if err != nil {
+	switch {
+	case err != nil && len(loaded.Problems) > 0:
+		return nil, loaded.Problems
+	case err != nil:
 		return nil, fmt.Errorf("folder of %s: %w", request.File, err)
 	}
 	compiled, err := plan.Compile(loaded, plugins{

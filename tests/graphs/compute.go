@@ -66,7 +66,7 @@ func (p *programs) when(step *pipeline.Step, members []event) bool {
 	names, fields = append(names, "rows"), append(fields, expr.Field{Name: "rows", Kind: row.Int})
 	text := step.Trigger.When
 	program := once(fmt.Sprintf("%v %v ", fields, p.params), "when:"+text, func() (*expr.Program, error) {
-		env, err := expr.NewBatchEnv(fields, p.params)
+		env, err := expr.NewBatchEnv(fields, false, p.params)
 		if err != nil {
 			return nil, err
 		}

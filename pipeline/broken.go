@@ -1,0 +1,34 @@
+package pipeline
+
+import "strings"
+
+// Sound reports whether the document has no problem at the path or below it, as far as Load has looked. What is not sound
+// may be missing from Pipeline, or be there with zero values.
+func (d *Document) Sound(path string) bool {
+	for i := range d.Problems {
+		if at := d.Problems[i].Path; at == path || isBelow(at, path) {
+			return false
+		}
+	}
+	return true
+}
+
+// SoundItself reports whether the mapping or list at the path has no problem of its own, such as an unknown key. What is
+// below it may have some.
+func (d *Document) SoundItself(path string) bool {
+	for i := range d.Problems {
+		if d.Problems[i].Path == path {
+			return false
+		}
+	}
+	return true
+}
+
+// Has reports whether the document has something at the path, sound or not.
+func (d *Document) Has(path string) bool { return d.find(path) != nil }
+
+// isBelow reports whether the path leads to something inside of what the ancestor leads to.
+func isBelow(path, ancestor string) bool {
+	rest, is := strings.CutPrefix(path, ancestor)
+	return is && rest != "" && (ancestor == "" || rest[0] == '.' || rest[0] == '[')
+}
