@@ -6,6 +6,7 @@ FROM golang:1.26.8-bookworm AS build
 WORKDIR /src
 ENV CGO_ENABLED=0
 COPY go.mod go.sum ./
+COPY embedded/absent embedded/absent
 RUN go mod download
 COPY . .
 # The version that runs have on record, such as 1.2.3; without one it is that of the module.
