@@ -21,7 +21,7 @@ var allowed = map[string][]string{
 	"plugin":              {"pipeline", "row"},
 	"plugin/builtin":      {"plan", "expr", "plugin", "pipeline", "row", "failpoint"},
 	"plugin/postgres":     {"plugin/builtin", "plugin", "pipeline", "row", "network"},
-	"plugin/parquet":      {"plugin/builtin", "plugin", "pipeline", "row"},
+	"plugin/parquet":      {"plugin/parquet/page", "plugin/builtin", "plugin", "pipeline", "row"},
 	"plugin/object":       {"plugin/builtin", "plugin", "pipeline", "network"},
 	"plugin/plugintest":   {"plugin", "pipeline", "row"},
 	"plan":                {"expr", "plugin", "pipeline", "row"},

@@ -1,127 +1,79 @@
 package parquet
 
 import (
-	"errors"
 	"io"
 
-	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/format"
+	"waymark/plugin/parquet/page"
 )
 
-// valueBatch is how many values of a column are decoded at once.
-const valueBatch = 128
-
-// column gives the values of a column in a row group, one after the other.
+// column gives the entries of a column in a row group, one after the other: values, nulls, and lists that are empty.
 type column struct {
 	leaf   *node
 	stream *pageStream
-	pages  *parquet.FilePages
-	page   parquet.Page // nil: none is open
-	reader parquet.ValueReader
-	rows   int64 // that began in the page
-
-	begun int64 // rows of which a value was passed over
-
-	values []parquet.Value
-	at     int // of the next one
+	page   *page.Page // the one at hand
+	at     int        // of the entry at hand in page
+	value  int        // of the first value in page that is not passed over
+	begun  int64      // rows of which an entry was passed over
+	texts  texts
 }
 
 func (c *contents) newColumn(r io.ReaderAt, group, index int, skip int64, open *int64) *column {
-	stream := c.newPageStream(r, group, index, skip, open)
-	return &column{
-		leaf: c.leaves[index], stream: stream, pages: c.pages[index].PagesFrom(stream),
-		values: make([]parquet.Value, 0, valueBatch),
-	}
+	return &column{leaf: c.leaves[index], stream: c.newPageStream(r, group, index, skip, open), page: new(page.Page)}
 }
 
-// peek returns the next value, nil at the end of the row group. It is good until the next call.
-func (c *column) peek() (*parquet.Value, error) {
-	if c.at == len(c.values) {
-		if err := c.fill(); err != nil {
+// ready reports whether there is an entry at hand; there is none at the end of the row group.
+func (c *column) ready() (bool, error) {
+	if c.at < c.page.Entries {
+		return true, nil
+	}
+	return c.load()
+}
+
+// load goes to the next page with entries.
+func (c *column) load() (bool, error) {
+	for c.at == c.page.Entries {
+		next, err := c.stream.next()
+		if err != nil {
 			if err == io.EOF {
 				err = nil
 			}
-			return nil, err
+			return false, err
 		}
+		c.page, c.at, c.value = next, 0, 0
 	}
-	return &c.values[c.at], nil
+	return true, nil
 }
 
-// fill reads the next values. It returns io.EOF if there are none.
-func (c *column) fill() error {
-	c.at, c.values = 0, c.values[:0]
-	for {
-		if c.page == nil {
-			if err := c.open(); err != nil {
-				return err
-			}
-		}
-		n, err := c.reader.ReadValues(c.values[:valueBatch])
-		c.values = c.values[:n]
-		if err != nil && err != io.EOF {
-			return c.stream.corrupt(err)
-		}
-		if n > 0 {
-			return c.check()
-		}
-		if err := c.close(); err != nil {
-			return err
-		}
+// def returns the definition level of the entry at hand.
+func (c *column) def() int {
+	if c.page.Def == nil {
+		return 0
 	}
+	return int(c.page.Def[c.at])
 }
 
-// open opens the next page.
-func (c *column) open() error {
-	page, err := c.pages.ReadPage()
-	if err != nil {
-		if c.stream.fault != nil {
-			return c.stream.fault
-		}
-		return c.stream.corrupt(err)
+// rep returns the repetition level of the entry at hand.
+func (c *column) rep() int {
+	if c.page.Rep == nil {
+		return 0
 	}
-	if page.NumValues() != values(&c.stream.page) {
-		return c.stream.corrupt(errors.New("it has another number of values than its header says"))
-	}
-	c.page, c.reader, c.rows = page, page.Values(), 0
-	return nil
+	return int(c.page.Rep[c.at])
 }
 
-// close ends a page of which all values were taken.
-func (c *column) close() error {
-	if rows, known := c.stream.rows(&c.stream.page); known && rows != c.rows {
-		return c.stream.corrupt(errors.New("it has another number of rows than its header says"))
-	}
-	parquet.Release(c.page)
-	c.page = nil
-	return nil
-}
-
-// check refuses levels that the column cannot have.
-func (c *column) check() error {
-	for i := range c.values {
-		v := &c.values[i]
-		if v.DefinitionLevel() > c.leaf.def || v.RepetitionLevel() > c.leaf.rep || v.IsNull() != (v.DefinitionLevel() < c.leaf.def) ||
-			!v.IsNull() && format.Type(v.Kind()) != c.leaf.leaf.physical {
-			return c.stream.corrupt(errors.New("it has values that its schema does not allow"))
-		}
-		if v.RepetitionLevel() == 0 {
-			c.rows++
-		}
-	}
-	return nil
-}
-
-// advance passes over the value that peek returned.
+// advance passes over the entry at hand.
 func (c *column) advance() {
-	if c.values[c.at].RepetitionLevel() == 0 {
+	if c.rep() == 0 {
 		c.begun++
+	}
+	if c.def() == c.leaf.def {
+		c.value++
 	}
 	c.at++
 }
 
 // skip passes over the rows at the beginning that are not wanted and that the stream could not pass over.
 func (c *column) skip() error {
-	if _, err := c.peek(); err != nil {
+	if _, err := c.ready(); err != nil {
 		return err
 	}
 	rows := c.stream.rest
@@ -132,14 +84,53 @@ func (c *column) skip() error {
 	return c.stream.cut(io.EOF)
 }
 
-// endRow passes over the values of the first rows, of which the column may have passed over some. It ends early where the
+// endRow passes over the entries of the first rows, of which the column may have passed over some. It ends early where the
 // column does.
 func (c *column) endRow(rows int64) error {
 	for {
-		v, err := c.peek()
-		if err != nil || v == nil || v.RepetitionLevel() == 0 && c.begun == rows {
+		ok, err := c.ready()
+		if err != nil || !ok || c.rep() == 0 && c.begun == rows {
 			return err
 		}
 		c.advance()
 	}
+}
+
+// append appends the value at hand as JSON.
+func (c *column) append(dst []byte) ([]byte, flaw) {
+	if c.page.Indices == nil {
+		return c.leaf.leaf.appendValue(dst, c.page.Values.At(c.value))
+	}
+	return c.texts.append(dst, &c.leaf.leaf, c.page.Dictionary, c.page.Indices[c.value])
+}
+
+// texts keeps what the values of a dictionary are as JSON, as most of them occur many times.
+type texts struct {
+	ends []textSpan // of each value in text; zero: it is not there
+	text []byte
+}
+
+type textSpan struct{ start, end uint32 }
+
+// maxTexts is how many bytes of texts are kept for a column.
+const maxTexts = 256 << 10
+
+// append appends value number index of the dictionary.
+func (t *texts) append(dst []byte, l *leaf, dictionary *page.Values, index uint32) ([]byte, flaw) {
+	if t.ends == nil {
+		t.ends = make([]textSpan, min(dictionary.Len(), maxTexts/2)) // JSON has at least one byte
+	}
+	if int(index) >= len(t.ends) {
+		return l.appendValue(dst, dictionary.At(int(index)))
+	}
+	if kept := t.ends[index]; kept.end > 0 {
+		return append(dst, t.text[kept.start:kept.end]...), flaw{}
+	}
+	before := len(dst)
+	dst, why := l.appendValue(dst, dictionary.At(int(index)))
+	if size := len(dst) - before; why.code == "" && len(t.text)+size <= maxTexts {
+		t.ends[index] = textSpan{uint32(len(t.text)), uint32(len(t.text) + size)}
+		t.text = append(t.text, dst[before:]...)
+	}
+	return dst, why
 }

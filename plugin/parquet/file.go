@@ -1,25 +1,25 @@
 package parquet
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"io"
 
-	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
+
+	"waymark/plugin"
+	"waymark/plugin/parquet/page"
 )
 
 const magic = "PAR1"
 
 // contents is what a file's footer says, checked as far as that can be done without reading the pages.
 type contents struct {
-	meta   format.FileMetaData
+	meta   fileMeta
 	end    int64 // where the footer begins and the pages end
 	root   *node
 	leaves []*node
-	pages  []*parquet.FileColumnChunk // of the library: how the pages of each column are decoded
 }
 
 // readContents reads the footer of a file of this size. Its errors are faults without the file's name, and those of r.
@@ -36,10 +36,7 @@ func readContents(r io.ReaderAt, size int64) (c *contents, err error) {
 	if c.root, c.leaves, err = newTree(c.meta.Schema); err != nil {
 		return nil, err
 	}
-	if err := c.check(size); err != nil {
-		return nil, err
-	}
-	return c, c.openColumns()
+	return c, c.check(size)
 }
 
 func readFooter(r io.ReaderAt, size int64) (footer []byte, begin int64, err error) {
@@ -82,8 +79,11 @@ func readAt(r io.ReaderAt, p []byte, offset int64) error {
 	return nil
 }
 
-func decodeFooter(footer []byte, meta *format.FileMetaData) error {
+func decodeFooter(footer []byte, meta *fileMeta) error {
 	size, err := thriftSize(footer, len(footer))
+	if err == nil && size < len(footer) {
+		return fault(codeCorrupt, "its footer declares %d bytes and ends after %d", len(footer), size)
+	}
 	if err == nil {
 		err = thrift.Unmarshal(new(thrift.CompactProtocol), footer[:size], meta)
 	}
@@ -105,14 +105,14 @@ func footerTrouble(err error) string {
 
 // check holds the row groups against the schema and the file's size.
 func (c *contents) check(size int64) error {
-	rows := int64(0) // what the file says of all row groups is of no use: some writers leave it out
+	rows := int64(0)
 	for i := range c.meta.RowGroups {
 		group := &c.meta.RowGroups[i]
 		if len(group.Columns) != len(c.leaves) {
-			return fault(codeCorrupt, "row group %d has %d columns, its schema has %d", i, len(group.Columns), len(c.leaves))
+			return fault(codeCorrupt, "row group %d declares %d columns, its schema %d", i, len(group.Columns), len(c.leaves))
 		}
 		if group.NumRows < 0 {
-			return fault(codeCorrupt, "row group %d claims to have %d rows", i, group.NumRows)
+			return fault(codeCorrupt, "row group %d declares %d rows", i, group.NumRows)
 		}
 		if err := plausible(group.NumRows, size); err != nil {
 			return err
@@ -120,9 +120,12 @@ func (c *contents) check(size int64) error {
 		rows += group.NumRows
 		for j := range group.Columns {
 			if err := c.checkChunk(&group.Columns[j], c.leaves[j], group.NumRows, size); err != nil {
-				return err
+				return inGroup(i, err)
 			}
 		}
+	}
+	if c.meta.NumRows != 0 && c.meta.NumRows != rows { // some writers leave it out
+		return fault(codeCorrupt, "it declares %d rows, and its row groups declare %d", c.meta.NumRows, rows)
 	}
 	return plausible(rows, size)
 }
@@ -136,68 +139,51 @@ func plausible(count, size int64) error {
 	return nil
 }
 
-func (c *contents) checkChunk(chunk *format.ColumnChunk, leaf *node, rows, size int64) error {
+func (c *contents) checkChunk(chunk *chunkMeta, leaf *node, rows, size int64) error {
 	meta := &chunk.MetaData
 	begin, length := chunkRange(meta)
 	switch {
 	case chunk.CryptoMetadata.Value != nil || len(chunk.EncryptedColumnMetadata) > 0:
-		return fault(codeUnsupported, "the column %q is encrypted; decrypt it before", leaf.name)
+		return fault(codeUnsupported, "the column %q is encrypted; decrypt it before", leaf.path)
 	case chunk.FilePath != "":
-		return fault(codeUnsupported, "the column %q is in another file", leaf.name)
+		return fault(codeUnsupported, "the column %q is in another file", leaf.path)
 	case meta.Type != leaf.leaf.physical:
-		return fault(codeCorrupt, "the column %q has another type than its schema says", leaf.name)
+		return fault(codeCorrupt, "the column %q has another type than its schema says", leaf.path)
 	case meta.NumValues < 0 || leaf.rep == 0 && meta.NumValues != rows:
-		return fault(codeCorrupt, "the column %q claims to have %d values in %d rows", leaf.name, meta.NumValues, rows)
+		return fault(codeCorrupt, "the column %q declares %d values in %d rows", leaf.path, meta.NumValues, rows)
 	case begin < int64(len(magic)) || length < 0 || begin > c.end || length > c.end-begin:
-		return fault(codeCorrupt, "the column %q claims to be at byte %d with %d bytes; the pages end at byte %d", leaf.name, begin, length, c.end)
+		return fault(codeCorrupt, "the column %q declares %d bytes from byte %d on; the pages end at byte %d", leaf.path, length, begin, c.end)
 	}
 	if _, known := codecs[meta.Codec]; !known {
-		return fault(codeUnsupported, "the column %q is compressed by %s; what is read is %s", leaf.name, meta.Codec, codecNames)
+		return fault(codeUnsupported, "the column %q is compressed by %s; what is read is %s", leaf.path, meta.Codec, codecNames)
+	}
+	for _, encoding := range meta.Encoding {
+		if !page.KnownEncoding(encoding) {
+			return fault(codeUnsupported, "the column %q has the encoding %d, which nobody knows", leaf.path, encoding)
+		}
+	}
+	for _, stats := range meta.EncodingStats {
+		if !page.KnownEncoding(stats.Encoding) || stats.PageType < format.DataPage || stats.PageType > format.DataPageV2 {
+			return fault(codeUnsupported, "the column %q has pages of the type %d in the encoding %d, which nobody knows", leaf.path, stats.PageType, stats.Encoding)
+		}
 	}
 	return plausible(meta.NumValues, size)
 }
 
+// inGroup says in which row group a fault is.
+func inGroup(group int, err error) error {
+	var f *plugin.SourceError
+	if !errors.As(err, &f) {
+		return err
+	}
+	return fault(f.Code, "row group %d: %s", group, f.Message)
+}
+
 // chunkRange returns where the pages of a column are, the dictionary included.
-func chunkRange(meta *format.ColumnMetaData) (begin, length int64) {
+func chunkRange(meta *columnMeta) (begin, length int64) {
 	begin = meta.DataPageOffset
 	if dictionary := meta.DictionaryPageOffset; dictionary > 0 && dictionary < begin {
 		begin = dictionary
 	}
 	return begin, meta.TotalCompressedSize
-}
-
-// openColumns makes the library decode pages of these columns. It sees a file with the same columns that have nothing but
-// physical types, in one row group of pages that are not compressed: pageStream makes them of the file's own.
-func (c *contents) openColumns() error {
-	plain := format.FileMetaData{Version: 1, Schema: make([]format.SchemaElement, len(c.meta.Schema))}
-	for i, element := range c.meta.Schema {
-		plain.Schema[i] = format.SchemaElement{
-			Type: element.Type, TypeLength: element.TypeLength, RepetitionType: element.RepetitionType,
-			Name: element.Name, NumChildren: element.NumChildren,
-		}
-	}
-	group := format.RowGroup{Columns: make([]format.ColumnChunk, len(c.leaves))}
-	for i, leaf := range c.leaves {
-		group.Columns[i].MetaData = format.ColumnMetaData{
-			Type: leaf.leaf.physical, PathInSchema: []string{leaf.name}, Codec: format.Uncompressed, TotalCompressedSize: 1 << 62,
-		}
-	}
-	plain.RowGroups = []format.RowGroup{group}
-	footer, err := thrift.Marshal(new(thrift.CompactProtocol), &plain)
-	if err != nil {
-		return err
-	}
-	file := append([]byte(magic), footer...)
-	file = binary.LittleEndian.AppendUint32(file, uint32(len(footer)))
-	file = append(file, magic...)
-	opened, err := parquet.OpenFile(bytes.NewReader(file), int64(len(file)), &parquet.FileConfig{
-		SkipPageIndex: true, SkipBloomFilters: true, ReadBufferSize: 4 << 10,
-	})
-	if err != nil {
-		return fault(codeCorrupt, "its schema cannot be read: %s", err)
-	}
-	for _, chunk := range opened.RowGroups()[0].ColumnChunks() {
-		c.pages = append(c.pages, chunk.(*parquet.FileColumnChunk))
-	}
-	return nil
 }

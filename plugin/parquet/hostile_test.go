@@ -22,6 +22,7 @@ import (
 
 	"waymark/plugin"
 	"waymark/plugin/builtin"
+	"waymark/plugin/parquet/page"
 )
 
 // memory is a Store of one file that is in memory.
@@ -250,26 +251,26 @@ func TestFootersThatAreNone(t *testing.T) {
 	require.ErrorContains(t, err, codeTooLarge)
 }
 
-// page is a page of a file made by hand.
-type page struct {
+// rawPage is a page of a file made by hand.
+type rawPage struct {
 	header format.PageHeader
 	body   []byte
 }
 
 // dataPage returns a page of version 1, without levels, that claims to have this size when it is decompressed.
-func dataPage(encoding format.Encoding, values, size int, body []byte) page {
-	return page{format.PageHeader{Type: format.DataPage, UncompressedPageSize: int32(size), DataPageHeader: thrift.New(format.DataPageHeader{
+func dataPage(encoding format.Encoding, values, size int, body []byte) rawPage {
+	return rawPage{format.PageHeader{Type: format.DataPage, UncompressedPageSize: int32(size), DataPageHeader: thrift.New(format.DataPageHeader{
 		NumValues: int32(values), Encoding: encoding, DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE,
 	})}, body}
 }
 
 // asItIs is a dataPage that is not compressed.
-func asItIs(encoding format.Encoding, values int, body []byte) page {
+func asItIs(encoding format.Encoding, values int, body []byte) rawPage {
 	return dataPage(encoding, values, len(body), body)
 }
 
 // fileOfPages returns a file with one row group and one column of these pages.
-func fileOfPages(t testing.TB, codec format.CompressionCodec, physical format.Type, values int, pages ...page) []byte {
+func fileOfPages(t testing.TB, codec format.CompressionCodec, physical format.Type, values int, pages ...rawPage) []byte {
 	t.Helper()
 	file := []byte(magic)
 	for _, p := range pages {
@@ -310,7 +311,7 @@ func TestBombs(t *testing.T) {
 		return out
 	}
 	prefixes := slices.Concat(lengths(0, 1<<20), lengths(1<<20, 0), zeros[:1<<20]) // every text is the one before it, of a mebibyte
-	dictionary := page{format.PageHeader{Type: format.DictionaryPage, UncompressedPageSize: 8, DictionaryPageHeader: thrift.New(format.DictionaryPageHeader{
+	dictionary := rawPage{format.PageHeader{Type: format.DictionaryPage, UncompressedPageSize: 8, DictionaryPageHeader: thrift.New(format.DictionaryPageHeader{
 		NumValues: 1, Encoding: format.Plain,
 	})}, zeros[:8]}
 	run := append(binary.AppendUvarint([]byte{1}, many<<1), 0)
@@ -342,7 +343,7 @@ func TestBombs(t *testing.T) {
 			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(220<<20), "bytes of memory were made")
 		})
 	}
-	for _, names := range [][2]format.Encoding{{format.Plain, format.RLEDictionary}, {oldDictionary, oldDictionary}} {
+	for _, names := range [][2]format.Encoding{{format.Plain, format.RLEDictionary}, {page.OldDictionary, page.OldDictionary}} {
 		dictionary.header.DictionaryPageHeader.V.Encoding = names[0]
 		good := fileOfPages(t, format.Uncompressed, format.Int64, 3, dictionary, asItIs(names[1], 3, []byte{1, 3 << 1, 0}))
 		out, err := readHostile(t, good)
@@ -371,7 +372,7 @@ func TestColumnsThatContradictEachOther(t *testing.T) {
 		first, second := m.RowGroups[0].Columns, m.RowGroups[1].Columns
 		first[1], second[1] = second[1], first[1]
 	}))
-	require.ErrorContains(t, err, `CORRUPT_PARQUET: the column "b" contradicts the columns beside it`)
+	require.ErrorContains(t, err, `CORRUPT_PARQUET: row group 0, column "pairs.list.element.b": it contradicts the columns beside it`)
 }
 
 // TestFilesThatAreNotParquet shows that what is something else is a fault in words.

@@ -32,6 +32,7 @@ type leaf struct {
 	length   int // of values of fixed length
 	form     form
 	scale    int   // of a decimal
+	bits     int   // of an integer that is narrower than its physical type; 0: it is not
 	units    int64 // of a time: how many a second has
 }
 
@@ -47,6 +48,9 @@ func newLeaf(element *format.SchemaElement) (leaf, error) {
 		return leaf{}, fault(codeUnsupported, "the column %q has the unknown physical type %d", element.Name, physical)
 	}
 	l := leaf{physical: physical, form: physicalForms[physical]}
+	if element.TypeLength.V < 0 {
+		return leaf{}, fault(codeCorrupt, "the column %q declares values of %d bytes", element.Name, element.TypeLength.V)
+	}
 	if physical == format.FixedLenByteArray {
 		l.length = int(element.TypeLength.V)
 		if l.length < 1 || l.length > maxFixedBytes {
@@ -82,6 +86,9 @@ func (l *leaf) annotate(element *format.SchemaElement) bool {
 		if integer && !logical.IsSigned {
 			l.form = formUint
 		}
+		if l.physical == format.Int32 && (logical.BitWidth == 8 || logical.BitWidth == 16) {
+			l.bits = int(logical.BitWidth)
+		}
 		return integer
 	case *format.DecimalType:
 		l.scale = int(logical.Scale)
@@ -115,12 +122,18 @@ func perSecond(unit format.TimeUnit) int64 {
 	return 0
 }
 
+// narrow has how many bits the integers have that are stored with more.
+var narrow = map[deprecated.ConvertedType]int{deprecated.Int8: 8, deprecated.Uint8: 8, deprecated.Int16: 16, deprecated.Uint16: 16}
+
 // annotateOld takes what the type says by which logical types were named before they existed.
 func (l *leaf) annotateOld(element *format.SchemaElement) {
 	if !element.ConvertedType.Valid {
 		return
 	}
 	small, big, text := l.physical == format.Int32, l.physical == format.Int64, l.physical == format.ByteArray
+	if small {
+		l.bits = narrow[element.ConvertedType.V]
+	}
 	switch element.ConvertedType.V {
 	case deprecated.UTF8, deprecated.Enum:
 		l.is(text, formText)

@@ -60,12 +60,12 @@ func (g *rowGroup) next(dst []byte) (out []byte, flaw *plugin.Rejection, err err
 // end returns io.EOF if the columns end where the rows do.
 func (g *rowGroup) end() error {
 	for _, c := range g.columns {
-		v, err := c.peek()
+		more, err := c.ready()
 		if err != nil {
 			return err
 		}
-		if v != nil {
-			return fault(codeCorrupt, "the column %q has more values than there are rows", c.leaf.name)
+		if more {
+			return fault(codeCorrupt, "row group %d, column %q: it has more values than there are rows", c.stream.group, c.leaf.path)
 		}
 	}
 	return io.EOF
@@ -111,11 +111,12 @@ func (g *rowGroup) any(n *node, rep int) error {
 // one appends a node that is not repeated.
 func (g *rowGroup) one(n *node, rep int) error {
 	if n.optional {
-		v, err := g.columns[n.first].peek()
+		first := g.columns[n.first]
+		there, err := first.ready()
 		if err != nil {
 			return err
 		}
-		if v != nil && v.DefinitionLevel() < n.def {
+		if there && first.def() < n.def {
 			g.dst = append(g.dst, "null"...)
 			return g.drop(n, rep)
 		}
@@ -126,11 +127,11 @@ func (g *rowGroup) one(n *node, rep int) error {
 // drop passes over the one entry that each column has of a node that is not there.
 func (g *rowGroup) drop(n *node, rep int) error {
 	for _, c := range g.columns[n.first : n.first+n.columns] {
-		v, err := c.peek()
+		there, err := c.ready()
 		if err != nil {
 			return err
 		}
-		if v == nil || v.RepetitionLevel() != rep || v.DefinitionLevel() >= n.def {
+		if !there || c.rep() != rep || c.def() >= n.def {
 			return apart(c)
 		}
 		c.advance()
@@ -139,7 +140,7 @@ func (g *rowGroup) drop(n *node, rep int) error {
 }
 
 func apart(c *column) error {
-	return fault(codeCorrupt, "the column %q contradicts the columns beside it", c.leaf.name)
+	return fault(codeCorrupt, "row group %d, column %q: it contradicts the columns beside it", c.stream.group, c.leaf.path)
 }
 
 // present appends a node that is there.
@@ -202,22 +203,22 @@ func (g *rowGroup) entries(repeated *node, rep int) error {
 // each calls visit for each occurrence of a repeated node, with a comma between them.
 func (g *rowGroup) each(repeated *node, rep int, visit func(rep int) error) error {
 	first := g.columns[repeated.first]
-	v, err := first.peek()
+	there, err := first.ready()
 	if err != nil {
 		return err
 	}
-	if v == nil || v.DefinitionLevel() < repeated.def {
+	if !there || first.def() < repeated.def {
 		return g.drop(repeated, rep)
 	}
 	for {
 		if err := visit(rep); err != nil {
 			return err
 		}
-		v, err := first.peek()
+		more, err := first.ready()
 		if err != nil {
 			return err
 		}
-		if v == nil || v.RepetitionLevel() < repeated.rep {
+		if !more || first.rep() < repeated.rep {
 			return nil
 		}
 		rep = repeated.rep
@@ -227,19 +228,21 @@ func (g *rowGroup) each(repeated *node, rep int, visit func(rep int) error) erro
 
 func (g *rowGroup) leaf(n *node, rep int) error {
 	c := g.columns[n.first]
-	v, err := c.peek()
+	there, err := c.ready()
 	if err != nil {
 		return err
 	}
-	if v == nil || v.RepetitionLevel() != rep || v.IsNull() {
+	if !there || c.rep() != rep || c.def() < n.def {
 		return apart(c)
 	}
-	if n.leaf.physical == format.ByteArray && len(v.ByteArray()) > maxRecordBytes {
-		g.dst, _ = appendText(g.dst, v.ByteArray()[:keptBytes])
-		return errOver
+	if n.leaf.physical == format.ByteArray {
+		if text := c.page.Value(c.value); len(text) > maxRecordBytes {
+			g.dst, _ = appendText(g.dst, text[:keptBytes])
+			return errOver
+		}
 	}
 	var why flaw
-	g.dst, why = n.leaf.appendValue(g.dst, v)
+	g.dst, why = c.append(g.dst)
 	if why.code != "" && g.flaw == nil {
 		g.flaw = &plugin.Rejection{Code: why.code, Field: g.field, Message: why.message}
 	}

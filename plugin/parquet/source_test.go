@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 	"github.com/stretchr/testify/require"
 
@@ -236,28 +235,6 @@ func liveBytes() uint64 {
 	return stats.HeapAlloc
 }
 
-func TestPresentValuesAreCounted(t *testing.T) {
-	header := &format.PageHeader{Type: format.DataPage, DataPageHeader: thrift.New(format.DataPageHeader{NumValues: 10})}
-	for _, c := range []struct {
-		name   string
-		leaf   node
-		levels []byte
-		want   int
-	}{
-		{"of a column that is never null", node{}, nil, 10},
-		{"in packed levels", node{def: 1}, []byte{3, 0, 0, 0, 2<<1 | 1, 0b10110101, 0b00000010}, 6},
-		{"in a run", node{def: 1}, []byte{2, 0, 0, 0, 10 << 1, 1}, 10},
-		{"in levels of two bits, of which the greatest counts", node{def: 2}, []byte{5, 0, 0, 0, 2<<1 | 1, 0b10_01_00_10, 0b10_10_10_10, 0b10_01, 0}, 7},
-		{"behind levels of repetition", node{def: 1, rep: 1}, []byte{2, 0, 0, 0, 10 << 1, 0, 2, 0, 0, 0, 10 << 1, 0}, 0},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			got, err := (&pageStream{leaf: &c.leaf}).present(header, c.levels)
-			require.NoError(t, err)
-			require.Equal(t, c.want, got)
-		})
-	}
-}
-
 func TestDecimalsOfFixedLength(t *testing.T) {
 	column := &target{Field: plugin.Field{Name: "total"}, scale: 2}
 	for text, want := range map[string]string{
@@ -268,8 +245,7 @@ func TestDecimalsOfFixedLength(t *testing.T) {
 		require.Nil(t, refused, text)
 		require.Len(t, encoded, 1+decimalBytes)
 		l := leaf{physical: format.FixedLenByteArray, length: decimalBytes, form: formDecimal, scale: 2}
-		value := parquet.FixedLenByteArrayValue(encoded[1:])
-		back, why := l.appendValue(nil, &value)
+		back, why := l.appendValue(nil, encoded[1:])
 		require.Zero(t, why)
 		require.Equal(t, want, string(back))
 	}

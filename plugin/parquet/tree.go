@@ -22,6 +22,7 @@ const (
 // node is one element of a file's schema.
 type node struct {
 	name     string
+	path     string // names of the nodes from the root to here, with dots
 	label    []byte // the name as a key, with its colon
 	shape    shape
 	optional bool
@@ -62,9 +63,15 @@ func (b *treeBuilder) next(parent *node, depth int) (*node, error) {
 	}
 	element := &b.elements[b.at]
 	b.at++
+	if old := element.ConvertedType; old.Valid && (old.V < deprecated.UTF8 || old.V > deprecated.Interval) {
+		return nil, fault(codeUnsupported, "the column %q has the converted type %d, which nobody knows", element.Name, old.V)
+	}
 	n := &node{name: element.Name, first: len(b.leaves)}
 	if parent != nil {
-		n.def, n.rep = parent.def, parent.rep
+		n.def, n.rep, n.path = parent.def, parent.rep, n.name
+		if parent.path != "" {
+			n.path = parent.path + "." + n.name
+		}
 		if err := n.repetition(element); err != nil {
 			return nil, err
 		}
@@ -129,6 +136,12 @@ func (b *treeBuilder) addGroup(n *node, element *format.SchemaElement, depth int
 		n.children = append(n.children, child)
 	}
 	n.columns = len(b.leaves) - n.first
+	if old := element.ConvertedType; old.Valid && old.V != deprecated.List && old.V != deprecated.Map && old.V != deprecated.MapKeyValue {
+		return fault(codeCorrupt, "the column %q is a group, and has the converted type %d, which no group has", n.path, old.V)
+	}
+	if _, variant := element.LogicalType.Value.(*format.VariantType); variant {
+		return fault(codeUnsupported, "the column %q is a VARIANT, which is not read: cast it to JSON, or to columns, when you write the file", n.path)
+	}
 	n.mark(element)
 	return nil
 }

@@ -219,27 +219,3 @@ func TestEncodings(t *testing.T) {
 		}
 	}
 }
-
-// TestBooleansInRuns shows booleans as other writers encode them in pages of version 2.
-func TestBooleansInRuns(t *testing.T) {
-	for _, c := range []struct {
-		name    string
-		encoded []byte
-		values  int
-		want    []byte
-	}{
-		{"a run of true", []byte{2, 0, 0, 0, 20 << 1, 1}, 20, []byte{0xff, 0xff, 0x0f}},
-		{"a run that is not whole bytes, and packed ones", []byte{4, 0, 0, 0, 3 << 1, 1, 1<<1 | 1, 0b10101010}, 11, []byte{0b01010111, 0b00000101}},
-		{"nothing", []byte{0, 0, 0, 0}, 0, []byte{}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			got, err := plainBooleans(c.encoded, c.values)
-			require.NoError(t, err)
-			require.Equal(t, c.want, got)
-		})
-	}
-	for _, bad := range [][]byte{{}, {9, 0, 0, 0, 1}, {1, 0, 0, 0, 0x80}, {2, 0, 0, 0, 2 << 1, 1}} {
-		_, err := plainBooleans(bad, 20)
-		require.Error(t, err)
-	}
-}

@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
-	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
 	"waymark/row"
@@ -35,24 +34,24 @@ func appendString(dst []byte, text string) []byte {
 // flaw says why a value cannot be written as JSON; the zero flaw says that it can.
 type flaw struct{ code, message string }
 
-// appendValue appends a value that is not null, as JSON. Of one that JSON or a row cannot hold it appends something that no
+// appendValue appends a value that is not null, as JSON. v is the value in the form of page.Values. Of one that JSON or a row cannot hold it appends something that no
 // reader of JSON accepts, but that people understand.
-func (l *leaf) appendValue(dst []byte, v *parquet.Value) ([]byte, flaw) {
+func (l *leaf) appendValue(dst []byte, v []byte) ([]byte, flaw) {
 	switch l.form {
 	case formBool:
-		return strconv.AppendBool(dst, v.Boolean()), flaw{}
+		return strconv.AppendBool(dst, v[0] != 0), flaw{}
 	case formInt:
-		return strconv.AppendInt(dst, l.integer(v), 10), flaw{}
+		return l.appendInt(dst, l.integer(v))
 	case formUint:
-		return l.appendUint(dst, v), flaw{}
+		return l.appendUint(dst, v)
 	case formFloat:
 		return appendFloat(dst, l.float(v))
 	case formHalf:
-		return appendFloat(dst, half(binary.LittleEndian.Uint16(v.ByteArray())))
+		return appendFloat(dst, half(binary.LittleEndian.Uint16(v)))
 	case formText:
-		return appendText(dst, v.ByteArray())
+		return appendText(dst, v)
 	case formJSON:
-		return appendJSON(dst, v.ByteArray())
+		return appendJSON(dst, v)
 	case formDecimal:
 		return l.appendDecimal(dst, v)
 	case formDate:
@@ -65,33 +64,49 @@ func (l *leaf) appendValue(dst []byte, v *parquet.Value) ([]byte, flaw) {
 	case formInt96:
 		return appendInt96(dst, v)
 	case formUUID:
-		return appendUUID(dst, v.ByteArray()), flaw{}
+		return appendUUID(dst, v), flaw{}
 	case formInterval:
-		return appendInterval(dst, v.ByteArray()), flaw{}
+		return appendInterval(dst, v), flaw{}
 	default:
-		return appendBytes(dst, v.ByteArray()), flaw{}
+		return appendBytes(dst, v), flaw{}
 	}
 }
 
-func (l *leaf) integer(v *parquet.Value) int64 {
+func (l *leaf) integer(v []byte) int64 {
 	if l.physical == format.Int32 {
-		return int64(v.Int32())
+		return int64(int32(binary.LittleEndian.Uint32(v)))
 	}
-	return v.Int64()
+	return int64(binary.LittleEndian.Uint64(v))
 }
 
-func (l *leaf) appendUint(dst []byte, v *parquet.Value) []byte {
-	if l.physical == format.Int32 {
-		return strconv.AppendUint(dst, uint64(uint32(v.Int32())), 10)
+func (l *leaf) appendInt(dst []byte, n int64) ([]byte, flaw) {
+	if l.bits > 0 && n>>(l.bits-1) != 0 && n>>(l.bits-1) != -1 {
+		return l.appendWide(dst, n)
 	}
-	return strconv.AppendUint(dst, uint64(v.Int64()), 10)
+	return strconv.AppendInt(dst, n, 10), flaw{}
 }
 
-func (l *leaf) float(v *parquet.Value) float64 {
+func (l *leaf) appendUint(dst []byte, v []byte) ([]byte, flaw) {
+	if l.physical == format.Int64 {
+		return strconv.AppendUint(dst, binary.LittleEndian.Uint64(v), 10), flaw{}
+	}
+	n := binary.LittleEndian.Uint32(v)
+	if l.bits > 0 && n>>l.bits != 0 {
+		return l.appendWide(dst, int64(n))
+	}
+	return strconv.AppendUint(dst, uint64(n), 10), flaw{}
+}
+
+// appendWide appends an integer with more bits than its type has.
+func (l *leaf) appendWide(dst []byte, n int64) ([]byte, flaw) {
+	return appendOdd(dst, "int", strconv.FormatInt(n, 10)), flaw{codeNumberRange, fmt.Sprintf("%d is no integer of %d bits, which the column has", n, l.bits)}
+}
+
+func (l *leaf) float(v []byte) float64 {
 	if l.physical == format.Float {
-		return float64(v.Float())
+		return float64(math.Float32frombits(binary.LittleEndian.Uint32(v)))
 	}
-	return v.Double()
+	return math.Float64frombits(binary.LittleEndian.Uint64(v))
 }
 
 func appendFloat(dst []byte, f float64) ([]byte, flaw) {
@@ -150,11 +165,11 @@ func appendOdd(dst []byte, word, text string) []byte {
 	return append(appendString(append(append(dst, word...), '('), text), ')')
 }
 
-func (l *leaf) appendDecimal(dst []byte, v *parquet.Value) ([]byte, flaw) {
+func (l *leaf) appendDecimal(dst []byte, v []byte) ([]byte, flaw) {
 	if l.physical == format.Int32 || l.physical == format.Int64 {
 		return appendScaled(dst, strconv.AppendInt(nil, l.integer(v), 10), l.scale), flaw{}
 	}
-	unscaled := v.ByteArray()
+	unscaled := v
 	if len(unscaled) > maxDecimalBytes {
 		return appendOdd(dst, "decimal", hex.EncodeToString(unscaled)),
 			flaw{codeNumberRange, fmt.Sprintf("a decimal of %d bytes is more than a row can hold", len(unscaled))}
@@ -220,13 +235,13 @@ func appendTimestamp(dst []byte, seconds, nanos int64) ([]byte, flaw) {
 }
 
 // appendInt96 appends a Julian day with the nanoseconds since its midnight.
-func appendInt96(dst []byte, v *parquet.Value) ([]byte, flaw) {
-	words := v.Int96()
-	seconds, nanos := floorDivide(int64(uint64(words[1])<<32|uint64(words[0])), 1e9)
+func appendInt96(dst []byte, v []byte) ([]byte, flaw) {
+	seconds, nanos := floorDivide(int64(binary.LittleEndian.Uint64(v)), 1e9)
+	day := binary.LittleEndian.Uint32(v[8:])
 	if seconds < 0 || seconds >= secondsPerDay {
-		return appendOdd(dst, "timestamp", fmt.Sprint(words)), flaw{codeTimeRange, "the nanoseconds of an INT96 timestamp are not within a day"}
+		return appendOdd(dst, "timestamp", hex.EncodeToString(v)), flaw{codeTimeRange, "the nanoseconds of an INT96 timestamp are not within a day"}
 	}
-	return appendTimestamp(dst, (int64(words[2])-julianEpoch)*secondsPerDay+seconds, nanos)
+	return appendTimestamp(dst, (int64(day)-julianEpoch)*secondsPerDay+seconds, nanos)
 }
 
 // floorDivide returns quotient and remainder, which is not negative.
