@@ -232,18 +232,27 @@ func (j *Join) givenUp() *plugin.Rejection {
 	return nil
 }
 
-// missing lists the branches that did not come, and how their tokens ended.
+// missing lists the branches that did not come, and how their tokens ended; and apart from these the branches that could still
+// have come when it was decided.
 func (j *Join) missing() string {
-	var list []string
+	var missing, open []string
 	for b, state := range j.states {
+		branch := j.spec.Branches[b]
 		switch {
 		case state.lost != "":
-			list = append(list, fmt.Sprintf("%s (%s)", j.spec.Branches[b], state.lost))
-		case !state.arrived && j.decision.FiredBy == FiredByTimeout:
-			list = append(list, j.spec.Branches[b]+" (timeout)")
-		case !state.arrived:
-			list = append(list, j.spec.Branches[b])
+			missing = append(missing, fmt.Sprintf("%s (%s)", branch, state.lost))
+		case state.arrived:
+		case j.decision.FiredBy == FiredByTimeout:
+			missing = append(missing, branch+" (timeout)")
+		case j.decision.FiredBy == FiredByLost:
+			open = append(open, branch)
+		default:
+			missing = append(missing, branch)
 		}
 	}
-	return strings.Join(list, ", ")
+	text := strings.Join(missing, ", ")
+	if len(open) > 0 {
+		text += "; not awaited: " + strings.Join(open, ", ")
+	}
+	return text
 }

@@ -309,7 +309,12 @@ func TestRefusedMergesSayWhatIsMissing(t *testing.T) {
 	join := NewJoin(&plan.Join{Branches: branchNames(3)})
 	join.Arrive(0, branchRow(0, true))
 	join.Lose(2, pipeline.GateRouted)
-	require.Equal(t, "INCOMPLETE_BRANCHES: missing: b, c (gate_routed)", join.Decision().Refused.Error())
+	require.Equal(t, "INCOMPLETE_BRANCHES: missing: c (gate_routed); not awaited: b", join.Decision().Refused.Error())
+
+	join = NewJoin(&plan.Join{Branches: branchNames(3)})
+	join.Arrive(0, branchRow(0, true))
+	join.Finish()
+	require.Equal(t, "INCOMPLETE_BRANCHES: missing: b, c", join.Decision().Refused.Error(), "at the end there is nothing to wait for")
 
 	join = NewJoin(&plan.Join{Branches: branchNames(3), Policy: pipeline.Policy{Word: pipeline.Quorum, Quorum: 2}})
 	join.Arrive(1, branchRow(1, true))
