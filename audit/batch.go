@@ -26,7 +26,7 @@ type Holding struct {
 	Batch
 	Became []string  `json:"became,omitempty"` // ids of the rows that came out for it
 	More   int       `json:"more,omitempty"`   // how many rows Became leaves out
-	Merge  *Decision `json:"merge,omitempty"`  // of a coalesce that holds branches
+	Merge  *Decision `json:"merge,omitempty"`  // of a coalesce that holds branches; of a token that came too late, what it had decided
 }
 
 // Making is how a row came out of a barrier.
@@ -88,8 +88,11 @@ func (i *inquiry) held(ctx context.Context, t *told) error {
 		return err
 	}
 	t.Held.Became, t.Held.More = i.list(children)
-	if in.Fired.Path == pipeline.Coalesced {
+	switch {
+	case in.Fired.Path == pipeline.Coalesced:
 		t.Held.Merge, err = i.heldMerge(ctx, in.Node, in.Batch)
+	case in.Fired.Of != nil:
+		t.Held.Merge, err = i.heldMerge(ctx, in.Node, *in.Fired.Of)
 	}
 	return err
 }

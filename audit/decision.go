@@ -7,6 +7,7 @@ import (
 
 	"waymark/landscape"
 	"waymark/pipeline"
+	"waymark/plan"
 )
 
 // Decision is what a coalesce made of the branches of one forked token.
@@ -16,16 +17,20 @@ type Decision struct {
 	Policy     string      `json:"policy"`
 	Quorum     int64       `json:"quorum,omitempty"`
 	Merge      string      `json:"merge"`
-	Expected   int         `json:"expected"` // branches
+	Select     string      `json:"select,omitempty"` // of the merge select: the branch whose row is wanted, if the plan is to be had
+	Expected   int         `json:"expected"`         // branches
+	Branches   []string    `json:"branches"`         // that are expected, in declared order
 	Arrived    []Arrived   `json:"arrived"`
 	Lost       []Lost      `json:"lost,omitempty"`
 	NotNeeded  []string    `json:"not_needed,omitempty"` // branches that had neither come nor were lost
 	Collisions []Collision `json:"collisions,omitempty"`
+	Fields     []FromWhere `json:"fields,omitempty"` // of the merged row, in order; of a refused one, those of all that came
 	FiredBy    string      `json:"fired_by"`
 	WaitMS     int64       `json:"wait_ms"` // from the first arrival
 	TimeoutMS  int64       `json:"timeout_ms,omitempty"`
-	Result     string      `json:"result"`         // merged, refused or nothing
-	Code       string      `json:"code,omitempty"` // why the row is refused
+	Batch      int64       `json:"batch,omitempty"` // of the coalesce; 0 if the branches met in one pass
+	Result     string      `json:"result"`          // merged, refused or nothing
+	Code       string      `json:"code,omitempty"`  // why the row is refused
 	Cure       string      `json:"cure,omitempty"`
 	Token      string      `json:"token,omitempty"` // what came of it
 	Verified   bool        `json:"verified"`        // computed again, and equal to what is on record
@@ -55,11 +60,17 @@ type Collision struct {
 	Branch string `json:"branch,omitempty"` // whose value stands
 }
 
+// FromWhere says from which branch a field has its value.
+type FromWhere struct {
+	Field  string `json:"field"`
+	Branch string `json:"branch"`
+}
+
 // merges fills in what coalesces made of the record's tokens that were forked.
 func (i *inquiry) merges(ctx context.Context) error {
 	for k := range i.tokens {
 		t := &i.tokens[k]
-		if t.way.Path != pipeline.ForkParent {
+		if t.way.Path != pipeline.ForkParent || !i.mayJoin(t.way.Last()) {
 			continue
 		}
 		join, err := i.log.JoinOf(ctx, i.run.ID, t.at)
@@ -102,15 +113,19 @@ func (i *inquiry) heldMerge(ctx context.Context, coalesce string, batch int64) (
 func (i *inquiry) decision(ctx context.Context, join landscape.Join) (*Decision, error) {
 	kind := join.Kind
 	d := &Decision{
-		Coalesce: kind.Node, Of: i.id(join.Key), Policy: kind.Policy, Quorum: kind.Quorum, Merge: kind.Merge, Expected: len(kind.Expected),
-		Arrived: []Arrived{}, NotNeeded: kind.NotNeeded, FiredBy: kind.FiredBy, WaitMS: join.Wait.Milliseconds(),
-		Result: string(kind.Result), Code: kind.Code, Cure: cures[kind.Code], kind: kind, TimeoutMS: kind.Timeout.Milliseconds(),
+		Coalesce: kind.Node, Of: i.id(join.Key), Policy: kind.Policy, Quorum: kind.Quorum, Merge: kind.Merge, Select: i.selected(kind),
+		Expected: len(kind.Expected), Branches: kind.Expected, Arrived: []Arrived{}, NotNeeded: kind.NotNeeded, FiredBy: kind.FiredBy,
+		WaitMS: join.Wait.Milliseconds(), TimeoutMS: kind.Timeout.Milliseconds(), Batch: join.Batch,
+		Result: string(kind.Result), Code: kind.Code, Cure: cures[kind.Code], kind: kind,
 	}
 	for _, arrival := range join.Arrivals {
 		d.Arrived = append(d.Arrived, Arrived{arrival.Branch, i.id(arrival.Token), arrival.Offset.Milliseconds()})
 	}
 	for _, field := range kind.Collisions {
 		d.Collisions = append(d.Collisions, Collision{field, standing(kind, field)})
+	}
+	for _, origin := range kind.Origins {
+		d.Fields = append(d.Fields, FromWhere(origin))
 	}
 	if join.Token != nil {
 		d.Token = i.id(*join.Token)
@@ -134,34 +149,86 @@ func standing(kind landscape.MergeKind, field string) string {
 	return kind.Origins[at].Branch
 }
 
-// findLost finds the token of a branch that ended on its way to the coalesce: the copy itself, or what was made of copies of
-// it.
+// mayJoin reports whether a coalesce joins branches of the fork, as far as that can be told: else nobody need look for what it made.
+func (i *inquiry) mayJoin(fork string) bool {
+	return i.compiled == nil || slices.ContainsFunc(i.compiled.Nodes, func(node plan.Node) bool {
+		return node.Join != nil && i.compiled.Nodes[node.Join.Fork].Name == fork
+	})
+}
+
+// selected returns the branch whose row a coalesce wants; "" if it wants none in particular, or that cannot be told.
+func (i *inquiry) selected(kind landscape.MergeKind) string {
+	if i.compiled == nil || kind.Merge != pipeline.SelectBranch {
+		return ""
+	}
+	return i.compiled.Nodes[i.compiled.Find(kind.Node)].Join.Merge.Select
+}
+
+// findLost finds the token with which a branch ended on its way to the coalesce, and the node at which it did: the copy itself,
+// what was made of copies of it, or the row that came out of a barrier for one of these.
 func (i *inquiry) findLost(ctx context.Context, key landscape.Token, lost *Lost) error {
 	parent, err := i.log.WayOf(ctx, i.run.ID, key)
 	if err != nil {
 		return err
 	}
 	lane := i.laneUnder(key.Lane, parent.Last(), lost.Branch)
-	for lane >= 0 {
-		token := landscape.Token{Source: key.Source, Lane: lane, Row: key.Row}
-		way, err := i.log.WayOf(ctx, i.run.ID, token)
+	if lane < 0 {
+		return nil
+	}
+	token := &landscape.Token{Source: key.Source, Lane: lane, Row: key.Row}
+	for range i.lanes { // every barrier on the way has a lane, and none comes twice
+		way, err := i.log.WayOf(ctx, i.run.ID, *token)
 		if errors.Is(err, landscape.ErrNotFound) {
-			return nil // nothing was made of its copies
+			return nil // not on record yet
 		}
 		if err != nil {
 			return err
 		}
-		lost.Token, lost.Node = i.id(token), way.Last()
-		if way.Path != pipeline.ForkParent {
-			return nil
+		lost.Token, lost.Node = i.id(*token), way.Last()
+		if token, err = i.standIn(ctx, *token, way); err != nil || token == nil {
+			return err
 		}
-		lane = i.laneUnder(lane, way.Last(), "")
 	}
 	return nil
 }
 
-// laneUnder returns the lane of a fork's branch, or with branch "" of what a coalesce makes of its branches; -1 if there is
-// none.
+// standIn returns the token that stands for the branch of a token that ended; nil if none does.
+func (i *inquiry) standIn(ctx context.Context, token landscape.Token, way landscape.Way) (*landscape.Token, error) {
+	switch {
+	case way.Path == pipeline.ForkParent && i.mayJoin(way.Last()):
+		join, err := i.log.JoinOf(ctx, i.run.ID, token)
+		if errors.Is(err, landscape.ErrNotFound) {
+			return nil, nil //nolint:nilnil // nothing joins its branches, or not yet
+		}
+		return join.Token, err
+	case way.Path == pipeline.Buffered:
+		return i.cameOut(ctx, token)
+	}
+	return nil, nil //nolint:nilnil // the branch ended here
+}
+
+// cameOut returns the row that came out of a barrier in the place of a token; nil if none did. Rows that were made of many, and
+// elements of a list, are in nobody's place.
+func (i *inquiry) cameOut(ctx context.Context, token landscape.Token) (*landscape.Token, error) {
+	in, err := i.log.BatchOf(ctx, i.run.ID, token)
+	if errors.Is(err, landscape.ErrNotFound) || err == nil && (in.Fired == nil || in.Fired.Path != pipeline.BatchConsumed) {
+		return nil, nil //nolint:nilnil // the barrier did not let it go on
+	}
+	if err != nil {
+		return nil, err
+	}
+	children, err := i.log.ChildrenOf(ctx, i.run.ID, token)
+	if err != nil || len(children) != 1 {
+		return nil, err
+	}
+	from, err := i.log.ParentsOf(ctx, i.run.ID, children[0].Source, children[0].Row)
+	if err != nil || from.Token == nil {
+		return nil, err
+	}
+	return &children[0], nil
+}
+
+// laneUnder returns the lane of a fork's branch; -1 if there is none.
 func (i *inquiry) laneUnder(parent int64, fork, branch string) int64 {
 	for _, lane := range i.lanes {
 		if lane.Parent != nil && *lane.Parent == parent && lane.Fork == fork && lane.Branch == branch {

@@ -3,6 +3,7 @@ package audit
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,7 +21,7 @@ func (s *Story) WriteText(w io.Writer) error {
 		made.write(&b)
 	}
 	if len(s.Tokens) == 0 {
-		s.write(&b)
+		s.write(&b, s)
 	}
 	for _, token := range s.Tokens {
 		mark := ""
@@ -28,7 +29,7 @@ func (s *Story) WriteText(w io.Writer) error {
 			mark = "  ← asked for"
 		}
 		fmt.Fprintf(&b, "\ntoken    %s%s\n", token.Token, mark)
-		token.write(&b)
+		token.write(&b, s)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -42,11 +43,15 @@ func (s *Story) writeHead(b *strings.Builder) {
 	fmt.Fprintf(b, "%s, in run %s of %s (%s)\n\n", what, s.Run, s.Pipeline, s.Status)
 }
 
-func (f *Fate) write(b *strings.Builder) {
+// write tells the fate of one token of the story.
+func (f *Fate) write(b *strings.Builder, s *Story) {
 	for _, visit := range f.Nodes {
 		visit.head(b)
 		if f.Merge != nil && visit.Node == f.Merge.Coalesce {
 			f.Merge.write(b)
+		}
+		if f.Held != nil && f.Held.Merge != nil && visit.Node == f.Held.Merge.Coalesce && !s.tellsOf(f.Held.Merge) {
+			f.Held.Merge.write(b)
 		}
 		visit.write(b)
 	}
@@ -55,6 +60,11 @@ func (f *Fate) write(b *strings.Builder) {
 		f.Joined.write(b)
 	}
 	f.writeEnd(b)
+}
+
+// tellsOf reports whether the story tells of the decision where it tells of the forked token.
+func (s *Story) tellsOf(d *Decision) bool {
+	return slices.ContainsFunc(s.Tokens, func(t TokenStory) bool { return t.Joined != nil && t.Joined.Coalesce == d.Coalesce && t.Token == d.Of })
 }
 
 func (m *Making) write(b *strings.Builder) {
@@ -78,6 +88,13 @@ func (m *Making) write(b *strings.Builder) {
 
 func (d *Decision) write(b *strings.Builder) {
 	fmt.Fprintf(b, "  %s\n", d.say())
+	writeLine(b, "expected", strings.Join(d.Branches, ", "))
+	writeLine(b, "merge", d.strategy())
+	if d.TimeoutMS > 0 {
+		writeLine(b, "timeout", span(d.TimeoutMS))
+	}
+	writeLine(b, "decided", d.fired())
+	writeLine(b, "fields", d.origins())
 	for _, collision := range d.Collisions {
 		fmt.Fprintf(b, "  %s\n", collision.say())
 	}
@@ -89,6 +106,13 @@ func (d *Decision) write(b *strings.Builder) {
 	}
 	if d.Differs != "" {
 		fmt.Fprintf(b, "  DIFFERS: computed again %s\n", escape(d.Differs))
+	}
+}
+
+// writeLine writes a line with its label; none for an empty text.
+func writeLine(b *strings.Builder, label, text string) {
+	if text != "" {
+		fmt.Fprintf(b, "  %-8s %s\n", label, escape(text))
 	}
 }
 

@@ -25,11 +25,13 @@ var triggers = map[string]string{
 }
 
 // say says why the batch fired.
-func (b Batch) say() string {
+func (b Batch) say() string { return "fired " + b.cause() }
+
+func (b Batch) cause() string {
 	if said := triggers[b.Trigger]; said != "" {
-		return "fired " + said
+		return said
 	}
-	return "fired by " + b.Trigger
+	return "by " + b.Trigger
 }
 
 // say says what became of a token that came to a barrier.
@@ -92,6 +94,42 @@ func (d *Decision) policy() string {
 	return "policy " + d.Policy
 }
 
+// strategy says how the branches are merged.
+func (d *Decision) strategy() string {
+	if d.Select != "" {
+		return d.Merge + " " + d.Select
+	}
+	return d.Merge
+}
+
+// fired says what made the coalesce decide, and how long it waited.
+func (d *Decision) fired() string {
+	switch text := (Batch{Trigger: d.FiredBy}).cause(); {
+	case len(d.Arrived) == 0, d.FiredBy == barrier.FiredByFirst:
+		return text
+	case d.Batch == 0:
+		return text + ", in one pass"
+	default:
+		return fmt.Sprintf("%s, %s after the first", text, span(d.WaitMS))
+	}
+}
+
+// origins says which fields come from which branch, in the order of the row.
+func (d *Decision) origins() string {
+	fields := map[string][]string{}
+	var order, parts []string
+	for _, field := range d.Fields {
+		if fields[field.Branch] == nil {
+			order = append(order, field.Branch)
+		}
+		fields[field.Branch] = append(fields[field.Branch], field.Field)
+	}
+	for _, branch := range order {
+		parts = append(parts, strings.Join(fields[branch], ", ")+" from "+branch)
+	}
+	return strings.Join(parts, "; ")
+}
+
 // moment says when it was decided, if that is not clear from what came.
 func (d *Decision) moment() string {
 	switch d.FiredBy {
@@ -107,8 +145,10 @@ func (d *Decision) moment() string {
 // missed says why the coalesce did not wait for a branch.
 func (d *Decision) missed() string {
 	switch d.FiredBy {
-	case barrier.FiredByTimeout, barrier.FiredByEnd, barrier.FiredByLost:
+	case barrier.FiredByTimeout, barrier.FiredByEnd:
 		return " had not come"
+	case barrier.FiredByLost:
+		return " was not awaited any more"
 	default:
 		return " was not needed any more"
 	}

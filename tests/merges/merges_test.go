@@ -51,6 +51,9 @@ func (lent records) check(t *testing.T, m merging, at place, order []string) map
 		require.Equal(t, &want, got[in.token()], "lost %q, came in the order %v", in.lost, order)
 		byLost[in.lost] = got[in.token()]
 	}
+	if len(m.branches) < len(names) && slices.Equal(order, m.branches) { // explain reads the others in the same way
+		r.requireTold(t, run, m.inputs(), got)
+	}
 	return byLost
 }
 
