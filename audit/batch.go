@@ -168,3 +168,18 @@ func (i *inquiry) root(origin string) int64 {
 	}
 	return 0
 }
+
+// joins reports whether the lane is that of what the coalesce made that took a token of the other lane, which went this way.
+func (i *inquiry) joins(lane landscape.Lane, other int64, way landscape.Way) bool {
+	return lane.IsMerged() && lane.Node == way.Last() && i.within(other, lane)
+}
+
+// within reports whether tokens of a lane come down the fork whose branches the merged lane joins.
+func (i *inquiry) within(lane int64, merged landscape.Lane) bool {
+	for l := i.lanes[lane]; !l.IsRoot(); l = i.lanes[*l.Parent] {
+		if *l.Parent == *merged.Parent && l.Fork == merged.Fork {
+			return true
+		}
+	}
+	return false
+}

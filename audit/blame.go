@@ -127,7 +127,7 @@ func judgeHeld(held *Holding) Reason {
 // mergedLane returns the lane of what the coalesce made that took the token; -1 if it has none.
 func (d *denying) mergedLane(t *told) int64 {
 	for _, lane := range d.lanes {
-		if d.joins(lane, t) {
+		if d.joins(lane, t.at.Lane, *t.way) {
 			return lane.Lane
 		}
 	}

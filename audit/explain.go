@@ -37,7 +37,7 @@ func (a *Auditor) Explain(ctx context.Context, q Question) (story *Story, err er
 	if err := i.ask(ctx, token); err != nil {
 		return nil, err
 	}
-	return i.story, nil
+	return i.story, i.onward(ctx, q.Limit)
 }
 
 // sense turns a panic into an error: what somebody changed in the record may make no sense.

@@ -18,6 +18,7 @@ type Question struct {
 	Sink   string
 	Line   int64 // of the sink's output, from 1, not counting a header
 	All    bool  // list all tokens of a batch, not only the first
+	Limit  int   // how many tokens that came of it are followed beyond barriers; 0: 1,000
 }
 
 // Token names one row.
@@ -73,6 +74,7 @@ type Story struct {
 	Was    *Former      `json:"was,omitempty"`     // in a run that feeds records again: the record that it was
 	Again  *Later       `json:"again,omitempty"`   // the run that feeds it again
 	MadeOf []Making     `json:"made_of,omitempty"` // of a barrier's row: how it came out, then the same for the token it goes on for, and so on
+	Onward *Onward      `json:"onward,omitempty"`  // what came of it, if something came out of barriers for it
 	Tokens []TokenStory `json:"tokens,omitempty"`  // all tokens of the record in lane order, if there are several
 }
 

@@ -31,6 +31,7 @@ func (s *Story) WriteText(w io.Writer) error {
 		fmt.Fprintf(&b, "\ntoken    %s%s\n", token.Token, mark)
 		token.write(&b, s)
 	}
+	s.Onward.write(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
 }

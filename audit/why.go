@@ -177,7 +177,7 @@ func (d *denying) successors(t *told) []int64 {
 	var next []int64
 	for _, lane := range d.lanes {
 		copied := t.way.Path == pipeline.ForkParent && lane.Parent != nil && *lane.Parent == t.at.Lane && lane.Fork == t.way.Last()
-		if copied || t.way.Path == pipeline.Coalesced && d.joins(lane, t) && !d.walked(*lane.Parent) {
+		if copied || t.way.Path == pipeline.Coalesced && d.joins(lane, t.at.Lane, *t.way) && !d.walked(*lane.Parent) {
 			next = append(next, lane.Lane)
 		}
 	}
@@ -187,21 +187,6 @@ func (d *denying) successors(t *told) []int64 {
 // walked reports whether the record's token in the lane was judged: then what was made of its branches comes after them.
 func (d *denying) walked(lane int64) bool {
 	return d.seen[d.id(landscape.Token{Source: d.asked.Source, Lane: lane, Row: d.asked.Row})]
-}
-
-// joins reports whether the lane is that of what the coalesce made that took the token.
-func (d *denying) joins(lane landscape.Lane, t *told) bool {
-	return lane.IsMerged() && lane.Node == t.way.Last() && d.within(t.at.Lane, lane)
-}
-
-// within reports whether tokens of a lane come down the fork whose branches the merged lane joins.
-func (d *denying) within(lane int64, merged landscape.Lane) bool {
-	for l := d.lanes[lane]; !l.IsRoot(); l = d.lanes[*l.Parent] {
-		if *l.Parent == *merged.Parent && l.Fork == merged.Fork {
-			return true
-		}
-	}
-	return false
 }
 
 // judge returns what a token had to do with the sink; of no kind if those that go on for it tell.

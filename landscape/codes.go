@@ -76,10 +76,12 @@ func unpackCodes(packed []byte, width int64, mayLack bool) []uint16 {
 func packTokens(tokens []Token) []byte {
 	packed := make([]byte, 0, 8*len(tokens))
 	for _, t := range tokens {
-		packed = binary.BigEndian.AppendUint64(packed, uint64(t.Lane)<<rowBits|uint64(t.Row))
+		packed = binary.BigEndian.AppendUint64(packed, packedToken(t))
 	}
 	return packed
 }
+
+func packedToken(t Token) uint64 { return uint64(t.Lane)<<rowBits | uint64(t.Row) }
 
 // rowBits is how many bits of a packed token are the row.
 const rowBits = 48

@@ -175,6 +175,27 @@ func (l *Log) RowsOf(ctx context.Context, run, node string, batch int64) ([]int6
 	return l.rowsFrom(ctx, run, node, batch, nil)
 }
 
+// rowsFrom returns the rows that came of a batch, and of the token if it is not nil and rows have one token.
+func (l *Log) rowsFrom(ctx context.Context, run, node string, batch int64, token *Token) ([]int64, error) {
+	fired, err := l.Batch(ctx, run, node, batch)
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	wanted := map[int64][]Token{batch: nil}
+	if token != nil {
+		wanted[batch] = []Token{*token}
+	}
+	children, err := l.CameOf(ctx, run, node, fired.Fold, wanted)
+	var rows []int64
+	for _, child := range children {
+		rows = append(rows, child.Row)
+	}
+	return rows, err
+}
+
 // ChildrenOf returns the rows of the barrier that held a token that came of the token: those that continue it or its
 // elements, or those that were made of its whole batch. nil if there is none. The error wraps ErrNotFound if the token
 // did not end at a barrier.
@@ -196,48 +217,4 @@ func (l *Log) ChildrenOf(ctx context.Context, run string, token Token) ([]Token,
 		children = append(children, child)
 	}
 	return children, nil
-}
-
-// rowsFrom returns the rows that came of a batch, and of the token if it is not nil and rows have one token.
-func (l *Log) rowsFrom(ctx context.Context, run, node string, batch int64, token *Token) ([]int64, error) {
-	all, err := l.lanesOf(ctx, run)
-	if err != nil {
-		return nil, err
-	}
-	fired, err := l.Batch(ctx, run, node, batch)
-	if errors.Is(err, ErrNotFound) {
-		return nil, nil
-	}
-	var rows []int64
-	for chunk, failed := range l.Chunks(ctx, run, node) {
-		if err = errors.Join(err, failed); err != nil {
-			return nil, err
-		}
-		if chunk.Fold == nil || *chunk.Fold != fired.Fold {
-			continue
-		}
-		if rows, err = l.chunkRowsFrom(ctx, rows, all, chunk, batch, token); err != nil {
-			return nil, err
-		}
-	}
-	return rows, err
-}
-
-func (l *Log) chunkRowsFrom(ctx context.Context, rows []int64, all lanes, chunk Chunk, batch int64, token *Token) ([]int64, error) {
-	parents, err := Select[ParentsRecord](ctx, l.driver, chunk.Run, chunk.Source, chunk.Chunk)
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range parents {
-		for i := range int(p.Rows) {
-			from, err := p.parentage(all, i)
-			if err != nil {
-				return nil, err
-			}
-			if from.Batch == batch && (token == nil || from.Token == nil || *from.Token == *token) {
-				rows = append(rows, chunk.FirstRow+p.Slice*SliceRows+int64(i))
-			}
-		}
-	}
-	return rows, nil
 }

@@ -20,6 +20,7 @@ type question struct {
 	sink   string
 	line   int64
 	all    bool
+	limit  int
 	whyNot string
 }
 
@@ -34,6 +35,7 @@ differs, or if the stored record is missing or corrupt.
 
 Where a fork copies a row, or a coalesce or a barrier makes new ones, each has an id, such as orders:17/by_cost or
 by_state:3; ask on with --token. Which rows made up a batch is told as it is on record: verify computes batches again.
+What came of a row is followed through barriers to every line of every output, as far as --limit allows.
 --why-not SINK tells what kept the row, and what came of it, from a sink.
 
 ` + runArgument,
@@ -63,6 +65,7 @@ by_state:3; ask on with --token. Which rows made up a batch is told as it is on 
 	flags.Int64Var(&q.line, "line", 0, "the `number` of the row in the sink's output, from 1, the header not counted")
 	flags.StringVar(&q.source, "source", "", "the `source` of --row and --key, if the run has more than one; of --row also a barrier")
 	flags.BoolVar(&q.all, "all", false, "list all tokens of a batch, not only the first")
+	flags.IntVar(&q.limit, "limit", 1000, "follow this `number` of tokens that came of the row, at most")
 	flags.StringVar(&q.whyNot, "why-not", "", "tell what kept the row from this `sink`")
 	return cmd
 }
@@ -82,11 +85,13 @@ func (q question) question() (audit.Question, error) {
 		return audit.Question{}, wrongUsef("say which row: --row N, --key FIELD=VALUE, --token ID, or --sink NAME with --line N")
 	case q.row < 0 || q.line < 0:
 		return audit.Question{}, wrongUsef("rows and lines are counted from 1")
+	case q.limit < 1:
+		return audit.Question{}, wrongUsef("--limit is a number of tokens, at least 1")
 	case (q.sink == "") != (q.line == 0):
 		return audit.Question{}, wrongUsef("--sink NAME and --line N belong together")
 	}
 	key, err := parsePairs("--key", "FIELD=VALUE", q.keys)
-	return audit.Question{Source: q.source, Row: q.row, Key: key, Token: q.token, Sink: q.sink, Line: q.line, All: q.all}, err
+	return audit.Question{Source: q.source, Row: q.row, Key: key, Token: q.token, Sink: q.sink, Line: q.line, All: q.all, Limit: q.limit}, err
 }
 
 func (a *app) explain(ctx context.Context, r *record, asked audit.Question, whyNot string) error {

@@ -1,0 +1,147 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"waymark/landscape"
+)
+
+// view is what is on record of the tokens of one chunk, as far as it was asked for.
+type view struct {
+	log     *landscape.Log
+	chunk   landscape.Chunk
+	routes  []landscape.LaneRoutes             // nil if the chunk did not go through the steps yet
+	members map[string][]landscape.LaneMembers // by barrier
+	lines   map[string]map[landscape.Token]int // by sink: the place of each token in what the sink got of the chunk, from 1
+}
+
+// see makes f.view that of the token's chunk. Tokens are looked at in the order of chunks, so one is kept.
+func (f *following) see(ctx context.Context, token landscape.Token) error {
+	if v := f.view; v != nil && v.chunk.Source == token.Source && v.chunk.FirstRow <= token.Row && token.Row < v.chunk.FirstRow+v.chunk.Rows {
+		return nil
+	}
+	chunk, err := f.log.ChunkOf(ctx, f.run.ID, token.Source, token.Row)
+	if err != nil {
+		return err
+	}
+	routes, err := f.log.AllRoutes(ctx, f.run.ID, token.Source, chunk.Chunk)
+	if err != nil && !errors.Is(err, landscape.ErrNotFound) {
+		return err
+	}
+	f.view = &view{
+		log: f.log, chunk: chunk, routes: routes, members: map[string][]landscape.LaneMembers{}, lines: map[string]map[landscape.Token]int{},
+	}
+	return nil
+}
+
+// wayOf returns the way of a token of the chunk; nil if it has none yet.
+func (v *view) wayOf(token landscape.Token) (*landscape.Way, error) {
+	at := slices.IndexFunc(v.routes, func(r landscape.LaneRoutes) bool { return r.Lane == token.Lane })
+	if at < 0 {
+		return nil, nil //nolint:nilnil // no way is no error
+	}
+	return v.routes[at].WayAt(int(token.Row - v.chunk.FirstRow))
+}
+
+// batchOf returns the batch of a barrier that has the token of the chunk; 0 if the barrier did not take it yet.
+func (v *view) batchOf(ctx context.Context, token landscape.Token, node string) (int64, error) {
+	if _, known := v.members[node]; !known {
+		members, err := v.log.Members(ctx, v.chunk.Run, node, v.chunk.Source, v.chunk.Chunk)
+		if err != nil {
+			return 0, err
+		}
+		v.members[node] = members
+	}
+	for _, m := range v.members[node] {
+		if m.Lane == token.Lane {
+			return int64(m.Batches[token.Row-v.chunk.FirstRow]), nil
+		}
+	}
+	return 0, nil
+}
+
+// place returns the place of a token in what a sink got of the chunk, from 1; 0 if it got none such.
+func (v *view) place(ctx context.Context, token landscape.Token, write landscape.EffectKey) (int, error) {
+	if _, known := v.lines[write.Sink]; !known {
+		tokens, err := v.log.SinkTokens(ctx, write)
+		if err != nil {
+			return 0, err
+		}
+		lines := make(map[landscape.Token]int, len(tokens))
+		for i, token := range tokens {
+			lines[token] = i + 1
+		}
+		v.lines[write.Sink] = lines
+	}
+	return v.lines[write.Sink][token], nil
+}
+
+// fired returns the batch of a barrier, if it fired.
+func (f *following) fired(ctx context.Context, node string, batch int64) (landscape.BatchRecord, bool, error) {
+	if batch == 0 {
+		return landscape.BatchRecord{}, false, nil
+	}
+	fired, err := f.log.Batch(ctx, f.run.ID, node, batch)
+	if errors.Is(err, landscape.ErrNotFound) {
+		return fired, false, nil
+	}
+	return fired, true, err
+}
+
+// places are where the writes of a run stand in the outputs.
+type places struct {
+	outputs map[string]string                        // by sink: what was published
+	writes  map[landscape.EffectKey]landscape.Effect // that their targets confirmed
+	before  map[landscape.EffectKey]int64            // lines of the output before the write
+}
+
+// placesOf reads where the writes of the run stand.
+func (i *inquiry) placesOf(ctx context.Context) (*places, error) {
+	p := &places{outputs: map[string]string{}, writes: map[landscape.EffectKey]landscape.Effect{}, before: map[landscape.EffectKey]int64{}}
+	effects, err := i.log.Effects(ctx, i.run.ID)
+	if err != nil {
+		return nil, err
+	}
+	effects = slices.DeleteFunc(effects, func(e landscape.Effect) bool { return e.Ordinal == nil })
+	slices.SortStableFunc(effects, func(a, b landscape.Effect) int { return int(*a.Ordinal - *b.Ordinal) })
+	lines := map[string]int64{}
+	for _, e := range effects {
+		p.before[e.EffectKey] = lines[e.Sink]
+		lines[e.Sink] += e.Rows - e.Refused
+		if e.State == landscape.Finalized {
+			p.writes[e.EffectKey] = e
+		}
+	}
+	artifacts, err := i.log.Artifacts(ctx, i.run.ID)
+	for _, artifact := range artifacts {
+		p.outputs[artifact.Sink] = artifact.Path
+	}
+	return p, err
+}
+
+// lineOf returns the line of a token in the output of a sink, 0 if the target did not confirm it yet, or says that the target
+// refused it.
+func (f *following) lineOf(ctx context.Context, token landscape.Token, sink string) (line int64, refused bool, err error) {
+	if f.places == nil {
+		if f.places, err = f.placesOf(ctx); err != nil {
+			return 0, false, err
+		}
+	}
+	key := landscape.EffectKey{Run: f.run.ID, Sink: sink, Source: token.Source, Chunk: f.view.chunk.Chunk}
+	write, confirmed := f.places.writes[key]
+	switch {
+	case !confirmed:
+		return 0, false, nil
+	case write.Refused > 0: // then lines are not places
+		_, line, err = f.log.SinkPosition(ctx, f.run.ID, token)
+		refused = errors.Is(err, landscape.ErrNotFound)
+		if refused {
+			err = nil
+		}
+		return line, refused, err
+	}
+	place, err := f.view.place(ctx, token, key)
+	return f.places.before[key] + int64(place), false, err
+}
