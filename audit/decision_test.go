@@ -22,8 +22,13 @@ type about struct {
 // record runs a document without a server. Its source in reads in.jsonl.
 func record(t *testing.T, document string, lines ...string) about {
 	t.Helper()
+	return recordWith(t, document, map[string]string{"in.jsonl": strings.Join(lines, "\n") + "\n"})
+}
+
+// recordWith runs a document that reads other files as well.
+func recordWith(t *testing.T, document string, files map[string]string) about {
+	t.Helper()
 	r := inprocess.New(t)
-	files := map[string]string{"in.jsonl": strings.Join(lines, "\n") + "\n"}
 	require.NoError(t, r.Run(t, run, document, files, nil))
 	findings, err := r.Log.Sweep(t.Context(), run, true)
 	require.NoError(t, err)

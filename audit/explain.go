@@ -14,6 +14,7 @@ import (
 	"waymark/payload"
 	"waymark/pipeline"
 	"waymark/plan"
+	"waymark/row"
 )
 
 // Explain tells the story of one token, and of all others of its record. The error is an *AmbiguousError if the question
@@ -74,6 +75,7 @@ type inquiry struct {
 	in     *engine.Input
 	tokens []told
 	first  map[landscape.Step]string // by node and lane of a token that a deduplicate dropped: the one that came first; "" if that cannot be told
+	after  map[int]row.Row           // by lane, while the record is traced: its token as it left its last node
 	story  *Story
 }
 

@@ -130,6 +130,7 @@ type Visit struct {
 	Branches   []string `json:"branches,omitempty"` // of a fork: the ids of the copies
 	Expression string   `json:"expression,omitempty"`
 	Values     []Value  `json:"values,omitempty"` // of the expression's parts, outermost first
+	Terms      []Term   `json:"terms,omitempty"`  // of a node with several expressions, or that goes by fields
 	Changes    []Change `json:"changes,omitempty"`
 	InputHash  string   `json:"input_sha256,omitempty"`
 	OutputHash string   `json:"output_sha256,omitempty"`   // on record

@@ -182,6 +182,9 @@ func (v *Visit) write(b *strings.Builder) {
 		fmt.Fprintf(b, "  %s\n", escape(v.Expression))
 		writeValues(b, v.Values)
 	}
+	for _, term := range v.Terms {
+		term.write(b)
+	}
 	if v.Label != "" {
 		fmt.Fprintf(b, "  → %s%s\n", escape(v.Label), v.of())
 	}
@@ -247,14 +250,28 @@ func (r *Refusal) write(b *strings.Builder) {
 	fmt.Fprintf(b, "  refused  %s: %s%s\n  sent to  %s\n", r.Code, field, escape(r.Message), r.SentTo)
 }
 
+func (t Term) write(b *strings.Builder) {
+	if t.Expression == "" {
+		for _, part := range t.Values {
+			writeLine(b, t.For, part.say())
+		}
+		return
+	}
+	fmt.Fprintf(b, "  %s: %s\n", t.For, escape(t.Expression))
+	writeValues(b, t.Values)
+}
+
 func writeValues(b *strings.Builder, parts []Value) {
 	for _, part := range parts {
-		value := escape(part.Value)
-		if part.Error != "" {
-			value = "error: " + escape(part.Error)
-		}
-		fmt.Fprintf(b, "  %s%s = %s\n", strings.Repeat("  ", part.Depth+1), escape(part.Source), value)
+		fmt.Fprintf(b, "  %s%s\n", strings.Repeat("  ", part.Depth+1), escape(part.say()))
 	}
+}
+
+func (v Value) say() string {
+	if v.Error != "" {
+		return v.Source + " = error: " + v.Error
+	}
+	return v.Source + " = " + v.Value
 }
 
 func (f *Fate) writeEnd(b *strings.Builder) {

@@ -14,6 +14,7 @@ import (
 	"waymark/landscape"
 	"waymark/plan"
 	"waymark/plugin"
+	"waymark/row"
 )
 
 // visits tells node by node what happened to the record's tokens: computed again if the plan and the record are to be had,
@@ -41,6 +42,7 @@ func (i *inquiry) retrace(ctx context.Context) error {
 	if err := i.firsts(ctx, runner); err != nil {
 		return err
 	}
+	i.after = map[int]row.Row{}
 	traced, err := runner.Trace(*i.in, i.index)
 	var failed *engine.FailedError
 	if err != nil && !errors.As(err, &failed) {
@@ -142,9 +144,15 @@ func (i *inquiry) visit(ctx context.Context, event engine.Event, refused []lands
 		return nil // its way is told as a difference
 	}
 	node := &i.compiled.Nodes[event.Node]
+	if event.Refused != nil && node.Join == nil {
+		event.Before = i.before(event.Lane)
+	}
+	if event.Refused == nil {
+		i.after[event.Lane] = event.After
+	}
 	visit := Visit{
 		Node: node.Name, Operation: node.Operation, Label: event.Label, Branches: i.branches(t, node.Name), Expression: node.Text,
-		InputHash: i.inputOf(t), Values: values(engine.Explain(node, event.Before)),
+		InputHash: i.inputOf(t), Values: values(engine.Explain(node, event.Before)), Terms: terms(node, event.Before),
 		First: i.first[landscape.Step{Node: node.Name, Lane: t.at.Lane}], Changes: renamed(node, changes(event.Before, event.After)), Refused: refusalAt(node.Name, t.at, refused),
 	}
 	switch {
@@ -164,6 +172,17 @@ func (i *inquiry) visit(ctx context.Context, event engine.Event, refused []lands
 	}
 	t.Nodes = append(t.Nodes, visit)
 	return nil
+}
+
+// before returns the row with which the lane's token comes to its next node: as it left its last node, or the fork that copied it.
+func (i *inquiry) before(lane int) row.Row {
+	if after, found := i.after[lane]; found {
+		return after
+	}
+	if about := i.lanes[lane]; about.Branch != "" {
+		return i.after[int(*about.Parent)]
+	}
+	return row.Row{}
 }
 
 // inputOf returns the hash with which the token's next node gets the row: that of its last node, or of the forked token.
