@@ -33,6 +33,8 @@ func newAccumulator(call *expr.Call) accumulator {
 		return &extreme{sign: +1}
 	case expr.First, expr.Last:
 		return &edge{last: call.Func == expr.Last}
+	case expr.VarSamp, expr.VarPop, expr.StddevSamp, expr.StddevPop:
+		return newSpread(call.Func)
 	case expr.CountDistinct:
 		return &distinct{known: map[row.Value]struct{}{}}
 	default:

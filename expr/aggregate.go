@@ -27,11 +27,15 @@ const (
 	Collect       Func = "collect"        // the values as one JSON list, see ListOf
 	CountDistinct Func = "count_distinct" // how many different values there are: 1, 1.0 and '1' are three
 	Quantile      Func = "quantile"       // the value at a place of the sorted values, see QuantileOf
+	VarSamp       Func = "var_samp"       // the variance of a sample, a float: the exact one, rounded once; of one value null
+	VarPop        Func = "var_pop"        // the variance of a whole population
+	StddevSamp    Func = "stddev_samp"    // the standard deviation of a sample: the root of VarSamp
+	StddevPop     Func = "stddev_pop"     // the standard deviation of a whole population: the root of VarPop
 )
 
 // Funcs returns all aggregate functions, in the order of the documentation.
 func Funcs() []Func {
-	return []Func{Count, Sum, Min, Max, Mean, First, Last, Collect, CountDistinct, Quantile}
+	return []Func{Count, Sum, Min, Max, Mean, First, Last, Collect, CountDistinct, Quantile, VarSamp, VarPop, StddevSamp, StddevPop}
 }
 
 // A Call is one aggregate function with its argument, in a batch expression.
@@ -51,7 +55,7 @@ type Call struct {
 // takes returns what the argument of the function may be.
 func (f Func) takes() Want {
 	switch f {
-	case Sum, Mean:
+	case Sum, Mean, VarSamp, VarPop, StddevSamp, StddevPop:
 		return number
 	case Min, Max, Quantile:
 		return ordered
@@ -66,6 +70,10 @@ func (f Func) result(arg result) result {
 		return result{kind: row.Int}
 	case Collect:
 		return result{kind: row.JSON}
+	case VarPop, StddevPop:
+		return result{kind: row.Float, nullable: arg.nullable || arg.dynamic}
+	case VarSamp, StddevSamp:
+		return result{kind: row.Float, nullable: true}
 	case Mean:
 		if arg.kind == row.Int {
 			arg.kind = row.Float

@@ -134,5 +134,5 @@ func TestListOf(t *testing.T) {
 
 // The words of the functions are stored.
 func TestFuncsAreStored(t *testing.T) {
-	require.Equal(t, []Func{"count", "sum", "min", "max", "mean", "first", "last", "collect", "count_distinct", "quantile"}, Funcs())
+	require.Equal(t, []Func{"count", "sum", "min", "max", "mean", "first", "last", "collect", "count_distinct", "quantile", "var_samp", "var_pop", "stddev_samp", "stddev_pop"}, Funcs())
 }

@@ -56,10 +56,31 @@ func (c *compilation) checkPattern(call ast.CallExpr) error {
 	case !ok:
 		return c.errorAt(pattern, "the pattern of matches() must be a literal text or a parameter")
 	}
+	if control, found := controlCharacter(string(text)); found {
+		return c.errorAt(pattern, "%s", controlCure(control))
+	}
 	if _, err := regexp.Compile(string(text)); err != nil {
 		return c.errorAt(pattern, "%v", err)
 	}
 	return nil
+}
+
+// controlCharacter returns the first control character of a pattern that no one means, and whether there is one. Tab and the
+// ends of lines and pages mean the same in a text and behind a backslash in a pattern; a backspace does not.
+func controlCharacter(pattern string) (control byte, found bool) {
+	for i := range len(pattern) {
+		if c := pattern[i]; (c < 0x20 && (c < '\t' || c > '\r')) || c == 0x7f {
+			return c, true
+		}
+	}
+	return 0, false
+}
+
+func controlCure(control byte) string {
+	if control == '\b' {
+		return `the pattern holds a backspace, which '\b' is in a text: write '\\b' or r'\b' for the edge of a word`
+	}
+	return fmt.Sprintf(`the pattern holds the control character U+%04X: write a backslash of the pattern twice, '\\', or the text as r'…'`, control)
 }
 
 // checkLiteral reports date('yesterday') before a row is read.

@@ -136,7 +136,7 @@ func (c *compilation) plan(checked *ast.AST, options ...cel.ProgramOption) (cel.
 		cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(decorate)}, options...)...)
 }
 
-var guardedOptions = []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize, cel.OptTrackCost), cel.CostLimit(maxCost)}
+var guardedOptions = []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize, cel.OptTrackCost), cel.CostLimit(maxCost), cel.CostTracking(rangeCost{})}
 
 // planError reports a failure of the planner, which evaluates conversions of literals: int('4x').
 func (c *compilation) planError(err error) error {

@@ -65,8 +65,11 @@ func (s sizes) EstimateSize(node cost.AstNode) *cost.SizeEstimate {
 	return &size
 }
 
-// EstimateCallCost implements cost.Estimator: CEL's own estimates hold.
-func (s sizes) EstimateCallCost(_, _ string, _ *cost.AstNode, _ []cost.AstNode) *cost.CallEstimate {
+// EstimateCallCost implements cost.Estimator: but for ranges CEL's own estimates hold.
+func (s sizes) EstimateCallCost(function, _ string, _ *cost.AstNode, _ []cost.AstNode) *cost.CallEstimate {
+	if function == rangeName {
+		return estimateRange()
+	}
 	return nil
 }
 

@@ -2,6 +2,7 @@ package expr
 
 import (
 	"errors"
+	"math"
 	"math/big"
 	"os"
 	"regexp"
@@ -142,8 +143,31 @@ func summed(call Call, values []row.Value) (row.Value, error) {
 		return row.IntValue(total.Num().Int64()), nil
 	case call.Func == Mean:
 		total.Quo(total, new(big.Rat).SetInt64(n))
+	case call.Func == VarSamp || call.Func == VarPop || call.Func == StddevSamp || call.Func == StddevPop:
+		return spread(call, values, new(big.Rat).Quo(total, new(big.Rat).SetInt64(n)))
 	}
 	f, _ := total.Float64()
+	return row.FloatValue(f), nil
+}
+
+// spread works out a variance or its root, of ints and floats with this mean.
+func spread(call Call, values []row.Value, mean *big.Rat) (row.Value, error) {
+	total, divisor := new(big.Rat), int64(len(values))
+	for _, value := range values {
+		number, _ := new(big.Rat).SetString(string(row.AppendText(nil, value)))
+		number.Sub(number, mean)
+		total.Add(total, number.Mul(number, number))
+	}
+	if call.Func == VarSamp || call.Func == StddevSamp {
+		divisor--
+	}
+	if divisor == 0 {
+		return row.NullValue(), nil
+	}
+	f, _ := total.Quo(total, new(big.Rat).SetInt64(divisor)).Float64()
+	if call.Func == StddevSamp || call.Func == StddevPop {
+		f = math.Sqrt(f)
+	}
 	return row.FloatValue(f), nil
 }
 

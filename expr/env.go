@@ -97,6 +97,7 @@ var baseEnv = sync.OnceValues(func() (*cel.Env, error) {
 	}
 	options = append(options, decimalFunctions()...)
 	options = append(options, dateFunctions()...)
+	options = append(options, numberFunctions()...)
 	for _, o := range celOperators {
 		options = append(options, o.declaration())
 	}

@@ -47,6 +47,12 @@ func missingFunction(name string, known []string, cure string) string {
 	if slices.Contains([]string{"now", "random", "rand", "uuid", "today"}, name) {
 		return fmt.Sprintf("there is no function %s(): an expression gives the same value whenever it is evaluated; pass such a value as a parameter", name)
 	}
+	switch name {
+	case "variance", "var":
+		return fmt.Sprintf("there is no function %s(): var_samp() is of a sample, var_pop() of a whole population", name)
+	case "stddev", "std", "stdev":
+		return fmt.Sprintf("there is no function %s(): stddev_samp() is of a sample, stddev_pop() of a whole population", name)
+	}
 	if near := closest(name, known); near != "" {
 		return fmt.Sprintf("there is no function %s() (did you mean %s()?)", name, near)
 	}

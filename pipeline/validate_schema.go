@@ -3,6 +3,7 @@ package pipeline
 import (
 	"cmp"
 	"regexp"
+	"strings"
 
 	"github.com/shopspring/decimal"
 
@@ -67,7 +68,9 @@ func (l *loader) checkPattern(path string, field Field) {
 	if field.Kind() != row.String {
 		l.report(path, "only a string can have a pattern, not type %s", field.Type)
 	}
-	if _, err := regexp.Compile(field.Pattern); err != nil {
+	if strings.ContainsRune(field.Pattern, '\b') {
+		l.report(path, "holds a backspace, which \\b is in double quotes: write the pattern in single quotes")
+	} else if _, err := regexp.Compile(field.Pattern); err != nil {
 		l.report(path, "%s", err)
 	}
 }

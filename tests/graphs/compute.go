@@ -114,8 +114,30 @@ func aggregate(call expr.Call, values []row.Value) row.Value {
 		return row.FloatValue(mean)
 	case expr.Quantile:
 		return quantile(sorted, call.Quantile)
+	case expr.VarPop, expr.StddevPop:
+		return spread(values, len(values), call.Func == expr.StddevPop)
+	case expr.VarSamp, expr.StddevSamp:
+		return spread(values, len(values)-1, call.Func == expr.StddevSamp)
 	}
 	panic("graphs: no function " + string(call.Func) + " here")
+}
+
+// spread is the variance, or its root: the mean square of the distances from the mean.
+func spread(values []row.Value, divisor int, root bool) row.Value {
+	if divisor == 0 {
+		return row.NullValue()
+	}
+	mean := new(big.Rat).Quo(exactSum(values), big.NewRat(int64(len(values)), 1))
+	total := new(big.Rat)
+	for _, value := range values {
+		distance := new(big.Rat).Sub(number(value), mean)
+		total.Add(total, distance.Mul(distance, distance))
+	}
+	result, _ := total.Quo(total, big.NewRat(int64(divisor), 1)).Float64()
+	if root {
+		result, _ = new(big.Float).Sqrt(new(big.Float).SetPrec(300).SetRat(total)).Float64()
+	}
+	return row.FloatValue(result)
 }
 
 func listOf(values []row.Value) row.Value {

@@ -200,7 +200,7 @@ func (b *builder) makerStep(l *line, name string) {
 // extraSum returns an expression over a batch. Some rows, or some batches, have no value of it.
 func (b *builder) extraSum() string {
 	return pick(b, "count()", "sum(row.n)", "mean(row.n)", "quantile(row.x, 0.5)", "quantile(row.n, 0.25)", "count_distinct(row.k)",
-		"collect(row.id)", "sum(row.n * 2)", "max(10 / row.n)", "12 / (count() - 2)", "double(count()) + 0.5", "sum(row.n) / count()")
+		"collect(row.id)", "sum(row.n * 2)", "max(10 / row.n)", "stddev_pop(row.n)", "var_samp(row.x)", "12 / (count() - 2)", "double(count()) + 0.5", "sum(row.n) / count()")
 }
 
 // sure are the expressions that a trigger can rely on.
