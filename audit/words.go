@@ -11,7 +11,7 @@ import (
 
 // triggers says for people when a batch fires.
 var triggers = map[string]string{
-	barrier.FiredByRows:    "when it had as many rows as its trigger says",
+	barrier.FiredByRows:    "when there were as many rows as its trigger says",
 	barrier.FiredByWhen:    "when the expression of its trigger was true",
 	barrier.FiredByAfter:   "when the time of its trigger had passed",
 	barrier.FiredByEnd:     "at the end of the sources",

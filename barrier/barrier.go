@@ -18,7 +18,7 @@ import (
 
 // What fired a batch that is not one of a coalesce. Stored; never rename.
 const (
-	FiredByRows    = "rows"    // it had as many rows as the trigger says
+	FiredByRows    = "rows"    // it, or all open batches, had as many rows as the trigger says
 	FiredByWhen    = "when"    // the trigger's expression was true
 	FiredByAfter   = "after"   // the trigger's time had passed since its first row
 	FiredByEnd     = "end"     // no more rows can come; of a coalesce as well

@@ -101,7 +101,9 @@ func (g *gathering) take(at int64, a *Arrival, s *Settlement) uint32 {
 	}
 	g.resize(b, g.craft.add(b, a))
 	switch {
-	case b.rows == int64(g.spec.Rows):
+	case g.spec.Together && g.rows == int64(g.spec.Rows):
+		g.fireAll(at, s)
+	case !g.spec.Together && b.rows == int64(g.spec.Rows):
 		g.fire(b, FiredByRows, at, s)
 	case g.craft.ready(b):
 		g.fire(b, FiredByWhen, at, s)
@@ -186,6 +188,13 @@ func (g *gathering) fire(b *batch, trigger string, at int64, s *Settlement) {
 	s.Batches = append(s.Batches, b.settled(trigger, at))
 	g.craft.make(b, s)
 	g.craft.lose(b, s)
+}
+
+// fireAll fires the open batches together, in order of opening.
+func (g *gathering) fireAll(at int64, s *Settlement) {
+	for b := g.first(); b != nil; b = g.first() {
+		g.fire(b, FiredByRows, at, s)
+	}
 }
 
 // close takes the batch from among the open ones.

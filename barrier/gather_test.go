@@ -82,6 +82,20 @@ func TestTriggers(t *testing.T) {
 			end
 			batch 5 end batch_consumed rows 1, 10s to 20s
 			out 5 {"k":"a","n":1,"sum":null}`},
+		"rows of the step": {plan.Batch{Rows: 4, Together: true, When: condition("batch.sum > 7")}, `
+			members [1 2 1 1 3]
+			batch 1 rows batch_consumed rows 3, 0s to 0s
+			batch 2 rows batch_consumed rows 1, 0s to 0s
+			out 1 {"k":"a","n":3,"sum":8}
+			out 2 {"k":"b","n":1,"sum":2}
+			members [4 3 5]
+			batch 3 rows batch_consumed rows 2, 0s to 10s
+			batch 4 rows batch_consumed rows 1, 10s to 10s
+			batch 5 rows batch_consumed rows 1, 10s to 10s
+			out 3 {"k":"b","n":2,"sum":6}
+			out 4 {"k":null,"n":1,"sum":7}
+			out 5 {"k":"a","n":1,"sum":null}
+			end`},
 		"expected rows": {plan.Batch{Rows: 4, ExpectRows: 4}, `
 			members [1 2 1 1 2]
 			members [3 2 1]

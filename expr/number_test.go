@@ -20,7 +20,7 @@ func evalNumber(t *testing.T, source string) (row.Value, error) {
 // What a range holds is counted as work, so that no expression makes more numbers than one evaluation may look at.
 func TestRangesAreWork(t *testing.T) {
 	for source, code := range map[string]string{
-		"size(range(99999)) > 0":                              "",
+		"size(range(40000)) > 0":                              "",
 		"range(100001).exists(i, i < 0)":                      CodeCost,
 		"range(-9223372036854775808, 9223372036854775807)[0]": CodeCost,
 		"range(60000).all(i, range(60000).size() > 0)":        CodeCost,

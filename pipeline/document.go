@@ -182,9 +182,10 @@ type Aggregate struct {
 
 // Trigger ends batches. Whichever condition is met first ends a batch; the end of the sources always does.
 type Trigger struct {
-	Rows  int      `yaml:"rows,omitempty" range:"1 1000000"` // the batch has this many rows
-	After Duration `yaml:"after,omitempty" range:"1ms 365d"` // this time has passed since its first row
-	When  string   `yaml:"when,omitempty" text:"expr"`       // CEL expression over batch.rows and the computed fields, as in batch.n > 100
+	Rows  int      `yaml:"rows,omitempty" range:"1 1000000"`                    // the batch has this many rows
+	Over  string   `yaml:"over,omitempty" words:"group step" json:",omitempty"` // what rows counts: those of the batch of each group (default), or of all open batches of the step, which then end together
+	After Duration `yaml:"after,omitempty" range:"1ms 365d"`                    // this time has passed since its first row
+	When  string   `yaml:"when,omitempty" text:"expr"`                          // CEL expression over batch.rows and the computed fields, as in batch.n > 100
 }
 
 // Sort puts the rows of a batch in order.

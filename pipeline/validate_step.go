@@ -120,6 +120,9 @@ func (l *loader) checkTrigger(path string, step Step) {
 	if trigger.kind == mappingNode && !trigger.written {
 		l.report(at, "is empty: give rows, after or when, or leave the key out")
 	}
+	if l.given(at, "over") && !l.given(at, "rows") {
+		l.report(Key(at, "over"), "says what rows counts: give rows, or delete over")
+	}
 	if step.Sort != nil && l.given(at, "when") {
 		l.report(Key(at, "when"), "a sort has no computed fields to look at: write rows or after, or delete when")
 	}

@@ -97,6 +97,8 @@ func TestProblemsOfKeysOfOtherOperations(t *testing.T) {
 func TestProblemsOfBatches(t *testing.T) {
 	sum := func(keys string) string { return step("aggregate: {compute: {n: count()}}, " + keys) }
 	runProblemCases(t, []problemCase{
+		{"over without rows", sum("trigger: {after: 1s, over: step}"), "x.yaml:4:82: steps[0].trigger.over: says what rows counts: give rows, or delete over"},
+		{"over something else", sum("trigger: {rows: 1, over: all}"), `x.yaml:4:80: steps[0].trigger.over: "all" is not one of group, step`},
 		{"nothing to compute", step("aggregate: {group_by: [b]}"), `x.yaml:4:19: steps[0].aggregate: the key "compute" is missing`},
 		{"an empty compute", step("aggregate: {compute: {}}"), "x.yaml:4:31: steps[0].aggregate.compute: is empty: give at least one entry, or leave the key out"},
 		{"an empty expression", step("aggregate: {compute: {n: ''}}"), "x.yaml:4:44: steps[0].aggregate.compute.n: must not be empty"},

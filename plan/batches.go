@@ -11,6 +11,7 @@ func newBatch(groupBy []string, trigger *pipeline.Trigger) *Batch {
 	b := &Batch{GroupBy: groupBy}
 	if trigger != nil {
 		b.Rows, b.After = trigger.Rows, time.Duration(trigger.After)
+		b.Together = trigger.Over == OverStep
 	}
 	return b
 }
@@ -26,6 +27,9 @@ func (c *compiler) checkSort(node *Node, in Schema) {
 		node.Batch.By = append(node.Batch.By, Order{Field: entry.Name, Descending: entry.Value == Descending})
 	}
 }
+
+// OverStep is how a trigger says that its rows are those of the step, and not of one group. A word of the document; never rename.
+const OverStep = "step"
 
 // Descending is how a sort says that great values come first. A word of the document; never rename.
 const Descending = "desc"

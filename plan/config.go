@@ -74,6 +74,7 @@ type triggerConfig struct {
 	Rows  int    `json:",omitempty"`
 	After string `json:",omitempty"`
 	When  string `json:",omitempty"`
+	Over  string `json:",omitempty"`
 }
 
 func newStepConfig(s *pipeline.Step) stepConfig {
@@ -85,7 +86,7 @@ func newStepConfig(s *pipeline.Step) stepConfig {
 		Timeout: durationConfig(s.Timeout),
 	}
 	if s.Trigger != nil {
-		config.Trigger = &triggerConfig{s.Trigger.Rows, durationConfig(s.Trigger.After), s.Trigger.When}
+		config.Trigger = &triggerConfig{s.Trigger.Rows, durationConfig(s.Trigger.After), s.Trigger.When, s.Trigger.Over}
 	}
 	return config
 }

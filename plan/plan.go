@@ -117,6 +117,7 @@ type Batch struct {
 	Compute    []Computed
 	When       *expr.Program // nil: none; sees the computed fields and rows
 	Rows       int           // 0: no limit
+	Together   bool          // Rows counts those of all open batches, which fire together
 	After      time.Duration // 0: none
 	ExpectRows int           // 0: any number
 	By         []Order       // of a sort

@@ -28,6 +28,10 @@ func (g *gatherer) accept(events []event) settlement {
 	for _, e := range events {
 		b := g.batchOf(e.row)
 		b.members = append(b.members, e)
+		if g.together() {
+			s.add(g.fireOpen("rows"))
+			continue
+		}
 		if b.trigger = g.triggered(b); b.trigger != "" {
 			g.open = slices.DeleteFunc(g.open, func(other *openBatch) bool { return other == b })
 			s.add(g.fire(b))
@@ -36,10 +40,26 @@ func (g *gatherer) accept(events []event) settlement {
 	return s
 }
 
-func (g *gatherer) end() settlement {
+func (g *gatherer) end() settlement { return g.fireOpen("end") }
+
+// together reports whether the open batches have as many rows, all in all, as the trigger says.
+func (g *gatherer) together() bool {
+	t := g.node.step.Trigger
+	if t == nil || t.Over != "step" {
+		return false
+	}
+	rows := 0
+	for _, b := range g.open {
+		rows += len(b.members)
+	}
+	return rows >= t.Rows
+}
+
+// fireOpen ends all open batches, in order of opening.
+func (g *gatherer) fireOpen(trigger string) settlement {
 	var s settlement
 	for _, b := range g.open {
-		b.trigger = "end"
+		b.trigger = trigger
 		s.add(g.fire(b))
 	}
 	g.open = nil
@@ -69,7 +89,7 @@ func (g *gatherer) triggered(b *openBatch) string {
 	switch {
 	case t == nil:
 		return ""
-	case t.Rows > 0 && len(b.members) >= t.Rows:
+	case t.Rows > 0 && t.Over != "step" && len(b.members) >= t.Rows:
 		return "rows"
 	case t.When != "" && g.in.programs.when(g.node.step, b.members):
 		return "when"

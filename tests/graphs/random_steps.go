@@ -169,7 +169,7 @@ func (b *builder) sort() string {
 	}
 	body += pick(b, "", "", ", group_by: [k]") + "}"
 	if b.chance(40) {
-		body += fmt.Sprintf(", trigger: {rows: %d}", 1+b.rng.IntN(9))
+		body += fmt.Sprintf(", trigger: {rows: %d%s}", 1+b.rng.IntN(9), pick(b, "", "", ", over: step"))
 	}
 	return body
 }
@@ -210,7 +210,7 @@ func (b *builder) aggregate(group, mode string, compute map[string]string) strin
 	trigger := ""
 	switch b.rng.IntN(5) {
 	case 0, 1:
-		trigger = fmt.Sprintf(", trigger: {rows: %d}", 1+b.rng.IntN(9))
+		trigger = fmt.Sprintf(", trigger: {rows: %d%s}", 1+b.rng.IntN(9), pick(b, "", "", ", over: step"))
 	case 2:
 		field := b.name("e")
 		for name := range compute {
