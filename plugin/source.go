@@ -39,6 +39,8 @@ type Versioned interface {
 type SourceInfo struct {
 	Files []FileInfo `json:"files"`          // in reading order; empty for a source that matched nothing
 	List  string     `json:"list,omitempty"` // of a source that reads records again: digest of the payload that lists them
+
+	Skipped []string `json:"skipped,omitempty"` // symbolic links that the pattern matched, and that lead to nothing that may be read
 }
 
 // OnHost is what a Source or Sink may be as well: one that reads or writes what only workers that see the same files can reach,
@@ -53,6 +55,7 @@ type FileInfo struct {
 	Path           string `json:"path"` // or a URI without secrets
 	Bytes          int64  `json:"bytes"`
 	ModifiedMicros int64  `json:"modified_micros"`   // Unix time in microseconds
+	Target         string `json:"target,omitempty"`  // of a symbolic link that is followed: the path of the file that it leads to
 	Version        string `json:"version,omitempty"` // of an object: its ETag or version; of a table: a digest of its columns
 }
 

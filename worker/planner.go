@@ -79,7 +79,11 @@ func (p Planner) mayRead(variable string) bool {
 // root opens the folders in which a document's files may be.
 func (p Planner) root(folder string) (*builtin.Root, error) {
 	if !p.Confined {
-		return builtin.NewRoot(folder, p.Allow...)
+		root, err := builtin.NewRoot(folder, p.Allow...)
+		if err == nil {
+			root.FollowLinks()
+		}
+		return root, err
 	}
 	if !p.allows(folder) {
 		reason := fmt.Sprintf("the document's folder, %q, is none that this worker gives to documents: allow it with --allow-path, or use s3:// or https://", folder)

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -16,10 +17,12 @@ import (
 // safe for concurrent use.
 type Root struct {
 	folders []folder // the document's own comes first
+	follows bool     // see FollowLinks
 }
 
 type folder struct {
 	path    string // absolute and clean
+	real    string // the same without symbolic links on the way
 	root    *os.Root
 	refused string // why no file may be in it, if so; then root is nil
 }
@@ -45,10 +48,19 @@ func NewRoot(dir string, allow ...string) (*Root, error) {
 		if err != nil {
 			return nil, errors.Join(err, r.Close())
 		}
-		r.folders = append(r.folders, folder{path: absolute, root: handle})
+		real, err := filepath.EvalSymlinks(absolute)
+		if err != nil {
+			return nil, errors.Join(err, handle.Close(), r.Close())
+		}
+		r.folders = append(r.folders, folder{path: absolute, real: real, root: handle})
 	}
 	return r, nil
 }
+
+// FollowLinks lets the files that are read be symbolic links, or lie behind some, as long as these lead to one of the folders.
+// It suits who runs documents of their own: whoever may write a link in a folder chooses which of the files in all of them is
+// read. It must come before any other use of the Root.
+func (r *Root) FollowLinks() { r.follows = true }
 
 // NewRootElsewhere opens the folders of allow for a document whose own folder, dir, is not one of this machine, or not one that its
 // operator gives to documents: paths that lie there are refused for the reason. Close releases the folders.
@@ -96,6 +108,8 @@ func (r *Root) locate(path string) (folder, string, error) {
 		return folder{}, "", &RefusedError{path, "is empty"}
 	case strings.ContainsRune(path, 0):
 		return folder{}, "", &RefusedError{path, "holds a NUL byte"}
+	case slices.Contains(standardStreams, filepath.Clean(path)):
+		return folder{}, "", &RefusedError{path, `standard input and output are written as path: "-"`}
 	case hasParent(path):
 		return folder{}, "", &RefusedError{path, `holds ".."; write the absolute path of a file in an allowed folder`}
 	case !filepath.IsAbs(path):
@@ -112,6 +126,30 @@ func (r *Root) locate(path string) (folder, string, error) {
 	return folder{}, "", &RefusedError{path, "is outside the document's folder: allow the folder it is in with --allow-path FOLDER, or move it to the document"}
 }
 
+// standardStreams are paths by which people mean standard input or output.
+var standardStreams = []string{
+	"/dev/stdin", "/dev/stdout", "/dev/fd/0", "/dev/fd/1", "/proc/self/fd/0", "/proc/self/fd/1",
+}
+
+// target returns where what is to be read under path lies: as Resolve does or, if links are followed, where they lead. link is
+// the absolute path of what they lead to, "" if there are none. The error is a *RefusedError.
+func (r *Root) target(path string) (root *os.Root, name, link string, err error) {
+	f, name, err := r.locate(path)
+	if err != nil || !r.follows {
+		return f.root, name, "", err
+	}
+	real, err := filepath.EvalSymlinks(filepath.Join(f.path, name))
+	if err != nil || real == filepath.Join(f.real, name) {
+		return f.root, name, "", nil // what is wrong with it shows when it is looked at
+	}
+	for _, g := range r.folders {
+		if name, err := filepath.Rel(g.real, real); g.root != nil && err == nil && filepath.IsLocal(name) {
+			return g.root, name, real, nil
+		}
+	}
+	return nil, "", "", &RefusedError{path, fmt.Sprintf("is a symbolic link that leads to %q, outside the document's folder: allow the folder that is in with --allow-path FOLDER", real)}
+}
+
 func hasParent(path string) bool {
 	for element := range strings.SplitSeq(filepath.ToSlash(path), "/") {
 		if element == ".." {
@@ -122,14 +160,14 @@ func hasParent(path string) bool {
 }
 
 // Open opens a regular file for reading and returns it with what fstat says about it. It never blocks, and follows no
-// symbolic link below the folder. The error is a *RefusedError if the path is not one that the document may read or names
+// symbolic link below the folder, unless FollowLinks was called. The error is a *RefusedError if the path is not one that the document may read or names
 // anything but a regular file, and wraps fs.ErrNotExist if there is nothing.
 func (r *Root) Open(path string) (*os.File, fs.FileInfo, error) {
 	before, err := r.Stat(path)
 	if err != nil {
 		return nil, nil, err
 	}
-	root, name, err := r.Resolve(path)
+	root, name, _, err := r.target(path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -149,16 +187,12 @@ func (r *Root) Open(path string) (*os.File, fs.FileInfo, error) {
 
 // Stat describes the regular file under path without opening it. Its errors are those of Open.
 func (r *Root) Stat(path string) (fs.FileInfo, error) {
-	root, name, err := r.Resolve(path)
+	root, name, _, err := r.target(path)
 	if err != nil {
 		return nil, err
 	}
-	for i, c := range name {
-		if c == filepath.Separator {
-			if err := refuseLink(root, name[:i]); err != nil {
-				return nil, err
-			}
-		}
+	if err := refuseLinks(root, filepath.Dir(name)); err != nil {
+		return nil, err
 	}
 	info, err := root.Lstat(name)
 	if err != nil {
@@ -168,6 +202,18 @@ func (r *Root) Stat(path string) (fs.FileInfo, error) {
 		return nil, &RefusedError{path, "not a regular file (" + fileType(info.Mode()) + ")"}
 	}
 	return info, nil
+}
+
+// refuseLinks fails if the folder, or one on the way to it, is a symbolic link.
+func refuseLinks(root *os.Root, folder string) error {
+	for i, c := range folder {
+		if c == filepath.Separator {
+			if err := refuseLink(root, folder[:i]); err != nil {
+				return err
+			}
+		}
+	}
+	return refuseLink(root, folder)
 }
 
 // refuseLink fails if name is a symbolic link.

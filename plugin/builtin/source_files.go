@@ -107,7 +107,15 @@ func (s *fileSource) Stat(ctx context.Context) (plugin.SourceInfo, error) {
 			Message: "no file matches; mend the pattern, or set allow_empty: true",
 		}
 	}
-	return plugin.SourceInfo{Files: files}, nil
+	info := plugin.SourceInfo{Files: files}
+	if skips, is := s.store.(interface {
+		Skipped(string) ([]string, error)
+	}); is {
+		if info.Skipped, err = skips.Skipped(s.files.Path); err != nil {
+			return plugin.SourceInfo{}, s.storeError(s.files.Path, err)
+		}
+	}
+	return info, nil
 }
 
 // Open returns a Reader at the cursor, after it made sure that the files are still those of pin.

@@ -79,7 +79,7 @@ func (s inputStore) open() (*os.File, plugin.FileInfo, error) {
 	if err != nil {
 		return nil, plugin.FileInfo{}, errors.Join(err, file.Close())
 	}
-	return file, fileInfo(pipeline.Stdio, stat), nil
+	return file, fileInfo(pipeline.Stdio, "", stat), nil
 }
 
 // inputFile is in the state folder, where nobody else puts files.
@@ -87,7 +87,7 @@ type inputFile struct{ rootFile }
 
 func (f *inputFile) Unchanged(context.Context) error {
 	stat, err := f.Stat()
-	if err == nil && fileInfo(pipeline.Stdio, stat) != f.info {
+	if err == nil && fileInfo(pipeline.Stdio, "", stat) != f.info {
 		return Changed(f.info.Path)
 	}
 	return err

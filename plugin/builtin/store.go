@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 
 	"waymark/plugin"
 )
@@ -65,19 +66,60 @@ func (b *bound) Read(p []byte) (int, error) { return b.stream.Read(b.ctx, p) }
 type rootStore struct{ *Root }
 
 func (s rootStore) List(_ context.Context, pattern string) ([]plugin.FileInfo, error) {
-	paths, err := s.Glob(pattern)
+	files, skipped, err := s.list(pattern)
+	if err == nil && len(files) == 0 && len(skipped) > 0 {
+		_, err = s.describe(skipped[0]) // why it was skipped
+	}
+	return files, err
+}
+
+// Skipped returns the symbolic links that the pattern matches and that are not read: they lead to nothing that may be.
+func (s rootStore) Skipped(pattern string) ([]string, error) {
+	_, skipped, err := s.list(pattern)
+	return skipped, err
+}
+
+func (s rootStore) list(pattern string) (files []plugin.FileInfo, skipped []string, err error) {
+	paths, skipped, err := s.Glob(pattern)
 	if err != nil {
-		return nil, rootFault(pattern, err)
+		return nil, nil, rootFault(pattern, err)
 	}
-	var files []plugin.FileInfo
 	for _, path := range paths {
-		stat, err := s.Stat(path)
-		if err != nil {
-			return nil, rootFault(path, err)
+		info, err := s.describe(path)
+		if err != nil && path != pattern && s.isLink(path) {
+			skipped = append(skipped, path)
+			continue
 		}
-		files = append(files, fileInfo(path, stat))
+		if err != nil {
+			return nil, nil, err
+		}
+		files = append(files, info)
 	}
-	return files, nil
+	slices.Sort(skipped)
+	return files, skipped, nil
+}
+
+// isLink reports whether the path is a symbolic link itself.
+func (s rootStore) isLink(path string) bool {
+	root, name, err := s.Resolve(path)
+	if err != nil {
+		return false
+	}
+	info, err := root.Lstat(name)
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
+}
+
+// describe returns what tells a file from others. Its errors are those of List.
+func (s rootStore) describe(path string) (plugin.FileInfo, error) {
+	stat, err := s.Stat(path)
+	if err != nil {
+		return plugin.FileInfo{}, rootFault(path, err)
+	}
+	_, _, link, err := s.target(path)
+	if err != nil {
+		return plugin.FileInfo{}, rootFault(path, err)
+	}
+	return fileInfo(path, link, stat), nil
 }
 
 func (s rootStore) Open(_ context.Context, info plugin.FileInfo) (File, error) {
@@ -88,7 +130,8 @@ func (s rootStore) Open(_ context.Context, info plugin.FileInfo) (File, error) {
 	if err != nil {
 		return nil, rootFault(info.Path, err)
 	}
-	if fileInfo(info.Path, stat) != info {
+	_, _, link, err := s.target(info.Path)
+	if err != nil || fileInfo(info.Path, link, stat) != info {
 		return nil, errors.Join(Changed(info.Path), file.Close())
 	}
 	return &rootFile{root: s.Root, File: file, info: info}, nil
@@ -98,8 +141,8 @@ func (rootStore) Fixed(plugin.FileInfo) bool { return false }
 
 func (rootStore) OnHost() bool { return true }
 
-func fileInfo(path string, stat fs.FileInfo) plugin.FileInfo {
-	return plugin.FileInfo{Path: path, Bytes: stat.Size(), ModifiedMicros: stat.ModTime().UnixMicro()}
+func fileInfo(path, link string, stat fs.FileInfo) plugin.FileInfo {
+	return plugin.FileInfo{Path: path, Target: link, Bytes: stat.Size(), ModifiedMicros: stat.ModTime().UnixMicro()}
 }
 
 // rootFault turns an error of the Root into a SourceError where no retry cures it.
@@ -145,7 +188,7 @@ func (f *rootFile) Unchanged(context.Context) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return rootFault(f.info.Path, err)
 	}
-	if err != nil || !os.SameFile(open, named) || fileInfo(f.info.Path, open) != f.info {
+	if err != nil || !os.SameFile(open, named) || fileInfo(f.info.Path, f.info.Target, open) != f.info {
 		return Changed(f.info.Path)
 	}
 	return nil
