@@ -76,7 +76,7 @@ type Source struct {
 // Files are the files of a source: one path or glob, relative to the document's folder, or what is not on this host.
 type Files struct {
 	Path        string `yaml:"path" text:"path"`                                                        // a path or a glob, relative to the document's folder; s3://BUCKET/KEY, also with a glob; an http:// or https:// address; - for standard input
-	Compression string `yaml:"compression,omitempty" words:"auto none gzip zstd"`                       // default auto: by the extension .gz or .zst
+	Compression string `yaml:"compression,omitempty" words:"auto none gzip zstd bzip2 zip"`             // default auto: by the extension .gz, .zst, .bz2 or .zip; a zip archive holds one file
 	Encoding    string `yaml:"encoding,omitempty" words:"utf-8 utf-16le utf-16be latin-1 windows-1252"` // default utf-8
 	AllowEmpty  bool   `yaml:"allow_empty,omitempty"`                                                   // an empty file is zero rows and not an error
 	S3          *S3    `yaml:"s3,omitempty" json:",omitempty"`                                          // of a path that begins with s3://: how to reach the bucket

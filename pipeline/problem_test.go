@@ -139,7 +139,7 @@ func TestProblemsOfValues(t *testing.T) {
 		{"a list for a number", small + "chunk: {rows: [1]}\n", "x.yaml:4:9: chunk.rows: expects an integer, not a list"},
 		{"a list for a text", small + "description: [a]\n", "x.yaml:4:1: description: expects a text, not a list; write a text with special characters in quotes"},
 		{"an unknown word", "name: x\nsources: {in: {csv: {path: in.csv, compression: gzp}}}\nsinks: {out: {csv: {path: out.csv}}}\n",
-			`x.yaml:2:49: sources.in.csv.compression: "gzp" is not one of auto, none, gzip, zstd (did you mean "gzip"?)`},
+			`x.yaml:2:49: sources.in.csv.compression: "gzp" is not one of auto, none, gzip, zstd, bzip2, zip (did you mean "gzip"?)`},
 		{"an element twice", small + "steps: [{name: a, drop: [x, y, x]}]\n", `x.yaml:4:32: steps[0].drop[2]: "x" is listed twice`},
 	})
 }

@@ -64,8 +64,8 @@ func (s *fileSource) checkFiles(p Plugins) (err error) {
 	if s.store, err = p.Store(s.files); err != nil {
 		return err
 	}
-	if !slices.Contains([]string{"", "auto", "none", "gzip", "zstd"}, s.files.Compression) {
-		return fmt.Errorf("compression: %q is not auto, none, gzip or zstd", s.files.Compression)
+	if !slices.Contains([]string{"", "auto", "none", "gzip", "zstd", "bzip2", "zip"}, s.files.Compression) {
+		return fmt.Errorf("compression: %q is not auto, none, gzip, zstd, bzip2 or zip", s.files.Compression)
 	}
 	if _, ok := decodings[s.files.Encoding]; !ok && s.files.Encoding != "" && s.files.Encoding != "utf-8" {
 		return fmt.Errorf("encoding: %q is not utf-8, utf-16le, utf-16be, latin-1 or windows-1252", s.files.Encoding)

@@ -52,8 +52,8 @@ func (r *reader) resume(ctx context.Context, at plugin.Cursor, header []byte) er
 // prologue reads what comes before the first record of a file: byte order mark, skipped lines, header. before counts the
 // blank lines and comments in it.
 func (r *reader) prologue(ctx context.Context, before *plugin.Chunk) error {
-	start := r.text.line(ctx, '\n', 4)
-	if fault := r.sniff(r.text.window()[:min(len(r.text.window()), 4)]); fault != nil {
+	start := r.text.line(ctx, '\n', longestSignature)
+	if fault := r.sniff(r.text.window()[:min(len(r.text.window()), longestSignature)]); fault != nil {
 		return fault
 	}
 	if bytes.HasPrefix(start, []byte(byteOrderMark)) {
@@ -144,12 +144,28 @@ var signatures = []struct {
 	{"\xfe\xff", codeEncoding, "the file begins with a UTF-16BE byte order mark; set encoding: utf-16be", false},
 	{"\x1f\x8b", codeCompressed, "the file is compressed; set compression: gzip", false},
 	{"\x28\xb5\x2f\xfd", codeCompressed, "the file is compressed; set compression: zstd", false},
+	{"PK\x03\x04", codeCompressed, "the file is a zip archive; set compression: zip", false},
+	{"\xfd7zXZ\x00", codeCompressed, "the file is compressed by xz, which is not read; decompress it first: xz -dc FILE | waymark run … with path: \"-\"", false},
+	{"7z\xbc\xaf\x27\x1c", codeCompressed, "the file is a 7z archive, which is not read; unpack it first", false},
+	{"Rar!\x1a\x07", codeCompressed, "the file is a RAR archive, which is not read; unpack it first", false},
+	{"\x04\x22\x4d\x18", codeCompressed, "the file is compressed by lz4, which is not read; decompress it first: lz4 -dc FILE | waymark run … with path: \"-\"", false},
 	{"\ufffe", codeEncoding, "the byte order mark is that of the other UTF-16; exchange utf-16le and utf-16be", true},
+}
+
+// longestSignature is how many bytes of a file tell what it is.
+const longestSignature = 10
+
+// isBzip2 reports whether a file begins as bzip2 does: BZh, a digit, and the number pi.
+func isBzip2(start []byte) bool {
+	return len(start) == longestSignature && bytes.HasPrefix(start, []byte("BZh")) && bytes.HasSuffix(start, []byte("1AY&SY"))
 }
 
 // sniff fails if the beginning of the text shows that encoding or compression are declared wrong.
 func (r *reader) sniff(start []byte) error {
 	_, other := decodings[r.source.files.Encoding]
+	if !other && isBzip2(start) {
+		return r.locate(&plugin.SourceError{Code: codeCompressed, Message: "the file is compressed; set compression: bzip2"}, 0)
+	}
 	for _, s := range signatures {
 		if s.decoded == other && bytes.HasPrefix(start, []byte(s.bytes)) {
 			return r.locate(&plugin.SourceError{Code: s.code, Message: s.message}, 0)

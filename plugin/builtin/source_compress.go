@@ -1,6 +1,8 @@
 package builtin
 
 import (
+	"bufio"
+	"compress/bzip2"
 	"errors"
 	"fmt"
 	"hash"
@@ -55,11 +57,24 @@ func newDecompressor(compression, file string, own *ownBytes) *decompressor {
 		return &decompressor{own: own, open: openGzip, code: codeCorruptGzip, file: file}
 	case "zstd":
 		return &decompressor{own: own, open: openZstd, code: codeCorruptZstd, file: file}
+	case "bzip2":
+		return &decompressor{own: own, open: openBzip2, code: codeCorruptBzip2, file: file}
+	case "zip":
+		return &decompressor{own: own, open: openZip, code: codeCorruptZip, file: file}
 	}
 	return nil
 }
 
 func openGzip(src io.Reader) (io.ReadCloser, error) { return gzip.NewReader(src) }
+
+// openBzip2 returns io.EOF for a file of no bytes.
+func openBzip2(src io.Reader) (io.ReadCloser, error) {
+	buffered := bufio.NewReaderSize(src, bufferBytes)
+	if _, err := buffered.Peek(1); err != nil {
+		return nil, err
+	}
+	return io.NopCloser(bzip2.NewReader(buffered)), nil
+}
 
 func openZstd(src io.Reader) (io.ReadCloser, error) {
 	d, err := zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxZstdBytes))
@@ -94,11 +109,14 @@ func (d *decompressor) Read(p []byte) (int, error) {
 }
 
 func (d *decompressor) fault(err error) error {
+	var refused *archiveError
 	switch {
 	case d.own.err != nil:
 		return d.own.err
 	case err == io.EOF:
 		return io.EOF
+	case errors.As(err, &refused):
+		return &plugin.SourceError{Code: codeArchive, File: d.file, Message: refused.message}
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return &plugin.SourceError{Code: codeTruncated, File: d.file, Message: "the compressed data end too early; fetch the file again"}
 	}

@@ -24,6 +24,9 @@ const (
 	codeTruncated        = "TRUNCATED"           // the compressed data end too early
 	codeCorruptGzip      = "CORRUPT_GZIP"        // not gzip, or its checksum is wrong
 	codeCorruptZstd      = "CORRUPT_ZSTD"        // not zstd, or its checksum is wrong
+	codeCorruptBzip2     = "CORRUPT_BZIP2"       // not bzip2, or its checksum is wrong
+	codeCorruptZip       = "CORRUPT_ZIP"         // not zip, a checksum is wrong, or its parts contradict each other
+	codeArchive          = "ARCHIVE_REFUSED"     // a zip archive that is not one of one plain file
 	codeRatio            = "DECOMPRESSION_RATIO" // expands more than any honest file
 	codeLineEnding       = "LINE_ENDING"         // lines end otherwise than declared
 	codeTooManyColumns   = "TOO_MANY_COLUMNS"    // the header has more than maxColumns
@@ -155,7 +158,7 @@ func isGone(err error) bool {
 	return errors.As(err, &fault) && (fault.Code == codeNotFound || fault.Code == codeEmptySource)
 }
 
-// compressionOf returns none, gzip or zstd.
+// compressionOf returns none or the name of a compression.
 func (s *fileSource) compressionOf(path string) string {
 	if s.files.Compression != "" && s.files.Compression != "auto" {
 		return s.files.Compression
@@ -165,6 +168,10 @@ func (s *fileSource) compressionOf(path string) string {
 		return "gzip"
 	case ".zst":
 		return "zstd"
+	case ".bz2":
+		return "bzip2"
+	case ".zip":
+		return "zip"
 	}
 	return "none"
 }
