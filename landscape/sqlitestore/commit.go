@@ -25,37 +25,25 @@ func (s *Store) Commit(ctx context.Context, b landscape.Batch) (err error) {
 	if err != nil {
 		return err
 	}
-	tx, err := s.write.BeginTx(ctx, nil)
-	if err != nil {
-		return fmt.Errorf("landscape: begin: %w", err)
-	}
-	err = pass.check(ctx, tx)
-	if err == nil {
-		err = s.apply(ctx, tx, b)
-	}
-	if err == nil {
-		err = at.hit("committing")
-	}
-	if err != nil {
-		if undo := tx.Rollback(); undo != nil && !errors.Is(undo, sql.ErrTxDone) {
-			return errors.Join(err, fmt.Errorf("landscape: roll back: %w", undo))
-		}
+	if err := s.commit(&waiting{ctx: ctx, batch: b, pass: pass}); err != nil {
 		return err
-	}
-	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("landscape: commit: %w", err)
 	}
 	return at.hit("committed")
 }
 
-func (s *Store) apply(ctx context.Context, tx *sql.Tx, b landscape.Batch) error {
+// apply does all of the batch but commit it.
+func (s *Store) apply(ctx context.Context, tx *sql.Tx, w *waiting) error {
+	b, at := w.batch, momentsOf(w.batch)
+	if err := w.pass.check(ctx, tx); err != nil {
+		return err
+	}
 	err := eachInsert(b.Insert, func(t *landscape.Table, records []landscape.Record) error {
 		return insert(ctx, tx, tx.StmtContext(ctx, s.inserts.of(t, len(records))), t, records)
 	})
 	if err != nil {
 		return err
 	}
-	if err := momentsOf(b).hit("inserted"); err != nil {
+	if err := at.hit("inserted"); err != nil {
 		return err
 	}
 	for _, m := range b.Move {
@@ -63,12 +51,19 @@ func (s *Store) apply(ctx context.Context, tx *sql.Tx, b landscape.Batch) error 
 			return err
 		}
 	}
-	if b.Check == "" {
-		return nil
+	if b.Check != "" {
+		if err := balanced(ctx, tx, b.Check); err != nil {
+			return err
+		}
 	}
-	wrong, err := findings(ctx, tx, b.Check, sweep.Counts)
+	return at.hit("committing")
+}
+
+// balanced refuses a run with whose counts something is wrong.
+func balanced(ctx context.Context, tx *sql.Tx, run string) error {
+	wrong, err := findings(ctx, tx, run, sweep.Counts)
 	if err == nil && len(wrong) > 0 {
-		return &landscape.ImbalanceError{Run: b.Check, Findings: wrong}
+		return &landscape.ImbalanceError{Run: run, Findings: wrong}
 	}
 	return err
 }

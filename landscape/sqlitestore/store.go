@@ -41,6 +41,7 @@ type Store struct {
 	write   *sql.DB
 	read    *sql.DB
 	inserts inserts
+	group   group
 	epoch   atomic.Pointer[sql.Stmt] // epochSQL, prepared with the first guard
 }
 

@@ -1,0 +1,93 @@
+package sqlitestore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+
+	"waymark/landscape"
+)
+
+// maxGroup is how many batches go into one transaction.
+const maxGroup = 128
+
+// group gathers the batches that come while another one is being committed. They go into one transaction, and onto the disk with one
+// sync.
+type group struct {
+	turn    sync.Mutex // held by the goroutine that commits
+	mu      sync.Mutex // held while waiting is used
+	waiting []*waiting
+}
+
+// waiting is a batch that a goroutine wants to see committed.
+type waiting struct {
+	ctx   context.Context
+	batch landscape.Batch
+	pass  *pass
+	done  bool // it was dealt with; written with turn held, as err is
+	err   error
+}
+
+// commit commits a batch, alone or together with others that wait.
+func (s *Store) commit(w *waiting) error {
+	s.group.mu.Lock()
+	s.group.waiting = append(s.group.waiting, w)
+	s.group.mu.Unlock()
+	s.group.turn.Lock()
+	defer s.group.turn.Unlock()
+	for !w.done {
+		s.commitGroup(s.group.take())
+	}
+	return w.err
+}
+
+// take removes the batches that waited longest, as many as go into one transaction, and returns them.
+func (g *group) take() []*waiting {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n := min(maxGroup, len(g.waiting))
+	taken := g.waiting[:n:n]
+	g.waiting = g.waiting[n:]
+	return taken
+}
+
+// commitGroup commits the batches in one transaction. If one of them is refused, each gets a transaction of its own, so that each
+// gets the answer that is its own.
+func (s *Store) commitGroup(all []*waiting) {
+	var err error
+	refused := len(all) == 1
+	if !refused {
+		refused, err = s.transact(context.WithoutCancel(all[0].ctx), all...)
+	}
+	for _, w := range all {
+		w.done, w.err = true, err
+		if refused {
+			_, w.err = s.transact(w.ctx, w)
+		}
+	}
+}
+
+// transact commits the batches in one transaction. refused says that nothing is stored; after another error the state is unknown.
+func (s *Store) transact(ctx context.Context, all ...*waiting) (refused bool, err error) {
+	tx, err := s.write.BeginTx(ctx, nil)
+	if err != nil {
+		return true, fmt.Errorf("landscape: begin: %w", err)
+	}
+	for _, w := range all {
+		if err = s.apply(ctx, tx, w); err != nil {
+			break
+		}
+	}
+	if err != nil {
+		if undo := tx.Rollback(); undo != nil && !errors.Is(undo, sql.ErrTxDone) {
+			return true, errors.Join(err, fmt.Errorf("landscape: roll back: %w", undo))
+		}
+		return true, err
+	}
+	if err := tx.Commit(); err != nil {
+		return false, fmt.Errorf("landscape: commit: %w", err)
+	}
+	return false, nil
+}
