@@ -51,10 +51,26 @@ func toTemporal(err error) error {
 	if err == nil {
 		return nil
 	}
-	if kind := finalKind(err); kind != "" {
-		return temporal.NewNonRetryableApplicationError(err.Error(), kind, nil)
+	kind := finalKind(err)
+	if kind == "" {
+		return err
 	}
-	return err
+	var which []any
+	if together, is := errors.AsType[*TogetherError](err); is {
+		which = []any{together.Failed}
+	}
+	return temporal.NewNonRetryableApplicationError(err.Error(), kind, nil, which...)
+}
+
+// FailedOf returns the indexes of the inputs of a Together that failed with an error of the activity; nil if the error does not say.
+func FailedOf(err error) (failed []int) {
+	if together, is := errors.AsType[*TogetherError](err); is {
+		return together.Failed
+	}
+	if application, is := errors.AsType[*temporal.ApplicationError](err); is && application.HasDetails() && application.Details(&failed) == nil {
+		return failed
+	}
+	return nil
 }
 
 func finalKind(err error) string {

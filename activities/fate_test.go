@@ -3,6 +3,7 @@ package activities_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 
 	"waymark/landscape"
@@ -15,6 +16,7 @@ type fated struct {
 	onBatch func(landscape.Batch) // sees every batch before its fate, and may change its records
 
 	writes atomic.Int64
+	mu     sync.Mutex     // held while kinds is used
 	kinds  map[string]int // writes by kind
 	broken int64          // ordinal of the write that meets its fate; -1: none
 	keep   bool           // it is kept, only its reply is lost
@@ -35,7 +37,9 @@ func newFated() *fated {
 
 // fate counts a write and decides it.
 func (f *fated) fate(kind string) (keep bool, err error) {
+	f.mu.Lock()
 	f.kinds[kind]++
+	f.mu.Unlock()
 	if f.writes.Add(1)-1 == f.broken {
 		return f.keep, errLost
 	}

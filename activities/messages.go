@@ -44,6 +44,9 @@ type OpenResult struct {
 	MoreSources []string `json:"more_sources,omitempty"` // in document order
 	Barriers    []string `json:"barriers,omitempty"`     // in node order
 
+	Small  []bool `json:"small,omitempty"`  // of each source, in document order: it holds so little that it may be read together with others; nil if none does
+	Depths []int  `json:"depths,omitempty"` // of each barrier, in node order: how many barriers its rows meet before it, at most; nil if there are none
+
 	Queue  string `json:"queue,omitempty"`  // task queue of the workers that see the run's files; "" if any worker can do the run
 	Worker string `json:"worker,omitempty"` // task queue of the process that opened the run; "" if it works alone
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"waymark/engine"
 	"waymark/failpoint"
@@ -247,11 +248,32 @@ func planned(compiled *plan.Plan, pins map[string]plugin.SourceInfo) (OpenResult
 		for _, file := range pins[node.Name].Files {
 			out.Bytes += file.Bytes
 		}
+		out.Small = append(out.Small, isSmall(pins[node.Name]))
 	}
+	if !slices.Contains(out.Small, true) {
+		out.Small = nil
+	}
+	depths := compiled.Depths()
 	for i := range compiled.Nodes {
 		if compiled.Nodes[i].Barrier {
-			out.Barriers = append(out.Barriers, compiled.Nodes[i].Name)
+			out.Barriers, out.Depths = append(out.Barriers, compiled.Nodes[i].Name), append(out.Depths, depths[i])
 		}
 	}
 	return out, nil
+}
+
+// smallBytes is the size up to which a source's files are read together with those of other sources. What they hold is a few times as
+// much if they are compressed.
+const smallBytes = 32 << 10
+
+// isSmall reports whether it is known that a source holds little.
+func isSmall(source plugin.SourceInfo) bool {
+	var bytes int64
+	for _, file := range source.Files {
+		if file.Bytes == 0 { // or not known
+			return false
+		}
+		bytes += file.Bytes
+	}
+	return len(source.Files) > 0 && bytes <= smallBytes
 }

@@ -88,13 +88,13 @@ func (a *Activities) beginPublish(ctx context.Context, in SinkInput, parts []plu
 // Parts returns the parts of a sink's output in their order. Every part of the run must be finalized: a part that is not
 // is a *landscape.ImbalanceError.
 func Parts(ctx context.Context, log *landscape.Log, run, sink string) ([]plugin.Part, error) {
-	effects, err := log.Effects(ctx, run)
+	effects, err := log.SinkEffects(ctx, run, sink)
 	if err != nil {
 		return nil, err
 	}
 	var parts []plugin.Part
 	for _, effect := range effects {
-		if effect.Sink != sink || effect.Kind != landscape.WriteEffect {
+		if effect.Kind != landscape.WriteEffect {
 			continue
 		}
 		if effect.State != landscape.Finalized {

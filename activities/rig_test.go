@@ -40,6 +40,7 @@ type rig struct {
 	env      *testsuite.TestActivityEnvironment
 
 	twice     bool                             // every activity is executed twice, and must answer the same
+	together  bool                             // activities that do several things at once do what others do one by one
 	forgetful bool                             // before every execution the process begins anew
 	skip      func(activities.WriteInput) bool // writes that are left out, if not nil
 	barriers  map[string]*activities.FoldInput // how far each barrier is
@@ -134,6 +135,20 @@ func call[Result any](r *rig, activity, in any) Result {
 	return result
 }
 
+// callEach calls an activity for each input, or the one that does the same for all of them.
+func callEach[Result, In any](r *rig, one, all any, inputs []In) []Result {
+	r.t.Helper()
+	results := make([]Result, len(inputs))
+	if r.together && len(inputs) > 0 {
+		copy(results, call[activities.Answers[Result]](r, all, activities.Together[In]{Run: runID, Each: inputs}).Each)
+		return results
+	}
+	for i, in := range inputs {
+		results[i] = call[Result](r, one, in)
+	}
+	return results
+}
+
 // try executes an activity once.
 func try[Result any](r *rig, activity, in any) (Result, error) {
 	var result Result
@@ -155,9 +170,11 @@ type none struct{}
 // play runs the pipeline from its beginning to its end.
 func (r *rig) play() activities.FinishResult {
 	r.t.Helper()
+	var sinks []activities.SinkInput
 	for _, sink := range r.playWrites().Sinks {
-		call[none](r, act.PublishSink, activities.SinkInput{Run: runID, Sink: sink.Name})
+		sinks = append(sinks, activities.SinkInput{Run: runID, Sink: sink.Name})
 	}
+	callEach[none](r, act.PublishSink, act.PublishSinks, sinks)
 	return call[activities.FinishResult](r, act.FinishRun, activities.FinishInput{Run: runID})
 }
 
@@ -175,7 +192,7 @@ func (r *rig) playWrites() activities.OpenResult {
 		source := open[0]
 		open = open[1:]
 		in := activities.ReadInput{Run: runID, Source: source, Chunk: chunks[source], Cursor: cursors[source]}
-		read := call[activities.ReadResult](r, act.ReadChunk, in)
+		read := callEach[activities.ReadResult](r, act.ReadChunk, act.ReadChunks, []activities.ReadInput{in})[0]
 		if read.Done {
 			continue
 		}
@@ -191,12 +208,14 @@ func (r *rig) playWrites() activities.OpenResult {
 // pass sends a chunk through the steps, to the sinks and to the barriers, and what comes out of these as well.
 func (r *rig) pass(places places, in activities.ProcessInput) {
 	r.t.Helper()
-	processed := call[activities.ProcessResult](r, act.ProcessChunk, in)
+	processed := callEach[activities.ProcessResult](r, act.ProcessChunk, act.ProcessChunks, []activities.ProcessInput{in})[0]
+	var writes []activities.WriteInput
 	for _, part := range processed.Parts {
 		if write := places.next(in, part); r.skip == nil || !r.skip(write) {
-			call[none](r, act.WriteChunk, write)
+			writes = append(writes, write)
 		}
 	}
+	callEach[activities.WriteResult](r, act.WriteChunk, act.WriteChunks, writes)
 	for _, barrier := range processed.Barriers {
 		r.fold(places, barrier, activities.FoldInput{Kind: activities.FoldChunk, Source: in.Source, Chunk: in.Chunk})
 	}
@@ -207,7 +226,7 @@ func (r *rig) fold(places places, barrier string, step activities.FoldInput) {
 	r.t.Helper()
 	in := r.barriers[barrier]
 	in.Kind, in.Source, in.Chunk, in.At = step.Kind, step.Source, step.Chunk, in.At+1_000_000
-	out := call[activities.FoldResult](r, act.FoldBarrier, *in)
+	out := callEach[activities.FoldResult](r, act.FoldBarrier, act.FoldBarriers, []activities.FoldInput{*in})[0]
 	first := in.Chunks
 	in.Fold, in.Rows, in.Chunks = in.Fold+1, in.Rows+out.Rows, in.Chunks+out.Chunks
 	if out.Saved.Digest != "" {

@@ -273,7 +273,13 @@ func newRun(id string, compiled *plan.Plan, pins map[string]plugin.SourceInfo) *
 			barriers++
 		}
 	}
-	r.chunks.room = maxChunks * (1 + barriers)
+	small := 0
+	for _, pin := range pins {
+		if isSmall(pin) {
+			small++
+		}
+	}
+	r.chunks.room = maxChunks*(1+barriers) + small
 	r.parts.room = maxPartsEachSink * len(compiled.Sinks())
 	r.arrivals.room = maxChunks * barriers
 	return r

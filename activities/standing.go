@@ -261,8 +261,9 @@ func (s *standing) countTurns() error {
 func (s *standing) order() ([]chunkKey, error) {
 	var order []chunkKey
 	read := make([]int64, len(s.Sources))
+	var next int
 	for {
-		next := -1
+		next = -1
 		for i, source := range s.Sources {
 			if ended := s.ended[source.Source] && read[i] == s.counts[source.Source]; !ended && (next < 0 || read[i] < read[next]) {
 				next = i
@@ -275,12 +276,19 @@ func (s *standing) order() ([]chunkKey, error) {
 		read[next]++
 	}
 	for i, source := range s.Sources {
-		if read[i] != s.counts[source.Source] {
+		if read[i] != s.counts[source.Source] && !s.readTogether(i, next, read) {
 			return nil, diverged("%d chunks of %s are on record, and only %d can have been read before the other sources' next chunks",
 				s.counts[source.Source], source.Source, read[i])
 		}
 	}
 	return order, nil
+}
+
+// readTogether reports whether a source can have one chunk more than was read of it in turn: small sources are read together, and the
+// process may have died when it had read this one and not yet the one that is next. Such a chunk is read again.
+func (s *standing) readTogether(source, next int, read []int64) bool {
+	small := s.Plan.Small
+	return small != nil && next >= 0 && small[source] && small[next] && read[source] == read[next] && s.counts[s.Sources[source].Source] == read[source]+1
 }
 
 // countRead counts a source's chunk.

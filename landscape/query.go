@@ -77,6 +77,11 @@ func (l *Log) Effects(ctx context.Context, run string) ([]Effect, error) {
 	return Select[Effect](ctx, l.driver, run)
 }
 
+// SinkEffects returns the effects of one sink: first its publication, then its writes by source and chunk.
+func (l *Log) SinkEffects(ctx context.Context, run, sink string) ([]Effect, error) {
+	return Select[Effect](ctx, l.driver, run, sink)
+}
+
 // Effect returns one effect. The error wraps ErrNotFound if there is none.
 func (l *Log) Effect(ctx context.Context, key EffectKey) (Effect, error) {
 	return get[Effect](ctx, l.driver, key.Run, key.Sink, key.Source, key.Chunk)

@@ -64,3 +64,19 @@ func (n *Node) successors() []int {
 	}
 	return next
 }
+
+// Depths returns, by node, how many barriers rows meet at most before they come to it. Barriers of one depth get nothing of what comes
+// out of each other.
+func (p *Plan) Depths() []int {
+	depths := make([]int, len(p.Nodes))
+	for i := range p.Nodes {
+		behind := depths[i]
+		if p.Nodes[i].Barrier {
+			behind++
+		}
+		for _, next := range p.Nodes[i].successors() {
+			depths[next] = max(depths[next], behind)
+		}
+	}
+	return depths
+}

@@ -118,8 +118,34 @@ func (r *record) holds(ctx context.Context, scheduled *history.ActivityTaskSched
 		return compare(ctx, r, input, result, r.holdsWrite)
 	case "PublishSink":
 		return compare(ctx, r, input, result, r.holdsOutput)
+	case "ReadChunks":
+		return compare(ctx, r, input, result, each(r.holdsRead))
+	case "ProcessChunks":
+		return compare(ctx, r, input, result, each(r.holdsPassage))
+	case "FoldBarriers":
+		return compare(ctx, r, input, result, each(r.holdsFold))
+	case "WriteChunks":
+		return compare(ctx, r, input, result, each(r.holdsWrite))
+	case "PublishSinks":
+		return compare(ctx, r, input, result, each(r.holdsOutput))
 	}
 	return nil
+}
+
+// each compares what an activity answered for each of several inputs. One that only does something answers nothing.
+func each[In, Out any](holds func(context.Context, In, Out) error) func(context.Context, activities.Together[In], activities.Answers[Out]) error {
+	return func(ctx context.Context, in activities.Together[In], out activities.Answers[Out]) error {
+		for i := range in.Each {
+			var answer Out
+			if i < len(out.Each) {
+				answer = out.Each[i]
+			}
+			if err := holds(ctx, in.Each[i], answer); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 }
 
 // compare decodes an activity's input and result, which is empty for one that only does something.

@@ -108,21 +108,28 @@ func TestContradictions(t *testing.T) {
 		deed  *did
 		says  string // empty: no contradiction
 	}{
-		"nothing":                         {},
-		"a chunk":                         {deed: read(1, 20)},
-		"a chunk that is not there":       {deed: read(2, 30), says: "chunk 2 of strikes was read, and it is not on record"},
-		"a chunk that ends elsewhere":     {deed: read(1, 19), says: "chunk 1 of strikes ended at byte 0, row 19, and on record it ends otherwise: byte 0, row 20"},
-		"steps":                           {deed: processed(0, review.Bytes)},
-		"steps that were not taken":       {deed: processed(1, review.Bytes), says: "chunk 1 of strikes went through the steps, and that is not on record"},
-		"steps that gave something else":  {deed: processed(0, review.Bytes+1), says: "chunk 0 of strikes had 2 rows for sink review in "},
-		"a write that is not confirmed":   {deed: &did{"WriteChunk", activities.WriteInput{Source: landscapetest.Source, Sink: "review"}, nil}, says: "chunk 0 of strikes was written to sink review as part 0 at byte 0, and that is not on record"},
-		"a write":                         {deed: wrote(1)},
-		"a write of old":                  {deed: &did{"WriteChunk", activities.WriteInput{Source: landscapetest.Source, Sink: "all"}, nil}},
-		"a write that refused more rows":  {deed: wrote(2), says: "of chunk 0 of strikes the target of sink all refused 2 rows, and 1 are on record"},
-		"a fold that is not there":        {deed: &did{"FoldBarrier", activities.FoldInput{Barrier: "sums", Fold: 3}, activities.FoldResult{}}, says: "barrier sums took 4 steps, and 0 are on record"},
-		"an output that is not there":     {deed: &did{"PublishSink", activities.SinkInput{Sink: "review"}, nil}, says: "the output of sink review was published, and that is not on record"},
-		"an end":                          {deed: &did{"ReadChunk", activities.ReadInput{Source: landscapetest.Source}, activities.ReadResult{Done: true}}},
-		"an end that is not there":        {deed: &did{"ReadChunk", activities.ReadInput{Source: "more"}, activities.ReadResult{Done: true}}, says: "source more was read to its end, and its end is not on record"},
+		"nothing":                        {},
+		"a chunk":                        {deed: read(1, 20)},
+		"a chunk that is not there":      {deed: read(2, 30), says: "chunk 2 of strikes was read, and it is not on record"},
+		"a chunk that ends elsewhere":    {deed: read(1, 19), says: "chunk 1 of strikes ended at byte 0, row 19, and on record it ends otherwise: byte 0, row 20"},
+		"steps":                          {deed: processed(0, review.Bytes)},
+		"steps that were not taken":      {deed: processed(1, review.Bytes), says: "chunk 1 of strikes went through the steps, and that is not on record"},
+		"steps that gave something else": {deed: processed(0, review.Bytes+1), says: "chunk 0 of strikes had 2 rows for sink review in "},
+		"a write that is not confirmed":  {deed: &did{"WriteChunk", activities.WriteInput{Source: landscapetest.Source, Sink: "review"}, nil}, says: "chunk 0 of strikes was written to sink review as part 0 at byte 0, and that is not on record"},
+		"a write":                        {deed: wrote(1)},
+		"a write of old":                 {deed: &did{"WriteChunk", activities.WriteInput{Source: landscapetest.Source, Sink: "all"}, nil}},
+		"a write that refused more rows": {deed: wrote(2), says: "of chunk 0 of strikes the target of sink all refused 2 rows, and 1 are on record"},
+		"a fold that is not there":       {deed: &did{"FoldBarrier", activities.FoldInput{Barrier: "sums", Fold: 3}, activities.FoldResult{}}, says: "barrier sums took 4 steps, and 0 are on record"},
+		"an output that is not there":    {deed: &did{"PublishSink", activities.SinkInput{Sink: "review"}, nil}, says: "the output of sink review was published, and that is not on record"},
+		"an end":                         {deed: &did{"ReadChunk", activities.ReadInput{Source: landscapetest.Source}, activities.ReadResult{Done: true}}},
+		"an end that is not there":       {deed: &did{"ReadChunk", activities.ReadInput{Source: "more"}, activities.ReadResult{Done: true}}, says: "source more was read to its end, and its end is not on record"},
+		"steps of several chunks":        {deed: several("ProcessChunks", processed(0, review.Bytes), processed(1, review.Bytes)), says: "chunk 1 of strikes went through the steps, and that is not on record"},
+		"several chunks":                 {deed: several("ReadChunks", read(1, 20), read(2, 30)), says: "chunk 2 of strikes was read, and it is not on record"},
+		"folds of several barriers": {
+			deed: several("FoldBarriers", &did{"", activities.FoldInput{Barrier: "sums", Fold: 3}, activities.FoldResult{}}), says: "barrier sums took 4 steps, and 0 are on record"},
+		"several writes":                  {deed: several("WriteChunks", wrote(1), wrote(2)), says: "of chunk 0 of strikes the target of sink all refused 2 rows, and 1 are on record"},
+		"several writes on record":        {deed: several("WriteChunks", wrote(1), wrote(1))},
+		"several outputs":                 {deed: several("PublishSinks", &did{"", activities.SinkInput{Sink: "review"}, nil}), says: "the output of sink review was published, and that is not on record"},
 		"the run":                         {deed: &did{"OpenRun", activities.OpenInput{}, activities.OpenResult{}}},
 		"a state":                         {state: began(2, 20, 0)},
 		"a state with a chunk more":       {state: began(3, 30, 0), says: "chunk 2 of strikes was read, and it is not on record"},
@@ -141,6 +148,19 @@ func TestContradictions(t *testing.T) {
 			require.Contains(t, diverged.Message, c.says)
 		})
 	}
+}
+
+// several is an activity that did the same for several inputs.
+func several(name string, deeds ...*did) *did {
+	var in activities.Together[any]
+	var out activities.Answers[any]
+	for _, deed := range deeds {
+		in.Each, out.Each = append(in.Each, deed.in), append(out.Each, deed.out)
+	}
+	if deeds[0].out == nil {
+		return &did{name, in, nil}
+	}
+	return &did{name, in, out}
 }
 
 // began is a state in which a source and a barrier are so far.

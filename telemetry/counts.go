@@ -75,12 +75,53 @@ func (c *counts) add(e event, pipeline string) {
 	}
 	c.chunk.Record(ctx, e.took.Seconds(), labels("activity", e.activity, "outcome", outcome))
 	c.lag.Record(ctx, e.lag.Seconds(), labels("activity", e.activity))
-	if e.err != nil {
-		c.addFailed(ctx, e, pipeline)
-		return
+	for _, one := range e.apart() {
+		if one.err != nil {
+			c.addFailed(ctx, one, pipeline)
+			continue
+		}
+		c.addRows(ctx, one, pipeline)
+		c.addSteps(ctx, one, pipeline)
 	}
-	c.addRows(ctx, e, pipeline)
-	c.addSteps(ctx, e, pipeline)
+}
+
+// apart returns what an activity did for each of its inputs, as if each had had an activity of its own. Of one that failed it
+// returns the inputs for which it failed.
+func (e event) apart() []event {
+	switch in := e.in.(type) {
+	case activities.Together[activities.ReadInput]:
+		return split[activities.ReadInput, activities.ReadResult](e, in)
+	case activities.Together[activities.ProcessInput]:
+		return split[activities.ProcessInput, activities.ProcessResult](e, in)
+	case activities.Together[activities.FoldInput]:
+		return split[activities.FoldInput, activities.FoldResult](e, in)
+	case activities.Together[activities.WriteInput]:
+		return split[activities.WriteInput, activities.WriteResult](e, in)
+	case activities.Together[activities.SinkInput]:
+		return split[activities.SinkInput, struct{}](e, in)
+	default:
+		return []event{e}
+	}
+}
+
+func split[In, Out any](e event, in activities.Together[In]) (events []event) {
+	if e.err != nil {
+		for _, i := range activities.FailedOf(e.err) {
+			if i < len(in.Each) {
+				events = append(events, event{in: in.Each[i], err: e.err})
+			}
+		}
+		return events
+	}
+	out, _ := e.out.(activities.Answers[Out])
+	for i := range in.Each {
+		one := event{in: in.Each[i]}
+		if i < len(out.Each) {
+			one.out = out.Each[i]
+		}
+		events = append(events, one)
+	}
+	return events
 }
 
 func (c *counts) addFailed(ctx context.Context, e event, pipeline string) {

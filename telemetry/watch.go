@@ -113,6 +113,16 @@ func runOf(in any) string {
 		return in.Run
 	case activities.ActionInput:
 		return in.Run
+	case activities.Together[activities.ReadInput]:
+		return in.Run
+	case activities.Together[activities.ProcessInput]:
+		return in.Run
+	case activities.Together[activities.FoldInput]:
+		return in.Run
+	case activities.Together[activities.WriteInput]:
+		return in.Run
+	case activities.Together[activities.SinkInput]:
+		return in.Run
 	}
 	return ""
 }

@@ -159,6 +159,46 @@ func TestActivitiesAreCounted(t *testing.T) {
 	require.Equal(t, []string{`waymark_build_info{code="waymark test"} 1`}, metrics(t, tel, "waymark_build_info"))
 }
 
+// TestWhatIsDoneTogetherIsCountedApart has activities that do several things: rows and effects are those of each, and of one that
+// failed only the things that did.
+func TestWhatIsDoneTogetherIsCountedApart(t *testing.T) {
+	tel := start(t, nil)
+	w := newWatcher(tel.counts, func(context.Context, string) (string, error) { return "orders", nil })
+	writes := activities.Together[activities.WriteInput]{Run: "r1", Each: []activities.WriteInput{{Sink: "a"}, {Sink: "b"}, {Sink: "c"}}}
+	blocked := temporal.NewNonRetryableApplicationError("who knows", activities.TypeBlocked, nil, []int{1})
+	for _, e := range []event{
+		{in: activities.Together[activities.ReadInput]{Run: "r1", Each: []activities.ReadInput{{Source: "x"}, {Source: "y"}}},
+			out: activities.Answers[activities.ReadResult]{Each: []activities.ReadResult{{Rows: 3}, {Done: true}}}},
+		{in: activities.Together[activities.ProcessInput]{Run: "r1", Each: []activities.ProcessInput{{Source: "x"}}},
+			out: activities.Answers[activities.ProcessResult]{Each: []activities.ProcessResult{{RefusedBy: map[string]int{"x": 1}}}}},
+		{in: activities.Together[activities.FoldInput]{Run: "r1", Each: []activities.FoldInput{{Barrier: "sums"}}}, out: activities.Answers[activities.FoldResult]{}},
+		{in: writes, err: &activities.TogetherError{Failed: []int{0, 2}}},
+		{in: writes, err: blocked},
+		{in: writes, out: activities.Answers[activities.WriteResult]{Each: []activities.WriteResult{{Rows: 1}, {Rows: 2}, {}}}},
+		{in: activities.Together[activities.SinkInput]{Run: "r1", Each: []activities.SinkInput{{Sink: "a"}, {Sink: "b"}}}},
+	} {
+		e.run = runOf(e.in)
+		require.Equal(t, "r1", e.run)
+		w.count(e)
+	}
+	require.ElementsMatch(t, []string{
+		`waymark_rows_total{kind="read",node="x",pipeline="orders"} 3`,
+		`waymark_rows_total{kind="quarantined",node="x",pipeline="orders"} 1`,
+		`waymark_rows_total{kind="written",node="a",pipeline="orders"} 1`,
+		`waymark_rows_total{kind="written",node="b",pipeline="orders"} 2`,
+	}, metrics(t, tel, "waymark_rows_total"))
+	require.ElementsMatch(t, []string{
+		`waymark_effects_total{pipeline="orders",sink="a",state="failed"} 1`,
+		`waymark_effects_total{pipeline="orders",sink="c",state="failed"} 1`,
+		`waymark_effects_total{pipeline="orders",sink="b",state="blocked"} 1`,
+		`waymark_effects_total{pipeline="orders",sink="a",state="finalized"} 1`,
+		`waymark_effects_total{pipeline="orders",sink="b",state="finalized"} 1`,
+		`waymark_effects_total{pipeline="orders",sink="c",state="finalized"} 1`,
+		`waymark_effects_total{pipeline="orders",sink="a",state="published"} 1`,
+		`waymark_effects_total{pipeline="orders",sink="b",state="published"} 1`,
+	}, metrics(t, tel, "waymark_effects_total"))
+}
+
 func TestARunThatNobodyKnowsIsCountedAllTheSame(t *testing.T) {
 	tel := start(t, nil)
 	w := newWatcher(tel.counts, func(context.Context, string) (string, error) { return "", errors.New("the record is away") })

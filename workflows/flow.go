@@ -24,13 +24,17 @@ type flow struct {
 	workers map[string]bool            // processes that were seen at work, by queue
 	near    int                        // chunks that the process at home sends through the steps
 	written map[string]workflow.Future // the last part of each sink whose parts are written in order
+	came    map[string]int64           // rows that came out of each barrier in its last step
 
 	cancelled *Order              // somebody stopped the run
 	giveUp    workflow.CancelFunc // ends the activities that are on their way
 }
 
 func newFlow(id string, state *State) *flow {
-	return &flow{id: id, state: state, turns: state.chunks(), workers: map[string]bool{}, written: map[string]workflow.Future{}}
+	return &flow{
+		id: id, state: state, turns: state.chunks(),
+		workers: map[string]bool{}, written: map[string]workflow.Future{}, came: map[string]int64{},
+	}
 }
 
 // run goes on until the run's rows have all reached sinks, until somebody stops it, or until the history is long enough to be
@@ -41,7 +45,7 @@ func (f *flow) run(ctx workflow.Context) error {
 	f.watchDeadlines(ctx)
 	f.fail(f.unpaused(ctx))
 	for f.goesOn() && f.state.next() != nil && !workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
-		if err := f.read(ctx, f.state.next()); err != nil {
+		if err := f.read(ctx, f.next(ctx)); err != nil {
 			f.fail(err)
 		}
 		free := func() bool { return f.going < f.window() && f.state.Paused == nil || !f.goesOn() }
@@ -89,43 +93,72 @@ func (f *flow) fail(err error) {
 	}
 }
 
-// read reads the next chunk of a source and sends it on its way.
-func (f *flow) read(ctx workflow.Context, source *activities.Reading) error {
-	var read activities.ReadResult
-	in := activities.ReadInput{Run: f.id, Epoch: f.state.Epoch, Source: source.Source, Chunk: source.Chunk, Cursor: source.Cursor}
-	named := withActivity(ctx, "read %s · chunk %d", in.Source, in.Chunk)
-	if err := f.perform(named, f.state.Home, act.ReadChunk, in).Get(ctx, &read); err != nil {
+// read reads the next chunk of a source, or of each of several small ones, and sends what it read on its way.
+func (f *flow) read(ctx workflow.Context, sources []*activities.Reading) error {
+	reads, err := f.readAll(ctx, sources)
+	if err != nil {
 		return err
 	}
-	f.at(read.Worker)
-	source.Cursor = read.Cursor
-	if read.Done {
-		source.AtEnd = true
-		return nil
-	}
-	turn := f.state.chunks()
-	source.Chunk++
-	f.state.Read += int64(read.Rows)
-	f.state.Bytes += read.Bytes
-	f.going++
-	workflow.Go(ctx, func(ctx workflow.Context) {
-		if err := f.process(ctx, turn, activities.ProcessInput{Run: f.id, Epoch: f.state.Epoch, Source: in.Source, Chunk: in.Chunk}, read.Rows); err != nil {
-			f.fail(err)
+	turn, group := f.state.chunks(), passing{}
+	for i, read := range reads {
+		source := sources[i]
+		f.at(read.Worker)
+		source.Cursor = read.Cursor
+		if read.Done {
+			source.AtEnd = true
+			continue
 		}
-		f.going--
-		workflow.SetCurrentDetails(ctx, f.details())
-	})
+		group.chunks = append(group.chunks, activities.ProcessInput{Run: f.id, Epoch: f.state.Epoch, Source: source.Source, Chunk: source.Chunk})
+		group.rows = append(group.rows, read.Rows)
+		source.Chunk++
+		f.state.Read += int64(read.Rows)
+		f.state.Bytes += read.Bytes
+	}
+	for _, some := range f.grouped(ctx, group) {
+		f.begin(ctx, turn, some)
+		turn += int64(len(some.chunks))
+	}
 	return nil
 }
 
-// process sends a chunk through the steps and, in its turn, to the sinks and barriers.
-func (f *flow) process(ctx workflow.Context, turn int64, in activities.ProcessInput, rows int) error {
+// begin sends chunks that were read on their way.
+func (f *flow) begin(ctx workflow.Context, turn int64, group passing) {
+	f.going += len(group.chunks)
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		if err := f.process(ctx, turn, group); err != nil {
+			f.fail(err)
+		}
+		f.going -= len(group.chunks)
+		workflow.SetCurrentDetails(ctx, f.details())
+	})
+}
+
+// readAll reads a chunk of each of the sources.
+func (f *flow) readAll(ctx workflow.Context, sources []*activities.Reading) ([]activities.ReadResult, error) {
+	inputs := make([]activities.ReadInput, len(sources))
+	for i, source := range sources {
+		inputs[i] = activities.ReadInput{Run: f.id, Epoch: f.state.Epoch, Source: source.Source, Chunk: source.Chunk, Cursor: source.Cursor}
+	}
+	first := inputs[0]
+	if len(inputs) > 1 {
+		named := withActivity(ctx, "read %d sources · chunk %d", len(inputs), first.Chunk)
+		return performAll[activities.ReadInput, activities.ReadResult](named, f, f.state.Home, act.ReadChunks, inputs)
+	}
+	var read activities.ReadResult
+	named := withActivity(ctx, "read %s · chunk %d", first.Source, first.Chunk)
+	err := f.perform(named, f.state.Home, act.ReadChunk, first).Get(ctx, &read)
+	return []activities.ReadResult{read}, err
+}
+
+// process sends chunks that were read one after the other through the steps and, in their turns, to the sinks and barriers. turn is that
+// of the first.
+func (f *flow) process(ctx workflow.Context, turn int64, group passing) error {
 	if f.state.Plan.Ordered {
 		if err := f.takeTurn(ctx, turn); err != nil {
 			return err
 		}
 	}
-	result, err := f.pass(withActivity(ctx, "process %s · chunk %d · %d rows", in.Source, in.Chunk, rows), in)
+	results, err := f.passAll(ctx, group)
 	if err != nil {
 		return err
 	}
@@ -134,16 +167,18 @@ func (f *flow) process(ctx workflow.Context, turn int64, in activities.ProcessIn
 			return err
 		}
 	}
-	writes := f.place(ctx, in, result)
-	if err := f.settle(ctx, in, result.Barriers); err != nil {
+	writes, err := f.settle(ctx, group.chunks, results, 1)
+	if err != nil {
 		return err
 	}
-	f.turns, f.settling = f.turns+1, false
+	f.settling = false
 	if err := f.await(ctx, writes); err != nil {
 		return err
 	}
-	f.state.Done += int64(result.Rows)
-	f.state.Refused += int64(result.Refused)
+	for _, result := range results {
+		f.state.Done += int64(result.Rows)
+		f.state.Refused += int64(result.Refused)
+	}
 	return nil
 }
 
@@ -171,33 +206,70 @@ func (f *flow) takeTurn(ctx workflow.Context, turn int64) error {
 	return f.err
 }
 
-// place gives every part its place behind the parts of earlier chunks and begins to write it there.
-func (f *flow) place(ctx workflow.Context, chunk activities.ProcessInput, passed activities.ProcessResult) []workflow.Future {
-	var writes []workflow.Future
-	for _, part := range passed.Parts {
-		output := f.output(part.Sink)
+// part is a part of a sink's output that has its place.
+type part struct {
+	activities.WriteInput
+	rows, bytes int64
+	inOrder     bool // it must be written behind the one before it
+}
+
+// place gives every part its place behind the parts of earlier chunks.
+func (f *flow) place(chunk activities.ProcessInput, passed activities.ProcessResult) []part {
+	parts := make([]part, len(passed.Parts))
+	for i, size := range passed.Parts {
+		sink := f.sink(size.Sink)
+		output := &f.state.Outputs[sink]
 		in := activities.WriteInput{
 			Run: f.id, Epoch: f.state.Epoch, Source: chunk.Source, Chunk: chunk.Chunk,
-			Sink: part.Sink, Ordinal: output.Ordinal, Offset: output.Offset,
+			Sink: size.Sink, Ordinal: output.Ordinal, Offset: output.Offset,
 		}
 		output.Ordinal++
-		output.Offset += part.Bytes
-		output.Rows += part.Rows
-		summary := withActivity(ctx, "write %s · chunk %d · %d rows", part.Sink, chunk.Chunk, part.Rows)
-		writes = append(writes, f.write(summary, passed.Worker, in))
+		output.Offset += size.Bytes
+		output.Rows += size.Rows
+		parts[i] = part{WriteInput: in, rows: size.Rows, bytes: size.Bytes, inOrder: f.state.Plan.Sinks[sink].InOrder}
+	}
+	return parts
+}
+
+// writing is the result of a part, or of several, that are being written.
+type writing struct {
+	workflow.Future
+	parts int
+}
+
+// write begins to write parts: those that are small together, if there are many. The process that sent the chunk through the steps has
+// them in memory.
+func (f *flow) write(ctx workflow.Context, near string, parts []part) (writes []writing) {
+	var small []part
+	for _, p := range parts {
+		if p.small() {
+			small = append(small, p)
+		}
+	}
+	apart := !together(ctx, len(small))
+	for _, p := range parts {
+		if apart || !p.small() {
+			summary := withActivity(ctx, "write %s · chunk %d · %d rows", p.Sink, p.Chunk, p.rows)
+			writes = append(writes, writing{f.writeOne(summary, near, p), 1})
+		}
+	}
+	if apart {
+		return writes
+	}
+	for _, share := range shares(small) {
+		writes = append(writes, writing{f.writeTogether(ctx, near, share), len(share)})
 	}
 	return writes
 }
 
-// write begins to write a part, if need be behind the one before it. The process that sent the chunk through the steps has the
-// part in memory.
-func (f *flow) write(ctx workflow.Context, near string, in activities.WriteInput) workflow.Future {
-	if !f.state.Plan.Sinks[f.sink(in.Sink)].InOrder {
-		return f.perform(ctx, near, act.WriteChunk, in)
+// writeOne begins to write a part, if need be behind the one before it.
+func (f *flow) writeOne(ctx workflow.Context, near string, p part) workflow.Future {
+	if !p.inOrder {
+		return f.perform(ctx, near, act.WriteChunk, p.WriteInput)
 	}
-	before := f.written[in.Sink]
+	before := f.written[p.Sink]
 	done, settle := workflow.NewFuture(ctx)
-	f.written[in.Sink] = done
+	f.written[p.Sink] = done
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		if before != nil {
 			if err := before.Get(ctx, nil); err != nil {
@@ -205,24 +277,28 @@ func (f *flow) write(ctx workflow.Context, near string, in activities.WriteInput
 				return
 			}
 		}
-		settle.Chain(f.perform(ctx, near, act.WriteChunk, in))
+		settle.Chain(f.perform(ctx, near, act.WriteChunk, p.WriteInput))
 	})
 	return done
 }
 
 // await waits until parts are written.
-func (f *flow) await(ctx workflow.Context, writes []workflow.Future) error {
+func (f *flow) await(ctx workflow.Context, writes []writing) error {
 	for _, write := range writes {
-		var result activities.WriteResult
-		if err := write.Get(ctx, &result); err != nil {
+		results := activities.Answers[activities.WriteResult]{Each: make([]activities.WriteResult, 1)}
+		var into any = &results.Each[0]
+		if write.parts > 1 {
+			into = &results
+		}
+		if err := write.Get(ctx, into); err != nil {
 			return err
 		}
-		f.state.Refused += result.Refused
+		for _, result := range results.Each {
+			f.state.Refused += result.Refused
+		}
 	}
 	return nil
 }
-
-func (f *flow) output(sink string) *activities.Output { return &f.state.Outputs[f.sink(sink)] }
 
 // sink returns the index of a sink in the plan.
 func (f *flow) sink(name string) int {

@@ -8,42 +8,40 @@ import (
 	"waymark/activities"
 )
 
-// settle lets every barrier that the chunk fed take what it brought, one after the other, each followed by what comes out
-// of it. The caller has the turn.
-func (f *flow) settle(ctx workflow.Context, chunk activities.ProcessInput, fed []string) error {
-	for _, barrier := range fed {
-		held := f.held(barrier)
-		in := activities.FoldInput{Kind: activities.FoldChunk, Source: chunk.Source, Chunk: chunk.Chunk}
-		if err := f.fold(ctx, held, in); err != nil {
-			return err
-		}
-		if err := f.sendOn(ctx, held, nil); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// fold lets a barrier take one step.
-func (f *flow) fold(ctx workflow.Context, held *activities.Holding, in activities.FoldInput) error {
-	in.Run, in.Epoch, in.Turns = f.id, f.state.Epoch, f.turns
-	in.Barrier, in.Fold, in.Saved, in.Rows, in.Chunks = held.Barrier, held.Folds, held.Saved, held.Rows, held.Chunks
-	in.At = max(workflow.Now(ctx).UnixMicro(), in.At)
+// foldOne lets a barrier take one step.
+func (f *flow) foldOne(ctx workflow.Context, step fold) error {
+	in := f.foldInput(ctx, step)
 	var out activities.FoldResult
-	named := withActivity(ctx, "fold %s · %s %d", held.Barrier, in.Kind, in.Fold)
+	named := withActivity(ctx, "fold %s · %s %d", in.Barrier, in.Kind, in.Fold)
 	if err := f.perform(named, f.state.Home, act.FoldBarrier, in).Get(ctx, &out); err != nil {
 		return err
 	}
+	f.folded(step, out)
+	return nil
+}
+
+// foldInput says all that there is to say of a step.
+func (f *flow) foldInput(ctx workflow.Context, step fold) activities.FoldInput {
+	held, in := step.held, step.in
+	in.Run, in.Epoch = f.id, f.state.Epoch
+	in.Barrier, in.Fold, in.Saved, in.Rows, in.Chunks = held.Barrier, held.Folds, held.Saved, held.Rows, held.Chunks
+	in.At = max(workflow.Now(ctx).UnixMicro(), in.At)
+	return in
+}
+
+// folded notes what a step gave.
+func (f *flow) folded(step fold, out activities.FoldResult) {
+	held := step.held
 	f.at(out.Worker)
+	f.came[held.Barrier] = out.Rows
 	held.Folds++
 	held.Rows += out.Rows
 	held.Chunks += out.Chunks
 	held.Deadline = out.Deadline
-	held.Ended = in.Kind == activities.FoldEnd
+	held.Ended = step.in.Kind == activities.FoldEnd
 	if out.Saved.Digest != "" {
 		held.Saved = out.Saved
 	}
-	return nil
 }
 
 // sendOn sends what came out of a barrier through the steps behind it, chunk by chunk, until all is gone or enough says so. With
@@ -55,44 +53,54 @@ func (f *flow) sendOn(ctx workflow.Context, held *activities.Holding, enough fun
 				return err
 			}
 		}
-		in := activities.ProcessInput{Run: f.id, Epoch: f.state.Epoch, Source: held.Barrier, Chunk: held.Passed}
-		result, err := f.pass(withActivity(ctx, "process %s · chunk %d", in.Source, in.Chunk), in)
-		if err != nil {
-			return err
-		}
-		held.Passed++
-		f.state.Refused += int64(result.Refused)
-		writes := f.place(ctx, in, result)
-		if err := f.settle(ctx, in, result.Barriers); err != nil {
-			return err
-		}
-		if err := f.await(ctx, writes); err != nil { // so that no more parts wait in memory than one chunk has
+		if err := f.sendChunks(ctx, []*activities.Holding{held}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// sendChunks sends the next chunk of each of the barriers through the steps, and waits until its parts are written: so no more parts
+// wait in memory than one chunk has, or several small ones.
+func (f *flow) sendChunks(ctx workflow.Context, from []*activities.Holding) error {
+	var group passing
+	for _, held := range from {
+		group.chunks = append(group.chunks, activities.ProcessInput{Run: f.id, Epoch: f.state.Epoch, Source: held.Barrier, Chunk: held.Passed})
+	}
+	results, err := f.passAll(ctx, group)
+	if err != nil {
+		return err
+	}
+	for i, held := range from {
+		held.Passed++
+		f.state.Refused += int64(results[i].Refused)
+	}
+	writes, err := f.settle(ctx, group.chunks, results, 0)
+	if err != nil {
+		return err
+	}
+	return f.await(ctx, writes)
+}
+
 // endBarriers empties the barriers, in the order of the plan: what comes out of one may come to a later one. It leaves off
 // when somebody stops the run or the history is long enough to be continued as new.
 func (f *flow) endBarriers(ctx workflow.Context) error {
 	enough := func() bool { return workflow.GetInfo(ctx).GetContinueAsNewSuggested() || !f.goesOn() }
-	for i := range f.state.Held {
+	for rest := f.holdings(); len(rest) > 0; {
 		if err := f.unpaused(ctx); err != nil || !f.goesOn() {
 			return err
 		}
-		held := &f.state.Held[i]
-		if !held.Ended {
-			if err := f.fold(ctx, held, activities.FoldInput{Kind: activities.FoldEnd}); err != nil {
-				return err
-			}
+		ended, err := f.end(ctx, rest)
+		if err != nil {
+			return err
 		}
-		if err := f.sendOn(ctx, held, enough); err != nil {
+		if err := f.sendAll(ctx, rest[:ended], enough); err != nil {
 			return err
 		}
 		if enough() {
 			return nil
 		}
+		rest = rest[ended:]
 	}
 	return nil
 }
@@ -172,7 +180,7 @@ func (f *flow) fireDue(ctx workflow.Context, now int64) error {
 		if held.Deadline == 0 || held.Deadline > now {
 			continue
 		}
-		if err := f.fold(ctx, held, activities.FoldInput{Kind: activities.FoldTick, At: now}); err != nil {
+		if err := f.foldOne(ctx, fold{held, activities.FoldInput{Kind: activities.FoldTick, At: now, Turns: f.turns}}); err != nil {
 			return err
 		}
 		if err := f.sendOn(ctx, held, nil); err != nil {

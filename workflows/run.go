@@ -236,13 +236,7 @@ func (s *State) deadline() int64 {
 
 // finish publishes every sink and concludes the run. Sinks are published only now, when all rows are accounted for.
 func finish(ctx workflow.Context, in RunInput) (RunResult, error) {
-	var published []workflow.Future
-	for _, sink := range in.State.Plan.Sinks {
-		named := activities.SinkInput{Run: in.Run, Epoch: in.epoch(), Sink: sink.Name}
-		ctx := onQueue(withActivity(ctx, "publish %s", sink.Name), in.queue())
-		published = append(published, workflow.ExecuteActivity(ctx, act.PublishSink, named))
-	}
-	for _, future := range published {
+	for _, future := range publish(ctx, in) {
 		if err := future.Get(ctx, nil); err != nil {
 			return RunResult{}, err
 		}
@@ -254,6 +248,33 @@ func finish(ctx workflow.Context, in RunInput) (RunResult, error) {
 		return RunResult{}, err
 	}
 	return in.result(finished.Status), nil
+}
+
+// publish begins to publish every sink: those with small outputs together, if there are many.
+func publish(ctx workflow.Context, in RunInput) (published []workflow.Future) {
+	var all, small, others []activities.SinkInput
+	for i, sink := range in.State.Plan.Sinks {
+		named := activities.SinkInput{Run: in.Run, Epoch: in.epoch(), Sink: sink.Name}
+		all = append(all, named)
+		if in.State.Outputs[i].Offset <= smallBytes {
+			small = append(small, named)
+		} else {
+			others = append(others, named)
+		}
+	}
+	if !together(ctx, len(small)) {
+		small, others = nil, all
+	}
+	for _, named := range others {
+		ctx := onQueue(withActivity(ctx, "publish %s", named.Sink), in.queue())
+		published = append(published, workflow.ExecuteActivity(ctx, act.PublishSink, named))
+	}
+	for _, share := range shares(small) {
+		ctx := onQueue(withActivity(ctx, "publish %d sinks", len(share)), in.queue())
+		several := activities.Together[activities.SinkInput]{Run: in.Run, Epoch: in.epoch(), Each: share}
+		published = append(published, workflow.ExecuteActivity(ctx, act.PublishSinks, several))
+	}
+	return published
 }
 
 func (in *RunInput) result(status pipeline.RunStatus) RunResult {

@@ -43,8 +43,14 @@ func TestRunsDieAndGoOn(t *testing.T) {
 func (r *record) checkDeaths(t *testing.T, seed uint64) int64 {
 	t.Helper()
 	doc, files := random(t, seed)
+	return r.checkDeathsOf(t, fmt.Sprintf("seed-%d", seed), seed, doc, files)
+}
+
+// checkDeathsOf does so for a document.
+func (r *record) checkDeathsOf(t *testing.T, name string, seed uint64, doc *pipeline.Document, files map[string]string) int64 {
+	t.Helper()
 	m := mortal{record: r, t: t, doc: doc, rng: rand.New(rand.NewPCG(seed, 0xdead))}
-	m.begin(fmt.Sprintf("seed-%d", seed), files)
+	m.begin(name, files)
 	for range 2 + m.rng.IntN(2) {
 		m.die()
 	}

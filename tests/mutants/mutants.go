@@ -196,7 +196,7 @@ var graphs = []mutant{
 	},
 	{
 		name: "only the first sink is written", never: "the rows of one of two sinks are dropped", again: oneWatermark,
-		file: "workflows/flow.go", old: "for _, part := range passed.Parts {", new: "for _, part := range passed.Parts[:min(1, len(passed.Parts))] {",
+		file: "workflows/together.go", old: "parts := f.place(chunk, passed[i])", new: "parts := f.place(chunk, passed[i])\n\t\tparts = parts[:min(1, len(parts))]",
 		pkg: "./workflows", run: "^TestEveryPartGetsThePlaceBehindTheEarlierOnes$",
 	},
 

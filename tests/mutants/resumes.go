@@ -105,7 +105,7 @@ var epochs = []mutant{
 	},
 	{
 		name: "a guard is not looked at within the transaction", never: "a run is taken up between the look and the write",
-		file: "landscape/sqlitestore/commit.go", old: "err = pass.check(ctx, tx)", new: "_ = pass.check",
+		file: "landscape/sqlitestore/commit.go", old: "err := w.pass.check(ctx, tx)", new: "err := ctx.Err()",
 		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Guards$",
 	},
 	{

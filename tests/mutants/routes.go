@@ -6,7 +6,7 @@ const routeTests = "./workflows"
 var routes = []mutant{
 	{
 		name: "parts of a sink that needs order are written side by side", never: "an older value replaces a newer one",
-		file: "workflows/flow.go", old: "if !f.state.Plan.Sinks[f.sink(in.Sink)].InOrder {", new: "if true {",
+		file: "workflows/flow.go", old: "if !p.inOrder {", new: "if true {",
 		pkg: routeTests, run: "^TestPartsOfASinkThatNeedsOrderAreWrittenInOrder$",
 	},
 	{

@@ -1,0 +1,288 @@
+package workflows
+
+import (
+	"fmt"
+	"slices"
+
+	"go.temporal.io/sdk/workflow"
+
+	"waymark/activities"
+)
+
+// What is small is done together with its like, in one activity: to schedule one takes Temporal longer than to do something small.
+const (
+	// fewTogether are activities of their own, whose progress people see one by one.
+	fewTogether = 8
+
+	// mostTogether bounds one activity: what is begun must be finished before an order to stop counts.
+	mostTogether = 128
+
+	// smallBytes is the size up to which a part is written, and an output published, together with others.
+	smallBytes = 64 << 10
+
+	// smallRows is how many rows come out of a barrier that go through the steps together with others.
+	smallRows = 1_000
+)
+
+// togetherVersion marks histories in which small things may be done together.
+const togetherVersion = "together"
+
+// together reports whether so many small things are done in one activity.
+func together(ctx workflow.Context, things int) bool {
+	return things > fewTogether && workflow.GetVersion(ctx, togetherVersion, workflow.DefaultVersion, 1) == 1
+}
+
+// shares divides things into shares for one activity each, in their order; nil if there are none.
+func shares[T any](things []T) [][]T { return slices.Collect(slices.Chunk(things, mostTogether)) }
+
+// performAll lets an activity be done for several inputs at once, and waits for their results.
+func performAll[In, Out any](ctx workflow.Context, f *flow, near string, activity any, each []In) ([]Out, error) {
+	var answers activities.Answers[Out]
+	err := f.perform(ctx, near, activity, activities.Together[In]{Run: f.id, Epoch: f.state.Epoch, Each: each}).Get(ctx, &answers)
+	if err == nil && len(answers.Each) != len(each) {
+		err = fmt.Errorf("an activity answered for %d of %d inputs", len(answers.Each), len(each))
+	}
+	return answers.Each, err
+}
+
+// next returns the sources that are read next, each a chunk: the next in turn, with those after it if all are small.
+func (f *flow) next(ctx workflow.Context) []*activities.Reading {
+	first, plan := f.state.next(), &f.state.Plan
+	var sources []*activities.Reading
+	for i := range f.state.Sources {
+		source := &f.state.Sources[i]
+		if source.AtEnd || source.Chunk != first.Chunk {
+			continue
+		}
+		if i >= len(plan.Small) || !plan.Small[i] || len(sources) == mostTogether {
+			break
+		}
+		sources = append(sources, source)
+	}
+	if together(ctx, len(sources)) {
+		return sources
+	}
+	return []*activities.Reading{first}
+}
+
+// fold is a step that a barrier is to take.
+type fold struct {
+	held *activities.Holding
+	in   activities.FoldInput
+}
+
+// fold lets the barriers of the first steps take them, and returns how many did: several, if none of these barriers can get
+// what comes out of another one, else one.
+func (f *flow) fold(ctx workflow.Context, steps []fold) (int, error) {
+	n := f.apart(steps)
+	if !together(ctx, n) {
+		return 1, f.foldOne(ctx, steps[0])
+	}
+	inputs := make([]activities.FoldInput, n)
+	for i, step := range steps[:n] {
+		inputs[i] = f.foldInput(ctx, step)
+	}
+	named := withActivity(ctx, "fold %d barriers · %s", n, steps[0].in.Kind)
+	results, err := performAll[activities.FoldInput, activities.FoldResult](named, f, f.state.Home, act.FoldBarriers, inputs)
+	for i := range results {
+		f.folded(steps[i], results[i])
+	}
+	return n, err
+}
+
+// apart returns how many of the first steps are those of barriers of one depth, each a single step.
+func (f *flow) apart(steps []fold) int {
+	seen, depth := map[string]bool{}, -1
+	for i, step := range steps {
+		at := f.depth(step.held.Barrier)
+		if i == mostTogether || at < 0 || seen[step.held.Barrier] || i > 0 && at != depth {
+			return max(i, 1)
+		}
+		seen[step.held.Barrier], depth = true, at
+	}
+	return len(steps)
+}
+
+// depth returns how many barriers rows meet at most before this one; -1 if the plan does not say.
+func (f *flow) depth(barrier string) int {
+	for i, name := range f.state.Plan.Barriers {
+		if name == barrier && i < len(f.state.Plan.Depths) {
+			return f.state.Plan.Depths[i]
+		}
+	}
+	return -1
+}
+
+// passing is chunks on their way, in the order of their turns.
+type passing struct {
+	chunks []activities.ProcessInput
+	rows   []int // of each; nil for those of barriers
+}
+
+// grouped divides chunks that were read into those that go on together: all, or each alone. Where chunks must go through the steps one
+// after the other, or deadlines on record come between their turns, each goes alone.
+func (f *flow) grouped(ctx workflow.Context, group passing) (groups []passing) {
+	if !f.state.Plan.Ordered && f.state.Redo.Next() == nil && together(ctx, len(group.chunks)) {
+		return []passing{group}
+	}
+	for i := range group.chunks {
+		groups = append(groups, passing{group.chunks[i : i+1], group.rows[i : i+1]})
+	}
+	return groups
+}
+
+// passAll sends chunks through the steps: several in one activity.
+func (f *flow) passAll(ctx workflow.Context, group passing) ([]activities.ProcessResult, error) {
+	if len(group.chunks) == 1 {
+		result, err := f.pass(withActivity(ctx, "%s", group.summary()), group.chunks[0])
+		return []activities.ProcessResult{result}, err
+	}
+	near := f.nearest()
+	if near != "" {
+		f.near++
+		defer func() { f.near-- }()
+	}
+	named := withActivity(ctx, "%s", group.summary())
+	results, err := performAll[activities.ProcessInput, activities.ProcessResult](named, f, near, act.ProcessChunks, group.chunks)
+	if err == nil {
+		f.saw(results[0].Worker)
+	}
+	return results, err
+}
+
+// summary says what goes through the steps.
+func (g passing) summary() string {
+	what := fmt.Sprintf("process %d chunks", len(g.chunks))
+	if len(g.chunks) == 1 {
+		what = fmt.Sprintf("process %s · chunk %d", g.chunks[0].Source, g.chunks[0].Chunk)
+	}
+	if g.rows == nil {
+		return what
+	}
+	rows := 0
+	for _, some := range g.rows {
+		rows += some
+	}
+	return fmt.Sprintf("%s · %d rows", what, rows)
+}
+
+// settle gives the parts of chunks their places, begins to write them, and lets barriers take what the chunks brought, one after the
+// other, each followed by what comes out of it. turns is how many turns each chunk has: 1 for those of sources, 0 for those of barriers.
+// The caller has the turn.
+func (f *flow) settle(ctx workflow.Context, chunks []activities.ProcessInput, passed []activities.ProcessResult, turns int64) ([]writing, error) {
+	var steps []fold
+	for i, chunk := range chunks {
+		for _, barrier := range passed[i].Barriers {
+			in := activities.FoldInput{Kind: activities.FoldChunk, Source: chunk.Source, Chunk: chunk.Chunk, Turns: f.turns + turns*int64(i)}
+			steps = append(steps, fold{f.held(barrier), in})
+		}
+	}
+	var later []part
+	var writes []writing
+	taken := 0 // of the steps: these barriers took them, and what came out is not sent on yet
+	for i, chunk := range chunks {
+		parts := f.place(chunk, passed[i])
+		if len(chunks) > 1 {
+			parts, later = f.putOff(parts, later)
+		}
+		writes = append(writes, f.write(ctx, passed[i].Worker, parts)...)
+		for range passed[i].Barriers {
+			var err error
+			if taken == 0 {
+				taken, err = f.fold(ctx, steps)
+			}
+			if err == nil {
+				err = f.sendOn(ctx, steps[0].held, nil)
+			}
+			if err != nil {
+				return nil, err
+			}
+			steps, taken = steps[1:], taken-1
+		}
+		f.turns += turns
+	}
+	return append(writes, f.write(ctx, passed[0].Worker, later)...), nil
+}
+
+// small reports whether a part may be written together with others.
+func (p part) small() bool { return !p.inOrder && p.bytes <= smallBytes }
+
+// putOff adds to later the parts that may be written later, and returns those that may not.
+func (f *flow) putOff(parts, later []part) (now, put []part) {
+	for _, p := range parts {
+		if p.inOrder {
+			now = append(now, p)
+		} else {
+			later = append(later, p)
+		}
+	}
+	return now, later
+}
+
+// writeTogether begins to write parts in one activity.
+func (f *flow) writeTogether(ctx workflow.Context, near string, parts []part) workflow.Future {
+	in := activities.Together[activities.WriteInput]{Run: f.id, Epoch: f.state.Epoch}
+	sinks, rows := map[string]bool{}, int64(0)
+	for _, p := range parts {
+		in.Each = append(in.Each, p.WriteInput)
+		sinks[p.Sink], rows = true, rows+p.rows
+	}
+	return f.perform(withActivity(ctx, "write %d sinks · chunk %d · %d rows", len(sinks), parts[0].Chunk, rows), near, act.WriteChunks, in)
+}
+
+// holdings returns how far each barrier is, in the order of the plan.
+func (f *flow) holdings() []*activities.Holding {
+	held := make([]*activities.Holding, len(f.state.Held))
+	for i := range held {
+		held[i] = &f.state.Held[i]
+	}
+	return held
+}
+
+// end lets the first barriers know that nothing will come any more, and returns how many now do: several, if none of them can get what
+// comes out of another one, else one.
+func (f *flow) end(ctx workflow.Context, barriers []*activities.Holding) (int, error) {
+	var steps []fold
+	for _, held := range barriers {
+		if held.Ended {
+			break
+		}
+		steps = append(steps, fold{held, activities.FoldInput{Kind: activities.FoldEnd, Turns: f.turns}})
+	}
+	if len(steps) == 0 {
+		return 1, nil
+	}
+	return f.fold(ctx, steps)
+}
+
+// sendAll sends on what came out of barriers of which none gets what comes out of another one: what is little, together. It leaves off
+// when enough says so.
+func (f *flow) sendAll(ctx workflow.Context, barriers []*activities.Holding, enough func() bool) error {
+	barriers = slices.DeleteFunc(slices.Clone(barriers), func(held *activities.Holding) bool { return held.Passed == held.Chunks })
+	for len(barriers) > 0 {
+		if err := f.unpaused(ctx); err != nil || enough() {
+			return err
+		}
+		n := f.little(barriers)
+		send := func() error { return f.sendChunks(ctx, barriers[:n]) }
+		if !together(ctx, n) {
+			n, send = 1, func() error { return f.sendOn(ctx, barriers[0], enough) }
+		}
+		if err := send(); err != nil {
+			return err
+		}
+		barriers = barriers[n:]
+	}
+	return nil
+}
+
+// little returns of how many of the first barriers one chunk of few rows is to be sent on.
+func (f *flow) little(barriers []*activities.Holding) int {
+	for i, held := range barriers {
+		rows, known := f.came[held.Barrier]
+		if f.state.Plan.Ordered || held.Chunks-held.Passed != 1 || !known || rows > smallRows {
+			return i
+		}
+	}
+	return len(barriers)
+}
