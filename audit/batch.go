@@ -35,6 +35,8 @@ type Making struct {
 	Batch
 	Members []string  `json:"members,omitempty"`      // ids of the batch's tokens, in the order in which they came
 	More    int       `json:"more_members,omitempty"` // how many tokens Members leaves out
+	Terms   []Term    `json:"terms,omitempty"`        // of an aggregate, for the row that is asked about: its computed fields and its trigger, with what they were for the batch
+	Note    string    `json:"note,omitempty"`         // why Terms have no values
 	Parent  string    `json:"parent,omitempty"`       // the one token that the row goes on for, or of which it is an element
 	Merge   *Decision `json:"merge,omitempty"`
 }
@@ -141,6 +143,11 @@ func (i *inquiry) madeOf(ctx context.Context, token landscape.Token) (*landscape
 	root := landscape.Token{Source: barrier, Lane: i.root(barrier), Row: token.Row}
 	made := Making{Token: i.id(root), Batch: batchOf(barrier, from.Batch, &fired)}
 	made.Members, made.More = i.list(members)
+	if len(i.story.MadeOf) == 0 {
+		if made.Terms, made.Note, err = i.batchTerms(ctx, fired, members); err != nil {
+			return nil, err
+		}
+	}
 	next := from.Token
 	if next != nil {
 		made.Parent = i.id(*next)

@@ -93,3 +93,25 @@ func TestTerms(t *testing.T) {
 		}
 	}
 }
+
+// TestBatchTerms holds what the computed fields of a batch and the condition of its trigger were, computed again from its rows.
+func TestBatchTerms(t *testing.T) {
+	a := playWorded(t)
+	require.Contains(t, textOf(t, a.tell(t, "sums:1")), `
+  made of  each:1, each:2
+  mean: sum(row.cost) / double(count())
+    sum(row.cost) / double(count()) = 5.0
+      sum(row.cost) = 10.0
+      double(count()) = 2.0
+        count() = 2
+  most: max(row.parts + 1)
+    max(row.parts + 1) = 3
+  when: batch.rows >= 2 && batch.most > 2
+    batch.rows >= 2 && batch.most > 2 = true
+      batch.rows >= 2 = true
+        batch.rows = 2
+      batch.most > 2 = true
+        batch.most = 3
+
+`)
+}

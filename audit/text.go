@@ -85,6 +85,10 @@ func (m *Making) write(b *strings.Builder) {
 	if len(m.Members) > 0 {
 		fmt.Fprintf(b, "  %s  %s\n", what, listed(m.Members, m.More))
 	}
+	for _, term := range m.Terms {
+		term.write(b)
+	}
+	writeLine(b, "note", m.Note)
 }
 
 func (d *Decision) write(b *strings.Builder) {

@@ -29,6 +29,12 @@ func (p *BatchProgram) Eval(results []row.Value) (row.Value, error) {
 	return p.outside.Eval(row.Row{Shape: p.shape, Values: results})
 }
 
+// Explain returns the sub-expressions with their values, the aggregate functions among them, given the results of these as for Eval.
+// Order and limits are those of Program.Explain.
+func (p *BatchProgram) Explain(results []row.Value) []Part {
+	return p.outside.Explain(row.Row{Shape: p.shape, Values: results})
+}
+
 // CompileBatch compiles an expression over the rows of a batch. The arguments of its aggregate functions see the fields
 // and parameters of e; outside of them, there is no row. The error is a *CompileError: a mistake in the source.
 func (e *Env) CompileBatch(source string, want Want) (*BatchProgram, error) {
