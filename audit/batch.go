@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"waymark/landscape"
@@ -136,13 +137,18 @@ func (i *inquiry) madeOf(ctx context.Context, token landscape.Token) (*landscape
 	if err != nil {
 		return nil, err
 	}
-	members, err := i.log.MembersOf(ctx, run, barrier, from.Batch)
+	most := math.MaxInt
+	if !i.all {
+		most = max(mostListed, mostComputed)
+	}
+	members, err := i.log.FirstMembers(ctx, run, barrier, from.Batch, most)
 	if err != nil {
 		return nil, err
 	}
 	root := landscape.Token{Source: barrier, Lane: i.root(barrier), Row: token.Row}
 	made := Making{Token: i.id(root), Batch: batchOf(barrier, from.Batch, &fired)}
 	made.Members, made.More = i.list(members)
+	made.More += int(fired.Rows) - len(members)
 	if len(i.story.MadeOf) == 0 {
 		if made.Terms, made.Note, err = i.batchTerms(ctx, fired, members); err != nil {
 			return nil, err

@@ -30,8 +30,8 @@ func (i *inquiry) batchTerms(ctx context.Context, made landscape.BatchRecord, me
 	}
 	node := &i.compiled.Nodes[at]
 	var rows []row.Row
-	if len(members) > mostComputed && !i.all {
-		note = fmt.Sprintf("its %d tokens are too many to compute this again; --all does", len(members))
+	if made.Rows > mostComputed && !i.all {
+		note = fmt.Sprintf("its %d tokens are too many to compute this again; --all does", made.Rows)
 	} else if rows, err = i.rowsAt(ctx, at, members); err != nil {
 		return nil, "", err
 	} else if rows == nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 
 	"waymark/pipeline"
 )
@@ -60,13 +61,27 @@ func (l *Log) Members(ctx context.Context, run, node, source string, chunk int64
 
 // MembersOf returns the tokens of a batch in the order in which they came; nil if there is none.
 func (l *Log) MembersOf(ctx context.Context, run, node string, batch int64) ([]Token, error) {
+	return l.FirstMembers(ctx, run, node, batch, math.MaxInt)
+}
+
+// FirstMembers returns the tokens of a batch in the order in which they came, at most that many; nil if there is none. It reads the
+// chunks that came between the batch's first token and its last, or the one with which there are enough.
+func (l *Log) FirstMembers(ctx context.Context, run, node string, batch int64, most int) ([]Token, error) {
 	folds, err := l.Folds(ctx, run, node)
 	if err != nil {
 		return nil, err
 	}
+	fired, err := l.Batch(ctx, run, node, batch)
+	open := errors.Is(err, ErrNotFound)
+	if err != nil && !open {
+		return nil, err
+	}
 	var tokens []Token
 	for _, fold := range folds {
-		if fold.Kind != ChunkFold {
+		if len(tokens) >= most || !open && fold.Fold > fired.Fold {
+			break
+		}
+		if fold.Kind != ChunkFold || fold.Opened < batch {
 			continue
 		}
 		chunk, err := l.Chunk(ctx, run, fold.Source, fold.Chunk)
@@ -79,7 +94,7 @@ func (l *Log) MembersOf(ctx context.Context, run, node string, batch int64) ([]T
 		}
 		tokens = appendMembers(tokens, chunk, members, batch)
 	}
-	return tokens, nil
+	return tokens[:min(len(tokens), most)], nil
 }
 
 // appendMembers appends the tokens of a chunk that are in the batch, by row and lane.

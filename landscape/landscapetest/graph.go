@@ -173,6 +173,11 @@ func graphBatches(t *testing.T, log *landscape.Log, s GraphScene) {
 		rows = append(rows, token.Row)
 	}
 	require.Equal(t, []int64{1, 4, 7, 10}, rows)
+	for _, most := range []int{1, 3, 4, 5} {
+		first, err := log.FirstMembers(ctx, s.Run, "totals", 1, most)
+		require.NoError(t, err)
+		require.Equal(t, tokens[:min(most, len(tokens))], first)
+	}
 
 	in, err := log.BatchOf(ctx, s.Run, landscape.Token{Source: Orders, Lane: DecideLane, Row: 10})
 	require.NoError(t, err)
