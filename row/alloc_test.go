@@ -25,6 +25,17 @@ func TestHotPathsDoNotAllocate(t *testing.T) {
 			return err
 		})
 	}), "ScanObject and Natural")
+	labels := []string{`"a":`, `"b":`, `"c":`}
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		known, err := ScanKeyed(`{"a":1,"b":"text","c":[1,{"d":2.5}]}`, labels, func(label int, raw RawValue) error {
+			sum += label + len(raw.Literal)
+			return nil
+		})
+		if !known || err != nil {
+			sum = -1
+		}
+	}), "ScanKeyed")
+	require.Positive(t, sum)
 	canonical, parser, values := string(AppendCanonical(nil, r)), NewCanonicalParser(nil), make([]Value, 0, 16)
 	require.Zero(t, testing.AllocsPerRun(100, func() { _, _ = parser.Parse(canonical, values) }), "CanonicalParser")
 }

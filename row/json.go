@@ -1,5 +1,7 @@
 package row
 
+import "strings"
+
 // A RawValue is one member value of a JSON object as it stands in the source.
 type RawValue struct {
 	// Kind is the natural kind: Null, Bool, Int (an integer literal within int64), Decimal (any other integer literal),
@@ -31,6 +33,45 @@ func ScanObject(text string, visit func(key string, raw RawValue) error) error {
 		return err
 	}
 	return s.end()
+}
+
+// ScanKeyed is ScanObject for a text that is probably written as {LABEL VALUE,LABEL VALUE,…}: with these labels, such as "id":, in this
+// order, and without white space around keys and values. The labels are of distinct keys. It calls visit with the number of each
+// label. known is false if the text is not written so, or is none that ScanObject takes; then visit may have seen members of which
+// nothing is to be kept, and ScanObject says what there is. The error is that of visit, which ends the scan.
+func ScanKeyed(text string, labels []string, visit func(label int, raw RawValue) error) (known bool, err error) {
+	if !strings.HasPrefix(text, "{") {
+		return false, nil
+	}
+	s := newScanner(text)
+	defer s.release()
+	s.pos, s.depth = 1, 1
+	for i, label := range labels {
+		if i > 0 {
+			if s.peek() != ',' {
+				return false, nil
+			}
+			s.pos++
+		}
+		if !strings.HasPrefix(s.text[s.pos:], label) {
+			return false, nil
+		}
+		s.pos += len(label)
+		raw, ok := s.try()
+		if !ok {
+			return false, nil
+		}
+		if err := visit(i, raw); err != nil {
+			return true, err
+		}
+	}
+	return s.text[s.pos:] == "}", nil
+}
+
+// try reads the value that begins at pos, if there is one.
+func (s *scanner) try() (raw RawValue, ok bool) {
+	raw, err := s.value()
+	return raw, err == nil
 }
 
 // notObject explains a text that does not begin with an object: it is another kind of JSON, or no JSON at all.

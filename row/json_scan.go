@@ -49,7 +49,9 @@ func (s *scanner) release() {
 	if cap(s.members) > keptMembers || cap(s.out) > keptOutBytes {
 		return
 	}
-	clear(s.members[:cap(s.members)])
+	if len(s.members) > 0 { // an error ended the scan
+		clear(s.members[:cap(s.members)])
+	}
 	s.text = ""
 	scanners.Put(s)
 }
@@ -194,6 +196,7 @@ func (s *scanner) object(visit func(string, RawValue) error) error {
 	if err := s.distinct(s.members[first:]); err != nil {
 		return err
 	}
+	clear(s.members[first:])
 	s.members = s.members[:first]
 	s.close('}')
 	return nil

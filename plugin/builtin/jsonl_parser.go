@@ -25,6 +25,12 @@ type jsonlParser struct {
 	seen   []bool      // which declared fields it has
 	others []string    // its keys that are not declared
 	key    []byte      // of its shape in shapes
+	order  []int       // of its declared fields
+
+	usual  []int    // order of the line that was scanned before
+	labels []string // how a line in this order, and no other keys, has the keys
+	steady bool     // the line is probably like that
+	known  func(int, row.RawValue) error
 }
 
 func newJSONLParser(r *Records) *jsonlParser {
@@ -33,17 +39,14 @@ func newJSONLParser(r *Records) *jsonlParser {
 		shapes: make(map[string]*row.Shape),
 	}
 	p.visit = p.member
+	p.known = func(label int, raw row.RawValue) error { return p.declared(p.usual[label], raw) }
 	return p
 }
 
 // Parse parses one line. Strings without escapes share its memory.
 func (p *jsonlParser) Parse(text string, values []row.Value) (row.Row, error) {
-	declared := len(p.schema.fields)
-	p.values = slices.Grow(values[:0], declared)[:declared]
-	p.others = p.others[:0]
-	clear(p.values)
-	clear(p.seen)
-	if err := row.ScanObject(text, p.visit); err != nil {
+	p.begin(values)
+	if err := p.scan(text); err != nil {
 		if rejection, ok := errors.AsType[*plugin.Rejection](err); ok {
 			return row.Row{}, rejection
 		}
@@ -57,12 +60,56 @@ func (p *jsonlParser) Parse(text string, values []row.Value) (row.Row, error) {
 	return row.Row{Shape: p.shape(), Values: p.values}, nil
 }
 
+// begin makes the parser ready for a line.
+func (p *jsonlParser) begin(values []row.Value) {
+	declared := len(p.schema.fields)
+	p.values = slices.Grow(values[:0], declared)[:declared]
+	p.others, p.order = p.others[:0], p.order[:0]
+	clear(p.values)
+	clear(p.seen)
+}
+
+// scan takes all members of a line. Lines that are written by programs have their keys in one order, so that a line like the two
+// before it is scanned without looking any key up.
+func (p *jsonlParser) scan(text string) error {
+	if p.steady {
+		known, err := row.ScanKeyed(text, p.labels, p.known)
+		if known {
+			return err
+		}
+		p.steady = false
+		p.begin(p.values)
+	}
+	err := row.ScanObject(text, p.visit)
+	if err == nil && len(p.others) == 0 {
+		p.learn()
+	}
+	return err
+}
+
+// learn takes note of the order of the line at hand.
+func (p *jsonlParser) learn() {
+	if p.steady = slices.Equal(p.order, p.usual); p.steady {
+		return
+	}
+	p.usual, p.labels = append(p.usual[:0], p.order...), p.labels[:0]
+	for _, i := range p.usual {
+		p.labels = append(p.labels, p.schema.fields[i].label)
+	}
+}
+
 // member takes one member of the object.
 func (p *jsonlParser) member(key string, raw row.RawValue) error {
 	i, declared := p.index[key]
 	if !declared {
 		return p.other(key, raw)
 	}
+	p.order = append(p.order, i)
+	return p.declared(i, raw)
+}
+
+// declared takes the value of a declared field.
+func (p *jsonlParser) declared(i int, raw row.RawValue) error {
 	f := &p.schema.fields[i]
 	p.seen[i] = true
 	if len(raw.Literal) > maxCellBytes {

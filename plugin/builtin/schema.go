@@ -19,6 +19,7 @@ type schema struct {
 type field struct {
 	name     string
 	from     string // the column or key
+	label    string // from as a key of JSON, with its colon
 	kind     row.Kind
 	optional bool
 	rules    []rule
@@ -60,6 +61,7 @@ func newField(name string, spec pipeline.Field) (field, error) {
 	if f.from == "" {
 		f.from = name
 	}
+	f.label = string(append(row.AppendJSONValue(nil, row.StringValue(f.from)), ':'))
 	return f, err
 }
 
