@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"slices"
 
 	"waymark/plugin"
 	"waymark/plugin/builtin"
@@ -23,6 +24,7 @@ type reader struct {
 	group  int       // the row group that is read
 	rows   *rowGroup // nil: it is not open
 	before int64     // rows of the file in the row groups before
+	large  int       // bytes of the largest chunk so far
 	err    error     // what comes after the records that were read
 }
 
@@ -66,12 +68,15 @@ func (r *reader) chunk(ctx context.Context, limits plugin.Limits, c *plugin.Chun
 		}
 	}
 	r.file.ctx = ctx
+	const slack = 64 << 10 // a chunk is as large as the limit, and the rest of a record
+	c.Data = slices.Grow(c.Data, r.large+slack)
 	c.File, c.FirstRow, c.FirstLine, c.FirstOffset = r.path(), r.at.Row+1, r.at.Line+1, r.at.Offset
 	err := r.fill(limits, c)
 	if changed := r.file.Unchanged(ctx); changed != nil {
 		return r.source.about(r.path(), changed)
 	}
 	rows := int64(c.Len())
+	r.large = max(r.large, len(c.Data))
 	r.at.Row, r.at.Line, r.at.Offset = r.at.Row+rows, r.at.Line+rows, r.at.Offset+int64(len(c.Data))
 	return err
 }

@@ -102,8 +102,11 @@ func (g *rowGroup) row() error {
 // any appends a node. rep is the level of repetition that its first values must have: by that the columns are held
 // together.
 func (g *rowGroup) any(n *node, rep int) error {
-	if n.repeated {
+	switch {
+	case n.repeated:
 		return g.list(n, n, rep)
+	case n.shape == leafShape:
+		return g.leaf(n, rep)
 	}
 	return g.one(n, rep)
 }
@@ -131,7 +134,7 @@ func (g *rowGroup) drop(n *node, rep int) error {
 		if err != nil {
 			return err
 		}
-		if !there || c.rep() != rep || c.def() >= n.def {
+		if !there || c.rep() != rep || c.def() != n.def-1 {
 			return apart(c)
 		}
 		c.advance()
@@ -226,14 +229,23 @@ func (g *rowGroup) each(repeated *node, rep int, visit func(rep int) error) erro
 	}
 }
 
+// leaf appends the value at hand of a column, or null.
 func (g *rowGroup) leaf(n *node, rep int) error {
 	c := g.columns[n.first]
 	there, err := c.ready()
 	if err != nil {
 		return err
 	}
-	if !there || c.rep() != rep || c.def() < n.def {
+	if !there || c.rep() != rep {
 		return apart(c)
+	}
+	if def := c.def(); def < n.def {
+		if !n.optional || def != n.def-1 {
+			return apart(c)
+		}
+		g.dst = append(g.dst, "null"...)
+		c.advance()
+		return nil
 	}
 	if n.leaf.physical == format.ByteArray {
 		if text := c.page.Value(c.value); len(text) > maxRecordBytes {
