@@ -66,6 +66,7 @@ type ByteSize int64
 type Source struct {
 	CSV       *CSVSource      `yaml:"csv,omitempty" one:"format"`                        // delimited text
 	JSONL     *JSONLSource    `yaml:"jsonl,omitempty" one:"format"`                      // one JSON object per line
+	JSON      *JSONSource     `yaml:"json,omitempty" one:"format" json:",omitempty"`     // the elements of an array in a JSON document
 	Postgres  *PostgresSource `yaml:"postgres,omitempty" one:"format" json:",omitempty"` // the rows of a table or a query of a Postgres database
 	Parquet   *ParquetSource  `yaml:"parquet,omitempty" one:"format" json:",omitempty"`  // the rows of Parquet files
 	Key       []string        `yaml:"key,omitempty" text:"name"`                         // business key: fields by which explain finds rows
@@ -101,6 +102,12 @@ type CSVSource struct {
 // JSONLSource reads one JSON object per line.
 type JSONLSource struct {
 	Files `yaml:",inline"`
+}
+
+// JSONSource reads the elements of one array in a JSON document.
+type JSONSource struct {
+	Files   `yaml:",inline"`
+	Records string `yaml:"records,omitempty"` // where the array is: the keys that lead to it, with dots between them, as in data.items; default: the document is the array
 }
 
 // Schema says what the rows of a source hold.

@@ -103,6 +103,9 @@ func TestLoadSources(t *testing.T) {
 	events, ok := sources.Get("events")
 	require.True(t, ok)
 	require.Equal(t, "data/*.jsonl.gz", events.JSONL.Path)
+	nested, ok := sources.Get("nested")
+	require.True(t, ok)
+	require.Equal(t, &pipeline.JSONSource{Files: pipeline.Files{Path: "data/all.json.zip"}, Records: "data.items"}, nested.JSON)
 }
 
 func TestLoadSchemaKeepsTextsOfValues(t *testing.T) {
@@ -163,7 +166,7 @@ func TestLoadStepsOfManyRows(t *testing.T) {
 			GroupBy: []string{"kind"}, Compute: pipeline.Map[string]{{Name: "n", Value: "count()"}, {Name: "cost", Value: "sum(row.cost_total)"}},
 			Mode: "transform", ExpectRows: 12,
 		},
-		Trigger: &pipeline.Trigger{Rows: 1000, After: pipeline.Duration(48 * time.Hour), When: "batch.n > 100"},
+		Trigger: &pipeline.Trigger{Rows: 1000, Over: "step", After: pipeline.Duration(48 * time.Hour), When: "batch.n > 100"},
 	}, steps[7])
 	require.Equal(t, &pipeline.Sort{By: pipeline.Map[string]{{Name: "cost", Value: "desc"}, {Name: "kind", Value: "asc"}}, Top: 3, GroupBy: []string{"kind"}}, steps[8].Sort)
 }

@@ -3,11 +3,15 @@ package pipeline
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 func (l *loader) checkSource(path string, source Source) {
-	if at, files := filesOf(path, source.CSV, source.JSONL); files != nil {
+	if at, files := source.files(path); files != nil {
 		l.checkFiles(at, *files)
+	}
+	if source.JSON != nil && slices.Contains(strings.Split(source.JSON.Records, "."), "") && source.JSON.Records != "" {
+		l.report(Key(Key(path, "json"), "records"), "has an empty key: write the keys with one dot between them, as in data.items")
 	}
 	if source.CSV != nil {
 		l.checkCSV(Key(path, "csv"), source.CSV)
@@ -40,11 +44,19 @@ func filesOf(path string, csv *CSVSource, jsonl *JSONLSource) (at string, files 
 	return path, nil
 }
 
+// files returns the files of the source as filesOf does.
+func (s Source) files(path string) (at string, files *Files) {
+	if s.JSON != nil {
+		return Key(path, "json"), &s.JSON.Files
+	}
+	return filesOf(path, s.CSV, s.JSONL)
+}
+
 // checkInput reports sources that would share standard input.
 func (l *loader) checkInput(p *Pipeline) {
 	first := ""
 	for _, source := range p.Sources {
-		at, files := filesOf(Key("sources", source.Name), source.Value.CSV, source.Value.JSONL)
+		at, files := source.Value.files(Key("sources", source.Name))
 		if files == nil || files.Path != Stdio {
 			continue
 		}
@@ -58,7 +70,7 @@ func (l *loader) checkInput(p *Pipeline) {
 // ReadsInput reports whether a source reads standard input.
 func (p *Pipeline) ReadsInput() bool {
 	return slices.ContainsFunc(p.Sources, func(source Named[Source]) bool {
-		_, files := filesOf("", source.Value.CSV, source.Value.JSONL)
+		_, files := source.Value.files("")
 		return files != nil && files.Path == Stdio
 	})
 }

@@ -31,7 +31,8 @@ func (l *loader) checkTargets(p *Pipeline) {
 func (l *loader) checkReaders(p *Pipeline, at, place string) {
 	for _, source := range p.Sources {
 		parquet := source.Value.Parquet
-		if reads(source.Value.CSV, source.Value.JSONL, place) || parquet != nil && covers(parquet.Path, place) {
+		json := source.Value.JSON
+		if reads(source.Value.CSV, source.Value.JSONL, place) || json != nil && json.Path != Stdio && covers(json.Path, place) || parquet != nil && covers(parquet.Path, place) {
 			l.report(at, "the sink would write to what source %q reads", source.Name)
 		}
 	}

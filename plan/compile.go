@@ -150,6 +150,8 @@ func sourceFormat(spec pipeline.Source) string {
 		return "postgres"
 	case spec.Parquet != nil:
 		return "parquet"
+	case spec.JSON != nil:
+		return "json"
 	}
 	return "jsonl"
 }

@@ -138,6 +138,8 @@ func pathOfSource(doc *pipeline.Document, path string, spec pipeline.Source) (pi
 		return pipeline.Source{CSV: &pipeline.CSVSource{Files: pipeline.Files{Path: spec.CSV.Path}}}, true
 	case spec.JSONL != nil && soundPath(doc, path+".jsonl"):
 		return pipeline.Source{JSONL: &pipeline.JSONLSource{Files: pipeline.Files{Path: spec.JSONL.Path}}}, true
+	case spec.JSON != nil && soundPath(doc, path+".json"):
+		return pipeline.Source{JSON: &pipeline.JSONSource{Files: pipeline.Files{Path: spec.JSON.Path}}}, true
 	}
 	return pipeline.Source{}, false
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -124,7 +126,7 @@ func plainText(files pipeline.Files, path string) bool {
 	case "none":
 		return true
 	case "", "auto":
-		return !strings.HasSuffix(path, ".gz") && !strings.HasSuffix(path, ".zst")
+		return !slices.Contains([]string{".gz", ".zst", ".bz2", ".zip"}, filepath.Ext(path))
 	}
 	return false
 }

@@ -55,8 +55,14 @@ func (p Plugins) newSource(name string, spec pipeline.Source) (filesSource, erro
 			return nil, fmt.Errorf("jsonl.%w", err)
 		}
 		return newJSONLSource(base), nil
+	case spec.JSON != nil:
+		base.files = spec.JSON.Files
+		if err := base.checkFiles(p); err != nil {
+			return nil, fmt.Errorf("json.%w", err)
+		}
+		return newJSONSource(base, *spec.JSON), nil
 	}
-	return nil, errors.New("has no format; give it csv or jsonl")
+	return nil, errors.New("has no format; give it csv, jsonl or json")
 }
 
 // checkFiles checks the options that all file sources have, and finds out where the files are.

@@ -12,7 +12,7 @@ import (
 func (r *reader) begin(ctx context.Context, c *plugin.Chunk) error {
 	format, at := r.source.format, r.at
 	r.splitter.emptyRecords = format.emptyRecords
-	if at.Offset > 0 && (!format.header || at.Context != nil) {
+	if at.Offset > 0 && (!format.header && format.array == nil || at.Context != nil) {
 		return r.resume(ctx, at, at.Context)
 	}
 	r.at.Offset, r.at.Line = 0, 0
@@ -46,6 +46,9 @@ func (r *reader) resume(ctx context.Context, at plugin.Cursor, header []byte) er
 		return err
 	}
 	r.at = at
+	if r.source.format.array != nil {
+		return r.resumeArray(header)
+	}
 	return r.setHeader(header, at.Line)
 }
 
@@ -69,6 +72,11 @@ func (r *reader) prologue(ctx context.Context, before *plugin.Chunk) error {
 	line := r.text.line(ctx, newline, r.splitter.maxRecord)
 	if fault := r.source.format.checkStart(string(line)); fault != nil {
 		return r.locate(fault, r.at.Line+1)
+	}
+	if r.source.format.array != nil {
+		if err := r.openArray(ctx); err != nil {
+			return err
+		}
 	}
 	if r.source.format.header {
 		if err := r.readHeader(ctx, before); err != nil {
@@ -123,7 +131,7 @@ func (r *reader) refuseEmpty(ctx context.Context, before *plugin.Chunk) error {
 	if len(r.text.window()) > 0 || r.text.more(ctx) || r.text.err != io.EOF || r.source.files.AllowEmpty {
 		return nil
 	}
-	if r.context == nil && isEmpty(before) {
+	if r.context == nil && isEmpty(before) && (r.array == nil || r.array.closed) {
 		return r.locate(&plugin.SourceError{Code: codeEmptySource, Message: "the file is empty; set allow_empty: true if it may be"}, 0)
 	}
 	return nil

@@ -27,6 +27,8 @@ const (
 	codeCorruptBzip2     = "CORRUPT_BZIP2"       // not bzip2, or its checksum is wrong
 	codeCorruptZip       = "CORRUPT_ZIP"         // not zip, a checksum is wrong, or its parts contradict each other
 	codeArchive          = "ARCHIVE_REFUSED"     // a zip archive that is not one of one plain file
+	codeCorruptJSON      = "CORRUPT_JSON"        // what is around an array of records is no JSON
+	codeNoRecords        = "NO_RECORDS"          // there is no array where the document says that the records are
 	codeRatio            = "DECOMPRESSION_RATIO" // expands more than any honest file
 	codeLineEnding       = "LINE_ENDING"         // lines end otherwise than declared
 	codeTooManyColumns   = "TOO_MANY_COLUMNS"    // the header has more than maxColumns
@@ -83,6 +85,7 @@ type format struct {
 	checkStart func(line string) *plugin.SourceError
 	// checkHeader refuses a file by its header record, and returns how many columns it has.
 	checkHeader func(header string) (columns int, fault *plugin.SourceError)
+	array       *arrayFormat // the records are elements of an array; nil: they are lines
 }
 
 func (s *fileSource) base() *fileSource { return s }

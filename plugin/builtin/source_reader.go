@@ -24,8 +24,9 @@ type reader struct {
 	at       plugin.Cursor // of the next chunk; while a file is open without digest
 	text     *text         // of the file at.File; nil: not open
 	splitter splitter
-	context  []byte   // header of the open file
-	digests  []string // of the files that this reader read to their end
+	array    *arrayScan // of the open file, if its records are elements of an array
+	context  []byte     // header of the open file
+	digests  []string   // of the files that this reader read to their end
 }
 
 // Next reads the next chunk. What was read before a fault comes first, and the fault with the call after it.
@@ -87,7 +88,13 @@ func (r *reader) fill(ctx context.Context, limits plugin.Limits, c *plugin.Chunk
 	defer func() {
 		r.at.Line += int64(r.splitter.line)
 		r.at.Offset = r.text.offset
+		if r.array != nil {
+			r.at.Context = []byte{byte(r.array.state)}
+		}
 	}()
+	if r.array != nil {
+		return r.fillArray(ctx, limits, c)
+	}
 	for c.Len() < limits.Rows && len(c.Data) < limits.Bytes {
 		window := r.text.window()
 		used, long := r.splitter.split(window, r.text.ended(), limits, c)
@@ -200,6 +207,6 @@ func (r *reader) Close() error {
 		return nil
 	}
 	err := r.text.close()
-	r.text, r.context = nil, nil
+	r.text, r.context, r.array = nil, nil, nil
 	return err
 }
