@@ -88,7 +88,11 @@ func (v *verification) verifyPlaces(record landscape.Chunk, chunk *plugin.Chunk)
 	}
 	covered := after.Line - record.FirstLine + 1
 	for _, newline := range []byte("\n\r") {
-		if lines := countLines(chunk.Data, newline); lines == covered {
+		lines := countLines(chunk.Data, newline)
+		if after.State != "" { // it may end within a line
+			lines = int64(bytes.Count(chunk.Data, []byte{newline}))
+		}
+		if lines == covered {
 			v.verifyLines(record, chunk, newline)
 			return
 		}

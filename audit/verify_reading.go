@@ -153,7 +153,7 @@ func sameCursor(read plugin.Cursor, recorded string) bool {
 	var was plugin.Cursor
 	err := json.Unmarshal([]byte(recorded), &was)
 	return err == nil && was.File == read.File && was.Offset == read.Offset && was.Line == read.Line && was.Row == read.Row &&
-		bytes.Equal(was.Context, read.Context)
+		was.State == read.State && bytes.Equal(was.Context, read.Context)
 }
 
 func (r *rereading) compareRecords(ctx context.Context, record landscape.Chunk) (string, error) {

@@ -59,7 +59,7 @@ func TestProblemsOfFormats(t *testing.T) {
 		{"an empty key", "name: x\nsources: {in: {json: {path: in.json, records: a..b}}}\nsinks: {out: {csv: {path: out.csv}}}\n",
 			"x.yaml:2:47: sources.in.json.records: has an empty key: write the keys with one dot between them, as in data.items"},
 		{"a sink where a document is read", "name: x\nsources: {in: {json: {path: a.json}}}\nsinks: {out: {jsonl: {path: a.json}}}\n",
-			`x.yaml:3:30: sinks.out.jsonl.path: the sink would write to what source "in" reads`},
+			`x.yaml:3:29: sinks.out.jsonl.path: the sink would write to what source "in" reads`},
 		{"no format", "name: x\nsources: {in: {key: [a]}}\nsinks: {out: {from: in}}\n",
 			"x.yaml:2:11: sources.in: has no format: give exactly one of csv, jsonl, json, postgres, parquet\nx.yaml:3:9: sinks.out: has no format: give exactly one of csv, jsonl, postgres, parquet"},
 		{"two formats", "name: x\nsources: {in: {csv: {path: a}, jsonl: {path: b}}}\nsinks: {out: {csv: {path: out.csv}}}\n",

@@ -67,6 +67,7 @@ type Cursor struct {
 	Line    int64  `json:"line"`              // physical lines before Offset
 	Row     int64  `json:"row"`               // records of this source before Offset, over all files
 	Digest  []byte `json:"digest,omitempty"`  // state of the SHA-256 over the file's own bytes, where it can be carried
+	State   string `json:"state,omitempty"`   // of a format whose chunks end within a line: what comes next
 	Context []byte `json:"context,omitempty"` // header record of the current file, if the format has one and it is short
 }
 

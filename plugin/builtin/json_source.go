@@ -143,12 +143,12 @@ func endOfElement(text []byte) (end int, next arrayState) {
 	return len(text), 0
 }
 
-// resumeArray goes on where a cursor with this context stands.
-func (r *reader) resumeArray(context []byte) error {
-	if len(context) != 1 {
+// resumeArray goes on where a cursor with this state stands.
+func (r *reader) resumeArray(state string) error {
+	if len(state) != 1 {
 		return fmt.Errorf("source %s: %s: the cursor does not say where in the array it stands", r.source.name, r.path())
 	}
-	r.array = &arrayScan{state: arrayState(context[0])}
+	r.array = &arrayScan{state: arrayState(state[0])}
 	return nil
 }
 

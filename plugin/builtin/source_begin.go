@@ -12,7 +12,7 @@ import (
 func (r *reader) begin(ctx context.Context, c *plugin.Chunk) error {
 	format, at := r.source.format, r.at
 	r.splitter.emptyRecords = format.emptyRecords
-	if at.Offset > 0 && (!format.header && format.array == nil || at.Context != nil) {
+	if at.Offset > 0 && (!format.header || at.Context != nil) {
 		return r.resume(ctx, at, at.Context)
 	}
 	r.at.Offset, r.at.Line = 0, 0
@@ -47,7 +47,7 @@ func (r *reader) resume(ctx context.Context, at plugin.Cursor, header []byte) er
 	}
 	r.at = at
 	if r.source.format.array != nil {
-		return r.resumeArray(header)
+		return r.resumeArray(at.State)
 	}
 	return r.setHeader(header, at.Line)
 }

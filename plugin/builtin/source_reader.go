@@ -89,7 +89,7 @@ func (r *reader) fill(ctx context.Context, limits plugin.Limits, c *plugin.Chunk
 		r.at.Line += int64(r.splitter.line)
 		r.at.Offset = r.text.offset
 		if r.array != nil {
-			r.at.Context = []byte{byte(r.array.state)}
+			r.at.State = string(r.array.state)
 		}
 	}()
 	if r.array != nil {
