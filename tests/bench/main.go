@@ -42,6 +42,9 @@ func bench(binary, folder string, rows, many int) error {
 		return err
 	}
 	fmt.Printf("10 rows, start-up included: %.2f s\n", small.seconds)
+	if err := m.takeWide(); err != nil {
+		return err
+	}
 	for _, job := range jobs {
 		run, err := m.take(job, rows)
 		if err != nil {

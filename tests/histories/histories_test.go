@@ -95,6 +95,17 @@ sinks:
   a: {jsonl: {path: out/a.jsonl, overwrite: true}, from: sums}
 `
 
+// wide has so many sources, barriers and sinks that what is small is done together.
+func wide() string {
+	var sources, steps, sinks strings.Builder
+	for i := range 10 {
+		fmt.Fprintf(&sources, "  s%d: {csv: {path: few.csv}, schema: {fields: {id: int, kind: string, note: string}}}\n", i)
+		fmt.Fprintf(&steps, "  - {name: a%d, from: s%d, aggregate: {group_by: [kind], compute: {n: count()}}}\n", i, i)
+		fmt.Fprintf(&sinks, "  o%d: {jsonl: {path: out/o%d.jsonl, overwrite: true}, from: a%d}\n", i, i, i)
+	}
+	return "name: recorded\nsources:\n" + sources.String() + "steps:\n" + steps.String() + "sinks:\n" + sinks.String()
+}
+
 // TestRecord records the histories of runs that take every way through the workflow. What is recorded is never recorded
 // again: it stands for the code of its time.
 func TestRecord(t *testing.T) {
@@ -102,7 +113,7 @@ func TestRecord(t *testing.T) {
 		t.Skip("histories are recorded by `make record-history` only")
 	}
 	s := recorder{system.Start(t, nil)}
-	files := map[string]string{"in.csv": input(1234, false), "more.csv": input(345, false), "bad.csv": input(1234, true), "empty.csv": "id,kind,note\n"}
+	files := map[string]string{"in.csv": input(1234, false), "more.csv": input(345, false), "bad.csv": input(1234, true), "few.csv": input(5, false), "empty.csv": "id,kind,note\n"}
 	s.Write(t, files)
 	s.record(t, "completed", document, true)
 	s.record(t, "refused", strings.Replace(document, "in.csv", "bad.csv", 1), true)
@@ -111,6 +122,7 @@ func TestRecord(t *testing.T) {
 	s.record(t, "failed", strings.Replace(strings.Replace(document, "in.csv", "bad.csv", 1), "    schema:", "    on_invalid: fail\n    schema:", 1), false)
 	s.record(t, "invalid", "name: nothing\n", false)
 	s.record(t, "graph", graph, true)
+	s.record(t, "wide", wide(), true)
 	s.recordCancelled(t)
 	s.recordDeadline(t)
 	s.recordOrders(t)
