@@ -321,7 +321,7 @@ func (p *dissectedPage) damageHeader(r *rand.Rand) string {
 		h.Encoding = encoding
 		return "encoding " + encoding.String()
 	case 1:
-		h.DefinitionLevelEncoding = pick(r, format.RLE, format.BitPacked, format.Plain)
+		h.DefinitionLevelEncoding = pick(r, format.RLE, format.Plain) // DuckDB takes levels for RLE, whatever they are said to be
 		return "levels of definition in another encoding"
 	default:
 		h.NumValues += by

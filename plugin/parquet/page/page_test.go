@@ -114,7 +114,8 @@ func TestLevels(t *testing.T) {
 	require.EqualError(t, err, "repetition levels: they declare 9 bytes and 2 are there")
 }
 
-// TestPaddingHasALimit has packed runs that are filled up, as DuckDB fills them, and one that holds more than that.
+// TestPaddingHasALimit has packed runs that are filled up, as DuckDB fills them, one that holds more than that, and one of a value
+// that has too many bits.
 func TestPaddingHasALimit(t *testing.T) {
 	d := NewDecoder(Column{Type: format.Boolean, MaxDef: 0}, 1<<20)
 	body := func(groups byte) []byte {
@@ -124,6 +125,8 @@ func TestPaddingHasALimit(t *testing.T) {
 	header := format.PageHeader{Type: format.DataPage, DataPageHeader: thrift.New(format.DataPageHeader{NumValues: 1, Encoding: format.RLE})}
 	_, err := d.Data(&header, body(32))
 	require.NoError(t, err)
+	_, err = d.Data(&header, []byte{2, 0, 0, 0, 1 << 1, 3})
+	require.EqualError(t, err, "it declares values of 1 bits and holds a run of 3")
 	_, err = d.Data(&header, body(33))
 	require.EqualError(t, err, "it declares 1 values and holds 264")
 }

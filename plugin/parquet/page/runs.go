@@ -37,8 +37,8 @@ func hybrid[T byte | uint32](dst []T, b []byte, width int) error {
 		here := dst[:min(int(count), len(dst))]
 		if packed {
 			unpack(here, b, width)
-		} else {
-			fill(here, b[:size])
+		} else if err := fill(here, b[:size], width); err != nil {
+			return err
 		}
 		dst, b = dst[len(here):], b[size:]
 	}
@@ -48,15 +48,19 @@ func hybrid[T byte | uint32](dst []T, b []byte, width int) error {
 	return nil
 }
 
-// fill sets all elements to a little-endian value.
-func fill[T byte | uint32](dst []T, b []byte) {
-	value := uint32(0)
+// fill sets all elements to a little-endian value of so many bits.
+func fill[T byte | uint32](dst []T, b []byte, width int) error {
+	value := uint64(0)
 	for i, c := range b {
-		value |= uint32(c) << (8 * i)
+		value |= uint64(c) << (8 * i)
+	}
+	if value>>width != 0 {
+		return mismatch("it declares values of %d bits and holds a run of %d", width, value)
 	}
 	for i := range dst {
 		dst[i] = T(value)
 	}
+	return nil
 }
 
 // unpack unpacks values of so many bits, at most 32, from the lowest bit to the highest. b must have them.
