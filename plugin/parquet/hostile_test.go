@@ -15,6 +15,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
+	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/encoding/delta"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
@@ -215,6 +216,9 @@ func TestHostileFooters(t *testing.T) {
 		{"no length", codeCorrupt, func(m *format.FileMetaData) { first(m).TotalCompressedSize = -1 }},
 		{"in another file", codeUnsupported, func(m *format.FileMetaData) { m.RowGroups[0].Columns[0].FilePath = "/etc/passwd" }},
 		{"encrypted", codeUnsupported, func(m *format.FileMetaData) { m.EncryptionAlgorithm.Value = &format.AesGcmV1{} }},
+		{"decimals without a precision", codeCorrupt, func(m *format.FileMetaData) {
+			m.Schema[1].LogicalType.Value, m.Schema[1].ConvertedType = nil, thrift.New(deprecated.Decimal)
+		}},
 		{"values of no length", codeCorrupt, func(m *format.FileMetaData) {
 			m.Schema[1].Type, m.Schema[1].TypeLength = thrift.New(format.FixedLenByteArray), thrift.New(int32(0))
 		}},

@@ -59,6 +59,9 @@ func newLeaf(element *format.SchemaElement) (leaf, error) {
 	}
 	if !l.annotate(element) {
 		l.annotateOld(element)
+		if l.form == formDecimal && !element.Precision.Valid {
+			return leaf{}, fault(codeCorrupt, "the column %q has decimals without a precision", element.Name)
+		}
 	}
 	if l.form == formDecimal && (l.scale < 0 || l.scale > 1000) {
 		return leaf{}, fault(codeCorrupt, "the column %q has decimals with %d places", element.Name, l.scale)
