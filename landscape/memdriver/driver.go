@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"waymark/landscape"
+	"waymark/landscape/sweep"
 )
 
 // Driver is a landscape.Driver in memory. It keeps the contract of drivers, but knows no constraints besides keys: what
@@ -96,7 +97,7 @@ func (t tables) apply(b landscape.Batch) error {
 	if b.Check == "" {
 		return nil
 	}
-	if found := sweep(t, b.Check, false); len(found) > 0 {
+	if found := count(t, b.Check); len(found) > 0 {
 		return &landscape.ImbalanceError{Run: b.Check, Findings: found}
 	}
 	return nil
@@ -167,10 +168,14 @@ func clone(values []any) []any {
 
 // Read does what landscape.Driver says.
 func (d *Driver) Read(_ context.Context, kind landscape.Record, prefix []any, yield func(landscape.Record) bool) error {
+	return d.now().read(kind, prefix, yield)
+}
+
+// now returns the tables as they are. No commit changes them.
+func (d *Driver) now() tables {
 	d.mu.Lock()
-	now := d.tables
-	d.mu.Unlock()
-	return now.read(kind, prefix, yield)
+	defer d.mu.Unlock()
+	return d.tables
 }
 
 func (t tables) read(kind landscape.Record, prefix []any, yield func(landscape.Record) bool) error {
@@ -269,12 +274,16 @@ func (d *Driver) Claim(_ context.Context, c landscape.Claims) (map[landscape.Tok
 	return taken, nil
 }
 
-// Sweep does what landscape.Driver says. It looks at tokens only as far as their codes and hashes go.
-func (d *Driver) Sweep(_ context.Context, run string, deep bool) ([]landscape.Finding, error) {
-	d.mu.Lock()
-	now := d.tables
-	d.mu.Unlock()
-	return sweep(now, run, deep), nil
+// Sweep does what landscape.Driver says. A deep one looks at tokens as sweep.Packed does.
+func (d *Driver) Sweep(ctx context.Context, run string, deep bool) ([]landscape.Finding, error) {
+	found := count(d.now(), run)
+	if !deep {
+		return found, nil
+	}
+	tokens, err := sweep.Packed(ctx, d, run, nil)
+	found = append(found, tokens...)
+	sweep.Sort(found)
+	return found, err
 }
 
 // Close does nothing: the records stay readable.

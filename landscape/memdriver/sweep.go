@@ -1,16 +1,16 @@
 package memdriver
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 
 	"waymark/landscape"
+	"waymark/landscape/sweep"
 	"waymark/pipeline"
 )
 
-// sweeping is one sweep of one run. The names of its checks are those of sqlitestore.
+// sweeping is one sweep of the counts of one run. The names of its checks are those of sqlitestore.
 type sweeping struct {
 	tables tables
 	run    string
@@ -35,7 +35,7 @@ type lanePlace struct {
 	lane int64
 }
 
-func sweep(t tables, run string, deep bool) []landscape.Finding {
+func count(t tables, run string) []landscape.Finding {
 	s := &sweeping{
 		tables: t, run: run, ways: map[string]landscape.WayRecord{}, steps: map[string][]landscape.WayStepRecord{},
 		nodes: map[string]landscape.Node{}, lanes: all[landscape.Lane](t, run), used: all[landscape.ChunkWayRecord](t, run),
@@ -61,15 +61,7 @@ func sweep(t tables, run string, deep bool) []landscape.Finding {
 	s.checkFolds()
 	s.checkMembers()
 	s.checkDerived()
-	if deep {
-		s.checkCodes()
-		s.checkHashColumns()
-		s.checkBatchRows()
-		s.checkLate()
-	}
-	slices.SortStableFunc(s.found, func(a, b landscape.Finding) int {
-		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Chunk, b.Chunk), cmp.Compare(a.Node, b.Node))
-	})
+	sweep.Sort(s.found)
 	return s.found
 }
 

@@ -179,3 +179,9 @@ func (s *sweeping) checkDerived() {
 		}
 	}
 }
+
+// batchPlace is a batch of a barrier.
+type batchPlace struct {
+	node  string
+	batch int64
+}

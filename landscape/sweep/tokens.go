@@ -13,3 +13,6 @@ const (
 	Groups = `(path = 'fork_parent') <> (fork_group_id is not null) or (path = 'coalesced') <> (join_group_id is not null)
 				or (path = 'expand_parent') <> (expand_group_id is not null) or (path = 'batch_consumed') <> (batch_id is not null)`
 )
+
+// OfTokens are the names of the checks that look at every token: those of a deep sweep besides Counts. Stored in findings; never rename.
+var OfTokens = []string{"token_outcome", "token_twice", "sink_lines", "way_codes", "merge_codes", "batch_rows", "hash_missing"}
