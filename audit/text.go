@@ -332,33 +332,6 @@ func (f *Fate) writeBytes(b *strings.Builder) {
 	}
 }
 
-// WriteText writes the report for people.
-func (r *Report) WriteText(w io.Writer) error {
-	var b strings.Builder
-	for _, problem := range r.Problems {
-		fmt.Fprintf(&b, "%s  %s  %s\n", problem.Kind, escape(problem.Where), escape(problem.Detail))
-	}
-	folds := ""
-	if r.Folds > 0 {
-		folds = plural(r.Folds, "fold") + " taken again, "
-	}
-	fmt.Fprintf(&b, "run %s (%s): %s in %s and %s read again, %s%s compared: ", r.Run, r.Status, plural(r.Rows, "row"),
-		plural(r.Chunks, "chunk"), plural(int64(r.Artifacts), "output"), folds, plural(r.Hashes, "hash"))
-	switch {
-	case len(r.Problems) == 0:
-		b.WriteString("everything on record is true\n")
-	case r.More:
-		fmt.Fprintf(&b, "at least %d problems; the first are shown\n", len(r.Problems))
-	default:
-		b.WriteString(plural(int64(len(r.Problems)), "problem") + "\n")
-	}
-	for _, note := range r.Notes {
-		fmt.Fprintf(&b, "note: %s\n", escape(note))
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
 // escape makes control characters visible, so that data cannot speak to a terminal.
 func escape(text string) string {
 	quoted := strconv.Quote(text)

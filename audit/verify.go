@@ -3,27 +3,54 @@ package audit
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"waymark/landscape"
+	"waymark/landscape/sweep"
+	"waymark/payload"
 	"waymark/plan"
 )
 
 // Report is what a verification looked at and what it found.
 type Report struct {
-	Run       string    `json:"run"`
-	Status    string    `json:"status"`
-	Chunks    int64     `json:"chunks"`          // whose records were read again and sent through the steps again
-	Rows      int64     `json:"rows"`            // in these chunks, of barriers as well
-	Hashes    int64     `json:"hashes"`          // computed again and compared
-	Folds     int64     `json:"folds,omitempty"` // of barriers, taken again
-	Late      int64     `json:"late,omitempty"`  // rows that targets of sinks refused when they were written: which and why is believed
-	Artifacts int       `json:"artifacts"`       // read again
-	Problems  []Problem `json:"problems"`        // empty, not nil, if everything on record is true
-	More      bool      `json:"more,omitempty"`  // there are more problems than Problems lists
-	Notes     []string  `json:"notes,omitempty"`
+	Run        string    `json:"run"`
+	Status     string    `json:"status"`
+	Chunks     int64     `json:"chunks"`          // whose records were read again and sent through the steps again
+	Rows       int64     `json:"rows"`            // in these chunks, of barriers as well
+	Hashes     int64     `json:"hashes"`          // computed again and compared
+	Folds      int64     `json:"folds,omitempty"` // of barriers, taken again
+	Late       int64     `json:"late,omitempty"`  // rows that targets of sinks refused when they were written: which and why is believed
+	Artifacts  int       `json:"artifacts"`       // read again
+	Problems   []Problem `json:"problems"`        // empty, not nil, if nothing that was compared is wrong
+	More       bool      `json:"more,omitempty"`  // there are more problems than Problems lists
+	Checked    []Check   `json:"checked"`         // what was compared, in the order in which it was
+	NotChecked []Check   `json:"not_checked"`     // what was not, and why; empty, not nil, if all that can be compared was
+	Notes      []string  `json:"notes,omitempty"`
 }
+
+// Check is something that was compared, or was not.
+type Check struct {
+	What   string `json:"what"`           // a word of the constants below
+	Name   string `json:"name,omitempty"` // of a source, a barrier, a sink or a table
+	Detail string `json:"detail"`         // of what was compared, with what; of what was not, why
+}
+
+// What is compared. Stored in reports; never rename.
+const (
+	CheckedTokens   = "tokens"   // the end of every row, and the balance of every node
+	CheckedViews    = "views"    // the same through the views of the database
+	CheckedSchema   = "schema"   // tables, views, triggers, checks and functions of the database
+	CheckedDocument = "document" // the document, the plan and the graph
+	CheckedRecords  = "records"  // the records as they were read
+	CheckedSteps    = "steps"    // what the steps make of the records
+	CheckedFolds    = "folds"    // what the barriers make of them
+	CheckedSource   = "source"   // a source's own files or rows
+	CheckedEffects  = "effects"  // what was written, by their events
+	CheckedOutput   = "output"   // a published output
+	CheckedRetries  = "retries"  // which records are fed again, by which run
+)
 
 // Problem is one thing on record that is not true, or not to be had.
 type Problem struct {
@@ -46,36 +73,108 @@ const (
 // maxProblems bounds a report: what is wrong in a thousand places needs no longer list.
 const maxProblems = 1000
 
-// Verify holds a run against everything that can be checked: the audit sweep over every token, the document, the plan and
+// VerifyOptions say how a run is verified.
+type VerifyOptions struct {
+	Deep bool // ask the database of every token through its views as well, as auditors do: it takes much longer
+
+	// Progress, if not nil, is called with how much of the work is done, from one goroutine at a time: each row counts when its
+	// token is counted, and when it went through the steps again.
+	Progress func(done, total int64)
+}
+
+// Verify does what VerifyWith does, in full.
+func (a *Auditor) Verify(ctx context.Context, id string) (*Report, error) {
+	return a.VerifyWith(ctx, id, VerifyOptions{Deep: true})
+}
+
+// VerifyWith holds a run against everything that can be checked: every token's end and every count, the document, the plan and
 // the graph, every payload's bytes, the results of the steps, the errors and what barriers gave computed again, the places of
 // the records, the source files if they are still as they were, and the published files. It reads only. The error says that the verification
 // could not be done; what it found is in the report.
-func (a *Auditor) Verify(ctx context.Context, id string) (*Report, error) {
+func (a *Auditor) VerifyWith(ctx context.Context, id string, options VerifyOptions) (*Report, error) {
+	a = &Auditor{log: a.log.Marked(), payloads: a.payloads, planner: a.planner}
 	run, err := a.log.Run(ctx, id)
-	if err != nil {
-		return nil, err
+	if errors.Is(err, landscape.ErrNotFound) {
+		return a.verifyStray(ctx, id, err)
 	}
-	lanes, err := a.log.Lanes(ctx, run.ID)
 	if err != nil {
 		return nil, err
 	}
 	v := &verification{
-		Auditor: a, run: run, lanes: lanes, fed: map[string]map[chunkKey]bool{}, recomputed: map[chunkKey]bool{}, claimants: claimants{},
-		report: &Report{Run: run.ID, Status: string(run.Status), Problems: []Problem{}},
+		Auditor: a, options: options, run: run, fed: map[string]map[chunkKey]bool{}, recomputed: map[chunkKey]bool{}, claimants: claimants{}, progress: new(progress),
+		report: &Report{Run: run.ID, Status: string(run.Status), Problems: []Problem{}, Checked: []Check{}, NotChecked: []Check{}},
 	}
 	for _, step := range []func(context.Context) error{
-		v.sweep, v.verifyTables, v.readLists, v.verifyRun, v.verifyOrigins, v.verifyClaims, v.verifyFolds, v.verifyEffects, v.verifyStatus, v.verifyEpochs, v.verifyArtifacts, v.noteLate,
+		v.verifySchema, v.beginProgress, v.readLanes, v.sweep, v.verifyTables, v.readLists, v.verifyRun, v.verifyOrigins, v.verifyClaims, v.verifyFolds,
+		v.verifyEffects, v.verifyStatus, v.verifyEpochs, v.verifyFed, v.verifyArtifacts, v.noteWork,
 	} {
-		if err := step(ctx); err != nil {
+		if err := v.guard(ctx, v.run.Pipeline, step); err != nil {
 			return nil, err
 		}
 	}
 	return v.report, nil
 }
 
+// verifyStray reports a run of which there are records, and which is not on record itself. notFound is the error if there are none.
+func (a *Auditor) verifyStray(ctx context.Context, id string, notFound error) (*Report, error) {
+	nodes, err := a.log.Nodes(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if len(nodes) == 0 {
+		return nil, notFound
+	}
+	problem := Problem{RecordDiffers, id, fmt.Sprintf("%s of it are on record, and the run itself is not", plural(int64(len(nodes)), "node"))}
+	why := "the run itself is not on record"
+	return &Report{Run: id, Problems: []Problem{problem}, Checked: []Check{}, NotChecked: []Check{{CheckedRecords, "", why}}}, nil
+}
+
+// guard does something with what is on record, and reports what makes no sense there. An error says that the database or the payload
+// store failed, or that ctx ended.
+func (v *verification) guard(ctx context.Context, where string, do func(context.Context) error) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			v.add(RecordDiffers, where, "what is on record makes no sense: %v", cause)
+			err = nil
+		}
+	}()
+	err = do(ctx)
+	if err == nil || ctx.Err() != nil || errors.Is(err, landscape.ErrUnavailable) || errors.Is(err, payload.ErrUnavailable) {
+		return errors.Join(err, ctx.Err())
+	}
+	v.add(kindOf(err, RecordDiffers), where, "what is on record makes no sense: %v", err)
+	return nil
+}
+
+// kindOf returns the kind of problem that an error tells of; other if it is none of a payload or a column.
+func kindOf(err error, other string) string {
+	switch {
+	case errors.Is(err, payload.ErrNotFound), errors.Is(err, payload.ErrBadKey):
+		return PayloadMissing
+	case errors.Is(err, payload.ErrCorrupt), errors.Is(err, payload.ErrTooLarge):
+		return PayloadCorrupt
+	case errors.Is(err, landscape.ErrIncomplete):
+		return RecordIncomplete
+	}
+	return other
+}
+
+// lost reports whether an error says that a payload is not to be had.
+func lost(err error) bool {
+	kind := kindOf(err, "")
+	return kind == PayloadMissing || kind == PayloadCorrupt
+}
+
+// readLanes reads the lanes of the run.
+func (v *verification) readLanes(ctx context.Context) (err error) {
+	v.lanes, err = v.log.Lanes(ctx, v.run.ID)
+	return err
+}
+
 // verification is one call of Verify.
 type verification struct {
 	*Auditor
+	options    VerifyOptions
 	run        landscape.Run
 	report     *Report
 	lanes      []landscape.Lane
@@ -89,15 +188,33 @@ type verification struct {
 	recomputed map[chunkKey]bool                        // chunks that went through the steps again
 	claimants  claimants                                // of these chunks
 	again      map[string]*fedAgain                     // by source: the records of another run that it feeds again
-	headers    map[string]string                        // by file of the source that is looked at: digest of what its records are parsed with
+	progress   *progress
+	headers    map[string]string // by file of the source that is looked at: digest of what its records are parsed with
 }
 
 func (v *verification) add(kind, where, format string, args ...any) {
+	v.addProblem(Problem{kind, where, fmt.Sprintf(format, args...)})
+}
+
+func (v *verification) addProblem(problem Problem) {
 	if len(v.report.Problems) == maxProblems {
 		v.report.More = true
 		return
 	}
-	v.report.Problems = append(v.report.Problems, Problem{kind, where, fmt.Sprintf(format, args...)})
+	v.report.Problems = append(v.report.Problems, problem)
+}
+
+// compared notes what was compared.
+func (v *verification) compared(what, name, format string, args ...any) {
+	v.report.Checked = append(v.report.Checked, Check{what, name, fmt.Sprintf(format, args...)})
+}
+
+// skipped notes what was not compared, and why. Of the same thing the first reason is enough.
+func (v *verification) skipped(what, name, format string, args ...any) {
+	is := func(c Check) bool { return c.What == what && c.Name == name }
+	if !slices.ContainsFunc(v.report.NotChecked, is) {
+		v.report.NotChecked = append(v.report.NotChecked, Check{what, name, fmt.Sprintf(format, args...)})
+	}
 }
 
 func (v *verification) note(format string, args ...any) {
@@ -114,14 +231,37 @@ func (v *verification) addDifferences(where string, differences []landscape.Diff
 // sweep checks the record against itself. A run that is not concluded has open tokens by right: its sweep is left out.
 func (v *verification) sweep(ctx context.Context) error {
 	if !concluded(v.report.Status) {
-		v.note("the run is %s: open rows are no problem of its record", v.report.Status)
+		v.skipped(CheckedTokens, "", "the run is %s: open rows are no problem of its record", v.report.Status)
 		return nil
 	}
-	findings, err := v.log.Sweep(ctx, v.run.ID, true)
+	v.compared(CheckedTokens, "", "the end of every row and the balance of every node, from the packed columns")
+	if v.options.Deep {
+		v.compared(CheckedViews, "", "the same, through the views of the database")
+	}
+	findings, err := v.log.Sweep(ctx, v.run.ID, v.options.Deep)
+	if err != nil {
+		return err
+	}
+	tokens, err := sweep.Packed(ctx, v.log, v.run.ID, v.progress.add)
+	findings = append(findings, missing(tokens, findings)...)
+	sweep.Sort(findings)
 	for _, finding := range findings {
 		v.add(finding.Check, cmp.Or(place(finding.Source, finding.Chunk), finding.Node), "%s", finding.String())
 	}
 	return err
+}
+
+// missing returns the findings that are not among others.
+func missing(findings, others []landscape.Finding) []landscape.Finding {
+	there := map[landscape.Finding]bool{}
+	for _, f := range others {
+		f.Detail = ""
+		there[f] = true
+	}
+	return slices.DeleteFunc(findings, func(f landscape.Finding) bool {
+		f.Detail = ""
+		return there[f]
+	})
 }
 
 func concluded(status string) bool {

@@ -3,54 +3,96 @@ package audit
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"waymark/activities"
 	"waymark/engine"
 	"waymark/landscape"
-	"waymark/payload"
 	"waymark/plugin"
 )
 
-// verifyChunk checks the chunk's payload and places, and sends its records through the steps again if the plan is to be had.
-// refused are the errors on record of the chunk's tokens.
-func (v *verification) verifyChunk(ctx context.Context, record landscape.Chunk, refused []landscape.RefusedRow) error {
-	in, err := v.readChunk(ctx, record)
-	if err != nil || in == nil {
-		return err
+// chunkCheck is what looking at one chunk came to, apart from what is found about others.
+type chunkCheck struct {
+	*verification
+	header []byte // what its records are parsed with
+	read   bool   // its records are there
+	err    error
+}
+
+// checkChunk checks the chunk's payload and places, and sends its records through the steps again if the plan is to be had. refused are
+// the errors on record of the chunk's tokens. Chunks may be checked side by side.
+func (v *verification) checkChunk(ctx context.Context, record landscape.Chunk, refused *landscape.Refusals) (c chunkCheck) {
+	own := *v
+	own.report = &Report{}
+	own.fed, own.recomputed, own.claimants = map[string]map[chunkKey]bool{}, map[chunkKey]bool{}, claimants{}
+	c.verification = &own
+	c.err = own.guard(ctx, place(record.Source, record.Chunk), func(ctx context.Context) error {
+		in, err := own.readChunk(ctx, record)
+		if err != nil || in == nil {
+			return err
+		}
+		c.header, c.read = in.Chunk.Context, true
+		return own.verifyChunk(ctx, record, in, refused)
+	})
+	v.progress.add(record.Rows)
+	return c
+}
+
+// absorb adds what a check of a chunk came to.
+func (v *verification) absorb(c chunkCheck) {
+	for _, problem := range c.report.Problems {
+		v.addProblem(problem)
 	}
+	v.report.More = v.report.More || c.report.More
+	v.report.Chunks += c.report.Chunks
+	v.report.Rows += c.report.Rows
+	v.report.Hashes += c.report.Hashes
+	v.report.Late += c.report.Late
+	maps.Copy(v.recomputed, c.recomputed)
+	for name, chunks := range c.fed {
+		if v.fed[name] == nil {
+			v.fed[name] = map[chunkKey]bool{}
+		}
+		maps.Copy(v.fed[name], chunks)
+	}
+	for block, bits := range c.claimants {
+		v.claimants[block] |= bits
+	}
+}
+
+// chunkBytes is about how much memory it takes to look at a chunk.
+func (v *verification) chunkBytes(record landscape.Chunk) int64 {
+	columns := int64(2)
+	if v.compiled != nil {
+		columns += int64(len(v.compiled.Nodes))
+	}
+	return 3*record.Bytes + columns*landscape.HashBytes*record.Rows
+}
+
+func (v *verification) verifyChunk(ctx context.Context, record landscape.Chunk, in *engine.Input, refused *landscape.Refusals) error {
 	v.report.Chunks++
 	v.report.Rows += int64(in.Chunk.Len())
 	if record.Fold == nil {
 		v.verifyPlaces(record, in.Chunk)
-		v.verifyHeader(record, in.Chunk.Context)
 	}
 	same, err := v.verifyRecords(ctx, record, in.Chunk)
 	if err != nil || !same || v.compiled == nil {
 		return err // other records than were read say nothing about what became of those
 	}
-	return v.guard(place(record.Source, record.Chunk), func() error { return v.recompute(ctx, record, *in, refused) })
+	return v.recompute(ctx, record, *in, refused)
 }
 
 // readChunk returns the chunk's records; nil if they are not to be had, which it reports.
 func (v *verification) readChunk(ctx context.Context, record landscape.Chunk) (*engine.Input, error) {
-	where := place(record.Source, record.Chunk)
 	err := v.log.CheckShape(ctx, record)
 	var in engine.Input
 	if err == nil {
 		in, err = activities.Chunk(ctx, v.log, v.payloads, v.compiled, record)
 	}
-	switch {
-	case errors.Is(err, landscape.ErrIncomplete):
-		v.add(RecordIncomplete, where, "%v", err)
-		return nil, nil //nolint:nilnil // as the comment says
-	case errors.Is(err, payload.ErrNotFound):
-		v.add(PayloadMissing, where, "%v", err)
-		return nil, nil //nolint:nilnil // as the comment says
-	case errors.Is(err, payload.ErrCorrupt):
-		v.add(PayloadCorrupt, where, "%v", err)
+	if kind := kindOf(err, ""); kind != "" {
+		v.add(kind, place(record.Source, record.Chunk), "%v", err)
 		return nil, nil //nolint:nilnil // as the comment says
 	}
 	return &in, err
@@ -79,18 +121,22 @@ func (v *verification) verifyRecords(ctx context.Context, record landscape.Chunk
 	return same, nil
 }
 
+// passed is a chunk that went through the steps.
+type passed struct {
+	Run    string `db:"run_id,key"`
+	Source string `db:"source,key"`
+	Chunk  int64  `db:"chunk,key"`
+	Lane   int64  `db:"lane,key"`
+}
+
+// Table returns passages.
+func (passed) Table() string { return "passages" }
+
 // recompute sends the chunk through the steps again and compares what comes out with everything on record about it.
-func (v *verification) recompute(ctx context.Context, record landscape.Chunk, in engine.Input, refused []landscape.RefusedRow) error {
-	routes, err := v.log.AllRoutes(ctx, record.Run, record.Source, record.Chunk)
-	if errors.Is(err, landscape.ErrNotFound) {
-		return nil // the chunk was read and has not gone through the steps
-	}
-	if err != nil {
-		return err
-	}
-	hashes, err := v.log.Hashes(ctx, record.Run, record.Source, record.Chunk)
-	if err != nil {
-		return err
+func (v *verification) recompute(ctx context.Context, record landscape.Chunk, in engine.Input, refused *landscape.Refusals) error {
+	passages, err := landscape.Select[passed](ctx, v.log, record.Run, record.Source, record.Chunk)
+	if err != nil || len(passages) == 0 {
+		return err // without any the chunk was read and has not gone through the steps
 	}
 	result, err := v.result(ctx, in, v.claimant(record))
 	if err != nil {
@@ -98,19 +144,38 @@ func (v *verification) recompute(ctx context.Context, record landscape.Chunk, in
 	}
 	v.feed(record, result)
 	computed := activities.PassageOf(v.compiled, record.Run, record.Source, record.Chunk, in.Chunk, result)
+	for _, column := range computed.Hashes {
+		v.report.Hashes += int64(len(column.Hashes) / landscape.HashBytes)
+	}
 	before := len(v.report.Problems)
-	v.compareWays(record, routes, computed.Lanes)
-	v.compareHashes(record, hashes, computed.Hashes)
 	v.compareWrites(record, computed)
 	if err := v.compareLate(ctx, record, in.Chunk, computed, v.compareRefused(record, computed, refused)); err != nil {
 		return err
 	}
-	if err := v.compareErrors(ctx, record, computed); err != nil || len(v.report.Problems) > before {
-		return err // said in words; the records would say it again
+	differences, err := v.log.ComparePassage(ctx, computed, refused)
+	if err != nil || len(differences) == 0 {
+		return err
 	}
-	differences, err := v.log.ComparePassage(ctx, computed)
-	v.addDifferences(place(record.Source, record.Chunk), differences)
+	err = v.guard(ctx, place(record.Source, record.Chunk), func(ctx context.Context) error { return v.sayDifferences(ctx, record, computed) })
+	if len(v.report.Problems) == before { // else said in words: the records would say it again
+		v.addDifferences(place(record.Source, record.Chunk), differences)
+	}
 	return err
+}
+
+// sayDifferences says in words what of a chunk is other on record than was computed.
+func (v *verification) sayDifferences(ctx context.Context, record landscape.Chunk, computed landscape.Passage) error {
+	routes, err := v.log.AllRoutes(ctx, record.Run, record.Source, record.Chunk)
+	if err != nil {
+		return err
+	}
+	v.compareWays(record, routes, computed.Lanes)
+	hashes, err := v.log.Hashes(ctx, record.Run, record.Source, record.Chunk)
+	if err != nil {
+		return err
+	}
+	v.compareHashes(record, hashes, computed.Hashes)
+	return v.compareErrors(ctx, record, computed)
 }
 
 // feed notes to which barriers the chunk brings something.
@@ -140,20 +205,25 @@ func (v *verification) compareWrites(record landscape.Chunk, computed landscape.
 
 // compareRefused looks for errors of tokens that no node refuses. It returns those with which the targets of sinks refused tokens
 // that came there: no step makes them.
-func (v *verification) compareRefused(record landscape.Chunk, computed landscape.Passage, refused []landscape.RefusedRow) (late []landscape.RefusedRow) {
-	wanted := map[landscape.Token]bool{}
+func (v *verification) compareRefused(record landscape.Chunk, computed landscape.Passage, refused *landscape.Refusals) (late []landscape.RefusedRow) {
+	wanted := map[landscape.Token]string{}
 	for _, refusal := range computed.Errors {
-		wanted[tokenAt(record, refusal.Lane, refusal.Index)] = true
+		lane := inLane(computed.Lanes, refusal.Lane)
+		wanted[tokenAt(record, refusal.Lane, refusal.Index)] = lane.Ways[lane.Codes[refusal.Index]].Last()
 	}
-	for _, row := range refused {
+	for row := range refused.All() {
 		token := landscape.Token{Source: row.Source, Lane: row.Lane, Row: row.Row}
 		way, err := inLane(computed.Lanes, row.Lane).WayAt(int(row.Row - record.FirstRow))
 		if err == nil && way != nil && way.ToSink() && way.Sink == row.Node {
 			late = append(late, row)
 			continue
 		}
-		if !wanted[token] {
+		switch node := wanted[token]; node {
+		case row.Node:
+		case "":
 			v.add(RecordDiffers, place(record.Source, record.Chunk), "%s is refused by no node, on record is an error", v.name(token))
+		default:
+			v.add(RecordDiffers, place(record.Source, record.Chunk), "%s is refused by %s, on record is an error of %s", v.name(token), node, row.Node)
 		}
 	}
 	return late
@@ -277,7 +347,6 @@ func (v *verification) within(lane int64) string {
 func (v *verification) compareColumn(record landscape.Chunk, computed, recorded landscape.NodeHashes) {
 	was := hashesOf(recorded.Hashes)
 	for i, hash := range hashesOf(computed.Hashes) {
-		v.report.Hashes++
 		if hash != was[i] {
 			v.add(RecordDiffers, place(record.Source, record.Chunk), "%s comes out of %s as %x, on record is %x",
 				v.name(tokenAt(record, computed.Lane, i)), computed.Node, hash, was[i])

@@ -3,14 +3,13 @@ package audit
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"slices"
 
 	"waymark/activities"
 	"waymark/barrier"
 	"waymark/engine"
 	"waymark/landscape"
-	"waymark/payload"
+	"waymark/plugin"
 	"waymark/row"
 )
 
@@ -67,7 +66,7 @@ func (r *refolding) derivedChunk(record landscape.Chunk, outs []barrier.Out) lan
 // compareInput compares what the payload of a chunk says of its rows besides the records.
 func (r *refolding) compareInput(ctx context.Context, record landscape.Chunk, outs []barrier.Out, losses []barrier.Loss) error {
 	in, err := activities.Chunk(ctx, r.log, r.payloads, r.compiled, record)
-	if errors.Is(err, payload.ErrNotFound) || errors.Is(err, payload.ErrCorrupt) {
+	if lost(err) {
 		return nil // reported where the chunk is verified
 	}
 	if err != nil {
@@ -75,8 +74,12 @@ func (r *refolding) compareInput(ctx context.Context, record landscape.Chunk, ou
 	}
 	where := place(record.Source, record.Chunk)
 	if len(outs) == in.Chunk.Len() {
+		refused := map[int]plugin.Rejection{}
+		for _, bad := range in.Chunk.Bad {
+			refused[bad.Index] = bad.Rejection
+		}
 		for i := range outs {
-			if what := differsIn(&in, i, &outs[i]); what != "" {
+			if what := differsIn(&in, refused, i, &outs[i]); what != "" {
 				r.add(RecordDiffers, where, "row %d: %s in its payload than come out of the fold, taken again", record.FirstRow+int64(i), what)
 			}
 		}
@@ -87,8 +90,8 @@ func (r *refolding) compareInput(ctx context.Context, record landscape.Chunk, ou
 	return nil
 }
 
-// differsIn says what of a row is other in the chunk than it came out of a fold; "" if nothing is.
-func differsIn(in *engine.Input, i int, out *barrier.Out) string {
+// differsIn says what of a row is other in the chunk than it came out of a fold; "" if nothing is. refused are the chunk's bad records.
+func differsIn(in *engine.Input, refused map[int]plugin.Rejection, i int, out *barrier.Out) string {
 	n := len(out.Keys)
 	if len(in.Keys) < (i+1)*n || !slices.Equal(in.Keys[i*n:(i+1)*n], out.Keys) {
 		return "other fork parents are"
@@ -100,15 +103,10 @@ func differsIn(in *engine.Input, i int, out *barrier.Out) string {
 	if order >= len(in.Orders) || !slices.Equal(in.Orders[order], out.Row.Shape.Fields()) {
 		return "fields in another order are"
 	}
-	for _, bad := range in.Chunk.Bad {
-		if bad.Index == i && (out.Refused == nil || bad.Rejection != *out.Refused) {
-			return "another refusal is"
-		}
-		if bad.Index == i {
-			return ""
-		}
-	}
-	if out.Refused != nil {
+	switch rejection, bad := refused[i]; {
+	case bad && (out.Refused == nil || rejection != *out.Refused):
+		return "another refusal is"
+	case !bad && out.Refused != nil:
 		return "no refusal is"
 	}
 	return ""

@@ -29,6 +29,8 @@ type refolding struct {
 	rows    int64             // that came out so far
 	chunks  int64             // in which they came out
 	record  *landscape.FoldComparison
+	sizes   map[chunkKey]int64 // how much memory it takes to look at a chunk
+	whole   bool               // every fold so far was taken again
 }
 
 // verifyFolds takes every fold of every barrier again, in order, with what its chunk brings as the steps give it, and compares
@@ -41,22 +43,12 @@ func (v *verification) verifyFolds(ctx context.Context) error {
 		if !v.compiled.Nodes[i].Barrier {
 			continue
 		}
-		r := &refolding{verification: v, node: i, name: v.compiled.Nodes[i].Name, machine: barrier.New(v.compiled, i)}
-		if err := v.guard(r.name, func() error { return r.run(ctx) }); err != nil {
+		r := &refolding{verification: v, node: i, name: v.compiled.Nodes[i].Name, machine: barrier.New(v.compiled, i), whole: true}
+		if err := v.guard(ctx, r.name, r.run); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// guard does something with what is on record that may make no sense, which it reports.
-func (v *verification) guard(where string, do func() error) error {
-	defer func() {
-		if cause := recover(); cause != nil {
-			v.add(RecordDiffers, where, "what is on record makes no sense: %v", cause)
-		}
-	}()
-	return do()
 }
 
 func (r *refolding) run(ctx context.Context) error {
@@ -74,21 +66,39 @@ func (r *refolding) run(ctx context.Context) error {
 		}
 		r.derived = append(r.derived, chunk)
 	}
-	for i, fold := range folds {
-		if fold.Fold != int64(i) {
-			r.add(RecordDiffers, r.name, "fold %d is on record where fold %d should be", fold.Fold, i)
-			return nil
+	if err := r.measure(ctx); err != nil {
+		return err
+	}
+	done := int64(0)
+	size := func(f landscape.FoldRecord) int64 { return r.sizes[chunkKey{f.Source, f.Chunk}] }
+	bring := func(f landscape.FoldRecord) brought { return r.bring(ctx, f) }
+	err = inOrder(folds, size, bring, func(fold landscape.FoldRecord, b brought) (bool, error) {
+		if fold.Fold != done {
+			r.add(RecordDiffers, r.name, "fold %d is on record where fold %d should be", fold.Fold, done)
+			return false, nil
 		}
+		done++
+		r.whole = false
 		if may, err := r.take(ctx, fold); !may || err != nil {
-			return err
+			return false, err
 		}
-		if done, err := r.fold(ctx, fold); !done || err != nil {
-			return err
-		}
+		return r.fold(ctx, fold, b)
+	})
+	if err != nil || done < int64(len(folds)) || !r.whole {
+		return err
 	}
 	r.addDifferences(r.name, r.record.Others())
 	r.untaken()
 	return nil
+}
+
+// measure notes how large the chunks of the run are.
+func (r *refolding) measure(ctx context.Context) error {
+	r.sizes = map[chunkKey]int64{}
+	return landscape.Each(ctx, r.log, func(c landscape.Chunk) bool {
+		r.sizes[chunkKey{c.Source, c.Chunk}] = r.chunkBytes(c)
+		return true
+	}, r.verification.run.ID)
 }
 
 // take notes that a fold took its chunk. It reports whether the fold can be taken again.
@@ -106,7 +116,7 @@ func (r *refolding) take(ctx context.Context, fold landscape.FoldRecord) (bool, 
 	case r.recomputed[key]:
 		r.add(RecordDiffers, r.name, "fold %d took %s on record, which brings nothing here, or not twice", fold.Fold, place(key.source, key.chunk))
 	case err == nil:
-		r.note("%s: the folds from %d on cannot be taken again without %s", r.name, fold.Fold, place(key.source, key.chunk))
+		r.skipped(CheckedFolds, r.name, "the folds from %d on cannot be taken again without %s", fold.Fold, place(key.source, key.chunk))
 	}
 	return false, err
 }
@@ -128,41 +138,56 @@ func (r *refolding) untaken() {
 
 // fold takes one fold again. It reports whether the next one can be taken: what the folds after one that fails give cannot be
 // told.
-func (r *refolding) fold(ctx context.Context, fold landscape.FoldRecord) (bool, error) {
-	chunk, arrivals, err := r.arrivals(ctx, fold)
-	if err != nil || arrivals == nil {
-		return false, err
+func (r *refolding) fold(ctx context.Context, fold landscape.FoldRecord, b brought) (bool, error) {
+	if b.err != nil || b.arrivals == nil {
+		return false, b.err
 	}
-	settled, err := r.settle(fold, arrivals)
+	settled, err := r.settle(fold, b.arrivals)
 	if err != nil {
 		r.add(RecordDiffers, r.name, "fold %d cannot be taken again: %v", fold.Fold, err)
 		return false, nil
 	}
 	r.report.Folds++
-	return true, r.compare(ctx, fold, chunk, arrivals, settled)
+	r.whole = true
+	return true, r.compare(ctx, fold, b.chunk, b.arrivals, settled)
 }
 
-// arrivals returns what the fold's chunk brings; nil if that cannot be told, which is reported where the chunk is verified.
-func (r *refolding) arrivals(ctx context.Context, fold landscape.FoldRecord) (landscape.Chunk, *barrier.Arrivals, error) {
+// brought is what the chunk of a fold brings to the barrier; nothing if that cannot be told, which is reported where the chunk is
+// checked.
+type brought struct {
+	chunk    landscape.Chunk
+	arrivals *barrier.Arrivals
+	err      error
+}
+
+// bring sends the fold's chunk through the steps again. It may be called for several folds side by side.
+func (r *refolding) bring(ctx context.Context, fold landscape.FoldRecord) (b brought) {
 	if fold.Kind != landscape.ChunkFold {
-		return landscape.Chunk{}, new(barrier.Arrivals), nil
+		return brought{arrivals: new(barrier.Arrivals)}
 	}
-	record, err := r.log.Chunk(ctx, fold.Run, fold.Source, fold.Chunk)
+	defer func() {
+		if cause := recover(); cause != nil {
+			b.err = fmt.Errorf("%v", cause)
+		}
+	}()
+	if b.chunk, b.err = r.log.Chunk(ctx, fold.Run, fold.Source, fold.Chunk); b.err != nil {
+		return b
+	}
+	in, err := activities.Chunk(ctx, r.log, r.payloads, r.compiled, b.chunk)
+	if lost(err) {
+		return b
+	}
 	if err != nil {
-		return record, nil, err
-	}
-	in, err := activities.Chunk(ctx, r.log, r.payloads, r.compiled, record)
-	if errors.Is(err, payload.ErrNotFound) || errors.Is(err, payload.ErrCorrupt) {
-		return record, nil, nil
-	}
-	if err != nil {
-		return record, nil, err
+		b.err = err
+		return b
 	}
 	result, err := r.result(ctx, in, r.claimed)
 	if err != nil {
-		return record, nil, err
+		b.err = err
+		return b
 	}
-	return record, result.Arrivals[r.node], nil
+	b.arrivals = result.Arrivals[r.node]
+	return b
 }
 
 func (r *refolding) settle(fold landscape.FoldRecord, arrivals *barrier.Arrivals) (*barrier.Settlement, error) {

@@ -28,7 +28,7 @@ func TestVerifyGraph(t *testing.T) {
 func testCleanGraph(t *testing.T, s *system.System) {
 	report := verify(t, s, s.Log)
 	require.Empty(t, report.Problems)
-	require.Empty(t, report.Notes)
+	require.Empty(t, report.NotChecked)
 	require.EqualValues(t, 19, report.Rows)
 	require.Greater(t, report.Folds, int64(8))
 	var b strings.Builder
@@ -149,7 +149,7 @@ func testGraphPayloads(t *testing.T, s *system.System) {
 		}
 	}
 	damage(t, object(t, s, chunk.Pack), nil)
-	require.Contains(t, verify(t, s, s.Log).Notes, "meet: the folds from 3 on cannot be taken again without top chunk 0")
+	require.Contains(t, verify(t, s, s.Log).NotChecked, audit.Check{What: "folds", Name: "meet", Detail: "the folds from 3 on cannot be taken again without top chunk 0"})
 }
 
 // TestVerifyWithoutTheTable has neither the table that the run kept nor the file that it came from as it was.

@@ -67,8 +67,16 @@ func (v *verification) lateRefusal(ctx context.Context, record landscape.Chunk, 
 	return refusal, err
 }
 
-// noteLate says that something was believed.
-func (v *verification) noteLate(context.Context) error {
+// noteWork says what was looked at all along, and what of it was believed.
+func (v *verification) noteWork(context.Context) error {
+	v.compared(CheckedRecords, "", "%s in %s, against the hashes of what was read", plural(v.report.Rows, "row"), plural(v.report.Chunks, "chunk"))
+	if v.compiled != nil {
+		v.compared(CheckedSteps, "", "ways, hashes, errors, claims and the bytes for every sink, computed again")
+	}
+	if v.report.Folds > 0 {
+		v.compared(CheckedFolds, "", "%s of barriers, taken again", plural(v.report.Folds, "fold"))
+	}
+	v.compared(CheckedEffects, "", "every write and publication, against its events and its receipt")
 	if v.report.Late > 0 {
 		v.note("the targets of sinks refused %s when they were written: which, and why, is as they said", plural(v.report.Late, "row"))
 	}

@@ -126,7 +126,10 @@ func TestVerifyReplacedOutput(t *testing.T) {
 	}
 	report := verify(t, s, s.Log)
 	require.Empty(t, report.Problems)
-	require.Equal(t, []string{"review: " + filepath.Join(s.Folder, "out/north.csv") + " was replaced by run run-2"}, report.Notes)
+	require.Equal(t, []audit.Check{
+		{What: "source", Name: "orders", Detail: "in.csv was changed since the run read it"},
+		{What: "output", Name: "review", Detail: filepath.Join(s.Folder, "out/north.csv") + " was replaced by run run-2"},
+	}, report.NotChecked)
 	var b strings.Builder
 	require.NoError(t, report.WriteText(&b))
 	require.Contains(t, b.String(), "note: review: ")
@@ -135,7 +138,7 @@ func TestVerifyReplacedOutput(t *testing.T) {
 	last, err := auditor(s).Verify(t.Context(), "run-2")
 	require.NoError(t, err)
 	require.Len(t, last.Problems, 1, "nobody replaced this one")
-	require.Empty(t, last.Notes)
+	require.Empty(t, last.NotChecked)
 }
 
 // TestVerifyOutputsWithoutThePlan reads the outputs on a machine where the document does not compile.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,37 +27,51 @@ func (v *verification) verifyArtifacts(ctx context.Context) error {
 	for _, record := range artifacts {
 		v.report.Artifacts++
 		if v.compiled == nil && !isFile(record.Path) {
-			v.note("%s: %s is not checked: only its sink can ask it, and the document cannot be used here%s", record.Sink, record.Path, needs(v.run, nil))
+			v.skipped(CheckedOutput, record.Sink, "only its sink can ask %s, and the document cannot be used here%s", record.Path, needs(v.run, nil))
 			continue
 		}
-		v.noteEntries(record)
-		wrong := v.verifyArtifact(ctx, record.Artifact(), record.Sink)
-		if err := ctx.Err(); err != nil {
+		if err := v.guard(ctx, record.Sink, func(ctx context.Context) error { return v.verifyOutput(ctx, record) }); err != nil {
 			return err
 		}
-		if wrong == nil {
-			continue
-		}
-		later, err := v.replacedBy(ctx, record)
-		if err != nil {
-			return err
-		}
-		if later != "" {
-			v.note("%s: %s was replaced by run %s", record.Sink, record.Path, later)
-			continue
-		}
-		v.add(ArtifactDiffers, record.Sink, "%v", wrong)
 	}
 	return nil
 }
 
-// noteEntries says of an output that is no file of ours what was read again of it.
-func (v *verification) noteEntries(record landscape.ArtifactRecord) {
+// verifyOutput reads one published output again. One that could not be reached is not checked.
+func (v *verification) verifyOutput(ctx context.Context, record landscape.ArtifactRecord) error {
+	wrong, differs := v.verifyArtifact(ctx, record.Artifact(), record.Sink)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	switch {
+	case wrong == nil:
+		v.compared(CheckedOutput, record.Sink, "%s, read again, against the parts that the run wrote", record.Path)
+		v.skipRows(record)
+		return nil
+	case errors.Is(wrong, landscape.ErrUnavailable):
+		return wrong
+	}
+	later, err := v.replacedBy(ctx, record)
+	switch {
+	case err != nil:
+		return err
+	case later != "":
+		v.skipped(CheckedOutput, record.Sink, "%s was replaced by run %s", record.Path, later)
+	case differs:
+		v.add(ArtifactDiffers, record.Sink, "%v", wrong)
+	default:
+		v.skipped(CheckedOutput, record.Sink, "%v", wrong)
+	}
+	return nil
+}
+
+// skipRows says of an output in a table what was not read again of it.
+func (v *verification) skipRows(record landscape.ArtifactRecord) {
 	if v.compiled == nil {
 		return
 	}
 	if i := v.compiled.Find(record.Sink); i != plan.None && v.compiled.Nodes[i].Kind == plan.Sink && v.compiled.Nodes[i].Sink.Guarantee() == plugin.Transactional {
-		v.note("%s: the entries that the run left beside %s were compared, not the rows of the table: others may change these", record.Sink, record.Path)
+		v.skipped(CheckedOutput, record.Sink, "the entries that the run left beside %s were compared, not the rows of the table: others may change these", record.Path)
 	}
 }
 
@@ -84,40 +99,61 @@ func (v *verification) replacedBy(ctx context.Context, record landscape.Artifact
 	return later, nil
 }
 
-// verifyArtifact asks the sink if the plan is to be had, and reads the files themselves otherwise.
-func (v *verification) verifyArtifact(ctx context.Context, recorded plugin.Artifact, sink string) error {
+// verifyArtifact asks the sink if the plan is to be had, and reads the files themselves otherwise. It says what is wrong, and whether the
+// output differs, or could not be reached.
+func (v *verification) verifyArtifact(ctx context.Context, recorded plugin.Artifact, sink string) (wrong error, differs bool) {
 	if v.compiled != nil {
 		if i := v.compiled.Find(sink); i != plan.None && v.compiled.Nodes[i].Kind == plan.Sink {
 			return v.askSink(ctx, &v.compiled.Nodes[i], recorded)
 		}
-		return fmt.Errorf("%s: the document has no sink %q", recorded.Path, sink)
+		return fmt.Errorf("%s: the document has no sink %q", recorded.Path, sink), true
 	}
 	info, err := os.Stat(recorded.Path)
 	switch {
 	case err != nil:
-		return err
+		wrong = err
 	case info.IsDir():
-		return verifyFolder(ctx, recorded)
+		wrong = verifyFolder(ctx, recorded)
 	case info.Size() != recorded.Bytes:
-		return fmt.Errorf("%s has %d bytes, on record are %d", recorded.Path, info.Size(), recorded.Bytes)
+		wrong = fmt.Errorf("%s has %d bytes, on record are %d", recorded.Path, info.Size(), recorded.Bytes)
+	default:
+		wrong = verifyContent(ctx, recorded.Path, recorded.SHA256)
 	}
-	return verifyContent(ctx, recorded.Path, recorded.SHA256)
+	path, unread := errors.AsType[*fs.PathError](wrong)
+	return wrong, !unread || errors.Is(path, fs.ErrNotExist)
 }
 
-func (v *verification) askSink(ctx context.Context, node *plan.Node, recorded plugin.Artifact) error {
+// targetChanged is the code with which a target says that it does not hold what the run wrote.
+const targetChanged = "TARGET_CHANGED"
+
+func (v *verification) askSink(ctx context.Context, node *plan.Node, recorded plugin.Artifact) (wrong error, differs bool) {
 	encoder, err := node.Encoder()
 	if err != nil {
-		return err
+		return err, false
 	}
 	parts, err := activities.Parts(ctx, v.log, v.run.ID, node.Name)
 	if err != nil {
-		return err
+		return err, true
 	}
 	found, err := node.Sink.Target(v.run.ID).Verify(ctx, encoder.Header(), parts)
-	if err == nil && found != recorded {
-		err = fmt.Errorf("%s holds %d bytes with digest %s, on record are %d with %s", recorded.Path, found.Bytes, found.SHA256, recorded.Bytes, recorded.SHA256)
+	if err != nil {
+		fault, is := errors.AsType[*plugin.TargetError](err)
+		return err, is && fault.Code == targetChanged || !contiguous(parts)
 	}
-	return err
+	if found != recorded {
+		return fmt.Errorf("%s holds %d bytes with digest %s, on record are %d with %s", recorded.Path, found.Bytes, found.SHA256, recorded.Bytes, recorded.SHA256), true
+	}
+	return nil, false
+}
+
+// contiguous reports whether parts, in their order, follow each other.
+func contiguous(parts []plugin.Part) bool {
+	for i, part := range parts {
+		if part.Ordinal != int64(i) || i > 0 && part.Offset != parts[i-1].Offset+parts[i-1].Bytes {
+			return false
+		}
+	}
+	return true
 }
 
 func verifyContent(ctx context.Context, path, recorded string) error {

@@ -24,34 +24,51 @@ func (v *verification) verifyReading(ctx context.Context, source string, pin plu
 		return nil
 	}
 	reader, err := node.Source.Open(ctx, plugin.Cursor{}, pin)
-	if err != nil {
-		return ctx.Err() // a source that is gone, or was changed since, is no problem of the record
+	if err != nil { // a source that is gone, or was changed since, is no problem of the record
+		v.skipped(CheckedSource, source, "%v", err)
+		return ctx.Err()
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
 	r := &rereading{verification: v, source: source, reader: reader}
-	if more, err := r.chunks(ctx); err != nil || !more {
+	more, err := r.chunks(ctx)
+	if err != nil || !more {
 		return err
 	}
 	ends, err := v.log.SourceEnds(ctx, v.run.ID)
-	if slices.ContainsFunc(ends, func(e landscape.SourceEnd) bool { return e.Source == source }) {
-		err = errors.Join(err, r.end(ctx))
+	if err != nil {
+		return err
 	}
-	return err
+	for _, end := range ends {
+		if end.Source == source {
+			return r.end(ctx, end)
+		}
+	}
+	v.compared(CheckedSource, source, "read again, as far as the run came, it gives the chunks on record")
+	return nil
 }
 
 // readable returns the node of a source that can be read again; nil if it cannot, or if its files do not have their digests,
 // which is said already.
 func (v *verification) readable(source string) *plan.Node {
-	if v.compiled == nil || !v.isSource(source) || v.again[source] != nil {
+	switch {
+	case v.compiled == nil:
+		v.skipped(CheckedSource, source, "the document cannot be used here")
+		return nil
+	case !v.isSource(source):
+		return nil
+	case v.again[source] != nil:
+		v.compared(CheckedSource, source, "its records, against those of run %s that it feeds again", v.again[source].parent)
 		return nil
 	}
 	differs := func(p Problem) bool { return p.Kind == SourceDiffers && p.Where == source }
 	node := &v.compiled.Nodes[v.compiled.Find(source)]
-	switch node.Source.Determinism() {
+	switch kind := node.Source.Determinism(); kind {
 	case pipeline.Deterministic, pipeline.ReadsIO:
 		if !slices.ContainsFunc(v.report.Problems, differs) {
 			return node
 		}
+	default:
+		v.skipped(CheckedSource, source, "reading it again may give other rows: it is %s", kind)
 	}
 	return nil
 }
@@ -91,18 +108,37 @@ func (r *rereading) chunks(ctx context.Context) (same bool, err error) {
 	return true, nil
 }
 
-// end requires that the source ends after its chunks.
-func (r *rereading) end(ctx context.Context) error {
+// end requires that the source ends after its chunks, and that its files have their digests.
+func (r *rereading) end(ctx context.Context, end landscape.SourceEnd) error {
 	err := r.reader.Next(ctx, r.compiled.Chunk, &r.chunk)
 	switch {
-	case errors.Is(err, io.EOF):
+	case err == nil:
+		r.add(RecordDiffers, r.source, "its end is on record after row %d; read again, it goes on in %s at byte %d, line %d",
+			r.chunk.FirstRow-1, r.chunk.File, r.chunk.FirstOffset, r.chunk.FirstLine)
 		return nil
-	case err != nil:
+	case !errors.Is(err, io.EOF):
 		return r.unreadable(ctx, r.source, err)
 	}
-	r.add(RecordDiffers, r.source, "its end is on record after row %d; read again, it goes on in %s at byte %d, line %d",
-		r.chunk.FirstRow-1, r.chunk.File, r.chunk.FirstOffset, r.chunk.FirstLine)
+	digests, err := r.reader.Digests(ctx)
+	if err != nil {
+		return r.unreadable(ctx, r.source, err)
+	}
+	if found, err := json.Marshal(digests); err != nil || !sameDigests(found, end.Digests) {
+		r.add(SourceDiffers, r.source, "read again, its digests are %s, on record are %s", found, end.Digests)
+		return err
+	}
+	files := ""
+	if len(digests) > 0 {
+		files = "; its files hash to the digests on record"
+	}
+	r.compared(CheckedSource, r.source, "read again, it gives the chunks and the end on record%s", files)
 	return nil
+}
+
+// sameDigests compares two lists of digests. No list is an empty one.
+func sameDigests(found []byte, recorded string) bool {
+	var a, b []string
+	return json.Unmarshal(found, &a) == nil && json.Unmarshal([]byte(recorded), &b) == nil && slices.Equal(a, b)
 }
 
 // unreadable reports a fault of a source that had none at this place when the run read it. One that was changed just now is no
@@ -113,8 +149,10 @@ func (r *rereading) unreadable(ctx context.Context, where string, err error) err
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case !errors.As(err, &fault):
-		r.note("%s: the source cannot be read again: %v", where, err)
-	case fault.Code != "SOURCE_CHANGED":
+		r.skipped(CheckedSource, r.source, "%s cannot be read again: %v", where, err)
+	case fault.Code == "SOURCE_CHANGED":
+		r.skipped(CheckedSource, r.source, "%v", err)
+	default:
 		r.add(RecordDiffers, where, "it is on record, and reading the source again fails there: %v", err)
 	}
 	return nil

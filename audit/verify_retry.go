@@ -2,8 +2,8 @@ package audit
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 
 	"waymark/activities"
@@ -30,18 +30,14 @@ func (v *verification) readLists(ctx context.Context) error {
 	v.again = map[string]*fedAgain{}
 	for _, source := range sources {
 		list, found, err := activities.ReadRetryList(ctx, v.payloads, source.Source, source.Info)
-		var syntax *json.SyntaxError
 		switch {
-		case errors.Is(err, payload.ErrNotFound):
-			v.add(PayloadMissing, source.Source, "%v", err)
+		case lost(err):
+			v.add(kindOf(err, ""), source.Source, "%v", err)
 			v.again[source.Source] = &fedAgain{lost: true}
-		case errors.Is(err, payload.ErrCorrupt):
-			v.add(PayloadCorrupt, source.Source, "%v", err)
-			v.again[source.Source] = &fedAgain{lost: true}
-		case errors.As(err, &syntax):
-			continue // what the source held cannot be read: its chunks say so
-		case err != nil:
+		case errors.Is(err, payload.ErrUnavailable) || ctx.Err() != nil:
 			return err
+		case err != nil:
+			continue // what the source held cannot be read: its chunks say so
 		case found:
 			v.again[source.Source] = flatten(list)
 		}
@@ -78,18 +74,86 @@ func (v *verification) verifyRetried(ctx context.Context) error {
 		if fed.lost {
 			continue
 		}
-		rows := bySource[source]
-		at := slices.IndexFunc(fed.rows, func(r formerRow) bool {
-			is := len(rows) > 0 && rows[0] == r.row
-			rows = rows[min(1, len(rows)):]
-			return !is
-		})
-		switch {
-		case at >= 0:
-			v.add(RecordDiffers, source, "row %d of run %s is on the list of those that are fed again, and not on record", fed.rows[at].row, fed.parent)
-		case len(rows) > 0:
-			v.add(RecordDiffers, source, "row %d of run %s is fed again on record, and not on the list", rows[0], fed.parent)
+		if fed.parent != v.run.Parent {
+			v.add(RecordDiffers, source, "it feeds records of run %s again, on record the run comes of run %q", fed.parent, v.run.Parent)
 		}
+		v.compareFed(source, fed, bySource[source])
+	}
+	return nil
+}
+
+// compareFed compares a list of records that are fed again with the rows on record as such.
+func (v *verification) compareFed(source string, fed *fedAgain, rows []int64) {
+	at := slices.IndexFunc(fed.rows, func(r formerRow) bool {
+		is := len(rows) > 0 && rows[0] == r.row
+		rows = rows[min(1, len(rows)):]
+		return !is
+	})
+	switch {
+	case at >= 0:
+		v.add(RecordDiffers, source, "row %d of run %s is on the list of those that are fed again, and not on record", fed.rows[at].row, fed.parent)
+	case len(rows) > 0:
+		v.add(RecordDiffers, source, "row %d of run %s is fed again on record, and not on the list", rows[0], fed.parent)
+	}
+}
+
+// verifyFed compares the records of the run that are fed again on record with the lists of the runs that feed them.
+func (v *verification) verifyFed(ctx context.Context) error {
+	recorded, err := v.log.RetriedFrom(ctx, v.run.ID)
+	if err != nil {
+		return err
+	}
+	byRun := map[string]map[string][]int64{}
+	for _, row := range recorded {
+		if byRun[row.Run] == nil {
+			byRun[row.Run] = map[string][]int64{}
+		}
+		byRun[row.Run][row.Source] = append(byRun[row.Run][row.Source], row.Row)
+	}
+	linked, err := v.log.LinkedRuns(ctx, v.run.ID)
+	if err != nil {
+		return err
+	}
+	for _, retry := range linked {
+		if retry.Link != landscape.RetryLink {
+			continue
+		}
+		if err := v.verifyFedBy(ctx, retry.Run, byRun[retry.Run]); err != nil {
+			return err
+		}
+		delete(byRun, retry.Run)
+	}
+	for _, run := range slices.Sorted(maps.Keys(byRun)) {
+		v.add(RecordDiffers, v.run.Pipeline, "run %s feeds records of it again on record, and is no retry of it", run)
+	}
+	return nil
+}
+
+// verifyFedBy compares the records that one run feeds again with its lists.
+func (v *verification) verifyFedBy(ctx context.Context, run string, recorded map[string][]int64) error {
+	sources, err := v.log.Sources(ctx, run)
+	if err != nil {
+		return err
+	}
+	for _, source := range sources {
+		list, found, err := activities.ReadRetryList(ctx, v.payloads, source.Source, source.Info)
+		switch {
+		case errors.Is(err, payload.ErrUnavailable) || ctx.Err() != nil:
+			return err
+		case err != nil:
+			v.skipped(CheckedRetries, run, "%v", err)
+		case found && list.Parent != v.run.ID:
+			v.add(RecordDiffers, source.Source, "run %s feeds records of run %s again, on record it comes of this one", run, list.Parent)
+		case found:
+			v.compareFed(source.Source, flatten(list), recorded[source.Source])
+			v.compared(CheckedRetries, run, "%s of %s that it feeds again, against its list", plural(list.Rows(), "record"), source.Source)
+		case len(recorded[source.Source]) > 0:
+			v.add(RecordDiffers, source.Source, "run %s feeds records of it again on record, and has no list of them", run)
+		}
+		delete(recorded, source.Source)
+	}
+	for _, source := range slices.Sorted(maps.Keys(recorded)) {
+		v.add(RecordDiffers, source, "run %s feeds records of it again on record, and has no such source", run)
 	}
 	return nil
 }
@@ -151,7 +215,7 @@ func (v *verification) compareHeaders(ctx context.Context, record, origin landsc
 	var headers [2]string
 	for i, chunk := range []landscape.Chunk{record, origin} {
 		in, err := activities.Chunk(ctx, v.log, v.payloads, nil, chunk)
-		if errors.Is(err, payload.ErrNotFound) || errors.Is(err, payload.ErrCorrupt) {
+		if lost(err) {
 			return nil // said where the chunk is verified, in the run that it is of
 		}
 		if err != nil {

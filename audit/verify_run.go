@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 
 	"waymark/activities"
 	"waymark/landscape"
@@ -28,9 +27,11 @@ func (v *verification) verifyRun(ctx context.Context) error {
 	}
 	if problem != "" {
 		v.add(DocumentUnusable, v.run.Pipeline, "%s", problem)
+		v.skipped(CheckedSteps, "", "the document cannot be used here")
 		return nil
 	}
 	v.compiled = compiled
+	v.compared(CheckedDocument, v.run.Pipeline, "the document, the plan, its parameters, nodes, edges, lanes and tables, against each other")
 	return v.verifyGraph(ctx)
 }
 
@@ -53,15 +54,11 @@ func (v *verification) verifyDocument(ctx context.Context) error {
 // read reads a payload, and reports one that is not to be had.
 func (v *verification) read(ctx context.Context, digest, where, what string) error {
 	_, err := v.payloads.Get(ctx, payload.Digest(digest))
-	switch {
-	case errors.Is(err, payload.ErrNotFound):
-		v.add(PayloadMissing, where, "%s: %v", what, err)
-	case errors.Is(err, payload.ErrCorrupt):
-		v.add(PayloadCorrupt, where, "%s: %v", what, err)
-	default:
-		return err
+	if lost(err) {
+		v.add(kindOf(err, ""), where, "%s: %v", what, err)
+		return nil
 	}
-	return nil
+	return err
 }
 
 // verifyTables reads the payloads of the lookup tables. That they are those of the plan follows from its digest.

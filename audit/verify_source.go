@@ -30,7 +30,10 @@ func (v *verification) verifyOrigins(ctx context.Context) error {
 	}
 	for _, origin := range origins {
 		is := func(n landscape.Node) bool { return n.Node == origin.Source && n.Kind == landscape.SourceNode }
-		if err := v.verifyOrigin(ctx, origin, slices.ContainsFunc(nodes, is)); err != nil {
+		err := v.guard(ctx, origin.Source, func(ctx context.Context) error {
+			return v.verifyOrigin(ctx, origin, slices.ContainsFunc(nodes, is))
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -54,53 +57,89 @@ func (v *verification) verifyOrigin(ctx context.Context, origin landscape.Source
 	if err := json.Unmarshal([]byte(origin.Info), &pin); err != nil {
 		v.add(RecordDiffers, origin.Source, "what the source held cannot be read: %v", err)
 	}
-	refused, err := v.log.RefusedRows(ctx, v.run.ID, origin.Source)
+	refused, err := v.log.Refusals(ctx, v.run.ID, origin.Source)
 	if err != nil {
 		return err
 	}
-	v.refused += int64(len(refused))
+	v.refused += int64(refused.Len())
 	v.headers = map[string]string{}
-	totals := landscape.SourceEnd{Run: v.run.ID, Source: origin.Source}
-	next := position{files: pin.Files, row: 1}
-	for record, err := range v.log.Chunks(ctx, v.run.ID, origin.Source) {
-		if err != nil {
-			return err
-		}
-		if record.Chunk != totals.Chunks {
-			v.add(RecordDiffers, place(record.Source, record.Chunk), "it is on record where chunk %d should be", totals.Chunks)
-		}
-		addTotals(&totals, record)
-		switch fed := v.again[origin.Source]; {
-		case fed != nil:
-			err = v.verifyAgain(ctx, record, fed, &next)
-		case isSource:
-			v.verifyPosition(record, &next)
-		default:
-			v.verifyOrder(record, &next)
-		}
-		if err != nil {
-			return err
-		}
-		if err := v.verifyChunk(ctx, record, takeRows(&refused, record.FirstRow+record.Rows)); err != nil {
-			return err
-		}
+	o := &originCheck{verification: v, isSource: isSource, again: v.again[origin.Source], next: position{files: pin.Files, row: 1}}
+	o.totals = landscape.SourceEnd{Run: v.run.ID, Source: origin.Source}
+	if err := o.chunks(ctx, refused); err != nil {
+		return err
 	}
-	for _, stray := range refused {
+	for stray := range refused.All() {
 		v.add(RecordDiffers, origin.Source, "row %d is in no chunk, on record is an error of it", stray.Row)
 	}
-	if fed := v.again[origin.Source]; fed != nil {
-		if err := v.verifyFedEnd(ctx, origin.Source, fed, totals.Rows); err != nil {
+	if o.again != nil {
+		if err := v.verifyFedEnd(ctx, origin.Source, o.again, o.totals.Rows); err != nil {
 			return err
 		}
 	}
-	v.chunks += totals.Chunks
+	v.chunks += o.totals.Chunks
 	if isSource {
-		v.rows += totals.Rows
+		v.rows += o.totals.Rows
 	}
-	if err := v.verifyEnd(ctx, totals, pin); err != nil {
+	if err := v.verifyEnd(ctx, o.totals, pin); err != nil {
 		return err
 	}
 	return v.verifyReading(ctx, origin.Source, pin)
+}
+
+// originCheck checks the chunks of an origin one after the other.
+type originCheck struct {
+	*verification
+	isSource bool
+	again    *fedAgain // nil if it does not feed records again
+	totals   landscape.SourceEnd
+	next     position
+}
+
+// chunkWork is a chunk and the errors of its tokens.
+type chunkWork struct {
+	landscape.Chunk
+	refused *landscape.Refusals
+}
+
+// chunks checks all chunks. What hangs on the chunks before is checked in their order, the rest of some of them side by side. It takes
+// their errors off the list.
+func (o *originCheck) chunks(ctx context.Context, refused *landscape.Refusals) error {
+	var work []chunkWork
+	for record, err := range o.log.Chunks(ctx, o.run.ID, o.totals.Source) {
+		if err != nil {
+			return err
+		}
+		work = append(work, chunkWork{record, refused.Take(record.FirstRow + record.Rows)})
+	}
+	size := func(w chunkWork) int64 { return o.chunkBytes(w.Chunk) }
+	check := func(w chunkWork) chunkCheck { return o.checkChunk(ctx, w.Chunk, w.refused) }
+	return inOrder(work, size, check, func(w chunkWork, c chunkCheck) (bool, error) {
+		if err := o.place(ctx, w.Chunk); err != nil {
+			return false, err
+		}
+		o.absorb(c)
+		if c.read && w.Fold == nil {
+			o.verifyHeader(w.Chunk, c.header)
+		}
+		return true, c.err
+	})
+}
+
+// place checks that a chunk is the next one.
+func (o *originCheck) place(ctx context.Context, record landscape.Chunk) error {
+	if record.Chunk != o.totals.Chunks {
+		o.add(RecordDiffers, place(record.Source, record.Chunk), "it is on record where chunk %d should be", o.totals.Chunks)
+	}
+	addTotals(&o.totals, record)
+	switch {
+	case o.again != nil:
+		return o.verifyAgain(ctx, record, o.again, &o.next)
+	case o.isSource:
+		o.verifyPosition(record, &o.next)
+	default:
+		o.verifyOrder(record, &o.next)
+	}
+	return nil
 }
 
 func addTotals(end *landscape.SourceEnd, chunk landscape.Chunk) {
@@ -109,17 +148,6 @@ func addTotals(end *landscape.SourceEnd, chunk landscape.Chunk) {
 	end.Blank += chunk.Blank
 	end.Comments += chunk.Comments
 	end.Bytes += chunk.Bytes
-}
-
-// takeRows removes the errors of rows before end from the beginning of the list, and returns them.
-func takeRows(list *[]landscape.RefusedRow, end int64) []landscape.RefusedRow {
-	n := 0
-	for n < len(*list) && (*list)[n].Row < end {
-		n++
-	}
-	taken := (*list)[:n]
-	*list = (*list)[n:]
-	return taken
 }
 
 // hexDigest is how a digest is written.
@@ -169,21 +197,31 @@ func (v *verification) verifyDigests(ctx context.Context, end landscape.SourceEn
 }
 
 // verifyFile reads a source file again if it looks as the run found it. A file that is gone, or was changed since, is no
-// problem of the record.
+// problem of the record. One that is no file of this machine is for its source to read.
 func (v *verification) verifyFile(ctx context.Context, source string, pin plugin.FileInfo, recorded string) error {
+	if !isFile(pin.Path) {
+		return nil
+	}
 	path := pin.Path
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(v.run.BaseDir, path)
 	}
 	info, err := os.Stat(path)
-	if err != nil || info.Size() != pin.Bytes || info.ModTime().UnixMicro() != pin.ModifiedMicros {
-		return nil //nolint:nilerr // as the comment says: a file that cannot be looked at is no problem of the record
+	switch {
+	case err != nil:
+		v.skipped(CheckedSource, source, "%v", err)
+		return nil
+	case info.Size() != pin.Bytes || info.ModTime().UnixMicro() != pin.ModifiedMicros:
+		v.skipped(CheckedSource, source, "%s was changed since the run read it", pin.Path)
+		return nil
 	}
 	sum, err := fileDigest(ctx, path)
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return ctx.Err()
-	}
-	if err == nil && sum != recorded {
+	case err != nil:
+		v.skipped(CheckedSource, source, "%v", err)
+	case sum != recorded:
 		v.add(SourceDiffers, source, "%s has the size and time that the run found, and hashes to %s, on record is %s", pin.Path, sum, recorded)
 	}
 	return nil

@@ -47,8 +47,9 @@ func (l *Log) CompareEnd(ctx context.Context, end SourceEnd) ([]Difference, erro
 }
 
 // ComparePassage holds everything on record about a chunk's passage against what RecordPassage would make of p: ways and
-// their steps, way codes, hashes, keys, errors, merges and planned writes of all lanes. It stores nothing.
-func (l *Log) ComparePassage(ctx context.Context, p Passage) ([]Difference, error) {
+// their steps, way codes, hashes, keys, errors, merges and planned writes of all lanes. It stores nothing. refused, if not nil, are the
+// errors on record of the chunk's tokens: those that are as p says are not read again.
+func (l *Log) ComparePassage(ctx context.Context, p Passage, refused *Refusals) ([]Difference, error) {
 	whole := []Record{
 		PassageRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
 		ChunkWayRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
@@ -70,7 +71,8 @@ func (l *Log) ComparePassage(ctx context.Context, p Passage) ([]Difference, erro
 	if err != nil {
 		return nil, err
 	}
-	r := &rehearsal{Driver: l.driver, beyond: p.late(chunk.FirstRow)}
+	var hasher recordHasher
+	r := &rehearsal{Driver: l.driver, beyond: p.late(chunk.FirstRow), alike: func(r Record) bool { return refused.holds(&hasher, r) }}
 	return r.compare(ctx, whole, func(l *Log) error { return l.RecordPassage(ctx, p) })
 }
 

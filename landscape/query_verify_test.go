@@ -59,7 +59,7 @@ func TestCompare(t *testing.T) {
 		found, err := log.CompareRun(t.Context(), run, graph)
 		require.NoError(t, err)
 		for i := range s.Chunks {
-			more, err := log.ComparePassage(t.Context(), s.Passage(i))
+			more, err := log.ComparePassage(t.Context(), s.Passage(i), nil)
 			require.NoError(t, err)
 			found = append(found, more...)
 		}

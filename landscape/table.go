@@ -132,13 +132,13 @@ func (c *Column) value(record reflect.Value) any {
 	}
 }
 
-// Record returns the record whose columns AppendValues would give as values. It keeps the slices. The error names the
-// column whose value is of another type.
+// Record returns the record whose columns AppendValues would give as values. It keeps the slices. The error wraps ErrIncomplete and
+// names the column whose value is of another type.
 func (t *Table) Record(values []any) (Record, error) {
 	record := reflect.New(t.kind).Elem()
 	for i := range t.Columns {
 		if err := t.Columns[i].set(record.FieldByIndex(t.Columns[i].field), values[i]); err != nil {
-			return nil, fmt.Errorf("table %s: %w", t.Name, err)
+			return nil, incomplete("table %s: %v", t.Name, err)
 		}
 	}
 	return record.Interface().(Record), nil

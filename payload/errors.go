@@ -19,6 +19,9 @@ var (
 
 	// ErrTooLarge says that a payload is longer than the limit of the store.
 	ErrTooLarge = errors.New("payload too large")
+
+	// ErrUnavailable says that the backend failed: it tells nothing about what is stored. Only Get says so.
+	ErrUnavailable = errors.New("payload store failed")
 )
 
 // A CorruptError says what is wrong with a stored object. errors.Is(err, ErrCorrupt) holds for it.

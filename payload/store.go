@@ -138,14 +138,29 @@ func (s *Store) readBack(ctx context.Context, d Digest, size int64) error {
 // Get returns the bytes stored under d after checking that they hash to d. The caller owns the slice, which is not nil.
 //
 // The error wraps ErrBadKey, ErrNotFound, ErrTooLarge (over the limit of this Store) or ErrCorrupt; anything else is a
-// failure of the backend. Corrupt bytes are never returned, and stay where they are until Put or Delete.
+// failure of the backend, and wraps ErrUnavailable. Corrupt bytes are never returned, and stay where they are until Put or Delete.
 func (s *Store) Get(ctx context.Context, d Digest) ([]byte, error) {
 	data, err := s.read(ctx, d, s.maxBytes)
-	if err != nil {
-		return nil, fmt.Errorf("get payload: %w", err)
+	for _, known := range []error{nil, ErrBadKey, ErrNotFound, ErrTooLarge, ErrCorrupt} {
+		if errors.Is(err, known) {
+			return data, wrapped(err)
+		}
 	}
-	return data, nil
+	return nil, wrapped(unavailable{err})
 }
+
+func wrapped(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("get payload: %w", err)
+}
+
+// unavailable is an error that wraps ErrUnavailable, and says the same as without.
+type unavailable struct{ error }
+
+func (u unavailable) Unwrap() error      { return u.error }
+func (unavailable) Is(target error) bool { return target == ErrUnavailable }
 
 // read is Get with a limit in bytes.
 func (s *Store) read(ctx context.Context, d Digest, limit int64) ([]byte, error) {

@@ -3,11 +3,13 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"waymark/audit"
 	"waymark/landscape"
 )
 
 func (a *app) verifyCommand() *cobra.Command {
-	return &cobra.Command{
+	var options audit.VerifyOptions
+	cmd := &cobra.Command{
 		Use:   "verify RUN",
 		Short: "Check everything on record about a run against what is there",
 		Long: `Reads every stored record again, sends it through the steps again, holds the results and the published files
@@ -22,7 +24,7 @@ against the record, and checks that every row is accounted for. Changes nothing.
 				if err != nil {
 					return err
 				}
-				report, err := auditor.Verify(cmd.Context(), run.ID)
+				report, err := auditor.VerifyWith(cmd.Context(), run.ID, options)
 				if err != nil {
 					return err
 				}
@@ -34,4 +36,6 @@ against the record, and checks that every row is accounted for. Changes nothing.
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&options.Deep, "deep", false, "ask the database of every row through its views as well, which takes much longer")
+	return cmd
 }

@@ -68,7 +68,7 @@ func lateRefusals(t *testing.T, d landscape.Driver) {
 	})
 	t.Run("the passage is what it was", func(t *testing.T) {
 		require.NoError(t, log.RecordPassage(t.Context(), p))
-		differences, err := log.ComparePassage(t.Context(), p)
+		differences, err := log.ComparePassage(t.Context(), p, nil)
 		require.NoError(t, err)
 		require.Empty(t, differences)
 	})
@@ -84,7 +84,7 @@ func lateRefusals(t *testing.T, d landscape.Driver) {
 		require.NoError(t, err)
 		require.Equal(t, pipeline.CompletedWithFailures, sum.Run.Status)
 		for i := range s.Chunks {
-			differences, err := log.ComparePassage(t.Context(), s.Passage(i))
+			differences, err := log.ComparePassage(t.Context(), s.Passage(i), nil)
 			require.NoError(t, err)
 			require.Empty(t, differences, "some of the rows in rejects were refused twice")
 		}

@@ -176,11 +176,14 @@ func (s *System) Run(t testing.TB, run, document string) (workflows.RunResult, e
 	return result, err
 }
 
-// Verify requires that everything on record about the run is true, and returns what else there is to say.
+// Verify requires that everything on record about the run is true, and returns what was not checked, and what else there is to say.
 func (s *System) Verify(t testing.TB, run string) (notes []string) {
 	t.Helper()
 	report, err := audit.New(s.Log, s.Payloads, s.Planner).Verify(context.Background(), run)
 	require.NoError(t, err)
 	require.Empty(t, report.Problems)
-	return report.Notes
+	for _, c := range report.NotChecked {
+		notes = append(notes, c.What+" "+c.Name+": "+c.Detail)
+	}
+	return append(notes, report.Notes...)
 }

@@ -1,0 +1,52 @@
+package audit
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// WriteText writes the report for people: problems, a verdict, and what was compared and what was not.
+func (r *Report) WriteText(w io.Writer) error {
+	var b strings.Builder
+	for _, problem := range r.Problems {
+		fmt.Fprintf(&b, "%s  %s  %s\n", problem.Kind, escape(problem.Where), escape(problem.Detail))
+	}
+	folds := ""
+	if r.Folds > 0 {
+		folds = plural(r.Folds, "fold") + " taken again, "
+	}
+	fmt.Fprintf(&b, "run %s (%s): %s in %s and %s read again, %s%s compared: %s\n", r.Run, r.Status, plural(r.Rows, "row"),
+		plural(r.Chunks, "chunk"), plural(int64(r.Artifacts), "output"), folds, plural(r.Hashes, "hash"), r.verdict())
+	writeChecks(&b, "compared", r.Checked)
+	writeChecks(&b, "not checked", r.NotChecked)
+	for _, note := range r.Notes {
+		fmt.Fprintf(&b, "note: %s\n", escape(note))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// verdict says everything only if everything was compared.
+func (r *Report) verdict() string {
+	switch {
+	case r.More:
+		return fmt.Sprintf("at least %d problems; the first are shown", len(r.Problems))
+	case len(r.Problems) > 0:
+		return plural(int64(len(r.Problems)), "problem")
+	case len(r.NotChecked) > 0:
+		return "everything that was compared is true; not everything was"
+	default:
+		return "everything on record is true"
+	}
+}
+
+func writeChecks(b *strings.Builder, verb string, checks []Check) {
+	for _, c := range checks {
+		name := c.What
+		if c.Name != "" {
+			name += " " + c.Name
+		}
+		fmt.Fprintf(b, "%s: %s: %s\n", verb, escape(name), escape(c.Detail))
+	}
+}

@@ -1,0 +1,42 @@
+package landscape
+
+import (
+	"context"
+	"errors"
+)
+
+// ErrUnavailable says that the database failed: it tells nothing about what is on record.
+var ErrUnavailable = errors.New("the record could not be asked")
+
+// Marked returns the log of the same record whose errors wrap ErrUnavailable wherever the database failed. Any other error of a
+// question says that what is on record makes no sense.
+func (l *Log) Marked() *Log {
+	marked := *l
+	marked.driver = markedDriver{l.driver}
+	return &marked
+}
+
+// markedDriver marks the failures of a driver that is read.
+type markedDriver struct{ Driver }
+
+func (d markedDriver) Read(ctx context.Context, kind Record, prefix []any, yield func(Record) bool) error {
+	return mark(d.Driver.Read(ctx, kind, prefix, yield))
+}
+
+func (d markedDriver) Sweep(ctx context.Context, run string, deep bool) ([]Finding, error) {
+	found, err := d.Driver.Sweep(ctx, run, deep)
+	return found, mark(err)
+}
+
+func mark(err error) error {
+	if err == nil || errors.Is(err, ErrIncomplete) {
+		return err
+	}
+	return unavailable{err}
+}
+
+// unavailable is an error that wraps ErrUnavailable, and says the same as without.
+type unavailable struct{ error }
+
+func (u unavailable) Unwrap() error      { return u.error }
+func (unavailable) Is(target error) bool { return target == ErrUnavailable }

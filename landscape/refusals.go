@@ -1,0 +1,91 @@
+package landscape
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"iter"
+	"slices"
+)
+
+// Refusals are the errors on record of tokens of one origin, by row, lane and node. Each takes 48 bytes, whatever it says.
+type Refusals struct {
+	run, source string
+	errors      []refusal
+	nodes       []string
+}
+
+// refusal is one of them.
+type refusal struct {
+	row, lane int64
+	node      int // of nodes
+	hash      recordHash
+}
+
+// Refusals returns the errors of an origin's tokens.
+func (l *Log) Refusals(ctx context.Context, run, source string) (*Refusals, error) {
+	r := &Refusals{run: run, source: source}
+	numbers := map[string]int{}
+	var hasher recordHasher
+	err := each(ctx, l.driver, []any{run, source}, func(e RowError) bool {
+		node, known := numbers[e.Node]
+		if !known {
+			node = len(r.nodes)
+			numbers[e.Node], r.nodes = node, append(r.nodes, e.Node)
+		}
+		r.errors = append(r.errors, refusal{e.Row, e.Lane, node, hasher.refusal(e)})
+		return true
+	})
+	return r, err
+}
+
+// refusal returns what an error says besides its key, and when.
+func (s *recordHasher) refusal(e RowError) recordHash {
+	t := TableOf(e)
+	s.values, s.text = t.AppendValues(s.values[:0], e), s.text[:0]
+	for i, column := range t.Columns {
+		if !column.Key && !column.First {
+			s.text = appendStored(s.text, s.values[i])
+		}
+	}
+	whole := sha256.Sum256(s.text)
+	return recordHash(whole[:16])
+}
+
+// Len returns how many there are.
+func (r *Refusals) Len() int { return len(r.errors) }
+
+// Take removes the errors of rows before end from the beginning, and returns them.
+func (r *Refusals) Take(end int64) *Refusals {
+	n, _ := slices.BinarySearchFunc(r.errors, end, func(e refusal, end int64) int { return cmp.Compare(e.row, end) })
+	taken := &Refusals{run: r.run, source: r.source, errors: r.errors[:n:n], nodes: r.nodes}
+	r.errors = r.errors[n:]
+	return taken
+}
+
+// All returns them in order.
+func (r *Refusals) All() iter.Seq[RefusedRow] {
+	return func(yield func(RefusedRow) bool) {
+		for _, e := range r.errors {
+			if !yield(RefusedRow{Run: r.run, Source: r.source, Row: e.row, Lane: e.lane, Node: r.nodes[e.node]}) {
+				return
+			}
+		}
+	}
+}
+
+// holds reports whether the record is an error that is stored as it is.
+func (r *Refusals) holds(hasher *recordHasher, record Record) bool {
+	e, is := record.(RowError)
+	if !is || r == nil {
+		return false
+	}
+	at, _ := slices.BinarySearchFunc(r.errors, e, func(a refusal, b RowError) int {
+		return cmp.Or(cmp.Compare(a.row, b.Row), cmp.Compare(a.lane, b.Lane), cmp.Compare(r.nodes[a.node], b.Node))
+	})
+	if at == len(r.errors) {
+		return false
+	}
+	found := r.errors[at]
+	return found.row == e.Row && found.lane == e.Lane && r.nodes[found.node] == e.Node && found.hash == hasher.refusal(e)
+}
