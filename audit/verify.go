@@ -68,6 +68,7 @@ const (
 	DocumentUnusable = "document_unusable" // the run's document does not compile to the run's plan here
 	RecordIncomplete = "record_incomplete" // columns on record do not have the rows of their chunk
 	SourceDiffers    = "source_differs"    // a source file looks as the run found it, and holds other bytes
+	SchemaDiffers    = "schema_differs"    // an object of the database's schema is not as this program makes it
 )
 
 // maxProblems bounds a report: what is wrong in a thousand places needs no longer list.
