@@ -1,6 +1,11 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"math"
+	"runtime/debug"
+
 	"github.com/spf13/cobra"
 
 	"waymark/audit"
@@ -13,29 +18,57 @@ func (a *app) verifyCommand() *cobra.Command {
 		Use:   "verify RUN",
 		Short: "Check everything on record about a run against what is there",
 		Long: `Reads every stored record again, sends it through the steps again, holds the results and the published files
-against the record, and checks that every row is accounted for. Changes nothing. Exit code 4 if something is wrong.
+against the record, and checks that every row is accounted for and that nobody changed the schema. Says what was compared,
+and what was not. Changes nothing. Exit code 4 if something is wrong.
 
 ` + runArgument,
 		Args:              exactlyOne("run"),
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.query(cmd.Context(), args[0], func(r *record, run landscape.Run) error {
-				auditor, err := a.auditor(cmd.Context(), r)
-				if err != nil {
-					return err
-				}
-				report, err := auditor.VerifyWith(cmd.Context(), run.ID, options)
-				if err != nil {
-					return err
-				}
-				code := exitDone
-				if len(report.Problems) > 0 {
-					code = exitUnverified
-				}
-				return endWith(code, a.print(report, report.WriteText))
-			})
+			return a.verify(cmd.Context(), args[0], options)
 		},
 	}
-	cmd.Flags().BoolVar(&options.Deep, "deep", false, "ask the database of every row through its views as well, which takes much longer")
+	cmd.Flags().BoolVar(&options.Deep, "deep", false, "ask the database about every row through its views as well, which takes much longer")
 	return cmd
+}
+
+// verifyBytes is how much memory a verification should take.
+const verifyBytes = 320 << 20
+
+func (a *app) verify(ctx context.Context, word string, options audit.VerifyOptions) (err error) {
+	if debug.SetMemoryLimit(-1) == math.MaxInt64 { // nobody set another
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(verifyBytes))
+	}
+	record, err := a.openRecord(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = closing(err, record.close) }()
+	id := word // of a run that is not on record there may be records
+	run, missing := record.find(ctx, word)
+	if missing != nil && !errors.Is(missing, landscape.ErrNotFound) {
+		return missing
+	}
+	if missing == nil {
+		id = run.ID
+	}
+	auditor, err := a.auditor(ctx, record)
+	if err != nil {
+		return err
+	}
+	view := a.verifyView()
+	options.Progress = view.show
+	report, err := auditor.VerifyWith(ctx, id, options)
+	view.close()
+	switch {
+	case missing != nil && errors.Is(err, landscape.ErrNotFound):
+		return a.never(ctx, word, missing)
+	case err != nil:
+		return err
+	}
+	code := exitDone
+	if len(report.Problems) > 0 {
+		code = exitUnverified
+	}
+	return endWith(code, a.print(report, report.WriteText))
 }

@@ -35,6 +35,14 @@ type figures struct {
 	landscapeBytes int64
 	payloadBytes   int64
 	events         int64 // in the workflow's history
+	verify         cost  // of verifying the run
+}
+
+// cost is what a process took.
+type cost struct {
+	seconds    float64 // from its start to its end
+	cpuSeconds float64
+	peakBytes  int64 // resident memory
 }
 
 func (f figures) print() {
@@ -43,6 +51,8 @@ func (f figures) print() {
 		f.job, f.rows, f.sourceBytes>>20, f.seconds, rows/f.seconds, f.cpuSeconds, f.peakBytes>>20)
 	fmt.Printf("  landscape %.0f bytes/row, payloads %.0f bytes/row, workflow history %.0f events per million rows\n",
 		float64(f.landscapeBytes)/rows, float64(f.payloadBytes)/rows, float64(f.events)*1e6/rows)
+	fmt.Printf("  verified in %.2f s, %.1f CPU seconds (%.2f times the run's), peak memory %d MB\n",
+		f.verify.seconds, f.verify.cpuSeconds, f.verify.cpuSeconds/f.cpuSeconds, f.verify.peakBytes>>20)
 }
 
 // measurement is where jobs are measured.
@@ -69,7 +79,11 @@ func (m measurement) take(job job, rows int) (figures, error) {
 	if err != nil {
 		return figures{}, err
 	}
-	return out, out.inspect(folder, id)
+	if err := out.inspect(folder, id); err != nil {
+		return figures{}, err
+	}
+	out.verify, _, err = execute(m.binary, folder, "verify", id, "--json")
+	return out, err
 }
 
 // prepare puts the job's document into its folder and removes the state of earlier runs.
@@ -83,18 +97,28 @@ func (m measurement) prepare(job job, rows int) error {
 
 // run runs the binary and returns the run's id.
 func (f *figures) run(binary, folder string) (string, error) {
-	command := exec.Command(binary, "run", "pipeline.yaml", "--json")
+	took, output, err := execute(binary, folder, "run", "pipeline.yaml", "--json")
+	if err != nil {
+		return "", err
+	}
+	f.seconds, f.cpuSeconds, f.peakBytes = took.seconds, took.cpuSeconds, took.peakBytes
+	return resultRun(output)
+}
+
+// execute runs the binary and returns what it took, and its standard output.
+func execute(binary, folder string, args ...string) (took cost, output []byte, err error) {
+	command := exec.Command(binary, args...)
 	command.Dir, command.Stderr = folder, os.Stderr
 	start := time.Now()
-	output, err := command.Output()
-	f.seconds = time.Since(start).Seconds()
+	output, err = command.Output()
+	took.seconds = time.Since(start).Seconds()
 	if err != nil {
-		return "", fmt.Errorf("%s: %w\n%s", command, err, output)
+		return took, nil, fmt.Errorf("%s: %w\n%s", command, err, output)
 	}
 	usage := command.ProcessState.SysUsage().(*syscall.Rusage)
-	f.cpuSeconds = (command.ProcessState.UserTime() + command.ProcessState.SystemTime()).Seconds()
-	f.peakBytes = usage.Maxrss << 10
-	return resultRun(output)
+	took.cpuSeconds = (command.ProcessState.UserTime() + command.ProcessState.SystemTime()).Seconds()
+	took.peakBytes = usage.Maxrss << 10
+	return took, output, nil
 }
 
 // resultRun reads the run's id from the run_result line.
