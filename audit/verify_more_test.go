@@ -132,7 +132,7 @@ func TestVerifyReplacedOutput(t *testing.T) {
 	}, report.NotChecked)
 	var b strings.Builder
 	require.NoError(t, report.WriteText(&b))
-	require.Contains(t, b.String(), "note: review: ")
+	require.Contains(t, b.String(), "not checked: output review: ")
 
 	damage(t, filepath.Join(s.Folder, "out/north.csv"), flip)
 	last, err := auditor(s).Verify(t.Context(), "run-2")

@@ -3,6 +3,7 @@ package audit_test
 import (
 	"database/sql"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,11 +21,13 @@ func tampered(t *testing.T, s *system.System, statement string) *landscape.Log {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "copy.db")
 	execute(t, s.Database, `vacuum into '`+path+`'`)
-	script := `pragma ignore_check_constraints = 1; pragma foreign_keys = 0; `
-	for _, name := range triggers(t, path) {
+	script, again := `pragma ignore_check_constraints = 1; pragma foreign_keys = 0; `, ``
+	for name, text := range triggers(t, path) {
 		script += `drop trigger ` + name + `; `
+		again += text + `; `
 	}
 	require.Positive(t, execute(t, path, script+statement), "nothing was changed")
+	execute(t, path, again)
 	driver, err := sqlitestore.Open(t.Context(), path, sqlitestore.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, driver.Close()) })
@@ -44,14 +47,23 @@ func execute(t *testing.T, path, statements string) int64 {
 	return changed
 }
 
-func triggers(t *testing.T, path string) []string {
+// triggers returns what makes each trigger, by name.
+func triggers(t *testing.T, path string) map[string]string {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
 	require.NoError(t, err)
 	defer db.Close()
-	var all string
-	require.NoError(t, db.QueryRowContext(t.Context(), `select group_concat(name, ' ') from sqlite_master where type = 'trigger'`).Scan(&all))
-	return strings.Fields(all)
+	rows, err := db.QueryContext(t.Context(), `select name, sql from sqlite_master where type = 'trigger'`)
+	require.NoError(t, err)
+	defer rows.Close()
+	all := map[string]string{}
+	for rows.Next() {
+		var name, text string
+		require.NoError(t, rows.Scan(&name, &text))
+		all[name] = text
+	}
+	require.NoError(t, rows.Err())
+	return all
 }
 
 // TestVerify asks a whole system whether one run's record is true, and then damages it in every way there is.
@@ -61,6 +73,7 @@ func TestVerify(t *testing.T) {
 	t.Run("outputs", func(t *testing.T) { testOutputs(t, s) })
 	t.Run("payloads", func(t *testing.T) { testPayloads(t, s) })
 	t.Run("record", func(t *testing.T) { testRecord(t, s) })
+	t.Run("nonsense", func(t *testing.T) { testNonsense(t, s) })
 	t.Run("environment", func(t *testing.T) { testEnvironment(t, s) })
 	t.Run("clean again", func(t *testing.T) { testClean(t, s) })
 }
@@ -98,7 +111,7 @@ func testClean(t *testing.T, s *system.System) {
 	for _, c := range report.Checked {
 		checked = append(checked, c.What)
 	}
-	require.Equal(t, []string{"tokens", "document", "source", "output", "output", "output", "records", "steps", "effects"}, checked)
+	require.Equal(t, []string{"schema", "tokens", "document", "source", "output", "output", "output", "records", "steps", "effects"}, checked)
 	require.Greater(t, report.Hashes, int64(11), "records, and what came out of the steps")
 	var b strings.Builder
 	require.NoError(t, report.WriteText(&b))
@@ -220,6 +233,28 @@ func testRecord(t *testing.T, s *system.System) {
 				}
 			}
 			require.Fail(t, "not found", "%+v", report.Problems)
+		})
+	}
+}
+
+// testNonsense changes what everything else hangs on. Whatever it is, it has a name.
+func testNonsense(t *testing.T, s *system.System) {
+	for id, c := range map[string]struct{ statement, run, detail string }{
+		"another number":   {`update lanes set lane = lane + 7`, run, "lane"},
+		"another source":   {`update lanes set source = 'elsewhere'`, run, "lane"},
+		"another name":     {`update lanes set name = 'elsewhere'`, run, "lane"},
+		"no lanes":         {`delete from lanes`, run, "lane"},
+		"another run":      {`update runs set run_id = 'other'`, run, "of it are on record, and the run itself is not"},
+		"the other run":    {`update runs set run_id = 'other'`, "other", "lanes of run other"},
+		"a pack of nobody": {`update chunks set pack = 'x'`, run, "bad payload key"},
+	} {
+		t.Run(id, func(t *testing.T) {
+			report, err := audit.New(tampered(t, s, c.statement), s.Payloads, s.Planner).VerifyWith(t.Context(), c.run, audit.VerifyOptions{})
+			require.NoError(t, err)
+			named := func(p audit.Problem) bool {
+				return p.Kind != audit.SchemaDiffers && strings.Contains(p.Detail, c.detail)
+			}
+			require.True(t, slices.ContainsFunc(report.Problems, named), "%+v", report.Problems)
 		})
 	}
 }

@@ -126,7 +126,7 @@ var evidence = []mutant{
 	// What is kept.
 	{
 		name: "a payload that is gone is not said", never: "what was read is lost, and verify is content", again: agedEvidence,
-		file: "audit/verify_chunk.go", old: "v.add(PayloadMissing, where, \"%v\", err)", new: "_ = where",
+		file: "audit/verify_chunk.go", old: "v.add(kind, place(record.Source, record.Chunk), \"%v\", err)", new: "_ = kind",
 		pkg: "./audit", run: "^TestVerify$",
 	},
 	{

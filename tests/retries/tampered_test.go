@@ -3,6 +3,7 @@ package retries_test
 import (
 	"database/sql"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,8 +27,9 @@ func (b *bench) tampered(t *testing.T, statement string) *landscape.Log {
 	changed, err := sql.Open("sqlite", "file:"+path+"?_pragma=synchronous(off)")
 	require.NoError(t, err)
 	defer changed.Close()
-	var triggers string
-	require.NoError(t, changed.QueryRowContext(t.Context(), `select group_concat(name, ' ') from sqlite_master where type = 'trigger'`).Scan(&triggers))
+	var triggers, again string
+	require.NoError(t, changed.QueryRowContext(t.Context(),
+		`select group_concat(name, ' '), group_concat(sql, '; ') from sqlite_master where type = 'trigger'`).Scan(&triggers, &again))
 	script := `pragma ignore_check_constraints = 1; pragma foreign_keys = 0; `
 	for _, name := range strings.Fields(triggers) {
 		script += `drop trigger ` + name + `; `
@@ -37,6 +39,8 @@ func (b *bench) tampered(t *testing.T, statement string) *landscape.Log {
 	rows, err := result.RowsAffected()
 	require.NoError(t, err)
 	require.Positive(t, rows, "nothing was changed")
+	_, err = changed.ExecContext(t.Context(), again)
+	require.NoError(t, err)
 	driver, err := sqlitestore.Open(t.Context(), path, sqlitestore.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, driver.Close()) })
@@ -88,6 +92,29 @@ func TestVerifyFindsWhatIsNotWhatWasFedAgain(t *testing.T) {
 				}
 			}
 			require.Fail(t, "not found", "%+v", report.Problems)
+		})
+	}
+}
+
+// TestVerifyFindsWhatOthersDoNotFeedAgain verifies the run whose records are fed again.
+func TestVerifyFindsWhatOthersDoNotFeedAgain(t *testing.T) {
+	b := newBench(t, map[string]string{"orders.csv": orders})
+	b.first(strict)
+	b.retry("second", "first", loose)
+	for name, c := range map[string]struct{ statement, where, detail string }{
+		"a record less": {`delete from retried where row = 7`, "orders", "row 7 of run first is on the list of those that are fed again, and not on record"},
+		"one more":      {`insert into retried select parent_run, source, 99, run_id from retried where row = 7`, "orders", "row 99 of run first is fed again on record, and not on the list"},
+		"another run":   {`update retried set run_id = 'third' where row = 7`, "orders", "row 7 of run first is on the list"},
+		"no retry":      {`update runs set link = '', parent_run = '' where run_id = 'second'`, "orders", "run second feeds records of it again on record, and is no retry of it"},
+		"no list":       {`update sources set info = '{"files":[]}' where run_id = 'second'`, "orders", "run second feeds records of it again on record, and has no list of them"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			report, err := audit.New(b.tampered(t, c.statement), b.Payloads, b.Planner).VerifyWith(t.Context(), "first", audit.VerifyOptions{})
+			require.NoError(t, err)
+			is := func(p audit.Problem) bool {
+				return p.Kind == audit.RecordDiffers && strings.Contains(p.Detail, c.detail)
+			}
+			require.True(t, slices.ContainsFunc(report.Problems, is), "%+v", report.Problems)
 		})
 	}
 }
