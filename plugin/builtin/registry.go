@@ -62,7 +62,7 @@ func (p Plugins) newSource(name string, spec pipeline.Source) (filesSource, erro
 		}
 		return newJSONSource(base, *spec.JSON), nil
 	}
-	return nil, errors.New("has no format; give it csv, jsonl or json")
+	return nil, errors.New("has no format; give it csv or jsonl")
 }
 
 // checkFiles checks the options that all file sources have, and finds out where the files are.
