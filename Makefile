@@ -23,6 +23,17 @@ build: ## build bin/waymark
 test: ## pass all tests
 	go test ./...
 
+.PHONY: check
+check: campaigns crash-quick race lint ## all that a change must pass beside the tests: long campaigns, crash laboratory, race detector, linters
+
+# What `go test` tries a little of in a few seconds, at length.
+.PHONY: campaigns
+campaigns:
+	go test ./tests/graphs -run '^TestRealRuns$$' -seeds 400
+	go test ./tests/graphs -run '^TestRealRuns$$' -storage postgres+s3 -seeds 40
+	go test ./landscape/pgstore -run '^TestLostCommits$$' -count=1 -lost=200
+	go test ./plugin/postgres -run '^TestCommitsWhoseReplyIsLost$$|^TestAttemptsAtOnePartAtTheSameTime$$' -count=1 -lost=200
+
 .PHONY: race
 race: ## pass the tests of all packages that do not link the Temporal server under the race detector
 	# The file system of TestPowerLoss is not the one of a normal build under the detector. Of packages that take long, what is concurrent.
