@@ -79,3 +79,43 @@ func TestAConfinedPlannerLendsDocumentsNothingForTheirDatabases(t *testing.T) {
 	p.Confined = false
 	require.NoError(t, compile("postgres://db.example/d"))
 }
+
+func TestNoDocumentReachesThePlacesOfTheRecord(t *testing.T) {
+	folder := t.TempDir()
+	p := worker.Planner{Reserved: worker.Reserved{Files: []string{filepath.Join(folder, "state/landscape.db")}, Bucket: "record", Prefixes: []string{"payloads/"}}}
+	compile := func(source, sink string) error {
+		document := strings.Replace(strings.Replace(local, "in.csv", source, 1), "path: out.csv", "path: "+sink, 1)
+		_, err := p.Plan(plan.Request{File: "p.yaml", Folder: folder, Document: []byte(document)})
+		return err
+	}
+	require.NoError(t, compile("in.csv", "out.csv"))
+	const says = "which no document reads or writes"
+	require.ErrorContains(t, compile("state/landscape.db", "out.csv"), says)
+	require.ErrorContains(t, compile("in.csv", "state/landscape.db"), says)
+	require.ErrorContains(t, compile("'s3://record/payloads/objects/*'", "out.csv"), says)
+	require.ErrorContains(t, compile("in.csv", "'s3://record/payloads', parts: true"), says)
+}
+
+func TestDocumentCredentials(t *testing.T) {
+	env := map[string]string{}
+	look := func(name string) (string, bool) { value, ok := env[name]; return value, ok }
+	given, err := worker.DocumentCredentials("", look)
+	require.NoError(t, err)
+	require.Zero(t, given)
+	given, err = worker.DocumentCredentials("documents", look)
+	require.NoError(t, err)
+	require.Equal(t, worker.Credentials{Profile: "documents"}, given)
+
+	env[worker.DocumentTokenVariable] = "canary"
+	_, err = worker.DocumentCredentials("", look)
+	require.EqualError(t, err, "WAYMARK_DOCUMENT_SESSION_TOKEN belongs to WAYMARK_DOCUMENT_ACCESS_KEY_ID, which is not set")
+	env[worker.DocumentKeyVariable] = "canary"
+	_, err = worker.DocumentCredentials("", look)
+	require.EqualError(t, err, "WAYMARK_DOCUMENT_ACCESS_KEY_ID and WAYMARK_DOCUMENT_SECRET_ACCESS_KEY belong together: set both, or none")
+	env[worker.DocumentSecretVariable] = "canary"
+	_, err = worker.DocumentCredentials("documents", look)
+	require.EqualError(t, err, "--document-profile and WAYMARK_DOCUMENT_ACCESS_KEY_ID exclude each other")
+	given, err = worker.DocumentCredentials("", look)
+	require.NoError(t, err)
+	require.Equal(t, worker.Credentials{AccessKeyID: "canary", SecretAccessKey: "canary", Token: "canary"}, given)
+}

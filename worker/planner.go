@@ -35,10 +35,29 @@ type Planner struct {
 	// AllowNetworks are networks, besides the public web, that documents may lead to: with what they fetch, and with the
 	// endpoints of buckets and the databases that they name.
 	AllowNetworks Networks
+	// Reserved is where no document reads or writes.
+	Reserved Reserved
+	// Credentials are those with which documents reach buckets.
+	Credentials Credentials
 	// Stdio is the folder in which is kept what goes through standard input and output; "" refuses documents that use them.
 	Stdio string
 	// Run is the run that the process executes, whose standard input is that of the process; "" for none.
 	Run string
+}
+
+// Reserved is where the record and the payloads are.
+type Reserved struct {
+	Files    []string // and folders
+	Bucket   string
+	Prefixes []string // of keys in the bucket, each with a slash at the end
+}
+
+func (r Reserved) places() []object.Reserved {
+	var all []object.Reserved
+	for _, prefix := range r.Prefixes {
+		all = append(all, object.Reserved{Bucket: r.Bucket, Prefix: prefix})
+	}
+	return all
 }
 
 // InputFile returns where the standard input of a run is kept.
@@ -59,9 +78,13 @@ func (p Planner) Plan(request plan.Request) (*plan.Plan, error) {
 	case err != nil:
 		return nil, fmt.Errorf("folder of %s: %w", request.File, err)
 	}
+	if err := root.Reserve(p.Reserved.Files...); err != nil {
+		return nil, err
+	}
 	compiled, err := plan.Compile(loaded, plugins{
 		builtin.Plugins{
-			Root: root, Tables: request.Tables, Beside: request.Beside, Remote: object.New(p.AllowNetworks), Stdio: builtin.Stdio{Folder: p.Stdio, Run: p.Run},
+			Root: root, Tables: request.Tables, Beside: request.Beside, Stdio: builtin.Stdio{Folder: p.Stdio, Run: p.Run},
+			Remote: object.New(object.Options{Allow: p.AllowNetworks, Reserved: p.Reserved.places(), Credentials: p.Credentials}),
 		},
 		postgres.Access{Confined: p.Confined, Folders: p.Allow, Networks: p.AllowNetworks},
 	})

@@ -30,6 +30,8 @@ type config struct {
 
 	allowNetworks worker.Networks // networks, besides the public web, that a document may lead to
 
+	documentProfile string // of the AWS SDK, with which documents reach buckets; empty for the keys in the environment
+
 	keyFile string // file with the fingerprint key that workers share; empty for the state folder's own key
 	json    bool
 	quiet   bool
@@ -50,6 +52,7 @@ func (c *config) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&c.codecKeys, "codec-keys-file", "", "with --temporal: `file` with the keys by which the workers encrypt what Temporal stores (default WAYMARK_CODEC_KEYS)")
 	flags.StringArrayVar(&c.allowPaths, "allow-path", nil, "further `folder` that documents may use; repeat for more")
 	flags.Var(&c.allowNetworks, "allow-network", "further `network` that documents may lead to, such as 10.0.0.0/8; repeat for more")
+	flags.StringVar(&c.documentProfile, "document-profile", "", "`profile` of the AWS SDK with which documents reach buckets (default that of this process)")
 	flags.StringVar(&c.secretsDir, "secrets-dir", "", "`folder` with one file for each secret")
 	flags.StringVar(&c.keyFile, "fingerprint-key-file", "", "`file` with the key of the fingerprints of secrets (default STATE/fingerprint.key)")
 	flags.BoolVar(&c.json, "json", false, "write results as JSON, one line for each")

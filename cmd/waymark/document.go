@@ -14,6 +14,7 @@ import (
 
 	"waymark/pipeline"
 	"waymark/plan"
+	"waymark/storage"
 	"waymark/worker"
 	"waymark/worker/daemon"
 )
@@ -137,9 +138,22 @@ func (a *app) planner(key keySource) (worker.Planner, error) {
 	if a.onCluster() {
 		state = "" // its workers have no standard input and output
 	}
+	credentials, err := worker.DocumentCredentials(a.documentProfile, a.env)
+	if err != nil {
+		return worker.Planner{}, wrongUse(err)
+	}
 	return worker.Planner{
 		Allow: a.allowPaths, SecretsDir: a.secretsDir, FingerprintKey: fingerprintKey, AllowNetworks: a.allowNetworks, Stdio: state,
+		Reserved: a.reserved(), Credentials: credentials,
 	}, nil
+}
+
+// reserved are the places of the record, and of what else is the state folder's own, which is no document's.
+func (a *app) reserved() worker.Reserved {
+	all := worker.Reserved(a.storage(false).Reserved())
+	all.Files = append(all.Files, storage.Database(a.inState("temporal.db"))...)
+	all.Files = append(all.Files, a.inState("temporal.db.lock"), a.inState(ownKeyFile), a.inState("stdio"))
+	return all
 }
 
 // ownKeyFile is the file of the state folder with its fingerprint key.

@@ -36,6 +36,19 @@ func Place(rawURL string) (string, error) {
 	return p.String(), nil
 }
 
+// Keys returns the bucket of a URL, and what the keys of all that a Store keeps there begin with, each with a slash at the end. The
+// error is that of Place.
+func Keys(rawURL string) (bucket string, prefixes []string, err error) {
+	p, err := parsePlace(rawURL)
+	if err != nil {
+		return "", nil, err
+	}
+	if p.prefix != "" {
+		return p.bucket, []string{p.prefix}, nil
+	}
+	return p.bucket, []string{objectsPrefix, quarantinePrefix}, nil
+}
+
 // parsePlace reads the URL that Open documents. Its errors quote nothing that might be a secret.
 func parsePlace(rawURL string) (place, error) {
 	u, err := parseURL(rawURL)

@@ -16,8 +16,9 @@ import (
 // that the operator allows. Every access goes through os.Root, so that no name, link or race leads out of them. It is
 // safe for concurrent use.
 type Root struct {
-	folders []folder // the document's own comes first
-	follows bool     // see FollowLinks
+	folders  []folder // the document's own comes first
+	follows  bool     // see FollowLinks
+	reserved []string // absolute and clean; see Reserve
 }
 
 type folder struct {
@@ -65,7 +66,7 @@ func (r *Root) FollowLinks() { r.follows = true }
 // NewRootElsewhere opens the folders of allow for a document whose own folder, dir, is not one of this machine, or not one that its
 // operator gives to documents: paths that lie there are refused for the reason. Close releases the folders.
 func NewRootElsewhere(dir, reason string, allow ...string) (*Root, error) {
-	r := &Root{folders: []folder{{path: filepath.Clean(dir), refused: reason}}}
+	r := &Root{folders: []folder{{path: filepath.Clean(dir), real: filepath.Clean(dir), refused: reason}}}
 	if len(allow) == 0 {
 		return r, nil
 	}
@@ -93,7 +94,22 @@ func (r *Root) Close() error {
 // exists under the name is not looked at. The folder belongs to the Root: do not close it.
 func (r *Root) Resolve(path string) (*os.Root, string, error) {
 	f, name, err := r.locate(path)
+	if err == nil {
+		err = r.refuseReserved(f, name)
+	}
 	return f.root, name, err
+}
+
+// ResolveFolder is Resolve for a path of which all that lies below is replaced.
+func (r *Root) ResolveFolder(path string) (*os.Root, string, error) {
+	f, name, err := r.locate(path)
+	if err == nil {
+		err = r.refuseAround(f, name)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	return r.Resolve(path)
 }
 
 // Abs returns path as a user would open it from anywhere. The error is a *RefusedError.
@@ -135,6 +151,9 @@ var standardStreams = []string{
 // the absolute path of what they lead to, "" if there are none. The error is a *RefusedError.
 func (r *Root) target(path string) (root *os.Root, name, link string, err error) {
 	f, name, err := r.locate(path)
+	if err == nil {
+		err = r.refuseReserved(f, name)
+	}
 	if err != nil || !r.follows {
 		return f.root, name, "", err
 	}
@@ -144,7 +163,7 @@ func (r *Root) target(path string) (root *os.Root, name, link string, err error)
 	}
 	for _, g := range r.folders {
 		if name, err := filepath.Rel(g.real, real); g.root != nil && err == nil && filepath.IsLocal(name) {
-			return g.root, name, real, nil
+			return g.root, name, real, r.refuseReserved(g, name)
 		}
 	}
 	return nil, "", "", &RefusedError{path, fmt.Sprintf("is a symbolic link that leads to %q, outside the document's folder: allow the folder that is in with --allow-path FOLDER", real)}

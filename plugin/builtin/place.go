@@ -34,7 +34,7 @@ type place struct {
 
 // newPlace checks the target's path without looking at the disk. The error is a *RefusedError.
 func newPlace(root *Root, target pipeline.FileTarget) (place, error) {
-	handle, name, err := root.Resolve(target.Path)
+	handle, name, err := root.ResolveFolder(target.Path)
 	if err != nil {
 		return place{}, err
 	}

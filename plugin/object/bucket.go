@@ -28,6 +28,9 @@ const (
 // inParallel is how many small requests are on their way at once.
 const inParallel = 8
 
+// metaCharacters make a key a pattern.
+const metaCharacters = `*?[\`
+
 // bucketStore is the objects of a bucket.
 type bucketStore struct {
 	remote  *Remote
@@ -49,7 +52,7 @@ func (b *bucketStore) List(ctx context.Context, pattern string) ([]plugin.FileIn
 		return nil, err
 	}
 	_, key := pipeline.CutBucket(pattern)
-	if !strings.ContainsAny(key, `*?[\`) {
+	if !strings.ContainsAny(key, metaCharacters) {
 		info, err := b.describe(ctx, client, key)
 		if err != nil {
 			return nil, b.fault(key, err, client)
@@ -68,9 +71,9 @@ func (b *bucketStore) List(ctx context.Context, pattern string) ([]plugin.FileIn
 }
 
 func (b *bucketStore) match(ctx context.Context, client *bucketClient, pattern string) ([]plugin.FileInfo, error) {
-	literal := pattern[:strings.IndexAny(pattern, `*?[\`)]
-	in := &s3.ListObjectsV2Input{Bucket: &b.bucket, Prefix: &literal}
-	if !strings.Contains(pattern[len(literal):], "/") {
+	begins := literal(pattern)
+	in := &s3.ListObjectsV2Input{Bucket: &b.bucket, Prefix: &begins}
+	if !strings.Contains(pattern[len(begins):], "/") {
 		in.Delimiter = aws.String("/")
 	}
 	var found []plugin.FileInfo
@@ -81,11 +84,22 @@ func (b *bucketStore) match(ctx context.Context, client *bucketClient, pattern s
 		}
 		for _, object := range page.Contents {
 			if key := aws.ToString(object.Key); matches(pattern, key) {
+				if err := b.remote.reservedFault(b.options, b.bucket, key); err != nil {
+					return nil, err
+				}
 				found = append(found, b.info(key, aws.ToInt64(object.Size), object.ETag))
 			}
 		}
 	}
 	return found, nil
+}
+
+// literal returns what every key that the pattern matches begins with.
+func literal(pattern string) string {
+	if at := strings.IndexAny(pattern, metaCharacters); at >= 0 {
+		return pattern[:at]
+	}
+	return pattern
 }
 
 // matches reports whether the pattern, which is well-formed, matches the key.
@@ -113,6 +127,9 @@ func (b *bucketStore) info(key string, size int64, etag *string) plugin.FileInfo
 
 // describe asks for one object, and for its version if the bucket keeps versions.
 func (b *bucketStore) describe(ctx context.Context, client *bucketClient, key string) (plugin.FileInfo, error) {
+	if err := b.remote.reservedFault(b.options, b.bucket, key); err != nil {
+		return plugin.FileInfo{}, err
+	}
 	head, err := client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.bucket, Key: &key})
 	if err != nil {
 		return plugin.FileInfo{}, err
@@ -151,6 +168,9 @@ func (b *bucketStore) addVersions(ctx context.Context, client *bucketClient, fou
 // fault says what no retry cures, with the key or pattern that it is about.
 func (b *bucketStore) fault(key string, err error, client *bucketClient) error {
 	at := "s3://" + b.bucket + "/" + key
+	if _, is := errors.AsType[*plugin.SourceError](err); is {
+		return err
+	}
 	if r := refusalOf(err, client.service); r != nil && statusOf(err) == http.StatusNotFound && r.message != "no such bucket at "+client.service {
 		return &plugin.SourceError{Code: codeNotFound, File: at, Message: "no such object at " + client.service}
 	}
@@ -164,6 +184,9 @@ func (b *bucketStore) Open(ctx context.Context, info plugin.FileInfo) (builtin.F
 		return nil, err
 	}
 	_, key := pipeline.CutBucket(info.Path)
+	if err := b.remote.reservedFault(b.options, b.bucket, key); err != nil {
+		return nil, err
+	}
 	get := func(ctx context.Context, from, to int64) (io.ReadCloser, error) {
 		return b.get(ctx, client, key, info, from, to)
 	}

@@ -17,6 +17,7 @@ import (
 // Codes of the SourceErrors of this package. Stored; never rename. Those of package builtin have the same words for the same things.
 const (
 	codeNotFound       = "NOT_FOUND"       // no such object, bucket or address
+	codePathRefused    = "PATH_REFUSED"    // the place is one of the record
 	codeNoPermission   = "NO_PERMISSION"   // the service refuses these credentials
 	codeEgressDenied   = "EGRESS_DENIED"   // the address is inside of a network, and the operator does not allow it
 	codeRedirected     = "REDIRECTED"      // the server sends elsewhere

@@ -1,6 +1,7 @@
 package object
 
 import (
+	"fmt"
 	"strings"
 
 	"waymark/pipeline"
@@ -11,8 +12,12 @@ import (
 // Place returns the folder of a bucket that the target names. The document's path was checked when it was loaded.
 func (r *Remote) Place(sink, extension string, target pipeline.FileTarget) (builtin.Place, error) {
 	bucket, prefix := pipeline.CutBucket(target.Path)
+	prefix = strings.TrimSuffix(prefix, "/")
+	if err := r.refuseAround(options(target.S3), bucket, prefix); err != nil {
+		return nil, fmt.Errorf("path: %w", err)
+	}
 	return bucketPlace{
-		remote: r, options: options(target.S3), bucket: bucket, prefix: strings.TrimSuffix(prefix, "/"), sink: sink,
+		remote: r, options: options(target.S3), bucket: bucket, prefix: prefix, sink: sink,
 		extension: extension, overwrite: target.Overwrite,
 	}, nil
 }

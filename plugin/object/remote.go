@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -30,6 +31,9 @@ type Remote struct {
 	operator *http.Client // for addresses that the operator's environment names
 	wait     patience
 
+	reserved    []Reserved
+	credentials Credentials
+
 	mu      sync.Mutex
 	clients map[pipeline.S3]*bucketClient
 }
@@ -40,9 +44,18 @@ type bucketClient struct {
 	service string // for people: host of the endpoint, or Amazon S3 and region
 }
 
-// New returns a Remote. Documents may lead to public web addresses, at the ports 80 and 443, and to those in allow, at any port.
-func New(allow []netip.Prefix) *Remote {
-	return newRemote(network.Web(allow), nil)
+// Options say where documents may lead, and with what.
+type Options struct {
+	Allow       []netip.Prefix // networks, besides the public web with the ports 80 and 443, with any port
+	Reserved    []Reserved
+	Credentials Credentials
+}
+
+// New returns a Remote.
+func New(o Options) *Remote {
+	r := newRemote(network.Web(o.Allow), nil)
+	r.reserved, r.credentials = o.Reserved, o.Credentials
+	return r
 }
 
 func newRemote(g network.Guard, names *net.Resolver) *Remote {
@@ -54,7 +67,10 @@ func newRemote(g network.Guard, names *net.Resolver) *Remote {
 // Store returns where the files of a source are. The document's path was checked when it was loaded.
 func (r *Remote) Store(files pipeline.Files) (builtin.Store, error) {
 	if pipeline.Scheme(files.Path) == pipeline.SchemeS3 {
-		bucket, _ := pipeline.CutBucket(files.Path)
+		bucket, key := pipeline.CutBucket(files.Path)
+		if err := r.refuseReserved(options(files.S3), bucket, literal(key)); err != nil {
+			return nil, fmt.Errorf("path: %w", err)
+		}
 		return &bucketStore{remote: r, options: options(files.S3), bucket: bucket}, nil
 	}
 	at, err := url.Parse(files.Path)
@@ -85,7 +101,7 @@ func (r *Remote) client(ctx context.Context, how pipeline.S3) (*bucketClient, er
 	if known := r.clients[how]; known != nil {
 		return known, nil
 	}
-	base, err := config.LoadDefaultConfig(context.WithoutCancel(ctx))
+	base, err := config.LoadDefaultConfig(context.WithoutCancel(ctx), r.credentials.load()...)
 	if err != nil {
 		return nil, errors.New("the AWS configuration of the worker cannot be read: " + innermost(err))
 	}

@@ -37,6 +37,8 @@ type Config struct {
 	AllowEnv      []string
 	SecretsDir    string
 
+	DocumentProfile string
+
 	FingerprintKeyFile string
 	OwnKey             []byte // the fingerprint key if none is given; nil if the program has none of its own
 	CodecKeysFile      string
@@ -83,6 +85,7 @@ func (c *Config) Bind(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&c.AllowPaths, "allow-path", nil, "`folder`, besides --pipelines, whose files documents may use; repeat for more")
 	flags.StringArrayVar(&c.AllowEnv, "allow-env", nil, "`variable` of the environment that documents may use as ${VARIABLE}; repeat for more")
 	flags.Var(&c.AllowNetworks, "allow-network", "`network`, besides the public web, that documents may lead to, such as 10.0.0.0/8; repeat for more")
+	flags.StringVar(&c.DocumentProfile, "document-profile", "", "`profile` of the AWS SDK with which documents reach buckets (or "+worker.DocumentKeyVariable+"; default that of the payloads)")
 	flags.StringVar(&c.SecretsDir, "secrets-dir", "", "`folder` with one file for each secret")
 	flags.StringVar(&c.FingerprintKeyFile, "fingerprint-key-file", "", "`file` with the key of the fingerprints of secrets, the same on all workers (or "+FingerprintKeyVariable+")")
 	flags.StringVar(&c.CodecKeysFile, "codec-keys-file", "", "`file` with the keys that encrypt what Temporal stores (or "+CodecKeysVariable+")")

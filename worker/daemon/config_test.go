@@ -70,3 +70,12 @@ func TestTuningReachesTheWorker(t *testing.T) {
 	require.Equal(t, "waymark", o.DeploymentOptions.Version.DeploymentName)
 	require.Equal(t, "2026-11", o.DeploymentOptions.Version.BuildID)
 }
+
+func TestDocumentsAreKeptFromThePlacesOfTheRecord(t *testing.T) {
+	folder := t.TempDir()
+	d := process{Config: Config{Landscape: "sqlite:" + folder + "/landscape.db", Payloads: "s3://record/payloads?endpoint=http://s3:7070"}}
+	reserved := d.planner().Reserved
+	require.Contains(t, reserved.Files, folder+"/landscape.db")
+	require.Equal(t, "record", reserved.Bucket)
+	require.Equal(t, []string{"payloads/"}, reserved.Prefixes)
+}

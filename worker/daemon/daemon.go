@@ -56,6 +56,7 @@ type process struct {
 	logger         *slog.Logger
 	codec          *codec.Codec
 	fingerprintKey []byte
+	credentials    worker.Credentials
 	telemetry      *telemetry.Telemetry
 	ready          *readiness
 	failed         chan error // what the process cannot go on with
@@ -111,6 +112,9 @@ func (d *process) prepare(ctx context.Context) (err error) {
 	}
 	if d.fingerprintKey == nil {
 		d.fingerprintKey = d.OwnKey
+	}
+	if d.credentials, err = worker.DocumentCredentials(d.DocumentProfile, d.Env); err != nil {
+		return &UsageError{err}
 	}
 	if d.telemetry, err = telemetry.Start(ctx, telemetry.Options{Code: d.Code, Env: d.Env, Logger: d.logger}); err != nil {
 		return &UsageError{err}
@@ -305,6 +309,7 @@ func (d *process) planner() worker.Planner {
 	}
 	return worker.Planner{
 		Confined: true, Allow: allowed, AllowEnv: d.AllowEnv, AllowNetworks: d.AllowNetworks, SecretsDir: d.SecretsDir, FingerprintKey: d.fingerprintKey,
+		Reserved: worker.Reserved(d.storage().Reserved()), Credentials: d.credentials,
 	}
 }
 

@@ -1,0 +1,26 @@
+package object
+
+import (
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+)
+
+// Credentials are those with which documents reach buckets. The zero value is those of the process, as the AWS SDK finds them.
+type Credentials struct {
+	Profile string // of the AWS SDK's shared files
+	// Keys, in the place of a profile. Token is empty unless they belong to a session.
+	AccessKeyID, SecretAccessKey, Token string
+}
+
+// load are the options by which the SDK takes these credentials, and no others.
+func (c Credentials) load() []func(*config.LoadOptions) error {
+	switch {
+	case c.AccessKeyID != "":
+		keys := credentials.NewStaticCredentialsProvider(c.AccessKeyID, c.SecretAccessKey, c.Token)
+		return []func(*config.LoadOptions) error{config.WithCredentialsProvider(keys)}
+	case c.Profile != "":
+		return []func(*config.LoadOptions) error{config.WithSharedConfigProfile(c.Profile)} // it comes before what is in the environment
+	default:
+		return nil
+	}
+}
