@@ -200,7 +200,7 @@ func (l *loader) decodeShort(path string, n *node, target shortForm) {
 func (l *loader) decodeSize(path string, n *node, target encoding.TextUnmarshaler, v reflect.Value, rule fieldRule) {
 	plain := *n
 	plain.quoted = false // 8MiB is a text to YAML as well
-	text, ok := l.typedText(path, &plain, "a size or a duration")
+	text, ok := l.typedText(path, &plain, "a size or a duration", nil)
 	if !ok {
 		return
 	}
@@ -211,8 +211,16 @@ func (l *loader) decodeSize(path string, n *node, target encoding.TextUnmarshale
 	}
 }
 
+// failure is parse without what it returns besides the error.
+func failure[T any](parse func(string) (T, error)) func(string) error {
+	return func(text string) error {
+		_, err := parse(text)
+		return err
+	}
+}
+
 func (l *loader) decodeInt(path string, n *node, v reflect.Value, rule fieldRule) {
-	text, ok := l.typedText(path, n, "an integer")
+	text, ok := l.typedText(path, n, "an integer", failure(parseInt))
 	if !ok {
 		return
 	}
@@ -232,7 +240,7 @@ func (l *loader) checkRange(path, text string, number int64, rule fieldRule) {
 }
 
 func (l *loader) decodeBool(path string, n *node, v reflect.Value) {
-	text, ok := l.typedText(path, n, "true or false")
+	text, ok := l.typedText(path, n, "true or false", failure(parseBool))
 	if !ok {
 		return
 	}

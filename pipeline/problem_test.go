@@ -114,6 +114,8 @@ func TestProblemsOfValues(t *testing.T) {
 		{"BI-081 an underscore", small + "chunk: {rows: 1_000}\n", `x.yaml:4:15: chunk.rows: "1_000"` + notInteger},
 		{"BI-081 hexadecimal", small + "chunk: {rows: 0x1F}\n", `x.yaml:4:15: chunk.rows: "0x1F"` + notInteger},
 		{"BI-081 an exponent", small + "chunk: {rows: 1e3}\n", `x.yaml:4:15: chunk.rows: "1e3"` + notInteger},
+		{"a word for true in quotes", strings.Replace(small, "path: in.csv", "path: in.csv, allow_empty: \"yes\"", 1), `x.yaml:2:49: sources.in.csv.allow_empty: expects true or false, without quotes, not "yes"`},
+		{"true in quotes", strings.Replace(small, "path: in.csv", "path: in.csv, allow_empty: \"true\"", 1), `x.yaml:2:49: sources.in.csv.allow_empty: expects true or false: write true without quotes`},
 		{"BI-081 in quotes", small + "chunk: {rows: \"5\"}\n", `x.yaml:4:15: chunk.rows: expects an integer: write 5 without quotes`},
 		{"BI-083 yes and off", "name: x\nsources: {in: {csv: {path: a.csv, trim_space: yes}}}\nsinks: {out: {csv: {path: out.csv, crlf: off}}}\n",
 			"x.yaml:2:47: sources.in.csv.trim_space: \"yes\" is not a bool: write true or false\nx.yaml:3:42: sinks.out.csv.crlf: \"off\" is not a bool: write true or false"},

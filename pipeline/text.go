@@ -76,17 +76,23 @@ func noReferences(kind textKind, reference span) string {
 	}
 }
 
-// typedText returns the text of a number, a bool, a size or a duration. It is plain, or one whole ${param:NAME}.
-func (l *loader) typedText(path string, n *node, want string) (string, bool) {
+// typedText returns the text of a number, a bool, a size or a duration. It is plain, or one whole ${param:NAME}. parse says whether
+// a text is one of what is wanted: only then is it good advice to take the quotes away.
+func (l *loader) typedText(path string, n *node, want string, parse func(string) error) (string, bool) {
 	if n.kind != scalarNode {
 		l.report(path, "expects %s, not %s", want, n.describe())
 		return "", false
 	}
 	if !strings.Contains(n.text, "${") {
-		if n.quoted {
+		switch {
+		case !n.quoted:
+			return n.text, true
+		case parse(n.text) == nil:
 			l.report(path, "expects %s: write %s without quotes", want, shorten(n.text))
+		default:
+			l.report(path, "expects %s, without quotes, not %s", want, quote(n.text))
 		}
-		return n.text, !n.quoted
+		return "", false
 	}
 	literal, references, err := splitReferences(n.text)
 	if err != nil || literal != "" || len(references) != 1 || references[0].kind != ParamReference {

@@ -56,7 +56,7 @@ func TestProblemsOfCoalesces(t *testing.T) {
 		{"an empty policy", join("policy: {}"), `x.yaml:4:43: steps[0].policy: the key "quorum" is missing`},
 		{"a policy without a value", join("policy: null"), "x.yaml:4:43: steps[0].policy: has no value: give one, or leave the key out"},
 		{"another key of a policy", join("policy: {quorom: 2}"), `x.yaml:4:52: steps[0].policy: unknown key "quorom" (did you mean "quorum"?)`},
-		{"a quorum that is a text", join("policy: {quorum: \"x\"}"), "x.yaml:4:60: steps[0].policy.quorum: expects an integer: write x without quotes"},
+		{"a quorum that is a text", join("policy: {quorum: \"x\"}"), "x.yaml:4:60: steps[0].policy.quorum: expects an integer, without quotes, not \"x\""},
 		{"a quorum that is a word", join("policy: {quorum: all}"), `x.yaml:4:60: steps[0].policy.quorum: "all"` + notInteger},
 		{"a quorum of none", join("policy: {quorum: 0}"), "x.yaml:4:60: steps[0].policy.quorum: must be at least 1 and at most 10000, not 0"},
 		{"a quorum of more than all", join("policy: {quorum: 3}"), "x.yaml:4:60: steps[0].policy.quorum: 3 is more than the 2 branches that the coalesce has"},

@@ -3,6 +3,7 @@ package tests
 import (
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path"
 	"path/filepath"
@@ -25,6 +26,7 @@ import (
 type composed struct {
 	Services map[string]struct {
 		Image       string            `yaml:"image"`
+		Profiles    []string          `yaml:"profiles"`
 		PullPolicy  string            `yaml:"pull_policy"`
 		Build       map[string]string `yaml:"build"`
 		Environment map[string]string `yaml:"environment"`
@@ -75,6 +77,39 @@ func TestComposeHasEverythingAClusterNeeds(t *testing.T) {
 				continue
 			}
 			require.Contains(t, file.Volumes, from)
+		}
+	}
+}
+
+// TestComposeLeavesPortsFreeThatOthersUse: those of a worker and of Postgres beside it, and all that docs/cluster.md names for something else.
+func TestComposeLeavesPortsFreeThatOthersUse(t *testing.T) {
+	var config daemon.Config
+	config.Bind(pflag.NewFlagSet("", pflag.ContinueOnError))
+	_, own, err := net.SplitHostPort(config.HTTP)
+	require.NoError(t, err)
+	docs, err := os.ReadFile("../docs/cluster.md")
+	require.NoError(t, err)
+	codec := regexp.MustCompile(`WAYMARK_CODEC_HTTP=127\.0\.0\.1:(\d+)`).FindSubmatch(docs)
+	require.NotNil(t, codec)
+	taken := map[string]string{own: "a worker", string(codec[1]): "a codec endpoint", "5432": "Postgres"}
+	for name, service := range compose(t).Services {
+		for _, port := range service.Ports {
+			parts := strings.Split(port, ":")
+			require.Len(t, parts, 3, port)
+			require.Empty(t, taken[parts[1]], "%s takes the port %s", name, parts[1])
+			taken[parts[1]] = name
+			if name != "temporal" {
+				require.Contains(t, string(docs), parts[1], "docs/cluster.md tells the port of %s", name)
+			}
+		}
+	}
+}
+
+// TestComposeBuildsNothingWhenTheToolsAreRun: what up --build did not build with the rest would be built again, or be of another version.
+func TestComposeBuildsNothingWhenTheToolsAreRun(t *testing.T) {
+	for name, service := range compose(t).Services {
+		if len(service.Profiles) > 0 {
+			require.Empty(t, service.Build, name)
 		}
 	}
 }

@@ -39,7 +39,7 @@ var allowed = map[string][]string{
 	"worker/daemon": {
 		"worker", "activities", "workflows", "cluster", "codec", "landscape", "payload", "settings", "storage", "telemetry",
 	},
-	"cmd/waymark-worker":      {"worker/daemon", "settings", "version"},
+	"cmd/waymark-worker":      {"worker/daemon", "program", "settings", "version"},
 	"landscape":               {"plugin", "pipeline"},
 	"landscape/sweep":         {"landscape"},
 	"landscape/sqlitestore":   {"landscape", "landscape/sweep", "pipeline", "plugin", "failpoint", "sqlitefile"},
@@ -55,7 +55,7 @@ var allowed = map[string][]string{
 	"cmd/waymark": {
 		"audit", "worker", "workflows", "activities", "plan", "pipeline", "plugin", "row", "landscape", "landscape/sqlitestore",
 		"landscape/pgstore",
-		"payload", "payload/fsstore", "settings", "sqlitefile", "storage", "version", "worker/daemon", "embedded", "cluster", "codec", "recovery", "failpoint", "lab",
+		"payload", "payload/fsstore", "program", "settings", "sqlitefile", "storage", "version", "worker/daemon", "embedded", "cluster", "codec", "recovery", "failpoint", "lab",
 	},
 	"lab": {"landscape", "landscape/sqlitestore", "payload", "payload/fsstore", "pipeline"},
 	"tests/system": {

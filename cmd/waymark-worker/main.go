@@ -8,10 +8,10 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"waymark/program"
 	"waymark/settings"
 	programs "waymark/version"
 	"waymark/worker/daemon"
@@ -28,9 +28,9 @@ const (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), program.Signals()...)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr, os.LookupEnv))
+	os.Exit(program.Main("waymark-worker", os.Stderr, func() int { return execute(ctx, os.Args[1:], os.Stdout, os.Stderr, os.LookupEnv) }))
 }
 
 // execute runs the command line and returns the exit code.
@@ -59,9 +59,13 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer, env s
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetArgs(args)
-	root.SetOut(stdout)
+	out := &program.Output{To: stdout}
+	root.SetOut(out)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
+	if err == nil && out.Err != nil {
+		err, started = out.Err, true
+	}
 	if err == nil {
 		return exitDone
 	}

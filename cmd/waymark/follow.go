@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"syscall"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
@@ -14,14 +13,15 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"waymark/pipeline"
+	"waymark/program"
 	"waymark/workflows"
 )
 
-// untilInterrupted returns a context that the first Ctrl-C or SIGTERM cancels. The second one ends the process at once.
+// untilInterrupted returns a context that the first Ctrl-C, SIGTERM or SIGHUP cancels. The second one ends the process at once.
 func (a *app) untilInterrupted(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, program.Signals()...)
 	go func() {
 		<-signals
 		cancel()

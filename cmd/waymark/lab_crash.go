@@ -12,12 +12,12 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"waymark/lab"
+	"waymark/program"
 )
 
 func (a *app) labCommand() *cobra.Command {
@@ -39,7 +39,7 @@ only read: leave large files out of it.
 Ends with code 1 if anything was lost, duplicated, torn or different; what was left then is kept.`,
 		Args: exactlyOne("document"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := signal.NotifyContext(cmd.Context(), program.Signals()...)
 			defer stop()
 			options, err := a.labOptions(cmd, args[0], o)
 			if err != nil {
@@ -100,6 +100,12 @@ func (a *app) labOptions(cmd *cobra.Command, file string, given crashOptions) (l
 	}
 	for _, folder := range a.allowPaths {
 		o.Flags = append(o.Flags, "--allow-path", folder)
+	}
+	for _, network := range a.allowNetworks {
+		o.Flags = append(o.Flags, "--allow-network", network.String())
+	}
+	if a.documentProfile != "" {
+		o.Flags = append(o.Flags, "--document-profile", a.documentProfile)
 	}
 	if a.secretsDir != "" {
 		o.Flags = append(o.Flags, "--secrets-dir", a.secretsDir)

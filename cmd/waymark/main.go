@@ -7,11 +7,12 @@ import (
 	"io"
 	"os"
 
+	"waymark/program"
 	"waymark/settings"
 )
 
 func main() {
-	os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr, os.LookupEnv))
+	os.Exit(program.Main("waymark", os.Stderr, func() int { return execute(os.Args[1:], os.Stdout, os.Stderr, os.LookupEnv) }))
 }
 
 // Exit codes. Scripts depend on them; never renumber.
@@ -21,7 +22,7 @@ const (
 	exitUsage       = 2   // wrong use, a document with problems, or no record where it was looked for
 	exitRefused     = 3   // the run is complete, and some of its rows were refused
 	exitUnverified  = 4   // the record or what it describes is not as it should be
-	exitInterrupted = 130 // stopped by Ctrl-C or SIGTERM
+	exitInterrupted = 130 // stopped by Ctrl-C, SIGTERM or SIGHUP
 )
 
 // exitError ends the program with a code. A nil error inside means that everything has been said.
@@ -46,12 +47,16 @@ func wrongUsef(format string, args ...any) error { return wrongUse(fmt.Errorf(fo
 
 // execute runs the command line and returns the exit code. Whatever goes wrong before a command begins is wrong use.
 func execute(args []string, stdout, stderr io.Writer, env settings.Lookup) int {
-	a := &app{config: config{env: env}, stdout: stdout, stderr: stderr}
+	out := &program.Output{To: stdout}
+	a := &app{config: config{env: env}, stdout: out, stderr: stderr}
 	root := a.rootCommand()
 	root.SetArgs(args)
-	root.SetOut(stdout)
+	root.SetOut(out)
 	root.SetErr(stderr)
 	err := root.Execute()
+	if err == nil && out.Err != nil { // cobra does not look whether its help could be written
+		err = exitError{exitFailed, out.Err}
+	}
 	code, said := exitCode(err, a.started)
 	if said != nil {
 		fmt.Fprintf(stderr, "waymark: %s\n", visible(said.Error()))

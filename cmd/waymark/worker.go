@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"waymark/program"
 	"waymark/settings"
 	"waymark/worker/daemon"
 )
@@ -44,7 +44,7 @@ func (a *app) work(ctx context.Context, config daemon.Config) error {
 	}
 	config.Landscape = cmp.Or(config.Landscape, a.landscapeURL())
 	config.Payloads = cmp.Or(config.Payloads, a.payloadsURL())
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(ctx, program.Signals()...)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	err := daemon.Run(ctx, config, daemon.Program{Code: thisBuild().Code(), Env: a.env, Stderr: a.stderr, SQLite: openSQLite})

@@ -201,3 +201,41 @@ func TestGrantNeedsRolesThatAreThere(t *testing.T) {
 	err = pgstore.Grant(t.Context(), services.Postgres(t).DSN(), pgstore.Roles{Reader: "x"})
 	require.ErrorContains(t, err, "run `waymark landscape migrate` first")
 }
+
+// TestViewsAnswerUnderTheirFullNames for whoever has another schema in the search path, with a function of the same name that does
+// something else.
+func TestViewsAnswerUnderTheirFullNames(t *testing.T) {
+	p := people(t)
+	owner, reader := connect(t, p.db.DSN()), connect(t, p.reader)
+	var schema string
+	require.NoError(t, owner.QueryRow(t.Context(), `select current_schema()`).Scan(&schema))
+	views := column(t, owner, `select relname::text from pg_class where relnamespace = current_schema()::regnamespace and relkind = 'v' order by 1`)
+	require.Contains(t, views, "tokens")
+	_, err := reader.Exec(t.Context(), `set jit to off`) // which takes seconds for each of these questions, and answers them no sooner
+	require.NoError(t, err)
+	super := connect(t, p.db.Superuser())
+	for _, statement := range []string{
+		`create schema elsewhere`, `create function elsewhere.u16(bytea, bigint) returns bigint language sql as 'select 77'`, `grant usage on schema elsewhere to public`,
+	} {
+		_, err := super.Exec(t.Context(), statement)
+		require.NoError(t, err)
+	}
+	for _, view := range views {
+		question := `select v::text from ` + pgx.Identifier{schema, view}.Sanitize() + ` v order by 1`
+		want := column(t, reader, question)
+		_, err := reader.Exec(t.Context(), `set search_path to elsewhere`)
+		require.NoError(t, err)
+		require.Equal(t, want, column(t, reader, question), view)
+		_, err = reader.Exec(t.Context(), `reset search_path`)
+		require.NoError(t, err)
+	}
+}
+
+func column(t *testing.T, conn *pgx.Conn, question string) []string {
+	t.Helper()
+	rows, err := conn.Query(t.Context(), question)
+	require.NoError(t, err)
+	all, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err, question)
+	return all
+}

@@ -28,6 +28,8 @@ func (s *csvSource) headerNames(header string) ([]string, *plugin.SourceError) {
 	switch {
 	case !utf8.ValidString(header):
 		return nil, &plugin.SourceError{Code: codeEncoding, Message: "the header is not valid UTF-8; set encoding to what the file is in"}
+	case strings.Contains(header, threeNULs):
+		return nil, notUTF32()
 	case strings.IndexByte(header, 0) >= 0:
 		return nil, &plugin.SourceError{Code: codeEncoding, Message: "the header holds NUL bytes; if the file is UTF-16, set encoding: utf-16le or utf-16be"}
 	}

@@ -14,12 +14,15 @@ type jsonlSource struct {
 
 func newJSONLSource(base fileSource) *jsonlSource {
 	s := &jsonlSource{fileSource: base, records: newRecords(base.schema)}
-	s.format = format{dialect: dialect{newline: '\n', maxRecord: maxRecordBytes}, checkStart: refuseUTF16}
+	s.format = format{dialect: dialect{newline: '\n', maxRecord: maxRecordBytes}, checkStart: refuseWide}
 	return s
 }
 
-// refuseUTF16 refuses a file that begins as UTF-16 without byte order mark does. JSON cannot hold a NUL byte.
-func refuseUTF16(line string) *plugin.SourceError {
+// refuseWide refuses a file that begins as UTF-16 or UTF-32 without byte order mark does. JSON cannot hold a NUL byte.
+func refuseWide(line string) *plugin.SourceError {
+	if strings.Contains(line[:min(len(line), 4)], threeNULs) {
+		return notUTF32()
+	}
 	if strings.IndexByte(line[:min(len(line), 2)], 0) < 0 {
 		return nil
 	}

@@ -160,6 +160,18 @@ var signatures = []struct {
 	{"\ufffe", codeEncoding, "the byte order mark is that of the other UTF-16; exchange utf-16le and utf-16be", true},
 }
 
+// notUTF32 is the fault of a file in UTF-32. Of one without a byte order mark three NUL bytes in a row tell, which no text in UTF-16 has
+// beside ASCII characters.
+func notUTF32() *plugin.SourceError {
+	return &plugin.SourceError{Code: codeEncoding, Message: "the file is UTF-32, which is not read; convert it: iconv -f UTF-32 -t UTF-8 (UTF-32LE or UTF-32BE if it has no byte order mark)"}
+}
+
+const (
+	utf32LE   = "\xff\xfe\x00\x00"
+	utf32BE   = "\x00\x00\xfe\xff"
+	threeNULs = "\x00\x00\x00"
+)
+
 // longestSignature is how many bytes of a file tell what it is.
 const longestSignature = 10
 
@@ -173,6 +185,9 @@ func (r *reader) sniff(start []byte) error {
 	_, other := decodings[r.source.files.Encoding]
 	if !other && isBzip2(start) {
 		return r.locate(&plugin.SourceError{Code: codeCompressed, Message: "the file is compressed; set compression: bzip2"}, 0)
+	}
+	if !other && (bytes.HasPrefix(start, []byte(utf32LE)) || bytes.HasPrefix(start, []byte(utf32BE))) {
+		return r.locate(notUTF32(), 0)
 	}
 	for _, s := range signatures {
 		if s.decoded == other && bytes.HasPrefix(start, []byte(s.bytes)) {

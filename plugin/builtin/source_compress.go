@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"unicode/utf8"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -18,12 +19,14 @@ const (
 	maxRatio     = 200      // decompressed bytes for each byte of the file
 	ratioFrom    = 16 << 20 // decompressed bytes from which maxRatio holds: less harms nobody
 	maxZstdBytes = 64 << 20 // window of a zstd stream
+	headBytes    = 64       // by which text is told from data
 )
 
 // ownBytes reads the file's own bytes, counts them and hashes them.
 type ownBytes struct {
 	src  io.Reader
 	hash hash.Hash // nil: somebody else does
+	head []byte    // the first bytes, at most headBytes
 	n    int64
 	err  error // what src failed with, other than io.EOF
 }
@@ -31,6 +34,9 @@ type ownBytes struct {
 func (b *ownBytes) Read(p []byte) (int, error) {
 	n, err := b.src.Read(p)
 	b.n += int64(n)
+	if more := headBytes - len(b.head); more > 0 {
+		b.head = append(b.head, p[:min(n, more)]...)
+	}
 	if b.hash != nil {
 		b.hash.Write(p[:n])
 	}
@@ -118,9 +124,32 @@ func (d *decompressor) fault(err error) error {
 	case errors.As(err, &refused):
 		return &plugin.SourceError{Code: codeArchive, File: d.file, Message: refused.message}
 	case errors.Is(err, io.ErrUnexpectedEOF):
+		if d.isText() {
+			return d.plain()
+		}
 		return &plugin.SourceError{Code: codeTruncated, File: d.file, Message: "the compressed data end too early; fetch the file again"}
+	case d.isText():
+		return d.plain()
 	}
 	return &plugin.SourceError{Code: d.code, File: d.file, Message: err.Error() + "; fetch the file again"}
+}
+
+// plain is the fault of a file that was never compressed, which fetching it again does not cure.
+func (d *decompressor) plain() error {
+	return &plugin.SourceError{Code: d.code, File: d.file, Message: "the file is plain text and not compressed, whatever its name says; set compression: none"}
+}
+
+// isText reports whether the file begins as text does. What is compressed has bytes near its beginning that no text has.
+func (d *decompressor) isText() bool {
+	head := d.own.head
+	for len(head) > 0 {
+		r, size := utf8.DecodeRune(head)
+		if r == utf8.RuneError && size == 1 && len(head) >= utf8.UTFMax || r < ' ' && r != '\n' && r != '\r' && r != '\t' {
+			return false
+		}
+		head = head[size:]
+	}
+	return d.n == 0 && len(d.own.head) > 0
 }
 
 // close releases the stream, not the file. What went wrong with the stream Read has said.

@@ -35,14 +35,16 @@ func TestCompressedInputs(t *testing.T) {
 	cases := []struct {
 		name, file, content, compression string
 		rows                             int // -1: some, but not all
-		err                              string
+		err, message                     string
 	}{
 		{name: "gzip by name", file: "in.csv.gz", content: gz, rows: 50_000},
 		{name: "zstd by name", file: "in.csv.zst", content: zst, rows: 50_000},
 		{name: "gzip declared", file: "in.csv", content: gz, compression: "gzip", rows: 50_000},
 		{name: "not compressed in spite of the name", file: "in.gz", content: text, compression: "none", rows: 50_000},
-		{name: "not gzip", file: "in.csv.gz", content: text, err: "CORRUPT_GZIP"},
-		{name: "not zstd", file: "in.csv.zst", content: text, err: "CORRUPT_ZSTD"},
+		{name: "not gzip", file: "in.csv.gz", content: text, err: "CORRUPT_GZIP", message: "plain text and not compressed, whatever its name says; set compression: none"},
+		{name: "not gzip and not text", file: "in.csv.gz", content: "\x00\x01" + text, err: "CORRUPT_GZIP", message: "fetch the file again"},
+		{name: "less text than gzip has at least", file: "in.csv.gz", content: "é\n", err: "CORRUPT_GZIP", message: "set compression: none"},
+		{name: "not zstd", file: "in.csv.zst", content: text, err: "CORRUPT_ZSTD", message: "set compression: none"},
 		{name: "empty", file: "in.csv.gz", err: "EMPTY_SOURCE"},
 		{name: "gzip of nothing", file: "in.csv.gz", content: gzipped(t, ""), err: "EMPTY_SOURCE"},
 		{name: "BI-126 gzip truncated", file: "in.csv.gz", content: gz[:len(gz)-40], rows: -1, err: "TRUNCATED"},
@@ -59,6 +61,7 @@ func TestCompressedInputs(t *testing.T) {
 			options := pipeline.CSVSource{Files: pipeline.Files{Path: c.file, Compression: c.compression}}
 			got := collect(t, csvOf(t, c.content, options, pipeline.Schema{}), plugin.Limits{Rows: 1 << 20, Bytes: 1 << 20})
 			require.Equal(t, c.err, got.Err, got.Message)
+			require.Contains(t, got.Message, c.message)
 			if c.rows >= 0 {
 				require.Len(t, got.Rows, c.rows)
 			}

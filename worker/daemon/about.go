@@ -12,5 +12,5 @@ The command line comes first, then the environment, then the file. Temporal's ad
 Temporal's own variables (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_API_KEY, TEMPORAL_TLS_*), credentials for S3 from those of AWS,
 and where traces are sent from those of OpenTelemetry (OTEL_EXPORTER_OTLP_ENDPOINT).
 
-The first SIGTERM or Ctrl-C lets the work in hand come to its end, the second ends the process at once.`
+The first SIGTERM, SIGHUP or Ctrl-C lets the work in hand come to its end, the second ends the process at once.`
 )

@@ -1,0 +1,22 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestOutputThatCannotBeWrittenIsAnErrorSaidOnce, whoever writes it.
+func TestOutputThatCannotBeWrittenIsAnErrorSaidOnce(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer full.Close()
+	for _, args := range [][]string{{}, {"help"}, {"run", "--help"}, {"version"}, {"schema"}, {"completion", "bash"}} {
+		var said bytes.Buffer
+		code := execute(args, full, &said, func(string) (string, bool) { return "", false })
+		require.Equal(t, exitFailed, code, args)
+		require.Equal(t, "waymark: write /dev/full: no space left on device\n", said.String(), args)
+	}
+}

@@ -1,0 +1,3 @@
+-- +goose Up
+-- Nothing: in Postgres this version binds the functions of the views to their schema.
+select 1;

@@ -1,0 +1,61 @@
+// Package program is what the programs of this project have in common at their edges: the signals that end them, standard output
+// that cannot be written, and defects of their own, which must not look like wrong use.
+package program
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+)
+
+// exitDefect is the exit code after a defect that was caught.
+const exitDefect = 1
+
+// Signals are those that ask a process to end: Ctrl-C, SIGTERM, and SIGHUP, unless whoever started it let it ignore that, as nohup does.
+func Signals() []os.Signal {
+	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		all = append(all, syscall.SIGHUP)
+	}
+	return all
+}
+
+// Main runs a program and returns its exit code. A panic of run is a defect of the program: it is told on stderr, with what to do about it,
+// and the code is 1. What cannot be caught, a panic in another goroutine or a fault of Go's runtime, ends the process by SIGABRT,
+// after Go told where it was: by itself Go would end with code 2, which means wrong use. No memory is dumped into a file, for it
+// holds secrets.
+func Main(name string, stderr io.Writer, run func() int) (code int) {
+	debug.SetTraceback("crash")
+	var limit syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_CORE, &limit) == nil {
+		limit.Cur = 0
+		_ = syscall.Setrlimit(syscall.RLIMIT_CORE, &limit) // lowering it is allowed
+	}
+	defer func() {
+		if fault := recover(); fault != nil {
+			fmt.Fprintf(stderr, "%s: a defect of this program, not of what you asked for: %v\n%s\n"+
+				"%s: please report this with the lines above; what is on record is whole, and a run that was interrupted can be resumed\n", name, fault, debug.Stack(), name)
+			code = exitDefect
+		}
+	}()
+	return run()
+}
+
+// Output is a writer that remembers its first error: not everybody who writes looks at it.
+type Output struct {
+	To  io.Writer
+	Err error // of the first Write that failed
+}
+
+// Write writes, unless an earlier Write failed.
+func (o *Output) Write(p []byte) (int, error) {
+	if o.Err != nil {
+		return 0, o.Err
+	}
+	n, err := o.To.Write(p)
+	o.Err = err
+	return n, err
+}
