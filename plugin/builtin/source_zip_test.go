@@ -108,7 +108,7 @@ func TestOtherCompressions(t *testing.T) {
 		{name: "zip of no bytes", file: "in.zip", err: codeEmptySource},
 		{name: "zip of nothing", file: "in.zip", content: zipped(t), err: codeArchive, message: "holds no file"},
 		{name: "zip undeclared", file: "in.csv", content: good, err: codeCompressed, message: "set compression: zip"},
-		{name: "zip that is none", file: "in.zip", content: zipText, err: codeCorruptZip, message: "not a zip archive"},
+		{name: "zip that is none", file: "in.zip", content: zipText, err: codeCorruptZip, message: "plain text and not compressed"},
 		{name: "zip of two files", file: "in.zip", content: two, rows: -1, err: codeArchive, message: `more than one file, "in.csv" and "in2.csv"`},
 		{name: "BI-130 zip bomb", file: "in.zip", content: zipped(t, plain("in.csv", "a\n"+strings.Repeat(strings.Repeat("x", 65535)+"\n", 512))), rows: -1, err: codeRatio},
 		{name: "BI-131 zip slip", file: "in.zip", content: zipped(t, plain("../../x", zipText)), err: codeArchive, message: "leads out of a folder"},
