@@ -23,7 +23,7 @@ type jsonSource struct {
 
 func newJSONSource(base fileSource, spec pipeline.JSONSource) *jsonSource {
 	s := &jsonSource{fileSource: base, records: newRecords(base.schema)}
-	s.format = format{dialect: dialect{newline: '\n', maxRecord: maxRecordBytes}, checkStart: refuseUTF16, array: &arrayFormat{}}
+	s.format = format{dialect: dialect{newline: '\n', maxRecord: maxRecordBytes}, checkStart: refuseWide, array: &arrayFormat{}}
 	if spec.Records != "" {
 		s.format.array.path = strings.Split(spec.Records, ".")
 	}
