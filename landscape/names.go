@@ -56,6 +56,9 @@ func (KeysRecord) Table() string { return "keys" }
 // Table returns claims.
 func (ClaimRecord) Table() string { return "claims" }
 
+// Table returns repeats.
+func (RepeatsRecord) Table() string { return "repeats" }
+
 // Table returns folds.
 func (FoldRecord) Table() string { return "folds" }
 

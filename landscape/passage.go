@@ -5,13 +5,14 @@ type Passage struct {
 	Run      string
 	Source   string // the origin
 	Chunk    int64
-	Lanes    []LaneRoutes // the root lane, and every lane in which the chunk has a token; in any order
-	Hashes   []NodeHashes // one entry per lane and node with OwnHashes that at least one token left there
-	Keys     []KeyColumn  // one per field of the source's business key
-	Errors   []Refusal    // one per token whose way is a failure; in any order
-	Writes   []Write      // one per sink that gets at least one row
-	Joins    []LaneJoin   // one per lane of a coalesce in this passage over a fork that took place
-	Feeds    []string     // the barriers to which tokens came, or the news that a branch is lost; in any order
+	Lanes    []LaneRoutes   // the root lane, and every lane in which the chunk has a token; in any order
+	Hashes   []NodeHashes   // one entry per lane and node with OwnHashes that at least one token left there
+	Keys     []KeyColumn    // one per field of the source's business key
+	Errors   []Refusal      // one per token whose way is a failure; in any order
+	Writes   []Write        // one per sink that gets at least one row
+	Repeats  []RepeatColumn // one per lane and deduplicate that dropped at least one token
+	Joins    []LaneJoin     // one per lane of a coalesce in this passage over a fork that took place
+	Feeds    []string       // the barriers to which tokens came, or the news that a branch is lost; in any order
 	Started  Micros
 	Finished Micros
 	Attempt  int64
@@ -37,6 +38,13 @@ type NodeHashes struct {
 type KeyColumn struct {
 	Field  string
 	Hashes []byte
+}
+
+// RepeatColumn says of which tokens those are repeats that a deduplicate dropped in one lane.
+type RepeatColumn struct {
+	Lane   int64
+	Node   string
+	Firsts []Token // per row of the chunk the first token with the key; the zero token for a row that was not dropped
 }
 
 // Refusal is why one token was refused. In a passage, the node and the sink are those of the token's way; with the end of a write,

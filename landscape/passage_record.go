@@ -48,6 +48,9 @@ func (l *Log) recordPassage(ctx context.Context, chunk Chunk, p Passage) error {
 	}
 	now := l.now()
 	insert = t.appendErrors(insert, chunk, p.Errors, now)
+	if insert, err = appendRepeats(insert, chunk, p.Repeats); err != nil {
+		return err
+	}
 	insert = t.appendJoins(insert, p)
 	insert = t.appendWrites(insert, p, now)
 	for _, barrier := range p.Feeds {

@@ -47,7 +47,7 @@ func (l *Log) CompareEnd(ctx context.Context, end SourceEnd) ([]Difference, erro
 }
 
 // ComparePassage holds everything on record about a chunk's passage against what RecordPassage would make of p: ways and
-// their steps, way codes, hashes, keys, errors, merges and planned writes of all lanes. It stores nothing. refused, if not nil, are the
+// their steps, way codes, hashes, keys, errors, repeats, merges and planned writes of all lanes. It stores nothing. refused, if not nil, are the
 // errors on record of the chunk's tokens: those that are as p says are not read again.
 func (l *Log) ComparePassage(ctx context.Context, p Passage, refused *Refusals) ([]Difference, error) {
 	whole := []Record{
@@ -66,6 +66,15 @@ func (l *Log) ComparePassage(ctx context.Context, p Passage, refused *Refusals) 
 		whole = append(whole, FeedRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk})
 	} else {
 		p.Feeds = nil
+	}
+	repeats, err := l.keepsRepeats(ctx, p.Run, p.Source, p.Chunk)
+	if err != nil {
+		return nil, err
+	}
+	if repeats {
+		whole = append(whole, RepeatsRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk})
+	} else {
+		p.Repeats = nil
 	}
 	chunk, err := l.Chunk(ctx, p.Run, p.Source, p.Chunk)
 	if err != nil {
@@ -124,7 +133,7 @@ func (r *rehearsal) Commit(_ context.Context, b Batch) error {
 // Of the other tables each record is looked for by itself.
 var scopeKeys = map[string]int{
 	"nodes": 1, "edges": 1, "sources": 1, "lanes": 1, "tables": 1, "passages": 3, "way_steps": 2, "chunk_ways": 3, "hashes": 3,
-	"keys": 3, "errors": 3, "feeds": 3, "joins": 3, "chunk_joins": 3, "members": 4, "chunk_rows": 3, "parents": 3,
+	"keys": 3, "errors": 3, "feeds": 3, "repeats": 3, "joins": 3, "chunk_joins": 3, "members": 4, "chunk_rows": 3, "parents": 3,
 }
 
 // scope is some records of one table, by key.

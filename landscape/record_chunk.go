@@ -153,7 +153,8 @@ type RowError struct {
 	At         Micros `db:"at_us,first"`
 }
 
-// ClaimRecord says which token was the first with a value that must be unique at a node.
+// ClaimRecord says which token was the first with a value that must be unique at a node. Only earlier releases wrote it: of a run's
+// chunks that they sent through the steps.
 type ClaimRecord struct {
 	Run     string `db:"run_id,key"`
 	Node    string `db:"node,key"` // that looks for repeats
@@ -162,6 +163,18 @@ type ClaimRecord struct {
 	Source  string `db:"source"`
 	Lane    int64  `db:"lane"`
 	Row     int64  `db:"row"`
+}
+
+// RepeatsRecord says of which tokens those of one slice of a chunk are repeats that a deduplicate dropped, if it dropped any.
+type RepeatsRecord struct {
+	Run    string `db:"run_id,key"`
+	Source string `db:"source,key"`
+	Chunk  int64  `db:"chunk,key"`
+	Lane   int64  `db:"lane,key"`
+	Node   string `db:"node,key"` // the deduplicate
+	Slice  int64  `db:"slice,key"`
+	Rows   int64  `db:"rows"`   // that it dropped
+	Firsts []byte `db:"firsts"` // 8 × rows of the slice: 2 of the lane and 6 of the row of the first token with the key; zero for a row that was not dropped
 }
 
 // FeedRecord says that a chunk brought something to a barrier: tokens, or the news that a branch is lost.

@@ -32,7 +32,7 @@ type Column struct {
 // records holds a zero record per table, parents before children.
 var records = []Record{
 	Run{}, Node{}, Edge{}, Source{}, Lane{}, LookupTable{}, SourceEnd{}, FoldRecord{}, Chunk{}, ChunkRowsRecord{},
-	PassageRecord{}, WayRecord{}, WayStepRecord{}, ChunkWayRecord{}, HashesRecord{}, RowError{}, KeysRecord{}, ClaimRecord{}, FeedRecord{},
+	PassageRecord{}, WayRecord{}, WayStepRecord{}, ChunkWayRecord{}, HashesRecord{}, RowError{}, KeysRecord{}, ClaimRecord{}, RepeatsRecord{}, FeedRecord{},
 	MergeKindRecord{}, JoinsRecord{}, ChunkJoinRecord{}, BatchRecord{}, MembersRecord{}, MergeRecord{}, ParentsRecord{},
 	RetriedRow{}, Resumption{}, Effect{}, EffectEvent{}, ArtifactRecord{}, Action{}, RunEvent{}, Heal{},
 }

@@ -42,7 +42,7 @@ func assailable(t *testing.T, d landscape.Driver) {
 	other := landscapetest.Scene{Run: "r2", Chunks: 3, ChunkRows: 20}
 	require.NoError(t, other.Begin(t.Context(), log))
 	require.NoError(t, other.Read(t.Context(), log))
-	require.NoError(t, log.RecordPassage(t.Context(), other.Passage(0)))
+	require.NoError(t, log.RecordPassage(t.Context(), landscapetest.Repeating(other.Passage(0))))
 	require.NoError(t, log.RecordPassage(t.Context(), other.Passage(1)))
 	forks := landscapetest.GraphScene{Run: "r3", Chunks: 3, ChunkRows: 6}
 	require.NoError(t, forks.PlayToEnd(t.Context(), log))
@@ -136,6 +136,8 @@ func TestOtherKeys(t *testing.T) {
 			from merges where batch = 1`,
 		"merges by row": `replace into merges select run_id, node, 3 - batch, kind, source, lane, 100 + row, arrivals, wait_ms, out_row
 			from merges where batch = 1`,
+		"repeats": `replace into repeats (rowid, run_id, source, chunk, lane, node, slice, rows, firsts)
+			select rowid, run_id, source, chunk, lane, node, slice + 100, rows, firsts from repeats`,
 		"parents": `replace into parents (rowid, run_id, source, chunk, slice, rows, batches, tokens)
 			select rowid, run_id, source, chunk, slice + 100, rows, batches, tokens from parents`,
 		"effects": `update or replace effects set state = 'in_flight', fence = 1, ordinal = 0, byte_offset = 0

@@ -1,0 +1,128 @@
+package landscape
+
+import (
+	"context"
+	"fmt"
+)
+
+// appendRepeats appends the records of what deduplicates dropped, one per slice of the chunk in which they dropped a token.
+func appendRepeats(insert []Record, chunk Chunk, columns []RepeatColumn) ([]Record, error) {
+	for _, column := range columns {
+		if int64(len(column.Firsts)) != chunk.Rows {
+			return nil, fmt.Errorf("repeats at %s: %d tokens for %d rows", column.Node, len(column.Firsts), chunk.Rows)
+		}
+		for from := 0; from < len(column.Firsts); from += SliceRows {
+			firsts := column.Firsts[from:min(from+SliceRows, len(column.Firsts))]
+			r := RepeatsRecord{
+				Run: chunk.Run, Source: chunk.Source, Chunk: chunk.Chunk, Lane: column.Lane, Node: column.Node, Slice: int64(from / SliceRows),
+			}
+			for _, first := range firsts {
+				if first.Row > 0 {
+					r.Rows++
+				}
+			}
+			if r.Rows > 0 {
+				r.Firsts = packTokens(firsts)
+				insert = append(insert, r)
+			}
+		}
+	}
+	return insert, nil
+}
+
+// Repeats returns of which tokens those are repeats that deduplicates dropped, in the form in which RecordPassage takes them, by lane
+// and node; nil if they dropped none, or an earlier release recorded the passage.
+func (l *Log) Repeats(ctx context.Context, run, source string, chunk int64) ([]RepeatColumn, error) {
+	stored, err := Select[RepeatsRecord](ctx, l.driver, run, source, chunk)
+	if err != nil || len(stored) == 0 {
+		return nil, err
+	}
+	about, err := l.Chunk(ctx, run, source, chunk)
+	if err != nil {
+		return nil, err
+	}
+	all, err := l.lanesOf(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	var columns []RepeatColumn
+	for _, r := range stored {
+		if n := len(columns); n == 0 || columns[n-1].Lane != r.Lane || columns[n-1].Node != r.Node {
+			columns = append(columns, RepeatColumn{Lane: r.Lane, Node: r.Node, Firsts: make([]Token, about.Rows)})
+		}
+		if r.Slice < 0 || len(r.Firsts) != 8*about.sliceRows(r.Slice) {
+			return nil, incomplete("slice %d of the repeats at %s does not hold the rows of %s chunk %d", r.Slice, r.Node, source, chunk)
+		}
+		firsts := columns[len(columns)-1].Firsts[r.Slice*SliceRows:]
+		for i := range len(r.Firsts) / 8 {
+			if firsts[i], err = all.unpack(r, i); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return columns, nil
+}
+
+// unpack returns the first token of row i of the slice; the zero token if it has none.
+func (all lanes) unpack(r RepeatsRecord, i int) (Token, error) {
+	lane, row := unpackToken(r.Firsts, i)
+	switch {
+	case row == 0:
+		return Token{}, nil
+	case lane >= int64(len(all)):
+		return Token{}, incomplete("a row of %s chunk %d repeats one of lane %d, which is not there", r.Source, r.Chunk, lane)
+	}
+	return Token{Source: all[lane].Source, Lane: lane, Row: row}, nil
+}
+
+// FirstOf returns the token that was the first with the key of one that a deduplicate dropped. The error wraps ErrNotFound if it is
+// not on record: the deduplicate did not drop the token, or an earlier release recorded the passage, which entered claims instead.
+func (l *Log) FirstOf(ctx context.Context, run, node string, token Token) (Token, error) {
+	chunk, err := l.ChunkOf(ctx, run, token.Source, token.Row)
+	if err != nil {
+		return Token{}, err
+	}
+	all, err := l.lanesOf(ctx, run)
+	if err != nil {
+		return Token{}, err
+	}
+	i := token.Row - chunk.FirstRow
+	r, err := get[RepeatsRecord](ctx, l.driver, run, token.Source, chunk.Chunk, token.Lane, node, i/SliceRows)
+	if err != nil {
+		return Token{}, err
+	}
+	at := int(i % SliceRows)
+	if len(r.Firsts) < 8*(at+1) {
+		return Token{}, incomplete("slice %d of the repeats of %s chunk %d has no row %d", r.Slice, r.Source, r.Chunk, at)
+	}
+	first, err := all.unpack(r, at)
+	if err == nil && first.Row == 0 {
+		err = fmt.Errorf("row %d of %s as a repeat at %s: %w", token.Row, token.Source, node, ErrNotFound)
+	}
+	return first, err
+}
+
+// keepsRepeats reports whether it is on record of which tokens those of a chunk are repeats: not if an earlier release sent it
+// through the steps. Such a run has claims.
+func (l *Log) keepsRepeats(ctx context.Context, run, source string, chunk int64) (bool, error) {
+	kept, err := l.has(ctx, RepeatsRecord{}, run, source, chunk)
+	if err != nil || kept {
+		return kept, err
+	}
+	claimed, err := l.has(ctx, ClaimRecord{}, run)
+	return !claimed, err
+}
+
+// has reports whether the table of kind has a record with these first key columns.
+func (l *Log) has(ctx context.Context, kind Record, prefix ...any) (found bool, err error) {
+	err = l.driver.Read(ctx, kind, prefix, func(Record) bool {
+		found = true
+		return false
+	})
+	return found, err
+}
+
+// Passed reports whether it is on record that a chunk went through the steps.
+func (l *Log) Passed(ctx context.Context, run, source string, chunk int64) (bool, error) {
+	return l.has(ctx, passageHead{}, run, source, chunk)
+}
