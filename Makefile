@@ -74,11 +74,13 @@ lab:
 crash: lab ## kill runs at every moment, and recoveries at 2,000 more, and compare what comes of it
 	bin/waymark-lab lab crash tests/crash/reference.yaml --singles all --pairs 2000 --report bin/crash.json
 	bin/waymark-lab lab crash tests/crash/timed.yaml --singles all --report bin/crash-timed.json
+	bin/waymark-lab lab crash tests/crash/repeats.yaml --singles all --pairs 300 --report bin/crash-repeats.json
 
 .PHONY: crash-quick
 crash-quick: lab ## the same for a few moments of every name
 	bin/waymark-lab lab crash tests/crash/reference.yaml --singles 30 --pairs 10
 	bin/waymark-lab lab crash tests/crash/timed.yaml --singles 5
+	bin/waymark-lab lab crash tests/crash/repeats.yaml --singles 10
 
 .PHONY: zombies
 zombies: ## stop 200 worker processes in the middle of their work, and let them go on when others have done it

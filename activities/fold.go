@@ -185,7 +185,7 @@ func (f *folding) arrivalsOf(ctx context.Context, kind string, key chunkKey) (*b
 	if err != nil {
 		return nil, err
 	}
-	result, err := f.compute(ctx, f.run, inputs)
+	result, err := f.compute(ctx, f.run, key, inputs)
 	if err != nil {
 		return nil, err
 	}

@@ -76,12 +76,18 @@ type ReadResult struct {
 	Worker string        `json:"worker,omitempty"` // task queue of the process that did it; "" if it works alone
 }
 
+// AheadResult says who sent a chunk through the steps ahead of its turn.
+type AheadResult struct {
+	Worker string `json:"worker,omitempty"` // task queue of the process that did it; "" if it works alone
+}
+
 // ProcessInput asks to send a chunk through the steps behind its source or barrier.
 type ProcessInput struct {
 	Run    string `json:"run"`
 	Epoch  int64  `json:"epoch,omitempty"`
 	Source string `json:"source"` // or barrier
 	Chunk  int64  `json:"chunk"`
+	Before int64  `json:"before,omitempty"` // of PassInTurn: how many chunks of the run, of sources and barriers, had their turns before
 }
 
 // ProcessResult says what became of the chunk's rows.

@@ -23,6 +23,7 @@ type Place struct {
 	FilesQueue string // task queue of all processes that see these files; "" for a process that works alone
 	OwnQueue   string // task queue of this process; "" for a process that works alone
 	Pipelines  string // folder of the documents that are deployed; "" if there are none
+	Scratch    string // folder for files that are gone with the process; "" is the system's for temporary files
 }
 
 // onHost reports whether a document's sources or sinks can be reached only by workers that see its files.

@@ -31,96 +31,113 @@ func (a *Activities) processChunk(ctx context.Context, in ProcessInput) (Process
 		return ProcessResult{}, err
 	}
 	key := chunkKey{in.Source, in.Chunk}
-	inputs, found := r.chunks.take(key)
-	if !found {
-		if inputs, err = a.fetch(ctx, r, key); err != nil {
-			return ProcessResult{}, err
-		}
+	inputs, err := a.inputs(ctx, r, key)
+	if err != nil {
+		return ProcessResult{}, err
 	}
-	result, err := a.compute(ctx, r, inputs)
+	var result *engine.Result
+	if len(r.claims) > 0 {
+		result, err = a.claimed(ctx, r, inputs)
+	} else {
+		result, err = r.pass(inputs)
+	}
+	if err == nil {
+		err = a.recordPassage(ctx, r, key, inputs.Chunk, result, started)
+	}
 	if err != nil {
 		return ProcessResult{}, fmt.Errorf("source %s, chunk %d: %w", in.Source, in.Chunk, err)
 	}
-	passage := PassageOf(r.plan, in.Run, in.Source, in.Chunk, inputs.Chunk, result)
-	passage.Started, passage.Finished = landscape.MicrosOf(started), landscape.MicrosOf(time.Now())
-	passage.Attempt, passage.Worker = int64(activity.GetInfo(ctx).Attempt), a.worker
-	if err := a.log.RecordPassage(ctx, passage); err != nil {
-		return ProcessResult{}, fmt.Errorf("source %s, chunk %d: %w", in.Source, in.Chunk, err)
-	}
-	out := r.shelve(key, inputs.Chunk.Len(), result)
-	out.Worker = a.place.OwnQueue
-	return out, nil
+	return a.shelve(r, key, inputs.Chunk, result), nil
 }
 
-// compute runs the engine over the chunk. Values that must be unique are claimed first.
-func (a *Activities) compute(ctx context.Context, r *run, in engine.Input) (*engine.Result, error) {
+// inputs returns what a pass over a chunk begins with: what the reader or a barrier left for it, or the same made anew.
+func (a *Activities) inputs(ctx context.Context, r *run, key chunkKey) (engine.Input, error) {
+	if inputs, found := r.chunks.take(key); found {
+		return inputs, nil
+	}
+	return a.fetch(ctx, r, key)
+}
+
+// recordPassage records what became of a chunk.
+func (a *Activities) recordPassage(ctx context.Context, r *run, key chunkKey, chunk *plugin.Chunk, result *engine.Result, started time.Time) error {
+	passage := PassageOf(r.plan, r.id, key.source, key.chunk, chunk, result)
+	passage.Started, passage.Finished = landscape.MicrosOf(started), landscape.MicrosOf(time.Now())
+	passage.Attempt, passage.Worker = int64(activity.GetInfo(ctx).Attempt), a.worker
+	return a.log.RecordPassage(ctx, passage)
+}
+
+// compute runs the engine over a chunk that went through the steps: it gives what it gave then.
+func (a *Activities) compute(ctx context.Context, r *run, key chunkKey, in engine.Input) (result *engine.Result, err error) {
+	if in.Firsts, err = a.repeats(ctx, r, key, in); err != nil {
+		return nil, err
+	}
+	return r.pass(in)
+}
+
+// pass sends a chunk through the steps.
+func (r *run) pass(in engine.Input) (*engine.Result, error) {
 	runner, err := r.runner()
 	if err != nil {
 		return nil, err
 	}
 	defer r.runners.Put(runner)
-	if in.Duplicates, err = Claim(ctx, a.log.Claim, r.id, r.plan, runner, in); err != nil {
+	return runner.Run(in)
+}
+
+// claimed sends a chunk through the steps after it claimed its values in the landscape, as all runs did that began before there were
+// indexes.
+func (a *Activities) claimed(ctx context.Context, r *run, in engine.Input) (*engine.Result, error) {
+	runner, err := r.runner()
+	if err != nil {
 		return nil, err
+	}
+	defer r.runners.Put(runner)
+	duplicates := engine.Duplicates{}
+	in.Firsts = duplicates
+	for i := range r.claims {
+		values, err := runner.Values(in, i, duplicates)
+		if err != nil {
+			return nil, err
+		}
+		if len(values.Tokens) == 0 {
+			continue
+		}
+		if err := a.claim(ctx, r, i, values, duplicates); err != nil {
+			return nil, err
+		}
 	}
 	return runner.Run(in)
 }
 
-// A Claimer tells which tokens have a value that another one claimed: it maps each to that one. Those that it does not name
-// have a value of their own, or one that nobody claimed before. Log.Claim is one.
-type Claimer func(context.Context, landscape.Claims) (map[landscape.Token]landscape.Token, error)
-
-// Claim asks about the values of a chunk that must be unique, and returns which of them other tokens have. A Claimer that
-// enters claims may be asked again: a value that a token claimed before is its own.
-func Claim(ctx context.Context, ask Claimer, run string, p *plan.Plan, runner *engine.Runner, in engine.Input) (engine.Duplicates, error) {
-	in.Duplicates = engine.Duplicates{}
-	for _, claimed := range engine.Claims(p) {
-		values, err := runner.Values(in, claimed)
-		if err != nil {
-			return nil, err
-		}
-		if len(values.Spots) == 0 {
-			continue
-		}
-		if in.Duplicates[claimed], err = claim(ctx, ask, run, p, in, values); err != nil {
-			return nil, err
+// claim claims one value for each token of the chunk that is the first with it, and adds the others to the duplicates.
+func (a *Activities) claim(ctx context.Context, r *run, claim int, values engine.Values, duplicates engine.Duplicates) error {
+	claims := landscape.Claims{Run: r.id, Node: values.Node, Field: values.Field}
+	first := map[engine.Value]landscape.Token{}
+	for i, hash := range values.Hashes {
+		if _, known := first[hash]; !known {
+			first[hash] = TokenOf(r.plan, values.Tokens[i])
+			claims.Hashes, claims.Tokens = append(claims.Hashes, hash), append(claims.Tokens, first[hash])
 		}
 	}
-	return in.Duplicates, nil
-}
-
-// claim asks about one value for each token of the chunk that is the first with it, and returns which token has the value of
-// each of the others.
-func claim(ctx context.Context, ask Claimer, run string, p *plan.Plan, in engine.Input, values engine.Values) (map[engine.Spot]barrier.Token, error) {
-	claims := landscape.Claims{Run: run, Node: values.Node, Field: values.Field}
-	first := map[[16]byte]landscape.Token{}
-	tokens := make([]landscape.Token, len(values.Spots))
-	for i, spot := range values.Spots {
-		tokens[i] = landscape.Token{Source: p.Nodes[in.Origin].Name, Lane: int64(spot.Lane), Row: in.Chunk.FirstRow + int64(spot.Index)}
-		if _, known := first[values.Hashes[i]]; !known {
-			first[values.Hashes[i]] = tokens[i]
-			claims.Hashes, claims.Tokens = append(claims.Hashes, values.Hashes[i]), append(claims.Tokens, tokens[i])
-		}
-	}
-	taken, err := ask(ctx, claims)
+	taken, err := a.log.Claim(ctx, claims)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	duplicates := map[engine.Spot]barrier.Token{}
-	for i, spot := range values.Spots {
+	for i, token := range values.Tokens {
 		owner := first[values.Hashes[i]]
 		if earlier, is := taken[owner]; is {
 			owner = earlier
 		}
-		if owner != tokens[i] {
-			duplicates[spot] = barrier.Token{Lane: int(owner.Lane), Row: owner.Row}
+		if first := (barrier.Token{Lane: int(owner.Lane), Row: owner.Row}); first != token {
+			duplicates[engine.Repeat{Claim: claim, Token: token}] = first
 		}
 	}
-	return duplicates, nil
+	return nil
 }
 
 // shelve keeps the parts and arrivals for what follows, and sums up.
-func (r *run) shelve(key chunkKey, rows int, result *engine.Result) ProcessResult {
-	out := ProcessResult{Rows: rows, Refused: len(result.Refused), Parts: []PartSize{}, RefusedBy: map[string]int{}, EndedBy: map[string]int{}}
+func (a *Activities) shelve(r *run, key chunkKey, chunk *plugin.Chunk, result *engine.Result) ProcessResult {
+	out := ProcessResult{Worker: a.place.OwnQueue, Rows: chunk.Len(), Refused: len(result.Refused), Parts: []PartSize{}, RefusedBy: map[string]int{}, EndedBy: map[string]int{}}
 	for _, i := range r.plan.Sinks() {
 		part := &result.Parts[i]
 		if part.Rows == 0 {
@@ -178,6 +195,15 @@ func PassageOf(p *plan.Plan, run, source string, ordinal int64, chunk *plugin.Ch
 	}
 	for _, key := range result.Keys {
 		passage.Keys = append(passage.Keys, landscape.KeyColumn{Field: key.Field, Hashes: key.Hashes})
+	}
+	for _, column := range result.Repeats {
+		repeats := landscape.RepeatColumn{Lane: int64(column.Lane), Node: p.Nodes[column.Node].Name, Firsts: make([]landscape.Token, len(column.Firsts))}
+		for i, first := range column.Firsts {
+			if first.Row > 0 {
+				repeats.Firsts[i] = TokenOf(p, first)
+			}
+		}
+		passage.Repeats = append(passage.Repeats, repeats)
 	}
 	for _, join := range result.Joins {
 		passage.Joins = append(passage.Joins, joinOf(p, join))

@@ -64,12 +64,12 @@ func TestNothingHangsOnTheMemoryOfTheProcess(t *testing.T) {
 }
 
 // TestUniqueValues has a value again in the next chunk, and another in the chunk after the next; also when every chunk goes
-// through the steps twice, and claims what it claimed before.
+// through the steps twice, in processes that know nothing; and in a run that began when values were claimed in the landscape.
 func TestUniqueValues(t *testing.T) {
 	r := newRig(t, ordersDocument, ordersFiles)
-	for _, twice := range []bool{false, true} {
+	for i := range 4 {
 		r.reset(t)
-		r.twice, r.forgetful = twice, twice
+		r.twice, r.forgetful, r.older = i%2 > 0, i%2 > 0, i/2 > 0
 		r.play()
 		for row, message := range map[int64]string{6: "row 1 has the same value", 12: "row 9 has the same value"} {
 			refused, err := r.log.ErrorsOf(t.Context(), runID, landscape.Token{Source: "orders", Row: row})
@@ -77,7 +77,11 @@ func TestUniqueValues(t *testing.T) {
 			require.Len(t, refused, 1)
 			require.Equal(t, []string{"UNIQUE", "id", message}, []string{refused[0].Code, refused[0].Field, refused[0].Message})
 		}
-		require.Len(t, r.records()["claims"], 9, "one for each value of a row that the source took")
+		claims := 0
+		if r.older {
+			claims = 9 // one for each value of a row that the source took
+		}
+		require.Len(t, r.records()["claims"], claims)
 	}
 }
 
@@ -96,7 +100,7 @@ func TestFates(t *testing.T) {
 			kinds, writes := r.driver.kinds, r.driver.writes.Load()
 			require.Greater(t, kinds["commit"], 30)
 			require.Positive(t, kinds["payload"])
-			require.Positive(t, kinds["claim"])
+			require.Zero(t, kinds["claim"])
 			for broken := int64(0); broken < writes; broken += fateStride {
 				tryFates(t, r, broken, records, outputs)
 			}

@@ -90,7 +90,7 @@ func (a *Activities) stand(ctx context.Context, r *run) (State, error) {
 	if err != nil {
 		return State{}, err
 	}
-	record, err := a.done(ctx, r.id, sum)
+	record, err := readDone(ctx, a.log, r.id, sum)
 	if err != nil {
 		return State{}, err
 	}

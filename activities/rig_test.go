@@ -45,6 +45,9 @@ type rig struct {
 	skip      func(activities.WriteInput) bool // writes that are left out, if not nil
 	barriers  map[string]*activities.FoldInput // how far each barrier is
 	faults    int                              // executions that failed and were repeated
+	older     bool                             // the workflow began before chunks went through the steps ahead of their turns
+	ordered   bool                             // as the plan of the run says
+	turns     int64                            // chunks that had their turns
 }
 
 // newRig lays the files into a folder of their own.
@@ -183,6 +186,7 @@ func (r *rig) playWrites() activities.OpenResult {
 	r.t.Helper()
 	opened := call[activities.OpenResult](r, act.OpenRun, r.open())
 	places := newPlaces(opened)
+	r.ordered, r.turns = opened.Ordered && !r.older, 0
 	r.barriers = map[string]*activities.FoldInput{}
 	for _, barrier := range opened.Barriers {
 		r.barriers[barrier] = &activities.FoldInput{Run: runID, Barrier: barrier, At: 1_800_000_000_000_000}
@@ -205,10 +209,23 @@ func (r *rig) playWrites() activities.OpenResult {
 	return opened
 }
 
+// process sends a chunk through the steps, that of a source ahead of its turn as well.
+func (r *rig) process(in activities.ProcessInput) activities.ProcessResult {
+	r.t.Helper()
+	if !r.ordered {
+		return callEach[activities.ProcessResult](r, act.ProcessChunk, act.ProcessChunks, []activities.ProcessInput{in})[0]
+	}
+	if r.barriers[in.Source] == nil {
+		call[activities.AheadResult](r, act.PassAhead, in)
+	}
+	in.Before, r.turns = r.turns, r.turns+1
+	return call[activities.ProcessResult](r, act.PassInTurn, in)
+}
+
 // pass sends a chunk through the steps, to the sinks and to the barriers, and what comes out of these as well.
 func (r *rig) pass(places places, in activities.ProcessInput) {
 	r.t.Helper()
-	processed := callEach[activities.ProcessResult](r, act.ProcessChunk, act.ProcessChunks, []activities.ProcessInput{in})[0]
+	processed := r.process(in)
 	var writes []activities.WriteInput
 	for _, part := range processed.Parts {
 		if write := places.next(in, part); r.skip == nil || !r.skip(write) {

@@ -43,12 +43,14 @@ type run struct {
 	plan     *plan.Plan
 	pins     map[string]plugin.SourceInfo
 	claims   []engine.Claimed // what must be unique
+	order    order            // in which its tokens came
 	runners  sync.Pool
 	readings map[string]*reading               // by source
 	held     map[int]*holding                  // by barrier
 	chunks   shelf[chunkKey, engine.Input]     // read or come out of a barrier, and not yet through the steps
 	parts    shelf[partKey, []byte]            // computed, and not yet written
 	arrivals shelf[partKey, *barrier.Arrivals] // come to a barrier, and not yet taken
+	ahead    shelf[chunkKey, ahead]            // through the steps, and not yet on record
 
 	balance   sync.Mutex // held while inBalance is used
 	inBalance bool       // every row is accounted for
@@ -137,6 +139,7 @@ func (r *runs) takeIdle() []*run {
 func release(idle []*run) error {
 	var failed error
 	for _, run := range idle {
+		failed = errors.Join(failed, run.order.close())
 		for _, reading := range run.readings {
 			reading.mu.Lock()
 			failed = errors.Join(failed, reading.close())
@@ -280,6 +283,7 @@ func newRun(id string, compiled *plan.Plan, pins map[string]plugin.SourceInfo) *
 		}
 	}
 	r.chunks.room = maxChunks*(1+barriers) + small
+	r.ahead.room = maxChunks + small
 	r.parts.room = maxPartsEachSink * len(compiled.Sinks())
 	r.arrivals.room = maxChunks * barriers
 	return r

@@ -45,18 +45,18 @@ type tickFold struct {
 	Tick
 }
 
-// done reads what is on record of the run's work.
-func (a *Activities) done(ctx context.Context, run string, plan OpenResult) (*done, error) {
+// readDone reads what is on record of the run's work.
+func readDone(ctx context.Context, log *landscape.Log, run string, plan OpenResult) (*done, error) {
 	d := &done{
 		run: run, chunks: map[chunkKey]*doneChunk{}, counts: map[string]int64{}, ended: map[string]bool{},
 		folds: map[string][]landscape.FoldRecord{}, taken: map[partKey]int64{}, out: map[foldKey][]chunkKey{},
 	}
 	for _, source := range append(append([]string{plan.Source}, plan.MoreSources...), plan.Barriers...) {
-		if err := d.readChunks(ctx, a.log, source); err != nil {
+		if err := d.readChunks(ctx, log, source); err != nil {
 			return nil, err
 		}
 	}
-	ends, err := a.log.SourceEnds(ctx, run)
+	ends, err := log.SourceEnds(ctx, run)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (a *Activities) done(ctx context.Context, run string, plan OpenResult) (*do
 		}
 		d.ended[end.Source] = true
 	}
-	effects, err := a.log.Effects(ctx, run)
+	effects, err := log.Effects(ctx, run)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (a *Activities) done(ctx context.Context, run string, plan OpenResult) (*do
 			chunk.effects = append(chunk.effects, effect)
 		}
 	}
-	return d, d.readFolds(ctx, a.log, plan.Barriers)
+	return d, d.readFolds(ctx, log, plan.Barriers)
 }
 
 func (d *done) readChunks(ctx context.Context, log *landscape.Log, source string) error {
@@ -435,4 +435,54 @@ func (s *standing) redo() {
 			s.Redo.Ticks = append(s.Redo.Ticks, tick.Tick)
 		}
 	}
+}
+
+// passedInTurn returns the chunks that went through the steps, in the order of their turns: that of the sources, each followed by
+// what came out of the barriers that it fed, between them what came out for deadlines, and what came out at the end.
+func (d *done) passedInTurn(plan OpenResult) ([]landscape.Chunk, error) {
+	s := standing{done: d, State: NewState(plan)}
+	order, err := s.order()
+	if err != nil {
+		return nil, err
+	}
+	var passed []landscape.Chunk
+	ticks := d.ticks
+	for turn := 0; turn <= len(order); turn++ {
+		for ; len(ticks) > 0 && ticks[0].Turns == int64(turn); ticks = ticks[1:] {
+			passed = d.appendOut(passed, ticks[0].barrier, ticks[0].fold)
+		}
+		if turn < len(order) {
+			passed = d.appendPassed(passed, order[turn])
+		}
+	}
+	for _, barrier := range plan.Barriers {
+		folds := d.folds[barrier]
+		if last := len(folds) - 1; last >= 0 && folds[last].Kind == landscape.EndFold {
+			passed = d.appendOut(passed, barrier, folds[last].Fold)
+		}
+	}
+	return passed, nil
+}
+
+// appendPassed appends a chunk, if it went through the steps, and what came of it.
+func (d *done) appendPassed(passed []landscape.Chunk, key chunkKey) []landscape.Chunk {
+	chunk := d.chunks[key]
+	if !chunk.passed {
+		return passed
+	}
+	passed = append(passed, chunk.Chunk)
+	for _, barrier := range chunk.barriers {
+		if fold, taken := d.taken[partKey{key, barrier}]; taken {
+			passed = d.appendOut(passed, barrier, fold)
+		}
+	}
+	return passed
+}
+
+// appendOut appends what came out in a fold, and what came of that.
+func (d *done) appendOut(passed []landscape.Chunk, barrier string, fold int64) []landscape.Chunk {
+	for _, key := range d.out[foldKey{barrier, fold}] {
+		passed = d.appendPassed(passed, key)
+	}
+	return passed
 }

@@ -139,7 +139,7 @@ func (a *Activities) data(ctx context.Context, r *run, effect landscape.Effect) 
 	if err != nil {
 		return nil, err
 	}
-	result, err := a.compute(ctx, r, inputs)
+	result, err := a.compute(ctx, r, key, inputs)
 	if err != nil {
 		return nil, err
 	}

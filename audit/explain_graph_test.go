@@ -290,15 +290,17 @@ func TestDecisionsInWords(t *testing.T) {
 	}
 }
 
-// TestExplainDuplicateOfNothing asks about a duplicate when the claim of the row that came first is not to be had, or makes no
+// TestExplainDuplicateOfNothing asks about a duplicate when it is not on record which row came first, or makes no
 // sense.
 func TestExplainDuplicateOfNothing(t *testing.T) {
 	s := playGraph(t)
 	for name, c := range map[string]struct{ statement, want string }{
-		"none":     {`delete from claims`, "  → duplicate\n"},
-		"its own":  {`update claims set row = 4 where row = 1`, "  → duplicate\n"},
-		"no lane":  {`update claims set lane = 99 where row = 1`, "  → duplicate\n"},
-		"a branch": {`update claims set lane = (select lane from lanes where name = 'by_age' and source = 'orders') where row = 1`, "  → duplicate of orders:1/by_age\n"},
+		"none":      {`delete from repeats`, "  → duplicate\n"},
+		"its own":   {`update repeats set firsts = cast(x'0000000000000004' || substr(firsts, 9) as blob)`, "  → duplicate\n"},
+		"no lane":   {`update repeats set firsts = cast(x'0099000000000001' || substr(firsts, 9) as blob)`, "  → duplicate\n"},
+		"too short": {`update repeats set firsts = x''`, "  → duplicate\n"},
+		"a branch": {`update repeats set firsts = cast(x'00' || (select char(lane) from lanes where name = 'by_age' and source = 'orders') || substr(firsts, 3) as blob)`,
+			"  → duplicate of orders:1/by_age\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			log := tampered(t, s, c.statement)

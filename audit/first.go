@@ -5,14 +5,16 @@ import (
 	"errors"
 	"slices"
 
+	"waymark/barrier"
 	"waymark/engine"
 	"waymark/landscape"
 )
 
 // repetition is a token of the record that a deduplicate dropped.
 type repetition struct {
-	engine.Claimed
-	lane int64
+	claim int // place of the deduplicate among what must be unique
+	node  string
+	lane  int64
 }
 
 // repetitions returns the tokens of the record that deduplicates dropped, as on record.
@@ -23,44 +25,59 @@ func (i *inquiry) repetitions() []repetition {
 			continue
 		}
 		for _, step := range t.way.Steps {
-			if claimed, is := i.repeated(step); is {
-				list = append(list, repetition{claimed, step.Lane})
+			if claim, is := i.repeated(step); is {
+				list = append(list, repetition{claim, step.Node, step.Lane})
 			}
 		}
 	}
 	return list
 }
 
-// firsts notes which token came first with the key of each that a deduplicate dropped.
-func (i *inquiry) firsts(ctx context.Context, runner *engine.Runner) error {
+// firsts gives the engine the duplicates, and notes which token came first with the key of each that a deduplicate dropped.
+func (i *inquiry) firsts(ctx context.Context, runner *engine.Runner, duplicates engine.Duplicates) error {
 	i.first = map[landscape.Step]string{}
+	i.in.Firsts = duplicates
 	for _, dropped := range i.repetitions() {
-		first, err := i.firstWith(ctx, runner, dropped)
+		first, err := i.firstWith(ctx, runner, dropped, duplicates)
 		if err != nil {
 			return err
 		}
-		i.first[landscape.Step{Node: dropped.Node, Lane: dropped.lane}] = first
+		i.first[landscape.Step{Node: dropped.node, Lane: dropped.lane}] = first
 	}
 	return nil
 }
 
 // firstWith returns the id of the token that, as on record, came first with the key of a dropped one; "" if that cannot be told:
 // no other token did, or the chunk stops the run.
-func (i *inquiry) firstWith(ctx context.Context, runner *engine.Runner, dropped repetition) (string, error) {
-	values, err := runner.Values(*i.in, dropped.Claimed)
+func (i *inquiry) firstWith(ctx context.Context, runner *engine.Runner, dropped repetition, duplicates engine.Duplicates) (string, error) {
+	token := landscape.Token{Source: i.asked.Source, Lane: dropped.lane, Row: i.asked.Row}
+	first, err := i.log.FirstOf(ctx, i.run.ID, dropped.node, token)
+	switch {
+	case errors.Is(err, landscape.ErrNotFound):
+		return i.claimer(ctx, runner, dropped, token, duplicates)
+	case errors.Is(err, landscape.ErrIncomplete), first == token:
+		return "", nil
+	case err != nil:
+		return "", err
+	}
+	return i.id(first), nil
+}
+
+// claimer is firstWith for what an earlier release recorded: it entered the first token with each key into the claims.
+func (i *inquiry) claimer(ctx context.Context, runner *engine.Runner, dropped repetition, token landscape.Token, duplicates engine.Duplicates) (string, error) {
+	values, err := runner.Values(*i.in, dropped.claim, duplicates)
 	if _, stopped := errors.AsType[*engine.FailedError](err); stopped {
 		return "", nil
 	}
 	if err != nil {
 		return "", err
 	}
-	at := slices.Index(values.Spots, engine.Spot{Lane: int(dropped.lane), Index: i.index})
+	at := slices.Index(values.Tokens, barrier.Token{Lane: int(token.Lane), Row: token.Row})
 	if at < 0 {
 		return "", nil
 	}
-	token := landscape.Token{Source: i.asked.Source, Lane: dropped.lane, Row: i.asked.Row}
 	taken, _, err := i.log.Claimed(ctx, landscape.Claims{
-		Run: i.run.ID, Node: dropped.Node, Field: dropped.Field, Hashes: values.Hashes[at : at+1], Tokens: []landscape.Token{token},
+		Run: i.run.ID, Node: values.Node, Field: values.Field, Hashes: values.Hashes[at : at+1], Tokens: []landscape.Token{token},
 	})
 	first, found := taken[token]
 	if !found || first.Lane < 0 || first.Lane >= int64(len(i.lanes)) {

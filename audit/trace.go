@@ -38,8 +38,7 @@ func (i *inquiry) retrace(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	i.in.Duplicates = i.duplicates(refused)
-	if err := i.firsts(ctx, runner); err != nil {
+	if err := i.firsts(ctx, runner, i.duplicates(refused)); err != nil {
 		return err
 	}
 	i.after = map[int]row.Row{}
@@ -72,44 +71,36 @@ func (i *inquiry) refusals(ctx context.Context) ([]landscape.RowError, error) {
 	return refused, nil
 }
 
-// duplicates tells the engine which of the record's tokens have a value that another one took, as on record.
+// duplicates tells the engine which of the record's tokens have a value that another one has, as on record.
 func (i *inquiry) duplicates(refused []landscape.RowError) engine.Duplicates {
 	duplicates := engine.Duplicates{}
 	root := i.compiled.RootLane(i.in.Origin)
-	for _, failure := range refused {
-		var first int64
-		if failure.Code != engine.CodeUnique {
-			continue
-		}
-		if _, err := fmt.Sscanf(failure.Message, "row %d has the same value", &first); err == nil {
-			i.repeat(duplicates, engine.Claimed{Node: i.asked.Source, Field: failure.Field}, root, barrier.Token{Lane: root, Row: first})
+	for claim, claimed := range engine.Claims(i.compiled) {
+		for _, failure := range refused {
+			first, is := engine.FirstOf(failure.Code, failure.Message)
+			if is && claimed == (engine.Claimed{Node: i.asked.Source, Field: failure.Field}) {
+				duplicates[i.repeat(claim, root)] = barrier.Token{Lane: root, Row: first}
+			}
 		}
 	}
 	for _, dropped := range i.repetitions() { // the engine does not ask which token came first
-		i.repeat(duplicates, dropped.Claimed, int(dropped.lane), barrier.Token{})
+		duplicates[i.repeat(dropped.claim, int(dropped.lane))] = barrier.Token{}
 	}
 	return duplicates
 }
 
-// repeated returns what must be unique at a deduplicate, if it dropped the token at this step.
-func (i *inquiry) repeated(step landscape.Step) (engine.Claimed, bool) {
+// repeated returns the place among the claims of what must be unique at a deduplicate, if it dropped the token at this step.
+func (i *inquiry) repeated(step landscape.Step) (claim int, is bool) {
 	at := i.compiled.Find(step.Node)
-	if at == plan.None || i.compiled.Nodes[at].Operation != plan.Deduplicate || step.Label != "duplicate" {
-		return engine.Claimed{}, false
+	if at == plan.None || i.compiled.Nodes[at].Operation != plan.Deduplicate || step.Label != engine.Duplicate {
+		return 0, false
 	}
-	for _, claimed := range engine.Claims(i.compiled) {
-		if claimed.Node == step.Node {
-			return claimed, true
-		}
-	}
-	return engine.Claimed{}, false
+	claim = slices.IndexFunc(engine.Claims(i.compiled), func(c engine.Claimed) bool { return c.Node == step.Node })
+	return claim, claim >= 0
 }
 
-func (i *inquiry) repeat(duplicates engine.Duplicates, claimed engine.Claimed, lane int, first barrier.Token) {
-	if duplicates[claimed] == nil {
-		duplicates[claimed] = map[engine.Spot]barrier.Token{}
-	}
-	duplicates[claimed][engine.Spot{Lane: lane, Index: i.index}] = first
+func (i *inquiry) repeat(claim, lane int) engine.Repeat {
+	return engine.Repeat{Claim: claim, Token: barrier.Token{Lane: lane, Row: i.asked.Row}}
 }
 
 // compareWays holds the computed ways against those on record, if the record went through the steps.

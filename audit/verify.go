@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"waymark/firsts"
 	"waymark/landscape"
 	"waymark/landscape/sweep"
 	"waymark/payload"
@@ -92,7 +93,7 @@ func (a *Auditor) Verify(ctx context.Context, id string) (*Report, error) {
 // the graph, every payload's bytes, the results of the steps, the errors and what barriers gave computed again, the places of
 // the records, the source files if they are still as they were, and the published files. It reads only. The error says that the verification
 // could not be done; what it found is in the report.
-func (a *Auditor) VerifyWith(ctx context.Context, id string, options VerifyOptions) (*Report, error) {
+func (a *Auditor) VerifyWith(ctx context.Context, id string, options VerifyOptions) (report *Report, err error) {
 	a = &Auditor{log: a.log.Marked(), payloads: a.payloads, planner: a.planner}
 	run, err := a.log.Run(ctx, id)
 	if errors.Is(err, landscape.ErrNotFound) {
@@ -102,11 +103,13 @@ func (a *Auditor) VerifyWith(ctx context.Context, id string, options VerifyOptio
 		return nil, err
 	}
 	v := &verification{
-		Auditor: a, options: options, run: run, fed: map[string]map[chunkKey]bool{}, recomputed: map[chunkKey]bool{}, claimants: claimants{}, progress: new(progress),
+		Auditor: a, options: options, run: run, fed: map[string]map[chunkKey]bool{}, recomputed: map[chunkKey]bool{}, indexed: map[chunkKey]bool{},
+		firsts: firsts.New(""), progress: new(progress),
 		report: &Report{Run: run.ID, Status: string(run.Status), Problems: []Problem{}, Checked: []Check{}, NotChecked: []Check{}},
 	}
+	defer func() { err = errors.Join(err, v.firsts.Close()) }()
 	for _, step := range []func(context.Context) error{
-		v.verifySchema, v.beginProgress, v.readLanes, v.sweep, v.verifyTables, v.readLists, v.verifyRun, v.verifyOrigins, v.verifyClaims, v.verifyFolds,
+		v.verifySchema, v.beginProgress, v.readLanes, v.sweep, v.verifyTables, v.readLists, v.verifyRun, v.indexFirsts, v.verifyOrigins, v.verifyClaims, v.verifyFolds,
 		v.verifyEffects, v.verifyStatus, v.verifyEpochs, v.verifyFed, v.verifyArtifacts, v.noteWork,
 	} {
 		if err := v.guard(ctx, v.run.Pipeline, step); err != nil {
@@ -187,7 +190,8 @@ type verification struct {
 	chunks     int64                                    // of all origins, on record
 	fed        map[string]map[chunkKey]bool             // by barrier: the chunks that bring something to it, and are not taken yet
 	recomputed map[chunkKey]bool                        // chunks that went through the steps again
-	claimants  claimants                                // of these chunks
+	firsts     *firsts.Index                            // which tokens are the first with their values
+	indexed    map[chunkKey]bool                        // chunks whose values are in it
 	again      map[string]*fedAgain                     // by source: the records of another run that it feeds again
 	progress   *progress
 	headers    map[string]string // by file of the source that is looked at: digest of what its records are parsed with

@@ -26,7 +26,7 @@ type chunkCheck struct {
 func (v *verification) checkChunk(ctx context.Context, record landscape.Chunk, refused *landscape.Refusals) (c chunkCheck) {
 	own := *v
 	own.report = &Report{}
-	own.fed, own.recomputed, own.claimants = map[string]map[chunkKey]bool{}, map[chunkKey]bool{}, claimants{}
+	own.fed, own.recomputed = map[string]map[chunkKey]bool{}, map[chunkKey]bool{}
 	c.verification = &own
 	c.err = own.guard(ctx, place(record.Source, record.Chunk), func(ctx context.Context) error {
 		in, err := own.readChunk(ctx, record)
@@ -56,9 +56,6 @@ func (v *verification) absorb(c chunkCheck) {
 			v.fed[name] = map[chunkKey]bool{}
 		}
 		maps.Copy(v.fed[name], chunks)
-	}
-	for block, bits := range c.claimants {
-		v.claimants[block] |= bits
 	}
 }
 
@@ -138,7 +135,7 @@ func (v *verification) recompute(ctx context.Context, record landscape.Chunk, in
 	if err != nil || len(passages) == 0 {
 		return err // without any the chunk was read and has not gone through the steps
 	}
-	result, err := v.result(ctx, in, v.claimant(record))
+	result, err := v.result(ctx, record.Chunk, in)
 	if err != nil {
 		return err
 	}
@@ -230,12 +227,12 @@ func (v *verification) compareRefused(record landscape.Chunk, computed landscape
 }
 
 // result sends a chunk through the steps.
-func (v *verification) result(ctx context.Context, in engine.Input, ask activities.Claimer) (*engine.Result, error) {
+func (v *verification) result(ctx context.Context, chunk int64, in engine.Input) (*engine.Result, error) {
 	runner, err := engine.NewRunner(v.compiled)
 	if err != nil {
 		return nil, err
 	}
-	if in.Duplicates, err = activities.Claim(ctx, ask, v.run.ID, v.compiled, runner, in); err != nil {
+	if in.Firsts, err = v.firstsFor(ctx, chunk, in); err != nil {
 		return nil, err
 	}
 	return runner.Run(in)

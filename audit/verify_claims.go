@@ -2,74 +2,98 @@ package audit
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"waymark/activities"
+	"waymark/engine"
+	"waymark/firsts"
 	"waymark/landscape"
+	"waymark/payload"
 )
 
-// claimants are the tokens that are the first with a value that must be unique, a bit for each.
-type claimants map[claimantBlock]uint64
-
-// claimantBlock is 64 rows.
-type claimantBlock struct {
-	node, field string
-	lane, block int64
-}
-
-// blockOf returns where the bit of a token is.
-func blockOf(node, field string, token landscape.Token) (block claimantBlock, bit uint64) {
-	return claimantBlock{node, field, token.Lane, token.Row >> 6}, 1 << (token.Row & 63)
-}
-
-// note notes the tokens of which no other one has the value.
-func (s claimants) note(c landscape.Claims, taken map[landscape.Token]landscape.Token) {
-	for _, token := range c.Tokens {
-		if _, is := taken[token]; !is {
-			block, bit := blockOf(c.Node, c.Field, token)
-			s[block] |= bit
-		}
-	}
-}
-
-// strike strikes off the token of a claim, and reports whether it was noted and not struck off yet.
-func (s claimants) strike(r landscape.ClaimRecord) bool {
-	block, bit := blockOf(r.Node, r.Field, r.Token())
-	if s[block]&bit == 0 {
-		return false
-	}
-	s[block] &^= bit
-	return true
-}
-
-// claimed looks up which values other tokens have.
-func (v *verification) claimed(ctx context.Context, c landscape.Claims) (map[landscape.Token]landscape.Token, error) {
-	taken, _, err := v.log.Claimed(ctx, c)
-	return taken, err
-}
-
-// claimant looks up which values of a chunk's tokens others have, reports values that nobody has on record, and notes whose
-// claims there should be.
-func (v *verification) claimant(record landscape.Chunk) activities.Claimer {
-	return func(ctx context.Context, c landscape.Claims) (map[landscape.Token]landscape.Token, error) {
-		taken, missing, err := v.log.Claimed(ctx, c)
-		for _, token := range missing {
-			v.add(RecordDiffers, place(record.Source, record.Chunk), "%s is the first with its %s at %s, on record no token is", v.name(token), c.Field, c.Node)
-		}
-		v.claimants.note(c, taken)
-		return taken, err
-	}
-}
-
-// verifyClaims looks for claims of tokens that are not the first with a value. Of a run that goes on, or of which a chunk could
-// not be computed again, they may be true.
-func (v *verification) verifyClaims(ctx context.Context) error {
-	if !concluded(v.report.Status) || int64(len(v.recomputed)) < v.chunks {
+// indexFirsts brings the values that must be unique into an index, in the order in which chunks had their turns: so it is found out
+// again which token was the first with each. It ends at a chunk whose records are not to be had, or make no sense: of that one and of
+// later ones the record is believed. Such chunks are reported where they are verified.
+func (v *verification) indexFirsts(ctx context.Context) error {
+	if v.compiled == nil || len(engine.Claims(v.compiled)) == 0 {
 		return nil
 	}
-	return v.log.EachClaim(ctx, v.run.ID, func(r landscape.ClaimRecord) bool {
-		if !v.claimants.strike(r) {
+	chunks, err := activities.PassedInTurn(ctx, v.log, v.compiled, v.run.ID)
+	if err != nil {
+		v.noteBelieved(err)
+		return ctx.Err()
+	}
+	runner, err := engine.NewRunner(v.compiled)
+	if err != nil {
+		return err
+	}
+	for _, chunk := range chunks {
+		if err := v.indexChunk(ctx, runner, chunk); err != nil {
+			v.noteBelieved(err)
+			return ctx.Err()
+		}
+		v.indexed[chunkKey{chunk.Source, chunk.Chunk}] = true
+	}
+	return nil
+}
+
+func (v *verification) noteBelieved(err error) {
+	if !errors.Is(err, payload.ErrNotFound) && !errors.Is(err, payload.ErrCorrupt) {
+		v.note("which rows are the first with their values cannot be found out for all of them: %v", err)
+	}
+}
+
+// indexChunk brings the values of one chunk into the index.
+func (v *verification) indexChunk(ctx context.Context, runner *engine.Runner, record landscape.Chunk) (err error) {
+	if err := v.log.CheckShape(ctx, record); err != nil {
+		return err
+	}
+	in, err := activities.Chunk(ctx, v.log, v.payloads, v.compiled, record)
+	if err != nil {
+		return err
+	}
+	in.Firsts = activities.Lookup(v.firsts.First)
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("%s: what is on record makes no sense: %v", place(record.Source, record.Chunk), cause)
+		}
+	}()
+	return runner.Claim(in)
+}
+
+// firstsFor returns what tells which tokens of a chunk are the first with their values: the index, or the record if the index does not
+// hold the chunk.
+func (v *verification) firstsFor(ctx context.Context, chunk int64, in engine.Input) (engine.Firsts, error) {
+	if v.indexed[chunkKey{v.compiled.Nodes[in.Origin].Name, chunk}] {
+		return activities.Lookup(v.found), nil
+	}
+	return activities.Repeats(ctx, v.log, v.compiled, v.run.ID, chunk, in)
+}
+
+// found returns the token that is the first with a value of a chunk in the index.
+func (v *verification) found(value firsts.Value, _ uint64) (uint64, error) {
+	return v.firsts.Find(value)
+}
+
+// verifyClaims looks for claims of tokens that are not the first with a value. Only earlier releases wrote claims.
+func (v *verification) verifyClaims(ctx context.Context) error {
+	if len(v.indexed) == 0 || int64(len(v.indexed)) < v.chunks {
+		return nil
+	}
+	claims := engine.Claims(v.compiled)
+	var failed error
+	err := v.log.EachClaim(ctx, v.run.ID, func(r landscape.ClaimRecord) bool {
+		first := landscape.Token{}
+		for i, claimed := range claims {
+			if claimed.Node == r.Node && claimed.Field == r.Field && len(r.KeyHash) == len(engine.Value{}) {
+				first, failed = activities.FirstIn(v.firsts, v.compiled, i, engine.Value(r.KeyHash))
+			}
+		}
+		if failed == nil && first != r.Token() {
 			v.add(RecordDiffers, r.Node, "%s of %s is the first with a value of %s on record, computed again it is not", v.name(r.Token()), r.Source, r.Field)
 		}
-		return !v.report.More
+		return failed == nil && !v.report.More
 	})
+	return errors.Join(err, failed)
 }

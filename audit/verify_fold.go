@@ -181,7 +181,7 @@ func (r *refolding) bring(ctx context.Context, fold landscape.FoldRecord) (b bro
 		b.err = err
 		return b
 	}
-	result, err := r.result(ctx, in, r.claimed)
+	result, err := r.result(ctx, b.chunk.Chunk, in)
 	if err != nil {
 		b.err = err
 		return b

@@ -101,11 +101,11 @@ func testGraphRecord(t *testing.T, s *system.System) {
 		{"the first step of a way", `update ways set first_seq = first_seq - 1 where path = 'branch_not_needed'`, audit.RecordDiffers, "orders chunk 0", ""},
 		{"the error of a merged token", `update errors set code = 'OTHER' where node = 'decide'`, audit.RecordDiffers, "more chunk 0", "more:1/decide is refused by decide with QUORUM_NOT_MET"},
 		{"the lane of an error", `update errors set lane = 99 where node = 'decide'`, audit.RecordDiffers, "more chunk 0", ""},
-		{"who had a key first", `update claims set row = 4 where row = 1 and source = 'orders'`, audit.RecordDiffers, "orders chunk 0", "orders > once[duplicate] (filter_dropped)"},
-		{"a key that nobody has", `delete from claims where row = 1 and source = 'orders'`, audit.RecordDiffers, "orders chunk 0", "row 1 is the first with its id at once, on record no token is"},
-		{"a key of no row", `insert into claims select run_id, node, field, zeroblob(16), source, lane, 99 from claims where row = 1 and source = 'orders'`, audit.RecordDiffers, "once", "row 99 of orders is the first with a value of id on record, computed again it is not"},
-		{"two keys of a row", `insert into claims select run_id, node, field, zeroblob(16), source, lane, row from claims where row = 1 and source = 'orders'`, audit.RecordDiffers, "once", "row 1 of orders is the first with a value of id"},
-		{"a key of a row that came later", `insert into claims select run_id, node, field, zeroblob(16), source, lane, 4 from claims where row = 1 and source = 'orders'`, audit.RecordDiffers, "once", "row 4 of orders is the first with a value of id"},
+		{"who had a key first", `update repeats set firsts = cast(x'0000000000000002' || substr(firsts, 9) as blob)`, audit.RecordDiffers, "orders chunk 1", "firsts should be 24 bytes 0000000000000001"},
+		{"a repeat less", `delete from repeats`, audit.RecordDiffers, "orders chunk 1", "repeats"},
+		{"a repeat more", `insert into repeats select run_id, source, chunk, lane, node, slice + 1, rows, firsts from repeats`, audit.RecordDiffers, "orders chunk 1", "repeats"},
+		{"a first token for a repeat", `update passages set way_codes = cast(substr(way_codes, 2, 1) || substr(way_codes, 2) as blob) where source = 'orders' and chunk = 1 and lane = 0`, audit.RecordDiffers, "orders chunk 1", "row 4 goes orders > once[duplicate] (filter_dropped), on record is"},
+		{"a claim of an earlier release", `insert into claims select run_id, 'once', 'id', zeroblob(16), source, lane, 1 from lanes where source = 'orders' and name = ''`, audit.RecordDiffers, "once", "row 1 of orders is the first with a value of id on record, computed again it is not"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			report := verify(t, s, tampered(t, s, c.statement))
@@ -122,7 +122,7 @@ func testGraphRecord(t *testing.T, s *system.System) {
 // TestVerifyWritesNothing takes away what a run's step would put back.
 func TestVerifyWritesNothing(t *testing.T) {
 	s := playGraph(t)
-	log := tampered(t, s, `delete from claims`)
+	log := tampered(t, s, `delete from repeats`)
 	first := verify(t, s, log)
 	require.NotEmpty(t, first.Problems)
 	require.Equal(t, first, verify(t, s, log), "what is missing is still missing")

@@ -18,20 +18,39 @@ type Claimed struct {
 	Field string // of a deduplicate the fields of its key, with commas between them
 }
 
-// Spot is a token of the chunk.
-type Spot struct {
-	Lane  int
-	Index int // of the record in the chunk
+// Value stands for a value that must be unique: the first 16 bytes of the SHA-256 of its canonical form.
+type Value = [16]byte
+
+// Firsts tells which token is the first with a value. An error ends the pass.
+type Firsts interface {
+	// First returns the token that is the first with the value, of what is at this place in Claims: the token given, if none was
+	// before.
+	First(claim int, value Value, token barrier.Token) (barrier.Token, error)
 }
 
-// Duplicates says which tokens of a chunk carry a value that only another token may carry, and which one that is.
-type Duplicates map[Claimed]map[Spot]barrier.Token
+// Repeat is a token whose value of one of the Claims another token has.
+type Repeat struct {
+	Claim int
+	Token barrier.Token
+}
+
+// Duplicates are Firsts that are known: each repeat, with the token that was the first. All other tokens are the first with their
+// values.
+type Duplicates map[Repeat]barrier.Token
+
+// First does what Firsts says.
+func (d Duplicates) First(claim int, _ Value, token barrier.Token) (barrier.Token, error) {
+	if first, is := d[Repeat{claim, token}]; is {
+		return first, nil
+	}
+	return token, nil
+}
 
 // Values are the values of the chunk's tokens of something that must be unique.
 type Values struct {
 	Claimed
-	Spots  []Spot     // of the tokens that have a value, in the order in which they come
-	Hashes [][16]byte // of the values: the first 16 bytes of the SHA-256 of the canonical form
+	Tokens []barrier.Token // those that have a value, in the order in which they come
+	Hashes []Value
 }
 
 // Claims returns what of the plan must be unique among the tokens of an origin's passes, in the order in which it must be
@@ -54,59 +73,105 @@ func claimedBy(deduplicate *plan.Node) Claimed {
 	return Claimed{deduplicate.Name, strings.Join(deduplicate.Spec.Deduplicate.Key, ",")}
 }
 
-// Values returns the values that the chunk's tokens have of one thing that must be unique, given the duplicates of all that
-// come before it; no spots if none has. Records that the source refuses are left out, and so are null values of a field.
-func (r *Runner) Values(in Input, claimed Claimed) (Values, error) {
-	values := Values{Claimed: claimed}
-	node := r.plan.Find(claimed.Node)
-	if r.plan.Nodes[node].Kind == plan.Source && node != in.Origin {
-		return values, nil
+// Values returns the values that the chunk's tokens have of one of the Claims, given the duplicates of all that come before it; no
+// tokens if none has. Records that the source refuses are left out, and so are null values of a field.
+func (r *Runner) Values(in Input, claim int, before Duplicates) (Values, error) {
+	values := Values{Claimed: r.claims[claim]}
+	in.Firsts = &collector{claim: claim, before: before, values: &values}
+	return values, r.Claim(in)
+}
+
+// collector notes the values of one of the Claims.
+type collector struct {
+	claim  int
+	before Duplicates
+	values *Values
+}
+
+func (c *collector) First(claim int, value Value, token barrier.Token) (barrier.Token, error) {
+	if claim == c.claim {
+		c.values.Tokens = append(c.values.Tokens, token)
+		c.values.Hashes = append(c.values.Hashes, value)
 	}
-	r.probed, r.probe = &values, node
-	defer func() { r.probed, r.probe = nil, plan.None }()
+	return c.before.First(claim, value, token)
+}
+
+// Claim sends every record of the chunk through the graph as far as it must go so that in.Firsts hears of every value, as it would
+// from Run, and makes nothing of it. The error is as for Run.
+func (r *Runner) Claim(in Input) error {
+	r.quiet = true
+	defer func() { r.quiet = false }()
 	if err := r.begin(in); err != nil {
-		return Values{}, err
+		return err
 	}
-	return values, r.runAll()
+	return r.runAll()
 }
 
-// claim notes the value of the current token.
-func (r *Runner) claim(i int) {
+// claiming is a field of a source, or a deduplicate, and its place in Claims.
+type claiming struct {
+	claim int
+	field string // of a source
+}
+
+// prepareClaims notes at which nodes tokens have values that must be unique.
+func (r *Runner) prepareClaims() {
+	r.claims, r.claimings = Claims(r.plan), make([][]claiming, len(r.plan.Nodes))
+	for i, claimed := range r.claims {
+		node := r.plan.Find(claimed.Node)
+		r.claimings[node] = append(r.claimings[node], claiming{i, claimed.Field})
+		r.deduplicates = r.deduplicates || r.plan.Nodes[node].Kind != plan.Source
+	}
+}
+
+// token returns the current token.
+func (r *Runner) token(i int) barrier.Token {
+	return barrier.Token{Lane: r.lane, Row: r.chunk.FirstRow + int64(i)}
+}
+
+// first asks which token is the first with the value whose canonical form was made last.
+func (r *Runner) first(claim, i int) (barrier.Token, error) {
 	sum := sha256.Sum256(r.canonical)
-	r.probed.Spots = append(r.probed.Spots, Spot{r.lane, i})
-	r.probed.Hashes = append(r.probed.Hashes, [16]byte(sum[:16]))
+	return r.in.Firsts.First(claim, Value(sum[:16]), r.token(i))
 }
 
-// noteClaim notes the key of a row that came to the deduplicate that is probed.
-func (r *Runner) noteClaim(i int, current row.Row) {
-	r.canonical = r.canonical[:0]
-	for _, field := range r.plan.Nodes[r.at].Spec.Deduplicate.Key {
-		value, _ := current.Get(field)
-		r.canonical = append(row.AppendValue(r.canonical, value), 0)
+// duplicate refuses a record with a value that an earlier one has. A record that is refused for one field is still the first with its
+// value of another.
+func (r *Runner) duplicate(i int, current row.Row) (refused *plugin.Rejection, err error) {
+	if r.in.Firsts == nil {
+		return nil, nil
 	}
-	r.claim(i)
-}
-
-// probeUnique notes the value of a source's unique field that is probed.
-func (r *Runner) probeUnique(i int, current row.Row) {
-	value, found := current.Get(r.probed.Field)
-	if !found || value.IsNull() {
-		return
-	}
-	r.canonical = row.AppendValue(r.canonical[:0], value)
-	r.claim(i)
-}
-
-// duplicate refuses a record with a value that an earlier one has.
-func (r *Runner) duplicate(i int) *plugin.Rejection {
-	node := &r.plan.Nodes[r.in.Origin]
-	for _, field := range node.Unique {
-		if first, found := r.in.Duplicates[Claimed{node.Name, field}][Spot{r.lane, i}]; found {
-			return &plugin.Rejection{Code: CodeUnique, Field: field, Message: "row " + strconv.FormatInt(first.Row, 10) + " has the same value"}
+	for _, unique := range r.claimings[r.in.Origin] {
+		value, found := current.Get(unique.field)
+		if !found || value.IsNull() {
+			continue
+		}
+		r.canonical = row.AppendValue(r.canonical[:0], value)
+		first, err := r.first(unique.claim, i)
+		if err != nil {
+			return nil, err
+		}
+		if first != r.token(i) && refused == nil {
+			refused = &plugin.Rejection{Code: CodeUnique, Field: unique.field, Message: sameBefore + strconv.FormatInt(first.Row, 10) + sameBehind}
 		}
 	}
-	return nil
+	return refused, nil
 }
+
+// The message of a rejection with CodeUnique, around the row that has the value. Stored; never change.
+const (
+	sameBefore = "row "
+	sameBehind = " has the same value"
+)
+
+// FirstOf returns the row that has the value for which a record was refused with this code and message, if it was for that.
+func FirstOf(code, message string) (row int64, is bool) {
+	digits := strings.TrimSuffix(strings.TrimPrefix(message, sameBefore), sameBehind)
+	row, err := strconv.ParseInt(digits, 10, 64)
+	return row, err == nil && code == CodeUnique
+}
+
+// Duplicate is the label of the way on which a deduplicate drops a token. Stored; never rename.
+const Duplicate = "duplicate"
 
 // The ways out of a deduplicate.
 const (
@@ -120,13 +185,26 @@ type once struct{}
 func (once) apply(in row.Row) (row.Row, int, *plugin.Rejection) { return in, labelFirst, nil }
 
 // claimed returns the way by which the current token leaves the deduplicate that it is in.
-func (r *Runner) claimed(i int) int {
-	if _, found := r.in.Duplicates[claimedBy(&r.plan.Nodes[r.at])][Spot{r.lane, i}]; found {
-		return labelDuplicate
+func (r *Runner) claimed(i int, current row.Row) (label int, err error) {
+	if r.in.Firsts == nil {
+		return labelFirst, nil
 	}
-	return labelFirst
+	r.canonical = r.canonical[:0]
+	for _, field := range r.plan.Nodes[r.at].Spec.Deduplicate.Key {
+		value, _ := current.Get(field)
+		r.canonical = append(row.AppendValue(r.canonical, value), 0)
+	}
+	first, err := r.first(r.claimings[r.at][0].claim, i)
+	if err != nil {
+		return 0, err
+	}
+	if first != r.token(i) {
+		r.result.repeat(r.lane, r.at, i, first)
+		return labelDuplicate, nil
+	}
+	return labelFirst, nil
 }
 
 func onceExits(next int) []exit {
-	return []exit{labelFirst: {label: "first", to: next}, labelDuplicate: {label: "duplicate", ended: pipeline.FilterDropped}}
+	return []exit{labelFirst: {label: "first", to: next}, labelDuplicate: {label: Duplicate, ended: pipeline.FilterDropped}}
 }

@@ -73,8 +73,8 @@ type Input struct {
 	// for each record which of them is its own; nil if all have the first.
 	Orders  [][]string
 	OrderOf []uint16
-	// Duplicates are the tokens with a value that only another token may have; nil if nothing must be unique.
-	Duplicates Duplicates
+	// Firsts tells which tokens have a value that only another token may have; nil if none has.
+	Firsts Firsts
 }
 
 // Runner sends the rows of chunks through the graph. It keeps memory from chunk to chunk and is not safe for concurrent
@@ -97,9 +97,12 @@ type Runner struct {
 	way    *wayNode           // of the current token, up to the node it is in
 	at     int                // the node that has the current token
 	result *Result
-	probe  int     // the node whose unique values are wanted, and nothing else; plan.None in a run
-	probed *Values // what is wanted
+	quiet  bool // Firsts is to hear of values, and nothing is to be made
 	watch  func(Event)
+
+	claims       []Claimed
+	claimings    [][]claiming // by node
+	deduplicates bool         // not only fields of sources must be unique
 
 	canonical []byte
 	values    []row.Value
@@ -114,7 +117,7 @@ type parsing struct {
 
 // NewRunner returns a Runner for the plan.
 func NewRunner(p *plan.Plan) (*Runner, error) {
-	r := &Runner{plan: p, probe: plan.None, roots: make([]int, len(p.Nodes)), parsing: parsing{origin: plan.None}}
+	r := &Runner{plan: p, roots: make([]int, len(p.Nodes)), parsing: parsing{origin: plan.None}}
 	for i := range p.Nodes {
 		v, err := newVertex(p, i)
 		if err != nil {
@@ -122,6 +125,7 @@ func NewRunner(p *plan.Plan) (*Runner, error) {
 		}
 		r.vertices = append(r.vertices, v)
 	}
+	r.prepareClaims()
 	for _, origin := range p.Origins() {
 		r.roots[origin] = p.RootLane(origin)
 	}
@@ -286,14 +290,18 @@ func (r *Runner) runRoot(i int, text string) (pipeline.Path, error) {
 		return r.refuse(i, origin, rejection(err))
 	}
 	r.values = current.Values
-	if r.probe == origin {
-		r.probeUnique(i, current)
-		return pipeline.FilterDropped, nil
-	}
-	if refused := r.duplicate(i); refused != nil {
+	if refused, err := r.duplicate(i, current); err != nil || refused != nil {
+		if err != nil {
+			return "", err
+		}
 		return r.refuse(i, origin, refused)
 	}
-	r.noteKeys(i, current)
+	if r.quiet && !r.deduplicates {
+		return pipeline.FilterDropped, nil
+	}
+	if !r.quiet {
+		r.noteKeys(i, current)
+	}
 	if r.vertices[origin].changes {
 		r.noteHash(i, origin, current)
 	}
@@ -303,7 +311,7 @@ func (r *Runner) runRoot(i int, text string) (pipeline.Path, error) {
 }
 
 func (r *Runner) noteHash(i, node int, current row.Row) {
-	if r.probe != plan.None {
+	if r.quiet {
 		return
 	}
 	r.canonical = row.AppendCanonical(r.canonical[:0], current)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waymark/barrier"
 	"waymark/engine"
 	"waymark/pipeline"
 	"waymark/plan"
@@ -268,11 +269,11 @@ sinks: {all: {jsonl: {path: out/all.jsonl}}}
 	claims := engine.Claims(p)
 	require.Equal(t, []engine.Claimed{{Node: "in", Field: "id"}}, claims)
 	in := begin(p, chunk)
-	values, err := runner.Values(in, claims[0])
+	values, err := runner.Values(in, 0, nil)
 	require.NoError(t, err)
-	require.Equal(t, []engine.Spot{{Index: 0}, {Index: 1}, {Index: 2}}, values.Spots)
+	require.Equal(t, []barrier.Token{{Row: 1}, {Row: 2}, {Row: 3}}, values.Tokens)
 	require.Equal(t, values.Hashes[0], values.Hashes[2])
-	in.Duplicates = engine.Duplicates{claims[0]: {{Index: 2}: {Row: 1}}}
+	in.Firsts = engine.Duplicates{{Claim: 0, Token: barrier.Token{Row: 3}}: {Row: 1}}
 	result, err := runner.Run(in)
 	require.NoError(t, err)
 	require.Equal(t, engine.CodeUnique, result.Refused[0].Code)

@@ -65,7 +65,7 @@ func (r *Runner) tell(child int, join *joining, keys int, lost pipeline.Path) {
 
 // lose tells a coalesce that holds branches that one of them is lost.
 func (r *Runner) lose(coalesce int, loss barrier.Loss) {
-	if r.probe == plan.None {
+	if !r.quiet {
 		arrivals := r.result.arrivals(coalesce)
 		arrivals.Losses = append(arrivals.Losses, loss)
 	}

@@ -121,15 +121,15 @@ sinks: {all: {jsonl: {path: out/all.jsonl}}}
 	chunk := read(t, p)
 	runner, err := engine.NewRunner(p)
 	require.NoError(t, err)
-	claims := engine.Claims(p)
-	values, err := runner.Values(begin(p, chunk), claims[0])
+	values, err := runner.Values(begin(p, chunk), 0, nil)
 	require.NoError(t, err)
-	require.Equal(t, []engine.Spot{{Index: 1}, {Index: 2}, {Index: 3}}, values.Spots, "what does not come to the node claims nothing")
+	require.Equal(t, []barrier.Token{{Row: 2}, {Row: 3}, {Row: 4}}, values.Tokens, "what does not come to the node claims nothing")
 	in := begin(p, chunk)
-	in.Duplicates = engine.Duplicates{claims[0]: {{Index: 3}: {Row: 3}}}
+	in.Firsts = engine.Duplicates{{Claim: 0, Token: barrier.Token{Row: 4}}: {Row: 3}}
 	result, err := runner.Run(in)
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		"in>odd filter_dropped ", "in>odd>once=first>all default_flow all", "in>odd>once=first>all default_flow all", "in>odd>once=duplicate filter_dropped ",
 	}, routes(p, result))
+	require.Equal(t, []engine.RepeatColumn{{Node: p.Find("once"), Firsts: []barrier.Token{{}, {}, {}, {Row: 3}}}}, result.Repeats)
 }

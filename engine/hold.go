@@ -3,7 +3,6 @@ package engine
 import (
 	"waymark/barrier"
 	"waymark/pipeline"
-	"waymark/plan"
 	"waymark/row"
 )
 
@@ -26,7 +25,7 @@ func (r *Runner) hold(i int, current row.Row) (pipeline.Path, error) {
 	r.way = r.result.ways.step(r.way, r.at, noLabel, r.lane)
 	r.see(Event{Lane: r.lane, Node: r.at, Before: current, After: current})
 	r.end(i, pipeline.Buffered, "")
-	if r.probe == plan.None {
+	if !r.quiet {
 		arrivals := r.result.arrivals(r.at)
 		arrivals.List = append(arrivals.List, barrier.Arrival{
 			Token: barrier.Token{Lane: r.lane, Row: r.chunk.FirstRow + int64(i)}, Branch: max(r.branches[r.lane], 0),

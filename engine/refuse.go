@@ -29,7 +29,7 @@ func (r *Runner) refuse(i, node int, refused *plugin.Rejection) (pipeline.Path, 
 	r.way = r.result.ways.step(r.way, node, noLabel, r.lane)
 	r.see(Event{Lane: r.lane, Node: node, Refused: refused})
 	path, sentTo := r.fate(node, policy, refused)
-	if policy.Node != plan.None && r.probe == plan.None {
+	if policy.Node != plan.None && !r.quiet {
 		r.deliverRefusal(i, node, policy.Node, refused)
 	}
 	r.end(i, path, sentTo)

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"crypto/sha256"
+	"maps"
+	"slices"
 
 	"waymark/barrier"
 	"waymark/pipeline"
@@ -17,6 +19,7 @@ type Result struct {
 	Lanes    []LaneRoutes        // in lane order; the root lane always, others if they have a token
 	Columns  []Column            // of the nodes that change rows and got at least one, by lane and node
 	Keys     []KeyColumn         // of the fields of the business key, in the document's order; nil for a barrier's chunk
+	Repeats  []RepeatColumn      // of the deduplicates that dropped at least one token, by lane and node
 	Joins    []LaneJoin          // by the lanes of the coalesces that decided something in this pass
 	Refused  []Refused           // ascending by record, within one in the order in which they were refused
 	Parts    []Part              // one for each node of the plan, empty unless it is a sink
@@ -25,9 +28,10 @@ type Result struct {
 	root    int // lane
 	rows    int
 	ways    ways
-	routes  []*routes // by lane
-	columns []*Column // by lane and node
-	joins   []*joins  // by lane
+	routes  []*routes             // by lane
+	columns []*Column             // by lane and node
+	repeats map[int]*RepeatColumn // by lane and node
+	joins   []*joins              // by lane
 }
 
 // LaneRoutes is the way of each token of one lane.
@@ -49,6 +53,13 @@ type Column struct {
 type KeyColumn struct {
 	Field  string
 	Hashes []byte
+}
+
+// RepeatColumn says of which tokens those are repeats that a deduplicate dropped in one lane.
+type RepeatColumn struct {
+	Lane   int
+	Node   int
+	Firsts []barrier.Token // for each record the token that was the first with its key; the zero token for a record that was not dropped
 }
 
 // LaneJoin is what a coalesce decided about each record.
@@ -95,6 +106,20 @@ func (r *Result) column(lane, node, i int) []byte {
 	return column.Hashes[sha256.Size*i : sha256.Size*(i+1)]
 }
 
+// repeat notes that a deduplicate drops record i in the lane, and which token was the first with its key.
+func (r *Result) repeat(lane, node, i int, first barrier.Token) {
+	at := lane*len(r.Parts) + node
+	column := r.repeats[at]
+	if column == nil {
+		column = &RepeatColumn{Lane: lane, Node: node, Firsts: make([]barrier.Token, r.rows)}
+		if r.repeats == nil {
+			r.repeats = map[int]*RepeatColumn{}
+		}
+		r.repeats[at] = column
+	}
+	column.Firsts[i] = first
+}
+
 // end ends the token of record i in the lane.
 func (r *Result) end(i, lane int, way *wayNode, path pipeline.Path, sentTo string) {
 	routes := r.routes[lane]
@@ -137,6 +162,9 @@ func (r *Result) finish(runner *Runner) error {
 		if column != nil {
 			r.Columns = append(r.Columns, *column)
 		}
+	}
+	for _, at := range slices.Sorted(maps.Keys(r.repeats)) {
+		r.Repeats = append(r.Repeats, *r.repeats[at])
 	}
 	for lane, joins := range r.joins {
 		if joins != nil {

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"waymark/pipeline"
-	"waymark/plan"
 	"waymark/plugin"
 	"waymark/row"
 )
@@ -21,15 +20,12 @@ func (r *Runner) follow(i, node int, current row.Row) (lost pipeline.Path, err e
 			return r.arrive(current)
 		case barrierRole:
 			return r.hold(i, current)
-		case claimRole:
-			if r.probe == r.at {
-				r.noteClaim(i, current)
-				return pipeline.FilterDropped, nil
-			}
 		}
 		out, label, refused := v.op.apply(current)
 		if v.role == claimRole {
-			label = r.claimed(i)
+			if label, err = r.claimed(i, current); err != nil {
+				return "", err
+			}
 		}
 		if refused != nil {
 			return r.refuse(i, r.at, refused)
@@ -54,7 +50,7 @@ func (r *Runner) deliver(i int, current row.Row) (pipeline.Path, error) {
 	if r.way.label != noLabel && r.vertices[r.way.node].exits[r.way.label].routed {
 		path = pipeline.GateRouted
 	}
-	if r.probe != plan.None {
+	if r.quiet {
 		return path, nil
 	}
 	part := &r.result.Parts[r.at]

@@ -110,7 +110,7 @@ func (r *record) holds(ctx context.Context, scheduled *history.ActivityTaskSched
 		return r.holdsRun(ctx)
 	case "ReadChunk":
 		return compare(ctx, r, input, result, r.holdsRead)
-	case "ProcessChunk":
+	case "ProcessChunk", "PassInTurn":
 		return compare(ctx, r, input, result, r.holdsPassage)
 	case "FoldBarrier":
 		return compare(ctx, r, input, result, r.holdsFold)

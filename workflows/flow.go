@@ -14,6 +14,8 @@ import (
 type flow struct {
 	id       string
 	state    *State
+	ahead    bool  // chunks go through the steps ahead of their turns, because they must be on record in the order of turns
+	passed   int64 // chunks of sources and barriers, by PassInTurn or before this execution began
 	going    int   // chunks on their way
 	turns    int64 // chunks before this one had their turns
 	settling bool  // somebody has the turn
@@ -32,7 +34,7 @@ type flow struct {
 
 func newFlow(id string, state *State) *flow {
 	return &flow{
-		id: id, state: state, turns: state.chunks(),
+		id: id, state: state, turns: state.chunks(), passed: state.chunks() + state.derived(),
 		workers: map[string]bool{}, written: map[string]workflow.Future{}, came: map[string]int64{},
 	}
 }
@@ -42,6 +44,7 @@ func newFlow(id string, state *State) *flow {
 func (f *flow) run(ctx workflow.Context) error {
 	ctx, f.giveUp = workflow.WithCancel(ctx)
 	defer f.giveUp()
+	f.ahead = f.state.Plan.Ordered && workflow.GetVersion(ctx, passedAhead, workflow.DefaultVersion, 1) == 1
 	f.watchDeadlines(ctx)
 	f.fail(f.unpaused(ctx))
 	for f.goesOn() && f.state.next() != nil && !workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
@@ -62,6 +65,10 @@ func (f *flow) run(ctx workflow.Context) error {
 	f.ending = f.goesOn() && f.state.done()
 	return f.err
 }
+
+// passedAhead marks histories in which chunks that must be on record in the order of turns go through the steps ahead of them. Stored;
+// never rename.
+const passedAhead = "passed-ahead"
 
 // goesOn reports whether there is no reason to stop.
 func (f *flow) goesOn() bool { return f.err == nil && f.cancelled == nil }
@@ -153,6 +160,11 @@ func (f *flow) readAll(ctx workflow.Context, sources []*activities.Reading) ([]a
 // process sends chunks that were read one after the other through the steps and, in their turns, to the sinks and barriers. turn is that
 // of the first.
 func (f *flow) process(ctx workflow.Context, turn int64, group passing) error {
+	if f.ahead {
+		if err := f.passAhead(ctx, group.chunks[0], group.rows[0]); err != nil { // where the order counts, each goes alone
+			return err
+		}
+	}
 	if f.state.Plan.Ordered {
 		if err := f.takeTurn(ctx, turn); err != nil {
 			return err
@@ -189,10 +201,33 @@ func (f *flow) pass(ctx workflow.Context, in activities.ProcessInput) (activitie
 		f.near++
 		defer func() { f.near-- }()
 	}
+	if f.ahead {
+		return f.passInTurn(ctx, in)
+	}
 	var result activities.ProcessResult
 	err := f.perform(ctx, near, act.ProcessChunk, in).Get(ctx, &result)
 	f.saw(result.Worker)
 	return result, err
+}
+
+// passAhead sends a chunk through the steps ahead of its turn, on the process that will do so in its turn.
+func (f *flow) passAhead(ctx workflow.Context, in activities.ProcessInput, rows int) error {
+	var result activities.AheadResult
+	ctx = withActivity(ctx, "process %s · chunk %d · %d rows, ahead of its turn", in.Source, in.Chunk, rows)
+	return f.perform(ctx, f.state.Home, act.PassAhead, in).Get(ctx, &result)
+}
+
+// passInTurn sends a chunk that has its turn through the steps, if nothing did ahead of it, on the process that knows what came in
+// earlier turns.
+func (f *flow) passInTurn(ctx workflow.Context, in activities.ProcessInput) (activities.ProcessResult, error) {
+	in.Before = f.passed
+	var result activities.ProcessResult
+	if err := f.perform(ctx, f.state.Home, act.PassInTurn, in).Get(ctx, &result); err != nil {
+		return result, err
+	}
+	f.at(result.Worker)
+	f.passed++
+	return result, nil
 }
 
 // takeTurn waits until all earlier chunks had their turns, all deadlines before it that are on record were acted on, and

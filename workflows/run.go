@@ -213,6 +213,15 @@ func (s *State) chunks() int64 {
 	return chunks
 }
 
+// derived returns how many chunks that came out of barriers went through the steps.
+func (s *State) derived() int64 {
+	var chunks int64
+	for i := range s.Held {
+		chunks += s.Held[i].Passed
+	}
+	return chunks
+}
+
 // done reports whether all sources are at their end and all barriers are empty.
 func (s *State) done() bool {
 	for i := range s.Held {

@@ -31,9 +31,10 @@ type world struct {
 	stopped *activities.StopInput
 	done    []string
 
-	readAhead chan struct{} // closed when the third chunk was read
-	active    atomic.Int32  // chunks in the steps right now, counted if ordered
-	overlap   atomic.Bool
+	passedAhead chan struct{} // closed when the third chunk goes through the steps ahead of its turn
+	active      atomic.Int32  // chunks that have their turn right now
+	overlap     atomic.Bool
+	before      []int64 // as the turns were told how many there were before
 }
 
 func (w *world) OpenRun(context.Context, activities.OpenInput) (activities.OpenResult, error) {
@@ -48,22 +49,29 @@ func (w *world) ReadChunk(_ context.Context, in activities.ReadInput) (activitie
 	if int(in.Chunk) == len(w.chunks) {
 		return activities.ReadResult{Cursor: in.Cursor, Done: true}, w.fail["ReadChunk"]
 	}
-	if w.ordered && in.Chunk == 2 {
-		close(w.readAhead)
-	}
 	after := plugin.Cursor{Offset: in.Cursor.Offset + 100}
 	return activities.ReadResult{Rows: w.chunks[in.Chunk].Rows, Bytes: 100, Cursor: after}, nil
 }
 
 func (w *world) ProcessChunk(_ context.Context, in activities.ProcessInput) (activities.ProcessResult, error) {
-	if w.ordered {
-		if w.active.Add(1) > 1 {
-			w.overlap.Store(true)
-		}
-		defer w.active.Add(-1)
-		<-w.readAhead // the first chunk stays in the steps while others wait for their turn
-	}
 	return w.chunks[in.Chunk], w.fail["ProcessChunk"]
+}
+
+func (w *world) PassAhead(_ context.Context, in activities.ProcessInput) (activities.AheadResult, error) {
+	if in.Chunk == 2 {
+		close(w.passedAhead)
+	}
+	return activities.AheadResult{}, nil
+}
+
+func (w *world) PassInTurn(_ context.Context, in activities.ProcessInput) (activities.ProcessResult, error) {
+	if w.active.Add(1) > 1 {
+		w.overlap.Store(true)
+	}
+	defer w.active.Add(-1)
+	<-w.passedAhead // the first chunk keeps its turn while others go through the steps ahead of theirs
+	w.before = append(w.before, in.Before)
+	return w.chunks[in.Chunk], nil
 }
 
 func (w *world) WriteChunk(_ context.Context, in activities.WriteInput) error {
@@ -195,11 +203,12 @@ func TestABrokenServiceIsRetried(t *testing.T) {
 }
 
 func TestChunksOfAnOrderedSourceGoThroughTheStepsInOrder(t *testing.T) {
-	w := &world{ordered: true, readAhead: make(chan struct{}), chunks: []activities.ProcessResult{parts(1, 0), parts(1, 0), parts(1, 0)}}
+	w := &world{ordered: true, passedAhead: make(chan struct{}), chunks: []activities.ProcessResult{parts(1, 0), parts(1, 0), parts(1, 0)}}
 	env := start(t, w, input())
 	require.NoError(t, env.GetWorkflowError())
 	require.Len(t, w.writes, 3)
 	require.False(t, w.overlap.Load())
+	require.Equal(t, []int64{0, 1, 2}, w.before)
 }
 
 func TestARunGoesOnFromItsState(t *testing.T) {

@@ -27,6 +27,7 @@ type machine struct {
 	server   *embedded.Server // nil if a cluster executes the runs
 	temporal *post
 	queue    string // of the cluster's workers; empty in this process
+	scratch  string // folder for files that are gone with the process
 	logger   sdklog.Logger
 }
 
@@ -111,6 +112,7 @@ func (a *app) machine(ctx context.Context, record *record, planner worker.Planne
 		m.temporal, err = a.dialCluster(ctx)
 	} else {
 		limitMemory()
+		m.scratch = a.inState("")
 		err = m.connect(ctx, embedded.Options{DatabasePath: a.inState("temporal.db"), Logger: a.logger()})
 	}
 	if err != nil {
@@ -171,7 +173,7 @@ func (m *machine) work(run string) (stop func(), err error) {
 
 // activities are those of this process.
 func (m *machine) activities() *activities.Activities {
-	return activities.New(m.record.log, m.record.payloads, m.planner, thisBuild().Code())
+	return activities.NewAt(activities.Place{Scratch: m.scratch}, m.record.log, m.record.payloads, m.planner, thisBuild().Code())
 }
 
 // markInterrupted puts on record that earlier runs of this state folder, besides the one given, were interrupted: a run that

@@ -53,24 +53,24 @@ func repeats(t *testing.T, d landscape.Driver) {
 		require.ErrorIs(t, err, landscape.ErrNotFound, "row %d", row)
 	}
 
-	differences, err := log.ComparePassage(t.Context(), p)
+	differences, err := log.ComparePassage(t.Context(), p, nil)
 	require.NoError(t, err)
 	require.Empty(t, differences)
 	p.Repeats[0].Firsts[1].Row = 3
-	differences, err = log.ComparePassage(t.Context(), p)
+	differences, err = log.ComparePassage(t.Context(), p, nil)
 	require.NoError(t, err)
 	require.Len(t, differences, 1)
 	require.Contains(t, differences[0].String(), "repeats r/strikes/0/0/keep/0: firsts should be ")
 	var diverged *landscape.DivergedError
 	require.ErrorAs(t, log.RecordPassage(t.Context(), p), &diverged)
-	differences, err = log.ComparePassage(t.Context(), s.Passage(0))
+	differences, err = log.ComparePassage(t.Context(), s.Passage(0), nil)
 	require.NoError(t, err)
 	require.Len(t, differences, 2, "two that nothing repeats")
 
 	// An earlier release entered claims instead.
 	_, err = log.Claim(t.Context(), landscape.Claims{Run: s.Run, Node: "keep", Field: "f", Hashes: make([][16]byte, 1), Tokens: tokens(1)})
 	require.NoError(t, err)
-	differences, err = log.ComparePassage(t.Context(), Repeating(s.Passage(1)))
+	differences, err = log.ComparePassage(t.Context(), Repeating(s.Passage(1)), nil)
 	require.NoError(t, err)
 	require.Empty(t, differences)
 

@@ -1,14 +1,22 @@
 package main
 
+import "strings"
+
 // job is a pipeline over the same source.
 type job struct {
 	name   string
 	steps  string
 	beside bool // the plain loop does the same
+	unique bool // no two orders have the same id
 }
 
 // document returns the job's pipeline.
-func (j job) document() string { return source + j.steps }
+func (j job) document() string {
+	if j.unique {
+		return strings.Replace(source, "id: int", "id: {type: int, unique: true}", 1) + j.steps
+	}
+	return source + j.steps
+}
 
 const source = `name: bench
 sources:
@@ -40,6 +48,29 @@ var jobs = []job{
 sinks:
   review: {jsonl: {path: out/review.jsonl, overwrite: true}}
   all: {jsonl: {path: out/all.jsonl, overwrite: true}, from: triage}
+`},
+	{name: "no step", steps: `sinks:
+  all: {jsonl: {path: out/all.jsonl, overwrite: true}}
+`},
+	{name: "unique", unique: true, steps: `sinks:
+  all: {jsonl: {path: out/all.jsonl, overwrite: true}}
+`},
+	{name: "deduplicate, no repeats", steps: `steps:
+  - {name: once, deduplicate: {key: [id, customer]}}
+sinks:
+  all: {jsonl: {path: out/all.jsonl, overwrite: true}}
+`},
+	{name: "deduplicate, half of the rows repeats, anywhere", steps: `steps:
+  - {name: pair, set: {pair: row.id * 7919 % 1000003 / 2}}
+  - {name: once, deduplicate: {key: [pair]}}
+sinks:
+  all: {jsonl: {path: out/all.jsonl, overwrite: true}}
+`},
+	{name: "deduplicate, all rows repeats but one", steps: `steps:
+  - {name: same, set: {one: "1"}}
+  - {name: once, deduplicate: {key: [one]}}
+sinks:
+  all: {jsonl: {path: out/all.jsonl, overwrite: true}}
 `},
 	{name: "fork and coalesce", steps: `steps:
   - {name: opinions, fork: [by_amount, by_city]}

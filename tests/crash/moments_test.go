@@ -112,7 +112,7 @@ func TestThePageListsEveryMoment(t *testing.T) {
 func TestEveryMomentIsReached(t *testing.T) {
 	binary := build(t)
 	reached := map[string]int{}
-	for _, pipeline := range []string{"reference.yaml", "timed.yaml"} {
+	for _, pipeline := range []string{"reference.yaml", "timed.yaml", "repeats.yaml"} {
 		report, err := lab.Run(t.Context(), lab.Options{
 			Binary: binary, Pipeline: pipeline, Singles: 4, Pairs: 2, Jobs: runtime.NumCPU(), Seed: 1,
 		})
@@ -147,7 +147,7 @@ func TestEveryMomentIsReached(t *testing.T) {
 			require.NotZero(t, reached[name], "nothing comes to %s", name)
 		}
 	}
-	require.Subset(t, activities, []string{"OpenRun", "ReadChunk", "ProcessChunk", "FoldBarrier", "WriteChunk", "PublishSink", "FinishRun", "StopRun", "ResumeRun"})
+	require.Subset(t, activities, []string{"OpenRun", "ReadChunk", "ProcessChunk", "PassAhead", "PassInTurn", "FoldBarrier", "WriteChunk", "PublishSink", "FinishRun", "StopRun", "ResumeRun"})
 }
 
 // peopleDoMore does to runs what the laboratory does not. It returns the log of a process that was held up.

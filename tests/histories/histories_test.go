@@ -119,6 +119,8 @@ func TestRecord(t *testing.T) {
 	s.record(t, "refused", strings.Replace(document, "in.csv", "bad.csv", 1), true)
 	s.record(t, "empty", strings.Replace(document, "in.csv", "empty.csv", 1), true)
 	s.record(t, "unique", strings.Replace(document, "id: int,", "id: {type: int, unique: true},", 1), true)
+	s.record(t, "passed-ahead", strings.Replace(document, "id: int,", "id: {type: int, unique: true},", 1), true)
+	s.record(t, "passed-ahead-graph", strings.NewReplacer("sinks:", "  - {name: once, deduplicate: {key: [n]}}\nsinks:", "from: sums}", "from: once}").Replace(graph), true)
 	s.record(t, "failed", strings.Replace(strings.Replace(document, "in.csv", "bad.csv", 1), "    schema:", "    on_invalid: fail\n    schema:", 1), false)
 	s.record(t, "invalid", "name: nothing\n", false)
 	s.record(t, "graph", graph, true)

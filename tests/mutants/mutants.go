@@ -209,6 +209,16 @@ var graphs = []mutant{
 	{
 		name: "nobody looks at what other chunks claimed", never: "a row that is repeated in another chunk is in the output",
 		file: "activities/process.go", old: "if earlier, is := taken[owner]; is {", new: "if earlier, is := taken[owner]; is && false {",
-		pkg: "./activities", run: graphTest,
+		pkg: "./activities", run: "^TestUniqueValues$",
+	},
+	{
+		name: "a chunk is not held against what came since", never: "a row that an earlier chunk has, which was in the steps at the same time, is in the output",
+		file: "activities/turn.go", old: "stands, err := passed.layer.Stands()", new: "stands, err := true, error(nil)",
+		pkg: "./activities", run: "^TestAheadOfTurns$",
+	},
+	{
+		name: "a process does not catch up", never: "a row is in the output that is repeated in a chunk which another process sent through the steps",
+		file: "activities/turn.go", old: "if r.order.held >= before {", new: "if true {",
+		pkg: "./activities", run: "^TestAheadOfTurns$",
 	},
 }

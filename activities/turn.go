@@ -1,0 +1,253 @@
+package activities
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"waymark/barrier"
+	"waymark/engine"
+	"waymark/firsts"
+	"waymark/landscape"
+	"waymark/plan"
+)
+
+// Where values must be unique, chunks must be on record in the order of their turns: then it is a function of what is on record
+// which token is the first with a value. Nothing else hangs on the order. So a chunk goes through the steps ahead of its turn, with
+// what is known then of earlier chunks. In its turn it is held against an index of all earlier values, and goes through the steps
+// again only if one of its values has come into the index in the meantime.
+
+// order is what a run's tokens have brought of what must be unique, in the order of turns, as far as this process knows it.
+type order struct {
+	mu    sync.Mutex    // held by a chunk that has its turn
+	index *firsts.Index // nil: of nothing yet
+	held  int64         // chunks that the index holds: those that had their turns first; all are on record
+	alone atomic.Int64  // so many more chunks go through the steps in their turns alone
+
+	opening sync.Mutex // held while index is made or released
+}
+
+// aloneAfter is how many chunks go through the steps in their turns alone after one that had to go twice: data with a repeat here
+// has the next one soon.
+const aloneAfter = 8
+
+// open returns the index.
+func (o *order) open(folder string) *firsts.Index {
+	o.opening.Lock()
+	defer o.opening.Unlock()
+	if o.index == nil {
+		o.index = firsts.New(folder)
+	}
+	return o.index
+}
+
+// close releases the index.
+func (o *order) close() error {
+	o.opening.Lock()
+	defer o.opening.Unlock()
+	if o.index == nil {
+		return nil
+	}
+	return o.index.Close()
+}
+
+// ahead is a chunk that went through the steps ahead of its turn.
+type ahead struct {
+	inputs engine.Input
+	result *engine.Result // nil if the chunk has to go through the steps in its turn
+	layer  *firsts.Layer
+}
+
+// Lookup is an engine.Firsts that asks an index, or a layer over one.
+type Lookup func(firsts.Value, uint64) (uint64, error)
+
+// First does what engine.Firsts says.
+func (l Lookup) First(claim int, value engine.Value, token barrier.Token) (barrier.Token, error) {
+	first, err := l(keyOf(claim, value), packToken(token))
+	return unpackToken(first), err
+}
+
+// FirstIn returns the token that has a value in an index that was filled by Lookup; the zero token if none has.
+func FirstIn(index *firsts.Index, p *plan.Plan, claim int, value engine.Value) (landscape.Token, error) {
+	first, err := index.Find(keyOf(claim, value))
+	if err != nil || first == 0 {
+		return landscape.Token{}, err
+	}
+	return TokenOf(p, unpackToken(first)), nil
+}
+
+// keyOf returns what stands in an index for a value of one of the claims.
+func keyOf(claim int, value engine.Value) firsts.Value {
+	const golden = 0x9e3779b97f4a7c15 // odd: each claim has a mask of its own, the first one none
+	mask := uint64(claim) * golden
+	binary.BigEndian.PutUint64(value[:8], binary.BigEndian.Uint64(value[:8])^mask)
+	return firsts.Value(value)
+}
+
+// PassAhead sends a chunk through the steps ahead of its turn, and keeps what comes out in memory. Nothing hangs on it: a process that
+// does not have it sends the chunk through the steps in its turn.
+func (a *Activities) PassAhead(ctx context.Context, in ProcessInput) (AheadResult, error) {
+	return attempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (AheadResult, error) {
+		return AheadResult{Worker: a.place.OwnQueue}, a.passAhead(ctx, in)
+	})
+}
+
+func (a *Activities) passAhead(ctx context.Context, in ProcessInput) error {
+	r, err := a.get(ctx, in.Run)
+	if err != nil {
+		return err
+	}
+	if r.order.alone.Load() > 0 {
+		r.order.alone.Add(-1)
+		return nil
+	}
+	key := chunkKey{in.Source, in.Chunk}
+	inputs, err := a.inputs(ctx, r, key)
+	if err != nil {
+		return err
+	}
+	r.ahead.put(key, a.tryPass(r, inputs))
+	return nil
+}
+
+// tryPass sends a chunk through the steps with what is known. What fails, or stops the run, must do so in the chunk's turn.
+func (a *Activities) tryPass(r *run, inputs engine.Input) ahead {
+	layer := r.order.open(a.place.Scratch).Layer()
+	passing := inputs
+	passing.Firsts = Lookup(layer.First)
+	result, err := r.pass(passing)
+	if err != nil {
+		return ahead{inputs: inputs}
+	}
+	return ahead{inputs, result, layer}
+}
+
+// PassInTurn does, for a chunk that has its turn, what ProcessChunk does: it sends the chunk through the steps, unless PassAhead has
+// and no earlier chunk has brought one of its values since, and records what came out.
+//
+// It may run twice: which token is the first with a value is a function of what is on record of earlier chunks, and the record's key is
+// run, source and ordinal of the chunk. A chunk that is on record already goes the same ways again.
+func (a *Activities) PassInTurn(ctx context.Context, in ProcessInput) (ProcessResult, error) {
+	return attempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (ProcessResult, error) { return a.passInTurn(ctx, in) })
+}
+
+func (a *Activities) passInTurn(ctx context.Context, in ProcessInput) (ProcessResult, error) {
+	started := time.Now()
+	r, err := a.get(ctx, in.Run)
+	if err != nil {
+		return ProcessResult{}, err
+	}
+	r.order.mu.Lock()
+	defer r.order.mu.Unlock()
+	key := chunkKey{in.Source, in.Chunk}
+	passed, err := a.settled(ctx, r, key, in.Before)
+	if err == nil {
+		err = a.recordPassage(ctx, r, key, passed.inputs.Chunk, passed.result, started)
+	}
+	if err == nil && passed.layer != nil {
+		err = r.order.settle(passed.layer, in.Before)
+	}
+	if err != nil {
+		return ProcessResult{}, fmt.Errorf("source %s, chunk %d: %w", in.Source, in.Chunk, err)
+	}
+	return a.shelve(r, key, passed.inputs.Chunk, passed.result), nil
+}
+
+// settle adds what a chunk brought to the index, once it is on record.
+func (o *order) settle(layer *firsts.Layer, before int64) error {
+	if o.held != before {
+		return nil // the index holds what the record told it meanwhile
+	}
+	if err := layer.Settle(); err != nil {
+		return err
+	}
+	o.held++
+	return nil
+}
+
+// settled returns what becomes of a chunk in its turn, with what it brings to the index; no layer if it is on record already.
+func (a *Activities) settled(ctx context.Context, r *run, key chunkKey, before int64) (passed ahead, err error) {
+	passed, found := r.ahead.take(key)
+	if !found {
+		if passed.inputs, err = a.inputs(ctx, r, key); err != nil {
+			return passed, err
+		}
+	}
+	recorded, err := a.log.Passed(ctx, r.id, key.source, key.chunk)
+	if err != nil {
+		return passed, err
+	}
+	if recorded {
+		passed.layer = nil
+		passed.result, err = a.compute(ctx, r, key, passed.inputs)
+		return passed, err
+	}
+	if err := a.catchUp(ctx, r, before); err != nil {
+		return passed, err
+	}
+	if passed.result != nil {
+		stands, err := passed.layer.Stands()
+		if err != nil || stands {
+			return passed, err
+		}
+		r.order.alone.Store(aloneAfter)
+	}
+	return r.passInTurn(passed.inputs)
+}
+
+// passInTurn sends a chunk through the steps, given that the index holds all earlier ones.
+func (r *run) passInTurn(inputs engine.Input) (ahead, error) {
+	layer := r.order.index.Layer()
+	passing := inputs
+	passing.Firsts = Lookup(layer.First)
+	result, err := r.pass(passing)
+	return ahead{inputs, result, layer}, err
+}
+
+// catchUp brings into the index what is on record and not in it: all, in a process that takes over.
+func (a *Activities) catchUp(ctx context.Context, r *run, before int64) error {
+	index := r.order.open(a.place.Scratch)
+	if r.order.held >= before {
+		return nil
+	}
+	chunks, err := PassedInTurn(ctx, a.log, r.plan, r.id)
+	if err != nil {
+		return err
+	}
+	if int64(len(chunks)) < before {
+		return diverged("%d chunks went through the steps on record, and %d had their turns", len(chunks), before)
+	}
+	runner, err := r.runner()
+	if err != nil {
+		return err
+	}
+	defer r.runners.Put(runner)
+	for _, chunk := range chunks[r.order.held:] {
+		in, err := Chunk(ctx, a.log, a.payloads, r.plan, chunk)
+		if err != nil {
+			return err
+		}
+		in.Firsts = Lookup(index.First)
+		if err := runner.Claim(in); err != nil {
+			return fmt.Errorf("source %s, chunk %d: %w", chunk.Source, chunk.Chunk, err)
+		}
+		r.order.held++
+	}
+	return nil
+}
+
+// PassedInTurn returns the chunks of a run that went through the steps, in the order of their turns.
+func PassedInTurn(ctx context.Context, log *landscape.Log, p *plan.Plan, run string) ([]landscape.Chunk, error) {
+	sum, err := planned(p, nil)
+	if err != nil {
+		return nil, err
+	}
+	done, err := readDone(ctx, log, run, sum)
+	if err != nil {
+		return nil, err
+	}
+	return done.passedInTurn(sum)
+}
