@@ -36,6 +36,7 @@ const (
 	TypeNotRetryable  = "NotRetryable"    // records of the parent cannot be fed again
 	TypeElsewhere     = "RunElsewhere"    // the run's files are not those that this worker sees
 	TypeInput         = "InputInvalid"    // the workflow's input makes no sense
+	TypeExists        = "RunExists"       // the run is on record, and the execution has no right to work for it; its details are a Found
 )
 
 // final carries an error that no retry cures together with its type.
@@ -55,11 +56,13 @@ func toTemporal(err error) error {
 	if kind == "" {
 		return err
 	}
-	var which []any
-	if together, is := errors.AsType[*TogetherError](err); is {
-		which = []any{together.Failed}
+	var details []any
+	if exists, is := errors.AsType[*ExistsError](err); is {
+		details = []any{exists.Found}
+	} else if together, is := errors.AsType[*TogetherError](err); is {
+		details = []any{together.Failed}
 	}
-	return temporal.NewNonRetryableApplicationError(err.Error(), kind, nil, which...)
+	return temporal.NewNonRetryableApplicationError(err.Error(), kind, nil, details...)
 }
 
 // FailedOf returns the indexes of the inputs of a Together that failed with an error of the activity; nil if the error does not say.
@@ -86,8 +89,11 @@ func finalKind(err error) string {
 		full      *barrier.FullError
 		ended     *landscape.NotResumableError
 		part      *engine.UnfinishedError
+		exists    *ExistsError
 	)
 	switch {
+	case errors.As(err, &exists):
+		return TypeExists
 	case errors.As(err, &marked):
 		return marked.kind
 	case errors.As(err, &problems):

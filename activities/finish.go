@@ -58,7 +58,7 @@ func (a *Activities) discard(ctx context.Context, id string, chosen func(sink st
 //
 // It may run twice: a run that is stopped stays as it is, whoever stopped it.
 func (a *Activities) StopRun(ctx context.Context, in StopInput) error {
-	_, err := attempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (none, error) { return none{}, a.stopRun(ctx, in) })
+	_, err := anyAttempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (none, error) { return none{}, a.stopRun(ctx, in) })
 	return err
 }
 
@@ -67,7 +67,13 @@ func (a *Activities) stopRun(ctx context.Context, in StopInput) error {
 	if errors.Is(err, landscape.ErrNotFound) || err == nil && on.Epoch < in.Epoch {
 		return a.forget(in.Run)
 	}
-	if err == nil && on.Status == pipeline.Running { // else somebody has said already why it stopped
+	if err == nil {
+		err = a.own(ctx, in.Run, in.Epoch)
+	}
+	if err != nil {
+		return err
+	}
+	if on.Status == pipeline.Running { // else somebody has said already why it stopped
 		err = a.log.StopRun(ctx, in.Run, in.Status, in.Reason)
 	}
 	if err == nil && in.Final {

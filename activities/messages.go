@@ -203,6 +203,7 @@ type ResumeInput struct {
 	Actor string `json:"actor,omitempty"`
 	Why   string `json:"why,omitempty"`
 	Files string `json:"files,omitempty"` // name of the files that were seen where the run began; "" if that is of no concern
+	Pause bool   `json:"pause,omitempty"` // nobody asked for it: a pause of the run outlasts it
 }
 
 // Verbs of the actions of somebody who cancels a run so that nobody may take it up again, or who interrupts the process that works

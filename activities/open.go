@@ -19,19 +19,29 @@ import (
 
 // OpenRun compiles the document, looks at the sources, makes the targets ready, and begins the run's record.
 //
-// It may run twice: the record's key is the run's id, and an equal record is left alone.
+// A run that is on record is not begun a second time: the error is an *ExistsError. Who began it, and what made them, is what Temporal
+// knows of that.
+//
+// It may run twice: the record's key is the run's id, and says which execution began it.
 func (a *Activities) OpenRun(ctx context.Context, in OpenInput) (OpenResult, error) {
-	return attempt(ctx, a, in.Run, 0, func(ctx context.Context, a *Activities) (OpenResult, error) { return a.openRun(ctx, in) })
+	return anyAttempt(ctx, a, in.Run, 0, func(ctx context.Context, a *Activities) (OpenResult, error) { return a.openRun(ctx, in) })
 }
 
 func (a *Activities) openRun(ctx context.Context, in OpenInput) (OpenResult, error) {
 	if err := pipeline.CheckRunID(in.Run); err != nil {
 		return OpenResult{}, final{TypeInput, err}
 	}
-	in, err := a.deployed(ctx, in)
+	from, err := askOrigin(ctx)
+	if err == nil {
+		err = a.begun(ctx, in, from)
+	}
+	if err == nil {
+		in, err = a.deployed(ctx, in)
+	}
 	if err != nil {
 		return OpenResult{}, err
 	}
+	in.Actor, in.Trigger = from.who()
 	document, err := a.payloads.Get(ctx, payload.Digest(in.Document))
 	if err != nil {
 		return OpenResult{}, fmt.Errorf("pipeline document of run %s: %w", in.Run, err)
@@ -48,7 +58,7 @@ func (a *Activities) openRun(ctx context.Context, in OpenInput) (OpenResult, err
 	if err != nil {
 		return OpenResult{}, a.here(err)
 	}
-	if err := a.begin(ctx, in, compiled, pins); err != nil {
+	if err := a.begin(ctx, in, from, compiled, pins); err != nil {
 		return OpenResult{}, err
 	}
 	r := newRun(in.Run, compiled, pins)
@@ -72,7 +82,7 @@ func stat(ctx context.Context, compiled *plan.Plan) (map[string]plugin.SourceInf
 	return pins, nil
 }
 
-func (a *Activities) begin(ctx context.Context, in OpenInput, compiled *plan.Plan, pins map[string]plugin.SourceInfo) error {
+func (a *Activities) begin(ctx context.Context, in OpenInput, from *origin, compiled *plan.Plan, pins map[string]plugin.SourceInfo) error {
 	record, err := a.record(in, compiled)
 	if err != nil {
 		return err
@@ -100,7 +110,12 @@ func (a *Activities) begin(ctx context.Context, in OpenInput, compiled *plan.Pla
 	if graph.Retried, err = a.retried(ctx, pins); err != nil {
 		return err
 	}
-	return a.log.BeginRun(ctx, record, graph)
+	graph.By = []landscape.Execution{from.Execution}
+	err = a.log.BeginRun(ctx, record, graph)
+	if diverged := (*landscape.DivergedError)(nil); errors.As(err, &diverged) { // perhaps another execution was faster
+		return cmp.Or(a.begun(ctx, in, from), err)
+	}
+	return err
 }
 
 // storeTables stores the lookup tables as they are now: whoever computes the run's rows again uses these.

@@ -1,7 +1,6 @@
 package activities
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,7 +95,6 @@ func (a *Activities) deployed(ctx context.Context, in OpenInput) (OpenInput, err
 	case in.Document != "":
 		return in, final{TypeInput, fmt.Errorf("the input has both a document and the pipeline %q: give one of them", in.Pipeline)}
 	}
-	in.Trigger, in.Actor = cmp.Or(in.Trigger, "temporal"), cmp.Or(in.Actor, "temporal")
 	if record, err := a.log.Run(ctx, in.Run); err == nil {
 		in.File, in.Folder = record.File, record.BaseDir
 		digest, err := a.payloads.Put(ctx, []byte(record.Document))

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/diff"
-	"go.temporal.io/sdk/activity"
-
 	"waymark/landscape"
 	"waymark/plugin"
 )
@@ -22,14 +20,21 @@ import (
 //
 // It may run twice: the epoch belongs to the workflow execution that began it.
 func (a *Activities) ResumeRun(ctx context.Context, in ResumeInput) (State, error) {
-	return attempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, inEpoch *Activities) (State, error) {
+	return anyAttempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, inEpoch *Activities) (State, error) {
 		return a.resumeRun(ctx, inEpoch, in)
 	})
 }
 
 // resumeRun reads with a, and writes with inEpoch what is written after the epoch began.
 func (a *Activities) resumeRun(ctx context.Context, inEpoch *Activities, in ResumeInput) (State, error) {
-	if err := a.forget(in.Run); err != nil {
+	from, err := askOrigin(ctx)
+	if err == nil {
+		err = a.next(ctx, in, from)
+	}
+	if err == nil {
+		err = a.forget(in.Run)
+	}
+	if err != nil {
 		return State{}, err
 	}
 	r, err := a.check(ctx, in.Run)
@@ -42,10 +47,17 @@ func (a *Activities) resumeRun(ctx context.Context, inEpoch *Activities, in Resu
 	if err := a.findPayloads(ctx, in.Run); err != nil {
 		return State{}, err
 	}
+	pause, err := a.pause(ctx, in)
+	if err != nil {
+		return State{}, err
+	}
+	actor, _ := from.who()
 	err = a.log.TakeUp(ctx, landscape.Resumption{
-		Run: in.Run, Epoch: in.Epoch, Claim: activity.GetInfo(ctx).WorkflowExecution.RunID,
-		Actor: in.Actor, Why: in.Why, Code: a.code, Host: a.host,
-	})
+		Run: in.Run, Epoch: in.Epoch, Claim: from.Execution.Execution, Actor: actor, Why: in.Why, Code: a.code, Host: a.host,
+	}, from.Execution)
+	if err == nil {
+		err = a.keepPause(ctx, inEpoch, in, pause)
+	}
 	if err != nil {
 		return State{}, err
 	}
@@ -53,9 +65,73 @@ func (a *Activities) resumeRun(ctx context.Context, inEpoch *Activities, in Resu
 	if err != nil {
 		return State{}, err
 	}
-	state.Epoch, state.Plan = in.Epoch, a.bind(r.plan, state.Plan)
+	state.Epoch, state.Plan, state.Pause = in.Epoch, a.bind(r.plan, state.Plan), pause
 	a.keep(r)
 	return state, inEpoch.openSinks(ctx, r)
+}
+
+// next requires that the epoch is the one that comes next, or that the execution has begun it. An execution that repeats an earlier one,
+// which had that epoch, may take another one: the error is an *ExistsError then.
+func (a *Activities) next(ctx context.Context, in ResumeInput, from *origin) error {
+	on, err := a.log.Run(ctx, in.Run)
+	switch {
+	case err != nil:
+		return err
+	case on.Epoch < in.Epoch-1:
+		return final{TypeInput, fmt.Errorf("the input's resume.epoch is %d, and run %s is in epoch %d: the next is %d", in.Epoch, in.Run, on.Epoch, on.Epoch+1)}
+	case on.Epoch < in.Epoch || !from.again:
+		return nil
+	}
+	owners, err := a.log.Executions(ctx, in.Run, in.Epoch)
+	if err != nil || len(owners) > 0 && owners[0].Execution == from.Execution.Execution {
+		return err
+	}
+	return a.exists(ctx, on, from, "somebody started it again")
+}
+
+// pause returns the pause of the run that outlasts its taking up, if the input says that one does; nil if there is none.
+func (a *Activities) pause(ctx context.Context, in ResumeInput) (*Pause, error) {
+	if !in.Pause {
+		return nil, nil
+	}
+	since, err := a.takenUp(ctx, in.Run, in.Epoch-1) // which ended earlier ones
+	if err != nil {
+		return nil, err
+	}
+	actions, err := a.log.Actions(ctx, in.Run)
+	var pause *Pause
+	for _, action := range actions {
+		switch {
+		case action.Verb == landscape.VerbContinue:
+			pause = nil
+		case action.Verb == landscape.VerbPause && action.At >= since:
+			pause = &Pause{Actor: action.Actor, Why: action.Why}
+		}
+	}
+	return pause, err
+}
+
+// takenUp returns when the run was last taken up, in this epoch or before; 0 if it never was.
+func (a *Activities) takenUp(ctx context.Context, run string, epoch int64) (at landscape.Micros, err error) {
+	resumptions, err := a.log.Resumptions(ctx, run)
+	for _, r := range resumptions {
+		if r.Epoch <= epoch {
+			at = r.At
+		}
+	}
+	return at, err
+}
+
+// keepPause puts a pause on record that outlasts that the run was taken up: whoever looks for one begins there.
+func (a *Activities) keepPause(ctx context.Context, inEpoch *Activities, in ResumeInput, pause *Pause) error {
+	if pause == nil {
+		return nil
+	}
+	since, err := a.takenUp(ctx, in.Run, in.Epoch)
+	if err == nil {
+		err = inEpoch.log.RecordOrder(ctx, in.Run, landscape.VerbPause, pause.Actor, pause.Why, since)
+	}
+	return err
 }
 
 // Check says why the run cannot be taken up, if it cannot: it is complete or was ended for good, its document compiles to

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
+	sdkworker "go.temporal.io/sdk/worker"
 
 	"waymark/activities"
 	"waymark/landscape"
@@ -19,6 +20,7 @@ import (
 	"waymark/payload/memstore"
 	"waymark/plan"
 	"waymark/plugin"
+	"waymark/tests/started"
 	"waymark/worker"
 )
 
@@ -118,6 +120,7 @@ func (r *rig) become(process *activities.Activities) {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler))) // faults are planted by the hundred
 	r.env = suite.NewTestActivityEnvironment()
+	r.env.SetWorkerOptions(sdkworker.Options{BackgroundActivityContext: started.Context("tester")})
 	r.env.RegisterActivity(process)
 }
 

@@ -28,10 +28,11 @@ type runs struct {
 
 // known is what this process knows of a run.
 type known struct {
-	making sync.Mutex          // held while run is made
-	run    atomic.Pointer[run] // nil: nothing
-	used   int64               // the tick of the last use; under runs.mu
-	busy   int                 // activities that work for the run; under runs.mu
+	making sync.Mutex            // held while run is made
+	run    atomic.Pointer[run]   // nil: nothing
+	owner  atomic.Pointer[owner] // the last that was seen to have the right to work for it; nil: none
+	used   int64                 // the tick of the last use; under runs.mu
+	busy   int                   // activities that work for the run; under runs.mu
 }
 
 // maxIdleRuns is how many runs are remembered for which nothing is being done. Another process may have concluded them.

@@ -10,7 +10,14 @@ type State struct {
 	Outputs []Output   `json:"outputs"`           // one for each sink of the plan, in its order
 	Held    []Holding  `json:"held,omitempty"`    // one for each barrier of the plan, in its order
 	Progress
-	Redo *Redo `json:"redo,omitempty"` // what is on record beyond this state; nil if nothing is
+	Redo  *Redo  `json:"redo,omitempty"`  // what is on record beyond this state; nil if nothing is
+	Pause *Pause `json:"pause,omitempty"` // of the run that was taken up, and outlasts that; nil if there is none
+}
+
+// Pause says by whom a run is paused, and why.
+type Pause struct {
+	Actor string `json:"actor"`
+	Why   string `json:"why"`
 }
 
 // Reading is how far a source is read.

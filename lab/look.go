@@ -28,7 +28,7 @@ type snapshot struct {
 }
 
 // notCompared are tables of the landscape about how a run went, and not about what came of it.
-var notCompared = []string{"effect_events", "run_events", "actions", "resumptions", "heals"}
+var notCompared = []string{"effect_events", "run_events", "actions", "resumptions", "executions", "heals"}
 
 // varying are columns in which two runs may differ: how often and by whom things were done, and a barrier's state, in which there
 // are moments; `waymark verify` makes it again. Columns that end in _us are moments, and not compared either.

@@ -95,6 +95,9 @@ func (ArtifactRecord) Table() string { return "artifacts" }
 // Table returns resumptions.
 func (Resumption) Table() string { return "resumptions" }
 
+// Table returns executions.
+func (Execution) Table() string { return "executions" }
+
 // Table returns feeds.
 func (FeedRecord) Table() string { return "feeds" }
 

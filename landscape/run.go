@@ -15,10 +15,11 @@ type Graph struct {
 	Lanes   []Lane   // by number, from 0; every origin has a root lane
 	Tables  []LookupTable
 	Retried []RetriedRow // of a run with a RetryLink: records of its parent that it feeds again
+	By      []Execution  // the one that begins the run; nil if it is no workflow
 }
 
-// BeginRun records a run with its graph, what its sources held and what its lookups read, and reserves the publication of
-// every sink, all in one transaction. It sets the run's start, epoch and status.
+// BeginRun records a run with its graph, who begins it, what its sources held and what its lookups read, and reserves the
+// publication of every sink, all in one transaction. It sets the run's start, epoch and status.
 //
 // Repeating it with equal content changes nothing, whatever the run's status is by now; other content is a
 // *DivergedError, and so is a record in graph.Retried that another run feeds again.
@@ -61,6 +62,10 @@ func (g Graph) records(run Run, now Micros) []Record {
 	for _, r := range g.Retried {
 		r.Parent, r.Run = run.Parent, run.ID
 		insert = append(insert, r)
+	}
+	for _, e := range g.By {
+		e.Run, e.Epoch, e.At = run.ID, 0, now
+		insert = append(insert, e)
 	}
 	for _, n := range g.Nodes {
 		if n.Kind == SinkNode {

@@ -76,21 +76,22 @@ func (l *Log) blocked(ctx context.Context, run string) (string, error) {
 	return fmt.Sprintf("nobody knows whether its targets have %s: look there, and say it with waymark resolve", strings.Join(names, ", ")), nil
 }
 
-// TakeUp moves a run that can be resumed to running, in the epoch r.Epoch, which is the one after the run's. From then on
+// TakeUp moves a run that can be resumed to running, in the epoch r.Epoch, which is the one after the run's, for which the
+// execution works, if it is one. From then on
 // what InEpoch guards for earlier epochs stores nothing. The log's own guard, if it has one, does not matter.
 //
 // Repeating it with the same claim changes nothing, whatever became of the run in that epoch. The error wraps ErrSuperseded if
 // another claim has the epoch, or a later one has begun; it is what Resumable says of a run that cannot be resumed, and a
 // *DivergedError if the run on record is more than one epoch behind.
-func (l *Log) TakeUp(ctx context.Context, r Resumption) error {
-	err := settle("resumptions", func() error { return l.takeUp(ctx, r) })
+func (l *Log) TakeUp(ctx context.Context, r Resumption, by ...Execution) error {
+	err := settle("resumptions", func() error { return l.takeUp(ctx, r, by) })
 	if err != nil {
 		return fmt.Errorf("take up run %s in epoch %d: %w", r.Run, r.Epoch, err)
 	}
 	return nil
 }
 
-func (l *Log) takeUp(ctx context.Context, r Resumption) error {
+func (l *Log) takeUp(ctx context.Context, r Resumption, by []Execution) error {
 	old, err := get[RunHead](ctx, l.plain, r.Run)
 	switch {
 	case err != nil:
@@ -108,7 +109,12 @@ func (l *Log) takeUp(ctx context.Context, r Resumption) error {
 	r.Was, r.At = old.Status, l.now()
 	next := old
 	next.Status, next.Reason, next.Finished, next.Epoch = pipeline.Running, "", 0, r.Epoch
-	return l.plain.Commit(ctx, Batch{Insert: []Record{r}, Move: []Move{{From: old, To: next}}})
+	insert := []Record{r}
+	for _, e := range by {
+		e.Run, e.Epoch, e.At = r.Run, r.Epoch, r.At
+		insert = append(insert, e)
+	}
+	return l.plain.Commit(ctx, Batch{Insert: insert, Move: []Move{{From: old, To: next}}})
 }
 
 // claimed returns nil if the claim of r has the epoch that the run is in.

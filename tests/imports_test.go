@@ -38,7 +38,7 @@ var allowed = map[string][]string{
 	"telemetry":           {"activities"},
 	"version":             {"failpoint"},
 	"worker/daemon": {
-		"worker", "activities", "workflows", "cluster", "codec", "landscape", "payload", "settings", "storage", "telemetry",
+		"worker", "activities", "workflows", "cluster", "codec", "landscape", "payload", "recovery", "settings", "storage", "telemetry",
 	},
 	"cmd/waymark-worker":      {"worker/daemon", "program", "settings", "version"},
 	"landscape":               {"plugin", "pipeline"},
@@ -50,7 +50,7 @@ var allowed = map[string][]string{
 	"landscape/landscapetest": {"landscape", "landscape/sweep", "pipeline", "plugin"},
 	"activities":              {"engine", "barrier", "firsts", "landscape", "payload", "plan", "plugin", "pipeline", "row", "failpoint"},
 	"workflows":               {"activities", "plugin", "pipeline"},
-	"recovery":                {"workflows", "activities", "landscape", "plugin"},
+	"recovery":                {"workflows", "activities", "cluster", "landscape", "plugin", "pipeline"},
 	"worker":                  {"workflows", "activities", "plan", "plugin", "plugin/builtin", "plugin/object", "plugin/parquet", "plugin/postgres", "pipeline"},
 	"audit":                   {"activities", "engine", "barrier", "firsts", "landscape", "landscape/sweep", "payload", "plan", "expr", "plugin", "pipeline", "row"},
 	"cmd/waymark": {
@@ -68,7 +68,8 @@ var allowed = map[string][]string{
 	"tests/zombies/worker": {
 		"worker", "workflows", "activities", "landscape", "landscape/sqlitestore", "payload", "payload/fsstore",
 	},
-	"tests/inprocess": {"worker", "workflows", "activities", "plan", "plugin", "landscape", "payload", "tests/storages"},
+	"tests/started":   {"activities"},
+	"tests/inprocess": {"tests/started", "worker", "workflows", "activities", "plan", "plugin", "landscape", "payload", "tests/storages"},
 	"tests/storages": {
 		"landscape", "landscape/pgstore", "landscape/sqlitestore",
 		"payload", "payload/cache", "payload/fsstore", "payload/memstore", "payload/s3store", "storage", "tests/services",

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/testsuite"
 
 	"waymark/activities"
@@ -92,6 +93,10 @@ func hold(t *testing.T, w *holdingWorld, in workflows.RunInput) *testsuite.TestW
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetWorkerOptions(patient)
+	env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: workflows.WorkflowID(in.Run)})
+	if in.State != nil {
+		env.SetContinuedExecutionRunID("the one before")
+	}
 	env.RegisterWorkflow(workflows.RunPipeline)
 	env.RegisterActivity(w)
 	env.ExecuteWorkflow(workflows.RunPipeline, in)

@@ -20,11 +20,22 @@ import (
 // People write inputs by hand. What is wrong with one is found while it is decoded and said by the workflow, as the reason for which
 // it fails: an error of the decoding would not be told in words everywhere.
 
-// faults is what is wrong with an input.
+// faults is what is wrong with an object that somebody wrote.
 type faults struct {
 	values []string // that are not what their keys want
 	keys   []string // that mean nothing
 }
+
+// form is what people may write.
+type form struct {
+	name, example string
+	keys          string // the others are written by commands
+}
+
+var (
+	inputForm = form{"input", `{"pipeline": "NAME"}`, "pipeline, params, run, files"}
+	orderForm = form{"order", `{"actor": "NAME", "why": "TEXT"}`, "actor, why, and for cancel as and final"}
+)
 
 // UnmarshalJSON reads an input. It keeps what is wrong with the input of a run that is to begin, and gives errors only for
 // what a run handed on to itself.
@@ -37,11 +48,11 @@ func (in *RunInput) UnmarshalJSON(text []byte) error {
 		return json.Unmarshal(text, (*plain)(in)) // a later release may have written it, with keys that nobody knows here
 	}
 	*in = RunInput{}
-	return in.read("", text, reflect.ValueOf(in).Elem())
+	return in.faults.read(inputForm, "", text, reflect.ValueOf(in).Elem())
 }
 
-// read reads the object into a struct and notes what is wrong with it. path is that of the object in the input.
-func (in *RunInput) read(path string, text []byte, into reflect.Value) error {
+// read reads the object into a struct and notes what is wrong with it. path is that of the object in what was written.
+func (f *faults) read(as form, path string, text []byte, into reflect.Value) error {
 	keys := json.NewDecoder(bytes.NewReader(text))
 	switch begin, err := keys.Token(); {
 	case err != nil:
@@ -49,10 +60,10 @@ func (in *RunInput) read(path string, text []byte, into reflect.Value) error {
 	case begin == nil: // null is nothing
 		return nil
 	case begin != json.Delim('{') && path == "":
-		in.faults.values = append(in.faults.values, `the input is no object: write {"pipeline": "NAME"}`)
+		f.values = append(f.values, fmt.Sprintf("the %s is no object: write %s", as.name, as.example))
 		return nil
 	case begin != json.Delim('{'):
-		in.faults.values = append(in.faults.values, fmt.Sprintf("the input's %s is no object", path))
+		f.values = append(f.values, fmt.Sprintf("the %s's %s is no object", as.name, path))
 		return nil
 	}
 	fields, given := fieldsOf(into.Type()), map[string]bool{}
@@ -67,32 +78,32 @@ func (in *RunInput) read(path string, text []byte, into reflect.Value) error {
 		}
 		name, _ := key.(string)
 		if given[name] {
-			in.faults.keys = append(in.faults.keys, fmt.Sprintf("the input has %s twice", pathOf(path, name)))
+			f.keys = append(f.keys, fmt.Sprintf("the %s has %s twice", as.name, pathOf(path, name)))
 		}
 		given[name] = true
-		if err := in.readKey(pathOf(path, name), name, value, into, fields); err != nil {
+		if err := f.readKey(as, pathOf(path, name), name, value, into, fields); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (in *RunInput) readKey(path, name string, value []byte, into reflect.Value, fields []field) error {
-	for _, f := range fields {
-		if f.key != name {
+func (f *faults) readKey(as form, path, name string, value []byte, into reflect.Value, fields []field) error {
+	for _, known := range fields {
+		if known.key != name {
 			continue
 		}
-		at := into.FieldByIndex(f.index)
+		at := into.FieldByIndex(known.index)
 		if at.Kind() == reflect.Pointer && at.Type().Elem().Kind() == reflect.Struct && string(value) != "null" {
 			at.Set(reflect.New(at.Type().Elem()))
-			return in.read(path, value, at.Elem())
+			return f.read(as, path, value, at.Elem())
 		}
 		if err := json.Unmarshal(value, at.Addr().Interface()); err != nil {
-			in.faults.values = append(in.faults.values, misfit(path, err))
+			f.values = append(f.values, as.misfit(path, err))
 		}
 		return nil
 	}
-	in.faults.keys = append(in.faults.keys, fmt.Sprintf("the input has the unknown key %.64q%s", path, known(name, fields)))
+	f.keys = append(f.keys, fmt.Sprintf("the %s has the unknown key %.64q%s", as.name, path, as.known(name, fields)))
 	return nil
 }
 
@@ -120,11 +131,8 @@ func pathOf(path, name string) string {
 	return path + "." + name
 }
 
-// peopleKeys are the keys that people write. The others are written by commands.
-const peopleKeys = "pipeline, params, run, files"
-
 // known says what an unknown key may have been meant to be.
-func known(name string, fields []field) string {
+func (as form) known(name string, fields []field) string {
 	var keys []string
 	for _, f := range fields {
 		keys = append(keys, f.key)
@@ -132,20 +140,20 @@ func known(name string, fields []field) string {
 	if nearest := pipeline.Nearest(name, keys); nearest != "" {
 		return fmt.Sprintf(" (did you mean %q?)", nearest)
 	}
-	return "; it may have " + peopleKeys
+	return "; it may have " + as.keys
 }
 
 // misfit says that a value is not what its key wants. The value itself is not repeated.
-func misfit(path string, err error) string {
+func (as form) misfit(path string, err error) string {
 	mismatch, is := errors.AsType[*json.UnmarshalTypeError](err)
 	if !is {
-		return fmt.Sprintf("the input's %.64s: %v", path, err)
+		return fmt.Sprintf("the %s's %.64s: %v", as.name, path, err)
 	}
 	if mismatch.Field != "" {
 		path += "." + mismatch.Field
 	}
 	word, _, _ := strings.Cut(mismatch.Value, " ") // numbers are told with their digits
-	return fmt.Sprintf("the input's %.64s must be %s, and is of the type %s", path, wanted(mismatch.Type), word)
+	return fmt.Sprintf("the %s's %.64s must be %s, and is of the type %s", as.name, path, wanted(mismatch.Type), word)
 }
 
 func wanted(of reflect.Type) string {
@@ -168,16 +176,43 @@ const checkedInputs = "checked-inputs"
 // recorded for a run that is refused.
 func (in *RunInput) refuse(ctx workflow.Context) error {
 	if in.State != nil {
-		return nil
+		return in.refuseState(ctx)
 	}
 	if len(in.faults.values) > 0 { // which no release accepted
 		return refusal(slices.Concat(in.faults.values, in.faults.keys))
 	}
-	accepted := slices.Concat(in.faults.keys, in.misnamed())
+	accepted := slices.Concat(in.faults.keys, in.misnamed(), in.misplaced(ctx))
 	if len(accepted) == 0 || workflow.GetVersion(ctx, checkedInputs, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
 		return nil
 	}
 	return refusal(accepted)
+}
+
+// handedStates marks histories of runs that are asked where their state comes from.
+const handedStates = "handed-states"
+
+// refuseState refuses a state that no execution handed on. One that was handed on to an earlier attempt, or to another time of a cron
+// schedule, is dropped: the record says how far the run is now.
+func (in *RunInput) refuseState(ctx workflow.Context) error {
+	info := workflow.GetInfo(ctx)
+	handed := info.ContinuedExecutionRunID != ""
+	if handed && info.Attempt <= 1 && info.CronSchedule == "" || workflow.GetVersion(ctx, handedStates, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return nil
+	}
+	if !handed {
+		return refusal([]string{"the input has a state, which only a run hands on to itself when its history gets long: it was copied from one; " +
+			"waymark resume goes on with a run, and the input without state and run begins another one"})
+	}
+	in.State = nil
+	return nil
+}
+
+// misplaced says that a run is not to be taken up by a workflow of this name: beside that of the run it would be a second one.
+func (in *RunInput) misplaced(ctx workflow.Context) []string {
+	if id := WorkflowID(in.Run); in.Resume != nil && in.Run != "" && workflow.GetInfo(ctx).WorkflowExecution.ID != id {
+		return []string{fmt.Sprintf("the input's resume is for the workflow %s, and this is another one: waymark resume goes on with a run", id)}
+	}
+	return nil
 }
 
 // maxFilesBytes bounds the name of files. Temporal takes names of queues up to 1000 bytes, and no run would ever get on with a longer one.

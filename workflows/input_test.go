@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/history/v1"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
@@ -24,6 +26,10 @@ func startText(t *testing.T, w *world, text string) error {
 	t.Helper()
 	env := newEnvironment(t)
 	env.RegisterActivity(w)
+	var named struct{ Run any }
+	if err := json.Unmarshal([]byte(text), &named); err == nil && named.Run != nil {
+		env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: workflows.WorkflowID(fmt.Sprint(named.Run))})
+	}
 	env.ExecuteWorkflow(workflows.RunPipelineName, json.RawMessage(text))
 	require.True(t, env.IsWorkflowCompleted())
 	return env.GetWorkflowError()
@@ -53,6 +59,7 @@ func TestAnInputThatMakesNoSenseIsRefusedBeforeAnythingIsDone(t *testing.T) {
 		{"files without end", `{"pipeline":"big","files":"` + strings.Repeat("x", 256) + `"}`, `xxx" cannot be the name of any`},
 		{"files with a bell", `{"pipeline":"big","files":"a\u0007"}`, `the input's files: "a\a" cannot be the name of any`},
 		{"nothing to resume", `{"resume":{"epoch":1}}`, `the input says resume, and not which run`},
+		{"a state of nobody", `{"run":"r1","state":{"plan":{"source":"in","sinks":[]}}}`, `the input has a state, which only a run hands on to itself`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := new(world)
@@ -83,7 +90,11 @@ func TestAnInputThatMakesSenseIsAccepted(t *testing.T) {
 // TestARunHandsOnMoreThanIsKnownHere continues a run of a later release, and takes a run up whose id nobody may give any more.
 func TestARunHandsOnMoreThanIsKnownHere(t *testing.T) {
 	w := new(world)
-	require.NoError(t, startText(t, w, `{"run":"a b","colour":1,"state":{"plan":{"source":"in","sinks":[]},"shade":2}}`))
+	env := newEnvironment(t)
+	env.SetContinuedExecutionRunID("the one before")
+	env.RegisterActivity(w)
+	env.ExecuteWorkflow(workflows.RunPipelineName, json.RawMessage(`{"run":"a b","colour":1,"state":{"plan":{"source":"in","sinks":[]},"shade":2}}`))
+	require.NoError(t, env.GetWorkflowError())
 	require.Zero(t, w.opened)
 	require.Contains(t, w.done, "finish")
 	var in workflows.RunInput

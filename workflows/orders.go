@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
+	"strings"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -20,6 +23,40 @@ type Order struct {
 	As pipeline.RunStatus `json:"as,omitempty"`
 	// Final says that nobody may take the cancelled run up again. What it staged is removed.
 	Final bool `json:"final,omitempty"`
+
+	faults faults // what is wrong with the order as it was written
+}
+
+// UnmarshalJSON reads an order, and keeps what is wrong with it: whoever gives it is told so in words.
+func (o *Order) UnmarshalJSON(text []byte) error {
+	*o = Order{}
+	return o.faults.read(orderForm, "", text, reflect.ValueOf(o).Elem())
+}
+
+// refuse returns why nobody obeys the order of this name; nil if somebody does.
+func (o *Order) refuse(name string) error {
+	wrong := slices.Concat(o.faults.values, o.faults.keys)
+	if len(o.faults.values) == 0 {
+		if strings.TrimSpace(o.Actor) == "" {
+			wrong = append(wrong, "the order does not say who gives it: actor")
+		}
+		if strings.TrimSpace(o.Why) == "" {
+			wrong = append(wrong, "the order does not say why, for the record: why")
+		}
+		if name != CancelUpdate && (o.As != "" || o.Final) {
+			wrong = append(wrong, "as and final are for cancel")
+		}
+		if !slices.Contains([]pipeline.RunStatus{"", pipeline.Cancelled, pipeline.Interrupted}, o.As) {
+			wrong = append(wrong, fmt.Sprintf("the order's as is %.64q: write %s or %s", o.As, pipeline.Cancelled, pipeline.Interrupted))
+		}
+		if o.Final && o.As == pipeline.Interrupted {
+			wrong = append(wrong, "a run that is interrupted can be resumed: it is not final")
+		}
+	}
+	if wrong == nil {
+		return nil
+	}
+	return refusal(wrong)
 }
 
 // cancelGrace is how long what is on its way when a run is cancelled may take to be finished. Whatever is not is done again
@@ -88,11 +125,11 @@ func (f *flow) take(ctx workflow.Context, name string, obey func(workflow.Contex
 		return nil
 	}
 	return workflow.SetUpdateHandlerWithOptions(ctx, name, record, workflow.UpdateHandlerOptions{
-		Validator: func(Order) error {
+		Validator: func(order Order) error {
 			if f.ending || f.cancelled != nil {
 				return errEnding
 			}
-			return nil
+			return order.refuse(name)
 		},
 		Description: "puts the order on record, then obeys it",
 	})

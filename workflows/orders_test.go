@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"context"
+	"encoding/json"
 	"sync/atomic"
 	"testing"
 
@@ -33,10 +34,7 @@ func TestAnOrderThatIsNotOnRecordIsNotObeyed(t *testing.T) {
 	for _, name := range []string{workflows.PauseUpdate, workflows.CancelUpdate} {
 		t.Run(name, func(t *testing.T) {
 			w := &forgetfulWorld{world: world{chunks: []activities.ProcessResult{parts(1, 0), parts(1, 0), parts(1, 0)}}}
-			var suite testsuite.WorkflowTestSuite
-			env := suite.NewTestWorkflowEnvironment()
-			env.SetWorkerOptions(patient)
-			env.RegisterWorkflow(workflows.RunPipeline)
+			env := newEnvironment(t)
 			env.RegisterActivity(w)
 			var told error
 			given := false
@@ -58,6 +56,44 @@ func TestAnOrderThatIsNotOnRecordIsNotObeyed(t *testing.T) {
 			var result workflows.RunResult
 			require.NoError(t, env.GetWorkflowResult(&result))
 			require.Equal(t, pipeline.Completed, result.Status)
+		})
+	}
+}
+
+// TestAnOrderSaysWhoAndWhy gives orders as people write them in Temporal's own tools. What is refused is not on record.
+func TestAnOrderSaysWhoAndWhy(t *testing.T) {
+	for name, c := range map[string]struct{ verb, text, says string }{
+		"nothing":              {workflows.PauseUpdate, `{}`, "the order does not say who gives it: actor; the order does not say why, for the record: why"},
+		"blank words":          {workflows.CancelUpdate, `{"actor":" ","why":"\n"}`, "does not say who"},
+		"no reason":            {workflows.ContinueUpdate, `{"actor":"ann"}`, "the order does not say why"},
+		"an unknown key":       {workflows.PauseUpdate, `{"actor":"ann","why":"to look","reason":"x"}`, `the order has the unknown key "reason"; it may have actor, why`},
+		"a typing error":       {workflows.PauseUpdate, `{"actr":"ann","why":"to look"}`, `the order has the unknown key "actr" (did you mean "actor"?)`},
+		"a number":             {workflows.PauseUpdate, `{"actor":5,"why":"to look"}`, "the order's actor must be a string, and is of the type number"},
+		"a text":               {workflows.PauseUpdate, `"stop"`, `the order is no object: write {"actor": "NAME", "why": "TEXT"}`},
+		"a pause for good":     {workflows.PauseUpdate, `{"actor":"ann","why":"to look","final":true}`, "as and final are for cancel"},
+		"an end of its own":    {workflows.CancelUpdate, `{"actor":"ann","why":"enough","as":"completed"}`, `the order's as is "completed": write cancelled or interrupted`},
+		"interrupted for ever": {workflows.CancelUpdate, `{"actor":"ann","why":"enough","as":"interrupted","final":true}`, "it is not final"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &forgetfulWorld{world: world{chunks: []activities.ProcessResult{parts(1, 0), parts(1, 0), parts(1, 0)}}}
+			env := newEnvironment(t)
+			env.RegisterActivity(w)
+			var told error
+			env.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, _ converter.EncodedValues) {
+				if info.ActivityType.Name != "ReadChunk" || told != nil {
+					return
+				}
+				env.UpdateWorkflow(c.verb, "", &testsuite.TestUpdateCallback{
+					OnAccept: func() { t.Error("accepted") }, OnReject: func(err error) { told = err }, OnComplete: func(any, error) {},
+				}, json.RawMessage(c.text))
+			})
+			env.ExecuteWorkflow(workflows.RunPipeline, input())
+			require.NoError(t, env.GetWorkflowError())
+			var application *temporal.ApplicationError
+			require.ErrorAs(t, told, &application)
+			require.Contains(t, application.Message(), c.says)
+			require.Equal(t, activities.TypeInput, application.Type())
+			require.Zero(t, w.asked.Load())
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -19,7 +20,7 @@ type RunInput struct {
 	activities.OpenInput
 	// Resume takes up a run that is on record; then only Run counts of OpenInput. Nil starts a run.
 	Resume *activities.ResumeInput `json:"resume,omitempty"`
-	// State is what a run that continues as new hands on; nil at the beginning.
+	// State is what a run that continues as new hands on; nil at the beginning. Nobody else is believed to know it.
 	State *State `json:"state,omitempty"`
 
 	faults faults // what is wrong with the input as it was written
@@ -52,15 +53,15 @@ func RunPipeline(ctx workflow.Context, in RunInput) (RunResult, error) {
 	if err := in.refuse(ctx); err != nil {
 		return RunResult{}, err
 	}
-	if in.Run == "" {
-		in.Run = newRunID(ctx)
-		if workflow.GetVersion(ctx, namedRuns, workflow.DefaultVersion, 1) == 1 {
-			return startNamed(ctx, in)
-		}
+	if in.name(ctx) {
+		return startNamed(ctx, in)
 	}
 	result, err := runPipeline(ctx, &in)
 	if err == nil || workflow.IsContinueAsNewError(err) {
 		return result, err
+	}
+	if found, resumable := onRecord(err); resumable && in.State != nil {
+		return result, workflow.NewContinueAsNewError(ctx, RunPipelineName, in.takeUp(found))
 	}
 	if unrecorded := stop(ctx, in, err); unrecorded != nil {
 		return result, errors.Join(err, unrecorded)
@@ -68,11 +69,37 @@ func RunPipeline(ctx workflow.Context, in RunInput) (RunResult, error) {
 	return result, err
 }
 
-// namedRuns marks histories in which a run that was started without an id is a workflow of its own, under the id of runs.
-const namedRuns = "named-runs"
+const (
+	// namedRuns marks histories in which a run that was started without an id is a workflow of its own, under the id of runs.
+	namedRuns = "named-runs"
+	// ownNames marks those in which every run is, also one that was started with an id by a workflow of another name.
+	ownNames = "own-names"
+)
 
-// startNamed starts the workflow of a run that was started without an id, by a person or a schedule, and waits for its end. So
-// every run can be found by its id. If this workflow is terminated, the run goes on.
+// name gives the run an id if it has none, and reports whether it has to become a workflow of its own: under the id of runs Temporal has
+// one open workflow at most, and whoever looks for the run finds it there. A workflow that is retried or reset means the same run.
+func (in *RunInput) name(ctx workflow.Context) bool {
+	info := workflow.GetInfo(ctx)
+	if in.State != nil || in.Resume != nil || in.Run != "" && info.WorkflowExecution.ID == WorkflowID(in.Run) {
+		return false
+	}
+	owns := workflow.GetVersion(ctx, ownNames, workflow.DefaultVersion, 1) == 1
+	switch {
+	case in.Run != "":
+		return owns
+	case !owns:
+		in.Run = newRunID(ctx)
+		return workflow.GetVersion(ctx, namedRuns, workflow.DefaultVersion, 1) == 1
+	case info.CronSchedule != "":
+		in.Run = info.OriginalRunID // of this time; the first is that of all times
+	default:
+		in.Run = cmp.Or(info.FirstRunID, info.WorkflowExecution.RunID)
+	}
+	return true
+}
+
+// startNamed starts the workflow of a run that was started by another name, by a person, a program or a schedule, and waits for its end.
+// If this workflow is terminated, the run goes on.
 func startNamed(ctx workflow.Context, in RunInput) (RunResult, error) {
 	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
 		WorkflowID: WorkflowID(in.Run), WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
@@ -81,6 +108,10 @@ func startNamed(ctx workflow.Context, in RunInput) (RunResult, error) {
 	})
 	var result RunResult
 	err := workflow.ExecuteChildWorkflow(ctx, RunPipelineName, in).Get(ctx, &result)
+	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
+		err = temporal.NewNonRetryableApplicationError(fmt.Sprintf("RUN_EXISTS: run %s is worked for by workflow %s, which is open: wait for its end, "+
+			"or give the new run another id", in.Run, WorkflowID(in.Run)), activities.TypeExists, nil)
+	}
 	return result, err
 }
 
@@ -112,22 +143,49 @@ func runPipeline(ctx workflow.Context, in *RunInput) (RunResult, error) {
 	return finish(ctx, *in)
 }
 
-// begin opens a run, or finds out where the one stands that is taken up again.
+// onRecord returns what an activity found that was refused because the run is on record, and whether this execution may take it up.
+func onRecord(err error) (found activities.Found, resumable bool) {
+	var application *temporal.ApplicationError
+	if !errors.As(err, &application) || application.Type() != activities.TypeExists || !application.HasDetails() {
+		return found, false
+	}
+	return found, application.Details(&found) == nil && found.Resumable
+}
+
+// takeUp returns the input that takes up the run that was found on record.
+func (in *RunInput) takeUp(found activities.Found) RunInput {
+	resume := activities.ResumeInput{Run: in.Run, Epoch: found.Epoch + 1, Why: "started or reset again in Temporal", Pause: found.Pause}
+	return RunInput{OpenInput: activities.OpenInput{Run: in.Run, Files: in.Files}, Resume: &resume}
+}
+
+// begin opens a run, or finds out where the one stands that is taken up: one that is on record is never begun a second time.
 func begin(ctx workflow.Context, in *RunInput) (*State, error) {
+	state, err := beginOnce(ctx, in)
+	if found, resumable := onRecord(err); resumable {
+		*in = in.takeUp(found)
+		return beginOnce(ctx, in)
+	}
+	return state, err
+}
+
+func beginOnce(ctx workflow.Context, in *RunInput) (*State, error) {
 	if in.Resume == nil {
 		return open(ctx, in.OpenInput)
 	}
 	in.Resume.Run = in.Run
 	var state State
-	if err := takeUp(ctx, *in.Resume).Get(ctx, &state.State); err != nil {
+	if err := resume(ctx, *in.Resume).Get(ctx, &state.State); err != nil {
 		return nil, err
 	}
 	state.Home = state.Plan.Worker
+	if pause := state.Pause; pause != nil {
+		state.Paused, state.Pause = &Order{Actor: pause.Actor, Why: pause.Why}, nil
+	}
 	return &state, nil
 }
 
-// takeUp takes up a run, on a worker that sees what those saw who began it, if one comes in time.
-func takeUp(ctx workflow.Context, in activities.ResumeInput) workflow.Future {
+// resume takes up a run, on a worker that sees what those saw who began it, if one comes in time.
+func resume(ctx workflow.Context, in activities.ResumeInput) workflow.Future {
 	ctx = withActivity(ctx, "take up run %s", in.Run)
 	if in.Files != "" {
 		future := workflow.ExecuteActivity(soon(onQueue(ctx, filesQueue(ctx, in.Files)), nearPatience), act.ResumeRun, in)
@@ -302,7 +360,7 @@ func stop(ctx workflow.Context, in RunInput, cause error) error {
 	}
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	err := workflow.ExecuteActivity(withActivity(ctx, "record the stop"), act.StopRun, order).Get(ctx, nil)
-	if kind(err) == activities.TypeSuperseded {
+	if k := kind(err); k == activities.TypeSuperseded || k == activities.TypeExists {
 		return nil
 	}
 	return err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
@@ -106,6 +107,7 @@ func newEnvironment(t *testing.T) *testsuite.TestWorkflowEnvironment {
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetWorkerOptions(patient)
+	env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: workflows.WorkflowID("r1")})
 	env.RegisterWorkflow(workflows.RunPipeline)
 	return env
 }
@@ -178,7 +180,7 @@ func TestARunWithoutAnIdGetsOne(t *testing.T) {
 	require.NoError(t, env.GetWorkflowError())
 	var result workflows.RunResult
 	require.NoError(t, env.GetWorkflowResult(&result))
-	require.Len(t, result.Run, 36)
+	require.Equal(t, "default-test-run-id", result.Run, "that of the workflow, which it keeps when it is retried or reset")
 }
 
 func TestAFailureThatNoRetryCuresStopsTheRunAndSaysWhy(t *testing.T) {
@@ -222,7 +224,10 @@ func TestARunGoesOnFromItsState(t *testing.T) {
 		Cursor: &plugin.Cursor{Offset: 100},
 		Chunk:  1,
 	}
-	env := start(t, w, in)
+	env := newEnvironment(t)
+	env.SetContinuedExecutionRunID("the one before")
+	env.RegisterActivity(w)
+	env.ExecuteWorkflow(workflows.RunPipeline, in)
 	require.NoError(t, env.GetWorkflowError())
 	require.Zero(t, w.opened)
 	require.Equal(t, []activities.WriteInput{{Run: "r1", Source: "in", Chunk: 1, Sink: "a", Ordinal: 1, Offset: 17}}, w.writes)

@@ -41,6 +41,7 @@ func (a *app) clusterOptions() (client.Options, error) {
 		return o, wrongUse(err)
 	}
 	codec.ClientOptions(&o, encrypts)
+	o.Identity = identity()
 	return o, nil
 }
 

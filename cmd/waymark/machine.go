@@ -126,7 +126,7 @@ func (m *machine) connect(ctx context.Context, options embedded.Options) error {
 	if m.server, err = embedded.Start(ctx, options); err != nil {
 		return err
 	}
-	o := client.Options{Logger: m.logger}
+	o := client.Options{Logger: m.logger, Identity: identity()}
 	c, err := m.server.Client(ctx, o)
 	if err == nil {
 		m.temporal = newPost(c, o, "the Temporal server in this process")

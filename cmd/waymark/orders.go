@@ -74,7 +74,7 @@ func refused(err error) (string, bool) {
 // orderResult says what an order did.
 type orderResult struct {
 	Run   string `json:"run"`
-	Order string `json:"order"` // pause, continue, cancel or resolve
+	Order string `json:"order"` // pause, continue, resume, cancel or resolve
 	Next  string `json:"next,omitempty"`
 }
 

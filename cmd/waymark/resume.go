@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,10 +69,16 @@ func (a *app) resume(ctx context.Context, word string, o resumption) error {
 	var run landscape.Run
 	err := a.query(ctx, word, func(r *record, found landscape.Run) error {
 		run = found
+		if ended(run.Status) {
+			return nil
+		}
 		return r.resumable(ctx, run.ID)
 	})
 	if err != nil {
 		return err
+	}
+	if ended(run.Status) {
+		return a.nothingToResume(run, o)
 	}
 	if a.onCluster() {
 		found, err := a.withWorker(ctx, run.ID, func(workers *attendant) error { return a.letGoOn(ctx, workers, run.ID, o) })
@@ -89,6 +96,14 @@ func (a *app) resume(ctx context.Context, word string, o resumption) error {
 		return a.resumeElsewhere(ctx, run.ID, inUse, o)
 	}
 	return err
+}
+
+// nothingToResume says of a run that is complete that it is: whoever wants it done has what he wants. A fork of it would be another run.
+func (a *app) nothingToResume(run landscape.Run, o resumption) error {
+	if o.fork {
+		return wrongUse(run.Resumable())
+	}
+	return a.printOrder(orderResult{Run: run.ID, Order: "resume"}, fmt.Sprintf("is %s already: nothing is left to do", run.Status))
 }
 
 // resumable refuses a run that cannot be taken up, or that another one took the place of.
@@ -198,7 +213,7 @@ func (a *app) letGoOn(ctx context.Context, worker *attendant, run string, o resu
 	if err != nil || view.Paused == nil || o.fork {
 		return fmt.Errorf("%s works for run %s already: waymark status %s", worker.name(), run, run)
 	}
-	if err := worker.tell(ctx, run, workflows.ContinueUpdate, workflows.Order{Actor: actor(), Why: o.why}); err != nil {
+	if err := worker.tell(ctx, run, workflows.ContinueUpdate, workflows.Order{Actor: actor(), Why: cmp.Or(o.why, "waymark resume")}); err != nil {
 		return err
 	}
 	return a.printOrder(orderResult{Run: run, Order: workflows.ContinueUpdate}, "goes on, in "+worker.name())

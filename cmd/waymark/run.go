@@ -128,14 +128,11 @@ func (a *app) runDeployed(ctx context.Context, o starting) error {
 			return err
 		}
 		e := &execution{app: a, machine: m, pipeline: o.pipeline, detach: o.detach, input: workflows.RunInput{OpenInput: activities.OpenInput{
-			Run: o.id, Pipeline: o.pipeline, Params: params, Actor: actor(), Trigger: trigger, Files: a.files,
+			Run: o.id, Pipeline: o.pipeline, Params: params, Files: a.files,
 		}}}
 		return e.perform(ctx)
 	})
 }
-
-// trigger is what begins a run from the command line. It is on record; never rename.
-const trigger = "cli"
 
 func checkRunID(given bool, id string) error {
 	if !given {
@@ -200,7 +197,6 @@ func (a *app) runInput(ctx context.Context, m *machine, doc *document, id string
 	}
 	in := activities.OpenInput{
 		Run: id, Document: string(digest), File: filepath.Base(doc.file), Folder: doc.folder, Params: doc.params,
-		Actor: actor(), Trigger: trigger,
 	}
 	switch {
 	case !m.onCluster():
@@ -218,4 +214,13 @@ func actor() string {
 		return who.Username
 	}
 	return fmt.Sprintf("uid %d", os.Getuid())
+}
+
+// identity is the name by which Temporal knows who works with the command line: the record of a run says who started it by that.
+func identity() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return activities.CLIIdentity(actor(), host)
 }

@@ -14,7 +14,7 @@ import (
 func Run(t *testing.T, open func(t *testing.T) landscape.Driver) {
 	for name, check := range map[string]func(*testing.T, landscape.Driver){
 		"Commit": commits, "Read": reads, "Claim": claims, "Sweep": sweeps, "Log": logs, "Effects": effects, "Queries": queries,
-		"Concurrency": concurrency, "Graphs": graphs, "Guards": guards, "TakeUp": takingUp, "Resolve": resolving, "Links": links,
+		"Concurrency": concurrency, "Graphs": graphs, "Guards": guards, "TakeUp": takingUp, "Executions": executions, "Resolve": resolving, "Links": links,
 		"Resume": resumeQueries, "Repeats": repeats,
 	} {
 		t.Run(name, func(t *testing.T) {

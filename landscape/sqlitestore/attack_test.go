@@ -55,9 +55,11 @@ func retryScene(log *landscape.Log) error {
 	run, graph := landscapetest.Scene{Run: "r5"}.Graph()
 	run.Parent, run.Link = "r1", landscape.RetryLink
 	graph.Retried = []landscape.RetriedRow{{Source: landscapetest.Source, Row: 5}}
+	by := landscape.Execution{Execution: "c", Workflow: "run-r5"}
+	graph.By = []landscape.Execution{by}
 	err := log.BeginRun(ctx, run, graph)
 	for epoch := range int64(2) {
-		err = errors.Join(err, log.TakeUp(ctx, landscape.Resumption{Run: "r5", Epoch: epoch + 1, Claim: "c"}))
+		err = errors.Join(err, log.TakeUp(ctx, landscape.Resumption{Run: "r5", Epoch: epoch + 1, Claim: "c"}, by))
 	}
 	return errors.Join(err, log.CancelRun(ctx, "r5", false, "ann", ""))
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
@@ -19,6 +20,7 @@ import (
 	"waymark/payload"
 	"waymark/plan"
 	"waymark/plugin"
+	"waymark/tests/started"
 	"waymark/workflows"
 )
 
@@ -116,8 +118,12 @@ func (r *Record) executeOnce(work *activities.Activities, in workflows.RunInput,
 	suite.SetLogger(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetTestTimeout(patience)
-	env.SetWorkerOptions(sdkworker.Options{DeadlockDetectionTimeout: patience}) // on a busy machine the usual second is nothing
+	env.SetWorkerOptions(sdkworker.Options{DeadlockDetectionTimeout: patience, BackgroundActivityContext: started.Context("tester")}) // on a busy machine the usual second is nothing
 	env.SetStartTime(r.now)
+	env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: workflows.WorkflowID(in.Run)})
+	if in.State != nil {
+		env.SetContinuedExecutionRunID("the one before")
+	}
 	env.RegisterWorkflow(workflows.RunPipeline)
 	env.RegisterActivity(work)
 	if listen != nil {

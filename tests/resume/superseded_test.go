@@ -16,11 +16,13 @@ import (
 	"go.temporal.io/sdk/converter"
 	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
+	sdkworker "go.temporal.io/sdk/worker"
 
 	"waymark/activities"
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/tests/inprocess"
+	"waymark/tests/started"
 )
 
 // attempt is an activity as a workflow asked for it.
@@ -137,6 +139,7 @@ func (b *bench) comesBack(run string, a attempt) bool {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	env := suite.NewTestActivityEnvironment()
+	env.SetWorkerOptions(sdkworker.Options{BackgroundActivityContext: started.Context("tester")})
 	env.RegisterActivity(activities.New(b.Log, b.Payloads, b.Planner, "test"))
 	input := json.RawMessage(strings.ReplaceAll(string(a.input), `"undisturbed"`, `"`+run+`"`))
 	_, err := env.ExecuteActivity(a.activity, input)

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -23,6 +24,7 @@ import (
 	"waymark/codec"
 	"waymark/landscape"
 	"waymark/payload"
+	"waymark/recovery"
 	"waymark/settings"
 	"waymark/storage"
 	"waymark/telemetry"
@@ -174,6 +176,13 @@ func (d *process) serve(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, opened.Close()) }()
+	watching, end := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		d.watchAbandoned(watching, recovery.Abandoned{Client: temporal, Namespace: keys.namespace, Log: opened.Log})
+	})
+	defer watch.Wait()
+	defer end()
 	return d.work(ctx, temporal, opened)
 }
 

@@ -1,0 +1,143 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.temporal.io/api/common/v1"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+
+	"waymark/landscape"
+)
+
+// What began a run, as its record says. Stored; never rename.
+const (
+	TriggerCLI      = "cli"      // a person at the command line
+	TriggerSchedule = "schedule" // a schedule of Temporal
+	TriggerWorkflow = "workflow" // a workflow of another program
+	TriggerTemporal = "temporal" // anybody else who may start workflows
+)
+
+// cliIdentity begins the name by which the command line is known to Temporal. Stored in histories; never rename.
+const cliIdentity = "waymark-cli:"
+
+// CLIIdentity returns the name by which the command line is known to Temporal when the user works with it.
+func CLIIdentity(user, host string) string { return cliIdentity + user + "@" + host }
+
+// origin is what Temporal knows of how an execution began. An input says nothing of it: anybody could have written that.
+type origin struct {
+	landscape.Execution
+	continues string // run id of the execution that continued itself as this one; empty if none did
+	reset     bool   // somebody reset the workflow to an event of an earlier execution
+	again     bool   // it is not the first execution of what was started: a reset, or a retry that the starter asked for
+}
+
+// who returns who started the execution, and what made them: for people, as far as Temporal can tell.
+func (o *origin) who() (actor, trigger string) {
+	user, cli := strings.CutPrefix(o.Identity, cliIdentity)
+	if at := strings.LastIndexByte(user, '@'); cli && at > 0 {
+		user = user[:at]
+	}
+	switch {
+	case o.Schedule != "":
+		return "schedule " + o.Schedule, TriggerSchedule
+	case o.Parent != "":
+		return "workflow " + o.Parent, TriggerWorkflow
+	case cli:
+		trigger = TriggerCLI
+	default:
+		trigger = TriggerTemporal
+	}
+	switch {
+	case o.Principal != "":
+		actor = o.Principal
+	case user != "":
+		actor = user
+	default:
+		actor = TriggerTemporal
+	}
+	return actor, trigger
+}
+
+// askOrigin asks Temporal how the execution that the activity belongs to began.
+func askOrigin(ctx context.Context) (*origin, error) {
+	info := activity.GetInfo(ctx)
+	me := &common.WorkflowExecution{WorkflowId: info.WorkflowExecution.ID, RunId: info.WorkflowExecution.RunID}
+	event, err := firstEvent(ctx, me)
+	if err != nil {
+		return nil, fmt.Errorf("how workflow %s began: %w", me.GetWorkflowId(), err)
+	}
+	start := event.GetWorkflowExecutionStartedEventAttributes()
+	o := &origin{
+		Execution: landscape.Execution{Execution: me.GetRunId(), Workflow: me.GetWorkflowId(), Namespace: info.Namespace},
+		reset:     start.GetOriginalExecutionRunId() != me.GetRunId(),
+	}
+	o.again = o.reset || start.GetAttempt() > 1
+	if start.GetInitiator() == enums.CONTINUE_AS_NEW_INITIATOR_WORKFLOW {
+		o.continues = start.GetContinuedExecutionRunId()
+	}
+	return o, o.trace(ctx, event)
+}
+
+// trace finds out who started the execution that began with the event. One that a run without an id has started for itself was started by
+// who started that.
+func (o *origin) trace(ctx context.Context, event *history.HistoryEvent) error {
+	start := event.GetWorkflowExecutionStartedEventAttributes()
+	if parent := start.GetParentWorkflowExecution(); parent.GetWorkflowId() != "" {
+		before, err := firstEvent(ctx, parent)
+		if gone := (*serviceerror.NotFound)(nil); errors.As(err, &gone) {
+			o.Parent = parent.GetWorkflowId()
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if before.GetWorkflowExecutionStartedEventAttributes().GetWorkflowType().GetName() != activity.GetInfo(ctx).WorkflowType.Name {
+			o.Parent = parent.GetWorkflowId()
+			return nil
+		}
+		return o.trace(ctx, before)
+	}
+	o.Identity, o.Principal = start.GetIdentity(), event.GetPrincipal().GetName()
+	if schedule := start.GetSearchAttributes().GetIndexedFields()["TemporalScheduledById"]; schedule != nil {
+		return converter.GetDefaultDataConverter().FromPayload(schedule, &o.Schedule) // never encrypted
+	}
+	return nil
+}
+
+type serviceKey struct{}
+
+// WithService returns a context in which activities ask this service of Temporal, and not that of their worker: as the
+// BackgroundActivityContext of an environment that has no server.
+func WithService(ctx context.Context, service workflowservice.WorkflowServiceClient) context.Context {
+	return context.WithValue(ctx, serviceKey{}, service)
+}
+
+func serviceOf(ctx context.Context) workflowservice.WorkflowServiceClient {
+	if service, is := ctx.Value(serviceKey{}).(workflowservice.WorkflowServiceClient); is {
+		return service
+	}
+	return activity.GetClient(ctx).WorkflowService()
+}
+
+// firstEvent returns the event with which an execution began, which of a reset one is that of the execution that was reset.
+func firstEvent(ctx context.Context, execution *common.WorkflowExecution) (*history.HistoryEvent, error) {
+	answer, err := serviceOf(ctx).GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
+		Namespace: activity.GetInfo(ctx).Namespace, Execution: execution, MaximumPageSize: 1,
+	})
+	if err != nil {
+		return nil, err
+	}
+	events := answer.GetHistory().GetEvents()
+	if len(events) == 0 || events[0].GetWorkflowExecutionStartedEventAttributes() == nil {
+		return nil, fmt.Errorf("the history of workflow %s does not say how it began", execution.GetWorkflowId())
+	}
+	return events[0], nil
+}

@@ -1,0 +1,327 @@
+package tests
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/common/v1"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/history/v1"
+	"go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+
+	"waymark/activities"
+	"waymark/embedded"
+	"waymark/landscape"
+	"waymark/pipeline"
+	"waymark/recovery"
+	"waymark/tests/system"
+	"waymark/workflows"
+)
+
+// door is a Waymark whose runs people start, reset and stop in Temporal, past the command line.
+type door struct{ *system.System }
+
+// many is a document of a few dozen chunks. Each run of it continues itself as new a few times on a server with short.
+const many = `
+name: many
+params: {least: {type: int, default: 0}}
+chunk: {rows: 20}
+sources:
+  in: {csv: {path: in.csv}, schema: {fields: {id: int, kind: string}}}
+steps:
+  - {name: keep, filter: row.id >= param.least}
+sinks:
+  out: {csv: {path: out/out.csv, overwrite: true}}
+`
+
+var short = map[string]any{"limit.historyCount.suggestContinueAsNew": 60}
+
+func open(t *testing.T) door {
+	t.Helper()
+	d := door{system.Start(t, short)}
+	d.Write(t, map[string]string{"in.csv": numbered(0, 800)})
+	return d
+}
+
+// input is what the command line would start a run with.
+func (d door) input(t *testing.T, run string, params activities.Params) workflows.RunInput {
+	t.Helper()
+	digest, err := d.Payloads.Put(t.Context(), []byte(many))
+	require.NoError(t, err)
+	return workflows.RunInput{OpenInput: activities.OpenInput{
+		Run: run, Document: string(digest), File: "pipeline.yaml", Folder: d.Folder, Params: params, Actor: "root", Trigger: "cli",
+	}}
+}
+
+// start starts a workflow, as anybody may.
+func (d door) start(t *testing.T, id string, in any) client.WorkflowRun {
+	t.Helper()
+	handle, err := d.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: workflows.TaskQueue}, workflows.RunPipelineName, in)
+	require.NoError(t, err)
+	return handle
+}
+
+// events returns the history of an execution; "" is the latest.
+func (d door) events(t *testing.T, id, execution string) (events []*history.HistoryEvent) {
+	t.Helper()
+	iterator := d.Client.GetWorkflowHistory(t.Context(), id, execution, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for iterator.HasNext() {
+		event, err := iterator.Next()
+		require.NoError(t, err)
+		events = append(events, event)
+	}
+	return events
+}
+
+// reset does what Temporal's UI does: it ends the workflow's execution if it is open, and begins one that goes on from one of its
+// decisions, counted from 0, or from the end if it is negative.
+func (d door) reset(t *testing.T, id, execution string, decision int) client.WorkflowRun {
+	t.Helper()
+	var decisions []int64
+	for _, event := range d.events(t, id, execution) {
+		if event.GetEventType() == enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
+			decisions = append(decisions, event.GetEventId())
+		}
+	}
+	at := (decision + len(decisions)) % len(decisions)
+	answer, err := d.Client.ResetWorkflowExecution(t.Context(), &workflowservice.ResetWorkflowExecutionRequest{
+		Namespace: embedded.Namespace, WorkflowExecution: &common.WorkflowExecution{WorkflowId: id, RunId: execution},
+		Reason: "to see", WorkflowTaskFinishEventId: decisions[at], RequestId: uuid.NewString(),
+	})
+	require.NoError(t, err)
+	return d.Client.GetWorkflow(t.Context(), id, answer.GetRunId())
+}
+
+// executions returns the run ids of the executions of a workflow that continued each other, the first one first.
+func (d door) executions(t *testing.T, id string) (all []string) {
+	t.Helper()
+	description, err := d.Client.DescribeWorkflowExecution(t.Context(), id, "")
+	require.NoError(t, err)
+	for next := description.GetWorkflowExecutionInfo().GetFirstRunId(); next != ""; {
+		all = append(all, next)
+		events := d.events(t, id, next)
+		next = events[len(events)-1].GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
+	}
+	return all
+}
+
+// order gives an order and waits until it is obeyed.
+func (d door) order(t *testing.T, run, verb string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		update, err := d.Client.UpdateWorkflow(t.Context(), client.UpdateWorkflowOptions{
+			WorkflowID: workflows.WorkflowID(run), UpdateName: verb, Args: []any{workflows.Order{Actor: "ann", Why: "to see"}},
+			WaitForStage: client.WorkflowUpdateStageCompleted,
+		})
+		return err == nil && update.Get(t.Context(), nil) == nil
+	}, time.Minute, 10*time.Millisecond)
+}
+
+// pausedRun starts a run and pauses it when it has continued itself as new.
+func (d door) pausedRun(t *testing.T, run string) client.WorkflowRun {
+	t.Helper()
+	handle := d.start(t, workflows.WorkflowID(run), d.input(t, run, nil))
+	require.Eventually(t, func() bool {
+		events := d.events(t, workflows.WorkflowID(run), "")
+		return events[0].GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId() != ""
+	}, time.Minute, time.Millisecond)
+	d.order(t, run, workflows.PauseUpdate)
+	return handle
+}
+
+// view asks a run's workflow how it is.
+func (d door) view(t *testing.T, run string) (view workflows.View) {
+	t.Helper()
+	answer, err := d.Client.QueryWorkflow(t.Context(), workflows.WorkflowID(run), "", workflows.ProgressQuery)
+	require.NoError(t, err)
+	require.NoError(t, answer.Get(&view))
+	return view
+}
+
+func (d door) run(t *testing.T, run string) landscape.Run {
+	t.Helper()
+	record, err := d.Log.Run(t.Context(), run)
+	require.NoError(t, err)
+	return record
+}
+
+// complete requires that a run is complete, true, and was published once.
+func (d door) complete(t *testing.T, run string) {
+	t.Helper()
+	require.Equal(t, pipeline.Completed, d.run(t, run).Status)
+	require.Equal(t, 801, strings.Count(d.Read(t, "out/out.csv"), "\n"))
+	d.Verify(t, run)
+}
+
+// refused requires that a workflow failed at once, with words.
+func refused(t *testing.T, handle client.WorkflowRun, kind string, words ...string) {
+	t.Helper()
+	begun := time.Now()
+	err := handle.Get(t.Context(), nil)
+	var application *temporal.ApplicationError
+	require.ErrorAs(t, err, &application)
+	require.Equal(t, kind, application.Type(), "%v", err)
+	for _, word := range words {
+		require.Contains(t, application.Message(), word)
+	}
+	require.NotContains(t, application.Message(), "sqlite")
+	require.Less(t, time.Since(begun), time.Minute, "no retries")
+}
+
+// TestAStateIsBelievedFromTheExecutionBeforeAlone starts workflows with the input of an execution that continued another one, as
+// Temporal's UI does with "Start like this one": a paused run stays paused, and nobody else works for it.
+func TestAStateIsBelievedFromTheExecutionBeforeAlone(t *testing.T) {
+	d := open(t)
+	handle := d.pausedRun(t, "r")
+	before := d.run(t, "r")
+	input := d.events(t, "run-r", "")[0].GetWorkflowExecutionStartedEventAttributes().GetInput().GetPayloads()[0]
+	copied := json.RawMessage(input.GetData())
+	refused(t, d.start(t, "another", copied), activities.TypeInput, "the input has a state, which only a run hands on to itself")
+	again := d.input(t, "r", nil)
+	refused(t, d.start(t, "yet-another", again), activities.TypeExists, "RUN_EXISTS: run r is worked for by workflow run-r")
+	again.Document, again.Resume = "", &activities.ResumeInput{Run: "r", Epoch: 1}
+	refused(t, d.start(t, "one-more", again), activities.TypeInput, "is for the workflow run-r")
+	require.NotNil(t, d.view(t, "r").Paused)
+	require.Equal(t, before, d.run(t, "r"))
+	d.order(t, "r", workflows.ContinueUpdate)
+	require.NoError(t, handle.Get(t.Context(), nil))
+	d.complete(t, "r")
+	refused(t, d.start(t, "run-r", copied), activities.TypeInput, "the input has a state")
+}
+
+// TestAResetRunGoesOnFromItsRecord resets executions of a paused run at their first, at a middle and at their last decision: each time
+// it is taken up in a new epoch, still paused, and no row is read or published a second time.
+func TestAResetRunGoesOnFromItsRecord(t *testing.T) {
+	d := open(t)
+	d.pausedRun(t, "r")
+	all := d.executions(t, "run-r")
+	var handle client.WorkflowRun
+	for i, c := range []struct {
+		execution string
+		decision  int
+	}{{all[0], 0}, {all[0], 5}, {all[0], -1}, {all[1], 0}, {all[1], -1}} {
+		handle = d.reset(t, "run-r", c.execution, c.decision)
+		epoch := int64(i + 1)
+		require.Eventually(t, func() bool { return d.run(t, "r").Epoch == epoch }, time.Minute, 10*time.Millisecond, "%v", c)
+		require.Eventually(t, func() bool {
+			answer, err := d.Client.QueryWorkflow(t.Context(), "run-r", "", workflows.ProgressQuery)
+			var view workflows.View
+			return err == nil && answer.Get(&view) == nil && view.Paused != nil
+		}, time.Minute, 10*time.Millisecond, "%v", c)
+	}
+	d.order(t, "r", workflows.ContinueUpdate)
+	require.NoError(t, handle.Get(t.Context(), nil))
+	d.complete(t, "r")
+	record := d.run(t, "r")
+	for _, decision := range []int{0, -1} {
+		refused(t, d.reset(t, "run-r", all[0], decision), activities.TypeExists, "RUN_EXISTS: run r is on record: completed of many", "nothing is left to do")
+	}
+	latest := d.executions(t, "run-r")
+	refused(t, d.reset(t, "run-r", latest[len(latest)-1], -1), activities.TypeExists, "RUN_EXISTS")
+	require.Equal(t, record, d.run(t, "r"))
+	d.Verify(t, "r")
+}
+
+// TestARunIsBegunOnce starts runs again under the id of one that is on record: it is taken up, or fails at once and says what is there.
+func TestARunIsBegunOnce(t *testing.T) {
+	d := open(t)
+	handle := d.pausedRun(t, "r")
+	d.order(t, "r", workflows.CancelUpdate)
+	require.NoError(t, handle.Get(t.Context(), nil))
+	refused(t, d.start(t, "run-r", d.input(t, "r", activities.Params{"least": "5"})), activities.TypeExists,
+		"RUN_EXISTS: run r is on record: cancelled of many", "other values of the parameters least", "give the new run another id")
+	require.Equal(t, pipeline.Cancelled, d.run(t, "r").Status)
+	require.NoError(t, d.start(t, "a-service", d.input(t, "r", nil)).Get(t.Context(), nil), "by whatever name")
+	d.complete(t, "r")
+	require.EqualValues(t, 1, d.run(t, "r").Epoch)
+	refused(t, d.start(t, "run-r", d.input(t, "r", nil)), activities.TypeExists, "RUN_EXISTS: run r is on record: completed of many")
+
+	handle = d.start(t, "nightly", d.input(t, "", nil))
+	var result workflows.RunResult
+	require.NoError(t, handle.Get(t.Context(), &result))
+	d.complete(t, result.Run)
+	require.Equal(t, handle.GetRunID(), result.Run)
+	refused(t, d.reset(t, "nightly", handle.GetRunID(), 0), activities.TypeExists, "RUN_EXISTS: run "+result.Run+" is on record: completed of many")
+}
+
+// TestWhoStartedARunIsWhatTemporalKnows starts runs whose inputs claim another beginning.
+func TestWhoStartedARunIsWhatTemporalKnows(t *testing.T) {
+	d := open(t)
+	for i, c := range []struct{ identity, actor, trigger string }{
+		{"orders-service", "orders-service", activities.TriggerTemporal},
+		{activities.CLIIdentity("ann", "desk"), "ann", activities.TriggerCLI},
+	} {
+		run := fmt.Sprint("r", i)
+		answer, err := d.Client.WorkflowService().StartWorkflowExecution(t.Context(), startRequest(t, run, c.identity, d.input(t, run, nil)))
+		require.NoError(t, err)
+		require.NoError(t, d.Client.GetWorkflow(t.Context(), "by-"+run, answer.GetRunId()).Get(t.Context(), nil))
+		record := d.run(t, run)
+		require.Equal(t, []string{c.actor, c.trigger}, []string{record.Actor, record.Trigger})
+		executions, err := d.Log.Executions(t.Context(), run, 0)
+		require.NoError(t, err)
+		require.Greater(t, len(executions), 1, "it continued itself")
+		require.Equal(t, c.identity, executions[0].Identity)
+		require.Equal(t, workflows.WorkflowID(run), executions[1].Workflow)
+	}
+}
+
+func startRequest(t *testing.T, run, identity string, in workflows.RunInput) *workflowservice.StartWorkflowExecutionRequest {
+	t.Helper()
+	payloads, err := converter.GetDefaultDataConverter().ToPayloads(in)
+	require.NoError(t, err)
+	return &workflowservice.StartWorkflowExecutionRequest{
+		Namespace: embedded.Namespace, WorkflowId: "by-" + run, WorkflowType: &common.WorkflowType{Name: workflows.RunPipelineName},
+		TaskQueue: &taskqueue.TaskQueue{Name: workflows.TaskQueue}, Input: payloads, Identity: identity, RequestId: uuid.NewString(),
+	}
+}
+
+// TestATerminatedRunIsInterrupted terminates the workflow of a run: whoever looks for such runs puts that on record, once, and nobody who
+// comes late does so for the run as somebody took it up.
+func TestATerminatedRunIsInterrupted(t *testing.T) {
+	d := open(t)
+	begun := time.Now()
+	d.pausedRun(t, "r")
+	runs := recovery.Abandoned{Client: d.Client, Namespace: embedded.Namespace, Log: d.Log}
+	for _, look := range []func() ([]string, error){
+		func() ([]string, error) { return runs.All(t.Context()) },
+		func() ([]string, error) { return runs.Since(t.Context(), begun) },
+	} {
+		found, err := look()
+		require.NoError(t, err)
+		require.Empty(t, found, "its workflow is open")
+		before := d.run(t, "r")
+		require.NoError(t, d.Client.TerminateWorkflow(t.Context(), "run-r", "", "to see"))
+		elsewhere := runs
+		elsewhere.Namespace = "another"
+		found, err = elsewhere.All(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, found, "that namespace has nothing to say of it")
+		require.Eventually(t, func() bool {
+			found, err = look()
+			return err == nil && len(found) == 1
+		}, time.Minute, 10*time.Millisecond)
+		now := d.run(t, "r")
+		require.Equal(t, pipeline.Interrupted, now.Status)
+		require.Equal(t, "interrupted: its workflow was terminated in Temporal", now.Reason)
+		found, err = look()
+		require.NoError(t, err)
+		require.Empty(t, found, "it is on record")
+
+		in := d.input(t, "r", nil)
+		d.start(t, "run-r", in)
+		require.Eventually(t, func() bool { return d.run(t, "r").Epoch == before.Epoch+1 }, time.Minute, 10*time.Millisecond)
+		d.order(t, "r", workflows.PauseUpdate)
+	}
+	d.order(t, "r", workflows.ContinueUpdate)
+	require.NoError(t, d.Client.GetWorkflow(t.Context(), "run-r", "").Get(t.Context(), nil))
+	d.complete(t, "r")
+}

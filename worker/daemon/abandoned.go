@@ -1,0 +1,42 @@
+package daemon
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"waymark/recovery"
+)
+
+const (
+	// lookInterval is the time between two looks for runs whose workflow was terminated. A look is one question to Temporal.
+	lookInterval = 20 * time.Second
+	// lookBack is how far a look goes back. What Temporal knows of closed workflows may come late.
+	lookBack = 5 * time.Minute
+)
+
+// watchAbandoned puts on record that runs are interrupted whose workflow was terminated, until ctx ends: first those of before, and then
+// those that follow. Every worker does so, each at other moments.
+func (d *process) watchAbandoned(ctx context.Context, runs recovery.Abandoned) {
+	look := func() ([]string, error) { return runs.All(ctx) }
+	wait := rand.N(lookInterval) //nolint:gosec // no secret
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+		begun := time.Now()
+		found, err := look()
+		for _, run := range found {
+			d.logger.Warn("run interrupted: its workflow was closed", "run", run)
+		}
+		if err != nil && ctx.Err() == nil {
+			d.logger.Warn("cannot look for runs whose workflow was closed", "error", err)
+		}
+		if err == nil {
+			look = func() ([]string, error) { return runs.Since(ctx, begun.Add(-lookBack)) }
+		}
+		wait = lookInterval
+	}
+}
