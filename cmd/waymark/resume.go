@@ -118,6 +118,9 @@ func (r *record) resumable(ctx context.Context, run string) error {
 // takeUp goes on with a run in this process, or on the cluster. Until its workflow has taken it up, nothing is written for it.
 func (a *app) takeUp(ctx context.Context, m *machine, id string, o resumption) error {
 	run, err := a.stopped(ctx, m, id)
+	if ended(run.Status) {
+		return a.nothingToResume(run, o)
+	}
 	if err == nil && !o.recorded && a.sees(run) {
 		err = a.sameDocument(run)
 	}
