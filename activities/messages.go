@@ -17,11 +17,11 @@ type OpenInput struct {
 	File     string      `json:"file"`     // name of the document for messages
 	Folder   string      `json:"folder"`   // absolute; relative paths in the document refer to it
 	Params   Params      `json:"params,omitempty"`
-	Actor    string      `json:"actor,omitempty"`
-	Trigger  string      `json:"trigger,omitempty"`
-	Parent   string      `json:"parent,omitempty"` // the run that this one is linked to
-	Link     string      `json:"link,omitempty"`   // how: a landscape.Link
-	Retry    *RetryInput `json:"retry,omitempty"`  // set if the run feeds records of its parent again; then Link is set by OpenRun
+	Actor    string      `json:"actor,omitempty"`   // not believed: set by OpenRun, to what Temporal knows
+	Trigger  string      `json:"trigger,omitempty"` // the same
+	Parent   string      `json:"parent,omitempty"`  // the run that this one is linked to
+	Link     string      `json:"link,omitempty"`    // how: a landscape.Link
+	Retry    *RetryInput `json:"retry,omitempty"`   // set if the run feeds records of its parent again; then Link is set by OpenRun
 
 	Pipeline string `json:"pipeline,omitempty"` // name of a document that is deployed on the workers; then Document, File and Folder are empty
 	Files    string `json:"files,omitempty"`    // name of the files that the workers must see who do the run; "" leaves it to the document
@@ -199,8 +199,8 @@ type StopInput struct {
 // ResumeInput takes up a run that is on record.
 type ResumeInput struct {
 	Run   string `json:"run"`
-	Epoch int64  `json:"epoch"` // the one to begin: one more than that on record
-	Actor string `json:"actor,omitempty"`
+	Epoch int64  `json:"epoch"`           // the one to begin: one more than that on record
+	Actor string `json:"actor,omitempty"` // not believed: on record is what Temporal knows
 	Why   string `json:"why,omitempty"`
 	Files string `json:"files,omitempty"` // name of the files that were seen where the run began; "" if that is of no concern
 	Pause bool   `json:"pause,omitempty"` // nobody asked for it: a pause of the run outlasts it

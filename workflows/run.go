@@ -154,7 +154,10 @@ func onRecord(err error) (found activities.Found, resumable bool) {
 
 // takeUp returns the input that takes up the run that was found on record.
 func (in *RunInput) takeUp(found activities.Found) RunInput {
-	resume := activities.ResumeInput{Run: in.Run, Epoch: found.Epoch + 1, Why: "started or reset again in Temporal", Pause: found.Pause}
+	resume := activities.ResumeInput{Run: in.Run, Epoch: found.Epoch + 1, Why: "started or reset again in Temporal", Pause: found.Pause, Files: in.Files}
+	if in.Resume != nil {
+		resume.Files = in.Resume.Files
+	}
 	return RunInput{OpenInput: activities.OpenInput{Run: in.Run, Files: in.Files}, Resume: &resume}
 }
 

@@ -145,7 +145,7 @@ func (a *app) takeUp(ctx context.Context, m *machine, id string, o resumption) e
 	}
 	e := &execution{app: a, machine: m, pipeline: run.Pipeline, total: total, detach: o.detach, input: workflows.RunInput{
 		OpenInput: activities.OpenInput{Run: id},
-		Resume:    &activities.ResumeInput{Run: id, Epoch: run.Epoch + 1, Actor: actor(), Why: o.why, Files: m.filesOf(ctx, run)},
+		Resume:    &activities.ResumeInput{Run: id, Epoch: run.Epoch + 1, Why: o.why, Files: m.filesOf(ctx, run)},
 	}}
 	return e.perform(ctx)
 }

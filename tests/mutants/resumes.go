@@ -45,6 +45,21 @@ var resumes = []mutant{
 		pkg: "./tests/resume", run: "^TestAttemptsOfBeforeChangeNothing$",
 	},
 	{
+		name: "an epoch belongs to whoever works in it", never: "an execution that was reset works beside one that took the run up",
+		file: "activities/owner.go", old: "if err := a.inherit(ctx, run, epoch, owners); err != nil {", new: "if err := a.inherit(ctx, run, epoch, owners); err != nil && false {",
+		pkg: "./tests", run: "^TestAResetRunGoesOnFromItsRecord$",
+	},
+	{
+		name: "a run on record is begun a second time", never: "a service that tries again publishes again",
+		file: "activities/open.go", old: "\t\terr = a.begun(ctx, in, from)\n", new: "\t\terr = nil\n",
+		pkg: "./tests", run: "^TestARunIsBegunOnce$",
+	},
+	{
+		name: "a state is believed from anybody", never: "a copied input makes a second executor of a run",
+		file: "workflows/input.go", old: "\tif !handed {", new: "\tif handed {",
+		pkg: "./workflows", run: "^TestAnInputThatMakesNoSenseIsRefusedBeforeAnythingIsDone$",
+	},
+	{
 		name: "a fold has another moment when it is done again", never: "a batch that fired fires at another time, with other rows",
 		file: "activities/fold.go", old: "in.At = int64(record.At)", new: "_ = record",
 		pkg: "./tests/resume", run: ticksTest,
