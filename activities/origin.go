@@ -46,6 +46,8 @@ func (o *origin) who() (actor, trigger string) {
 		user = user[:at]
 	}
 	switch {
+	case o.again || o.continues != "": // Temporal does not say who wanted that; it was not who started the one before
+		return TriggerTemporal, TriggerTemporal
 	case o.Schedule != "":
 		return "schedule " + o.Schedule, TriggerSchedule
 	case o.Parent != "":

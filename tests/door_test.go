@@ -221,6 +221,9 @@ func TestAResetRunGoesOnFromItsRecord(t *testing.T) {
 	d.order(t, "r", workflows.ContinueUpdate)
 	require.NoError(t, handle.Get(t.Context(), nil))
 	d.complete(t, "r")
+	resumptions, err := d.Log.Resumptions(t.Context(), "r")
+	require.NoError(t, err)
+	require.Equal(t, activities.TriggerTemporal, resumptions[0].Actor, "not who started what was reset")
 	record := d.run(t, "r")
 	for _, decision := range []int{0, -1} {
 		refused(t, d.reset(t, "run-r", all[0], decision), activities.TypeExists, "RUN_EXISTS: run r is on record: completed of many", "nothing is left to do")
