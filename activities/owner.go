@@ -143,8 +143,14 @@ func (a *Activities) begun(ctx context.Context, in OpenInput, from *origin) erro
 		return err
 	}
 	owners, err := a.log.Executions(ctx, in.Run, 0)
-	if err != nil || on.Epoch == 0 && len(owners) > 0 && owners[0].Execution == from.Execution.Execution {
+	if err != nil {
 		return err
+	}
+	if len(owners) > 0 && owners[0].Execution == from.Execution.Execution {
+		if on.Epoch > 0 { // the attempt comes late
+			return fmt.Errorf("run %s is in epoch %d: %w", in.Run, on.Epoch, landscape.ErrSuperseded)
+		}
+		return nil
 	}
 	err = a.exists(ctx, on, from, "somebody started it again")
 	differs, failed := differences(on, in)
