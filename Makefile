@@ -29,6 +29,7 @@ check: campaigns crash-quick race lint ## all that a change must pass beside the
 # What `go test` tries a little of in a few seconds, at length.
 .PHONY: campaigns
 campaigns:
+	go test ./activities -run '^TestFates' -stride 1
 	go test ./tests/graphs -run '^TestRealRuns$$' -seeds 400
 	go test ./tests/graphs -run '^TestRealRuns$$' -storage postgres+s3 -seeds 40
 	go test ./landscape/pgstore -run '^TestLostCommits$$' -count=1 -lost=200

@@ -175,7 +175,7 @@ func TestFatesOfATable(t *testing.T) {
 		requireSame(r, records, outputs)
 		kinds, writes := r.driver.kinds, r.driver.writes.Load()
 		require.Greater(t, kinds["table"], 5)
-		for broken := int64(0); broken < writes; broken += fateStride {
+		for broken := int64(0); broken < writes; broken += *fateStride {
 			for _, keep := range []bool{false, true} {
 				t.Run(fmt.Sprintf("write %d, kept %v, forgetful %v", broken, keep, forgetful), func(t *testing.T) {
 					ts.reset(t, r)
@@ -187,7 +187,7 @@ func TestFatesOfATable(t *testing.T) {
 				})
 			}
 		}
-		t.Logf("%d fates tried, writes of a run, forgetful %v: %v", 2*(writes+fateStride-1)/fateStride, forgetful, kinds)
+		t.Logf("%d fates tried, writes of a run, forgetful %v: %v", 2*((writes+*fateStride-1) / *fateStride), forgetful, kinds)
 	}
 	r.t = t
 }

@@ -1,6 +1,7 @@
 package activities_test
 
 import (
+	"flag"
 	"fmt"
 	"testing"
 
@@ -10,6 +11,10 @@ import (
 	"waymark/landscape"
 	"waymark/pipeline"
 )
+
+// fateStride is how far apart the writes are that TestFates and TestFatesOfATable lose. What a write's loss shows, that of its
+// neighbours mostly shows as well.
+var fateStride = flag.Int64("stride", 7, "TestFates loses every so many writes of a run; make check loses every one")
 
 // playOnce plays the run without any fault, and returns what it left.
 func playOnce(r *rig) (records map[string][]map[string]any, outputs map[string]string) {
@@ -101,10 +106,10 @@ func TestFates(t *testing.T) {
 			require.Greater(t, kinds["commit"], 30)
 			require.Positive(t, kinds["payload"])
 			require.Zero(t, kinds["claim"])
-			for broken := int64(0); broken < writes; broken += fateStride {
+			for broken := int64(0); broken < writes; broken += *fateStride {
 				tryFates(t, r, broken, records, outputs)
 			}
-			t.Logf("%d fates tried, writes of a run, %+v: %v", 2*(writes+fateStride-1)/fateStride, how, kinds)
+			t.Logf("%d fates tried, writes of a run, %+v: %v", 2*((writes+*fateStride-1) / *fateStride), how, kinds)
 		}
 	})
 }

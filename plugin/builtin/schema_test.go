@@ -92,7 +92,7 @@ func TestRefusedOptions(t *testing.T) {
 		{"no columns", pipeline.CSVSource{Header: "none"}, pipeline.Schema{}, "csv.columns: needs"},
 		{"columns twice", pipeline.CSVSource{Header: "none", Columns: []string{"a", "a"}}, pipeline.Schema{}, "csv.columns: columns 1"},
 		{"columns that are not declared", pipeline.CSVSource{Header: "none", Columns: []string{"a"}}, fields("", "b", "int"), `missing: "b"; unexpected: "a"`},
-		{"compression", pipeline.CSVSource{Files: pipeline.Files{Compression: "zip"}}, pipeline.Schema{}, "csv.compression: "},
+		{"compression", pipeline.CSVSource{Files: pipeline.Files{Compression: "xz"}}, pipeline.Schema{}, "csv.compression: "},
 		{"encoding", pipeline.CSVSource{Files: pipeline.Files{Encoding: "ascii"}}, pipeline.Schema{}, "csv.encoding: "},
 		{"mode", pipeline.CSVSource{}, pipeline.Schema{Mode: "open"}, "schema.mode: "},
 		{"fixed without fields", pipeline.CSVSource{}, pipeline.Schema{Mode: "fixed"}, "needs fields"},

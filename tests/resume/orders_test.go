@@ -146,7 +146,7 @@ func TestARunThatIsPausedCanBeTakenUp(t *testing.T) {
 	}
 	err := b.Start(t, everything, activities.OpenInput{Run: "paused", File: "pipeline.yaml", Folder: b.Folder}, func(env *testsuite.TestWorkflowEnvironment) {
 		afterFirst(env, named("FoldBarrier"), func() {
-			order(t, env, workflows.PauseUpdate, workflows.Order{Actor: "ann"}, func() {})
+			order(t, env, workflows.PauseUpdate, workflows.Order{Actor: "ann", Why: "lunch"}, func() {})
 			env.RegisterDelayedCallback(func() {
 				dead.Store(true)
 				env.CancelWorkflow()

@@ -65,7 +65,11 @@ func TestAttemptsOfBeforeChangeNothing(t *testing.T) {
 		asked = append(asked, attempt{"StopRun", stop})
 	}
 	refused := map[string]int{}
+	moments := []int64{deeds - 6, deeds - 9, deeds - 12, deeds - 15} // before and while outputs are published
 	for at := int64(20); at < deeds; at += deeds / 8 {
+		moments = append(moments, at)
+	}
+	for _, at := range moments {
 		run := fmt.Sprintf("at-%d", at)
 		t.Run(run, func(t *testing.T) {
 			b := b.of(t)
@@ -94,7 +98,7 @@ func TestAttemptsOfBeforeChangeNothing(t *testing.T) {
 			b.collect()
 		})
 	}
-	require.Equal(t, []string{"FinishRun", "FoldBarrier", "OpenRun", "ProcessChunk", "PublishSink", "ReadChunk", "StopRun", "WriteChunk"},
+	require.Equal(t, []string{"FinishRun", "FoldBarrier", "OpenRun", "PassInTurn", "PublishSink", "ReadChunk", "StopRun", "WriteChunk"},
 		slices.Sorted(maps.Keys(refused)), "what was refused at least once")
 	t.Logf("refused: %v", refused)
 }
