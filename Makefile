@@ -30,8 +30,10 @@ check: campaigns crash-quick race lint ## all that a change must pass beside the
 .PHONY: campaigns
 campaigns:
 	go test ./activities -run '^TestFates' -stride 1
-	go test ./tests/graphs -run '^TestRealRuns$$' -seeds 400
+	go test ./tests/merges -branches 4
+	go test ./tests/graphs -run '^TestRealRuns$$|^TestRunsDieAndGoOn$$' -seeds 400 -deaths 60
 	go test ./tests/graphs -run '^TestRealRuns$$' -storage postgres+s3 -seeds 40
+	go test ./plugin/parquet -run '^TestDuckDB$$' -files 3000
 	go test ./landscape/pgstore -run '^TestLostCommits$$' -count=1 -lost=200
 	go test ./plugin/postgres -run '^TestCommitsWhoseReplyIsLost$$|^TestAttemptsAtOnePartAtTheSameTime$$' -count=1 -lost=200
 

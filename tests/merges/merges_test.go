@@ -5,6 +5,7 @@ package merges_test
 
 import (
 	"crypto/sha256"
+	"flag"
 	"fmt"
 	"runtime"
 	"slices"
@@ -15,6 +16,8 @@ import (
 
 	"waymark/tests/inprocess"
 )
+
+var most = flag.Int("branches", 3, "how many branches a coalesce has at most; make check has four, which are all")
 
 // records are lent to the tests that run side by side.
 type records chan *record
@@ -60,7 +63,7 @@ func (lent records) check(t *testing.T, m merging, at place, order []string) map
 // TestInOnePass has the branches meet within one pass: they come in declared order.
 func TestInOnePass(t *testing.T) {
 	lent := newRecords(t)
-	for n := 1; n <= len(names); n++ {
+	for n := 1; n <= *most; n++ {
 		for _, m := range allMergings(n) {
 			t.Run(m.String(), func(t *testing.T) {
 				t.Parallel()
@@ -74,7 +77,7 @@ func TestInOnePass(t *testing.T) {
 // are at their end.
 func TestInEveryOrder(t *testing.T) {
 	lent := newRecords(t)
-	for n := 1; n <= len(names); n++ {
+	for n := 1; n <= *most; n++ {
 		for _, m := range allMergings(n) {
 			for _, at := range []place{lostBefore, lostBehind} {
 				if (n == len(names) || at == lostBefore) && (m.merge != "union" || m.clash != "") {
