@@ -204,7 +204,7 @@ func TestSideBySide(t *testing.T) {
 func BenchmarkSettle(b *testing.B) {
 	const rows, before = 32_768, 4 << 20
 	x := New(b.TempDir())
-	defer x.Close() //nolint:errcheck // the test is over
+	defer x.Close()
 	n := uint64(1)
 	fill := func() {
 		layer := x.Layer()
@@ -233,7 +233,7 @@ func BenchmarkSettle(b *testing.B) {
 // BenchmarkFound looks up values of which all are there.
 func BenchmarkFound(b *testing.B) {
 	x := New(b.TempDir())
-	defer x.Close() //nolint:errcheck // the test is over
+	defer x.Close()
 	const values = 4 << 20
 	for n := range uint64(values) {
 		if _, err := x.First(valueOf(n), n+1); err != nil {

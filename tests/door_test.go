@@ -126,9 +126,10 @@ func (d door) order(t *testing.T, run, verb string) {
 	}, time.Minute, 10*time.Millisecond)
 }
 
-// pausedRun starts a run and pauses it when it has continued itself as new.
-func (d door) pausedRun(t *testing.T, run string) client.WorkflowRun {
+// pausedRun starts the run r and pauses it when it has continued itself as new.
+func (d door) pausedRun(t *testing.T) client.WorkflowRun {
 	t.Helper()
+	const run = "r"
 	handle := d.start(t, workflows.WorkflowID(run), d.input(t, run, nil))
 	require.Eventually(t, func() bool {
 		events := d.events(t, workflows.WorkflowID(run), "")
@@ -181,7 +182,7 @@ func refused(t *testing.T, handle client.WorkflowRun, kind string, words ...stri
 // Temporal's UI does with "Start like this one": a paused run stays paused, and nobody else works for it.
 func TestAStateIsBelievedFromTheExecutionBeforeAlone(t *testing.T) {
 	d := open(t)
-	handle := d.pausedRun(t, "r")
+	handle := d.pausedRun(t)
 	before := d.run(t, "r")
 	input := d.events(t, "run-r", "")[0].GetWorkflowExecutionStartedEventAttributes().GetInput().GetPayloads()[0]
 	copied := json.RawMessage(input.GetData())
@@ -202,7 +203,7 @@ func TestAStateIsBelievedFromTheExecutionBeforeAlone(t *testing.T) {
 // it is taken up in a new epoch, still paused, and no row is read or published a second time.
 func TestAResetRunGoesOnFromItsRecord(t *testing.T) {
 	d := open(t)
-	d.pausedRun(t, "r")
+	d.pausedRun(t)
 	all := d.executions(t, "run-r")
 	var handle client.WorkflowRun
 	for i, c := range []struct {
@@ -237,7 +238,7 @@ func TestAResetRunGoesOnFromItsRecord(t *testing.T) {
 // TestARunIsBegunOnce starts runs again under the id of one that is on record: it is taken up, or fails at once and says what is there.
 func TestARunIsBegunOnce(t *testing.T) {
 	d := open(t)
-	handle := d.pausedRun(t, "r")
+	handle := d.pausedRun(t)
 	d.order(t, "r", workflows.CancelUpdate)
 	require.NoError(t, handle.Get(t.Context(), nil))
 	refused(t, d.start(t, "run-r", d.input(t, "r", activities.Params{"least": "5"})), activities.TypeExists,
@@ -292,7 +293,7 @@ func startRequest(t *testing.T, run, identity string, in workflows.RunInput) *wo
 func TestATerminatedRunIsInterrupted(t *testing.T) {
 	d := open(t)
 	begun := time.Now()
-	d.pausedRun(t, "r")
+	d.pausedRun(t)
 	runs := recovery.Abandoned{Client: d.Client, Namespace: embedded.Namespace, Log: d.Log}
 	for _, look := range []func() ([]string, error){
 		func() ([]string, error) { return runs.All(t.Context()) },

@@ -33,6 +33,7 @@ func free(t *testing.T, conn *sql.Conn) *sql.Conn {
 	t.Helper()
 	rows, err := conn.QueryContext(t.Context(), `select name from sqlite_schema where type = 'trigger'`)
 	require.NoError(t, err)
+	defer rows.Close()
 	script := `pragma ignore_check_constraints = 1; pragma foreign_keys = 0; pragma synchronous = off; `
 	for rows.Next() {
 		var name string
@@ -40,7 +41,6 @@ func free(t *testing.T, conn *sql.Conn) *sql.Conn {
 		script += `drop trigger ` + name + `; `
 	}
 	require.NoError(t, rows.Err())
-	require.NoError(t, rows.Close())
 	_, err = conn.ExecContext(t.Context(), script)
 	require.NoError(t, err)
 	return conn

@@ -159,7 +159,7 @@ func (r *Root) target(path string) (root *os.Root, name, link string, err error)
 	}
 	real, err := filepath.EvalSymlinks(filepath.Join(f.path, name))
 	if err != nil || real == filepath.Join(f.real, name) {
-		return f.root, name, "", nil // what is wrong with it shows when it is looked at
+		return f.root, name, "", nil //nolint:nilerr // what is wrong with it shows when it is looked at
 	}
 	for _, g := range r.folders {
 		if name, err := filepath.Rel(g.real, real); g.root != nil && err == nil && filepath.IsLocal(name) {
