@@ -114,12 +114,12 @@ func (d door) executions(t *testing.T, id string) (all []string) {
 	return all
 }
 
-// order gives an order and waits until it is obeyed.
-func (d door) order(t *testing.T, run, verb string) {
+// order gives the run r an order and waits until it is obeyed.
+func (d door) order(t *testing.T, verb string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		update, err := d.Client.UpdateWorkflow(t.Context(), client.UpdateWorkflowOptions{
-			WorkflowID: workflows.WorkflowID(run), UpdateName: verb, Args: []any{workflows.Order{Actor: "ann", Why: "to see"}},
+			WorkflowID: workflows.WorkflowID("r"), UpdateName: verb, Args: []any{workflows.Order{Actor: "ann", Why: "to see"}},
 			WaitForStage: client.WorkflowUpdateStageCompleted,
 		})
 		return err == nil && update.Get(t.Context(), nil) == nil
@@ -135,7 +135,7 @@ func (d door) pausedRun(t *testing.T) client.WorkflowRun {
 		events := d.events(t, workflows.WorkflowID(run), "")
 		return events[0].GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId() != ""
 	}, time.Minute, time.Millisecond)
-	d.order(t, run, workflows.PauseUpdate)
+	d.order(t, workflows.PauseUpdate)
 	return handle
 }
 
@@ -193,7 +193,7 @@ func TestAStateIsBelievedFromTheExecutionBeforeAlone(t *testing.T) {
 	refused(t, d.start(t, "one-more", again), activities.TypeInput, "is for the workflow run-r")
 	require.NotNil(t, d.view(t, "r").Paused)
 	require.Equal(t, before, d.run(t, "r"))
-	d.order(t, "r", workflows.ContinueUpdate)
+	d.order(t, workflows.ContinueUpdate)
 	require.NoError(t, handle.Get(t.Context(), nil))
 	d.complete(t, "r")
 	refused(t, d.start(t, "run-r", copied), activities.TypeInput, "the input has a state")
@@ -219,7 +219,7 @@ func TestAResetRunGoesOnFromItsRecord(t *testing.T) {
 			return err == nil && answer.Get(&view) == nil && view.Paused != nil
 		}, time.Minute, 10*time.Millisecond, "%v", c)
 	}
-	d.order(t, "r", workflows.ContinueUpdate)
+	d.order(t, workflows.ContinueUpdate)
 	require.NoError(t, handle.Get(t.Context(), nil))
 	d.complete(t, "r")
 	resumptions, err := d.Log.Resumptions(t.Context(), "r")
@@ -239,7 +239,7 @@ func TestAResetRunGoesOnFromItsRecord(t *testing.T) {
 func TestARunIsBegunOnce(t *testing.T) {
 	d := open(t)
 	handle := d.pausedRun(t)
-	d.order(t, "r", workflows.CancelUpdate)
+	d.order(t, workflows.CancelUpdate)
 	require.NoError(t, handle.Get(t.Context(), nil))
 	refused(t, d.start(t, "run-r", d.input(t, "r", activities.Params{"least": "5"})), activities.TypeExists,
 		"RUN_EXISTS: run r is on record: cancelled of many", "other values of the parameters least", "give the new run another id")
@@ -323,9 +323,9 @@ func TestATerminatedRunIsInterrupted(t *testing.T) {
 		in := d.input(t, "r", nil)
 		d.start(t, "run-r", in)
 		require.Eventually(t, func() bool { return d.run(t, "r").Epoch == before.Epoch+1 }, time.Minute, 10*time.Millisecond)
-		d.order(t, "r", workflows.PauseUpdate)
+		d.order(t, workflows.PauseUpdate)
 	}
-	d.order(t, "r", workflows.ContinueUpdate)
+	d.order(t, workflows.ContinueUpdate)
 	require.NoError(t, d.Client.GetWorkflow(t.Context(), "run-r", "").Get(t.Context(), nil))
 	d.complete(t, "r")
 }
