@@ -133,8 +133,8 @@ func (a *Auditor) verifyStray(ctx context.Context, id string, notFound error) (*
 	return &Report{Run: id, Problems: []Problem{problem}, Checked: []Check{}, NotChecked: []Check{{CheckedRecords, "", why}}}, nil
 }
 
-// guard does something with what is on record, and reports what makes no sense there. An error says that the database or the payload
-// store failed, or that ctx ended.
+// guard does something with what is on record, and reports what makes no sense there. An error says that the database, the payload
+// store or the index of values failed, or that ctx ended.
 func (v *verification) guard(ctx context.Context, where string, do func(context.Context) error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -143,7 +143,7 @@ func (v *verification) guard(ctx context.Context, where string, do func(context.
 		}
 	}()
 	err = do(ctx)
-	if err == nil || ctx.Err() != nil || errors.Is(err, landscape.ErrUnavailable) || errors.Is(err, payload.ErrUnavailable) {
+	if err == nil || ctx.Err() != nil || errors.Is(err, landscape.ErrUnavailable) || errors.Is(err, payload.ErrUnavailable) || errors.Is(err, errIndex) {
 		return errors.Join(err, ctx.Err())
 	}
 	v.add(kindOf(err, RecordDiffers), where, "what is on record makes no sense: %v", err)

@@ -73,7 +73,18 @@ func (v *verification) firstsFor(ctx context.Context, chunk int64, in engine.Inp
 
 // found returns the token that is the first with a value of a chunk in the index.
 func (v *verification) found(value firsts.Value, _ uint64) (uint64, error) {
-	return v.firsts.Find(value)
+	first, err := v.firsts.Find(value)
+	return first, ofIndex(err)
+}
+
+// errIndex says that the index of values failed: a file of this process could not be read or written. It says nothing of the record.
+var errIndex = errors.New("the index of values that must be unique")
+
+func ofIndex(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", errIndex, err)
 }
 
 // verifyClaims looks for claims of tokens that are not the first with a value. Only earlier releases wrote claims.
@@ -95,5 +106,5 @@ func (v *verification) verifyClaims(ctx context.Context) error {
 		}
 		return failed == nil && !v.report.More
 	})
-	return errors.Join(err, failed)
+	return errors.Join(err, ofIndex(failed))
 }
