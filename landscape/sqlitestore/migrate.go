@@ -15,6 +15,11 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
+// schemaSQL makes at once what the migrations make one after the other, and notes that they were applied. A test writes it.
+//
+//go:embed schema.sql
+var schemaSQL string
+
 // identify reports whether the SQLite file at path is empty, and refuses one that something else made. It changes nothing.
 func identify(ctx context.Context, path string) (fresh bool, err error) {
 	db, err := connect(path, "ro", integrity)
@@ -41,33 +46,31 @@ func migrate(ctx context.Context, path string) error {
 		return err
 	}
 	db.SetMaxOpenConns(1)
-	provider, err := migrator(db)
-	if err == nil {
-		err = up(ctx, provider)
-	}
-	if err := errors.Join(err, db.Close()); err != nil {
+	if err := errors.Join(up(ctx, db), db.Close()); err != nil {
 		return fmt.Errorf("landscape %s: %w", path, err)
 	}
 	return nil
 }
 
-// migrator returns what applies the migrations to db, whose foreign keys are off.
-func migrator(db *sql.DB) (*goose.Provider, error) {
+// up makes the schema of an empty database and applies the migrations that another one lacks; foreign keys are off. Two processes
+// that open a file at the same moment may both try: one of them fails, and finds the work done when it looks again. Records that do
+// not fit the new schema fail every time.
+func up(ctx context.Context, db *sql.DB) error {
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return goose.NewProvider(goose.DialectSQLite3, db, files, goose.WithVerbose(false))
-}
-
-// up applies missing migrations. Two processes that open a file at the same moment may both try: one of them fails, and
-// finds the work done when it looks again. Records that do not fit the new schema fail every time.
-func up(ctx context.Context, provider *goose.Provider) error {
+	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files, goose.WithVerbose(false))
+	if err != nil {
+		return err
+	}
 	const tries = 10
-	var err error
 	for try := range tries {
 		if try > 0 {
 			time.Sleep(50 * time.Millisecond)
+		}
+		if err = makeSchema(ctx, db); err != nil {
+			continue
 		}
 		var current, known int64
 		if current, known, err = provider.GetVersions(ctx); err != nil {
@@ -87,4 +90,25 @@ func up(ctx context.Context, provider *goose.Provider) error {
 		return fmt.Errorf("schema: %w", err)
 	}
 	return nil
+}
+
+// makeSchema makes the schema, in one transaction, if the database is empty.
+func makeSchema(ctx context.Context, db *sql.DB) error {
+	const empty = `select not exists (select * from sqlite_schema)`
+	var is bool
+	if err := db.QueryRowContext(ctx, empty).Scan(&is); err != nil || !is {
+		return err
+	}
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()                                                     //nolint:errcheck // of what was committed
+	if err := tx.QueryRowContext(ctx, empty).Scan(&is); err != nil || !is { // another process may have been faster
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, schemaSQL); err != nil {
+		return err
+	}
+	return tx.Commit()
 }

@@ -31,12 +31,8 @@ var freshSchema = sync.OnceValues(func() (fresh landscape.Schema, err error) {
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	db.SetMaxOpenConns(1) // each connection has a memory of its own
-	provider, err := migrator(db)
-	if err != nil {
-		return nil, err
-	}
 	ctx := context.Background()
-	if _, err := provider.Up(ctx); err != nil {
+	if err := up(ctx, db); err != nil {
 		return nil, err
 	}
 	return schemaOf(ctx, db)

@@ -1,0 +1,1564 @@
+pragma application_id = 0x5761796d;
+
+CREATE TABLE goose_db_version (
+		id INTEGER PRIMARY KEY AUTOINCREMENT,
+		version_id INTEGER NOT NULL,
+		is_applied INTEGER NOT NULL,
+		tstamp TIMESTAMP DEFAULT (datetime('now'))
+	);
+
+insert into goose_db_version (id, version_id, is_applied) values
+  (1, 0, 1), (2, 1, 1), (3, 2, 1), (4, 3, 1), (5, 4, 1), (6, 5, 1), (7, 6, 1), (8, 7, 1), (9, 8, 1), (10, 9, 1), (11, 10, 1), (12, 11, 1), (13, 12, 1), (14, 13, 1), (15, 14, 1), (16, 15, 1);
+
+CREATE TABLE edges (
+  run_id    text not null,
+  from_node text not null,
+  kind      text not null check (kind in ('flow', 'route', 'error')),
+  label     text not null,
+  to_node   text not null check (to_node <> ''),
+  primary key (run_id, from_node, kind, label),
+  foreign key (run_id, from_node) references nodes (run_id, node),
+  check (kind = 'route' or label = '')
+) strict, without rowid;
+
+CREATE TABLE sources (
+  run_id text not null,
+  source text not null,
+  info   text not null check (json_valid(info)),
+  primary key (run_id, source),
+  foreign key (run_id, source) references nodes (run_id, node)
+) strict, without rowid;
+
+CREATE TABLE source_ends (
+  run_id   text not null,
+  source   text not null,
+  chunks   integer not null check (chunks >= 0),
+  rows     integer not null check (rows >= 0),
+  blank    integer not null check (blank >= 0),
+  comments integer not null check (comments >= 0),
+  bytes    integer not null check (bytes >= 0),
+  digests  text not null check (json_valid(digests)),
+  ended_us integer not null check (ended_us > 0),
+  primary key (run_id, source),
+  foreign key (run_id, source) references sources (run_id, source)
+) strict, without rowid;
+
+CREATE TABLE chunk_rows (
+  run_id     text not null,
+  source     text not null,
+  chunk      integer not null,
+  slice      integer not null check (slice >= 0),
+  rows       integer not null check (rows between 0 and 1024),
+  offsets    blob not null check (length(offsets) = 4 * rows),
+  lengths    blob not null check (length(lengths) = 4 * rows),
+  lines      blob check (length(lines) = 4 * rows),
+  raw_hashes blob not null check (length(raw_hashes) = 32 * rows),
+  primary key (run_id, source, chunk, slice),
+  foreign key (run_id, source, chunk) references chunks (run_id, source, chunk)
+) strict;
+
+CREATE TABLE effects (
+  run_id      text not null,
+  sink        text not null,
+  source      text not null,
+  chunk       integer not null,
+  kind        text not null,
+  sha256      text check (length(sha256) = 64 and sha256 not glob '*[^0-9a-f]*'),
+  rows        integer not null check (rows >= 0),
+  bytes       integer not null check (bytes >= 0),
+  state       text not null check (state in ('reserved', 'prepared', 'in_flight', 'finalized', 'blocked')),
+  fence       integer not null check (fence >= 0),
+  ordinal     integer check (ordinal >= 0),
+  byte_offset integer check (byte_offset >= 0),
+  receipt     text check (receipt is null or json_valid(receipt)),
+  changed_us  integer not null check (changed_us > 0), refused integer not null default 0
+  check (refused between 0 and rows and (refused = 0 or kind = 'write' and state = 'finalized')),
+  primary key (run_id, sink, source, chunk),
+  foreign key (run_id, sink) references nodes (run_id, node),
+  check ((state in ('reserved', 'prepared')) = (fence = 0)),
+  check ((state = 'finalized') = (receipt is not null)),
+  check ((ordinal is null) = (byte_offset is null)),
+  check (
+    (kind = 'write' and source <> '' and chunk >= 0 and rows > 0 and sha256 is not null and state <> 'reserved'
+      and (ordinal is null) = (fence = 0))
+    or (kind = 'publish' and source = '' and chunk = -1 and sha256 is null and ordinal is null)
+  )
+) strict, without rowid;
+
+CREATE TABLE artifacts (
+  run_id       text not null,
+  sink         text not null,
+  path         text not null check (path <> ''),
+  bytes        integer not null check (bytes >= 0),
+  rows         integer not null check (rows >= 0),
+  sha256       text not null check (length(sha256) = 64 and sha256 not glob '*[^0-9a-f]*'),
+  published_us integer not null check (published_us > 0),
+  primary key (run_id, sink),
+  foreign key (run_id, sink) references nodes (run_id, node)
+) strict, without rowid;
+
+CREATE TABLE actions (
+  run_id text not null references runs (run_id),
+  seq    integer not null check (seq >= 0),
+  verb   text not null check (verb <> ''),
+  actor  text not null,
+  why    text not null,
+  at_us  integer not null check (at_us > 0),
+  primary key (run_id, seq)
+) strict, without rowid;
+
+CREATE TABLE run_events (
+  run_id text not null references runs (run_id),
+  seq    integer not null check (seq >= 0),
+  event  text not null check (event <> ''),
+  detail text not null,
+  at_us  integer not null check (at_us > 0),
+  primary key (run_id, seq)
+) strict, without rowid;
+
+CREATE TABLE heals (
+  digest    text not null check (length(digest) = 64 and digest not glob '*[^0-9a-f]*'),
+  at_us     integer not null check (at_us > 0),
+  reason    text not null,
+  set_aside text not null,
+  primary key (digest, at_us)
+) strict, without rowid;
+
+CREATE TABLE numbers (n integer primary key) strict;
+
+insert into numbers (n) values
+  (0), (1), (2), (3), (4), (5), (6), (7), (8), (9), (10), (11), (12), (13), (14), (15),
+  (16), (17), (18), (19), (20), (21), (22), (23), (24), (25), (26), (27), (28), (29), (30), (31),
+  (32), (33), (34), (35), (36), (37), (38), (39), (40), (41), (42), (43), (44), (45), (46), (47),
+  (48), (49), (50), (51), (52), (53), (54), (55), (56), (57), (58), (59), (60), (61), (62), (63),
+  (64), (65), (66), (67), (68), (69), (70), (71), (72), (73), (74), (75), (76), (77), (78), (79),
+  (80), (81), (82), (83), (84), (85), (86), (87), (88), (89), (90), (91), (92), (93), (94), (95),
+  (96), (97), (98), (99), (100), (101), (102), (103), (104), (105), (106), (107), (108), (109), (110), (111),
+  (112), (113), (114), (115), (116), (117), (118), (119), (120), (121), (122), (123), (124), (125), (126), (127),
+  (128), (129), (130), (131), (132), (133), (134), (135), (136), (137), (138), (139), (140), (141), (142), (143),
+  (144), (145), (146), (147), (148), (149), (150), (151), (152), (153), (154), (155), (156), (157), (158), (159),
+  (160), (161), (162), (163), (164), (165), (166), (167), (168), (169), (170), (171), (172), (173), (174), (175),
+  (176), (177), (178), (179), (180), (181), (182), (183), (184), (185), (186), (187), (188), (189), (190), (191),
+  (192), (193), (194), (195), (196), (197), (198), (199), (200), (201), (202), (203), (204), (205), (206), (207),
+  (208), (209), (210), (211), (212), (213), (214), (215), (216), (217), (218), (219), (220), (221), (222), (223),
+  (224), (225), (226), (227), (228), (229), (230), (231), (232), (233), (234), (235), (236), (237), (238), (239),
+  (240), (241), (242), (243), (244), (245), (246), (247), (248), (249), (250), (251), (252), (253), (254), (255),
+  (256), (257), (258), (259), (260), (261), (262), (263), (264), (265), (266), (267), (268), (269), (270), (271),
+  (272), (273), (274), (275), (276), (277), (278), (279), (280), (281), (282), (283), (284), (285), (286), (287),
+  (288), (289), (290), (291), (292), (293), (294), (295), (296), (297), (298), (299), (300), (301), (302), (303),
+  (304), (305), (306), (307), (308), (309), (310), (311), (312), (313), (314), (315), (316), (317), (318), (319),
+  (320), (321), (322), (323), (324), (325), (326), (327), (328), (329), (330), (331), (332), (333), (334), (335),
+  (336), (337), (338), (339), (340), (341), (342), (343), (344), (345), (346), (347), (348), (349), (350), (351),
+  (352), (353), (354), (355), (356), (357), (358), (359), (360), (361), (362), (363), (364), (365), (366), (367),
+  (368), (369), (370), (371), (372), (373), (374), (375), (376), (377), (378), (379), (380), (381), (382), (383),
+  (384), (385), (386), (387), (388), (389), (390), (391), (392), (393), (394), (395), (396), (397), (398), (399),
+  (400), (401), (402), (403), (404), (405), (406), (407), (408), (409), (410), (411), (412), (413), (414), (415),
+  (416), (417), (418), (419), (420), (421), (422), (423), (424), (425), (426), (427), (428), (429), (430), (431),
+  (432), (433), (434), (435), (436), (437), (438), (439), (440), (441), (442), (443), (444), (445), (446), (447),
+  (448), (449), (450), (451), (452), (453), (454), (455), (456), (457), (458), (459), (460), (461), (462), (463),
+  (464), (465), (466), (467), (468), (469), (470), (471), (472), (473), (474), (475), (476), (477), (478), (479),
+  (480), (481), (482), (483), (484), (485), (486), (487), (488), (489), (490), (491), (492), (493), (494), (495),
+  (496), (497), (498), (499), (500), (501), (502), (503), (504), (505), (506), (507), (508), (509), (510), (511),
+  (512), (513), (514), (515), (516), (517), (518), (519), (520), (521), (522), (523), (524), (525), (526), (527),
+  (528), (529), (530), (531), (532), (533), (534), (535), (536), (537), (538), (539), (540), (541), (542), (543),
+  (544), (545), (546), (547), (548), (549), (550), (551), (552), (553), (554), (555), (556), (557), (558), (559),
+  (560), (561), (562), (563), (564), (565), (566), (567), (568), (569), (570), (571), (572), (573), (574), (575),
+  (576), (577), (578), (579), (580), (581), (582), (583), (584), (585), (586), (587), (588), (589), (590), (591),
+  (592), (593), (594), (595), (596), (597), (598), (599), (600), (601), (602), (603), (604), (605), (606), (607),
+  (608), (609), (610), (611), (612), (613), (614), (615), (616), (617), (618), (619), (620), (621), (622), (623),
+  (624), (625), (626), (627), (628), (629), (630), (631), (632), (633), (634), (635), (636), (637), (638), (639),
+  (640), (641), (642), (643), (644), (645), (646), (647), (648), (649), (650), (651), (652), (653), (654), (655),
+  (656), (657), (658), (659), (660), (661), (662), (663), (664), (665), (666), (667), (668), (669), (670), (671),
+  (672), (673), (674), (675), (676), (677), (678), (679), (680), (681), (682), (683), (684), (685), (686), (687),
+  (688), (689), (690), (691), (692), (693), (694), (695), (696), (697), (698), (699), (700), (701), (702), (703),
+  (704), (705), (706), (707), (708), (709), (710), (711), (712), (713), (714), (715), (716), (717), (718), (719),
+  (720), (721), (722), (723), (724), (725), (726), (727), (728), (729), (730), (731), (732), (733), (734), (735),
+  (736), (737), (738), (739), (740), (741), (742), (743), (744), (745), (746), (747), (748), (749), (750), (751),
+  (752), (753), (754), (755), (756), (757), (758), (759), (760), (761), (762), (763), (764), (765), (766), (767),
+  (768), (769), (770), (771), (772), (773), (774), (775), (776), (777), (778), (779), (780), (781), (782), (783),
+  (784), (785), (786), (787), (788), (789), (790), (791), (792), (793), (794), (795), (796), (797), (798), (799),
+  (800), (801), (802), (803), (804), (805), (806), (807), (808), (809), (810), (811), (812), (813), (814), (815),
+  (816), (817), (818), (819), (820), (821), (822), (823), (824), (825), (826), (827), (828), (829), (830), (831),
+  (832), (833), (834), (835), (836), (837), (838), (839), (840), (841), (842), (843), (844), (845), (846), (847),
+  (848), (849), (850), (851), (852), (853), (854), (855), (856), (857), (858), (859), (860), (861), (862), (863),
+  (864), (865), (866), (867), (868), (869), (870), (871), (872), (873), (874), (875), (876), (877), (878), (879),
+  (880), (881), (882), (883), (884), (885), (886), (887), (888), (889), (890), (891), (892), (893), (894), (895),
+  (896), (897), (898), (899), (900), (901), (902), (903), (904), (905), (906), (907), (908), (909), (910), (911),
+  (912), (913), (914), (915), (916), (917), (918), (919), (920), (921), (922), (923), (924), (925), (926), (927),
+  (928), (929), (930), (931), (932), (933), (934), (935), (936), (937), (938), (939), (940), (941), (942), (943),
+  (944), (945), (946), (947), (948), (949), (950), (951), (952), (953), (954), (955), (956), (957), (958), (959),
+  (960), (961), (962), (963), (964), (965), (966), (967), (968), (969), (970), (971), (972), (973), (974), (975),
+  (976), (977), (978), (979), (980), (981), (982), (983), (984), (985), (986), (987), (988), (989), (990), (991),
+  (992), (993), (994), (995), (996), (997), (998), (999), (1000), (1001), (1002), (1003), (1004), (1005), (1006), (1007),
+  (1008), (1009), (1010), (1011), (1012), (1013), (1014), (1015), (1016), (1017), (1018), (1019), (1020), (1021), (1022), (1023);
+
+CREATE TABLE bytes (byte blob primary key, n integer not null) strict, without rowid;
+
+insert into bytes (byte, n) values
+  (X'00', 0), (X'01', 1), (X'02', 2), (X'03', 3), (X'04', 4), (X'05', 5), (X'06', 6), (X'07', 7), (X'08', 8), (X'09', 9), (X'0A', 10), (X'0B', 11), (X'0C', 12), (X'0D', 13), (X'0E', 14), (X'0F', 15),
+  (X'10', 16), (X'11', 17), (X'12', 18), (X'13', 19), (X'14', 20), (X'15', 21), (X'16', 22), (X'17', 23), (X'18', 24), (X'19', 25), (X'1A', 26), (X'1B', 27), (X'1C', 28), (X'1D', 29), (X'1E', 30), (X'1F', 31),
+  (X'20', 32), (X'21', 33), (X'22', 34), (X'23', 35), (X'24', 36), (X'25', 37), (X'26', 38), (X'27', 39), (X'28', 40), (X'29', 41), (X'2A', 42), (X'2B', 43), (X'2C', 44), (X'2D', 45), (X'2E', 46), (X'2F', 47),
+  (X'30', 48), (X'31', 49), (X'32', 50), (X'33', 51), (X'34', 52), (X'35', 53), (X'36', 54), (X'37', 55), (X'38', 56), (X'39', 57), (X'3A', 58), (X'3B', 59), (X'3C', 60), (X'3D', 61), (X'3E', 62), (X'3F', 63),
+  (X'40', 64), (X'41', 65), (X'42', 66), (X'43', 67), (X'44', 68), (X'45', 69), (X'46', 70), (X'47', 71), (X'48', 72), (X'49', 73), (X'4A', 74), (X'4B', 75), (X'4C', 76), (X'4D', 77), (X'4E', 78), (X'4F', 79),
+  (X'50', 80), (X'51', 81), (X'52', 82), (X'53', 83), (X'54', 84), (X'55', 85), (X'56', 86), (X'57', 87), (X'58', 88), (X'59', 89), (X'5A', 90), (X'5B', 91), (X'5C', 92), (X'5D', 93), (X'5E', 94), (X'5F', 95),
+  (X'60', 96), (X'61', 97), (X'62', 98), (X'63', 99), (X'64', 100), (X'65', 101), (X'66', 102), (X'67', 103), (X'68', 104), (X'69', 105), (X'6A', 106), (X'6B', 107), (X'6C', 108), (X'6D', 109), (X'6E', 110), (X'6F', 111),
+  (X'70', 112), (X'71', 113), (X'72', 114), (X'73', 115), (X'74', 116), (X'75', 117), (X'76', 118), (X'77', 119), (X'78', 120), (X'79', 121), (X'7A', 122), (X'7B', 123), (X'7C', 124), (X'7D', 125), (X'7E', 126), (X'7F', 127),
+  (X'80', 128), (X'81', 129), (X'82', 130), (X'83', 131), (X'84', 132), (X'85', 133), (X'86', 134), (X'87', 135), (X'88', 136), (X'89', 137), (X'8A', 138), (X'8B', 139), (X'8C', 140), (X'8D', 141), (X'8E', 142), (X'8F', 143),
+  (X'90', 144), (X'91', 145), (X'92', 146), (X'93', 147), (X'94', 148), (X'95', 149), (X'96', 150), (X'97', 151), (X'98', 152), (X'99', 153), (X'9A', 154), (X'9B', 155), (X'9C', 156), (X'9D', 157), (X'9E', 158), (X'9F', 159),
+  (X'A0', 160), (X'A1', 161), (X'A2', 162), (X'A3', 163), (X'A4', 164), (X'A5', 165), (X'A6', 166), (X'A7', 167), (X'A8', 168), (X'A9', 169), (X'AA', 170), (X'AB', 171), (X'AC', 172), (X'AD', 173), (X'AE', 174), (X'AF', 175),
+  (X'B0', 176), (X'B1', 177), (X'B2', 178), (X'B3', 179), (X'B4', 180), (X'B5', 181), (X'B6', 182), (X'B7', 183), (X'B8', 184), (X'B9', 185), (X'BA', 186), (X'BB', 187), (X'BC', 188), (X'BD', 189), (X'BE', 190), (X'BF', 191),
+  (X'C0', 192), (X'C1', 193), (X'C2', 194), (X'C3', 195), (X'C4', 196), (X'C5', 197), (X'C6', 198), (X'C7', 199), (X'C8', 200), (X'C9', 201), (X'CA', 202), (X'CB', 203), (X'CC', 204), (X'CD', 205), (X'CE', 206), (X'CF', 207),
+  (X'D0', 208), (X'D1', 209), (X'D2', 210), (X'D3', 211), (X'D4', 212), (X'D5', 213), (X'D6', 214), (X'D7', 215), (X'D8', 216), (X'D9', 217), (X'DA', 218), (X'DB', 219), (X'DC', 220), (X'DD', 221), (X'DE', 222), (X'DF', 223),
+  (X'E0', 224), (X'E1', 225), (X'E2', 226), (X'E3', 227), (X'E4', 228), (X'E5', 229), (X'E6', 230), (X'E7', 231), (X'E8', 232), (X'E9', 233), (X'EA', 234), (X'EB', 235), (X'EC', 236), (X'ED', 237), (X'EE', 238), (X'EF', 239),
+  (X'F0', 240), (X'F1', 241), (X'F2', 242), (X'F3', 243), (X'F4', 244), (X'F5', 245), (X'F6', 246), (X'F7', 247), (X'F8', 248), (X'F9', 249), (X'FA', 250), (X'FB', 251), (X'FC', 252), (X'FD', 253), (X'FE', 254), (X'FF', 255);
+
+CREATE TABLE lanes (
+  run_id text not null,
+  lane   integer not null check (lane >= 0),
+  source text not null,
+  name   text not null,
+  parent integer check (parent >= 0 and parent < lane),
+  node   text not null,
+  branch text not null,
+  fork   text not null,
+  primary key (run_id, lane),
+  unique (run_id, source, lane),
+  unique (run_id, source, name),
+  foreign key (run_id, source) references sources (run_id, source),
+  foreign key (run_id, source, parent) references lanes (run_id, source, lane),
+  check ((parent is null) = (name = '')),
+  check ((parent is null) = (node = '')),
+  check ((parent is null) = (fork = '')),
+  check ((branch <> '') = (parent is not null and node = fork))
+) strict, without rowid;
+
+CREATE TABLE tables (
+  run_id text not null,
+  node   text not null,
+  path   text not null check (path <> ''),
+  sha256 text not null check (length(sha256) = 64 and sha256 not glob '*[^0-9a-f]*'),
+  bytes  integer not null check (bytes >= 0),
+  rows   integer not null check (rows >= 0),
+  primary key (run_id, node),
+  foreign key (run_id, node) references nodes (run_id, node)
+) strict, without rowid;
+
+CREATE TABLE folds (
+  run_id         text not null,
+  node           text not null,
+  fold           integer not null check (fold >= 0),
+  kind           text not null check (kind in ('chunk', 'tick', 'end')),
+  source         text not null,
+  chunk          integer not null,
+  at_us          integer not null check (at_us > 0),
+  state          text check (length(state) = 64 and state not glob '*[^0-9a-f]*'),
+  opened_batches integer not null check (opened_batches >= 0),
+  open_batches   integer not null check (open_batches between 0 and opened_batches),
+  held_rows      integer not null check (held_rows >= 0),
+  out_rows       integer not null check (out_rows >= 0), turn integer check (turn >= 0), deadline_us integer check (deadline_us > 0),
+  primary key (run_id, node, fold),
+  foreign key (run_id, node) references sources (run_id, source),
+  check (iif(kind = 'chunk', source <> '' and chunk >= 0, source = '' and chunk = -1)),
+  check (kind <> 'end' or open_batches = 0 and held_rows = 0)
+) strict, without rowid;
+
+CREATE TABLE batches (
+  run_id    text not null,
+  node      text not null,
+  batch     integer not null check (batch between 1 and 4294967295),
+  fold      integer not null,
+  trigger   text not null check (trigger in ('rows', 'when', 'after', 'end', 'memory', 'arrival', 'all', 'quorum', 'first', 'lost', 'timeout')),
+  path      text not null check (path in ('batch_consumed', 'expand_parent', 'coalesced', 'branch_not_needed')),
+  rows      integer not null check (rows >= 0),
+  opened_us integer not null check (opened_us > 0),
+  fired_us  integer not null check (fired_us >= opened_us),
+  of        integer check (of is null or of between 1 and 4294967295 and of <> batch and path = 'branch_not_needed'),
+  primary key (run_id, node, batch),
+  foreign key (run_id, node, fold) references folds (run_id, node, fold),
+  foreign key (run_id, node, of) references batches (run_id, node, batch) deferrable initially deferred,
+  check (rows > 0 or path = 'coalesced')
+) strict, without rowid;
+
+CREATE TABLE members (
+  run_id  text not null,
+  node    text not null,
+  source  text not null,
+  chunk   integer not null,
+  lane    integer not null,
+  slice   integer not null check (slice >= 0),
+  fold    integer not null,
+  rows    integer not null check (rows between 1 and 1024),
+  batches blob not null check (length(batches) % 4 = 0 and length(batches) between 4 * rows and 4 * 1024),
+  primary key (run_id, node, source, chunk, lane, slice),
+  foreign key (run_id, node, fold) references folds (run_id, node, fold),
+  foreign key (run_id, source, chunk, lane) references passages (run_id, source, chunk, lane)
+) strict;
+
+CREATE TABLE merge_kinds (
+  run_id     text not null,
+  kind       text not null check (length(kind) = 16 and kind not glob '*[^0-9a-f]*'),
+  node       text not null,
+  policy     text not null check (policy in ('require_all', 'quorum', 'best_effort', 'first')),
+  merge      text not null check (merge in ('union', 'nested', 'select')),
+  quorum     integer check (quorum >= 1),
+  timeout_ms integer check (timeout_ms >= 1),
+  expected   text not null check (json_type(expected) = 'array' and json_array_length(expected) >= 1),
+  arrived    text not null check (json_type(arrived) = 'array'),
+  lost       text not null check (json_type(lost) = 'object'),
+  not_needed text not null check (json_type(not_needed) = 'array'),
+  fired_by   text not null check (fired_by in ('all', 'quorum', 'first', 'lost', 'timeout', 'end')),
+  collisions text not null check (json_type(collisions) = 'array'),
+  origins    text not null check (json_type(origins) = 'object'),
+  result     text not null check (result in ('merged', 'refused', 'nothing')),
+  code       text not null,
+  primary key (run_id, kind),
+  unique (run_id, node, kind),
+  foreign key (run_id, node) references nodes (run_id, node),
+  check ((policy = 'quorum') = (quorum is not null)),
+  check ((result = 'nothing') = (json_array_length(arrived) = 0)),
+  check ((result = 'refused') = (code <> ''))
+) strict, without rowid;
+
+CREATE TABLE joins (
+  run_id     text not null,
+  source     text not null,
+  chunk      integer not null,
+  lane       integer not null,
+  rows       integer not null,
+  code_bytes integer not null check (code_bytes in (1, 2)),
+  codes      blob not null check (length(codes) = code_bytes * rows),
+  primary key (run_id, source, chunk, lane),
+  foreign key (run_id, source, chunk, rows) references chunks (run_id, source, chunk, rows),
+  foreign key (run_id, source, lane) references lanes (run_id, source, lane)
+) strict;
+
+CREATE TABLE chunk_joins (
+  run_id text not null,
+  source text not null,
+  chunk  integer not null,
+  lane   integer not null,
+  code   integer not null check (code between 0 and 65535),
+  kind   text not null,
+  rows   integer not null check (rows > 0),
+  primary key (run_id, source, chunk, lane, code),
+  unique (run_id, source, chunk, lane, kind),
+  foreign key (run_id, source, chunk, lane) references joins (run_id, source, chunk, lane),
+  foreign key (run_id, kind) references merge_kinds (run_id, kind)
+) strict, without rowid;
+
+CREATE TABLE merges (
+  run_id   text not null,
+  node     text not null,
+  batch    integer not null,
+  kind     text not null,
+  source   text not null,
+  lane     integer not null,
+  row      integer not null check (row >= 1),
+  arrivals text not null check (json_type(arrivals) = 'array'),
+  wait_ms  integer not null check (wait_ms >= 0),
+  out_row  integer check (out_row >= 1),
+  primary key (run_id, node, batch),
+  unique (run_id, node, source, lane, row),
+  foreign key (run_id, node, batch) references batches (run_id, node, batch),
+  foreign key (run_id, node, kind) references merge_kinds (run_id, node, kind),
+  foreign key (run_id, source, lane) references lanes (run_id, source, lane),
+  check ((out_row is null) = (json_array_length(arrivals) = 0))
+) strict, without rowid;
+
+CREATE TABLE parents (
+  run_id  text not null,
+  source  text not null,
+  chunk   integer not null,
+  slice   integer not null check (slice >= 0),
+  rows    integer not null check (rows between 1 and 1024),
+  batches blob not null check (length(batches) = 4 * rows),
+  tokens  blob check (length(tokens) = 8 * rows),
+  primary key (run_id, source, chunk, slice),
+  foreign key (run_id, source, chunk) references chunks (run_id, source, chunk)
+) strict;
+
+CREATE TABLE "nodes" (
+  run_id      text not null references runs (run_id),
+  node        text not null check (node <> '' and node not like '\_\_%' escape '\'),
+  seq         integer not null check (seq >= 0),
+  kind        text not null check (kind in ('source', 'step', 'sink')),
+  operation   text not null check (operation <> ''),
+  config      text not null check (json_valid(config)),
+  determinism text not null check (determinism in ('deterministic', 'seeded', 'reads_io', 'writes_io', 'external_call', 'non_deterministic')),
+  guarantee   text not null check (guarantee in ('', 'transactional', 'idempotent', 'reconcilable', 'at_least_once')),
+  hashes      text not null check (hashes in ('own', 'input', 'record')),
+  primary key (run_id, node),
+  unique (run_id, seq),
+  check ((kind = 'sink') = (guarantee <> '')),
+  check (kind = 'step' or hashes = iif(kind = 'source', 'own', 'input'))
+) strict, without rowid;
+
+CREATE TABLE "chunks" (
+  run_id       text not null,
+  source       text not null,
+  chunk        integer not null check (chunk >= 0),
+  file         text not null,
+  first_row    integer not null check (first_row >= 1),
+  rows         integer not null check (rows between 0 and 1048576),
+  first_line   integer not null check (first_line >= 1),
+  first_offset integer not null check (first_offset >= 0),
+  bytes        integer not null check (bytes >= 0),
+  blank        integer not null check (blank >= 0),
+  comments     integer not null check (comments >= 0),
+  pack         text not null check (length(pack) = 64 and pack not glob '*[^0-9a-f]*'),
+  cursor       text not null check (json_valid(cursor)),
+  last         integer not null check (last in (0, 1)),
+  fold         integer check (fold >= 0),
+  attempt      integer not null check (attempt >= 1),
+  read_us      integer not null check (read_us > 0),
+  primary key (run_id, source, chunk),
+  unique (run_id, source, chunk, rows),
+  foreign key (run_id, source) references sources (run_id, source),
+  foreign key (run_id, source, fold) references folds (run_id, node, fold)
+) strict, without rowid;
+
+CREATE TABLE "passages" (
+  run_id      text not null,
+  source      text not null,
+  chunk       integer not null,
+  lane        integer not null,
+  rows        integer not null,
+  code_bytes  integer not null check (code_bytes in (1, 2)),
+  way_codes   blob not null check (length(way_codes) = code_bytes * rows),
+  started_us  integer not null check (started_us > 0),
+  finished_us integer not null check (finished_us >= started_us),
+  attempt     integer not null check (attempt >= 1),
+  worker      text not null,
+  primary key (run_id, source, chunk, lane),
+  foreign key (run_id, source, chunk, rows) references chunks (run_id, source, chunk, rows),
+  foreign key (run_id, source, lane) references lanes (run_id, source, lane)
+) strict;
+
+CREATE TABLE "ways" (
+  run_id    text not null,
+  way       text not null check (length(way) = 16 and way not glob '*[^0-9a-f]*'),
+  signature text not null,
+  outcome   text not null,
+  path      text not null,
+  last_node text not null,
+  sink      text not null,
+  lane      integer not null,
+  first_seq integer not null check (first_seq >= 0),
+  primary key (run_id, way),
+  unique (run_id, way, lane),
+  foreign key (run_id, last_node) references nodes (run_id, node),
+  foreign key (run_id, lane) references lanes (run_id, lane),
+  check (
+    (outcome = 'success' and path in ('default_flow', 'gate_routed') and sink <> '' and sink not like '\_\_%' escape '\')
+    or (outcome = 'success' and path in ('gate_discarded', 'filter_dropped', 'coalesced') and sink = '')
+    or (outcome = 'failure' and path in ('on_error_routed', 'unrouted', 'quarantined_at_source') and (sink = '__quarantine__' or sink <> '' and sink not like '\_\_%' escape '\'))
+    or (outcome = 'failure' and path = 'sink_discarded' and sink = '__discard__')
+    or (outcome = 'transient' and path in ('fork_parent', 'branch_not_needed') and sink = '')
+    or (outcome = '' and path = 'buffered' and sink = '')
+  )
+) strict, without rowid;
+
+CREATE TABLE "way_steps" (
+  run_id text not null,
+  way    text not null,
+  seq    integer not null check (seq >= 0),
+  node   text not null,
+  label  text not null,
+  lane   integer not null,
+  primary key (run_id, way, seq),
+  foreign key (run_id, way) references ways (run_id, way),
+  foreign key (run_id, node) references nodes (run_id, node),
+  foreign key (run_id, lane) references lanes (run_id, lane)
+) strict, without rowid;
+
+CREATE TABLE "chunk_ways" (
+  run_id text not null,
+  source text not null,
+  chunk  integer not null,
+  lane   integer not null,
+  code   integer not null check (code between 0 and 65535),
+  way    text not null,
+  rows   integer not null check (rows > 0),
+  primary key (run_id, source, chunk, lane, code),
+  unique (run_id, source, chunk, lane, way),
+  foreign key (run_id, source, chunk, lane) references passages (run_id, source, chunk, lane),
+  foreign key (run_id, way, lane) references ways (run_id, way, lane)
+) strict, without rowid;
+
+CREATE TABLE "hashes" (
+  run_id text not null,
+  source text not null,
+  chunk  integer not null,
+  lane   integer not null,
+  node   text not null,
+  slice  integer not null check (slice >= 0),
+  rows   integer not null check (rows between 1 and 1024),
+  slots  blob check (length(slots) % 2 = 0 and length(slots) <= 2 * 1024),
+  hashes blob not null check (length(hashes) % 32 = 0 and length(hashes) between 32 * rows and 32 * 1024 and (slots is null or length(hashes) = 32 * rows)),
+  primary key (run_id, source, chunk, lane, node, slice),
+  foreign key (run_id, source, chunk, lane) references passages (run_id, source, chunk, lane),
+  foreign key (run_id, node) references nodes (run_id, node)
+) strict;
+
+CREATE TABLE "errors" (
+  run_id      text not null,
+  source      text not null,
+  row         integer not null check (row >= 1),
+  lane        integer not null,
+  node        text not null,
+  chunk       integer not null,
+  code        text not null check (code <> ''),
+  field       text not null,
+  message     text not null,
+  error_hash  text not null check (length(error_hash) = 64),
+  raw         blob not null check (length(raw) <= 65536 and length(raw) <= raw_bytes),
+  raw_is_text integer not null check (raw_is_text in (0, 1)),
+  raw_bytes   integer not null,
+  line        integer not null check (line >= 1),
+  byte_offset integer not null check (byte_offset >= 0),
+  sent_to     text not null check (sent_to <> ''),
+  at_us       integer not null check (at_us > 0),
+  primary key (run_id, source, row, lane, node),
+  foreign key (run_id, source, chunk, lane) references passages (run_id, source, chunk, lane),
+  foreign key (run_id, node) references nodes (run_id, node)
+) strict, without rowid;
+
+CREATE TABLE "keys" (
+  run_id text not null,
+  source text not null,
+  chunk  integer not null,
+  field  text not null check (field <> ''),
+  hashes blob not null check (length(hashes) % 4 = 0),
+  primary key (run_id, source, chunk, field),
+  foreign key (run_id, source, chunk) references chunks (run_id, source, chunk)
+) strict;
+
+CREATE TABLE "claims" (
+  run_id   text not null,
+  node     text not null,
+  field    text not null check (field <> ''),
+  key_hash blob not null check (length(key_hash) = 16),
+  source   text not null,
+  lane     integer not null,
+  row      integer not null check (row >= 1),
+  primary key (run_id, node, field, key_hash),
+  foreign key (run_id, node) references nodes (run_id, node),
+  foreign key (run_id, source, lane) references lanes (run_id, source, lane)
+) strict, without rowid;
+
+CREATE TABLE "runs" (
+  run_id          text primary key check (run_id <> ''),
+  epoch           integer not null check (epoch >= 0),
+  pipeline        text not null check (pipeline <> ''),
+  status          text not null check (status in ('running', 'completed', 'completed_with_failures', 'empty', 'failed', 'interrupted', 'blocked', 'cancelled')),
+  final           integer not null check (final in (0, 1)),
+  started_us      integer not null check (started_us > 0),
+  finished_us     integer,
+  reason          text not null,
+  link            text not null check (link in ('', 'fork', 'retry')),
+  parent_run      text not null check (parent_run <> run_id),
+  code            text not null,
+  actor           text not null,
+  trigger         text not null,
+  host            text not null,
+  base_dir        text not null,
+  document_file   text not null,
+  document_sha256 text not null check (length(document_sha256) = 64 and document_sha256 not glob '*[^0-9a-f]*'),
+  plan_sha256     text not null check (length(plan_sha256) = 64 and plan_sha256 not glob '*[^0-9a-f]*'),
+  document        text not null,
+  plan            text not null check (json_valid(plan)),
+  params          text not null check (json_valid(params)),
+  refs            text not null check (json_valid(refs)),
+  check ((status = 'running') = (finished_us is null)),
+  check (final = 0 or status = 'cancelled'),
+  check ((link = '') = (parent_run = ''))
+) strict, without rowid;
+
+CREATE TABLE resumptions (
+  run_id text not null references runs (run_id),
+  epoch  integer not null check (epoch >= 1),
+  claim  text not null check (claim <> ''),
+  was    text not null check (was in ('running', 'failed', 'interrupted', 'blocked', 'cancelled')),
+  actor  text not null,
+  why    text not null,
+  code   text not null,
+  host   text not null,
+  at_us  integer not null check (at_us > 0),
+  primary key (run_id, epoch)
+) strict, without rowid;
+
+CREATE TABLE retried (
+  parent_run text not null references runs (run_id),
+  source     text not null,
+  row        integer not null check (row >= 1),
+  run_id     text not null references runs (run_id),
+  primary key (parent_run, source, row)
+) strict, without rowid;
+
+CREATE TABLE "effect_events" (
+  run_id text not null,
+  sink   text not null,
+  source text not null,
+  chunk  integer not null,
+  fence  integer not null check (fence >= 0),
+  event  text not null check (event in ('began', 'finalized', 'fenced', 'failed', 'reconciled', 'resolved')),
+  worker text not null,
+  at_us  integer not null check (at_us > 0),
+  detail text not null,
+  primary key (run_id, sink, source, chunk, fence, event, worker, at_us),
+  foreign key (run_id, sink, source, chunk) references effects (run_id, sink, source, chunk),
+  check (event <> 'resolved' or detail in ('applied', 'not_applied'))
+) strict, without rowid;
+
+CREATE TABLE feeds (
+  run_id text not null,
+  source text not null,
+  chunk  integer not null,
+  node   text not null,
+  primary key (run_id, source, chunk, node),
+  foreign key (run_id, source, chunk) references chunks (run_id, source, chunk),
+  foreign key (run_id, node) references sources (run_id, source)
+) strict, without rowid;
+
+CREATE TABLE repeats (
+  run_id text not null,
+  source text not null,
+  chunk  integer not null,
+  lane   integer not null,
+  node   text not null,
+  slice  integer not null check (slice >= 0),
+  rows   integer not null check (rows between 1 and 1024),
+  firsts blob not null check (length(firsts) % 8 = 0 and length(firsts) between 8 * rows and 8 * 1024),
+  primary key (run_id, source, chunk, lane, node, slice),
+  foreign key (run_id, source, chunk, lane) references passages (run_id, source, chunk, lane),
+  foreign key (run_id, node) references nodes (run_id, node)
+) strict;
+
+CREATE TABLE executions (
+  run_id    text not null references runs (run_id),
+  epoch     integer not null check (epoch >= 0),
+  seq       integer not null check (seq >= 0),
+  execution text not null check (execution <> ''),
+  workflow  text not null check (workflow <> ''),
+  namespace text not null,
+  identity  text not null,
+  principal text not null,
+  parent    text not null,
+  schedule  text not null,
+  at_us     integer not null check (at_us > 0),
+  primary key (run_id, epoch, seq)
+) strict, without rowid;
+
+CREATE UNIQUE INDEX effects_by_ordinal on effects (run_id, sink, ordinal) where ordinal is not null;
+
+CREATE UNIQUE INDEX folds_by_chunk on folds (run_id, node, source, chunk) where kind = 'chunk';
+
+CREATE UNIQUE INDEX folds_by_end on folds (run_id, node) where kind = 'end';
+
+CREATE UNIQUE INDEX merges_by_out_row on merges (run_id, node, out_row) where out_row is not null;
+
+CREATE INDEX retried_by_run on retried (run_id);
+
+CREATE VIEW lane_joins as
+select g.run_id, g.source, g.lane, b.branch, m.node, m.lane as merged_lane, m.parent as fork_lane
+from lanes m
+cross join lanes b on b.run_id = m.run_id and b.source = m.source and b.parent = m.parent and b.node = m.fork
+cross join lanes g on g.run_id = m.run_id and g.source = m.source
+  and (g.lane = b.lane or substr(g.name, 1, length(b.name) + 1) = b.name || '/')
+where m.branch = '' and m.fork <> '' and not exists (
+  select 1 from lanes n
+  join lanes i on i.run_id = n.run_id and i.source = n.source and i.parent = n.parent and i.node = n.fork
+  where n.run_id = m.run_id and n.source = m.source and n.node = m.node and n.branch = ''
+    and substr(i.name, 1, length(b.name) + 1) = b.name || '/'
+    and (g.lane = i.lane or substr(g.name, 1, length(i.name) + 1) = i.name || '/'));
+
+CREATE VIEW batch_members as
+select run_id, node, batch, row_number() over (partition by run_id, node, batch order by fold, row, lane) - 1 as ordinal,
+  token_id, source, row, lane, chunk, fold
+from (
+  select m.run_id, m.node, m.source, c.first_row + m.slice * 1024 + i.n as row, m.lane, m.chunk, m.fold,
+    m.source || ':' || (c.first_row + m.slice * 1024 + i.n) || iif(l.name = '', '', '/' || l.name) as token_id,
+    ((select n from bytes where byte = substr(m.batches, 4 * i.n + 1, 1)) << 24)
+      | ((select n from bytes where byte = substr(m.batches, 4 * i.n + 2, 1)) << 16)
+      | ((select n from bytes where byte = substr(m.batches, 4 * i.n + 3, 1)) << 8)
+      | (select n from bytes where byte = substr(m.batches, 4 * i.n + 4, 1)) as batch
+  from members m
+  cross join chunks c on c.run_id = m.run_id and c.source = m.source and c.chunk = m.chunk
+  cross join lanes l on l.run_id = m.run_id and l.lane = m.lane
+  cross join numbers i on i.n < length(m.batches) / 4
+)
+where batch > 0;
+
+CREATE VIEW batch_rows as
+select p.run_id, p.source as node, c.first_row + p.slice * 1024 + i.n as row,
+  p.source || ':' || (c.first_row + p.slice * 1024 + i.n) as token_id,
+  ((select n from bytes where byte = substr(p.batches, 4 * i.n + 1, 1)) << 24)
+    | ((select n from bytes where byte = substr(p.batches, 4 * i.n + 2, 1)) << 16)
+    | ((select n from bytes where byte = substr(p.batches, 4 * i.n + 3, 1)) << 8)
+    | (select n from bytes where byte = substr(p.batches, 4 * i.n + 4, 1)) as batch,
+  l.source || ':' || (
+    ((select n from bytes where byte = substr(p.tokens, 8 * i.n + 3, 1)) << 40)
+    | ((select n from bytes where byte = substr(p.tokens, 8 * i.n + 4, 1)) << 32)
+    | ((select n from bytes where byte = substr(p.tokens, 8 * i.n + 5, 1)) << 24)
+    | ((select n from bytes where byte = substr(p.tokens, 8 * i.n + 6, 1)) << 16)
+    | ((select n from bytes where byte = substr(p.tokens, 8 * i.n + 7, 1)) << 8)
+    | (select n from bytes where byte = substr(p.tokens, 8 * i.n + 8, 1))) || iif(l.name = '', '', '/' || l.name) as parent_token_id,
+  p.chunk, c.fold
+from parents p
+cross join chunks c on c.run_id = p.run_id and c.source = p.source and c.chunk = p.chunk
+cross join numbers i on i.n < p.rows
+left join lanes l on l.run_id = p.run_id and l.lane =
+  ((select n from bytes where byte = substr(p.tokens, 8 * i.n + 1, 1)) << 8)
+    | (select n from bytes where byte = substr(p.tokens, 8 * i.n + 2, 1));
+
+CREATE VIEW batch_totals as
+select run_id, node, batch, trigger, path, rows, opened_us, fired_us, out_rows, fold, of
+from (
+  select run_id, node, batch, trigger, path, rows, opened_us, fired_us, fold, of,
+    sum(out_rows) over (partition by run_id, node, batch) as out_rows
+  from (
+    select run_id, node, batch, trigger, path, rows, opened_us, fired_us, 0 as out_rows, fold, of from batches
+    union all
+    select run_id, node, batch, null, null, null, null, null, 1, null, null from batch_rows
+  )
+)
+where trigger is not null;
+
+CREATE VIEW coalesce_events as
+select c.run_id, k.node, c.source || ':' || (c.first_row + hi.n * 1024 + lo.n) || iif(f.name = '', '', '/' || f.name) as fork_group_id,
+  iif(k.result = 'nothing', null, c.source || ':' || (c.first_row + hi.n * 1024 + lo.n) || '/' || l.name) as merged_token_id,
+  k.policy, k.merge as merge_strategy, k.quorum, k.timeout_ms, k.expected as branches_expected, k.arrived as branches_arrived,
+  k.lost as branches_lost, k.not_needed as branches_not_needed,
+  (
+    select json_group_array(json(arrival)) from (
+      select json_object('branch', a.value, 'token_id', c.source || ':' || (c.first_row + hi.n * 1024 + lo.n) || '/' || (
+        select g.name
+        from lane_joins n
+        cross join lanes g on g.run_id = n.run_id and g.lane = n.lane
+        cross join passages p on p.run_id = c.run_id and p.source = c.source and p.chunk = c.chunk and p.lane = n.lane
+        cross join chunk_ways v on v.run_id = p.run_id and v.source = p.source and v.chunk = p.chunk and v.lane = p.lane and v.code =
+          case p.code_bytes
+            when 1 then (select n from bytes where byte = substr(p.way_codes, hi.n * 1024 + lo.n + 1, 1))
+            else ((select n from bytes where byte = substr(p.way_codes, 2 * (hi.n * 1024 + lo.n) + 1, 1)) << 8)
+              | (select n from bytes where byte = substr(p.way_codes, 2 * (hi.n * 1024 + lo.n) + 2, 1))
+          end
+        cross join ways y on y.run_id = v.run_id and y.way = v.way and y.path = 'coalesced' and y.last_node = k.node
+        where n.run_id = c.run_id and n.source = c.source and n.merged_lane = j.lane and n.branch = a.value
+      ), 'offset_ms', 0) as arrival
+      from json_each(k.arrived) a
+      order by a.key)
+  ) as arrival_order,
+  0 as wait_ms, k.fired_by, k.collisions, k.origins as field_origins, k.result, k.code,
+  iif(k.result <> 'merged', null, (
+    select lower(hex(substr(h.hashes, 1 + 32 * iif(h.slots is null, lo.n, -1 + nullif(
+      ((select n from bytes where byte = substr(h.slots, 2 * lo.n + 1, 1)) << 8)
+      | (select n from bytes where byte = substr(h.slots, 2 * lo.n + 2, 1)), 0)), 32)))
+    from hashes h
+    where h.run_id = c.run_id and h.source = c.source and h.chunk = c.chunk and h.lane = j.lane and h.node = k.node and h.slice = hi.n
+  )) as merged_hash,
+  null as batch_id, c.source, c.first_row + hi.n * 1024 + lo.n as row, l.parent as lane
+from joins j
+cross join chunks c on c.run_id = j.run_id and c.source = j.source and c.chunk = j.chunk
+cross join lanes l on l.run_id = j.run_id and l.lane = j.lane
+cross join lanes f on f.run_id = l.run_id and f.lane = l.parent
+cross join numbers hi
+cross join numbers lo
+cross join chunk_joins w on w.run_id = j.run_id and w.source = j.source and w.chunk = j.chunk and w.lane = j.lane and w.code =
+  case j.code_bytes
+    when 1 then (select n from bytes where byte = substr(j.codes, hi.n * 1024 + lo.n + 1, 1))
+    else ((select n from bytes where byte = substr(j.codes, 2 * (hi.n * 1024 + lo.n) + 1, 1)) << 8)
+      | (select n from bytes where byte = substr(j.codes, 2 * (hi.n * 1024 + lo.n) + 2, 1))
+  end
+cross join merge_kinds k on k.run_id = w.run_id and k.kind = w.kind
+where hi.n < (c.rows + 1023) / 1024 and lo.n < c.rows - hi.n * 1024
+union all
+select g.run_id, g.node, g.source || ':' || g.row || iif(f.name = '', '', '/' || f.name), g.node || ':' || g.out_row,
+  k.policy, k.merge, k.quorum, k.timeout_ms, k.expected, k.arrived, k.lost, k.not_needed,
+  (
+    select json_group_array(json(arrival)) from (
+      select json_object('branch', json_extract(a.value, '$.branch'), 'token_id', json_extract(a.value, '$.token'),
+        'offset_ms', json_extract(a.value, '$.offset_ms')) as arrival
+      from json_each(g.arrivals) a
+      order by a.key)
+  ),
+  g.wait_ms, k.fired_by, k.collisions, k.origins, k.result, k.code,
+  iif(k.result <> 'merged', null, (
+    select lower(hex(substr(r.raw_hashes, 32 * ((g.out_row - c.first_row) % 1024) + 1, 32)))
+    from chunks c
+    join chunk_rows r on r.run_id = c.run_id and r.source = c.source and r.chunk = c.chunk and r.slice = (g.out_row - c.first_row) / 1024
+    where c.run_id = g.run_id and c.source = g.node and g.out_row >= c.first_row and g.out_row < c.first_row + c.rows
+  )),
+  g.node || ':' || g.batch, g.source, g.row, g.lane
+from merges g
+cross join lanes f on f.run_id = g.run_id and f.lane = g.lane
+cross join merge_kinds k on k.run_id = g.run_id and k.kind = g.kind;
+
+CREATE VIEW token_parents as
+select t.run_id, t.token_id, 0 as ordinal, t.fork_group_id as parent_token_id, 'fork' as relation, t.source, t.row, t.lane
+from tokens t
+where t.fork_group_id is not null
+union all
+select c.run_id, c.source || ':' || (c.first_row + hi.n * 1024 + lo.n) || '/' || l.name, a.key,
+  c.source || ':' || (c.first_row + hi.n * 1024 + lo.n) || '/' || g.name, 'coalesce', c.source, c.first_row + hi.n * 1024 + lo.n, j.lane
+from joins j
+cross join chunks c on c.run_id = j.run_id and c.source = j.source and c.chunk = j.chunk
+cross join lanes l on l.run_id = j.run_id and l.lane = j.lane
+cross join numbers hi
+cross join numbers lo
+cross join chunk_joins w on w.run_id = j.run_id and w.source = j.source and w.chunk = j.chunk and w.lane = j.lane and w.code =
+  case j.code_bytes
+    when 1 then (select n from bytes where byte = substr(j.codes, hi.n * 1024 + lo.n + 1, 1))
+    else ((select n from bytes where byte = substr(j.codes, 2 * (hi.n * 1024 + lo.n) + 1, 1)) << 8)
+      | (select n from bytes where byte = substr(j.codes, 2 * (hi.n * 1024 + lo.n) + 2, 1))
+  end
+cross join merge_kinds k on k.run_id = w.run_id and k.kind = w.kind
+cross join json_each(k.arrived) a
+cross join lane_joins n on n.run_id = c.run_id and n.source = c.source and n.merged_lane = j.lane and n.branch = a.value
+cross join lanes g on g.run_id = n.run_id and g.lane = n.lane
+cross join passages p on p.run_id = c.run_id and p.source = c.source and p.chunk = c.chunk and p.lane = n.lane
+cross join chunk_ways v on v.run_id = p.run_id and v.source = p.source and v.chunk = p.chunk and v.lane = p.lane and v.code =
+  case p.code_bytes
+    when 1 then (select n from bytes where byte = substr(p.way_codes, hi.n * 1024 + lo.n + 1, 1))
+    else ((select n from bytes where byte = substr(p.way_codes, 2 * (hi.n * 1024 + lo.n) + 1, 1)) << 8)
+      | (select n from bytes where byte = substr(p.way_codes, 2 * (hi.n * 1024 + lo.n) + 2, 1))
+  end
+cross join ways y on y.run_id = v.run_id and y.way = v.way and y.path = 'coalesced' and y.last_node = k.node
+where hi.n < (c.rows + 1023) / 1024 and lo.n < c.rows - hi.n * 1024
+union all
+select g.run_id, g.node || ':' || g.out_row, a.key, json_extract(a.value, '$.token'), 'coalesce', g.node, g.out_row, l.lane
+from merges g
+cross join lanes l on l.run_id = g.run_id and l.source = g.node and l.name = ''
+cross join json_each(g.arrivals) a
+union all
+select r.run_id, r.token_id, 0, r.parent_token_id, iif(n.operation = 'expand', 'expand', 'continue'), r.node, r.row, l.lane
+from batch_rows r
+cross join lanes l on l.run_id = r.run_id and l.source = r.node and l.name = ''
+cross join nodes n on n.run_id = r.run_id and n.node = r.node
+where r.parent_token_id is not null
+union all
+select r.run_id, r.token_id, m.ordinal, m.token_id, 'batch', r.node, r.row, l.lane
+from batch_rows r
+cross join lanes l on l.run_id = r.run_id and l.source = r.node and l.name = ''
+cross join nodes n on n.run_id = r.run_id and n.node = r.node and n.operation <> 'coalesce'
+cross join batch_members m on m.run_id = r.run_id and m.node = r.node and m.batch = r.batch
+where r.parent_token_id is null;
+
+CREATE VIEW quarantined_rows as
+select x.run_id, x.source || ':' || x.row || iif(l.name = '', '', '/' || l.name) as token_id, x.source, x.row, x.chunk, c.file, x.line, x.byte_offset,
+  x.node, x.code, x.field, x.message, x.error_hash,
+  iif(x.raw_is_text, cast(x.raw as text), null) as raw_text, x.raw, x.raw_bytes, x.at_us, x.lane
+from errors x
+join chunks c on c.run_id = x.run_id and c.source = x.source and c.chunk = x.chunk
+join lanes l on l.run_id = x.run_id and l.lane = x.lane
+where x.sent_to = '__quarantine__';
+
+CREATE VIEW node_counts as
+select distinct run_id, node, seq, kind, sum(in_rows) over by_node as in_rows, sum(out_rows) over by_node as out_rows,
+  sum(dropped_rows) over by_node as dropped_rows, sum(diverted_rows) over by_node as diverted_rows,
+  sum(created_rows) over by_node as created_rows, sum(consumed_rows) over by_node as consumed_rows, sum(held_rows) over by_node as held_rows
+from chunk_node_counts
+window by_node as (partition by run_id, node);
+
+CREATE VIEW run_links as
+select run_id, parent_run, link, (select count(*) from retried t where t.run_id = r.run_id) as retried_rows
+from runs r
+where link <> '';
+
+CREATE VIEW tokens as
+select c.run_id, c.source, c.first_row + hi.n * 1024 + lo.n as row,
+  c.source || ':' || (c.first_row + hi.n * 1024 + lo.n) || iif(l.name = '', '', '/' || l.name) as token_id,
+  c.chunk, hi.n * 1024 + lo.n as pack_index, w.way, k.sink as bound_for,
+  case
+    when w.way is null then 0
+    when k.path = 'buffered' then b.batch is not null
+    when k.sink in ('', '__quarantine__', '__discard__') then 1
+    else e.state is 'finalized'
+  end as completed,
+  l.lane, l.name as lane_name,
+  iif(l.branch = '', null, c.source || ':' || (c.first_row + hi.n * 1024 + lo.n) || iif(f.name = '', '', '/' || f.name)) as fork_group_id,
+  iif(k.path = 'buffered', k.last_node, null) as barrier,
+  ((select n from bytes where byte = substr(m.batches, 4 * lo.n + 1, 1)) << 24)
+    | ((select n from bytes where byte = substr(m.batches, 4 * lo.n + 2, 1)) << 16)
+    | ((select n from bytes where byte = substr(m.batches, 4 * lo.n + 3, 1)) << 8)
+    | (select n from bytes where byte = substr(m.batches, 4 * lo.n + 4, 1)) as batch,
+  m.node || ':' || (
+    ((select n from bytes where byte = substr(m.batches, 4 * lo.n + 1, 1)) << 24)
+    | ((select n from bytes where byte = substr(m.batches, 4 * lo.n + 2, 1)) << 16)
+    | ((select n from bytes where byte = substr(m.batches, 4 * lo.n + 3, 1)) << 8)
+    | (select n from bytes where byte = substr(m.batches, 4 * lo.n + 4, 1))) as batch_id,
+  z.node as refused_by
+from chunks c
+cross join lanes l on l.run_id = c.run_id and l.source = c.source
+left join lanes f on f.run_id = l.run_id and f.lane = l.parent
+left join passages p on p.run_id = c.run_id and p.source = c.source and p.chunk = c.chunk and p.lane = l.lane
+cross join numbers hi
+cross join numbers lo
+left join chunk_ways w on w.run_id = p.run_id and w.source = p.source and w.chunk = p.chunk and w.lane = p.lane and w.code =
+  case p.code_bytes
+    when 1 then (select n from bytes where byte = substr(p.way_codes, hi.n * 1024 + lo.n + 1, 1))
+    else ((select n from bytes where byte = substr(p.way_codes, 2 * (hi.n * 1024 + lo.n) + 1, 1)) << 8)
+      | (select n from bytes where byte = substr(p.way_codes, 2 * (hi.n * 1024 + lo.n) + 2, 1))
+  end
+left join ways k on k.run_id = w.run_id and k.way = w.way
+left join effects e on e.run_id = c.run_id and e.sink = k.sink and e.source = c.source and e.chunk = c.chunk
+left join errors z on z.run_id = iif(e.refused > 0, e.run_id, null) and z.source = c.source and z.row = c.first_row + hi.n * 1024 + lo.n
+  and z.lane = l.lane and z.node = e.sink
+left join members m on m.run_id = c.run_id and m.node = iif(k.path = 'buffered', k.last_node, null)
+  and m.source = c.source and m.chunk = c.chunk and m.lane = l.lane and m.slice = hi.n
+left join batches b on b.run_id = m.run_id and b.node = m.node and b.batch =
+  ((select n from bytes where byte = substr(m.batches, 4 * lo.n + 1, 1)) << 24)
+    | ((select n from bytes where byte = substr(m.batches, 4 * lo.n + 2, 1)) << 16)
+    | ((select n from bytes where byte = substr(m.batches, 4 * lo.n + 3, 1)) << 8)
+    | (select n from bytes where byte = substr(m.batches, 4 * lo.n + 4, 1))
+where (l.name = '' or p.chunk is not null) and hi.n < (c.rows + 1023) / 1024 and lo.n < c.rows - hi.n * 1024
+  and (l.name = '' or w.way is not null);
+
+CREATE VIEW token_outcomes as
+select t.run_id, t.token_id, t.source, t.row, t.chunk, t.completed,
+  case
+    when not t.completed then null
+    when t.refused_by is not null then 'failure'
+    when t.barrier is null then k.outcome
+    when b.path = 'coalesced' then 'success'
+    else 'transient'
+  end as outcome,
+  case
+    when t.refused_by is not null then 'on_error_routed'
+    when t.barrier is not null then coalesce(b.path, 'buffered')
+    when t.completed then k.path
+  end as path,
+  iif(t.refused_by is null, nullif(k.sink, ''), '__quarantine__') as sink, coalesce(t.refused_by, k.last_node) as last_node, x.error_hash, t.lane,
+  iif(k.path = 'fork_parent', t.token_id, null) as fork_group_id,
+  case
+    when b.path = 'coalesced' then (
+      select g.node || ':' || g.out_row from merges g where g.run_id = b.run_id and g.node = b.node and g.batch = b.batch)
+    when k.path = 'coalesced' then (
+      select t.source || ':' || t.row || '/' || m.name
+      from lane_joins g
+      join lanes m on m.run_id = g.run_id and m.lane = g.merged_lane
+      where g.run_id = t.run_id and g.source = t.source and g.lane = t.lane and g.node = k.last_node)
+  end as join_group_id,
+  iif(b.path = 'expand_parent', t.token_id, null) as expand_group_id,
+  iif(coalesce(b.path, 'batch_consumed') = 'batch_consumed', t.batch_id, null) as batch_id
+from tokens t
+left join ways k on k.run_id = t.run_id and k.way = t.way
+left join batches b on b.run_id = t.run_id and b.node = t.barrier and b.batch = t.batch
+left join errors x on x.run_id = t.run_id and x.source = t.source and x.row = t.row and x.lane = t.lane and x.node = coalesce(t.refused_by, k.last_node);
+
+CREATE VIEW rows as
+select t.run_id, t.source, t.row, t.token_id, t.chunk, c.file,
+  c.first_line + iif(r.lines is null, t.pack_index,
+      ((select n from bytes where byte = substr(r.lines, 4 * (t.pack_index % 1024) + 1, 1)) << 24)
+      | ((select n from bytes where byte = substr(r.lines, 4 * (t.pack_index % 1024) + 2, 1)) << 16)
+      | ((select n from bytes where byte = substr(r.lines, 4 * (t.pack_index % 1024) + 3, 1)) << 8)
+      | (select n from bytes where byte = substr(r.lines, 4 * (t.pack_index % 1024) + 4, 1))) as line,
+  c.first_offset + (
+      ((select n from bytes where byte = substr(r.offsets, 4 * (t.pack_index % 1024) + 1, 1)) << 24)
+      | ((select n from bytes where byte = substr(r.offsets, 4 * (t.pack_index % 1024) + 2, 1)) << 16)
+      | ((select n from bytes where byte = substr(r.offsets, 4 * (t.pack_index % 1024) + 3, 1)) << 8)
+      | (select n from bytes where byte = substr(r.offsets, 4 * (t.pack_index % 1024) + 4, 1))) as byte_offset,
+  ((select n from bytes where byte = substr(r.lengths, 4 * (t.pack_index % 1024) + 1, 1)) << 24)
+      | ((select n from bytes where byte = substr(r.lengths, 4 * (t.pack_index % 1024) + 2, 1)) << 16)
+      | ((select n from bytes where byte = substr(r.lengths, 4 * (t.pack_index % 1024) + 3, 1)) << 8)
+      | (select n from bytes where byte = substr(r.lengths, 4 * (t.pack_index % 1024) + 4, 1)) as byte_length,
+  lower(hex(substr(r.raw_hashes, 32 * (t.pack_index % 1024) + 1, 32))) as raw_hash,
+  c.pack, t.pack_index, t.completed,
+  case
+    when not t.completed then null
+    when t.refused_by is not null then 'failure'
+    else coalesce(nullif(k.outcome, ''), iif(b.path = 'coalesced', 'success', 'transient'))
+  end as outcome,
+  case when not t.completed then null when t.refused_by is not null then 'on_error_routed' else coalesce(b.path, k.path) end as path,
+  iif(t.refused_by is null, nullif(k.sink, ''), '__quarantine__') as sink
+from tokens t
+cross join nodes n on n.run_id = t.run_id and n.node = t.source and n.kind = 'source'
+cross join chunks c on c.run_id = t.run_id and c.source = t.source and c.chunk = t.chunk
+cross join chunk_rows r on r.run_id = t.run_id and r.source = t.source and r.chunk = t.chunk and r.slice = t.pack_index / 1024
+left join ways k on k.run_id = t.run_id and k.way = t.way
+left join batches b on b.run_id = t.run_id and b.node = t.barrier and b.batch = t.batch
+where t.lane_name = '';
+
+CREATE VIEW node_states as
+select t.run_id, t.token_id, t.source, t.row, t.chunk, s.seq, s.node, n.kind, s.label,
+  case
+    when s.node = t.refused_by or k.outcome = 'failure' and s.node = k.last_node then 'failed'
+    when n.kind = 'sink' then iif(t.completed, 'completed', 'open')
+    when s.node = t.barrier and not t.completed then 'held'
+    else 'completed'
+  end as status,
+  iif(s.seq = 0, iif(n.kind = 'source', (
+    select lower(hex(substr(r.raw_hashes, 32 * (t.pack_index % 1024) + 1, 32)))
+    from chunk_rows r where r.run_id = t.run_id and r.source = t.source and r.chunk = t.chunk and r.slice = t.pack_index / 1024
+  ), null), (
+    select iif(o.hashes = 'record', (
+      select lower(hex(substr(r.raw_hashes, 32 * (t.pack_index % 1024) + 1, 32)))
+      from chunk_rows r where r.run_id = t.run_id and r.source = t.source and r.chunk = t.chunk and r.slice = t.pack_index / 1024
+    ), (
+      select lower(hex(substr(h.hashes, 1 + 32 * iif(h.slots is null, t.pack_index % 1024, -1 + nullif(
+        ((select n from bytes where byte = substr(h.slots, 2 * (t.pack_index % 1024) + 1, 1)) << 8)
+        | (select n from bytes where byte = substr(h.slots, 2 * (t.pack_index % 1024) + 2, 1)), 0)), 32)))
+      from hashes h
+      where h.run_id = t.run_id and h.source = t.source and h.chunk = t.chunk and h.lane = b.lane and h.node = b.node and h.slice = t.pack_index / 1024
+    ))
+    from way_steps b
+    join nodes o on o.run_id = b.run_id and o.node = b.node and o.hashes <> 'input'
+    where b.run_id = t.run_id and b.way = t.way and b.seq < s.seq and not (k.outcome = 'failure' and b.node = k.last_node)
+    order by b.seq desc limit 1)) as input_hash,
+  iif(n.kind = 'sink' or s.node = k.last_node and (k.outcome = 'failure' or k.path in ('buffered', 'coalesced', 'branch_not_needed')), null, (
+    select iif(o.hashes = 'record', (
+      select lower(hex(substr(r.raw_hashes, 32 * (t.pack_index % 1024) + 1, 32)))
+      from chunk_rows r where r.run_id = t.run_id and r.source = t.source and r.chunk = t.chunk and r.slice = t.pack_index / 1024
+    ), (
+      select lower(hex(substr(h.hashes, 1 + 32 * iif(h.slots is null, t.pack_index % 1024, -1 + nullif(
+        ((select n from bytes where byte = substr(h.slots, 2 * (t.pack_index % 1024) + 1, 1)) << 8)
+        | (select n from bytes where byte = substr(h.slots, 2 * (t.pack_index % 1024) + 2, 1)), 0)), 32)))
+      from hashes h
+      where h.run_id = t.run_id and h.source = t.source and h.chunk = t.chunk and h.lane = b.lane and h.node = b.node and h.slice = t.pack_index / 1024
+    ))
+    from way_steps b
+    join nodes o on o.run_id = b.run_id and o.node = b.node and o.hashes <> 'input'
+    where b.run_id = t.run_id and b.way = t.way and b.seq <= s.seq and not (k.outcome = 'failure' and b.node = k.last_node)
+    order by b.seq desc limit 1)) as output_hash,
+  t.lane
+from tokens t
+cross join ways k on k.run_id = t.run_id and k.way = t.way
+cross join way_steps s on s.run_id = t.run_id and s.way = t.way and s.seq >= k.first_seq
+cross join nodes n on n.run_id = s.run_id and n.node = s.node;
+
+CREATE VIEW routing_events as
+select t.run_id, t.token_id, t.source, t.row, s.seq, s.node, coalesce(e.label, s.label) as label,
+  coalesce(e.to_node, b.node, iif(k.sink = '__quarantine__' or s.node = t.refused_by, 'quarantine', 'discard')) as to_node,
+  case
+    when e.label is not null then 'branch'
+    when s.node = t.refused_by or k.outcome = 'failure' and s.node = k.last_node then 'error'
+    when n.operation = 'gate' then 'route'
+    else 'flow'
+  end as kind,
+  t.lane
+from tokens t
+cross join ways k on k.run_id = t.run_id and k.way = t.way
+cross join way_steps s on s.run_id = t.run_id and s.way = t.way and s.seq >= k.first_seq
+cross join nodes n on n.run_id = s.run_id and n.node = s.node
+left join way_steps b on b.run_id = s.run_id and b.way = s.way and b.seq = s.seq + 1
+left join edges e on e.run_id = s.run_id and e.from_node = iif(k.path = 'fork_parent' and s.node = k.last_node, s.node, null) and e.kind = 'route'
+where b.node is not null or e.label is not null or s.node = t.refused_by
+  or s.node = k.last_node and k.path not in ('filter_dropped', 'fork_parent', 'buffered', 'coalesced', 'branch_not_needed');
+
+CREATE VIEW sink_rows as
+select run_id, sink, line_number, token_id, source, row, chunk, ordinal, lane
+from (
+  select e.run_id, e.sink, e.ordinal, e.state, t.token_id, t.source, t.row, t.chunk, t.lane,
+    row_number() over (partition by e.run_id, e.sink order by e.ordinal, t.row, t.lane) as line_number
+  from effects e
+  cross join tokens t on t.run_id = e.run_id and t.source = e.source and t.chunk = e.chunk and t.bound_for = e.sink
+  where e.kind = 'write' and e.ordinal is not null and t.refused_by is null
+)
+where state = 'finalized';
+
+CREATE VIEW sink_totals as
+select n.run_id, n.node as sink, n.guarantee,
+  coalesce(sum(e.rows) filter (where e.kind = 'write'), 0) as planned_rows,
+  coalesce(sum(e.rows - e.refused) filter (where e.kind = 'write' and e.state = 'finalized'), 0) as finalized_rows,
+  coalesce(sum(e.bytes) filter (where e.kind = 'write' and e.state = 'finalized'), 0) as finalized_bytes,
+  coalesce(sum(e.refused), 0) as refused_rows,
+  a.path as artifact_path, a.bytes as artifact_bytes, a.sha256 as artifact_sha256, a.published_us
+from nodes n
+left join effects e on e.run_id = n.run_id and e.sink = n.node
+left join artifacts a on a.run_id = n.run_id and a.sink = n.node
+where n.kind = 'sink'
+group by n.run_id, n.node;
+
+CREATE VIEW chunk_node_counts as
+select run_id, source, chunk, node, seq, kind, in_rows, out_rows, dropped_rows, diverted_rows, created_rows,
+  ended_rows + fired_rows as consumed_rows, taken_rows - fired_rows as held_rows
+from (
+  select w.run_id, w.source, w.chunk, s.node, n.seq, n.kind,
+    sum(iif(s.seq < k.first_seq or s.seq = 0 and n.kind = 'step', 0, w.rows)) as in_rows,
+    sum(case
+      when n.kind = 'sink' and s.node <> k.last_node then iif(e.state = 'finalized', w.rows, 0)
+      when s.seq >= k.first_seq and s.node = k.last_node and k.path not in ('default_flow', 'gate_routed') then 0
+      else w.rows
+    end) - coalesce(max(e.refused), 0) as out_rows,
+    sum(iif(s.seq >= k.first_seq and s.node = k.last_node and k.path in ('filter_dropped', 'gate_discarded'), w.rows, 0)) as dropped_rows,
+    sum(iif(s.seq >= k.first_seq and s.node = k.last_node and k.outcome = 'failure', w.rows, 0)) + coalesce(max(e.refused), 0) as diverted_rows,
+    sum(iif(s.seq < k.first_seq or s.seq = 0 and n.kind = 'step', w.rows, 0)) as created_rows,
+    sum(iif(s.seq >= k.first_seq and s.node = k.last_node and k.path in ('fork_parent', 'coalesced', 'branch_not_needed'), w.rows, 0)) as ended_rows,
+    sum(iif(s.seq >= k.first_seq and s.node = k.last_node and k.path = 'buffered', w.rows, 0)) as taken_rows,
+    iif(n.hashes <> 'record', 0, (
+      select coalesce(sum(iif(exists (
+        select 1 from folds f where f.run_id = m.run_id and f.node = m.node and f.kind = 'end'
+      ), m.rows, (
+        select count(*) from numbers i
+        cross join batches b on b.run_id = m.run_id and b.node = m.node and b.batch =
+          ((select n from bytes where byte = substr(m.batches, 4 * i.n + 1, 1)) << 24)
+          | ((select n from bytes where byte = substr(m.batches, 4 * i.n + 2, 1)) << 16)
+          | ((select n from bytes where byte = substr(m.batches, 4 * i.n + 3, 1)) << 8)
+          | (select n from bytes where byte = substr(m.batches, 4 * i.n + 4, 1))
+        where i.n < length(m.batches) / 4
+      ))), 0)
+      from members m
+      where m.run_id = w.run_id and m.node = s.node and m.source = w.source and m.chunk = w.chunk
+    )) as fired_rows
+  from chunk_ways w
+  join ways k on k.run_id = w.run_id and k.way = w.way
+  join way_steps s on s.run_id = w.run_id and s.way = w.way and s.seq >= k.first_seq - 1
+  join nodes n on n.run_id = s.run_id and n.node = s.node
+  left join effects e on e.run_id = w.run_id and e.sink = s.node and e.source = w.source and e.chunk = w.chunk
+  group by w.run_id, w.source, w.chunk, s.node
+);
+
+CREATE VIEW run_summary as
+select run_id, pipeline, status, reason, started_us, finished_us, (
+    select coalesce(sum(c.rows), 0) from chunks c
+    join nodes n on n.run_id = c.run_id and n.node = c.source and n.kind = 'source'
+    where c.run_id = r.run_id
+  ) as rows_read,
+  rows_passed, rows_succeeded + merged - refused + refused_twice as rows_succeeded, rows_failed + refused - refused_twice as rows_failed,
+  rows_quarantined + refused as rows_quarantined, rows_filtered, rows_discarded,
+  tokens, tokens_transient + settled - merged as tokens_transient, tokens_held - settled as tokens_held
+from (
+  select r.run_id, r.pipeline, r.status, r.reason, r.started_us, r.finished_us,
+    coalesce(sum(w.rows) filter (where l.name = '' and n.kind = 'source'), 0) as rows_passed,
+    coalesce(sum(w.rows) filter (where k.outcome = 'success'), 0) as rows_succeeded,
+    coalesce(sum(w.rows) filter (where k.outcome = 'failure'), 0) as rows_failed,
+    coalesce(sum(w.rows) filter (where k.sink = '__quarantine__'), 0) as rows_quarantined,
+    coalesce(sum(w.rows) filter (where k.path = 'filter_dropped'), 0) as rows_filtered,
+    coalesce(sum(w.rows) filter (where k.path in ('gate_discarded', 'sink_discarded')), 0) as rows_discarded,
+    coalesce(sum(w.rows), 0) as tokens,
+    coalesce(sum(w.rows) filter (where k.outcome = 'transient'), 0) as tokens_transient,
+    coalesce(sum(w.rows) filter (where k.path = 'buffered'), 0) as tokens_held,
+    (select coalesce(sum(b.rows), 0) from batches b where b.run_id = r.run_id) as settled,
+    (select coalesce(sum(b.rows), 0) from batches b where b.run_id = r.run_id and b.path = 'coalesced') as merged,
+    (select coalesce(sum(e.refused), 0) from effects e where e.run_id = r.run_id) as refused,
+    (
+      select coalesce(sum(e.refused), 0) from effects e
+      where e.run_id = r.run_id and e.refused > 0 and e.sink in (select f.sink from ways f where f.run_id = e.run_id and f.outcome = 'failure')
+    ) as refused_twice
+  from runs r
+  left join chunk_ways w on w.run_id = r.run_id
+  left join ways k on k.run_id = w.run_id and k.way = w.way
+  left join lanes l on l.run_id = w.run_id and l.lane = w.lane
+  left join nodes n on n.run_id = w.run_id and n.node = w.source
+  group by r.run_id
+) r;
+
+CREATE VIEW sink_chunks as
+select run_id, sink, source, chunk, rows, bytes,
+  case when state = 'finalized' then 'completed' when state = 'prepared' then 'missing' else 'unknown' end as state,
+  fence as attempts, ordinal, refused
+from effects
+where kind = 'write';
+
+CREATE TRIGGER edges_keep before update on edges begin select raise(abort, 'edges: append-only'); end;
+
+CREATE TRIGGER sources_keep before update on sources begin select raise(abort, 'sources: append-only'); end;
+
+CREATE TRIGGER source_ends_keep before update on source_ends begin select raise(abort, 'source_ends: append-only'); end;
+
+CREATE TRIGGER chunk_rows_keep before update on chunk_rows begin select raise(abort, 'chunk_rows: append-only'); end;
+
+CREATE TRIGGER artifacts_keep before update on artifacts begin select raise(abort, 'artifacts: append-only'); end;
+
+CREATE TRIGGER actions_keep before update on actions begin select raise(abort, 'actions: append-only'); end;
+
+CREATE TRIGGER run_events_keep before update on run_events begin select raise(abort, 'run_events: append-only'); end;
+
+CREATE TRIGGER heals_keep before update on heals begin select raise(abort, 'heals: append-only'); end;
+
+CREATE TRIGGER edges_stay before delete on edges begin select raise(abort, 'edges: append-only'); end;
+
+CREATE TRIGGER sources_stay before delete on sources begin select raise(abort, 'sources: append-only'); end;
+
+CREATE TRIGGER source_ends_stay before delete on source_ends begin select raise(abort, 'source_ends: append-only'); end;
+
+CREATE TRIGGER chunk_rows_stay before delete on chunk_rows begin select raise(abort, 'chunk_rows: append-only'); end;
+
+CREATE TRIGGER artifacts_stay before delete on artifacts begin select raise(abort, 'artifacts: append-only'); end;
+
+CREATE TRIGGER actions_stay before delete on actions begin select raise(abort, 'actions: append-only'); end;
+
+CREATE TRIGGER run_events_stay before delete on run_events begin select raise(abort, 'run_events: append-only'); end;
+
+CREATE TRIGGER heals_stay before delete on heals begin select raise(abort, 'heals: append-only'); end;
+
+CREATE TRIGGER effects_stay before delete on effects begin select raise(abort, 'effects: append-only'); end;
+
+CREATE TRIGGER edges_once before insert on edges when exists (select 1 from edges t where t.run_id = new.run_id and t.from_node = new.from_node and t.kind = new.kind and t.label = new.label)
+begin select raise(abort, 'edges: append-only: it is there already'); end;
+
+CREATE TRIGGER sources_once before insert on sources when exists (select 1 from sources t where t.run_id = new.run_id and t.source = new.source)
+begin select raise(abort, 'sources: append-only: it is there already'); end;
+
+CREATE TRIGGER source_ends_once before insert on source_ends when exists (select 1 from source_ends t where t.run_id = new.run_id and t.source = new.source)
+begin select raise(abort, 'source_ends: append-only: it is there already'); end;
+
+CREATE TRIGGER chunk_rows_once before insert on chunk_rows when exists (select 1 from chunk_rows t where t.run_id = new.run_id and t.source = new.source and t.chunk = new.chunk and t.slice = new.slice)
+  or exists (select 1 from chunk_rows t where t.rowid = new.rowid)
+begin select raise(abort, 'chunk_rows: append-only: it is there already'); end;
+
+CREATE TRIGGER effects_once before insert on effects when exists (select 1 from effects t where t.run_id = new.run_id and t.sink = new.sink and t.source = new.source and t.chunk = new.chunk)
+begin select raise(abort, 'effects: append-only: it is there already'); end;
+
+CREATE TRIGGER artifacts_once before insert on artifacts when exists (select 1 from artifacts t where t.run_id = new.run_id and t.sink = new.sink)
+begin select raise(abort, 'artifacts: append-only: it is there already'); end;
+
+CREATE TRIGGER actions_once before insert on actions when exists (select 1 from actions t where t.run_id = new.run_id and t.seq = new.seq)
+begin select raise(abort, 'actions: append-only: it is there already'); end;
+
+CREATE TRIGGER run_events_once before insert on run_events when exists (select 1 from run_events t where t.run_id = new.run_id and t.seq = new.seq)
+begin select raise(abort, 'run_events: append-only: it is there already'); end;
+
+CREATE TRIGGER heals_once before insert on heals when exists (select 1 from heals t where t.digest = new.digest and t.at_us = new.at_us)
+begin select raise(abort, 'heals: append-only: it is there already'); end;
+
+CREATE TRIGGER numbers_fixed before insert on numbers begin select raise(abort, 'numbers: never changes'); end;
+
+CREATE TRIGGER numbers_keep before update on numbers begin select raise(abort, 'numbers: never changes'); end;
+
+CREATE TRIGGER numbers_stay before delete on numbers begin select raise(abort, 'numbers: never changes'); end;
+
+CREATE TRIGGER bytes_fixed before insert on bytes begin select raise(abort, 'bytes: never changes'); end;
+
+CREATE TRIGGER bytes_keep before update on bytes begin select raise(abort, 'bytes: never changes'); end;
+
+CREATE TRIGGER bytes_stay before delete on bytes begin select raise(abort, 'bytes: never changes'); end;
+
+CREATE TRIGGER goose_db_version_keep before update on goose_db_version begin select raise(abort, 'goose_db_version: append-only'); end;
+
+CREATE TRIGGER goose_db_version_stay before delete on goose_db_version begin select raise(abort, 'goose_db_version: append-only'); end;
+
+CREATE TRIGGER goose_db_version_once before insert on goose_db_version when exists (select 1 from goose_db_version t where t.id = new.id)
+begin select raise(abort, 'goose_db_version: append-only: it is there already'); end;
+
+CREATE TRIGGER effects_keep before update of run_id, sink, source, chunk, kind, sha256 on effects
+begin select raise(abort, 'effects: what is written where never changes'); end;
+
+CREATE TRIGGER effects_place before update of ordinal on effects
+when old.ordinal is null
+  and exists (select 1 from effects t where t.run_id = new.run_id and t.sink = new.sink and t.ordinal = new.ordinal)
+begin select raise(abort, 'effects: two writes in one place'); end;
+
+CREATE TRIGGER nodes_keep before update on nodes begin select raise(abort, 'nodes: append-only'); end;
+
+CREATE TRIGGER chunks_keep before update on chunks begin select raise(abort, 'chunks: append-only'); end;
+
+CREATE TRIGGER passages_keep before update on passages begin select raise(abort, 'passages: append-only'); end;
+
+CREATE TRIGGER ways_keep before update on ways begin select raise(abort, 'ways: append-only'); end;
+
+CREATE TRIGGER way_steps_keep before update on way_steps begin select raise(abort, 'way_steps: append-only'); end;
+
+CREATE TRIGGER chunk_ways_keep before update on chunk_ways begin select raise(abort, 'chunk_ways: append-only'); end;
+
+CREATE TRIGGER hashes_keep before update on hashes begin select raise(abort, 'hashes: append-only'); end;
+
+CREATE TRIGGER errors_keep before update on errors begin select raise(abort, 'errors: append-only'); end;
+
+CREATE TRIGGER keys_keep before update on keys begin select raise(abort, 'keys: append-only'); end;
+
+CREATE TRIGGER claims_keep before update on claims begin select raise(abort, 'claims: append-only'); end;
+
+CREATE TRIGGER lanes_keep before update on lanes begin select raise(abort, 'lanes: append-only'); end;
+
+CREATE TRIGGER tables_keep before update on tables begin select raise(abort, 'tables: append-only'); end;
+
+CREATE TRIGGER folds_keep before update on folds begin select raise(abort, 'folds: append-only'); end;
+
+CREATE TRIGGER batches_keep before update on batches begin select raise(abort, 'batches: append-only'); end;
+
+CREATE TRIGGER members_keep before update on members begin select raise(abort, 'members: append-only'); end;
+
+CREATE TRIGGER merge_kinds_keep before update on merge_kinds begin select raise(abort, 'merge_kinds: append-only'); end;
+
+CREATE TRIGGER joins_keep before update on joins begin select raise(abort, 'joins: append-only'); end;
+
+CREATE TRIGGER chunk_joins_keep before update on chunk_joins begin select raise(abort, 'chunk_joins: append-only'); end;
+
+CREATE TRIGGER merges_keep before update on merges begin select raise(abort, 'merges: append-only'); end;
+
+CREATE TRIGGER parents_keep before update on parents begin select raise(abort, 'parents: append-only'); end;
+
+CREATE TRIGGER nodes_stay before delete on nodes begin select raise(abort, 'nodes: append-only'); end;
+
+CREATE TRIGGER chunks_stay before delete on chunks begin select raise(abort, 'chunks: append-only'); end;
+
+CREATE TRIGGER passages_stay before delete on passages begin select raise(abort, 'passages: append-only'); end;
+
+CREATE TRIGGER ways_stay before delete on ways begin select raise(abort, 'ways: append-only'); end;
+
+CREATE TRIGGER way_steps_stay before delete on way_steps begin select raise(abort, 'way_steps: append-only'); end;
+
+CREATE TRIGGER chunk_ways_stay before delete on chunk_ways begin select raise(abort, 'chunk_ways: append-only'); end;
+
+CREATE TRIGGER hashes_stay before delete on hashes begin select raise(abort, 'hashes: append-only'); end;
+
+CREATE TRIGGER errors_stay before delete on errors begin select raise(abort, 'errors: append-only'); end;
+
+CREATE TRIGGER keys_stay before delete on keys begin select raise(abort, 'keys: append-only'); end;
+
+CREATE TRIGGER claims_stay before delete on claims begin select raise(abort, 'claims: append-only'); end;
+
+CREATE TRIGGER lanes_stay before delete on lanes begin select raise(abort, 'lanes: append-only'); end;
+
+CREATE TRIGGER tables_stay before delete on tables begin select raise(abort, 'tables: append-only'); end;
+
+CREATE TRIGGER folds_stay before delete on folds begin select raise(abort, 'folds: append-only'); end;
+
+CREATE TRIGGER batches_stay before delete on batches begin select raise(abort, 'batches: append-only'); end;
+
+CREATE TRIGGER members_stay before delete on members begin select raise(abort, 'members: append-only'); end;
+
+CREATE TRIGGER merge_kinds_stay before delete on merge_kinds begin select raise(abort, 'merge_kinds: append-only'); end;
+
+CREATE TRIGGER joins_stay before delete on joins begin select raise(abort, 'joins: append-only'); end;
+
+CREATE TRIGGER chunk_joins_stay before delete on chunk_joins begin select raise(abort, 'chunk_joins: append-only'); end;
+
+CREATE TRIGGER merges_stay before delete on merges begin select raise(abort, 'merges: append-only'); end;
+
+CREATE TRIGGER parents_stay before delete on parents begin select raise(abort, 'parents: append-only'); end;
+
+CREATE TRIGGER nodes_once before insert on nodes when exists (select 1 from nodes t where t.run_id = new.run_id and t.node = new.node)
+  or exists (select 1 from nodes t where t.run_id = new.run_id and t.seq = new.seq)
+begin select raise(abort, 'nodes: append-only: it is there already'); end;
+
+CREATE TRIGGER chunks_once before insert on chunks when exists (select 1 from chunks t where t.run_id = new.run_id and t.source = new.source and t.chunk = new.chunk)
+begin select raise(abort, 'chunks: append-only: it is there already'); end;
+
+CREATE TRIGGER passages_once before insert on passages when exists (select 1 from passages t where t.run_id = new.run_id and t.source = new.source and t.chunk = new.chunk and t.lane = new.lane)
+  or exists (select 1 from passages t where t.rowid = new.rowid)
+begin select raise(abort, 'passages: append-only: it is there already'); end;
+
+CREATE TRIGGER ways_once before insert on ways when exists (select 1 from ways t where t.run_id = new.run_id and t.way = new.way)
+begin select raise(abort, 'ways: append-only: it is there already'); end;
+
+CREATE TRIGGER way_steps_once before insert on way_steps when exists (select 1 from way_steps t where t.run_id = new.run_id and t.way = new.way and t.seq = new.seq)
+begin select raise(abort, 'way_steps: append-only: it is there already'); end;
+
+CREATE TRIGGER chunk_ways_once before insert on chunk_ways when exists (select 1 from chunk_ways t where t.run_id = new.run_id and t.source = new.source and t.chunk = new.chunk and t.lane = new.lane and t.code = new.code)
+  or exists (select 1 from chunk_ways t where t.run_id = new.run_id and t.source = new.source and t.chunk = new.chunk and t.lane = new.lane and t.way = new.way)
+begin select raise(abort, 'chunk_ways: append-only: it is there already'); end;
+
+CREATE TRIGGER hashes_once before insert on hashes when exists (select 1 from hashes t where t.run_id = new.run_id and t.source = new.source and t.chunk = new.chunk and t.lane = new.lane and t.node = new.node and t.slice = new.slice)
+  or exists (select 1 from hashes t where t.rowid = new.rowid)
+begin select raise(abort, 'hashes: append-only: it is there already'); end;
+
+CREATE TRIGGER errors_once before insert on errors when exists (select 1 from errors t where t.run_id = new.run_id and t.source = new.source and t.row = new.row and t.lane = new.lane and t.node = new.node)
+begin select raise(abort, 'errors: append-only: it is there already'); end;
+
+CREATE TRIGGER keys_once before insert on keys when exists (select 1 from keys t where t.run_id = new.run_id and t.source = new.source and t.chunk = new.chunk and t.field = new.field)
+  or exists (select 1 from keys t where t.rowid = new.rowid)
+begin select raise(abort, 'keys: append-only: it is there already'); end;
+
+CREATE TRIGGER claims_once before insert on claims when exists (select 1 from claims t where t.run_id = new.run_id and t.node = new.node and t.field = new.field and t.key_hash = new.key_hash)
+begin select raise(abort, 'claims: append-only: it is there already'); end;
+
+CREATE TRIGGER lanes_once before insert on lanes when exists (select 1 from lanes t where t.run_id = new.run_id and t.lane = new.lane)
+  or exists (select 1 from lanes t where t.run_id = new.run_id and t.source = new.source and t.name = new.name)
+begin select raise(abort, 'lanes: append-only: it is there already'); end;
+
+CREATE TRIGGER tables_once before insert on tables when exists (select 1 from tables t where t.run_id = new.run_id and t.node = new.node)
+begin select raise(abort, 'tables: append-only: it is there already'); end;
+
+CREATE TRIGGER folds_once before insert on folds when exists (select 1 from folds t where t.run_id = new.run_id and t.node = new.node and t.fold = new.fold)
+  or new.kind = 'chunk' and exists (select 1 from folds t where t.run_id = new.run_id and t.node = new.node and t.source = new.source and t.chunk = new.chunk and t.kind = 'chunk')
+  or new.kind = 'end' and exists (select 1 from folds t where t.run_id = new.run_id and t.node = new.node and t.kind = 'end')
+begin select raise(abort, 'folds: append-only: it is there already'); end;
+
+CREATE TRIGGER batches_once before insert on batches when exists (select 1 from batches t where t.run_id = new.run_id and t.node = new.node and t.batch = new.batch)
+begin select raise(abort, 'batches: append-only: it is there already'); end;
+
+CREATE TRIGGER members_once before insert on members when exists (select 1 from members t where t.run_id = new.run_id and t.node = new.node and t.source = new.source and t.chunk = new.chunk and t.lane = new.lane and t.slice = new.slice)
+  or exists (select 1 from members t where t.rowid = new.rowid)
+begin select raise(abort, 'members: append-only: it is there already'); end;
+
+CREATE TRIGGER merge_kinds_once before insert on merge_kinds when exists (select 1 from merge_kinds t where t.run_id = new.run_id and t.kind = new.kind)
+begin select raise(abort, 'merge_kinds: append-only: it is there already'); end;
+
+CREATE TRIGGER joins_once before insert on joins when exists (select 1 from joins t where t.run_id = new.run_id and t.source = new.source and t.chunk = new.chunk and t.lane = new.lane)
+  or exists (select 1 from joins t where t.rowid = new.rowid)
+begin select raise(abort, 'joins: append-only: it is there already'); end;
+
+CREATE TRIGGER chunk_joins_once before insert on chunk_joins when exists (select 1 from chunk_joins t where t.run_id = new.run_id and t.source = new.source and t.chunk = new.chunk and t.lane = new.lane and t.code = new.code)
+  or exists (select 1 from chunk_joins t where t.run_id = new.run_id and t.source = new.source and t.chunk = new.chunk and t.lane = new.lane and t.kind = new.kind)
+begin select raise(abort, 'chunk_joins: append-only: it is there already'); end;
+
+CREATE TRIGGER merges_once before insert on merges when exists (select 1 from merges t where t.run_id = new.run_id and t.node = new.node and t.batch = new.batch)
+  or exists (select 1 from merges t where t.run_id = new.run_id and t.node = new.node and t.source = new.source and t.lane = new.lane and t.row = new.row)
+  or exists (select 1 from merges t where t.run_id = new.run_id and t.node = new.node and t.out_row = new.out_row and t.out_row is not null)
+begin select raise(abort, 'merges: append-only: it is there already'); end;
+
+CREATE TRIGGER parents_once before insert on parents when exists (select 1 from parents t where t.run_id = new.run_id and t.source = new.source and t.chunk = new.chunk and t.slice = new.slice)
+  or exists (select 1 from parents t where t.rowid = new.rowid)
+begin select raise(abort, 'parents: append-only: it is there already'); end;
+
+CREATE TRIGGER chunks_birth before insert on chunks
+when (new.fold is null) <> exists (select 1 from nodes n where n.run_id = new.run_id and n.node = new.source and n.kind = 'source')
+begin select raise(abort, 'chunks: a barrier''s chunk has a fold, a source''s has none'); end;
+
+CREATE TRIGGER keys_birth before insert on keys
+when not exists (select 1 from passages p where p.run_id = new.run_id and p.source = new.source and p.chunk = new.chunk)
+begin select raise(abort, 'keys: the chunk did not go through the steps'); end;
+
+CREATE TRIGGER joins_birth before insert on joins
+when not exists (select 1 from passages p where p.run_id = new.run_id and p.source = new.source and p.chunk = new.chunk)
+begin select raise(abort, 'joins: the chunk did not go through the steps'); end;
+
+CREATE TRIGGER folds_birth before insert on folds
+when new.kind = 'chunk'
+  and not exists (select 1 from passages p where p.run_id = new.run_id and p.source = new.source and p.chunk = new.chunk)
+begin select raise(abort, 'folds: the chunk did not go through the steps'); end;
+
+CREATE TRIGGER folds_place before insert on folds
+when not exists (select 1 from nodes n where n.run_id = new.run_id and n.node = new.node and n.kind = 'step')
+begin select raise(abort, 'folds: not of a barrier'); end;
+
+CREATE TRIGGER merges_birth before insert on merges
+when not exists (
+    select 1 from batches b where b.run_id = new.run_id and b.node = new.node and b.batch = new.batch
+      and b.path = 'coalesced' and b.rows = json_array_length(new.arrivals))
+  or not exists (
+    select 1 from merge_kinds k where k.run_id = new.run_id and k.kind = new.kind and k.node = new.node
+      and (k.result = 'nothing') = (new.out_row is null) and json_array_length(k.arrived) = json_array_length(new.arrivals))
+begin select raise(abort, 'merges: not the merge of its batch'); end;
+
+CREATE TRIGGER effects_birth before insert on effects
+when new.fence <> 0 or new.state <> iif(new.kind = 'write', 'prepared', 'reserved')
+  or not exists (select 1 from nodes n where n.run_id = new.run_id and n.node = new.sink and n.kind = 'sink')
+  or new.kind = 'write' and not exists (select 1 from passages p where p.run_id = new.run_id and p.source = new.source and p.chunk = new.chunk)
+begin select raise(abort, 'effects: not the beginning of an effect'); end;
+
+CREATE TRIGGER runs_stay before delete on runs begin select raise(abort, 'runs: append-only'); end;
+
+CREATE TRIGGER effect_events_keep before update on effect_events begin select raise(abort, 'effect_events: append-only'); end;
+
+CREATE TRIGGER effect_events_stay before delete on effect_events begin select raise(abort, 'effect_events: append-only'); end;
+
+CREATE TRIGGER resumptions_keep before update on resumptions begin select raise(abort, 'resumptions: append-only'); end;
+
+CREATE TRIGGER resumptions_stay before delete on resumptions begin select raise(abort, 'resumptions: append-only'); end;
+
+CREATE TRIGGER retried_keep before update on retried begin select raise(abort, 'retried: append-only'); end;
+
+CREATE TRIGGER retried_stay before delete on retried begin select raise(abort, 'retried: append-only'); end;
+
+CREATE TRIGGER runs_once before insert on runs when exists (select 1 from runs t where t.run_id = new.run_id)
+begin select raise(abort, 'runs: append-only: it is there already'); end;
+
+CREATE TRIGGER effect_events_once before insert on effect_events when exists (select 1 from effect_events t where t.run_id = new.run_id and t.sink = new.sink and t.source = new.source and t.chunk = new.chunk and t.fence = new.fence and t.event = new.event and t.worker = new.worker and t.at_us = new.at_us)
+begin select raise(abort, 'effect_events: append-only: it is there already'); end;
+
+CREATE TRIGGER resumptions_once before insert on resumptions when exists (select 1 from resumptions t where t.run_id = new.run_id and t.epoch = new.epoch)
+begin select raise(abort, 'resumptions: append-only: it is there already'); end;
+
+CREATE TRIGGER retried_once before insert on retried when exists (select 1 from retried t where t.parent_run = new.parent_run and t.source = new.source and t.row = new.row)
+begin select raise(abort, 'retried: append-only: it is there already'); end;
+
+CREATE TRIGGER runs_birth before insert on runs
+when new.status <> 'running' or new.epoch <> 0
+  or new.parent_run <> '' and not exists (select 1 from runs p where p.run_id = new.parent_run)
+begin select raise(abort, 'runs: a run begins as running, in epoch 0, of no run or of one that is there'); end;
+
+CREATE TRIGGER runs_keep before update of
+  run_id, pipeline, started_us, link, parent_run, code, actor, trigger, host, base_dir, document_file, document_sha256, plan_sha256,
+  document, plan, params, refs on runs
+begin select raise(abort, 'runs: only status, final, epoch, finished_us and reason change'); end;
+
+CREATE TRIGGER runs_status before update on runs
+when old.final = 1 or not (
+  new.epoch = old.epoch + 1 and new.status = 'running' and new.final = 0
+    and old.status in ('running', 'failed', 'interrupted', 'blocked', 'cancelled')
+    and exists (select 1 from resumptions r where r.run_id = new.run_id and r.epoch = new.epoch)
+  or new.epoch = old.epoch and (
+    old.status = 'running' and new.status <> 'running'
+    or old.status in ('failed', 'interrupted', 'blocked') and new.status = 'cancelled'
+    or old.status = 'cancelled' and new.status = 'cancelled' and new.final = 1 and new.finished_us is old.finished_us
+  )
+)
+begin select raise(abort, 'runs: illegal change of status'); end;
+
+CREATE TRIGGER resumptions_birth before insert on resumptions
+when not exists (
+  select 1 from runs r where r.run_id = new.run_id and r.epoch = new.epoch - 1 and r.status = new.was and r.final = 0)
+begin select raise(abort, 'resumptions: not the next epoch of the run'); end;
+
+CREATE TRIGGER retried_birth before insert on retried
+when not exists (select 1 from runs r where r.run_id = new.run_id and r.parent_run = new.parent_run and r.link = 'retry')
+  or not exists (
+    select 1 from errors x where x.run_id = new.parent_run and x.source = new.source and x.row = new.row and x.sent_to = '__quarantine__')
+begin select raise(abort, 'retried: not a quarantined record of the run that it is linked to'); end;
+
+CREATE TRIGGER effects_state before update on effects
+when not (
+  old.state = 'reserved' and new.state = 'prepared'
+  or old.state in ('prepared', 'in_flight') and new.state = 'in_flight' and new.fence = old.fence + 1
+    and new.rows = old.rows and new.bytes = old.bytes
+    and (old.ordinal is null or new.ordinal = old.ordinal and new.byte_offset = old.byte_offset)
+  or old.state = 'in_flight' and new.state in ('finalized', 'blocked') and new.fence = old.fence
+    and new.rows = old.rows and new.bytes = old.bytes
+    and new.ordinal is old.ordinal and new.byte_offset is old.byte_offset
+  or old.state = 'blocked' and new.state in ('finalized', 'in_flight') and new.fence = old.fence
+    and new.rows = old.rows and new.bytes = old.bytes
+    and new.ordinal is old.ordinal and new.byte_offset is old.byte_offset
+    and exists (
+      select 1 from effect_events v
+      where v.run_id = new.run_id and v.sink = new.sink and v.source = new.source and v.chunk = new.chunk and v.fence = new.fence
+        and v.event = 'resolved' and v.detail = iif(new.state = 'finalized', 'applied', 'not_applied'))
+)
+begin select raise(abort, 'effects: illegal change of state'); end;
+
+CREATE TRIGGER feeds_keep before update on feeds begin select raise(abort, 'feeds: append-only'); end;
+
+CREATE TRIGGER feeds_stay before delete on feeds begin select raise(abort, 'feeds: append-only'); end;
+
+CREATE TRIGGER feeds_once before insert on feeds when exists (select 1 from feeds t where t.run_id = new.run_id and t.source = new.source and t.chunk = new.chunk and t.node = new.node)
+begin select raise(abort, 'feeds: append-only: it is there already'); end;
+
+CREATE TRIGGER feeds_birth before insert on feeds
+when not exists (select 1 from passages p where p.run_id = new.run_id and p.source = new.source and p.chunk = new.chunk)
+  or not exists (select 1 from nodes n where n.run_id = new.run_id and n.node = new.node and n.kind = 'step')
+begin select raise(abort, 'feeds: the chunk did not go through the steps, or it is not a barrier'); end;
+
+CREATE TRIGGER effects_unrefused before insert on effects when new.refused <> 0
+begin select raise(abort, 'effects: not the beginning of an effect'); end;
+
+CREATE TRIGGER effects_refused before update of refused on effects
+when new.refused <> old.refused and new.refused <> (
+    select count(*) from chunks c
+    cross join errors x on x.run_id = c.run_id and x.source = c.source and x.row >= c.first_row and x.row < c.first_row + c.rows
+    where c.run_id = new.run_id and c.source = new.source and c.chunk = new.chunk and x.node = new.sink and x.sent_to = '__quarantine__'
+  ) - (
+    select coalesce(sum(w.rows), 0) from chunk_ways w
+    join ways k on k.run_id = w.run_id and k.way = w.way
+    where w.run_id = new.run_id and w.source = new.source and w.chunk = new.chunk and k.last_node = new.sink and k.outcome = 'failure'
+  )
+begin select raise(abort, 'effects: other rows are refused than errors say'); end;
+
+CREATE TRIGGER errors_late before insert on errors
+when exists (
+  select 1 from effects e
+  where e.run_id = new.run_id and e.sink = new.node and e.source = new.source and e.chunk = new.chunk
+    and (e.state not in ('in_flight', 'blocked') or new.sent_to <> '__quarantine__'))
+begin select raise(abort, 'errors: the sink''s target did not refuse it'); end;
+
+CREATE TRIGGER repeats_keep before update on repeats begin select raise(abort, 'repeats: append-only'); end;
+
+CREATE TRIGGER repeats_stay before delete on repeats begin select raise(abort, 'repeats: append-only'); end;
+
+CREATE TRIGGER repeats_once before insert on repeats when exists (select 1 from repeats t where t.run_id = new.run_id and t.source = new.source and t.chunk = new.chunk and t.lane = new.lane and t.node = new.node and t.slice = new.slice)
+  or exists (select 1 from repeats t where t.rowid = new.rowid)
+begin select raise(abort, 'repeats: append-only: it is there already'); end;
+
+CREATE TRIGGER executions_keep before update on executions begin select raise(abort, 'executions: append-only'); end;
+
+CREATE TRIGGER executions_stay before delete on executions begin select raise(abort, 'executions: append-only'); end;
+
+CREATE TRIGGER executions_once before insert on executions when exists (select 1 from executions t where t.run_id = new.run_id and t.epoch = new.epoch and t.seq = new.seq)
+begin select raise(abort, 'executions: append-only: it is there already'); end;
+
+CREATE TRIGGER executions_birth before insert on executions
+when new.seq = 0 and new.epoch > 0 and not exists (
+    select 1 from resumptions r where r.run_id = new.run_id and r.epoch = new.epoch and r.claim = new.execution)
+  or new.seq > 0 and not exists (
+    select 1 from executions e where e.run_id = new.run_id and e.epoch = new.epoch and e.seq = new.seq - 1)
+begin select raise(abort, 'executions: it neither begins the epoch nor continues an execution'); end;
