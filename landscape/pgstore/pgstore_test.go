@@ -16,8 +16,18 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(services.Main(m)) }
 
-// create returns a new landscape and the database that it is in.
+// create returns a new landscape and the database that it is in. Its owner also owns others.
 func create(t testing.TB) (*pgstore.Store, *services.Database) {
+	t.Helper()
+	db := services.PostgresLike(t, "landscape", func(dsn string) error {
+		_, _, err := pgstore.Migrate(t.Context(), dsn)
+		return err
+	})
+	return open(t, db.DSN()), db
+}
+
+// createOwned is create, in a database whose owner owns no other.
+func createOwned(t testing.TB) (*pgstore.Store, *services.Database) {
 	t.Helper()
 	db := services.Postgres(t)
 	_, _, err := pgstore.Migrate(t.Context(), db.DSN())
@@ -40,7 +50,7 @@ func connect(t testing.TB, url string) *pgx.Conn {
 	conn, err := pgx.Connect(t.Context(), url)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close(context.Background()) })
-	_, err = conn.Exec(t.Context(), `set search_path = waymark, pg_temp`)
+	_, err = conn.Exec(t.Context(), `set search_path = waymark, pg_temp; set jit = off`)
 	require.NoError(t, err)
 	return conn
 }

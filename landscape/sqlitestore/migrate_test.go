@@ -91,9 +91,10 @@ func oldLandscape(t *testing.T, path string, views int) {
 	require.NoError(t, err)
 	defer store.Close()
 	db = stranger(t, path, "")
+	after := answers(t, db, columns)
 	for view, want := range before {
 		require.True(t, want != "" || view == "run_links", "%s says nothing; none of the runs is linked", view)
-		require.Equal(t, want, answers(t, db, columns)[view], view)
+		require.Equal(t, want, after[view], view)
 	}
 	var broken int
 	require.NoError(t, db.QueryRow(`select count(*) from pragma_foreign_key_check`).Scan(&broken))

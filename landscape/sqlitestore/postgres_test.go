@@ -35,13 +35,13 @@ func inPostgres(t *testing.T, play func(*testing.T, landscape.Driver)) *services
 	return db
 }
 
-// search connects to a landscape until the end of the test.
+// search connects to a landscape until the end of the test, as docs/landscape.md says.
 func search(t *testing.T, url string) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close(context.Background()) })
-	_, err = conn.Exec(t.Context(), `set search_path = waymark, pg_temp`)
+	_, err = conn.Exec(t.Context(), `set search_path = waymark, pg_temp; set jit = off`)
 	require.NoError(t, err)
 	return conn
 }
@@ -60,7 +60,7 @@ func TestPageAnswersOnPostgres(t *testing.T) {
 	require.GreaterOrEqual(t, len(blocks), 10)
 	for _, b := range blocks {
 		cmd := exec.CommandContext(t.Context(), shell, "--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--command", b[1], db.DSN())
-		cmd.Env = append(os.Environ(), "PGOPTIONS=-c search_path=waymark")
+		cmd.Env = append(os.Environ(), "PGOPTIONS=-c search_path=waymark -c jit=off")
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s\n%s", b[1], out)
 		require.Equal(t, b[2], string(out), b[1])

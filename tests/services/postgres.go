@@ -40,13 +40,14 @@ type Server struct {
 
 // Database is a database of a server, with a role that owns it and may do nothing else.
 type Database struct {
-	server         *Server
-	name, password string
+	server                *Server
+	name, owner, password string
 }
 
 var sharedPostgres struct {
 	sync.Mutex
 	server *Server
+	models map[string]*Database
 }
 
 // Postgres returns a fresh database, which is dropped when the test ends. Its server is started when it is first asked for and
@@ -56,12 +57,38 @@ func Postgres(t testing.TB, options ...string) *Database {
 	t.Helper()
 	sharedPostgres.Lock()
 	defer sharedPostgres.Unlock()
+	return shareServer(t).Database(t, options...)
+}
+
+// PostgresLike is Postgres, but the database is a copy of one that fill was given when a test first asked for this model, and has its
+// owner. That is sooner done than to fill one for every test.
+func PostgresLike(t testing.TB, model string, fill func(dsn string) error) *Database {
+	t.Helper()
+	sharedPostgres.Lock()
+	defer sharedPostgres.Unlock()
+	server := shareServer(t)
+	from := sharedPostgres.models[model]
+	if from == nil {
+		from = server.newOwner(t)
+		server.create(t, from)
+		check(t, fill(from.DSN()), "fill a database")
+		sharedPostgres.models[model] = from
+	}
+	d := &Database{server: server, name: server.newName(), owner: from.owner, password: from.password}
+	server.create(t, d, "template "+from.name)
+	t.Cleanup(d.drop)
+	return d
+}
+
+// shareServer returns the server of this process; the caller has locked it.
+func shareServer(t testing.TB) *Server {
+	t.Helper()
 	if sharedPostgres.server == nil {
 		server := newServer(t, nil)
 		onEnd(t, server.remove)
-		sharedPostgres.server = server
+		sharedPostgres.server, sharedPostgres.models = server, map[string]*Database{}
 	}
-	return sharedPostgres.server.Database(t, options...)
+	return sharedPostgres.server
 }
 
 // PrivatePostgres returns a server that only this test uses, and may therefore stop, kill and start again. settings are those of
@@ -258,18 +285,37 @@ func (s *Server) url(user, password, database string) *url.URL {
 // Database returns a fresh database, which is dropped when the test ends. options are those of `create database`.
 func (s *Server) Database(t testing.TB, options ...string) *Database {
 	t.Helper()
-	d := &Database{server: s, name: fmt.Sprintf("test_%d", s.databases.Add(1)), password: rand.Text()}
-	check(t, s.administer(context.Background(),
-		fmt.Sprintf(`create role %s login password '%s'`, d.name, d.password),
-		fmt.Sprintf(`create database %s owner %s %s`, d.name, d.name, strings.Join(options, " ")),
-	), "make a database")
+	d := s.newOwner(t)
+	s.create(t, d, options...)
 	t.Cleanup(func() {
-		_ = s.administer(context.Background(), // a server that the test has stopped takes its databases with it
-			fmt.Sprintf(`drop database %s with (force)`, d.name),
-			fmt.Sprintf(`drop role %s`, d.name),
-		)
+		d.drop()
+		_ = s.administer(context.Background(), `drop role `+d.owner) // as with the database
 	})
 	return d
+}
+
+// newOwner makes a role, and names a database for it that is not there yet.
+func (s *Server) newOwner(t testing.TB) *Database {
+	t.Helper()
+	name := s.newName()
+	d := &Database{server: s, name: name, owner: name, password: rand.Text()}
+	check(t, s.administer(context.Background(), fmt.Sprintf(`create role %s login password '%s'`, d.owner, d.password)), "make a role")
+	return d
+}
+
+func (s *Server) newName() string { return fmt.Sprintf("test_%d", s.databases.Add(1)) }
+
+// create makes the database. That its files are copied takes less than half of the work of writing every page to the log first.
+func (s *Server) create(t testing.TB, d *Database, options ...string) {
+	t.Helper()
+	check(t, s.administer(context.Background(),
+		fmt.Sprintf(`create database %s owner %s strategy file_copy %s`, d.name, d.owner, strings.Join(options, " ")),
+	), "make a database")
+}
+
+// drop takes the database away. A server that the test has stopped takes its databases with it.
+func (d *Database) drop() {
+	_ = d.server.administer(context.Background(), fmt.Sprintf(`drop database %s with (force)`, d.name))
 }
 
 // administer executes statements as a superuser.
@@ -288,11 +334,11 @@ func (s *Server) administer(ctx context.Context, statements ...string) error {
 }
 
 // DSN is the URL with which the database's owner connects, who is no superuser.
-func (d *Database) DSN() string { return d.server.url(d.name, d.password, d.name).String() }
+func (d *Database) DSN() string { return d.server.url(d.owner, d.password, d.name).String() }
 
 // Through is DSN by way of another address, such as a Proxy's.
 func (d *Database) Through(address string) string {
-	u := d.server.url(d.name, d.password, d.name)
+	u := d.server.url(d.owner, d.password, d.name)
 	u.Host = address
 	return u.String()
 }
@@ -314,8 +360,8 @@ func (d *Database) Login(t testing.TB, name string, groups ...string) string {
 	return d.server.url(name, password, d.name).String()
 }
 
-// Owner is the name of the role that owns the database. The database has the same name.
-func (d *Database) Owner() string { return d.name }
+// Owner is the name of the role that owns the database.
+func (d *Database) Owner() string { return d.owner }
 
 // Password is the owner's password: a secret that must be found nowhere.
 func (d *Database) Password() string { return d.password }

@@ -65,12 +65,31 @@ func stopAll() {
 // newFolder makes a folder for a service. It is removed when the process ends, or by the next test process if this one
 // is killed.
 func newFolder(service string) (string, error) {
-	return os.MkdirTemp("", fmt.Sprintf("%s%d-%s-", folderPrefix, os.Getpid(), service))
+	return os.MkdirTemp(roomy(), fmt.Sprintf("%s%d-%s-", folderPrefix, os.Getpid(), service))
+}
+
+const (
+	memoryFolder = "/dev/shm" // a file system in memory, on Linux
+	roomBytes    = 4 << 30    // that must be free there
+)
+
+// roomy returns the folder for folders of services: in memory if there is room, because services wait for the disk at every commit,
+// and no test of ours takes the power from a machine that one runs on; else the system's.
+func roomy() string {
+	var room syscall.Statfs_t
+	if err := syscall.Statfs(memoryFolder, &room); err != nil || room.Bavail*uint64(room.Bsize) < roomBytes {
+		return os.TempDir()
+	}
+	return memoryFolder
 }
 
 // removeAbandoned removes the folders of test processes that were killed.
 func removeAbandoned() {
-	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), folderPrefix+"*"))
+	var dirs []string
+	for _, parent := range []string{os.TempDir(), memoryFolder} {
+		found, _ := filepath.Glob(filepath.Join(parent, folderPrefix+"*"))
+		dirs = append(dirs, found...)
+	}
 	for _, dir := range dirs {
 		digits, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), folderPrefix), "-")
 		pid, err := strconv.Atoi(digits)

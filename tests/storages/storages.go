@@ -97,9 +97,10 @@ func (s *Storage) Landscape(t testing.TB) *Landscape {
 
 func onPostgres(t testing.TB) *Landscape {
 	t.Helper()
-	url := services.Postgres(t).DSN()
-	_, _, err := pgstore.Migrate(t.Context(), url)
-	require.NoError(t, err)
+	url := services.PostgresLike(t, "landscape", func(dsn string) error {
+		_, _, err := pgstore.Migrate(t.Context(), dsn)
+		return err
+	}).DSN()
 	driver, err := pgstore.Open(t.Context(), url)
 	require.NoError(t, err)
 	return opened(t, driver, "pgx", url+"&search_path=waymark&jit=off", "$1")
