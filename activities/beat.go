@@ -9,7 +9,7 @@ import (
 )
 
 // beatsPerTimeout is how often an activity says within the workflow's heartbeat timeout that it is alive.
-const beatsPerTimeout = 6
+const beatsPerTimeout = 15
 
 // beat tells Temporal that the activity is alive until the returned function is called, and what it waits for, if it does.
 // Cancellation of the activity reaches ctx by these heartbeats.

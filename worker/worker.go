@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 	"go.temporal.io/sdk/client"
@@ -21,11 +22,15 @@ import (
 // New returns a worker for the queue, not yet started, of a process that works alone: all work comes by this queue. As many
 // chunks are worked on at once as there are processors, and one more that waits for the disk.
 func New(c client.Client, queue string, act *activities.Activities) worker.Worker {
-	w := worker.New(c, queue, worker.Options{MaxConcurrentActivityExecutionSize: defaultActivities()})
+	w := worker.New(c, queue, worker.Options{MaxConcurrentActivityExecutionSize: defaultActivities(), MaxHeartbeatThrottleInterval: heartbeatInterval})
 	registerWorkflows(w)
 	w.RegisterActivity(act)
 	return w
 }
+
+// heartbeatInterval is how often an activity's heartbeats go to Temporal at most. That an activity is cancelled comes back with them: by
+// itself the SDK would send one in four fifths of the heartbeat timeout, and a run that waits for a source would be stopped as late.
+const heartbeatInterval = time.Second
 
 func defaultActivities() int { return runtime.GOMAXPROCS(0) + 1 }
 
@@ -71,6 +76,7 @@ type Group []worker.Worker
 func (m Member) Group(c client.Client, place activities.Place, act *activities.Activities) Group {
 	common := m.Options
 	common.MaxConcurrentActivityExecutionSize = cmp.Or(common.MaxConcurrentActivityExecutionSize, defaultActivities())
+	common.MaxHeartbeatThrottleInterval = heartbeatInterval
 	first := worker.New(c, m.queue(), common)
 	registerWorkflows(first)
 	first.RegisterActivity(act)

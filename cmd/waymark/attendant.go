@@ -126,6 +126,26 @@ func (w *attendant) tell(ctx context.Context, run, verb string, order workflows.
 	return nil
 }
 
+// awaitClosed waits until a run that is over on record is so on the cluster: who resumes it next must not be told that it is worked for.
+func (w *attendant) awaitClosed(ctx context.Context, run string) error {
+	if w.process != nil {
+		return nil // whoever comes next waits for the end of the process
+	}
+	ctx, done := context.WithTimeout(ctx, updatePatience)
+	defer done()
+	for {
+		open, err := w.open(ctx, run)
+		if err != nil || !open {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(endInterval):
+		}
+	}
+}
+
 // withWorker finds who executes the run and does something with it; found is false if nobody does.
 func (a *app) withWorker(ctx context.Context, run string, do func(*attendant) error) (found bool, err error) {
 	worker, err := a.reach(ctx)

@@ -54,7 +54,10 @@ func (a *app) cancel(ctx context.Context, run landscape.Run, order workflows.Ord
 		if err := worker.tell(ctx, run.ID, workflows.CancelUpdate, order); err != nil {
 			return err
 		}
-		return a.awaitEnd(ctx, run.ID)
+		if err := a.awaitEnd(ctx, run.ID); err != nil {
+			return err
+		}
+		return worker.awaitClosed(ctx, run.ID)
 	})
 	if err == nil && (!found || alone) {
 		err = a.withMachine(ctx, a.cancelMachine, func(m *machine) error { return a.cancelStopped(ctx, m, run.ID, order) })

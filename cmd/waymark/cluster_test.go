@@ -61,8 +61,12 @@ func startWorker(ts *testscript.TestScript, _ bool, args []string) {
 	member.Options.WorkerStopTimeout = 5 * time.Second
 	place, err := member.Place()
 	ts.Check(err)
+	planner := worker.Planner{FingerprintKey: make([]byte, keyBytes)}
+	if networks := ts.Getenv("WAYMARK_ALLOW_NETWORK"); networks != "" {
+		ts.Check(planner.AllowNetworks.Set(networks))
+	}
 	log, payloads := landscape.New(driver, nil), payload.New(objects, payload.Options{})
-	group := member.Group(c, place, activities.NewAt(place, log, payloads, worker.Planner{FingerprintKey: make([]byte, keyBytes)}, "test"))
+	group := member.Group(c, place, activities.NewAt(place, log, payloads, planner, "test"))
 	ts.Check(group.Start())
 	ts.Defer(func() {
 		group.Stop()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,6 +45,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "json": jsonField, "rows": manyRows, "signal": signalRun, "await": await,
+			"serve": serveHeld, "hold": hold, "release": release, "busy": busyFile, "idle": idleFile,
 			"cluster": startCluster, "worker": startWorker, "terminate": terminate, "failing": failing, "unread": unread,
 		},
 	})
@@ -127,22 +129,22 @@ func manyRows(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), out.Bytes(), 0o600))
 }
 
-// signal SIGNAL CODE waymark run|resume ARGS… starts or goes on with a run, sends the signal as soon as more rows are on record
-// than before, and checks the code; -1 for a process that did not end by itself. What it wrote is in the files run.out and
-// run.err.
+// signal SIGNAL CODE waymark run|resume|errors ARGS… starts or goes on with a run, sends the signal as soon as a sink has more chunks on
+// record than before, and checks the code; -1 for a process that did not end by itself. What it wrote is in the files run.out and
+// run.err. Something must hold the run in its middle: it must not end before the signal.
 func signalRun(ts *testscript.TestScript, _ bool, args []string) {
 	var stdout, stderr bytes.Buffer
-	run := exec.Command("env", append([]string{"PATH=" + ts.Getenv("PATH")}, args[2:]...)...)
+	run := exec.Command("env", append([]string{"PATH=" + ts.Getenv("PATH"), "WAYMARK_ALLOW_NETWORK=" + ts.Getenv("WAYMARK_ALLOW_NETWORK")}, args[2:]...)...)
 	run.Dir, run.Stdout, run.Stderr = ts.MkAbs("."), &stdout, &stderr
-	word, before := lastRun, int64(0)
+	word, before := lastRun, 0
 	if args[3] == "resume" {
 		word = args[4]
-		before, _ = runningRows(ts, word)
+		before, _ = written(ts, word)
 	}
 	ts.Check(run.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- run.Wait() }()
-	awaitRows(ts, word, before, func() {
+	awaitWritten(ts, word, before, func() {
 		select {
 		case err := <-ended:
 			ts.Fatalf("the run ended too early: %v\n%s", err, &stderr)
@@ -158,32 +160,37 @@ func signalRun(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// await waits until the newest run has rows on record and is still running.
-func await(ts *testscript.TestScript, _ bool, _ []string) { awaitRows(ts, lastRun, 0, func() {}) }
+// await waits until the newest run is running and a sink of it has a chunk on record.
+func await(ts *testscript.TestScript, _ bool, _ []string) { awaitWritten(ts, lastRun, 0, func() {}) }
 
-// awaitRows waits until the record says that the run is running and has read more rows than before. check is called again and
-// again meanwhile.
-func awaitRows(ts *testscript.TestScript, word string, before int64, check func()) {
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); check() {
-		if rows, running := runningRows(ts, word); running && rows > before {
+// awaitWritten waits until the record says that the run is running and has written more chunks than before. check is called again
+// and again meanwhile.
+func awaitWritten(ts *testscript.TestScript, word string, before int, check func()) {
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if chunks, running := written(ts, word); running && chunks > before {
 			return
 		}
+		check()
 	}
-	ts.Fatalf("no more rows than %d are on record after a minute", before)
+	ts.Fatalf("no more chunks than %d are written after two minutes", before)
 }
 
-// runningRows returns how many rows a run has read, and whether it is running on record; nothing if it is not there.
-func runningRows(ts *testscript.TestScript, word string) (rows int64, running bool) {
-	ask := exec.Command("env", "PATH="+ts.Getenv("PATH"), "waymark", "status", word, "--json")
-	ask.Dir = ts.MkAbs(".")
-	answer, err := ask.Output()
-	if err != nil {
+// written returns how many chunks are in the sinks of a run on record, and whether it is running there; nothing if it is not there.
+func written(ts *testscript.TestScript, word string) (chunks int, running bool) {
+	var answer bytes.Buffer
+	args := []string{"status", word, "--json", "--state", ts.MkAbs(".waymark")}
+	if execute(args, &answer, io.Discard, func(string) (string, bool) { return "", false }) != 0 {
 		return 0, false // no record yet
 	}
 	var status struct {
-		Rows   int64  `json:"rows_read"`
 		Status string `json:"status"`
+		Sinks  []struct {
+			Chunks int `json:"chunks_completed"`
+		} `json:"sinks"`
 	}
-	ts.Check(json.Unmarshal(answer, &status))
-	return status.Rows, status.Status == "running"
+	ts.Check(json.Unmarshal(answer.Bytes(), &status))
+	for _, sink := range status.Sinks {
+		chunks += sink.Chunks
+	}
+	return chunks, status.Status == "running"
 }
