@@ -34,10 +34,10 @@ func (a *Activities) foldBarrier(ctx context.Context, in FoldInput) (FoldResult,
 	}
 	held.mu.Lock()
 	defer held.mu.Unlock()
-	if in, err = a.momentOnRecord(ctx, in); err != nil {
+	f := folding{Activities: a, run: r, held: held, in: in}
+	if err := f.takeMoment(ctx); err != nil {
 		return FoldResult{}, err
 	}
-	f := folding{Activities: a, run: r, held: held, in: in}
 	if err := f.do(ctx); err != nil {
 		held.machine = nil // it may be ahead of the record
 		return FoldResult{}, fmt.Errorf("barrier %s, fold %d: %w", in.Barrier, in.Fold, err)
@@ -45,31 +45,33 @@ func (a *Activities) foldBarrier(ctx context.Context, in FoldInput) (FoldResult,
 	return f.result(), nil
 }
 
-// momentOnRecord returns in with the moment of the fold on record, if it is: a run that was taken up again repeats it as it was.
-func (a *Activities) momentOnRecord(ctx context.Context, in FoldInput) (FoldInput, error) {
+// takeMoment takes the moment of the fold on record, if it is: a run that was taken up again repeats it as it was.
+func (f *folding) takeMoment(ctx context.Context) error {
+	in := &f.in
 	if in.Epoch == 0 {
-		return in, nil
+		return nil
 	}
-	record, err := a.log.Fold(ctx, in.Run, in.Barrier, in.Fold)
+	record, err := f.log.Fold(ctx, in.Run, in.Barrier, in.Fold)
 	switch {
 	case errors.Is(err, landscape.ErrNotFound):
-		return in, nil
+		return nil
 	case err != nil:
-		return in, err
+		return err
 	case string(record.Kind) != in.Kind, in.Kind == FoldChunk && (record.Source != in.Source || record.Chunk != in.Chunk):
-		return in, diverged("fold %d of %s is a %s of %s %d on record, and would be a %s of %s %d",
+		return diverged("fold %d of %s is a %s of %s %d on record, and would be a %s of %s %d",
 			in.Fold, in.Barrier, record.Kind, record.Source, record.Chunk, in.Kind, in.Source, in.Chunk)
 	}
-	in.At = int64(record.At)
-	return in, nil
+	in.At, f.repeats = int64(record.At), true
+	return nil
 }
 
 // folding is one fold in the making.
 type folding struct {
 	*Activities
-	run  *run
-	held *holding
-	in   FoldInput
+	run     *run
+	held    *holding
+	in      FoldInput
+	repeats bool // what is on record
 
 	arrivals *barrier.Arrivals
 	settled  *barrier.Settlement
@@ -82,13 +84,16 @@ func (f *folding) do(ctx context.Context) (err error) {
 	if err = f.restore(ctx); err != nil {
 		return err
 	}
+	if !f.repeats {
+		f.in.At = max(f.in.At, f.held.at) // a clock that was set back makes no batch fire before it was opened
+	}
 	if f.arrivals, err = f.arrivalsOf(ctx, f.in.Kind, chunkKey{f.in.Source, f.in.Chunk}); err != nil {
 		return err
 	}
 	if f.settled, err = fold(f.held.machine, f.in.Kind, f.in.At, f.arrivals); err != nil {
 		return err
 	}
-	f.held.folds = f.in.Fold + 1
+	f.held.folds, f.held.at = f.in.Fold+1, f.in.At
 	f.chunks = derive(f.run.plan, f.held.node, f.settled, f.in.Rows, f.in.Chunks)
 	if err = f.save(ctx); err != nil {
 		return err
@@ -127,8 +132,9 @@ type holding struct {
 	name    string
 	machine *barrier.Machine // after that many folds; nil if it is not known here
 	folds   int64
-	saved   int // bytes of the state when it was last looked at
-	skipped int // folds since
+	at      int64 // moment of the last of them, in microseconds since 1970
+	saved   int   // bytes of the state when it was last looked at
+	skipped int   // folds since
 }
 
 // restore makes the machine as it was before the fold: from the latest state in the payload store that is older, and the
@@ -138,7 +144,7 @@ func (f *folding) restore(ctx context.Context) error {
 	if held.machine != nil && held.folds == f.in.Fold {
 		return nil
 	}
-	held.machine, held.folds = barrier.New(f.run.plan, held.node), saved.Folds
+	held.machine, held.folds, held.at = barrier.New(f.run.plan, held.node), saved.Folds, 0
 	if saved.Digest != "" {
 		state, err := f.payloads.Get(ctx, payload.Digest(saved.Digest))
 		if err != nil {
@@ -169,6 +175,9 @@ func (f *folding) replay(ctx context.Context, until int64) error {
 			return err
 		}
 		f.held.folds++
+	}
+	if until > 0 {
+		f.held.at = int64(folds[until-1].At)
 	}
 	return nil
 }

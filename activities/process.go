@@ -61,9 +61,15 @@ func (a *Activities) inputs(ctx context.Context, r *run, key chunkKey) (engine.I
 // recordPassage records what became of a chunk.
 func (a *Activities) recordPassage(ctx context.Context, r *run, key chunkKey, chunk *plugin.Chunk, result *engine.Result, started time.Time) error {
 	passage := PassageOf(r.plan, r.id, key.source, key.chunk, chunk, result)
-	passage.Started, passage.Finished = landscape.MicrosOf(started), landscape.MicrosOf(time.Now())
+	passage.Started, passage.Finished = span(started, time.Now())
 	passage.Attempt, passage.Worker = int64(activity.GetInfo(ctx).Attempt), a.worker
 	return a.log.RecordPassage(ctx, passage)
+}
+
+// span returns when something began and ended. It ends as long after its beginning as it took, also if the clock was set meanwhile,
+// and never before.
+func span(began, ended time.Time) (landscape.Micros, landscape.Micros) {
+	return landscape.MicrosOf(began), landscape.MicrosOf(began.Add(max(0, ended.Sub(began))))
 }
 
 // compute runs the engine over a chunk that went through the steps: it gives what it gave then.

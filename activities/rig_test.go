@@ -1,6 +1,7 @@
 package activities_test
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"os"
@@ -46,6 +47,7 @@ type rig struct {
 	forgetful bool                             // before every execution the process begins anew
 	skip      func(activities.WriteInput) bool // writes that are left out, if not nil
 	barriers  map[string]*activities.FoldInput // how far each barrier is
+	pace      time.Duration                    // from one fold of a barrier to the next; 0 is a second
 	faults    int                              // executions that failed and were repeated
 	older     bool                             // the workflow began before chunks went through the steps ahead of their turns
 	ordered   bool                             // as the plan of the run says
@@ -241,11 +243,11 @@ func (r *rig) pass(places places, in activities.ProcessInput) {
 	}
 }
 
-// fold lets a barrier take a step, a second after the one before, and passes on what comes out.
+// fold lets a barrier take a step, some time after the one before, and passes on what comes out.
 func (r *rig) fold(places places, barrier string, step activities.FoldInput) {
 	r.t.Helper()
 	in := r.barriers[barrier]
-	in.Kind, in.Source, in.Chunk, in.At = step.Kind, step.Source, step.Chunk, in.At+1_000_000
+	in.Kind, in.Source, in.Chunk, in.At = step.Kind, step.Source, step.Chunk, in.At+cmp.Or(r.pace, time.Second).Microseconds()
 	out := callEach[activities.FoldResult](r, act.FoldBarrier, act.FoldBarriers, []activities.FoldInput{*in})[0]
 	first := in.Chunks
 	in.Fold, in.Rows, in.Chunks = in.Fold+1, in.Rows+out.Rows, in.Chunks+out.Chunks

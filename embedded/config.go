@@ -30,6 +30,14 @@ var settings = map[string]any{
 	// before the question is missed. By default that costs 20 s, seen once in 25 short runs on a busy machine.
 	"history.longPollExpirationInterval": time.Second,
 
+	// Tasks are given out however the machine's clock is set. The other matcher limits their rate by the time of day: once the
+	// clock is set back, it gives out none until the clock shows the old time again.
+	"matching.useNewMatcher": false,
+
+	// A run that goes on in a history of its own does so at once. A timer, which by default waits for a second to pass since its
+	// beginning, would wait for as long as the clock was set back.
+	"history.workflowIdReuseMinimalInterval": time.Duration(0),
+
 	// One server answers for all of a task queue.
 	"matching.numTaskqueueReadPartitions":  1,
 	"matching.numTaskqueueWritePartitions": 1,

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 	"waymark/embedded"
 	"waymark/landscape"
+	"waymark/sqlitefile"
 )
 
 // grade is how a check of doctor came out.
@@ -76,7 +78,7 @@ type look struct {
 func (a *app) examine(ctx context.Context) []check {
 	looks := []look{
 		{"program", a.checkProgram}, {"state folder", a.checkState}, {"disk space", a.checkDisk}, {"sqlite", a.checkSQLite},
-		{"record", a.checkRecord}, {"clock", a.checkClock}, {"temporal", a.checkTemporal},
+		{"locks", a.checkLocks}, {"record", a.checkRecord}, {"clock", a.checkClock}, {"temporal", a.checkTemporal},
 	}
 	if a.onCluster() {
 		looks = []look{
@@ -125,6 +127,9 @@ func (a *app) checkState(ctx context.Context) check {
 	return ok("%s is writable", a.state)
 }
 
+// lockLook is after how long doctor looks again whether a lock is still held.
+const lockLook = time.Second
+
 // Free space below which a run is likely to end for want of it, and below which that is worth a word.
 const (
 	littleBytes = 100 << 20
@@ -159,6 +164,19 @@ func (*app) checkSQLite(ctx context.Context) check {
 		return fail("report this", "%v", err)
 	}
 	return ok("version %s, part of the program", version)
+}
+
+// checkLocks looks twice, because whoever writes locks for a moment.
+func (a *app) checkLocks(context.Context) check {
+	locks := lockWatch{files: a.databases()}
+	locks.look(sqlitefile.FindHolder)
+	if len(locks.since) > 0 {
+		time.Sleep(lockLook)
+	}
+	if held := locks.look(sqlitefile.FindHolder); held != "" {
+		return warn("let it finish, or end it", "%s", strings.TrimPrefix(held, waitingWord))
+	}
+	return ok("nobody keeps the record or Temporal's database locked")
 }
 
 func (a *app) checkRecord(ctx context.Context) check {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -11,6 +12,8 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
+
+	"waymark/sqlitefile"
 )
 
 // newsInterval is how often Temporal is asked for activities that fail, or wait, and the record for a pause.
@@ -22,12 +25,30 @@ type watch struct {
 	handle    client.WorkflowRun
 	told      map[string]bool // activities whose failure was told
 	still     *stillness
+	clock     wallClock
+	locks     lockWatch
 	untaken   untaken
 	held      string // what kept the run from moving at the last look
 }
 
 func newWatch(e *execution, handle client.WorkflowRun) *watch {
-	return &watch{execution: e, handle: handle, told: map[string]bool{}, still: &stillness{moved: time.Now()}}
+	now := time.Now()
+	return &watch{
+		execution: e, handle: handle, told: map[string]bool{}, still: &stillness{moved: now},
+		clock: wallClock{now}, locks: lockWatch{files: e.app.databases()},
+	}
+}
+
+// databases returns the files that runs of this state folder write besides their payloads and outputs; none on a cluster.
+func (a *app) databases() []string {
+	if a.onCluster() {
+		return nil
+	}
+	files := []string{a.inState("temporal.db")}
+	if path, err := a.landscapePath(); err == nil {
+		files = append(files, path)
+	}
+	return files
 }
 
 // tell tells what is new: each failure once, and what keeps the run from moving when that begins and ends.
@@ -46,7 +67,7 @@ func (w *watch) tell(ctx context.Context, view progressView) {
 	}
 	w.hold(held, view)
 	if now := time.Now(); held == "" && !failing && w.still.due(now) {
-		view.say(fmt.Sprintf("nothing has moved for %.0f s; %swaymark doctor looks for the cause", now.Sub(w.still.moved).Seconds(), w.guess()))
+		view.say(fmt.Sprintf("nothing has moved for %.0f s; %s", now.Sub(w.still.moved).Seconds(), w.suspicion(ctx, activities)))
 	}
 }
 
@@ -54,7 +75,7 @@ func (w *watch) tell(ctx context.Context, view progressView) {
 func (w *watch) hindrance(ctx context.Context, found *workflowservice.DescribeWorkflowExecutionResponse) string {
 	m := w.execution.machine
 	if !m.onCluster() {
-		return fullDisk(w.execution.app.state)
+		return w.localHindrance()
 	}
 	waits, late := w.untaken.look(found, time.Now())
 	if !waits {
@@ -69,12 +90,31 @@ func (w *watch) hindrance(ctx context.Context, found *workflowservice.DescribeWo
 	return late.text(m.queue)
 }
 
-// guess says what often keeps a run from moving without a word.
-func (w *watch) guess() string {
-	if w.execution.machine.onCluster() {
-		return ""
+// blameAfter is how long a run stands still before the clock or a lock is to blame: both may do no harm.
+const blameAfter = 2 * newsInterval
+
+// localHindrance is the same of a run that works in a state folder.
+func (w *watch) localHindrance() string {
+	now := time.Now()
+	locked := w.locks.look(sqlitefile.FindHolder)
+	if now.Sub(w.still.moved) < blameAfter {
+		return fullDisk(w.execution.app.state)
 	}
-	return fmt.Sprintf("is the disk with %s full? ", w.execution.app.state)
+	if back := w.clock.behind(now, now.Sub(w.clock.begun)); back != "" {
+		return waitingWord + back
+	}
+	return cmp.Or(locked, fullDisk(w.execution.app.state))
+}
+
+// suspicion says what the run works at, if nothing that is known keeps it from moving.
+func (w *watch) suspicion(ctx context.Context, activities []*workflow.PendingActivityInfo) string {
+	if work := atWork(activities, w.summaries(ctx), time.Now()); work != "" {
+		return "it works at " + work
+	}
+	if w.execution.machine.onCluster() {
+		return "nothing is at work: waymark doctor looks for the cause"
+	}
+	return "nothing is at work, and neither the clock nor a lock nor a full disk is the cause: waymark doctor looks further"
 }
 
 // describe returns what is on its way; nil if Temporal does not answer, which the run itself tells.

@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +20,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"waymark/failpoint"
+	"waymark/sqlitefile"
 )
 
 func TestMain(m *testing.M) {
@@ -45,7 +48,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "json": jsonField, "rows": manyRows, "signal": signalRun, "await": await,
-			"serve": serveHeld, "hold": hold, "release": release, "busy": busyFile, "idle": idleFile,
+			"serve": serveHeld, "hold": hold, "release": release, "busy": busyFile, "idle": idleFile, "lock": lock,
 			"cluster": startCluster, "worker": startWorker, "terminate": terminate, "failing": failing, "unread": unread,
 		},
 	})
@@ -162,6 +165,25 @@ func signalRun(ts *testscript.TestScript, _ bool, args []string) {
 
 // await waits until the newest run is running and a sink of it has a chunk on record.
 func await(ts *testscript.TestScript, _ bool, _ []string) { awaitWritten(ts, lastRun, 0, func() {}) }
+
+// lock FILE TIME keeps the database FILE locked for so long, and does not wait for that.
+func lock(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: lock FILE TIME")
+	}
+	patience, err := time.ParseDuration(args[1])
+	ts.Check(err)
+	uri, err := sqlitefile.URI(ts.MkAbs(args[0]), url.Values{"mode": {"rw"}, "_pragma": {"busy_timeout=60000"}})
+	ts.Check(err)
+	db, err := sql.Open("sqlite", uri)
+	ts.Check(err)
+	db.SetMaxOpenConns(1)
+	_, err = db.Exec("begin immediate")
+	ts.Check(err)
+	released := make(chan error, 1)
+	time.AfterFunc(patience, func() { released <- db.Close() })
+	ts.Defer(func() { ts.Check(<-released) })
+}
 
 // awaitWritten waits until the record says that the run is running and has written more chunks than before. check is called again
 // and again meanwhile.
