@@ -61,8 +61,13 @@ var resumes = []mutant{
 	},
 	{
 		name: "a fold has another moment when it is done again", never: "a batch that fired fires at another time, with other rows",
-		file: "activities/fold.go", old: "in.At = int64(record.At)", new: "_ = record",
+		file: "activities/fold.go", old: "in.At, f.repeats = int64(record.At), true", new: "f.repeats = record.At > 0",
 		pkg: "./tests/resume", run: ticksTest,
+	},
+	{
+		name: "a fold may come before the one before it", never: "a clock that was set back fails a run for as long",
+		file: "activities/fold.go", old: "f.in.At = max(f.in.At, f.held.at)", new: "f.held.at = f.in.At",
+		pkg: "./activities", run: "^TestNoBatchFiresBeforeItIsOpened$",
 	},
 	{
 		name: "deadlines that were acted on are forgotten", never: "a run that was taken up decides otherwise than it did", again: forgottenHolding,
