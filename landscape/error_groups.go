@@ -14,7 +14,7 @@ type ErrorGroup struct {
 	Node    string   `json:"node"`
 	Code    string   `json:"code"`
 	Field   string   `json:"field,omitempty"`
-	Message string   `json:"message"` // quoted texts are "…", numbers are N
+	Message string   `json:"message"` // where they differ, quoted texts are "…" and numbers N
 	Count   int64    `json:"count"`
 	Samples []Sample `json:"samples"` // the first few, by source, row and lane
 }
@@ -56,13 +56,15 @@ func (errorHead) Table() string { return "errors" }
 // ErrorGroups returns the errors of a run in groups, the largest first.
 func (l *Log) ErrorGroups(ctx context.Context, run string) ([]ErrorGroup, error) {
 	type identity struct{ node, code, field, message string }
-	groups := map[identity]*ErrorGroup{}
+	groups, shapes := map[identity]*ErrorGroup{}, map[*ErrorGroup]*shape{}
 	err := each(ctx, l.driver, []any{run}, func(e errorHead) bool {
 		id := identity{e.Node, e.Code, e.Field, withoutValues(e.Message)}
 		g := groups[id]
 		if g == nil {
-			g = &ErrorGroup{Node: id.node, Code: id.code, Field: id.field, Message: id.message}
-			groups[id] = g
+			g = &ErrorGroup{Node: id.node, Code: id.code, Field: id.field}
+			groups[id], shapes[g] = g, newShape(e.Message)
+		} else {
+			shapes[g].join(e.Message)
 		}
 		g.Count++
 		if len(g.Samples) < mostSamples {
@@ -80,6 +82,7 @@ func (l *Log) ErrorGroups(ctx context.Context, run string) ([]ErrorGroup, error)
 		if err := l.nameFiles(ctx, run, g.Samples); err != nil {
 			return nil, err
 		}
+		g.Message = shapes[g].String()
 		sorted = append(sorted, *g)
 	}
 	slices.SortFunc(sorted, func(a, b ErrorGroup) int {
@@ -101,17 +104,51 @@ func (l *Log) nameFiles(ctx context.Context, run string, samples []Sample) error
 	return nil
 }
 
-var (
-	quotedText = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`|'[^']*'")
-	number     = regexp.MustCompile(`\bSQLSTATE \w{5}\b|\b[0-9]+(?:[.,][0-9]+)*\b`)
-)
+// aValue finds the texts and numbers that a message quotes from a row. Digits of a name or an SQLSTATE are none.
+var aValue = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`|'[^']*'" + `|\bSQLSTATE \w{5}\b|\b[0-9]+(?:[.,][0-9]+)*\b`)
 
-// withoutValues replaces the texts and numbers that a message quotes from a row. Digits of a name or an SQLSTATE are none.
-func withoutValues(message string) string {
-	return number.ReplaceAllStringFunc(quotedText.ReplaceAllString(message, `"…"`), func(found string) string {
-		if strings.HasPrefix(found, "SQLSTATE") {
-			return found
+// withoutValues puts "…" for quoted texts, and N for numbers.
+func withoutValues(message string) string { return aValue.ReplaceAllStringFunc(message, withoutValue) }
+
+func withoutValue(value string) string {
+	switch value[0] {
+	case 'S': // SQLSTATE
+		return value
+	case '"', '`', '\'':
+		return `"…"`
+	}
+	return "N"
+}
+
+// shape is what messages that differ in their values alone have in common.
+type shape struct {
+	first  string
+	values []string // of the first message
+	differ []bool   // whether another has another value there
+}
+
+func newShape(message string) *shape {
+	values := aValue.FindAllString(message, -1)
+	return &shape{first: message, values: values, differ: make([]bool, len(values))}
+}
+
+// join takes a message that is equal without its values.
+func (s *shape) join(message string) {
+	if message == s.first {
+		return
+	}
+	for i, value := range aValue.FindAllString(message, len(s.values)) {
+		s.differ[i] = s.differ[i] || value != s.values[i]
+	}
+}
+
+// String returns the message, with placeholders for the values that differ.
+func (s *shape) String() string {
+	i := -1
+	return aValue.ReplaceAllStringFunc(s.first, func(value string) string {
+		if i++; s.differ[i] {
+			return withoutValue(value)
 		}
-		return "N"
+		return value
 	})
 }

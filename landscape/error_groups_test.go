@@ -34,11 +34,14 @@ func TestErrorGroupsNameFiles(t *testing.T) {
 	require.Equal(t, []string{"a.csv", "b.csv"}, files)
 }
 
-// TestErrorGroupsKeepNames: what a message quotes from a row makes no other group, and what it names does.
+// TestErrorGroupsKeepNames: what a message quotes from a row makes no other group, and what it names does. What all messages of a
+// group say is said, values as well: a date that an advice names is none of the rows'.
 func TestErrorGroupsKeepNames(t *testing.T) {
 	driver := memdriver.New()
-	insert := []landscape.Record{landscape.Chunk{Run: "r", Source: "s", File: "a.csv", FirstRow: 1, Rows: 4, FirstLine: 2, Pack: "digest"}}
-	for i, message := range []string{`"7" is 7 (SQLSTATE 22003)`, `"8" is 8 (SQLSTATE 22003)`, `"7" is 7 (SQLSTATE 22012)`, `see the constraint day_7 of 7`} {
+	insert := []landscape.Record{landscape.Chunk{Run: "r", Source: "s", File: "a.csv", FirstRow: 1, Rows: 6, FirstLine: 2, Pack: "digest"}}
+	for i, message := range []string{`"7" is 7 (SQLSTATE 22003)`, `"8" is 8 (SQLSTATE 22003)`, `"7" is 7 (SQLSTATE 22012)`, `see the constraint day_7 of 7`,
+		`"5/1" is no date: write YYYY-MM-DD, such as 2024-01-31, for example "2024-01-31"`, `"x" is no date: write YYYY-MM-DD, such as 2024-01-31, for example "2024-01-31"`,
+	} {
 		insert = append(insert, landscape.RowError{
 			Run: "r", Source: "s", Row: 1 + int64(i), Node: "s", Code: "CONVERT", Message: message, Line: 2, SentTo: pipeline.QuarantineSink,
 		})
@@ -50,5 +53,8 @@ func TestErrorGroupsKeepNames(t *testing.T) {
 	for _, g := range groups {
 		messages = append(messages, g.Message)
 	}
-	require.Equal(t, []string{`"…" is N (SQLSTATE 22003)`, `"…" is N (SQLSTATE 22012)`, `see the constraint day_7 of N`}, messages)
+	require.Equal(t, []string{
+		`"…" is N (SQLSTATE 22003)`, `"…" is no date: write YYYY-MM-DD, such as 2024-01-31, for example "2024-01-31"`,
+		`"7" is 7 (SQLSTATE 22012)`, `see the constraint day_7 of 7`,
+	}, messages)
 }
