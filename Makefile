@@ -31,6 +31,7 @@ check: campaigns crash-quick race lint ## all that a change must pass beside the
 campaigns:
 	go test ./activities -run '^TestFates' -stride 1
 	go test ./tests/merges -branches 4
+	go test ./audit -run '^TestRowsTurnedAway$$' -groups
 	go test ./tests/graphs -run '^TestRealRuns$$|^TestRunsDieAndGoOn$$' -seeds 400 -deaths 60
 	go test ./tests/graphs -run '^TestRealRuns$$' -storage postgres+s3 -seeds 40
 	go test ./plugin/parquet -run '^TestDuckDB$$' -files 3000

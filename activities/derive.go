@@ -52,6 +52,9 @@ func deriveChunk(p *plan.Plan, node int, outs []barrier.Out, rows, ordinal int64
 		if i == p.Chunk.Rows || len(d.orders) == maxOrders || i > 0 && len(chunk.Data) >= p.Chunk.Bytes {
 			break
 		}
+		if i > 0 && (outs[i].Parent == nil) != (d.parents == nil) {
+			break // a chunk's rows have a parent each, or none has
+		}
 		d.add(&outs[i])
 	}
 	return d, chunk.Len()

@@ -45,7 +45,8 @@ func (a *Activities) foldBarrier(ctx context.Context, in FoldInput) (FoldResult,
 	return f.result(), nil
 }
 
-// takeMoment takes the moment of the fold on record, if it is: a run that was taken up again repeats it as it was.
+// takeMoment takes the moment of the fold on record, if it is: a run that was taken up again repeats it as it was, also if an earlier
+// release took it.
 func (f *folding) takeMoment(ctx context.Context) error {
 	in := &f.in
 	if in.Epoch == 0 {
@@ -62,7 +63,9 @@ func (f *folding) takeMoment(ctx context.Context) error {
 			in.Fold, in.Barrier, record.Kind, record.Source, record.Chunk, in.Kind, in.Source, in.Chunk)
 	}
 	in.At, f.repeats = int64(record.At), true
-	return nil
+	byArrival, err := f.log.FoldsFiredBy(ctx, in.Run, in.Barrier, barrier.FiredByArrival)
+	f.apart = !byArrival[in.Fold]
+	return err
 }
 
 // folding is one fold in the making.
@@ -72,9 +75,11 @@ type folding struct {
 	held    *holding
 	in      FoldInput
 	repeats bool // what is on record
+	apart   bool // rows that it turned away had batches of their own
 
 	arrivals *barrier.Arrivals
 	settled  *barrier.Settlement
+	rows     int64 // that came out
 	chunks   []derived
 	saved    SavedFold
 }
@@ -87,6 +92,7 @@ func (f *folding) do(ctx context.Context) (err error) {
 	if !f.repeats {
 		f.in.At = max(f.in.At, f.held.at) // a clock that was set back makes no batch fire before it was opened
 	}
+	f.held.machine.TurnAwayApart(f.apart)
 	if f.arrivals, err = f.arrivalsOf(ctx, f.in.Kind, chunkKey{f.in.Source, f.in.Chunk}); err != nil {
 		return err
 	}
@@ -94,7 +100,7 @@ func (f *folding) do(ctx context.Context) (err error) {
 		return err
 	}
 	f.held.folds, f.held.at = f.in.Fold+1, f.in.At
-	f.chunks = derive(f.run.plan, f.held.node, f.settled, f.in.Rows, f.in.Chunks)
+	f.chunks, f.rows = derive(f.run.plan, f.held.node, f.settled, f.in.Rows, f.in.Chunks), int64(len(f.settled.Outs))
 	if err = f.save(ctx); err != nil {
 		return err
 	}
@@ -107,7 +113,7 @@ func (f *folding) result() FoldResult {
 		f.run.chunks.put(chunkKey{f.held.name, d.ordinal}, d.inputs)
 	}
 	return FoldResult{
-		Rows: int64(len(f.settled.Outs)), Chunks: int64(len(f.chunks)),
+		Rows: f.rows, Chunks: int64(len(f.chunks)),
 		Deadline: int64(landscape.MicrosOf(f.held.machine.Deadline())), Saved: f.saved, Worker: f.place.OwnQueue,
 	}
 }
@@ -166,11 +172,16 @@ func (f *folding) replay(ctx context.Context, until int64) error {
 	if int64(len(folds)) < until {
 		return final{TypeDiverged, fmt.Errorf("fold %d is asked for, and %d are on record", until, len(folds))}
 	}
+	byArrival, err := f.log.FoldsFiredBy(ctx, f.run.id, f.held.name, barrier.FiredByArrival)
+	if err != nil {
+		return err
+	}
 	for _, past := range folds[f.held.folds:until] {
 		arrivals, err := f.arrivalsOf(ctx, string(past.Kind), chunkKey{past.Source, past.Chunk})
 		if err != nil {
 			return err
 		}
+		f.held.machine.TurnAwayApart(!byArrival[past.Fold])
 		if _, err := fold(f.held.machine, string(past.Kind), int64(past.At), arrivals); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"slices"
 
 	"waymark/barrier"
 	"waymark/landscape"
@@ -10,7 +11,8 @@ import (
 
 // record stores what came out of the fold and records everything that it gave.
 func (f *folding) record(ctx context.Context) error {
-	record := FoldOf(f.run.plan, f.held.node, f.in, f.settled)
+	record, members := FoldOf(f.run.plan, f.held.node, f.in, f.settled), f.settled.Members
+	f.settled = nil // it may be large, and so is what is made of it
 	record.State = f.saved.Digest
 	record.Turn, record.Deadline = &f.in.Turns, landscape.MicrosOf(f.held.machine.Deadline())
 	if f.in.Kind == FoldChunk {
@@ -18,7 +20,7 @@ func (f *folding) record(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		record.Arrivals = MembersOf(chunk, f.arrivals, f.settled.Members)
+		record.Arrivals = MembersOf(chunk, f.arrivals, members)
 	}
 	for i := range f.chunks {
 		stored, rows, err := f.storeRecords(ctx, f.run, f.held.name, f.chunks[i].ordinal, f.chunks[i].inputs)
@@ -38,9 +40,12 @@ func FoldOf(p *plan.Plan, node int, in FoldInput, settled *barrier.Settlement) l
 	fold := landscape.Fold{
 		Run: in.Run, Node: in.Barrier, Fold: in.Fold, Kind: landscape.FoldKind(in.Kind), Source: in.Source, Chunk: in.Chunk, At: landscape.Micros(in.At),
 	}
+	merges := slices.ContainsFunc(settled.Batches, func(b barrier.Batch) bool { return b.Merge != nil })
 	outs := map[uint32]int64{}
 	for i := range settled.Outs {
-		outs[settled.Outs[i].Batch] = in.Rows + int64(i) + 1
+		if merges {
+			outs[settled.Outs[i].Batch] = in.Rows + int64(i) + 1
+		}
 	}
 	for _, batch := range settled.Batches {
 		fired := landscape.FiredBatch{

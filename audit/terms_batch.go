@@ -19,13 +19,13 @@ const mostComputed = 1000
 
 // batchTerms returns the expressions of an aggregate with what they and their parts were for a batch, computed again from its tokens,
 // then that of its trigger. Without values it returns them for a batch of too many tokens, or if a record is not to be had; then note
-// says why.
+// says why. A batch of rows that were turned away has none.
 func (i *inquiry) batchTerms(ctx context.Context, made landscape.BatchRecord, members []landscape.Token) (list []Term, note string, err error) {
 	at := plan.None
 	if i.compiled != nil {
 		at = i.compiled.Find(made.Node)
 	}
-	if at == plan.None || i.compiled.Nodes[at].Operation != plan.Aggregate {
+	if at == plan.None || i.compiled.Nodes[at].Operation != plan.Aggregate || made.Trigger == barrier.FiredByArrival {
 		return nil, "", nil
 	}
 	node := &i.compiled.Nodes[at]

@@ -29,6 +29,7 @@ type refolding struct {
 	rows    int64             // that came out so far
 	chunks  int64             // in which they came out
 	record  *landscape.FoldComparison
+	arrival map[int64]bool     // folds with a batch that was settled as it came
 	sizes   map[chunkKey]int64 // how much memory it takes to look at a chunk
 	whole   bool               // every fold so far was taken again
 }
@@ -54,6 +55,9 @@ func (v *verification) verifyFolds(ctx context.Context) error {
 func (r *refolding) run(ctx context.Context) error {
 	var err error
 	if r.record, err = r.log.CompareFolds(ctx, r.verification.run.ID, r.name); err != nil {
+		return err
+	}
+	if r.arrival, err = r.log.FoldsFiredBy(ctx, r.verification.run.ID, r.name, barrier.FiredByArrival); err != nil {
 		return err
 	}
 	folds, err := r.log.Folds(ctx, r.verification.run.ID, r.name)
@@ -192,6 +196,7 @@ func (r *refolding) bring(ctx context.Context, fold landscape.FoldRecord) (b bro
 
 func (r *refolding) settle(fold landscape.FoldRecord, arrivals *barrier.Arrivals) (*barrier.Settlement, error) {
 	at := time.UnixMicro(int64(fold.At)).UTC()
+	r.machine.TurnAwayApart(!r.arrival[fold.Fold])
 	switch fold.Kind {
 	case landscape.ChunkFold:
 		return r.machine.Accept(at, arrivals)

@@ -186,6 +186,15 @@ func (g *aggregator) refuse(b *batch, refused *plugin.Rejection, s *Settlement) 
 	s.Outs = append(s.Outs, Out{Batch: b.number, Row: g.known(b), Refused: refused})
 }
 
+// away names the token in any case: what is known of the row tells it from no other of its group.
+func (g *aggregator) away(a *Arrival) Out {
+	if g.keeps {
+		return keptAway(a)
+	}
+	own := a.Row.Shape.Len()
+	return Out{Parent: &a.Token, Row: row.Row{Shape: g.grouped, Values: a.Row.Values[own : own+g.grouped.Len()]}}
+}
+
 func (g *aggregator) lose(*batch, *Settlement)        {}
 func (g *aggregator) order(batches []*batch) []*batch { return batches }
 

@@ -23,7 +23,7 @@ const (
 	FiredByAfter   = "after"   // the trigger's time had passed since its first row
 	FiredByEnd     = "end"     // no more rows can come; of a coalesce as well
 	FiredByMemory  = "memory"  // the barrier held as much as it may
-	FiredByArrival = "arrival" // it is settled as it comes: an expand, or a branch that came too late
+	FiredByArrival = "arrival" // it is settled as it comes: an expand, a branch that came too late, or rows for whose groups there is no room
 )
 
 // Token names one token of a run: the record of an origin, and the lane.
@@ -75,7 +75,7 @@ type Batch struct {
 // Out is a row that comes out of a barrier.
 type Out struct {
 	Batch   uint32
-	Parent  *Token  // the token that the row goes on for, or of which it is an element; nil if it comes of many
+	Parent  *Token  // the token that the row goes on for, or of which it is an element; nil if it comes of many. In a settlement, those that have one come last
 	Keys    []Token // fork parents of its open forks, outermost first, as in plan.Node.Context
 	Row     row.Row // of a refused one: what is known of it
 	Refused *plugin.Rejection

@@ -79,6 +79,24 @@ func BenchmarkAcceptAggregate(b *testing.B) {
 	}
 }
 
+// BenchmarkTurnAway is rows for whose groups there is no room.
+func BenchmarkTurnAway(b *testing.B) {
+	bench := newBench(b, aggregateNode(b, plan.Batch{GroupBy: []string{"k"}}, "n", "count()", "sum", "sum(row.v)"))
+	bench.machine.maxGroups = 0
+	in := &Arrivals{}
+	for i, r := range benchRows(benchChunkRows) {
+		kept, _, _ := bench.intake.Take(r)
+		in.List = append(in.List, Arrival{Token: Token{Row: int64(i) + 1}, Row: kept})
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := bench.machine.Accept(time.UnixMicro(0), in); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchChunkRows, "ns/row")
+}
+
 // BenchmarkKeepLast is as many keys as rows: beyond the memory budget every row fires a batch.
 func BenchmarkKeepLast(b *testing.B) {
 	node, rows := lastNode("k"), benchRows(benchChunkRows)

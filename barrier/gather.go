@@ -28,6 +28,9 @@ type gathering struct {
 	seen   int64             // tokens that ever arrived
 	grown  []*batch          // by the fold at hand; some may have fired since
 	key    []byte
+	away   *batch // of the rows that the fold at hand turns away; nil as long as there is none
+	turned []Out  // these rows
+	apart  bool   // each of them gets a batch of its own
 	whole  bool   // nothing but the end fires batches: one that is cut short would pass for the whole
 	cure   string // what to change if it holds too much
 }
@@ -46,6 +49,8 @@ type craft interface {
 	lose(b *batch, s *Settlement)
 	// refuse appends what comes out of a batch that is refused as a whole.
 	refuse(b *batch, refused *plugin.Rejection, s *Settlement)
+	// away returns what comes out for a row that no batch can take, but for the refusal and the batch's number.
+	away(a *Arrival) Out
 	// order returns batches that fire together, which are in order of opening, in the order in which their rows come out.
 	order(batches []*batch) []*batch
 	// own makes what the batch keeps independent of the memory of the fold.
@@ -77,6 +82,7 @@ func (g *gathering) accept(at int64, in *Arrivals, s *Settlement) error {
 			return err
 		}
 	}
+	g.settleAway(at, s)
 	for _, b := range g.grown {
 		if b.growing = false; b.queued != nil {
 			b.ownGroup()
@@ -89,16 +95,15 @@ func (g *gathering) accept(at int64, in *Arrivals, s *Settlement) error {
 
 // take puts one row into its batch, and returns the batch's number.
 func (g *gathering) take(at int64, a *Arrival, s *Settlement) uint32 {
+	g.seen++
 	b := g.find(at, a)
+	if b == nil {
+		return g.turnAway(at, a, s)
+	}
 	g.grow(b)
 	b.rows++
 	g.rows++
-	g.seen++
 	b.latest = g.seen
-	if b.queued == nil {
-		g.turnAway(b, at, a, s)
-		return b.number
-	}
 	g.resize(b, g.craft.add(b, a))
 	switch {
 	case g.spec.Together && g.rows == int64(g.spec.Rows):
@@ -122,10 +127,15 @@ func (g *gathering) makeRoom(at int64, s *Settlement) error {
 	return nil
 }
 
-// find returns the open batch of the row's group, or a new one. It is not open if there are too many already.
-func (g *gathering) find(at int64, a *Arrival) *batch {
+// groupOf returns the values of the fields that make the row's group.
+func (g *gathering) groupOf(a *Arrival) []row.Value {
 	own := a.Row.Shape.Len()
-	group := a.Row.Values[own : own+len(g.spec.GroupBy)]
+	return a.Row.Values[own : own+len(g.spec.GroupBy)]
+}
+
+// find returns the open batch of the row's group, or a new one; nil if there are as many already as may be open.
+func (g *gathering) find(at int64, a *Arrival) *batch {
+	group := g.groupOf(a)
 	g.key = g.key[:0]
 	for _, value := range group {
 		g.key = appendValue(g.key, value)
@@ -133,10 +143,11 @@ func (g *gathering) find(at int64, a *Arrival) *batch {
 	if b, found := g.groups[string(g.key)]; found {
 		return b
 	}
-	b := g.newBatch(g.open(), at, group)
-	if len(g.groups) < g.maxGroups {
-		g.enter(b, string(g.key))
+	if len(g.groups) >= g.maxGroups {
+		return nil
 	}
+	b := g.newBatch(g.open(), at, group)
+	g.enter(b, string(g.key))
 	return b
 }
 
@@ -175,12 +186,40 @@ func (g *gathering) resize(b *batch, bytes int) {
 	}
 }
 
-// turnAway settles a row for whose group there is no room, in a batch of its own.
-func (g *gathering) turnAway(b *batch, at int64, a *Arrival, s *Settlement) {
-	g.rows -= b.rows
+var refusedGroup = &plugin.Rejection{Code: CodeTooManyGroups, Message: tooManyGroups}
+
+// turnAway puts a row for whose group there is no room into the batch of those that the fold turns away, and returns its number.
+func (g *gathering) turnAway(at int64, a *Arrival, s *Settlement) uint32 {
+	if g.apart {
+		return g.turnAwayApart(at, a, s)
+	}
+	if g.away == nil {
+		g.away = &batch{number: g.open(), opened: at}
+	}
+	g.away.rows++
+	out := g.craft.away(a)
+	out.Batch, out.Refused = g.away.number, refusedGroup
+	g.turned = append(g.turned, out)
+	return g.away.number
+}
+
+// settleAway settles the rows that the fold turned away: they come out after all others.
+func (g *gathering) settleAway(at int64, s *Settlement) {
+	if g.away != nil {
+		s.Batches = append(s.Batches, g.away.settled(FiredByArrival, at))
+		s.Outs = append(s.Outs, g.turned...)
+		g.away, g.turned = nil, nil
+	}
+}
+
+// turnAwayApart settles a row for whose group there is no room in a batch of its own.
+func (g *gathering) turnAwayApart(at int64, a *Arrival, s *Settlement) uint32 {
+	b := g.newBatch(g.open(), at, g.groupOf(a))
+	b.rows = 1
 	g.craft.add(b, a)
 	s.Batches = append(s.Batches, b.settled(FiredByMemory, at))
-	g.craft.refuse(b, &plugin.Rejection{Code: CodeTooManyGroups, Message: tooManyGroups}, s)
+	g.craft.refuse(b, refusedGroup, s)
+	return b.number
 }
 
 func (g *gathering) fire(b *batch, trigger string, at int64, s *Settlement) {

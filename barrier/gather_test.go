@@ -317,28 +317,103 @@ func TestGroupsGoByValueAndKind(t *testing.T) {
 		{"x":[1],"y":true}`))
 }
 
-// A barrier that holds as many groups as it may refuses rows of others, and goes on with those that are open.
-func TestTooManyGroups(t *testing.T) {
-	rows := `
-		{"k":"a","v":1}
-		{"k":"b","v":2}
-		{"k":"c","v":3}
-		{"k":"a","v":4}`
-	b := newBench(t, aggregateNode(t, plan.Batch{GroupBy: []string{"k"}}, "n", "count()"))
-	b.machine.maxGroups = 2
-	require.Equal(t, lines(`
-		members [1 2 3 1]
-		batch 3 memory batch_consumed rows 1, 0s to 0s
-		out 3 {"k":"c"} refused TOO_MANY_GROUPS: `+tooManyGroups), b.accept(0, rows))
-	batches, held := b.machine.Held()
-	require.Equal(t, []int64{2, 3}, []int64{batches, held})
+const crowd = `
+	{"k":"a","v":1}
+	{"k":"b","v":2}
+	{"k":"c","v":3}
+	{"k":"a","v":4}
+	{"k":"d","v":5}
+	{"k":"c","v":6}`
 
+// A barrier that holds as many groups as it may refuses rows of others, and goes on with those that are open. The rows that a fold refuses
+// are one batch and come out last, each for its own token.
+func TestTooManyGroups(t *testing.T) {
+	totals := aggregateNode(t, plan.Batch{GroupBy: []string{"k"}, Rows: 2}, "n", "count()")
+	kept := sortNode(plan.Batch{GroupBy: []string{"k"}, By: []plan.Order{{Field: "v"}}})
+	for name, test := range map[string]struct {
+		node plan.Node
+		want string
+		open int64
+	}{
+		"totals": {totals, `
+			members [1 2 3 1 4 3]
+			batch 1 rows batch_consumed rows 2, 0s to 0s
+			batch 3 arrival batch_consumed rows 2, 0s to 0s
+			out 1 {"k":"a","n":2}
+			out 3 {"k":"c"} for 3 refused TOO_MANY_GROUPS: ` + tooManyGroups + `
+			out 3 {"k":"c"} for 6 refused TOO_MANY_GROUPS: ` + tooManyGroups, 2},
+		"totals of rows that come out": {keeping(totals), `
+			members [1 2 3 1 4 3]
+			batch 1 rows batch_consumed rows 2, 0s to 0s
+			batch 3 arrival batch_consumed rows 2, 0s to 0s
+			out 1 {"k":"a","v":1,"n":2} for 1 in [{9 1}]
+			out 1 {"k":"a","v":4,"n":2} for 4 in [{9 4}]
+			out 3 {"k":"c","v":3} for 3 in [{9 3}] refused TOO_MANY_GROUPS: ` + tooManyGroups + `
+			out 3 {"k":"c","v":6} for 6 in [{9 6}] refused TOO_MANY_GROUPS: ` + tooManyGroups, 2},
+		"sort": {kept, `
+			members [1 2 3 1 3 3]
+			batch 3 arrival batch_consumed rows 3, 0s to 0s
+			out 3 {"k":"c","v":3} for 3 in [{9 3}] refused TOO_MANY_GROUPS: ` + tooManyGroups + `
+			out 3 {"k":"d","v":5} for 5 in [{9 5}] refused TOO_MANY_GROUPS: ` + tooManyGroups + `
+			out 3 {"k":"c","v":6} for 6 in [{9 6}] refused TOO_MANY_GROUPS: ` + tooManyGroups, 2},
+		"keeping last": {lastNode("k"), `
+			members [1 2 3 1 3 3]
+			batch 3 arrival batch_consumed rows 3, 0s to 0s
+			out 3 {"k":"c","v":3} for 3 in [{9 3}] refused TOO_MANY_GROUPS: ` + tooManyGroups + `
+			out 3 {"k":"d","v":5} for 5 in [{9 5}] refused TOO_MANY_GROUPS: ` + tooManyGroups + `
+			out 3 {"k":"c","v":6} for 6 in [{9 6}] refused TOO_MANY_GROUPS: ` + tooManyGroups, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, test.node)
+			b.machine.maxGroups = 2
+			require.Equal(t, lines(test.want), b.accept(0, crowd))
+			batches, _ := b.machine.Held()
+			require.Equal(t, test.open, batches)
+		})
+	}
+}
+
+// However many rows a fold turns away, they are one batch of it; those of another fold are another.
+func TestRowsTurnedAwayAreOneBatchOfAFold(t *testing.T) {
+	b := newBench(t, aggregateNode(t, plan.Batch{GroupBy: []string{"k"}}, "n", "count()"))
+	b.machine.maxGroups = 1
+	require.Equal(t, "members [1]\n", b.accept(0, `{"k":"first"}`))
+	for fold := range 3 {
+		settled, err := b.machine.Accept(at(float64(fold)), b.arrivals(strings.Repeat("{\"k\":\"other\"}\n", 1000)))
+		require.NoError(t, err)
+		require.Len(t, settled.Batches, 1)
+		require.Equal(t, int64(1000), settled.Batches[0].Rows)
+		require.Len(t, settled.Outs, 1000)
+		for i, out := range settled.Outs {
+			require.Equal(t, Out{Batch: uint32(fold) + 2, Parent: &Token{Row: int64(1000*fold+i) + 2}, Row: out.Row, Refused: refusedGroup}, out)
+		}
+	}
+}
+
+// Folds of earlier releases gave each row that they turned away a batch of its own. They can be taken again.
+func TestTurnAwayApart(t *testing.T) {
+	b := newBench(t, aggregateNode(t, plan.Batch{GroupBy: []string{"k"}, Rows: 2}, "n", "count()"))
+	b.machine.maxGroups = 2
+	b.machine.TurnAwayApart(true)
+	require.Equal(t, lines(`
+		members [1 2 3 1 4 5]
+		batch 3 memory batch_consumed rows 1, 0s to 0s
+		batch 1 rows batch_consumed rows 2, 0s to 0s
+		batch 5 memory batch_consumed rows 1, 0s to 0s
+		out 3 {"k":"c"} refused TOO_MANY_GROUPS: `+tooManyGroups+`
+		out 1 {"k":"a","n":2}
+		out 5 {"k":"c"} refused TOO_MANY_GROUPS: `+tooManyGroups), b.accept(0, crowd))
 	b = newBench(t, sortNode(plan.Batch{GroupBy: []string{"k"}, By: []plan.Order{{Field: "v"}}}))
 	b.machine.maxGroups = 2
+	b.machine.TurnAwayApart(true)
 	require.Equal(t, lines(`
-		members [1 2 3 1]
+		members [1 2 3 1 4 5]
 		batch 3 memory batch_consumed rows 1, 0s to 0s
-		out 3 {"k":"c","v":3} for 3 in [{9 3}] refused TOO_MANY_GROUPS: `+tooManyGroups), b.accept(0, rows))
+		batch 4 memory batch_consumed rows 1, 0s to 0s
+		batch 5 memory batch_consumed rows 1, 0s to 0s
+		out 3 {"k":"c","v":3} for 3 in [{9 3}] refused TOO_MANY_GROUPS: `+tooManyGroups+`
+		out 4 {"k":"d","v":5} for 5 in [{9 5}] refused TOO_MANY_GROUPS: `+tooManyGroups+`
+		out 5 {"k":"c","v":6} for 6 in [{9 6}] refused TOO_MANY_GROUPS: `+tooManyGroups), b.accept(0, crowd))
 }
 
 // When rows take more memory than they may, the batch with the most goes first, the older of equals.

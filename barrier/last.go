@@ -48,6 +48,8 @@ func (k *lastKeeper) refuse(b *batch, refused *plugin.Rejection, s *Settlement) 
 	refuseMembers(b, refused, s)
 }
 
+func (k *lastKeeper) away(a *Arrival) Out { return keptAway(a) }
+
 // order returns the batches in order of their last rows.
 func (k *lastKeeper) order(batches []*batch) []*batch {
 	return slices.SortedFunc(slices.Values(batches), func(a, b *batch) int { return cmp.Compare(a.latest, b.latest) })

@@ -80,6 +80,14 @@ func (o *sorter) refuse(b *batch, refused *plugin.Rejection, s *Settlement) {
 	refuseMembers(b, refused, s)
 }
 
+func (o *sorter) away(a *Arrival) Out { return keptAway(a) }
+
+// keptAway lets a row that no batch can take come out as it came.
+func keptAway(a *Arrival) Out {
+	m := newMember(a)
+	return Out{Parent: &a.Token, Keys: m.keys, Row: m.row}
+}
+
 // refuseMembers lets every row of the batch come out as a refused one.
 func refuseMembers(b *batch, refused *plugin.Rejection, s *Settlement) {
 	for i := range b.members {

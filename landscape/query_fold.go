@@ -30,6 +30,29 @@ func (l *Log) Batches(ctx context.Context, run, node string) ([]BatchRecord, err
 	return Select[BatchRecord](ctx, l.driver, run, node)
 }
 
+// firedIn is in which fold a batch fired, and what fired it.
+type firedIn struct {
+	Run     string `db:"run_id,key"`
+	Node    string `db:"node,key"`
+	Batch   int64  `db:"batch,key"`
+	Fold    int64  `db:"fold"`
+	Trigger string `db:"trigger"`
+}
+
+// Table returns batches.
+func (firedIn) Table() string { return "batches" }
+
+// FoldsFiredBy returns the folds of a barrier in which this trigger fired a batch; an empty map if there is none.
+func (l *Log) FoldsFiredBy(ctx context.Context, run, node, trigger string) (map[int64]bool, error) {
+	folds := map[int64]bool{}
+	return folds, each(ctx, l.driver, []any{run, node}, func(b firedIn) bool {
+		if b.Trigger == trigger {
+			folds[b.Fold] = true
+		}
+		return true
+	})
+}
+
 // Batch returns one batch of a barrier. The error wraps ErrNotFound if it did not fire yet.
 func (l *Log) Batch(ctx context.Context, run, node string, batch int64) (BatchRecord, error) {
 	return get[BatchRecord](ctx, l.driver, run, node, batch)

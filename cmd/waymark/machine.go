@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"math"
-	"runtime/debug"
 	"slices"
 
 	"go.temporal.io/sdk/client"
@@ -29,6 +27,7 @@ type machine struct {
 	queue    string // of the cluster's workers; empty in this process
 	scratch  string // folder for files that are gone with the process
 	logger   sdklog.Logger
+	lift     func() // the limit of its memory; nil without one
 }
 
 // onCluster reports whether the workers of a cluster execute runs, and this process only follows them.
@@ -111,7 +110,7 @@ func (a *app) machine(ctx context.Context, record *record, planner worker.Planne
 		m.queue = a.queue
 		m.temporal, err = a.dialCluster(ctx)
 	} else {
-		limitMemory()
+		m.lift = limitMemory(runBytes, 200)
 		m.scratch = a.inState("")
 		err = m.connect(ctx, embedded.Options{DatabasePath: a.inState("temporal.db"), Logger: a.logger()})
 	}
@@ -138,6 +137,9 @@ func (m *machine) connect(ctx context.Context, options embedded.Options) error {
 func (m *machine) stop() error {
 	if m.temporal != nil {
 		m.temporal.client.Close()
+	}
+	if m.lift != nil {
+		defer m.lift()
 	}
 	var err error
 	if m.server != nil {
@@ -229,19 +231,4 @@ func (a *app) tellInterrupted(runs []landscape.RunHead) {
 func (m *machine) knows(ctx context.Context, run string) (bool, error) {
 	_, known, err := cluster.Latest(ctx, m.temporal.client, workflows.WorkflowID(run))
 	return known, err
-}
-
-// memoryLimit is what the Go runtime tries to stay under, Temporal's server included; the program's text and SQLite's pages
-// come on top. Measured with 1 M rows of 10 columns: 302, 310 and 384 MB of resident memory with limits of 160, 180 and
-// 240 MB, and the same CPU time to a twentieth.
-const memoryLimit = 180 << 20
-
-// limitMemory makes the garbage collector work harder as memory nears the limit, and less until then. Whoever sets
-// GOMEMLIMIT decides for himself.
-func limitMemory() {
-	if debug.SetMemoryLimit(-1) != math.MaxInt64 {
-		return
-	}
-	debug.SetMemoryLimit(memoryLimit)
-	debug.SetGCPercent(200)
 }

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"math"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -32,13 +30,8 @@ and what was not. Changes nothing. Exit code 4 if something is wrong.
 	return cmd
 }
 
-// verifyBytes is how much memory a verification should take.
-const verifyBytes = 320 << 20
-
 func (a *app) verify(ctx context.Context, word string, options audit.VerifyOptions) (err error) {
-	if debug.SetMemoryLimit(-1) == math.MaxInt64 { // nobody set another
-		defer debug.SetMemoryLimit(debug.SetMemoryLimit(verifyBytes))
-	}
+	defer limitMemory(verifyBytes, 100)()
 	record, err := a.openRecord(ctx)
 	if err != nil {
 		return err

@@ -165,6 +165,11 @@ func graphBatches(t *testing.T, log *landscape.Log, s GraphScene) {
 	require.NoError(t, err)
 	require.Len(t, batches, 2)
 	require.Equal(t, [2]string{"rows", "end"}, [2]string{batches[0].Trigger, batches[1].Trigger})
+	for trigger, want := range map[string]map[int64]bool{"rows": {batches[0].Fold: true}, "end": {batches[1].Fold: true}, "memory": {}} {
+		fired, err := log.FoldsFiredBy(ctx, s.Run, "totals", trigger)
+		require.NoError(t, err)
+		require.Equal(t, want, fired, trigger)
+	}
 	tokens, err := log.MembersOf(ctx, s.Run, "totals", 1)
 	require.NoError(t, err)
 	var rows []int64

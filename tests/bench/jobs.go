@@ -72,6 +72,11 @@ sinks:
 sinks:
   all: {jsonl: {path: out/all.jsonl, overwrite: true}}
 `},
+	{name: "aggregate, a group of each row: all but 200,000 are refused", steps: `steps:
+  - {name: sums, aggregate: {group_by: [id], compute: {total: sum(row.amount)}}}
+sinks:
+  all: {jsonl: {path: out/all.jsonl, overwrite: true}}
+`},
 	{name: "fork and coalesce", steps: `steps:
   - {name: opinions, fork: [by_amount, by_city]}
   - {name: amounts, from: by_amount, set: {band: "row.amount > 2500 ? 'major' : 'minor'"}}

@@ -105,6 +105,9 @@ func (f *figures) run(binary, folder string) (string, error) {
 	return resultRun(output)
 }
 
+// exitRefused is the exit code of a run that is complete, and refused rows.
+const exitRefused = 3
+
 // execute runs the binary and returns what it took, and its standard output.
 func execute(binary, folder string, args ...string) (took cost, output []byte, err error) {
 	command := exec.Command(binary, args...)
@@ -112,7 +115,7 @@ func execute(binary, folder string, args ...string) (took cost, output []byte, e
 	start := time.Now()
 	output, err = command.Output()
 	took.seconds = time.Since(start).Seconds()
-	if err != nil {
+	if err != nil && command.ProcessState.ExitCode() != exitRefused {
 		return took, nil, fmt.Errorf("%s: %w\n%s", command, err, output)
 	}
 	usage := command.ProcessState.SysUsage().(*syscall.Rusage)

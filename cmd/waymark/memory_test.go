@@ -1,0 +1,34 @@
+package main
+
+import (
+	"math"
+	"runtime"
+	"runtime/debug"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestLimitMemory holds that the limit leaves room for what is alive, goes back when that is gone, and ends.
+func TestLimitMemory(t *testing.T) {
+	require.EqualValues(t, math.MaxInt64, debug.SetMemoryLimit(-1), "GOMEMLIMIT is not set for tests")
+	const floor = 64 << 20
+	lift := limitMemory(floor, 100)
+	defer lift()
+	limit := func() bool { runtime.GC(); return debug.SetMemoryLimit(-1) == floor }
+	require.Eventually(t, limit, 10*time.Second, time.Millisecond)
+	much := make([]byte, 2*floor)
+	require.Eventually(t, func() bool { runtime.GC(); return debug.SetMemoryLimit(-1) >= limitFor(2*floor) }, 10*time.Second, time.Millisecond)
+	runtime.KeepAlive(much)
+	much = nil
+	require.Eventually(t, limit, 10*time.Second, time.Millisecond)
+	lift()
+	runtime.GC()
+	require.EqualValues(t, math.MaxInt64, debug.SetMemoryLimit(-1))
+
+	debug.SetMemoryLimit(1 << 30)
+	defer debug.SetMemoryLimit(math.MaxInt64)
+	limitMemory(floor, 100)()
+	require.EqualValues(t, 1<<30, debug.SetMemoryLimit(-1), "whoever set another decides")
+}
