@@ -6,6 +6,7 @@ import (
 
 	"waymark/landscape"
 	"waymark/pipeline"
+	"waymark/plan"
 )
 
 // FinishRun concludes a run: completed only if every row is accounted for, which is checked in the transaction that says
@@ -39,17 +40,13 @@ func (a *Activities) discard(ctx context.Context, id string, chosen func(sink st
 	if err != nil {
 		return err
 	}
-	for _, i := range r.plan.Sinks() {
-		node := &r.plan.Nodes[i]
+	return r.eachSink(func(node *plan.Node) error {
 		is, err := chosen(node.Name)
 		if err == nil && is {
 			err = node.Sink.Target(id).Discard(ctx)
 		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return err
+	})
 }
 
 // StopRun records that a run ended before it was complete, and why. What it staged for its sinks stays where it is, for when

@@ -185,14 +185,18 @@ func Graph(run string, compiled *plan.Plan) landscape.Graph {
 	return graph
 }
 
-// openSinks makes the targets ready, but for those into which something was written: they are.
+// openSinks makes the targets ready, several side by side, but for those into which something was written: they are.
 func (a *Activities) openSinks(ctx context.Context, r *run) error {
-	for _, i := range r.plan.Sinks() {
-		if err := a.openSink(ctx, r, &r.plan.Nodes[i]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.eachSink(func(node *plan.Node) error { return a.openSink(ctx, r, node) })
+}
+
+// eachSink does something for every sink of the run, several side by side. All are tried. The error is that of the first in the document
+// for which it failed.
+func (r *run) eachSink(do func(node *plan.Node) error) error {
+	sinks := r.plan.Sinks()
+	failed := make([]error, len(sinks))
+	inParallel(len(sinks), func(i int) { failed[i] = do(&r.plan.Nodes[sinks[i]]) })
+	return cmp.Or(failed...)
 }
 
 // openSink makes a target ready. What an attempt makes that comes so late that the output is published by then, or the run ended

@@ -57,20 +57,27 @@ func (a *Activities) PublishSinks(ctx context.Context, in Together[SinkInput]) e
 func together[In, Out any](ctx context.Context, a *Activities, in Together[In], do func(*Activities, context.Context, In) (Out, error)) (Answers[Out], error) {
 	return attempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (Answers[Out], error) {
 		out, failed := make([]Out, len(in.Each)), make([]error, len(in.Each))
-		var busy sync.WaitGroup
-		places := make(chan struct{}, sideBySide)
-		for i := range in.Each {
-			places <- struct{}{}
-			busy.Go(func() {
-				defer func() { <-places }()
-				if failed[i] = ctx.Err(); failed[i] == nil {
-					out[i], failed[i] = do(a, ctx, in.Each[i])
-				}
-			})
-		}
-		busy.Wait()
+		inParallel(len(in.Each), func(i int) {
+			if failed[i] = ctx.Err(); failed[i] == nil {
+				out[i], failed[i] = do(a, ctx, in.Each[i])
+			}
+		})
 		return Answers[Out]{out}, joined(failed)
 	})
+}
+
+// inParallel calls do with every number below n, sideBySide at once, and waits until all is done.
+func inParallel(n int, do func(i int)) {
+	var busy sync.WaitGroup
+	places := make(chan struct{}, sideBySide)
+	for i := range n {
+		places <- struct{}{}
+		busy.Go(func() {
+			defer func() { <-places }()
+			do(i)
+		})
+	}
+	busy.Wait()
 }
 
 // TogetherError says which of the inputs of a Together failed, and why.

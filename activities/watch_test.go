@@ -2,7 +2,9 @@ package activities_test
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"waymark/plan"
@@ -12,6 +14,7 @@ import (
 // watched sees what a sink's target is asked to do, and can answer for it.
 type watched struct {
 	plugin.Sink
+	name string
 	eyes *eyes
 }
 
@@ -22,32 +25,50 @@ type eyes struct {
 	answer *plugin.Applied // instead of the target's own
 	fail   error           // of the next Write, after it wrote
 
+	// fate, if not nil, says of a sink's Write whether it reaches the target, and what comes of it.
+	fate func(sink string) (keep bool, err error)
+
+	once            sync.Mutex
 	opening, opened func() // before and after the next Open, if not nil
 }
 
-func (w watched) Target(run string) plugin.Target { return watchedTarget{w.Sink.Target(run), w.eyes} }
+func (w watched) Target(run string) plugin.Target {
+	return watchedTarget{w.Sink.Target(run), w.name, w.eyes}
+}
 
 type watchedTarget struct {
 	plugin.Target
+	sink string
 	eyes *eyes
 }
 
 func (w watchedTarget) Open(ctx context.Context, header []byte) (bool, error) {
-	w.eyes.once(&w.eyes.opening)
+	w.eyes.call(&w.eyes.opening)
 	made, err := w.Target.Open(ctx, header)
-	w.eyes.once(&w.eyes.opened)
+	w.eyes.call(&w.eyes.opened)
 	return made, err
 }
 
-func (e *eyes) once(hook *func()) {
-	if do := *hook; do != nil {
-		*hook = nil
+// call calls a hook the first time.
+func (e *eyes) call(hook *func()) {
+	e.once.Lock()
+	do := *hook
+	*hook = nil
+	e.once.Unlock()
+	if do != nil {
 		do()
 	}
 }
 
 func (w watchedTarget) Write(ctx context.Context, part plugin.Part, data []byte) error {
 	w.eyes.wrote.Add(1)
+	if w.eyes.fate != nil {
+		keep, lost := w.eyes.fate(w.sink)
+		if keep {
+			lost = errors.Join(w.Target.Write(ctx, part, data), lost)
+		}
+		return lost
+	}
 	err := w.Target.Write(ctx, part, data)
 	if err == nil {
 		err, w.eyes.fail = w.eyes.fail, nil
@@ -86,7 +107,7 @@ func watch(r *rig) *eyes {
 		seen := *compiled // plans are shared
 		seen.Nodes = slices.Clone(compiled.Nodes)
 		for _, i := range seen.Sinks() {
-			seen.Nodes[i].Sink = watched{seen.Nodes[i].Sink, e}
+			seen.Nodes[i].Sink = watched{seen.Nodes[i].Sink, seen.Nodes[i].Name, e}
 		}
 		return &seen, nil
 	})

@@ -18,14 +18,18 @@ func (s *Store) Commit(ctx context.Context, b landscape.Batch) (err error) {
 	if err := at.hit("begin"); err != nil {
 		return err
 	}
-	if err := s.inserts.prepare(ctx, s.write, b.Insert); err != nil {
+	if err := s.inserts.prepare(ctx, s, b.Insert); err != nil {
+		return err
+	}
+	moves, err := s.prepareMoves(ctx, b.Move)
+	if err != nil {
 		return err
 	}
 	pass, err := s.prepareGuard(ctx, b.Guard)
 	if err != nil {
 		return err
 	}
-	if err := s.commit(&waiting{ctx: ctx, batch: b, pass: pass}); err != nil {
+	if err := s.commit(&waiting{ctx: ctx, batch: b, moves: moves, pass: pass}); err != nil {
 		return err
 	}
 	return at.hit("committed")
@@ -46,8 +50,8 @@ func (s *Store) apply(ctx context.Context, tx *sql.Tx, w *waiting) error {
 	if err := at.hit("inserted"); err != nil {
 		return err
 	}
-	for _, m := range b.Move {
-		if err := move(ctx, tx, m); err != nil {
+	for i, m := range b.Move {
+		if err := move(ctx, tx.StmtContext(ctx, w.moves[i]), m); err != nil { //nolint:sqlclosecheck // the transaction closes it
 			return err
 		}
 	}
@@ -124,23 +128,20 @@ func names(columns []landscape.Column) string {
 	return strings.Join(list, ", ")
 }
 
-// move sets the columns tagged move if they are as expected.
-func move(ctx context.Context, tx *sql.Tx, m landscape.Move) error {
+// move sets the columns tagged move if they are as expected. stmt is that of moveSQL.
+func move(ctx context.Context, stmt *sql.Stmt, m landscape.Move) error {
 	t := landscape.TableOf(m.To)
 	from, to := t.AppendValues(nil, m.From), t.AppendValues(nil, m.To)
-	var set, where []string
 	var values, expected []any
 	for i, c := range t.Columns {
-		switch {
-		case c.Key:
-			where, expected = append(where, c.Name+" = ?"), append(expected, from[i])
-		case c.Move:
-			set, values = append(set, c.Name+" = ?"), append(values, to[i])
-			where, expected = append(where, c.Name+" is ?"), append(expected, from[i])
+		if c.Move {
+			values = append(values, to[i])
+		}
+		if c.Move || c.Key {
+			expected = append(expected, from[i])
 		}
 	}
-	query := fmt.Sprintf("update %s set %s where %s", t.Name, strings.Join(set, ", "), strings.Join(where, " and "))
-	result, err := tx.ExecContext(ctx, query, append(values, expected...)...)
+	result, err := stmt.ExecContext(ctx, append(values, expected...)...)
 	if err != nil {
 		return fmt.Errorf("landscape: move %s %s: %w", t.Name, t.Key(to), err)
 	}
@@ -152,4 +153,19 @@ func move(ctx context.Context, tx *sql.Tx, m landscape.Move) error {
 		return fmt.Errorf("%s %s: %w", t.Name, t.Key(to), landscape.ErrStale)
 	}
 	return nil
+}
+
+// moveSQL sets the columns tagged move of the record with a key, if they are as expected: their values, then, in order of the columns,
+// the key and what is expected.
+func moveSQL(t *landscape.Table) string {
+	var set, where []string
+	for _, c := range t.Columns {
+		switch {
+		case c.Key:
+			where = append(where, c.Name+" = ?")
+		case c.Move:
+			set, where = append(set, c.Name+" = ?"), append(where, c.Name+" is ?")
+		}
+	}
+	return fmt.Sprintf("update %s set %s where %s", t.Name, strings.Join(set, ", "), strings.Join(where, " and "))
 }

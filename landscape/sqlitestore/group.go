@@ -25,6 +25,7 @@ type group struct {
 type waiting struct {
 	ctx   context.Context
 	batch landscape.Batch
+	moves []*sql.Stmt // of the batch's moves
 	pass  *pass
 	done  bool // it was dealt with; written with turn held, as err is
 	err   error

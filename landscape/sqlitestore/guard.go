@@ -22,18 +22,9 @@ func (s *Store) prepareGuard(ctx context.Context, g *landscape.Guard) (*pass, er
 	if g == nil {
 		return nil, nil //nolint:nilnil // no guard is no error
 	}
-	stmt := s.epoch.Load()
-	if stmt == nil {
-		fresh, err := s.write.PrepareContext(ctx, epochSQL)
-		if err != nil {
-			return nil, fmt.Errorf("landscape: guard: %w", err)
-		}
-		if stmt = fresh; !s.epoch.CompareAndSwap(nil, fresh) {
-			if err := fresh.Close(); err != nil { //nolint:sqlclosecheck // another goroutine was first; its statement stays
-				return nil, fmt.Errorf("landscape: guard: %w", err)
-			}
-			stmt = s.epoch.Load()
-		}
+	stmt, err := s.writes.of(ctx, s.write, epochSQL)
+	if err != nil {
+		return nil, fmt.Errorf("landscape: guard: %w", err)
 	}
 	return &pass{guard: *g, epoch: stmt}, nil
 }

@@ -12,7 +12,11 @@ import (
 func (s *Store) Read(ctx context.Context, kind landscape.Record, prefix []any, yield func(landscape.Record) bool) (err error) {
 	defer func() { err = explain(s.path, err) }()
 	t := landscape.TableOf(kind)
-	rows, err := s.read.QueryContext(ctx, selectSQL(t, len(prefix)), prefix...)
+	stmt, err := s.reads.of(ctx, s.read, selectSQL(t, len(prefix))) //nolint:sqlclosecheck // it stays
+	if err != nil {
+		return fmt.Errorf("landscape: read %s: %w", t.Name, err)
+	}
+	rows, err := stmt.QueryContext(ctx, prefix...)
 	if err != nil {
 		return fmt.Errorf("landscape: read %s: %w", t.Name, err)
 	}

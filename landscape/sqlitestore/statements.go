@@ -53,7 +53,28 @@ func isWide(t *landscape.Table, r landscape.Record) bool {
 	})
 }
 
-// inserts are the statements that insert records, prepared once: reading one takes SQLite longer than a few records.
+// statements are prepared once for all connections of a pool: reading one takes SQLite longer than a few records.
+type statements struct {
+	known sync.Map // SQL → *sql.Stmt
+}
+
+// of returns the statement of a query. It must not be called within a transaction of the pool, nor with a lock that one needs, if the pool
+// has one connection.
+func (s *statements) of(ctx context.Context, db *sql.DB, query string) (*sql.Stmt, error) {
+	if stmt, known := s.known.Load(query); known {
+		return stmt.(*sql.Stmt), nil
+	}
+	stmt, err := db.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	if first, meanwhile := s.known.LoadOrStore(query, stmt); meanwhile {
+		return first.(*sql.Stmt), stmt.Close() //nolint:sqlclosecheck // another goroutine was first; its statement stays
+	}
+	return stmt, nil
+}
+
+// inserts are the statements that insert records.
 type inserts struct {
 	known sync.Map // insertKey → *sql.Stmt
 }
@@ -66,19 +87,17 @@ type insertKey struct {
 
 // prepare makes ready what inserts the records. It must not be called within a transaction, nor with a lock that one needs:
 // there is one connection.
-func (i *inserts) prepare(ctx context.Context, db *sql.DB, records []landscape.Record) error {
+func (i *inserts) prepare(ctx context.Context, s *Store, records []landscape.Record) error {
 	return eachInsert(records, func(t *landscape.Table, records []landscape.Record) error {
 		key := insertKey{t.Name, len(records)}
 		if _, known := i.known.Load(key); known {
 			return nil
 		}
-		stmt, err := db.PrepareContext(ctx, insertSQL(t, len(records)))
+		stmt, err := s.writes.of(ctx, s.write, insertSQL(t, len(records)))
 		if err != nil {
 			return fmt.Errorf("landscape: insert into %s: %w", t.Name, err)
 		}
-		if _, meanwhile := i.known.LoadOrStore(key, stmt); meanwhile {
-			return stmt.Close() //nolint:sqlclosecheck // another goroutine was first; its statement stays
-		}
+		i.known.Store(key, stmt)
 		return nil
 	})
 }
@@ -87,4 +106,18 @@ func (i *inserts) prepare(ctx context.Context, db *sql.DB, records []landscape.R
 func (i *inserts) of(t *landscape.Table, rows int) *sql.Stmt {
 	stmt, _ := i.known.Load(insertKey{t.Name, rows})
 	return stmt.(*sql.Stmt)
+}
+
+// prepareMoves makes ready what moves records. It must not be called within a transaction: there is one connection.
+func (s *Store) prepareMoves(ctx context.Context, moves []landscape.Move) ([]*sql.Stmt, error) {
+	var prepared []*sql.Stmt
+	for _, m := range moves {
+		t := landscape.TableOf(m.To)
+		stmt, err := s.writes.of(ctx, s.write, moveSQL(t))
+		if err != nil {
+			return nil, fmt.Errorf("landscape: move %s: %w", t.Name, err)
+		}
+		prepared = append(prepared, stmt)
+	}
+	return prepared, nil
 }

@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
-	"sync/atomic"
 
 	_ "modernc.org/sqlite" // registers the driver "sqlite"
 
@@ -40,9 +39,10 @@ type Store struct {
 	path    string
 	write   *sql.DB
 	read    *sql.DB
+	reads   statements // on read
+	writes  statements // on write
 	inserts inserts
 	group   group
-	epoch   atomic.Pointer[sql.Stmt] // epochSQL, prepared with the first guard
 }
 
 var _ landscape.Driver = (*Store)(nil)

@@ -48,7 +48,7 @@ var graphs = []mutant{
 	},
 	{
 		name: "members of batches are not handed to the record", never: "rows end in a barrier without an outcome",
-		file: "activities/fold_record.go", old: "record.Arrivals = MembersOf(chunk, f.arrivals, f.settled.Members)", new: "_ = chunk",
+		file: "activities/fold_record.go", old: "record.Arrivals = MembersOf(chunk, f.arrivals, members)", new: "_, _ = chunk, members",
 		pkg: "./activities", run: graphTest,
 	},
 	{
