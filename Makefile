@@ -30,6 +30,7 @@ check: campaigns crash-quick race lint ## all that a change must pass beside the
 .PHONY: campaigns
 campaigns:
 	go test ./activities -run '^TestFates' -stride 1
+	go test ./tests -run '^TestEveryRecordIsAccountedFor$$' -everywhere
 	go test ./tests/merges -branches 4
 	go test ./audit -run '^TestRowsTurnedAway$$' -groups
 	go test ./tests/graphs -run '^TestRealRuns$$|^TestRunsDieAndGoOn$$' -seeds 400 -deaths 60

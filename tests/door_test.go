@@ -43,12 +43,14 @@ sinks:
   out: {csv: {path: out/out.csv, overwrite: true}}
 `
 
-var short = map[string]any{"limit.historyCount.suggestContinueAsNew": 60}
+var short = map[string]any{"limit.historyCount.suggestContinueAsNew": 40}
+
+const doorRows = 500
 
 func open(t *testing.T) door {
 	t.Helper()
 	d := door{system.Start(t, short)}
-	d.Write(t, map[string]string{"in.csv": numbered(0, 800)})
+	d.Write(t, map[string]string{"in.csv": numbered(0, doorRows)})
 	return d
 }
 
@@ -159,7 +161,7 @@ func (d door) run(t *testing.T, run string) landscape.Run {
 func (d door) complete(t *testing.T, run string) {
 	t.Helper()
 	require.Equal(t, pipeline.Completed, d.run(t, run).Status)
-	require.Equal(t, 801, strings.Count(d.Read(t, "out/out.csv"), "\n"))
+	require.Equal(t, doorRows+1, strings.Count(d.Read(t, "out/out.csv"), "\n"))
 	d.Verify(t, run)
 }
 

@@ -69,6 +69,7 @@ var allowed = map[string][]string{
 		"worker", "workflows", "activities", "landscape", "landscape/sqlitestore", "payload", "payload/fsstore",
 	},
 	"tests/started":   {"activities"},
+	"tests/held":      {},
 	"tests/inprocess": {"tests/started", "worker", "workflows", "activities", "plan", "plugin", "landscape", "payload", "tests/storages"},
 	"tests/storages": {
 		"landscape", "landscape/pgstore", "landscape/sqlitestore",

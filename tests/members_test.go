@@ -24,7 +24,7 @@ const shared = `
 name: shared
 chunk: {rows: 1000}
 sources: {orders: {csv: {path: orders.csv}, schema: {fields: {id: int, name: string}}}}
-steps: [{name: big, set: {large: row.id > 10000}}]
+steps: [{name: big, set: {large: row.id > 5000}}]
 sinks: {all: {csv: {path: out/all.csv}}}
 `
 
@@ -63,10 +63,10 @@ func TestProcessesThatSeeTheSameFilesShareARun(t *testing.T) {
 	alone := system.Start(t, nil)
 	team := system.StartWith(t, system.Options{Members: []worker.Member{{Files: "disk"}, {Files: "disk"}}})
 	for _, s := range []*system.System{alone, team} {
-		s.Write(t, map[string]string{"orders.csv": sharedRows(30_000)})
+		s.Write(t, map[string]string{"orders.csv": sharedRows(15_000)})
 		result, err := s.Run(t, "r1", shared)
 		require.NoError(t, err)
-		require.EqualValues(t, 30_000, result.Rows)
+		require.EqualValues(t, 15_000, result.Rows)
 		s.Verify(t, "r1")
 	}
 	require.Equal(t, alone.Read(t, "out/all.csv"), team.Read(t, "out/all.csv"))
@@ -99,7 +99,7 @@ func TestARunGoesOnWithoutTheProcessThatLeft(t *testing.T) {
 
 func TestOnlyProcessesThatSeeTheFilesDoTheRun(t *testing.T) {
 	s := system.StartWith(t, system.Options{Members: []worker.Member{{Files: "here"}, {Files: "there"}}})
-	s.Write(t, map[string]string{"orders.csv": sharedRows(30_000)})
+	s.Write(t, map[string]string{"orders.csv": sharedRows(15_000)})
 	digest, err := s.Payloads.Put(context.Background(), []byte(shared))
 	require.NoError(t, err)
 	in := workflows.RunInput{OpenInput: activities.OpenInput{

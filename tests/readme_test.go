@@ -83,7 +83,7 @@ var built = sync.OnceValues(func() (string, error) {
 	}
 	builtIn = folder
 	binary := filepath.Join(folder, "waymark")
-	output, err := exec.Command("go", "build", "-o", binary, "waymark/cmd/waymark").CombinedOutput()
+	output, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", binary, "waymark/cmd/waymark").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w\n%s", err, output)
 	}

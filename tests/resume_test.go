@@ -11,24 +11,27 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
 
 	"waymark/embedded"
+	"waymark/tests/held"
 	"waymark/workflows"
 )
 
+// resumedDocument has the address of a server of the input in the place of %s.
 const resumedDocument = `name: resumed
-chunk: {rows: 400}
+chunk: {rows: 40}
 sources:
   in:
-    csv: {path: in.csv}
+    csv: {path: "%s/in.csv"}
     on_invalid: bad
     schema: {fields: {id: int, amount: int, note: string}}
 steps:
   - {name: both, fork: [grouped, single]}
-  - {name: by_amount, from: grouped, aggregate: {group_by: [amount], compute: {n: count(), top: max(row.id)}}, trigger: {rows: 900}}
+  - {name: by_amount, from: grouped, aggregate: {group_by: [amount], compute: {n: count(), top: max(row.id)}}, trigger: {rows: 90}}
   - {name: band, from: single, set: {band: "row.amount > 500 ? 'high' : 'low'"}}
   - {name: triage, gate: row.band == 'high', routes: {"true": high, "false": continue}}
 sinks:
@@ -38,21 +41,24 @@ sinks:
   bad: {jsonl: {path: out/bad.jsonl}}
 `
 
-const resumedRows = 24_000
+const resumedRows = 600
 
 // disturbed is a run by the real binary that can be disturbed, and the output of the same run undisturbed.
 type disturbed struct {
 	t              *testing.T
 	binary, folder string
+	web            *held.Web // of the input
 	want           map[string]string
 }
 
 func newDisturbed(t *testing.T) *disturbed {
 	t.Helper()
 	d := &disturbed{t: t, binary: buildWaymark(t), folder: t.TempDir()}
+	d.web = held.Serve(d.folder)
+	t.Cleanup(d.web.Close)
 	writeInput(t, filepath.Join(d.folder, "in.csv"), resumedRows)
 	d.addBadRows()
-	require.NoError(t, os.WriteFile(filepath.Join(d.folder, "pipeline.yaml"), []byte(resumedDocument), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(d.folder, "pipeline.yaml"), fmt.Appendf(nil, resumedDocument, d.web.URL), 0o600))
 	d.ends(3, "run", "pipeline.yaml", "--run-id", "undisturbed")
 	d.want = d.take()
 	require.Len(t, d.want, 4)
@@ -68,7 +74,7 @@ func (d *disturbed) addBadRows() {
 	lines := 0
 	for line := range bytes.Lines(input) {
 		b.Write(line)
-		if lines++; lines%7000 == 0 {
+		if lines++; lines%150 == 0 {
 			fmt.Fprintf(&b, "x%d,1,not a number\n", lines)
 		}
 	}
@@ -94,9 +100,13 @@ func (d *disturbed) take() map[string]string {
 // ends runs the binary, which must end with the code, and returns what it wrote.
 func (d *disturbed) ends(code int, args ...string) string {
 	d.t.Helper()
-	output, err := waymark(d.binary, d.folder, args...)
+	output, err := d.waymark(args...)
 	require.Equal(d.t, code, exitCode(err), "%v\n%s", args, output)
 	return string(output)
+}
+
+func (d *disturbed) waymark(args ...string) ([]byte, error) {
+	return waymark(d.binary, d.folder, append(args, "--allow-network", held.Networks)...)
 }
 
 func exitCode(err error) int {
@@ -106,42 +116,52 @@ func exitCode(err error) int {
 	return 0
 }
 
-// start starts or resumes a run and returns when it has read so many rows, and a channel with its end.
-func (d *disturbed) start(rows int64, args ...string) (*exec.Cmd, <-chan error) {
+// start starts or resumes a run that gets so many rows of its source and no more, until something releases them. It returns when the
+// chunks that they fill have been written, and a channel with its end.
+func (d *disturbed) start(rows int, args ...string) (*exec.Cmd, <-chan error) {
 	d.t.Helper()
-	command := exec.Command(d.binary, args...)
+	d.web.Hold(rows)
+	command := exec.Command(d.binary, append(args, "--allow-network", held.Networks)...)
 	command.Dir = d.folder
 	require.NoError(d.t, command.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- command.Wait() }()
-	for d.status("one").Rows < rows {
+	for deadline := time.Now().Add(2 * time.Minute); !d.status("one").written(rows / 40); {
+		require.True(d.t, time.Now().Before(deadline), "it does not come so far")
 		select {
 		case err := <-ended:
 			require.Fail(d.t, "it ended too early", "%v", err)
-		default:
+		case <-time.After(20 * time.Millisecond):
 		}
 	}
 	return command, ended
 }
 
-// startAndKill starts or resumes a run and kills its process when it has read so many rows.
-func (d *disturbed) startAndKill(rows int64, args ...string) {
+// startAndKill starts or resumes a run and kills its process when so many rows of it are written.
+func (d *disturbed) startAndKill(rows int, args ...string) {
 	d.t.Helper()
 	command, ended := d.start(rows, args...)
 	require.NoError(d.t, command.Process.Kill())
 	require.Equal(d.t, -1, exitCode(<-ended), "it ended by itself")
+	d.web.Release()
 }
 
 type runStatus struct {
 	Rows   int64  `json:"rows_read"`
 	Status string `json:"status"`
 	Epoch  int64  `json:"epoch"`
+	Sinks  []struct {
+		Chunks int `json:"chunks_completed"`
+	} `json:"sinks"`
 }
+
+// written reports whether the first sink has so many chunks.
+func (s runStatus) written(chunks int) bool { return len(s.Sinks) > 0 && s.Sinks[0].Chunks >= chunks }
 
 // status returns how the run is; nothing if it is not on record yet.
 func (d *disturbed) status(run string) (status runStatus) {
 	d.t.Helper()
-	if output, err := waymark(d.binary, d.folder, "status", run, "--json"); err == nil {
+	if output, err := d.waymark("status", run, "--json"); err == nil {
 		require.NoError(d.t, json.Unmarshal(output, &status), "%s", output)
 	}
 	return status
@@ -162,22 +182,19 @@ func (d *disturbed) requireUndisturbed(run string) {
 
 // TestResumedRunsAreAsIfUndisturbed stops a run in the middle by what operators fear, and resumes it.
 func TestResumedRunsAreAsIfUndisturbed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs many processes")
-	}
 	d := newDisturbed(t)
 	for name, disturb := range map[string]func(){
-		"killed": func() { d.startAndKill(resumedRows/4, "run", "pipeline.yaml", "--run-id", "one") },
+		"killed": func() { d.startAndKill(resumedRows/5, "run", "pipeline.yaml", "--run-id", "one") },
 		"killed twice": func() {
-			d.startAndKill(resumedRows/8, "run", "pipeline.yaml", "--run-id", "one")
+			d.startAndKill(resumedRows/10, "run", "pipeline.yaml", "--run-id", "one")
 			d.startAndKill(resumedRows/2, "resume", "one")
 		},
-		"the workflow is gone":      func() { d.startAndKill(resumedRows/4, "run", "pipeline.yaml", "--run-id", "one"); d.removeTemporal() },
-		"the workflow is ended":     d.terminate,
-		"the source was at its end": func() { d.startAndKill(resumedRows, "run", "pipeline.yaml", "--run-id", "one") },
+		"the workflow is gone":    func() { d.startAndKill(resumedRows/5, "run", "pipeline.yaml", "--run-id", "one"); d.removeTemporal() },
+		"the workflow is ended":   d.terminate,
+		"no whole chunk was left": func() { d.startAndKill(resumedRows, "run", "pipeline.yaml", "--run-id", "one") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := &disturbed{t, d.binary, d.folder, d.want}
+			d := &disturbed{t, d.binary, d.folder, d.web, d.want}
 			require.NoError(t, os.RemoveAll(filepath.Join(d.folder, ".waymark")))
 			disturb()
 			d.ends(3, "resume", "one", "--why", name)
@@ -198,7 +215,7 @@ func (d *disturbed) removeTemporal() {
 
 // terminate terminates the workflow of a run that is going. Its process says so and ends.
 func (d *disturbed) terminate() {
-	_, ended := d.start(resumedRows/4, "run", "pipeline.yaml", "--run-id", "one")
+	_, ended := d.start(resumedRows/5, "run", "pipeline.yaml", "--run-id", "one")
 	process, held, err := embedded.Holder(filepath.Join(d.folder, ".waymark", "temporal.db"))
 	require.NoError(d.t, err)
 	require.True(d.t, held)
@@ -207,24 +224,22 @@ func (d *disturbed) terminate() {
 	defer c.Close()
 	require.NoError(d.t, c.TerminateWorkflow(context.Background(), workflows.WorkflowID("one"), "", "a test"))
 	require.Equal(d.t, 130, exitCode(<-ended))
+	d.web.Release()
 	require.Equal(d.t, "interrupted", d.status("one").Status)
 }
 
 // concurrentResumes is how many processes resume a run at once.
-const concurrentResumes = 50
+const concurrentResumes = 12
 
 // TestOneOfManyResumesProceeds resumes a run by many processes at once.
 func TestOneOfManyResumesProceeds(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs many processes")
-	}
 	d := newDisturbed(t)
-	d.startAndKill(resumedRows/8, "run", "pipeline.yaml", "--run-id", "one")
+	d.startAndKill(resumedRows/10, "run", "pipeline.yaml", "--run-id", "one")
 	var all sync.WaitGroup
 	codes, said := make([]int, concurrentResumes), make([]string, concurrentResumes)
 	for i := range concurrentResumes {
 		all.Go(func() {
-			output, err := waymark(d.binary, d.folder, "resume", "one", "--quiet")
+			output, err := d.waymark("resume", "one", "--quiet")
 			codes[i], said[i] = exitCode(err), string(output)
 		})
 	}
@@ -249,11 +264,8 @@ func TestOneOfManyResumesProceeds(t *testing.T) {
 // TestRecordOfBeforeIsRefused: a record that was put back from an older copy contradicts the workflow's history, and nothing
 // is done on its word.
 func TestRecordOfBeforeIsRefused(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs many processes")
-	}
 	d := newDisturbed(t)
-	d.startAndKill(resumedRows/8, "run", "pipeline.yaml", "--run-id", "one")
+	d.startAndKill(resumedRows/10, "run", "pipeline.yaml", "--run-id", "one")
 	d.ends(0, "cancel", "one", "--why", "a copy is made") // and the record is one file again
 	record := filepath.Join(d.folder, ".waymark", "landscape.db")
 	older, err := os.ReadFile(record)
