@@ -36,6 +36,8 @@ campaigns:
 	go test ./tests/graphs -run '^TestRealRuns$$|^TestRunsDieAndGoOn$$' -seeds 400 -deaths 60
 	go test ./tests/graphs -run '^TestRealRuns$$' -storage postgres+s3 -seeds 40
 	go test ./plugin/parquet -run '^TestDuckDB$$' -files 3000
+	go test ./payload/fsstore -run '^TestPowerLoss$$' -losses 40
+	go test ./plugin/builtin -run '^TestPowerLoss$$|^TestInterleaved$$' -losses 3 -rounds 400
 	go test ./landscape/pgstore -run '^TestLostCommits$$' -count=1 -lost=200
 	go test ./plugin/postgres -run '^TestCommitsWhoseReplyIsLost$$|^TestAttemptsAtOnePartAtTheSameTime$$' -count=1 -lost=200
 

@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -17,13 +18,17 @@ import (
 )
 
 const (
-	seedsPerMoment = 3
-	leastStates    = 60_000
-	powerHeader    = "k,v\n"
-	powerPlace     = "out/all.csv"
+	leastMoments = 6_000
+	powerHeader  = "k,v\n"
+	powerPlace   = "out/all.csv"
 )
 
-// percents are how likely what was not synced is to survive; all but 0 are tried with several seeds.
+var (
+	losses = flag.Uint64("losses", 1, "in how many ways TestPowerLoss takes the power at a moment, for each percentage that survives; make check has 3")
+	rounds = flag.Uint64("rounds", 100, "how many rounds TestInterleaved has; make check has 400")
+)
+
+// percents are how likely what was not synced is to survive; all but 0 are tried with as many seeds as there are losses.
 var percents = []int{0, 10, 50, 100}
 
 // outputKind is one way in which an output lies on the disk.
@@ -136,7 +141,7 @@ func (l *outputLab) remains(d *crashDisk) []string {
 func (l *outputLab) blackout(call string) error {
 	l.moment++
 	for _, percent := range percents {
-		for seed := range uint64(seedsPerMoment) {
+		for seed := range *losses {
 			if percent == 0 && seed > 0 {
 				break
 			}
@@ -450,13 +455,12 @@ func TestPowerLoss(t *testing.T) {
 		}
 	})
 	t.Logf("%d crash states", states.Load())
-	require.GreaterOrEqual(t, states.Load(), int64(leastStates))
+	require.GreaterOrEqual(t, uint64(states.Load()), leastMoments*(1+3**losses))
 }
 
 // TestInterleaved lets two processes change something in turn, as chance has it. What is visible is whole or what was there
 // before at any time; what a process was told is published is; and a run that goes on ends with exactly its output.
 func TestInterleaved(t *testing.T) {
-	const rounds = 400
 	for kindName, kind := range outputKinds {
 		for name, pair := range map[string][2]func(*outputLab, *crashDisk) error{
 			"published twice":                {(*outputLab).publishOne, (*outputLab).publishOne},
@@ -467,7 +471,7 @@ func TestInterleaved(t *testing.T) {
 		} {
 			t.Run(kindName+", "+name, func(t *testing.T) {
 				fresh := newOutputLab(t, kind, new(atomic.Int64))
-				for seed := range uint64(rounds) {
+				for seed := range *rounds {
 					l := *fresh
 					l.late = name == "published and opened again"
 					l.interleave(seed, pair)
