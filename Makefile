@@ -33,7 +33,7 @@ campaigns:
 	go test ./tests -run '^TestEveryRecordIsAccountedFor$$' -everywhere
 	go test ./tests/merges -branches 4
 	go test ./audit -run '^TestRowsTurnedAway$$' -groups
-	go test ./tests/graphs -run '^TestRealRuns$$|^TestRunsDieAndGoOn$$' -seeds 400 -deaths 60
+	go test ./tests/graphs -run '^TestRealRuns$$|^TestRunsDieAndGoOn$$|^TestManyLanesDieAndGoOn$$' -seeds 400 -deaths 60 -lane-deaths 3
 	go test ./tests/graphs -run '^TestRealRuns$$' -storage postgres+s3 -seeds 40
 	go test ./plugin/parquet -run '^TestDuckDB$$' -files 3000
 	go test ./payload/fsstore -run '^TestPowerLoss$$' -losses 40

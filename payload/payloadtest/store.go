@@ -138,8 +138,8 @@ func requirePoisoned(t *testing.T, s *payload.Store, d payload.Digest) {
 
 func storeFindsEveryFlip(t *testing.T, b payload.Backend) {
 	s := payload.New(b, payload.Options{})
-	key, data := object(4096, 5)
-	for i := 0; i < len(data); i += smaller(1, 64) {
+	key, data := object(512, 5)
+	for i := 0; i < len(data); i += smaller(1, 8) {
 		data[i] ^= 1 << (i % 8)
 		require.NoError(t, b.Write(t.Context(), key, data))
 		_, err := s.Get(t.Context(), payload.Digest(key))
@@ -158,7 +158,7 @@ func storeConcurrentPuts(t *testing.T, b payload.Backend) {
 	for range 16 {
 		s := payload.New(b, payload.Options{OnHeal: func(h payload.Heal) { t.Errorf("healed: %+v", h) }})
 		writers.Go(func() {
-			for range smaller(1000, 50) {
+			for range smaller(250, 50) {
 				if _, err := s.Put(t.Context(), data); err != nil {
 					t.Errorf("put: %v", err)
 				}

@@ -12,30 +12,41 @@ import (
 	"waymark/lab"
 )
 
-// TestTheLaboratoryReportsAProtectionThatIsGone takes a protection away, and requires that the laboratory says so.
+// TestTheLaboratoryReportsAProtectionThatIsGone takes protections away, and requires that the laboratory says so of each. One program
+// lacks them all: each is for another crash.
 func TestTheLaboratoryReportsAProtectionThatIsGone(t *testing.T) {
-	for name, c := range map[string]struct {
-		file, old, new string
-		crash          string
-		kind           lab.Kind
-		says           string
+	cases := map[string]struct {
+		change
+		crash string
+		kind  lab.Kind
+		says  string
 	}{
 		"a part counts as confirmed before it is written": {
-			file: "activities/write.go",
-			old:  "if err := a.apply(ctx, r, node.Sink.Target(in.Run), effect); err != nil {",
-			new: "if err := errors.Join(a.log.FinalizeEffect(ctx, key, effect.Fence, a.worker, landscape.PartReceipt(effect)),\n" +
-				"a.apply(ctx, r, node.Sink.Target(in.Run), effect)); err != nil {",
+			change: change{
+				file: "activities/write.go",
+				old:  "if err := a.apply(ctx, r, node.Sink.Target(in.Run), effect); err != nil {",
+				new: "if err := errors.Join(a.log.FinalizeEffect(ctx, key, effect.Fence, a.worker, landscape.PartReceipt(effect)),\n" +
+					"a.apply(ctx, r, node.Sink.Target(in.Run), effect)); err != nil {",
+			},
 			crash: "sink.part.writing@2", kind: lab.Stuck, says: "TARGET_CHANGED",
 		},
 		"a payload has its name before it is written": {
-			file: "payload/fsstore/durable.go",
-			old:  `temp := shard + "/" + tempPrefix + rand.Text()`, new: "temp := objectPath(key) + rand.Text()[:0]",
+			change: change{
+				file: "payload/fsstore/durable.go",
+				old:  `temp := shard + "/" + tempPrefix + rand.Text()`, new: "temp := objectPath(key) + rand.Text()[:0]",
+			},
 			crash: "payload.writing@3", kind: lab.Torn, says: "payload corrupt",
 		},
-	} {
+	}
+	var changes []change
+	for _, c := range cases {
+		changes = append(changes, c.change)
+	}
+	mutant := buildMutant(t, changes...)
+	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			require.Empty(t, crash(t, build(t), c.crash, 0), "with the protection nothing is wrong")
-			findings := crash(t, buildMutant(t, c.file, c.old, c.new), c.crash, inVain)
+			findings := crash(t, mutant, c.crash, inVain)
 			require.True(t, slices.ContainsFunc(findings, func(f lab.Finding) bool {
 				return f.Kind == c.kind && strings.Contains(f.What, c.says)
 			}), "%v", findings)

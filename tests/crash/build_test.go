@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -54,7 +55,7 @@ func build(t *testing.T) string {
 }
 
 func compile(binary string, flags ...string) error {
-	args := append([]string{"build", "-tags", "failpoints", "-o", binary}, flags...)
+	args := append([]string{"build", "-tags", "failpoints", "-ldflags=-s -w", "-o", binary}, flags...)
 	command := exec.Command("go", append(args, "./cmd/waymark")...)
 	command.Dir = root
 	if out, err := command.CombinedOutput(); err != nil {
@@ -63,20 +64,26 @@ func compile(binary string, flags ...string) error {
 	return nil
 }
 
-// buildMutant returns the path of a program in one file of which a text is replaced by another. The text must be there once.
-func buildMutant(t *testing.T, file, old, new string) string {
+// change replaces a text of a file by another. It must be there once.
+type change struct{ file, old, new string }
+
+// buildMutant returns the path of a program with these changes.
+func buildMutant(t *testing.T, changes ...change) string {
 	t.Helper()
 	build(t)
-	path, err := filepath.Abs(filepath.Join(root, file))
+	folder, replace := t.TempDir(), map[string]string{}
+	for i, c := range changes {
+		path, err := filepath.Abs(filepath.Join(root, c.file))
+		require.NoError(t, err)
+		content, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, 1, bytes.Count(content, []byte(c.old)), "%s has this text not once: %s", c.file, c.old)
+		replace[path] = filepath.Join(folder, fmt.Sprintf("mutant%d.go", i))
+		require.NoError(t, os.WriteFile(replace[path], bytes.Replace(content, []byte(c.old), []byte(c.new), 1), 0o600))
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
 	require.NoError(t, err)
-	content, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, 1, bytes.Count(content, []byte(old)), "%s has this text not once: %s", file, old)
-	folder := t.TempDir()
-	mutant, overlay := filepath.Join(folder, "mutant.go"), filepath.Join(folder, "overlay.json")
-	require.NoError(t, os.WriteFile(mutant, bytes.Replace(content, []byte(old), []byte(new), 1), 0o600))
-	text, err := json.Marshal(map[string]map[string]string{"Replace": {path: mutant}})
-	require.NoError(t, err)
+	overlay := filepath.Join(folder, "overlay.json")
 	require.NoError(t, os.WriteFile(overlay, text, 0o600))
 	binary := filepath.Join(folder, "waymark-mutant")
 	require.NoError(t, compile(binary, "-overlay", overlay))
