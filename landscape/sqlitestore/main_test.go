@@ -7,4 +7,4 @@ import (
 	"waymark/tests/services"
 )
 
-func TestMain(m *testing.M) { os.Exit(services.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(services.MainInMemory(m)) }

@@ -4,7 +4,7 @@
 //
 //	func TestMain(m *testing.M) { os.Exit(services.Main(m)) }
 //
-// What was started ends with the test process, however that ends.
+// or to MainInMemory. What was started ends with the test process, however that ends.
 package services
 
 import (
@@ -38,6 +38,21 @@ func Main(m *testing.M) int {
 	removeAbandoned()
 	defer stopAll()
 	return m.Run()
+}
+
+// MainInMemory is Main, with the temporary folders of tests in memory if there is room: for packages whose tests say nothing of disks,
+// and would wait for one at every commit.
+func MainInMemory(m *testing.M) int {
+	folder, err := newFolder("temporary")
+	if err == nil {
+		err = os.Setenv("TMPDIR", folder)
+		defer os.RemoveAll(folder) //nolint:errcheck // what stays there is removed by the next test process
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "services:", err)
+		return 1
+	}
+	return Main(m)
 }
 
 // onEnd has stop called when the tests of the process are done; the last one registered is called first.

@@ -1,0 +1,10 @@
+package activities_test
+
+import (
+	"os"
+	"testing"
+
+	"waymark/tests/services"
+)
+
+func TestMain(m *testing.M) { os.Exit(services.MainInMemory(m)) }
