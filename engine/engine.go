@@ -231,6 +231,17 @@ func (r *Runner) parserOf(i int) plugin.Parser {
 	return r.parsers[r.in.OrderOf[i]]
 }
 
+// parse parses record i, by its cells if it has some.
+func (r *Runner) parse(i int, text string) (row.Row, error) {
+	parser := r.parserOf(i)
+	if cells := &r.chunk.Cells; len(cells.Columns) > 0 {
+		if parser, is := parser.(plugin.CellParser); is {
+			return parser.ParseCells(cells, i, text, r.values)
+		}
+	}
+	return parser.Parse(text, r.values)
+}
+
 // runFrom runs the records from i to the end, or to one that panics: that record alone is refused.
 func (r *Runner) runFrom(i int, text string) (next int, err error) {
 	defer func() {
@@ -285,7 +296,7 @@ func (r *Runner) runRoot(i int, text string) (pipeline.Path, error) {
 		r.bad = r.bad[1:]
 		return r.refuse(i, origin, refused)
 	}
-	current, err := r.parserOf(i).Parse(text, r.values)
+	current, err := r.parse(i, text)
 	if err != nil {
 		return r.refuse(i, origin, rejection(err))
 	}

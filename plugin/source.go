@@ -100,6 +100,7 @@ type Chunk struct {
 	Lengths []uint32
 	Lines   []uint32 // physical line of record i, counted from FirstLine; nil if record i is on line FirstLine+i
 	Bad     []BadRecord
+	Cells   Cells
 	Context []byte // what a Parser needs besides the record, such as the CSV header record; may be empty
 
 	File        string // its path, as in SourceInfo.Files
@@ -128,7 +129,8 @@ func (c *Chunk) Line(i int) int64 {
 
 // Reset empties c and keeps its memory.
 func (c *Chunk) Reset() {
-	*c = Chunk{Data: c.Data[:0], Offsets: c.Offsets[:0], Lengths: c.Lengths[:0], Bad: c.Bad[:0]}
+	cells := Cells{Kinds: c.Cells.Kinds[:0], Values: c.Cells.Values[:0]}
+	*c = Chunk{Data: c.Data[:0], Offsets: c.Offsets[:0], Lengths: c.Lengths[:0], Bad: c.Bad[:0], Cells: cells}
 }
 
 // RowTooLarge is the code of a BadRecord that is over the limit of a record: its bytes may be the first ones only. Stored;

@@ -119,6 +119,17 @@ func ParseJSON(text string) (Value, error) {
 	return s.normalized(string(s.out)), nil
 }
 
+// ScanValue reads text, one JSON value without white space around it. It is as strict as ScanObject; its error is a *JSONError.
+func ScanValue(text string) (RawValue, error) {
+	s := newScanner(text)
+	defer s.release()
+	raw, err := s.value()
+	if err == nil && s.pos < len(text) {
+		err = s.unexpected("the end after one JSON value")
+	}
+	return raw, err
+}
+
 // Natural returns raw as a value of its natural kind: As(raw.Kind).
 func (raw RawValue) Natural() (Value, error) { return raw.As(raw.Kind) }
 

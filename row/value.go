@@ -76,6 +76,16 @@ func TimestampValue(seconds int64, nanos uint32) Value {
 	return Value{kind: Timestamp, num: seconds, nanos: nanos}
 }
 
+// TimestampOfMicros returns a Timestamp, given in microseconds since 1970-01-01T00:00:00Z. The caller makes sure that its
+// year is 0001 to 9999.
+func TimestampOfMicros(micros int64) Value {
+	seconds, rest := micros/1e6, micros%1e6
+	if rest < 0 {
+		seconds, rest = seconds-1, rest+1e6
+	}
+	return TimestampValue(seconds, uint32(rest)*1e3)
+}
+
 // Kind returns the kind of v.
 func (v Value) Kind() Kind { return v.kind }
 

@@ -31,6 +31,7 @@ type jsonlParser struct {
 	labels []string // how a line in this order, and no other keys, has the keys
 	steady bool     // the line is probably like that
 	known  func(int, row.RawValue) error
+	layout cellLayout
 }
 
 func newJSONLParser(r *Records) *jsonlParser {

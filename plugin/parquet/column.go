@@ -3,7 +3,9 @@ package parquet
 import (
 	"io"
 
+	"waymark/plugin"
 	"waymark/plugin/parquet/page"
+	"waymark/row"
 )
 
 // column gives the entries of a column in a row group, one after the other: values, nulls, and lists that are empty.
@@ -98,39 +100,62 @@ func (c *column) endRow(rows int64) error {
 
 // append appends the value at hand as JSON.
 func (c *column) append(dst []byte) ([]byte, flaw) {
+	dst, _, why := c.appendCell(dst, plugin.CellText)
+	return dst, why
+}
+
+// appendCell appends the value at hand as JSON, and returns its cell, which is of this kind if that can be. A column has one kind of
+// cells.
+func (c *column) appendCell(dst []byte, kind row.Kind) ([]byte, cell, flaw) {
+	l := &c.leaf.leaf
 	if c.page.Indices == nil {
-		return c.leaf.leaf.appendValue(dst, c.page.Values.At(c.value))
+		return l.appendCell(dst, c.page.Values.At(c.value), kind)
 	}
-	return c.texts.append(dst, &c.leaf.leaf, c.page.Dictionary, c.page.Indices[c.value])
+	return c.texts.append(dst, l, c.page.Dictionary, c.page.Indices[c.value], kind)
+}
+
+// appendCell appends a value as JSON, and returns its cell.
+func (l *leaf) appendCell(dst []byte, v []byte, kind row.Kind) ([]byte, cell, flaw) {
+	before := len(dst)
+	dst, why := l.appendValue(dst, v)
+	if kind == plugin.CellText || why.code != "" {
+		return dst, cell{kind: plugin.CellText}, why
+	}
+	return dst, l.cell(kind, v, len(dst)-before), why
 }
 
 // texts keeps what the values of a dictionary are as JSON, as most of them occur many times.
 type texts struct {
-	ends []textSpan // of each value in text; zero: it is not there
-	text []byte
+	known []knownText // of each value; without an end: it is not there
+	text  []byte
 }
 
-type textSpan struct{ start, end uint32 }
+// knownText is where a text is, and its cell.
+type knownText struct {
+	start, end uint32
+	cell       cell
+}
 
 // maxTexts is how many bytes of texts are kept for a column.
 const maxTexts = 256 << 10
 
 // append appends value number index of the dictionary.
-func (t *texts) append(dst []byte, l *leaf, dictionary *page.Values, index uint32) ([]byte, flaw) {
-	if t.ends == nil {
-		t.ends = make([]textSpan, min(dictionary.Len(), maxTexts/2)) // JSON has at least one byte
+func (t *texts) append(dst []byte, l *leaf, dictionary *page.Values, index uint32, kind row.Kind) ([]byte, cell, flaw) {
+	if t.known == nil {
+		t.known = make([]knownText, min(dictionary.Len(), maxTexts/8))
 	}
-	if int(index) >= len(t.ends) {
-		return l.appendValue(dst, dictionary.At(int(index)))
+	if int(index) >= len(t.known) {
+		return l.appendCell(dst, dictionary.At(int(index)), kind)
 	}
-	if kept := t.ends[index]; kept.end > 0 {
-		return append(dst, t.text[kept.start:kept.end]...), flaw{}
+	known := &t.known[index]
+	if known.end > 0 {
+		return append(dst, t.text[known.start:known.end]...), known.cell, flaw{}
 	}
 	before := len(dst)
-	dst, why := l.appendValue(dst, dictionary.At(int(index)))
+	dst, of, why := l.appendCell(dst, dictionary.At(int(index)), kind)
 	if size := len(dst) - before; why.code == "" && len(t.text)+size <= maxTexts {
-		t.ends[index] = textSpan{uint32(len(t.text)), uint32(len(t.text) + size)}
+		*known = knownText{uint32(len(t.text)), uint32(len(t.text) + size), of}
 		t.text = append(t.text, dst[before:]...)
 	}
-	return dst, why
+	return dst, of, why
 }

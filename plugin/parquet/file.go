@@ -10,6 +10,7 @@ import (
 
 	"waymark/plugin"
 	"waymark/plugin/parquet/page"
+	"waymark/row"
 )
 
 const magic = "PAR1"
@@ -20,6 +21,8 @@ type contents struct {
 	end    int64 // where the footer begins and the pages end
 	root   *node
 	leaves []*node
+	names  []string   // of the columns of the rows
+	kinds  []row.Kind // that they are declared to have; nil if one of them is not declared
 }
 
 // readContents reads the footer of a file of this size. Its errors are faults without the file's name, and those of r.
@@ -36,6 +39,7 @@ func readContents(r io.ReaderAt, size int64) (c *contents, err error) {
 	if c.root, c.leaves, err = newTree(c.meta.Schema); err != nil {
 		return nil, err
 	}
+	c.names = c.root.names()
 	return c, c.check(size)
 }
 

@@ -25,6 +25,7 @@ type reader struct {
 	rows   *rowGroup // nil: it is not open
 	before int64     // rows of the file in the row groups before
 	large  int       // bytes of the largest chunk so far
+	many   int       // rows of the largest chunk so far
 	err    error     // what comes after the records that were read
 }
 
@@ -69,14 +70,19 @@ func (r *reader) chunk(ctx context.Context, limits plugin.Limits, c *plugin.Chun
 	}
 	r.file.ctx = ctx
 	const slack = 64 << 10 // a chunk is as large as the limit, and the rest of a record
-	c.Data = slices.Grow(c.Data, r.large+slack)
+	c.Data, c.Offsets, c.Lengths = slices.Grow(c.Data, r.large+slack), slices.Grow(c.Offsets, r.many), slices.Grow(c.Lengths, r.many)
+	if r.holds != nil && r.holds.kinds != nil {
+		c.Cells.Columns = r.holds.names
+		c.Cells.Kinds = slices.Grow(c.Cells.Kinds, (r.many+1)*len(r.holds.names))
+		c.Cells.Values = slices.Grow(c.Cells.Values, (r.many+1)*len(r.holds.names))
+	}
 	c.File, c.FirstRow, c.FirstLine, c.FirstOffset = r.path(), r.at.Row+1, r.at.Line+1, r.at.Offset
 	err := r.fill(limits, c)
 	if changed := r.file.Unchanged(ctx); changed != nil {
 		return r.source.about(r.path(), changed)
 	}
 	rows := int64(c.Len())
-	r.large = max(r.large, len(c.Data))
+	r.large, r.many = max(r.large, len(c.Data)), max(r.many, c.Len())
 	r.at.Row, r.at.Line, r.at.Offset = r.at.Row+rows, r.at.Line+rows, r.at.Offset+int64(len(c.Data))
 	return err
 }
@@ -156,6 +162,10 @@ func (r *reader) add(c *plugin.Chunk) error {
 		}
 	}
 	start := len(c.Data)
+	r.rows.cells = nil
+	if c.Cells.Columns != nil {
+		r.rows.cells = &c.Cells
+	}
 	data, flaw, err := r.rows.next(c.Data)
 	if err == io.EOF {
 		r.before += r.holds.meta.RowGroups[r.group].NumRows
@@ -166,6 +176,7 @@ func (r *reader) add(c *plugin.Chunk) error {
 		return err
 	}
 	if flaw != nil {
+		r.rows.fillCells(c.Len() + 1)
 		c.Bad = append(c.Bad, plugin.BadRecord{Index: c.Len(), Rejection: *flaw})
 	}
 	c.Offsets, c.Lengths = append(c.Offsets, uint32(start)), append(c.Lengths, uint32(len(data)-start))

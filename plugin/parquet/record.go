@@ -13,11 +13,13 @@ import (
 type rowGroup struct {
 	file    *contents
 	columns []*column
+	fields  []rowField
 	rows    int64 // that are wanted
 	done    int64 // of them, the one at hand included
 
-	dst   []byte // where the record at hand goes
-	start int    // of it in dst
+	cells *plugin.Cells // where the cells of rows go; nil: nowhere
+	dst   []byte        // where the record at hand goes
+	start int           // of it in dst
 	flaw  *plugin.Rejection
 	field string // the column of the row, not of its parts
 }
@@ -34,6 +36,7 @@ func (c *contents) openGroup(r io.ReaderAt, group int, skip int64) (g *rowGroup,
 		}
 		g.columns = append(g.columns, column)
 	}
+	g.fields = g.newFields()
 	return g, nil
 }
 
@@ -80,22 +83,6 @@ func (g *rowGroup) cut() error {
 			return err
 		}
 	}
-	return nil
-}
-
-func (g *rowGroup) row() error {
-	g.dst = append(g.dst, '{')
-	for i, child := range g.file.root.children {
-		g.field = child.name
-		if i > 0 {
-			g.dst = append(g.dst, ',')
-		}
-		g.dst = append(g.dst, child.label...)
-		if err := g.any(child, 0); err != nil {
-			return err
-		}
-	}
-	g.dst = append(g.dst, '}')
 	return nil
 }
 

@@ -3,6 +3,7 @@
 package parquet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"waymark/pipeline"
 	"waymark/plugin"
 	"waymark/plugin/builtin"
+	"waymark/row"
 )
 
 // source reads the rows of Parquet files.
@@ -110,25 +112,28 @@ func (s *source) about(path string, err error) error {
 	return fmt.Errorf("source %s: %s: %w", s.name, path, err)
 }
 
-// checkColumns holds the columns of a file against the declared fields.
+// checkColumns holds the columns of a file against the declared fields, and notes what they are declared to be.
 func (s *source) checkColumns(c *contents) error {
-	columns := c.root.names()
 	fields, open := s.records.Fields()
-	wanted := map[string]bool{}
+	declared := make(map[string]row.Kind, len(fields))
 	for _, field := range fields {
-		column := field.Value.From
-		if column == "" {
-			column = field.Name
-		}
-		wanted[column] = true
-		if !field.Value.Optional && !slices.Contains(columns, column) {
-			return fault(codeMismatch, "it has no column %q, which the schema declares; it has %s", column, namesText(columns))
+		column := cmp.Or(field.Value.From, field.Name)
+		declared[column], _ = row.ParseKind(field.Value.Type)
+		if !field.Value.Optional && !slices.Contains(c.names, column) {
+			return fault(codeMismatch, "it has no column %q, which the schema declares; it has %s", column, namesText(c.names))
 		}
 	}
-	for _, column := range columns {
-		if !open && !wanted[column] {
+	for _, column := range c.names {
+		kind, known := declared[column]
+		if !open && !known {
 			return fault(codeMismatch, "its column %q is not declared; declare it, or set schema.mode: flexible", column)
 		}
+		if known {
+			c.kinds = append(c.kinds, kind)
+		}
+	}
+	if len(c.kinds) < len(c.names) {
+		c.kinds = nil
 	}
 	return nil
 }
