@@ -47,7 +47,9 @@ func (a *Activities) processChunk(ctx context.Context, in ProcessInput) (Process
 	if err != nil {
 		return ProcessResult{}, fmt.Errorf("source %s, chunk %d: %w", in.Source, in.Chunk, err)
 	}
-	return a.shelve(r, key, inputs.Chunk, result), nil
+	out := a.shelve(r, key, inputs.Chunk, result)
+	r.done(inputs.Chunk, result)
+	return out, nil
 }
 
 // inputs returns what a pass over a chunk begins with: what the reader or a barrier left for it, or the same made anew.

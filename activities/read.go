@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"sync"
 
 	"go.temporal.io/sdk/activity"
 
@@ -123,7 +124,7 @@ func (r *run) next(ctx context.Context, in ReadInput) (*plugin.Chunk, plugin.Cur
 	if err := reading.standAt(ctx, node.Source, in.Cursor, r.pins[in.Source]); err != nil {
 		return nil, plugin.Cursor{}, err
 	}
-	chunk := new(plugin.Chunk)
+	chunk := r.chunk()
 	err = reading.reader.Next(ctx, r.plan.Chunk, chunk)
 	switch {
 	case err == nil:
@@ -167,18 +168,32 @@ func (a *Activities) storeRecords(ctx context.Context, r *run, origin string, or
 	if err != nil {
 		return landscape.Chunk{}, landscape.Records{}, err
 	}
-	pack, err := payload.EncodePack(nil, &payload.Pack{
+	digest, err := a.putPack(ctx, &payload.Pack{
 		Context: about, Data: chunk.Data, Offsets: chunk.Offsets, Lens: chunk.Lengths, Hashes: hashes,
 	})
-	if err != nil {
-		return landscape.Chunk{}, landscape.Records{}, err
-	}
-	digest, err := a.payloads.Put(ctx, pack)
 	return landscape.Chunk{
 		Run: r.id, Source: origin, Chunk: ordinal, File: chunk.File,
 		FirstRow: chunk.FirstRow, Rows: int64(chunk.Len()), FirstLine: chunk.FirstLine, FirstOffset: chunk.FirstOffset,
 		Bytes: int64(len(chunk.Data)), Blank: int64(chunk.Blank), Comments: int64(chunk.Comments), Pack: string(digest),
 	}, landscape.Records{Offsets: chunk.Offsets, Lengths: chunk.Lengths, Lines: chunk.Lines, Hashes: hashes}, err
+}
+
+// packed keeps the memory of packs that are stored.
+var packed = sync.Pool{New: func() any { return new([]byte) }}
+
+// putPack stores a pack. After an error a backend may still be sending it: then its memory is not used again.
+func (a *Activities) putPack(ctx context.Context, pack *payload.Pack) (payload.Digest, error) {
+	memory := packed.Get().(*[]byte)
+	encoded, err := payload.EncodePack((*memory)[:0], pack)
+	if err != nil {
+		return "", err
+	}
+	digest, err := a.payloads.Put(ctx, encoded)
+	if err == nil {
+		*memory = encoded
+		packed.Put(memory)
+	}
+	return digest, err
 }
 
 // RecordHashes returns the SHA-256 of each record, 32 bytes each, in order.

@@ -46,6 +46,7 @@ type run struct {
 	claims   []engine.Claimed // what must be unique
 	order    order            // in which its tokens came
 	runners  sync.Pool
+	spare    sync.Pool                         // chunks that are done with: their memory is for the next ones
 	readings map[string]*reading               // by source
 	held     map[int]*holding                  // by barrier
 	chunks   shelf[chunkKey, engine.Input]     // read or come out of a barrier, and not yet through the steps
@@ -288,6 +289,22 @@ func newRun(id string, compiled *plan.Plan, pins map[string]plugin.SourceInfo) *
 	r.parts.room = maxPartsEachSink * len(compiled.Sinks())
 	r.arrivals.room = maxChunks * barriers
 	return r
+}
+
+// chunk returns a chunk to read into, with the memory of one that is done with, if there is one.
+func (r *run) chunk() *plugin.Chunk {
+	if spare, ok := r.spare.Get().(*plugin.Chunk); ok {
+		return spare
+	}
+	return new(plugin.Chunk)
+}
+
+// done takes the memory of a chunk that is on record, and that nobody else has. What it brought to barriers shares its text, and what
+// was refused its bytes: then it is left alone.
+func (r *run) done(chunk *plugin.Chunk, result *engine.Result) {
+	if len(r.held) == 0 && len(result.Refused) == 0 {
+		r.spare.Put(chunk)
+	}
 }
 
 // runner lends a Runner; give it back with r.runners.Put.

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unsafe"
 
 	"waymark/barrier"
 	"waymark/pipeline"
@@ -104,6 +105,7 @@ type Runner struct {
 	claimings    [][]claiming // by node
 	deduplicates bool         // not only fields of sources must be unique
 
+	sizes     []int // of the parts of the chunk before, by node: those of the next one are as large, most of the time
 	canonical []byte
 	values    []row.Value
 	refusal   [10]row.Value
@@ -117,7 +119,7 @@ type parsing struct {
 
 // NewRunner returns a Runner for the plan.
 func NewRunner(p *plan.Plan) (*Runner, error) {
-	r := &Runner{plan: p, roots: make([]int, len(p.Nodes)), parsing: parsing{origin: plan.None}}
+	r := &Runner{plan: p, roots: make([]int, len(p.Nodes)), sizes: make([]int, len(p.Nodes)), parsing: parsing{origin: plan.None}}
 	for i := range p.Nodes {
 		v, err := newVertex(p, i)
 		if err != nil {
@@ -150,14 +152,22 @@ func branchOf(p *plan.Plan, context []plan.Branch) int {
 }
 
 // Run sends every record of the chunk through the graph. The result shares no memory with the chunk or the Runner, but for
-// the text of its arrivals. The error is a *FailedError if a row was refused where the document says fail, an *UnfinishedError,
+// the text of its arrivals: as long as those are used, the chunk's Data must stay unchanged. The error is a *FailedError if a row was refused where the document says fail, an *UnfinishedError,
 // or a *plugin.SourceError if the chunk's context cannot be understood.
 func (r *Runner) Run(in Input) (*Result, error) {
 	if err := r.begin(in); err != nil {
 		return nil, err
 	}
+	for i, size := range r.sizes {
+		if size > 0 {
+			r.result.Parts[i].Data = make([]byte, 0, size+size/16)
+		}
+	}
 	if err := r.runAll(); err != nil {
 		return nil, err
+	}
+	for i := range r.sizes {
+		r.sizes[i] = len(r.result.Parts[i].Data)
 	}
 	if err := r.result.finish(r); err != nil {
 		return nil, err
@@ -166,7 +176,7 @@ func (r *Runner) Run(in Input) (*Result, error) {
 }
 
 func (r *Runner) runAll() error {
-	text := string(r.chunk.Data)
+	text := unsafe.String(unsafe.SliceData(r.chunk.Data), len(r.chunk.Data))
 	for i := 0; i < r.chunk.Len(); {
 		next, err := r.runFrom(i, text)
 		if err != nil {
