@@ -45,6 +45,9 @@ func (c cell) number(at, size int) uint64 {
 // cell returns the cell of a value of this kind, whose JSON has so many bytes.
 func (l *leaf) cell(kind row.Kind, v []byte, size int) cell {
 	asText := cell{kind: plugin.CellText}
+	if kind == plugin.CellText {
+		return asText
+	}
 	switch l.form {
 	case formInt:
 		return cell{kind, uint64(l.integer(v))}

@@ -17,6 +17,7 @@ type column struct {
 	value  int        // of the first value in page that is not passed over
 	begun  int64      // rows of which an entry was passed over
 	texts  texts
+	queue  *queue // of a column that is not nested, and is read by it; else nil
 }
 
 func (c *contents) newColumn(r io.ReaderAt, group, index int, skip int64, open *int64) *column {
@@ -44,6 +45,14 @@ func (c *column) load() (bool, error) {
 		c.page, c.at, c.value = next, 0, 0
 	}
 	return true, nil
+}
+
+// more reports whether there is an entry that is not passed over.
+func (c *column) more() (bool, error) {
+	if c.queue != nil {
+		return c.queue.more()
+	}
+	return c.ready()
 }
 
 // def returns the definition level of the entry at hand.
@@ -89,6 +98,9 @@ func (c *column) skip() error {
 // endRow passes over the entries of the first rows, of which the column may have passed over some. It ends early where the
 // column does.
 func (c *column) endRow(rows int64) error {
+	if c.queue != nil {
+		return c.queue.endRow(rows)
+	}
 	for {
 		ok, err := c.ready()
 		if err != nil || !ok || c.rep() == 0 && c.begun == rows {
@@ -98,39 +110,27 @@ func (c *column) endRow(rows int64) error {
 	}
 }
 
-// append appends the value at hand as JSON.
+// append appends the value at hand as JSON. The column is not read by its queue.
 func (c *column) append(dst []byte) ([]byte, flaw) {
-	dst, _, why := c.appendCell(dst, plugin.CellText)
-	return dst, why
-}
-
-// appendCell appends the value at hand as JSON, and returns its cell, which is of this kind if that can be. A column has one kind of
-// cells.
-func (c *column) appendCell(dst []byte, kind row.Kind) ([]byte, cell, flaw) {
 	l := &c.leaf.leaf
 	if c.page.Indices == nil {
-		return l.appendCell(dst, c.page.Values.At(c.value), kind)
+		return l.appendValue(dst, c.page.Values.At(c.value))
 	}
-	return c.texts.append(dst, l, c.page.Dictionary, c.page.Indices[c.value], kind)
-}
-
-// appendCell appends a value as JSON, and returns its cell.
-func (l *leaf) appendCell(dst []byte, v []byte, kind row.Kind) ([]byte, cell, flaw) {
-	before := len(dst)
-	dst, why := l.appendValue(dst, v)
-	if kind == plugin.CellText || why.code != "" {
-		return dst, cell{kind: plugin.CellText}, why
+	known, why := c.texts.at(l, c.page.Dictionary, c.page.Indices[c.value], plugin.CellText)
+	if why.code != "" || known == nil {
+		return l.appendValue(dst, c.page.Value(c.value))
 	}
-	return dst, l.cell(kind, v, len(dst)-before), why
+	return append(dst, c.texts.text[known.start:known.end]...), flaw{}
 }
 
 // texts keeps what the values of a dictionary are as JSON, as most of them occur many times.
 type texts struct {
+	label []byte      // before each of them
 	known []knownText // of each value; without an end: it is not there
 	text  []byte
 }
 
-// knownText is where a text is, and its cell.
+// knownText is where a text is, label included, and its cell.
 type knownText struct {
 	start, end uint32
 	cell       cell
@@ -139,23 +139,27 @@ type knownText struct {
 // maxTexts is how many bytes of texts are kept for a column.
 const maxTexts = 256 << 10
 
-// append appends value number index of the dictionary.
-func (t *texts) append(dst []byte, l *leaf, dictionary *page.Values, index uint32, kind row.Kind) ([]byte, cell, flaw) {
+// at returns the text of value number index of the dictionary; nil if there is no room for it, or if it cannot be written.
+func (t *texts) at(l *leaf, dictionary *page.Values, index uint32, kind row.Kind) (*knownText, flaw) {
 	if t.known == nil {
 		t.known = make([]knownText, min(dictionary.Len(), maxTexts/8))
 	}
 	if int(index) >= len(t.known) {
-		return l.appendCell(dst, dictionary.At(int(index)), kind)
+		return nil, flaw{}
 	}
 	known := &t.known[index]
 	if known.end > 0 {
-		return append(dst, t.text[known.start:known.end]...), known.cell, flaw{}
+		return known, flaw{}
 	}
-	before := len(dst)
-	dst, of, why := l.appendCell(dst, dictionary.At(int(index)), kind)
-	if size := len(dst) - before; why.code == "" && len(t.text)+size <= maxTexts {
-		*known = knownText{uint32(len(t.text)), uint32(len(t.text) + size), of}
-		t.text = append(t.text, dst[before:]...)
+	v, start := dictionary.At(int(index)), len(t.text)
+	if start+len(t.label)+len(v) > maxTexts {
+		return nil, flaw{}
 	}
-	return dst, of, why
+	text, why := l.appendValue(append(t.text, t.label...), v)
+	if why.code != "" || len(text) > maxTexts {
+		return nil, why
+	}
+	t.text = text
+	*known = knownText{uint32(start), uint32(len(text)), l.cell(kind, v, len(text)-start-len(t.label))}
+	return known, flaw{}
 }

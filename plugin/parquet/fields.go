@@ -1,18 +1,15 @@
 package parquet
 
 import (
-	"github.com/parquet-go/parquet-go/format"
-
 	"waymark/plugin"
 	"waymark/row"
 )
 
 // rowField is a column of the rows of a row group.
 type rowField struct {
-	node   *node
-	label  []byte   // the key as it follows what is before it in the record
-	column *column  // of one that is not nested; else nil
-	kind   row.Kind // of its cells
+	node  *node
+	label []byte // the key, with what stands before it in the record
+	queue *queue // of a column that is not nested; else nil
 }
 
 // newFields returns the columns of the rows.
@@ -23,12 +20,14 @@ func (g *rowGroup) newFields() []rowField {
 		if i == 0 {
 			before = '{'
 		}
-		f := rowField{node: child, label: append([]byte{before}, child.label...), kind: plugin.CellText}
-		if len(g.file.kinds) > 0 {
-			f.kind = child.cellKind(g.file.kinds[i])
-		}
+		f := rowField{node: child, label: append([]byte{before}, child.label...)}
 		if child.shape == leafShape && !child.repeated {
-			f.column = g.columns[child.first]
+			kind := plugin.CellText
+			if len(g.file.kinds) > 0 {
+				kind = child.cellKind(g.file.kinds[i])
+			}
+			f.queue = newQueue(g.columns[child.first], f.label, kind)
+			g.columns[child.first].queue = f.queue
 		}
 		fields[i] = f
 	}
@@ -39,14 +38,14 @@ func (g *rowGroup) newFields() []rowField {
 func (g *rowGroup) row() error {
 	for i := range g.fields {
 		f := &g.fields[i]
-		g.dst = append(g.dst, f.label...)
-		at := len(g.dst)
-		if f.column != nil {
+		if f.queue != nil {
 			if err := g.flat(f); err != nil {
 				return err
 			}
 			continue
 		}
+		g.dst = append(g.dst, f.label...)
+		at := len(g.dst)
 		g.field = f.node.name
 		if err := g.any(f.node, 0); err != nil {
 			return err
@@ -57,44 +56,36 @@ func (g *rowGroup) row() error {
 	return nil
 }
 
-// flat appends the value at hand of a column that is not nested, or null.
+// flat appends the next value of a column that is not nested.
 func (g *rowGroup) flat(f *rowField) error {
-	c := f.column
-	if c.at == c.page.Entries {
-		there, err := c.load()
-		if err != nil {
+	next, err := f.queue.next()
+	if err != nil {
+		return err
+	}
+	if next == nil {
+		return apart(f.queue.column)
+	}
+	at := len(g.dst) + len(f.label) - g.start
+	g.dst = append(g.dst, f.queue.text(next)...)
+	if next.in > inNull {
+		if err := g.odd(f, next); err != nil {
 			return err
 		}
-		if !there {
-			return apart(c)
-		}
 	}
-	if c.page.Def != nil && c.page.Def[c.at] == 0 {
-		c.at++
-		c.begun++
-		g.dst = append(g.dst, "null"...)
-		g.note(row.Null, 0)
-		return nil
-	}
-	if f.node.leaf.physical == format.ByteArray {
-		if text := c.page.Value(c.value); len(text) > maxRecordBytes {
-			g.dst, _ = appendText(g.dst, text[:keptBytes])
-			return errOver
-		}
-	}
-	at := len(g.dst)
-	var of cell
-	var why flaw
-	g.dst, of, why = c.appendCell(g.dst, f.kind)
-	if why.code != "" && g.flaw == nil {
-		g.flaw = &plugin.Rejection{Code: why.code, Field: f.node.name, Message: why.message}
-	}
-	g.note(of.kind, of.number(at-g.start, len(g.dst)-at))
-	c.at++
-	c.value++
-	c.begun++
-	if len(g.dst)-g.start > maxRecordBytes {
+	g.note(next.cell.kind, next.cell.number(at, len(g.dst)-g.start-at))
+	if len(g.dst)-g.start > maxRecordBytes && next.in != inNull {
 		return errOver
+	}
+	return nil
+}
+
+// odd takes note of a value that cannot be in a record.
+func (g *rowGroup) odd(f *rowField, i *item) error {
+	if i.in == tooLong {
+		return errOver
+	}
+	if why := f.queue.flaw(); g.flaw == nil {
+		g.flaw = &plugin.Rejection{Code: why.code, Field: f.node.name, Message: why.message}
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func (g *rowGroup) next(dst []byte) (out []byte, flaw *plugin.Rejection, err err
 // end returns io.EOF if the columns end where the rows do.
 func (g *rowGroup) end() error {
 	for _, c := range g.columns {
-		more, err := c.ready()
+		more, err := c.more()
 		if err != nil {
 			return err
 		}
