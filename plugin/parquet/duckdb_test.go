@@ -308,6 +308,7 @@ func (d *duck) compare(path string, content []byte, damaged bool) (verdict, find
 	case words != nil:
 		return "ACCEPTED, and DuckDB refuses it", fmt.Sprintf("DuckDB: %s; here %d rows: %.500s", words, len(ours.records), strings.Join(ours.records, " "))
 	}
+	requireSameCells(d.t, content, schemaFor(d.t, content, natural(true)))
 	if err := sameRecords(ours, theirs); err != nil {
 		return "OTHER ROWS", err.Error()
 	}
