@@ -1,5 +1,7 @@
 package row
 
+import "strconv"
+
 // CanonicalVersion names the canonical form and the hash over it. It is stored with every hash; a change to the form
 // needs a new name. Source: docs/canonical-form.md.
 const CanonicalVersion = "sha256-waymark-v1"
@@ -26,22 +28,22 @@ func AppendCanonical(dst []byte, r Row) []byte {
 // the same bytes if and only if they are equal in kind and content. It panics as AppendCanonical does.
 func AppendValue(dst []byte, v Value) []byte {
 	switch v.kind {
-	case Date:
-		dst = append(dst, `{"$date":"`...)
-	case Timestamp:
-		dst = append(dst, `{"$timestamp":"`...)
-	case Decimal:
-		dst = append(dst, `{"$decimal":"`...)
+	case Int:
+		return strconv.AppendInt(dst, v.num, 10)
 	case String:
 		return appendJSONString(dst, v.str)
-	case JSON:
-		return appendCanonicalJSON(dst, v)
 	case Null:
 		return append(dst, "null"...)
-	default:
-		return AppendText(dst, v)
+	case Date:
+		return append(appendDate(append(dst, `{"$date":"`...), v.num), `"}`...)
+	case Timestamp:
+		return append(appendTimestamp(append(dst, `{"$timestamp":"`...), v.num, v.nanos), `"}`...)
+	case Decimal:
+		return append(append(append(dst, `{"$decimal":"`...), v.str...), `"}`...)
+	case JSON:
+		return appendCanonicalJSON(dst, v)
 	}
-	return append(AppendText(dst, v), `"}`...)
+	return AppendText(dst, v)
 }
 
 // appendCanonicalJSON appends the canonical form of a JSON value: its text, in which keys that begin with $ get one

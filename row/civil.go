@@ -21,19 +21,18 @@ func daysOf(year, month, day int) int64 {
 	return int64(era)*146_097 + int64(dayOfEra) - 719_468
 }
 
-// civilOf is the inverse of daysOf for days from minDay to maxDay. Source: the same, civil_from_days.
+// civilOf is the inverse of daysOf for days from minDay to maxDay. Years count from March, and the divisions are by multiplying.
+// Source: Cassio Neri and Lorenz Schneider, "Euclidean Affine Functions and their Application to Calendar Algorithms", figure 12.
 func civilOf(days int64) (year, month, day int) {
-	shifted := int(days + 719_468)
-	era := shifted / 146_097
-	dayOfEra := shifted - era*146_097
-	yearOfEra := (dayOfEra - dayOfEra/1460 + dayOfEra/36_524 - dayOfEra/146_096) / 365
-	dayOfYear := dayOfEra - (365*yearOfEra + yearOfEra/4 - yearOfEra/100)
-	shiftedMonth := (5*dayOfYear + 2) / 153
-	day = dayOfYear - (153*shiftedMonth+2)/5 + 1
-	month = (shiftedMonth+2)%12 + 1
-	year = yearOfEra + era*400
-	if month <= 2 {
-		year++
+	const daysOfEra = 146_097 // 400 years
+	inQuarters := 4*uint32(days+719_468) + 3
+	century := inQuarters / daysOfEra
+	product := 2_939_745 * uint64(inQuarters%daysOfEra|3)
+	yearOfCentury, dayOfYear := uint32(product>>32), uint32(product)/2_939_745/4
+	inMonth := 2141*dayOfYear + 197_913
+	year, month, day = int(100*century+yearOfCentury), int(inMonth>>16), int(inMonth&0xFFFF/2141)+1
+	if dayOfYear >= 306 {
+		return year + 1, month - 12, day
 	}
 	return year, month, day
 }
@@ -55,17 +54,15 @@ func appendDate(dst []byte, days int64) []byte {
 		panic("row: day " + strconv.FormatInt(days, 10) + " is outside the years 0001 to 9999; callers of DateValue and TimestampValue refuse it")
 	}
 	year, month, day := civilOf(days)
-	dst = appendTwo(appendTwo(dst, year/100), year%100)
-	dst = appendTwo(append(dst, '-'), month)
-	return appendTwo(append(dst, '-'), day)
+	y, c, m, d := two(year/100), two(year%100), two(month), two(day)
+	return append(dst, y[0], y[1], c[0], c[1], '-', m[0], m[1], '-', d[0], d[1])
 }
 
 // appendTimestamp appends 2001-01-31T23:59:59.5Z, the fraction without trailing zeros. It panics as appendDate does.
 func appendTimestamp(dst []byte, seconds int64, nanos uint32) []byte {
 	days, clock := floorDay(seconds)
-	dst = appendTwo(append(appendDate(dst, days), 'T'), clock/3600)
-	dst = appendTwo(append(dst, ':'), clock/60%60)
-	dst = appendTwo(append(dst, ':'), clock%60)
+	h, m, s := two(clock/3600), two(clock/60%60), two(clock%60)
+	dst = append(appendDate(dst, days), 'T', h[0], h[1], ':', m[0], m[1], ':', s[0], s[1])
 	if nanos != 0 {
 		dst = append(dst, '.')
 		for scale := uint32(100_000_000); nanos != 0; scale /= 10 {
@@ -85,4 +82,12 @@ func floorDay(seconds int64) (days int64, clock int) {
 	return days, int(rest)
 }
 
-func appendTwo(dst []byte, n int) []byte { return append(dst, '0'+byte(n/10), '0'+byte(n%10)) }
+// twoDigits are the numbers from 00 to 99.
+const twoDigits = "0001020304050607080910111213141516171819" +
+	"2021222324252627282930313233343536373839" +
+	"4041424344454647484950515253545556575859" +
+	"6061626364656667686970717273747576777879" +
+	"8081828384858687888990919293949596979899"
+
+// two returns the two digits of n, which is from 0 to 99.
+func two(n int) string { return twoDigits[2*n : 2*n+2] }

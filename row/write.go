@@ -65,11 +65,16 @@ func appendFloat(dst []byte, f float64) []byte {
 		panic("row: " + strconv.FormatFloat(f, 'g', -1, 64) + " has no canonical form; callers of FloatValue refuse it")
 	case size != 0 && (size < 1e-4 || size >= 1e16):
 		return strconv.AppendFloat(dst, f, 'e', -1, 64)
+	case f == math.Trunc(f) && size < maxExact && f != 0:
+		return append(strconv.AppendInt(dst, int64(f), 10), ".0"...)
 	case f == math.Trunc(f):
 		return append(strconv.AppendFloat(dst, f, 'f', -1, 64), ".0"...)
 	}
 	return strconv.AppendFloat(dst, f, 'f', -1, 64)
 }
+
+// maxExact is up to where every integer is a float64: the shortest digits of a float without a fraction are then its own.
+const maxExact = 1 << 53
 
 const hexDigits = "0123456789abcdef"
 
