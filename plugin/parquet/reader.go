@@ -27,12 +27,16 @@ type reader struct {
 	large  int       // bytes of the largest chunk so far
 	many   int       // rows of the largest chunk so far
 	err    error     // what comes after the records that were read
+
+	ahead *ahead       // the next chunk, which is being read; nil: none is
+	spare plugin.Chunk // memory for the next one
 }
 
-// pieces reads pieces of a file, with the context of whoever reads at the moment.
+// pieces reads pieces of a file until they are stopped.
 type pieces struct {
 	builtin.File
-	ctx context.Context
+	ctx  context.Context
+	stop context.CancelFunc
 }
 
 func (p *pieces) ReadAt(b []byte, offset int64) (int, error) {
@@ -68,22 +72,17 @@ func (r *reader) chunk(ctx context.Context, limits plugin.Limits, c *plugin.Chun
 			return r.blame(ctx, err)
 		}
 	}
-	r.file.ctx = ctx
-	const slack = 64 << 10 // a chunk is as large as the limit, and the rest of a record
-	c.Data, c.Offsets, c.Lengths = slices.Grow(c.Data, r.large+slack), slices.Grow(c.Offsets, r.many), slices.Grow(c.Lengths, r.many)
-	if r.holds != nil && r.holds.kinds != nil {
-		c.Cells.Columns = r.holds.names
-		c.Cells.Kinds = slices.Grow(c.Cells.Kinds, (r.many+1)*len(r.holds.names))
-		c.Cells.Values = slices.Grow(c.Cells.Values, (r.many+1)*len(r.holds.names))
-	}
+	err := r.take(ctx, limits, c)
 	c.File, c.FirstRow, c.FirstLine, c.FirstOffset = r.path(), r.at.Row+1, r.at.Line+1, r.at.Offset
-	err := r.fill(limits, c)
 	if changed := r.file.Unchanged(ctx); changed != nil {
 		return r.source.about(r.path(), changed)
 	}
 	rows := int64(c.Len())
 	r.large, r.many = max(r.large, len(c.Data)), max(r.many, c.Len())
 	r.at.Row, r.at.Line, r.at.Offset = r.at.Row+rows, r.at.Line+rows, r.at.Offset+int64(len(c.Data))
+	if err == nil {
+		r.begin(limits)
+	}
 	return err
 }
 
@@ -106,7 +105,8 @@ func (r *reader) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.file = &pieces{file, ctx}
+	reading, stop := context.WithCancel(context.WithoutCancel(ctx))
+	r.file = &pieces{file, reading, stop}
 	if pin.Bytes == 0 {
 		return r.checkEmpty(ctx, file)
 	}
@@ -116,9 +116,12 @@ func (r *reader) open(ctx context.Context) error {
 	if err := r.source.checkColumns(r.holds); err != nil {
 		return err
 	}
-	r.group, r.before, r.rows = 0, 0, nil
+	r.rewind()
 	return nil
 }
+
+// rewind forgets which row group is read: the next row is looked for from the beginning of the file.
+func (r *reader) rewind() { r.group, r.before, r.rows = 0, 0, nil }
 
 // checkEmpty refuses a file of no bytes, unless the document allows it, and one of which nobody says how many it has.
 func (r *reader) checkEmpty(ctx context.Context, file builtin.File) error {
@@ -140,8 +143,17 @@ func (r *reader) checkEmpty(ctx context.Context, file builtin.File) error {
 
 // fill adds records to c up to the limits. It returns io.EOF at the end of the file. A fault behind records waits for the
 // next call, which finds it again if another reader makes it.
-func (r *reader) fill(limits plugin.Limits, c *plugin.Chunk) error {
-	err := r.err
+func (r *reader) fill(limits plugin.Limits, c *plugin.Chunk) (err error) {
+	defer confine(&err)
+	c.Reset()
+	const slack = 64 << 10 // a chunk is as large as the limit, and the rest of a record
+	c.Data, c.Offsets, c.Lengths = slices.Grow(c.Data, r.large+slack), slices.Grow(c.Offsets, r.many), slices.Grow(c.Lengths, r.many)
+	if r.holds != nil && r.holds.kinds != nil {
+		c.Cells.Columns = r.holds.names
+		c.Cells.Kinds = slices.Grow(c.Cells.Kinds, (r.many+1)*len(r.holds.names))
+		c.Cells.Values = slices.Grow(c.Cells.Values, (r.many+1)*len(r.holds.names))
+	}
+	err = r.err
 	for err == nil && c.Len() < limits.Rows && len(c.Data) < limits.Bytes {
 		err = r.add(c)
 	}
@@ -251,6 +263,8 @@ func (r *reader) Close() error {
 	if r.file == nil {
 		return nil
 	}
+	r.file.stop()
+	r.drop()
 	err := r.file.Close()
 	r.file, r.holds, r.rows, r.err = nil, nil, nil, nil
 	return err
