@@ -10,6 +10,7 @@ import (
 
 	"waymark/pipeline"
 	"waymark/plugin"
+	"waymark/plugin/builtin"
 	"waymark/row"
 )
 
@@ -62,17 +63,24 @@ func BenchmarkWrite(b *testing.B) {
 	}
 }
 
+// BenchmarkRead reads records, parses them by their text, and by their cells, as a run does with columns that are declared.
 func BenchmarkRead(b *testing.B) {
 	fields, rows := tenColumns(benchRows)
 	file := fileOf(b, encoderOf(b, pipeline.ParquetSink{}, fields), rows)
-	source := inMemory(b, file)
-	pin, err := source.Stat(b.Context())
-	require.NoError(b, err)
-	for _, parse := range []bool{false, true} {
-		b.Run(map[bool]string{false: "records", true: "rows"}[parse], func(b *testing.B) {
+	for _, what := range []struct {
+		name   string
+		schema pipeline.Schema
+		parse  bool
+	}{{"records", observed, false}, {"text", observed, true}, {"cells", schemaFor(b, file, natural(true)), true}} {
+		b.Run(what.name, func(b *testing.B) {
+			records, err := builtin.NewRecords(what.schema)
+			require.NoError(b, err)
+			source := &source{name: "in", store: memory{file}, records: records}
+			pin, err := source.Stat(b.Context())
+			require.NoError(b, err)
 			began := time.Now()
 			for range b.N {
-				benchRead(b, source, pin, parse)
+				benchRead(b, source, pin, what.parse)
 			}
 			perRow(b, b.N*benchRows, began)
 		})
@@ -98,11 +106,18 @@ func benchRead(b *testing.B, source plugin.Source, pin plugin.SourceInfo, parse 
 		}
 		text := string(c.Data)
 		for i := range c.Len() {
-			parsed, err := parser.Parse(text[c.Offsets[i]:c.Offsets[i]+c.Lengths[i]], values)
+			parsed, err := parseRecord(parser, &c, i, text[c.Offsets[i]:c.Offsets[i]+c.Lengths[i]], values)
 			if err != nil {
 				require.NoError(b, err)
 			}
 			values = parsed.Values
 		}
 	}
+}
+
+func parseRecord(parser plugin.Parser, c *plugin.Chunk, i int, text string, values []row.Value) (row.Row, error) {
+	if c.Cells.Columns == nil {
+		return parser.Parse(text, values)
+	}
+	return parser.(plugin.CellParser).ParseCells(&c.Cells, i, text, values)
 }

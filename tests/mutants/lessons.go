@@ -33,7 +33,7 @@ var evidence = []mutant{
 	},
 	{
 		name: "a chunk is recorded, and its payload not stored", never: "a row is on record and nobody can say what was read", again: noPayload,
-		file: "activities/read.go", old: "digest, err := a.payloads.Put(ctx, pack)", new: "digest := payload.Of(pack)",
+		file: "activities/read.go", old: "digest, err := a.payloads.Put(ctx, encoded)", new: "digest := payload.Of(encoded)",
 		pkg: "./activities", run: "^TestNothingHangsOnTheMemoryOfTheProcess$",
 	},
 	{
@@ -109,7 +109,7 @@ var evidence = []mutant{
 	// Hashes.
 	{
 		name: "a date has the hash of its text", never: "two rows that differ pass for the same", again: twoTruths,
-		file: "row/canonical.go", old: "case Date:\n\t\tdst = append(dst, `{\"$date\":\"`...)", new: "case Date:\n\t\treturn append(AppendText(append(dst, '\"'), v), '\"')",
+		file: "row/canonical.go", old: "return append(appendDate(append(dst, `{\"$date\":\"`...), v.num), `\"}`...)", new: "return append(appendDate(append(dst, '\"'), v.num), '\"')",
 		pkg: "./row", run: "^TestCanonicalTellsLookalikesApart$",
 	},
 	{
