@@ -61,11 +61,11 @@ func (v *verification) absorb(c chunkCheck) {
 
 // chunkBytes is about how much memory it takes to look at a chunk.
 func (v *verification) chunkBytes(record landscape.Chunk) int64 {
-	columns := int64(2)
+	columns := 4 * record.Rows
 	if v.compiled != nil {
-		columns += int64(len(v.compiled.Nodes))
+		columns += int64(len(v.compiled.Nodes)) * min(record.Rows, landscape.SliceRows)
 	}
-	return 3*record.Bytes + columns*landscape.HashBytes*record.Rows
+	return 3*record.Bytes + columns*landscape.HashBytes
 }
 
 func (v *verification) verifyChunk(ctx context.Context, record landscape.Chunk, in *engine.Input, refused *landscape.Refusals) error {
@@ -135,20 +135,42 @@ func (v *verification) recompute(ctx context.Context, record landscape.Chunk, in
 	if err != nil || len(passages) == 0 {
 		return err // without any the chunk was read and has not gone through the steps
 	}
+	var sums landscape.HashSums
+	in.Hashes = v.sum(&sums)
 	result, err := v.result(ctx, record.Chunk, in)
 	if err != nil {
 		return err
 	}
 	v.feed(record, result)
 	computed := activities.PassageOf(v.compiled, record.Run, record.Source, record.Chunk, in.Chunk, result)
-	for _, column := range computed.Hashes {
-		v.report.Hashes += int64(len(column.Hashes) / landscape.HashBytes)
-	}
 	before := len(v.report.Problems)
 	v.compareWrites(record, computed)
 	if err := v.compareLate(ctx, record, in.Chunk, computed, v.compareRefused(record, computed, refused)); err != nil {
 		return err
 	}
+	if same, err := v.log.IsPassage(ctx, computed, refused, &sums); err != nil || same {
+		return err
+	}
+	return v.compareAll(ctx, record, in, refused, before)
+}
+
+// sum returns what takes the hashes of a chunk into sums, as they are on record.
+func (v *verification) sum(sums *landscape.HashSums) *engine.Hashes {
+	return &engine.Hashes{Every: landscape.SliceRows, Take: func(column engine.Column, from int) {
+		v.report.Hashes += int64(len(column.Hashes) / landscape.HashBytes)
+		sums.Add(int64(column.Lane), v.compiled.Nodes[column.Node].Name, from, column.Hashes)
+	}}
+}
+
+// compareAll says what of a chunk is other on record than the steps make of it. All of its hashes are in memory for that. before is how many
+// problems there were before it was looked at.
+func (v *verification) compareAll(ctx context.Context, record landscape.Chunk, in engine.Input, refused *landscape.Refusals, before int) error {
+	in.Hashes = nil
+	result, err := v.result(ctx, record.Chunk, in)
+	if err != nil {
+		return err
+	}
+	computed := activities.PassageOf(v.compiled, record.Run, record.Source, record.Chunk, in.Chunk, result)
 	differences, err := v.log.ComparePassage(ctx, computed, refused)
 	if err != nil || len(differences) == 0 {
 		return err

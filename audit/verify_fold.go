@@ -9,6 +9,7 @@ import (
 
 	"waymark/activities"
 	"waymark/barrier"
+	"waymark/engine"
 	"waymark/landscape"
 	"waymark/payload"
 )
@@ -185,6 +186,7 @@ func (r *refolding) bring(ctx context.Context, fold landscape.FoldRecord) (b bro
 		b.err = err
 		return b
 	}
+	in.Hashes = new(engine.Hashes) // those of the chunk are looked at with the chunk
 	result, err := r.result(ctx, b.chunk.Chunk, in)
 	if err != nil {
 		b.err = err

@@ -76,6 +76,16 @@ type Input struct {
 	OrderOf []uint16
 	// Firsts tells which tokens have a value that only another token may have; nil if none has.
 	Firsts Firsts
+	// Hashes, if not nil, gets what comes out of nodes instead of Result.Columns.
+	Hashes *Hashes
+}
+
+// Hashes takes the hashes of what comes out of nodes slice by slice, while records are on their way: those of all records and nodes together
+// may take more memory than everything else.
+type Hashes struct {
+	Every int // so many records, the last slice aside; 0 if no hash is to be made
+	// Take is called with a node's column, whose hashes are those of the records from this one on. Only during the call they are there.
+	Take func(column Column, from int)
 }
 
 // Runner sends the rows of chunks through the graph. It keeps memory from chunk to chunk and is not safe for concurrent
@@ -184,6 +194,7 @@ func (r *Runner) runAll() error {
 		}
 		i = next
 	}
+	r.result.give(r.in.Hashes)
 	return nil
 }
 
@@ -193,6 +204,9 @@ func (r *Runner) begin(in Input) error {
 	}
 	r.in, r.chunk, r.bad = in, in.Chunk, in.Chunk.Bad
 	r.result = newResult(r.plan, in.Origin, r.roots[in.Origin], in.Chunk.Len())
+	if in.Hashes != nil {
+		r.result.slice = min(in.Hashes.Every, in.Chunk.Len())
+	}
 	for _, loss := range in.Losses {
 		r.lose(r.plan.Nodes[in.Origin].Context[len(loss.Keys)-1].Coalesce, loss)
 	}
@@ -261,6 +275,9 @@ func (r *Runner) runFrom(i int, text string) (next int, err error) {
 		}
 	}()
 	for ; i < r.chunk.Len(); i++ {
+		if hashes := r.in.Hashes; hashes != nil && hashes.Every > 0 && i == r.result.from+hashes.Every {
+			r.result.give(hashes)
+		}
 		start := r.chunk.Offsets[i]
 		if err := r.runRecord(i, text[start:start+r.chunk.Lengths[i]]); err != nil {
 			return i, err
@@ -332,7 +349,7 @@ func (r *Runner) runRoot(i int, text string) (pipeline.Path, error) {
 }
 
 func (r *Runner) noteHash(i, node int, current row.Row) {
-	if r.quiet {
+	if r.quiet || r.in.Hashes != nil && r.in.Hashes.Every == 0 {
 		return
 	}
 	r.canonical = row.AppendCanonical(r.canonical[:0], current)

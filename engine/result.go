@@ -17,7 +17,7 @@ const NoToken = 0xFFFF
 // Result is everything that happened to one chunk in one pass.
 type Result struct {
 	Lanes    []LaneRoutes        // in lane order; the root lane always, others if they have a token
-	Columns  []Column            // of the nodes that change rows and got at least one, by lane and node
+	Columns  []Column            // of the nodes that change rows and got at least one, by lane and node; nil if Input.Hashes took them
 	Keys     []KeyColumn         // of the fields of the business key, in the document's order; nil for a barrier's chunk
 	Repeats  []RepeatColumn      // of the deduplicates that dropped at least one token, by lane and node
 	Joins    []LaneJoin          // by the lanes of the coalesces that decided something in this pass
@@ -27,6 +27,8 @@ type Result struct {
 
 	root    int // lane
 	rows    int
+	slice   int // records of which columns hold hashes at a time, from number from on
+	from    int
 	ways    ways
 	routes  []*routes             // by lane
 	columns []*Column             // by lane and node
@@ -84,7 +86,7 @@ type Part struct {
 
 func newResult(p *plan.Plan, origin, root, rows int) *Result {
 	result := &Result{
-		root: root, rows: rows, Parts: make([]Part, len(p.Nodes)), Arrivals: make([]*barrier.Arrivals, len(p.Nodes)),
+		root: root, rows: rows, slice: rows, Parts: make([]Part, len(p.Nodes)), Arrivals: make([]*barrier.Arrivals, len(p.Nodes)),
 		routes: make([]*routes, len(p.Lanes)), columns: make([]*Column, len(p.Lanes)*len(p.Nodes)), joins: make([]*joins, len(p.Lanes)),
 	}
 	result.ways.roots = make([][]*wayNode, len(p.Lanes))
@@ -100,10 +102,28 @@ func (r *Result) column(lane, node, i int) []byte {
 	at := lane*len(r.Parts) + node
 	column := r.columns[at]
 	if column == nil {
-		column = &Column{Lane: lane, Node: node, Hashes: make([]byte, sha256.Size*r.rows)}
+		column = &Column{Lane: lane, Node: node, Hashes: make([]byte, sha256.Size*r.slice)}
 		r.columns[at] = column
 	}
+	i -= r.from
 	return column.Hashes[sha256.Size*i : sha256.Size*(i+1)]
+}
+
+// give lets hashes, if not nil, take the columns of the slice at hand, and begins the next one.
+func (r *Result) give(hashes *Hashes) {
+	if hashes == nil {
+		return
+	}
+	for at, column := range r.columns {
+		if column != nil {
+			hashes.Take(Column{Lane: column.Lane, Node: column.Node, Hashes: column.Hashes[:sha256.Size*min(r.slice, r.rows-r.from)]}, r.from)
+			clear(column.Hashes)
+		}
+		if r.rows-r.from <= r.slice {
+			r.columns[at] = nil
+		}
+	}
+	r.from += r.slice
 }
 
 // repeat notes that a deduplicate drops record i in the lane, and which token was the first with its key.

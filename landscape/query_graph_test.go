@@ -43,7 +43,9 @@ func TestCompareGraph(t *testing.T) {
 		run, graph := s.Graph()
 		add(log.CompareRun(t.Context(), run, graph))
 		for i := range s.Chunks {
-			add(log.ComparePassage(t.Context(), s.Passage(i), nil))
+			more, err := log.ComparePassage(t.Context(), s.Passage(i), nil)
+			add(more, err)
+			requireSummed(t, log, s.Passage(i), len(more) == 0)
 		}
 		for _, folds := range graphFolds(s) {
 			comparison, err := log.CompareFolds(t.Context(), s.Run, folds[0].Node)

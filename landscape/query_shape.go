@@ -126,18 +126,14 @@ func (l *Log) checkWayShapes(ctx context.Context, chunk Chunk) error {
 	return nil
 }
 
-func (l *Log) checkHashColumns(ctx context.Context, chunk Chunk) error {
-	columns, err := Select[HashesRecord](ctx, l.driver, chunk.Run, chunk.Source, chunk.Chunk)
-	if err != nil {
-		return err
-	}
-	for _, h := range columns {
-		n := chunk.sliceRows(h.Slice)
-		if h.Slice < 0 || n <= 0 || !h.fits(n) {
-			return incomplete("slice %d of the hashes of %s does not hold %d rows", h.Slice, h.Node, max(n, 0))
+func (l *Log) checkHashColumns(ctx context.Context, chunk Chunk) (err error) {
+	failed := each(ctx, l.driver, []any{chunk.Run, chunk.Source, chunk.Chunk}, func(h HashesRecord) bool {
+		if n := chunk.sliceRows(h.Slice); h.Slice < 0 || n <= 0 || !h.fits(n) {
+			err = incomplete("slice %d of the hashes of %s does not hold %d rows", h.Slice, h.Node, max(n, 0))
 		}
-	}
-	return nil
+		return err == nil
+	})
+	return errors.Join(failed, err)
 }
 
 // fits reports whether the record is about n rows.

@@ -50,13 +50,29 @@ func (l *Log) CompareEnd(ctx context.Context, end SourceEnd) ([]Difference, erro
 // their steps, way codes, hashes, keys, errors, repeats, merges and planned writes of all lanes. It stores nothing. refused, if not nil, are the
 // errors on record of the chunk's tokens: those that are as p says are not read again.
 func (l *Log) ComparePassage(ctx context.Context, p Passage, refused *Refusals) ([]Difference, error) {
+	return l.comparePassage(ctx, p, refused, nil)
+}
+
+// IsPassage is ComparePassage for a passage without hashes: sums stand for them. It reports whether all is on record as it should be, and
+// leaves it to ComparePassage to say what is not.
+func (l *Log) IsPassage(ctx context.Context, p Passage, refused *Refusals, sums *HashSums) (bool, error) {
+	differences, err := l.comparePassage(ctx, p, refused, sums)
+	if err != nil || len(differences) > 0 {
+		return false, err
+	}
+	return sums.areStored(ctx, l.driver, p)
+}
+
+func (l *Log) comparePassage(ctx context.Context, p Passage, refused *Refusals, sums *HashSums) ([]Difference, error) {
 	whole := []Record{
 		PassageRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
 		ChunkWayRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
-		HashesRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
 		KeysRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
 		JoinsRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
 		ChunkJoinRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
+	}
+	if sums == nil {
+		whole = append(whole, HashesRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk})
 	}
 	feeds, err := l.keepsFeeds(ctx, p.Run)
 	if err != nil {

@@ -3,6 +3,7 @@ package landscape_test
 import (
 	"bytes"
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -52,6 +53,23 @@ func change[T landscape.Record](f func(*T) (keep bool)) func(landscape.Record) l
 	}
 }
 
+// requireSummed holds that sums of the hashes tell whether a passage is on record as it should be.
+func requireSummed(t *testing.T, log *landscape.Log, p landscape.Passage, want bool) {
+	t.Helper()
+	var sums landscape.HashSums
+	for _, column := range p.Hashes {
+		from := 0
+		for slice := range slices.Chunk(column.Hashes, landscape.SliceRows*landscape.HashBytes) {
+			sums.Add(column.Lane, column.Node, from, slice)
+			from += landscape.SliceRows
+		}
+	}
+	p.Hashes = nil
+	same, err := log.IsPassage(t.Context(), p, nil, &sums)
+	require.NoError(t, err)
+	require.Equal(t, want, same)
+}
+
 func TestCompare(t *testing.T) {
 	s, log, driver := compared(t)
 	run, graph := s.Graph()
@@ -61,6 +79,7 @@ func TestCompare(t *testing.T) {
 		for i := range s.Chunks {
 			more, err := log.ComparePassage(t.Context(), s.Passage(i), nil)
 			require.NoError(t, err)
+			requireSummed(t, log, s.Passage(i), len(more) == 0)
 			found = append(found, more...)
 		}
 		more, err := log.CompareEnd(t.Context(), s.End())
