@@ -45,7 +45,7 @@ campaigns:
 race: ## pass the tests of all packages that do not link the Temporal server under the race detector
 	# The file system of TestPowerLoss is not the one of a normal build under the detector. Of packages that take long, what is concurrent.
 	go test -race -skip '^TestPowerLoss$$' $(LEAN) ./payload/fsstore ./payload/memstore
-	go test -race -run '^TestDriver$$' ./landscape/sqlitestore ./landscape/pgstore
+	go test -race -run '^TestDriver$$/^(Concurrency|Claim|Guards)$$|^TestGroup|^TestManyCreate$$' ./landscape/sqlitestore ./landscape/pgstore
 	go test -race -run '^TestBackend$$|^TestManyWriters|^TestHealers' ./payload/s3store
 	go test -race -run '^TestTargetContract$$|^TestLostReplies$$|^TestTwoRunsOverwrite$$|^TestReaderAt$$' ./plugin/object
 	go test -race -run 'IsReadBack|TheSameRows|Contract' ./plugin/parquet

@@ -175,7 +175,7 @@ func fileCases(t testing.TB) []fileCase {
 		{"record too large", "in.csv", "a,b\n1," + strings.Repeat("x", 5<<20) + "\n3,4\n", comment, true},
 		{"gzip", "in.csv.gz", gzipped(t, messy), comment, false},
 		{"zstd", "in.csv.zst", zstandard(t, long), comment, true},
-		{"gzip cut short", "in.csv.gz", gzipped(t, long)[:400], comment, false},
+		{"gzip cut short", "in.csv.gz", gzipped(t, long)[:400], comment, true},
 		{"gzip damaged", "in.csv.gz", strings.Replace(gzipped(t, messy), "\x1f\x8b", "\x1f\x8c", 1), comment, false},
 		{"a bomb", "in.csv.gz", gzipped(t, "a\n"+strings.Repeat(strings.Repeat("x", 1<<20-1)+"\n", 20)), comment, true},
 		{"compressed and not declared", "in.csv", gzipped(t, messy), comment, false},
