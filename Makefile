@@ -30,7 +30,9 @@ check: campaigns crash-quick race lint ## all that a change must pass beside the
 .PHONY: campaigns
 campaigns:
 	go test ./activities -run '^TestFates' -stride 1
-	go test ./tests -run '^TestEveryRecordIsAccountedFor$$' -everywhere
+	go test ./tests -run '^TestEveryRecordIsAccountedFor$$|^TestFullDisk$$' -everywhere
+	go test ./tests/zombies -zombies 24
+	go test ./tests/resume -step 11
 	go test ./tests/merges -branches 4
 	go test ./audit -run '^TestRowsTurnedAway$$' -groups
 	go test ./tests/graphs -run '^TestRealRuns$$|^TestRunsDieAndGoOn$$|^TestManyLanesDieAndGoOn$$' -seeds 400 -deaths 60 -lane-deaths 3

@@ -45,20 +45,20 @@ type tickFold struct {
 	Tick
 }
 
-// readDone reads what is on record of the run's work.
+// readDone reads what is on record of the run's work, which may go on meanwhile: what presupposes something else is read before that.
 func readDone(ctx context.Context, log *landscape.Log, run string, plan OpenResult) (*done, error) {
 	d := &done{
 		run: run, chunks: map[chunkKey]*doneChunk{}, counts: map[string]int64{}, ended: map[string]bool{},
 		folds: map[string][]landscape.FoldRecord{}, taken: map[partKey]int64{}, out: map[foldKey][]chunkKey{},
 	}
+	ends, err := log.SourceEnds(ctx, run)
+	if err != nil {
+		return nil, err
+	}
 	for _, source := range append(append([]string{plan.Source}, plan.MoreSources...), plan.Barriers...) {
 		if err := d.readChunks(ctx, log, source); err != nil {
 			return nil, err
 		}
-	}
-	ends, err := log.SourceEnds(ctx, run)
-	if err != nil {
-		return nil, err
 	}
 	for _, end := range ends {
 		if end.Chunks != d.counts[end.Source] {
@@ -79,6 +79,10 @@ func readDone(ctx context.Context, log *landscape.Log, run string, plan OpenResu
 }
 
 func (d *done) readChunks(ctx context.Context, log *landscape.Log, source string) error {
+	marks, err := log.PassageMarks(ctx, d.run, source)
+	if err != nil {
+		return err
+	}
 	var row int64 // the last of the chunks before
 	for chunk, err := range log.Chunks(ctx, d.run, source) {
 		if err != nil {
@@ -99,10 +103,6 @@ func (d *done) readChunks(ctx context.Context, log *landscape.Log, source string
 			d.out[of] = append(d.out[of], key)
 		}
 		d.counts[source]++
-	}
-	marks, err := log.PassageMarks(ctx, d.run, source)
-	if err != nil {
-		return err
 	}
 	for _, mark := range marks {
 		chunk := d.chunks[chunkKey{source, mark.Chunk}]

@@ -75,7 +75,7 @@ func zipped(text string) string {
 	return b.String()
 }
 
-var everywhere = flag.Bool("everywhere", false, "run all inputs on all storages, and not on one")
+var everywhere = flag.Bool("everywhere", false, "all inputs on all storages, and all disks")
 
 func TestEveryRecordIsAccountedFor(t *testing.T) {
 	for nr, storage := range storages.Durable {

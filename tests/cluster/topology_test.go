@@ -46,7 +46,7 @@ var programs = map[string]string{}
 func build(folder string) error {
 	for name, path := range map[string]string{"temporal": "waymark/tests/cluster/temporal", "worker": "waymark/cmd/waymark-worker"} {
 		programs[name] = filepath.Join(folder, name)
-		if out, err := exec.Command("go", "build", "-o", programs[name], path).CombinedOutput(); err != nil {
+		if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", programs[name], path).CombinedOutput(); err != nil {
 			return fmt.Errorf("build %s: %w\n%s", path, err, out)
 		}
 	}

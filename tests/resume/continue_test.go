@@ -36,8 +36,11 @@ func TestHistoriesThatContinuedAsNewAreTakenUp(t *testing.T) {
 	b.write(everyInput)
 	require.NoError(t, b.begin("undisturbed", everything))
 	outputs, work, before, after := b.collect(), b.Work(t, "undisturbed"), 0, 0
-	for _, at := range []int64{70, 120, 150, 170} {
-		for _, count := range []int{3, 8, 20} {
+	for i, at := range []int64{70, 120, 150, 170} {
+		for j, count := range []int{3, 8, 20} {
+			if !all() && (i+j)%3 != 0 {
+				continue
+			}
 			run := fmt.Sprintf("at-%d-after-%d", at, count)
 			t.Run(run, func(t *testing.T) {
 				b := b.of(t)

@@ -62,6 +62,9 @@ func TestEverySubsetOfSinksFailsAtEveryChunk(t *testing.T) {
 		}
 		for chunk := range int64(chunks) {
 			for _, done := range []bool{false, true} {
+				if !all() && done == ((int64(subset)+chunk)%2 == 0) {
+					continue
+				}
 				name := fmt.Sprintf("subset-%03b-chunk-%d-done-%t", subset, chunk, done)
 				t.Run(name, func(t *testing.T) { whole += b.of(t).failAndResume(name, failing, chunk, done, want) })
 			}

@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 		if err == nil {
 			programs[name] = filepath.Join(folder, name)
 			var out []byte
-			if out, err = exec.Command("go", "build", "-o", programs[name], "waymark/cmd/"+name).CombinedOutput(); err != nil {
+			if out, err = exec.Command("go", "build", "-ldflags=-s -w", "-o", programs[name], "waymark/cmd/"+name).CombinedOutput(); err != nil {
 				err = fmt.Errorf("build %s: %w\n%s", name, err, out)
 			}
 		}
