@@ -51,7 +51,7 @@ func (s *Store) apply(ctx context.Context, tx *sql.Tx, w *waiting) error {
 		return err
 	}
 	for i, m := range b.Move {
-		if err := move(ctx, tx.StmtContext(ctx, w.moves[i]), m); err != nil { //nolint:sqlclosecheck // the transaction closes it
+		if err := move(ctx, tx.StmtContext(ctx, w.moves[i]), m); err != nil {
 			return err
 		}
 	}

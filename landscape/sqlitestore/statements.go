@@ -113,7 +113,7 @@ func (s *Store) prepareMoves(ctx context.Context, moves []landscape.Move) ([]*sq
 	var prepared []*sql.Stmt
 	for _, m := range moves {
 		t := landscape.TableOf(m.To)
-		stmt, err := s.writes.of(ctx, s.write, moveSQL(t))
+		stmt, err := s.writes.of(ctx, s.write, moveSQL(t)) //nolint:sqlclosecheck // it stays
 		if err != nil {
 			return nil, fmt.Errorf("landscape: move %s: %w", t.Name, err)
 		}
