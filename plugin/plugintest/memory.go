@@ -2,6 +2,7 @@ package plugintest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -25,10 +26,15 @@ type MemoryTable struct {
 	OnWrite func() (keep bool, err error)
 
 	mu        sync.Mutex
-	lines     []string
+	lines     []tableLine
 	known     map[string]bool // values of the key
 	ledger    map[ledgerKey]ledgerEntry
 	published map[string]plugin.Artifact // by run
+}
+
+type tableLine struct {
+	part int64
+	text string
 }
 
 type ledgerKey struct {
@@ -41,11 +47,18 @@ type ledgerEntry struct {
 	refused []plugin.RefusedRow
 }
 
-// Lines returns the rows that the table holds, in the order in which they came.
+// Lines returns the rows that the table holds, in the order of a run's parts: of two that are on their way at once, the later may come
+// first.
 func (t *MemoryTable) Lines() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.Clone(t.lines)
+	lines := slices.Clone(t.lines)
+	slices.SortStableFunc(lines, func(a, b tableLine) int { return cmp.Compare(a.part, b.part) })
+	var texts []string
+	for _, line := range lines {
+		texts = append(texts, line.text)
+	}
+	return texts
 }
 
 // Clear makes the table empty, without a ledger.
@@ -102,7 +115,7 @@ func (t tableTarget) insert(part plugin.Part, data []byte) error {
 	entry := ledgerEntry{part: part}
 	row := int64(0)
 	for line := range bytes.Lines(data) {
-		refused, err := t.table.insert(bytes.TrimSuffix(line, []byte("\n")))
+		refused, err := t.table.insert(part.Ordinal, bytes.TrimSuffix(line, []byte("\n")))
 		if err != nil {
 			return err
 		}
@@ -122,7 +135,7 @@ func (t tableTarget) insert(part plugin.Part, data []byte) error {
 }
 
 // insert inserts one row, or says why it is refused.
-func (t *MemoryTable) insert(line []byte) (*plugin.Rejection, error) {
+func (t *MemoryTable) insert(part int64, line []byte) (*plugin.Rejection, error) {
 	var row map[string]any
 	if err := json.Unmarshal(line, &row); err != nil {
 		return nil, err
@@ -139,7 +152,7 @@ func (t *MemoryTable) insert(line []byte) (*plugin.Rejection, error) {
 		t.known = map[string]bool{}
 	}
 	t.known[key] = true
-	t.lines = append(t.lines, string(line))
+	t.lines = append(t.lines, tableLine{part, string(line)})
 	return nil, nil //nolint:nilnil // no rejection is no error
 }
 
