@@ -46,6 +46,7 @@ func (e *Env) compileError(source string, issues *cel.Issues) error {
 type place struct {
 	line, column int  // line from 1, column from 0
 	function     bool // at the name of a function
+	raw          bool // behind the r of a raw text
 }
 
 // placeIn moves the place from the dot before a field, or the parenthesis after a function, to the name.
@@ -56,6 +57,7 @@ func placeIn(source string, at common.Location) place {
 	if p.column >= len(line) {
 		return p
 	}
+	p.raw = p.column > 0 && (line[p.column-1] == 'r' || line[p.column-1] == 'R')
 	switch line[p.column] {
 	case '.':
 		p.column++
@@ -102,7 +104,7 @@ func (e *Env) explainIssue(message string, at place) string {
 		return fmt.Sprintf("%s has no fields", ourTypeName(m[1]))
 	}
 	if m := unexpectedText.FindStringSubmatch(message); m != nil {
-		return unexpected(m[1])
+		return unexpected(m[1], at)
 	}
 	if m := missingText.FindStringSubmatch(message); m != nil {
 		return "syntax error: missing " + m[1]
@@ -121,10 +123,16 @@ func (e *Env) explainIssue(message string, at place) string {
 }
 
 // unexpected explains a syntax error at text, where CEL could not go on.
-func unexpected(text string) string {
+func unexpected(text string, at place) string {
+	escape, needs := "", ""
+	if !at.raw {
+		escape, needs = unknownEscape(text)
+	}
 	switch {
 	case text == "<EOF>":
 		return "syntax error: the expression ends too early"
+	case escape != "":
+		return fmt.Sprintf(`syntax error: %[1]s%[2]s is no escape in a text: write %[3]c\%[1]s%[3]c or r%[3]c%[1]s%[3]c`, escape, needs, text[0])
 	case strings.HasPrefix(text, "'"), strings.HasPrefix(text, `"`):
 		return "syntax error: the text that begins here has no closing quote"
 	case strings.TrimSpace(text) == "=":

@@ -69,6 +69,28 @@ func TestCompileErrors(t *testing.T) {
 	}
 }
 
+func TestUnknownEscapesAreNamed(t *testing.T) {
+	env, err := NewEnv([]Field{{Name: "s", Kind: row.String}}, false, nil)
+	require.NoError(t, err)
+	for source, want := range map[string]string{
+		`row.s.matches('\d+')`:    `1:15: syntax error: \d is no escape in a text: write '\\d' or r'\d'`,
+		`row.s.matches("a\w+")`:   `1:15: syntax error: \w is no escape in a text: write "\\w" or r"\w"`,
+		`row.s == 'a\n\é'`:        `1:10: syntax error: \é is no escape in a text: write '\\é' or r'\é'`,
+		`row.s == '\u0041\users'`: `1:10: syntax error: \u without 4 hexadecimal digits is no escape in a text: write '\\u' or r'\u'`,
+		`row.s == "\U12"`:         `1:10: syntax error: \U without 8 hexadecimal digits is no escape in a text: write "\\U" or r"\U"`,
+		`row.s == '\x4'`:          `1:10: syntax error: \x without 2 hexadecimal digits is no escape in a text: write '\\x' or r'\x'`,
+		`row.s == '\101\1'`:       `1:10: syntax error: \1 is no escape in a text: write '\\1' or r'\1'`,
+		`row.s == '\400'`:         `1:10: syntax error: \4 is no escape in a text: write '\\4' or r'\4'`,
+		`"""\d""" == row.s`:       `1:3: syntax error: \d is no escape in a text: write "\\d" or r"\d"`,
+		`row.s == 'C:\'`:          `1:10: syntax error: the text that begins here has no closing quote`,
+		`row.s == r'\d`:           `1:11: syntax error: the text that begins here has no closing quote`,
+		`row.s == '\\d\t\'\x41\7`: `1:10: syntax error: \7 is no escape in a text: write '\\7' or r'\7'`,
+	} {
+		_, err := env.Compile(source, Any)
+		require.EqualError(t, err, want, source)
+	}
+}
+
 func TestLongListsOfFieldsAreCut(t *testing.T) {
 	var fields []Field
 	for i := range 40 {
