@@ -21,7 +21,6 @@ func TestLimitMemory(t *testing.T) {
 	much := make([]byte, 2*floor)
 	require.Eventually(t, func() bool { runtime.GC(); return debug.SetMemoryLimit(-1) >= limitFor(2*floor) }, 10*time.Second, time.Millisecond)
 	runtime.KeepAlive(much)
-	much = nil
 	require.Eventually(t, limit, 10*time.Second, time.Millisecond)
 	lift()
 	runtime.GC()

@@ -26,13 +26,13 @@ func create(t testing.TB) (*pgstore.Store, *services.Database) {
 	return open(t, db.DSN()), db
 }
 
-// createOwned is create, in a database whose owner owns no other.
-func createOwned(t testing.TB) (*pgstore.Store, *services.Database) {
+// createOwned returns a database with a landscape, whose owner owns no other.
+func createOwned(t testing.TB) *services.Database {
 	t.Helper()
 	db := services.Postgres(t)
 	_, _, err := pgstore.Migrate(t.Context(), db.DSN())
 	require.NoError(t, err)
-	return open(t, db.DSN()), db
+	return db
 }
 
 // open opens a landscape until the end of the test.

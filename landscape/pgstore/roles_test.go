@@ -24,7 +24,7 @@ type peopled struct {
 // people makes a landscape in which the writer has completed the run r1 and begun the run r2.
 func people(t *testing.T) peopled {
 	t.Helper()
-	_, db := createOwned(t)
+	db := createOwned(t)
 	writers, readers := db.Owner()+"_writers", db.Owner()+"_readers"
 	execute(t, db.Superuser(), `create role `+writers+` nologin`, `create role `+readers+` nologin`)
 	for range 2 { // repeating it changes nothing

@@ -29,7 +29,7 @@ func TestWhoMayNotIsToldWhoMay(t *testing.T) {
 	grant := func(ctx context.Context, url string) error {
 		return pgstore.Grant(ctx, url, pgstore.Roles{Reader: "anybody"})
 	}
-	full := func(t *testing.T) *services.Database { t.Helper(); _, db := createOwned(t); return db }
+	full := func(t *testing.T) *services.Database { t.Helper(); return createOwned(t) }
 	none := func(t *testing.T) *services.Database { t.Helper(); return services.Postgres(t) }
 	empty := func(t *testing.T) *services.Database {
 		t.Helper()
