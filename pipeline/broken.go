@@ -1,6 +1,9 @@
 package pipeline
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Sound reports whether the document has no problem at the path or below it, as far as Load has looked. What is not sound
 // may be missing from Pipeline, or be there with zero values.
@@ -26,6 +29,9 @@ func (d *Document) SoundItself(path string) bool {
 
 // Has reports whether the document has something at the path, sound or not.
 func (d *Document) Has(path string) bool { return d.find(path) != nil }
+
+// HasUnknownKey reports whether the mapping at the path has a key that is not known, which may stand for any known one.
+func (d *Document) HasUnknownKey(path string) bool { return slices.Contains(d.unknownKeys, path) }
 
 // isBelow reports whether the path leads to something inside of what the ancestor leads to.
 func isBelow(path, ancestor string) bool {

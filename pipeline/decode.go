@@ -119,6 +119,7 @@ func (l *loader) checkKeys(path string, n *node, rules []fieldRule) (meant []str
 		}
 		nearest := Nearest(entry.key, known)
 		meant = append(meant, nearest)
+		l.doc.unknownKeys = append(l.doc.unknownKeys, path)
 		cure := fmt.Sprintf(" (did you mean %q?)", nearest)
 		if nearest == "" {
 			cure = "; known are " + strings.Join(known, ", ")

@@ -134,4 +134,6 @@ type Document struct {
 	root     *node
 	hidden   []hiddenValue // values of minRedacted bytes and more
 	hiddenAt []hiddenAt    // shorter ones, with every place
+
+	unknownKeys []string // paths of mappings that have some
 }

@@ -80,6 +80,8 @@ func (c *compiler) takes(name, from, path string) {
 		c.edgeProblem(name, path, "%q comes later than %q; a step takes rows from a node before it", c.plan.Nodes[position].Name, name)
 	case isBranch:
 		c.lead(&c.plan.Nodes[position].Routes[branch.route].To.Node, name, from, path)
+	case c.plan.Nodes[position].Operation == Fork && len(c.plan.Nodes[position].Spec.Fork) == 0:
+		c.doubtRows(name)
 	case c.plan.Nodes[position].Operation == Fork:
 		c.edgeProblem(name, path, "the rows of %q go down its branches: take those of one with `from: %s`", from, c.plan.Nodes[position].Spec.Fork[0])
 	default:

@@ -12,18 +12,19 @@ import (
 // found to be there counts whatever is missing: two ways that must not meet, a field of the wrong type. That something is
 // missing is said only where everything is known.
 type doubts struct {
-	names     bool            // not all names are known: one that is not found may be among them
-	edges     bool            // not all edges are known: what nothing reaches, or what leads nowhere, may be connected
-	defaults  bool            // steps are missing: rows do not go by themselves from each node to the next
-	misnamed  bool            // a route or policy leads to a node that is not known
-	params    bool            // not all parameters are known
-	ambiguous map[string]bool // names of several nodes
-	inputs    map[int]bool    // nodes to which rows may come that are not known
+	names     bool              // not all names are known: one that is not found may be among them
+	edges     bool              // not all edges are known: what nothing reaches, or what leads nowhere, may be connected
+	defaults  bool              // steps are missing: rows do not go by themselves from each node to the next
+	misnamed  bool              // a route or policy leads to a node that is not known
+	params    bool              // not all parameters are known
+	ambiguous map[string]bool   // names of several nodes
+	called    map[string]string // place of a step that goes by it → the name that its author gave it, "" if none
+	inputs    map[int]bool      // nodes to which rows may come that are not known
 }
 
 // newDoubts looks at what Load has found.
 func newDoubts(doc *pipeline.Document) doubts {
-	d := doubts{ambiguous: map[string]bool{}, inputs: map[int]bool{}}
+	d := doubts{ambiguous: map[string]bool{}, called: map[string]string{}, inputs: map[int]bool{}}
 	if len(doc.Problems) == 0 {
 		return d
 	}
@@ -61,27 +62,61 @@ func namesIn(doc *pipeline.Document, path string) []string {
 
 func (d *doubts) addStep(doc *pipeline.Document, i int) {
 	step, path := &doc.Pipeline.Steps[i], stepPath(i)
-	d.names = d.names || step.Name == "" || operation(doc, i) == "" || !doc.Sound(path+".fork")
+	d.names = d.names || step.Name == "" || operation(doc, i) == "" && doc.HasUnknownKey(path) || !branchesKnown(doc, i)
 	d.misnamed = d.misnamed || !doc.SoundItself(path) || !doc.Sound(path+".routes") || !doc.Sound(path+".on_error")
 	d.edges = d.edges || d.names || !doc.Sound(path+".from") || !doc.Sound(path+".coalesce")
 }
 
+// branchesKnown reports whether the names of the step's branches are known: one that is listed twice is.
+func branchesKnown(doc *pipeline.Document, i int) bool {
+	fork, branches := stepPath(i)+".fork", doc.Pipeline.Steps[i].Fork
+	if !doc.SoundItself(fork) {
+		return false
+	}
+	for k, branch := range branches {
+		if !doc.Sound(pipeline.Item(fork, k)) && !slices.Contains(branches[:k], branch) {
+			return false
+		}
+	}
+	return true
+}
+
+// once returns the branches without those that are listed before.
+func once(branches []string) []string {
+	var kept []string
+	for _, branch := range branches {
+		if !slices.Contains(kept, branch) {
+			kept = append(kept, branch)
+		}
+	}
+	return kept
+}
+
 // distinct returns the document with names that tell its nodes apart: a step without a name, or with one that is taken, is
-// called by its place. A sink with the name of a source is left out. The names at fault are noted.
+// called by its place; a branch that is listed twice is one. A sink with the name of a source is left out. The names at
+// fault are noted.
 func (d *doubts) distinct(doc *pipeline.Document) *pipeline.Document {
 	if len(doc.Problems) == 0 {
 		return doc
 	}
 	changed := *doc
 	changed.Pipeline.Steps = slices.Clone(doc.Pipeline.Steps)
+	for i := range changed.Pipeline.Steps {
+		fork := &changed.Pipeline.Steps[i].Fork
+		if all := len(*fork); all > 0 {
+			*fork = once(*fork)
+			d.edges = d.edges || len(*fork) < all
+		}
+	}
 	count := map[string]int{}
-	for _, name := range slices.Concat(namesIn(doc, "sources"), namesIn(doc, "sinks"), stepNames(doc)) {
+	for _, name := range slices.Concat(namesIn(doc, "sources"), namesIn(doc, "sinks"), stepNames(&changed)) {
 		count[name]++
 	}
 	for i := range changed.Pipeline.Steps {
 		step := &changed.Pipeline.Steps[i]
 		step.Fork = slices.DeleteFunc(slices.Clone(step.Fork), func(branch string) bool { return branch == "" || count[branch] > 1 })
 		if step.Name == "" || count[step.Name] > 1 {
+			d.called[stepPath(i)] = step.Name
 			step.Name = stepPath(i)
 		}
 	}

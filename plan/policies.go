@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"waymark/pipeline"
@@ -66,12 +67,20 @@ func (c *compiler) namesOf(kinds ...Kind) []string {
 	var names []string
 	for i := range c.plan.Nodes {
 		for _, kind := range kinds {
-			if c.plan.Nodes[i].Kind == kind {
-				names = append(names, c.plan.Nodes[i].Name)
+			if name := c.written(c.plan.Nodes[i].Name); c.plan.Nodes[i].Kind == kind && name != "" && !slices.Contains(names, name) {
+				names = append(names, name)
 			}
 		}
 	}
 	return names
+}
+
+// written returns the name of a node as the document has it, "" if it has none.
+func (c *compiler) written(name string) string {
+	if own, byPlace := c.doubt.called[name]; byPlace {
+		return own
+	}
+	return name
 }
 
 func (c *compiler) branchNames() []string {

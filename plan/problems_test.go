@@ -162,6 +162,69 @@ func TestMistakesHideNoOthers(t *testing.T) {
 	}
 }
 
+// A step that has a problem of its own leaves the names of the others known.
+func TestProblemsOfAStepHideNoUnknownNames(t *testing.T) {
+	for step, problem := range map[string]string{
+		`{name: u, from: in, filter: "true"}`:            ``,
+		`{name: u, from: in, fork: [u1, u1]}`:            `p.yaml:5:36: steps[0].fork[1]: "u1" is listed twice`,
+		`{name: u, from: in, filter: "true", drop: [b]}`: `p.yaml:5:5: steps[0]: has drop and filter, but exactly one operation is allowed`,
+		`{name: u, from: in}`:                            `p.yaml:5:5: steps[0]: has no operation: give exactly one of`,
+	} {
+		err := compileAll(t, `name: p
+sources:
+  in: {csv: {path: in.csv}, schema: {fields: {id: int, b: int}}, on_invalid: nowhere}
+steps:
+  - `+step+`
+  - {name: s1, from: nobody, filter: row.id > 1}
+  - {name: s2, from: nobody, filter: row.id > 1}
+sinks:
+  out: {csv: {path: out.csv}, from: s2}
+`)
+		want := []string{`sources.in.on_invalid: no sink named "nowhere"`, problem, `steps[1].from: no source or step named "nobody"`, `steps[2].from: no source or step named "nobody"`}
+		want = slices.DeleteFunc(want, func(one string) bool { return one == "" })
+		found := strings.Split(err.Error(), "\n")
+		require.Len(t, found, len(want), "%s: %v", step, err)
+		for i := range want {
+			require.Contains(t, found[i], want[i], step)
+		}
+	}
+}
+
+// An unknown key may be the fork that has the branch.
+func TestAnUnknownOperationMayHaveTheNames(t *testing.T) {
+	require.EqualError(t, compileAll(t, `name: p
+sources: {in: {csv: {path: in.csv}, schema: {fields: {id: int}}}}
+steps:
+  - {name: u, frok: [a, b]}
+  - {name: s1, from: a, filter: row.id > 1}
+sinks: {out: {csv: {path: out.csv}, from: s1}}
+`), `p.yaml:4:15: steps[0]: unknown key "frok" (did you mean "from"?)`)
+}
+
+func TestStepsOfOneNameAreListedByIt(t *testing.T) {
+	require.EqualError(t, compileAll(t, `name: p
+sources: {in: {csv: {path: in.csv}, schema: {fields: {id: int}}}}
+steps:
+  - {name: twin, from: in, filter: row.id > 1}
+  - {name: twin, filter: row.id > 1}
+  - {name: last, from: nobody, filter: row.id > 1}
+sinks: {out: {csv: {path: out.csv}, from: last}}
+`), `p.yaml:5:12: steps[1].name: the name "twin" is taken by a step: sources, steps, branches and sinks share one name space
+p.yaml:6:24: steps[2].from: no source or step named "nobody" (there are: in, twin, last)`)
+}
+
+func TestAForkWhoseBranchesAreAllTakenLeadsOn(t *testing.T) {
+	err := compileAll(t, `name: p
+sources: {in: {csv: {path: in.csv}, schema: {fields: {id: int}}}}
+steps:
+  - {name: u, fork: [out, out]}
+  - {name: s1, from: u, filter: row.id > 1}
+sinks: {out: {csv: {path: out.csv}, from: s1}}
+`)
+	require.ErrorContains(t, err, `steps[0].fork[1]: "out" is listed twice`)
+	require.ErrorContains(t, err, `sinks.out: the name "out" is taken by a branch`)
+}
+
 var damages = flag.Int("damages", 400, "how many damaged documents to compile")
 
 var word = regexp.MustCompile(`[A-Za-z0-9_.]+|[{}\[\],:]`)
