@@ -42,6 +42,7 @@ type Check struct {
 const (
 	CheckedTokens   = "tokens"   // the end of every row, and the balance of every node
 	CheckedViews    = "views"    // the same through the views of the database
+	CheckedDatabase = "database" // the database itself: its pages and indexes
 	CheckedSchema   = "schema"   // tables, views, triggers, checks and functions of the database
 	CheckedDocument = "document" // the document, the plan and the graph
 	CheckedRecords  = "records"  // the records as they were read
@@ -69,6 +70,7 @@ const (
 	DocumentUnusable = "document_unusable" // the run's document does not compile to the run's plan here
 	RecordIncomplete = "record_incomplete" // columns on record do not have the rows of their chunk
 	SourceDiffers    = "source_differs"    // a source file looks as the run found it, and holds other bytes
+	DatabaseDamaged  = "database_damaged"  // the database says that it is not whole: a page, an index or a constraint
 	SchemaDiffers    = "schema_differs"    // an object of the database's schema is not as this program makes it
 )
 
@@ -95,42 +97,58 @@ func (a *Auditor) Verify(ctx context.Context, id string) (*Report, error) {
 // could not be done; what it found is in the report.
 func (a *Auditor) VerifyWith(ctx context.Context, id string, options VerifyOptions) (report *Report, err error) {
 	a = &Auditor{log: a.log.Marked(), payloads: a.payloads, planner: a.planner}
-	run, err := a.log.Run(ctx, id)
-	if errors.Is(err, landscape.ErrNotFound) {
-		return a.verifyStray(ctx, id, err)
-	}
-	if err != nil {
-		return nil, err
-	}
 	v := &verification{
-		Auditor: a, options: options, run: run, fed: map[string]map[chunkKey]bool{}, recomputed: map[chunkKey]bool{}, indexed: map[chunkKey]bool{},
+		Auditor: a, options: options, fed: map[string]map[chunkKey]bool{}, recomputed: map[chunkKey]bool{}, indexed: map[chunkKey]bool{},
 		firsts: firsts.New(""), progress: new(progress),
-		report: &Report{Run: run.ID, Status: string(run.Status), Problems: []Problem{}, Checked: []Check{}, NotChecked: []Check{}},
+		report: &Report{Run: id, Problems: []Problem{}, Checked: []Check{}, NotChecked: []Check{}},
 	}
 	defer func() { err = errors.Join(err, v.firsts.Close()) }()
-	for _, step := range []func(context.Context) error{
-		v.verifySchema, v.beginProgress, v.readLanes, v.sweep, v.verifyTables, v.readLists, v.verifyRun, v.indexFirsts, v.verifyOrigins, v.verifyClaims, v.verifyFolds,
-		v.verifyEffects, v.verifyStatus, v.verifyEpochs, v.verifyFed, v.verifyArtifacts, v.noteWork,
-	} {
-		if err := v.guard(ctx, v.run.Pipeline, step); err != nil {
-			return nil, err
-		}
+	if err := v.verifyAll(ctx, id); err != nil && !v.endsEarly(ctx, err) {
+		return nil, err
 	}
 	return v.report, nil
 }
 
-// verifyStray reports a run of which there are records, and which is not on record itself. notFound is the error if there are none.
-func (a *Auditor) verifyStray(ctx context.Context, id string, notFound error) (*Report, error) {
-	nodes, err := a.log.Nodes(ctx, id)
+func (v *verification) verifyAll(ctx context.Context, id string) (err error) {
+	if err := v.verifyDatabase(ctx); err != nil {
+		return err
+	}
+	v.broken = len(v.report.Problems) > 0
+	if err := v.verifySchema(ctx); err != nil {
+		return err
+	}
+	v.broken = len(v.report.Problems) > 0
+	v.run, err = v.log.Run(ctx, id)
+	if errors.Is(err, landscape.ErrNotFound) {
+		return v.verifyStray(ctx, id, err)
+	}
 	if err != nil {
-		return nil, err
+		return err
+	}
+	v.report.Status = string(v.run.Status)
+	for _, step := range []func(context.Context) error{
+		v.beginProgress, v.readLanes, v.sweep, v.verifyTables, v.readLists, v.verifyRun, v.indexFirsts, v.verifyOrigins, v.verifyClaims, v.verifyFolds,
+		v.verifyEffects, v.verifyStatus, v.verifyEpochs, v.verifyFed, v.verifyArtifacts, v.noteWork,
+	} {
+		if err := v.guard(ctx, v.run.Pipeline, step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// verifyStray reports a run of which there are records, and which is not on record itself. notFound is the error if there are none.
+func (v *verification) verifyStray(ctx context.Context, id string, notFound error) error {
+	nodes, err := v.log.Nodes(ctx, id)
+	if err != nil {
+		return err
 	}
 	if len(nodes) == 0 {
-		return nil, notFound
+		return notFound
 	}
-	problem := Problem{RecordDiffers, id, fmt.Sprintf("%s of it are on record, and the run itself is not", plural(int64(len(nodes)), "node"))}
-	why := "the run itself is not on record"
-	return &Report{Run: id, Problems: []Problem{problem}, Checked: []Check{}, NotChecked: []Check{{CheckedRecords, "", why}}}, nil
+	v.add(RecordDiffers, id, "%s of it are on record, and the run itself is not", plural(int64(len(nodes)), "node"))
+	v.skipped(CheckedRecords, "", "the run itself is not on record")
+	return nil
 }
 
 // guard does something with what is on record, and reports what makes no sense there. An error says that the database, the payload
@@ -181,6 +199,7 @@ type verification struct {
 	options    VerifyOptions
 	run        landscape.Run
 	report     *Report
+	broken     bool // the database is damaged, or its schema is not as this program makes it: the report says so
 	lanes      []landscape.Lane
 	compiled   *plan.Plan // nil if it is not to be had
 	writes     map[landscape.EffectKey]landscape.Effect

@@ -1,6 +1,24 @@
 package audit
 
-import "context"
+import (
+	"context"
+	"errors"
+
+	"waymark/landscape"
+)
+
+// verifyDatabase asks the database whether it is whole: all else is read through its tables and indexes.
+func (v *verification) verifyDatabase(ctx context.Context) error {
+	found, asked, err := v.log.Damage(ctx)
+	if err != nil || !asked {
+		return err
+	}
+	for _, what := range found {
+		v.add(DatabaseDamaged, "landscape", "%s", what)
+	}
+	v.compared(CheckedDatabase, "", "pages, tables and indexes against each other, and every row against its constraints (pragma integrity_check)")
+	return nil
+}
 
 // verifySchema holds the schema of the database against a new one: what views say, and what triggers and checks keep, hangs on it.
 func (v *verification) verifySchema(ctx context.Context) error {
@@ -17,4 +35,14 @@ func (v *verification) verifySchema(ctx context.Context) error {
 	}
 	v.compared(CheckedSchema, "", "tables, columns, constraints, indexes, triggers, views and functions, against those of a new one")
 	return nil
+}
+
+// endsEarly reports whether a verification ends with an error because the database is damaged or has another schema, as its report says:
+// then what is left cannot be asked, and is not checked.
+func (v *verification) endsEarly(ctx context.Context, err error) bool {
+	if ctx.Err() != nil || !v.broken || !errors.Is(err, landscape.ErrUnavailable) {
+		return false
+	}
+	v.skipped(CheckedRecords, "", "what is left to compare cannot be read: %v", err)
+	return true
 }

@@ -12,7 +12,6 @@ import (
 
 	"waymark/audit"
 	"waymark/landscape"
-	"waymark/landscape/sqlitestore"
 	"waymark/tests/system"
 )
 
@@ -22,10 +21,7 @@ func tampered(t *testing.T, s *system.System, statement string) *landscape.Log {
 	path := filepath.Join(t.TempDir(), "copy.db")
 	execute(t, s.Database, `vacuum into '`+path+`'`)
 	require.Positive(t, execute(t, path, withoutTriggers+statement, withTriggers)[0], "nothing was changed")
-	driver, err := sqlitestore.Open(t.Context(), path, sqlitestore.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, driver.Close()) })
-	return landscape.New(driver, nil)
+	return opened(t, path)
 }
 
 // withoutTriggers and withTriggers take the triggers out of the schema and put them back. Dropping them one by one takes longer than
@@ -100,7 +96,7 @@ func testClean(t *testing.T, s *system.System) {
 	for _, c := range report.Checked {
 		checked = append(checked, c.What)
 	}
-	require.Equal(t, []string{"schema", "tokens", "document", "source", "output", "output", "output", "records", "steps", "effects"}, checked)
+	require.Equal(t, []string{"database", "schema", "tokens", "document", "source", "output", "output", "output", "records", "steps", "effects"}, checked)
 	require.Greater(t, report.Hashes, int64(11), "records, and what came out of the steps")
 	var b strings.Builder
 	require.NoError(t, report.WriteText(&b))

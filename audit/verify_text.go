@@ -16,7 +16,11 @@ func (r *Report) WriteText(w io.Writer) error {
 	if r.Folds > 0 {
 		folds = plural(r.Folds, "fold") + " taken again, "
 	}
-	fmt.Fprintf(&b, "run %s (%s): %s in %s and %s read again, %s%s compared: %s\n", r.Run, r.Status, plural(r.Rows, "row"),
+	run := r.Run
+	if r.Status != "" { // it could be read
+		run += " (" + r.Status + ")"
+	}
+	fmt.Fprintf(&b, "run %s: %s in %s and %s read again, %s%s compared: %s\n", run, plural(r.Rows, "row"),
 		plural(r.Chunks, "chunk"), plural(int64(r.Artifacts), "output"), folds, plural(r.Hashes, "hash"), r.verdict())
 	writeChecks(&b, "compared", r.Checked)
 	writeChecks(&b, "not checked", r.NotChecked)

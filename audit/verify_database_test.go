@@ -1,0 +1,57 @@
+package audit_test
+
+import (
+	"database/sql"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/audit"
+	"waymark/landscape"
+	"waymark/landscape/sqlitestore"
+)
+
+// TestVerifyAsksTheDatabase takes entries out of an index, as a damaged page does: the table still has them.
+func TestVerifyAsksTheDatabase(t *testing.T) {
+	s := play(t)
+	path := filepath.Join(t.TempDir(), "copy.db")
+	execute(t, s.Database, `vacuum into '`+path+`'`)
+	lessEntries(t, path, "effects_by_ordinal")
+	report := verify(t, s, opened(t, path))
+	require.NotEmpty(t, report.Problems)
+	require.Equal(t, audit.Problem{Kind: audit.DatabaseDamaged, Where: "landscape", Detail: report.Problems[0].Detail}, report.Problems[0])
+	require.Contains(t, toJSON(t, report.Problems), "missing from index effects_by_ordinal")
+	require.Equal(t, audit.CheckedDatabase, report.Checked[0].What)
+}
+
+// lessEntries makes the page of an index say that it has half of its entries.
+func lessEntries(t *testing.T, path, index string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	require.NoError(t, err)
+	var root, size int64
+	require.NoError(t, db.QueryRow(`select rootpage, page_size from sqlite_schema, pragma_page_size where name = ?`, index).Scan(&root, &size))
+	require.NoError(t, db.Close())
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	require.NoError(t, err)
+	const leaf, entries = 10, 3 // kind of a page, and where it says how many entries it has
+	page := make([]byte, 8)
+	_, err = f.ReadAt(page, (root-1)*size)
+	require.NoError(t, err)
+	require.EqualValues(t, leaf, page[0])
+	binary.BigEndian.PutUint16(page[entries:], binary.BigEndian.Uint16(page[entries:])/2)
+	_, err = f.WriteAt(page, (root-1)*size)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+}
+
+func opened(t *testing.T, path string) *landscape.Log {
+	t.Helper()
+	driver, err := sqlitestore.Open(t.Context(), path, sqlitestore.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, driver.Close()) })
+	return landscape.New(driver, nil)
+}
