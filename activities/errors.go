@@ -2,6 +2,7 @@ package activities
 
 import (
 	"errors"
+	"strings"
 
 	"go.temporal.io/sdk/temporal"
 
@@ -47,6 +48,28 @@ type final struct {
 
 func (f final) Unwrap() error { return f.error }
 
+// takesNewRun ends the message of an error whose cure changes what the run began with, and so the reason of the run. It stands in landscapes
+// and histories: never rename it.
+const takesNewRun = " (the cure takes a new run)"
+
+// NeedsNewRun reports whether what cures the reason of a run that failed changes what it began with.
+func NeedsNewRun(reason string) bool { return strings.HasSuffix(reason, takesNewRun) }
+
+// BeforeRun returns the message of an error, for when no run began and any run will be a new one.
+func BeforeRun(message string) string { return strings.TrimSuffix(message, takesNewRun) }
+
+// message returns the text of an error, and whether its cure takes a new run: the error knows.
+func message(err error) string {
+	var cured interface {
+		error
+		NewRun() bool
+	}
+	if errors.As(err, &cured) && cured.NewRun() {
+		return err.Error() + takesNewRun
+	}
+	return err.Error()
+}
+
 // toTemporal marks the errors that no retry cures; all others are left to the retry policy.
 func toTemporal(err error) error {
 	if err == nil {
@@ -62,7 +85,7 @@ func toTemporal(err error) error {
 	} else if together, is := errors.AsType[*TogetherError](err); is {
 		details = []any{together.Failed}
 	}
-	return temporal.NewNonRetryableApplicationError(err.Error(), kind, nil, details...)
+	return temporal.NewNonRetryableApplicationError(message(err), kind, nil, details...)
 }
 
 // FailedOf returns the indexes of the inputs of a Together that failed with an error of the activity; nil if the error does not say.

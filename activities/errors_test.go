@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
 
+	"waymark/barrier"
 	"waymark/engine"
 	"waymark/landscape"
 	"waymark/payload"
@@ -42,7 +43,7 @@ func TestErrorsThatNoRetryCures(t *testing.T) {
 				require.ErrorAs(t, toTemporal(err), &application)
 				require.Equal(t, word, application.Type())
 				require.True(t, application.NonRetryable())
-				require.Equal(t, err.Error(), application.Message())
+				require.Equal(t, err.Error(), BeforeRun(application.Message()))
 			}
 		})
 	}
@@ -52,6 +53,45 @@ func TestAPartThatCannotBeMadeIsNotMadeAgain(t *testing.T) {
 	var application *temporal.ApplicationError
 	require.ErrorAs(t, toTemporal(fmt.Errorf("source in, chunk 3: %w", &engine.UnfinishedError{Node: "out", Err: errors.New("no file")})), &application)
 	require.Equal(t, "TargetRefused", application.Type())
+}
+
+// The reason on record says whether a run can go on once it is cured: its end is written out here, for it stands in landscapes.
+func TestErrorsWhoseCureTakesANewRun(t *testing.T) {
+	source := func(code string) error { return &plugin.SourceError{Code: code, File: "in.csv", Message: "why"} }
+	for _, c := range []struct {
+		err  error
+		anew bool
+	}{
+		{source("COMPRESSED"), true},
+		{source("EMPTY_SOURCE"), true},
+		{source("HEADER_MISMATCH"), true},
+		{source("TRUNCATED"), true},
+		{source("REDIRECTED"), true},
+		{&barrier.FullError{Cure: "give it a trigger"}, true},
+		{&engine.FailedError{Node: "cast", Rejection: &plugin.Rejection{Code: "CONVERT"}}, true},
+		{&engine.UnfinishedError{Node: "out", Err: errors.New("no file")}, true},
+		{source("NOT_FOUND"), false},
+		{source("NO_PERMISSION"), false},
+		{source("PATH_REFUSED"), false},
+		{source("EGRESS_DENIED"), false},
+		{source("REQUEST_REFUSED"), false},
+		{source("SOURCE_CHANGED"), false},
+		{&plugin.TargetError{Code: "TARGET_EXISTS", Target: "out.csv", Message: "it is there"}, false},
+		{payload.ErrNotFound, false},
+	} {
+		t.Run(c.err.Error(), func(t *testing.T) {
+			err := fmt.Errorf("source in, chunk 3: %w", c.err)
+			var application *temporal.ApplicationError
+			require.ErrorAs(t, toTemporal(err), &application)
+			want := err.Error()
+			if c.anew {
+				want += " (the cure takes a new run)"
+			}
+			require.Equal(t, want, application.Message())
+			require.Equal(t, c.anew, NeedsNewRun(application.Message()))
+			require.Equal(t, err.Error(), BeforeRun(application.Message()))
+		})
+	}
 }
 
 func TestErrorsThatARetryMayCure(t *testing.T) {

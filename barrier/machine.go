@@ -27,6 +27,9 @@ func (e *FullError) Error() string {
 	return fmt.Sprintf("it holds more than %d MiB of rows: %s", memoryBudget>>20, e.Cure)
 }
 
+// NewRun says that the cure changes the document: the run cannot go on.
+func (e *FullError) NewRun() bool { return true }
+
 // A Machine is the state of a barrier. Callers give it the folds of the barrier in order, each with its moment; a moment
 // before that of the last fold counts as that one. It is deterministic: equal folds from equal states give equal settlements.
 //

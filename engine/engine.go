@@ -47,6 +47,9 @@ func (e *FailedError) Error() string {
 	return fmt.Sprintf("%s refused row %d (line %d) with %s, and the document says that this stops the run", e.Node, e.Row, e.Line, what)
 }
 
+// NewRun says that the cure changes the document or the source: the run cannot go on.
+func (e *FailedError) NewRun() bool { return true }
+
 // UnfinishedError stops the run: a plugin.Finisher could not make a part of rows that it had taken. No retry cures it.
 type UnfinishedError struct {
 	Node string // the sink
@@ -57,6 +60,9 @@ type UnfinishedError struct {
 func (e *UnfinishedError) Error() string {
 	return fmt.Sprintf("%s: its part cannot be made: %v", e.Node, e.Err)
 }
+
+// NewRun says that the cure changes the document: the run cannot go on.
+func (e *UnfinishedError) NewRun() bool { return true }
 
 // Unwrap returns the reason.
 func (e *UnfinishedError) Unwrap() error { return e.Err }

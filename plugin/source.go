@@ -5,6 +5,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"waymark/pipeline"
 	"waymark/row"
@@ -180,4 +181,12 @@ func (e *SourceError) Error() string {
 		return fmt.Sprintf("%s:%d: %s: %s", e.File, e.Line, e.Code, e.Message)
 	}
 	return fmt.Sprintf("%s: %s: %s", e.File, e.Code, e.Message)
+}
+
+// NewRun reports whether the cure changes the document or the source, so that the run cannot go on: true, unless the fault is that
+// the source cannot be reached, or is not what it was.
+func (e *SourceError) NewRun() bool {
+	return !slices.Contains([]string{
+		"NOT_FOUND", "NO_PERMISSION", "PATH_REFUSED", "EGRESS_DENIED", "REQUEST_REFUSED", "SOURCE_CHANGED",
+	}, e.Code)
 }

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
+	"waymark/activities"
 	"waymark/pipeline"
 	"waymark/program"
 	"waymark/workflows"
@@ -168,5 +169,5 @@ func cause(err error) string {
 			break
 		}
 	}
-	return message
+	return activities.BeforeRun(message)
 }
