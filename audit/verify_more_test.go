@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -161,6 +162,43 @@ func TestVerifyOutputsWithoutThePlan(t *testing.T) {
 				require.Len(t, report.Problems, 2)
 				require.Equal(t, audit.ArtifactDiffers, report.Problems[1].Kind)
 				require.Equal(t, sink, report.Problems[1].Where)
+			})
+		}
+	}
+}
+
+// TestVerifyOutputsThatAreNoFiles puts something else where outputs were, and verifies with the plan and without.
+func TestVerifyOutputsThatAreNoFiles(t *testing.T) {
+	s := play(t)
+	aside := filepath.Join(t.TempDir(), "aside")
+	for kind, make := range map[string]func(path string) error{
+		"a symbolic link": func(path string) error { return os.Symlink(aside, path) },
+		"a folder":        func(path string) error { return os.Mkdir(path, 0o700) },
+		"a FIFO":          func(path string) error { return syscall.Mkfifo(path, 0o600) },
+	} {
+		for output, sink := range map[string]string{"out/north.csv": "review", "out/refused": "refused", "out/refused/part-00001.csv": "refused"} {
+			if kind == "a folder" && output == "out/refused" {
+				continue // it is one
+			}
+			t.Run(kind+" "+output, func(t *testing.T) {
+				path := filepath.Join(s.Folder, output)
+				require.NoError(t, os.Rename(path, aside))
+				t.Cleanup(func() {
+					require.NoError(t, os.Remove(path))
+					require.NoError(t, os.Rename(aside, path))
+				})
+				require.NoError(t, make(path))
+				report := verify(t, s, s.Log)
+				require.Len(t, report.Problems, 1)
+				require.Equal(t, audit.Problem{Kind: audit.ArtifactDiffers, Where: sink, Detail: report.Problems[0].Detail}, report.Problems[0])
+				require.Contains(t, report.Problems[0].Detail, " is "+kind)
+				require.Contains(t, report.Problems[0].Detail, "put it back as it was")
+				require.Empty(t, report.NotChecked)
+
+				t.Setenv("REGION", "south")
+				report = verify(t, s, s.Log)
+				require.Len(t, report.Problems, 2, "the document, and the output")
+				require.Equal(t, audit.ArtifactDiffers, report.Problems[1].Kind)
 			})
 		}
 	}

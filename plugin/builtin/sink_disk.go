@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -61,10 +62,22 @@ func (d rootDisk) Exchange(a, b string) error {
 	return errors.Join(exchange(folder, path.Base(a), path.Base(b)), folder.Close())
 }
 
-// openRegular opens a regular file that is not a symbolic link. It never waits for the other end of a pipe.
+// irregular says that a name belongs to something else than a regular file.
+type irregular struct {
+	name string
+	info fs.FileInfo
+}
+
+// Error says what is there.
+func (e *irregular) Error() string {
+	return fmt.Sprintf("%s is %s, and no regular file", e.name, kindName(e.info))
+}
+
+// openRegular opens a regular file that is not a symbolic link; the error is an *irregular if there is something else. It never waits
+// for the other end of a pipe.
 func openRegular(d disk, name string, flag int) (file, error) {
 	if info, err := d.Lstat(name); err == nil && !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.ELOOP}
+		return nil, &irregular{name, info}
 	}
 	f, err := d.OpenFile(name, flag|syscall.O_NONBLOCK, 0o644)
 	if err != nil {
@@ -72,7 +85,7 @@ func openRegular(d disk, name string, flag int) (file, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: name, Err: syscall.ELOOP}
+		err = &irregular{name, info}
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())

@@ -138,9 +138,15 @@ func (t *fileTarget) Verify(ctx context.Context, header []byte, parts []plugin.P
 	if err != nil {
 		return plugin.Artifact{}, err
 	}
+	if info, err := t.disk.Lstat(t.name); err == nil && info.Mode().Type() != t.kind {
+		return plugin.Artifact{}, t.changed("the published output is gone: there is %s", kindName(info))
+	}
 	artifact, err := t.layout.confirm(ctx, t.name, header, parts)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = t.changed("the published output is gone")
+	}
+	if other, is := errors.AsType[*irregular](err); is {
+		err = t.changed("%v", other)
 	}
 	if err != nil {
 		return plugin.Artifact{}, t.classify(err)
