@@ -79,9 +79,15 @@ func (c *compiler) problem(path, format string, args ...any) {
 	c.problems = append(c.problems, c.doc.Problem(path, format, args...))
 }
 
-// pluginProblem reports what a plugin says of its entry. A plugin may begin with the entry's path, which is said once.
+// pluginProblem reports what a plugin says of its entry. A plugin may begin with the entry's path, which is said once, and with
+// the option in it that is at fault, which is where the problem is.
 func (c *compiler) pluginProblem(path string, err error) {
-	c.problem(path, "%s", strings.TrimPrefix(err.Error(), path+": "))
+	message := strings.TrimPrefix(err.Error(), path+": ")
+	option, rest, found := strings.Cut(message, ": ")
+	if at := path + "." + option; found && c.doc.Has(at) {
+		path, message = at, rest
+	}
+	c.problem(path, "%s", message)
 }
 
 func (c *compiler) add(node Node) {

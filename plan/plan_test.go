@@ -139,7 +139,7 @@ sinks: {out: {jsonl: {path: o}}}`,
 		`p.yaml:4:19: steps[0].drop: this drops every field; a row needs at least one`},
 	"a path that is not in the folder": {`
 sinks: {out: {jsonl: {path: ../o}}}`,
-		`p.yaml:4:9: sinks.out: path "../o": holds ".."; write the absolute path of a file in an allowed folder`},
+		`p.yaml:4:29: sinks.out.jsonl.path: path "../o": holds ".."; write the absolute path of a file in an allowed folder`},
 }
 
 func TestGraphsThatAreRefused(t *testing.T) {

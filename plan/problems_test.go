@@ -68,7 +68,7 @@ p.yaml:6:15: chunk.rows: must be at least 1 and at most 1000000, not 0
 p.yaml:9:36: sources.in.csv.delimiter: "xx": write the word tab, or one ASCII character that is not a letter, a digit or a line end
 p.yaml:10:11: sources.in.key[0]: the schema has no field "nmae" (did you mean "name"?)
 p.yaml:11:80: sources.in.schema.fields.note: "strng" is not one of string, int, float, bool, date, timestamp, decimal, json (did you mean "string"?); an optional field has a ? behind it
-p.yaml:12:3: sources.away: jsonl.path: path "../away.jsonl": holds ".."; write the absolute path of a file in an allowed folder
+p.yaml:13:19: sources.away.jsonl.path: path "../away.jsonl": holds ".."; write the absolute path of a file in an allowed folder
 p.yaml:15:17: sources.away.on_invalid: no sink named "rejcted" (there are: out, out2, out3); refused rows go to quarantine, fail, discard or a sink
 p.yaml:17:39: steps[0].set.a: 1:8: + does not take int and string: write the number without quotes, or convert with int(…) or string(…)
 p.yaml:17:61: steps[0].set.b: 1:5: the row has no field "amout" (did you mean "amount"?); its fields: id, name, day, amount, note
@@ -95,7 +95,7 @@ var mistakes = []struct{ right, wrong, problem string }{
 	{"q: {type: int, default: 5}", "q: {type: int}", `params.q: the parameter "q" has no value`},
 	{"delimiter: tab", "delimiter: xx", `sources.a.csv.delimiter: "xx"`},
 	{"id2: int", "id2: itn", `sources.a.schema.fields.id2: "itn" is not one of`},
-	{"path: b.csv", "path: ../b.csv", `sources.b: csv.path: path "../b.csv"`},
+	{"path: b.csv", "path: ../b.csv", `sources.b.csv.path: path "../b.csv"`},
 	{"set: {x: row.id + 1,", "set: {x: row.id + 'y',", `steps[0].set.x: 1:8: + does not take`},
 	{"y: row.amount * 2", "y: row.amuont * 2", `steps[0].set.y: 1:5: the row has no field "amuont"`},
 	{"z: 1 + 1", "z: 1 + )", `steps[0].set.z: 1:5: syntax error`},
@@ -111,7 +111,7 @@ var mistakes = []struct{ right, wrong, problem string }{
 	{"on_error: bad", "on_error: baad", `steps[6].on_error: no sink named "baad"`},
 	{"from: thin", "from: thinn", `sinks.rest.from: no source or step named "thinn"`},
 	{"columns: [n, s]", "columns: [n, t]", `sinks.out: columns: no row has a field "t"`},
-	{"path: spare.jsonl", "path: /spare.jsonl", `sinks.spare: path "/spare.jsonl"`},
+	{"path: spare.jsonl", "path: /spare.jsonl", `sinks.spare.jsonl.path: path "/spare.jsonl"`},
 	{"compression: none", "compression: gzp", `sources.b.csv.compression: "gzp" is not one of`},
 }
 

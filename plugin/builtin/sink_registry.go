@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"errors"
 	"fmt"
 
 	"waymark/pipeline"
@@ -23,8 +24,10 @@ func (p Plugins) Sink(name string, spec pipeline.Sink) (plugin.Sink, error) {
 	switch {
 	case spec.CSV != nil:
 		sink, err = newCSVSink(name, *spec.CSV, p)
+		err = AtPath("csv", err)
 	case spec.JSONL != nil:
 		sink, err = newJSONLSink(name, *spec.JSONL, p)
+		err = AtPath("jsonl", err)
 	default:
 		err = fmt.Errorf("has no format; give it csv or jsonl")
 	}
@@ -32,4 +35,13 @@ func (p Plugins) Sink(name string, spec pipeline.Sink) (plugin.Sink, error) {
 		return nil, fmt.Errorf("sinks.%s: %w", name, err)
 	}
 	return sink, nil
+}
+
+// AtPath puts the option before an error that is a path's, a *RefusedError: path, of the format with this key. It returns any
+// other error as it is.
+func AtPath(format string, err error) error {
+	if refused := (*RefusedError)(nil); errors.As(err, &refused) {
+		return fmt.Errorf("%s.path: %w", format, err)
+	}
+	return err
 }

@@ -28,7 +28,7 @@ func NewSink(name string, spec pipeline.Sink, files builtin.Plugins) (plugin.Sin
 	var err error
 	s.Sink, err = files.PartsSink(name, s.spec.Target(), ".parquet", s.untyped)
 	if err != nil {
-		return nil, fmt.Errorf("sinks.%s: parquet.%w", name, err)
+		return nil, fmt.Errorf("sinks.%s: %w", name, builtin.AtPath("parquet", err))
 	}
 	return s, nil
 }
