@@ -151,18 +151,39 @@ func explainOverload(function, arguments string) string {
 	case function == operators.Index:
 		return fmt.Sprintf("[…] does not work on %s", strings.Join(given, " with "))
 	case !isOperator || symbol == "":
-		return fmt.Sprintf("%s() does not take (%s)", function, strings.Join(given, ", "))
+		return fmt.Sprintf("%s() does not take (%s)%s", function, strings.Join(given, ", "), floatCure(function, given))
 	case len(given) == 1:
 		return fmt.Sprintf("%s does not take %s", symbol, given[0])
 	}
-	return fmt.Sprintf("%s does not take %s and %s%s", symbol, given[0], given[1], operandCure(given[0], given[1]))
+	return fmt.Sprintf("%s does not take %s and %s%s", symbol, given[0], given[1], operandCure(symbol, given[0], given[1]))
 }
 
-// operandCure says how to bring two operands together.
-func operandCure(left, right string) string {
+// floatFunctions take no decimals.
+var floatFunctions = []string{"exp", "log", "pow", "math.sqrt"}
+
+// floatCure says how a decimal gets into a function of floats.
+func floatCure(function string, given []string) string {
+	isDecimal := func(kind string) bool { return strings.TrimSuffix(kind, "?") == "decimal" }
+	if !slices.Contains(floatFunctions, function) || !slices.ContainsFunc(given, isDecimal) {
+		return ""
+	}
+	return ": convert the decimal with double(…)"
+}
+
+// operandCure says how to bring two operands of the operator together.
+func operandCure(symbol, left, right string) string {
 	a, b := strings.TrimSuffix(left, "?"), strings.TrimSuffix(right, "?")
 	pair := func(x, y string) bool { return a == x && b == y || a == y && b == x }
+	isTime := func(kind string) bool { return kind == "date" || kind == "timestamp" }
 	switch {
+	case symbol == "/" && (pair("decimal", "decimal") || pair("decimal", "int") || pair("decimal", "double")):
+		return ": convert both with double(…)"
+	case symbol == "%" && (pair("decimal", "decimal") || pair("decimal", "int") || pair("decimal", "double")):
+		return ": convert both with int(…)"
+	case symbol == "+" && isTime(a) && isTime(b):
+		return ": add days to a date, as in date + 1, and a duration such as duration('1h') to a timestamp"
+	case symbol == "+" && pair("date", "duration"):
+		return ": add days, as in date + 1, or convert the date with timestamp(…)"
 	case pair("int", "double"):
 		return ": convert the int with double(…)"
 	case pair("int", "string"):
