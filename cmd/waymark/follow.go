@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"syscall"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
@@ -18,21 +19,45 @@ import (
 	"waymark/workflows"
 )
 
-// untilInterrupted returns a context that the first Ctrl-C, SIGTERM or SIGHUP cancels. The second one ends the process at once.
+// asked is the cause of a context that a signal cancelled.
+type asked struct{ os.Signal }
+
+// Error says for the record which signal it was.
+func (s asked) Error() string {
+	switch s.Signal {
+	case syscall.SIGTERM:
+		return "received SIGTERM"
+	case syscall.SIGHUP:
+		return "received SIGHUP"
+	default:
+		return "stopped at the terminal"
+	}
+}
+
+// Unwrap makes it look like any other cancellation.
+func (asked) Unwrap() error { return context.Canceled }
+
+// whyStopped says for the record why ctx is cancelled.
+func whyStopped(ctx context.Context) string {
+	by, _ := errors.AsType[asked](context.Cause(ctx))
+	return by.Error()
+}
+
+// untilInterrupted returns a context that the first Ctrl-C, SIGTERM or SIGHUP cancels, with the cause asked. The second one ends the
+// process at once.
 func (a *app) untilInterrupted(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, program.Signals()...)
 	go func() {
-		<-signals
-		cancel()
+		cancel(asked{<-signals})
 		<-signals
 		fmt.Fprintln(a.stderr, "waymark: "+a.endedAtOnce())
 		os.Exit(exitInterrupted)
 	}()
 	return ctx, func() {
 		signal.Stop(signals)
-		cancel()
+		cancel(nil)
 	}
 }
 
@@ -94,7 +119,7 @@ func (e *execution) follow(ctx context.Context, handle client.WorkflowRun) endin
 			if e.follows {
 				return ending{detached: true, interrupted: true}
 			}
-			return e.stop(lasting, handle, ended)
+			return e.stop(lasting, handle, ended, whyStopped(ctx))
 		case <-news.C:
 			watch.tell(lasting, view)
 		case <-progress.C:
@@ -123,11 +148,11 @@ func outcome(ctx context.Context, handle client.WorkflowRun, result *workflows.R
 }
 
 // stop stops the workflow and waits until the record says so.
-func (e *execution) stop(ctx context.Context, handle client.WorkflowRun, ended <-chan ending) ending {
+func (e *execution) stop(ctx context.Context, handle client.WorkflowRun, ended <-chan ending, why string) ending {
 	e.app.note("stopping …")
 	patience, done := context.WithTimeout(ctx, stopPatience)
 	defer done()
-	if e.order(patience, handle) == nil {
+	if e.order(patience, handle, why) == nil {
 		select {
 		case end := <-ended:
 			end.interrupted = true
@@ -137,17 +162,17 @@ func (e *execution) stop(ctx context.Context, handle client.WorkflowRun, ended <
 	}
 	last, done := context.WithTimeout(ctx, recordPatience)
 	defer done()
-	err := e.machine.record.log.StopRun(last, e.id(), pipeline.Interrupted, "interrupted by "+actor()+": stopped at the terminal; what was on its way did not end in time")
+	err := e.machine.record.log.StopRun(last, e.id(), pipeline.Interrupted, "interrupted by "+actor()+": "+why+"; what was on its way did not end in time")
 	return ending{err: err, interrupted: true}
 }
 
 // order tells the workflow to stop: by an order that says who and why, or else, if nobody takes that, by cancelling it. A
 // workflow that refuses the order is about to end.
-func (e *execution) order(ctx context.Context, handle client.WorkflowRun) error {
+func (e *execution) order(ctx context.Context, handle client.WorkflowRun, why string) error {
 	patience, done := context.WithTimeout(ctx, orderPatience)
 	defer done()
 	err := send(patience, e.machine.temporal.client, e.id(), workflows.CancelUpdate, workflows.Order{
-		Actor: actor(), Why: "stopped at the terminal", As: pipeline.Interrupted,
+		Actor: actor(), Why: why, As: pipeline.Interrupted,
 	})
 	if _, is := refused(err); is || err == nil {
 		return nil

@@ -154,7 +154,7 @@ func signalRun(ts *testscript.TestScript, _ bool, args []string) {
 		default:
 		}
 	})
-	ts.Check(run.Process.Signal(map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM, "KILL": os.Kill}[args[0]]))
+	ts.Check(run.Process.Signal(map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": os.Kill}[args[0]]))
 	got := codeOf(ts, <-ended)
 	ts.Check(os.WriteFile(ts.MkAbs("run.out"), stdout.Bytes(), 0o600))
 	ts.Check(os.WriteFile(ts.MkAbs("run.err"), stderr.Bytes(), 0o600))
