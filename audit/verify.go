@@ -118,6 +118,10 @@ func (v *verification) verifyAll(ctx context.Context, id string) (err error) {
 		return err
 	}
 	v.broken = len(v.report.Problems) > 0
+	if v.missesTable {
+		v.skipAll()
+		return nil
+	}
 	v.run, err = v.log.Run(ctx, id)
 	if errors.Is(err, landscape.ErrNotFound) {
 		return v.verifyStray(ctx, id, err)
@@ -196,24 +200,25 @@ func (v *verification) readLanes(ctx context.Context) (err error) {
 // verification is one call of Verify.
 type verification struct {
 	*Auditor
-	options    VerifyOptions
-	run        landscape.Run
-	report     *Report
-	broken     bool // the database is damaged, or its schema is not as this program makes it: the report says so
-	lanes      []landscape.Lane
-	compiled   *plan.Plan // nil if it is not to be had
-	writes     map[landscape.EffectKey]landscape.Effect
-	effects    map[landscape.EffectKey]landscape.Effect // as they were when the verification began
-	rows       int64                                    // of all sources, on record
-	refused    int64                                    // tokens, on record
-	chunks     int64                                    // of all origins, on record
-	fed        map[string]map[chunkKey]bool             // by barrier: the chunks that bring something to it, and are not taken yet
-	recomputed map[chunkKey]bool                        // chunks that went through the steps again
-	firsts     *firsts.Index                            // which tokens are the first with their values
-	indexed    map[chunkKey]bool                        // chunks whose values are in it
-	again      map[string]*fedAgain                     // by source: the records of another run that it feeds again
-	progress   *progress
-	headers    map[string]string // by file of the source that is looked at: digest of what its records are parsed with
+	options     VerifyOptions
+	run         landscape.Run
+	report      *Report
+	missesTable bool // the schema lacks a table of records
+	broken      bool // the database is damaged, or its schema is not as this program makes it: the report says so
+	lanes       []landscape.Lane
+	compiled    *plan.Plan // nil if it is not to be had
+	writes      map[landscape.EffectKey]landscape.Effect
+	effects     map[landscape.EffectKey]landscape.Effect // as they were when the verification began
+	rows        int64                                    // of all sources, on record
+	refused     int64                                    // tokens, on record
+	chunks      int64                                    // of all origins, on record
+	fed         map[string]map[chunkKey]bool             // by barrier: the chunks that bring something to it, and are not taken yet
+	recomputed  map[chunkKey]bool                        // chunks that went through the steps again
+	firsts      *firsts.Index                            // which tokens are the first with their values
+	indexed     map[chunkKey]bool                        // chunks whose values are in it
+	again       map[string]*fedAgain                     // by source: the records of another run that it feeds again
+	progress    *progress
+	headers     map[string]string // by file of the source that is looked at: digest of what its records are parsed with
 }
 
 func (v *verification) add(kind, where, format string, args ...any) {

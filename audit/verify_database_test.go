@@ -27,6 +27,22 @@ func TestVerifyAsksTheDatabase(t *testing.T) {
 	require.Equal(t, audit.CheckedDatabase, report.Checked[0].What)
 }
 
+// TestVerifyWithoutATable drops a table: that is what is said, and of all else that it was not compared.
+func TestVerifyWithoutATable(t *testing.T) {
+	s := play(t)
+	path := filepath.Join(t.TempDir(), "copy.db")
+	execute(t, s.Database, `vacuum into '`+path+`'`)
+	execute(t, path, `pragma foreign_keys = off; drop table chunks`)
+	report := verify(t, s, opened(t, path))
+	require.Contains(t, report.Problems, audit.Problem{
+		Kind: audit.SchemaDiffers, Where: "table chunks", Detail: "it is missing, compared with the schema that this program makes",
+	})
+	for _, problem := range report.Problems {
+		require.Equal(t, audit.SchemaDiffers, problem.Kind)
+	}
+	require.Len(t, report.NotChecked, 9, "all but the database and the schema")
+}
+
 // lessEntries makes the page of an index say that it has half of its entries.
 func lessEntries(t *testing.T, path, index string) {
 	t.Helper()

@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"waymark/landscape"
 )
@@ -32,9 +33,22 @@ func (v *verification) verifySchema(ctx context.Context) error {
 	}
 	for _, d := range differences {
 		v.add(SchemaDiffers, d.Object, "it %s, compared with the schema that this program makes", d.What)
+		v.missesTable = v.missesTable || d.What == "is missing" && isTable(d.Object)
 	}
 	v.compared(CheckedSchema, "", "tables, columns, constraints, indexes, triggers, views and functions, against those of a new one")
 	return nil
+}
+
+// isTable reports whether an object of the schema is a table of records.
+func isTable(object string) bool {
+	return slices.ContainsFunc(landscape.Tables(), func(t *landscape.Table) bool { return object == "table "+t.Name })
+}
+
+// skipAll notes that nothing but the schema can be compared.
+func (v *verification) skipAll() {
+	for _, what := range []string{CheckedTokens, CheckedDocument, CheckedRecords, CheckedSteps, CheckedFolds, CheckedSource, CheckedEffects, CheckedOutput, CheckedRetries} {
+		v.skipped(what, "", "a table is missing: see the problems")
+	}
 }
 
 // endsEarly reports whether a verification ends with an error because the database is damaged or has another schema, as its report says:
