@@ -47,6 +47,9 @@ What came of a row is followed through barriers to every line of every output, a
 		Args:              exactlyOne("run"),
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("row") && q.row == 0 || cmd.Flags().Changed("line") && q.line == 0 {
+				return wrongUsef("rows and lines are counted from 1")
+			}
 			asked, err := q.question()
 			if err != nil {
 				return err
