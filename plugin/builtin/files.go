@@ -217,6 +217,9 @@ func (r *Root) Stat(path string) (fs.FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
+	if info.IsDir() {
+		return nil, &RefusedError{path, "not a regular file (a folder): name a file in it, or in a source a pattern such as folder/*.parquet"}
+	}
 	if !info.Mode().IsRegular() {
 		return nil, &RefusedError{path, "not a regular file (" + fileType(info.Mode()) + ")"}
 	}

@@ -44,7 +44,7 @@ func TestRefusedPaths(t *testing.T) {
 		{"BI-154 dev", "/dev/zero", "", "outside"},
 		{"BI-154 FIFO", "fifo.csv", codePathRefused, "not a regular file (a FIFO)"},
 		{"BI-154 socket", "s.csv", codePathRefused, "not a regular file (a socket)"},
-		{"BI-154 folder", "data", codePathRefused, "not a regular file (a folder)"},
+		{"BI-154 folder", "data", codePathRefused, "not a regular file (a folder): name a file in it, or in a source a pattern such as folder/*.parquet"},
 		{"NUL", "a\x00b", "", "NUL"},
 		{"no path", "", "", "is empty"},
 		{"bad pattern", "data/[", codePathRefused, "pattern"},

@@ -103,6 +103,8 @@ func (p place) admit(kind fs.FileMode) error {
 		return nil
 	case err != nil:
 		return err
+	case info.Mode()&fs.ModeDevice != 0:
+		return p.fault(codeTargetRefused, "is %s, which this sink does not replace; choose another path", kindName(info))
 	case info.Mode().Type() != kind:
 		return p.fault(codeTargetRefused, "is %s, which this sink does not replace; remove it or choose another path", kindName(info))
 	case !p.overwrite:

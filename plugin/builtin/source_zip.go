@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"bufio"
+	"bytes"
 	"compress/flate"
 	"encoding/binary"
 	"errors"
@@ -193,7 +194,7 @@ func (z *zipReader) member(offset uint64) error {
 	}
 	z.members = append(z.members, m)
 	if strings.HasSuffix(m.name, "/") {
-		return nil
+		return z.folder(m)
 	}
 	z.file = len(z.members) - 1
 	z.open(&z.members[z.file])
@@ -222,6 +223,21 @@ func wideSizes(extra []byte, numbers ...*uint64) bool {
 	return false
 }
 
+// maxEmpty is more bytes than packers make of nothing when they deflate it, which is 2 to 5.
+const maxEmpty = 16
+
+// folder reads what a packer made of a folder that holds nothing.
+func (z *zipReader) folder(m zipMember) error {
+	packed, err := z.in.bytes(m.packed)
+	if err != nil || len(packed) == 0 {
+		return err
+	}
+	if n, err := flate.NewReader(bytes.NewReader(packed)).Read(make([]byte, 1)); n > 0 || err != io.EOF {
+		return errZip
+	}
+	return nil
+}
+
 // check refuses members that a plain archive of one file does not have.
 func (z *zipReader) check(m zipMember) error {
 	folder := strings.HasSuffix(m.name, "/")
@@ -232,8 +248,8 @@ func (z *zipReader) check(m zipMember) error {
 		return refuseArchive("the archive has two members named %s", excerpt(m.name))
 	case m.flags&flagsRefused != 0:
 		return refuseArchive("%s in the archive is encrypted or patched; decrypt it first", excerpt(m.name))
-	case folder && (m.size != 0 || m.packed != 0 || m.flags&flagBehind != 0):
-		return refuseArchive("%s in the archive is a folder that holds data", excerpt(m.name))
+	case folder && (m.size != 0 || m.crc != 0 || m.packed > maxEmpty || m.packed != 0 && m.method != zipDeflated || m.flags&flagBehind != 0):
+		return refuseArchive("%s in the archive is a folder that holds data: take it out of the archive", excerpt(m.name))
 	case folder && len(z.members) >= maxZipFolders:
 		return refuseArchive("the archive has more than %d folders", maxZipFolders)
 	case folder:

@@ -209,3 +209,44 @@ func TestArchivesWithWideSizes(t *testing.T) {
 	require.Equal(t, [2]uint64{1 << 33, 1 << 34}, [2]uint64{size, packed})
 	require.False(t, wideSizes(extra[:20], &size))
 }
+
+// Python's ZipFile.writestr("d/", "") deflates the nothing that a folder holds.
+func TestFoldersThatAreDeflated(t *testing.T) {
+	for packed, message := range map[string]string{
+		"\x03\x00":                 "",
+		"\x01\x00\x00\xff\xff":     "",
+		"\x01\x01\x00\xfe\xffx":    errZip.Error(),
+		strings.Repeat("\x00", 20): "is a folder that holds data: take it out of the archive",
+	} {
+		var b bytes.Buffer
+		w := zip.NewWriter(&b)
+		m, err := w.CreateRaw(&zip.FileHeader{Name: "empty!", Method: zip.Deflate, CompressedSize64: uint64(len(packed))})
+		require.NoError(t, err)
+		_, err = io.WriteString(m, packed)
+		require.NoError(t, err)
+		file := plain("d/in.csv", zipText)
+		m, err = w.CreateHeader(&file.FileHeader)
+		require.NoError(t, err)
+		_, err = io.WriteString(m, zipText)
+		require.NoError(t, err)
+		require.NoError(t, w.Close())
+		archive, err := openZip(strings.NewReader(strings.ReplaceAll(b.String(), "empty!", "empty/")))
+		require.NoError(t, err)
+		text, err := io.ReadAll(archive)
+		if message != "" {
+			require.ErrorContains(t, err, message, "%q", packed)
+			continue
+		}
+		require.NoError(t, err, "%q", packed)
+		require.Equal(t, zipText, string(text))
+	}
+}
+
+func TestDevicesAreNotToBeRemoved(t *testing.T) {
+	root, err := NewRoot("/dev")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, root.Close()) }()
+	at, err := newPlace(root, pipeline.FileTarget{Path: "full"})
+	require.NoError(t, err)
+	require.ErrorContains(t, at.admit(0), "is a device, which this sink does not replace; choose another path")
+}

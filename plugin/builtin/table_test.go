@@ -185,7 +185,7 @@ func TestTableRefuses(t *testing.T) {
 		"an option":             {"", pipeline.Lookup{CSV: &pipeline.CSVSource{Files: pipeline.Files{Path: "airports.csv", Encoding: "ebcdic"}}}, `csv.encoding: "ebcdic" is not utf-8, utf-16le, utf-16be, latin-1 or windows-1252`},
 		"a glob":                {"", pipeline.Lookup{CSV: &pipeline.CSVSource{Files: pipeline.Files{Path: "*.csv"}}}, `*.csv: a table is one file: give a path without *, ?, [ and \`},
 		"a path that leads out": {"", pipeline.Lookup{CSV: &pipeline.CSVSource{Files: pipeline.Files{Path: "/etc/passwd"}}}, `csv.path: path "/etc/passwd": is outside the document's folder: allow the folder it is in with --allow-path FOLDER, or move it to the document`},
-		"a folder":              {"", pipeline.Lookup{CSV: &pipeline.CSVSource{Files: pipeline.Files{Path: "."}}}, `.: PATH_REFUSED: not a regular file (a folder)`},
+		"a folder":              {"", pipeline.Lookup{CSV: &pipeline.CSVSource{Files: pipeline.Files{Path: "."}}}, `.: PATH_REFUSED: not a regular file (a folder): name a file in it, or in a source a pattern such as folder/*.parquet`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := loadTable(t, c.content, c.spec)
