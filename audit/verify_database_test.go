@@ -43,6 +43,15 @@ func TestVerifyWithoutATable(t *testing.T) {
 	require.Len(t, report.NotChecked, 9, "all but the database and the schema")
 }
 
+// TestVerifyWordsThatAreNone stores values that no constraint allows: the database names them.
+func TestVerifyWordsThatAreNone(t *testing.T) {
+	s := play(t)
+	for statement, table := range map[string]string{`update errors set raw_is_text = 2 where row = 6`: "errors", `update runs set status = 'done'`: "runs"} {
+		require.Contains(t, verify(t, s, tampered(t, s, statement)).Problems,
+			audit.Problem{Kind: audit.DatabaseDamaged, Where: "landscape", Detail: "CHECK constraint failed in " + table})
+	}
+}
+
 // lessEntries makes the page of an index say that it has half of its entries.
 func lessEntries(t *testing.T, path, index string) {
 	t.Helper()

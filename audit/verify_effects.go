@@ -55,7 +55,29 @@ func (v *verification) verifyEffects(ctx context.Context) error {
 		v.add(RecordDiffers, key.Sink, "%s: there are events of it, and it is not on record", key)
 	}
 	v.verifyPublications(artifacts, effects)
+	v.verifyPublishedBytes(effects)
 	return nil
+}
+
+// verifyPublishedBytes checks that a publication is of the bytes of its parts, and has no place among them.
+func (v *verification) verifyPublishedBytes(effects []landscape.Effect) {
+	written := map[string]int64{}
+	for _, effect := range effects {
+		if effect.Kind == landscape.WriteEffect {
+			written[effect.Sink] += effect.Bytes
+		}
+	}
+	for _, effect := range effects {
+		if effect.Kind != landscape.PublishEffect || v.effects[effect.EffectKey].State != effect.State {
+			continue
+		}
+		if effect.Ordinal != nil || effect.Offset != nil {
+			v.add(RecordDiffers, effect.Sink, "%s: it has a place in the output on record, as only a part has", effect.EffectKey)
+		}
+		if effect.State == landscape.Finalized && effect.Bytes != written[effect.Sink] {
+			v.add(RecordDiffers, effect.Sink, "%s: it is of %d bytes on record, its parts have %d", effect.EffectKey, effect.Bytes, written[effect.Sink])
+		}
+	}
 }
 
 // effectPlaces is what effects of a run can be of.
