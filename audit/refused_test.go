@@ -52,7 +52,9 @@ func (p onTables) Plan(request plan.Request) (*plan.Plan, error) {
 // playTabled runs the pipeline on a whole system, and returns its tables.
 func playTabled(t *testing.T) (*system.System, map[string]*plugintest.MemoryTable) {
 	t.Helper()
-	tables := map[string]*plugintest.MemoryTable{"good": {Name: "good", Key: "id"}, "more": {Name: "more", Key: "n"}, "rejects": {Name: "rejects", Key: "node"}}
+	tables := map[string]*plugintest.MemoryTable{
+		"good": {Name: "good", Key: "id", InOrder: true}, "more": {Name: "more", Key: "n", InOrder: true}, "rejects": {Name: "rejects", Key: "node", InOrder: true},
+	}
 	s := system.StartWith(t, system.Options{Planner: func(p activities.Planner) activities.Planner { return onTables{p, tables} }})
 	s.Write(t, map[string]string{"in.csv": tabledRows})
 	result, err := s.Run(t, run, tabled)

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"waymark/plugin"
 )
@@ -20,6 +21,9 @@ import (
 type MemoryTable struct {
 	Name string
 	Key  string // the unique column; a row without it is refused as well
+
+	// InOrder lets every part wait for the one before it, so that it does not depend on chance which row is refused.
+	InOrder bool
 
 	// OnWrite, if not nil, decides whether a transaction is kept, and the error that its caller sees. It must be set before the
 	// first use.
@@ -95,7 +99,13 @@ var _ plugin.Refuser = tableTarget{}
 func (t tableTarget) Open(context.Context, []byte) (bool, error) { return false, nil }
 
 // Write inserts the rows one after the other, in one transaction with the ledger.
-func (t tableTarget) Write(_ context.Context, part plugin.Part, data []byte) error {
+func (t tableTarget) Write(ctx context.Context, part plugin.Part, data []byte) error {
+	for t.table.InOrder && !t.table.holds(ledgerKey{t.run, part.Ordinal - 1}) {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		time.Sleep(time.Millisecond)
+	}
 	t.table.mu.Lock()
 	defer t.table.mu.Unlock()
 	if _, there, err := t.entry(part); err != nil || there {
@@ -109,6 +119,14 @@ func (t tableTarget) Write(_ context.Context, part plugin.Part, data []byte) err
 		err = errors.Join(err, t.insert(part, data))
 	}
 	return err
+}
+
+// holds reports whether the part is in the table, or there is none with such a number.
+func (t *MemoryTable) holds(part ledgerKey) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, there := t.ledger[part]
+	return there || part.part < 0
 }
 
 func (t tableTarget) insert(part plugin.Part, data []byte) error {
