@@ -70,7 +70,7 @@ func TestAConfinedPlannerLendsDocumentsNothingForTheirDatabases(t *testing.T) {
 		return err
 	}
 	err := compile("postgres://db.example/d")
-	require.ErrorContains(t, err, "sources.a: postgres.dsn: it names no user, and a worker lends documents nothing of its environment")
+	require.ErrorContains(t, err, "sources.a.postgres.dsn: it names no user, and a worker lends documents nothing of its environment")
 	require.NoError(t, compile("postgres://somebody@db.example/d"))
 	certificate := "postgres://somebody@db.example/d?sslmode=verify-full&sslrootcert="
 	require.ErrorContains(t, compile(certificate+"/etc/hostname"), "dsn: sslrootcert names a file of the worker's machine")
