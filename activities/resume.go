@@ -166,11 +166,13 @@ func (a *Activities) stand(ctx context.Context, r *run) (State, error) {
 	if err != nil {
 		return State{}, err
 	}
-	record, err := readDone(ctx, a.log, r.id, sum)
-	if err != nil {
-		return State{}, err
-	}
-	return record.stand(sum)
+	return whole(ctx, a.log, r.id, func() (State, error) {
+		record, err := readDone(ctx, a.log, r.id, sum)
+		if err != nil {
+			return State{}, err
+		}
+		return record.stand(sum)
+	})
 }
 
 // checkHeaders requires that what a source's cursor says of the header is what its last chunk was read with: all rows that follow

@@ -245,9 +245,11 @@ func PassedInTurn(ctx context.Context, log *landscape.Log, p *plan.Plan, run str
 	if err != nil {
 		return nil, err
 	}
-	done, err := readDone(ctx, log, run, sum)
-	if err != nil {
-		return nil, err
-	}
-	return done.passedInTurn(sum)
+	return whole(ctx, log, run, func() ([]landscape.Chunk, error) {
+		done, err := readDone(ctx, log, run, sum)
+		if err != nil {
+			return nil, err
+		}
+		return done.passedInTurn(sum)
+	})
 }
