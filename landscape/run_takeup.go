@@ -39,17 +39,21 @@ func (h RunHead) Resumable() error {
 // says, or because a person must first decide about an effect of it.
 func (l *Log) Resumable(ctx context.Context, run string) (RunHead, error) {
 	head, err := get[RunHead](ctx, l.driver, run)
-	if err == nil {
-		err = head.Resumable()
-	}
 	if err != nil {
 		return head, err
 	}
-	why, err := l.blocked(ctx, run)
-	if err == nil && why != "" {
-		err = &NotResumableError{Run: run, Status: head.Status, Why: why}
+	return head, l.resumable(ctx, head)
+}
+
+func (l *Log) resumable(ctx context.Context, head RunHead) error {
+	if err := head.Resumable(); err != nil {
+		return err
 	}
-	return head, err
+	why, err := l.blocked(ctx, head.ID)
+	if err == nil && why != "" {
+		err = &NotResumableError{Run: head.ID, Status: head.Status, Why: why}
+	}
+	return err
 }
 
 // blocked says which effects of a run are blocked; empty if none is.
@@ -77,8 +81,8 @@ func (l *Log) blocked(ctx context.Context, run string) (string, error) {
 }
 
 // TakeUp moves a run that can be resumed to running, in the epoch r.Epoch, which is the one after the run's, for which the
-// execution works, if it is one. From then on
-// what InEpoch guards for earlier epochs stores nothing. The log's own guard, if it has one, does not matter.
+// execution works, if it is one. From then on what InEpoch guards for earlier epochs stores nothing. The log's own guard, if it has one,
+// does not matter.
 //
 // Repeating it with the same claim changes nothing, whatever became of the run in that epoch. The error wraps ErrSuperseded if
 // another claim has the epoch, or a later one has begun; it is what Resumable says of a run that cannot be resumed, and a
@@ -103,7 +107,7 @@ func (l *Log) takeUp(ctx context.Context, r Resumption, by []Execution) error {
 	case old.Epoch < r.Epoch-1:
 		return &DivergedError{Table: old.Table(), Key: r.Run, Column: "epoch"}
 	}
-	if old, err = l.Resumable(ctx, r.Run); err != nil {
+	if err := l.resumable(ctx, old); err != nil {
 		return err
 	}
 	r.Was, r.At = old.Status, l.now()

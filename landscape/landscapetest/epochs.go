@@ -1,6 +1,7 @@
 package landscapetest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -55,6 +56,7 @@ func guards(t *testing.T, d landscape.Driver) {
 	})
 	t.Run("of a log in an epoch", func(t *testing.T) { logInEpoch(t, d, log) })
 	t.Run("against a run that is taken up", func(t *testing.T) { guardRace(t, d) })
+	t.Run("of who takes a run up while another does", func(t *testing.T) { overtaken(t, d) })
 }
 
 // logInEpoch holds that a log in an epoch guards whatever it stores.
@@ -144,4 +146,48 @@ func guardRace(t *testing.T, d landscape.Driver) {
 		require.ErrorIs(t, errs[1-winner], landscape.ErrSuperseded)
 		require.Equal(t, []int{total, total}, after, "nothing came after the run was taken up")
 	}
+}
+
+// overtaken takes a run up while another does, at each moment between what the other reads and what it stores.
+func overtaken(t *testing.T, d landscape.Driver) {
+	ctx := t.Context()
+	reads := 0
+	for at := 0; at <= reads; at++ {
+		run := fmt.Sprint("overtaken", at)
+		log := begun(t, d, Scene{Run: run})
+		first, second := takeUp(run, 1), takeUp(run, 1)
+		first.Claim, second.Claim = "first", "second"
+		slow := &interrupted{Driver: d, at: at, do: func() { require.NoError(t, log.TakeUp(ctx, first)) }}
+		require.ErrorIs(t, landscape.New(slow, nil).TakeUp(ctx, second), landscape.ErrSuperseded)
+		reads = max(reads, slow.reads)
+		claims := stored[landscape.Resumption](t, d, run)
+		require.Len(t, claims, 1)
+		require.Equal(t, "first", claims[0].Claim)
+	}
+	require.GreaterOrEqual(t, reads, 2)
+}
+
+// interrupted is a driver that does something before the read with the number at, or else before the first commit.
+type interrupted struct {
+	landscape.Driver
+	at, reads int
+	done      bool
+	do        func()
+}
+
+func (i *interrupted) Read(ctx context.Context, kind landscape.Record, prefix []any, yield func(landscape.Record) bool) error {
+	if i.reads == i.at && !i.done {
+		i.done = true
+		i.do()
+	}
+	i.reads++
+	return i.Driver.Read(ctx, kind, prefix, yield)
+}
+
+func (i *interrupted) Commit(ctx context.Context, b landscape.Batch) error {
+	if !i.done {
+		i.done = true
+		i.do()
+	}
+	return i.Driver.Commit(ctx, b)
 }
