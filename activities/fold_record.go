@@ -40,10 +40,9 @@ func FoldOf(p *plan.Plan, node int, in FoldInput, settled *barrier.Settlement) l
 	fold := landscape.Fold{
 		Run: in.Run, Node: in.Barrier, Fold: in.Fold, Kind: landscape.FoldKind(in.Kind), Source: in.Source, Chunk: in.Chunk, At: landscape.Micros(in.At),
 	}
-	merges := slices.ContainsFunc(settled.Batches, func(b barrier.Batch) bool { return b.Merge != nil })
 	outs := map[uint32]int64{}
-	for i := range settled.Outs {
-		if merges {
+	if slices.ContainsFunc(settled.Batches, func(b barrier.Batch) bool { return b.Merge != nil }) {
+		for i := range settled.Outs {
 			outs[settled.Outs[i].Batch] = in.Rows + int64(i) + 1
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -174,7 +173,7 @@ func (a *app) checkLocks(context.Context) check {
 		time.Sleep(lockLook)
 	}
 	if held := locks.look(sqlitefile.FindHolder); held != "" {
-		return warn("let it finish, or end it", "%s", strings.TrimPrefix(held, waitingWord))
+		return warn("let it finish, or end it", "%s", held)
 	}
 	return ok("nobody keeps the record or Temporal's database locked")
 }

@@ -100,10 +100,10 @@ func (w *watch) localHindrance() string {
 	if now.Sub(w.still.moved) < blameAfter {
 		return fullDisk(w.execution.app.state)
 	}
-	if back := w.clock.behind(now, now.Sub(w.clock.begun)); back != "" {
-		return waitingWord + back
+	if held := cmp.Or(w.clock.behind(now, now.Sub(w.clock.begun)), locked); held != "" {
+		return waitingWord + held
 	}
-	return cmp.Or(locked, fullDisk(w.execution.app.state))
+	return fullDisk(w.execution.app.state)
 }
 
 // suspicion says what the run works at, if nothing that is known keeps it from moving.

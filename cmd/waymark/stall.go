@@ -61,7 +61,7 @@ func (l *lockWatch) look(find func(path string) *sqlitefile.Holder) string {
 		}
 		l.since[path] = holder.PID
 		if held == "" && before[path] == holder.PID {
-			held = fmt.Sprintf("%s%s keeps %s locked", waitingWord, holder, path)
+			held = fmt.Sprintf("%s keeps %s locked", holder, path)
 		}
 	}
 	return held

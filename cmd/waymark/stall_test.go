@@ -50,10 +50,10 @@ func TestLocksOfOthers(t *testing.T) {
 	require.Empty(t, look())
 	holders["landscape.db"] = &sqlitefile.Holder{PID: 7, Name: "sqlite3"}
 	require.Empty(t, look())
-	require.Equal(t, "waiting: process 7 (sqlite3) keeps landscape.db locked", look())
+	require.Equal(t, "process 7 (sqlite3) keeps landscape.db locked", look())
 	holders["landscape.db"] = &sqlitefile.Holder{PID: 8}
 	require.Empty(t, look())
-	require.Equal(t, "waiting: process 8 keeps landscape.db locked", look())
+	require.Equal(t, "process 8 keeps landscape.db locked", look())
 	delete(holders, "landscape.db")
 	require.Empty(t, look())
 }

@@ -2,7 +2,6 @@ package plugintest
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -30,15 +29,10 @@ type MemoryTable struct {
 	OnWrite func() (keep bool, err error)
 
 	mu        sync.Mutex
-	lines     []tableLine
+	lines     []string
 	known     map[string]bool // values of the key
 	ledger    map[ledgerKey]ledgerEntry
 	published map[string]plugin.Artifact // by run
-}
-
-type tableLine struct {
-	part int64
-	text string
 }
 
 type ledgerKey struct {
@@ -51,18 +45,11 @@ type ledgerEntry struct {
 	refused []plugin.RefusedRow
 }
 
-// Lines returns the rows that the table holds, in the order of a run's parts: of two that are on their way at once, the later may come
-// first.
+// Lines returns the rows that the table holds, in the order in which they came.
 func (t *MemoryTable) Lines() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	lines := slices.Clone(t.lines)
-	slices.SortStableFunc(lines, func(a, b tableLine) int { return cmp.Compare(a.part, b.part) })
-	var texts []string
-	for _, line := range lines {
-		texts = append(texts, line.text)
-	}
-	return texts
+	return slices.Clone(t.lines)
 }
 
 // Clear makes the table empty, without a ledger.
@@ -133,7 +120,7 @@ func (t tableTarget) insert(part plugin.Part, data []byte) error {
 	entry := ledgerEntry{part: part}
 	row := int64(0)
 	for line := range bytes.Lines(data) {
-		refused, err := t.table.insert(part.Ordinal, bytes.TrimSuffix(line, []byte("\n")))
+		refused, err := t.table.insert(bytes.TrimSuffix(line, []byte("\n")))
 		if err != nil {
 			return err
 		}
@@ -153,7 +140,7 @@ func (t tableTarget) insert(part plugin.Part, data []byte) error {
 }
 
 // insert inserts one row, or says why it is refused.
-func (t *MemoryTable) insert(part int64, line []byte) (*plugin.Rejection, error) {
+func (t *MemoryTable) insert(line []byte) (*plugin.Rejection, error) {
 	var row map[string]any
 	if err := json.Unmarshal(line, &row); err != nil {
 		return nil, err
@@ -170,7 +157,7 @@ func (t *MemoryTable) insert(part int64, line []byte) (*plugin.Rejection, error)
 		t.known = map[string]bool{}
 	}
 	t.known[key] = true
-	t.lines = append(t.lines, tableLine{part, string(line)})
+	t.lines = append(t.lines, string(line))
 	return nil, nil //nolint:nilnil // no rejection is no error
 }
 
