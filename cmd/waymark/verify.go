@@ -8,6 +8,8 @@ import (
 
 	"waymark/audit"
 	"waymark/landscape"
+	"waymark/landscape/sqlitestore"
+	"waymark/storage"
 )
 
 func (a *app) verifyCommand() *cobra.Command {
@@ -32,16 +34,13 @@ and what was not. Changes nothing. Exit code 4 if something is wrong.
 
 func (a *app) verify(ctx context.Context, word string, options audit.VerifyOptions) (err error) {
 	defer limitMemory(verifyBytes, 100)()
-	record, err := a.openRecord(ctx)
+	record, err := a.openAsItIs(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = closing(err, record.close) }()
-	id := word // of a run that is not on record there may be records
+	id := word // of a run that is not on record there may be records; and a damaged record may not tell
 	run, missing := record.find(ctx, word)
-	if missing != nil && !errors.Is(missing, landscape.ErrNotFound) {
-		return missing
-	}
 	if missing == nil {
 		id = run.ID
 	}
@@ -64,4 +63,17 @@ func (a *app) verify(ctx context.Context, word string, options audit.VerifyOptio
 		code = exitUnverified
 	}
 	return endWith(code, a.print(report, report.WriteText))
+}
+
+// openAsItIs opens the record, and leaves the schema of a file as it is: it is what is verified.
+func (a *app) openAsItIs(ctx context.Context) (*record, error) {
+	options := a.storage(false)
+	options.SQLite = func(ctx context.Context, path string, _ bool) (landscape.Driver, error) {
+		store, err := sqlitestore.Open(ctx, path, sqlitestore.Options{Keep: true})
+		if err != nil {
+			return nil, err // not a nil *Store in an interface
+		}
+		return store, nil
+	}
+	return a.openedRecord(storage.OpenLandscape(ctx, options))
 }

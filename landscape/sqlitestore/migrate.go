@@ -38,6 +38,43 @@ func identify(ctx context.Context, path string) (fresh bool, err error) {
 	return false, fmt.Errorf("landscape %s: a SQLite file, but not a Waymark landscape: give the path of another file", path)
 }
 
+// refuseOlder refuses a landscape whose schema is of another version than this program makes. One that does not say of which it is, is not
+// refused: somebody changed it by hand.
+func refuseOlder(ctx context.Context, path string) (err error) {
+	db, err := connect(path, "rw", integrity, "query_only(1)")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	var says bool
+	if err := db.QueryRowContext(ctx, `select exists (select * from sqlite_schema where name = '`+versions+`')`).Scan(&says); err != nil || !says {
+		return err
+	}
+	var current, known int64
+	if err := db.QueryRowContext(ctx, `select coalesce(max(version_id), 0) from `+versions).Scan(&current); err != nil {
+		return err
+	}
+	if known, err = latest(); err != nil {
+		return err
+	}
+	switch {
+	case current > known:
+		return fmt.Errorf("landscape %s: its schema has version %d, this program knows versions up to %d: use a newer Waymark", path, current, known)
+	case current < known:
+		return fmt.Errorf("landscape %s: its schema has version %d, this program makes version %d: bring it up to date with `waymark landscape migrate`", path, current, known)
+	}
+	return nil
+}
+
+// latest returns the version of the schema that this program makes.
+func latest() (int64, error) {
+	files, err := migrations.ReadDir("migrations")
+	if err != nil {
+		return 0, err
+	}
+	return goose.NumericComponent(files[len(files)-1].Name())
+}
+
 // migrate applies what the landscape at path lacks. Every migration is one transaction.
 func migrate(ctx context.Context, path string) error {
 	// With foreign keys on, SQLite empties a table before it drops it, and all that points there is in the way.

@@ -48,11 +48,16 @@ func schemaOf(ctx context.Context, db *sql.DB) (landscape.Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	found["table "+versions] = "" // its text is the tool's, and each version of it has another
+	_, numbered := found["table "+versions]
+	if numbered {
+		found["table "+versions] = "" // its text is the tool's, and each version of it has another
+	}
 	for object, text := range found {
 		found[object] = strings.Join(strings.Fields(strings.ReplaceAll(text, `"`, "")), " ")
 	}
-	err = collect(ctx, db, found, `select 'migration ' || version_id, max(is_applied) from `+versions+` where version_id > 0 group by version_id`)
+	if numbered {
+		err = collect(ctx, db, found, `select 'migration ' || version_id, max(is_applied) from `+versions+` where version_id > 0 group by version_id`)
+	}
 	for object := range found {
 		if table, is := strings.CutPrefix(object, "table "); is && err == nil && !ours(table) && table != versions {
 			err = collect(ctx, db, found, fmt.Sprintf(`select 'content of ' || %s, count(*) || ' ' || coalesce(group_concat(hex(t), ' '), '') from (select %s as t from %s order by 1)`,

@@ -31,6 +31,9 @@ const pageBytes = 8_192
 type Options struct {
 	// Create allows Open to make a landscape where there is none. The folder must exist.
 	Create bool
+
+	// Keep leaves the schema as it is, whatever it lacks. A file whose schema is of an older version is refused.
+	Keep bool
 }
 
 // Store is a landscape.Driver over one SQLite file: one connection writes, several read. Other processes may have the
@@ -47,7 +50,7 @@ type Store struct {
 
 var _ landscape.Driver = (*Store)(nil)
 
-// Open opens the landscape at path and brings its schema up to date.
+// Open opens the landscape at path and brings its schema up to date, unless opts.Keep is set.
 //
 // The error wraps landscape.ErrNotFound if there is no file and opts.Create is not set: nothing is created then. A
 // file that is not a landscape, is damaged, or was written by a newer version of the program is refused and left as it is.
@@ -60,6 +63,13 @@ func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 	}
 	if fresh && !opts.Create {
 		return nil, fmt.Errorf("landscape %s: there is none: %w", path, landscape.ErrNotFound)
+	}
+	if opts.Keep && !fresh {
+		if err := refuseOlder(ctx, path); err != nil {
+			return nil, explain(path, err)
+		}
+		store, err := connected(path, pageBytes)
+		return store, explain(path, err)
 	}
 	store, err := open(ctx, path, fresh, pageBytes)
 	return store, explain(path, err)
@@ -90,6 +100,11 @@ func open(ctx context.Context, path string, fresh bool, page int) (*Store, error
 	if err := migrate(ctx, path); err != nil {
 		return nil, err
 	}
+	return connected(path, page)
+}
+
+// connected returns a Store over the file at path as it is.
+func connected(path string, page int) (*Store, error) {
 	pragmas := append([]string{integrity, fmt.Sprintf("wal_autocheckpoint(%d)", walBytes/page)}, durable...)
 	write, err := connect(path, "rw", pragmas...)
 	if err != nil {

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/landscape"
+	"waymark/landscape/landscapetest"
+	"waymark/landscape/sqlitestore"
+	"waymark/payload/fsstore"
+)
+
+// recorded returns a state folder with a complete run "r" on record.
+func recorded(t *testing.T) (state string) {
+	t.Helper()
+	state = t.TempDir()
+	store, err := sqlitestore.Open(t.Context(), filepath.Join(state, "landscape.db"), sqlitestore.Options{Create: true})
+	require.NoError(t, err)
+	require.NoError(t, landscapetest.Scene{Run: "r", Chunks: 1, ChunkRows: 10}.Play(t.Context(), landscape.New(store, nil)))
+	require.NoError(t, store.Close())
+	_, err = fsstore.Create(filepath.Join(state, "payloads"))
+	require.NoError(t, err)
+	return state
+}
+
+func verifyIn(t *testing.T, state string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, problems bytes.Buffer
+	code = execute([]string{"verify", "r", "--state", state}, &out, &problems, func(string) (string, bool) { return "", false })
+	return code, out.String(), problems.String()
+}
+
+// TestVerifyTellsWhatTheSchemaLacks takes tables away that a program needs to find a run, or to know which schema it has before it: verify
+// names them, and makes nothing anew.
+func TestVerifyTellsWhatTheSchemaLacks(t *testing.T) {
+	for _, table := range []string{"runs", "goose_db_version", "chunks"} {
+		t.Run(table, func(t *testing.T) {
+			state := recorded(t)
+			change(t, state, "drop table "+table)
+			before := schemaTexts(t, state)
+			code, stdout, stderr := verifyIn(t, state)
+			require.Equal(t, 4, code, stderr)
+			require.Contains(t, stdout, "schema_differs  table "+table+"  it is missing")
+			require.Equal(t, before, schemaTexts(t, state))
+		})
+	}
+}
+
+// TestVerifyLeavesAnotherSchema holds that a record with another version of the schema is refused as it is, with what cures it.
+func TestVerifyLeavesAnotherSchema(t *testing.T) {
+	for change, says := range map[string]string{
+		"delete from goose_db_version where version_id = (select max(version_id) from goose_db_version)": "bring it up to date with `waymark landscape migrate`",
+		"insert into goose_db_version (version_id, is_applied) values (99, 1)":                           "this program knows versions up to",
+	} {
+		t.Run(says, func(t *testing.T) { refusesSchema(t, change, says) })
+	}
+}
+
+func refusesSchema(t *testing.T, statement, says string) {
+	state := recorded(t)
+	change(t, state, "drop trigger goose_db_version_stay", statement)
+	before := schemaTexts(t, state)
+	code, stdout, stderr := verifyIn(t, state)
+	require.Equal(t, 2, code, stderr)
+	require.Empty(t, stdout)
+	require.Contains(t, stderr, says)
+	require.Equal(t, before, schemaTexts(t, state))
+}
+
+func onFile(t *testing.T, state string, work func(ctx context.Context, db *sql.DB)) {
+	t.Helper()
+	db, err := sql.Open("sqlite", filepath.Join(state, "landscape.db"))
+	require.NoError(t, err)
+	work(t.Context(), db)
+	require.NoError(t, db.Close())
+}
+
+func change(t *testing.T, state string, statements ...string) {
+	t.Helper()
+	onFile(t, state, func(ctx context.Context, db *sql.DB) {
+		for _, statement := range statements {
+			_, err := db.ExecContext(ctx, statement)
+			require.NoError(t, err, statement)
+		}
+	})
+}
+
+func schemaTexts(t *testing.T, state string) (texts string) {
+	t.Helper()
+	onFile(t, state, func(ctx context.Context, db *sql.DB) {
+		require.NoError(t, db.QueryRowContext(ctx, "select group_concat(type || name || coalesce(sql, ''), x'0a') from sqlite_schema").Scan(&texts))
+	})
+	return texts
+}
