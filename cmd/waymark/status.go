@@ -343,7 +343,7 @@ func (s *runStatus) rowsLine() string {
 func writeSinks(w io.Writer, sinks []sinkStatus) error {
 	lines := [][]string{{"sink", "rows", "output"}}
 	for _, sink := range sinks {
-		output := sink.Path
+		output := shown(sink.Path)
 		if output == "" {
 			output = fmt.Sprintf("not published; %s of %s confirmed", grouped(sink.Finalized), many(sink.Planned, "row"))
 		}
@@ -356,7 +356,7 @@ func writeSinks(w io.Writer, sinks []sinkStatus) error {
 func writeOpenSinks(w io.Writer, sinks []sinkStatus) error {
 	lines := [][]string{{"sink", "rows", "chunks completed", "missing", "unknown", "output"}}
 	for _, sink := range sinks {
-		output := sink.Path
+		output := shown(sink.Path)
 		if output == "" {
 			output = "not published"
 		}
