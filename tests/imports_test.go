@@ -70,6 +70,7 @@ var allowed = map[string][]string{
 	},
 	"tests/started":   {"activities"},
 	"tests/held":      {},
+	"tests/programs":  {},
 	"tests/inprocess": {"tests/started", "worker", "workflows", "activities", "plan", "plugin", "landscape", "payload", "tests/storages"},
 	"tests/storages": {
 		"landscape", "landscape/pgstore", "landscape/sqlitestore",

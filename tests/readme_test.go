@@ -1,7 +1,6 @@
 package tests
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waymark/tests/programs"
 	"waymark/tests/services"
 	"waymark/tests/system"
 )
@@ -76,30 +76,9 @@ func requireTool(t *testing.T, name string) {
 }
 
 // built is the binary, which is built once for all tests.
-var built = sync.OnceValues(func() (string, error) {
-	folder, err := os.MkdirTemp("", "waymark-tests-")
-	if err != nil {
-		return "", err
-	}
-	builtIn = folder
-	binary := filepath.Join(folder, "waymark")
-	output, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", binary, "waymark/cmd/waymark").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%w\n%s", err, output)
-	}
-	return binary, nil
-})
+var built = sync.OnceValues(func() (string, error) { return programs.Build("waymark/cmd/waymark") })
 
-// builtIn is the folder of the binary; empty if no test needed it.
-var builtIn string
-
-func TestMain(m *testing.M) {
-	code := services.Main(m)
-	if builtIn != "" {
-		_ = os.RemoveAll(builtIn) // what stays behind is among temporary files
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(services.Main(m)) }
 
 // buildWaymark returns the path of a freshly built binary.
 func buildWaymark(t *testing.T) string {

@@ -26,17 +26,7 @@ var rows = flag.Int("rows", 150_000, "rows of the input")
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	folder, err := os.MkdirTemp("", "waymark-cluster")
-	if err == nil {
-		err = build(folder)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	code := services.Main(m)
-	_ = os.RemoveAll(folder)
-	os.Exit(code)
+	os.Exit(services.Main(m))
 }
 
 // begin starts a run of the deployed document, as people do who know its name alone.

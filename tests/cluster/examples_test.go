@@ -35,7 +35,7 @@ func (c *topology) container(service, volumes string) {
 		require.NoError(c.t, os.MkdirAll(from, 0o700))
 		mounts = append(mounts, "mount --bind '"+from+"' '"+output+"'")
 	}
-	mounts = append(mounts, "exec '"+programs["worker"]+"'")
+	mounts = append(mounts, "exec '"+c.program(buildWorker)+"'")
 	w := launch(c.t, service, c.environment(), contained[0], append(contained[1:], "sh", "-c", strings.Join(mounts, "\n"))...)
 	w.await("msg=working")
 }

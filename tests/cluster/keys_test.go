@@ -16,7 +16,7 @@ func (c *topology) odd(name, keys string) *process {
 	environment := c.environment()
 	maps.Copy(environment, c.goodsEnvironment())
 	environment["WAYMARK_CODEC_KEYS"] = keys
-	return launch(c.t, name, environment, programs["worker"])
+	return launch(c.t, name, environment, c.program(buildWorker))
 }
 
 // refused requires that the process ends with code 1, and says why.

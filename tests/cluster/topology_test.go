@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -30,6 +31,7 @@ import (
 	"waymark/landscape/pgstore"
 	"waymark/payload"
 	"waymark/storage"
+	"waymark/tests/programs"
 	"waymark/tests/services"
 )
 
@@ -39,18 +41,17 @@ const (
 	pause    = 20 * time.Millisecond
 )
 
-// programs are the binaries of the cluster, built once.
-var programs = map[string]string{}
+// The programs of the cluster, each built once.
+var (
+	buildTemporal = sync.OnceValues(func() (string, error) { return programs.Build("waymark/tests/cluster/temporal") })
+	buildWorker   = sync.OnceValues(func() (string, error) { return programs.Build("waymark/cmd/waymark-worker") })
+)
 
-// build builds the binaries into the folder.
-func build(folder string) error {
-	for name, path := range map[string]string{"temporal": "waymark/tests/cluster/temporal", "worker": "waymark/cmd/waymark-worker"} {
-		programs[name] = filepath.Join(folder, name)
-		if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", programs[name], path).CombinedOutput(); err != nil {
-			return fmt.Errorf("build %s: %w\n%s", path, err, out)
-		}
-	}
-	return nil
+func (c *topology) program(build func() (string, error)) string {
+	c.t.Helper()
+	path, err := build()
+	require.NoError(c.t, err)
+	return path
 }
 
 // topology is what docker-compose.yml starts, as processes of this machine: a Temporal server, Postgres, an S3 server, workers.
@@ -113,7 +114,7 @@ func (c *topology) startTemporal() {
 	}
 	_, port, err := net.SplitHostPort(c.address)
 	require.NoError(c.t, err)
-	c.temporal = launch(c.t, "temporal", nil, programs["temporal"], filepath.Join(filepath.Dir(c.folder), filepath.Base(c.folder)+"-temporal.db"), port)
+	c.temporal = launch(c.t, "temporal", nil, c.program(buildTemporal), filepath.Join(filepath.Dir(c.folder), filepath.Base(c.folder)+"-temporal.db"), port)
 	c.temporal.await("ready")
 }
 
@@ -122,7 +123,7 @@ func (c *topology) worker(name string) *process {
 	c.t.Helper()
 	environment := c.environment()
 	maps.Copy(environment, c.goodsEnvironment())
-	w := launch(c.t, name, environment, programs["worker"])
+	w := launch(c.t, name, environment, c.program(buildWorker))
 	w.await("msg=working")
 	return w
 }

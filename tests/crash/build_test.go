@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"waymark/tests/programs"
 )
 
 const root = "../.." // the folder of the module
@@ -25,19 +27,7 @@ type program struct {
 	env    []string
 }
 
-var built struct {
-	sync.Once
-	folder string
-	err    error
-}
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if built.folder != "" {
-		_ = os.RemoveAll(built.folder) // in the temporary folder, which others clean as well
-	}
-	os.Exit(code)
-}
+var built = sync.OnceValues(func() (string, error) { return programs.Build("waymark/cmd/waymark", "-tags", "failpoints") })
 
 // build returns the path of the program as it is in the tree, with failpoints.
 func build(t *testing.T) string {
@@ -45,23 +35,9 @@ func build(t *testing.T) string {
 	if testing.Short() {
 		t.Skip("it builds the program with failpoints")
 	}
-	built.Do(func() {
-		if built.folder, built.err = os.MkdirTemp("", "waymark-crash-"); built.err == nil {
-			built.err = compile(filepath.Join(built.folder, "waymark-lab"))
-		}
-	})
-	require.NoError(t, built.err)
-	return filepath.Join(built.folder, "waymark-lab")
-}
-
-func compile(binary string, flags ...string) error {
-	args := append([]string{"build", "-tags", "failpoints", "-ldflags=-s -w", "-o", binary}, flags...)
-	command := exec.Command("go", append(args, "./cmd/waymark")...)
-	command.Dir = root
-	if out, err := command.CombinedOutput(); err != nil {
-		return errors.New(string(out))
-	}
-	return nil
+	binary, err := built()
+	require.NoError(t, err)
+	return binary
 }
 
 // change replaces a text of a file by another. It must be there once.
@@ -86,7 +62,10 @@ func buildMutant(t *testing.T, changes ...change) string {
 	overlay := filepath.Join(folder, "overlay.json")
 	require.NoError(t, os.WriteFile(overlay, text, 0o600))
 	binary := filepath.Join(folder, "waymark-mutant")
-	require.NoError(t, compile(binary, "-overlay", overlay))
+	command := exec.Command("go", "build", "-tags", "failpoints", "-ldflags=-s -w", "-o", binary, "-overlay", overlay, "./cmd/waymark")
+	command.Dir = root
+	out, err := command.CombinedOutput()
+	require.NoError(t, err, "%s", out)
 	return binary
 }
 

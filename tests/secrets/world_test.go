@@ -25,6 +25,7 @@ import (
 	"waymark/codec"
 	"waymark/embedded"
 	"waymark/landscape/pgstore"
+	"waymark/tests/programs"
 	"waymark/tests/services"
 )
 
@@ -34,29 +35,13 @@ const (
 	pause    = 20 * time.Millisecond
 )
 
-// programs are the binaries, built once.
-var programs = map[string]string{}
+// The programs, each built once.
+var (
+	buildWorker  = sync.OnceValues(func() (string, error) { return programs.Build("waymark/cmd/waymark-worker") })
+	buildWaymark = sync.OnceValues(func() (string, error) { return programs.Build("waymark/cmd/waymark") })
+)
 
-func TestMain(m *testing.M) {
-	folder, err := os.MkdirTemp("", "waymark-secrets-")
-	for _, name := range []string{"waymark-worker", "waymark"} {
-		if err == nil {
-			programs[name] = filepath.Join(folder, name)
-			var out []byte
-			if out, err = exec.Command("go", "build", "-ldflags=-s -w", "-o", programs[name], "waymark/cmd/"+name).CombinedOutput(); err != nil {
-				err = fmt.Errorf("build %s: %w\n%s", name, err, out)
-			}
-		}
-	}
-	code := 1
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	} else {
-		code = services.Main(m)
-	}
-	_ = os.RemoveAll(folder)
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(services.Main(m)) }
 
 // world is all that a run needs, full of canaries.
 type world struct {
@@ -210,7 +195,9 @@ func (w *world) worker(name string, other map[string]string) *process {
 		"WAYMARK_PIPELINES": filepath.Join(w.folder, "pipelines"), "WAYMARK_HTTP": "127.0.0.1:0", "WAYMARK_LOG_FORMAT": "json", "WAYMARK_LOG_LEVEL": "debug",
 	})
 	maps.Copy(e, other)
-	return w.launch(name, e, programs["waymark-worker"])
+	program, err := buildWorker()
+	require.NoError(w.t, err)
+	return w.launch(name, e, program)
 }
 
 // process is a program that was started.
@@ -289,7 +276,9 @@ func await(t *testing.T, what func() string, done func() bool) {
 // command runs the command line, and keeps what it says.
 func (w *world) command(args ...string) {
 	w.t.Helper()
-	p := w.launch(strings.Join(args, " "), w.environment(), programs["waymark"], args...)
+	program, err := buildWaymark()
+	require.NoError(w.t, err)
+	p := w.launch(strings.Join(args, " "), w.environment(), program, args...)
 	select {
 	case <-p.ended:
 	case <-time.After(patience):

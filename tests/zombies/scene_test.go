@@ -99,6 +99,8 @@ func (s *scene) launch(name string, environment []string, args ...string) *proce
 	s.launched++
 	name = fmt.Sprintf("%s-%02d-%s", s.run, s.launched, name)
 	args = append(args, "-address", s.address, "-queue", s.run)
+	program, err := buildWorker()
+	require.NoError(s.t, err)
 	return launch(s.t, name, filepath.Dir(s.state), append(environment, "WAYMARK_HEARTBEAT="+heartbeat.String()), program, args...)
 }
 

@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -21,12 +20,14 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"waymark/embedded"
+	"waymark/tests/programs"
 )
 
 var wanted = flag.Int("zombies", 10, "how many processes are stopped in the middle of an activity")
 
-// program is the worker's binary.
-var program string
+var buildWorker = sync.OnceValues(func() (string, error) {
+	return programs.Build("waymark/tests/zombies/worker", "-tags", "failpoints")
+})
 
 // runsAtOnce is how many runs go on at the same time, unless -parallel says otherwise: they mostly wait.
 const runsAtOnce = "6"
@@ -39,22 +40,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	flag.Parse()
-	os.Exit(withProgram(m.Run))
-}
-
-func withProgram(do func() int) int {
-	folder, err := os.MkdirTemp("", "zombies-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer func() { _ = os.RemoveAll(folder) }()
-	program = filepath.Join(folder, "worker")
-	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-tags", "failpoints", "-o", program, "./worker").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "%v: %s\n", err, out)
-		return 1
-	}
-	return do()
+	os.Exit(m.Run())
 }
 
 // temporal is a server in this process.
