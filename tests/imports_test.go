@@ -53,7 +53,9 @@ var allowed = map[string][]string{
 	"recovery":                {"workflows", "activities", "cluster", "landscape", "plugin", "pipeline"},
 	"worker":                  {"workflows", "activities", "plan", "plugin", "plugin/builtin", "plugin/object", "plugin/parquet", "plugin/postgres", "pipeline"},
 	"audit":                   {"activities", "engine", "barrier", "firsts", "landscape", "landscape/sweep", "payload", "plan", "expr", "plugin", "pipeline", "row"},
+	"client":                  {"activities", "landscape", "pipeline", "plan", "plugin", "workflows"},
 	"cmd/waymark": {
+		"client",
 		"audit", "worker", "workflows", "activities", "plan", "pipeline", "plugin", "row", "landscape", "landscape/sqlitestore",
 		"landscape/pgstore",
 		"payload", "payload/fsstore", "program", "settings", "sqlitefile", "storage", "version", "worker/daemon", "embedded", "cluster", "codec", "recovery", "failpoint", "lab",

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/client"
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/workflows"
@@ -97,7 +98,7 @@ func (a *app) cancelWaiting(ctx context.Context, run string, missing error) erro
 // staged may be there still.
 func cancellable(run landscape.RunHead, order workflows.Order) error {
 	switch {
-	case ended(run.Status):
+	case client.Complete(run.Status):
 		return wrongUsef("run %s is %s: there is nothing to cancel", run.ID, run.Status)
 	case run.Final && !order.Final:
 		return wrongUsef("run %s was cancelled for good already: there is nothing to cancel", run.ID)

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/activities"
+	"waymark/client"
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/workflows"
@@ -41,16 +42,13 @@ func (a *app) followRun(ctx context.Context, word string) (err error) {
 		return err
 	}
 	defer func() { err = closing(err, record.close) }()
-	run, missing := record.find(ctx, word)
+	run, missing := record.client.Find(ctx, word)
 	if missing != nil {
 		run.ID = word // it may not be on record yet
 	}
 	e := &execution{app: a, machine: &machine{record: record, queue: a.queueName()}, pipeline: run.Pipeline, follows: true, joined: true, started: run.Started.Time()}
-	e.input = workflows.RunInput{OpenInput: activities.OpenInput{Run: run.ID}}
-	if run.Epoch > 0 {
-		e.input.Resume = &activities.ResumeInput{Run: run.ID, Epoch: run.Epoch}
-	}
-	if missing == nil && run.Status != pipeline.Running {
+	e.inEpoch(run.ID, run.Epoch)
+	if missing == nil && (client.Complete(run.Status) || run.Final) {
 		return e.report(ending{}, nil)
 	}
 	found, err := a.withWorker(ctx, run.ID, func(worker *attendant) error { return e.join(ctx, worker, run) })
@@ -58,9 +56,19 @@ func (a *app) followRun(ctx context.Context, word string) (err error) {
 	case err != nil || found:
 		return err
 	case missing != nil:
-		return a.never(ctx, word, missing)
+		return a.never(ctx, word, worded(missing))
+	case run.Status != pipeline.Running:
+		return e.report(ending{}, nil)
 	}
 	return wrongUsef("nobody works for run %s; %s", run.ID, goOnWith(run.ID))
+}
+
+// inEpoch says which run is followed, and in which epoch.
+func (e *execution) inEpoch(run string, epoch int64) {
+	e.input = workflows.RunInput{OpenInput: activities.OpenInput{Run: run}}
+	if epoch > 0 {
+		e.input.Resume = &activities.ResumeInput{Run: run, Epoch: epoch}
+	}
 }
 
 // queueName is the cluster's queue; empty without a cluster.
@@ -83,5 +91,13 @@ func (e *execution) join(ctx context.Context, worker *attendant, run landscape.R
 			return err
 		}
 	}
-	return e.report(e.await(ctx, worker.client.GetWorkflow(ctx, workflows.WorkflowID(e.id()), "")))
+	resuming := run.Status != "" && run.Status != pipeline.Running // its workflow is about to resume it, or about to end
+	if resuming {
+		e.inEpoch(run.ID, run.Epoch+1)
+	}
+	end, err := e.await(ctx, worker.client.GetWorkflow(ctx, workflows.WorkflowID(e.id()), ""))
+	if now, recorded, _ := e.onRecord(ctx); resuming && recorded && now.Epoch == run.Epoch && end.err == nil {
+		e.inEpoch(run.ID, run.Epoch) // it ended
+	}
+	return e.report(end, err)
 }

@@ -5,11 +5,12 @@ import (
 	"errors"
 	"slices"
 
-	"go.temporal.io/sdk/client"
+	temporal "go.temporal.io/sdk/client"
 	sdklog "go.temporal.io/sdk/log"
 	sdkworker "go.temporal.io/sdk/worker"
 
 	"waymark/activities"
+	"waymark/client"
 	"waymark/cluster"
 	"waymark/embedded"
 	"waymark/landscape"
@@ -125,7 +126,7 @@ func (m *machine) connect(ctx context.Context, options embedded.Options) error {
 	if m.server, err = embedded.Start(ctx, options); err != nil {
 		return err
 	}
-	o := client.Options{Logger: m.logger, Identity: identity()}
+	o := temporal.Options{Logger: m.logger, Identity: identity()}
 	c, err := m.server.Client(ctx, o)
 	if err == nil {
 		m.temporal = newPost(c, o, "the Temporal server in this process")
@@ -195,7 +196,7 @@ func (a *app) markInterrupted(ctx context.Context, m *machine, besides string) e
 		}
 		ours, err := a.worksFor(ctx, m, run.ID)
 		if err == nil && ours {
-			err = m.record.log.StopRun(ctx, run.ID, pipeline.Interrupted, processEnded)
+			err = m.record.log.StopRun(ctx, run.ID, pipeline.Interrupted, client.ProcessEnded)
 		}
 		if err != nil {
 			return err
@@ -217,7 +218,7 @@ const mostTold = 3
 
 // tellInterrupted tells how to go on with the interrupted runs, the newest first.
 func (a *app) tellInterrupted(runs []landscape.RunHead) {
-	interrupted := slices.DeleteFunc(newest(runs), func(run landscape.RunHead) bool { return run.Status != pipeline.Interrupted })
+	interrupted := slices.DeleteFunc(slices.SortedFunc(slices.Values(runs), client.NewestFirst), func(run landscape.RunHead) bool { return run.Status != pipeline.Interrupted })
 	for i, run := range interrupted {
 		if i == mostTold {
 			a.note("%d more runs were interrupted: waymark runs", len(interrupted)-mostTold)

@@ -11,6 +11,7 @@ import (
 
 	"waymark/cluster"
 	"waymark/codec"
+	"waymark/pipeline"
 	"waymark/workflows"
 )
 
@@ -18,7 +19,7 @@ import (
 // is the id of a run, or that of a workflow that somebody started. missing says that the run is not on record, and comes back if
 // there is no more to say.
 func (a *app) never(ctx context.Context, word string, missing error) error {
-	if missing == nil || !a.onCluster() || word == lastRun {
+	if missing == nil || !a.onCluster() || word == pipeline.LastRun {
 		return missing
 	}
 	p, err := a.dialCluster(ctx)

@@ -143,11 +143,11 @@ func (w *watch) failures(activities []*workflow.PendingActivityInfo, view progre
 
 // pause says by whom the run is paused; nothing if it is not.
 func (w *watch) pause(ctx context.Context) string {
-	paused, err := w.execution.machine.record.paused(ctx, w.execution.id())
+	paused, err := w.execution.machine.record.client.Paused(ctx, w.execution.id())
 	if err != nil || paused == nil {
 		return ""
 	}
-	return paused.String()
+	return "paused " + pausedLine(paused)
 }
 
 // hold shows what keeps the run from moving, and says so when it begins or ends, but not of each activity that waits for the

@@ -9,41 +9,7 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"waymark/landscape"
-	"waymark/landscape/landscapetest"
-	"waymark/landscape/memdriver"
-	"waymark/pipeline"
-	"waymark/workflows"
 )
-
-// TestPauseOnRecord: a run is paused from the order to pause until the order to go on, or until it is taken up again.
-func TestPauseOnRecord(t *testing.T) {
-	moment := time.Unix(0, 0)
-	log := landscape.New(memdriver.New(), func() time.Time { moment = moment.Add(time.Second); return moment })
-	r := &record{log: log}
-	require.NoError(t, landscapetest.Scene{Run: "r"}.Begin(t.Context(), log))
-	requirePaused := func(want string) {
-		t.Helper()
-		got, err := r.paused(t.Context(), "r")
-		require.NoError(t, err)
-		if want == "" {
-			require.Nil(t, got)
-			return
-		}
-		require.Equal(t, want, got.String())
-	}
-	requirePaused("")
-	require.NoError(t, log.RecordAction(t.Context(), "r", workflows.PauseUpdate, "ann", "lunch"))
-	requirePaused("paused by ann: lunch")
-	require.NoError(t, log.RecordAction(t.Context(), "r", "export", "bob", "asked to"))
-	requirePaused("paused by ann: lunch")
-	require.NoError(t, log.RecordAction(t.Context(), "r", workflows.ContinueUpdate, "bob", "lunch is over"))
-	requirePaused("")
-	require.NoError(t, log.RecordAction(t.Context(), "r", workflows.PauseUpdate, "bob", "tea"))
-	requirePaused("paused by bob: tea")
-	require.NoError(t, log.StopRun(t.Context(), "r", pipeline.Interrupted, "power"))
-	require.NoError(t, log.TakeUp(t.Context(), landscape.Resumption{Run: "r", Epoch: 1, Claim: "c"}))
-	requirePaused("")
-}
 
 // recordingView keeps what it is told.
 type recordingView struct{ said, held []string }

@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	"waymark/audit"
+	"waymark/client"
 	"waymark/landscape"
 	"waymark/landscape/sqlitestore"
 	"waymark/payload"
-	"waymark/pipeline"
 	"waymark/sqlitefile"
 	"waymark/storage"
 )
@@ -23,6 +23,7 @@ import (
 type record struct {
 	place    string // of the landscape, for people
 	log      *landscape.Log
+	client   *client.Client // that reads it
 	payloads *payload.Store // nil unless it was asked for: most questions and all orders work while it is away
 	opened   *storage.Storage
 	close    func() error
@@ -121,7 +122,14 @@ func (a *app) openedRecord(opened *storage.Storage, err error) (*record, error) 
 	if err != nil {
 		return nil, a.misplaced(err)
 	}
-	return &record{place: opened.Place, log: opened.Log, payloads: opened.Payloads, opened: opened, close: opened.Close}, nil
+	h := &host{app: a}
+	return &record{
+		place: opened.Place, log: opened.Log, client: client.New(opened.Log, opened.Place, h), payloads: opened.Payloads, opened: opened,
+		close: func() error {
+			h.close()
+			return opened.Close()
+		},
+	}, nil
 }
 
 // misplaced says of what could not be opened how to name another.
@@ -142,16 +150,6 @@ func pathIn(url string) string {
 	return path
 }
 
-// runs returns the runs on record, in no particular order.
-func (a *app) runs(ctx context.Context) (runs []landscape.RunHead, err error) {
-	record, err := a.openRecord(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = closing(err, record.close) }()
-	return record.log.Runs(ctx)
-}
-
 // query opens the record and hands it to ask together with the id of the run that word means.
 func (a *app) query(ctx context.Context, word string, ask func(*record, landscape.Run) error) (err error) {
 	record, err := a.openRecord(ctx)
@@ -159,9 +157,9 @@ func (a *app) query(ctx context.Context, word string, ask func(*record, landscap
 		return err
 	}
 	defer func() { err = closing(err, record.close) }()
-	run, err := record.find(ctx, word)
+	run, err := record.client.Find(ctx, word)
 	if err != nil {
-		return a.never(ctx, word, err)
+		return a.never(ctx, word, worded(err))
 	}
 	return ask(record, run)
 }
@@ -172,31 +170,6 @@ func closing(err error, close func() error) error {
 		return closed
 	}
 	return err
-}
-
-// lastRun is the word for the run that was started last.
-const lastRun = pipeline.LastRun
-
-// find returns the run that word means: an id, the beginning of one, or last.
-func (r *record) find(ctx context.Context, word string) (landscape.Run, error) {
-	if word == lastRun {
-		runs, err := r.log.Runs(ctx)
-		if err != nil {
-			return landscape.Run{}, err
-		}
-		if len(runs) == 0 {
-			return landscape.Run{}, wrongUsef("no run is on record in %s", r.place)
-		}
-		word = newest(runs)[0].ID
-	}
-	run, err := r.log.FindRun(ctx, word)
-	if errors.Is(err, landscape.ErrNotFound) {
-		return run, wrongUsef("no run %q is on record in %s; `waymark runs` lists them", word, r.place)
-	}
-	if err != nil {
-		return run, wrongUse(err)
-	}
-	return run, nil
 }
 
 // auditor returns an Auditor that compiles the documents on record with this machine's environment and secrets.

@@ -12,9 +12,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
-	"waymark/activities"
 	"waymark/landscape"
-	"waymark/pipeline"
 	"waymark/workflows"
 )
 
@@ -96,33 +94,4 @@ func (a *app) findRun(ctx context.Context, word string) (found landscape.Run, er
 		return nil
 	})
 	return found, err
-}
-
-// goOnWith tells how to go on with a run.
-func goOnWith(run string) string { return "go on with: waymark resume " + run }
-
-// targetChanged is in the reason of a run that found an output to be no longer what it wrote.
-const targetChanged = ": TARGET_CHANGED: "
-
-// cure tells how to go on with a run that failed. What it wrote is never written again: if it is gone, a fork does so, and
-// so it does if the cure changes what the run began with.
-func cure(run landscape.Run) string {
-	mayFork := activities.MayFork(run) == nil
-	switch {
-	case activities.NeedsNewRun(run.Reason) && mayFork:
-		return fmt.Sprintf("when the cause is cured, begin anew with: waymark resume %s --fork --why TEXT", run.ID)
-	case activities.NeedsNewRun(run.Reason):
-		return fmt.Sprintf("it feeds records again, and cannot begin anew: waymark cancel %s --final --why TEXT ends it for good", run.ID)
-	case !strings.Contains(run.Reason, targetChanged):
-		return "when the cause is cured, " + goOnWith(run.ID)
-	case !mayFork:
-		return "when the output is as this run wrote it, " + goOnWith(run.ID)
-	default:
-		return fmt.Sprintf("if the output can be put back as this run wrote it, %s; if not, begin anew with: waymark resume %s --fork", goOnWith(run.ID), run.ID)
-	}
-}
-
-// ended reports whether nothing is left to do for a run with this status.
-func ended(status pipeline.RunStatus) bool {
-	return status == pipeline.Completed || status == pipeline.CompletedWithFailures || status == pipeline.Empty
 }

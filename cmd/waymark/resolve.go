@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/client"
 	"waymark/landscape"
-	"waymark/pipeline"
 )
 
 // decision is what a person found out about an effect that nobody knew the end of.
@@ -59,9 +59,9 @@ func (d decision) check() error {
 }
 
 func (a *app) resolve(ctx context.Context, r *record, run landscape.Run, effect string, d decision) error {
-	key, err := parseEffect(run.ID, effect)
+	key, err := client.ParseEffect(run.ID, effect)
 	if err != nil {
-		return err
+		return worded(err)
 	}
 	err = r.log.Resolve(ctx, key, d.applied, actor(), d.why)
 	switch {
@@ -74,27 +74,9 @@ func (a *app) resolve(ctx context.Context, r *record, run landscape.Run, effect 
 	if d.notApplied {
 		did = "will write " + effect + " again"
 	}
-	next, err := r.next(ctx, run)
+	advice, err := r.client.Advice(ctx, run)
 	if err != nil {
 		return err
 	}
-	return a.printOrder(orderResult{Run: run.ID, Order: "resolve", Next: next}, did)
-}
-
-// next tells what a person can do with a run that is not complete; nothing for one that nobody can go on with.
-func (r *record) next(ctx context.Context, run landscape.Run) (string, error) {
-	_, err := r.log.Resumable(ctx, run.ID)
-	refusal, is := errors.AsType[*landscape.NotResumableError](err)
-	switch {
-	case !is && err != nil:
-		return "", err
-	case !is && run.Status == pipeline.Failed:
-		return cure(run), nil
-	case !is:
-		return goOnWith(run.ID), nil
-	case ended(run.Status) || run.Final:
-		return "", nil
-	default:
-		return fmt.Sprintf("%s: waymark effects %s", refusal.Why, run.ID), nil
-	}
+	return a.printOrder(orderResult{Run: run.ID, Order: "resolve", Next: adviceText(advice, run.ID)}, did)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/activities"
+	"waymark/client"
 	"waymark/embedded"
 	"waymark/landscape"
 	"waymark/recovery"
@@ -69,7 +70,7 @@ func (a *app) resume(ctx context.Context, word string, o resumption) error {
 	var run landscape.Run
 	err := a.query(ctx, word, func(r *record, found landscape.Run) error {
 		run = found
-		if ended(run.Status) {
+		if client.Complete(run.Status) {
 			return nil
 		}
 		return r.resumable(ctx, run.ID)
@@ -77,7 +78,7 @@ func (a *app) resume(ctx context.Context, word string, o resumption) error {
 	if err != nil {
 		return err
 	}
-	if ended(run.Status) {
+	if client.Complete(run.Status) {
 		return a.nothingToResume(run, o)
 	}
 	if a.onCluster() {
@@ -118,7 +119,7 @@ func (r *record) resumable(ctx context.Context, run string) error {
 // takeUp goes on with a run in this process, or on the cluster. Until its workflow has taken it up, nothing is written for it.
 func (a *app) takeUp(ctx context.Context, m *machine, id string, o resumption) error {
 	run, err := a.stopped(ctx, m, id)
-	if ended(run.Status) {
+	if client.Complete(run.Status) {
 		return a.nothingToResume(run, o)
 	}
 	if err == nil && !o.recorded && a.sees(run) {

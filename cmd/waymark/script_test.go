@@ -21,6 +21,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"waymark/failpoint"
+	"waymark/pipeline"
 	"waymark/sqlitefile"
 )
 
@@ -143,7 +144,7 @@ func signalRun(ts *testscript.TestScript, _ bool, args []string) {
 	var stdout, stderr bytes.Buffer
 	run := exec.Command("env", append([]string{"PATH=" + ts.Getenv("PATH"), "WAYMARK_ALLOW_NETWORK=" + ts.Getenv("WAYMARK_ALLOW_NETWORK")}, args[2:]...)...)
 	run.Dir, run.Stdout, run.Stderr = ts.MkAbs("."), &stdout, &stderr
-	word, before := lastRun, 0
+	word, before := pipeline.LastRun, 0
 	if args[3] == "resume" {
 		word = args[4]
 		before, _ = written(ts, word)
@@ -168,7 +169,9 @@ func signalRun(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // await waits until the newest run is running and a sink of it has a chunk on record.
-func await(ts *testscript.TestScript, _ bool, _ []string) { awaitWritten(ts, lastRun, 0, func() {}) }
+func await(ts *testscript.TestScript, _ bool, _ []string) {
+	awaitWritten(ts, pipeline.LastRun, 0, func() {})
+}
 
 // lock FILE TIME keeps the database FILE locked for so long, and does not wait for that.
 func lock(ts *testscript.TestScript, neg bool, args []string) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"waymark/client"
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/plan"
@@ -115,7 +116,7 @@ type output struct {
 // divert leaves standard output to the rows of the run, if a sink writes them there, and says on standard error what else there is to
 // say. The rows of a complete run are printed when the process has nothing more to do, so that whoever closes the pipe ends nothing
 // else.
-func (e *execution) divert(run landscape.Run, status *runStatus) error {
+func (e *execution) divert(run landscape.Run, status *client.Status) error {
 	var description plan.Description
 	if err := json.Unmarshal([]byte(run.Plan), &description); err != nil {
 		return fmt.Errorf("run %s: the plan on record: %w", run.ID, err)
@@ -125,7 +126,7 @@ func (e *execution) divert(run landscape.Run, status *runStatus) error {
 			continue
 		}
 		for _, sink := range status.Sinks {
-			if sink.Sink == node.Name && sink.Path != "" && ended(run.Status) {
+			if sink.Sink == node.Name && sink.Path != "" && client.Complete(run.Status) {
 				e.app.output = &output{sink.Path, e.app.stdout}
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"waymark/activities"
+	"waymark/client"
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/workflows"
@@ -61,7 +62,7 @@ func (e *execution) report(end ending, err error) error {
 	if e.joined && run.Finished != 0 {
 		took = run.Finished.Time().Sub(run.Started.Time())
 	}
-	status, err := e.machine.record.status(ctx, run.ID)
+	status, err := e.machine.record.client.Status(ctx, run.ID)
 	if err != nil {
 		return err
 	}
@@ -71,7 +72,7 @@ func (e *execution) report(end ending, err error) error {
 	if err := e.divert(run, status); err != nil {
 		return err
 	}
-	if ended(run.Status) {
+	if client.Complete(run.Status) {
 		if err := e.machine.forgetInput(run.ID); err != nil {
 			e.app.note("what is kept of standard input stays where it is: %v", err)
 		}
@@ -182,7 +183,7 @@ func (e *execution) elsewhere(err error) string {
 }
 
 // unrecorded reports a run whose end could not be put on record, where it is running for ever if nobody resumes it.
-func (e *execution) unrecorded(end ending, status *runStatus, took time.Duration) error {
+func (e *execution) unrecorded(end ending, status *client.Status, took time.Duration) error {
 	code, verb, as := exitFailed, "failed", pipeline.Failed
 	if end.interrupted {
 		code, verb, as = exitInterrupted, "was stopped", pipeline.Interrupted
@@ -201,9 +202,9 @@ func (e *execution) unrecorded(end ending, status *runStatus, took time.Duration
 	return exitError{code, fmt.Errorf("run %s %s; %s\nwaymark doctor looks for the cause; then go on with: waymark resume %s", e.id(), verb, reason, e.id())}
 }
 
-func resultOf(status *runStatus, took time.Duration) runResult {
+func resultOf(status *client.Status, took time.Duration) runResult {
 	result := runResult{
-		Type: "run_result", Run: status.Run, Pipeline: status.Pipeline, Status: status.Status, Rows: status.Rows,
+		Type: "run_result", Run: status.ID, Pipeline: status.Pipeline, Status: status.Status, Rows: status.Rows,
 		Quarantined: status.Quarantined, Refused: status.Failed, Filtered: status.Filtered, Discarded: status.Discarded,
 		Seconds: took.Seconds(), Sinks: map[string]sinkResult{},
 	}
@@ -232,7 +233,7 @@ func verdict(code int, run landscape.Run) error {
 	var said error
 	switch {
 	case run.Status == pipeline.Failed:
-		said = fmt.Errorf("run %s failed: %s\nwhat was done until then is on record: waymark status %s\n%s", run.ID, run.Reason, run.ID, cure(run))
+		said = fmt.Errorf("run %s failed: %s\nwhat was done until then is on record: waymark status %s\n%s", run.ID, run.Reason, run.ID, adviceText(client.Advice{Cures: client.AfterFailure(run)}, run.ID))
 	case run.Status == pipeline.Blocked:
 		said = fmt.Errorf("run %s is blocked: %s\na person must decide: waymark effects %s shows what, waymark resolve records the decision; then %s", run.ID, run.Reason, run.ID, goOn)
 	case run.Final:
@@ -246,38 +247,32 @@ func verdict(code int, run landscape.Run) error {
 }
 
 // write is the summary for people.
-func (e *execution) write(w io.Writer, status *runStatus, took time.Duration) error {
+func (e *execution) write(w io.Writer, status *client.Status, took time.Duration) error {
 	passed := status.Passed
 	if !e.joined {
 		passed -= e.before.Passed
 	}
 	fmt.Fprintf(w, "%s: %s in %.1f s, %s rows/s\n%s\n\n", status.Pipeline, status.Status, took.Seconds(),
-		grouped(perSecond(passed, took)), status.rowsLine())
+		grouped(perSecond(passed, took)), rowsLine(status))
 	if err := writeSinks(w, status.Sinks); err != nil {
 		return err
 	}
 	if e.app.quiet {
 		return nil
 	}
-	fmt.Fprintf(w, "\nrecord   %s, run %s\n", e.machine.record.place, status.Run)
+	fmt.Fprintf(w, "\nrecord   %s, run %s\n", e.machine.record.place, status.ID)
 	if status.Failed > 0 {
-		fmt.Fprintf(w, "refused  waymark errors %s\n", status.Run)
+		fmt.Fprintf(w, "refused  waymark errors %s\n", status.ID)
 	}
 	if status.Rows > 0 {
-		fmt.Fprintf(w, "explain  waymark explain %s %s\n", status.Run, status.firstRow())
+		fmt.Fprintf(w, "explain  waymark explain %s %s\n", status.ID, firstRow(status))
 	}
 	return nil
 }
 
 // firstRow says how to ask for the first row: with several sources, by the id of its token.
-func (s *runStatus) firstRow() string {
-	var sources []string
-	for _, node := range s.Nodes {
-		if node.Kind == landscape.SourceNode {
-			sources = append(sources, node.Node)
-		}
-	}
-	if len(sources) > 1 {
+func firstRow(s *client.Status) string {
+	if sources := s.Sources(); len(sources) > 1 {
 		return "--token " + sources[0] + ":1"
 	}
 	return "--row 1"

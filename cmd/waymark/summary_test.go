@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/activities"
+	"waymark/client"
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
 	"waymark/landscape/memdriver"
@@ -33,7 +34,7 @@ func TestUnrecordedEnd(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var out bytes.Buffer
 			e := &execution{
-				app: &app{stdout: &out}, machine: &machine{record: &record{log: log}},
+				app: &app{stdout: &out}, machine: &machine{record: &record{log: log, client: client.New(log, "memory", &host{app: &app{}})}},
 				input: workflows.RunInput{OpenInput: activities.OpenInput{Run: "r"}}, started: time.Now(),
 			}
 			code, said := exitCode(e.report(test.end, nil), true)

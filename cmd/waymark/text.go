@@ -7,10 +7,9 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
-	"time"
 	"unicode/utf8"
 
-	"waymark/landscape"
+	"waymark/client"
 )
 
 // print writes for people, or v as one line of JSON if that is asked for. Nothing in either can move the cursor, or make
@@ -111,28 +110,11 @@ func turnsText(r rune) bool {
 }
 
 // moment shows a time for people; nothing for a moment that has not come.
-func moment(at landscape.Micros) string {
-	if at == 0 {
+func moment(at client.Time) string {
+	if !at.Known() {
 		return "-"
 	}
 	return at.Time().Format("2006-01-02 15:04:05Z")
-}
-
-// span shows how long something took, or nothing if it has not ended.
-func span(from, to landscape.Micros) string {
-	if to == 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%.1f s", to.Time().Sub(from.Time()).Seconds())
-}
-
-// stamp is a time in JSON; nil for a moment that has not come.
-func stamp(at landscape.Micros) *string {
-	if at == 0 {
-		return nil
-	}
-	text := at.Time().Format(time.RFC3339Nano)
-	return &text
 }
 
 // many returns the number with the word, in the plural where that is due.

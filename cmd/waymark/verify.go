@@ -40,7 +40,7 @@ func (a *app) verify(ctx context.Context, word string, options audit.VerifyOptio
 	}
 	defer func() { err = closing(err, record.close) }()
 	id := word // of a run that is not on record there may be records; and a damaged record may not tell
-	run, missing := record.find(ctx, word)
+	run, missing := record.client.Find(ctx, word)
 	if missing == nil {
 		id = run.ID
 	}
@@ -54,7 +54,7 @@ func (a *app) verify(ctx context.Context, word string, options audit.VerifyOptio
 	view.close()
 	switch {
 	case missing != nil && errors.Is(err, landscape.ErrNotFound):
-		return a.never(ctx, word, missing)
+		return a.never(ctx, word, worded(missing))
 	case err != nil:
 		return err
 	}

@@ -1,0 +1,56 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"waymark/activities"
+	"waymark/landscape"
+	"waymark/pipeline"
+)
+
+// Advice is what can be done with a run that has stopped.
+type Advice struct {
+	Cures []Cure // the better one first; empty if nothing is left to do
+	Why   string // of Resolve: which effects are blocked
+}
+
+// targetChanged is in the reason of a run that found an output to be no longer what it wrote.
+const targetChanged = ": TARGET_CHANGED: "
+
+// Advice returns what can be done with a run that has stopped.
+func (c *Client) Advice(ctx context.Context, run landscape.Run) (Advice, error) {
+	_, err := c.log.Resumable(ctx, run.ID)
+	refusal, refused := errors.AsType[*landscape.NotResumableError](err)
+	switch {
+	case err != nil && !refused:
+		return Advice{}, err
+	case !refused && run.Status == pipeline.Failed:
+		return Advice{Cures: AfterFailure(run)}, nil
+	case !refused:
+		return Advice{Cures: []Cure{Resume}}, nil
+	case Complete(run.Status) || run.Final:
+		return Advice{}, nil
+	default:
+		return Advice{Cures: []Cure{Resolve}, Why: refusal.Why}, nil
+	}
+}
+
+// AfterFailure returns what can be done with a run that failed. What it wrote is never written again: if that is gone, only a fork
+// writes it, and so does one if the cure changes what the run began with.
+func AfterFailure(run landscape.Run) []Cure {
+	mayFork := activities.MayFork(run) == nil
+	switch {
+	case activities.NeedsNewRun(run.Reason) && mayFork:
+		return []Cure{Fork}
+	case activities.NeedsNewRun(run.Reason):
+		return []Cure{CancelFinal}
+	case !strings.Contains(run.Reason, targetChanged):
+		return []Cure{Mend}
+	case !mayFork:
+		return []Cure{Restore}
+	default:
+		return []Cure{Restore, Fork}
+	}
+}

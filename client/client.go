@@ -1,0 +1,72 @@
+// Package client describes runs to whoever asks: the command line today, and every other way to Waymark. What it returns is what
+// `waymark --json` prints: the structs and their JSON names are one schema.
+package client
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"waymark/landscape"
+	"waymark/pipeline"
+	"waymark/workflows"
+)
+
+// Client answers questions about the runs of one landscape. It is safe for concurrent use if its host is.
+type Client struct {
+	log   *landscape.Log
+	place string
+	host  Host
+}
+
+// New returns a Client that reads a landscape. place says where that is, for people. The caller closes the landscape.
+func New(log *landscape.Log, place string, host Host) *Client {
+	return &Client{log: log, place: place, host: host}
+}
+
+// Host is whatever executes runs: a process that uses the state folder, or the workers of a cluster.
+type Host interface {
+	// Executes reports whether somebody executes a run that is running according to its record; nil if that is not known.
+	Executes(ctx context.Context, run string) *bool
+
+	// View asks whoever executes the run how it is; nil if nobody answers.
+	View(ctx context.Context, run string) *workflows.View
+}
+
+// Find returns the run that word names: its id, a prefix of it that no other run has, or pipeline.LastRun. The error is an *Error of
+// kind NotFound if there is none, and of kind Invalid if several have the prefix.
+func (c *Client) Find(ctx context.Context, word string) (landscape.Run, error) {
+	if word == pipeline.LastRun {
+		newest, err := c.newest(ctx)
+		if err != nil {
+			return landscape.Run{}, err
+		}
+		word = newest
+	}
+	run, err := c.log.FindRun(ctx, word)
+	switch {
+	case errors.Is(err, landscape.ErrNotFound):
+		return run, &Error{Kind: NotFound, Message: fmt.Sprintf("no run %q is on record in %s", word, c.place), Cure: ListRuns, Err: err}
+	case err != nil:
+		return run, &Error{Kind: Invalid, Message: err.Error(), Err: err}
+	}
+	return run, nil
+}
+
+func (c *Client) newest(ctx context.Context) (id string, err error) {
+	runs, err := c.log.Runs(ctx)
+	if err != nil {
+		return "", err
+	}
+	if len(runs) == 0 {
+		return "", &Error{Kind: NotFound, Message: "no run is on record in " + c.place, Err: landscape.ErrNotFound}
+	}
+	return slices.MinFunc(runs, NewestFirst).ID, nil
+}
+
+// NewestFirst orders runs, the last to start first.
+func NewestFirst(a, b landscape.RunHead) int {
+	return cmp.Or(cmp.Compare(b.Started, a.Started), cmp.Compare(b.ID, a.ID))
+}

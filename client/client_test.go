@@ -1,0 +1,154 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/landscape"
+	"waymark/landscape/landscapetest"
+	"waymark/landscape/memdriver"
+	"waymark/pipeline"
+	"waymark/workflows"
+)
+
+// nobody is a host that executes no run.
+type nobody struct{}
+
+func (nobody) Executes(context.Context, string) *bool       { return new(bool) }
+func (nobody) View(context.Context, string) *workflows.View { return nil }
+
+// busy is a host that executes every run, each in this view.
+type busy struct{ view *workflows.View }
+
+func (busy) Executes(context.Context, string) *bool {
+	works := true
+	return &works
+}
+
+func (b busy) View(context.Context, string) *workflows.View { return b.view }
+
+func requireKind(t *testing.T, want Kind, err error) {
+	t.Helper()
+	failed, ok := errors.AsType[*Error](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, want, failed.Kind)
+}
+
+// fiveRuns returns a log with the runs r0 to r4, begun in this order; r4 is complete, and all others go on.
+func fiveRuns(t *testing.T) *landscape.Log {
+	t.Helper()
+	moment := time.Unix(0, 0)
+	log := landscape.New(memdriver.New(), func() time.Time { moment = moment.Add(time.Second); return moment })
+	for i := range 5 {
+		s := landscapetest.Scene{Run: fmt.Sprint("r", i), Chunks: 2, ChunkRows: 10}
+		if i == 4 {
+			require.NoError(t, s.Play(t.Context(), log))
+			continue
+		}
+		require.NoError(t, s.Begin(t.Context(), log))
+	}
+	return log
+}
+
+func TestRuns(t *testing.T) {
+	c := New(fiveRuns(t), "memory", nobody{})
+	runs, total, err := c.Runs(t.Context(), 2)
+	require.NoError(t, err)
+	require.Equal(t, 5, total)
+	require.Equal(t, []string{"r4", "r3"}, []string{runs[0].ID, runs[1].ID})
+	require.Nil(t, runs[0].Alive, "it is complete")
+	require.False(t, runs[0].Dead())
+	require.True(t, runs[1].Dead())
+	took, known := runs[0].Took()
+	require.True(t, known)
+	require.InDelta(t, took.Seconds(), runs[0].Seconds, 0)
+	_, known = runs[1].Took()
+	require.False(t, known)
+	all, _, err := c.Runs(t.Context(), 0)
+	require.NoError(t, err)
+	require.Len(t, all, 5)
+}
+
+func TestFind(t *testing.T) {
+	c := New(fiveRuns(t), "memory", nobody{})
+	for word, want := range map[string]string{"r3": "r3", pipeline.LastRun: "r4"} {
+		run, err := c.Find(t.Context(), word)
+		require.NoError(t, err)
+		require.Equal(t, want, run.ID)
+	}
+	_, err := c.Find(t.Context(), "r")
+	requireKind(t, Invalid, err)
+	_, err = c.Find(t.Context(), "x")
+	requireKind(t, NotFound, err)
+	require.ErrorIs(t, err, landscape.ErrNotFound)
+	require.EqualError(t, err, `no run "x" is on record in memory`)
+	_, err = New(landscape.New(memdriver.New(), nil), "memory", nobody{}).Find(t.Context(), pipeline.LastRun)
+	requireKind(t, NotFound, err)
+}
+
+func TestStatus(t *testing.T) {
+	log := fiveRuns(t)
+	complete, err := New(log, "memory", nobody{}).Status(t.Context(), "r4")
+	require.NoError(t, err)
+	require.EqualValues(t, 20, complete.Rows)
+	require.EqualValues(t, 20, complete.Passed)
+	require.NotEmpty(t, complete.Sinks)
+	require.Empty(t, complete.Advice.Cures)
+	require.Equal(t, []string{landscapetest.Source}, complete.Sources())
+
+	dead, err := New(log, "memory", nobody{}).Status(t.Context(), "r0")
+	require.NoError(t, err)
+	require.Equal(t, []Cure{Resume}, dead.Advice.Cures)
+
+	going, err := New(log, "memory", busy{&workflows.View{}}).Status(t.Context(), "r0")
+	require.NoError(t, err)
+	require.Empty(t, going.Advice.Cures)
+	require.Nil(t, going.Paused)
+
+	paused, err := New(log, "memory", busy{&workflows.View{Paused: &workflows.Order{Actor: "ann", Why: "lunch"}}}).Status(t.Context(), "r0")
+	require.NoError(t, err)
+	require.Equal(t, &Pause{Actor: "ann", Why: "lunch"}, paused.Paused)
+	require.Equal(t, []Cure{Resume}, paused.Advice.Cures)
+}
+
+func TestAdviceAfterFailure(t *testing.T) {
+	for reason, want := range map[string][]Cure{
+		"sink out: TARGET_GONE: the disk is away":               {Mend},
+		"sink out: TARGET_CHANGED: it has 7 bytes instead of 9": {Restore, Fork},
+	} {
+		log := fiveRuns(t)
+		require.NoError(t, log.StopRun(t.Context(), "r0", pipeline.Failed, reason))
+		status, err := New(log, "memory", nobody{}).Status(t.Context(), "r0")
+		require.NoError(t, err)
+		require.Equal(t, want, status.Advice.Cures, reason)
+	}
+}
+
+// TestInterruptedUnnoticed holds that nobody says how long a run took whose process ended without recording it.
+func TestInterruptedUnnoticed(t *testing.T) {
+	log := fiveRuns(t)
+	require.NoError(t, log.StopRun(t.Context(), "r0", pipeline.Interrupted, ProcessEnded))
+	require.NoError(t, log.StopRun(t.Context(), "r1", pipeline.Interrupted, "interrupted by ann: lunch"))
+	runs, _, err := New(log, "memory", nobody{}).Runs(t.Context(), 0)
+	require.NoError(t, err)
+	for _, run := range runs {
+		_, known := run.Took()
+		require.Equal(t, run.ID == "r1" || run.ID == "r4", known, run.ID)
+	}
+}
+
+func TestTimeInJSON(t *testing.T) {
+	text, err := json.Marshal(Run{Started: 1_500_000})
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"started":"1970-01-01T00:00:01.5Z"`)
+	require.NotContains(t, string(text), "finished")
+	text, err = json.Marshal(Run{})
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"started":null`)
+}

@@ -1,0 +1,115 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"waymark/landscape"
+)
+
+// Effect is the completion record of one part of a sink's output, or of its publication.
+type Effect struct {
+	ID       string                `json:"effect"` // SINK/SOURCE:CHUNK, or SINK for a publication
+	Sink     string                `json:"sink"`
+	Source   string                `json:"source,omitempty"` // or barrier, whose chunk it is; empty for a publication
+	Chunk    *int64                `json:"chunk,omitempty"`
+	State    landscape.EffectState `json:"state"`
+	Attempts int64                 `json:"attempts"`
+	Rows     int64                 `json:"rows"`
+	Bytes    int64                 `json:"bytes"`
+	Changed  Time                  `json:"changed"`
+	Last     *EffectEvent          `json:"last_event,omitempty"`
+	Events   []EffectEvent         `json:"events,omitempty"` // in order
+}
+
+// EffectEvent is one thing that happened to an effect.
+type EffectEvent struct {
+	Event   landscape.EffectWord `json:"event"`
+	Attempt int64                `json:"attempt"`
+	Worker  string               `json:"worker"`
+	At      Time                 `json:"at"`
+	Detail  string               `json:"detail,omitempty"`
+}
+
+// Effects returns the effects of the run with this id by sink: the parts in the order of their places, those that have none after
+// those that have, by source and chunk; then the publication. Without events only the last event of each is returned.
+func (c *Client) Effects(ctx context.Context, run string, events bool) ([]Effect, error) {
+	effects, err := c.log.Effects(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	all, err := c.log.EffectEvents(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	happened := map[landscape.EffectKey][]EffectEvent{}
+	for _, e := range all {
+		happened[e.EffectKey] = append(happened[e.EffectKey], EffectEvent{e.Event, e.Fence, e.Worker, Time(e.At), e.Detail})
+	}
+	slices.SortStableFunc(effects, byPlace)
+	list := make([]Effect, len(effects))
+	for i, e := range effects {
+		list[i] = effectOf(e, happened[e.EffectKey])
+		if !events {
+			list[i].Events = nil
+		}
+	}
+	return list, nil
+}
+
+func byPlace(a, b landscape.Effect) int {
+	last := int64(1) << 62
+	place := func(e landscape.Effect) int64 {
+		switch {
+		case e.Kind == landscape.PublishEffect:
+			return last + 1
+		case e.Ordinal == nil:
+			return last
+		}
+		return *e.Ordinal
+	}
+	return cmp.Or(cmp.Compare(a.Sink, b.Sink), cmp.Compare(place(a), place(b)))
+}
+
+func effectOf(e landscape.Effect, events []EffectEvent) Effect {
+	slices.SortStableFunc(events, func(a, b EffectEvent) int { return cmp.Compare(a.At, b.At) })
+	effect := Effect{
+		ID: effectID(e.EffectKey), Sink: e.Sink, Source: e.Source, State: e.State, Attempts: e.Fence, Rows: e.Rows, Bytes: e.Bytes,
+		Changed: Time(e.Changed), Events: events,
+	}
+	if e.Kind == landscape.WriteEffect {
+		effect.Chunk = &e.Chunk
+	}
+	if len(events) > 0 {
+		effect.Last = &events[len(events)-1]
+	}
+	return effect
+}
+
+func effectID(key landscape.EffectKey) string {
+	if key.Chunk < 0 {
+		return key.Sink
+	}
+	return fmt.Sprintf("%s/%s:%d", key.Sink, key.Source, key.Chunk)
+}
+
+// ParseEffect returns the key of the effect of a run that id names. The error is an *Error of kind Invalid.
+func ParseEffect(run, id string) (landscape.EffectKey, error) {
+	sink, part, isPart := strings.Cut(id, "/")
+	if !isPart {
+		return landscape.PublishKey(run, sink), nil
+	}
+	colon := strings.LastIndexByte(part, ':')
+	chunk, err := strconv.ParseInt(part[colon+1:], 10, 64)
+	if colon < 1 || err != nil || chunk < 0 || sink == "" {
+		return landscape.EffectKey{}, &Error{
+			Kind: Invalid, Cure: ListEffects,
+			Message: fmt.Sprintf("%q is no effect: write SINK/SOURCE:CHUNK, or SINK for its publication", id),
+		}
+	}
+	return landscape.EffectKey{Run: run, Sink: sink, Source: part[:colon], Chunk: chunk}, nil
+}

@@ -1,0 +1,39 @@
+package client
+
+// Error says why something was not done, and what the caller can do about it. Nothing was changed.
+type Error struct {
+	Kind    Kind
+	Message string // one sentence, without the cure
+	Cure    Cure   // empty if there is none to name
+	Err     error  // what it is about; nil for nothing
+}
+
+// Error returns the message.
+func (e *Error) Error() string { return e.Message }
+
+// Unwrap returns what the error is about.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Kind classifies an Error by who can do something about it. In brackets: the status of HTTP, and the code of gRPC, that say the same.
+type Kind string
+
+// The kinds.
+const (
+	Invalid  Kind = "invalid"   // the question is wrong (400, INVALID_ARGUMENT)
+	NotFound Kind = "not_found" // what it is about is not there (404, NOT_FOUND)
+)
+
+// Cure is what somebody can do about an Error, or for a run that has stopped. Each front end has its own words for it.
+type Cure string
+
+// The cures.
+const (
+	ListRuns    Cure = "list_runs"    // choose one of the runs on record
+	ListEffects Cure = "list_effects" // choose one of the run's effects
+	Resume      Cure = "resume"       // resume the run
+	Mend        Cure = "mend"         // remove the cause of the failure, and resume the run
+	Restore     Cure = "restore"      // make the output again what the run wrote, and resume the run
+	Fork        Cure = "fork"         // begin a new run of the present document in its place
+	CancelFinal Cure = "cancel_final" // end the run for good: nothing else is possible
+	Resolve     Cure = "resolve"      // look at the target of each blocked effect, and say whether it was applied
+)

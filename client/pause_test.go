@@ -1,0 +1,45 @@
+package client
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/landscape"
+	"waymark/landscape/landscapetest"
+	"waymark/landscape/memdriver"
+	"waymark/pipeline"
+	"waymark/workflows"
+)
+
+// TestPauseOnRecord: a run is paused from the order to pause until the order to go on, or until it is taken up again.
+func TestPauseOnRecord(t *testing.T) {
+	moment := time.Unix(0, 0)
+	log := landscape.New(memdriver.New(), func() time.Time { moment = moment.Add(time.Second); return moment })
+	c := New(log, "memory", nobody{})
+	require.NoError(t, landscapetest.Scene{Run: "r"}.Begin(t.Context(), log))
+	requirePaused := func(want string) {
+		t.Helper()
+		got, err := c.Paused(t.Context(), "r")
+		require.NoError(t, err)
+		if want == "" {
+			require.Nil(t, got)
+			return
+		}
+		require.Equal(t, want, got.Actor+": "+got.Why)
+		require.True(t, got.Since.Known())
+	}
+	requirePaused("")
+	require.NoError(t, log.RecordAction(t.Context(), "r", workflows.PauseUpdate, "ann", "lunch"))
+	requirePaused("ann: lunch")
+	require.NoError(t, log.RecordAction(t.Context(), "r", "export", "bob", "asked to"))
+	requirePaused("ann: lunch")
+	require.NoError(t, log.RecordAction(t.Context(), "r", workflows.ContinueUpdate, "bob", "lunch is over"))
+	requirePaused("")
+	require.NoError(t, log.RecordAction(t.Context(), "r", workflows.PauseUpdate, "bob", "tea"))
+	requirePaused("bob: tea")
+	require.NoError(t, log.StopRun(t.Context(), "r", pipeline.Interrupted, "power"))
+	require.NoError(t, log.TakeUp(t.Context(), landscape.Resumption{Run: "r", Epoch: 1, Claim: "c"}))
+	requirePaused("")
+}

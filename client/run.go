@@ -1,0 +1,90 @@
+package client
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"waymark/landscape"
+	"waymark/pipeline"
+)
+
+// Run is one run in a list.
+type Run struct {
+	ID       string             `json:"run"`
+	Pipeline string             `json:"pipeline"`
+	Status   pipeline.RunStatus `json:"status"`
+	Final    bool               `json:"final,omitempty"` // cancelled for good
+	Epoch    int64              `json:"epoch"`           // how often it was resumed
+	Alive    *bool              `json:"alive,omitempty"` // of a running run: whether somebody executes it; nil if that is not known
+	Reason   string             `json:"reason,omitempty"`
+	Started  Time               `json:"started"`
+	Finished Time               `json:"finished,omitempty"`
+	Seconds  float64            `json:"seconds,omitempty"`
+	Actor    string             `json:"actor"`
+	Trigger  string             `json:"trigger"`
+	Host     string             `json:"host"`
+	Code     string             `json:"code"`
+	Folder   string             `json:"folder"`
+	Document string             `json:"document_sha256"`
+	Plan     string             `json:"plan_sha256"`
+}
+
+// ProcessEnded is the reason of a run whose process ended without recording why. Stored; never change it.
+const ProcessEnded = "interrupted: the process that worked for it ended"
+
+func runOf(head landscape.RunHead) Run {
+	run := Run{
+		ID: head.ID, Pipeline: head.Pipeline, Status: head.Status, Final: head.Final, Epoch: head.Epoch, Reason: head.Reason,
+		Started: Time(head.Started), Finished: Time(head.Finished),
+		Actor: head.Actor, Trigger: head.Trigger, Host: head.Host, Code: head.Code, Folder: head.BaseDir,
+		Document: head.DocumentSHA256, Plan: head.PlanSHA256,
+	}
+	if took, known := run.Took(); known {
+		run.Seconds = took.Seconds()
+	}
+	return run
+}
+
+// Took returns how long the run took, and whether that is known: it is not while the run goes on, nor for a process that ended
+// without recording it, which was noticed later.
+func (r *Run) Took() (took time.Duration, known bool) {
+	if !r.Finished.Known() || r.Status == pipeline.Interrupted && r.Reason == ProcessEnded {
+		return 0, false
+	}
+	return r.Finished.Time().Sub(r.Started.Time()), true
+}
+
+// Dead reports whether the run is running according to its record, and nobody executes it.
+func (r *Run) Dead() bool { return r.Alive != nil && !*r.Alive }
+
+// Complete reports whether nothing is left to do for a run with this status.
+func Complete(status pipeline.RunStatus) bool {
+	return status == pipeline.Completed || status == pipeline.CompletedWithFailures || status == pipeline.Empty
+}
+
+// Runs returns the runs on record, the newest first, at most limit of them unless that is 0, and how many there are.
+func (c *Client) Runs(ctx context.Context, limit int) (runs []Run, total int, err error) {
+	heads, err := c.log.Runs(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	slices.SortFunc(heads, NewestFirst)
+	total = len(heads)
+	if limit > 0 && total > limit {
+		heads = heads[:limit]
+	}
+	for _, head := range heads {
+		run := runOf(head)
+		c.attend(ctx, &run)
+		runs = append(runs, run)
+	}
+	return runs, total, nil
+}
+
+// attend finds out whether somebody executes a run that is running.
+func (c *Client) attend(ctx context.Context, run *Run) {
+	if run.Status == pipeline.Running {
+		run.Alive = c.host.Executes(ctx, run.ID)
+	}
+}

@@ -1,0 +1,200 @@
+package client
+
+import (
+	"context"
+
+	"waymark/landscape"
+	"waymark/pipeline"
+)
+
+// Status is one run with its counts. Rows are those that sources read; a token is a row, a copy of one, or what a barrier made of some.
+type Status struct {
+	Run
+	Rows        int64                 `json:"rows_read"`
+	Blank       int64                 `json:"blank_lines"`
+	Comments    int64                 `json:"comment_lines"`
+	Bytes       int64                 `json:"bytes_read"`
+	Passed      int64                 `json:"rows_passed"` // through all steps
+	Succeeded   int64                 `json:"rows_succeeded"`
+	Failed      int64                 `json:"rows_failed"` // the quarantined ones among them
+	Quarantined int64                 `json:"rows_quarantined"`
+	Filtered    int64                 `json:"rows_filtered"`
+	Discarded   int64                 `json:"rows_discarded"`
+	Chunks      int64                 `json:"chunks"`
+	Tokens      int64                 `json:"tokens,omitempty"`   // of all origins and lanes, if there are others than the rows read
+	Barriers    []Barrier             `json:"barriers,omitempty"` // that hold rows
+	Sinks       []Sink                `json:"sinks"`
+	Staged      []Staged              `json:"staged,omitempty"` // of a run that is not complete
+	Nodes       []landscape.NodeCount `json:"nodes"`
+
+	Paused   *Pause       `json:"paused,omitempty"`   // nil unless the run is paused
+	Resumed  []Resumption `json:"taken_up,omitempty"` // in order
+	Parent   *Link        `json:"parent,omitempty"`   // the run that this one was forked from, or retries
+	Children []Link       `json:"children,omitempty"` // runs that were forked from this one, or retry it
+
+	Advice Advice `json:"-"` // what can be done with a run that has stopped
+}
+
+// Resumption is one time that a run was resumed.
+type Resumption struct {
+	Epoch int64              `json:"epoch"` // that began with it
+	Was   pipeline.RunStatus `json:"was"`
+	Actor string             `json:"actor"`
+	Why   string             `json:"why,omitempty"`
+	Host  string             `json:"host"`
+	At    Time               `json:"at"`
+}
+
+// Link names a run that another one is linked to.
+type Link struct {
+	Run  string         `json:"run"`
+	Link landscape.Link `json:"link"`
+}
+
+// Barrier is what a barrier holds.
+type Barrier struct {
+	Barrier string `json:"barrier"`
+	Open    int64  `json:"open_batches"`
+	Held    int64  `json:"held_rows"`
+}
+
+// Sink is what one sink is to get, and got. Path, Bytes and SHA256 are set when the output is published.
+type Sink struct {
+	Sink      string `json:"sink"`
+	Planned   int64  `json:"rows_planned"`
+	Finalized int64  `json:"rows"` // that the target confirmed
+	Path      string `json:"path,omitempty"`
+	Bytes     int64  `json:"bytes,omitempty"`
+	SHA256    string `json:"sha256,omitempty"`
+	Completed int64  `json:"chunks_completed"` // the target confirmed them
+	Missing   int64  `json:"chunks_missing"`   // nothing was written
+	Unknown   int64  `json:"chunks_unknown"`   // an attempt was begun, and nobody knows yet how it ended
+}
+
+// Status returns how the run with this id stands, or how it ended.
+func (c *Client) Status(ctx context.Context, id string) (*Status, error) {
+	summary, err := c.log.Summary(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	status := &Status{
+		Run: runOf(summary.Run), Rows: summary.Rows, Blank: summary.Blank, Comments: summary.Comments, Bytes: summary.Bytes,
+		Passed: summary.Passed, Succeeded: summary.Succeeded, Failed: summary.Failed, Quarantined: summary.Quarantined,
+		Filtered: summary.Filtered, Discarded: summary.Discarded, Chunks: summary.Chunks, Nodes: summary.Nodes,
+	}
+	if summary.Tokens != summary.Passed {
+		status.Tokens = summary.Tokens
+	}
+	if status.Sinks, err = c.sinks(ctx, id, summary.Sinks); err != nil {
+		return nil, err
+	}
+	if status.Barriers, err = c.barriers(ctx, id); err != nil {
+		return nil, err
+	}
+	run, err := c.log.Run(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if status.Staged, err = staged(run); err != nil {
+		return nil, err
+	}
+	if err := c.addLinks(ctx, status, run); err != nil {
+		return nil, err
+	}
+	c.attend(ctx, &status.Run)
+	return status, c.addAdvice(ctx, status, run)
+}
+
+func (c *Client) sinks(ctx context.Context, run string, counts []landscape.SinkCount) ([]Sink, error) {
+	artifacts, err := c.log.Artifacts(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	chunks, err := c.log.SinkChunks(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	var sinks []Sink
+	for _, count := range counts {
+		sink := Sink{Sink: count.Sink, Planned: count.Planned, Finalized: count.Finalized}
+		for _, chunk := range chunks {
+			if chunk.Sink == count.Sink {
+				sink.Completed, sink.Missing, sink.Unknown = chunk.Completed, chunk.Missing, chunk.Unknown
+			}
+		}
+		for _, artifact := range artifacts {
+			if artifact.Sink == count.Sink {
+				sink.Path, sink.Bytes, sink.SHA256 = artifact.Path, artifact.Bytes, artifact.SHA256
+			}
+		}
+		sinks = append(sinks, sink)
+	}
+	return sinks, nil
+}
+
+// barriers returns what the barriers of a run hold after their last folds; nil if they hold nothing.
+func (c *Client) barriers(ctx context.Context, run string) ([]Barrier, error) {
+	origins, err := c.log.Sources(ctx, run) // a source has no folds
+	if err != nil {
+		return nil, err
+	}
+	var holding []Barrier
+	for _, origin := range origins {
+		folds, err := c.log.Folds(ctx, run, origin.Source)
+		if err != nil {
+			return nil, err
+		}
+		if len(folds) == 0 {
+			continue
+		}
+		if last := folds[len(folds)-1]; last.Open > 0 || last.Held > 0 {
+			holding = append(holding, Barrier{origin.Source, last.Open, last.Held})
+		}
+	}
+	return holding, nil
+}
+
+// addLinks adds when the run was resumed, and the runs that it is linked with.
+func (c *Client) addLinks(ctx context.Context, s *Status, run landscape.Run) error {
+	resumptions, err := c.log.Resumptions(ctx, run.ID)
+	if err != nil {
+		return err
+	}
+	for _, r := range resumptions {
+		s.Resumed = append(s.Resumed, Resumption{r.Epoch, r.Was, r.Actor, r.Why, r.Host, Time(r.At)})
+	}
+	if run.Parent != "" {
+		s.Parent = &Link{run.Parent, run.Link}
+	}
+	linked, err := c.log.LinkedRuns(ctx, run.ID)
+	if err != nil {
+		return err
+	}
+	for _, child := range linked {
+		s.Children = append(s.Children, Link{child.Run, child.Link})
+	}
+	return nil
+}
+
+// addAdvice adds who paused the run, and what can be done with one that does not go on.
+func (c *Client) addAdvice(ctx context.Context, s *Status, run landscape.Run) (err error) {
+	if s.Paused, err = c.paused(ctx, &s.Run); err != nil {
+		return err
+	}
+	if s.Status == pipeline.Running && !s.Dead() && s.Paused == nil {
+		return nil
+	}
+	s.Advice, err = c.Advice(ctx, run)
+	return err
+}
+
+// Sources returns the names of the run's sources, in the order of the document.
+func (s *Status) Sources() []string {
+	var names []string
+	for _, node := range s.Nodes {
+		if node.Kind == landscape.SourceNode {
+			names = append(names, node.Node)
+		}
+	}
+	return names
+}
