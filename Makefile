@@ -26,21 +26,35 @@ test: ## pass all tests
 .PHONY: check
 check: campaigns crash-quick race lint ## all that a change must pass beside the tests: long campaigns, crash laboratory, race detector, linters
 
-# What `go test` tries a little of in a few seconds, at length.
-.PHONY: campaigns
-campaigns:
-	go test ./activities -run '^TestFates' -stride 1
+# What `go test` tries a little of in a few seconds, at length. Many of them wait: make -j3 tries some side by side.
+CAMPAIGNS := fates bad-rows frozen-writers deeds merges refusals graphs storages parquet power-payloads power-files lost-commits lost-replies
+.PHONY: campaigns $(CAMPAIGNS)
+campaigns: $(CAMPAIGNS)
+fates:
+	go test ./activities -run '^TestFates' -stride 2
+bad-rows:
 	go test ./tests -run '^TestEveryRecordIsAccountedFor$$|^TestFullDisk$$' -everywhere
-	go test ./tests/zombies -zombies 24
+frozen-writers:
+	go test ./tests/zombies -zombies 16
+deeds:
 	go test ./tests/resume -step 11
+merges:
 	go test ./tests/merges -branches 4
+refusals:
 	go test ./audit -run '^TestRowsTurnedAway$$' -groups
-	go test ./tests/graphs -run '^TestRealRuns$$|^TestRunsDieAndGoOn$$|^TestManyLanesDieAndGoOn$$' -seeds 400 -deaths 60 -lane-deaths 3
+graphs:
+	go test ./tests/graphs -run '^TestRealRuns$$|^TestRunsDieAndGoOn$$|^TestManyLanesDieAndGoOn$$' -seeds 250 -deaths 40 -lane-deaths 3
+storages:
 	go test ./tests/graphs -run '^TestRealRuns$$' -storage postgres+s3 -seeds 40
+parquet:
 	go test ./plugin/parquet -run '^TestDuckDB$$' -files 3000
+power-payloads:
 	go test ./payload/fsstore -run '^TestPowerLoss$$' -losses 40
+power-files:
 	go test ./plugin/builtin -run '^TestPowerLoss$$|^TestInterleaved$$' -losses 3 -rounds 400
+lost-commits:
 	go test ./landscape/pgstore -run '^TestLostCommits$$' -count=1 -lost=200
+lost-replies:
 	go test ./plugin/postgres -run '^TestCommitsWhoseReplyIsLost$$|^TestAttemptsAtOnePartAtTheSameTime$$' -count=1 -lost=200
 
 .PHONY: race
