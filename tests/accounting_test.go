@@ -3,16 +3,18 @@ package tests
 import (
 	"bytes"
 	"compress/gzip"
-	"context"
 	"flag"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"waymark/audit"
+	"waymark/tests/inprocess"
 	"waymark/tests/storages"
-	"waymark/tests/system"
 )
 
 // accounted is one input and what must become of its records.
@@ -84,33 +86,34 @@ func TestEveryRecordIsAccountedFor(t *testing.T) {
 			if nr > 0 && !*everywhere {
 				step = 7
 			}
-			accountFor(t, system.StartWith(t, system.Options{Storage: system.On(storage)}), step)
+			accountFor(t, inprocess.NewOn(t, storages.Use(t, storage)), step)
 		})
 	}
 }
 
 // accountFor runs inputs: one, and each so many further.
-func accountFor(t *testing.T, s *system.System, step int) {
+func accountFor(t *testing.T, r *inprocess.Record, step int) {
 	t.Helper()
-	ctx := context.Background()
 	for i := 0; i < len(inputs); i += step {
 		in := inputs[i]
 		t.Run(in.name, func(t *testing.T) {
-			file, run := fmt.Sprintf("%d/%s", i, in.file), fmt.Sprintf("run-%d", i)
-			s.Write(t, map[string]string{file: in.content})
-			document := "name: accounted\nchunk: {rows: 2}\nsources: {in: " + fmt.Sprintf(in.format, file) + "}\n" +
+			run := fmt.Sprintf("run-%d", i)
+			document := "name: accounted\nchunk: {rows: 2}\nsources: {in: " + fmt.Sprintf(in.format, in.file) + "}\n" +
 				"steps: [{name: keep, filter: \"!has(row.id) || row.id != 7\"}]\n" +
-				"sinks: {out: {jsonl: {path: " + fmt.Sprintf("out/%d.jsonl", i) + "}}}\n"
-			_, err := s.Run(t, run, document)
-			require.NoError(t, err)
-			sum, err := s.Log.Summary(ctx, run)
+				"sinks: {out: {jsonl: {path: out.jsonl}}}\n"
+			require.NoError(t, r.Run(t, run, document, map[string]string{in.file: in.content}, nil))
+			sum, err := r.Log.Summary(t.Context(), run)
 			require.NoError(t, err)
 			require.Equal(t, in.records, sum.Rows, "rows on record")
 			require.Equal(t, in.quarantined, sum.Quarantined)
 			require.Equal(t, in.filtered, sum.Filtered)
 			require.Equal(t, in.records-in.quarantined-in.filtered, sum.Sinks[0].Finalized)
-			require.EqualValues(t, sum.Sinks[0].Finalized, strings.Count(s.Read(t, fmt.Sprintf("out/%d.jsonl", i)), "\n"))
-			s.Verify(t, run)
+			out, err := os.ReadFile(filepath.Join(r.Folder, run, "out.jsonl"))
+			require.NoError(t, err)
+			require.EqualValues(t, sum.Sinks[0].Finalized, bytes.Count(out, []byte("\n")))
+			report, err := audit.New(r.Log, r.Payloads, r.Planner).Verify(t.Context(), run)
+			require.NoError(t, err)
+			require.Empty(t, report.Problems)
 		})
 	}
 }
@@ -137,15 +140,13 @@ func numbers(n int) []string {
 }
 
 func TestSourcesThatCannotBeReadStopTheRunByName(t *testing.T) {
-	s := system.Start(t, nil)
+	r := inprocess.New(t)
 	for i, in := range faults {
 		t.Run(in.name, func(t *testing.T) {
-			file := fmt.Sprintf("%d/%s", i, in.file)
-			s.Write(t, map[string]string{file: in.content})
-			document := "name: fault\nsources: {in: " + fmt.Sprintf(in.format, file) + "}\nsinks: {out: {jsonl: {path: " + fmt.Sprintf("out/%d.jsonl", i) + "}}}\n"
-			_, err := s.Run(t, fmt.Sprintf("run-%d", i), document)
-			require.ErrorContains(t, err, in.code)
-			require.NoFileExists(t, s.Folder+fmt.Sprintf("/out/%d.jsonl", i))
+			run := fmt.Sprintf("run-%d", i)
+			document := "name: fault\nsources: {in: " + fmt.Sprintf(in.format, in.file) + "}\nsinks: {out: {jsonl: {path: out.jsonl}}}\n"
+			require.ErrorContains(t, r.Run(t, run, document, map[string]string{in.file: in.content}, nil), in.code)
+			require.NoFileExists(t, filepath.Join(r.Folder, run, "out.jsonl"))
 		})
 	}
 }

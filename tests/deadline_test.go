@@ -75,6 +75,7 @@ sinks:
 // TestDeadlinesOfAnIdleSource has a coalesce that waits for branches which a sort holds back, and an aggregate that waits for
 // more. Nothing comes for as long as it takes both to give up waiting.
 func TestDeadlinesOfAnIdleSource(t *testing.T) {
+	t.Parallel()
 	mayEnd := make(chan struct{})
 	s := system.StartWith(t, system.Options{Planner: func(p activities.Planner) activities.Planner { return idlePlanner{p, mayEnd} }})
 	s.Write(t, map[string]string{"in.csv": "id,n\n1,10\n2,20\n3,30\n4,40\n5,50\n"})

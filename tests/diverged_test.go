@@ -93,7 +93,7 @@ func TestARecordThatIsOlderThanTheHistoryIsNoticed(t *testing.T) {
 // history is asked, and what it began with is part of it.
 func TestAStateThatAHistoryBeganWithIsHeldAgainstTheRecord(t *testing.T) {
 	s := system.Start(t, map[string]any{"limit.historyCount.suggestContinueAsNew": 30})
-	s.Write(t, map[string]string{"first.csv": numbered(0, 400)})
+	s.Write(t, map[string]string{"first.csv": numbered(0, 240)})
 	_, err := s.Run(t, "long", diverging)
 	require.NoError(t, err)
 	require.NoError(t, recovery.Compare(t.Context(), s.Client, s.Log, "long"))

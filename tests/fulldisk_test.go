@@ -30,7 +30,7 @@ sinks:
   low: {jsonl: {path: out/low.jsonl}, from: triage}
 `
 
-const fullRows = 60_000
+const fullRows = 20_000
 
 // smallBytes is the size of a disk that gets full.
 const smallBytes = 64 << 20
@@ -53,18 +53,19 @@ const (
 
 // TestFullDisk lets disks get full in the middle of runs. A run waits and says so, and goes on when there is space.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	binary := buildWaymark(t)
 	undisturbed := newFullRun(t, binary)
 	undisturbed.waymark("run", "pipeline.yaml", "--quiet")
 	want := undisturbed.outputs()
 	outside := []string{"--landscape", "sqlite:landscape.db", "--payloads", "file:payloads"}
 	for name, disk := range map[string]fullDisk{
-		"payloads":               {free: 800 << 10, mount: "small", flags: []string{"--payloads", "file:small/payloads"}, says: waitsForSpace},
-		"landscape":              {free: 4 << 20, mount: "small", flags: []string{"--landscape", "sqlite:small/landscape.db"}, says: waitsForSpace},
-		"outputs":                {free: 1 << 20, mount: "out", says: waitsForSpace},
-		"everything":             {free: 5 << 20, mount: ".waymark", says: waitsForSpace, more: true},
-		"everything, and killed": {free: 5 << 20, mount: ".waymark", says: waitsForSpace, kill: true},
-		"landscape, and killed":  {free: 4 << 20, mount: "small", flags: []string{"--landscape", "sqlite:small/landscape.db"}, says: waitsForSpace, kill: true, more: true},
+		"payloads":               {free: 350 << 10, mount: "small", flags: []string{"--payloads", "file:small/payloads"}, says: waitsForSpace},
+		"landscape":              {free: 2 << 20, mount: "small", flags: []string{"--landscape", "sqlite:small/landscape.db"}, says: waitsForSpace},
+		"outputs":                {free: 400 << 10, mount: "out", says: waitsForSpace},
+		"everything":             {free: 4 << 20, mount: ".waymark", says: waitsForSpace, more: true},
+		"everything, and killed": {free: 4 << 20, mount: ".waymark", says: waitsForSpace, kill: true},
+		"landscape, and killed":  {free: 2 << 20, mount: "small", flags: []string{"--landscape", "sqlite:small/landscape.db"}, says: waitsForSpace, kill: true, more: true},
 		"Temporal":               {free: 1500 << 10, mount: ".waymark", flags: outside, says: isFull, more: true},
 		"Temporal, and killed":   {free: 1500 << 10, mount: ".waymark", flags: outside, says: isFull, kill: true},
 	} {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
+	sdkworker "go.temporal.io/sdk/worker"
 
 	"waymark/activities"
 	"waymark/audit"
@@ -104,6 +105,7 @@ func onDisk(t testing.TB, s *System) (landscape.Driver, payload.Backend) {
 func (s *System) connect(t testing.TB, database string, o Options) {
 	t.Helper()
 	ctx := context.Background()
+	sdkworker.SetBinaryChecksum("test") // or else the SDK reads the whole binary of the tests
 	server, err := embedded.Start(ctx, embedded.Options{DatabasePath: database, Settings: o.Settings})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, server.Stop()) })
