@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -24,9 +25,15 @@ import (
 
 var rows = flag.Int("rows", 150_000, "rows of the input")
 
+// atOnce is how many tests go on at the same time, unless -parallel says otherwise: they mostly wait.
+const atOnce = "3"
+
 func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", atOnce); err != nil {
+		panic(err)
+	}
 	flag.Parse()
-	os.Exit(services.Main(m))
+	os.Exit(services.MainForBuckets(m))
 }
 
 // begin starts a run of the deployed document, as people do who know its name alone.
@@ -81,13 +88,13 @@ func (c *topology) home(handle client.WorkflowRun) string {
 // verify computes everything that is on record again.
 func (c *topology) verify(run string) {
 	c.t.Helper()
-	for name, value := range c.goodsEnvironment() {
-		c.t.Setenv(name, value)
-	}
 	key, err := hex.DecodeString(fingerprintKey)
 	require.NoError(c.t, err)
+	secrets := c.t.TempDir()
+	require.NoError(c.t, os.WriteFile(filepath.Join(secrets, "goods_dsn"), []byte(c.goods.DSN()), 0o600))
 	planner := worker.Planner{
 		Allow: []string{c.folder}, AllowNetworks: worker.Networks{netip.MustParsePrefix("127.0.0.0/8")}, FingerprintKey: key, Confined: true,
+		SecretsDir: secrets,
 	}
 	report, err := audit.New(c.log, c.payloads, planner).Verify(c.t.Context(), run)
 	require.NoError(c.t, err)
@@ -96,6 +103,7 @@ func (c *topology) verify(run string) {
 
 // TestARunSurvivesItsServices lets everything fail once that a run needs, and compares what it leaves with an undisturbed one.
 func TestARunSurvivesItsServices(t *testing.T) {
+	t.Parallel()
 	c := start(t)
 	c.deploy(*rows)
 	workers := []*process{c.worker("one"), c.worker("two")}
@@ -103,7 +111,7 @@ func TestARunSurvivesItsServices(t *testing.T) {
 	began := time.Now()
 	calm := c.begin("calm")
 	calmRun := c.end(calm)
-	t.Logf("undisturbed: %d rows in %s, %.0f rows/s", *rows, time.Since(began), float64(*rows)/time.Since(began).Seconds())
+	t.Logf("undisturbed: %d rows in %s", *rows, time.Since(began))
 	want := c.result(calmRun.Run, "calm")
 	want.check(c, *rows)
 

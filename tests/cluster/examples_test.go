@@ -35,7 +35,7 @@ func (c *topology) container(service, volumes string) {
 		require.NoError(c.t, os.MkdirAll(from, 0o700))
 		mounts = append(mounts, "mount --bind '"+from+"' '"+output+"'")
 	}
-	mounts = append(mounts, "exec '"+c.program(buildWorker)+"'")
+	mounts = append(mounts, "exec '"+c.program(c.build)+"'")
 	w := launch(c.t, service, c.environment(), contained[0], append(contained[1:], "sh", "-c", strings.Join(mounts, "\n"))...)
 	w.await("msg=working")
 }
@@ -45,6 +45,7 @@ func TestTheExamplesRunOnBothWorkersOfCompose(t *testing.T) {
 	if out, err := exec.Command(contained[0], append(contained[1:], "true")...).CombinedOutput(); err != nil {
 		t.Skipf("this machine gives no view of its files to a process alone: %v %s", err, out)
 	}
+	t.Parallel()
 	c := start(t)
 	require.NoError(t, os.CopyFS(c.folder, os.DirFS("../../examples")))
 	want := map[string]string{"bird-strikes": "review.csv", "orders": "ledger.csv", "sensor": "alps/readings/manifest.json"}

@@ -16,7 +16,7 @@ func (c *topology) odd(name, keys string) *process {
 	environment := c.environment()
 	maps.Copy(environment, c.goodsEnvironment())
 	environment["WAYMARK_CODEC_KEYS"] = keys
-	return launch(c.t, name, environment, c.program(buildWorker))
+	return launch(c.t, name, environment, c.program(c.build))
 }
 
 // refused requires that the process ends with code 1, and says why.
@@ -35,6 +35,7 @@ func (p *process) refused(why string) {
 // TestAWorkerWithoutTheKeysHarmsNobody lets workers without the right keys come before a run and in the middle of it, while the worker
 // that holds the run is killed.
 func TestAWorkerWithoutTheKeysHarmsNobody(t *testing.T) {
+	t.Parallel()
 	other := "two:" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat("o", 32)))
 	c := start(t)
 	c.deploy(*rows)

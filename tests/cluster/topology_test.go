@@ -44,8 +44,14 @@ const (
 // The programs of the cluster, each built once.
 var (
 	buildTemporal = sync.OnceValues(func() (string, error) { return programs.Build("waymark/tests/cluster/temporal") })
-	buildWorker   = sync.OnceValues(func() (string, error) { return programs.Build("waymark/cmd/waymark-worker") })
+	buildReleased = sync.OnceValues(func() (string, error) { return programs.Build("waymark/cmd/waymark-worker") })
+	buildWorker   = sync.OnceValues(func() (string, error) { // with the heartbeat of the tests
+		return programs.Build("waymark/cmd/waymark-worker", "-tags", "failpoints")
+	})
 )
+
+// heartbeat is the timeout after which another worker gets what a killed one had in hand.
+const heartbeat = 2 * time.Second
 
 func (c *topology) program(build func() (string, error)) string {
 	c.t.Helper()
@@ -68,14 +74,14 @@ type topology struct {
 	client   client.Client
 	log      *landscape.Log
 	payloads *payload.Store
+	build    func() (string, error) // the workers' program
 }
 
 // start starts everything but workers.
 func start(t testing.TB) *topology {
 	t.Helper()
-	c := &topology{t: t, folder: t.TempDir(), postgres: services.PrivatePostgres(t), bucket: services.PrivateS3(t)}
+	c := &topology{t: t, folder: t.TempDir(), postgres: services.PrivatePostgres(t), bucket: services.PrivateS3(t), build: buildWorker}
 	c.record, c.goods = c.postgres.Database(t), c.postgres.Database(t)
-	c.bucket.Setenv(t)
 	c.makeRecord()
 	c.startTemporal()
 	keys, err := codec.Load("", "one:"+base64.StdEncoding.EncodeToString([]byte(codecKey)), false)
@@ -123,7 +129,7 @@ func (c *topology) worker(name string) *process {
 	c.t.Helper()
 	environment := c.environment()
 	maps.Copy(environment, c.goodsEnvironment())
-	w := launch(c.t, name, environment, c.program(buildWorker))
+	w := launch(c.t, name, environment, c.program(c.build))
 	w.await("msg=working")
 	return w
 }
@@ -175,11 +181,12 @@ func (c *topology) environment() map[string]string {
 }
 
 // goodsEnvironment is what the document of the test needs besides: the database that it writes, the network of that database, and
-// where its bucket is.
+// where its bucket is; and the heartbeat.
 func (c *topology) goodsEnvironment() map[string]string {
 	return map[string]string{
 		"WAYMARK_SECRET_GOODS_DSN": c.goods.DSN(), "WAYMARK_ALLOW_NETWORK": "127.0.0.0/8",
 		"AWS_ENDPOINT_URL_S3": c.bucket.Endpoint, "AWS_REGION": c.bucket.Region,
+		"WAYMARK_HEARTBEAT": heartbeat.String(),
 	}
 }
 

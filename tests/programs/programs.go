@@ -30,7 +30,7 @@ func Build(program string, flags ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer building.Close() //nolint:errcheck // nothing was written to it
+	defer building.Close()
 	newest := filepath.Join(folder, "newest")
 	args := append([]string{"build", "-buildvcs=false", "-ldflags=-s -w", "-o", newest}, flags...)
 	if out, err := exec.Command("go", append(args, program)...).CombinedOutput(); err != nil {

@@ -81,9 +81,12 @@ func (b *Bucket) URLAt(endpoint, prefix string) string {
 func (b *Bucket) Address() string { return strings.TrimPrefix(b.Endpoint, "http://") }
 
 // Env gives a process the right to use the bucket, and keeps it from reading settings of the machine's user.
-func (b *Bucket) Env() map[string]string {
+func (b *Bucket) Env() map[string]string { return bucketEnv() }
+
+// bucketEnv is the same for all buckets.
+func bucketEnv() map[string]string {
 	return map[string]string{
-		"AWS_ACCESS_KEY_ID": b.AccessKey, "AWS_SECRET_ACCESS_KEY": b.SecretKey, "AWS_REGION": b.Region,
+		"AWS_ACCESS_KEY_ID": s3AccessKey, "AWS_SECRET_ACCESS_KEY": s3SecretKey, "AWS_REGION": s3Region,
 		"AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull, "AWS_EC2_METADATA_DISABLED": "true",
 	}
 }

@@ -55,6 +55,17 @@ func MainInMemory(m *testing.M) int {
 	return Main(m)
 }
 
+// MainForBuckets is Main, with what Bucket.Setenv gives one test given to all: for packages with tests side by side.
+func MainForBuckets(m *testing.M) int {
+	for name, value := range bucketEnv() {
+		if err := os.Setenv(name, value); err != nil {
+			fmt.Fprintln(os.Stderr, "services:", err)
+			return 1
+		}
+	}
+	return Main(m)
+}
+
 // onEnd has stop called when the tests of the process are done; the last one registered is called first.
 func onEnd(t testing.TB, stop func()) {
 	t.Helper()
