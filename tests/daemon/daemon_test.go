@@ -233,6 +233,7 @@ func get(t *testing.T, address any, path string) (int, string) {
 }
 
 func TestAProcessRunsWhatIsDeployed(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	p := begin(t, s.config(s.address(t)), daemon.Program{}, nil)
 	address := p.said(t, "listening")["address"]
@@ -264,6 +265,7 @@ func TestAProcessRunsWhatIsDeployed(t *testing.T) {
 }
 
 func TestAProcessWaitsForTemporal(t *testing.T) {
+	t.Parallel()
 	s := &site{folder: t.TempDir()}
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -291,6 +293,7 @@ func TestAProcessWaitsForTemporal(t *testing.T) {
 }
 
 func TestAProcessThatWaitsEndsAtOnce(t *testing.T) {
+	t.Parallel()
 	s := &site{folder: t.TempDir()}
 	c := s.config("127.0.0.1:1")
 	c.Pipelines = ""
@@ -347,6 +350,7 @@ func attempts(t *testing.T, c client.Client, id string) (most int32, failures st
 }
 
 func TestWhatIsInHandComesToItsEnd(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	g := &gate{kind: landscape.Chunk{}, waits: make(chan struct{}, 1), open: make(chan struct{})}
 	p := begin(t, s.config(s.address(t)), gated(g), nil)
@@ -367,6 +371,7 @@ func TestWhatIsInHandComesToItsEnd(t *testing.T) {
 }
 
 func TestWhatTakesTooLongIsGivenBack(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	g := &gate{kind: landscape.Run{}, waits: make(chan struct{}, 1), open: make(chan struct{})}
 	c := s.config(s.address(t))

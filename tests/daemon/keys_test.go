@@ -53,8 +53,10 @@ var wrongKeys = map[string]struct{ keys, says string }{
 }
 
 func TestAWorkerWithTheWrongKeyEndsBeforeItTakesWork(t *testing.T) {
+	t.Parallel()
 	for name, wrong := range wrongKeys {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := newSite(t)
 			g := gateOn()
 			good := begin(t, s.config(s.address(t)), gated(g), withKeys(codecKeys))
@@ -78,9 +80,11 @@ func TestAWorkerWithTheWrongKeyEndsBeforeItTakesWork(t *testing.T) {
 }
 
 func TestAWorkerWithTheWrongKeyHarmsNoRun(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"another key", "no key"} {
 		wrong := wrongKeys[name]
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := newSite(t)
 			odd := begin(t, s.config(s.address(t)), daemon.Program{}, withKeys(wrong.keys))
 			pages := odd.said(t, "listening")["address"]
@@ -113,6 +117,7 @@ func TestAWorkerWithTheWrongKeyHarmsNoRun(t *testing.T) {
 }
 
 func TestAClientWithTheWrongKeyEndsNoWorker(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	p := begin(t, s.config(s.address(t)), daemon.Program{}, withKeys(codecKeys))
 	p.said(t, "working")
@@ -127,6 +132,7 @@ func TestAClientWithTheWrongKeyEndsNoWorker(t *testing.T) {
 }
 
 func TestAnOrderWithTheWrongKeyIsRefused(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	g := gateOn()
 	p := begin(t, s.config(s.address(t)), gated(g), withKeys(codecKeys))
@@ -147,6 +153,7 @@ func TestAnOrderWithTheWrongKeyIsRefused(t *testing.T) {
 }
 
 func TestWhatHasToBeEncryptedIsRefusedInWords(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	c := s.config(s.address(t))
 	c.CodecRequire = true
@@ -164,6 +171,7 @@ func TestWhatHasToBeEncryptedIsRefusedInWords(t *testing.T) {
 }
 
 func TestARunThatGoesIsNotHarmedByAWorkerThatRequiresEncryption(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	g := gateOn()
 	c := s.config(s.address(t))
@@ -189,6 +197,7 @@ func TestARunThatGoesIsNotHarmedByAWorkerThatRequiresEncryption(t *testing.T) {
 }
 
 func TestAnInputThatIsRefusedIsInTheLog(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	p := begin(t, s.config(s.address(t)), daemon.Program{}, withKeys(codecKeys))
 	p.said(t, "working")

@@ -135,6 +135,7 @@ func TestTemporalSeesNamesOfNothingAndNoSecret(t *testing.T) {
 }
 
 func TestARunByHandNeedsNoEncryption(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	p := begin(t, s.config(s.address(t)), daemon.Program{}, map[string]string{"WAYMARK_CODEC_KEYS": codecKeys})
 	p.said(t, "working")
@@ -146,6 +147,7 @@ func TestARunByHandNeedsNoEncryption(t *testing.T) {
 }
 
 func TestTheUIIsShownWhatIsEncrypted(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	c := s.config(s.address(t))
 	c.CodecHTTP, c.CodecOrigin = "127.0.0.1:0", "http://localhost:8080"

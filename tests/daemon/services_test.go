@@ -1,6 +1,7 @@
 package daemon_test
 
 import (
+	"flag"
 	"net/http"
 	"os"
 	"strings"
@@ -15,7 +16,15 @@ import (
 	"waymark/worker/daemon"
 )
 
-func TestMain(m *testing.M) { os.Exit(services.Main(m)) }
+// atOnce is how many tests go on at the same time, unless -parallel says otherwise: they mostly wait.
+const atOnce = "8"
+
+func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", atOnce); err != nil {
+		panic(err)
+	}
+	os.Exit(services.Main(m))
+}
 
 // TestAProcessNamesTheServiceThatIsAway starts a process while the payloads cannot be reached.
 func TestAProcessNamesTheServiceThatIsAway(t *testing.T) {
@@ -36,6 +45,7 @@ func TestAProcessNamesTheServiceThatIsAway(t *testing.T) {
 
 // TestAProcessMayWriteBeforeItWorks starts a process as a role that only reads; then it is given the right, and loses it again.
 func TestAProcessMayWriteBeforeItWorks(t *testing.T) {
+	t.Parallel()
 	db := services.Postgres(t)
 	_, _, err := pgstore.Migrate(t.Context(), db.DSN())
 	require.NoError(t, err)
@@ -83,6 +93,7 @@ func TestAProcessMayWriteBeforeItWorks(t *testing.T) {
 
 // TestAProcessThatOwnsTheRecordSaysSo starts a process as the record's owner.
 func TestAProcessThatOwnsTheRecordSaysSo(t *testing.T) {
+	t.Parallel()
 	db := services.Postgres(t)
 	_, _, err := pgstore.Migrate(t.Context(), db.DSN())
 	require.NoError(t, err)

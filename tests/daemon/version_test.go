@@ -26,6 +26,7 @@ func makeCurrent(t *testing.T, s *site, build string) {
 
 // TestARunStaysOnTheVersionOnWhichItBegan lets a new release come while a run is going.
 func TestARunStaysOnTheVersionOnWhichItBegan(t *testing.T) {
+	t.Parallel()
 	s := newSiteWith(t, embedded.Options{Schedules: true}) // versions are kept by Temporal's own workflows, as schedules are
 	g := &gate{kind: landscape.Chunk{}, waits: make(chan struct{}, 1), open: make(chan struct{})}
 	of := func(build string) daemon.Config {
