@@ -80,8 +80,8 @@ $(GOBIN)/workflowcheck:
 	go install $(WORKFLOWCHECK)
 
 .PHONY: bench
-bench: build ## measure whole runs, beside a plain Go loop, and on a cluster of processes
-	go run ./tests/bench -binary bin/waymark
+bench: build ## measure whole runs, beside a plain Go loop, and on a cluster of processes; BESIDE=BINARY also measures another build of it
+	go run ./tests/bench -binary bin/waymark $(if $(BESIDE),-beside $(BESIDE))
 	go test ./tests/cluster -run '^$$' -bench Run -benchtime 3x -rows 1000000 -timeout 20m
 
 .PHONY: mutants

@@ -4,14 +4,18 @@ import "strings"
 
 // job is a pipeline over the same source.
 type job struct {
-	name   string
-	steps  string
-	beside bool // the plain loop does the same
-	unique bool // no two orders have the same id
+	name    string
+	steps   string
+	plain   bool // the plain loop does the same
+	unique  bool // no two orders have the same id
+	parquet bool // the orders are in a Parquet file
 }
 
 // document returns the job's pipeline.
 func (j job) document() string {
+	if j.parquet {
+		return parquetSource + j.steps
+	}
 	if j.unique {
 		return strings.Replace(source, "id: int", "id: {type: int, unique: true}", 1) + j.steps
 	}
@@ -37,9 +41,14 @@ sources:
         note: string
 `
 
+const (
+	parquetSource = "name: bench\nsources:\n  orders: {parquet: {path: orders.parquet}}\n"
+	toParquet     = source + "sinks:\n  all: {parquet: {path: orders.parquet, overwrite: true}}\n"
+)
+
 // jobs are what is measured. The first is the one that is measured with few and with many rows as well.
 var jobs = []job{
-	{name: "gate", beside: true, steps: `steps:
+	{name: "gate", plain: true, steps: `steps:
   - name: band
     set: {band: "row.amount > 2500 ? 'major' : 'minor'"}
   - name: triage
@@ -50,6 +59,9 @@ sinks:
   all: {jsonl: {path: out/all.jsonl, overwrite: true}, from: triage}
 `},
 	{name: "no step", steps: `sinks:
+  all: {jsonl: {path: out/all.jsonl, overwrite: true}}
+`},
+	{name: "no step, from Parquet", parquet: true, steps: `sinks:
   all: {jsonl: {path: out/all.jsonl, overwrite: true}}
 `},
 	{name: "unique", unique: true, steps: `sinks:

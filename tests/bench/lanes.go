@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -38,22 +39,33 @@ var wide = []struct {
 func (m measurement) takeWide() error {
 	folder := filepath.Join(m.folder, "wide")
 	for _, job := range wide {
-		if err := os.RemoveAll(folder); err != nil {
+		now, err := takeDocument(m.binary, folder, job.document())
+		if err != nil {
 			return err
 		}
-		if err := os.MkdirAll(folder, 0o750); err != nil {
+		fmt.Printf("%s: %.2f s, %.2f CPU seconds, start-up included\n", job.name, now.seconds, now.cpuSeconds)
+		if m.beside == "" {
+			continue
+		}
+		then, err := takeDocument(m.beside, folder, job.document())
+		if err != nil {
 			return err
 		}
-		for file, content := range map[string]string{"pipeline.yaml": job.document(), "one.csv": "id,city,amount\n1,Springfield,7\n"} {
-			if err := os.WriteFile(filepath.Join(folder, file), []byte(content), 0o600); err != nil {
-				return err
-			}
-		}
-		var out figures
-		if _, err := out.run(m.binary, folder); err != nil {
-			return err
-		}
-		fmt.Printf("%s: %.2f s, %.2f CPU seconds, start-up included\n", job.name, out.seconds, out.cpuSeconds)
+		now.printBeside(then)
 	}
 	return nil
+}
+
+// takeDocument runs a document over one row in a new folder.
+func takeDocument(binary, folder, document string) (out figures, err error) {
+	if err := errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o750)); err != nil {
+		return out, err
+	}
+	for file, content := range map[string]string{"pipeline.yaml": document, "one.csv": "id,city,amount\n1,Springfield,7\n"} {
+		if err := os.WriteFile(filepath.Join(folder, file), []byte(content), 0o600); err != nil {
+			return out, err
+		}
+	}
+	_, err = out.run(binary, folder)
+	return out, err
 }

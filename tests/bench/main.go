@@ -14,29 +14,33 @@ import (
 
 func main() {
 	binary := flag.String("binary", "bin/waymark", "the waymark binary to measure")
+	beside := flag.String("beside", "", "another waymark binary, of which the same is measured (default: none)")
 	rows := flag.Int("rows", 1_000_000, "rows of the main measurement")
 	many := flag.Int("many", 5_000_000, "rows of the memory measurement; 0 leaves it out")
 	folder := flag.String("folder", "", "where to work (default: a temporary folder that is removed)")
 	flag.Parse()
-	if err := bench(*binary, *folder, *rows, *many); err != nil {
+	if err := bench(measurement{binary: *binary, beside: *beside, folder: *folder}, *rows, *many); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func bench(binary, folder string, rows, many int) error {
-	binary, err := filepath.Abs(binary)
-	if err != nil {
-		return err
-	}
-	if folder == "" {
-		if folder, err = os.MkdirTemp("", "waymark-bench-"); err != nil {
+func bench(m measurement, rows, many int) (err error) {
+	for _, binary := range []*string{&m.binary, &m.beside} {
+		if *binary == "" {
+			continue
+		}
+		if *binary, err = filepath.Abs(*binary); err != nil {
 			return err
 		}
-		defer func() { _ = os.RemoveAll(folder) }()
+	}
+	if m.folder == "" {
+		if m.folder, err = os.MkdirTemp("", "waymark-bench-"); err != nil {
+			return err
+		}
+		defer func() { _ = os.RemoveAll(m.folder) }()
 	}
 	fmt.Printf("machine: %s, %d cores, %s\n", cpuName(), runtime.NumCPU(), runtime.Version())
-	m := measurement{binary: binary, folder: folder}
 	small, err := m.take(jobs[0], 10)
 	if err != nil {
 		return err
@@ -51,7 +55,10 @@ func bench(binary, folder string, rows, many int) error {
 			return err
 		}
 		run.print()
-		if job.beside {
+		if err := m.compare(job, run); err != nil {
+			return err
+		}
+		if job.plain {
 			if err := loopBeside(m.place(rows), run); err != nil {
 				return err
 			}

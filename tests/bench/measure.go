@@ -55,9 +55,20 @@ func (f figures) print() {
 		f.verify.seconds, f.verify.cpuSeconds, f.verify.cpuSeconds/f.cpuSeconds, f.verify.peakBytes>>20)
 }
 
-// measurement is where jobs are measured.
+// printBeside prints what the same took another binary.
+func (f figures) printBeside(then figures) {
+	fmt.Printf("  the other binary: %.2f s, %.2f CPU seconds, peak memory %d MB; this one takes %.2f of the time, %.2f of the CPU time\n",
+		then.seconds, then.cpuSeconds, then.peakBytes>>20, f.seconds/then.seconds, f.cpuSeconds/then.cpuSeconds)
+	if then.verify.seconds > 0 {
+		fmt.Printf("  the other binary verified it in %.2f s, %.1f CPU seconds, peak memory %d MB; this one takes %.2f of the time, %.2f of the CPU time\n",
+			then.verify.seconds, then.verify.cpuSeconds, then.verify.peakBytes>>20, f.verify.seconds/then.verify.seconds, f.verify.cpuSeconds/then.verify.cpuSeconds)
+	}
+}
+
+// measurement is what is measured, and where.
 type measurement struct {
 	binary string
+	beside string // another binary, of which the same is measured; empty for none
 	folder string
 }
 
@@ -75,6 +86,11 @@ func (m measurement) take(job job, rows int) (figures, error) {
 		return figures{}, err
 	}
 	out := figures{job: job.name, rows: rows, sourceBytes: size}
+	if job.parquet {
+		if out.sourceBytes, err = m.convert(folder); err != nil {
+			return figures{}, err
+		}
+	}
 	id, err := out.run(m.binary, folder)
 	if err != nil {
 		return figures{}, err
@@ -84,6 +100,40 @@ func (m measurement) take(job job, rows int) (figures, error) {
 	}
 	out.verify, _, err = execute(m.binary, folder, "verify", id, "--json")
 	return out, err
+}
+
+// compare runs the same with the other binary, if there is one, over the same source with a fresh state.
+func (m measurement) compare(job job, now figures) error {
+	if m.beside == "" {
+		return nil
+	}
+	if err := m.prepare(job, now.rows); err != nil {
+		return err
+	}
+	var then figures
+	id, err := then.run(m.beside, m.place(now.rows))
+	if err != nil {
+		return err
+	}
+	then.verify, _, err = execute(m.beside, m.place(now.rows), "verify", id, "--json")
+	now.printBeside(then)
+	return err
+}
+
+// convert makes a Parquet file of the source and returns its size.
+func (m measurement) convert(folder string) (int64, error) {
+	if err := os.WriteFile(filepath.Join(folder, "convert.yaml"), []byte(toParquet), 0o600); err != nil {
+		return 0, err
+	}
+	state := filepath.Join(folder, "converted")
+	if _, _, err := execute(m.binary, folder, "run", "convert.yaml", "--state", state); err != nil {
+		return 0, errors.Join(err, os.RemoveAll(state))
+	}
+	info, err := os.Stat(filepath.Join(folder, "orders.parquet"))
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), os.RemoveAll(state)
 }
 
 // prepare puts the job's document into its folder and removes the state of earlier runs.
