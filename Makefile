@@ -111,7 +111,7 @@ zombies: ## stop 200 worker processes in the middle of their work, and let them 
 
 .PHONY: record-history
 record-history: ## record the workflow histories that the replay test holds new code against
-	go test ./tests/histories -run TestRecord -record -count=1
+	go test ./tests -run '^TestRecord$$' -record -count=1
 
 .PHONY: cluster-test
 cluster-test: ## a million rows through two workers, Postgres, S3 and Temporal, of which each is killed once

@@ -17,7 +17,7 @@ import (
 	"waymark/tests/inprocess"
 )
 
-var most = flag.Int("branches", 3, "how many branches a coalesce has at most; make check has four, which are all, and every merge of three in every order")
+var most = flag.Int("branches", 3, "how many branches a coalesce has at most; make check has four, which are all, every merge of three in every order, and sweeps all that is on record")
 
 // records are lent to the tests that run side by side.
 type records chan *record
@@ -43,9 +43,12 @@ func (lent records) check(t *testing.T, m merging, at place, order []string) map
 		fmt.Fprintln(&lines, in.line())
 	}
 	require.NoError(t, r.Run(t, run, m.document(at, order), map[string]string{"in.jsonl": lines.String()}, nil))
-	findings, err := r.Log.Sweep(t.Context(), run, true)
-	require.NoError(t, err)
-	require.Empty(t, findings)
+	closely := m.closely(order)
+	if closely {
+		findings, err := r.Log.Sweep(t.Context(), run, true)
+		require.NoError(t, err)
+		require.Empty(t, findings)
+	}
 	got := r.read(t, run)
 	require.Len(t, got, len(m.inputs()))
 	byLost := map[string]*story{}
@@ -54,17 +57,29 @@ func (lent records) check(t *testing.T, m merging, at place, order []string) map
 		require.Equal(t, &want, got[in.token()], "lost %q, came in the order %v", in.lost, order)
 		byLost[in.lost] = got[in.token()]
 	}
-	if len(m.branches) < len(names) && slices.Equal(order, m.branches) { // explain reads the others in the same way
+	if closely && len(m.branches) < len(names) && slices.Equal(order, m.branches) { // explain reads the others in the same way
 		r.requireTold(t, run, m.inputs(), got)
 	}
 	return byLost
 }
+
+// closely reports whether a run is also swept, and its rows explained: that takes as long as all else. Of three branches, one merge
+// and one order is.
+func (m merging) closely(order []string) bool {
+	return *most == len(names) || slices.Equal(order, m.branches) && (len(m.branches) < *most || m.plain())
+}
+
+// plain reports whether the merge is the usual one.
+func (m merging) plain() bool { return m.merge == "union" && m.clash == "" }
 
 // TestInOnePass has the branches meet within one pass: they come in declared order.
 func TestInOnePass(t *testing.T) {
 	lent := newRecords(t)
 	for n := 1; n <= *most; n++ {
 		for _, m := range allMergings(n) {
+			if n == 3 && *most == n && m.wanted != "" && m.wanted != m.branches[n-1] {
+				continue // of two branches, each is selected
+			}
 			t.Run(m.String(), func(t *testing.T) {
 				t.Parallel()
 				lent.check(t, m, onePass, m.branches)
@@ -80,7 +95,7 @@ func TestInEveryOrder(t *testing.T) {
 	for n := 1; n <= *most; n++ {
 		for _, m := range allMergings(n) {
 			for _, at := range []place{lostBefore, lostBehind} {
-				if (n == *most || at == lostBefore) && (m.merge != "union" || m.clash != "") {
+				if (n == 1 || n == *most || at == lostBefore) && !m.plain() {
 					continue // one merge is enough to tell orders apart
 				}
 				t.Run(fmt.Sprintf("%s, %s", m, at), func(t *testing.T) {
@@ -94,7 +109,11 @@ func TestInEveryOrder(t *testing.T) {
 
 func (lent records) checkOrders(t *testing.T, m merging, at place) {
 	var told []map[string]*story
-	for _, order := range permutations(m.branches) {
+	orders := permutations(m.branches)
+	if at == lostBefore && *most < len(names) {
+		orders = [][]string{orders[0], orders[len(orders)-1]} // as declared, and the other way round: who is lost comes first anyway
+	}
+	for _, order := range orders {
 		t.Run(strings.Join(order, ""), func(t *testing.T) {
 			told = append(told, lent.check(t, m, at, order))
 		})

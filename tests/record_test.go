@@ -1,0 +1,257 @@
+package tests
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/history/v1"
+	"go.temporal.io/api/temporalproto"
+	"go.temporal.io/sdk/client"
+
+	"waymark/activities"
+	"waymark/tests/system"
+	"waymark/workflows"
+)
+
+var recording = flag.Bool("record", false, "record the histories of tests/histories that are not there (make record-history)")
+
+// histories is the folder of the recorded histories.
+const histories = "histories/testdata"
+
+const recorded = `
+name: recorded
+chunk: {rows: 100}
+sources:
+  in:
+    csv: {path: in.csv}
+    schema: {fields: {id: int, kind: string, note: string}}
+steps:
+  - {name: keep, filter: row.id % 10 != 0}
+  - {name: sort, gate: row.kind == 'a', routes: {"true": a, "false": continue}}
+sinks:
+  a: {jsonl: {path: out/a.jsonl, overwrite: true}}
+  b: {csv: {path: out/b.csv, overwrite: true}, from: sort}
+`
+
+// recordedGraph has barriers: a held coalesce with a timeout, an aggregate, two sources.
+const recordedGraph = `
+name: recorded
+chunk: {rows: 100}
+sources:
+  in: {csv: {path: in.csv}, schema: {fields: {id: int, kind: string, note: string}}}
+  more: {csv: {path: more.csv}, schema: {fields: {id: int, kind: string, note: string}}}
+steps:
+  - {name: both, fork: [slow, quick]}
+  - {name: best, from: slow, sort: {by: {id: desc}}, trigger: {rows: 150}}
+  - {name: meet, coalesce: {slow: best, quick: quick}, timeout: 1h}
+  - {name: sums, from: meet, aggregate: {group_by: [kind], compute: {n: count()}}, trigger: {rows: 200}}
+sinks:
+  a: {jsonl: {path: out/a.jsonl, overwrite: true}, from: sums}
+`
+
+// recordedWide has so many sources, barriers and sinks that what is small is done together.
+func recordedWide() string {
+	var sources, steps, sinks strings.Builder
+	for i := range 10 {
+		fmt.Fprintf(&sources, "  s%d: {csv: {path: few.csv}, schema: {fields: {id: int, kind: string, note: string}}}\n", i)
+		fmt.Fprintf(&steps, "  - {name: a%d, from: s%d, aggregate: {group_by: [kind], compute: {n: count()}}}\n", i, i)
+		fmt.Fprintf(&sinks, "  o%d: {jsonl: {path: out/o%d.jsonl, overwrite: true}, from: a%d}\n", i, i, i)
+	}
+	return "name: recorded\nsources:\n" + sources.String() + "steps:\n" + steps.String() + "sinks:\n" + sinks.String()
+}
+
+// TestRecord records the histories of runs that take every way through the workflow. What is recorded is never recorded
+// again: it stands for the code of its time.
+func TestRecord(t *testing.T) {
+	if !*recording {
+		t.Skip("histories are recorded by `make record-history` only")
+	}
+	s := recorder{system.Start(t, nil)}
+	files := map[string]string{"in.csv": canaries(1234, false), "more.csv": canaries(345, false), "bad.csv": canaries(1234, true), "few.csv": canaries(5, false), "empty.csv": "id,kind,note\n"}
+	s.Write(t, files)
+	s.record(t, "completed", recorded, true)
+	s.record(t, "refused", strings.Replace(recorded, "in.csv", "bad.csv", 1), true)
+	s.record(t, "empty", strings.Replace(recorded, "in.csv", "empty.csv", 1), true)
+	s.record(t, "unique", strings.Replace(recorded, "id: int,", "id: {type: int, unique: true},", 1), true)
+	s.record(t, "passed-ahead", strings.Replace(recorded, "id: int,", "id: {type: int, unique: true},", 1), true)
+	s.record(t, "passed-ahead-graph", strings.NewReplacer("sinks:", "  - {name: once, deduplicate: {key: [n]}}\nsinks:", "from: sums}", "from: once}").Replace(recordedGraph), true)
+	s.record(t, "failed", strings.Replace(strings.Replace(recorded, "in.csv", "bad.csv", 1), "    schema:", "    on_invalid: fail\n    schema:", 1), false)
+	s.record(t, "invalid", "name: nothing\n", false)
+	s.record(t, "graph", recordedGraph, true)
+	s.record(t, "wide", recordedWide(), true)
+	s.recordCancelled(t)
+	s.recordDeadline(t)
+	s.recordOrders(t)
+	s.recordResumed(t, "resumed", recorded)
+	s.recordResumed(t, "resumed-graph", strings.NewReplacer("trigger: {rows: 200}", "trigger: {after: 20ms}", "rows: 100}", "rows: 500}").Replace(recordedGraph))
+	long := recorder{system.Start(t, map[string]any{"limit.historyCount.suggestContinueAsNew": 40})}
+	long.Write(t, files)
+	long.record(t, "long", recorded, true)
+	long.record(t, "long-graph", recordedGraph, true)
+	if !isRecorded("bad-completed") {
+		spoil(t, "completed", `"ProcessChunk"`, `"PublishSink"`)
+	}
+	if !isRecorded("bad-graph") {
+		spoil(t, "graph", `"FoldBarrier"`, `"WriteChunk"`)
+	}
+}
+
+// isRecorded reports whether a history is recorded.
+func isRecorded(name string) bool {
+	_, err := os.Stat(filepath.Join(histories, name+".json"))
+	return err == nil
+}
+
+// canaries returns rows with a canary in every note. Every 100th is broken if broken says so.
+func canaries(rows int, broken bool) string {
+	var b strings.Builder
+	b.WriteString("id,kind,note\n")
+	for i := range rows {
+		if broken && i%100 == 50 {
+			b.WriteString("canary,a,canary\n")
+			continue
+		}
+		fmt.Fprintf(&b, "%d,%c,canary %d\n", i, 'a'+i%3, i)
+	}
+	return b.String()
+}
+
+type recorder struct{ *system.System }
+
+func (r recorder) record(t *testing.T, name, document string, completes bool) {
+	t.Helper()
+	if isRecorded(name) {
+		return
+	}
+	_, err := r.Run(t, name, document)
+	require.Equal(t, completes, err == nil, "%v", err)
+	r.save(t, name)
+}
+
+// recordCancelled cancels a run when its first chunk is through.
+func (r recorder) recordCancelled(t *testing.T) {
+	t.Helper()
+	if isRecorded("cancelled") {
+		return
+	}
+	ctx := context.Background()
+	r.Write(t, map[string]string{"many.csv": canaries(200_000, false)})
+	handle := r.Begin(t, "cancelled", strings.Replace(recorded, "in.csv", "many.csv", 1))
+	r.awaitRows(t, "cancelled")
+	require.NoError(t, r.Client.CancelWorkflow(ctx, handle.GetID(), ""))
+	require.Error(t, handle.Get(ctx, nil))
+	r.save(t, "cancelled")
+}
+
+// recordDeadline has a batch that is due while the rows go on.
+func (r recorder) recordDeadline(t *testing.T) {
+	t.Helper()
+	r.Write(t, map[string]string{"many.csv": canaries(100_000, false)})
+	r.record(t, "deadline", strings.NewReplacer("in.csv", "many.csv", "trigger: {rows: 200}", "trigger: {after: 20ms}", "rows: 100}", "rows: 2000}").Replace(recordedGraph), true)
+}
+
+// recordOrders pauses a run, lets it go on, and stops it.
+func (r recorder) recordOrders(t *testing.T) {
+	t.Helper()
+	if isRecorded("ordered") {
+		return
+	}
+	r.Write(t, map[string]string{"many.csv": canaries(200_000, false)})
+	handle := r.Begin(t, "ordered", strings.Replace(recorded, "in.csv", "many.csv", 1))
+	r.awaitRows(t, "ordered")
+	for _, verb := range []string{workflows.PauseUpdate, workflows.ContinueUpdate, workflows.CancelUpdate} {
+		update, err := r.Client.UpdateWorkflow(context.Background(), client.UpdateWorkflowOptions{
+			WorkflowID: handle.GetID(), UpdateName: verb, Args: []any{workflows.Order{Actor: "ann", Why: "to record it"}},
+			WaitForStage: client.WorkflowUpdateStageCompleted,
+		})
+		require.NoError(t, err)
+		require.NoError(t, update.Get(context.Background(), nil))
+	}
+	require.NoError(t, handle.Get(context.Background(), nil))
+	r.save(t, "ordered")
+}
+
+// recordResumed terminates the workflow of a run and takes the run up.
+func (r recorder) recordResumed(t *testing.T, name, document string) {
+	t.Helper()
+	if isRecorded(name) {
+		return
+	}
+	ctx := context.Background()
+	r.Write(t, map[string]string{"some.csv": canaries(10_000, false)})
+	handle := r.Begin(t, name, strings.Replace(document, "in.csv", "some.csv", 1))
+	r.awaitRows(t, name)
+	require.NoError(t, r.Client.TerminateWorkflow(ctx, handle.GetID(), "", "to record what follows"))
+	options := client.StartWorkflowOptions{ID: handle.GetID(), TaskQueue: workflows.TaskQueue}
+	in := workflows.RunInput{OpenInput: activities.OpenInput{Run: name}, Resume: &activities.ResumeInput{Epoch: 1, Actor: "ann", Why: "to record it"}}
+	again, err := r.Client.ExecuteWorkflow(ctx, options, workflows.RunPipelineName, in)
+	require.NoError(t, err)
+	require.NoError(t, again.Get(ctx, nil))
+	r.save(t, name)
+}
+
+// awaitRows waits until a sink has confirmed a part.
+func (r recorder) awaitRows(t *testing.T, run string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		progress, err := r.Log.Progress(context.Background(), run)
+		return err == nil && progress.Finalized > 0
+	}, time.Minute, 10*time.Millisecond)
+}
+
+// save writes the histories of all executions of the run's workflow: those that continued as new are numbered.
+func (r recorder) save(t *testing.T, run string) {
+	t.Helper()
+	id, execution := workflows.WorkflowID(run), r.first(t, run)
+	for n := 1; execution != ""; n++ {
+		events := r.events(t, id, execution)
+		name := run
+		if n > 1 {
+			name = fmt.Sprintf("%s-%d", run, n)
+		}
+		content, err := temporalproto.CustomJSONMarshalOptions{Indent: " "}.Marshal(&history.History{Events: events})
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(histories, name+".json"), content, 0o600))
+		execution = events[len(events)-1].GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
+	}
+}
+
+func (r recorder) events(t *testing.T, id, execution string) []*history.HistoryEvent {
+	t.Helper()
+	var events []*history.HistoryEvent
+	iterator := r.Client.GetWorkflowHistory(context.Background(), id, execution, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for iterator.HasNext() {
+		event, err := iterator.Next()
+		require.NoError(t, err)
+		events = append(events, event)
+	}
+	return events
+}
+
+// first returns the first execution of the run's workflow.
+func (r recorder) first(t *testing.T, run string) string {
+	t.Helper()
+	description, err := r.Client.DescribeWorkflowExecution(context.Background(), workflows.WorkflowID(run), "")
+	require.NoError(t, err)
+	return description.GetWorkflowExecutionInfo().GetFirstRunId()
+}
+
+// spoil makes a history in which the code once decided otherwise.
+func spoil(t *testing.T, name, old, new string) {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(histories, name+".json"))
+	require.NoError(t, err)
+	require.Contains(t, string(content), old)
+	changed := strings.Replace(string(content), old, new, 1)
+	require.True(t, json.Valid([]byte(changed)))
+	require.NoError(t, os.WriteFile(filepath.Join(histories, "bad-"+name+".json"), []byte(changed), 0o600))
+}
