@@ -20,7 +20,7 @@ const heartbeat = 1500 * time.Millisecond
 const patience = 1 * time.Minute
 
 // pause is the time between two looks at something that is waited for.
-const pause = 10 * time.Millisecond
+const pause = 50 * time.Millisecond
 
 // process is a worker in a process of its own.
 type process struct {
