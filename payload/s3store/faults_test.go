@@ -128,11 +128,11 @@ func TestNothingIsLostOnABadWay(t *testing.T) {
 	c := &chaos{random: rand.New(rand.NewPCG(1, 2)), counts: map[string]int{}}
 	healed := payload.Options{OnHeal: func(h payload.Heal) { t.Errorf("healed what was good: %+v", h) }}
 	s := payload.New(openBucket(t, b, c.way), healed)
-	putAndGet(t, s, 500)
+	putAndGet(t, s, 200)
 	for name := range faults {
 		require.Greater(t, c.counts[name], 10, name)
 	}
-	requireAllGood(t, b, 500)
+	requireAllGood(t, b, 200)
 }
 
 // TestNothingIsLostOnABadWayInParts does so with objects that need several requests each.
