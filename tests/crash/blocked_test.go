@@ -15,8 +15,8 @@ import (
 // TestABlockedWriteWaitsForAPerson kills a run after a part was written, and lets the target say that it cannot tell whether it
 // was. Whatever a person then says of it, the run ends as if nothing had happened: what was written is in its place.
 func TestABlockedWriteWaitsForAPerson(t *testing.T) {
-	p := in(t, build(t), "reference.yaml", "orders.csv")
-	p.run(t, 3, "run", "reference.yaml", "--run-id", lab.RunID)
+	p := in(t, build(t), "plain.yaml", "orders.csv")
+	p.run(t, 3, "run", "plain.yaml", "--run-id", lab.RunID)
 	undisturbed := filepath.Join(t.TempDir(), "undisturbed")
 	require.NoError(t, os.CopyFS(undisturbed, os.DirFS(p.folder)))
 
@@ -24,7 +24,7 @@ func TestABlockedWriteWaitsForAPerson(t *testing.T) {
 		t.Run(said, func(t *testing.T) {
 			require.NoError(t, os.RemoveAll(filepath.Join(p.folder, "out")))
 			require.NoError(t, os.RemoveAll(filepath.Join(p.folder, ".waymark")))
-			p.at("sink.part.synced=kill").run(t, -1, "run", "reference.yaml", "--run-id", lab.RunID)
+			p.at("sink.part.synced=kill").run(t, -1, "run", "plain.yaml", "--run-id", lab.RunID)
 			out := p.at("sink.part.check=unknown").run(t, 1, "resume", lab.RunID)
 			require.Contains(t, out, "waymark effects")
 			p.at("")
