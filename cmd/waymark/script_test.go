@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -52,8 +53,9 @@ func TestScripts(t *testing.T) {
 			return failpoint.Enabled, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "json": jsonField, "rows": manyRows, "signal": signalRun, "await": await,
-			"serve": serveHeld, "hold": hold, "release": release, "busy": busyFile, "idle": idleFile, "lock": lock,
+			"exits": exits, "json": jsonField, "rows": manyRows, "signal": signalRun, "await": await, "told": told,
+			"serve": serveHeld, "hold": hold, "release": release, "ordered": ordered, "busy": busyFile, "idle": idleFile,
+			"lock": lock, "unlock": unlock,
 			"cluster": startCluster, "worker": startWorker, "terminate": terminate, "failing": failing, "unread": unread,
 		},
 	})
@@ -139,7 +141,8 @@ func manyRows(ts *testscript.TestScript, _ bool, args []string) {
 
 // signal SIGNAL CODE waymark run|resume|errors ARGS… starts or goes on with a run, sends the signal as soon as a sink has more chunks on
 // record than before, and checks the code; -1 for a process that did not end by itself. What it wrote is in the files run.out and
-// run.err. Something must hold the run in its middle: it must not end before the signal.
+// run.err. Something must hold the run in its middle: it must not end before the signal. If there is more that it may have then, it gets
+// that when the signal is on record.
 func signalRun(ts *testscript.TestScript, _ bool, args []string) {
 	var stdout, stderr bytes.Buffer
 	run := exec.Command("env", append([]string{"PATH=" + ts.Getenv("PATH"), "WAYMARK_ALLOW_NETWORK=" + ts.Getenv("WAYMARK_ALLOW_NETWORK")}, args[2:]...)...)
@@ -160,6 +163,9 @@ func signalRun(ts *testscript.TestScript, _ bool, args []string) {
 		}
 	})
 	ts.Check(run.Process.Signal(map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": os.Kill}[args[0]]))
+	if args[0] != "KILL" {
+		ordered(ts, false, nil)
+	}
 	got := codeOf(ts, <-ended)
 	ts.Check(os.WriteFile(ts.MkAbs("run.out"), stdout.Bytes(), 0o600))
 	ts.Check(os.WriteFile(ts.MkAbs("run.err"), stderr.Bytes(), 0o600))
@@ -173,13 +179,8 @@ func await(ts *testscript.TestScript, _ bool, _ []string) {
 	awaitWritten(ts, pipeline.LastRun, 0, func() {})
 }
 
-// lock FILE TIME keeps the database FILE locked for so long, and does not wait for that.
-func lock(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: lock FILE TIME")
-	}
-	patience, err := time.ParseDuration(args[1])
-	ts.Check(err)
+// lock FILE keeps the database FILE locked until the command unlock.
+func lock(ts *testscript.TestScript, _ bool, args []string) {
 	uri, err := sqlitefile.URI(ts.MkAbs(args[0]), url.Values{"mode": {"rw"}, "_pragma": {"busy_timeout=60000"}})
 	ts.Check(err)
 	db, err := sql.Open("sqlite", uri)
@@ -187,21 +188,39 @@ func lock(ts *testscript.TestScript, neg bool, args []string) {
 	db.SetMaxOpenConns(1)
 	_, err = db.Exec("begin immediate")
 	ts.Check(err)
-	released := make(chan error, 1)
-	time.AfterFunc(patience, func() { released <- db.Close() })
-	ts.Defer(func() { ts.Check(<-released) })
+	end := sync.OnceFunc(func() { ts.Check(db.Close()) })
+	ts.Defer(end)
+	locks.Store(ts.Getenv("WORK"), end)
+}
+
+// unlock ends what the last lock began.
+func unlock(ts *testscript.TestScript, _ bool, _ []string) { endOf(ts, &locks)() }
+
+// told FILE TEXT waits until the text is in the file, to which something writes.
+func told(ts *testscript.TestScript, _ bool, args []string) {
+	until(ts, fmt.Sprintf("nobody writes %q to %s", args[1], args[0]), func() bool {
+		text, err := os.ReadFile(ts.MkAbs(args[0]))
+		return err == nil && strings.Contains(string(text), args[1])
+	})
+}
+
+// until waits until it is so.
+func until(ts *testscript.TestScript, otherwise string, so func() bool) {
+	for deadline := time.Now().Add(2 * time.Minute); !so(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			ts.Fatalf("%s within two minutes", otherwise)
+		}
+	}
 }
 
 // awaitWritten waits until the record says that the run is running and has written more chunks than before. check is called again
 // and again meanwhile.
 func awaitWritten(ts *testscript.TestScript, word string, before int, check func()) {
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		if chunks, running := written(ts, word); running && chunks > before {
-			return
-		}
+	until(ts, fmt.Sprintf("no more chunks than %d are written", before), func() bool {
 		check()
-	}
-	ts.Fatalf("no more chunks than %d are written after two minutes", before)
+		chunks, running := written(ts, word)
+		return running && chunks > before
+	})
 }
 
 // written returns how many chunks are in the sinks of a run on record, and whether it is running there; nothing if it is not there.
