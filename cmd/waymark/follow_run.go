@@ -60,6 +60,9 @@ func (a *app) followRun(ctx context.Context, word string) (err error) {
 	case run.Status != pipeline.Running:
 		return e.report(ending{}, nil)
 	}
+	if now, err := record.log.Run(ctx, run.ID); err != nil || now.Status != pipeline.Running { // it ended meanwhile
+		return e.report(ending{}, err)
+	}
 	return wrongUsef("nobody works for run %s; %s", run.ID, goOnWith(run.ID))
 }
 
