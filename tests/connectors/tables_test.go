@@ -1,12 +1,8 @@
-// Package tables_test runs pipelines from and into tables of a real Postgres, by the real workflow.
-package tables_test
+package connectors_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io/fs"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -20,12 +16,9 @@ import (
 	"waymark/activities"
 	"waymark/plan"
 	"waymark/tests/services"
-	"waymark/tests/system"
 	"waymark/worker"
 	"waymark/workflows"
 )
-
-func TestMain(m *testing.M) { os.Exit(services.Main(m)) }
 
 const (
 	// load puts records of a file into a table that takes one row for each name, and into one that keeps the latest row of each id.
@@ -74,11 +67,6 @@ func orders(n int) (text string, latest map[int]string) {
 	return b.String(), latest
 }
 
-// local lets documents lead to the Postgres of the tests.
-func local(activities.Planner) activities.Planner {
-	return worker.Planner{FingerprintKey: []byte("a key for tests"), AllowNetworks: worker.Networks{netip.MustParsePrefix("127.0.0.0/8")}}
-}
-
 func TestRowsGoIntoTablesAndComeBack(t *testing.T) {
 	ctx := context.Background()
 	db := services.Postgres(t)
@@ -94,7 +82,7 @@ func TestRowsGoIntoTablesAndComeBack(t *testing.T) {
 	}
 
 	const n = 300
-	s := system.StartWith(t, system.Options{Planner: local})
+	s := start(t)
 	text, latest := orders(n)
 	s.Write(t, map[string]string{"orders.csv": text})
 	result, err := s.Run(t, "load", load)
@@ -154,7 +142,7 @@ sinks:
 		create function drops() returns trigger language plpgsql as $$ begin if new.name = 'n7' then return null; end if; return new; end $$;
 		create trigger drops before insert on once for each row execute function drops()`)
 	require.NoError(t, err)
-	s := system.StartWith(t, system.Options{Planner: local})
+	s := start(t)
 	text, _ := orders(60)
 	s.Write(t, map[string]string{"orders.csv": text})
 	result, err := s.Run(t, "first", document)
@@ -185,27 +173,10 @@ sinks:
 	require.Equal(t, "60 60", rows)
 }
 
-// requireNowhere looks for a secret in every file of a folder.
-func requireNowhere(t *testing.T, folder, secret string) {
-	t.Helper()
-	files := 0
-	require.NoError(t, filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		files++
-		content, err := os.ReadFile(path)
-		require.NoError(t, err)
-		require.False(t, bytes.Contains(content, []byte(secret)), "%s holds the password", path)
-		return nil
-	}))
-	require.Greater(t, files, 5)
-}
-
 func TestATableThatIsNotThereStopsTheRunInWords(t *testing.T) {
 	db := services.Postgres(t)
 	t.Setenv("WAYMARK_SECRET_TABLES_DSN", db.DSN())
-	s := system.StartWith(t, system.Options{Planner: local})
+	s := start(t)
 	text, _ := orders(10)
 	s.Write(t, map[string]string{"orders.csv": text})
 	_, err := s.Run(t, "load", load)

@@ -1,4 +1,4 @@
-package columns_test
+package connectors_test
 
 import (
 	"context"
@@ -16,15 +16,11 @@ import (
 	"waymark/tests/system"
 )
 
-func TestMain(m *testing.M) { os.Exit(services.Main(m)) }
-
-const example = "../../examples/bird-strikes"
-
 // convert makes a folder of Parquet files of the example's data, with types, but without its rules: what the example
 // refuses is in them.
 const convert = `
 name: convert
-chunk: {rows: 3000}
+chunk: {rows: 750}
 sources:
   reports:
     csv: {path: data/birdstrikes.csv}
@@ -52,19 +48,18 @@ sinks:
 // comes out is the same, byte for byte, and so is the account.
 func TestTheExampleReadsParquetAsItReadsCSV(t *testing.T) {
 	s := system.Start(t, nil)
-	data, err := os.ReadFile(filepath.Join(example, "data/birdstrikes.csv"))
-	require.NoError(t, err)
+	data, rows := strikes(t)
 	document, err := os.ReadFile(filepath.Join(example, "pipeline.yaml"))
 	require.NoError(t, err)
-	s.Write(t, map[string]string{"data/birdstrikes.csv": string(data)})
+	s.Write(t, map[string]string{"data/birdstrikes.csv": data})
 
 	ofText, err := s.Run(t, "text", string(document))
 	require.NoError(t, err)
-	review, strikes := s.Read(t, "out/review.csv"), s.Read(t, "out/strikes.jsonl")
+	review, lines := s.Read(t, "out/review.csv"), s.Read(t, "out/strikes.jsonl")
 
 	converted, err := s.Run(t, "convert", convert)
 	require.NoError(t, err)
-	require.Equal(t, int64(10_000), converted.Rows)
+	require.Equal(t, rows, converted.Rows)
 	s.Verify(t, "convert")
 
 	columnar := strings.Replace(string(document), "csv: {path: data/birdstrikes.csv} ", "parquet: {path: data/reports/*.parquet} ", 1)
@@ -75,7 +70,7 @@ func TestTheExampleReadsParquetAsItReadsCSV(t *testing.T) {
 	require.Equal(t, ofText.Rows, ofColumns.Rows)
 	require.Equal(t, ofText.Refused, ofColumns.Refused)
 	require.Equal(t, review, s.Read(t, "out/review.csv"))
-	require.Equal(t, strikes, s.Read(t, "out/strikes.jsonl"))
+	require.Equal(t, lines, s.Read(t, "out/strikes.jsonl"))
 	s.Verify(t, "columns")
 
 	const ofLines = "jsonl: {path: out/strikes.jsonl, overwrite: true}"
@@ -86,7 +81,7 @@ func TestTheExampleReadsParquetAsItReadsCSV(t *testing.T) {
 		s.Verify(t, run)
 	}
 	require.Equal(t, digests(t, s, "out/one"), digests(t, s, "out/two"), "the same rows give the same files")
-	explainsLines(t, s, "one", strings.Split(strings.TrimSpace(strikes), "\n"))
+	explainsLines(t, s, "one", strings.Split(strings.TrimSpace(lines), "\n"))
 }
 
 // TestABucketHoldsTheSame writes the Parquet files of the example's data into a bucket, and runs the example on them.
@@ -95,14 +90,13 @@ func TestABucketHoldsTheSame(t *testing.T) {
 	bucket.Setenv(t)
 	t.Setenv("AWS_ENDPOINT_URL_S3", bucket.Endpoint)
 	s := system.Start(t, nil)
-	data, err := os.ReadFile(filepath.Join(example, "data/birdstrikes.csv"))
-	require.NoError(t, err)
+	data, rows := strikes(t)
 	document, err := os.ReadFile(filepath.Join(example, "pipeline.yaml"))
 	require.NoError(t, err)
-	s.Write(t, map[string]string{"data/birdstrikes.csv": string(data)})
+	s.Write(t, map[string]string{"data/birdstrikes.csv": data})
 	_, err = s.Run(t, "text", string(document))
 	require.NoError(t, err)
-	strikes := s.Read(t, "out/strikes.jsonl")
+	lines := s.Read(t, "out/strikes.jsonl")
 
 	in := "s3://" + bucket.Name + "/reports"
 	_, err = s.Run(t, "convert", strings.Replace(convert, "path: data/reports", `path: "`+in+`", s3: {path_style: true}`, 1))
@@ -111,8 +105,8 @@ func TestABucketHoldsTheSame(t *testing.T) {
 	columnar := strings.Replace(string(document), "csv: {path: data/birdstrikes.csv} ", `parquet: {path: "`+in+`/*/*.parquet", s3: {path_style: true}} `, 1)
 	result, err := s.Run(t, "columns", columnar)
 	require.NoError(t, err)
-	require.Equal(t, int64(10_000), result.Rows)
-	require.Equal(t, strikes, s.Read(t, "out/strikes.jsonl"))
+	require.Equal(t, rows, result.Rows)
+	require.Equal(t, lines, s.Read(t, "out/strikes.jsonl"))
 	s.Verify(t, "columns")
 }
 
