@@ -7,23 +7,16 @@ import (
 	"fmt"
 	"os"
 
+	"waymark/activities/recompute"
 	"waymark/landscape"
 	"waymark/payload"
-	"waymark/plan"
 )
-
-// Planner compiles documents on this machine, with this machine's environment variables and secrets.
-type Planner interface {
-	// Plan compiles a document. Equal requests give equal plans as long as environment variables, secrets, and the tables
-	// that the request does not hold stay as they are. The error is pipeline.Problems if the document is at fault.
-	Plan(request plan.Request) (*plan.Plan, error)
-}
 
 // Activities are the activities of a worker. Make one for each process.
 type Activities struct {
 	log      *landscape.Log
 	payloads *payload.Store
-	planner  Planner
+	planner  recompute.Planner
 	code     string
 	worker   string
 	host     string
@@ -32,12 +25,12 @@ type Activities struct {
 }
 
 // New returns the activities of a process that works alone. code is the version of the program, recorded with every run.
-func New(log *landscape.Log, payloads *payload.Store, planner Planner, code string) *Activities {
+func New(log *landscape.Log, payloads *payload.Store, planner recompute.Planner, code string) *Activities {
 	return NewAt(Place{}, log, payloads, planner, code)
 }
 
 // NewAt returns the activities of a process at the place.
-func NewAt(place Place, log *landscape.Log, payloads *payload.Store, planner Planner, code string) *Activities {
+func NewAt(place Place, log *landscape.Log, payloads *payload.Store, planner recompute.Planner, code string) *Activities {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/activities"
+	"waymark/activities/resumepoint"
 	"waymark/audit"
 	"waymark/landscape"
 	"waymark/pipeline"
@@ -22,13 +23,13 @@ func TestARunWithClaimsGoesOn(t *testing.T) {
 	for claimed := range chunks + 1 {
 		t.Run(fmt.Sprint(claimed, " chunks"), func(t *testing.T) {
 			r.reset(t)
-			opened := call[activities.OpenResult](r, act.OpenRun, r.open())
+			opened := call[resumepoint.Plan](r, act.OpenRun, r.open())
 			places, read := newPlaces(opened), activities.ReadInput{Run: runID, Source: opened.Source}
 			for {
 				if read.Chunk == int64(claimed) && read.Epoch == 0 {
 					r.restart()
 					read.Epoch = 1
-					call[activities.State](r, act.ResumeRun, activities.ResumeInput{Run: runID, Epoch: 1})
+					call[resumepoint.State](r, act.ResumeRun, activities.ResumeInput{Run: runID, Epoch: 1})
 				}
 				got := call[activities.ReadResult](r, act.ReadChunk, read)
 				if got.Done {

@@ -7,12 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/activities"
+	"waymark/activities/resumepoint"
 )
 
 // TestAHistoryThatContradictsTheRecordWritesNothing wants to read on where the chunks on record do not end.
 func TestAHistoryThatContradictsTheRecordWritesNothing(t *testing.T) {
 	r := newRig(t, simple("quarantine"), map[string]string{"in.csv": simpleRows})
-	call[activities.OpenResult](r, act.OpenRun, r.open())
+	call[resumepoint.Plan](r, act.OpenRun, r.open())
 	read := call[activities.ReadResult](r, act.ReadChunk, readInput)
 	elsewhere := read.Cursor
 	elsewhere.Offset++

@@ -6,6 +6,8 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
+	"waymark/activities/recompute"
+	"waymark/activities/resumepoint"
 	"waymark/barrier"
 	"waymark/engine"
 	"waymark/landscape"
@@ -113,6 +115,9 @@ func finalKind(err error) string {
 		ended     *landscape.NotResumableError
 		part      *engine.UnfinishedError
 		exists    *ExistsError
+		invalid   *recompute.InvalidError
+		state     *resumepoint.DivergedError
+		older     *resumepoint.OlderError
 	)
 	switch {
 	case errors.As(err, &exists):
@@ -133,13 +138,15 @@ func finalKind(err error) string {
 		return TypeCorrupt
 	case errors.Is(err, payload.ErrNotFound):
 		return TypeMissing
-	case errors.As(err, &diverged):
+	case errors.As(err, &diverged), errors.As(err, &invalid):
 		return TypeDiverged
 	case errors.As(err, &imbalance):
 		return TypeImbalance
 	case errors.As(err, &full):
 		return TypeFull
-	case errors.As(err, &ended):
+	case errors.As(err, &state):
+		return TypeStateDiverged
+	case errors.As(err, &ended), errors.As(err, &older):
 		return TypeNotResumable
 	case errors.Is(err, landscape.ErrSuperseded):
 		return TypeSuperseded

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/activities"
+	"waymark/activities/resumepoint"
 	"waymark/landscape"
 	"waymark/payload"
 	"waymark/pipeline"
@@ -42,7 +43,7 @@ func TestDocumentWithProblems(t *testing.T) {
 		"pipeline.yaml:10:": valid + "unknown: 1\n",
 	} {
 		r := newRig(t, document, map[string]string{"in.csv": simpleRows})
-		_, err := try[activities.OpenResult](r, act.OpenRun, r.open())
+		_, err := try[resumepoint.Plan](r, act.OpenRun, r.open())
 		require.Contains(t, requireFinal(t, err, activities.TypeDocument), place)
 		require.Empty(t, r.records(), "a document with problems begins no run")
 	}
@@ -50,14 +51,14 @@ func TestDocumentWithProblems(t *testing.T) {
 
 func TestSourceThatIsNotThere(t *testing.T) {
 	r := newRig(t, simple("quarantine"), nil)
-	_, err := try[activities.OpenResult](r, act.OpenRun, r.open())
+	_, err := try[resumepoint.Plan](r, act.OpenRun, r.open())
 	require.Contains(t, requireFinal(t, err, activities.TypeSource), "in.csv")
 }
 
 func TestTargetThatMustNotBeOverwritten(t *testing.T) {
 	r := newRig(t, simple("quarantine"), map[string]string{"in.csv": simpleRows})
 	r.write("out/a.csv", "somebody's work")
-	_, err := try[activities.OpenResult](r, act.OpenRun, r.open())
+	_, err := try[resumepoint.Plan](r, act.OpenRun, r.open())
 	require.Contains(t, requireFinal(t, err, activities.TypeTarget), "TARGET_EXISTS")
 	require.Equal(t, "somebody's work", r.outputs()["a.csv"])
 }
@@ -66,7 +67,7 @@ func TestSourceThatChangesBetweenChunks(t *testing.T) {
 	for name, restart := range map[string]bool{"in one process": false, "in two processes": true} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, simple("quarantine"), map[string]string{"in.csv": simpleRows})
-			call[activities.OpenResult](r, act.OpenRun, r.open())
+			call[resumepoint.Plan](r, act.OpenRun, r.open())
 			read := call[activities.ReadResult](r, act.ReadChunk, readInput)
 			r.write("in.csv", simpleRows+"5,e\n")
 			if restart {
@@ -136,7 +137,7 @@ func TestRowThatStopsTheRun(t *testing.T) {
 	for name, row := range map[string]string{"at the source": "zebra,giraffe", "at a step": "0,giraffe"} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, simple("fail"), map[string]string{"in.csv": "id,text\n1,a\n" + row + "\n"})
-			call[activities.OpenResult](r, act.OpenRun, r.open())
+			call[resumepoint.Plan](r, act.OpenRun, r.open())
 			call[activities.ReadResult](r, act.ReadChunk, readInput)
 			_, err := try[activities.ProcessResult](r, act.ProcessChunk, processInput)
 			message := requireFinal(t, err, activities.TypeRow)
@@ -193,7 +194,7 @@ func TestNoActivityCanBeLeftOut(t *testing.T) {
 	}
 	for out := -1; out < len(steps); out++ {
 		r := newRig(t, simple("quarantine"), map[string]string{"in.csv": "id,text\n1,a\n2,b\n"})
-		call[activities.OpenResult](r, act.OpenRun, r.open())
+		call[resumepoint.Plan](r, act.OpenRun, r.open())
 		after.Cursor = call[activities.ReadResult](r, act.ReadChunk, readInput).Cursor
 		failed := false
 		for i, step := range steps {

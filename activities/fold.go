@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"waymark/activities/recompute"
+	"waymark/activities/resumepoint"
 	"waymark/barrier"
 	"waymark/landscape"
 	"waymark/payload"
@@ -59,7 +61,7 @@ func (f *folding) takeMoment(ctx context.Context) error {
 	case err != nil:
 		return err
 	case string(record.Kind) != in.Kind, in.Kind == FoldChunk && (record.Source != in.Source || record.Chunk != in.Chunk):
-		return diverged("fold %d of %s is a %s of %s %d on record, and would be a %s of %s %d",
+		return resumepoint.Diverged("fold %d of %s is a %s of %s %d on record, and would be a %s of %s %d",
 			in.Fold, in.Barrier, record.Kind, record.Source, record.Chunk, in.Kind, in.Source, in.Chunk)
 	}
 	in.At, f.repeats = int64(record.At), true
@@ -80,8 +82,8 @@ type folding struct {
 	arrivals *barrier.Arrivals
 	settled  *barrier.Settlement
 	rows     int64 // that came out
-	chunks   []derived
-	saved    SavedFold
+	chunks   []recompute.Derived
+	saved    resumepoint.SavedFold
 }
 
 // do brings the barrier to the state before the fold, folds, and records what that gave.
@@ -100,7 +102,7 @@ func (f *folding) do(ctx context.Context) (err error) {
 		return err
 	}
 	f.held.folds, f.held.at = f.in.Fold+1, f.in.At
-	f.chunks, f.rows = derive(f.run.plan, f.held.node, f.settled, f.in.Rows, f.in.Chunks), int64(len(f.settled.Outs))
+	f.chunks, f.rows = recompute.Derive(f.run.plan, f.held.node, f.settled, f.in.Rows, f.in.Chunks), int64(len(f.settled.Outs))
 	if err = f.save(ctx); err != nil {
 		return err
 	}
@@ -110,7 +112,7 @@ func (f *folding) do(ctx context.Context) (err error) {
 // result leaves the rows that came out for the steps that follow, and sums up.
 func (f *folding) result() FoldResult {
 	for _, d := range slices.Backward(f.chunks) { // if there is no room for all, the last fall off: they are needed last
-		f.run.chunks.put(chunkKey{f.held.name, d.ordinal}, d.inputs)
+		f.run.chunks.put(chunkKey{f.held.name, d.Ordinal}, d.Input)
 	}
 	return FoldResult{
 		Rows: f.rows, Chunks: int64(len(f.chunks)),
@@ -236,7 +238,7 @@ func (f *folding) save(ctx context.Context) (err error) {
 	}
 	held.skipped = 0
 	digest, err := f.payloads.Put(ctx, state)
-	f.saved = SavedFold{Digest: string(digest), Folds: f.in.Fold + 1}
+	f.saved = resumepoint.SavedFold{Digest: string(digest), Folds: f.in.Fold + 1}
 	return err
 }
 

@@ -2,16 +2,14 @@ package activities
 
 import (
 	"context"
-	"slices"
 
-	"waymark/barrier"
+	"waymark/activities/recompute"
 	"waymark/landscape"
-	"waymark/plan"
 )
 
 // record stores what came out of the fold and records everything that it gave.
 func (f *folding) record(ctx context.Context) error {
-	record, members := FoldOf(f.run.plan, f.held.node, f.in, f.settled), f.settled.Members
+	record, members := recompute.FoldOf(f.run.plan, f.held.node, foldOf(f.in), f.in.Rows, f.settled), f.settled.Members
 	f.settled = nil // it may be large, and so is what is made of it
 	record.State = f.saved.Digest
 	record.Turn, record.Deadline = &f.in.Turns, landscape.MicrosOf(f.held.machine.Deadline())
@@ -20,83 +18,24 @@ func (f *folding) record(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		record.Arrivals = MembersOf(chunk, f.arrivals, members)
+		record.Arrivals = recompute.MembersOf(chunk, f.arrivals, members)
 	}
 	for i := range f.chunks {
-		stored, rows, err := f.storeRecords(ctx, f.run, f.held.name, f.chunks[i].ordinal, f.chunks[i].inputs)
+		stored, rows, err := f.storeRecords(ctx, f.run, f.held.name, f.chunks[i].Ordinal, f.chunks[i].Input)
 		if err != nil {
 			return err
 		}
 		stored.Cursor, stored.Attempt = "{}", 1
 		record.Derived = append(record.Derived, landscape.DerivedChunk{
-			Chunk: stored, Records: rows, Batches: f.chunks[i].batches, Parents: tokensOf(f.run.plan, f.chunks[i].parents),
+			Chunk: stored, Records: rows, Batches: f.chunks[i].Batches, Parents: recompute.TokensOf(f.run.plan, f.chunks[i].Parents),
 		})
 	}
 	return f.log.RecordFold(ctx, record)
 }
 
-// FoldOf puts what a fold gave into the landscape's words. Members and the rows that came out are left out.
-func FoldOf(p *plan.Plan, node int, in FoldInput, settled *barrier.Settlement) landscape.Fold {
-	fold := landscape.Fold{
+// foldOf is a fold of which it is not known yet what it gave.
+func foldOf(in FoldInput) landscape.Fold {
+	return landscape.Fold{
 		Run: in.Run, Node: in.Barrier, Fold: in.Fold, Kind: landscape.FoldKind(in.Kind), Source: in.Source, Chunk: in.Chunk, At: landscape.Micros(in.At),
 	}
-	outs := map[uint32]int64{}
-	if slices.ContainsFunc(settled.Batches, func(b barrier.Batch) bool { return b.Merge != nil }) {
-		for i := range settled.Outs {
-			outs[settled.Outs[i].Batch] = in.Rows + int64(i) + 1
-		}
-	}
-	for _, batch := range settled.Batches {
-		fired := landscape.FiredBatch{
-			Batch: int64(batch.Number), Trigger: batch.Trigger, Path: batch.Path, Rows: batch.Rows,
-			Opened: landscape.MicrosOf(batch.Opened), Fired: landscape.MicrosOf(batch.Fired), Of: int64(batch.Of),
-		}
-		if batch.Merge != nil {
-			fired.Merge = mergeOf(p, node, batch.Merge)
-			if batch.Merge.HasOut {
-				fired.Merge.OutRow = outs[batch.Number]
-			}
-		}
-		fold.Batches = append(fold.Batches, fired)
-	}
-	return fold
-}
-
-// mergeOf puts a decision over one fork parent into the landscape's words. The merged row's number is left out.
-func mergeOf(p *plan.Plan, node int, merge *barrier.Merge) *landscape.Merge {
-	out := &landscape.Merge{Kind: KindOf(p, node, merge.Decision), Key: TokenOf(p, merge.Key), Wait: merge.Wait}
-	for _, arrived := range merge.Arrived {
-		out.Arrivals = append(out.Arrivals, landscape.MergeArrival{
-			Branch: arrived.Branch, Token: TokenOf(p, arrived.Token), Offset: arrived.At.Sub(merge.Arrived[0].At),
-		})
-	}
-	return out
-}
-
-// MembersOf puts the batches of what a chunk brought into columns, one for each lane. members has one batch for each arrival.
-func MembersOf(chunk landscape.Chunk, arrivals *barrier.Arrivals, members []uint32) []landscape.LaneMembers {
-	var lanes []landscape.LaneMembers
-	at := map[int]int{}
-	for i, arrival := range arrivals.List {
-		lane := arrival.Token.Lane
-		if _, known := at[lane]; !known {
-			at[lane] = len(lanes)
-			lanes = append(lanes, landscape.LaneMembers{Lane: int64(lane), Batches: make([]uint32, chunk.Rows)})
-		}
-		lanes[at[lane]].Batches[arrival.Token.Row-chunk.FirstRow] = members[i]
-	}
-	return lanes
-}
-
-// TokenOf puts a token into the landscape's words.
-func TokenOf(p *plan.Plan, token barrier.Token) landscape.Token {
-	return landscape.Token{Source: p.Nodes[p.Lanes[token.Lane].Origin].Name, Lane: int64(token.Lane), Row: token.Row}
-}
-
-func tokensOf(p *plan.Plan, parents []barrier.Token) []landscape.Token {
-	var tokens []landscape.Token
-	for _, token := range parents {
-		tokens = append(tokens, TokenOf(p, token))
-	}
-	return tokens
 }

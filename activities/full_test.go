@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/activities"
+	"waymark/activities/resumepoint"
 	"waymark/landscape"
 )
 
@@ -24,7 +25,7 @@ func TestAFullDiskIsWaitedFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, simple("quarantine"), map[string]string{"in.csv": simpleRows})
-			call[activities.OpenResult](r, act.OpenRun, r.open())
+			call[resumepoint.Plan](r, act.OpenRun, r.open())
 			refused := 0
 			refuse := func(kind string) (bool, error) {
 				if kind == full.kind && refused == 0 {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/activities"
+	"waymark/activities/resumepoint"
 	"waymark/pipeline"
 )
 
@@ -20,7 +21,7 @@ func TestAnOpeningThatGoesOnLate(t *testing.T) {
 		}
 	}
 	for name, others := range map[string]func(other *rig){
-		"opened":    func(other *rig) { call[activities.OpenResult](other, act.OpenRun, other.open()) },
+		"opened":    func(other *rig) { call[resumepoint.Plan](other, act.OpenRun, other.open()) },
 		"wrote":     func(other *rig) { other.playWrites() },
 		"published": publish,
 		"finished":  func(other *rig) { other.play() },
@@ -37,7 +38,7 @@ func TestAnOpeningThatGoesOnLate(t *testing.T) {
 				} else {
 					e.opened = hook
 				}
-				call[activities.OpenResult](r, act.OpenRun, r.open())
+				call[resumepoint.Plan](r, act.OpenRun, r.open())
 				require.Equal(t, pipeline.CompletedWithFailures, other.play().Status)
 				require.Equal(t, []string{
 					"ledger.jsonl", "refused/manifest.json", "refused/part-00000.csv", "refused/part-00001.csv", "review.csv",
@@ -56,7 +57,7 @@ func TestAnOpeningThatGoesOnAfterTheEnd(t *testing.T) {
 		other.restart()
 		call[none](&other, act.StopRun, activities.StopInput{Run: runID, Status: pipeline.Cancelled, Reason: "no need", Final: true, Actor: "bob", Why: "no need"})
 	}
-	call[activities.OpenResult](r, act.OpenRun, r.open())
+	call[resumepoint.Plan](r, act.OpenRun, r.open())
 	call[none](r, act.StopRun, activities.StopInput{Run: runID, Status: pipeline.Cancelled, Reason: "no need", Final: true, Actor: "bob", Why: "no need"})
 	require.Empty(t, r.outputs())
 }
@@ -64,7 +65,7 @@ func TestAnOpeningThatGoesOnAfterTheEnd(t *testing.T) {
 // TestAnOrderIsOnRecordOnce records an order by two attempts, and the same order again that came later.
 func TestAnOrderIsOnRecordOnce(t *testing.T) {
 	r := newRig(t, ordersDocument, ordersFiles)
-	call[activities.OpenResult](r, act.OpenRun, r.open())
+	call[resumepoint.Plan](r, act.OpenRun, r.open())
 	order := activities.ActionInput{Run: runID, Verb: "pause", Actor: "bob", Why: "lunch", At: 1_800_000_000_000_000}
 	for range 2 {
 		call[none](r, act.RecordAction, order)

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"waymark/activities"
+	"waymark/activities/resumepoint"
 	"waymark/payload"
 	"waymark/payload/memstore"
 	"waymark/worker"
@@ -29,13 +30,13 @@ func requireForOthers(t *testing.T, err error, says string) {
 func TestAProcessWithAnotherPayloadStoreDoesNothing(t *testing.T) {
 	r := newRig(t, simple("quarantine"), map[string]string{"in.csv": simpleRows})
 	r.become(activities.NewAt(fellow, r.log, r.payloads, r.planner, "test"))
-	call[activities.OpenResult](r, act.OpenRun, r.open())
+	call[resumepoint.Plan](r, act.OpenRun, r.open())
 	records := r.records()
 	objects := new(memstore.Store)
 	r.become(activities.NewAt(fellow, r.log, payload.New(objects, payload.Options{}), r.planner, "test"))
 	_, err := try[activities.ReadResult](r, act.ReadChunk, readInput)
 	requireForOthers(t, err, "the payloads of run r1 are not in the payload store of this worker")
-	_, err = try[activities.State](r, act.ResumeRun, activities.ResumeInput{Run: runID, Epoch: 1})
+	_, err = try[resumepoint.State](r, act.ResumeRun, activities.ResumeInput{Run: runID, Epoch: 1})
 	requireForOthers(t, err, "the payloads of run r1 are not in the payload store of this worker")
 	require.Equal(t, records, r.records())
 	require.NoError(t, objects.Walk(t.Context(), func(key string) error { require.Fail(t, "stored", key); return nil }))
@@ -52,7 +53,7 @@ func TestARunWithoutMarkIsKnownByItsFirstChunk(t *testing.T) {
 	r.restart()
 	_, err := try[activities.ReadResult](r, act.ReadChunk, readInput)
 	require.ErrorContains(t, err, "the payloads of run r1 are not in the payload store of this worker")
-	call[activities.State](r, act.ResumeRun, activities.ResumeInput{Run: runID, Epoch: 1})
+	call[resumepoint.State](r, act.ResumeRun, activities.ResumeInput{Run: runID, Epoch: 1})
 	require.Len(t, marks(r), 1)
 }
 

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"waymark/activities/resumepoint"
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/plugin"
@@ -31,31 +32,6 @@ type OpenInput struct {
 type RetryInput struct {
 	Of     string `json:"of"`               // that run
 	Beside string `json:"beside,omitempty"` // the word that goes into the names of all outputs; "": they are as the document says
-}
-
-// OpenResult is what the workflow needs to know of the plan.
-type OpenResult struct {
-	Pipeline string     `json:"pipeline"`
-	Source   string     `json:"source"`            // the first
-	Sinks    []SinkPlan `json:"sinks"`             // in document order
-	Bytes    int64      `json:"bytes"`             // of the source's files, as they lie on disk
-	Ordered  bool       `json:"ordered,omitempty"` // chunks must go through the steps one after the other
-
-	MoreSources []string `json:"more_sources,omitempty"` // in document order
-	Barriers    []string `json:"barriers,omitempty"`     // in node order
-
-	Small  []bool `json:"small,omitempty"`  // of each source, in document order: it holds so little that it may be read together with others; nil if none does
-	Depths []int  `json:"depths,omitempty"` // of each barrier, in node order: how many barriers its rows meet before it, at most; nil if there are none
-
-	Queue  string `json:"queue,omitempty"`  // task queue of the workers that see the run's files; "" if any worker can do the run
-	Worker string `json:"worker,omitempty"` // task queue of the process that opened the run; "" if it works alone
-}
-
-// SinkPlan is one sink of the plan.
-type SinkPlan struct {
-	Name        string `json:"name"`
-	HeaderBytes int64  `json:"header_bytes"`
-	InOrder     bool   `json:"in_order,omitempty"` // its parts must be written one after the other
 }
 
 // ReadInput asks for the next chunk of a source.
@@ -121,33 +97,27 @@ const (
 
 // FoldInput asks a barrier to take one step.
 type FoldInput struct {
-	Run     string    `json:"run"`
-	Epoch   int64     `json:"epoch,omitempty"`
-	Barrier string    `json:"barrier"`
-	Fold    int64     `json:"fold"` // ordinal, from 0
-	Kind    string    `json:"kind"`
-	Source  string    `json:"source,omitempty"` // of the chunk: a source or barrier
-	Chunk   int64     `json:"chunk,omitempty"`
-	At      int64     `json:"at"`              // the moment, in microseconds since 1970
-	Turns   int64     `json:"turns,omitempty"` // so many chunks of sources had their turns before
-	Saved   SavedFold `json:"saved"`           // an earlier state, from which the present one can be made
-	Rows    int64     `json:"rows"`            // that came out before
-	Chunks  int64     `json:"chunks"`          // in which they came out
-}
-
-// SavedFold is the state of a barrier in the payload store.
-type SavedFold struct {
-	Digest string `json:"digest,omitempty"` // "" before the first is stored
-	Folds  int64  `json:"folds,omitempty"`  // after that many folds
+	Run     string                `json:"run"`
+	Epoch   int64                 `json:"epoch,omitempty"`
+	Barrier string                `json:"barrier"`
+	Fold    int64                 `json:"fold"` // ordinal, from 0
+	Kind    string                `json:"kind"`
+	Source  string                `json:"source,omitempty"` // of the chunk: a source or barrier
+	Chunk   int64                 `json:"chunk,omitempty"`
+	At      int64                 `json:"at"`              // the moment, in microseconds since 1970
+	Turns   int64                 `json:"turns,omitempty"` // so many chunks of sources had their turns before
+	Saved   resumepoint.SavedFold `json:"saved"`           // an earlier state, from which the present one can be made
+	Rows    int64                 `json:"rows"`            // that came out before
+	Chunks  int64                 `json:"chunks"`          // in which they came out
 }
 
 // FoldResult says what the step gave.
 type FoldResult struct {
-	Rows     int64     `json:"rows"`               // that came out
-	Chunks   int64     `json:"chunks"`             // in which they came out
-	Deadline int64     `json:"deadline,omitempty"` // when a batch is due, in microseconds since 1970; 0: none is
-	Saved    SavedFold `json:"saved"`              // with a digest if the state was stored
-	Worker   string    `json:"worker,omitempty"`   // task queue of the process that did it; "" if it works alone
+	Rows     int64                 `json:"rows"`               // that came out
+	Chunks   int64                 `json:"chunks"`             // in which they came out
+	Deadline int64                 `json:"deadline,omitempty"` // when a batch is due, in microseconds since 1970; 0: none is
+	Saved    resumepoint.SavedFold `json:"saved"`              // with a digest if the state was stored
+	Worker   string                `json:"worker,omitempty"`   // task queue of the process that did it; "" if it works alone
 }
 
 // WriteInput asks to write one chunk's part to one sink, at its place.

@@ -6,9 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
-	"waymark/engine"
+	"waymark/activities/recompute"
+	"waymark/activities/resumepoint"
 	"waymark/failpoint"
 	"waymark/landscape"
 	"waymark/payload"
@@ -23,13 +23,13 @@ import (
 // knows of that.
 //
 // It may run twice: the record's key is the run's id, and says which execution began it.
-func (a *Activities) OpenRun(ctx context.Context, in OpenInput) (OpenResult, error) {
-	return anyAttempt(ctx, a, in.Run, 0, func(ctx context.Context, a *Activities) (OpenResult, error) { return a.openRun(ctx, in) })
+func (a *Activities) OpenRun(ctx context.Context, in OpenInput) (resumepoint.Plan, error) {
+	return anyAttempt(ctx, a, in.Run, 0, func(ctx context.Context, a *Activities) (resumepoint.Plan, error) { return a.openRun(ctx, in) })
 }
 
-func (a *Activities) openRun(ctx context.Context, in OpenInput) (OpenResult, error) {
+func (a *Activities) openRun(ctx context.Context, in OpenInput) (resumepoint.Plan, error) {
 	if err := pipeline.CheckRunID(in.Run); err != nil {
-		return OpenResult{}, final{TypeInput, err}
+		return resumepoint.Plan{}, final{TypeInput, err}
 	}
 	from, err := askOrigin(ctx)
 	if err == nil {
@@ -39,12 +39,12 @@ func (a *Activities) openRun(ctx context.Context, in OpenInput) (OpenResult, err
 		in, err = a.deployed(ctx, in)
 	}
 	if err != nil {
-		return OpenResult{}, err
+		return resumepoint.Plan{}, err
 	}
 	in.Actor, in.Trigger = from.who()
 	document, err := a.payloads.Get(ctx, payload.Digest(in.Document))
 	if err != nil {
-		return OpenResult{}, fmt.Errorf("pipeline document of run %s: %w", in.Run, err)
+		return resumepoint.Plan{}, fmt.Errorf("pipeline document of run %s: %w", in.Run, err)
 	}
 	request := plan.Request{File: cmp.Or(in.File, "the document on record"), Folder: in.Folder, Document: document, Params: in.Params}
 	if in.Retry != nil {
@@ -52,21 +52,21 @@ func (a *Activities) openRun(ctx context.Context, in OpenInput) (OpenResult, err
 	}
 	compiled, err := a.planner.Plan(request)
 	if err != nil {
-		return OpenResult{}, err
+		return resumepoint.Plan{}, err
 	}
 	compiled, pins, err := a.sources(ctx, in, compiled)
 	if err != nil {
-		return OpenResult{}, a.here(err)
+		return resumepoint.Plan{}, a.here(err)
 	}
 	if err := a.begin(ctx, in, from, compiled, pins); err != nil {
-		return OpenResult{}, err
+		return resumepoint.Plan{}, err
 	}
 	r := newRun(in.Run, compiled, pins)
 	a.keep(r)
 	if err := a.openSinks(ctx, r); err != nil {
-		return OpenResult{}, err
+		return resumepoint.Plan{}, err
 	}
-	sum, err := planned(compiled, pins)
+	sum, err := resumepoint.PlanOf(compiled, pins)
 	return a.bind(compiled, sum), err
 }
 
@@ -91,7 +91,7 @@ func (a *Activities) begin(ctx context.Context, in OpenInput, from *origin, comp
 	if err != nil {
 		return err
 	}
-	graph := Graph(in.Run, compiled)
+	graph := recompute.Graph(in.Run, compiled)
 	for i := range graph.Sources {
 		pin, is := pins[graph.Sources[i].Source]
 		if !is {
@@ -127,20 +127,7 @@ func (a *Activities) storeTables(ctx context.Context, run string, compiled *plan
 			}
 		}
 	}
-	return TablesOf(run, compiled), nil
-}
-
-// TablesOf puts the plan's lookup tables into the landscape's words.
-func TablesOf(run string, compiled *plan.Plan) []landscape.LookupTable {
-	var tables []landscape.LookupTable
-	for i := range compiled.Nodes {
-		if table := compiled.Nodes[i].Table; table != nil {
-			tables = append(tables, landscape.LookupTable{
-				Run: run, Node: compiled.Nodes[i].Name, Path: table.Path, SHA256: table.SHA256, Bytes: int64(len(table.Content)), Rows: table.Rows,
-			})
-		}
-	}
-	return tables
+	return recompute.TablesOf(run, compiled), nil
 }
 
 func (a *Activities) record(in OpenInput, compiled *plan.Plan) (landscape.Run, error) {
@@ -161,28 +148,6 @@ func (a *Activities) record(in OpenInput, compiled *plan.Plan) (landscape.Run, e
 		File: in.File, Parent: in.Parent, Link: landscape.Link(in.Link), Document: string(compiled.Document.Source),
 		Plan: string(compiled.JSON()), Params: string(params), Refs: string(references),
 	}, nil
-}
-
-// Graph puts the plan's nodes, edges, origins and lanes into the landscape's words. What sources hold is left out.
-func Graph(run string, compiled *plan.Plan) landscape.Graph {
-	description := compiled.Describe()
-	var graph landscape.Graph
-	for i, node := range description.Nodes {
-		graph.Nodes = append(graph.Nodes, landscape.Node{
-			Run: run, Node: node.Name, Seq: int64(i), Kind: landscape.NodeKind(node.Kind), Operation: node.Operation,
-			Config: string(node.Config), Determinism: node.Determinism, Guarantee: node.Guarantee, Hashes: landscape.HashMode(node.Hashes),
-		})
-	}
-	for _, edge := range description.Edges {
-		graph.Edges = append(graph.Edges, landscape.Edge{Run: run, From: edge.From, Kind: landscape.EdgeKind(edge.Kind), Label: edge.Label, To: edge.To})
-	}
-	for _, origin := range compiled.Origins() {
-		graph.Sources = append(graph.Sources, landscape.Source{Run: run, Source: compiled.Nodes[origin].Name, Info: "{}"})
-	}
-	for i := range compiled.Lanes {
-		graph.Lanes = append(graph.Lanes, laneOf(run, compiled, i))
-	}
-	return graph
 }
 
 // openSinks makes the targets ready, several side by side, but for those into which something was written: they are.
@@ -240,59 +205,4 @@ func (a *Activities) published(ctx context.Context, run, sink string) (bool, err
 		return false, nil
 	}
 	return effect.State == landscape.Finalized, err
-}
-
-// planned sums up what the workflow needs to know of the plan.
-func planned(compiled *plan.Plan, pins map[string]plugin.SourceInfo) (OpenResult, error) {
-	out := OpenResult{Pipeline: compiled.Document.Pipeline.Name, Ordered: len(engine.Claims(compiled)) > 0}
-	for _, i := range compiled.Sinks() {
-		node := &compiled.Nodes[i]
-		encoder, err := node.Encoder()
-		if err != nil {
-			return OpenResult{}, fmt.Errorf("sink %s: %w", node.Name, err)
-		}
-		sink := SinkPlan{Name: node.Name, HeaderBytes: int64(len(encoder.Header()))}
-		if ordered, is := node.Sink.(plugin.InOrder); is {
-			sink.InOrder = ordered.InOrder()
-		}
-		out.Sinks = append(out.Sinks, sink)
-	}
-	for _, i := range compiled.Sources() {
-		node := &compiled.Nodes[i]
-		if out.Source == "" {
-			out.Source = node.Name
-		} else {
-			out.MoreSources = append(out.MoreSources, node.Name)
-		}
-		for _, file := range pins[node.Name].Files {
-			out.Bytes += file.Bytes
-		}
-		out.Small = append(out.Small, isSmall(pins[node.Name]))
-	}
-	if !slices.Contains(out.Small, true) {
-		out.Small = nil
-	}
-	depths := compiled.Depths()
-	for i := range compiled.Nodes {
-		if compiled.Nodes[i].Barrier {
-			out.Barriers, out.Depths = append(out.Barriers, compiled.Nodes[i].Name), append(out.Depths, depths[i])
-		}
-	}
-	return out, nil
-}
-
-// smallBytes is the size up to which a source's files are read together with those of other sources. What they hold is a few times as
-// much if they are compressed.
-const smallBytes = 32 << 10
-
-// isSmall reports whether it is known that a source holds little.
-func isSmall(source plugin.SourceInfo) bool {
-	var bytes int64
-	for _, file := range source.Files {
-		if file.Bytes == 0 { // or not known
-			return false
-		}
-		bytes += file.Bytes
-	}
-	return len(source.Files) > 0 && bytes <= smallBytes
 }

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 
+	"waymark/activities/resumepoint"
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/plan"
@@ -38,7 +39,7 @@ func onHost(compiled *plan.Plan) bool {
 }
 
 // bind says on which queues the rest of the run is to be done.
-func (a *Activities) bind(compiled *plan.Plan, sum OpenResult) OpenResult {
+func (a *Activities) bind(compiled *plan.Plan, sum resumepoint.Plan) resumepoint.Plan {
 	sum.Worker = a.place.OwnQueue
 	if onHost(compiled) {
 		sum.Queue = a.place.FilesQueue

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/activities"
+	"waymark/activities/resumepoint"
 	"waymark/landscape"
 )
 
@@ -36,7 +37,7 @@ func TestARunWhoseIDLeadsElsewhereIsNotOpened(t *testing.T) {
 		r := newRig(t, simple("quarantine"), map[string]string{"in.csv": simpleRows})
 		in := r.open()
 		in.Run = id
-		_, err := try[activities.OpenResult](r, act.OpenRun, in)
+		_, err := try[resumepoint.Plan](r, act.OpenRun, in)
 		require.Contains(t, requireFinal(t, err, activities.TypeInput), "cannot be the id of a run")
 		_, err = r.log.Run(t.Context(), id)
 		require.ErrorIs(t, err, landscape.ErrNotFound)
@@ -55,7 +56,7 @@ func TestADeployedPipelineWithAnotherNameIsSuggested(t *testing.T) {
 	at.Pipelines = folder
 	r.become(activities.NewAt(at, r.log, r.payloads, r.planner, "test"))
 	for name, meant := range map[string]string{"weakly": ` (did you mean "weekly"?)`, "order": ` (did you mean "orders"?)`, "payroll": ": it has neither"} {
-		_, err := try[activities.OpenResult](r, act.OpenRun, activities.OpenInput{Run: runID, Pipeline: name})
+		_, err := try[resumepoint.Plan](r, act.OpenRun, activities.OpenInput{Run: runID, Pipeline: name})
 		says := requireFinal(t, err, activities.TypeInput)
 		require.Contains(t, says, `no pipeline named "`+name+`" is deployed`)
 		require.Contains(t, says, meant)

@@ -2,12 +2,12 @@ package activities
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
 	"time"
 
 	"go.temporal.io/sdk/activity"
 
+	"waymark/activities/recompute"
 	"waymark/barrier"
 	"waymark/engine"
 	"waymark/landscape"
@@ -62,7 +62,7 @@ func (a *Activities) inputs(ctx context.Context, r *run, key chunkKey) (engine.I
 
 // recordPassage records what became of a chunk.
 func (a *Activities) recordPassage(ctx context.Context, r *run, key chunkKey, chunk *plugin.Chunk, result *engine.Result, started time.Time) error {
-	passage := PassageOf(r.plan, r.id, key.source, key.chunk, chunk, result)
+	passage := recompute.PassageOf(r.plan, r.id, key.source, key.chunk, chunk, result)
 	passage.Started, passage.Finished = span(started, time.Now())
 	passage.Attempt, passage.Worker = int64(activity.GetInfo(ctx).Attempt), a.worker
 	return a.log.RecordPassage(ctx, passage)
@@ -123,7 +123,7 @@ func (a *Activities) claim(ctx context.Context, r *run, claim int, values engine
 	first := map[engine.Value]landscape.Token{}
 	for i, hash := range values.Hashes {
 		if _, known := first[hash]; !known {
-			first[hash] = TokenOf(r.plan, values.Tokens[i])
+			first[hash] = recompute.TokenOf(r.plan, values.Tokens[i])
 			claims.Hashes, claims.Tokens = append(claims.Hashes, hash), append(claims.Tokens, first[hash])
 		}
 	}
@@ -182,74 +182,8 @@ func (a *Activities) shelve(r *run, key chunkKey, chunk *plugin.Chunk, result *e
 
 // lastNode is the node at which a way ended, and not the sink to which its rows were sent from there.
 func lastNode(p *plan.Plan, way engine.Way) (name string) {
-	for _, step := range WayOf(p, 0, way).Steps {
+	for _, step := range recompute.WayOf(p, 0, way).Steps {
 		name = step.Node
 	}
 	return name
-}
-
-// PassageOf puts the engine's result for a chunk into the landscape's words. Times, attempt and worker are left out.
-func PassageOf(p *plan.Plan, run, source string, ordinal int64, chunk *plugin.Chunk, result *engine.Result) landscape.Passage {
-	passage := landscape.Passage{Run: run, Source: source, Chunk: ordinal, Errors: refusals(chunk, result.Refused)}
-	for _, lane := range result.Lanes {
-		routes := landscape.LaneRoutes{Lane: int64(lane.Lane), Codes: lane.Codes}
-		for _, way := range lane.Ways {
-			routes.Ways = append(routes.Ways, WayOf(p, lane.Lane, way))
-		}
-		passage.Lanes = append(passage.Lanes, routes)
-	}
-	for _, column := range result.Columns {
-		passage.Hashes = append(passage.Hashes, landscape.NodeHashes{Lane: int64(column.Lane), Node: p.Nodes[column.Node].Name, Hashes: column.Hashes})
-	}
-	for _, key := range result.Keys {
-		passage.Keys = append(passage.Keys, landscape.KeyColumn{Field: key.Field, Hashes: key.Hashes})
-	}
-	for _, column := range result.Repeats {
-		repeats := landscape.RepeatColumn{Lane: int64(column.Lane), Node: p.Nodes[column.Node].Name, Firsts: make([]landscape.Token, len(column.Firsts))}
-		for i, first := range column.Firsts {
-			if first.Row > 0 {
-				repeats.Firsts[i] = TokenOf(p, first)
-			}
-		}
-		passage.Repeats = append(passage.Repeats, repeats)
-	}
-	for _, join := range result.Joins {
-		passage.Joins = append(passage.Joins, joinOf(p, join))
-	}
-	for i, arrivals := range result.Arrivals {
-		if arrivals != nil {
-			passage.Feeds = append(passage.Feeds, p.Nodes[i].Name)
-		}
-	}
-	for _, i := range p.Sinks() {
-		if part := &result.Parts[i]; part.Rows > 0 {
-			passage.Writes = append(passage.Writes, landscape.Write{
-				Sink: p.Nodes[i].Name, Bytes: int64(len(part.Data)), SHA256: hex.EncodeToString(part.SHA256[:]),
-			})
-		}
-	}
-	return passage
-}
-
-// WayOf puts a way into the landscape's words, in which a sink that got the rows is not a step.
-func WayOf(p *plan.Plan, lane int, way engine.Way) landscape.Way {
-	out := landscape.Way{Lane: int64(lane), First: way.First, Path: way.Path, Sink: way.SentTo}
-	for _, step := range way.Steps {
-		if name := p.Nodes[step.Node].Name; name != way.SentTo {
-			out.Steps = append(out.Steps, landscape.Step{Node: name, Label: step.Label, Lane: int64(step.Lane)})
-		}
-	}
-	return out
-}
-
-func refusals(chunk *plugin.Chunk, refused []engine.Refused) []landscape.Refusal {
-	out := make([]landscape.Refusal, len(refused))
-	for k, row := range refused {
-		record := chunk.Record(row.Index)
-		out[k] = landscape.Refusal{
-			Lane: int64(row.Lane), Index: row.Index, Code: row.Code, Field: row.Field, Message: row.Message,
-			Raw: record, Bytes: int64(len(record)), Line: chunk.Line(row.Index), Offset: chunk.FirstOffset + int64(chunk.Offsets[row.Index]),
-		}
-	}
-	return out
 }

@@ -1,12 +1,12 @@
 package activities
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 
+	"waymark/activities/recompute"
 	"waymark/landscape"
 	"waymark/plugin"
 )
@@ -31,7 +31,7 @@ func (a *Activities) publishSink(ctx context.Context, in SinkInput) error {
 	if err := r.balanced(func() error { return a.balanced(ctx, in.Run) }); err != nil {
 		return err
 	}
-	parts, err := Parts(ctx, a.log, in.Run, in.Sink)
+	parts, err := recompute.Parts(ctx, a.log, in.Run, in.Sink)
 	if err != nil {
 		return err
 	}
@@ -83,31 +83,4 @@ func (a *Activities) beginPublish(ctx context.Context, in SinkInput, parts []plu
 		return landscape.Effect{}, err
 	}
 	return a.log.BeginEffect(ctx, landscape.PublishKey(in.Run, in.Sink), landscape.Placement{}, a.worker)
-}
-
-// Parts returns the parts of a sink's output in their order. Every part of the run must be finalized: a part that is not
-// is a *landscape.ImbalanceError.
-func Parts(ctx context.Context, log *landscape.Log, run, sink string) ([]plugin.Part, error) {
-	effects, err := log.SinkEffects(ctx, run, sink)
-	if err != nil {
-		return nil, err
-	}
-	var parts []plugin.Part
-	for _, effect := range effects {
-		if effect.Kind != landscape.WriteEffect {
-			continue
-		}
-		if effect.State != landscape.Finalized {
-			return nil, &landscape.ImbalanceError{Run: run, Findings: []landscape.Finding{{
-				Check: "sink_incomplete", Source: effect.Source, Chunk: effect.Chunk, Node: sink, Detail: "the part is " + string(effect.State),
-			}}}
-		}
-		part, err := partOf(effect)
-		if err != nil {
-			return nil, err
-		}
-		parts = append(parts, part)
-	}
-	slices.SortFunc(parts, func(a, b plugin.Part) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
-	return parts, nil
 }

@@ -6,6 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/activities"
+	"waymark/activities/recompute"
+	"waymark/activities/resumepoint"
 	"waymark/landscape"
 	"waymark/plugin"
 )
@@ -36,14 +38,14 @@ func TestPublishedOutputIsLeftAlone(t *testing.T) {
 // TestPartsAreInTheOrderOfTheirPlaces plays two chunks whose parts have their places the other way round.
 func TestPartsAreInTheOrderOfTheirPlaces(t *testing.T) {
 	r := newRig(t, simple("quarantine"), map[string]string{"in.csv": simpleRows})
-	call[activities.OpenResult](r, act.OpenRun, r.open())
+	call[resumepoint.Plan](r, act.OpenRun, r.open())
 	in := readInput
 	for ; in.Chunk < 2; in.Chunk++ {
 		in.Cursor = call[activities.ReadResult](r, act.ReadChunk, in).Cursor
 		call[activities.ProcessResult](r, act.ProcessChunk, activities.ProcessInput{Run: runID, Source: "in", Chunk: in.Chunk})
 		call[none](r, act.WriteChunk, activities.WriteInput{Run: runID, Source: "in", Chunk: in.Chunk, Sink: "out", Ordinal: 1 - in.Chunk, Offset: 13 + 8*(1-in.Chunk)})
 	}
-	parts, err := activities.Parts(t.Context(), r.log, runID, "out")
+	parts, err := recompute.Parts(t.Context(), r.log, runID, "out")
 	require.NoError(t, err)
 	require.Len(t, parts, 2)
 	for i, part := range parts {

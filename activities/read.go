@@ -2,8 +2,6 @@ package activities
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,11 +11,11 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
-	"waymark/barrier"
+	"waymark/activities/recompute"
+	"waymark/activities/resumepoint"
 	"waymark/engine"
 	"waymark/landscape"
 	"waymark/payload"
-	"waymark/pipeline"
 	"waymark/plan"
 	"waymark/plugin"
 )
@@ -76,7 +74,7 @@ func (a *Activities) readBefore(ctx context.Context, in ReadInput) (before ReadR
 func (a *Activities) checkCursor(ctx context.Context, in ReadInput) error {
 	before, err := a.log.Chunk(ctx, in.Run, in.Source, in.Chunk-1)
 	if errors.Is(err, landscape.ErrNotFound) {
-		return diverged("the history says that chunk %d of %s was read, and it is not on record: the record is older than the history", in.Chunk-1, in.Source)
+		return resumepoint.Diverged("the history says that chunk %d of %s was read, and it is not on record: the record is older than the history", in.Chunk-1, in.Source)
 	}
 	if err != nil {
 		return err
@@ -86,7 +84,7 @@ func (a *Activities) checkCursor(ctx context.Context, in ReadInput) error {
 		return fmt.Errorf("chunk %d of %s: cursor on record: %w", in.Chunk-1, in.Source, err)
 	}
 	if !reflect.DeepEqual(at, in.Cursor) {
-		return diverged("the workflow goes on behind chunk %d of %s at byte %d, row %d, and on record it ends otherwise: byte %d, row %d",
+		return resumepoint.Diverged("the workflow goes on behind chunk %d of %s at byte %d, row %d, and on record it ends otherwise: byte %d, row %d",
 			in.Chunk-1, in.Source, in.Cursor.Offset, in.Cursor.Row, at.Offset, at.Row)
 	}
 	return nil
@@ -104,11 +102,6 @@ func (a *Activities) endedBefore(ctx context.Context, in ReadInput) (ReadResult,
 		}
 	}
 	return ReadResult{}, false, err
-}
-
-// diverged says that history and record contradict each other. Nothing may be written then.
-func diverged(format string, args ...any) error {
-	return final{TypeStateDiverged, fmt.Errorf("STATE_DIVERGED: "+format, args...)}
 }
 
 // next reads the chunk at the cursor, or nil at the end of the source; then the digests of its files are known. A reader that
@@ -163,8 +156,8 @@ func (a *Activities) storeChunk(ctx context.Context, r *run, in ReadInput, chunk
 
 // storeRecords stores the records of a chunk of an origin as a pack, and returns the chunk's record without its cursor.
 func (a *Activities) storeRecords(ctx context.Context, r *run, origin string, ordinal int64, in engine.Input) (landscape.Chunk, landscape.Records, error) {
-	chunk, hashes := in.Chunk, RecordHashes(in.Chunk)
-	about, err := packContext(in)
+	chunk, hashes := in.Chunk, recompute.RecordHashes(in.Chunk)
+	about, err := recompute.PackContext(in)
 	if err != nil {
 		return landscape.Chunk{}, landscape.Records{}, err
 	}
@@ -196,132 +189,13 @@ func (a *Activities) putPack(ctx context.Context, pack *payload.Pack) (payload.D
 	return digest, err
 }
 
-// RecordHashes returns the SHA-256 of each record, 32 bytes each, in order.
-func RecordHashes(chunk *plugin.Chunk) []byte {
-	hashes := make([]byte, 0, sha256.Size*chunk.Len())
-	for i := range chunk.Len() {
-		sum := sha256.Sum256(chunk.Record(i))
-		hashes = append(hashes, sum[:]...)
-	}
-	return hashes
-}
-
-// about is what a pack says of its records besides their bytes, as JSON: what the parser needs, such as a header record,
-// the records that could not be told apart, and of a barrier's records the fork parents of their open forks and what
-// enclosing coalesces lost. docs/payloads.md describes it.
-type about struct {
-	Context string      `json:"context,omitempty"`
-	Refused []aboutBad  `json:"refused,omitempty"`
-	Keys    []byte      `json:"keys,omitempty"` // packed tokens
-	Lost    []aboutLoss `json:"lost,omitempty"`
-	Orders  [][]string  `json:"orders,omitempty"`   // of fields in the rows that came out of a barrier
-	OrderOf []byte      `json:"order_of,omitempty"` // 2 big-endian bytes for each record: its order; left out if all have the first
-}
-
-type aboutBad struct {
-	Index   int    `json:"index"`
-	Code    string `json:"code"`
-	Field   string `json:"field,omitempty"`
-	Message string `json:"message"`
-}
-
-type aboutLoss struct {
-	Keys   []byte        `json:"keys"` // packed tokens
-	Branch int           `json:"branch"`
-	Reason pipeline.Path `json:"reason"`
-}
-
-func packContext(in engine.Input) ([]byte, error) {
-	words := about{Context: string(in.Chunk.Context), Keys: packTokens(in.Keys), Orders: in.Orders}
-	for _, bad := range in.Chunk.Bad {
-		words.Refused = append(words.Refused, aboutBad{bad.Index, bad.Code, bad.Field, bad.Message})
-	}
-	for _, order := range in.OrderOf {
-		words.OrderOf = binary.BigEndian.AppendUint16(words.OrderOf, order)
-	}
-	for _, loss := range in.Losses {
-		words.Lost = append(words.Lost, aboutLoss{packTokens(loss.Keys), loss.Branch, loss.Reason})
-	}
-	return json.Marshal(words)
-}
-
 // fetch makes a chunk anew from its record and its pack.
 func (a *Activities) fetch(ctx context.Context, r *run, key chunkKey) (engine.Input, error) {
 	record, err := a.log.Chunk(ctx, r.id, key.source, key.chunk)
 	if err != nil {
 		return engine.Input{}, fmt.Errorf("source %s, chunk %d: %w", key.source, key.chunk, err)
 	}
-	return Chunk(ctx, a.log, a.payloads, r.plan, record)
-}
-
-// Chunk makes a chunk anew from its record and its pack, for whoever asks the record: what a pass over it begins with, but
-// for duplicates. p may be nil, then the origin is not known.
-func Chunk(ctx context.Context, log *landscape.Log, payloads *payload.Store, p *plan.Plan, record landscape.Chunk) (engine.Input, error) {
-	pack, words, err := unpack(ctx, payloads, record)
-	if err != nil {
-		return engine.Input{}, fmt.Errorf("records of %s, chunk %d: %w", record.Source, record.Chunk, err)
-	}
-	rows, err := log.Records(ctx, record.Run, record.Source, record.Chunk)
-	if err != nil {
-		return engine.Input{}, err
-	}
-	in := words.input(&plugin.Chunk{
-		Data: pack.Data, Offsets: pack.Offsets, Lengths: pack.Lens, Lines: rows.Lines, Context: []byte(words.Context),
-		File: record.File, FirstRow: record.FirstRow, FirstLine: record.FirstLine, FirstOffset: record.FirstOffset,
-		Blank: int(record.Blank), Comments: int(record.Comments),
-	})
-	in.Origin = plan.None
-	if p != nil {
-		in.Origin = p.Find(record.Source)
-	}
-	return in, nil
-}
-
-func unpack(ctx context.Context, payloads *payload.Store, record landscape.Chunk) (pack *payload.Pack, words about, err error) {
-	stored, err := payloads.Get(ctx, payload.Digest(record.Pack))
-	if err != nil {
-		return nil, about{}, err
-	}
-	if pack, err = payload.DecodePack(stored); err != nil {
-		return nil, about{}, err
-	}
-	if err := json.Unmarshal(pack.Context, &words); err != nil {
-		return nil, about{}, fmt.Errorf("%w: %w", payload.ErrCorrupt, err)
-	}
-	if held := int64(len(pack.Offsets)); held != record.Rows {
-		return nil, about{}, fmt.Errorf("%w: it holds %d records, on record are %d", payload.ErrCorrupt, held, record.Rows)
-	}
-	if err := words.check(len(pack.Offsets)); err != nil {
-		return nil, about{}, err
-	}
-	return pack, words, nil
-}
-
-// check refuses orders of fields that are not those of so many records.
-func (w about) check(records int) error {
-	if w.OrderOf != nil && len(w.OrderOf) != 2*records {
-		return fmt.Errorf("%w: it says the order of fields of %d records and holds %d", payload.ErrCorrupt, len(w.OrderOf)/2, records)
-	}
-	for packed := w.OrderOf; len(packed) > 0; packed = packed[2:] {
-		if int(binary.BigEndian.Uint16(packed)) >= len(w.Orders) {
-			return fmt.Errorf("%w: there is no order of fields number %d", payload.ErrCorrupt, binary.BigEndian.Uint16(packed))
-		}
-	}
-	return nil
-}
-
-func (w about) input(chunk *plugin.Chunk) engine.Input {
-	for _, bad := range w.Refused {
-		chunk.Bad = append(chunk.Bad, plugin.BadRecord{Index: bad.Index, Rejection: plugin.Rejection{Code: bad.Code, Field: bad.Field, Message: bad.Message}})
-	}
-	in := engine.Input{Chunk: chunk, Keys: unpackTokens(w.Keys), Orders: w.Orders}
-	for packed := w.OrderOf; len(packed) >= 2; packed = packed[2:] {
-		in.OrderOf = append(in.OrderOf, binary.BigEndian.Uint16(packed))
-	}
-	for _, lost := range w.Lost {
-		in.Losses = append(in.Losses, barrier.Loss{Keys: unpackTokens(lost.Keys), Branch: lost.Branch, Reason: lost.Reason})
-	}
-	return in
+	return recompute.Chunk(ctx, a.log, a.payloads, r.plan, record)
 }
 
 // endSource records the end of a source: the totals of its chunks and the digests of its files.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/activities"
+	"waymark/activities/resumepoint"
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/plan"
@@ -197,7 +198,7 @@ func TestFatesOfATable(t *testing.T) {
 func TestWriteSaysHowManyRowsTheTargetRefused(t *testing.T) {
 	r := newRig(t, tableDocument, tableFiles)
 	tabled(r)
-	opened := call[activities.OpenResult](r, act.OpenRun, r.open())
+	opened := call[resumepoint.Plan](r, act.OpenRun, r.open())
 	places, read := newPlaces(opened), activities.ReadInput{Run: runID, Source: "in"}
 	said := map[string][]int64{}
 	for ; ; read.Chunk++ {
@@ -227,7 +228,7 @@ func TestARunThatIsTakenUpKnowsHowManyRowsWereRefused(t *testing.T) {
 	sum, err := r.log.Summary(t.Context(), runID)
 	require.NoError(t, err)
 	r.restart()
-	state := call[activities.State](r, act.ResumeRun, activities.ResumeInput{Run: runID, Epoch: 1})
+	state := call[resumepoint.State](r, act.ResumeRun, activities.ResumeInput{Run: runID, Epoch: 1})
 	require.Equal(t, sum.Failed, state.Refused)
 	progress, err := r.log.Progress(t.Context(), runID)
 	require.NoError(t, err)
@@ -277,7 +278,7 @@ sinks: {pairs: {jsonl: {path: out/pairs.jsonl}}}
 			}
 			in := r.open()
 			in.Run, in.Retry = retryID, &activities.RetryInput{Of: runID}
-			call[activities.OpenResult](r, act.OpenRun, in)
+			call[resumepoint.Plan](r, act.OpenRun, in)
 			retried, err := r.log.Retried(t.Context(), retryID)
 			require.NoError(t, err)
 			var rows []int64
@@ -287,7 +288,7 @@ sinks: {pairs: {jsonl: {path: out/pairs.jsonl}}}
 			}
 			require.Equal(t, c.rows, rows)
 			in.Run = "r3"
-			_, err = try[activities.OpenResult](r, act.OpenRun, in)
+			_, err = try[resumepoint.Plan](r, act.OpenRun, in)
 			require.Contains(t, requireFinal(t, err, activities.TypeNotRetryable), "no record of run r1 is left to be fed again")
 		})
 	}

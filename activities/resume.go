@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/diff"
+
+	"waymark/activities/recompute"
+	"waymark/activities/resumepoint"
 	"waymark/landscape"
 	"waymark/plugin"
 )
@@ -19,14 +22,14 @@ import (
 // Unless it gets that far, it writes nothing.
 //
 // It may run twice: the epoch belongs to the workflow execution that began it.
-func (a *Activities) ResumeRun(ctx context.Context, in ResumeInput) (State, error) {
-	return anyAttempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, inEpoch *Activities) (State, error) {
+func (a *Activities) ResumeRun(ctx context.Context, in ResumeInput) (resumepoint.State, error) {
+	return anyAttempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, inEpoch *Activities) (resumepoint.State, error) {
 		return a.resumeRun(ctx, inEpoch, in)
 	})
 }
 
 // resumeRun reads with a, and writes with inEpoch what is written after the epoch began.
-func (a *Activities) resumeRun(ctx context.Context, inEpoch *Activities, in ResumeInput) (State, error) {
+func (a *Activities) resumeRun(ctx context.Context, inEpoch *Activities, in ResumeInput) (resumepoint.State, error) {
 	from, err := askOrigin(ctx)
 	if err == nil {
 		err = a.next(ctx, in, from)
@@ -35,21 +38,21 @@ func (a *Activities) resumeRun(ctx context.Context, inEpoch *Activities, in Resu
 		err = a.forget(in.Run)
 	}
 	if err != nil {
-		return State{}, err
+		return resumepoint.State{}, err
 	}
 	r, err := a.check(ctx, in.Run)
 	if err != nil {
-		return State{}, a.here(err)
+		return resumepoint.State{}, a.here(err)
 	}
 	if err := a.seen(ctx, r); err != nil {
-		return State{}, err
+		return resumepoint.State{}, err
 	}
 	if err := a.findPayloads(ctx, in.Run); err != nil {
-		return State{}, err
+		return resumepoint.State{}, err
 	}
 	pause, err := a.pause(ctx, in)
 	if err != nil {
-		return State{}, err
+		return resumepoint.State{}, err
 	}
 	actor, _ := from.who()
 	err = a.log.TakeUp(ctx, landscape.Resumption{
@@ -59,11 +62,11 @@ func (a *Activities) resumeRun(ctx context.Context, inEpoch *Activities, in Resu
 		err = a.keepPause(ctx, inEpoch, in, pause)
 	}
 	if err != nil {
-		return State{}, err
+		return resumepoint.State{}, err
 	}
 	state, err := a.stand(ctx, r) // again: until now, an attempt of before may have put something on record
 	if err != nil {
-		return State{}, err
+		return resumepoint.State{}, err
 	}
 	state.Epoch, state.Plan, state.Pause = in.Epoch, a.bind(r.plan, state.Plan), pause
 	a.keep(r)
@@ -90,7 +93,7 @@ func (a *Activities) next(ctx context.Context, in ResumeInput, from *origin) err
 }
 
 // pause returns the pause of the run that outlasts its taking up, if the input says that one does; nil if there is none.
-func (a *Activities) pause(ctx context.Context, in ResumeInput) (*Pause, error) {
+func (a *Activities) pause(ctx context.Context, in ResumeInput) (*resumepoint.Pause, error) {
 	if !in.Pause {
 		return nil, nil
 	}
@@ -99,13 +102,13 @@ func (a *Activities) pause(ctx context.Context, in ResumeInput) (*Pause, error) 
 		return nil, err
 	}
 	actions, err := a.log.Actions(ctx, in.Run)
-	var pause *Pause
+	var pause *resumepoint.Pause
 	for _, action := range actions {
 		switch {
 		case action.Verb == landscape.VerbContinue:
 			pause = nil
 		case action.Verb == landscape.VerbPause && action.At >= since:
-			pause = &Pause{Actor: action.Actor, Why: action.Why}
+			pause = &resumepoint.Pause{Actor: action.Actor, Why: action.Why}
 		}
 	}
 	return pause, err
@@ -123,7 +126,7 @@ func (a *Activities) takenUp(ctx context.Context, run string, epoch int64) (at l
 }
 
 // keepPause puts a pause on record that outlasts that the run was taken up: whoever looks for one begins there.
-func (a *Activities) keepPause(ctx context.Context, inEpoch *Activities, in ResumeInput, pause *Pause) error {
+func (a *Activities) keepPause(ctx context.Context, inEpoch *Activities, in ResumeInput, pause *resumepoint.Pause) error {
 	if pause == nil {
 		return nil
 	}
@@ -161,23 +164,17 @@ func (a *Activities) check(ctx context.Context, id string) (*run, error) {
 }
 
 // stand finds out where the run stands.
-func (a *Activities) stand(ctx context.Context, r *run) (State, error) {
-	sum, err := planned(r.plan, r.pins)
+func (a *Activities) stand(ctx context.Context, r *run) (resumepoint.State, error) {
+	sum, err := resumepoint.PlanOf(r.plan, r.pins)
 	if err != nil {
-		return State{}, err
+		return resumepoint.State{}, err
 	}
-	return whole(ctx, a.log, r.id, func() (State, error) {
-		record, err := readDone(ctx, a.log, r.id, sum)
-		if err != nil {
-			return State{}, err
-		}
-		return record.stand(sum)
-	})
+	return resumepoint.Find(ctx, a.log, r.id, sum)
 }
 
 // checkHeaders requires that what a source's cursor says of the header is what its last chunk was read with: all rows that follow
 // are read with it.
-func (a *Activities) checkHeaders(ctx context.Context, run string, state State) error {
+func (a *Activities) checkHeaders(ctx context.Context, run string, state resumepoint.State) error {
 	for _, source := range state.Sources {
 		if source.Chunk == 0 || len(source.Cursor.Context) == 0 {
 			continue
@@ -186,13 +183,13 @@ func (a *Activities) checkHeaders(ctx context.Context, run string, state State) 
 		if err != nil {
 			return err
 		}
-		_, words, err := unpack(ctx, a.payloads, chunk)
+		header, err := recompute.Header(ctx, a.payloads, chunk)
 		if err != nil {
 			return fmt.Errorf("records of %s, chunk %d: %w", chunk.Source, chunk.Chunk, err)
 		}
-		if words.Context != string(source.Cursor.Context) {
-			return diverged("chunk %d of %s was read with the header %.60q, and the cursor on record goes on with %.60q",
-				chunk.Chunk, chunk.Source, words.Context, source.Cursor.Context)
+		if header != string(source.Cursor.Context) {
+			return resumepoint.Diverged("chunk %d of %s was read with the header %.60q, and the cursor on record goes on with %.60q",
+				chunk.Chunk, chunk.Source, header, source.Cursor.Context)
 		}
 	}
 	return nil

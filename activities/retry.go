@@ -3,10 +3,10 @@ package activities
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
+	"waymark/activities/recompute"
 	"waymark/engine"
 	"waymark/landscape"
 	"waymark/payload"
@@ -17,10 +17,10 @@ import (
 
 // Retry says which records of a run a linked run feeds again, and which it leaves out.
 type Retry struct {
-	Of      landscape.Run // the run that refused them
-	Sources []RetryList   // one for each source of the linked run's plan, in its order
-	Rows    int64         // of all sources
-	Left    []LeftOut     // the others in quarantine; nil if there is none
+	Of      landscape.Run         // the run that refused them
+	Sources []recompute.RetryList // one for each source of the linked run's plan, in its order
+	Rows    int64                 // of all sources
+	Left    []LeftOut             // the others in quarantine; nil if there is none
 }
 
 // LeftOut is quarantined records that are not fed again, for one reason.
@@ -104,7 +104,7 @@ func (f *finder) find(ctx context.Context) error {
 	if err := f.findFed(ctx); err != nil {
 		return err
 	}
-	found := map[string]RetryList{}
+	found := map[string]recompute.RetryList{}
 	for _, node := range nodes {
 		switch {
 		case node.Kind == landscape.SourceNode:
@@ -124,7 +124,7 @@ func (f *finder) find(ctx context.Context) error {
 	}
 	for _, i := range f.compiled.Sources() {
 		name := f.compiled.Nodes[i].Name
-		list := RetryList{Parent: parent, Source: name, Chunks: found[name].Chunks}
+		list := recompute.RetryList{Parent: parent, Source: name, Chunks: found[name].Chunks}
 		f.retry.Sources = append(f.retry.Sources, list)
 		f.retry.Rows += list.Rows()
 	}
@@ -147,8 +147,8 @@ func (f *finder) findFed(ctx context.Context) error {
 }
 
 // source returns the records of one source that are fed again.
-func (f *finder) source(ctx context.Context, source string) (RetryList, error) {
-	list := RetryList{Parent: f.retry.Of.ID, Source: source}
+func (f *finder) source(ctx context.Context, source string) (recompute.RetryList, error) {
+	list := recompute.RetryList{Parent: f.retry.Of.ID, Source: source}
 	refused, err := f.log.RefusedRows(ctx, list.Parent, source)
 	if err != nil {
 		return list, err
@@ -170,7 +170,7 @@ func (f *finder) source(ctx context.Context, source string) (RetryList, error) {
 			return list, err
 		}
 		if len(rows) > 0 {
-			list.Chunks = append(list.Chunks, RetryChunk{Chunk: chunk.Chunk, Rows: rows})
+			list.Chunks = append(list.Chunks, recompute.RetryChunk{Chunk: chunk.Chunk, Rows: rows})
 		}
 	}
 	return list, nil
@@ -299,7 +299,7 @@ func (f *finder) leave(reason, token string) {
 }
 
 // matches requires that the document has the source whose records are fed again, in the same format.
-func (f *finder) matches(node landscape.Node, list RetryList) error {
+func (f *finder) matches(node landscape.Node, list recompute.RetryList) error {
 	if len(list.Chunks) == 0 {
 		return nil
 	}
@@ -328,7 +328,7 @@ func (f *finder) checkHeaders(ctx context.Context, payloads *payload.Store) erro
 				continue
 			}
 			tried[record.File] = true
-			in, err := Chunk(ctx, f.log, payloads, nil, record)
+			in, err := recompute.Chunk(ctx, f.log, payloads, nil, record)
 			if err != nil {
 				return err
 			}
@@ -354,7 +354,7 @@ func (f *finder) checkLocations(ctx context.Context) error {
 		}
 		place := f.compiled.Document.Redact(sink.Sink.Location())
 		for _, relative := range family {
-			described, err := described(relative)
+			described, err := recompute.Described(relative)
 			if err != nil {
 				return err
 			}
@@ -411,19 +411,10 @@ func RetriesOf(ctx context.Context, log *landscape.Log, run string) ([]string, e
 // Beside returns the word that goes into the names of all outputs of the next run that feeds records of the run again with
 // the same document: retry-1, of a run that did so itself retry-1-1, and so on.
 func Beside(ctx context.Context, log *landscape.Log, of landscape.Run) (string, error) {
-	described, err := described(of)
+	described, err := recompute.Described(of)
 	if err != nil {
 		return "", err
 	}
 	retries, err := RetriesOf(ctx, log, of.ID)
 	return fmt.Sprintf("%s-%d", cmp.Or(described.Beside, "retry"), len(retries)+1), err
-}
-
-// described returns the description of a run's plan, as on record.
-func described(run landscape.Run) (plan.Description, error) {
-	var description plan.Description
-	if err := json.Unmarshal([]byte(run.Plan), &description); err != nil {
-		return description, fmt.Errorf("the plan of run %s on record cannot be read: %w", run.ID, err)
-	}
-	return description, nil
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 
+	"waymark/activities/recompute"
 	"waymark/landscape"
 	"waymark/payload"
 	"waymark/plugin"
@@ -30,13 +31,13 @@ func (s *retriedSource) Version() int {
 
 // Stat returns what was settled when the run began, if it is still to be had.
 func (s *retriedSource) Stat(ctx context.Context) (plugin.SourceInfo, error) {
-	_, err := readList(ctx, s.payloads, s.name, s.pin.List)
+	_, err := recompute.ReadList(ctx, s.payloads, s.name, s.pin.List)
 	return s.pin, err
 }
 
 // Open returns a Reader of the records on the list. Of the cursor it needs how many of them come before.
 func (s *retriedSource) Open(ctx context.Context, at plugin.Cursor, pin plugin.SourceInfo) (plugin.Reader, error) {
-	list, err := readList(ctx, s.payloads, s.name, pin.List)
+	list, err := recompute.ReadList(ctx, s.payloads, s.name, pin.List)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +48,7 @@ func (s *retriedSource) Open(ctx context.Context, at plugin.Cursor, pin plugin.S
 // retriedReader reads the records of a list, each chunk of it as a chunk.
 type retriedReader struct {
 	source *retriedSource
-	list   RetryList
+	list   recompute.RetryList
 	fed    int64 // records before the next chunk
 	part   int   // of the list, in which the next record is
 	index  int   // of this record there
@@ -124,7 +125,7 @@ func (r *retriedReader) fetch(ctx context.Context) (*plugin.Chunk, error) {
 	if first, last := part.Rows[0], part.Rows[len(part.Rows)-1]; first < record.FirstRow || last >= record.FirstRow+record.Rows {
 		return nil, fmt.Errorf("%w: chunk %d of run %s has no rows %d to %d", payload.ErrCorrupt, part.Chunk, r.list.Parent, first, last)
 	}
-	in, err := Chunk(ctx, r.source.log, r.source.payloads, nil, record)
+	in, err := recompute.Chunk(ctx, r.source.log, r.source.payloads, nil, record)
 	if err != nil {
 		return nil, fmt.Errorf("records of run %s, which are fed again: %w", r.list.Parent, err)
 	}

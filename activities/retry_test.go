@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/activities"
+	"waymark/activities/recompute"
+	"waymark/activities/resumepoint"
 	"waymark/landscape"
 	"waymark/plugin"
 )
@@ -37,7 +39,7 @@ func TestOpeningARetryTwiceIsOpeningItOnce(t *testing.T) {
 	r := newRig(t, refusing, map[string]string{"in.csv": refusedRows})
 	r.play()
 	r.twice, r.forgetful = true, true
-	call[activities.OpenResult](r, act.OpenRun, feeding(r, "3"))
+	call[resumepoint.Plan](r, act.OpenRun, feeding(r, "3"))
 	retried, err := r.log.Retried(t.Context(), retryID)
 	require.NoError(t, err)
 	var rows []int64
@@ -54,10 +56,10 @@ func TestOpeningARetryTwiceIsOpeningItOnce(t *testing.T) {
 func TestASecondRetryFindsNothingLeft(t *testing.T) {
 	r := newRig(t, refusing, map[string]string{"in.csv": refusedRows})
 	r.play()
-	call[activities.OpenResult](r, act.OpenRun, feeding(r, "3"))
+	call[resumepoint.Plan](r, act.OpenRun, feeding(r, "3"))
 	other := feeding(r, "3")
 	other.Run = "r3"
-	_, err := try[activities.OpenResult](r, act.OpenRun, other)
+	_, err := try[resumepoint.Plan](r, act.OpenRun, other)
 	require.Contains(t, requireFinal(t, err, activities.TypeNotRetryable), "no record of run r1 is left to be fed again")
 	_, err = r.log.Run(t.Context(), other.Run)
 	require.ErrorIs(t, err, landscape.ErrNotFound)
@@ -72,7 +74,7 @@ func TestRecordsAreFedTheSameFromEveryCursor(t *testing.T) {
 			r.reset(t)
 			r.play()
 			r.forgetful = forgetful
-			call[activities.OpenResult](r, act.OpenRun, feeding(r, rows))
+			call[resumepoint.Plan](r, act.OpenRun, feeding(r, rows))
 			require.Equal(t, want, r.readAgain())
 			r.forgetful = false
 			r.requireFed()
@@ -100,7 +102,7 @@ func (r *rig) requireFed() {
 	var records []string
 	for record, err := range r.log.Chunks(r.t.Context(), retryID, "in") {
 		require.NoError(r.t, err)
-		in, err := activities.Chunk(r.t.Context(), r.log, r.payloads, nil, record)
+		in, err := recompute.Chunk(r.t.Context(), r.log, r.payloads, nil, record)
 		require.NoError(r.t, err)
 		for i := range in.Chunk.Len() {
 			text := string(in.Chunk.Record(i))
@@ -117,13 +119,13 @@ func (r *rig) requireFed() {
 func TestAListThatIsGoneIsSaid(t *testing.T) {
 	r := newRig(t, refusing, map[string]string{"in.csv": refusedRows})
 	r.play()
-	call[activities.OpenResult](r, act.OpenRun, feeding(r, "3"))
+	call[resumepoint.Plan](r, act.OpenRun, feeding(r, "3"))
 	sources, err := r.log.Sources(t.Context(), retryID)
 	require.NoError(t, err)
-	_, found, err := activities.ReadRetryList(t.Context(), r.payloads, "in", sources[0].Info)
+	_, found, err := recompute.ReadRetryList(t.Context(), r.payloads, "in", sources[0].Info)
 	require.NoError(t, err)
 	require.True(t, found)
-	_, _, err = activities.ReadRetryList(t.Context(), r.payloads, "other", sources[0].Info)
+	_, _, err = recompute.ReadRetryList(t.Context(), r.payloads, "other", sources[0].Info)
 	require.ErrorContains(t, err, `a list of source "in" of run "r1", not of other`)
 	for text, says := range map[string]string{
 		`{"parent":"r1","source":"in","chunks":[{"chunk":0,"rows":[2,1]}]}`:                          "row 1 of the list comes after row 2",
@@ -134,13 +136,13 @@ func TestAListThatIsGoneIsSaid(t *testing.T) {
 	} {
 		digest, err := r.payloads.Put(t.Context(), []byte(text))
 		require.NoError(t, err)
-		_, _, err = activities.ReadRetryList(t.Context(), r.payloads, "in", `{"list":"`+string(digest)+`"}`)
+		_, _, err = recompute.ReadRetryList(t.Context(), r.payloads, "in", `{"list":"`+string(digest)+`"}`)
 		require.ErrorContains(t, err, says)
 	}
 }
 
 func TestAPlaceInTheListIsFoundFromBothEnds(t *testing.T) {
-	list := activities.RetryList{Parent: "r1", Source: "in", Chunks: []activities.RetryChunk{{Chunk: 0, Rows: []int64{2, 5}}, {Chunk: 3, Rows: []int64{40}}}}
+	list := recompute.RetryList{Parent: "r1", Source: "in", Chunks: []recompute.RetryChunk{{Chunk: 0, Rows: []int64{2, 5}}, {Chunk: 3, Rows: []int64{40}}}}
 	require.EqualValues(t, 3, list.Rows())
 	for n, want := range map[int64][2]int64{1: {0, 2}, 2: {0, 5}, 3: {3, 40}} {
 		chunk, row, found := list.Was(n)

@@ -16,6 +16,8 @@ import (
 	sdkworker "go.temporal.io/sdk/worker"
 
 	"waymark/activities"
+	"waymark/activities/recompute"
+	"waymark/activities/resumepoint"
 	"waymark/landscape"
 	"waymark/payload"
 	"waymark/payload/memstore"
@@ -35,7 +37,7 @@ type rig struct {
 	t        *testing.T
 	folder   string
 	document string
-	planner  activities.Planner
+	planner  recompute.Planner
 	driver   *fated
 	objects  *memstore.Store
 	log      *landscape.Log
@@ -68,7 +70,7 @@ func newRig(t *testing.T, document string, files map[string]string) *rig {
 // rememberingPlanner compiles a document once for each environment. Plans never change, and compiling one takes as long as a
 // short run.
 type rememberingPlanner struct {
-	activities.Planner
+	recompute.Planner
 	known map[string]*plan.Plan
 }
 
@@ -187,9 +189,9 @@ func (r *rig) play() activities.FinishResult {
 }
 
 // playWrites plays until everything is written and nothing is published.
-func (r *rig) playWrites() activities.OpenResult {
+func (r *rig) playWrites() resumepoint.Plan {
 	r.t.Helper()
-	opened := call[activities.OpenResult](r, act.OpenRun, r.open())
+	opened := call[resumepoint.Plan](r, act.OpenRun, r.open())
 	places := newPlaces(opened)
 	r.ordered, r.turns = opened.Ordered && !r.older, 0
 	r.barriers = map[string]*activities.FoldInput{}
@@ -262,7 +264,7 @@ func (r *rig) fold(places places, barrier string, step activities.FoldInput) {
 // begin plays until the first chunk is through the steps, and returns the writes that come next.
 func (r *rig) begin() []activities.WriteInput {
 	r.t.Helper()
-	opened := call[activities.OpenResult](r, act.OpenRun, r.open())
+	opened := call[resumepoint.Plan](r, act.OpenRun, r.open())
 	in := activities.ReadInput{Run: runID, Source: opened.Source}
 	call[activities.ReadResult](r, act.ReadChunk, in)
 	processed := call[activities.ProcessResult](r, act.ProcessChunk, activities.ProcessInput{Run: runID, Source: in.Source})
@@ -277,7 +279,7 @@ func (r *rig) begin() []activities.WriteInput {
 // places is where each sink's next part belongs.
 type places map[string]*activities.WriteInput
 
-func newPlaces(opened activities.OpenResult) places {
+func newPlaces(opened resumepoint.Plan) places {
 	p := places{}
 	for _, sink := range opened.Sinks {
 		p[sink.Name] = &activities.WriteInput{Run: runID, Source: opened.Source, Sink: sink.Name, Offset: sink.HeaderBytes}

@@ -10,10 +10,11 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"waymark/activities/recompute"
+	"waymark/activities/resumepoint"
 	"waymark/barrier"
 	"waymark/engine"
 	"waymark/landscape"
-	"waymark/payload"
 	"waymark/plan"
 	"waymark/plugin"
 )
@@ -206,11 +207,11 @@ func (a *Activities) recall(ctx context.Context, id string) (*run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", id, err)
 	}
-	tables, err := Tables(ctx, a.log, a.payloads, id)
+	tables, err := recompute.Tables(ctx, a.log, a.payloads, id)
 	if err != nil {
 		return nil, err
 	}
-	request, err := Request(record, tables)
+	request, err := recompute.Request(record, tables)
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", id, err)
 	}
@@ -246,23 +247,6 @@ func pinsOf(sources []landscape.Source) (map[string]plugin.SourceInfo, error) {
 	return pins, nil
 }
 
-// Tables returns the contents of the run's lookup tables by node, as they were when the run began.
-func Tables(ctx context.Context, log *landscape.Log, payloads *payload.Store, id string) (map[string][]byte, error) {
-	records, err := log.Tables(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	tables := map[string][]byte{}
-	for _, record := range records {
-		content, err := payloads.Get(ctx, payload.Digest(record.SHA256))
-		if err != nil {
-			return nil, fmt.Errorf("table %s of run %s: %w", record.Node, id, err)
-		}
-		tables[record.Node] = content
-	}
-	return tables, nil
-}
-
 func newRun(id string, compiled *plan.Plan, pins map[string]plugin.SourceInfo) *run {
 	r := &run{
 		id: id, plan: compiled, pins: pins, claims: engine.Claims(compiled),
@@ -280,7 +264,7 @@ func newRun(id string, compiled *plan.Plan, pins map[string]plugin.SourceInfo) *
 	}
 	small := 0
 	for _, pin := range pins {
-		if isSmall(pin) {
+		if resumepoint.IsSmall(pin) {
 			small++
 		}
 	}

@@ -2,17 +2,15 @@ package activities
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"waymark/barrier"
+	"waymark/activities/recompute"
+	"waymark/activities/resumepoint"
 	"waymark/engine"
 	"waymark/firsts"
-	"waymark/landscape"
-	"waymark/plan"
 )
 
 // Where values must be unique, chunks must be on record in the order of their turns: then it is a function of what is on record
@@ -61,32 +59,6 @@ type ahead struct {
 	layer  *firsts.Layer
 }
 
-// Lookup is an engine.Firsts that asks an index, or a layer over one.
-type Lookup func(firsts.Value, uint64) (uint64, error)
-
-// First does what engine.Firsts says.
-func (l Lookup) First(claim int, value engine.Value, token barrier.Token) (barrier.Token, error) {
-	first, err := l(keyOf(claim, value), packToken(token))
-	return unpackToken(first), err
-}
-
-// FirstIn returns the token that has a value in an index that was filled by Lookup; the zero token if none has.
-func FirstIn(index *firsts.Index, p *plan.Plan, claim int, value engine.Value) (landscape.Token, error) {
-	first, err := index.Find(keyOf(claim, value))
-	if err != nil || first == 0 {
-		return landscape.Token{}, err
-	}
-	return TokenOf(p, unpackToken(first)), nil
-}
-
-// keyOf returns what stands in an index for a value of one of the claims.
-func keyOf(claim int, value engine.Value) firsts.Value {
-	const golden = 0x9e3779b97f4a7c15 // odd: each claim has a mask of its own, the first one none
-	mask := uint64(claim) * golden
-	binary.BigEndian.PutUint64(value[:8], binary.BigEndian.Uint64(value[:8])^mask)
-	return firsts.Value(value)
-}
-
 // PassAhead sends a chunk through the steps ahead of its turn, and keeps what comes out in memory. Nothing hangs on it: a process that
 // does not have it sends the chunk through the steps in its turn.
 func (a *Activities) PassAhead(ctx context.Context, in ProcessInput) (AheadResult, error) {
@@ -117,7 +89,7 @@ func (a *Activities) passAhead(ctx context.Context, in ProcessInput) error {
 func (a *Activities) tryPass(r *run, inputs engine.Input) ahead {
 	layer := r.order.open(a.place.Scratch).Layer()
 	passing := inputs
-	passing.Firsts = Lookup(layer.First)
+	passing.Firsts = recompute.Lookup(layer.First)
 	result, err := r.pass(passing)
 	if err != nil {
 		return ahead{inputs: inputs}
@@ -202,7 +174,7 @@ func (a *Activities) settled(ctx context.Context, r *run, key chunkKey, before i
 func (r *run) passInTurn(inputs engine.Input) (ahead, error) {
 	layer := r.order.index.Layer()
 	passing := inputs
-	passing.Firsts = Lookup(layer.First)
+	passing.Firsts = recompute.Lookup(layer.First)
 	result, err := r.pass(passing)
 	return ahead{inputs, result, layer}, err
 }
@@ -213,12 +185,12 @@ func (a *Activities) catchUp(ctx context.Context, r *run, before int64) error {
 	if r.order.held >= before {
 		return nil
 	}
-	chunks, err := PassedInTurn(ctx, a.log, r.plan, r.id)
+	chunks, err := resumepoint.PassedInTurn(ctx, a.log, r.plan, r.id)
 	if err != nil {
 		return err
 	}
 	if int64(len(chunks)) < before {
-		return diverged("%d chunks went through the steps on record, and %d had their turns", len(chunks), before)
+		return resumepoint.Diverged("%d chunks went through the steps on record, and %d had their turns", len(chunks), before)
 	}
 	runner, err := r.runner()
 	if err != nil {
@@ -226,30 +198,15 @@ func (a *Activities) catchUp(ctx context.Context, r *run, before int64) error {
 	}
 	defer r.runners.Put(runner)
 	for _, chunk := range chunks[r.order.held:] {
-		in, err := Chunk(ctx, a.log, a.payloads, r.plan, chunk)
+		in, err := recompute.Chunk(ctx, a.log, a.payloads, r.plan, chunk)
 		if err != nil {
 			return err
 		}
-		in.Firsts = Lookup(index.First)
+		in.Firsts = recompute.Lookup(index.First)
 		if err := runner.Claim(in); err != nil {
 			return fmt.Errorf("source %s, chunk %d: %w", chunk.Source, chunk.Chunk, err)
 		}
 		r.order.held++
 	}
 	return nil
-}
-
-// PassedInTurn returns the chunks of a run that went through the steps, in the order of their turns.
-func PassedInTurn(ctx context.Context, log *landscape.Log, p *plan.Plan, run string) ([]landscape.Chunk, error) {
-	sum, err := planned(p, nil)
-	if err != nil {
-		return nil, err
-	}
-	return whole(ctx, log, run, func() ([]landscape.Chunk, error) {
-		done, err := readDone(ctx, log, run, sum)
-		if err != nil {
-			return nil, err
-		}
-		return done.passedInTurn(sum)
-	})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/activities"
+	"waymark/activities/resumepoint"
 	"waymark/landscape"
 	"waymark/plugin"
 )
@@ -87,7 +88,7 @@ func TestAheadOfTurns(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r.reset(t)
-			opened := call[activities.OpenResult](r, act.OpenRun, r.open())
+			opened := call[resumepoint.Plan](r, act.OpenRun, r.open())
 			require.True(t, opened.Ordered)
 			processes := make([]*activities.Activities, c.processes)
 			for i := range processes {
@@ -155,7 +156,7 @@ func requireRepeats(r *rig, refused map[int]string, dropped map[int]int, kept []
 func TestTurnsAreOnRecordBeforeTheNext(t *testing.T) {
 	text, _, _, _ := repeatsFile(12)
 	r := newRig(t, repeatsDocument, map[string]string{"in.csv": text})
-	call[activities.OpenResult](r, act.OpenRun, r.open())
+	call[resumepoint.Plan](r, act.OpenRun, r.open())
 	var cursor plugin.Cursor
 	for chunk := range int64(2) {
 		cursor = call[activities.ReadResult](r, act.ReadChunk, activities.ReadInput{Run: runID, Source: "in", Chunk: chunk, Cursor: cursor}).Cursor

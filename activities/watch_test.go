@@ -89,7 +89,7 @@ func (w watchedTarget) Publish(ctx context.Context, header []byte, parts []plugi
 	return w.Target.Publish(ctx, header, parts)
 }
 
-// planFunc is a Planner that is a function.
+// planFunc is a recompute.Planner that is a function.
 type planFunc func(request plan.Request) (*plan.Plan, error)
 
 func (f planFunc) Plan(request plan.Request) (*plan.Plan, error) {

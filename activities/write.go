@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"waymark/activities/recompute"
 	"waymark/engine"
 	"waymark/landscape"
 	"waymark/plan"
@@ -57,7 +58,7 @@ func resultOf(sink *plan.Node, effect landscape.Effect, refused int64) WriteResu
 
 // apply makes sure that the target holds the part.
 func (a *Activities) apply(ctx context.Context, r *run, target plugin.Target, effect landscape.Effect) error {
-	part, err := partOf(effect)
+	part, err := recompute.PartOf(effect)
 	if err != nil {
 		return err
 	}
@@ -83,7 +84,7 @@ func (a *Activities) refused(ctx context.Context, r *run, target plugin.Target, 
 	if !is {
 		return nil, nil
 	}
-	part, err := partOf(effect)
+	part, err := recompute.PartOf(effect)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +108,7 @@ func (a *Activities) refused(ctx context.Context, r *run, target plugin.Target, 
 		token := tokens[row.Row]
 		refused[i] = engine.Refused{Lane: int(token.Lane), Index: int(token.Row - inputs.Chunk.FirstRow), Rejection: row.Rejection}
 	}
-	return refusals(inputs.Chunk, refused), nil
+	return recompute.Refusals(inputs.Chunk, refused), nil
 }
 
 // reconcile reports whether an earlier attempt, of which nobody saw the end, reached the target. The target is asked, unless a
@@ -148,16 +149,4 @@ func (a *Activities) data(ctx context.Context, r *run, effect landscape.Effect) 
 		return nil, final{TypeDiverged, fmt.Errorf("the steps give %s for bytes on record as %s", digest, effect.SHA256)}
 	}
 	return part.Data, nil
-}
-
-// partOf returns the part of a write effect that has begun.
-func partOf(effect landscape.Effect) (plugin.Part, error) {
-	if effect.Ordinal == nil || effect.Offset == nil {
-		return plugin.Part{}, final{TypeDiverged, errors.New("a part that was begun has no place on record")}
-	}
-	part := plugin.Part{Ordinal: *effect.Ordinal, Offset: *effect.Offset, Bytes: effect.Bytes, Rows: effect.Rows}
-	if n, err := hex.Decode(part.SHA256[:], []byte(effect.SHA256)); err != nil || n != len(part.SHA256) {
-		return part, final{TypeDiverged, fmt.Errorf("the digest on record is %q", effect.SHA256)}
-	}
-	return part, nil
 }

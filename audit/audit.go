@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"waymark/activities"
+	"waymark/activities/recompute"
 	"waymark/engine"
 	"waymark/landscape"
 	"waymark/payload"
@@ -22,7 +22,7 @@ import (
 type Auditor struct {
 	log      *landscape.Log
 	payloads *payload.Store
-	planner  activities.Planner
+	planner  recompute.Planner
 	last     struct { // the chunk that was looked at last
 		pack string
 		in   *engine.Input
@@ -30,7 +30,7 @@ type Auditor struct {
 }
 
 // New returns an Auditor.
-func New(log *landscape.Log, payloads *payload.Store, planner activities.Planner) *Auditor {
+func New(log *landscape.Log, payloads *payload.Store, planner recompute.Planner) *Auditor {
 	return &Auditor{log: log, payloads: payloads, planner: planner}
 }
 
@@ -41,7 +41,7 @@ func (a *Auditor) plan(ctx context.Context, run landscape.Run) (compiled *plan.P
 	if err != nil {
 		return nil, "", err
 	}
-	request, err := activities.Request(run, tables)
+	request, err := recompute.Request(run, tables)
 	if err != nil {
 		return nil, fmt.Sprint(err), nil
 	}
@@ -59,7 +59,7 @@ func (a *Auditor) plan(ctx context.Context, run landscape.Run) (compiled *plan.P
 // tables returns the lookup tables that the run kept. If one of them is not to be had there is none: the files that they
 // came from may be as they were, and the plan's digest tells.
 func (a *Auditor) tables(ctx context.Context, run string) (map[string][]byte, error) {
-	tables, err := activities.Tables(ctx, a.log, a.payloads, run)
+	tables, err := recompute.Tables(ctx, a.log, a.payloads, run)
 	if errors.Is(err, payload.ErrNotFound) || errors.Is(err, payload.ErrCorrupt) {
 		return nil, nil //nolint:nilnil // no tables is no error
 	}

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"slices"
 
-	"waymark/activities"
+	"waymark/activities/recompute"
 	"waymark/engine"
 	"waymark/landscape"
 	"waymark/payload"
@@ -124,7 +124,7 @@ func (i *inquiry) origin(ctx context.Context) error {
 		ByteOffset: i.chunk.FirstOffset + int64(rows.Offsets[i.index]), ByteLength: int64(rows.Lengths[i.index]),
 		SHA256: hex.EncodeToString(rows.Hashes[sha256.Size*i.index : sha256.Size*(i.index+1)]), Payload: i.chunk.Pack, Index: i.index, State: Stored,
 	}
-	in, err := activities.Chunk(ctx, i.log, i.payloads, i.compiled, i.chunk)
+	in, err := recompute.Chunk(ctx, i.log, i.payloads, i.compiled, i.chunk)
 	switch {
 	case errors.Is(err, payload.ErrNotFound):
 		source.State = Missing

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"waymark/activities"
+	"waymark/activities/recompute"
 	"waymark/engine"
 	"waymark/landscape"
 	"waymark/plan"
@@ -182,7 +182,7 @@ func (a *Auditor) chunk(ctx context.Context, record landscape.Chunk) (*engine.In
 	if a.last.in != nil && a.last.pack == record.Pack {
 		return a.last.in, nil
 	}
-	in, err := activities.Chunk(ctx, a.log, a.payloads, nil, record)
+	in, err := recompute.Chunk(ctx, a.log, a.payloads, nil, record)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waymark/activities"
+	"waymark/activities/recompute"
 	"waymark/audit"
 	"waymark/landscape"
 	"waymark/pipeline"
@@ -34,7 +34,7 @@ const tabledRows = "id,n\na,1\nb,2\na,3\nc,0\nd,5\nd,6\ne,0\n"
 
 // onTables compiles documents whose sinks are tables with unique ids; rejects is one in which a node may stand once.
 type onTables struct {
-	activities.Planner
+	recompute.Planner
 	tables map[string]*plugintest.MemoryTable
 }
 
@@ -55,7 +55,7 @@ func playTabled(t *testing.T) (*system.System, map[string]*plugintest.MemoryTabl
 	tables := map[string]*plugintest.MemoryTable{
 		"good": {Name: "good", Key: "id", InOrder: true}, "more": {Name: "more", Key: "n", InOrder: true}, "rejects": {Name: "rejects", Key: "node", InOrder: true},
 	}
-	s := system.StartWith(t, system.Options{Planner: func(p activities.Planner) activities.Planner { return onTables{p, tables} }})
+	s := system.StartWith(t, system.Options{Planner: func(p recompute.Planner) recompute.Planner { return onTables{p, tables} }})
 	s.Write(t, map[string]string{"in.csv": tabledRows})
 	result, err := s.Run(t, run, tabled)
 	require.NoError(t, err)

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"waymark/activities"
+	"waymark/activities/recompute"
 	"waymark/landscape"
 	"waymark/payload"
 	"waymark/pipeline"
@@ -155,7 +155,7 @@ func (i *inquiry) endOf(ctx context.Context, run string, token landscape.Token, 
 
 // retryList returns the list of the records that a source of a run feeds again. A list whose payload is not to be had is none, and a
 // note says so.
-func (i *inquiry) retryList(ctx context.Context, run, source string) (list activities.RetryList, found bool, err error) {
+func (i *inquiry) retryList(ctx context.Context, run, source string) (list recompute.RetryList, found bool, err error) {
 	sources, err := i.log.Sources(ctx, run)
 	if err != nil {
 		return list, false, err
@@ -164,7 +164,7 @@ func (i *inquiry) retryList(ctx context.Context, run, source string) (list activ
 		if origin.Source != source {
 			continue
 		}
-		list, found, err = activities.ReadRetryList(ctx, i.payloads, source, origin.Info)
+		list, found, err = recompute.ReadRetryList(ctx, i.payloads, source, origin.Info)
 		if errors.Is(err, payload.ErrNotFound) || errors.Is(err, payload.ErrCorrupt) {
 			asked := i.token(i.asked.Lane)
 			asked.Note = join(asked.Note, err.Error())

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"waymark/activities"
+	"waymark/activities/recompute"
 	"waymark/barrier"
 	"waymark/engine"
 	"waymark/landscape"
@@ -88,7 +88,7 @@ func (i *inquiry) rowsAt(ctx context.Context, at int, tokens []landscape.Token) 
 			if about, err = i.log.ChunkOf(ctx, i.run.ID, token.Source, token.Row); err != nil {
 				return nil, err
 			}
-			in, err = activities.Chunk(ctx, i.log, i.payloads, i.compiled, about)
+			in, err = recompute.Chunk(ctx, i.log, i.payloads, i.compiled, about)
 		}
 		if errors.Is(err, payload.ErrNotFound) || errors.Is(err, payload.ErrCorrupt) {
 			return nil, nil

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"waymark/activities"
+	"waymark/activities/recompute"
 	"waymark/barrier"
 	"waymark/engine"
 	"waymark/landscape"
@@ -110,7 +110,7 @@ func (i *inquiry) compareWays(computed []engine.LaneWay) {
 	}
 	ways := map[int64]string{}
 	for _, way := range computed {
-		ways[int64(way.Lane)] = activities.WayOf(i.compiled, way.Lane, way.Way).Signature()
+		ways[int64(way.Lane)] = recompute.WayOf(i.compiled, way.Lane, way.Way).Signature()
 	}
 	for k := range i.tokens {
 		t := &i.tokens[k]
@@ -156,7 +156,7 @@ func (i *inquiry) visit(ctx context.Context, event engine.Event, refused []lands
 		visit.compareRefusal(event.Refused)
 	}
 	if event.Decision != nil && t.Merge != nil {
-		t.Merge.compare(activities.KindOf(i.compiled, event.Node, *event.Decision))
+		t.Merge.compare(recompute.KindOf(i.compiled, event.Node, *event.Decision))
 	}
 	if node.Kind == plan.Sink {
 		t.Written = strings.TrimRight(string(event.Encoded), "\r\n")

@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"waymark/activities"
+	"waymark/activities/recompute"
 	"waymark/engine"
 	"waymark/landscape"
 	"waymark/plugin"
@@ -86,7 +86,7 @@ func (v *verification) readChunk(ctx context.Context, record landscape.Chunk) (*
 	err := v.log.CheckShape(ctx, record)
 	var in engine.Input
 	if err == nil {
-		in, err = activities.Chunk(ctx, v.log, v.payloads, v.compiled, record)
+		in, err = recompute.Chunk(ctx, v.log, v.payloads, v.compiled, record)
 	}
 	if kind := kindOf(err, ""); kind != "" {
 		v.add(kind, place(record.Source, record.Chunk), "%v", err)
@@ -102,7 +102,7 @@ func (v *verification) verifyRecords(ctx context.Context, record landscape.Chunk
 		return false, err
 	}
 	same = true
-	for i, hash := range hashesOf(activities.RecordHashes(chunk)) {
+	for i, hash := range hashesOf(recompute.RecordHashes(chunk)) {
 		v.report.Hashes++
 		row, recorded := record.FirstRow+int64(i), rows.Hashes[32*i:32*i+32]
 		if rows.Offsets[i] != chunk.Offsets[i] || rows.Lengths[i] != chunk.Lengths[i] {
@@ -142,7 +142,7 @@ func (v *verification) recompute(ctx context.Context, record landscape.Chunk, in
 		return err
 	}
 	v.feed(record, result)
-	computed := activities.PassageOf(v.compiled, record.Run, record.Source, record.Chunk, in.Chunk, result)
+	computed := recompute.PassageOf(v.compiled, record.Run, record.Source, record.Chunk, in.Chunk, result)
 	before := len(v.report.Problems)
 	v.compareWrites(record, computed)
 	if err := v.compareLate(ctx, record, in.Chunk, computed, v.compareRefused(record, computed, refused)); err != nil {
@@ -170,7 +170,7 @@ func (v *verification) compareAll(ctx context.Context, record landscape.Chunk, i
 	if err != nil {
 		return err
 	}
-	computed := activities.PassageOf(v.compiled, record.Run, record.Source, record.Chunk, in.Chunk, result)
+	computed := recompute.PassageOf(v.compiled, record.Run, record.Source, record.Chunk, in.Chunk, result)
 	differences, err := v.log.ComparePassage(ctx, computed, refused)
 	if err != nil || len(differences) == 0 {
 		return err

@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"waymark/activities"
+	"waymark/activities/recompute"
+	"waymark/activities/resumepoint"
 	"waymark/engine"
 	"waymark/firsts"
 	"waymark/landscape"
@@ -19,7 +20,7 @@ func (v *verification) indexFirsts(ctx context.Context) error {
 	if v.compiled == nil || len(engine.Claims(v.compiled)) == 0 {
 		return nil
 	}
-	chunks, err := activities.PassedInTurn(ctx, v.log, v.compiled, v.run.ID)
+	chunks, err := resumepoint.PassedInTurn(ctx, v.log, v.compiled, v.run.ID)
 	if err != nil {
 		v.noteBelieved(err)
 		return ctx.Err()
@@ -49,11 +50,11 @@ func (v *verification) indexChunk(ctx context.Context, runner *engine.Runner, re
 	if err := v.log.CheckShape(ctx, record); err != nil {
 		return err
 	}
-	in, err := activities.Chunk(ctx, v.log, v.payloads, v.compiled, record)
+	in, err := recompute.Chunk(ctx, v.log, v.payloads, v.compiled, record)
 	if err != nil {
 		return err
 	}
-	in.Firsts = activities.Lookup(v.firsts.First)
+	in.Firsts = recompute.Lookup(v.firsts.First)
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("%s: what is on record makes no sense: %v", place(record.Source, record.Chunk), cause)
@@ -66,9 +67,9 @@ func (v *verification) indexChunk(ctx context.Context, runner *engine.Runner, re
 // hold the chunk.
 func (v *verification) firstsFor(ctx context.Context, chunk int64, in engine.Input) (engine.Firsts, error) {
 	if v.indexed[chunkKey{v.compiled.Nodes[in.Origin].Name, chunk}] {
-		return activities.Lookup(v.found), nil
+		return recompute.Lookup(v.found), nil
 	}
-	return activities.Repeats(ctx, v.log, v.compiled, v.run.ID, chunk, in)
+	return recompute.Repeats(ctx, v.log, v.compiled, v.run.ID, chunk, in)
 }
 
 // found returns the token that is the first with a value of a chunk in the index.
@@ -98,7 +99,7 @@ func (v *verification) verifyClaims(ctx context.Context) error {
 		first := landscape.Token{}
 		for i, claimed := range claims {
 			if claimed.Node == r.Node && claimed.Field == r.Field && len(r.KeyHash) == len(engine.Value{}) {
-				first, failed = activities.FirstIn(v.firsts, v.compiled, i, engine.Value(r.KeyHash))
+				first, failed = recompute.FirstIn(v.firsts, v.compiled, i, engine.Value(r.KeyHash))
 			}
 		}
 		if failed == nil && first != r.Token() {

@@ -5,7 +5,7 @@ import (
 	"crypto/sha256"
 	"slices"
 
-	"waymark/activities"
+	"waymark/activities/recompute"
 	"waymark/barrier"
 	"waymark/engine"
 	"waymark/landscape"
@@ -56,7 +56,7 @@ func (r *refolding) derivedChunk(record landscape.Chunk, outs []barrier.Out) lan
 		d.Chunk.Bytes += int64(len(text)) + 1 // and a line feed
 		d.Batches = append(d.Batches, outs[i].Batch)
 		if outs[i].Parent != nil {
-			d.Parents = append(d.Parents, activities.TokenOf(r.compiled, *outs[i].Parent))
+			d.Parents = append(d.Parents, recompute.TokenOf(r.compiled, *outs[i].Parent))
 		}
 	}
 	r.report.Hashes += int64(len(outs))
@@ -65,7 +65,7 @@ func (r *refolding) derivedChunk(record landscape.Chunk, outs []barrier.Out) lan
 
 // compareInput compares what the payload of a chunk says of its rows besides the records.
 func (r *refolding) compareInput(ctx context.Context, record landscape.Chunk, outs []barrier.Out, losses []barrier.Loss) error {
-	in, err := activities.Chunk(ctx, r.log, r.payloads, r.compiled, record)
+	in, err := recompute.Chunk(ctx, r.log, r.payloads, r.compiled, record)
 	if lost(err) {
 		return nil // reported where the chunk is verified
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"waymark/activities"
+	"waymark/activities/recompute"
 	"waymark/barrier"
 	"waymark/engine"
 	"waymark/landscape"
@@ -178,7 +178,7 @@ func (r *refolding) bring(ctx context.Context, fold landscape.FoldRecord) (b bro
 	if b.chunk, b.err = r.log.Chunk(ctx, fold.Run, fold.Source, fold.Chunk); b.err != nil {
 		return b
 	}
-	in, err := activities.Chunk(ctx, r.log, r.payloads, r.compiled, b.chunk)
+	in, err := recompute.Chunk(ctx, r.log, r.payloads, r.compiled, b.chunk)
 	if lost(err) {
 		return b
 	}
@@ -212,12 +212,10 @@ func (r *refolding) settle(fold landscape.FoldRecord, arrivals *barrier.Arrivals
 
 // compare holds what a fold gave against the record.
 func (r *refolding) compare(ctx context.Context, fold landscape.FoldRecord, chunk landscape.Chunk, arrivals *barrier.Arrivals, settled *barrier.Settlement) error {
-	in := activities.FoldInput{
-		Run: fold.Run, Barrier: r.name, Fold: fold.Fold, Kind: string(fold.Kind), Source: fold.Source, Chunk: fold.Chunk, At: int64(fold.At),
-		Rows: r.rows, Chunks: r.chunks,
-	}
-	computed := activities.FoldOf(r.compiled, r.node, in, settled)
-	computed.Arrivals = activities.MembersOf(chunk, arrivals, settled.Members)
+	computed := recompute.FoldOf(r.compiled, r.node, landscape.Fold{
+		Run: fold.Run, Node: r.name, Fold: fold.Fold, Kind: fold.Kind, Source: fold.Source, Chunk: fold.Chunk, At: fold.At,
+	}, r.rows, settled)
+	computed.Arrivals = recompute.MembersOf(chunk, arrivals, settled.Members)
 	var err error
 	if computed.State, err = r.state(ctx, fold); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"waymark/activities"
+	"waymark/activities/recompute"
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/plan"
@@ -131,7 +131,7 @@ func (v *verification) askSink(ctx context.Context, node *plan.Node, recorded pl
 	if err != nil {
 		return err, false
 	}
-	parts, err := activities.Parts(ctx, v.log, v.run.ID, node.Name)
+	parts, err := recompute.Parts(ctx, v.log, v.run.ID, node.Name)
 	if err != nil {
 		return err, true
 	}

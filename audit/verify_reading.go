@@ -9,7 +9,7 @@ import (
 	"io"
 	"slices"
 
-	"waymark/activities"
+	"waymark/activities/recompute"
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/plan"
@@ -202,7 +202,7 @@ func (r *rereading) compareRecords(ctx context.Context, record landscape.Chunk) 
 	if err != nil {
 		return "", err
 	}
-	for i, hash := range hashesOf(activities.RecordHashes(&r.chunk)) {
+	for i, hash := range hashesOf(recompute.RecordHashes(&r.chunk)) {
 		if rows.Offsets[i] != r.chunk.Offsets[i] || rows.Lengths[i] != r.chunk.Lengths[i] || hash != [32]byte(rows.Hashes[32*i:32*i+32]) {
 			return fmt.Sprintf("row %d is another record than is on record", record.FirstRow+int64(i)), nil
 		}

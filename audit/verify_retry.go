@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"waymark/activities"
+	"waymark/activities/recompute"
 	"waymark/landscape"
 	"waymark/payload"
 )
@@ -29,7 +29,7 @@ func (v *verification) readLists(ctx context.Context) error {
 	}
 	v.again = map[string]*fedAgain{}
 	for _, source := range sources {
-		list, found, err := activities.ReadRetryList(ctx, v.payloads, source.Source, source.Info)
+		list, found, err := recompute.ReadRetryList(ctx, v.payloads, source.Source, source.Info)
 		switch {
 		case lost(err):
 			v.add(kindOf(err, ""), source.Source, "%v", err)
@@ -45,7 +45,7 @@ func (v *verification) readLists(ctx context.Context) error {
 	return v.verifyRetried(ctx)
 }
 
-func flatten(list activities.RetryList) *fedAgain {
+func flatten(list recompute.RetryList) *fedAgain {
 	fed := &fedAgain{parent: list.Parent}
 	for _, part := range list.Chunks {
 		for _, row := range part.Rows {
@@ -136,7 +136,7 @@ func (v *verification) verifyFedBy(ctx context.Context, run string, recorded map
 		return err
 	}
 	for _, source := range sources {
-		list, found, err := activities.ReadRetryList(ctx, v.payloads, source.Source, source.Info)
+		list, found, err := recompute.ReadRetryList(ctx, v.payloads, source.Source, source.Info)
 		switch {
 		case errors.Is(err, payload.ErrUnavailable) || ctx.Err() != nil:
 			return err
@@ -214,7 +214,7 @@ func (v *verification) compareFormer(ctx context.Context, record landscape.Chunk
 func (v *verification) compareHeaders(ctx context.Context, record, origin landscape.Chunk) error {
 	var headers [2]string
 	for i, chunk := range []landscape.Chunk{record, origin} {
-		in, err := activities.Chunk(ctx, v.log, v.payloads, nil, chunk)
+		in, err := recompute.Chunk(ctx, v.log, v.payloads, nil, chunk)
 		if lost(err) {
 			return nil // said where the chunk is verified, in the run that it is of
 		}

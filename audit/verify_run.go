@@ -6,7 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 
-	"waymark/activities"
+	"waymark/activities/recompute"
 	"waymark/landscape"
 	"waymark/payload"
 	"waymark/pipeline"
@@ -88,7 +88,7 @@ func (v *verification) verifyGraph(ctx context.Context) error {
 	}
 	run.Pipeline, run.DocumentSHA256, run.PlanSHA256 = description.Pipeline, description.Document, v.compiled.Digest()
 	run.Plan, run.Refs = string(v.compiled.JSON()), string(references)
-	graph := activities.Graph(run.ID, v.compiled)
+	graph := recompute.Graph(run.ID, v.compiled)
 	for i := range graph.Sources {
 		for _, recorded := range sources {
 			if recorded.Source == graph.Sources[i].Source && v.isSource(recorded.Source) {
@@ -96,7 +96,7 @@ func (v *verification) verifyGraph(ctx context.Context) error {
 			}
 		}
 	}
-	graph.Tables = activities.TablesOf(v.run.ID, v.compiled)
+	graph.Tables = recompute.TablesOf(v.run.ID, v.compiled)
 	differences, err := v.log.CompareRun(ctx, run, graph)
 	v.addDifferences(v.run.Pipeline, differences)
 	return err

@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"waymark/activities"
+	"waymark/activities/resumepoint"
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
 	"waymark/landscape/memdriver"
@@ -130,7 +131,7 @@ func TestContradictions(t *testing.T) {
 		"several writes":                  {deed: several("WriteChunks", wrote(1), wrote(2)), says: "of chunk 0 of strikes the target of sink all refused 2 rows, and 1 are on record"},
 		"several writes on record":        {deed: several("WriteChunks", wrote(1), wrote(1))},
 		"several outputs":                 {deed: several("PublishSinks", &did{"", activities.SinkInput{Sink: "review"}, nil}), says: "the output of sink review was published, and that is not on record"},
-		"the run":                         {deed: &did{"OpenRun", activities.OpenInput{}, activities.OpenResult{}}},
+		"the run":                         {deed: &did{"OpenRun", activities.OpenInput{}, resumepoint.Plan{}}},
 		"a state":                         {state: began(2, 20, 0)},
 		"a state with a chunk more":       {state: began(3, 30, 0), says: "chunk 2 of strikes was read, and it is not on record"},
 		"a state that is somewhere else":  {state: began(2, 19, 0), says: "chunk 1 of strikes ended at byte 0"},
@@ -165,8 +166,8 @@ func several(name string, deeds ...*did) *did {
 
 // began is a state in which a source and a barrier are so far.
 func began(chunks, row, folds int64) *workflows.State {
-	return &workflows.State{State: activities.State{
-		Sources: []activities.Reading{{Source: landscapetest.Source, Chunk: chunks, Cursor: plugin.Cursor{Row: row}}},
-		Held:    []activities.Holding{{Barrier: "sums", Folds: folds}},
+	return &workflows.State{State: resumepoint.State{
+		Sources: []resumepoint.Reading{{Source: landscapetest.Source, Chunk: chunks, Cursor: plugin.Cursor{Row: row}}},
+		Held:    []resumepoint.Holding{{Barrier: "sums", Folds: folds}},
 	}}
 }

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/interceptor"
 
 	"waymark/activities"
+	"waymark/activities/resumepoint"
 )
 
 // maxEvents is how many activities may have ended without being counted yet. What comes on top is only counted as missed.
@@ -84,7 +85,7 @@ func (w *watcher) work(done <-chan struct{}) {
 }
 
 func (w *watcher) count(e event) {
-	if opened, is := e.out.(activities.OpenResult); is && e.err == nil {
+	if opened, is := e.out.(resumepoint.Plan); is && e.err == nil {
 		w.names.learn(e.run, opened.Pipeline)
 	}
 	w.counts.add(e, w.names.of(e.run))

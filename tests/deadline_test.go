@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waymark/activities"
+	"waymark/activities/recompute"
 	"waymark/landscape"
 	"waymark/plan"
 	"waymark/plugin"
@@ -17,7 +17,7 @@ import (
 
 // idlePlanner makes plans whose sources do not end before they may: they are read, and then nothing comes for a while.
 type idlePlanner struct {
-	activities.Planner
+	recompute.Planner
 	mayEnd chan struct{}
 }
 
@@ -77,7 +77,7 @@ sinks:
 func TestDeadlinesOfAnIdleSource(t *testing.T) {
 	t.Parallel()
 	mayEnd := make(chan struct{})
-	s := system.StartWith(t, system.Options{Planner: func(p activities.Planner) activities.Planner { return idlePlanner{p, mayEnd} }})
+	s := system.StartWith(t, system.Options{Planner: func(p recompute.Planner) recompute.Planner { return idlePlanner{p, mayEnd} }})
 	s.Write(t, map[string]string{"in.csv": "id,n\n1,10\n2,20\n3,30\n4,40\n5,50\n"})
 	run := s.Begin(t, "waits", waiting)
 	var sums []landscape.BatchRecord

@@ -17,6 +17,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"waymark/activities"
+	"waymark/activities/recompute"
 	"waymark/landscape"
 	"waymark/landscape/sqlitestore"
 	"waymark/pipeline"
@@ -118,7 +119,7 @@ func TestAStateThatAHistoryBeganWithIsHeldAgainstTheRecord(t *testing.T) {
 // TestARunWhoseWorkflowIsGoneIsTakenUp terminates the workflow of a run in the middle of its rows. The record suffices to go on.
 func TestARunWhoseWorkflowIsGoneIsTakenUp(t *testing.T) {
 	mayEnd := make(chan struct{})
-	s := system.StartWith(t, system.Options{Planner: func(p activities.Planner) activities.Planner { return idlePlanner{p, mayEnd} }})
+	s := system.StartWith(t, system.Options{Planner: func(p recompute.Planner) recompute.Planner { return idlePlanner{p, mayEnd} }})
 	s.Write(t, map[string]string{"first.csv": numbered(0, 130)})
 	first := s.Begin(t, "gone", diverging)
 	require.Eventually(t, func() bool {

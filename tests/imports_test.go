@@ -6,6 +6,7 @@ import (
 	"go/build"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -35,7 +36,7 @@ var allowed = map[string][]string{
 	"payload/payloadtest": {"payload"},
 	"settings":            {"pipeline"},
 	"storage":             {"landscape", "landscape/pgstore", "payload", "payload/cache", "payload/fsstore", "payload/s3store"},
-	"telemetry":           {"activities"},
+	"telemetry":           {"activities/resumepoint", "activities"},
 	"version":             {"failpoint"},
 	"worker/daemon": {
 		"worker", "activities", "workflows", "cluster", "codec", "landscape", "payload", "recovery", "settings", "storage", "telemetry",
@@ -48,20 +49,23 @@ var allowed = map[string][]string{
 	"landscape/pgstore":       {"landscape", "landscape/sweep"},
 	"landscape/memdriver":     {"landscape", "landscape/sweep", "pipeline", "plugin"},
 	"landscape/landscapetest": {"landscape", "landscape/sweep", "pipeline", "plugin"},
-	"activities":              {"engine", "barrier", "firsts", "landscape", "payload", "plan", "plugin", "pipeline", "row", "failpoint"},
-	"workflows":               {"activities", "plugin", "pipeline"},
-	"recovery":                {"workflows", "activities", "cluster", "landscape", "plugin", "pipeline"},
+	"activities/recompute":    {"barrier", "engine", "firsts", "landscape", "payload", "plan", "plugin", "pipeline", "row"},
+	"activities/resumepoint":  {"engine", "landscape", "plan", "plugin"},
+	"activities":              {"activities/recompute", "activities/resumepoint", "engine", "barrier", "firsts", "landscape", "payload", "plan", "plugin", "pipeline", "row", "failpoint"},
+	"workflows":               {"activities/resumepoint", "activities", "plugin", "pipeline"},
+	"recovery":                {"activities/resumepoint", "workflows", "activities", "cluster", "landscape", "plugin", "pipeline"},
 	"worker":                  {"workflows", "activities", "plan", "plugin", "plugin/builtin", "plugin/object", "plugin/parquet", "plugin/postgres", "pipeline"},
-	"audit":                   {"activities", "engine", "barrier", "firsts", "landscape", "landscape/sweep", "payload", "plan", "expr", "plugin", "pipeline", "row"},
+	"audit":                   {"activities/recompute", "activities/resumepoint", "engine", "barrier", "firsts", "landscape", "landscape/sweep", "payload", "plan", "expr", "plugin", "pipeline", "row"},
 	"client":                  {"activities", "landscape", "pipeline", "plan", "plugin", "workflows"},
 	"cmd/waymark": {
-		"client",
+		"client", "activities/recompute",
 		"audit", "worker", "workflows", "activities", "plan", "pipeline", "plugin", "row", "landscape", "landscape/sqlitestore",
 		"landscape/pgstore",
 		"payload", "payload/fsstore", "program", "settings", "sqlitefile", "storage", "version", "worker/daemon", "embedded", "cluster", "codec", "recovery", "failpoint", "lab",
 	},
 	"lab": {"landscape", "landscape/sqlitestore", "payload", "payload/fsstore", "pipeline"},
 	"tests/system": {
+		"activities/recompute",
 		"audit", "worker", "workflows", "activities", "landscape", "landscape/sqlitestore", "payload", "payload/fsstore", "embedded", "tests/storages",
 	},
 	"tests/cluster/temporal": {"embedded"},
@@ -73,7 +77,7 @@ var allowed = map[string][]string{
 	"tests/started":   {"activities"},
 	"tests/held":      {},
 	"tests/programs":  {},
-	"tests/inprocess": {"tests/started", "worker", "workflows", "activities", "plan", "plugin", "landscape", "payload", "tests/storages"},
+	"tests/inprocess": {"activities/recompute", "tests/started", "worker", "workflows", "activities", "plan", "plugin", "landscape", "payload", "tests/storages"},
 	"tests/storages": {
 		"landscape", "landscape/pgstore", "landscape/sqlitestore",
 		"payload", "payload/cache", "payload/fsstore", "payload/memstore", "payload/s3store", "storage", "tests/services",
@@ -119,4 +123,11 @@ func TestOnlyCommandsLinkTheServer(t *testing.T) {
 		}
 		require.NotContains(t, imports, "embedded", "%s", path)
 	}
+}
+
+// TestAuditDoesNotLinkTemporal keeps the runtime of whoever made a record out of what checks it.
+func TestAuditDoesNotLinkTemporal(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "waymark/audit").Output()
+	require.NoError(t, err)
+	require.NotContains(t, string(out), "go.temporal.io/")
 }

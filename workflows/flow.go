@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"waymark/activities"
+	"waymark/activities/resumepoint"
 )
 
 // flow moves the chunks of one run. It reads them in order, sends several through the steps side by side, and gives each its
@@ -101,7 +102,7 @@ func (f *flow) fail(err error) {
 }
 
 // read reads the next chunk of a source, or of each of several small ones, and sends what it read on its way.
-func (f *flow) read(ctx workflow.Context, sources []*activities.Reading) error {
+func (f *flow) read(ctx workflow.Context, sources []*resumepoint.Reading) error {
 	reads, err := f.readAll(ctx, sources)
 	if err != nil {
 		return err
@@ -141,7 +142,7 @@ func (f *flow) begin(ctx workflow.Context, turn int64, group passing) {
 }
 
 // readAll reads a chunk of each of the sources.
-func (f *flow) readAll(ctx workflow.Context, sources []*activities.Reading) ([]activities.ReadResult, error) {
+func (f *flow) readAll(ctx workflow.Context, sources []*resumepoint.Reading) ([]activities.ReadResult, error) {
 	inputs := make([]activities.ReadInput, len(sources))
 	for i, source := range sources {
 		inputs[i] = activities.ReadInput{Run: f.id, Epoch: f.state.Epoch, Source: source.Source, Chunk: source.Chunk, Cursor: source.Cursor}

@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"waymark/activities"
+	"waymark/activities/resumepoint"
 )
 
 // foldOne lets a barrier take one step.
@@ -46,14 +47,14 @@ func (f *flow) folded(step fold, out activities.FoldResult) {
 
 // sendOn sends what came out of a barrier through the steps behind it, chunk by chunk, until all is gone or enough says so. With
 // enough it begins nothing while the run is paused.
-func (f *flow) sendOn(ctx workflow.Context, held *activities.Holding, enough func() bool) error {
+func (f *flow) sendOn(ctx workflow.Context, held *resumepoint.Holding, enough func() bool) error {
 	for held.Passed < held.Chunks {
 		if enough != nil {
 			if err := f.unpaused(ctx); err != nil || enough() {
 				return err
 			}
 		}
-		if err := f.sendChunks(ctx, []*activities.Holding{held}); err != nil {
+		if err := f.sendChunks(ctx, []*resumepoint.Holding{held}); err != nil {
 			return err
 		}
 	}
@@ -62,7 +63,7 @@ func (f *flow) sendOn(ctx workflow.Context, held *activities.Holding, enough fun
 
 // sendChunks sends the next chunk of each of the barriers through the steps, and waits until its parts are written: so no more parts
 // wait in memory than one chunk has, or several small ones.
-func (f *flow) sendChunks(ctx workflow.Context, from []*activities.Holding) error {
+func (f *flow) sendChunks(ctx workflow.Context, from []*resumepoint.Holding) error {
 	var group passing
 	for _, held := range from {
 		group.chunks = append(group.chunks, activities.ProcessInput{Run: f.id, Epoch: f.state.Epoch, Source: held.Barrier, Chunk: held.Passed})
@@ -144,7 +145,7 @@ func (f *flow) waitDeadline(ctx workflow.Context) error {
 
 // redoTick acts once more on a deadline that was acted on before the run was taken up again, at the same place in the order
 // of turns.
-func (f *flow) redoTick(ctx workflow.Context, tick activities.Tick) error {
+func (f *flow) redoTick(ctx workflow.Context, tick resumepoint.Tick) error {
 	if err := workflow.Await(ctx, func() bool { return f.turns == tick.Turns && !f.settling || f.err != nil }); err != nil || f.err != nil {
 		return err
 	}
@@ -190,7 +191,7 @@ func (f *flow) fireDue(ctx workflow.Context, now int64) error {
 	return nil
 }
 
-func (f *flow) held(barrier string) *activities.Holding {
+func (f *flow) held(barrier string) *resumepoint.Holding {
 	for i := range f.state.Held {
 		if f.state.Held[i].Barrier == barrier {
 			return &f.state.Held[i]

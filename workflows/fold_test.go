@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"waymark/activities"
+	"waymark/activities/resumepoint"
 	"waymark/pipeline"
 	"waymark/workflows"
 )
@@ -34,10 +35,10 @@ func (w *holdingWorld) say(format string, args ...any) {
 	w.said = append(w.said, fmt.Sprintf(format, args...))
 }
 
-func (w *holdingWorld) OpenRun(context.Context, activities.OpenInput) (activities.OpenResult, error) {
-	return activities.OpenResult{
+func (w *holdingWorld) OpenRun(context.Context, activities.OpenInput) (resumepoint.Plan, error) {
+	return resumepoint.Plan{
 		Pipeline: "p", Source: "a", MoreSources: []string{"b"}, Barriers: []string{"first", "second"},
-		Sinks: []activities.SinkPlan{{Name: "out", HeaderBytes: 10}},
+		Sinks: []resumepoint.Sink{{Name: "out", HeaderBytes: 10}},
 	}, nil
 }
 
@@ -141,13 +142,13 @@ func TestADeadlineFiresWhileASourceIsIdle(t *testing.T) {
 func TestARunGoesOnInTheMiddleOfWhatABarrierGaveOut(t *testing.T) {
 	w := &holdingWorld{out: 0}
 	in := input()
-	in.State = &workflows.State{State: activities.State{
-		Plan: activities.OpenResult{
-			Source: "a", Barriers: []string{"first", "second"}, Sinks: []activities.SinkPlan{{Name: "out"}},
+	in.State = &workflows.State{State: resumepoint.State{
+		Plan: resumepoint.Plan{
+			Source: "a", Barriers: []string{"first", "second"}, Sinks: []resumepoint.Sink{{Name: "out"}},
 		},
-		Sources: []activities.Reading{{Source: "a", Chunk: 7, AtEnd: true}},
-		Outputs: []activities.Output{{Ordinal: 3, Offset: 15, Rows: 3}},
-		Held:    []activities.Holding{{Barrier: "first", Folds: 8, Rows: 5, Chunks: 5, Passed: 3, Ended: true}, {Barrier: "second", Folds: 3}},
+		Sources: []resumepoint.Reading{{Source: "a", Chunk: 7, AtEnd: true}},
+		Outputs: []resumepoint.Output{{Ordinal: 3, Offset: 15, Rows: 3}},
+		Held:    []resumepoint.Holding{{Barrier: "first", Folds: 8, Rows: 5, Chunks: 5, Passed: 3, Ended: true}, {Barrier: "second", Folds: 3}},
 	}}
 	require.NoError(t, hold(t, w, in).GetWorkflowError())
 	require.Equal(t, []string{"second 3 chunk first3", "second 4 chunk first4", "second 5 end 0"}, w.folds())

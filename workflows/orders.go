@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"waymark/activities"
+	"waymark/activities/resumepoint"
 	"waymark/pipeline"
 )
 
@@ -89,7 +90,7 @@ func (o Order) verb(name string) string {
 
 // View is what ProgressQuery returns.
 type View struct {
-	activities.Progress
+	resumepoint.Progress
 	Paused *Order `json:"paused,omitempty"` // by whom and why; nil if the run is not paused
 }
 

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"waymark/activities"
+	"waymark/activities/resumepoint"
 	"waymark/workflows"
 )
 
@@ -39,10 +40,10 @@ func (w *team) take(ctx context.Context) (worker string, err error) {
 	return w.taker(info.ActivityType.Name, info.TaskQueue), nil
 }
 
-func (w *team) OpenRun(ctx context.Context, in activities.OpenInput) (activities.OpenResult, error) {
+func (w *team) OpenRun(ctx context.Context, in activities.OpenInput) (resumepoint.Plan, error) {
 	worker, err := w.take(ctx)
 	if err != nil {
-		return activities.OpenResult{}, err
+		return resumepoint.Plan{}, err
 	}
 	out, err := w.world.OpenRun(ctx, in)
 	out.Worker, out.Queue, out.Barriers = worker, w.bound, w.barriers

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"waymark/activities"
+	"waymark/activities/resumepoint"
 	"waymark/pipeline"
 	"waymark/plugin"
 )
@@ -29,7 +30,7 @@ type RunInput struct {
 // State is everything a run's workflow knows, at a moment when no chunk is on its way. It is all that is handed on when
 // the run continues as new.
 type State struct {
-	activities.State
+	resumepoint.State
 	Paused *Order `json:"paused,omitempty"` // by whom and why; nil if the run is not paused
 	Home   string `json:"home,omitempty"`   // queue of the process that reads the sources and folds; "" if it works alone
 
@@ -229,7 +230,7 @@ func open(ctx workflow.Context, in activities.OpenInput) (*State, error) {
 	if in.Files != "" {
 		named = soon(onQueue(named, filesQueue(ctx, in.Files)), seenPatience)
 	}
-	var plan activities.OpenResult
+	var plan resumepoint.Plan
 	err := workflow.ExecuteActivity(named, act.OpenRun, in).Get(ctx, &plan)
 	if notFetched(err) {
 		err = temporal.NewNonRetryableApplicationError(fmt.Sprintf("no worker that sees the files of %q came for the run within %s: "+
@@ -238,7 +239,7 @@ func open(ctx workflow.Context, in activities.OpenInput) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &State{State: activities.NewState(plan), Home: plan.Worker}, nil
+	return &State{State: resumepoint.NewState(plan), Home: plan.Worker}, nil
 }
 
 // migrate brings the state of a run that began before there were several sources into today's form.
@@ -246,17 +247,17 @@ func (s *State) migrate() {
 	if s.Sources != nil {
 		return
 	}
-	reading := activities.Reading{Source: s.Plan.Source, Chunk: s.Chunk, AtEnd: s.AtEnd}
+	reading := resumepoint.Reading{Source: s.Plan.Source, Chunk: s.Chunk, AtEnd: s.AtEnd}
 	if s.Cursor != nil {
 		reading.Cursor = *s.Cursor
 	}
-	s.Sources, s.Cursor, s.Chunk, s.AtEnd = []activities.Reading{reading}, nil, 0, false
+	s.Sources, s.Cursor, s.Chunk, s.AtEnd = []resumepoint.Reading{reading}, nil, 0, false
 }
 
 // next returns the source that is read next: of those that are not at their end the one with the fewest chunks, the first
 // of equals; nil if all are at their end.
-func (s *State) next() *activities.Reading {
-	var next *activities.Reading
+func (s *State) next() *resumepoint.Reading {
+	var next *resumepoint.Reading
 	for i := range s.Sources {
 		if reading := &s.Sources[i]; !reading.AtEnd && (next == nil || reading.Chunk < next.Chunk) {
 			next = reading

@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"waymark/activities"
+	"waymark/activities/resumepoint"
 	"waymark/pipeline"
 	"waymark/plugin"
 	"waymark/workflows"
@@ -38,11 +39,11 @@ type world struct {
 	before      []int64 // as the turns were told how many there were before
 }
 
-func (w *world) OpenRun(context.Context, activities.OpenInput) (activities.OpenResult, error) {
+func (w *world) OpenRun(context.Context, activities.OpenInput) (resumepoint.Plan, error) {
 	w.opened++
-	return activities.OpenResult{
+	return resumepoint.Plan{
 		Pipeline: "p", Source: "in", Ordered: w.ordered,
-		Sinks: []activities.SinkPlan{{Name: "a", HeaderBytes: 10}, {Name: "b"}},
+		Sinks: []resumepoint.Sink{{Name: "a", HeaderBytes: 10}, {Name: "b"}},
 	}, w.fail["OpenRun"]
 }
 
@@ -217,9 +218,9 @@ func TestARunGoesOnFromItsState(t *testing.T) {
 	w := &world{chunks: []activities.ProcessResult{parts(1, 0), parts(2, 0)}}
 	in := input()
 	in.State = &workflows.State{
-		State: activities.State{
-			Plan:    activities.OpenResult{Source: "in", Sinks: []activities.SinkPlan{{Name: "a"}, {Name: "b"}}},
-			Outputs: []activities.Output{{Ordinal: 1, Offset: 17, Rows: 1}, {}},
+		State: resumepoint.State{
+			Plan:    resumepoint.Plan{Source: "in", Sinks: []resumepoint.Sink{{Name: "a"}, {Name: "b"}}},
+			Outputs: []resumepoint.Output{{Ordinal: 1, Offset: 17, Rows: 1}, {}},
 		},
 		Cursor: &plugin.Cursor{Offset: 100},
 		Chunk:  1,

@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"waymark/activities"
+	"waymark/activities/resumepoint"
 )
 
 // What is small is done together with its like, in one activity: to schedule one takes Temporal longer than to do something small.
@@ -46,9 +47,9 @@ func performAll[In, Out any](ctx workflow.Context, f *flow, near string, activit
 }
 
 // next returns the sources that are read next, each a chunk: the next in turn, with those after it if all are small.
-func (f *flow) next(ctx workflow.Context) []*activities.Reading {
+func (f *flow) next(ctx workflow.Context) []*resumepoint.Reading {
 	first, plan := f.state.next(), &f.state.Plan
-	var sources []*activities.Reading
+	var sources []*resumepoint.Reading
 	for i := range f.state.Sources {
 		source := &f.state.Sources[i]
 		if source.AtEnd || source.Chunk != first.Chunk {
@@ -62,12 +63,12 @@ func (f *flow) next(ctx workflow.Context) []*activities.Reading {
 	if together(ctx, len(sources)) {
 		return sources
 	}
-	return []*activities.Reading{first}
+	return []*resumepoint.Reading{first}
 }
 
 // fold is a step that a barrier is to take.
 type fold struct {
-	held *activities.Holding
+	held *resumepoint.Holding
 	in   activities.FoldInput
 }
 
@@ -231,8 +232,8 @@ func (f *flow) writeTogether(ctx workflow.Context, near string, parts []part) wo
 }
 
 // holdings returns how far each barrier is, in the order of the plan.
-func (f *flow) holdings() []*activities.Holding {
-	held := make([]*activities.Holding, len(f.state.Held))
+func (f *flow) holdings() []*resumepoint.Holding {
+	held := make([]*resumepoint.Holding, len(f.state.Held))
 	for i := range held {
 		held[i] = &f.state.Held[i]
 	}
@@ -241,7 +242,7 @@ func (f *flow) holdings() []*activities.Holding {
 
 // end lets the first barriers know that nothing will come any more, and returns how many now do: several, if none of them can get what
 // comes out of another one, else one.
-func (f *flow) end(ctx workflow.Context, barriers []*activities.Holding) (int, error) {
+func (f *flow) end(ctx workflow.Context, barriers []*resumepoint.Holding) (int, error) {
 	var steps []fold
 	for _, held := range barriers {
 		if held.Ended {
@@ -257,8 +258,8 @@ func (f *flow) end(ctx workflow.Context, barriers []*activities.Holding) (int, e
 
 // sendAll sends on what came out of barriers of which none gets what comes out of another one: what is little, together. It leaves off
 // when enough says so.
-func (f *flow) sendAll(ctx workflow.Context, barriers []*activities.Holding, enough func() bool) error {
-	barriers = slices.DeleteFunc(slices.Clone(barriers), func(held *activities.Holding) bool { return held.Passed == held.Chunks })
+func (f *flow) sendAll(ctx workflow.Context, barriers []*resumepoint.Holding, enough func() bool) error {
+	barriers = slices.DeleteFunc(slices.Clone(barriers), func(held *resumepoint.Holding) bool { return held.Passed == held.Chunks })
 	for len(barriers) > 0 {
 		if err := f.unpaused(ctx); err != nil || enough() {
 			return err
@@ -277,7 +278,7 @@ func (f *flow) sendAll(ctx workflow.Context, barriers []*activities.Holding, eno
 }
 
 // little returns of how many of the first barriers one chunk of few rows is to be sent on.
-func (f *flow) little(barriers []*activities.Holding) int {
+func (f *flow) little(barriers []*resumepoint.Holding) int {
 	for i, held := range barriers {
 		rows, known := f.came[held.Barrier]
 		if f.state.Plan.Ordered || held.Chunks-held.Passed != 1 || !known || rows > smallRows {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/activities"
+	"waymark/activities/recompute"
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/plan"
@@ -132,7 +133,7 @@ func (m *machine) documentFor(ctx context.Context, of landscape.Run, o retrying)
 		}
 		return doc, err
 	}
-	request, err := activities.Request(of, nil)
+	request, err := recompute.Request(of, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"waymark/activities"
+	"waymark/activities/recompute"
 	"waymark/landscape"
 	"waymark/payload"
 	"waymark/plan"
@@ -167,7 +168,7 @@ func (o objects) Write(ctx context.Context, key string, data []byte) error {
 
 // planner compiles documents to plans in which whatever is done to targets is a process's deed.
 type planner struct {
-	activities.Planner
+	recompute.Planner
 	process *process
 }
 

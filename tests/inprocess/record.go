@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"waymark/activities"
+	"waymark/activities/recompute"
 	"waymark/landscape"
 	"waymark/payload"
 	"waymark/tests/storages"
@@ -27,7 +28,7 @@ type Record struct {
 	Folder   string
 	Database string // the landscape's file, if it is SQLite's
 	Log      *landscape.Log
-	Planner  activities.Planner // compiles the documents of the runs that follow
+	Planner  recompute.Planner // compiles the documents of the runs that follow
 	Payloads *payload.Store
 	Fate     Fate       // decides about what the processes that follow do; nil lets everything be done
 	Done     func(Deed) // is told of what they did, also if they do not learn of it; may be nil

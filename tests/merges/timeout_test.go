@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"waymark/activities"
+	"waymark/activities/recompute"
 	"waymark/plan"
 	"waymark/plugin"
 	"waymark/tests/inprocess"
@@ -138,7 +139,7 @@ func (r *record) requireOthers(t *testing.T, policy string) {
 
 // wrapping makes plans one of whose sources is wrapped.
 type wrapping struct {
-	activities.Planner
+	recompute.Planner
 	source int // its place in the document
 	wrap   func(plugin.Source) plugin.Source
 }

@@ -48,7 +48,7 @@ var graphs = []mutant{
 	},
 	{
 		name: "members of batches are not handed to the record", never: "rows end in a barrier without an outcome",
-		file: "activities/fold_record.go", old: "record.Arrivals = MembersOf(chunk, f.arrivals, members)", new: "_, _ = chunk, members",
+		file: "activities/fold_record.go", old: "record.Arrivals = recompute.MembersOf(chunk, f.arrivals, members)", new: "_, _ = chunk, members",
 		pkg: "./activities", run: graphTest,
 	},
 	{
@@ -92,7 +92,7 @@ var graphs = []mutant{
 	},
 	{
 		name: "losses within a barrier are not told", never: "what a sort cut off is waited for to the end",
-		file: "activities/derive.go", old: "out[0].inputs.Losses = settled.Losses", new: "_ = settled.Losses",
+		file: "activities/recompute/derive.go", old: "out[0].Input.Losses = settled.Losses", new: "_ = settled.Losses",
 		pkg: "./tests/merges", run: "^TestLostWithinABarrier$",
 	},
 	{
@@ -122,7 +122,7 @@ var graphs = []mutant{
 	},
 	{
 		name: "collisions are not put on record", never: "branches contradicted each other and nobody can find the rows", again: forgottenMerge,
-		file: "activities/merges.go", old: "Collisions: decision.Collisions, ", new: "",
+		file: "activities/recompute/merges.go", old: "Collisions: decision.Collisions, ", new: "",
 		pkg: "./tests/merges", run: "^TestInOnePass$/^2_branches,_require_all,_union$",
 	},
 	{

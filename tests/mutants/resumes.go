@@ -14,12 +14,12 @@ var seldom = []string{"-step=20"}
 var resumes = []mutant{
 	{
 		name: "one watermark for all sinks", never: "the rows that a sink missed when it failed are never written to it", again: oneWatermark,
-		file: "activities/standing.go", old: "if effect.State != landscape.Finalized {", new: "if effect.State != landscape.Finalized && effect.Sink == chunk.effects[0].Sink {",
+		file: "activities/resumepoint/recorded.go", old: "if effect.State != landscape.Finalized {", new: "if effect.State != landscape.Finalized && effect.Sink == chunk.effects[0].Sink {",
 		pkg: "./tests/resume", run: sinksTest,
 	},
 	{
 		name: "an effect that is in flight passes for a finalized one", never: "a part that nobody confirmed is not written again", again: earlyCompletion,
-		file: "activities/standing.go", old: "if effect.State != landscape.Finalized {", new: "if effect.State == landscape.Prepared {",
+		file: "activities/resumepoint/recorded.go", old: "if effect.State != landscape.Finalized {", new: "if effect.State == landscape.Prepared {",
 		pkg: "./tests/resume", run: sinksTest,
 	},
 	{
@@ -71,7 +71,7 @@ var resumes = []mutant{
 	},
 	{
 		name: "deadlines that were acted on are forgotten", never: "a run that was taken up decides otherwise than it did", again: forgottenHolding,
-		file: "activities/standing.go", old: "s.Redo.Ticks = append(s.Redo.Ticks, tick.Tick)", new: "_ = tick",
+		file: "activities/resumepoint/count.go", old: "s.Redo.Ticks = append(s.Redo.Ticks, tick.Tick)", new: "_ = tick",
 		pkg: "./tests/resume", run: ticksTest,
 	},
 	{
@@ -81,12 +81,12 @@ var resumes = []mutant{
 	},
 	{
 		name: "a source is read on from its beginning", never: "rows are read twice when a run is taken up",
-		file: "activities/standing.go", old: "source.Cursor = end\n", new: "_ = end\n",
+		file: "activities/resumepoint/count.go", old: "source.Cursor = end\n", new: "_ = end\n",
 		pkg: "./tests/resume", run: deathsTest, flags: seldom,
 	},
 	{
 		name: "rows that came out of a barrier are counted before they went on", never: "rows of a batch are lost when a process dies behind it", again: forgottenHolding,
-		file: "activities/standing.go", old: "!taken || !d.cameOut(barrier, fold)", new: "!taken && !d.cameOut(barrier, fold)",
+		file: "activities/resumepoint/recorded.go", old: "!taken || !d.cameOut(barrier, fold)", new: "!taken && !d.cameOut(barrier, fold)",
 		pkg: "./tests/resume", run: deathsTest, flags: seldom,
 	},
 	{

@@ -19,7 +19,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 
-	"waymark/activities"
+	"waymark/activities/resumepoint"
 	"waymark/audit"
 	"waymark/landscape"
 	"waymark/pipeline"
@@ -78,7 +78,7 @@ func (b *bench) sound(run string) {
 // listen takes note of where the run is taken up.
 func (b *bench) listen(env *testsuite.TestWorkflowEnvironment) {
 	env.SetOnActivityCompletedListener(func(info *activity.Info, result converter.EncodedValue, err error) {
-		var state activities.State
+		var state resumepoint.State
 		if err == nil && info.ActivityType.Name == "ResumeRun" && result.Get(&state) == nil && state.Redo != nil {
 			b.redone += len(state.Redo.Ticks)
 		}

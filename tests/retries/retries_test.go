@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"waymark/activities"
+	"waymark/activities/recompute"
 	"waymark/audit"
 	"waymark/landscape"
 	"waymark/pipeline"
@@ -274,7 +275,7 @@ func TestARecordOfWhichABranchArrivedIsNotFedAgain(t *testing.T) {
 		b.first(c.document)
 		retry, err := b.find("first", elsewhere.Replace(c.document))
 		require.NoError(t, err, name)
-		require.Equal(t, []activities.RetryChunk{{Chunk: 0, Rows: c.fed}}, retry.Sources[0].Chunks, name)
+		require.Equal(t, []recompute.RetryChunk{{Chunk: 0, Rows: c.fed}}, retry.Sources[0].Chunks, name)
 		require.Equal(t, c.left, retry.Left, name)
 		again := b.retry("second", "first", elsewhere.Replace(c.document))
 		require.Equal(t, pipeline.CompletedWithFailures, again.Status, name)
@@ -296,10 +297,10 @@ sinks: {out: {jsonl: {path: out.jsonl}}}
 func TestARecordThatACoalesceRefusedIsFedAgainIfNothingWaited(t *testing.T) {
 	for name, c := range map[string]struct {
 		batch string
-		rows  []activities.RetryChunk
+		rows  []recompute.RetryChunk
 		left  []string
 	}{
-		"the branches meet in one pass": {"set: {more: 1}", []activities.RetryChunk{{Chunk: 0, Rows: []int64{2}}}, nil},
+		"the branches meet in one pass": {"set: {more: 1}", []recompute.RetryChunk{{Chunk: 0, Rows: []int64{2}}}, nil},
 		"one branch waited":             {"sort: {by: {id: asc}}", nil, []string{"one:2"}},
 	} {
 		b := newBench(t, map[string]string{"orders.csv": "id,amount\n1,10\n2,200\n"})
@@ -330,7 +331,7 @@ func TestRowsThatCameOutOfABatchAreNotFedAgain(t *testing.T) {
 	b.first(batched)
 	retry, err := b.find("first", strings.Replace(batched, "out.jsonl", "more.jsonl", 1))
 	require.NoError(t, err)
-	require.Equal(t, []activities.RetryChunk{{Chunk: 0, Rows: []int64{3}}}, retry.Sources[0].Chunks)
+	require.Equal(t, []recompute.RetryChunk{{Chunk: 0, Rows: []int64{3}}}, retry.Sources[0].Chunks)
 	require.Equal(t, []activities.LeftOut{{Reason: "came out of pairs, and no source holds that", Rows: 1, Tokens: []string{"pairs:2"}}}, retry.Left)
 }
 

@@ -16,6 +16,7 @@ import (
 	sdkworker "go.temporal.io/sdk/worker"
 
 	"waymark/activities"
+	"waymark/activities/recompute"
 	"waymark/audit"
 	"waymark/embedded"
 	"waymark/landscape"
@@ -34,7 +35,7 @@ type System struct {
 	Objects  string // the payload store's folder
 	Log      *landscape.Log
 	Payloads *payload.Store
-	Planner  activities.Planner
+	Planner  recompute.Planner
 	Client   client.Client
 	Members  []Member // in the order of the options
 }
@@ -48,7 +49,7 @@ type Member struct {
 // Options of a System. The zero value is a good choice.
 type Options struct {
 	Settings map[string]any                                                // dynamic configuration of the Temporal server
-	Planner  func(activities.Planner) activities.Planner                   // makes the Planner of the usual one, for sources and sinks of a test's own
+	Planner  func(recompute.Planner) recompute.Planner                     // makes the Planner of the usual one, for sources and sinks of a test's own
 	Members  []worker.Member                                               // processes that share the work, in place of one that works alone
 	Storage  func(testing.TB, *System) (landscape.Driver, payload.Backend) // in place of a SQLite file and a folder; closed by whoever made it
 }

@@ -1,4 +1,4 @@
-package activities
+package recompute
 
 import (
 	"waymark/barrier"
@@ -45,19 +45,4 @@ func branchNames(join *plan.Join, branches []int) []string {
 		names[i] = join.Branches[b]
 	}
 	return names
-}
-
-// laneOf puts a lane of the plan into the landscape's words.
-func laneOf(run string, p *plan.Plan, number int) landscape.Lane {
-	lane := &p.Lanes[number]
-	out := landscape.Lane{Run: run, Lane: int64(number), Source: p.Nodes[lane.Origin].Name, Name: lane.Name, Branch: lane.Branch}
-	if lane.Parent == plan.None {
-		return out
-	}
-	parent := int64(lane.Parent)
-	out.Parent, out.Node, out.Fork = &parent, p.Nodes[lane.Node].Name, p.Nodes[lane.Node].Name
-	if join := p.Nodes[lane.Node].Join; join != nil {
-		out.Fork = p.Nodes[join.Fork].Name
-	}
-	return out
 }

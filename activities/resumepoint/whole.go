@@ -1,4 +1,4 @@
-package activities
+package resumepoint
 
 import (
 	"context"
@@ -29,6 +29,6 @@ func whole[T any](ctx context.Context, log *landscape.Log, run string, read func
 }
 
 func contradicts(err error) bool {
-	failed, is := errors.AsType[final](err)
-	return is && failed.kind == TypeStateDiverged
+	_, diverged := errors.AsType[*DivergedError](err)
+	return diverged
 }

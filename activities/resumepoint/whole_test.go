@@ -1,4 +1,4 @@
-package activities
+package resumepoint
 
 import (
 	"testing"
@@ -23,7 +23,7 @@ func TestAContradictionOfARunThatGoesOn(t *testing.T) {
 			if reads++; reads == right {
 				return reads, nil
 			}
-			return 0, diverged("read %d", reads)
+			return 0, Diverged("read %d", reads)
 		}
 	}
 	value, err := whole(t.Context(), log, "r", read(2))

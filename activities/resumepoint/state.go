@@ -1,14 +1,14 @@
-package activities
+package resumepoint
 
 import "waymark/plugin"
 
 // State is where a run stands at a moment when no chunk is on its way: all that its workflow must know to go on.
 type State struct {
-	Plan    OpenResult `json:"plan"`
-	Epoch   int64      `json:"epoch,omitempty"`   // how often the run was taken up again
-	Sources []Reading  `json:"sources,omitempty"` // one for each source of the plan, in its order
-	Outputs []Output   `json:"outputs"`           // one for each sink of the plan, in its order
-	Held    []Holding  `json:"held,omitempty"`    // one for each barrier of the plan, in its order
+	Plan    Plan      `json:"plan"`
+	Epoch   int64     `json:"epoch,omitempty"`   // how often the run was taken up again
+	Sources []Reading `json:"sources,omitempty"` // one for each source of the plan, in its order
+	Outputs []Output  `json:"outputs"`           // one for each sink of the plan, in its order
+	Held    []Holding `json:"held,omitempty"`    // one for each barrier of the plan, in its order
 	Progress
 	Redo  *Redo  `json:"redo,omitempty"`  // what is on record beyond this state; nil if nothing is
 	Pause *Pause `json:"pause,omitempty"` // of the run that was taken up, and outlasts that; nil if there is none
@@ -80,7 +80,7 @@ type Tick struct {
 }
 
 // NewState returns the state of a run of which nothing is read yet.
-func NewState(plan OpenResult) State {
+func NewState(plan Plan) State {
 	state := State{Plan: plan, Outputs: make([]Output, len(plan.Sinks))}
 	for i, sink := range plan.Sinks {
 		state.Outputs[i].Offset = sink.HeaderBytes
@@ -92,4 +92,10 @@ func NewState(plan OpenResult) State {
 		state.Held = append(state.Held, Holding{Barrier: barrier})
 	}
 	return state
+}
+
+// SavedFold is the state of a barrier in the payload store.
+type SavedFold struct {
+	Digest string `json:"digest,omitempty"` // "" before the first is stored
+	Folds  int64  `json:"folds,omitempty"`  // after that many folds
 }

@@ -1,0 +1,143 @@
+package recompute
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+
+	"waymark/barrier"
+	"waymark/engine"
+	"waymark/landscape"
+	"waymark/payload"
+	"waymark/pipeline"
+	"waymark/plan"
+	"waymark/plugin"
+)
+
+// RecordHashes returns the SHA-256 of each record, 32 bytes each, in order.
+func RecordHashes(chunk *plugin.Chunk) []byte {
+	hashes := make([]byte, 0, sha256.Size*chunk.Len())
+	for i := range chunk.Len() {
+		sum := sha256.Sum256(chunk.Record(i))
+		hashes = append(hashes, sum[:]...)
+	}
+	return hashes
+}
+
+// about is what a pack says of its records besides their bytes, as JSON: what the parser needs, such as a header record,
+// the records that could not be told apart, and of a barrier's records the fork parents of their open forks and what
+// enclosing coalesces lost. docs/payloads.md describes it.
+type about struct {
+	Context string      `json:"context,omitempty"`
+	Refused []aboutBad  `json:"refused,omitempty"`
+	Keys    []byte      `json:"keys,omitempty"` // packed tokens
+	Lost    []aboutLoss `json:"lost,omitempty"`
+	Orders  [][]string  `json:"orders,omitempty"`   // of fields in the rows that came out of a barrier
+	OrderOf []byte      `json:"order_of,omitempty"` // 2 big-endian bytes for each record: its order; left out if all have the first
+}
+
+type aboutBad struct {
+	Index   int    `json:"index"`
+	Code    string `json:"code"`
+	Field   string `json:"field,omitempty"`
+	Message string `json:"message"`
+}
+
+type aboutLoss struct {
+	Keys   []byte        `json:"keys"` // packed tokens
+	Branch int           `json:"branch"`
+	Reason pipeline.Path `json:"reason"`
+}
+
+// PackContext is what the pack of a chunk says of its records.
+func PackContext(in engine.Input) ([]byte, error) {
+	words := about{Context: string(in.Chunk.Context), Keys: packTokens(in.Keys), Orders: in.Orders}
+	for _, bad := range in.Chunk.Bad {
+		words.Refused = append(words.Refused, aboutBad{bad.Index, bad.Code, bad.Field, bad.Message})
+	}
+	for _, order := range in.OrderOf {
+		words.OrderOf = binary.BigEndian.AppendUint16(words.OrderOf, order)
+	}
+	for _, loss := range in.Losses {
+		words.Lost = append(words.Lost, aboutLoss{packTokens(loss.Keys), loss.Branch, loss.Reason})
+	}
+	return json.Marshal(words)
+}
+
+// Chunk makes a chunk anew from its record and its pack, for whoever asks the record: what a pass over it begins with, but
+// for duplicates. p may be nil, then the origin is not known.
+func Chunk(ctx context.Context, log *landscape.Log, payloads *payload.Store, p *plan.Plan, record landscape.Chunk) (engine.Input, error) {
+	pack, words, err := unpack(ctx, payloads, record)
+	if err != nil {
+		return engine.Input{}, fmt.Errorf("records of %s, chunk %d: %w", record.Source, record.Chunk, err)
+	}
+	rows, err := log.Records(ctx, record.Run, record.Source, record.Chunk)
+	if err != nil {
+		return engine.Input{}, err
+	}
+	in := words.input(&plugin.Chunk{
+		Data: pack.Data, Offsets: pack.Offsets, Lengths: pack.Lens, Lines: rows.Lines, Context: []byte(words.Context),
+		File: record.File, FirstRow: record.FirstRow, FirstLine: record.FirstLine, FirstOffset: record.FirstOffset,
+		Blank: int(record.Blank), Comments: int(record.Comments),
+	})
+	in.Origin = plan.None
+	if p != nil {
+		in.Origin = p.Find(record.Source)
+	}
+	return in, nil
+}
+
+// Header returns what a chunk's parser had to know before its first record, such as a header record; empty if nothing.
+func Header(ctx context.Context, payloads *payload.Store, record landscape.Chunk) (string, error) {
+	_, words, err := unpack(ctx, payloads, record)
+	return words.Context, err
+}
+
+func unpack(ctx context.Context, payloads *payload.Store, record landscape.Chunk) (pack *payload.Pack, words about, err error) {
+	stored, err := payloads.Get(ctx, payload.Digest(record.Pack))
+	if err != nil {
+		return nil, about{}, err
+	}
+	if pack, err = payload.DecodePack(stored); err != nil {
+		return nil, about{}, err
+	}
+	if err := json.Unmarshal(pack.Context, &words); err != nil {
+		return nil, about{}, fmt.Errorf("%w: %w", payload.ErrCorrupt, err)
+	}
+	if held := int64(len(pack.Offsets)); held != record.Rows {
+		return nil, about{}, fmt.Errorf("%w: it holds %d records, on record are %d", payload.ErrCorrupt, held, record.Rows)
+	}
+	if err := words.check(len(pack.Offsets)); err != nil {
+		return nil, about{}, err
+	}
+	return pack, words, nil
+}
+
+// check refuses orders of fields that are not those of so many records.
+func (w about) check(records int) error {
+	if w.OrderOf != nil && len(w.OrderOf) != 2*records {
+		return fmt.Errorf("%w: it says the order of fields of %d records and holds %d", payload.ErrCorrupt, len(w.OrderOf)/2, records)
+	}
+	for packed := w.OrderOf; len(packed) > 0; packed = packed[2:] {
+		if int(binary.BigEndian.Uint16(packed)) >= len(w.Orders) {
+			return fmt.Errorf("%w: there is no order of fields number %d", payload.ErrCorrupt, binary.BigEndian.Uint16(packed))
+		}
+	}
+	return nil
+}
+
+func (w about) input(chunk *plugin.Chunk) engine.Input {
+	for _, bad := range w.Refused {
+		chunk.Bad = append(chunk.Bad, plugin.BadRecord{Index: bad.Index, Rejection: plugin.Rejection{Code: bad.Code, Field: bad.Field, Message: bad.Message}})
+	}
+	in := engine.Input{Chunk: chunk, Keys: unpackTokens(w.Keys), Orders: w.Orders}
+	for packed := w.OrderOf; len(packed) >= 2; packed = packed[2:] {
+		in.OrderOf = append(in.OrderOf, binary.BigEndian.Uint16(packed))
+	}
+	for _, lost := range w.Lost {
+		in.Losses = append(in.Losses, barrier.Loss{Keys: unpackTokens(lost.Keys), Branch: lost.Branch, Reason: lost.Reason})
+	}
+	return in
+}

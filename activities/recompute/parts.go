@@ -1,0 +1,57 @@
+package recompute
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	"waymark/landscape"
+	"waymark/plugin"
+)
+
+// Parts returns the parts of a sink's output in their order. Every part of the run must be finalized: a part that is not
+// is a *landscape.ImbalanceError.
+func Parts(ctx context.Context, log *landscape.Log, run, sink string) ([]plugin.Part, error) {
+	effects, err := log.SinkEffects(ctx, run, sink)
+	if err != nil {
+		return nil, err
+	}
+	var parts []plugin.Part
+	for _, effect := range effects {
+		if effect.Kind != landscape.WriteEffect {
+			continue
+		}
+		if effect.State != landscape.Finalized {
+			return nil, &landscape.ImbalanceError{Run: run, Findings: []landscape.Finding{{
+				Check: "sink_incomplete", Source: effect.Source, Chunk: effect.Chunk, Node: sink, Detail: "the part is " + string(effect.State),
+			}}}
+		}
+		part, err := PartOf(effect)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, part)
+	}
+	slices.SortFunc(parts, func(a, b plugin.Part) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
+	return parts, nil
+}
+
+// PartOf returns the part of a write effect that has begun.
+func PartOf(effect landscape.Effect) (plugin.Part, error) {
+	if effect.Ordinal == nil || effect.Offset == nil {
+		return plugin.Part{}, &InvalidError{"a part that was begun has no place on record"}
+	}
+	part := plugin.Part{Ordinal: *effect.Ordinal, Offset: *effect.Offset, Bytes: effect.Bytes, Rows: effect.Rows}
+	if n, err := hex.Decode(part.SHA256[:], []byte(effect.SHA256)); err != nil || n != len(part.SHA256) {
+		return part, &InvalidError{fmt.Sprintf("the digest on record is %q", effect.SHA256)}
+	}
+	return part, nil
+}
+
+// InvalidError says that something is recorded that no run records.
+type InvalidError struct{ Message string }
+
+// Error returns the message.
+func (e *InvalidError) Error() string { return e.Message }

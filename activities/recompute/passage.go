@@ -1,0 +1,77 @@
+package recompute
+
+import (
+	"encoding/hex"
+
+	"waymark/engine"
+	"waymark/landscape"
+	"waymark/plan"
+	"waymark/plugin"
+)
+
+// PassageOf puts the engine's result for a chunk into the landscape's words. Times, attempt and worker are left out.
+func PassageOf(p *plan.Plan, run, source string, ordinal int64, chunk *plugin.Chunk, result *engine.Result) landscape.Passage {
+	passage := landscape.Passage{Run: run, Source: source, Chunk: ordinal, Errors: Refusals(chunk, result.Refused)}
+	for _, lane := range result.Lanes {
+		routes := landscape.LaneRoutes{Lane: int64(lane.Lane), Codes: lane.Codes}
+		for _, way := range lane.Ways {
+			routes.Ways = append(routes.Ways, WayOf(p, lane.Lane, way))
+		}
+		passage.Lanes = append(passage.Lanes, routes)
+	}
+	for _, column := range result.Columns {
+		passage.Hashes = append(passage.Hashes, landscape.NodeHashes{Lane: int64(column.Lane), Node: p.Nodes[column.Node].Name, Hashes: column.Hashes})
+	}
+	for _, key := range result.Keys {
+		passage.Keys = append(passage.Keys, landscape.KeyColumn{Field: key.Field, Hashes: key.Hashes})
+	}
+	for _, column := range result.Repeats {
+		repeats := landscape.RepeatColumn{Lane: int64(column.Lane), Node: p.Nodes[column.Node].Name, Firsts: make([]landscape.Token, len(column.Firsts))}
+		for i, first := range column.Firsts {
+			if first.Row > 0 {
+				repeats.Firsts[i] = TokenOf(p, first)
+			}
+		}
+		passage.Repeats = append(passage.Repeats, repeats)
+	}
+	for _, join := range result.Joins {
+		passage.Joins = append(passage.Joins, joinOf(p, join))
+	}
+	for i, arrivals := range result.Arrivals {
+		if arrivals != nil {
+			passage.Feeds = append(passage.Feeds, p.Nodes[i].Name)
+		}
+	}
+	for _, i := range p.Sinks() {
+		if part := &result.Parts[i]; part.Rows > 0 {
+			passage.Writes = append(passage.Writes, landscape.Write{
+				Sink: p.Nodes[i].Name, Bytes: int64(len(part.Data)), SHA256: hex.EncodeToString(part.SHA256[:]),
+			})
+		}
+	}
+	return passage
+}
+
+// WayOf puts a way into the landscape's words, in which a sink that got the rows is not a step.
+func WayOf(p *plan.Plan, lane int, way engine.Way) landscape.Way {
+	out := landscape.Way{Lane: int64(lane), First: way.First, Path: way.Path, Sink: way.SentTo}
+	for _, step := range way.Steps {
+		if name := p.Nodes[step.Node].Name; name != way.SentTo {
+			out.Steps = append(out.Steps, landscape.Step{Node: name, Label: step.Label, Lane: int64(step.Lane)})
+		}
+	}
+	return out
+}
+
+// Refusals puts rows of a chunk that were refused into the landscape's words.
+func Refusals(chunk *plugin.Chunk, refused []engine.Refused) []landscape.Refusal {
+	out := make([]landscape.Refusal, len(refused))
+	for k, row := range refused {
+		record := chunk.Record(row.Index)
+		out[k] = landscape.Refusal{
+			Lane: int64(row.Lane), Index: row.Index, Code: row.Code, Field: row.Field, Message: row.Message,
+			Raw: record, Bytes: int64(len(record)), Line: chunk.Line(row.Index), Offset: chunk.FirstOffset + int64(chunk.Offsets[row.Index]),
+		}
+	}
+	return out
+}
