@@ -43,9 +43,9 @@ sinks:
   out: {csv: {path: out/out.csv, overwrite: true}}
 `
 
-var short = map[string]any{"limit.historyCount.suggestContinueAsNew": 30}
+var short = map[string]any{"limit.historyCount.suggestContinueAsNew": 40}
 
-const doorRows = 300
+const doorRows = 500
 
 func open(t *testing.T) door {
 	t.Helper()
