@@ -59,6 +59,7 @@ var divergences = []struct{ name, change, says string }{
 // and requires that the first contradiction is told and nothing is written. However much of the history is there, it does not
 // contradict a record that knows more.
 func TestARecordThatIsOlderThanTheHistoryIsNoticed(t *testing.T) {
+	t.Parallel()
 	s := system.Start(t, nil)
 	s.Write(t, map[string]string{"first.csv": numbered(0, 130)})
 	_, err := s.Run(t, "diverges", diverging)

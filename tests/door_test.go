@@ -239,6 +239,7 @@ func TestAResetRunGoesOnFromItsRecord(t *testing.T) {
 
 // TestARunIsBegunOnce starts runs again under the id of one that is on record: it is taken up, or fails at once and says what is there.
 func TestARunIsBegunOnce(t *testing.T) {
+	t.Parallel()
 	d := open(t)
 	handle := d.pausedRun(t)
 	d.order(t, workflows.CancelUpdate)
@@ -261,6 +262,7 @@ func TestARunIsBegunOnce(t *testing.T) {
 
 // TestWhoStartedARunIsWhatTemporalKnows starts runs whose inputs claim another beginning.
 func TestWhoStartedARunIsWhatTemporalKnows(t *testing.T) {
+	t.Parallel()
 	d := open(t)
 	for i, c := range []struct{ identity, actor, trigger string }{
 		{"orders-service", "orders-service", activities.TriggerTemporal},

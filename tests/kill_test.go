@@ -41,6 +41,7 @@ const killedRows = 15_000
 
 // TestKilledRunsLeaveNothingTorn kills the real binary in the middle of runs and looks at what is left.
 func TestKilledRunsLeaveNothingTorn(t *testing.T) {
+	t.Parallel()
 	binary := buildWaymark(t)
 	folder := t.TempDir()
 	writeInput(t, filepath.Join(folder, "in.csv"), killedRows)

@@ -198,6 +198,7 @@ func (d *disturbed) requireUndisturbed(run string) {
 
 // TestResumedRunsAreAsIfUndisturbed stops a run in the middle by what operators fear, and resumes it.
 func TestResumedRunsAreAsIfUndisturbed(t *testing.T) {
+	t.Parallel()
 	d := newDisturbed(t)
 	for name, disturb := range map[string]func(){
 		"killed twice": func() {
@@ -248,6 +249,7 @@ const concurrentResumes = 8
 
 // TestOneOfManyResumesProceeds resumes a run by many processes at once.
 func TestOneOfManyResumesProceeds(t *testing.T) {
+	t.Parallel()
 	d := newDisturbed(t)
 	d.startAndKill(resumedRows/10, "run", "pipeline.yaml", "--run-id", "one")
 	var all sync.WaitGroup
@@ -279,6 +281,7 @@ func TestOneOfManyResumesProceeds(t *testing.T) {
 // TestRecordOfBeforeIsRefused: a record that was put back from an older copy contradicts the workflow's history, and nothing
 // is done on its word.
 func TestRecordOfBeforeIsRefused(t *testing.T) {
+	t.Parallel()
 	d := newDisturbed(t)
 	d.startAndKill(resumedRows/10, "run", "pipeline.yaml", "--run-id", "one")
 	d.ends(0, "cancel", "one", "--why", "a copy is made") // and the record is one file again
