@@ -8,7 +8,7 @@ type job struct {
 	steps   string
 	plain   bool // the plain loop does the same
 	unique  bool // no two orders have the same id
-	parquet bool // the orders are in a Parquet file
+	parquet bool // the orders are in Parquet files
 }
 
 // document returns the job's pipeline.
@@ -42,8 +42,8 @@ sources:
 `
 
 const (
-	parquetSource = "name: bench\nsources:\n  orders: {parquet: {path: orders.parquet}}\n"
-	toParquet     = source + "sinks:\n  all: {parquet: {path: orders.parquet, overwrite: true}}\n"
+	parquetSource = "name: bench\nsources:\n  orders: {parquet: {path: parquet/*.parquet}}\n"
+	toParquet     = source + "sinks:\n  all: {parquet: {path: parquet, overwrite: true}}\n"
 )
 
 // jobs are what is measured. The first is the one that is measured with few and with many rows as well.

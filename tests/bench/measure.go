@@ -120,7 +120,7 @@ func (m measurement) compare(job job, now figures) error {
 	return err
 }
 
-// convert makes a Parquet file of the source and returns its size.
+// convert makes Parquet files of the source and returns their size.
 func (m measurement) convert(folder string) (int64, error) {
 	if err := os.WriteFile(filepath.Join(folder, "convert.yaml"), []byte(toParquet), 0o600); err != nil {
 		return 0, err
@@ -129,11 +129,8 @@ func (m measurement) convert(folder string) (int64, error) {
 	if _, _, err := execute(m.binary, folder, "run", "convert.yaml", "--state", state); err != nil {
 		return 0, errors.Join(err, os.RemoveAll(state))
 	}
-	info, err := os.Stat(filepath.Join(folder, "orders.parquet"))
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), os.RemoveAll(state)
+	size, err := folderBytes(filepath.Join(folder, "parquet"))
+	return size, errors.Join(err, os.RemoveAll(state))
 }
 
 // prepare puts the job's document into its folder and removes the state of earlier runs.
