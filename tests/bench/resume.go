@@ -58,6 +58,10 @@ func (m measurement) killAndResume(job job, rows int, after time.Duration) error
 	if err != nil {
 		return err
 	}
+	if again.first.IsZero() {
+		fmt.Printf("kill -9 after %.2f s: nothing was left to do\n", after.Seconds())
+		return nil
+	}
 	fmt.Printf("kill -9 after %.2f s with %d of %d chunks through the steps: resume processes again after %.2f s, does %d chunks again, takes %.2f s in all\n",
 		after.Seconds(), again.before, again.chunks, again.first.Sub(start).Seconds(), again.redone, seconds)
 	return nil
@@ -68,7 +72,7 @@ type takenUp struct {
 	chunks int64     // of the run
 	before int64     // of these, through the steps before the resume
 	redone int64     // of these, sent through the steps again
-	first  time.Time // when the first chunk went through the steps or to a sink, or an output was published
+	first  time.Time // when the first chunk went through the steps or to a sink, or an output was published; zero if nothing was left to do
 }
 
 // lookBack reads from the record and the workflow's history what the process did.
@@ -82,11 +86,13 @@ func lookBack(state, run string, pid int) (again takenUp, err error) {
 			coalesce(min(finished_us) filter (where worker like '%/' || ?2), 1 << 62),
 			(select min(at_us) from effect_events where run_id = ?1 and worker like '%/' || ?2)
 		) from passages where run_id = ?1 and lane = 0`
-	var first int64
+	var first sql.NullInt64
 	if err := db.QueryRow(query, run, pid).Scan(&again.chunks, &again.before, &first); err != nil {
 		return again, err
 	}
-	again.first = time.UnixMicro(first)
+	if first.Valid {
+		again.first = time.UnixMicro(first.Int64)
+	}
 	sent, err := activitiesOf(state, run, "ProcessChunk")
 	again.redone = sent - (again.chunks - again.before)
 	return again, err
