@@ -75,7 +75,7 @@ func lessEntries(t *testing.T, path, index string) {
 
 func opened(t *testing.T, path string) *landscape.Log {
 	t.Helper()
-	driver, err := sqlitestore.Open(t.Context(), path, sqlitestore.Options{})
+	driver, err := sqlitestore.Open(t.Context(), path, sqlitestore.Options{Keep: true})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, driver.Close()) })
 	return landscape.New(driver, nil)

@@ -388,7 +388,7 @@ func TestWhatTakesTooLongIsGivenBack(t *testing.T) {
 	require.NoError(t, run.Get(t.Context(), &result))
 	require.EqualValues(t, 3, result.Rows)
 	most, failures := attempts(t, s.client, "r1")
-	require.EqualValues(t, 2, most)
+	require.GreaterOrEqual(t, most, int32(2))
 	require.Contains(t, failures, "the worker process ends", "Temporal was told, and did not have to find out")
 	next.end(t)
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // atOnce is how many tests go on at the same time, unless -parallel says otherwise: they mostly wait.
-const atOnce = "8"
+const atOnce = "4"
 
 func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", atOnce); err != nil {
