@@ -1,5 +1,5 @@
-// Package client describes runs to whoever asks: the command line today, and every other way to Waymark. What it returns is what
-// `waymark --json` prints: the structs and their JSON names are one schema.
+// Package client reports on the runs of a landscape. The command line is built on it. Its structs are what `waymark --json` prints: their
+// JSON names are one schema.
 package client
 
 import (
@@ -31,7 +31,7 @@ type Host interface {
 	// Executes reports whether somebody executes a run that is running according to its record; nil if that is not known.
 	Executes(ctx context.Context, run string) *bool
 
-	// View asks whoever executes the run how it is; nil if nobody answers.
+	// View queries the run's executor for the state of the run; nil if there is no answer.
 	View(ctx context.Context, run string) *workflows.View
 }
 

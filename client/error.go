@@ -34,6 +34,6 @@ const (
 	Mend        Cure = "mend"         // remove the cause of the failure, and resume the run
 	Restore     Cure = "restore"      // make the output again what the run wrote, and resume the run
 	Fork        Cure = "fork"         // begin a new run of the present document in its place
-	CancelFinal Cure = "cancel_final" // end the run for good: nothing else is possible
+	CancelFinal Cure = "cancel_final" // cancel the run permanently: it cannot be resumed or forked
 	Resolve     Cure = "resolve"      // look at the target of each blocked effect, and say whether it was applied
 )

@@ -13,7 +13,7 @@ import (
 	"waymark/workflows"
 )
 
-// TestPauseOnRecord: a run is paused from the order to pause until the order to go on, or until it is taken up again.
+// TestPauseOnRecord: a pause lasts until somebody continues or resumes the run.
 func TestPauseOnRecord(t *testing.T) {
 	moment := time.Unix(0, 0)
 	log := landscape.New(memdriver.New(), func() time.Time { moment = moment.Add(time.Second); return moment })

@@ -14,7 +14,7 @@ type Run struct {
 	ID       string             `json:"run"`
 	Pipeline string             `json:"pipeline"`
 	Status   pipeline.RunStatus `json:"status"`
-	Final    bool               `json:"final,omitempty"` // cancelled for good
+	Final    bool               `json:"final,omitempty"` // cancelled permanently
 	Epoch    int64              `json:"epoch"`           // how often it was resumed
 	Alive    *bool              `json:"alive,omitempty"` // of a running run: whether somebody executes it; nil if that is not known
 	Reason   string             `json:"reason,omitempty"`

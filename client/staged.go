@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 
 	"waymark/landscape"
-	"waymark/pipeline"
 	"waymark/plan"
 )
 
@@ -20,8 +19,7 @@ type Staged struct {
 
 // staged returns what lies staged for the sinks of a run that is not complete; nil if nothing does.
 func staged(run landscape.Run) ([]Staged, error) {
-	switch run.Status {
-	case pipeline.Completed, pipeline.CompletedWithFailures, pipeline.Empty:
+	if Complete(run.Status) {
 		return nil, nil
 	}
 	var description plan.Description

@@ -73,6 +73,27 @@ type Sink struct {
 
 // Status returns how the run with this id stands, or how it ended.
 func (c *Client) Status(ctx context.Context, id string) (*Status, error) {
+	status, err := c.Counts(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	run, err := c.log.Run(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if status.Staged, err = staged(run); err != nil {
+		return nil, err
+	}
+	if err := c.addLinks(ctx, status, run); err != nil {
+		return nil, err
+	}
+	c.attend(ctx, &status.Run)
+	return status, c.addAdvice(ctx, status, run)
+}
+
+// Counts returns the Status of the run with this id as far as its counts, sinks and barriers say it: nobody is asked whether somebody
+// executes the run, and its links, staged outputs and advice are left out.
+func (c *Client) Counts(ctx context.Context, id string) (*Status, error) {
 	summary, err := c.log.Summary(ctx, id)
 	if err != nil {
 		return nil, err
@@ -88,21 +109,8 @@ func (c *Client) Status(ctx context.Context, id string) (*Status, error) {
 	if status.Sinks, err = c.sinks(ctx, id, summary.Sinks); err != nil {
 		return nil, err
 	}
-	if status.Barriers, err = c.barriers(ctx, id); err != nil {
-		return nil, err
-	}
-	run, err := c.log.Run(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	if status.Staged, err = staged(run); err != nil {
-		return nil, err
-	}
-	if err := c.addLinks(ctx, status, run); err != nil {
-		return nil, err
-	}
-	c.attend(ctx, &status.Run)
-	return status, c.addAdvice(ctx, status, run)
+	status.Barriers, err = c.barriers(ctx, id)
+	return status, err
 }
 
 func (c *Client) sinks(ctx context.Context, run string, counts []landscape.SinkCount) ([]Sink, error) {

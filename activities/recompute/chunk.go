@@ -66,8 +66,8 @@ func PackContext(in engine.Input) ([]byte, error) {
 	return json.Marshal(words)
 }
 
-// Chunk makes a chunk anew from its record and its pack, for whoever asks the record: what a pass over it begins with, but
-// for duplicates. p may be nil, then the origin is not known.
+// Chunk reconstructs a chunk from its record and its pack: what a pass over it begins with, except for duplicates. p may be nil, then the
+// origin is not known.
 func Chunk(ctx context.Context, log *landscape.Log, payloads *payload.Store, p *plan.Plan, record landscape.Chunk) (engine.Input, error) {
 	pack, words, err := unpack(ctx, payloads, record)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package recompute makes again what a run made, from what it recorded, and puts what the engine gives into the landscape's words. The
-// activities that record a run, and whoever checks its record, share it. It knows nothing of Temporal.
+// Package recompute computes again what a run computed, from what it recorded, and translates the engine's results into rows of the
+// landscape. The activities that record a run and the audit that verifies the record share it. It does not depend on Temporal.
 package recompute
 
 import "waymark/plan"

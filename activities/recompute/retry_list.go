@@ -46,7 +46,7 @@ func (l RetryList) Was(n int64) (chunk, row int64, found bool) {
 	return 0, 0, false
 }
 
-// Is returns as which row of the list a row of the parent's source is fed again, from 1; 0 if it is not.
+// Is returns the position in the list, from 1, of a row of the parent's source; 0 if the list does not have it.
 func (l RetryList) Is(row int64) int64 {
 	before := 0
 	for _, part := range l.Chunks {

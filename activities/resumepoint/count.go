@@ -7,8 +7,7 @@ import (
 	"waymark/landscape"
 )
 
-// standing is a state in the making: the work on record is counted in the order of turns, up to the first piece that is not
-// complete.
+// standing is a state under construction: recorded work is counted in the order of turns, up to the first piece that is not complete.
 type standing struct {
 	*done
 	State

@@ -5,7 +5,7 @@ import "waymark/plugin"
 // State is where a run stands at a moment when no chunk is on its way: all that its workflow must know to go on.
 type State struct {
 	Plan    Plan      `json:"plan"`
-	Epoch   int64     `json:"epoch,omitempty"`   // how often the run was taken up again
+	Epoch   int64     `json:"epoch,omitempty"`   // how often the run was resumed
 	Sources []Reading `json:"sources,omitempty"` // one for each source of the plan, in its order
 	Outputs []Output  `json:"outputs"`           // one for each sink of the plan, in its order
 	Held    []Holding `json:"held,omitempty"`    // one for each barrier of the plan, in its order

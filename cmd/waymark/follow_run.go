@@ -56,11 +56,9 @@ func (a *app) followRun(ctx context.Context, word string) (err error) {
 	case err != nil || found:
 		return err
 	case missing != nil:
-		return a.never(ctx, word, worded(missing))
-	case run.Status != pipeline.Running:
-		return e.report(ending{}, nil)
+		return a.never(ctx, word, missing)
 	}
-	if now, err := record.log.Run(ctx, run.ID); err != nil || now.Status != pipeline.Running { // it ended meanwhile
+	if now, err := record.log.Run(ctx, run.ID); err != nil || now.Status != pipeline.Running { // it may have ended meanwhile
 		return e.report(ending{}, err)
 	}
 	return wrongUsef("nobody works for run %s; %s", run.ID, goOnWith(run.ID))

@@ -57,7 +57,7 @@ func execute(args []string, stdout, stderr io.Writer, env settings.Lookup) int {
 	if err == nil && out.Err != nil { // cobra does not look whether its help could be written
 		err = exitError{exitFailed, out.Err}
 	}
-	code, said := exitCode(err, a.started)
+	code, said := exitCode(worded(err), a.started)
 	if said != nil {
 		fmt.Fprintf(stderr, "waymark: %s\n", visible(said.Error()))
 	}

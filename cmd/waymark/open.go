@@ -61,16 +61,19 @@ func misused(err error) error {
 // storage says what the URLs name.
 func (a *app) storage(create bool) storage.Options {
 	return storage.Options{
-		Landscape: a.landscapeURL(), Payloads: a.payloadsURL(), Create: create, Logger: a.logger(), SQLite: openSQLite,
+		Landscape: a.landscapeURL(), Payloads: a.payloadsURL(), Create: create, Logger: a.logger(), SQLite: openSQLite(false),
 	}
 }
 
-func openSQLite(ctx context.Context, path string, create bool) (landscape.Driver, error) {
-	store, err := sqlitestore.Open(ctx, path, sqlitestore.Options{Create: create})
-	if err != nil {
-		return nil, err // not a nil *Store in an interface
+// openSQLite returns what opens a landscape in a file, and brings its schema up to date, unless it is to be kept as it is.
+func openSQLite(keep bool) func(ctx context.Context, path string, create bool) (landscape.Driver, error) {
+	return func(ctx context.Context, path string, create bool) (landscape.Driver, error) {
+		store, err := sqlitestore.Open(ctx, path, sqlitestore.Options{Create: create, Keep: keep})
+		if err != nil {
+			return nil, err // not a nil *Store in an interface
+		}
+		return store, nil
 	}
-	return store, nil
 }
 
 // openRecord opens what is there, without the payloads. It creates nothing: no record where one is expected is wrong use.
@@ -159,7 +162,7 @@ func (a *app) query(ctx context.Context, word string, ask func(*record, landscap
 	defer func() { err = closing(err, record.close) }()
 	run, err := record.client.Find(ctx, word)
 	if err != nil {
-		return a.never(ctx, word, worded(err))
+		return a.never(ctx, word, err)
 	}
 	return ask(record, run)
 }

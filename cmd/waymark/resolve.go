@@ -61,7 +61,7 @@ func (d decision) check() error {
 func (a *app) resolve(ctx context.Context, r *record, run landscape.Run, effect string, d decision) error {
 	key, err := client.ParseEffect(run.ID, effect)
 	if err != nil {
-		return worded(err)
+		return err
 	}
 	err = r.log.Resolve(ctx, key, d.applied, actor(), d.why)
 	switch {

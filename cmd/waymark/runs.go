@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -66,13 +67,14 @@ func (a *app) completeRuns(cmd *cobra.Command, args []string, _ string) ([]strin
 		return nil, none
 	}
 	defer record.close() //nolint:errcheck // nothing was written
-	runs, _, err := record.client.Runs(cmd.Context(), 0)
+	runs, err := record.log.Runs(cmd.Context())
 	if err != nil {
 		return nil, none
 	}
+	slices.SortFunc(runs, client.NewestFirst)
 	words := []string{cobra.CompletionWithDesc(pipeline.LastRun, "the newest run")}
 	for _, run := range runs {
-		words = append(words, cobra.CompletionWithDesc(run.ID, run.Pipeline+", "+string(run.Status)+", "+moment(run.Started)))
+		words = append(words, cobra.CompletionWithDesc(run.ID, run.Pipeline+", "+string(run.Status)+", "+moment(client.Time(run.Started))))
 	}
 	return words, none | cobra.ShellCompDirectiveKeepOrder
 }

@@ -62,7 +62,7 @@ func (e *execution) report(end ending, err error) error {
 	if e.joined && run.Finished != 0 {
 		took = run.Finished.Time().Sub(run.Started.Time())
 	}
-	status, err := e.machine.record.client.Status(ctx, run.ID)
+	status, err := e.machine.record.client.Counts(ctx, run.ID)
 	if err != nil {
 		return err
 	}

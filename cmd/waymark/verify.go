@@ -8,7 +8,6 @@ import (
 
 	"waymark/audit"
 	"waymark/landscape"
-	"waymark/landscape/sqlitestore"
 	"waymark/storage"
 )
 
@@ -54,7 +53,7 @@ func (a *app) verify(ctx context.Context, word string, options audit.VerifyOptio
 	view.close()
 	switch {
 	case missing != nil && errors.Is(err, landscape.ErrNotFound):
-		return a.never(ctx, word, worded(missing))
+		return a.never(ctx, word, missing)
 	case err != nil:
 		return err
 	}
@@ -68,12 +67,6 @@ func (a *app) verify(ctx context.Context, word string, options audit.VerifyOptio
 // openAsItIs opens the record, and leaves the schema of a file as it is: it is what is verified.
 func (a *app) openAsItIs(ctx context.Context) (*record, error) {
 	options := a.storage(false)
-	options.SQLite = func(ctx context.Context, path string, _ bool) (landscape.Driver, error) {
-		store, err := sqlitestore.Open(ctx, path, sqlitestore.Options{Keep: true})
-		if err != nil {
-			return nil, err // not a nil *Store in an interface
-		}
-		return store, nil
-	}
+	options.SQLite = openSQLite(true)
 	return a.openedRecord(storage.OpenLandscape(ctx, options))
 }

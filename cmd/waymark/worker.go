@@ -47,7 +47,7 @@ func (a *app) work(ctx context.Context, config daemon.Config) error {
 	ctx, stop := signal.NotifyContext(ctx, program.Signals()...)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	err := daemon.Run(ctx, config, daemon.Program{Code: thisBuild().Code(), Env: a.env, Stderr: a.stderr, SQLite: openSQLite})
+	err := daemon.Run(ctx, config, daemon.Program{Code: thisBuild().Code(), Env: a.env, Stderr: a.stderr, SQLite: openSQLite(false)})
 	if _, usage := errors.AsType[*daemon.UsageError](err); usage {
 		return wrongUse(err)
 	}
