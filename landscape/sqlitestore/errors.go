@@ -19,6 +19,12 @@ func isConstraint(err error) bool {
 	return ok && e.Code()&primary == sqlite3.SQLITE_CONSTRAINT
 }
 
+// isBusy reports whether another connection was in the way of a statement.
+func isBusy(err error) bool {
+	e, ok := errors.AsType[*sqlite.Error](err)
+	return ok && e.Code()&primary == sqlite3.SQLITE_BUSY
+}
+
 // explain says what cures an error that no retry does, a file that cannot be written or one that is damaged, and which error is
 // cured by space. It returns every other error as it is.
 func explain(path string, err error) error {

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"time"
 
 	_ "modernc.org/sqlite" // registers the driver "sqlite"
 
@@ -137,17 +138,40 @@ func create(ctx context.Context, path string, page int) error {
 	if err != nil {
 		return err
 	}
-	_, err = db.ExecContext(ctx, `pragma journal_mode = wal`)
+	err = untilFree(ctx, func() error {
+		_, err := db.ExecContext(ctx, `pragma journal_mode = wal`)
+		return err
+	})
 	if err := errors.Join(err, db.Close()); err != nil {
 		return fmt.Errorf("landscape %s: %w", path, err)
 	}
 	return nil
 }
 
+// untilFree repeats try while another connection is in its way. SQLite waits by itself, but not where two connections read a file and
+// both want to write it: it refuses one at once, so that the other can go on. That one is to begin again.
+func untilFree(ctx context.Context, try func() error) error {
+	const pause = 20 * time.Millisecond
+	for end := time.Now().Add(busyTimeout); ; {
+		err := try()
+		if !isBusy(err) || time.Now().After(end) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err)
+		case <-time.After(pause):
+		}
+	}
+}
+
+// busyTimeout is how long a connection waits for another one.
+const busyTimeout = 10 * time.Second
+
 // connect returns a pool whose connections have these pragmas.
 func connect(path, mode string, pragmas ...string) (*sql.DB, error) {
 	query := url.Values{"mode": {mode}, "_txlock": {"immediate"}}
-	query["_pragma"] = append([]string{"busy_timeout(10000)", "recursive_triggers(1)"}, pragmas...)
+	query["_pragma"] = append([]string{fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "recursive_triggers(1)"}, pragmas...)
 	uri, err := sqlitefile.URI(path, query)
 	if err != nil {
 		return nil, fmt.Errorf("landscape: %w", err)
