@@ -6,7 +6,7 @@ FROM golang:1.26.8-bookworm AS build
 WORKDIR /src
 ENV CGO_ENABLED=0
 COPY go.mod go.sum ./
-COPY embedded/absent embedded/absent
+COPY internal/temporal/embedded/absent internal/temporal/embedded/absent
 RUN go mod download
 COPY . .
 # The version that runs have on record, such as 1.2.3; without one it is that of the module.
@@ -17,7 +17,7 @@ RUN go build -ldflags "-s -w -X main.version=${VERSION}" -o /out/waymark ./cmd/w
 
 FROM build AS build-worker
 RUN go build -ldflags "-s -w -X main.version=${VERSION}" -o /out/waymark-worker ./cmd/waymark-worker
-RUN mkdir -p /out/pipelines && cp -r examples/* /out/pipelines/ \
+RUN mkdir -p /out/pipelines && cp -r examples/* /out/pipelines/ && rm -r /out/pipelines/compose \
     && for pipeline in /out/pipelines/*/; do mkdir -p "${pipeline}out"; done
 
 # No shell, no package manager; certificates and time zones, and the user nonroot (65532).

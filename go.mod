@@ -191,8 +191,8 @@ require (
 	modernc.org/memory v1.11.0 // indirect
 )
 
-// Parts of Temporal's server that an embedded one never runs: embedded/absent/README.md.
+// Parts of Temporal's server that an embedded one never runs: internal/temporal/embedded/absent/README.md.
 replace (
-	cloud.google.com/go/storage => ./embedded/absent/gcs
-	go.temporal.io/auto-scaled-workers => ./embedded/absent/autoscaling
+	cloud.google.com/go/storage => ./internal/temporal/embedded/absent/gcs
+	go.temporal.io/auto-scaled-workers => ./internal/temporal/embedded/absent/autoscaling
 )

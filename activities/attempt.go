@@ -10,7 +10,7 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
-	"waymark/failpoint"
+	"waymark/internal/failpoint"
 	"waymark/landscape"
 )
 

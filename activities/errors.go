@@ -8,8 +8,8 @@ import (
 
 	"waymark/activities/recompute"
 	"waymark/activities/resumepoint"
-	"waymark/barrier"
 	"waymark/engine"
+	"waymark/engine/barrier"
 	"waymark/landscape"
 	"waymark/payload"
 	"waymark/pipeline"

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
 
-	"waymark/barrier"
 	"waymark/engine"
+	"waymark/engine/barrier"
 	"waymark/landscape"
 	"waymark/payload"
 	"waymark/pipeline"

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
+	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/pipeline"
-	"waymark/plan"
 )
 
 // FinishRun concludes a run: completed only if every row is accounted for, which is checked in the transaction that says

@@ -10,10 +10,10 @@ import (
 
 	"waymark/activities/recompute"
 	"waymark/activities/resumepoint"
-	"waymark/barrier"
+	"waymark/engine/barrier"
+	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/payload"
-	"waymark/plan"
 )
 
 // FoldBarrier lets a barrier take one step: it takes what one chunk brought, a deadline, or the end of everything, and

@@ -9,11 +9,11 @@ import (
 
 	"waymark/activities/recompute"
 	"waymark/activities/resumepoint"
-	"waymark/failpoint"
+	"waymark/engine/plan"
+	"waymark/internal/failpoint"
 	"waymark/landscape"
 	"waymark/payload"
 	"waymark/pipeline"
-	"waymark/plan"
 	"waymark/plugin"
 )
 

@@ -11,9 +11,9 @@ import (
 	"strings"
 
 	"waymark/activities/resumepoint"
+	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/pipeline"
-	"waymark/plan"
 	"waymark/plugin"
 )
 

@@ -8,11 +8,11 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"waymark/activities/recompute"
-	"waymark/barrier"
 	"waymark/engine"
+	"waymark/engine/barrier"
+	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/pipeline"
-	"waymark/plan"
 	"waymark/plugin"
 )
 

@@ -14,9 +14,9 @@ import (
 	"waymark/activities/recompute"
 	"waymark/activities/resumepoint"
 	"waymark/engine"
+	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/payload"
-	"waymark/plan"
 	"waymark/plugin"
 )
 

@@ -12,9 +12,9 @@ import (
 
 	"waymark/activities"
 	"waymark/activities/resumepoint"
+	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/pipeline"
-	"waymark/plan"
 	"waymark/plugin"
 	"waymark/plugin/plugintest"
 )

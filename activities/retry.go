@@ -8,10 +8,10 @@ import (
 
 	"waymark/activities/recompute"
 	"waymark/engine"
+	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/payload"
 	"waymark/pipeline"
-	"waymark/plan"
 	"waymark/plugin"
 )
 

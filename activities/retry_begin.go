@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"waymark/activities/recompute"
+	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/payload"
-	"waymark/plan"
 	"waymark/plugin"
 )
 

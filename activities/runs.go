@@ -12,10 +12,10 @@ import (
 
 	"waymark/activities/recompute"
 	"waymark/activities/resumepoint"
-	"waymark/barrier"
 	"waymark/engine"
+	"waymark/engine/barrier"
+	"waymark/engine/plan"
 	"waymark/landscape"
-	"waymark/plan"
 	"waymark/plugin"
 )
 

@@ -10,7 +10,7 @@ import (
 	"waymark/activities/recompute"
 	"waymark/activities/resumepoint"
 	"waymark/engine"
-	"waymark/firsts"
+	"waymark/engine/firsts"
 )
 
 // Where values must be unique, chunks must be on record in the order of their turns: then it is a function of what is on record

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/activities"
-	"waymark/plan"
+	"waymark/engine/plan"
 	"waymark/plugin"
 )
 

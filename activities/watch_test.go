@@ -7,7 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"waymark/plan"
+	"waymark/engine/plan"
 	"waymark/plugin"
 )
 

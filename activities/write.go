@@ -8,8 +8,8 @@ import (
 
 	"waymark/activities/recompute"
 	"waymark/engine"
+	"waymark/engine/plan"
 	"waymark/landscape"
-	"waymark/plan"
 	"waymark/plugin"
 )
 

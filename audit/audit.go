@@ -12,10 +12,10 @@ import (
 
 	"waymark/activities/recompute"
 	"waymark/engine"
+	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/payload"
 	"waymark/pipeline"
-	"waymark/plan"
 )
 
 // Auditor answers questions about runs. It is not safe for concurrent use.

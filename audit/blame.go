@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"waymark/engine/plan"
 	"waymark/pipeline"
-	"waymark/plan"
 )
 
 // blame returns the reason if it was at this node that the token left the last way to the sink, although another way out

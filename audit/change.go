@@ -4,8 +4,8 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"waymark/plan"
-	"waymark/row"
+	"waymark/engine/plan"
+	"waymark/pipeline/row"
 )
 
 // changes lists the fields that differ, in the order of the row that came out, then the fields that are gone. The zero

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"slices"
 
+	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/pipeline"
-	"waymark/plan"
 )
 
 // Decision is what a coalesce made of the branches of one forked token.

@@ -10,11 +10,11 @@ import (
 
 	"waymark/activities/recompute"
 	"waymark/engine"
+	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/payload"
 	"waymark/pipeline"
-	"waymark/plan"
-	"waymark/row"
+	"waymark/pipeline/row"
 )
 
 // Explain tells the story of one token, and of all others of its record. The error is an *AmbiguousError if the question

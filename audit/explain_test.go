@@ -12,7 +12,7 @@ import (
 
 	"waymark/audit"
 	"waymark/landscape"
-	"waymark/row"
+	"waymark/pipeline/row"
 	"waymark/tests/system"
 )
 

@@ -11,10 +11,10 @@ import (
 
 	"waymark/activities/recompute"
 	"waymark/engine"
+	"waymark/engine/plan"
 	"waymark/landscape"
-	"waymark/plan"
+	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/row"
 )
 
 // maxListed is how many rows an ambiguous key lists.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"slices"
 
-	"waymark/barrier"
 	"waymark/engine"
+	"waymark/engine/barrier"
 	"waymark/landscape"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/audit"
-	"waymark/barrier"
+	"waymark/engine/barrier"
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/tests/system"

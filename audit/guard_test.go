@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waymark/firsts"
+	"waymark/engine/firsts"
 )
 
 // TestABrokenIndexIsNoFindingOfTheRecord has the index of values fail while chunks are looked at: that is no damage of the record.

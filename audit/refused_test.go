@@ -9,9 +9,9 @@ import (
 
 	"waymark/activities/recompute"
 	"waymark/audit"
+	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/pipeline"
-	"waymark/plan"
 	"waymark/plugin/plugintest"
 	"waymark/tests/system"
 )

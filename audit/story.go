@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"waymark/expr"
+	"waymark/pipeline/expr"
 )
 
 // Question says which row is meant: by its number, by its business key, by the id of a token, or by the line of a sink's

@@ -1,9 +1,9 @@
 package audit
 
 import (
-	"waymark/expr"
-	"waymark/plan"
-	"waymark/row"
+	"waymark/engine/plan"
+	"waymark/pipeline/expr"
+	"waymark/pipeline/row"
 )
 
 // Term is an expression of a node, or a field that it goes by, and what that was for the row.

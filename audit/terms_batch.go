@@ -6,12 +6,12 @@ import (
 	"fmt"
 
 	"waymark/activities/recompute"
-	"waymark/barrier"
 	"waymark/engine"
+	"waymark/engine/barrier"
+	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/payload"
-	"waymark/plan"
-	"waymark/row"
+	"waymark/pipeline/row"
 )
 
 // mostComputed is how many tokens a batch may have whose computed fields are computed again, unless all tokens are asked for.

@@ -9,12 +9,12 @@ import (
 	"strings"
 
 	"waymark/activities/recompute"
-	"waymark/barrier"
 	"waymark/engine"
+	"waymark/engine/barrier"
+	"waymark/engine/plan"
 	"waymark/landscape"
-	"waymark/plan"
+	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/row"
 )
 
 // visits tells node by node what happened to the record's tokens: computed again if the plan and the record are to be had,

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"slices"
 
-	"waymark/firsts"
+	"waymark/engine/firsts"
+	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/landscape/sweep"
 	"waymark/payload"
-	"waymark/plan"
 )
 
 // Report is what a verification looked at and what it found.

@@ -8,7 +8,7 @@ import (
 	"waymark/activities/recompute"
 	"waymark/activities/resumepoint"
 	"waymark/engine"
-	"waymark/firsts"
+	"waymark/engine/firsts"
 	"waymark/landscape"
 	"waymark/payload"
 )

@@ -6,11 +6,11 @@ import (
 	"slices"
 
 	"waymark/activities/recompute"
-	"waymark/barrier"
 	"waymark/engine"
+	"waymark/engine/barrier"
 	"waymark/landscape"
+	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/row"
 )
 
 // derive puts the rows that come out of a fold into the chunks that are on record of it, and compares what the chunks' payloads

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"waymark/activities/recompute"
-	"waymark/barrier"
 	"waymark/engine"
+	"waymark/engine/barrier"
 	"waymark/landscape"
 	"waymark/payload"
 )

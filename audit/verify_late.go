@@ -3,8 +3,8 @@ package audit
 import (
 	"context"
 
+	"waymark/engine/plan"
 	"waymark/landscape"
-	"waymark/plan"
 	"waymark/plugin"
 )
 

@@ -10,9 +10,9 @@ import (
 	"slices"
 
 	"waymark/activities/recompute"
+	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/pipeline"
-	"waymark/plan"
 	"waymark/plugin"
 )
 

@@ -7,10 +7,10 @@ import (
 	"encoding/json"
 
 	"waymark/activities/recompute"
+	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/payload"
 	"waymark/pipeline"
-	"waymark/plan"
 )
 
 // verifyRun checks the run's own record: the document and the plan against their digests and against each other, and the

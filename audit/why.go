@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
+	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/pipeline"
-	"waymark/plan"
 )
 
 // Denial says what kept a token, and everything that came of it, from a sink.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"waymark/barrier"
+	"waymark/engine/barrier"
 	"waymark/pipeline"
 )
 

@@ -6,8 +6,8 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"waymark/engine/plan"
 	"waymark/landscape"
-	"waymark/plan"
 )
 
 // Staged is what a run wrote for a sink and did not publish.

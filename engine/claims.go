@@ -5,11 +5,11 @@ import (
 	"strconv"
 	"strings"
 
-	"waymark/barrier"
+	"waymark/engine/barrier"
+	"waymark/engine/plan"
 	"waymark/pipeline"
-	"waymark/plan"
+	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/row"
 )
 
 // Claimed is what must be unique: a field of a source, or the key of a deduplicate.

@@ -3,8 +3,8 @@ package engine
 import (
 	"encoding/binary"
 
-	"waymark/barrier"
-	"waymark/row"
+	"waymark/engine/barrier"
+	"waymark/pipeline/row"
 )
 
 // joins numbers the decisions of one coalesce in the order in which they were first taken: many rows share one.

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/engine"
+	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/row"
 )
 
 // brokenSource is a source with a defect: its parser panics at some records.

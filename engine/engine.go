@@ -13,11 +13,11 @@ import (
 	"strings"
 	"unsafe"
 
-	"waymark/barrier"
+	"waymark/engine/barrier"
+	"waymark/engine/plan"
 	"waymark/pipeline"
-	"waymark/plan"
+	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/row"
 )
 
 // Codes of rejections that the engine itself makes. Stored; never rename.

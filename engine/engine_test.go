@@ -9,10 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waymark/barrier"
 	"waymark/engine"
+	"waymark/engine/barrier"
+	"waymark/engine/plan"
 	"waymark/pipeline"
-	"waymark/plan"
 	"waymark/plugin"
 	"waymark/plugin/builtin"
 )

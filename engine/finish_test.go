@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/engine"
-	"waymark/plan"
+	"waymark/engine/plan"
 	"waymark/plugin"
 )
 

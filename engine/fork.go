@@ -1,10 +1,10 @@
 package engine
 
 import (
-	"waymark/barrier"
+	"waymark/engine/barrier"
+	"waymark/engine/plan"
 	"waymark/pipeline"
-	"waymark/plan"
-	"waymark/row"
+	"waymark/pipeline/row"
 )
 
 // fork ends the current token and sends a copy of it down every branch; then, if the branches meet in this pass, what

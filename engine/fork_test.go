@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waymark/barrier"
 	"waymark/engine"
+	"waymark/engine/barrier"
 	"waymark/pipeline"
 )
 

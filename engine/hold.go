@@ -1,9 +1,9 @@
 package engine
 
 import (
-	"waymark/barrier"
+	"waymark/engine/barrier"
 	"waymark/pipeline"
-	"waymark/row"
+	"waymark/pipeline/row"
 )
 
 // labelEmpty is the way out of a barrier for a row that has nothing to expand.

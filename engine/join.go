@@ -1,10 +1,10 @@
 package engine
 
 import (
-	"waymark/barrier"
+	"waymark/engine/barrier"
+	"waymark/engine/plan"
 	"waymark/pipeline"
-	"waymark/plan"
-	"waymark/row"
+	"waymark/pipeline/row"
 )
 
 // joining is a coalesce whose branches meet in one pass, for one row at a time.

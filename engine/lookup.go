@@ -1,9 +1,9 @@
 package engine
 
 import (
-	"waymark/barrier"
+	"waymark/engine/barrier"
+	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/row"
 )
 
 // layoutLookup lays the table's fields over those of the row, as set does.

@@ -4,10 +4,10 @@ import (
 	"encoding/base64"
 	"unicode/utf8"
 
+	"waymark/engine/plan"
 	"waymark/pipeline"
-	"waymark/plan"
+	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/row"
 )
 
 // Refused is why a node did not accept a token. The node, and where the row was sent, are on the token's way.

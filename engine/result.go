@@ -5,9 +5,9 @@ import (
 	"maps"
 	"slices"
 
-	"waymark/barrier"
+	"waymark/engine/barrier"
+	"waymark/engine/plan"
 	"waymark/pipeline"
-	"waymark/plan"
 	"waymark/plugin"
 )
 

@@ -7,8 +7,8 @@ import (
 	"strconv"
 
 	"waymark/pipeline"
+	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/row"
 )
 
 // sample keeps a share of the rows: those whose values, hashed with the seed, give a number under the limit.

@@ -2,8 +2,8 @@ package engine
 
 import (
 	"waymark/pipeline"
+	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/row"
 )
 
 // follow takes the current token from node to node, beginning at the one given, until it ends. lost is the path by which a

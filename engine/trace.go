@@ -3,11 +3,11 @@ package engine
 import (
 	"crypto/sha256"
 
-	"waymark/barrier"
-	"waymark/expr"
-	"waymark/plan"
+	"waymark/engine/barrier"
+	"waymark/engine/plan"
+	"waymark/pipeline/expr"
+	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/row"
 )
 
 // Event is what happened to one token at one node.

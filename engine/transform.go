@@ -5,12 +5,12 @@ import (
 	"slices"
 	"strconv"
 
-	"waymark/barrier"
-	"waymark/expr"
+	"waymark/engine/barrier"
+	"waymark/engine/plan"
 	"waymark/pipeline"
-	"waymark/plan"
+	"waymark/pipeline/expr"
+	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/row"
 )
 
 // transform makes a new row of each row. What it does to the fields is worked out once for each shape that arrives.

@@ -1,12 +1,12 @@
 package engine
 
 import (
-	"waymark/barrier"
-	"waymark/expr"
+	"waymark/engine/barrier"
+	"waymark/engine/plan"
 	"waymark/pipeline"
-	"waymark/plan"
+	"waymark/pipeline/expr"
+	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/row"
 )
 
 // operator is what a step does to a row. out may share memory that the next call reuses; label is the index of the way

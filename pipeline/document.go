@@ -3,7 +3,7 @@
 package pipeline
 
 import (
-	"waymark/row"
+	"waymark/pipeline/row"
 )
 
 // Pipeline is one document: sources, steps in order, sinks. Names of sources, steps and sinks share one name space.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/goccy/go-yaml/token"
 
-	"waymark/row"
+	"waymark/pipeline/row"
 )
 
 // Environment is what the world outside of a document contributes to it.

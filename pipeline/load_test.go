@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/pipeline"
-	"waymark/row"
+	"waymark/pipeline/row"
 )
 
 // world is an environment in which every reference of testdata/full.yaml has a value.

@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"slices"
 
-	"waymark/row"
+	"waymark/pipeline/row"
 )
 
 // paramName is stricter than the names of nodes: an expression says param.NAME.

@@ -6,7 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"waymark/row"
+	"waymark/pipeline/row"
 )
 
 // expandQuery replaces the references of a query by literals of SQL, so that no value can be more than a value. It refuses a

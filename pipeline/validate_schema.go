@@ -7,7 +7,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
-	"waymark/row"
+	"waymark/pipeline/row"
 )
 
 // The modes of a schema. Stored; never rename.

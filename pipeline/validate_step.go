@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"waymark/row"
+	"waymark/pipeline/row"
 )
 
 // belongings are the keys of a step that only some operations have.

@@ -1,6 +1,6 @@
 package plugin
 
-import "waymark/row"
+import "waymark/pipeline/row"
 
 // Cells are the values of a chunk's records, which a Reader that wrote the records itself knows without parsing them. They are not
 // stored: a chunk that is made anew from its record has none.

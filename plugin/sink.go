@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"waymark/pipeline"
-	"waymark/row"
+	"waymark/pipeline/row"
 )
 
 // A Guarantee is what a sink promises about repeats after a crash. Stored; never rename.

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"waymark/pipeline"
-	"waymark/row"
+	"waymark/pipeline/row"
 )
 
 // A Source reads records and parses them. It is made from one entry of a document's sources and is safe for concurrent

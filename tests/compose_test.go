@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
-	"waymark/plan"
-	"waymark/settings"
+	"waymark/engine/plan"
+	"waymark/internal/settings"
 	"waymark/worker"
 	"waymark/worker/daemon"
 )

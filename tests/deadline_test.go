@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/activities/recompute"
+	"waymark/engine/plan"
 	"waymark/landscape"
-	"waymark/plan"
 	"waymark/plugin"
 	"waymark/tests/system"
 	"waymark/workflows"

@@ -21,9 +21,9 @@ import (
 	"waymark/landscape"
 	"waymark/landscape/sqlitestore"
 	"waymark/pipeline"
-	"waymark/recovery"
 	"waymark/tests/system"
 	"waymark/workflows"
+	"waymark/workflows/recovery"
 )
 
 // diverging has everything that a history tells of: chunks, folds, rows of barriers, parts, outputs.

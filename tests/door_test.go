@@ -19,12 +19,12 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"waymark/activities"
-	"waymark/embedded"
+	"waymark/internal/temporal/embedded"
 	"waymark/landscape"
 	"waymark/pipeline"
-	"waymark/recovery"
 	"waymark/tests/system"
 	"waymark/workflows"
+	"waymark/workflows/recovery"
 )
 
 // door is a Waymark whose runs people start, reset and stop in Temporal, past the command line.

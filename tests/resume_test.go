@@ -18,9 +18,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
 
-	"waymark/embedded"
+	"waymark/internal/sqlitefile"
+	"waymark/internal/temporal/embedded"
 	"waymark/landscape"
-	"waymark/sqlitefile"
 	"waymark/tests/held"
 	"waymark/workflows"
 )

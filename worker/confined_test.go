@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waymark/plan"
+	"waymark/engine/plan"
 	"waymark/worker"
 )
 

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"waymark/engine/plan"
 	"waymark/pipeline"
-	"waymark/plan"
 	"waymark/plugin/builtin"
 	"waymark/plugin/object"
 	"waymark/plugin/postgres"

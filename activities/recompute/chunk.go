@@ -7,12 +7,12 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"waymark/barrier"
 	"waymark/engine"
+	"waymark/engine/barrier"
+	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/payload"
 	"waymark/pipeline"
-	"waymark/plan"
 	"waymark/plugin"
 )
 

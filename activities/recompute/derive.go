@@ -3,11 +3,11 @@ package recompute
 import (
 	"strings"
 
-	"waymark/barrier"
 	"waymark/engine"
-	"waymark/plan"
+	"waymark/engine/barrier"
+	"waymark/engine/plan"
+	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/row"
 )
 
 // Derived is one chunk of the rows that came out of a barrier.

@@ -3,11 +3,11 @@ package recompute
 import (
 	"encoding/binary"
 
-	"waymark/barrier"
 	"waymark/engine"
-	"waymark/firsts"
+	"waymark/engine/barrier"
+	"waymark/engine/firsts"
+	"waymark/engine/plan"
 	"waymark/landscape"
-	"waymark/plan"
 )
 
 // Lookup is an engine.Firsts that asks an index, or a layer over one.

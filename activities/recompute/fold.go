@@ -3,9 +3,9 @@ package recompute
 import (
 	"slices"
 
-	"waymark/barrier"
+	"waymark/engine/barrier"
+	"waymark/engine/plan"
 	"waymark/landscape"
-	"waymark/plan"
 )
 
 // FoldOf adds to a fold what it gave, in the landscape's words: rows is how many rows the barrier had given out before. Members and the

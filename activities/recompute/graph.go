@@ -1,8 +1,8 @@
 package recompute
 
 import (
+	"waymark/engine/plan"
 	"waymark/landscape"
-	"waymark/plan"
 )
 
 // TablesOf puts the plan's lookup tables into the landscape's words.

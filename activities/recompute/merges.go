@@ -1,10 +1,10 @@
 package recompute
 
 import (
-	"waymark/barrier"
 	"waymark/engine"
+	"waymark/engine/barrier"
+	"waymark/engine/plan"
 	"waymark/landscape"
-	"waymark/plan"
 )
 
 // joinOf puts what a coalesce decided about the rows of a chunk into the landscape's words.

@@ -4,8 +4,8 @@ import (
 	"encoding/hex"
 
 	"waymark/engine"
+	"waymark/engine/plan"
 	"waymark/landscape"
-	"waymark/plan"
 	"waymark/plugin"
 )
 

@@ -2,7 +2,7 @@
 // landscape. The activities that record a run and the audit that verifies the record share it. It does not depend on Temporal.
 package recompute
 
-import "waymark/plan"
+import "waymark/engine/plan"
 
 // Planner compiles documents on this machine, with this machine's environment variables and secrets.
 type Planner interface {

@@ -3,11 +3,11 @@ package recompute
 import (
 	"context"
 
-	"waymark/barrier"
 	"waymark/engine"
+	"waymark/engine/barrier"
+	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/pipeline"
-	"waymark/plan"
 )
 
 // Repeats returns the duplicates of a chunk that went through the steps, as on record. Of a token that a deduplicate dropped, and of

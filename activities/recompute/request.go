@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/payload"
-	"waymark/plan"
 )
 
 // Request returns what a run was compiled from, as on record. tables are the contents of its lookup tables by node.

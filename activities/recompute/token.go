@@ -3,7 +3,7 @@ package recompute
 import (
 	"encoding/binary"
 
-	"waymark/barrier"
+	"waymark/engine/barrier"
 )
 
 // rowBits is how many bits of a packed token hold the row.

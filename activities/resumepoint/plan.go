@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"waymark/engine"
-	"waymark/plan"
+	"waymark/engine/plan"
 	"waymark/plugin"
 )
 

@@ -3,8 +3,8 @@ package resumepoint
 import (
 	"context"
 
+	"waymark/engine/plan"
 	"waymark/landscape"
-	"waymark/plan"
 )
 
 // PassedInTurn returns the chunks of a run that went through the steps, in the order of their turns.

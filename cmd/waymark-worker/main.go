@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/program"
-	"waymark/settings"
-	programs "waymark/version"
+	"waymark/internal/program"
+	"waymark/internal/settings"
+	programs "waymark/internal/version"
 	"waymark/worker/daemon"
 )
 

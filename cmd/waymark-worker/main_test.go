@@ -22,7 +22,7 @@ func TestTheWorkerIsLean(t *testing.T) {
 	packages := strings.Fields(string(out))
 	require.Contains(t, packages, "go.temporal.io/sdk/worker")
 	for _, name := range packages {
-		for _, heavy := range []string{"go.temporal.io/server", "modernc.org/sqlite", "waymark/embedded", "waymark/landscape/sqlitestore"} {
+		for _, heavy := range []string{"go.temporal.io/server", "modernc.org/sqlite", "waymark/internal/temporal/embedded", "waymark/landscape/sqlitestore"} {
 			require.False(t, name == heavy || strings.HasPrefix(name, heavy+"/"), "waymark-worker links %s", name)
 		}
 	}

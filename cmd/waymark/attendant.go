@@ -7,7 +7,7 @@ import (
 
 	"go.temporal.io/sdk/client"
 
-	"waymark/embedded"
+	"waymark/internal/temporal/embedded"
 	"waymark/workflows"
 )
 

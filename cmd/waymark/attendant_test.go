@@ -13,7 +13,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"waymark/embedded"
+	"waymark/internal/temporal/embedded"
 )
 
 // queues is a cluster of which only the queues are asked.

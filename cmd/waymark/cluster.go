@@ -11,9 +11,9 @@ import (
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
-	"waymark/cluster"
-	"waymark/codec"
-	"waymark/settings"
+	"waymark/internal/settings"
+	"waymark/internal/temporal/cluster"
+	"waymark/internal/temporal/codec"
 	"waymark/workflows"
 )
 

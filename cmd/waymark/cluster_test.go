@@ -12,8 +12,8 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"waymark/activities"
-	"waymark/codec"
-	"waymark/embedded"
+	"waymark/internal/temporal/codec"
+	"waymark/internal/temporal/embedded"
 	"waymark/landscape"
 	"waymark/landscape/sqlitestore"
 	"waymark/payload"

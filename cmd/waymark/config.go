@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"waymark/settings"
+	"waymark/internal/settings"
 	"waymark/worker"
 	"waymark/workflows"
 )

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
-	"waymark/settings"
+	"waymark/internal/settings"
 )
 
 // settled returns the configuration that args, the environment and the settings file of the working folder give.

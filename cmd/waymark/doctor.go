@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/embedded"
+	"waymark/internal/sqlitefile"
+	"waymark/internal/temporal/embedded"
 	"waymark/landscape"
-	"waymark/sqlitefile"
 )
 
 // grade is how a check of doctor came out.

@@ -11,9 +11,9 @@ import (
 
 	"go.temporal.io/api/enums/v1"
 
-	"waymark/cluster"
+	"waymark/internal/temporal/cluster"
 	"waymark/payload"
-	"waymark/storage"
+	"waymark/worker/storage"
 	"waymark/workflows"
 )
 

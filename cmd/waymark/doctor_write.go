@@ -13,7 +13,7 @@ import (
 	driver "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"waymark/sqlitefile"
+	"waymark/internal/sqlitefile"
 )
 
 // unwritable returns the first of what a run writes to that is there and cannot be written, and why. Nothing is changed.

@@ -12,11 +12,11 @@ import (
 	"path/filepath"
 	"strings"
 
+	"waymark/engine/plan"
 	"waymark/pipeline"
-	"waymark/plan"
-	"waymark/storage"
 	"waymark/worker"
 	"waymark/worker/daemon"
+	"waymark/worker/storage"
 )
 
 // maxDocumentBytes is one byte more than pipeline.Load takes, so that it says what is wrong with a file that is too long.

@@ -11,7 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
-	"waymark/failpoint"
+	"waymark/internal/failpoint"
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/workflows"

@@ -7,8 +7,8 @@ import (
 	"os"
 	"strings"
 
+	"waymark/engine/plan"
 	"waymark/landscape"
-	"waymark/plan"
 	"waymark/plugin"
 )
 

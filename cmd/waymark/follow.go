@@ -14,8 +14,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"waymark/activities"
+	"waymark/internal/program"
 	"waymark/pipeline"
-	"waymark/program"
 	"waymark/workflows"
 )
 

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 
 	"waymark/client"
-	"waymark/embedded"
+	"waymark/internal/temporal/embedded"
 	"waymark/workflows"
 )
 

@@ -16,8 +16,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/lab"
-	"waymark/program"
+	"waymark/internal/program"
+	"waymark/tests/crash/lab"
 )
 
 func (a *app) labCommand() *cobra.Command {

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/internal/sqlitefile"
 	"waymark/landscape/pgstore"
 	"waymark/landscape/sqlitestore"
-	"waymark/sqlitefile"
 )
 
 func (a *app) landscapeCommand() *cobra.Command {

@@ -11,8 +11,8 @@ import (
 
 	"waymark/activities"
 	"waymark/client"
-	"waymark/cluster"
-	"waymark/embedded"
+	"waymark/internal/temporal/cluster"
+	"waymark/internal/temporal/embedded"
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/worker"

@@ -7,8 +7,8 @@ import (
 	"io"
 	"os"
 
-	"waymark/program"
-	"waymark/settings"
+	"waymark/internal/program"
+	"waymark/internal/settings"
 )
 
 func main() {

@@ -9,8 +9,8 @@ import (
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
-	"waymark/cluster"
-	"waymark/codec"
+	"waymark/internal/temporal/cluster"
+	"waymark/internal/temporal/codec"
 	"waymark/pipeline"
 	"waymark/workflows"
 )

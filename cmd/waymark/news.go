@@ -13,7 +13,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
-	"waymark/sqlitefile"
+	"waymark/internal/sqlitefile"
 )
 
 // newsInterval is how often Temporal is asked for activities that fail, or wait, and the record for a pause.

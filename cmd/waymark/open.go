@@ -12,11 +12,11 @@ import (
 
 	"waymark/audit"
 	"waymark/client"
+	"waymark/internal/sqlitefile"
 	"waymark/landscape"
 	"waymark/landscape/sqlitestore"
 	"waymark/payload"
-	"waymark/sqlitefile"
-	"waymark/storage"
+	"waymark/worker/storage"
 )
 
 // record is the landscape and the payload store of one invocation.

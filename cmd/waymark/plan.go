@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/plan"
+	"waymark/engine/plan"
 )
 
 var planFormats = []string{"text", "dot", "mermaid", "json"}

@@ -16,9 +16,9 @@ import (
 	"github.com/vbauerster/mpb/v8/cwriter"
 	"github.com/vbauerster/mpb/v8/decor"
 
+	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/pipeline"
-	"waymark/plan"
 	"waymark/plugin"
 )
 

@@ -14,10 +14,10 @@ import (
 
 	"waymark/activities"
 	"waymark/client"
-	"waymark/embedded"
+	"waymark/internal/temporal/embedded"
 	"waymark/landscape"
-	"waymark/recovery"
 	"waymark/workflows"
+	"waymark/workflows/recovery"
 )
 
 // resumption is how a person wants a run to be taken up.

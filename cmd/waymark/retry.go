@@ -13,9 +13,9 @@ import (
 
 	"waymark/activities"
 	"waymark/activities/recompute"
+	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/pipeline"
-	"waymark/plan"
 )
 
 // retrying is how a person wants quarantined records to be fed again.

@@ -21,9 +21,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"waymark/failpoint"
+	"waymark/internal/failpoint"
+	"waymark/internal/sqlitefile"
 	"waymark/pipeline"
-	"waymark/sqlitefile"
 )
 
 func TestMain(m *testing.M) {

@@ -12,7 +12,7 @@ import (
 	"go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
-	"waymark/sqlitefile"
+	"waymark/internal/sqlitefile"
 )
 
 // wallClock notices that somebody sets this machine's clock.

@@ -10,7 +10,7 @@ import (
 	"go.temporal.io/api/workflow/v1"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"waymark/sqlitefile"
+	"waymark/internal/sqlitefile"
 )
 
 // TestClockSetBack: it is said for as long as the clock is behind, and not of one that is set forward or corrected a little.

@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 
 	"waymark/client"
+	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/pipeline"
-	"waymark/plan"
 )
 
 // keepInput stores standard input for the run, so that it can be read twice. It returns how many bytes there are. Until all of them

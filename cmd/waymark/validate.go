@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/engine/plan"
 	"waymark/pipeline"
-	"waymark/plan"
 	"waymark/plugin"
 )
 

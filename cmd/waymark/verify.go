@@ -8,7 +8,7 @@ import (
 
 	"waymark/audit"
 	"waymark/landscape"
-	"waymark/storage"
+	"waymark/worker/storage"
 )
 
 func (a *app) verifyCommand() *cobra.Command {

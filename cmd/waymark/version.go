@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	programs "waymark/version"
+	programs "waymark/internal/version"
 )
 
 // version is set by the linker for released binaries: -ldflags "-X main.version=1.2.3".

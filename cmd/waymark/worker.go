@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"waymark/program"
-	"waymark/settings"
+	"waymark/internal/program"
+	"waymark/internal/settings"
 	"waymark/worker/daemon"
 )
 

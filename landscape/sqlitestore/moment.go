@@ -1,7 +1,7 @@
 package sqlitestore
 
 import (
-	"waymark/failpoint"
+	"waymark/internal/failpoint"
 	"waymark/landscape"
 )
 

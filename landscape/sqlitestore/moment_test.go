@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waymark/failpoint"
+	"waymark/internal/failpoint"
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
 	"waymark/landscape/sqlitestore"

@@ -15,8 +15,8 @@ import (
 
 	_ "modernc.org/sqlite" // registers the driver "sqlite"
 
+	"waymark/internal/sqlitefile"
 	"waymark/landscape"
-	"waymark/sqlitefile"
 )
 
 // applicationID marks a SQLite file as a landscape: "Waym". Stored; never change it.

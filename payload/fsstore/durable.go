@@ -8,7 +8,7 @@ import (
 	"io"
 	"io/fs"
 
-	"waymark/failpoint"
+	"waymark/internal/failpoint"
 )
 
 // publishAttempts bounds how often publish starts again after somebody removed its shard folder (Delete of the last

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"syscall"
 
-	"waymark/failpoint"
+	"waymark/internal/failpoint"
 )
 
 // Delete removes the object, what was set aside under its key, and the shard folder if that leaves it empty. Where there

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/row"
 )
 
 // csvParser parses the records of files with one layout.

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"waymark/pipeline"
+	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/row"
 )
 
 // jsonSource reads the elements of one array in a JSON document, each as a JSON Lines source reads a line.

@@ -3,8 +3,8 @@ package builtin
 import (
 	"math"
 
+	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/row"
 )
 
 // cellLayout is what a parser found out about the columns of cells.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/row"
 )
 
 // maxShapes bounds how many layouts a parser remembers. A source with more of them makes some shapes twice.

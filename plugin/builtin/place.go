@@ -10,7 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"waymark/failpoint"
+	"waymark/internal/failpoint"
 	"waymark/pipeline"
 	"waymark/plugin"
 )

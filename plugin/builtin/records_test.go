@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/pipeline"
-	"waymark/row"
+	"waymark/pipeline/row"
 )
 
 func TestRecordsAreParsedAsLinesAre(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"waymark/pipeline"
-	"waymark/row"
+	"waymark/pipeline/row"
 )
 
 // schema is a document's Schema, ready for parsers.

@@ -10,7 +10,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"waymark/pipeline"
-	"waymark/row"
+	"waymark/pipeline/row"
 )
 
 // rule is one constraint on the values of a field that are not null.

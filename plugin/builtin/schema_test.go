@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/pipeline"
-	"waymark/row"
+	"waymark/pipeline/row"
 )
 
 // TestRules shows constraints at their edges.

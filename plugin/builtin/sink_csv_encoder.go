@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/row"
 )
 
 // csvEncoder writes rows as RFC 4180 text that the CSV source reads back: null is an empty cell, an empty text is "".

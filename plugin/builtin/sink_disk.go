@@ -9,7 +9,7 @@ import (
 	"path"
 	"syscall"
 
-	"waymark/failpoint"
+	"waymark/internal/failpoint"
 )
 
 // disk is what sinks do to the file system below one folder. Its methods are those of os.Root and what there is none for.

@@ -11,7 +11,7 @@ import (
 	"path"
 	"syscall"
 
-	"waymark/failpoint"
+	"waymark/internal/failpoint"
 	"waymark/plugin"
 )
 

@@ -2,8 +2,8 @@ package builtin
 
 import (
 	"waymark/pipeline"
+	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/row"
 )
 
 // newJSONLSink returns a sink that writes one JSON object per line.

@@ -6,9 +6,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/pipeline"
+	"waymark/pipeline/row"
 	"waymark/plugin"
 	"waymark/plugin/plugintest"
-	"waymark/row"
 )
 
 func jsonlEncoderFor(t testing.TB, fields []string, open bool) plugin.Encoder {

@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 
 	"waymark/pipeline"
+	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/row"
 )
 
 // TestRoundTrip: what a sink writes, the source of the same format reads back as equal rows (SNK-13).

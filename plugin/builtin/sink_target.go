@@ -8,7 +8,7 @@ import (
 	"path"
 	"slices"
 
-	"waymark/failpoint"
+	"waymark/internal/failpoint"
 	"waymark/plugin"
 )
 

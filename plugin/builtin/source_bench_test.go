@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/pipeline"
+	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/row"
 )
 
 const benchRows = 50_000

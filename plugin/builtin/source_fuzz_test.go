@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/pipeline"
+	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/row"
 )
 
 // splitAll divides text, handed over in windows that grow by step bytes, into chunks of at most limits.

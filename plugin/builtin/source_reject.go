@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/row"
 )
 
 func reject(code, field, format string, args ...any) *plugin.Rejection {

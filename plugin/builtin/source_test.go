@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/pipeline"
+	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/row"
 )
 
 // outcome is what a source makes of its files.

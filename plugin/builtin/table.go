@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"io"
 
+	"waymark/engine/plan"
 	"waymark/pipeline"
-	"waymark/plan"
 )
 
 // Limits of a table, all of which is in memory. Source: docs/pipelines.md.

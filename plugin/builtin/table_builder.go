@@ -6,11 +6,11 @@ import (
 	"io"
 	"slices"
 
-	"waymark/expr"
+	"waymark/engine/plan"
 	"waymark/pipeline"
-	"waymark/plan"
+	"waymark/pipeline/expr"
+	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/row"
 )
 
 // tableBuilder makes a table of the rows of a file.

@@ -3,9 +3,9 @@ package builtin
 import (
 	"fmt"
 
-	"waymark/expr"
 	"waymark/pipeline"
-	"waymark/row"
+	"waymark/pipeline/expr"
+	"waymark/pipeline/row"
 )
 
 // tableColumn is a field of the table that the lookup uses, and what is known of its values.

@@ -14,10 +14,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waymark/expr"
+	"waymark/engine/plan"
 	"waymark/pipeline"
-	"waymark/plan"
-	"waymark/row"
+	"waymark/pipeline/expr"
+	"waymark/pipeline/row"
 )
 
 // names returns a mapping from pairs of names.

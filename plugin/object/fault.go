@@ -10,8 +10,8 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
 
-	"waymark/network"
 	"waymark/plugin"
+	"waymark/plugin/egress"
 )
 
 // Codes of the SourceErrors of this package. Stored; never rename. Those of package builtin have the same words for the same things.
@@ -40,7 +40,7 @@ type refusal struct {
 // refusalOf returns what no retry cures in an error of a request to the service at the address, for people; nil if a later try may
 // work.
 func refusalOf(err error, service string) *refusal {
-	if denied, is := errors.AsType[*network.DeniedError](err); is {
+	if denied, is := errors.AsType[*egress.DeniedError](err); is {
 		return &refusal{codeEgressDenied, denied.Error()}
 	}
 	var response *awshttp.ResponseError

@@ -4,8 +4,7 @@ import (
 	"net"
 	"net/http"
 	"time"
-
-	"waymark/network"
+	"waymark/plugin/egress"
 )
 
 // Limits of every exchange with a server, so that a slow or hostile one cannot hang a run. Source: docs/sources.md.
@@ -21,7 +20,7 @@ const (
 
 // newClient returns a client that follows no redirect. With a guard it dials what the guard permits and uses no proxy; without
 // one it is for addresses that the operator configured. names resolves host names; nil is the host's way.
-func newClient(g *network.Guard, names *net.Resolver) *http.Client {
+func newClient(g *egress.Guard, names *net.Resolver) *http.Client {
 	dialer := &net.Dialer{Timeout: dialPatience, KeepAlive: 30 * time.Second, Resolver: names}
 	transport := &http.Transport{
 		DialContext: dialer.DialContext, TLSHandshakeTimeout: tlsPatience, ForceAttemptHTTP2: true,

@@ -13,9 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waymark/network"
 	"waymark/pipeline"
 	"waymark/plugin"
+	"waymark/plugin/egress"
 	"waymark/tests/services"
 )
 
@@ -67,9 +67,9 @@ func TestHostileAddresses(t *testing.T) {
 	port := at.Port()
 	loopback, public := [4]byte{127, 0, 0, 1}, [4]byte{93, 184, 216, 34}
 	remotes := map[string]*Remote{
-		"host's names": quick(newRemote(network.Web(nil), nil)),
-		"all inside":   quick(newRemote(network.Web(nil), nameServer(t, loopback, loopback))),
-		"rebinding":    quick(newRemote(network.Web(nil), nameServer(t, public, loopback))),
+		"host's names": quick(newRemote(egress.Web(nil), nil)),
+		"all inside":   quick(newRemote(egress.Web(nil), nameServer(t, loopback, loopback))),
+		"rebinding":    quick(newRemote(egress.Web(nil), nameServer(t, public, loopback))),
 	}
 	hosts := []string{
 		"127.0.0.1", "localhost", "localhost.", "LOCALHOST", "[::1]", "[::]", "[::ffff:127.0.0.1]", "[0:0:0:0:0:ffff:7f00:1]", "0.0.0.0", "0",
@@ -122,7 +122,7 @@ func must[T any](value T, err error) T {
 
 // TestWebClientUsesNoProxy: a proxy would dial for the document, and would not be asked where to.
 func TestWebClientUsesNoProxy(t *testing.T) {
-	transport, is := newClient(new(network.Web(nil)), nil).Transport.(*http.Transport)
+	transport, is := newClient(new(egress.Web(nil)), nil).Transport.(*http.Transport)
 	require.True(t, is)
 	require.Nil(t, transport.Proxy)
 }
@@ -132,7 +132,7 @@ func TestWebClientUsesNoProxy(t *testing.T) {
 func TestEndpointsOfDocuments(t *testing.T) {
 	b := services.S3(t)
 	b.Setenv(t)
-	remote := quick(newRemote(network.Web(nil), nil))
+	remote := quick(newRemote(egress.Web(nil), nil))
 	path := "s3://" + b.Name + "/in.csv"
 	source := sourceOf(t, remote, t.TempDir(), pipeline.Source{CSV: &pipeline.CSVSource{Files: pipeline.Files{Path: path, S3: bucketOf(b)}}})
 	_, err := source.Stat(t.Context())
@@ -148,7 +148,7 @@ func TestEndpointsOfDocuments(t *testing.T) {
 	require.Equal(t, "EGRESS_DENIED", refused.Code)
 
 	t.Setenv("AWS_ENDPOINT_URL", b.Endpoint)
-	operators := sourceOf(t, quick(newRemote(network.Web(nil), nil)), t.TempDir(), pipeline.Source{CSV: &pipeline.CSVSource{
+	operators := sourceOf(t, quick(newRemote(egress.Web(nil), nil)), t.TempDir(), pipeline.Source{CSV: &pipeline.CSVSource{
 		Files: pipeline.Files{Path: path, S3: &pipeline.S3{PathStyle: true}},
 	}})
 	_, err = operators.Stat(t.Context())

@@ -16,9 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/pipeline"
+	"waymark/pipeline/row"
 	"waymark/plugin"
 	"waymark/plugin/builtin"
-	"waymark/row"
 )
 
 // outcome is what a source makes of a file, wherever that is.

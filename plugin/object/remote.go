@@ -19,9 +19,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/logging"
 
-	"waymark/network"
 	"waymark/pipeline"
 	"waymark/plugin/builtin"
+	"waymark/plugin/egress"
 )
 
 // Remote makes what paths with a scheme lead to. It is safe for concurrent use, and nothing has to be closed: connections end when
@@ -53,12 +53,12 @@ type Options struct {
 
 // New returns a Remote.
 func New(o Options) *Remote {
-	r := newRemote(network.Web(o.Allow), nil)
+	r := newRemote(egress.Web(o.Allow), nil)
 	r.reserved, r.credentials = o.Reserved, o.Credentials
 	return r
 }
 
-func newRemote(g network.Guard, names *net.Resolver) *Remote {
+func newRemote(g egress.Guard, names *net.Resolver) *Remote {
 	return &Remote{
 		web: newClient(&g, names), operator: newClient(nil, names), wait: usual, clients: map[pipeline.S3]*bucketClient{},
 	}

@@ -17,17 +17,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/stretchr/testify/require"
 
-	"waymark/network"
 	"waymark/pipeline"
 	"waymark/plugin"
 	"waymark/plugin/builtin"
+	"waymark/plugin/egress"
 	"waymark/plugin/plugintest"
 	"waymark/tests/services"
 )
 
 // local allows the servers of tests, which a document does not reach by itself.
-func local() network.Guard {
-	return network.Web([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")})
+func local() egress.Guard {
+	return egress.Web([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")})
 }
 
 // bucketOf returns the options by which a document reaches the bucket.

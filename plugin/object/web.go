@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"waymark/network"
 	"waymark/plugin"
 	"waymark/plugin/builtin"
+	"waymark/plugin/egress"
 )
 
 // webStore is a web server that holds one file.
@@ -151,7 +151,7 @@ func (w *webStore) request(ctx context.Context, address, piece, validator string
 	}
 	reply, err := w.remote.web.Do(request)
 	if err != nil {
-		if denied, is := errors.AsType[*network.DeniedError](err); is {
+		if denied, is := errors.AsType[*egress.DeniedError](err); is {
 			return nil, &plugin.SourceError{Code: codeEgressDenied, File: address, Message: denied.Error()}
 		}
 		if ctx.Err() != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/pipeline"
+	"waymark/pipeline/row"
 	"waymark/plugin"
 	"waymark/plugin/builtin"
-	"waymark/row"
 )
 
 // tenColumns are rows as those of the bench of the whole: ten columns of the usual types.

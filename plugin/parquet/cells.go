@@ -6,8 +6,8 @@ import (
 
 	"github.com/parquet-go/parquet-go/format"
 
+	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/row"
 )
 
 // naturalKinds are the kinds of the values of a column that need no parsing once they are in a record, if they are declared so.

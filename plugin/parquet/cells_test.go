@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/pipeline"
+	"waymark/pipeline/row"
 	"waymark/plugin"
 	"waymark/plugin/builtin"
-	"waymark/row"
 )
 
 // schemaFor declares the columns of a file, each by what declare says of it, or not at all if that says nothing.

@@ -3,9 +3,9 @@ package parquet
 import (
 	"io"
 
+	"waymark/pipeline/row"
 	"waymark/plugin"
 	"waymark/plugin/parquet/page"
-	"waymark/row"
 )
 
 // column gives the entries of a column in a row group, one after the other: values, nulls, and lists that are empty.

@@ -26,8 +26,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 	"github.com/stretchr/testify/require"
 
+	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/row"
 )
 
 var (

@@ -8,8 +8,8 @@ import (
 
 	"github.com/parquet-go/parquet-go/compress"
 
+	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/row"
 )
 
 // The codes of the rejections of Parquet sinks, which other sinks and steps have as well. Stored; never rename.

@@ -1,8 +1,8 @@
 package parquet
 
 import (
+	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/row"
 )
 
 // rowField is a column of the rows of a row group.

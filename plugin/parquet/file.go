@@ -8,9 +8,9 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
+	"waymark/pipeline/row"
 	"waymark/plugin"
 	"waymark/plugin/parquet/page"
-	"waymark/row"
 )
 
 const magic = "PAR1"

@@ -9,7 +9,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
 
-	"waymark/row"
+	"waymark/pipeline/row"
 )
 
 // createdBy stands in every file. It names no version of the program: the same rows give the same bytes.

@@ -3,8 +3,8 @@ package parquet
 import (
 	"github.com/parquet-go/parquet-go/format"
 
+	"waymark/pipeline/row"
 	"waymark/plugin/parquet/page"
-	"waymark/row"
 )
 
 // queue has the next values of a column that is not nested as they go into records, many at a time: column by column that is done

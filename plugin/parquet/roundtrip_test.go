@@ -14,10 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/pipeline"
+	"waymark/pipeline/row"
 	"waymark/plugin"
 	"waymark/plugin/builtin"
 	"waymark/plugin/plugintest"
-	"waymark/row"
 )
 
 // files returns the plugins of a document in a new folder, and the folder.

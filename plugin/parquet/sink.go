@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"waymark/pipeline"
+	"waymark/pipeline/row"
 	"waymark/plugin"
 	"waymark/plugin/builtin"
-	"waymark/row"
 )
 
 // sink writes a folder of Parquet files. Where they go is the business of the sink of parts in it.

@@ -10,9 +10,9 @@ import (
 	"slices"
 
 	"waymark/pipeline"
+	"waymark/pipeline/row"
 	"waymark/plugin"
 	"waymark/plugin/builtin"
-	"waymark/row"
 )
 
 // source reads the rows of Parquet files.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/parquet-go/parquet-go/format"
 
-	"waymark/row"
+	"waymark/pipeline/row"
 )
 
 // The days of the years 0001 to 9999, counted from 1970-01-01.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/row"
 )
 
 // TestEncoder runs the contract of plugin.Encoder against encoders made by newEncoder, which must all be alike. good are

@@ -12,11 +12,10 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"waymark/plugin/egress"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
-
-	"waymark/network"
 )
 
 // Access is what a document's DSN has of the process's machine and networks.
@@ -147,7 +146,7 @@ func (a Access) guard(config *pgconn.Config, said settings) error {
 		return nil
 	}
 	free := &net.Dialer{KeepAlive: keepAlive}
-	guarded := &net.Dialer{KeepAlive: keepAlive, ControlContext: network.Postgres(a.Networks).Control}
+	guarded := &net.Dialer{KeepAlive: keepAlive, ControlContext: egress.Postgres(a.Networks).Control}
 	config.DialFunc = func(ctx context.Context, kind, address string) (net.Conn, error) {
 		if kind == "unix" {
 			return free.DialContext(ctx, kind, address)
@@ -158,13 +157,13 @@ func (a Access) guard(config *pgconn.Config, said settings) error {
 }
 
 // denied returns the refusal to dial that an error is about; nil if anything else was tried as well, which a later try may cure.
-func denied(err error) *network.DeniedError {
-	if refusal, is := err.(*network.DeniedError); is { //nolint:errorlint // it is looked for within the error below
+func denied(err error) *egress.DeniedError {
+	if refusal, is := err.(*egress.DeniedError); is { //nolint:errorlint // it is looked for within the error below
 		return refusal
 	}
 	switch outer := err.(type) { //nolint:errorlint // as above
 	case interface{ Unwrap() []error }:
-		var found *network.DeniedError
+		var found *egress.DeniedError
 		for _, inner := range outer.Unwrap() {
 			if found = denied(inner); found == nil {
 				return nil

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/row"
 )
 
 // encoder writes rows in the text format of COPY: a line for each, the columns separated by tabs, \N for null.

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/pipeline"
+	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/row"
 )
 
 // anywhere is the access of a document that may use the server of the tests, and the environment.

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"waymark/pipeline"
-	"waymark/row"
+	"waymark/pipeline/row"
 )
 
 // makingTables is the number of the lock under which tables are made, so that attempts at the same time do not meet.

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"waymark/pipeline"
+	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/row"
 )
 
 // Sink writes rows into a table. It is safe for concurrent use.

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/pipeline"
+	"waymark/pipeline/row"
 	"waymark/plugin"
 	"waymark/plugin/plugintest"
-	"waymark/row"
 	"waymark/tests/services"
 )
 

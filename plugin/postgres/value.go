@@ -5,7 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"waymark/row"
+	"waymark/pipeline/row"
 )
 
 // A writer appends a value, which Postgres gave as text, to dst as JSON. It returns false, and dst as it was, if the value is none

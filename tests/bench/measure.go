@@ -15,7 +15,7 @@ import (
 
 	sdk "go.temporal.io/sdk/client"
 
-	"waymark/embedded"
+	"waymark/internal/temporal/embedded"
 	"waymark/workflows"
 )
 

@@ -26,13 +26,13 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
-	"waymark/codec"
+	"waymark/internal/temporal/codec"
 	"waymark/landscape"
 	"waymark/landscape/pgstore"
 	"waymark/payload"
-	"waymark/storage"
 	"waymark/tests/programs"
 	"waymark/tests/services"
+	"waymark/worker/storage"
 )
 
 // How long to wait for something that must come, and how long between two looks.

@@ -14,7 +14,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"waymark/activities"
-	"waymark/plan"
+	"waymark/engine/plan"
 	"waymark/tests/services"
 	"waymark/worker"
 	"waymark/workflows"

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	_ "modernc.org/sqlite" // to damage a landscape
 
-	"waymark/lab"
+	"waymark/tests/crash/lab"
 )
 
 // TestTheAuditFindsEveryKindOfDamage damages what an undisturbed run left behind, in one way after the other.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waymark/lab"
+	"waymark/tests/crash/lab"
 )
 
 // TestABlockedWriteWaitsForAPerson kills a run after a part was written, and lets the target say that it cannot tell whether it

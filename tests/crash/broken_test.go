@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waymark/lab"
+	"waymark/tests/crash/lab"
 )
 
 // Moments at which a program without a protection fails.

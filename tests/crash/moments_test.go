@@ -14,8 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waymark/failpoint"
-	"waymark/lab"
+	"waymark/internal/failpoint"
+	"waymark/tests/crash/lab"
 	"waymark/tests/held"
 )
 

@@ -20,7 +20,7 @@ import (
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 
-	"waymark/embedded"
+	"waymark/internal/temporal/embedded"
 	"waymark/landscape"
 	"waymark/landscape/sqlitestore"
 	"waymark/pipeline"

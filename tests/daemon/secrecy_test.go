@@ -19,8 +19,8 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"waymark/codec"
-	"waymark/embedded"
+	"waymark/internal/temporal/codec"
+	"waymark/internal/temporal/embedded"
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/worker/daemon"

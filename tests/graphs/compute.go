@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"waymark/expr"
 	"waymark/pipeline"
-	"waymark/row"
+	"waymark/pipeline/expr"
+	"waymark/pipeline/row"
 )
 
 // arguments returns, for each computed field and each aggregate function in it, the row's argument.

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"sync"
 
-	"waymark/expr"
 	"waymark/pipeline"
-	"waymark/row"
+	"waymark/pipeline/expr"
+	"waymark/pipeline/row"
 )
 
 // programs compiles the expressions of a document. Documents with the same declared fields share what is compiled.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"waymark/pipeline"
-	"waymark/row"
+	"waymark/pipeline/row"
 )
 
 // expander makes a row of each element of a list. All that one turn brings is one batch.

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"waymark/pipeline"
-	"waymark/row"
+	"waymark/pipeline/row"
 )
 
 // gatherer is an aggregate or a sort: it gathers the rows of each group into batches.

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"waymark/pipeline"
-	"waymark/row"
+	"waymark/pipeline/row"
 )
 
 // Why a coalesce decided, and what came of it. These are the landscape's words.

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"waymark/pipeline"
-	"waymark/row"
+	"waymark/pipeline/row"
 )
 
 // Codes of refused rows that no expression and no source makes.

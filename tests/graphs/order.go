@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"waymark/pipeline"
-	"waymark/row"
+	"waymark/pipeline/row"
 )
 
 // keyOf returns the values of the fields as one text that differs if a value does.

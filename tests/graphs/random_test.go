@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waymark/engine/plan"
 	"waymark/pipeline"
-	"waymark/plan"
 	"waymark/plugin/builtin"
 	"waymark/tests/graphs"
 )

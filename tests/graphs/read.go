@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"waymark/pipeline"
-	"waymark/row"
+	"waymark/pipeline/row"
 )
 
 // Codes of records that a source refuses.

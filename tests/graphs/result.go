@@ -2,7 +2,7 @@ package graphs
 
 import (
 	"waymark/pipeline"
-	"waymark/row"
+	"waymark/pipeline/row"
 )
 
 // Input is what a run reads: the records of each source in chunks, and the rows of each lookup's table.

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strconv"
 
-	"waymark/expr"
 	"waymark/pipeline"
-	"waymark/row"
+	"waymark/pipeline/expr"
+	"waymark/pipeline/row"
 )
 
 // apply is what a step does to one row that it neither copies nor keeps.

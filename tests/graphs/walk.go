@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"waymark/pipeline"
-	"waymark/row"
+	"waymark/pipeline/row"
 )
 
 // token is a row on its way.

@@ -17,9 +17,9 @@ import (
 
 	"waymark/activities"
 	"waymark/activities/recompute"
+	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/payload"
-	"waymark/plan"
 	"waymark/plugin"
 	"waymark/tests/started"
 	"waymark/workflows"

@@ -14,7 +14,7 @@ import (
 
 	"waymark/activities"
 	"waymark/activities/recompute"
-	"waymark/plan"
+	"waymark/engine/plan"
 	"waymark/plugin"
 	"waymark/tests/inprocess"
 )

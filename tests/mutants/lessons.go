@@ -97,8 +97,8 @@ var evidence = []mutant{
 	},
 	{
 		name: "the plan on record has the values of secrets", never: "a password is found in the record", again: leakedSecret,
-		file: "plan/config.go", old: "return json.RawMessage(p.Document.Redact(string(text)))", new: "return json.RawMessage(text)",
-		pkg: "./plan", run: "^TestThePlanDoesNotTellSecrets$",
+		file: "engine/plan/config.go", old: "return json.RawMessage(p.Document.Redact(string(text)))", new: "return json.RawMessage(text)",
+		pkg: "./engine/plan", run: "^TestThePlanDoesNotTellSecrets$",
 	},
 	{
 		name: "problems tell what they found", never: "a password is found in a log", again: leakedSecret,
@@ -109,18 +109,18 @@ var evidence = []mutant{
 	// Hashes.
 	{
 		name: "a date has the hash of its text", never: "two rows that differ pass for the same", again: twoTruths,
-		file: "row/canonical.go", old: "return append(appendDate(append(dst, `{\"$date\":\"`...), v.num), `\"}`...)", new: "return append(appendDate(append(dst, '\"'), v.num), '\"')",
-		pkg: "./row", run: "^TestCanonicalTellsLookalikesApart$",
+		file: "pipeline/row/canonical.go", old: "return append(appendDate(append(dst, `{\"$date\":\"`...), v.num), `\"}`...)", new: "return append(appendDate(append(dst, '\"'), v.num), '\"')",
+		pkg: "./pipeline/row", run: "^TestCanonicalTellsLookalikesApart$",
 	},
 	{
 		name: "the order of the fields is hashed", never: "one row has another hash where its fields came in another order", again: twoTruths,
-		file: "row/shape.go", old: "return strings.Compare(fields[a], fields[b])", new: "return a - b + strings.Compare(fields[a], fields[a])",
-		pkg: "./row", run: "^TestCanonicalRow$",
+		file: "pipeline/row/shape.go", old: "return strings.Compare(fields[a], fields[b])", new: "return a - b + strings.Compare(fields[a], fields[a])",
+		pkg: "./pipeline/row", run: "^TestCanonicalRow$",
 	},
 	{
 		name: "a JSON scalar has the hash of the plain value", never: "two rows that differ pass for the same", again: twoTruths,
-		file: "row/canonical.go", old: "scalar := v.isJSONScalar()", new: "scalar := false",
-		pkg: "./row", run: "^TestCanonicalTellsLookalikesApart$",
+		file: "pipeline/row/canonical.go", old: "scalar := v.isJSONScalar()", new: "scalar := false",
+		pkg: "./pipeline/row", run: "^TestCanonicalTellsLookalikesApart$",
 	},
 
 	// What is kept.

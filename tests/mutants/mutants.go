@@ -70,13 +70,13 @@ var graphs = []mutant{
 	},
 	{
 		name: "a tick fires nothing", never: "a coalesce waits for a lost service for ever", again: forgottenHolding,
-		file: "barrier/machine.go", old: "m.rule.due(m.advance(at), s)", new: "m.advance(at)",
-		pkg: "./barrier", run: "^TestTimeoutsInOrder$",
+		file: "engine/barrier/machine.go", old: "m.rule.due(m.advance(at), s)", new: "m.advance(at)",
+		pkg: "./engine/barrier", run: "^TestTimeoutsInOrder$",
 	},
 	{
 		name: "timeouts fire in order of opening", never: "rows come out in another order after a resume",
-		file: "barrier/meet.go", old: "return cmp.Or(cmp.Compare(m.deadlineOf(a), m.deadlineOf(b)), cmp.Compare(a.number, b.number))", new: "return cmp.Compare(a.number, b.number)",
-		pkg: "./barrier", run: "^TestTimeoutsInOrder$",
+		file: "engine/barrier/meet.go", old: "return cmp.Or(cmp.Compare(m.deadlineOf(a), m.deadlineOf(b)), cmp.Compare(a.number, b.number))", new: "return cmp.Compare(a.number, b.number)",
+		pkg: "./engine/barrier", run: "^TestTimeoutsInOrder$",
 	},
 
 	// Branches.
@@ -97,28 +97,28 @@ var graphs = []mutant{
 	},
 	{
 		name: "a decided entry is forgotten at once", never: "a branch that comes late is merged a second time",
-		file: "barrier/meet.go", old: "if e.join.decided && e.join.complete() {", new: "if e.join.decided {",
-		pkg: "./barrier", run: "^TestLateBranches$",
+		file: "engine/barrier/meet.go", old: "if e.join.decided && e.join.complete() {", new: "if e.join.decided {",
+		pkg: "./engine/barrier", run: "^TestLateBranches$",
 	},
 	{
 		name: "a coalesce decides again", never: "what was decided is overwritten when the branches are done",
-		file: "barrier/join.go", old: "if j.decided {\n\t\treturn false\n\t}\n\tj.decided = true", new: "j.decided = true",
+		file: "engine/barrier/join.go", old: "if j.decided {\n\t\treturn false\n\t}\n\tj.decided = true", new: "j.decided = true",
 		pkg: "./engine", run: "^TestBranchesOfOnePassAreJoined$",
 	},
 	{
 		name: "require_all is content with less", never: "half a row passes for a whole one",
-		file: "barrier/join.go", old: "case j.policy() == pipeline.RequireAll && arrived < len(j.states):", new: "case false:",
-		pkg: "./barrier", run: "^TestPolicies$",
+		file: "engine/barrier/join.go", old: "case j.policy() == pipeline.RequireAll && arrived < len(j.states):", new: "case false:",
+		pkg: "./engine/barrier", run: "^TestPolicies$",
 	},
 	{
 		name: "a quorum wants one branch more", never: "a merge waits longer than the document says",
-		file: "barrier/join.go", old: "arrived >= needed:", new: "arrived > needed:",
+		file: "engine/barrier/join.go", old: "arrived >= needed:", new: "arrived > needed:",
 		pkg: "./tests/merges", run: "^TestInOnePass$/^2_branches,_quorum_1,_union$",
 	},
 	{
 		name: "a collision is none", never: "branches contradict each other and nobody hears of it",
-		file: "barrier/merge.go", old: "Values[other.position] != value", new: "Values[other.position] == value",
-		pkg: "./barrier", run: "^TestMerges$",
+		file: "engine/barrier/merge.go", old: "Values[other.position] != value", new: "Values[other.position] == value",
+		pkg: "./engine/barrier", run: "^TestMerges$",
 	},
 	{
 		name: "collisions are not put on record", never: "branches contradicted each other and nobody can find the rows", again: forgottenMerge,
@@ -132,8 +132,8 @@ var graphs = []mutant{
 	},
 	{
 		name: "a state does not say what was decided", never: "after a resume a row is merged a second time",
-		file: "barrier/meet_state.go", old: "w.bool(e.join.decided)", new: "w.bool(false)",
-		pkg: "./barrier", run: "^TestRestoredMachinesGoOnAlike$", flags: []string{"-rapid.nofailfile"},
+		file: "engine/barrier/meet_state.go", old: "w.bool(e.join.decided)", new: "w.bool(false)",
+		pkg: "./engine/barrier", run: "^TestRestoredMachinesGoOnAlike$", flags: []string{"-rapid.nofailfile"},
 	},
 
 	// Copies.
@@ -149,8 +149,8 @@ var graphs = []mutant{
 	},
 	{
 		name: "a coalesce keeps the row of a branch by reference", never: "a merged row has values of the branch behind",
-		file: "barrier/join.go", old: "append(j.rows[branch].Values[:0], in.Values...)", new: "in.Values",
-		pkg: "./barrier", run: "^TestArriveCopies$",
+		file: "engine/barrier/join.go", old: "append(j.rows[branch].Values[:0], in.Values...)", new: "in.Values",
+		pkg: "./engine/barrier", run: "^TestArriveCopies$",
 	},
 
 	// Batches, order, sinks.
@@ -161,18 +161,18 @@ var graphs = []mutant{
 	},
 	{
 		name: "the end fires no batch", never: "what was held at the end is lost", again: forgottenHolding,
-		file: "barrier/machine.go", old: "m.rule.end(now, s)", new: "_ = now",
-		pkg: "./barrier", run: "^TestTriggers$",
+		file: "engine/barrier/machine.go", old: "m.rule.end(now, s)", new: "_ = now",
+		pkg: "./engine/barrier", run: "^TestTriggers$",
 	},
 	{
 		name: "a batch fires twice", never: "a sum is in the output twice",
-		file: "barrier/gather.go", old: "s.Batches = append(s.Batches, b.settled(trigger, at))\n\tg.craft.make(b, s)", new: "s.Batches = append(s.Batches, b.settled(trigger, at))\n\tg.craft.make(b, s)\n\tg.craft.make(b, s)",
-		pkg: "./barrier", run: "^TestTriggers$",
+		file: "engine/barrier/gather.go", old: "s.Batches = append(s.Batches, b.settled(trigger, at))\n\tg.craft.make(b, s)", new: "s.Batches = append(s.Batches, b.settled(trigger, at))\n\tg.craft.make(b, s)\n\tg.craft.make(b, s)",
+		pkg: "./engine/barrier", run: "^TestTriggers$",
 	},
 	{
 		name: "a batch that fired stays open", never: "rows go to a batch that fired, and are lost",
-		file: "barrier/gather.go", old: "delete(g.groups, b.key)", new: "",
-		pkg: "./barrier", run: "^TestTriggers$",
+		file: "engine/barrier/gather.go", old: "delete(g.groups, b.key)", new: "",
+		pkg: "./engine/barrier", run: "^TestTriggers$",
 	},
 	{
 		name: "the record takes a batch twice", never: "a row is counted in two sums",
@@ -181,8 +181,8 @@ var graphs = []mutant{
 	},
 	{
 		name: "rows come out in the order of the batches", never: "two runs of one document differ",
-		file: "barrier/gather.go", old: "for _, b := range g.craft.order(batches) {", new: "for _, b := range batches {",
-		pkg: "./barrier", run: "^TestKeepLast$",
+		file: "engine/barrier/gather.go", old: "for _, b := range g.craft.order(batches) {", new: "for _, b := range batches {",
+		pkg: "./engine/barrier", run: "^TestKeepLast$",
 	},
 	{
 		name: "chunks do not wait for their turn", never: "the order of the output hangs on which worker was quicker",

@@ -165,8 +165,8 @@ var epochs = []mutant{
 	},
 	{
 		name: "a second process may work in the state folder", never: "two processes go on with one run",
-		file: "embedded/lock.go", old: "err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)", new: "err := syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)",
-		pkg: "./embedded", run: "^TestOneServer$",
+		file: "internal/temporal/embedded/lock.go", old: "err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)", new: "err := syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)",
+		pkg: "./internal/temporal/embedded", run: "^TestOneServer$",
 	},
 	{
 		name: "an order is obeyed before it is on record", never: "a run stands still and the record does not say who wanted it",
@@ -219,33 +219,33 @@ var refusals = []mutant{
 	},
 	{
 		name: "where chunks end is not held against the history", never: "a run goes on with the record of another copy",
-		file: "recovery/record.go", old: "if !reflect.DeepEqual(at, end) {", new: "if !reflect.DeepEqual(at, end) && false {",
-		pkg: "./recovery", run: "^TestContradictions$",
+		file: "workflows/recovery/record.go", old: "if !reflect.DeepEqual(at, end) {", new: "if !reflect.DeepEqual(at, end) && false {",
+		pkg: "./workflows/recovery", run: "^TestContradictions$",
 	},
 	{
 		name: "chunks that went through the steps are not held against the history", never: "a run goes on with an older record",
-		file: "recovery/compare.go", old: "if !passed[in.Chunk] {", new: "if !passed[in.Chunk] && false {",
-		pkg: "./recovery", run: "^TestContradictions$",
+		file: "workflows/recovery/compare.go", old: "if !passed[in.Chunk] {", new: "if !passed[in.Chunk] && false {",
+		pkg: "./workflows/recovery", run: "^TestContradictions$",
 	},
 	{
 		name: "parts that were written are not held against the history", never: "parts are written a second time on the word of an older record",
-		file: "recovery/compare.go", old: "effect.State != landscape.Finalized || ", new: "",
-		pkg: "./recovery", run: "^TestContradictions$",
+		file: "workflows/recovery/compare.go", old: "effect.State != landscape.Finalized || ", new: "",
+		pkg: "./workflows/recovery", run: "^TestContradictions$",
 	},
 	{
 		name: "the state that a history began with is not held against the record", never: "a run that continued as new goes on with an older record",
-		file: "recovery/compare.go", old: "if source.Chunk == 0 {", new: "if source.Chunk >= 0 {",
-		pkg: "./recovery", run: "^TestContradictions$",
+		file: "workflows/recovery/compare.go", old: "if source.Chunk == 0 {", new: "if source.Chunk >= 0 {",
+		pkg: "./workflows/recovery", run: "^TestContradictions$",
 	},
 	{
 		name: "folds are not held against the history", never: "a barrier goes on without rows that it had",
-		file: "recovery/compare.go", old: "err == nil && found < folds", new: "err == nil && found < folds && false",
-		pkg: "./recovery", run: "^TestContradictions$",
+		file: "workflows/recovery/compare.go", old: "err == nil && found < folds", new: "err == nil && found < folds && false",
+		pkg: "./workflows/recovery", run: "^TestContradictions$",
 	},
 	{
 		name: "outputs are not held against the history", never: "an output is published a second time on the word of an older record",
-		file: "recovery/compare.go", old: "err == nil && !published[in.Sink]", new: "err == nil && !published[in.Sink] && false",
-		pkg: "./recovery", run: "^TestContradictions$",
+		file: "workflows/recovery/compare.go", old: "err == nil && !published[in.Sink]", new: "err == nil && !published[in.Sink] && false",
+		pkg: "./workflows/recovery", run: "^TestContradictions$",
 	},
 }
 

@@ -16,9 +16,9 @@ import (
 	"waymark/activities"
 	"waymark/activities/recompute"
 	"waymark/audit"
+	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/pipeline"
-	"waymark/plan"
 	"waymark/tests/inprocess"
 )
 

@@ -22,8 +22,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
 
-	"waymark/codec"
-	"waymark/embedded"
+	"waymark/internal/temporal/codec"
+	"waymark/internal/temporal/embedded"
 	"waymark/landscape/pgstore"
 	"waymark/tests/programs"
 	"waymark/tests/services"

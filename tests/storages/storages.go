@@ -22,8 +22,8 @@ import (
 	"waymark/payload/fsstore"
 	"waymark/payload/memstore"
 	"waymark/payload/s3store"
-	"waymark/storage"
 	"waymark/tests/services"
+	"waymark/worker/storage"
 )
 
 // The names of the storages.

@@ -18,7 +18,7 @@ import (
 	"waymark/activities"
 	"waymark/activities/recompute"
 	"waymark/audit"
-	"waymark/embedded"
+	"waymark/internal/temporal/embedded"
 	"waymark/landscape"
 	"waymark/landscape/sqlitestore"
 	"waymark/payload"

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
 
-	"waymark/embedded"
+	"waymark/internal/temporal/embedded"
 )
 
 // serverVariable makes the test's binary a Temporal server on a database and a port.

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
 
-	"waymark/embedded"
+	"waymark/internal/temporal/embedded"
 	"waymark/tests/programs"
 )
 

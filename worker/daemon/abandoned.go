@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"waymark/recovery"
+	"waymark/workflows/recovery"
 )
 
 const (

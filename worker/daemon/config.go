@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/pflag"
 	sdkworker "go.temporal.io/sdk/worker"
 
-	"waymark/cluster"
-	"waymark/settings"
-	"waymark/storage"
+	"waymark/internal/settings"
+	"waymark/internal/temporal/cluster"
 	"waymark/worker"
+	"waymark/worker/storage"
 	"waymark/workflows"
 )
 

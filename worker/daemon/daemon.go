@@ -20,15 +20,15 @@ import (
 	sdkworker "go.temporal.io/sdk/worker"
 
 	"waymark/activities"
-	"waymark/cluster"
-	"waymark/codec"
+	"waymark/internal/settings"
+	"waymark/internal/temporal/cluster"
+	"waymark/internal/temporal/codec"
 	"waymark/landscape"
 	"waymark/payload"
-	"waymark/recovery"
-	"waymark/settings"
-	"waymark/storage"
-	"waymark/telemetry"
 	"waymark/worker"
+	"waymark/worker/storage"
+	"waymark/worker/telemetry"
+	"waymark/workflows/recovery"
 )
 
 // The services that a worker needs, as they are called in logs and by /readyz.

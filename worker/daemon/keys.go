@@ -15,7 +15,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
-	"waymark/codec"
+	"waymark/internal/temporal/codec"
 	"waymark/workflows"
 )
 

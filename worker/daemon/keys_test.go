@@ -18,7 +18,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"google.golang.org/grpc"
 
-	"waymark/codec"
+	"waymark/internal/temporal/codec"
 )
 
 // pastRun is a run that Temporal knows.

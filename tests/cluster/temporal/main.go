@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"syscall"
 
-	"waymark/embedded"
+	"waymark/internal/temporal/embedded"
 )
 
 func main() {

@@ -1,0 +1,89 @@
+package barrier
+
+import (
+	"slices"
+
+	"waymark/pipeline/expr"
+	"waymark/pipeline/row"
+)
+
+// distinct is count_distinct(x). The values have memory of their own from the beginning, as they are keys.
+type distinct struct {
+	known map[row.Value]struct{}
+	list  []row.Value // in order of appearance
+	size  int
+}
+
+func (d *distinct) add(v row.Value) {
+	if _, found := d.known[v]; found || v.IsNull() {
+		return
+	}
+	v = own(v)
+	d.known[v] = struct{}{}
+	d.list = append(d.list, v)
+	d.size += keyBytes + cellBytes + len(v.Text())
+}
+
+// keyBytes is what a key takes in the map, about.
+const keyBytes = 48
+
+func (d *distinct) result() (row.Value, error) { return row.IntValue(int64(len(d.list))), nil }
+func (d *distinct) bytes() int                 { return d.size }
+func (d *distinct) own()                       {}
+func (d *distinct) save(w *writer)             { w.list(d.list) }
+
+func (d *distinct) load(r *reader) {
+	list := r.list()
+	for _, v := range list {
+		d.add(v)
+	}
+	if len(d.list) < len(list) {
+		r.failf("a value that counts once is there twice")
+	}
+}
+
+// collection is collect(x) and quantile(x, q), which need all values.
+type collection struct {
+	call  *expr.Call
+	list  []row.Value
+	mixed mixture
+	owned int // that many have memory of their own
+	size  int
+}
+
+func (c *collection) add(v row.Value) {
+	if v.IsNull() || c.call.Func == expr.Quantile && len(c.list) > 0 && !c.mixed.fits(v.Kind(), c.list[0].Kind()) {
+		return
+	}
+	c.list = append(c.list, v)
+	c.size += cellBytes + len(v.Text())
+}
+
+func (c *collection) result() (row.Value, error) {
+	switch {
+	case c.call.Func == expr.Collect:
+		return expr.ListOf(c.list)
+	case len(c.list) == 0:
+		return row.NullValue(), nil
+	}
+	sorted := slices.SortedFunc(slices.Values(c.list), row.Compare)
+	return expr.QuantileOf(sorted, c.call.Quantile), c.mixed.fault(sorted[0].Kind())
+}
+
+func (c *collection) bytes() int { return c.size }
+
+func (c *collection) own() {
+	copy(c.list[c.owned:], ownValues(c.list[c.owned:]))
+	c.owned = len(c.list)
+}
+
+func (c *collection) save(w *writer) {
+	w.list(c.list)
+	c.mixed.save(w)
+}
+
+func (c *collection) load(r *reader) {
+	c.list = r.list()
+	c.mixed.load(r)
+	c.owned, c.size = len(c.list), valueBytes(c.list)
+}

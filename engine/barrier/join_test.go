@@ -1,0 +1,342 @@
+package barrier
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/engine/plan"
+	"waymark/pipeline"
+	"waymark/pipeline/row"
+	"waymark/plugin"
+)
+
+// rule says in sets what graph and documents promise of a policy: of n branches, a arrived and l are lost.
+type rule struct {
+	policy  pipeline.Policy
+	merges  func(a, l, n int) bool
+	givesUp func(a, l, n int) bool
+	atEnd   string // the code of what is made of too few branches; "" merges them
+	merged  string // the word for a merge that no loss had a part in
+}
+
+func rules(n int) []rule {
+	never := func(a, l, n int) bool { return false }
+	list := []rule{
+		{pipeline.Policy{}, func(a, _, n int) bool { return a == n }, func(a, l, _ int) bool { return a > 0 && l > 0 }, CodeIncompleteBranches, FiredByAll},
+		{pipeline.Policy{Word: pipeline.BestEffort}, func(a, l, n int) bool { return a > 0 && a+l == n }, never, "", FiredByAll},
+		{pipeline.Policy{Word: pipeline.First}, func(a, _, _ int) bool { return a > 0 }, never, "", FiredByFirst},
+	}
+	for q := 1; q <= n; q++ {
+		list = append(list, rule{
+			pipeline.Policy{Word: pipeline.Quorum, Quorum: q}, func(a, _, _ int) bool { return a >= q },
+			func(a, l, n int) bool { return a > 0 && n-l < q }, CodeQuorumNotMet, FiredByQuorum,
+		})
+	}
+	return list
+}
+
+// step is one thing that happens to a Join.
+type step struct {
+	branch int
+	lost   bool
+}
+
+// stories returns every order in which n branches arrive or are lost.
+func stories(n int) [][]step {
+	all := [][]step{nil}
+	for range n {
+		var longer [][]step
+		for _, story := range all {
+			for b := range n {
+				if !slices.ContainsFunc(story, func(s step) bool { return s.branch == b }) {
+					longer = append(longer, append(slices.Clone(story), step{b, false}), append(slices.Clone(story), step{b, true}))
+				}
+			}
+		}
+		all = longer
+	}
+	return all
+}
+
+func branchNames(n int) []string { return []string{"a", "b", "c", "d"}[:n] }
+
+var reasons = []pipeline.Path{pipeline.GateRouted, pipeline.FilterDropped, pipeline.OnErrorRouted, pipeline.ForkParent}
+
+// expectation is what the rule says of a story of which the first told steps happened before the stop word.
+type expectation struct {
+	firedBy         string
+	at              int // the number of steps after which it is decided
+	arrived         []int
+	lost, notNeeded []int
+	code            string
+}
+
+func (r rule) expect(story []step, told int, stop string) expectation {
+	n, e := len(story), expectation{}
+	a, l := 0, 0
+	for e.at = 0; e.at < told && e.firedBy == ""; {
+		if s := story[e.at]; s.lost {
+			l++
+		} else {
+			a++
+			e.arrived = append(e.arrived, s.branch)
+		}
+		e.at++
+		switch {
+		case r.merges(a, l, n):
+			e.firedBy = r.merged
+			if r.merged == FiredByAll && l > 0 {
+				e.firedBy = FiredByLost
+			}
+		case r.givesUp(a, l, n):
+			e.firedBy, e.code = FiredByLost, r.atEnd
+		case l == n:
+			e.firedBy = FiredByLost
+		}
+	}
+	if e.firedBy == "" {
+		e.firedBy = stop
+		if a > 0 {
+			e.code = r.atEnd
+		}
+	}
+	for b := range n {
+		i := slices.IndexFunc(story, func(s step) bool { return s.branch == b })
+		switch {
+		case i >= e.at:
+			e.notNeeded = append(e.notNeeded, b)
+		case story[i].lost:
+			e.lost = append(e.lost, b)
+		}
+	}
+	return e
+}
+
+// Every policy over every order of arrivals and losses of up to four branches, stopped after every step by the timeout or the
+// end: what decides, when, and what becomes of each branch.
+func TestPolicies(t *testing.T) {
+	for n := 1; n <= 4; n++ {
+		for _, rule := range rules(n) {
+			join := NewJoin(&plan.Join{Branches: branchNames(n), Policy: rule.policy})
+			for _, story := range stories(n) {
+				for told := range n + 1 {
+					for _, stop := range []string{FiredByTimeout, FiredByEnd} {
+						tell(t, join, rule, story, told, stop)
+					}
+				}
+			}
+		}
+	}
+}
+
+func tell(t *testing.T, join *Join, rule rule, story []step, told int, stop string) {
+	want := rule.expect(story, told, stop)
+	join.Reset()
+	for i, s := range story[:told] {
+		require.Equal(t, i+1 == want.at && want.firedBy != stop, happen(join, s, branchRow(s.branch, true)), "%v %v", rule.policy, story)
+	}
+	if stop == FiredByEnd {
+		require.Equal(t, want.firedBy == stop, join.Finish())
+	} else {
+		require.Equal(t, want.firedBy == stop, join.Expire())
+	}
+	for _, s := range story[told:] {
+		require.False(t, join.complete())
+		require.False(t, happen(join, s, branchRow(s.branch, true)), "a decision is final")
+	}
+	require.True(t, join.complete())
+	require.False(t, join.Finish() || join.Expire(), "a decision is final")
+
+	got := join.Decision()
+	said := fmt.Sprintf("%+v %+v, stopped by %s after %d: %+v", rule.policy, story, stop, told, got)
+	require.Equal(t, want.firedBy, got.FiredBy, said)
+	require.Equal(t, orNone(want.arrived), orNone(got.Arrived), said)
+	require.Equal(t, orNone(want.notNeeded), orNone(got.NotNeeded), said)
+	require.Len(t, got.Lost, len(want.lost), said)
+	for i, b := range want.lost {
+		require.Equal(t, Lost{Branch: b, Reason: reasons[b]}, got.Lost[i], said)
+	}
+	require.Equal(t, len(want.arrived) == 0, got.Nothing, said)
+	require.Equal(t, want.code, codeOf(got.Refused), said)
+}
+
+func orNone(list []int) []int { return append([]int{}, list...) }
+
+func codeOf(refused *plugin.Rejection) string {
+	if refused == nil {
+		return ""
+	}
+	return refused.Code
+}
+
+func happen(join *Join, s step, in row.Row) bool {
+	if s.lost {
+		return join.Lose(s.branch, reasons[s.branch])
+	}
+	return join.Arrive(s.branch, in)
+}
+
+var branchShapes = []*row.Shape{
+	row.NewShape([]string{"id", "seen"}), row.NewShape([]string{"b", "seen", "id"}), row.NewShape([]string{"id", "c"}), row.NewShape([]string{"seen"}),
+}
+
+// branchRow is the row that comes by the branch: id is the same for all, seen is not unless they agree.
+func branchRow(b int, agree bool) row.Row {
+	r := row.Row{Shape: branchShapes[b]}
+	for _, field := range r.Shape.Fields() {
+		switch {
+		case field == "seen" && !agree:
+			r.Values = append(r.Values, row.StringValue(branchNames(4)[b]))
+		case field == "id" || field == "seen":
+			r.Values = append(r.Values, row.IntValue(7))
+		default:
+			r.Values = append(r.Values, row.NullValue())
+		}
+	}
+	return r
+}
+
+// Merges over every order of arrival of every set of branches: the order has no part in the row, but the declared order has.
+func TestMerges(t *testing.T) {
+	merges := []plan.Join{
+		{}, {Collision: plan.CollisionFirst}, {Collision: plan.CollisionFail}, {Merge: pipeline.Merge{Word: pipeline.Nested}},
+		{Merge: pipeline.Merge{Word: pipeline.SelectBranch, Select: "b"}},
+	}
+	for _, spec := range merges {
+		spec.Branches, spec.Policy = branchNames(4), pipeline.Policy{Word: pipeline.BestEffort}
+		join := NewJoin(&spec)
+		for _, story := range stories(4) {
+			for _, agree := range []bool{true, false} {
+				join.Reset()
+				for _, s := range story {
+					happen(join, s, branchRow(s.branch, agree))
+				}
+				got := join.Decision()
+				if !got.Nothing {
+					requireMerge(t, &spec, got, agree)
+				}
+			}
+		}
+	}
+}
+
+func requireMerge(t *testing.T, spec *plan.Join, got Decision, agree bool) {
+	came := slices.Sorted(slices.Values(got.Arrived))
+	want := slowUnion(spec, came, agree)
+	switch {
+	case spec.Merge.Word == pipeline.Nested:
+		want = ""
+		for _, b := range came {
+			want += fmt.Sprintf("%s=%s<%s ", branchNames(4)[b], mustParse(row.JSON, string(row.AppendJSON(nil, branchRow(b, agree)))).Text(), branchNames(4)[b])
+		}
+	case spec.Merge.Word == pipeline.SelectBranch && slices.Contains(came, 1):
+		want = printUnion(branchShapes[1].Fields(), func(field string) (row.Value, int) { v, _ := branchRow(1, agree).Get(field); return v, 1 })
+	case spec.Merge.Word == pipeline.SelectBranch:
+		require.Equal(t, CodeSelectBranchMissing, codeOf(got.Refused))
+	}
+	require.Equal(t, want, printUnion(got.Row.Shape.Fields(), func(field string) (row.Value, int) {
+		value, _ := got.Row.Get(field)
+		i, _ := got.Row.Shape.Index(field)
+		require.Equal(t, field, got.Origins[i].Field)
+		return value, got.Origins[i].Branch
+	}))
+	if spec.Merge.Word != "" {
+		return
+	}
+	seen := slices.DeleteFunc(slices.Clone(came), func(b int) bool { return b == 2 }) // the branch without this field
+	collide := !agree && len(seen) > 1
+	require.Equal(t, collide, slices.Equal(got.Collisions, []string{"seen"}), "%v", got.Collisions)
+	require.Equal(t, collide && spec.Collision == plan.CollisionFail, codeOf(got.Refused) == CodeCollision)
+}
+
+// slowUnion says what the union is, as field=value<branch in order.
+func slowUnion(spec *plan.Join, came []int, agree bool) string {
+	var fields []string
+	from := map[string]int{}
+	for _, b := range came {
+		for _, field := range branchShapes[b].Fields() {
+			if _, known := from[field]; !known {
+				fields = append(fields, field)
+				from[field] = b
+			} else if spec.Collision != plan.CollisionFirst {
+				from[field] = b
+			}
+		}
+	}
+	return printUnion(fields, func(field string) (row.Value, int) {
+		value, _ := branchRow(from[field], agree).Get(field)
+		return value, from[field]
+	})
+}
+
+func printUnion(fields []string, at func(string) (row.Value, int)) string {
+	var b strings.Builder
+	for _, field := range fields {
+		value, branch := at(field)
+		fmt.Fprintf(&b, "%s=%s<%s ", field, row.AppendText(nil, value), branchNames(4)[branch])
+	}
+	return b.String()
+}
+
+// The caller reuses the memory of a row that arrived.
+func TestArriveCopies(t *testing.T) {
+	join := NewJoin(&plan.Join{Branches: branchNames(2)})
+	in := branchRow(0, true)
+	join.Arrive(0, in)
+	in.Values[0] = row.IntValue(99)
+	join.Arrive(1, branchRow(1, true))
+	first := join.Decision().Clone()
+	require.Empty(t, first.Collisions)
+	require.Equal(t, `{"id":7,"seen":7,"b":null}`, string(row.AppendJSON(nil, first.Row)))
+	join.Reset()
+	join.Arrive(0, in)
+	join.Arrive(1, branchRow(1, true))
+	require.Equal(t, []string{"id"}, join.Decision().Collisions)
+	require.Equal(t, `{"id":7,"seen":7,"b":null}`, string(row.AppendJSON(nil, first.Row)))
+}
+
+func TestTwicePanics(t *testing.T) {
+	join := NewJoin(&plan.Join{Branches: branchNames(2), Policy: pipeline.Policy{Word: pipeline.First}})
+	join.Arrive(0, branchRow(0, true))
+	require.PanicsWithValue(t, `barrier: the branch "a" of one row came twice`, func() { join.Lose(0, pipeline.GateRouted) })
+}
+
+func TestRefusedMergesSayWhatIsMissing(t *testing.T) {
+	join := NewJoin(&plan.Join{Branches: branchNames(3)})
+	join.Arrive(0, branchRow(0, true))
+	join.Lose(2, pipeline.GateRouted)
+	require.Equal(t, "INCOMPLETE_BRANCHES: missing: c (gate_routed); not awaited: b", join.Decision().Refused.Error())
+
+	join = NewJoin(&plan.Join{Branches: branchNames(3)})
+	join.Arrive(0, branchRow(0, true))
+	join.Finish()
+	require.Equal(t, "INCOMPLETE_BRANCHES: missing: b, c", join.Decision().Refused.Error(), "at the end there is nothing to wait for")
+
+	join = NewJoin(&plan.Join{Branches: branchNames(3), Policy: pipeline.Policy{Word: pipeline.Quorum, Quorum: 2}})
+	join.Arrive(1, branchRow(1, true))
+	join.Expire()
+	require.Equal(t, "QUORUM_NOT_MET: 1 of 2 needed branches came; missing: a (timeout), c (timeout)", join.Decision().Refused.Error())
+}
+
+// A JSON number cannot hold every decimal.
+func TestNestedRefusesWhatJSONCannotHold(t *testing.T) {
+	join := NewJoin(&plan.Join{Branches: branchNames(1), Merge: pipeline.Merge{Word: pipeline.Nested}})
+	exact := row.Row{Shape: row.NewShape([]string{"price"}), Values: []row.Value{mustParse(row.Decimal, "0.12345678901234567890123")}}
+	join.Arrive(0, exact)
+	got := join.Decision()
+	require.Equal(t, row.CodeInexact, codeOf(got.Refused))
+	require.Equal(t, "a", got.Refused.Field)
+	require.Equal(t, exact, got.Row)
+}
+
+func mustParse(kind row.Kind, text string) row.Value {
+	value, err := row.Parse(kind, text)
+	if err != nil {
+		panic(err)
+	}
+	return value
+}

@@ -1,0 +1,53 @@
+package barrier
+
+import (
+	"strings"
+
+	"waymark/pipeline/row"
+)
+
+// cellBytes is what a value takes besides its text.
+const cellBytes = 32
+
+// valueBytes returns how much memory the values take, about.
+func valueBytes(values []row.Value) int {
+	bytes := len(values) * cellBytes
+	for _, value := range values {
+		bytes += len(value.Text())
+	}
+	return bytes
+}
+
+// own returns the value with text of its own, so that it does not keep that of a whole chunk in memory.
+func own(value row.Value) row.Value { return withText(value, strings.Clone(value.Text())) }
+
+// ownValues returns the values with memory of their own; their texts are together in one.
+func ownValues(values []row.Value) []row.Value {
+	var all strings.Builder
+	for _, value := range values {
+		all.WriteString(value.Text())
+	}
+	text := all.String()
+	owned := make([]row.Value, len(values))
+	for i, value := range values {
+		n := len(value.Text())
+		owned[i] = withText(value, text[:n])
+		text = text[n:]
+	}
+	return owned
+}
+
+// withText returns the value with another copy of its text.
+func withText(value row.Value, text string) row.Value {
+	switch value.Kind() {
+	case row.String:
+		return row.StringValue(text)
+	case row.Decimal, row.JSON:
+		parsed, err := row.Parse(value.Kind(), text)
+		if err != nil {
+			panic("barrier: a value is not in its own form: " + err.Error()) // against the contract of row.Value
+		}
+		return parsed
+	}
+	return value
+}

@@ -1,0 +1,60 @@
+package plan_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/engine/plan"
+	"waymark/pipeline"
+	"waymark/pipeline/row"
+	"waymark/plugin"
+	"waymark/plugin/builtin"
+)
+
+// typedPlugins have sinks that note the fields of which they are asked for an encoder.
+type typedPlugins struct {
+	builtin.Plugins
+	asked map[string][]plugin.Field
+}
+
+type typedSink struct {
+	plugin.Sink
+	name  string
+	asked map[string][]plugin.Field
+}
+
+func (s typedSink) TypedEncoder(fields []plugin.Field, open bool) (plugin.Encoder, error) {
+	s.asked[s.name] = fields
+	return s.Encoder(nil, open)
+}
+
+func (p typedPlugins) Sink(name string, spec pipeline.Sink) (plugin.Sink, error) {
+	sink, err := p.Plugins.Sink(name, spec)
+	return typedSink{sink, name, p.asked}, err
+}
+
+func TestATypedSinkIsToldTheTypesOfItsRows(t *testing.T) {
+	loaded, err := pipeline.Load("p.yaml", []byte(`name: p
+sources: {in: {jsonl: {path: in}, schema: {fields: {id: int, at: "timestamp?"}}, on_invalid: bad}}
+steps: [{name: a, set: {half: "row.id > 2"}}]
+sinks: {out: {jsonl: {path: o}}, bad: {jsonl: {path: b}}}
+`), pipeline.Environment{})
+	require.NoError(t, err)
+	root, err := builtin.NewRoot(t.TempDir())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, root.Close()) })
+	asked := map[string][]plugin.Field{}
+	_, err = plan.Compile(loaded, typedPlugins{builtin.Plugins{Root: root}, asked})
+	require.NoError(t, err)
+	require.Equal(t, []plugin.Field{
+		{Name: "id", Kind: row.Int}, {Name: "at", Kind: row.Timestamp, Optional: true}, {Name: "half", Kind: row.Bool},
+	}, asked["out"])
+	var names []string
+	for _, field := range asked["bad"] {
+		names = append(names, field.Name)
+		require.Equal(t, field.Name == "row" || field.Name == "line", field.Kind == row.Int, field.Name)
+		require.Equal(t, field.Name == "field" || field.Name == "raw" || field.Name == "raw_base64", field.Optional, field.Name)
+	}
+	require.Equal(t, plan.ErrorFields, names)
+}

@@ -1,0 +1,89 @@
+package settings_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+
+	"waymark/internal/settings"
+)
+
+// given is what a command got.
+type given struct {
+	queue   string
+	folders []string
+	count   int
+}
+
+// apply gives a command with the flags queue, folder and count its values. The settings file may also hold those of a flag that
+// the command does not have.
+func apply(t *testing.T, env map[string]string, args ...string) (given, error) {
+	t.Helper()
+	var g given
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	flags.String(settings.FileFlag, "", "")
+	flags.StringVar(&g.queue, "queue", "default", "")
+	flags.StringArrayVar(&g.folders, "folder", nil, "")
+	flags.IntVar(&g.count, "max-count", 0, "")
+	require.NoError(t, flags.Parse(args))
+	err := settings.Apply(flags, append(settings.Names(flags), "of-another"), func(name string) (string, bool) {
+		value, set := env[name]
+		return value, set
+	})
+	return g, err
+}
+
+func write(t *testing.T, text string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.WriteFile(settings.DefaultFile, []byte(text), 0o600))
+}
+
+func TestTheCommandLineComesBeforeTheEnvironmentAndThatBeforeTheFile(t *testing.T) {
+	write(t, "queue: file\nfolder: [a, b]\nmax-count: 3\nof-another: command\n")
+	env := map[string]string{"WAYMARK_QUEUE": "env", "WAYMARK_FOLDER": "c:d", "WAYMARK_MAX_COUNT": ""}
+	for _, test := range []struct {
+		env  map[string]string
+		args []string
+		want given
+	}{
+		{nil, nil, given{"file", []string{"a", "b"}, 3}},
+		{env, nil, given{"env", []string{"c", "d"}, 3}},
+		{env, []string{"--queue", "line", "--folder", "e", "--max-count", "5"}, given{"line", []string{"e"}, 5}},
+	} {
+		got, err := apply(t, test.env, test.args...)
+		require.NoError(t, err)
+		require.Equal(t, test.want, got)
+	}
+}
+
+func TestDefaultsHoldWithoutAFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	got, err := apply(t, nil)
+	require.NoError(t, err)
+	require.Equal(t, given{queue: "default"}, got)
+}
+
+func TestWrongValuesAreNamedByTheirPlace(t *testing.T) {
+	write(t, "queue: file\n")
+	_, err := apply(t, map[string]string{"WAYMARK_MAX_COUNT": "many"})
+	require.EqualError(t, err, `environment variable WAYMARK_MAX_COUNT: max-count: "many" is not a int`)
+	for text, want := range map[string]string{
+		"max-count: many\n":     `waymark.settings.yaml:1:1: max-count: "many" is not a int`,
+		"queue: [a, b]\n":       "waymark.settings.yaml:1:1: queue takes one value",
+		"\nqueues: x\n":         `waymark.settings.yaml:2:1: unknown setting "queues" (did you mean "queue"?)`,
+		"queue: a\nqueue: b\n":  "waymark.settings.yaml:2:1: ",
+		"queue: {a: b}\n":       "waymark.settings.yaml:1:1: queue expects a text, true or false, or a list of texts",
+		"- queue\n":             "waymark.settings.yaml:1:1: expects keys with values",
+		"settings: other.yml\n": `unknown setting "settings"`,
+	} {
+		write(t, text)
+		_, err := apply(t, nil)
+		require.ErrorContains(t, err, want)
+	}
+	_, err = apply(t, map[string]string{"WAYMARK_SETTINGS": "gone.yaml"})
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorContains(t, err, "gone.yaml")
+}

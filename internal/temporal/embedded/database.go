@@ -1,0 +1,143 @@
+package embedded
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"go.temporal.io/server/common/config"
+	"go.temporal.io/server/common/persistence/sql/sqlplugin"
+	"go.temporal.io/server/common/persistence/sql/sqlplugin/sqlite"
+	schema "go.temporal.io/server/schema/sqlite"
+	"google.golang.org/protobuf/types/known/durationpb"
+	driver "modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"waymark/internal/sqlitefile"
+)
+
+// defaultRetention leaves a run that was interrupted a month in which it can be resumed from its history.
+const defaultRetention = 30 * 24 * time.Hour
+
+// pragmas of every connection. With a write-ahead log and synchronous=normal a killed process loses nothing; a power cut
+// may lose the last moments of a history, whose activities then run again, but never tears the database.
+var pragmas = map[string]string{"journal_mode": "wal", "synchronous": "normal", "busy_timeout": "10000"}
+
+// starts makes the name of every server's database handle its own, because Temporal keeps handles by name until the
+// process ends, even of files that are gone.
+var starts atomic.Int64
+
+// sqlConfig names the database as Temporal passes it on to SQLite: in a URI that Temporal does not escape. The error is that of a
+// path which SQLite does not take.
+func sqlConfig(path string) (*config.SQL, error) {
+	name, err := sqlitefile.Path(path)
+	if err != nil {
+		return nil, err
+	}
+	attributes := map[string]string{"mode": "rwc", "setup": "start" + strconv.FormatInt(starts.Load(), 10)}
+	for name, value := range pragmas {
+		attributes[name] = value
+	}
+	return &config.SQL{PluginName: sqlite.PluginName, DatabaseName: name, ConnectAttributes: attributes}, nil
+}
+
+// openDatabase opens the file apart from the server.
+func openDatabase(path string) (*sql.DB, error) {
+	values := url.Values{}
+	for name, value := range pragmas {
+		values.Add("_pragma", name+"="+value)
+	}
+	uri, err := sqlitefile.URI(path, values)
+	if err != nil {
+		return nil, err
+	}
+	db, err := sql.Open("sqlite", uri)
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	return db, nil
+}
+
+// prepareDatabase makes the database with its namespace if it is not there yet. A process that is killed half-way leaves
+// one that the next prepares.
+func prepareDatabase(ctx context.Context, o Options) error {
+	db, err := openDatabase(o.DatabasePath)
+	if err != nil {
+		return err
+	}
+	err = makeSchema(ctx, db)
+	if err = errors.Join(err, db.Close()); err != nil {
+		return fmt.Errorf("%s: %w", o.DatabasePath, err)
+	}
+	starts.Add(1)
+	database, err := sqlConfig(o.DatabasePath)
+	if err != nil {
+		return err
+	}
+	namespace, err := schema.NewNamespaceConfig(clusterName, Namespace, false, nil)
+	if err != nil {
+		return err
+	}
+	namespace.Detail.Config.Retention = durationpb.New(cmp.Or(o.Retention, defaultRetention))
+	return schema.CreateNamespaces(database, namespace)
+}
+
+// makeSchema runs the statements of Temporal's schema in one transaction, unless an earlier one did.
+func makeSchema(ctx context.Context, db *sql.DB) error {
+	var tables int
+	if err := db.QueryRowContext(ctx, "select count(*) from sqlite_master where type = 'table' and name = 'namespaces'").Scan(&tables); err != nil || tables > 0 {
+		return err
+	}
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := schema.SetupSchemaOnDB(schemaTarget{tx: tx}); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
+}
+
+// schemaTarget takes the statements of the schema, and nothing else of its interface is used.
+type schemaTarget struct {
+	sqlplugin.AdminDB
+	tx *sql.Tx
+}
+
+func (s schemaTarget) Exec(statement string, args ...any) error {
+	_, err := s.tx.Exec(statement, args...)
+	return err
+}
+
+// damaged reports whether the file is anything but a whole SQLite database.
+func damaged(path string) bool {
+	db, err := openDatabase(path)
+	if err != nil {
+		return false
+	}
+	defer db.Close()
+	var verdict string
+	err = db.QueryRow("pragma quick_check(1)").Scan(&verdict)
+	if fault, ok := errors.AsType[*driver.Error](err); ok {
+		primary := fault.Code() & 0xff
+		return primary == sqlite3.SQLITE_CORRUPT || primary == sqlite3.SQLITE_NOTADB
+	}
+	return err == nil && verdict != "ok"
+}
+
+// checkpoint moves what is in the write-ahead log into the database file.
+func checkpoint(path string) error {
+	db, err := openDatabase(path)
+	if err != nil {
+		return err
+	}
+	_, err = db.Exec("pragma wal_checkpoint(truncate)")
+	return errors.Join(err, db.Close())
+}

@@ -1,0 +1,198 @@
+package expr
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/pipeline/row"
+)
+
+func TestNull(t *testing.T) {
+	for source, want := range map[string]string{
+		"row.speed == null":                  "bool true",
+		"row.speed != null":                  "bool false",
+		"row.speed == 5":                     "bool false",
+		"row.repair_date == null":            "bool true",
+		"row.rebate == null":                 "bool true",
+		"row.extra == null":                  "bool true",
+		"row.details.none == null":           "bool true",
+		"has(row.speed)":                     "bool false",
+		"has(row.cost_total)":                "bool true",
+		"has(row.extra)":                     "bool false",
+		"has(row.details.none)":              "bool true", // the key is there
+		"has(row.details.nothing)":           "bool false",
+		"has(row.speed) && row.speed > 5":    "bool false",
+		"row.speed == null || row.speed > 5": "bool true",
+		"row.speed > 5 || row.fatal":         "bool true", // the other side decides
+		"has(row.damage) ? row.damage : '-'": "string -",
+		"row.fatal ? null : row.flight_date": "null ",
+		"[row.speed, row.damage]":            "json [null,null]",
+	} {
+		require.Equal(t, want, text(t, source), source)
+	}
+}
+
+func TestNullOperandIsNamed(t *testing.T) {
+	for source, operand := range map[string]string{
+		"row.speed + 1":                        "row.speed",
+		"1 + row.speed > 5":                    "row.speed",
+		"row.speed > 5":                        "row.speed",
+		"row.damage.startsWith('x')":           "row.damage",
+		"row.airport + row.damage":             "row.damage",
+		"!row.reported":                        "row.reported",
+		"row.reported || !row.fatal":           "row.reported",
+		"row.fatal && row.reported":            "row.reported",
+		"row.reported ? 1 : 2":                 "row.reported",
+		"-row.rebate":                          "row.rebate",
+		"row.rebate * 2":                       "row.rebate",
+		"row.repair_date > date('2001-01-01')": "row.repair_date",
+		"row.closed_at > row.seen_at":          "row.closed_at",
+		"row.details.none + 1":                 "row.details.none",
+		"row.extra.all(x, x > 1)":              "row.extra",
+		"(has(row.speed) && row.speed > 1) || row.height > 1.0":      "row.height",
+		"row.fatal ? row.speed + 1 : row.height + 1.0 > 1.0 ? 1 : 2": "row.speed",
+	} {
+		_, err := compile(t, strikesEnv(t), source).Eval(strike(t))
+		require.EqualError(t, err, operand+" is null; test it with has(…) or == null first (NULL_OPERAND)", source)
+	}
+}
+
+func TestErrorCodes(t *testing.T) {
+	for source, want := range map[string]string{
+		"row.details.nothing":                                CodeNoSuchKey,
+		"row.details['nothing'] == 1":                        CodeNoSuchKey,
+		"row.details.birds[3]":                               CodeNoSuchKey,
+		"row.airport.charAt(17)":                             CodeNoSuchKey,
+		"row.details.birds[2] > 5":                           CodeNoSuchOverload,
+		"row.details.birds.all(b, b > 0)":                    CodeNoSuchOverload,
+		"int(row.airport)":                                   CodeEval,
+		"date(row.airport)":                                  CodeEval,
+		"decimal(row.airport)":                               CodeEval,
+		"timestamp(row.airport)":                             CodeEval,
+		"row.fee.round(row.cost_total)":                      CodeEval,
+		"row.flight_date + 4000000":                          CodeOverflow,
+		"timestamp('9999-12-31T23:59:59Z') + duration('1h')": CodeOverflow,
+		"int(row.fee * 1000000000000000000)":                 CodeOverflow,
+	} {
+		require.Equal(t, want, code(t, source), source)
+	}
+}
+
+func TestDecimalsAreExact(t *testing.T) {
+	for source, want := range map[string]string{
+		"row.fee + row.fee":               "decimal 20.20",
+		"row.fee - 1":                     "decimal 9.10",
+		"1 - row.fee":                     "decimal -9.10",
+		"row.fee * param.rate":            "decimal 1.9190",
+		"(row.fee * param.rate).round(2)": "decimal 1.92",
+		"decimal('2.345').round(2)":       "decimal 2.35",
+		"decimal('-2.345').round(2)":      "decimal -2.35",
+		"-row.fee":                        "decimal -10.10",
+		"decimal('0.1') + decimal('0.2')": "decimal 0.3",
+		"decimal(0.1)":                    "decimal 0.1",
+		"decimal(1e21)":                   "decimal 1000000000000000000000",
+		"decimal(7)":                      "decimal 7",
+		"row.fee == decimal('10.1')":      "bool true",
+		"row.fee != decimal('10.1')":      "bool false",
+		"row.fee > 10":                    "bool true",
+		"10 >= row.fee":                   "bool false",
+		"row.fee <= decimal('10.10')":     "bool true",
+		"row.details.big == decimal('12345678901234567890')": "bool true",
+		"string(row.fee)":                            "string 10.10",
+		"double(row.fee)":                            "float 10.1",
+		"int(row.fee)":                               "int 10",
+		"int(decimal('-10.9'))":                      "int -10",
+		"row.fee in [decimal('10.1')]":               "bool true",
+		"[row.fee, decimal('12345678901234567890')]": "json [10.1,12345678901234567890]",
+	} {
+		require.Equal(t, want, text(t, source), source)
+	}
+}
+
+func TestDecimalsStopAt1000Digits(t *testing.T) {
+	digits := strings.Repeat("9", 600)
+	require.Equal(t, CodeOverflow, code(t, "row.fee * decimal('"+digits+"') * decimal('"+digits+"')"))
+	_, err := strikesEnv(t).Compile("decimal('1e999999999')", Any)
+	require.ErrorContains(t, err, "1:9: ")
+}
+
+func TestDates(t *testing.T) {
+	for source, want := range map[string]string{
+		"row.flight_date > date('2001-01-01')":                "bool true",
+		"row.flight_date == date('2001-02-03')":               "bool true",
+		"row.flight_date >= param.since":                      "bool true",
+		"row.flight_date in [date('2001-02-03')]":             "bool true",
+		"row.flight_date + 26":                                "date 2001-03-01",
+		"row.flight_date - 34":                                "date 2000-12-31",
+		"row.flight_date - date('2000-02-29')":                "int 340",
+		"row.flight_date.year()":                              "int 2001",
+		"row.flight_date.month()":                             "int 2",
+		"row.flight_date.day()":                               "int 3",
+		"date('1969-12-31').day()":                            "int 31",
+		"date(row.seen_at)":                                   "date 2001-02-03",
+		"date(timestamp('1969-12-31T23:00:00Z'))":             "date 1969-12-31",
+		"timestamp(row.flight_date)":                          "timestamp 2001-02-03T00:00:00Z",
+		"string(row.flight_date)":                             "string 2001-02-03",
+		"string(date('0001-01-01'))":                          "string 0001-01-01",
+		"date('9999-12-31')":                                  "date 9999-12-31",
+		"row.seen_at.getHours()":                              "int 4",
+		"row.seen_at - row.seen_at < duration('1s')":          "bool true",
+		"row.seen_at + duration('1h')":                        "timestamp 2001-02-03T05:05:06.5Z",
+		"row.seen_at > timestamp('2001-02-03T04:05:06.499Z')": "bool true",
+	} {
+		require.Equal(t, want, text(t, source), source)
+	}
+	require.Equal(t, CodeOverflow, code(t, "date('9999-12-31') + row.cost_total"))
+	require.Equal(t, CodeOverflow, code(t, "row.flight_date - (-9223372036854775807 - 1)"))
+}
+
+func TestReplaceAndJoin(t *testing.T) {
+	for source, want := range map[string]string{
+		"'hello hello'.replace('he', 'we')":     "wello wello",
+		"'hello hello'.replace('he', 'we', -1)": "wello wello",
+		"'hello hello'.replace('he', 'we', 1)":  "wello hello",
+		"'hello hello'.replace('he', 'we', 0)":  "hello hello",
+		"'hello hello'.replace('', '_')":        "_h_e_l_l_o_ _h_e_l_l_o_",
+		"'hello hello'.replace('h', '')":        "ello ello",
+		"['a', '', 'c'].join()":                 "ac",
+		"['', 'b', ''].join('-')":               "-b-",
+		"[].join('/')":                          "",
+	} {
+		require.Equal(t, "string "+want, text(t, source), source)
+	}
+	require.Equal(t, CodeNoSuchOverload, code(t, "row.details.birds.join('-')"))
+	require.Equal(t, CodeNoSuchOverload, code(t, "dyn('a').replace(row.details.birds[0], 'x')"))
+}
+
+func TestCostIsCountedOnlyWhereItCanMatter(t *testing.T) {
+	env := strikesEnv(t)
+	for source, want := range map[string]guard{
+		"row.cost_total > 100000 ? 'major' : 'minor'":                never,
+		"row.airport == 'JFK'":                                       never,
+		"row.airport.startsWith('J')":                                never,
+		"row.fee * 2 > 10":                                           never,
+		"row.airport.contains('FK')":                                 never,
+		"row.airport.contains('JOHN F KENNEDY INTERNATIONAL')":       onLargeCell,
+		"row.airport.lowerAscii() == 'jfk'":                          onLargeCell,
+		"row.airport.matches('^J')":                                  never,
+		"row.airport.matches('^JFK|^LGA')":                           onLargeCell,
+		"row.airport.matches(param.pattern)":                         onLargeCell,
+		"row.details.birds.all(a, row.details.birds.all(b, a != b))": always,
+	} {
+		require.Equal(t, want, compile(t, env, source).guard, source)
+	}
+	program := compile(t, env, "row.airport.contains('xyz') || row.airport.lowerAscii() == 'x'")
+	small := rowOf(t, strikes, map[string]string{"airport": strings.Repeat("a", smallCellBytes)})
+	large := rowOf(t, strikes, map[string]string{"airport": strings.Repeat("a", maxCellBytes)})
+	value, err := program.Eval(small)
+	require.NoError(t, err)
+	require.Equal(t, row.BoolValue(false), value)
+	_, err = program.Eval(large)
+	require.EqualError(t, err, "the evaluation passed the cost limit of 100000 (COST)")
+	direct := compile(t, env, "row.airport.contains('JOHN F KENNEDY INTERNATIONAL')")
+	require.NotNil(t, direct.direct)
+	_, err = direct.Eval(large)
+	require.EqualError(t, err, "the evaluation passed the cost limit of 100000 (COST)")
+}

@@ -1,0 +1,80 @@
+// Package egress decides where in a network documents may lead. A document is trusted less than the operator: by itself it
+// reaches public addresses, and what lies inside of somebody's network only if the operator allows it.
+package egress
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"syscall"
+)
+
+// refused are the addresses that no document reaches by itself: they are inside of somebody's network, lead there, or are
+// nobody's. Of IPv6, only what is handed out (2000::/3) is open at all. Source: IANA special-purpose address registries.
+var refused = prefixes(
+	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
+	"192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
+	"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
+)
+
+var handedOut = netip.MustParsePrefix("2000::/3")
+
+func prefixes(texts ...string) []netip.Prefix {
+	var all []netip.Prefix
+	for _, text := range texts {
+		all = append(all, netip.MustParsePrefix(text))
+	}
+	return all
+}
+
+// DeniedError says that a document led to an address that the operator did not allow. No retry cures it.
+type DeniedError struct {
+	Address string // host and port, resolved
+	Open    string // what documents may lead to by themselves, for people: public web address
+}
+
+// Error names the address and the cure.
+func (e *DeniedError) Error() string {
+	return fmt.Sprintf("%s is no %s: if documents may use it, the operator allows it with --allow-network", e.Address, e.Open)
+}
+
+// Guard decides by the address that a name was resolved to, when it is dialled, so that no name, redirect or second answer of a
+// name server leads around it. The zero Guard lets nothing through. It is safe for concurrent use.
+type Guard struct {
+	allowed []netip.Prefix // these with any port
+	ports   []uint16       // public addresses with these
+	open    string
+}
+
+// Web returns a Guard of addresses of web servers and S3 endpoints. The networks in allow are open with any port.
+func Web(allow []netip.Prefix) Guard {
+	return Guard{allowed: allow, ports: []uint16{80, 443}, open: "public web address"}
+}
+
+// Postgres returns a Guard of addresses of Postgres databases. The networks in allow are open with any port.
+func Postgres(allow []netip.Prefix) Guard {
+	return Guard{allowed: allow, ports: []uint16{5432}, open: "public address with Postgres' port 5432"}
+}
+
+// Control has the type of net.Dialer.ControlContext. Its error is a *DeniedError.
+func (g Guard) Control(_ context.Context, _, address string, _ syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil || !g.Permits(at) {
+		return &DeniedError{Address: address, Open: g.open}
+	}
+	return nil
+}
+
+// Permits reports whether a document may lead to the address.
+func (g Guard) Permits(at netip.AddrPort) bool {
+	ip := at.Addr().Unmap().WithZone("")
+	in := func(p netip.Prefix) bool { return p.Contains(ip) }
+	if slices.ContainsFunc(g.allowed, in) {
+		return true
+	}
+	if !slices.Contains(g.ports, at.Port()) || at.Addr().Zone() != "" || ip.Is6() && !handedOut.Contains(ip) {
+		return false
+	}
+	return !slices.ContainsFunc(refused, in)
+}

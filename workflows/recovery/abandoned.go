@@ -1,0 +1,136 @@
+package recovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+
+	"waymark/internal/temporal/cluster"
+	"waymark/landscape"
+	"waymark/pipeline"
+	"waymark/workflows"
+)
+
+// Abandoned finds runs that are running on record while their workflow is closed, because somebody terminated it in Temporal, and puts on
+// record that they are interrupted. Any number of processes may do that at the same time.
+type Abandoned struct {
+	Client    client.Client
+	Namespace string // the client's
+	Log       *landscape.Log
+}
+
+// All looks at every run, and returns the ids of those that it found.
+func (a Abandoned) All(ctx context.Context) ([]string, error) {
+	runs, err := a.Log.Runs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, run := range runs {
+		interrupted, err := a.look(ctx, run)
+		if err != nil {
+			return found, err
+		}
+		if interrupted {
+			found = append(found, run.ID)
+		}
+	}
+	return found, nil
+}
+
+// mostClosed is how many workflows Since looks at: more do not end within a few minutes.
+const mostClosed = 1000
+
+// Since looks at the runs whose workflows were closed since a moment, and did not complete; it asks the record for these alone.
+func (a Abandoned) Since(ctx context.Context, moment time.Time) ([]string, error) {
+	answer, err := a.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{PageSize: mostClosed, Query: fmt.Sprintf(
+		"WorkflowType = '%s' and ExecutionStatus in ('Terminated', 'TimedOut', 'Failed', 'Canceled') and CloseTime >= '%s'",
+		workflows.RunPipelineName, moment.UTC().Format(time.RFC3339))})
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, closed := range answer.GetExecutions() {
+		id, is := strings.CutPrefix(closed.GetExecution().GetWorkflowId(), workflows.WorkflowID(""))
+		if !is {
+			continue
+		}
+		run, err := a.Log.Run(ctx, id)
+		if errors.Is(err, landscape.ErrNotFound) {
+			continue // it never began
+		}
+		interrupted := false
+		if err == nil {
+			interrupted, err = a.look(ctx, run.RunHead)
+		}
+		if err != nil {
+			return found, err
+		}
+		if interrupted {
+			found = append(found, id)
+		}
+	}
+	return found, nil
+}
+
+// look interrupts a run that is running in the epoch that was read, if its workflow is closed by now. Who takes the run up meanwhile begins
+// another epoch, in which nothing is changed.
+func (a Abandoned) look(ctx context.Context, run landscape.RunHead) (bool, error) {
+	if run.Status != pipeline.Running {
+		return false, nil
+	}
+	reason, err := a.closed(ctx, run)
+	if err != nil || reason == "" {
+		return false, err
+	}
+	err = a.Log.InEpoch(run.ID, run.Epoch).StopRun(ctx, run.ID, pipeline.Interrupted, "interrupted: "+reason)
+	if errors.Is(err, landscape.ErrSuperseded) {
+		return false, nil
+	}
+	if err != nil { // perhaps the run ended otherwise, before its workflow was closed
+		now, failed := a.Log.Run(ctx, run.ID)
+		if failed == nil && now.Status != pipeline.Running {
+			err = nil
+		}
+		return false, err
+	}
+	return true, nil
+}
+
+// closed says how the workflow of a run was closed; nothing if it is open, or not one of this Temporal.
+func (a Abandoned) closed(ctx context.Context, run landscape.RunHead) (string, error) {
+	id, owner := workflows.WorkflowID(run.ID), ""
+	owners, err := a.Log.Executions(ctx, run.ID, run.Epoch)
+	if err != nil {
+		return "", err
+	}
+	if n := len(owners); n > 0 {
+		if owners[n-1].Namespace != a.Namespace {
+			return "", nil
+		}
+		id, owner = owners[n-1].Workflow, owners[n-1].Execution
+	}
+	latest, known, err := cluster.Latest(ctx, a.Client, id)
+	if err != nil || !known || latest.Open() {
+		return "", err
+	}
+	if _, err := a.Client.DescribeWorkflowExecution(ctx, id, owner); cluster.Missing(err) {
+		return "", nil // another Temporal has a namespace of this name
+	} else if err != nil {
+		return "", err
+	}
+	switch latest.Status {
+	case enums.WORKFLOW_EXECUTION_STATUS_TERMINATED:
+		return "its workflow was terminated in Temporal", nil
+	case enums.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
+		return "its workflow took longer than Temporal was told to let it", nil
+	default:
+		return "its workflow ended before it could say how", nil
+	}
+}
