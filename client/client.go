@@ -11,7 +11,6 @@ import (
 
 	"waymark/landscape"
 	"waymark/pipeline"
-	"waymark/workflows"
 )
 
 // Client answers questions about the runs of one landscape. It is safe for concurrent use if its host is.
@@ -26,13 +25,27 @@ func New(log *landscape.Log, place string, host Host) *Client {
 	return &Client{log: log, place: place, host: host}
 }
 
-// Host is whatever executes runs: a process that uses the state folder, or the workers of a cluster.
+// Host is whatever executes runs: processes that use the state folder, or the workers of a cluster.
 type Host interface {
 	// Executes reports whether somebody executes a run that is running according to its record; nil if that is not known.
 	Executes(ctx context.Context, run string) *bool
 
-	// View queries the run's executor for the state of the run; nil if there is no answer.
-	View(ctx context.Context, run string) *workflows.View
+	// Reach connects to whoever executes runs besides this process; nil if nobody does. The caller closes the Executor.
+	Reach(ctx context.Context) (*Executor, error)
+}
+
+// WithExecutor finds whoever executes the run, besides this process, and does something with it. It returns false if nobody does.
+func WithExecutor(ctx context.Context, host Host, run string, do func(*Executor) error) (found bool, err error) {
+	executor, err := host.Reach(ctx)
+	if err != nil || executor == nil {
+		return false, err
+	}
+	defer executor.Close()
+	found, err = executor.Executes(ctx, run)
+	if err != nil || !found {
+		return false, err
+	}
+	return true, do(executor)
 }
 
 // Find returns the run that word names: its id, a prefix of it that no other run has, or pipeline.LastRun. The error is an *Error of

@@ -9,6 +9,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	sdk "go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
 
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
@@ -20,18 +26,41 @@ import (
 // nobody is a host that executes no run.
 type nobody struct{}
 
-func (nobody) Executes(context.Context, string) *bool       { return new(bool) }
-func (nobody) View(context.Context, string) *workflows.View { return nil }
+func (nobody) Executes(context.Context, string) *bool   { return new(bool) }
+func (nobody) Reach(context.Context) (*Executor, error) { return nil, nil }
 
-// busy is a host that executes every run, each in this view.
-type busy struct{ view *workflows.View }
+// busy is a host whose process executes every run, each in this view.
+type busy struct{ view workflows.View }
 
 func (busy) Executes(context.Context, string) *bool {
 	works := true
 	return &works
 }
 
-func (b busy) View(context.Context, string) *workflows.View { return b.view }
+func (b busy) Reach(context.Context) (*Executor, error) {
+	return &Executor{Connection: &Connection{Temporal: answering{view: b.view}}, Process: 1}, nil
+}
+
+// answering is the server of a process that executes every run.
+type answering struct {
+	sdk.Client
+	view workflows.View
+}
+
+func (answering) DescribeTaskQueue(context.Context, string, enums.TaskQueueType) (*workflowservice.DescribeTaskQueueResponse, error) {
+	return &workflowservice.DescribeTaskQueueResponse{Pollers: []*taskqueue.PollerInfo{{Identity: "1@a"}}}, nil
+}
+
+func (a answering) QueryWorkflow(context.Context, string, string, string, ...any) (converter.EncodedValue, error) {
+	payloads, err := converter.GetDefaultDataConverter().ToPayloads(a.view)
+	return sdk.NewValue(payloads), err
+}
+
+func (answering) UpdateWorkflow(context.Context, sdk.UpdateWorkflowOptions) (sdk.WorkflowUpdateHandle, error) {
+	return nil, temporal.NewApplicationError("it is about to end", "")
+}
+
+func (answering) Close() {}
 
 func requireKind(t *testing.T, want Kind, err error) {
 	t.Helper()
@@ -106,12 +135,12 @@ func TestStatus(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []Cure{Resume}, dead.Advice.Cures)
 
-	going, err := New(log, "memory", busy{&workflows.View{}}).Status(t.Context(), "r0")
+	going, err := New(log, "memory", busy{workflows.View{}}).Status(t.Context(), "r0")
 	require.NoError(t, err)
 	require.Empty(t, going.Advice.Cures)
 	require.Nil(t, going.Paused)
 
-	paused, err := New(log, "memory", busy{&workflows.View{Paused: &workflows.Order{Actor: "ann", Why: "lunch"}}}).Status(t.Context(), "r0")
+	paused, err := New(log, "memory", busy{workflows.View{Paused: &workflows.Order{Actor: "ann", Why: "lunch"}}}).Status(t.Context(), "r0")
 	require.NoError(t, err)
 	require.Equal(t, &Pause{Actor: "ann", Why: "lunch"}, paused.Paused)
 	require.Equal(t, []Cure{Resume}, paused.Advice.Cures)

@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -97,8 +98,27 @@ func effectID(key landscape.EffectKey) string {
 	return fmt.Sprintf("%s/%s:%d", key.Sink, key.Source, key.Chunk)
 }
 
-// ParseEffect returns the key of the effect of a run that id names. The error is an *Error of kind Invalid.
-func ParseEffect(run, id string) (landscape.EffectKey, error) {
+// Resolve records what a person found out about a blocked effect of a run, and returns what can be done with the run then: id names the
+// effect, applied says whether its target has what was to be written. Saying the same again changes nothing. The error is an *Error:
+// of kind Invalid if id is no effect's name, of kind NotFound if the run has no such effect, of kind Conflict if the effect is not blocked,
+// or was resolved otherwise.
+func (c *Client) Resolve(ctx context.Context, run landscape.Run, id string, applied bool, actor, why string) (Advice, error) {
+	key, err := parseEffect(run.ID, id)
+	if err != nil {
+		return Advice{}, err
+	}
+	err = c.log.Resolve(ctx, key, applied, actor, why)
+	switch {
+	case errors.Is(err, landscape.ErrNotFound):
+		return Advice{}, &Error{Kind: NotFound, Message: fmt.Sprintf("run %s has no effect %q", run.ID, id), Cure: ListEffects, Run: run.ID, Err: err}
+	case err != nil:
+		return Advice{}, &Error{Kind: Conflict, Message: err.Error(), Err: err}
+	}
+	return c.Advice(ctx, run)
+}
+
+// parseEffect returns the key of the effect of a run that id names. The error is an *Error of kind Invalid.
+func parseEffect(run, id string) (landscape.EffectKey, error) {
 	sink, part, isPart := strings.Cut(id, "/")
 	if !isPart {
 		return landscape.PublishKey(run, sink), nil
@@ -107,7 +127,7 @@ func ParseEffect(run, id string) (landscape.EffectKey, error) {
 	chunk, err := strconv.ParseInt(part[colon+1:], 10, 64)
 	if colon < 1 || err != nil || chunk < 0 || sink == "" {
 		return landscape.EffectKey{}, &Error{
-			Kind: Invalid, Cure: ListEffects,
+			Kind: Invalid, Cure: ListEffects, Run: run,
 			Message: fmt.Sprintf("%q is no effect: write SINK/SOURCE:CHUNK, or SINK for its publication", id),
 		}
 	}

@@ -1,10 +1,11 @@
 package client
 
-// Error says why something was not done, and what the caller can do about it. Nothing was changed.
+// Error says why something was not done, and what the caller can do about it. Nothing was changed, unless a function says otherwise.
 type Error struct {
 	Kind    Kind
 	Message string // one sentence, without the cure
 	Cure    Cure   // empty if there is none to name
+	Run     string // id of the run that the cure is about; empty for none
 	Err     error  // what it is about; nil for nothing
 }
 
@@ -19,8 +20,11 @@ type Kind string
 
 // The kinds.
 const (
-	Invalid  Kind = "invalid"   // the question is wrong (400, INVALID_ARGUMENT)
-	NotFound Kind = "not_found" // what it is about is not there (404, NOT_FOUND)
+	Invalid     Kind = "invalid"     // the question is wrong (400, INVALID_ARGUMENT)
+	NotFound    Kind = "not_found"   // what it is about is not there (404, NOT_FOUND)
+	Conflict    Kind = "conflict"    // the run is in a state in which it is not possible (409, FAILED_PRECONDITION)
+	Busy        Kind = "busy"        // somebody works at the run: later it may be possible (409, ABORTED)
+	Unavailable Kind = "unavailable" // whoever must do it is not there, or does not answer: later it may (503, UNAVAILABLE)
 )
 
 // Cure is what somebody can do about an Error, or for a run that has stopped. Each front end has its own words for it.
@@ -30,6 +34,8 @@ type Cure string
 const (
 	ListRuns    Cure = "list_runs"    // choose one of the runs on record
 	ListEffects Cure = "list_effects" // choose one of the run's effects
+	StartWorker Cure = "start_worker" // start a worker
+	FindWorkers Cure = "find_workers" // find out whether workers listen
 	Resume      Cure = "resume"       // resume the run
 	Mend        Cure = "mend"         // remove the cause of the failure, and resume the run
 	Restore     Cure = "restore"      // make the output again what the run wrote, and resume the run

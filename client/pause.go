@@ -2,9 +2,11 @@ package client
 
 import (
 	"context"
+	"fmt"
 
 	"waymark/landscape"
 	"waymark/pipeline"
+	"waymark/workflows"
 )
 
 // Pause says who paused a run, and why.
@@ -23,7 +25,7 @@ func (c *Client) paused(ctx context.Context, run *Run) (*Pause, error) {
 	if err != nil {
 		return nil, err
 	}
-	view := c.host.View(ctx, run.ID)
+	view := c.view(ctx, run)
 	switch {
 	case view == nil:
 		return recorded, nil
@@ -58,4 +60,38 @@ func (c *Client) Paused(ctx context.Context, run string) (*Pause, error) {
 		return nil, err
 	}
 	return &Pause{Actor: last.Actor, Why: last.Why, Since: Time(last.At)}, nil
+}
+
+// view asks whoever executes the run how it is; nil if nobody answers: it is busy, or cannot be reached.
+func (c *Client) view(ctx context.Context, run *Run) (view *workflows.View) {
+	if run.Alive == nil {
+		return nil
+	}
+	_, err := WithExecutor(ctx, c.host, run.ID, func(executor *Executor) error {
+		answer, err := executor.View(ctx, run.ID)
+		if err == nil {
+			view = &answer
+		}
+		return err
+	})
+	if err != nil {
+		return nil
+	}
+	return view
+}
+
+// Pause lets a run finish the work in flight, and then wait until it is resumed. It returns when that is recorded. Repeating it is an
+// error: of two orders to pause, only one is obeyed. Errors are *Error: of kind Conflict if nobody executes the run, of kind Busy if the
+// run refuses it, of kind Unavailable if nobody obeys in time.
+func (c *Client) Pause(ctx context.Context, run landscape.Run, actor, why string) error {
+	found, err := WithExecutor(ctx, c.host, run.ID, func(executor *Executor) error {
+		if err := executor.Attended(ctx, run.ID); err != nil {
+			return err
+		}
+		return executor.Order(ctx, run.ID, workflows.PauseUpdate, workflows.Order{Actor: actor, Why: why})
+	})
+	if err == nil && !found {
+		err = &Error{Kind: Conflict, Message: fmt.Sprintf("run %s is %s, and no process works for it: there is nothing to pause", run.ID, run.Status)}
+	}
+	return err
 }

@@ -56,7 +56,7 @@ var allowed = map[string][]string{
 	"workflows/recovery":         {"activities/resumepoint", "workflows", "activities", "internal/temporal/cluster", "landscape", "plugin", "pipeline"},
 	"worker":                     {"workflows", "activities", "engine/plan", "plugin", "plugin/builtin", "plugin/object", "plugin/parquet", "plugin/postgres", "pipeline"},
 	"audit":                      {"activities/recompute", "activities/resumepoint", "engine", "engine/barrier", "engine/firsts", "landscape", "landscape/sweep", "payload", "engine/plan", "pipeline/expr", "plugin", "pipeline", "pipeline/row"},
-	"client":                     {"activities", "landscape", "pipeline", "engine/plan", "plugin", "workflows"},
+	"client":                     {"activities", "activities/recompute", "engine/plan", "internal/failpoint", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "payload", "pipeline", "plugin", "worker", "workflows", "workflows/recovery"},
 	"cmd/waymark": {
 		"client", "activities/recompute",
 		"audit", "worker", "workflows", "activities", "engine/plan", "pipeline", "plugin", "pipeline/row", "landscape", "landscape/sqlitestore",

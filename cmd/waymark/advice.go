@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"waymark/client"
 )
@@ -39,10 +40,12 @@ func adviceText(advice client.Advice, run string) string {
 // goOnWith tells how to go on with a run.
 func goOnWith(run string) string { return fmt.Sprintf(cures[client.Resume], run) }
 
-// hints are this program's words for what can be done about an error.
+// hints are this program's words for what can be done about an error; they follow its message, and %s is the run that it is about.
 var hints = map[client.Cure]string{
-	client.ListRuns:    "`waymark runs` lists them",
-	client.ListEffects: "waymark effects lists them",
+	client.ListRuns:    "; `waymark runs` lists them",
+	client.ListEffects: "; `waymark effects %s` lists them",
+	client.StartWorker: ": start one with waymark worker",
+	client.FindWorkers: "; waymark doctor says whether one listens",
 }
 
 // worded is an error of the client in the words of this program.
@@ -52,7 +55,12 @@ func worded(err error) error {
 		return err
 	}
 	if hint := hints[refused.Cure]; hint != "" {
-		return wrongUsef("%w; %s", err, hint)
+		err = fmt.Errorf("%w%s", err, strings.ReplaceAll(hint, "%s", refused.Run))
 	}
-	return wrongUse(err)
+	switch refused.Kind {
+	case client.Busy, client.Unavailable:
+		return err
+	default:
+		return wrongUse(err)
+	}
 }

@@ -48,17 +48,17 @@ func (a *app) cancel(ctx context.Context, run landscape.Run, order workflows.Ord
 		return err
 	}
 	alone := false // nobody can obey
-	found, err := a.withWorker(ctx, run.ID, func(worker *attendant) error {
-		if alone = worker.process == nil && worker.workerless(ctx, a.queue); alone {
-			return worker.terminate(ctx, run.ID, "cancelled while no worker listened")
+	found, err := client.WithExecutor(ctx, &host{app: a}, run.ID, func(worker *client.Executor) error {
+		if alone = worker.Process == 0 && worker.Unattended(ctx, worker.Queue); alone {
+			return worker.Terminate(ctx, run.ID, "cancelled while no worker listened")
 		}
-		if err := worker.tell(ctx, run.ID, workflows.CancelUpdate, order); err != nil {
+		if err := worker.Order(ctx, run.ID, workflows.CancelUpdate, order); err != nil {
 			return err
 		}
 		if err := a.awaitEnd(ctx, run.ID); err != nil {
 			return err
 		}
-		return worker.awaitClosed(ctx, run.ID)
+		return worker.AwaitClosed(ctx, run.ID)
 	})
 	if err == nil && (!found || alone) {
 		err = a.withMachine(ctx, a.cancelMachine, func(m *machine) error { return a.cancelStopped(ctx, m, run.ID, order) })
@@ -79,11 +79,11 @@ func (a *app) cancelWaiting(ctx context.Context, run string, missing error) erro
 	if !a.onCluster() {
 		return missing
 	}
-	found, err := a.withWorker(ctx, run, func(worker *attendant) error {
-		if !worker.workerless(ctx, a.queue) {
+	found, err := client.WithExecutor(ctx, &host{app: a}, run, func(worker *client.Executor) error {
+		if !worker.Unattended(ctx, worker.Queue) {
 			return missing // it is about to be on record
 		}
-		return worker.terminate(ctx, run, "cancelled before a worker came")
+		return worker.Terminate(ctx, run, "cancelled before a worker came")
 	})
 	switch {
 	case err != nil:
@@ -162,7 +162,7 @@ const endInterval = 100 * time.Millisecond
 // awaitEnd waits until a run that was cancelled is so on record.
 func (a *app) awaitEnd(ctx context.Context, run string) error {
 	return a.query(ctx, run, func(r *record, found landscape.Run) error {
-		ctx, done := context.WithTimeout(ctx, updatePatience)
+		ctx, done := context.WithTimeout(ctx, client.OrderTimeout)
 		defer done()
 		for found.Status == pipeline.Running {
 			select {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	"go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/client"
 
 	"waymark/activities"
 	"waymark/internal/temporal/codec"
@@ -46,7 +46,7 @@ func startWorker(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	keys, err := codec.Load("", ts.Getenv("WAYMARK_CODEC_KEYS"), false)
 	ts.Check(err)
-	var o client.Options
+	var o sdk.Options
 	guard := &codec.Guard{
 		Codec: keys,
 		Unreadable: func(workflow string, err error) {
@@ -77,7 +77,7 @@ func startWorker(ts *testscript.TestScript, _ bool, args []string) {
 
 // terminate WORKFLOW ends a workflow of the cluster, as somebody may do in Temporal's own UI.
 func terminate(ts *testscript.TestScript, _ bool, args []string) {
-	c, err := embedded.Dial(context.Background(), ts.Getenv("TEMPORAL_ADDRESS"), client.Options{})
+	c, err := embedded.Dial(context.Background(), ts.Getenv("TEMPORAL_ADDRESS"), sdk.Options{})
 	ts.Check(err)
 	defer c.Close()
 	ts.Check(c.TerminateWorkflow(context.Background(), args[0], "", "a mistake"))
@@ -100,10 +100,10 @@ func unread(ts *testscript.TestScript, _ bool, args []string) {
 
 // failing WORKFLOW INPUT starts a run's workflow with an input that somebody wrote who has no keys, and waits until it has failed.
 func failing(ts *testscript.TestScript, _ bool, args []string) {
-	c, err := embedded.Dial(context.Background(), ts.Getenv("TEMPORAL_ADDRESS"), client.Options{})
+	c, err := embedded.Dial(context.Background(), ts.Getenv("TEMPORAL_ADDRESS"), sdk.Options{})
 	ts.Check(err)
 	defer c.Close()
-	options := client.StartWorkflowOptions{ID: args[0], TaskQueue: workflows.TaskQueue}
+	options := sdk.StartWorkflowOptions{ID: args[0], TaskQueue: workflows.TaskQueue}
 	handle, err := c.ExecuteWorkflow(context.Background(), options, workflows.RunPipelineName, json.RawMessage(args[1]))
 	ts.Check(err)
 	if handle.Get(context.Background(), nil) == nil {

@@ -11,6 +11,7 @@ import (
 
 	"go.temporal.io/api/enums/v1"
 
+	"waymark/client"
 	"waymark/internal/temporal/cluster"
 	"waymark/payload"
 	"waymark/worker/storage"
@@ -27,33 +28,33 @@ func (a *app) checkCluster(ctx context.Context) check {
 	if err != nil {
 		return fail("say where it is with --temporal HOST:PORT or TEMPORAL_ADDRESS", "%v", err)
 	}
-	p.client.Close()
-	return ok("%s answers, in %.2f s", p.place, time.Since(started).Seconds())
+	p.Temporal.Close()
+	return ok("%s answers, in %.2f s", p.Place, time.Since(started).Seconds())
 }
 
 // askCluster connects to the cluster for a further check.
-func (a *app) askCluster(ctx context.Context, ask func(*post) check) check {
+func (a *app) askCluster(ctx context.Context, ask func(*client.Connection) check) check {
 	p, err := a.dialCluster(ctx)
 	if err != nil {
 		return warn("cure that first", "the cluster cannot be asked")
 	}
-	defer p.client.Close()
+	defer p.Temporal.Close()
 	return ask(p)
 }
 
 // checkWorkers asks who takes work from the queue, and whether all of them are of this program's version.
 func (a *app) checkWorkers(ctx context.Context) check {
-	return a.askCluster(ctx, func(p *post) check {
+	return a.askCluster(ctx, func(p *client.Connection) check {
 		taking := map[enums.TaskQueueType][]cluster.Worker{}
 		for kind, what := range map[enums.TaskQueueType]string{
 			enums.TASK_QUEUE_TYPE_WORKFLOW: "workflows", enums.TASK_QUEUE_TYPE_ACTIVITY: "activities",
 		} {
-			workers, err := cluster.Workers(ctx, p.client, a.queue, kind)
+			workers, err := cluster.Workers(ctx, p.Temporal, a.queue, kind)
 			if err != nil {
 				return fail("look at the logs of the cluster", "queue %s: %v", a.queue, err)
 			}
 			if len(workers) == 0 {
-				return fail("start one with waymark worker, or name another queue with --queue", "nobody takes %s from queue %s of namespace %s", what, a.queue, p.namespace)
+				return fail("start one with waymark worker, or name another queue with --queue", "nobody takes %s from queue %s of namespace %s", what, a.queue, p.Namespace)
 			}
 			taking[kind] = workers
 		}
@@ -91,9 +92,9 @@ func builds(workers []cluster.Worker) []string {
 
 // checkFiles asks who sees the files of this machine.
 func (a *app) checkFiles(ctx context.Context) check {
-	return a.askCluster(ctx, func(p *post) check {
+	return a.askCluster(ctx, func(p *client.Connection) check {
 		files := a.filesName()
-		workers, err := cluster.Workers(ctx, p.client, workflows.FilesQueue(a.queue, files), enums.TASK_QUEUE_TYPE_ACTIVITY)
+		workers, err := cluster.Workers(ctx, p.Temporal, workflows.FilesQueue(a.queue, files), enums.TASK_QUEUE_TYPE_ACTIVITY)
 		switch {
 		case err != nil:
 			return fail("look at the logs of the cluster", "%v", err)

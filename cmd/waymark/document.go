@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"waymark/client"
 	"waymark/engine/plan"
 	"waymark/pipeline"
 	"waymark/worker"
@@ -44,7 +45,7 @@ func (d *document) bytes(ctx context.Context) int64 {
 	if d.plan == nil {
 		return 0
 	}
-	ctx, done := context.WithTimeout(ctx, reachPatience)
+	ctx, done := context.WithTimeout(ctx, client.AnswerTimeout)
 	defer done()
 	return sourceBytes(ctx, d.plan)
 }

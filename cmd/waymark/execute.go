@@ -8,7 +8,7 @@ import (
 
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
 	"waymark/internal/failpoint"
@@ -72,7 +72,7 @@ func (e *execution) execute(ctx context.Context) (ending, error) {
 		return ending{}, err
 	}
 	e.started = time.Now()
-	handle, err := e.machine.temporal.client.ExecuteWorkflow(context.WithoutCancel(ctx), client.StartWorkflowOptions{
+	handle, err := e.machine.temporal.Temporal.ExecuteWorkflow(context.WithoutCancel(ctx), sdk.StartWorkflowOptions{
 		ID: workflows.WorkflowID(e.id()), TaskQueue: e.machine.queueOf(e.id()),
 		WorkflowIDReusePolicy:                    enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowIDConflictPolicy:                 enums.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
@@ -95,7 +95,7 @@ func (e *execution) execute(ctx context.Context) (ending, error) {
 }
 
 // await follows the workflow to its end, and puts on record what it did not.
-func (e *execution) await(ctx context.Context, handle client.WorkflowRun) (ending, error) {
+func (e *execution) await(ctx context.Context, handle sdk.WorkflowRun) (ending, error) {
 	end := e.follow(ctx, handle)
 	if err := failpoint.Hit("run.ended"); err != nil || end.detached {
 		return end, err
@@ -138,14 +138,14 @@ func (e *execution) atBeginning(ctx context.Context) error {
 // abandon ends the workflow that a process which is gone left open for the run, if there is one. Nothing of it is needed: the
 // record says how far the run is. On a cluster an open workflow is one that is worked for.
 func (m *machine) abandon(ctx context.Context, run string) error {
-	open, err := m.temporal.open(ctx, run)
+	open, err := m.temporal.Open(ctx, run)
 	switch {
 	case err != nil || !open:
 		return err
 	case m.onCluster():
 		return busy(run)
 	}
-	return m.temporal.terminate(ctx, run, "its process ended")
+	return m.temporal.Terminate(ctx, run, "its process ended")
 }
 
 // progress is how far a run is; nothing for one that is not on record.

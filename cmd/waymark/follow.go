@@ -10,10 +10,11 @@ import (
 	"time"
 
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
 	"waymark/activities"
+	"waymark/client"
 	"waymark/internal/program"
 	"waymark/pipeline"
 	"waymark/workflows"
@@ -94,7 +95,7 @@ type ending struct {
 }
 
 // follow shows progress until the workflow ends. If ctx is cancelled it stops the run, or follows it no more if others execute it.
-func (e *execution) follow(ctx context.Context, handle client.WorkflowRun) ending {
+func (e *execution) follow(ctx context.Context, handle sdk.WorkflowRun) ending {
 	lasting := context.WithoutCancel(ctx)
 	ended := make(chan ending, 1)
 	go func() {
@@ -134,7 +135,7 @@ func (e *execution) follow(ctx context.Context, handle client.WorkflowRun) endin
 }
 
 // outcome waits for the workflow's end. A server that cannot write, because its disk is full, answers nobody until it can.
-func outcome(ctx context.Context, handle client.WorkflowRun, result *workflows.RunResult) error {
+func outcome(ctx context.Context, handle sdk.WorkflowRun, result *workflows.RunResult) error {
 	for {
 		err := handle.Get(ctx, result)
 		_, timedOut := errors.AsType[*serviceerror.DeadlineExceeded](err)
@@ -148,7 +149,7 @@ func outcome(ctx context.Context, handle client.WorkflowRun, result *workflows.R
 }
 
 // stop stops the workflow and waits until the record says so.
-func (e *execution) stop(ctx context.Context, handle client.WorkflowRun, ended <-chan ending, why string) ending {
+func (e *execution) stop(ctx context.Context, handle sdk.WorkflowRun, ended <-chan ending, why string) ending {
 	e.app.note("stopping …")
 	patience, done := context.WithTimeout(ctx, stopPatience)
 	defer done()
@@ -168,16 +169,16 @@ func (e *execution) stop(ctx context.Context, handle client.WorkflowRun, ended <
 
 // order tells the workflow to stop: by an order that says who and why, or else, if nobody takes that, by cancelling it. A
 // workflow that refuses the order is about to end.
-func (e *execution) order(ctx context.Context, handle client.WorkflowRun, why string) error {
+func (e *execution) order(ctx context.Context, handle sdk.WorkflowRun, why string) error {
 	patience, done := context.WithTimeout(ctx, orderPatience)
 	defer done()
-	err := send(patience, e.machine.temporal.client, e.id(), workflows.CancelUpdate, workflows.Order{
+	err := e.machine.temporal.Send(patience, e.id(), workflows.CancelUpdate, workflows.Order{
 		Actor: actor(), Why: why, As: pipeline.Interrupted,
 	})
-	if _, is := refused(err); is || err == nil {
+	if _, is := client.Refused(err); is || err == nil {
 		return nil
 	}
-	return e.machine.temporal.client.CancelWorkflow(ctx, handle.GetID(), handle.GetRunID())
+	return e.machine.temporal.Temporal.CancelWorkflow(ctx, handle.GetID(), handle.GetRunID())
 }
 
 // cause returns what went wrong in the words of the activity, or else the workflow, that said it, without Temporal's wrapping. What it

@@ -51,7 +51,7 @@ func (a *app) followRun(ctx context.Context, word string) (err error) {
 	if missing == nil && (client.Complete(run.Status) || run.Final) {
 		return e.report(ending{}, nil)
 	}
-	found, err := a.withWorker(ctx, run.ID, func(worker *attendant) error { return e.join(ctx, worker, run) })
+	found, err := client.WithExecutor(ctx, &host{app: a}, run.ID, func(worker *client.Executor) error { return e.join(ctx, worker, run) })
 	switch {
 	case err != nil || found:
 		return err
@@ -81,8 +81,8 @@ func (c *config) queueName() string {
 }
 
 // join follows the workflow that somebody else works for.
-func (e *execution) join(ctx context.Context, worker *attendant, run landscape.Run) error {
-	e.machine.temporal = worker.post
+func (e *execution) join(ctx context.Context, worker *client.Executor, run landscape.Run) error {
+	e.machine.temporal = worker.Connection
 	var err error
 	if e.before, err = e.machine.record.progress(ctx, e.id()); err != nil {
 		return err
@@ -96,7 +96,7 @@ func (e *execution) join(ctx context.Context, worker *attendant, run landscape.R
 	if resuming {
 		e.inEpoch(run.ID, run.Epoch+1)
 	}
-	end, err := e.await(ctx, worker.client.GetWorkflow(ctx, workflows.WorkflowID(e.id()), ""))
+	end, err := e.await(ctx, worker.Temporal.GetWorkflow(ctx, workflows.WorkflowID(e.id()), ""))
 	if now, recorded, _ := e.onRecord(ctx); resuming && recorded && now.Epoch == run.Epoch && end.err == nil {
 		e.inEpoch(run.ID, run.Epoch) // it ended
 	}

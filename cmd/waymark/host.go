@@ -2,19 +2,21 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
+
+	sdk "go.temporal.io/sdk/client"
 
 	"waymark/client"
 	"waymark/internal/temporal/embedded"
-	"waymark/workflows"
 )
 
 // host is what executes runs for this invocation. In a state folder a process executes one run at a time. On a cluster every run has a
 // workflow, and nobody executes one that has none, or whose workflow ended.
 type host struct {
-	app    *app
-	post   *post // to the cluster; nil until it is asked
-	failed error // why it cannot be asked
+	app     *app
+	cluster *client.Connection // to the cluster; nil until it is asked
+	failed  error              // why it cannot be asked
 }
 
 // Executes does what client.Host says.
@@ -22,42 +24,57 @@ func (h *host) Executes(ctx context.Context, run string) *bool {
 	if !h.app.onCluster() {
 		return h.app.attended()
 	}
-	if h.post == nil && h.failed == nil {
-		if h.post, h.failed = h.app.dialCluster(ctx); h.failed != nil {
+	if h.cluster == nil && h.failed == nil {
+		if h.cluster, h.failed = h.app.dialCluster(ctx); h.failed != nil {
 			h.app.note("whether somebody works for runs cannot be told: %v", h.failed)
 		}
 	}
 	if h.failed != nil {
 		return nil
 	}
-	open, err := h.post.open(ctx, run)
+	open, err := h.cluster.Open(ctx, run)
 	if err != nil {
 		return nil
 	}
 	return &open
 }
 
-// View does what client.Host says.
-func (h *host) View(ctx context.Context, run string) (view *workflows.View) {
-	if h.failed != nil {
-		return nil
-	}
-	_, err := h.app.withWorker(ctx, run, func(worker *attendant) error {
-		answer, err := worker.view(ctx, run)
-		if err == nil {
-			view = &answer
+// Reach does what client.Host says: it connects to the process that uses the state folder, or to the cluster.
+func (h *host) Reach(ctx context.Context) (*client.Executor, error) {
+	a := h.app
+	if a.onCluster() {
+		connection, err := a.dialCluster(ctx)
+		if err != nil {
+			return nil, err
 		}
-		return err
-	})
-	if err != nil {
-		return nil // it is busy, or cannot be reached
+		return &client.Executor{Connection: connection, Queue: a.queue}, nil
 	}
-	return view
+	process, held, err := embedded.Holder(a.inState("temporal.db"))
+	if err != nil || !held {
+		return nil, err
+	}
+	return a.connect(ctx, process)
+}
+
+// connect connects to a process that uses the state folder.
+func (a *app) connect(ctx context.Context, process embedded.Process) (*client.Executor, error) {
+	found := &client.Executor{Process: process.PID}
+	if process.Address == "" {
+		return found, nil // it has just begun
+	}
+	ctx, done := context.WithTimeout(ctx, client.AnswerTimeout)
+	defer done()
+	c, err := embedded.Dial(ctx, process.Address, sdk.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("process %d uses the state folder and does not answer at %s: %w", process.PID, process.Address, err)
+	}
+	found.Connection = client.Connect(c, sdk.Options{}, found.Name())
+	return found, nil
 }
 
 func (h *host) close() {
-	if h.post != nil {
-		h.post.client.Close()
+	if h.cluster != nil {
+		h.cluster.Temporal.Close()
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	temporal "go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/client"
 	sdklog "go.temporal.io/sdk/log"
 	sdkworker "go.temporal.io/sdk/worker"
 
@@ -24,7 +24,7 @@ type machine struct {
 	record   *record
 	planner  worker.Planner
 	server   *embedded.Server // nil if a cluster executes the runs
-	temporal *post
+	temporal *client.Connection
 	queue    string // of the cluster's workers; empty in this process
 	scratch  string // folder for files that are gone with the process
 	logger   sdklog.Logger
@@ -126,10 +126,10 @@ func (m *machine) connect(ctx context.Context, options embedded.Options) error {
 	if m.server, err = embedded.Start(ctx, options); err != nil {
 		return err
 	}
-	o := temporal.Options{Logger: m.logger, Identity: identity()}
+	o := sdk.Options{Logger: m.logger, Identity: identity()}
 	c, err := m.server.Client(ctx, o)
 	if err == nil {
-		m.temporal = newPost(c, o, "the Temporal server in this process")
+		m.temporal = client.Connect(c, o, "the Temporal server in this process")
 	}
 	return err
 }
@@ -137,7 +137,7 @@ func (m *machine) connect(ctx context.Context, options embedded.Options) error {
 // stop releases everything, also after a start that failed half-way.
 func (m *machine) stop() error {
 	if m.temporal != nil {
-		m.temporal.client.Close()
+		m.temporal.Temporal.Close()
 	}
 	if m.lift != nil {
 		defer m.lift()
@@ -158,7 +158,7 @@ func (m *machine) queueOf(run string) string {
 	if m.onCluster() {
 		return m.queue
 	}
-	return queueOf(run)
+	return client.ProcessQueue(run)
 }
 
 // work starts a worker for the run and returns what stops it. On a cluster there are others.
@@ -167,7 +167,7 @@ func (m *machine) work(run string) (stop func(), err error) {
 		return func() {}, nil
 	}
 	sdkworker.SetBinaryChecksum(thisBuild().Code()) // or else the SDK reads the whole binary to name it: 0.8 s of a run's start
-	w := worker.New(m.temporal.client, queueOf(run), m.activities())
+	w := worker.New(m.temporal.Temporal, client.ProcessQueue(run), m.activities())
 	if err := w.Start(); err != nil {
 		return nil, err
 	}
@@ -230,6 +230,6 @@ func (a *app) tellInterrupted(runs []landscape.RunHead) {
 
 // knows reports whether our Temporal has a workflow for the run.
 func (m *machine) knows(ctx context.Context, run string) (bool, error) {
-	_, known, err := cluster.Latest(ctx, m.temporal.client, workflows.WorkflowID(run))
+	_, known, err := cluster.Latest(ctx, m.temporal.Temporal, workflows.WorkflowID(run))
 	return known, err
 }

@@ -10,7 +10,7 @@ import (
 
 	"go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
 	"waymark/internal/sqlitefile"
@@ -22,7 +22,7 @@ const newsInterval = 2 * time.Second
 // watch finds out what there is to tell, besides figures, about a run that is going.
 type watch struct {
 	execution *execution
-	handle    client.WorkflowRun
+	handle    sdk.WorkflowRun
 	told      map[string]bool // activities whose failure was told
 	still     *stillness
 	clock     wallClock
@@ -31,7 +31,7 @@ type watch struct {
 	held      string // what kept the run from moving at the last look
 }
 
-func newWatch(e *execution, handle client.WorkflowRun) *watch {
+func newWatch(e *execution, handle sdk.WorkflowRun) *watch {
 	now := time.Now()
 	return &watch{
 		execution: e, handle: handle, told: map[string]bool{}, still: &stillness{moved: now},
@@ -60,7 +60,7 @@ func (w *watch) tell(ctx context.Context, view progressView) {
 	failing := w.failures(activities, view)
 	held := w.pause(ctx)
 	if held == "" {
-		held = waiting(w.execution.machine.temporal.converter, activities)
+		held = waiting(w.execution.machine.temporal.Converter, activities)
 	}
 	if held == "" {
 		held = w.hindrance(ctx, found)
@@ -84,8 +84,11 @@ func (w *watch) hindrance(ctx context.Context, found *workflowservice.DescribeWo
 	if why := w.execution.workerless(ctx); why != "" {
 		return why
 	}
-	if why := m.temporal.unread(ctx, w.handle.GetID()); why != "" || late == nil {
-		return why
+	if why := m.temporal.Unreadable(ctx, w.handle.GetID()); why != "" {
+		return waitingWord + why
+	}
+	if late == nil {
+		return ""
 	}
 	return late.text(m.queue)
 }
@@ -119,7 +122,7 @@ func (w *watch) suspicion(ctx context.Context, activities []*workflow.PendingAct
 
 // describe returns what is on its way; nil if Temporal does not answer, which the run itself tells.
 func (w *watch) describe(ctx context.Context) *workflowservice.DescribeWorkflowExecutionResponse {
-	description, err := w.execution.machine.temporal.client.DescribeWorkflowExecution(ctx, w.handle.GetID(), w.handle.GetRunID())
+	description, err := w.execution.machine.temporal.Temporal.DescribeWorkflowExecution(ctx, w.handle.GetID(), w.handle.GetRunID())
 	if err != nil {
 		return nil
 	}
@@ -135,7 +138,7 @@ func (w *watch) failures(activities []*workflow.PendingActivityInfo, view progre
 		failing = true
 		if !w.told[activity.GetActivityId()] {
 			w.told[activity.GetActivityId()] = true
-			view.say(fmt.Sprintf("%s failed and is tried again: %s", activity.GetActivityType().GetName(), cause(w.execution.machine.temporal.failures.FailureToError(activity.GetLastFailure()))))
+			view.say(fmt.Sprintf("%s failed and is tried again: %s", activity.GetActivityType().GetName(), cause(w.execution.machine.temporal.Failures.FailureToError(activity.GetLastFailure()))))
 		}
 	}
 	return failing

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 
 	"waymark/landscape"
@@ -23,29 +21,14 @@ func (a *app) pauseCommand() *cobra.Command {
 			if err := whyGiven(why); err != nil {
 				return err
 			}
-			run, err := a.findRun(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			return a.pause(cmd.Context(), run, workflows.Order{Actor: actor(), Why: why})
+			return a.query(cmd.Context(), args[0], func(r *record, run landscape.Run) error {
+				if err := r.client.Pause(cmd.Context(), run, actor(), why); err != nil {
+					return err
+				}
+				return a.printOrder(orderResult{Run: run.ID, Order: workflows.PauseUpdate, Next: goOnWith(run.ID)}, "is paused")
+			})
 		},
 	}
 	whyFlag(cmd, &why)
 	return cmd
-}
-
-func (a *app) pause(ctx context.Context, run landscape.Run, order workflows.Order) error {
-	found, err := a.withWorker(ctx, run.ID, func(worker *attendant) error {
-		if err := worker.heard(ctx, run.ID, a.queue); err != nil {
-			return err
-		}
-		return worker.tell(ctx, run.ID, workflows.PauseUpdate, order)
-	})
-	switch {
-	case err != nil:
-		return err
-	case !found:
-		return wrongUsef("run %s is %s, and no process works for it: there is nothing to pause", run.ID, run.Status)
-	}
-	return a.printOrder(orderResult{Run: run.ID, Order: workflows.PauseUpdate, Next: goOnWith(run.ID)}, "is paused")
 }

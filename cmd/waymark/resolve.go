@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
-	"waymark/client"
 	"waymark/landscape"
 )
 
@@ -59,24 +57,13 @@ func (d decision) check() error {
 }
 
 func (a *app) resolve(ctx context.Context, r *record, run landscape.Run, effect string, d decision) error {
-	key, err := client.ParseEffect(run.ID, effect)
+	advice, err := r.client.Resolve(ctx, run, effect, d.applied, actor(), d.why)
 	if err != nil {
 		return err
-	}
-	err = r.log.Resolve(ctx, key, d.applied, actor(), d.why)
-	switch {
-	case errors.Is(err, landscape.ErrNotFound):
-		return wrongUsef("run %s has no effect %q; `waymark effects %s` lists them", run.ID, effect, run.ID)
-	case err != nil:
-		return wrongUse(err)
 	}
 	did := "has " + effect + " on record as applied"
 	if d.notApplied {
 		did = "will write " + effect + " again"
-	}
-	advice, err := r.client.Advice(ctx, run)
-	if err != nil {
-		return err
 	}
 	return a.printOrder(orderResult{Run: run.ID, Order: "resolve", Next: adviceText(advice, run.ID)}, did)
 }

@@ -82,7 +82,7 @@ func (a *app) resume(ctx context.Context, word string, o resumption) error {
 		return a.nothingToResume(run, o)
 	}
 	if a.onCluster() {
-		found, err := a.withWorker(ctx, run.ID, func(workers *attendant) error { return a.letGoOn(ctx, workers, run.ID, o) })
+		found, err := client.WithExecutor(ctx, &host{app: a}, run.ID, func(workers *client.Executor) error { return a.letGoOn(ctx, workers, run.ID, o) })
 		if err != nil || found {
 			return err
 		}
@@ -134,7 +134,7 @@ func (a *app) takeUp(ctx context.Context, m *machine, id string, o resumption) e
 			return wrongUse(err)
 		}
 	}
-	if err := recovery.CompareWith(ctx, m.temporal.client, m.temporal.converter, m.record.log, id); err != nil {
+	if err := recovery.CompareWith(ctx, m.temporal.Temporal, m.temporal.Converter, m.record.log, id); err != nil {
 		return err
 	}
 	if err := a.markInterrupted(ctx, m, id); err != nil {
@@ -201,31 +201,31 @@ func (a *app) resumeElsewhere(ctx context.Context, run string, inUse *embedded.I
 	if err != nil {
 		return inUse
 	}
-	defer process.close()
-	if works, err := process.worksFor(ctx, run); err != nil || !works {
+	defer process.Close()
+	if works, err := process.Executes(ctx, run); err != nil || !works {
 		return inUse
 	}
 	return a.letGoOn(ctx, process, run, o)
 }
 
 // letGoOn lets a paused run go on where it is worked for.
-func (a *app) letGoOn(ctx context.Context, worker *attendant, run string, o resumption) error {
-	if err := worker.heard(ctx, run, a.queue); err != nil {
+func (a *app) letGoOn(ctx context.Context, worker *client.Executor, run string, o resumption) error {
+	if err := worker.Attended(ctx, run); err != nil {
 		return err
 	}
-	view, err := worker.view(ctx, run)
+	view, err := worker.View(ctx, run)
 	if err != nil || view.Paused == nil || o.fork {
-		return fmt.Errorf("%s works for run %s already: waymark status %s", worker.name(), run, run)
+		return fmt.Errorf("%s works for run %s already: waymark status %s", worker.Name(), run, run)
 	}
-	if err := worker.tell(ctx, run, workflows.ContinueUpdate, workflows.Order{Actor: actor(), Why: cmp.Or(o.why, "waymark resume")}); err != nil {
+	if err := worker.Order(ctx, run, workflows.ContinueUpdate, workflows.Order{Actor: actor(), Why: cmp.Or(o.why, "waymark resume")}); err != nil {
 		return err
 	}
-	return a.printOrder(orderResult{Run: run, Order: workflows.ContinueUpdate}, "goes on, in "+worker.name())
+	return a.printOrder(orderResult{Run: run, Order: workflows.ContinueUpdate}, "goes on, in "+worker.Name())
 }
 
 // filesOf returns the name of the files that a worker should see who takes the run up; nothing if none does, or in this process.
 func (m *machine) filesOf(ctx context.Context, run landscape.Run) string {
-	if !m.onCluster() || m.temporal.workerless(ctx, workflows.FilesQueue(m.queue, run.Host)) {
+	if !m.onCluster() || m.temporal.Unattended(ctx, workflows.FilesQueue(m.queue, run.Host)) {
 		return ""
 	}
 	return run.Host

@@ -89,8 +89,8 @@ const recentEvents = 500
 // summaries returns what the workflow calls the activities it began last, by their ids; none if Temporal does not answer.
 func (w *watch) summaries(ctx context.Context) map[string]string {
 	temporal := w.execution.machine.temporal
-	page, err := temporal.client.WorkflowService().GetWorkflowExecutionHistoryReverse(ctx, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
-		Namespace: temporal.namespace, MaximumPageSize: recentEvents,
+	page, err := temporal.Temporal.WorkflowService().GetWorkflowExecutionHistoryReverse(ctx, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
+		Namespace: temporal.Namespace, MaximumPageSize: recentEvents,
 		Execution: &common.WorkflowExecution{WorkflowId: w.handle.GetID(), RunId: w.handle.GetRunID()},
 	})
 	if err != nil {
@@ -111,6 +111,6 @@ func (w *watch) summary(event *history.HistoryEvent) (id, text string) {
 	if scheduled == nil {
 		return "", ""
 	}
-	_ = w.execution.machine.temporal.converter.FromPayload(event.GetUserMetadata().GetSummary(), &text)
+	_ = w.execution.machine.temporal.Converter.FromPayload(event.GetUserMetadata().GetSummary(), &text)
 	return scheduled.GetActivityId(), text
 }

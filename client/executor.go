@@ -1,0 +1,172 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	sdk "go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"waymark/workflows"
+)
+
+const (
+	// AnswerTimeout is how long it may take to find out what another process does.
+	AnswerTimeout = 5 * time.Second
+	// OrderTimeout is how long whoever executes a run may take to obey an order.
+	OrderTimeout = 30 * time.Second
+)
+
+// Executor executes runs: another process that uses the state folder, or the workers of a cluster.
+type Executor struct {
+	*Connection        // nil of a process that has just begun
+	Process     int    // its id; 0 of a cluster
+	Queue       string // of a run in a process: its own; of a cluster: that of its workers
+}
+
+// Name says who executes runs, for people.
+func (e *Executor) Name() string {
+	if e.Process == 0 {
+		return "the cluster"
+	}
+	return fmt.Sprintf("process %d", e.Process)
+}
+
+// Close closes the connection.
+func (e *Executor) Close() {
+	if e.Connection != nil {
+		e.Temporal.Close()
+	}
+}
+
+// Executes reports whether it executes the run. In a process a workflow can be open that nobody executes; on a cluster any worker that
+// comes does.
+func (e *Executor) Executes(ctx context.Context, run string) (bool, error) {
+	if e.Connection == nil {
+		return false, nil
+	}
+	ctx, done := context.WithTimeout(ctx, AnswerTimeout)
+	defer done()
+	if e.Process == 0 {
+		return e.Open(ctx, run)
+	}
+	queue, err := e.Temporal.DescribeTaskQueue(ctx, ProcessQueue(run), 0)
+	if err != nil {
+		return false, fmt.Errorf("%s uses the state folder and does not answer: %w", e.Name(), err)
+	}
+	return len(queue.GetPollers()) > 0, nil
+}
+
+// ProcessQueue returns the task queue of a run that a process executes. Every run has its own, so that a process works on the runs that it
+// was asked for: with one queue for all, the next process would silently go on with whatever an interrupted one left behind.
+func ProcessQueue(run string) string { return workflows.TaskQueue + "-" + run }
+
+// Attended returns an *Error of kind Unavailable if the run waits for a worker and none is there. A process is its own worker.
+func (e *Executor) Attended(ctx context.Context, run string) error {
+	if e.Process != 0 || !e.Unattended(ctx, e.Queue) {
+		return nil
+	}
+	return &Error{Kind: Unavailable, Message: fmt.Sprintf("run %s waits for a worker, and none listens on queue %s", run, e.Queue), Cure: StartWorker, Run: run}
+}
+
+// View asks how the run is.
+func (e *Executor) View(ctx context.Context, run string) (view workflows.View, err error) {
+	ctx, done := context.WithTimeout(ctx, AnswerTimeout)
+	defer done()
+	answer, err := e.Temporal.QueryWorkflow(ctx, workflows.WorkflowID(run), "", workflows.ProgressQuery)
+	if err != nil {
+		return view, err
+	}
+	return view, answer.Get(&view)
+}
+
+// Order gives an order and waits until it is recorded and obeyed. The error is an *Error of kind Busy if the run refuses it, and of kind
+// Unavailable if nobody obeys in time: then it may still be obeyed.
+func (e *Executor) Order(ctx context.Context, run, verb string, order workflows.Order) error {
+	ctx, done := context.WithTimeout(ctx, OrderTimeout)
+	defer done()
+	err := e.Send(ctx, run, verb, order)
+	reason, refused := Refused(err)
+	switch {
+	case refused:
+		return &Error{Kind: Busy, Message: fmt.Sprintf("run %s cannot %s: %s", run, verb, reason), Err: err}
+	case err != nil && e.Process == 0:
+		return &Error{
+			Kind: Unavailable, Cure: FindWorkers, Err: err,
+			Message: fmt.Sprintf("no worker obeyed the order to %s run %s within %v: %v", verb, run, OrderTimeout, err),
+		}
+	case err != nil:
+		return &Error{
+			Kind: Unavailable, Err: err,
+			Message: fmt.Sprintf("%s works for run %s and did not %s it within %v: %v", e.Name(), run, verb, OrderTimeout, err),
+		}
+	}
+	return nil
+}
+
+// How a workflow that is still opening its run refuses an order, and how long to wait before the order is given again.
+const (
+	notYet      = "unknown update "
+	notYetPause = 100 * time.Millisecond
+)
+
+// Send gives an order to the workflow of a run, and waits until it is recorded and obeyed.
+func (c *Connection) Send(ctx context.Context, run, verb string, order workflows.Order) error {
+	for {
+		err := c.sendOnce(ctx, run, verb, order)
+		if reason, refused := Refused(err); !refused || !strings.HasPrefix(reason, notYet) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(notYetPause):
+		}
+	}
+}
+
+func (c *Connection) sendOnce(ctx context.Context, run, verb string, order workflows.Order) error {
+	handle, err := c.Temporal.UpdateWorkflow(ctx, sdk.UpdateWorkflowOptions{
+		WorkflowID: workflows.WorkflowID(run), UpdateName: verb, Args: []any{order}, WaitForStage: sdk.WorkflowUpdateStageCompleted,
+	})
+	if err != nil {
+		return err
+	}
+	return handle.Get(ctx, nil)
+}
+
+// Refused reports whether a workflow refused an order, and its reason.
+func Refused(err error) (reason string, refused bool) {
+	application, ok := errors.AsType[*temporal.ApplicationError](err)
+	if !ok {
+		return "", false
+	}
+	return application.Message(), true
+}
+
+// closeInterval is the time between two looks at a workflow that is about to be closed.
+const closeInterval = 100 * time.Millisecond
+
+// AwaitClosed waits until the workflow of a run that has ended is closed: whoever resumes the run next must not be told that somebody
+// executes it. For a process it does not wait: whoever comes next waits for its end.
+func (e *Executor) AwaitClosed(ctx context.Context, run string) error {
+	if e.Process != 0 {
+		return nil
+	}
+	ctx, done := context.WithTimeout(ctx, OrderTimeout)
+	defer done()
+	for {
+		open, err := e.Open(ctx, run)
+		if err != nil || !open {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(closeInterval):
+		}
+	}
+}
