@@ -67,11 +67,12 @@ race: ## pass the tests of all packages that do not link the Temporal server und
 	go test -race -run 'IsReadBack|TheSameRows|Contract' ./plugin/parquet
 
 .PHONY: lint
-lint: $(GOBIN)/golangci-lint $(GOBIN)/workflowcheck ## vet, formatting, linters, determinism of workflow code
+lint: $(GOBIN)/golangci-lint $(GOBIN)/workflowcheck ## vet, formatting, linters, determinism of workflow code, words
 	go vet ./...
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'run gofmt -w on these files'; exit 1; }
 	GOLANGCI_LINT_CACHE=$(CURDIR)/bin/lint-cache $(GOBIN)/golangci-lint run ./...
 	$(GOBIN)/workflowcheck ./workflows
+	go test -count=1 ./tests/words
 
 $(GOBIN)/golangci-lint:
 	go install $(LINTER)
