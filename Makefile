@@ -80,6 +80,10 @@ $(GOBIN)/golangci-lint:
 $(GOBIN)/workflowcheck:
 	go install $(WORKFLOWCHECK)
 
+.PHONY: picture
+picture: ## draw docs/img/run.svg, the picture in README.md, from a run of the example
+	go run ./tests/picture
+
 .PHONY: bench
 bench: build ## measure whole runs, beside a plain Go loop, and on a cluster of processes; BESIDE=BINARY also measures another build of it
 	go run ./tests/bench -binary bin/waymark $(if $(BESIDE),-beside $(BESIDE))

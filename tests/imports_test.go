@@ -77,6 +77,7 @@ var allowed = map[string][]string{
 	"tests/started":   {"activities"},
 	"tests/held":      {},
 	"tests/programs":  {},
+	"tests/picture":   {"tests/programs"},
 	"tests/inprocess": {"activities/recompute", "tests/started", "worker", "workflows", "activities", "engine/plan", "plugin", "landscape", "payload", "tests/storages"},
 	"tests/storages": {
 		"landscape", "landscape/pgstore", "landscape/sqlitestore",

@@ -55,15 +55,23 @@ func TestReadmeCommands(t *testing.T) {
 		require.Contains(t, string(output), line)
 		require.Contains(t, readme(t), line)
 	}
-	commands := regexp.MustCompile(`(?m)^(bin/waymark (?:errors|explain|verify)|sqlite3) .*$`).FindAllString(readme(t), -1)
+	commands := regexp.MustCompile(`(?m)^(waymark (?:errors|explain|verify)|sqlite3) .*$`).FindAllString(readme(t), -1)
 	require.Len(t, commands, 6)
-	for _, line := range commands {
-		shell := exec.Command("sh", "-ec", strings.Replace(line, "bin/waymark", binary, 1))
+	answers := make([]string, len(commands))
+	for i, line := range commands {
+		if command, ours := strings.CutPrefix(line, "waymark "); ours {
+			line = binary + " " + command
+		}
+		shell := exec.Command("sh", "-ec", line)
 		shell.Dir = folder
 		output, err := shell.CombinedOutput()
 		require.NoError(t, err, "%s\n%s", line, output)
 		require.NotEmpty(t, output, line)
+		answers[i] = string(output)
 	}
+	shown := regexp.MustCompile("(?s)```\n(reports \\(csv\\)\n.*?)```").FindStringSubmatch(readme(t))
+	require.NotNil(t, shown)
+	require.Contains(t, answers[1], shown[1], "the answer that README.md shows for its second command")
 }
 
 // requireTool skips the test on a machine without the tool, and fails in CI.
