@@ -64,7 +64,7 @@ func TestARunWithClaimsGoesOn(t *testing.T) {
 				require.Len(t, refused, 1)
 				require.Equal(t, fmt.Sprintf("row %d has the same value", first), refused[0].Message)
 			}
-			report, err := audit.New(r.log, r.payloads, r.planner).VerifyWith(t.Context(), runID, audit.VerifyOptions{})
+			report, err := audit.New(r.log.Reader, r.payloads, r.planner).VerifyWith(t.Context(), runID, audit.VerifyOptions{})
 			require.NoError(t, err)
 			require.Empty(t, report.Problems)
 		})

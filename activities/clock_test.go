@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"waymark/landscape"
 )
 
 // TestNoBatchFiresBeforeItIsOpened, also if every fold comes at an earlier moment than the one before it, because somebody sets the
@@ -20,7 +22,7 @@ func TestNoBatchFiresBeforeItIsOpened(t *testing.T) {
 		for _, fold := range folds {
 			require.Equal(t, folds[0].At, fold.At, "%s, fold %d", barrier, fold.Fold)
 		}
-		batches, err := r.log.Batches(t.Context(), runID, barrier)
+		batches, err := landscape.Select[landscape.BatchRecord](t.Context(), r.log, runID, barrier)
 		require.NoError(t, err)
 		for _, batch := range batches {
 			require.GreaterOrEqual(t, batch.Fired, batch.Opened, "%s, batch %d", barrier, batch.Batch)

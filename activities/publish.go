@@ -31,7 +31,7 @@ func (a *Activities) publishSink(ctx context.Context, in SinkInput) error {
 	if err := r.balanced(func() error { return a.balanced(ctx, in.Run) }); err != nil {
 		return err
 	}
-	parts, err := recompute.Parts(ctx, a.log, in.Run, in.Sink)
+	parts, err := recompute.Parts(ctx, a.log.Reader, in.Run, in.Sink)
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func TestPartsAreInTheOrderOfTheirPlaces(t *testing.T) {
 		call[activities.ProcessResult](r, act.ProcessChunk, activities.ProcessInput{Run: runID, Source: "in", Chunk: in.Chunk})
 		call[none](r, act.WriteChunk, activities.WriteInput{Run: runID, Source: "in", Chunk: in.Chunk, Sink: "out", Ordinal: 1 - in.Chunk, Offset: 13 + 8*(1-in.Chunk)})
 	}
-	parts, err := recompute.Parts(t.Context(), r.log, runID, "out")
+	parts, err := recompute.Parts(t.Context(), r.log.Reader, runID, "out")
 	require.NoError(t, err)
 	require.Len(t, parts, 2)
 	for i, part := range parts {

@@ -195,7 +195,7 @@ func (a *Activities) fetch(ctx context.Context, r *run, key chunkKey) (engine.In
 	if err != nil {
 		return engine.Input{}, fmt.Errorf("source %s, chunk %d: %w", key.source, key.chunk, err)
 	}
-	return recompute.Chunk(ctx, a.log, a.payloads, r.plan, record)
+	return recompute.Chunk(ctx, a.log.Reader, a.payloads, r.plan, record)
 }
 
 // endSource records the end of a source: the totals of its chunks and the digests of its files.

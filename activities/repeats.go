@@ -12,5 +12,5 @@ func (a *Activities) repeats(ctx context.Context, r *run, key chunkKey, in engin
 	if len(r.claims) == 0 {
 		return nil, nil //nolint:nilnil // as the comment says
 	}
-	return recompute.Repeats(ctx, a.log, r.plan, r.id, key.chunk, in)
+	return recompute.Repeats(ctx, a.log.Reader, r.plan, r.id, key.chunk, in)
 }

@@ -169,7 +169,7 @@ func (a *Activities) stand(ctx context.Context, r *run) (resumepoint.State, erro
 	if err != nil {
 		return resumepoint.State{}, err
 	}
-	return resumepoint.Find(ctx, a.log, r.id, sum)
+	return resumepoint.Find(ctx, a.log.Reader, r.id, sum)
 }
 
 // checkHeaders requires that what a source's cursor says of the header is what its last chunk was read with: all rows that follow

@@ -46,7 +46,7 @@ func notRetryable(format string, args ...any) error {
 // NewRetry finds out which records of the run with the id of are fed again by a run of the compiled document, whose own id
 // is run: those of which a token is in quarantine and nothing else went on, and that no other run feeds again. The error is
 // a *NotRetryableError if the document or the state of the run does not allow it. It stores nothing.
-func NewRetry(ctx context.Context, log *landscape.Log, payloads *payload.Store, of string, compiled *plan.Plan, run string) (*Retry, error) {
+func NewRetry(ctx context.Context, log *landscape.Reader, payloads *payload.Store, of string, compiled *plan.Plan, run string) (*Retry, error) {
 	parent, err := log.Run(ctx, of)
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func mayRetry(parent landscape.Run) error {
 
 // finder finds the records that are fed again.
 type finder struct {
-	log      *landscape.Log
+	log      *landscape.Reader
 	retry    *Retry
 	compiled *plan.Plan // of the linked run
 	run      string     // its id
@@ -397,7 +397,7 @@ func (f *finder) family(ctx context.Context) ([]landscape.Run, error) {
 }
 
 // RetriesOf returns the ids of the runs that feed records of the run again, oldest id first.
-func RetriesOf(ctx context.Context, log *landscape.Log, run string) ([]string, error) {
+func RetriesOf(ctx context.Context, log *landscape.Reader, run string) ([]string, error) {
 	linked, err := log.LinkedRuns(ctx, run)
 	var ids []string
 	for _, other := range linked {
@@ -410,7 +410,7 @@ func RetriesOf(ctx context.Context, log *landscape.Log, run string) ([]string, e
 
 // Beside returns the word that goes into the names of all outputs of the next run that feeds records of the run again with
 // the same document: retry-1, of a run that did so itself retry-1-1, and so on.
-func Beside(ctx context.Context, log *landscape.Log, of landscape.Run) (string, error) {
+func Beside(ctx context.Context, log *landscape.Reader, of landscape.Run) (string, error) {
 	described, err := recompute.Described(of)
 	if err != nil {
 		return "", err

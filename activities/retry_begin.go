@@ -40,7 +40,7 @@ func (a *Activities) sources(ctx context.Context, in OpenInput, compiled *plan.P
 		pins, err := stat(ctx, compiled)
 		return compiled, pins, err
 	}
-	retry, err := NewRetry(ctx, a.log, a.payloads, in.Retry.Of, compiled, in.Run)
+	retry, err := NewRetry(ctx, a.log.Reader, a.payloads, in.Retry.Of, compiled, in.Run)
 	if err == nil && retry.Rows == 0 {
 		err = notRetryable("no record of run %s is left to be fed again", in.Retry.Of)
 	}
@@ -48,7 +48,7 @@ func (a *Activities) sources(ctx context.Context, in OpenInput, compiled *plan.P
 		return nil, nil, err
 	}
 	pins, err := a.pinRetry(ctx, retry)
-	return feedAgain(compiled, a.log, a.payloads, pins), pins, err
+	return feedAgain(compiled, a.log.Reader, a.payloads, pins), pins, err
 }
 
 // mayFork refuses to take the place of a run that feeds records again: a fork would read its sources instead.
@@ -90,7 +90,7 @@ func (a *Activities) retried(ctx context.Context, pins map[string]plugin.SourceI
 }
 
 // feedAgain returns the plan with sources that read what their lists say. A plan whose sources have no lists stays as it is.
-func feedAgain(compiled *plan.Plan, log *landscape.Log, payloads *payload.Store, pins map[string]plugin.SourceInfo) *plan.Plan {
+func feedAgain(compiled *plan.Plan, log *landscape.Reader, payloads *payload.Store, pins map[string]plugin.SourceInfo) *plan.Plan {
 	changed := *compiled // plans are shared
 	changed.Nodes = slices.Clone(compiled.Nodes)
 	for _, i := range changed.Sources() {

@@ -17,7 +17,7 @@ type retriedSource struct {
 	plugin.Source
 	name     string
 	pin      plugin.SourceInfo
-	log      *landscape.Log
+	log      *landscape.Reader
 	payloads *payload.Store
 }
 

@@ -102,7 +102,7 @@ func (r *rig) requireFed() {
 	var records []string
 	for record, err := range r.log.Chunks(r.t.Context(), retryID, "in") {
 		require.NoError(r.t, err)
-		in, err := recompute.Chunk(r.t.Context(), r.log, r.payloads, nil, record)
+		in, err := recompute.Chunk(r.t.Context(), r.log.Reader, r.payloads, nil, record)
 		require.NoError(r.t, err)
 		for i := range in.Chunk.Len() {
 			text := string(in.Chunk.Record(i))

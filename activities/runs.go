@@ -207,7 +207,7 @@ func (a *Activities) recall(ctx context.Context, id string) (*run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", id, err)
 	}
-	tables, err := recompute.Tables(ctx, a.log, a.payloads, id)
+	tables, err := recompute.Tables(ctx, a.log.Reader, a.payloads, id)
 	if err != nil {
 		return nil, err
 	}
@@ -232,7 +232,7 @@ func (a *Activities) recall(ctx context.Context, id string) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newRun(id, feedAgain(compiled, a.log, a.payloads, pins), pins), nil
+	return newRun(id, feedAgain(compiled, a.log.Reader, a.payloads, pins), pins), nil
 }
 
 func pinsOf(sources []landscape.Source) (map[string]plugin.SourceInfo, error) {

@@ -185,7 +185,7 @@ func (a *Activities) catchUp(ctx context.Context, r *run, before int64) error {
 	if r.order.held >= before {
 		return nil
 	}
-	chunks, err := resumepoint.PassedInTurn(ctx, a.log, r.plan, r.id)
+	chunks, err := resumepoint.PassedInTurn(ctx, a.log.Reader, r.plan, r.id)
 	if err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ func (a *Activities) catchUp(ctx context.Context, r *run, before int64) error {
 	}
 	defer r.runners.Put(runner)
 	for _, chunk := range chunks[r.order.held:] {
-		in, err := recompute.Chunk(ctx, a.log, a.payloads, r.plan, chunk)
+		in, err := recompute.Chunk(ctx, a.log.Reader, a.payloads, r.plan, chunk)
 		if err != nil {
 			return err
 		}

@@ -20,7 +20,7 @@ import (
 
 // Auditor answers questions about runs. It is not safe for concurrent use.
 type Auditor struct {
-	log      *landscape.Log
+	log      *landscape.Reader
 	payloads *payload.Store
 	planner  recompute.Planner
 	last     struct { // the chunk that was looked at last
@@ -30,7 +30,7 @@ type Auditor struct {
 }
 
 // New returns an Auditor.
-func New(log *landscape.Log, payloads *payload.Store, planner recompute.Planner) *Auditor {
+func New(log *landscape.Reader, payloads *payload.Store, planner recompute.Planner) *Auditor {
 	return &Auditor{log: log, payloads: payloads, planner: planner}
 }
 

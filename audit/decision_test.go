@@ -33,7 +33,7 @@ func recordWith(t *testing.T, document string, files map[string]string) about {
 	findings, err := r.Log.Sweep(t.Context(), run, true)
 	require.NoError(t, err)
 	require.Empty(t, findings)
-	return about{r, audit.New(r.Log, r.Payloads, r.Planner), run}
+	return about{r, audit.New(r.Log.Reader, r.Payloads, r.Planner), run}
 }
 
 // tell explains one token, and requires that everything that is told was computed again and is true.

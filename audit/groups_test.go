@@ -41,7 +41,7 @@ func TestRowsTurnedAway(t *testing.T) {
 	require.Equal(t, pipeline.CompletedWithFailures, result.Status)
 	require.Contains(t, s.Read(t, "out/sums.csv"), "g0,2\n")
 
-	batches, err := s.Log.Batches(t.Context(), run, "sums")
+	batches, err := landscape.Select[landscape.BatchRecord](t.Context(), s.Log, run, "sums")
 	require.NoError(t, err)
 	var away []landscape.BatchRecord
 	for _, batch := range batches {

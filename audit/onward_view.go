@@ -10,7 +10,7 @@ import (
 
 // view is what is on record of the tokens of one chunk, as far as it was asked for.
 type view struct {
-	log     *landscape.Log
+	log     *landscape.Reader
 	chunk   landscape.Chunk
 	routes  []landscape.LaneRoutes             // nil if the chunk did not go through the steps yet
 	members map[string][]landscape.LaneMembers // by barrier

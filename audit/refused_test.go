@@ -99,7 +99,7 @@ func testLateStory(t *testing.T, s *system.System) {
 
 // testLateRecordOnly asks where the document does not compile to the plan of the run.
 func testLateRecordOnly(t *testing.T, s *system.System) {
-	plain := audit.New(s.Log, s.Payloads, s.Planner.(onTables).Planner)
+	plain := audit.New(s.Log.Reader, s.Payloads, s.Planner.(onTables).Planner)
 	story, err := plain.Explain(t.Context(), audit.Question{Run: run, Token: "orders:3/plain"})
 	require.NoError(t, err)
 	require.Contains(t, textOf(t, story), lateSaid)
@@ -144,7 +144,7 @@ func testLateDenials(t *testing.T, s *system.System) {
 }
 
 func testLateVerified(t *testing.T, s *system.System) {
-	report := verify(t, s, s.Log)
+	report := verify(t, s, s.Log.Reader)
 	require.Empty(t, report.Problems)
 	require.EqualValues(t, 3, report.Late)
 	var b strings.Builder

@@ -86,7 +86,7 @@ func play(t *testing.T) *system.System {
 	return s
 }
 
-func auditor(s *system.System) *audit.Auditor { return audit.New(s.Log, s.Payloads, s.Planner) }
+func auditor(s *system.System) *audit.Auditor { return audit.New(s.Log.Reader, s.Payloads, s.Planner) }
 
 // explain asks and requires an answer.
 func explain(t *testing.T, s *system.System, q audit.Question) *audit.Story {

@@ -73,10 +73,10 @@ func lessEntries(t *testing.T, path, index string) {
 	require.NoError(t, f.Close())
 }
 
-func opened(t *testing.T, path string) *landscape.Log {
+func opened(t *testing.T, path string) *landscape.Reader {
 	t.Helper()
 	driver, err := sqlitestore.Open(t.Context(), path, sqlitestore.Options{Keep: true})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, driver.Close()) })
-	return landscape.New(driver, nil)
+	return landscape.NewReader(driver)
 }

@@ -72,7 +72,7 @@ func TestVerifyEpochs(t *testing.T) {
 		require.NoError(t, s.Log.TakeUp(t.Context(), landscape.Resumption{Run: run, Epoch: epoch + 1, Claim: "me", Actor: "tester", Code: "test"}))
 		require.NoError(t, s.Log.StopRun(t.Context(), run, pipeline.Interrupted, "for the test"))
 	}
-	require.Empty(t, verify(t, s, s.Log).Problems)
+	require.Empty(t, verify(t, s, s.Log.Reader).Problems)
 	for _, c := range []struct{ name, statement, detail string }{
 		{"an epoch less", `update runs set epoch = 1`, "it is in epoch 1 on record, and was taken up again 2 times"},
 		{"the last time less", `delete from resumptions where epoch = 2`, "it is in epoch 2 on record, and was taken up again 1 time"},

@@ -26,7 +26,7 @@ func TestVerifyGraph(t *testing.T) {
 }
 
 func testCleanGraph(t *testing.T, s *system.System) {
-	report := verify(t, s, s.Log)
+	report := verify(t, s, s.Log.Reader)
 	require.Empty(t, report.Problems)
 	require.Empty(t, report.NotChecked)
 	require.EqualValues(t, 19, report.Rows)
@@ -141,7 +141,7 @@ func testGraphPayloads(t *testing.T, s *system.System) {
 		for kind, change := range map[string]func([]byte) []byte{audit.PayloadMissing: nil, audit.PayloadCorrupt: flip} {
 			t.Run(kind+" "+where, func(t *testing.T) {
 				damage(t, object(t, s, digest), change)
-				report := verify(t, s, s.Log)
+				report := verify(t, s, s.Log.Reader)
 				require.Len(t, report.Problems, 1, "%+v", report.Problems)
 				require.Equal(t, []string{kind, where}, []string{report.Problems[0].Kind, report.Problems[0].Where})
 				require.Contains(t, report.Problems[0].Detail, digest)
@@ -149,18 +149,18 @@ func testGraphPayloads(t *testing.T, s *system.System) {
 		}
 	}
 	damage(t, object(t, s, chunk.Pack), nil)
-	require.Contains(t, verify(t, s, s.Log).NotChecked, audit.Check{What: "folds", Name: "meet", Detail: "the folds from 3 on cannot be taken again without top chunk 0"})
+	require.Contains(t, verify(t, s, s.Log.Reader).NotChecked, audit.Check{What: "folds", Name: "meet", Detail: "the folds from 3 on cannot be taken again without top chunk 0"})
 }
 
 // TestVerifyWithoutTheTable has neither the table that the run kept nor the file that it came from as it was.
 func TestVerifyWithoutTheTable(t *testing.T) {
 	s := playGraph(t)
 	require.NoError(t, os.WriteFile(filepath.Join(s.Folder, "towns.csv"), []byte("code,name\nTX,Dallas\n"), 0o600))
-	require.Empty(t, verify(t, s, s.Log).Problems, "the run kept its own")
+	require.Empty(t, verify(t, s, s.Log.Reader).Problems, "the run kept its own")
 	tables, err := s.Log.Tables(t.Context(), run)
 	require.NoError(t, err)
 	damage(t, object(t, s, tables[0].SHA256), nil)
-	report := verify(t, s, s.Log)
+	report := verify(t, s, s.Log.Reader)
 	require.Len(t, report.Problems, 2)
 	require.Equal(t, audit.PayloadMissing, report.Problems[0].Kind)
 	require.Equal(t, audit.DocumentUnusable, report.Problems[1].Kind)

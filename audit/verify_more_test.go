@@ -96,7 +96,7 @@ func TestVerifyReadsTheDocumentAndTheSource(t *testing.T) {
 	for kind, change := range map[string]func([]byte) []byte{audit.PayloadMissing: nil, audit.PayloadCorrupt: flip} {
 		t.Run(kind, func(t *testing.T) {
 			damage(t, object(t, s, stored.DocumentSHA256), change)
-			report := verify(t, s, s.Log)
+			report := verify(t, s, s.Log.Reader)
 			require.Len(t, report.Problems, 1)
 			require.Equal(t, kind, report.Problems[0].Kind)
 			require.Contains(t, report.Problems[0].Detail, "the document: ")
@@ -106,9 +106,9 @@ func TestVerifyReadsTheDocumentAndTheSource(t *testing.T) {
 	info, err := os.Stat(path)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(path, flip([]byte(input)), 0o600))
-	require.Empty(t, verify(t, s, s.Log).Problems, "a file that was changed since is no problem of the record")
+	require.Empty(t, verify(t, s, s.Log.Reader).Problems, "a file that was changed since is no problem of the record")
 	require.NoError(t, os.Chtimes(path, info.ModTime(), info.ModTime()))
-	report := verify(t, s, s.Log)
+	report := verify(t, s, s.Log.Reader)
 	require.Len(t, report.Problems, 1)
 	require.Equal(t, audit.SourceDiffers, report.Problems[0].Kind)
 }
@@ -125,7 +125,7 @@ func TestVerifyReplacedOutput(t *testing.T) {
 		_, err := s.Run(t, id, overwriting)
 		require.NoError(t, err)
 	}
-	report := verify(t, s, s.Log)
+	report := verify(t, s, s.Log.Reader)
 	require.Empty(t, report.Problems)
 	require.Equal(t, []audit.Check{
 		{What: "source", Name: "orders", Detail: "in.csv was changed since the run read it"},
@@ -146,7 +146,7 @@ func TestVerifyReplacedOutput(t *testing.T) {
 func TestVerifyOutputsWithoutThePlan(t *testing.T) {
 	s := play(t)
 	require.NoError(t, os.Unsetenv("REGION")) // play restores it
-	report := verify(t, s, s.Log)
+	report := verify(t, s, s.Log.Reader)
 	require.Len(t, report.Problems, 1)
 	require.Equal(t, audit.DocumentUnusable, report.Problems[0].Kind)
 	require.Contains(t, report.Problems[0].Detail, "it needs REGION as it was when the run began")
@@ -158,7 +158,7 @@ func TestVerifyOutputsWithoutThePlan(t *testing.T) {
 		for name, change := range map[string]func([]byte) []byte{"flipped": flip, "deleted": nil, "longer": func(b []byte) []byte { return append(b, '\n') }} {
 			t.Run(name+" "+file, func(t *testing.T) {
 				damage(t, filepath.Join(s.Folder, file), change)
-				report := verify(t, s, s.Log)
+				report := verify(t, s, s.Log.Reader)
 				require.Len(t, report.Problems, 2)
 				require.Equal(t, audit.ArtifactDiffers, report.Problems[1].Kind)
 				require.Equal(t, sink, report.Problems[1].Where)
@@ -188,7 +188,7 @@ func TestVerifyOutputsThatAreNoFiles(t *testing.T) {
 					require.NoError(t, os.Rename(aside, path))
 				})
 				require.NoError(t, make(path))
-				report := verify(t, s, s.Log)
+				report := verify(t, s, s.Log.Reader)
 				require.Len(t, report.Problems, 1)
 				require.Equal(t, audit.Problem{Kind: audit.ArtifactDiffers, Where: sink, Detail: report.Problems[0].Detail}, report.Problems[0])
 				require.Contains(t, report.Problems[0].Detail, " is "+kind)
@@ -196,7 +196,7 @@ func TestVerifyOutputsThatAreNoFiles(t *testing.T) {
 				require.Empty(t, report.NotChecked)
 
 				t.Setenv("REGION", "south")
-				report = verify(t, s, s.Log)
+				report = verify(t, s, s.Log.Reader)
 				require.Len(t, report.Problems, 2, "the document, and the output")
 				require.Equal(t, audit.ArtifactDiffers, report.Problems[1].Kind)
 			})

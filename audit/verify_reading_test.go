@@ -129,7 +129,7 @@ sinks: {out: {jsonl: {path: out/all.jsonl}}}
 `)
 	require.NoError(t, err)
 	require.Equal(t, pipeline.Completed, result.Status)
-	report := verify(t, s, s.Log)
+	report := verify(t, s, s.Log.Reader)
 	require.Empty(t, report.Problems)
 	require.EqualValues(t, 8, report.Rows)
 	missing := tampered(t, s, `delete from chunks where source = 'files' and file = 'in/3.csv'`)

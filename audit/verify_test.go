@@ -16,7 +16,7 @@ import (
 )
 
 // tampered returns a copy of the landscape in which somebody who owns the file did this, past every trigger and check.
-func tampered(t *testing.T, s *system.System, statement string) *landscape.Log {
+func tampered(t *testing.T, s *system.System, statement string) *landscape.Reader {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "copy.db")
 	execute(t, s.Database, `vacuum into '`+path+`'`)
@@ -63,11 +63,11 @@ func TestVerify(t *testing.T) {
 	t.Run("clean again", func(t *testing.T) { testClean(t, s) })
 }
 
-func verify(t *testing.T, s *system.System, log *landscape.Log) *audit.Report {
+func verify(t *testing.T, s *system.System, log *landscape.Reader) *audit.Report {
 	t.Helper()
 	report, err := audit.New(log, s.Payloads, s.Planner).VerifyWith(t.Context(), run, audit.VerifyOptions{})
 	require.NoError(t, err)
-	if log != s.Log {
+	if log != s.Log.Reader {
 		return report // landscapetest.Edits compares what both find of a tampered record
 	}
 	deep, err := audit.New(log, s.Payloads, s.Planner).Verify(t.Context(), run)
@@ -87,7 +87,7 @@ func places(report *audit.Report) map[audit.Problem]bool {
 }
 
 func testClean(t *testing.T, s *system.System) {
-	report := verify(t, s, s.Log)
+	report := verify(t, s, s.Log.Reader)
 	require.Equal(t, &audit.Report{
 		Run: run, Status: "completed_with_failures", Chunks: 3, Rows: 11, Artifacts: 3, Problems: []audit.Problem{}, Hashes: report.Hashes,
 		Checked: report.Checked, NotChecked: []audit.Check{},
@@ -113,7 +113,7 @@ func testOutputs(t *testing.T, s *system.System) {
 		} {
 			t.Run(name+" "+filepath.Base(file), func(t *testing.T) {
 				damage(t, filepath.Join(s.Folder, file), change)
-				report := verify(t, s, s.Log)
+				report := verify(t, s, s.Log.Reader)
 				require.Len(t, report.Problems, 1)
 				require.Equal(t, audit.ArtifactDiffers, report.Problems[0].Kind)
 				require.Equal(t, sink, report.Problems[0].Where)
@@ -127,7 +127,7 @@ func testPayloads(t *testing.T, s *system.System) {
 	for kind, change := range map[string]func([]byte) []byte{audit.PayloadMissing: nil, audit.PayloadCorrupt: flip} {
 		t.Run(kind, func(t *testing.T) {
 			damage(t, object(t, s, pack), change)
-			report := verify(t, s, s.Log)
+			report := verify(t, s, s.Log.Reader)
 			require.Len(t, report.Problems, 1)
 			require.Equal(t, audit.Problem{Kind: kind, Where: "orders chunk 1", Detail: report.Problems[0].Detail}, report.Problems[0])
 			require.Contains(t, report.Problems[0].Detail, pack)
@@ -249,7 +249,7 @@ func testNonsense(t *testing.T, s *system.System) {
 func testEnvironment(t *testing.T, s *system.System) {
 	t.Setenv("REGION", "south")
 	damage(t, object(t, s, explain(t, s, audit.Question{Row: 6}).Source.Payload), flip)
-	report := verify(t, s, s.Log)
+	report := verify(t, s, s.Log.Reader)
 	require.Len(t, report.Problems, 2)
 	require.Equal(t, audit.DocumentUnusable, report.Problems[0].Kind)
 	require.Equal(t, audit.PayloadCorrupt, report.Problems[1].Kind)
@@ -281,7 +281,7 @@ func TestRunsThatAreNotConcluded(t *testing.T) {
 	s.Write(t, map[string]string{"in.csv": input})
 	_, err := s.Run(t, run, strings.Replace(document, "on_invalid: quarantine", "on_invalid: fail", 1))
 	require.Error(t, err)
-	report := verify(t, s, s.Log)
+	report := verify(t, s, s.Log.Reader)
 	require.Equal(t, "failed", report.Status)
 	require.Empty(t, report.Problems)
 	require.Equal(t, []audit.Check{{What: "tokens", Detail: "the run is failed: open rows are no problem of its record"}}, report.NotChecked)

@@ -17,12 +17,12 @@ func (l *Log) Claim(ctx context.Context, c Claims) (map[Token]Token, error) {
 
 // Claimed tells what Claim would, and enters nothing. missing are the tokens whose value belongs to nobody, in order; nil if
 // there is none.
-func (l *Log) Claimed(ctx context.Context, c Claims) (taken map[Token]Token, missing []Token, err error) {
+func (r *Reader) Claimed(ctx context.Context, c Claims) (taken map[Token]Token, missing []Token, err error) {
 	if err := c.check(); err != nil {
 		return nil, nil, err
 	}
 	for i, token := range c.Tokens {
-		claim, err := get[ClaimRecord](ctx, l.driver, c.Run, c.Node, c.Field, c.Hashes[i][:])
+		claim, err := get[ClaimRecord](ctx, r.from, c.Run, c.Node, c.Field, c.Hashes[i][:])
 		switch {
 		case errors.Is(err, ErrNotFound):
 			missing = append(missing, token)
@@ -40,8 +40,8 @@ func (l *Log) Claimed(ctx context.Context, c Claims) (taken map[Token]Token, mis
 
 // EachClaim calls yield with every claim of a run, by node, field and value, until it returns false. yield must not use the
 // log.
-func (l *Log) EachClaim(ctx context.Context, run string, yield func(ClaimRecord) bool) error {
-	return each(ctx, l.driver, []any{run}, yield)
+func (r *Reader) EachClaim(ctx context.Context, run string, yield func(ClaimRecord) bool) error {
+	return each(ctx, r.from, []any{run}, yield)
 }
 
 // Token returns the token that claimed the value.

@@ -13,7 +13,7 @@ import (
 // FoldComparison holds the folds of one barrier against what is on record about them. It stores nothing. It is not safe for
 // concurrent use.
 type FoldComparison struct {
-	log       *Log
+	reader    *Reader
 	run, node string
 	all       lanes
 	hashes    map[string]map[int64]recordHash // by table and batch: records of which no fold that was compared told
@@ -21,12 +21,12 @@ type FoldComparison struct {
 
 // CompareFolds returns a comparison for the folds of a barrier. It reads the barrier's batches and merges once, and keeps 24
 // bytes of each until its fold is compared. Folds that are recorded later may be compared as well.
-func (l *Log) CompareFolds(ctx context.Context, run, node string) (*FoldComparison, error) {
-	all, err := l.lanesOf(ctx, run)
+func (r *Reader) CompareFolds(ctx context.Context, run, node string) (*FoldComparison, error) {
+	all, err := r.lanesOf(ctx, run)
 	if err != nil {
 		return nil, err
 	}
-	c := &FoldComparison{log: l, run: run, node: node, all: all, hashes: map[string]map[int64]recordHash{}}
+	c := &FoldComparison{reader: r, run: run, node: node, all: all, hashes: map[string]map[int64]recordHash{}}
 	for _, kind := range []Record{BatchRecord{}, MergeRecord{}} {
 		if err := c.load(ctx, kind); err != nil {
 			return nil, err
@@ -40,7 +40,7 @@ func (c *FoldComparison) load(ctx context.Context, kind Record) error {
 	t, hashes := TableOf(kind), map[int64]recordHash{}
 	c.hashes[t.Name] = hashes
 	var hasher recordHasher
-	return c.log.driver.Read(ctx, kind, []any{c.run, c.node}, func(r Record) bool {
+	return c.reader.from.Read(ctx, kind, []any{c.run, c.node}, func(r Record) bool {
 		batch, hash := hasher.hash(t, r)
 		hashes[batch] = hash
 		return true
@@ -60,14 +60,14 @@ func (c *FoldComparison) Compare(ctx context.Context, f Fold) ([]Difference, err
 	if f.Kind == ChunkFold {
 		whole = append(whole, MembersRecord{Run: f.Run, Node: f.Node, Source: f.Source, Chunk: f.Chunk})
 	}
-	before, err := c.log.foldBefore(ctx, f)
+	before, err := c.reader.foldBefore(ctx, f)
 	if errors.Is(err, ErrNotFound) {
 		return []Difference{{Table: "folds", Key: fmt.Sprintf("%s/%s/%d", f.Run, f.Node, f.Fold-1), Stored: absent, Wanted: "one"}}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	r := &rehearsal{Driver: c.log.driver, alike: c.alike()}
+	r := &rehearsal{source: c.reader.from, alike: c.alike()}
 	found, err := r.compare(ctx, whole, func(l *Log) error { return l.insertFold(ctx, c.all, before, f) })
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (c *FoldComparison) Compare(ctx context.Context, f Fold) ([]Difference, err
 
 // appendState compares the state after a fold. Repeats need not agree on whether one is kept: a record without one is as good.
 func (c *FoldComparison) appendState(ctx context.Context, found []Difference, f Fold) ([]Difference, error) {
-	stored, err := get[FoldRecord](ctx, c.log.driver, f.Run, f.Node, f.Fold)
+	stored, err := get[FoldRecord](ctx, c.reader.from, f.Run, f.Node, f.Fold)
 	switch {
 	case errors.Is(err, ErrNotFound): // which was found already
 		return found, nil

@@ -10,8 +10,8 @@ type DamageFinder interface {
 }
 
 // Damage returns what is not whole in the database itself; asked is false if it cannot be asked.
-func (l *Log) Damage(ctx context.Context) (found []string, asked bool, err error) {
-	finder, is := l.plain.(DamageFinder)
+func (r *Reader) Damage(ctx context.Context) (found []string, asked bool, err error) {
+	finder, is := r.plain.(DamageFinder)
 	if !is {
 		return nil, false, nil
 	}

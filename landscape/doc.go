@@ -14,8 +14,9 @@
 // A run that stopped before its end may be taken up again, by whatever process: then its next epoch begins. What a process stores is
 // guarded by the epoch in which it works: one that goes on late, after another took its run up, stores nothing.
 //
-// Log is the one type that callers use: it owns canonical details, that is ids, hashes, precision of times, and what may
-// follow what. A Driver stores records: sqlitestore for SQLite, memdriver for tests. Nothing above a Driver knows SQL.
+// Log owns canonical details, that is ids, hashes, precision of times, and what may follow what. What only asks uses its Reader, which
+// cannot write. A Driver stores records: sqlitestore for SQLite and pgstore for Postgres, memdriver for tests. Nothing above a Driver
+// knows SQL.
 //
 // docs/landscape.md describes every table and view for people with sqlite3 and a question.
 package landscape

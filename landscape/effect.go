@@ -163,8 +163,8 @@ func (l *Log) event(key EffectKey, fence int64, word EffectWord, worker, detail 
 	return EffectEvent{EffectKey: key, Fence: fence, Event: word, Worker: worker, At: l.now(), Detail: detail}
 }
 
-func (l *Log) effect(ctx context.Context, key EffectKey) (Effect, error) {
-	return get[Effect](ctx, l.driver, key.Run, key.Sink, key.Source, key.Chunk)
+func (r *Reader) effect(ctx context.Context, key EffectKey) (Effect, error) {
+	return get[Effect](ctx, r.from, key.Run, key.Sink, key.Source, key.Chunk)
 }
 
 // String names the effect for people.

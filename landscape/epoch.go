@@ -6,24 +6,24 @@ import "context"
 // this epoch any more, nothing is stored and the error wraps ErrSuperseded. A run that is not on record is in epoch 0. What
 // it reads is not guarded. Both logs may be used at the same time.
 func (l *Log) InEpoch(run string, epoch int64) *Log {
-	guard := guarded{Driver: l.plain, guard: Guard{Run: run, Epoch: epoch}}
-	return &Log{driver: guard, plain: l.plain, clock: l.clock, lanes: l.lanes}
+	guard := guarded{writer: l.plain, guard: Guard{Run: run, Epoch: epoch}}
+	return &Log{Reader: l.Reader, driver: guard, plain: l.plain, clock: l.clock}
 }
 
 // guarded is a driver that guards every write.
 type guarded struct {
-	Driver
+	writer
 	guard Guard
 }
 
 // Commit does what Driver says, guarded.
 func (g guarded) Commit(ctx context.Context, b Batch) error {
 	b.Guard = &g.guard
-	return g.Driver.Commit(ctx, b)
+	return g.writer.Commit(ctx, b)
 }
 
 // Claim does what Driver says, guarded.
 func (g guarded) Claim(ctx context.Context, c Claims) (map[Token]Token, error) {
 	c.Guard = &g.guard
-	return g.Driver.Claim(ctx, c)
+	return g.writer.Claim(ctx, c)
 }

@@ -54,10 +54,10 @@ type errorHead struct {
 func (errorHead) Table() string { return "errors" }
 
 // ErrorGroups returns the errors of a run in groups, the largest first.
-func (l *Log) ErrorGroups(ctx context.Context, run string) ([]ErrorGroup, error) {
+func (r *Reader) ErrorGroups(ctx context.Context, run string) ([]ErrorGroup, error) {
 	type identity struct{ node, code, field, message string }
 	groups, shapes := map[identity]*ErrorGroup{}, map[*ErrorGroup]*shape{}
-	err := each(ctx, l.driver, []any{run}, func(e errorHead) bool {
+	err := each(ctx, r.from, []any{run}, func(e errorHead) bool {
 		id := identity{e.Node, e.Code, e.Field, withoutValues(e.Message)}
 		g := groups[id]
 		if g == nil {
@@ -79,7 +79,7 @@ func (l *Log) ErrorGroups(ctx context.Context, run string) ([]ErrorGroup, error)
 	}
 	sorted := make([]ErrorGroup, 0, len(groups))
 	for _, g := range groups {
-		if err := l.nameFiles(ctx, run, g.Samples); err != nil {
+		if err := r.nameFiles(ctx, run, g.Samples); err != nil {
 			return nil, err
 		}
 		g.Message = shapes[g].String()
@@ -93,9 +93,9 @@ func (l *Log) ErrorGroups(ctx context.Context, run string) ([]ErrorGroup, error)
 }
 
 // nameFiles sets the file of every sample: that of its chunk.
-func (l *Log) nameFiles(ctx context.Context, run string, samples []Sample) error {
+func (r *Reader) nameFiles(ctx context.Context, run string, samples []Sample) error {
 	for i := range samples {
-		chunk, err := l.Chunk(ctx, run, samples[i].Source, samples[i].chunk)
+		chunk, err := r.Chunk(ctx, run, samples[i].Source, samples[i].chunk)
 		if err != nil {
 			return fmt.Errorf("file of row %d of source %s: %w", samples[i].Row, samples[i].Source, err)
 		}

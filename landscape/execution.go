@@ -19,8 +19,8 @@ type Execution struct {
 }
 
 // Executions returns the executions that work for a run in an epoch, in the order in which one continued the other.
-func (l *Log) Executions(ctx context.Context, run string, epoch int64) ([]Execution, error) {
-	return Select[Execution](ctx, l.driver, run, epoch)
+func (r *Reader) Executions(ctx context.Context, run string, epoch int64) ([]Execution, error) {
+	return Select[Execution](ctx, r.from, run, epoch)
 }
 
 // ContinueAs records the execution that continues the one before. Repeating it changes nothing; the error is a *DivergedError if

@@ -19,14 +19,14 @@ type wayEnd struct {
 func (wayEnd) Table() string { return "ways" }
 
 // checkArrivals refuses arrivals that are not exactly the tokens of the chunk that the barrier took.
-func (l *Log) checkArrivals(ctx context.Context, all lanes, f Fold) error {
+func (r *Reader) checkArrivals(ctx context.Context, all lanes, f Fold) error {
 	if f.Kind != ChunkFold {
 		if f.Source != "" || len(f.Arrivals) > 0 {
 			return fmt.Errorf("a fold of kind %s takes no chunk", f.Kind)
 		}
 		return nil
 	}
-	passages, err := Select[PassageRecord](ctx, l.driver, f.Run, f.Source, f.Chunk)
+	passages, err := Select[PassageRecord](ctx, r.from, f.Run, f.Source, f.Chunk)
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (l *Log) checkArrivals(ctx context.Context, all lanes, f Fold) error {
 			return fmt.Errorf("lane %d: %d members for %d rows", a.Lane, len(a.Batches), passages[0].Rows)
 		}
 	}
-	held, err := l.heldCodes(ctx, f)
+	held, err := r.heldCodes(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -54,9 +54,9 @@ func (l *Log) checkArrivals(ctx context.Context, all lanes, f Fold) error {
 }
 
 // heldCodes returns for every lane of the fold's chunk the codes of the ways that end at the barrier.
-func (l *Log) heldCodes(ctx context.Context, f Fold) (map[int64]map[uint16]bool, error) {
+func (r *Reader) heldCodes(ctx context.Context, f Fold) (map[int64]map[uint16]bool, error) {
 	ends := map[string]bool{}
-	err := each(ctx, l.driver, []any{f.Run}, func(w wayEnd) bool {
+	err := each(ctx, r.from, []any{f.Run}, func(w wayEnd) bool {
 		if w.Path == pipeline.Buffered && w.LastNode == f.Node {
 			ends[w.Way] = true
 		}
@@ -66,7 +66,7 @@ func (l *Log) heldCodes(ctx context.Context, f Fold) (map[int64]map[uint16]bool,
 		return nil, err
 	}
 	held := map[int64]map[uint16]bool{}
-	return held, each(ctx, l.driver, []any{f.Run, f.Source, f.Chunk}, func(u ChunkWayRecord) bool {
+	return held, each(ctx, r.from, []any{f.Run, f.Source, f.Chunk}, func(u ChunkWayRecord) bool {
 		if ends[u.Way] {
 			if held[u.Lane] == nil {
 				held[u.Lane] = map[uint16]bool{}

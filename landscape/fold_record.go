@@ -41,11 +41,11 @@ func (l *Log) recordFold(ctx context.Context, f Fold) error {
 }
 
 // foldBefore returns the record of the fold before f; an empty one if f is the first.
-func (l *Log) foldBefore(ctx context.Context, f Fold) (FoldRecord, error) {
+func (r *Reader) foldBefore(ctx context.Context, f Fold) (FoldRecord, error) {
 	if f.Fold == 0 {
 		return FoldRecord{}, nil
 	}
-	return get[FoldRecord](ctx, l.driver, f.Run, f.Node, f.Fold-1)
+	return get[FoldRecord](ctx, r.from, f.Run, f.Node, f.Fold-1)
 }
 
 // insertFold checks what f says by itself and together with the counts before it, and inserts its records.

@@ -37,7 +37,7 @@ func (s *HashSums) of(r HashesRecord) recordHash {
 }
 
 // areStored reports whether these hashes are on record of the chunk, and no others.
-func (s *HashSums) areStored(ctx context.Context, d Driver, p Passage) (bool, error) {
+func (s *HashSums) areStored(ctx context.Context, d RecordReader, p Passage) (bool, error) {
 	found, same := 0, true
 	err := each(ctx, d, []any{p.Run, p.Source, p.Chunk}, func(r HashesRecord) bool {
 		want, wanted := s.sums[r.sumKey()]

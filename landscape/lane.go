@@ -71,28 +71,28 @@ func (ls lanes) check(sources []Source) error {
 }
 
 // Lanes returns the lanes of a run by number. The error wraps ErrNotFound if the run is not there.
-func (l *Log) Lanes(ctx context.Context, run string) ([]Lane, error) { return l.lanesOf(ctx, run) }
+func (r *Reader) Lanes(ctx context.Context, run string) ([]Lane, error) { return r.lanesOf(ctx, run) }
 
 // lanesOf returns the lanes of a run, which never change: they are read once.
-func (l *Log) lanesOf(ctx context.Context, run string) (lanes, error) {
-	if known, ok := l.lanes.Load(run); ok {
+func (r *Reader) lanesOf(ctx context.Context, run string) (lanes, error) {
+	if known, ok := r.lanes.Load(run); ok {
 		return known.(lanes), nil
 	}
-	found, err := Select[Lane](ctx, l.driver, run)
+	found, err := Select[Lane](ctx, r.from, run)
 	if err != nil {
 		return nil, err
 	}
 	if len(found) == 0 {
 		return nil, fmt.Errorf("lanes of run %s: %w", run, ErrNotFound)
 	}
-	l.lanes.Store(run, lanes(found))
+	r.lanes.Store(run, lanes(found))
 	return found, nil
 }
 
 // RootToken returns the token of a row of an origin before any fork: the record itself. The error wraps ErrNotFound if
 // there is no such origin; whether the row is there is not looked at.
-func (l *Log) RootToken(ctx context.Context, run, source string, row int64) (Token, error) {
-	all, err := l.lanesOf(ctx, run)
+func (r *Reader) RootToken(ctx context.Context, run, source string, row int64) (Token, error) {
+	all, err := r.lanesOf(ctx, run)
 	if err != nil {
 		return Token{}, err
 	}
@@ -105,8 +105,8 @@ func (l *Log) RootToken(ctx context.Context, run, source string, row int64) (Tok
 
 // TokenID returns the id of a token as people read it, such as orders:17 or orders:17/by_cost. The error wraps
 // ErrNotFound if the run has no such lane.
-func (l *Log) TokenID(ctx context.Context, run string, token Token) (string, error) {
-	all, err := l.lanesOf(ctx, run)
+func (r *Reader) TokenID(ctx context.Context, run string, token Token) (string, error) {
+	all, err := r.lanesOf(ctx, run)
 	if err != nil {
 		return "", err
 	}
@@ -127,8 +127,8 @@ func (ls lanes) id(token Token) (string, error) {
 
 // ParseToken returns the token with this id. The error wraps ErrNotFound if the run has no such origin or lane; whether
 // the row is there is not looked at.
-func (l *Log) ParseToken(ctx context.Context, run, id string) (Token, error) {
-	all, err := l.lanesOf(ctx, run)
+func (r *Reader) ParseToken(ctx context.Context, run, id string) (Token, error) {
+	all, err := r.lanesOf(ctx, run)
 	if err != nil {
 		return Token{}, err
 	}

@@ -46,13 +46,13 @@ func (l *Log) lateErrors(ctx context.Context, key EffectKey, refused []Refusal) 
 }
 
 // sameRefusals refuses other refusals than those that a finalized write has on record.
-func (l *Log) sameRefusals(ctx context.Context, e Effect, late []Record) error {
+func (r *Reader) sameRefusals(ctx context.Context, e Effect, late []Record) error {
 	if int64(len(late)) != e.Refused {
 		return &DivergedError{Table: e.Table(), Key: e.String(), Column: "refused"}
 	}
 	for _, wanted := range late {
 		wanted := wanted.(RowError)
-		stored, err := get[RowError](ctx, l.driver, wanted.Run, wanted.Source, wanted.Row, wanted.Lane, wanted.Node)
+		stored, err := get[RowError](ctx, r.from, wanted.Run, wanted.Source, wanted.Row, wanted.Lane, wanted.Node)
 		if errors.Is(err, ErrNotFound) {
 			return &DivergedError{Table: e.Table(), Key: e.String(), Column: "refused"}
 		}
@@ -69,9 +69,9 @@ func (l *Log) sameRefusals(ctx context.Context, e Effect, late []Record) error {
 
 // CompareRefused holds the errors on record of rows that the target of a write refused against those that FinalizeEffect would make of
 // refused. It stores nothing. The error says that the sink did not get such a row, or that one has no code.
-func (l *Log) CompareRefused(ctx context.Context, key EffectKey, refused []Refusal) ([]Difference, error) {
-	r := &rehearsal{Driver: l.driver, beyond: func(Record) bool { return true }}
-	return r.compare(ctx, nil, func(l *Log) error {
+func (r *Reader) CompareRefused(ctx context.Context, key EffectKey, refused []Refusal) ([]Difference, error) {
+	rehearsed := &rehearsal{source: r.from, beyond: func(Record) bool { return true }}
+	return rehearsed.compare(ctx, nil, func(l *Log) error {
 		late, err := l.lateErrors(ctx, key, refused)
 		if err != nil {
 			return err
@@ -81,11 +81,11 @@ func (l *Log) CompareRefused(ctx context.Context, key EffectKey, refused []Refus
 }
 
 // LateRefusal returns why the target of the sink that the way leads to refused the token when its part was written; nil if it did not.
-func (l *Log) LateRefusal(ctx context.Context, run string, token Token, way Way) (*RowError, error) {
+func (r *Reader) LateRefusal(ctx context.Context, run string, token Token, way Way) (*RowError, error) {
 	if !way.ToSink() {
 		return nil, nil //nolint:nilnil // no refusal is no error
 	}
-	found, err := Select[RowError](ctx, l.driver, run, token.Source, token.Row, token.Lane, way.Sink)
+	found, err := Select[RowError](ctx, r.from, run, token.Source, token.Row, token.Lane, way.Sink)
 	if err != nil || found == nil {
 		return nil, err
 	}
@@ -93,16 +93,16 @@ func (l *Log) LateRefusal(ctx context.Context, run string, token Token, way Way)
 }
 
 // kept removes the tokens that the target refused from those of a write.
-func (l *Log) kept(ctx context.Context, part Effect, chunk Chunk, tokens []Token) ([]Token, error) {
+func (r *Reader) kept(ctx context.Context, part Effect, chunk Chunk, tokens []Token) ([]Token, error) {
 	if part.Refused == 0 {
 		return tokens, nil
 	}
 	refused := map[Token]bool{}
-	err := each(ctx, l.driver, []any{part.Run, part.Source}, func(r RefusedRow) bool {
-		if r.Node == part.Sink && r.Row >= chunk.FirstRow {
-			refused[Token{Source: r.Source, Lane: r.Lane, Row: r.Row}] = true
+	err := each(ctx, r.from, []any{part.Run, part.Source}, func(e RefusedRow) bool {
+		if e.Node == part.Sink && e.Row >= chunk.FirstRow {
+			refused[Token{Source: e.Source, Lane: e.Lane, Row: e.Row}] = true
 		}
-		return r.Row < chunk.FirstRow+chunk.Rows
+		return e.Row < chunk.FirstRow+chunk.Rows
 	})
 	if err != nil {
 		return nil, err

@@ -1,16 +1,22 @@
 package landscape
 
 import (
-	"sync"
+	"context"
 	"time"
 )
 
-// Log is the audit record. It is safe for concurrent use.
+// Log is the landscape of a program that writes it: what its Reader reads, and what is recorded. It is safe for concurrent use.
 type Log struct {
-	driver Driver // plain, or with a guard
+	*Reader
+	driver writer // plain, or with a guard
 	plain  Driver
 	clock  func() time.Time
-	lanes  *sync.Map // run to its lanes
+}
+
+// A writer is what of a Driver stores.
+type writer interface {
+	Commit(ctx context.Context, b Batch) error
+	Claim(ctx context.Context, c Claims) (map[Token]Token, error)
 }
 
 // New returns a Log over driver. clock gives the time; nil is time.Now.
@@ -18,7 +24,7 @@ func New(driver Driver, clock func() time.Time) *Log {
 	if clock == nil {
 		clock = time.Now
 	}
-	return &Log{driver: driver, plain: driver, clock: clock, lanes: &sync.Map{}}
+	return &Log{Reader: NewReader(driver), driver: driver, plain: driver, clock: clock}
 }
 
 // now returns the time to the microsecond.

@@ -8,23 +8,23 @@ import (
 // ErrUnavailable says that the database failed: it tells nothing about what is on record.
 var ErrUnavailable = errors.New("the record could not be asked")
 
-// Marked returns the log of the same record whose errors wrap ErrUnavailable wherever the database failed. Any other error of a
+// Marked returns the Reader of the same record whose errors wrap ErrUnavailable wherever the database failed. Any other error of a
 // question says that what is on record makes no sense.
-func (l *Log) Marked() *Log {
-	marked := *l
-	marked.driver = markedDriver{l.driver}
+func (r *Reader) Marked() *Reader {
+	marked := *r
+	marked.from = markedSource{r.from}
 	return &marked
 }
 
-// markedDriver marks the failures of a driver that is read.
-type markedDriver struct{ Driver }
+// markedSource marks the failures of a source.
+type markedSource struct{ source }
 
-func (d markedDriver) Read(ctx context.Context, kind Record, prefix []any, yield func(Record) bool) error {
-	return mark(d.Driver.Read(ctx, kind, prefix, yield))
+func (s markedSource) Read(ctx context.Context, kind Record, prefix []any, yield func(Record) bool) error {
+	return mark(s.source.Read(ctx, kind, prefix, yield))
 }
 
-func (d markedDriver) Sweep(ctx context.Context, run string, deep bool) ([]Finding, error) {
-	found, err := d.Driver.Sweep(ctx, run, deep)
+func (s markedSource) Sweep(ctx context.Context, run string, deep bool) ([]Finding, error) {
+	found, err := s.source.Sweep(ctx, run, deep)
 	return found, mark(err)
 }
 

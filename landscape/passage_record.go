@@ -17,7 +17,7 @@ import (
 // forked, and for every merge is refused. Repeating it with equal
 // content changes nothing; other content is a *DivergedError: a step is not deterministic.
 func (l *Log) RecordPassage(ctx context.Context, p Passage) error {
-	chunk, err := get[Chunk](ctx, l.driver, p.Run, p.Source, p.Chunk)
+	chunk, err := get[Chunk](ctx, l, p.Run, p.Source, p.Chunk)
 	if err == nil {
 		err = l.recordPassage(ctx, chunk, p)
 	}

@@ -53,8 +53,8 @@ func samePublication(e Effect, rows, bytes int64) error {
 
 // written returns how many rows were written to a sink, and how many of them its target refused. It refuses a sink that has an open
 // write.
-func (l *Log) written(ctx context.Context, run, sink string) (rows, refused int64, err error) {
-	effects, err := Select[Effect](ctx, l.driver, run, sink)
+func (r *Reader) written(ctx context.Context, run, sink string) (rows, refused int64, err error) {
+	effects, err := Select[Effect](ctx, r.from, run, sink)
 	if err != nil {
 		return 0, 0, err
 	}

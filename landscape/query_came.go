@@ -14,21 +14,21 @@ type Child struct {
 // CameOf returns the rows of a barrier, ascending, that came out of batches which fired in one fold. batches has, by number, the
 // tokens of the batch that are asked about: of its rows those are returned that continue one of these or are its elements, or that
 // were made of the whole batch; all rows for a batch without tokens. It reads only what that fold put out.
-func (l *Log) CameOf(ctx context.Context, run, node string, fold int64, batches map[int64][]Token) ([]Child, error) {
-	all, err := l.lanesOf(ctx, run)
+func (r *Reader) CameOf(ctx context.Context, run, node string, fold int64, batches map[int64][]Token) ([]Child, error) {
+	all, err := r.lanesOf(ctx, run)
 	if err != nil {
 		return nil, err
 	}
 	var children []Child
 	wanted := wantedOf(batches)
-	for chunk, err := range l.Chunks(ctx, run, node) {
+	for chunk, err := range r.Chunks(ctx, run, node) {
 		if err != nil {
 			return nil, err
 		}
 		if chunk.Fold == nil || *chunk.Fold != fold {
 			continue
 		}
-		if children, err = l.appendChildren(ctx, children, all, chunk, wanted); err != nil {
+		if children, err = r.appendChildren(ctx, children, all, chunk, wanted); err != nil {
 			return nil, err
 		}
 	}
@@ -58,8 +58,8 @@ func (w wantedRows) has(p ParentsRecord, i int) bool {
 	return found && (tokens == nil || p.Tokens == nil || tokens[binary.BigEndian.Uint64(p.Tokens[8*i:])])
 }
 
-func (l *Log) appendChildren(ctx context.Context, children []Child, all lanes, chunk Chunk, wanted wantedRows) ([]Child, error) {
-	parents, err := Select[ParentsRecord](ctx, l.driver, chunk.Run, chunk.Source, chunk.Chunk)
+func (r *Reader) appendChildren(ctx context.Context, children []Child, all lanes, chunk Chunk, wanted wantedRows) ([]Child, error) {
+	parents, err := Select[ParentsRecord](ctx, r.from, chunk.Run, chunk.Source, chunk.Chunk)
 	if err != nil {
 		return nil, err
 	}

@@ -11,23 +11,18 @@ import (
 )
 
 // Tables returns what the lookups of a run read, by node.
-func (l *Log) Tables(ctx context.Context, run string) ([]LookupTable, error) {
-	return Select[LookupTable](ctx, l.driver, run)
+func (r *Reader) Tables(ctx context.Context, run string) ([]LookupTable, error) {
+	return Select[LookupTable](ctx, r.from, run)
 }
 
 // Fold returns one step of a barrier. The error wraps ErrNotFound if it is not on record.
-func (l *Log) Fold(ctx context.Context, run, node string, fold int64) (FoldRecord, error) {
-	return get[FoldRecord](ctx, l.driver, run, node, fold)
+func (r *Reader) Fold(ctx context.Context, run, node string, fold int64) (FoldRecord, error) {
+	return get[FoldRecord](ctx, r.from, run, node, fold)
 }
 
 // Folds returns the folds of a barrier in order; nil if there is none yet.
-func (l *Log) Folds(ctx context.Context, run, node string) ([]FoldRecord, error) {
-	return Select[FoldRecord](ctx, l.driver, run, node)
-}
-
-// Batches returns the batches of a barrier that fired, by number; nil if none did.
-func (l *Log) Batches(ctx context.Context, run, node string) ([]BatchRecord, error) {
-	return Select[BatchRecord](ctx, l.driver, run, node)
+func (r *Reader) Folds(ctx context.Context, run, node string) ([]FoldRecord, error) {
+	return Select[FoldRecord](ctx, r.from, run, node)
 }
 
 // firedIn is in which fold a batch fired, and what fired it.
@@ -43,9 +38,9 @@ type firedIn struct {
 func (firedIn) Table() string { return "batches" }
 
 // FoldsFiredBy returns the folds of a barrier in which this trigger fired a batch; an empty map if there is none.
-func (l *Log) FoldsFiredBy(ctx context.Context, run, node, trigger string) (map[int64]bool, error) {
+func (r *Reader) FoldsFiredBy(ctx context.Context, run, node, trigger string) (map[int64]bool, error) {
 	folds := map[int64]bool{}
-	return folds, each(ctx, l.driver, []any{run, node}, func(b firedIn) bool {
+	return folds, each(ctx, r.from, []any{run, node}, func(b firedIn) bool {
 		if b.Trigger == trigger {
 			folds[b.Fold] = true
 		}
@@ -54,18 +49,18 @@ func (l *Log) FoldsFiredBy(ctx context.Context, run, node, trigger string) (map[
 }
 
 // Batch returns one batch of a barrier. The error wraps ErrNotFound if it did not fire yet.
-func (l *Log) Batch(ctx context.Context, run, node string, batch int64) (BatchRecord, error) {
-	return get[BatchRecord](ctx, l.driver, run, node, batch)
+func (r *Reader) Batch(ctx context.Context, run, node string, batch int64) (BatchRecord, error) {
+	return get[BatchRecord](ctx, r.from, run, node, batch)
 }
 
 // Members returns the tokens of one lane of a fold's chunk that came to the barrier, in the form in which RecordFold takes
 // them, by lane; nil if none came.
-func (l *Log) Members(ctx context.Context, run, node, source string, chunk int64) ([]LaneMembers, error) {
-	about, err := l.Chunk(ctx, run, source, chunk)
+func (r *Reader) Members(ctx context.Context, run, node, source string, chunk int64) ([]LaneMembers, error) {
+	about, err := r.Chunk(ctx, run, source, chunk)
 	if err != nil {
 		return nil, err
 	}
-	stored, err := Select[MembersRecord](ctx, l.driver, run, node, source, chunk)
+	stored, err := Select[MembersRecord](ctx, r.from, run, node, source, chunk)
 	if err != nil {
 		return nil, err
 	}
@@ -83,18 +78,18 @@ func (l *Log) Members(ctx context.Context, run, node, source string, chunk int64
 }
 
 // MembersOf returns the tokens of a batch in the order in which they came; nil if there is none.
-func (l *Log) MembersOf(ctx context.Context, run, node string, batch int64) ([]Token, error) {
-	return l.FirstMembers(ctx, run, node, batch, math.MaxInt)
+func (r *Reader) MembersOf(ctx context.Context, run, node string, batch int64) ([]Token, error) {
+	return r.FirstMembers(ctx, run, node, batch, math.MaxInt)
 }
 
 // FirstMembers returns the tokens of a batch in the order in which they came, at most that many; nil if there is none. It reads the
 // chunks that came between the batch's first token and its last, or the one with which there are enough.
-func (l *Log) FirstMembers(ctx context.Context, run, node string, batch int64, most int) ([]Token, error) {
-	folds, err := l.Folds(ctx, run, node)
+func (r *Reader) FirstMembers(ctx context.Context, run, node string, batch int64, most int) ([]Token, error) {
+	folds, err := r.Folds(ctx, run, node)
 	if err != nil {
 		return nil, err
 	}
-	fired, err := l.Batch(ctx, run, node, batch)
+	fired, err := r.Batch(ctx, run, node, batch)
 	open := errors.Is(err, ErrNotFound)
 	if err != nil && !open {
 		return nil, err
@@ -107,11 +102,11 @@ func (l *Log) FirstMembers(ctx context.Context, run, node string, batch int64, m
 		if fold.Kind != ChunkFold || fold.Opened < batch {
 			continue
 		}
-		chunk, err := l.Chunk(ctx, run, fold.Source, fold.Chunk)
+		chunk, err := r.Chunk(ctx, run, fold.Source, fold.Chunk)
 		if err != nil {
 			return nil, err
 		}
-		members, err := l.Members(ctx, run, node, fold.Source, fold.Chunk)
+		members, err := r.Members(ctx, run, node, fold.Source, fold.Chunk)
 		if err != nil {
 			return nil, err
 		}
@@ -141,8 +136,8 @@ type Membership struct {
 
 // BatchOf returns the batch that holds or settled a token. The error wraps ErrNotFound if the token did not end at a
 // barrier, or the fold that took it is not on record yet.
-func (l *Log) BatchOf(ctx context.Context, run string, token Token) (Membership, error) {
-	at, err := l.find(ctx, run, token)
+func (r *Reader) BatchOf(ctx context.Context, run string, token Token) (Membership, error) {
+	at, err := r.find(ctx, run, token)
 	if err != nil {
 		return Membership{}, err
 	}
@@ -151,7 +146,7 @@ func (l *Log) BatchOf(ctx context.Context, run string, token Token) (Membership,
 		return Membership{}, fmt.Errorf("row %d of source %s in lane %d ended at %s, which is no barrier: %w", token.Row, token.Source, token.Lane, node, ErrNotFound)
 	}
 	slice, i := int64(at.index/SliceRows), at.index%SliceRows
-	m, err := get[MembersRecord](ctx, l.driver, run, node, token.Source, at.chunk.Chunk, token.Lane, slice)
+	m, err := get[MembersRecord](ctx, r.from, run, node, token.Source, at.chunk.Chunk, token.Lane, slice)
 	if err != nil {
 		return Membership{}, err
 	}
@@ -159,7 +154,7 @@ func (l *Log) BatchOf(ctx context.Context, run string, token Token) (Membership,
 		return Membership{}, incomplete("slice %d of the members of %s has no row %d", slice, node, i)
 	}
 	in := Membership{Node: node, Batch: int64(binary.BigEndian.Uint32(m.Batches[4*i:]))}
-	fired, err := l.Batch(ctx, run, node, in.Batch)
+	fired, err := r.Batch(ctx, run, node, in.Batch)
 	if errors.Is(err, ErrNotFound) {
 		return in, nil
 	}
@@ -174,17 +169,17 @@ type Parentage struct {
 }
 
 // ParentsOf returns what a row of a barrier was made from. The error wraps ErrNotFound if the row is not there.
-func (l *Log) ParentsOf(ctx context.Context, run, node string, row int64) (Parentage, error) {
-	chunk, err := l.ChunkOf(ctx, run, node, row)
+func (r *Reader) ParentsOf(ctx context.Context, run, node string, row int64) (Parentage, error) {
+	chunk, err := r.ChunkOf(ctx, run, node, row)
 	if err != nil {
 		return Parentage{}, err
 	}
-	all, err := l.lanesOf(ctx, run)
+	all, err := r.lanesOf(ctx, run)
 	if err != nil {
 		return Parentage{}, err
 	}
 	i := row - chunk.FirstRow
-	p, err := get[ParentsRecord](ctx, l.driver, run, node, chunk.Chunk, i/SliceRows)
+	p, err := get[ParentsRecord](ctx, r.from, run, node, chunk.Chunk, i/SliceRows)
 	if err != nil {
 		return Parentage{}, err
 	}
@@ -208,25 +203,16 @@ func (p ParentsRecord) parentage(all lanes, i int) (Parentage, error) {
 	return from, nil
 }
 
-// RowsOf returns the rows of a barrier that came of a batch, ascending; nil if none did.
-func (l *Log) RowsOf(ctx context.Context, run, node string, batch int64) ([]int64, error) {
-	return l.rowsFrom(ctx, run, node, batch, nil)
-}
-
-// rowsFrom returns the rows that came of a batch, and of the token if it is not nil and rows have one token.
-func (l *Log) rowsFrom(ctx context.Context, run, node string, batch int64, token *Token) ([]int64, error) {
-	fired, err := l.Batch(ctx, run, node, batch)
+// rowsFrom returns the rows that came of a batch, and of the token if rows have one token.
+func (r *Reader) rowsFrom(ctx context.Context, run, node string, batch int64, token Token) ([]int64, error) {
+	fired, err := r.Batch(ctx, run, node, batch)
 	if errors.Is(err, ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	wanted := map[int64][]Token{batch: nil}
-	if token != nil {
-		wanted[batch] = []Token{*token}
-	}
-	children, err := l.CameOf(ctx, run, node, fired.Fold, wanted)
+	children, err := r.CameOf(ctx, run, node, fired.Fold, map[int64][]Token{batch: {token}})
 	var rows []int64
 	for _, child := range children {
 		rows = append(rows, child.Row)
@@ -237,18 +223,18 @@ func (l *Log) rowsFrom(ctx context.Context, run, node string, batch int64, token
 // ChildrenOf returns the rows of the barrier that held a token that came of the token: those that continue it or its
 // elements, or those that were made of its whole batch. nil if there is none. The error wraps ErrNotFound if the token
 // did not end at a barrier.
-func (l *Log) ChildrenOf(ctx context.Context, run string, token Token) ([]Token, error) {
-	in, err := l.BatchOf(ctx, run, token)
+func (r *Reader) ChildrenOf(ctx context.Context, run string, token Token) ([]Token, error) {
+	in, err := r.BatchOf(ctx, run, token)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := l.rowsFrom(ctx, run, in.Node, in.Batch, &token)
+	rows, err := r.rowsFrom(ctx, run, in.Node, in.Batch, token)
 	if err != nil {
 		return nil, err
 	}
 	var children []Token
 	for _, row := range rows {
-		child, err := l.RootToken(ctx, run, in.Node, row)
+		child, err := r.RootToken(ctx, run, in.Node, row)
 		if err != nil {
 			return nil, err
 		}

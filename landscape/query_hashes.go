@@ -9,12 +9,12 @@ import (
 // Hashes returns the output hashes of every lane and node that has hashes of its own and that a row of the chunk left, by
 // lane and name of the node, in the form in which RecordPassage takes them; none if the chunk did not go through the steps
 // yet.
-func (l *Log) Hashes(ctx context.Context, run, source string, chunk int64) ([]NodeHashes, error) {
-	about, err := l.Chunk(ctx, run, source, chunk)
+func (r *Reader) Hashes(ctx context.Context, run, source string, chunk int64) ([]NodeHashes, error) {
+	about, err := r.Chunk(ctx, run, source, chunk)
 	if err != nil {
 		return nil, err
 	}
-	slices, err := Select[HashesRecord](ctx, l.driver, run, source, chunk)
+	slices, err := Select[HashesRecord](ctx, r.from, run, source, chunk)
 	if err != nil {
 		return nil, err
 	}
@@ -35,30 +35,30 @@ func (l *Log) Hashes(ctx context.Context, run, source string, chunk int64) ([]No
 // HashAt returns the hash of a token's canonical bytes as it left a node, or as it reached a sink. It is false if the
 // token did not come to the node, or ended there by being refused, merged or held. The nodes that a token's fork parent
 // came through before the fork count as its own.
-func (l *Log) HashAt(ctx context.Context, run string, token Token, node string) ([HashBytes]byte, bool, error) {
-	at, err := l.find(ctx, run, token)
+func (r *Reader) HashAt(ctx context.Context, run string, token Token, node string) ([HashBytes]byte, bool, error) {
+	at, err := r.find(ctx, run, token)
 	if err != nil {
 		return noHash, false, err
 	}
-	nodes, err := l.Nodes(ctx, run)
+	nodes, err := r.Nodes(ctx, run)
 	if err != nil {
 		return noHash, false, err
 	}
 	step, mode := at.way.hashed(node, nodes)
 	switch mode {
 	case OwnHashes:
-		return l.ownHash(ctx, at, step)
+		return r.ownHash(ctx, at, step)
 	case RecordHashes:
-		return l.recordHash(ctx, at)
+		return r.recordHash(ctx, at)
 	default:
 		return noHash, false, nil
 	}
 }
 
 // ownHash returns the hash of a token in the column of a step.
-func (l *Log) ownHash(ctx context.Context, at located, step Step) ([HashBytes]byte, bool, error) {
+func (r *Reader) ownHash(ctx context.Context, at located, step Step) ([HashBytes]byte, bool, error) {
 	slice := int64(at.index / SliceRows)
-	h, err := get[HashesRecord](ctx, l.driver, at.chunk.Run, at.chunk.Source, at.chunk.Chunk, step.Lane, step.Node, slice)
+	h, err := get[HashesRecord](ctx, r.from, at.chunk.Run, at.chunk.Source, at.chunk.Chunk, step.Lane, step.Node, slice)
 	if err != nil {
 		return noHash, false, err
 	}
@@ -67,9 +67,9 @@ func (l *Log) ownHash(ctx context.Context, at located, step Step) ([HashBytes]by
 }
 
 // recordHash returns the hash of a barrier's record.
-func (l *Log) recordHash(ctx context.Context, at located) ([HashBytes]byte, bool, error) {
+func (r *Reader) recordHash(ctx context.Context, at located) ([HashBytes]byte, bool, error) {
 	slice := int64(at.index / SliceRows)
-	rows, err := get[ChunkRowsRecord](ctx, l.driver, at.chunk.Run, at.chunk.Source, at.chunk.Chunk, slice)
+	rows, err := get[ChunkRowsRecord](ctx, r.from, at.chunk.Run, at.chunk.Source, at.chunk.Chunk, slice)
 	if err != nil {
 		return noHash, false, err
 	}

@@ -20,12 +20,12 @@ type mergeKey struct {
 func (mergeKey) Table() string { return "merges" }
 
 // heldJoin looks for the merge of a held coalesce: where the branches of this passage are held, then everywhere.
-func (l *Log) heldJoin(ctx context.Context, run string, all lanes, key Token) (Join, error) {
+func (r *Reader) heldJoin(ctx context.Context, run string, all lanes, key Token) (Join, error) {
 	for _, lane := range all.of(key.Source) {
 		if !all.below(lane, key.Lane) {
 			continue
 		}
-		join, err := l.mergeWith(ctx, run, Token{Source: key.Source, Lane: lane.Lane, Row: key.Row})
+		join, err := r.mergeWith(ctx, run, Token{Source: key.Source, Lane: lane.Lane, Row: key.Row})
 		if err != nil && !errors.Is(err, ErrNotFound) {
 			return Join{}, err
 		}
@@ -33,7 +33,7 @@ func (l *Log) heldJoin(ctx context.Context, run string, all lanes, key Token) (J
 			return join, nil
 		}
 	}
-	return l.searchJoin(ctx, run, key)
+	return r.searchJoin(ctx, run, key)
 }
 
 // below reports whether tokens of the lane are copies of those of the other, or are made of such copies.
@@ -48,21 +48,21 @@ func (ls lanes) below(lane Lane, parent int64) bool {
 
 // mergeWith returns the merge of the batch that holds a token, or for which it came too late. The error wraps ErrNotFound if
 // there is none.
-func (l *Log) mergeWith(ctx context.Context, run string, token Token) (Join, error) {
-	in, err := l.BatchOf(ctx, run, token)
+func (r *Reader) mergeWith(ctx context.Context, run string, token Token) (Join, error) {
+	in, err := r.BatchOf(ctx, run, token)
 	if err != nil {
 		return Join{}, err
 	}
 	if in.Fired != nil && in.Fired.Of != nil {
 		in.Batch = *in.Fired.Of
 	}
-	return l.MergeOf(ctx, run, in.Node, in.Batch)
+	return r.MergeOf(ctx, run, in.Node, in.Batch)
 }
 
 // searchJoin looks at every merge of the run.
-func (l *Log) searchJoin(ctx context.Context, run string, key Token) (Join, error) {
+func (r *Reader) searchJoin(ctx context.Context, run string, key Token) (Join, error) {
 	var found *mergeKey
-	err := each(ctx, l.driver, []any{run}, func(m mergeKey) bool {
+	err := each(ctx, r.from, []any{run}, func(m mergeKey) bool {
 		if (Token{Source: m.Source, Lane: m.Lane, Row: m.Row}) == key {
 			found = &m
 		}
@@ -74,5 +74,5 @@ func (l *Log) searchJoin(ctx context.Context, run string, key Token) (Join, erro
 	if found == nil {
 		return Join{}, fmt.Errorf("merge of row %d of source %s in lane %d: %w", key.Row, key.Source, key.Lane, ErrNotFound)
 	}
-	return l.MergeOf(ctx, run, found.Node, found.Batch)
+	return r.MergeOf(ctx, run, found.Node, found.Batch)
 }

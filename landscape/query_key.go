@@ -9,13 +9,13 @@ import (
 // KeyCandidates returns the rows of a source, ascending, whose business key may have these values: for each field the
 // first 4 bytes of the SHA-256 of the value's canonical bytes. The caller compares the values. The error wraps
 // ErrNotFound if a field is not part of the source's key.
-func (l *Log) KeyCandidates(ctx context.Context, run, source string, hashes map[string][4]byte) ([]int64, error) {
+func (r *Reader) KeyCandidates(ctx context.Context, run, source string, hashes map[string][4]byte) ([]int64, error) {
 	var candidates []int64
-	for chunk, err := range l.Chunks(ctx, run, source) {
+	for chunk, err := range r.Chunks(ctx, run, source) {
 		if err != nil {
 			return nil, err
 		}
-		columns, err := Select[KeysRecord](ctx, l.driver, run, source, chunk.Chunk)
+		columns, err := Select[KeysRecord](ctx, r.from, run, source, chunk.Chunk)
 		if err != nil {
 			return nil, err
 		}

@@ -13,11 +13,11 @@ type LinkedRun struct {
 func (LinkedRun) Table() string { return "runs" }
 
 // LinkedRuns returns the runs that come of a run, by id; nil if there is none.
-func (l *Log) LinkedRuns(ctx context.Context, parent string) ([]LinkedRun, error) {
+func (r *Reader) LinkedRuns(ctx context.Context, parent string) ([]LinkedRun, error) {
 	var linked []LinkedRun
-	err := each(ctx, l.driver, nil, func(r LinkedRun) bool {
-		if r.Parent == parent {
-			linked = append(linked, r)
+	err := each(ctx, r.from, nil, func(link LinkedRun) bool {
+		if link.Parent == parent {
+			linked = append(linked, link)
 		}
 		return true
 	})

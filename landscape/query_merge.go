@@ -19,36 +19,36 @@ type Join struct {
 
 // MergeOf returns the merge of a batch of a held coalesce. The error wraps ErrNotFound if there is none: the batch did not
 // fire yet, or its tokens were not needed.
-func (l *Log) MergeOf(ctx context.Context, run, node string, batch int64) (Join, error) {
-	r, err := get[MergeRecord](ctx, l.driver, run, node, batch)
+func (r *Reader) MergeOf(ctx context.Context, run, node string, batch int64) (Join, error) {
+	stored, err := get[MergeRecord](ctx, r.from, run, node, batch)
 	if err != nil {
 		return Join{}, err
 	}
-	kind, err := l.mergeKind(ctx, run, r.Kind)
+	kind, err := r.mergeKind(ctx, run, stored.Kind)
 	if err != nil {
 		return Join{}, err
 	}
-	all, err := l.lanesOf(ctx, run)
+	all, err := r.lanesOf(ctx, run)
 	if err != nil {
 		return Join{}, err
 	}
-	merge, err := r.merge(all, kind)
+	merge, err := stored.merge(all, kind)
 	if err != nil {
 		return Join{}, err
 	}
 	join := Join{Merge: merge, Batch: batch}
-	if r.OutRow != nil {
-		join.Token = &Token{Source: node, Lane: all.root(node), Row: *r.OutRow}
+	if stored.OutRow != nil {
+		join.Token = &Token{Source: node, Lane: all.root(node), Row: *stored.OutRow}
 	}
 	return join, nil
 }
 
-func (l *Log) mergeKind(ctx context.Context, run, id string) (MergeKind, error) {
-	r, err := get[MergeKindRecord](ctx, l.driver, run, id)
+func (r *Reader) mergeKind(ctx context.Context, run, id string) (MergeKind, error) {
+	stored, err := get[MergeKindRecord](ctx, r.from, run, id)
 	if err != nil {
 		return MergeKind{}, err
 	}
-	return r.kind()
+	return stored.kind()
 }
 
 // merge returns what is stored in r, offsets and waits to the millisecond.
@@ -76,29 +76,29 @@ func (r MergeRecord) merge(all lanes, kind MergeKind) (Merge, error) {
 // JoinOf returns what a coalesce made of the branches of a fork parent. The error wraps ErrNotFound if the token was not
 // forked, no coalesce joins the branches, or it did not decide yet. For a held coalesce to which no branch came without passing another barrier it looks at every merge
 // of the run.
-func (l *Log) JoinOf(ctx context.Context, run string, key Token) (Join, error) {
-	at, err := l.find(ctx, run, key)
+func (r *Reader) JoinOf(ctx context.Context, run string, key Token) (Join, error) {
+	at, err := r.find(ctx, run, key)
 	if err != nil {
 		return Join{}, err
 	}
 	if at.way.Path != pipeline.ForkParent {
 		return Join{}, fmt.Errorf("row %d of source %s in lane %d was not forked: %w", key.Row, key.Source, key.Lane, ErrNotFound)
 	}
-	all, err := l.lanesOf(ctx, run)
+	all, err := r.lanesOf(ctx, run)
 	if err != nil {
 		return Join{}, err
 	}
 	for _, lane := range all.of(key.Source) {
 		if lane.IsMerged() && *lane.Parent == key.Lane && lane.Fork == at.way.Last() {
-			return l.joinInPassage(ctx, all, at, lane)
+			return r.joinInPassage(ctx, all, at, lane)
 		}
 	}
-	return l.heldJoin(ctx, run, all, key)
+	return r.heldJoin(ctx, run, all, key)
 }
 
 // joinInPassage returns what the coalesce of a lane made of the branches of the fork parent.
-func (l *Log) joinInPassage(ctx context.Context, all lanes, key located, lane Lane) (Join, error) {
-	joins, err := l.joins(ctx, key.chunk, lane.Lane)
+func (r *Reader) joinInPassage(ctx context.Context, all lanes, key located, lane Lane) (Join, error) {
+	joins, err := r.joins(ctx, key.chunk, lane.Lane)
 	if err != nil {
 		return Join{}, err
 	}
@@ -111,14 +111,14 @@ func (l *Log) joinInPassage(ctx context.Context, all lanes, key located, lane La
 	if kind.Result != MergeNothing {
 		join.Token = &Token{Source: key.chunk.Source, Lane: lane.Lane, Row: row}
 	}
-	routes, err := l.AllRoutes(ctx, key.chunk.Run, key.chunk.Source, key.chunk.Chunk)
+	routes, err := r.AllRoutes(ctx, key.chunk.Run, key.chunk.Source, key.chunk.Chunk)
 	if err != nil {
 		return Join{}, err
 	}
 	for _, branch := range kind.Arrived {
-		arrived := slices.IndexFunc(routes, func(r LaneRoutes) bool {
-			way, err := r.WayAt(key.index)
-			return err == nil && way != nil && way.Path == pipeline.Coalesced && way.Last() == lane.Node && all.under(r.Lane, lane, branch)
+		arrived := slices.IndexFunc(routes, func(arriving LaneRoutes) bool {
+			way, err := arriving.WayAt(key.index)
+			return err == nil && way != nil && way.Path == pipeline.Coalesced && way.Last() == lane.Node && all.under(arriving.Lane, lane, branch)
 		})
 		if arrived < 0 {
 			return Join{}, incomplete("branch %s of row %d arrived at %s, and no token did", branch, key.index, lane.Node)
@@ -138,46 +138,19 @@ func (ls lanes) under(lane int64, merged Lane, branch string) bool {
 	return false
 }
 
-// Joins returns what the coalesces of a chunk's passage made of the tokens that were forked, by lane; nil if there was
-// nothing to join.
-func (l *Log) Joins(ctx context.Context, run, source string, chunk int64) ([]LaneJoin, error) {
-	about, err := l.Chunk(ctx, run, source, chunk)
-	if err != nil {
-		return nil, err
-	}
-	all, err := l.lanesOf(ctx, run)
-	if err != nil {
-		return nil, err
-	}
-	var list []LaneJoin
-	for _, lane := range all.of(source) {
-		if !lane.IsMerged() {
-			continue
-		}
-		joins, err := l.joins(ctx, about, lane.Lane)
-		if err != nil {
-			return nil, err
-		}
-		if joins.Codes != nil {
-			list = append(list, joins)
-		}
-	}
-	return list, nil
-}
-
 // joins returns the joins of one lane of a chunk; without codes if there are none.
-func (l *Log) joins(ctx context.Context, chunk Chunk, lane int64) (LaneJoin, error) {
+func (r *Reader) joins(ctx context.Context, chunk Chunk, lane int64) (LaneJoin, error) {
 	join := LaneJoin{Lane: lane}
-	stored, err := Select[JoinsRecord](ctx, l.driver, chunk.Run, chunk.Source, chunk.Chunk, lane)
+	stored, err := Select[JoinsRecord](ctx, r.from, chunk.Run, chunk.Source, chunk.Chunk, lane)
 	if err != nil || len(stored) == 0 {
 		return join, err
 	}
-	used, err := Select[ChunkJoinRecord](ctx, l.driver, chunk.Run, chunk.Source, chunk.Chunk, lane)
+	used, err := Select[ChunkJoinRecord](ctx, r.from, chunk.Run, chunk.Source, chunk.Chunk, lane)
 	if err != nil {
 		return join, err
 	}
 	for _, u := range used {
-		kind, err := l.mergeKind(ctx, chunk.Run, u.Kind)
+		kind, err := r.mergeKind(ctx, chunk.Run, u.Kind)
 		if err != nil {
 			return join, err
 		}

@@ -18,18 +18,18 @@ type PassageMark struct {
 }
 
 // PassageMarks returns the chunks of an origin that went through the steps, in order. It reads no column of rows.
-func (l *Log) PassageMarks(ctx context.Context, run, source string) ([]PassageMark, error) {
-	ways, err := l.waysByID(ctx, run)
+func (r *Reader) PassageMarks(ctx context.Context, run, source string) ([]PassageMark, error) {
+	ways, err := r.waysByID(ctx, run)
 	if err != nil {
 		return nil, err
 	}
-	all, err := l.lanesOf(ctx, run)
+	all, err := r.lanesOf(ctx, run)
 	if err != nil {
 		return nil, err
 	}
 	root := all.root(source)
 	var marks []PassageMark
-	err = each(ctx, l.driver, []any{run, source}, func(p passageHead) bool {
+	err = each(ctx, r.from, []any{run, source}, func(p passageHead) bool {
 		if p.Lane == root {
 			marks = append(marks, PassageMark{Chunk: p.Chunk})
 		}
@@ -39,7 +39,7 @@ func (l *Log) PassageMarks(ctx context.Context, run, source string) ([]PassageMa
 		return nil, err
 	}
 	at := 0
-	err = each(ctx, l.driver, []any{run, source}, func(w ChunkWayRecord) bool {
+	err = each(ctx, r.from, []any{run, source}, func(w ChunkWayRecord) bool {
 		for at < len(marks) && marks[at].Chunk < w.Chunk {
 			at++
 		}
@@ -52,21 +52,21 @@ func (l *Log) PassageMarks(ctx context.Context, run, source string) ([]PassageMa
 		return true
 	})
 	if err == nil {
-		err = l.addFeeds(ctx, run, source, marks)
+		err = r.addFeeds(ctx, run, source, marks)
 	}
 	if err == nil {
-		err = l.addLate(ctx, run, source, marks, forRefused(ways))
+		err = r.addLate(ctx, run, source, marks, forRefused(ways))
 	}
 	if err != nil {
 		return nil, err
 	}
-	return marks, l.sortBarriers(ctx, run, marks)
+	return marks, r.sortBarriers(ctx, run, marks)
 }
 
 // addFeeds adds the barriers to which a chunk brought no token, but the news that a branch is lost.
-func (l *Log) addFeeds(ctx context.Context, run, source string, marks []PassageMark) error {
+func (r *Reader) addFeeds(ctx context.Context, run, source string, marks []PassageMark) error {
 	at := 0
-	return each(ctx, l.driver, []any{run, source}, func(f FeedRecord) bool {
+	return each(ctx, r.from, []any{run, source}, func(f FeedRecord) bool {
 		for at < len(marks) && marks[at].Chunk < f.Chunk {
 			at++
 		}
@@ -78,8 +78,8 @@ func (l *Log) addFeeds(ctx context.Context, run, source string, marks []PassageM
 }
 
 // addLate adds the tokens that the targets of sinks refused. What comes to the sinks for refused tokens is counted already.
-func (l *Log) addLate(ctx context.Context, run, source string, marks []PassageMark, forRefused map[string]bool) error {
-	return each(ctx, l.driver, []any{run}, func(e effectHead) bool {
+func (r *Reader) addLate(ctx context.Context, run, source string, marks []PassageMark, forRefused map[string]bool) error {
+	return each(ctx, r.from, []any{run}, func(e effectHead) bool {
 		if e.Refused == 0 || e.Source != source || forRefused[e.Sink] {
 			return true
 		}
@@ -105,9 +105,9 @@ func (m *PassageMark) add(w ChunkWayRecord, way WayRecord, root bool) {
 }
 
 // waysByID returns all ways of a run.
-func (l *Log) waysByID(ctx context.Context, run string) (map[string]WayRecord, error) {
+func (r *Reader) waysByID(ctx context.Context, run string) (map[string]WayRecord, error) {
 	ways := map[string]WayRecord{}
-	err := each(ctx, l.driver, []any{run}, func(w WayRecord) bool {
+	err := each(ctx, r.from, []any{run}, func(w WayRecord) bool {
 		ways[w.Way] = w
 		return true
 	})
@@ -115,9 +115,9 @@ func (l *Log) waysByID(ctx context.Context, run string) (map[string]WayRecord, e
 }
 
 // sortBarriers puts the barriers of every mark into document order.
-func (l *Log) sortBarriers(ctx context.Context, run string, marks []PassageMark) error {
+func (r *Reader) sortBarriers(ctx context.Context, run string, marks []PassageMark) error {
 	seqs := map[string]int64{}
-	err := each(ctx, l.driver, []any{run}, func(n Node) bool {
+	err := each(ctx, r.from, []any{run}, func(n Node) bool {
 		seqs[n.Node] = n.Seq
 		return true
 	})
@@ -138,37 +138,6 @@ type passageHead struct {
 // Table returns passages.
 func (passageHead) Table() string { return "passages" }
 
-// FoldChunk is a chunk of rows that came out of a fold.
-type FoldChunk struct {
-	Chunk int64
-	Fold  int64
-	Rows  int64
-}
-
-// FoldChunks returns the chunks that came out of a barrier, in order; nil if there is none.
-func (l *Log) FoldChunks(ctx context.Context, run, barrier string) ([]FoldChunk, error) {
-	var found []FoldChunk
-	err := each(ctx, l.driver, []any{run, barrier}, func(c foldChunkHead) bool {
-		if c.Fold != nil {
-			found = append(found, FoldChunk{Chunk: c.Chunk, Fold: *c.Fold, Rows: c.Rows})
-		}
-		return true
-	})
-	return found, err
-}
-
-// foldChunkHead is what FoldChunk tells of a Chunk.
-type foldChunkHead struct {
-	Run    string `db:"run_id,key"`
-	Source string `db:"source,key"`
-	Chunk  int64  `db:"chunk,key"`
-	Rows   int64  `db:"rows"`
-	Fold   *int64 `db:"fold,null"`
-}
-
-// Table returns chunks.
-func (foldChunkHead) Table() string { return "chunks" }
-
 // SinkChunkCount is how many of the chunks of which a sink gets rows are how far.
 type SinkChunkCount struct {
 	Sink      string `json:"sink"`
@@ -178,8 +147,8 @@ type SinkChunkCount struct {
 }
 
 // SinkChunks returns how far every sink of a run is, in document order.
-func (l *Log) SinkChunks(ctx context.Context, run string) ([]SinkChunkCount, error) {
-	nodes, err := l.Nodes(ctx, run)
+func (r *Reader) SinkChunks(ctx context.Context, run string) ([]SinkChunkCount, error) {
+	nodes, err := r.Nodes(ctx, run)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +161,7 @@ func (l *Log) SinkChunks(ctx context.Context, run string) ([]SinkChunkCount, err
 			counts = append(counts, SinkChunkCount{Sink: n.Node})
 		}
 	}
-	err = each(ctx, l.driver, []any{run}, func(e effectHead) bool {
+	err = each(ctx, r.from, []any{run}, func(e effectHead) bool {
 		if e.Kind == WriteEffect {
 			counts[at[e.Sink]].add(e.State)
 		}

@@ -9,9 +9,9 @@ import (
 
 // CheckShape reports whether the columns on record about a chunk can be read as its rows: every slice is there, and every
 // column has its length. It says nothing about their values. The error wraps ErrIncomplete if one cannot.
-func (l *Log) CheckShape(ctx context.Context, chunk Chunk) error {
+func (r *Reader) CheckShape(ctx context.Context, chunk Chunk) error {
 	for _, check := range []func(context.Context, Chunk) error{
-		l.checkRowColumns, l.checkPassageShape, l.checkHashColumns, l.checkKeyColumns, l.checkParentColumns,
+		r.checkRowColumns, r.checkPassageShape, r.checkHashColumns, r.checkKeyColumns, r.checkParentColumns,
 	} {
 		if err := check(ctx, chunk); err != nil {
 			return fmt.Errorf("source %s, chunk %d: %w", chunk.Source, chunk.Chunk, err)
@@ -27,8 +27,8 @@ func incomplete(format string, args ...any) error {
 // sliceRows returns how many rows the slice of the chunk has.
 func (c Chunk) sliceRows(slice int64) int { return int(min(SliceRows, c.Rows-slice*SliceRows)) }
 
-func (l *Log) checkRowColumns(ctx context.Context, chunk Chunk) error {
-	slices, err := Select[ChunkRowsRecord](ctx, l.driver, chunk.Run, chunk.Source, chunk.Chunk)
+func (r *Reader) checkRowColumns(ctx context.Context, chunk Chunk) error {
+	slices, err := Select[ChunkRowsRecord](ctx, r.from, chunk.Run, chunk.Source, chunk.Chunk)
 	if err != nil {
 		return err
 	}
@@ -48,12 +48,12 @@ func (l *Log) checkRowColumns(ctx context.Context, chunk Chunk) error {
 	return nil
 }
 
-func (l *Log) checkPassageShape(ctx context.Context, chunk Chunk) error {
-	all, err := l.lanesOf(ctx, chunk.Run)
+func (r *Reader) checkPassageShape(ctx context.Context, chunk Chunk) error {
+	all, err := r.lanesOf(ctx, chunk.Run)
 	if err != nil {
 		return err
 	}
-	passages, err := Select[PassageRecord](ctx, l.driver, chunk.Run, chunk.Source, chunk.Chunk)
+	passages, err := Select[PassageRecord](ctx, r.from, chunk.Run, chunk.Source, chunk.Chunk)
 	if err != nil || passages == nil {
 		return err // without any it did not go through the steps yet
 	}
@@ -68,11 +68,11 @@ func (l *Log) checkPassageShape(ctx context.Context, chunk Chunk) error {
 			return incomplete("passages has %d way codes of %d bytes in %d bytes for %d rows", p.Rows, p.CodeBytes, len(p.WayCodes), chunk.Rows)
 		}
 	}
-	return errors.Join(l.checkWayShapes(ctx, chunk), l.checkJoinShapes(ctx, chunk))
+	return errors.Join(r.checkWayShapes(ctx, chunk), r.checkJoinShapes(ctx, chunk))
 }
 
-func (l *Log) checkJoinShapes(ctx context.Context, chunk Chunk) error {
-	joins, err := Select[JoinsRecord](ctx, l.driver, chunk.Run, chunk.Source, chunk.Chunk)
+func (r *Reader) checkJoinShapes(ctx context.Context, chunk Chunk) error {
+	joins, err := Select[JoinsRecord](ctx, r.from, chunk.Run, chunk.Source, chunk.Chunk)
 	if err != nil {
 		return err
 	}
@@ -84,11 +84,11 @@ func (l *Log) checkJoinShapes(ctx context.Context, chunk Chunk) error {
 	return nil
 }
 
-func (l *Log) checkParentColumns(ctx context.Context, chunk Chunk) error {
+func (r *Reader) checkParentColumns(ctx context.Context, chunk Chunk) error {
 	if chunk.Fold == nil {
 		return nil
 	}
-	slices, err := Select[ParentsRecord](ctx, l.driver, chunk.Run, chunk.Source, chunk.Chunk)
+	slices, err := Select[ParentsRecord](ctx, r.from, chunk.Run, chunk.Source, chunk.Chunk)
 	if err != nil {
 		return err
 	}
@@ -105,17 +105,17 @@ func (l *Log) checkParentColumns(ctx context.Context, chunk Chunk) error {
 	return nil
 }
 
-func (l *Log) checkWayShapes(ctx context.Context, chunk Chunk) error {
-	used, err := Select[ChunkWayRecord](ctx, l.driver, chunk.Run, chunk.Source, chunk.Chunk)
+func (r *Reader) checkWayShapes(ctx context.Context, chunk Chunk) error {
+	used, err := Select[ChunkWayRecord](ctx, r.from, chunk.Run, chunk.Source, chunk.Chunk)
 	if err != nil {
 		return err
 	}
 	for _, u := range used {
-		ways, err := Select[WayRecord](ctx, l.driver, chunk.Run, u.Way)
+		ways, err := Select[WayRecord](ctx, r.from, chunk.Run, u.Way)
 		if err != nil {
 			return err
 		}
-		steps, err := Select[WayStepRecord](ctx, l.driver, chunk.Run, u.Way)
+		steps, err := Select[WayStepRecord](ctx, r.from, chunk.Run, u.Way)
 		if err != nil {
 			return err
 		}
@@ -126,8 +126,8 @@ func (l *Log) checkWayShapes(ctx context.Context, chunk Chunk) error {
 	return nil
 }
 
-func (l *Log) checkHashColumns(ctx context.Context, chunk Chunk) (err error) {
-	failed := each(ctx, l.driver, []any{chunk.Run, chunk.Source, chunk.Chunk}, func(h HashesRecord) bool {
+func (r *Reader) checkHashColumns(ctx context.Context, chunk Chunk) (err error) {
+	failed := each(ctx, r.from, []any{chunk.Run, chunk.Source, chunk.Chunk}, func(h HashesRecord) bool {
 		if n := chunk.sliceRows(h.Slice); h.Slice < 0 || n <= 0 || !h.fits(n) {
 			err = incomplete("slice %d of the hashes of %s does not hold %d rows", h.Slice, h.Node, max(n, 0))
 		}
@@ -152,8 +152,8 @@ func (h HashesRecord) fits(n int) bool {
 	return true
 }
 
-func (l *Log) checkKeyColumns(ctx context.Context, chunk Chunk) error {
-	columns, err := Select[KeysRecord](ctx, l.driver, chunk.Run, chunk.Source, chunk.Chunk)
+func (r *Reader) checkKeyColumns(ctx context.Context, chunk Chunk) error {
+	columns, err := Select[KeysRecord](ctx, r.from, chunk.Run, chunk.Source, chunk.Chunk)
 	if err != nil {
 		return err
 	}

@@ -9,8 +9,8 @@ import (
 
 // SinkLine returns the token that stands on a line of a sink's output; lines count from 1 and leave a header and what the target
 // refused out. Within a part tokens stand by row and lane. The error wraps ErrNotFound if the target did not confirm that line.
-func (l *Log) SinkLine(ctx context.Context, run, sink string, line int64) (Token, error) {
-	parts, err := l.parts(ctx, run, sink)
+func (r *Reader) SinkLine(ctx context.Context, run, sink string, line int64) (Token, error) {
+	parts, err := r.parts(ctx, run, sink)
 	if err != nil {
 		return Token{}, err
 	}
@@ -23,14 +23,14 @@ func (l *Log) SinkLine(ctx context.Context, run, sink string, line int64) (Token
 		if rest < 1 || part.State != Finalized {
 			break
 		}
-		return l.nth(ctx, part, rest)
+		return r.nth(ctx, part, rest)
 	}
 	return Token{}, fmt.Errorf("line %d of sink %s in run %s: %w", line, sink, run, ErrNotFound)
 }
 
 // parts returns the writes of a sink that have a place, in the order of their places.
-func (l *Log) parts(ctx context.Context, run, sink string) ([]Effect, error) {
-	effects, err := Select[Effect](ctx, l.driver, run, sink)
+func (r *Reader) parts(ctx context.Context, run, sink string) ([]Effect, error) {
+	effects, err := Select[Effect](ctx, r.from, run, sink)
 	if err != nil {
 		return nil, err
 	}
@@ -40,14 +40,14 @@ func (l *Log) parts(ctx context.Context, run, sink string) ([]Effect, error) {
 }
 
 // nth returns the nth token, from 1, that a write holds.
-func (l *Log) nth(ctx context.Context, part Effect, n int64) (Token, error) {
-	chunk, err := l.Chunk(ctx, part.Run, part.Source, part.Chunk)
+func (r *Reader) nth(ctx context.Context, part Effect, n int64) (Token, error) {
+	chunk, err := r.Chunk(ctx, part.Run, part.Source, part.Chunk)
 	if err != nil {
 		return Token{}, err
 	}
-	tokens, err := l.sinkTokens(ctx, chunk, part.Sink)
+	tokens, err := r.sinkTokens(ctx, chunk, part.Sink)
 	if err == nil {
-		tokens, err = l.kept(ctx, part, chunk, tokens)
+		tokens, err = r.kept(ctx, part, chunk, tokens)
 	}
 	if err != nil {
 		return Token{}, err
@@ -59,17 +59,17 @@ func (l *Log) nth(ctx context.Context, part Effect, n int64) (Token, error) {
 }
 
 // SinkTokens returns the tokens of a write, in the order in which the sink gets them: those that its target refused as well.
-func (l *Log) SinkTokens(ctx context.Context, write EffectKey) ([]Token, error) {
-	chunk, err := l.Chunk(ctx, write.Run, write.Source, write.Chunk)
+func (r *Reader) SinkTokens(ctx context.Context, write EffectKey) ([]Token, error) {
+	chunk, err := r.Chunk(ctx, write.Run, write.Source, write.Chunk)
 	if err != nil {
 		return nil, err
 	}
-	return l.sinkTokens(ctx, chunk, write.Sink)
+	return r.sinkTokens(ctx, chunk, write.Sink)
 }
 
 // sinkTokens returns the tokens of a chunk that a sink gets, in the order in which it gets them.
-func (l *Log) sinkTokens(ctx context.Context, chunk Chunk, sink string) ([]Token, error) {
-	routes, err := l.AllRoutes(ctx, chunk.Run, chunk.Source, chunk.Chunk)
+func (r *Reader) sinkTokens(ctx context.Context, chunk Chunk, sink string) ([]Token, error) {
+	routes, err := r.AllRoutes(ctx, chunk.Run, chunk.Source, chunk.Chunk)
 	if err != nil {
 		return nil, err
 	}
@@ -90,21 +90,21 @@ func (l *Log) sinkTokens(ctx context.Context, chunk Chunk, sink string) ([]Token
 
 // SinkPosition returns the sink that holds a token, and the line on which it stands there. The error wraps ErrNotFound if
 // no sink confirmed the token, or its target refused it.
-func (l *Log) SinkPosition(ctx context.Context, run string, token Token) (sink string, line int64, err error) {
-	at, err := l.find(ctx, run, token)
+func (r *Reader) SinkPosition(ctx context.Context, run string, token Token) (sink string, line int64, err error) {
+	at, err := r.find(ctx, run, token)
 	if err != nil {
 		return "", 0, err
 	}
 	if !at.way.ToSink() {
 		return "", 0, fmt.Errorf("row %d of source %s in run %s is in no sink: %w", token.Row, token.Source, run, ErrNotFound)
 	}
-	parts, err := l.parts(ctx, run, at.way.Sink)
+	parts, err := r.parts(ctx, run, at.way.Sink)
 	if err != nil {
 		return "", 0, err
 	}
 	for _, part := range parts {
 		if part.Source == token.Source && part.Chunk == at.chunk.Chunk && part.State == Finalized {
-			n, err := l.place(ctx, part, at.chunk, token)
+			n, err := r.place(ctx, part, at.chunk, token)
 			return at.way.Sink, line + n, err
 		}
 		line += part.Rows - part.Refused
@@ -113,10 +113,10 @@ func (l *Log) SinkPosition(ctx context.Context, run string, token Token) (sink s
 }
 
 // place returns the place of a token within a write, from 1. The error wraps ErrNotFound if the target refused the token.
-func (l *Log) place(ctx context.Context, part Effect, chunk Chunk, token Token) (int64, error) {
-	tokens, err := l.sinkTokens(ctx, chunk, part.Sink)
+func (r *Reader) place(ctx context.Context, part Effect, chunk Chunk, token Token) (int64, error) {
+	tokens, err := r.sinkTokens(ctx, chunk, part.Sink)
 	if err == nil {
-		tokens, err = l.kept(ctx, part, chunk, tokens)
+		tokens, err = r.kept(ctx, part, chunk, tokens)
 	}
 	if err != nil {
 		return 0, err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 )
 
 // ErrIncomplete says that columns on record are missing, or shorter or longer than the rows they are about: they cannot be
@@ -36,34 +37,34 @@ const absent = "no record"
 
 // CompareRun holds a run's record and graph against those that BeginRun would make. What may change while a run goes on is
 // not compared. It stores nothing.
-func (l *Log) CompareRun(ctx context.Context, run Run, graph Graph) ([]Difference, error) {
+func (r *Reader) CompareRun(ctx context.Context, run Run, graph Graph) ([]Difference, error) {
 	whole := []Record{Node{Run: run.ID}, Edge{Run: run.ID}, Source{Run: run.ID}, Lane{Run: run.ID}, LookupTable{Run: run.ID}}
-	return l.rehearse(ctx, whole, func(l *Log) error { return l.BeginRun(ctx, run, graph) })
+	return r.rehearse(ctx, whole, func(l *Log) error { return l.BeginRun(ctx, run, graph) })
 }
 
 // CompareEnd holds the record of a source's end against the one that EndSource would make. It stores nothing.
-func (l *Log) CompareEnd(ctx context.Context, end SourceEnd) ([]Difference, error) {
-	return l.rehearse(ctx, nil, func(l *Log) error { return l.EndSource(ctx, end) })
+func (r *Reader) CompareEnd(ctx context.Context, end SourceEnd) ([]Difference, error) {
+	return r.rehearse(ctx, nil, func(l *Log) error { return l.EndSource(ctx, end) })
 }
 
 // ComparePassage holds everything on record about a chunk's passage against what RecordPassage would make of p: ways and
 // their steps, way codes, hashes, keys, errors, repeats, merges and planned writes of all lanes. It stores nothing. refused, if not nil, are the
 // errors on record of the chunk's tokens: those that are as p says are not read again.
-func (l *Log) ComparePassage(ctx context.Context, p Passage, refused *Refusals) ([]Difference, error) {
-	return l.comparePassage(ctx, p, refused, nil)
+func (r *Reader) ComparePassage(ctx context.Context, p Passage, refused *Refusals) ([]Difference, error) {
+	return r.comparePassage(ctx, p, refused, nil)
 }
 
 // IsPassage is ComparePassage for a passage without hashes: sums stand for them. It reports whether all is on record as it should be, and
 // leaves it to ComparePassage to say what is not.
-func (l *Log) IsPassage(ctx context.Context, p Passage, refused *Refusals, sums *HashSums) (bool, error) {
-	differences, err := l.comparePassage(ctx, p, refused, sums)
+func (r *Reader) IsPassage(ctx context.Context, p Passage, refused *Refusals, sums *HashSums) (bool, error) {
+	differences, err := r.comparePassage(ctx, p, refused, sums)
 	if err != nil || len(differences) > 0 {
 		return false, err
 	}
-	return sums.areStored(ctx, l.driver, p)
+	return sums.areStored(ctx, r.from, p)
 }
 
-func (l *Log) comparePassage(ctx context.Context, p Passage, refused *Refusals, sums *HashSums) ([]Difference, error) {
+func (r *Reader) comparePassage(ctx context.Context, p Passage, refused *Refusals, sums *HashSums) ([]Difference, error) {
 	whole := []Record{
 		PassageRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
 		ChunkWayRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
@@ -74,7 +75,7 @@ func (l *Log) comparePassage(ctx context.Context, p Passage, refused *Refusals, 
 	if sums == nil {
 		whole = append(whole, HashesRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk})
 	}
-	feeds, err := l.keepsFeeds(ctx, p.Run)
+	feeds, err := r.keepsFeeds(ctx, p.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +84,7 @@ func (l *Log) comparePassage(ctx context.Context, p Passage, refused *Refusals, 
 	} else {
 		p.Feeds = nil
 	}
-	repeats, err := l.keepsRepeats(ctx, p.Run, p.Source, p.Chunk)
+	repeats, err := r.keepsRepeats(ctx, p.Run, p.Source, p.Chunk)
 	if err != nil {
 		return nil, err
 	}
@@ -92,13 +93,13 @@ func (l *Log) comparePassage(ctx context.Context, p Passage, refused *Refusals, 
 	} else {
 		p.Repeats = nil
 	}
-	chunk, err := l.Chunk(ctx, p.Run, p.Source, p.Chunk)
+	chunk, err := r.Chunk(ctx, p.Run, p.Source, p.Chunk)
 	if err != nil {
 		return nil, err
 	}
 	var hasher recordHasher
-	r := &rehearsal{Driver: l.driver, beyond: p.late(chunk.FirstRow), alike: func(r Record) bool { return refused.holds(&hasher, r) }}
-	return r.compare(ctx, whole, func(l *Log) error { return l.RecordPassage(ctx, p) })
+	rehearsed := &rehearsal{source: r.from, beyond: p.late(chunk.FirstRow), alike: func(record Record) bool { return refused.holds(&hasher, record) }}
+	return rehearsed.compare(ctx, whole, func(l *Log) error { return l.RecordPassage(ctx, p) })
 }
 
 // late returns what reports whether a stored record says that the target of a sink refused a token whose way leads there. No step
@@ -119,17 +120,17 @@ func (p Passage) late(first int64) func(Record) bool {
 }
 
 // keepsFeeds reports whether it is on record what fed the barriers of the run; the first releases did not record it.
-func (l *Log) keepsFeeds(ctx context.Context, run string) (kept bool, err error) {
-	err = each(ctx, l.driver, []any{run}, func(FeedRecord) bool {
+func (r *Reader) keepsFeeds(ctx context.Context, run string) (kept bool, err error) {
+	err = each(ctx, r.from, []any{run}, func(FeedRecord) bool {
 		kept = true
 		return false
 	})
 	return kept, err
 }
 
-// rehearsal is a driver that keeps what is to be inserted for itself.
+// rehearsal is a writer that keeps what is to be inserted for itself.
 type rehearsal struct {
-	Driver
+	source
 	alike    func(Record) bool // if not nil: reports whether a record is stored as it is, and need not be kept
 	beyond   func(Record) bool // if not nil: reports whether a stored record may be there besides those that are wanted
 	inserted []Record
@@ -143,6 +144,11 @@ func (r *rehearsal) Commit(_ context.Context, b Batch) error {
 		}
 	}
 	return nil
+}
+
+// Claim refuses: a rehearsal claims nothing.
+func (*rehearsal) Claim(context.Context, Claims) (map[Token]Token, error) {
+	return nil, errors.ErrUnsupported
 }
 
 // scopeKeys says how many key columns a table's records share of which, if there is one, all must be there and no other.
@@ -161,18 +167,18 @@ type scope struct {
 
 // rehearse lets act record, and compares what it would insert with what is stored. The scopes of the records in whole are
 // looked at even if nothing is to be inserted there.
-func (l *Log) rehearse(ctx context.Context, whole []Record, act func(*Log) error) ([]Difference, error) {
-	return (&rehearsal{Driver: l.driver}).compare(ctx, whole, act)
+func (r *Reader) rehearse(ctx context.Context, whole []Record, act func(*Log) error) ([]Difference, error) {
+	return (&rehearsal{source: r.from}).compare(ctx, whole, act)
 }
 
-// compare does what Log.rehearse says.
+// compare does what Reader.rehearse says.
 func (r *rehearsal) compare(ctx context.Context, whole []Record, act func(*Log) error) ([]Difference, error) {
-	if err := act(New(r, nil)); err != nil {
+	if err := act(&Log{Reader: newReader(r), driver: r, clock: time.Now}); err != nil {
 		return nil, err
 	}
 	var found []Difference
 	for _, s := range scopes(whole, r.inserted) {
-		different, err := s.compare(ctx, r.Driver, r.beyond)
+		different, err := s.compare(ctx, r.source, r.beyond)
 		if err != nil {
 			return nil, err
 		}
@@ -206,7 +212,7 @@ func scopes(whole, inserted []Record) []*scope {
 
 // compare returns how what is stored in the scope differs from what is wanted. beyond, if not nil, reports whether a record may be
 // there as well.
-func (s *scope) compare(ctx context.Context, d Driver, beyond func(Record) bool) ([]Difference, error) {
+func (s *scope) compare(ctx context.Context, d RecordReader, beyond func(Record) bool) ([]Difference, error) {
 	var found []Difference
 	missing := map[string]bool{}
 	for key := range s.wanted {
@@ -271,6 +277,6 @@ type RefusedRow struct {
 func (RefusedRow) Table() string { return "errors" }
 
 // RefusedRows returns the errors of a source by row, lane and node, without what they say; nil if there is none.
-func (l *Log) RefusedRows(ctx context.Context, run, source string) ([]RefusedRow, error) {
-	return Select[RefusedRow](ctx, l.driver, run, source)
+func (r *Reader) RefusedRows(ctx context.Context, run, source string) ([]RefusedRow, error) {
+	return Select[RefusedRow](ctx, r.from, run, source)
 }

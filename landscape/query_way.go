@@ -8,10 +8,10 @@ import (
 	"waymark/pipeline"
 )
 
-// Routes returns which way each token of one lane of a chunk took. The error wraps ErrNotFound if the chunk did not go
+// laneRoutes returns which way each token of one lane of a chunk took. The error wraps ErrNotFound if the chunk did not go
 // through the steps yet, or its source has no such lane.
-func (l *Log) Routes(ctx context.Context, run, source string, chunk, lane int64) (LaneRoutes, error) {
-	all, err := l.lanesOf(ctx, run)
+func (r *Reader) laneRoutes(ctx context.Context, run, source string, chunk, lane int64) (LaneRoutes, error) {
+	all, err := r.lanesOf(ctx, run)
 	if err != nil {
 		return LaneRoutes{}, err
 	}
@@ -19,25 +19,25 @@ func (l *Log) Routes(ctx context.Context, run, source string, chunk, lane int64)
 	if err != nil {
 		return LaneRoutes{}, err
 	}
-	p, err := get[PassageRecord](ctx, l.driver, run, source, chunk, lane)
+	p, err := get[PassageRecord](ctx, r.from, run, source, chunk, lane)
 	if errors.Is(err, ErrNotFound) && !about.IsRoot() {
-		p, err = get[PassageRecord](ctx, l.driver, run, source, chunk, all.root(source))
+		p, err = get[PassageRecord](ctx, r.from, run, source, chunk, all.root(source))
 		return LaneRoutes{Lane: lane, Codes: noTokens(p.Rows)}, err
 	}
 	if err != nil {
 		return LaneRoutes{}, err
 	}
-	return l.routes(ctx, p, about)
+	return r.routes(ctx, p, about)
 }
 
 // AllRoutes returns which way each token of a chunk took, for every lane in which the chunk has one, by lane. The error
 // wraps ErrNotFound if the chunk did not go through the steps yet.
-func (l *Log) AllRoutes(ctx context.Context, run, source string, chunk int64) ([]LaneRoutes, error) {
-	all, err := l.lanesOf(ctx, run)
+func (r *Reader) AllRoutes(ctx context.Context, run, source string, chunk int64) ([]LaneRoutes, error) {
+	all, err := r.lanesOf(ctx, run)
 	if err != nil {
 		return nil, err
 	}
-	passages, err := Select[PassageRecord](ctx, l.driver, run, source, chunk)
+	passages, err := Select[PassageRecord](ctx, r.from, run, source, chunk)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func (l *Log) AllRoutes(ctx context.Context, run, source string, chunk int64) ([
 		if err != nil {
 			return nil, err
 		}
-		if list[i], err = l.routes(ctx, p, lane); err != nil {
+		if list[i], err = r.routes(ctx, p, lane); err != nil {
 			return nil, err
 		}
 	}
@@ -66,14 +66,14 @@ func noTokens(rows int64) []uint16 {
 }
 
 // routes returns what a passage says.
-func (l *Log) routes(ctx context.Context, p PassageRecord, lane Lane) (LaneRoutes, error) {
-	used, err := Select[ChunkWayRecord](ctx, l.driver, p.Run, p.Source, p.Chunk, p.Lane)
+func (r *Reader) routes(ctx context.Context, p PassageRecord, lane Lane) (LaneRoutes, error) {
+	used, err := Select[ChunkWayRecord](ctx, r.from, p.Run, p.Source, p.Chunk, p.Lane)
 	if err != nil {
 		return LaneRoutes{}, err
 	}
 	routes := LaneRoutes{Lane: p.Lane, Codes: unpackCodes(p.WayCodes, p.CodeBytes, !lane.IsRoot())}
 	for _, u := range used {
-		way, err := l.way(ctx, p.Run, u.Way)
+		way, err := r.way(ctx, p.Run, u.Way)
 		if err != nil {
 			return LaneRoutes{}, err
 		}
@@ -95,12 +95,12 @@ func (r LaneRoutes) WayAt(i int) (*Way, error) {
 }
 
 // way returns one way of a run.
-func (l *Log) way(ctx context.Context, run, id string) (Way, error) {
-	w, err := get[WayRecord](ctx, l.driver, run, id)
+func (r *Reader) way(ctx context.Context, run, id string) (Way, error) {
+	w, err := get[WayRecord](ctx, r.from, run, id)
 	if err != nil {
 		return Way{}, err
 	}
-	steps, err := Select[WayStepRecord](ctx, l.driver, run, id)
+	steps, err := Select[WayStepRecord](ctx, r.from, run, id)
 	if err != nil {
 		return Way{}, err
 	}
@@ -116,8 +116,8 @@ func (l *Log) way(ctx context.Context, run, id string) (Way, error) {
 
 // WayOf returns the way of one token. The error wraps ErrNotFound if its row was not read or did not go through the steps
 // yet, or has no token in the lane.
-func (l *Log) WayOf(ctx context.Context, run string, token Token) (Way, error) {
-	at, err := l.find(ctx, run, token)
+func (r *Reader) WayOf(ctx context.Context, run string, token Token) (Way, error) {
+	at, err := r.find(ctx, run, token)
 	return at.way, err
 }
 
@@ -129,12 +129,12 @@ type located struct {
 }
 
 // find returns where a token is on record.
-func (l *Log) find(ctx context.Context, run string, token Token) (located, error) {
-	chunk, err := l.ChunkOf(ctx, run, token.Source, token.Row)
+func (r *Reader) find(ctx context.Context, run string, token Token) (located, error) {
+	chunk, err := r.ChunkOf(ctx, run, token.Source, token.Row)
 	if err != nil {
 		return located{}, err
 	}
-	routes, err := l.Routes(ctx, run, token.Source, chunk.Chunk, token.Lane)
+	routes, err := r.laneRoutes(ctx, run, token.Source, chunk.Chunk, token.Lane)
 	if err != nil {
 		return located{}, err
 	}
@@ -150,6 +150,6 @@ func (l *Log) find(ctx context.Context, run string, token Token) (located, error
 }
 
 // ErrorsOf returns why a token was refused; nil if it was not.
-func (l *Log) ErrorsOf(ctx context.Context, run string, token Token) ([]RowError, error) {
-	return Select[RowError](ctx, l.driver, run, token.Source, token.Row, token.Lane)
+func (r *Reader) ErrorsOf(ctx context.Context, run string, token Token) ([]RowError, error) {
+	return Select[RowError](ctx, r.from, run, token.Source, token.Row, token.Lane)
 }

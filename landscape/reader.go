@@ -1,19 +1,40 @@
 package landscape
 
-import "context"
+import (
+	"context"
+	"sync"
+)
 
-// A Reader reads records as Driver.Read says: a Driver or a Log.
-type Reader interface {
+// Reader answers questions about the landscape: nothing that it has stores anything. It is safe for concurrent use.
+type Reader struct {
+	from  source
+	plain any       // from without its marks: a driver may answer more questions
+	lanes *sync.Map // run to its lanes
+}
+
+// source is what of a Driver reads.
+type source interface {
+	RecordReader
+	Sweep(ctx context.Context, run string, deep bool) ([]Finding, error)
+}
+
+// NewReader returns a Reader over driver.
+func NewReader(driver Driver) *Reader { return newReader(driver) }
+
+func newReader(from source) *Reader { return &Reader{from: from, plain: from, lanes: &sync.Map{}} }
+
+// A RecordReader reads records as Driver.Read says: a Driver or a Reader.
+type RecordReader interface {
 	Read(ctx context.Context, kind Record, prefix []any, yield func(Record) bool) error
 }
 
 // Read does what Driver.Read says.
-func (l *Log) Read(ctx context.Context, kind Record, prefix []any, yield func(Record) bool) error {
-	return l.driver.Read(ctx, kind, prefix, yield)
+func (r *Reader) Read(ctx context.Context, kind Record, prefix []any, yield func(Record) bool) error {
+	return r.from.Read(ctx, kind, prefix, yield)
 }
 
 // Each calls yield with every record of T's table whose first key columns equal prefix, in key order, until it returns false. yield
 // must not use the reader.
-func Each[T Record](ctx context.Context, r Reader, yield func(T) bool, prefix ...any) error {
+func Each[T Record](ctx context.Context, r RecordReader, yield func(T) bool, prefix ...any) error {
 	return each(ctx, r, prefix, yield)
 }

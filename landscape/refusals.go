@@ -23,20 +23,20 @@ type refusal struct {
 }
 
 // Refusals returns the errors of an origin's tokens.
-func (l *Log) Refusals(ctx context.Context, run, source string) (*Refusals, error) {
-	r := &Refusals{run: run, source: source}
+func (r *Reader) Refusals(ctx context.Context, run, source string) (*Refusals, error) {
+	all := &Refusals{run: run, source: source}
 	numbers := map[string]int{}
 	var hasher recordHasher
-	err := each(ctx, l.driver, []any{run, source}, func(e RowError) bool {
+	err := each(ctx, r.from, []any{run, source}, func(e RowError) bool {
 		node, known := numbers[e.Node]
 		if !known {
-			node = len(r.nodes)
-			numbers[e.Node], r.nodes = node, append(r.nodes, e.Node)
+			node = len(all.nodes)
+			numbers[e.Node], all.nodes = node, append(all.nodes, e.Node)
 		}
-		r.errors = append(r.errors, refusal{e.Row, e.Lane, node, hasher.refusal(e)})
+		all.errors = append(all.errors, refusal{e.Row, e.Lane, node, hasher.refusal(e)})
 		return true
 	})
-	return r, err
+	return all, err
 }
 
 // refusal returns what an error says besides its key, and when.

@@ -32,30 +32,30 @@ func appendRepeats(insert []Record, chunk Chunk, columns []RepeatColumn) ([]Reco
 
 // Repeats returns of which tokens those are repeats that deduplicates dropped, in the form in which RecordPassage takes them, by lane
 // and node; nil if they dropped none, or an earlier release recorded the passage.
-func (l *Log) Repeats(ctx context.Context, run, source string, chunk int64) ([]RepeatColumn, error) {
-	stored, err := Select[RepeatsRecord](ctx, l.driver, run, source, chunk)
+func (r *Reader) Repeats(ctx context.Context, run, source string, chunk int64) ([]RepeatColumn, error) {
+	stored, err := Select[RepeatsRecord](ctx, r.from, run, source, chunk)
 	if err != nil || len(stored) == 0 {
 		return nil, err
 	}
-	about, err := l.Chunk(ctx, run, source, chunk)
+	about, err := r.Chunk(ctx, run, source, chunk)
 	if err != nil {
 		return nil, err
 	}
-	all, err := l.lanesOf(ctx, run)
+	all, err := r.lanesOf(ctx, run)
 	if err != nil {
 		return nil, err
 	}
 	var columns []RepeatColumn
-	for _, r := range stored {
-		if n := len(columns); n == 0 || columns[n-1].Lane != r.Lane || columns[n-1].Node != r.Node {
-			columns = append(columns, RepeatColumn{Lane: r.Lane, Node: r.Node, Firsts: make([]Token, about.Rows)})
+	for _, stretch := range stored {
+		if n := len(columns); n == 0 || columns[n-1].Lane != stretch.Lane || columns[n-1].Node != stretch.Node {
+			columns = append(columns, RepeatColumn{Lane: stretch.Lane, Node: stretch.Node, Firsts: make([]Token, about.Rows)})
 		}
-		if r.Slice < 0 || len(r.Firsts) != 8*about.sliceRows(r.Slice) {
-			return nil, incomplete("slice %d of the repeats at %s does not hold the rows of %s chunk %d", r.Slice, r.Node, source, chunk)
+		if stretch.Slice < 0 || len(stretch.Firsts) != 8*about.sliceRows(stretch.Slice) {
+			return nil, incomplete("slice %d of the repeats at %s does not hold the rows of %s chunk %d", stretch.Slice, stretch.Node, source, chunk)
 		}
-		firsts := columns[len(columns)-1].Firsts[r.Slice*SliceRows:]
-		for i := range len(r.Firsts) / 8 {
-			if firsts[i], err = all.unpack(r, i); err != nil {
+		firsts := columns[len(columns)-1].Firsts[stretch.Slice*SliceRows:]
+		for i := range len(stretch.Firsts) / 8 {
+			if firsts[i], err = all.unpack(stretch, i); err != nil {
 				return nil, err
 			}
 		}
@@ -77,25 +77,25 @@ func (all lanes) unpack(r RepeatsRecord, i int) (Token, error) {
 
 // FirstOf returns the token that was the first with the key of one that a deduplicate dropped. The error wraps ErrNotFound if it is
 // not on record: the deduplicate did not drop the token, or an earlier release recorded the passage, which entered claims instead.
-func (l *Log) FirstOf(ctx context.Context, run, node string, token Token) (Token, error) {
-	chunk, err := l.ChunkOf(ctx, run, token.Source, token.Row)
+func (r *Reader) FirstOf(ctx context.Context, run, node string, token Token) (Token, error) {
+	chunk, err := r.ChunkOf(ctx, run, token.Source, token.Row)
 	if err != nil {
 		return Token{}, err
 	}
-	all, err := l.lanesOf(ctx, run)
+	all, err := r.lanesOf(ctx, run)
 	if err != nil {
 		return Token{}, err
 	}
 	i := token.Row - chunk.FirstRow
-	r, err := get[RepeatsRecord](ctx, l.driver, run, token.Source, chunk.Chunk, token.Lane, node, i/SliceRows)
+	column, err := get[RepeatsRecord](ctx, r.from, run, token.Source, chunk.Chunk, token.Lane, node, i/SliceRows)
 	if err != nil {
 		return Token{}, err
 	}
 	at := int(i % SliceRows)
-	if len(r.Firsts) < 8*(at+1) {
-		return Token{}, incomplete("slice %d of the repeats of %s chunk %d has no row %d", r.Slice, r.Source, r.Chunk, at)
+	if len(column.Firsts) < 8*(at+1) {
+		return Token{}, incomplete("slice %d of the repeats of %s chunk %d has no row %d", column.Slice, column.Source, column.Chunk, at)
 	}
-	first, err := all.unpack(r, at)
+	first, err := all.unpack(column, at)
 	if err == nil && first.Row == 0 {
 		err = fmt.Errorf("row %d of %s as a repeat at %s: %w", token.Row, token.Source, node, ErrNotFound)
 	}
@@ -104,18 +104,18 @@ func (l *Log) FirstOf(ctx context.Context, run, node string, token Token) (Token
 
 // keepsRepeats reports whether it is on record of which tokens those of a chunk are repeats: not if an earlier release sent it
 // through the steps. Such a run has claims.
-func (l *Log) keepsRepeats(ctx context.Context, run, source string, chunk int64) (bool, error) {
-	kept, err := l.has(ctx, RepeatsRecord{}, run, source, chunk)
+func (r *Reader) keepsRepeats(ctx context.Context, run, source string, chunk int64) (bool, error) {
+	kept, err := r.has(ctx, RepeatsRecord{}, run, source, chunk)
 	if err != nil || kept {
 		return kept, err
 	}
-	claimed, err := l.has(ctx, ClaimRecord{}, run)
+	claimed, err := r.has(ctx, ClaimRecord{}, run)
 	return !claimed, err
 }
 
 // has reports whether the table of kind has a record with these first key columns.
-func (l *Log) has(ctx context.Context, kind Record, prefix ...any) (found bool, err error) {
-	err = l.driver.Read(ctx, kind, prefix, func(Record) bool {
+func (r *Reader) has(ctx context.Context, kind Record, prefix ...any) (found bool, err error) {
+	err = r.from.Read(ctx, kind, prefix, func(Record) bool {
 		found = true
 		return false
 	})
@@ -123,6 +123,6 @@ func (l *Log) has(ctx context.Context, kind Record, prefix ...any) (found bool, 
 }
 
 // Passed reports whether it is on record that a chunk went through the steps.
-func (l *Log) Passed(ctx context.Context, run, source string, chunk int64) (bool, error) {
-	return l.has(ctx, passageHead{}, run, source, chunk)
+func (r *Reader) Passed(ctx context.Context, run, source string, chunk int64) (bool, error) {
+	return r.has(ctx, passageHead{}, run, source, chunk)
 }

@@ -62,8 +62,8 @@ func (l *Log) resolve(ctx context.Context, key EffectKey, applied bool, actor, w
 }
 
 // tellable refuses a write of which only the target can tell what it holds.
-func (l *Log) tellable(ctx context.Context, key EffectKey) error {
-	sink, err := get[Node](ctx, l.driver, key.Run, key.Sink)
+func (r *Reader) tellable(ctx context.Context, key EffectKey) error {
+	sink, err := get[Node](ctx, r.from, key.Run, key.Sink)
 	if err == nil && sink.Guarantee == plugin.Transactional {
 		err = errors.New("its target keeps a ledger and may have refused rows: say that it is not applied, and the ledger is asked; nothing is written twice")
 	}
@@ -71,8 +71,8 @@ func (l *Log) tellable(ctx context.Context, key EffectKey) error {
 }
 
 // decided returns nil if a person said this word of an effect that is not blocked.
-func (l *Log) decided(ctx context.Context, e Effect, word string) error {
-	said, err := l.resolved(ctx, e.EffectKey, e.Fence)
+func (r *Reader) decided(ctx context.Context, e Effect, word string) error {
+	said, err := r.resolved(ctx, e.EffectKey, e.Fence)
 	switch {
 	case err != nil || said == word:
 		return err
@@ -84,14 +84,14 @@ func (l *Log) decided(ctx context.Context, e Effect, word string) error {
 }
 
 // ResolvedNotApplied reports whether a person said of the attempt before this fence that the target has nothing of it.
-func (l *Log) ResolvedNotApplied(ctx context.Context, key EffectKey, fence int64) (bool, error) {
-	said, err := l.resolved(ctx, key, fence-1)
+func (r *Reader) ResolvedNotApplied(ctx context.Context, key EffectKey, fence int64) (bool, error) {
+	said, err := r.resolved(ctx, key, fence-1)
 	return said == resolvedNotApplied, err
 }
 
 // resolved returns what a person said last of an attempt; empty if nobody did.
-func (l *Log) resolved(ctx context.Context, key EffectKey, fence int64) (string, error) {
-	said, err := Select[EffectEvent](ctx, l.driver, key.Run, key.Sink, key.Source, key.Chunk, fence, string(EffectResolved))
+func (r *Reader) resolved(ctx context.Context, key EffectKey, fence int64) (string, error) {
+	said, err := Select[EffectEvent](ctx, r.from, key.Run, key.Sink, key.Source, key.Chunk, fence, string(EffectResolved))
 	if err != nil || said == nil {
 		return "", err
 	}

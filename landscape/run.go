@@ -77,8 +77,8 @@ func (g Graph) records(run Run, now Micros) []Record {
 
 // Conclude returns the status that a run has if it ends now with everything in balance: Empty if its sources held no
 // record, CompletedWithFailures if a token was refused, of whatever lane, else Completed.
-func (l *Log) Conclude(ctx context.Context, run string) (pipeline.RunStatus, error) {
-	progress, err := l.Progress(ctx, run)
+func (r *Reader) Conclude(ctx context.Context, run string) (pipeline.RunStatus, error) {
+	progress, err := r.Progress(ctx, run)
 	switch {
 	case err != nil:
 		return "", err
@@ -123,7 +123,7 @@ func (l *Log) RecordOrder(ctx context.Context, run, verb, actor, why string, sin
 func (l *Log) RecordEvent(ctx context.Context, run, event, detail string) error {
 	now := l.now()
 	return settle("run_events", func() error {
-		before, err := l.Events(ctx, run)
+		before, err := Select[RunEvent](ctx, l, run)
 		if err != nil {
 			return err
 		}

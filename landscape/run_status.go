@@ -36,7 +36,7 @@ func (l *Log) StopRun(ctx context.Context, run string, status pipeline.RunStatus
 // moveRun ends a running run.
 func (l *Log) moveRun(ctx context.Context, run string, to pipeline.RunStatus, reason string) error {
 	return settle("", func() error {
-		old, err := get[RunHead](ctx, l.driver, run)
+		old, err := get[RunHead](ctx, l, run)
 		switch {
 		case err != nil:
 			return err
@@ -68,7 +68,7 @@ func open(status pipeline.RunStatus) bool {
 // A run that is cancelled already stays as it is, but may become final. A complete run is refused.
 func (l *Log) CancelRun(ctx context.Context, run string, final bool, actor, why string) error {
 	return settle("actions", func() error {
-		old, err := get[RunHead](ctx, l.driver, run)
+		old, err := get[RunHead](ctx, l, run)
 		switch {
 		case err != nil:
 			return err

@@ -37,19 +37,19 @@ func (h RunHead) Resumable() error {
 
 // Resumable returns the run's record. The error is a *NotResumableError if the run cannot be taken up again: for what its record
 // says, or because a person must first decide about an effect of it.
-func (l *Log) Resumable(ctx context.Context, run string) (RunHead, error) {
-	head, err := get[RunHead](ctx, l.driver, run)
+func (r *Reader) Resumable(ctx context.Context, run string) (RunHead, error) {
+	head, err := get[RunHead](ctx, r.from, run)
 	if err != nil {
 		return head, err
 	}
-	return head, l.resumable(ctx, head)
+	return head, r.resumable(ctx, head)
 }
 
-func (l *Log) resumable(ctx context.Context, head RunHead) error {
+func (r *Reader) resumable(ctx context.Context, head RunHead) error {
 	if err := head.Resumable(); err != nil {
 		return err
 	}
-	why, err := l.blocked(ctx, head.ID)
+	why, err := r.blocked(ctx, head.ID)
 	if err == nil && why != "" {
 		err = &NotResumableError{Run: head.ID, Status: head.Status, Why: why}
 	}
@@ -57,11 +57,11 @@ func (l *Log) resumable(ctx context.Context, head RunHead) error {
 }
 
 // blocked says which effects of a run are blocked; empty if none is.
-func (l *Log) blocked(ctx context.Context, run string) (string, error) {
+func (r *Reader) blocked(ctx context.Context, run string) (string, error) {
 	const most = 3
 	var names []string
 	more := 0
-	err := each(ctx, l.driver, []any{run}, func(e effectHead) bool {
+	err := each(ctx, r.from, []any{run}, func(e effectHead) bool {
 		switch {
 		case e.State != Blocked:
 		case len(names) < most:
@@ -96,7 +96,7 @@ func (l *Log) TakeUp(ctx context.Context, r Resumption, by ...Execution) error {
 }
 
 func (l *Log) takeUp(ctx context.Context, r Resumption, by []Execution) error {
-	old, err := get[RunHead](ctx, l.plain, r.Run)
+	old, err := get[RunHead](ctx, l, r.Run)
 	switch {
 	case err != nil:
 		return err
@@ -126,7 +126,7 @@ func (l *Log) claimed(ctx context.Context, r Resumption, epoch int64) error {
 	if epoch > r.Epoch {
 		return fmt.Errorf("it is in epoch %d: %w", epoch, ErrSuperseded)
 	}
-	winner, err := get[Resumption](ctx, l.plain, r.Run, r.Epoch)
+	winner, err := get[Resumption](ctx, l, r.Run, r.Epoch)
 	if err == nil && winner.Claim != r.Claim {
 		err = fmt.Errorf("%s has it: %w", winner.Claim, ErrSuperseded)
 	}
@@ -134,6 +134,6 @@ func (l *Log) claimed(ctx context.Context, r Resumption, epoch int64) error {
 }
 
 // Resumptions returns how often, and by whom, a run was taken up again, in order.
-func (l *Log) Resumptions(ctx context.Context, run string) ([]Resumption, error) {
-	return Select[Resumption](ctx, l.driver, run)
+func (r *Reader) Resumptions(ctx context.Context, run string) ([]Resumption, error) {
+	return Select[Resumption](ctx, r.from, run)
 }

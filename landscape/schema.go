@@ -26,8 +26,8 @@ type SchemaDifference struct {
 // CompareSchema holds the schema of the database against a new one: tables, columns, constraints, indexes, triggers, views, functions,
 // and the content of tables that only views need. Indexes that somebody added are no difference. why, if not empty, says why it could
 // not be compared.
-func (l *Log) CompareSchema(ctx context.Context) (found []SchemaDifference, why string, err error) {
-	comparer, is := l.plain.(SchemaComparer)
+func (r *Reader) CompareSchema(ctx context.Context) (found []SchemaDifference, why string, err error) {
+	comparer, is := r.plain.(SchemaComparer)
 	if !is {
 		return nil, "the database has none", nil
 	}

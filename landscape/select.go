@@ -7,7 +7,7 @@ import (
 )
 
 // Select returns the records of T's table whose first key columns equal prefix, in key order; nil if there is none.
-func Select[T Record](ctx context.Context, d Reader, prefix ...any) ([]T, error) {
+func Select[T Record](ctx context.Context, d RecordReader, prefix ...any) ([]T, error) {
 	var found []T
 	err := each(ctx, d, prefix, func(record T) bool {
 		found = append(found, record)
@@ -17,13 +17,13 @@ func Select[T Record](ctx context.Context, d Reader, prefix ...any) ([]T, error)
 }
 
 // each calls yield with the records that Select returns, one after the other, until it returns false.
-func each[T Record](ctx context.Context, d Reader, prefix []any, yield func(T) bool) error {
+func each[T Record](ctx context.Context, d RecordReader, prefix []any, yield func(T) bool) error {
 	var kind T
 	return d.Read(ctx, kind, prefix, func(r Record) bool { return yield(r.(T)) })
 }
 
 // get returns the one record with this key. The error wraps ErrNotFound if there is none.
-func get[T Record](ctx context.Context, d Driver, key ...any) (T, error) {
+func get[T Record](ctx context.Context, d RecordReader, key ...any) (T, error) {
 	found, err := Select[T](ctx, d, key...)
 	var none T
 	if err != nil {

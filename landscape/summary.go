@@ -69,16 +69,16 @@ type Progress struct {
 }
 
 // Progress returns how far a run is. It reads a few records per chunk.
-func (l *Log) Progress(ctx context.Context, run string) (Progress, error) {
-	s, err := l.sum(ctx, run, (*summing).addHeld)
+func (r *Reader) Progress(ctx context.Context, run string) (Progress, error) {
+	s, err := r.sum(ctx, run, (*summing).addHeld)
 	if err != nil {
 		return Progress{}, err
 	}
-	sources, err := l.Sources(ctx, run)
+	sources, err := r.Sources(ctx, run)
 	if err != nil {
 		return Progress{}, err
 	}
-	ends, err := l.SourceEnds(ctx, run)
+	ends, err := r.SourceEnds(ctx, run)
 	if err != nil {
 		return Progress{}, err
 	}
@@ -96,21 +96,21 @@ func (l *Log) Progress(ctx context.Context, run string) (Progress, error) {
 
 // Summary returns what a run did. It reads a few records per chunk, and every batch that fired. Every number is counted
 // from records of what happened: none is kept.
-func (l *Log) Summary(ctx context.Context, run string) (Summary, error) {
-	return l.sum(ctx, run, (*summing).addBatches)
+func (r *Reader) Summary(ctx context.Context, run string) (Summary, error) {
+	return r.sum(ctx, run, (*summing).addBatches)
 }
 
 // sum counts; settle takes from the tokens that came to barriers those that they hold no longer.
-func (l *Log) sum(ctx context.Context, run string, settle func(*summing, context.Context, Driver, string) error) (Summary, error) {
-	head, err := get[RunHead](ctx, l.driver, run)
+func (r *Reader) sum(ctx context.Context, run string, settle func(*summing, context.Context, RecordReader, string) error) (Summary, error) {
+	head, err := get[RunHead](ctx, r.from, run)
 	if err != nil {
 		return Summary{}, err
 	}
 	s := &summing{Summary: Summary{Run: head}, nodes: map[string]*NodeCount{}, sinks: map[string]*SinkCount{}}
-	for _, step := range []func(*summing, context.Context, Driver, string) error{
+	for _, step := range []func(*summing, context.Context, RecordReader, string) error{
 		(*summing).addGraph, (*summing).addChunks, (*summing).addWays, settle, (*summing).addEffects,
 	} {
-		if err := step(s, ctx, l.driver, run); err != nil {
+		if err := step(s, ctx, r.from, run); err != nil {
 			return Summary{}, err
 		}
 	}
@@ -133,7 +133,7 @@ type summing struct {
 	forRefused map[string]bool // sinks whose tokens a node before them refused
 }
 
-func (s *summing) addGraph(ctx context.Context, d Driver, run string) error {
+func (s *summing) addGraph(ctx context.Context, d RecordReader, run string) error {
 	nodes, err := Select[Node](ctx, d, run)
 	slices.SortFunc(nodes, func(a, b Node) int { return cmp.Compare(a.Seq, b.Seq) })
 	for _, n := range nodes {
@@ -160,7 +160,7 @@ type chunkHead struct {
 // Table returns chunks.
 func (chunkHead) Table() string { return "chunks" }
 
-func (s *summing) addChunks(ctx context.Context, d Driver, run string) error {
+func (s *summing) addChunks(ctx context.Context, d RecordReader, run string) error {
 	return each(ctx, d, []any{run}, func(c chunkHead) bool {
 		if node := s.nodes[c.Source]; node == nil || node.Kind != SourceNode {
 			return true // rows of a barrier were not read
@@ -174,7 +174,7 @@ func (s *summing) addChunks(ctx context.Context, d Driver, run string) error {
 	})
 }
 
-func (s *summing) addEffects(ctx context.Context, d Driver, run string) error {
+func (s *summing) addEffects(ctx context.Context, d RecordReader, run string) error {
 	return each(ctx, d, []any{run}, func(e Effect) bool {
 		switch sink := s.sinks[e.Sink]; {
 		case e.State != Finalized:

@@ -7,7 +7,7 @@ import (
 )
 
 // addWays counts tokens by the ways they took.
-func (s *summing) addWays(ctx context.Context, d Driver, run string) error {
+func (s *summing) addWays(ctx context.Context, d RecordReader, run string) error {
 	rows := map[string]int64{}
 	err := each(ctx, d, []any{run}, func(w ChunkWayRecord) bool {
 		rows[w.Way] += w.Rows
@@ -115,7 +115,7 @@ type batchHead struct {
 func (batchHead) Table() string { return "batches" }
 
 // addBatches takes the tokens of batches that fired from those that are held.
-func (s *summing) addBatches(ctx context.Context, d Driver, run string) error {
+func (s *summing) addBatches(ctx context.Context, d RecordReader, run string) error {
 	return each(ctx, d, []any{run}, func(b batchHead) bool {
 		s.Held -= b.Rows
 		s.addEnded(b.Path, b.Rows)
@@ -127,7 +127,7 @@ func (s *summing) addBatches(ctx context.Context, d Driver, run string) error {
 }
 
 // addHeld sets how many tokens barriers hold, as their last folds say.
-func (s *summing) addHeld(ctx context.Context, d Driver, run string) error {
+func (s *summing) addHeld(ctx context.Context, d RecordReader, run string) error {
 	held := map[string]int64{}
 	err := each(ctx, d, []any{run}, func(f FoldRecord) bool {
 		held[f.Node] = f.Held

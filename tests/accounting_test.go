@@ -111,7 +111,7 @@ func accountFor(t *testing.T, r *inprocess.Record, step int) {
 			out, err := os.ReadFile(filepath.Join(r.Folder, run, "out.jsonl"))
 			require.NoError(t, err)
 			require.EqualValues(t, sum.Sinks[0].Finalized, bytes.Count(out, []byte("\n")))
-			report, err := audit.New(r.Log, r.Payloads, r.Planner).Verify(t.Context(), run)
+			report, err := audit.New(r.Log.Reader, r.Payloads, r.Planner).Verify(t.Context(), run)
 			require.NoError(t, err)
 			require.Empty(t, report.Problems)
 		})

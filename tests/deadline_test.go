@@ -83,7 +83,7 @@ func TestDeadlinesOfAnIdleSource(t *testing.T) {
 	var sums []landscape.BatchRecord
 	require.Eventually(t, func() bool {
 		var err error
-		sums, err = s.Log.Batches(t.Context(), "waits", "sums")
+		sums, err = landscape.Select[landscape.BatchRecord](t.Context(), s.Log, "waits", "sums")
 		return err == nil && len(sums) == 1
 	}, time.Minute, 20*time.Millisecond)
 	ends, err := s.Log.SourceEnds(t.Context(), "waits")
@@ -100,7 +100,7 @@ func TestDeadlinesOfAnIdleSource(t *testing.T) {
 	require.GreaterOrEqual(t, noticed, sums[0].Fired)
 	require.Less(t, noticed-sums[0].Fired, landscape.Micros(2_000_000), "how late it was noticed, in microseconds")
 
-	merges, err := s.Log.Batches(t.Context(), "waits", "meet")
+	merges, err := landscape.Select[landscape.BatchRecord](t.Context(), s.Log, "waits", "meet")
 	require.NoError(t, err)
 	fired := map[string]int{}
 	for _, merge := range merges {

@@ -64,7 +64,7 @@ func TestARecordThatIsOlderThanTheHistoryIsNoticed(t *testing.T) {
 	s.Write(t, map[string]string{"first.csv": numbered(0, 130)})
 	_, err := s.Run(t, "diverges", diverging)
 	require.NoError(t, err)
-	require.NoError(t, recovery.Compare(t.Context(), s.Client, s.Log, "diverges"))
+	require.NoError(t, recovery.Compare(t.Context(), s.Client, s.Log.Reader, "diverges"))
 	events := eventsOf(t, s.Client, "diverges")
 	for _, d := range divergences {
 		t.Run(d.name, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestARecordThatIsOlderThanTheHistoryIsNoticed(t *testing.T) {
 			require.NoError(t, err)
 			defer func() { require.NoError(t, store.Close()) }()
 			before := snapshot(t, path)
-			err = recovery.Compare(t.Context(), s.Client, landscape.New(store, nil), "diverges")
+			err = recovery.Compare(t.Context(), s.Client, landscape.NewReader(store), "diverges")
 			var diverged *recovery.DivergedError
 			require.ErrorAs(t, err, &diverged)
 			require.Equal(t, "diverges", diverged.Run)
@@ -84,11 +84,11 @@ func TestARecordThatIsOlderThanTheHistoryIsNoticed(t *testing.T) {
 		})
 	}
 	for length := range len(events) + 1 {
-		require.NoError(t, recovery.Compare(t.Context(), told{events: events[:length]}, s.Log, "diverges"), "the first %d events", length)
+		require.NoError(t, recovery.Compare(t.Context(), told{events: events[:length]}, s.Log.Reader, "diverges"), "the first %d events", length)
 	}
 	gone := told{err: serviceerror.NewNotFound("the retention is over")}
-	require.NoError(t, recovery.Compare(t.Context(), gone, s.Log, "diverges"), "a history that is gone says nothing")
-	require.ErrorContains(t, recovery.Compare(t.Context(), told{err: serviceerror.NewUnavailable("down")}, s.Log, "diverges"), "down")
+	require.NoError(t, recovery.Compare(t.Context(), gone, s.Log.Reader, "diverges"), "a history that is gone says nothing")
+	require.ErrorContains(t, recovery.Compare(t.Context(), told{err: serviceerror.NewUnavailable("down")}, s.Log.Reader, "diverges"), "down")
 }
 
 // TestAStateThatAHistoryBeganWithIsHeldAgainstTheRecord compares runs that went on in many executions: only the latest one's
@@ -98,7 +98,7 @@ func TestAStateThatAHistoryBeganWithIsHeldAgainstTheRecord(t *testing.T) {
 	s.Write(t, map[string]string{"first.csv": numbered(0, 240)})
 	_, err := s.Run(t, "long", diverging)
 	require.NoError(t, err)
-	require.NoError(t, recovery.Compare(t.Context(), s.Client, s.Log, "long"))
+	require.NoError(t, recovery.Compare(t.Context(), s.Client, s.Log.Reader, "long"))
 	events := eventsOf(t, s.Client, "long")
 	for says, statement := range map[string]string{
 		"was read, and it is not on record":       "delete from chunks where source = 'first' and chunk > 0",
@@ -110,7 +110,7 @@ func TestAStateThatAHistoryBeganWithIsHeldAgainstTheRecord(t *testing.T) {
 		store, err := sqlitestore.Open(t.Context(), path, sqlitestore.Options{})
 		require.NoError(t, err)
 		var diverged *recovery.DivergedError
-		require.ErrorAs(t, recovery.Compare(t.Context(), told{events: events[:1]}, landscape.New(store, nil), "long"), &diverged)
+		require.ErrorAs(t, recovery.Compare(t.Context(), told{events: events[:1]}, landscape.NewReader(store), "long"), &diverged)
 		require.Contains(t, diverged.Message, says)
 		require.EqualValues(t, 1, diverged.Event)
 		require.NoError(t, store.Close())
@@ -129,7 +129,7 @@ func TestARunWhoseWorkflowIsGoneIsTakenUp(t *testing.T) {
 	}, time.Minute, 20*time.Millisecond)
 	require.NoError(t, s.Client.TerminateWorkflow(t.Context(), workflows.WorkflowID("gone"), first.GetRunID(), "a test"))
 	require.Error(t, first.Get(t.Context(), nil))
-	require.NoError(t, recovery.Compare(t.Context(), s.Client, s.Log, "gone"))
+	require.NoError(t, recovery.Compare(t.Context(), s.Client, s.Log.Reader, "gone"))
 	close(mayEnd)
 	handle, err := s.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: workflows.WorkflowID("gone"), TaskQueue: workflows.TaskQueue},
 		workflows.RunPipelineName, workflows.RunInput{

@@ -68,7 +68,7 @@ func PackContext(in engine.Input) ([]byte, error) {
 
 // Chunk reconstructs a chunk from its record and its pack: what a pass over it begins with, except for duplicates. p may be nil, then the
 // origin is not known.
-func Chunk(ctx context.Context, log *landscape.Log, payloads *payload.Store, p *plan.Plan, record landscape.Chunk) (engine.Input, error) {
+func Chunk(ctx context.Context, log *landscape.Reader, payloads *payload.Store, p *plan.Plan, record landscape.Chunk) (engine.Input, error) {
 	pack, words, err := unpack(ctx, payloads, record)
 	if err != nil {
 		return engine.Input{}, fmt.Errorf("records of %s, chunk %d: %w", record.Source, record.Chunk, err)

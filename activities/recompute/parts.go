@@ -13,7 +13,7 @@ import (
 
 // Parts returns the parts of a sink's output in their order. Every part of the run must be finalized: a part that is not
 // is a *landscape.ImbalanceError.
-func Parts(ctx context.Context, log *landscape.Log, run, sink string) ([]plugin.Part, error) {
+func Parts(ctx context.Context, log *landscape.Reader, run, sink string) ([]plugin.Part, error) {
 	effects, err := log.SinkEffects(ctx, run, sink)
 	if err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 
 // Repeats returns the duplicates of a chunk that went through the steps, as on record. Of a token that a deduplicate dropped, and of
 // which it is not on record which one was the first with its key, that one is the zero token.
-func Repeats(ctx context.Context, log *landscape.Log, p *plan.Plan, run string, chunk int64, in engine.Input) (engine.Duplicates, error) {
+func Repeats(ctx context.Context, log *landscape.Reader, p *plan.Plan, run string, chunk int64, in engine.Input) (engine.Duplicates, error) {
 	source := p.Nodes[in.Origin].Name
 	routes, err := log.AllRoutes(ctx, run, source, chunk)
 	if err != nil {
@@ -33,7 +33,7 @@ func Repeats(ctx context.Context, log *landscape.Log, p *plan.Plan, run string, 
 
 // repeating is what Repeats looks for.
 type repeating struct {
-	log        *landscape.Log
+	log        *landscape.Reader
 	run        string
 	source     string
 	in         engine.Input

@@ -31,7 +31,7 @@ func Described(run landscape.Run) (plan.Description, error) {
 }
 
 // Tables returns the contents of the run's lookup tables by node, as they were when the run began.
-func Tables(ctx context.Context, log *landscape.Log, payloads *payload.Store, id string) (map[string][]byte, error) {
+func Tables(ctx context.Context, log *landscape.Reader, payloads *payload.Store, id string) (map[string][]byte, error) {
 	records, err := log.Tables(ctx, id)
 	if err != nil {
 		return nil, err

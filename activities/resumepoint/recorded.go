@@ -57,7 +57,7 @@ type tickFold struct {
 }
 
 // read reads what is on record of the run's work, which may go on meanwhile: what presupposes something else is read before that.
-func read(ctx context.Context, log *landscape.Log, run string, plan Plan) (*done, error) {
+func read(ctx context.Context, log *landscape.Reader, run string, plan Plan) (*done, error) {
 	d := &done{
 		run: run, chunks: map[chunkKey]*doneChunk{}, counts: map[string]int64{}, ended: map[string]bool{},
 		folds: map[string][]landscape.FoldRecord{}, taken: map[partKey]int64{}, out: map[foldKey][]chunkKey{},
@@ -89,7 +89,7 @@ func read(ctx context.Context, log *landscape.Log, run string, plan Plan) (*done
 	return d, d.readFolds(ctx, log, plan.Barriers)
 }
 
-func (d *done) readChunks(ctx context.Context, log *landscape.Log, source string) error {
+func (d *done) readChunks(ctx context.Context, log *landscape.Reader, source string) error {
 	marks, err := log.PassageMarks(ctx, d.run, source)
 	if err != nil {
 		return err
@@ -140,7 +140,7 @@ func follows(chunk landscape.Chunk, row int64) (int64, error) {
 }
 
 // readFolds reads the folds of all barriers and brings those for deadlines into their order.
-func (d *done) readFolds(ctx context.Context, log *landscape.Log, barriers []string) error {
+func (d *done) readFolds(ctx context.Context, log *landscape.Reader, barriers []string) error {
 	for _, barrier := range barriers {
 		folds, err := log.Folds(ctx, d.run, barrier)
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 // Find returns the state in which the run goes on: what is recorded, counted in the order in which the run did it, up to the first piece of
 // work that is not complete. The run may go on meanwhile. The error is a *DivergedError if the landscape contradicts itself, and an
 // *OlderError if it lacks what older versions of the program did not record.
-func Find(ctx context.Context, log *landscape.Log, run string, plan Plan) (State, error) {
+func Find(ctx context.Context, log *landscape.Reader, run string, plan Plan) (State, error) {
 	return whole(ctx, log, run, func() (State, error) {
 		recorded, err := read(ctx, log, run, plan)
 		if err != nil {

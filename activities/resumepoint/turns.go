@@ -8,7 +8,7 @@ import (
 )
 
 // PassedInTurn returns the chunks of a run that went through the steps, in the order of their turns.
-func PassedInTurn(ctx context.Context, log *landscape.Log, p *plan.Plan, run string) ([]landscape.Chunk, error) {
+func PassedInTurn(ctx context.Context, log *landscape.Reader, p *plan.Plan, run string) ([]landscape.Chunk, error) {
 	sum, err := PlanOf(p, nil)
 	if err != nil {
 		return nil, err

@@ -26,16 +26,16 @@ func TestAContradictionOfARunThatGoesOn(t *testing.T) {
 			return 0, Diverged("read %d", reads)
 		}
 	}
-	value, err := whole(t.Context(), log, "r", read(2))
+	value, err := whole(t.Context(), log.Reader, "r", read(2))
 	require.NoError(t, err)
 	require.Equal(t, 2, value)
 
 	reads = 0
-	_, err = whole(t.Context(), log, "r", read(9))
+	_, err = whole(t.Context(), log.Reader, "r", read(9))
 	require.ErrorContains(t, err, "STATE_DIVERGED: read 2", "nothing came meanwhile")
 
 	reads = 0
-	value, err = whole(t.Context(), log, "r", func() (int, error) {
+	value, err = whole(t.Context(), log.Reader, "r", func() (int, error) {
 		if reads == 1 { // something comes while it is read again
 			require.NoError(t, log.StopRun(t.Context(), "r", pipeline.Interrupted, "power"))
 		}

@@ -184,7 +184,7 @@ func (a *app) auditor(ctx context.Context, r *record) (*audit.Auditor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return audit.New(r.log, r.payloads, planner), nil
+	return audit.New(r.log.Reader, r.payloads, planner), nil
 }
 
 // exists reports whether there is anything at path.

@@ -134,7 +134,7 @@ func (a *app) takeUp(ctx context.Context, m *machine, id string, o resumption) e
 			return wrongUse(err)
 		}
 	}
-	if err := recovery.CompareWith(ctx, m.temporal.Temporal, m.temporal.Converter, m.record.log, id); err != nil {
+	if err := recovery.CompareWith(ctx, m.temporal.Temporal, m.temporal.Converter, m.record.log.Reader, id); err != nil {
 		return err
 	}
 	if err := a.markInterrupted(ctx, m, id); err != nil {

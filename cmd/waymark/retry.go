@@ -87,7 +87,7 @@ func (a *app) retryWith(ctx context.Context, m *machine, id string, o retrying) 
 	if err != nil {
 		return err
 	}
-	retry, err := activities.NewRetry(ctx, m.record.log, m.record.payloads, of.ID, doc.plan, o.id)
+	retry, err := activities.NewRetry(ctx, m.record.log.Reader, m.record.payloads, of.ID, doc.plan, o.id)
 	if _, is := errors.AsType[*activities.NotRetryableError](err); is {
 		return wrongUse(err)
 	}
@@ -122,7 +122,7 @@ func (m *machine) documentFor(ctx context.Context, of landscape.Run, o retrying)
 	if err != nil {
 		return nil, err
 	}
-	beside, err := activities.Beside(ctx, m.record.log, of)
+	beside, err := activities.Beside(ctx, m.record.log.Reader, of)
 	if err != nil {
 		return nil, err
 	}

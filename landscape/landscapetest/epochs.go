@@ -124,7 +124,7 @@ func guardRace(t *testing.T, d landscape.Driver) {
 				r := takeUp(run, 1)
 				r.Claim = fmt.Sprint("claim of ", i)
 				errs[i] = log.TakeUp(ctx, r)
-				events, err := log.Events(ctx, run)
+				events, err := landscape.Select[landscape.RunEvent](ctx, log, run)
 				errs[i] = errors.Join(errs[i], err)
 				after[i] = len(events)
 			})

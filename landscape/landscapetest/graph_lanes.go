@@ -28,12 +28,10 @@ func emptyLanes(t *testing.T, d landscape.Driver) {
 	require.NoError(t, log.RecordPassage(t.Context(), p))
 	require.Len(t, stored[landscape.PassageRecord](t, d, s.Run), 1)
 	require.Empty(t, stored[landscape.JoinsRecord](t, d, s.Run))
-	routes, err := log.Routes(t.Context(), s.Run, Orders, 0, CostLane)
-	require.NoError(t, err)
-	require.Equal(t, landscape.LaneRoutes{Lane: CostLane, Codes: none}, routes)
-	joins, err := log.Joins(t.Context(), s.Run, Orders, 0)
-	require.NoError(t, err)
-	require.Nil(t, joins)
+	_, err := log.WayOf(t.Context(), s.Run, landscape.Token{Source: Orders, Lane: CostLane, Row: 1})
+	require.ErrorIs(t, err, landscape.ErrNotFound)
+	_, err = log.JoinOf(t.Context(), s.Run, landscape.Token{Source: Orders, Lane: OrdersLane, Row: 1})
+	require.ErrorIs(t, err, landscape.ErrNotFound)
 }
 
 // wideLanes records a chunk whose tokens take so many ways in a branch that one byte has no room for "no token"; all its

@@ -76,7 +76,7 @@ func logs(t *testing.T, d landscape.Driver) {
 		actions, err := log.Actions(ctx, "begun")
 		require.NoError(t, err)
 		require.Equal(t, []int64{0, 1}, []int64{actions[0].Seq, actions[1].Seq})
-		events, err := log.Events(ctx, "begun")
+		events, err := landscape.Select[landscape.RunEvent](ctx, log, "begun")
 		require.NoError(t, err)
 		require.Len(t, events, 2)
 	})

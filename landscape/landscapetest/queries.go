@@ -209,7 +209,7 @@ func concurrency(t *testing.T, d landscape.Driver) {
 	require.NoError(t, err)
 	require.Nil(t, findings)
 
-	events, err := log.Events(ctx, s.Run)
+	events, err := landscape.Select[landscape.RunEvent](ctx, log, s.Run)
 	require.NoError(t, err)
 	require.Len(t, events, workers)
 	finalized := map[landscape.EffectKey]int{}

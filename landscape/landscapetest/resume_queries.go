@@ -50,22 +50,6 @@ func resumeQueries(t *testing.T, d landscape.Driver) {
 		_, err := log.PassageMarks(ctx, "nobody", Source)
 		require.ErrorIs(t, err, landscape.ErrNotFound)
 	})
-	t.Run("chunks of folds", func(t *testing.T) {
-		for _, barrier := range []string{"totals", "ranked", "both"} {
-			var want []landscape.FoldChunk
-			for c, err := range log.Chunks(ctx, s.Run, barrier) {
-				require.NoError(t, err)
-				want = append(want, landscape.FoldChunk{Chunk: c.Chunk, Fold: *c.Fold, Rows: c.Rows})
-			}
-			require.NotEmpty(t, want)
-			found, err := log.FoldChunks(ctx, s.Run, barrier)
-			require.NoError(t, err)
-			require.Equal(t, want, found)
-		}
-		found, err := log.FoldChunks(ctx, s.Run, Orders)
-		require.NoError(t, err)
-		require.Nil(t, found)
-	})
 	t.Run("turns and deadlines of folds", func(t *testing.T) { foldMoments(t, d) })
 	t.Run("chunks of sinks", func(t *testing.T) { sinkChunks(t, d) })
 }

@@ -177,7 +177,7 @@ func TestTextsThatPostgresCannotHold(t *testing.T) {
 			landscape.RunEvent{Run: "r", Event: odd, Detail: odd, At: 1},
 		}}))
 	}
-	events, err := log.Events(t.Context(), "r")
+	events, err := landscape.Select[landscape.RunEvent](t.Context(), log, "r")
 	require.NoError(t, err)
 	require.Equal(t, []landscape.RunEvent{{Run: "r", Event: odd, Detail: odd, At: 1}}, events)
 	run, graph := landscapetest.Scene{Run: odd}.Graph()
@@ -213,7 +213,7 @@ func TestRestartInTheMiddle(t *testing.T) {
 		}
 	}
 	require.NoError(t, <-done)
-	events, err := landscape.New(store, nil).Events(t.Context(), "r")
+	events, err := landscape.Select[landscape.RunEvent](t.Context(), store, "r")
 	require.NoError(t, err)
 	require.Len(t, events, batches)
 }

@@ -63,7 +63,7 @@ func TestFullDisk(t *testing.T) {
 	store, err = sqlitestore.Open(t.Context(), filepath.Join(dir, "landscape.db"), sqlitestore.Options{})
 	require.NoError(t, err)
 	defer store.Close()
-	events, err := landscape.New(store, nil).Events(t.Context(), "r")
+	events, err := landscape.Select[landscape.RunEvent](t.Context(), store, "r")
 	require.NoError(t, err)
 	require.Len(t, events, len(kept))
 	for i, event := range events {

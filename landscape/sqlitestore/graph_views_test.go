@@ -154,7 +154,7 @@ func agree(t *testing.T, log *landscape.Log, db *sql.DB, run string) {
 		return text
 	}
 	for _, node := range list(t, db, `select distinct node from batches order by node`) {
-		batches, err := log.Batches(t.Context(), run, node)
+		batches, err := landscape.Select[landscape.BatchRecord](t.Context(), log, run, node)
 		require.NoError(t, err)
 		for _, b := range batches {
 			members, err := log.MembersOf(t.Context(), run, node, b.Batch)
@@ -165,7 +165,7 @@ func agree(t *testing.T, log *landscape.Log, db *sql.DB, run string) {
 			}
 			require.Equal(t, want, list(t, db, fmt.Sprintf(`select ordinal || ' ' || token_id from batch_members
 				where run_id = '%s' and node = '%s' and batch = %d order by ordinal`, run, node, b.Batch)))
-			rows, err := log.RowsOf(t.Context(), run, node, b.Batch)
+			rows, err := log.CameOf(t.Context(), run, node, b.Fold, map[int64][]landscape.Token{b.Batch: nil})
 			require.NoError(t, err)
 			require.Equal(t, []string{fmt.Sprint(len(rows), " ", b.Rows)}, list(t, db, fmt.Sprintf(`select out_rows || ' ' || rows
 				from batch_totals where run_id = '%s' and node = '%s' and batch = %d`, run, node, b.Batch)))

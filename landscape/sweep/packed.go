@@ -16,7 +16,7 @@ import (
 // the schema. Of one check it reports at most MostFindings; nil says that nothing is wrong.
 //
 // done, if not nil, is called with the rows of each chunk that was looked at, from several goroutines.
-func Packed(ctx context.Context, r landscape.Reader, run string, done func(rows int64)) ([]landscape.Finding, error) {
+func Packed(ctx context.Context, r landscape.RecordReader, run string, done func(rows int64)) ([]landscape.Finding, error) {
 	p := &packed{reader: r, run: run}
 	if err := p.load(ctx); err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func Packed(ctx context.Context, r landscape.Reader, run string, done func(rows 
 
 // packed is what all chunks of a run have in common.
 type packed struct {
-	reader  landscape.Reader
+	reader  landscape.RecordReader
 	run     string
 	lanes   []landscape.Lane
 	joined  map[laneNode]string // by lane and coalesce: the name of the lane of what it makes of the lane's tokens in their own passage

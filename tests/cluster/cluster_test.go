@@ -96,7 +96,7 @@ func (c *topology) verify(run string) {
 		Allow: []string{c.folder}, AllowNetworks: worker.Networks{netip.MustParsePrefix("127.0.0.0/8")}, FingerprintKey: key, Confined: true,
 		SecretsDir: secrets,
 	}
-	report, err := audit.New(c.log, c.payloads, planner).Verify(c.t.Context(), run)
+	report, err := audit.New(c.log.Reader, c.payloads, planner).Verify(c.t.Context(), run)
 	require.NoError(c.t, err)
 	require.Empty(c.t, report.Problems)
 }

@@ -112,7 +112,7 @@ func TestABucketHoldsTheSame(t *testing.T) {
 
 // explainsLines finds rows of the Parquet output by their number over all of its files.
 func explainsLines(t *testing.T, s *system.System, run string, lines []string) {
-	auditor := audit.New(s.Log, s.Payloads, s.Planner)
+	auditor := audit.New(s.Log.Reader, s.Payloads, s.Planner)
 	for _, line := range []int{1, 2, len(lines) / 2, len(lines)} {
 		story, err := auditor.Explain(context.Background(), audit.Question{Run: run, Sink: "strikes", Line: int64(line)})
 		require.NoError(t, err)

@@ -153,7 +153,7 @@ sinks:
 	require.NoError(t, err)
 	first, err := s.Log.Run(ctx, "first")
 	require.NoError(t, err)
-	beside, err := activities.Beside(ctx, s.Log, first)
+	beside, err := activities.Beside(ctx, s.Log.Reader, first)
 	require.NoError(t, err)
 	handle, err := s.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: workflows.WorkflowID("second"), TaskQueue: workflows.TaskQueue}, workflows.RunPipelineName,
 		workflows.RunInput{OpenInput: activities.OpenInput{

@@ -13,7 +13,7 @@ import (
 // requireTold requires that explain tells of every row the decision that SQL has, and of every lost branch where its token ended.
 func (r *record) requireTold(t *testing.T, run string, inputs []input, read map[string]*story) {
 	t.Helper()
-	auditor := audit.New(r.Log, r.Payloads, r.Planner)
+	auditor := audit.New(r.Log.Reader, r.Payloads, r.Planner)
 	for _, in := range inputs {
 		told, err := auditor.Explain(t.Context(), audit.Question{Run: run, Token: in.token()})
 		require.NoError(t, err)

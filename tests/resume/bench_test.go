@@ -70,7 +70,7 @@ func (b *bench) sound(run string) {
 	findings, err := b.Log.Sweep(b.t.Context(), run, true)
 	require.NoError(b.t, err)
 	require.Empty(b.t, findings)
-	report, err := audit.New(b.Log, b.Payloads, b.Planner).Verify(b.t.Context(), run)
+	report, err := audit.New(b.Log.Reader, b.Payloads, b.Planner).Verify(b.t.Context(), run)
 	require.NoError(b.t, err)
 	require.Empty(b.t, report.Problems)
 }

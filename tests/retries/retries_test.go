@@ -69,7 +69,7 @@ func (b *bench) tryRetry(id, of, document string, listen func(*testsuite.TestWor
 	require.NoError(b.t, err)
 	in := &activities.RetryInput{Of: of}
 	if parent.Document == document {
-		in.Beside, err = activities.Beside(b.t.Context(), b.Log, parent)
+		in.Beside, err = activities.Beside(b.t.Context(), b.Log.Reader, parent)
 		require.NoError(b.t, err)
 	}
 	return b.start(id, document, in, listen)
@@ -91,14 +91,14 @@ func (b *bench) ended(id string) landscape.Run {
 	return run
 }
 
-func (b *bench) auditor() *audit.Auditor { return audit.New(b.Log, b.Payloads, b.Planner) }
+func (b *bench) auditor() *audit.Auditor { return audit.New(b.Log.Reader, b.Payloads, b.Planner) }
 
 // select finds out which records would be fed again by a run of the document.
 func (b *bench) find(of, document string) (*activities.Retry, error) {
 	b.t.Helper()
 	compiled, err := b.Planner.Plan(plan.Request{File: "new.yaml", Folder: b.Folder, Document: []byte(document)})
 	require.NoError(b.t, err)
-	return activities.NewRetry(b.t.Context(), b.Log, b.Payloads, of, compiled, "next")
+	return activities.NewRetry(b.t.Context(), b.Log.Reader, b.Payloads, of, compiled, "next")
 }
 
 func (b *bench) explain(run, token string) *audit.Story {

@@ -16,7 +16,7 @@ import (
 )
 
 // tampered returns a copy of the record in which a statement, which no guard hinders, changed something.
-func (b *bench) tampered(t *testing.T, statement string) *landscape.Log {
+func (b *bench) tampered(t *testing.T, statement string) *landscape.Reader {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "copy.db")
 	db, err := sql.Open("sqlite", b.Database)
@@ -44,7 +44,7 @@ func (b *bench) tampered(t *testing.T, statement string) *landscape.Log {
 	driver, err := sqlitestore.Open(t.Context(), path, sqlitestore.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, driver.Close()) })
-	return landscape.New(driver, nil)
+	return landscape.NewReader(driver)
 }
 
 func TestVerifyFindsWhatIsNotWhatWasFedAgain(t *testing.T) {

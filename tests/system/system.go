@@ -182,7 +182,7 @@ func (s *System) Run(t testing.TB, run, document string) (workflows.RunResult, e
 // Verify requires that everything on record about the run is true, and returns what was not checked, and what else there is to say.
 func (s *System) Verify(t testing.TB, run string) (notes []string) {
 	t.Helper()
-	report, err := audit.New(s.Log, s.Payloads, s.Planner).Verify(context.Background(), run)
+	report, err := audit.New(s.Log.Reader, s.Payloads, s.Planner).Verify(context.Background(), run)
 	require.NoError(t, err)
 	require.Empty(t, report.Problems)
 	for _, c := range report.NotChecked {

@@ -181,7 +181,7 @@ func (s *scene) outputs() map[string]string {
 // verify computes everything on record again.
 func (s *scene) verify() {
 	s.t.Helper()
-	report, err := audit.New(s.log, s.payloads, worker.Planner{}).Verify(s.t.Context(), s.run)
+	report, err := audit.New(s.log.Reader, s.payloads, worker.Planner{}).Verify(s.t.Context(), s.run)
 	require.NoError(s.t, err)
 	require.Empty(s.t, report.Problems)
 }

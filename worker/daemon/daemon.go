@@ -286,7 +286,7 @@ func (d *process) work(ctx context.Context, temporal client.Client, opened *stor
 	member.Options.BackgroundActivityContext = inHand
 	member.Options.WorkerStopTimeout = d.Drain + givingBack
 	member.Options.OnFatalError = func(err error) { d.failed <- fmt.Errorf("temporal: %w", err) }
-	member.Options.Interceptors = []interceptor.WorkerInterceptor{d.telemetry.Interceptor(pipelineOf(opened.Log))}
+	member.Options.Interceptors = []interceptor.WorkerInterceptor{d.telemetry.Interceptor(pipelineOf(opened.Log.Reader))}
 	place, err := member.Place()
 	if err != nil {
 		return &UsageError{err}
@@ -340,7 +340,7 @@ func (d *process) drain(group worker.Group, giveBack context.CancelCauseFunc, wh
 }
 
 // pipelineOf returns what tells the name of a run's pipeline.
-func pipelineOf(log *landscape.Log) func(context.Context, string) (string, error) {
+func pipelineOf(log *landscape.Reader) func(context.Context, string) (string, error) {
 	return func(ctx context.Context, run string) (string, error) {
 		record, err := log.Run(ctx, run)
 		return record.Pipeline, err

@@ -139,7 +139,7 @@ func TestContradictions(t *testing.T) {
 		"a state of before the first row": {state: began(0, 0, 0)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := recovery.Compare(t.Context(), tell(t, c.state, c.deed), log, "r")
+			err := recovery.Compare(t.Context(), tell(t, c.state, c.deed), log.Reader, "r")
 			if c.says == "" {
 				require.NoError(t, err)
 				return

@@ -14,7 +14,7 @@ import (
 
 // record reads of a run's record what is asked for, once.
 type record struct {
-	log    *landscape.Log
+	log    *landscape.Reader
 	run    string
 	stored converter.DataConverter // reads the history
 

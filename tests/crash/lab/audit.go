@@ -28,7 +28,7 @@ func Audit(ctx context.Context, undisturbed, folder string) ([]Finding, error) {
 }
 
 // checkRun requires that the run is complete and its record in order.
-func (s *snapshot) checkRun(ctx context.Context, log *landscape.Log) error {
+func (s *snapshot) checkRun(ctx context.Context, log *landscape.Reader) error {
 	run, err := log.Run(ctx, RunID)
 	if errors.Is(err, landscape.ErrNotFound) {
 		s.fault(Lost, 1, "the run is not on record")
@@ -53,7 +53,7 @@ func (s *snapshot) checkRun(ctx context.Context, log *landscape.Log) error {
 }
 
 // checkOutputs requires that every output is the one that is on record, and that nothing else lies beside it.
-func (s *snapshot) checkOutputs(ctx context.Context, log *landscape.Log, folder string) error {
+func (s *snapshot) checkOutputs(ctx context.Context, log *landscape.Reader, folder string) error {
 	artifacts, err := log.Artifacts(ctx, RunID)
 	if err != nil {
 		return err

@@ -54,7 +54,7 @@ func look(ctx context.Context, folder string) (*snapshot, error) {
 	if err := s.readTables(ctx, store); err != nil {
 		return nil, err
 	}
-	log := landscape.New(store, nil)
+	log := landscape.NewReader(store)
 	return s, errors.Join(
 		s.readEnds(ctx, log), s.readDeadlines(ctx, store),
 		s.checkRun(ctx, log), s.checkOutputs(ctx, log, folder), s.checkPayloads(ctx, store, folder),
@@ -62,7 +62,7 @@ func look(ctx context.Context, folder string) (*snapshot, error) {
 }
 
 // readEnds reads what the sources held, without the barriers, which end as sources do.
-func (s *snapshot) readEnds(ctx context.Context, log *landscape.Log) error {
+func (s *snapshot) readEnds(ctx context.Context, log *landscape.Reader) error {
 	nodes, err := log.Nodes(ctx, RunID)
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func statusOf(ctx context.Context, folder string) (pipeline.RunStatus, error) {
 		return "", err
 	}
 	defer store.Close()
-	run, err := landscape.New(store, nil).Run(ctx, RunID)
+	run, err := landscape.NewReader(store).Run(ctx, RunID)
 	if errors.Is(err, landscape.ErrNotFound) {
 		return "", nil
 	}
