@@ -51,7 +51,7 @@ parquet:
 power-payloads:
 	go test ./payload/fsstore -run '^TestPowerLoss$$' -losses 40
 power-files:
-	go test ./plugin/builtin -run '^TestPowerLoss$$|^TestInterleaved$$' -losses 3 -rounds 400
+	go test ./plugin/file -run '^TestPowerLoss$$|^TestInterleaved$$' -losses 3 -rounds 400
 lost-commits:
 	go test ./landscape/pgstore -run '^TestLostCommits$$' -count=1 -lost=200
 lost-replies:

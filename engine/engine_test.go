@@ -14,7 +14,8 @@ import (
 	"waymark/engine/plan"
 	"waymark/pipeline"
 	"waymark/plugin"
-	"waymark/plugin/builtin"
+	"waymark/plugin/file"
+	"waymark/worker/formats"
 )
 
 // compile compiles a document whose source reads in.csv or in.jsonl of the folder.
@@ -22,10 +23,10 @@ func compile(t testing.TB, folder, document string) *plan.Plan {
 	t.Helper()
 	loaded, err := pipeline.Load("test.yaml", []byte(document), pipeline.Environment{})
 	require.NoError(t, err)
-	root, err := builtin.NewRoot(folder)
+	root, err := file.NewRoot(folder)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, root.Close()) })
-	compiled, err := plan.Compile(loaded, builtin.Plugins{Root: root})
+	compiled, err := plan.Compile(loaded, formats.Formats{Files: file.Access{Root: root}})
 	require.NoError(t, err)
 	return compiled
 }

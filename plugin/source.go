@@ -1,5 +1,5 @@
-// Package plugin holds the contracts between the engine and what reads, and writes, the outside world. The plugins that
-// need only small dependencies are in plugin/builtin.
+// Package plugin holds the contracts between the engine and what reads, and writes, the outside world. The
+// plugins are in folders of their own; package worker/formats lists them.
 package plugin
 
 import (

@@ -17,27 +17,31 @@ import (
 // allowed is the architecture: which packages of the module each package may import outside of tests. A package that is
 // not listed may import none.
 var allowed = map[string][]string{
-	"pipeline":            {"pipeline/row"},
-	"pipeline/expr":       {"pipeline/row"},
-	"plugin":              {"pipeline", "pipeline/row"},
-	"plugin/builtin":      {"engine/plan", "pipeline/expr", "plugin", "pipeline", "pipeline/row", "internal/failpoint"},
-	"plugin/postgres":     {"plugin/builtin", "plugin", "pipeline", "pipeline/row", "plugin/egress"},
-	"plugin/parquet":      {"plugin/parquet/page", "plugin/builtin", "plugin", "pipeline", "pipeline/row"},
-	"plugin/object":       {"plugin/builtin", "plugin", "pipeline", "plugin/egress"},
-	"plugin/plugintest":   {"plugin", "pipeline", "pipeline/row"},
-	"engine/plan":         {"pipeline/expr", "plugin", "pipeline", "pipeline/row"},
-	"engine/barrier":      {"engine/plan", "pipeline/expr", "plugin", "pipeline", "pipeline/row"},
-	"engine":              {"engine/barrier", "engine/plan", "pipeline/expr", "plugin", "pipeline", "pipeline/row"},
-	"engine/firsts":       {},
-	"payload/fsstore":     {"payload", "internal/failpoint"},
-	"payload/memstore":    {"payload"},
-	"payload/s3store":     {"payload"},
-	"payload/cache":       {"payload"},
-	"payload/payloadtest": {"payload"},
-	"internal/settings":   {"pipeline"},
-	"worker/storage":      {"landscape", "landscape/pgstore", "payload", "payload/cache", "payload/fsstore", "payload/s3store"},
-	"worker/telemetry":    {"activities/resumepoint", "activities"},
-	"internal/version":    {"internal/failpoint"},
+	"pipeline":             {"pipeline/row"},
+	"pipeline/expr":        {"pipeline/row"},
+	"plugin":               {"pipeline", "pipeline/row"},
+	"plugin/file":          {"plugin", "pipeline", "pipeline/row", "internal/failpoint"},
+	"plugin/file/filetest": {"plugin", "pipeline", "pipeline/row"},
+	"plugin/csv":           {"plugin/file", "plugin", "pipeline", "pipeline/row"},
+	"plugin/jsonl":         {"plugin/file", "plugin", "pipeline", "pipeline/row"},
+	"plugin/lookup":        {"plugin/csv", "plugin/file", "plugin/jsonl", "plugin", "pipeline", "pipeline/row"},
+	"plugin/postgres":      {"plugin/jsonl", "plugin", "pipeline", "pipeline/row", "plugin/egress"},
+	"plugin/parquet":       {"plugin/parquet/page", "plugin/file", "plugin/jsonl", "plugin", "pipeline", "pipeline/row"},
+	"plugin/object":        {"plugin/file", "plugin", "pipeline", "plugin/egress"},
+	"plugin/plugintest":    {"plugin", "pipeline", "pipeline/row"},
+	"engine/plan":          {"pipeline/expr", "plugin", "pipeline", "pipeline/row"},
+	"engine/barrier":       {"engine/plan", "pipeline/expr", "plugin", "pipeline", "pipeline/row"},
+	"engine":               {"engine/barrier", "engine/plan", "pipeline/expr", "plugin", "pipeline", "pipeline/row"},
+	"engine/firsts":        {},
+	"payload/fsstore":      {"payload", "internal/failpoint"},
+	"payload/memstore":     {"payload"},
+	"payload/s3store":      {"payload"},
+	"payload/cache":        {"payload"},
+	"payload/payloadtest":  {"payload"},
+	"internal/settings":    {"pipeline"},
+	"worker/storage":       {"landscape", "landscape/pgstore", "payload", "payload/cache", "payload/fsstore", "payload/s3store"},
+	"worker/telemetry":     {"activities/resumepoint", "activities"},
+	"internal/version":     {"internal/failpoint"},
 	"worker/daemon": {
 		"worker", "activities", "workflows", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "payload", "workflows/recovery", "internal/settings", "worker/storage", "worker/telemetry",
 	},
@@ -54,7 +58,8 @@ var allowed = map[string][]string{
 	"activities":                 {"activities/recompute", "activities/resumepoint", "engine", "engine/barrier", "engine/firsts", "landscape", "payload", "engine/plan", "plugin", "pipeline", "pipeline/row", "internal/failpoint"},
 	"workflows":                  {"activities/resumepoint", "activities", "plugin", "pipeline"},
 	"workflows/recovery":         {"activities/resumepoint", "workflows", "activities", "internal/temporal/cluster", "landscape", "plugin", "pipeline"},
-	"worker":                     {"workflows", "activities", "engine/plan", "plugin", "plugin/builtin", "plugin/object", "plugin/parquet", "plugin/postgres", "pipeline"},
+	"worker":                     {"worker/formats", "workflows", "activities", "engine/plan", "plugin/file", "plugin/object", "plugin/postgres", "pipeline"},
+	"worker/formats":             {"plugin", "plugin/csv", "plugin/file", "plugin/jsonl", "plugin/lookup", "plugin/parquet", "plugin/postgres", "pipeline"},
 	"audit":                      {"activities/recompute", "activities/resumepoint", "engine", "engine/barrier", "engine/firsts", "landscape", "landscape/sweep", "payload", "engine/plan", "pipeline/expr", "plugin", "pipeline", "pipeline/row"},
 	"client":                     {"activities", "activities/recompute", "engine/plan", "internal/failpoint", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "payload", "pipeline", "plugin", "worker", "workflows", "workflows/recovery"},
 	"cmd/waymark": {
@@ -113,6 +118,38 @@ func TestImports(t *testing.T) {
 	require.NoError(t, err)
 	for path := range allowed {
 		require.True(t, found[path], "the table lists %s, which is not there", path)
+	}
+}
+
+// floors are the folders at the top, from the lowest: a package imports only what lies on its own floor or below. docs, examples and tests
+// stand beside the house; what is in a folder named after tests is on none of its floors.
+var floors = [][]string{
+	{"pipeline"}, {"internal"}, {"payload", "plugin"}, {"landscape", "engine"}, {"activities"}, {"workflows", "audit"}, {"worker"}, {"client"}, {"cmd"},
+}
+
+// TestNoArrowRunsUp holds the table against the floors. Two folders of one floor do not import each other.
+func TestNoArrowRunsUp(t *testing.T) {
+	floorOf := map[string]int{}
+	for floor, folders := range floors {
+		for _, folder := range folders {
+			floorOf[folder] = floor
+		}
+	}
+	for path, imports := range allowed {
+		top, _, _ := strings.Cut(path, "/")
+		floor, inside := floorOf[top]
+		if !inside {
+			require.Equal(t, "tests", top, "%s is on no floor", path)
+			continue
+		}
+		for _, imported := range imports {
+			if imported == "tests/crash/lab" {
+				continue
+			}
+			below, _, _ := strings.Cut(imported, "/")
+			other, inside := floorOf[below]
+			require.Truef(t, inside && (other < floor || below == top), "%s imports %s: an arrow runs up", path, imported)
+		}
 	}
 }
 

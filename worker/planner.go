@@ -11,9 +11,10 @@ import (
 
 	"waymark/engine/plan"
 	"waymark/pipeline"
-	"waymark/plugin/builtin"
+	"waymark/plugin/file"
 	"waymark/plugin/object"
 	"waymark/plugin/postgres"
+	"waymark/worker/formats"
 )
 
 // Planner compiles documents with this machine's environment variables and secrets. It is safe for concurrent use.
@@ -61,7 +62,7 @@ func (r Reserved) places() []object.Reserved {
 }
 
 // InputFile returns where the standard input of a run is kept.
-func (p Planner) InputFile(run string) string { return builtin.Stdio{Folder: p.Stdio}.InputFile(run) }
+func (p Planner) InputFile(run string) string { return file.Stdio{Folder: p.Stdio}.InputFile(run) }
 
 // Plan compiles a document. The error is pipeline.Problems if the document is at fault.
 func (p Planner) Plan(request plan.Request) (*plan.Plan, error) {
@@ -81,12 +82,13 @@ func (p Planner) Plan(request plan.Request) (*plan.Plan, error) {
 	if err := root.Reserve(p.Reserved.Files...); err != nil {
 		return nil, err
 	}
-	compiled, err := plan.Compile(loaded, plugins{
-		builtin.Plugins{
-			Root: root, Tables: request.Tables, Beside: request.Beside, Stdio: builtin.Stdio{Folder: p.Stdio, Run: p.Run},
+	compiled, err := plan.Compile(loaded, formats.Formats{
+		Files: file.Access{
+			Root: root, Beside: request.Beside, Stdio: file.Stdio{Folder: p.Stdio, Run: p.Run},
 			Remote: object.New(object.Options{Allow: p.AllowNetworks, Reserved: p.Reserved.places(), Credentials: p.Credentials}),
 		},
-		postgres.Access{Confined: p.Confined, Folders: p.Allow, Networks: p.AllowNetworks},
+		Postgres: postgres.Access{Confined: p.Confined, Folders: p.Allow, Networks: p.AllowNetworks},
+		Tables:   request.Tables,
 	})
 	if err != nil {
 		return nil, err
@@ -100,9 +102,9 @@ func (p Planner) mayRead(variable string) bool {
 }
 
 // root opens the folders in which a document's files may be.
-func (p Planner) root(folder string) (*builtin.Root, error) {
+func (p Planner) root(folder string) (*file.Root, error) {
 	if !p.Confined {
-		root, err := builtin.NewRoot(folder, p.Allow...)
+		root, err := file.NewRoot(folder, p.Allow...)
 		if err == nil {
 			root.FollowLinks()
 		}
@@ -110,12 +112,12 @@ func (p Planner) root(folder string) (*builtin.Root, error) {
 	}
 	if !p.allows(folder) {
 		reason := fmt.Sprintf("the document's folder, %q, is none that this worker gives to documents: allow it with --allow-path, or use s3:// or https://", folder)
-		return builtin.NewRootElsewhere(folder, reason, p.Allow...)
+		return file.NewRootElsewhere(folder, reason, p.Allow...)
 	}
 	if _, err := os.Stat(folder); errors.Is(err, os.ErrNotExist) {
-		return builtin.NewRootElsewhere(folder, fmt.Sprintf("the document's folder, %q, is not on this machine", folder), p.Allow...)
+		return file.NewRootElsewhere(folder, fmt.Sprintf("the document's folder, %q, is not on this machine", folder), p.Allow...)
 	}
-	return builtin.NewRoot(folder, p.Allow...)
+	return file.NewRoot(folder, p.Allow...)
 }
 
 // allows reports whether a folder lies in one that is allowed.

@@ -18,7 +18,7 @@ type Plugins interface {
 	Sink(name string, spec pipeline.Sink) (plugin.Sink, error)
 	// Table reads the table of the lookup with this name. An error says what is wrong with the specification or the table,
 	// in one sentence.
-	Table(name string, spec pipeline.Lookup) (*Table, error)
+	Table(name string, spec pipeline.Lookup) (*plugin.Table, error)
 }
 
 // Default limits of a chunk: large enough that Temporal's cost for a chunk is small beside the rows' own, small enough
@@ -189,7 +189,7 @@ func (c *compiler) addSteps(plugins Plugins) {
 	}
 }
 
-func (c *compiler) table(plugins Plugins, step *pipeline.Step, path string) *Table {
+func (c *compiler) table(plugins Plugins, step *pipeline.Step, path string) *plugin.Table {
 	table, err := plugins.Table(step.Name, *step.Lookup)
 	if err != nil {
 		c.pluginProblem(path, err)

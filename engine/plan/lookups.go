@@ -20,7 +20,8 @@ func (c *compiler) checkLookup(node *Node, in Schema) {
 		}
 	}
 	out := in.clone()
-	for _, field := range node.Table.Fields {
+	for _, known := range node.Table.Fields {
+		field := expr.Field(known)
 		field.Optional = field.Optional || node.Spec.Lookup.Missing != MissingRefuse
 		out.put(field)
 	}

@@ -97,7 +97,7 @@ type Node struct {
 	Context []Branch // of a barrier: the open forks of the rows that come out, outermost first
 	Join    *Join    // of a coalesce
 	Batch   *Batch   // of an aggregate, a sort, or a deduplicate that keeps the last
-	Table   *Table   // of a lookup
+	Table   *plugin.Table   // of a lookup
 }
 
 // Join is how a coalesce makes one row of the branches of a row.

@@ -13,24 +13,26 @@ import (
 
 	"waymark/engine/plan"
 	"waymark/pipeline"
-	"waymark/plugin/builtin"
+	"waymark/plugin"
+	"waymark/plugin/file"
+	"waymark/worker/formats"
 )
 
 func compile(t *testing.T, document string) (*plan.Plan, error) {
 	t.Helper()
 	loaded, err := pipeline.Load("p.yaml", []byte(document), pipeline.Environment{})
 	require.NoError(t, err)
-	root, err := builtin.NewRoot(t.TempDir())
+	root, err := file.NewRoot(t.TempDir())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, root.Close()) })
-	return plan.Compile(loaded, plugins{builtin.Plugins{Root: root}})
+	return plan.Compile(loaded, plugins{formats.Formats{Files: file.Access{Root: root}}})
 }
 
 // plugins are those of files, with one table in the place of all.
-type plugins struct{ builtin.Plugins }
+type plugins struct{ formats.Formats }
 
 // Table returns towns.
-func (plugins) Table(_ string, spec pipeline.Lookup) (*plan.Table, error) {
+func (plugins) Table(_ string, spec pipeline.Lookup) (*plugin.Table, error) {
 	if spec.CSV.Path != towns.Path {
 		return nil, errors.New("no such table")
 	}

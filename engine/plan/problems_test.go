@@ -13,7 +13,8 @@ import (
 
 	"waymark/engine/plan"
 	"waymark/pipeline"
-	"waymark/plugin/builtin"
+	"waymark/plugin/file"
+	"waymark/worker/formats"
 )
 
 // compileAll compiles a document whatever the loader says of it, as validate does.
@@ -21,10 +22,10 @@ func compileAll(t *testing.T, document string) error {
 	t.Helper()
 	loaded, err := pipeline.Load("p.yaml", []byte(document), pipeline.Environment{})
 	require.NotNil(t, loaded, "%v", err)
-	root, err := builtin.NewRoot(t.TempDir())
+	root, err := file.NewRoot(t.TempDir())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, root.Close()) }()
-	_, err = plan.Compile(loaded, plugins{builtin.Plugins{Root: root}})
+	_, err = plan.Compile(loaded, plugins{formats.Formats{Files: file.Access{Root: root}}})
 	return err
 }
 
@@ -245,9 +246,9 @@ func TestDamagedDocumentsAreCompiled(t *testing.T) {
 		if loaded == nil {
 			continue
 		}
-		root, err := builtin.NewRoot(t.TempDir())
+		root, err := file.NewRoot(t.TempDir())
 		require.NoError(t, err)
-		_, err = plan.Compile(loaded, plugins{builtin.Plugins{Root: root}})
+		_, err = plan.Compile(loaded, plugins{formats.Formats{Files: file.Access{Root: root}}})
 		require.NoError(t, root.Close())
 		require.Truef(t, len(loaded.Problems) == 0 || err != nil, "seed %d", seed)
 		if err == nil {

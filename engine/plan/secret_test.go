@@ -7,7 +7,8 @@ import (
 
 	"waymark/engine/plan"
 	"waymark/pipeline"
-	"waymark/plugin/builtin"
+	"waymark/plugin/file"
+	"waymark/worker/formats"
 )
 
 // TestThePlanDoesNotTellSecrets has values of the environment and of secrets wherever a document may have them: the plan is on
@@ -22,10 +23,10 @@ sinks: {out: {jsonl: {path: "${REGION}/out.jsonl"}}}
 		FingerprintKey: []byte("key"),
 	})
 	require.NoError(t, err)
-	root, err := builtin.NewRoot(t.TempDir())
+	root, err := file.NewRoot(t.TempDir())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, root.Close()) })
-	compiled, err := plan.Compile(loaded, builtin.Plugins{Root: root})
+	compiled, err := plan.Compile(loaded, formats.Formats{Files: file.Access{Root: root}})
 	require.NoError(t, err)
 	text := string(compiled.JSON())
 	require.Contains(t, text, "[secret word]")

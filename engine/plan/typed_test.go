@@ -9,12 +9,13 @@ import (
 	"waymark/pipeline"
 	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/plugin/builtin"
+	"waymark/plugin/file"
+	"waymark/worker/formats"
 )
 
 // typedPlugins have sinks that note the fields of which they are asked for an encoder.
 type typedPlugins struct {
-	builtin.Plugins
+	formats.Formats
 	asked map[string][]plugin.Field
 }
 
@@ -30,7 +31,7 @@ func (s typedSink) TypedEncoder(fields []plugin.Field, open bool) (plugin.Encode
 }
 
 func (p typedPlugins) Sink(name string, spec pipeline.Sink) (plugin.Sink, error) {
-	sink, err := p.Plugins.Sink(name, spec)
+	sink, err := p.Formats.Sink(name, spec)
 	return typedSink{sink, name, p.asked}, err
 }
 
@@ -41,11 +42,11 @@ steps: [{name: a, set: {half: "row.id > 2"}}]
 sinks: {out: {jsonl: {path: o}}, bad: {jsonl: {path: b}}}
 `), pipeline.Environment{})
 	require.NoError(t, err)
-	root, err := builtin.NewRoot(t.TempDir())
+	root, err := file.NewRoot(t.TempDir())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, root.Close()) })
 	asked := map[string][]plugin.Field{}
-	_, err = plan.Compile(loaded, typedPlugins{builtin.Plugins{Root: root}, asked})
+	_, err = plan.Compile(loaded, typedPlugins{formats.Formats{Files: file.Access{Root: root}}, asked})
 	require.NoError(t, err)
 	require.Equal(t, []plugin.Field{
 		{Name: "id", Kind: row.Int}, {Name: "at", Kind: row.Timestamp, Optional: true}, {Name: "half", Kind: row.Bool},

@@ -6,15 +6,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waymark/engine/plan"
-	"waymark/pipeline/expr"
 	"waymark/pipeline/row"
+	"waymark/plugin"
 )
 
 // towns is a lookup's table: what is found by kind.
-var towns = plan.NewTable("towns.csv", []byte("code,town,since\n"), 1, []string{"kind"},
-	[]expr.Field{{Name: "code", Kind: row.String}},
-	[]expr.Field{{Name: "town", Kind: row.String}, {Name: "since", Kind: row.Int, Optional: true}},
+var towns = plugin.NewTable("towns.csv", []byte("code,town,since\n"), 1, []string{"kind"},
+	[]plugin.TableField{{Name: "code", Kind: row.String}},
+	[]plugin.TableField{{Name: "town", Kind: row.String}, {Name: "since", Kind: row.Int, Optional: true}},
 	map[string][]row.Value{})
 
 // typed are steps behind the source, with the fields of the rows that the sink gets, or what is said of them.
@@ -208,9 +207,9 @@ func requireTypes(t *testing.T, source string, test struct{ steps, fields, probl
 func TestTablesFindByTheWholeKey(t *testing.T) {
 	one, other := []row.Value{row.StringValue("one")}, []row.Value{row.StringValue("other")}
 	key := func(a, b int64) []row.Value { return []row.Value{row.IntValue(a), row.IntValue(b)} }
-	table := plan.NewTable("t.csv", []byte("x"), 2, []string{"a", "b"}, nil, nil, map[string][]row.Value{
-		string(plan.AppendTableKey(nil, key(1, 23))): one,
-		string(plan.AppendTableKey(nil, key(12, 3))): other,
+	table := plugin.NewTable("t.csv", []byte("x"), 2, []string{"a", "b"}, nil, nil, map[string][]row.Value{
+		string(plugin.AppendTableKey(nil, key(1, 23))): one,
+		string(plugin.AppendTableKey(nil, key(12, 3))): other,
 	})
 	require.Equal(t, "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881", table.SHA256)
 	var scratch []byte

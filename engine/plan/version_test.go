@@ -9,12 +9,13 @@ import (
 	"waymark/engine/plan"
 	"waymark/pipeline"
 	"waymark/plugin"
-	"waymark/plugin/builtin"
+	"waymark/plugin/file"
+	"waymark/worker/formats"
 )
 
 // versioned are plugins that say their versions.
 type versioned struct {
-	builtin.Plugins
+	formats.Formats
 	source, sink int
 }
 
@@ -33,16 +34,16 @@ type versionedSink struct {
 func (s versionedSink) Version() int { return s.version }
 
 func (p versioned) Source(name string, spec pipeline.Source) (plugin.Source, error) {
-	source, err := p.Plugins.Source(name, spec)
+	source, err := p.Formats.Source(name, spec)
 	return versionedSource{source, p.source}, err
 }
 
 func (p versioned) Sink(name string, spec pipeline.Sink) (plugin.Sink, error) {
-	sink, err := p.Plugins.Sink(name, spec)
+	sink, err := p.Formats.Sink(name, spec)
 	return versionedSink{sink, p.sink}, err
 }
 
-func (p versioned) Table(string, pipeline.Lookup) (*plan.Table, error) { return towns, nil }
+func (p versioned) Table(string, pipeline.Lookup) (*plugin.Table, error) { return towns, nil }
 
 // withVersions compiles a document of one source, step and sink with plugins of these versions.
 func withVersions(t *testing.T, ofSource, ofSink int) *plan.Plan {
@@ -51,10 +52,10 @@ func withVersions(t *testing.T, ofSource, ofSink int) *plan.Plan {
 steps: [{name: a, drop: [id]}]
 sinks: {out: {jsonl: {path: o}}}`), pipeline.Environment{})
 	require.NoError(t, err)
-	root, err := builtin.NewRoot(t.TempDir())
+	root, err := file.NewRoot(t.TempDir())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, root.Close()) })
-	compiled, err := plan.Compile(loaded, versioned{builtin.Plugins{Root: root}, ofSource, ofSink})
+	compiled, err := plan.Compile(loaded, versioned{formats.Formats{Files: file.Access{Root: root}}, ofSource, ofSink})
 	require.NoError(t, err)
 	return compiled
 }

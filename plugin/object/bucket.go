@@ -16,7 +16,7 @@ import (
 
 	"waymark/pipeline"
 	"waymark/plugin"
-	"waymark/plugin/builtin"
+	"waymark/plugin/file"
 )
 
 // What FileInfo.Version begins with. Stored; never rename.
@@ -178,7 +178,7 @@ func (b *bucketStore) fault(key string, err error, client *bucketClient) error {
 }
 
 // Open opens an object. It is there as long as requests for it, which name its version or ETag, find it.
-func (b *bucketStore) Open(ctx context.Context, info plugin.FileInfo) (builtin.File, error) {
+func (b *bucketStore) Open(ctx context.Context, info plugin.FileInfo) (file.File, error) {
 	client, err := b.remote.client(ctx, b.options)
 	if err != nil {
 		return nil, err
@@ -213,12 +213,12 @@ func (b *bucketStore) get(ctx context.Context, client *bucketClient, key string,
 	if err != nil {
 		switch statusOf(err) {
 		case http.StatusNotFound, http.StatusPreconditionFailed, http.StatusRequestedRangeNotSatisfiable:
-			return nil, builtin.Changed(info.Path)
+			return nil, file.Changed(info.Path)
 		}
 		return nil, sourceFault(info.Path, err, client.service)
 	}
 	if total := totalOf(out); total != info.Bytes {
-		return nil, errors.Join(builtin.Changed(info.Path), out.Body.Close())
+		return nil, errors.Join(file.Changed(info.Path), out.Body.Close())
 	}
 	return out.Body, nil
 }

@@ -14,7 +14,7 @@ import (
 	"waymark/plugin/egress"
 )
 
-// Codes of the SourceErrors of this package. Stored; never rename. Those of package builtin have the same words for the same things.
+// Codes of the SourceErrors of this package. Stored; never rename. Those of package file have the same words for the same things.
 const (
 	codeNotFound       = "NOT_FOUND"       // no such object, bucket or address
 	codePathRefused    = "PATH_REFUSED"    // the place is one of the record

@@ -12,7 +12,7 @@ import (
 	"sync"
 
 	"waymark/plugin"
-	"waymark/plugin/builtin"
+	"waymark/plugin/file"
 )
 
 // object is an opened file that is fetched in pieces.
@@ -30,7 +30,7 @@ type object struct {
 
 // Stream goes on by itself where a connection breaks. What cannot be asked for from the middle is fetched from its beginning, and
 // compared with what was read.
-func (o *object) Stream(_ context.Context, offset int64) (builtin.Stream, error) {
+func (o *object) Stream(_ context.Context, offset int64) (file.Stream, error) {
 	if o.stream != nil {
 		o.stream.close()
 	}
@@ -96,7 +96,7 @@ func (r *reread) open(ctx context.Context, offset int64) (io.ReadCloser, error) 
 	}
 	if string(again.Sum(nil)) != string(r.read.Sum(nil)) {
 		_ = body.Close()
-		return nil, builtin.Changed(r.path)
+		return nil, file.Changed(r.path)
 	}
 	return body, nil
 }

@@ -6,11 +6,11 @@ import (
 
 	"waymark/pipeline"
 	"waymark/plugin"
-	"waymark/plugin/builtin"
+	"waymark/plugin/file"
 )
 
 // Place returns the folder of a bucket that the target names. The document's path was checked when it was loaded.
-func (r *Remote) Place(sink, extension string, target pipeline.FileTarget) (builtin.Place, error) {
+func (r *Remote) Place(sink, extension string, target pipeline.FileTarget) (file.Place, error) {
 	bucket, prefix := pipeline.CutBucket(target.Path)
 	prefix = strings.TrimSuffix(prefix, "/")
 	if err := r.refuseAround(options(target.S3), bucket, prefix); err != nil {

@@ -18,7 +18,8 @@ import (
 	"waymark/pipeline"
 	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/plugin/builtin"
+	"waymark/plugin/file"
+	"waymark/worker/formats"
 )
 
 // outcome is what a source makes of a file, wherever that is.
@@ -44,10 +45,10 @@ func quick(r *Remote) *Remote {
 // sourceOf makes a source of a file at the path; files in it are below dir.
 func sourceOf(t testing.TB, r *Remote, dir string, spec pipeline.Source) plugin.Source {
 	t.Helper()
-	root, err := builtin.NewRoot(dir)
+	root, err := file.NewRoot(dir)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, root.Close()) })
-	source, err := builtin.Plugins{Root: root, Remote: r}.Source("in", spec)
+	source, err := formats.Formats{Files: file.Access{Root: root, Remote: r}}.Source("in", spec)
 	require.NoError(t, err)
 	return source
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/aws/smithy-go/logging"
 
 	"waymark/pipeline"
-	"waymark/plugin/builtin"
 	"waymark/plugin/egress"
+	"waymark/plugin/file"
 )
 
 // Remote makes what paths with a scheme lead to. It is safe for concurrent use, and nothing has to be closed: connections end when
@@ -65,7 +65,7 @@ func newRemote(g egress.Guard, names *net.Resolver) *Remote {
 }
 
 // Store returns where the files of a source are. The document's path was checked when it was loaded.
-func (r *Remote) Store(files pipeline.Files) (builtin.Store, error) {
+func (r *Remote) Store(files pipeline.Files) (file.Store, error) {
 	if pipeline.Scheme(files.Path) == pipeline.SchemeS3 {
 		bucket, key := pipeline.CutBucket(files.Path)
 		if err := r.refuseReserved(options(files.S3), bucket, literal(key)); err != nil {

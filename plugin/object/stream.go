@@ -38,7 +38,7 @@ type stream struct {
 	got    int           // bytes since then
 }
 
-// Read is Stream.Read of package builtin.
+// Read is Stream.Read of package file.
 func (s *stream) Read(ctx context.Context, p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"waymark/plugin"
-	"waymark/plugin/builtin"
+	"waymark/plugin/file"
 )
 
 // target writes the output of one run:
@@ -40,12 +40,12 @@ const (
 	aboutWhole    = "waymark-whole"    // of a part: hex SHA-256 of the object
 )
 
-func (t *target) manifestKey() string { return t.prefix + "/" + builtin.ManifestName }
+func (t *target) manifestKey() string { return t.prefix + "/" + file.ManifestName }
 
 func (t *target) key(name string) string { return t.prefix + "/" + t.run + "/" + name }
 
 func (t *target) partKey(part plugin.Part) string {
-	return t.key(builtin.PartName(part.Ordinal, t.extension))
+	return t.key(file.PartName(part.Ordinal, t.extension))
 }
 
 func (t *target) Open(ctx context.Context, header []byte) (made bool, err error) {
@@ -73,8 +73,8 @@ func (t *target) admit(found content) error {
 	if !t.overwrite {
 		return t.occupied()
 	}
-	if m, is := builtin.ParseManifest(found.data); !is || m.Folder == "" {
-		return t.fault(codeTargetRefused, "holds a %s that is not Waymark's; remove it or choose another path", builtin.ManifestName)
+	if m, is := file.ParseManifest(found.data); !is || m.Folder == "" {
+		return t.fault(codeTargetRefused, "holds a %s that is not Waymark's; remove it or choose another path", file.ManifestName)
 	}
 	return nil
 }
@@ -176,7 +176,7 @@ func (t *target) Publish(ctx context.Context, header []byte, parts []plugin.Part
 }
 
 // publish puts the manifest in the place of the one with the ETag, or where none is.
-func (t *target) publish(ctx context.Context, m builtin.Manifest, replaces string) error {
+func (t *target) publish(ctx context.Context, m file.Manifest, replaces string) error {
 	text, err := m.Encode()
 	if err != nil {
 		return err
@@ -192,7 +192,7 @@ func (t *target) publish(ctx context.Context, m builtin.Manifest, replaces strin
 	}
 	found, err := t.read(ctx, t.manifestKey())
 	if errors.Is(err, errNone) {
-		return fmt.Errorf("%s: %s was removed while the output was published", t.Location(), builtin.ManifestName)
+		return fmt.Errorf("%s: %s was removed while the output was published", t.Location(), file.ManifestName)
 	}
 	if err == nil && !bytes.Equal(found.data, text) {
 		return t.occupied()
@@ -228,18 +228,18 @@ func (t *target) confirm(ctx context.Context, header []byte, parts []plugin.Part
 	return t.artifact(m)
 }
 
-func (t *target) artifact(m builtin.Manifest) (plugin.Artifact, error) {
+func (t *target) artifact(m file.Manifest) (plugin.Artifact, error) {
 	artifact, err := m.Artifact()
 	artifact.Path = t.Location()
 	return artifact, err
 }
 
 // looking looks at the object of a part and describes it, or fails if that is not what the run wrote.
-type looking func(ctx context.Context, header []byte, part plugin.Part) (builtin.ManifestPart, error)
+type looking func(ctx context.Context, header []byte, part plugin.Part) (file.ManifestPart, error)
 
 // manifest looks at the objects of all parts and describes them. The run's folder may hold nothing else.
-func (t *target) manifest(ctx context.Context, header []byte, parts []plugin.Part, look looking) (builtin.Manifest, error) {
-	entries := make([]builtin.ManifestPart, len(parts))
+func (t *target) manifest(ctx context.Context, header []byte, parts []plugin.Part, look looking) (file.Manifest, error) {
+	entries := make([]file.ManifestPart, len(parts))
 	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(inParallel)
 	for i, part := range parts {
@@ -249,9 +249,9 @@ func (t *target) manifest(ctx context.Context, header []byte, parts []plugin.Par
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return builtin.Manifest{}, err
+		return file.Manifest{}, err
 	}
-	m := builtin.NewManifest(t.sink)
+	m := file.NewManifest(t.sink)
 	m.Folder = t.run
 	for _, entry := range entries {
 		m.Add(entry)
@@ -259,7 +259,7 @@ func (t *target) manifest(ctx context.Context, header []byte, parts []plugin.Par
 	return m, t.refuseStray(ctx, m)
 }
 
-func (t *target) refuseStray(ctx context.Context, m builtin.Manifest) error {
+func (t *target) refuseStray(ctx context.Context, m file.Manifest) error {
 	keys, err := t.list(ctx)
 	if err != nil {
 		return err
@@ -278,13 +278,13 @@ func (t *target) refuseStray(ctx context.Context, m builtin.Manifest) error {
 
 // inspect goes by the checksum that the service keeps of the object, and by what the run noted of it in the request that put it.
 // Where the service keeps none, the object is read.
-func (t *target) inspect(ctx context.Context, header []byte, part plugin.Part) (builtin.ManifestPart, error) {
+func (t *target) inspect(ctx context.Context, header []byte, part plugin.Part) (file.ManifestPart, error) {
 	there, err := t.head(ctx, t.partKey(part))
 	if errors.Is(err, errNone) {
-		return builtin.ManifestPart{}, t.missing(part)
+		return file.ManifestPart{}, t.missing(part)
 	}
 	if err != nil {
-		return builtin.ManifestPart{}, err
+		return file.ManifestPart{}, err
 	}
 	if there.sum == "" {
 		return t.reread(ctx, header, part)
@@ -297,29 +297,29 @@ func (t *target) inspect(ctx context.Context, header []byte, part plugin.Part) (
 }
 
 // reread reads the object.
-func (t *target) reread(ctx context.Context, header []byte, part plugin.Part) (builtin.ManifestPart, error) {
+func (t *target) reread(ctx context.Context, header []byte, part plugin.Part) (file.ManifestPart, error) {
 	found, err := t.read(ctx, t.partKey(part))
 	if errors.Is(err, errNone) {
-		return builtin.ManifestPart{}, t.missing(part)
+		return file.ManifestPart{}, t.missing(part)
 	}
 	if err != nil {
-		return builtin.ManifestPart{}, err
+		return file.ManifestPart{}, err
 	}
 	if !endsWith(found.data, part) || !bytes.Equal(found.data[:int64(len(found.data))-part.Bytes], header) {
-		return builtin.ManifestPart{}, t.changed("part %d, %s, does not hold what the run wrote", part.Ordinal, t.partKey(part))
+		return file.ManifestPart{}, t.changed("part %d, %s, does not hold what the run wrote", part.Ordinal, t.partKey(part))
 	}
 	sum := sha256.Sum256(found.data)
 	return t.entry(header, part, hex.EncodeToString(sum[:])), nil
 }
 
-func (t *target) entry(header []byte, part plugin.Part, sum string) builtin.ManifestPart {
-	return builtin.ManifestPart{
-		File: builtin.PartName(part.Ordinal, t.extension), Rows: part.Rows, Bytes: int64(len(header)) + part.Bytes, SHA256: sum,
+func (t *target) entry(header []byte, part plugin.Part, sum string) file.ManifestPart {
+	return file.ManifestPart{
+		File: file.PartName(part.Ordinal, t.extension), Rows: part.Rows, Bytes: int64(len(header)) + part.Bytes, SHA256: sum,
 	}
 }
 
 func (t *target) inOrder(header []byte, parts []plugin.Part) ([]plugin.Part, error) {
-	parts, gap := builtin.InOrder(header, parts)
+	parts, gap := file.InOrder(header, parts)
 	if gap != "" {
 		return nil, t.fault(codeTargetRefused, "%s", gap)
 	}
@@ -332,7 +332,7 @@ func (t *target) Discard(ctx context.Context) error {
 	if err != nil && !errors.Is(err, errNone) {
 		return err
 	}
-	if m, is := builtin.ParseManifest(found.data); err == nil && is && m.Folder == t.run {
+	if m, is := file.ParseManifest(found.data); err == nil && is && m.Folder == t.run {
 		return t.remove(ctx, t.key(headerName))
 	}
 	keys, err := t.list(ctx)
@@ -355,7 +355,7 @@ func (t *target) occupied() error {
 	if t.overwrite {
 		return t.fault(codeTargetExists, "another run published here since this one began; look at its output, and begin anew with waymark resume --fork")
 	}
-	return t.fault(codeTargetExists, "holds a %s already; remove it, choose another path, or set overwrite: true", builtin.ManifestName)
+	return t.fault(codeTargetExists, "holds a %s already; remove it, choose another path, or set overwrite: true", file.ManifestName)
 }
 
 func (t *target) changed(format string, args ...any) error {

@@ -19,10 +19,11 @@ import (
 
 	"waymark/pipeline"
 	"waymark/plugin"
-	"waymark/plugin/builtin"
 	"waymark/plugin/egress"
+	"waymark/plugin/file"
 	"waymark/plugin/plugintest"
 	"waymark/tests/services"
+	"waymark/worker/formats"
 )
 
 // local allows the servers of tests, which a document does not reach by itself.
@@ -57,7 +58,7 @@ func (p *testPlace) sink(overwrite bool) plugin.Sink {
 	if p.header != "" {
 		spec = pipeline.Sink{CSV: &pipeline.CSVSink{FileTarget: where}}
 	}
-	sink, err := builtin.Plugins{Remote: p.remote}.Sink("all", spec)
+	sink, err := formats.Formats{Files: file.Access{Remote: p.remote}}.Sink("all", spec)
 	require.NoError(p.t, err)
 	return sink
 }
@@ -95,7 +96,7 @@ func (p *testPlace) put(key string, data []byte, metadata map[string]string) {
 	require.NoError(p.t, err)
 }
 
-const manifestKey = "out/all/" + builtin.ManifestName
+const manifestKey = "out/all/" + file.ManifestName
 
 // read reads as anybody would who begins with the manifest.
 func (p *testPlace) read(header []byte) ([]byte, bool) {
@@ -103,7 +104,7 @@ func (p *testPlace) read(header []byte) ([]byte, bool) {
 	if !slices.Contains(p.keys(), manifestKey) {
 		return nil, false
 	}
-	m, is := builtin.ParseManifest(p.get(manifestKey))
+	m, is := file.ParseManifest(p.get(manifestKey))
 	require.True(p.t, is)
 	p.shown[m.Folder] = true
 	whole := header

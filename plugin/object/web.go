@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"waymark/plugin"
-	"waymark/plugin/builtin"
 	"waymark/plugin/egress"
+	"waymark/plugin/file"
 )
 
 // webStore is a web server that holds one file.
@@ -64,7 +64,7 @@ func validatorOf(info plugin.FileInfo) string {
 }
 
 // Open asks for nothing: every request for the file's bytes compares what it gets with info.
-func (w *webStore) Open(_ context.Context, info plugin.FileInfo) (builtin.File, error) {
+func (w *webStore) Open(_ context.Context, info plugin.FileInfo) (file.File, error) {
 	validator := validatorOf(info)
 	get := func(ctx context.Context, from, to int64) (io.ReadCloser, error) {
 		return w.get(ctx, info, validator, from, to)
@@ -75,7 +75,7 @@ func (w *webStore) Open(_ context.Context, info plugin.FileInfo) (builtin.File, 
 // gone turns the fault of a file that is not there any more into SOURCE_CHANGED.
 func gone(path string, err error) error {
 	if fault, is := errors.AsType[*plugin.SourceError](err); is && fault.Code == codeNotFound {
-		return builtin.Changed(path)
+		return file.Changed(path)
 	}
 	return err
 }
@@ -107,12 +107,12 @@ func (w *webStore) body(reply *http.Response, info plugin.FileInfo, from, to int
 	if reply.StatusCode == http.StatusPartialContent {
 		start, total, ok := parseContentRange(reply.Header.Get("Content-Range"))
 		if !ok || start != from || total != info.Bytes || differs(reply, info) {
-			return nil, builtin.Changed(info.Path)
+			return nil, file.Changed(info.Path)
 		}
 		return reply.Body, nil
 	}
 	if describe(info.Path, reply) != info {
-		return nil, builtin.Changed(info.Path)
+		return nil, file.Changed(info.Path)
 	}
 	if from > 0 {
 		if _, err := io.CopyN(io.Discard, reply.Body, from); err != nil {
@@ -182,7 +182,7 @@ func (w *webStore) judge(address string, reply *http.Response, partly bool) erro
 	case reply.StatusCode == http.StatusOK, reply.StatusCode == http.StatusPartialContent && partly:
 		return nil
 	case reply.StatusCode == http.StatusPreconditionFailed, reply.StatusCode == http.StatusRequestedRangeNotSatisfiable && partly:
-		return builtin.Changed(address)
+		return file.Changed(address)
 	case 300 <= reply.StatusCode && reply.StatusCode < 400:
 		return refuse(codeRedirected, fmt.Sprintf("%s and sends to %q: redirects are not followed; write that address if you trust it", said, place(reply)))
 	case 200 <= reply.StatusCode && reply.StatusCode < 300:

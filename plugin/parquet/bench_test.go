@@ -11,7 +11,7 @@ import (
 	"waymark/pipeline"
 	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/plugin/builtin"
+	"waymark/plugin/jsonl"
 )
 
 // tenColumns are rows as those of the bench of the whole: ten columns of the usual types.
@@ -73,7 +73,7 @@ func BenchmarkRead(b *testing.B) {
 		parse  bool
 	}{{"records", observed, false}, {"text", observed, true}, {"cells", schemaFor(b, file, natural(true)), true}} {
 		b.Run(what.name, func(b *testing.B) {
-			records, err := builtin.NewRecords(what.schema)
+			records, err := jsonl.NewRecords(what.schema)
 			require.NoError(b, err)
 			source := &source{name: "in", store: memory{file}, records: records}
 			pin, err := source.Stat(b.Context())

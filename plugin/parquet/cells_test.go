@@ -16,7 +16,7 @@ import (
 	"waymark/pipeline"
 	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/plugin/builtin"
+	"waymark/plugin/jsonl"
 )
 
 // schemaFor declares the columns of a file, each by what declare says of it, or not at all if that says nothing.
@@ -47,7 +47,7 @@ func natural(optional bool) func(int, *node) pipeline.Field {
 // requireSameCells parses all records of a file twice, by their cells and by their text, and returns how many cells needed no parsing.
 func requireSameCells(t testing.TB, content []byte, schema pipeline.Schema) (typed int) {
 	t.Helper()
-	records, err := builtin.NewRecords(schema)
+	records, err := jsonl.NewRecords(schema)
 	require.NoError(t, err)
 	source := &source{name: "in", store: memory{content}, records: records, schema: schema}
 	pin, err := source.Stat(t.Context())

@@ -22,7 +22,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/plugin"
-	"waymark/plugin/builtin"
+	"waymark/plugin/file"
+	"waymark/plugin/jsonl"
 	"waymark/plugin/parquet/page"
 )
 
@@ -32,14 +33,14 @@ type memory struct{ content []byte }
 func (m memory) List(context.Context, string) ([]plugin.FileInfo, error) {
 	return []plugin.FileInfo{{Path: "in.parquet", Bytes: int64(len(m.content))}}, nil
 }
-func (m memory) Open(context.Context, plugin.FileInfo) (builtin.File, error) { return m, nil }
-func (memory) Fixed(plugin.FileInfo) bool                                    { return true }
-func (memory) OnHost() bool                                                  { return true }
-func (m memory) ReaderAt(context.Context) io.ReaderAt                        { return bytes.NewReader(m.content) }
-func (memory) Pinned() bool                                                  { return true }
-func (memory) Unchanged(context.Context) error                               { return nil }
-func (memory) Close() error                                                  { return nil }
-func (m memory) Stream(_ context.Context, offset int64) (builtin.Stream, error) {
+func (m memory) Open(context.Context, plugin.FileInfo) (file.File, error) { return m, nil }
+func (memory) Fixed(plugin.FileInfo) bool                                 { return true }
+func (memory) OnHost() bool                                               { return true }
+func (m memory) ReaderAt(context.Context) io.ReaderAt                     { return bytes.NewReader(m.content) }
+func (memory) Pinned() bool                                               { return true }
+func (memory) Unchanged(context.Context) error                            { return nil }
+func (memory) Close() error                                               { return nil }
+func (m memory) Stream(_ context.Context, offset int64) (file.Stream, error) {
 	return memoryStream{bytes.NewReader(m.content[offset:])}, nil
 }
 
@@ -49,7 +50,7 @@ func (s memoryStream) Read(_ context.Context, p []byte) (int, error) { return s.
 
 // inMemory is a source of a file with this content.
 func inMemory(t testing.TB, content []byte) plugin.Source {
-	records, err := builtin.NewRecords(observed)
+	records, err := jsonl.NewRecords(observed)
 	require.NoError(t, err)
 	return &source{name: "in", store: memory{content}, records: records}
 }

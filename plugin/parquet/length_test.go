@@ -10,17 +10,17 @@ import (
 
 	"waymark/pipeline"
 	"waymark/plugin"
-	"waymark/plugin/builtin"
+	"waymark/plugin/file"
 )
 
 // unmeasuredFile is a file of which nobody knows how long it is, as of a server that answers in chunks.
 type unmeasuredFile struct {
-	builtin.File
+	file.File
 	content io.Reader
 }
 
-func (f unmeasuredFile) Stream(context.Context, int64) (builtin.Stream, error) { return f, nil }
-func (f unmeasuredFile) Read(_ context.Context, p []byte) (int, error)         { return f.content.Read(p) }
+func (f unmeasuredFile) Stream(context.Context, int64) (file.Stream, error) { return f, nil }
+func (f unmeasuredFile) Read(_ context.Context, p []byte) (int, error)      { return f.content.Read(p) }
 
 // TestAFileOfUnknownLengthIsNotTakenForAnEmptyOne, whether or not empty files are allowed.
 func TestAFileOfUnknownLengthIsNotTakenForAnEmptyOne(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"waymark/plugin"
-	"waymark/plugin/builtin"
+	"waymark/plugin/file"
 )
 
 // reader reads the files of a source one after the other. To the outside a file is the JSON Lines text of its rows: offsets
@@ -34,7 +34,7 @@ type reader struct {
 
 // pieces reads pieces of a file until they are stopped.
 type pieces struct {
-	builtin.File
+	file.File
 	ctx  context.Context
 	stop context.CancelFunc
 }
@@ -124,7 +124,7 @@ func (r *reader) open(ctx context.Context) error {
 func (r *reader) rewind() { r.group, r.before, r.rows = 0, 0, nil }
 
 // checkEmpty refuses a file of no bytes, unless the document allows it, and one of which nobody says how many it has.
-func (r *reader) checkEmpty(ctx context.Context, file builtin.File) error {
+func (r *reader) checkEmpty(ctx context.Context, file file.File) error {
 	stream, err := file.Stream(ctx, 0)
 	if err != nil {
 		return err

@@ -16,22 +16,22 @@ import (
 	"waymark/pipeline"
 	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/plugin/builtin"
+	"waymark/plugin/file"
 	"waymark/plugin/plugintest"
 )
 
 // files returns the plugins of a document in a new folder, and the folder.
-func files(t testing.TB) (builtin.Plugins, string) {
+func files(t testing.TB) (file.Access, string) {
 	t.Helper()
 	dir := t.TempDir()
-	root, err := builtin.NewRoot(dir)
+	root, err := file.NewRoot(dir)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, root.Close()) })
-	return builtin.Plugins{Root: root}, dir
+	return file.Access{Root: root}, dir
 }
 
 // sourceOf returns a source of the files that the pattern matches.
-func sourceOf(t testing.TB, p builtin.Plugins, pattern string, schema pipeline.Schema) plugin.Source {
+func sourceOf(t testing.TB, p file.Access, pattern string, schema pipeline.Schema) plugin.Source {
 	t.Helper()
 	source, err := NewSource("in", pipeline.Source{Parquet: &pipeline.ParquetSource{Path: pattern}, Schema: schema}, p)
 	require.NoError(t, err)

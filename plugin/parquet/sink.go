@@ -8,7 +8,7 @@ import (
 	"waymark/pipeline"
 	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/plugin/builtin"
+	"waymark/plugin/file"
 )
 
 // sink writes a folder of Parquet files. Where they go is the business of the sink of parts in it.
@@ -20,16 +20,18 @@ type sink struct {
 
 // NewSink makes the sink that a document's entry with a parquet field describes. name is the entry's name; files says where its
 // folder may be. The error names the option at fault and what to write instead; nothing is looked at or changed.
-func NewSink(name string, spec pipeline.Sink, files builtin.Plugins) (plugin.Sink, error) {
+func NewSink(name string, spec pipeline.Sink, files file.Access) (plugin.Sink, error) {
 	s := &sink{name: name, spec: *spec.Parquet}
 	if err := s.check(); err != nil {
 		return nil, fmt.Errorf("sinks.%s: parquet.%w", name, err)
 	}
-	var err error
-	s.Sink, err = files.PartsSink(name, s.spec.Target(), ".parquet", s.untyped)
+	target := s.spec.Target()
+	target.Parts = true
+	place, err := files.Place(name, ".parquet", target)
 	if err != nil {
-		return nil, fmt.Errorf("sinks.%s: %w", name, builtin.AtPath("parquet", err))
+		return nil, fmt.Errorf("sinks.%s: %w", name, file.AtPath("parquet", err))
 	}
+	s.Sink = file.NewSink(place, s.untyped)
 	return s, nil
 }
 

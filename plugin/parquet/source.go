@@ -12,24 +12,25 @@ import (
 	"waymark/pipeline"
 	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/plugin/builtin"
+	"waymark/plugin/file"
+	"waymark/plugin/jsonl"
 )
 
 // source reads the rows of Parquet files.
 type source struct {
 	name    string
 	spec    pipeline.ParquetSource
-	store   builtin.Store
-	records *builtin.Records
+	store   file.Store
+	records *jsonl.Records
 	schema  pipeline.Schema
 }
 
 // NewSource makes the source that a document's entry with a parquet field describes. name is the entry's name; files says where
 // its files may be. The error names the option at fault and what to write instead; no file is looked at.
-func NewSource(name string, spec pipeline.Source, files builtin.Plugins) (plugin.Source, error) {
+func NewSource(name string, spec pipeline.Source, files file.Access) (plugin.Source, error) {
 	s := &source{name: name, spec: *spec.Parquet, schema: spec.Schema}
 	var err error
-	if s.records, err = builtin.NewRecords(spec.Schema); err != nil {
+	if s.records, err = jsonl.NewRecords(spec.Schema); err != nil {
 		return nil, fmt.Errorf("sources.%s: %w", name, err)
 	}
 	if s.store, err = files.Store(pipeline.Files{Path: s.spec.Path, S3: s.spec.S3, HTTP: s.spec.HTTP}); err != nil {
@@ -87,13 +88,13 @@ func (s *source) unchanged(ctx context.Context, pin plugin.SourceInfo) error {
 	if err != nil && !isGone(err) {
 		return err
 	}
-	for i, file := range pin.Files {
-		if i >= len(now.Files) || now.Files[i] != file {
-			return builtin.Changed(file.Path)
+	for i, pinned := range pin.Files {
+		if i >= len(now.Files) || now.Files[i] != pinned {
+			return file.Changed(pinned.Path)
 		}
 	}
 	if len(now.Files) > len(pin.Files) {
-		return builtin.Changed(now.Files[len(pin.Files)].Path)
+		return file.Changed(now.Files[len(pin.Files)].Path)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 
 	"waymark/pipeline"
 	"waymark/plugin"
-	"waymark/plugin/builtin"
+	"waymark/plugin/jsonl"
 )
 
 // Source reads the rows of a table or a query as they were at one moment. It is safe for concurrent use.
@@ -22,7 +22,7 @@ type Source struct {
 	table    pipeline.TableName // without a query
 	query    string
 	database *database
-	records  *builtin.Records
+	records  *jsonl.Records
 	path     string // names the rows, without secrets
 }
 
@@ -37,7 +37,7 @@ func NewSource(name string, spec pipeline.PostgresSource, schema pipeline.Schema
 }
 
 func newSource(name string, spec pipeline.PostgresSource, schema pipeline.Schema, access Access) (*Source, error) {
-	records, err := builtin.NewRecords(schema)
+	records, err := jsonl.NewRecords(schema)
 	if err != nil {
 		return nil, err
 	}

@@ -213,7 +213,7 @@ func (p *program) await(t *testing.T, moment string) {
 func testPackages(t *testing.T) {
 	t.Helper()
 	command := exec.Command("go", "test", "-tags", "failpoints", "-vet=off", "-ldflags=-s -w", "-count=1", "-short",
-		"-run", "^TestDelete|^TestBackend|^TestInterleaved$", "./payload/fsstore", "./plugin/builtin")
+		"-run", "^TestDelete|^TestBackend|^TestInterleaved$", "./payload/fsstore", "./plugin/file")
 	command.Dir = root
 	out, err := command.CombinedOutput()
 	require.NoError(t, err, "%s", out)

@@ -8,8 +8,9 @@ import (
 
 	"waymark/engine/plan"
 	"waymark/pipeline"
-	"waymark/plugin/builtin"
+	"waymark/plugin/file"
 	"waymark/tests/graphs"
+	"waymark/worker/formats"
 )
 
 // documents is how many random documents CI runs for real.
@@ -62,7 +63,7 @@ func interpret(t *testing.T, doc *pipeline.Document, files map[string]string) *g
 
 // pluginsIn returns the plugins of the document, with the contents of its lookups' tables.
 func pluginsIn(t *testing.T, doc *pipeline.Document, files map[string]string) plan.Plugins {
-	root, err := builtin.NewRoot(t.TempDir())
+	root, err := file.NewRoot(t.TempDir())
 	require.NoError(t, err)
 	tables := map[string][]byte{}
 	for _, step := range doc.Pipeline.Steps {
@@ -70,7 +71,7 @@ func pluginsIn(t *testing.T, doc *pipeline.Document, files map[string]string) pl
 			tables[step.Name] = []byte(files[step.Lookup.CSV.Path])
 		}
 	}
-	return builtin.Plugins{Root: root, Tables: tables}
+	return formats.Formats{Files: file.Access{Root: root}, Tables: tables}
 }
 
 // wanted lists the cases that random documents must meet.

@@ -65,8 +65,8 @@ var evidence = []mutant{
 	// Rows.
 	{
 		name: "a quote that is never closed goes on to the end", never: "a malformed line swallows the rest of its file", again: contagiousRow,
-		file: "plugin/builtin/source_split.go", old: "line.defect = &plugin.Rejection{Code: code, Message: s.defectMessage(code, c)}", new: "line.defect, line.size = &plugin.Rejection{Code: code, Message: s.defectMessage(code, c)}, len(text)",
-		pkg: "./plugin/builtin", run: "^TestCSVBadInputs$",
+		file: "plugin/csv/split.go", old: "line.Defect = &plugin.Rejection{Code: code, Message: d.defectMessage(code, c)}", new: "line.Defect, line.Size = &plugin.Rejection{Code: code, Message: d.defectMessage(code, c)}, len(text)",
+		pkg: "./plugin/csv", run: "^TestCSVBadInputs$",
 	},
 	{
 		name: "a bad record is an error", never: "one bad row fails its whole batch", again: contagiousRow,
@@ -80,13 +80,13 @@ var evidence = []mutant{
 	},
 	{
 		name: "the first line says which keys all lines have", never: "what the first row of a batch lacks is lost in all others", again: contagiousRow,
-		file: "plugin/builtin/jsonl_parser.go", old: "if shape, ok := p.shapes[string(p.key)]; ok {\n\t\treturn shape\n\t}", new: "for _, shape := range p.shapes {\n\t\treturn shape\n\t}",
-		pkg: "./plugin/builtin", run: "^(TestEqualKeysShareOneShape|TestManyKeys)$",
+		file: "plugin/jsonl/parser.go", old: "if shape, ok := p.shapes[string(p.key)]; ok {\n\t\treturn shape\n\t}", new: "for _, shape := range p.shapes {\n\t\treturn shape\n\t}",
+		pkg: "./plugin/jsonl", run: "^(TestEqualKeysShareOneShape|TestManyKeys)$",
 	},
 	{
 		name: "a field keeps the value of the row before", never: "one row gets the values of another", again: contagiousRow,
-		file: "plugin/builtin/csv_parser.go", old: "if len(p.cells) < len(values) {\n\t\tclear(values)\n\t}", new: "",
-		pkg: "./plugin/builtin", run: "^TestReusedValues$",
+		file: "plugin/csv/parser.go", old: "if len(p.cells) < len(values) {\n\t\tclear(values)\n\t}", new: "",
+		pkg: "./plugin/csv", run: "^TestReusedValues$",
 	},
 
 	// Secrets.

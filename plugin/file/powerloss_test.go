@@ -1,0 +1,555 @@
+package file
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/plugin"
+	"waymark/plugin/plugintest"
+)
+
+const (
+	leastMoments = 6_000
+	powerHeader  = "k,v\n"
+	powerPlace   = "out/all.csv"
+)
+
+var (
+	losses = flag.Uint64("losses", 1, "in how many ways TestPowerLoss takes the power at a moment, for each percentage that survives; make check has 3")
+	rounds = flag.Uint64("rounds", 100, "how many rounds TestInterleaved has; make check has 400")
+)
+
+// percents are how likely what was not synced is to survive; all but 0 are tried with as many seeds as there are losses.
+var percents = []int{0, 10, 50, 100}
+
+// outputKind is one way in which an output lies on the disk.
+type outputKind struct{ parts, overwrite, plain bool }
+
+var outputKinds = map[string]outputKind{
+	"one file":                   {},
+	"one file over another":      {overwrite: true},
+	"parts":                      {parts: true},
+	"parts over others":          {parts: true, overwrite: true},
+	"parts over others in steps": {parts: true, overwrite: true, plain: true},
+}
+
+// outputLab is a disk that loses its power after every call that changes something, and what must be true of what is left.
+type outputLab struct {
+	t      *testing.T
+	kind   outputKind
+	disk   *crashDisk
+	states *atomic.Int64
+	moment uint64
+
+	one, two     plugintest.Output
+	before       string          // what is visible before run one publishes
+	whole, newer string          // what is visible after run one, and run two, published
+	may          map[string]bool // what may be visible now
+
+	late      bool // an Open that comes late may leave the header's file in the published folder, where it does no harm
+	opened    bool
+	kept      map[int]bool // parts that were acknowledged
+	discarded bool
+}
+
+// pagesOf returns n bytes that differ from page to page.
+func pagesOf(n int, seed string) string {
+	var out strings.Builder
+	for i := 0; out.Len() < n; i++ {
+		fmt.Fprintf(&out, "%s %d\n", seed, i)
+	}
+	return out.String()[:n]
+}
+
+func newOutputLab(t *testing.T, kind outputKind, states *atomic.Int64) *outputLab {
+	t.Helper()
+	l := &outputLab{
+		t: t, kind: kind, states: states, kept: map[int]bool{},
+		one: plugintest.NewOutput(powerHeader, "a,1\n", pagesOf(5000, "b"), "", pagesOf(9000, "d")),
+		two: plugintest.NewOutput(powerHeader, pagesOf(6000, "z"), "y,1\n"),
+	}
+	l.whole, l.newer = l.alone("one", l.one), l.alone("two", l.two)
+	l.disk = &crashDisk{top: newFolder(), plain: kind.plain}
+	if kind.overwrite {
+		l.publish("zero", plugintest.NewOutput(powerHeader, pagesOf(4500, "old"), "old,1\n"))
+	}
+	l.before = l.visible(l.disk)
+	l.may = map[string]bool{l.before: true}
+	return l
+}
+
+// alone returns what the output looks like if nothing happens to it.
+func (l *outputLab) alone(run string, o plugintest.Output) string {
+	l.t.Helper()
+	l.disk = &crashDisk{top: newFolder(), plain: l.kind.plain}
+	l.publish(run, o)
+	return l.visible(l.disk)
+}
+
+// publish writes and publishes the output of a run, undisturbed.
+func (l *outputLab) publish(run string, o plugintest.Output) {
+	l.t.Helper()
+	target := l.target(l.disk.process(nil), run)
+	o.Write(l.t, target)
+	_, err := target.Publish(context.Background(), o.Header, o.Parts)
+	require.NoError(l.t, err)
+}
+
+func (l *outputLab) target(d *crashDisk, run string) plugin.Target {
+	at := place{disk: d, name: powerPlace, overwrite: l.kind.overwrite}
+	return filePlace{sink: "all", place: at, parts: l.kind.parts, extension: ".csv"}.Target(run)
+}
+
+// visible returns what a user sees: names and bytes.
+func (l *outputLab) visible(d *crashDisk) string {
+	_, _, found, err := d.find(powerPlace)
+	if err != nil || found == nil {
+		return ""
+	}
+	var out strings.Builder
+	out.WriteString("=")
+	out.Write(found.data)
+	for _, name := range slices.Sorted(maps.Keys(found.names)) {
+		if l.late && name == headerName {
+			continue
+		}
+		out.WriteString("\n" + name + "=")
+		out.Write(found.names[name].data)
+	}
+	return out.String()
+}
+
+// remains returns what is next to the output.
+func (l *outputLab) remains(d *crashDisk) []string {
+	_, _, folder, err := d.find("out")
+	if err != nil || folder == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(folder.names)), func(name string) bool { return !strings.HasPrefix(name, ".") })
+}
+
+// blackout takes the power away in many ways, and checks what is left each time. It returns nil.
+func (l *outputLab) blackout(call string) error {
+	l.moment++
+	for _, percent := range percents {
+		for seed := range *losses {
+			if percent == 0 && seed > 0 {
+				break
+			}
+			l.states.Add(1)
+			crash := func() *crashDisk { return l.disk.crash(percent, l.moment<<8|seed) }
+			if err := l.check(crash, seed == 0); err != nil {
+				l.t.Fatalf("moment %d, after %s, %d %% survive, seed %d: %v; on the disk was\n%sand is\n%s",
+					l.moment, call, percent, seed, err, l.disk, crash())
+			}
+		}
+	}
+	return nil
+}
+
+// check holds what is left against what was acknowledged, and then lets the run go on, or, the first time, be discarded.
+func (l *outputLab) check(crash func() *crashDisk, first bool) error {
+	left := crash()
+	if saw := l.visible(left); !l.may[saw] {
+		return fmt.Errorf("visible is %.200q", saw)
+	}
+	if l.discarded {
+		if l.visible(left) == l.before && len(l.remains(left)) > 0 {
+			return l.checkDiscard(left)
+		}
+		return nil
+	}
+	if err := l.checkKept(left); err != nil {
+		return err
+	}
+	if err := l.goOn(left.process(nil), func(int) {}); err != nil {
+		return fmt.Errorf("when the run goes on: %w", err)
+	}
+	for _, disk := range []*crashDisk{left, left.crash(0, 0)} {
+		if saw := l.visible(disk); saw != l.whole {
+			return fmt.Errorf("after the run went on, visible is %.200q", saw)
+		}
+		if remains := l.remains(disk); len(remains) > 0 {
+			return fmt.Errorf("after the run went on, there is %q", remains)
+		}
+	}
+	if first {
+		return l.checkDiscard(crash())
+	}
+	return nil
+}
+
+// checkKept requires that parts that were acknowledged are there as long as nobody publishes.
+func (l *outputLab) checkKept(left *crashDisk) error {
+	if l.may[l.whole] {
+		return nil
+	}
+	target := l.target(left, "one")
+	for i := range l.kept {
+		applied, err := target.Check(context.Background(), l.one.Parts[i])
+		if err != nil || applied != plugin.Exactly {
+			return fmt.Errorf("acknowledged part %d is not there: %v, %w", i, applied, err)
+		}
+	}
+	return nil
+}
+
+func (l *outputLab) checkDiscard(left *crashDisk) error {
+	if err := l.target(left, "one").Discard(context.Background()); err != nil {
+		return fmt.Errorf("discard: %w", err)
+	}
+	for _, disk := range []*crashDisk{left, left.crash(0, 0)} {
+		if saw := l.visible(disk); saw != l.before && !l.may[saw] || saw == "" && l.before != "" {
+			return fmt.Errorf("after Discard, visible is %.200q", saw)
+		}
+		if remains := l.remains(disk); len(remains) > 0 {
+			return fmt.Errorf("after Discard there is %q", remains)
+		}
+	}
+	return nil
+}
+
+// goOn does what a run does that is taken up: it opens the place unless that was acknowledged, writes what is not there,
+// and publishes. acknowledged, if not nil, is called after each of these.
+func (l *outputLab) goOn(d *crashDisk, acknowledged func(step int)) error {
+	ctx, target := context.Background(), l.target(d, "one")
+	if !l.opened {
+		if _, err := target.Open(ctx, l.one.Header); err != nil {
+			return err
+		}
+		acknowledged(-1)
+	}
+	for i, part := range l.one.Parts {
+		applied, err := target.Check(ctx, part)
+		if err == nil && applied == plugin.NotApplied {
+			err = target.Write(ctx, part, l.one.Data[i])
+		}
+		if err != nil {
+			return err
+		}
+		acknowledged(i)
+	}
+	acknowledged(len(l.one.Parts))
+	_, err := target.Publish(ctx, l.one.Header, l.one.Parts)
+	return err
+}
+
+// steps are what run one does, each an activity's call: it opens, writes its parts in this order, and publishes.
+var steps = []int{-1, 3, 1, 0, 2, 4}
+
+// step makes one step in a process, and remembers what was acknowledged.
+func (l *outputLab) step(d *crashDisk, n int) (made bool, err error) {
+	ctx, target := context.Background(), l.target(d, "one")
+	switch i := steps[n]; i {
+	case -1:
+		if made, err = target.Open(ctx, l.one.Header); err == nil {
+			l.acknowledged(i)
+		}
+	case len(l.one.Parts):
+		l.acknowledged(i)
+		if _, err = target.Publish(ctx, l.one.Header, l.one.Parts); err == nil {
+			l.may = map[string]bool{l.whole: true}
+		}
+	default:
+		if err = target.Write(ctx, l.one.Parts[i], l.one.Data[i]); err == nil {
+			l.acknowledged(i)
+		}
+	}
+	return made, err
+}
+
+// acknowledged remembers that step i of run one was; the last one, publishing, before it is made.
+func (l *outputLab) acknowledged(i int) {
+	switch i {
+	case -1:
+		l.opened = true
+	case len(l.one.Parts):
+		l.mayPublish()
+	default:
+		l.kept[i] = true
+	}
+}
+
+func (l *outputLab) mayPublish() {
+	l.may[l.whole] = true
+	if l.kind.plain {
+		l.may[""] = true // for an instant
+	}
+}
+
+// dying returns a process that is killed after its n-th change.
+func (l *outputLab) dying(n int) *crashDisk {
+	d := l.disk.process(nil)
+	d.after = func(string) error {
+		if n--; n >= 0 {
+			return nil
+		}
+		d.dead = true
+		return errDied
+	}
+	return d
+}
+
+// stopped returns a process that is stopped after its n-th change, until meanwhile has been done, and then goes on. Power
+// fails whenever it has changed something after that.
+func (l *outputLab) stopped(n int, meanwhile func()) (d *crashDisk, wasStopped *bool) {
+	wasStopped = new(bool)
+	return l.disk.process(func(call string) error {
+		if n--; n == -1 {
+			*wasStopped = true
+			meanwhile()
+		}
+		if *wasStopped {
+			return l.blackout(call)
+		}
+		return nil
+	}), wasStopped
+}
+
+// outputWorkloads are what processes do while the power may go at any moment. Each returns false once there is nothing left
+// to do for n.
+var outputWorkloads = map[string]func(l *outputLab, n int) (more bool){
+	"undisturbed": func(l *outputLab, _ int) bool {
+		for i := range steps {
+			_, err := l.step(l.disk.process(l.blackout), i)
+			require.NoError(l.t, err)
+			require.NoError(l.t, l.blackout("a step"))
+		}
+		_, err := l.step(l.disk.process(l.blackout), len(steps)-1)
+		require.NoError(l.t, err, "published again")
+		return false
+	},
+	"a process dies and another goes on": func(l *outputLab, n int) bool {
+		dying := l.dying(n)
+		for i := range steps {
+			if _, err := l.step(dying, i); err != nil {
+				require.True(l.t, dying.dead, "%v", err)
+				break
+			}
+		}
+		require.NoError(l.t, l.blackout("death"))
+		require.NoError(l.t, l.goOn(l.disk.process(l.blackout), l.acknowledged))
+		require.Equal(l.t, l.whole, l.visible(l.disk))
+		require.Empty(l.t, l.remains(l.disk))
+		return dying.dead
+	},
+	"a stopped process goes on after another published": func(l *outputLab, n int) bool {
+		published := func() {
+			require.NoError(l.t, l.goOn(l.disk.process(nil), l.acknowledged))
+			l.may = map[string]bool{l.whole: true}
+		}
+		return l.goesOnTooLate(n, published, l.whole)
+	},
+	"a stopped process goes on after its run was discarded": func(l *outputLab, n int) bool {
+		return l.goesOnTooLate(n, l.discard, l.before)
+	},
+	"a stopped process goes on after a later run published": func(l *outputLab, n int) bool {
+		if !l.kind.overwrite {
+			return false
+		}
+		return l.goesOnTooLate(n, func() {
+			require.NoError(l.t, l.goOn(l.disk.process(nil), l.acknowledged))
+			l.publish("two", l.two)
+			l.may, l.discarded = map[string]bool{l.newer: true}, true
+		}, l.newer)
+	},
+	"a stopped process goes on after its run was discarded and a later one published": func(l *outputLab, n int) bool {
+		return l.goesOnTooLate(n, func() {
+			wasPublished := l.visible(l.disk) == l.whole
+			l.discard()
+			if wasPublished && !l.kind.overwrite {
+				return
+			}
+			l.publish("two", l.two)
+			l.may = map[string]bool{l.newer: true}
+		}, l.newer)
+	},
+	"published without a look by another process": func(l *outputLab, n int) bool {
+		dying := l.dying(n)
+		for i := range len(steps) - 1 {
+			if _, err := l.step(dying, i); err != nil {
+				break
+			}
+		}
+		if !dying.dead {
+			return false
+		}
+		l.mayPublish()
+		if err := l.publishOne(l.disk.process(l.blackout)); err == nil {
+			l.may = map[string]bool{l.whole: true}
+		}
+		require.NoError(l.t, l.blackout("publish"))
+		return true
+	},
+	"published while it is discarded": func(l *outputLab, n int) bool {
+		for i := range len(steps) - 1 {
+			_, err := l.step(l.disk.process(nil), i)
+			require.NoError(l.t, err)
+		}
+		var published error
+		discarding, wasStopped := l.stopped(n, func() {
+			_, published = l.step(l.disk.process(nil), len(steps)-1)
+		})
+		l.discarded = true
+		require.NoError(l.t, l.target(discarding, "one").Discard(context.Background()))
+		require.Empty(l.t, l.remains(l.disk))
+		if *wasStopped && published == nil {
+			require.Equal(l.t, l.whole, l.visible(l.disk))
+		} else {
+			require.Equal(l.t, l.before, l.visible(l.disk))
+		}
+		return *wasStopped
+	},
+}
+
+func (l *outputLab) discard() {
+	l.discarded = true
+	require.NoError(l.t, l.target(l.disk.process(nil), "one").Discard(context.Background()))
+}
+
+// goesOnTooLate stops a process after its n-th change until meanwhile was done. It then finishes the step that it was in, and
+// takes back what it opened. What is visible in the end is as said, unless what it was about to do was done before.
+func (l *outputLab) goesOnTooLate(n int, meanwhile func(), visible string) bool {
+	late, wasStopped := l.stopped(n, meanwhile)
+	for i := range steps {
+		made, err := l.step(late, i)
+		if !*wasStopped {
+			require.NoError(l.t, err)
+			continue
+		}
+		if made {
+			require.NoError(l.t, l.target(l.disk.process(nil), "one").Discard(context.Background()))
+		}
+		require.True(l.t, l.visible(l.disk) == visible || l.discarded && i == len(steps)-1 && l.visible(l.disk) == l.whole && err == nil,
+			"step %d, %v: visible is %.200q", i, err, l.visible(l.disk))
+		require.Empty(l.t, l.remains(l.disk))
+		return true
+	}
+	return false
+}
+
+// TestPowerLoss takes the power away after every call that changes something, kills and stops processes there, and lets
+// others go on. Parts that were acknowledged are there afterwards, an output is visible whole or not at all, and a run that
+// goes on ends with exactly its output.
+func TestPowerLoss(t *testing.T) {
+	var states atomic.Int64
+	t.Run("outputs", func(t *testing.T) {
+		for kindName, kind := range outputKinds {
+			for name, work := range outputWorkloads {
+				t.Run(kindName+", "+name, func(t *testing.T) {
+					t.Parallel()
+					for n := 0; work(newOutputLab(t, kind, &states), n); n++ {
+						require.Less(t, n, 1000)
+					}
+				})
+			}
+		}
+	})
+	t.Logf("%d crash states", states.Load())
+	require.GreaterOrEqual(t, uint64(states.Load()), leastMoments*(1+3**losses))
+}
+
+// TestInterleaved lets two processes change something in turn, as chance has it. What is visible is whole or what was there
+// before at any time; what a process was told is published is; and a run that goes on ends with exactly its output.
+func TestInterleaved(t *testing.T) {
+	for kindName, kind := range outputKinds {
+		for name, pair := range map[string][2]func(*outputLab, *crashDisk) error{
+			"published twice":                {(*outputLab).publishOne, (*outputLab).publishOne},
+			"published and written again":    {(*outputLab).publishOne, (*outputLab).writeOne},
+			"published and opened again":     {(*outputLab).publishOne, (*outputLab).openOne},
+			"written twice":                  {(*outputLab).writeOne, (*outputLab).writeOne},
+			"published while another run is": {(*outputLab).publishOne, (*outputLab).publishTwo},
+		} {
+			t.Run(kindName+", "+name, func(t *testing.T) {
+				fresh := newOutputLab(t, kind, new(atomic.Int64))
+				for seed := range *rounds {
+					l := *fresh
+					l.late = name == "published and opened again"
+					l.interleave(seed, pair)
+				}
+			})
+		}
+	}
+}
+
+func (l *outputLab) openOne(d *crashDisk) error {
+	_, err := l.target(d, "one").Open(context.Background(), l.one.Header)
+	return err
+}
+
+func (l *outputLab) writeOne(d *crashDisk) error {
+	for i, part := range l.one.Parts {
+		if err := l.target(d, "one").Write(context.Background(), part, l.one.Data[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *outputLab) publishOne(d *crashDisk) error {
+	_, err := l.target(d, "one").Publish(context.Background(), l.one.Header, l.one.Parts)
+	return err
+}
+
+func (l *outputLab) publishTwo(d *crashDisk) error {
+	_, err := l.target(d, "two").Publish(context.Background(), l.two.Header, l.two.Parts)
+	return err
+}
+
+func (l *outputLab) interleave(seed uint64, pair [2]func(*outputLab, *crashDisk) error) {
+	l.t.Helper()
+	l.disk = l.disk.crash(0, 0)
+	l.one.Write(l.t, l.target(l.disk, "one"))
+	l.two.Write(l.t, l.target(l.disk, "two"))
+	l.may = map[string]bool{l.before: true, l.whole: true, l.newer: true}
+	l.mayPublish()
+	errs := l.inTurns(rand.New(rand.NewPCG(seed, 0)), pair)
+	published := l.visible(l.disk)
+	if published == l.newer {
+		return
+	}
+	require.NoError(l.t, l.publishOne(l.disk), "seed %d: after %v", seed, errs)
+	require.Equal(l.t, l.whole, l.visible(l.disk), "seed %d", seed)
+	require.NoError(l.t, l.target(l.disk, "two").Discard(context.Background()))
+	require.Empty(l.t, l.remains(l.disk), "seed %d", seed)
+}
+
+// inTurns gives the processes turns, by chance. In its turn a process changes, or looks at, one thing.
+func (l *outputLab) inTurns(rng *rand.Rand, pair [2]func(*outputLab, *crashDisk) error) (errs [2]error) {
+	var turn, rest [2]chan bool // rest: whether the process has ended
+	for i, do := range pair {
+		turn[i], rest[i] = make(chan bool), make(chan bool)
+		process := l.disk.process(nil)
+		process.looked = func() {
+			rest[i] <- false
+			<-turn[i]
+		}
+		process.after = func(string) error {
+			process.looked()
+			return nil
+		}
+		go func() {
+			<-turn[i]
+			errs[i] = do(l, process)
+			rest[i] <- true
+		}()
+	}
+	for alive := []int{0, 1}; len(alive) > 0; {
+		i := alive[rng.IntN(len(alive))]
+		turn[i] <- true
+		if ended := <-rest[i]; ended {
+			alive = slices.DeleteFunc(alive, func(other int) bool { return other == i })
+		}
+		require.True(l.t, l.may[l.visible(l.disk)], "visible is %.200q", l.visible(l.disk))
+	}
+	return errs
+}

@@ -1,0 +1,64 @@
+// Package formats makes the sources, sinks and tables of documents, each in the package that knows its format. It is the list of all there
+// are.
+package formats
+
+import (
+	"errors"
+	"fmt"
+
+	"waymark/pipeline"
+	"waymark/plugin"
+	"waymark/plugin/csv"
+	"waymark/plugin/file"
+	"waymark/plugin/jsonl"
+	"waymark/plugin/lookup"
+	"waymark/plugin/parquet"
+	"waymark/plugin/postgres"
+)
+
+// Formats makes the sources, sinks and tables of one document. It is a plan.Plugins, and safe for concurrent use.
+type Formats struct {
+	Files    file.Access
+	Postgres postgres.Access
+	// Tables are the contents of the files of lookups that are not to be read again: see lookup.Table.
+	Tables map[string][]byte
+}
+
+// Source makes the source that the one format field of spec describes.
+func (f Formats) Source(name string, spec pipeline.Source) (plugin.Source, error) {
+	switch {
+	case spec.CSV != nil && spec.JSONL != nil:
+		return nil, fmt.Errorf("sources.%s: has both csv and jsonl; make two sources of it", name)
+	case spec.CSV != nil:
+		return csv.NewSource(name, spec, f.Files)
+	case spec.JSONL != nil, spec.JSON != nil:
+		return jsonl.NewSource(name, spec, f.Files)
+	case spec.Parquet != nil:
+		return parquet.NewSource(name, spec, f.Files)
+	case spec.Postgres != nil:
+		return postgres.NewSource(name, *spec.Postgres, spec.Schema, f.Postgres)
+	}
+	return nil, fmt.Errorf("sources.%s: %w", name, errNoFormat)
+}
+
+// Sink makes the sink that the one format field of spec describes.
+func (f Formats) Sink(name string, spec pipeline.Sink) (plugin.Sink, error) {
+	switch {
+	case spec.CSV != nil:
+		return csv.NewSink(name, spec, f.Files)
+	case spec.JSONL != nil:
+		return jsonl.NewSink(name, spec, f.Files)
+	case spec.Parquet != nil:
+		return parquet.NewSink(name, spec, f.Files)
+	case spec.Postgres != nil:
+		return postgres.NewSink(name, *spec.Postgres, f.Postgres)
+	}
+	return nil, fmt.Errorf("sinks.%s: %w", name, errNoFormat)
+}
+
+var errNoFormat = errors.New("has no format; give it csv or jsonl")
+
+// Table reads the table of a lookup.
+func (f Formats) Table(name string, spec pipeline.Lookup) (*plugin.Table, error) {
+	return lookup.Table(name, spec, f.Files.Root, f.Tables)
+}
