@@ -92,12 +92,12 @@ type Node struct {
 	Text   string          // of filter and gate: the expression as written
 	Errors bool            // of a sink: it takes refused rows in the shape of ErrorFields, and no others
 
-	Barrier bool     // tokens end here, and what comes out begins anew
-	Keeps   bool     // of a barrier: each row that comes out goes on for one token
-	Context []Branch // of a barrier: the open forks of the rows that come out, outermost first
-	Join    *Join    // of a coalesce
-	Batch   *Batch   // of an aggregate, a sort, or a deduplicate that keeps the last
-	Table   *plugin.Table   // of a lookup
+	Barrier bool          // tokens end here, and what comes out begins anew
+	Keeps   bool          // of a barrier: each row that comes out goes on for one token
+	Context []Branch      // of a barrier: the open forks of the rows that come out, outermost first
+	Join    *Join         // of a coalesce
+	Batch   *Batch        // of an aggregate, a sort, or a deduplicate that keeps the last
+	Table   *plugin.Table // of a lookup
 }
 
 // Join is how a coalesce makes one row of the branches of a row.
