@@ -42,9 +42,9 @@ func (a *Activities) publishSink(ctx context.Context, in SinkInput) error {
 	artifact, err := node.Sink.Target(in.Run).Publish(ctx, encoder.Header(), parts)
 	if err != nil {
 		return errors.Join(fmt.Errorf("sink %s: %w", in.Sink, err),
-			a.log.FailEffect(ctx, effect.EffectKey, effect.Fence, a.worker, err.Error()))
+			a.log.FailEffect(ctx, effect.Attempt(a.worker), err.Error()))
 	}
-	return a.log.FinalizePublish(ctx, in.Run, in.Sink, effect.Fence, a.worker, artifact)
+	return a.log.FinalizePublish(ctx, effect.Attempt(a.worker), artifact)
 }
 
 // balanced calls check until it found nothing wrong: what is in balance when sinks are published changes no more.

@@ -34,7 +34,7 @@ func (a *Activities) writeChunk(ctx context.Context, in WriteInput) (WriteResult
 	}
 	fail := func(err error) (WriteResult, error) {
 		return WriteResult{}, errors.Join(fmt.Errorf("sink %s, chunk %d: %w", in.Sink, in.Chunk, err),
-			a.log.FailEffect(ctx, key, effect.Fence, a.worker, err.Error()))
+			a.log.FailEffect(ctx, effect.Attempt(a.worker), err.Error()))
 	}
 	if err := a.apply(ctx, r, node.Sink.Target(in.Run), effect); err != nil {
 		return fail(err)
@@ -43,7 +43,7 @@ func (a *Activities) writeChunk(ctx context.Context, in WriteInput) (WriteResult
 	if err != nil {
 		return fail(err)
 	}
-	err = a.log.FinalizeEffect(ctx, key, effect.Fence, a.worker, landscape.PartReceipt(effect), refused...)
+	err = a.log.FinalizeEffect(ctx, effect.Attempt(a.worker), landscape.PartReceipt(effect), refused...)
 	return resultOf(node, effect, int64(len(refused))), err
 }
 
@@ -121,7 +121,7 @@ func (a *Activities) reconcile(ctx context.Context, target plugin.Target, effect
 	if err != nil {
 		return false, err
 	}
-	if err := a.log.ReconcileEffect(ctx, effect.EffectKey, effect.Fence, a.worker, answer); err != nil {
+	if err := a.log.ReconcileEffect(ctx, effect.Attempt(a.worker), answer); err != nil {
 		return false, err
 	}
 	if answer == plugin.Unknown {

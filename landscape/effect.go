@@ -24,7 +24,7 @@ type Placement struct {
 func (l *Log) BeginEffect(ctx context.Context, key EffectKey, at Placement, worker string) (Effect, error) {
 	var begun Effect
 	err := settle("", func() error {
-		old, err := l.effect(ctx, key)
+		old, err := l.Effect(ctx, key)
 		if err != nil {
 			return err
 		}
@@ -39,7 +39,7 @@ func (l *Log) BeginEffect(ctx context.Context, key EffectKey, at Placement, work
 			return err
 		}
 		begun.Changed = l.now()
-		return l.moveEffect(ctx, old, begun, EffectBegan, worker, "")
+		return l.moveEffect(ctx, old, begun, begun.Attempt(worker).event(EffectBegan, l.now(), ""))
 	})
 	if err != nil {
 		return Effect{}, fmt.Errorf("begin %s: %w", key, err)
@@ -79,40 +79,40 @@ func attempt(old Effect, at Placement) (Effect, error) {
 //
 // Repeating it changes nothing; another receipt or other refusals are a *DivergedError. The error wraps ErrFenced, and an event says
 // so, if a later attempt has begun.
-func (l *Log) FinalizeEffect(ctx context.Context, key EffectKey, fence int64, worker, receipt string, refused ...Refusal) error {
-	late, err := l.lateErrors(ctx, key, refused)
+func (l *Log) FinalizeEffect(ctx context.Context, by Attempt, receipt string, refused ...Refusal) error {
+	late, err := l.lateErrors(ctx, by.EffectKey, refused)
 	if err != nil {
-		return fmt.Errorf("finalize %s: %w", key, err)
+		return fmt.Errorf("finalize %s: %w", by.EffectKey, err)
 	}
-	return l.finalize(ctx, key, fence, worker, receipt, late)
+	return l.finalize(ctx, by, receipt, late)
 }
 
 // finalize finalizes an effect and inserts why its target refused rows, and other records that belong to it, in the same transaction.
-func (l *Log) finalize(ctx context.Context, key EffectKey, fence int64, worker, receipt string, late []Record, with ...Record) error {
+func (l *Log) finalize(ctx context.Context, by Attempt, receipt string, late []Record, with ...Record) error {
 	if !json.Valid([]byte(receipt)) {
-		return fmt.Errorf("finalize %s: the receipt is not JSON: %.60q", key, receipt)
+		return fmt.Errorf("finalize %s: the receipt is not JSON: %.60q", by.EffectKey, receipt)
 	}
-	return l.judge(ctx, "finalize", key, fence, worker, func(old Effect) error {
+	return l.judge(ctx, "finalize", by, func(old Effect) error {
 		if old.State == Finalized {
 			if old.Receipt != receipt {
-				return &DivergedError{Table: old.Table(), Key: key.String(), Column: "receipt"}
+				return &DivergedError{Table: old.Table(), Key: old.String(), Column: "receipt"}
 			}
 			return l.sameRefusals(ctx, old, late)
 		}
 		next := old
 		next.State, next.Receipt, next.Refused, next.Changed = Finalized, receipt, int64(len(late)), l.now()
-		return l.moveEffect(ctx, old, next, EffectFinalized, worker, receipt, append(late, with...)...)
+		return l.moveEffect(ctx, old, next, by.event(EffectFinalized, l.now(), receipt), append(late, with...)...)
 	})
 }
 
 // FailEffect records that an attempt failed. The effect stays in flight: the target may or may not have been changed,
 // and the next attempt asks it first. A finalized effect stays as it is.
-func (l *Log) FailEffect(ctx context.Context, key EffectKey, fence int64, worker, reason string) error {
-	return l.judge(ctx, "fail", key, fence, worker, func(old Effect) error {
+func (l *Log) FailEffect(ctx context.Context, by Attempt, reason string) error {
+	return l.judge(ctx, "fail", by, func(old Effect) error {
 		if old.State == Finalized {
 			return nil
 		}
-		return l.insert(ctx, l.event(key, fence, EffectFailed, worker, reason))
+		return l.insert(ctx, by.event(EffectFailed, l.now(), reason))
 	})
 }
 
@@ -123,48 +123,43 @@ var answers = map[plugin.Applied]string{
 
 // ReconcileEffect records what the target answered when it was asked whether an earlier attempt reached it. The answer
 // plugin.Unknown blocks the effect: nobody may guess.
-func (l *Log) ReconcileEffect(ctx context.Context, key EffectKey, fence int64, worker string, answer plugin.Applied) error {
-	return l.judge(ctx, "reconcile", key, fence, worker, func(old Effect) error {
+func (l *Log) ReconcileEffect(ctx context.Context, by Attempt, answer plugin.Applied) error {
+	return l.judge(ctx, "reconcile", by, func(old Effect) error {
 		if old.State != InFlight || answer != plugin.Unknown {
-			return l.insert(ctx, l.event(key, fence, EffectReconciled, worker, answers[answer]))
+			return l.insert(ctx, by.event(EffectReconciled, l.now(), answers[answer]))
 		}
 		next := old
 		next.State, next.Changed = Blocked, l.now()
-		return l.moveEffect(ctx, old, next, EffectReconciled, worker, answers[answer])
+		return l.moveEffect(ctx, old, next, by.event(EffectReconciled, l.now(), answers[answer]))
 	})
 }
 
-// judge runs do on the effect as it is, if fence is its latest attempt; else it records that the attempt was refused.
-func (l *Log) judge(ctx context.Context, verb string, key EffectKey, fence int64, worker string, do func(Effect) error) error {
+// judge runs do on the effect as it is, if by is its latest attempt; else it records that the attempt was refused.
+func (l *Log) judge(ctx context.Context, verb string, by Attempt, do func(Effect) error) error {
 	err := settle("", func() error {
-		old, err := l.effect(ctx, key)
+		old, err := l.Effect(ctx, by.EffectKey)
 		if err != nil {
 			return err
 		}
-		if old.Fence == fence && old.Fence > 0 {
+		if old.Fence == by.Fence && old.Fence > 0 {
 			return do(old)
 		}
-		refusal := fmt.Errorf("attempt %d, the latest is %d: %w", fence, old.Fence, ErrFenced)
-		return errors.Join(refusal, l.insert(ctx, l.event(key, fence, EffectFenced, worker, verb)))
+		refusal := fmt.Errorf("attempt %d, the latest is %d: %w", by.Fence, old.Fence, ErrFenced)
+		return errors.Join(refusal, l.insert(ctx, by.event(EffectFenced, l.now(), verb)))
 	})
 	if err != nil {
-		return fmt.Errorf("%s %s: %w", verb, key, err)
+		return fmt.Errorf("%s %s: %w", verb, by.EffectKey, err)
 	}
 	return nil
 }
 
 // moveEffect moves an effect and records the event and what else belongs to it.
-func (l *Log) moveEffect(ctx context.Context, from, to Effect, word EffectWord, worker, detail string, with ...Record) error {
-	event := l.event(to.EffectKey, to.Fence, word, worker, detail)
+func (l *Log) moveEffect(ctx context.Context, from, to Effect, event EffectEvent, with ...Record) error {
 	return l.driver.Commit(ctx, Batch{Insert: append([]Record{event}, with...), Move: []Move{{From: from, To: to}}})
 }
 
-func (l *Log) event(key EffectKey, fence int64, word EffectWord, worker, detail string) EffectEvent {
-	return EffectEvent{EffectKey: key, Fence: fence, Event: word, Worker: worker, At: l.now(), Detail: detail}
-}
-
-func (r *Reader) effect(ctx context.Context, key EffectKey) (Effect, error) {
-	return get[Effect](ctx, r.from, key.Run, key.Sink, key.Source, key.Chunk)
+func (a Attempt) event(word EffectWord, at Micros, detail string) EffectEvent {
+	return EffectEvent{EffectKey: a.EffectKey, Fence: a.Fence, Event: word, Worker: a.Worker, At: at, Detail: detail}
 }
 
 // String names the effect for people.

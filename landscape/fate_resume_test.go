@@ -30,7 +30,7 @@ func stops(t *testing.T, log *landscape.Log) []func() error {
 		if err != nil {
 			return err
 		}
-		return log.ReconcileEffect(ctx, key(chunk), e.Fence, "w", plugin.Unknown)
+		return log.ReconcileEffect(ctx, e.Attempt("w"), plugin.Unknown)
 	}
 	return []func() error{
 		func() error { return s.Begin(ctx, log) },

@@ -14,7 +14,7 @@ import (
 // Repeating it with the same numbers changes nothing.
 func (l *Log) PreparePublish(ctx context.Context, run, sink string, rows, bytes int64) error {
 	err := settle("", func() error {
-		old, err := l.effect(ctx, PublishKey(run, sink))
+		old, err := l.Effect(ctx, PublishKey(run, sink))
 		if err != nil {
 			return err
 		}
@@ -72,9 +72,9 @@ func (r *Reader) written(ctx context.Context, run, sink string) (rows, refused i
 
 // FinalizePublish records that the output of a sink is visible, with what it is, in one transaction. Else it is like
 // FinalizeEffect.
-func (l *Log) FinalizePublish(ctx context.Context, run, sink string, fence int64, worker string, a plugin.Artifact) error {
-	key := PublishKey(run, sink)
-	prepared, err := l.effect(ctx, key)
+func (l *Log) FinalizePublish(ctx context.Context, by Attempt, a plugin.Artifact) error {
+	key := by.EffectKey
+	prepared, err := l.Effect(ctx, key)
 	if err == nil && prepared.State != Reserved {
 		err = samePublication(prepared, a.Rows, min(a.Bytes, prepared.Bytes)) // headers may add to the bytes
 	}
@@ -85,7 +85,7 @@ func (l *Log) FinalizePublish(ctx context.Context, run, sink string, fence int64
 	if err != nil {
 		return fmt.Errorf("finalize %s: %w", key, err)
 	}
-	return l.finalize(ctx, key, fence, worker, string(receipt), nil, ArtifactRecord{
-		Run: run, Sink: sink, Path: a.Path, Bytes: a.Bytes, Rows: a.Rows, SHA256: a.SHA256, Published: l.now(),
+	return l.finalize(ctx, by, string(receipt), nil, ArtifactRecord{
+		Run: key.Run, Sink: key.Sink, Path: a.Path, Bytes: a.Bytes, Rows: a.Rows, SHA256: a.SHA256, Published: l.now(),
 	})
 }

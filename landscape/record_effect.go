@@ -10,6 +10,18 @@ type EffectKey struct {
 	Chunk  int64  `db:"chunk,key"`  // -1 for a publication
 }
 
+// Attempt names an attempt at an effect, and the process that makes it.
+type Attempt struct {
+	EffectKey
+	Fence  int64  // of the attempt, from 1; BeginEffect gives it
+	Worker string // the process, for people
+}
+
+// Attempt returns the latest attempt at the effect, as one of this worker.
+func (e Effect) Attempt(worker string) Attempt {
+	return Attempt{EffectKey: e.EffectKey, Fence: e.Fence, Worker: worker}
+}
+
 // PublishKey returns the key of the publication of one sink's output.
 func PublishKey(run, sink string) EffectKey { return EffectKey{Run: run, Sink: sink, Chunk: -1} }
 

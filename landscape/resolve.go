@@ -32,11 +32,14 @@ func (l *Log) Resolve(ctx context.Context, key EffectKey, applied bool, actor, w
 }
 
 func (l *Log) resolve(ctx context.Context, key EffectKey, applied bool, actor, why string) error {
-	old, err := l.effect(ctx, key)
+	old, err := l.Effect(ctx, key)
 	if err != nil {
 		return err
 	}
-	word := map[bool]string{true: resolvedApplied, false: resolvedNotApplied}[applied]
+	word := resolvedNotApplied
+	if applied {
+		word = resolvedApplied
+	}
 	switch {
 	case old.State != Blocked:
 		return l.decided(ctx, old, word)
@@ -57,7 +60,7 @@ func (l *Log) resolve(ctx context.Context, key EffectKey, applied bool, actor, w
 	if applied {
 		next.State, next.Receipt = Finalized, PartReceipt(old)
 	}
-	event := EffectEvent{EffectKey: key, Fence: old.Fence, Event: EffectResolved, Worker: actor, At: action.At, Detail: word}
+	event := old.Attempt(actor).event(EffectResolved, action.At, word)
 	return l.driver.Commit(ctx, Batch{Insert: []Record{action, event}, Move: []Move{{From: old, To: next}}})
 }
 

@@ -80,7 +80,7 @@ func logInEpoch(t *testing.T, d landscape.Driver, log *landscape.Log) {
 	for what, err := range map[string]error{
 		"begin run": zombie.BeginRun(ctx, run, graph), "chunk": zombie.RecordChunk(ctx, chunk, records), "end": zombie.EndSource(ctx, s.End()),
 		"passage": zombie.RecordPassage(ctx, s.Passage(1)), "begin": begin, "claim": claim,
-		"finalize": zombie.FinalizeEffect(ctx, key, effect.Fence, "w", `{}`), "fail": zombie.FailEffect(ctx, key, effect.Fence, "w", "x"),
+		"finalize": zombie.FinalizeEffect(ctx, effect.Attempt("w"), `{}`), "fail": zombie.FailEffect(ctx, effect.Attempt("w"), "x"),
 		"stop": zombie.StopRun(ctx, s.Run, pipeline.Failed, "x"), "cancel": zombie.CancelRun(ctx, s.Run, true, "w", "x"),
 		"action": zombie.RecordAction(ctx, s.Run, "v", "w", ""), "event": zombie.RecordEvent(ctx, s.Run, "e", ""),
 		"heal": zombie.RecordHeal(ctx, digest("healed by a zombie"), "short", "x"),
@@ -89,7 +89,7 @@ func logInEpoch(t *testing.T, d landscape.Driver, log *landscape.Log) {
 	}
 	require.Equal(t, before, snapshot(t, d))
 	require.NoError(t, log.InEpoch(s.Run, 1).RecordPassage(ctx, s.Passage(1)))
-	require.NoError(t, zombie.InEpoch(s.Run, 1).FinalizeEffect(ctx, key, effect.Fence, "w", `{}`), "another guard replaces it")
+	require.NoError(t, zombie.InEpoch(s.Run, 1).FinalizeEffect(ctx, effect.Attempt("w"), `{}`), "another guard replaces it")
 }
 
 // guardRace lets writers of epoch 0 run into two that take the run up: what was confirmed is there, and once somebody took the run

@@ -32,13 +32,13 @@ func lateRefusals(t *testing.T, d landscape.Driver) {
 			"is refused without a code":   func(r []landscape.Refusal) []landscape.Refusal { r[0].Code = ""; return r },
 		} {
 			tampered := tamper(slices.Clone(refused))
-			require.ErrorContains(t, log.FinalizeEffect(t.Context(), key, e.Fence, "w1", `{}`, tampered...), want)
+			require.ErrorContains(t, log.FinalizeEffect(t.Context(), e.Attempt("w1"), `{}`, tampered...), want)
 			require.Equal(t, e, stored[landscape.Effect](t, d, s.Run, "review", Source)[0])
 		}
 	})
 	t.Run("they are on record with the end of the write", func(t *testing.T) {
-		require.ErrorIs(t, log.FinalizeEffect(t.Context(), key, e.Fence+1, "w2", `{}`, refused...), landscape.ErrFenced)
-		require.NoError(t, log.FinalizeEffect(t.Context(), key, e.Fence, "w1", `{"n":1}`, refused...))
+		require.ErrorIs(t, log.FinalizeEffect(t.Context(), attempt(key, e.Fence+1, "w2"), `{}`, refused...), landscape.ErrFenced)
+		require.NoError(t, log.FinalizeEffect(t.Context(), e.Attempt("w1"), `{"n":1}`, refused...))
 		ended := stored[landscape.Effect](t, d, s.Run, "review", Source)[0]
 		require.EqualValues(t, len(refused), ended.Refused)
 		for _, r := range refused {
@@ -54,16 +54,16 @@ func lateRefusals(t *testing.T, d landscape.Driver) {
 	t.Run("a repeat changes nothing", func(t *testing.T) {
 		before := snapshot(t, d)
 		slices.Reverse(refused)
-		require.NoError(t, log.FinalizeEffect(t.Context(), key, e.Fence, "w1", `{"n":1}`, refused...))
+		require.NoError(t, log.FinalizeEffect(t.Context(), e.Attempt("w1"), `{"n":1}`, refused...))
 		var diverged *landscape.DivergedError
 		for column, other := range map[string][]landscape.Refusal{"refused": refused[1:], "message": slices.Clone(refused)} {
 			if column == "message" {
 				other[0].Message = "another"
 			}
-			require.ErrorAs(t, log.FinalizeEffect(t.Context(), key, e.Fence, "w1", `{"n":1}`, other...), &diverged)
+			require.ErrorAs(t, log.FinalizeEffect(t.Context(), e.Attempt("w1"), `{"n":1}`, other...), &diverged)
 			require.Equal(t, column, diverged.Column)
 		}
-		require.ErrorAs(t, log.FinalizeEffect(t.Context(), key, e.Fence, "w1", `{"n":1}`), &diverged)
+		require.ErrorAs(t, log.FinalizeEffect(t.Context(), e.Attempt("w1"), `{"n":1}`), &diverged)
 		require.Equal(t, before, snapshot(t, d))
 	})
 	t.Run("the passage is what it was", func(t *testing.T) {
@@ -100,7 +100,7 @@ func lateRefusals(t *testing.T, d landscape.Driver) {
 		key.Chunk = 1
 		e, err := log.BeginEffect(t.Context(), key, landscape.Placement{Ordinal: 1}, "w1")
 		require.NoError(t, err)
-		require.NoError(t, log.ReconcileEffect(t.Context(), key, e.Fence, "w1", plugin.Unknown))
+		require.NoError(t, log.ReconcileEffect(t.Context(), e.Attempt("w1"), plugin.Unknown))
 		require.ErrorContains(t, log.Resolve(t.Context(), key, true, "ann", ""), "keeps a ledger")
 		require.NoError(t, log.Resolve(t.Context(), key, false, "ann", ""))
 		require.Equal(t, landscape.InFlight, stored[landscape.Effect](t, d, s.Run, "review", Source, int64(1))[0].State)

@@ -146,7 +146,7 @@ func write(ctx context.Context, log *landscape.Log, p landscape.Passage, part in
 		if late != nil {
 			refused = late(w.Sink)
 		}
-		if err := log.FinalizeEffect(ctx, key, e.Fence, "w1", `{"fsync":true}`, refused...); err != nil {
+		if err := log.FinalizeEffect(ctx, e.Attempt("w1"), `{"fsync":true}`, refused...); err != nil {
 			return err
 		}
 	}
@@ -172,7 +172,7 @@ func publish(ctx context.Context, log *landscape.Log, run string) error {
 			return err
 		}
 		a := artifact(sink.Sink, sink.Finalized, sink.Bytes+10)
-		if err := log.FinalizePublish(ctx, run, sink.Sink, e.Fence, "w1", a); err != nil {
+		if err := log.FinalizePublish(ctx, e.Attempt("w1"), a); err != nil {
 			return err
 		}
 	}

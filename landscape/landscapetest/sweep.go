@@ -190,7 +190,7 @@ func skipOrdinal(ctx context.Context, s Scene, log *landscape.Log, _ landscape.D
 		if err != nil {
 			return err
 		}
-		if err := log.FinalizeEffect(ctx, key, e.Fence, "w", `{}`); err != nil {
+		if err := log.FinalizeEffect(ctx, e.Attempt("w"), `{}`); err != nil {
 			return err
 		}
 	}

@@ -165,7 +165,7 @@ func resolving(t *testing.T, d landscape.Driver) {
 		}
 		e, err := log.BeginEffect(ctx, keys[i], landscape.Placement{Ordinal: int64(i), Offset: 100 * int64(i)}, "w")
 		require.NoError(t, err)
-		require.NoError(t, log.ReconcileEffect(ctx, keys[i], e.Fence, "w", plugin.Unknown))
+		require.NoError(t, log.ReconcileEffect(ctx, e.Attempt("w"), plugin.Unknown))
 	}
 	effect := func(i int64) landscape.Effect { return stored[landscape.Effect](t, d, s.Run, "review", Source, i)[0] }
 
@@ -187,7 +187,7 @@ func resolving(t *testing.T, d landscape.Driver) {
 		said, err := log.ResolvedNotApplied(ctx, keys[1], 2)
 		require.NoError(t, err)
 		require.False(t, said)
-		require.NoError(t, log.FinalizeEffect(ctx, keys[1], 1, "w", e.Receipt), "what an attempt would say of it as well")
+		require.NoError(t, log.FinalizeEffect(ctx, attempt(keys[1], 1, "w"), e.Receipt), "what an attempt would say of it as well")
 	})
 	t.Run("not applied", func(t *testing.T) {
 		for _, i := range []int64{2, 3, 4, 5} {
@@ -216,7 +216,7 @@ func resolving(t *testing.T, d landscape.Driver) {
 		require.Equal(t, before, snapshot(t, d))
 	})
 	t.Run("blocked again by the attempt that was resolved", func(t *testing.T) {
-		require.NoError(t, log.ReconcileEffect(ctx, keys[5], 1, "zombie", plugin.Unknown))
+		require.NoError(t, log.ReconcileEffect(ctx, attempt(keys[5], 1, "zombie"), plugin.Unknown))
 		require.NoError(t, log.Resolve(ctx, keys[5], true, "bob", "now it is there"))
 		require.Equal(t, landscape.Finalized, effect(5).State)
 		said, err := log.ResolvedNotApplied(ctx, keys[5], 2)
@@ -250,7 +250,7 @@ func resolvedPublication(t *testing.T, d landscape.Driver) {
 	key := landscape.PublishKey("p", "review")
 	e, err := log.BeginEffect(ctx, key, landscape.Placement{}, "w")
 	require.NoError(t, err)
-	require.NoError(t, log.ReconcileEffect(ctx, key, e.Fence, "w", plugin.Unknown))
+	require.NoError(t, log.ReconcileEffect(ctx, e.Attempt("w"), plugin.Unknown))
 	_, err = log.Resumable(ctx, "p")
 	require.ErrorContains(t, err, "published the output of review")
 	require.ErrorContains(t, log.Resolve(ctx, key, true, "ann", ""), "say that it is not")

@@ -26,7 +26,7 @@ func stopped(ctx context.Context, log *landscape.Log, id string) error {
 		_, begin := log.BeginEffect(ctx, key, landscape.Placement{Ordinal: 1, Offset: 1000}, "w2")
 		err = errors.Join(err, begin)
 	}
-	return errors.Join(err, log.ReconcileEffect(ctx, key, 2, "w2", plugin.Unknown), log.StopRun(ctx, id, pipeline.Blocked, "review cannot tell what it holds"))
+	return errors.Join(err, log.ReconcileEffect(ctx, landscape.Attempt{EffectKey: key, Fence: 2, Worker: "w2"}, plugin.Unknown), log.StopRun(ctx, id, pipeline.Blocked, "review cannot tell what it holds"))
 }
 
 // retry plays a run that feeds two records of another one again.

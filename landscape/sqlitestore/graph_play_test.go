@@ -101,7 +101,7 @@ func (g graph) ends(ctx context.Context) error {
 // write records that the part of a chunk 0 was written, as the first of its sink.
 func (g graph) write(ctx context.Context, sink, source string) error {
 	return g.finalize(ctx, landscape.EffectKey{Run: g.run, Sink: sink, Source: source}, func(e landscape.Effect) error {
-		return g.log.FinalizeEffect(ctx, e.EffectKey, e.Fence, "w1", `{}`)
+		return g.log.FinalizeEffect(ctx, e.Attempt("w1"), `{}`)
 	})
 }
 
@@ -114,7 +114,7 @@ func (g graph) publish(ctx context.Context) error {
 		}
 		err := g.finalize(ctx, landscape.PublishKey(g.run, sink), func(e landscape.Effect) error {
 			artifact := plugin.Artifact{Path: "out/" + sink, Bytes: 20, Rows: rows, SHA256: digest(sink)}
-			return g.log.FinalizePublish(ctx, g.run, sink, e.Fence, "w1", artifact)
+			return g.log.FinalizePublish(ctx, e.Attempt("w1"), artifact)
 		})
 		if err != nil {
 			return err

@@ -43,7 +43,7 @@ func TestTokenChecks(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return log.FinalizeEffect(ctx, key, e.Fence, "w", `{}`)
+			return log.FinalizeEffect(ctx, e.Attempt("w"), `{}`)
 		},
 	} {
 		t.Run(check, func(t *testing.T) {

@@ -33,7 +33,7 @@ func TestTheLaboratoryReportsAProtectionThatIsGone(t *testing.T) {
 			change: change{
 				file: "activities/write.go",
 				old:  "if err := a.apply(ctx, r, node.Sink.Target(in.Run), effect); err != nil {",
-				new: "if err := errors.Join(a.log.FinalizeEffect(ctx, key, effect.Fence, a.worker, landscape.PartReceipt(effect)),\n" +
+				new: "if err := errors.Join(a.log.FinalizeEffect(ctx, effect.Attempt(a.worker), landscape.PartReceipt(effect)),\n" +
 					"a.apply(ctx, r, node.Sink.Target(in.Run), effect)); err != nil {",
 			},
 			crash: partWriting, kind: lab.Stuck, says: "TARGET_CHANGED",

@@ -25,7 +25,7 @@ var resumes = []mutant{
 	{
 		name: "a part is complete before the target confirmed it", never: "the record says that rows are delivered, and they are not", again: earlyCompletion,
 		file: "activities/write.go", old: "if err := a.apply(ctx, r, node.Sink.Target(in.Run), effect); err != nil {",
-		new: "_ = a.log.FinalizeEffect(ctx, key, effect.Fence, a.worker, landscape.PartReceipt(effect))\n" +
+		new: "_ = a.log.FinalizeEffect(ctx, effect.Attempt(a.worker), landscape.PartReceipt(effect))\n" +
 			"\tif err := a.apply(ctx, r, node.Sink.Target(in.Run), effect); err != nil {",
 		pkg: "./tests/resume", run: sinksTest,
 	},
@@ -150,7 +150,7 @@ var epochs = []mutant{
 	},
 	{
 		name: "an attempt that is not the latest may finish", never: "an attempt that comes late says that a part is delivered", again: earlyCompletion,
-		file: "landscape/effect.go", old: "if old.Fence == fence && old.Fence > 0 {", new: "if old.Fence >= fence && old.Fence > 0 {",
+		file: "landscape/effect.go", old: "if old.Fence == by.Fence && old.Fence > 0 {", new: "if old.Fence >= by.Fence && old.Fence > 0 {",
 		pkg: "./landscape/memdriver", run: "^TestDriver$/^Effects$",
 	},
 	{
