@@ -24,7 +24,7 @@ func (r *rig) records() map[string][]map[string]any {
 		if table.Name == "effect_events" {
 			continue
 		}
-		err := r.driver.Read(r.t.Context(), table.Zero(), nil, func(record landscape.Record) bool {
+		err := r.driver.Read(r.t.Context(), table.Zero(), landscape.Query{}, func(record landscape.Record) bool {
 			all[table.Name] = append(all[table.Name], lasting(table, record))
 			return true
 		})

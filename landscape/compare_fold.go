@@ -40,7 +40,7 @@ func (c *FoldComparison) load(ctx context.Context, kind Record) error {
 	t, hashes := TableOf(kind), map[int64]recordHash{}
 	c.hashes[t.Name] = hashes
 	var hasher recordHasher
-	return c.reader.from.Read(ctx, kind, []any{c.run, c.node}, func(r Record) bool {
+	return c.reader.from.Read(ctx, kind, Query{Prefix: []any{c.run, c.node}}, func(r Record) bool {
 		batch, hash := hasher.hash(t, r)
 		hashes[batch] = hash
 		return true

@@ -22,10 +22,11 @@ type Driver interface {
 	// other error the state is unknown. The same batch may be committed again. The batch is not kept.
 	Commit(ctx context.Context, b Batch) error
 
-	// Read calls yield with every record of the table of kind whose first key columns equal prefix, in key order, until
-	// yield returns false. kind is a zero record: its fields are the columns that are read, and the records yielded are
-	// of its type. They belong to the caller. No match is no error. yield must not use the driver.
-	Read(ctx context.Context, kind Record, prefix []any, yield func(Record) bool) error
+	// Read calls yield with every record of the table of kind that q selects, in the order that q says, until yield returns
+	// false. kind is a zero record: its fields are the columns that are read, and the records yielded are of its type. They
+	// belong to the caller. The key is that of kind: the table's, or other columns of which no two records have the same.
+	// No match is no error. yield must not use the driver.
+	Read(ctx context.Context, kind Record, q Query, yield func(Record) bool) error
 
 	// Claim enters values into the claims of one node and field. The first token that claims a value keeps it for ever. The
 	// result maps each of the tokens whose value belongs to another token to that token; nil if there is none. It may be
@@ -38,6 +39,14 @@ type Driver interface {
 
 	// Close releases the driver's resources. Commits that returned nil stay.
 	Close() error
+}
+
+// Query selects records of one table, and says in which order they come. The zero Query selects all of them by key.
+type Query struct {
+	Prefix     []any // what the first key columns are; nil: whatever they are
+	After      []any // what the key columns behind the prefix come after, in this order; nil: nothing
+	Descending bool  // the greatest key first
+	Limit      int   // how many records at most; 0: all
 }
 
 // Batch is one transaction.

@@ -19,8 +19,8 @@ func (r *Reader) Marked() *Reader {
 // markedSource marks the failures of a source.
 type markedSource struct{ source }
 
-func (s markedSource) Read(ctx context.Context, kind Record, prefix []any, yield func(Record) bool) error {
-	return mark(s.source.Read(ctx, kind, prefix, yield))
+func (s markedSource) Read(ctx context.Context, kind Record, q Query, yield func(Record) bool) error {
+	return mark(s.source.Read(ctx, kind, q, yield))
 }
 
 func (s markedSource) Sweep(ctx context.Context, run string, deep bool) ([]Finding, error) {

@@ -229,12 +229,12 @@ type searches struct {
 	merges int
 }
 
-func (s *searches) Read(ctx context.Context, kind landscape.Record, prefix []any, yield func(landscape.Record) bool) error {
-	if kind.Table() == "merges" && len(prefix) == 1 {
+func (s *searches) Read(ctx context.Context, kind landscape.Record, q landscape.Query, yield func(landscape.Record) bool) error {
+	if kind.Table() == "merges" && len(q.Prefix) == 1 {
 		s.merges++
 	}
 	if kind.Table() == "members" && s.hidden {
 		return nil
 	}
-	return s.Driver.Read(ctx, kind, prefix, yield)
+	return s.Driver.Read(ctx, kind, q, yield)
 }

@@ -218,7 +218,7 @@ func (s *scope) compare(ctx context.Context, d RecordReader, beyond func(Record)
 	for key := range s.wanted {
 		missing[key] = true
 	}
-	err := d.Read(ctx, s.table.Zero(), s.prefix, func(r Record) bool {
+	err := d.Read(ctx, s.table.Zero(), Query{Prefix: s.prefix}, func(r Record) bool {
 		stored := s.table.AppendValues(nil, r)
 		key := s.table.Key(stored)
 		delete(missing, key)

@@ -29,8 +29,8 @@ type changed struct {
 	change func(landscape.Record) landscape.Record
 }
 
-func (c *changed) Read(ctx context.Context, kind landscape.Record, prefix []any, yield func(landscape.Record) bool) error {
-	return c.Driver.Read(ctx, kind, prefix, func(r landscape.Record) bool {
+func (c *changed) Read(ctx context.Context, kind landscape.Record, q landscape.Query, yield func(landscape.Record) bool) error {
+	return c.Driver.Read(ctx, kind, q, func(r landscape.Record) bool {
 		if c.change != nil {
 			if r = c.change(r); r == nil {
 				return true

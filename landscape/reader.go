@@ -25,12 +25,12 @@ func newReader(from source) *Reader { return &Reader{from: from, plain: from, la
 
 // A RecordReader reads records as Driver.Read says: a Driver or a Reader.
 type RecordReader interface {
-	Read(ctx context.Context, kind Record, prefix []any, yield func(Record) bool) error
+	Read(ctx context.Context, kind Record, q Query, yield func(Record) bool) error
 }
 
 // Read does what Driver.Read says.
-func (r *Reader) Read(ctx context.Context, kind Record, prefix []any, yield func(Record) bool) error {
-	return r.from.Read(ctx, kind, prefix, yield)
+func (r *Reader) Read(ctx context.Context, kind Record, q Query, yield func(Record) bool) error {
+	return r.from.Read(ctx, kind, q, yield)
 }
 
 // Each calls yield with every record of T's table whose first key columns equal prefix, in key order, until it returns false. yield

@@ -115,7 +115,7 @@ func (r *Reader) keepsRepeats(ctx context.Context, run, source string, chunk int
 
 // has reports whether the table of kind has a record with these first key columns.
 func (r *Reader) has(ctx context.Context, kind Record, prefix ...any) (found bool, err error) {
-	err = r.from.Read(ctx, kind, prefix, func(Record) bool {
+	err = r.from.Read(ctx, kind, Query{Prefix: prefix, Limit: 1}, func(Record) bool {
 		found = true
 		return false
 	})

@@ -8,9 +8,15 @@ import (
 
 // Select returns the records of T's table whose first key columns equal prefix, in key order; nil if there is none.
 func Select[T Record](ctx context.Context, d RecordReader, prefix ...any) ([]T, error) {
+	return Page[T](ctx, d, Query{Prefix: prefix})
+}
+
+// Page returns the records of T's table that q selects, in its order; nil if there is none.
+func Page[T Record](ctx context.Context, d RecordReader, q Query) ([]T, error) {
+	var kind T
 	var found []T
-	err := each(ctx, d, prefix, func(record T) bool {
-		found = append(found, record)
+	err := d.Read(ctx, kind, q, func(r Record) bool {
+		found = append(found, r.(T))
 		return true
 	})
 	return found, err
@@ -19,7 +25,7 @@ func Select[T Record](ctx context.Context, d RecordReader, prefix ...any) ([]T, 
 // each calls yield with the records that Select returns, one after the other, until it returns false.
 func each[T Record](ctx context.Context, d RecordReader, prefix []any, yield func(T) bool) error {
 	var kind T
-	return d.Read(ctx, kind, prefix, func(r Record) bool { return yield(r.(T)) })
+	return d.Read(ctx, kind, Query{Prefix: prefix}, func(r Record) bool { return yield(r.(T)) })
 }
 
 // get returns the one record with this key. The error wraps ErrNotFound if there is none.

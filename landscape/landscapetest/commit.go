@@ -1,6 +1,8 @@
 package landscapetest
 
 import (
+	"cmp"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -140,12 +142,13 @@ func reads(t *testing.T, d landscape.Driver) {
 		require.Len(t, stored[landscape.Node](t, d, "a"), 8)
 		require.Len(t, stored[landscape.Edge](t, d, "a", "triage", "route"), 4)
 	})
+	t.Run("a page of a table", func(t *testing.T) { pages(t, d) })
 	t.Run("no match is no error", func(t *testing.T) {
 		require.Nil(t, stored[landscape.Node](t, d, "none"))
 	})
 	t.Run("ends when yield says so", func(t *testing.T) {
 		seen := 0
-		require.NoError(t, d.Read(t.Context(), landscape.Node{}, []any{"a"}, func(landscape.Record) bool { seen++; return seen < 3 }))
+		require.NoError(t, d.Read(t.Context(), landscape.Node{}, landscape.Query{Prefix: []any{"a"}}, func(landscape.Record) bool { seen++; return seen < 3 }))
 		require.Equal(t, 3, seen)
 	})
 	t.Run("the fields of kind are the columns", func(t *testing.T) {
@@ -166,6 +169,70 @@ func reads(t *testing.T, d landscape.Driver) {
 		require.Equal(t, want, again.RawHashes[0])
 		require.NotEqual(t, records.Hashes[1], again.RawHashes[1])
 	})
+}
+
+// edgeEnd is an Edge whose key has other columns.
+type edgeEnd struct {
+	Run   string `db:"run_id,key"`
+	Kind  string `db:"kind,key"`
+	To    string `db:"to_node,key"`
+	From  string `db:"from_node,key"`
+	Label string `db:"label,key"`
+}
+
+// Table returns edges.
+func (edgeEnd) Table() string { return "edges" }
+
+// pages holds every query of the edges of a run, by the table's key and by another, against what is left of all of them.
+func pages(t *testing.T, d landscape.Driver) {
+	edges, ends := stored[landscape.Edge](t, d, "a"), stored[edgeEnd](t, d, "a")
+	require.Len(t, ends, len(edges))
+	require.True(t, slices.IsSortedFunc(ends, func(a, b edgeEnd) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.To, b.To), cmp.Compare(a.From, b.From), cmp.Compare(a.Label, b.Label))
+	}), ends)
+	for _, prefix := range []int{0, 1, 2} {
+		pagesOf(t, d, stored[landscape.Edge](t, d), prefix)
+		pagesOf(t, d, stored[edgeEnd](t, d), prefix)
+	}
+}
+
+// pagesOf asks for what comes before and after some of all the records of a table, of those that share their first key columns.
+func pagesOf[T landscape.Record](t *testing.T, d landscape.Driver, all []T, prefix int) {
+	table := landscape.TableOf(all[0])
+	keys := make([][]any, len(all))
+	for i, r := range all {
+		keys[i] = table.AppendValues(nil, r)[:table.Keys]
+	}
+	for i := 0; i < len(keys); i += 9 {
+		key := keys[i]
+		for after := range table.Keys - prefix + 1 {
+			for _, descending := range []bool{false, true} {
+				q := landscape.Query{Prefix: key[:prefix], After: key[prefix : prefix+after], Descending: descending}
+				var want []T
+				for i, other := range keys {
+					order := slices.CompareFunc(other[prefix:prefix+after], q.After, func(a, b any) int { return cmp.Compare(a.(string), b.(string)) })
+					if slices.Equal(other[:prefix], q.Prefix) && (after == 0 || order > 0 && !descending || order < 0 && descending) {
+						want = append(want, all[i])
+					}
+				}
+				if descending {
+					slices.Reverse(want)
+				}
+				for _, q.Limit = range []int{0, 1, 3} {
+					part := want
+					if q.Limit > 0 {
+						part = want[:min(q.Limit, len(want))]
+					}
+					found, err := landscape.Page[T](t.Context(), d, q)
+					require.NoError(t, err)
+					require.Equal(t, len(part), len(found), "%+v", q)
+					if len(part) > 0 {
+						require.Equal(t, part, found, "%+v", q)
+					}
+				}
+			}
+		}
+	}
 }
 
 func claims(t *testing.T, d landscape.Driver) {

@@ -109,7 +109,7 @@ func editsOf(t *testing.T, d landscape.Driver, run string) (all []edit) {
 			continue
 		}
 		var records [][]any
-		require.NoError(t, d.Read(t.Context(), table.Zero(), []any{run}, func(r landscape.Record) bool {
+		require.NoError(t, d.Read(t.Context(), table.Zero(), landscape.Query{Prefix: []any{run}}, func(r landscape.Record) bool {
 			records = append(records, table.AppendValues(nil, r))
 			return true
 		}))

@@ -175,13 +175,13 @@ type interrupted struct {
 	do        func()
 }
 
-func (i *interrupted) Read(ctx context.Context, kind landscape.Record, prefix []any, yield func(landscape.Record) bool) error {
+func (i *interrupted) Read(ctx context.Context, kind landscape.Record, q landscape.Query, yield func(landscape.Record) bool) error {
 	if i.reads == i.at && !i.done {
 		i.done = true
 		i.do()
 	}
 	i.reads++
-	return i.Driver.Read(ctx, kind, prefix, yield)
+	return i.Driver.Read(ctx, kind, q, yield)
 }
 
 func (i *interrupted) Commit(ctx context.Context, b landscape.Batch) error {

@@ -195,7 +195,7 @@ func snapshot(t *testing.T, d landscape.Driver) map[string][]landscape.Record {
 	t.Helper()
 	all := map[string][]landscape.Record{}
 	for _, table := range landscape.Tables() {
-		require.NoError(t, d.Read(t.Context(), table.Zero(), nil, func(r landscape.Record) bool {
+		require.NoError(t, d.Read(t.Context(), table.Zero(), landscape.Query{}, func(r landscape.Record) bool {
 			all[table.Name] = append(all[table.Name], r)
 			return true
 		}))

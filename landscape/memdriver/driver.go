@@ -167,8 +167,8 @@ func clone(values []any) []any {
 }
 
 // Read does what landscape.Driver says.
-func (d *Driver) Read(_ context.Context, kind landscape.Record, prefix []any, yield func(landscape.Record) bool) error {
-	return d.now().read(kind, prefix, yield)
+func (d *Driver) Read(_ context.Context, kind landscape.Record, q landscape.Query, yield func(landscape.Record) bool) error {
+	return d.now().read(kind, q, yield)
 }
 
 // now returns the tables as they are. No commit changes them.
@@ -178,22 +178,30 @@ func (d *Driver) now() tables {
 	return d.tables
 }
 
-func (t tables) read(kind landscape.Record, prefix []any, yield func(landscape.Record) bool) error {
-	stored, wanted := landscape.TableOf(full(kind.Table())), landscape.TableOf(kind)
-	names := columnNames(stored)
+func (t tables) read(kind landscape.Record, q landscape.Query, yield func(landscape.Record) bool) error {
+	wanted := landscape.TableOf(kind)
 	var rows [][]any
-	for _, values := range t[kind.Table()] {
-		if slices.EqualFunc(values[:len(prefix)], prefix, func(a, b any) bool { return compare(a, b) == 0 }) {
-			rows = append(rows, values)
-		}
+	names := columnNames(landscape.TableOf(full(wanted.Name)))
+	at := make([]int, len(wanted.Columns))
+	for i, c := range wanted.Columns {
+		at[i] = slices.Index(names, c.Name)
 	}
-	slices.SortFunc(rows, func(a, b []any) int { return slices.CompareFunc(a[:stored.Keys], b[:stored.Keys], compare) })
-	for _, values := range rows {
-		picked := make([]any, len(wanted.Columns))
-		for i, c := range wanted.Columns {
-			picked[i] = values[slices.Index(names, c.Name)]
+	for _, values := range t[wanted.Name] {
+		if !selects(q, values, at) {
+			continue
 		}
-		record, err := wanted.Record(clone(picked))
+		picked := make([]any, len(at))
+		for i := range at {
+			picked[i] = values[at[i]]
+		}
+		rows = append(rows, picked)
+	}
+	slices.SortFunc(rows, func(a, b []any) int { return inOrder(q, a[:wanted.Keys], b[:wanted.Keys]) })
+	if q.Limit > 0 {
+		rows = rows[:min(q.Limit, len(rows))]
+	}
+	for _, values := range rows {
+		record, err := wanted.Record(clone(values))
 		if err != nil {
 			return err
 		}
@@ -202,6 +210,30 @@ func (t tables) read(kind landscape.Record, prefix []any, yield func(landscape.R
 		}
 	}
 	return nil
+}
+
+// selects reports whether q selects the record with these values, whatever its limit is. at are the places of kind's columns in values.
+func selects(q landscape.Query, values []any, at []int) bool {
+	for i, want := range q.Prefix {
+		if compare(values[at[i]], want) != 0 {
+			return false
+		}
+	}
+	for i, bound := range q.After {
+		value := values[at[len(q.Prefix)+i]]
+		if c := inOrder(q, []any{value}, []any{bound}); c != 0 {
+			return c > 0
+		}
+	}
+	return len(q.After) == 0
+}
+
+// inOrder compares two keys in the order of q.
+func inOrder(q landscape.Query, a, b []any) int {
+	if q.Descending {
+		a, b = b, a
+	}
+	return slices.CompareFunc(a, b, compare)
 }
 
 // compare orders two values of one column as SQLite does: NULL, numbers, text, bytes.

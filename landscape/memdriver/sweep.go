@@ -69,7 +69,7 @@ func count(t tables, run string) []landscape.Finding {
 func all[T landscape.Record](t tables, prefix ...any) []T {
 	var found []T
 	var kind T
-	err := t.read(kind, prefix, func(r landscape.Record) bool {
+	err := t.read(kind, landscape.Query{Prefix: prefix}, func(r landscape.Record) bool {
 		found = append(found, r.(T))
 		return true
 	})

@@ -59,7 +59,7 @@ func (d *insistent) moved(ctx context.Context, b landscape.Batch) (done bool, er
 	to := b.Move[0].To
 	t := landscape.TableOf(to)
 	want := t.AppendValues(nil, to)
-	err = d.Read(ctx, t.Zero(), want[:t.Keys], func(r landscape.Record) bool {
+	err = d.Read(ctx, t.Zero(), landscape.Query{Prefix: want[:t.Keys]}, func(r landscape.Record) bool {
 		done = fmt.Sprint(t.AppendValues(nil, r)) == fmt.Sprint(want)
 		return true
 	})
@@ -119,7 +119,7 @@ func playNumber(ctx context.Context, d landscape.Driver, n int) error {
 // all returns all records of a table.
 func all(t *testing.T, d landscape.Driver, table *landscape.Table) (found []landscape.Record) {
 	t.Helper()
-	require.NoError(t, d.Read(t.Context(), table.Zero(), nil, func(r landscape.Record) bool {
+	require.NoError(t, d.Read(t.Context(), table.Zero(), landscape.Query{}, func(r landscape.Record) bool {
 		found = append(found, r)
 		return true
 	}))

@@ -3,6 +3,7 @@ package pgstore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -11,16 +12,13 @@ import (
 )
 
 // Read does what landscape.Driver says. What broke before the first record is asked again.
-func (s *Store) Read(ctx context.Context, kind landscape.Record, prefix []any, yield func(landscape.Record) bool) error {
+func (s *Store) Read(ctx context.Context, kind landscape.Record, q landscape.Query, yield func(landscape.Record) bool) error {
 	t := landscape.TableOf(kind)
-	args := make([]any, len(prefix))
-	for i, v := range prefix {
-		args[i] = encodeAny(v)
-	}
+	query, args := selectSQL(t, q), arguments(q)
 	var begun bool
 	var broken error
 	err := again(ctx, func() error {
-		err := s.each(ctx, t, args, func(r landscape.Record) bool { begun = true; return yield(r) })
+		err := s.each(ctx, t, query, args, func(r landscape.Record) bool { begun = true; return yield(r) })
 		if begun { // who yields a record twice is no reader
 			broken, err = err, nil
 		}
@@ -35,8 +33,8 @@ func (s *Store) Read(ctx context.Context, kind landscape.Record, prefix []any, y
 	return nil
 }
 
-func (s *Store) each(ctx context.Context, t *landscape.Table, prefix []any, yield func(landscape.Record) bool) error {
-	rows, err := s.pool.Query(ctx, selectSQL(t, len(prefix)), prefix...)
+func (s *Store) each(ctx context.Context, t *landscape.Table, query string, args []any, yield func(landscape.Record) bool) error {
+	rows, err := s.pool.Query(ctx, query, args...)
 	if err != nil {
 		return err
 	}
@@ -71,11 +69,42 @@ func read(rows pgx.Rows) ([]any, error) {
 	return values, nil
 }
 
-// selectSQL selects the records whose first key columns are given.
-func selectSQL(t *landscape.Table, keys int) string {
+// selectSQL selects what q does. Its parameters are arguments.
+func selectSQL(t *landscape.Table, q landscape.Query) string {
 	query := fmt.Sprintf("select %s from %s", names(t.Columns), t.Name)
-	for i, c := range t.Columns[:keys] {
+	for i, c := range t.Columns[:len(q.Prefix)] {
 		query += fmt.Sprintf("%s%s = $%d", []string{" where ", " and "}[min(i, 1)], c.Name, i+1)
 	}
-	return query + " order by " + strings.TrimSpace(names(t.Columns[:t.Keys]))
+	than, order, parameter := " > ", "", len(q.Prefix)
+	if q.Descending {
+		than, order = " < ", " desc"
+	}
+	if n := len(q.After); n > 0 {
+		places := make([]string, n)
+		for i := range places {
+			parameter++
+			places[i] = fmt.Sprintf("$%d", parameter)
+		}
+		columns := t.Columns[len(q.Prefix) : len(q.Prefix)+n]
+		query += []string{" where (", " and ("}[min(len(q.Prefix), 1)] + names(columns) + ")" + than + "(" + strings.Join(places, ", ") + ")"
+	}
+	for i, c := range t.Columns[:t.Keys] {
+		query += []string{" order by ", ", "}[min(i, 1)] + c.Name + order
+	}
+	if q.Limit > 0 {
+		query += fmt.Sprintf(" limit $%d", parameter+1)
+	}
+	return query
+}
+
+// arguments are the values of the parameters of what selectSQL returns.
+func arguments(q landscape.Query) []any {
+	args := slices.Concat(q.Prefix, q.After)
+	for i, v := range args {
+		args[i] = encodeAny(v)
+	}
+	if q.Limit > 0 {
+		args = append(args, int64(q.Limit))
+	}
+	return args
 }

@@ -108,8 +108,8 @@ func insertOne(ctx context.Context, tx *sql.Tx, t *landscape.Table, values []any
 // compare reads the record with the key of wanted and reports whether it diverges.
 func compare(ctx context.Context, tx *sql.Tx, t *landscape.Table, wanted []any) error {
 	stored, targets := row(t)
-	query := selectSQL(t, t.Keys)
-	if err := tx.QueryRowContext(ctx, query, wanted[:t.Keys]...).Scan(targets...); err != nil {
+	query := landscape.Query{Prefix: wanted[:t.Keys]}
+	if err := tx.QueryRowContext(ctx, selectSQL(t, query), query.Prefix...).Scan(targets...); err != nil {
 		return fmt.Errorf("landscape: compare %s %s: %w", t.Name, t.Key(wanted), err)
 	}
 	return t.Diverged(stored, wanted)

@@ -3,20 +3,21 @@ package sqlitestore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"waymark/landscape"
 )
 
 // Read does what landscape.Driver says.
-func (s *Store) Read(ctx context.Context, kind landscape.Record, prefix []any, yield func(landscape.Record) bool) (err error) {
+func (s *Store) Read(ctx context.Context, kind landscape.Record, q landscape.Query, yield func(landscape.Record) bool) (err error) {
 	defer func() { err = explain(s.path, err) }()
 	t := landscape.TableOf(kind)
-	stmt, err := s.reads.of(ctx, s.read, selectSQL(t, len(prefix))) //nolint:sqlclosecheck // it stays
+	stmt, err := s.reads.of(ctx, s.read, selectSQL(t, q)) //nolint:sqlclosecheck // it stays
 	if err != nil {
 		return fmt.Errorf("landscape: read %s: %w", t.Name, err)
 	}
-	rows, err := stmt.QueryContext(ctx, prefix...)
+	rows, err := stmt.QueryContext(ctx, arguments(q)...)
 	if err != nil {
 		return fmt.Errorf("landscape: read %s: %w", t.Name, err)
 	}
@@ -50,11 +51,34 @@ func row(t *landscape.Table) (values, targets []any) {
 	return values, targets
 }
 
-// selectSQL selects the records whose first key columns are given.
-func selectSQL(t *landscape.Table, keys int) string {
+// selectSQL selects what q does. Its parameters are arguments.
+func selectSQL(t *landscape.Table, q landscape.Query) string {
 	query := fmt.Sprintf("select %s from %s", names(t.Columns), t.Name)
-	for i, c := range t.Columns[:keys] {
+	for i, c := range t.Columns[:len(q.Prefix)] {
 		query += []string{" where ", " and "}[min(i, 1)] + c.Name + " = ?"
 	}
-	return query + " order by " + strings.TrimSpace(names(t.Columns[:t.Keys]))
+	than, order := " > ", ""
+	if q.Descending {
+		than, order = " < ", " desc"
+	}
+	if n := len(q.After); n > 0 {
+		columns := t.Columns[len(q.Prefix) : len(q.Prefix)+n]
+		query += []string{" where (", " and ("}[min(len(q.Prefix), 1)] + names(columns) + ")" + than + "(?" + strings.Repeat(", ?", n-1) + ")"
+	}
+	for i, c := range t.Columns[:t.Keys] {
+		query += []string{" order by ", ", "}[min(i, 1)] + c.Name + order
+	}
+	if q.Limit > 0 {
+		query += " limit ?"
+	}
+	return query
+}
+
+// arguments are the values of the parameters of what selectSQL returns.
+func arguments(q landscape.Query) []any {
+	args := slices.Concat(q.Prefix, q.After)
+	if q.Limit > 0 {
+		args = append(args, int64(q.Limit))
+	}
+	return args
 }

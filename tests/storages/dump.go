@@ -57,7 +57,7 @@ func lines(t testing.TB, driver landscape.Driver, table *landscape.Table, of int
 	if of == 0 {
 		prefix = []any{run}
 	}
-	require.NoError(t, driver.Read(t.Context(), table.Zero(), prefix, func(r landscape.Record) bool {
+	require.NoError(t, driver.Read(t.Context(), table.Zero(), landscape.Query{Prefix: prefix}, func(r landscape.Record) bool {
 		values := table.AppendValues(nil, r)
 		if values[of] != run {
 			return true

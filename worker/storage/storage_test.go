@@ -122,7 +122,7 @@ func TestAReplacedPayloadIsOnRecord(t *testing.T) {
 	_, err = opened.Payloads.Put(t.Context(), []byte("record"))
 	require.NoError(t, err)
 	var heals []landscape.Heal
-	require.NoError(t, d.Read(t.Context(), landscape.Heal{}, nil, func(r landscape.Record) bool {
+	require.NoError(t, d.Read(t.Context(), landscape.Heal{}, landscape.Query{}, func(r landscape.Record) bool {
 		heal, is := r.(landscape.Heal)
 		require.True(t, is)
 		heals = append(heals, heal)

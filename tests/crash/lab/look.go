@@ -147,7 +147,7 @@ func (s *snapshot) readTables(ctx context.Context, store *sqlitestore.Store) err
 			continue
 		}
 		var lines []string
-		err := store.Read(ctx, table.Zero(), []any{RunID}, func(r landscape.Record) bool {
+		err := store.Read(ctx, table.Zero(), landscape.Query{Prefix: []any{RunID}}, func(r landscape.Record) bool {
 			lines = append(lines, text(table, r))
 			return true
 		})
