@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"waymark/landscape"
 	"waymark/pipeline"
@@ -69,14 +68,14 @@ func (c *Client) Find(ctx context.Context, word string) (landscape.Run, error) {
 }
 
 func (c *Client) newest(ctx context.Context) (id string, err error) {
-	runs, err := c.log.Runs(ctx)
+	runs, err := c.log.RecentRuns(ctx, nil, 1)
 	if err != nil {
 		return "", err
 	}
 	if len(runs) == 0 {
 		return "", &Error{Kind: NotFound, Message: "no run is on record in " + c.place, Err: landscape.ErrNotFound}
 	}
-	return slices.MinFunc(runs, NewestFirst).ID, nil
+	return runs[0].ID, nil
 }
 
 // NewestFirst orders runs, the last to start first.

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"waymark/landscape"
@@ -65,14 +64,14 @@ func Complete(status pipeline.RunStatus) bool {
 
 // Runs returns the runs on record, the newest first, at most limit of them unless that is 0, and how many there are.
 func (c *Client) Runs(ctx context.Context, limit int) (runs []Run, total int, err error) {
-	heads, err := c.log.Runs(ctx)
+	heads, err := c.log.RecentRuns(ctx, nil, limit)
 	if err != nil {
 		return nil, 0, err
 	}
-	slices.SortFunc(heads, NewestFirst)
-	total = len(heads)
-	if limit > 0 && total > limit {
-		heads = heads[:limit]
+	if total = len(heads); total == limit {
+		if total, err = c.log.CountRuns(ctx); err != nil {
+			return nil, 0, err
+		}
 	}
 	for _, head := range heads {
 		run := runOf(head)

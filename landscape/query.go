@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"strings"
 )
 
 // Runs returns all runs, oldest id first.
@@ -19,37 +18,6 @@ func (r *Reader) Run(ctx context.Context, id string) (Run, error) {
 		return Run{}, fmt.Errorf("run %q: %w", id, err)
 	}
 	return run, nil
-}
-
-// FindRun returns the run with this id, or the only run whose id begins with it. The error wraps ErrNotFound if there is
-// none; if there are several it lists them.
-func (r *Reader) FindRun(ctx context.Context, idOrPrefix string) (Run, error) {
-	runs, err := r.Runs(ctx)
-	if err != nil {
-		return Run{}, err
-	}
-	var matches []string
-	for _, head := range runs {
-		if head.ID == idOrPrefix {
-			return get[Run](ctx, r.from, head.ID)
-		}
-		if idOrPrefix != "" && strings.HasPrefix(head.ID, idOrPrefix) {
-			matches = append(matches, head.ID)
-		}
-	}
-	switch len(matches) {
-	case 0:
-		return Run{}, fmt.Errorf("run %q: %w", idOrPrefix, ErrNotFound)
-	case 1:
-		return get[Run](ctx, r.from, matches[0])
-	default:
-		const most = 5
-		shown, more := matches, ""
-		if len(matches) > most {
-			shown, more = matches[:most], fmt.Sprintf(" and %d more", len(matches)-most)
-		}
-		return Run{}, fmt.Errorf("run %q is the beginning of %s%s: give more of the id", idOrPrefix, strings.Join(shown, ", "), more)
-	}
 }
 
 // Nodes returns the nodes of a run by name.

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/client"
+	"waymark/landscape"
 	"waymark/pipeline"
 )
 
@@ -56,8 +57,8 @@ func tookText(run *client.Run) string {
 	return fmt.Sprintf("%.1f s", took.Seconds())
 }
 
-// completeRuns offers the ids of the runs on record to the shell.
-func (a *app) completeRuns(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+// completeRuns offers the ids of runs on record to the shell.
+func (a *app) completeRuns(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 	const none = cobra.ShellCompDirectiveNoFileComp
 	if len(args) > 0 || a.settle(cmd.Flags()) != nil {
 		return nil, none
@@ -67,14 +68,26 @@ func (a *app) completeRuns(cmd *cobra.Command, args []string, _ string) ([]strin
 		return nil, none
 	}
 	defer record.close() //nolint:errcheck // nothing was written
-	runs, err := record.log.Runs(cmd.Context())
+	runs, err := completions(cmd.Context(), record.log.Reader, begun)
 	if err != nil {
 		return nil, none
 	}
-	slices.SortFunc(runs, client.NewestFirst)
 	words := []string{cobra.CompletionWithDesc(pipeline.LastRun, "the newest run")}
 	for _, run := range runs {
 		words = append(words, cobra.CompletionWithDesc(run.ID, run.Pipeline+", "+string(run.Status)+", "+moment(client.Time(run.Started))))
 	}
 	return words, none | cobra.ShellCompDirectiveKeepOrder
+}
+
+// mostCompleted is how many runs are offered to somebody who typed nothing of an id.
+const mostCompleted = 100
+
+// completions returns the runs whose ids begin as typed, or else some, the newest first.
+func completions(ctx context.Context, log *landscape.Reader, typed string) ([]landscape.RunHead, error) {
+	if typed == "" {
+		return log.RecentRuns(ctx, nil, mostCompleted)
+	}
+	runs, err := log.RunsWith(ctx, typed)
+	slices.SortFunc(runs, client.NewestFirst)
+	return runs, err
 }

@@ -1,0 +1,93 @@
+package landscape
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// RunStart is the place of a run among those that started before and after it.
+type RunStart struct {
+	Started Micros `db:"started_us,key"`
+	ID      string `db:"run_id,key"`
+}
+
+// Table returns runs.
+func (RunStart) Table() string { return "runs" }
+
+// Start returns the place of the run.
+func (r RunHead) Start() RunStart { return RunStart{r.Started, r.ID} }
+
+// startedRun is a RunHead by its start.
+type startedRun struct {
+	At Micros `db:"started_us,key"`
+	RunHead
+}
+
+// RecentRuns returns runs, the last to start first, and of those that started at the same time the greatest id first; nil if there is
+// none. It begins after the run at the place after, or with the last if after is nil, and returns at most limit runs, or all if that
+// is 0.
+func (r *Reader) RecentRuns(ctx context.Context, after *RunStart, limit int) ([]RunHead, error) {
+	q := Query{Descending: true, Limit: limit}
+	if after != nil {
+		q.After = []any{int64(after.Started), after.ID}
+	}
+	var heads []RunHead
+	err := r.from.Read(ctx, startedRun{}, q, func(record Record) bool {
+		heads = append(heads, record.(startedRun).RunHead)
+		return true
+	})
+	return heads, err
+}
+
+// CountRuns returns how many runs there are.
+func (r *Reader) CountRuns(ctx context.Context) (n int, err error) {
+	err = each(ctx, r.from, nil, func(RunStart) bool { n++; return true })
+	return n, err
+}
+
+// FindRun returns the run with this id, or the only run whose id begins with it. The error wraps ErrNotFound if there is
+// none; if there are several it lists them.
+func (r *Reader) FindRun(ctx context.Context, idOrPrefix string) (Run, error) {
+	run, err := r.Run(ctx, idOrPrefix)
+	if idOrPrefix == "" || !errors.Is(err, ErrNotFound) {
+		return run, err
+	}
+	matches, err := r.RunsWith(ctx, idOrPrefix)
+	switch {
+	case err != nil:
+		return Run{}, err
+	case len(matches) == 0:
+		return Run{}, fmt.Errorf("run %q: %w", idOrPrefix, ErrNotFound)
+	case len(matches) == 1:
+		return get[Run](ctx, r.from, matches[0].ID)
+	}
+	const most = 5
+	var shown []string
+	for _, head := range matches[:min(most, len(matches))] {
+		shown = append(shown, head.ID)
+	}
+	more := ""
+	if len(matches) > most {
+		more = fmt.Sprintf(" and %d more", len(matches)-most)
+	}
+	return Run{}, fmt.Errorf("run %q is the beginning of %s%s: give more of the id", idOrPrefix, strings.Join(shown, ", "), more)
+}
+
+// RunsWith returns the runs whose ids begin with a prefix, by id; nil if there is none.
+func (r *Reader) RunsWith(ctx context.Context, prefix string) ([]RunHead, error) {
+	found, err := Select[RunHead](ctx, r.from, prefix) // which has the prefix and nothing else
+	if err != nil {
+		return nil, err
+	}
+	err = r.from.Read(ctx, RunHead{}, Query{After: []any{prefix}}, func(record Record) bool {
+		head := record.(RunHead)
+		if strings.HasPrefix(head.ID, prefix) {
+			found = append(found, head)
+			return true
+		}
+		return false // what begins with the prefix follows it
+	})
+	return found, err
+}

@@ -1,0 +1,46 @@
+package sqlitestore
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/landscape"
+)
+
+// runStart is what puts a list of runs into order.
+type runStart struct {
+	Started landscape.Micros `db:"started_us,key"`
+	landscape.RunHead
+}
+
+// TestPagesAreSearchedNotSorted holds that a page is looked up where it begins in a key or index.
+func TestPagesAreSearchedNotSorted(t *testing.T) {
+	store, err := Open(t.Context(), filepath.Join(t.TempDir(), "landscape.db"), Options{Create: true})
+	require.NoError(t, err)
+	defer store.Close()
+	for kind, q := range map[landscape.Record]landscape.Query{
+		runStart{}:            {After: []any{int64(1), "r"}, Descending: true, Limit: 50},
+		landscape.RunStart{}:  {After: []any{int64(1), "r"}},
+		landscape.RowError{}:  {Prefix: []any{"r", "s"}, After: []any{int64(1), int64(0), "n"}, Limit: 50},
+		landscape.Effect{}:    {Prefix: []any{"r"}, After: []any{"sink", "s", int64(7)}, Limit: 50},
+		landscape.RunHead{}:   {After: []any{"r"}},
+		landscape.WayRecord{}: {Prefix: []any{"r"}, After: []any{"w"}, Descending: true, Limit: 1},
+	} {
+		rows, err := store.read.Query("explain query plan "+selectSQL(landscape.TableOf(kind), q), arguments(q)...)
+		require.NoError(t, err)
+		defer rows.Close()
+		var steps []string
+		for rows.Next() {
+			var id, parent, unused int
+			var step string
+			require.NoError(t, rows.Scan(&id, &parent, &unused, &step))
+			steps = append(steps, step)
+		}
+		require.NoError(t, rows.Err())
+		require.Len(t, steps, 1, "nothing is sorted: %v", steps)
+		require.True(t, strings.HasPrefix(steps[0], "SEARCH "), "%T: %s", kind, steps[0])
+	}
+}
