@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 
+	"waymark/internal/disk"
 	"waymark/internal/failpoint"
 )
 
@@ -28,7 +29,7 @@ const publishAttempts = 10
 //
 // Nothing is known after a failed fsync, and the kernel may report it only once: the temp file is removed, and a caller
 // that calls again writes a new one.
-func publish(d disk, key string, data []byte) error {
+func publish(d disk.Disk, key string, data []byte) error {
 	var err error
 	for range publishAttempts {
 		if err = publishOnce(d, key, data); !errors.Is(err, fs.ErrNotExist) {
@@ -38,13 +39,13 @@ func publish(d disk, key string, data []byte) error {
 	return fmt.Errorf("gave up after %d attempts: %w", publishAttempts, err)
 }
 
-func publishOnce(d disk, key string, data []byte) error {
+func publishOnce(d disk.Disk, key string, data []byte) error {
 	shard := shardPath(key)
-	if err := d.Mkdir(shard); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := d.Mkdir(shard, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	temp := shard + "/" + tempPrefix + rand.Text()
-	f, err := d.Create(temp)
+	f, err := create(d, temp)
 	if err != nil {
 		return err
 	}
@@ -58,7 +59,7 @@ func publishOnce(d disk, key string, data []byte) error {
 }
 
 // fill writes f, makes it durable and gives it its final name. It closes f in any case.
-func fill(d disk, f tempFile, temp, final string, data []byte) error {
+func fill(d disk.Disk, f disk.File, temp, final string, data []byte) error {
 	err := failpoint.Hit("payload.created")
 	if err == nil {
 		err = write(f, data)
@@ -75,7 +76,7 @@ func fill(d disk, f tempFile, temp, final string, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-func write(f tempFile, data []byte) error {
+func write(f disk.File, data []byte) error {
 	n, err := f.Write(data[:failpoint.Short("payload.writing", len(data))])
 	if err == nil && n < len(data) {
 		err = io.ErrShortWrite
@@ -84,7 +85,7 @@ func write(f tempFile, data []byte) error {
 }
 
 // syncNames makes the name of the object under key durable, from the inside out.
-func syncNames(d disk, key string) error {
+func syncNames(d disk.Disk, key string) error {
 	if err := d.SyncDir(shardPath(key)); err != nil {
 		return err
 	}
@@ -93,12 +94,3 @@ func syncNames(d disk, key string) error {
 	}
 	return d.SyncDir(objectsDir)
 }
-
-func ignore(err, ignored error) error {
-	if errors.Is(err, ignored) {
-		return nil
-	}
-	return err
-}
-
-func ignoreNotExist(err error) error { return ignore(err, fs.ErrNotExist) }

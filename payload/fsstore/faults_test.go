@@ -3,6 +3,8 @@ package fsstore
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waymark/internal/disk"
 	"waymark/payload"
 )
 
@@ -20,7 +23,7 @@ var errFault = errors.New("input/output error")
 // faultDisk records every call and fails those that failAt names, by their number from 0. A failing create, rename or
 // link is not made, a failing write is made by half, and anything else is made before it is said to have failed.
 type faultDisk struct {
-	disk
+	disk.Disk
 	calls  []string
 	failAt map[int]error
 	before func(call string)
@@ -35,60 +38,63 @@ func (d *faultDisk) step(call string, args ...string) error {
 	return d.failAt[len(d.calls)-1]
 }
 
-func (d *faultDisk) Mkdir(name string) error {
-	return errors.Join(d.step("mkdir", name), d.disk.Mkdir(name))
+func (d *faultDisk) Mkdir(name string, perm fs.FileMode) error {
+	return errors.Join(d.step("mkdir", name), d.Disk.Mkdir(name, perm))
 }
 
-func (d *faultDisk) Create(name string) (tempFile, error) {
+func (d *faultDisk) OpenFile(name string, flag int, perm fs.FileMode) (disk.File, error) {
+	if flag&os.O_CREATE == 0 {
+		return d.Disk.OpenFile(name, flag, perm)
+	}
 	if err := d.step("create", name); err != nil {
 		return nil, err
 	}
-	f, err := d.disk.Create(name)
-	return &faultFile{tempFile: f, disk: d}, err
+	f, err := d.Disk.OpenFile(name, flag, perm)
+	return &faultFile{File: f, disk: d}, err
 }
 
 func (d *faultDisk) Rename(from, to string) error {
 	if err := d.step("rename", from, to); err != nil {
 		return err
 	}
-	return d.disk.Rename(from, to)
+	return d.Disk.Rename(from, to)
 }
 
 func (d *faultDisk) Link(from, to string) error {
 	if err := d.step("link", from, to); err != nil {
 		return err
 	}
-	return d.disk.Link(from, to)
+	return d.Disk.Link(from, to)
 }
 
 func (d *faultDisk) Remove(name string) error {
-	return errors.Join(d.step("remove", name), d.disk.Remove(name))
+	return errors.Join(d.step("remove", name), d.Disk.Remove(name))
 }
 
 func (d *faultDisk) RemoveAll(name string) error {
-	return errors.Join(d.step("removeall", name), d.disk.RemoveAll(name))
+	return errors.Join(d.step("removeall", name), d.Disk.RemoveAll(name))
 }
 
 func (d *faultDisk) SyncDir(name string) error {
-	return errors.Join(d.step("syncdir", name), d.disk.SyncDir(name))
+	return errors.Join(d.step("syncdir", name), d.Disk.SyncDir(name))
 }
 
 type faultFile struct {
-	tempFile
+	disk.File
 	disk *faultDisk
 }
 
 // Write writes half before it fails.
 func (f *faultFile) Write(p []byte) (int, error) {
 	if err := f.disk.step("write"); err != nil {
-		n, _ := f.tempFile.Write(p[:len(p)/2])
+		n, _ := f.File.Write(p[:len(p)/2])
 		return n, err
 	}
-	return f.tempFile.Write(p)
+	return f.File.Write(p)
 }
 
-func (f *faultFile) Sync() error  { return errors.Join(f.disk.step("sync"), f.tempFile.Sync()) }
-func (f *faultFile) Close() error { return errors.Join(f.disk.step("close"), f.tempFile.Close()) }
+func (f *faultFile) Sync() error  { return errors.Join(f.disk.step("sync"), f.File.Sync()) }
+func (f *faultFile) Close() error { return errors.Join(f.disk.step("close"), f.File.Close()) }
 
 // faulty returns a Store on a faultDisk, and its folder.
 func faulty(t *testing.T) (*Store, *faultDisk, string) {
@@ -97,7 +103,7 @@ func faulty(t *testing.T) (*Store, *faultDisk, string) {
 	s, err := Create(dir)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	d := &faultDisk{disk: s.disk}
+	d := &faultDisk{Disk: s.disk}
 	s.disk = d
 	return s, d, dir
 }
@@ -187,7 +193,7 @@ func TestTempSweptUnderAStoppedWriter(t *testing.T) {
 	d.before = func(call string) {
 		if temp, ok := strings.CutPrefix(call, "rename "); ok && swept < publishAttempts-1 {
 			swept++
-			require.NoError(t, d.disk.Remove(strings.Fields(temp)[0]))
+			require.NoError(t, d.Disk.Remove(strings.Fields(temp)[0]))
 		}
 	}
 	_, err := payload.New(s, payload.Options{}).Put(t.Context(), []byte("x"))
@@ -219,13 +225,13 @@ func TestSweepLeavesALivingWriterAlone(t *testing.T) {
 func TestQuarantineNeverTakesAGoodObjectAway(t *testing.T) {
 	s, d, _ := faulty(t)
 	key := string(payload.Of([]byte("x")))
-	require.NoError(t, s.disk.Mkdir(shardPath(key)))
-	require.NoError(t, s.disk.Mkdir(objectPath(key)))
+	require.NoError(t, s.disk.Mkdir(shardPath(key), dirMode))
+	require.NoError(t, s.disk.Mkdir(objectPath(key), dirMode))
 	d.before = func(call string) {
 		if strings.HasPrefix(call, "rename ") {
 			d.before = nil
-			require.NoError(t, d.disk.Remove(objectPath(key)))
-			require.NoError(t, publish(d.disk, key, []byte("x")))
+			require.NoError(t, d.Disk.Remove(objectPath(key)))
+			require.NoError(t, publish(d.Disk, key, []byte("x")))
 		}
 	}
 	_, err := s.Quarantine(t.Context(), key)
@@ -236,7 +242,7 @@ func TestQuarantineNeverTakesAGoodObjectAway(t *testing.T) {
 }
 
 // noLinks is a file system without hard links.
-type noLinks struct{ disk }
+type noLinks struct{ disk.Disk }
 
 func (noLinks) Link(from, to string) error { return syscall.EPERM }
 

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"waymark/internal/disk"
 	"waymark/payload"
 )
 
@@ -29,7 +30,7 @@ const (
 // Store is a payload.Backend over a folder. Several Stores, in several processes, may share the folder.
 type Store struct {
 	dir  string
-	disk disk
+	disk disk.Disk
 }
 
 // Create is Open, but makes the folder first if it is missing. Its parent must exist.
@@ -56,7 +57,7 @@ func syncParent(dir string) error {
 		return err
 	}
 	defer parent.Close()
-	return rootDisk{parent}.SyncDir(".")
+	return disk.Of(parent).SyncDir(".")
 }
 
 // Open returns the Store in dir, which must exist. It refuses a symbolic link and a folder that others may write to:
@@ -66,7 +67,7 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open payload folder: %w", err)
 	}
-	s, err := newStore(dir, rootDisk{root})
+	s, err := newStore(dir, disk.Of(root))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open payload folder: %w", err), root.Close())
 	}
@@ -74,7 +75,7 @@ func Open(dir string) (*Store, error) {
 }
 
 // newStore returns the Store on a disk that holds nothing but dir.
-func newStore(dir string, d disk) (*Store, error) {
+func newStore(dir string, d disk.Disk) (*Store, error) {
 	s := &Store{dir: dir, disk: d}
 	return s, s.prepare()
 }
@@ -117,7 +118,7 @@ func checkFolder(name string, info fs.FileInfo) error {
 // prepare makes the two folders of the layout durably, and holds them to the rules of the root.
 func (s *Store) prepare() error {
 	for _, dir := range []string{objectsDir, quarantineDir} {
-		if err := s.disk.Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := s.disk.Mkdir(dir, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 		info, err := s.disk.Lstat(dir)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waymark/internal/disk/disktest"
 	"waymark/payload"
 )
 
@@ -26,7 +27,7 @@ const leastMoments = 820
 // lab is a disk that loses its power after every call that changes something, and what must be true of what is left.
 type lab struct {
 	t      *testing.T
-	disk   *crashDisk
+	disk   *disktest.Disk
 	states *atomic.Int64
 	moment uint64
 
@@ -39,7 +40,7 @@ type lab struct {
 func newLab(t *testing.T, states *atomic.Int64) *lab {
 	t.Helper()
 	l := &lab{
-		t: t, disk: newCrashDisk(), states: states, universe: map[payload.Digest][]byte{},
+		t: t, disk: disktest.New(), states: states, universe: map[payload.Digest][]byte{},
 		kept: map[payload.Digest]bool{}, deleted: map[payload.Digest]bool{}, poisoned: map[payload.Digest]bool{},
 	}
 	require.NotNil(t, l.store(nil))
@@ -49,7 +50,7 @@ func newLab(t *testing.T, states *atomic.Int64) *lab {
 // store opens the store as a process of its own, in which after is called after each call that changed something.
 func (l *lab) store(after func(call string) error) *payload.Store {
 	l.t.Helper()
-	s, err := newStore("payloads", l.disk.process(after))
+	s, err := newStore("payloads", l.disk.Process(after))
 	require.NoError(l.t, err)
 	return payload.New(s, payload.Options{})
 }
@@ -94,15 +95,15 @@ func (l *lab) losePower(call string) {
 		}
 		for seed := range seeds {
 			l.states.Add(1)
-			if err := l.check(l.disk.crash(percent, l.moment<<8|seed), seed == 0); err != nil {
-				l.t.Fatalf("moment %d, after %s, %d %% survive, seed %d: %v\n%s", l.moment, call, percent, seed, err, l.disk.fs)
+			if err := l.check(l.disk.Crash(percent, l.moment<<8|seed), seed == 0); err != nil {
+				l.t.Fatalf("moment %d, after %s, %d %% survive, seed %d: %v\n%s", l.moment, call, percent, seed, err, l.disk)
 			}
 		}
 	}
 }
 
 // check opens the store on what is left. Where recover is set it goes on as a run would, up to another loss of power.
-func (l *lab) check(left *crashDisk, recover bool) error {
+func (l *lab) check(left *disktest.Disk, recover bool) error {
 	s, err := newStore("payloads", left)
 	if err != nil {
 		return err
@@ -119,7 +120,7 @@ func (l *lab) check(left *crashDisk, recover bool) error {
 	if err := l.recover(s); err != nil {
 		return fmt.Errorf("while it recovers: %w", err)
 	}
-	s, err = newStore("payloads", left.crash(0, 0))
+	s, err = newStore("payloads", left.Crash(0, 0))
 	if err != nil {
 		return err
 	}
@@ -198,9 +199,6 @@ func neighbours(n int) [][]byte {
 	}
 }
 
-// errDied ends a process: nothing that it does after it has any effect.
-var errDied = errors.New("killed")
-
 // workloads are what processes do to the store while the power may go at any moment.
 var workloads = map[string]func(l *lab){
 	"one writer": func(l *lab) {
@@ -233,20 +231,19 @@ var workloads = map[string]func(l *lab){
 		for n := range 8 {
 			for _, data := range [][]byte{fmt.Appendf(nil, "dies %d", n), append(make([]byte, 5000), byte(n))} {
 				calls := 0
-				dying := l.disk.process(nil)
-				dying.after = func(string) error {
+				dying := l.disk.Process(nil)
+				dying.After = func(string) error {
 					if calls++; calls <= n {
 						return nil
 					}
-					dying.dead = true
-					return errDied
+					dying.Dead = true
+					return disktest.ErrDied
 				}
 				s, err := newStore("payloads", dying)
 				if err == nil {
 					err = l.put(payload.New(s, payload.Options{}), data)
 				}
-				require.True(l.t, err == nil || errors.Is(err, errDied), "%v", err)
-				clear(l.disk.locked)
+				require.True(l.t, err == nil || errors.Is(err, disktest.ErrDied), "%v", err)
 				require.NoError(l.t, l.put(l.store(l.blackout), data))
 			}
 		}
@@ -312,11 +309,11 @@ var workloads = map[string]func(l *lab){
 func (l *lab) plant(d payload.Digest, poison []byte, synced bool) {
 	l.t.Helper()
 	key := string(d)
-	if err := l.disk.Mkdir(shardPath(key)); err != nil {
+	if err := l.disk.Mkdir(shardPath(key), dirMode); err != nil {
 		require.ErrorIs(l.t, err, fs.ErrExist)
 	}
 	require.NoError(l.t, l.disk.RemoveAll(objectPath(key)))
-	f, err := l.disk.Create(objectPath(key))
+	f, err := create(l.disk, objectPath(key))
 	require.NoError(l.t, err)
 	_, err = f.Write(poison)
 	require.NoError(l.t, err)

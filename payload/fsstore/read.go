@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"syscall"
 
+	"waymark/internal/disk"
 	"waymark/payload"
 )
 
@@ -20,7 +21,7 @@ func (s *Store) Read(ctx context.Context, key string, limit int64) ([]byte, erro
 	if _, err := s.lstat(key); err != nil {
 		return nil, err
 	}
-	f, err := s.disk.Open(objectPath(key))
+	f, err := open(s.disk, objectPath(key))
 	if err != nil {
 		return nil, notFound(key, err)
 	}
@@ -30,7 +31,7 @@ func (s *Store) Read(ctx context.Context, key string, limit int64) ([]byte, erro
 
 // readFile judges the open file, not its name: the name may belong to another file since lstat. A file that is cut while
 // it is read gives fewer bytes, which the caller's hash finds out.
-func readFile(f objectFile, key string, limit int64) ([]byte, error) {
+func readFile(f disk.File, key string, limit int64) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err

@@ -65,6 +65,6 @@ func (s *Store) sweepTemp(name string, before time.Time) (swept bool, err error)
 	if !info.Mode().IsRegular() || info.ModTime().After(before) {
 		return false, nil
 	}
-	swept, err = s.disk.RemoveUnlocked(name)
+	swept, err = removeUnlocked(s.disk, name)
 	return swept, ignoreNotExist(err)
 }

@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"waymark/internal/disk"
 	"waymark/internal/failpoint"
 	"waymark/pipeline"
 	"waymark/plugin"
@@ -27,8 +28,8 @@ const maxNameBytes = 200
 
 // place is where a sink's output becomes visible: a name below one of the root's folders.
 type place struct {
-	disk      disk   // of the root's folder
-	name      string // in it, clean, with slashes
+	disk      disk.Disk // of the root's folder
+	name      string    // in it, clean, with slashes
 	overwrite bool
 }
 
@@ -43,7 +44,7 @@ func newPlace(root *Root, target pipeline.FileTarget) (place, error) {
 			return place{}, &RefusedError{target.Path, fmt.Sprintf("the name %q %s", element, fault)}
 		}
 	}
-	return place{disk: rootDisk{handle}, name: name, overwrite: target.Overwrite}, nil
+	return place{disk: disk.Of(handle), name: name, overwrite: target.Overwrite}, nil
 }
 
 // nameFault says why a sink makes no file or folder of this name, or returns "". A leading dot is refused because hidden
@@ -80,7 +81,7 @@ func (p place) makeFolder() error {
 		if err := p.disk.Mkdir(folder, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		if err := syncFolder(p.disk, parent); err != nil {
+		if err := p.disk.SyncDir(parent); err != nil {
 			return err
 		}
 		info, err := p.disk.Lstat(folder)
@@ -138,7 +139,7 @@ func (p place) settle(err error) error {
 	if err := moved(err); err != nil {
 		return err
 	}
-	return syncFolder(p.disk, path.Dir(p.name))
+	return p.disk.SyncDir(path.Dir(p.name))
 }
 
 func (p place) occupied() error {

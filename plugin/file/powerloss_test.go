@@ -4,8 +4,8 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"maps"
 	"math/rand/v2"
+	"path"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waymark/internal/disk/disktest"
 	"waymark/plugin"
 	"waymark/plugin/plugintest"
 )
@@ -46,7 +47,7 @@ var outputKinds = map[string]outputKind{
 type outputLab struct {
 	t      *testing.T
 	kind   outputKind
-	disk   *crashDisk
+	disk   *disktest.Disk
 	states *atomic.Int64
 	moment uint64
 
@@ -78,7 +79,8 @@ func newOutputLab(t *testing.T, kind outputKind, states *atomic.Int64) *outputLa
 		two: plugintest.NewOutput(powerHeader, pagesOf(6000, "z"), "y,1\n"),
 	}
 	l.whole, l.newer = l.alone("one", l.one), l.alone("two", l.two)
-	l.disk = &crashDisk{top: newFolder(), plain: kind.plain}
+	l.disk = disktest.New()
+	l.disk.Plain = kind.plain
 	if kind.overwrite {
 		l.publish("zero", plugintest.NewOutput(powerHeader, pagesOf(4500, "old"), "old,1\n"))
 	}
@@ -90,7 +92,8 @@ func newOutputLab(t *testing.T, kind outputKind, states *atomic.Int64) *outputLa
 // alone returns what the output looks like if nothing happens to it.
 func (l *outputLab) alone(run string, o plugintest.Output) string {
 	l.t.Helper()
-	l.disk = &crashDisk{top: newFolder(), plain: l.kind.plain}
+	l.disk = disktest.New()
+	l.disk.Plain = l.kind.plain
 	l.publish(run, o)
 	return l.visible(l.disk)
 }
@@ -98,43 +101,52 @@ func (l *outputLab) alone(run string, o plugintest.Output) string {
 // publish writes and publishes the output of a run, undisturbed.
 func (l *outputLab) publish(run string, o plugintest.Output) {
 	l.t.Helper()
-	target := l.target(l.disk.process(nil), run)
+	target := l.target(l.disk.Process(nil), run)
 	o.Write(l.t, target)
 	_, err := target.Publish(context.Background(), o.Header, o.Parts)
 	require.NoError(l.t, err)
 }
 
-func (l *outputLab) target(d *crashDisk, run string) plugin.Target {
+func (l *outputLab) target(d *disktest.Disk, run string) plugin.Target {
 	at := place{disk: d, name: powerPlace, overwrite: l.kind.overwrite}
 	return filePlace{sink: "all", place: at, parts: l.kind.parts, extension: ".csv"}.Target(run)
 }
 
 // visible returns what a user sees: names and bytes.
-func (l *outputLab) visible(d *crashDisk) string {
-	_, _, found, err := d.find(powerPlace)
-	if err != nil || found == nil {
+func (l *outputLab) visible(d *disktest.Disk) string {
+	info, err := d.Lstat(powerPlace)
+	if err != nil {
 		return ""
 	}
+	if !info.IsDir() {
+		return "=" + l.bytesOf(d, powerPlace)
+	}
+	names, err := d.Names(powerPlace)
+	require.NoError(l.t, err)
 	var out strings.Builder
 	out.WriteString("=")
-	out.Write(found.data)
-	for _, name := range slices.Sorted(maps.Keys(found.names)) {
+	for _, name := range names {
 		if l.late && name == headerName {
 			continue
 		}
-		out.WriteString("\n" + name + "=")
-		out.Write(found.names[name].data)
+		out.WriteString("\n" + name + "=" + l.bytesOf(d, path.Join(powerPlace, name)))
 	}
 	return out.String()
 }
 
+func (l *outputLab) bytesOf(d *disktest.Disk, name string) string {
+	data, err := readRegular(d, name)
+	require.NoError(l.t, err)
+	return string(data)
+}
+
 // remains returns what is next to the output.
-func (l *outputLab) remains(d *crashDisk) []string {
-	_, _, folder, err := d.find("out")
-	if err != nil || folder == nil {
+func (l *outputLab) remains(d *disktest.Disk) []string {
+	names, err := d.Names("out")
+	if err != nil {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(folder.names)), func(name string) bool { return !strings.HasPrefix(name, ".") })
+	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, ".") })
 }
 
 // blackout takes the power away in many ways, and checks what is left each time. It returns nil.
@@ -146,7 +158,7 @@ func (l *outputLab) blackout(call string) error {
 				break
 			}
 			l.states.Add(1)
-			crash := func() *crashDisk { return l.disk.crash(percent, l.moment<<8|seed) }
+			crash := func() *disktest.Disk { return l.disk.Crash(percent, l.moment<<8|seed) }
 			if err := l.check(crash, seed == 0); err != nil {
 				l.t.Fatalf("moment %d, after %s, %d %% survive, seed %d: %v; on the disk was\n%sand is\n%s",
 					l.moment, call, percent, seed, err, l.disk, crash())
@@ -157,7 +169,7 @@ func (l *outputLab) blackout(call string) error {
 }
 
 // check holds what is left against what was acknowledged, and then lets the run go on, or, the first time, be discarded.
-func (l *outputLab) check(crash func() *crashDisk, first bool) error {
+func (l *outputLab) check(crash func() *disktest.Disk, first bool) error {
 	left := crash()
 	if saw := l.visible(left); !l.may[saw] {
 		return fmt.Errorf("visible is %.200q", saw)
@@ -171,10 +183,10 @@ func (l *outputLab) check(crash func() *crashDisk, first bool) error {
 	if err := l.checkKept(left); err != nil {
 		return err
 	}
-	if err := l.goOn(left.process(nil), func(int) {}); err != nil {
+	if err := l.goOn(left.Process(nil), func(int) {}); err != nil {
 		return fmt.Errorf("when the run goes on: %w", err)
 	}
-	for _, disk := range []*crashDisk{left, left.crash(0, 0)} {
+	for _, disk := range []*disktest.Disk{left, left.Crash(0, 0)} {
 		if saw := l.visible(disk); saw != l.whole {
 			return fmt.Errorf("after the run went on, visible is %.200q", saw)
 		}
@@ -189,7 +201,7 @@ func (l *outputLab) check(crash func() *crashDisk, first bool) error {
 }
 
 // checkKept requires that parts that were acknowledged are there as long as nobody publishes.
-func (l *outputLab) checkKept(left *crashDisk) error {
+func (l *outputLab) checkKept(left *disktest.Disk) error {
 	if l.may[l.whole] {
 		return nil
 	}
@@ -203,11 +215,11 @@ func (l *outputLab) checkKept(left *crashDisk) error {
 	return nil
 }
 
-func (l *outputLab) checkDiscard(left *crashDisk) error {
+func (l *outputLab) checkDiscard(left *disktest.Disk) error {
 	if err := l.target(left, "one").Discard(context.Background()); err != nil {
 		return fmt.Errorf("discard: %w", err)
 	}
-	for _, disk := range []*crashDisk{left, left.crash(0, 0)} {
+	for _, disk := range []*disktest.Disk{left, left.Crash(0, 0)} {
 		if saw := l.visible(disk); saw != l.before && !l.may[saw] || saw == "" && l.before != "" {
 			return fmt.Errorf("after Discard, visible is %.200q", saw)
 		}
@@ -220,7 +232,7 @@ func (l *outputLab) checkDiscard(left *crashDisk) error {
 
 // goOn does what a run does that is taken up: it opens the place unless that was acknowledged, writes what is not there,
 // and publishes. acknowledged, if not nil, is called after each of these.
-func (l *outputLab) goOn(d *crashDisk, acknowledged func(step int)) error {
+func (l *outputLab) goOn(d *disktest.Disk, acknowledged func(step int)) error {
 	ctx, target := context.Background(), l.target(d, "one")
 	if !l.opened {
 		if _, err := target.Open(ctx, l.one.Header); err != nil {
@@ -247,7 +259,7 @@ func (l *outputLab) goOn(d *crashDisk, acknowledged func(step int)) error {
 var steps = []int{-1, 3, 1, 0, 2, 4}
 
 // step makes one step in a process, and remembers what was acknowledged.
-func (l *outputLab) step(d *crashDisk, n int) (made bool, err error) {
+func (l *outputLab) step(d *disktest.Disk, n int) (made bool, err error) {
 	ctx, target := context.Background(), l.target(d, "one")
 	switch i := steps[n]; i {
 	case -1:
@@ -287,23 +299,23 @@ func (l *outputLab) mayPublish() {
 }
 
 // dying returns a process that is killed after its n-th change.
-func (l *outputLab) dying(n int) *crashDisk {
-	d := l.disk.process(nil)
-	d.after = func(string) error {
+func (l *outputLab) dying(n int) *disktest.Disk {
+	d := l.disk.Process(nil)
+	d.After = func(string) error {
 		if n--; n >= 0 {
 			return nil
 		}
-		d.dead = true
-		return errDied
+		d.Dead = true
+		return disktest.ErrDied
 	}
 	return d
 }
 
 // stopped returns a process that is stopped after its n-th change, until meanwhile has been done, and then goes on. Power
 // fails whenever it has changed something after that.
-func (l *outputLab) stopped(n int, meanwhile func()) (d *crashDisk, wasStopped *bool) {
+func (l *outputLab) stopped(n int, meanwhile func()) (d *disktest.Disk, wasStopped *bool) {
 	wasStopped = new(bool)
-	return l.disk.process(func(call string) error {
+	return l.disk.Process(func(call string) error {
 		if n--; n == -1 {
 			*wasStopped = true
 			meanwhile()
@@ -320,11 +332,11 @@ func (l *outputLab) stopped(n int, meanwhile func()) (d *crashDisk, wasStopped *
 var outputWorkloads = map[string]func(l *outputLab, n int) (more bool){
 	"undisturbed": func(l *outputLab, _ int) bool {
 		for i := range steps {
-			_, err := l.step(l.disk.process(l.blackout), i)
+			_, err := l.step(l.disk.Process(l.blackout), i)
 			require.NoError(l.t, err)
 			require.NoError(l.t, l.blackout("a step"))
 		}
-		_, err := l.step(l.disk.process(l.blackout), len(steps)-1)
+		_, err := l.step(l.disk.Process(l.blackout), len(steps)-1)
 		require.NoError(l.t, err, "published again")
 		return false
 	},
@@ -332,19 +344,19 @@ var outputWorkloads = map[string]func(l *outputLab, n int) (more bool){
 		dying := l.dying(n)
 		for i := range steps {
 			if _, err := l.step(dying, i); err != nil {
-				require.True(l.t, dying.dead, "%v", err)
+				require.True(l.t, dying.Dead, "%v", err)
 				break
 			}
 		}
 		require.NoError(l.t, l.blackout("death"))
-		require.NoError(l.t, l.goOn(l.disk.process(l.blackout), l.acknowledged))
+		require.NoError(l.t, l.goOn(l.disk.Process(l.blackout), l.acknowledged))
 		require.Equal(l.t, l.whole, l.visible(l.disk))
 		require.Empty(l.t, l.remains(l.disk))
-		return dying.dead
+		return dying.Dead
 	},
 	"a stopped process goes on after another published": func(l *outputLab, n int) bool {
 		published := func() {
-			require.NoError(l.t, l.goOn(l.disk.process(nil), l.acknowledged))
+			require.NoError(l.t, l.goOn(l.disk.Process(nil), l.acknowledged))
 			l.may = map[string]bool{l.whole: true}
 		}
 		return l.goesOnTooLate(n, published, l.whole)
@@ -357,7 +369,7 @@ var outputWorkloads = map[string]func(l *outputLab, n int) (more bool){
 			return false
 		}
 		return l.goesOnTooLate(n, func() {
-			require.NoError(l.t, l.goOn(l.disk.process(nil), l.acknowledged))
+			require.NoError(l.t, l.goOn(l.disk.Process(nil), l.acknowledged))
 			l.publish("two", l.two)
 			l.may, l.discarded = map[string]bool{l.newer: true}, true
 		}, l.newer)
@@ -380,11 +392,11 @@ var outputWorkloads = map[string]func(l *outputLab, n int) (more bool){
 				break
 			}
 		}
-		if !dying.dead {
+		if !dying.Dead {
 			return false
 		}
 		l.mayPublish()
-		if err := l.publishOne(l.disk.process(l.blackout)); err == nil {
+		if err := l.publishOne(l.disk.Process(l.blackout)); err == nil {
 			l.may = map[string]bool{l.whole: true}
 		}
 		require.NoError(l.t, l.blackout("publish"))
@@ -392,12 +404,12 @@ var outputWorkloads = map[string]func(l *outputLab, n int) (more bool){
 	},
 	"published while it is discarded": func(l *outputLab, n int) bool {
 		for i := range len(steps) - 1 {
-			_, err := l.step(l.disk.process(nil), i)
+			_, err := l.step(l.disk.Process(nil), i)
 			require.NoError(l.t, err)
 		}
 		var published error
 		discarding, wasStopped := l.stopped(n, func() {
-			_, published = l.step(l.disk.process(nil), len(steps)-1)
+			_, published = l.step(l.disk.Process(nil), len(steps)-1)
 		})
 		l.discarded = true
 		require.NoError(l.t, l.target(discarding, "one").Discard(context.Background()))
@@ -413,7 +425,7 @@ var outputWorkloads = map[string]func(l *outputLab, n int) (more bool){
 
 func (l *outputLab) discard() {
 	l.discarded = true
-	require.NoError(l.t, l.target(l.disk.process(nil), "one").Discard(context.Background()))
+	require.NoError(l.t, l.target(l.disk.Process(nil), "one").Discard(context.Background()))
 }
 
 // goesOnTooLate stops a process after its n-th change until meanwhile was done. It then finishes the step that it was in, and
@@ -427,7 +439,7 @@ func (l *outputLab) goesOnTooLate(n int, meanwhile func(), visible string) bool 
 			continue
 		}
 		if made {
-			require.NoError(l.t, l.target(l.disk.process(nil), "one").Discard(context.Background()))
+			require.NoError(l.t, l.target(l.disk.Process(nil), "one").Discard(context.Background()))
 		}
 		require.True(l.t, l.visible(l.disk) == visible || l.discarded && i == len(steps)-1 && l.visible(l.disk) == l.whole && err == nil,
 			"step %d, %v: visible is %.200q", i, err, l.visible(l.disk))
@@ -462,7 +474,7 @@ func TestPowerLoss(t *testing.T) {
 // before at any time; what a process was told is published is; and a run that goes on ends with exactly its output.
 func TestInterleaved(t *testing.T) {
 	for kindName, kind := range outputKinds {
-		for name, pair := range map[string][2]func(*outputLab, *crashDisk) error{
+		for name, pair := range map[string][2]func(*outputLab, *disktest.Disk) error{
 			"published twice":                {(*outputLab).publishOne, (*outputLab).publishOne},
 			"published and written again":    {(*outputLab).publishOne, (*outputLab).writeOne},
 			"published and opened again":     {(*outputLab).publishOne, (*outputLab).openOne},
@@ -481,12 +493,12 @@ func TestInterleaved(t *testing.T) {
 	}
 }
 
-func (l *outputLab) openOne(d *crashDisk) error {
+func (l *outputLab) openOne(d *disktest.Disk) error {
 	_, err := l.target(d, "one").Open(context.Background(), l.one.Header)
 	return err
 }
 
-func (l *outputLab) writeOne(d *crashDisk) error {
+func (l *outputLab) writeOne(d *disktest.Disk) error {
 	for i, part := range l.one.Parts {
 		if err := l.target(d, "one").Write(context.Background(), part, l.one.Data[i]); err != nil {
 			return err
@@ -495,19 +507,19 @@ func (l *outputLab) writeOne(d *crashDisk) error {
 	return nil
 }
 
-func (l *outputLab) publishOne(d *crashDisk) error {
+func (l *outputLab) publishOne(d *disktest.Disk) error {
 	_, err := l.target(d, "one").Publish(context.Background(), l.one.Header, l.one.Parts)
 	return err
 }
 
-func (l *outputLab) publishTwo(d *crashDisk) error {
+func (l *outputLab) publishTwo(d *disktest.Disk) error {
 	_, err := l.target(d, "two").Publish(context.Background(), l.two.Header, l.two.Parts)
 	return err
 }
 
-func (l *outputLab) interleave(seed uint64, pair [2]func(*outputLab, *crashDisk) error) {
+func (l *outputLab) interleave(seed uint64, pair [2]func(*outputLab, *disktest.Disk) error) {
 	l.t.Helper()
-	l.disk = l.disk.crash(0, 0)
+	l.disk = l.disk.Crash(0, 0)
 	l.one.Write(l.t, l.target(l.disk, "one"))
 	l.two.Write(l.t, l.target(l.disk, "two"))
 	l.may = map[string]bool{l.before: true, l.whole: true, l.newer: true}
@@ -524,17 +536,17 @@ func (l *outputLab) interleave(seed uint64, pair [2]func(*outputLab, *crashDisk)
 }
 
 // inTurns gives the processes turns, by chance. In its turn a process changes, or looks at, one thing.
-func (l *outputLab) inTurns(rng *rand.Rand, pair [2]func(*outputLab, *crashDisk) error) (errs [2]error) {
+func (l *outputLab) inTurns(rng *rand.Rand, pair [2]func(*outputLab, *disktest.Disk) error) (errs [2]error) {
 	var turn, rest [2]chan bool // rest: whether the process has ended
 	for i, do := range pair {
 		turn[i], rest[i] = make(chan bool), make(chan bool)
-		process := l.disk.process(nil)
-		process.looked = func() {
+		process := l.disk.Process(nil)
+		process.Looked = func() {
 			rest[i] <- false
 			<-turn[i]
 		}
-		process.after = func(string) error {
-			process.looked()
+		process.After = func(string) error {
+			process.Looked()
 			return nil
 		}
 		go func() {

@@ -6,61 +6,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"syscall"
 
+	"waymark/internal/disk"
 	"waymark/internal/failpoint"
 )
-
-// disk is what sinks do to the file system below one folder. Its methods are those of os.Root and what there is none for.
-// Tests put one in its place that loses its power.
-type disk interface {
-	Name() string
-	Lstat(name string) (fs.FileInfo, error)
-	SameFile(a, b fs.FileInfo) bool
-	OpenFile(name string, flag int, perm fs.FileMode) (file, error)
-	Mkdir(name string, perm fs.FileMode) error
-	Link(from, to string) error
-	Rename(from, to string) error
-	// Exchange gives each of two names in one folder what the other one had, at once. The error is errors.ErrUnsupported
-	// where the file system cannot do that.
-	Exchange(a, b string) error
-	Remove(name string) error
-	RemoveAll(name string) error
-}
-
-// file is an open file or folder.
-type file interface {
-	io.ReadCloser
-	io.ReaderAt
-	io.WriterAt
-	Name() string
-	Readdirnames(n int) ([]string, error)
-	Stat() (fs.FileInfo, error)
-	Sync() error
-	Truncate(size int64) error
-}
-
-// rootDisk is the disk behind an os.Root.
-type rootDisk struct{ *os.Root }
-
-func (d rootDisk) SameFile(a, b fs.FileInfo) bool { return os.SameFile(a, b) }
-
-func (d rootDisk) OpenFile(name string, flag int, perm fs.FileMode) (file, error) {
-	f, err := d.Root.OpenFile(name, flag, perm)
-	if err != nil {
-		return nil, err
-	}
-	return f, nil
-}
-
-func (d rootDisk) Exchange(a, b string) error {
-	folder, err := d.Open(path.Dir(a))
-	if err != nil {
-		return err
-	}
-	return errors.Join(exchange(folder, path.Base(a), path.Base(b)), folder.Close())
-}
 
 // irregular says that a name belongs to something else than a regular file.
 type irregular struct {
@@ -75,7 +25,7 @@ func (e *irregular) Error() string {
 
 // openRegular opens a regular file that is not a symbolic link; the error is an *irregular if there is something else. It never waits
 // for the other end of a pipe.
-func openRegular(d disk, name string, flag int) (file, error) {
+func openRegular(d disk.Disk, name string, flag int) (disk.File, error) {
 	if info, err := d.Lstat(name); err == nil && !info.Mode().IsRegular() {
 		return nil, &irregular{name, info}
 	}
@@ -93,7 +43,7 @@ func openRegular(d disk, name string, flag int) (file, error) {
 	return f, nil
 }
 
-func readRegular(d disk, name string) ([]byte, error) {
+func readRegular(d disk.Disk, name string) ([]byte, error) {
 	f, err := openRegular(d, name, os.O_RDONLY)
 	if err != nil {
 		return nil, err
@@ -114,7 +64,7 @@ var (
 
 // write writes the pieces one after the other from the offset on, makes them durable, and closes the file in any case.
 // whole says that the file ends after them.
-func write(f file, m moments, whole bool, offset int64, pieces ...[]byte) error {
+func write(f disk.File, m moments, whole bool, offset int64, pieces ...[]byte) error {
 	err := writeAt(f, m, offset, pieces)
 	if err == nil && whole {
 		for _, piece := range pieces {
@@ -134,7 +84,7 @@ func write(f file, m moments, whole bool, offset int64, pieces ...[]byte) error 
 	return errors.Join(err, f.Close())
 }
 
-func writeAt(f file, m moments, offset int64, pieces [][]byte) error {
+func writeAt(f disk.File, m moments, offset int64, pieces [][]byte) error {
 	for _, piece := range pieces {
 		n, err := f.WriteAt(piece[:failpoint.Short(m.writing, len(piece))], offset)
 		if err == nil && n < len(piece) {
@@ -146,26 +96,4 @@ func writeAt(f file, m moments, offset int64, pieces [][]byte) error {
 		offset += int64(n)
 	}
 	return nil
-}
-
-// syncFolder makes the names in the folder durable.
-func syncFolder(d disk, name string) error {
-	f, err := d.OpenFile(name, os.O_RDONLY, 0)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
-}
-
-// exists reports whether there is anything of this name.
-func exists(d disk, name string) bool {
-	_, err := d.Lstat(name)
-	return !errors.Is(err, fs.ErrNotExist)
-}
-
-func ignore(err, ignored error) error {
-	if errors.Is(err, ignored) {
-		return nil
-	}
-	return err
 }

@@ -11,6 +11,7 @@ import (
 	"path"
 	"syscall"
 
+	"waymark/internal/disk"
 	"waymark/internal/failpoint"
 	"waymark/plugin"
 )
@@ -44,10 +45,10 @@ func (l partsFolder) open(at string, header []byte) (made bool, err error) {
 	}
 	err = l.disk.Mkdir(at, 0o755)
 	made = err == nil
-	if err = ignore(err, fs.ErrExist); err != nil {
+	if err = disk.Ignore(err, fs.ErrExist); err != nil {
 		return false, err
 	}
-	if exists(l.disk, path.Join(at, ManifestName)) {
+	if disk.Exists(l.disk, path.Join(at, ManifestName)) {
 		return false, nil // all parts are written, and the header is gone or about to go
 	}
 	return made, l.writeFile(at, path.Join(at, headerName), aHeader, header)
@@ -71,7 +72,7 @@ func (l partsFolder) writeFile(at, name string, m moments, pieces ...[]byte) err
 	if err := write(f, m, true, 0, pieces...); err != nil {
 		return err
 	}
-	return syncFolder(l.disk, at)
+	return l.disk.SyncDir(at)
 }
 
 func (l partsFolder) holds(at string, part plugin.Part) (bool, error) {
@@ -95,12 +96,12 @@ func (l partsFolder) holds(at string, part plugin.Part) (bool, error) {
 	if err != nil || !holds {
 		return false, err
 	}
-	return true, syncFolder(l.disk, at) // whoever wrote the part may have died before it did
+	return true, l.disk.SyncDir(at) // whoever wrote the part may have died before it did
 }
 
 // holdsHeader reports whether the first bytes of a staged part are the header: whoever wrote it may have died before they
 // were there. What has no header beside it any more was looked at as a whole.
-func (l partsFolder) holdsHeader(at string, f file, headerBytes int64) (bool, error) {
+func (l partsFolder) holdsHeader(at string, f disk.File, headerBytes int64) (bool, error) {
 	header, err := readRegular(l.disk, path.Join(at, headerName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil
@@ -110,13 +111,13 @@ func (l partsFolder) holdsHeader(at string, f file, headerBytes int64) (bool, er
 	}
 	found := make([]byte, headerBytes)
 	_, err = f.ReadAt(found, 0)
-	return bytes.Equal(found, header), ignore(err, io.EOF)
+	return bytes.Equal(found, header), disk.Ignore(err, io.EOF)
 }
 
 // onlyIfGone drops the error for a part that does not exist in a folder that does.
 func (l partsFolder) onlyIfGone(at string, err error) error {
-	if exists(l.disk, at) {
-		return ignore(err, fs.ErrNotExist)
+	if disk.Exists(l.disk, at) {
+		return disk.Ignore(err, fs.ErrNotExist)
 	}
 	return err
 }
@@ -147,7 +148,7 @@ func (l partsFolder) seal(ctx context.Context, at string, header []byte, parts [
 // takeBack gives the output the staging's name again if an attempt died while it was under the name for what is replaced: see
 // removeReplaced.
 func (l partsFolder) takeBack(ctx context.Context, at string, header []byte, parts []plugin.Part) error {
-	if exists(l.disk, at) || !exists(l.disk, l.old) {
+	if disk.Exists(l.disk, at) || !disk.Exists(l.disk, l.old) {
 		return nil
 	}
 	if _, err := l.confirm(ctx, l.old, header, parts); err != nil {
@@ -167,10 +168,10 @@ func (l partsFolder) confirm(ctx context.Context, at string, header []byte, part
 // move gives the folder the final name. A rename replaces an empty folder and nothing else, so that what overwrite replaces
 // changes places with the staging, and is then removed.
 func (l partsFolder) move(staging string, sealed fs.FileInfo) error {
-	if err := ignore(l.disk.Remove(path.Join(staging, headerName)), fs.ErrNotExist); err != nil {
+	if err := disk.Ignore(l.disk.Remove(path.Join(staging, headerName)), fs.ErrNotExist); err != nil {
 		return err
 	}
-	if err := syncFolder(l.disk, staging); err != nil {
+	if err := l.disk.SyncDir(staging); err != nil {
 		return err
 	}
 	if !l.overwrite {
@@ -227,7 +228,7 @@ func (l partsFolder) removeReplaced(staging string, sealed fs.FileInfo) error {
 	if err == nil {
 		err = moved(l.disk.Exchange(l.old, l.name))
 	}
-	if ignore(err, errBusy) != nil {
+	if disk.Ignore(err, errBusy) != nil {
 		return err
 	}
 	return l.removeAtOnce(l.old)
@@ -236,7 +237,7 @@ func (l partsFolder) removeReplaced(staging string, sealed fs.FileInfo) error {
 // replaceInSteps is for file systems that cannot exchange two names. For an instant there is no folder, but never one that
 // is not whole.
 func (l partsFolder) replaceInSteps(staging string) error {
-	if err := ignore(l.disk.Rename(l.name, l.old), fs.ErrNotExist); err != nil {
+	if err := disk.Ignore(l.disk.Rename(l.name, l.old), fs.ErrNotExist); err != nil {
 		return err
 	}
 	err := failpoint.Hit("sink.aside")
@@ -251,25 +252,25 @@ func (l partsFolder) replaceInSteps(staging string) error {
 
 // putBack undoes a replacement in steps that was interrupted.
 func (l partsFolder) putBack() error {
-	if !exists(l.disk, l.old) || exists(l.disk, l.name) {
+	if !disk.Exists(l.disk, l.old) || disk.Exists(l.disk, l.name) {
 		return nil
 	}
-	return ignore(l.disk.Rename(l.old, l.name), fs.ErrNotExist)
+	return disk.Ignore(l.disk.Rename(l.old, l.name), fs.ErrNotExist)
 }
 
 // removeAtOnce removes a folder, and nothing of it where an attempt that goes on gives it another name meanwhile. The name
 // of what took its place is durable before that.
 func (l partsFolder) removeAtOnce(name string) error {
-	if !exists(l.disk, name) && !exists(l.disk, l.trash) {
+	if !disk.Exists(l.disk, name) && !disk.Exists(l.disk, l.trash) {
 		return nil
 	}
-	if err := syncFolder(l.disk, path.Dir(l.name)); err != nil {
+	if err := l.disk.SyncDir(path.Dir(l.name)); err != nil {
 		return err
 	}
 	if err := l.disk.RemoveAll(l.trash); err != nil {
 		return err
 	}
-	if err := ignore(l.disk.Rename(name, l.trash), fs.ErrNotExist); err != nil {
+	if err := disk.Ignore(l.disk.Rename(name, l.trash), fs.ErrNotExist); err != nil {
 		return err
 	}
 	return l.disk.RemoveAll(l.trash)

@@ -13,6 +13,7 @@ import (
 	"path"
 	"slices"
 
+	"waymark/internal/disk"
 	"waymark/plugin"
 )
 
@@ -110,12 +111,7 @@ func (l partsFolder) inspectFile(ctx context.Context, name string, header []byte
 
 // stray returns the name of something in the folder at that is not of the manifest, or "".
 func (l partsFolder) stray(at string, m Manifest) (string, error) {
-	f, err := l.disk.OpenFile(at, os.O_RDONLY, 0)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	names, err := f.Readdirnames(-1)
+	names, err := l.disk.Names(at)
 	if err != nil {
 		return "", err
 	}
@@ -139,7 +135,7 @@ func (l partsFolder) inspectManifest(at string, m Manifest) (plugin.Artifact, er
 		return plugin.Artifact{}, err
 	}
 	found, err := readRegular(l.disk, path.Join(at, ManifestName))
-	if err = ignore(err, fs.ErrNotExist); err != nil {
+	if err = disk.Ignore(err, fs.ErrNotExist); err != nil {
 		return plugin.Artifact{}, err
 	}
 	if !bytes.Equal(found, want) {
@@ -178,7 +174,7 @@ func (l partsFolder) notOurs(at string, err error) error {
 	switch {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
-	case exists(l.disk, at):
+	case disk.Exists(l.disk, at):
 		return l.fault(codeTargetRefused, "holds no %s, so Waymark did not write it; remove it or choose another path", ManifestName)
 	}
 	return nil

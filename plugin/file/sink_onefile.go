@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 
+	"waymark/internal/disk"
 	"waymark/plugin"
 )
 
@@ -47,10 +48,10 @@ func (l oneFile) holds(at string, part plugin.Part) (bool, error) {
 }
 
 // holdsAt reports whether the file has the part at the offset, and if so makes it durable.
-func holdsAt(f file, part plugin.Part, offset int64) (bool, error) {
+func holdsAt(f disk.File, part plugin.Part, offset int64) (bool, error) {
 	hash := sha256.New()
 	if _, err := io.CopyN(hash, io.NewSectionReader(f, offset, part.Bytes), part.Bytes); err != nil {
-		return false, ignore(err, io.EOF)
+		return false, disk.Ignore(err, io.EOF)
 	}
 	if [sha256.Size]byte(hash.Sum(nil)) != part.SHA256 {
 		return false, nil
@@ -81,7 +82,7 @@ func (l oneFile) confirm(ctx context.Context, at string, header []byte, parts []
 }
 
 // inspect reads the whole file and compares every piece with what was recorded of it.
-func (l oneFile) inspect(ctx context.Context, f file, header []byte, parts []plugin.Part) (plugin.Artifact, error) {
+func (l oneFile) inspect(ctx context.Context, f disk.File, header []byte, parts []plugin.Part) (plugin.Artifact, error) {
 	artifact := plugin.Artifact{Bytes: int64(len(header))}
 	for _, part := range parts {
 		artifact.Bytes += part.Bytes
@@ -103,7 +104,7 @@ func (l oneFile) inspect(ctx context.Context, f file, header []byte, parts []plu
 	return artifact, nil
 }
 
-func (p place) inspectSize(f file, want int64) error {
+func (p place) inspectSize(f disk.File, want int64) error {
 	info, err := f.Stat()
 	if err == nil && info.Size() != want {
 		err = p.changed("%s has %d bytes and this run wrote %d", path.Base(f.Name()), info.Size(), want)
@@ -158,7 +159,7 @@ func (l oneFile) move(staging string, sealed fs.FileInfo) error {
 	if err := l.settle(err); err != nil {
 		return err
 	}
-	return ignore(l.disk.Remove(staging), fs.ErrNotExist)
+	return disk.Ignore(l.disk.Remove(staging), fs.ErrNotExist)
 }
 
 func (l oneFile) linkedBefore(sealed fs.FileInfo) error {
@@ -170,5 +171,5 @@ func (l oneFile) linkedBefore(sealed fs.FileInfo) error {
 }
 
 func (l oneFile) discard(staging string) error {
-	return ignore(l.disk.Remove(staging), fs.ErrNotExist)
+	return disk.Ignore(l.disk.Remove(staging), fs.ErrNotExist)
 }

@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 
+	"waymark/internal/disk"
 	"waymark/internal/failpoint"
 	"waymark/plugin"
 )
@@ -58,7 +59,7 @@ func (t *fileTarget) Open(ctx context.Context, header []byte) (made bool, err er
 		err = failpoint.Hit("sink.opened")
 	}
 	if err == nil {
-		err = syncFolder(t.disk, path.Dir(t.staging))
+		err = t.disk.SyncDir(path.Dir(t.staging))
 	}
 	return made, t.classify(err)
 }
@@ -80,7 +81,7 @@ func (t *fileTarget) Write(ctx context.Context, part plugin.Part, data []byte) e
 
 func (t *fileTarget) writtenBefore(part plugin.Part) error {
 	holds, err := t.layout.holds(t.name, part)
-	if err = ignore(err, fs.ErrNotExist); err != nil || holds {
+	if err = disk.Ignore(err, fs.ErrNotExist); err != nil || holds {
 		return t.classify(err)
 	}
 	return t.gone()
@@ -93,13 +94,13 @@ func (t *fileTarget) Check(ctx context.Context, part plugin.Part) (plugin.Applie
 		return plugin.Unknown, err
 	}
 	if err := failpoint.Hit(failpoint.Check); err != nil {
-		return plugin.Unknown, ignore(err, failpoint.ErrUnknown)
+		return plugin.Unknown, disk.Ignore(err, failpoint.ErrUnknown)
 	}
 	holds, err := t.layout.holds(t.staging, part)
 	if errors.Is(err, fs.ErrNotExist) {
 		holds, err = t.layout.holds(t.name, part)
 	}
-	if err = ignore(err, fs.ErrNotExist); err != nil {
+	if err = disk.Ignore(err, fs.ErrNotExist); err != nil {
 		return plugin.Unknown, t.classify(err)
 	}
 	if holds {
@@ -123,7 +124,7 @@ func (t *fileTarget) Publish(ctx context.Context, header []byte, parts []plugin.
 	if err == nil {
 		err = t.move(sealed)
 	}
-	if err != nil && ctx.Err() == nil && !errors.Is(err, errBusy) && (!isSealed || !exists(t.disk, t.staging)) {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, errBusy) && (!isSealed || !disk.Exists(t.disk, t.staging)) {
 		artifact, err = t.publishedBefore(ctx, err, header, parts)
 	}
 	if err != nil {
@@ -167,16 +168,16 @@ func (t *fileTarget) move(sealed fs.FileInfo) error {
 	if err := failpoint.Hit("sink.published"); err != nil {
 		return err
 	}
-	return syncFolder(t.disk, path.Dir(t.name))
+	return t.disk.SyncDir(path.Dir(t.name))
 }
 
 // publishedBefore returns the artifact if the final name holds it, and otherwise the error that seal or move ended with.
 func (t *fileTarget) publishedBefore(ctx context.Context, failed error, header []byte, parts []plugin.Part) (plugin.Artifact, error) {
 	artifact, err := t.layout.confirm(ctx, t.name, header, parts)
 	if err == nil {
-		return artifact, errors.Join(t.layout.discard(t.staging), syncFolder(t.disk, path.Dir(t.name)))
+		return artifact, errors.Join(t.layout.discard(t.staging), t.disk.SyncDir(path.Dir(t.name)))
 	}
-	if !exists(t.disk, t.staging) {
+	if !disk.Exists(t.disk, t.staging) {
 		return plugin.Artifact{}, t.gone()
 	}
 	return plugin.Artifact{}, failed
@@ -222,7 +223,7 @@ func (t *fileTarget) Discard(ctx context.Context) error {
 		err = t.layout.discard(t.staging)
 	}
 	if err == nil {
-		err = ignore(syncFolder(t.disk, path.Dir(t.staging)), fs.ErrNotExist)
+		err = disk.Ignore(t.disk.SyncDir(path.Dir(t.staging)), fs.ErrNotExist)
 	}
 	return t.classify(err)
 }

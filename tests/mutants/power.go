@@ -49,7 +49,7 @@ var power = []mutant{
 	},
 	{
 		name: "a published name is not synced", never: "a run is complete and its output is gone after a loss of power",
-		file: "plugin/file/sink_target.go", old: "\treturn syncFolder(t.disk, path.Dir(t.name))\n", new: "\treturn nil\n",
+		file: "plugin/file/sink_target.go", old: "\treturn t.disk.SyncDir(path.Dir(t.name))\n", new: "\treturn nil\n",
 		pkg: "./plugin/file", run: powerTest,
 	},
 	{
@@ -59,7 +59,7 @@ var power = []mutant{
 	},
 	{
 		name: "a discarded folder is removed in its place", never: "an attempt that publishes meanwhile shows half an output",
-		file: "plugin/file/sink_folder.go", old: "if err := ignore(l.disk.Rename(name, l.trash), fs.ErrNotExist); err != nil {", new: "if err := l.disk.RemoveAll(name); err != nil {",
+		file: "plugin/file/sink_folder.go", old: "if err := disk.Ignore(l.disk.Rename(name, l.trash), fs.ErrNotExist); err != nil {", new: "if err := l.disk.RemoveAll(name); err != nil {",
 		pkg: "./plugin/file", run: powerTest,
 	},
 	{

@@ -1,4 +1,5 @@
-package file
+// Package disktest has a disk that loses its power.
+package disktest
 
 import (
 	"errors"
@@ -13,20 +14,23 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"waymark/internal/disk"
 )
 
-// crashDisk is a disk in memory that can lose its power. What was not synced is then there, or not, or in part: bytes by
+// Disk is a disk in memory that can lose its power. What was not synced is then there, or not, or in part: bytes by
 // pages of 4 KiB, with zeros where one is missing; names each for itself, so that a removal may survive and the creation
-// before it not. Only the names of one rename or exchange belong together, and the changes of one name come in order.
-type crashDisk struct {
+// before it not. Only the names of one rename or exchange within a folder belong together, and the changes of one name come in order.
+type Disk struct {
 	top *inode
-	// after, if not nil, is called after each call that changed something. An error ends the call with it.
-	after func(call string) error
-	// looked, if not nil, is called after each look at a name.
-	looked func()
-	dead   bool // the process was killed: it changes nothing any more
-	// plain says that two names cannot be exchanged.
-	plain bool
+	// After, if not nil, is called after each call that changed something. An error ends the call with it.
+	After func(call string) error
+	// Looked, if not nil, is called after each look at a name.
+	Looked func()
+	// Dead says that the process was killed: it changes nothing any more, and its locks are free.
+	Dead bool
+	// Plain says that two names cannot be exchanged.
+	Plain bool
 }
 
 // inode is a file or a folder.
@@ -38,6 +42,7 @@ type inode struct {
 	names   map[string]*inode
 	durable map[string]*inode
 	renames []renaming // since then
+	writer  *file      // that has the lock
 }
 
 // extent is a write, or a truncation where data is nil.
@@ -49,37 +54,40 @@ type extent struct {
 // renaming is a change of names in one folder that happens at once; nil takes a name away.
 type renaming map[string]*inode
 
+// New returns a disk with nothing on it.
+func New() *Disk { return &Disk{top: newFolder()} }
+
 func newFolder() *inode {
 	return &inode{folder: true, names: map[string]*inode{}, durable: map[string]*inode{}}
 }
 
-// errDied ends a process: nothing that it does after it has any effect.
-var errDied = errors.New("killed")
+// ErrDied ends a process: nothing that it does after it has any effect.
+var ErrDied = errors.New("killed")
 
-// process returns the disk as another process sees it.
-func (d *crashDisk) process(after func(call string) error) *crashDisk {
-	return &crashDisk{top: d.top, after: after, plain: d.plain}
+// Process returns the disk as another process sees it.
+func (d *Disk) Process(after func(call string) error) *Disk {
+	return &Disk{top: d.top, After: after, Plain: d.Plain}
 }
 
 // change does what the call is for, unless the process is dead.
-func (d *crashDisk) change(call string, do func()) error {
-	if d.dead {
-		return errDied
+func (d *Disk) change(call string, do func()) error {
+	if d.Dead {
+		return ErrDied
 	}
 	do()
-	if d.after == nil {
+	if d.After == nil {
 		return nil
 	}
-	return d.after(call)
+	return d.After(call)
 }
 
 // find returns the folder that the name is in, the last element of the name, and what is there, if anything.
-func (d *crashDisk) find(name string) (folder *inode, last string, found *inode, err error) {
-	if name == "." {
+func (d *Disk) find(name string) (folder *inode, last string, found *inode, err error) {
+	if path.Clean(name) == "." {
 		return nil, ".", d.top, nil
 	}
 	folder = d.top
-	elements := strings.Split(name, "/")
+	elements := strings.Split(path.Clean(name), "/")
 	for _, element := range elements[:len(elements)-1] {
 		if folder = folder.names[element]; folder == nil {
 			return nil, "", nil, &fs.PathError{Op: "find", Path: name, Err: fs.ErrNotExist}
@@ -92,7 +100,7 @@ func (d *crashDisk) find(name string) (folder *inode, last string, found *inode,
 	return folder, last, folder.names[last], nil
 }
 
-func (d *crashDisk) must(name string) (folder *inode, last string, found *inode, err error) {
+func (d *Disk) must(name string) (folder *inode, last string, found *inode, err error) {
 	folder, last, found, err = d.find(name)
 	if err == nil && found == nil {
 		err = &fs.PathError{Op: "find", Path: name, Err: fs.ErrNotExist}
@@ -111,22 +119,26 @@ func (n *inode) rename(change renaming) {
 	n.renames = append(n.renames, change)
 }
 
-func (d *crashDisk) Name() string { return "/disk" }
+// Name is that of no folder on this machine.
+func (d *Disk) Name() string { return "/disk" }
 
-func (d *crashDisk) Lstat(name string) (fs.FileInfo, error) {
+// Lstat describes what has the name.
+func (d *Disk) Lstat(name string) (fs.FileInfo, error) {
 	_, last, found, err := d.must(name)
-	if d.looked != nil {
-		d.looked()
+	if d.Looked != nil {
+		d.Looked()
 	}
 	if err != nil {
 		return nil, err
 	}
-	return crashInfo{last, found}, nil
+	return info{last, found}, nil
 }
 
-func (d *crashDisk) SameFile(a, b fs.FileInfo) bool { return a.Sys() == b.Sys() }
+// SameFile reports whether both describe one file.
+func (d *Disk) SameFile(a, b fs.FileInfo) bool { return a.Sys() == b.Sys() }
 
-func (d *crashDisk) OpenFile(name string, flag int, _ fs.FileMode) (file, error) {
+// OpenFile opens a file, or makes one.
+func (d *Disk) OpenFile(name string, flag int, _ fs.FileMode) (disk.File, error) {
 	folder, last, found, err := d.find(name)
 	if err != nil {
 		return nil, err
@@ -143,10 +155,11 @@ func (d *crashDisk) OpenFile(name string, flag int, _ fs.FileMode) (file, error)
 			return nil, err
 		}
 	}
-	return &crashFile{disk: d, name: name, node: found}, nil
+	return &file{disk: d, name: name, node: found}, nil
 }
 
-func (d *crashDisk) Mkdir(name string, _ fs.FileMode) error {
+// Mkdir makes a folder.
+func (d *Disk) Mkdir(name string, _ fs.FileMode) error {
 	folder, last, found, err := d.find(name)
 	if err != nil {
 		return err
@@ -157,7 +170,8 @@ func (d *crashDisk) Mkdir(name string, _ fs.FileMode) error {
 	return d.change("mkdir", func() { folder.rename(renaming{last: newFolder()}) })
 }
 
-func (d *crashDisk) Link(from, to string) error {
+// Link gives a file a second name.
+func (d *Disk) Link(from, to string) error {
 	_, _, node, err := d.must(from)
 	if err != nil {
 		return err
@@ -169,10 +183,14 @@ func (d *crashDisk) Link(from, to string) error {
 	if found != nil {
 		return fs.ErrExist
 	}
+	if node.folder {
+		return syscall.EPERM
+	}
 	return d.change("link", func() { folder.rename(renaming{last: node}) })
 }
 
-func (d *crashDisk) Rename(from, to string) error {
+// Rename refuses what rename(2) refuses.
+func (d *Disk) Rename(from, to string) error {
 	folder, last, node, err := d.must(from)
 	if err != nil {
 		return err
@@ -182,8 +200,6 @@ func (d *crashDisk) Rename(from, to string) error {
 		return err
 	}
 	switch {
-	case folder != other:
-		return errors.New("sinks rename within one folder")
 	case found == nil:
 	case node.folder && !found.folder:
 		return syscall.ENOTDIR
@@ -192,11 +208,19 @@ func (d *crashDisk) Rename(from, to string) error {
 	case found.folder && len(found.names) > 0:
 		return syscall.ENOTEMPTY
 	}
-	return d.change("rename", func() { folder.rename(renaming{last: nil, target: node}) })
+	return d.change("rename", func() {
+		if folder == other {
+			folder.rename(renaming{last: nil, target: node})
+			return
+		}
+		other.rename(renaming{target: node})
+		folder.rename(renaming{last: nil})
+	})
 }
 
-func (d *crashDisk) Exchange(a, b string) error {
-	if d.plain {
+// Exchange gives each of two names in one folder what the other one had.
+func (d *Disk) Exchange(a, b string) error {
+	if d.Plain {
 		return errors.ErrUnsupported
 	}
 	folder, first, one, err := d.must(a)
@@ -210,7 +234,8 @@ func (d *crashDisk) Exchange(a, b string) error {
 	return d.change("exchange", func() { folder.rename(renaming{first: two, second: one}) })
 }
 
-func (d *crashDisk) Remove(name string) error {
+// Remove removes a file, or a folder in which there is nothing.
+func (d *Disk) Remove(name string) error {
 	folder, last, found, err := d.must(name)
 	if err != nil {
 		return err
@@ -222,24 +247,24 @@ func (d *crashDisk) Remove(name string) error {
 }
 
 // RemoveAll removes one name after the other, and what another process does between them happens.
-func (d *crashDisk) RemoveAll(name string) error {
+func (d *Disk) RemoveAll(name string) error {
 	_, _, found, err := d.find(name)
 	if err != nil || found == nil {
-		return ignore(err, fs.ErrNotExist)
+		return disk.Ignore(err, fs.ErrNotExist)
 	}
 	for _, inside := range slices.Sorted(maps.Keys(found.names)) {
 		if err := d.change("remove inside", func() { found.rename(renaming{inside: nil}) }); err != nil {
 			return err
 		}
 	}
-	return ignore(d.Remove(name), fs.ErrNotExist)
+	return disk.Ignore(d.Remove(name), fs.ErrNotExist)
 }
 
-// crash returns what may be there when the power comes back. percent is how likely each thing that was not synced is to
+// Crash returns what may be there when the power comes back. percent is how likely each thing that was not synced is to
 // have survived.
-func (d *crashDisk) crash(percent int, seed uint64) *crashDisk {
+func (d *Disk) Crash(percent int, seed uint64) *Disk {
 	c := crashing{rng: rand.New(rand.NewPCG(seed, 0)), percent: percent, copies: map[*inode]*inode{}}
-	return &crashDisk{top: c.copy(d.top), plain: d.plain}
+	return &Disk{top: c.copy(d.top), Plain: d.Plain}
 }
 
 type crashing struct {
@@ -327,8 +352,29 @@ func resize(data []byte, size int64) []byte {
 	return append(data, make([]byte, size-int64(len(data)))...)
 }
 
+// Names lists a folder.
+func (d *Disk) Names(dir string) ([]string, error) {
+	_, _, found, err := d.must(dir)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Sorted(maps.Keys(found.names)), nil
+}
+
+// SyncDir makes the names in a folder durable.
+func (d *Disk) SyncDir(name string) error {
+	_, _, found, err := d.must(name)
+	if err != nil {
+		return err
+	}
+	return d.change("syncdir", func() { found.durable, found.renames = maps.Clone(found.names), nil })
+}
+
+// Close does nothing.
+func (d *Disk) Close() error { return nil }
+
 // String lists the names, durable or not, and the sizes.
-func (d *crashDisk) String() string {
+func (d *Disk) String() string {
 	var out strings.Builder
 	d.top.list(&out, "")
 	return out.String()
@@ -342,20 +388,25 @@ func (n *inode) list(out *strings.Builder, at string) {
 	}
 }
 
-type crashFile struct {
-	disk *crashDisk
+type file struct {
+	disk *Disk
 	name string
 	node *inode
 	at   int64
 }
 
-func (f *crashFile) Name() string { return f.name }
+func (f *file) Name() string { return f.name }
 
-func (f *crashFile) Close() error { return nil }
+func (f *file) Close() error {
+	if f.node.writer == f {
+		f.node.writer = nil
+	}
+	return nil
+}
 
-func (f *crashFile) Stat() (fs.FileInfo, error) { return crashInfo{path.Base(f.name), f.node}, nil }
+func (f *file) Stat() (fs.FileInfo, error) { return info{path.Base(f.name), f.node}, nil }
 
-func (f *crashFile) Read(p []byte) (int, error) {
+func (f *file) Read(p []byte) (int, error) {
 	n, err := f.ReadAt(p, f.at)
 	f.at += int64(n)
 	if n > 0 {
@@ -364,7 +415,7 @@ func (f *crashFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (f *crashFile) ReadAt(p []byte, offset int64) (int, error) {
+func (f *file) ReadAt(p []byte, offset int64) (int, error) {
 	if offset >= int64(len(f.node.data)) {
 		return 0, io.EOF
 	}
@@ -375,11 +426,13 @@ func (f *crashFile) ReadAt(p []byte, offset int64) (int, error) {
 	return n, nil
 }
 
-func (f *crashFile) Readdirnames(int) ([]string, error) {
-	return slices.Sorted(maps.Keys(f.node.names)), nil
+func (f *file) Write(p []byte) (int, error) {
+	n, err := f.WriteAt(p, f.at)
+	f.at += int64(n)
+	return n, err
 }
 
-func (f *crashFile) WriteAt(p []byte, offset int64) (int, error) {
+func (f *file) WriteAt(p []byte, offset int64) (int, error) {
 	return len(p), f.disk.change("write", func() {
 		end := offset + int64(len(p))
 		f.node.data = resize(f.node.data, max(end, int64(len(f.node.data))))
@@ -388,32 +441,37 @@ func (f *crashFile) WriteAt(p []byte, offset int64) (int, error) {
 	})
 }
 
-func (f *crashFile) Truncate(size int64) error {
+func (f *file) Truncate(size int64) error {
 	return f.disk.change("truncate", func() {
 		f.node.data = resize(f.node.data, size)
 		f.node.writes = append(f.node.writes, extent{offset: size})
 	})
 }
 
-func (f *crashFile) Sync() error {
-	return f.disk.change("sync", func() {
-		f.node.synced, f.node.writes = slices.Clone(f.node.data), nil
-		f.node.durable, f.node.renames = maps.Clone(f.node.names), nil
-	})
+func (f *file) Sync() error {
+	return f.disk.change("sync", func() { f.node.synced, f.node.writes = slices.Clone(f.node.data), nil })
 }
 
-type crashInfo struct {
+func (f *file) TryLock() error {
+	if other := f.node.writer; other != nil && !other.disk.Dead {
+		return disk.ErrLocked
+	}
+	f.node.writer = f
+	return nil
+}
+
+type info struct {
 	name string
 	node *inode
 }
 
-func (i crashInfo) Name() string       { return i.name }
-func (i crashInfo) Size() int64        { return int64(len(i.node.data)) }
-func (i crashInfo) ModTime() time.Time { return time.Time{} }
-func (i crashInfo) IsDir() bool        { return i.node.folder }
-func (i crashInfo) Sys() any           { return i.node }
+func (i info) Name() string       { return i.name }
+func (i info) Size() int64        { return int64(len(i.node.data)) }
+func (i info) ModTime() time.Time { return time.Time{} }
+func (i info) IsDir() bool        { return i.node.folder }
+func (i info) Sys() any           { return i.node }
 
-func (i crashInfo) Mode() fs.FileMode {
+func (i info) Mode() fs.FileMode {
 	if i.node.folder {
 		return fs.ModeDir | 0o755
 	}
