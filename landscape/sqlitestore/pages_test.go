@@ -21,15 +21,18 @@ func TestPagesAreSearchedNotSorted(t *testing.T) {
 	store, err := Open(t.Context(), filepath.Join(t.TempDir(), "landscape.db"), Options{Create: true})
 	require.NoError(t, err)
 	defer store.Close()
-	for kind, q := range map[landscape.Record]landscape.Query{
-		runStart{}:            {After: []any{int64(1), "r"}, Descending: true, Limit: 50},
-		landscape.RunStart{}:  {After: []any{int64(1), "r"}},
-		landscape.RowError{}:  {Prefix: []any{"r", "s"}, After: []any{int64(1), int64(0), "n"}, Limit: 50},
-		landscape.Effect{}:    {Prefix: []any{"r"}, After: []any{"sink", "s", int64(7)}, Limit: 50},
-		landscape.RunHead{}:   {After: []any{"r"}},
-		landscape.WayRecord{}: {Prefix: []any{"r"}, After: []any{"w"}, Descending: true, Limit: 1},
+	for _, c := range []struct {
+		kind landscape.Record
+		q    landscape.Query
+	}{
+		{runStart{}, landscape.Query{After: []any{int64(1), "r"}, Descending: true, Limit: 50}},
+		{landscape.RunStart{}, landscape.Query{After: []any{int64(1), "r"}}},
+		{landscape.RowError{}, landscape.Query{Prefix: []any{"r", "s"}, After: []any{int64(1), int64(0), "n"}, Limit: 50}},
+		{landscape.Effect{}, landscape.Query{Prefix: []any{"r"}, After: []any{"sink", "s", int64(7)}, Limit: 50}},
+		{landscape.RunHead{}, landscape.Query{After: []any{"r"}}},
+		{landscape.WayRecord{}, landscape.Query{Prefix: []any{"r"}, After: []any{"w"}, Descending: true, Limit: 1}},
 	} {
-		rows, err := store.read.Query("explain query plan "+selectSQL(landscape.TableOf(kind), q), arguments(q)...)
+		rows, err := store.read.Query("explain query plan "+selectSQL(landscape.TableOf(c.kind), c.q), arguments(c.q)...)
 		require.NoError(t, err)
 		defer rows.Close()
 		var steps []string
@@ -41,6 +44,6 @@ func TestPagesAreSearchedNotSorted(t *testing.T) {
 		}
 		require.NoError(t, rows.Err())
 		require.Len(t, steps, 1, "nothing is sorted: %v", steps)
-		require.True(t, strings.HasPrefix(steps[0], "SEARCH "), "%T: %s", kind, steps[0])
+		require.True(t, strings.HasPrefix(steps[0], "SEARCH "), "%T: %s", c.kind, steps[0])
 	}
 }
