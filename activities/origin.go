@@ -20,16 +20,30 @@ import (
 // What began a run, as its record says. Stored; never rename.
 const (
 	TriggerCLI      = "cli"      // a person at the command line
+	TriggerLibrary  = "library"  // a Go program that uses package client
 	TriggerSchedule = "schedule" // a schedule of Temporal
 	TriggerWorkflow = "workflow" // a workflow of another program
 	TriggerTemporal = "temporal" // anybody else who may start workflows
 )
 
-// cliIdentity begins the name by which the command line is known to Temporal. Stored in histories; never rename.
-const cliIdentity = "waymark-cli:"
+// Identity returns the name by which Temporal knows who starts a run through a door of this program, TriggerCLI or TriggerLibrary: it
+// says who did. Stored in histories; never rename.
+func Identity(door, user, host string) string { return identityOf(door) + user + "@" + host }
 
-// CLIIdentity returns the name by which the command line is known to Temporal when the user works with it.
-func CLIIdentity(user, host string) string { return cliIdentity + user + "@" + host }
+func identityOf(door string) string { return "waymark-" + door + ":" }
+
+// doorOf returns the door and the user of an identity; no door for an identity that none of ours has.
+func doorOf(identity string) (door, user string) {
+	for _, door := range []string{TriggerCLI, TriggerLibrary} {
+		user, ours := strings.CutPrefix(identity, identityOf(door))
+		if at := strings.LastIndexByte(user, '@'); ours && at > 0 {
+			return door, user[:at]
+		} else if ours {
+			return door, user
+		}
+	}
+	return "", identity
+}
 
 // origin is what Temporal knows of how an execution began. An input says nothing of it: anybody could have written that.
 type origin struct {
@@ -41,10 +55,7 @@ type origin struct {
 
 // who returns who started the execution, and what made them: for people, as far as Temporal can tell.
 func (o *origin) who() (actor, trigger string) {
-	user, cli := strings.CutPrefix(o.Identity, cliIdentity)
-	if at := strings.LastIndexByte(user, '@'); cli && at > 0 {
-		user = user[:at]
-	}
+	door, user := doorOf(o.Identity)
 	switch {
 	case o.again || o.continues != "": // Temporal does not say who wanted that; it was not who started the one before
 		return TriggerTemporal, TriggerTemporal
@@ -52,8 +63,8 @@ func (o *origin) who() (actor, trigger string) {
 		return "schedule " + o.Schedule, TriggerSchedule
 	case o.Parent != "":
 		return "workflow " + o.Parent, TriggerWorkflow
-	case cli:
-		trigger = TriggerCLI
+	case door != "":
+		trigger = door
 	default:
 		trigger = TriggerTemporal
 	}

@@ -31,7 +31,20 @@ type Host interface {
 
 	// Reach connects to whoever executes runs besides this process; nil if nobody does. The caller closes the Executor.
 	Reach(ctx context.Context) (*Executor, error)
+
+	// Session opens what executes runs. The error is an *Error of kind Busy if another process does. The caller closes the Session.
+	Session(ctx context.Context, purpose Purpose) (*Session, error)
 }
+
+// Purpose says what a Session is for.
+type Purpose int
+
+// The purposes.
+const (
+	ToStart  Purpose = iota // runs: what is missing is made
+	ToResume                // a recorded run: nothing is made
+	ToCancel                // a recorded run: the payload store need not be there
+)
 
 // WithExecutor finds whoever executes the run, besides this process, and does something with it. It returns false if nobody does.
 func WithExecutor(ctx context.Context, host Host, run string, do func(*Executor) error) (found bool, err error) {
@@ -60,7 +73,8 @@ func (c *Client) Find(ctx context.Context, word string) (landscape.Run, error) {
 	run, err := c.log.FindRun(ctx, word)
 	switch {
 	case errors.Is(err, landscape.ErrNotFound):
-		return run, &Error{Kind: NotFound, Message: fmt.Sprintf("no run %q is on record in %s", word, c.place), Cure: ListRuns, Err: err}
+		missing := &Error{Kind: NotFound, Message: fmt.Sprintf("no run %q is on record in %s", word, c.place), Cure: ListRuns, Err: err}
+		return run, c.unrecorded(ctx, word, missing)
 	case err != nil:
 		return run, &Error{Kind: Invalid, Message: err.Error(), Err: err}
 	}

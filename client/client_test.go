@@ -28,6 +28,9 @@ type nobody struct{}
 
 func (nobody) Executes(context.Context, string) *bool   { return new(bool) }
 func (nobody) Reach(context.Context) (*Executor, error) { return nil, nil }
+func (nobody) Session(context.Context, Purpose) (*Session, error) {
+	return nil, &Error{Kind: Unavailable, Message: "nobody executes runs"}
+}
 
 // busy is a host whose process executes every run, each in this view.
 type busy struct{ view workflows.View }
@@ -58,6 +61,10 @@ func (a answering) QueryWorkflow(context.Context, string, string, string, ...any
 
 func (answering) UpdateWorkflow(context.Context, sdk.UpdateWorkflowOptions) (sdk.WorkflowUpdateHandle, error) {
 	return nil, temporal.NewApplicationError("it is about to end", "")
+}
+
+func (busy) Session(context.Context, Purpose) (*Session, error) {
+	return nil, &Error{Kind: Busy, Message: "process 1 executes runs"}
 }
 
 func (answering) Close() {}

@@ -24,11 +24,13 @@ type Connection struct {
 	Failures  converter.FailureConverter // of the failures that it stores
 	Place     string                     // of the server, for people
 	Namespace string
+
+	options sdk.Options
 }
 
 // Connect returns the Connection of a client with these options. Whoever made the client closes it.
 func Connect(c sdk.Client, o sdk.Options, place string) *Connection {
-	connection := &Connection{Temporal: c, Converter: o.DataConverter, Failures: o.FailureConverter, Place: place, Namespace: o.Namespace}
+	connection := &Connection{Temporal: c, Converter: o.DataConverter, Failures: o.FailureConverter, Place: place, Namespace: o.Namespace, options: o}
 	if connection.Converter == nil {
 		connection.Converter = converter.GetDefaultDataConverter()
 	}

@@ -24,6 +24,8 @@ const (
 	NotFound    Kind = "not_found"   // what it is about is not there (404, NOT_FOUND)
 	Conflict    Kind = "conflict"    // the run is in a state in which it is not possible (409, FAILED_PRECONDITION)
 	Busy        Kind = "busy"        // somebody works at the run: later it may be possible (409, ABORTED)
+	Interrupted Kind = "interrupted" // the caller wanted to stop (499, CANCELLED)
+	Failed      Kind = "failed"      // something went wrong that the caller did not cause (500, INTERNAL)
 	Unavailable Kind = "unavailable" // whoever must do it is not there, or does not answer: later it may (503, UNAVAILABLE)
 )
 
@@ -32,14 +34,28 @@ type Cure string
 
 // The cures.
 const (
-	ListRuns    Cure = "list_runs"    // choose one of the runs on record
-	ListEffects Cure = "list_effects" // choose one of the run's effects
-	StartWorker Cure = "start_worker" // start a worker
-	FindWorkers Cure = "find_workers" // find out whether workers listen
-	Resume      Cure = "resume"       // resume the run
-	Mend        Cure = "mend"         // remove the cause of the failure, and resume the run
-	Restore     Cure = "restore"      // make the output again what the run wrote, and resume the run
-	Fork        Cure = "fork"         // begin a new run of the present document in its place
-	CancelFinal Cure = "cancel_final" // cancel the run permanently: it cannot be resumed or forked
-	Resolve     Cure = "resolve"      // look at the target of each blocked effect, and say whether it was applied
+	ListRuns          Cure = "list_runs"           // choose one of the runs on record
+	ListEffects       Cure = "list_effects"        // choose one of the run's effects
+	Watch             Cure = "watch"               // look how the run is, or follow it
+	ShowStatus        Cure = "show_status"         // look how the run is
+	StartWorker       Cure = "start_worker"        // start a worker
+	StartWorkerThere  Cure = "start_worker_there"  // start a worker where the files are
+	NameLandscape     Cure = "name_landscape"      // say where the landscape of the workers is
+	SameLandscape     Cure = "same_landscape"      // use the landscape that the workers use
+	SamePayloads      Cure = "same_payloads"       // use the payload store that the workers use
+	DiagnoseAndResume Cure = "diagnose_and_resume" // look for the cause with Doctor, then resume the run
+	Join              Cure = "join"                // follow the run
+	OtherID           Cure = "other_id"            // choose another id
+	StartAnew         Cure = "start_anew"          // start a run of another file of the document
+	ResumeOther       Cure = "resume_other"        // resume the run that the error is about
+	FinalOrResume     Cure = "final_or_resume"     // cancel the run permanently, or resume it
+	CancelAgain       Cure = "cancel_again"        // when the cause is removed, cancel the run permanently once more
+	Diagnose          Cure = "diagnose"            // look for the cause with Doctor
+	FindWorkers       Cure = "find_workers"        // find out whether workers listen
+	Resume            Cure = "resume"              // resume the run
+	Mend              Cure = "mend"                // remove the cause of the failure, and resume the run
+	Restore           Cure = "restore"             // make the output again what the run wrote, and resume the run
+	Fork              Cure = "fork"                // begin a new run of the present document in its place
+	CancelFinal       Cure = "cancel_final"        // cancel the run permanently: it cannot be resumed or forked
+	Resolve           Cure = "resolve"             // look at the target of each blocked effect, and say whether it was applied
 )

@@ -22,9 +22,11 @@ const (
 
 // Executor executes runs: another process that uses the state folder, or the workers of a cluster.
 type Executor struct {
-	*Connection        // nil of a process that has just begun
-	Process     int    // its id; 0 of a cluster
-	Queue       string // of a run in a process: its own; of a cluster: that of its workers
+	*Connection          // nil of a process that has just begun
+	Process     int      // its id; 0 of a cluster
+	State       string   // folder of a process's Temporal database; empty of a cluster
+	Databases   []string // files that runs of a process write, besides their payloads and outputs
+	Queue       string   // of a cluster: that of its workers; empty of a process
 }
 
 // Name says who executes runs, for people.

@@ -39,7 +39,11 @@ func (c *Client) paused(ctx context.Context, run *Run) (*Pause, error) {
 
 // Paused returns who paused a run according to the landscape; nil if it is not paused. Whoever resumes a run ends the pause.
 func (c *Client) Paused(ctx context.Context, run string) (*Pause, error) {
-	actions, err := c.log.Actions(ctx, run)
+	return pausedAt(ctx, c.log.Reader, run)
+}
+
+func pausedAt(ctx context.Context, log *landscape.Reader, run string) (*Pause, error) {
+	actions, err := log.Actions(ctx, run)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +59,7 @@ func (c *Client) Paused(ctx context.Context, run string) (*Pause, error) {
 	if last == nil {
 		return nil, nil
 	}
-	resumptions, err := c.log.Resumptions(ctx, run)
+	resumptions, err := log.Resumptions(ctx, run)
 	if err != nil || len(resumptions) > 0 && resumptions[len(resumptions)-1].At >= last.At {
 		return nil, err
 	}

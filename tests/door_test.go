@@ -266,7 +266,7 @@ func TestWhoStartedARunIsWhatTemporalKnows(t *testing.T) {
 	d := open(t)
 	for i, c := range []struct{ identity, actor, trigger string }{
 		{"orders-service", "orders-service", activities.TriggerTemporal},
-		{activities.CLIIdentity("ann", "desk"), "ann", activities.TriggerCLI},
+		{activities.Identity(activities.TriggerCLI, "ann", "desk"), "ann", activities.TriggerCLI},
 	} {
 		run := fmt.Sprint("r", i)
 		answer, err := d.Client.WorkflowService().StartWorkflowExecution(t.Context(), startRequest(t, run, c.identity, d.input(t, run, nil)))

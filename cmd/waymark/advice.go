@@ -42,25 +42,64 @@ func goOnWith(run string) string { return fmt.Sprintf(cures[client.Resume], run)
 
 // hints are this program's words for what can be done about an error; they follow its message, and %s is the run that it is about.
 var hints = map[client.Cure]string{
-	client.ListRuns:    "; `waymark runs` lists them",
-	client.ListEffects: "; `waymark effects %s` lists them",
-	client.StartWorker: ": start one with waymark worker",
-	client.FindWorkers: "; waymark doctor says whether one listens",
+	client.ListRuns:         "; `waymark runs` lists them",
+	client.ListEffects:      "; `waymark effects %s` lists them",
+	client.ShowStatus:       ": waymark status %s",
+	client.Watch:            ": waymark status %s, waymark follow %s",
+	client.Join:             ": waymark follow shows how it goes on",
+	client.Resume:           "; go on with: waymark resume %s",
+	client.ResumeOther:      ": waymark resume %s",
+	client.FinalOrResume:    "; --final cancels it for good; go on with: waymark resume %s",
+	client.CancelAgain:      "; when the cause is cured, waymark cancel %s --final removes it",
+	client.OtherID:          "; choose another --run-id: waymark status %s",
+	client.StartAnew:        ": name one to begin anew with: waymark run FILE",
+	client.StartWorker:      ": start one with waymark worker",
+	client.StartWorkerThere: ": start one there with waymark worker",
+	client.FindWorkers:      "; waymark doctor says whether one listens",
+	client.Diagnose:         ": waymark doctor looks for the cause",
+	client.NameLandscape:    " Say where with --landscape",
+	client.SameLandscape:    "; do the workers use the same --landscape as you do?",
+	client.SamePayloads:     "; do the workers use the same --payloads as you do?",
 }
 
-// worded is an error of the client in the words of this program.
+// hintFor returns the words that follow a message about the run.
+func hintFor(cure client.Cure, run string) string { return strings.ReplaceAll(hints[cure], "%s", run) }
+
+// worded is an error of the client in the words of this program, with the exit code that says the same as its kind.
 func worded(err error) error {
 	refused, ok := errors.AsType[*client.Error](err)
 	if !ok {
 		return err
 	}
-	if hint := hints[refused.Cure]; hint != "" {
-		err = fmt.Errorf("%w%s", err, strings.ReplaceAll(hint, "%s", refused.Run))
+	if exit, ok := errors.AsType[exitError](err); ok && exit.err != nil {
+		return err // it has its words
 	}
-	switch refused.Kind {
-	case client.Busy, client.Unavailable:
-		return err
+	if changed, ok := errors.AsType[*client.DocumentChangedError](err); ok {
+		err = documentChanged(changed)
+	} else if hint := hintFor(refused.Cure, refused.Run); hint != "" {
+		err = fmt.Errorf("%w%s", err, hint)
+	}
+	return exitError{exitOf(refused.Kind), err}
+}
+
+// exitOf returns the exit code that says the same as a kind of error.
+func exitOf(kind client.Kind) int {
+	switch kind {
+	case client.Busy, client.Unavailable, client.Failed:
+		return exitFailed
+	case client.Interrupted:
+		return exitInterrupted
 	default:
-		return wrongUse(err)
+		return exitUsage
 	}
+}
+
+// documentChanged shows what changed, and which choices there are.
+func documentChanged(changed *client.DocumentChangedError) error {
+	choices := "waymark resume " + changed.Run + " --recorded   goes on with the document on record"
+	if changed.MayFork {
+		choices += "\nwaymark resume " + changed.Run + " --fork       begins a new run of the present document, and ends this one for good"
+	}
+	return fmt.Errorf("%s is not what it was when run %s began:\n%s\nput back what was there, or choose:\n%s",
+		shown(changed.Path), changed.Run, changed.Difference, choices)
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 
 	sdk "go.temporal.io/sdk/client"
@@ -12,7 +10,6 @@ import (
 	"waymark/internal/settings"
 	"waymark/internal/temporal/cluster"
 	"waymark/internal/temporal/codec"
-	"waymark/workflows"
 )
 
 // onCluster reports whether runs are executed by the workers of a Temporal cluster instead of in this process.
@@ -56,22 +53,5 @@ func (a *app) dialCluster(ctx context.Context) (*client.Connection, error) {
 	return client.Connect(c, o, "temporal at "+cluster.Place(o)), nil
 }
 
-// errBusy is wrapped by the refusal to do something for a run that workers of the cluster work for.
-var errBusy = errors.New("is being worked on")
-
-// busy refuses a run for which a workflow is open.
-func busy(run string) error {
-	return fmt.Errorf("run %s %w already: waymark status %s, waymark follow %s", run, errBusy, run, run)
-}
-
-// workerless says that the run waits for a worker; nothing if there is one, or if that cannot be told.
-func (e *execution) workerless(ctx context.Context) string {
-	temporal, queue, files := e.machine.temporal, e.machine.queue, e.input.Files
-	switch {
-	case temporal.Unattended(ctx, queue):
-		return fmt.Sprintf("%sno worker listens on queue %s: start one with waymark worker", waitingWord, queue)
-	case files != "" && temporal.Unattended(ctx, workflows.FilesQueue(queue, files)):
-		return fmt.Sprintf("%sno worker of queue %s sees the files of %q: start one there with waymark worker", waitingWord, queue, files)
-	}
-	return ""
-}
+// filesName is the name of the files that this machine sees, as its workers call them.
+func (a *app) filesName() string { return (&client.Session{Files: a.files}).FilesName() }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/internal/sqlitefile"
+	"waymark/client"
 	"waymark/internal/temporal/embedded"
 	"waymark/landscape"
 )
@@ -126,9 +126,6 @@ func (a *app) checkState(ctx context.Context) check {
 	return ok("%s is writable", a.state)
 }
 
-// lockLook is after how long doctor looks again whether a lock is still held.
-const lockLook = time.Second
-
 // Free space below which a run is likely to end for want of it, and below which that is worth a word.
 const (
 	littleBytes = 100 << 20
@@ -165,14 +162,8 @@ func (*app) checkSQLite(ctx context.Context) check {
 	return ok("version %s, part of the program", version)
 }
 
-// checkLocks looks twice, because whoever writes locks for a moment.
 func (a *app) checkLocks(context.Context) check {
-	locks := lockWatch{files: a.databases()}
-	locks.look(sqlitefile.FindHolder)
-	if len(locks.since) > 0 {
-		time.Sleep(lockLook)
-	}
-	if held := locks.look(sqlitefile.FindHolder); held != "" {
+	if held := client.Locked(a.databases()); held != "" {
 		return warn("let it finish, or end it", "%s", held)
 	}
 	return ok("nobody keeps the record or Temporal's database locked")

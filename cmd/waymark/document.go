@@ -1,57 +1,24 @@
 package main
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"waymark/client"
-	"waymark/engine/plan"
 	"waymark/pipeline"
 	"waymark/worker"
 	"waymark/worker/daemon"
 	"waymark/worker/storage"
 )
 
-// maxDocumentBytes is one byte more than pipeline.Load takes, so that it says what is wrong with a file that is too long.
-const maxDocumentBytes = 1<<20 + 1
-
-// document is a pipeline document that compiles.
-type document struct {
-	file   string // as the user named it
-	folder string // absolute; the document's relative paths start there
-	source []byte
-	params map[string]string
-	plan   *plan.Plan // nil if only workers can compile it
-}
-
-// name is the pipeline's name, or the file's if that is not known here.
-func (d *document) name() string {
-	if d.plan == nil {
-		return filepath.Base(d.file)
-	}
-	return d.plan.Document.Pipeline.Name
-}
-
-// bytes is how much a run of the document reads; 0 if that cannot be told here.
-func (d *document) bytes(ctx context.Context) int64 {
-	if d.plan == nil {
-		return 0
-	}
-	ctx, done := context.WithTimeout(ctx, client.AnswerTimeout)
-	defer done()
-	return sourceBytes(ctx, d.plan)
-}
-
 // compile reads a document and compiles it. Problems of the document are wrong use, all of them at once.
-func (a *app) compile(file string, params []string, key keySource) (*document, error) {
+func (a *app) compile(file string, params []string, key keySource) (*client.Document, error) {
 	given, err := parsePairs("--param", "NAME=VALUE", params)
 	if err != nil {
 		return nil, err
@@ -60,47 +27,7 @@ func (a *app) compile(file string, params []string, key keySource) (*document, e
 	if err != nil {
 		return nil, err
 	}
-	return compileWith(planner, file, given)
-}
-
-// compileWith is compile with parameters that are read already.
-func compileWith(planner worker.Planner, file string, params map[string]string) (*document, error) {
-	source, err := readDocument(file)
-	if err != nil {
-		return nil, wrongUse(err)
-	}
-	absolute, err := filepath.Abs(file)
-	if err != nil {
-		return nil, wrongUse(err)
-	}
-	doc := &document{file: file, folder: filepath.Dir(absolute), source: source, params: params}
-	doc.plan, err = planner.Plan(plan.Request{File: file, Folder: doc.folder, Document: source, Params: params})
-	if found := problems(err); found != nil {
-		return nil, wrongUsef("%s has %s\n%w", file, many(int64(len(found)), "problem"), found)
-	}
-	if err != nil {
-		return nil, wrongUse(err)
-	}
-	return doc, nil
-}
-
-// shown returns the path as it is shown: from the working folder, if it is below that.
-func shown(path string) string {
-	if folder, err := os.Getwd(); err == nil {
-		if below, err := filepath.Rel(folder, path); err == nil && filepath.IsLocal(below) {
-			return below
-		}
-	}
-	return path
-}
-
-func readDocument(file string) ([]byte, error) {
-	in, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	return io.ReadAll(io.LimitReader(in, maxDocumentBytes))
+	return client.Compile(planner, file, given)
 }
 
 // parsePairs reads the words that a flag was given: form, such as NAME=VALUE, says how they are written.
@@ -218,4 +145,14 @@ func newKey() []byte {
 	key := make([]byte, keyBytes)
 	rand.Read(key) // never fails
 	return key
+}
+
+// shown returns the path as it is shown: from the working folder, if it is below that.
+func shown(path string) string {
+	if folder, err := os.Getwd(); err == nil {
+		if below, err := filepath.Rel(folder, path); err == nil && filepath.IsLocal(below) {
+			return below
+		}
+	}
+	return path
 }

@@ -7,17 +7,11 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"go.temporal.io/api/serviceerror"
-	sdk "go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/temporal"
 
-	"waymark/activities"
 	"waymark/client"
 	"waymark/internal/program"
-	"waymark/pipeline"
-	"waymark/workflows"
 )
 
 // asked is the cause of a context that a signal cancelled.
@@ -76,124 +70,56 @@ func (a *app) endedAtOnce() string {
 	return "ended at once"
 }
 
-const (
-	// pollInterval is how often progress is read. A reading costs the record less than a millisecond.
-	pollInterval = 300 * time.Millisecond
-	// stopPatience is how long the workflow may take to record that it was stopped, orderPatience how long to take the order.
-	stopPatience  = 10 * time.Second
-	orderPatience = 5 * time.Second
-	// recordPatience is how long this process may then take to record that itself.
-	recordPatience = 2 * time.Second
-)
-
-// ending is how the workflow of a run ended.
-type ending struct {
-	result      workflows.RunResult
-	err         error
-	interrupted bool // by the person at the terminal
-	detached    bool // it did not end: this process follows it no more
+// follow shows how far the run is until its execution ends, and says what became of it.
+func (a *app) follow(ctx context.Context, e *client.Execution) (err error) {
+	defer func() { err = closing(err, e.Close) }()
+	if !e.Remote() {
+		a.executing.Store(&e.Run)
+	} else if !e.Detach && !e.Joined {
+		a.note("run %s is executed by the workers of queue %s; Ctrl-C stops following it", e.Run, e.Session().Queue)
+	}
+	end, err := a.show(ctx, e)
+	if err != nil {
+		return err
+	}
+	if end.Detached {
+		return a.left(e, end)
+	}
+	outcome, err := e.Outcome(context.Background(), end)
+	if err != nil {
+		return err
+	}
+	return a.report(e, end, outcome)
 }
 
-// follow shows progress until the workflow ends. If ctx is cancelled it stops the run, or follows it no more if others execute it.
-func (e *execution) follow(ctx context.Context, handle sdk.WorkflowRun) ending {
-	lasting := context.WithoutCancel(ctx)
-	ended := make(chan ending, 1)
-	go func() {
-		var end ending
-		end.err = outcome(lasting, handle, &end.result)
-		ended <- end
-	}()
-	view := e.app.progressView(e.total, e.before)
+// show shows what happens to the run until its execution ends.
+func (a *app) show(ctx context.Context, e *client.Execution) (*client.Ending, error) {
+	view := a.progressView(e.Total, e.Before)
 	defer view.close()
-	progress, news := time.NewTicker(pollInterval), time.NewTicker(newsInterval)
-	defer progress.Stop()
-	defer news.Stop()
-	watch := newWatch(e, handle)
-	for {
-		if e.detach && e.begun == nil {
-			return ending{detached: true}
+	for event, err := range e.Follow(ctx) {
+		if err != nil {
+			return nil, err
 		}
-		select {
-		case end := <-ended:
-			return end
-		case <-ctx.Done():
-			if e.follows {
-				return ending{detached: true, interrupted: true}
+		text := event.Message + hintFor(event.Cure, e.Run)
+		switch event.Kind {
+		case client.ProgressEvent:
+			view.show(event.Progress)
+		case client.HeldEvent:
+			view.hold(text)
+			if text == "" {
+				view.say("going on")
+			} else if !event.Again {
+				view.say(text)
 			}
-			return e.stop(lasting, handle, ended, whyStopped(ctx))
-		case <-news.C:
-			watch.tell(lasting, view)
-		case <-progress.C:
-			// There is no progress yet while the record is being made. A reading that fails is no reason to stop a run.
-			if progress, err := e.machine.record.log.Progress(lasting, e.id()); err == nil {
-				watch.still.saw(progress, time.Now())
-				view.show(progress)
-				_ = e.atBeginning(lasting) // what fails is tried again
-			}
+		case client.StoppingEvent:
+			a.note("stopping …")
+		case client.WarningEvent:
+			a.note("%s", text)
+		case client.EndedEvent:
+			return event.Ending, nil
+		default:
+			view.say(text)
 		}
 	}
-}
-
-// outcome waits for the workflow's end. A server that cannot write, because its disk is full, answers nobody until it can.
-func outcome(ctx context.Context, handle sdk.WorkflowRun, result *workflows.RunResult) error {
-	for {
-		err := handle.Get(ctx, result)
-		_, timedOut := errors.AsType[*serviceerror.DeadlineExceeded](err)
-		_, unavailable := errors.AsType[*serviceerror.Unavailable](err)
-		_, exhausted := errors.AsType[*serviceerror.ResourceExhausted](err)
-		if !timedOut && !unavailable && !exhausted && !errors.Is(err, context.DeadlineExceeded) {
-			return err
-		}
-		time.Sleep(pollInterval)
-	}
-}
-
-// stop stops the workflow and waits until the record says so.
-func (e *execution) stop(ctx context.Context, handle sdk.WorkflowRun, ended <-chan ending, why string) ending {
-	e.app.note("stopping …")
-	patience, done := context.WithTimeout(ctx, stopPatience)
-	defer done()
-	if e.order(patience, handle, why) == nil {
-		select {
-		case end := <-ended:
-			end.interrupted = true
-			return end
-		case <-patience.Done():
-		}
-	}
-	last, done := context.WithTimeout(ctx, recordPatience)
-	defer done()
-	err := e.machine.record.log.StopRun(last, e.id(), pipeline.Interrupted, "interrupted by "+actor()+": "+why+"; what was on its way did not end in time")
-	return ending{err: err, interrupted: true}
-}
-
-// order tells the workflow to stop: by an order that says who and why, or else, if nobody takes that, by cancelling it. A
-// workflow that refuses the order is about to end.
-func (e *execution) order(ctx context.Context, handle sdk.WorkflowRun, why string) error {
-	patience, done := context.WithTimeout(ctx, orderPatience)
-	defer done()
-	err := e.machine.temporal.Send(patience, e.id(), workflows.CancelUpdate, workflows.Order{
-		Actor: actor(), Why: why, As: pipeline.Interrupted,
-	})
-	if _, is := client.Refused(err); is || err == nil {
-		return nil
-	}
-	return e.machine.temporal.Temporal.CancelWorkflow(ctx, handle.GetID(), handle.GetRunID())
-}
-
-// cause returns what went wrong in the words of the activity, or else the workflow, that said it, without Temporal's wrapping. What it
-// wraps in turn is a part of these words: they name the service, where it is, and the cure.
-func cause(err error) string {
-	message := err.Error()
-	for err != nil {
-		application, is := errors.AsType[*temporal.ApplicationError](err)
-		if !is {
-			break
-		}
-		message, err = application.Message(), application.Unwrap()
-		if _, wraps := errors.AsType[*temporal.ActivityError](err); !wraps {
-			break
-		}
-	}
-	return activities.BeforeRun(message)
+	return nil, errors.New("the run's events ended before the run did")
 }

@@ -53,12 +53,12 @@ func (h *host) Reach(ctx context.Context) (*client.Executor, error) {
 	if err != nil || !held {
 		return nil, err
 	}
-	return a.connect(ctx, process)
+	return a.reachProcess(ctx, process)
 }
 
-// connect connects to a process that uses the state folder.
-func (a *app) connect(ctx context.Context, process embedded.Process) (*client.Executor, error) {
-	found := &client.Executor{Process: process.PID}
+// reachProcess connects to a process that uses the state folder.
+func (a *app) reachProcess(ctx context.Context, process embedded.Process) (*client.Executor, error) {
+	found := &client.Executor{Process: process.PID, State: a.inState(""), Databases: a.databases()}
 	if process.Address == "" {
 		return found, nil // it has just begun
 	}
@@ -70,6 +70,11 @@ func (a *app) connect(ctx context.Context, process embedded.Process) (*client.Ex
 	}
 	found.Connection = client.Connect(c, sdk.Options{}, found.Name())
 	return found, nil
+}
+
+// Session does what client.Host says.
+func (h *host) Session(ctx context.Context, purpose client.Purpose) (*client.Session, error) {
+	return h.app.session(ctx, purpose)
 }
 
 func (h *host) close() {

@@ -162,7 +162,7 @@ func (a *app) query(ctx context.Context, word string, ask func(*record, landscap
 	defer func() { err = closing(err, record.close) }()
 	run, err := record.client.Find(ctx, word)
 	if err != nil {
-		return a.never(ctx, word, err)
+		return err
 	}
 	return ask(record, run)
 }

@@ -29,7 +29,7 @@ func (a *app) planCommand() *cobra.Command {
 				return err
 			}
 			a.json = a.json || format == "json"
-			description := doc.plan.Describe()
+			description := doc.Plan.Describe()
 			return a.print(description, func(w io.Writer) error { return draw(w, description, format) })
 		},
 	}

@@ -1,21 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"waymark/activities"
-	"waymark/activities/recompute"
-	"waymark/engine/plan"
-	"waymark/landscape"
-	"waymark/pipeline"
+	"waymark/client"
 )
 
 // retrying is how a person wants quarantined records to be fed again.
@@ -57,108 +52,36 @@ type retryResult struct {
 
 // retry feeds the quarantined records of a run again, in a linked run.
 func (a *app) retry(ctx context.Context, word string, o retrying) error {
-	var of landscape.Run
-	err := a.query(ctx, word, func(_ *record, found landscape.Run) error {
-		of = found
-		return nil
-	})
+	of, err := a.findRun(ctx, word)
 	if err != nil {
 		return err
 	}
-	err = a.withMachine(ctx, a.startMachine, func(m *machine) error { return a.retryWith(ctx, m, of.ID, o) })
+	params, err := parsePairs("--param", "NAME=VALUE", o.params)
+	if err != nil {
+		return err
+	}
+	err = a.withSession(ctx, client.ToStart, func(s *client.Session) error {
+		if err := a.tellInterrupted(ctx, s, o.id); err != nil {
+			return err
+		}
+		retry, err := s.Retry(ctx, client.RetryRequest{By: a.by(o.why), Of: of.ID, Run: o.id, File: o.file, Params: params})
+		if err != nil {
+			return err
+		}
+		if err := a.tellRetry(retry); err != nil || retry.Execution == nil {
+			return err
+		}
+		return a.follow(ctx, retry.Execution)
+	})
 	if stoppedEarly(err) {
 		return exitError{exitInterrupted, errors.New("stopped before the run began; nothing was read or written")}
 	}
 	return err
 }
 
-func (a *app) retryWith(ctx context.Context, m *machine, id string, o retrying) error {
-	if o.id == "" {
-		o.id = newRunID()
-	}
-	if err := a.prepare(ctx, m, o.id); err != nil {
-		return err
-	}
-	of, err := m.record.log.Run(ctx, id)
-	if err != nil {
-		return err
-	}
-	doc, err := m.documentFor(ctx, of, o)
-	if err != nil {
-		return err
-	}
-	retry, err := activities.NewRetry(ctx, m.record.log.Reader, m.record.payloads, of.ID, doc.plan, o.id)
-	if _, is := errors.AsType[*activities.NotRetryableError](err); is {
-		return wrongUse(err)
-	}
-	if err != nil {
-		return err
-	}
-	if err := a.tellRetry(retry, o.id); err != nil || retry.Rows == 0 {
-		return err
-	}
-	in, err := a.runInput(ctx, m, doc, o.id)
-	if err != nil {
-		return err
-	}
-	in.Retry = &activities.RetryInput{Of: of.ID, Beside: doc.plan.Beside}
-	if o.file == "" {
-		in.File = "" // the document is on record: what its file holds by now says nothing
-	}
-	e := &execution{app: a, machine: m, pipeline: doc.plan.Document.Pipeline.Name, input: in}
-	e.begun = func(ctx context.Context) error {
-		what := fmt.Sprintf("run %s feeds %s again", o.id, many(retry.Rows, "record"))
-		if o.why != "" {
-			what += ": " + o.why
-		}
-		return m.record.log.RecordAction(ctx, of.ID, landscape.VerbRetry, actor(), what)
-	}
-	return e.perform(ctx)
-}
-
-// documentFor compiles the document that the records are fed to. Outputs of the run's own document go beside those that it has.
-func (m *machine) documentFor(ctx context.Context, of landscape.Run, o retrying) (*document, error) {
-	given, err := parsePairs("--param", "NAME=VALUE", o.params)
-	if err != nil {
-		return nil, err
-	}
-	beside, err := activities.Beside(ctx, m.record.log.Reader, of)
-	if err != nil {
-		return nil, err
-	}
-	if o.file != "" {
-		doc, err := compileWith(m.planner, o.file, given)
-		if err == nil && bytes.Equal(doc.source, []byte(of.Document)) {
-			err = m.compileAgain(doc, beside)
-		}
-		return doc, err
-	}
-	request, err := recompute.Request(of, nil)
-	if err != nil {
-		return nil, err
-	}
-	doc := &document{file: request.File, folder: request.Folder, source: request.Document, params: map[string]string{}}
-	if of.File != "" {
-		doc.file = of.File
-	}
-	maps.Copy(doc.params, request.Params)
-	maps.Copy(doc.params, given)
-	return doc, m.compileAgain(doc, beside)
-}
-
-// compileAgain compiles the document with outputs that have the word in their names.
-func (m *machine) compileAgain(doc *document, beside string) error {
-	compiled, err := m.planner.Plan(plan.Request{File: doc.file, Folder: doc.folder, Document: doc.source, Params: doc.params, Beside: beside})
-	if _, is := errors.AsType[pipeline.Problems](err); is {
-		return wrongUse(err)
-	}
-	doc.plan = compiled
-	return err
-}
-
 // tellRetry says what is fed again, and what is not and why.
-func (a *app) tellRetry(retry *activities.Retry, id string) error {
-	result := retryResult{Type: "retry", Of: retry.Of.ID, Run: id, Rows: retry.Rows, Left: retry.Left}
+func (a *app) tellRetry(retry *client.Retry) error {
+	result := retryResult{Type: "retry", Of: retry.Of, Run: retry.Run, Rows: retry.Rows, Left: retry.Left}
 	if result.Left == nil {
 		result.Left = []activities.LeftOut{}
 	}
@@ -169,14 +92,14 @@ func (a *app) tellRetry(retry *activities.Retry, id string) error {
 	case a.json:
 		return a.print(result, nil)
 	case retry.Rows > 0:
-		a.note("run %s feeds %s of run %s again", id, many(retry.Rows, "record"), retry.Of.ID)
+		a.note("run %s feeds %s of run %s again", retry.Run, many(retry.Rows, "record"), retry.Of)
 		for _, left := range retry.Left {
 			a.note("%s", leftOut(left))
 		}
 		return nil
 	}
 	return a.print(nil, func(w io.Writer) error {
-		lines := []string{fmt.Sprintf("run %s has no record in quarantine that can be fed again", retry.Of.ID)}
+		lines := []string{fmt.Sprintf("run %s has no record in quarantine that can be fed again", retry.Of)}
 		for _, left := range retry.Left {
 			lines = append(lines, leftOut(left))
 		}

@@ -7,14 +7,12 @@ import (
 	"fmt"
 	"os"
 	"os/user"
-	"path/filepath"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"waymark/activities"
+	"waymark/client"
 	"waymark/pipeline"
-	"waymark/workflows"
 )
 
 func (a *app) runCommand() *cobra.Command {
@@ -77,61 +75,58 @@ func (a *app) mayDetach(detach bool) error {
 	return nil
 }
 
-// start compiles the document, if it is here, and runs it.
+// start starts a run of the document, or of the pipeline that is deployed on the workers, and follows it.
 func (a *app) start(ctx context.Context, args []string, o starting) error {
-	if o.pipeline != "" {
-		return a.runDeployed(ctx, o)
-	}
-	doc, err := a.compile(args[0], o.params, existingKey)
-	if err != nil && a.onCluster() {
-		doc, err = a.uncompiled(args[0], o.params, err)
+	request := client.StartRequest{By: a.by(""), Run: o.id, Pipeline: o.pipeline, Input: os.Stdin, Detach: o.detach}
+	var err error
+	if o.pipeline == "" {
+		request.Document, err = a.compileToRun(args[0], o.params)
+	} else {
+		request.Params, err = a.deployedParams(o.params)
 	}
 	if err != nil {
 		return err
 	}
-	return a.run(ctx, doc, o)
+	return a.withSession(ctx, client.ToStart, func(s *client.Session) error {
+		if err := a.tellInterrupted(ctx, s, o.id); err != nil {
+			return err
+		}
+		if request.Document != nil && request.Document.ReadsInput() {
+			a.tellInput()
+		}
+		e, err := s.Start(ctx, request)
+		if err != nil {
+			return err
+		}
+		return a.follow(ctx, e)
+	})
 }
 
-// uncompiled is a document that this machine cannot compile, because others have what it refers to: its workers can, or say what
-// is wrong with it. failed is what compiling it said; of a document that refers to nothing else that is the truth.
-func (a *app) uncompiled(file string, params []string, failed error) (*document, error) {
-	source, err := readDocument(file)
-	if err != nil || !bytes.Contains(source, []byte("${")) {
-		return nil, failed
+// deployedParams reads the parameters of a pipeline that is deployed on the workers.
+func (a *app) deployedParams(params []string) (map[string]string, error) {
+	if !a.onCluster() {
+		return nil, wrongUsef("--pipeline names a document that is deployed on the workers of a cluster: say which with --temporal")
+	}
+	return parsePairs("--param", "NAME=VALUE", params)
+}
+
+// compileToRun compiles a document. One that this machine cannot compile, because others have what it refers to, is left to the workers
+// of a cluster: they can, or say what is wrong with it. Of a document that refers to nothing else what is said here is the truth.
+func (a *app) compileToRun(file string, params []string) (*client.Document, error) {
+	doc, failed := a.compile(file, params, existingKey)
+	if failed == nil || !a.onCluster() {
+		return doc, failed
 	}
 	given, err := parsePairs("--param", "NAME=VALUE", params)
 	if err != nil {
 		return nil, failed
 	}
-	absolute, err := filepath.Abs(file)
-	if err != nil {
+	doc, err = client.Open(file, given)
+	if err != nil || !bytes.Contains(doc.Source, []byte("${")) {
 		return nil, failed
 	}
 	a.note("the workers must say whether the document is in order; here it is not: %v", failed)
-	return &document{file: file, folder: filepath.Dir(absolute), source: source, params: given}, nil
-}
-
-// runDeployed lets the workers run a document that is deployed there.
-func (a *app) runDeployed(ctx context.Context, o starting) error {
-	if !a.onCluster() {
-		return wrongUsef("--pipeline names a document that is deployed on the workers of a cluster: say which with --temporal")
-	}
-	params, err := parsePairs("--param", "NAME=VALUE", o.params)
-	if err != nil {
-		return err
-	}
-	return a.withMachine(ctx, a.startMachine, func(m *machine) error {
-		if o.id == "" {
-			o.id = newRunID()
-		}
-		if err := a.prepare(ctx, m, o.id); err != nil {
-			return err
-		}
-		e := &execution{app: a, machine: m, pipeline: o.pipeline, detach: o.detach, input: workflows.RunInput{OpenInput: activities.OpenInput{
-			Run: o.id, Pipeline: o.pipeline, Params: params, Files: a.files,
-		}}}
-		return e.perform(ctx)
-	})
+	return doc, nil
 }
 
 func checkRunID(given bool, id string) error {
@@ -144,71 +139,31 @@ func checkRunID(given bool, id string) error {
 	return nil
 }
 
-// run executes the document and says what became of it.
-func (a *app) run(ctx context.Context, doc *document, o starting) error {
-	return a.withMachine(ctx, a.startMachine, func(m *machine) error {
-		if o.id == "" {
-			o.id = newRunID()
-		}
-		if err := a.prepare(ctx, m, o.id); err != nil {
-			return err
-		}
-		in, err := a.runInput(ctx, m, doc, o.id)
-		if err != nil {
-			return err
-		}
-		e := &execution{app: a, machine: m, pipeline: doc.name(), detach: o.detach, input: in}
-		if doc.plan != nil && doc.plan.Document.Pipeline.ReadsInput() {
-			e.total, err = a.keepInput(ctx, m, o.id)
-		} else {
-			e.total = doc.bytes(ctx)
-		}
-		if err != nil {
-			return err
-		}
-		return e.perform(ctx)
-	})
-}
+// mostTold is how many interrupted runs are told about before the others are only counted.
+const mostTold = 3
 
-func newRunID() string { return uuid.Must(uuid.NewV7()).String() }
-
-// prepare tells about interrupted runs and refuses an id that is taken.
-func (a *app) prepare(ctx context.Context, m *machine, id string) error {
-	if err := a.markInterrupted(ctx, m, id); err != nil {
+// tellInterrupted tells how to go on with the runs that were interrupted, besides the one given, the newest first.
+func (a *app) tellInterrupted(ctx context.Context, s *client.Session, besides string) error {
+	if err := s.MarkInterrupted(ctx, besides); err != nil {
 		return err
 	}
-	runs, err := m.record.log.Runs(ctx)
-	for _, run := range runs {
-		if run.ID == id {
-			return wrongUsef("run %s is on record already; choose another --run-id: waymark status %s", id, id)
+	interrupted, err := s.Interrupted(ctx)
+	for i, run := range interrupted {
+		if i == mostTold {
+			a.note("%d more runs were interrupted: waymark runs", len(interrupted)-mostTold)
+			break
 		}
-	}
-	if !m.onCluster() { // a record that many share has many interrupted runs
-		a.tellInterrupted(runs)
+		a.note("run %s of %s was interrupted; go on with: waymark resume %s", run.ID, run.Pipeline, run.ID)
 	}
 	return err
 }
 
-// runInput stores the document and returns what a run of it starts with.
-func (a *app) runInput(ctx context.Context, m *machine, doc *document, id string) (workflows.RunInput, error) {
-	digest, err := m.record.payloads.Put(ctx, doc.source)
-	if err != nil {
-		return workflows.RunInput{}, err
-	}
-	in := activities.OpenInput{
-		Run: id, Document: string(digest), File: filepath.Base(doc.file), Folder: doc.folder, Params: doc.params,
-	}
-	switch {
-	case !m.onCluster():
-	case doc.plan == nil:
-		in.Files = a.files
-	case needsFiles(doc.plan):
-		in.Files = a.filesName()
-	}
-	return workflows.RunInput{OpenInput: in}, nil
+// by says who gives this command, and why.
+func (a *app) by(why string) client.By {
+	return client.By{Actor: actor(), Trigger: activities.TriggerCLI, Why: why}
 }
 
-// actor names who started the run.
+// actor names who gives this command.
 func actor() string {
 	if who, err := user.Current(); err == nil && who.Username != "" {
 		return who.Username
@@ -216,11 +171,11 @@ func actor() string {
 	return fmt.Sprintf("uid %d", os.Getuid())
 }
 
-// identity is the name by which Temporal knows who works with the command line: the record of a run says who started it by that.
+// identity is the name by which Temporal knows who works with the command line.
 func identity() string {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
 	}
-	return activities.CLIIdentity(actor(), host)
+	return activities.Identity(activities.TriggerCLI, actor(), host)
 }

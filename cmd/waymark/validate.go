@@ -46,7 +46,7 @@ func (a *app) validateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			result := validation{OK: true, Pipeline: doc.plan.Document.Pipeline.Name, Sinks: promises(doc.plan)}
+			result := validation{OK: true, Pipeline: doc.Plan.Document.Pipeline.Name, Sinks: promises(doc.Plan)}
 			return a.print(result, result.write)
 		},
 	}

@@ -53,7 +53,7 @@ func (a *app) verify(ctx context.Context, word string, options audit.VerifyOptio
 	view.close()
 	switch {
 	case missing != nil && errors.Is(err, landscape.ErrNotFound):
-		return a.never(ctx, word, missing)
+		return missing
 	case err != nil:
 		return err
 	}

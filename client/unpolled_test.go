@@ -1,4 +1,4 @@
-package main
+package client
 
 import (
 	"testing"
@@ -38,7 +38,6 @@ func scheduled(id, queue string, most time.Duration) *workflow.PendingActivityIn
 // TestWorkThatNobodyTakes looks at a run twice, ten seconds apart.
 func TestWorkThatNobodyTakes(t *testing.T) {
 	start := time.Now()
-	const doctor = ", unless those there are busy; waymark doctor says when each was heard"
 	working := &workflow.PendingActivityInfo{ActivityId: "9", State: enums.PENDING_ACTIVITY_STATE_STARTED}
 	later := scheduled("5", "waymark", 0)
 	later.NextAttemptScheduleTime = timestamppb.New(start.Add(time.Hour))
@@ -47,14 +46,14 @@ func TestWorkThatNobodyTakes(t *testing.T) {
 		waits         bool
 		says          string
 	}{
-		"a decision": {described(start), described(start), true, "waiting: no worker takes the work of queue waymark: start one with waymark worker" + doctor},
+		"a decision": {described(start), described(start), true, "waiting: no worker takes the work of queue waymark: those there are busy, or gone"},
 		"an activity": {
 			described(time.Time{}, scheduled("5", "waymark", 0)), described(time.Time{}, scheduled("5", "waymark", 0)), true,
-			"waiting: no worker takes the work of queue waymark: start one with waymark worker" + doctor,
+			"waiting: no worker takes the work of queue waymark: those there are busy, or gone",
 		},
 		"one that needs files": {
 			described(time.Time{}, scheduled("5", "waymark@here", time.Minute)), described(time.Time{}, scheduled("5", "waymark@here", time.Minute)), true,
-			`waiting: no worker that sees the files of "here" takes the work of queue waymark: start one there with waymark worker` + doctor,
+			`waiting: no worker that sees the files of "here" takes the work of queue waymark: those there are busy, or gone`,
 		},
 		"another decision": {described(start), described(start.Add(time.Second)), true, ""},
 		"another activity": {described(time.Time{}, scheduled("5", "waymark", 0)), described(time.Time{}, scheduled("6", "waymark", 0)), true, ""},
@@ -67,7 +66,7 @@ func TestWorkThatNobodyTakes(t *testing.T) {
 		"no answer":                     {nil, nil, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var u untaken
+			var u unpolled
 			_, late := u.look(test.first, start)
 			require.Nil(t, late, "it may be taken yet")
 			waits, late := u.look(test.second, start.Add(takenAfter))

@@ -1,4 +1,4 @@
-package main
+package client
 
 import (
 	"context"
@@ -67,6 +67,20 @@ func (l *lockWatch) look(find func(path string) *sqlitefile.Holder) string {
 	return held
 }
 
+// lockLook is the time between two looks at locks.
+const lockLook = time.Second
+
+// Locked says which other process keeps one of these databases locked; nothing if none does. It looks twice, because whoever writes locks
+// for a moment.
+func Locked(databases []string) string {
+	locks := lockWatch{files: databases}
+	locks.look(sqlitefile.FindHolder)
+	if len(locks.since) > 0 {
+		time.Sleep(lockLook)
+	}
+	return locks.look(sqlitefile.FindHolder)
+}
+
 // atWork says what activities work at, and for how long: a step may take its time. It says nothing if none does.
 func atWork(activities []*workflow.PendingActivityInfo, summaries map[string]string, now time.Time) string {
 	var parts []string
@@ -83,14 +97,13 @@ func atWork(activities []*workflow.PendingActivityInfo, summaries map[string]str
 	return strings.Join(parts, ", ")
 }
 
-// recentEvents is how far back the activities that are on their way were begun at most.
-const recentEvents = 500
+// recentStarts is how many events back the pending activities were begun at most.
+const recentStarts = 500
 
 // summaries returns what the workflow calls the activities it began last, by their ids; none if Temporal does not answer.
 func (w *watch) summaries(ctx context.Context) map[string]string {
-	temporal := w.execution.machine.temporal
-	page, err := temporal.Temporal.WorkflowService().GetWorkflowExecutionHistoryReverse(ctx, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
-		Namespace: temporal.Namespace, MaximumPageSize: recentEvents,
+	page, err := w.session.Temporal.WorkflowService().GetWorkflowExecutionHistoryReverse(ctx, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
+		Namespace: w.session.Namespace, MaximumPageSize: recentStarts,
 		Execution: &common.WorkflowExecution{WorkflowId: w.handle.GetID(), RunId: w.handle.GetRunID()},
 	})
 	if err != nil {
@@ -111,6 +124,6 @@ func (w *watch) summary(event *history.HistoryEvent) (id, text string) {
 	if scheduled == nil {
 		return "", ""
 	}
-	_ = w.execution.machine.temporal.Converter.FromPayload(event.GetUserMetadata().GetSummary(), &text)
+	_ = w.session.Converter.FromPayload(event.GetUserMetadata().GetSummary(), &text)
 	return scheduled.GetActivityId(), text
 }

@@ -1,4 +1,4 @@
-package main
+package client
 
 import (
 	"fmt"
@@ -15,8 +15,8 @@ import (
 // takenAfter is after how long work that nobody took is a sign that nobody will. A worker that has nothing else to do takes it at once.
 const takenAfter = 10 * time.Second
 
-// untaken notices work of a run that no worker takes.
-type untaken struct {
+// unpolled notices work of a run that no worker takes.
+type unpolled struct {
 	since map[string]time.Time // when work that waits was first seen to wait
 }
 
@@ -28,7 +28,7 @@ type work struct {
 
 // look says what a run's workflow is waiting with: whether there is work that nobody took yet; and the queue of that which has waited
 // for too long, while nobody does anything else for the run, if there is some.
-func (u *untaken) look(found *workflowservice.DescribeWorkflowExecutionResponse, now time.Time) (waits bool, late *work) {
+func (u *unpolled) look(found *workflowservice.DescribeWorkflowExecutionResponse, now time.Time) (waits bool, late *work) {
 	before := u.since
 	u.since = map[string]time.Time{}
 	all, busy := waitingWork(found)
@@ -78,9 +78,8 @@ func waitingActivity(activity *workflow.PendingActivityInfo) (work, bool) {
 
 // text says that nobody takes the work; common is the queue of all workers.
 func (w *work) text(common string) string {
-	const unless = ", unless those there are busy; waymark doctor says when each was heard"
-	if files, is := strings.CutPrefix(w.queue, workflows.FilesQueue(common, "")); is {
-		return fmt.Sprintf("%sno worker that sees the files of %q takes the work of queue %s: start one there with waymark worker%s", waitingWord, files, common, unless)
+	if files, near := strings.CutPrefix(w.queue, workflows.FilesQueue(common, "")); near {
+		return fmt.Sprintf("%sno worker that sees the files of %q takes the work of queue %s: those there are busy, or gone", WaitingWord, files, common)
 	}
-	return fmt.Sprintf("%sno worker takes the work of queue %s: start one with waymark worker%s", waitingWord, common, unless)
+	return fmt.Sprintf("%sno worker takes the work of queue %s: those there are busy, or gone", WaitingWord, common)
 }

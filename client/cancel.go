@@ -1,0 +1,128 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"waymark/landscape"
+	"waymark/pipeline"
+	"waymark/workflows"
+)
+
+// Cancel stops a run, whether somebody executes it or not; Client.Resume resumes it. With final it is cancelled permanently, and what it
+// staged is removed; that may be repeated. The error is an *Error of kind Conflict if there is nothing to cancel.
+func (c *Client) Cancel(ctx context.Context, run landscape.Run, by By, final bool) error {
+	order := workflows.Order{Actor: by.Actor, Why: by.Why, As: pipeline.Cancelled, Final: final}
+	if err := cancellable(run.RunHead, final); err != nil {
+		return err
+	}
+	alone := false // nobody can obey
+	found, err := WithExecutor(ctx, c.host, run.ID, func(executor *Executor) error {
+		if alone = executor.Process == 0 && executor.Unattended(ctx, executor.Queue); alone {
+			return executor.Terminate(ctx, run.ID, "cancelled while no worker listened")
+		}
+		if err := executor.Order(ctx, run.ID, workflows.CancelUpdate, order); err != nil {
+			return err
+		}
+		if err := c.awaitEnd(ctx, run.ID); err != nil {
+			return err
+		}
+		return executor.AwaitClosed(ctx, run.ID)
+	})
+	if err != nil || found && !alone {
+		return err
+	}
+	session, err := c.host.Session(ctx, ToCancel)
+	if err != nil {
+		return err
+	}
+	err = session.cancel(ctx, run.ID, order)
+	if closed := session.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+// CancelWaiting cancels a run that is not recorded because no worker has come for it yet; false if there is no such run.
+func (c *Client) CancelWaiting(ctx context.Context, run string) (cancelled bool, err error) {
+	found, err := WithExecutor(ctx, c.host, run, func(executor *Executor) error {
+		if executor.Process != 0 || !executor.Unattended(ctx, executor.Queue) {
+			return nil // it is about to be recorded
+		}
+		cancelled = true
+		return executor.Terminate(ctx, run, "cancelled before a worker came")
+	})
+	return found && cancelled && err == nil, err
+}
+
+// cancellable refuses an order that would change nothing, and so would not be recorded. A final one may be repeated: what was staged may
+// be there still.
+func cancellable(run landscape.RunHead, final bool) error {
+	switch {
+	case Complete(run.Status):
+		return &Error{Kind: Conflict, Message: fmt.Sprintf("run %s is %s: there is nothing to cancel", run.ID, run.Status)}
+	case run.Final && !final:
+		return &Error{Kind: Conflict, Message: fmt.Sprintf("run %s was cancelled for good already: there is nothing to cancel", run.ID)}
+	case run.Status == pipeline.Cancelled && !final:
+		return &Error{Kind: Conflict, Message: fmt.Sprintf("run %s is cancelled already", run.ID), Cure: FinalOrResume, Run: run.ID}
+	default:
+		return nil
+	}
+}
+
+// cancel cancels a run that nobody executes: this process has the lock that an executor needs, or there is no workflow. It may be
+// repeated.
+func (s *Session) cancel(ctx context.Context, run string, order workflows.Order) error {
+	now, err := s.Log.Run(ctx, run)
+	if err == nil {
+		err = cancellable(now.RunHead, order.Final)
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.end(ctx, run, order); err != nil || !order.Final {
+		return err
+	}
+	if err := s.discard(ctx, run); err != nil {
+		return &Error{
+			Kind: Unavailable, Cure: CancelAgain, Run: run, Err: err,
+			Message: fmt.Sprintf("run %s is cancelled for good, but what it staged stays where it is: %v", run, err),
+		}
+	}
+	return nil
+}
+
+// awaitEnd waits until a run that was cancelled is recorded as such.
+func (c *Client) awaitEnd(ctx context.Context, run string) error {
+	ctx, done := context.WithTimeout(ctx, OrderTimeout)
+	defer done()
+	for {
+		found, err := c.log.Run(ctx, run)
+		if err != nil || found.Status != pipeline.Running {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(closeInterval):
+		}
+	}
+}
+
+// writesFiles reports whether a sink of the run is a file, or a folder of files.
+func writesFiles(run landscape.Run) (bool, error) {
+	description, err := PlanOf(run)
+	if err != nil {
+		return false, err
+	}
+	for _, node := range description.Nodes {
+		if node.Location != "" && !isURL(node.Location) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func isURL(location string) bool { return strings.Contains(location, "://") }

@@ -1,0 +1,133 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"waymark/engine/plan"
+	"waymark/landscape"
+	"waymark/pipeline"
+	"waymark/plugin"
+	"waymark/worker"
+)
+
+// maxDocumentBytes is one byte more than pipeline.Load takes, so that it says what is wrong with a file that is too long.
+const maxDocumentBytes = 1<<20 + 1
+
+// Document is a pipeline document that compiles.
+type Document struct {
+	File   string // as the caller named it
+	Folder string // absolute; the document's relative paths start there
+	Source []byte
+	Params map[string]string
+	Plan   *plan.Plan // nil if only workers can compile it
+}
+
+// ReadDocument reads the file of a document, or enough of it to see that it is too long.
+func ReadDocument(file string) ([]byte, error) {
+	in, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	return io.ReadAll(io.LimitReader(in, maxDocumentBytes))
+}
+
+// Open reads the file of a document without compiling it.
+func Open(file string, params map[string]string) (*Document, error) {
+	source, err := ReadDocument(file)
+	if err != nil {
+		return nil, &Error{Kind: Invalid, Message: err.Error(), Err: err}
+	}
+	absolute, err := filepath.Abs(file)
+	if err != nil {
+		return nil, &Error{Kind: Invalid, Message: err.Error(), Err: err}
+	}
+	return &Document{File: file, Folder: filepath.Dir(absolute), Source: source, Params: params}, nil
+}
+
+// Compile reads the file of a document and compiles it. The error is an *Error of kind Invalid; about a document with problems, it
+// wraps all of them as pipeline.Problems.
+func Compile(planner worker.Planner, file string, params map[string]string) (*Document, error) {
+	doc, err := Open(file, params)
+	if err != nil {
+		return nil, err
+	}
+	return doc, doc.compile(planner, "")
+}
+
+// compile compiles the document with outputs that have the word in their names, if there is one.
+func (d *Document) compile(planner worker.Planner, beside string) (err error) {
+	d.Plan, err = planner.Plan(plan.Request{File: d.File, Folder: d.Folder, Document: d.Source, Params: d.Params, Beside: beside})
+	var problems pipeline.Problems
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &problems):
+		count := fmt.Sprint(len(problems), " problems")
+		if len(problems) == 1 {
+			count = "1 problem"
+		}
+		return &Error{Kind: Invalid, Message: fmt.Sprintf("%s has %s\n%v", d.File, count, problems), Err: err}
+	default:
+		return &Error{Kind: Invalid, Message: err.Error(), Err: err}
+	}
+}
+
+// Name is the pipeline's name, or the file's if that is not known here.
+func (d *Document) Name() string {
+	if d.Plan == nil {
+		return filepath.Base(d.File)
+	}
+	return d.Plan.Document.Pipeline.Name
+}
+
+// ReadsInput reports whether the document reads standard input.
+func (d *Document) ReadsInput() bool { return d.Plan != nil && d.Plan.Document.Pipeline.ReadsInput() }
+
+// bytes is how much a run of the document reads; 0 if that is not known here.
+func (d *Document) bytes(ctx context.Context) int64 {
+	if d.Plan == nil {
+		return 0
+	}
+	ctx, done := context.WithTimeout(ctx, AnswerTimeout)
+	defer done()
+	return sourceBytes(ctx, d.Plan)
+}
+
+// needsFiles reports whether only workers that see the files of this machine can execute the plan.
+func needsFiles(compiled *plan.Plan) bool {
+	for i := range compiled.Nodes {
+		node := &compiled.Nodes[i]
+		if node.Table != nil {
+			return true
+		}
+		for _, place := range []any{node.Source, node.Sink} {
+			if local, ok := place.(plugin.OnHost); ok && local.OnHost() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// PlanOf returns the recorded description of a run's plan.
+func PlanOf(run landscape.Run) (description plan.Description, err error) {
+	if err := json.Unmarshal([]byte(run.Plan), &description); err != nil {
+		return description, fmt.Errorf("run %s: the plan on record: %w", run.ID, err)
+	}
+	return description, nil
+}
+
+// documentPath returns where the document of a run was read; empty if that is not recorded.
+func documentPath(run landscape.Run) string {
+	if run.File == "" || filepath.IsAbs(run.File) {
+		return run.File
+	}
+	return filepath.Join(run.BaseDir, run.File)
+}

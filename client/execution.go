@@ -1,0 +1,172 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	sdk "go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"waymark/activities"
+	"waymark/internal/failpoint"
+	"waymark/landscape"
+	"waymark/pipeline"
+	"waymark/workflows"
+)
+
+// Execution is one execution of a run, from its beginning or from where the run was. Follow it to its end; then Close it.
+type Execution struct {
+	Run      string
+	Pipeline string             // its name
+	Workflow string             // id of the run's workflow in Temporal
+	Total    int64              // bytes to read; 0 if that is not known
+	Before   landscape.Progress // how far the run was when this execution began
+	Started  time.Time
+	Joined   bool // it was going on before this process began to follow it
+	Detach   bool // whoever follows it wants to know no more than that it began
+
+	session  *Session
+	resuming bool // it was joined when its workflow seemed to be about to resume it
+	by       By
+	input    workflows.RunInput
+	handle   sdk.WorkflowRun
+	begun    func(context.Context) error // is called when the run is recorded, until it succeeds; nil for nothing
+	stop     func()                      // stops the worker
+	close    func() error
+}
+
+// Session is the session that executes the run.
+func (e *Execution) Session() *Session { return e.session }
+
+// Remote reports whether others execute the run: whoever stops this process stops following it, and not the run.
+func (e *Execution) Remote() bool { return e.session.OnCluster() || e.Joined }
+
+// Epoch is the epoch of the run that this execution is.
+func (e *Execution) Epoch() int64 {
+	if e.input.Resume == nil {
+		return 0
+	}
+	return e.input.Resume.Epoch
+}
+
+// inEpoch says which epoch is followed.
+func (e *Execution) inEpoch(epoch int64) {
+	e.input = workflows.RunInput{OpenInput: activities.OpenInput{Run: e.Run}}
+	if epoch > 0 {
+		e.input.Resume = &activities.ResumeInput{Run: e.Run, Epoch: epoch}
+	}
+}
+
+// Close stops executing the run in this process, and closes what was opened for it. The run must have ended, or must be executed by
+// others.
+func (e *Execution) Close() error {
+	if e.stop != nil {
+		e.stop()
+		e.stop = nil
+	}
+	if e.close == nil {
+		return nil
+	}
+	closing := e.close
+	e.close = nil
+	return closing()
+}
+
+// execute starts the workflow of a run, and a worker for it if this process executes runs.
+func (s *Session) execute(ctx context.Context, e *Execution) (_ *Execution, err error) {
+	e.session, e.Run = s, e.input.Run
+	e.Workflow = workflows.WorkflowID(e.Run)
+	if err := s.abandon(ctx, e.Run); err != nil { // before there is a worker that would go on with it
+		return nil, err
+	}
+	if e.stop, err = s.work(ctx, e.Run); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			e.stop()
+		}
+	}()
+	if e.Before, err = progressOf(ctx, s.Log.Reader, e.Run); err != nil {
+		return nil, err
+	}
+	if err := failpoint.Hit("run.prepared"); err != nil {
+		return nil, err
+	}
+	e.Started = time.Now()
+	if e.handle, err = s.startWorkflow(ctx, e); err != nil {
+		return nil, err
+	}
+	return e, failpoint.Hit("run.started")
+}
+
+func (s *Session) startWorkflow(ctx context.Context, e *Execution) (sdk.WorkflowRun, error) {
+	starter, err := s.as(e.by)
+	if err != nil {
+		return nil, err
+	}
+	defer starter.Close()
+	started, err := starter.ExecuteWorkflow(context.WithoutCancel(ctx), sdk.StartWorkflowOptions{
+		ID: e.Workflow, TaskQueue: s.queueOf(e.Run),
+		WorkflowIDReusePolicy:                    enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		WorkflowIDConflictPolicy:                 enums.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
+		WorkflowExecutionErrorWhenAlreadyStarted: true,
+		StaticSummary:                            fmt.Sprintf("%s · %s", e.Pipeline, e.Run), // not encrypted
+	}, workflows.RunPipelineName, e.input)
+	if _, open := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); open {
+		return nil, beingExecuted(e.Run)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.Temporal.GetWorkflow(ctx, e.Workflow, started.GetRunID()), nil
+}
+
+// Recorded returns the run's record, and false if there is none: it has not begun yet, or ended before it did.
+func (e *Execution) Recorded(ctx context.Context) (landscape.Run, bool, error) {
+	run, err := e.session.Log.Run(ctx, e.Run)
+	if errors.Is(err, landscape.ErrNotFound) {
+		return run, false, nil
+	}
+	return run, err == nil, err
+}
+
+// progressOf is how far a run is; nothing of one that is not recorded.
+func progressOf(ctx context.Context, log *landscape.Reader, run string) (landscape.Progress, error) {
+	progress, err := log.Progress(ctx, run)
+	if errors.Is(err, landscape.ErrNotFound) {
+		err = nil
+	}
+	return progress, err
+}
+
+// atBeginning does once what is to be done when the run is recorded.
+func (e *Execution) atBeginning(ctx context.Context) error {
+	if e.begun == nil {
+		return nil
+	}
+	if _, recorded, err := e.Recorded(ctx); err != nil || !recorded {
+		return err
+	}
+	if err := e.begun(ctx); err != nil {
+		return err
+	}
+	e.begun = nil
+	return nil
+}
+
+// settle records that the run is interrupted, if its workflow ended without saying how: somebody terminated it.
+func (e *Execution) settle(ctx context.Context, end *Ending) error {
+	if _, terminated := errors.AsType[*temporal.TerminatedError](end.Err); !terminated {
+		return nil
+	}
+	run, recorded, err := e.Recorded(ctx)
+	if err != nil || !recorded || run.Epoch != e.Epoch() || run.Status != pipeline.Running {
+		return err
+	}
+	return e.session.Log.StopRun(ctx, e.Run, pipeline.Interrupted, "interrupted: its workflow was terminated in Temporal")
+}

@@ -1,0 +1,109 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"waymark/activities"
+	"waymark/landscape"
+	"waymark/workflows"
+)
+
+// ForkRequest says how to fork a run.
+type ForkRequest struct {
+	By
+	Detach bool // whoever follows the new run wants to know no more than that it began
+}
+
+// Fork begins a new run of the present document in the place of a run that is not complete. As soon as the new one is recorded, the old
+// one is cancelled permanently. The errors are those of Resume.
+func (c *Client) Fork(ctx context.Context, run landscape.Run, r ForkRequest) (*Execution, error) {
+	forked, err := c.again(ctx, run, r.By, false, func(s *Session) (*Execution, error) { return s.fork(ctx, run.ID, r) })
+	if err != nil {
+		return nil, err
+	}
+	return forked.Execution, nil
+}
+
+func (s *Session) fork(ctx context.Context, id string, r ForkRequest) (*Execution, error) {
+	old, err := s.stopped(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := activities.MayFork(old); err != nil {
+		return nil, conflict(err)
+	}
+	doc, err := s.presentDocument(old)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.MarkInterrupted(ctx, id); err != nil {
+		return nil, err
+	}
+	in, err := s.runInput(ctx, doc, newRunID())
+	if err != nil {
+		return nil, err
+	}
+	in.Parent, in.Link = old.ID, string(landscape.ForkLink)
+	if err := s.sameInput(in.Run, old.ID); err != nil {
+		return nil, err
+	}
+	return s.execute(ctx, &Execution{
+		by: r.By, Pipeline: doc.Name(), Total: doc.bytes(ctx), input: in, Detach: r.Detach,
+		begun: func(ctx context.Context) error { return s.replaced(ctx, old.ID, in.Run, r.By) },
+	})
+}
+
+// presentDocument compiles the file of a run's document as it is now, with the run's parameters.
+func (s *Session) presentDocument(run landscape.Run) (*Document, error) {
+	path := documentPath(run)
+	if _, err := os.Lstat(path); path == "" || errors.Is(err, fs.ErrNotExist) {
+		return nil, &Error{
+			Kind: Conflict, Cure: StartAnew, Run: run.ID,
+			Message: fmt.Sprintf("the document of run %s is not at %q any more", run.ID, path),
+		}
+	}
+	var params map[string]string
+	if err := json.Unmarshal([]byte(run.Params), &params); err != nil {
+		return nil, fmt.Errorf("run %s: the parameters on record: %w", run.ID, err)
+	}
+	return Compile(s.Planner, path, params)
+}
+
+// replaced cancels a run permanently that another one replaces. It may be repeated.
+func (s *Session) replaced(ctx context.Context, old, with string, by By) error {
+	why := by.Why
+	if why == "" {
+		why = "forked"
+	}
+	if err := s.end(ctx, old, workflows.Order{Actor: by.Actor, Why: "run " + with + " has its place: " + why, Final: true}); err != nil {
+		return fmt.Errorf("run %s has the place of run %s, which could not be ended: %w", with, old, err)
+	}
+	if err := s.discard(ctx, old); err != nil {
+		s.Warn(fmt.Sprintf("what run %s staged stays where it is: %v", old, err))
+	}
+	return nil
+}
+
+// refuseReplaced refuses a run that another one replaced. If the process that began the other one died before it ended this one, that is
+// done now.
+func (s *Session) refuseReplaced(ctx context.Context, run string) error {
+	linked, err := s.Log.LinkedRuns(ctx, run)
+	if err != nil {
+		return err
+	}
+	for _, other := range linked {
+		if other.Link != landscape.ForkLink {
+			continue
+		}
+		if err := s.replaced(ctx, run, other.Run, By{Actor: s.Actor}); err != nil {
+			return err
+		}
+		return &Error{Kind: Conflict, Message: fmt.Sprintf("run %s has the place of run %s", other.Run, run), Cure: ResumeOther, Run: other.Run}
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+
+	"waymark/activities"
+	"waymark/landscape"
+	"waymark/pipeline"
+)
+
+// Outcome says what became of a run whose execution was followed to its end.
+type Outcome struct {
+	Run    landscape.Run // as recorded; without a status if the run is not recorded
+	Status *Status       // its figures, without links and advice; nil if Err is about a run that is not recorded, or not this execution's
+	Took   time.Duration // of this execution; of a run that was joined: of the run
+	Err    *Error        // why this execution has no recorded end; nil if it has one, whatever that is
+}
+
+// Outcome returns what became of the run. The Ending is that of the last event, and must not say that the run was detached.
+func (e *Execution) Outcome(ctx context.Context, end *Ending) (*Outcome, error) {
+	o := &Outcome{Took: time.Since(e.Started)}
+	run, recorded, err := e.Recorded(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !recorded {
+		o.Err = e.neverBegan(end)
+		return o, nil
+	}
+	o.Run = run
+	if run.Epoch != e.Epoch() {
+		o.Err = e.notOurs(end, run)
+		return o, nil
+	}
+	if e.Joined && run.Finished != 0 {
+		o.Took = run.Finished.Time().Sub(run.Started.Time())
+	}
+	if o.Status, err = (&Client{log: e.session.Log}).Counts(ctx, run.ID); err != nil {
+		return nil, err
+	}
+	if run.Status == pipeline.Running {
+		o.Err = e.unrecorded(end)
+	}
+	return o, nil
+}
+
+// neverBegan is about a run that ended before it was recorded: nothing was read and nothing was written.
+func (e *Execution) neverBegan(end *Ending) *Error {
+	failure := &Error{Kind: Failed, Message: "it ended before it began", Err: end.Err}
+	switch {
+	case end.Interrupted:
+		failure.Kind, failure.Message = Interrupted, "stopped before the run began; nothing was read or written"
+	case end.Err != nil:
+		failure.Kind, failure.Cure = e.classify(end.Err)
+		failure.Message = Cause(end.Err)
+	case e.Remote():
+		failure.Message = fmt.Sprintf("its workflow ended, and %s has no run %s: do the workers keep their record elsewhere?", e.session.Place, e.Run)
+		failure.Cure = NameLandscape
+	}
+	return failure
+}
+
+// notOurs is about a run that this execution did not get, or does not have any more.
+func (e *Execution) notOurs(end *Ending, run landscape.Run) *Error {
+	switch {
+	case run.Epoch > e.Epoch():
+		return &Error{Kind: Busy, Cure: ShowStatus, Run: run.ID, Message: fmt.Sprintf("run %s was taken up again by another process, which goes on with it", run.ID)}
+	case end.Interrupted:
+		return &Error{Kind: Interrupted, Message: fmt.Sprintf("stopped before run %s was taken up; nothing was changed", run.ID)}
+	case end.Err == nil:
+		return &Error{Kind: Failed, Message: fmt.Sprintf("run %s could not be taken up", run.ID)}
+	}
+	kind, cure := e.classify(end.Err)
+	message := Cause(end.Err)
+	if kind == Failed {
+		message = fmt.Sprintf("run %s could not be taken up: %s", run.ID, message)
+	}
+	return &Error{Kind: kind, Cure: cure, Run: run.ID, Message: message, Err: end.Err}
+}
+
+// unrecorded is about a run whose end could not be recorded: it is running according to its record until somebody resumes it.
+func (e *Execution) unrecorded(end *Ending) *Error {
+	failure := &Error{Kind: Failed, Cure: DiagnoseAndResume, Run: e.Run, Message: "the run's end could not be recorded", Err: end.Err}
+	if end.Interrupted {
+		failure.Kind = Interrupted
+	}
+	if end.Err != nil {
+		failure.Message += ": " + Cause(end.Err)
+	}
+	return failure
+}
+
+// classify says of an error of a workflow whether workers refused the run for what whoever started it can mend: nothing was written then.
+// In this process that is found out before there is a workflow.
+func (e *Execution) classify(err error) (Kind, Cure) {
+	application, ok := errors.AsType[*temporal.ApplicationError](err)
+	if !ok || !e.Remote() {
+		return Failed, ""
+	}
+	switch kind := application.Type(); {
+	case slices.Contains([]string{activities.TypeDocument, activities.TypeInput}, kind):
+		return Invalid, ""
+	case slices.Contains([]string{
+		activities.TypePlanChanged, activities.TypeSourceChanged, activities.TypeNotResumable, activities.TypeStateDiverged,
+		activities.TypeElsewhere, activities.TypeNotRetryable,
+	}, kind):
+		return Conflict, ""
+	case kind == activities.TypeMissing:
+		return Failed, SamePayloads
+	case kind == activities.TypeUnknownRun:
+		return Failed, SameLandscape
+	}
+	return Failed, ""
+}
+
+// Wait follows the run to its end and returns its figures. The error is an *Error if this execution has no recorded end; a run that
+// failed, or was cancelled, is none.
+func (e *Execution) Wait(ctx context.Context) (*Status, error) {
+	for event, err := range e.Follow(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if event.Kind != EndedEvent {
+			continue
+		}
+		if event.Ending.Detached {
+			return nil, &Error{Kind: Interrupted, Cure: Watch, Run: e.Run, Message: fmt.Sprintf("run %s goes on; only following it was stopped", e.Run)}
+		}
+		outcome, err := e.Outcome(context.WithoutCancel(ctx), event.Ending)
+		if err != nil {
+			return nil, err
+		}
+		if outcome.Err != nil {
+			return outcome.Status, outcome.Err
+		}
+		return outcome.Status, nil
+	}
+	return nil, nil
+}

@@ -1,0 +1,117 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"waymark/activities"
+	"waymark/activities/recompute"
+	"waymark/landscape"
+)
+
+// RetryRequest says which quarantined records to feed to a pipeline again.
+type RetryRequest struct {
+	By
+	Of     string            // the run that has them in quarantine
+	Run    string            // id of the new, linked run; empty for a new one
+	File   string            // of another document; empty for the run's own
+	Params map[string]string // in the place of the run's, or of the other document
+}
+
+// Retry is a run that feeds records again.
+type Retry struct {
+	Run       string
+	Of        string
+	Rows      int64                // that are fed again
+	Left      []activities.LeftOut // which records are not, and why
+	Execution *Execution           // nil if there is nothing to feed; whoever has it closes it
+}
+
+// Retry feeds the quarantined records of a run again, in a new, linked run. The error is an *Error of kind Conflict if that is not
+// possible.
+func (s *Session) Retry(ctx context.Context, r RetryRequest) (*Retry, error) {
+	if r.Run == "" {
+		r.Run = newRunID()
+	}
+	if err := s.prepare(ctx, r.Run); err != nil {
+		return nil, err
+	}
+	of, err := s.Log.Run(ctx, r.Of)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := s.documentFor(ctx, of, r)
+	if err != nil {
+		return nil, err
+	}
+	payloads, err := s.Payloads(ctx)
+	if err != nil {
+		return nil, err
+	}
+	fed, err := activities.NewRetry(ctx, s.Log.Reader, payloads, of.ID, doc.Plan, r.Run)
+	if _, refused := errors.AsType[*activities.NotRetryableError](err); refused {
+		return nil, conflict(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	retry := &Retry{Run: r.Run, Of: of.ID, Rows: fed.Rows, Left: fed.Left}
+	if retry.Rows == 0 {
+		return retry, nil
+	}
+	in, err := s.runInput(ctx, doc, r.Run)
+	if err != nil {
+		return nil, err
+	}
+	in.Retry = &activities.RetryInput{Of: of.ID, Beside: doc.Plan.Beside}
+	if r.File == "" {
+		in.File = "" // the document is recorded: what its file holds by now says nothing
+	}
+	retry.Execution, err = s.execute(ctx, &Execution{
+		by: r.By, Pipeline: doc.Name(), input: in,
+		begun: func(ctx context.Context) error { return s.recordRetry(ctx, retry, r.By) },
+	})
+	return retry, err
+}
+
+// recordRetry records with the run that its records are fed again.
+func (s *Session) recordRetry(ctx context.Context, retry *Retry, by By) error {
+	records := "records"
+	if retry.Rows == 1 {
+		records = "record"
+	}
+	what := fmt.Sprintf("run %s feeds %d %s again", retry.Run, retry.Rows, records)
+	if by.Why != "" {
+		what += ": " + by.Why
+	}
+	return s.Log.RecordAction(ctx, retry.Of, landscape.VerbRetry, by.Actor, what)
+}
+
+// documentFor compiles the document that the records are fed to. Outputs of the run's own document go beside those that it has.
+func (s *Session) documentFor(ctx context.Context, of landscape.Run, r RetryRequest) (*Document, error) {
+	beside, err := activities.Beside(ctx, s.Log.Reader, of)
+	if err != nil {
+		return nil, err
+	}
+	if r.File != "" {
+		doc, err := Compile(s.Planner, r.File, r.Params)
+		if err == nil && bytes.Equal(doc.Source, []byte(of.Document)) {
+			err = doc.compile(s.Planner, beside)
+		}
+		return doc, err
+	}
+	request, err := recompute.Request(of, nil)
+	if err != nil {
+		return nil, err
+	}
+	doc := &Document{File: request.File, Folder: request.Folder, Source: request.Document, Params: map[string]string{}}
+	if of.File != "" {
+		doc.File = of.File
+	}
+	maps.Copy(doc.Params, request.Params)
+	maps.Copy(doc.Params, r.Params)
+	return doc, doc.compile(s.Planner, beside)
+}

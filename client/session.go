@@ -1,0 +1,205 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	sdk "go.temporal.io/sdk/client"
+	sdkworker "go.temporal.io/sdk/worker"
+
+	"waymark/activities"
+	"waymark/internal/temporal/cluster"
+	"waymark/landscape"
+	"waymark/payload"
+	"waymark/pipeline"
+	"waymark/worker"
+	"waymark/workflows"
+)
+
+// Session is what starts and resumes runs. Either it has a Temporal server of its own, whose lock keeps other processes out, and this
+// process executes the runs; or the workers of a cluster execute them. A Host makes it; its methods may be called concurrently.
+type Session struct {
+	*Connection
+	Log       *landscape.Log
+	Payloads  func(ctx context.Context) (*payload.Store, error) // opens the payload store, when it is first needed
+	Planner   worker.Planner
+	Code      string   // of this build of the program: what it computes is recorded with it
+	Place     string   // of the landscape, for people
+	Queue     string   // of the cluster's workers; empty if this process executes the runs
+	Files     string   // how the cluster's workers call the files that this machine sees; empty for the host's name
+	State     string   // folder with the server's database; empty on a cluster
+	Databases []string // files that runs of this process write, besides their payloads and outputs
+	Actor     string   // who uses the session: does what nobody asked for, such as ending a run that was replaced
+	Warn      func(message string)
+	Private   bool // no other state folder has runs in this landscape
+	Release   func() error
+}
+
+// Close releases what the session opened. Runs that this process executes must have ended.
+func (s *Session) Close() error { return s.Release() }
+
+// OnCluster reports whether the workers of a cluster execute the runs, and this process only follows them.
+func (s *Session) OnCluster() bool { return s.Queue != "" }
+
+// FilesName is how the cluster's workers call the files that this machine sees.
+func (s *Session) FilesName() string {
+	if s.Files != "" {
+		return s.Files
+	}
+	return hostName()
+}
+
+func hostName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		return "unknown" // as in package activities
+	}
+	return host
+}
+
+// sees reports whether this machine sees the files of the run.
+func (s *Session) sees(run landscape.Run) bool { return !s.OnCluster() || run.Host == s.FilesName() }
+
+// queueOf returns the task queue of a run.
+func (s *Session) queueOf(run string) string {
+	if s.OnCluster() {
+		return s.Queue
+	}
+	return ProcessQueue(run)
+}
+
+// as is the connection under the name by which the run's record says who wanted this.
+func (s *Session) as(by By) (sdk.Client, error) {
+	options := s.options
+	options.Identity = activities.Identity(by.trigger(), by.Actor, hostName())
+	return sdk.NewClientFromExisting(s.Temporal, options)
+}
+
+// work starts a worker for the run and returns what stops it. On a cluster there are others.
+func (s *Session) work(ctx context.Context, run string) (stop func(), err error) {
+	if s.OnCluster() {
+		return func() {}, nil
+	}
+	executing, err := s.activities(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	sdkworker.SetBinaryChecksum(s.Code) // or else the SDK reads the whole binary to name it: 0.8 s of a run's start
+	w := worker.New(s.Temporal, ProcessQueue(run), executing)
+	if err := w.Start(); err != nil {
+		return nil, err
+	}
+	return w.Stop, nil
+}
+
+// activities are those of this process for a run.
+func (s *Session) activities(ctx context.Context, run string) (*activities.Activities, error) {
+	payloads, err := s.Payloads(ctx)
+	if err != nil {
+		return nil, err
+	}
+	planner := s.Planner
+	planner.Run = run
+	return activities.NewAt(activities.Place{Scratch: s.State}, s.Log, payloads, planner, s.Code), nil
+}
+
+// abandon ends the workflow that a process which is gone left open for the run, if there is one. Nothing of it is needed: the record
+// says how far the run is. On a cluster somebody executes a run with an open workflow.
+func (s *Session) abandon(ctx context.Context, run string) error {
+	open, err := s.Open(ctx, run)
+	switch {
+	case err != nil || !open:
+		return err
+	case s.OnCluster():
+		return beingExecuted(run)
+	}
+	return s.Terminate(ctx, run, "its process ended")
+}
+
+func beingExecuted(run string) error {
+	return &Error{Kind: Busy, Message: fmt.Sprintf("run %s is being worked on already", run), Cure: Watch, Run: run}
+}
+
+// end records that the run is cancelled.
+func (s *Session) end(ctx context.Context, run string, order workflows.Order) error {
+	if err := s.abandon(ctx, run); err != nil {
+		return err
+	}
+	return s.Log.CancelRun(ctx, run, order.Final, order.Actor, order.Why)
+}
+
+// discard removes what the run staged, if that can be seen here, and what is kept of its standard input.
+func (s *Session) discard(ctx context.Context, id string) error {
+	return errors.Join(s.discardStaged(ctx, id), s.forgetInput(id))
+}
+
+func (s *Session) discardStaged(ctx context.Context, id string) error {
+	run, err := s.Log.Run(ctx, id)
+	if err != nil {
+		return err
+	}
+	files, err := writesFiles(run)
+	if err != nil {
+		return err
+	}
+	if files && !s.sees(run) {
+		return fmt.Errorf("it lies among the files of %q, and this machine sees those of %q", run.Host, s.FilesName())
+	}
+	executing, err := s.activities(ctx, "")
+	if err != nil {
+		return err
+	}
+	return executing.Discard(ctx, id)
+}
+
+// MarkInterrupted records that earlier runs of this state folder, besides the one given, were interrupted: a run that is running
+// according to its record, while the lock of the server says that no other process executes it. Runs of another state folder in the same
+// landscape are left alone, and so are those of a cluster, whose workers come and go.
+func (s *Session) MarkInterrupted(ctx context.Context, besides string) error {
+	if s.OnCluster() {
+		return nil
+	}
+	runs, err := s.Log.Runs(ctx)
+	if err != nil {
+		return err
+	}
+	for _, run := range runs {
+		if run.Status != pipeline.Running || run.ID == besides {
+			continue
+		}
+		ours, err := s.owns(ctx, run.ID)
+		if err == nil && ours {
+			err = s.Log.StopRun(ctx, run.ID, pipeline.Interrupted, ProcessEnded)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// owns reports whether the run is one of this state folder.
+func (s *Session) owns(ctx context.Context, run string) (bool, error) {
+	if s.Private {
+		return true, nil
+	}
+	_, known, err := cluster.Latest(ctx, s.Temporal, workflows.WorkflowID(run))
+	return known, err
+}
+
+// Interrupted returns the interrupted runs of this state folder, the newest first; none of a cluster's landscape, which many share.
+func (s *Session) Interrupted(ctx context.Context) ([]landscape.RunHead, error) {
+	if s.OnCluster() {
+		return nil, nil
+	}
+	runs, err := s.Log.Runs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	runs = slices.DeleteFunc(runs, func(run landscape.RunHead) bool { return run.Status != pipeline.Interrupted })
+	slices.SortFunc(runs, NewestFirst)
+	return runs, nil
+}

@@ -1,0 +1,102 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/google/uuid"
+
+	"waymark/activities"
+	"waymark/landscape"
+	"waymark/pipeline"
+	"waymark/workflows"
+)
+
+// StartRequest says which run to start.
+type StartRequest struct {
+	By
+	Run      string            // its id; empty for a new one
+	Document *Document         // nil for a Pipeline
+	Pipeline string            // with a cluster: the name of a document that is deployed on its workers
+	Params   map[string]string // of the Pipeline; a Document has its own
+	Input    io.Reader         // standard input, for a document that reads it
+	Detach   bool              // whoever follows the run wants to know no more than that it began
+}
+
+// Start starts a run. The error is an *Error of kind Invalid if the id is malformed, and of kind Conflict if there is such a run already;
+// then nothing was started.
+func (s *Session) Start(ctx context.Context, r StartRequest) (*Execution, error) {
+	if r.Run == "" {
+		r.Run = newRunID()
+	}
+	if err := s.prepare(ctx, r.Run); err != nil {
+		return nil, err
+	}
+	e := &Execution{by: r.By, Detach: r.Detach}
+	if r.Document == nil {
+		e.Pipeline = r.Pipeline
+		e.input = workflows.RunInput{OpenInput: activities.OpenInput{Run: r.Run, Pipeline: r.Pipeline, Params: r.Params, Files: s.Files}}
+		return s.execute(ctx, e)
+	}
+	var err error
+	e.Pipeline = r.Document.Name()
+	if e.input, err = s.runInput(ctx, r.Document, r.Run); err != nil {
+		return nil, err
+	}
+	if r.Document.ReadsInput() {
+		e.Total, err = s.keepInput(ctx, r.Run, r.Input)
+	} else {
+		e.Total = r.Document.bytes(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.execute(ctx, e)
+}
+
+func newRunID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// prepare records which runs were interrupted, and refuses an id that is taken.
+func (s *Session) prepare(ctx context.Context, id string) error {
+	if err := pipeline.CheckRunID(id); err != nil {
+		return &Error{Kind: Invalid, Message: err.Error(), Err: err}
+	}
+	if err := s.MarkInterrupted(ctx, id); err != nil {
+		return err
+	}
+	_, err := s.Log.Run(ctx, id)
+	switch {
+	case err == nil:
+		return &Error{Kind: Conflict, Message: fmt.Sprintf("run %s is on record already", id), Cure: OtherID, Run: id}
+	case errors.Is(err, landscape.ErrNotFound):
+		return nil
+	default:
+		return err
+	}
+}
+
+// runInput stores the document and returns what a run of it starts with.
+func (s *Session) runInput(ctx context.Context, doc *Document, id string) (workflows.RunInput, error) {
+	payloads, err := s.Payloads(ctx)
+	if err != nil {
+		return workflows.RunInput{}, err
+	}
+	digest, err := payloads.Put(ctx, doc.Source)
+	if err != nil {
+		return workflows.RunInput{}, err
+	}
+	in := activities.OpenInput{
+		Run: id, Document: string(digest), File: filepath.Base(doc.File), Folder: doc.Folder, Params: doc.Params,
+	}
+	switch {
+	case !s.OnCluster():
+	case doc.Plan == nil:
+		in.Files = s.Files
+	case needsFiles(doc.Plan):
+		in.Files = s.FilesName()
+	}
+	return workflows.RunInput{OpenInput: in}, nil
+}
