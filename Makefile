@@ -97,18 +97,19 @@ mutants: ## break the code in one place after the other, and fail if no test not
 .PHONY: lab
 lab:
 	go build -tags failpoints -o bin/waymark-lab ./cmd/waymark
+	go build -o bin/lab ./tests/crash/lab/cmd
 
 .PHONY: crash
 crash: lab ## kill runs at every moment, and recoveries at 2,000 more, and compare what comes of it
-	bin/waymark-lab lab crash tests/crash/reference.yaml --singles all --pairs 2000 --report bin/crash.json
-	bin/waymark-lab lab crash tests/crash/timed.yaml --singles all --report bin/crash-timed.json
-	bin/waymark-lab lab crash tests/crash/repeats.yaml --singles all --pairs 300 --report bin/crash-repeats.json
+	bin/lab -singles all -pairs 2000 -report bin/crash.json tests/crash/reference.yaml
+	bin/lab -singles all -report bin/crash-timed.json tests/crash/timed.yaml
+	bin/lab -singles all -pairs 300 -report bin/crash-repeats.json tests/crash/repeats.yaml
 
 .PHONY: crash-quick
 crash-quick: lab ## the same for a few moments of every name
-	bin/waymark-lab lab crash tests/crash/reference.yaml --singles 30 --pairs 10
-	bin/waymark-lab lab crash tests/crash/timed.yaml --singles 5
-	bin/waymark-lab lab crash tests/crash/repeats.yaml --singles 10
+	bin/lab -singles 30 -pairs 10 tests/crash/reference.yaml
+	bin/lab -singles 5 tests/crash/timed.yaml
+	bin/lab -singles 10 tests/crash/repeats.yaml
 
 .PHONY: zombies
 zombies: ## stop 200 worker processes in the middle of their work, and let them go on when others have done it

@@ -49,7 +49,7 @@ Exit codes: 0 done · 1 failed · 2 wrong use or document · 3 done, with refuse
 		a.followCommand(), a.resumeCommand(), a.pauseCommand(), a.cancelCommand(),
 		a.runsCommand(), a.statusCommand(), a.explainCommand(), a.errorsCommand(), a.verifyCommand(),
 		a.effectsCommand(), a.resolveCommand(), a.workerCommand(),
-		a.initCommand(), a.doctorCommand(), a.landscapeCommand(), a.versionCommand(), a.labCommand(),
+		a.initCommand(), a.doctorCommand(), a.landscapeCommand(), a.versionCommand(),
 	)
 	return root
 }

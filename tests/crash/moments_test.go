@@ -81,7 +81,7 @@ func eachSource(t *testing.T, do func(path, text string)) {
 		if err != nil {
 			return err
 		}
-		if entry.IsDir() && (name == "failpoint" || name == "tests" || name == "lab" || name != "." && strings.HasPrefix(name, ".")) {
+		if entry.IsDir() && (name == "internal/failpoint" || name == "tests" || name != "." && strings.HasPrefix(name, ".")) {
 			return fs.SkipDir
 		}
 		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {

@@ -22,7 +22,7 @@ const All = -1
 type Options struct {
 	Binary   string   // of a build with failpoints
 	Pipeline string   // the document; its folder is copied, without what its sinks wrote and the state folder
-	Params   []string // flags of `waymark run`, such as --param
+	Params   []string // pairs of --param and a parameter: flags of `waymark run`
 	Flags    []string // flags that all commands have, such as --allow-path
 	Scratch  string   // folder for the copies, which must not exist; empty: a new one, in memory if there is room
 	Singles  int      // how many moments to kill a run at, or All
@@ -224,14 +224,17 @@ func (l *laboratory) repeat(trial Trial) string {
 	if trial.Second != nil {
 		only += "," + trial.Second.String()
 	}
-	command := fmt.Sprintf("%s lab crash %s --keep --only %s", l.Binary, l.Pipeline, only)
+	command := fmt.Sprintf("%s -waymark %s -keep -only %s", os.Args[0], l.Binary, only)
 	if l.Fault != Kill {
-		command += " --fault '" + l.Fault + "'"
+		command += " -fault '" + l.Fault + "'"
 	}
-	for _, flag := range slices.Concat(l.Flags, l.Params) {
-		command += " " + flag
+	for _, flag := range l.Flags {
+		command += " -global '" + flag + "'"
 	}
-	return command
+	for pair := range slices.Chunk(l.Params, 2) {
+		command += " -param '" + pair[1] + "'"
+	}
+	return command + " " + l.Pipeline
 }
 
 func (l *laboratory) makeScratch() (err error) {
