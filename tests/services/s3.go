@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
@@ -104,7 +103,9 @@ func (b *Bucket) Client() *s3.Client {
 		BaseEndpoint: aws.String(b.Endpoint),
 		Region:       b.Region,
 		UsePathStyle: true,
-		Credentials:  credentials.NewStaticCredentialsProvider(b.AccessKey, b.SecretKey, ""),
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: b.AccessKey, SecretAccessKey: b.SecretKey}, nil
+		}),
 	})
 }
 

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/sdk/resource"
@@ -56,7 +55,7 @@ func wanted(env func(string) (string, bool)) bool {
 }
 
 // newExporter speaks the protocol that the variables name, by default that of OpenTelemetry's specification.
-func newExporter(ctx context.Context, env func(string) (string, bool)) (*otlptrace.Exporter, error) {
+func newExporter(ctx context.Context, env func(string) (string, bool)) (trace.SpanExporter, error) {
 	protocol := cmp.Or(of(env, "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), of(env, "OTEL_EXPORTER_OTLP_PROTOCOL"), "http/protobuf")
 	switch protocol {
 	case "grpc":

@@ -9,10 +9,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"regexp"
 	"strings"
 	"time"
 
-	"github.com/BurntSushi/toml"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -56,11 +56,18 @@ func Options(address string, env envconfig.EnvLookup) (client.Options, error) {
 
 // unquoted says of a file that cannot be read where that is, and not what is there: it may be a part of a key.
 func unquoted(err error) error {
-	if syntax, is := errors.AsType[toml.ParseError](err); is {
-		return fmt.Errorf("line %d, behind %q, is not as TOML is written", syntax.Position.Line, syntax.LastKey)
+	var syntax interface{ ErrorWithUsage() string } // of envconfig's reader of TOML, which repeats what is written there
+	if !errors.As(err, &syntax) {
+		return err
 	}
-	return err
+	if at := tomlPlace.FindStringSubmatch(err.Error()); at != nil {
+		return fmt.Errorf("line %s, behind %s, is not as TOML is written", at[1], cmp.Or(at[2], `""`))
+	}
+	return errors.New("the file is not as TOML is written")
 }
+
+// tomlPlace finds where a file is wrong in what the reader of TOML says of it.
+var tomlPlace = regexp.MustCompile(`toml: line (\d+)(?: \(last key ("(?:[^"\\]|\\.)*")\))?: `)
 
 // Place says for people where the options lead: address, namespace, and how to get in.
 func Place(o client.Options) string {
