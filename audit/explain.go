@@ -249,13 +249,12 @@ func (f *Fate) refuse(late *landscape.RowError) {
 
 // finalized reports whether the sink confirmed what it got of the chunk.
 func (i *inquiry) finalized(ctx context.Context, sink string) (bool, error) {
-	effects, err := i.log.Effects(ctx, i.run.ID)
-	for _, effect := range effects {
-		if effect.Sink == sink && effect.Source == i.chunk.Source && effect.Chunk == i.chunk.Chunk {
-			return effect.State == landscape.Finalized, err
-		}
+	write := landscape.EffectKey{Run: i.run.ID, Sink: sink, Source: i.chunk.Source, Chunk: i.chunk.Chunk}
+	effect, err := i.log.Effect(ctx, write)
+	if errors.Is(err, landscape.ErrNotFound) {
+		return false, nil
 	}
-	return false, err
+	return effect.State == landscape.Finalized, err
 }
 
 // finish puts what is told of the tokens into the story.

@@ -1,6 +1,7 @@
 package audit_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"waymark/audit"
 	"waymark/landscape"
+	"waymark/landscape/sqlitestore"
 	"waymark/pipeline/row"
 	"waymark/tests/system"
 )
@@ -258,4 +260,35 @@ func testChangedHash(t *testing.T, s *system.System) {
 	for _, visit := range story.Nodes {
 		require.Equal(t, visit.Node != "share", visit.Verified, visit.Node)
 	}
+}
+
+// counted is a driver that counts the records of effects that are read whole.
+type counted struct {
+	landscape.Driver
+	effects int
+}
+
+func (c *counted) Read(ctx context.Context, kind landscape.Record, q landscape.Query, yield func(landscape.Record) bool) error {
+	return c.Driver.Read(ctx, kind, q, func(r landscape.Record) bool {
+		if _, ok := r.(landscape.Effect); ok {
+			c.effects++
+		}
+		return yield(r)
+	})
+}
+
+// TestExplainReadsOneEffect: a run has one for each chunk and sink, and what is asked about is in one of them.
+func TestExplainReadsOneEffect(t *testing.T) {
+	s := play(t)
+	effects, err := s.Log.Effects(t.Context(), run)
+	require.NoError(t, err)
+	require.Greater(t, len(effects), 2)
+	store, err := sqlitestore.Open(t.Context(), s.Database, sqlitestore.Options{})
+	require.NoError(t, err)
+	defer store.Close()
+	driver := &counted{Driver: store}
+	story, err := audit.New(landscape.NewReader(driver), s.Payloads, s.Planner).Explain(t.Context(), audit.Question{Run: run, Sink: "ledger", Line: 1})
+	require.NoError(t, err)
+	require.True(t, story.Fate.Complete)
+	require.Equal(t, 1, driver.effects)
 }

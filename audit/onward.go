@@ -42,7 +42,7 @@ const mostOnward = 1000
 func (i *inquiry) onward(ctx context.Context, limit int) error {
 	f := &following{
 		inquiry: i, limit: cmp.Or(limit, mostOnward), seen: map[landscape.Token]bool{i.asked: true}, cameOf: map[landscape.Token]landscape.Token{},
-		counts: map[Count]int{}, found: &Onward{Lines: []Line{}},
+		counts: map[Count]int{}, found: &Onward{Lines: []Line{}}, places: map[string]*places{},
 	}
 	for level := []landscape.Token{i.asked}; len(level) > 0; {
 		next, err := f.follow(ctx, level)
@@ -65,7 +65,7 @@ type following struct {
 	cameOf map[landscape.Token]landscape.Token // by token that began a pass or was made in it: the one that it came of
 	counts map[Count]int                       // Tokens left out → index of found.Ends
 	found  *Onward
-	places *places
+	places map[string]*places // by sink
 
 	view *view // of the chunk that was looked at last
 	held []intake
@@ -245,7 +245,7 @@ func (f *following) deliver(ctx context.Context, token landscape.Token, way land
 		f.count(Count{Node: way.Sink, Path: string(pipeline.OnErrorRouted)})
 		return nil
 	}
-	f.found.Lines = append(f.found.Lines, Line{Sink: way.Sink, Line: line, Output: f.places.outputs[way.Sink], Token: f.id(token), By: f.by(token)})
+	f.found.Lines = append(f.found.Lines, Line{Sink: way.Sink, Line: line, Output: f.places[way.Sink].output, Token: f.id(token), By: f.by(token)})
 	return nil
 }
 

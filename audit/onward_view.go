@@ -90,33 +90,33 @@ func (f *following) fired(ctx context.Context, node string, batch int64) (landsc
 	return fired, true, err
 }
 
-// places are where the writes of a run stand in the outputs.
+// places are where the writes of one sink stand in its output.
 type places struct {
-	outputs map[string]string                        // by sink: what was published
-	writes  map[landscape.EffectKey]landscape.Effect // that their targets confirmed
-	before  map[landscape.EffectKey]int64            // lines of the output before the write
+	output string                                     // what was published
+	writes map[landscape.EffectKey]landscape.SinkPart // that the target confirmed
+	before map[landscape.EffectKey]int64              // lines of the output before the write
 }
 
-// placesOf reads where the writes of the run stand.
-func (i *inquiry) placesOf(ctx context.Context) (*places, error) {
-	p := &places{outputs: map[string]string{}, writes: map[landscape.EffectKey]landscape.Effect{}, before: map[landscape.EffectKey]int64{}}
-	effects, err := i.log.Effects(ctx, i.run.ID)
+// placesOf reads where the writes of a sink stand.
+func (i *inquiry) placesOf(ctx context.Context, sink string) (*places, error) {
+	p := &places{writes: map[landscape.EffectKey]landscape.SinkPart{}, before: map[landscape.EffectKey]int64{}}
+	parts, err := i.log.SinkParts(ctx, i.run.ID, sink)
 	if err != nil {
 		return nil, err
 	}
-	effects = slices.DeleteFunc(effects, func(e landscape.Effect) bool { return e.Ordinal == nil })
-	slices.SortStableFunc(effects, func(a, b landscape.Effect) int { return int(*a.Ordinal - *b.Ordinal) })
-	lines := map[string]int64{}
-	for _, e := range effects {
-		p.before[e.EffectKey] = lines[e.Sink]
-		lines[e.Sink] += e.Rows - e.Refused
-		if e.State == landscape.Finalized {
-			p.writes[e.EffectKey] = e
+	var lines int64
+	for _, part := range parts {
+		p.before[part.EffectKey] = lines
+		lines += part.Rows - part.Refused
+		if part.State == landscape.Finalized {
+			p.writes[part.EffectKey] = part
 		}
 	}
 	artifacts, err := i.log.Artifacts(ctx, i.run.ID)
 	for _, artifact := range artifacts {
-		p.outputs[artifact.Sink] = artifact.Path
+		if artifact.Sink == sink {
+			p.output = artifact.Path
+		}
 	}
 	return p, err
 }
@@ -124,13 +124,15 @@ func (i *inquiry) placesOf(ctx context.Context) (*places, error) {
 // lineOf returns the line of a token in the output of a sink, 0 if the target did not confirm it yet, or says that the target
 // refused it.
 func (f *following) lineOf(ctx context.Context, token landscape.Token, sink string) (line int64, refused bool, err error) {
-	if f.places == nil {
-		if f.places, err = f.placesOf(ctx); err != nil {
+	places := f.places[sink]
+	if places == nil {
+		if places, err = f.placesOf(ctx, sink); err != nil {
 			return 0, false, err
 		}
+		f.places[sink] = places
 	}
 	key := landscape.EffectKey{Run: f.run.ID, Sink: sink, Source: token.Source, Chunk: f.view.chunk.Chunk}
-	write, confirmed := f.places.writes[key]
+	write, confirmed := places.writes[key]
 	switch {
 	case !confirmed:
 		return 0, false, nil
@@ -143,5 +145,5 @@ func (f *following) lineOf(ctx context.Context, token landscape.Token, sink stri
 		return line, refused, err
 	}
 	place, err := f.view.place(ctx, token, key)
-	return f.places.before[key] + int64(place), false, err
+	return places.before[key] + int64(place), false, err
 }

@@ -93,7 +93,7 @@ func (r *Reader) LateRefusal(ctx context.Context, run string, token Token, way W
 }
 
 // kept removes the tokens that the target refused from those of a write.
-func (r *Reader) kept(ctx context.Context, part Effect, chunk Chunk, tokens []Token) ([]Token, error) {
+func (r *Reader) kept(ctx context.Context, part SinkPart, chunk Chunk, tokens []Token) ([]Token, error) {
 	if part.Refused == 0 {
 		return tokens, nil
 	}

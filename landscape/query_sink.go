@@ -10,7 +10,7 @@ import (
 // SinkLine returns the token that stands on a line of a sink's output; lines count from 1 and leave a header and what the target
 // refused out. Within a part tokens stand by row and lane. The error wraps ErrNotFound if the target did not confirm that line.
 func (r *Reader) SinkLine(ctx context.Context, run, sink string, line int64) (Token, error) {
-	parts, err := r.parts(ctx, run, sink)
+	parts, err := r.SinkParts(ctx, run, sink)
 	if err != nil {
 		return Token{}, err
 	}
@@ -28,19 +28,31 @@ func (r *Reader) SinkLine(ctx context.Context, run, sink string, line int64) (To
 	return Token{}, fmt.Errorf("line %d of sink %s in run %s: %w", line, sink, run, ErrNotFound)
 }
 
-// parts returns the writes of a sink that have a place, in the order of their places.
-func (r *Reader) parts(ctx context.Context, run, sink string) ([]Effect, error) {
-	effects, err := Select[Effect](ctx, r.from, run, sink)
+// SinkPart is what of an Effect says where its rows are in the output of a sink.
+type SinkPart struct {
+	EffectKey
+	State   EffectState `db:"state"`
+	Rows    int64       `db:"rows"`
+	Refused int64       `db:"refused"`
+	Ordinal *int64      `db:"ordinal,null"`
+}
+
+// Table returns effects.
+func (SinkPart) Table() string { return "effects" }
+
+// SinkParts returns the writes of a sink that have a place, in the order of their places; nil or empty if there is none.
+func (r *Reader) SinkParts(ctx context.Context, run, sink string) ([]SinkPart, error) {
+	effects, err := Select[SinkPart](ctx, r.from, run, sink)
 	if err != nil {
 		return nil, err
 	}
-	parts := slices.DeleteFunc(effects, func(e Effect) bool { return e.Ordinal == nil })
-	slices.SortFunc(parts, func(a, b Effect) int { return cmp.Compare(*a.Ordinal, *b.Ordinal) })
+	parts := slices.DeleteFunc(effects, func(e SinkPart) bool { return e.Ordinal == nil })
+	slices.SortFunc(parts, func(a, b SinkPart) int { return cmp.Compare(*a.Ordinal, *b.Ordinal) })
 	return parts, nil
 }
 
 // nth returns the nth token, from 1, that a write holds.
-func (r *Reader) nth(ctx context.Context, part Effect, n int64) (Token, error) {
+func (r *Reader) nth(ctx context.Context, part SinkPart, n int64) (Token, error) {
 	chunk, err := r.Chunk(ctx, part.Run, part.Source, part.Chunk)
 	if err != nil {
 		return Token{}, err
@@ -98,7 +110,7 @@ func (r *Reader) SinkPosition(ctx context.Context, run string, token Token) (sin
 	if !at.way.ToSink() {
 		return "", 0, fmt.Errorf("row %d of source %s in run %s is in no sink: %w", token.Row, token.Source, run, ErrNotFound)
 	}
-	parts, err := r.parts(ctx, run, at.way.Sink)
+	parts, err := r.SinkParts(ctx, run, at.way.Sink)
 	if err != nil {
 		return "", 0, err
 	}
@@ -113,7 +125,7 @@ func (r *Reader) SinkPosition(ctx context.Context, run string, token Token) (sin
 }
 
 // place returns the place of a token within a write, from 1. The error wraps ErrNotFound if the target refused the token.
-func (r *Reader) place(ctx context.Context, part Effect, chunk Chunk, token Token) (int64, error) {
+func (r *Reader) place(ctx context.Context, part SinkPart, chunk Chunk, token Token) (int64, error) {
 	tokens, err := r.sinkTokens(ctx, chunk, part.Sink)
 	if err == nil {
 		tokens, err = r.kept(ctx, part, chunk, tokens)
