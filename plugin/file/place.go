@@ -70,7 +70,11 @@ func (p place) String() string { return path.Join(p.disk.Name(), p.name) }
 
 // hidden returns the name, next to the place's own, of something that belongs to one run.
 func (p place) hidden(run, suffix string) string {
-	return path.Join(path.Dir(p.name), "."+path.Base(p.name)+"."+run+"."+suffix)
+	return hiddenName(p.name, run, suffix)
+}
+
+func hiddenName(name, run, suffix string) string {
+	return path.Join(path.Dir(name), "."+path.Base(name)+"."+run+"."+suffix)
 }
 
 // makeFolder makes sure that the folder of the place exists, durably. It refuses a way that leads through a symbolic link.

@@ -69,7 +69,7 @@ type filePlace struct {
 }
 
 func (p filePlace) Target(run string) plugin.Target {
-	t := &fileTarget{place: p.place, staging: p.hidden(run, "partial"), layout: oneFile{p.place}}
+	t := &fileTarget{place: p.place, staging: p.hidden(run, staged), layout: oneFile{p.place}}
 	if p.parts {
 		t.kind = fs.ModeDir
 		t.layout = partsFolder{place: p.place, sink: p.sink, extension: p.extension,
