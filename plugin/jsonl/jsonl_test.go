@@ -30,7 +30,7 @@ func readJSONL(t testing.TB, text string, paths pipeline.Files, schema pipeline.
 
 // sourceOf returns the source, whose file holds the text.
 func sourceOf(t testing.TB, text string, spec pipeline.Source) plugin.Source {
-	path := ""
+	var path string
 	if spec.JSON != nil {
 		path = spec.JSON.Path
 	} else {
