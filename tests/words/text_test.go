@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"regexp"
+	"strings"
 )
 
 // Each of these returns a text of as many bytes and lines as the file, with blanks for all that is not prose. So an offset in
@@ -32,7 +33,7 @@ func proseOfGo(path string, text []byte) ([]byte, error) {
 	}
 	for _, group := range file.Comments {
 		for _, comment := range group.List {
-			if comment.Text[2] == ' ' || comment.Text[2] == '\n' || comment.Text[1] == '*' {
+			if strings.HasPrefix(comment.Text, "// ") || strings.HasPrefix(comment.Text, "/*") {
 				keep(comment.Pos()+2, comment.End())
 			}
 		}

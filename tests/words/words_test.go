@@ -122,7 +122,7 @@ func TestMistakes(t *testing.T) {
 		want       []string
 	}{
 		"page":           {"a.md", "one\n\nIt is\nOn its\nway.\n", []string{`a.md:4: "On its way": write again; in flight`}},
-		"comment":        {"a.go", "package a\n\n// It is read\n// anew, on its\n// way.\nvar x int\n", []string{`a.go:4: "anew": write again; in flight`, `a.go:4: "on its way": write again; in flight`}},
+		"comment":        {"a.go", "package a\n\n// It is read\n// anew,\n//\n// on its\n// way.\nvar x int\n", []string{`a.go:4: "anew": write again; in flight`, `a.go:6: "on its way": write again; in flight`}},
 		"message":        {"a.go", "package a\n\nvar x = \"it is read anew\"\n", []string{`a.go:3: "anew": write again; in flight`}},
 		"quotes in page": {"a.md", "a `waymark anew` [b](anew.md)\n\n```\nanew\n```\n\n    anew\n", nil},
 		"names in code":  {"a.go", "package a\n\nimport \"anew\"\n\n//go:generate anew\nvar anew struct{ x int `db:\"anew\"` }\n", nil},
