@@ -16,7 +16,7 @@ import (
 
 // attempt is what all activities have in common: it works on the record of one epoch of the run, for an execution to which that
 // epoch belongs, tells Temporal that it is alive, waits while a disk is full, and marks errors that no retry cures. An attempt that was left behind by a resume of its
-// run is told so and changes nothing; that it came is on record.
+// run is told so and changes nothing; that it came is recorded.
 func attempt[T any](ctx context.Context, a *Activities, run string, epoch int64, do func(context.Context, *Activities) (T, error)) (T, error) {
 	return anyAttempt(ctx, a, run, epoch, func(ctx context.Context, inEpoch *Activities) (out T, err error) {
 		if err = a.own(ctx, run, epoch); err == nil {

@@ -13,9 +13,9 @@ import (
 	"waymark/pipeline"
 )
 
-// TestARunWithClaimsGoesOn begins a run as earlier releases did, which entered values that must be unique into the record, takes it up
-// again after every number of chunks, and goes on as runs do now. Each value has the first token that it has in a run of one release, and
-// what is on record, of both kinds, is true.
+// TestARunWithClaimsGoesOn begins a run as earlier releases did, which entered values that must be unique into the record, resumes
+// it after every number of chunks, and continues as runs do now. Each value has the first token that it has in a run of one release, and
+// what is recorded, of both kinds, is true.
 func TestARunWithClaimsGoesOn(t *testing.T) {
 	r := newRig(t, ordersDocument, ordersFiles)
 	_, want := playOnce(r)

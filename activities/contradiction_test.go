@@ -18,8 +18,8 @@ func TestAHistoryThatContradictsTheRecordWritesNothing(t *testing.T) {
 	elsewhere := read.Cursor
 	elsewhere.Offset++
 	for says, in := range map[string]activities.ReadInput{
-		"behind chunk 0 of in at byte 17, row 2, and on record it ends otherwise: byte 16, row 2": {Run: runID, Source: "in", Chunk: 1, Cursor: elsewhere},
-		"chunk 2 of in was read, and it is not on record":                                         {Run: runID, Source: "in", Chunk: 3, Cursor: read.Cursor},
+		"after chunk 0 of in at byte 17, row 2, but the recorded chunk ends at byte 16, row 2": {Run: runID, Source: "in", Chunk: 1, Cursor: elsewhere},
+		"chunk 2 of in was read, and it is not recorded":                                         {Run: runID, Source: "in", Chunk: 3, Cursor: read.Cursor},
 	} {
 		before := r.records()
 		_, err := try[activities.ReadResult](r, act.ReadChunk, in)

@@ -24,7 +24,7 @@ const (
 	TypeRow         = "RowFailed"       // a row was refused where the document says fail
 	TypeCorrupt     = "PayloadCorrupt"  // a payload is not what its name promises
 	TypeMissing     = "PayloadMissing"  // a payload that the record refers to is not there
-	TypeDiverged    = "RecordDiverged"  // a repeat brought something else than what is on record
+	TypeDiverged    = "RecordDiverged"  // a repeat brought something else than what is recorded
 	TypeImbalance   = "RunUnbalanced"   // rows are not accounted for
 	TypeBlocked     = "EffectBlocked"   // a target cannot tell what happened: a person must decide
 	TypePlanChanged = "PlanChanged"     // the document compiles to another plan than the run's
@@ -33,13 +33,13 @@ const (
 	TypeFull        = "BarrierFull"     // a barrier would have to hold more rows than it may
 
 	TypeStateDiverged = "StateDiverged"   // workflow history and record contradict each other
-	TypeSuperseded    = "RunSuperseded"   // the run was taken up again, and this attempt is of before
-	TypeNotResumable  = "RunNotResumable" // a run that is complete, or was ended for good
+	TypeSuperseded    = "RunSuperseded"   // the run was resumed after this attempt began
+	TypeNotResumable  = "RunNotResumable" // a run that is complete, or was ended permanently
 	TypeSourceChanged = "SourceChanged"   // a source is no longer what it was when the run began
-	TypeNotRetryable  = "NotRetryable"    // records of the parent cannot be fed again
+	TypeNotRetryable  = "NotRetryable"    // records of the parent cannot be retried
 	TypeElsewhere     = "RunElsewhere"    // the run's files are not those that this worker sees
 	TypeInput         = "InputInvalid"    // the workflow's input makes no sense
-	TypeExists        = "RunExists"       // the run is on record, and the execution has no right to work for it; its details are a Found
+	TypeExists        = "RunExists"       // the run is recorded, and the execution has no right to work for it; its details are a Found
 )
 
 // final carries an error that no retry cures together with its type.

@@ -171,7 +171,7 @@ func TestSinkWithAnOpenPartIsNotPublished(t *testing.T) {
 	require.NotContains(t, r.outputs(), "review.csv")
 }
 
-// TestNoActivityCanBeLeftOut leaves out one activity of a run, and goes on as far as it can: the run must not complete.
+// TestNoActivityCanBeLeftOut leaves out one activity of a run, and continues as far as it can: the run must not complete.
 func TestNoActivityCanBeLeftOut(t *testing.T) {
 	after := activities.ReadInput{Run: runID, Source: "in", Chunk: 1}
 	steps := []struct {
@@ -249,7 +249,7 @@ func TestARunThatIsCancelledForGoodGivesUpWhatItStaged(t *testing.T) {
 	order := activities.StopInput{Run: runID, Status: pipeline.Cancelled, Reason: "enough", Actor: "ann", Why: "it was a mistake"}
 	for range 2 {
 		call[none](r, act.StopRun, order)
-		require.Equal(t, staged, r.outputs(), "somebody may go on with it")
+		require.Equal(t, staged, r.outputs(), "somebody may continue with it")
 	}
 	order.Final = true
 	for range 2 {

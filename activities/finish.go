@@ -10,7 +10,7 @@ import (
 )
 
 // FinishRun concludes a run: completed only if every row is accounted for, which is checked in the transaction that says
-// so. Before that it removes what late attempts made anew beside the published outputs.
+// so. Before that it removes what late attempts rebuilt beside the published outputs.
 //
 // It may run twice: a run that is concluded stays as it is.
 func (a *Activities) FinishRun(ctx context.Context, in FinishInput) (FinishResult, error) {
@@ -50,10 +50,10 @@ func (a *Activities) discard(ctx context.Context, id string, chosen func(sink st
 }
 
 // StopRun records that a run ended before it was complete, and why. What it staged for its sinks stays where it is, for when
-// it is taken up again; a run that nobody may take up again gives it up. A run whose record was never begun has nothing to record,
-// and neither has an epoch that was not begun, because the run could not be taken up: the record stays as it is.
+// it is resumed; a run that nobody may resume gives it up. A run whose record was never begun has nothing to record,
+// and neither has an epoch that was not begun, because the run could not be resumed: the record stays as it is.
 //
-// It may run twice: a run that is stopped stays as it is, whoever stopped it.
+// It may run twice: a run that was stopped stays as it is, no matter what stopped it.
 func (a *Activities) StopRun(ctx context.Context, in StopInput) error {
 	_, err := anyAttempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (none, error) { return none{}, a.stopRun(ctx, in) })
 	return err
@@ -82,8 +82,8 @@ func (a *Activities) stopRun(ctx context.Context, in StopInput) error {
 	return errors.Join(err, a.forget(in.Run))
 }
 
-// Discard removes what the run staged and did not publish. It is for runs that nobody may take up again. It may be repeated; a
-// run that is not on record has staged nothing.
+// Discard removes what the run staged and did not publish. It is for runs that nobody may resume. It may be repeated; a
+// run that is not recorded has staged nothing.
 func (a *Activities) Discard(ctx context.Context, id string) error {
 	err := a.discard(ctx, id, func(string) (bool, error) { return true, nil })
 	if errors.Is(err, landscape.ErrNotFound) {
@@ -94,7 +94,7 @@ func (a *Activities) Discard(ctx context.Context, id string) error {
 
 // RecordAction records what a person, or something that acts for one, ordered.
 //
-// It may run twice: an equal order that is on record since it came is not recorded again.
+// It may run twice: an equal order that is recorded since it came is not recorded again.
 func (a *Activities) RecordAction(ctx context.Context, in ActionInput) error {
 	_, err := attempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (none, error) {
 		return none{}, a.log.RecordOrder(ctx, in.Run, in.Verb, in.Actor, in.Why, landscape.Micros(in.At))

@@ -47,7 +47,7 @@ func (a *Activities) foldBarrier(ctx context.Context, in FoldInput) (FoldResult,
 	return f.result(), nil
 }
 
-// takeMoment takes the moment of the fold on record, if it is: a run that was taken up again repeats it as it was, also if an earlier
+// takeMoment takes the moment of the fold on record, if it is: a run that was resumed repeats it as it was, also if an earlier
 // release took it.
 func (f *folding) takeMoment(ctx context.Context) error {
 	in := &f.in
@@ -76,7 +76,7 @@ type folding struct {
 	run     *run
 	held    *holding
 	in      FoldInput
-	repeats bool // what is on record
+	repeats bool // what is recorded
 	apart   bool // rows that it turned away had batches of their own
 
 	arrivals *barrier.Arrivals
@@ -146,7 +146,7 @@ type holding struct {
 }
 
 // restore makes the machine as it was before the fold: from the latest state in the payload store that is older, and the
-// folds since then, which are on record.
+// folds since then, which are recorded.
 func (f *folding) restore(ctx context.Context) error {
 	held, saved := f.held, f.in.Saved
 	if held.machine != nil && held.folds == f.in.Fold {
@@ -165,14 +165,14 @@ func (f *folding) restore(ctx context.Context) error {
 	return f.replay(ctx, f.in.Fold)
 }
 
-// replay folds again what is on record up to, but not including, the fold.
+// replay folds again what is recorded up to, but not including, the fold.
 func (f *folding) replay(ctx context.Context, until int64) error {
 	folds, err := f.log.Folds(ctx, f.run.id, f.held.name)
 	if err != nil {
 		return err
 	}
 	if int64(len(folds)) < until {
-		return final{TypeDiverged, fmt.Errorf("fold %d is asked for, and %d are on record", until, len(folds))}
+		return final{TypeDiverged, fmt.Errorf("fold %d is asked for, and %d are recorded", until, len(folds))}
 	}
 	byArrival, err := f.log.FoldsFiredBy(ctx, f.run.id, f.held.name, barrier.FiredByArrival)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"waymark/landscape"
 )
 
-// TestAFullDiskIsWaitedFor has no space for the next write of one kind. The attempt that met it goes on when there is some.
+// TestAFullDiskIsWaitedFor has no space for the next write of one kind. The attempt that met it continues when there is some.
 func TestAFullDiskIsWaitedFor(t *testing.T) {
 	for name, full := range map[string]struct {
 		kind string // of the write

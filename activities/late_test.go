@@ -48,7 +48,7 @@ func TestAnOpeningThatGoesOnLate(t *testing.T) {
 	}
 }
 
-// TestAnOpeningThatGoesOnAfterTheEnd ends the run for good while an attempt is on to making a target ready.
+// TestAnOpeningThatGoesOnAfterTheEnd ends the run permanently while an attempt is on to making a target ready.
 func TestAnOpeningThatGoesOnAfterTheEnd(t *testing.T) {
 	r := newRig(t, ordersDocument, ordersFiles)
 	e := watch(r)

@@ -11,7 +11,7 @@ import (
 	"waymark/payload"
 )
 
-// A run's payloads are in one store. Whoever opens a run leaves its mark there, and whoever works for the run looks for the mark first: a
+// A run's payloads are in one store. The process that opens a run writes its mark there, and every process that works for the run looks for the mark first: a
 // process that was given another store would put payloads where nobody finds them.
 
 // runMark returns the mark of a run: an object of its payload store that no other run has.

@@ -161,22 +161,22 @@ type StopInput struct {
 	Epoch  int64              `json:"epoch,omitempty"`
 	Status pipeline.RunStatus `json:"status"`
 	Reason string             `json:"reason"`
-	Final  bool               `json:"final,omitempty"` // of a cancelled run: nobody may take it up again
+	Final  bool               `json:"final,omitempty"` // of a cancelled run: nobody may resume it
 	Actor  string             `json:"actor,omitempty"` // who made it final
 	Why    string             `json:"why,omitempty"`
 }
 
-// ResumeInput takes up a run that is on record.
+// ResumeInput resumes a run that is recorded.
 type ResumeInput struct {
 	Run   string `json:"run"`
 	Epoch int64  `json:"epoch"`           // the one to begin: one more than that on record
-	Actor string `json:"actor,omitempty"` // not believed: on record is what Temporal knows
+	Actor string `json:"actor,omitempty"` // not believed: the record has what Temporal knows
 	Why   string `json:"why,omitempty"`
 	Files string `json:"files,omitempty"` // name of the files that were seen where the run began; "" if that is of no concern
 	Pause bool   `json:"pause,omitempty"` // nobody asked for it: a pause of the run outlasts it
 }
 
-// Verbs of the actions of somebody who cancels a run so that nobody may take it up again, or who interrupts the process that works
+// Verbs of the actions of somebody who cancels a run so that nobody may resume it, or who interrupts the process that works
 // for it. Those of other orders are their names.
 const (
 	CancelForGood = landscape.VerbCancelFinal
@@ -190,5 +190,5 @@ type ActionInput struct {
 	Verb  string `json:"verb"`
 	Actor string `json:"actor"`
 	Why   string `json:"why"`
-	At    int64  `json:"at"` // when the order came, in microseconds since 1970: an order that is on record since then is not recorded again
+	At    int64  `json:"at"` // when the order came, in microseconds since 1970: an order that is recorded since then is not recorded again
 }

@@ -19,7 +19,7 @@ import (
 
 // OpenRun compiles the document, looks at the sources, makes the targets ready, and begins the run's record.
 //
-// A run that is on record is not begun a second time: the error is an *ExistsError. Who began it, and what made them, is what Temporal
+// A run that is recorded is not begun a second time: the error is an *ExistsError. Who began it, and what made them, is what Temporal
 // knows of that.
 //
 // It may run twice: the record's key is the run's id, and says which execution began it.
@@ -118,7 +118,7 @@ func (a *Activities) begin(ctx context.Context, in OpenInput, from *origin, comp
 	return err
 }
 
-// storeTables stores the lookup tables as they are now: whoever computes the run's rows again uses these.
+// storeTables stores the lookup tables as they are now: every recomputation of the run's rows uses these.
 func (a *Activities) storeTables(ctx context.Context, run string, compiled *plan.Plan) ([]landscape.LookupTable, error) {
 	for i := range compiled.Nodes {
 		if table := compiled.Nodes[i].Table; table != nil {
@@ -165,7 +165,7 @@ func (r *run) eachSink(do func(node *plan.Node) error) error {
 }
 
 // openSink makes a target ready. What an attempt makes that comes so late that the output is published by then, or the run ended
-// for good, is nobody's, and is taken back. What it made before others wrote there is theirs.
+// permanently, is nobody's, and is taken back. What it made before others wrote there is theirs.
 func (a *Activities) openSink(ctx context.Context, r *run, node *plan.Node) error {
 	if used, err := a.log.Attempted(ctx, r.id, node.Name); err != nil || used {
 		return err
@@ -189,8 +189,8 @@ func (a *Activities) openSink(ctx context.Context, r *run, node *plan.Node) erro
 	return target.Discard(ctx)
 }
 
-// over reports whether nothing can be written to the sink any more: it is published, or the run was ended for good. Whoever
-// publishes or ends discards afterwards what an attempt made before it could see that.
+// over reports whether nothing can be written to the sink any more: it is published, or the run was ended permanently. What an attempt
+// wrote before it could see that is discarded by the activity that publishes or ends.
 func (a *Activities) over(ctx context.Context, run, sink string) (bool, error) {
 	record, err := a.log.Run(ctx, run)
 	if err != nil || record.Final {

@@ -17,25 +17,25 @@ import (
 	"waymark/pipeline"
 )
 
-// An epoch of a run belongs to one workflow execution, and to those that it continues itself as. They are on record; whatever else
+// An epoch of a run belongs to one workflow execution, and to those that it continues itself as. They are recorded; whatever else
 // wants to work for the run, such as an execution that somebody reset, has first to begin an epoch of its own.
 
-// ExistsError says that a run is on record already, for which the execution that asks has no right to work.
+// ExistsError says that a run is recorded already, for which the execution that asks has no right to work.
 type ExistsError struct {
 	Run   string
-	Why   string // what is on record, and what follows
+	Why   string // what is recorded, and what follows
 	Found Found
 }
 
-// Found is what an execution may do about a run that is on record already. It travels through workflow history.
+// Found is what an execution may do about a run that is recorded already. It travels through workflow history.
 type Found struct {
 	Epoch     int64 `json:"epoch"`               // that the run is in
-	Resumable bool  `json:"resumable,omitempty"` // the execution may take the run up, in the next epoch
+	Resumable bool  `json:"resumable,omitempty"` // the execution may resume the run, in the next epoch
 	// Pause says that a pause of the run outlasts that: it had not ended, and nobody asked for the end of the pause.
 	Pause bool `json:"pause,omitempty"`
 }
 
-// Error names the run and what is on record.
+// Error names the run and what is recorded.
 func (e *ExistsError) Error() string { return fmt.Sprintf("RUN_EXISTS: run %s %s", e.Run, e.Why) }
 
 // owner is an execution that works for a run in an epoch.
@@ -93,10 +93,10 @@ func (a *Activities) inherit(ctx context.Context, run string, epoch int64, owner
 	return a.exists(ctx, record, from, "this execution of its workflow did not begin it, and may not go on in its place")
 }
 
-// exists returns why an execution may not work for a run that is on record, and whether it may take the run up.
+// exists returns why an execution may not work for a run that is recorded, and whether it may resume it.
 func (a *Activities) exists(ctx context.Context, on landscape.Run, from *origin, why string) error {
 	found := &ExistsError{Run: on.ID, Found: Found{Epoch: on.Epoch, Pause: on.Status == pipeline.Running}}
-	said := fmt.Sprintf("is on record: %s of %s, begun %s by %s (%s)", on.Status, on.Pipeline, moment(int64(on.Started)), on.Actor, on.Trigger)
+	said := fmt.Sprintf("is recorded: %s of %s, begun %s by %s (%s)", on.Status, on.Pipeline, moment(int64(on.Started)), on.Actor, on.Trigger)
 	_, err := a.log.Resumable(ctx, on.ID)
 	if refused := (*landscape.NotResumableError)(nil); errors.As(err, &refused) {
 		found.Why = said + "; " + refused.Why + ", or give the new run another id"
@@ -133,7 +133,7 @@ func (a *Activities) elsewhere(ctx context.Context, on landscape.Run, from *orig
 	return fmt.Sprintf("workflow %s of the namespace %s", last.Workflow, last.Namespace), nil
 }
 
-// begun returns nil if the run is not on record, or if the execution that asks began it: an earlier attempt of the same activity did.
+// begun returns nil if the run is not recorded, or if the execution that asks began it: an earlier attempt of the same activity did.
 func (a *Activities) begun(ctx context.Context, in OpenInput, from *origin) error {
 	on, err := a.log.Run(ctx, in.Run)
 	if errors.Is(err, landscape.ErrNotFound) {

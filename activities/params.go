@@ -9,7 +9,7 @@ import (
 // Params are values of a pipeline's parameters, as texts, by name.
 type Params map[string]string
 
-// UnmarshalJSON reads an object. A number, true or false is the text of itself: people write JSON that way.
+// UnmarshalJSON reads an object. A number, true or false stands for its own text: people write JSON that way.
 func (p *Params) UnmarshalJSON(text []byte) error {
 	var values map[string]json.RawMessage
 	if err := json.Unmarshal(text, &values); err != nil {

@@ -47,7 +47,7 @@ func (a *Activities) bind(compiled *plan.Plan, sum resumepoint.Plan) resumepoint
 	return sum
 }
 
-// seen refuses to take up a run of whose files this process sees nothing.
+// seen refuses to resume a run of whose files this process sees nothing.
 func (a *Activities) seen(ctx context.Context, r *run) error {
 	if a.place.Files == "" || !onHost(r.plan) {
 		return nil
@@ -85,7 +85,7 @@ func (a *Activities) there(err error) error {
 // deployedName is what a deployed document may be called: it is part of a file's name.
 var deployedName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
 
-// deployed turns an input that names a deployed pipeline into one with the document itself. A run that is on record already has
+// deployed turns an input that names a deployed pipeline into one with the document itself. A run that is recorded already has
 // the document of its beginning.
 func (a *Activities) deployed(ctx context.Context, in OpenInput) (OpenInput, error) {
 	switch {

@@ -52,7 +52,7 @@ func (a *Activities) processChunk(ctx context.Context, in ProcessInput) (Process
 	return out, nil
 }
 
-// inputs returns what a pass over a chunk begins with: what the reader or a barrier left for it, or the same made anew.
+// inputs returns what a pass over a chunk begins with: what the reader or a barrier left for it, or the same rebuilt.
 func (a *Activities) inputs(ctx context.Context, r *run, key chunkKey) (engine.Input, error) {
 	if inputs, found := r.chunks.take(key); found {
 		return inputs, nil

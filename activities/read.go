@@ -51,7 +51,7 @@ func (a *Activities) readChunk(ctx context.Context, in ReadInput) (ReadResult, e
 	return ReadResult{Rows: chunk.Len(), Bytes: int64(len(chunk.Data)), Cursor: after, Worker: a.place.OwnQueue}, nil
 }
 
-// readBefore returns what is on record of the chunk, or of the source's end, if it is. It refuses a cursor at which the chunks on
+// readBefore returns what is recorded of the chunk, or of the source's end, if it is. It refuses a cursor at which the chunks on
 // record do not end: then the record is older, or newer, than the workflow's history.
 func (a *Activities) readBefore(ctx context.Context, in ReadInput) (before ReadResult, done bool, err error) {
 	if in.Chunk > 0 {
@@ -70,11 +70,11 @@ func (a *Activities) readBefore(ctx context.Context, in ReadInput) (before ReadR
 	return ReadResult{Rows: int(chunk.Rows), Bytes: chunk.Bytes, Cursor: end}, true, err
 }
 
-// checkCursor requires that the chunk before is on record and ends where this one begins.
+// checkCursor requires that the chunk before is recorded and ends where this one begins.
 func (a *Activities) checkCursor(ctx context.Context, in ReadInput) error {
 	before, err := a.log.Chunk(ctx, in.Run, in.Source, in.Chunk-1)
 	if errors.Is(err, landscape.ErrNotFound) {
-		return resumepoint.Diverged("the history says that chunk %d of %s was read, and it is not on record: the record is older than the history", in.Chunk-1, in.Source)
+		return resumepoint.Diverged("the history says that chunk %d of %s was read, and it is not recorded: the record is older than the history", in.Chunk-1, in.Source)
 	}
 	if err != nil {
 		return err
@@ -84,13 +84,13 @@ func (a *Activities) checkCursor(ctx context.Context, in ReadInput) error {
 		return fmt.Errorf("chunk %d of %s: cursor on record: %w", in.Chunk-1, in.Source, err)
 	}
 	if !reflect.DeepEqual(at, in.Cursor) {
-		return resumepoint.Diverged("the workflow goes on behind chunk %d of %s at byte %d, row %d, and on record it ends otherwise: byte %d, row %d",
+		return resumepoint.Diverged("the workflow continues after chunk %d of %s at byte %d, row %d, but the recorded chunk ends at byte %d, row %d",
 			in.Chunk-1, in.Source, in.Cursor.Offset, in.Cursor.Row, at.Offset, at.Row)
 	}
 	return nil
 }
 
-// endedBefore returns the source's end if it is on record. Only a run that was taken up again asks: others read on.
+// endedBefore returns the source's end if it is recorded. Only a run that was resumed asks: others read on.
 func (a *Activities) endedBefore(ctx context.Context, in ReadInput) (ReadResult, bool, error) {
 	if in.Epoch == 0 {
 		return ReadResult{}, false, nil
@@ -189,7 +189,7 @@ func (a *Activities) putPack(ctx context.Context, pack *payload.Pack) (payload.D
 	return digest, err
 }
 
-// fetch makes a chunk anew from its record and its pack.
+// fetch rebuilds a chunk from its record and its pack.
 func (a *Activities) fetch(ctx context.Context, r *run, key chunkKey) (engine.Input, error) {
 	record, err := a.log.Chunk(ctx, r.id, key.source, key.chunk)
 	if err != nil {

@@ -86,7 +86,7 @@ func (ts tables) lines() map[string][]string {
 	return all
 }
 
-// late returns what is on record as refused by targets: token, sink, code and record.
+// late returns what is recorded as refused by targets: token, sink, code and record.
 func (r *rig) late() []string {
 	r.t.Helper()
 	var found []string
@@ -247,7 +247,7 @@ func TestDeathBetweenTheTargetAndTheRecord(t *testing.T) {
 	require.ErrorContains(t, err, errLost.Error())
 	held := ts["pairs"].Lines()
 	require.NotEmpty(t, held)
-	require.Empty(t, r.late(), "nothing of the end is on record")
+	require.Empty(t, r.late(), "nothing of the end is recorded")
 	r.restart()
 	require.Equal(t, activities.WriteResult{Rows: int64(len(held)), Refused: 2}, call[activities.WriteResult](r, act.WriteChunk, write))
 	require.Equal(t, held, ts["pairs"].Lines())
@@ -255,7 +255,7 @@ func TestDeathBetweenTheTargetAndTheRecord(t *testing.T) {
 	require.Equal(t, []string{"1 began", "2 began", "2 reconciled exactly", "2 finalized"}, r.story(write))
 }
 
-// TestRecordsThatATargetRefusedAreFedAgain holds that a record is fed again if the target refused what came of it and nothing else of it
+// TestRecordsThatATargetRefusedAreFedAgain holds that a record is retried if the target refused what came of it and nothing else of it
 // went on: each once.
 func TestRecordsThatATargetRefusedAreFedAgain(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -289,7 +289,7 @@ sinks: {pairs: {jsonl: {path: out/pairs.jsonl}}}
 			require.Equal(t, c.rows, rows)
 			in.Run = "r3"
 			_, err = try[resumepoint.Plan](r, act.OpenRun, in)
-			require.Contains(t, requireFinal(t, err, activities.TypeNotRetryable), "no record of run r1 is left to be fed again")
+			require.Contains(t, requireFinal(t, err, activities.TypeNotRetryable), "no record of run r1 is left to be retried")
 		})
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"waymark/plugin"
 )
 
-// ResumeRun takes up a run that stopped, or whose process died: it makes sure that nothing changed that its rows depend on,
+// ResumeRun resumes a run that stopped, or whose process died: it makes sure that nothing changed that its rows depend on,
 // finds out where it stands, and moves it to its next epoch. From then on nothing that was begun in an earlier epoch counts.
 // Unless it gets that far, it writes nothing.
 //
@@ -64,7 +64,7 @@ func (a *Activities) resumeRun(ctx context.Context, inEpoch *Activities, in Resu
 	if err != nil {
 		return resumepoint.State{}, err
 	}
-	state, err := a.stand(ctx, r) // again: until now, an attempt of before may have put something on record
+	state, err := a.stand(ctx, r) // again: until now, an earlier attempt may have put something on record
 	if err != nil {
 		return resumepoint.State{}, err
 	}
@@ -92,7 +92,7 @@ func (a *Activities) next(ctx context.Context, in ResumeInput, from *origin) err
 	return a.exists(ctx, on, from, "somebody started it again")
 }
 
-// pause returns the pause of the run that outlasts its taking up, if the input says that one does; nil if there is none.
+// pause returns the pause of the run that outlasts its resuming, if the input says that one does; nil if there is none.
 func (a *Activities) pause(ctx context.Context, in ResumeInput) (*resumepoint.Pause, error) {
 	if !in.Pause {
 		return nil, nil
@@ -114,7 +114,7 @@ func (a *Activities) pause(ctx context.Context, in ResumeInput) (*resumepoint.Pa
 	return pause, err
 }
 
-// takenUp returns when the run was last taken up, in this epoch or before; 0 if it never was.
+// takenUp returns when the run was last resumed, in this epoch or before; 0 if it never was.
 func (a *Activities) takenUp(ctx context.Context, run string, epoch int64) (at landscape.Micros, err error) {
 	resumptions, err := a.log.Resumptions(ctx, run)
 	for _, r := range resumptions {
@@ -125,7 +125,7 @@ func (a *Activities) takenUp(ctx context.Context, run string, epoch int64) (at l
 	return at, err
 }
 
-// keepPause puts a pause on record that outlasts that the run was taken up: whoever looks for one begins there.
+// keepPause records that a pause outlasts the resume: a search for the run's pause begins there.
 func (a *Activities) keepPause(ctx context.Context, inEpoch *Activities, in ResumeInput, pause *resumepoint.Pause) error {
 	if pause == nil {
 		return nil
@@ -137,7 +137,7 @@ func (a *Activities) keepPause(ctx context.Context, inEpoch *Activities, in Resu
 	return err
 }
 
-// Check says why the run cannot be taken up, if it cannot: it is complete or was ended for good, its document compiles to
+// Check says why the run cannot be resumed, if it cannot: it is complete or was ended permanently, its document compiles to
 // another plan by now, a source changed, or the record contradicts itself. It writes nothing.
 func (a *Activities) Check(ctx context.Context, run string) error {
 	_, err := a.log.Resumable(ctx, run)
@@ -147,7 +147,7 @@ func (a *Activities) Check(ctx context.Context, run string) error {
 	return err
 }
 
-// check compiles the run anew, and requires that its sources are what they were and that its record makes sense.
+// check compiles the run again, and requires that its sources are what they were and that its record makes sense.
 func (a *Activities) check(ctx context.Context, id string) (*run, error) {
 	r, err := a.recall(ctx, id)
 	if err != nil {
@@ -188,7 +188,7 @@ func (a *Activities) checkHeaders(ctx context.Context, run string, state resumep
 			return fmt.Errorf("records of %s, chunk %d: %w", chunk.Source, chunk.Chunk, err)
 		}
 		if header != string(source.Cursor.Context) {
-			return resumepoint.Diverged("chunk %d of %s was read with the header %.60q, and the cursor on record goes on with %.60q",
+			return resumepoint.Diverged("chunk %d of %s was read with the header %.60q, and the cursor on record continues with %.60q",
 				chunk.Chunk, chunk.Source, header, source.Cursor.Context)
 		}
 	}
@@ -205,7 +205,7 @@ func (a *Activities) checkSources(ctx context.Context, r *run) error {
 		}
 		if then := r.pins[node.Name]; !reflect.DeepEqual(now, then) {
 			return final{TypeSourceChanged, fmt.Errorf("SOURCE_CHANGED: source %s is not what it was when run %s began: %s; "+
-				"put back what was there, or begin anew with --fork", node.Name, r.id, changes(then, now))}
+				"put back what was there, or start over with --fork", node.Name, r.id, changes(then, now))}
 		}
 	}
 	return nil

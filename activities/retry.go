@@ -15,7 +15,7 @@ import (
 	"waymark/plugin"
 )
 
-// Retry says which records of a run a linked run feeds again, and which it leaves out.
+// Retry says which records of a run a linked run retries, and which it leaves out.
 type Retry struct {
 	Of      landscape.Run         // the run that refused them
 	Sources []recompute.RetryList // one for each source of the linked run's plan, in its order
@@ -23,7 +23,7 @@ type Retry struct {
 	Left    []LeftOut             // the others in quarantine; nil if there is none
 }
 
-// LeftOut is quarantined records that are not fed again, for one reason.
+// LeftOut is quarantined records that are not retried, for one reason.
 type LeftOut struct {
 	Reason string   `json:"reason"` // for people
 	Rows   int64    `json:"rows"`
@@ -33,7 +33,7 @@ type LeftOut struct {
 // maxTokensLeft is how many tokens a LeftOut names.
 const maxTokensLeft = 10
 
-// NotRetryableError says why records of a run cannot be fed again, and the cure.
+// NotRetryableError says why records of a run cannot be retried, and the cure.
 type NotRetryableError struct{ Message string }
 
 // Error returns the message.
@@ -43,8 +43,8 @@ func notRetryable(format string, args ...any) error {
 	return &NotRetryableError{fmt.Sprintf(format, args...)}
 }
 
-// NewRetry finds out which records of the run with the id of are fed again by a run of the compiled document, whose own id
-// is run: those of which a token is in quarantine and nothing else went on, and that no other run feeds again. The error is
+// NewRetry finds out which records of the run with the id of are retried by a run of the compiled document, whose own id
+// is run: those of which a token is in quarantine and nothing else went on, and that no other run retries. The error is
 // a *NotRetryableError if the document or the state of the run does not allow it. It stores nothing.
 func NewRetry(ctx context.Context, log *landscape.Reader, payloads *payload.Store, of string, compiled *plan.Plan, run string) (*Retry, error) {
 	parent, err := log.Run(ctx, of)
@@ -71,15 +71,15 @@ func mayRetry(parent landscape.Run) error {
 		return nil
 	case pipeline.Cancelled:
 		if parent.Final {
-			return notRetryable("run %s was cancelled for good before it was done: run the pipeline again", parent.ID)
+			return notRetryable("run %s was cancelled permanently before it was done: run the pipeline again", parent.ID)
 		}
 	case pipeline.Running:
-		return notRetryable("run %s is running, or its process ended: wait for its end, or go on with it first: waymark resume %s", parent.ID, parent.ID)
+		return notRetryable("run %s is running, or its process ended: wait for its end, or continue with it first: waymark resume %s", parent.ID, parent.ID)
 	}
-	return notRetryable("run %s is %s and can go on: take it up first: waymark resume %s", parent.ID, parent.Status, parent.ID)
+	return notRetryable("run %s is %s and can go on: resume it first: waymark resume %s", parent.ID, parent.Status, parent.ID)
 }
 
-// finder finds the records that are fed again.
+// finder finds the records that are retried.
 type finder struct {
 	log      *landscape.Reader
 	retry    *Retry
@@ -134,7 +134,7 @@ func (f *finder) find(ctx context.Context) error {
 	return nil
 }
 
-// findFed notes which records other runs feed again.
+// findFed notes which records other runs retry.
 func (f *finder) findFed(ctx context.Context) error {
 	rows, err := f.log.RetriedFrom(ctx, f.retry.Of.ID)
 	f.fed = map[landscape.Token]string{}
@@ -146,7 +146,7 @@ func (f *finder) findFed(ctx context.Context) error {
 	return err
 }
 
-// source returns the records of one source that are fed again.
+// source returns the records of one source that are retried.
 func (f *finder) source(ctx context.Context, source string) (recompute.RetryList, error) {
 	list := recompute.RetryList{Parent: f.retry.Of.ID, Source: source}
 	refused, err := f.log.RefusedRows(ctx, list.Parent, source)
@@ -176,7 +176,7 @@ func (f *finder) source(ctx context.Context, source string) (recompute.RetryList
 	return list, nil
 }
 
-// choose returns those of the refused rows of a chunk that are fed again.
+// choose returns those of the refused rows of a chunk that are retried.
 func (f *finder) choose(ctx context.Context, chunk landscape.Chunk, refused []landscape.RefusedRow) ([]int64, error) {
 	routes, err := f.log.AllRoutes(ctx, chunk.Run, chunk.Source, chunk.Chunk)
 	if err != nil {
@@ -209,12 +209,12 @@ func (f *finder) choose(ctx context.Context, chunk landscape.Chunk, refused []la
 	return chosen, nil
 }
 
-// against says why a quarantined record is not fed again; "" if it is. wentOn is as fates says.
+// against says why a quarantined record is not retried; "" if it is. wentOn is as fates says.
 func (f *finder) against(ctx context.Context, chunk landscape.Chunk, row int64, wentOn bool) (string, error) {
 	by := f.fed[landscape.Token{Source: chunk.Source, Row: row}]
 	switch {
 	case by != "":
-		return "fed again by run " + by, nil
+		return "retried by run " + by, nil
 	case wentOn:
 		return "another branch reached a sink or a batch", nil
 	default:
@@ -298,18 +298,18 @@ func (f *finder) leave(reason, token string) {
 	}
 }
 
-// matches requires that the document has the source whose records are fed again, in the same format.
+// matches requires that the document has the source whose records are retried, in the same format.
 func (f *finder) matches(node landscape.Node, list recompute.RetryList) error {
 	if len(list.Chunks) == 0 {
 		return nil
 	}
 	at := f.compiled.Find(node.Node)
 	if at == plan.None || f.compiled.Nodes[at].Kind != plan.Source {
-		return notRetryable("%s has no source named %q, and records of it are to be fed again: give it one, with the schema that they shall have",
+		return notRetryable("%s has no source named %q, and records of it are to be retried: give it one, with the schema that they shall have",
 			f.compiled.Document.File, node.Node)
 	}
 	if format := f.compiled.Nodes[at].Operation; format != node.Operation {
-		return notRetryable("%s: source %s is %s, and the records that are to be fed again are %s: give it that format",
+		return notRetryable("%s: source %s is %s, and the records that are to be retried are %s: give it that format",
 			f.compiled.Document.File, node.Node, format, node.Operation)
 	}
 	return nil
@@ -340,7 +340,7 @@ func (f *finder) checkHeaders(ctx context.Context, payloads *payload.Store) erro
 	return nil
 }
 
-// checkLocations refuses outputs in the places of outputs of the run, of those whose records it feeds again, and of the runs
+// checkLocations refuses outputs in the places of outputs of the run, of those whose records it retries, and of the runs
 // that feed records of the same again.
 func (f *finder) checkLocations(ctx context.Context) error {
 	family, err := f.family(ctx)
@@ -367,7 +367,7 @@ func (f *finder) checkLocations(ctx context.Context) error {
 	return nil
 }
 
-// family returns the run, the runs whose records it feeds again, and what else feeds records of these again.
+// family returns the run, the runs whose records it retries, and what else feeds records of these again.
 func (f *finder) family(ctx context.Context) ([]landscape.Run, error) {
 	family := []landscape.Run{f.retry.Of}
 	for at := f.retry.Of; at.Link == landscape.RetryLink; {

@@ -42,7 +42,7 @@ func (a *Activities) sources(ctx context.Context, in OpenInput, compiled *plan.P
 	}
 	retry, err := NewRetry(ctx, a.log.Reader, a.payloads, in.Retry.Of, compiled, in.Run)
 	if err == nil && retry.Rows == 0 {
-		err = notRetryable("no record of run %s is left to be fed again", in.Retry.Of)
+		err = notRetryable("no record of run %s is left to be retried", in.Retry.Of)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -69,11 +69,11 @@ func MayFork(run landscape.Run) error {
 	if run.Link != landscape.RetryLink {
 		return nil
 	}
-	return notRetryable("run %s feeds records of run %s again, and a fork would read all of their sources: go on with it as it is: waymark resume %s --recorded",
+	return notRetryable("run %s feeds records of run %s again, and a fork would read all of their sources: continue with it as it is: waymark resume %s --recorded",
 		run.ID, run.Parent, run.ID)
 }
 
-// retried returns the records that the sources feed again.
+// retried returns the records that the sources retry.
 func (a *Activities) retried(ctx context.Context, pins map[string]plugin.SourceInfo) ([]landscape.RetriedRow, error) {
 	var rows []landscape.RetriedRow
 	for _, source := range slices.Sorted(maps.Keys(pins)) {

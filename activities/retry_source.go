@@ -120,14 +120,14 @@ func (r *retriedReader) fetch(ctx context.Context) (*plugin.Chunk, error) {
 	}
 	record, err := r.source.log.Chunk(ctx, r.list.Parent, r.list.Source, part.Chunk)
 	if err != nil {
-		return nil, fmt.Errorf("chunk %d of run %s, which is fed again: %w", part.Chunk, r.list.Parent, err)
+		return nil, fmt.Errorf("chunk %d of run %s, which is retried: %w", part.Chunk, r.list.Parent, err)
 	}
 	if first, last := part.Rows[0], part.Rows[len(part.Rows)-1]; first < record.FirstRow || last >= record.FirstRow+record.Rows {
 		return nil, fmt.Errorf("%w: chunk %d of run %s has no rows %d to %d", payload.ErrCorrupt, part.Chunk, r.list.Parent, first, last)
 	}
 	in, err := recompute.Chunk(ctx, r.source.log, r.source.payloads, nil, record)
 	if err != nil {
-		return nil, fmt.Errorf("records of run %s, which are fed again: %w", r.list.Parent, err)
+		return nil, fmt.Errorf("records of run %s, which are retried: %w", r.list.Parent, err)
 	}
 	r.known, r.stored = part.Chunk, in.Chunk
 	return r.stored, nil

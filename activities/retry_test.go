@@ -60,7 +60,7 @@ func TestASecondRetryFindsNothingLeft(t *testing.T) {
 	other := feeding(r, "3")
 	other.Run = "r3"
 	_, err := try[resumepoint.Plan](r, act.OpenRun, other)
-	require.Contains(t, requireFinal(t, err, activities.TypeNotRetryable), "no record of run r1 is left to be fed again")
+	require.Contains(t, requireFinal(t, err, activities.TypeNotRetryable), "no record of run r1 is left to be retried")
 	_, err = r.log.Run(t.Context(), other.Run)
 	require.ErrorIs(t, err, landscape.ErrNotFound)
 }
@@ -82,7 +82,7 @@ func TestRecordsAreFedTheSameFromEveryCursor(t *testing.T) {
 	}
 }
 
-// readAgain reads the records that are fed again to their end, and returns how many came with each chunk.
+// readAgain reads the records that are retried to their end, and returns how many came with each chunk.
 func (r *rig) readAgain() []int64 {
 	r.t.Helper()
 	var sizes []int64

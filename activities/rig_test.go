@@ -46,7 +46,7 @@ type rig struct {
 
 	twice     bool                             // every activity is executed twice, and must answer the same
 	together  bool                             // activities that do several things at once do what others do one by one
-	forgetful bool                             // before every execution the process begins anew
+	forgetful bool                             // before every execution the process starts over
 	skip      func(activities.WriteInput) bool // writes that are left out, if not nil
 	barriers  map[string]*activities.FoldInput // how far each barrier is
 	pace      time.Duration                    // from one fold of a barrier to the next; 0 is a second
@@ -119,7 +119,7 @@ func ticking() func() time.Time {
 // restart begins a new process: it knows nothing of the run.
 func (r *rig) restart() { r.become(activities.New(r.log, r.payloads, r.planner, "test")) }
 
-// become goes on as another process.
+// become continues as another process.
 func (r *rig) become(process *activities.Activities) {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler))) // faults are planted by the hundred

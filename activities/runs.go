@@ -19,8 +19,8 @@ import (
 	"waymark/plugin"
 )
 
-// runs remembers what this process knows of the runs it works for. Nothing in it is needed: whatever is missing is made
-// anew from the landscape and the payload store, by this process or another.
+// runs remembers what this process knows of the runs it works for. Nothing in it is needed: whatever is missing is rebuilt
+// from the landscape and the payload store, by this process or another.
 type runs struct {
 	mu   sync.Mutex
 	byID map[string]*known
@@ -283,7 +283,7 @@ func (r *run) chunk() *plugin.Chunk {
 	return new(plugin.Chunk)
 }
 
-// done takes the memory of a chunk that is on record, and that nobody else has. What it brought to barriers shares its text, and what
+// done takes the memory of a chunk that is recorded, and that nobody else has. What it brought to barriers shares its text, and what
 // was refused its bytes: then it is left alone.
 func (r *run) done(chunk *plugin.Chunk, result *engine.Result) {
 	if len(r.held) == 0 && len(result.Refused) == 0 {

@@ -13,16 +13,16 @@ import (
 	"waymark/engine/firsts"
 )
 
-// Where values must be unique, chunks must be on record in the order of their turns: then it is a function of what is on record
+// Where values must be unique, chunks must be recorded in the order of their turns: then it is a function of what is recorded
 // which token is the first with a value. Nothing else hangs on the order. So a chunk goes through the steps ahead of its turn, with
-// what is known then of earlier chunks. In its turn it is held against an index of all earlier values, and goes through the steps
+// what is known then of earlier chunks. In its turn it is checked against an index of all earlier values, and goes through the steps
 // again only if one of its values has come into the index in the meantime.
 
 // order is what a run's tokens have brought of what must be unique, in the order of turns, as far as this process knows it.
 type order struct {
 	mu    sync.Mutex    // held by a chunk that has its turn
 	index *firsts.Index // nil: of nothing yet
-	held  int64         // chunks that the index holds: those that had their turns first; all are on record
+	held  int64         // chunks that the index holds: those that had their turns first; all are recorded
 	alone atomic.Int64  // so many more chunks go through the steps in their turns alone
 
 	opening sync.Mutex // held while index is made or released
@@ -100,8 +100,8 @@ func (a *Activities) tryPass(r *run, inputs engine.Input) ahead {
 // PassInTurn does, for a chunk that has its turn, what ProcessChunk does: it sends the chunk through the steps, unless PassAhead has
 // and no earlier chunk has brought one of its values since, and records what came out.
 //
-// It may run twice: which token is the first with a value is a function of what is on record of earlier chunks, and the record's key is
-// run, source and ordinal of the chunk. A chunk that is on record already goes the same ways again.
+// It may run twice: which token is the first with a value is a function of what is recorded of earlier chunks, and the record's key is
+// run, source and ordinal of the chunk. A chunk that is recorded already goes the same ways again.
 func (a *Activities) PassInTurn(ctx context.Context, in ProcessInput) (ProcessResult, error) {
 	return attempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (ProcessResult, error) { return a.passInTurn(ctx, in) })
 }
@@ -128,7 +128,7 @@ func (a *Activities) passInTurn(ctx context.Context, in ProcessInput) (ProcessRe
 	return a.shelve(r, key, passed.inputs.Chunk, passed.result), nil
 }
 
-// settle adds what a chunk brought to the index, once it is on record.
+// settle adds what a chunk brought to the index, once it is recorded.
 func (o *order) settle(layer *firsts.Layer, before int64) error {
 	if o.held != before {
 		return nil // the index holds what the record told it meanwhile
@@ -140,7 +140,7 @@ func (o *order) settle(layer *firsts.Layer, before int64) error {
 	return nil
 }
 
-// settled returns what becomes of a chunk in its turn, with what it brings to the index; no layer if it is on record already.
+// settled returns what becomes of a chunk in its turn, with what it brings to the index; no layer if it is recorded already.
 func (a *Activities) settled(ctx context.Context, r *run, key chunkKey, before int64) (passed ahead, err error) {
 	passed, found := r.ahead.take(key)
 	if !found {
@@ -179,7 +179,7 @@ func (r *run) passInTurn(inputs engine.Input) (ahead, error) {
 	return ahead{inputs, result, layer}, err
 }
 
-// catchUp brings into the index what is on record and not in it: all, in a process that takes over.
+// catchUp brings into the index what is recorded and not in it: all, in a process that takes over.
 func (a *Activities) catchUp(ctx context.Context, r *run, before int64) error {
 	index := r.order.open(a.place.Scratch)
 	if r.order.held >= before {

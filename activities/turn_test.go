@@ -118,7 +118,7 @@ func TestAheadOfTurns(t *testing.T) {
 	}
 }
 
-// requireRepeats requires that what is on record of every row, and what was written, is as repeatsFile says.
+// requireRepeats requires that what is recorded of every row, and what was written, is as repeatsFile says.
 func requireRepeats(r *rig, refused map[int]string, dropped map[int]int, kept []int) {
 	r.t.Helper()
 	rows := len(refused) + len(dropped) + len(kept)
@@ -152,7 +152,7 @@ func requireRepeats(r *rig, refused map[int]string, dropped map[int]int, kept []
 	require.EqualValues(r.t, len(kept), written)
 }
 
-// TestTurnsAreOnRecordBeforeTheNext asks for a turn that cannot be the next: the chunks before it are not on record.
+// TestTurnsAreOnRecordBeforeTheNext asks for a turn that cannot be the next: the chunks before it are not recorded.
 func TestTurnsAreOnRecordBeforeTheNext(t *testing.T) {
 	text, _, _, _ := repeatsFile(12)
 	r := newRig(t, repeatsDocument, map[string]string{"in.csv": text})

@@ -111,7 +111,7 @@ func (a *Activities) refused(ctx context.Context, r *run, target plugin.Target, 
 	return recompute.Refusals(inputs.Chunk, refused), nil
 }
 
-// reconcile reports whether an earlier attempt, of which nobody saw the end, reached the target. The target is asked, unless a
+// reconcile reports whether an earlier attempt, whose end nobody saw, reached the target. The target is asked, unless a
 // person has answered for it. If it cannot tell, the effect is blocked: nobody may guess.
 func (a *Activities) reconcile(ctx context.Context, target plugin.Target, effect landscape.Effect, part plugin.Part) (there bool, err error) {
 	if missing, err := a.log.ResolvedNotApplied(ctx, effect.EffectKey, effect.Fence); err != nil || missing {

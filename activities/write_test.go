@@ -46,10 +46,10 @@ func TestPartIsWrittenIfTheTargetDoesNotHoldIt(t *testing.T) {
 	r := newRig(t, ordersDocument, ordersFiles)
 	e := watch(r)
 	write := r.begin()[0]
-	r.breakNext(0, true) // the attempt is on record and nothing else happened
+	r.breakNext(0, true) // the attempt is recorded and nothing else happened
 	_, err := try[none](r, act.WriteChunk, write)
 	require.ErrorContains(t, err, errLost.Error())
-	require.Zero(t, e.wrote.Load(), "nothing is written before the attempt is known to be on record")
+	require.Zero(t, e.wrote.Load(), "nothing is written before the attempt is known to be recorded")
 	call[none](r, act.WriteChunk, write)
 	require.EqualValues(t, 1, e.wrote.Load())
 	require.Equal(t, []string{"1 began", "2 began", "2 reconciled not_applied", "2 finalized"}, r.story(write))

@@ -1,4 +1,4 @@
-// Package audit asks the record: the story of one row, and whether everything on record is still true. It reads the
+// Package audit asks the record: the story of one row, and whether everything recorded is still true. It reads the
 // landscape, the payload store, the published files, and source files that are still there, and writes nothing.
 package audit
 
@@ -34,8 +34,8 @@ func New(log *landscape.Reader, payloads *payload.Store, planner recompute.Plann
 	return &Auditor{log: log, payloads: payloads, planner: planner}
 }
 
-// plan compiles the run's document as it is on record, with the lookup tables that the run kept. problem says why that is
-// not possible on this machine, or that the result is another plan than the run's; then what needs computing cannot be told.
+// plan compiles the run's document as it is recorded, with the lookup tables that the run kept. problem says why that is
+// not possible on this machine, or that the result is another plan than the run's; then what needs computing is unknown.
 func (a *Auditor) plan(ctx context.Context, run landscape.Run) (compiled *plan.Plan, problem string, err error) {
 	tables, err := a.tables(ctx, run.ID)
 	if err != nil {

@@ -38,7 +38,7 @@ type Making struct {
 	More    int       `json:"more_members,omitempty"` // how many tokens Members leaves out
 	Terms   []Term    `json:"terms,omitempty"`        // of an aggregate, for the row that is asked about: its computed fields and its trigger, with what they were for the batch
 	Note    string    `json:"note,omitempty"`         // why Terms have no values
-	Parent  string    `json:"parent,omitempty"`       // the one token that the row goes on for, or of which it is an element
+	Parent  string    `json:"parent,omitempty"`       // the one token that the row continues for, or of which it is an element
 	Merge   *Decision `json:"merge,omitempty"`
 }
 
@@ -100,7 +100,7 @@ func (i *inquiry) held(ctx context.Context, t *told) error {
 	return err
 }
 
-// making fills in, for a row that came out of a barrier, how it did, and the same for the token that it goes on for, up to a
+// making fills in, for a row that came out of a barrier, how it did, and the same for the token that it continues for, up to a
 // row of a source or one that was made of many.
 func (i *inquiry) making(ctx context.Context) error {
 	at := &i.asked
@@ -113,7 +113,7 @@ func (i *inquiry) making(ctx context.Context) error {
 			return err
 		}
 	}
-	return fmt.Errorf("on record %s comes of itself: `waymark verify %s` says what differs", i.id(i.asked), i.run.ID)
+	return fmt.Errorf("the record says that %s is its own ancestor: run `waymark verify %s`", i.id(i.asked), i.run.ID)
 }
 
 func (i *inquiry) isBarrier(ctx context.Context, origin string) (bool, error) {
@@ -126,7 +126,7 @@ func (i *inquiry) isBarrier(ctx context.Context, origin string) (bool, error) {
 	return false, err
 }
 
-// madeOf tells how a barrier's row came out of it, and returns the one token that it goes on for, if there is one.
+// madeOf tells how a barrier's row came out of it, and returns the one token that it continues for, if there is one.
 func (i *inquiry) madeOf(ctx context.Context, token landscape.Token) (*landscape.Token, error) {
 	barrier, run := token.Source, i.run.ID
 	from, err := i.log.ParentsOf(ctx, run, barrier, token.Row)

@@ -33,7 +33,7 @@ type Decision struct {
 	Code       string      `json:"code,omitempty"`  // why the row is refused
 	Cure       string      `json:"cure,omitempty"`
 	Token      string      `json:"token,omitempty"` // what came of it
-	Verified   bool        `json:"verified"`        // computed again, and equal to what is on record
+	Verified   bool        `json:"verified"`        // computed again, and equal to what is recorded
 	Differs    string      `json:"differs,omitempty"`
 
 	kind landscape.MergeKind
@@ -149,14 +149,14 @@ func standing(kind landscape.MergeKind, field string) string {
 	return kind.Origins[at].Branch
 }
 
-// mayJoin reports whether a coalesce joins branches of the fork, as far as that can be told: else nobody need look for what it made.
+// mayJoin reports whether a coalesce joins branches of the fork, as far as that is known: else nobody need look for what it made.
 func (i *inquiry) mayJoin(fork string) bool {
 	return i.compiled == nil || slices.ContainsFunc(i.compiled.Nodes, func(node plan.Node) bool {
 		return node.Join != nil && i.compiled.Nodes[node.Join.Fork].Name == fork
 	})
 }
 
-// selected returns the branch whose row a coalesce wants; "" if it wants none in particular, or that cannot be told.
+// selected returns the branch whose row a coalesce wants; "" if it wants none in particular, or that is unknown.
 func (i *inquiry) selected(kind landscape.MergeKind) string {
 	if i.compiled == nil || kind.Merge != pipeline.SelectBranch {
 		return ""
@@ -164,7 +164,7 @@ func (i *inquiry) selected(kind landscape.MergeKind) string {
 	return i.compiled.Nodes[i.compiled.Find(kind.Node)].Join.Merge.Select
 }
 
-// findLost finds the token with which a branch ended on its way to the coalesce, and the node at which it did: the copy itself,
+// findLost finds the token with which a branch ended before the coalesce, and the node at which it did: the copy itself,
 // what was made of copies of it, or the row that came out of a barrier for one of these.
 func (i *inquiry) findLost(ctx context.Context, key landscape.Token, lost *Lost) error {
 	parent, err := i.log.WayOf(ctx, i.run.ID, key)
@@ -179,7 +179,7 @@ func (i *inquiry) findLost(ctx context.Context, key landscape.Token, lost *Lost)
 	for range i.lanes { // every barrier on the way has a lane, and none comes twice
 		way, err := i.log.WayOf(ctx, i.run.ID, *token)
 		if errors.Is(err, landscape.ErrNotFound) {
-			return nil // not on record yet
+			return nil // not recorded yet
 		}
 		if err != nil {
 			return err

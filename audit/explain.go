@@ -44,7 +44,7 @@ func (a *Auditor) Explain(ctx context.Context, q Question) (story *Story, err er
 // sense turns a panic into an error: what somebody changed in the record may make no sense.
 func sense(run string, err *error) {
 	if cause := recover(); cause != nil {
-		*err = fmt.Errorf("what is on record of run %s makes no sense here (%v): `waymark verify %s` says what differs", run, cause, run)
+		*err = fmt.Errorf("what is recorded of run %s makes no sense here (%v): `waymark verify %s` says what differs", run, cause, run)
 	}
 }
 
@@ -74,7 +74,7 @@ type inquiry struct {
 	index  int // of the record in the chunk
 	in     *engine.Input
 	tokens []told
-	first  map[landscape.Step]string // by node and lane of a token that a deduplicate dropped: the one that came first; "" if that cannot be told
+	first  map[landscape.Step]string // by node and lane of a token that a deduplicate dropped: the one that came first; "" if unknown
 	after  map[int]row.Row           // by lane, while the record is traced: its token as it left its last node
 	story  *Story
 }
@@ -83,7 +83,7 @@ type inquiry struct {
 type told struct {
 	TokenStory
 	at  landscape.Token
-	way *landscape.Way // nil while the chunk is on its way
+	way *landscape.Way // nil while the chunk is in flight
 }
 
 // begin finds the record.
@@ -144,7 +144,7 @@ func (i *inquiry) origin(ctx context.Context) error {
 	return nil
 }
 
-// fates fills in what is on record about the ways and ends of all tokens of the record.
+// fates fills in what is recorded about the ways and ends of all tokens of the record.
 func (i *inquiry) fates(ctx context.Context) error {
 	routes, err := i.log.AllRoutes(ctx, i.run.ID, i.asked.Source, i.chunk.Chunk)
 	if errors.Is(err, landscape.ErrNotFound) && i.lanes[i.asked.Lane].IsRoot() {

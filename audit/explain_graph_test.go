@@ -242,7 +242,7 @@ func testGraphFromTheRecord(t *testing.T, s *system.System) {
 	require.Equal(t, "triage sent it to views by the label small; big leads to review", denial.Reasons[0].Text)
 }
 
-// testChangedGraph changes what is on record about one row: the story does not hold, and says why.
+// testChangedGraph changes what is recorded about one row: the story does not hold, and says why.
 func testChangedGraph(t *testing.T, s *system.System) {
 	for _, c := range []struct{ name, statement, token, text string }{
 		{"a hash in a lane", `update hashes set hashes = cast(zeroblob(length(hashes) - 1) || x'01' as blob) where node = 'stated' and source = 'orders' and chunk = 0`,
@@ -290,7 +290,7 @@ func TestDecisionsInWords(t *testing.T) {
 	}
 }
 
-// TestExplainDuplicateOfNothing asks about a duplicate when it is not on record which row came first, or makes no
+// TestExplainDuplicateOfNothing asks about a duplicate when it is not recorded which row came first, or makes no
 // sense.
 func TestExplainDuplicateOfNothing(t *testing.T) {
 	s := playGraph(t)

@@ -65,7 +65,7 @@ func refusals(story *audit.Story) string {
 	return strings.Join(codes, ", ")
 }
 
-// requireVerified requires that every node's result was computed again and is what is on record, and that each node got
+// requireVerified requires that every node's result was computed again and is what is recorded, and that each node got
 // what the one before it gave.
 func requireVerified(t *testing.T, story *audit.Story) {
 	t.Helper()
@@ -190,7 +190,7 @@ func testSenselessQuestions(t *testing.T, s *system.System) {
 	}
 }
 
-// testPayloadStates takes the records of a chunk away: what is on record is still told, and why the rest is not.
+// testPayloadStates takes the records of a chunk away: what is recorded is still told, and why the rest is not.
 func testPayloadStates(t *testing.T, s *system.System) {
 	whole := explain(t, s, audit.Question{Row: 2})
 	for state, change := range map[audit.Availability]func([]byte) []byte{audit.Missing: nil, audit.Corrupt: flip} {
@@ -252,7 +252,7 @@ func testText(t *testing.T, s *system.System) {
 	require.Contains(t, toJSON(t, raw), base64.StdEncoding.EncodeToString([]byte{0xff}))
 }
 
-// testChangedHash changes what is on record about one node: that node is no longer called verified, and no other is.
+// testChangedHash changes what is recorded about one node: that node is no longer called verified, and no other is.
 func testChangedHash(t *testing.T, s *system.System) {
 	log := tampered(t, s, `update hashes set hashes = cast(zeroblob(31) || x'01' || substr(hashes, 33) as blob) where node = 'share' and chunk = 0`)
 	story, err := audit.New(log, s.Payloads, s.Planner).Explain(t.Context(), audit.Question{Run: run, Row: 1})

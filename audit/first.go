@@ -47,7 +47,7 @@ func (i *inquiry) firsts(ctx context.Context, runner *engine.Runner, duplicates 
 	return nil
 }
 
-// firstWith returns the id of the token that, as on record, came first with the key of a dropped one; "" if that cannot be told:
+// firstWith returns the id of the token that, as on record, came first with the key of a dropped one; "" if that is unknown:
 // no other token did, or the chunk stops the run.
 func (i *inquiry) firstWith(ctx context.Context, runner *engine.Runner, dropped repetition, duplicates engine.Duplicates) (string, error) {
 	token := landscape.Token{Source: i.asked.Source, Lane: dropped.lane, Row: i.asked.Row}

@@ -17,7 +17,7 @@ import (
 
 var manyGroups = flag.Bool("groups", false, "have more groups than a barrier holds, as make check has")
 
-// TestRowsTurnedAway holds what is on record of rows for whose groups a barrier has no room: one batch for each fold, a refusal for each
+// TestRowsTurnedAway holds what is recorded of rows for whose groups a barrier has no room: one batch for each fold, a refusal for each
 // row, and of each the row that it came of.
 func TestRowsTurnedAway(t *testing.T) {
 	if !*manyGroups {

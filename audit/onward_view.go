@@ -8,7 +8,7 @@ import (
 	"waymark/landscape"
 )
 
-// view is what is on record of the tokens of one chunk, as far as it was asked for.
+// view is what is recorded of the tokens of one chunk, as far as it was asked for.
 type view struct {
 	log     *landscape.Reader
 	chunk   landscape.Chunk

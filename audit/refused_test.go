@@ -158,11 +158,11 @@ func testLateVerified(t *testing.T, s *system.System) {
 		{"a number", `update effects set refused = 2 where sink = 'good' and chunk = 0`, "orders chunk 0", "sink good refused 2 rows on record, and there are errors of 1"},
 		{"a number of nothing", `update effects set refused = 1 where sink = 'more' and chunk = 0`, "orders chunk 0", "sink more refused 1 row on record, and there are errors of 0"},
 		{"the record", `update errors set raw = cast('a,4' as blob)` + late, "orders chunk 0", "raw should be"},
-		{"the line", `update errors set line = 9` + late, "orders chunk 0", "line should be 4, on record is 9"},
+		{"the line", `update errors set line = 9` + late, "orders chunk 0", "line should be 4, the record has 9"},
 		{"the place", `update errors set byte_offset = 9` + late, "orders chunk 0", "byte_offset should be"},
 		{"where it was sent", `update errors set sent_to = 'rejects'` + late, "orders chunk 0", "sent_to should be"},
 		{"what it says", `update errors set message = 'another'` + late, "orders chunk 0", "error_hash should be"},
-		{"a row that goes elsewhere", `update errors set lane = 2` + late, "orders chunk 0", "is refused by no node, on record is an error"},
+		{"a row that goes elsewhere", `update errors set lane = 2` + late, "orders chunk 0", "is refused by no node, the record has an error"},
 		{"a guarantee", `update nodes set guarantee = 'idempotent' where node = 'good'`, "tabled", "guarantee should be"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"waymark/pipeline"
 )
 
-// Former is the record of an earlier run that a record is: it was refused there, and fed again.
+// Former is the record of an earlier run that a record is: it was refused there, and retried.
 type Former struct {
 	Run     string   `json:"run"`
 	Token   string   `json:"token"`
@@ -36,10 +36,10 @@ type End struct {
 	Sink    string `json:"sink,omitempty"` // that got it
 }
 
-// retries tells which record of an earlier run the record is, and by which run it is fed again, if that is so.
+// retries tells which record of an earlier run the record is, and by which run it is retried, if that is so.
 func (i *inquiry) retries(ctx context.Context) error {
 	if i.chunk.Fold != nil {
-		return nil // rows that came out of a barrier are not fed again
+		return nil // rows that came out of a barrier are not retried
 	}
 	if err := i.former(ctx); err != nil {
 		return err
@@ -58,7 +58,7 @@ func (i *inquiry) former(ctx context.Context) error {
 	}
 	_, row, found := list.Was(i.asked.Row)
 	if !found {
-		return fmt.Errorf("%w: row %d of %s is not on the list of those that are fed again", landscape.ErrIncomplete, i.asked.Row, i.asked.Source)
+		return fmt.Errorf("%w: row %d of %s is not on the list of those that are retried", landscape.ErrIncomplete, i.asked.Row, i.asked.Source)
 	}
 	was := &Former{Run: list.Parent, Token: fmt.Sprintf("%s:%d", list.Source, row)}
 	i.story.Was = was
@@ -81,7 +81,7 @@ func (i *inquiry) former(ctx context.Context) error {
 	return nil
 }
 
-// later fills in by which run the record is fed again.
+// later fills in by which run the record is retried.
 func (i *inquiry) later(ctx context.Context) error {
 	id, err := i.log.RetriedBy(ctx, i.run.ID, i.asked.Source, i.asked.Row)
 	if err != nil || id == "" {
@@ -113,7 +113,7 @@ func (i *inquiry) ends(ctx context.Context, again *Later, row int64) error {
 	}
 	routes, err := i.log.AllRoutes(ctx, again.Run, i.asked.Source, chunk.Chunk)
 	if errors.Is(err, landscape.ErrNotFound) {
-		return nil // on its way
+		return nil // in flight
 	}
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func (i *inquiry) endOf(ctx context.Context, run string, token landscape.Token, 
 	return end, err
 }
 
-// retryList returns the list of the records that a source of a run feeds again. A list whose payload is not to be had is none, and a
+// retryList returns the list of the records that a source of a run retries. A list whose payload is not to be had is none, and a
 // note says so.
 func (i *inquiry) retryList(ctx context.Context, run, source string) (list recompute.RetryList, found bool, err error) {
 	sources, err := i.log.Sources(ctx, run)

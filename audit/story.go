@@ -73,7 +73,7 @@ type Story struct {
 	Fate
 	Was    *Former      `json:"was,omitempty"`     // in a run that feeds records again: the record that it was
 	Again  *Later       `json:"again,omitempty"`   // the run that feeds it again
-	MadeOf []Making     `json:"made_of,omitempty"` // of a barrier's row: how it came out, then the same for the token it goes on for, and so on
+	MadeOf []Making     `json:"made_of,omitempty"` // of a barrier's row: how it came out, then the same for the token it continues for, and so on
 	Onward *Onward      `json:"onward,omitempty"`  // what came of it, if something came out of barriers for it
 	Tokens []TokenStory `json:"tokens,omitempty"`  // all tokens of the record in lane order, if there are several
 }
@@ -87,7 +87,7 @@ type TokenStory struct {
 // Fate is what happened to one token, from where it came to be to its end.
 type Fate struct {
 	Nodes     []Visit   `json:"nodes"`
-	Way       string    `json:"way,omitempty"`     // on record; "" while the chunk is on its way
+	Way       string    `json:"way,omitempty"`     // on record; "" while the chunk is in flight
 	Outcome   string    `json:"outcome,omitempty"` // "" as long as a barrier holds the token
 	Path      string    `json:"path,omitempty"`
 	Complete  bool      `json:"complete"` // the outcome is final: a sink, if one got the row, confirmed it
@@ -95,9 +95,9 @@ type Fate struct {
 	Line      int64     `json:"line,omitempty"`         // in the sink's output, from 1, not counting a header
 	Output    string    `json:"output,omitempty"`       // the published file
 	Written   string    `json:"written,omitempty"`      // the bytes the sink got for the row
-	Note      string    `json:"note,omitempty"`         // why something cannot be told
+	Note      string    `json:"note,omitempty"`         // why something is unknown
 	Computed  string    `json:"computed_way,omitempty"` // only if it differs from Way
-	RefusedBy string    `json:"refused_by,omitempty"`   // the sink on its way, whose target refused the row when it was written; then Sink is ""
+	RefusedBy string    `json:"refused_by,omitempty"`   // the sink at the end of its way, whose target refused the row when it was written; then Sink is ""
 	Refused   *Refusal  `json:"refused,omitempty"`      // why
 	Held      *Holding  `json:"held,omitempty"`         // of a token that came to a barrier
 	Merge     *Decision `json:"merge,omitempty"`        // of a token that a coalesce of this pass made: of what
@@ -135,8 +135,8 @@ type Visit struct {
 	InputHash  string   `json:"input_sha256,omitempty"`
 	OutputHash string   `json:"output_sha256,omitempty"`   // on record
 	Computed   string   `json:"computed_sha256,omitempty"` // only if it differs from OutputHash
-	Verified   bool     `json:"verified"`                  // computed again, and equal to what is on record
-	Differs    string   `json:"differs,omitempty"`         // what else was computed than is on record, for people
+	Verified   bool     `json:"verified"`                  // computed again, and equal to what is recorded
+	Differs    string   `json:"differs,omitempty"`         // what else was computed than is recorded, for people
 	Refused    *Refusal `json:"refused,omitempty"`
 }
 
@@ -173,7 +173,7 @@ type Refusal struct {
 }
 
 // True reports whether nothing that was computed differs from the record, and the stored record is there and whole. What
-// cannot be computed, and why, is in Note; it is no reason for a no.
+// cannot be computed, and why, is in Note; it does not make the answer no.
 func (s *Story) True() bool {
 	for _, token := range s.Tokens {
 		if !token.unopposed() {

@@ -159,10 +159,10 @@ func (f *Former) write(b *strings.Builder) {
 	if f.Refused != nil {
 		why = fmt.Sprintf(", where %s refused it with %s", f.Node, f.Refused.Code)
 	}
-	fmt.Fprintf(b, "  was     %s of run %s%s; fed again\n", f.Token, f.Run, why)
+	fmt.Fprintf(b, "  was     %s of run %s%s; retried\n", f.Token, f.Run, why)
 }
 
-// write tells by which run the record is fed again, and what came of it.
+// write tells by which run the record is retried, and what came of it.
 func (l *Later) write(b *strings.Builder) {
 	if l == nil {
 		return
@@ -172,7 +172,7 @@ func (l *Later) write(b *strings.Builder) {
 		fmt.Fprintf(b, "          %s\n", end.Way)
 	}
 	if len(l.Ends) == 0 {
-		b.WriteString("          on its way\n")
+		b.WriteString("          in flight\n")
 	}
 }
 

@@ -122,7 +122,7 @@ func (i *inquiry) compareWays(computed []engine.LaneWay) {
 		}
 		delete(ways, t.at.Lane)
 	}
-	for lane, way := range ways { // tokens that are not on record
+	for lane, way := range ways { // tokens that are not recorded
 		token := landscape.Token{Source: i.asked.Source, Lane: lane, Row: i.asked.Row}
 		i.tokens[0].Computed = fmt.Sprintf("%s; and %s goes %s", i.tokens[0].Way, i.id(token), way)
 	}

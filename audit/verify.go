@@ -51,7 +51,7 @@ const (
 	CheckedSource   = "source"   // a source's own files or rows
 	CheckedEffects  = "effects"  // what was written, by their events
 	CheckedOutput   = "output"   // a published output
-	CheckedRetries  = "retries"  // which records are fed again, by which run
+	CheckedRetries  = "retries"  // which records are retried, by which run
 )
 
 // Problem is one thing on record that is not true, or not to be had.
@@ -65,7 +65,7 @@ type Problem struct {
 const (
 	PayloadMissing   = "payload_missing"
 	PayloadCorrupt   = "payload_corrupt"
-	RecordDiffers    = "record_differs"    // the engine, given the stored records, comes to another result than is on record
+	RecordDiffers    = "record_differs"    // the engine, given the stored records, comes to another result than is recorded
 	ArtifactDiffers  = "artifact_differs"  // a published file is missing or holds other bytes
 	DocumentUnusable = "document_unusable" // the run's document does not compile to the run's plan here
 	RecordIncomplete = "record_incomplete" // columns on record do not have the rows of their chunk
@@ -141,7 +141,7 @@ func (v *verification) verifyAll(ctx context.Context, id string) (err error) {
 	return nil
 }
 
-// verifyStray reports a run of which there are records, and which is not on record itself. notFound is the error if there are none.
+// verifyStray reports a run of which there are records, and which is not recorded itself. notFound is the error if there are none.
 func (v *verification) verifyStray(ctx context.Context, id string, notFound error) error {
 	nodes, err := v.log.Nodes(ctx, id)
 	if err != nil {
@@ -150,17 +150,17 @@ func (v *verification) verifyStray(ctx context.Context, id string, notFound erro
 	if len(nodes) == 0 {
 		return notFound
 	}
-	v.add(RecordDiffers, id, "%s of it are on record, and the run itself is not", plural(int64(len(nodes)), "node"))
-	v.skipped(CheckedRecords, "", "the run itself is not on record")
+	v.add(RecordDiffers, id, "%s of it are recorded, and the run itself is not", plural(int64(len(nodes)), "node"))
+	v.skipped(CheckedRecords, "", "the run itself is not recorded")
 	return nil
 }
 
-// guard does something with what is on record, and reports what makes no sense there. An error says that the database, the payload
+// guard does something with what is recorded, and reports what makes no sense there. An error says that the database, the payload
 // store or the index of values failed, or that ctx ended.
 func (v *verification) guard(ctx context.Context, where string, do func(context.Context) error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			v.add(RecordDiffers, where, "what is on record makes no sense: %v", cause)
+			v.add(RecordDiffers, where, "what is recorded makes no sense: %v", cause)
 			err = nil
 		}
 	}()
@@ -168,7 +168,7 @@ func (v *verification) guard(ctx context.Context, where string, do func(context.
 	if err == nil || ctx.Err() != nil || errors.Is(err, landscape.ErrUnavailable) || errors.Is(err, payload.ErrUnavailable) || errors.Is(err, errIndex) {
 		return errors.Join(err, ctx.Err())
 	}
-	v.add(kindOf(err, RecordDiffers), where, "what is on record makes no sense: %v", err)
+	v.add(kindOf(err, RecordDiffers), where, "what is recorded makes no sense: %v", err)
 	return nil
 }
 
@@ -216,7 +216,7 @@ type verification struct {
 	recomputed  map[chunkKey]bool                        // chunks that went through the steps again
 	firsts      *firsts.Index                            // which tokens are the first with their values
 	indexed     map[chunkKey]bool                        // chunks whose values are in it
-	again       map[string]*fedAgain                     // by source: the records of another run that it feeds again
+	again       map[string]*fedAgain                     // by source: the records of another run that it retries
 	progress    *progress
 	headers     map[string]string // by file of the source that is looked at: digest of what its records are parsed with
 }

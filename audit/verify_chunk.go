@@ -112,7 +112,7 @@ func (v *verification) verifyRecords(ctx context.Context, record landscape.Chunk
 		}
 		if hash != [32]byte(recorded) {
 			same = false
-			v.add(RecordDiffers, place(record.Source, record.Chunk), "row %d: the stored record hashes to %x, on record is %x", row, hash, recorded)
+			v.add(RecordDiffers, place(record.Source, record.Chunk), "row %d: the stored record hashes to %x, the record has %x", row, hash, recorded)
 		}
 	}
 	return same, nil
@@ -154,7 +154,7 @@ func (v *verification) recompute(ctx context.Context, record landscape.Chunk, in
 	return v.compareAll(ctx, record, in, refused, before)
 }
 
-// sum returns what takes the hashes of a chunk into sums, as they are on record.
+// sum returns what takes the hashes of a chunk into sums, as they are recorded.
 func (v *verification) sum(sums *landscape.HashSums) *engine.Hashes {
 	return &engine.Hashes{Every: landscape.SliceRows, Take: func(column engine.Column, from int) {
 		v.report.Hashes += int64(len(column.Hashes) / landscape.HashBytes)
@@ -216,7 +216,7 @@ func (v *verification) compareWrites(record landscape.Chunk, computed landscape.
 	for _, write := range computed.Writes {
 		recorded := v.writes[landscape.EffectKey{Run: record.Run, Sink: write.Sink, Source: record.Source, Chunk: record.Chunk}]
 		if recorded.SHA256 != write.SHA256 || recorded.Bytes != write.Bytes {
-			v.add(RecordDiffers, place(record.Source, record.Chunk), "the bytes for sink %s hash to %s and are %d, on record is %s and %d",
+			v.add(RecordDiffers, place(record.Source, record.Chunk), "the bytes for sink %s hash to %s and are %d, the record has %s and %d",
 				write.Sink, write.SHA256, write.Bytes, recorded.SHA256, recorded.Bytes)
 		}
 	}
@@ -240,9 +240,9 @@ func (v *verification) compareRefused(record landscape.Chunk, computed landscape
 		switch node := wanted[token]; node {
 		case row.Node:
 		case "":
-			v.add(RecordDiffers, place(record.Source, record.Chunk), "%s is refused by no node, on record is an error", v.name(token))
+			v.add(RecordDiffers, place(record.Source, record.Chunk), "%s is refused by no node, the record has an error", v.name(token))
 		default:
-			v.add(RecordDiffers, place(record.Source, record.Chunk), "%s is refused by %s, on record is an error of %s", v.name(token), node, row.Node)
+			v.add(RecordDiffers, place(record.Source, record.Chunk), "%s is refused by %s, the record has an error of %s", v.name(token), node, row.Node)
 		}
 	}
 	return late
@@ -281,7 +281,7 @@ func (v *verification) compareWays(record landscape.Chunk, recorded, computed []
 		was, is := inLane(recorded, lane), inLane(computed, lane)
 		for i := range max(len(was.Codes), len(is.Codes)) {
 			if was, is := signature(was, i), signature(is, i); was != is {
-				v.add(RecordDiffers, place(record.Source, record.Chunk), "%s goes %s, on record is %s", v.name(tokenAt(record, lane, i)), is, was)
+				v.add(RecordDiffers, place(record.Source, record.Chunk), "%s goes %s, the record has %s", v.name(tokenAt(record, lane, i)), is, was)
 			}
 		}
 	}
@@ -297,7 +297,7 @@ func inLane(routes []landscape.LaneRoutes, lane int64) landscape.LaneRoutes {
 	return landscape.LaneRoutes{Lane: lane}
 }
 
-// signature returns the way of a token of the chunk. What is on record may make no sense.
+// signature returns the way of a token of the chunk. What is recorded may make no sense.
 func signature(routes landscape.LaneRoutes, i int) string {
 	if i >= len(routes.Codes) || int(routes.Codes[i]) >= len(routes.Ways) {
 		return "no way"
@@ -317,7 +317,7 @@ func (v *verification) compareErrors(ctx context.Context, record landscape.Chunk
 		way := lane.Ways[lane.Codes[refusal.Index]]
 		recorded = slices.DeleteFunc(recorded, func(e landscape.RowError) bool { return way.ToSink() && e.Node == way.Sink })
 		if len(recorded) != 1 || !sameError(recorded[0], way, refusal) {
-			v.add(RecordDiffers, place(record.Source, record.Chunk), "%s is refused by %s with %s, on record is another error or none", v.name(token), way.Last(), refusal.Code)
+			v.add(RecordDiffers, place(record.Source, record.Chunk), "%s is refused by %s with %s, the record has another error or none", v.name(token), way.Last(), refusal.Code)
 		}
 	}
 	return nil
@@ -367,7 +367,7 @@ func (v *verification) compareColumn(record landscape.Chunk, computed, recorded 
 	was := hashesOf(recorded.Hashes)
 	for i, hash := range hashesOf(computed.Hashes) {
 		if hash != was[i] {
-			v.add(RecordDiffers, place(record.Source, record.Chunk), "%s comes out of %s as %x, on record is %x",
+			v.add(RecordDiffers, place(record.Source, record.Chunk), "%s comes out of %s as %x, the record has %x",
 				v.name(tokenAt(record, computed.Lane, i)), computed.Node, hash, was[i])
 		}
 	}

@@ -57,7 +57,7 @@ func (v *verification) indexChunk(ctx context.Context, runner *engine.Runner, re
 	in.Firsts = recompute.Lookup(v.firsts.First)
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = fmt.Errorf("%s: what is on record makes no sense: %v", place(record.Source, record.Chunk), cause)
+			err = fmt.Errorf("%s: what is recorded makes no sense: %v", place(record.Source, record.Chunk), cause)
 		}
 	}()
 	return runner.Claim(in)

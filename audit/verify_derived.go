@@ -13,7 +13,7 @@ import (
 	"waymark/plugin"
 )
 
-// derive puts the rows that come out of a fold into the chunks that are on record of it, and compares what the chunks' payloads
+// derive puts the rows that come out of a fold into the chunks that are recorded of it, and compares what the chunks' payloads
 // say of them besides.
 func (r *refolding) derive(ctx context.Context, fold landscape.FoldRecord, settled *barrier.Settlement) ([]landscape.DerivedChunk, error) {
 	var list []landscape.DerivedChunk
@@ -33,7 +33,7 @@ func (r *refolding) derive(ctx context.Context, fold landscape.FoldRecord, settl
 		r.chunks++
 	}
 	if len(outs) > 0 || len(losses) > 0 {
-		r.add(RecordDiffers, r.name, "fold %d gives %s and loses %s more, taken again, than are on record", fold.Fold,
+		r.add(RecordDiffers, r.name, "fold %d gives %s and loses %s more, taken again, than are recorded", fold.Fold,
 			plural(int64(len(outs)), "row"), plural(int64(len(losses)), "branch"))
 	}
 	return list, nil

@@ -52,7 +52,7 @@ func (v *verification) verifyEffects(ctx context.Context) error {
 		}
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(stories), func(a, b landscape.EffectKey) int { return cmp.Compare(a.String(), b.String()) }) {
-		v.add(RecordDiffers, key.Sink, "%s: there are events of it, and it is not on record", key)
+		v.add(RecordDiffers, key.Sink, "%s: there are events of it, and it is not recorded", key)
 	}
 	v.verifyPublications(artifacts, effects)
 	v.verifyPublishedBytes(effects)
@@ -182,7 +182,7 @@ func (s effectStory) contradictsEnd(effect landscape.Effect) string {
 	case !finalized && !s.applied[effect.Fence]:
 		return fmt.Sprintf("it is finalized on record, no event says so of attempt %d", effect.Fence)
 	case finalized && receipt != effect.Receipt:
-		return "its receipt on record is another than its event says"
+		return "its recorded receipt differs from the one in its event"
 	case effect.Kind != landscape.WriteEffect:
 		return ""
 	case effect.Ordinal == nil || effect.Offset == nil:
@@ -210,11 +210,11 @@ func (v *verification) verifyPublications(artifacts []landscape.ArtifactRecord, 
 		case !known:
 			v.add(RecordDiffers, effect.Sink, "%s: it is finalized on record, and what was published is not there", effect.EffectKey)
 		case receipt != effect.Receipt:
-			v.add(RecordDiffers, effect.Sink, "%s: its receipt is %s, what was published is on record as %s", effect.EffectKey, effect.Receipt, receipt)
+			v.add(RecordDiffers, effect.Sink, "%s: its receipt is %s, what was published is recorded as %s", effect.EffectKey, effect.Receipt, receipt)
 		}
 	}
 	for _, sink := range slices.Sorted(maps.Keys(published)) {
-		v.add(RecordDiffers, sink, "%s: what was published is on record, and it is not finalized", landscape.PublishKey(v.run.ID, sink))
+		v.add(RecordDiffers, sink, "%s: what was published is recorded, and it is not finalized", landscape.PublishKey(v.run.ID, sink))
 	}
 }
 

@@ -79,7 +79,7 @@ func (r *refolding) run(ctx context.Context) error {
 	bring := func(f landscape.FoldRecord) brought { return r.bring(ctx, f) }
 	err = inOrder(folds, size, bring, func(fold landscape.FoldRecord, b brought) (bool, error) {
 		if fold.Fold != done {
-			r.add(RecordDiffers, r.name, "fold %d is on record where fold %d should be", fold.Fold, done)
+			r.add(RecordDiffers, r.name, "fold %d is recorded where fold %d should be", fold.Fold, done)
 			return false, nil
 		}
 		done++
@@ -141,8 +141,8 @@ func (r *refolding) untaken() {
 	}
 }
 
-// fold takes one fold again. It reports whether the next one can be taken: what the folds after one that fails give cannot be
-// told.
+// fold takes one fold again. It reports whether the next one can be taken: what the folds after one that fails give is
+// unknown.
 func (r *refolding) fold(ctx context.Context, fold landscape.FoldRecord, b brought) (bool, error) {
 	if b.err != nil || b.arrivals == nil {
 		return false, b.err
@@ -157,7 +157,7 @@ func (r *refolding) fold(ctx context.Context, fold landscape.FoldRecord, b broug
 	return true, r.compare(ctx, fold, b.chunk, b.arrivals, settled)
 }
 
-// brought is what the chunk of a fold brings to the barrier; nothing if that cannot be told, which is reported where the chunk is
+// brought is what the chunk of a fold brings to the barrier; nothing if that is unknown, which is reported where the chunk is
 // checked.
 type brought struct {
 	chunk    landscape.Chunk
@@ -234,7 +234,7 @@ func (r *refolding) compare(ctx context.Context, fold landscape.FoldRecord, chun
 	return nil
 }
 
-// state returns the digest of the barrier's state after the fold, if one is on record. Whether one was stored hangs on more
+// state returns the digest of the barrier's state after the fold, if one is recorded. Whether one was stored hangs on more
 // than the fold.
 func (r *refolding) state(ctx context.Context, fold landscape.FoldRecord) (string, error) {
 	if fold.State == "" {

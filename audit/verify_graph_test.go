@@ -83,7 +83,7 @@ func testGraphRecord(t *testing.T, s *system.System) {
 		{"joins of too few rows", `update joins set codes = x'00' where source = 'orders' and chunk = 0`, audit.RecordIncomplete, "orders chunk 0", ""},
 		{"the count of joins", `update chunk_joins set rows = rows + 1 where source = 'orders' and chunk = 0`, audit.RecordDiffers, "orders chunk 0", ""},
 		{"the batch that a row came of", `update parents set batches = cast(x'00000002' || substr(batches, 5) as blob) where source = 'by_place'`, audit.RecordDiffers, "by_place", ""},
-		{"the token that a row goes on for", `update parents set tokens = cast(zeroblob(7) || x'05' || substr(tokens, 9) as blob) where source = 'top'`, audit.RecordDiffers, "top", ""},
+		{"the token that a row continues for", `update parents set tokens = cast(zeroblob(7) || x'05' || substr(tokens, 9) as blob) where source = 'top'`, audit.RecordDiffers, "top", ""},
 		{"parents less", `delete from parents where source = 'top'`, audit.RecordIncomplete, "top chunk 0", ""},
 		{"parents too short", `update parents set batches = x'00' where source = 'top'`, audit.RecordIncomplete, "top chunk 0", ""},
 		{"the fold of a chunk", `update chunks set fold = 0 where source = 'top'`, audit.RecordDiffers, "top", ""},
@@ -104,7 +104,7 @@ func testGraphRecord(t *testing.T, s *system.System) {
 		{"who had a key first", `update repeats set firsts = cast(x'0000000000000002' || substr(firsts, 9) as blob)`, audit.RecordDiffers, "orders chunk 1", "firsts should be 24 bytes 0000000000000001"},
 		{"a repeat less", `delete from repeats`, audit.RecordDiffers, "orders chunk 1", "repeats"},
 		{"a repeat more", `insert into repeats select run_id, source, chunk, lane, node, slice + 1, rows, firsts from repeats`, audit.RecordDiffers, "orders chunk 1", "repeats"},
-		{"a first token for a repeat", `update passages set way_codes = cast(substr(way_codes, 2, 1) || substr(way_codes, 2) as blob) where source = 'orders' and chunk = 1 and lane = 0`, audit.RecordDiffers, "orders chunk 1", "row 4 goes orders > once[duplicate] (filter_dropped), on record is"},
+		{"a first token for a repeat", `update passages set way_codes = cast(substr(way_codes, 2, 1) || substr(way_codes, 2) as blob) where source = 'orders' and chunk = 1 and lane = 0`, audit.RecordDiffers, "orders chunk 1", "row 4 goes orders > once[duplicate] (filter_dropped), the record has"},
 		{"a claim of an earlier release", `insert into claims select run_id, 'once', 'id', zeroblob(16), source, lane, 1 from lanes where source = 'orders' and name = ''`, audit.RecordDiffers, "once", "row 1 of orders is the first with a value of id on record, computed again it is not"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

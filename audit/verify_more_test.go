@@ -25,7 +25,7 @@ func TestVerifyFindsEveryChange(t *testing.T) {
 		{"plan", `update runs set plan = plan || ' '`, audit.RecordDiffers, "orders", "the plan on record hashes to "},
 		{"references", `update runs set refs = '[]'`, audit.RecordDiffers, "orders", "refs should be "},
 		{"a node", `update nodes set operation = 'drop' where node = 'short'`, audit.RecordDiffers, "orders", `run-1/short: operation should be "rename"`},
-		{"a node less", `delete from nodes where node = 'short'`, audit.RecordDiffers, "orders", "nodes run-1/short: should be one, on record is no record"},
+		{"a node less", `delete from nodes where node = 'short'`, audit.RecordDiffers, "orders", "nodes run-1/short: should be one, the record has no record"},
 		{"an edge", `update edges set to_node = 'ledger' where label = 'big'`, audit.RecordDiffers, "orders", `to_node should be "review"`},
 		{"an edge more", `insert into edges select run_id, from_node, kind, 'more', to_node from edges where label = 'big'`,
 			audit.RecordDiffers, "orders", "should be no record"},
@@ -49,7 +49,7 @@ func TestVerifyFindsEveryChange(t *testing.T) {
 		{"a cursor", `update chunks set cursor = '{}' where chunk = 1`, audit.RecordDiffers, "orders chunk 1", "it ends in file 1 at byte 0"},
 		{"a cursor that is none", `update chunks set cursor = '' where chunk = 1`, audit.RecordDiffers, "orders chunk 1", "the cursor on record cannot be read"},
 		{"the lines of records", `update chunk_rows set lines = x'000000000000000200000002' where chunk = 2`,
-			audit.RecordDiffers, "orders chunk 2", "row 10 is on line 12, on record is line 13"},
+			audit.RecordDiffers, "orders chunk 2", "row 10 is on line 12, the record has line 13"},
 		{"the length of a refused record", `update errors set raw_bytes = raw_bytes + 1 where row = 6`, audit.RecordDiffers, "orders chunk 1", "row 6 is refused by share"},
 		{"the line of an error", `update errors set line = line + 1 where row = 6`, audit.RecordDiffers, "orders chunk 1", "row 6 is refused by share"},
 		{"the place of an error", `update errors set byte_offset = 0 where row = 6`, audit.RecordDiffers, "orders chunk 1", "row 6 is refused by share"},
@@ -67,14 +67,14 @@ func TestVerifyFindsEveryChange(t *testing.T) {
 		{"the last node of a way", `update ways set last_node = 'share' where path = 'filter_dropped'`, audit.RecordDiffers, "orders chunk 0", "last_node should be "},
 		{"the count of a way", `update chunk_ways set rows = rows + 1 where chunk = 0 and code = 0`, audit.RecordDiffers, "orders chunk 0", "rows should be "},
 		{"the bytes of a write", `update effects set bytes = bytes + 1 where sink = 'ledger' and chunk = 0`, audit.RecordDiffers, "orders chunk 0", "the bytes for sink ledger "},
-		{"blank lines", `update source_ends set blank = 7`, audit.RecordDiffers, "orders", "blank should be 0, on record is 7"},
+		{"blank lines", `update source_ends set blank = 7`, audit.RecordDiffers, "orders", "blank should be 0, the record has 7"},
 		{"bytes read", `update source_ends set bytes = 7`, audit.RecordDiffers, "orders", "bytes should be "},
 		{"a digest of a file", `update source_ends set digests = '["' || printf('%064d', 1) || '"]'`, audit.SourceDiffers, "orders", "in.csv has the size and time"},
 		{"no digest of a file", `update source_ends set digests = '["x"]'`, audit.RecordDiffers, "orders", `"x" is no digest`},
 		{"a digest too few", `update source_ends set digests = '[]'`, audit.RecordDiffers, "orders", "1 file read, 0 digests on record"},
 		{"digests that are none", `update source_ends set digests = '{'`, audit.RecordDiffers, "orders", "the digests of its files cannot be read"},
 		{"what a source held", `update sources set info = '{'`, audit.RecordDiffers, "orders", "what the source held cannot be read"},
-		{"the status", `update runs set status = 'completed'`, audit.RecordDiffers, "orders", "make the run completed_with_failures, on record is completed"},
+		{"the status", `update runs set status = 'completed'`, audit.RecordDiffers, "orders", "make the run completed_with_failures, the record has completed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			report := verify(t, s, tampered(t, s, c.statement))
@@ -224,7 +224,7 @@ func TestVerifyListsNoMoreThanAThousand(t *testing.T) {
 	require.Contains(t, b.String(), "at least 1000 problems; the first are shown\n")
 }
 
-// TestExplainDiffers changes what is on record about row 1, and asks for its story.
+// TestExplainDiffers changes what is recorded about row 1, and asks for its story.
 func TestExplainDiffers(t *testing.T) {
 	s := play(t)
 	for _, c := range []struct{ name, statement, text string }{

@@ -169,7 +169,7 @@ func verifyContent(ctx context.Context, path, recorded string) error {
 	}
 	sum, err := fileDigest(ctx, path)
 	if err == nil && sum != recorded {
-		err = fmt.Errorf("%s hashes to %s, on record is %s", path, sum, recorded)
+		err = fmt.Errorf("%s hashes to %s, the record has %s", path, sum, recorded)
 	}
 	return err
 }

@@ -15,7 +15,7 @@ type position struct {
 	cursor *plugin.Cursor // nil at the beginning of the source, and if the one on record cannot be read
 }
 
-// verifyPosition checks that the chunk begins where the one before it ended, and moves next behind it.
+// verifyPosition checks that the chunk begins where the one before it ended, and moves next past it.
 func (v *verification) verifyPosition(record landscape.Chunk, next *position) {
 	where := place(record.Source, record.Chunk)
 	if record.FirstRow != next.row {
@@ -40,7 +40,7 @@ func (v *verification) verifyOrder(record landscape.Chunk, next *position) {
 		v.add(RecordDiffers, where, "its first row is %d, line %d on record, the chunks before it end before row %d", record.FirstRow, record.FirstLine, next.row)
 	}
 	if record.Fold == nil {
-		v.add(RecordDiffers, where, "no fold of the barrier is on record that made it")
+		v.add(RecordDiffers, where, "no fold of the barrier is recorded that made it")
 	}
 	next.row = record.FirstRow + record.Rows
 }
@@ -84,7 +84,7 @@ func (v *verification) verifyPlaces(record landscape.Chunk, chunk *plugin.Chunk)
 		return // the text is not whole
 	}
 	if end := record.FirstOffset + int64(len(chunk.Data)); after.Offset != end {
-		v.add(RecordDiffers, where, "its text ends at byte %d, on record is %d", end, after.Offset)
+		v.add(RecordDiffers, where, "its text ends at byte %d, the record has %d", end, after.Offset)
 	}
 	covered := after.Line - record.FirstLine + 1
 	for _, newline := range []byte("\n\r") {
@@ -119,7 +119,7 @@ func (v *verification) verifyLines(record landscape.Chunk, chunk *plugin.Chunk, 
 		line += int64(bytes.Count(chunk.Data[counted:begin], []byte{newline}))
 		counted = begin
 		if chunk.Line(i) != line {
-			v.add(RecordDiffers, place(record.Source, record.Chunk), "row %d is on line %d, on record is line %d", record.FirstRow+int64(i), line, chunk.Line(i))
+			v.add(RecordDiffers, place(record.Source, record.Chunk), "row %d is on line %d, the record has line %d", record.FirstRow+int64(i), line, chunk.Line(i))
 		}
 	}
 }

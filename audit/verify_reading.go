@@ -16,8 +16,8 @@ import (
 	"waymark/plugin"
 )
 
-// verifyReading reads a source again, if it is as the run found it: its chunks must be those on record, and if its end is on
-// record it must end there. The same source gives the same chunks, so every chunk is compared in full.
+// verifyReading reads a source again, if it is as the run found it: its chunks must be those on record, and if its end is
+// recorded it must end there. The same source gives the same chunks, so every chunk is compared in full.
 func (v *verification) verifyReading(ctx context.Context, source string, pin plugin.SourceInfo) (err error) {
 	node := v.readable(source)
 	if node == nil {
@@ -57,7 +57,7 @@ func (v *verification) readable(source string) *plan.Node {
 	case !v.isSource(source):
 		return nil
 	case v.again[source] != nil:
-		v.compared(CheckedSource, source, "its records, against those of run %s that it feeds again", v.again[source].parent)
+		v.compared(CheckedSource, source, "its records, against those of run %s that it retries", v.again[source].parent)
 		return nil
 	}
 	differs := func(p Problem) bool { return p.Kind == SourceDiffers && p.Where == source }
@@ -113,7 +113,7 @@ func (r *rereading) end(ctx context.Context, end landscape.SourceEnd) error {
 	err := r.reader.Next(ctx, r.compiled.Chunk, &r.chunk)
 	switch {
 	case err == nil:
-		r.add(RecordDiffers, r.source, "its end is on record after row %d; read again, it goes on in %s at byte %d, line %d",
+		r.add(RecordDiffers, r.source, "its end is recorded after row %d; read again, it continues in %s at byte %d, line %d",
 			r.chunk.FirstRow-1, r.chunk.File, r.chunk.FirstOffset, r.chunk.FirstLine)
 		return nil
 	case !errors.Is(err, io.EOF):
@@ -153,7 +153,7 @@ func (r *rereading) unreadable(ctx context.Context, where string, err error) err
 	case fault.Code == "SOURCE_CHANGED":
 		r.skipped(CheckedSource, r.source, "%v", err)
 	default:
-		r.add(RecordDiffers, where, "it is on record, and reading the source again fails there: %v", err)
+		r.add(RecordDiffers, where, "it is recorded, and reading the source again fails there: %v", err)
 	}
 	return nil
 }
@@ -171,15 +171,15 @@ func (r *rereading) compare(ctx context.Context, record landscape.Chunk) (string
 		{"its number of comment lines is", int64(read.Comments), record.Comments},
 	} {
 		if n.read != n.was {
-			return fmt.Sprintf("%s %d, on record is %d", n.name, n.read, n.was), nil
+			return fmt.Sprintf("%s %d, the record has %d", n.name, n.read, n.was), nil
 		}
 	}
 	header, known := r.headers[record.File]
 	switch {
 	case read.File != record.File:
-		return fmt.Sprintf("it is of %s, on record is %s", read.File, record.File), nil
+		return fmt.Sprintf("it is of %s, the record has %s", read.File, record.File), nil
 	case !sameCursor(r.reader.Cursor(), record.Cursor):
-		return "it ends at another cursor than is on record", nil
+		return "it ends at another cursor than is recorded", nil
 	case known && header != sha256Hex(read.Context):
 		return "its records have another header than is stored with them", nil
 	}
@@ -204,7 +204,7 @@ func (r *rereading) compareRecords(ctx context.Context, record landscape.Chunk) 
 	}
 	for i, hash := range hashesOf(recompute.RecordHashes(&r.chunk)) {
 		if rows.Offsets[i] != r.chunk.Offsets[i] || rows.Lengths[i] != r.chunk.Lengths[i] || hash != [32]byte(rows.Hashes[32*i:32*i+32]) {
-			return fmt.Sprintf("row %d is another record than is on record", record.FirstRow+int64(i)), nil
+			return fmt.Sprintf("row %d is another record than is recorded", record.FirstRow+int64(i)), nil
 		}
 	}
 	return "", nil

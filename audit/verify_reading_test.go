@@ -36,14 +36,14 @@ func TestVerifyFindsAnEndThatCameTooEarly(t *testing.T) {
 	report := verify(t, s, tampered(t, s, statement))
 	require.Equal(t, []audit.Problem{{
 		Kind: audit.RecordDiffers, Where: "orders",
-		Detail: fmt.Sprintf("its end is on record after row 8; read again, it goes on in in.csv at byte %d, line 11", strings.Index(input, "a9,")),
+		Detail: fmt.Sprintf("its end is recorded after row 8; read again, it continues in in.csv at byte %d, line 11", strings.Index(input, "a9,")),
 	}}, report.Problems)
 
 	damage(t, s.Folder+"/in.csv", func(text []byte) []byte { return append(text, '\n') })
 	require.Empty(t, verify(t, s, tampered(t, s, statement)).Problems, "a source that was changed since tells nothing")
 }
 
-// TestVerifyReadsTheSourceAgain changes what only the source can tell: the text of the chunks fits what is on record.
+// TestVerifyReadsTheSourceAgain changes what only the source can tell: the text of the chunks fits what is recorded.
 func TestVerifyReadsTheSourceAgain(t *testing.T) {
 	s := play(t)
 	other := base64.StdEncoding.EncodeToString([]byte("code,day,customer,amount,parts"))
@@ -52,21 +52,21 @@ func TestVerifyReadsTheSourceAgain(t *testing.T) {
 	}
 	for _, c := range []struct{ name, statement, where, detail string }{
 		{"blank lines that are not", `update chunks set blank = blank + 1 where chunk = 1; update source_ends set blank = blank + 1`,
-			"orders chunk 1", "read again, its number of blank lines is 0, on record is 1"},
+			"orders chunk 1", "read again, its number of blank lines is 0, the record has 1"},
 		{"comments that are not", `update chunks set comments = comments + 1 where chunk = 1; update source_ends set comments = comments + 1`,
-			"orders chunk 1", "read again, its number of comment lines is 0, on record is 1"},
-		{"another header to go on with", `update chunks set cursor = json_set(cursor, '$.context', '` + other + `') where chunk = 0`,
+			"orders chunk 1", "read again, its number of comment lines is 0, the record has 1"},
+		{"another header to continue with", `update chunks set cursor = json_set(cursor, '$.context', '` + other + `') where chunk = 0`,
 			"orders chunk 0", "its cursor carries another header on than its records have"},
-		{"no header to go on with", `update chunks set cursor = json_remove(cursor, '$.context') where chunk = 0`,
-			"orders chunk 0", "read again, it ends at another cursor than is on record"},
+		{"no header to continue with", `update chunks set cursor = json_remove(cursor, '$.context') where chunk = 0`,
+			"orders chunk 0", "read again, it ends at another cursor than is recorded"},
 		{"another header from a chunk on", forged(1) + forged(2), "orders chunk 1", "its records have another header than the chunk before it in in.csv"},
 		{"another header everywhere", forged(0) + forged(1) + forged(2) + `update chunks set cursor = json_set(cursor, '$.context', '` + other + `')`,
-			"orders chunk 0", "read again, it ends at another cursor than is on record"},
+			"orders chunk 0", "read again, it ends at another cursor than is recorded"},
 		{"another header that travels in no cursor", forged(0) + forged(1) + forged(2) + `update chunks set cursor = cursor`,
 			"orders chunk 0", "read again, its records have another header than is stored with them"},
 		{"a record", `update chunk_rows set raw_hashes = zeroblob(length(raw_hashes)) where chunk = 2`,
-			"orders chunk 2", "read again, row 9 is another record than is on record"},
-		{"the number of a chunk", `update chunks set chunk = 7 where chunk = 2`, "orders chunk 7", "it is on record where chunk 2 should be"},
+			"orders chunk 2", "read again, row 9 is another record than is recorded"},
+		{"the number of a chunk", `update chunks set chunk = 7 where chunk = 2`, "orders chunk 7", "it is recorded where chunk 2 should be"},
 		{"a chunk more", `create temp table more as select * from chunks where chunk = 2; update more set chunk = 3, first_row = 12; insert into chunks select * from more`,
 			"orders chunk 3", "read again, the source ends before it"},
 	} {

@@ -11,7 +11,7 @@ import (
 	"waymark/payload"
 )
 
-// fedAgain are the records that a source of a run feeds again, one after the other.
+// fedAgain are the records that a source of a run retries, one after the other.
 type fedAgain struct {
 	parent string
 	rows   []formerRow
@@ -21,7 +21,7 @@ type fedAgain struct {
 // formerRow is one of them: a row of the parent's source, and the chunk that it is in there.
 type formerRow struct{ chunk, row int64 }
 
-// readLists reads the lists of the records that the run's sources feed again, and reports those that are not to be had.
+// readLists reads the lists of the records that the run's sources retry, and reports those that are not to be had.
 func (v *verification) readLists(ctx context.Context) error {
 	sources, err := v.log.Sources(ctx, v.run.ID)
 	if err != nil {
@@ -55,7 +55,7 @@ func flatten(list recompute.RetryList) *fedAgain {
 	return fed
 }
 
-// verifyRetried compares the records that are fed again with those on record as such.
+// verifyRetried compares the records that are retried with those on record as such.
 func (v *verification) verifyRetried(ctx context.Context) error {
 	recorded, err := v.log.Retried(ctx, v.run.ID)
 	if err != nil {
@@ -82,7 +82,7 @@ func (v *verification) verifyRetried(ctx context.Context) error {
 	return nil
 }
 
-// compareFed compares a list of records that are fed again with the rows on record as such.
+// compareFed compares a list of records that are retried with the rows on record as such.
 func (v *verification) compareFed(source string, fed *fedAgain, rows []int64) {
 	at := slices.IndexFunc(fed.rows, func(r formerRow) bool {
 		is := len(rows) > 0 && rows[0] == r.row
@@ -91,13 +91,13 @@ func (v *verification) compareFed(source string, fed *fedAgain, rows []int64) {
 	})
 	switch {
 	case at >= 0:
-		v.add(RecordDiffers, source, "row %d of run %s is on the list of those that are fed again, and not on record", fed.rows[at].row, fed.parent)
+		v.add(RecordDiffers, source, "row %d of run %s is on the list of those that are retried, and not recorded", fed.rows[at].row, fed.parent)
 	case len(rows) > 0:
-		v.add(RecordDiffers, source, "row %d of run %s is fed again on record, and not on the list", rows[0], fed.parent)
+		v.add(RecordDiffers, source, "row %d of run %s is retried on record, and not on the list", rows[0], fed.parent)
 	}
 }
 
-// verifyFed compares the records of the run that are fed again on record with the lists of the runs that feed them.
+// verifyFed compares the records of the run that are retried on record with the lists of the runs that feed them.
 func (v *verification) verifyFed(ctx context.Context) error {
 	recorded, err := v.log.RetriedFrom(ctx, v.run.ID)
 	if err != nil {
@@ -129,7 +129,7 @@ func (v *verification) verifyFed(ctx context.Context) error {
 	return nil
 }
 
-// verifyFedBy compares the records that one run feeds again with its lists.
+// verifyFedBy compares the records that one run retries with its lists.
 func (v *verification) verifyFedBy(ctx context.Context, run string, recorded map[string][]int64) error {
 	sources, err := v.log.Sources(ctx, run)
 	if err != nil {
@@ -146,7 +146,7 @@ func (v *verification) verifyFedBy(ctx context.Context, run string, recorded map
 			v.add(RecordDiffers, source.Source, "run %s feeds records of run %s again, on record it comes of this one", run, list.Parent)
 		case found:
 			v.compareFed(source.Source, flatten(list), recorded[source.Source])
-			v.compared(CheckedRetries, run, "%s of %s that it feeds again, against its list", plural(list.Rows(), "record"), source.Source)
+			v.compared(CheckedRetries, run, "%s of %s that it retries, against its list", plural(list.Rows(), "record"), source.Source)
 		case len(recorded[source.Source]) > 0:
 			v.add(RecordDiffers, source.Source, "run %s feeds records of it again on record, and has no list of them", run)
 		}
@@ -158,7 +158,7 @@ func (v *verification) verifyFedBy(ctx context.Context, run string, recorded map
 	return nil
 }
 
-// verifyAgain checks that the records of a chunk are the next ones of those that are fed again: the same bytes, from the same
+// verifyAgain checks that the records of a chunk are the next ones of those that are retried: the same bytes, from the same
 // place of the same file.
 func (v *verification) verifyAgain(ctx context.Context, record landscape.Chunk, fed *fedAgain, next *position) error {
 	where := place(record.Source, record.Chunk)
@@ -170,10 +170,10 @@ func (v *verification) verifyAgain(ctx context.Context, record landscape.Chunk, 
 		return nil
 	}
 	if after, err := record.End(); err != nil || after.Row != next.row-1 {
-		v.add(RecordDiffers, where, "it ends with row %d, the cursor on record is %s", next.row-1, record.Cursor)
+		v.add(RecordDiffers, where, "it ends with row %d, the recorded cursor with %s", next.row-1, record.Cursor)
 	}
 	if record.Rows < 1 || record.FirstRow < 1 || next.row-1 > int64(len(fed.rows)) {
-		v.add(RecordDiffers, where, "it has rows %d to %d on record, and %d are fed again", record.FirstRow, next.row-1, len(fed.rows))
+		v.add(RecordDiffers, where, "it has rows %d to %d on record, and %d are retried", record.FirstRow, next.row-1, len(fed.rows))
 		return nil
 	}
 	return v.compareFormer(ctx, record, fed.parent, fed.rows[record.FirstRow-1:next.row-1])
@@ -194,7 +194,7 @@ func (v *verification) compareFormer(ctx context.Context, record landscape.Chunk
 		return err
 	}
 	if !found {
-		v.add(RecordDiffers, where, "chunk %d of run %s, which it is made of, is not on record or not whole", rows[0].chunk, parent)
+		v.add(RecordDiffers, where, "chunk %d of run %s, which it is made of, is not recorded or not whole", rows[0].chunk, parent)
 		return nil
 	}
 	then, err := v.log.Records(ctx, parent, record.Source, origin.Chunk)
@@ -204,7 +204,7 @@ func (v *verification) compareFormer(ctx context.Context, record landscape.Chunk
 	for i, was := range rows {
 		if was.chunk != origin.Chunk || was.row < origin.FirstRow || was.row >= origin.FirstRow+origin.Rows ||
 			placed(record, now, i) != placed(origin, then, int(was.row-origin.FirstRow)) {
-			v.add(RecordDiffers, where, "row %d is not row %d of run %s, which is fed again", record.FirstRow+int64(i), was.row, parent)
+			v.add(RecordDiffers, where, "row %d is not row %d of run %s, which is retried", record.FirstRow+int64(i), was.row, parent)
 		}
 	}
 	return v.compareHeaders(ctx, record, origin)
@@ -224,12 +224,12 @@ func (v *verification) compareHeaders(ctx context.Context, record, origin landsc
 		headers[i] = string(in.Chunk.Context)
 	}
 	if headers[0] != headers[1] {
-		v.add(RecordDiffers, place(record.Source, record.Chunk), "its records have another header than in run %s, which is fed again", origin.Run)
+		v.add(RecordDiffers, place(record.Source, record.Chunk), "its records have another header than in run %s, which is retried", origin.Run)
 	}
 	return nil
 }
 
-// former returns a chunk of the parent, if it is on record and whole.
+// former returns a chunk of the parent, if it is recorded and whole.
 func (v *verification) former(ctx context.Context, parent, source string, chunk int64) (landscape.Chunk, bool, error) {
 	origin, err := v.log.Chunk(ctx, parent, source, chunk)
 	if errors.Is(err, landscape.ErrNotFound) {
@@ -274,7 +274,7 @@ func (v *verification) verifyFedEnd(ctx context.Context, source string, fed *fed
 	ends, err := v.log.SourceEnds(ctx, v.run.ID)
 	for _, end := range ends {
 		if end.Source == source && !fed.lost && rows != int64(len(fed.rows)) {
-			v.add(RecordDiffers, source, "%d records are to be fed again, its chunks hold %d", len(fed.rows), rows)
+			v.add(RecordDiffers, source, "%d records are to be retried, its chunks hold %d", len(fed.rows), rows)
 		}
 	}
 	return err

@@ -37,7 +37,7 @@ func (v *verification) verifyRun(ctx context.Context) error {
 
 func (v *verification) digest(what, text, recorded string) {
 	if sum := sha256Hex([]byte(text)); sum != recorded {
-		v.add(RecordDiffers, v.run.Pipeline, "%s on record hashes to %s, on record is %s", what, sum, recorded)
+		v.add(RecordDiffers, v.run.Pipeline, "%s on record hashes to %s, the record has %s", what, sum, recorded)
 	}
 }
 
@@ -118,7 +118,7 @@ func (v *verification) verifyStatus(context.Context) error {
 		status = pipeline.CompletedWithFailures
 	}
 	if concluded(v.report.Status) && v.run.Status != status {
-		v.add(RecordDiffers, v.run.Pipeline, "%d rows, of which %d were refused, make the run %s, on record is %s", v.rows, v.refused, status, v.run.Status)
+		v.add(RecordDiffers, v.run.Pipeline, "%d rows, of which %d were refused, make the run %s, the record has %s", v.rows, v.refused, status, v.run.Status)
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func (v *verification) verifyEpochs(ctx context.Context) error {
 	}
 	for i, resumption := range resumptions {
 		if wanted := int64(i) + 1; resumption.Epoch != wanted {
-			v.add(RecordDiffers, v.run.Pipeline, "it was taken up again in epoch %d on record, where epoch %d should be", resumption.Epoch, wanted)
+			v.add(RecordDiffers, v.run.Pipeline, "it was resumed in epoch %d on record, where epoch %d should be", resumption.Epoch, wanted)
 		}
 	}
 	now, err := v.log.Run(ctx, v.run.ID)
@@ -139,15 +139,15 @@ func (v *verification) verifyEpochs(ctx context.Context) error {
 		return err
 	}
 	if now.Epoch == v.run.Epoch && now.Epoch != int64(len(resumptions)) {
-		v.add(RecordDiffers, v.run.Pipeline, "it is in epoch %d on record, and was taken up again %s", now.Epoch, plural(int64(len(resumptions)), "time"))
+		v.add(RecordDiffers, v.run.Pipeline, "it is in epoch %d on record, and was resumed %s", now.Epoch, plural(int64(len(resumptions)), "time"))
 	}
 	if v.run.Final && v.run.Status != pipeline.Cancelled {
-		v.add(RecordDiffers, v.run.Pipeline, "it is %s on record, and ended for good as only a cancelled run is", v.run.Status)
+		v.add(RecordDiffers, v.run.Pipeline, "it is %s on record, and ended permanently as only a cancelled run is", v.run.Status)
 	}
 	return nil
 }
 
-// loadWrites reads what is on record about the effects, and the writes among them, by sink, source and chunk.
+// loadWrites reads what is recorded about the effects, and the writes among them, by sink, source and chunk.
 func (v *verification) loadWrites(ctx context.Context) error {
 	effects, err := v.log.Effects(ctx, v.run.ID)
 	v.writes, v.effects = map[landscape.EffectKey]landscape.Effect{}, map[landscape.EffectKey]landscape.Effect{}

@@ -45,7 +45,7 @@ func (v *verification) verifyEnds(ctx context.Context, origins []landscape.Sourc
 	ends, err := v.log.SourceEnds(ctx, v.run.ID)
 	for _, end := range ends {
 		if !slices.ContainsFunc(origins, func(o landscape.Source) bool { return o.Source == end.Source }) {
-			v.add(RecordDiffers, end.Source, "its end is on record, and the run has no such source")
+			v.add(RecordDiffers, end.Source, "its end is recorded, and the run has no such source")
 		}
 	}
 	return err
@@ -69,7 +69,7 @@ func (v *verification) verifyOrigin(ctx context.Context, origin landscape.Source
 		return err
 	}
 	for stray := range refused.All() {
-		v.add(RecordDiffers, origin.Source, "row %d is in no chunk, on record is an error of it", stray.Row)
+		v.add(RecordDiffers, origin.Source, "row %d is in no chunk, the record has an error of it", stray.Row)
 	}
 	if o.again != nil {
 		if err := v.verifyFedEnd(ctx, origin.Source, o.again, o.totals.Rows); err != nil {
@@ -128,7 +128,7 @@ func (o *originCheck) chunks(ctx context.Context, refused *landscape.Refusals) e
 // place checks that a chunk is the next one.
 func (o *originCheck) place(ctx context.Context, record landscape.Chunk) error {
 	if record.Chunk != o.totals.Chunks {
-		o.add(RecordDiffers, place(record.Source, record.Chunk), "it is on record where chunk %d should be", o.totals.Chunks)
+		o.add(RecordDiffers, place(record.Source, record.Chunk), "it is recorded where chunk %d should be", o.totals.Chunks)
 	}
 	addTotals(&o.totals, record)
 	switch {
@@ -222,7 +222,7 @@ func (v *verification) verifyFile(ctx context.Context, source string, pin plugin
 	case err != nil:
 		v.skipped(CheckedSource, source, "%v", err)
 	case sum != recorded:
-		v.add(SourceDiffers, source, "%s has the size and time that the run found, and hashes to %s, on record is %s", pin.Path, sum, recorded)
+		v.add(SourceDiffers, source, "%s has the size and time that the run found, and hashes to %s, the record has %s", pin.Path, sum, recorded)
 	}
 	return nil
 }

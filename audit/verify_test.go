@@ -101,7 +101,7 @@ func testClean(t *testing.T, s *system.System) {
 	var b strings.Builder
 	require.NoError(t, report.WriteText(&b))
 	require.Contains(t, b.String(), "11 rows in 3 chunks and 3 outputs read again")
-	require.Contains(t, b.String(), "everything on record is true\n")
+	require.Contains(t, b.String(), "everything recorded is true\n")
 }
 
 func testOutputs(t *testing.T, s *system.System) {
@@ -151,10 +151,10 @@ func testRecord(t *testing.T, s *system.System) {
 			audit.RecordDiffers, "orders chunk 0", "row 2: the stored record has 23 bytes at byte 24, on record are 23 at 1"},
 		{"a way code, to another way",
 			`update passages set way_codes = cast(substr(way_codes, 2, 1) || substr(way_codes, 1, 1) || substr(way_codes, 3) as blob) where chunk = 0`,
-			audit.RecordDiffers, "orders chunk 0", "row 1 goes orders > share > paid > triage[small] > short > ledger (default_flow), on record is "},
+			audit.RecordDiffers, "orders chunk 0", "row 1 goes orders > share > paid > triage[small] > short > ledger (default_flow), the record has "},
 		{"a way code, to none",
 			`update passages set way_codes = cast(x'63' || substr(way_codes, 2) as blob) where chunk = 0`,
-			audit.RecordDiffers, "orders chunk 0", "(default_flow), on record is no way"},
+			audit.RecordDiffers, "orders chunk 0", "(default_flow), the record has no way"},
 		{"the digest of an effect",
 			`update effects set sha256 = printf('%064d', 1) where sink = 'ledger' and chunk = 0`,
 			audit.RecordDiffers, "orders chunk 0", "the bytes for sink ledger hash to "},
@@ -181,7 +181,7 @@ func testRecord(t *testing.T, s *system.System) {
 			audit.RecordDiffers, "orders chunk 2", "row 10 is refused by share"},
 		{"the outcome of a way",
 			`update ways set outcome = 'success', path = 'default_flow' where signature like '%refused%'`,
-			audit.RecordDiffers, "orders chunk 1", "row 6 goes orders > share > refused (on_error_routed), on record is orders > share > refused (default_flow)"},
+			audit.RecordDiffers, "orders chunk 1", "row 6 goes orders > share > refused (on_error_routed), the record has orders > share > refused (default_flow)"},
 		{"a way less",
 			`delete from ways where path = 'filter_dropped'`,
 			"token_outcome", "orders chunk 0", "token orders:3 has no completed outcome"},
@@ -193,7 +193,7 @@ func testRecord(t *testing.T, s *system.System) {
 			audit.RecordDiffers, "orders chunk 2", "no row comes out of paid, on record some do"},
 		{"who had a value first",
 			`update errors set message = 'row 2 has the same value' where row = 7`,
-			audit.RecordDiffers, "orders chunk 1", "row 7 is refused by orders with UNIQUE, on record is another error or none"},
+			audit.RecordDiffers, "orders chunk 1", "row 7 is refused by orders with UNIQUE, the record has another error or none"},
 		{"an effect less",
 			`delete from effects where sink = 'ledger' and chunk = 2`,
 			"sink_rows", "orders chunk 2", "ledger"},
@@ -229,7 +229,7 @@ func testNonsense(t *testing.T, s *system.System) {
 		"another source":   {`update lanes set source = 'elsewhere'`, run, "lane"},
 		"another name":     {`update lanes set name = 'elsewhere'`, run, "lane"},
 		"no lanes":         {`delete from lanes`, run, "lane"},
-		"another run":      {`update runs set run_id = 'other'`, run, "of it are on record, and the run itself is not"},
+		"another run":      {`update runs set run_id = 'other'`, run, "of it are recorded, and the run itself is not"},
 		"the other run":    {`update runs set run_id = 'other'`, "other", "lanes of run other"},
 		"a pack of nobody": {`update chunks set pack = 'x'`, run, "bad payload key"},
 	} {

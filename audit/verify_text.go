@@ -41,7 +41,7 @@ func (r *Report) verdict() string {
 	case len(r.NotChecked) > 0:
 		return "everything that was compared is true; not everything was"
 	default:
-		return "everything on record is true"
+		return "everything recorded is true"
 	}
 }
 

@@ -86,7 +86,7 @@ type Input struct {
 	Hashes *Hashes
 }
 
-// Hashes takes the hashes of what comes out of nodes slice by slice, while records are on their way: those of all records and nodes together
+// Hashes takes the hashes of what comes out of nodes slice by slice, while records are in flight: those of all records and nodes together
 // may take more memory than everything else.
 type Hashes struct {
 	Every int // so many records, the last slice aside; 0 if no hash is to be made
@@ -300,7 +300,7 @@ func (r *Runner) confine(i, lane int, cause any) (pipeline.Path, error) {
 	return r.refuse(i, r.at, panicRejection(cause))
 }
 
-// runRecord sends one record on its way, and tells the coalesce that waits for it if it does not come.
+// runRecord takes one record through the graph. If it does not reach a coalesce that waits for it, the coalesce is told.
 func (r *Runner) runRecord(i int, text string) error {
 	origin := r.in.Origin
 	r.at, r.way, r.lane = origin, nil, r.roots[origin]

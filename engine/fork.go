@@ -8,7 +8,7 @@ import (
 )
 
 // fork ends the current token and sends a copy of it down every branch; then, if the branches meet in this pass, what
-// becomes of them goes on. The copies share the values, which nobody changes.
+// becomes of them continues. The copies share the values, which nobody changes.
 func (r *Runner) fork(i int, current row.Row) (pipeline.Path, error) {
 	node, lane, way := r.at, r.lane, r.way
 	keys := len(r.keys)

@@ -26,7 +26,7 @@ type transform struct {
 	text     []byte
 }
 
-// layout says how rows of one shape are laid out anew.
+// layout says how rows of one shape are rearranged.
 type layout struct {
 	out     *row.Shape
 	from    []int // for each field of out: its position in the incoming row, or plan.None for a field that fill sets
@@ -111,7 +111,7 @@ func layoutSet(t *transform, shape *row.Shape) layout {
 	return layout{out: row.NewShape(names), from: from, set: set}
 }
 
-// place returns the position of a field that is filled in: the one it has in the incoming rows, or a new one behind the others.
+// place returns the position of a field that is filled in: the one it has in the incoming rows, or a new one after the others.
 func place(shape *row.Shape, name string, names []string, from []int) (position int, longer []string, sources []int) {
 	if position, found := shape.Index(name); found {
 		return position, names, from

@@ -23,12 +23,12 @@ type wayEnd struct {
 	code   uint16
 }
 
-// ways are the steps of one chunk. A branch goes on from the way of the token that was forked, a merged row begins anew.
+// ways are the steps of one chunk. A branch continues from the way of the token that was forked, a merged row starts over.
 type ways struct {
 	roots [][]*wayNode // by lane
 }
 
-// step returns the way that goes on from parent through the node by the label; a nil parent begins a way.
+// step returns the way that continues from parent through the node by the label; a nil parent begins a way.
 func (w *ways) step(parent *wayNode, node, label, lane int) *wayNode {
 	siblings := &w.roots[lane]
 	if parent != nil {

@@ -58,7 +58,7 @@ func sqlText(text string) string { return "'" + strings.ReplaceAll(text, "'", "'
 // dollarQuote finds what begins a text in dollar quotes, and ends it.
 var dollarQuote = regexp.MustCompile(`^\$([A-Za-z_\x{80}-\x{10FFFF}][\w\x{80}-\x{10FFFF}]*)?\$`)
 
-// endsInWord reports whether SQL ends in a word, or in U&: it would change what a literal behind it means, as E does.
+// endsInWord reports whether SQL ends in a word, or in U&: it would change what a literal after it means, as E does.
 func endsInWord(sql string) bool {
 	last, _ := utf8.DecodeLastRuneInString(sql)
 	return sql != "" && (last == '_' || last == '$' || last >= utf8.RuneSelf || unicode.IsLetter(last) || unicode.IsDigit(last)) ||

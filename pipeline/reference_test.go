@@ -31,7 +31,7 @@ func TestReferencesAreListedOnceWithFingerprints(t *testing.T) {
 
 func TestASecretIsNoPartOfAPath(t *testing.T) {
 	_, err := loadSmall("name: x\nsources: {in: {csv: {path: \"${secret:folder}.csv\"}}}\nsinks: {out: {csv: {path: out.csv}}}\n")
-	require.EqualError(t, err, "x.yaml:2:28: sources.in.csv.path: ${secret:folder}: a path is on record, and a secret must not be")
+	require.EqualError(t, err, "x.yaml:2:28: sources.in.csv.path: ${secret:folder}: a path is recorded, and a secret must not be")
 }
 
 // BI-100: what comes in by a reference is the text of that one scalar, and is not looked through again.

@@ -13,8 +13,8 @@ type textKind string
 const (
 	plainText textKind = ""      // references are replaced; a plain text that looks like a number or a bool is refused
 	nameText  textKind = "name"  // the same without references: the name of a node or a field
-	pathText  textKind = "path"  // like plain, without secrets: where files are is on record
-	queryText textKind = "query" // SQL, without secrets: it is on record; a reference stands for a literal
+	pathText  textKind = "path"  // like plain, without secrets: where files are is recorded
+	queryText textKind = "query" // SQL, without secrets: it is recorded; a reference stands for a literal
 	exactText textKind = "exact" // the text of a value, kept as written (1.10 stays 1.10), without references
 	exprText  textKind = "expr"  // an expression, kept as written, without references
 )

@@ -63,7 +63,7 @@ var fieldTypes = rulesOf(reflect.TypeFor[Field]())[0].words
 func (f *Field) fromText(text string) error {
 	word, optional := strings.CutSuffix(text, "?")
 	if err := checkWord(word, fieldTypes); err != nil {
-		return fmt.Errorf("%w; an optional field has a ? behind it", err)
+		return fmt.Errorf("%w; an optional field has a ? after its type", err)
 	}
 	f.Type, f.Optional = word, optional
 	return nil

@@ -44,7 +44,7 @@ func (l *loader) resolve(path string, n *node, kind textKind) (string, bool) {
 	if kind == pathText || kind == queryText {
 		for _, reference := range references {
 			if reference.kind == SecretReference {
-				l.report(path, "${%s}: a %s is on record, and a secret must not be", reference.name(), kind)
+				l.report(path, "${%s}: a %s is recorded, and a secret must not be", reference.name(), kind)
 				return "", false
 			}
 		}

@@ -138,7 +138,7 @@ type level struct {
 	path   int // bytes of the keys of the levels around it
 }
 
-// enter goes on to token i, and says which limit that breaks, if any. Only dashes and keys open a block; whatever the
+// enter continues to token i, and says which limit that breaks, if any. Only dashes and keys open a block; whatever the
 // library says about the column of another token does not count.
 func (n *nesting) enter(tokens token.Tokens, i int) string {
 	at := tokens[i]

@@ -89,7 +89,7 @@ func (l *loader) checkIdentifier(path, name string) {
 	}
 }
 
-// checkDSN reports a password that stands in the document, which is on record.
+// checkDSN reports a password that stands in the document, which is recorded.
 func (l *loader) checkDSN(path, dsn string) {
 	if dsn == "" {
 		return
@@ -116,7 +116,7 @@ func (l *loader) checkDSN(path, dsn string) {
 		}
 	}
 	if holdsPassword(known.String()) {
-		l.report(path, "the password is on record, as all that the document and its parameters say: write ${secret:NAME} in its place")
+		l.report(path, "the password is recorded, as all that the document and its parameters say: write ${secret:NAME} in its place")
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"waymark/pipeline"
 )
 
-const onRecord = "the password is on record, as all that the document and its parameters say: write ${secret:NAME} in its place"
+const onRecord = "the password is recorded, as all that the document and its parameters say: write ${secret:NAME} in its place"
 
 // fromTable returns a document whose source is a table.
 func fromTable(options string) string {
@@ -32,7 +32,7 @@ func TestProblemsOfPostgresSources(t *testing.T) {
 		{"NUL in a query", fromTable(`dsn: host=a, order_by: [a], query: "select 1\0"`), "x.yaml:2:62: sources.in.postgres.query: holds a NUL, which no query can"},
 		{"NUL in an address", fromTable(`dsn: "host=a\0", table: a`), "x.yaml:2:32: sources.in.postgres.dsn: holds a NUL, which no address can"},
 		{"a secret in a query", fromTable(`dsn: host=a, order_by: [a], query: "select '${secret:pw}' a"`),
-			"x.yaml:2:62: sources.in.postgres.query: ${secret:pw}: a query is on record, and a secret must not be"},
+			"x.yaml:2:62: sources.in.postgres.query: ${secret:pw}: a query is recorded, and a secret must not be"},
 		{"a parameter in quotes", fromTable(`dsn: host=a, order_by: [a], query: "select '%${param:p}%' a"`),
 			"x.yaml:2:62: sources.in.postgres.query: ${param:p} stands within quotes: a reference is a whole literal, and brings its quotes: write = ${param:p}, or ... || ${param:p} || ..."},
 		{"a parameter in a comment", fromTable(`dsn: host=a, order_by: [a], query: "select 1 a -- of ${param:p}"`),

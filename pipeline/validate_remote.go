@@ -92,7 +92,7 @@ func (l *loader) checkHeader(at string, header Named[string]) {
 	case strings.ContainsFunc(header.Value, func(r rune) bool { return r != '\t' && (r < ' ' || r == 0x7f) }):
 		l.report(at, "the value has a line end or another control character, which a header cannot have")
 	case slices.Contains(secretHeaders, strings.ToLower(header.Name)) && l.isLiteral(at):
-		l.report(at, "what the header %s says is a secret, and the document is on record: write ${secret:NAME} in its place", quote(header.Name))
+		l.report(at, "what the header %s says is a secret, and the document is recorded: write ${secret:NAME} in its place", quote(header.Name))
 	}
 }
 
@@ -132,7 +132,7 @@ func keyFault(path string) string {
 	return ""
 }
 
-// secretWords are names of query parameters that give access. What is in a path is on record.
+// secretWords are names of query parameters that give access. What is in a path is recorded.
 var secretWords = []string{
 	"access_token", "api_key", "apikey", "auth", "auth_token", "password", "passwd", "secret", "sig", "signature", "token",
 	"x-amz-credential", "x-amz-security-token", "x-amz-signature", "x-goog-credential", "x-goog-signature",
@@ -158,7 +158,7 @@ func addressFault(address string) string {
 	case err != nil, strings.ContainsFunc(address, func(r rune) bool { return r == '\\' || unicode.IsSpace(r) || unicode.IsControl(r) }):
 		return "is not an address: it has a backslash, a space or another character that must be written as %XX"
 	case at.User != nil || strings.Contains(at.Host, "@"):
-		return "an address is on record, and a user or password must not be: put them into http: {headers: {Authorization: …}}"
+		return "an address is recorded, and a user or password must not be: put them into http: {headers: {Authorization: …}}"
 	case at.Hostname() == "" || at.Opaque != "":
 		return quote(address) + " names no host"
 	case at.Fragment != "" || strings.HasSuffix(address, "#"):
@@ -173,7 +173,7 @@ func addressFault(address string) string {
 	}
 	for name, values := range at.Query() {
 		if givesAccess(name, values) {
-			return fmt.Sprintf("an address is on record, and a secret must not be: put what %s says into http: {headers: …}", quote(name))
+			return fmt.Sprintf("an address is recorded, and a secret must not be: put what %s says into http: {headers: …}", quote(name))
 		}
 	}
 	return ""
@@ -185,7 +185,7 @@ func endpointFault(address string) string {
 		return quote(address) + " is not an address: write https://HOST or https://HOST:PORT"
 	}
 	if at, err := url.Parse(address); err == nil && at.User != nil {
-		return "an address is on record, and a user or password must not be: the AWS credentials are those of the worker"
+		return "an address is recorded, and a user or password must not be: the AWS credentials are those of the worker"
 	}
 	if fault := addressFault(address); fault != "" {
 		return fault

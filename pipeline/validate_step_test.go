@@ -161,7 +161,7 @@ func TestProblemsOfLookups(t *testing.T) {
 		{"an option of the format", table("csv: {path: t.csv, delimiter: xx}", "on: {b: c}, add: {d: e}"),
 			`x.yaml:4:58: steps[0].lookup.csv.delimiter: "xx": write the word tab, or one ASCII character that is not a letter, a digit or a line end`},
 		{"an unknown type", table(csv+", schema: {fields: {c: integer}}", "on: {b: c}, add: {d: c}"),
-			`x.yaml:4:69: steps[0].lookup.schema.fields.c: "integer" is not one of string, int, float, bool, date, timestamp, decimal, json; an optional field has a ? behind it`},
+			`x.yaml:4:69: steps[0].lookup.schema.fields.c: "integer" is not one of string, int, float, bool, date, timestamp, decimal, json; an optional field has a ? after its type`},
 		{"BI-099 a sink over a table", table("csv: {path: ./OUT.csv}", "on: {b: c}, add: {d: e}"), `x.yaml:3:27: sinks.out.csv.path: the sink would write to what lookup "a" reads`},
 	})
 }

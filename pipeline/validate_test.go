@@ -89,7 +89,7 @@ func TestProblemsOfSchemas(t *testing.T) {
 		{"an unknown mode", schema("   mode: fixd\n   fields: {a: int}\n"), `x.yaml:7:10: sources.in.schema.mode: "fixd" is not one of fixed, flexible, observed (did you mean "fixed"?)`},
 		{"observed with fields", schema("   mode: observed\n   fields: {a: int}\n"), "x.yaml:7:10: sources.in.schema.mode: observed takes whatever comes: write flexible, or delete fields"},
 		{"fixed without fields", schema("   mode: fixed\n"), "x.yaml:7:10: sources.in.schema.mode: fixed needs fields"},
-		{"an unknown type", fields("a: integer"), `x.yaml:7:16: sources.in.schema.fields.a: "integer" is not one of string, int, float, bool, date, timestamp, decimal, json; an optional field has a ? behind it`},
+		{"an unknown type", fields("a: integer"), `x.yaml:7:16: sources.in.schema.fields.a: "integer" is not one of string, int, float, bool, date, timestamp, decimal, json; an optional field has a ? after its type`},
 		{"an unknown type in a mapping", fields("a: {type: int8}"), `x.yaml:7:23: sources.in.schema.fields.a.type: "int8" is not one of string, int, float, bool, date, timestamp, decimal, json (did you mean "int"?)`},
 		{"min of a bool", fields("a: {type: bool, min: 1}"), "x.yaml:7:34: sources.in.schema.fields.a.min: type bool has no least and no greatest value"},
 		{"min above max", fields("a: {type: decimal, min: 10.0, max: 9.5}"), "x.yaml:7:37: sources.in.schema.fields.a.min: is greater than max"},

@@ -3,7 +3,7 @@ package plugin
 import "waymark/pipeline/row"
 
 // Cells are the values of a chunk's records, which a Reader that wrote the records itself knows without parsing them. They are not
-// stored: a chunk that is made anew from its record has none.
+// stored: a chunk that is rebuilt from its record has none.
 type Cells struct {
 	Columns []string // the keys of every record, in their order. Chunks of one file share it; nil: there are no cells
 	// Kinds has one kind for each column of each record, and Values what it says there of the value: of an Int the number, of a

@@ -22,7 +22,7 @@ type Source interface {
 	// Stat describes what there is to read, before anything is read. It fails with a *SourceError if the source cannot
 	// be read as declared, and with any other error if the world is at fault and a later try may work.
 	Stat(ctx context.Context) (SourceInfo, error)
-	// Open returns a Reader that goes on at the cursor; the zero Cursor is the beginning. pin is what Stat returned when
+	// Open returns a Reader that continues at the cursor; the zero Cursor is the beginning. pin is what Stat returned when
 	// the run began: a source that is no longer the same is a *SourceError with code SOURCE_CHANGED.
 	Open(ctx context.Context, at Cursor, pin SourceInfo) (Reader, error)
 	// Parser returns a parser for records of chunks with this Context.
@@ -30,13 +30,13 @@ type Source interface {
 }
 
 // Versioned is what a Source or Sink may be as well. A plugin raises its version when the bytes that it gives for the same
-// input change: a run that began with one version is not gone on with in another.
+// input change: a run that began with one version is not continued with in another.
 type Versioned interface {
 	// Version returns the version, from 1. A plugin without one has version 1.
 	Version() int
 }
 
-// SourceInfo pins a source: two equal values mean that it holds the same bytes as far as can be told without reading.
+// SourceInfo pins a source: two equal values mean that it holds the same bytes as far as can be known without reading.
 type SourceInfo struct {
 	Files []FileInfo `json:"files"`          // in reading order; empty for a source that matched nothing
 	List  string     `json:"list,omitempty"` // of a source that reads records again: digest of the payload that lists them
@@ -138,7 +138,7 @@ func (c *Chunk) Reset() {
 // never rename.
 const RowTooLarge = "ROW_TOO_LARGE"
 
-// BadRecord marks a record that could not be told apart or is over a limit: it is refused without parsing.
+// BadRecord marks a record that could not be separated from the next or is over a limit: it is refused without parsing.
 type BadRecord struct {
 	Index int // of the record in the chunk; ascending
 	Rejection
@@ -152,7 +152,7 @@ type Parser interface {
 	Parse(text string, values []row.Value) (row.Row, error)
 }
 
-// A Rejection says why a row was refused. It is a result, not a failure: the row is quarantined or routed, the run goes on.
+// A Rejection says why a row was refused. It is a result, not a failure: the row is quarantined or routed, the run continues.
 type Rejection struct {
 	Code    string // a stored word such as FIELD_COUNT, CONVERT, NO_SUCH_KEY; never rename one
 	Field   string // the field at fault, or ""

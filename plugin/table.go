@@ -36,7 +36,7 @@ func NewTable(path string, content []byte, rows int64, on []string, keys, fields
 	}
 }
 
-// AppendTableKey appends the values of a key in canonical form, each with a comma behind it: 1 and 23 are not 12 and 3.
+// AppendTableKey appends the values of a key in canonical form, each followed by a comma: 1 and 23 are not 12 and 3.
 func AppendTableKey(dst []byte, key []row.Value) []byte {
 	for _, value := range key {
 		dst = append(row.AppendValue(dst, value), ',')

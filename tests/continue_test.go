@@ -29,7 +29,7 @@ sinks:
 `
 
 // TestBarriersContinueAsNew runs a document in one workflow execution, and in as many as Temporal can be made to ask for: what
-// barriers hold goes on, in the middle of the rows and at their end.
+// barriers hold continues, in the middle of the rows and at their end.
 func TestBarriersContinueAsNew(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{"first.csv": numbered(0, 80), "second.csv": numbered(50, 50)}

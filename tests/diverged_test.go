@@ -42,17 +42,17 @@ sinks:
 
 // divergences make the record older than the history, or other, and say what is told then.
 var divergences = []struct{ name, change, says string }{
-	{"no run", "delete from runs", "the run was begun, and it is not on record"},
-	{"a chunk less", "delete from chunks where source = 'first' and chunk = 3", "chunk 3 of first was read, and it is not on record"},
+	{"no run", "delete from runs", "the run was begun, and it is not recorded"},
+	{"a chunk less", "delete from chunks where source = 'first' and chunk = 3", "chunk 3 of first was read, and it is not recorded"},
 	{"another end of a chunk", `update chunks set cursor = json_set(cursor, '$.offset', 7) where source = 'first' and chunk = 2`, "chunk 2 of first ended at byte "},
-	{"no end of the source", "delete from source_ends", "source first was read to its end, and its end is not on record"},
-	{"a passage less", "delete from passages where source = 'first' and chunk = 4", "chunk 4 of first went through the steps, and that is not on record"},
-	{"a passage of a barrier's chunk less", "delete from passages where source = 'sums' and chunk = 0", "chunk 0 of sums went through the steps, and that is not on record"},
+	{"no end of the source", "delete from source_ends", "source first was read to its end, and its end is not recorded"},
+	{"a passage less", "delete from passages where source = 'first' and chunk = 4", "chunk 4 of first went through the steps, and that is not recorded"},
+	{"a passage of a barrier's chunk less", "delete from passages where source = 'sums' and chunk = 0", "chunk 0 of sums went through the steps, and that is not recorded"},
 	{"an effect less", "delete from effects where source = 'first' and chunk = 1", "chunk 1 of first had 20 rows for sink rows in "},
 	{"a part that is not confirmed", "update effects set state = 'in_flight', receipt = null where source = 'first' and chunk = 1", "chunk 1 of first was written to sink rows as part 1 at byte "},
 	{"a part at another place", "update effects set byte_offset = 1 where source = 'first' and chunk = 1", "chunk 1 of first was written to sink rows as part 1 at byte "},
-	{"a fold less", "delete from folds where fold >= 4", "barrier sums took 5 steps, and 4 are on record"},
-	{"an output less", "delete from artifacts where sink = 'rows'", "the output of sink rows was published, and that is not on record"},
+	{"a fold less", "delete from folds where fold >= 4", "barrier sums took 5 steps, and 4 are recorded"},
+	{"an output less", "delete from artifacts where sink = 'rows'", "the output of sink rows was published, and that is not recorded"},
 }
 
 // TestARecordThatIsOlderThanTheHistoryIsNoticed changes copies of a record, holds them against the history of the run's workflow,
@@ -101,9 +101,9 @@ func TestAStateThatAHistoryBeganWithIsHeldAgainstTheRecord(t *testing.T) {
 	require.NoError(t, recovery.Compare(t.Context(), s.Client, s.Log.Reader, "long"))
 	events := eventsOf(t, s.Client, "long")
 	for says, statement := range map[string]string{
-		"was read, and it is not on record":       "delete from chunks where source = 'first' and chunk > 0",
-		"steps, and 1 are on record":              "delete from folds where fold > 0",
-		"and on record it ends otherwise: byte 7": `update chunks set cursor = json_set(cursor, '$.offset', 7) where source = 'first'`,
+		"was read, and it is not recorded":       "delete from chunks where source = 'first' and chunk > 0",
+		"steps, and 1 are recorded":              "delete from folds where fold > 0",
+		"but the recorded chunk ends at byte 7": `update chunks set cursor = json_set(cursor, '$.offset', 7) where source = 'first'`,
 	} {
 		path := filepath.Join(t.TempDir(), "landscape.db")
 		change(t, s.Database, path, statement)
@@ -143,7 +143,7 @@ func TestARunWhoseWorkflowIsGoneIsTakenUp(t *testing.T) {
 	s.Verify(t, "gone")
 }
 
-// change makes a copy of a landscape in which something else is on record. What guards the record is taken away first.
+// change makes a copy of a landscape in which something else is recorded. What guards the record is taken away first.
 func change(t *testing.T, from, to, statement string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", from)

@@ -84,7 +84,7 @@ func (d door) events(t *testing.T, id, execution string) (events []*history.Hist
 	return events
 }
 
-// reset does what Temporal's UI does: it ends the workflow's execution if it is open, and begins one that goes on from one of its
+// reset does what Temporal's UI does: it ends the workflow's execution if it is open, and begins one that continues from one of its
 // decisions, counted from 0, or from the end if it is negative.
 func (d door) reset(t *testing.T, id, execution string, decision int) client.WorkflowRun {
 	t.Helper()
@@ -202,7 +202,7 @@ func TestAStateIsBelievedFromTheExecutionBeforeAlone(t *testing.T) {
 }
 
 // TestAResetRunGoesOnFromItsRecord resets executions of a paused run at their first, at a middle and at their last decision: each time
-// it is taken up in a new epoch, still paused, and no row is read or published a second time.
+// it is resumed in a new epoch, still paused, and no row is read or published a second time.
 func TestAResetRunGoesOnFromItsRecord(t *testing.T) {
 	d := open(t)
 	d.pausedRun(t)
@@ -229,7 +229,7 @@ func TestAResetRunGoesOnFromItsRecord(t *testing.T) {
 	require.Equal(t, activities.TriggerTemporal, resumptions[0].Actor, "not who started what was reset")
 	record := d.run(t, "r")
 	for _, decision := range []int{0, -1} {
-		refused(t, d.reset(t, "run-r", all[0], decision), activities.TypeExists, "RUN_EXISTS: run r is on record: completed of many", "nothing is left to do")
+		refused(t, d.reset(t, "run-r", all[0], decision), activities.TypeExists, "RUN_EXISTS: run r is recorded: completed of many", "nothing is left to do")
 	}
 	latest := d.executions(t, "run-r")
 	refused(t, d.reset(t, "run-r", latest[len(latest)-1], -1), activities.TypeExists, "RUN_EXISTS")
@@ -237,7 +237,7 @@ func TestAResetRunGoesOnFromItsRecord(t *testing.T) {
 	d.Verify(t, "r")
 }
 
-// TestARunIsBegunOnce starts runs again under the id of one that is on record: it is taken up, or fails at once and says what is there.
+// TestARunIsBegunOnce starts runs again under the id of one that is recorded: it is resumed, or fails at once and says what is there.
 func TestARunIsBegunOnce(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -245,19 +245,19 @@ func TestARunIsBegunOnce(t *testing.T) {
 	d.order(t, workflows.CancelUpdate)
 	require.NoError(t, handle.Get(t.Context(), nil))
 	refused(t, d.start(t, "run-r", d.input(t, "r", activities.Params{"least": "5"})), activities.TypeExists,
-		"RUN_EXISTS: run r is on record: cancelled of many", "other values of the parameters least", "give the new run another id")
+		"RUN_EXISTS: run r is recorded: cancelled of many", "other values of the parameters least", "give the new run another id")
 	require.Equal(t, pipeline.Cancelled, d.run(t, "r").Status)
 	require.NoError(t, d.start(t, "a-service", d.input(t, "r", nil)).Get(t.Context(), nil), "by whatever name")
 	d.complete(t, "r")
 	require.EqualValues(t, 1, d.run(t, "r").Epoch)
-	refused(t, d.start(t, "run-r", d.input(t, "r", nil)), activities.TypeExists, "RUN_EXISTS: run r is on record: completed of many")
+	refused(t, d.start(t, "run-r", d.input(t, "r", nil)), activities.TypeExists, "RUN_EXISTS: run r is recorded: completed of many")
 
 	handle = d.start(t, "nightly", d.input(t, "", nil))
 	var result workflows.RunResult
 	require.NoError(t, handle.Get(t.Context(), &result))
 	d.complete(t, result.Run)
 	require.Equal(t, handle.GetRunID(), result.Run)
-	refused(t, d.reset(t, "nightly", handle.GetRunID(), 0), activities.TypeExists, "RUN_EXISTS: run "+result.Run+" is on record: completed of many")
+	refused(t, d.reset(t, "nightly", handle.GetRunID(), 0), activities.TypeExists, "RUN_EXISTS: run "+result.Run+" is recorded: completed of many")
 }
 
 // TestWhoStartedARunIsWhatTemporalKnows starts runs whose inputs claim another beginning.
@@ -293,7 +293,7 @@ func startRequest(t *testing.T, run, identity string, in workflows.RunInput) *wo
 }
 
 // TestATerminatedRunIsInterrupted terminates the workflow of a run: whoever looks for such runs puts that on record, once, and nobody who
-// comes late does so for the run as somebody took it up.
+// comes late does so for the run as somebody resumed it.
 func TestATerminatedRunIsInterrupted(t *testing.T) {
 	d := open(t)
 	begun := time.Now()
@@ -322,7 +322,7 @@ func TestATerminatedRunIsInterrupted(t *testing.T) {
 		require.Equal(t, "interrupted: its workflow was terminated in Temporal", now.Reason)
 		found, err = look()
 		require.NoError(t, err)
-		require.Empty(t, found, "it is on record")
+		require.Empty(t, found, "it is recorded")
 
 		in := d.input(t, "r", nil)
 		d.start(t, "run-r", in)

@@ -41,7 +41,7 @@ type fullDisk struct {
 	mount string   // where, in the folder of the run
 	flags []string // for every command
 	says  string   // what the run tells about it
-	kill  bool     // the run is killed while it is full, and taken up again
+	kill  bool     // the run is killed while it is full, and resumed
 	more  bool     // what another one shows as well: tried where everything is
 }
 
@@ -51,7 +51,7 @@ const (
 	isFull        = "waiting: the disk with .waymark is full"
 )
 
-// TestFullDisk lets disks get full in the middle of runs. A run waits and says so, and goes on when there is space.
+// TestFullDisk lets disks get full in the middle of runs. A run waits and says so, and continues when there is space.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	binary := buildWaymark(t)

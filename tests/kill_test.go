@@ -143,7 +143,7 @@ var wholeLines = map[string]int{"high.csv": killedRows/1000*499 + 1, "low.jsonl"
 // wholeBytes is a little less than the whole outputs hold.
 const wholeBytes = 700_000
 
-// requireStatus requires that every killed run is on record and can be asked about.
+// requireStatus requires that every killed run is recorded and can be asked about.
 func requireStatus(t *testing.T, binary, folder string) {
 	t.Helper()
 	out, err := waymark(binary, folder, "runs", "--json")

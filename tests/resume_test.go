@@ -174,7 +174,7 @@ type runStatus struct {
 	Epoch  int64  `json:"epoch"`
 }
 
-// status returns how the run is; nothing if it is not on record yet.
+// status returns how the run is; nothing if it is not recorded yet.
 func (d *disturbed) status(run string) (status runStatus) {
 	d.t.Helper()
 	if output, err := d.waymark("status", run, "--json"); err == nil {

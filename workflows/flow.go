@@ -11,13 +11,13 @@ import (
 
 // flow moves the chunks of one run. It reads them in order, sends several through the steps side by side, and gives each its
 // turn in the order in which they were read. In its turn a chunk's parts get their places in the sinks, and barriers take
-// what it brought. No more than a window of chunks is on its way.
+// what it brought. No more than a window of chunks is in flight.
 type flow struct {
 	id       string
 	state    *State
-	ahead    bool  // chunks go through the steps ahead of their turns, because they must be on record in the order of turns
+	ahead    bool  // chunks go through the steps ahead of their turns, because they must be recorded in the order of turns
 	passed   int64 // chunks of sources and barriers, by PassInTurn or before this execution began
-	going    int   // chunks on their way
+	going    int   // chunks in flight
 	turns    int64 // chunks before this one had their turns
 	settling bool  // somebody has the turn
 	over     bool  // no deadline is waited for any more
@@ -30,7 +30,7 @@ type flow struct {
 	came    map[string]int64           // rows that came out of each barrier in its last step
 
 	cancelled *Order              // somebody stopped the run
-	giveUp    workflow.CancelFunc // ends the activities that are on their way
+	giveUp    workflow.CancelFunc // ends the activities that are in flight
 }
 
 func newFlow(id string, state *State) *flow {
@@ -40,8 +40,8 @@ func newFlow(id string, state *State) *flow {
 	}
 }
 
-// run goes on until the run's rows have all reached sinks, until somebody stops it, or until the history is long enough to be
-// continued as new; then no chunk is on its way any more.
+// run continues until the run's rows have all reached sinks, until somebody stops it, or until the history is long enough to be
+// continued as new; then no chunk is in flight any more.
 func (f *flow) run(ctx workflow.Context) error {
 	ctx, f.giveUp = workflow.WithCancel(ctx)
 	defer f.giveUp()
@@ -67,7 +67,7 @@ func (f *flow) run(ctx workflow.Context) error {
 	return f.err
 }
 
-// passedAhead marks histories in which chunks that must be on record in the order of turns go through the steps ahead of them. Stored;
+// passedAhead marks histories in which chunks that must be recorded in the order of turns go through the steps ahead of them. Stored;
 // never rename.
 const passedAhead = "passed-ahead"
 
@@ -79,8 +79,8 @@ func (f *flow) unpaused(ctx workflow.Context) error {
 	return workflow.Await(ctx, func() bool { return f.state.Paused == nil || !f.goesOn() })
 }
 
-// drain waits until nothing is on its way and all deadlines that are on record were acted on. After a failure what is on its
-// way need not be finished; what it has written is on record.
+// drain waits until nothing is in flight and all deadlines that are recorded were acted on. After a failure work in
+// flight need not be finished; what it has written is recorded.
 func (f *flow) drain(ctx workflow.Context) {
 	lasting, _ := workflow.NewDisconnectedContext(ctx)
 	redone := func() bool { return f.state.Redo.Next() == nil || f.state.next() != nil }
@@ -101,7 +101,7 @@ func (f *flow) fail(err error) {
 	}
 }
 
-// read reads the next chunk of a source, or of each of several small ones, and sends what it read on its way.
+// read reads the next chunk of a source, or of each of several small ones, and sends what it read through the steps.
 func (f *flow) read(ctx workflow.Context, sources []*resumepoint.Reading) error {
 	reads, err := f.readAll(ctx, sources)
 	if err != nil {
@@ -129,7 +129,7 @@ func (f *flow) read(ctx workflow.Context, sources []*resumepoint.Reading) error 
 	return nil
 }
 
-// begin sends chunks that were read on their way.
+// begin sends chunks that were read through the steps.
 func (f *flow) begin(ctx workflow.Context, turn int64, group passing) {
 	f.going += len(group.chunks)
 	workflow.Go(ctx, func(ctx workflow.Context) {
@@ -231,7 +231,7 @@ func (f *flow) passInTurn(ctx workflow.Context, in activities.ProcessInput) (act
 	return result, nil
 }
 
-// takeTurn waits until all earlier chunks had their turns, all deadlines before it that are on record were acted on, and
+// takeTurn waits until all earlier chunks had their turns, all deadlines before it that are recorded were acted on, and
 // nobody else has it. It returns the error that ended the run, if one did; then nobody needs the turn any more.
 func (f *flow) takeTurn(ctx workflow.Context, turn int64) error {
 	mine := func() bool { return f.turns == turn && !f.settling && !f.tickFirst() || f.err != nil }

@@ -45,7 +45,7 @@ func (f *flow) folded(step fold, out activities.FoldResult) {
 	}
 }
 
-// sendOn sends what came out of a barrier through the steps behind it, chunk by chunk, until all is gone or enough says so. With
+// sendOn sends what came out of a barrier through the steps after it, chunk by chunk, until all is gone or enough says so. With
 // enough it begins nothing while the run is paused.
 func (f *flow) sendOn(ctx workflow.Context, held *resumepoint.Holding, enough func() bool) error {
 	for held.Passed < held.Chunks {
@@ -143,7 +143,7 @@ func (f *flow) waitDeadline(ctx workflow.Context) error {
 	return f.fire(ctx, deadline)
 }
 
-// redoTick acts once more on a deadline that was acted on before the run was taken up again, at the same place in the order
+// redoTick acts once more on a deadline that was acted on before the run was resumed, at the same place in the order
 // of turns.
 func (f *flow) redoTick(ctx workflow.Context, tick resumepoint.Tick) error {
 	if err := workflow.Await(ctx, func() bool { return f.turns == tick.Turns && !f.settling || f.err != nil }); err != nil || f.err != nil {
@@ -156,7 +156,7 @@ func (f *flow) redoTick(ctx workflow.Context, tick resumepoint.Tick) error {
 	return nil
 }
 
-// tickFirst reports whether a deadline that is on record comes before the next chunk's turn.
+// tickFirst reports whether a deadline that is recorded comes before the next chunk's turn.
 func (f *flow) tickFirst() bool {
 	tick := f.state.Redo.Next()
 	return tick != nil && tick.Turns == f.turns

@@ -201,16 +201,16 @@ func (in *RunInput) refuseState(ctx workflow.Context) error {
 	}
 	if !handed {
 		return refusal([]string{"the input has a state, which only a run hands on to itself when its history gets long: it was copied from one; " +
-			"waymark resume goes on with a run, and the input without state and run begins another one"})
+			"waymark resume continues with a run, and the input without state and run begins another one"})
 	}
 	in.State = nil
 	return nil
 }
 
-// misplaced says that a run is not to be taken up by a workflow of this name: beside that of the run it would be a second one.
+// misplaced says that a run is not to be resumed by a workflow of this name: beside that of the run it would be a second one.
 func (in *RunInput) misplaced(ctx workflow.Context) []string {
 	if id := WorkflowID(in.Run); in.Resume != nil && in.Run != "" && workflow.GetInfo(ctx).WorkflowExecution.ID != id {
-		return []string{fmt.Sprintf("the input's resume is for the workflow %s, and this is another one: waymark resume goes on with a run", id)}
+		return []string{fmt.Sprintf("the input's resume is for the workflow %s, and this is another one: waymark resume continues with a run", id)}
 	}
 	return nil
 }
@@ -218,7 +218,7 @@ func (in *RunInput) misplaced(ctx workflow.Context) []string {
 // maxFilesBytes bounds the name of files. Temporal takes names of queues up to 1000 bytes, and no run would ever get on with a longer one.
 const maxFilesBytes = 255
 
-// misnamed says what is wrong with the words of the input that will be parts of names. A run that is taken up again has its id.
+// misnamed says what is wrong with the words of the input that will be parts of names. A run that is resumed has its id.
 func (in *RunInput) misnamed() (wrong []string) {
 	switch {
 	case in.Resume != nil && in.Run == "":

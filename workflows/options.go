@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// windowChunks is how many chunks are on their way at once: one being read, one or two in the steps, one being
+	// windowChunks is how many chunks are in flight at once: one being read, one or two in the steps, one being
 	// written. More would cost memory (about 20 MB a chunk at the default size) and gain nothing on a few cores.
 	windowChunks = 4
 

@@ -16,19 +16,19 @@ import (
 	"waymark/pipeline"
 )
 
-// Order is what a person, or something that acts for one, wants of a run that is going.
+// Order is a command to a running run, from a person or a program.
 type Order struct {
 	Actor string `json:"actor"`
 	Why   string `json:"why"`
 	// As is how a run that is cancelled ends: pipeline.Cancelled, the default, or pipeline.Interrupted.
 	As pipeline.RunStatus `json:"as,omitempty"`
-	// Final says that nobody may take the cancelled run up again. What it staged is removed.
+	// Final says that nobody may resume the cancelled run. What it staged is removed.
 	Final bool `json:"final,omitempty"`
 
 	faults faults // what is wrong with the order as it was written
 }
 
-// UnmarshalJSON reads an order, and keeps what is wrong with it: whoever gives it is told so in words.
+// UnmarshalJSON reads an order, and keeps what is wrong with it: the sender gets a message.
 func (o *Order) UnmarshalJSON(text []byte) error {
 	*o = Order{}
 	return o.faults.read(orderForm, "", text, reflect.ValueOf(o).Elem())
@@ -60,8 +60,8 @@ func (o *Order) refuse(name string) error {
 	return refusal(wrong)
 }
 
-// cancelGrace is how long what is on its way when a run is cancelled may take to be finished. Whatever is not is done again
-// when the run is taken up.
+// cancelGrace is how long work in flight when a run is cancelled may take to be finished. Whatever is not is done again
+// when the run is resumed.
 const cancelGrace = 5 * time.Second
 
 // errEnding refuses orders that come too late.
@@ -136,7 +136,7 @@ func (f *flow) take(ctx workflow.Context, name string, obey func(workflow.Contex
 	})
 }
 
-// cancel stops the run. What is on its way gets some time to be finished.
+// cancel stops the run. Work in flight gets some time to be finished.
 func (f *flow) cancel(ctx workflow.Context, order Order) {
 	order.As = cmp.Or(order.As, pipeline.Cancelled)
 	f.cancelled = &order
@@ -147,7 +147,7 @@ func (f *flow) cancel(ctx workflow.Context, order Order) {
 	})
 }
 
-// awaitHandlers waits until all orders that were given are on record.
+// awaitHandlers waits until all orders that were given are recorded.
 func awaitHandlers(ctx workflow.Context) error {
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	return workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })

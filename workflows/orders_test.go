@@ -28,7 +28,7 @@ func (w *forgetfulWorld) RecordAction(context.Context, activities.ActionInput) e
 	return temporal.NewNonRetryableApplicationError("the record is read-only", activities.TypeReadOnly, nil)
 }
 
-// TestAnOrderThatIsNotOnRecordIsNotObeyed gives orders that cannot be recorded: whoever gave one is told, and the run goes on to
+// TestAnOrderThatIsNotOnRecordIsNotObeyed gives orders that cannot be recorded: whoever gave one is told, and the run continues to
 // its end.
 func TestAnOrderThatIsNotOnRecordIsNotObeyed(t *testing.T) {
 	for _, name := range []string{workflows.PauseUpdate, workflows.CancelUpdate} {
@@ -60,7 +60,7 @@ func TestAnOrderThatIsNotOnRecordIsNotObeyed(t *testing.T) {
 	}
 }
 
-// TestAnOrderSaysWhoAndWhy gives orders as people write them in Temporal's own tools. What is refused is not on record.
+// TestAnOrderSaysWhoAndWhy gives orders as people write them in Temporal's own tools. What is refused is not recorded.
 func TestAnOrderSaysWhoAndWhy(t *testing.T) {
 	for name, c := range map[string]struct{ verb, text, says string }{
 		"nothing":              {workflows.PauseUpdate, `{}`, "the order does not say who gives it: actor; the order does not say why, for the record: why"},
@@ -70,7 +70,7 @@ func TestAnOrderSaysWhoAndWhy(t *testing.T) {
 		"a typing error":       {workflows.PauseUpdate, `{"actr":"ann","why":"to look"}`, `the order has the unknown key "actr" (did you mean "actor"?)`},
 		"a number":             {workflows.PauseUpdate, `{"actor":5,"why":"to look"}`, "the order's actor must be a string, and is of the type number"},
 		"a text":               {workflows.PauseUpdate, `"stop"`, `the order is no object: write {"actor": "NAME", "why": "TEXT"}`},
-		"a pause for good":     {workflows.PauseUpdate, `{"actor":"ann","why":"to look","final":true}`, "as and final are for cancel"},
+		"a pause permanently":  {workflows.PauseUpdate, `{"actor":"ann","why":"to look","final":true}`, "as and final are for cancel"},
 		"an end of its own":    {workflows.CancelUpdate, `{"actor":"ann","why":"enough","as":"completed"}`, `the order's as is "completed": write cancelled or interrupted`},
 		"interrupted for ever": {workflows.CancelUpdate, `{"actor":"ann","why":"enough","as":"interrupted","final":true}`, "it is not final"},
 	} {

@@ -11,7 +11,7 @@ import (
 
 const (
 	// nearPatience is how long a process may take to come for what it is best placed to do. After that anybody may do it: what
-	// the process has in memory is made anew from the record.
+	// the process has in memory is rebuilt from the record.
 	nearPatience = 10 * time.Second
 
 	// seenPatience is how long it may take until a worker that sees the files of a run comes to open it.
@@ -21,7 +21,7 @@ const (
 	// rest. It has them in memory; others must fetch them.
 	nearChunks = 2
 
-	// moreChunks is how many more chunks are on their way for each further process that was seen at work.
+	// moreChunks is how many more chunks are in flight for each further process that was seen at work.
 	moreChunks = 2
 
 	// maxWindowChunks bounds that.
@@ -86,7 +86,7 @@ func (f *flow) saw(worker string) {
 	}
 }
 
-// window is how many chunks may be on their way.
+// window is how many chunks may be in flight.
 func (f *flow) window() int {
 	return min(windowChunks+moreChunks*max(len(f.workers)-1, 0), maxWindowChunks)
 }

@@ -19,7 +19,7 @@ import (
 // RunInput starts a run.
 type RunInput struct {
 	activities.OpenInput
-	// Resume takes up a run that is on record; then only Run counts of OpenInput. Nil starts a run.
+	// Resume resumes a run that is recorded; then only Run counts of OpenInput. Nil starts a run.
 	Resume *activities.ResumeInput `json:"resume,omitempty"`
 	// State is what a run that continues as new hands on; nil at the beginning. Nobody else is believed to know it.
 	State *State `json:"state,omitempty"`
@@ -27,7 +27,7 @@ type RunInput struct {
 	faults faults // what is wrong with the input as it was written
 }
 
-// State is everything a run's workflow knows, at a moment when no chunk is on its way. It is all that is handed on when
+// State is everything a run's workflow knows, at a moment when no chunk is in flight. It is all that is handed on when
 // the run continues as new.
 type State struct {
 	resumepoint.State
@@ -49,7 +49,7 @@ type RunResult struct {
 }
 
 // RunPipeline is the workflow of one run. It returns an error only after the run's record says why the run stopped, or if its
-// input is refused or the run cannot be taken up; then the record stays as it is.
+// input is refused or the run cannot be resumed; then the record stays as it is.
 func RunPipeline(ctx workflow.Context, in RunInput) (RunResult, error) {
 	if err := in.refuse(ctx); err != nil {
 		return RunResult{}, err
@@ -78,7 +78,7 @@ const (
 )
 
 // name gives the run an id if it has none, and reports whether it has to become a workflow of its own: under the id of runs Temporal has
-// one open workflow at most, and whoever looks for the run finds it there. A workflow that is retried or reset means the same run.
+// one open workflow at most, and a search for the run finds it there. A workflow that is retried or reset means the same run.
 func (in *RunInput) name(ctx workflow.Context) bool {
 	info := workflow.GetInfo(ctx)
 	if in.State != nil || in.Resume != nil || in.Run != "" && info.WorkflowExecution.ID == WorkflowID(in.Run) {
@@ -100,7 +100,7 @@ func (in *RunInput) name(ctx workflow.Context) bool {
 }
 
 // startNamed starts the workflow of a run that was started by another name, by a person, a program or a schedule, and waits for its end.
-// If this workflow is terminated, the run goes on.
+// If this workflow is terminated, the run continues.
 func startNamed(ctx workflow.Context, in RunInput) (RunResult, error) {
 	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
 		WorkflowID: WorkflowID(in.Run), WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
@@ -144,7 +144,7 @@ func runPipeline(ctx workflow.Context, in *RunInput) (RunResult, error) {
 	return finish(ctx, *in)
 }
 
-// onRecord returns what an activity found that was refused because the run is on record, and whether this execution may take it up.
+// onRecord returns what an activity found that was refused because the run is recorded, and whether this execution may resume it.
 func onRecord(err error) (found activities.Found, resumable bool) {
 	var application *temporal.ApplicationError
 	if !errors.As(err, &application) || application.Type() != activities.TypeExists || !application.HasDetails() {
@@ -153,7 +153,7 @@ func onRecord(err error) (found activities.Found, resumable bool) {
 	return found, application.Details(&found) == nil && found.Resumable
 }
 
-// takeUp returns the input that takes up the run that was found on record.
+// takeUp returns the input that resumes the run that was found on record.
 func (in *RunInput) takeUp(found activities.Found) RunInput {
 	resume := activities.ResumeInput{Run: in.Run, Epoch: found.Epoch + 1, Why: "started or reset again in Temporal", Pause: found.Pause, Files: in.Files}
 	if in.Resume != nil {
@@ -162,7 +162,7 @@ func (in *RunInput) takeUp(found activities.Found) RunInput {
 	return RunInput{OpenInput: activities.OpenInput{Run: in.Run, Files: in.Files}, Resume: &resume}
 }
 
-// begin opens a run, or finds out where the one stands that is taken up: one that is on record is never begun a second time.
+// begin opens a run, or finds out where the one stands that is resumed: one that is recorded is never begun a second time.
 func begin(ctx workflow.Context, in *RunInput) (*State, error) {
 	state, err := beginOnce(ctx, in)
 	if found, resumable := onRecord(err); resumable {
@@ -188,9 +188,9 @@ func beginOnce(ctx workflow.Context, in *RunInput) (*State, error) {
 	return &state, nil
 }
 
-// resume takes up a run, on a worker that sees what those saw who began it, if one comes in time.
+// resume resumes a run, on a worker that sees what those saw who began it, if one comes in time.
 func resume(ctx workflow.Context, in activities.ResumeInput) workflow.Future {
-	ctx = withActivity(ctx, "take up run %s", in.Run)
+	ctx = withActivity(ctx, "resume run %s", in.Run)
 	if in.Files != "" {
 		future := workflow.ExecuteActivity(soon(onQueue(ctx, filesQueue(ctx, in.Files)), nearPatience), act.ResumeRun, in)
 		if !notFetched(future.Get(ctx, nil)) {
@@ -353,7 +353,7 @@ func (in *RunInput) result(status pipeline.RunStatus) RunResult {
 }
 
 // stop records why the run ended. It runs on a context of its own, because the run's may be cancelled. A run that another
-// execution took up, or that cannot be taken up, is not ours to stop.
+// execution resumed, or that cannot be resumed, is not ours to stop.
 func stop(ctx workflow.Context, in RunInput, cause error) error {
 	order := activities.StopInput{Run: in.Run, Epoch: in.epoch(), Status: pipeline.Failed, Reason: reason(cause)}
 	switch {
@@ -370,7 +370,7 @@ func stop(ctx workflow.Context, in RunInput, cause error) error {
 	return err
 }
 
-// cancel records that somebody stopped the run. What is done is on record.
+// cancel records that somebody stopped the run. What is done is recorded.
 func cancel(ctx workflow.Context, in RunInput, order Order) (RunResult, error) {
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	stopped := activities.StopInput{

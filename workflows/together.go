@@ -114,7 +114,7 @@ func (f *flow) depth(barrier string) int {
 	return -1
 }
 
-// passing is chunks on their way, in the order of their turns.
+// passing is chunks in flight, in the order of their turns.
 type passing struct {
 	chunks []activities.ProcessInput
 	rows   []int // of each; nil for those of barriers

@@ -27,7 +27,7 @@ func RecordHashes(chunk *plugin.Chunk) []byte {
 }
 
 // about is what a pack says of its records besides their bytes, as JSON: what the parser needs, such as a header record,
-// the records that could not be told apart, and of a barrier's records the fork parents of their open forks and what
+// the records that could not be separated, and of a barrier's records the fork parents of their open forks and what
 // enclosing coalesces lost. docs/payloads.md describes it.
 type about struct {
 	Context string      `json:"context,omitempty"`

@@ -45,7 +45,7 @@ func PartOf(effect landscape.Effect) (plugin.Part, error) {
 	}
 	part := plugin.Part{Ordinal: *effect.Ordinal, Offset: *effect.Offset, Bytes: effect.Bytes, Rows: effect.Rows}
 	if n, err := hex.Decode(part.SHA256[:], []byte(effect.SHA256)); err != nil || n != len(part.SHA256) {
-		return part, &InvalidError{fmt.Sprintf("the digest on record is %q", effect.SHA256)}
+		return part, &InvalidError{fmt.Sprintf("the recorded digest is %q", effect.SHA256)}
 	}
 	return part, nil
 }

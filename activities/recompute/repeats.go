@@ -11,7 +11,7 @@ import (
 )
 
 // Repeats returns the duplicates of a chunk that went through the steps, as on record. Of a token that a deduplicate dropped, and of
-// which it is not on record which one was the first with its key, that one is the zero token.
+// which it is not recorded which one was the first with its key, that one is the zero token.
 func Repeats(ctx context.Context, log *landscape.Reader, p *plan.Plan, run string, chunk int64, in engine.Input) (engine.Duplicates, error) {
 	source := p.Nodes[in.Origin].Name
 	routes, err := log.AllRoutes(ctx, run, source, chunk)

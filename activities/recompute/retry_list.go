@@ -11,7 +11,7 @@ import (
 	"waymark/plugin"
 )
 
-// RetryList is the records of one source that a linked run feeds again, in order: row n of the source in the linked run is the
+// RetryList is the records of one source that a linked run retries, in order: row n of the source in the linked run is the
 // n-th of the list. It is stored as a payload, whose digest is in what the source's record says of it.
 type RetryList struct {
 	Parent string       `json:"parent"` // the run that refused them
@@ -115,7 +115,7 @@ func ReadList(ctx context.Context, payloads *payload.Store, source, digest strin
 		}
 	}
 	if err != nil {
-		err = fmt.Errorf("list of the records that source %s feeds again: %w", source, err)
+		err = fmt.Errorf("list of the records that source %s retries: %w", source, err)
 	}
 	return list, err
 }

@@ -78,7 +78,7 @@ func (s *standing) order() ([]chunkKey, error) {
 	}
 	for i, source := range s.Sources {
 		if read[i] != s.counts[source.Source] && !s.readTogether(i, next, read) {
-			return nil, Diverged("%d chunks of %s are on record, and only %d can have been read before the other sources' next chunks",
+			return nil, Diverged("%d chunks of %s are recorded, and only %d can have been read before the other sources' next chunks",
 				s.counts[source.Source], source.Source, read[i])
 		}
 	}
@@ -153,7 +153,7 @@ func (s *standing) countPart(effect landscape.Effect) error {
 		output.Rows += effect.Rows
 		return nil
 	}
-	return Diverged("the %s is on record, and the plan has no such sink", effect.EffectKey)
+	return Diverged("the %s is recorded, and the plan has no such sink", effect.EffectKey)
 }
 
 // countFold counts a fold with all that came out of it.
@@ -175,7 +175,7 @@ func (s *standing) takeFold(barrier string, fold int64) error {
 	held := s.holding(barrier)
 	record := s.folds[barrier][fold]
 	if fold != held.Folds {
-		return Diverged("fold %d of %s is on record, and would be fold %d", fold, barrier, held.Folds)
+		return Diverged("fold %d of %s is recorded, and would be fold %d", fold, barrier, held.Folds)
 	}
 	held.Folds++
 	held.Rows += record.Out
@@ -221,7 +221,7 @@ func (s *standing) holding(barrier string) *Holding {
 	panic("no barrier named " + barrier + " in the plan of run " + s.run)
 }
 
-// redo says what is on record beyond the state. Deadlines that were acted on together are acted on together again.
+// redo says what is recorded beyond the state. Deadlines that were acted on together are acted on together again.
 func (s *standing) redo() {
 	var counted int64
 	for _, source := range s.Sources {

@@ -9,12 +9,12 @@ import (
 	"waymark/landscape"
 )
 
-// done is what is on record of a run's work.
+// done is what is recorded of a run's work.
 type done struct {
 	run    string
 	chunks map[chunkKey]*doneChunk
 	counts map[string]int64 // chunks by source or barrier
-	ended  map[string]bool  // sources whose end is on record
+	ended  map[string]bool  // sources whose end is recorded
 	folds  map[string][]landscape.FoldRecord
 	taken  map[partKey]int64      // chunks by the barrier that took them, to the fold
 	out    map[foldKey][]chunkKey // what came out in a fold
@@ -40,7 +40,7 @@ type foldKey struct {
 	fold    int64
 }
 
-// doneChunk is what is on record of one chunk.
+// doneChunk is what is recorded of one chunk.
 type doneChunk struct {
 	landscape.Chunk
 	passed   bool // it went through the steps
@@ -56,7 +56,7 @@ type tickFold struct {
 	Tick
 }
 
-// read reads what is on record of the run's work, which may go on meanwhile: what presupposes something else is read before that.
+// read reads what is recorded of the run's work, which may go on meanwhile: what presupposes something else is read before that.
 func read(ctx context.Context, log *landscape.Reader, run string, plan Plan) (*done, error) {
 	d := &done{
 		run: run, chunks: map[chunkKey]*doneChunk{}, counts: map[string]int64{}, ended: map[string]bool{},
@@ -100,7 +100,7 @@ func (d *done) readChunks(ctx context.Context, log *landscape.Reader, source str
 			return err
 		}
 		if chunk.Chunk != d.counts[source] {
-			return Diverged("chunk %d of %s is not on record, and chunk %d is", d.counts[source], source, chunk.Chunk)
+			return Diverged("chunk %d of %s is not recorded, and chunk %d is", d.counts[source], source, chunk.Chunk)
 		}
 		key := chunkKey{source, chunk.Chunk}
 		d.chunks[key] = &doneChunk{Chunk: chunk}
@@ -118,22 +118,22 @@ func (d *done) readChunks(ctx context.Context, log *landscape.Reader, source str
 	for _, mark := range marks {
 		chunk := d.chunks[chunkKey{source, mark.Chunk}]
 		if chunk == nil {
-			return Diverged("chunk %d of %s went through the steps, and is not on record itself", mark.Chunk, source)
+			return Diverged("chunk %d of %s went through the steps, and is not recorded itself", mark.Chunk, source)
 		}
 		chunk.passed, chunk.refused, chunk.barriers = true, mark.Refused, mark.Barriers
 	}
 	return nil
 }
 
-// follows requires that a source's chunk begins behind the row and ends where its cursor says, and returns its last row.
+// follows requires that a source's chunk begins after the row and ends where its cursor says, and returns its last row.
 func follows(chunk landscape.Chunk, row int64) (int64, error) {
 	end, err := chunk.End()
 	if err != nil {
-		return 0, Diverged("chunk %d of %s: the cursor on record: %v", chunk.Chunk, chunk.Source, err)
+		return 0, Diverged("chunk %d of %s: the recorded cursor: %v", chunk.Chunk, chunk.Source, err)
 	}
 	last := row + chunk.Rows
 	if chunk.FirstRow != row+1 || end.Row != last {
-		return 0, Diverged("chunk %d of %s has %d rows from row %d on record, is read on behind row %d, and the chunks before end with row %d",
+		return 0, Diverged("chunk %d of %s: recorded as %d rows from row %d, but its cursor ends at row %d and the previous chunk at row %d",
 			chunk.Chunk, chunk.Source, chunk.Rows, chunk.FirstRow, end.Row, row)
 	}
 	return last, nil
@@ -161,7 +161,7 @@ func (d *done) readFolds(ctx context.Context, log *landscape.Reader, barriers []
 
 func (d *done) addFold(barrier string, fold landscape.FoldRecord, before []landscape.FoldRecord) error {
 	if fold.Fold != int64(len(before)) {
-		return Diverged("fold %d of %s is not on record, and fold %d is", len(before), barrier, fold.Fold)
+		return Diverged("fold %d of %s is not recorded, and fold %d is", len(before), barrier, fold.Fold)
 	}
 	if fold.Turn == nil {
 		return &OlderError{d.run, barrier}

@@ -1,4 +1,4 @@
-// Package resumepoint finds out from the landscape how far a run is: the state in which its workflow goes on, and the order in which its
+// Package resumepoint finds out from the landscape how far a run is: the state in which its workflow continues, and the order in which its
 // chunks went through the steps. It knows nothing of Temporal.
 package resumepoint
 
@@ -9,7 +9,7 @@ import (
 	"waymark/landscape"
 )
 
-// Find returns the state in which the run goes on: what is recorded, counted in the order in which the run did it, up to the first piece of
+// Find returns the state in which the run continues: what is recorded, counted in the order in which the run did it, up to the first piece of
 // work that is not complete. The run may go on meanwhile. The error is a *DivergedError if the landscape contradicts itself, and an
 // *OlderError if it lacks what older versions of the program did not record.
 func Find(ctx context.Context, log *landscape.Reader, run string, plan Plan) (State, error) {
@@ -36,5 +36,5 @@ type OlderError struct{ Run, Barrier string }
 
 // Error names the run, what was not recorded, and the cure.
 func (e *OlderError) Error() string {
-	return fmt.Sprintf("run %s was begun by an older version of the program, which did not record in which order %s took its steps; begin anew with --fork", e.Run, e.Barrier)
+	return fmt.Sprintf("run %s was begun by an older version of the program, which did not record in which order %s took its steps; start over with --fork", e.Run, e.Barrier)
 }

@@ -2,7 +2,7 @@ package resumepoint
 
 import "waymark/plugin"
 
-// State is where a run stands at a moment when no chunk is on its way: all that its workflow must know to go on.
+// State is where a run stands at a moment when no chunk is in flight: all that its workflow must know to go on.
 type State struct {
 	Plan    Plan      `json:"plan"`
 	Epoch   int64     `json:"epoch,omitempty"`   // how often the run was resumed
@@ -10,8 +10,8 @@ type State struct {
 	Outputs []Output  `json:"outputs"`           // one for each sink of the plan, in its order
 	Held    []Holding `json:"held,omitempty"`    // one for each barrier of the plan, in its order
 	Progress
-	Redo  *Redo  `json:"redo,omitempty"`  // what is on record beyond this state; nil if nothing is
-	Pause *Pause `json:"pause,omitempty"` // of the run that was taken up, and outlasts that; nil if there is none
+	Redo  *Redo  `json:"redo,omitempty"`  // what is recorded beyond this state; nil if nothing is
+	Pause *Pause `json:"pause,omitempty"` // of the run that was resumed, and outlasts that; nil if there is none
 }
 
 // Pause says by whom a run is paused, and why.
@@ -47,7 +47,7 @@ type Output struct {
 	Rows    int64 `json:"rows"`
 }
 
-// Progress counts rows. Rows in chunks that are on their way are in Read only.
+// Progress counts rows. Rows in chunks that are in flight are in Read only.
 type Progress struct {
 	Read    int64 `json:"read"`
 	Done    int64 `json:"done"`
@@ -55,7 +55,7 @@ type Progress struct {
 	Bytes   int64 `json:"bytes"` // of decoded source text
 }
 
-// Redo orders what was on record, beyond the state, when the run was taken up again. It is done again in the same order, so
+// Redo orders what was recorded, beyond the state, when the run was resumed. It is done again in the same order, so
 // that folds and places in outputs are those on record.
 type Redo struct {
 	Ticks []Tick `json:"ticks,omitempty"` // deadlines that were acted on, in order

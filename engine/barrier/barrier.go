@@ -75,7 +75,7 @@ type Batch struct {
 // Out is a row that comes out of a barrier.
 type Out struct {
 	Batch   uint32
-	Parent  *Token  // the token that the row goes on for, or of which it is an element; nil if it comes of many. In a settlement, those that have one come last
+	Parent  *Token  // the token that the row continues for, or of which it is an element; nil if it comes of many. In a settlement, those that have one come last
 	Keys    []Token // fork parents of its open forks, outermost first, as in plan.Node.Context
 	Row     row.Row // of a refused one: what is known of it
 	Refused *plugin.Rejection
@@ -87,7 +87,7 @@ type Merge struct {
 	Key     Token     // the fork parent
 	Arrived []Arrived // the tokens that were merged, in order of arrival
 	Wait    time.Duration
-	HasOut  bool // false if no branch came, so that there is nothing to go on with
+	HasOut  bool // false if no branch came, so that there is nothing to continue with
 }
 
 // Arrived is one token of a merge.

@@ -325,7 +325,7 @@ const crowd = `
 	{"k":"d","v":5}
 	{"k":"c","v":6}`
 
-// A barrier that holds as many groups as it may refuses rows of others, and goes on with those that are open. The rows that a fold refuses
+// A barrier that holds as many groups as it may refuses rows of others, and continues with those that are open. The rows that a fold refuses
 // are one batch and come out last, each for its own token.
 func TestTooManyGroups(t *testing.T) {
 	totals := aggregateNode(t, plan.Batch{GroupBy: []string{"k"}, Rows: 2}, "n", "count()")

@@ -16,7 +16,7 @@ func (k *lastKeeper) ready(*batch) bool { return false }
 func (k *lastKeeper) own(b *batch)      { b.ownMembers() }
 
 // add puts the row in the place of the one before. Of that one, only its open forks are kept, and only if there is a coalesce
-// to be told of it when the batch fires.
+// to hear of it when the batch fires.
 func (k *lastKeeper) add(b *batch, a *Arrival) int {
 	if len(b.members) == 0 {
 		return b.keep(a)

@@ -91,7 +91,7 @@ func TestNothingIsLeftInTheFolder(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// TestFolderComesBack fails as long as no file can be made, and then goes on as if nothing had been.
+// TestFolderComesBack fails as long as no file can be made, and then continues as if nothing had been.
 func TestFolderComesBack(t *testing.T) {
 	x := small(t, 100)
 	x.folder = filepath.Join(x.folder, "gone")

@@ -142,7 +142,7 @@ steps:
   - {name: l, drop: [id]}
   - {name: j, coalesce: {a: l, b: b}}
 sinks: {out: {jsonl: {path: o}}}`,
-		`p.yaml:8:29: steps[3].coalesce.a: branch "a" does not reach "j": the rows that come out of "lines" are new ones, of no branch; move it behind the coalesce`},
+		`p.yaml:8:29: steps[3].coalesce.a: branch "a" does not reach "j": the rows that come out of "lines" are new ones, of no branch; move it after the coalesce`},
 	"a coalesce behind branches of branches": {`
 steps:
   - {name: f, fork: [a, b]}
@@ -180,7 +180,7 @@ steps:
   - {name: s, from: [a, b], sort: {by: {id: asc}}}
   - {name: j, coalesce: {a: s, b: s}}
 sinks: {out: {jsonl: {path: o}}}`,
-		`p.yaml:6:5: steps[1]: "s" gathers rows of branch "a" and rows of branch "b", which would not be told apart behind it: give each a step of its own, or join them first`},
+		`p.yaml:6:5: steps[1]: "s" gathers rows of branch "a" and rows of branch "b", which nothing could tell apart after it: give each a step of its own, or join them first`},
 	"a keeping barrier of rows from inside and outside": {`
 steps:
   - {name: f, fork: [a, b]}
@@ -189,7 +189,7 @@ steps:
   - {name: s, from: [j, b], deduplicate: {key: [id], keep: last}}
   - {name: k, coalesce: {a: s, b: s}}
 sinks: {out: {jsonl: {path: o}}}`,
-		`p.yaml:8:5: steps[3]: "s" gathers rows of branch "b" and rows of branch "a", which would not be told apart behind it: give each a step of its own, or join them first`},
+		`p.yaml:8:5: steps[3]: "s" gathers rows of branch "b" and rows of branch "a", which nothing could tell apart after it: give each a step of its own, or join them first`},
 	"a source that nothing takes": {`
 steps: [{name: l, from: in, drop: [id]}]
 sinks: {out: {jsonl: {path: o}}}`,

@@ -29,7 +29,7 @@ func (p *Plan) spec(node *Node) any {
 	}
 }
 
-// sinkConfig is a sink as descriptions have it. Digests of plans are on record: fields keep their names and order, and new
+// sinkConfig is a sink as descriptions have it. Digests of plans are recorded: fields keep their names and order, and new
 // ones follow at the end and appear only where the document has them.
 type sinkConfig struct {
 	CSV   *pipeline.CSVSink
@@ -40,7 +40,7 @@ type sinkConfig struct {
 	Parquet  *pipeline.ParquetSink  `json:",omitempty"`
 }
 
-// stepConfig is a step as descriptions have it. Digests of plans are on record: fields keep their names and order, and
+// stepConfig is a step as descriptions have it. Digests of plans are recorded: fields keep their names and order, and
 // new ones follow at the end and appear only where the document has them.
 type stepConfig struct {
 	Name    string

@@ -149,7 +149,7 @@ func (c *compiler) passBarrier(node *Node, ways []arrival) []arrival {
 	return c.leaveBarrier(node, ways)
 }
 
-// leaveBarrier returns how rows leave a barrier that goes on for the tokens that went in: with one context, which is the
+// leaveBarrier returns how rows leave a barrier that continues for the tokens that went in: with one context, which is the
 // barrier's, and in passes of their own.
 func (c *compiler) leaveBarrier(node *Node, ways []arrival) []arrival {
 	if len(ways) == 0 {
@@ -158,7 +158,7 @@ func (c *compiler) leaveBarrier(node *Node, ways []arrival) []arrival {
 	node.Context = ways[0].context
 	for _, way := range ways[1:] {
 		if !slices.Equal(way.context, node.Context) {
-			c.problem(node.Path, "%q gathers rows of %s and rows of %s, which would not be told apart behind it: give each a step of its own, or join them first",
+			c.problem(node.Path, "%q gathers rows of %s and rows of %s, which nothing could tell apart after it: give each a step of its own, or join them first",
 				node.Name, c.contextText(node.Context), c.contextText(way.context))
 			c.doubt.edges = true
 			return nil

@@ -166,7 +166,7 @@ func (n *Node) determinism() pipeline.Determinism {
 }
 
 // stepDeterminism says what a step depends on beside its rows: a seed, the content of a table, or the moments at which
-// batches end, all of which are on record.
+// batches end, all of which are recorded.
 func (n *Node) stepDeterminism() pipeline.Determinism {
 	switch {
 	case n.Operation == Sample:

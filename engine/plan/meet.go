@@ -77,7 +77,7 @@ func (c *compiler) obstacle(name string, coalesce int) string {
 		switch {
 		case !is:
 		case node.Barrier && !node.Keeps && node.Join == nil:
-			return fmt.Sprintf("the rows that come out of %q are new ones, of no branch; move it behind the coalesce", node.Name)
+			return fmt.Sprintf("the rows that come out of %q are new ones, of no branch; move it after the coalesce", node.Name)
 		case node.Operation == Fork && (!joined || !between[joint]):
 			return fmt.Sprintf("its rows go down the branches of %q; join these first, with a coalesce of their own", node.Name)
 		}

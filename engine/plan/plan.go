@@ -92,8 +92,8 @@ type Node struct {
 	Text   string          // of filter and gate: the expression as written
 	Errors bool            // of a sink: it takes refused rows in the shape of ErrorFields, and no others
 
-	Barrier bool          // tokens end here, and what comes out begins anew
-	Keeps   bool          // of a barrier: each row that comes out goes on for one token
+	Barrier bool          // tokens end here, and what comes out starts over
+	Keeps   bool          // of a barrier: each row that comes out continues for one token
 	Context []Branch      // of a barrier: the open forks of the rows that come out, outermost first
 	Join    *Join         // of a coalesce
 	Batch   *Batch        // of an aggregate, a sort, or a deduplicate that keeps the last
@@ -178,7 +178,7 @@ func (s Schema) find(name string) int {
 }
 
 // Changes reports whether the node's rows have hashes of their own, beside those of records. Sinks and the steps that pass
-// rows on as they came have none; and what comes out of a barrier is a record, whose hash is on record as such.
+// rows on as they came have none; and what comes out of a barrier is a record, whose hash is recorded as such.
 func (n *Node) Changes() bool {
 	if n.Kind != Step {
 		return n.Kind == Source

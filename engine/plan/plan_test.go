@@ -230,7 +230,7 @@ sinks:
 `,
 }
 
-// TestGolden holds the descriptions and drawings of plans. A run that began under an older program goes on if its plan has
+// TestGolden holds the descriptions and drawings of plans. A run that began under an older program continues if its plan has
 // the same digest, which is of golden.json: it must not change.
 func TestGolden(t *testing.T) {
 	for name, document := range golden {

@@ -68,7 +68,7 @@ p.yaml:5:32: params.since.default: "yesterday" is not a valid date: expected a d
 p.yaml:6:15: chunk.rows: must be at least 1 and at most 1000000, not 0
 p.yaml:9:36: sources.in.csv.delimiter: "xx": write the word tab, or one ASCII character that is not a letter, a digit or a line end
 p.yaml:10:11: sources.in.key[0]: the schema has no field "nmae" (did you mean "name"?)
-p.yaml:11:80: sources.in.schema.fields.note: "strng" is not one of string, int, float, bool, date, timestamp, decimal, json (did you mean "string"?); an optional field has a ? behind it
+p.yaml:11:80: sources.in.schema.fields.note: "strng" is not one of string, int, float, bool, date, timestamp, decimal, json (did you mean "string"?); an optional field has a ? after its type
 p.yaml:13:19: sources.away.jsonl.path: path "../away.jsonl": holds ".."; write the absolute path of a file in an allowed folder
 p.yaml:15:17: sources.away.on_invalid: no sink named "rejcted" (there are: out, out2, out3); refused rows go to quarantine, fail, discard or a sink
 p.yaml:17:39: steps[0].set.a: 1:8: + does not take int and string: write the number without quotes, or convert with int(…) or string(…)

@@ -11,8 +11,8 @@ import (
 	"waymark/worker/formats"
 )
 
-// TestThePlanDoesNotTellSecrets has values of the environment and of secrets wherever a document may have them: the plan is on
-// record and tells none.
+// TestThePlanDoesNotTellSecrets has values of the environment and of secrets wherever a document may have them: the plan is
+// recorded and tells none.
 func TestThePlanDoesNotTellSecrets(t *testing.T) {
 	loaded, err := pipeline.Load("p.yaml", []byte(`name: p
 sources: {in: {csv: {path: "${REGION}/in.csv", comment: "#"}, schema: {fields: {id: {type: int, from: "${secret:word}"}}}}}

@@ -9,7 +9,7 @@ import (
 )
 
 // stop stops the process at this moment and not a little later: a signal to the whole process is taken by any thread, while this
-// one goes on.
+// one continues.
 func stop() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -29,7 +29,7 @@ type Action string
 // The actions.
 const (
 	Kill    Action = "kill"    // the process gets SIGKILL
-	Stop    Action = "stop"    // the process gets SIGSTOP, and goes on when it gets SIGCONT
+	Stop    Action = "stop"    // the process gets SIGSTOP, and continues when it gets SIGCONT
 	Error   Action = "error"   // Hit returns an error
 	Cut     Action = "short"   // Short returns fewer bytes
 	Delay   Action = "delay"   // the moment takes longer
@@ -44,7 +44,7 @@ var (
 // ParsePlan reads what is to happen at which moments: `name[@n]=action[:argument]`, separated by semicolons. n counts how
 // often the moment came in this process, from 1, which is the default. The actions are
 //
-//	kill, stop       a signal to the own process; stop goes on at SIGCONT
+//	kill, stop       a signal to the own process; stop continues at SIGCONT
 //	error[:what]     an error: ENOSPC, EIO, or a text
 //	short[:bytes]    of a write, only so many bytes are written, or half of them
 //	delay:duration   such as delay:200ms

@@ -14,7 +14,7 @@ import (
 // exitDefect is the exit code after a defect that was caught.
 const exitDefect = 1
 
-// Signals are those that ask a process to end: Ctrl-C, SIGTERM, and SIGHUP, unless whoever started it let it ignore that, as nohup does.
+// Signals are those that ask a process to end: Ctrl-C, SIGTERM, and SIGHUP, unless its parent made it ignore that, as nohup does.
 func Signals() []os.Signal {
 	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -37,7 +37,7 @@ func Main(name string, stderr io.Writer, run func() int) (code int) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			fmt.Fprintf(stderr, "%s: a defect of this program, not of what you asked for: %v\n%s\n"+
-				"%s: please report this with the lines above; what is on record is whole, and a run that was interrupted can be resumed\n", name, fault, debug.Stack(), name)
+				"%s: please report this with the lines above; what is recorded is whole, and a run that was interrupted can be resumed\n", name, fault, debug.Stack(), name)
 			code = exitDefect
 		}
 	}()

@@ -12,7 +12,7 @@ import (
 // Holder is another process that keeps a database from being written.
 type Holder struct {
 	PID  int
-	Name string // of its program; empty if that cannot be told
+	Name string // of its program; empty if unknown
 }
 
 func (h Holder) String() string {
@@ -23,7 +23,7 @@ func (h Holder) String() string {
 }
 
 // FindHolder returns the other process that holds the write lock of the database at path at this moment; nil if there is none, or if
-// that cannot be told: the locks of other processes are listed by Linux only. It opens neither the database nor its index, because
+// nobody can know: the locks of other processes are listed by Linux only. It opens neither the database nor its index, because
 // to close them would let go of this process's own locks.
 func FindHolder(path string) *Holder {
 	locks, err := os.Open("/proc/locks")

@@ -25,7 +25,7 @@ const publishAttempts = 10
 //  5. rename objects/ab/tmp-… → objects/ab/abcdef…    replaces whatever is there, except a folder
 //  6. close  objects/ab/abcdef…      gives the lock back
 //  7. fsync  objects/ab              the name is durable
-//  8. fsync  objects                 the shard folder is durable, whoever made it
+//  8. fsync  objects                 the shard folder is durable, no matter which process made it
 //
 // Nothing is known after a failed fsync, and the kernel may report it only once: the temp file is removed, and a caller
 // that calls again writes a new one.

@@ -61,7 +61,7 @@ func syncParent(dir string) error {
 }
 
 // Open returns the Store in dir, which must exist. It refuses a symbolic link and a folder that others may write to:
-// whoever can replace the folder can replace the record. Close the Store after use.
+// anyone who can replace the folder can replace the record. Close the Store after use.
 func Open(dir string) (*Store, error) {
 	root, err := openRoot(dir)
 	if err != nil {

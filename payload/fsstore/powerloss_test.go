@@ -102,7 +102,7 @@ func (l *lab) losePower(call string) {
 	}
 }
 
-// check opens the store on what is left. Where recover is set it goes on as a run would, up to another loss of power.
+// check opens the store on what is left. Where recover is set it continues as a run would, up to another loss of power.
 func (l *lab) check(left *disktest.Disk, recover bool) error {
 	s, err := newStore("payloads", left)
 	if err != nil {
@@ -162,7 +162,7 @@ func (l *lab) checkKey(key string) error {
 	return nil
 }
 
-// recover puts everything, as a run that goes on would, after what was left of earlier writes was swept.
+// recover puts everything, as a run that continues would, after what was left of earlier writes was swept.
 func (l *lab) recover(s *Store) error {
 	if _, err := s.Sweep(context.Background(), -1); err != nil {
 		return err
@@ -227,7 +227,7 @@ var workloads = map[string]func(l *lab){
 			}), data))
 		}
 	},
-	"a writer dies and another goes on": func(l *lab) {
+	"a writer dies and another continues": func(l *lab) {
 		for n := range 8 {
 			for _, data := range [][]byte{fmt.Appendf(nil, "dies %d", n), append(make([]byte, 5000), byte(n))} {
 				calls := 0

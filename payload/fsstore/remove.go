@@ -12,7 +12,7 @@ import (
 )
 
 // Delete removes the object, what was set aside under its key, and the shard folder if that leaves it empty. Where there
-// is no object it leaves the shard folder to whoever is about to write into it.
+// is no object it leaves the shard folder to the process that is about to write into it.
 func (s *Store) Delete(ctx context.Context, key string) error {
 	if err := admit(ctx, key); err != nil {
 		return err
@@ -28,7 +28,7 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	if err := failpoint.Hit("payload.deleted"); err != nil {
 		return err
 	}
-	// Also where nothing was left to remove: whoever removed it may have died before this.
+	// Also where nothing was left to remove: the process that removed it may have died before this.
 	if err := ignoreNotExist(s.disk.SyncDir(shardPath(key))); err != nil || missing {
 		return err
 	}

@@ -12,7 +12,7 @@ const DefaultGrace = time.Hour
 
 // Sweep removes temp files that were last written to at least grace ago and whose writer no longer lives, and returns
 // how many. A writer that is alive holds a lock on its temp file, which is then left alone at any age. A writer that was
-// stopped before it took the lock notices when it goes on, and writes again. Sweeping twice, or in two processes at
+// stopped before it took the lock notices when it continues, and writes again. Sweeping twice, or in two processes at
 // once, is safe. Call it when a process starts.
 func (s *Store) Sweep(ctx context.Context, grace time.Duration) (removed int, err error) {
 	before := time.Now().Add(-grace)

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// partsAtOnce is how many parts of one object are on their way side by side.
+	// partsAtOnce is how many parts of one object are in flight side by side.
 	partsAtOnce = 4
 
 	// abortPatience is how long a failed write waits for its upload to be thrown away. Sweep finds what is left.
 	abortPatience = 10 * time.Second
 )
 
-// putParts writes an object in parts, of which nobody sees any before all are there and the condition holds.
+// putParts writes an object in parts. None of it is visible before all parts are there and the condition holds.
 func (s *Store) putParts(ctx context.Context, o object, must condition) error {
 	upload, err := s.begin(ctx, o.name)
 	if err != nil {

@@ -119,7 +119,7 @@ func after(part string) func(r *http.Request) bool {
 	}
 }
 
-// TestAWriterWhoseUploadWasSweptWritesAgain: it was stopped for longer than the grace period, and goes on.
+// TestAWriterWhoseUploadWasSweptWritesAgain: it was stopped for longer than the grace period, and continues.
 func TestAWriterWhoseUploadWasSweptWritesAgain(t *testing.T) {
 	b := services.S3(t)
 	sweeper := openBucket(t, b, nil)

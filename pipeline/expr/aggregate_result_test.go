@@ -70,7 +70,7 @@ func TestDecimalSum(t *testing.T) {
 	}
 }
 
-// The sum is that of fractions of big integers, and goes on from its own value as if it had not stopped.
+// The sum is that of fractions of big integers, and continues from its own value as if it had not stopped.
 func TestDecimalSumIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		texts := rapid.SliceOf(rapid.StringMatching(`-?[0-9]{1,30}(\.[0-9]{1,12})?`)).Draw(t, "values")

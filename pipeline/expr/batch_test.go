@@ -159,7 +159,7 @@ func TestAggregateArgumentsOfRows(t *testing.T) {
 	}
 }
 
-// Mistakes are found where they stand, also in arguments and behind line ends, and come with their cure.
+// Mistakes are found where they stand, also in arguments and after line ends, and come with their cure.
 func TestBatchCompileErrors(t *testing.T) {
 	for source, want := range map[string]string{
 		"row.speed":                        "1:5: row.speed belongs to one row, and a batch has many: write first(row.speed), or another aggregate function of it",

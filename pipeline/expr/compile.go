@@ -91,7 +91,7 @@ func (e *Env) compile(source string, parsed *cel.Ast, want Want) (*Program, erro
 	return c.program(want)
 }
 
-// A compilation is one checked expression on its way to a program.
+// A compilation turns one checked expression into a program.
 type compilation struct {
 	env     *Env
 	source  string

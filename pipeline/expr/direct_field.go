@@ -8,7 +8,7 @@ import (
 	"waymark/pipeline/row"
 )
 
-// cell builds row.NAME, whose value is taken as it is: CEL would read and write a JSON value anew.
+// cell builds row.NAME, whose value is taken as it is: CEL would read and write a JSON value once more.
 func (c directCompiler) cell(e ast.Expr) direct {
 	name, ok := c.env.fieldRead(e)
 	if !ok || e.AsSelect().IsTestOnly() {

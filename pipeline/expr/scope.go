@@ -32,7 +32,7 @@ func (c cells) isSet(i int) bool {
 	return ok && !value.IsNull() && value != jsonNull
 }
 
-// A scope is what CEL sees of one row during one evaluation: the variable `row`, and behind it the fields. It is a
+// A scope is what CEL sees of one row during one evaluation: the variable `row` and its fields. It is a
 // cel.Activation and the object of the provider's field types. It serves one evaluation at a time.
 type scope struct {
 	cells

@@ -78,7 +78,7 @@ func (p *CanonicalParser) shapeOf(text string) (*Shape, error) {
 	return shape, nil
 }
 
-// member collects the name of one field. A key that begins with a single $ is a type mark, which is no field.
+// member collects the name of one field. A key that begins with a single $ is a type mark, not a field.
 func (p *CanonicalParser) member(key string, _ RawValue) error {
 	name, marked := strings.CutPrefix(key, "$")
 	if marked && !strings.HasPrefix(name, "$") {

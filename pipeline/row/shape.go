@@ -56,7 +56,7 @@ func canonicalKey(label []byte) []byte {
 }
 
 // Row is a shape and one value for each of its fields, in the shape's order. A Row that a step hands on may share its
-// values with the row it was made from; values are immutable, the Values slice is not: whoever keeps a Row clones it.
+// values with the row it was made from; values are immutable, the Values slice is not: clone a Row to keep it.
 type Row struct {
 	Shape  *Shape
 	Values []Value

@@ -25,7 +25,7 @@ const (
 	byETag    = "etag:"    // the object's ETag
 )
 
-// inParallel is how many small requests are on their way at once.
+// inParallel is how many small requests are in flight at once.
 const inParallel = 8
 
 // metaCharacters make a key a pattern.

@@ -28,7 +28,7 @@ type object struct {
 	blocks *blocks
 }
 
-// Stream goes on by itself where a connection breaks. What cannot be asked for from the middle is fetched from its beginning, and
+// Stream continues by itself where a connection breaks. What cannot be asked for from the middle is fetched from its beginning, and
 // compared with what was read.
 func (o *object) Stream(_ context.Context, offset int64) (file.Stream, error) {
 	if o.stream != nil {
@@ -70,7 +70,7 @@ func (o *object) Close() error {
 	return nil
 }
 
-// reread is the stream of an object without a version: it begins anew, and reads what was read before only to compare it.
+// reread is the stream of an object without a version: it starts over, and reads what was read before only to compare it.
 type reread struct {
 	*stream
 	path string

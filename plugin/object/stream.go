@@ -21,7 +21,7 @@ type patience struct {
 
 var usual = patience{idle: idlePatience, slow: slowPatience, again: 4, before: 200 * time.Millisecond}
 
-// stream is the body of an object from an offset on. When the connection breaks it goes on with another one.
+// stream is the body of an object from an offset on. When the connection breaks it continues with another one.
 type stream struct {
 	// open returns the body from the offset on, which lives as long as ctx. The error is a *plugin.SourceError if the object is no
 	// longer the one that was opened.

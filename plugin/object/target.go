@@ -353,13 +353,13 @@ func (t *target) fault(code, format string, args ...any) error {
 
 func (t *target) occupied() error {
 	if t.overwrite {
-		return t.fault(codeTargetExists, "another run published here since this one began; look at its output, and begin anew with waymark resume --fork")
+		return t.fault(codeTargetExists, "another run published here since this one began; look at its output, and start over with waymark resume --fork")
 	}
 	return t.fault(codeTargetExists, "holds a %s already; remove it, choose another path, or set overwrite: true", file.ManifestName)
 }
 
 func (t *target) changed(format string, args ...any) error {
-	return t.fault(codeTargetChanged, "%s; put it back as it was, or begin anew: waymark resume --fork, of a complete run waymark run",
+	return t.fault(codeTargetChanged, "%s; put it back as it was, or start over: waymark resume --fork, of a complete run waymark run",
 		fmt.Sprintf(format, args...))
 }
 

@@ -177,7 +177,7 @@ func TestServiceChecksWhatItGets(t *testing.T) {
 }
 
 // TestLostReplies loses every request and every reply of a small run in turn: of one request, which the client repeats, and of so many
-// that the attempt fails and another one begins anew. What is visible in the end is the output, once and whole, and nothing is left.
+// that the attempt fails and another one starts over. What is visible in the end is the output, once and whole, and nothing is left.
 func TestLostReplies(t *testing.T) {
 	for name, lost := range map[string]struct {
 		reply bool // the request arrives

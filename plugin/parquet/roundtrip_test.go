@@ -201,7 +201,7 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 }
 
 // goldenSHA256 is of the file that many makes. If a new version of the library gives another, sink.Version has to be raised
-// with it: a run that began with one is not gone on with in another.
+// with it: a run that began with one is not continued with in another.
 const goldenSHA256 = "422b729a040228944f4f5f5e0d89ab2aa0bc5837ec8fbc1040015fe0f57b07c3"
 
 func many(t testing.TB) ([]plugin.Field, []row.Row) {

@@ -140,7 +140,7 @@ func TestRowsThatNoRowCanBe(t *testing.T) {
 	for i := range out.records {
 		if _, bad := out.bad[i]; bad {
 			_, err := parser.Parse(out.records[i], nil)
-			require.Error(t, err, "fed again, the record must not become another row: %.200s", out.records[i])
+			require.Error(t, err, "retried, the record must not become another row: %.200s", out.records[i])
 		}
 	}
 }

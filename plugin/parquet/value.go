@@ -112,7 +112,7 @@ func (l *leaf) float(v []byte) float64 {
 func appendFloat(dst []byte, f float64) ([]byte, flaw) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		text := strconv.FormatFloat(f, 'g', -1, 64)
-		return append(dst, text...), flaw{codeNumberRange, text + " is no number that a row can hold"}
+		return append(dst, text...), flaw{codeNumberRange, text + " is not a number that a row can hold"}
 	}
 	return row.AppendJSONValue(dst, row.FloatValue(f)), flaw{}
 }

@@ -169,7 +169,7 @@ func TestAnAttemptThatStandsStillIsEnded(t *testing.T) {
 	}
 }
 
-// TestAZombieAfterDiscardWritesNothing: what was given up for good stays as it is.
+// TestAZombieAfterDiscardWritesNothing: what was given up permanently stays as it is.
 func TestAZombieAfterDiscardWritesNothing(t *testing.T) {
 	db := services.Postgres(t)
 	d := connect(t, db.DSN())

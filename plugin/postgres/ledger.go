@@ -69,13 +69,13 @@ func (h *hexed) Scan(value any) (err error) {
 	return err
 }
 
-// output is what is on record of a run's sink.
+// output is what is recorded of a run's sink.
 type output struct {
 	header hexed
 	state  string
 }
 
-// find returns what is on record of a run's sink; ok is false if nothing is. lock is "" or a locking clause.
+// find returns what is recorded of a run's sink; ok is false if nothing is. lock is "" or a locking clause.
 func (l ledger) find(ctx context.Context, q querier, run, sink, lock string) (o output, ok bool, err error) {
 	err = q.QueryRow(ctx, "select encode(header, 'hex'), state from "+l.outputs()+" where run = $1 and sink = $2 "+lock, run, sink).Scan(&o.header, &o.state)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -90,7 +90,7 @@ type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// entry is what is on record of a part.
+// entry is what is recorded of a part.
 type entry struct {
 	ordinal     int64
 	sha256      hexed
@@ -107,7 +107,7 @@ const entryColumns = "ordinal, encode(sha256, 'hex'), bytes, rows, jsonb_array_l
 
 func (e *entry) scan() []any { return []any{&e.ordinal, &e.sha256, &e.bytes, &e.rows, &e.refused} }
 
-// part returns what is on record of a part; ok is false if nothing is.
+// part returns what is recorded of a part; ok is false if nothing is.
 func (l ledger) part(ctx context.Context, q querier, run, sink string, ordinal int64) (e entry, ok bool, err error) {
 	err = q.QueryRow(ctx, "select "+entryColumns+" from "+l.parts()+" where run = $1 and sink = $2 and ordinal = $3", run, sink, ordinal).Scan(e.scan()...)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -116,7 +116,7 @@ func (l ledger) part(ctx context.Context, q querier, run, sink string, ordinal i
 	return e, err == nil, err
 }
 
-// all returns what is on record of all parts, in their order.
+// all returns what is recorded of all parts, in their order.
 func (l ledger) all(ctx context.Context, q querier, run, sink string) ([]entry, error) {
 	rows, err := q.Query(ctx, "select "+entryColumns+" from "+l.parts()+" where run = $1 and sink = $2 order by ordinal", run, sink)
 	if err != nil {
@@ -125,7 +125,7 @@ func (l ledger) all(ctx context.Context, q querier, run, sink string) ([]entry, 
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (e entry, err error) { return e, row.Scan(e.scan()...) })
 }
 
-// refusal is a refused row as it is on record.
+// refusal is a refused row as it is recorded.
 type refusal struct {
 	Row     int64  `json:"row"`
 	Code    string `json:"code"`

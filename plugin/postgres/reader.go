@@ -56,7 +56,7 @@ func (r *reader) seek(ctx context.Context, at plugin.Cursor) error {
 	}
 	if r.at.Row != at.Row || !bytes.Equal(r.state(), at.Digest) {
 		return r.source.fault(codeSourceChanged,
-			"the first %d rows, which were read before the run was interrupted, are not the same any more: begin anew with waymark resume --fork", at.Row)
+			"the first %d rows, which were read before the run was interrupted, are not the same any more: start over with waymark resume --fork", at.Row)
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func (r *reader) fetch(ctx context.Context) error {
 		return fault
 	}
 	if err != nil {
-		return r.source.classify(fmt.Sprintf("read behind row %d", r.at.Row), err)
+		return r.source.classify(fmt.Sprintf("read after row %d", r.at.Row), err)
 	}
 	if r.bottom = r.ahead.Len() < r.rows; r.bottom {
 		return r.Close() // the server need not keep the snapshot any longer

@@ -82,7 +82,7 @@ func (h *header) names() []string {
 	return names
 }
 
-// Encoder is TypedEncoder for fields of which nobody knows the types.
+// Encoder is TypedEncoder for fields of unknown types.
 func (s *Sink) Encoder(fields []string, open bool) (plugin.Encoder, error) {
 	typed := make([]plugin.Field, len(fields))
 	for i, field := range fields {

@@ -139,7 +139,7 @@ func (s *Source) Open(ctx context.Context, at plugin.Cursor, pin plugin.SourceIn
 	return r, nil
 }
 
-const anew = "put them back, or begin anew with waymark resume --fork"
+const anew = "put them back, or start over with waymark resume --fork"
 
 // fault is a fault that no retry cures.
 func (s *Source) fault(code, format string, args ...any) *plugin.SourceError {

@@ -17,7 +17,7 @@ import (
 	"waymark/plugin"
 )
 
-// target is the table as one run's sink writes to it. What it wrote is on record beside the table, in the transactions that wrote it.
+// target is the table as one run's sink writes to it. What it wrote is recorded beside the table, in the transactions that wrote it.
 type target struct {
 	*Sink
 	run string
@@ -177,7 +177,7 @@ func (t *target) Refused(ctx context.Context, part plugin.Part) ([]plugin.Refuse
 		return nil, t.classify("ask for refused rows", err)
 	}
 	if !ok || !found.holds(part) {
-		return nil, t.fault(codeTargetChanged, "part %d, whose refused rows are asked for, is not on record in %s", part.Ordinal, partsTable)
+		return nil, t.fault(codeTargetChanged, "part %d, whose refused rows are asked for, is not recorded in %s", part.Ordinal, partsTable)
 	}
 	text, err := scalar(ctx, pool, "select refused::text from "+ledgerOf(t.table).parts()+" where run = $1 and sink = $2 and ordinal = $3",
 		t.run, t.name, part.Ordinal)
@@ -292,7 +292,7 @@ func (t *target) inOrder(header []byte, parts []plugin.Part) ([]plugin.Part, err
 	return parts, nil
 }
 
-// Discard notes that nothing more is to come. Rows of parts that are on record stay: who wrote them is known by the record, and
+// Discard notes that nothing more is to come. Rows of parts that are recorded stay: who wrote them is known by the record, and
 // others may have used them.
 func (t *target) Discard(ctx context.Context) error {
 	l := ledgerOf(t.table)

@@ -20,7 +20,7 @@ import (
 // kills is at which shares of the undisturbed run's time the process is killed, in percent.
 var kills = []int{30, 50, 70, 90}
 
-// resumeAfterKill kills runs of the job with SIGKILL and measures how the next process goes on with them.
+// resumeAfterKill kills runs of the job with SIGKILL and measures how the next process continues with them.
 func (m measurement) resumeAfterKill(job job, rows int, undisturbed float64) error {
 	for _, percent := range kills {
 		after := time.Duration(undisturbed * float64(percent) / 100 * float64(time.Second))

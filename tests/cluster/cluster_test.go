@@ -85,7 +85,7 @@ func (c *topology) home(handle client.WorkflowRun) string {
 	return queue
 }
 
-// verify computes everything that is on record again.
+// verify computes everything that is recorded again.
 func (c *topology) verify(run string) {
 	c.t.Helper()
 	key, err := hex.DecodeString(fingerprintKey)

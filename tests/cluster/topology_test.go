@@ -307,7 +307,7 @@ func (silence) Info(string, ...any)  {}
 func (silence) Warn(string, ...any)  {}
 func (silence) Error(string, ...any) {}
 
-// background is for what goes on after the test's own context.
+// background is for what continues after the test's own context.
 func background() context.Context { return context.Background() }
 
 // reads reports whether the process listens on the queue, which names its process.

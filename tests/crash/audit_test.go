@@ -35,7 +35,7 @@ func TestTheAuditFindsEveryKindOfDamage(t *testing.T) {
 			edit("out/totals.jsonl", func(text string) string { return text + text[:strings.Index(text, "\n")+1] }), lab.Duplicated, "too often",
 		},
 		"an output that is not the one on record": {
-			edit("out/review.csv", func(text string) string { return strings.Replace(text, "1,", "2,", 1) }), lab.Differing, "is on record",
+			edit("out/review.csv", func(text string) string { return strings.Replace(text, "1,", "2,", 1) }), lab.Differing, "is recorded",
 		},
 		"an output cut off":         {edit("out/review.csv", func(text string) string { return text[:len(text)-3] }), lab.Torn, "ends within a line"},
 		"an output that is missing": {remove("out/review.csv"), lab.Lost, "out/review.csv"},

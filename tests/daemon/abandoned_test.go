@@ -38,5 +38,5 @@ func TestATerminatedRunIsInterruptedUnasked(t *testing.T) {
 	next := begin(t, s.config(s.address(t)), daemon.Program{}, nil)
 	next.said(t, "working")
 	next.end(t)
-	require.NotContains(t, next.text(), "run interrupted", "it is on record once")
+	require.NotContains(t, next.text(), "run interrupted", "it is recorded once")
 }

@@ -105,7 +105,7 @@ func TestAWorkerWithTheWrongKeyHarmsNoRun(t *testing.T) {
 			first.end(t) // as if it were killed: what it has in hand goes to others
 			err := <-odd.ended
 			require.ErrorContains(t, err, wrong.says)
-			require.ErrorContains(t, err, "this worker has not the codec keys of queue waymark")
+			require.ErrorContains(t, err, "this worker does not have the codec keys of queue waymark")
 
 			second := begin(t, s.config(s.address(t)), daemon.Program{}, withKeys(codecKeys))
 			var result workflows.RunResult
@@ -146,7 +146,7 @@ func TestAnOrderWithTheWrongKeyIsRefused(t *testing.T) {
 	if err == nil {
 		err = order.Get(t.Context(), nil)
 	}
-	require.ErrorContains(t, err, `encrypted with key "2026"`, "who has not the key cannot read the refusal either, and is told so")
+	require.ErrorContains(t, err, `encrypted with key "2026"`, "who does not have the key cannot read the refusal either, and is told so")
 	close(g.open)
 	require.NoError(t, run.Get(t.Context(), nil))
 	p.end(t)

@@ -28,8 +28,8 @@ import (
 
 var deaths = flag.Uint64("deaths", 4, "how many seeds TestRunsDieAndGoOn tries; make check tries 60")
 
-// TestRunsDieAndGoOn lets the processes of random documents die at random moments, in the run and in what takes it up, and
-// goes on with them to their end. What is on record then, read back by SQL, is what the interpreter says, and what an
+// TestRunsDieAndGoOn lets the processes of random documents die at random moments, in the run and in what resumes it, and
+// continues with them to their end. What is recorded then, read back by SQL, is what the interpreter says, and what an
 // undisturbed run leaves: `go test ./tests/graphs -run TestRunsDieAndGoOn -storage NAME -seed N -deaths 1` repeats one.
 func TestRunsDieAndGoOn(t *testing.T) {
 	var died atomic.Int64
@@ -101,7 +101,7 @@ func (m *mortal) start() error {
 	return m.Start(m.t, string(m.doc.Source), activities.OpenInput{Run: m.run, File: "pipeline.yaml", Folder: m.folder}, m.shorten())
 }
 
-// shorten lets the history of one workflow of three be long enough after a few activities, so that another execution goes on.
+// shorten lets the history of one workflow of three be long enough after a few activities, so that another execution continues.
 func (m *mortal) shorten() func(*testsuite.TestWorkflowEnvironment) {
 	if m.rng.IntN(3) > 0 {
 		return nil
@@ -117,7 +117,7 @@ func (m *mortal) shorten() func(*testsuite.TestWorkflowEnvironment) {
 	}
 }
 
-// goOn begins the run, or takes it up.
+// goOn begins the run, or resumes it.
 func (m *mortal) goOn() error {
 	if _, err := m.Log.Run(m.t.Context(), m.run); errors.Is(err, landscape.ErrNotFound) {
 		return m.start()

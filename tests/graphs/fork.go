@@ -3,7 +3,7 @@ package graphs
 import "waymark/pipeline"
 
 // fork ends the token and sends a copy of it down each branch, one branch after the other. If the coalesce of the branches
-// decides within the turn, the merged row goes on when all branches are done.
+// decides within the turn, the merged row continues when all branches are done.
 func (in *interpreter) fork(n *node, t *token) {
 	joined := in.graph.byName[in.graph.coalesce[n.name]]
 	in.note(t, n, pipeline.ForkParent)

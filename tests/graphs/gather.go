@@ -165,7 +165,7 @@ func sorted(g *gatherer, b *openBatch) settlement {
 	return s
 }
 
-// continuing is a row that goes on for a token that a barrier kept.
+// continuing is a row that continues for a token that a barrier kept.
 func continuing(m event, r row.Row, refused *Refusal) birth {
 	return birth{row: r, refused: refused, parents: []*token{m.token}, open: m.token.open}
 }

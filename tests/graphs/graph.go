@@ -32,7 +32,7 @@ func (n *node) making() bool {
 	return n.step != nil && (n.step.Expand != nil || n.step.Aggregate != nil && n.step.Aggregate.Mode != "passthrough")
 }
 
-// keeping reports whether each row that comes out of the node goes on for one that went in, later.
+// keeping reports whether each row that comes out of the node continues for one that went in, later.
 func (n *node) keeping() bool {
 	s := n.step
 	return s != nil && (s.Sort != nil || s.Aggregate != nil && s.Aggregate.Mode == "passthrough" ||

@@ -16,7 +16,7 @@ type interpreter struct {
 	barriers map[string]barrier
 	numbers  map[string]int64 // of the latest record of each source and barrier
 	seen     map[string]bool  // keys that a deduplicate has met
-	joins    map[string]*join // of the forks whose branches are on their way in the turn at hand
+	joins    map[string]*join // of the forks whose branches are in flight in the turn at hand
 	fed      map[string][]event
 	programs *programs
 	result   *Result

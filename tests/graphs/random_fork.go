@@ -127,7 +127,7 @@ func (b *builder) coalesce(l *line, meet string, entries, branches []string, ext
 	}
 }
 
-// wayOut ends a branch's line in a gate that leads some rows to the coalesce, and the others away for good.
+// wayOut ends a branch's line in a gate that leads some rows to the coalesce, and the others away permanently.
 func (b *builder) wayOut(l *line) {
 	gate, away := b.name("gate"), b.name("away")
 	b.step(l, gate, `gate: "`+b.truth()+`", routes: {"true": `+l.meet+`, "false": `+away+`}`+b.onError("on_error"))

@@ -78,7 +78,7 @@ func without(names []string, name string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(other string) bool { return other == name })
 }
 
-// gate sends rows by a label. At least one label goes on in the line.
+// gate sends rows by a label. At least one label continues in the line.
 func (b *builder) gate(l *line) {
 	name := b.next(l, "gate")
 	expression, labels := b.truth(), []string{"true", "false"}

@@ -37,7 +37,7 @@ const few = 3
 const perRecord = 50
 
 // TestRealRuns runs random documents by the real workflow and the real activities over real databases and payload stores, and
-// holds everything that is on record afterwards, read back by SQL, against what the interpreter says: `go test ./tests/graphs
+// holds everything that is recorded afterwards, read back by SQL, against what the interpreter says: `go test ./tests/graphs
 // -run TestRealRuns -storage NAME -seed N -seeds 1` repeats one.
 func TestRealRuns(t *testing.T) {
 	onEach(t, *seeds, storages.Durable, func(t *testing.T, r *record, seed uint64) { r.check(t, seed) })

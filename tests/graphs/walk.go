@@ -51,7 +51,7 @@ func (t *token) child(name string) *token {
 type verdict struct {
 	row     row.Row
 	to      string        // "" unless a gate names the next node
-	ended   pipeline.Path // "" if it goes on
+	ended   pipeline.Path // "" if it continues
 	refused *Refusal
 }
 

@@ -98,13 +98,13 @@ func (r *Record) Query(t testing.TB, run, query string, scan func(*sql.Rows) err
 	r.store.Query(t, run, query, scan)
 }
 
-// Dump returns everything that is on record about a run, as storages.Dump does.
+// Dump returns everything that is recorded about a run, as storages.Dump does.
 func (r *Record) Dump(t testing.TB, run string) map[string][]string {
 	t.Helper()
 	return storages.Dump(t, r.store, run)
 }
 
-// Work returns what is on record of the work of a run, as storages.Work does.
+// Work returns what is recorded of the work of a run, as storages.Work does.
 func (r *Record) Work(t testing.TB, run string) map[string][]string {
 	t.Helper()
 	return storages.Work(t, r.store, run)

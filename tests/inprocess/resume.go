@@ -12,7 +12,7 @@ import (
 	"waymark/workflows"
 )
 
-// Resume takes up a run that is on record, in a new process, and brings it to its end. listen and the error are as for Run.
+// Resume resumes a run that is recorded, in a new process, and brings it to its end. listen and the error are as for Run.
 func (r *Record) Resume(t testing.TB, id string, listen func(*testsuite.TestWorkflowEnvironment)) error {
 	t.Helper()
 	on, err := r.Log.Run(t.Context(), id)

@@ -1,5 +1,5 @@
 // Package merges_test runs every coalesce that there can be of up to four branches, for every set of branches that come or
-// are lost, and in every order, by the real workflow over a real database, and compares all that is on record afterwards
+// are lost, and in every order, by the real workflow over a real database, and compares all that is recorded afterwards
 // with the table of policies.
 package merges_test
 
@@ -17,7 +17,7 @@ import (
 	"waymark/tests/inprocess"
 )
 
-var most = flag.Int("branches", 3, "how many branches a coalesce has at most; make check has four, which are all, every merge of three in every order, and sweeps all that is on record")
+var most = flag.Int("branches", 3, "how many branches a coalesce has at most; make check has four, which are all, every merge of three in every order, and sweeps all that is recorded")
 
 // records are lent to the tests that run side by side.
 type records chan *record
@@ -31,7 +31,7 @@ func newRecords(t *testing.T) records {
 	return lent
 }
 
-// check runs the document once and compares every row of it with the oracle. It returns what is on record, by the branches
+// check runs the document once and compares every row of it with the oracle. It returns what is recorded, by the branches
 // that lost the row.
 func (lent records) check(t *testing.T, m merging, at place, order []string) map[string]*story {
 	t.Helper()

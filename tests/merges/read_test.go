@@ -23,7 +23,7 @@ const (
 	sinksQuery = `select sink, token_id from sink_rows where run_id = ? order by sink, line_number`
 )
 
-// told is what is on record about the rows of a run, by the number of the source's row.
+// told is what is recorded about the rows of a run, by the number of the source's row.
 type told struct {
 	*record
 	run     string

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// story is what must be on record about one row of the source. Lists are words with a space between them.
+// story is what must be recorded about one row of the source. Lists are words with a space between them.
 type story struct {
 	Decision decision
 	Line     string            // the merged row, as the sink has it

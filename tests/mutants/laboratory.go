@@ -16,7 +16,7 @@ var laboratory = []mutant{
 		pkg: "./landscape/sqlitestore", run: "^TestMoments$", flags: withFailpoints,
 	},
 	{
-		name: "a process goes on after it was killed", never: "a crash that the laboratory reports did not happen",
+		name: "a process continues after it was killed", never: "a crash that the laboratory reports did not happen",
 		file: "internal/failpoint/on.go", old: "signal(syscall.SIGKILL)\n\t\tselect {}", new: "_ = syscall.SIGKILL",
 		pkg: "./internal/failpoint", run: "^TestTheMomentOfAKillIsInTheLog$", flags: withFailpoints,
 	},

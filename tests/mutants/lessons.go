@@ -27,17 +27,17 @@ var lessons = map[lesson]int{
 var evidence = []mutant{
 	// What was read.
 	{
-		name: "a chunk needs no payload", never: "a row is on record and nobody can say what was read", again: noPayload,
+		name: "a chunk needs no payload", never: "a row is recorded and nobody can say what was read", again: noPayload,
 		file: "landscape/chunk.go", old: "case c.Pack == \"\":", new: "case false:",
 		pkg: "./landscape/memdriver", run: "^TestDriver$/^Log$",
 	},
 	{
-		name: "a chunk is recorded, and its payload not stored", never: "a row is on record and nobody can say what was read", again: noPayload,
+		name: "a chunk is recorded, and its payload not stored", never: "a row is recorded and nobody can say what was read", again: noPayload,
 		file: "activities/read.go", old: "digest, err := a.payloads.Put(ctx, encoded)", new: "digest := payload.Of(encoded)",
 		pkg: "./activities", run: "^TestNothingHangsOnTheMemoryOfTheProcess$",
 	},
 	{
-		name: "the bytes of a payload are not held against its name", never: "a payload that was cut is taken for what was read", again: poisonedPayload,
+		name: "the bytes of a payload are not checked against its name", never: "a payload that was cut is taken for what was read", again: poisonedPayload,
 		file: "payload/store.go", old: "if got := Of(data); got != d {", new: "if got := Of(data); got != d && false {",
 		pkg: "./payload/memstore", run: "^TestBackend$",
 	},
@@ -64,7 +64,7 @@ var evidence = []mutant{
 
 	// Rows.
 	{
-		name: "a quote that is never closed goes on to the end", never: "a malformed line swallows the rest of its file", again: contagiousRow,
+		name: "a quote that is never closed continues to the end", never: "a malformed line swallows the rest of its file", again: contagiousRow,
 		file: "plugin/csv/split.go", old: "line.Defect = &plugin.Rejection{Code: code, Message: d.defectMessage(code, c)}", new: "line.Defect, line.Size = &plugin.Rejection{Code: code, Message: d.defectMessage(code, c)}, len(text)",
 		pkg: "./plugin/csv", run: "^TestCSVBadInputs$",
 	},

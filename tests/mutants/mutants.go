@@ -23,7 +23,7 @@ const (
 	turnsTest  = "^TestSourcesTakeTurnsAndWhatComesOutOfBarriersIsPartOfTheTurn$"
 )
 
-// graphs is mutants of what becomes of rows in a graph, and of what is on record of it.
+// graphs is mutants of what becomes of rows in a graph, and of what is recorded of it.
 var graphs = []mutant{
 	// The record.
 	{
@@ -212,7 +212,7 @@ var graphs = []mutant{
 		pkg: "./activities", run: "^TestUniqueValues$",
 	},
 	{
-		name: "a chunk is not held against what came since", never: "a row that an earlier chunk has, which was in the steps at the same time, is in the output",
+		name: "a chunk is not checked against what came since", never: "a row that an earlier chunk has, which was in the steps at the same time, is in the output",
 		file: "activities/turn.go", old: "stands, err := passed.layer.Stands()", new: "stands, err := true, error(nil)",
 		pkg: "./activities", run: "^TestAheadOfTurns$",
 	},

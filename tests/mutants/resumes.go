@@ -1,6 +1,6 @@
 package main
 
-// Tests of what happens to runs that are taken up.
+// Tests of what happens to runs that are resumed.
 const (
 	sinksTest  = "^TestEverySubsetOfSinksFailsAtEveryChunk$"
 	deathsTest = "^TestARunDiesAtEveryDeed$"
@@ -10,7 +10,7 @@ const (
 // seldom is for tests in which runs die at many deeds: some of them suffice.
 var seldom = []string{"-step=20"}
 
-// resumes is mutants of how a run is taken up again.
+// resumes is mutants of how a run is resumed.
 var resumes = []mutant{
 	{
 		name: "one watermark for all sinks", never: "the rows that a sink missed when it failed are never written to it", again: oneWatermark,
@@ -30,12 +30,12 @@ var resumes = []mutant{
 		pkg: "./tests/resume", run: sinksTest,
 	},
 	{
-		name: "nobody asks a target about an attempt of before", never: "rows are written twice where a repeat is not harmless",
+		name: "nobody asks a target about an earlier attempt", never: "rows are written twice where a repeat is not harmless",
 		file: "activities/write.go", old: "if effect.Fence > 1 {", new: "if effect.Fence > 1 && false {",
 		pkg: "./tests/resume", run: sinksTest,
 	},
 	{
-		name: "a sink that has parts is opened anew", never: "what a sink has is thrown away when its run is taken up", again: oneWatermark,
+		name: "a sink that has parts is opened anew", never: "what a sink has is thrown away when its run is resumed", again: oneWatermark,
 		file: "landscape/query.go", old: "attempted = e.Fence > 0", new: "attempted = e.Fence > 0 && false",
 		pkg: "./tests/resume", run: sinksTest,
 	},
@@ -70,17 +70,17 @@ var resumes = []mutant{
 		pkg: "./activities", run: "^TestNoBatchFiresBeforeItIsOpened$",
 	},
 	{
-		name: "deadlines that were acted on are forgotten", never: "a run that was taken up decides otherwise than it did", again: forgottenHolding,
+		name: "deadlines that were acted on are forgotten", never: "a run that was resumed decides otherwise than it did", again: forgottenHolding,
 		file: "activities/resumepoint/count.go", old: "s.Redo.Ticks = append(s.Redo.Ticks, tick.Tick)", new: "_ = tick",
 		pkg: "./tests/resume", run: ticksTest,
 	},
 	{
-		name: "a barrier of a run that is taken up starts empty", never: "rows that waited when a process died are lost", again: forgottenHolding,
+		name: "a barrier of a run that is resumed starts empty", never: "rows that waited when a process died are lost", again: forgottenHolding,
 		file: "activities/fold.go", old: "if saved.Digest != \"\" {", new: "if saved.Digest != \"\" && f.in.Epoch == 0 {",
 		pkg: "./tests/resume", run: deathsTest, flags: seldom,
 	},
 	{
-		name: "a source is read on from its beginning", never: "rows are read twice when a run is taken up",
+		name: "a source is read on from its beginning", never: "rows are read twice when a run is resumed",
 		file: "activities/resumepoint/count.go", old: "source.Cursor = end\n", new: "_ = end\n",
 		pkg: "./tests/resume", run: deathsTest, flags: seldom,
 	},
@@ -90,7 +90,7 @@ var resumes = []mutant{
 		pkg: "./tests/resume", run: deathsTest, flags: seldom,
 	},
 	{
-		name: "a run that cannot be taken up is stopped", never: "a refusal changes the run that it is about",
+		name: "a run that cannot be resumed is stopped", never: "a refusal changes the run that it is about",
 		file: "activities/finish.go", old: "err == nil && on.Epoch < in.Epoch {", new: "err == nil && on.Epoch < 0 {",
 		pkg: "./tests/resume", run: "^TestARefusedResumeWritesNothing$",
 	},
@@ -100,7 +100,7 @@ var resumes = []mutant{
 		pkg: "./tests/resume", run: "^TestAnOrderIsOnRecordOnce$",
 	},
 	{
-		name: "a paused run reads on", never: "somebody pauses a run to save what is left, and it goes on",
+		name: "a paused run reads on", never: "somebody pauses a run to save what is left, and it continues",
 		file: "workflows/flow.go", old: "f.going < f.window() && f.state.Paused == nil", new: "f.going < f.window()",
 		pkg: "./tests/resume", run: "^TestAPausedRunBeginsNothing$",
 	},
@@ -111,7 +111,7 @@ var resumes = []mutant{
 	},
 }
 
-// epochs is mutants of who may write into the record of a run, and when it may be taken up.
+// epochs is mutants of who may write into the record of a run, and when it may be resumed.
 var epochs = []mutant{
 	{
 		name: "commits of an epoch are not guarded", never: "a process that was away writes into the run of another one",
@@ -124,22 +124,22 @@ var epochs = []mutant{
 		pkg: "./landscape/memdriver", run: "^TestDriver$/^Guards$",
 	},
 	{
-		name: "a guard is not looked at within the transaction", never: "a run is taken up between the look and the write",
+		name: "a guard is not looked at within the transaction", never: "a run is resumed between the look and the write",
 		file: "landscape/sqlitestore/commit.go", old: "err := w.pass.check(ctx, tx)", new: "err := ctx.Err()",
 		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Guards$",
 	},
 	{
-		name: "an epoch may be claimed by two", never: "two processes go on with one run",
+		name: "an epoch may be claimed by two", never: "two processes continue with one run",
 		file: "landscape/run_takeup.go", old: "winner.Claim != r.Claim", new: "false",
 		pkg: "./landscape/memdriver", run: "^TestDriver$/^TakeUp$",
 	},
 	{
-		name: "a run that was ended for good is taken up", never: "a run goes on of which the outputs were given up",
+		name: "a run that was ended permanently is resumed", never: "a run continues of which the outputs were given up",
 		file: "landscape/run_takeup.go", old: "case h.Final:", new: "case false:",
 		pkg: "./landscape/memdriver", run: "^TestDriver$/^TakeUp$",
 	},
 	{
-		name: "a run with a blocked effect is taken up", never: "a run goes on as if somebody had looked at the target",
+		name: "a run with a blocked effect is resumed", never: "a run continues as if somebody had looked at the target",
 		file: "landscape/run_takeup.go", old: "if err == nil && why != \"\" {", new: "if err == nil && why != \"\" && false {",
 		pkg: "./landscape/memdriver", run: "^TestDriver$/^Resolve$",
 	},
@@ -164,12 +164,12 @@ var epochs = []mutant{
 		pkg: "./activities", run: "^TestTargetThatCannotTellBlocksTheEffect$",
 	},
 	{
-		name: "a second process may work in the state folder", never: "two processes go on with one run",
+		name: "a second process may work in the state folder", never: "two processes continue with one run",
 		file: "internal/temporal/embedded/lock.go", old: "err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)", new: "err := syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)",
 		pkg: "./internal/temporal/embedded", run: "^TestOneServer$",
 	},
 	{
-		name: "an order is obeyed before it is on record", never: "a run stands still and the record does not say who wanted it",
+		name: "an order is obeyed before it is recorded", never: "a run stands still and the record does not say who wanted it",
 		file: "workflows/orders.go", old: "if err := workflow.ExecuteActivity(withActivity(ctx, \"record: ", new: "obey(ctx, order)\n\t\tif err := workflow.ExecuteActivity(withActivity(ctx, \"record: ",
 		pkg: "./workflows", run: "^TestAnOrderThatIsNotOnRecordIsNotObeyed$",
 	},
@@ -208,56 +208,56 @@ var refusals = []mutant{
 		pkg: "./activities", run: "^TestARunIsNotTakenUpWithAnotherVersionOfAPlugin$",
 	},
 	{
-		name: "chunks need not begin where the ones before end", never: "a history goes on with a record that is not its own, and rows are lost",
+		name: "chunks need not begin where the ones before end", never: "a history continues with a record that is not its own, and rows are lost",
 		file: "activities/read.go", old: "if !reflect.DeepEqual(at, in.Cursor) {", new: "if !reflect.DeepEqual(at, in.Cursor) && false {",
 		pkg: "./activities", run: "^TestAHistoryThatContradictsTheRecordWritesNothing$",
 	},
 	{
-		name: "the chunk before need not be on record", never: "a history goes on with an older record, and rows are lost",
+		name: "the chunk before need not be recorded", never: "a history continues with an older record, and rows are lost",
 		file: "activities/read.go", old: "if in.Chunk > 0 {", new: "if in.Chunk > 1<<40 {",
 		pkg: "./activities", run: "^TestAHistoryThatContradictsTheRecordWritesNothing$",
 	},
 	{
-		name: "where chunks end is not held against the history", never: "a run goes on with the record of another copy",
+		name: "where chunks end is not checked against the history", never: "a run continues with the record of another copy",
 		file: "workflows/recovery/record.go", old: "if !reflect.DeepEqual(at, end) {", new: "if !reflect.DeepEqual(at, end) && false {",
 		pkg: "./workflows/recovery", run: "^TestContradictions$",
 	},
 	{
-		name: "chunks that went through the steps are not held against the history", never: "a run goes on with an older record",
+		name: "chunks that went through the steps are not checked against the history", never: "a run continues with an older record",
 		file: "workflows/recovery/compare.go", old: "if !passed[in.Chunk] {", new: "if !passed[in.Chunk] && false {",
 		pkg: "./workflows/recovery", run: "^TestContradictions$",
 	},
 	{
-		name: "parts that were written are not held against the history", never: "parts are written a second time on the word of an older record",
+		name: "parts that were written are not checked against the history", never: "parts are written a second time on the word of an older record",
 		file: "workflows/recovery/compare.go", old: "effect.State != landscape.Finalized || ", new: "",
 		pkg: "./workflows/recovery", run: "^TestContradictions$",
 	},
 	{
-		name: "the state that a history began with is not held against the record", never: "a run that continued as new goes on with an older record",
+		name: "the state that a history began with is not checked against the record", never: "a run that continued as new continues with an older record",
 		file: "workflows/recovery/compare.go", old: "if source.Chunk == 0 {", new: "if source.Chunk >= 0 {",
 		pkg: "./workflows/recovery", run: "^TestContradictions$",
 	},
 	{
-		name: "folds are not held against the history", never: "a barrier goes on without rows that it had",
+		name: "folds are not checked against the history", never: "a barrier continues without rows that it had",
 		file: "workflows/recovery/compare.go", old: "err == nil && found < folds", new: "err == nil && found < folds && false",
 		pkg: "./workflows/recovery", run: "^TestContradictions$",
 	},
 	{
-		name: "outputs are not held against the history", never: "an output is published a second time on the word of an older record",
+		name: "outputs are not checked against the history", never: "an output is published a second time on the word of an older record",
 		file: "workflows/recovery/compare.go", old: "err == nil && !published[in.Sink]", new: "err == nil && !published[in.Sink] && false",
 		pkg: "./workflows/recovery", run: "^TestContradictions$",
 	},
 }
 
-// retries is mutants of how refused records are fed again.
+// retries is mutants of how refused records are retried.
 var retries = []mutant{
 	{
-		name: "a record of which a branch arrived is fed again", never: "a row is in the outputs twice",
+		name: "a record of which a branch arrived is retried", never: "a row is in the outputs twice",
 		file: "activities/retry.go", old: "case wentOn:\n\t\treturn", new: "case wentOn && false:\n\t\treturn",
 		pkg: "./tests/retries", run: "^TestARecordOfWhichABranchArrivedIsNotFedAgain$",
 	},
 	{
-		name: "nobody asks which records others feed again", never: "a refused record is fed again twice",
+		name: "nobody asks which records others retry", never: "a refused record is retried twice",
 		file: "activities/retry.go", old: "if row.Run != f.run {", new: "if row.Run != f.run && false {",
 		pkg: "./activities", run: "^TestASecondRetryFindsNothingLeft$",
 	},
@@ -267,7 +267,7 @@ var retries = []mutant{
 		pkg: "./tests/retries", run: "^TestRecordsThatCouldNotBeToldApartAreParsedAnew$",
 	},
 	{
-		name: "verify does not look where a record that is fed again was", never: "a record passes for another one",
+		name: "verify does not look where a record that is retried was", never: "a record passes for another one",
 		file: "audit/verify_retry.go", old: "placed(record, now, i) != placed(", new: "false && placed(record, now, i) != placed(",
 		pkg: "./tests/retries", run: "^TestVerifyFindsWhatIsNotWhatWasFedAgain$",
 	},

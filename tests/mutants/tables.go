@@ -22,7 +22,7 @@ var tables = []mutant{
 		pkg: tableTests, run: accessTests,
 	},
 	{
-		name: "a part that is on record is written again", never: "a commit whose answer was lost gives every row twice",
+		name: "a part that is recorded is written again", never: "a commit whose answer was lost gives every row twice",
 		file: "plugin/postgres/write.go", old: "if tag.RowsAffected() == 0 {", new: "if tag.RowsAffected() < 0 {",
 		pkg: tableTests, run: "^TestCommitsWhoseReplyIsLost$",
 	},
@@ -102,7 +102,7 @@ var tables = []mutant{
 		pkg: tableTests, run: "^TestWhatCannotBeReadSaysWhyAndTheCure$",
 	},
 	{
-		name: "a document may hold a password", never: "a password is on record", again: leakedSecret,
+		name: "a document may hold a password", never: "a password is recorded", again: leakedSecret,
 		file: "pipeline/validate_postgres.go", old: "return found && password != \"\"", new: "return found && password == \"\"",
 		pkg: "./pipeline", run: "^TestPasswordsAreNotWrittenIntoDocuments$",
 	},

@@ -1,4 +1,4 @@
-// Package resume_test lets runs stop in every way, takes them up again, and looks at what was done a second time. It runs the real
+// Package resume_test lets runs stop in every way, resumes them again, and looks at what was done a second time. It runs the real
 // workflow and the real activities in one process, over a SQLite landscape.
 package resume_test
 
@@ -26,11 +26,11 @@ import (
 	"waymark/tests/inprocess"
 )
 
-// bench runs documents and takes them up again.
+// bench runs documents and resumes them again.
 type bench struct {
 	*inprocess.Record
 	t      *testing.T
-	redone int // ticks that were on record and ahead of where the run was taken up
+	redone int // ticks that were recorded and ahead of where the run was resumed
 }
 
 func newBench(t *testing.T) *bench {
@@ -75,7 +75,7 @@ func (b *bench) sound(run string) {
 	require.Empty(b.t, report.Problems)
 }
 
-// listen takes note of where the run is taken up.
+// listen takes note of where the run is resumed.
 func (b *bench) listen(env *testsuite.TestWorkflowEnvironment) {
 	env.SetOnActivityCompletedListener(func(info *activity.Info, result converter.EncodedValue, err error) {
 		var state resumepoint.State

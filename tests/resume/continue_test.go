@@ -30,7 +30,7 @@ func shortly(count int) func(*testsuite.TestWorkflowEnvironment) {
 	}
 }
 
-// TestHistoriesThatContinuedAsNewAreTakenUp has runs that go on in many executions, before they die and after they were taken up.
+// TestHistoriesThatContinuedAsNewAreTakenUp has runs that go on in many executions, before they die and after they were resumed.
 func TestHistoriesThatContinuedAsNewAreTakenUp(t *testing.T) {
 	b := newBench(t)
 	b.write(everyInput)
@@ -62,7 +62,7 @@ func TestHistoriesThatContinuedAsNewAreTakenUp(t *testing.T) {
 	require.Positive(t, after)
 }
 
-// TestDeadlinesOnRecordAreActedOnInTheirOrderOverManyExecutions takes up runs that died when deadlines were acted on beyond where
+// TestDeadlinesOnRecordAreActedOnInTheirOrderOverManyExecutions resumes runs that died when deadlines were acted on beyond where
 // the run stands, in executions that end before all of them are done again.
 func TestDeadlinesOnRecordAreActedOnInTheirOrderOverManyExecutions(t *testing.T) {
 	b, amid := newBench(t), 0

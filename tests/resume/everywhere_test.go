@@ -64,8 +64,8 @@ sinks:
 
 var everyInput = map[string]string{"first.csv": numbered(14), "second.csv": strings.ReplaceAll(numbered(7), "r", "s") + "s1,5\ns9,many\n"}
 
-// TestARunDiesAtEveryDeed lets a run die at everything that it does to the world, before and after it was done, and takes it up
-// again. It ends with the record and the outputs of an undisturbed one.
+// TestARunDiesAtEveryDeed lets a run die at everything that it does to the world, before and after it was done, and resumes
+// it. It ends with the record and the outputs of an undisturbed one.
 func TestARunDiesAtEveryDeed(t *testing.T) {
 	b := newBench(t)
 	b.write(everyInput)
@@ -125,7 +125,7 @@ func hesitant(fate inprocess.Fate) inprocess.Fate {
 	}
 }
 
-// everywhere lets runs of the document die at their deeds, takes them up again, and checks how they ended.
+// everywhere lets runs of the document die at their deeds, resumes them again, and checks how they ended.
 func (b *bench) everywhere(t *testing.T, deeds int64, document string, check func(*bench, string)) {
 	t.Helper()
 	var died int64 // some: not every run does the same number of things
@@ -150,7 +150,7 @@ func (b *bench) everywhere(t *testing.T, deeds int64, document string, check fun
 	require.GreaterOrEqual(t, died, 9*deeds / *step / 5, "processes that died")
 }
 
-// goOn brings the run of a process that died to its end. What was on record stays as it was.
+// goOn brings the run of a process that died to its end. What was recorded stays as it was.
 func (b *bench) goOn(run, document string) {
 	b.t.Helper()
 	b.Fate = hesitant(inprocess.Lives().Fate)

@@ -70,7 +70,7 @@ var pauses = map[string]func(name string, result converter.EncodedValue) bool{
 // patient is timed with batches that are due after minutes: never before the test wants it.
 var patient = strings.NewReplacer("120ms", "15m", "60ms", "10m", "90ms", "12m").Replace(timed)
 
-// TestAPausedRunBeginsNothing pauses a run for an hour, at several moments. What is on its way comes to its end; nothing is read
+// TestAPausedRunBeginsNothing pauses a run for an hour, at several moments. Work in flight comes to its end; nothing is read
 // meanwhile, no barrier is emptied, and nothing fires, whatever is due.
 func TestAPausedRunBeginsNothing(t *testing.T) {
 	for name, is := range pauses {
@@ -190,7 +190,7 @@ func TestACancelledRunCanBeTakenUp(t *testing.T) {
 	}
 }
 
-// TestARunThatIsCancelledForGoodIsOver cancels a run for good: what it staged is gone, and nobody may take it up.
+// TestARunThatIsCancelledForGoodIsOver cancels a run permanently: what it staged is gone, and nobody may resume it.
 func TestARunThatIsCancelledForGoodIsOver(t *testing.T) {
 	b := newBench(t)
 	b.write(everyInput)

@@ -15,7 +15,7 @@ import (
 	"waymark/workflows"
 )
 
-// TestARefusedResumeWritesNothing refuses to take up runs of every status because a source changed: their records stay as they
+// TestARefusedResumeWritesNothing refuses to resume runs of every status because a source changed: their records stay as they
 // are, and the error says what changed.
 func TestARefusedResumeWritesNothing(t *testing.T) {
 	stops := map[pipeline.RunStatus]func(*bench) error{
@@ -54,7 +54,7 @@ func TestARefusedResumeWritesNothing(t *testing.T) {
 	}
 }
 
-// TestACompleteRunIsNotTakenUp refuses to take up runs with nothing left to do.
+// TestACompleteRunIsNotTakenUp refuses to resume runs with nothing left to do.
 func TestACompleteRunIsNotTakenUp(t *testing.T) {
 	b := newBench(t)
 	b.write(everyInput)
@@ -65,8 +65,8 @@ func TestACompleteRunIsNotTakenUp(t *testing.T) {
 	require.Equal(t, outputs, b.outputs(""))
 }
 
-// TestARunThatFailsWhenItIsTakenUpSaysSo has a target that cannot be opened when its run is taken up: the new epoch has begun, and
-// its end is on record.
+// TestARunThatFailsWhenItIsTakenUpSaysSo has a target that cannot be opened when its run is resumed: the new epoch has begun, and
+// its end is recorded.
 func TestARunThatFailsWhenItIsTakenUpSaysSo(t *testing.T) {
 	b := newBench(t)
 	b.write(everyInput)
@@ -98,7 +98,7 @@ func refuse(kind inprocess.Kind) inprocess.Fate {
 	}
 }
 
-// TestAHeaderThatIsAnotherIsNoticedBeforeARunIsTakenUp has a cursor on record that goes on with another header than the chunk was
+// TestAHeaderThatIsAnotherIsNoticedBeforeARunIsTakenUp has a cursor on record that continues with another header than the chunk was
 // read with. Check says so as well, and the record stays as it is.
 func TestAHeaderThatIsAnotherIsNoticedBeforeARunIsTakenUp(t *testing.T) {
 	b := newBench(t)
@@ -115,7 +115,7 @@ func TestAHeaderThatIsAnotherIsNoticedBeforeARunIsTakenUp(t *testing.T) {
 	before, staged := b.Dump(t, "stopped"), b.outputs("")
 	err = b.Resume(t, "stopped", nil)
 	requireType(t, err, activities.TypeStateDiverged)
-	require.ErrorContains(t, err, `was read with the header "id,n", and the cursor on record goes on with "n,id"`)
+	require.ErrorContains(t, err, `was read with the header "id,n", and the cursor on record continues with "n,id"`)
 	require.Equal(t, before, b.Dump(t, "stopped"))
 	require.Equal(t, staged, b.outputs(""))
 	err = activities.New(b.Log, b.Payloads, b.Planner, "test").Check(t.Context(), "stopped")

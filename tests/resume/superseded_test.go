@@ -52,7 +52,7 @@ func (b *bench) attempts(run, document string) (asked []attempt, deeds int64) {
 	return asked, life.Deeds()
 }
 
-// TestAttemptsOfBeforeChangeNothing has a run that was taken up by somebody else while its process was away. Then the process comes
+// TestAttemptsOfBeforeChangeNothing has a run that was resumed by somebody else while its process was away. Then the process comes
 // back, and does everything that it would have done: nothing of it reaches the record or the targets, but for the note that it came.
 func TestAttemptsOfBeforeChangeNothing(t *testing.T) {
 	b := newBench(t)

@@ -93,7 +93,7 @@ func (b *bench) ended(id string) landscape.Run {
 
 func (b *bench) auditor() *audit.Auditor { return audit.New(b.Log.Reader, b.Payloads, b.Planner) }
 
-// select finds out which records would be fed again by a run of the document.
+// select finds out which records would be retried by a run of the document.
 func (b *bench) find(of, document string) (*activities.Retry, error) {
 	b.t.Helper()
 	compiled, err := b.Planner.Plan(plan.Request{File: "new.yaml", Folder: b.Folder, Document: []byte(document)})
@@ -137,10 +137,10 @@ func TestRecordsAreFedAgainOnceEach(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, retry.Rows)
 	require.Equal(t, []activities.LeftOut{{
-		Reason: "fed again by run second", Rows: 4, Tokens: []string{"orders:2", "orders:4", "orders:7", "orders:9"},
+		Reason: "retried by run second", Rows: 4, Tokens: []string{"orders:2", "orders:4", "orders:7", "orders:9"},
 	}}, retry.Left)
 	require.ErrorContains(t, b.start("third", strings.Replace(loose, "mended", "again", 1), &activities.RetryInput{Of: "first"}, nil),
-		"no record of run first is left to be fed again")
+		"no record of run first is left to be retried")
 
 	third := b.retry("third", "second", strings.NewReplacer("id: int", "id: string", "mended", "last").Replace(loose))
 	require.Equal(t, pipeline.Completed, third.Status)
@@ -195,7 +195,7 @@ func TestARowIsToldFromBothEnds(t *testing.T) {
 
 	var text bytes.Buffer
 	require.NoError(t, mended.WriteText(&text))
-	require.Contains(t, text.String(), "was     orders:2 of run first, where orders refused it with CONVERT; fed again\n")
+	require.Contains(t, text.String(), "was     orders:2 of run first, where orders refused it with CONVERT; retried\n")
 	text.Reset()
 	require.NoError(t, before.WriteText(&text))
 	require.Contains(t, text.String(), "again   orders:1 of run second (completed_with_failures)\n")
@@ -227,7 +227,7 @@ func TestADocumentMustHaveTheSourcesInTheirFormats(t *testing.T) {
 	b.first(strict)
 	for name, c := range map[string]struct{ old, new, says string }{
 		"another name":   {"  orders: {csv", "  sales: {csv", `has no source named "orders"`},
-		"another format": {"{csv: {path: orders.csv}, schema", "{jsonl: {path: orders.jsonl}, schema", "source orders is jsonl, and the records that are to be fed again are csv"},
+		"another format": {"{csv: {path: orders.csv}, schema", "{jsonl: {path: orders.jsonl}, schema", "source orders is jsonl, and the records that are to be retried are csv"},
 		"another header": {"fields: {id: int,", "fields: {id: int, nought: int,", "source orders: the records of orders.csv do not fit new.yaml"},
 	} {
 		_, err := b.find("first", strings.Replace(loose, c.old, c.new, 1))
@@ -240,10 +240,10 @@ func TestARunThatIsNotDoneIsTakenUpFirst(t *testing.T) {
 	failing := strings.Replace(strict, "on_invalid: quarantine", "on_invalid: fail", 1)
 	require.Error(t, b.start("first", failing, nil, nil))
 	_, err := b.find("first", loose)
-	require.ErrorContains(t, err, "run first is failed and can go on: take it up first: waymark resume first")
+	require.ErrorContains(t, err, "run first is failed and can go on: resume it first: waymark resume first")
 	require.NoError(t, b.Log.CancelRun(t.Context(), "first", true, "tester", "no more of it"))
 	_, err = b.find("first", loose)
-	require.ErrorContains(t, err, "run first was cancelled for good before it was done: run the pipeline again")
+	require.ErrorContains(t, err, "run first was cancelled permanently before it was done: run the pipeline again")
 }
 
 const forked = `name: forked

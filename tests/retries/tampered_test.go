@@ -53,32 +53,32 @@ func TestVerifyFindsWhatIsNotWhatWasFedAgain(t *testing.T) {
 	b.retry("second", "first", loose)
 	gone := strings.Repeat("0", 64)
 	for name, c := range map[string]struct{ statement, kind, where, detail string }{
-		"a record that is fed again less": {`delete from retried where row = 7`, audit.RecordDiffers, "orders",
-			"row 7 of run first is on the list of those that are fed again, and not on record"},
+		"a record that is retried less": {`delete from retried where row = 7`, audit.RecordDiffers, "orders",
+			"row 7 of run first is on the list of those that are retried, and not recorded"},
 		"one more": {`insert into retried select parent_run, source, 99, run_id from retried where row = 7`, audit.RecordDiffers, "orders",
-			"row 99 of run first is fed again on record, and not on the list"},
+			"row 99 of run first is retried on record, and not on the list"},
 		"another one": {`update retried set row = 8 where row = 7`, audit.RecordDiffers, "orders", "row 7 of run first is on the list"},
 		"no list":     {`update sources set info = '{"files":[]}' where run_id = 'second'`, audit.RecordDiffers, "orders", "there is no list of them"},
 		"a list that is gone": {`update sources set info = '{"files":[],"list":"` + gone + `"}' where run_id = 'second'`, audit.PayloadMissing, "orders",
-			"list of the records that source orders feeds again"},
+			"list of the records that source orders retries"},
 		"a list that is none": {`update sources set info = '{"files":[],"list":"' || (select document_sha256 from runs where run_id = 'second') || '"}' where run_id = 'second'`,
-			audit.PayloadCorrupt, "orders", "list of the records that source orders feeds again"},
+			audit.PayloadCorrupt, "orders", "list of the records that source orders retries"},
 		"the line of a chunk": {`update chunks set first_line = first_line + 1 where run_id = 'second' and chunk = 0`, audit.RecordDiffers,
-			"orders chunk 0", "row 1 is not row 2 of run first, which is fed again"},
+			"orders chunk 0", "row 1 is not row 2 of run first, which is retried"},
 		"the place of a chunk": {`update chunks set first_offset = 0 where run_id = 'second' and chunk = 1`, audit.RecordDiffers,
-			"orders chunk 1", "row 2 is not row 4 of run first, which is fed again"},
+			"orders chunk 1", "row 2 is not row 4 of run first, which is retried"},
 		"the file of a chunk": {`update chunks set file = 'other.csv' where run_id = 'second' and chunk = 2`, audit.RecordDiffers,
-			"orders chunk 2", "row 3 is not row 7 of run first, which is fed again"},
+			"orders chunk 2", "row 3 is not row 7 of run first, which is retried"},
 		"the size of a chunk": {`update chunks set bytes = bytes + 1 where run_id = 'second' and chunk = 0`, audit.RecordDiffers,
 			"orders chunk 0", "the stored text has "},
 		"the cursor of a chunk": {`update chunks set cursor = '{}' where run_id = 'second' and chunk = 0`, audit.RecordDiffers,
-			"orders chunk 0", "it ends with row 1, the cursor on record is {}"},
+			"orders chunk 0", "it ends with row 1, the recorded cursor with {}"},
 		"the chunk that it came from": {`delete from chunks where run_id = 'first' and chunk = 0`, audit.RecordDiffers,
-			"orders chunk 0", "chunk 0 of run first, which it is made of, is not on record or not whole"},
+			"orders chunk 0", "chunk 0 of run first, which it is made of, is not recorded or not whole"},
 		"the first row of a chunk": {`update chunks set first_row = 3 where run_id = 'second' and chunk = 1`, audit.RecordDiffers,
 			"orders chunk 1", "its first row is 3 on record, the chunks before it end before row 2"},
-		"a chunk less": {`delete from chunks where run_id = 'second' and chunk = 2`, audit.RecordDiffers, "orders", "4 records are to be fed again, its chunks hold 2"},
-		"the link":     {`update runs set link = '', parent_run = '' where run_id = 'second'`, audit.RecordDiffers, "orders", "is on the list of those that are fed again, and not on record"},
+		"a chunk less": {`delete from chunks where run_id = 'second' and chunk = 2`, audit.RecordDiffers, "orders", "4 records are to be retried, its chunks hold 2"},
+		"the link":     {`update runs set link = '', parent_run = '' where run_id = 'second'`, audit.RecordDiffers, "orders", "is on the list of those that are retried, and not recorded"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			report, err := audit.New(b.tampered(t, c.statement), b.Payloads, b.Planner).Verify(t.Context(), "second")
@@ -96,14 +96,14 @@ func TestVerifyFindsWhatIsNotWhatWasFedAgain(t *testing.T) {
 	}
 }
 
-// TestVerifyFindsWhatOthersDoNotFeedAgain verifies the run whose records are fed again.
+// TestVerifyFindsWhatOthersDoNotFeedAgain verifies the run whose records are retried.
 func TestVerifyFindsWhatOthersDoNotFeedAgain(t *testing.T) {
 	b := newBench(t, map[string]string{"orders.csv": orders})
 	b.first(strict)
 	b.retry("second", "first", loose)
 	for name, c := range map[string]struct{ statement, where, detail string }{
-		"a record less": {`delete from retried where row = 7`, "orders", "row 7 of run first is on the list of those that are fed again, and not on record"},
-		"one more":      {`insert into retried select parent_run, source, 99, run_id from retried where row = 7`, "orders", "row 99 of run first is fed again on record, and not on the list"},
+		"a record less": {`delete from retried where row = 7`, "orders", "row 7 of run first is on the list of those that are retried, and not recorded"},
+		"one more":      {`insert into retried select parent_run, source, 99, run_id from retried where row = 7`, "orders", "row 99 of run first is retried on record, and not on the list"},
 		"another run":   {`update retried set run_id = 'third' where row = 7`, "orders", "row 7 of run first is on the list"},
 		"no retry":      {`update runs set link = '', parent_run = '' where run_id = 'second'`, "orders", "run second feeds records of it again on record, and is no retry of it"},
 		"no list":       {`update sources set info = '{"files":[]}' where run_id = 'second'`, "orders", "run second feeds records of it again on record, and has no list of them"},
@@ -127,7 +127,7 @@ func TestExplainSaysWhenTheListIsGone(t *testing.T) {
 	for _, run := range []string{"first", "second"} {
 		story, err := audit.New(log, b.Payloads, b.Planner).Explain(t.Context(), audit.Question{Run: run, Row: 2})
 		require.NoError(t, err)
-		require.Contains(t, story.Note, "list of the records that source orders feeds again")
+		require.Contains(t, story.Note, "list of the records that source orders retries")
 	}
 }
 
@@ -151,6 +151,6 @@ func TestVerifyFindsAnotherHeaderThanWasFedAgain(t *testing.T) {
 	report, err := audit.New(log, b.Payloads, b.Planner).Verify(t.Context(), "second")
 	require.NoError(t, err)
 	require.Contains(t, report.Problems, audit.Problem{
-		Kind: audit.RecordDiffers, Where: "orders chunk 0", Detail: "its records have another header than in run first, which is fed again",
+		Kind: audit.RecordDiffers, Where: "orders chunk 0", Detail: "its records have another header than in run first, which is retried",
 	})
 }

@@ -99,7 +99,7 @@ func (w *world) own(secrets map[string]string, names ...string) {
 // What becomes of a run.
 const (
 	ends  = true
-	fails = false // for good, or again and again
+	fails = false // permanently, or again and again
 )
 
 // document is a deployed document and what becomes of a run of it.

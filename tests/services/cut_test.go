@@ -77,7 +77,7 @@ func TestCommitIsFoundInPieces(t *testing.T) {
 	for _, piece := range []string{"before", "Q\x00\x00", "\x00\x0bCom", "mit"} {
 		_, err = io.WriteString(conn, piece)
 		require.NoError(t, err)
-		for got := ""; got != piece; got += <-said { // each piece goes on alone
+		for got := ""; got != piece; got += <-said { // each piece continues alone
 		}
 	}
 	_, err = io.WriteString(conn, "\x00")

@@ -11,13 +11,13 @@ import (
 	"waymark/landscape"
 )
 
-// Dump returns everything that is on record about a run: the lines of every table, sorted, by its name.
+// Dump returns everything that is recorded about a run: the lines of every table, sorted, by its name.
 func Dump(t testing.TB, driver landscape.Driver, run string) map[string][]string {
 	t.Helper()
 	return dump(t, driver, run, func(string, string) bool { return true })
 }
 
-// Work returns what is on record of the work of a run, without anything that tells when, how often and by whom it was done: two
+// Work returns what is recorded of the work of a run, without anything that tells when, how often and by whom it was done: two
 // runs of a document leave the same, however often their processes died, and wherever their record is.
 func Work(t testing.TB, driver landscape.Driver, run string) map[string][]string {
 	t.Helper()

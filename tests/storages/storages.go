@@ -1,5 +1,5 @@
-// Package storages has every storage that a run may have, for tests that hold what is on record on one against what is on
-// record on another: the same input leaves the same rows, hashes and ways on all of them.
+// Package storages has every storage that a run may have, for tests that hold what is recorded on one against what is
+// recorded on another: the same input leaves the same rows, hashes and ways on all of them.
 package storages
 
 import (

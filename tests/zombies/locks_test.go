@@ -12,7 +12,7 @@ import (
 )
 
 // TestLockHolders stops processes in the middle of a transaction: SQLite lets nobody else write then. The next attempts fail
-// until the process goes on, or dies. Then the run does too, and ends as if nothing had happened.
+// until the process continues, or dies. Then the run does too, and ends as if nothing had happened.
 func TestLockHolders(t *testing.T) {
 	t.Parallel()
 	server := startTemporal(t)

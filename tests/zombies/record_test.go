@@ -86,7 +86,7 @@ func query(t *testing.T, db *sql.DB, statement string, args ...any) []string {
 	return out
 }
 
-// mention reports whether the payload, or the folder of payloads, is one that a record refers to or that is on its way there.
+// mention reports whether the payload, or the folder of payloads, is one that a record refers to or that is in flight there.
 func (s snapshot) mention(name string) bool {
 	if strings.HasPrefix(name, "tmp-") {
 		return true

@@ -162,7 +162,7 @@ func (u undisturbed) since(before int, m moment) int {
 }
 
 // TestZombies stops processes in the middle of activities, one after the other, each when another moment has come. Another process
-// gets the next attempt after the heartbeat timeout and goes on, and one finishes the run. Then all that were stopped go on, and
+// gets the next attempt after the heartbeat timeout and continues, and one finishes the run. Then all that were stopped go on, and
 // change nothing. The same with processes that are killed: others go on by themselves.
 func TestZombies(t *testing.T) {
 	t.Parallel()
@@ -185,7 +185,7 @@ func TestZombies(t *testing.T) {
 
 // visit says what is done to processes.
 type visit struct {
-	takeUp bool // the run is taken up again after each
+	takeUp bool // the run is resumed after each
 	early  bool // those that were stopped go on as soon as the next one is, and not when the run is complete
 	kill   bool // they are killed, not stopped
 }
@@ -316,7 +316,7 @@ func (s *scene) meets(p *process, m moment, v visit) bool {
 	return true
 }
 
-// mostSaid is how many lines a process may say that goes on too late: it gives up, and does not try again and again.
+// mostSaid is how many lines a process may say that continues too late: it gives up, and does not try again and again.
 const mostSaid = 25
 
 // endAll lets processes go on that were stopped, and requires that they end what they do without a fault.

@@ -61,7 +61,7 @@ type process struct {
 	credentials    worker.Credentials
 	telemetry      *telemetry.Telemetry
 	ready          *readiness
-	failed         chan error // what the process cannot go on with
+	failed         chan error // what the process cannot continue with
 }
 
 // Run works until ctx ends, and then lets what is in hand come to its end, for as long as the configuration says. An error says why
@@ -228,7 +228,7 @@ func (d *process) open(ctx context.Context) (*storage.Storage, error) {
 	}
 	d.logger.Info("opened", "landscape", opened.Place)
 	if warning, err := opened.OwnerWarning(ctx); err != nil || warning != "" {
-		d.logger.Warn(cmp.Or(warning, "whether the role owns the record cannot be told"), "landscape", opened.Place, "error", err)
+		d.logger.Warn(cmp.Or(warning, "whether the role owns the record is unknown"), "landscape", opened.Place, "error", err)
 	}
 	d.ready.set(landscapeService, func(ctx context.Context) error { return landscapeAnswers(ctx, opened) }, nil)
 	_, err = waitFor(ctx, payloadsService, d.logger, d.ready, lasts, func(ctx context.Context) (*storage.Storage, error) {

@@ -46,7 +46,7 @@ func listen(ctx context.Context, flag, address string, handler http.Handler, log
 	return e, nil
 }
 
-// close ends the server; requests that are going may take a moment.
+// close ends the server; requests in flight may take a moment.
 func (e *endpoint) close() {
 	if e == nil {
 		return

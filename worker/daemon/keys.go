@@ -87,8 +87,8 @@ type survey struct {
 	err                  error  // why
 }
 
-// judge returns an error if this process has not the keys of its queue: of the last runs that workers have read it could read less
-// than half. Nil also if that cannot be found out. At the start only runs that are going are a reason to ask.
+// judge returns an error if this process does not have the keys of its queue: of the last runs that workers have read it could read less
+// than half. Nil also if that cannot be found out. At the start only running runs are a reason to ask.
 func (k *keeper) judge(ctx context.Context, start bool) error {
 	ctx, done := context.WithTimeout(codec.Looking(ctx), surveyPatience)
 	defer done()
@@ -100,7 +100,7 @@ func (k *keeper) judge(ctx context.Context, start bool) error {
 	if s.unreadable <= s.readable || start && !s.open {
 		return nil
 	}
-	wrong := fmt.Errorf("this worker has not the codec keys of queue %s: others work on what it cannot read, such as %s: %w "+
+	wrong := fmt.Errorf("this worker does not have the codec keys of queue %s: others work on what it cannot read, such as %s: %w "+
 		"(all workers of a queue need the same keys, in %s or --codec-keys-file)", k.Queue, s.run, s.err, CodecKeysVariable)
 	k.ready.set(workService, nil, wrong)
 	return wrong

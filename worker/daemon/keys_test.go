@@ -110,7 +110,7 @@ func TestAProcessKnowsFromOtherRunsWhetherItsKeysAreWrong(t *testing.T) {
 				return
 			}
 			require.Equal(t, http.StatusServiceUnavailable, code)
-			require.Contains(t, text, `this worker has not the codec keys of queue waymark: others work on what it cannot read, such as run-`)
+			require.Contains(t, text, `this worker does not have the codec keys of queue waymark: others work on what it cannot read, such as run-`)
 			require.Contains(t, text, `encrypted with key "k2", which this program does not have`)
 			require.ErrorContains(t, <-d.failed, "all workers of a queue need the same keys, in WAYMARK_CODEC_KEYS or --codec-keys-file")
 		})

@@ -4,7 +4,7 @@ import (
 	"waymark/payload/s3store"
 )
 
-// Reserved is where the record and the payloads are, which is no place for anybody else's files.
+// Reserved is where the record and the payloads are, where nobody else may put files.
 type Reserved struct {
 	Files    []string // databases, the files that SQLite keeps beside them, and folders
 	Bucket   string   // empty if no bucket has payloads

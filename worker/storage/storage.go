@@ -148,7 +148,7 @@ func (s *Storage) MayWrite(ctx context.Context) error {
 	return nil
 }
 
-// OwnerWarning returns what to tell whoever lets a process work for runs as the owner of the landscape; nothing if the role owns none.
+// OwnerWarning returns the warning for a process that works for runs as the owner of the landscape; nothing if the role owns none.
 func (s *Storage) OwnerWarning(ctx context.Context) (string, error) {
 	if s.roles == nil {
 		return "", nil
@@ -251,7 +251,7 @@ func openFolder(ctx context.Context, path string, create bool) (*fsstore.Store, 
 func (s *Storage) onHeal(logger *slog.Logger) func(payload.Heal) {
 	return func(heal payload.Heal) {
 		if err := s.Log.RecordHeal(context.Background(), string(heal.Digest), heal.Reason, heal.Place); err != nil {
-			logger.Error("a healed payload is not on record", "digest", heal.Digest, "error", err)
+			logger.Error("a healed payload is not recorded", "digest", heal.Digest, "error", err)
 		}
 	}
 }

@@ -128,7 +128,7 @@ func runOf(in any) string {
 	return ""
 }
 
-// nobody is the pipeline of a run of which that cannot be told.
+// nobody is the label of runs whose pipeline is unknown.
 const nobody = "unknown"
 
 // maxNames is how many runs' pipelines are remembered.
@@ -150,7 +150,7 @@ func (n *names) learn(run, pipeline string) {
 	n.known[run] = pipeline
 }
 
-// of returns the pipeline of the run. That of a run that is not on record yet is asked for again.
+// of returns the pipeline of the run. That of a run that is not recorded yet is asked for again.
 func (n *names) of(run string) string {
 	if name := n.known[run]; name != "" {
 		return name

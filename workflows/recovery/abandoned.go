@@ -79,7 +79,7 @@ func (a Abandoned) Since(ctx context.Context, moment time.Time) ([]string, error
 	return found, nil
 }
 
-// look interrupts a run that is running in the epoch that was read, if its workflow is closed by now. Who takes the run up meanwhile begins
+// look interrupts a run that is running in the epoch that was read, if its workflow is closed by now. A process that resumes the run meanwhile begins
 // another epoch, in which nothing is changed.
 func (a Abandoned) look(ctx context.Context, run landscape.RunHead) (bool, error) {
 	if run.Status != pipeline.Running {

@@ -1,5 +1,5 @@
-// Package recovery compares the two truths about a run: the history of its workflow, and the landscape. Either suffices to go
-// on with the run, but never against the other.
+// Package recovery compares the two truths about a run: the history of its workflow, and the landscape. Either suffices to continue
+// with the run, but never against the other.
 package recovery
 
 import (
@@ -19,7 +19,7 @@ import (
 	"waymark/workflows"
 )
 
-// DivergedError says that the history of a run tells of something that is not on record, or is there otherwise: one of the
+// DivergedError says that the history of a run tells of something that is not recorded, or is there otherwise: one of the
 // two was put back from an older copy, or changed. Nothing may be written until somebody finds out which.
 type DivergedError struct {
 	Run     string
@@ -29,7 +29,7 @@ type DivergedError struct {
 
 // Error names run, event and contradiction, and says the cure.
 func (e *DivergedError) Error() string {
-	return fmt.Sprintf("STATE_DIVERGED: run %s, event %d of its workflow: %s; put back the state folder as one piece, or begin anew with --fork", e.Run, e.Event, e.Message)
+	return fmt.Sprintf("STATE_DIVERGED: run %s, event %d of its workflow: %s; put back the state folder as one piece, or start over with --fork", e.Run, e.Event, e.Message)
 }
 
 // Compare holds what the workflow's latest history says was done against the record. A history that is gone says nothing. That
@@ -173,7 +173,7 @@ func (r *record) holdsRead(ctx context.Context, in activities.ReadInput, out act
 	}
 	ends, err := r.ends(ctx)
 	if err == nil && !ends[in.Source] {
-		err = contradict("source %s was read to its end, and its end is not on record", in.Source)
+		err = contradict("source %s was read to its end, and its end is not recorded", in.Source)
 	}
 	return err
 }
@@ -184,7 +184,7 @@ func (r *record) holdsPassage(ctx context.Context, in activities.ProcessInput, o
 		return err
 	}
 	if !passed[in.Chunk] {
-		return contradict("chunk %d of %s went through the steps, and that is not on record", in.Chunk, in.Source)
+		return contradict("chunk %d of %s went through the steps, and that is not recorded", in.Chunk, in.Source)
 	}
 	for _, part := range out.Parts {
 		effect, err := r.effect(ctx, in.Source, in.Chunk, part.Sink)
@@ -192,7 +192,7 @@ func (r *record) holdsPassage(ctx context.Context, in activities.ProcessInput, o
 			return err
 		}
 		if effect == nil || effect.Rows != part.Rows || effect.Bytes != part.Bytes {
-			return contradict("chunk %d of %s had %d rows for sink %s in %d bytes, and that is not on record", in.Chunk, in.Source, part.Rows, part.Sink, part.Bytes)
+			return contradict("chunk %d of %s had %d rows for sink %s in %d bytes, and that is not recorded", in.Chunk, in.Source, part.Rows, part.Sink, part.Bytes)
 		}
 	}
 	return nil
@@ -205,7 +205,7 @@ func (r *record) holdsFold(ctx context.Context, in activities.FoldInput, _ activ
 func (r *record) holdsFolds(ctx context.Context, barrier string, folds int64) error {
 	found, err := r.folds(ctx, barrier)
 	if err == nil && found < folds {
-		err = contradict("barrier %s took %d steps, and %d are on record", barrier, folds, found)
+		err = contradict("barrier %s took %d steps, and %d are recorded", barrier, folds, found)
 	}
 	return err
 }
@@ -216,10 +216,10 @@ func (r *record) holdsWrite(ctx context.Context, in activities.WriteInput, out a
 		return err
 	}
 	if effect == nil || effect.State != landscape.Finalized || effect.Ordinal == nil || effect.Offset == nil || *effect.Ordinal != in.Ordinal || *effect.Offset != in.Offset {
-		return contradict("chunk %d of %s was written to sink %s as part %d at byte %d, and that is not on record", in.Chunk, in.Source, in.Sink, in.Ordinal, in.Offset)
+		return contradict("chunk %d of %s was written to sink %s as part %d at byte %d, and that is not recorded", in.Chunk, in.Source, in.Sink, in.Ordinal, in.Offset)
 	}
 	if out.Refused > 0 && effect.Refused != out.Refused {
-		return contradict("of chunk %d of %s the target of sink %s refused %d rows, and %d are on record", in.Chunk, in.Source, in.Sink, out.Refused, effect.Refused)
+		return contradict("of chunk %d of %s the target of sink %s refused %d rows, and %d are recorded", in.Chunk, in.Source, in.Sink, out.Refused, effect.Refused)
 	}
 	return nil
 }
@@ -227,7 +227,7 @@ func (r *record) holdsWrite(ctx context.Context, in activities.WriteInput, out a
 func (r *record) holdsOutput(ctx context.Context, in activities.SinkInput, _ struct{}) error {
 	published, err := r.artifacts(ctx)
 	if err == nil && !published[in.Sink] {
-		err = contradict("the output of sink %s was published, and that is not on record", in.Sink)
+		err = contradict("the output of sink %s was published, and that is not recorded", in.Sink)
 	}
 	return err
 }

@@ -79,7 +79,7 @@ func encoded(t *testing.T, value any) *common.Payloads {
 }
 
 // TestContradictions holds histories against a record with two chunks of ten rows, of which the first went through the steps and
-// is on its way to a sink.
+// is in flight to a sink.
 func TestContradictions(t *testing.T) {
 	scene := landscapetest.Scene{Run: "r", Chunks: 2, ChunkRows: 10}
 	log := landscape.New(memdriver.New(), nil)
@@ -111,31 +111,31 @@ func TestContradictions(t *testing.T) {
 	}{
 		"nothing":                        {},
 		"a chunk":                        {deed: read(1, 20)},
-		"a chunk that is not there":      {deed: read(2, 30), says: "chunk 2 of strikes was read, and it is not on record"},
-		"a chunk that ends elsewhere":    {deed: read(1, 19), says: "chunk 1 of strikes ended at byte 0, row 19, and on record it ends otherwise: byte 0, row 20"},
+		"a chunk that is not there":      {deed: read(2, 30), says: "chunk 2 of strikes was read, and it is not recorded"},
+		"a chunk that ends elsewhere":    {deed: read(1, 19), says: "chunk 1 of strikes ended at byte 0, row 19, but the recorded chunk ends at byte 0, row 20"},
 		"steps":                          {deed: processed(0, review.Bytes)},
-		"steps that were not taken":      {deed: processed(1, review.Bytes), says: "chunk 1 of strikes went through the steps, and that is not on record"},
+		"steps that were not taken":      {deed: processed(1, review.Bytes), says: "chunk 1 of strikes went through the steps, and that is not recorded"},
 		"steps that gave something else": {deed: processed(0, review.Bytes+1), says: "chunk 0 of strikes had 2 rows for sink review in "},
-		"a write that is not confirmed":  {deed: &did{"WriteChunk", activities.WriteInput{Source: landscapetest.Source, Sink: "review"}, nil}, says: "chunk 0 of strikes was written to sink review as part 0 at byte 0, and that is not on record"},
+		"a write that is not confirmed":  {deed: &did{"WriteChunk", activities.WriteInput{Source: landscapetest.Source, Sink: "review"}, nil}, says: "chunk 0 of strikes was written to sink review as part 0 at byte 0, and that is not recorded"},
 		"a write":                        {deed: wrote(1)},
 		"a write of old":                 {deed: &did{"WriteChunk", activities.WriteInput{Source: landscapetest.Source, Sink: "all"}, nil}},
-		"a write that refused more rows": {deed: wrote(2), says: "of chunk 0 of strikes the target of sink all refused 2 rows, and 1 are on record"},
-		"a fold that is not there":       {deed: &did{"FoldBarrier", activities.FoldInput{Barrier: "sums", Fold: 3}, activities.FoldResult{}}, says: "barrier sums took 4 steps, and 0 are on record"},
-		"an output that is not there":    {deed: &did{"PublishSink", activities.SinkInput{Sink: "review"}, nil}, says: "the output of sink review was published, and that is not on record"},
+		"a write that refused more rows": {deed: wrote(2), says: "of chunk 0 of strikes the target of sink all refused 2 rows, and 1 are recorded"},
+		"a fold that is not there":       {deed: &did{"FoldBarrier", activities.FoldInput{Barrier: "sums", Fold: 3}, activities.FoldResult{}}, says: "barrier sums took 4 steps, and 0 are recorded"},
+		"an output that is not there":    {deed: &did{"PublishSink", activities.SinkInput{Sink: "review"}, nil}, says: "the output of sink review was published, and that is not recorded"},
 		"an end":                         {deed: &did{"ReadChunk", activities.ReadInput{Source: landscapetest.Source}, activities.ReadResult{Done: true}}},
-		"an end that is not there":       {deed: &did{"ReadChunk", activities.ReadInput{Source: "more"}, activities.ReadResult{Done: true}}, says: "source more was read to its end, and its end is not on record"},
-		"steps of several chunks":        {deed: several("ProcessChunks", processed(0, review.Bytes), processed(1, review.Bytes)), says: "chunk 1 of strikes went through the steps, and that is not on record"},
-		"several chunks":                 {deed: several("ReadChunks", read(1, 20), read(2, 30)), says: "chunk 2 of strikes was read, and it is not on record"},
+		"an end that is not there":       {deed: &did{"ReadChunk", activities.ReadInput{Source: "more"}, activities.ReadResult{Done: true}}, says: "source more was read to its end, and its end is not recorded"},
+		"steps of several chunks":        {deed: several("ProcessChunks", processed(0, review.Bytes), processed(1, review.Bytes)), says: "chunk 1 of strikes went through the steps, and that is not recorded"},
+		"several chunks":                 {deed: several("ReadChunks", read(1, 20), read(2, 30)), says: "chunk 2 of strikes was read, and it is not recorded"},
 		"folds of several barriers": {
-			deed: several("FoldBarriers", &did{"", activities.FoldInput{Barrier: "sums", Fold: 3}, activities.FoldResult{}}), says: "barrier sums took 4 steps, and 0 are on record"},
-		"several writes":                  {deed: several("WriteChunks", wrote(1), wrote(2)), says: "of chunk 0 of strikes the target of sink all refused 2 rows, and 1 are on record"},
+			deed: several("FoldBarriers", &did{"", activities.FoldInput{Barrier: "sums", Fold: 3}, activities.FoldResult{}}), says: "barrier sums took 4 steps, and 0 are recorded"},
+		"several writes":                  {deed: several("WriteChunks", wrote(1), wrote(2)), says: "of chunk 0 of strikes the target of sink all refused 2 rows, and 1 are recorded"},
 		"several writes on record":        {deed: several("WriteChunks", wrote(1), wrote(1))},
-		"several outputs":                 {deed: several("PublishSinks", &did{"", activities.SinkInput{Sink: "review"}, nil}), says: "the output of sink review was published, and that is not on record"},
+		"several outputs":                 {deed: several("PublishSinks", &did{"", activities.SinkInput{Sink: "review"}, nil}), says: "the output of sink review was published, and that is not recorded"},
 		"the run":                         {deed: &did{"OpenRun", activities.OpenInput{}, resumepoint.Plan{}}},
 		"a state":                         {state: began(2, 20, 0)},
-		"a state with a chunk more":       {state: began(3, 30, 0), says: "chunk 2 of strikes was read, and it is not on record"},
+		"a state with a chunk more":       {state: began(3, 30, 0), says: "chunk 2 of strikes was read, and it is not recorded"},
 		"a state that is somewhere else":  {state: began(2, 19, 0), says: "chunk 1 of strikes ended at byte 0"},
-		"a state with a fold more":        {state: began(0, 0, 1), says: "barrier sums took 1 steps, and 0 are on record"},
+		"a state with a fold more":        {state: began(0, 0, 1), says: "barrier sums took 1 steps, and 0 are recorded"},
 		"a state of before the first row": {state: began(0, 0, 0)},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -34,7 +34,7 @@ type effectKey struct {
 func (r *record) holdsRun(ctx context.Context) error {
 	_, err := r.log.Run(ctx, r.run)
 	if errors.Is(err, landscape.ErrNotFound) {
-		return contradict("the run was begun, and it is not on record")
+		return contradict("the run was begun, and it is not recorded")
 	}
 	return err
 }
@@ -43,7 +43,7 @@ func (r *record) holdsRun(ctx context.Context) error {
 func (r *record) holdsChunk(ctx context.Context, source string, ordinal int64, end plugin.Cursor) error {
 	chunk, err := r.log.Chunk(ctx, r.run, source, ordinal)
 	if errors.Is(err, landscape.ErrNotFound) {
-		return contradict("chunk %d of %s was read, and it is not on record", ordinal, source)
+		return contradict("chunk %d of %s was read, and it is not recorded", ordinal, source)
 	}
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func (r *record) holdsChunk(ctx context.Context, source string, ordinal int64, e
 		return fmt.Errorf("chunk %d of %s: cursor on record: %w", ordinal, source, err)
 	}
 	if !reflect.DeepEqual(at, end) {
-		return contradict("chunk %d of %s ended at byte %d, row %d, and on record it ends otherwise: byte %d, row %d", ordinal, source, end.Offset, end.Row, at.Offset, at.Row)
+		return contradict("chunk %d of %s ended at byte %d, row %d, but the recorded chunk ends at byte %d, row %d", ordinal, source, end.Offset, end.Row, at.Offset, at.Row)
 	}
 	return nil
 }

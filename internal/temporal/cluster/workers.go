@@ -51,7 +51,7 @@ func build(poller *taskqueue.PollerInfo) string {
 
 // Execution is the workflow that executes a run, or did so last.
 type Execution struct {
-	ID     string // of this execution; another one for each time that the run is taken up
+	ID     string // of this execution; another one for each time that the run is resumed
 	Status enums.WorkflowExecutionStatus
 	Queue  string
 }

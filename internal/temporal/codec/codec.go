@@ -118,7 +118,7 @@ func (c *Codec) decrypt(payload *commonpb.Payload) (*commonpb.Payload, error) {
 	if !Encrypted(payload) {
 		if c != nil && c.require {
 			return nil, &UnreadableError{Plain: true, why: "the payload is not encrypted, and --codec-require says that all must be: " +
-				"whoever starts a run needs the codec keys of the workers"}
+				"the program that starts a run needs the codec keys of the workers"}
 		}
 		return payload, nil
 	}

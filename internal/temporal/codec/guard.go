@@ -32,7 +32,7 @@ const givingBackPatience = 5 * time.Second
 // worker gets it.
 //
 // The input of a workflow for which nothing was done yet is an exception if it is not encrypted and has to be: it is let through, so
-// that the workflow fails and whoever started it sees why.
+// that the workflow fails and its starter sees why.
 type Guard struct {
 	// Codec has the worker's keys; nil if it has none.
 	Codec *Codec
@@ -113,7 +113,7 @@ type giver struct {
 }
 
 // workflowTask gives the task back if its history cannot be read, and reports whether it did. Orders and queries that cannot be read
-// are refused by the workflow, which then goes on.
+// are refused by the workflow, which then continues.
 func (g giver) workflowTask(ctx context.Context, task *workflowservice.PollWorkflowTaskQueueResponse) bool {
 	err := g.Codec.Check(ctx, task.GetHistory())
 	fault, is := errors.AsType[*UnreadableError](err)
@@ -152,7 +152,7 @@ func (g giver) activityTask(ctx context.Context, task *workflowservice.PollActiv
 	return true
 }
 
-// failureOf is a failure that a retry may cure. It is not encrypted: whoever looks for the cause has no key either, and it says no
+// failureOf is a failure that a retry may cure. It is not encrypted: the person who looks for the cause has no key either, and it says no
 // more than the metadata of the payload.
 func failureOf(err error) *failurepb.Failure {
 	return &failurepb.Failure{

@@ -10,7 +10,7 @@ import (
 const maxRequestBytes = 16 << 20
 
 // Handler serves the codec to Temporal's UI and its command line (`temporal --codec-endpoint`), which show payloads with it: POST
-// …/decode and …/encode. Whoever reaches it can read everything: it has no authentication of its own.
+// …/decode and …/encode. Anyone who reaches it can read everything: it has no authentication of its own.
 //
 // origin is the address of the UI, such as http://localhost:8080, whose pages browsers let use the answers; without one no page can.
 func (c *Codec) Handler(origin string) http.Handler {

@@ -26,7 +26,7 @@ var settings = map[string]any{
 	// A timer fires when it is due. By default none fires within a second.
 	"history.timerProcessorMaxTimeShift": 10 * time.Millisecond,
 
-	// Whoever waits for a workflow's end is told so at once, or when his question expires: a notification that comes just
+	// A client that waits for a workflow's end hears of it at once, or when its question expires: a notification that comes just
 	// before the question is missed. By default that costs 20 s, seen once in 25 short runs on a busy machine.
 	"history.longPollExpirationInterval": time.Second,
 
@@ -34,7 +34,7 @@ var settings = map[string]any{
 	// clock is set back, it gives out none until the clock shows the old time again.
 	"matching.useNewMatcher": false,
 
-	// A run that goes on in a history of its own does so at once. A timer, which by default waits for a second to pass since its
+	// A run that continues in a history of its own does so at once. A timer, which by default waits for a second to pass since its
 	// beginning, would wait for as long as the clock was set back.
 	"history.workflowIdReuseMinimalInterval": time.Duration(0),
 

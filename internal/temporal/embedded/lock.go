@@ -14,7 +14,7 @@ import (
 
 // Process is a process that has a server on a database.
 type Process struct {
-	PID     int    // 0 if it cannot be told
+	PID     int    // 0 if unknown
 	Address string // where clients reach the server; empty until it answers
 }
 
@@ -67,7 +67,7 @@ func acquire(databasePath string) (*lock, error) {
 	return &lock{file}, nil
 }
 
-// Whoever asks for the Holder has the lock for an instant, which keeps nobody from starting a server.
+// A caller of Holder has the lock for an instant, which keeps nobody from starting a server.
 const (
 	lockAttempts = 5
 	lockPause    = 10 * time.Millisecond
@@ -83,7 +83,7 @@ func lockAlone(file *os.File) error {
 	}
 }
 
-// sign writes the id of this process into the file, for people and for whoever asks for the Holder.
+// sign writes the id of this process into the file, for people and for callers of Holder.
 func sign(file *os.File) error {
 	if err := file.Truncate(0); err != nil {
 		return err

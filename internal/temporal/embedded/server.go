@@ -68,7 +68,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	}
 	if err != nil {
 		if damaged(o.DatabasePath) {
-			err = fmt.Errorf("%s is damaged; delete it while no run is going: runs on record stay, and can be resumed: %w", o.DatabasePath, err)
+			err = fmt.Errorf("%s is damaged; delete it while no run is active: recorded runs stay, and can be resumed: %w", o.DatabasePath, err)
 		}
 		return nil, fmt.Errorf("embedded temporal server: %w", errors.Join(err, lock.release()))
 	}

@@ -189,7 +189,7 @@ func TestDamaged(t *testing.T) {
 			_, err = file.WriteAt(bytes.Repeat([]byte("damage "), 10_000), at)
 			require.NoError(t, errors.Join(err, file.Close()))
 			_, err = Start(t.Context(), Options{DatabasePath: path})
-			require.ErrorContains(t, err, path+" is damaged; delete it while no run is going")
+			require.ErrorContains(t, err, path+" is damaged; delete it while no run is active")
 			require.NoError(t, os.Remove(path))
 			stopServer(t, startServer(t, Options{DatabasePath: path}))
 		})

@@ -31,7 +31,7 @@ func Audit(ctx context.Context, undisturbed, folder string) ([]Finding, error) {
 func (s *snapshot) checkRun(ctx context.Context, log *landscape.Reader) error {
 	run, err := log.Run(ctx, RunID)
 	if errors.Is(err, landscape.ErrNotFound) {
-		s.fault(Lost, 1, "the run is not on record")
+		s.fault(Lost, 1, "the run is not recorded")
 		return nil
 	}
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *snapshot) checkRun(ctx context.Context, log *landscape.Reader) error {
 	return errors.Join(err, failed)
 }
 
-// checkOutputs requires that every output is the one that is on record, and that nothing else lies beside it.
+// checkOutputs requires that every output is the one that is recorded, and that nothing else lies beside it.
 func (s *snapshot) checkOutputs(ctx context.Context, log *landscape.Reader, folder string) error {
 	artifacts, err := log.Artifacts(ctx, RunID)
 	if err != nil {
@@ -68,9 +68,9 @@ func (s *snapshot) checkOutputs(ctx context.Context, log *landscape.Reader, fold
 			content, there = manifest, true
 		}
 		if !there {
-			s.fault(Lost, int(a.Rows), "the output of %s is on record and not at %s", a.Sink, path)
+			s.fault(Lost, int(a.Rows), "the output of %s is recorded and not at %s", a.Sink, path)
 		} else if digest := payload.Of(content); string(digest) != a.SHA256 {
-			s.fault(Differing, 1, "%s has the digest %s, and %s is on record", path, digest, a.SHA256)
+			s.fault(Differing, 1, "%s has the digest %s, and %s is recorded", path, digest, a.SHA256)
 		}
 	}
 	for name := range s.files {

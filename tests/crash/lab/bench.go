@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// attempts is how often a moment is tried that did not come: what goes on side by side shifts the numbers of moments a little.
+// attempts is how often a moment is tried that did not come: what continues side by side shifts the numbers of moments a little.
 const attempts = 3
 
-// bench is a place where one trial goes on at a time. It has an oracle of its own, because the record holds the place.
+// bench is a place where one trial continues at a time. It has an oracle of its own, because the record holds the place.
 type bench struct {
 	lab     *laboratory
 	folder  string

@@ -80,7 +80,7 @@ func without(want, got []string) (missing, extra []string) {
 	return missing, extra
 }
 
-// compareTable compares the records of a table. Rows that are in no output are on record in the table errors: one that is
+// compareTable compares the records of a table. Rows that are in no output are recorded in the table errors: one that is
 // missing there is lost.
 func compareTable(table string, want, got []string) []Finding {
 	missing, extra := without(want, got)
