@@ -101,8 +101,8 @@ func TestAStateThatAHistoryBeganWithIsHeldAgainstTheRecord(t *testing.T) {
 	require.NoError(t, recovery.Compare(t.Context(), s.Client, s.Log.Reader, "long"))
 	events := eventsOf(t, s.Client, "long")
 	for says, statement := range map[string]string{
-		"was read, and it is not recorded":       "delete from chunks where source = 'first' and chunk > 0",
-		"steps, and 1 are recorded":              "delete from folds where fold > 0",
+		"was read, and it is not recorded":      "delete from chunks where source = 'first' and chunk > 0",
+		"steps, and 1 are recorded":             "delete from folds where fold > 0",
 		"but the recorded chunk ends at byte 7": `update chunks set cursor = json_set(cursor, '$.offset', 7) where source = 'first'`,
 	} {
 		path := filepath.Join(t.TempDir(), "landscape.db")
