@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// FoldComparison holds the folds of one barrier against what is on record about them. It stores nothing. It is not safe for
+// FoldComparison holds the folds of one barrier against what is recorded about them. It stores nothing. It is not safe for
 // concurrent use.
 type FoldComparison struct {
 	reader    *Reader
@@ -48,7 +48,7 @@ func (c *FoldComparison) load(ctx context.Context, kind Record) error {
 }
 
 // Compare holds everything on record about a fold of the barrier against what RecordFold would make of f: its counts,
-// members, batches, merges, the rows that came out, and the barrier's state if one is on record.
+// members, batches, merges, the rows that came out, and the barrier's state if one is recorded.
 //
 // The error says that the counts of f cannot follow those on record of the fold before it, which comparing that fold tells
 // in full.
@@ -90,7 +90,7 @@ func (c *FoldComparison) appendState(ctx context.Context, found []Difference, f 
 	return append(found, Difference{Table: stored.Table(), Key: key, Column: "state", Stored: shown(stored.State), Wanted: shown(f.State)}), nil
 }
 
-// alike returns a function that strikes a batch or merge off the list, and reports whether it is on record as it should be.
+// alike returns a function that strikes a batch or merge off the list, and reports whether it is recorded as it should be.
 func (c *FoldComparison) alike() func(Record) bool {
 	var hasher recordHasher
 	return func(r Record) bool {

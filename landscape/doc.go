@@ -8,11 +8,11 @@
 // exactly one outcome by construction. Hashes of rows are kept in columns, one per chunk, lane and node. Exceptions (errors)
 // are rows.
 //
-// A barrier, which gathers rows of several chunks, goes on in folds. A fold takes the tokens of one chunk into batches, ends
+// A barrier, which gathers rows of several chunks, continues in folds. A fold takes the tokens of one chunk into batches, ends
 // those that fired, and gives rows, which are a chunk like those of a source: the barrier is their origin.
 //
-// A run that stopped before its end may be taken up again, by whatever process: then its next epoch begins. What a process stores is
-// guarded by the epoch in which it works: one that goes on late, after another took its run up, stores nothing.
+// A run that stopped before its end may be resumed, by whatever process: then its next epoch begins. What a process stores is
+// guarded by the epoch in which it works: one that continues late, after another took its run up, stores nothing.
 //
 // Log owns canonical details, that is ids, hashes, precision of times, and what may follow what. What only asks uses its Reader, which
 // cannot write. A Driver stores records: sqlitestore for SQLite and pgstore for Postgres, memdriver for tests. Nothing above a Driver

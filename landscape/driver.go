@@ -61,7 +61,7 @@ type Batch struct {
 // changes nothing. A run that is not there is in epoch 0.
 type Guard struct {
 	Run   string
-	Epoch int64 // how often the run was taken up again
+	Epoch int64 // how often the run was resumed
 }
 
 // Move is a compare-and-set of a record's columns tagged move: they must be those of From and become those of To. Both

@@ -2,8 +2,8 @@ package landscape
 
 import "context"
 
-// InEpoch returns a Log of which everything that it stores is guarded: if the run was taken up again meanwhile, and is not in
-// this epoch any more, nothing is stored and the error wraps ErrSuperseded. A run that is not on record is in epoch 0. What
+// InEpoch returns a Log of which everything that it stores is guarded: if the run was resumed meanwhile, and is not in
+// this epoch any more, nothing is stored and the error wraps ErrSuperseded. A run that is not recorded is in epoch 0. What
 // it reads is not guarded. Both logs may be used at the same time.
 func (l *Log) InEpoch(run string, epoch int64) *Log {
 	guard := guarded{writer: l.plain, guard: Guard{Run: run, Epoch: epoch}}

@@ -20,9 +20,9 @@ var (
 	// ErrBlocked says that the target of an effect cannot tell what happened: a person must decide.
 	ErrBlocked = errors.New("the effect is blocked")
 
-	// ErrSuperseded says that the run was taken up again by another process: what this one still does for it does not count.
+	// ErrSuperseded says that the run was resumed by another process: what this one still does for it does not count.
 	// Nothing was stored. No retry cures it.
-	ErrSuperseded = errors.New("the run was taken up again by another process")
+	ErrSuperseded = errors.New("the run was resumed by another process")
 
 	// ErrFull says that there is no space left for the record. Nothing was stored. The same may work when there is space again.
 	ErrFull = errors.New("no space left for the record")
@@ -32,7 +32,7 @@ var (
 	ErrReadOnly = errors.New("the record cannot be written")
 )
 
-// DivergedError says that a repeat brought something else than what is on record. Nothing was stored. No retry cures it:
+// DivergedError says that a repeat brought something else than what is recorded. Nothing was stored. No retry cures it:
 // one of the two is wrong.
 type DivergedError struct {
 	Table, Key, Column string
@@ -40,7 +40,7 @@ type DivergedError struct {
 
 // Error names table, key and column.
 func (e *DivergedError) Error() string {
-	return fmt.Sprintf("%s %s: column %s differs from what is on record", e.Table, e.Key, e.Column)
+	return fmt.Sprintf("%s %s: column %s differs from what is recorded", e.Table, e.Key, e.Column)
 }
 
 // ImbalanceError says that a run that should be complete is not. Nothing was stored.

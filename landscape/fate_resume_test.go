@@ -14,7 +14,7 @@ import (
 	"waymark/plugin"
 )
 
-// stops are the steps of a run that is blocked, resolved, taken up again and cancelled: each may be repeated at once.
+// stops are the steps of a run that is blocked, resolved, resumed and cancelled: each may be repeated at once.
 func stops(t *testing.T, log *landscape.Log) []func() error {
 	ctx := t.Context()
 	s := landscapetest.Scene{Run: "stops", Chunks: 2, ChunkRows: 4, Way: func(int64) int { return 0 }}

@@ -62,5 +62,5 @@ type DerivedChunk struct {
 	Chunk   Chunk // Fold is set by Log
 	Records Records
 	Batches []uint32 // per row: the batch that it came from
-	Parents []Token  // per row: the one token that goes on in it, or was expanded; nil if rows have none. Source is ignored: the lane says it
+	Parents []Token  // per row: the one token that continues in it, or was expanded; nil if rows have none. Source is ignored: the lane says it
 }

@@ -11,7 +11,7 @@ import (
 // RecordFold records in one transaction what a barrier took, which batches fired, what coalesces decided, and the rows
 // that came out, and with the last fold that nothing more will come out.
 //
-// The fold before it must be on record, and of a ChunkFold the passage of the chunk: exactly the tokens whose ways end
+// The fold before it must be recorded, and of a ChunkFold the passage of the chunk: exactly the tokens whose ways end
 // buffered at the barrier must be in its arrivals. A fold whose counts do not add up is refused. Repeating it with equal
 // content changes nothing; other content is a *DivergedError.
 func (l *Log) RecordFold(ctx context.Context, f Fold) error {

@@ -36,7 +36,7 @@ func (s *HashSums) of(r HashesRecord) recordHash {
 	return sum
 }
 
-// areStored reports whether these hashes are on record of the chunk, and no others.
+// areStored reports whether these hashes are recorded of the chunk, and no others.
 func (s *HashSums) areStored(ctx context.Context, d RecordReader, p Passage) (bool, error) {
 	found, same := 0, true
 	err := each(ctx, d, []any{p.Run, p.Source, p.Chunk}, func(r HashesRecord) bool {

@@ -8,7 +8,7 @@ import (
 	"waymark/pipeline"
 )
 
-// A target may take a part without some of its rows: it refuses them late, after their ways were on record. The way of such a token
+// A target may take a part without some of its rows: it refuses them late, after their ways were recorded. The way of such a token
 // leads to the sink, an error of it stands at the sink, and the effect counts it. It ends as one that the sink's encoder refused:
 // as a failure, on_error_routed, in quarantine.
 

@@ -5,11 +5,11 @@ import (
 	"errors"
 )
 
-// ErrUnavailable says that the database failed: it tells nothing about what is on record.
+// ErrUnavailable says that the database failed: it tells nothing about what is recorded.
 var ErrUnavailable = errors.New("the record could not be asked")
 
 // Marked returns the Reader of the same record whose errors wrap ErrUnavailable wherever the database failed. Any other error of a
-// question says that what is on record makes no sense.
+// question says that what is recorded makes no sense.
 func (r *Reader) Marked() *Reader {
 	marked := *r
 	marked.from = markedSource{r.from}

@@ -13,7 +13,7 @@ import (
 // RecordPassage records in one transaction which way every token of a chunk took, the hashes of its rows at every node, why
 // tokens were refused, what coalesces made of them, and what is going to be written to each sink.
 //
-// The chunk must be on record. A passage that does not account for every row of it, for every branch of a token that was
+// The chunk must be recorded. A passage that does not account for every row of it, for every branch of a token that was
 // forked, and for every merge is refused. Repeating it with equal
 // content changes nothing; other content is a *DivergedError: a step is not deterministic.
 func (l *Log) RecordPassage(ctx context.Context, p Passage) error {

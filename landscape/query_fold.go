@@ -15,7 +15,7 @@ func (r *Reader) Tables(ctx context.Context, run string) ([]LookupTable, error) 
 	return Select[LookupTable](ctx, r.from, run)
 }
 
-// Fold returns one step of a barrier. The error wraps ErrNotFound if it is not on record.
+// Fold returns one step of a barrier. The error wraps ErrNotFound if it is not recorded.
 func (r *Reader) Fold(ctx context.Context, run, node string, fold int64) (FoldRecord, error) {
 	return get[FoldRecord](ctx, r.from, run, node, fold)
 }
@@ -135,7 +135,7 @@ type Membership struct {
 }
 
 // BatchOf returns the batch that holds or settled a token. The error wraps ErrNotFound if the token did not end at a
-// barrier, or the fold that took it is not on record yet.
+// barrier, or the fold that took it is not recorded yet.
 func (r *Reader) BatchOf(ctx context.Context, run string, token Token) (Membership, error) {
 	at, err := r.find(ctx, run, token)
 	if err != nil {
@@ -165,7 +165,7 @@ func (r *Reader) BatchOf(ctx context.Context, run string, token Token) (Membersh
 // Parentage is what a row that came out of a barrier was made from.
 type Parentage struct {
 	Batch int64
-	Token *Token // the one token that goes on in the row, or was expanded; nil if the row was made of the whole batch
+	Token *Token // the one token that continues in the row, or was expanded; nil if the row was made of the whole batch
 }
 
 // ParentsOf returns what a row of a barrier was made from. The error wraps ErrNotFound if the row is not there.

@@ -11,7 +11,7 @@ func (r *Reader) RetriedBy(ctx context.Context, parent, source string, row int64
 	return run, err
 }
 
-// Retried returns the records of its parent that a run feeds again, by source and row; nil if there is none.
+// Retried returns the records of its parent that a run retries, by source and row; nil if there is none.
 func (r *Reader) Retried(ctx context.Context, run string) ([]RetriedRow, error) {
 	linked, err := get[Run](ctx, r.from, run)
 	if err != nil || linked.Link != RetryLink {
@@ -27,7 +27,7 @@ func (r *Reader) Retried(ctx context.Context, run string) ([]RetriedRow, error) 
 	return found, err
 }
 
-// RetriedFrom returns the records of a run that other runs feed again, by source and row; nil if there is none.
+// RetriedFrom returns the records of a run that other runs retry, by source and row; nil if there is none.
 func (r *Reader) RetriedFrom(ctx context.Context, parent string) ([]RetriedRow, error) {
 	return Select[RetriedRow](ctx, r.from, parent)
 }

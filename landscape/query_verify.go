@@ -29,13 +29,13 @@ func (d Difference) String() string {
 	if d.Column != "" {
 		column = d.Column + " "
 	}
-	return fmt.Sprintf("%s %s: %sshould be %s, on record is %s", d.Table, d.Key, column, d.Wanted, d.Stored)
+	return fmt.Sprintf("%s %s: %sshould be %s, the record has %s", d.Table, d.Key, column, d.Wanted, d.Stored)
 }
 
 // absent stands for a record that is not there.
 const absent = "no record"
 
-// CompareRun holds a run's record and graph against those that BeginRun would make. What may change while a run goes on is
+// CompareRun holds a run's record and graph against those that BeginRun would make. What may change while a run continues is
 // not compared. It stores nothing.
 func (r *Reader) CompareRun(ctx context.Context, run Run, graph Graph) ([]Difference, error) {
 	whole := []Record{Node{Run: run.ID}, Edge{Run: run.ID}, Source{Run: run.ID}, Lane{Run: run.ID}, LookupTable{Run: run.ID}}
@@ -54,7 +54,7 @@ func (r *Reader) ComparePassage(ctx context.Context, p Passage, refused *Refusal
 	return r.comparePassage(ctx, p, refused, nil)
 }
 
-// IsPassage is ComparePassage for a passage without hashes: sums stand for them. It reports whether all is on record as it should be, and
+// IsPassage is ComparePassage for a passage without hashes: sums stand for them. It reports whether all is recorded as it should be, and
 // leaves it to ComparePassage to say what is not.
 func (r *Reader) IsPassage(ctx context.Context, p Passage, refused *Refusals, sums *HashSums) (bool, error) {
 	differences, err := r.comparePassage(ctx, p, refused, sums)
@@ -119,7 +119,7 @@ func (p Passage) late(first int64) func(Record) bool {
 	}
 }
 
-// keepsFeeds reports whether it is on record what fed the barriers of the run; the first releases did not record it.
+// keepsFeeds reports whether it is recorded what fed the barriers of the run; the first releases did not record it.
 func (r *Reader) keepsFeeds(ctx context.Context, run string) (kept bool, err error) {
 	err = each(ctx, r.from, []any{run}, func(FeedRecord) bool {
 		kept = true

@@ -53,7 +53,7 @@ func change[T landscape.Record](f func(*T) (keep bool)) func(landscape.Record) l
 	}
 }
 
-// requireSummed holds that sums of the hashes tell whether a passage is on record as it should be.
+// requireSummed holds that sums of the hashes tell whether a passage is recorded as it should be.
 func requireSummed(t *testing.T, log *landscape.Log, p landscape.Passage, want bool) {
 	t.Helper()
 	var sums landscape.HashSums
@@ -92,17 +92,17 @@ func TestCompare(t *testing.T) {
 		change func(landscape.Record) landscape.Record
 		want   string
 	}{
-		{"run", change(func(r *landscape.Run) bool { r.Params = "{}"; return true }), `runs compared: params should be "{\"year\":2024}", on record is "{}"`},
-		{"node", change(func(n *landscape.Node) bool { return n.Node != "keep" }), "nodes compared/keep: should be one, on record is no record"},
-		{"edge", change(func(e *landscape.Edge) bool { e.Label += "x"; return true }), "should be no record, on record is one"},
+		{"run", change(func(r *landscape.Run) bool { r.Params = "{}"; return true }), `runs compared: params should be "{\"year\":2024}", the record has "{}"`},
+		{"node", change(func(n *landscape.Node) bool { return n.Node != "keep" }), "nodes compared/keep: should be one, the record has no record"},
+		{"edge", change(func(e *landscape.Edge) bool { e.Label += "x"; return true }), "should be no record, the record has one"},
 		{"source", change(func(s *landscape.Source) bool { s.Info = "x"; return true }), "info should be "},
-		{"lane", change(func(l *landscape.Lane) bool { l.Fork = "x"; return true }), `fork should be "", on record is "x"`},
-		{"end", change(func(e *landscape.SourceEnd) bool { e.Rows++; return true }), "rows should be 2108, on record is 2109"},
+		{"lane", change(func(l *landscape.Lane) bool { l.Fork = "x"; return true }), `fork should be "", the record has "x"`},
+		{"end", change(func(e *landscape.SourceEnd) bool { e.Rows++; return true }), "rows should be 2108, the record has 2109"},
 		{"codes", change(func(p *landscape.PassageRecord) bool { p.WayCodes = p.WayCodes[1:]; return true }), "way_codes should be 1054 bytes "},
 		{"way", change(func(w *landscape.WayRecord) bool { w.Signature = ""; return true }), `on record is ""`},
-		{"step", change(func(w *landscape.WayStepRecord) bool { return w.Seq != 1 }), "should be one, on record is no record"},
+		{"step", change(func(w *landscape.WayStepRecord) bool { return w.Seq != 1 }), "should be one, the record has no record"},
 		{"hashes", change(func(h *landscape.HashesRecord) bool { h.Slots = nil; return true }), "slots should be 2048 bytes "},
-		{"keys", change(func(k *landscape.KeysRecord) bool { k.Field = "other"; return true }), "other: should be no record, on record is one"},
+		{"keys", change(func(k *landscape.KeysRecord) bool { k.Field = "other"; return true }), "other: should be no record, the record has one"},
 		{"error", change(func(e *landscape.RowError) bool { e.ErrorHash = "x"; return true }), "error_hash should be "},
 		{"write", change(func(e *landscape.Effect) bool { e.SHA256 = ""; return true }), "on record is nothing"},
 	} {

@@ -121,14 +121,14 @@ func (r *Reader) WayOf(ctx context.Context, run string, token Token) (Way, error
 	return at.way, err
 }
 
-// located is where a token is on record.
+// located is where a token is recorded.
 type located struct {
 	chunk Chunk
 	index int // of its row in the chunk
 	way   Way
 }
 
-// find returns where a token is on record.
+// find returns where a token is recorded.
 func (r *Reader) find(ctx context.Context, run string, token Token) (located, error) {
 	chunk, err := r.ChunkOf(ctx, run, token.Source, token.Row)
 	if err != nil {

@@ -18,7 +18,7 @@ type FoldRecord struct {
 	Held   int64    `db:"held_rows"`        // tokens in batches that have not fired
 	Out    int64    `db:"out_rows"`         // rows that came out of this fold
 
-	Turn     *int64 `db:"turn,first,null"`        // chunks of sources that had their turns before the fold; nil in records of old
+	Turn     *int64 `db:"turn,first,null"`        // chunks of sources that had their turns before the fold; nil in older records
 	Deadline Micros `db:"deadline_us,first,null"` // when the next batch is due after the fold; zero for none
 }
 
@@ -114,5 +114,5 @@ type ParentsRecord struct {
 	Slice   int64  `db:"slice,key"`
 	Rows    int64  `db:"rows"`
 	Batches []byte `db:"batches"`     // 4 × rows, big-endian: number of the batch
-	Tokens  []byte `db:"tokens,null"` // 8 × rows, big-endian: lane<<48 | row of the one token that goes on, or was expanded; nil if the rows have none
+	Tokens  []byte `db:"tokens,null"` // 8 × rows, big-endian: lane<<48 | row of the one token that continues, or was expanded; nil if the rows have none
 }

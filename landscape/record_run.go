@@ -17,9 +17,9 @@ type RunHead struct {
 	Host           string             `db:"host,first"`
 	BaseDir        string             `db:"base_dir"` // folder that relative paths of the document start from
 	Started        Micros             `db:"started_us,first"`
-	Epoch          int64              `db:"epoch,move"` // how often it was taken up again
+	Epoch          int64              `db:"epoch,move"` // how often it was resumed
 	Status         pipeline.RunStatus `db:"status,move"`
-	Final          bool               `db:"final,move"`            // cancelled for good: nobody may take it up again
+	Final          bool               `db:"final,move"`            // cancelled permanently: nobody may resume it
 	Finished       Micros             `db:"finished_us,move,null"` // zero while it runs
 	Reason         string             `db:"reason,move"`           // one sentence for people; empty while it runs
 }
@@ -27,7 +27,7 @@ type RunHead struct {
 // Run is one run of one pipeline document. Log sets Started, Epoch, Status, Final, Finished and Reason.
 type Run struct {
 	RunHead
-	File     string `db:"document_file"` // name of the document, absolute or relative to BaseDir; empty in records of old
+	File     string `db:"document_file"` // name of the document, absolute or relative to BaseDir; empty in older records
 	Parent   string `db:"parent_run"`    // the run that this one is linked to; empty if none
 	Link     Link   `db:"link"`
 	Document string `db:"document"` // as read, without secrets: references are not resolved
@@ -105,11 +105,11 @@ type SourceEnd struct {
 	Ended    Micros `db:"ended_us,first"`
 }
 
-// Resumption is one time that a run was taken up again.
+// Resumption is one time that a run was resumed.
 type Resumption struct {
 	Run   string             `db:"run_id,key"`
 	Epoch int64              `db:"epoch,key"` // that began with it, from 1
-	Claim string             `db:"claim"`     // who took it up, as nobody else calls himself, such as a Temporal run id
+	Claim string             `db:"claim"`     // who resumed it, as nobody else calls himself, such as a Temporal run id
 	Was   pipeline.RunStatus `db:"was"`       // set by Log
 	Actor string             `db:"actor"`
 	Why   string             `db:"why"`
@@ -118,7 +118,7 @@ type Resumption struct {
 	At    Micros             `db:"at_us,first"` // set by Log
 }
 
-// RetriedRow is a quarantined record of a run that a linked run feeds again. A record is fed again by one run at most.
+// RetriedRow is a quarantined record of a run that a linked run retries. A record is retried by one run at most.
 type RetriedRow struct {
 	Parent string `db:"parent_run,key"` // the run that refused it; Log sets it
 	Source string `db:"source,key"`

@@ -75,8 +75,8 @@ func (all lanes) unpack(r RepeatsRecord, i int) (Token, error) {
 	return Token{Source: all[lane].Source, Lane: lane, Row: row}, nil
 }
 
-// FirstOf returns the token that was the first with the key of one that a deduplicate dropped. The error wraps ErrNotFound if it is
-// not on record: the deduplicate did not drop the token, or an earlier release recorded the passage, which entered claims instead.
+// FirstOf returns the token that was the first with the key of one that a deduplicate dropped. The error wraps ErrNotFound if it is not
+// recorded: the deduplicate did not drop the token, or an earlier release recorded the passage, which entered claims instead.
 func (r *Reader) FirstOf(ctx context.Context, run, node string, token Token) (Token, error) {
 	chunk, err := r.ChunkOf(ctx, run, token.Source, token.Row)
 	if err != nil {
@@ -102,7 +102,7 @@ func (r *Reader) FirstOf(ctx context.Context, run, node string, token Token) (To
 	return first, err
 }
 
-// keepsRepeats reports whether it is on record of which tokens those of a chunk are repeats: not if an earlier release sent it
+// keepsRepeats reports whether it is recorded of which tokens those of a chunk are repeats: not if an earlier release sent it
 // through the steps. Such a run has claims.
 func (r *Reader) keepsRepeats(ctx context.Context, run, source string, chunk int64) (bool, error) {
 	kept, err := r.has(ctx, RepeatsRecord{}, run, source, chunk)
@@ -122,7 +122,7 @@ func (r *Reader) has(ctx context.Context, kind Record, prefix ...any) (found boo
 	return found, err
 }
 
-// Passed reports whether it is on record that a chunk went through the steps.
+// Passed reports whether it is recorded that a chunk went through the steps.
 func (r *Reader) Passed(ctx context.Context, run, source string, chunk int64) (bool, error) {
 	return r.has(ctx, passageHead{}, run, source, chunk)
 }

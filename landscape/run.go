@@ -14,7 +14,7 @@ type Graph struct {
 	Sources []Source // the sources, and every barrier
 	Lanes   []Lane   // by number, from 0; every origin has a root lane
 	Tables  []LookupTable
-	Retried []RetriedRow // of a run with a RetryLink: records of its parent that it feeds again
+	Retried []RetriedRow // of a run with a RetryLink: records of its parent that it retries
 	By      []Execution  // the one that begins the run; nil if it is no workflow
 }
 
@@ -22,7 +22,7 @@ type Graph struct {
 // publication of every sink, all in one transaction. It sets the run's start, epoch and status.
 //
 // Repeating it with equal content changes nothing, whatever the run's status is by now; other content is a
-// *DivergedError, and so is a record in graph.Retried that another run feeds again.
+// *DivergedError, and so is a record in graph.Retried that another run retries.
 func (l *Log) BeginRun(ctx context.Context, run Run, graph Graph) error {
 	now := l.now()
 	run.Started, run.Status, run.Finished, run.Reason, run.Epoch, run.Final = now, pipeline.Running, 0, "", 0, false
@@ -102,7 +102,7 @@ func (l *Log) RecordAction(ctx context.Context, run, verb, actor, why string) er
 	})
 }
 
-// RecordOrder is RecordAction for an order that came at a moment: one that is on record since then is not recorded again, also if
+// RecordOrder is RecordAction for an order that came at a moment: one that is recorded since then is not recorded again, also if
 // several attempts at recording it come at the same time.
 func (l *Log) RecordOrder(ctx context.Context, run, verb, actor, why string, since Micros) error {
 	return settle("actions", func() error {

@@ -11,7 +11,7 @@ import (
 
 // FinishRun ends a running run with a status that Conclude returns. It must be the one that Conclude returns now, and the
 // sweep's counts must balance in the same transaction: else the error is an *ImbalanceError that names node and chunk, and
-// the run goes on. Repeating it with the same status changes nothing; a run that ended otherwise is refused.
+// the run continues. Repeating it with the same status changes nothing; a run that ended otherwise is refused.
 func (l *Log) FinishRun(ctx context.Context, run string, status pipeline.RunStatus, reason string) error {
 	concluded, err := l.Conclude(ctx, run)
 	if err != nil {
@@ -23,7 +23,7 @@ func (l *Log) FinishRun(ctx context.Context, run string, status pipeline.RunStat
 	return l.moveRun(ctx, run, status, reason)
 }
 
-// StopRun ends a running run before it is complete: failed, interrupted, blocked or cancelled. TakeUp goes on with it.
+// StopRun ends a running run before it is complete: failed, interrupted, blocked or cancelled. TakeUp continues with it.
 //
 // A run that has the status already stays as it is, with its first reason; one that ended otherwise is refused.
 func (l *Log) StopRun(ctx context.Context, run string, status pipeline.RunStatus, reason string) error {
@@ -63,7 +63,7 @@ func open(status pipeline.RunStatus) bool {
 }
 
 // CancelRun ends a run for which nobody works any more, or whose work ends with this: it is cancelled, and if final is set,
-// nobody may take it up again. The action is recorded in the same transaction.
+// nobody may resume it. The action is recorded in the same transaction.
 //
 // A run that is cancelled already stays as it is, but may become final. A complete run is refused.
 func (l *Log) CancelRun(ctx context.Context, run string, final bool, actor, why string) error {
@@ -100,12 +100,12 @@ const (
 	VerbContinue    = "continue"
 	VerbInterrupt   = "interrupt" // at the process that works for it: Ctrl-C, SIGTERM
 	VerbCancel      = "cancel"
-	VerbCancelFinal = "cancel_final" // for good
+	VerbCancelFinal = "cancel_final" // permanently
 	VerbResolve     = "resolve"      // a blocked effect
-	VerbRetry       = "retry"        // its quarantined records are fed again
+	VerbRetry       = "retry"        // its quarantined records are retried
 )
 
-// order returns the record of an action, or nothing if it is the last on record since the run was taken up: then whoever carries it
+// order returns the record of an action, or nothing if it is the last on record since the run was resumed: then whoever carries it
 // out has recorded it.
 func (l *Log) order(ctx context.Context, run, verb, actor, why string) ([]Record, error) {
 	before, err := l.Actions(ctx, run)

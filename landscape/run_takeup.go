@@ -9,11 +9,11 @@ import (
 	"waymark/pipeline"
 )
 
-// NotResumableError says why a run cannot be taken up again. Nothing was stored. No retry cures it.
+// NotResumableError says why a run cannot be resumed. Nothing was stored. No retry cures it.
 type NotResumableError struct {
 	Run    string
 	Status pipeline.RunStatus
-	Final  bool   // it was cancelled for good
+	Final  bool   // it was cancelled permanently
 	Why    string // and the cure, for people
 }
 
@@ -22,20 +22,20 @@ func (e *NotResumableError) Error() string {
 	return fmt.Sprintf("run %s is %s and cannot be resumed: %s", e.Run, e.Status, e.Why)
 }
 
-// Resumable returns nil if a run with this record can be taken up again, as far as the record tells; else a *NotResumableError: it
-// is complete, or was cancelled for good.
+// Resumable returns nil if a run with this record can be resumed, as far as the record tells; else a *NotResumableError: it
+// is complete, or was cancelled permanently.
 func (h RunHead) Resumable() error {
 	switch {
 	case !open(h.Status):
 		return &NotResumableError{Run: h.ID, Status: h.Status, Why: "nothing is left to do; waymark run starts another one"}
 	case h.Final:
-		return &NotResumableError{Run: h.ID, Status: h.Status, Final: true, Why: "it was cancelled for good; waymark run starts another one"}
+		return &NotResumableError{Run: h.ID, Status: h.Status, Final: true, Why: "it was cancelled permanently; waymark run starts another one"}
 	default:
 		return nil
 	}
 }
 
-// Resumable returns the run's record. The error is a *NotResumableError if the run cannot be taken up again: for what its record
+// Resumable returns the run's record. The error is a *NotResumableError if the run cannot be resumed: for what its record
 // says, or because a person must first decide about an effect of it.
 func (r *Reader) Resumable(ctx context.Context, run string) (RunHead, error) {
 	head, err := get[RunHead](ctx, r.from, run)
@@ -90,7 +90,7 @@ func (r *Reader) blocked(ctx context.Context, run string) (string, error) {
 func (l *Log) TakeUp(ctx context.Context, r Resumption, by ...Execution) error {
 	err := settle("resumptions", func() error { return l.takeUp(ctx, r, by) })
 	if err != nil {
-		return fmt.Errorf("take up run %s in epoch %d: %w", r.Run, r.Epoch, err)
+		return fmt.Errorf("resume run %s in epoch %d: %w", r.Run, r.Epoch, err)
 	}
 	return nil
 }
@@ -133,7 +133,7 @@ func (l *Log) claimed(ctx context.Context, r Resumption, epoch int64) error {
 	return err
 }
 
-// Resumptions returns how often, and by whom, a run was taken up again, in order.
+// Resumptions returns how often, and by whom, a run was resumed, in order.
 func (r *Reader) Resumptions(ctx context.Context, run string) ([]Resumption, error) {
 	return Select[Resumption](ctx, r.from, run)
 }

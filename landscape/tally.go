@@ -110,7 +110,7 @@ func (t *tallied) addRoutes(chunk Chunk, lane Lane, routes LaneRoutes) error {
 		return fmt.Errorf("%d ways, but rows on %d of them", len(routes.Ways), len(codes.order))
 	}
 	if len(codes.order) == 0 && !lane.IsRoot() {
-		return nil // a lane without tokens is not on record
+		return nil // a lane without tokens is not recorded
 	}
 	l := &laneTally{lane: lane, numbered: codes}
 	for _, at := range codes.order {

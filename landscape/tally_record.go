@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// appendLanes appends what is on record of the tokens: all passages, ways, steps, then the chunk's use of them.
+// appendLanes appends what is recorded of the tokens: all passages, ways, steps, then the chunk's use of them.
 func (t *tallied) appendLanes(insert []Record, p Passage) []Record {
 	for _, l := range t.lanes {
 		width := l.width(!l.lane.IsRoot())

@@ -155,7 +155,7 @@ func (w Way) checkBegin(lane Lane) error {
 	return nil
 }
 
-// continues reports whether w goes on where parent was forked.
+// continues reports whether w continues where parent was forked.
 func (w Way) continues(parent Way) bool {
 	n := len(parent.Steps)
 	if w.First != n || !slices.Equal(w.Steps[:n-1], parent.Steps[:n-1]) {

@@ -57,7 +57,7 @@ type MergeResult string
 
 // The results of a merge.
 const (
-	MergeMerged  MergeResult = "merged"  // a token that goes on
+	MergeMerged  MergeResult = "merged"  // a token that continues
 	MergeRefused MergeResult = "refused" // a token that the coalesce refused
 	MergeNothing MergeResult = "nothing" // no token: no branch arrived
 )

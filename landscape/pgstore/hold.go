@@ -13,7 +13,7 @@ import (
 
 const holdSQL = `select hold_run($1, $2)`
 
-// hold keeps a run as it is while a transaction goes on.
+// hold keeps a run as it is while a transaction continues.
 type hold struct {
 	run   string
 	alone bool // nobody else may hold it: it is going to change, or to be counted

@@ -132,7 +132,7 @@ func TestWriterMovesNothingIntoWhatIsIllegal(t *testing.T) {
 	for name, to := range map[string][2]string{
 		"a complete run runs":         {"r1", `epoch, 'running', final, null, reason`},
 		"a complete run is cancelled": {"r1", `epoch, 'cancelled', final, finished_us, reason`},
-		"an epoch nobody took up":     {"r2", `epoch + 1, 'running', final, null, reason`},
+		"an epoch nobody resumed":     {"r2", `epoch + 1, 'running', final, null, reason`},
 		"a reason of its own":         {"r2", `epoch, status, final, finished_us, 'x'`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -151,7 +151,7 @@ func brief(words []string) string {
 }
 
 // Owner returns the role of the connection if it owns the schema, or may do what its owner may; otherwise nothing. Such a role could
-// change what is on record: processes that work for runs need none like that.
+// change what is recorded: processes that work for runs need none like that.
 func (s *Store) Owner(ctx context.Context) (role string, err error) {
 	const query = `select case when pg_has_role(nspowner, 'usage') then current_user::text else '' end from pg_namespace where nspname = $1`
 	err = s.pool.QueryRow(ctx, query, s.schema).Scan(&role)

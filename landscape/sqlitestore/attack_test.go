@@ -49,7 +49,7 @@ func assailable(t *testing.T, d landscape.Driver) {
 	require.NoError(t, retryScene(log))
 }
 
-// retryScene begins r5, which feeds a record of r1 again, and takes it up twice: it is cancelled, not for good.
+// retryScene begins r5, which feeds a record of r1 again, and resumes it twice: it is cancelled, not permanently.
 func retryScene(log *landscape.Log) error {
 	ctx := context.Background()
 	run, graph := landscapetest.Scene{Run: "r5"}.Graph()

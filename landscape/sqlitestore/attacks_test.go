@@ -58,7 +58,7 @@ func runAttacks() map[string]attack {
 		"a run of another one without a link":   {bornSQL(map[string]string{"parent_run": "'r1'"}), "CHECK"},
 		"a link that is no word":                {bornSQL(map[string]string{"parent_run": "'r1'", "link": "'copy'"}), "CHECK"},
 		"a run becomes another one's":           {`update runs set parent_run = 'r1', link = 'fork', status = 'failed', finished_us = 1 where run_id = 'r2'`, "only status"},
-		"an epoch that nobody took up":          {`update runs set epoch = 1 where run_id = 'r2'`, "illegal change"},
+		"an epoch that nobody resumed":          {`update runs set epoch = 1 where run_id = 'r2'`, "illegal change"},
 		"an epoch that jumps":                   {`update runs set epoch = epoch + 2, status = 'running', finished_us = null where run_id = 'r5'`, "illegal change"},
 		"an epoch that goes back":               {`update runs set epoch = epoch - 1, status = 'running', finished_us = null where run_id = 'r5'`, "illegal change"},
 		"a stopped run runs in its epoch":       {`update runs set status = 'running', finished_us = null where run_id = 'r5'`, "illegal change"},
@@ -66,10 +66,10 @@ func runAttacks() map[string]attack {
 		"a cancelled run fails":                 {`update runs set status = 'failed' where run_id = 'r5'`, "illegal change"},
 		"a failed run is final":                 {`update runs set status = 'failed', finished_us = 1, final = 1 where run_id = 'r2'`, "CHECK"},
 		"a final run is final no more":          {finalSQL + `update runs set final = 0 where run_id = 'r5'`, "illegal change"},
-		"a final run is taken up again":         {finalSQL + `update runs set epoch = 3, status = 'running', finished_us = null, final = 0 where run_id = 'r5'`, "illegal change"},
+		"a final run is resumed":                {finalSQL + `update runs set epoch = 3, status = 'running', finished_us = null, final = 0 where run_id = 'r5'`, "illegal change"},
 		"a resumption of a final run":           {finalSQL + resumedSQL("r5", 3), "not the next epoch"},
 		"a complete run is cancelled":           {`update runs set status = 'completed', finished_us = 1 where run_id = 'r2'; update runs set status = 'cancelled', finished_us = 2 where run_id = 'r2'`, "illegal change"},
-		"a complete run is taken up again":      {`update runs set status = 'empty', finished_us = 1 where run_id = 'r2'; ` + resumedSQL("r2", 1), "CHECK"},
+		"a complete run is resumed":             {`update runs set status = 'empty', finished_us = 1 where run_id = 'r2'; ` + resumedSQL("r2", 1), "CHECK"},
 		"a resumption of an epoch that is far":  {resumedSQL("r2", 2), "not the next epoch"},
 		"a resumption of a run that was not so": {`insert into resumptions values ('r2', 1, 'c', 'failed', '', '', '', '', 1)`, "not the next epoch"},
 		"an execution that begins nothing":      {`insert into executions values ('r2', 1, 0, 'c', 'w', '', '', '', '', '', 1)`, "neither begins"},
@@ -192,7 +192,7 @@ func TestGuarantees(t *testing.T) {
 	require.NoError(t, log.BeginRun(t.Context(), run, graph))
 }
 
-// finalSQL cancels r5, which is in epoch 2, for good.
+// finalSQL cancels r5, which is in epoch 2, permanently.
 const finalSQL = `update runs set final = 1 where run_id = 'r5'; `
 
 // reviewSQL is a write of r2 that no attempt was made at; blockedSQL blocks it.

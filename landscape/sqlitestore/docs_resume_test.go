@@ -10,7 +10,7 @@ import (
 	"waymark/plugin"
 )
 
-// stopped plays a run that was interrupted, taken up again, and waits for a person to decide about an effect.
+// stopped plays a run that was interrupted, resumed, and waits for a person to decide about an effect.
 func stopped(ctx context.Context, log *landscape.Log, id string) error {
 	s := landscapetest.Scene{Run: id, Chunks: 3, ChunkRows: 10}
 	err := errors.Join(s.Begin(ctx, log), s.Read(ctx, log))

@@ -21,7 +21,7 @@ import (
 const page = "../../docs/landscape.md"
 
 // documented plays the runs that the page's examples are about: two over the same input, one that forks, joins and gathers, one
-// that was taken up again and stopped again, one that feeds records of the first one again, and one with tables for sinks, of which one
+// that was resumed and stopped again, one that feeds records of the first one again, and one with tables for sinks, of which one
 // refuses rows. It returns the landscape's path.
 func documented(t *testing.T) string {
 	t.Helper()

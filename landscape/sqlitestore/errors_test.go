@@ -36,7 +36,7 @@ func TestReadOnly(t *testing.T) {
 		require.ErrorContains(t, err, path+": the record cannot be written: make the file and its folder writable", name)
 	}
 	_, err = log.Summary(t.Context(), "r")
-	require.NoError(t, err, "reading goes on")
+	require.NoError(t, err, "reading continues")
 }
 
 // TestOpenDamaged holds that a damaged file is refused with a cure, and left as it is.

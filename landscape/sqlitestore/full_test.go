@@ -28,7 +28,7 @@ func small(t *testing.T, size string) string {
 	return dir
 }
 
-// TestFullDisk fills the disk with records of many sizes until nothing goes in any more, makes space, and goes on: what was
+// TestFullDisk fills the disk with records of many sizes until nothing goes in any more, makes space, and continues: what was
 // confirmed is there, what was refused is not, and nothing is in the way of what comes after.
 func TestFullDisk(t *testing.T) {
 	dir := small(t, "6m")

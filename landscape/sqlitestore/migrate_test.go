@@ -55,7 +55,7 @@ func answers(t *testing.T, db *sql.DB, columns map[string]string) map[string]str
 	return found
 }
 
-// viewColumns returns the columns of every view, and of tables that were made anew or grew, as one expression.
+// viewColumns returns the columns of every view, and of tables that were rebuilt or grew, as one expression.
 func viewColumns(t *testing.T, db *sql.DB) map[string]string {
 	t.Helper()
 	rows, err := db.Query(`

@@ -37,7 +37,7 @@ type packed struct {
 	ways    map[string]*wayEnd
 	chunks  []chunkRows
 	known   map[chunkKey]bool // true for chunks, false for strays
-	strays  []chunkRows       // that are not on record, and of which there are records: they have no rows
+	strays  []chunkRows       // that are not recorded, and of which there are records: they have no rows
 	effects map[chunkKey][]write
 	errors  map[string][]refused // by source, by row and lane
 	nodes   []string             // of errors
@@ -182,7 +182,7 @@ func (ofHashes) Table() string { return "hashes" }
 
 func (c ofChunk) key() chunkKey { return chunkKey{c.Source, c.Chunk} }
 
-// loadStrays looks in a table for records of chunks that are not on record.
+// loadStrays looks in a table for records of chunks that are not recorded.
 func loadStrays[T interface {
 	landscape.Record
 	key() chunkKey

@@ -12,7 +12,7 @@ import (
 
 // codeEnd is how the tokens with one code end, as far as the code tells.
 type codeEnd struct {
-	way       *wayEnd // nil if none of the lane is on record
+	way       *wayEnd // nil if none of the lane is recorded
 	barrier   bool    // a barrier took them in: their batches tell
 	finalized bool    // their sink confirmed them
 	late      bool    // their sink refused some rows of the chunk
