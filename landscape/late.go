@@ -12,8 +12,8 @@ import (
 // leads to the sink, an error of it stands at the sink, and the effect counts it. It ends as one that the sink's encoder refused:
 // as a failure, on_error_routed, in quarantine.
 
-// lateErrors returns the records of refusals by the target of a sink, for a write of it. It refuses those of tokens that the sink
-// does not get, and two of the same.
+// lateErrors returns the records of refusals by the target of a sink, for a write of it. It rejects refusals of tokens that were not routed
+// to this sink, and duplicates.
 func (l *Log) lateErrors(ctx context.Context, key EffectKey, refused []Refusal) ([]Record, error) {
 	if len(refused) == 0 {
 		return nil, nil
@@ -34,7 +34,7 @@ func (l *Log) lateErrors(ctx context.Context, key EffectKey, refused []Refusal) 
 	for i, r := range refused {
 		token := Token{Source: key.Source, Lane: r.Lane, Row: chunk.FirstRow + int64(r.Index)}
 		if !open[token] {
-			return nil, fmt.Errorf("row %d in lane %d is refused, which the sink does not get, or twice", token.Row, token.Lane)
+			return nil, fmt.Errorf("row %d, lane %d: refused by the target, but the sink was not given this row, or it is listed twice", token.Row, token.Lane)
 		}
 		delete(open, token)
 		if r.Code == "" {

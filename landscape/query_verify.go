@@ -19,8 +19,8 @@ type Difference struct {
 	Table  string
 	Key    string // for people
 	Column string // the first that differs; "" if the record is missing, or is one too many
-	Stored string // of the column; or "no record"
-	Wanted string // of the column; or "no record"
+	Stored string // of the column; or "none"
+	Wanted string // of the column; or "none"
 }
 
 // String says it for people.
@@ -33,7 +33,7 @@ func (d Difference) String() string {
 }
 
 // absent stands for a record that is not there.
-const absent = "no record"
+const absent = "none"
 
 // CompareRun holds a run's record and graph against those that BeginRun would make. What may change while a run continues is
 // not compared. It stores nothing.

@@ -93,18 +93,18 @@ func TestCompare(t *testing.T) {
 		want   string
 	}{
 		{"run", change(func(r *landscape.Run) bool { r.Params = "{}"; return true }), `runs compared: params should be "{\"year\":2024}", the record has "{}"`},
-		{"node", change(func(n *landscape.Node) bool { return n.Node != "keep" }), "nodes compared/keep: should be one, the record has no record"},
-		{"edge", change(func(e *landscape.Edge) bool { e.Label += "x"; return true }), "should be no record, the record has one"},
+		{"node", change(func(n *landscape.Node) bool { return n.Node != "keep" }), "nodes compared/keep: should be one, the record has none"},
+		{"edge", change(func(e *landscape.Edge) bool { e.Label += "x"; return true }), "should be none, the record has one"},
 		{"source", change(func(s *landscape.Source) bool { s.Info = "x"; return true }), "info should be "},
 		{"lane", change(func(l *landscape.Lane) bool { l.Fork = "x"; return true }), `fork should be "", the record has "x"`},
 		{"end", change(func(e *landscape.SourceEnd) bool { e.Rows++; return true }), "rows should be 2108, the record has 2109"},
 		{"codes", change(func(p *landscape.PassageRecord) bool { p.WayCodes = p.WayCodes[1:]; return true }), "way_codes should be 1054 bytes "},
-		{"way", change(func(w *landscape.WayRecord) bool { w.Signature = ""; return true }), `on record is ""`},
-		{"step", change(func(w *landscape.WayStepRecord) bool { return w.Seq != 1 }), "should be one, the record has no record"},
+		{"way", change(func(w *landscape.WayRecord) bool { w.Signature = ""; return true }), `the record has ""`},
+		{"step", change(func(w *landscape.WayStepRecord) bool { return w.Seq != 1 }), "should be one, the record has none"},
 		{"hashes", change(func(h *landscape.HashesRecord) bool { h.Slots = nil; return true }), "slots should be 2048 bytes "},
-		{"keys", change(func(k *landscape.KeysRecord) bool { k.Field = "other"; return true }), "other: should be no record, the record has one"},
+		{"keys", change(func(k *landscape.KeysRecord) bool { k.Field = "other"; return true }), "other: should be none, the record has one"},
 		{"error", change(func(e *landscape.RowError) bool { e.ErrorHash = "x"; return true }), "error_hash should be "},
-		{"write", change(func(e *landscape.Effect) bool { e.SHA256 = ""; return true }), "on record is nothing"},
+		{"write", change(func(e *landscape.Effect) bool { e.SHA256 = ""; return true }), "the record has nothing"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			driver.change = c.change

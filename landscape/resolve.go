@@ -44,7 +44,7 @@ func (l *Log) resolve(ctx context.Context, key EffectKey, applied bool, actor, w
 	case old.State != Blocked:
 		return l.decided(ctx, old, word)
 	case applied && old.Kind != WriteEffect:
-		return errors.New("what was published cannot be told by hand: say that it is not, and it is published again")
+		return errors.New("a publication cannot be resolved as applied: resolve it as not applied, and it is published again")
 	}
 	if applied {
 		if err := l.tellable(ctx, key); err != nil {

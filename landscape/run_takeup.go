@@ -101,7 +101,7 @@ func (l *Log) takeUp(ctx context.Context, r Resumption, by []Execution) error {
 	case err != nil:
 		return err
 	case r.Claim == "":
-		return errors.New("nobody claims it")
+		return errors.New("the claim is empty")
 	case old.Epoch >= r.Epoch:
 		return l.claimed(ctx, r, old.Epoch)
 	case old.Epoch < r.Epoch-1:

@@ -103,7 +103,7 @@ func (t *tallied) checkErrors(refusals []Refusal) error {
 	for _, r := range refusals {
 		at := place{r.Lane, r.Index}
 		if !wanted[at] {
-			return fmt.Errorf("an error of row %d of the chunk in lane %d, which was not refused, or two", r.Index, r.Lane)
+			return fmt.Errorf("row %d, lane %d of the chunk has an error although it was not refused, or has more than one", r.Index, r.Lane)
 		}
 		delete(wanted, at)
 	}

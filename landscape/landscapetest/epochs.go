@@ -55,7 +55,7 @@ func guards(t *testing.T, d landscape.Driver) {
 		require.NoError(t, log.InEpoch("later", 0).BeginRun(ctx, run, graph))
 	})
 	t.Run("of a log in an epoch", func(t *testing.T) { logInEpoch(t, d, log) })
-	t.Run("against a run that is taken up", func(t *testing.T) { guardRace(t, d) })
+	t.Run("against a run that is resumed", func(t *testing.T) { guardRace(t, d) })
 	t.Run("of who takes a run up while another does", func(t *testing.T) { overtaken(t, d) })
 }
 
@@ -144,7 +144,7 @@ func guardRace(t *testing.T, d landscape.Driver) {
 		}
 		require.NoError(t, errs[winner])
 		require.ErrorIs(t, errs[1-winner], landscape.ErrSuperseded)
-		require.Equal(t, []int{total, total}, after, "nothing came after the run was taken up")
+		require.Equal(t, []int{total, total}, after, "nothing came after the run was resumed")
 	}
 }
 

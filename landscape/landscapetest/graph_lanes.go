@@ -11,7 +11,7 @@ import (
 	"waymark/pipeline"
 )
 
-// emptyLanes records a chunk of which no row comes to the fork: only its root lane is on record.
+// emptyLanes records a chunk of which no row comes to the fork: only its root lane is recorded.
 func emptyLanes(t *testing.T, d landscape.Driver) {
 	s := GraphScene{Run: "empty lanes", Chunks: 1, ChunkRows: 3}
 	log := forkScene(t, d, s)

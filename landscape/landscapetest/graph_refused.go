@@ -11,7 +11,7 @@ import (
 	"waymark/pipeline"
 )
 
-// refusedLanes tampers with a passage of a graph scene; none of it may be on record afterwards.
+// refusedLanes tampers with a passage of a graph scene; none of it may be recorded afterwards.
 func refusedLanes(t *testing.T, d landscape.Driver) {
 	s := GraphScene{Run: "refused lanes", Chunks: 1, ChunkRows: 6}
 	log := forkScene(t, d, s)
@@ -26,17 +26,17 @@ func refusedLanes(t *testing.T, d landscape.Driver) {
 		"lane decide: row 0 of the chunk: a merge made a token: true, there is one: false":      func(p *landscape.Passage) { p.Lanes = p.Lanes[:3] },
 		"lane decide: row 1 of the chunk: the merge is merged, its way decide > __quarantine__": func(p *landscape.Passage) { p.Joins[0].Codes[1], p.Joins[0].Codes[3] = 0, 1 },
 		"lane decide: 3 kinds of merges, but merges of 2 of them":                               func(p *landscape.Passage) { p.Joins[0].Kinds = append(p.Joins[0].Kinds, p.Joins[0].Kinds[0]) },
-		"there is no kind of merge 7":                                             func(p *landscape.Passage) { p.Joins[0].Codes[0] = 7 },
-		"the chunk has 6 rows, the joins 5":                                       func(p *landscape.Passage) { p.Joins[0].Codes = p.Joins[0].Codes[1:] },
-		"is there twice, or of another coalesce":                                  func(p *landscape.Passage) { p.Joins[0].Kinds[1] = p.Joins[0].Kinds[0] },
-		"joins of lane 1, which no coalesce makes":                                func(p *landscape.Passage) { p.Joins[0].Lane = CostLane },
-		"it does not go down branch cost of split":                                func(p *landscape.Passage) { p.Lanes[1].Ways[0].Steps[1].Label = "species" },
-		"step 2 is of lane 0, not 1":                                              func(p *landscape.Passage) { p.Lanes[1].Ways[0].Steps[2].Lane = 0 },
-		"does not go on where orders > split (fork_parent) was forked":            func(p *landscape.Passage) { p.Lanes[1].Ways[0].Steps[0].Node = "other" },
-		"it does not begin with decide":                                           func(p *landscape.Passage) { p.Lanes[3].Ways[0].Steps[0].Node = "totals" },
-		`path "batch_consumed" cannot end at sink ""`:                             func(p *landscape.Passage) { p.Lanes[3].Ways[0].Path = pipeline.BatchConsumed },
-		"an error of row 1 of the chunk in lane 2, which was not refused, or two": func(p *landscape.Passage) { p.Errors[0].Lane = SpeciesLane },
-		"hashes of node price in lane 5, which has no token":                      func(p *landscape.Passage) { p.Hashes[1].Lane = RawLane },
+		"there is no kind of merge 7":                                                               func(p *landscape.Passage) { p.Joins[0].Codes[0] = 7 },
+		"the chunk has 6 rows, the joins 5":                                                         func(p *landscape.Passage) { p.Joins[0].Codes = p.Joins[0].Codes[1:] },
+		"is there twice, or of another coalesce":                                                    func(p *landscape.Passage) { p.Joins[0].Kinds[1] = p.Joins[0].Kinds[0] },
+		"joins of lane 1, which no coalesce makes":                                                  func(p *landscape.Passage) { p.Joins[0].Lane = CostLane },
+		"it does not go down branch cost of split":                                                  func(p *landscape.Passage) { p.Lanes[1].Ways[0].Steps[1].Label = "species" },
+		"step 2 is of lane 0, not 1":                                                                func(p *landscape.Passage) { p.Lanes[1].Ways[0].Steps[2].Lane = 0 },
+		"does not go on where orders > split (fork_parent) was forked":                              func(p *landscape.Passage) { p.Lanes[1].Ways[0].Steps[0].Node = "other" },
+		"it does not begin with decide":                                                             func(p *landscape.Passage) { p.Lanes[3].Ways[0].Steps[0].Node = "totals" },
+		`path "batch_consumed" cannot end at sink ""`:                                               func(p *landscape.Passage) { p.Lanes[3].Ways[0].Path = pipeline.BatchConsumed },
+		"row 1, lane 2 of the chunk has an error although it was not refused, or has more than one": func(p *landscape.Passage) { p.Errors[0].Lane = SpeciesLane },
+		"hashes of node price in lane 5, which has no token":                                        func(p *landscape.Passage) { p.Hashes[1].Lane = RawLane },
 		"merge at decide: branch cost is there twice, or not expected": func(p *landscape.Passage) {
 			p.Joins[0].Kinds[1].Lost = append(p.Joins[0].Kinds[1].Lost, p.Joins[0].Kinds[1].Lost...)
 		},
@@ -54,7 +54,7 @@ func refusedLanes(t *testing.T, d landscape.Driver) {
 	}
 }
 
-// refusedFolds tampers with folds of a graph scene; none of it may be on record afterwards.
+// refusedFolds tampers with folds of a graph scene; none of it may be recorded afterwards.
 func refusedFolds(t *testing.T, d landscape.Driver) {
 	s := GraphScene{Run: "refused folds", Chunks: 2, ChunkRows: 6}
 	log := landscape.New(d, nil)

@@ -26,17 +26,17 @@ func lateRefusals(t *testing.T, d landscape.Driver) {
 
 	t.Run("what the sink does not get is refused", func(t *testing.T) {
 		for want, tamper := range map[string]func(r []landscape.Refusal) []landscape.Refusal{
-			"which the sink does not get": func(r []landscape.Refusal) []landscape.Refusal { r[0].Index = 0; return r },
-			"or twice":                    func(r []landscape.Refusal) []landscape.Refusal { return append(r, r[0]) },
-			"in lane 1 is refused":        func(r []landscape.Refusal) []landscape.Refusal { r[0].Lane = 1; return r },
-			"is refused without a code":   func(r []landscape.Refusal) []landscape.Refusal { r[0].Code = ""; return r },
+			"but the sink was not given this row": func(r []landscape.Refusal) []landscape.Refusal { r[0].Index = 0; return r },
+			"or it is listed twice":               func(r []landscape.Refusal) []landscape.Refusal { return append(r, r[0]) },
+			"lane 1: refused by the target":       func(r []landscape.Refusal) []landscape.Refusal { r[0].Lane = 1; return r },
+			"is refused without a code":           func(r []landscape.Refusal) []landscape.Refusal { r[0].Code = ""; return r },
 		} {
 			tampered := tamper(slices.Clone(refused))
 			require.ErrorContains(t, log.FinalizeEffect(t.Context(), e.Attempt("w1"), `{}`, tampered...), want)
 			require.Equal(t, e, stored[landscape.Effect](t, d, s.Run, "review", Source)[0])
 		}
 	})
-	t.Run("they are on record with the end of the write", func(t *testing.T) {
+	t.Run("they are recorded with the end of the write", func(t *testing.T) {
 		require.ErrorIs(t, log.FinalizeEffect(t.Context(), attempt(key, e.Fence+1, "w2"), `{}`, refused...), landscape.ErrFenced)
 		require.NoError(t, log.FinalizeEffect(t.Context(), e.Attempt("w1"), `{"n":1}`, refused...))
 		ended := stored[landscape.Effect](t, d, s.Run, "review", Source)[0]

@@ -10,7 +10,7 @@ import (
 	"waymark/plugin"
 )
 
-// takingUp holds what a log says of runs that are stopped and taken up again.
+// takingUp holds what a log says of runs that are stopped and resumed.
 func takingUp(t *testing.T, d landscape.Driver) {
 	ctx := t.Context()
 	log := begun(t, d, Scene{Run: "r"})
@@ -53,7 +53,7 @@ func takingUp(t *testing.T, d landscape.Driver) {
 		require.NoError(t, log.TakeUp(ctx, takeUp("r", epoch)), "a repeat, whatever became of the run")
 		require.Equal(t, pipeline.Failed, head(t).Status)
 	})
-	t.Run("from an epoch that is not on record", func(t *testing.T) {
+	t.Run("from an epoch that is not recorded", func(t *testing.T) {
 		var diverged *landscape.DivergedError
 		require.ErrorAs(t, log.TakeUp(ctx, takeUp("r", epoch+2)), &diverged)
 		require.Equal(t, "epoch", diverged.Column)
@@ -128,12 +128,12 @@ func cancelled(t *testing.T, d landscape.Driver) {
 		refused := &landscape.NotResumableError{}
 		require.ErrorAs(t, log.TakeUp(ctx, takeUp(run, head().Epoch+1)), &refused)
 		require.True(t, refused.Final)
-		require.ErrorContains(t, refused, "cancelled for good")
+		require.ErrorContains(t, refused, "cancelled permanently")
 		require.Equal(t, before, snapshot(t, d))
 	}
 }
 
-// notResumable holds that a run which is complete, or waits for a person, is not taken up.
+// notResumable holds that a run which is complete, or waits for a person, is not resumed.
 func notResumable(t *testing.T, d landscape.Driver) {
 	ctx := t.Context()
 	log := landscape.New(d, nil)
@@ -223,7 +223,7 @@ func resolving(t *testing.T, d landscape.Driver) {
 		require.NoError(t, err)
 		require.False(t, said, "the last word counts")
 	})
-	t.Run("each is on record", func(t *testing.T) {
+	t.Run("each is recorded", func(t *testing.T) {
 		actions, err := log.Actions(ctx, s.Run)
 		require.NoError(t, err)
 		require.Len(t, actions, 6)
@@ -233,7 +233,7 @@ func resolving(t *testing.T, d landscape.Driver) {
 			EffectKey: keys[1], Fence: 1, Event: landscape.EffectResolved, Worker: "ann", At: actions[0].At, Detail: "applied",
 		}}, events)
 	})
-	t.Run("then the run goes on", func(t *testing.T) {
+	t.Run("then the run continues", func(t *testing.T) {
 		require.NoError(t, log.TakeUp(ctx, takeUp(s.Run, 1)))
 	})
 	t.Run("a publication is applied by nobody's word", func(t *testing.T) { resolvedPublication(t, d) })
@@ -253,7 +253,7 @@ func resolvedPublication(t *testing.T, d landscape.Driver) {
 	require.NoError(t, log.ReconcileEffect(ctx, e.Attempt("w"), plugin.Unknown))
 	_, err = log.Resumable(ctx, "p")
 	require.ErrorContains(t, err, "published the output of review")
-	require.ErrorContains(t, log.Resolve(ctx, key, true, "ann", ""), "say that it is not")
+	require.ErrorContains(t, log.Resolve(ctx, key, true, "ann", ""), "resolve it as not applied")
 	require.NoError(t, log.Resolve(ctx, key, false, "ann", ""))
 	e, err = log.BeginEffect(ctx, key, landscape.Placement{}, "w")
 	require.NoError(t, err)
