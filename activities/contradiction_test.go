@@ -19,7 +19,7 @@ func TestAHistoryThatContradictsTheRecordWritesNothing(t *testing.T) {
 	elsewhere.Offset++
 	for says, in := range map[string]activities.ReadInput{
 		"after chunk 0 of in at byte 17, row 2, but the recorded chunk ends at byte 16, row 2": {Run: runID, Source: "in", Chunk: 1, Cursor: elsewhere},
-		"chunk 2 of in was read, and it is not recorded":                                         {Run: runID, Source: "in", Chunk: 3, Cursor: read.Cursor},
+		"chunk 2 of in was read, and it is not recorded":                                       {Run: runID, Source: "in", Chunk: 3, Cursor: read.Cursor},
 	} {
 		before := r.records()
 		_, err := try[activities.ReadResult](r, act.ReadChunk, in)
