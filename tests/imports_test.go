@@ -122,8 +122,8 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// floors are the folders at the top, from the lowest: a package imports only what lies on its own floor or below. docs, examples and tests
-// stand beside the house; what is in a folder named after tests is on none of its floors.
+// floors are the folders at the top, from the lowest. A package imports only its own folder and lower floors. docs, examples and tests
+// stand beside them.
 var floors = [][]string{
 	{"pipeline"}, {"internal"}, {"payload", "plugin"}, {"landscape", "engine"}, {"activities"}, {"workflows", "audit"}, {"worker"}, {"client"}, {"cmd"},
 }

@@ -1,3 +1,4 @@
+// Package csv reads and writes delimited text: split.go finds the records, parser.go makes rows of them, encoder.go writes rows.
 package csv
 
 import (

@@ -1,3 +1,4 @@
+// Package jsonl reads and writes JSON: a line for each record, or the elements of an array in a document.
 package jsonl
 
 import (
