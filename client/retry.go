@@ -30,6 +30,21 @@ type Retry struct {
 	Execution *Execution           // nil if there is nothing to feed; whoever has it closes it
 }
 
+// Retry feeds the quarantined records of a run again, on the client's host. The errors are those of Session.Retry, and of kind Busy if
+// another process executes runs there.
+func (c *Client) Retry(ctx context.Context, r RetryRequest) (*Retry, error) {
+	session, err := c.host.Session(ctx, ToStart)
+	if err != nil {
+		return nil, err
+	}
+	retry, err := session.Retry(ctx, r)
+	if err != nil || retry.Execution == nil {
+		return retry, errors.Join(err, session.Close())
+	}
+	retry.Execution.close = session.Close
+	return retry, nil
+}
+
 // Retry feeds the quarantined records of a run again, in a new, linked run. The error is an *Error of kind Conflict if that is not
 // possible.
 func (s *Session) Retry(ctx context.Context, r RetryRequest) (*Retry, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync"
 
 	sdk "go.temporal.io/sdk/client"
 	sdkworker "go.temporal.io/sdk/worker"
@@ -34,7 +35,8 @@ type Session struct {
 	Databases []string // files that runs of this process write, besides their payloads and outputs
 	Actor     string   // who uses the session: does what nobody asked for, such as ending a run that was replaced
 	Warn      func(message string)
-	Private   bool // no other state folder has runs in this landscape
+	Active    *sync.Map // ids of the runs that this process executes; all sessions of one server share it
+	Private   bool      // no other state folder has runs in this landscape
 	Release   func() error
 }
 
@@ -49,10 +51,11 @@ func (s *Session) FilesName() string {
 	if s.Files != "" {
 		return s.Files
 	}
-	return hostName()
+	return HostName()
 }
 
-func hostName() string {
+// HostName is the name of this machine, as records have it.
+func HostName() string {
 	host, err := os.Hostname()
 	if err != nil {
 		return "unknown" // as in package activities
@@ -74,7 +77,7 @@ func (s *Session) queueOf(run string) string {
 // as is the connection under the name by which the run's record says who wanted this.
 func (s *Session) as(by By) (sdk.Client, error) {
 	options := s.options
-	options.Identity = activities.Identity(by.trigger(), by.Actor, hostName())
+	options.Identity = activities.Identity(by.trigger(), by.Actor, HostName())
 	return sdk.NewClientFromExisting(s.Temporal, options)
 }
 
@@ -92,7 +95,11 @@ func (s *Session) work(ctx context.Context, run string) (stop func(), err error)
 	if err := w.Start(); err != nil {
 		return nil, err
 	}
-	return w.Stop, nil
+	s.Active.Store(run, nil)
+	return func() {
+		w.Stop()
+		s.Active.Delete(run)
+	}, nil
 }
 
 // activities are those of this process for a run.
@@ -167,7 +174,7 @@ func (s *Session) MarkInterrupted(ctx context.Context, besides string) error {
 		return err
 	}
 	for _, run := range runs {
-		if run.Status != pipeline.Running || run.ID == besides {
+		if run.Status != pipeline.Running || run.ID == besides || s.executes(run.ID) {
 			continue
 		}
 		ours, err := s.owns(ctx, run.ID)
@@ -179,6 +186,12 @@ func (s *Session) MarkInterrupted(ctx context.Context, besides string) error {
 		}
 	}
 	return nil
+}
+
+// executes reports whether this process executes the run.
+func (s *Session) executes(run string) bool {
+	_, active := s.Active.Load(run)
+	return active
 }
 
 // owns reports whether the run is one of this state folder.

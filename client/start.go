@@ -19,11 +19,27 @@ import (
 type StartRequest struct {
 	By
 	Run      string            // its id; empty for a new one
-	Document *Document         // nil for a Pipeline
-	Pipeline string            // with a cluster: the name of a document that is deployed on its workers
-	Params   map[string]string // of the Pipeline; a Document has its own
+	Document *Document         // one that is compiled already; it has its own parameters
+	File     string            // or: the file of a document
+	Pipeline string            // or, with a cluster: the name of a document that is deployed on its workers
+	Params   map[string]string // of the File or the Pipeline
 	Input    io.Reader         // standard input, for a document that reads it
 	Detach   bool              // whoever follows the run wants to know no more than that it began
+}
+
+// Start starts a run on the client's host. Whoever has the Execution closes it. The errors are those of Session.Start, and of kind Busy
+// if another process executes runs there.
+func (c *Client) Start(ctx context.Context, r StartRequest) (*Execution, error) {
+	session, err := c.host.Session(ctx, ToStart)
+	if err != nil {
+		return nil, err
+	}
+	e, err := session.Start(ctx, r)
+	if err != nil {
+		return nil, errors.Join(err, session.Close())
+	}
+	e.close = session.Close
+	return e, nil
 }
 
 // Start starts a run. The error is an *Error of kind Invalid if the id is malformed, and of kind Conflict if there is such a run already;
@@ -36,12 +52,17 @@ func (s *Session) Start(ctx context.Context, r StartRequest) (*Execution, error)
 		return nil, err
 	}
 	e := &Execution{by: r.By, Detach: r.Detach}
+	var err error
+	if r.File != "" {
+		if r.Document, err = Compile(s.Planner, r.File, r.Params); err != nil {
+			return nil, err
+		}
+	}
 	if r.Document == nil {
 		e.Pipeline = r.Pipeline
 		e.input = workflows.RunInput{OpenInput: activities.OpenInput{Run: r.Run, Pipeline: r.Pipeline, Params: r.Params, Files: s.Files}}
 		return s.execute(ctx, e)
 	}
-	var err error
 	e.Pipeline = r.Document.Name()
 	if e.input, err = s.runInput(ctx, r.Document, r.Run); err != nil {
 		return nil, err

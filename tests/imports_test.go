@@ -63,11 +63,10 @@ var allowed = map[string][]string{
 	"worker/formats":             {"plugin", "plugin/csv", "plugin/file", "plugin/jsonl", "plugin/lookup", "plugin/parquet", "plugin/postgres", "pipeline"},
 	"audit":                      {"activities/recompute", "activities/resumepoint", "engine", "engine/barrier", "engine/firsts", "landscape", "landscape/sweep", "payload", "engine/plan", "pipeline/expr", "plugin", "pipeline", "pipeline/row"},
 	"client":                     {"activities", "activities/recompute", "engine/plan", "internal/failpoint", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "payload", "pipeline", "plugin", "plugin/file", "worker", "workflows", "workflows/recovery"},
+	"client/local":               {"activities", "audit", "client", "internal/sqlitefile", "internal/temporal/embedded", "internal/version", "landscape", "landscape/sqlitestore", "payload", "worker", "worker/storage"},
 	"cmd/waymark": {
-		"client", "activities/recompute",
-		"audit", "worker", "workflows", "activities", "engine/plan", "pipeline", "plugin", "pipeline/row", "landscape", "landscape/sqlitestore",
-		"landscape/pgstore",
-		"payload", "payload/fsstore", "internal/program", "internal/settings", "internal/sqlitefile", "worker/storage", "internal/version", "worker/daemon", "internal/temporal/embedded", "internal/temporal/cluster", "internal/temporal/codec", "workflows/recovery", "internal/failpoint",
+		"activities", "audit", "client", "client/local", "engine/plan", "internal/program", "internal/settings", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/codec", "internal/temporal/embedded",
+		"internal/version", "landscape", "landscape/pgstore", "landscape/sqlitestore", "payload", "pipeline", "plugin", "worker", "worker/daemon", "worker/storage", "workflows",
 	},
 	"tests/crash/lab/cmd": {"internal/program", "tests/crash/lab"},
 	"tests/crash/lab":     {"landscape", "landscape/sqlitestore", "payload", "payload/fsstore", "pipeline"},
@@ -151,10 +150,10 @@ func TestNoArrowRunsUp(t *testing.T) {
 	}
 }
 
-// TestOnlyCommandsLinkTheServer keeps Temporal's server out of everything that a lean worker would link.
+// TestOnlyCommandsLinkTheServer keeps Temporal's server out of everything that a lean worker, or a client of a cluster, would link.
 func TestOnlyCommandsLinkTheServer(t *testing.T) {
 	for path, imports := range allowed {
-		if strings.HasPrefix(path, "cmd/") || strings.HasPrefix(path, "tests/") {
+		if strings.HasPrefix(path, "cmd/") || strings.HasPrefix(path, "tests/") || path == "client/local" {
 			continue
 		}
 		require.NotContains(t, imports, "internal/temporal/embedded", "%s", path)

@@ -61,7 +61,7 @@ func startWorker(ts *testscript.TestScript, _ bool, args []string) {
 	member.Options.WorkerStopTimeout = 5 * time.Second
 	place, err := member.Place()
 	ts.Check(err)
-	planner := worker.Planner{FingerprintKey: make([]byte, keyBytes)}
+	planner := worker.Planner{FingerprintKey: make([]byte, worker.KeyBytes)}
 	if networks := ts.Getenv("WAYMARK_ALLOW_NETWORK"); networks != "" {
 		ts.Check(planner.AllowNetworks.Set(networks))
 	}

@@ -106,7 +106,7 @@ func (a *app) existing() string {
 }
 
 func (a *app) checkState(ctx context.Context) check {
-	if err := a.tooDeep(); err != nil {
+	if err := a.folder().TooDeep(); err != nil {
 		return fail("name another with --state", "%v", err)
 	}
 	folder := a.existing()
@@ -227,7 +227,7 @@ func (a *app) checkClock(ctx context.Context) check {
 
 // checkTemporal starts the embedded server, on the state folder's database if there is one, and stops it.
 func (a *app) checkTemporal(ctx context.Context) check {
-	path := a.inState("temporal.db")
+	path := a.folder().Temporal()
 	if !exists(path) {
 		folder, err := os.MkdirTemp("", "waymark-doctor-*")
 		if err != nil {

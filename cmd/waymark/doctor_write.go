@@ -18,7 +18,7 @@ import (
 
 // unwritable returns the first of what a run writes to that is there and cannot be written, and why. Nothing is changed.
 func (a *app) unwritable(ctx context.Context) (path string, err error) {
-	databases, folders := []string{a.inState("temporal.db")}, []string(nil)
+	databases, folders := []string{a.folder().Temporal()}, []string(nil)
 	if path, err := a.landscapePath(); err == nil { // a service is asked where the record is looked at
 		databases = append([]string{path}, databases...)
 	}

@@ -18,13 +18,13 @@ func TestUnwritable(t *testing.T) {
 	for _, name := range []string{"landscape.db", "temporal.db", "payloads", ""} {
 		t.Run("without "+name, func(t *testing.T) {
 			a := &app{config: config{state: t.TempDir()}}
-			store, err := sqlitestore.Open(t.Context(), a.inState("landscape.db"), sqlitestore.Options{Create: true})
+			store, err := sqlitestore.Open(t.Context(), a.folder().File("landscape.db"), sqlitestore.Options{Create: true})
 			require.NoError(t, err)
 			require.NoError(t, store.Close())
-			require.NoError(t, os.Mkdir(a.inState("payloads"), 0o700))
+			require.NoError(t, os.Mkdir(a.folder().File("payloads"), 0o700))
 			want := ""
 			if name != "" {
-				want = a.inState(name)
+				want = a.folder().File(name)
 				require.NoError(t, os.RemoveAll(want))
 				obstruct(t, want)
 			}
@@ -65,7 +65,7 @@ func TestReadOnlyRecord(t *testing.T) {
 		t.Skip("nothing is read-only for root")
 	}
 	a := &app{config: config{state: t.TempDir()}}
-	path := a.inState("landscape.db")
+	path := a.folder().File("landscape.db")
 	store, err := sqlitestore.Open(t.Context(), path, sqlitestore.Options{Create: true})
 	require.NoError(t, err)
 	require.NoError(t, store.Close())

@@ -2,13 +2,9 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 
-	sdk "go.temporal.io/sdk/client"
-
 	"waymark/client"
-	"waymark/internal/temporal/embedded"
 )
 
 // host is what executes runs for this invocation. In a state folder a process executes one run at a time. On a cluster every run has a
@@ -49,27 +45,7 @@ func (h *host) Reach(ctx context.Context) (*client.Executor, error) {
 		}
 		return &client.Executor{Connection: connection, Queue: a.queue}, nil
 	}
-	process, held, err := embedded.Holder(a.inState("temporal.db"))
-	if err != nil || !held {
-		return nil, err
-	}
-	return a.reachProcess(ctx, process)
-}
-
-// reachProcess connects to a process that uses the state folder.
-func (a *app) reachProcess(ctx context.Context, process embedded.Process) (*client.Executor, error) {
-	found := &client.Executor{Process: process.PID, State: a.inState(""), Databases: a.databases()}
-	if process.Address == "" {
-		return found, nil // it has just begun
-	}
-	ctx, done := context.WithTimeout(ctx, client.AnswerTimeout)
-	defer done()
-	c, err := embedded.Dial(ctx, process.Address, sdk.Options{})
-	if err != nil {
-		return nil, fmt.Errorf("process %d uses the state folder and does not answer at %s: %w", process.PID, process.Address, err)
-	}
-	found.Connection = client.Connect(c, sdk.Options{}, found.Name())
-	return found, nil
+	return a.folder().Reach(ctx, a.databases())
 }
 
 // Session does what client.Host says.
@@ -89,11 +65,7 @@ func (a *app) attended() *bool {
 	if !a.ownRecord() {
 		return nil
 	}
-	_, held, err := embedded.Holder(a.inState("temporal.db"))
-	if err != nil {
-		return nil
-	}
-	return &held
+	return a.folder().Held()
 }
 
 // ownRecord reports whether the record is the state folder's own.

@@ -93,7 +93,7 @@ func (a *app) migrateFile(ctx context.Context) (migration, error) {
 		return migration{}, err
 	}
 	if a.landscape == "" {
-		if err := a.makeState(); err != nil {
+		if err := a.folder().Make(); err != nil {
 			return migration{}, err
 		}
 	}

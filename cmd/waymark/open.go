@@ -4,15 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"waymark/audit"
 	"waymark/client"
-	"waymark/internal/sqlitefile"
+	"waymark/client/local"
 	"waymark/landscape"
 	"waymark/landscape/sqlitestore"
 	"waymark/payload"
@@ -30,11 +28,11 @@ type record struct {
 }
 
 func (c *config) landscapeURL() string {
-	return cmp.Or(c.landscape, "sqlite:"+filepath.Join(c.state, "landscape.db"))
+	return cmp.Or(c.landscape, c.folder().Landscape())
 }
 
 func (c *config) payloadsURL() string {
-	return cmp.Or(c.payloads, "file:"+filepath.Join(c.state, "payloads"))
+	return cmp.Or(c.payloads, c.folder().Payloads())
 }
 
 // landscapePath returns the file that the landscape's URL names; the error says that it names none.
@@ -180,7 +178,7 @@ func (a *app) auditor(ctx context.Context, r *record) (*audit.Auditor, error) {
 	if err := a.openPayloads(ctx, r); err != nil {
 		return nil, err
 	}
-	planner, err := a.planner(existingKey)
+	planner, err := a.planner(local.Folder.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -193,22 +191,5 @@ func exists(path string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// inState returns the path of a file in the state folder.
-func (c *config) inState(name string) string { return filepath.Join(c.state, name) }
-
-// makeState makes the state folder, which is for its owner alone, unless SQLite could open nothing in it.
-func (c *config) makeState() error {
-	if err := c.tooDeep(); err != nil {
-		return wrongUse(fmt.Errorf("state folder: %w", err))
-	}
-	if err := os.MkdirAll(c.state, 0o700); err != nil {
-		return wrongUse(fmt.Errorf("state folder: %w", err))
-	}
-	return nil
-}
-
-// tooDeep says that SQLite opens no database in the state folder, because its path is too long.
-func (c *config) tooDeep() error {
-	_, err := sqlitefile.Path(c.inState("landscape.db"))
-	return err
-}
+// folder is the state folder.
+func (c *config) folder() local.Folder { return local.Folder(c.state) }

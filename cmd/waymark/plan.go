@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/client/local"
 	"waymark/engine/plan"
 )
 
@@ -24,7 +25,7 @@ func (a *app) planCommand() *cobra.Command {
 			if !slices.Contains(planFormats, format) {
 				return wrongUsef("--format %q: write one of %s", format, strings.Join(planFormats, ", "))
 			}
-			doc, err := a.compile(args[0], params, existingKey)
+			doc, err := a.compile(args[0], params, local.Folder.Key)
 			if err != nil {
 				return err
 			}

@@ -12,6 +12,7 @@ import (
 
 	"waymark/activities"
 	"waymark/client"
+	"waymark/client/local"
 	"waymark/pipeline"
 )
 
@@ -113,7 +114,7 @@ func (a *app) deployedParams(params []string) (map[string]string, error) {
 // compileToRun compiles a document. One that this machine cannot compile, because others have what it refers to, is left to the workers
 // of a cluster: they can, or say what is wrong with it. Of a document that refers to nothing else what is said here is the truth.
 func (a *app) compileToRun(file string, params []string) (*client.Document, error) {
-	doc, failed := a.compile(file, params, existingKey)
+	doc, failed := a.compile(file, params, local.Folder.Key)
 	if failed == nil || !a.onCluster() {
 		return doc, failed
 	}

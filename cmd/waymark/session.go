@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-
-	sdk "go.temporal.io/sdk/client"
-	sdklog "go.temporal.io/sdk/log"
+	"sync"
 
 	"waymark/client"
-	"waymark/internal/temporal/embedded"
+	"waymark/client/local"
 	"waymark/payload"
 	"waymark/worker"
 )
@@ -47,10 +45,10 @@ func (a *app) session(ctx context.Context, purpose client.Purpose) (*client.Sess
 	}
 	var planner worker.Planner
 	if err == nil {
-		planner, err = a.planner(existingKey)
+		planner, err = a.planner(local.Folder.Key)
 	}
 	if err == nil && !a.onCluster() {
-		err = a.makeState() // it is not there if the record lies elsewhere
+		err = a.folder().Make() // it is not there if the record lies elsewhere
 	}
 	if err != nil {
 		return nil, closing(err, record.close)
@@ -59,10 +57,10 @@ func (a *app) session(ctx context.Context, purpose client.Purpose) (*client.Sess
 }
 
 func (a *app) sessionToStart(ctx context.Context) (*client.Session, error) {
-	key := existingKey
+	key := local.Folder.Key
 	if !a.onCluster() {
-		key = lastingKey
-		if err := a.makeState(); err != nil {
+		key = local.Folder.LastingKey
+		if err := a.folder().Make(); err != nil {
 			return nil, err
 		}
 	}
@@ -82,7 +80,7 @@ func (a *app) sessionToStart(ctx context.Context) (*client.Session, error) {
 func (a *app) connected(ctx context.Context, record *record, planner worker.Planner) (*client.Session, error) {
 	s := &client.Session{
 		Log: record.log, Planner: planner, Code: thisBuild().Code(), Place: record.place, Files: a.files, Private: a.ownRecord(),
-		Actor: actor(), Warn: func(message string) { a.note("%s", message) }, Databases: a.databases(),
+		Actor: actor(), Warn: func(message string) { a.note("%s", message) }, Databases: a.databases(), Active: new(sync.Map),
 		Payloads: func(ctx context.Context) (*payload.Store, error) {
 			err := a.openPayloads(ctx, record)
 			return record.payloads, err
@@ -107,27 +105,17 @@ func (a *app) connect(ctx context.Context, s *client.Session) (release func() er
 		return release, err
 	}
 	lift := limitMemory(runBytes, 200)
-	s.State = a.inState("")
-	server, err := embedded.Start(ctx, embedded.Options{DatabasePath: a.inState("temporal.db"), Logger: a.logger()})
-	if inUse, ok := errors.AsType[*embedded.InUseError](err); ok {
-		err = &client.Error{Kind: client.Busy, Message: inUse.Error(), Err: inUse}
-	}
+	s.State = a.folder().File("")
+	connection, stop, err := a.folder().Serve(ctx, identity(), a.logger())
 	if err != nil {
 		lift()
 		return release, err
 	}
-	o := sdk.Options{Logger: sdklog.NewStructuredLogger(a.logger()), Identity: identity()}
-	temporal, err := server.Client(ctx, o)
-	if err == nil {
-		s.Connection = client.Connect(temporal, o, "the Temporal server in this process")
-	}
+	s.Connection = connection
 	return func() error {
 		defer lift()
-		if temporal != nil {
-			temporal.Close()
-		}
-		return server.Stop()
-	}, err
+		return stop()
+	}, nil
 }
 
 // databases returns the files that runs of this state folder write besides their payloads and outputs; none on a cluster.
@@ -135,9 +123,5 @@ func (a *app) databases() []string {
 	if a.onCluster() {
 		return nil
 	}
-	files := []string{a.inState("temporal.db")}
-	if path, err := a.landscapePath(); err == nil {
-		files = append(files, path)
-	}
-	return files
+	return local.Databases(a.folder(), a.landscapeURL())
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/client/local"
 	"waymark/engine/plan"
 	"waymark/pipeline"
 	"waymark/plugin"
@@ -39,7 +40,7 @@ func (a *app) validateCommand() *cobra.Command {
 		Short: "Check a pipeline document; show all problems, or what each sink guarantees",
 		Args:  exactlyOne("document"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			doc, err := a.compile(args[0], params, existingKey)
+			doc, err := a.compile(args[0], params, local.Folder.Key)
 			if found := problems(err); found != nil && a.json {
 				return endWith(exitUsage, a.print(failedValidation(found), nil))
 			}

@@ -34,11 +34,11 @@ func workerSettings() []string {
 // work is a worker process. Without other words its record, payloads and fingerprint key are those of the state folder.
 func (a *app) work(ctx context.Context, config daemon.Config) error {
 	if config.Landscape == "" {
-		if err := a.makeState(); err != nil {
+		if err := a.folder().Make(); err != nil {
 			return err
 		}
 		var err error
-		if config.OwnKey, err = lastingKey(a.inState(ownKeyFile)); err != nil {
+		if config.OwnKey, err = a.folder().LastingKey(); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,104 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	sdk "go.temporal.io/sdk/client"
+	sdklog "go.temporal.io/sdk/log"
+
+	"waymark/client"
+	"waymark/internal/sqlitefile"
+	"waymark/internal/temporal/embedded"
+)
+
+// Folder is the path of a state folder: what runs leave behind. One process at a time executes runs in it.
+type Folder string
+
+// DefaultFolder is where runs leave what they do if nobody says where.
+const DefaultFolder Folder = ".waymark"
+
+// File returns the path of a file in the folder; of the folder itself for an empty name.
+func (f Folder) File(name string) string { return filepath.Join(string(f), name) }
+
+// Landscape returns the URL of the folder's own landscape.
+func (f Folder) Landscape() string { return "sqlite:" + f.File("landscape.db") }
+
+// Payloads returns the URL of the folder's own payload store.
+func (f Folder) Payloads() string { return "file:" + f.File("payloads") }
+
+// Temporal returns the path of the database of the folder's Temporal server.
+func (f Folder) Temporal() string { return f.File("temporal.db") }
+
+// Make makes the folder if it is not there, for its owner alone, unless SQLite could open nothing in it.
+func (f Folder) Make() error {
+	err := f.TooDeep()
+	if err == nil {
+		err = os.MkdirAll(string(f), 0o700)
+	}
+	if err != nil {
+		return &client.Error{Kind: client.Invalid, Message: fmt.Sprintf("state folder: %v", err), Err: err}
+	}
+	return nil
+}
+
+// TooDeep says that SQLite opens no database in the folder, because its path is too long.
+func (f Folder) TooDeep() error {
+	_, err := sqlitefile.Path(f.File("landscape.db"))
+	return err
+}
+
+// Held reports whether a process executes runs in the folder; nil if that is not known.
+func (f Folder) Held() *bool {
+	_, held, err := embedded.Holder(f.Temporal())
+	if err != nil {
+		return nil
+	}
+	return &held
+}
+
+// Reach connects to the process that executes runs in the folder; nil if none does. The caller closes the Executor. databases are the
+// files that runs write there, besides their payloads and outputs.
+func (f Folder) Reach(ctx context.Context, databases []string) (*client.Executor, error) {
+	process, held, err := embedded.Holder(f.Temporal())
+	if err != nil || !held {
+		return nil, err
+	}
+	found := &client.Executor{Process: process.PID, State: f.File(""), Databases: databases}
+	if process.Address == "" {
+		return found, nil // it has just begun
+	}
+	ctx, done := context.WithTimeout(ctx, client.AnswerTimeout)
+	defer done()
+	c, err := embedded.Dial(ctx, process.Address, sdk.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("process %d uses the state folder and does not answer at %s: %w", process.PID, process.Address, err)
+	}
+	found.Connection = client.Connect(c, sdk.Options{}, found.Name())
+	return found, nil
+}
+
+// Serve starts the folder's Temporal server in this process, and returns a connection to it and what ends both. identity is the name by
+// which the server knows this process. The error is an *Error of kind Busy if another process executes runs in the folder.
+func (f Folder) Serve(ctx context.Context, identity string, logger *slog.Logger) (_ *client.Connection, stop func() error, err error) {
+	server, err := embedded.Start(ctx, embedded.Options{DatabasePath: f.Temporal(), Logger: logger})
+	if inUse, ok := errors.AsType[*embedded.InUseError](err); ok {
+		return nil, nil, &client.Error{Kind: client.Busy, Message: inUse.Error(), Err: inUse}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	o := sdk.Options{Logger: sdklog.NewStructuredLogger(logger), Identity: identity}
+	c, err := server.Client(ctx, o)
+	if err != nil {
+		return nil, nil, errors.Join(err, server.Stop())
+	}
+	return client.Connect(c, o, "the Temporal server in this process"), func() error {
+		c.Close()
+		return server.Stop()
+	}, nil
+}

@@ -1,0 +1,108 @@
+package tests
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestGoProgram builds the program of docs/go.md in a module of its own, kills it while it executes a run, and lets it resume the run.
+func TestGoProgram(t *testing.T) {
+	folder := t.TempDir()
+	binary := buildProgram(t, folder)
+	document := writeOrders(t, folder, 60_000)
+
+	first := exec.Command(binary, document)
+	first.Dir = folder
+	events, err := first.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, first.Start())
+	killWhenRowsMove(t, first, bufio.NewScanner(events))
+
+	answer := ask(t, binary, folder, document)
+	require.Contains(t, answer, "birds completed in epoch 1 with 60000 rows")
+	require.Regexp(t, `(?m)^progress \d+ $`, answer)
+	require.Regexp(t, `(?m)^ended 0 $`, answer)
+	require.Contains(t, ask(t, binary, folder, "explain", "birds"), "sink     out, row 1")
+
+	require.Contains(t, ask(t, binary, folder, "explain", "nobody"), `not_found: no run "nobody" is on record`)
+	require.Contains(t, ask(t, binary, folder, document), `conflict: run birds is on record already (cure: "other_id")`)
+	require.Contains(t, ask(t, binary, t.TempDir(), filepath.Join(folder, "none.yaml")), "invalid: ")
+}
+
+// buildProgram builds the second block of docs/go.md beside this module, as the page says.
+func buildProgram(t *testing.T, folder string) (binary string) {
+	t.Helper()
+	programs := blocks(page(t, "go.md"), "go")
+	require.Len(t, programs, 2)
+	require.Less(t, strings.Count(programs[1], "\n"), 90)
+	module := filepath.Join(folder, "birds")
+	require.NoError(t, os.Mkdir(module, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(module, "main.go"), []byte(programs[1]), 0o600))
+	here, err := filepath.Abs("..")
+	require.NoError(t, err)
+	version := strings.TrimPrefix(runtime.Version(), "go")
+	for _, command := range [][]string{
+		{"mod", "init", "example.com/birds"}, {"mod", "edit", "-go=" + version}, {"work", "init", ".", here},
+		{"build", "-ldflags=-s -w", "-o", "birds", "."},
+	} {
+		step := exec.Command("go", command...)
+		step.Dir = module
+		step.Env = append(os.Environ(), "GOWORK=", "GOFLAGS=")
+		out, err := step.CombinedOutput()
+		require.NoError(t, err, "go %s\n%s", strings.Join(command, " "), out)
+	}
+	return filepath.Join(module, "birds")
+}
+
+func writeOrders(t *testing.T, folder string, rows int) (document string) {
+	t.Helper()
+	var text strings.Builder
+	text.WriteString("id,total\n")
+	for i := range rows {
+		fmt.Fprintf(&text, "%d,%d.50\n", i+1, i%1000)
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "orders.csv"), []byte(text.String()), 0o600))
+	document = filepath.Join(folder, "orders.yaml")
+	require.NoError(t, os.WriteFile(document, []byte(`name: orders
+chunk: {rows: 500}
+sources:
+  orders: {csv: {path: orders.csv}, schema: {fields: {id: int, total: decimal}}}
+sinks:
+  out: {csv: {path: out/orders.csv}}
+`), 0o600))
+	return document
+}
+
+// killWhenRowsMove kills the program when it says that rows were read.
+func killWhenRowsMove(t *testing.T, program *exec.Cmd, events *bufio.Scanner) {
+	t.Helper()
+	var said []string
+	for events.Scan() {
+		said = append(said, events.Text())
+		var rows int64
+		if n, _ := fmt.Sscanf(events.Text(), "progress %d", &rows); n == 1 && rows > 0 {
+			require.NoError(t, program.Process.Kill())
+			_ = program.Wait()
+			return
+		}
+	}
+	require.Fail(t, "the program ended before rows moved", "%s", strings.Join(said, "\n"))
+}
+
+// ask runs the program in the folder and returns what it says.
+func ask(t *testing.T, binary, folder string, args ...string) string {
+	t.Helper()
+	program := exec.Command(binary, args...)
+	program.Dir = folder
+	out, err := program.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return string(out)
+}
