@@ -19,7 +19,7 @@ type Placement struct {
 // returns is in flight with a fence of its own, which fences off all earlier attempts; or it is finalized already, and
 // there is nothing to do.
 //
-// A write belongs at one place for ever: another placement than on record is a *DivergedError. A publication has no
+// A write belongs at one place for ever: another placement than the recorded one is a *DivergedError. A publication has no
 // placement; at is ignored. The error wraps ErrBlocked if a person must decide first.
 func (l *Log) BeginEffect(ctx context.Context, key EffectKey, at Placement, worker string) (Effect, error) {
 	var begun Effect
@@ -75,7 +75,7 @@ func attempt(old Effect, at Placement) (Effect, error) {
 }
 
 // FinalizeEffect records that the target confirmed a write. receipt is what it answered, as JSON. refused are those of the rows that
-// the target refused, in any order: in the same transaction it is on record why each of them is in quarantine.
+// the target refused, in any order: the same transaction records why each of them is in quarantine.
 //
 // Repeating it changes nothing; another receipt or other refusals are a *DivergedError. The error wraps ErrFenced, and an event says
 // so, if a later attempt has begun.

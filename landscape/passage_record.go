@@ -11,7 +11,7 @@ import (
 )
 
 // RecordPassage records in one transaction which way every token of a chunk took, the hashes of its rows at every node, why
-// tokens were refused, what coalesces made of them, and what is going to be written to each sink.
+// tokens were refused, what coalesces made of them, and what will be written to each sink.
 //
 // The chunk must be recorded. A passage that does not account for every row of it, for every branch of a token that was
 // forked, and for every merge is refused. Repeating it with equal

@@ -15,7 +15,7 @@ type Graph struct {
 	Lanes   []Lane   // by number, from 0; every origin has a root lane
 	Tables  []LookupTable
 	Retried []RetriedRow // of a run with a RetryLink: records of its parent that it retries
-	By      []Execution  // the one that begins the run; nil if it is no workflow
+	By      []Execution  // the one that begins the run; nil if it is not a workflow
 }
 
 // BeginRun records a run with its graph, who begins it, what its sources held and what its lookups read, and reserves the

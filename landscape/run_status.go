@@ -105,8 +105,8 @@ const (
 	VerbRetry       = "retry"        // its quarantined records are retried
 )
 
-// order returns the record of an action, or nothing if it is the last on record since the run was resumed: then whoever carries it
-// out has recorded it.
+// order returns the record of an action, or nothing if it is the last on record since the run was resumed: then the process that carries
+// it out has recorded it.
 func (l *Log) order(ctx context.Context, run, verb, actor, why string) ([]Record, error) {
 	before, err := l.Actions(ctx, run)
 	if err != nil {

@@ -86,7 +86,7 @@ func (r *Reader) blocked(ctx context.Context, run string) (string, error) {
 //
 // Repeating it with the same claim changes nothing, whatever became of the run in that epoch. The error wraps ErrSuperseded if
 // another claim has the epoch, or a later one has begun; it is what Resumable says of a run that cannot be resumed, and a
-// *DivergedError if the run on record is more than one epoch behind.
+// *DivergedError if the recorded run is more than one epoch behind.
 func (l *Log) TakeUp(ctx context.Context, r Resumption, by ...Execution) error {
 	err := settle("resumptions", func() error { return l.takeUp(ctx, r, by) })
 	if err != nil {

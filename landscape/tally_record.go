@@ -98,7 +98,7 @@ func (t *tallied) appendJoins(insert []Record, p Passage) []Record {
 	return insert
 }
 
-// appendWrites appends what is going to be written to the sinks.
+// appendWrites appends what will be written to the sinks.
 func (t *tallied) appendWrites(insert []Record, p Passage, now Micros) []Record {
 	rows := t.sinkRows()
 	for _, w := range p.Writes {

@@ -92,8 +92,8 @@ func logInEpoch(t *testing.T, d landscape.Driver, log *landscape.Log) {
 	require.NoError(t, zombie.InEpoch(s.Run, 1).FinalizeEffect(ctx, effect.Attempt("w"), `{}`), "another guard replaces it")
 }
 
-// guardRace lets writers of epoch 0 run into two that take the run up: what was confirmed is there, and once somebody took the run
-// up nothing is added.
+// guardRace lets writers of epoch 0 run into two that resume the run: what was confirmed is there, and once somebody resumed the
+// run nothing is added.
 func guardRace(t *testing.T, d landscape.Driver) {
 	const workers, rounds = 4, 10
 	ctx := t.Context()

@@ -16,7 +16,7 @@ const holdSQL = `select hold_run($1, $2)`
 // hold keeps a run as it is while a transaction continues.
 type hold struct {
 	run   string
-	alone bool // nobody else may hold it: it is going to change, or to be counted
+	alone bool // nobody else may hold it: it will change, or be counted
 }
 
 // holds returns which runs a batch holds, in one order for all transactions: so none waits for one that waits for it.

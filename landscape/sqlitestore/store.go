@@ -1,6 +1,6 @@
 // Package sqlitestore keeps a landscape in one SQLite file. It needs no cgo.
 //
-// The file is meant to be read by others while runs are going: `sqlite3 landscape.db` and the views of docs/landscape.md.
+// The file is meant to be read by others while runs are active: `sqlite3 landscape.db` and the views of docs/landscape.md.
 package sqlitestore
 
 import (

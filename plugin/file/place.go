@@ -156,7 +156,7 @@ func (p place) fault(code, format string, args ...any) error {
 
 // changed says that what the run wrote is no longer what it wrote. The plugin does not know whether the run is complete.
 func (p place) changed(format string, args ...any) error {
-	return p.fault(codeTargetChanged, "%s; put it back as it was, or begin anew: waymark resume --fork, of a complete run waymark run",
+	return p.fault(codeTargetChanged, "%s; put it back as it was, or start over: waymark resume --fork, of a complete run waymark run",
 		fmt.Sprintf(format, args...))
 }
 

@@ -184,7 +184,7 @@ func (l *outputLab) check(crash func() *disktest.Disk, first bool) error {
 		return err
 	}
 	if err := l.goOn(left.Process(nil), func(int) {}); err != nil {
-		return fmt.Errorf("when the run goes on: %w", err)
+		return fmt.Errorf("when the run continues: %w", err)
 	}
 	for _, disk := range []*disktest.Disk{left, left.Crash(0, 0)} {
 		if saw := l.visible(disk); saw != l.whole {
@@ -230,7 +230,7 @@ func (l *outputLab) checkDiscard(left *disktest.Disk) error {
 	return nil
 }
 
-// goOn does what a run does that is taken up: it opens the place unless that was acknowledged, writes what is not there,
+// goOn does what a run does that is resumed: it opens the place unless that was acknowledged, writes what is not there,
 // and publishes. acknowledged, if not nil, is called after each of these.
 func (l *outputLab) goOn(d *disktest.Disk, acknowledged func(step int)) error {
 	ctx, target := context.Background(), l.target(d, "one")
@@ -311,7 +311,7 @@ func (l *outputLab) dying(n int) *disktest.Disk {
 	return d
 }
 
-// stopped returns a process that is stopped after its n-th change, until meanwhile has been done, and then goes on. Power
+// stopped returns a process that is stopped after its n-th change, until meanwhile has been done, and then continues. Power
 // fails whenever it has changed something after that.
 func (l *outputLab) stopped(n int, meanwhile func()) (d *disktest.Disk, wasStopped *bool) {
 	wasStopped = new(bool)
@@ -340,7 +340,7 @@ var outputWorkloads = map[string]func(l *outputLab, n int) (more bool){
 		require.NoError(l.t, err, "published again")
 		return false
 	},
-	"a process dies and another goes on": func(l *outputLab, n int) bool {
+	"a process dies and another continues": func(l *outputLab, n int) bool {
 		dying := l.dying(n)
 		for i := range steps {
 			if _, err := l.step(dying, i); err != nil {
@@ -354,17 +354,17 @@ var outputWorkloads = map[string]func(l *outputLab, n int) (more bool){
 		require.Empty(l.t, l.remains(l.disk))
 		return dying.Dead
 	},
-	"a stopped process goes on after another published": func(l *outputLab, n int) bool {
+	"a stopped process continues after another published": func(l *outputLab, n int) bool {
 		published := func() {
 			require.NoError(l.t, l.goOn(l.disk.Process(nil), l.acknowledged))
 			l.may = map[string]bool{l.whole: true}
 		}
 		return l.goesOnTooLate(n, published, l.whole)
 	},
-	"a stopped process goes on after its run was discarded": func(l *outputLab, n int) bool {
+	"a stopped process continues after its run was discarded": func(l *outputLab, n int) bool {
 		return l.goesOnTooLate(n, l.discard, l.before)
 	},
-	"a stopped process goes on after a later run published": func(l *outputLab, n int) bool {
+	"a stopped process continues after a later run published": func(l *outputLab, n int) bool {
 		if !l.kind.overwrite {
 			return false
 		}
@@ -374,7 +374,7 @@ var outputWorkloads = map[string]func(l *outputLab, n int) (more bool){
 			l.may, l.discarded = map[string]bool{l.newer: true}, true
 		}, l.newer)
 	},
-	"a stopped process goes on after its run was discarded and a later one published": func(l *outputLab, n int) bool {
+	"a stopped process continues after its run was discarded and a later one published": func(l *outputLab, n int) bool {
 		return l.goesOnTooLate(n, func() {
 			wasPublished := l.visible(l.disk) == l.whole
 			l.discard()
@@ -451,7 +451,7 @@ func (l *outputLab) goesOnTooLate(n int, meanwhile func(), visible string) bool 
 
 // TestPowerLoss takes the power away after every call that changes something, kills and stops processes there, and lets
 // others go on. Parts that were acknowledged are there afterwards, an output is visible whole or not at all, and a run that
-// goes on ends with exactly its output.
+// continues ends with exactly its output.
 func TestPowerLoss(t *testing.T) {
 	var states atomic.Int64
 	t.Run("outputs", func(t *testing.T) {
@@ -471,7 +471,7 @@ func TestPowerLoss(t *testing.T) {
 }
 
 // TestInterleaved lets two processes change something in turn, as chance has it. What is visible is whole or what was there
-// before at any time; what a process was told is published is; and a run that goes on ends with exactly its output.
+// before at any time; what a process was told is published is; and a run that continues ends with exactly its output.
 func TestInterleaved(t *testing.T) {
 	for kindName, kind := range outputKinds {
 		for name, pair := range map[string][2]func(*outputLab, *disktest.Disk) error{

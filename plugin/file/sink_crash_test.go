@@ -86,7 +86,7 @@ func TestKilledChild(t *testing.T) {
 	}
 }
 
-// finish goes on where the child was killed, and says where that was.
+// finish continues where the child was killed, and says where that was.
 func finish(t *testing.T, p sinkPlace, overwrite bool, o plugintest.Output) string {
 	t.Helper()
 	target := p.target("one", overwrite)

@@ -258,7 +258,7 @@ func (l partsFolder) putBack() error {
 	return disk.Ignore(l.disk.Rename(l.old, l.name), fs.ErrNotExist)
 }
 
-// removeAtOnce removes a folder, and nothing of it where an attempt that goes on gives it another name meanwhile. The name
+// removeAtOnce removes a folder, and nothing of it where an attempt that continues gives it another name meanwhile. The name
 // of what took its place is durable before that.
 func (l partsFolder) removeAtOnce(name string) error {
 	if !disk.Exists(l.disk, name) && !disk.Exists(l.disk, l.trash) {

@@ -117,7 +117,7 @@ type Divider interface {
 	// Open reads what comes before the first record, and returns how many line ends are in it. nothing says that the file holds
 	// nothing at all.
 	Open(ctx context.Context, t *Text) (lines int, nothing bool, err error)
-	// Resume goes on in the middle of a file, where State was this.
+	// Resume continues in the middle of a file, where State was this.
 	Resume(state string) error
 	// Fill adds records to c, which is empty, up to the limits, and returns how many line ends it passed. In c.Data every record is a
 	// piece of the text. The error is io.EOF at the end of the file.

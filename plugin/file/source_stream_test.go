@@ -138,7 +138,7 @@ func TestFileAdded(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "2.csv"), []byte("a\n2\n"), 0o644))
 	_, err = source.Open(t.Context(), plugin.Cursor{}, info)
 	require.ErrorContains(t, err, "2.csv: SOURCE_CHANGED")
-	require.ErrorContains(t, err, "begin anew with waymark resume --fork, and leave the files alone")
+	require.ErrorContains(t, err, "start over with waymark resume --fork, and leave the files alone")
 }
 
 // TestCancelledReadIsNoFault shows that a cancelled read is an error that a retry cures.
@@ -169,7 +169,7 @@ func TestBrokenCursorIsRefused(t *testing.T) {
 	require.ErrorContains(t, reader.Next(t.Context(), filetest.Large, &chunk), "digest of the cursor")
 }
 
-// TestCursorBeforeAFault shows that a run that stops in a long line goes on before it once the file is mended.
+// TestCursorBeforeAFault shows that a run that stops in a long line continues before it once the file is mended.
 func TestCursorBeforeAFault(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	line := make([]byte, 6<<20)

@@ -70,7 +70,7 @@ func (s inputStore) open() (*os.File, plugin.FileInfo, error) {
 	file, err := os.Open(s.InputFile(s.Run))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, plugin.FileInfo{}, &plugin.SourceError{Code: CodeNotFound, File: pipeline.Stdio,
-			Message: fmt.Sprintf("what run %s got by standard input is not in the state folder any more; begin anew with waymark run", s.Run)}
+			Message: fmt.Sprintf("what run %s got by standard input is not in the state folder any more; start over with waymark run", s.Run)}
 	}
 	if err != nil {
 		return nil, plugin.FileInfo{}, err

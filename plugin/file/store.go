@@ -50,7 +50,7 @@ type Stream interface {
 func Changed(path string) *plugin.SourceError {
 	return &plugin.SourceError{
 		Code: CodeSourceChanged, File: path,
-		Message: "is not the file that the run began with; put it back, or begin anew with waymark resume --fork, and leave the files alone while they are read",
+		Message: "is not the file that the run began with; put it back, or start over with waymark resume --fork, and leave the files alone while they are read",
 	}
 }
 

@@ -134,7 +134,7 @@ func endOfElement(text []byte) (end int, next arrayState) {
 // State is what comes next in the array.
 func (a *arrayScan) State() string { return string(a.state) }
 
-// Resume goes on where State was this.
+// Resume continues where State was this.
 func (a *arrayScan) Resume(state string) error {
 	if len(state) != 1 {
 		return errors.New("the cursor does not say where in the array it stands")
