@@ -32,11 +32,6 @@ func (s asked) Error() string {
 // Unwrap makes it look like any other cancellation.
 func (asked) Unwrap() error { return context.Canceled }
 
-// whyStopped says for the record why ctx is cancelled.
-func whyStopped(ctx context.Context) string {
-	by, _ := errors.AsType[asked](context.Cause(ctx))
-	return by.Error()
-}
 
 // untilInterrupted returns a context that the first Ctrl-C, SIGTERM or SIGHUP cancels, with the cause asked. The second one ends the
 // process at once.

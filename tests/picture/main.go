@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -52,7 +53,7 @@ func picture(root string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(folder)
+	defer os.RemoveAll(folder) //nolint:errcheck // a folder of temporary files
 	if err := os.CopyFS(filepath.Join(folder, "examples/bird-strikes/data"), os.DirFS(filepath.Join(root, "examples/bird-strikes/data"))); err != nil {
 		return nil, err
 	}
@@ -74,11 +75,17 @@ func picture(root string) ([]byte, error) {
 	return draw(shown), nil
 }
 
+// refusedRows reports whether a run is complete, and some of its rows were refused.
+func refusedRows(err error) bool {
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	return ok && exit.ExitCode() == 3
+}
+
 // observe runs the example, and asks for what the picture shows of it.
 func observe(binary, folder string) (run, error) {
 	var shown run
 	const document = "examples/bird-strikes/pipeline.yaml"
-	if out, err := waymark(binary, folder, "run", "--quiet", document); err != nil && err.(*exec.ExitError).ExitCode() != 3 {
+	if out, err := waymark(binary, folder, "run", "--quiet", document); err != nil && !refusedRows(err) {
 		return shown, fmt.Errorf("waymark run: %w\n%s", err, out)
 	}
 	var plan struct {

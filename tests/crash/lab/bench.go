@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+	"waymark/pipeline"
 )
 
 // attempts is how often a moment is tried that did not come: what continues side by side shifts the numbers of moments a little.
@@ -193,25 +194,23 @@ func (b *bench) restore(ctx context.Context, first Moment) error {
 	return err
 }
 
-// recover does what a person would do after a crash: resume the run, or run it if it has no record yet. A run that was complete
-// before the crash is left alone.
+// recover does what a person would do after a crash: resume the run, or run it if it has no record yet. For a run that was complete before
+// the crash, resume has nothing to do, and ends well whatever became of the run.
 func (b *bench) recover(ctx context.Context, plan, log string) end {
 	resumed := b.resume(ctx, plan, log)
-	if resumed.code != exitUsage {
+	if resumed.code != exitUsage && resumed.code != exitDone {
 		return resumed
 	}
 	switch status, err := statusOf(ctx, b.work); {
 	case err != nil:
 		resumed.code, resumed.stderr = -1, []byte(err.Error())
-		return resumed
 	case status == "":
 		_ = os.Remove(log) // of the resume, which came to nothing
 		return b.run(ctx, plan, log)
-	case complete(status):
-		return end{code: b.code}
-	default:
-		return resumed
+	case status == pipeline.CompletedWithFailures && resumed.code == exitDone:
+		resumed.code = exitRefused
 	}
+	return resumed
 }
 
 // judge notes in the trial what is wrong with what is there now.
