@@ -32,7 +32,6 @@ func (s asked) Error() string {
 // Unwrap makes it look like any other cancellation.
 func (asked) Unwrap() error { return context.Canceled }
 
-
 // untilInterrupted returns a context that the first Ctrl-C, SIGTERM or SIGHUP cancels, with the cause asked. The second one ends the
 // process at once.
 func (a *app) untilInterrupted(ctx context.Context) (context.Context, func()) {
