@@ -5,7 +5,7 @@ GOBIN := $(shell go env GOPATH)/bin
 LINTER := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.12.0
 WORKFLOWCHECK := go.temporal.io/sdk/contrib/tools/workflowcheck@v0.6.0
 # Packages whose tests do not link the Temporal server: the race detector builds them in a minute, with the server in ten.
-LEAN = $(shell go list ./... | grep -v -e /cmd/ -e /embedded -e /tests -e /audit -e store$$ -e /plugin/object -e /plugin/parquet)
+LEAN = $(shell go list ./... | grep -v -e /cmd/ -e /local -e /embedded -e /tests -e /audit -e store$$ -e /plugin/object -e /plugin/parquet)
 
 .PHONY: help
 help: ## print this list

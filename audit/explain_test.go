@@ -289,6 +289,6 @@ func TestExplainReadsOneEffect(t *testing.T) {
 	driver := &counted{Driver: store}
 	story, err := audit.New(landscape.NewReader(driver), s.Payloads, s.Planner).Explain(t.Context(), audit.Question{Run: run, Sink: "ledger", Line: 1})
 	require.NoError(t, err)
-	require.True(t, story.Fate.Complete)
+	require.True(t, story.Complete)
 	require.Equal(t, 1, driver.effects)
 }

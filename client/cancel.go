@@ -64,7 +64,7 @@ func cancellable(run landscape.RunHead, final bool) error {
 	case Complete(run.Status):
 		return &Error{Kind: Conflict, Message: fmt.Sprintf("run %s is %s: there is nothing to cancel", run.ID, run.Status)}
 	case run.Final && !final:
-		return &Error{Kind: Conflict, Message: fmt.Sprintf("run %s was cancelled for good already: there is nothing to cancel", run.ID)}
+		return &Error{Kind: Conflict, Message: fmt.Sprintf("run %s was cancelled permanently already: there is nothing to cancel", run.ID)}
 	case run.Status == pipeline.Cancelled && !final:
 		return &Error{Kind: Conflict, Message: fmt.Sprintf("run %s is cancelled already", run.ID), Cure: FinalOrResume, Run: run.ID}
 	default:
@@ -88,7 +88,7 @@ func (s *Session) cancel(ctx context.Context, run string, order workflows.Order)
 	if err := s.discard(ctx, run); err != nil {
 		return &Error{
 			Kind: Unavailable, Cure: CancelAgain, Run: run, Err: err,
-			Message: fmt.Sprintf("run %s is cancelled for good, but what it staged stays where it is: %v", run, err),
+			Message: fmt.Sprintf("run %s is cancelled permanently, but what it staged stays where it is: %v", run, err),
 		}
 	}
 	return nil

@@ -1,5 +1,6 @@
-// Package client reports on the runs of a landscape. The command line is built on it. Its structs are what `waymark --json` prints: their
-// JSON names are one schema.
+// Package client starts, resumes, forks, retries, follows and cancels runs, and answers questions about them. It is what the command line
+// is built on; package client/local executes runs in the process that uses it. The structs of answers are what `waymark --json` prints:
+// their JSON names are one schema.
 package client
 
 import (
@@ -29,7 +30,7 @@ type Host interface {
 	// Executes reports whether somebody executes a run that is running according to its record; nil if that is not known.
 	Executes(ctx context.Context, run string) *bool
 
-	// Reach connects to whoever executes runs besides this process; nil if nobody does. The caller closes the Executor.
+	// Reach connects to what executes runs besides this process; nil if nobody does. The caller closes the Executor.
 	Reach(ctx context.Context) (*Executor, error)
 
 	// Session opens what executes runs. The error is an *Error of kind Busy if another process does. The caller closes the Session.
@@ -46,7 +47,7 @@ const (
 	ToCancel                // a recorded run: the payload store need not be there
 )
 
-// WithExecutor finds whoever executes the run, besides this process, and does something with it. It returns false if nobody does.
+// WithExecutor finds what executes the run, besides this process, and does something with it. It returns false if nobody does.
 func WithExecutor(ctx context.Context, host Host, run string, do func(*Executor) error) (found bool, err error) {
 	executor, err := host.Reach(ctx)
 	if err != nil || executor == nil {
@@ -73,7 +74,7 @@ func (c *Client) Find(ctx context.Context, word string) (landscape.Run, error) {
 	run, err := c.log.FindRun(ctx, word)
 	switch {
 	case errors.Is(err, landscape.ErrNotFound):
-		missing := &Error{Kind: NotFound, Message: fmt.Sprintf("no run %q is on record in %s", word, c.place), Cure: ListRuns, Err: err}
+		missing := &Error{Kind: NotFound, Message: fmt.Sprintf("no run %q is recorded in %s", word, c.place), Cure: ListRuns, Err: err}
 		return run, c.unrecorded(ctx, word, missing)
 	case err != nil:
 		return run, &Error{Kind: Invalid, Message: err.Error(), Err: err}
@@ -87,7 +88,7 @@ func (c *Client) newest(ctx context.Context) (id string, err error) {
 		return "", err
 	}
 	if len(runs) == 0 {
-		return "", &Error{Kind: NotFound, Message: "no run is on record in " + c.place, Err: landscape.ErrNotFound}
+		return "", &Error{Kind: NotFound, Message: "no run is recorded in " + c.place, Err: landscape.ErrNotFound}
 	}
 	return runs[0].ID, nil
 }

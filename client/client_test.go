@@ -123,7 +123,7 @@ func TestFind(t *testing.T) {
 	_, err = c.Find(t.Context(), "x")
 	requireKind(t, NotFound, err)
 	require.ErrorIs(t, err, landscape.ErrNotFound)
-	require.EqualError(t, err, `no run "x" is on record in memory`)
+	require.EqualError(t, err, `no run "x" is recorded in memory`)
 	_, err = New(landscape.New(memdriver.New(), nil), "memory", nobody{}).Find(t.Context(), pipeline.LastRun)
 	requireKind(t, NotFound, err)
 }

@@ -28,7 +28,7 @@ type Connection struct {
 	options sdk.Options
 }
 
-// Connect returns the Connection of a client with these options. Whoever made the client closes it.
+// Connect returns the Connection of a client with these options. The caller closes the client.
 func Connect(c sdk.Client, o sdk.Options, place string) *Connection {
 	connection := &Connection{Temporal: c, Converter: o.DataConverter, Failures: o.FailureConverter, Place: place, Namespace: o.Namespace, options: o}
 	if connection.Converter == nil {

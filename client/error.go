@@ -26,7 +26,7 @@ const (
 	Busy        Kind = "busy"        // somebody works at the run: later it may be possible (409, ABORTED)
 	Interrupted Kind = "interrupted" // the caller wanted to stop (499, CANCELLED)
 	Failed      Kind = "failed"      // something went wrong that the caller did not cause (500, INTERNAL)
-	Unavailable Kind = "unavailable" // whoever must do it is not there, or does not answer: later it may (503, UNAVAILABLE)
+	Unavailable Kind = "unavailable" // a service that must do it does not answer: later it may (503, UNAVAILABLE)
 )
 
 // Cure is what somebody can do about an Error, or for a run that has stopped. Each front end has its own words for it.

@@ -26,8 +26,11 @@ type Execution struct {
 	Total    int64              // bytes to read; 0 if that is not known
 	Before   landscape.Progress // how far the run was when this execution began
 	Started  time.Time
-	Joined   bool // it was going on before this process began to follow it
-	Detach   bool // whoever follows it wants to know no more than that it began
+	Joined   bool // it had begun before this process followed it
+	Detach   bool // its follower wants to know no more than that it began
+
+	// Interrupted are the runs of the state folder that are interrupted, the newest first; of a run that was started in this process.
+	Interrupted []landscape.RunHead
 
 	session  *Session
 	resuming bool // it was joined when its workflow seemed to be about to resume it
@@ -42,7 +45,7 @@ type Execution struct {
 // Session is the session that executes the run.
 func (e *Execution) Session() *Session { return e.session }
 
-// Remote reports whether others execute the run: whoever stops this process stops following it, and not the run.
+// Remote reports whether others execute the run: to stop this process is to stop following it, and not the run.
 func (e *Execution) Remote() bool { return e.session.OnCluster() || e.Joined }
 
 // Epoch is the epoch of the run that this execution is.
@@ -80,7 +83,7 @@ func (e *Execution) Close() error {
 func (s *Session) execute(ctx context.Context, e *Execution) (_ *Execution, err error) {
 	e.session, e.Run = s, e.input.Run
 	e.Workflow = workflows.WorkflowID(e.Run)
-	if err := s.abandon(ctx, e.Run); err != nil { // before there is a worker that would go on with it
+	if err := s.abandon(ctx, e.Run); err != nil { // before there is a worker that would continue it
 		return nil, err
 	}
 	if e.stop, err = s.work(ctx, e.Run); err != nil {

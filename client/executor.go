@@ -16,7 +16,7 @@ import (
 const (
 	// AnswerTimeout is how long it may take to find out what another process does.
 	AnswerTimeout = 5 * time.Second
-	// OrderTimeout is how long whoever executes a run may take to obey an order.
+	// OrderTimeout is how long the executor of a run may take to obey an order.
 	OrderTimeout = 30 * time.Second
 )
 
@@ -63,7 +63,7 @@ func (e *Executor) Executes(ctx context.Context, run string) (bool, error) {
 }
 
 // ProcessQueue returns the task queue of a run that a process executes. Every run has its own, so that a process works on the runs that it
-// was asked for: with one queue for all, the next process would silently go on with whatever an interrupted one left behind.
+// was asked for: with one queue for all, the next process would silently continue whatever an interrupted one left.
 func ProcessQueue(run string) string { return workflows.TaskQueue + "-" + run }
 
 // Attended returns an *Error of kind Unavailable if the run waits for a worker and none is there. A process is its own worker.
@@ -152,8 +152,8 @@ func Refused(err error) (reason string, refused bool) {
 // closeInterval is the time between two looks at a workflow that is about to be closed.
 const closeInterval = 100 * time.Millisecond
 
-// AwaitClosed waits until the workflow of a run that has ended is closed: whoever resumes the run next must not be told that somebody
-// executes it. For a process it does not wait: whoever comes next waits for its end.
+// AwaitClosed waits until the workflow of a run that has ended is closed: the next one to resume the run must not learn that somebody
+// executes it. For a process it does not wait: the next one waits for its end.
 func (e *Executor) AwaitClosed(ctx context.Context, run string) error {
 	if e.Process != 0 {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"waymark/workflows"
 )
 
-// Event is something that whoever follows a run may want to know.
+// Event is something that the follower of a run may want to know.
 type Event struct {
 	Kind     EventKind          `json:"event"`
 	Progress landscape.Progress `json:"progress,omitzero"` // of ProgressEvent
@@ -45,8 +45,8 @@ const (
 type Ending struct {
 	Result      workflows.RunResult
 	Err         error // of the workflow
-	Interrupted bool  // whoever followed the run wanted to stop
-	Detached    bool  // the run goes on, and is not followed any more
+	Interrupted bool  // the follower wanted to stop
+	Detached    bool  // the run continues, and is not followed any more
 }
 
 const (
@@ -61,7 +61,7 @@ const (
 
 // Follow returns what happens to the run until its execution ends; the last event is the EndedEvent. When ctx is cancelled, a run that
 // this process executes is stopped, with the cause of ctx as the reason, and can be resumed; a run that others execute is not followed
-// any more. The error ends the sequence as well; the run may go on then. Whoever leaves the sequence early leaves the run as it is.
+// any more. The error ends the sequence as well; the run may continue then. To leave the sequence early leaves the run as it is.
 func (e *Execution) Follow(ctx context.Context) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		if e.handle == nil { // it has ended
@@ -169,7 +169,7 @@ func (f *follower) halt(ctx context.Context, ended <-chan *Ending, why string) *
 	}
 	last, done := context.WithTimeout(ctx, recordTimeout)
 	defer done()
-	reason := "interrupted by " + f.by.Actor + ": " + why + "; what was on its way did not end in time"
+	reason := "interrupted by " + f.by.Actor + ": " + why + "; what was in flight did not end in time"
 	return &Ending{Err: f.session.Log.StopRun(last, f.Run, pipeline.Interrupted, reason), Interrupted: true}
 }
 

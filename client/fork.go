@@ -16,7 +16,7 @@ import (
 // ForkRequest says how to fork a run.
 type ForkRequest struct {
 	By
-	Detach bool // whoever follows the new run wants to know no more than that it began
+	Detach bool // its follower wants to know no more than that it began
 }
 
 // Fork begins a new run of the present document in the place of a run that is not complete. As soon as the new one is recorded, the old
@@ -41,7 +41,7 @@ func (s *Session) fork(ctx context.Context, id string, r ForkRequest) (*Executio
 	if err != nil {
 		return nil, err
 	}
-	if err := s.MarkInterrupted(ctx, id); err != nil {
+	if _, err := s.markInterrupted(ctx, id); err != nil {
 		return nil, err
 	}
 	in, err := s.runInput(ctx, doc, newRunID())

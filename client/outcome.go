@@ -70,16 +70,16 @@ func (e *Execution) neverBegan(end *Ending) *Error {
 func (e *Execution) notOurs(end *Ending, run landscape.Run) *Error {
 	switch {
 	case run.Epoch > e.Epoch():
-		return &Error{Kind: Busy, Cure: ShowStatus, Run: run.ID, Message: fmt.Sprintf("run %s was taken up again by another process, which goes on with it", run.ID)}
+		return &Error{Kind: Busy, Cure: ShowStatus, Run: run.ID, Message: fmt.Sprintf("run %s was resumed by another process, which executes it", run.ID)}
 	case end.Interrupted:
-		return &Error{Kind: Interrupted, Message: fmt.Sprintf("stopped before run %s was taken up; nothing was changed", run.ID)}
+		return &Error{Kind: Interrupted, Message: fmt.Sprintf("stopped before run %s was resumed; nothing was changed", run.ID)}
 	case end.Err == nil:
-		return &Error{Kind: Failed, Message: fmt.Sprintf("run %s could not be taken up", run.ID)}
+		return &Error{Kind: Failed, Message: fmt.Sprintf("run %s could not be resumed", run.ID)}
 	}
 	kind, cure := e.classify(end.Err)
 	message := Cause(end.Err)
 	if kind == Failed {
-		message = fmt.Sprintf("run %s could not be taken up: %s", run.ID, message)
+		message = fmt.Sprintf("run %s could not be resumed: %s", run.ID, message)
 	}
 	return &Error{Kind: kind, Cure: cure, Run: run.ID, Message: message, Err: end.Err}
 }
@@ -96,7 +96,7 @@ func (e *Execution) unrecorded(end *Ending) *Error {
 	return failure
 }
 
-// classify says of an error of a workflow whether workers refused the run for what whoever started it can mend: nothing was written then.
+// classify says of an error of a workflow whether workers refused the run for what its starter can mend: nothing was written then.
 // In this process that is found out before there is a workflow.
 func (e *Execution) classify(err error) (Kind, Cure) {
 	application, ok := errors.AsType[*temporal.ApplicationError](err)
@@ -130,7 +130,7 @@ func (e *Execution) Wait(ctx context.Context) (*Status, error) {
 			continue
 		}
 		if event.Ending.Detached {
-			return nil, &Error{Kind: Interrupted, Cure: Watch, Run: e.Run, Message: fmt.Sprintf("run %s goes on; only following it was stopped", e.Run)}
+			return nil, &Error{Kind: Interrupted, Cure: Watch, Run: e.Run, Message: fmt.Sprintf("run %s continues; only following it was stopped", e.Run)}
 		}
 		outcome, err := e.Outcome(context.WithoutCancel(ctx), event.Ending)
 		if err != nil {

@@ -27,7 +27,7 @@ func TestOutcomeWithoutARecordedEnd(t *testing.T) {
 		"failed before it began":   {run: "new", end: Ending{Err: errors.New("no disk")}, want: Error{Kind: Failed, Message: "no disk"}},
 		"refused by workers":       {run: "new", queue: "q", end: Ending{Err: refused}, want: Error{Kind: Invalid, Message: "no such parameter"}},
 		"recorded elsewhere":       {run: "new", queue: "q", want: Error{Kind: Failed, Cure: NameLandscape, Message: "its workflow ended, and memory has no run new: do the workers keep their record elsewhere?"}},
-		"not resumed":              {run: "r0", epoch: 1, end: Ending{Err: errors.New("no disk")}, want: Error{Kind: Failed, Run: "r0", Message: "run r0 could not be taken up: no disk"}},
+		"not resumed":              {run: "r0", epoch: 1, end: Ending{Err: errors.New("no disk")}, want: Error{Kind: Failed, Run: "r0", Message: "run r0 could not be resumed: no disk"}},
 		"its end is not recorded":  {run: "r0", end: Ending{Err: errors.New("read-only")}, want: Error{Kind: Failed, Cure: DiagnoseAndResume, Run: "r0", Message: "the run's end could not be recorded: read-only"}},
 		"stopped and not recorded": {run: "r0", end: Ending{Interrupted: true}, want: Error{Kind: Interrupted, Cure: DiagnoseAndResume, Run: "r0", Message: "the run's end could not be recorded"}},
 	} {

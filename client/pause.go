@@ -37,7 +37,7 @@ func (c *Client) paused(ctx context.Context, run *Run) (*Pause, error) {
 	return recorded, nil
 }
 
-// Paused returns who paused a run according to the landscape; nil if it is not paused. Whoever resumes a run ends the pause.
+// Paused returns who paused a run according to the landscape; nil if it is not paused. To resume a run ends the pause.
 func (c *Client) Paused(ctx context.Context, run string) (*Pause, error) {
 	return pausedAt(ctx, c.log.Reader, run)
 }
@@ -66,7 +66,7 @@ func pausedAt(ctx context.Context, log *landscape.Reader, run string) (*Pause, e
 	return &Pause{Actor: last.Actor, Why: last.Why, Since: Time(last.At)}, nil
 }
 
-// view asks whoever executes the run how it is; nil if nobody answers: it is busy, or cannot be reached.
+// view asks the run's executor how it is; nil if nobody answers: it is busy, or cannot be reached.
 func (c *Client) view(ctx context.Context, run *Run) (view *workflows.View) {
 	if run.Alive == nil {
 		return nil

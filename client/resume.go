@@ -19,12 +19,12 @@ import (
 type ResumeRequest struct {
 	By
 	Recorded bool // with the recorded document, whatever its file holds now
-	Detach   bool // whoever follows the run wants to know no more than that it was resumed
+	Detach   bool // its follower wants to know no more than that it was resumed
 }
 
 // Resumed says how a run was resumed.
 type Resumed struct {
-	Execution *Execution // nil if the run is complete, or was continued; whoever has it closes it
+	Execution *Execution // nil if the run is complete, or was continued; the caller closes it
 	Run       landscape.Run
 	Continued string // who continues a paused run, for people; empty if it was not paused
 }
@@ -123,7 +123,7 @@ func (s *Session) resume(ctx context.Context, id string, r ResumeRequest) (*Exec
 	if err := recovery.CompareWith(ctx, s.Temporal, s.Converter, s.Log.Reader, id); err != nil {
 		return nil, err
 	}
-	if err := s.MarkInterrupted(ctx, id); err != nil {
+	if _, err := s.markInterrupted(ctx, id); err != nil {
 		return nil, err
 	}
 	total, err := recordedBytes(ctx, s.Log.Reader, run)
@@ -173,7 +173,7 @@ func (e *DocumentChangedError) Error() string {
 // differenceBytes bounds how much is shown of a change of a document.
 const differenceBytes = 8_000
 
-// sameDocument refuses to go on with a document whose file holds something else by now. A file that is gone says nothing.
+// sameDocument refuses to resume with a document whose file holds something else by now. A file that is gone says nothing.
 func sameDocument(run landscape.Run) error {
 	path := documentPath(run)
 	if info, err := os.Stat(path); path == "" || errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {

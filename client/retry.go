@@ -25,9 +25,9 @@ type RetryRequest struct {
 type Retry struct {
 	Run       string
 	Of        string
-	Rows      int64                // that are fed again
+	Rows      int64                // that are retried
 	Left      []activities.LeftOut // which records are not, and why
-	Execution *Execution           // nil if there is nothing to feed; whoever has it closes it
+	Execution *Execution           // nil if there is nothing to retry; the caller closes it
 }
 
 // Retry feeds the quarantined records of a run again, on the client's host. The errors are those of Session.Retry, and of kind Busy if
@@ -51,7 +51,8 @@ func (s *Session) Retry(ctx context.Context, r RetryRequest) (*Retry, error) {
 	if r.Run == "" {
 		r.Run = newRunID()
 	}
-	if err := s.prepare(ctx, r.Run); err != nil {
+	interrupted, err := s.prepare(ctx, r.Run)
+	if err != nil {
 		return nil, err
 	}
 	of, err := s.Log.Run(ctx, r.Of)
@@ -86,13 +87,13 @@ func (s *Session) Retry(ctx context.Context, r RetryRequest) (*Retry, error) {
 		in.File = "" // the document is recorded: what its file holds by now says nothing
 	}
 	retry.Execution, err = s.execute(ctx, &Execution{
-		by: r.By, Pipeline: doc.Name(), input: in,
+		by: r.By, Pipeline: doc.Name(), input: in, Interrupted: interrupted,
 		begun: func(ctx context.Context) error { return s.recordRetry(ctx, retry, r.By) },
 	})
 	return retry, err
 }
 
-// recordRetry records with the run that its records are fed again.
+// recordRetry records with the run that its records are retried.
 func (s *Session) recordRetry(ctx context.Context, retry *Retry, by By) error {
 	records := "records"
 	if retry.Rows == 1 {

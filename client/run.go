@@ -45,7 +45,7 @@ func runOf(head landscape.RunHead) Run {
 	return run
 }
 
-// Took returns how long the run took, and whether that is known: it is not while the run goes on, nor for a process that ended
+// Took returns how long the run took, and whether that is known: it is not while the run is running, nor for a process that ended
 // without recording it, which was noticed later.
 func (r *Run) Took() (took time.Duration, known bool) {
 	if !r.Finished.Known() || r.Status == pipeline.Interrupted && r.Reason == ProcessEnded {

@@ -162,30 +162,36 @@ func (s *Session) discardStaged(ctx context.Context, id string) error {
 	return executing.Discard(ctx, id)
 }
 
-// MarkInterrupted records that earlier runs of this state folder, besides the one given, were interrupted: a run that is running
+// markInterrupted records that earlier runs of this state folder, besides the one given, were interrupted: a run that is running
 // according to its record, while the lock of the server says that no other process executes it. Runs of another state folder in the same
-// landscape are left alone, and so are those of a cluster, whose workers come and go.
-func (s *Session) MarkInterrupted(ctx context.Context, besides string) error {
+// landscape are left alone, and so are those of a cluster, whose workers come and go. It returns all interrupted runs, the newest first;
+// none of a cluster's landscape, which many share.
+func (s *Session) markInterrupted(ctx context.Context, besides string) (interrupted []landscape.RunHead, err error) {
 	if s.OnCluster() {
-		return nil
+		return nil, nil
 	}
 	runs, err := s.Log.Runs(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, run := range runs {
-		if run.Status != pipeline.Running || run.ID == besides || s.executes(run.ID) {
-			continue
-		}
-		ours, err := s.owns(ctx, run.ID)
-		if err == nil && ours {
-			err = s.Log.StopRun(ctx, run.ID, pipeline.Interrupted, ProcessEnded)
-		}
-		if err != nil {
-			return err
+		switch {
+		case run.Status == pipeline.Interrupted:
+			interrupted = append(interrupted, run)
+		case run.Status != pipeline.Running || run.ID == besides || s.executes(run.ID):
+		default:
+			ours, err := s.owns(ctx, run.ID)
+			if err == nil && ours {
+				err = s.Log.StopRun(ctx, run.ID, pipeline.Interrupted, ProcessEnded)
+				interrupted = append(interrupted, run)
+			}
+			if err != nil {
+				return nil, err
+			}
 		}
 	}
-	return nil
+	slices.SortFunc(interrupted, NewestFirst)
+	return interrupted, nil
 }
 
 // executes reports whether this process executes the run.
@@ -201,18 +207,4 @@ func (s *Session) owns(ctx context.Context, run string) (bool, error) {
 	}
 	_, known, err := cluster.Latest(ctx, s.Temporal, workflows.WorkflowID(run))
 	return known, err
-}
-
-// Interrupted returns the interrupted runs of this state folder, the newest first; none of a cluster's landscape, which many share.
-func (s *Session) Interrupted(ctx context.Context) ([]landscape.RunHead, error) {
-	if s.OnCluster() {
-		return nil, nil
-	}
-	runs, err := s.Log.Runs(ctx)
-	if err != nil {
-		return nil, err
-	}
-	runs = slices.DeleteFunc(runs, func(run landscape.RunHead) bool { return run.Status != pipeline.Interrupted })
-	slices.SortFunc(runs, NewestFirst)
-	return runs, nil
 }

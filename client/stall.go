@@ -48,7 +48,7 @@ type lockWatch struct {
 	since map[string]int // who held which at the last look
 }
 
-// look says which process holds a file now and held it at the last look as well; nothing if none does: whoever writes does so for
+// look says which process holds a file now and held it at the last look as well; nothing if none does: a writer holds it for
 // a moment.
 func (l *lockWatch) look(find func(path string) *sqlitefile.Holder) string {
 	before := l.since
@@ -70,7 +70,7 @@ func (l *lockWatch) look(find func(path string) *sqlitefile.Holder) string {
 // lockLook is the time between two looks at locks.
 const lockLook = time.Second
 
-// Locked says which other process keeps one of these databases locked; nothing if none does. It looks twice, because whoever writes locks
+// Locked says which other process keeps one of these databases locked; nothing if none does. It looks twice, because a writer locks
 // for a moment.
 func Locked(databases []string) string {
 	locks := lockWatch{files: databases}

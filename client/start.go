@@ -24,10 +24,10 @@ type StartRequest struct {
 	Pipeline string            // or, with a cluster: the name of a document that is deployed on its workers
 	Params   map[string]string // of the File or the Pipeline
 	Input    io.Reader         // standard input, for a document that reads it
-	Detach   bool              // whoever follows the run wants to know no more than that it began
+	Detach   bool              // its follower wants to know no more than that it began
 }
 
-// Start starts a run on the client's host. Whoever has the Execution closes it. The errors are those of Session.Start, and of kind Busy
+// Start starts a run on the client's host. The caller closes the Execution. The errors are those of Session.Start, and of kind Busy
 // if another process executes runs there.
 func (c *Client) Start(ctx context.Context, r StartRequest) (*Execution, error) {
 	session, err := c.host.Session(ctx, ToStart)
@@ -48,11 +48,11 @@ func (s *Session) Start(ctx context.Context, r StartRequest) (*Execution, error)
 	if r.Run == "" {
 		r.Run = newRunID()
 	}
-	if err := s.prepare(ctx, r.Run); err != nil {
+	interrupted, err := s.prepare(ctx, r.Run)
+	if err != nil {
 		return nil, err
 	}
-	e := &Execution{by: r.By, Detach: r.Detach}
-	var err error
+	e := &Execution{by: r.By, Detach: r.Detach, Interrupted: interrupted}
 	if r.File != "" {
 		if r.Document, err = Compile(s.Planner, r.File, r.Params); err != nil {
 			return nil, err
@@ -81,21 +81,21 @@ func (s *Session) Start(ctx context.Context, r StartRequest) (*Execution, error)
 func newRunID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // prepare records which runs were interrupted, and refuses an id that is taken.
-func (s *Session) prepare(ctx context.Context, id string) error {
+func (s *Session) prepare(ctx context.Context, id string) (interrupted []landscape.RunHead, err error) {
 	if err := pipeline.CheckRunID(id); err != nil {
-		return &Error{Kind: Invalid, Message: err.Error(), Err: err}
+		return nil, &Error{Kind: Invalid, Message: err.Error(), Err: err}
 	}
-	if err := s.MarkInterrupted(ctx, id); err != nil {
-		return err
+	if interrupted, err = s.markInterrupted(ctx, id); err != nil {
+		return nil, err
 	}
-	_, err := s.Log.Run(ctx, id)
+	_, err = s.Log.Run(ctx, id)
 	switch {
 	case err == nil:
-		return &Error{Kind: Conflict, Message: fmt.Sprintf("run %s is on record already", id), Cure: OtherID, Run: id}
+		return nil, &Error{Kind: Conflict, Message: fmt.Sprintf("run %s is recorded already", id), Cure: OtherID, Run: id}
 	case errors.Is(err, landscape.ErrNotFound):
-		return nil
+		return interrupted, nil
 	default:
-		return err
+		return nil, err
 	}
 }
 

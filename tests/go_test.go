@@ -32,8 +32,8 @@ func TestGoProgram(t *testing.T) {
 	require.Regexp(t, `(?m)^ended 0 $`, answer)
 	require.Contains(t, ask(t, binary, folder, "explain", "birds"), "sink     out, row 1")
 
-	require.Contains(t, ask(t, binary, folder, "explain", "nobody"), `not_found: no run "nobody" is on record`)
-	require.Contains(t, ask(t, binary, folder, document), `conflict: run birds is on record already (cure: "other_id")`)
+	require.Contains(t, ask(t, binary, folder, "explain", "nobody"), `not_found: no run "nobody" is recorded`)
+	require.Contains(t, ask(t, binary, folder, document), `conflict: run birds is recorded already (cure: "other_id")`)
 	require.Contains(t, ask(t, binary, t.TempDir(), filepath.Join(folder, "none.yaml")), "invalid: ")
 }
 

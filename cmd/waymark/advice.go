@@ -11,18 +11,18 @@ import (
 
 // cures are this program's words for what can be done with a run that has stopped; %s is its id.
 var cures = map[client.Cure]string{
-	client.Resume:      "go on with: waymark resume %s",
-	client.Mend:        "when the cause is cured, go on with: waymark resume %s",
-	client.Restore:     "when the output is as this run wrote it, go on with: waymark resume %s",
-	client.Fork:        "when the cause is cured, begin anew with: waymark resume %s --fork --why TEXT",
-	client.CancelFinal: "it feeds records again, and cannot begin anew: waymark cancel %s --final --why TEXT ends it for good",
+	client.Resume:      "resume it: waymark resume %s",
+	client.Mend:        "when the cause is removed, resume it: waymark resume %s",
+	client.Restore:     "when the output is as this run wrote it, resume it: waymark resume %s",
+	client.Fork:        "when the cause is removed, start over: waymark resume %s --fork --why TEXT",
+	client.CancelFinal: "it retries records of another run, and cannot start over: waymark cancel %s --final --why TEXT cancels it permanently",
 	client.Resolve:     "waymark effects %s",
 }
 
 // restoreOrFork are the words for the choice between the two.
-const restoreOrFork = "if the output can be put back as this run wrote it, go on with: waymark resume %s; if not, begin anew with: waymark resume %[1]s --fork"
+const restoreOrFork = "if the output can be put back as this run wrote it, resume it: waymark resume %s; if not, start over: waymark resume %[1]s --fork"
 
-// adviceText says what a person can do with a run that has stopped; nothing if nobody can go on with it.
+// adviceText says what a person can do with a run that has stopped; nothing if nobody can resume it.
 func adviceText(advice client.Advice, run string) string {
 	if len(advice.Cures) == 0 {
 		return ""
@@ -37,8 +37,8 @@ func adviceText(advice client.Advice, run string) string {
 	return fmt.Sprintf(words, run)
 }
 
-// goOnWith tells how to go on with a run.
-func goOnWith(run string) string { return fmt.Sprintf(cures[client.Resume], run) }
+// resumeWith tells how to resume a run.
+func resumeWith(run string) string { return fmt.Sprintf(cures[client.Resume], run) }
 
 // hints are this program's words for what can be done about an error; they follow its message, and %s is the run that it is about.
 var hints = map[client.Cure]string{
@@ -46,13 +46,13 @@ var hints = map[client.Cure]string{
 	client.ListEffects:      "; `waymark effects %s` lists them",
 	client.ShowStatus:       ": waymark status %s",
 	client.Watch:            ": waymark status %s, waymark follow %s",
-	client.Join:             ": waymark follow shows how it goes on",
-	client.Resume:           "; go on with: waymark resume %s",
+	client.Join:             ": waymark follow shows its progress",
+	client.Resume:           "; resume it: waymark resume %s",
 	client.ResumeOther:      ": waymark resume %s",
-	client.FinalOrResume:    "; --final cancels it for good; go on with: waymark resume %s",
+	client.FinalOrResume:    "; --final cancels it permanently; resume it: waymark resume %s",
 	client.CancelAgain:      "; when the cause is cured, waymark cancel %s --final removes it",
 	client.OtherID:          "; choose another --run-id: waymark status %s",
-	client.StartAnew:        ": name one to begin anew with: waymark run FILE",
+	client.StartAnew:        ": name one to start over with: waymark run FILE",
 	client.StartWorker:      ": start one with waymark worker",
 	client.StartWorkerThere: ": start one there with waymark worker",
 	client.FindWorkers:      "; waymark doctor says whether one listens",
@@ -96,9 +96,9 @@ func exitOf(kind client.Kind) int {
 
 // documentChanged shows what changed, and which choices there are.
 func documentChanged(changed *client.DocumentChangedError) error {
-	choices := "waymark resume " + changed.Run + " --recorded   goes on with the document on record"
+	choices := "waymark resume " + changed.Run + " --recorded   resumes with the recorded document"
 	if changed.MayFork {
-		choices += "\nwaymark resume " + changed.Run + " --fork       begins a new run of the present document, and ends this one for good"
+		choices += "\nwaymark resume " + changed.Run + " --fork       begins a new run of the present document, and cancels this one permanently"
 	}
 	return fmt.Errorf("%s is not what it was when run %s began:\n%s\nput back what was there, or choose:\n%s",
 		shown(changed.Path), changed.Run, changed.Difference, choices)

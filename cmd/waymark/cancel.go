@@ -14,10 +14,10 @@ func (a *app) cancelCommand() *cobra.Command {
 	var final bool
 	cmd := &cobra.Command{
 		Use:   "cancel RUN --why TEXT",
-		Short: "Stop a run, for now or for good",
+		Short: "Cancel a run; with --final it cannot be resumed",
 		Long: `Stops a run, whether a process works for it or not. What was done stays on record and what was staged for sinks stays
-where it is: ` + "`waymark resume`" + ` goes on with it. With --final nobody can, and what was staged is removed; that may be
-repeated, and be said of a run that is cancelled.
+where it is: ` + "`waymark resume`" + ` continues it. With --final the run can never be resumed, and what it staged is removed; --final
+may be repeated, and works on a run that is cancelled already.
 
 ` + runArgument,
 		Args:              exactlyOne("run"),
@@ -30,7 +30,7 @@ repeated, and be said of a run that is cancelled.
 		},
 	}
 	whyFlag(cmd, &why)
-	cmd.Flags().BoolVar(&final, "final", false, "for good: nobody can resume the run, and what it staged is removed")
+	cmd.Flags().BoolVar(&final, "final", false, "permanently: the run can never be resumed, and what it staged is removed")
 	return cmd
 }
 
@@ -49,13 +49,13 @@ func (a *app) cancel(ctx context.Context, word string, by client.By, final bool)
 	}
 	result := orderResult{Run: run.ID, Order: workflows.CancelUpdate}
 	if final {
-		return a.printOrder(result, "is cancelled for good, and what it staged is removed")
+		return a.printOrder(result, "is cancelled permanently, and what it staged is removed")
 	}
-	result.Next = goOnWith(run.ID)
+	result.Next = resumeWith(run.ID)
 	return a.printOrder(result, "is cancelled")
 }
 
-// cancelWaiting cancels a run that is not on record because no worker has come for it yet; unless that is so, it returns missing.
+// cancelWaiting cancels a run that is not recorded because no worker has come for it yet; unless that is so, it returns missing.
 func (a *app) cancelWaiting(ctx context.Context, record *record, run string, missing error) error {
 	if !a.onCluster() {
 		return missing

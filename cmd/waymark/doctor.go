@@ -121,7 +121,7 @@ func (a *app) checkState(ctx context.Context) check {
 		return ok("%s is not there yet; the first run makes it", a.state)
 	}
 	if path, err := a.unwritable(ctx); err != nil {
-		return fail("make it writable for whoever runs waymark, or name another with --state", "%s %s: %v", path, whyUnwritable(err), err)
+		return fail("make it writable for the user that runs waymark, or name another with --state", "%s %s: %v", path, whyUnwritable(err), err)
 	}
 	return ok("%s is writable", a.state)
 }
@@ -136,7 +136,7 @@ func (a *app) checkDisk(context.Context) check {
 	var disk syscall.Statfs_t
 	folder := a.existing()
 	if err := syscall.Statfs(folder, &disk); err != nil {
-		return warn("look at the disk", "free space of %s cannot be told: %v", folder, err)
+		return warn("look at the disk", "free space of %s is unknown: %v", folder, err)
 	}
 	free := disk.Bavail * uint64(disk.Bsize)
 	text := fmt.Sprintf("%d MB free for %s", free/1_000_000, folder)
@@ -209,7 +209,7 @@ func (a *app) runsOnRecord(ctx context.Context) (runs []landscape.RunHead, place
 	return runs, place, closing(err, record.close)
 }
 
-// checkClock holds the clock against the newest moment that is on record.
+// checkClock compares the clock with the newest recorded time.
 func (a *app) checkClock(ctx context.Context) check {
 	now := time.Now().UTC()
 	runs, _, err := a.runsOnRecord(ctx)

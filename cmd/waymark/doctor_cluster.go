@@ -61,7 +61,7 @@ func (a *app) checkWorkers(ctx context.Context) check {
 		workers := taking[enums.TASK_QUEUE_TYPE_ACTIVITY]
 		text := fmt.Sprintf("%s on queue %s: %s", many(int64(len(workers)), "worker"), a.queue, strings.Join(identities(workers), ", "))
 		if len(builds(workers)) > 1 {
-			return warn("if that is not a change of version that is going on, stop those of the wrong one", "%s; they are of several versions", text)
+			return warn("if that is not a change of version under way, stop those of the wrong one", "%s; they are of several versions", text)
 		}
 		return ok("%s", text)
 	})

@@ -15,7 +15,7 @@ func (a *app) effectsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "effects RUN",
 		Short: "Show the completion record of every part of every output",
-		Long: `Shows what is on record of every write to a sink and of every publication: SINK/SOURCE:CHUNK is the part of a sink's
+		Long: `Shows the record of every write to a sink and of every publication: SINK/SOURCE:CHUNK is the part of a sink's
 output that one chunk brought, SINK the publication of the whole output.
 
 prepared   it is known what will be written

@@ -15,7 +15,7 @@ func (a *app) errorsCommand() *cobra.Command {
 	var o retrying
 	cmd := &cobra.Command{
 		Use:   "errors RUN",
-		Short: "Show why rows were refused, grouped, or feed them again",
+		Short: "Show why rows were refused, grouped, or retry them",
 		Long: `Shows why rows were refused, grouped, with counts and samples.
 
 --retry feeds the records in quarantine again, each once, in a new run that is linked to this one: from the bytes on record,

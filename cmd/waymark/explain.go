@@ -30,11 +30,11 @@ func (a *app) explainCommand() *cobra.Command {
 		Use:   "explain RUN (--row N | --key FIELD=VALUE… | --token ID | --sink NAME --line N)",
 		Short: "Tell one row's way from the source to where it is, and prove it",
 		Long: `Tells what was read, what every step made of it, why every gate sent it where it went, and what was written.
-Every step is computed again from the stored record and held against the hash on record. Exit code 4 if something
+Every step is computed again from the stored record and compared with the recorded hash. Exit code 4 if something
 differs, or if the stored record is missing or corrupt.
 
 Where a fork copies a row, or a coalesce or a barrier makes new ones, each has an id, such as orders:17/by_cost or
-by_state:3; ask on with --token. Which rows made up a batch is told as it is on record: verify computes batches again.
+by_state:3; ask on with --token. Which rows made up a batch is read from the record: verify computes batches again.
 What came of a row is followed through barriers to every line of every output, as far as --limit allows.
 --why-not SINK tells what kept the row, and what came of it, from a sink.
 

@@ -59,7 +59,7 @@ func stoppedEarly(err error) bool {
 // endedAtOnce says what becomes of the run that this process executes, if it executes one.
 func (a *app) endedAtOnce() string {
 	if id := a.executing.Load(); id != nil {
-		return fmt.Sprintf("ended at once; what was done until then is on record; go on with: waymark resume %s", *id)
+		return fmt.Sprintf("ended at once; what was done until then is recorded; resume it: waymark resume %s", *id)
 	}
 	return "ended at once"
 }

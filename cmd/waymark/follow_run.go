@@ -10,7 +10,7 @@ import (
 func (a *app) followCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "follow RUN",
-		Short: "Show how far a run is that others execute, until it ends",
+		Short: "Follow a run that others execute, until it ends",
 		Long: `Shows how far a run is that the workers of a cluster execute, or another process of this state folder, and at its end what
 became of it, with the exit code that ` + "`waymark run`" + ` has. Ctrl-C stops that, and not the run.
 

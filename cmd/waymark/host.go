@@ -22,7 +22,7 @@ func (h *host) Executes(ctx context.Context, run string) *bool {
 	}
 	if h.cluster == nil && h.failed == nil {
 		if h.cluster, h.failed = h.app.dialCluster(ctx); h.failed != nil {
-			h.app.note("whether somebody works for runs cannot be told: %v", h.failed)
+			h.app.note("whether somebody executes runs is unknown: %v", h.failed)
 		}
 	}
 	if h.failed != nil {
@@ -77,9 +77,9 @@ func (a *app) ownRecord() bool {
 // gone is said of a run that is running on record, and nobody works for it.
 func (a *app) gone() string {
 	if a.onCluster() {
-		return " (no workflow is open for it; waymark resume goes on with it)"
+		return " (no workflow is open for it; waymark resume continues it)"
 	}
-	return " (its process is gone; waymark resume goes on with it)"
+	return " (its process is gone; waymark resume continues it)"
 }
 
 // statusText is the status for people.
@@ -88,7 +88,7 @@ func (a *app) statusText(run *client.Run) string {
 	case run.Dead():
 		return string(run.Status) + a.gone()
 	case run.Final:
-		return string(run.Status) + " (for good)"
+		return string(run.Status) + " (permanently)"
 	}
 	return string(run.Status)
 }

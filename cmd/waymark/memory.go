@@ -21,7 +21,7 @@ const (
 
 // limitMemory makes the garbage collector work harder as memory nears the limit, until lift is called; far from the limit, garbage may
 // reach that many percent of what is alive. What is alive is left room beyond the limit, or the collector would do little else than run:
-// 200,000 groups that a barrier holds took twice the CPU time. Whoever sets GOMEMLIMIT decides for himself.
+// 200,000 groups that a barrier holds took twice the CPU time. A GOMEMLIMIT that is set takes precedence.
 func limitMemory(bytes int64, percent int) (lift func()) {
 	if debug.SetMemoryLimit(-1) != math.MaxInt64 {
 		return func() {}

@@ -102,7 +102,7 @@ func (a *app) createRecord(ctx context.Context) (*record, error) {
 	return a.openedRecord(opened, err)
 }
 
-// mayWork refuses a record that this process may not write, if it works for runs itself. It tells whoever owns the record that he
+// mayWork refuses a record that this process may not write, if it works for runs itself. It tells the owner of the record that he
 // need not.
 func (a *app) mayWork(ctx context.Context, opened *storage.Storage) error {
 	if a.onCluster() {

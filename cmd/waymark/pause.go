@@ -11,8 +11,8 @@ func (a *app) pauseCommand() *cobra.Command {
 	var why string
 	cmd := &cobra.Command{
 		Use:   "pause RUN --why TEXT",
-		Short: "Let a run that is going begin nothing new until it is resumed",
-		Long: `Lets a run finish what is on its way and then wait, where it is worked for, until ` + "`waymark resume`" + ` lets it go on.
+		Short: "Pause a run; work in flight is finished first",
+		Long: `Lets a run finish its work in flight and then wait, where it is executed, until ` + "`waymark resume`" + ` continues it.
 
 ` + runArgument,
 		Args:              exactlyOne("run"),
@@ -25,7 +25,7 @@ func (a *app) pauseCommand() *cobra.Command {
 				if err := r.client.Pause(cmd.Context(), run, actor(), why); err != nil {
 					return err
 				}
-				return a.printOrder(orderResult{Run: run.ID, Order: workflows.PauseUpdate, Next: goOnWith(run.ID)}, "is paused")
+				return a.printOrder(orderResult{Run: run.ID, Order: workflows.PauseUpdate, Next: resumeWith(run.ID)}, "is paused")
 			})
 		},
 	}

@@ -25,7 +25,7 @@ type progressView interface {
 }
 
 // progressView returns a bar on a terminal, lines elsewhere, and only trouble where nobody wants to see more. total is the
-// number of bytes to read, or 0 if that cannot be told; before is how far the run was when this process began.
+// number of bytes to read, or 0 if that is unknown; before is how far the run was when this process began.
 func (a *app) progressView(total int64, before landscape.Progress) progressView {
 	if a.quiet || a.json {
 		return quietView{a.stderr}

@@ -19,7 +19,7 @@ func (a *app) resolveCommand() *cobra.Command {
 	var d decision
 	cmd := &cobra.Command{
 		Use:   "resolve RUN EFFECT --applied|--not-applied --why TEXT",
-		Short: "Record what a person found out about an effect that is blocked",
+		Short: "Record a person's decision about a blocked effect",
 		Long: `Records whether a write reached its target, which the target itself cannot tell: look there, then say --applied or
 --not-applied, and why you know. EFFECT is its id as ` + "`waymark effects`" + ` shows it.
 

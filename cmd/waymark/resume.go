@@ -12,11 +12,11 @@ import (
 	"waymark/workflows"
 )
 
-// resumption is how a person wants a run to be taken up.
+// resumption is how a person wants a run to be resumed.
 type resumption struct {
 	why      string
 	fork     bool // begin a new run of the present document instead
-	recorded bool // go on with the document on record, whatever its file holds now
+	recorded bool // resume with the recorded document, whatever its file holds now
 	detach   bool // do not follow the run
 }
 
@@ -24,13 +24,13 @@ func (a *app) resumeCommand() *cobra.Command {
 	var o resumption
 	cmd := &cobra.Command{
 		Use:   "resume RUN",
-		Short: "Go on with a run that stopped, from where it was",
-		Long: `Goes on with a run from where it was, however it stopped: failed, interrupted, cancelled, killed, or paused in a process
+		Short: "Resume a stopped run where it left off",
+		Long: `Resumes a run where it left off, however it stopped: failed, interrupted, cancelled, killed, or paused in a process
 that is still there. What is done is not done again, and the result is that of a run that nothing ever disturbed.
 
 What the run depends on must be as it was: its document, its sources, the plugins. If the document's file changed,
---recorded goes on with the document on record, and --fork begins a new run of the present one, linked to the old one,
-which ends for good.
+--recorded resumes with the recorded document, and --fork begins a new run of the present one, linked to the old one,
+which is cancelled permanently.
 
 ` + runArgument,
 		Args:              exactlyOne("run"),
@@ -48,13 +48,13 @@ which ends for good.
 			if !stoppedEarly(err) {
 				return err
 			}
-			return exitError{exitInterrupted, errors.New("stopped before the run was taken up; nothing was changed")}
+			return exitError{exitInterrupted, errors.New("stopped before the run was resumed; nothing was changed")}
 		},
 	}
 	whyFlag(cmd, &o.why)
 	detachFlag(cmd, &o.detach)
-	cmd.Flags().BoolVar(&o.fork, "fork", false, "begin a new, linked run of the present document, and end this one for good")
-	cmd.Flags().BoolVar(&o.recorded, "recorded", false, "go on with the document on record, also if its file changed")
+	cmd.Flags().BoolVar(&o.fork, "fork", false, "begin a new, linked run of the present document, and cancel this one permanently")
+	cmd.Flags().BoolVar(&o.recorded, "recorded", false, "resume with the recorded document, even if its file changed")
 	return cmd
 }
 
@@ -72,7 +72,7 @@ func (a *app) resume(ctx context.Context, word string, o resumption) error {
 		case err != nil:
 			return err
 		case resumed.Continued != "":
-			return a.printOrder(orderResult{Run: run.ID, Order: workflows.ContinueUpdate}, "goes on, in "+resumed.Continued)
+			return a.printOrder(orderResult{Run: run.ID, Order: workflows.ContinueUpdate}, "continues, in "+resumed.Continued)
 		case resumed.Execution == nil:
 			return a.printOrder(orderResult{Run: run.ID, Order: "resume"}, fmt.Sprintf("is %s already: nothing is left to do", resumed.Run.Status))
 		}

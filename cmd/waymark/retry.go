@@ -13,7 +13,7 @@ import (
 	"waymark/client"
 )
 
-// retrying is how a person wants quarantined records to be fed again.
+// retrying is how a person wants quarantined records to be retried.
 type retrying struct {
 	wanted bool
 	file   string // of the document; "" for the run's own
@@ -41,11 +41,11 @@ func (o *retrying) check(cmd *cobra.Command) error {
 	return checkRunID(cmd.Flags().Changed("run-id"), o.id)
 }
 
-// retryResult says what is fed again.
+// retryResult says what is retried.
 type retryResult struct {
 	Type string               `json:"type"` // retry
 	Of   string               `json:"of"`
-	Run  string               `json:"run,omitempty"` // that feeds them again; left out if there is nothing to feed
+	Run  string               `json:"run,omitempty"` // that retries them; left out if there is nothing to retry
 	Rows int64                `json:"rows"`
 	Left []activities.LeftOut `json:"left_out"`
 }
@@ -61,9 +61,6 @@ func (a *app) retry(ctx context.Context, word string, o retrying) error {
 		return err
 	}
 	err = a.withSession(ctx, client.ToStart, func(s *client.Session) error {
-		if err := a.tellInterrupted(ctx, s, o.id); err != nil {
-			return err
-		}
 		retry, err := s.Retry(ctx, client.RetryRequest{By: a.by(o.why), Of: of.ID, Run: o.id, File: o.file, Params: params})
 		if err != nil {
 			return err
@@ -71,6 +68,7 @@ func (a *app) retry(ctx context.Context, word string, o retrying) error {
 		if err := a.tellRetry(retry); err != nil || retry.Execution == nil {
 			return err
 		}
+		a.tellInterrupted(retry.Execution.Interrupted)
 		return a.follow(ctx, retry.Execution)
 	})
 	if stoppedEarly(err) {
@@ -79,7 +77,7 @@ func (a *app) retry(ctx context.Context, word string, o retrying) error {
 	return err
 }
 
-// tellRetry says what is fed again, and what is not and why.
+// tellRetry says what is retried, and what is not and why.
 func (a *app) tellRetry(retry *client.Retry) error {
 	result := retryResult{Type: "retry", Of: retry.Of, Run: retry.Run, Rows: retry.Rows, Left: retry.Left}
 	if result.Left == nil {
@@ -99,7 +97,7 @@ func (a *app) tellRetry(retry *client.Retry) error {
 		return nil
 	}
 	return a.print(nil, func(w io.Writer) error {
-		lines := []string{fmt.Sprintf("run %s has no record in quarantine that can be fed again", retry.Of)}
+		lines := []string{fmt.Sprintf("run %s has no record in quarantine that can be retried", retry.Of)}
 		for _, left := range retry.Left {
 			lines = append(lines, leftOut(left))
 		}
@@ -108,7 +106,7 @@ func (a *app) tellRetry(retry *client.Retry) error {
 	})
 }
 
-// leftOut says which records are not fed again, and why.
+// leftOut says which records are not retried, and why.
 func leftOut(left activities.LeftOut) string {
 	tokens := strings.Join(left.Tokens, ", ")
 	if int64(len(left.Tokens)) < left.Rows {

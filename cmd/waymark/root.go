@@ -44,14 +44,22 @@ Exit codes: 0 done · 1 failed · 2 wrong use or document · 3 done, with refuse
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	a.bind(root.PersistentFlags())
-	root.AddCommand(
-		a.runCommand(), a.validateCommand(), a.planCommand(), a.schemaCommand(),
-		a.followCommand(), a.resumeCommand(), a.pauseCommand(), a.cancelCommand(),
-		a.runsCommand(), a.statusCommand(), a.explainCommand(), a.errorsCommand(), a.verifyCommand(),
-		a.effectsCommand(), a.resolveCommand(), a.workerCommand(),
-		a.initCommand(), a.doctorCommand(), a.landscapeCommand(), a.versionCommand(),
-	)
+	group(root, "Run pipelines", a.runCommand(), a.followCommand(), a.resumeCommand(), a.pauseCommand(), a.cancelCommand())
+	group(root, "Ask", a.runsCommand(), a.statusCommand(), a.explainCommand(), a.errorsCommand(), a.effectsCommand(), a.verifyCommand())
+	group(root, "Write pipelines", a.initCommand(), a.validateCommand(), a.planCommand(), a.schemaCommand())
+	group(root, "Operate", a.workerCommand(), a.doctorCommand(), a.resolveCommand(), a.landscapeCommand(), a.versionCommand())
+	root.SetHelpCommandGroupID("Operate")
+	root.SetCompletionCommandGroupID("Operate")
 	return root
+}
+
+// group adds commands under a title of the help.
+func group(root *cobra.Command, title string, commands ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: title, Title: title + ":"})
+	for _, command := range commands {
+		command.GroupID = title
+	}
+	root.AddCommand(commands...)
 }
 
 // flagError says in our words which value of a flag is wrong.

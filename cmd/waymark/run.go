@@ -13,6 +13,7 @@ import (
 	"waymark/activities"
 	"waymark/client"
 	"waymark/client/local"
+	"waymark/landscape"
 	"waymark/pipeline"
 )
 
@@ -24,12 +25,12 @@ func (a *app) runCommand() *cobra.Command {
 		Long: `Runs the pipeline in FILE to its end, in this process, and shows how far it is. Everything that is needed to
 answer for the run stays in the state folder.
 
-With --temporal the workers of a cluster run it, and this process only shows how far it is: Ctrl-C stops that, and the run goes
-on. --detach shows nothing. --pipeline NAME, in the place of FILE, runs a document that is deployed on the workers.
+With --temporal the workers of a cluster run it, and this process only shows how far it is: Ctrl-C stops that, and the run
+continues. --detach shows nothing. --pipeline NAME, in the place of FILE, runs a document that is deployed on the workers.
 
 A bad row does not stop a run: it is quarantined with its reason, or goes where the document says (exit code 3). Ctrl-C
 stops the run in this process and records that; a second one ends the process at once. Either way, and however else the process ends,
-` + "`waymark resume`" + ` goes on with the run from where it was.`,
+` + "`waymark resume`" + ` continues the run where it left off.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.pipeline != "" {
 				return cobra.NoArgs(cmd, args)
@@ -89,9 +90,6 @@ func (a *app) start(ctx context.Context, args []string, o starting) error {
 		return err
 	}
 	return a.withSession(ctx, client.ToStart, func(s *client.Session) error {
-		if err := a.tellInterrupted(ctx, s, o.id); err != nil {
-			return err
-		}
 		if request.Document != nil && request.Document.ReadsInput() {
 			a.tellInput()
 		}
@@ -99,6 +97,7 @@ func (a *app) start(ctx context.Context, args []string, o starting) error {
 		if err != nil {
 			return err
 		}
+		a.tellInterrupted(e.Interrupted)
 		return a.follow(ctx, e)
 	})
 }
@@ -143,20 +142,15 @@ func checkRunID(given bool, id string) error {
 // mostTold is how many interrupted runs are told about before the others are only counted.
 const mostTold = 3
 
-// tellInterrupted tells how to go on with the runs that were interrupted, besides the one given, the newest first.
-func (a *app) tellInterrupted(ctx context.Context, s *client.Session, besides string) error {
-	if err := s.MarkInterrupted(ctx, besides); err != nil {
-		return err
-	}
-	interrupted, err := s.Interrupted(ctx)
+// tellInterrupted tells how to resume the runs that were interrupted, the newest first.
+func (a *app) tellInterrupted(interrupted []landscape.RunHead) {
 	for i, run := range interrupted {
 		if i == mostTold {
 			a.note("%d more runs were interrupted: waymark runs", len(interrupted)-mostTold)
-			break
+			return
 		}
-		a.note("run %s of %s was interrupted; go on with: waymark resume %s", run.ID, run.Pipeline, run.ID)
+		a.note("run %s of %s was interrupted; resume it: waymark resume %s", run.ID, run.Pipeline, run.ID)
 	}
-	return err
 }
 
 // by says who gives this command, and why.

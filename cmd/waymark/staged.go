@@ -9,7 +9,7 @@ import (
 
 // stagedLines tell people about staged outputs, by their paths from the working folder if they are below it.
 func stagedLines(s *client.Status) [][]string {
-	fate := "; waymark resume goes on with it"
+	fate := "; waymark resume continues it"
 	switch {
 	case s.Status == pipeline.Running && !s.Dead():
 		fate = ""

@@ -48,7 +48,7 @@ func (a *app) writeStatus(w io.Writer, s *client.Status, next string) error {
 	lines := [][]string{
 		{"run", s.ID}, {"pipeline", s.Pipeline}, {"status", status}, {"reason", s.Reason},
 		{"started", moment(s.Started)}, {"took", tookText(&s.Run)}, {"by", s.Actor + " (" + s.Trigger + ") on " + s.Host},
-		{"program", s.Code}, {"folder", s.Folder}, {"rows", rowsLine(s)}, {"paused", pausedLine(s.Paused)}, {"taken up", resumedLine(s.Resumed)},
+		{"program", s.Code}, {"folder", s.Folder}, {"rows", rowsLine(s)}, {"paused", pausedLine(s.Paused)}, {"resumed", resumedLine(s.Resumed)},
 	}
 	lines = append(lines, linkLines(s)...)
 	lines = append(lines, stagedLines(s)...)
@@ -91,7 +91,7 @@ func resumedLine(resumed []client.Resumption) string {
 		line += ": " + last.Why
 	}
 	if len(resumed) > 1 {
-		line = many(int64(len(resumed)), "time") + ", at last " + line
+		line = many(int64(len(resumed)), "time") + ", most recently " + line
 	}
 	return line
 }

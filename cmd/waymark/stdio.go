@@ -26,7 +26,7 @@ type output struct {
 }
 
 // divert leaves standard output to the rows of the run, if a sink writes them there, and says on standard error what else there is to
-// say. The rows of a complete run are printed when the process has nothing more to do, so that whoever closes the pipe ends nothing
+// say. The rows of a complete run are printed when the process has nothing more to do, so that to close the pipe ends nothing
 // else.
 func (a *app) divert(run landscape.Run, status *client.Status) error {
 	description, err := client.PlanOf(run)

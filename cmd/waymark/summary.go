@@ -60,7 +60,7 @@ func (a *app) reportLost(e *client.Execution, end *client.Ending, o *client.Outc
 		if end.Interrupted {
 			verb = "was stopped"
 		}
-		failure = exitError{exitOf(o.Err.Kind), fmt.Errorf("run %s %s; %w\nwaymark doctor looks for the cause; then go on with: waymark resume %[1]s", e.Run, verb, o.Err)}
+		failure = exitError{exitOf(o.Err.Kind), fmt.Errorf("run %s %s; %w\nwaymark doctor looks for the cause; then resume it: waymark resume %[1]s", e.Run, verb, o.Err)}
 	}
 	if !a.json || o.Run.ID != "" && o.Status == nil { // what is recorded is not about this execution
 		return failure
@@ -87,11 +87,11 @@ type detached struct {
 	Queue    string `json:"queue"`
 }
 
-// left says of a run that this process does not follow, or does so no more, how to go on with it.
+// left says of a run that this process does not follow, or does so no more, how to continue.
 func (a *app) left(e *client.Execution, end *client.Ending) error {
 	how := fmt.Sprintf("follow it: waymark follow %s\nstop it:   waymark cancel %s --why TEXT", e.Run, e.Run)
 	if end.Interrupted {
-		return exitError{exitInterrupted, fmt.Errorf("run %s goes on; only following it was stopped\n%s", e.Run, how)}
+		return exitError{exitInterrupted, fmt.Errorf("run %s continues; only following it was stopped\n%s", e.Run, how)}
 	}
 	if message, cure := e.Workerless(context.Background()); message != "" {
 		a.note("%s", message+hintFor(cure, e.Run))
@@ -130,17 +130,17 @@ func exitCodeOf(status pipeline.RunStatus) int {
 	}
 }
 
-// verdict says why a run that is on record is not complete, and how to go on with it.
+// verdict says why a recorded run is not complete, and how to resume it.
 func verdict(code int, run landscape.Run) error {
-	goOn := "go on with: waymark resume " + run.ID
+	goOn := "resume it: waymark resume " + run.ID
 	var said error
 	switch {
 	case run.Status == pipeline.Failed:
-		said = fmt.Errorf("run %s failed: %s\nwhat was done until then is on record: waymark status %s\n%s", run.ID, run.Reason, run.ID, adviceText(client.Advice{Cures: client.AfterFailure(run)}, run.ID))
+		said = fmt.Errorf("run %s failed: %s\nwhat was done until then is recorded: waymark status %s\n%s", run.ID, run.Reason, run.ID, adviceText(client.Advice{Cures: client.AfterFailure(run)}, run.ID))
 	case run.Status == pipeline.Blocked:
 		said = fmt.Errorf("run %s is blocked: %s\na person must decide: waymark effects %s shows what, waymark resolve records the decision; then %s", run.ID, run.Reason, run.ID, goOn)
 	case run.Final:
-		said = fmt.Errorf("run %s was %s; nobody may go on with it", run.ID, run.Reason)
+		said = fmt.Errorf("run %s was %s; it cannot be resumed", run.ID, run.Reason)
 	case run.Status == pipeline.Cancelled, run.Status == pipeline.Interrupted:
 		said = fmt.Errorf("run %s was %s; %s", run.ID, run.Reason, goOn)
 	case code == exitDone:

@@ -78,7 +78,7 @@ func promises(compiled *plan.Plan) []sinkPromise {
 	return sinks
 }
 
-// meanings say in words what a guarantee promises about a run that was killed and goes on.
+// meanings say in words what a guarantee promises about a run that was killed and resumed.
 var meanings = map[plugin.Guarantee]string{
 	plugin.Transactional: "every row once, in the target's own transaction",
 	plugin.Idempotent:    "every row once: a repeat writes the same bytes to the same place",

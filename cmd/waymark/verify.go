@@ -15,7 +15,7 @@ func (a *app) verifyCommand() *cobra.Command {
 	var options audit.VerifyOptions
 	cmd := &cobra.Command{
 		Use:   "verify RUN",
-		Short: "Check everything on record about a run against what is there",
+		Short: "Verify a run: compute everything again and compare it with the record",
 		Long: `Reads every stored record again, sends it through the steps again, holds the results and the published files
 against the record, and checks that every row is accounted for and that nobody changed the schema. Says what was compared,
 and what was not. Changes nothing. Exit code 4 if something is wrong.
@@ -38,7 +38,7 @@ func (a *app) verify(ctx context.Context, word string, options audit.VerifyOptio
 		return err
 	}
 	defer func() { err = closing(err, record.close) }()
-	id := word // of a run that is not on record there may be records; and a damaged record may not tell
+	id := word // of a run that is not recorded there may be records; and a damaged record may not tell
 	run, missing := record.client.Find(ctx, word)
 	if missing == nil {
 		id = run.ID

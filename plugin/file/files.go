@@ -60,7 +60,7 @@ func NewRoot(dir string, allow ...string) (*Root, error) {
 }
 
 // FollowLinks lets the files that are read be symbolic links, or lie behind some, as long as these lead to one of the folders.
-// It suits who runs documents of their own: whoever may write a link in a folder chooses which of the files in all of them is
+// It suits who runs documents of their own: a person who may write a link in a folder chooses which of the files in all of them is
 // read. It must come before any other use of the Root.
 func (r *Root) FollowLinks() { r.follows = true }
 

@@ -62,7 +62,7 @@ func (l partsFolder) write(at string, part plugin.Part, data []byte) error {
 	return l.writeFile(at, l.partFile(at, part.Ordinal), aPart, header, data)
 }
 
-// writeFile makes the file durable below the folder at. Whoever writes the same pieces to the same name at the same time
+// writeFile makes the file durable below the folder at. A process that writes the same pieces to the same name at the same time
 // does no harm.
 func (l partsFolder) writeFile(at, name string, m moments, pieces ...[]byte) error {
 	f, err := openRegular(l.disk, name, os.O_WRONLY|os.O_CREATE)
@@ -96,10 +96,10 @@ func (l partsFolder) holds(at string, part plugin.Part) (bool, error) {
 	if err != nil || !holds {
 		return false, err
 	}
-	return true, l.disk.SyncDir(at) // whoever wrote the part may have died before it did
+	return true, l.disk.SyncDir(at) // the part's writer may have died before it did
 }
 
-// holdsHeader reports whether the first bytes of a staged part are the header: whoever wrote it may have died before they
+// holdsHeader reports whether the first bytes of a staged part are the header: its writer may have died before they
 // were there. What has no header beside it any more was looked at as a whole.
 func (l partsFolder) holdsHeader(at string, f disk.File, headerBytes int64) (bool, error) {
 	header, err := readRegular(l.disk, path.Join(at, headerName))
@@ -215,7 +215,7 @@ func (l partsFolder) replace(staging string, sealed fs.FileInfo) error {
 }
 
 // removeReplaced removes what changed places with the output. If that is the output itself, two attempts made the change at
-// the same time, and the second one took back what the first one did: whoever gets hold of it does it again.
+// the same time, and the second one took back what the first one did: the one that gets hold of it does it again.
 func (l partsFolder) removeReplaced(staging string, sealed fs.FileInfo) error {
 	err := l.disk.Rename(staging, l.old)
 	if errors.Is(err, fs.ErrNotExist) {

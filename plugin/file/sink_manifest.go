@@ -46,7 +46,7 @@ func NewManifest(sink string) Manifest {
 	return Manifest{Waymark: manifestFormat, Sink: sink, Parts: []ManifestPart{}}
 }
 
-// ParseManifest returns what the text describes, and false if it is no manifest of ours.
+// ParseManifest returns what the text describes, and false if it is not a manifest of ours.
 func ParseManifest(text []byte) (Manifest, bool) {
 	var m Manifest
 	err := json.Unmarshal(text, &m)

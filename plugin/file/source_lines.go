@@ -11,7 +11,7 @@ import (
 // characters are ASCII.
 type Lines struct {
 	Newline   byte // '\n', which includes "\r\n"; or '\r'
-	Comment   byte // a line that begins with it is no record; 0: there are none
+	Comment   byte // a line that begins with it is not a record; 0: there are none
 	MaxRecord int  // bytes
 	// Quote, if not 0, is a character with which a line may hold more, or something else, than it seems.
 	Quote byte

@@ -80,7 +80,7 @@ func (r *reader) blame(ctx context.Context, err error) error {
 	return err
 }
 
-// fill adds records to c up to the limits and moves the cursor behind them, but for its Row. It returns io.EOF at the end
+// fill adds records to c up to the limits and moves the cursor after them, but for its Row. It returns io.EOF at the end
 // of the file.
 func (r *reader) fill(ctx context.Context, limits plugin.Limits, c *plugin.Chunk) (err error) {
 	var lines int

@@ -23,7 +23,7 @@ type zipReader struct {
 	in      *zipInput
 	members []zipMember
 	file    int       // in members: the file that is read
-	body    io.Reader // what is in it; nil before and behind it
+	body    io.Reader // what is in it; nil before and after it
 	ended   bool      // the directory was read
 }
 

@@ -54,7 +54,7 @@ func Changed(path string) *plugin.SourceError {
 	}
 }
 
-// bound is a Stream as an io.Reader. The context is that of whoever reads at the moment.
+// bound is a Stream as an io.Reader. The context is that of the present reader.
 type bound struct {
 	ctx    context.Context
 	stream Stream

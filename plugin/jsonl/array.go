@@ -119,7 +119,7 @@ func (a *arrayScan) skips(b byte) bool {
 	return false
 }
 
-// endOfElement returns how long the element at the beginning of text is, with the white space behind it, and what comes then; 0
+// endOfElement returns how long the element at the beginning of text is, with the white space after it, and what comes then; 0
 // if text does not hold it to its end.
 func endOfElement(text []byte) (end int, next arrayState) {
 	var scan elementScan

@@ -68,7 +68,7 @@ func (w *walker) unexpected(found byte, wanted string) error {
 // maxKeyBytes is how long a key beside the array may be.
 const maxKeyBytes = 64 << 10
 
-// key reads a key, behind its first quote, and the colon behind it.
+// key reads a key, after its first quote, and the colon after it.
 func (w *walker) key() (string, error) {
 	literal := []byte{'"'}
 	for escaped := false; ; {
