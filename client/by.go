@@ -8,9 +8,15 @@ import (
 
 // By says who wants something, through which door, and why. All three are recorded.
 type By struct {
-	Actor   string // such as the name of a user
+	Actor   string // such as the name of a user; empty for the Actor of the Client or Session
 	Trigger string // such as activities.TriggerCLI; empty for activities.TriggerLibrary
 	Why     string // may be empty where nothing is ended or decided by it
 }
 
 func (b By) trigger() string { return cmp.Or(b.Trigger, activities.TriggerLibrary) }
+
+// or is b with this actor, if b names none.
+func (b By) or(actor string) By {
+	b.Actor = cmp.Or(b.Actor, actor)
+	return b
+}

@@ -14,7 +14,7 @@ import (
 // Cancel stops a run, whether somebody executes it or not; Client.Resume resumes it. With final it is cancelled permanently, and what it
 // staged is removed; that may be repeated. The error is an *Error of kind Conflict if there is nothing to cancel.
 func (c *Client) Cancel(ctx context.Context, run landscape.Run, by By, final bool) error {
-	order := workflows.Order{Actor: by.Actor, Why: by.Why, As: pipeline.Cancelled, Final: final}
+	order := workflows.Order{Actor: by.or(c.Actor).Actor, Why: by.Why, As: pipeline.Cancelled, Final: final}
 	if err := cancellable(run.RunHead, final); err != nil {
 		return err
 	}

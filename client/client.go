@@ -18,14 +18,17 @@ type Client struct {
 	log   *landscape.Log
 	place string
 	host  Host
+
+	// Actor is who gives the orders and makes the requests that do not say who does; empty if all say so.
+	Actor string
 }
 
-// New returns a Client that reads a landscape. place says where that is, for people. The caller closes the landscape.
+// New returns a Client of a landscape. place says where that is, for people. The caller closes the landscape.
 func New(log *landscape.Log, place string, host Host) *Client {
 	return &Client{log: log, place: place, host: host}
 }
 
-// Host is whatever executes runs: processes that use the state folder, or the workers of a cluster.
+// Host is what executes runs: processes that use the state folder, or the workers of a cluster.
 type Host interface {
 	// Executes reports whether somebody executes a run that is running according to its record; nil if that is not known.
 	Executes(ctx context.Context, run string) *bool

@@ -102,12 +102,12 @@ func effectID(key landscape.EffectKey) string {
 // effect, applied says whether its target has what was to be written. Saying the same again changes nothing. The error is an *Error:
 // of kind Invalid if id is no effect's name, of kind NotFound if the run has no such effect, of kind Conflict if the effect is not blocked,
 // or was resolved otherwise.
-func (c *Client) Resolve(ctx context.Context, run landscape.Run, id string, applied bool, actor, why string) (Advice, error) {
+func (c *Client) Resolve(ctx context.Context, run landscape.Run, id string, applied bool, by By) (Advice, error) {
 	key, err := parseEffect(run.ID, id)
 	if err != nil {
 		return Advice{}, err
 	}
-	err = c.log.Resolve(ctx, key, applied, actor, why)
+	err = c.log.Resolve(ctx, key, applied, by.or(c.Actor).Actor, by.Why)
 	switch {
 	case errors.Is(err, landscape.ErrNotFound):
 		return Advice{}, &Error{Kind: NotFound, Message: fmt.Sprintf("run %s has no effect %q", run.ID, id), Cure: ListEffects, Run: run.ID, Err: err}

@@ -33,7 +33,7 @@ func TestResolveRefuses(t *testing.T) {
 	run, err := c.Find(t.Context(), "r4")
 	require.NoError(t, err)
 	for id, kind := range map[string]Kind{"out/": Invalid, "nosuch": NotFound, "review": Conflict} {
-		_, err := c.Resolve(t.Context(), run, id, false, "ann", "I looked")
+		_, err := c.Resolve(t.Context(), run, id, false, By{Actor: "ann", Why: "I looked"})
 		requireKind(t, kind, err)
 	}
 }
@@ -43,9 +43,9 @@ func TestPauseRefuses(t *testing.T) {
 	log := fiveRuns(t)
 	run, err := log.Run(t.Context(), "r0")
 	require.NoError(t, err)
-	err = New(log, "memory", nobody{}).Pause(t.Context(), run, "ann", "lunch")
+	err = New(log, "memory", nobody{}).Pause(t.Context(), run, By{Actor: "ann", Why: "lunch"})
 	requireKind(t, Conflict, err)
-	err = New(log, "memory", busy{}).Pause(t.Context(), run, "ann", "lunch")
+	err = New(log, "memory", busy{}).Pause(t.Context(), run, By{Actor: "ann", Why: "lunch"})
 	requireKind(t, Busy, err)
 	require.EqualError(t, err, "run r0 cannot pause: it is about to end")
 }

@@ -34,7 +34,7 @@ type Cure string
 
 // The cures.
 const (
-	ListRuns          Cure = "list_runs"           // choose one of the runs on record
+	ListRuns          Cure = "list_runs"           // choose one of the recorded runs
 	ListEffects       Cure = "list_effects"        // choose one of the run's effects
 	Watch             Cure = "watch"               // look how the run is, or follow it
 	ShowStatus        Cure = "show_status"         // look how the run is
@@ -43,14 +43,14 @@ const (
 	NameLandscape     Cure = "name_landscape"      // say where the landscape of the workers is
 	SameLandscape     Cure = "same_landscape"      // use the landscape that the workers use
 	SamePayloads      Cure = "same_payloads"       // use the payload store that the workers use
-	DiagnoseAndResume Cure = "diagnose_and_resume" // look for the cause with Doctor, then resume the run
+	DiagnoseAndResume Cure = "diagnose_and_resume" // look for the cause, then resume the run
 	Join              Cure = "join"                // follow the run
 	OtherID           Cure = "other_id"            // choose another id
 	StartAnew         Cure = "start_anew"          // start a run of another file of the document
 	ResumeOther       Cure = "resume_other"        // resume the run that the error is about
 	FinalOrResume     Cure = "final_or_resume"     // cancel the run permanently, or resume it
 	CancelAgain       Cure = "cancel_again"        // when the cause is removed, cancel the run permanently once more
-	Diagnose          Cure = "diagnose"            // look for the cause with Doctor
+	Diagnose          Cure = "diagnose"            // look for the cause
 	FindWorkers       Cure = "find_workers"        // find out whether workers listen
 	Resume            Cure = "resume"              // resume the run
 	Mend              Cure = "mend"                // remove the cause of the failure, and resume the run

@@ -54,7 +54,7 @@ func (s *Session) fork(ctx context.Context, id string, r ForkRequest) (*Executio
 	}
 	return s.execute(ctx, &Execution{
 		by: r.By, Pipeline: doc.Name(), Total: doc.bytes(ctx), input: in, Detach: r.Detach,
-		begun: func(ctx context.Context) error { return s.replaced(ctx, old.ID, in.Run, r.By) },
+		begun: func(ctx context.Context) error { return s.replaced(ctx, old.ID, in.Run, r.or(s.Actor)) },
 	})
 }
 
@@ -100,7 +100,7 @@ func (s *Session) refuseReplaced(ctx context.Context, run string) error {
 		if other.Link != landscape.ForkLink {
 			continue
 		}
-		if err := s.replaced(ctx, run, other.Run, By{Actor: s.Actor}); err != nil {
+		if err := s.replaced(ctx, run, other.Run, By{}.or(s.Actor)); err != nil {
 			return err
 		}
 		return &Error{Kind: Conflict, Message: fmt.Sprintf("run %s has the place of run %s", other.Run, run), Cure: ResumeOther, Run: other.Run}

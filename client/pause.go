@@ -87,12 +87,12 @@ func (c *Client) view(ctx context.Context, run *Run) (view *workflows.View) {
 // Pause lets a run finish the work in flight, and then wait until it is resumed. It returns when that is recorded. Repeating it is an
 // error: of two orders to pause, only one is obeyed. Errors are *Error: of kind Conflict if nobody executes the run, of kind Busy if the
 // run refuses it, of kind Unavailable if nobody obeys in time.
-func (c *Client) Pause(ctx context.Context, run landscape.Run, actor, why string) error {
+func (c *Client) Pause(ctx context.Context, run landscape.Run, by By) error {
 	found, err := WithExecutor(ctx, c.host, run.ID, func(executor *Executor) error {
 		if err := executor.Attended(ctx, run.ID); err != nil {
 			return err
 		}
-		return executor.Order(ctx, run.ID, workflows.PauseUpdate, workflows.Order{Actor: actor, Why: why})
+		return executor.Order(ctx, run.ID, workflows.PauseUpdate, workflows.Order{Actor: by.or(c.Actor).Actor, Why: by.Why})
 	})
 	if err == nil && !found {
 		err = &Error{Kind: Conflict, Message: fmt.Sprintf("run %s is %s, and no process works for it: there is nothing to pause", run.ID, run.Status)}

@@ -47,7 +47,7 @@ func (c *Client) again(ctx context.Context, run landscape.Run, by By, mayContinu
 	if err := resumable(ctx, c.log.Reader, run.ID); err != nil {
 		return nil, err
 	}
-	continued, err := c.letContinue(ctx, run.ID, by, mayContinue)
+	continued, err := c.letContinue(ctx, run.ID, by.or(c.Actor), mayContinue)
 	if err != nil || continued != "" {
 		return &Resumed{Run: run, Continued: continued}, err
 	}

@@ -88,7 +88,7 @@ func (s *Session) Retry(ctx context.Context, r RetryRequest) (*Retry, error) {
 	}
 	retry.Execution, err = s.execute(ctx, &Execution{
 		by: r.By, Pipeline: doc.Name(), input: in, Interrupted: interrupted,
-		begun: func(ctx context.Context) error { return s.recordRetry(ctx, retry, r.By) },
+		begun: func(ctx context.Context) error { return s.recordRetry(ctx, retry, r.or(s.Actor)) },
 	})
 	return retry, err
 }

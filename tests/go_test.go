@@ -5,12 +5,17 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"waymark/activities"
+	"waymark/landscape"
+	"waymark/landscape/sqlitestore"
 )
 
 // TestGoProgram builds the program of docs/go.md in a module of its own, kills it while it executes a run, and lets it resume the run.
@@ -32,9 +37,25 @@ func TestGoProgram(t *testing.T) {
 	require.Regexp(t, `(?m)^ended 0 $`, answer)
 	require.Contains(t, ask(t, binary, folder, "explain", "birds"), "sink     out, row 1")
 
+	requireStarter(t, filepath.Join(folder, "state/landscape.db"))
+
 	require.Contains(t, ask(t, binary, folder, "explain", "nobody"), `not_found: no run "nobody" is recorded`)
 	require.Contains(t, ask(t, binary, folder, document), `conflict: run birds is recorded already (cure: "other_id")`)
 	require.Contains(t, ask(t, binary, t.TempDir(), filepath.Join(folder, "none.yaml")), "invalid: ")
+}
+
+// requireStarter requires that the run was started by the user of this process, with the library.
+func requireStarter(t *testing.T, path string) {
+	t.Helper()
+	store, err := sqlitestore.Open(t.Context(), path, sqlitestore.Options{})
+	require.NoError(t, err)
+	defer store.Close()
+	run, err := landscape.NewReader(store).Run(t.Context(), "birds")
+	require.NoError(t, err)
+	who, err := user.Current()
+	require.NoError(t, err)
+	require.Equal(t, who.Username, run.Actor)
+	require.Equal(t, activities.TriggerLibrary, run.Trigger)
 }
 
 // buildProgram builds the second block of docs/go.md beside this module, as the page says.

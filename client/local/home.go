@@ -79,6 +79,7 @@ func Open(ctx context.Context, o Options) (*Home, error) {
 	}
 	h := &Home{options: o, folder: o.State, stores: stores, planner: planner}
 	h.Client = client.New(stores.Log, stores.Place, h)
+	h.Actor = o.Actor
 	return h, nil
 }
 

@@ -22,7 +22,7 @@ func (a *app) pauseCommand() *cobra.Command {
 				return err
 			}
 			return a.query(cmd.Context(), args[0], func(r *record, run landscape.Run) error {
-				if err := r.client.Pause(cmd.Context(), run, actor(), why); err != nil {
+				if err := r.client.Pause(cmd.Context(), run, a.by(why)); err != nil {
 					return err
 				}
 				return a.printOrder(orderResult{Run: run.ID, Order: workflows.PauseUpdate, Next: resumeWith(run.ID)}, "is paused")

@@ -57,7 +57,7 @@ func (d decision) check() error {
 }
 
 func (a *app) resolve(ctx context.Context, r *record, run landscape.Run, effect string, d decision) error {
-	advice, err := r.client.Resolve(ctx, run, effect, d.applied, actor(), d.why)
+	advice, err := r.client.Resolve(ctx, run, effect, d.applied, a.by(d.why))
 	if err != nil {
 		return err
 	}
