@@ -1,10 +1,6 @@
 package client
 
 import (
-	"encoding/json"
-	"fmt"
-
-	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/plugin/file"
 )
@@ -21,9 +17,9 @@ func staged(run landscape.Run) ([]Staged, error) {
 	if Complete(run.Status) {
 		return nil, nil
 	}
-	var description plan.Description
-	if err := json.Unmarshal([]byte(run.Plan), &description); err != nil {
-		return nil, fmt.Errorf("run %s: the plan on record: %w", run.ID, err)
+	description, err := PlanOf(run)
+	if err != nil {
+		return nil, err
 	}
 	var found []Staged
 	for _, node := range description.Nodes {

@@ -143,8 +143,16 @@ func (h *Home) Close() error {
 	return errors.Join(err, h.stores.Close())
 }
 
-// Executes does what client.Host says.
-func (h *Home) Executes(context.Context, string) *bool { return h.folder.Held() }
+// Executes does what client.Host says. The lock of the state folder says nothing about the runs of a landscape elsewhere.
+func (h *Home) Executes(context.Context, string) *bool {
+	if !h.private() {
+		return nil
+	}
+	return h.folder.Held()
+}
+
+// private reports whether the landscape is the state folder's own.
+func (h *Home) private() bool { return h.options.Landscape == h.folder.Landscape() }
 
 // Reach does what client.Host says.
 func (h *Home) Reach(ctx context.Context) (*client.Executor, error) {
@@ -176,7 +184,7 @@ func (h *Home) Session(ctx context.Context, _ client.Purpose) (*client.Session, 
 	}
 	return &client.Session{
 		Connection: h.connection, Log: h.stores.Log, Planner: h.planner, Code: version.This("").Code(), Place: h.stores.Place,
-		State: h.folder.File(""), Databases: h.databases(), Private: h.options.Landscape == h.folder.Landscape(), Actor: h.options.Actor,
+		State: h.folder.File(""), Databases: h.databases(), Private: h.private(), Actor: h.options.Actor,
 		Warn:     func(message string) { h.options.Logger.Warn(message) },
 		Active:   &h.active,
 		Payloads: func(context.Context) (*payload.Store, error) { return h.stores.Payloads, nil },

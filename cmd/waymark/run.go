@@ -168,9 +168,5 @@ func actor() string {
 
 // identity is the name by which Temporal knows who works with the command line.
 func identity() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	return activities.Identity(activities.TriggerCLI, actor(), host)
+	return activities.Identity(activities.TriggerCLI, actor(), client.HostName())
 }
