@@ -38,6 +38,8 @@ func newDatabase(dsn string, access Access) (*database, error) {
 		return nil, err
 	}
 	config.MaxConnIdleTime, config.HealthCheckPeriod = idleTime, idleTime
+	// A server that was restarted leaves connections that are closed: one round trip per part finds them, and not the part's end.
+	config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return true }
 	connect := config.ConnConfig
 	// Nothing is kept between transactions, so that a proxy may give each of them another connection.
 	connect.DefaultQueryExecMode = pgx.QueryExecModeExec
