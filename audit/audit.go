@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"waymark/activities/recompute"
-	"waymark/engine"
 	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/payload"
@@ -23,10 +22,6 @@ type Auditor struct {
 	log      *landscape.Reader
 	payloads *payload.Store
 	planner  recompute.Planner
-	last     struct { // the chunk that was looked at last
-		pack string
-		in   *engine.Input
-	}
 }
 
 // New returns an Auditor.

@@ -71,8 +71,8 @@ type inquiry struct {
 
 	lanes  []landscape.Lane // of the run
 	chunk  landscape.Chunk
-	index  int // of the record in the chunk
-	in     *engine.Input
+	index  int           // of the record in the chunk
+	in     *engine.Input // the record alone
 	tokens []told
 	first  map[landscape.Step]string // by node and lane of a token that a deduplicate dropped: the one that came first; "" if unknown
 	after  map[int]row.Row           // by lane, while the record is traced: its token as it left its last node
@@ -124,7 +124,7 @@ func (i *inquiry) origin(ctx context.Context) error {
 		ByteOffset: i.chunk.FirstOffset + int64(rows.Offsets[i.index]), ByteLength: int64(rows.Lengths[i.index]),
 		SHA256: hex.EncodeToString(rows.Hashes[sha256.Size*i.index : sha256.Size*(i.index+1)]), Payload: i.chunk.Pack, Index: i.index, State: Stored,
 	}
-	in, err := recompute.Chunk(ctx, i.log, i.payloads, i.compiled, i.chunk)
+	in, err := recompute.Record(ctx, i.payloads, i.compiled, i.chunk, i.index)
 	switch {
 	case errors.Is(err, payload.ErrNotFound):
 		source.State = Missing
@@ -135,8 +135,9 @@ func (i *inquiry) origin(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
+	in.Chunk.FirstLine, in.Chunk.FirstOffset = source.Line, source.ByteOffset
 	i.in = &in
-	stored := in.Chunk.Record(i.index)
+	stored := in.Chunk.Record(0)
 	source.keep(stored)
 	if sum := sha256Hex(stored); sum != source.SHA256 {
 		source.Computed = sum

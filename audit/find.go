@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"waymark/activities/recompute"
-	"waymark/engine"
 	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/pipeline/row"
@@ -154,7 +153,7 @@ func (a *Auditor) fits(ctx context.Context, run string, node *plan.Node, number 
 	if err != nil {
 		return false, err
 	}
-	in, err := a.chunk(ctx, record)
+	in, err := recompute.Record(ctx, a.payloads, nil, record, int(number-record.FirstRow))
 	if err != nil {
 		return false, err
 	}
@@ -162,7 +161,7 @@ func (a *Auditor) fits(ctx context.Context, run string, node *plan.Node, number 
 	if err != nil {
 		return false, err
 	}
-	parsed, err := parser.Parse(string(in.Chunk.Record(int(number-record.FirstRow))), nil)
+	parsed, err := parser.Parse(string(in.Chunk.Record(0)), nil)
 	if _, refused := errors.AsType[*plugin.Rejection](err); refused {
 		return false, nil // such a row has no key
 	}
@@ -175,17 +174,4 @@ func (a *Auditor) fits(ctx context.Context, run string, node *plan.Node, number 
 		}
 	}
 	return true, nil
-}
-
-// chunk returns a chunk's records; the last one is remembered, because candidates come in row order.
-func (a *Auditor) chunk(ctx context.Context, record landscape.Chunk) (*engine.Input, error) {
-	if a.last.in != nil && a.last.pack == record.Pack {
-		return a.last.in, nil
-	}
-	in, err := recompute.Chunk(ctx, a.log, a.payloads, nil, record)
-	if err != nil {
-		return nil, err
-	}
-	a.last.pack, a.last.in = record.Pack, &in
-	return &in, nil
 }

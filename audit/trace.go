@@ -42,7 +42,7 @@ func (i *inquiry) retrace(ctx context.Context) error {
 		return err
 	}
 	i.after = map[int]row.Row{}
-	traced, err := runner.Trace(*i.in, i.index)
+	traced, err := runner.Trace(*i.in, 0)
 	var failed *engine.FailedError
 	if err != nil && !errors.As(err, &failed) {
 		return err

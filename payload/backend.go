@@ -19,6 +19,12 @@ type Backend interface {
 	// what is there cannot be an object, for example a folder. Read never waits for a writer and changes nothing.
 	Read(ctx context.Context, key string, limit int64) ([]byte, error)
 
+	// ReadRange returns length bytes of the object under key from offset on, or fewer where it ends before, and the length
+	// of the whole object. A negative offset counts from the end; then bytes before the object's beginning are left out.
+	// length is at least 1. The rest of the object is not read. The caller owns the slice, which is not nil. The error is
+	// as for Read, but for ErrTooLarge.
+	ReadRange(ctx context.Context, key string, offset, length int64) (data []byte, size int64, err error)
+
 	// Stat describes the object under key without reading it. A nil error also promises that the object would survive
 	// a power cut, even if its writer was cut off between making it visible and making it durable. The error wraps
 	// ErrNotFound or ErrCorrupt as for Read.
@@ -38,6 +44,15 @@ type Backend interface {
 	// never overwrites what was set aside before. The object may stay under key until the next Write replaces it: an
 	// object that another writer has just put right is not lost. The error wraps ErrNotFound if nothing is there.
 	Quarantine(ctx context.Context, key string) (place string, err error)
+}
+
+// Range returns the part of an object of size bytes that ReadRange means: [from, to), which lies within the object.
+func Range(size, offset, length int64) (from, to int64) {
+	if offset < 0 {
+		offset, length = max(offset+size, 0), length+min(offset+size, 0)
+	}
+	from = min(offset, size)
+	return from, from + min(max(length, 0), size-from)
 }
 
 // Info describes a stored object.

@@ -20,7 +20,7 @@ var (
 	// ErrTooLarge says that a payload is longer than the limit of the store.
 	ErrTooLarge = errors.New("payload too large")
 
-	// ErrUnavailable says that the backend failed: it tells nothing about what is stored. Only Get says so.
+	// ErrUnavailable says that the backend failed: it tells nothing about what is stored. Only Get and GetRecord say so.
 	ErrUnavailable = errors.New("payload store failed")
 )
 

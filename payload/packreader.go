@@ -102,8 +102,8 @@ func (r *packReader) cutFrames(area, lengths []byte) error {
 		if uint64(length) > uint64(len(area)) {
 			return corruptPack("frame %d of %d bytes goes beyond the data area", i, length)
 		}
-		if uint64(length)*maxPackRatio < uint64(r.footer.frameSize(i)) {
-			return corruptPack("frame %d claims to unpack more than %d-fold", i, maxPackRatio)
+		if err := r.footer.checkFrame(i, length); err != nil {
+			return err
 		}
 		var frame []byte
 		frame, area = cut(area, int(length))
@@ -111,6 +111,14 @@ func (r *packReader) cutFrames(area, lengths []byte) error {
 	}
 	if len(area) > 0 {
 		return corruptPack("%d bytes between the last frame and the index", len(area))
+	}
+	return nil
+}
+
+// checkFrame holds the stored length of frame i to what it is to unpack to.
+func (f footer) checkFrame(i int, length uint32) error {
+	if uint64(length)*maxPackRatio < uint64(f.frameSize(i)) {
+		return corruptPack("frame %d claims to unpack more than %d-fold", i, maxPackRatio)
 	}
 	return nil
 }
@@ -151,15 +159,23 @@ var packDecoder = sync.OnceValue(func() *zstd.Decoder {
 func (r *packReader) unpack() ([]byte, error) {
 	data := make([]byte, 0, r.footer.dataBytes)
 	for i, frame := range r.frames {
-		size := r.footer.frameSize(i)
-		unpacked, err := packDecoder().DecodeAll(frame, data[len(data):len(data):len(data)+size])
-		if err != nil {
-			return nil, corruptPack("frame %d: %v", i, err)
+		if err := r.footer.unpackFrame(i, frame, data[len(data):]); err != nil {
+			return nil, err
 		}
-		if len(unpacked) != size {
-			return nil, corruptPack("frame %d holds %d bytes instead of %d", i, len(unpacked), size)
-		}
-		data = data[:len(data)+size]
+		data = data[:len(data)+r.footer.frameSize(i)]
 	}
 	return data, nil
+}
+
+// unpackFrame unpacks frame i into the capacity of dst, which is empty.
+func (f footer) unpackFrame(i int, frame, dst []byte) error {
+	size := f.frameSize(i)
+	unpacked, err := packDecoder().DecodeAll(frame, dst[:0:size])
+	if err != nil {
+		return corruptPack("frame %d: %v", i, err)
+	}
+	if len(unpacked) != size {
+		return corruptPack("frame %d holds %d bytes instead of %d", i, len(unpacked), size)
+	}
+	return nil
 }

@@ -141,12 +141,17 @@ func (s *Store) readBack(ctx context.Context, d Digest, size int64) error {
 // failure of the backend, and wraps ErrUnavailable. Corrupt bytes are never returned, and stay where they are until Put or Delete.
 func (s *Store) Get(ctx context.Context, d Digest) ([]byte, error) {
 	data, err := s.read(ctx, d, s.maxBytes)
-	for _, known := range []error{nil, ErrBadKey, ErrNotFound, ErrTooLarge, ErrCorrupt} {
-		if errors.Is(err, known) {
-			return data, wrapped(err)
+	return data, known(err)
+}
+
+// known returns the error of Get: what says nothing about the object itself wraps ErrUnavailable.
+func known(err error) error {
+	for _, told := range []error{nil, ErrBadKey, ErrNotFound, ErrTooLarge, ErrCorrupt} {
+		if errors.Is(err, told) {
+			return wrapped(err)
 		}
 	}
-	return nil, wrapped(unavailable{err})
+	return wrapped(unavailable{err})
 }
 
 func wrapped(err error) error {

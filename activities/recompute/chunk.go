@@ -82,11 +82,42 @@ func Chunk(ctx context.Context, log *landscape.Reader, payloads *payload.Store, 
 		File: record.File, FirstRow: record.FirstRow, FirstLine: record.FirstLine, FirstOffset: record.FirstOffset,
 		Blank: int(record.Blank), Comments: int(record.Comments),
 	})
-	in.Origin = plan.None
-	if p != nil {
-		in.Origin = p.Find(record.Source)
-	}
+	in.Origin = originOf(p, record)
 	return in, nil
+}
+
+// Record reconstructs one record of a chunk, by its index: what a pass over it begins with, except for duplicates, as if the chunk held no
+// other. It reads little more of the pack than the record, and leaves it to the caller to say on which line and at which byte of its file
+// the record was. p may be nil, then the origin is not known.
+func Record(ctx context.Context, payloads *payload.Store, p *plan.Plan, record landscape.Chunk, index int) (engine.Input, error) {
+	in, err := recordOf(ctx, payloads, record, index)
+	if err != nil {
+		return engine.Input{}, fmt.Errorf("record %d of %s, chunk %d: %w", index, record.Source, record.Chunk, err)
+	}
+	in.Origin = originOf(p, record)
+	return in, nil
+}
+
+func recordOf(ctx context.Context, payloads *payload.Store, record landscape.Chunk, index int) (engine.Input, error) {
+	stored, err := payloads.GetRecord(ctx, payload.Digest(record.Pack), index)
+	if err != nil {
+		return engine.Input{}, err
+	}
+	words, err := aboutOf(stored.Context, stored.Records, record)
+	if err != nil {
+		return engine.Input{}, err
+	}
+	return words.only(index, stored.Records).input(&plugin.Chunk{
+		Data: stored.Data, Offsets: []uint32{0}, Lengths: []uint32{uint32(len(stored.Data))}, Context: []byte(words.Context),
+		File: record.File, FirstRow: record.FirstRow + int64(index),
+	}), nil
+}
+
+func originOf(p *plan.Plan, record landscape.Chunk) int {
+	if p == nil {
+		return plan.None
+	}
+	return p.Find(record.Source)
 }
 
 // Header returns what a chunk's parser had to know before its first record, such as a header record; empty if nothing.
@@ -103,16 +134,38 @@ func unpack(ctx context.Context, payloads *payload.Store, record landscape.Chunk
 	if pack, err = payload.DecodePack(stored); err != nil {
 		return nil, about{}, err
 	}
-	if err := json.Unmarshal(pack.Context, &words); err != nil {
-		return nil, about{}, fmt.Errorf("%w: %w", payload.ErrCorrupt, err)
-	}
-	if held := int64(len(pack.Offsets)); held != record.Rows {
-		return nil, about{}, fmt.Errorf("%w: it holds %d records, on record are %d", payload.ErrCorrupt, held, record.Rows)
-	}
-	if err := words.check(len(pack.Offsets)); err != nil {
+	if words, err = aboutOf(pack.Context, pack.Len(), record); err != nil {
 		return nil, about{}, err
 	}
 	return pack, words, nil
+}
+
+// aboutOf reads the context of a chunk's pack that holds so many records.
+func aboutOf(context []byte, records int, record landscape.Chunk) (words about, err error) {
+	if err := json.Unmarshal(context, &words); err != nil {
+		return about{}, fmt.Errorf("%w: %w", payload.ErrCorrupt, err)
+	}
+	if int64(records) != record.Rows {
+		return about{}, fmt.Errorf("%w: it holds %d records, on record are %d", payload.ErrCorrupt, records, record.Rows)
+	}
+	return words, words.check(records)
+}
+
+// only returns what is said of one of so many records, as that of number 0.
+func (w about) only(index, records int) about {
+	out := about{Context: w.Context, Lost: w.Lost, Orders: w.Orders}
+	for _, bad := range w.Refused {
+		if bad.Index == index {
+			bad.Index = 0
+			out.Refused = append(out.Refused, bad)
+		}
+	}
+	keys := len(w.Keys) / records
+	out.Keys = w.Keys[keys*index : keys*(index+1)]
+	if w.OrderOf != nil {
+		out.OrderOf = w.OrderOf[2*index : 2*(index+1)]
+	}
+	return out
 }
 
 // check refuses orders of fields that are not those of so many records.

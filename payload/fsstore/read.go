@@ -15,35 +15,56 @@ import (
 // Read returns the bytes of the object. What is not a regular file is never read, so that a FIFO cannot hold the reader
 // up and a link cannot lead elsewhere.
 func (s *Store) Read(ctx context.Context, key string, limit int64) ([]byte, error) {
-	if err := admit(ctx, key); err != nil {
+	f, size, err := s.open(ctx, key)
+	if err != nil {
 		return nil, err
 	}
+	defer f.Close()
+	if size > limit {
+		return nil, fmt.Errorf("%w: %s is %d bytes long, the limit is %d", payload.ErrTooLarge, key, size, limit)
+	}
+	return readPart(f, 0, size)
+}
+
+// ReadRange returns a part of the object, which it finds as Read does.
+func (s *Store) ReadRange(ctx context.Context, key string, offset, length int64) ([]byte, int64, error) {
+	f, size, err := s.open(ctx, key)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	from, to := payload.Range(size, offset, length)
+	data, err := readPart(f, from, to-from)
+	return data, size, err
+}
+
+// open opens an object and returns its length. It judges the open file, not its name: the name may belong to another file since
+// lstat.
+func (s *Store) open(ctx context.Context, key string) (_ disk.File, size int64, err error) {
+	if err := admit(ctx, key); err != nil {
+		return nil, 0, err
+	}
 	if _, err := s.lstat(key); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	f, err := open(s.disk, objectPath(key))
 	if err != nil {
-		return nil, notFound(key, err)
+		return nil, 0, notFound(key, err)
 	}
-	defer f.Close()
-	return readFile(f, key, limit)
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = notAnObject(key, info)
+	}
+	if err != nil {
+		return nil, 0, errors.Join(err, f.Close())
+	}
+	return f, info.Size(), nil
 }
 
-// readFile judges the open file, not its name: the name may belong to another file since lstat. A file that is cut while
-// it is read gives fewer bytes, which the caller's hash finds out.
-func readFile(f disk.File, key string, limit int64) ([]byte, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, notAnObject(key, info)
-	}
-	if info.Size() > limit {
-		return nil, fmt.Errorf("%w: %s is %d bytes long, the limit is %d", payload.ErrTooLarge, key, info.Size(), limit)
-	}
-	data := make([]byte, info.Size())
-	n, err := io.ReadFull(f, data)
+// readPart reads length bytes. A file that is cut while it is read gives fewer, which the caller's hash finds out.
+func readPart(f disk.File, offset, length int64) ([]byte, error) {
+	data := make([]byte, length)
+	n, err := io.ReadFull(io.NewSectionReader(f, offset, length), data)
 	if err == io.ErrUnexpectedEOF || err == io.EOF {
 		err = nil
 	}

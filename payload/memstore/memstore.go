@@ -77,6 +77,17 @@ func (s *Store) Read(ctx context.Context, key string, limit int64) ([]byte, erro
 	return append([]byte{}, o.data...), nil
 }
 
+// ReadRange returns a copy of a part of the object.
+func (s *Store) ReadRange(ctx context.Context, key string, offset, length int64) ([]byte, int64, error) {
+	o, err := s.find(ctx, key)
+	if err != nil {
+		return nil, 0, err
+	}
+	size := int64(len(o.data))
+	from, to := payload.Range(size, offset, length)
+	return append([]byte{}, o.data[from:to]...), size, nil
+}
+
 // Stat describes the object.
 func (s *Store) Stat(ctx context.Context, key string) (payload.Info, error) {
 	o, err := s.find(ctx, key)

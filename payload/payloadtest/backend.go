@@ -25,6 +25,7 @@ func runBackend(t *testing.T, newBackend func(t *testing.T) payload.Backend) {
 		"reader owns the slice":        readerOwnsTheSlice,
 		"nothing there":                nothingThere,
 		"read limit":                   readLimit,
+		"read range":                   readRange,
 		"stat":                         statDescribes,
 		"delete":                       deleteRemoves,
 		"walk":                         walkAscends,
@@ -126,6 +127,8 @@ func nothingThere(t *testing.T, b payload.Backend) {
 		t.Helper()
 		_, err := b.Read(t.Context(), key, noLimit)
 		require.ErrorIs(t, err, payload.ErrNotFound)
+		_, _, err = b.ReadRange(t.Context(), key, 0, 1)
+		require.ErrorIs(t, err, payload.ErrNotFound)
 		_, err = b.Stat(t.Context(), key)
 		require.ErrorIs(t, err, payload.ErrNotFound)
 		_, err = b.Quarantine(t.Context(), key)
@@ -146,6 +149,35 @@ func readLimit(t *testing.T, b payload.Backend) {
 	got, err := b.Read(t.Context(), key, 100)
 	require.NoError(t, err)
 	require.Equal(t, data, got)
+}
+
+func readRange(t *testing.T, b payload.Backend) {
+	key, data := object(100, 1)
+	require.NoError(t, b.Write(t.Context(), key, data))
+	for _, test := range []struct {
+		offset, length int64
+		want           []byte
+	}{
+		{0, 100, data}, {0, 1000, data}, {0, 1, data[:1]}, {30, 40, data[30:70]}, {99, 1, data[99:]}, {90, 20, data[90:]}, {100, 1, nil}, {1000, 5, nil},
+		{-1, 1, data[99:]}, {-1, 10, data[99:]}, {-30, 30, data[70:]}, {-30, 10, data[70:80]}, {-100, 100, data}, {-110, 20, data[:10]}, {-200, 100, nil}, {-200, 200, data},
+	} {
+		got, size, err := b.ReadRange(t.Context(), key, test.offset, test.length)
+		require.NoError(t, err, test)
+		require.EqualValues(t, 100, size, test)
+		require.NotNil(t, got, test)
+		require.Equal(t, string(test.want), string(got), "%d bytes from %d on", test.length, test.offset)
+		clear(got)
+	}
+	holds(t, b, key, data)
+
+	empty, _ := object(0, 1)
+	require.NoError(t, b.Write(t.Context(), empty, nil))
+	for _, offset := range []int64{0, -10} {
+		got, size, err := b.ReadRange(t.Context(), empty, offset, 10)
+		require.NoError(t, err)
+		require.Zero(t, size)
+		require.Empty(t, got)
+	}
 }
 
 func statDescribes(t *testing.T, b payload.Backend) {
@@ -229,10 +261,12 @@ func quarantinedIsNoObject(t *testing.T, b payload.Backend) {
 // methods calls each method that takes a key, by name.
 func methods(ctx context.Context, b payload.Backend, key string) map[string]error {
 	_, read := b.Read(ctx, key, noLimit)
+	_, _, part := b.ReadRange(ctx, key, 0, 1)
 	_, stat := b.Stat(ctx, key)
 	_, quarantine := b.Quarantine(ctx, key)
 	return map[string]error{
-		"Write": b.Write(ctx, key, []byte("x")), "Read": read, "Stat": stat, "Delete": b.Delete(ctx, key), "Quarantine": quarantine,
+		"Write": b.Write(ctx, key, []byte("x")),
+		"Read":  read, "ReadRange": part, "Stat": stat, "Delete": b.Delete(ctx, key), "Quarantine": quarantine,
 	}
 }
 

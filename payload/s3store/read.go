@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strconv"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"waymark/payload"
 )
@@ -25,16 +28,62 @@ func (s *Store) Read(ctx context.Context, key string, limit int64) ([]byte, erro
 	if err := admit(ctx, key); err != nil {
 		return nil, err
 	}
-	data, err := s.fetch(ctx, s.place.name(objectName(key)), limit)
+	data, err := s.fetch(ctx, &s3.GetObjectInput{Key: aws.String(s.place.name(objectName(key)))}, wholeUpTo(limit))
 	if errors.Is(err, errTooLong) {
 		return nil, fmt.Errorf("%w: %s: %w", payload.ErrTooLarge, key, err)
 	}
 	return data, s.failed("read", key, err)
 }
 
-func (s *Store) fetch(ctx context.Context, name string, limit int64) ([]byte, error) {
+// ReadRange asks for a part of the object. A reply that is cut off is asked for again.
+func (s *Store) ReadRange(ctx context.Context, key string, offset, length int64) (data []byte, size int64, err error) {
+	if err := admit(ctx, key); err != nil {
+		return nil, 0, err
+	}
+	wanted := fmt.Sprintf("bytes=%d-%d", offset, offset+length-1)
+	if offset < 0 {
+		wanted = fmt.Sprintf("bytes=%d", offset)
+	}
+	in := &s3.GetObjectInput{Key: aws.String(s.place.name(objectName(key))), Range: &wanted}
+	data, err = s.fetch(ctx, in, func(out *s3.GetObjectOutput) (skip, take int64, err error) {
+		begin := int64(0) // a server may ignore the range
+		if size = *out.ContentLength; out.ContentRange != nil {
+			if _, err := fmt.Sscanf(*out.ContentRange, "bytes %d-%d/%d", &begin, new(int64), &size); err != nil {
+				return 0, 0, fmt.Errorf("the server describes a part of an object as %q: %w", *out.ContentRange, err)
+			}
+		}
+		from, to := payload.Range(size, offset, length)
+		return from - begin, to - from, nil
+	})
+	if isUnsatisfiable(err) {
+		info, err := s.Stat(ctx, key)
+		return []byte{}, info.Bytes, err
+	}
+	return data, size, s.failed("read", key, err)
+}
+
+// isUnsatisfiable reports whether no byte of the object is in the range.
+func isUnsatisfiable(err error) bool {
+	response, ok := errors.AsType[*smithyhttp.ResponseError](err)
+	return ok && response.HTTPStatusCode() == http.StatusRequestedRangeNotSatisfiable
+}
+
+// A portion says how many bytes of a reply to skip, and how many to take then.
+type portion func(out *s3.GetObjectOutput) (skip, take int64, err error)
+
+func wholeUpTo(limit int64) portion {
+	return func(out *s3.GetObjectOutput) (skip, take int64, err error) {
+		if *out.ContentLength > limit {
+			return 0, 0, fmt.Errorf("%w: it is %d bytes long, the limit is %d", errTooLong, *out.ContentLength, limit)
+		}
+		return 0, *out.ContentLength, nil
+	}
+}
+
+func (s *Store) fetch(ctx context.Context, in *s3.GetObjectInput, portion portion) ([]byte, error) {
+	in.Bucket = &s.place.bucket
 	for attempt := 1; ; attempt++ {
-		data, err := s.fetchOnce(ctx, name, limit)
+		data, err := s.fetchOnce(ctx, in, portion)
 		if !errors.Is(err, errCut) || attempt == requestAttempts {
 			return data, err
 		}
@@ -44,8 +93,8 @@ func (s *Store) fetch(ctx context.Context, name string, limit int64) ([]byte, er
 	}
 }
 
-func (s *Store) fetchOnce(ctx context.Context, name string, limit int64) (data []byte, err error) {
-	out, err := s.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &s.place.bucket, Key: &name})
+func (s *Store) fetchOnce(ctx context.Context, in *s3.GetObjectInput, portion portion) (data []byte, err error) {
+	out, err := s.client.GetObject(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -57,10 +106,14 @@ func (s *Store) fetchOnce(ctx context.Context, name string, limit int64) (data [
 	if out.ContentLength == nil {
 		return nil, errors.New("the server does not say how long the object is")
 	}
-	if *out.ContentLength > limit {
-		return nil, fmt.Errorf("%w: it is %d bytes long, the limit is %d", errTooLong, *out.ContentLength, limit)
+	skip, take, err := portion(out)
+	if err != nil {
+		return nil, err
 	}
-	data = make([]byte, *out.ContentLength)
+	if _, err := io.CopyN(io.Discard, out.Body, skip); err != nil {
+		return nil, cut(ctx, err)
+	}
+	data = make([]byte, take)
 	if _, err := io.ReadFull(out.Body, data); err != nil {
 		return nil, cut(ctx, err)
 	}

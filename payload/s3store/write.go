@@ -153,7 +153,7 @@ func (s *Store) same(ctx context.Context, o object, there seen) (bool, error) {
 	if there.bytes != int64(len(o.data)) {
 		return false, nil
 	}
-	data, err := s.fetch(ctx, o.name, there.bytes)
+	data, err := s.fetch(ctx, &s3.GetObjectInput{Key: &o.name}, wholeUpTo(there.bytes))
 	if isMissing(err) || errors.Is(err, errTooLong) {
 		return false, nil
 	}
