@@ -159,14 +159,14 @@ func (i *inquiry) madeOf(ctx context.Context, token landscape.Token) (*landscape
 		made.Parent = i.id(*next)
 	}
 	if fired.Path == pipeline.Coalesced {
-		join, err := i.log.MergeOf(ctx, run, barrier, from.Batch)
+		merged, err := i.log.MergeOf(ctx, run, barrier, from.Batch)
 		if err != nil {
 			return nil, err
 		}
-		if made.Merge, err = i.decision(ctx, join); err != nil {
+		if made.Merge, err = i.decision(ctx, merged); err != nil {
 			return nil, err
 		}
-		next = &join.Key
+		next = &merged.Key
 	}
 	i.story.MadeOf = append(i.story.MadeOf, made)
 	return next, nil
@@ -182,12 +182,12 @@ func (i *inquiry) root(origin string) int64 {
 	return 0
 }
 
-// joins reports whether the lane is that of what the coalesce made that took a token of the other lane, which went this way.
-func (i *inquiry) joins(lane landscape.Lane, other int64, way landscape.Way) bool {
+// mergedFrom reports whether the lane is that of what the coalesce made that took a token of the other lane, which went this way.
+func (i *inquiry) mergedFrom(lane landscape.Lane, other int64, way landscape.Way) bool {
 	return lane.IsMerged() && lane.Node == way.Last() && i.within(other, lane)
 }
 
-// within reports whether tokens of a lane come down the fork whose branches the merged lane joins.
+// within reports whether tokens of a lane come down the fork whose branches the merged lane merges.
 func (i *inquiry) within(lane int64, merged landscape.Lane) bool {
 	for l := i.lanes[lane]; !l.IsRoot(); l = i.lanes[*l.Parent] {
 		if *l.Parent == *merged.Parent && l.Fork == merged.Fork {

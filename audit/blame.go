@@ -93,8 +93,8 @@ func (d *denying) judgeEnd(t *told) Reason {
 		return Reason{Kind: KindNotNeeded, Node: t.way.Last(), Merge: d.decisionAt(t), Text: t.way.Last() + " had decided without it"}
 	case t.way.Path == pipeline.Coalesced:
 		return Reason{Kind: KindBecame, Node: t.way.Last(), Text: "it became part of " + d.mergedID(t)}
-	case t.way.Path == pipeline.ForkParent && t.Joined != nil && t.Joined.Token == "":
-		return Reason{Kind: KindEnded, Node: t.Joined.Coalesce, Merge: t.Joined, Text: t.Joined.Coalesce + " " + t.Joined.say()}
+	case t.way.Path == pipeline.ForkParent && t.Merged != nil && t.Merged.Token == "":
+		return Reason{Kind: KindEnded, Node: t.Merged.Coalesce, Merge: t.Merged, Text: t.Merged.Coalesce + " " + t.Merged.say()}
 	default:
 		return Reason{}
 	}
@@ -127,7 +127,7 @@ func judgeHeld(held *Holding) Reason {
 // mergedLane returns the lane of what the coalesce made that took the token; -1 if it has none.
 func (d *denying) mergedLane(t *told) int64 {
 	for _, lane := range d.lanes {
-		if d.joins(lane, t.at.Lane, *t.way) {
+		if d.mergedFrom(lane, t.at.Lane, *t.way) {
 			return lane.Lane
 		}
 	}

@@ -70,55 +70,55 @@ type FromWhere struct {
 func (i *inquiry) merges(ctx context.Context) error {
 	for k := range i.tokens {
 		t := &i.tokens[k]
-		if t.way.Path != pipeline.ForkParent || !i.mayJoin(t.way.Last()) {
+		if t.way.Path != pipeline.ForkParent || !i.mayCoalesce(t.way.Last()) {
 			continue
 		}
-		join, err := i.log.JoinOf(ctx, i.run.ID, t.at)
+		merged, err := i.log.MergeOfFork(ctx, i.run.ID, t.at)
 		if errors.Is(err, landscape.ErrNotFound) {
-			continue // nothing joins its branches, or not yet
+			continue // no coalesce merges its branches, or not yet
 		}
 		if err != nil {
 			return err
 		}
-		decision, err := i.decision(ctx, join)
+		decision, err := i.decision(ctx, merged)
 		if err != nil {
 			return err
 		}
-		if merged := i.merged(join); merged != nil {
+		if merged := i.merged(merged); merged != nil {
 			merged.Merge = decision
 		} else {
-			t.Joined = decision
+			t.Merged = decision
 		}
 	}
 	return nil
 }
 
 // merged returns the record's token that the coalesce made; nil if it is another record's, or there is none.
-func (i *inquiry) merged(join landscape.Join) *told {
-	if join.Token == nil || join.Token.Source != i.asked.Source || join.Batch != 0 {
+func (i *inquiry) merged(merged landscape.Merged) *told {
+	if merged.Token == nil || merged.Token.Source != i.asked.Source || merged.Batch != 0 {
 		return nil
 	}
-	return i.token(join.Token.Lane)
+	return i.token(merged.Token.Lane)
 }
 
 // heldMerge returns what a coalesce that holds branches made of a batch.
 func (i *inquiry) heldMerge(ctx context.Context, coalesce string, batch int64) (*Decision, error) {
-	join, err := i.log.MergeOf(ctx, i.run.ID, coalesce, batch)
+	merged, err := i.log.MergeOf(ctx, i.run.ID, coalesce, batch)
 	if err != nil {
 		return nil, err
 	}
-	return i.decision(ctx, join)
+	return i.decision(ctx, merged)
 }
 
-func (i *inquiry) decision(ctx context.Context, join landscape.Join) (*Decision, error) {
-	kind := join.Kind
+func (i *inquiry) decision(ctx context.Context, merged landscape.Merged) (*Decision, error) {
+	kind := merged.Kind
 	d := &Decision{
-		Coalesce: kind.Node, Of: i.id(join.Key), Policy: kind.Policy, Quorum: kind.Quorum, Merge: kind.Merge, Select: i.selected(kind),
+		Coalesce: kind.Node, Of: i.id(merged.Key), Policy: kind.Policy, Quorum: kind.Quorum, Merge: kind.Merge, Select: i.selected(kind),
 		Expected: len(kind.Expected), Branches: kind.Expected, Arrived: []Arrived{}, NotNeeded: kind.NotNeeded, FiredBy: kind.FiredBy,
-		WaitMS: join.Wait.Milliseconds(), TimeoutMS: kind.Timeout.Milliseconds(), Batch: join.Batch,
+		WaitMS: merged.Wait.Milliseconds(), TimeoutMS: kind.Timeout.Milliseconds(), Batch: merged.Batch,
 		Result: string(kind.Result), Code: kind.Code, Cure: cures[kind.Code], kind: kind,
 	}
-	for _, arrival := range join.Arrivals {
+	for _, arrival := range merged.Arrivals {
 		d.Arrived = append(d.Arrived, Arrived{arrival.Branch, i.id(arrival.Token), arrival.Offset.Milliseconds()})
 	}
 	for _, field := range kind.Collisions {
@@ -127,12 +127,12 @@ func (i *inquiry) decision(ctx context.Context, join landscape.Join) (*Decision,
 	for _, origin := range kind.Origins {
 		d.Fields = append(d.Fields, FromWhere(origin))
 	}
-	if join.Token != nil {
-		d.Token = i.id(*join.Token)
+	if merged.Token != nil {
+		d.Token = i.id(*merged.Token)
 	}
 	for _, lost := range kind.Lost {
 		told := Lost{Branch: lost.Branch, Reason: string(lost.Reason)}
-		if err := i.findLost(ctx, join.Key, &told); err != nil {
+		if err := i.findLost(ctx, merged.Key, &told); err != nil {
 			return nil, err
 		}
 		d.Lost = append(d.Lost, told)
@@ -149,10 +149,10 @@ func standing(kind landscape.MergeKind, field string) string {
 	return kind.Origins[at].Branch
 }
 
-// mayJoin reports whether a coalesce joins branches of the fork, as far as that is known: else nobody need look for what it made.
-func (i *inquiry) mayJoin(fork string) bool {
+// mayCoalesce reports whether a coalesce merges branches of the fork, as far as that is known: else nobody need look for what it made.
+func (i *inquiry) mayCoalesce(fork string) bool {
 	return i.compiled == nil || slices.ContainsFunc(i.compiled.Nodes, func(node plan.Node) bool {
-		return node.Join != nil && i.compiled.Nodes[node.Join.Fork].Name == fork
+		return node.Coalescing != nil && i.compiled.Nodes[node.Coalescing.Fork].Name == fork
 	})
 }
 
@@ -161,7 +161,7 @@ func (i *inquiry) selected(kind landscape.MergeKind) string {
 	if i.compiled == nil || kind.Merge != pipeline.SelectBranch {
 		return ""
 	}
-	return i.compiled.Nodes[i.compiled.Find(kind.Node)].Join.Merge.Select
+	return i.compiled.Nodes[i.compiled.Find(kind.Node)].Coalescing.Merge.Select
 }
 
 // findLost finds the token with which a branch ended before the coalesce, and the node at which it did: the copy itself,
@@ -195,12 +195,12 @@ func (i *inquiry) findLost(ctx context.Context, key landscape.Token, lost *Lost)
 // standIn returns the token that stands for the branch of a token that ended; nil if none does.
 func (i *inquiry) standIn(ctx context.Context, token landscape.Token, way landscape.Way) (*landscape.Token, error) {
 	switch {
-	case way.Path == pipeline.ForkParent && i.mayJoin(way.Last()):
-		join, err := i.log.JoinOf(ctx, i.run.ID, token)
+	case way.Path == pipeline.ForkParent && i.mayCoalesce(way.Last()):
+		merged, err := i.log.MergeOfFork(ctx, i.run.ID, token)
 		if errors.Is(err, landscape.ErrNotFound) {
-			return nil, nil //nolint:nilnil // nothing joins its branches, or not yet
+			return nil, nil //nolint:nilnil // no coalesce merges its branches, or not yet
 		}
-		return join.Token, err
+		return merged.Token, err
 	case way.Path == pipeline.Buffered:
 		return i.cameOut(ctx, token)
 	}

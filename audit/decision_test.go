@@ -49,7 +49,7 @@ func (a about) tell(t *testing.T, token string) *audit.Story {
 func joined(story *audit.Story) map[string]*audit.Decision {
 	told := map[string]*audit.Decision{}
 	for _, token := range append(slices.Clone(story.Tokens), audit.TokenStory{Fate: story.Fate}) {
-		for _, d := range []*audit.Decision{token.Merge, token.Joined} {
+		for _, d := range []*audit.Decision{token.Merge, token.Merged} {
 			if d != nil {
 				told[d.Coalesce] = d
 			}

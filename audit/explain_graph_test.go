@@ -101,7 +101,7 @@ func noteNamed(named map[string]bool, story *audit.Story) {
 	if story.Held != nil {
 		note(story.Held.Became...)
 	}
-	for _, merge := range []*audit.Decision{story.Merge, story.Joined} {
+	for _, merge := range []*audit.Decision{story.Merge, story.Merged} {
 		if merge == nil {
 			continue
 		}
@@ -285,7 +285,7 @@ func TestDecisionsInWords(t *testing.T) {
 			Policy: "first", FiredBy: "lost", Result: "nothing", Lost: []audit.Lost{{Branch: "b", Reason: "something"}}},
 	} {
 		d.Expected, d.Coalesce = 3, "meet"
-		text := textOf(t, &audit.Story{Fate: audit.Fate{Joined: &d}})
+		text := textOf(t, &audit.Story{Fate: audit.Fate{Merged: &d}})
 		require.Contains(t, text, fmt.Sprintf("meet (coalesce)\n  %s\n", want))
 	}
 }

@@ -143,7 +143,7 @@ func (f *following) goOn(token landscape.Token, way landscape.Way) []landscape.T
 	var next []landscape.Token
 	for _, lane := range f.lanes {
 		copied := way.Path == pipeline.ForkParent && lane.Branch != "" && *lane.Parent == token.Lane && lane.Fork == way.Last()
-		if !copied && (way.Path != pipeline.Coalesced || !f.joins(lane, token.Lane, way)) {
+		if !copied && (way.Path != pipeline.Coalesced || !f.mergedFrom(lane, token.Lane, way)) {
 			continue
 		}
 		child := landscape.Token{Source: token.Source, Lane: lane.Lane, Row: token.Row}

@@ -56,16 +56,16 @@ func (f *Fate) write(b *strings.Builder, s *Story) {
 		}
 		visit.write(b)
 	}
-	if f.Joined != nil {
-		fmt.Fprintf(b, "\n%s (coalesce)\n", f.Joined.Coalesce)
-		f.Joined.write(b)
+	if f.Merged != nil {
+		fmt.Fprintf(b, "\n%s (coalesce)\n", f.Merged.Coalesce)
+		f.Merged.write(b)
 	}
 	f.writeEnd(b)
 }
 
 // tellsOf reports whether the story tells of the decision where it tells of the forked token.
 func (s *Story) tellsOf(d *Decision) bool {
-	return slices.ContainsFunc(s.Tokens, func(t TokenStory) bool { return t.Joined != nil && t.Joined.Coalesce == d.Coalesce && t.Token == d.Of })
+	return slices.ContainsFunc(s.Tokens, func(t TokenStory) bool { return t.Merged != nil && t.Merged.Coalesce == d.Coalesce && t.Token == d.Of })
 }
 
 func (m *Making) write(b *strings.Builder) {

@@ -135,7 +135,7 @@ func (i *inquiry) visit(ctx context.Context, event engine.Event, refused []lands
 		return nil // its way is told as a difference
 	}
 	node := &i.compiled.Nodes[event.Node]
-	if event.Refused != nil && node.Join == nil {
+	if event.Refused != nil && node.Coalescing == nil {
 		event.Before = i.before(event.Lane)
 	}
 	if event.Refused == nil {
@@ -214,7 +214,7 @@ func (v *Visit) compareRefusal(computed *plugin.Rejection) {
 // compare holds the computed hash against the record. A node that passes rows on, or takes them in, has its input's hash.
 func (i *inquiry) compare(ctx context.Context, visit *Visit, t *told, node *plan.Node, event engine.Event) error {
 	record := node.Barrier && event.Node == i.in.Origin && len(t.Nodes) == 0
-	taken := node.Join != nil && i.lanes[t.at.Lane].Node != node.Name
+	taken := node.Coalescing != nil && i.lanes[t.at.Lane].Node != node.Name
 	if !record && (taken || !node.Changes()) {
 		visit.OutputHash, visit.Verified = visit.InputHash, true
 		return nil

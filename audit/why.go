@@ -177,7 +177,7 @@ func (d *denying) successors(t *told) []int64 {
 	var next []int64
 	for _, lane := range d.lanes {
 		copied := t.way.Path == pipeline.ForkParent && lane.Parent != nil && *lane.Parent == t.at.Lane && lane.Fork == t.way.Last()
-		if copied || t.way.Path == pipeline.Coalesced && d.joins(lane, t.at.Lane, *t.way) && !d.walked(*lane.Parent) {
+		if copied || t.way.Path == pipeline.Coalesced && d.mergedFrom(lane, t.at.Lane, *t.way) && !d.walked(*lane.Parent) {
 			next = append(next, lane.Lane)
 		}
 	}

@@ -159,7 +159,7 @@ func branchOf(p *plan.Plan, context []plan.Branch) int {
 		return plan.None
 	}
 	innermost := context[len(context)-1]
-	for b, name := range p.Nodes[innermost.Coalesce].Join.Branches {
+	for b, name := range p.Nodes[innermost.Coalesce].Coalescing.Branches {
 		if name == innermost.Name {
 			return b
 		}

@@ -15,9 +15,9 @@ func (r *Runner) fork(i int, current row.Row) (pipeline.Path, error) {
 	r.way = r.result.ways.step(way, node, noLabel, lane)
 	r.see(Event{Lane: lane, Node: node, Before: current, After: current})
 	r.end(i, pipeline.ForkParent, "")
-	join := r.joinOf(lane, node)
-	if join != nil {
-		join.begin()
+	coalescing := r.coalesceOf(lane, node)
+	if coalescing != nil {
+		coalescing.begin()
 	}
 	for b, child := range r.plan.Lanes[lane].Forks[node] {
 		r.keys = r.openFork(keys, child, barrier.Token{Lane: lane, Row: r.chunk.FirstRow + int64(i)})
@@ -27,13 +27,13 @@ func (r *Runner) fork(i int, current row.Row) (pipeline.Path, error) {
 			return "", err
 		}
 		if lost != "" {
-			r.tell(child, join, keys, lost)
+			r.tell(child, coalescing, keys, lost)
 		}
 	}
 	r.keys, r.lane, r.at = r.keys[:keys], lane, node
 	switch {
-	case join != nil:
-		return r.joinBranches(i, lane, node, join)
+	case coalescing != nil:
+		return r.mergeBranches(i, lane, node, coalescing)
 	case r.vertices[node].coalesce != plan.None:
 		return "", nil // its coalesce holds the branches, or is told that they are lost
 	}
@@ -51,12 +51,12 @@ func (r *Runner) openFork(keys, child int, parent barrier.Token) []barrier.Token
 }
 
 // tell tells the coalesce over a fork that the branch of the child's lane is lost.
-func (r *Runner) tell(child int, join *joining, keys int, lost pipeline.Path) {
+func (r *Runner) tell(child int, coalescing *passCoalesce, keys int, lost pipeline.Path) {
 	b := r.branches[child]
 	switch {
 	case b == plan.None:
-	case join != nil:
-		join.Lose(b, lost)
+	case coalescing != nil:
+		coalescing.Lose(b, lost)
 	default:
 		context := r.plan.Lanes[child].Context
 		r.lose(context[len(context)-1].Coalesce, barrier.Loss{Keys: r.copyKeys(r.keys[:keys+1]), Branch: b, Reason: lost})

@@ -51,12 +51,12 @@ sinks:
 		"meet":  {"meet>after>all default_flow all", "meet on_error_routed __quarantine__", "meet>after>all default_flow all"},
 	}, allRoutes(p, result))
 	require.Equal(t, `{"id":1,"kind":"a","amount":10,"twice":20,"label":"a!","sum":21}`, strings.Split(output(p, result, "all"), "\n")[0])
-	require.Len(t, result.Joins, 1)
-	require.Equal(t, []uint16{0, 1, 0}, result.Joins[0].Codes)
-	require.Equal(t, 2, result.Joins[0].Decisions[0].Rows)
-	require.Equal(t, barrier.FiredByAll, result.Joins[0].Decisions[0].FiredBy)
-	require.Equal(t, []barrier.Lost{{Branch: 0, Reason: pipeline.OnErrorRouted}}, result.Joins[0].Decisions[1].Lost)
-	require.Equal(t, barrier.CodeIncompleteBranches, result.Joins[0].Decisions[1].Refused.Code)
+	require.Len(t, result.Merges, 1)
+	require.Equal(t, []uint16{0, 1, 0}, result.Merges[0].Codes)
+	require.Equal(t, 2, result.Merges[0].Decisions[0].Rows)
+	require.Equal(t, barrier.FiredByAll, result.Merges[0].Decisions[0].FiredBy)
+	require.Equal(t, []barrier.Lost{{Branch: 0, Reason: pipeline.OnErrorRouted}}, result.Merges[0].Decisions[1].Lost)
+	require.Equal(t, barrier.CodeIncompleteBranches, result.Merges[0].Decisions[1].Refused.Code)
 }
 
 func TestAGateCanEndABranchAtItsCoalesce(t *testing.T) {
@@ -81,8 +81,8 @@ sinks:
 		"right/join": {"join>meet coalesced ", "join>meet coalesced "},
 		"meet":       {"meet>all default_flow all", "meet>all default_flow all"},
 	}, allRoutes(p, result))
-	require.Equal(t, []uint16{0, 1}, result.Joins[1].Codes)
-	require.Equal(t, []barrier.Lost{{Branch: 0, Reason: pipeline.GateRouted}}, result.Joins[1].Decisions[1].Lost)
+	require.Equal(t, []uint16{0, 1}, result.Merges[1].Codes)
+	require.Equal(t, []barrier.Lost{{Branch: 0, Reason: pipeline.GateRouted}}, result.Merges[1].Decisions[1].Lost)
 }
 
 func TestWhatComesToABarrierIsHeldAndWhatDoesNotIsLost(t *testing.T) {

@@ -20,7 +20,7 @@ type Result struct {
 	Columns  []Column            // of the nodes that change rows and got at least one, by lane and node; nil if Input.Hashes took them
 	Keys     []KeyColumn         // of the fields of the business key, in the document's order; nil for a barrier's chunk
 	Repeats  []RepeatColumn      // of the deduplicates that dropped at least one token, by lane and node
-	Joins    []LaneJoin          // by the lanes of the coalesces that decided something in this pass
+	Merges   []LaneMerges        // by the lanes of the coalesces that decided something in this pass
 	Refused  []Refused           // ascending by record, within one in the order in which they were refused
 	Parts    []Part              // one for each node of the plan, empty unless it is a sink
 	Arrivals []*barrier.Arrivals // one for each node of the plan, nil unless it is a barrier that got something
@@ -33,7 +33,7 @@ type Result struct {
 	routes  []*routes             // by lane
 	columns []*Column             // by lane and node
 	repeats map[int]*RepeatColumn // by lane and node
-	joins   []*joins              // by lane
+	merges  []*merges             // by lane
 }
 
 // LaneRoutes is the way of each token of one lane.
@@ -64,8 +64,8 @@ type RepeatColumn struct {
 	Firsts []barrier.Token // for each record the token that was the first with its key; the zero token for a record that was not dropped
 }
 
-// LaneJoin is what a coalesce decided about each record.
-type LaneJoin struct {
+// LaneMerges is what a coalesce decided about each record.
+type LaneMerges struct {
 	Lane      int      // of the merged rows
 	Codes     []uint16 // for each record the decision: an index into Decisions; NoToken if its fork did not happen
 	Decisions []Decided
@@ -87,7 +87,7 @@ type Part struct {
 func newResult(p *plan.Plan, origin, root, rows int) *Result {
 	result := &Result{
 		root: root, rows: rows, slice: rows, Parts: make([]Part, len(p.Nodes)), Arrivals: make([]*barrier.Arrivals, len(p.Nodes)),
-		routes: make([]*routes, len(p.Lanes)), columns: make([]*Column, len(p.Lanes)*len(p.Nodes)), joins: make([]*joins, len(p.Lanes)),
+		routes: make([]*routes, len(p.Lanes)), columns: make([]*Column, len(p.Lanes)*len(p.Nodes)), merges: make([]*merges, len(p.Lanes)),
 	}
 	result.ways.roots = make([][]*wayNode, len(p.Lanes))
 	result.routes[root] = newRoutes(rows)
@@ -165,10 +165,10 @@ func (r *Result) arrivals(node int) *barrier.Arrivals {
 
 // noteDecision notes what the coalesce over the lane decided about record i.
 func (r *Result) noteDecision(i, lane int, decision barrier.Decision) {
-	if r.joins[lane] == nil {
-		r.joins[lane] = newJoins(r.rows)
+	if r.merges[lane] == nil {
+		r.merges[lane] = newMerges(r.rows)
 	}
-	r.joins[lane].add(i, decision)
+	r.merges[lane].add(i, decision)
 }
 
 // finish sums up. The error is that of a plugin.Finisher.
@@ -186,9 +186,9 @@ func (r *Result) finish(runner *Runner) error {
 	for _, at := range slices.Sorted(maps.Keys(r.repeats)) {
 		r.Repeats = append(r.Repeats, *r.repeats[at])
 	}
-	for lane, joins := range r.joins {
-		if joins != nil {
-			r.Joins = append(r.Joins, LaneJoin{Lane: lane, Codes: joins.codes, Decisions: joins.decided})
+	for lane, merges := range r.merges {
+		if merges != nil {
+			r.Merges = append(r.Merges, LaneMerges{Lane: lane, Codes: merges.codes, Decisions: merges.decided})
 		}
 	}
 	for i := range r.Parts {

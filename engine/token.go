@@ -16,7 +16,7 @@ func (r *Runner) follow(i, node int, current row.Row) (lost pipeline.Path, err e
 			return r.deliver(i, current)
 		case forkRole:
 			return r.fork(i, current)
-		case joinRole:
+		case coalesceRole:
 			return r.arrive(current)
 		case barrierRole:
 			return r.hold(i, current)

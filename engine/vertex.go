@@ -19,12 +19,12 @@ type operator interface {
 type role uint8
 
 const (
-	stepRole    role = iota // an operator
-	sinkRole                // an encoder
-	forkRole                // copies go down the branches
-	joinRole                // the branches of this pass meet
-	barrierRole             // tokens end and wait
-	claimRole               // an operator that lets one token of each key pass
+	stepRole     role = iota // an operator
+	sinkRole                 // an encoder
+	forkRole                 // copies go down the branches
+	coalesceRole             // the branches of this pass meet
+	barrierRole              // tokens end and wait
+	claimRole                // an operator that lets one token of each key pass
 )
 
 // vertex is a node of the plan, ready to run.
@@ -36,10 +36,10 @@ type vertex struct {
 	next    int
 	exits   []exit // by label; nil for nodes without labels
 
-	coalesce int            // of a fork: the node over its branches; plan.None if there is none
-	join     *joining       // of a coalesce whose branches meet in one pass
-	intake   barrier.Intake // of a barrier
-	consumed pipeline.Path  // of a barrier: how a coalesce lost a token that came here; "" if the token may still come
+	coalesce   int            // of a fork: the node over its branches; plan.None if there is none
+	coalescing *passCoalesce  // of a coalesce whose branches meet in one pass
+	intake     barrier.Intake // of a barrier
+	consumed   pipeline.Path  // of a barrier: how a coalesce lost a token that came here; "" if the token may still come
 }
 
 type exit struct {
@@ -73,7 +73,7 @@ func newVertex(p *plan.Plan, at int) (vertex, error) {
 func (v *vertex) hold(node *plan.Node) {
 	v.role, v.intake = barrierRole, barrier.NewIntake(node)
 	switch {
-	case node.Keeps || node.Join != nil:
+	case node.Keeps || node.Coalescing != nil:
 	case node.Operation == plan.Expand:
 		v.consumed = pipeline.ExpandParent
 		v.exits = []exit{labelEmpty: {label: "empty", ended: pipeline.FilterDropped}}
@@ -98,16 +98,16 @@ func (v *vertex) step(p *plan.Plan, at int) {
 	case plan.Fork:
 		v.role, v.exits, v.coalesce = forkRole, forkExits(node), coalesceOver(p, at)
 	case plan.Coalesce:
-		v.role, v.join = joinRole, newJoining(at, node.Join)
+		v.role, v.coalescing = coalesceRole, newPassCoalesce(at, node.Coalescing)
 	default:
 		v.op = newTransform(node)
 	}
 }
 
-// coalesceOver returns the node that joins the branches of a fork, or plan.None.
+// coalesceOver returns the coalesce that merges the branches of a fork, or plan.None.
 func coalesceOver(p *plan.Plan, fork int) int {
 	for i := range p.Nodes {
-		if join := p.Nodes[i].Join; join != nil && join.Fork == fork {
+		if coalescing := p.Nodes[i].Coalescing; coalescing != nil && coalescing.Fork == fork {
 			return i
 		}
 	}

@@ -11,7 +11,7 @@ type Passage struct {
 	Errors   []Refusal      // one per token whose way is a failure; in any order
 	Writes   []Write        // one per sink that gets at least one row
 	Repeats  []RepeatColumn // one per lane and deduplicate that dropped at least one token
-	Joins    []LaneJoin     // one per lane of a coalesce in this passage over a fork that took place
+	Merges   []LaneMerges   // one per lane of a coalesce in this passage over a fork that took place
 	Feeds    []string       // the barriers to which tokens came, or the news that a branch is lost; in any order
 	Started  Micros
 	Finished Micros
@@ -68,8 +68,8 @@ type Write struct {
 	SHA256 string // hex, of the bytes
 }
 
-// LaneJoin is what a coalesce made of the branches of each row that was forked.
-type LaneJoin struct {
+// LaneMerges is what a coalesce made of the branches of each row that was forked.
+type LaneMerges struct {
 	Lane  int64       // of the merged tokens
 	Kinds []MergeKind // each of at least one merge, no two the same
 	Codes []uint16    // per row of the chunk: index into Kinds; NoToken for a row that was not forked

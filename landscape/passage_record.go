@@ -51,7 +51,7 @@ func (l *Log) recordPassage(ctx context.Context, chunk Chunk, p Passage) error {
 	if insert, err = appendRepeats(insert, chunk, p.Repeats); err != nil {
 		return err
 	}
-	insert = t.appendJoins(insert, p)
+	insert = t.appendMerges(insert, p)
 	insert = t.appendWrites(insert, p, now)
 	for _, barrier := range p.Feeds {
 		insert = append(insert, FeedRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk, Node: barrier})

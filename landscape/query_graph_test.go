@@ -166,31 +166,31 @@ func TestDamagedGraph(t *testing.T) {
 			return err
 		}},
 		{"arrivals", change(func(m *landscape.MergeRecord) bool { m.Arrivals = "{"; return true }), func() error {
-			_, err := log.JoinOf(t.Context(), s.Run, key)
+			_, err := log.MergeOfFork(t.Context(), s.Run, key)
 			return err
 		}},
 		{"token of an arrival", change(func(m *landscape.MergeRecord) bool { m.Arrivals = `[{"token":"x"}]`; return true }), func() error {
-			_, err := log.JoinOf(t.Context(), s.Run, key)
+			_, err := log.MergeOfFork(t.Context(), s.Run, key)
 			return err
 		}},
 		{"kind", change(func(k *landscape.MergeKindRecord) bool { k.Expected = "{}"; return true }), func() error {
-			_, err := log.JoinOf(t.Context(), s.Run, key)
+			_, err := log.MergeOfFork(t.Context(), s.Run, key)
 			return err
 		}},
 		{"lost branches", change(func(k *landscape.MergeKindRecord) bool { k.Lost = "{"; return true }), func() error {
-			_, err := log.JoinOf(t.Context(), s.Run, key)
+			_, err := log.MergeOfFork(t.Context(), s.Run, key)
 			return err
 		}},
 		{"origins", change(func(k *landscape.MergeKindRecord) bool { k.Origins = `{"a"`; return true }), func() error {
-			_, err := log.JoinOf(t.Context(), s.Run, key)
+			_, err := log.MergeOfFork(t.Context(), s.Run, key)
 			return err
 		}},
 		{"code of a merge", change(func(j *landscape.JoinsRecord) bool { j.Codes[0] = 0xFF; return true }), func() error {
-			_, err := log.JoinOf(t.Context(), s.Run, row)
+			_, err := log.MergeOfFork(t.Context(), s.Run, row)
 			return err
 		}},
 		{"branch that arrived", change(func(k *landscape.MergeKindRecord) bool { k.Arrived = `["other"]`; return true }), func() error {
-			_, err := log.JoinOf(t.Context(), s.Run, row)
+			_, err := log.MergeOfFork(t.Context(), s.Run, row)
 			return err
 		}},
 	} {
@@ -206,17 +206,17 @@ func TestDamagedGraph(t *testing.T) {
 func TestJoinOfHeldReadsOne(t *testing.T) {
 	s, log, driver := graphCompared(t)
 	key := s.BothFold(s.Totals()).Batches[0].Merge.Key
-	want, err := log.JoinOf(t.Context(), s.Run, key)
+	want, err := log.MergeOfFork(t.Context(), s.Run, key)
 	require.NoError(t, err)
 	require.Equal(t, key, want.Key)
 	searched := &searches{Driver: driver}
 	again := landscape.New(searched, nil)
-	got, err := again.JoinOf(t.Context(), s.Run, key)
+	got, err := again.MergeOfFork(t.Context(), s.Run, key)
 	require.NoError(t, err)
 	require.Equal(t, want, got)
 	require.Zero(t, searched.merges)
 	searched.hidden = true
-	got, err = again.JoinOf(t.Context(), s.Run, key)
+	got, err = again.MergeOfFork(t.Context(), s.Run, key)
 	require.NoError(t, err)
 	require.Equal(t, want, got)
 	require.Equal(t, 1, searched.merges)

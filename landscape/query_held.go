@@ -19,21 +19,21 @@ type mergeKey struct {
 // Table returns merges.
 func (mergeKey) Table() string { return "merges" }
 
-// heldJoin looks for the merge of a held coalesce: where the branches of this passage are held, then everywhere.
-func (r *Reader) heldJoin(ctx context.Context, run string, all lanes, key Token) (Join, error) {
+// heldMerge looks for the merge of a held coalesce: where the branches of this passage are held, then everywhere.
+func (r *Reader) heldMerge(ctx context.Context, run string, all lanes, key Token) (Merged, error) {
 	for _, lane := range all.of(key.Source) {
 		if !all.below(lane, key.Lane) {
 			continue
 		}
-		join, err := r.mergeWith(ctx, run, Token{Source: key.Source, Lane: lane.Lane, Row: key.Row})
+		merged, err := r.mergeWith(ctx, run, Token{Source: key.Source, Lane: lane.Lane, Row: key.Row})
 		if err != nil && !errors.Is(err, ErrNotFound) {
-			return Join{}, err
+			return Merged{}, err
 		}
-		if err == nil && join.Key == key {
-			return join, nil
+		if err == nil && merged.Key == key {
+			return merged, nil
 		}
 	}
-	return r.searchJoin(ctx, run, key)
+	return r.searchMerge(ctx, run, key)
 }
 
 // below reports whether tokens of the lane are copies of those of the other, or are made of such copies.
@@ -48,10 +48,10 @@ func (ls lanes) below(lane Lane, parent int64) bool {
 
 // mergeWith returns the merge of the batch that holds a token, or for which it came too late. The error wraps ErrNotFound if
 // there is none.
-func (r *Reader) mergeWith(ctx context.Context, run string, token Token) (Join, error) {
+func (r *Reader) mergeWith(ctx context.Context, run string, token Token) (Merged, error) {
 	in, err := r.BatchOf(ctx, run, token)
 	if err != nil {
-		return Join{}, err
+		return Merged{}, err
 	}
 	if in.Fired != nil && in.Fired.Of != nil {
 		in.Batch = *in.Fired.Of
@@ -59,8 +59,8 @@ func (r *Reader) mergeWith(ctx context.Context, run string, token Token) (Join, 
 	return r.MergeOf(ctx, run, in.Node, in.Batch)
 }
 
-// searchJoin looks at every merge of the run.
-func (r *Reader) searchJoin(ctx context.Context, run string, key Token) (Join, error) {
+// searchMerge looks at every merge of the run.
+func (r *Reader) searchMerge(ctx context.Context, run string, key Token) (Merged, error) {
 	var found *mergeKey
 	err := each(ctx, r.from, []any{run}, func(m mergeKey) bool {
 		if (Token{Source: m.Source, Lane: m.Lane, Row: m.Row}) == key {
@@ -69,10 +69,10 @@ func (r *Reader) searchJoin(ctx context.Context, run string, key Token) (Join, e
 		return found == nil
 	})
 	if err != nil {
-		return Join{}, err
+		return Merged{}, err
 	}
 	if found == nil {
-		return Join{}, fmt.Errorf("merge of row %d of source %s in lane %d: %w", key.Row, key.Source, key.Lane, ErrNotFound)
+		return Merged{}, fmt.Errorf("merge of row %d of source %s in lane %d: %w", key.Row, key.Source, key.Lane, ErrNotFound)
 	}
 	return r.MergeOf(ctx, run, found.Node, found.Batch)
 }

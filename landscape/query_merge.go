@@ -10,8 +10,8 @@ import (
 	"waymark/pipeline"
 )
 
-// Join is what became of the branches of a fork parent.
-type Join struct {
+// Merged is what became of the branches of a fork parent.
+type Merged struct {
 	Merge
 	Batch int64  // of a held coalesce: the branches that arrived; 0 for a coalesce in the same passage
 	Token *Token // the merged token; nil if nothing came of it
@@ -19,28 +19,28 @@ type Join struct {
 
 // MergeOf returns the merge of a batch of a held coalesce. The error wraps ErrNotFound if there is none: the batch did not
 // fire yet, or its tokens were not needed.
-func (r *Reader) MergeOf(ctx context.Context, run, node string, batch int64) (Join, error) {
+func (r *Reader) MergeOf(ctx context.Context, run, node string, batch int64) (Merged, error) {
 	stored, err := get[MergeRecord](ctx, r.from, run, node, batch)
 	if err != nil {
-		return Join{}, err
+		return Merged{}, err
 	}
 	kind, err := r.mergeKind(ctx, run, stored.Kind)
 	if err != nil {
-		return Join{}, err
+		return Merged{}, err
 	}
 	all, err := r.lanesOf(ctx, run)
 	if err != nil {
-		return Join{}, err
+		return Merged{}, err
 	}
 	merge, err := stored.merge(all, kind)
 	if err != nil {
-		return Join{}, err
+		return Merged{}, err
 	}
-	join := Join{Merge: merge, Batch: batch}
+	merged := Merged{Merge: merge, Batch: batch}
 	if stored.OutRow != nil {
-		join.Token = &Token{Source: node, Lane: all.root(node), Row: *stored.OutRow}
+		merged.Token = &Token{Source: node, Lane: all.root(node), Row: *stored.OutRow}
 	}
-	return join, nil
+	return merged, nil
 }
 
 func (r *Reader) mergeKind(ctx context.Context, run, id string) (MergeKind, error) {
@@ -73,47 +73,47 @@ func (r MergeRecord) merge(all lanes, kind MergeKind) (Merge, error) {
 	return m, nil
 }
 
-// JoinOf returns what a coalesce made of the branches of a fork parent. The error wraps ErrNotFound if the token was not
-// forked, no coalesce joins the branches, or it did not decide yet. For a held coalesce to which no branch came without passing another barrier it looks at every merge
+// MergeOfFork returns what a coalesce made of the branches of a fork parent. The error wraps ErrNotFound if the token was not
+// forked, no coalesce merges the branches, or it did not decide yet. For a held coalesce to which no branch came without passing another barrier it looks at every merge
 // of the run.
-func (r *Reader) JoinOf(ctx context.Context, run string, key Token) (Join, error) {
+func (r *Reader) MergeOfFork(ctx context.Context, run string, key Token) (Merged, error) {
 	at, err := r.find(ctx, run, key)
 	if err != nil {
-		return Join{}, err
+		return Merged{}, err
 	}
 	if at.way.Path != pipeline.ForkParent {
-		return Join{}, fmt.Errorf("row %d of source %s in lane %d was not forked: %w", key.Row, key.Source, key.Lane, ErrNotFound)
+		return Merged{}, fmt.Errorf("row %d of source %s in lane %d was not forked: %w", key.Row, key.Source, key.Lane, ErrNotFound)
 	}
 	all, err := r.lanesOf(ctx, run)
 	if err != nil {
-		return Join{}, err
+		return Merged{}, err
 	}
 	for _, lane := range all.of(key.Source) {
 		if lane.IsMerged() && *lane.Parent == key.Lane && lane.Fork == at.way.Last() {
-			return r.joinInPassage(ctx, all, at, lane)
+			return r.mergeInPassage(ctx, all, at, lane)
 		}
 	}
-	return r.heldJoin(ctx, run, all, key)
+	return r.heldMerge(ctx, run, all, key)
 }
 
-// joinInPassage returns what the coalesce of a lane made of the branches of the fork parent.
-func (r *Reader) joinInPassage(ctx context.Context, all lanes, key located, lane Lane) (Join, error) {
-	joins, err := r.joins(ctx, key.chunk, lane.Lane)
+// mergeInPassage returns what the coalesce of a lane made of the branches of the fork parent.
+func (r *Reader) mergeInPassage(ctx context.Context, all lanes, key located, lane Lane) (Merged, error) {
+	joins, err := r.merges(ctx, key.chunk, lane.Lane)
 	if err != nil {
-		return Join{}, err
+		return Merged{}, err
 	}
 	if key.index >= len(joins.Codes) || int(joins.Codes[key.index]) >= len(joins.Kinds) {
-		return Join{}, incomplete("row %d was forked, and is not among the joins of %s", key.index, lane.Node)
+		return Merged{}, incomplete("row %d was forked, and is not among the joins of %s", key.index, lane.Node)
 	}
 	kind := joins.Kinds[joins.Codes[key.index]]
 	row := key.chunk.FirstRow + int64(key.index)
-	join := Join{Merge: Merge{Kind: kind, Key: Token{Source: key.chunk.Source, Lane: *lane.Parent, Row: row}}}
+	merged := Merged{Merge: Merge{Kind: kind, Key: Token{Source: key.chunk.Source, Lane: *lane.Parent, Row: row}}}
 	if kind.Result != MergeNothing {
-		join.Token = &Token{Source: key.chunk.Source, Lane: lane.Lane, Row: row}
+		merged.Token = &Token{Source: key.chunk.Source, Lane: lane.Lane, Row: row}
 	}
 	routes, err := r.AllRoutes(ctx, key.chunk.Run, key.chunk.Source, key.chunk.Chunk)
 	if err != nil {
-		return Join{}, err
+		return Merged{}, err
 	}
 	for _, branch := range kind.Arrived {
 		arrived := slices.IndexFunc(routes, func(arriving LaneRoutes) bool {
@@ -121,14 +121,14 @@ func (r *Reader) joinInPassage(ctx context.Context, all lanes, key located, lane
 			return err == nil && way != nil && way.Path == pipeline.Coalesced && way.Last() == lane.Node && all.under(arriving.Lane, lane, branch)
 		})
 		if arrived < 0 {
-			return Join{}, incomplete("branch %s of row %d arrived at %s, and no token did", branch, key.index, lane.Node)
+			return Merged{}, incomplete("branch %s of row %d arrived at %s, and no token did", branch, key.index, lane.Node)
 		}
-		join.Arrivals = append(join.Arrivals, MergeArrival{Branch: branch, Token: Token{Source: key.chunk.Source, Lane: routes[arrived].Lane, Row: row}})
+		merged.Arrivals = append(merged.Arrivals, MergeArrival{Branch: branch, Token: Token{Source: key.chunk.Source, Lane: routes[arrived].Lane, Row: row}})
 	}
-	return join, nil
+	return merged, nil
 }
 
-// under reports whether the tokens of a lane come down a branch of the fork that the merged lane joins.
+// under reports whether the tokens of a lane come down a branch of the fork that the merged lane merges.
 func (ls lanes) under(lane int64, merged Lane, branch string) bool {
 	for l := ls[lane]; !l.IsRoot(); l = ls[*l.Parent] {
 		if *l.Parent == *merged.Parent && l.Fork == merged.Fork {
@@ -138,24 +138,24 @@ func (ls lanes) under(lane int64, merged Lane, branch string) bool {
 	return false
 }
 
-// joins returns the joins of one lane of a chunk; without codes if there are none.
-func (r *Reader) joins(ctx context.Context, chunk Chunk, lane int64) (LaneJoin, error) {
-	join := LaneJoin{Lane: lane}
+// merges returns the merges of one lane of a chunk; without codes if there are none.
+func (r *Reader) merges(ctx context.Context, chunk Chunk, lane int64) (LaneMerges, error) {
+	merged := LaneMerges{Lane: lane}
 	stored, err := Select[JoinsRecord](ctx, r.from, chunk.Run, chunk.Source, chunk.Chunk, lane)
 	if err != nil || len(stored) == 0 {
-		return join, err
+		return merged, err
 	}
 	used, err := Select[ChunkJoinRecord](ctx, r.from, chunk.Run, chunk.Source, chunk.Chunk, lane)
 	if err != nil {
-		return join, err
+		return merged, err
 	}
 	for _, u := range used {
 		kind, err := r.mergeKind(ctx, chunk.Run, u.Kind)
 		if err != nil {
-			return join, err
+			return merged, err
 		}
-		join.Kinds = append(join.Kinds, kind)
+		merged.Kinds = append(merged.Kinds, kind)
 	}
-	join.Codes = unpackCodes(stored[0].Codes, stored[0].CodeBytes, true)
-	return join, nil
+	merged.Codes = unpackCodes(stored[0].Codes, stored[0].CodeBytes, true)
+	return merged, nil
 }

@@ -69,7 +69,7 @@ type MergeKindRecord struct {
 	Code       string      `db:"code"` // why the merged token was refused; else empty
 }
 
-// JoinsRecord says how the tokens of a chunk that a fork sent down branches were joined by a coalesce in the same
+// JoinsRecord says how the tokens of a chunk that a fork sent down branches were merged by a coalesce in the same
 // passage. There is one for each chunk and merged lane, if a token was forked.
 type JoinsRecord struct {
 	Run       string `db:"run_id,key"`

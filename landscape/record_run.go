@@ -79,7 +79,7 @@ type Lane struct {
 	Parent *int64 `db:"parent,null"` // the lane in which the fork was executed; nil for a root lane
 	Node   string `db:"node"`        // the fork or the coalesce that makes its tokens; empty for a root lane
 	Branch string `db:"branch"`      // of a fork's lane; else empty
-	Fork   string `db:"fork"`        // the fork whose branch it is, or whose branches the coalesce joins; empty for a root lane
+	Fork   string `db:"fork"`        // the fork whose branch it is, or whose branches the coalesce merges; empty for a root lane
 }
 
 // LookupTable is what a lookup read its table from.

@@ -7,8 +7,8 @@ import (
 
 // tallied is which way each token of a chunk took, in canonical form.
 type tallied struct {
-	lanes []*laneTally // by lane: the root lane, and those with tokens
-	joins []*joinTally // by lane: those with merges
+	lanes  []*laneTally  // by lane: the root lane, and those with tokens
+	merges []*mergeTally // by lane: those with merges
 }
 
 // laneTally is which way each token of one lane took.
@@ -19,8 +19,8 @@ type laneTally struct {
 	numbered
 }
 
-// joinTally is what one coalesce made of the rows of a chunk.
-type joinTally struct {
+// mergeTally is what one coalesce made of the rows of a chunk.
+type mergeTally struct {
 	lane  Lane
 	kinds []MergeKind
 	ids   []string
@@ -37,9 +37,9 @@ func tally(chunk Chunk, all lanes, p Passage) (*tallied, error) {
 			return nil, err
 		}
 	}
-	for _, join := range p.Joins {
-		if lane, err := all.at(p.Source, join.Lane); err != nil || !lane.IsMerged() {
-			return nil, fmt.Errorf("joins of lane %d, which no coalesce makes", join.Lane)
+	for _, merged := range p.Merges {
+		if lane, err := all.at(p.Source, merged.Lane); err != nil || !lane.IsMerged() {
+			return nil, fmt.Errorf("joins of lane %d, which no coalesce makes", merged.Lane)
 		}
 	}
 	t := &tallied{}
@@ -65,7 +65,7 @@ func (t *tallied) addLane(chunk Chunk, lane Lane, p Passage) error {
 	if err != nil {
 		return err
 	}
-	join, err := only(p.Joins, func(j LaneJoin) bool { return j.Lane == lane.Lane })
+	merged, err := only(p.Merges, func(m LaneMerges) bool { return m.Lane == lane.Lane })
 	if err != nil {
 		return err
 	}
@@ -77,8 +77,8 @@ func (t *tallied) addLane(chunk Chunk, lane Lane, p Passage) error {
 			return err
 		}
 	}
-	if join != nil {
-		return t.addJoin(chunk, lane, *join)
+	if merged != nil {
+		return t.addMerges(chunk, lane, *merged)
 	}
 	return nil
 }
@@ -137,41 +137,41 @@ func (l *laneTally) checkWays() error {
 	return nil
 }
 
-func (t *tallied) addJoin(chunk Chunk, lane Lane, join LaneJoin) error {
-	if int64(len(join.Codes)) != chunk.Rows {
-		return fmt.Errorf("the chunk has %d rows, the joins %d", chunk.Rows, len(join.Codes))
+func (t *tallied) addMerges(chunk Chunk, lane Lane, merged LaneMerges) error {
+	if int64(len(merged.Codes)) != chunk.Rows {
+		return fmt.Errorf("the chunk has %d rows, the joins %d", chunk.Rows, len(merged.Codes))
 	}
-	codes, bad := numberCodes(join.Codes, len(join.Kinds), true)
+	codes, bad := numberCodes(merged.Codes, len(merged.Kinds), true)
 	if bad >= 0 {
-		return fmt.Errorf("row %d: there is no kind of merge %d", chunk.FirstRow+int64(bad), join.Codes[bad])
+		return fmt.Errorf("row %d: there is no kind of merge %d", chunk.FirstRow+int64(bad), merged.Codes[bad])
 	}
-	if len(codes.order) != len(join.Kinds) {
-		return fmt.Errorf("%d kinds of merges, but merges of %d of them", len(join.Kinds), len(codes.order))
+	if len(codes.order) != len(merged.Kinds) {
+		return fmt.Errorf("%d kinds of merges, but merges of %d of them", len(merged.Kinds), len(codes.order))
 	}
 	if len(codes.order) == 0 {
 		return nil
 	}
-	j := &joinTally{lane: lane, numbered: codes}
+	m := &mergeTally{lane: lane, numbered: codes}
 	for _, at := range codes.order {
-		j.kinds = append(j.kinds, join.Kinds[at])
+		m.kinds = append(m.kinds, merged.Kinds[at])
 	}
-	t.joins = append(t.joins, j)
-	return j.checkKinds()
+	t.merges = append(t.merges, m)
+	return m.checkKinds()
 }
 
 // checkKinds refuses kinds that cannot be or are of another coalesce, and the same kind twice.
-func (j *joinTally) checkKinds() error {
+func (m *mergeTally) checkKinds() error {
 	seen := map[string]bool{}
-	for _, k := range j.kinds {
+	for _, k := range m.kinds {
 		if err := k.check(); err != nil {
 			return err
 		}
 		id := k.ID()
-		if k.Node != j.lane.Node || seen[id] {
+		if k.Node != m.lane.Node || seen[id] {
 			return fmt.Errorf("merge kind %s of %s is there twice, or of another coalesce", id, k.Node)
 		}
 		seen[id] = true
-		j.ids = append(j.ids, id)
+		m.ids = append(m.ids, id)
 	}
 	return nil
 }
@@ -186,11 +186,11 @@ func (t *tallied) at(lane int64) *laneTally {
 	return nil
 }
 
-// joinsOf returns the merges of a lane; nil if there is none.
-func (t *tallied) joinsOf(lane int64) *joinTally {
-	for _, j := range t.joins {
-		if j.lane.Lane == lane {
-			return j
+// mergesOf returns the merges of a lane; nil if there is none.
+func (t *tallied) mergesOf(lane int64) *mergeTally {
+	for _, m := range t.merges {
+		if m.lane.Lane == lane {
+			return m
 		}
 	}
 	return nil
@@ -205,9 +205,9 @@ func (l *laneTally) way(i int) *Way {
 }
 
 // kind returns the merge of row i; nil if there is none.
-func (j *joinTally) kind(i int) *MergeKind {
-	if j == nil || j.codes[i] == NoToken {
+func (m *mergeTally) kind(i int) *MergeKind {
+	if m == nil || m.codes[i] == NoToken {
 		return nil
 	}
-	return &j.kinds[j.codes[i]]
+	return &m.kinds[m.codes[i]]
 }

@@ -50,7 +50,7 @@ func (t *tallied) checkBranch(lane Lane, rows int) error {
 
 // checkMerged refuses merges that are not exactly one for each token that was forked, and merged tokens without one.
 func (t *tallied) checkMerged(lane Lane, rows int) error {
-	parents, merges, tokens := t.at(*lane.Parent), t.joinsOf(lane.Lane), t.at(lane.Lane)
+	parents, merges, tokens := t.at(*lane.Parent), t.mergesOf(lane.Lane), t.at(lane.Lane)
 	if merges == nil && tokens == nil && !parents.everForked(lane.Fork) {
 		return nil
 	}

@@ -75,20 +75,20 @@ func (t *tallied) appendErrors(insert []Record, chunk Chunk, refusals []Refusal,
 	return insert
 }
 
-// appendJoins appends the kinds of merges, then the joins, then the chunk's use of the kinds.
-func (t *tallied) appendJoins(insert []Record, p Passage) []Record {
-	for _, j := range t.joins {
+// appendMerges appends the kinds of merges, then the merges, then the chunk's use of the kinds.
+func (t *tallied) appendMerges(insert []Record, p Passage) []Record {
+	for _, j := range t.merges {
 		for _, k := range j.kinds {
 			insert = append(insert, k.record(p.Run))
 		}
 	}
-	for _, j := range t.joins {
+	for _, j := range t.merges {
 		width := j.width(true)
 		insert = append(insert, JoinsRecord{
 			Run: p.Run, Source: p.Source, Chunk: p.Chunk, Lane: j.lane.Lane, Rows: int64(len(j.codes)), CodeBytes: width, Codes: j.pack(width),
 		})
 	}
-	for _, j := range t.joins {
+	for _, j := range t.merges {
 		for i, id := range j.ids {
 			insert = append(insert, ChunkJoinRecord{
 				Run: p.Run, Source: p.Source, Chunk: p.Chunk, Lane: j.lane.Lane, Code: int64(i), Kind: id, Rows: j.rows[i],

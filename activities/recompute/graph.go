@@ -49,8 +49,8 @@ func laneOf(run string, p *plan.Plan, number int) landscape.Lane {
 	}
 	parent := int64(lane.Parent)
 	out.Parent, out.Node, out.Fork = &parent, p.Nodes[lane.Node].Name, p.Nodes[lane.Node].Name
-	if join := p.Nodes[lane.Node].Join; join != nil {
-		out.Fork = p.Nodes[join.Fork].Name
+	if coalescing := p.Nodes[lane.Node].Coalescing; coalescing != nil {
+		out.Fork = p.Nodes[coalescing.Fork].Name
 	}
 	return out
 }

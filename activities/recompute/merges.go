@@ -7,28 +7,28 @@ import (
 	"waymark/landscape"
 )
 
-// joinOf puts what a coalesce decided about the rows of a chunk into the landscape's words.
-func joinOf(p *plan.Plan, join engine.LaneJoin) landscape.LaneJoin {
-	out := landscape.LaneJoin{Lane: int64(join.Lane), Codes: join.Codes}
-	for _, decided := range join.Decisions {
-		out.Kinds = append(out.Kinds, KindOf(p, p.Lanes[join.Lane].Node, decided.Decision))
+// mergesOf puts what a coalesce decided about the rows of a chunk into the landscape's words.
+func mergesOf(p *plan.Plan, coalescing engine.LaneMerges) landscape.LaneMerges {
+	out := landscape.LaneMerges{Lane: int64(coalescing.Lane), Codes: coalescing.Codes}
+	for _, decided := range coalescing.Decisions {
+		out.Kinds = append(out.Kinds, KindOf(p, p.Lanes[coalescing.Lane].Node, decided.Decision))
 	}
 	return out
 }
 
 // KindOf puts a decision of a coalesce into the landscape's words.
 func KindOf(p *plan.Plan, node int, decision barrier.Decision) landscape.MergeKind {
-	join := p.Nodes[node].Join
+	coalescing := p.Nodes[node].Coalescing
 	kind := landscape.MergeKind{
-		Node: p.Nodes[node].Name, Policy: join.Policy.Word, Merge: join.Merge.Word, Quorum: int64(join.Policy.Quorum), Timeout: join.Timeout,
-		Expected: join.Branches, Arrived: branchNames(join, decision.Arrived), NotNeeded: branchNames(join, decision.NotNeeded),
+		Node: p.Nodes[node].Name, Policy: coalescing.Policy.Word, Merge: coalescing.Merge.Word, Quorum: int64(coalescing.Policy.Quorum), Timeout: coalescing.Timeout,
+		Expected: coalescing.Branches, Arrived: branchNames(coalescing, decision.Arrived), NotNeeded: branchNames(coalescing, decision.NotNeeded),
 		FiredBy: decision.FiredBy, Collisions: decision.Collisions, Result: landscape.MergeMerged,
 	}
 	for _, lost := range decision.Lost {
-		kind.Lost = append(kind.Lost, landscape.LostBranch{Branch: join.Branches[lost.Branch], Reason: lost.Reason})
+		kind.Lost = append(kind.Lost, landscape.LostBranch{Branch: coalescing.Branches[lost.Branch], Reason: lost.Reason})
 	}
 	for _, origin := range decision.Origins {
-		kind.Origins = append(kind.Origins, landscape.FieldOrigin{Field: origin.Field, Branch: join.Branches[origin.Branch]})
+		kind.Origins = append(kind.Origins, landscape.FieldOrigin{Field: origin.Field, Branch: coalescing.Branches[origin.Branch]})
 	}
 	switch {
 	case decision.Nothing:
@@ -39,10 +39,10 @@ func KindOf(p *plan.Plan, node int, decision barrier.Decision) landscape.MergeKi
 	return kind
 }
 
-func branchNames(join *plan.Join, branches []int) []string {
+func branchNames(coalescing *plan.Coalescing, branches []int) []string {
 	names := make([]string, len(branches))
 	for i, b := range branches {
-		names[i] = join.Branches[b]
+		names[i] = coalescing.Branches[b]
 	}
 	return names
 }

@@ -34,8 +34,8 @@ func PassageOf(p *plan.Plan, run, source string, ordinal int64, chunk *plugin.Ch
 		}
 		passage.Repeats = append(passage.Repeats, repeats)
 	}
-	for _, join := range result.Joins {
-		passage.Joins = append(passage.Joins, joinOf(p, join))
+	for _, merges := range result.Merges {
+		passage.Merges = append(passage.Merges, mergesOf(p, merges))
 	}
 	for i, arrivals := range result.Arrivals {
 		if arrivals != nil {

@@ -1,7 +1,7 @@
 // Package barrier is what happens where rows wait for each other: an aggregate, a sort, an expand, a deduplicate that keeps
 // the last, a coalesce whose branches come in different passes. An Intake takes from each row what its barrier needs; a
 // Machine is the state of one barrier, which takes arrivals fold by fold and says which batches fire and which rows come out.
-// A Join decides when branches become one row; the engine uses it too, where branches meet in one pass.
+// A Coalescer decides when branches become one row; the engine uses it too, where branches meet in one pass.
 //
 // Everything is a pure function of the plan, the arrivals and the moments that callers give: no clock, no randomness, no map
 // order reaches a result. So folds can be repeated, and explained, for ever. Between folds the state of a machine can be put
@@ -35,7 +35,7 @@ type Token struct {
 // Arrival is a token that came to a barrier.
 type Arrival struct {
 	Token  Token
-	Branch int     // at a coalesce: index into plan.Join.Branches; else 0
+	Branch int     // at a coalesce: index into plan.Coalescing.Branches; else 0
 	Keys   []Token // fork parents of the token's open forks, outermost first, as in plan.Lane.Context
 	Row    row.Row // what the Intake made of it
 }
@@ -43,7 +43,7 @@ type Arrival struct {
 // Loss says that a branch of a fork parent will never come to its coalesce.
 type Loss struct {
 	Keys   []Token // the open forks, outermost first; the last is the fork parent whose branch is lost
-	Branch int     // index into the coalesce's plan.Join.Branches
+	Branch int     // index into the coalesce's plan.Coalescing.Branches
 	Reason pipeline.Path
 }
 

@@ -119,7 +119,7 @@ func BenchmarkKeepLast(b *testing.B) {
 
 // BenchmarkMeeting is branches that come in two folds, a chunk of each.
 func BenchmarkMeeting(b *testing.B) {
-	node, rows := meetNode(plan.Join{Policy: pipeline.Policy{Word: pipeline.BestEffort}, Timeout: time.Hour}), benchRows(50)
+	node, rows := coalesceNode(plan.Coalescing{Policy: pipeline.Policy{Word: pipeline.BestEffort}, Timeout: time.Hour}), benchRows(50)
 	bench := newBench(b, node)
 	var key int64
 	for b.Loop() {
@@ -138,16 +138,16 @@ func BenchmarkMeeting(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(3*len(rows)), "ns/arrival")
 }
 
-// BenchmarkJoin is branches that meet in one pass.
-func BenchmarkJoin(b *testing.B) {
-	join, rows := NewJoin(&plan.Join{Branches: branchNames(3)}), []row.Row{branchRow(0, true), branchRow(1, true), branchRow(2, true)}
+// BenchmarkCoalescer is branches that meet in one pass.
+func BenchmarkCoalescer(b *testing.B) {
+	coalescer, rows := NewCoalescer(&plan.Coalescing{Branches: branchNames(3)}), []row.Row{branchRow(0, true), branchRow(1, true), branchRow(2, true)}
 	b.ReportAllocs()
 	for b.Loop() {
-		join.Reset()
+		coalescer.Reset()
 		for branch, r := range rows {
-			join.Arrive(branch, r)
+			coalescer.Arrive(branch, r)
 		}
-		join.Decision()
+		coalescer.Decision()
 	}
 }
 

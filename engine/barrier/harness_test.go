@@ -36,7 +36,7 @@ var inBranch = []plan.Branch{{Fork: testFork, Name: "a", Coalesce: testCoalesce}
 
 func newBench(t testing.TB, node plan.Node) *bench {
 	p := &plan.Plan{Nodes: []plan.Node{
-		testFork: {Operation: plan.Fork}, testCoalesce: {Operation: plan.Coalesce, Join: &plan.Join{Branches: []string{"b", "a"}}}, testBarrier: node,
+		testFork: {Operation: plan.Fork}, testCoalesce: {Operation: plan.Coalesce, Coalescing: &plan.Coalescing{Branches: []string{"b", "a"}}}, testBarrier: node,
 	}}
 	return &bench{t: t, plan: p, intake: NewIntake(&p.Nodes[testBarrier]), machine: New(p, testBarrier), parser: newJSONRows()}
 }

@@ -16,7 +16,7 @@ func TestIntake(t *testing.T) {
 	making := aggregateNode(t, plan.Batch{GroupBy: []string{"k"}}, "a", "sum(row.v) / count()", "b", "max(row.v + 1)", "c", "mean(row.f) + double(sum(row.v))")
 	passing := keeping(making)
 	sorting := sortNode(plan.Batch{GroupBy: []string{"k"}, By: []plan.Order{{Field: "v"}}})
-	meeting := plan.Node{Operation: plan.Coalesce, Join: &plan.Join{Branches: []string{"a"}}}
+	meeting := plan.Node{Operation: plan.Coalesce, Coalescing: &plan.Coalescing{Branches: []string{"a"}}}
 	tests := map[string]struct {
 		node plan.Node
 		want []row.Value

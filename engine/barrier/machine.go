@@ -73,9 +73,9 @@ func New(p *plan.Plan, node int) *Machine {
 	case plan.Expand:
 		m.rule = newExpander(m.core, n)
 	case plan.Coalesce:
-		m.rule = newMeeting(m.core, n.Join)
+		m.rule = newHeldCoalesce(m.core, n.Coalescing)
 	default:
-		m.rule = newGathering(m.core, n)
+		m.rule = newBatcher(m.core, n)
 	}
 	return m
 }
@@ -120,7 +120,7 @@ func (m *Machine) Deadline() time.Time { return m.rule.deadline() }
 // TurnAwayApart says whether each row for whose group there is no room gets a batch of its own in the folds that follow, as earlier
 // releases had it; else those of one fold share a batch, which is fired by arrival. Folds on record are taken again as they were.
 func (m *Machine) TurnAwayApart(apart bool) {
-	if g, gathers := m.rule.(*gathering); gathers {
+	if g, gathers := m.rule.(*batcher); gathers {
 		g.apart = apart
 	}
 }
@@ -154,7 +154,7 @@ func newEnclosing(p *plan.Plan, node *plan.Node) *enclosing {
 	if inner.Coalesce == plan.None {
 		return nil
 	}
-	branch := slices.Index(p.Nodes[inner.Coalesce].Join.Branches, inner.Name)
+	branch := slices.Index(p.Nodes[inner.Coalesce].Coalescing.Branches, inner.Name)
 	if branch < 0 {
 		return nil
 	}

@@ -62,21 +62,21 @@ func TestManyShapes(t *testing.T) {
 	passing.accept(0, rows.String())
 	got := passing.end(1)
 	require.Equal(t, shapes, strings.Count(got, `"k":"a","n":1074}`))
-	require.LessOrEqual(t, len(passing.machine.rule.(*gathering).craft.(*aggregator).layouts), maxShapes)
+	require.LessOrEqual(t, len(passing.machine.rule.(*batcher).operation.(*aggregator).layouts), maxShapes)
 
 	got = expanding.accept(0, rows.String())
 	require.Equal(t, shapes, strings.Count(got, `"x":[2],"k":"a","y":2}`))
 	require.LessOrEqual(t, len(expanding.machine.rule.(*expander).layouts), maxShapes)
 	require.LessOrEqual(t, len(expanding.machine.rule.(*expander).field.known), maxShapes)
 
-	join := NewJoin(&plan.Join{Branches: []string{"a", "b"}})
+	coalescer := NewCoalescer(&plan.Coalescing{Branches: []string{"a", "b"}})
 	for i := range maxLayouts + 50 {
-		join.Reset()
+		coalescer.Reset()
 		own := row.Row{Shape: row.NewShape([]string{fmt.Sprintf("f%d", i)}), Values: []row.Value{row.IntValue(int64(i))}}
-		join.Arrive(0, branchRow(0, true))
-		join.Arrive(1, own)
-		require.Equal(t, fmt.Sprintf(`{"id":7,"seen":7,"f%d":%[1]d}`, i), string(row.AppendJSON(nil, join.Decision().Row)))
-		require.LessOrEqual(t, len(join.merger.layouts), maxLayouts)
-		require.LessOrEqual(t, len(join.merger.shapes), maxLayouts+2)
+		coalescer.Arrive(0, branchRow(0, true))
+		coalescer.Arrive(1, own)
+		require.Equal(t, fmt.Sprintf(`{"id":7,"seen":7,"f%d":%[1]d}`, i), string(row.AppendJSON(nil, coalescer.Decision().Row)))
+		require.LessOrEqual(t, len(coalescer.merger.layouts), maxLayouts)
+		require.LessOrEqual(t, len(coalescer.merger.shapes), maxLayouts+2)
 	}
 }

@@ -15,7 +15,7 @@ import (
 // merger makes one row of the rows of branches. What goes where is worked out once for each combination of branches and
 // shapes that arrives.
 type merger struct {
-	spec    *plan.Join
+	spec    *plan.Coalescing
 	layouts map[string]*mergeLayout // by the branches that came, and their shapes
 	shapes  map[*row.Shape]uint64   // numbers for keys of layouts
 	came    []int                   // the branches that came, in declared order
@@ -23,7 +23,7 @@ type merger struct {
 	text    []byte
 }
 
-func newMerger(spec *plan.Join) *merger {
+func newMerger(spec *plan.Coalescing) *merger {
 	return &merger{spec: spec, layouts: map[string]*mergeLayout{}, shapes: map[*row.Shape]uint64{}}
 }
 

@@ -39,10 +39,10 @@ func worlds(t testing.TB) map[string]plan.Node {
 		"pruning":       alone,
 		"keeping last":  lastNode("k", "v"),
 		"expanding":     expandNode(pipeline.Expand{Field: "j", Index: "nr"}),
-		"require_all":   meetNode(plan.Join{Timeout: 4 * time.Second}),
-		"quorum":        meetNode(plan.Join{Policy: pipeline.Policy{Word: pipeline.Quorum, Quorum: 2}, Merge: pipeline.Merge{Word: pipeline.Nested}}),
-		"best_effort":   meetNode(plan.Join{Policy: pipeline.Policy{Word: pipeline.BestEffort}, Timeout: 9 * time.Second, Collision: plan.CollisionFail}),
-		"first":         meetNode(plan.Join{Policy: pipeline.Policy{Word: pipeline.First}}),
+		"require_all":   coalesceNode(plan.Coalescing{Timeout: 4 * time.Second}),
+		"quorum":        coalesceNode(plan.Coalescing{Policy: pipeline.Policy{Word: pipeline.Quorum, Quorum: 2}, Merge: pipeline.Merge{Word: pipeline.Nested}}),
+		"best_effort":   coalesceNode(plan.Coalescing{Policy: pipeline.Policy{Word: pipeline.BestEffort}, Timeout: 9 * time.Second, Collision: plan.CollisionFail}),
+		"first":         coalesceNode(plan.Coalescing{Policy: pipeline.Policy{Word: pipeline.First}}),
 	}
 }
 
@@ -183,7 +183,7 @@ func TestRestoredMachinesGoOnAlike(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				b, f := newBench(nil, node), newFeed()
 				b.machine.maxGroups = 15
-				if g, gathers := b.machine.rule.(*gathering); gathers && !g.whole {
+				if g, gathers := b.machine.rule.(*batcher); gathers && !g.whole {
 					b.machine.memoryBudget = 12_000
 				}
 				twin, now := b.machine, 0.0
@@ -244,16 +244,16 @@ func fold(t *rapid.T, m, twin *Machine, do func(m *Machine) (*Settlement, error)
 // requireSizes holds what a machine counts to what it keeps.
 func requireSizes(t *rapid.T, m *Machine) {
 	kept := 0
-	if meeting, meets := m.rule.(*meeting); meets {
+	if meeting, meets := m.rule.(*heldCoalesce); meets {
 		for _, e := range meeting.entries {
 			for _, c := range e.came {
-				kept += memberBytes + valueBytes(e.join.rows[c.branch].Values)
+				kept += memberBytes + valueBytes(e.coalescer.rows[c.branch].Values)
 			}
 		}
 		require.Equal(t, kept, meeting.kept)
 		return
 	}
-	g, gathers := m.rule.(*gathering)
+	g, gathers := m.rule.(*batcher)
 	if !gathers {
 		return
 	}

@@ -8,7 +8,7 @@ import (
 	"waymark/pipeline"
 )
 
-// connectCoalesce finds the fork whose branches the coalesce joins, and leads to it what comes by them.
+// connectCoalesce finds the fork whose branches the coalesce merges, and leads to it what comes by them.
 func (c *compiler) connectCoalesce(i int) {
 	step := &c.doc.Pipeline.Steps[i]
 	if len(step.From) > 0 {
@@ -20,10 +20,10 @@ func (c *compiler) connectCoalesce(i int) {
 		return
 	}
 	node := &c.plan.Nodes[c.index[step.Name]]
-	node.Join = newJoin(step, fork)
+	node.Coalescing = newCoalescing(step, fork)
 	for _, route := range c.plan.Nodes[fork].Routes { // the order of the fork, in which branches are run
-		if _, joined := step.Coalesce.Get(route.Label); joined {
-			node.Join.Branches = append(node.Join.Branches, route.Label)
+		if _, coalesced := step.Coalesce.Get(route.Label); coalesced {
+			node.Coalescing.Branches = append(node.Coalescing.Branches, route.Label)
 		}
 	}
 	var taken []string
@@ -35,14 +35,14 @@ func (c *compiler) connectCoalesce(i int) {
 	}
 }
 
-func newJoin(step *pipeline.Step, fork int) *Join {
-	j := &Join{
+func newCoalescing(step *pipeline.Step, fork int) *Coalescing {
+	g := &Coalescing{
 		Fork: fork, Policy: step.Policy, Merge: step.Merge,
 		Collision: cmp.Or(step.Collision, CollisionLast), Timeout: time.Duration(step.Timeout),
 	}
-	j.Policy.Word = cmp.Or(j.Policy.Word, pipeline.RequireAll)
-	j.Merge.Word = cmp.Or(j.Merge.Word, pipeline.Union)
-	return j
+	g.Policy.Word = cmp.Or(g.Policy.Word, pipeline.RequireAll)
+	g.Merge.Word = cmp.Or(g.Merge.Word, pipeline.Union)
+	return g
 }
 
 // forkOf returns the fork that all branches of the coalesce belong to, or None after a problem.
@@ -69,10 +69,10 @@ func (c *compiler) forkOf(i int) int {
 	return c.claimFork(fork, i)
 }
 
-// claimFork notes that the coalesce joins the fork, which must come before it and be joined by no other.
+// claimFork notes that the coalesce merges the fork, which must come before it and be merged by no other.
 func (c *compiler) claimFork(fork, i int) int {
 	name, path := c.doc.Pipeline.Steps[i].Name, stepPath(i)+".coalesce"
-	other, taken := c.joined[fork]
+	other, taken := c.coalesced[fork]
 	switch {
 	case fork == None: // an empty mapping, which the loader refuses
 		return None
@@ -83,7 +83,7 @@ func (c *compiler) claimFork(fork, i int) int {
 		c.problem(path, "%q joins branches of %q already: one coalesce joins all branches of a fork that meet", c.plan.Nodes[other].Name, c.plan.Nodes[fork].Name)
 		return None
 	}
-	c.joined[fork] = c.index[name]
+	c.coalesced[fork] = c.index[name]
 	return fork
 }
 

@@ -34,7 +34,7 @@ const (
 func Compile(doc *pipeline.Document, plugins Plugins) (*Plan, error) {
 	c := &compiler{
 		plan: &Plan{Document: doc, Chunk: limits(doc.Pipeline.Chunk)}, doubt: newDoubts(doc), problems: slices.Clone(doc.Problems),
-		index: map[string]int{}, branches: map[string]branchAt{}, joined: map[int]int{},
+		index: map[string]int{}, branches: map[string]branchAt{}, coalesced: map[int]int{},
 	}
 	c.doc = c.doubt.distinct(doc)
 	c.addSources(plugins)
@@ -62,14 +62,14 @@ func limits(chunk pipeline.Chunk) plugin.Limits {
 }
 
 type compiler struct {
-	doc      *pipeline.Document
-	plan     *Plan
-	index    map[string]int      // name → position in plan.Nodes
-	branches map[string]branchAt // name of a branch → where it begins
-	joined   map[int]int         // fork → the coalesce over its branches
-	incoming [][]flow            // by node: what its edges carry, in the order of the edges' beginnings
-	doubt    doubts
-	problems pipeline.Problems
+	doc       *pipeline.Document
+	plan      *Plan
+	index     map[string]int      // name → position in plan.Nodes
+	branches  map[string]branchAt // name of a branch → where it begins
+	coalesced map[int]int         // fork → the coalesce over its branches
+	incoming  [][]flow            // by node: what its edges carry, in the order of the edges' beginnings
+	doubt     doubts
+	problems  pipeline.Problems
 }
 
 // branchAt is the route of a fork that a branch is.

@@ -109,11 +109,11 @@ func (c *compiler) passFork(fork int, ways []arrival) {
 // open returns the context of a token that went down a branch. Where nothing waits for the branches, of this fork or of one
 // around it, none is open.
 func (c *compiler) open(context []Branch, fork int, name string) []Branch {
-	coalesce, joined := c.joined[fork]
-	if !joined {
+	coalesce, coalesced := c.coalesced[fork]
+	if !coalesced {
 		coalesce = None
 	}
-	if !joined && len(context) == 0 {
+	if !coalesced && len(context) == 0 {
 		return nil
 	}
 	return append(slices.Clip(slices.Clone(context)), Branch{fork, name, coalesce})
@@ -180,10 +180,10 @@ func (c *compiler) contextText(context []Branch) string {
 	return text
 }
 
-// passCoalesce checks that exactly the branches that the coalesce joins reach it, and returns how merged rows leave it.
+// passCoalesce checks that exactly the branches that the coalesce merges reach it, and returns how merged rows leave it.
 func (c *compiler) passCoalesce(i int, ways []arrival) []arrival {
 	node := &c.plan.Nodes[i]
-	if node.Join == nil { // after a problem
+	if node.Coalescing == nil { // after a problem
 		c.doubt.edges = true
 		return nil
 	}
@@ -196,10 +196,10 @@ func (c *compiler) passCoalesce(i int, ways []arrival) []arrival {
 			continue
 		}
 		met = append(met, way.context[last].Name)
-		node.Join.Held = node.Join.Held || way.fresh == 0
+		node.Coalescing.Held = node.Coalescing.Held || way.fresh == 0
 		left = addWays(left, []arrival{{way.context[:last:last], max(way.fresh-1, 0)}})
 	}
-	if !c.checkMet(i, met) {
+	if !c.checkArriving(i, met) {
 		c.checkStrangers(i)
 	}
 	if len(c.problems) == before && !c.doubt.edges {
@@ -212,7 +212,7 @@ func (c *compiler) passCoalesce(i int, ways []arrival) []arrival {
 	if len(left) == 0 {
 		return nil
 	}
-	if node.Join.Held {
+	if node.Coalescing.Held {
 		node.Barrier = true
 		return c.leaveBarrier(node, left)
 	}

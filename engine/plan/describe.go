@@ -171,7 +171,7 @@ func (n *Node) stepDeterminism() pipeline.Determinism {
 	switch {
 	case n.Operation == Sample:
 		return pipeline.Seeded
-	case n.Operation == Lookup, n.Batch != nil && n.Batch.After > 0, n.Join != nil && n.Join.Held && n.Join.Timeout > 0:
+	case n.Operation == Lookup, n.Batch != nil && n.Batch.After > 0, n.Coalescing != nil && n.Coalescing.Held && n.Coalescing.Timeout > 0:
 		return pipeline.ReadsIO
 	}
 	return pipeline.Deterministic

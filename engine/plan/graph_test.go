@@ -132,8 +132,8 @@ func lanesText(p *plan.Plan) string {
 		if node.Barrier {
 			fmt.Fprintf(&b, "barrier %s keeps=%v context=%s root=%d\n", node.Name, node.Keeps, contextText(p, node.Context), p.RootLane(i))
 		}
-		if node.Join != nil {
-			fmt.Fprintf(&b, "join %s of %s: %v held=%v hashes=%v\n", node.Name, p.Nodes[node.Join.Fork].Name, node.Join.Branches, node.Join.Held, node.Changes())
+		if node.Coalescing != nil {
+			fmt.Fprintf(&b, "join %s of %s: %v held=%v hashes=%v\n", node.Name, p.Nodes[node.Coalescing.Fork].Name, node.Coalescing.Branches, node.Coalescing.Held, node.Changes())
 		}
 	}
 	return b.String()

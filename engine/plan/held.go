@@ -6,12 +6,12 @@ import "slices"
 // coalesce or not: until the row comes out again it is open how the branch ends. Inner coalesces come before outer ones.
 func (c *compiler) holdCoalesces() {
 	for i := range c.plan.Nodes {
-		join := c.plan.Nodes[i].Join
-		if join == nil {
+		coalescing := c.plan.Nodes[i].Coalescing
+		if coalescing == nil {
 			continue
 		}
-		for _, branch := range c.plan.Nodes[join.Fork].Routes {
-			if slices.Contains(join.Branches, branch.Label) {
+		for _, branch := range c.plan.Nodes[coalescing.Fork].Routes {
+			if slices.Contains(coalescing.Branches, branch.Label) {
 				c.holdFor(i, branch)
 			}
 		}
@@ -22,7 +22,7 @@ func (c *compiler) holdCoalesces() {
 // order, so what keeps such rows back must come before the coalesce.
 func (c *compiler) holdFor(coalesce int, branch Route) {
 	for _, i := range c.keepers(branch.To.Node, coalesce) {
-		c.plan.Nodes[coalesce].Join.Held = true
+		c.plan.Nodes[coalesce].Coalescing.Held = true
 		if i > coalesce {
 			c.problem(c.plan.Nodes[i].Path, "%q keeps rows of branch %q back and comes after %q, which waits to hear of them: move it before %q",
 				c.plan.Nodes[i].Name, branch.Label, c.plan.Nodes[coalesce].Name, c.plan.Nodes[coalesce].Name)
@@ -43,7 +43,7 @@ func (c *compiler) keepers(start, coalesce int) []int {
 		node := &c.plan.Nodes[at]
 		switch {
 		case !reached[at] || at == coalesce || isBarrier(node) && !keeps(node):
-		case isBarrier(node) || node.Join != nil && node.Join.Held:
+		case isBarrier(node) || node.Coalescing != nil && node.Coalescing.Held:
 			found = append(found, at)
 		default:
 			for _, next := range c.standIns(at) {
@@ -55,16 +55,16 @@ func (c *compiler) keepers(start, coalesce int) []int {
 }
 
 // standIns returns where what stands for a branch goes from the node. What a fork sends on stands for it only by way of the
-// branches that the fork's own coalesce joins.
+// branches that the fork's own coalesce merges.
 func (c *compiler) standIns(at int) []int {
 	node := &c.plan.Nodes[at]
 	if node.Operation != Fork {
 		return node.successors()
 	}
-	inner, joined := c.joined[at]
+	inner, coalesced := c.coalesced[at]
 	var next []int
 	for _, branch := range node.Routes {
-		if joined && branch.To.Node != None && slices.Contains(c.plan.Nodes[inner].Join.Branches, branch.Label) {
+		if coalesced && branch.To.Node != None && slices.Contains(c.plan.Nodes[inner].Coalescing.Branches, branch.Label) {
 			next = append(next, branch.To.Node)
 		}
 	}

@@ -4,7 +4,7 @@ package plan
 type Branch struct {
 	Fork     int    // node
 	Name     string // of the branch
-	Coalesce int    // the node that joins branches of the fork, which need not expect this one; None if none does
+	Coalesce int    // the coalesce that merges branches of the fork, which need not expect this one; None if none does
 }
 
 // Lane is one kind of token of a pass, which is what happens to one chunk of an origin: the record itself, the copy of a

@@ -39,8 +39,8 @@ func (c *compiler) addForkLanes(parent, fork int) {
 		}, []int{route.To.Node}))
 	}
 	c.plan.Lanes[parent].noteFork(fork, branches)
-	coalesce, joined := c.joined[fork]
-	if !joined || c.plan.Nodes[coalesce].Barrier {
+	coalesce, coalesced := c.coalesced[fork]
+	if !coalesced || c.plan.Nodes[coalesce].Barrier {
 		return
 	}
 	node := &c.plan.Nodes[coalesce]

@@ -92,17 +92,17 @@ type Node struct {
 	Text   string          // of filter and gate: the expression as written
 	Errors bool            // of a sink: it takes refused rows in the shape of ErrorFields, and no others
 
-	Barrier bool          // tokens end here, and what comes out starts over
-	Keeps   bool          // of a barrier: each row that comes out continues for one token
-	Context []Branch      // of a barrier: the open forks of the rows that come out, outermost first
-	Join    *Join         // of a coalesce
-	Batch   *Batch        // of an aggregate, a sort, or a deduplicate that keeps the last
-	Table   *plugin.Table // of a lookup
+	Barrier    bool          // tokens end here, and what comes out starts over
+	Keeps      bool          // of a barrier: each row that comes out continues for one token
+	Context    []Branch      // of a barrier: the open forks of the rows that come out, outermost first
+	Coalescing *Coalescing   // of a coalesce
+	Batch      *Batch        // of an aggregate, a sort, or a deduplicate that keeps the last
+	Table      *plugin.Table // of a lookup
 }
 
-// Join is how a coalesce makes one row of the branches of a row.
-type Join struct {
-	Fork      int      // the node whose branches it joins
+// Coalescing is how a coalesce makes one row of the branches of a row.
+type Coalescing struct {
+	Fork      int      // the node whose branches it merges
 	Branches  []string // that it expects, in declared order
 	Policy    pipeline.Policy
 	Merge     pipeline.Merge

@@ -28,7 +28,7 @@ func TestRandomGraphs(t *testing.T) {
 		made++
 		requireLanes(t, p, document)
 		for i := range p.Nodes {
-			if join := p.Nodes[i].Join; join != nil && join.Held {
+			if join := p.Nodes[i].Coalescing; join != nil && join.Held {
 				held++
 			} else if join != nil {
 				merged++
@@ -183,7 +183,7 @@ func requireLanes(t *testing.T, p *plan.Plan, document string) {
 	}
 	require.Equal(t, w.seen, found, document)
 	for i := range p.Nodes {
-		if join := p.Nodes[i].Join; join != nil {
+		if join := p.Nodes[i].Coalescing; join != nil {
 			require.Equal(t, w.held[i], join.Held, "%s in\n%s", p.Nodes[i].Name, document)
 		}
 	}
@@ -202,7 +202,7 @@ func (w *walker) walk(origin string, at int, lane string, open []parent) {
 		if top.earlier {
 			w.held[at] = true
 		}
-		if !node.Join.Held {
+		if !node.Coalescing.Held {
 			w.enter(origin, node.Next, join(top.lane, node.Name), open[:len(open)-1])
 		}
 	case node.Barrier:

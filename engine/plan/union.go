@@ -16,11 +16,11 @@ func (c *compiler) checkCoalesce(i int) {
 		node.Out = unknownRows()
 		return
 	}
-	switch node.Join.Merge.Word {
+	switch node.Coalescing.Merge.Word {
 	case pipeline.Nested:
-		node.Out = nestedSchema(node.Join)
+		node.Out = nestedSchema(node.Coalescing)
 	case pipeline.SelectBranch:
-		node.Out = branches[slices.Index(node.Join.Branches, node.Join.Merge.Select)]
+		node.Out = branches[slices.Index(node.Coalescing.Branches, node.Coalescing.Merge.Select)]
 	default:
 		c.checkUnion(node, branches)
 	}
@@ -30,11 +30,11 @@ func (c *compiler) checkCoalesce(i int) {
 func (c *compiler) branchSchemas(i int) []Schema {
 	node := &c.plan.Nodes[i]
 	sound := c.doc.Sound(node.Path+".coalesce") && c.doc.Sound(node.Path+".merge") && c.doc.Sound(node.Path+".policy")
-	if node.Join == nil || c.doubt.inputs[i] || len(c.incoming[i]) != len(node.Inputs) || !sound {
+	if node.Coalescing == nil || c.doubt.inputs[i] || len(c.incoming[i]) != len(node.Inputs) || !sound {
 		return nil
 	}
 	var schemas []Schema
-	for _, branch := range node.Join.Branches {
+	for _, branch := range node.Coalescing.Branches {
 		var inputs []Schema
 		for k, edge := range c.incoming[i] {
 			if slices.ContainsFunc(edge.ways, func(way arrival) bool { return c.belongs(node, way) && way.context[len(way.context)-1].Name == branch }) {
@@ -54,10 +54,10 @@ func (c *compiler) branchSchemas(i int) []Schema {
 	return schemas
 }
 
-func nestedSchema(join *Join) Schema {
+func nestedSchema(coalescing *Coalescing) Schema {
 	var out Schema
-	for _, branch := range join.Branches {
-		out.Fields = append(out.Fields, expr.Field{Name: branch, Kind: row.JSON, Optional: join.Policy.Word != pipeline.RequireAll})
+	for _, branch := range coalescing.Branches {
+		out.Fields = append(out.Fields, expr.Field{Name: branch, Kind: row.JSON, Optional: coalescing.Policy.Word != pipeline.RequireAll})
 	}
 	return out
 }
@@ -88,8 +88,8 @@ func (c *compiler) checkUnion(node *Node, branches []Schema) {
 func (c *compiler) unionField(node *Node, branches []Schema, name string) (field expr.Field, declared bool) {
 	field = expr.Field{Name: name, Optional: true}
 	owner, always := None, true // the branch whose kind it is; whether every branch is sure to have it
-	sure := node.Join.Policy.Word == pipeline.RequireAll
-	for _, k := range precedence(node.Join, len(branches)) {
+	sure := node.Coalescing.Policy.Word == pipeline.RequireAll
+	for _, k := range precedence(node.Coalescing, len(branches)) {
 		i := branches[k].find(name)
 		if i == None {
 			if branches[k].Open {
@@ -106,7 +106,7 @@ func (c *compiler) unionField(node *Node, branches []Schema, name string) (field
 		owner, field.Kind, always = k, of.Kind, always && !of.Optional
 		if sure && !of.Optional {
 			field.Optional = false
-			if node.Join.Collision != CollisionFail {
+			if node.Coalescing.Collision != CollisionFail {
 				return field, true
 			}
 		}
@@ -116,11 +116,11 @@ func (c *compiler) unionField(node *Node, branches []Schema, name string) (field
 }
 
 // precedence returns the branches in the order in which their values win.
-func precedence(join *Join, branches int) []int {
+func precedence(coalescing *Coalescing, branches int) []int {
 	order := make([]int, branches)
 	for k := range order {
 		order[k] = k
-		if join.Collision == CollisionLast {
+		if coalescing.Collision == CollisionLast {
 			order[k] = branches - 1 - k
 		}
 	}
@@ -128,7 +128,7 @@ func precedence(join *Join, branches int) []int {
 }
 
 func (c *compiler) unionProblem(node *Node, field string, a int, kindA row.Kind, b int, kindB row.Kind) {
-	names := node.Join.Branches
+	names := node.Coalescing.Branches
 	if a > b {
 		a, b, kindA, kindB = b, a, kindB, kindA
 	}

@@ -222,7 +222,7 @@ func graphMerges(t *testing.T, log *landscape.Log, s GraphScene) {
 	ctx := t.Context()
 	decided, refused, _ := mergeKinds()
 	for row, kind := range map[int64]landscape.MergeKind{1: decided, 2: refused} {
-		join, err := log.JoinOf(ctx, s.Run, landscape.Token{Source: Orders, Row: row})
+		join, err := log.MergeOfFork(ctx, s.Run, landscape.Token{Source: Orders, Row: row})
 		require.NoError(t, err)
 		require.Equal(t, kind, join.Kind)
 		require.Equal(t, &landscape.Token{Source: Orders, Lane: DecideLane, Row: row}, join.Token)
@@ -230,13 +230,13 @@ func graphMerges(t *testing.T, log *landscape.Log, s GraphScene) {
 		require.Equal(t, landscape.MergeArrival{Branch: "species", Token: landscape.Token{Source: Orders, Lane: SpeciesLane, Row: row}}, last)
 		require.Len(t, join.Arrivals, len(kind.Arrived))
 	}
-	_, err := log.JoinOf(ctx, s.Run, landscape.Token{Source: Orders, Row: 3})
+	_, err := log.MergeOfFork(ctx, s.Run, landscape.Token{Source: Orders, Row: 3})
 	require.ErrorIs(t, err, landscape.ErrNotFound)
 
 	want := s.bothBatch(2, 1, moment(32))
-	join, err := log.JoinOf(ctx, s.Run, want.Merge.Key)
+	join, err := log.MergeOfFork(ctx, s.Run, want.Merge.Key)
 	require.NoError(t, err)
-	require.Equal(t, landscape.Join{Merge: *want.Merge, Batch: 2, Token: &landscape.Token{Source: "both", Lane: BothLane, Row: 1}}, join)
+	require.Equal(t, landscape.Merged{Merge: *want.Merge, Batch: 2, Token: &landscape.Token{Source: "both", Lane: BothLane, Row: 1}}, join)
 	require.Equal(t, time.Second, join.Wait)
 	same, err := log.MergeOf(ctx, s.Run, "both", 2)
 	require.NoError(t, err)

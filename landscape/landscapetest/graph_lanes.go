@@ -21,7 +21,7 @@ func emptyLanes(t *testing.T, d landscape.Driver) {
 		{Lane: OrdersLane, Ways: []landscape.Way{graphWays()["source refused"]}, Codes: make([]uint16, 3)},
 		{Lane: CostLane, Codes: none}, {Lane: DecideLane, Codes: none},
 	}
-	p.Joins = []landscape.LaneJoin{{Lane: DecideLane, Codes: none}}
+	p.Merges = []landscape.LaneMerges{{Lane: DecideLane, Codes: none}}
 	for i := range 3 {
 		p.Errors = append(p.Errors, s.refusal(OrdersLane, i, int64(i)+1))
 	}
@@ -30,7 +30,7 @@ func emptyLanes(t *testing.T, d landscape.Driver) {
 	require.Empty(t, stored[landscape.JoinsRecord](t, d, s.Run))
 	_, err := log.WayOf(t.Context(), s.Run, landscape.Token{Source: Orders, Lane: CostLane, Row: 1})
 	require.ErrorIs(t, err, landscape.ErrNotFound)
-	_, err = log.JoinOf(t.Context(), s.Run, landscape.Token{Source: Orders, Lane: OrdersLane, Row: 1})
+	_, err = log.MergeOfFork(t.Context(), s.Run, landscape.Token{Source: Orders, Lane: OrdersLane, Row: 1})
 	require.ErrorIs(t, err, landscape.ErrNotFound)
 }
 
@@ -59,13 +59,13 @@ func wideLanes(t *testing.T, d landscape.Driver) {
 		{Lane: OrdersLane, Ways: []landscape.Way{graphWays()["split"]}, Codes: make([]uint16, rows)}, cost,
 		{Lane: SpeciesLane, Ways: []landscape.Way{species}, Codes: make([]uint16, rows)},
 	}
-	p.Joins = []landscape.LaneJoin{{Lane: DecideLane, Kinds: []landscape.MergeKind{kind}, Codes: make([]uint16, rows)}}
+	p.Merges = []landscape.LaneMerges{{Lane: DecideLane, Kinds: []landscape.MergeKind{kind}, Codes: make([]uint16, rows)}}
 	require.NoError(t, log.RecordPassage(t.Context(), p))
 
 	way, err := log.WayOf(t.Context(), s.Run, landscape.Token{Source: Orders, Lane: CostLane, Row: rows})
 	require.NoError(t, err)
 	require.Equal(t, cost.Ways[rows-1], way)
-	join, err := log.JoinOf(t.Context(), s.Run, landscape.Token{Source: Orders, Row: rows})
+	join, err := log.MergeOfFork(t.Context(), s.Run, landscape.Token{Source: Orders, Row: rows})
 	require.NoError(t, err)
 	require.Equal(t, kind, join.Kind)
 	require.Nil(t, join.Token)

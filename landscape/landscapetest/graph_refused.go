@@ -22,14 +22,14 @@ func refusedLanes(t *testing.T, d landscape.Driver) {
 		"lane cost: row 2 of the chunk was forked: false, has a token in the branch: true": func(p *landscape.Passage) {
 			p.Lanes[1].Codes[2] = 0
 		},
-		"lane decide: row 0 of the chunk was forked: true, was merged: false":                   func(p *landscape.Passage) { p.Joins = nil },
+		"lane decide: row 0 of the chunk was forked: true, was merged: false":                   func(p *landscape.Passage) { p.Merges = nil },
 		"lane decide: row 0 of the chunk: a merge made a token: true, there is one: false":      func(p *landscape.Passage) { p.Lanes = p.Lanes[:3] },
-		"lane decide: row 1 of the chunk: the merge is merged, its way decide > __quarantine__": func(p *landscape.Passage) { p.Joins[0].Codes[1], p.Joins[0].Codes[3] = 0, 1 },
-		"lane decide: 3 kinds of merges, but merges of 2 of them":                               func(p *landscape.Passage) { p.Joins[0].Kinds = append(p.Joins[0].Kinds, p.Joins[0].Kinds[0]) },
-		"there is no kind of merge 7":                                                               func(p *landscape.Passage) { p.Joins[0].Codes[0] = 7 },
-		"the chunk has 6 rows, the joins 5":                                                         func(p *landscape.Passage) { p.Joins[0].Codes = p.Joins[0].Codes[1:] },
-		"is there twice, or of another coalesce":                                                    func(p *landscape.Passage) { p.Joins[0].Kinds[1] = p.Joins[0].Kinds[0] },
-		"joins of lane 1, which no coalesce makes":                                                  func(p *landscape.Passage) { p.Joins[0].Lane = CostLane },
+		"lane decide: row 1 of the chunk: the merge is merged, its way decide > __quarantine__": func(p *landscape.Passage) { p.Merges[0].Codes[1], p.Merges[0].Codes[3] = 0, 1 },
+		"lane decide: 3 kinds of merges, but merges of 2 of them":                               func(p *landscape.Passage) { p.Merges[0].Kinds = append(p.Merges[0].Kinds, p.Merges[0].Kinds[0]) },
+		"there is no kind of merge 7":                                                               func(p *landscape.Passage) { p.Merges[0].Codes[0] = 7 },
+		"the chunk has 6 rows, the joins 5":                                                         func(p *landscape.Passage) { p.Merges[0].Codes = p.Merges[0].Codes[1:] },
+		"is there twice, or of another coalesce":                                                    func(p *landscape.Passage) { p.Merges[0].Kinds[1] = p.Merges[0].Kinds[0] },
+		"joins of lane 1, which no coalesce makes":                                                  func(p *landscape.Passage) { p.Merges[0].Lane = CostLane },
 		"it does not go down branch cost of split":                                                  func(p *landscape.Passage) { p.Lanes[1].Ways[0].Steps[1].Label = "species" },
 		"step 2 is of lane 0, not 1":                                                                func(p *landscape.Passage) { p.Lanes[1].Ways[0].Steps[2].Lane = 0 },
 		"does not go on where orders > split (fork_parent) was forked":                              func(p *landscape.Passage) { p.Lanes[1].Ways[0].Steps[0].Node = "other" },
@@ -38,12 +38,12 @@ func refusedLanes(t *testing.T, d landscape.Driver) {
 		"row 1, lane 2 of the chunk has an error although it was not refused, or has more than one": func(p *landscape.Passage) { p.Errors[0].Lane = SpeciesLane },
 		"hashes of node price in lane 5, which has no token":                                        func(p *landscape.Passage) { p.Hashes[1].Lane = RawLane },
 		"merge at decide: branch cost is there twice, or not expected": func(p *landscape.Passage) {
-			p.Joins[0].Kinds[1].Lost = append(p.Joins[0].Kinds[1].Lost, p.Joins[0].Kinds[1].Lost...)
+			p.Merges[0].Kinds[1].Lost = append(p.Merges[0].Kinds[1].Lost, p.Merges[0].Kinds[1].Lost...)
 		},
-		"merge at decide: result merged of 0 branches":                                   func(p *landscape.Passage) { p.Joins[0].Kinds[0].Arrived, p.Joins[0].Kinds[0].Origins = nil, nil },
-		`merge at decide: result refused with the code ""`:                               func(p *landscape.Passage) { p.Joins[0].Kinds[1].Code = "" },
-		"merge at decide: policy require_all with a quorum of 3":                         func(p *landscape.Passage) { p.Joins[0].Kinds[0].Quorum = 3 },
-		"merge at decide: node, policy, merge, fired_by, result or branches are missing": func(p *landscape.Passage) { p.Joins[0].Kinds[0].FiredBy = "" },
+		"merge at decide: result merged of 0 branches":                                   func(p *landscape.Passage) { p.Merges[0].Kinds[0].Arrived, p.Merges[0].Kinds[0].Origins = nil, nil },
+		`merge at decide: result refused with the code ""`:                               func(p *landscape.Passage) { p.Merges[0].Kinds[1].Code = "" },
+		"merge at decide: policy require_all with a quorum of 3":                         func(p *landscape.Passage) { p.Merges[0].Kinds[0].Quorum = 3 },
+		"merge at decide: node, policy, merge, fired_by, result or branches are missing": func(p *landscape.Passage) { p.Merges[0].Kinds[0].FiredBy = "" },
 	} {
 		t.Run(strings.ReplaceAll(want, " ", "_"), func(t *testing.T) {
 			p := s.Passage(0)

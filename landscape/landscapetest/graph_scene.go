@@ -25,7 +25,7 @@ const (
 	BothLane
 )
 
-// GraphScene is a made-up run over a graph with a fork that a coalesce joins at once, a barrier that makes rows, one that
+// GraphScene is a made-up run over a graph with a fork that a coalesce merges at once, a barrier that makes rows, one that
 // keeps them, and a coalesce that waits for rows which a barrier holds:
 //
 //	orders > split > [cost] > price > decide > totals > spread > [raw] ----------> both > report
@@ -209,7 +209,7 @@ func (s GraphScene) Passage(i int) landscape.Passage {
 	}
 	lanes := make([]laneCodes, len(ways))
 	decided, refused, _ := mergeKinds()
-	join := landscape.LaneJoin{Lane: DecideLane, Kinds: []landscape.MergeKind{decided, refused}}
+	join := landscape.LaneMerges{Lane: DecideLane, Kinds: []landscape.MergeKind{decided, refused}}
 	p := s.passage(Orders, i)
 	p.Feeds = []string{"totals"}
 	for j := range s.ChunkRows {
@@ -227,7 +227,7 @@ func (s GraphScene) Passage(i int) landscape.Passage {
 	for _, l := range lanes {
 		p.Lanes = append(p.Lanes, l.routes)
 	}
-	p.Joins = []landscape.LaneJoin{join}
+	p.Merges = []landscape.LaneMerges{join}
 	p.Hashes = []landscape.NodeHashes{
 		s.hashes(OrdersLane, Orders, first, 0, 1), s.hashes(CostLane, "price", first, 0), s.hashes(DecideLane, "decide", first, 0),
 	}

@@ -46,7 +46,7 @@ func (g graph) items(ctx context.Context) error {
 		g.pass(ctx, "east", 0, 1, stories{eastLane: {"east > items (buffered)", "east > items (buffered)", "east > items[empty] (filter_dropped)"}}),
 		g.fold(ctx, "items", 0, from{"east", 0, eastLane, []uint32{1, 1, 0}}, g.derive("items", 0, 1, []uint32{1, 1, 1}, one, one, two),
 			fired(1, "arrival", pipeline.ExpandParent, 2)),
-		g.pass(ctx, "items", 0, 1, ways, landscape.LaneJoin{
+		g.pass(ctx, "items", 0, 1, ways, landscape.LaneMerges{
 			Lane: itemsLane + decided, Kinds: []landscape.MergeKind{allCame(), speciesLost()}, Codes: []uint16{0, 1, 0},
 		}),
 		g.fold(ctx, "top", 0, from{"items", 0, itemsLane + ranked, []uint32{1, 1, 1}}, nil),
@@ -65,7 +65,7 @@ func (g graph) west(ctx context.Context) error {
 	}
 	ways[westLane][1] = "west > score > rejects (on_error_routed)"
 	return errors.Join(
-		g.pass(ctx, "west", 0, 1, ways, landscape.LaneJoin{
+		g.pass(ctx, "west", 0, 1, ways, landscape.LaneMerges{
 			Lane: westLane + decided, Kinds: []landscape.MergeKind{allCame()}, Codes: []uint16{0, landscape.NoToken},
 		}),
 		g.write(ctx, "rejects", "west"),

@@ -60,8 +60,8 @@ func (g graph) fold(
 type stories map[int64][]string
 
 // pass records the passage of a chunk whose first row has this number.
-func (g graph) pass(ctx context.Context, source string, chunk, firstRow int64, told stories, joins ...landscape.LaneJoin) error {
-	p := landscape.Passage{Run: g.run, Source: source, Chunk: chunk, Joins: joins, Started: noon, Finished: noon, Attempt: 1}
+func (g graph) pass(ctx context.Context, source string, chunk, firstRow int64, told stories, joins ...landscape.LaneMerges) error {
+	p := landscape.Passage{Run: g.run, Source: source, Chunk: chunk, Merges: joins, Started: noon, Finished: noon, Attempt: 1}
 	sinks := map[string]bool{}
 	for _, lane := range slices.Sorted(maps.Keys(told)) {
 		routes := landscape.LaneRoutes{Lane: lane}

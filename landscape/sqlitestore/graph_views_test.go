@@ -109,7 +109,7 @@ func TestLanesInOnePart(t *testing.T) {
 	lost := allCame()
 	lost.Arrived, lost.Collisions, lost.Origins, lost.FiredBy, lost.Result = nil, nil, nil, "lost", landscape.MergeNothing
 	lost.Lost = []landscape.LostBranch{{Branch: "by_cost", Reason: pipeline.DefaultFlow}, {Branch: "by_species", Reason: pipeline.DefaultFlow}}
-	join := landscape.LaneJoin{Lane: westLane + decided, Kinds: []landscape.MergeKind{lost}, Codes: []uint16{0, 0}}
+	join := landscape.LaneMerges{Lane: westLane + decided, Kinds: []landscape.MergeKind{lost}, Codes: []uint16{0, 0}}
 	store, db := forked(t, func(g graph) []error {
 		return []error{g.begin(t.Context()), g.read(t.Context()), g.pass(t.Context(), "west", 0, 1, toSink, join), g.write(t.Context(), "rejects", "west")}
 	})
@@ -181,7 +181,7 @@ func agreeJoins(t *testing.T, log *landscape.Log, db *sql.DB, run string, id fun
 	for _, key := range keys {
 		token, err := log.ParseToken(t.Context(), run, key)
 		require.NoError(t, err)
-		join, err := log.JoinOf(t.Context(), run, token)
+		join, err := log.MergeOfFork(t.Context(), run, token)
 		require.NoError(t, err)
 		want := []string{fmt.Sprint(join.Kind.FiredBy, " ", join.Kind.Result, " ", join.Kind.Code)}
 		for _, a := range join.Arrivals {

@@ -40,8 +40,8 @@ func decisionOf(told *audit.Story) *audit.Decision {
 		if token.Merge != nil {
 			return token.Merge
 		}
-		if token.Joined != nil {
-			return token.Joined
+		if token.Merged != nil {
+			return token.Merged
 		}
 	}
 	return nil

@@ -28,7 +28,7 @@ var graphs = []mutant{
 	// The record.
 	{
 		name: "joins of a pass are not written", never: "a row is merged and nobody can say why", again: forgottenMerge,
-		file: "landscape/passage_record.go", old: "insert = t.appendJoins(insert, p)", new: "_ = t.appendJoins(insert, p)",
+		file: "landscape/passage_record.go", old: "insert = t.appendMerges(insert, p)", new: "_ = t.appendMerges(insert, p)",
 		pkg: "./landscape/memdriver", run: driverTest,
 	},
 	{
@@ -75,14 +75,14 @@ var graphs = []mutant{
 	},
 	{
 		name: "timeouts fire in order of opening", never: "rows come out in another order after a resume",
-		file: "engine/barrier/meet.go", old: "return cmp.Or(cmp.Compare(m.deadlineOf(a), m.deadlineOf(b)), cmp.Compare(a.number, b.number))", new: "return cmp.Compare(a.number, b.number)",
+		file: "engine/barrier/held.go", old: "return cmp.Or(cmp.Compare(h.deadlineOf(a), h.deadlineOf(b)), cmp.Compare(a.number, b.number))", new: "return cmp.Compare(a.number, b.number)",
 		pkg: "./engine/barrier", run: "^TestTimeoutsInOrder$",
 	},
 
 	// Branches.
 	{
 		name: "a coalesce of the pass does not hear of losses", never: "a branch is missing and the record does not say why",
-		file: "engine/fork.go", old: "join.Lose(b, lost)", new: "_ = lost",
+		file: "engine/fork.go", old: "coalescing.Lose(b, lost)", new: "_ = lost",
 		pkg: "./engine", run: "^TestBranchesOfOnePassAreJoined$",
 	},
 	{
@@ -97,22 +97,22 @@ var graphs = []mutant{
 	},
 	{
 		name: "a decided entry is forgotten at once", never: "a branch that comes late is merged a second time",
-		file: "engine/barrier/meet.go", old: "if e.join.decided && e.join.complete() {", new: "if e.join.decided {",
+		file: "engine/barrier/held.go", old: "if e.coalescer.decided && e.coalescer.complete() {", new: "if e.coalescer.decided {",
 		pkg: "./engine/barrier", run: "^TestLateBranches$",
 	},
 	{
 		name: "a coalesce decides again", never: "what was decided is overwritten when the branches are done",
-		file: "engine/barrier/join.go", old: "if j.decided {\n\t\treturn false\n\t}\n\tj.decided = true", new: "j.decided = true",
+		file: "engine/barrier/coalescer.go", old: "if c.decided {\n\t\treturn false\n\t}\n\tc.decided = true", new: "c.decided = true",
 		pkg: "./engine", run: "^TestBranchesOfOnePassAreJoined$",
 	},
 	{
 		name: "require_all is content with less", never: "half a row passes for a whole one",
-		file: "engine/barrier/join.go", old: "case j.policy() == pipeline.RequireAll && arrived < len(j.states):", new: "case false:",
+		file: "engine/barrier/coalescer.go", old: "case c.policy() == pipeline.RequireAll && arrived < len(c.states):", new: "case false:",
 		pkg: "./engine/barrier", run: "^TestPolicies$",
 	},
 	{
 		name: "a quorum wants one branch more", never: "a merge waits longer than the document says",
-		file: "engine/barrier/join.go", old: "arrived >= needed:", new: "arrived > needed:",
+		file: "engine/barrier/coalescer.go", old: "arrived >= needed:", new: "arrived > needed:",
 		pkg: "./tests/merges", run: "^TestInOnePass$/^2_branches,_quorum_1,_union$",
 	},
 	{
@@ -127,12 +127,12 @@ var graphs = []mutant{
 	},
 	{
 		name: "a branch that is not needed passes for a merged one", never: "a row is said to be in the output, and is not",
-		file: "engine/join.go", old: "path = pipeline.BranchNotNeeded", new: "path = pipeline.Coalesced",
+		file: "engine/coalesce.go", old: "path = pipeline.BranchNotNeeded", new: "path = pipeline.Coalesced",
 		pkg: "./tests/merges", run: "^TestInOnePass$/^2_branches,_first,_union$",
 	},
 	{
 		name: "a state does not say what was decided", never: "after a resume a row is merged a second time",
-		file: "engine/barrier/meet_state.go", old: "w.bool(e.join.decided)", new: "w.bool(false)",
+		file: "engine/barrier/held_state.go", old: "w.bool(e.coalescer.decided)", new: "w.bool(false)",
 		pkg: "./engine/barrier", run: "^TestRestoredMachinesGoOnAlike$", flags: []string{"-rapid.nofailfile"},
 	},
 
@@ -149,7 +149,7 @@ var graphs = []mutant{
 	},
 	{
 		name: "a coalesce keeps the row of a branch by reference", never: "a merged row has values of the branch behind",
-		file: "engine/barrier/join.go", old: "append(j.rows[branch].Values[:0], in.Values...)", new: "in.Values",
+		file: "engine/barrier/coalescer.go", old: "append(c.rows[branch].Values[:0], in.Values...)", new: "in.Values",
 		pkg: "./engine/barrier", run: "^TestArriveCopies$",
 	},
 
@@ -166,12 +166,12 @@ var graphs = []mutant{
 	},
 	{
 		name: "a batch fires twice", never: "a sum is in the output twice",
-		file: "engine/barrier/gather.go", old: "s.Batches = append(s.Batches, b.settled(trigger, at))\n\tg.craft.make(b, s)", new: "s.Batches = append(s.Batches, b.settled(trigger, at))\n\tg.craft.make(b, s)\n\tg.craft.make(b, s)",
+		file: "engine/barrier/batcher.go", old: "s.Batches = append(s.Batches, b.settled(trigger, at))\n\tg.operation.make(b, s)", new: "s.Batches = append(s.Batches, b.settled(trigger, at))\n\tg.operation.make(b, s)\n\tg.operation.make(b, s)",
 		pkg: "./engine/barrier", run: "^TestTriggers$",
 	},
 	{
 		name: "a batch that fired stays open", never: "rows go to a batch that fired, and are lost",
-		file: "engine/barrier/gather.go", old: "delete(g.groups, b.key)", new: "",
+		file: "engine/barrier/batcher.go", old: "delete(g.groups, b.key)", new: "",
 		pkg: "./engine/barrier", run: "^TestTriggers$",
 	},
 	{
@@ -181,7 +181,7 @@ var graphs = []mutant{
 	},
 	{
 		name: "rows come out in the order of the batches", never: "two runs of one document differ",
-		file: "engine/barrier/gather.go", old: "for _, b := range g.craft.order(batches) {", new: "for _, b := range batches {",
+		file: "engine/barrier/batcher.go", old: "for _, b := range g.operation.order(batches) {", new: "for _, b := range batches {",
 		pkg: "./engine/barrier", run: "^TestKeepLast$",
 	},
 	{

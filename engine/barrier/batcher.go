@@ -15,28 +15,28 @@ const CodeTooManyGroups = "TOO_MANY_GROUPS"
 
 const tooManyGroups = "as many groups are open as a barrier holds; let batches end earlier with a trigger, or group by fewer values"
 
-// gathering collects rows in batches, one open batch for each group, until a trigger fires them.
-type gathering struct {
+// batcher collects rows in batches, one open batch for each group, until a trigger fires them.
+type batcher struct {
 	*core
-	spec   *plan.Batch
-	craft  craft
-	groups map[string]*batch // open, by the values that make the group
-	queue  list.List         // of *batch: the open ones in order of opening, which is that of their deadlines as well
-	large  bySize            // the open ones that keep something
-	kept   int               // bytes in all of them
-	rows   int64             // tokens in open batches
-	seen   int64             // tokens that ever arrived
-	grown  []*batch          // by the fold at hand; some may have fired since
-	key    []byte
-	away   *batch // of the rows that the fold at hand turns away; nil as long as there is none
-	turned []Out  // these rows
-	apart  bool   // each of them gets a batch of its own
-	whole  bool   // nothing but the end fires batches: one that is cut short would pass for the whole
-	cure   string // what to change if it holds too much
+	spec      *plan.Batch
+	operation operation
+	groups    map[string]*batch // open, by the values that make the group
+	queue     list.List         // of *batch: the open ones in order of opening, which is that of their deadlines as well
+	large     bySize            // the open ones that keep something
+	kept      int               // bytes in all of them
+	rows      int64             // tokens in open batches
+	seen      int64             // tokens that ever arrived
+	grown     []*batch          // by the fold at hand; some may have fired since
+	key       []byte
+	away      *batch // of the rows that the fold at hand turns away; nil as long as there is none
+	turned    []Out  // these rows
+	apart     bool   // each of them gets a batch of its own
+	whole     bool   // nothing but the end fires batches: one that is cut short would pass for the whole
+	cure      string // what to change if it holds too much
 }
 
-// craft is what an operation does with the rows of a batch.
-type craft interface {
+// operation is what an operation does with the rows of a batch.
+type operation interface {
 	// fresh gives a new batch what the craft keeps in it.
 	fresh(b *batch)
 	// add takes a row into the batch. It returns by how many bytes the batch keeps more than before.
@@ -59,23 +59,23 @@ type craft interface {
 	load(b *batch, r *reader)
 }
 
-func newGathering(core *core, node *plan.Node) *gathering {
-	g := &gathering{
+func newBatcher(core *core, node *plan.Node) *batcher {
+	g := &batcher{
 		core: core, spec: node.Batch, groups: map[string]*batch{}, cure: "give it a trigger, so that it need not hold all rows until the end",
 	}
 	g.whole = g.spec.Rows == 0 && g.spec.After == 0 && g.spec.When == nil
 	switch node.Operation {
 	case plan.Sort:
-		g.craft = newSorter(core, node)
+		g.operation = newSorter(core, node)
 	case plan.Deduplicate:
-		g.craft, g.cure = &lastKeeper{core}, "a deduplicate that keeps the first row of each key holds none"
+		g.operation, g.cure = &lastKeeper{core}, "a deduplicate that keeps the first row of each key holds none"
 	default:
-		g.craft = newAggregator(node)
+		g.operation = newAggregator(node)
 	}
 	return g
 }
 
-func (g *gathering) accept(at int64, in *Arrivals, s *Settlement) error {
+func (g *batcher) accept(at int64, in *Arrivals, s *Settlement) error {
 	for i := range in.List {
 		s.Members[i] = g.take(at, &in.List[i], s)
 		if err := g.makeRoom(at, s); err != nil {
@@ -86,7 +86,7 @@ func (g *gathering) accept(at int64, in *Arrivals, s *Settlement) error {
 	for _, b := range g.grown {
 		if b.growing = false; b.queued != nil {
 			b.ownGroup()
-			g.craft.own(b)
+			g.operation.own(b)
 		}
 	}
 	g.grown = g.grown[:0]
@@ -94,7 +94,7 @@ func (g *gathering) accept(at int64, in *Arrivals, s *Settlement) error {
 }
 
 // take puts one row into its batch, and returns the batch's number.
-func (g *gathering) take(at int64, a *Arrival, s *Settlement) uint32 {
+func (g *batcher) take(at int64, a *Arrival, s *Settlement) uint32 {
 	g.seen++
 	b := g.find(at, a)
 	if b == nil {
@@ -104,20 +104,20 @@ func (g *gathering) take(at int64, a *Arrival, s *Settlement) uint32 {
 	b.rows++
 	g.rows++
 	b.latest = g.seen
-	g.resize(b, g.craft.add(b, a))
+	g.resize(b, g.operation.add(b, a))
 	switch {
 	case g.spec.Together && g.rows == int64(g.spec.Rows):
 		g.fireAll(at, s)
 	case !g.spec.Together && b.rows == int64(g.spec.Rows):
 		g.fire(b, FiredByRows, at, s)
-	case g.craft.ready(b):
+	case g.operation.ready(b):
 		g.fire(b, FiredByWhen, at, s)
 	}
 	return b.number
 }
 
 // makeRoom fires the batches that keep most until the barrier keeps no more than it may.
-func (g *gathering) makeRoom(at int64, s *Settlement) error {
+func (g *batcher) makeRoom(at int64, s *Settlement) error {
 	if g.whole && g.kept > g.memoryBudget {
 		return &FullError{Cure: g.cure}
 	}
@@ -128,13 +128,13 @@ func (g *gathering) makeRoom(at int64, s *Settlement) error {
 }
 
 // groupOf returns the values of the fields that make the row's group.
-func (g *gathering) groupOf(a *Arrival) []row.Value {
+func (g *batcher) groupOf(a *Arrival) []row.Value {
 	own := a.Row.Shape.Len()
 	return a.Row.Values[own : own+len(g.spec.GroupBy)]
 }
 
 // find returns the open batch of the row's group, or a new one; nil if there are as many already as may be open.
-func (g *gathering) find(at int64, a *Arrival) *batch {
+func (g *batcher) find(at int64, a *Arrival) *batch {
 	group := g.groupOf(a)
 	g.key = g.key[:0]
 	for _, value := range group {
@@ -151,21 +151,21 @@ func (g *gathering) find(at int64, a *Arrival) *batch {
 	return b
 }
 
-func (g *gathering) newBatch(number uint32, at int64, group []row.Value) *batch {
+func (g *batcher) newBatch(number uint32, at int64, group []row.Value) *batch {
 	b := &batch{number: number, opened: at, group: group, place: plan.None}
-	g.craft.fresh(b)
+	g.operation.fresh(b)
 	return b
 }
 
 // enter makes the batch an open one.
-func (g *gathering) enter(b *batch, key string) {
+func (g *batcher) enter(b *batch, key string) {
 	b.key = key
 	b.queued = g.queue.PushBack(b)
 	g.groups[key] = b
 }
 
 // grow notes that the batch holds memory of the fold at hand.
-func (g *gathering) grow(b *batch) {
+func (g *batcher) grow(b *batch) {
 	if !b.growing {
 		b.growing = true
 		g.grown = append(g.grown, b)
@@ -173,7 +173,7 @@ func (g *gathering) grow(b *batch) {
 }
 
 // resize notes that the batch keeps more or less than before.
-func (g *gathering) resize(b *batch, bytes int) {
+func (g *batcher) resize(b *batch, bytes int) {
 	if bytes == 0 {
 		return
 	}
@@ -189,7 +189,7 @@ func (g *gathering) resize(b *batch, bytes int) {
 var refusedGroup = &plugin.Rejection{Code: CodeTooManyGroups, Message: tooManyGroups}
 
 // turnAway puts a row for whose group there is no room into the batch of those that the fold turns away, and returns its number.
-func (g *gathering) turnAway(at int64, a *Arrival, s *Settlement) uint32 {
+func (g *batcher) turnAway(at int64, a *Arrival, s *Settlement) uint32 {
 	if g.apart {
 		return g.turnAwayApart(at, a, s)
 	}
@@ -197,14 +197,14 @@ func (g *gathering) turnAway(at int64, a *Arrival, s *Settlement) uint32 {
 		g.away = &batch{number: g.open(), opened: at}
 	}
 	g.away.rows++
-	out := g.craft.away(a)
+	out := g.operation.away(a)
 	out.Batch, out.Refused = g.away.number, refusedGroup
 	g.turned = append(g.turned, out)
 	return g.away.number
 }
 
 // settleAway settles the rows that the fold turned away: they come out after all others.
-func (g *gathering) settleAway(at int64, s *Settlement) {
+func (g *batcher) settleAway(at int64, s *Settlement) {
 	if g.away != nil {
 		s.Batches = append(s.Batches, g.away.settled(FiredByArrival, at))
 		s.Outs = append(s.Outs, g.turned...)
@@ -213,31 +213,31 @@ func (g *gathering) settleAway(at int64, s *Settlement) {
 }
 
 // turnAwayApart settles a row for whose group there is no room in a batch of its own.
-func (g *gathering) turnAwayApart(at int64, a *Arrival, s *Settlement) uint32 {
+func (g *batcher) turnAwayApart(at int64, a *Arrival, s *Settlement) uint32 {
 	b := g.newBatch(g.open(), at, g.groupOf(a))
 	b.rows = 1
-	g.craft.add(b, a)
+	g.operation.add(b, a)
 	s.Batches = append(s.Batches, b.settled(FiredByMemory, at))
-	g.craft.refuse(b, refusedGroup, s)
+	g.operation.refuse(b, refusedGroup, s)
 	return b.number
 }
 
-func (g *gathering) fire(b *batch, trigger string, at int64, s *Settlement) {
+func (g *batcher) fire(b *batch, trigger string, at int64, s *Settlement) {
 	g.close(b)
 	s.Batches = append(s.Batches, b.settled(trigger, at))
-	g.craft.make(b, s)
-	g.craft.lose(b, s)
+	g.operation.make(b, s)
+	g.operation.lose(b, s)
 }
 
 // fireAll fires the open batches together, in order of opening.
-func (g *gathering) fireAll(at int64, s *Settlement) {
+func (g *batcher) fireAll(at int64, s *Settlement) {
 	for b := g.first(); b != nil; b = g.first() {
 		g.fire(b, FiredByRows, at, s)
 	}
 }
 
 // close takes the batch from among the open ones.
-func (g *gathering) close(b *batch) {
+func (g *batcher) close(b *batch) {
 	g.queue.Remove(b.queued)
 	b.queued = nil
 	delete(g.groups, b.key)
@@ -249,14 +249,14 @@ func (g *gathering) close(b *batch) {
 }
 
 // first returns the open batch that was opened first, or nil.
-func (g *gathering) first() *batch {
+func (g *batcher) first() *batch {
 	if front := g.queue.Front(); front != nil {
 		return front.Value.(*batch)
 	}
 	return nil
 }
 
-func (g *gathering) due(at int64, s *Settlement) {
+func (g *batcher) due(at int64, s *Settlement) {
 	if g.spec.After == 0 {
 		return
 	}
@@ -265,9 +265,9 @@ func (g *gathering) due(at int64, s *Settlement) {
 	}
 }
 
-func (g *gathering) deadlineOf(b *batch) int64 { return b.opened + g.spec.After.Microseconds() }
+func (g *batcher) deadlineOf(b *batch) int64 { return b.opened + g.spec.After.Microseconds() }
 
-func (g *gathering) deadline() time.Time {
+func (g *batcher) deadline() time.Time {
 	if b := g.first(); b != nil && g.spec.After > 0 {
 		return moment(g.deadlineOf(b))
 	}
@@ -275,19 +275,19 @@ func (g *gathering) deadline() time.Time {
 }
 
 // end fires all open batches. Their rows may come out in another order than that of the batches.
-func (g *gathering) end(at int64, s *Settlement) {
+func (g *batcher) end(at int64, s *Settlement) {
 	var batches []*batch
 	for b := g.first(); b != nil; b = g.first() {
 		g.close(b)
 		s.Batches = append(s.Batches, b.settled(FiredByEnd, at))
 		batches = append(batches, b)
 	}
-	for _, b := range g.craft.order(batches) {
-		g.craft.make(b, s)
+	for _, b := range g.operation.order(batches) {
+		g.operation.make(b, s)
 	}
 	for _, b := range batches {
-		g.craft.lose(b, s)
+		g.operation.lose(b, s)
 	}
 }
 
-func (g *gathering) held() (batches, rows int64) { return int64(g.queue.Len()), g.rows }
+func (g *batcher) held() (batches, rows int64) { return int64(g.queue.Len()), g.rows }

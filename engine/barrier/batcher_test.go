@@ -177,7 +177,7 @@ func TestComputedFields(t *testing.T) {
 			{"k":"x","v":1,"f":1.0}
 			{"k":"y","v":5,"f":null}
 			{"f":3.0,"k":"z","v":3}`)
-		require.Len(t, b.machine.rule.(*gathering).first().totals, 6, "calls are shared")
+		require.Len(t, b.machine.rule.(*batcher).first().totals, 6, "calls are shared")
 		require.Equal(t, "batch 1 end batch_consumed rows 3, 0s to 1s\n"+lines(test.want), b.end(1))
 	}
 }
@@ -251,10 +251,10 @@ func TestTopOfMany(t *testing.T) {
 		for _, b := range []*bench{few, told, all} {
 			b.accept(0, rows.String())
 		}
-		require.Less(t, len(few.machine.rule.(*gathering).first().members), 2*3+slack)
+		require.Less(t, len(few.machine.rule.(*batcher).first().members), 2*3+slack)
 	}
-	require.Positive(t, few.machine.rule.(*gathering).kept)
-	require.Equal(t, few.machine.rule.(*gathering).first().size(), few.machine.rule.(*gathering).kept)
+	require.Positive(t, few.machine.rule.(*batcher).kept)
+	require.Equal(t, few.machine.rule.(*batcher).first().size(), few.machine.rule.(*batcher).kept)
 	var settled []*Settlement
 	for _, b := range []*bench{few, told, all} {
 		s, err := b.machine.End(at(1))
@@ -432,10 +432,10 @@ func TestMemory(t *testing.T) {
 		{"k":"a","v":4}
 		{"k":"c","v":5}
 		{"k":"d","v":6}`))
-	require.Equal(t, 4*size, b.machine.rule.(*gathering).kept)
+	require.Equal(t, 4*size, b.machine.rule.(*batcher).kept)
 	b.end(1)
-	require.Zero(t, b.machine.rule.(*gathering).kept)
-	require.Empty(t, b.machine.rule.(*gathering).large)
+	require.Zero(t, b.machine.rule.(*batcher).kept)
+	require.Empty(t, b.machine.rule.(*batcher).large)
 }
 
 // What only the end may fire is never cut short: it would pass for the whole.
@@ -451,7 +451,7 @@ func TestFull(t *testing.T) {
 		_, err := b.machine.Accept(at(0), b.arrivals(rows))
 		requireFull(t, err, name)
 	}
-	b := newBench(t, meetNode(plan.Join{}))
+	b := newBench(t, coalesceNode(plan.Coalescing{}))
 	b.machine.memoryBudget = 10
 	_, err := b.machine.Accept(at(0), b.told("a 1"))
 	requireFull(t, err, "coalesce")
@@ -471,6 +471,6 @@ func TestMemoryOfFunctions(t *testing.T) {
 	} {
 		b := newBench(t, aggregateNode(t, plan.Batch{}, "x", function))
 		b.accept(0, "{\"k\":\"a\",\"v\":1}\n{\"k\":\"b\",\"v\":2}")
-		require.Equal(t, grows, b.machine.rule.(*gathering).kept > 0, function)
+		require.Equal(t, grows, b.machine.rule.(*batcher).kept > 0, function)
 	}
 }

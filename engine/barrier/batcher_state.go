@@ -1,6 +1,6 @@
 package barrier
 
-func (g *gathering) save(w *writer) {
+func (g *batcher) save(w *writer) {
 	w.signed(g.seen)
 	w.count(g.queue.Len())
 	for e := g.queue.Front(); e != nil; e = e.Next() {
@@ -10,18 +10,18 @@ func (g *gathering) save(w *writer) {
 		w.signed(b.opened)
 		w.signed(b.latest)
 		w.values(b.group)
-		g.craft.save(b, w)
+		g.operation.save(b, w)
 	}
 }
 
-func (g *gathering) load(r *reader) {
+func (g *batcher) load(r *reader) {
 	g.seen = r.signed()
 	r.each(func() {
 		number := uint32(r.natural(int64(g.number)))
 		rows, opened, latest := r.signed(), r.signed(), r.signed()
 		b := g.newBatch(number, opened, r.values(len(g.spec.GroupBy)))
 		b.rows, b.latest, b.owned = rows, latest, true
-		g.craft.load(b, r)
+		g.operation.load(b, r)
 		if r.err == nil {
 			g.readmit(b, r)
 		}
@@ -29,7 +29,7 @@ func (g *gathering) load(r *reader) {
 }
 
 // readmit makes a restored batch an open one.
-func (g *gathering) readmit(b *batch, r *reader) {
+func (g *batcher) readmit(b *batch, r *reader) {
 	key := ""
 	for _, value := range b.group {
 		key += string(appendValue(nil, value))

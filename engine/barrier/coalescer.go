@@ -29,7 +29,7 @@ const (
 	CodeCollision           = "COLLISION"             // branches have different values in one field
 )
 
-// Decision is what a coalesce made of the branches of one fork parent. Branches are indexes into plan.Join.Branches.
+// Decision is what a coalesce made of the branches of one fork parent. Branches are indexes into plan.Coalescing.Branches.
 type Decision struct {
 	FiredBy    string
 	Arrived    []int    // the branches that came in time, in order of arrival
@@ -61,11 +61,11 @@ func (d Decision) Clone() Decision {
 	return d
 }
 
-// Join decides when the branches of one fork parent become one row, and makes the row. Branches arrive or are lost, each
-// once and in any order; a branch that does so twice is a defect in the caller, and panics. A Join keeps memory for the next
+// Coalescer decides when the branches of one fork parent become one row, and makes the row. Branches arrive or are lost, each
+// once and in any order; a branch that does so twice is a defect in the caller, and panics. A Coalescer keeps memory for the next
 // fork parent, see Reset. It is not safe for concurrent use.
-type Join struct {
-	spec     *plan.Join
+type Coalescer struct {
+	spec     *plan.Coalescing
 	merger   *merger
 	states   []branchState
 	rows     []row.Row // by branch; of those that arrived before the decision, with Values of their own
@@ -81,79 +81,79 @@ type branchState struct {
 
 func (b branchState) outstanding() bool { return !b.arrived && b.lost == "" }
 
-// NewJoin returns a Join that no branch has come to.
-func NewJoin(spec *plan.Join) *Join { return newJoin(spec, newMerger(spec)) }
+// NewCoalescer returns a Coalescer that no branch has come to.
+func NewCoalescer(spec *plan.Coalescing) *Coalescer { return newCoalescer(spec, newMerger(spec)) }
 
-func newJoin(spec *plan.Join, merger *merger) *Join {
+func newCoalescer(spec *plan.Coalescing, merger *merger) *Coalescer {
 	n := len(spec.Branches)
-	return &Join{spec: spec, merger: merger, states: make([]branchState, n), rows: make([]row.Row, n)}
+	return &Coalescer{spec: spec, merger: merger, states: make([]branchState, n), rows: make([]row.Row, n)}
 }
 
 // Reset forgets all branches. The last Decision is no longer valid.
-func (j *Join) Reset() {
-	clear(j.states)
-	for b := range j.rows {
-		j.rows[b].Values = j.rows[b].Values[:0]
+func (c *Coalescer) Reset() {
+	clear(c.states)
+	for b := range c.rows {
+		c.rows[b].Values = c.rows[b].Values[:0]
 	}
-	d := &j.decision
-	j.decision = Decision{
+	d := &c.decision
+	c.decision = Decision{
 		Arrived: d.Arrived[:0], Lost: d.Lost[:0], NotNeeded: d.NotNeeded[:0], Collisions: d.Collisions[:0],
 		Row: row.Row{Values: d.Row.Values[:0]},
 	}
-	j.decided = false
+	c.decided = false
 }
 
-// Arrive says that a branch came with this row, of which the Join copies the values, but not their text. It reports whether
+// Arrive says that a branch came with this row, of which the Coalescer copies the values, but not their text. It reports whether
 // that decided.
-func (j *Join) Arrive(branch int, in row.Row) (decided bool) {
-	j.account(branch).arrived = true
-	if j.decided {
+func (c *Coalescer) Arrive(branch int, in row.Row) (decided bool) {
+	c.account(branch).arrived = true
+	if c.decided {
 		return false
 	}
-	j.rows[branch] = row.Row{Shape: in.Shape, Values: append(j.rows[branch].Values[:0], in.Values...)}
-	j.decision.Arrived = append(j.decision.Arrived, branch)
-	return j.decide()
+	c.rows[branch] = row.Row{Shape: in.Shape, Values: append(c.rows[branch].Values[:0], in.Values...)}
+	c.decision.Arrived = append(c.decision.Arrived, branch)
+	return c.decide()
 }
 
 // Lose says that a branch will never come, because its token ended by this path. It reports whether that decided.
-func (j *Join) Lose(branch int, reason pipeline.Path) (decided bool) {
-	j.account(branch).lost = reason
-	return !j.decided && j.decide()
+func (c *Coalescer) Lose(branch int, reason pipeline.Path) (decided bool) {
+	c.account(branch).lost = reason
+	return !c.decided && c.decide()
 }
 
 // Expire says that the timeout passed since the first branch arrived. It decides if nothing has, and reports it.
-func (j *Join) Expire() (decided bool) { return j.settle(FiredByTimeout) }
+func (c *Coalescer) Expire() (decided bool) { return c.settle(FiredByTimeout) }
 
 // Finish says that no branch will come any more. It decides if nothing has, and reports it.
-func (j *Join) Finish() (decided bool) { return j.settle(FiredByEnd) }
+func (c *Coalescer) Finish() (decided bool) { return c.settle(FiredByEnd) }
 
-// Decision returns what was decided. It is valid once something is decided, until Reset; its slices belong to the Join.
-func (j *Join) Decision() Decision { return j.decision }
+// Decision returns what was decided. It is valid once something is decided, until Reset; its slices belong to the Coalescer.
+func (c *Coalescer) Decision() Decision { return c.decision }
 
 // complete reports whether every expected branch arrived or is lost.
-func (j *Join) complete() bool {
-	return !slices.ContainsFunc(j.states, branchState.outstanding)
+func (c *Coalescer) complete() bool {
+	return !slices.ContainsFunc(c.states, branchState.outstanding)
 }
 
-func (j *Join) account(branch int) *branchState {
-	if !j.states[branch].outstanding() {
-		panic(fmt.Sprintf("barrier: the branch %q of one row came twice", j.spec.Branches[branch]))
+func (c *Coalescer) account(branch int) *branchState {
+	if !c.states[branch].outstanding() {
+		panic(fmt.Sprintf("barrier: the branch %q of one row came twice", c.spec.Branches[branch]))
 	}
-	return &j.states[branch]
+	return &c.states[branch]
 }
 
 // decide settles if what is known suffices, and reports it.
-func (j *Join) decide() bool {
-	word := j.verdict()
-	return word != "" && j.settle(word)
+func (c *Coalescer) decide() bool {
+	word := c.verdict()
+	return word != "" && c.settle(word)
 }
 
 // verdict returns what decides, or "" as long as nothing does. Whatever becomes of a row, it takes a first branch to become
 // it: only when all are lost there is nothing to wait for.
-func (j *Join) verdict() string {
-	arrived, lost, outstanding := j.count()
-	needed := j.spec.Policy.Quorum
-	switch policy := j.policy(); {
+func (c *Coalescer) verdict() string {
+	arrived, lost, outstanding := c.count()
+	needed := c.spec.Policy.Quorum
+	switch policy := c.policy(); {
 	case arrived == 0 && outstanding > 0:
 		return ""
 	case arrived == 0:
@@ -172,8 +172,8 @@ func (j *Join) verdict() string {
 	return FiredByAll
 }
 
-func (j *Join) count() (arrived, lost, outstanding int) {
-	for _, state := range j.states {
+func (c *Coalescer) count() (arrived, lost, outstanding int) {
+	for _, state := range c.states {
 		switch {
 		case state.arrived:
 			arrived++
@@ -186,17 +186,17 @@ func (j *Join) count() (arrived, lost, outstanding int) {
 	return arrived, lost, outstanding
 }
 
-func (j *Join) policy() string { return cmp.Or(j.spec.Policy.Word, pipeline.RequireAll) }
+func (c *Coalescer) policy() string { return cmp.Or(c.spec.Policy.Word, pipeline.RequireAll) }
 
 // settle decides with what has arrived.
-func (j *Join) settle(firedBy string) bool {
-	if j.decided {
+func (c *Coalescer) settle(firedBy string) bool {
+	if c.decided {
 		return false
 	}
-	j.decided = true
-	d := &j.decision
+	c.decided = true
+	d := &c.decision
 	d.FiredBy = firedBy
-	for b, state := range j.states {
+	for b, state := range c.states {
 		switch {
 		case state.lost != "":
 			d.Lost = append(d.Lost, Lost{Branch: b, Reason: state.lost})
@@ -205,46 +205,46 @@ func (j *Join) settle(firedBy string) bool {
 		}
 	}
 	if d.Nothing = len(d.Arrived) == 0; !d.Nothing {
-		j.merge()
+		c.merge()
 	}
 	return true
 }
 
 // merge makes the merged row, or the refused one.
-func (j *Join) merge() {
-	if refused := j.givenUp(); refused != nil {
-		j.merger.union(&j.decision, j.rows)
-		j.decision.Refused = refused
+func (c *Coalescer) merge() {
+	if refused := c.givenUp(); refused != nil {
+		c.merger.union(&c.decision, c.rows)
+		c.decision.Refused = refused
 		return
 	}
-	j.merger.merge(&j.decision, j.rows)
+	c.merger.merge(&c.decision, c.rows)
 }
 
 // givenUp returns why the policy refuses what has arrived, or nil.
-func (j *Join) givenUp() *plugin.Rejection {
-	arrived := len(j.decision.Arrived)
+func (c *Coalescer) givenUp() *plugin.Rejection {
+	arrived := len(c.decision.Arrived)
 	switch {
-	case j.policy() == pipeline.RequireAll && arrived < len(j.states):
-		return &plugin.Rejection{Code: CodeIncompleteBranches, Message: "missing: " + j.missing()}
-	case j.policy() == pipeline.Quorum && arrived < j.spec.Policy.Quorum:
-		return &plugin.Rejection{Code: CodeQuorumNotMet, Message: fmt.Sprintf("%d of %d needed branches came; missing: %s", arrived, j.spec.Policy.Quorum, j.missing())}
+	case c.policy() == pipeline.RequireAll && arrived < len(c.states):
+		return &plugin.Rejection{Code: CodeIncompleteBranches, Message: "missing: " + c.missing()}
+	case c.policy() == pipeline.Quorum && arrived < c.spec.Policy.Quorum:
+		return &plugin.Rejection{Code: CodeQuorumNotMet, Message: fmt.Sprintf("%d of %d needed branches came; missing: %s", arrived, c.spec.Policy.Quorum, c.missing())}
 	}
 	return nil
 }
 
 // missing lists the branches that did not come, and how their tokens ended; and apart from these the branches that could still
 // have come when it was decided.
-func (j *Join) missing() string {
+func (c *Coalescer) missing() string {
 	var missing, open []string
-	for b, state := range j.states {
-		branch := j.spec.Branches[b]
+	for b, state := range c.states {
+		branch := c.spec.Branches[b]
 		switch {
 		case state.lost != "":
 			missing = append(missing, fmt.Sprintf("%s (%s)", branch, state.lost))
 		case state.arrived:
-		case j.decision.FiredBy == FiredByTimeout:
+		case c.decision.FiredBy == FiredByTimeout:
 			missing = append(missing, branch+" (timeout)")
-		case j.decision.FiredBy == FiredByLost:
+		case c.decision.FiredBy == FiredByLost:
 			open = append(open, branch)
 		default:
 			missing = append(missing, branch)

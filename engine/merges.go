@@ -7,27 +7,27 @@ import (
 	"waymark/pipeline/row"
 )
 
-// joins numbers the decisions of one coalesce in the order in which they were first taken: many rows share one.
-type joins struct {
+// merges numbers the decisions of one coalesce in the order in which they were first taken: many rows share one.
+type merges struct {
 	codes   []uint16
 	decided []Decided
 	known   map[string]uint16
 	text    []byte
 }
 
-func newJoins(rows int) *joins { return &joins{codes: noTokens(rows), known: map[string]uint16{}} }
+func newMerges(rows int) *merges { return &merges{codes: noTokens(rows), known: map[string]uint16{}} }
 
-func (j *joins) add(i int, decision barrier.Decision) {
-	j.text = appendDecision(j.text[:0], &decision)
-	code, found := j.known[string(j.text)]
+func (m *merges) add(i int, decision barrier.Decision) {
+	m.text = appendDecision(m.text[:0], &decision)
+	code, found := m.known[string(m.text)]
 	if !found {
-		code = uint16(len(j.decided))
-		j.known[string(j.text)] = code
-		j.decided = append(j.decided, Decided{Decision: decision.Clone()})
-		j.decided[code].Row = row.Row{}
+		code = uint16(len(m.decided))
+		m.known[string(m.text)] = code
+		m.decided = append(m.decided, Decided{Decision: decision.Clone()})
+		m.decided[code].Row = row.Row{}
 	}
-	j.decided[code].Rows++
-	j.codes[i] = code
+	m.decided[code].Rows++
+	m.codes[i] = code
 }
 
 // appendDecision appends what tells decisions apart.

@@ -15,15 +15,15 @@ const (
 	stateLost
 )
 
-func (m *meeting) save(w *writer) {
-	w.count(m.queue.Len())
-	for front := m.queue.Front(); front != nil; front = front.Next() {
+func (h *heldCoalesce) save(w *writer) {
+	w.count(h.queue.Len())
+	for front := h.queue.Front(); front != nil; front = front.Next() {
 		e := front.Value.(*entry)
 		w.number(uint64(e.number))
 		w.tokens(e.keys)
 		w.signed(e.opened)
-		w.bool(e.join.decided)
-		for _, state := range e.join.states {
+		w.bool(e.coalescer.decided)
+		for _, state := range e.coalescer.states {
 			state.save(w)
 		}
 		w.count(len(e.came))
@@ -31,7 +31,7 @@ func (m *meeting) save(w *writer) {
 			w.count(c.branch)
 			w.token(c.token)
 			w.signed(c.at)
-			w.row(e.join.rows[c.branch])
+			w.row(e.coalescer.rows[c.branch])
 		}
 	}
 }
@@ -59,63 +59,63 @@ func (b *branchState) load(r *reader) {
 	}
 }
 
-func (m *meeting) load(r *reader) {
+func (h *heldCoalesce) load(r *reader) {
 	var waiting []*entry
 	r.each(func() {
-		e := m.newEntry(uint32(r.natural(math.MaxUint32)), 0, r.tokens())
+		e := h.newEntry(uint32(r.natural(math.MaxUint32)), 0, r.tokens())
 		e.opened = r.signed()
-		e.join.decided = r.bool()
-		for b := range e.join.states {
-			e.join.states[b].load(r)
+		e.coalescer.decided = r.bool()
+		for b := range e.coalescer.states {
+			e.coalescer.states[b].load(r)
 		}
-		r.each(func() { m.loadComer(e, r) })
+		r.each(func() { h.loadComer(e, r) })
 		if r.err == nil {
-			m.readmit(e, r)
+			h.readmit(e, r)
 		}
 		if len(e.came) > 0 {
 			waiting = append(waiting, e)
 		}
 	})
-	if r.err == nil && m.spec.Timeout > 0 {
+	if r.err == nil && h.spec.Timeout > 0 {
 		slices.SortStableFunc(waiting, func(a, b *entry) int { return cmp.Compare(a.came[0].at, b.came[0].at) })
 		for _, e := range waiting {
-			e.waiting = m.waiting.PushBack(e)
+			e.waiting = h.waiting.PushBack(e)
 		}
 	}
 }
 
-func (m *meeting) loadComer(e *entry, r *reader) {
-	branch := int(r.natural(int64(len(m.spec.Branches) - 1)))
+func (h *heldCoalesce) loadComer(e *entry, r *reader) {
+	branch := int(r.natural(int64(len(h.spec.Branches) - 1)))
 	c := comer{branch: branch, token: r.token(), at: r.signed(), owned: true}
 	in := r.row()
-	if e.join.decided || !e.join.states[branch].arrived || slices.Contains(e.join.decision.Arrived, branch) {
+	if e.coalescer.decided || !e.coalescer.states[branch].arrived || slices.Contains(e.coalescer.decision.Arrived, branch) {
 		r.failf("a row waits that did not come, or twice")
 		return
 	}
 	c.bytes = memberBytes + valueBytes(in.Values)
 	e.came = append(e.came, c)
-	e.join.rows[branch] = in
-	e.join.decision.Arrived = append(e.join.decision.Arrived, branch)
+	e.coalescer.rows[branch] = in
+	e.coalescer.decision.Arrived = append(e.coalescer.decision.Arrived, branch)
 }
 
 // readmit takes a restored entry in.
-func (m *meeting) readmit(e *entry, r *reader) {
-	if arrived, _, _ := e.join.count(); !e.join.decided && arrived != len(e.came) {
+func (h *heldCoalesce) readmit(e *entry, r *reader) {
+	if arrived, _, _ := e.coalescer.count(); !e.coalescer.decided && arrived != len(e.came) {
 		r.failf("batch %d lacks a row that came", e.number)
 		return
 	}
-	last := m.queue.Back()
-	if len(e.keys) == 0 || last != nil && last.Value.(*entry).number >= e.number || e.number > m.number {
+	last := h.queue.Back()
+	if len(e.keys) == 0 || last != nil && last.Value.(*entry).number >= e.number || e.number > h.number {
 		r.failf("batch %d is out of order", e.number)
 		return
 	}
-	if _, twice := m.entries[e.keys[len(e.keys)-1]]; twice {
+	if _, twice := h.entries[e.keys[len(e.keys)-1]]; twice {
 		r.failf("batch %d is about the same row as another", e.number)
 		return
 	}
-	m.enter(e)
-	m.rows += int64(len(e.came))
+	h.enter(e)
+	h.rows += int64(len(e.came))
 	for _, c := range e.came {
-		m.kept += c.bytes
+		h.kept += c.bytes
 	}
 }

@@ -8,16 +8,16 @@ import (
 	"waymark/pipeline"
 )
 
-// belongs reports whether tokens that arrive so came down a branch that the coalesce joins, and down no other since.
+// belongs reports whether tokens that arrive so came down a branch that the coalesce merges, and down no other since.
 func (c *compiler) belongs(node *Node, way arrival) bool {
 	last := len(way.context) - 1
-	return last >= 0 && way.context[last].Fork == node.Join.Fork && slices.Contains(node.Join.Branches, way.context[last].Name)
+	return last >= 0 && way.context[last].Fork == node.Coalescing.Fork && slices.Contains(node.Coalescing.Branches, way.context[last].Name)
 }
 
-// checkMet reports the branches that do not reach the coalesce, and whether it said what is in their way.
-func (c *compiler) checkMet(i int, met []string) (explained bool) {
+// checkArriving reports the branches that do not reach the coalesce, and whether it said what is in their way.
+func (c *compiler) checkArriving(i int, met []string) (explained bool) {
 	node := &c.plan.Nodes[i]
-	for _, branch := range node.Join.Branches {
+	for _, branch := range node.Coalescing.Branches {
 		if slices.Contains(met, branch) {
 			continue
 		}
@@ -73,12 +73,12 @@ func (c *compiler) obstacle(name string, coalesce int) string {
 	between := c.between(c.plan.Nodes[at.fork].Routes[at.route].To.Node, coalesce)
 	for i, is := range between {
 		node := &c.plan.Nodes[i]
-		joint, joined := c.joined[i]
+		joint, coalesced := c.coalesced[i]
 		switch {
 		case !is:
-		case node.Barrier && !node.Keeps && node.Join == nil:
+		case node.Barrier && !node.Keeps && node.Coalescing == nil:
 			return fmt.Sprintf("the rows that come out of %q are new ones, of no branch; move it after the coalesce", node.Name)
-		case node.Operation == Fork && (!joined || !between[joint]):
+		case node.Operation == Fork && (!coalesced || !between[joint]):
 			return fmt.Sprintf("its rows go down the branches of %q; join these first, with a coalesce of their own", node.Name)
 		}
 	}
@@ -103,7 +103,7 @@ func (c *compiler) between(from, to int) []bool {
 	return on
 }
 
-// checkStrangers reports rows that reach the coalesce and are of no branch that it joins.
+// checkStrangers reports rows that reach the coalesce and are of no branch that it merges.
 func (c *compiler) checkStrangers(i int) {
 	node := &c.plan.Nodes[i]
 	for _, edge := range c.incoming[i] {
@@ -112,7 +112,7 @@ func (c *compiler) checkStrangers(i int) {
 				continue
 			}
 			c.problem(node.Path+".coalesce", "%s reach %q by %q, and it joins %s of %q: lead them past it, or name their branch",
-				"rows of "+c.contextText(way.context), node.Name, c.plan.Nodes[edge.from].Name, strings.Join(node.Join.Branches, ", "), c.plan.Nodes[node.Join.Fork].Name)
+				"rows of "+c.contextText(way.context), node.Name, c.plan.Nodes[edge.from].Name, strings.Join(node.Coalescing.Branches, ", "), c.plan.Nodes[node.Coalescing.Fork].Name)
 			return
 		}
 	}

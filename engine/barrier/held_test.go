@@ -13,9 +13,9 @@ import (
 	"waymark/pipeline/row"
 )
 
-func meetNode(spec plan.Join) plan.Node {
+func coalesceNode(spec plan.Coalescing) plan.Node {
 	spec.Branches, spec.Held = []string{"a", "b", "c"}, true
-	return plan.Node{Operation: plan.Coalesce, Barrier: true, Context: inBranch, Join: &spec}
+	return plan.Node{Operation: plan.Coalesce, Barrier: true, Context: inBranch, Coalescing: &spec}
 }
 
 // told writes arrivals as "a 1" (branch a of fork parent 1) and losses as "-a 1 gate_routed".
@@ -49,7 +49,7 @@ func (b *bench) meet(seconds float64, events string) string {
 
 // Branches of several rows, mixed: what is merged, what is refused, what comes too late, what comes to nothing.
 func TestMeeting(t *testing.T) {
-	b := newBench(t, meetNode(plan.Join{Timeout: 10 * time.Second}))
+	b := newBench(t, coalesceNode(plan.Coalescing{Timeout: 10 * time.Second}))
 	require.Equal(t, lines(`
 		members [1 2 1 1 3]
 		batch 1 all coalesced rows 3, 0s to 0s, of 1, wait 0s, out true, lost [], not needed [], collisions [], came a:1@0s b:3@0s c:4@0s
@@ -62,7 +62,7 @@ func TestMeeting(t *testing.T) {
 		members [2]
 		batch 2 lost coalesced rows 2, 0s to 4s, of 2, wait 4s, out true, lost [{0 gate_routed}], not needed [], collisions [], came b:2@0s c:6@4s
 		out 2 {"id":2,"b":2,"c":6} in [{8 200}] refused INCOMPLETE_BRANCHES: missing: a (gate_routed)`), b.meet(4, "c 2, -a 2 gate_routed, -a 4 filter_dropped"))
-	require.Len(t, b.machine.rule.(*meeting).entries, 2, "rows of which all branches are known are forgotten")
+	require.Len(t, b.machine.rule.(*heldCoalesce).entries, 2, "rows of which all branches are known are forgotten")
 
 	require.Equal(t, lines(`
 		members [5]
@@ -83,21 +83,21 @@ func TestMeeting(t *testing.T) {
 
 // A row is remembered until its last branch, so that every late one is told.
 func TestLateBranches(t *testing.T) {
-	b := newBench(t, meetNode(plan.Join{Policy: pipeline.Policy{Word: pipeline.First}}))
+	b := newBench(t, coalesceNode(plan.Coalescing{Policy: pipeline.Policy{Word: pipeline.First}}))
 	require.Contains(t, b.meet(0, "b 1"), "batch 1 first coalesced rows 1")
 	require.Equal(t, lines(`
 		members [2]
 		batch 2 arrival branch_not_needed rows 1, 1s to 1s, late for 1`), b.meet(1, "a 1"))
-	require.Len(t, b.machine.rule.(*meeting).entries, 1)
+	require.Len(t, b.machine.rule.(*heldCoalesce).entries, 1)
 	require.Equal(t, lines(`
 		members [3]
 		batch 3 arrival branch_not_needed rows 1, 2s to 2s, late for 1`), b.meet(2, "c 1"))
-	require.Empty(t, b.machine.rule.(*meeting).entries)
+	require.Empty(t, b.machine.rule.(*heldCoalesce).entries)
 }
 
 // Deadlines go by the first branch that came, not by when a loss made the row known; equal ones by the number of the batch.
 func TestTimeoutsInOrder(t *testing.T) {
-	b := newBench(t, meetNode(plan.Join{Policy: pipeline.Policy{Word: pipeline.BestEffort}, Timeout: 10 * time.Second}))
+	b := newBench(t, coalesceNode(plan.Coalescing{Policy: pipeline.Policy{Word: pipeline.BestEffort}, Timeout: 10 * time.Second}))
 	b.meet(0, "-a 1 gate_routed, -a 2 gate_routed")
 	b.meet(5, "a 3")
 	b.meet(6, "b 2, b 1")
@@ -116,11 +116,11 @@ func TestTimeoutsInOrder(t *testing.T) {
 // What no plan gives is an error, not a decision.
 func TestMeetingRefusesDefects(t *testing.T) {
 	for _, events := range []string{"a 1, a 1", "a 1, -a 1 gate_routed", "-a 1 gate_routed, -a 1 gate_routed", "x 1"} {
-		b := newBench(t, meetNode(plan.Join{}))
+		b := newBench(t, coalesceNode(plan.Coalescing{}))
 		_, err := b.machine.Accept(at(0), b.told(events))
 		require.Error(t, err, events)
 	}
-	b := newBench(t, meetNode(plan.Join{}))
+	b := newBench(t, coalesceNode(plan.Coalescing{}))
 	_, err := b.machine.Accept(at(0), &Arrivals{List: []Arrival{{Row: row.Row{Shape: noFields}}}})
 	require.ErrorContains(t, err, "by no branch that it expects")
 }

@@ -39,7 +39,7 @@ func rules(n int) []rule {
 	return list
 }
 
-// step is one thing that happens to a Join.
+// step is one thing that happens to a Coalescer.
 type step struct {
 	branch int
 	lost   bool
@@ -121,11 +121,11 @@ func (r rule) expect(story []step, told int, stop string) expectation {
 func TestPolicies(t *testing.T) {
 	for n := 1; n <= 4; n++ {
 		for _, rule := range rules(n) {
-			join := NewJoin(&plan.Join{Branches: branchNames(n), Policy: rule.policy})
+			coalescer := NewCoalescer(&plan.Coalescing{Branches: branchNames(n), Policy: rule.policy})
 			for _, story := range stories(n) {
 				for told := range n + 1 {
 					for _, stop := range []string{FiredByTimeout, FiredByEnd} {
-						tell(t, join, rule, story, told, stop)
+						tell(t, coalescer, rule, story, told, stop)
 					}
 				}
 			}
@@ -133,25 +133,25 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-func tell(t *testing.T, join *Join, rule rule, story []step, told int, stop string) {
+func tell(t *testing.T, coalescer *Coalescer, rule rule, story []step, told int, stop string) {
 	want := rule.expect(story, told, stop)
-	join.Reset()
+	coalescer.Reset()
 	for i, s := range story[:told] {
-		require.Equal(t, i+1 == want.at && want.firedBy != stop, happen(join, s, branchRow(s.branch, true)), "%v %v", rule.policy, story)
+		require.Equal(t, i+1 == want.at && want.firedBy != stop, happen(coalescer, s, branchRow(s.branch, true)), "%v %v", rule.policy, story)
 	}
 	if stop == FiredByEnd {
-		require.Equal(t, want.firedBy == stop, join.Finish())
+		require.Equal(t, want.firedBy == stop, coalescer.Finish())
 	} else {
-		require.Equal(t, want.firedBy == stop, join.Expire())
+		require.Equal(t, want.firedBy == stop, coalescer.Expire())
 	}
 	for _, s := range story[told:] {
-		require.False(t, join.complete())
-		require.False(t, happen(join, s, branchRow(s.branch, true)), "a decision is final")
+		require.False(t, coalescer.complete())
+		require.False(t, happen(coalescer, s, branchRow(s.branch, true)), "a decision is final")
 	}
-	require.True(t, join.complete())
-	require.False(t, join.Finish() || join.Expire(), "a decision is final")
+	require.True(t, coalescer.complete())
+	require.False(t, coalescer.Finish() || coalescer.Expire(), "a decision is final")
 
-	got := join.Decision()
+	got := coalescer.Decision()
 	said := fmt.Sprintf("%+v %+v, stopped by %s after %d: %+v", rule.policy, story, stop, told, got)
 	require.Equal(t, want.firedBy, got.FiredBy, said)
 	require.Equal(t, orNone(want.arrived), orNone(got.Arrived), said)
@@ -173,11 +173,11 @@ func codeOf(refused *plugin.Rejection) string {
 	return refused.Code
 }
 
-func happen(join *Join, s step, in row.Row) bool {
+func happen(coalescer *Coalescer, s step, in row.Row) bool {
 	if s.lost {
-		return join.Lose(s.branch, reasons[s.branch])
+		return coalescer.Lose(s.branch, reasons[s.branch])
 	}
-	return join.Arrive(s.branch, in)
+	return coalescer.Arrive(s.branch, in)
 }
 
 var branchShapes = []*row.Shape{
@@ -202,20 +202,20 @@ func branchRow(b int, agree bool) row.Row {
 
 // Merges over every order of arrival of every set of branches: the order has no part in the row, but the declared order has.
 func TestMerges(t *testing.T) {
-	merges := []plan.Join{
+	merges := []plan.Coalescing{
 		{}, {Collision: plan.CollisionFirst}, {Collision: plan.CollisionFail}, {Merge: pipeline.Merge{Word: pipeline.Nested}},
 		{Merge: pipeline.Merge{Word: pipeline.SelectBranch, Select: "b"}},
 	}
 	for _, spec := range merges {
 		spec.Branches, spec.Policy = branchNames(4), pipeline.Policy{Word: pipeline.BestEffort}
-		join := NewJoin(&spec)
+		coalescer := NewCoalescer(&spec)
 		for _, story := range stories(4) {
 			for _, agree := range []bool{true, false} {
-				join.Reset()
+				coalescer.Reset()
 				for _, s := range story {
-					happen(join, s, branchRow(s.branch, agree))
+					happen(coalescer, s, branchRow(s.branch, agree))
 				}
-				got := join.Decision()
+				got := coalescer.Decision()
 				if !got.Nothing {
 					requireMerge(t, &spec, got, agree)
 				}
@@ -224,7 +224,7 @@ func TestMerges(t *testing.T) {
 	}
 }
 
-func requireMerge(t *testing.T, spec *plan.Join, got Decision, agree bool) {
+func requireMerge(t *testing.T, spec *plan.Coalescing, got Decision, agree bool) {
 	came := slices.Sorted(slices.Values(got.Arrived))
 	want := slowUnion(spec, came, agree)
 	switch {
@@ -254,7 +254,7 @@ func requireMerge(t *testing.T, spec *plan.Join, got Decision, agree bool) {
 }
 
 // slowUnion says what the union is, as field=value<branch in order.
-func slowUnion(spec *plan.Join, came []int, agree bool) string {
+func slowUnion(spec *plan.Coalescing, came []int, agree bool) string {
 	var fields []string
 	from := map[string]int{}
 	for _, b := range came {
@@ -284,50 +284,50 @@ func printUnion(fields []string, at func(string) (row.Value, int)) string {
 
 // The caller reuses the memory of a row that arrived.
 func TestArriveCopies(t *testing.T) {
-	join := NewJoin(&plan.Join{Branches: branchNames(2)})
+	coalescer := NewCoalescer(&plan.Coalescing{Branches: branchNames(2)})
 	in := branchRow(0, true)
-	join.Arrive(0, in)
+	coalescer.Arrive(0, in)
 	in.Values[0] = row.IntValue(99)
-	join.Arrive(1, branchRow(1, true))
-	first := join.Decision().Clone()
+	coalescer.Arrive(1, branchRow(1, true))
+	first := coalescer.Decision().Clone()
 	require.Empty(t, first.Collisions)
 	require.Equal(t, `{"id":7,"seen":7,"b":null}`, string(row.AppendJSON(nil, first.Row)))
-	join.Reset()
-	join.Arrive(0, in)
-	join.Arrive(1, branchRow(1, true))
-	require.Equal(t, []string{"id"}, join.Decision().Collisions)
+	coalescer.Reset()
+	coalescer.Arrive(0, in)
+	coalescer.Arrive(1, branchRow(1, true))
+	require.Equal(t, []string{"id"}, coalescer.Decision().Collisions)
 	require.Equal(t, `{"id":7,"seen":7,"b":null}`, string(row.AppendJSON(nil, first.Row)))
 }
 
 func TestTwicePanics(t *testing.T) {
-	join := NewJoin(&plan.Join{Branches: branchNames(2), Policy: pipeline.Policy{Word: pipeline.First}})
-	join.Arrive(0, branchRow(0, true))
-	require.PanicsWithValue(t, `barrier: the branch "a" of one row came twice`, func() { join.Lose(0, pipeline.GateRouted) })
+	coalescer := NewCoalescer(&plan.Coalescing{Branches: branchNames(2), Policy: pipeline.Policy{Word: pipeline.First}})
+	coalescer.Arrive(0, branchRow(0, true))
+	require.PanicsWithValue(t, `barrier: the branch "a" of one row came twice`, func() { coalescer.Lose(0, pipeline.GateRouted) })
 }
 
 func TestRefusedMergesSayWhatIsMissing(t *testing.T) {
-	join := NewJoin(&plan.Join{Branches: branchNames(3)})
-	join.Arrive(0, branchRow(0, true))
-	join.Lose(2, pipeline.GateRouted)
-	require.Equal(t, "INCOMPLETE_BRANCHES: missing: c (gate_routed); not awaited: b", join.Decision().Refused.Error())
+	coalescer := NewCoalescer(&plan.Coalescing{Branches: branchNames(3)})
+	coalescer.Arrive(0, branchRow(0, true))
+	coalescer.Lose(2, pipeline.GateRouted)
+	require.Equal(t, "INCOMPLETE_BRANCHES: missing: c (gate_routed); not awaited: b", coalescer.Decision().Refused.Error())
 
-	join = NewJoin(&plan.Join{Branches: branchNames(3)})
-	join.Arrive(0, branchRow(0, true))
-	join.Finish()
-	require.Equal(t, "INCOMPLETE_BRANCHES: missing: b, c", join.Decision().Refused.Error(), "at the end there is nothing to wait for")
+	coalescer = NewCoalescer(&plan.Coalescing{Branches: branchNames(3)})
+	coalescer.Arrive(0, branchRow(0, true))
+	coalescer.Finish()
+	require.Equal(t, "INCOMPLETE_BRANCHES: missing: b, c", coalescer.Decision().Refused.Error(), "at the end there is nothing to wait for")
 
-	join = NewJoin(&plan.Join{Branches: branchNames(3), Policy: pipeline.Policy{Word: pipeline.Quorum, Quorum: 2}})
-	join.Arrive(1, branchRow(1, true))
-	join.Expire()
-	require.Equal(t, "QUORUM_NOT_MET: 1 of 2 needed branches came; missing: a (timeout), c (timeout)", join.Decision().Refused.Error())
+	coalescer = NewCoalescer(&plan.Coalescing{Branches: branchNames(3), Policy: pipeline.Policy{Word: pipeline.Quorum, Quorum: 2}})
+	coalescer.Arrive(1, branchRow(1, true))
+	coalescer.Expire()
+	require.Equal(t, "QUORUM_NOT_MET: 1 of 2 needed branches came; missing: a (timeout), c (timeout)", coalescer.Decision().Refused.Error())
 }
 
 // A JSON number cannot hold every decimal.
 func TestNestedRefusesWhatJSONCannotHold(t *testing.T) {
-	join := NewJoin(&plan.Join{Branches: branchNames(1), Merge: pipeline.Merge{Word: pipeline.Nested}})
+	coalescer := NewCoalescer(&plan.Coalescing{Branches: branchNames(1), Merge: pipeline.Merge{Word: pipeline.Nested}})
 	exact := row.Row{Shape: row.NewShape([]string{"price"}), Values: []row.Value{mustParse(row.Decimal, "0.12345678901234567890123")}}
-	join.Arrive(0, exact)
-	got := join.Decision()
+	coalescer.Arrive(0, exact)
+	got := coalescer.Decision()
 	require.Equal(t, row.CodeInexact, codeOf(got.Refused))
 	require.Equal(t, "a", got.Refused.Field)
 	require.Equal(t, exact, got.Row)
