@@ -63,10 +63,13 @@ var allowed = map[string][]string{
 	"worker/formats":             {"plugin", "plugin/csv", "plugin/file", "plugin/jsonl", "plugin/lookup", "plugin/parquet", "plugin/postgres", "pipeline"},
 	"audit":                      {"activities/recompute", "activities/resumepoint", "engine", "engine/barrier", "engine/firsts", "landscape", "landscape/sweep", "payload", "engine/plan", "pipeline/expr", "plugin", "pipeline", "pipeline/row"},
 	"client":                     {"activities", "activities/recompute", "engine/plan", "internal/failpoint", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "payload", "pipeline", "plugin", "plugin/file", "worker", "workflows", "workflows/recovery"},
-	"client/local":               {"activities", "audit", "client", "internal/sqlitefile", "internal/temporal/embedded", "internal/version", "landscape", "landscape/sqlitestore", "payload", "worker", "worker/storage"},
+	"client/local": {
+		"activities", "audit", "client", "internal/memory", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/embedded", "internal/text", "internal/version",
+		"landscape", "landscape/pgstore", "landscape/sqlitestore", "payload", "worker", "worker/storage", "workflows",
+	},
 	"cmd/waymark": {
-		"activities", "audit", "client", "client/local", "engine/plan", "internal/program", "internal/settings", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/codec", "internal/temporal/embedded",
-		"internal/version", "landscape", "landscape/pgstore", "landscape/sqlitestore", "payload", "pipeline", "plugin", "worker", "worker/daemon", "worker/storage", "workflows",
+		"activities", "audit", "client", "client/local", "engine/plan", "internal/memory", "internal/program", "internal/settings", "internal/text", "internal/version",
+		"landscape", "pipeline", "plugin", "worker", "worker/daemon", "worker/storage", "workflows",
 	},
 	"tests/crash/lab/cmd": {"internal/program", "tests/crash/lab"},
 	"tests/crash/lab":     {"landscape", "landscape/sqlitestore", "payload", "payload/fsstore", "pipeline"},

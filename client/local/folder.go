@@ -14,6 +14,8 @@ import (
 	"waymark/client"
 	"waymark/internal/sqlitefile"
 	"waymark/internal/temporal/embedded"
+	"waymark/worker"
+	"waymark/worker/storage"
 )
 
 // Folder is the path of a state folder: what runs leave behind. One process at a time executes runs in it.
@@ -101,4 +103,12 @@ func (f Folder) Serve(ctx context.Context, identity string, logger *slog.Logger)
 		c.Close()
 		return server.Stop()
 	}, nil
+}
+
+// Reserved returns the places in which no document reads or writes: those of the stores, and what else is the folder's own.
+func (f Folder) Reserved(stores storage.Options) worker.Reserved {
+	all := worker.Reserved(stores.Reserved())
+	all.Files = append(all.Files, storage.Database(f.Temporal())...)
+	all.Files = append(all.Files, f.Temporal()+".lock", f.File(KeyFile), f.File("stdio"))
+	return all
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"waymark/client"
+	"waymark/worker/storage"
 )
 
 // cures are this program's words for what can be done with a run that has stopped; %s is its id.
@@ -59,6 +60,9 @@ var hints = map[client.Cure]string{
 	client.Diagnose:         ": waymark doctor looks for the cause",
 	client.NameLandscape:    " Say where with --landscape",
 	client.SameLandscape:    "; do the workers use the same --landscape as you do?",
+	client.FindLandscape:    ": run a pipeline first, or say where it is with --state FOLDER or --landscape sqlite:PATH",
+	client.FindPayloads:     ": say where they are with --payloads file:FOLDER",
+	client.UsePostgres:      "; --landscape postgres://USER@HOST/DATABASE names a record with roles",
 	client.SamePayloads:     "; do the workers use the same --payloads as you do?",
 }
 
@@ -76,6 +80,8 @@ func worded(err error) error {
 	}
 	if changed, ok := errors.AsType[*client.DocumentChangedError](err); ok {
 		err = documentChanged(changed)
+	} else if _, ok := errors.AsType[*storage.URLError](err); ok {
+		err = fmt.Errorf("--%w", err)
 	} else if hint := hintFor(refused.Cure, refused.Run); hint != "" {
 		err = fmt.Errorf("%w%s", err, hint)
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/client"
+	"waymark/client/local"
 	"waymark/workflows"
 )
 
@@ -26,7 +27,7 @@ may be repeated, and works on a run that is cancelled already.
 			if err := whyGiven(why); err != nil {
 				return err
 			}
-			return a.cancel(cmd.Context(), args[0], a.by(why), final)
+			return a.existing(cmd.Context(), func(home *local.Home) error { return a.cancel(cmd.Context(), home, args[0], a.by(why), final) })
 		},
 	}
 	whyFlag(cmd, &why)
@@ -34,17 +35,12 @@ may be repeated, and works on a run that is cancelled already.
 	return cmd
 }
 
-func (a *app) cancel(ctx context.Context, word string, by client.By, final bool) (err error) {
-	record, err := a.openRecord(ctx)
+func (a *app) cancel(ctx context.Context, home *local.Home, word string, by client.By, final bool) error {
+	run, err := home.Find(ctx, word)
 	if err != nil {
-		return err
+		return a.cancelWaiting(ctx, home, word, err)
 	}
-	defer func() { err = closing(err, record.close) }()
-	run, err := record.client.Find(ctx, word)
-	if err != nil {
-		return a.cancelWaiting(ctx, record, word, err)
-	}
-	if err := record.client.Cancel(ctx, run, by, final); err != nil {
+	if err := home.Cancel(ctx, run, by, final); err != nil {
 		return err
 	}
 	result := orderResult{Run: run.ID, Order: workflows.CancelUpdate}
@@ -56,11 +52,11 @@ func (a *app) cancel(ctx context.Context, word string, by client.By, final bool)
 }
 
 // cancelWaiting cancels a run that is not recorded because no worker has come for it yet; unless that is so, it returns missing.
-func (a *app) cancelWaiting(ctx context.Context, record *record, run string, missing error) error {
+func (a *app) cancelWaiting(ctx context.Context, home *local.Home, run string, missing error) error {
 	if !a.onCluster() {
 		return missing
 	}
-	cancelled, err := record.client.CancelWaiting(ctx, run)
+	cancelled, err := home.CancelWaiting(ctx, run)
 	switch {
 	case err != nil:
 		return err

@@ -2,25 +2,21 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"waymark/client"
-	"waymark/client/local"
 	"waymark/pipeline"
-	"waymark/worker"
-	"waymark/worker/daemon"
 )
 
 // compile reads a document and compiles it. Problems of the document are wrong use, all of them at once.
-func (a *app) compile(file string, params []string, key keySource) (*client.Document, error) {
+func (a *app) compile(file string, params []string) (*client.Document, error) {
 	given, err := parsePairs("--param", "NAME=VALUE", params)
 	if err != nil {
 		return nil, err
 	}
-	planner, err := a.planner(key)
+	planner, err := a.options().Planner(client.ToResume)
 	if err != nil {
 		return nil, err
 	}
@@ -49,45 +45,6 @@ func problems(err error) pipeline.Problems {
 	errors.As(err, &problems)
 	return problems
 }
-
-// planner returns what compiles documents with this machine's environment and secrets.
-func (a *app) planner(key keySource) (worker.Planner, error) {
-	fingerprintKey, err := a.fingerprintKey(key)
-	if err != nil {
-		return worker.Planner{}, fmt.Errorf("key of the fingerprints: %w", err)
-	}
-	state, err := filepath.Abs(a.state)
-	if err != nil {
-		return worker.Planner{}, err
-	}
-	if a.onCluster() {
-		state = "" // its workers have no standard input and output
-	}
-	credentials, err := worker.DocumentCredentials(a.documentProfile, a.env)
-	if err != nil {
-		return worker.Planner{}, wrongUse(err)
-	}
-	return worker.Planner{
-		Allow: a.allowPaths, SecretsDir: a.secretsDir, FingerprintKey: fingerprintKey, AllowNetworks: a.allowNetworks, Stdio: state,
-		Reserved: a.folder().Reserved(a.storage(false)), Credentials: credentials,
-	}, nil
-}
-
-// fingerprintKey returns the key that workers share, if one was given, or else that of the state folder.
-func (a *app) fingerprintKey(own keySource) ([]byte, error) {
-	text, _ := a.env(daemon.FingerprintKeyVariable)
-	key, err := worker.FingerprintKey(a.keyFile, text)
-	if err != nil {
-		return nil, wrongUse(err)
-	}
-	if key != nil {
-		return key, nil
-	}
-	return own(a.folder())
-}
-
-// keySource returns the key by which a state folder's records tell that a secret changed.
-type keySource func(local.Folder) ([]byte, error)
 
 // shown returns the path as it is shown: from the working folder, if it is below that.
 func shown(path string) string {

@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/client"
+	"waymark/client/local"
+	"waymark/internal/text"
 	"waymark/landscape"
 )
 
@@ -28,8 +30,8 @@ reserved   a publication that has not come yet
 		Args:              exactlyOne("run"),
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.query(cmd.Context(), args[0], func(r *record, run landscape.Run) error {
-				effects, err := r.client.Effects(cmd.Context(), run.ID, all)
+			return a.query(cmd.Context(), args[0], func(home *local.Home, run landscape.Run) error {
+				effects, err := home.Effects(cmd.Context(), run.ID, all)
 				if err != nil {
 					return err
 				}
@@ -44,12 +46,12 @@ reserved   a publication that has not come yet
 func writeEffects(w io.Writer, effects []client.Effect) error {
 	lines := [][]string{{"effect", "state", "attempts", "rows", "bytes", "last event"}}
 	for _, e := range effects {
-		lines = append(lines, []string{e.ID, string(e.State), grouped(e.Attempts), grouped(e.Rows), grouped(e.Bytes), eventText(e.Last)})
+		lines = append(lines, []string{e.ID, string(e.State), text.Grouped(e.Attempts), text.Grouped(e.Rows), text.Grouped(e.Bytes), eventText(e.Last)})
 		for i := range e.Events {
 			lines = append(lines, []string{"", "", fmt.Sprintf("  %d", e.Events[i].Attempt), "", "", eventText(&e.Events[i])})
 		}
 	}
-	return table(w, lines...)
+	return text.Table(w, lines...)
 }
 
 // mostDetail bounds the detail of an event in a table, in characters.
@@ -60,12 +62,12 @@ func eventText(e *client.EffectEvent) string {
 	if e == nil {
 		return "-"
 	}
-	text := fmt.Sprintf("%s %s by %s", moment(e.At), e.Event, e.Worker)
+	said := fmt.Sprintf("%s %s by %s", moment(e.At), e.Event, e.Worker)
 	if detail := []rune(e.Detail); e.Event != landscape.EffectFinalized && len(detail) > 0 { // a receipt is for machines
 		if len(detail) > mostDetail {
 			detail = append(detail[:mostDetail], '…')
 		}
-		text += ": " + string(detail)
+		said += ": " + string(detail)
 	}
-	return text
+	return said
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/client"
+	"waymark/client/local"
+	"waymark/internal/text"
 	"waymark/landscape"
 	"waymark/pipeline"
 )
@@ -36,12 +38,12 @@ such as out/orders.retry-1.csv. Records of which a part arrived somewhere are le
 				defer stop()
 				return a.retry(ctx, args[0], o)
 			}
-			return a.query(cmd.Context(), args[0], func(r *record, run landscape.Run) error {
-				groups, err := r.client.Errors(cmd.Context(), run.ID)
+			return a.query(cmd.Context(), args[0], func(home *local.Home, run landscape.Run) error {
+				groups, err := home.Errors(cmd.Context(), run.ID)
 				if err != nil {
 					return err
 				}
-				files, err := r.client.Files(cmd.Context(), run.ID)
+				files, err := home.Files(cmd.Context(), run.ID)
 				if err != nil {
 					return err
 				}
@@ -61,7 +63,7 @@ func writeErrors(w io.Writer, run landscape.Run, groups []client.ErrorGroup, wit
 	}
 	question := "--row N"
 	for _, group := range groups {
-		fmt.Fprintf(w, "%s refused by %s: %s\n", many(group.Count, "row"), group.Node, cell(headline(group.ErrorGroup)))
+		fmt.Fprintf(w, "%s refused by %s: %s\n", text.Count(group.Count, "row"), group.Node, text.Cell(headline(group.ErrorGroup)))
 		lines := make([][]string, len(group.Samples))
 		for i, sample := range group.Samples {
 			if sample.Token != "" {
@@ -69,7 +71,7 @@ func writeErrors(w io.Writer, run landscape.Run, groups []client.ErrorGroup, wit
 			}
 			lines[i] = []string{"  " + sampleName(&sample), samplePlace(&sample, withFiles), sample.Message, "→ " + destination(sample.SentTo)}
 		}
-		if err := table(w, lines...); err != nil {
+		if err := text.Table(w, lines...); err != nil {
 			return err
 		}
 		fmt.Fprintln(w)

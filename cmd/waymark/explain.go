@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/audit"
+	"waymark/client/local"
 	"waymark/landscape"
 )
 
@@ -54,9 +55,9 @@ What came of a row is followed through barriers to every line of every output, a
 			if err != nil {
 				return err
 			}
-			return a.query(cmd.Context(), args[0], func(r *record, run landscape.Run) error {
+			return a.query(cmd.Context(), args[0], func(home *local.Home, run landscape.Run) error {
 				asked.Run = run.ID
-				return a.explain(cmd.Context(), r, asked, q.whyNot)
+				return a.explain(cmd.Context(), home, asked, q.whyNot)
 			})
 		},
 	}
@@ -97,8 +98,8 @@ func (q question) question() (audit.Question, error) {
 	return audit.Question{Source: q.source, Row: q.row, Key: key, Token: q.token, Sink: q.sink, Line: q.line, All: q.all, Limit: q.limit}, err
 }
 
-func (a *app) explain(ctx context.Context, r *record, asked audit.Question, whyNot string) error {
-	auditor, err := a.auditor(ctx, r)
+func (a *app) explain(ctx context.Context, home *local.Home, asked audit.Question, whyNot string) error {
+	auditor, err := home.Auditor(ctx)
 	if err != nil {
 		return err
 	}

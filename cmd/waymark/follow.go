@@ -94,25 +94,25 @@ func (a *app) show(ctx context.Context, e *client.Execution) (*client.Ending, er
 		if err != nil {
 			return nil, err
 		}
-		text := event.Message + hintFor(event.Cure, e.Run)
+		said := event.Message + hintFor(event.Cure, e.Run)
 		switch event.Kind {
 		case client.ProgressEvent:
 			view.show(event.Progress)
 		case client.HeldEvent:
-			view.hold(text)
-			if text == "" {
+			view.hold(said)
+			if said == "" {
 				view.say("going on")
 			} else if !event.Again {
-				view.say(text)
+				view.say(said)
 			}
 		case client.StoppingEvent:
 			a.note("stopping …")
 		case client.WarningEvent:
-			a.note("%s", text)
+			a.note("%s", said)
 		case client.EndedEvent:
 			return event.Ending, nil
 		default:
-			view.say(text)
+			view.say(said)
 		}
 	}
 	return nil, errors.New("the run's events ended before the run did")

@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/spf13/cobra"
+
+	"waymark/client/local"
 )
 
 func (a *app) followCommand() *cobra.Command {
@@ -30,15 +32,12 @@ became of it, with the exit code that ` + "`waymark run`" + ` has. Ctrl-C stops 
 }
 
 // followRun follows the run that word means to its end.
-func (a *app) followRun(ctx context.Context, word string) (err error) {
-	record, err := a.openRecord(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = closing(err, record.close) }()
-	e, err := record.client.Follow(ctx, word)
-	if err != nil {
-		return err
-	}
-	return a.follow(ctx, e)
+func (a *app) followRun(ctx context.Context, word string) error {
+	return a.existing(ctx, func(home *local.Home) error {
+		e, err := home.Follow(ctx, word)
+		if err != nil {
+			return err
+		}
+		return a.follow(ctx, e)
+	})
 }

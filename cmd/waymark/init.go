@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,7 +60,7 @@ func writeStarter(folder string) ([]string, error) {
 	var paths []string
 	for _, file := range starterFiles {
 		path := filepath.Join(folder, file[1])
-		if exists(path) {
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%s is there already; nothing was written: name another folder", path)
 		}
 		paths = append(paths, path)

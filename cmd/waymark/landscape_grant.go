@@ -6,18 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/landscape/pgstore"
+	"waymark/client/local"
 )
 
-// granted is what grant did.
-type granted struct {
-	Place  string `json:"landscape"`
-	Writer string `json:"writer,omitempty"`
-	Reader string `json:"reader,omitempty"`
-}
-
 func (a *app) grantCommand() *cobra.Command {
-	var roles pgstore.Roles
+	var roles local.Roles
 	cmd := &cobra.Command{
 		Use:   "grant --writer ROLE --reader ROLE",
 		Short: "Give roles of Postgres what they need in the record, and nothing else",
@@ -35,21 +28,14 @@ The roles must be there; best they are groups:
 Repeating it changes nothing. After "waymark landscape migrate" changed the schema it must be repeated.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !a.inPostgres() {
-				return wrongUsef("there are no roles in a file, only its mode; --landscape postgres://USER@HOST/DATABASE names a record with roles")
-			}
-			if roles == (pgstore.Roles{}) {
+			if roles == (local.Roles{}) {
 				return wrongUsef("give --writer ROLE, --reader ROLE, or both")
 			}
-			place, err := pgstore.Place(a.landscapeURL())
+			done, err := a.options().Grant(cmd.Context(), roles)
 			if err != nil {
-				return wrongUse(err)
-			}
-			if err := pgstore.Grant(cmd.Context(), a.landscapeURL(), roles); err != nil {
 				return err
 			}
-			done := granted{place, roles.Writer, roles.Reader}
-			return a.print(done, done.tell)
+			return a.print(done, func(w io.Writer) error { return tellGrant(w, done) })
 		},
 	}
 	cmd.Flags().StringVar(&roles.Writer, "writer", "", "`role` of processes that work for runs")
@@ -57,8 +43,8 @@ Repeating it changes nothing. After "waymark landscape migrate" changed the sche
 	return cmd
 }
 
-// tell says what was done, for people.
-func (g granted) tell(w io.Writer) error {
+// tellGrant says what was done, for people.
+func tellGrant(w io.Writer, g local.Grant) error {
 	for _, role := range []struct{ name, may string }{
 		{g.Writer, "may read, insert, and move runs and effects"}, {g.Reader, "may read"},
 	} {

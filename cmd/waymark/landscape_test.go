@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"waymark/client/local"
 	"waymark/landscape/pgstore"
 	"waymark/tests/services"
 )
@@ -37,9 +38,9 @@ func TestRecordInPostgres(t *testing.T) {
 	require.NotZero(t, code)
 	require.Contains(t, stderr, "waymark landscape migrate")
 
-	var done migration
+	var done local.Migration
 	require.NoError(t, json.Unmarshal([]byte(quiet(waymark("landscape", "migrate", "--landscape", db.DSN(), "--json"))), &done))
-	require.Equal(t, migration{Place: place, To: pgstore.Version()}, done)
+	require.Equal(t, local.Migration{Place: place, To: pgstore.Version()}, done)
 	require.Contains(t, quiet(waymark("landscape", "migrate", "--landscape", db.DSN())), "nothing to do")
 
 	code, _, stderr = waymark("landscape", "grant", "--landscape", db.DSN(), "--reader", "asking")

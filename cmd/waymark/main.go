@@ -9,6 +9,7 @@ import (
 
 	"waymark/internal/program"
 	"waymark/internal/settings"
+	"waymark/internal/text"
 )
 
 func main() {
@@ -59,7 +60,7 @@ func execute(args []string, stdout, stderr io.Writer, env settings.Lookup) int {
 	}
 	code, said := exitCode(worded(err), a.started)
 	if said != nil {
-		fmt.Fprintf(stderr, "waymark: %s\n", visible(said.Error()))
+		fmt.Fprintf(stderr, "waymark: %s\n", text.Visible(said.Error()))
 	}
 	return code
 }

@@ -1,168 +1,82 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"io/fs"
-	"os"
-	"strings"
 
-	"waymark/audit"
+	"waymark/activities"
 	"waymark/client"
 	"waymark/client/local"
 	"waymark/landscape"
-	"waymark/landscape/sqlitestore"
-	"waymark/payload"
-	"waymark/worker/storage"
+	"waymark/worker/daemon"
 )
 
-// record is the landscape and the payload store of one invocation.
-type record struct {
-	place    string // of the landscape, for people
-	log      *landscape.Log
-	client   *client.Client // that reads it
-	payloads *payload.Store // nil unless it was asked for: most questions and all orders work while it is away
-	opened   *storage.Storage
-	close    func() error
-}
-
-func (c *config) landscapeURL() string {
-	return cmp.Or(c.landscape, c.folder().Landscape())
-}
-
-func (c *config) payloadsURL() string {
-	return cmp.Or(c.payloads, c.folder().Payloads())
-}
-
-// landscapePath returns the file that the landscape's URL names; the error says that it names none.
-func (c *config) landscapePath() (string, error) {
-	path, err := storage.LandscapePath(c.landscapeURL())
-	return path, misused(err)
-}
-
-// payloadsPath returns the folder that the payload store's URL names; the error says that it names none.
-func (c *config) payloadsPath() (string, error) {
-	path, err := storage.PayloadsPath(c.payloadsURL())
-	return path, misused(err)
-}
-
-// misused marks the error as wrong use, unless there is none, or a service is at fault.
-func misused(err error) error {
-	_, service := errors.AsType[*storage.ServiceError](err)
-	if err == nil || service && !errors.Is(err, landscape.ErrNotFound) {
-		return err
+// options are what the library has to know of the configuration.
+func (a *app) options() local.Options {
+	key, _ := a.env(daemon.FingerprintKeyVariable)
+	o := local.Options{
+		State: a.folder(), Landscape: a.landscape, Payloads: a.payloads, Allow: a.allowPaths,
+		Secrets: a.secretsDir, Profile: a.documentProfile, KeyFile: a.keyFile, Key: key, Trigger: activities.TriggerCLI, Version: version,
+		Logger: a.logger(), Env: a.env, Warn: func(message string) { a.note("%s", message) }, LimitMemory: true,
 	}
-	return wrongUse(err)
-}
-
-// storage says what the URLs name.
-func (a *app) storage(create bool) storage.Options {
-	return storage.Options{
-		Landscape: a.landscapeURL(), Payloads: a.payloadsURL(), Create: create, Logger: a.logger(), SQLite: openSQLite(false),
+	for _, network := range a.allowNetworks {
+		o.Networks = append(o.Networks, network.String())
 	}
-}
-
-// openSQLite returns what opens a landscape in a file, and brings its schema up to date, unless it is to be kept as it is.
-func openSQLite(keep bool) func(ctx context.Context, path string, create bool) (landscape.Driver, error) {
-	return func(ctx context.Context, path string, create bool) (landscape.Driver, error) {
-		store, err := sqlitestore.Open(ctx, path, sqlitestore.Options{Create: create, Keep: keep})
-		if err != nil {
-			return nil, err // not a nil *Store in an interface
-		}
-		return store, nil
-	}
-}
-
-// openRecord opens what is there, without the payloads. It creates nothing: no record where one is expected is wrong use.
-func (a *app) openRecord(ctx context.Context) (*record, error) {
-	return a.openedRecord(storage.OpenLandscape(ctx, a.storage(false)))
-}
-
-// openPayloads opens the payloads of a record that was opened without them.
-func (a *app) openPayloads(ctx context.Context, r *record) error {
-	if r.payloads != nil {
-		return nil
-	}
-	if err := r.opened.OpenPayloads(ctx, a.storage(false)); err != nil {
-		return a.misplaced(err)
-	}
-	r.payloads = r.opened.Payloads
-	return nil
-}
-
-// createRecord opens the record, and makes what is missing. A process that works for runs itself must be allowed to write it.
-func (a *app) createRecord(ctx context.Context) (*record, error) {
-	opened, err := storage.Open(ctx, a.storage(true))
-	if err == nil {
-		if err = a.mayWork(ctx, opened); err != nil {
-			err = errors.Join(err, opened.Close())
-		}
-	}
-	return a.openedRecord(opened, err)
-}
-
-// mayWork refuses a record that this process may not write, if it works for runs itself. It tells the owner of the record that he
-// need not.
-func (a *app) mayWork(ctx context.Context, opened *storage.Storage) error {
 	if a.onCluster() {
-		return nil
+		keys, _ := a.env(daemon.CodecKeysVariable)
+		o.Cluster = &client.Cluster{Address: a.temporal, Queue: a.queue, Files: a.files, CodecFile: a.codecKeys, CodecKeys: keys, Env: a.env}
 	}
-	if err := opened.MayWrite(ctx); err != nil {
-		return err
-	}
-	warning, err := opened.OwnerWarning(ctx)
-	if warning != "" {
-		a.note("%s", warning)
-	}
-	return err
+	return o
 }
 
-// openedRecord is the record in what was opened, or says why it could not be.
-func (a *app) openedRecord(opened *storage.Storage, err error) (*record, error) {
-	if err != nil {
-		return nil, a.misplaced(err)
-	}
-	h := &host{app: a}
-	return &record{
-		place: opened.Place, log: opened.Log, client: client.New(opened.Log, opened.Place, h), payloads: opened.Payloads, opened: opened,
-		close: func() error {
-			h.close()
-			return opened.Close()
-		},
-	}, nil
-}
+// onCluster reports whether runs are executed by the workers of a Temporal cluster instead of in this process.
+func (c *config) onCluster() bool { return c.temporal != "" }
 
-// misplaced says of what could not be opened how to name another.
-func (a *app) misplaced(err error) error {
-	switch {
-	case errors.Is(err, storage.ErrNoLandscape):
-		return wrongUsef("no record at %s: run a pipeline first, or say where it is with --state FOLDER or --landscape sqlite:PATH", pathIn(a.landscapeURL()))
-	case errors.Is(err, storage.ErrNoPayloads):
-		return wrongUsef("no payloads at %s: say where they are with --payloads file:FOLDER", pathIn(a.payloadsURL()))
-	default:
-		return misused(err)
-	}
-}
+// folder is the state folder.
+func (c *config) folder() local.Folder { return local.Folder(c.state) }
 
-// pathIn returns the path in the URL of a file.
-func pathIn(url string) string {
-	_, path, _ := strings.Cut(url, ":")
-	return path
-}
-
-// query opens the record and hands it to ask together with the id of the run that word means.
-func (a *app) query(ctx context.Context, word string, ask func(*record, landscape.Run) error) (err error) {
-	record, err := a.openRecord(ctx)
+// with opens what the options name, does something with it, closes it, and prints what a run wrote to standard output.
+func (a *app) with(ctx context.Context, o local.Options, do func(*local.Home) error) (err error) {
+	home, err := local.Open(ctx, o)
 	if err != nil {
 		return err
 	}
-	defer func() { err = closing(err, record.close) }()
-	run, err := record.client.Find(ctx, word)
-	if err != nil {
-		return err
-	}
-	return ask(record, run)
+	defer func() {
+		err = closing(err, home.Close)
+		if failed := a.printOutput(); failed != nil {
+			err = failed // what else there is to say was said
+		}
+	}()
+	return do(home)
+}
+
+// existing opens what is there, and does something with it.
+func (a *app) existing(ctx context.Context, do func(*local.Home) error) error {
+	o := a.options()
+	o.Existing = true
+	return a.with(ctx, o, do)
+}
+
+// query opens what is there and hands it to ask together with the run that word means.
+func (a *app) query(ctx context.Context, word string, ask func(*local.Home, landscape.Run) error) error {
+	return a.existing(ctx, func(home *local.Home) error {
+		run, err := home.Find(ctx, word)
+		if err != nil {
+			return err
+		}
+		return ask(home, run)
+	})
+}
+
+// withSession opens what executes runs, makes what is missing, and does something with it.
+func (a *app) withSession(ctx context.Context, do func(*client.Session) error) error {
+	return a.with(ctx, a.options(), func(home *local.Home) (err error) {
+		s, err := home.Session(ctx, client.ToStart)
+		if err != nil {
+			return err
+		}
+		defer func() { err = closing(err, s.Close) }()
+		return do(s)
+	})
 }
 
 // closing returns err, or else what closing says.
@@ -173,23 +87,21 @@ func closing(err error, close func() error) error {
 	return err
 }
 
-// auditor returns an Auditor that compiles the documents on record with this machine's environment and secrets.
-func (a *app) auditor(ctx context.Context, r *record) (*audit.Auditor, error) {
-	if err := a.openPayloads(ctx, r); err != nil {
-		return nil, err
+// gone is said of a run that is running on record, and nobody works for it.
+func (a *app) gone() string {
+	if a.onCluster() {
+		return " (no workflow is open for it; waymark resume continues it)"
 	}
-	planner, err := a.planner(local.Folder.Key)
-	if err != nil {
-		return nil, err
-	}
-	return audit.New(r.log.Reader, r.payloads, planner), nil
+	return " (its process is gone; waymark resume continues it)"
 }
 
-// exists reports whether there is anything at path.
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return !errors.Is(err, fs.ErrNotExist)
+// statusText is the status for people.
+func (a *app) statusText(run *client.Run) string {
+	switch {
+	case run.Dead():
+		return string(run.Status) + a.gone()
+	case run.Final:
+		return string(run.Status) + " (permanently)"
+	}
+	return string(run.Status)
 }
-
-// folder is the state folder.
-func (c *config) folder() local.Folder { return local.Folder(c.state) }

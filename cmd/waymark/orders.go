@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/client/local"
 	"waymark/landscape"
 )
 
@@ -44,7 +45,7 @@ func (a *app) printOrder(result orderResult, did string) error {
 
 // findRun returns the run that word means.
 func (a *app) findRun(ctx context.Context, word string) (found landscape.Run, err error) {
-	err = a.query(ctx, word, func(_ *record, run landscape.Run) error {
+	err = a.query(ctx, word, func(_ *local.Home, run landscape.Run) error {
 		found = run
 		return nil
 	})

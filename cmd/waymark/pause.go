@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"waymark/client/local"
 	"waymark/landscape"
 	"waymark/workflows"
 )
@@ -21,8 +22,8 @@ func (a *app) pauseCommand() *cobra.Command {
 			if err := whyGiven(why); err != nil {
 				return err
 			}
-			return a.query(cmd.Context(), args[0], func(r *record, run landscape.Run) error {
-				if err := r.client.Pause(cmd.Context(), run, a.by(why)); err != nil {
+			return a.query(cmd.Context(), args[0], func(home *local.Home, run landscape.Run) error {
+				if err := home.Pause(cmd.Context(), run, a.by(why)); err != nil {
 					return err
 				}
 				return a.printOrder(orderResult{Run: run.ID, Order: workflows.PauseUpdate, Next: resumeWith(run.ID)}, "is paused")

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/client/local"
 	"waymark/engine/plan"
 )
 
@@ -25,7 +24,7 @@ func (a *app) planCommand() *cobra.Command {
 			if !slices.Contains(planFormats, format) {
 				return wrongUsef("--format %q: write one of %s", format, strings.Join(planFormats, ", "))
 			}
-			doc, err := a.compile(args[0], params, local.Folder.Key)
+			doc, err := a.compile(args[0], params)
 			if err != nil {
 				return err
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/vbauerster/mpb/v8/cwriter"
 	"github.com/vbauerster/mpb/v8/decor"
 
+	"waymark/internal/text"
 	"waymark/landscape"
 )
 
@@ -20,7 +21,7 @@ type progressView interface {
 	// hold shows what keeps the run from moving, until it is called with nothing.
 	hold(what string)
 	// say tells something besides.
-	say(text string)
+	say(said string)
 	close()
 }
 
@@ -44,15 +45,15 @@ type pace struct {
 
 // text says how far the run is, and how fast.
 func (c pace) text(p landscape.Progress) string {
-	text := fmt.Sprintf("%s read, %s done, %s rows/s", many(p.Rows, "row"), grouped(p.Passed),
-		grouped(perSecond(p.Passed-c.before.Passed, time.Since(c.started))))
+	said := fmt.Sprintf("%s read, %s done, %s rows/s", text.Count(p.Rows, "row"), text.Grouped(p.Passed),
+		text.Grouped(perSecond(p.Passed-c.before.Passed, time.Since(c.started))))
 	if p.Failed > 0 {
-		text += fmt.Sprintf(", %s refused", grouped(p.Failed))
+		said += fmt.Sprintf(", %s refused", text.Grouped(p.Failed))
 	}
 	if p.Held > 0 {
-		text += fmt.Sprintf(", %s held", grouped(p.Held))
+		said += fmt.Sprintf(", %s held", text.Grouped(p.Held))
 	}
-	return text
+	return said
 }
 
 // left says how long the rest of total bytes will take at the pace so far; 0 before anything is done.
@@ -73,7 +74,7 @@ type quietView struct{ out io.Writer }
 
 func (quietView) show(landscape.Progress) {}
 func (quietView) hold(string)             {}
-func (v quietView) say(text string)       { fmt.Fprintf(v.out, "waymark: %s\n", visible(text)) }
+func (v quietView) say(said string)       { fmt.Fprintf(v.out, "waymark: %s\n", text.Visible(said)) }
 func (quietView) close()                  {}
 
 // lineInterval is the time between two lines of progress.
@@ -97,7 +98,7 @@ func (v *lineView) show(p landscape.Progress) {
 
 func (v *lineView) hold(what string) { v.held = what != "" }
 
-func (v *lineView) say(text string) { fmt.Fprintf(v.out, "waymark: %s\n", visible(text)) }
+func (v *lineView) say(said string) { fmt.Fprintf(v.out, "waymark: %s\n", text.Visible(said)) }
 
 func (*lineView) close() {}
 
@@ -129,14 +130,14 @@ func newBar(out io.Writer, total int64, before landscape.Progress) *barView {
 // text is what stands behind the bar.
 func (v *barView) text(total int64) string {
 	latest := v.latest.Load().(landscape.Progress)
-	text := " " + v.pace.text(latest)
+	said := " " + v.pace.text(latest)
 	if held := v.held.Load().(string); held != "" {
-		return text + ", " + cell(held)
+		return said + ", " + text.Cell(held)
 	}
 	if left := v.pace.left(latest, total); left > 0 {
-		text += ", " + left.Round(time.Second).String() + " left"
+		said += ", " + left.Round(time.Second).String() + " left"
 	}
-	return text
+	return said
 }
 
 func (v *barView) show(p landscape.Progress) {
@@ -147,7 +148,7 @@ func (v *barView) show(p landscape.Progress) {
 func (v *barView) hold(what string) { v.held.Store(what) }
 
 // say writes above the bar.
-func (v *barView) say(text string) { fmt.Fprintf(v.container, "waymark: %s\n", visible(text)) }
+func (v *barView) say(said string) { fmt.Fprintf(v.container, "waymark: %s\n", text.Visible(said)) }
 
 // close removes the bar: the summary takes its place.
 func (v *barView) close() {

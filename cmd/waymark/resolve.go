@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/client/local"
 	"waymark/landscape"
 )
 
@@ -38,8 +39,8 @@ func (a *app) resolveCommand() *cobra.Command {
 			if err := d.check(); err != nil {
 				return err
 			}
-			return a.query(cmd.Context(), args[0], func(r *record, run landscape.Run) error {
-				return a.resolve(cmd.Context(), r, run, args[1], d)
+			return a.query(cmd.Context(), args[0], func(home *local.Home, run landscape.Run) error {
+				return a.resolve(cmd.Context(), home, run, args[1], d)
 			})
 		},
 	}
@@ -56,8 +57,8 @@ func (d decision) check() error {
 	return whyGiven(d.why)
 }
 
-func (a *app) resolve(ctx context.Context, r *record, run landscape.Run, effect string, d decision) error {
-	advice, err := r.client.Resolve(ctx, run, effect, d.applied, a.by(d.why))
+func (a *app) resolve(ctx context.Context, home *local.Home, run landscape.Run, effect string, d decision) error {
+	advice, err := home.Resolve(ctx, run, effect, d.applied, a.by(d.why))
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/client"
+	"waymark/client/local"
 	"waymark/landscape"
 	"waymark/workflows"
 )
@@ -59,15 +60,15 @@ which is cancelled permanently.
 }
 
 func (a *app) resume(ctx context.Context, word string, o resumption) error {
-	return a.query(ctx, word, func(r *record, run landscape.Run) error {
+	return a.query(ctx, word, func(home *local.Home, run landscape.Run) error {
 		if o.fork {
-			e, err := r.client.Fork(ctx, run, client.ForkRequest{By: a.by(o.why), Detach: o.detach})
+			e, err := home.Fork(ctx, run, client.ForkRequest{By: a.by(o.why), Detach: o.detach})
 			if err != nil {
 				return err
 			}
-			return a.followAndPrint(ctx, e)
+			return a.follow(ctx, e)
 		}
-		resumed, err := r.client.Resume(ctx, run, client.ResumeRequest{By: a.by(o.why), Recorded: o.recorded, Detach: o.detach})
+		resumed, err := home.Resume(ctx, run, client.ResumeRequest{By: a.by(o.why), Recorded: o.recorded, Detach: o.detach})
 		switch {
 		case err != nil:
 			return err
@@ -76,15 +77,6 @@ func (a *app) resume(ctx context.Context, word string, o resumption) error {
 		case resumed.Execution == nil:
 			return a.printOrder(orderResult{Run: run.ID, Order: "resume"}, fmt.Sprintf("is %s already: nothing is left to do", resumed.Run.Status))
 		}
-		return a.followAndPrint(ctx, resumed.Execution)
+		return a.follow(ctx, resumed.Execution)
 	})
-}
-
-// followAndPrint is follow, and prints what the run wrote to standard output.
-func (a *app) followAndPrint(ctx context.Context, e *client.Execution) error {
-	err := a.follow(ctx, e)
-	if failed := a.printOutput(); failed != nil {
-		return failed
-	}
-	return err
 }

@@ -11,6 +11,7 @@ import (
 
 	"waymark/activities"
 	"waymark/client"
+	"waymark/internal/text"
 )
 
 // retrying is how a person wants quarantined records to be retried.
@@ -60,7 +61,7 @@ func (a *app) retry(ctx context.Context, word string, o retrying) error {
 	if err != nil {
 		return err
 	}
-	err = a.withSession(ctx, client.ToStart, func(s *client.Session) error {
+	err = a.withSession(ctx, func(s *client.Session) error {
 		retry, err := s.Retry(ctx, client.RetryRequest{By: a.by(o.why), Of: of.ID, Run: o.id, File: o.file, Params: params})
 		if err != nil {
 			return err
@@ -90,7 +91,7 @@ func (a *app) tellRetry(retry *client.Retry) error {
 	case a.json:
 		return a.print(result, nil)
 	case retry.Rows > 0:
-		a.note("run %s feeds %s of run %s again", retry.Run, many(retry.Rows, "record"), retry.Of)
+		a.note("run %s feeds %s of run %s again", retry.Run, text.Count(retry.Rows, "record"), retry.Of)
 		for _, left := range retry.Left {
 			a.note("%s", leftOut(left))
 		}
@@ -112,5 +113,5 @@ func leftOut(left activities.LeftOut) string {
 	if int64(len(left.Tokens)) < left.Rows {
 		tokens += ", …"
 	}
-	return fmt.Sprintf("%s left out: %s (%s)", many(left.Rows, "record"), left.Reason, tokens)
+	return fmt.Sprintf("%s left out: %s (%s)", text.Count(left.Rows, "record"), left.Reason, tokens)
 }

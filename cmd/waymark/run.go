@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/user"
 
 	"github.com/spf13/cobra"
 
@@ -89,7 +88,7 @@ func (a *app) start(ctx context.Context, args []string, o starting) error {
 	if err != nil {
 		return err
 	}
-	return a.withSession(ctx, client.ToStart, func(s *client.Session) error {
+	return a.withSession(ctx, func(s *client.Session) error {
 		if request.Document != nil && request.Document.ReadsInput() {
 			a.tellInput()
 		}
@@ -113,7 +112,7 @@ func (a *app) deployedParams(params []string) (map[string]string, error) {
 // compileToRun compiles a document. One that this machine cannot compile, because others have what it refers to, is left to the workers
 // of a cluster: they can, or say what is wrong with it. Of a document that refers to nothing else what is said here is the truth.
 func (a *app) compileToRun(file string, params []string) (*client.Document, error) {
-	doc, failed := a.compile(file, params, local.Folder.Key)
+	doc, failed := a.compile(file, params)
 	if failed == nil || !a.onCluster() {
 		return doc, failed
 	}
@@ -155,18 +154,5 @@ func (a *app) tellInterrupted(interrupted []landscape.RunHead) {
 
 // by says who gives this command, and why.
 func (a *app) by(why string) client.By {
-	return client.By{Actor: actor(), Trigger: activities.TriggerCLI, Why: why}
-}
-
-// actor names who gives this command.
-func actor() string {
-	if who, err := user.Current(); err == nil && who.Username != "" {
-		return who.Username
-	}
-	return fmt.Sprintf("uid %d", os.Getuid())
-}
-
-// identity is the name by which Temporal knows who works with the command line.
-func identity() string {
-	return activities.Identity(activities.TriggerCLI, actor(), client.HostName())
+	return client.By{Actor: local.User(), Trigger: activities.TriggerCLI, Why: why}
 }

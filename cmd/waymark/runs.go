@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/client"
+	"waymark/client/local"
+	"waymark/internal/text"
 	"waymark/landscape"
 	"waymark/pipeline"
 )
@@ -20,20 +22,15 @@ func (a *app) runsCommand() *cobra.Command {
 		Short: "List the runs on record, the newest first",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.listRuns(cmd.Context(), limit)
+			return a.existing(cmd.Context(), func(home *local.Home) error { return a.listRuns(cmd.Context(), home, limit) })
 		},
 	}
 	cmd.Flags().IntVarP(&limit, "limit", "n", 50, "how many `runs` to show, 0 for all")
 	return cmd
 }
 
-func (a *app) listRuns(ctx context.Context, limit int) (err error) {
-	record, err := a.openRecord(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = closing(err, record.close) }()
-	runs, total, err := record.client.Runs(ctx, limit)
+func (a *app) listRuns(ctx context.Context, home *local.Home, limit int) error {
+	runs, total, err := home.Runs(ctx, limit)
 	if err != nil {
 		return err
 	}
@@ -45,7 +42,7 @@ func (a *app) listRuns(ctx context.Context, limit int) (err error) {
 		run := &runs[i]
 		lines = append(lines, []string{run.ID, run.Pipeline, a.statusText(run), moment(run.Started), tookText(run)})
 	}
-	return printList(a, runs, func(w io.Writer) error { return table(w, lines...) })
+	return printList(a, runs, func(w io.Writer) error { return text.Table(w, lines...) })
 }
 
 // tookText is how long the run took, or nothing if that is not known.
@@ -63,12 +60,11 @@ func (a *app) completeRuns(cmd *cobra.Command, args []string, begun string) ([]s
 	if len(args) > 0 || a.settle(cmd.Flags()) != nil {
 		return nil, none
 	}
-	record, err := a.openRecord(cmd.Context())
-	if err != nil {
-		return nil, none
-	}
-	defer record.close() //nolint:errcheck // nothing was written
-	runs, err := completions(cmd.Context(), record.log.Reader, begun)
+	var runs []landscape.RunHead
+	err := a.existing(cmd.Context(), func(home *local.Home) (err error) {
+		runs, err = completions(cmd.Context(), home.Landscape(), begun)
+		return err
+	})
 	if err != nil {
 		return nil, none
 	}

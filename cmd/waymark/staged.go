@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"waymark/client"
+	"waymark/internal/text"
 	"waymark/pipeline"
 )
 
@@ -27,10 +28,10 @@ func stagedLines(s *client.Status) [][]string {
 func size(bytes int64) string {
 	switch {
 	case bytes < 10_000:
-		return many(bytes, "byte")
+		return text.Count(bytes, "byte")
 	case bytes < 10_000_000:
 		return fmt.Sprintf("%d kB", bytes/1_000)
 	default:
-		return grouped(bytes/1_000_000) + " MB"
+		return text.Grouped(bytes/1_000_000) + " MB"
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/client"
+	"waymark/client/local"
+	"waymark/internal/text"
 	"waymark/landscape"
 )
 
@@ -25,8 +27,8 @@ func (a *app) statusCommand() *cobra.Command {
 		Args:              exactlyOne("run"),
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.query(cmd.Context(), args[0], func(r *record, run landscape.Run) error {
-				status, err := r.client.Status(cmd.Context(), run.ID)
+			return a.query(cmd.Context(), args[0], func(home *local.Home, run landscape.Run) error {
+				status, err := home.Status(cmd.Context(), run.ID)
 				if err != nil {
 					return err
 				}
@@ -53,7 +55,7 @@ func (a *app) writeStatus(w io.Writer, s *client.Status, next string) error {
 	lines = append(lines, linkLines(s)...)
 	lines = append(lines, stagedLines(s)...)
 	lines = append(lines, []string{"next", next})
-	if err := table(w, withValue(lines)...); err != nil {
+	if err := text.Table(w, withValue(lines)...); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
@@ -91,7 +93,7 @@ func resumedLine(resumed []client.Resumption) string {
 		line += ": " + last.Why
 	}
 	if len(resumed) > 1 {
-		line = many(int64(len(resumed)), "time") + ", most recently " + line
+		line = text.Count(int64(len(resumed)), "time") + ", most recently " + line
 	}
 	return line
 }
@@ -138,25 +140,25 @@ func writeNodes(w io.Writer, nodes []landscape.NodeCount) error {
 		}
 		lines[0] = append(lines[0], column.head)
 		for i, node := range nodes {
-			lines[i+1] = append(lines[i+1], grouped(column.count(node)))
+			lines[i+1] = append(lines[i+1], text.Grouped(column.count(node)))
 		}
 	}
-	return table(w, lines...)
+	return text.Table(w, lines...)
 }
 
 func writeBarriers(w io.Writer, barriers []client.Barrier) error {
 	lines := [][]string{{"barrier", "open batches", "rows held"}}
 	for _, barrier := range barriers {
-		lines = append(lines, []string{barrier.Barrier, grouped(barrier.Open), grouped(barrier.Held)})
+		lines = append(lines, []string{barrier.Barrier, text.Grouped(barrier.Open), text.Grouped(barrier.Held)})
 	}
-	return table(w, lines...)
+	return text.Table(w, lines...)
 }
 
 // rowsLine accounts for the rows in one line.
 func rowsLine(s *client.Status) string {
-	line := many(s.Rows, "row") + " read"
+	line := text.Count(s.Rows, "row") + " read"
 	if s.Tokens > 0 {
-		line += ", which became " + many(s.Tokens, "token")
+		line += ", which became " + text.Count(s.Tokens, "token")
 	}
 	for _, part := range []struct {
 		count int64
@@ -166,7 +168,7 @@ func rowsLine(s *client.Status) string {
 		{s.Rows - s.Passed, "not finished"},
 	} {
 		if part.count > 0 {
-			line += ", " + grouped(part.count) + " " + part.word
+			line += ", " + text.Grouped(part.count) + " " + part.word
 		}
 	}
 	return line
@@ -177,11 +179,11 @@ func writeSinks(w io.Writer, sinks []client.Sink) error {
 	for _, sink := range sinks {
 		output := shown(sink.Path)
 		if output == "" {
-			output = fmt.Sprintf("not published; %s of %s confirmed", grouped(sink.Finalized), many(sink.Planned, "row"))
+			output = fmt.Sprintf("not published; %s of %s confirmed", text.Grouped(sink.Finalized), text.Count(sink.Planned, "row"))
 		}
-		lines = append(lines, []string{sink.Sink, grouped(sink.Finalized), output})
+		lines = append(lines, []string{sink.Sink, text.Grouped(sink.Finalized), output})
 	}
-	return table(w, lines...)
+	return text.Table(w, lines...)
 }
 
 // writeOpenSinks writes how far the sinks of a run are that is not complete.
@@ -193,11 +195,11 @@ func writeOpenSinks(w io.Writer, sinks []client.Sink) error {
 			output = "not published"
 		}
 		lines = append(lines, []string{
-			sink.Sink, fmt.Sprintf("%s of %s", grouped(sink.Finalized), grouped(sink.Planned)), grouped(sink.Completed),
-			grouped(sink.Missing), grouped(sink.Unknown), output,
+			sink.Sink, fmt.Sprintf("%s of %s", text.Grouped(sink.Finalized), text.Grouped(sink.Planned)), text.Grouped(sink.Completed),
+			text.Grouped(sink.Missing), text.Grouped(sink.Unknown), output,
 		})
 	}
-	return table(w, lines...)
+	return text.Table(w, lines...)
 }
 
 // withValue leaves out the lines whose second cell is empty.

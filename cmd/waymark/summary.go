@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"waymark/client"
+	"waymark/internal/text"
 	"waymark/landscape"
 	"waymark/pipeline"
 )
@@ -156,7 +157,7 @@ func (a *app) writeSummary(w io.Writer, e *client.Execution, o *client.Outcome) 
 		passed -= e.Before.Passed
 	}
 	fmt.Fprintf(w, "%s: %s in %.1f s, %s rows/s\n%s\n\n", status.Pipeline, status.Status, o.Took.Seconds(),
-		grouped(perSecond(passed, o.Took)), rowsLine(status))
+		text.Grouped(perSecond(passed, o.Took)), rowsLine(status))
 	if err := writeSinks(w, status.Sinks); err != nil {
 		return err
 	}

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/client/local"
 	"waymark/engine/plan"
+	"waymark/internal/text"
 	"waymark/pipeline"
 	"waymark/plugin"
 )
@@ -40,7 +40,7 @@ func (a *app) validateCommand() *cobra.Command {
 		Short: "Check a pipeline document; show all problems, or what each sink guarantees",
 		Args:  exactlyOne("document"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			doc, err := a.compile(args[0], params, local.Folder.Key)
+			doc, err := a.compile(args[0], params)
 			if found := problems(err); found != nil && a.json {
 				return endWith(exitUsage, a.print(failedValidation(found), nil))
 			}
@@ -91,5 +91,5 @@ func (v validation) write(w io.Writer) error {
 	for _, sink := range v.Sinks {
 		lines = append(lines, []string{"  " + sink.Sink, string(sink.Guarantee), meanings[sink.Guarantee], sink.Location})
 	}
-	return table(w, lines...)
+	return text.Table(w, lines...)
 }

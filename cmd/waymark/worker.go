@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"waymark/client/local"
 	"waymark/internal/program"
 	"waymark/internal/settings"
 	"waymark/worker/daemon"
@@ -42,12 +43,12 @@ func (a *app) work(ctx context.Context, config daemon.Config) error {
 			return err
 		}
 	}
-	config.Landscape = cmp.Or(config.Landscape, a.landscapeURL())
-	config.Payloads = cmp.Or(config.Payloads, a.payloadsURL())
+	config.Landscape = cmp.Or(config.Landscape, a.landscape, a.folder().Landscape())
+	config.Payloads = cmp.Or(config.Payloads, a.payloads, a.folder().Payloads())
 	ctx, stop := signal.NotifyContext(ctx, program.Signals()...)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	err := daemon.Run(ctx, config, daemon.Program{Code: thisBuild().Code(), Env: a.env, Stderr: a.stderr, SQLite: openSQLite(false)})
+	err := daemon.Run(ctx, config, daemon.Program{Code: thisBuild().Code(), Env: a.env, Stderr: a.stderr, SQLite: local.SQLite})
 	if _, usage := errors.AsType[*daemon.UsageError](err); usage {
 		return wrongUse(err)
 	}

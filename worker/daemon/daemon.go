@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -98,8 +99,8 @@ func (d *process) prepare(ctx context.Context) (err error) {
 	if d.logger, err = d.newLogger(); err != nil {
 		return &UsageError{err}
 	}
-	if err := d.storage().Check(); err != nil {
-		return &UsageError{err}
+	if err := d.storage().Check(); err != nil { // one line for each URL, which begins with the name of its flag
+		return &UsageError{errors.New("--" + strings.ReplaceAll(err.Error(), "\n", "\n--"))}
 	}
 	keys, _ := d.Env(CodecKeysVariable)
 	if d.codec, err = codec.Load(d.CodecKeysFile, keys, d.CodecRequire); err != nil {
@@ -256,7 +257,7 @@ func openToWrite(ctx context.Context, o storage.Options) (*storage.Storage, erro
 // misused marks an error about the words with which the process was started.
 func misused(err error) error {
 	if wrong, is := errors.AsType[*storage.URLError](err); is {
-		return &UsageError{wrong}
+		return &UsageError{fmt.Errorf("--%w", wrong)}
 	}
 	return err
 }

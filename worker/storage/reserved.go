@@ -20,7 +20,7 @@ func (o Options) Reserved() Reserved {
 	}
 	if path, err := PayloadsPath(o.Payloads); err == nil {
 		r.Files = append(r.Files, path)
-	} else if ref, err := split(payloadsFlag, o.Payloads, payloadsForms); err == nil {
+	} else if ref, err := split(ofPayloads, o.Payloads, payloadsForms); err == nil {
 		if bucket, prefixes, err := s3store.Keys(ref.url); err == nil {
 			r.Bucket, r.Prefixes = bucket, prefixes
 		}

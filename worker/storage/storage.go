@@ -74,16 +74,16 @@ func (e *ServiceError) Unwrap() error { return e.Err }
 
 // Check says what is wrong with the URLs, without looking for the services that they name. The error is a *URLError.
 func (o Options) Check() error {
-	record, err := split(landscapeFlag, o.Landscape, landscapeForms)
+	record, err := split(ofLandscape, o.Landscape, landscapeForms)
 	if err == nil && record.scheme == schemePostgres {
 		if _, fault := pgstore.Place(record.url); fault != nil {
-			err = &URLError{landscapeFlag, ": " + fault.Error()}
+			err = &URLError{ofLandscape, ": " + fault.Error()}
 		}
 	}
-	payloads, wrong := split(payloadsFlag, o.Payloads, payloadsForms)
+	payloads, wrong := split(ofPayloads, o.Payloads, payloadsForms)
 	if wrong == nil && payloads.scheme == schemeS3 {
 		if _, fault := s3store.Place(payloads.url); fault != nil {
-			wrong = &URLError{payloadsFlag, ": " + fault.Error()}
+			wrong = &URLError{ofPayloads, ": " + fault.Error()}
 		}
 	}
 	return errors.Join(err, wrong)
@@ -93,7 +93,7 @@ func (o Options) Check() error {
 // ErrNoLandscape or ErrNoPayloads if there is nothing and o.Create is not set. No error repeats a password. After an error
 // nothing stays open.
 func Open(ctx context.Context, o Options) (*Storage, error) {
-	if _, err := split(payloadsFlag, o.Payloads, payloadsForms); err != nil { // before anything is made
+	if _, err := split(ofPayloads, o.Payloads, payloadsForms); err != nil { // before anything is made
 		return nil, err
 	}
 	opened, err := OpenLandscape(ctx, o)
@@ -119,7 +119,7 @@ func (s *Storage) OpenPayloads(ctx context.Context, o Options) error {
 
 // OpenLandscape is Open without the payload store, which need not be there: Payloads is nil until OpenPayloads.
 func OpenLandscape(ctx context.Context, o Options) (*Storage, error) {
-	ref, err := split(landscapeFlag, o.Landscape, landscapeForms)
+	ref, err := split(ofLandscape, o.Landscape, landscapeForms)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +163,7 @@ func (s *Storage) OwnerWarning(ctx context.Context) (string, error) {
 
 func openFile(ctx context.Context, ref reference, o Options) (landscape.Driver, string, error) {
 	if o.SQLite == nil {
-		return nil, "", &URLError{landscapeFlag, ": this program has no SQLite; supported: postgres://USER@HOST/DATABASE, or run `waymark worker`"}
+		return nil, "", &URLError{ofLandscape, ": this program has no SQLite; supported: postgres://USER@HOST/DATABASE, or run `waymark worker`"}
 	}
 	if o.Create {
 		if err := os.MkdirAll(filepath.Dir(ref.path), 0o700); err != nil {
@@ -180,7 +180,7 @@ func openFile(ctx context.Context, ref reference, o Options) (landscape.Driver, 
 func openPostgres(ctx context.Context, ref reference, _ Options) (landscape.Driver, string, error) {
 	place, err := pgstore.Place(ref.url)
 	if err != nil {
-		return nil, "", &URLError{landscapeFlag, ": " + err.Error()}
+		return nil, "", &URLError{ofLandscape, ": " + err.Error()}
 	}
 	store, err := pgstore.Open(ctx, ref.url)
 	if err != nil {
@@ -190,7 +190,7 @@ func openPostgres(ctx context.Context, ref reference, _ Options) (landscape.Driv
 }
 
 func (s *Storage) openPayloads(ctx context.Context, o Options) (payload.Backend, error) {
-	ref, err := split(payloadsFlag, o.Payloads, payloadsForms)
+	ref, err := split(ofPayloads, o.Payloads, payloadsForms)
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +209,7 @@ func (s *Storage) openPayloads(ctx context.Context, o Options) (payload.Backend,
 func (s *Storage) openBucket(ctx context.Context, ref reference, o Options) (payload.Backend, error) {
 	place, err := s3store.Place(ref.url)
 	if err != nil {
-		return nil, &URLError{payloadsFlag, ": " + err.Error()}
+		return nil, &URLError{ofPayloads, ": " + err.Error()}
 	}
 	bucket, err := s3store.Open(ctx, ref.url)
 	if err != nil {

@@ -105,7 +105,7 @@ func TestAWrongPayloadURLMakesNothing(t *testing.T) {
 	o := options(t, d)
 	o.Payloads = "gs://bucket"
 	_, err := storage.Open(t.Context(), o)
-	require.ErrorContains(t, err, `--payloads: unknown scheme "gs"`)
+	require.ErrorContains(t, err, `payloads: unknown scheme "gs"`)
 	require.Empty(t, d.path, "the landscape is not opened")
 }
 

@@ -9,14 +9,14 @@ import (
 
 func TestURLs(t *testing.T) {
 	for url, want := range map[string]string{
-		"mysql://user:hunter2@db/x":    `--landscape: unknown scheme "mysql"; supported: sqlite:PATH, postgres://USER@HOST/DATABASE`,
-		"some/file.db":                 "--landscape has no scheme; supported: sqlite:PATH, postgres://USER@HOST/DATABASE",
-		"sqlite:":                      "--landscape names nothing; supported: sqlite:PATH, postgres://USER@HOST/DATABASE",
-		"postgres://":                  "--landscape names nothing; supported: sqlite:PATH, postgres://USER@HOST/DATABASE",
-		"file:records":                 `--landscape: unknown scheme "file"; supported: sqlite:PATH, postgres://USER@HOST/DATABASE`,
-		"postgres://user:hunter2@db/x": "--landscape names no file of this machine, but postgres://db/x",
-		"postgresql://u:hunter2@db/x":  "--landscape names no file of this machine, but postgres://db/x",
-		"postgres://u:hunter2@[db/x":   "--landscape names no file of this machine, but postgres://…",
+		"mysql://user:hunter2@db/x":    `landscape: unknown scheme "mysql"; supported: sqlite:PATH, postgres://USER@HOST/DATABASE`,
+		"some/file.db":                 "landscape has no scheme; supported: sqlite:PATH, postgres://USER@HOST/DATABASE",
+		"sqlite:":                      "landscape names nothing; supported: sqlite:PATH, postgres://USER@HOST/DATABASE",
+		"postgres://":                  "landscape names nothing; supported: sqlite:PATH, postgres://USER@HOST/DATABASE",
+		"file:records":                 `landscape: unknown scheme "file"; supported: sqlite:PATH, postgres://USER@HOST/DATABASE`,
+		"postgres://user:hunter2@db/x": "landscape names no file of this machine, but postgres://db/x",
+		"postgresql://u:hunter2@db/x":  "landscape names no file of this machine, but postgres://db/x",
+		"postgres://u:hunter2@[db/x":   "landscape names no file of this machine, but postgres://…",
 	} {
 		_, err := LandscapePath(url)
 		require.EqualError(t, err, want)
@@ -26,7 +26,7 @@ func TestURLs(t *testing.T) {
 	require.Equal(t, "some/a:b.db", path)
 
 	_, err = PayloadsPath("s3://bucket/prefix?endpoint=http://127.0.0.1:7070")
-	require.EqualError(t, err, "--payloads names no file of this machine, but s3://bucket/prefix")
+	require.EqualError(t, err, "payloads names no file of this machine, but s3://bucket/prefix")
 	path, err = PayloadsPath("file:/")
 	require.NoError(t, err)
 	require.Equal(t, "/", path)

@@ -1,4 +1,4 @@
-package main
+package local
 
 import (
 	"context"
@@ -14,15 +14,16 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"waymark/internal/sqlitefile"
+	"waymark/worker/storage"
 )
 
 // unwritable returns the first of what a run writes to that is there and cannot be written, and why. Nothing is changed.
-func (a *app) unwritable(ctx context.Context) (path string, err error) {
-	databases, folders := []string{a.folder().Temporal()}, []string(nil)
-	if path, err := a.landscapePath(); err == nil { // a service is asked where the record is looked at
+func (d doctor) unwritable(ctx context.Context) (path string, err error) {
+	databases, folders := []string{d.State.Temporal()}, []string(nil)
+	if path, err := storage.LandscapePath(d.Landscape); err == nil { // a service is asked where the record is looked at
 		databases = append([]string{path}, databases...)
 	}
-	if path, err := a.payloadsPath(); err == nil {
+	if path, err := storage.PayloadsPath(d.Payloads); err == nil {
 		folders = []string{path, filepath.Join(path, "objects")}
 	}
 	for _, database := range databases {

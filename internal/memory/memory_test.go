@@ -1,4 +1,4 @@
-package main
+package memory
 
 import (
 	"math"
@@ -10,11 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLimitMemory holds that the limit leaves room for what is alive, goes back when that is gone, and ends.
-func TestLimitMemory(t *testing.T) {
+// TestLimit holds that the limit leaves room for what is alive, goes back when that is gone, and ends.
+func TestLimit(t *testing.T) {
 	require.EqualValues(t, math.MaxInt64, debug.SetMemoryLimit(-1), "GOMEMLIMIT is not set for tests")
 	const floor = 64 << 20
-	lift := limitMemory(floor, 100)
+	lift := Limit(floor, 100)
 	defer lift()
 	limit := func() bool { runtime.GC(); return debug.SetMemoryLimit(-1) == floor }
 	require.Eventually(t, limit, 10*time.Second, time.Millisecond)
@@ -28,6 +28,6 @@ func TestLimitMemory(t *testing.T) {
 
 	debug.SetMemoryLimit(1 << 30)
 	defer debug.SetMemoryLimit(math.MaxInt64)
-	limitMemory(floor, 100)()
+	Limit(floor, 100)()
 	require.EqualValues(t, 1<<30, debug.SetMemoryLimit(-1), "whoever set another decides")
 }

@@ -1,7 +1,6 @@
-package main
+package local
 
 import (
-	"context"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waymark/client"
 	"waymark/landscape/sqlitestore"
 )
 
@@ -17,22 +17,22 @@ import (
 func TestUnwritable(t *testing.T) {
 	for _, name := range []string{"landscape.db", "temporal.db", "payloads", ""} {
 		t.Run("without "+name, func(t *testing.T) {
-			a := &app{config: config{state: t.TempDir()}}
-			store, err := sqlitestore.Open(t.Context(), a.folder().File("landscape.db"), sqlitestore.Options{Create: true})
+			o := Options{State: Folder(t.TempDir())}.filled()
+			store, err := sqlitestore.Open(t.Context(), o.State.File("landscape.db"), sqlitestore.Options{Create: true})
 			require.NoError(t, err)
 			require.NoError(t, store.Close())
-			require.NoError(t, os.Mkdir(a.folder().File("payloads"), 0o700))
+			require.NoError(t, os.Mkdir(o.State.File("payloads"), 0o700))
 			want := ""
 			if name != "" {
-				want = a.folder().File(name)
+				want = o.State.File(name)
 				require.NoError(t, os.RemoveAll(want))
 				obstruct(t, want)
 			}
-			before := names(t, a.state)
-			path, err := a.unwritable(t.Context())
+			before := names(t, string(o.State))
+			path, err := doctor{&o}.unwritable(t.Context())
 			require.Equal(t, want, path)
 			require.Equal(t, name == "", err == nil, "%v", err)
-			require.Equal(t, before, names(t, a.state))
+			require.Equal(t, before, names(t, string(o.State)))
 		})
 	}
 }
@@ -64,13 +64,13 @@ func TestReadOnlyRecord(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("nothing is read-only for root")
 	}
-	a := &app{config: config{state: t.TempDir()}}
-	path := a.folder().File("landscape.db")
+	o := Options{State: Folder(t.TempDir())}.filled()
+	path := o.State.File("landscape.db")
 	store, err := sqlitestore.Open(t.Context(), path, sqlitestore.Options{Create: true})
 	require.NoError(t, err)
 	require.NoError(t, store.Close())
 	require.NoError(t, os.Chmod(path, 0o400))
-	got := a.checkState(context.Background())
-	require.Equal(t, gradeFail, got.Grade)
+	got := doctor{&o}.state(t.Context())
+	require.Equal(t, client.Unhealthy, got.State)
 	require.Contains(t, got.Detail, path+" is read-only: ")
 }

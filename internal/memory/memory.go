@@ -1,4 +1,5 @@
-package main
+// Package memory keeps the memory of a process near what its work takes.
+package memory
 
 import (
 	"math"
@@ -8,21 +9,11 @@ import (
 	"sync"
 )
 
-// What the Go runtime tries to stay under; the program's text and SQLite's pages come on top.
-const (
-	// runBytes is for a process that executes runs, Temporal's server included. Measured with 1 M rows of 10 columns: 302, 310 and 384 MB
-	// of resident memory with limits of 160, 180 and 240 MB, and the same CPU time to a twentieth.
-	runBytes = 180 << 20
-
-	// verifyBytes is for a verification. Measured with 200,000 groups and 100,000 rows beyond them: 340 and 412 MB with limits of 240 and
-	// 320 MB, and the same CPU time to a tenth.
-	verifyBytes = 240 << 20
-)
-
-// limitMemory makes the garbage collector work harder as memory nears the limit, until lift is called; far from the limit, garbage may
-// reach that many percent of what is alive. What is alive is left room beyond the limit, or the collector would do little else than run:
-// 200,000 groups that a barrier holds took twice the CPU time. A GOMEMLIMIT that is set takes precedence.
-func limitMemory(bytes int64, percent int) (lift func()) {
+// Limit makes the garbage collector work harder as the memory of the Go runtime nears so many bytes, until lift is called; far from the limit,
+// garbage may reach that many percent of what is alive. The program's text and SQLite's pages come on top. What is alive is left
+// room beyond the limit, or the collector would do little else than run: 200,000 groups that a barrier holds took twice the CPU time. A
+// GOMEMLIMIT that is set takes precedence. One limit holds at a time.
+func Limit(bytes int64, percent int) (lift func()) {
 	if debug.SetMemoryLimit(-1) != math.MaxInt64 {
 		return func() {}
 	}

@@ -1,4 +1,4 @@
-package main
+package text
 
 import (
 	"bytes"
@@ -22,13 +22,13 @@ func TestVisible(t *testing.T) {
 		"not utf8 \xff\x9b": `not utf8 \xff\x9b`,
 		"replaced \ufffd":   "replaced \ufffd",
 	} {
-		require.Equal(t, want, visible(text))
+		require.Equal(t, want, Visible(text))
 	}
 }
 
 func TestVisibleObeysNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		for _, r := range visible(rapid.String().Draw(t, "text")) {
+		for _, r := range Visible(rapid.String().Draw(t, "text")) {
 			require.False(t, r != '\n' && unicode.IsControl(r), "%q", r)
 		}
 	})
@@ -40,21 +40,21 @@ func TestVisibleJSONMeansTheSame(t *testing.T) {
 		encoded, err := json.Marshal(text)
 		require.NoError(t, err)
 		var decoded string
-		require.NoError(t, json.Unmarshal([]byte(visible(string(encoded))), &decoded))
+		require.NoError(t, json.Unmarshal([]byte(Visible(string(encoded))), &decoded))
 		require.Equal(t, text, decoded)
 	})
 }
 
 func TestTableKeepsCellsInTheirPlace(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, table(&out, []string{"name", "value"}, []string{"a\tb\nc", "\x1b[0m"}, []string{"x", ""}))
+	require.NoError(t, Table(&out, []string{"name", "value"}, []string{"a\tb\nc", "\x1b[0m"}, []string{"x", ""}))
 	require.Equal(t, "name             value\n"+`a\u0009b\u000ac  \u001b[0m`+"\nx\n", out.String())
 }
 
 func TestGrouped(t *testing.T) {
 	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000", -999: "-999"} {
-		require.Equal(t, want, grouped(n))
+		require.Equal(t, want, Grouped(n))
 	}
-	require.Equal(t, "1 row", many(1, "row"))
-	require.Equal(t, "1,500 rows", many(1500, "row"))
+	require.Equal(t, "1 row", Count(1, "row"))
+	require.Equal(t, "1,500 rows", Count(1500, "row"))
 }

@@ -1,0 +1,60 @@
+package client
+
+import "fmt"
+
+// Check is one thing that a doctor looked at. Nothing is changed by it.
+type Check struct {
+	Name   string `json:"check"` // such as "disk space"
+	State  Health `json:"status"`
+	Detail string `json:"detail"`         // what was found, in one sentence
+	Cure   Cure   `json:"cure,omitempty"` // empty if there is nothing to cure, or the Detail or Advice says how
+	Advice string `json:"-"`              // what the service that was asked advises, in the place of a Cure
+}
+
+// Health is how a Check came out.
+type Health string
+
+// The outcomes of a Check. They are in the output of programs; never rename.
+const (
+	Healthy   Health = "ok"
+	Doubtful  Health = "warn" // runs work, and something deserves a look
+	Unhealthy Health = "fail" // runs will not work
+)
+
+// Good is a Check that found nothing wrong.
+func Good(format string, args ...any) Check {
+	return Check{State: Healthy, Detail: fmt.Sprintf(format, args...)}
+}
+
+// Warning is a Check that found what deserves a look.
+func Warning(cure Cure, format string, args ...any) Check {
+	return Check{State: Doubtful, Cure: cure, Detail: fmt.Sprintf(format, args...)}
+}
+
+// Failure is a Check that found why runs will not work.
+func Failure(cure Cure, format string, args ...any) Check {
+	return Check{State: Unhealthy, Cure: cure, Detail: fmt.Sprintf(format, args...)}
+}
+
+// The cures of checks, and of what opens stores.
+const (
+	OtherState     Cure = "other_state"      // use another state folder
+	MakeWritable   Cure = "make_writable"    // make the state folder writable for this process, or use another
+	FixDisk        Cure = "fix_disk"         // look at the disk
+	FreeSpace      Cure = "free_space"       // free some space, or use another state folder
+	Report         Cure = "report"           // report a defect of the program
+	EndHolder      Cure = "end_holder"       // let the process that keeps the lock finish, or end it
+	FindLandscape  Cure = "find_landscape"   // say where the landscape is
+	FindPayloads   Cure = "find_payloads"    // say where the payload store is
+	CheckPayloads  Cure = "check_payloads"   // say where the payload store is, and check what may read it
+	CureOther      Cure = "cure_other"       // cure what another check found first
+	SetClock       Cure = "set_clock"        // set the clock
+	WriteTemporary Cure = "write_temporary"  // make the folder for temporary files writable
+	ReadLog        Cure = "read_log"         // read what the Temporal server in the program logs
+	ReadServerLogs Cure = "read_server_logs" // read the logs of the cluster
+	StopOther      Cure = "stop_other"       // wait for the process that uses the state folder, or stop it
+	NameCluster    Cure = "name_cluster"     // say where the cluster is
+	OneVersion     Cure = "one_version"      // stop the workers of the wrong version
+	UsePostgres    Cure = "use_postgres"     // name a landscape in Postgres
+	NameRole       Cure = "name_role"        // name a role
+)

@@ -1,0 +1,76 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"os"
+
+	sdk "go.temporal.io/sdk/client"
+
+	"waymark/internal/temporal/cluster"
+	"waymark/internal/temporal/codec"
+	"waymark/workflows"
+)
+
+// Cluster says how to reach a Temporal cluster whose workers execute runs.
+type Cluster struct {
+	Address   string // HOST:PORT, or env for what the environment says, as TEMPORAL_ADDRESS
+	Queue     string // of its workers; empty for the default
+	Files     string // how its workers call the files that this machine sees; empty for the host's name
+	CodecFile string // with the keys by which the workers encrypt what Temporal stores; empty for those in CodecKeys
+	CodecKeys string // empty if the workers do not encrypt
+
+	// Env has Temporal's environment configuration, which says what Address does not: the namespace, certificates, an API key. Nil for the
+	// environment of the process.
+	Env Lookup
+}
+
+// Lookup returns the value of an environment variable, and whether it is set.
+type Lookup = func(name string) (value string, set bool)
+
+// TaskQueue is the queue of the cluster's workers.
+func (c *Cluster) TaskQueue() string { return cmp.Or(c.Queue, workflows.TaskQueue) }
+
+// FilesName is how the cluster's workers call the files that this machine sees.
+func (c *Cluster) FilesName() string { return cmp.Or(c.Files, HostName()) }
+
+// Dial connects to the cluster, which knows this process by the identity. The error is an *Error of kind Invalid if the Cluster is
+// malformed; it says what to check if the cluster cannot be used. The caller closes the Temporal client of the Connection.
+func (c *Cluster) Dial(ctx context.Context, identity string) (*Connection, error) {
+	o, err := c.options(identity)
+	if err != nil {
+		return nil, &Error{Kind: Invalid, Message: err.Error(), Err: err}
+	}
+	connected, err := cluster.Dial(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return Connect(connected, o, "temporal at "+cluster.Place(o)), nil
+}
+
+func (c *Cluster) options(identity string) (sdk.Options, error) {
+	env := environment(os.LookupEnv)
+	if c.Env != nil {
+		env = c.Env
+	}
+	o, err := cluster.Options(c.Address, env)
+	if err != nil {
+		return o, err
+	}
+	encrypts, err := codec.Load(c.CodecFile, c.CodecKeys, false)
+	if err != nil {
+		return o, err
+	}
+	codec.ClientOptions(&o, encrypts)
+	o.Identity = identity
+	return o, nil
+}
+
+// environment is a Lookup as Temporal's environment configuration wants it.
+type environment Lookup
+
+// LookupEnv returns an environment variable and whether it is set.
+func (e environment) LookupEnv(name string) (string, bool) { return e(name) }
+
+// Environ returns all environment variables.
+func (environment) Environ() []string { return os.Environ() }

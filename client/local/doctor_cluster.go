@@ -1,0 +1,153 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+
+	"waymark/client"
+	"waymark/internal/temporal/cluster"
+	"waymark/internal/text"
+	"waymark/landscape"
+	"waymark/payload"
+	"waymark/worker/storage"
+	"waymark/workflows"
+)
+
+// cluster connects to the cluster.
+func (d doctor) cluster(ctx context.Context) client.Check {
+	started := time.Now()
+	c, err := d.Cluster.Dial(ctx, d.identity())
+	if fault, ok := errors.AsType[*cluster.Fault](err); ok {
+		check := client.Failure("", "temporal at %s: %s", fault.Place, fault.Why)
+		check.Advice = fault.Cure
+		return check
+	}
+	if err != nil {
+		return client.Failure(client.NameCluster, "%v", err)
+	}
+	c.Temporal.Close()
+	return client.Good("%s answers, in %.2f s", c.Place, time.Since(started).Seconds())
+}
+
+// ask connects to the cluster for a further check.
+func (d doctor) ask(ctx context.Context, ask func(*client.Connection) client.Check) client.Check {
+	c, err := d.Cluster.Dial(ctx, d.identity())
+	if err != nil {
+		return client.Warning(client.CureOther, "the cluster cannot be asked")
+	}
+	defer c.Temporal.Close()
+	return ask(c)
+}
+
+// workers asks who takes work from the queue, and whether all of them are of one version of the program.
+func (d doctor) workers(ctx context.Context) client.Check {
+	return d.ask(ctx, func(c *client.Connection) client.Check {
+		queue := d.Cluster.TaskQueue()
+		taking := map[enums.TaskQueueType][]cluster.Worker{}
+		for kind, what := range map[enums.TaskQueueType]string{
+			enums.TASK_QUEUE_TYPE_WORKFLOW: "workflows", enums.TASK_QUEUE_TYPE_ACTIVITY: "activities",
+		} {
+			workers, err := cluster.Workers(ctx, c.Temporal, queue, kind)
+			if err != nil {
+				return client.Failure(client.ReadServerLogs, "queue %s: %v", queue, err)
+			}
+			if len(workers) == 0 {
+				return client.Failure(client.StartWorker, "nobody takes %s from queue %s of namespace %s", what, queue, c.Namespace)
+			}
+			taking[kind] = workers
+		}
+		workers := taking[enums.TASK_QUEUE_TYPE_ACTIVITY]
+		found := fmt.Sprintf("%s on queue %s: %s", text.Count(int64(len(workers)), "worker"), queue, strings.Join(identities(workers), ", "))
+		if len(builds(workers)) > 1 {
+			return client.Warning(client.OneVersion, "%s; they are of several versions", found)
+		}
+		return client.Good("%s", found)
+	})
+}
+
+// identities names workers with their versions, and says when each was heard.
+func identities(workers []cluster.Worker) []string {
+	var names []string
+	for _, w := range workers {
+		heard := fmt.Sprintf("heard %.0f s ago", max(time.Since(w.Seen).Seconds(), 0))
+		if w.Build != "" {
+			heard = w.Build + ", " + heard
+		}
+		names = append(names, fmt.Sprintf("%s (%s)", w.Identity, heard))
+	}
+	return names
+}
+
+// builds returns the versions of workers, each once.
+func builds(workers []cluster.Worker) []string {
+	var all []string
+	for _, w := range workers {
+		all = append(all, w.Build)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// files asks who sees the files of this machine.
+func (d doctor) files(ctx context.Context) client.Check {
+	return d.ask(ctx, func(c *client.Connection) client.Check {
+		files := d.Cluster.FilesName()
+		workers, err := cluster.Workers(ctx, c.Temporal, workflows.FilesQueue(d.Cluster.TaskQueue(), files), enums.TASK_QUEUE_TYPE_ACTIVITY)
+		switch {
+		case err != nil:
+			return client.Failure(client.ReadServerLogs, "%v", err)
+		case len(workers) == 0:
+			return client.Warning(client.StartWorkerThere, "no worker sees the files of %q", files)
+		case len(workers) == 1:
+			return client.Good("1 worker sees the files of %q", files)
+		}
+		return client.Good("%s see the files of %q", text.Count(int64(len(workers)), "worker"), files)
+	})
+}
+
+// landscape asks the landscape for its runs, whether the payloads are there or not.
+func (d doctor) landscape(ctx context.Context) client.Check {
+	var runs []landscape.RunHead
+	var place string
+	err := d.withLandscape(ctx, func(stores *storage.Storage) (err error) {
+		place = stores.Place
+		runs, err = stores.Log.Runs(ctx)
+		return err
+	})
+	if err != nil {
+		return client.Failure(unlessTold(err, client.NameLandscape), "%v", err)
+	}
+	return client.Good("%s at %s", text.Count(int64(len(runs)), "run"), place)
+}
+
+// payloads asks the payload store for something that is not there. Nothing is written.
+func (d doctor) payloads(ctx context.Context) client.Check {
+	if d.landscape(ctx).State == client.Unhealthy {
+		return client.Warning(client.CureOther, "without a record nobody knows what is there")
+	}
+	err := d.withPayloads(ctx, func(stores *storage.Storage) error {
+		_, err := stores.Payloads.Get(ctx, payload.Of([]byte("waymark doctor asks for what nobody stored")))
+		if errors.Is(err, payload.ErrNotFound) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return client.Failure(unlessTold(err, client.CheckPayloads), "%v", err)
+	}
+	return client.Good("%s", storage.PublicPlace(d.Payloads))
+}
+
+// unlessTold returns the cure, unless what a service said has one of its own.
+func unlessTold(err error, cure client.Cure) client.Cure {
+	if _, told := errors.AsType[*storage.ServiceError](err); told {
+		return ""
+	}
+	return cure
+}
