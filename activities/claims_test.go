@@ -59,10 +59,10 @@ func TestARunWithClaimsGoesOn(t *testing.T) {
 			require.Equal(t, want, r.outputs())
 			require.Equal(t, claimed > 0, len(r.records()["claims"]) > 0)
 			for row, first := range map[int64]int64{6: 1, 12: 9} {
-				refused, err := r.log.ErrorsOf(t.Context(), runID, landscape.Token{Source: "orders", Row: row})
+				rejected, err := r.log.ErrorsOf(t.Context(), runID, landscape.Token{Source: "orders", Row: row})
 				require.NoError(t, err)
-				require.Len(t, refused, 1)
-				require.Equal(t, fmt.Sprintf("row %d has the same value", first), refused[0].Message)
+				require.Len(t, rejected, 1)
+				require.Equal(t, fmt.Sprintf("row %d has the same value", first), rejected[0].Message)
 			}
 			report, err := audit.New(r.log.Reader, r.payloads, r.planner).VerifyWith(t.Context(), runID, audit.VerifyOptions{})
 			require.NoError(t, err)

@@ -21,7 +21,7 @@ const (
 	TypeDocument    = "DocumentInvalid" // the pipeline document has problems
 	TypeSource      = "SourceUnusable"  // the source cannot be read as declared
 	TypeTarget      = "TargetRefused"   // the sink's target must not be written
-	TypeRow         = "RowFailed"       // a row was refused where the document says fail
+	TypeRow         = "RowFailed"       // a row was rejected where the document says fail
 	TypeCorrupt     = "PayloadCorrupt"  // a payload is not what its name promises
 	TypeMissing     = "PayloadMissing"  // a payload that the record refers to is not there
 	TypeDiverged    = "RecordDiverged"  // a repeat brought something else than what is recorded

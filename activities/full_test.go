@@ -26,10 +26,10 @@ func TestAFullDiskIsWaitedFor(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, simple("quarantine"), map[string]string{"in.csv": simpleRows})
 			call[resumepoint.Plan](r, act.OpenRun, r.open())
-			refused := 0
+			rejected := 0
 			refuse := func(kind string) (bool, error) {
-				if kind == full.kind && refused == 0 {
-					refused++
+				if kind == full.kind && rejected == 0 {
+					rejected++
 					return false, full.err
 				}
 				return true, nil
@@ -39,7 +39,7 @@ func TestAFullDiskIsWaitedFor(t *testing.T) {
 			read, err := try[activities.ReadResult](r, act.ReadChunk, readInput)
 			require.NoError(t, err)
 			require.Equal(t, 2, read.Rows)
-			require.Equal(t, 1, refused)
+			require.Equal(t, 1, rejected)
 			require.Len(t, r.records()["chunks"], 1)
 		})
 	}

@@ -134,7 +134,7 @@ type WriteInput struct {
 // WriteResult says what became of the part. Workers of earlier releases gave none.
 type WriteResult struct {
 	Rows    int64 `json:"rows,omitempty"`    // of the part that the target holds
-	Refused int64 `json:"refused,omitempty"` // rows of the part that the target refused, and that no node had refused before
+	Refused int64 `json:"refused,omitempty"` // rows of the part that the target rejected, and that no node had rejected before
 }
 
 // SinkInput names a sink of a run.

@@ -1,6 +1,6 @@
 package activities_test
 
-// ordersDocument has every kind of node and of end: a row is delivered, routed, dropped, discarded, or refused at the
+// ordersDocument has every kind of node and of end: a row is delivered, routed, dropped, discarded, or rejected at the
 // source or at a step, to a sink or to quarantine. Its sinks are of all layouts.
 const ordersDocument = `name: orders
 chunk: {rows: 4}

@@ -98,8 +98,8 @@ func (a *Activities) exists(ctx context.Context, on landscape.Run, from *origin,
 	found := &ExistsError{Run: on.ID, Found: Found{Epoch: on.Epoch, Pause: on.Status == pipeline.Running}}
 	said := fmt.Sprintf("is recorded: %s of %s, begun %s by %s (%s)", on.Status, on.Pipeline, moment(int64(on.Started)), on.Actor, on.Trigger)
 	_, err := a.log.Resumable(ctx, on.ID)
-	if refused := (*landscape.NotResumableError)(nil); errors.As(err, &refused) {
-		found.Why = said + "; " + refused.Why + ", or give the new run another id"
+	if rejected := (*landscape.NotResumableError)(nil); errors.As(err, &rejected) {
+		found.Why = said + "; " + rejected.Why + ", or give the new run another id"
 		return found
 	} else if err != nil {
 		return err

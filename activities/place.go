@@ -113,7 +113,7 @@ func (a *Activities) deployed(ctx context.Context, in OpenInput) (OpenInput, err
 		return in, fmt.Errorf("deployed pipeline %s: %w", in.Pipeline, err)
 	}
 	in.File, in.Folder = filepath.Base(file), filepath.Dir(file)
-	// A document that is refused is not stored: there may be a password in it.
+	// A document that is rejected is not stored: there may be a password in it.
 	if _, err := a.planner.Plan(plan.Request{File: in.File, Folder: in.Folder, Document: document, Params: in.Params}); err != nil {
 		return in, err
 	}

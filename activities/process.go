@@ -17,7 +17,7 @@ import (
 )
 
 // ProcessChunk sends a chunk through the steps behind its origin and records each token's way, the hashes of what came out
-// of each node, the refused tokens, what coalesces decided, and the planned bytes of every sink.
+// of each node, the rejected tokens, what coalesces decided, and the planned bytes of every sink.
 //
 // It may run twice: the engine is deterministic, and the record's key is run, source and ordinal of the chunk.
 func (a *Activities) ProcessChunk(ctx context.Context, in ProcessInput) (ProcessResult, error) {
@@ -145,7 +145,7 @@ func (a *Activities) claim(ctx context.Context, r *run, claim int, values engine
 
 // shelve keeps the parts and arrivals for what follows, and sums up.
 func (a *Activities) shelve(r *run, key chunkKey, chunk *plugin.Chunk, result *engine.Result) ProcessResult {
-	out := ProcessResult{Worker: a.place.OwnQueue, Rows: chunk.Len(), Refused: len(result.Refused), Parts: []PartSize{}, RefusedBy: map[string]int{}, EndedBy: map[string]int{}}
+	out := ProcessResult{Worker: a.place.OwnQueue, Rows: chunk.Len(), Refused: len(result.Rejected), Parts: []PartSize{}, RefusedBy: map[string]int{}, EndedBy: map[string]int{}}
 	for _, i := range r.plan.Sinks() {
 		part := &result.Parts[i]
 		if part.Rows == 0 {
@@ -171,9 +171,9 @@ func (a *Activities) shelve(r *run, key chunkKey, chunk *plugin.Chunk, result *e
 				out.EndedBy[nodes[code]] += way.Rows
 			}
 		}
-		for _, refused := range result.Refused {
-			if refused.Lane == lane.Lane {
-				out.RefusedBy[nodes[lane.Codes[refused.Index]]]++
+		for _, rejected := range result.Rejected {
+			if rejected.Lane == lane.Lane {
+				out.RefusedBy[nodes[lane.Codes[rejected.Index]]]++
 			}
 		}
 	}

@@ -51,7 +51,7 @@ func (a *Activities) readChunk(ctx context.Context, in ReadInput) (ReadResult, e
 	return ReadResult{Rows: chunk.Len(), Bytes: int64(len(chunk.Data)), Cursor: after, Worker: a.place.OwnQueue}, nil
 }
 
-// readBefore returns what is recorded of the chunk, or of the source's end, if it is. It refuses a cursor at which the chunks on
+// readBefore returns what is recorded of the chunk, or of the source's end, if it is. It rejects a cursor at which the chunks on
 // record do not end: then the record is older, or newer, than the workflow's history.
 func (a *Activities) readBefore(ctx context.Context, in ReadInput) (before ReadResult, done bool, err error) {
 	if in.Chunk > 0 {

@@ -19,7 +19,7 @@ import (
 	"waymark/plugin/plugintest"
 )
 
-// tableDocument writes into tables: two branches of a fork into one, refused rows into another, what a barrier gives into a third.
+// tableDocument writes into tables: two branches of a fork into one, rejected rows into another, what a barrier gives into a third.
 const tableDocument = `name: tables
 chunk: {rows: 4}
 sources:
@@ -36,8 +36,8 @@ sinks:
   totals: {jsonl: {path: out/totals.jsonl}, from: sums}
 `
 
-// tableFiles: ids that come twice within a chunk and across chunks, rows that half refuses for one reason, and a row that the source
-// refuses.
+// tableFiles: ids that come twice within a chunk and across chunks, rows that half rejects for one reason, and a row that the source
+// rejects.
 var tableFiles = map[string]string{
 	"in.csv": "id,kind,n\na,x,1\nb,y,2\nb,y,3\nc,y,0\nd,x,0\na,x,5\nay,z,6\na,y,7\ne,y,many\nf,,1\nf,,2\ng,y,0\n",
 }
@@ -86,7 +86,7 @@ func (ts tables) lines() map[string][]string {
 	return all
 }
 
-// late returns what is recorded as refused by targets: token, sink, code and record.
+// late returns what is recorded as rejected by targets: token, sink, code and record.
 func (r *rig) late() []string {
 	r.t.Helper()
 	var found []string
@@ -121,14 +121,14 @@ func TestRowsThatATargetRefuses(t *testing.T) {
 	require.Greater(t, len(r.late()), 9, "and rows that came out of the barrier")
 	sum, err := r.log.Summary(t.Context(), runID)
 	require.NoError(t, err)
-	var refused int64
+	var rejected int64
 	for _, sink := range sum.Sinks {
 		require.EqualValues(t, len(ts[sink.Sink].Lines()), sink.Finalized, sink.Sink)
 		require.Equal(t, sink.Planned, sink.Finalized+sink.Refused)
-		refused += sink.Refused
+		rejected += sink.Refused
 	}
-	require.EqualValues(t, len(r.late()), refused)
-	require.EqualValues(t, refused+1, sum.Quarantined, "and the one that the source refused")
+	require.EqualValues(t, len(r.late()), rejected)
+	require.EqualValues(t, rejected+1, sum.Quarantined, "and the one that the source refused")
 	artifacts, err := r.log.Artifacts(t.Context(), runID)
 	require.NoError(t, err)
 	for _, artifact := range artifacts {
@@ -194,7 +194,7 @@ func TestFatesOfATable(t *testing.T) {
 }
 
 // TestWriteSaysHowManyRowsTheTargetRefused holds that a repeat, by a process that knows nothing, says the same; and that rows which a
-// node had refused before are not counted twice.
+// node had rejected before are not counted twice.
 func TestWriteSaysHowManyRowsTheTargetRefused(t *testing.T) {
 	r := newRig(t, tableDocument, tableFiles)
 	tabled(r)
@@ -255,7 +255,7 @@ func TestDeathBetweenTheTargetAndTheRecord(t *testing.T) {
 	require.Equal(t, []string{"1 began", "2 began", "2 reconciled exactly", "2 finalized"}, r.story(write))
 }
 
-// TestRecordsThatATargetRefusedAreFedAgain holds that a record is retried if the target refused what came of it and nothing else of it
+// TestRecordsThatATargetRefusedAreFedAgain holds that a record is retried if the target rejected what came of it and nothing else of it
 // went on: each once.
 func TestRecordsThatATargetRefusedAreFedAgain(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -296,7 +296,7 @@ sinks: {pairs: {jsonl: {path: out/pairs.jsonl}}}
 
 // TestTargetThatRefusesWhatItDidNotGet holds that an answer which cannot be is not believed.
 func TestTargetThatRefusesWhatItDidNotGet(t *testing.T) {
-	for name, answer := range map[string][]plugin.RefusedRow{
+	for name, answer := range map[string][]plugin.RejectedRow{
 		"a row behind the part": {{Row: 99, Rejection: plugin.Rejection{Code: "X"}}},
 		"a row before it":       {{Row: -1, Rejection: plugin.Rejection{Code: "X"}}},
 		"a row twice":           {{Row: 1, Rejection: plugin.Rejection{Code: "X"}}, {Row: 1, Rejection: plugin.Rejection{Code: "X"}}},
@@ -312,8 +312,8 @@ func TestTargetThatRefusesWhatItDidNotGet(t *testing.T) {
 	}
 }
 
-// answering lets the targets answer for the rows that they refused.
-func answering(r *rig, answer []plugin.RefusedRow) {
+// answering lets the targets answer for the rows that they rejected.
+func answering(r *rig, answer []plugin.RejectedRow) {
 	inner := r.planner
 	r.planner = planFunc(func(request plan.Request) (*plan.Plan, error) {
 		compiled, err := inner.Plan(request)
@@ -330,7 +330,7 @@ func answering(r *rig, answer []plugin.RefusedRow) {
 
 type answeringSink struct {
 	plugin.Sink
-	answer []plugin.RefusedRow
+	answer []plugin.RejectedRow
 }
 
 func (s answeringSink) Target(run string) plugin.Target {
@@ -339,9 +339,9 @@ func (s answeringSink) Target(run string) plugin.Target {
 
 type answeringTarget struct {
 	plugin.Target
-	answer []plugin.RefusedRow
+	answer []plugin.RejectedRow
 }
 
-func (t answeringTarget) Refused(context.Context, plugin.Part) ([]plugin.RefusedRow, error) {
+func (t answeringTarget) Rejected(context.Context, plugin.Part) ([]plugin.RejectedRow, error) {
 	return t.answer, nil
 }

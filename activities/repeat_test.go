@@ -77,10 +77,10 @@ func TestUniqueValues(t *testing.T) {
 		r.twice, r.forgetful, r.older = i%2 > 0, i%2 > 0, i/2 > 0
 		r.play()
 		for row, message := range map[int64]string{6: "row 1 has the same value", 12: "row 9 has the same value"} {
-			refused, err := r.log.ErrorsOf(t.Context(), runID, landscape.Token{Source: "orders", Row: row})
+			rejected, err := r.log.ErrorsOf(t.Context(), runID, landscape.Token{Source: "orders", Row: row})
 			require.NoError(t, err)
-			require.Len(t, refused, 1)
-			require.Equal(t, []string{"UNIQUE", "id", message}, []string{refused[0].Code, refused[0].Field, refused[0].Message})
+			require.Len(t, rejected, 1)
+			require.Equal(t, []string{"UNIQUE", "id", message}, []string{rejected[0].Code, rejected[0].Field, rejected[0].Message})
 		}
 		claims := 0
 		if r.older {

@@ -17,7 +17,7 @@ import (
 
 // Retry says which records of a run a linked run retries, and which it leaves out.
 type Retry struct {
-	Of      landscape.Run         // the run that refused them
+	Of      landscape.Run         // the run that rejected them
 	Sources []recompute.RetryList // one for each source of the linked run's plan, in its order
 	Rows    int64                 // of all sources
 	Left    []LeftOut             // the others in quarantine; nil if there is none
@@ -64,7 +64,7 @@ func NewRetry(ctx context.Context, log *landscape.Reader, payloads *payload.Stor
 	return f.retry, f.checkHeaders(ctx, payloads)
 }
 
-// mayRetry refuses a run that is not done with its rows.
+// mayRetry rejects a run that is not done with its rows.
 func mayRetry(parent landscape.Run) error {
 	switch parent.Status {
 	case pipeline.Completed, pipeline.CompletedWithFailures, pipeline.Empty:
@@ -149,7 +149,7 @@ func (f *finder) findFed(ctx context.Context) error {
 // source returns the records of one source that are retried.
 func (f *finder) source(ctx context.Context, source string) (recompute.RetryList, error) {
 	list := recompute.RetryList{Parent: f.retry.Of.ID, Source: source}
-	refused, err := f.log.RefusedRows(ctx, list.Parent, source)
+	rejected, err := f.log.RowErrorKeys(ctx, list.Parent, source)
 	if err != nil {
 		return list, err
 	}
@@ -158,14 +158,14 @@ func (f *finder) source(ctx context.Context, source string) (recompute.RetryList
 			return list, err
 		}
 		n := 0
-		for n < len(refused) && refused[n].Row < chunk.FirstRow+chunk.Rows {
+		for n < len(rejected) && rejected[n].Row < chunk.FirstRow+chunk.Rows {
 			n++
 		}
 		if n == 0 {
 			continue
 		}
-		rows, err := f.choose(ctx, chunk, refused[:n])
-		refused = refused[n:]
+		rows, err := f.choose(ctx, chunk, rejected[:n])
+		rejected = rejected[n:]
 		if err != nil {
 			return list, err
 		}
@@ -176,23 +176,23 @@ func (f *finder) source(ctx context.Context, source string) (recompute.RetryList
 	return list, nil
 }
 
-// choose returns those of the refused rows of a chunk that are retried.
-func (f *finder) choose(ctx context.Context, chunk landscape.Chunk, refused []landscape.RefusedRow) ([]int64, error) {
+// choose returns those of the rejected rows of a chunk that are retried.
+func (f *finder) choose(ctx context.Context, chunk landscape.Chunk, rejected []landscape.RowErrorKey) ([]int64, error) {
 	routes, err := f.log.AllRoutes(ctx, chunk.Run, chunk.Source, chunk.Chunk)
 	if err != nil {
 		return nil, err
 	}
 	var chosen []int64
-	for len(refused) > 0 {
-		row, n := refused[0].Row, 1
-		for n < len(refused) && refused[n].Row == row {
+	for len(rejected) > 0 {
+		row, n := rejected[0].Row, 1
+		for n < len(rejected) && rejected[n].Row == row {
 			n++
 		}
-		quarantined, wentOn, err := fates(routes, int(row-chunk.FirstRow), refused[:n])
+		quarantined, wentOn, err := fates(routes, int(row-chunk.FirstRow), rejected[:n])
 		if err != nil {
 			return nil, err
 		}
-		refused = refused[n:]
+		rejected = rejected[n:]
 		if !quarantined {
 			continue
 		}
@@ -222,9 +222,9 @@ func (f *finder) against(ctx context.Context, chunk landscape.Chunk, row int64, 
 	}
 }
 
-// fates says whether a token of record number index is in quarantine, and whether another one reached a sink or a barrier. refused
-// are the errors of its tokens: one at the sink to which a way leads says that the sink's target refused it.
-func fates(routes []landscape.LaneRoutes, index int, refused []landscape.RefusedRow) (quarantined, wentOn bool, err error) {
+// fates says whether a token of record number index is in quarantine, and whether another one reached a sink or a barrier. rejected
+// are the errors of its tokens: one at the sink to which a way leads says that the sink's target rejected it.
+func fates(routes []landscape.LaneRoutes, index int, rejected []landscape.RowErrorKey) (quarantined, wentOn bool, err error) {
 	for _, lane := range routes {
 		way, err := lane.WayAt(index)
 		if err != nil {
@@ -233,7 +233,7 @@ func fates(routes []landscape.LaneRoutes, index int, refused []landscape.Refused
 		switch {
 		case way == nil:
 		case way.Sink == pipeline.QuarantineSink,
-			slices.ContainsFunc(refused, func(r landscape.RefusedRow) bool { return r.Lane == lane.Lane && r.Node == way.Sink }):
+			slices.ContainsFunc(rejected, func(r landscape.RowErrorKey) bool { return r.Lane == lane.Lane && r.Node == way.Sink }):
 			quarantined = true
 		case way.ToSink(), way.Path == pipeline.Buffered:
 			wentOn = true
@@ -242,7 +242,7 @@ func fates(routes []landscape.LaneRoutes, index int, refused []landscape.Refused
 	return quarantined, wentOn, nil
 }
 
-// repeats says that the record was refused because another one has the same value of a field that must be unique, if it still
+// repeats says that the record was rejected because another one has the same value of a field that must be unique, if it still
 // must: in a run of its own it would pass.
 func (f *finder) repeats(ctx context.Context, chunk landscape.Chunk, row int64) (string, error) {
 	at := f.compiled.Find(chunk.Source)
@@ -264,11 +264,11 @@ func (f *finder) repeats(ctx context.Context, chunk landscape.Chunk, row int64) 
 
 // leaveBarrier notes the quarantined rows that came out of a barrier: what they were made of went on.
 func (f *finder) leaveBarrier(ctx context.Context, barrier string) error {
-	refused, err := f.log.RefusedRows(ctx, f.retry.Of.ID, barrier)
+	rejected, err := f.log.RowErrorKeys(ctx, f.retry.Of.ID, barrier)
 	if err != nil {
 		return err
 	}
-	for _, row := range refused {
+	for _, row := range rejected {
 		token := landscape.Token{Source: row.Source, Lane: row.Lane, Row: row.Row}
 		way, err := f.log.WayOf(ctx, f.retry.Of.ID, token)
 		if err != nil {
@@ -340,7 +340,7 @@ func (f *finder) checkHeaders(ctx context.Context, payloads *payload.Store) erro
 	return nil
 }
 
-// checkLocations refuses outputs in the places of outputs of the run, of those whose records it retries, and of the runs
+// checkLocations rejects outputs in the places of outputs of the run, of those whose records it retries, and of the runs
 // that feed records of the same again.
 func (f *finder) checkLocations(ctx context.Context) error {
 	family, err := f.family(ctx)

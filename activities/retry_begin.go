@@ -63,7 +63,7 @@ func (a *Activities) mayFork(ctx context.Context, in OpenInput) error {
 	return err
 }
 
-// MayFork refuses a run that no fork can take the place of: one that feeds records of another run again, which are fed once. The
+// MayFork rejects a run that no fork can take the place of: one that feeds records of another run again, which are fed once. The
 // error is a *NotRetryableError.
 func MayFork(run landscape.Run) error {
 	if run.Link != landscape.RetryLink {

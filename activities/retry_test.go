@@ -15,7 +15,7 @@ import (
 
 const retryID = "r2"
 
-// refusing refuses most of its records, two of every chunk.
+// rejecting rejects most of its records, two of every chunk.
 const refusing = `name: refusing
 chunk: {rows: 3}
 sources: {in: {csv: {path: in.csv}, schema: {fields: {id: int, text: int}}}}
@@ -24,7 +24,7 @@ sinks: {out: {csv: {path: out/a.csv}}}
 
 const refusedRows = "id,text\n1,a\n2,2\n3,c\n4,d\n5,e\n6,6\n7,7\n8,h\n9,i\n"
 
-// feeding returns what begins a run that feeds the records that the rig's run refused again, with chunks of so many rows.
+// feeding returns what begins a run that feeds the records that the rig's run rejected again, with chunks of so many rows.
 func feeding(r *rig, rows string) activities.OpenInput {
 	r.t.Helper()
 	of, chunks := r.document, strings.NewReplacer("rows: 3", "rows: "+rows, "text: int", "text: string", "a.csv", "b.csv")
@@ -65,7 +65,7 @@ func TestASecondRetryFindsNothingLeft(t *testing.T) {
 	require.ErrorIs(t, err, landscape.ErrNotFound)
 }
 
-// TestRecordsAreFedTheSameFromEveryCursor reads with chunks that are smaller and larger than those of the run that refused the
+// TestRecordsAreFedTheSameFromEveryCursor reads with chunks that are smaller and larger than those of the run that rejected the
 // records, by one process and by a new one for every chunk.
 func TestRecordsAreFedTheSameFromEveryCursor(t *testing.T) {
 	r := newRig(t, refusing, map[string]string{"in.csv": refusedRows})

@@ -284,9 +284,9 @@ func (r *run) chunk() *plugin.Chunk {
 }
 
 // done takes the memory of a chunk that is recorded, and that nobody else has. What it brought to barriers shares its text, and what
-// was refused its bytes: then it is left alone.
+// was rejected its bytes: then it is left alone.
 func (r *run) done(chunk *plugin.Chunk, result *engine.Result) {
-	if len(r.held) == 0 && len(result.Refused) == 0 {
+	if len(r.held) == 0 && len(result.Rejected) == 0 {
 		r.spare.Put(chunk)
 	}
 }

@@ -27,10 +27,10 @@ sinks: {all: {jsonl: {path: out/all.jsonl}}}
 `
 
 // repeatsFile returns rows of which many have the id, the code or the kind of an earlier one, near and far. It says what becomes of
-// each: the message with which it is refused, the row whose kind it repeats, or neither.
-func repeatsFile(rows int) (text string, refused map[int]string, dropped map[int]int, kept []int) {
+// each: the message with which it is rejected, the row whose kind it repeats, or neither.
+func repeatsFile(rows int) (text string, rejected map[int]string, dropped map[int]int, kept []int) {
 	ids, codes, kinds := map[int]int{}, map[int]int{}, map[int]int{}
-	refused, dropped = map[int]string{}, map[int]int{}
+	rejected, dropped = map[int]string{}, map[int]int{}
 	var b strings.Builder
 	b.WriteString("id,code,kind\n")
 	for row := 1; row <= rows; row++ {
@@ -53,7 +53,7 @@ func repeatsFile(rows int) (text string, refused map[int]string, dropped map[int
 		}
 		switch {
 		case said != "":
-			refused[row] = said
+			rejected[row] = said
 		case kinds[kind] > 0:
 			dropped[row] = kinds[kind]
 		default:
@@ -62,15 +62,15 @@ func repeatsFile(rows int) (text string, refused map[int]string, dropped map[int
 		}
 		b.WriteString(strings.Join(cells, ",") + "\n")
 	}
-	return b.String(), refused, dropped, kept
+	return b.String(), rejected, dropped, kept
 }
 
 // TestAheadOfTurns reads all chunks, sends some or all of them through the steps ahead, and lets them have their turns: in the process
 // that did so, in others that take turns, and with every turn taken twice. Which rows are repeats of which must not hang on that.
 func TestAheadOfTurns(t *testing.T) {
 	const rows, chunks = 60, 15
-	text, refused, dropped, kept := repeatsFile(rows)
-	require.Greater(t, len(refused), 10)
+	text, rejected, dropped, kept := repeatsFile(rows)
+	require.Greater(t, len(rejected), 10)
 	require.Greater(t, len(dropped), 2)
 	require.Greater(t, len(kept), 15)
 	r := newRig(t, repeatsDocument, map[string]string{"in.csv": text})
@@ -113,15 +113,15 @@ func TestAheadOfTurns(t *testing.T) {
 				}
 			}
 			r.twice = false
-			requireRepeats(r, refused, dropped, kept)
+			requireRepeats(r, rejected, dropped, kept)
 		})
 	}
 }
 
 // requireRepeats requires that what is recorded of every row, and what was written, is as repeatsFile says.
-func requireRepeats(r *rig, refused map[int]string, dropped map[int]int, kept []int) {
+func requireRepeats(r *rig, rejected map[int]string, dropped map[int]int, kept []int) {
 	r.t.Helper()
-	rows := len(refused) + len(dropped) + len(kept)
+	rows := len(rejected) + len(dropped) + len(kept)
 	for row := 1; row <= rows; row++ {
 		token := landscape.Token{Source: "in", Row: int64(row)}
 		errors, err := r.log.ErrorsOf(r.t.Context(), runID, token)
@@ -130,7 +130,7 @@ func requireRepeats(r *rig, refused map[int]string, dropped map[int]int, kept []
 		for _, e := range errors {
 			said += e.Field + ": " + e.Message
 		}
-		require.Equal(r.t, refused[row], said, "row %d", row)
+		require.Equal(r.t, rejected[row], said, "row %d", row)
 		first, err := r.log.FirstOf(r.t.Context(), runID, "once", token)
 		if dropped[row] == 0 {
 			require.ErrorIs(r.t, err, landscape.ErrNotFound, "row %d", row)

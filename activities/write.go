@@ -13,10 +13,10 @@ import (
 	"waymark/plugin"
 )
 
-// WriteChunk writes one chunk's part to one sink and records its completion, and why the target refused rows of it.
+// WriteChunk writes one chunk's part to one sink and records its completion, and why the target rejected rows of it.
 //
 // It may run twice: the effect's key is run, sink, source and chunk, each attempt has a fence number, a part always has the same bytes
-// and the same place, and a target refuses the same rows of it for ever. After an attempt whose end nobody saw, the target is asked
+// and the same place, and a target rejects the same rows of it for ever. After an attempt whose end nobody saw, the target is asked
 // first.
 func (a *Activities) WriteChunk(ctx context.Context, in WriteInput) (WriteResult, error) {
 	return attempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (WriteResult, error) { return a.writeChunk(ctx, in) })
@@ -39,19 +39,19 @@ func (a *Activities) writeChunk(ctx context.Context, in WriteInput) (WriteResult
 	if err := a.apply(ctx, r, node.Sink.Target(in.Run), effect); err != nil {
 		return fail(err)
 	}
-	refused, err := a.refused(ctx, r, node.Sink.Target(in.Run), effect)
+	rejected, err := a.rejected(ctx, r, node.Sink.Target(in.Run), effect)
 	if err != nil {
 		return fail(err)
 	}
-	err = a.log.FinalizeEffect(ctx, effect.Attempt(a.worker), landscape.PartReceipt(effect), refused...)
-	return resultOf(node, effect, int64(len(refused))), err
+	err = a.log.FinalizeEffect(ctx, effect.Attempt(a.worker), landscape.PartReceipt(effect), rejected...)
+	return resultOf(node, effect, int64(len(rejected))), err
 }
 
-// resultOf says how many rows of a part the target holds, and how many that it refused were not refused before.
-func resultOf(sink *plan.Node, effect landscape.Effect, refused int64) WriteResult {
-	result := WriteResult{Rows: effect.Rows - refused}
+// resultOf says how many rows of a part the target holds, and how many that it rejected were not rejected before.
+func resultOf(sink *plan.Node, effect landscape.Effect, rejected int64) WriteResult {
+	result := WriteResult{Rows: effect.Rows - rejected}
 	if !sink.Errors {
-		result.Refused = refused
+		result.Refused = rejected
 	}
 	return result
 }
@@ -78,9 +78,9 @@ func (a *Activities) apply(ctx context.Context, r *run, target plugin.Target, ef
 	return err
 }
 
-// refused asks the target, which holds the part, which of its rows it refused.
-func (a *Activities) refused(ctx context.Context, r *run, target plugin.Target, effect landscape.Effect) ([]landscape.Refusal, error) {
-	refuser, is := target.(plugin.Refuser)
+// rejected asks the target, which holds the part, which of its rows it rejected.
+func (a *Activities) rejected(ctx context.Context, r *run, target plugin.Target, effect landscape.Effect) ([]landscape.Rejection, error) {
+	rejecter, is := target.(plugin.RowRejecter)
 	if !is {
 		return nil, nil
 	}
@@ -88,7 +88,7 @@ func (a *Activities) refused(ctx context.Context, r *run, target plugin.Target, 
 	if err != nil {
 		return nil, err
 	}
-	rows, err := refuser.Refused(ctx, part)
+	rows, err := rejecter.Rejected(ctx, part)
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
@@ -100,15 +100,15 @@ func (a *Activities) refused(ctx context.Context, r *run, target plugin.Target, 
 	if err != nil {
 		return nil, err
 	}
-	refused := make([]engine.Refused, len(rows))
+	rejected := make([]engine.Rejected, len(rows))
 	for i, row := range rows {
 		if row.Row < 0 || row.Row >= int64(len(tokens)) || i > 0 && row.Row <= rows[i-1].Row {
 			return nil, final{TypeTarget, fmt.Errorf("the target says that it refused row %d of a part of %d rows, as number %d", row.Row, len(tokens), i+1)}
 		}
 		token := tokens[row.Row]
-		refused[i] = engine.Refused{Lane: int(token.Lane), Index: int(token.Row - inputs.Chunk.FirstRow), Rejection: row.Rejection}
+		rejected[i] = engine.Rejected{Lane: int(token.Lane), Index: int(token.Row - inputs.Chunk.FirstRow), Rejection: row.Rejection}
 	}
-	return recompute.Refusals(inputs.Chunk, refused), nil
+	return recompute.Rejections(inputs.Chunk, rejected), nil
 }
 
 // reconcile reports whether an earlier attempt, whose end nobody saw, reached the target. The target is asked, unless a

@@ -86,7 +86,7 @@ func (d *denying) judgeEnd(t *told) Reason {
 		return Reason{Kind: KindUnreachable, Text: fmt.Sprintf("no way leads from %s to %s", d.beginning(t), d.denial.Sink)}
 	case last.Refused != nil:
 		text := fmt.Sprintf("%s refused it with %s: %s", last.Node, last.Refused.Code, last.Refused.Message)
-		return refusedReason(t, last, text)
+		return rejectedReason(t, last, text)
 	case t.Held != nil:
 		return judgeHeld(t.Held)
 	case t.way.Path == pipeline.BranchNotNeeded:

@@ -24,13 +24,13 @@ type Decision struct {
 	Lost       []Lost      `json:"lost,omitempty"`
 	NotNeeded  []string    `json:"not_needed,omitempty"` // branches that had neither come nor were lost
 	Collisions []Collision `json:"collisions,omitempty"`
-	Fields     []FromWhere `json:"fields,omitempty"` // of the merged row, in order; of a refused one, those of all that came
+	Fields     []FromWhere `json:"fields,omitempty"` // of the merged row, in order; of a rejected one, those of all that came
 	FiredBy    string      `json:"fired_by"`
 	WaitMS     int64       `json:"wait_ms"` // from the first arrival
 	TimeoutMS  int64       `json:"timeout_ms,omitempty"`
 	Batch      int64       `json:"batch,omitempty"` // of the coalesce; 0 if the branches met in one pass
-	Result     string      `json:"result"`          // merged, refused or nothing
-	Code       string      `json:"code,omitempty"`  // why the row is refused
+	Result     string      `json:"result"`          // merged, rejected or nothing
+	Code       string      `json:"code,omitempty"`  // why the row is rejected
 	Cure       string      `json:"cure,omitempty"`
 	Token      string      `json:"token,omitempty"` // what came of it
 	Verified   bool        `json:"verified"`        // computed again, and equal to what is recorded

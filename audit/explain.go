@@ -221,12 +221,12 @@ func (i *inquiry) delivered(ctx context.Context, t *told) (err error) {
 	if t.Complete, err = i.finalized(ctx, t.way.Sink); err != nil || !t.Complete {
 		return err
 	}
-	late, err := i.log.LateRefusal(ctx, i.run.ID, t.at, *t.way)
+	late, err := i.log.LateRowError(ctx, i.run.ID, t.at, *t.way)
 	if err != nil {
 		return err
 	}
 	if late != nil {
-		t.refuse(late)
+		t.reject(late)
 		return nil
 	}
 	if _, t.Line, err = i.log.SinkPosition(ctx, i.run.ID, t.at); err != nil {
@@ -241,11 +241,11 @@ func (i *inquiry) delivered(ctx context.Context, t *told) (err error) {
 	return err
 }
 
-// refuse notes that the target of a sink refused the row.
-func (f *Fate) refuse(late *landscape.RowError) {
+// reject notes that the target of a sink rejected the row.
+func (f *Fate) reject(late *landscape.RowError) {
 	f.Outcome, f.Path, f.Sink = string(pipeline.Failure), string(pipeline.OnErrorRouted), ""
 	f.RefusedBy = late.Node
-	f.Refused = &Refusal{Code: late.Code, Field: late.Field, Message: late.Message, SentTo: late.SentTo}
+	f.Refused = &Rejection{Code: late.Code, Field: late.Field, Message: late.Message, SentTo: late.SentTo}
 }
 
 // finalized reports whether the sink confirmed what it got of the chunk.

@@ -115,7 +115,7 @@ func noteNamed(named map[string]bool, story *audit.Story) {
 	}
 }
 
-// testStories holds stories as people read them: a merge with a collision, a refused one, a duplicate, branches of which
+// testStories holds stories as people read them: a merge with a collision, a rejected one, a duplicate, branches of which
 // nothing was made, a batch and an element of a list.
 func testStories(t *testing.T, s *system.System) {
 	for name, q := range map[string]audit.Question{

@@ -54,7 +54,7 @@ func testRowsOfEveryKind(t *testing.T, s *system.System) {
 	}
 }
 
-// refusals returns the codes of the nodes that refused the row.
+// rejections returns the codes of the nodes that rejected the row.
 func refusals(story *audit.Story) string {
 	var codes []string
 	for _, visit := range story.Nodes {
@@ -113,7 +113,7 @@ func withoutHeader(content string) string {
 	return rest
 }
 
-// testShape holds the whole answer for a row that was changed, routed and delivered, and for one that was refused.
+// testShape holds the whole answer for a row that was changed, routed and delivered, and for one that was rejected.
 func testShape(t *testing.T, s *system.System) {
 	for _, row := range []int64{2, 6} {
 		story := explain(t, s, audit.Question{Row: row})

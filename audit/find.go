@@ -128,14 +128,14 @@ func (a *Auditor) only(ctx context.Context, run string, node *plan.Node, candida
 	return Token{}, &AmbiguousError{Tokens: found}
 }
 
-// noSuchKey says that no row has the key, and where else the row may be if the source refused some.
+// noSuchKey says that no row has the key, and where else the row may be if the source rejected some.
 func (a *Auditor) noSuchKey(ctx context.Context, run, source string) error {
-	refused, err := a.log.RefusedRows(ctx, run, source)
+	rejected, err := a.log.RowErrorKeys(ctx, run, source)
 	if err != nil {
 		return err
 	}
 	hint := ""
-	if slices.ContainsFunc(refused, func(r landscape.RefusedRow) bool { return r.Node == source }) {
+	if slices.ContainsFunc(rejected, func(r landscape.RowErrorKey) bool { return r.Node == source }) {
 		hint = "; rows that the source refused have none: see waymark errors"
 	}
 	return &noKeyError{fmt.Sprintf("no row of source %s has this key%s", source, hint)}
@@ -162,7 +162,7 @@ func (a *Auditor) fits(ctx context.Context, run string, node *plan.Node, number 
 		return false, err
 	}
 	parsed, err := parser.Parse(string(in.Chunk.Record(0)), nil)
-	if _, refused := errors.AsType[*plugin.Rejection](err); refused {
+	if _, rejected := errors.AsType[*plugin.Rejection](err); rejected {
 		return false, nil // such a row has no key
 	}
 	if err != nil {

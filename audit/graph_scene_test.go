@@ -63,7 +63,7 @@ var graphFiles = map[string]string{
 		"a2,TX,50,x\n" + // 2: dear, of a known state, and too late as one of the first two
 		"a3,CA,500,z\n" + // 3: to review
 		"a1,TX,7,q\n" + // 4: the id of row 1
-		"a5,CA,many,z\n" + // 5: refused at the source
+		"a5,CA,many,z\n" + // 5: rejected at the source
 		"a6,CA,20,z\n", // 6: nothing comes to meet
 	"more.csv": "id,state,cost,items\n" +
 		"b1,NY,5,x;y\n" + // 1: only one branch comes to decide

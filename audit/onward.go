@@ -237,11 +237,11 @@ func (f *following) count(end Count) {
 
 // deliver notes the line of a token in a sink's output.
 func (f *following) deliver(ctx context.Context, token landscape.Token, way landscape.Way) error {
-	line, refused, err := f.lineOf(ctx, token, way.Sink)
+	line, rejected, err := f.lineOf(ctx, token, way.Sink)
 	if err != nil {
 		return err
 	}
-	if refused {
+	if rejected {
 		f.count(Count{Node: way.Sink, Path: string(pipeline.OnErrorRouted)})
 		return nil
 	}

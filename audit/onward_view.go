@@ -122,8 +122,8 @@ func (i *inquiry) placesOf(ctx context.Context, sink string) (*places, error) {
 }
 
 // lineOf returns the line of a token in the output of a sink, 0 if the target did not confirm it yet, or says that the target
-// refused it.
-func (f *following) lineOf(ctx context.Context, token landscape.Token, sink string) (line int64, refused bool, err error) {
+// rejected it.
+func (f *following) lineOf(ctx context.Context, token landscape.Token, sink string) (line int64, rejected bool, err error) {
 	places := f.places[sink]
 	if places == nil {
 		if places, err = f.placesOf(ctx, sink); err != nil {
@@ -138,11 +138,11 @@ func (f *following) lineOf(ctx context.Context, token landscape.Token, sink stri
 		return 0, false, nil
 	case write.Refused > 0: // then lines are not places
 		_, line, err = f.log.SinkPosition(ctx, f.run.ID, token)
-		refused = errors.Is(err, landscape.ErrNotFound)
-		if refused {
+		rejected = errors.Is(err, landscape.ErrNotFound)
+		if rejected {
 			err = nil
 		}
-		return line, refused, err
+		return line, rejected, err
 	}
 	place, err := f.view.place(ctx, token, key)
 	return places.before[key] + int64(place), false, err

@@ -16,7 +16,7 @@ import (
 	"waymark/tests/system"
 )
 
-// tabled is a pipeline whose sinks are tables: good rows go into one, what a step refuses into another.
+// tabled is a pipeline whose sinks are tables: good rows go into one, what a step rejects into another.
 const tabled = `name: tabled
 chunk: {rows: 3}
 sources: {orders: {csv: {path: in.csv}, key: [id], schema: {fields: {id: string, n: int}}, on_invalid: quarantine}}
@@ -29,7 +29,7 @@ sinks:
   rejects: {jsonl: {path: out/rejects.jsonl}}
 `
 
-// Row 3 repeats row 1, row 6 row 5; row 4 is refused by half, and row 7 as well, of which rejects has one already.
+// Row 3 repeats row 1, row 6 row 5; row 4 is rejected by half, and row 7 as well, of which rejects has one already.
 const tabledRows = "id,n\na,1\nb,2\na,3\nc,0\nd,5\nd,6\ne,0\n"
 
 // onTables compiles documents whose sinks are tables with unique ids; rejects is one in which a node may stand once.
@@ -79,7 +79,7 @@ func testLateStory(t *testing.T, s *system.System) {
 	story := explain(t, s, audit.Question{Token: "orders:3/plain"})
 	require.True(t, story.True())
 	require.Equal(t, []string{"failure", "on_error_routed", "", "good"}, []string{story.Outcome, story.Path, story.Sink, story.RefusedBy})
-	require.Equal(t, &audit.Refusal{Code: "SINK_UNIQUE", Field: "id", Message: `a row with "a" is there`, SentTo: pipeline.QuarantineSink}, story.Refused)
+	require.Equal(t, &audit.Rejection{Code: "SINK_UNIQUE", Field: "id", Message: `a row with "a" is there`, SentTo: pipeline.QuarantineSink}, story.Refused)
 	require.True(t, story.Complete)
 	require.Zero(t, story.Line)
 	text := textOf(t, story)
@@ -171,7 +171,7 @@ func testLateVerified(t *testing.T, s *system.System) {
 	}
 }
 
-// TestVerifyRefusalsByAFile says on record that a file refused a row, as no file can.
+// TestVerifyRefusalsByAFile says on record that a file rejected a row, as no file can.
 func TestVerifyRefusalsByAFile(t *testing.T) {
 	s := play(t)
 	report := verify(t, s, tampered(t, s, `create temp table extra as select * from errors where row = 6; update extra set row = 1, node = 'ledger', sent_to = '__quarantine__';

@@ -11,15 +11,15 @@ import (
 	"waymark/pipeline"
 )
 
-// Former is the record of an earlier run that a record is: it was refused there, and retried.
+// Former is the record of an earlier run that a record is: it was rejected there, and retried.
 type Former struct {
-	Run     string   `json:"run"`
-	Token   string   `json:"token"`
-	Node    string   `json:"node,omitempty"` // that refused it
-	Refused *Refusal `json:"refused,omitempty"`
+	Run     string     `json:"run"`
+	Token   string     `json:"token"`
+	Node    string     `json:"node,omitempty"` // that rejected it
+	Refused *Rejection `json:"refused,omitempty"`
 }
 
-// Later is the record of a later run that feeds a refused record again.
+// Later is the record of a later run that feeds a rejected record again.
 type Later struct {
 	Run    string `json:"run"`
 	Status string `json:"status"`
@@ -75,7 +75,7 @@ func (i *inquiry) former(ctx context.Context) error {
 			return err
 		}
 		for _, r := range refusals {
-			was.Node, was.Refused = r.Node, &Refusal{Code: r.Code, Field: r.Field, Message: r.Message, SentTo: r.SentTo}
+			was.Node, was.Refused = r.Node, &Rejection{Code: r.Code, Field: r.Field, Message: r.Message, SentTo: r.SentTo}
 		}
 	}
 	return nil
@@ -142,7 +142,7 @@ func (i *inquiry) endOf(ctx context.Context, run string, token landscape.Token, 
 		return End{}, err
 	}
 	end := End{Token: id, Way: way.Signature(), Outcome: string(way.Path.Outcome()), Path: string(way.Path)}
-	late, err := i.log.LateRefusal(ctx, run, token, way)
+	late, err := i.log.LateRowError(ctx, run, token, way)
 	switch {
 	case late != nil:
 		end.Outcome, end.Path = string(pipeline.Failure), string(pipeline.OnErrorRouted)

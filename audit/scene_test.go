@@ -46,12 +46,12 @@ const input = "code,customer,day,amount,parts\n" +
 	"a2,bob,2026-01-02,300,2\n" + // 2: routed to review
 	"a3,bob,2026-01-02,0,1\n" + // 3: filtered; the key of row 2
 	"a4,test,2026-01-03,10,1\n" + // 4: discarded
-	"a5,ann,2026-01-04,many,1\n" + // 5: refused at the source
-	"a6,ann,2026-01-05,10,0\n" + // 6: refused at a step
+	"a5,ann,2026-01-04,many,1\n" + // 5: rejected at the source
+	"a6,ann,2026-01-05,10,0\n" + // 6: rejected at a step
 	"a1,cid,2026-01-06,10,1\n" + // 7: a value that must be unique, again
 	"a8,\"dan\nand co\",2026-01-07,400,2\n" + // 8: two lines
 	"a9,eve,2026-01-08,7,7\n" + // 9
-	"b1,eve,2026-01-09,7,0\n" + // 10: refused at a step
+	"b1,eve,2026-01-09,7,0\n" + // 10: rejected at a step
 	"b2,\"eve,2026-01-10,7,1\n" // 11: a quote that is never closed
 
 // rows says where each row's way ends.

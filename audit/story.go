@@ -86,22 +86,22 @@ type TokenStory struct {
 
 // Fate is what happened to one token, from where it came to be to its end.
 type Fate struct {
-	Nodes     []Visit   `json:"nodes"`
-	Way       string    `json:"way,omitempty"`     // on record; "" while the chunk is in flight
-	Outcome   string    `json:"outcome,omitempty"` // "" as long as a barrier holds the token
-	Path      string    `json:"path,omitempty"`
-	Complete  bool      `json:"complete"` // the outcome is final: a sink, if one got the row, confirmed it
-	Sink      string    `json:"sink,omitempty"`
-	Line      int64     `json:"line,omitempty"`         // in the sink's output, from 1, not counting a header
-	Output    string    `json:"output,omitempty"`       // the published file
-	Written   string    `json:"written,omitempty"`      // the bytes the sink got for the row
-	Note      string    `json:"note,omitempty"`         // why something is unknown
-	Computed  string    `json:"computed_way,omitempty"` // only if it differs from Way
-	RefusedBy string    `json:"refused_by,omitempty"`   // the sink at the end of its way, whose target refused the row when it was written; then Sink is ""
-	Refused   *Refusal  `json:"refused,omitempty"`      // why
-	Held      *Holding  `json:"held,omitempty"`         // of a token that came to a barrier
-	Merge     *Decision `json:"merge,omitempty"`        // of a token that a coalesce of this pass made: of what
-	Merged    *Decision `json:"joined,omitempty"`       // of a forked token: what a coalesce made of its branches, unless that is a token of this record
+	Nodes     []Visit    `json:"nodes"`
+	Way       string     `json:"way,omitempty"`     // on record; "" while the chunk is in flight
+	Outcome   string     `json:"outcome,omitempty"` // "" as long as a barrier holds the token
+	Path      string     `json:"path,omitempty"`
+	Complete  bool       `json:"complete"` // the outcome is final: a sink, if one got the row, confirmed it
+	Sink      string     `json:"sink,omitempty"`
+	Line      int64      `json:"line,omitempty"`         // in the sink's output, from 1, not counting a header
+	Output    string     `json:"output,omitempty"`       // the published file
+	Written   string     `json:"written,omitempty"`      // the bytes the sink got for the row
+	Note      string     `json:"note,omitempty"`         // why something is unknown
+	Computed  string     `json:"computed_way,omitempty"` // only if it differs from Way
+	RefusedBy string     `json:"refused_by,omitempty"`   // the sink at the end of its way, whose target refused the row when it was written; then Sink is ""
+	Refused   *Rejection `json:"refused,omitempty"`      // why
+	Held      *Holding   `json:"held,omitempty"`         // of a token that came to a barrier
+	Merge     *Decision  `json:"merge,omitempty"`        // of a token that a coalesce of this pass made: of what
+	Merged    *Decision  `json:"joined,omitempty"`       // of a forked token: what a coalesce made of its branches, unless that is a token of this record
 }
 
 // Origin is where the row came from.
@@ -123,21 +123,21 @@ type Origin struct {
 
 // Visit is what happened to the row at one node.
 type Visit struct {
-	Node       string   `json:"node"`
-	Operation  string   `json:"operation"`
-	Label      string   `json:"label,omitempty"`
-	First      string   `json:"first,omitempty"`    // of a deduplicate that dropped the row: the token that came first with the key, as on record
-	Branches   []string `json:"branches,omitempty"` // of a fork: the ids of the copies
-	Expression string   `json:"expression,omitempty"`
-	Values     []Value  `json:"values,omitempty"` // of the expression's parts, outermost first
-	Terms      []Term   `json:"terms,omitempty"`  // of a node with several expressions, or that goes by fields
-	Changes    []Change `json:"changes,omitempty"`
-	InputHash  string   `json:"input_sha256,omitempty"`
-	OutputHash string   `json:"output_sha256,omitempty"`   // on record
-	Computed   string   `json:"computed_sha256,omitempty"` // only if it differs from OutputHash
-	Verified   bool     `json:"verified"`                  // computed again, and equal to what is recorded
-	Differs    string   `json:"differs,omitempty"`         // what else was computed than is recorded, for people
-	Refused    *Refusal `json:"refused,omitempty"`
+	Node       string     `json:"node"`
+	Operation  string     `json:"operation"`
+	Label      string     `json:"label,omitempty"`
+	First      string     `json:"first,omitempty"`    // of a deduplicate that dropped the row: the token that came first with the key, as on record
+	Branches   []string   `json:"branches,omitempty"` // of a fork: the ids of the copies
+	Expression string     `json:"expression,omitempty"`
+	Values     []Value    `json:"values,omitempty"` // of the expression's parts, outermost first
+	Terms      []Term     `json:"terms,omitempty"`  // of a node with several expressions, or that goes by fields
+	Changes    []Change   `json:"changes,omitempty"`
+	InputHash  string     `json:"input_sha256,omitempty"`
+	OutputHash string     `json:"output_sha256,omitempty"`   // on record
+	Computed   string     `json:"computed_sha256,omitempty"` // only if it differs from OutputHash
+	Verified   bool       `json:"verified"`                  // computed again, and equal to what is recorded
+	Differs    string     `json:"differs,omitempty"`         // what else was computed than is recorded, for people
+	Refused    *Rejection `json:"refused,omitempty"`
 }
 
 // Value is an expr.Part: what a part of an expression was for the row.
@@ -164,8 +164,8 @@ type Change struct {
 	After  *string `json:"after"`
 }
 
-// Refusal is why a node refused the row, as on record.
-type Refusal struct {
+// Rejection is why a node rejected the row, as on record.
+type Rejection struct {
 	Code    string `json:"code"`
 	Field   string `json:"field,omitempty"`
 	Message string `json:"message"`

@@ -246,7 +246,7 @@ func (c Change) write(b *strings.Builder) {
 	}
 }
 
-func (r *Refusal) write(b *strings.Builder) {
+func (r *Rejection) write(b *strings.Builder) {
 	field := ""
 	if r.Field != "" {
 		field = r.Field + ": "
@@ -320,7 +320,7 @@ func (f *Fate) writeSink(b *strings.Builder) {
 	f.writeBytes(b)
 }
 
-// late says that the target of a sink refused the row, and why.
+// late says that the target of a sink rejected the row, and why.
 func (f *Fate) late() string {
 	reason := plugin.Rejection{Code: f.Refused.Code, Field: f.Refused.Field, Message: f.Refused.Message}
 	return fmt.Sprintf("%s refused it with %s", f.RefusedBy, reason.Error())

@@ -30,7 +30,7 @@ func (i *inquiry) visits(ctx context.Context) error {
 
 // retrace sends the record through the plan again and holds every step against the record.
 func (i *inquiry) retrace(ctx context.Context) error {
-	refused, err := i.refusals(ctx)
+	rejected, err := i.rowErrors(ctx)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (i *inquiry) retrace(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := i.firsts(ctx, runner, i.duplicates(refused)); err != nil {
+	if err := i.firsts(ctx, runner, i.duplicates(rejected)); err != nil {
 		return err
 	}
 	i.after = map[int]row.Row{}
@@ -51,32 +51,32 @@ func (i *inquiry) retrace(ctx context.Context) error {
 		i.compareWays(traced.Ways)
 	}
 	for _, event := range traced.Events {
-		if err := i.visit(ctx, event, refused); err != nil {
+		if err := i.visit(ctx, event, rejected); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// refusals returns the errors on record of the record's tokens.
-func (i *inquiry) refusals(ctx context.Context) ([]landscape.RowError, error) {
-	var refused []landscape.RowError
+// rowErrors returns the errors on record of the record's tokens.
+func (i *inquiry) rowErrors(ctx context.Context) ([]landscape.RowError, error) {
+	var rejected []landscape.RowError
 	for _, t := range i.tokens {
 		found, err := i.log.ErrorsOf(ctx, i.run.ID, t.at)
 		if err != nil {
 			return nil, err
 		}
-		refused = append(refused, found...)
+		rejected = append(rejected, found...)
 	}
-	return refused, nil
+	return rejected, nil
 }
 
 // duplicates tells the engine which of the record's tokens have a value that another one has, as on record.
-func (i *inquiry) duplicates(refused []landscape.RowError) engine.Duplicates {
+func (i *inquiry) duplicates(rejected []landscape.RowError) engine.Duplicates {
 	duplicates := engine.Duplicates{}
 	root := i.compiled.RootLane(i.in.Origin)
 	for claim, claimed := range engine.Claims(i.compiled) {
-		for _, failure := range refused {
+		for _, failure := range rejected {
 			first, is := engine.FirstOf(failure.Code, failure.Message)
 			if is && claimed == (engine.Claimed{Node: i.asked.Source, Field: failure.Field}) {
 				duplicates[i.repeat(claim, root)] = barrier.Token{Lane: root, Row: first}
@@ -129,31 +129,31 @@ func (i *inquiry) compareWays(computed []engine.LaneWay) {
 }
 
 // visit tells what happened at one node.
-func (i *inquiry) visit(ctx context.Context, event engine.Event, refused []landscape.RowError) error {
+func (i *inquiry) visit(ctx context.Context, event engine.Event, rejected []landscape.RowError) error {
 	t := i.token(int64(event.Lane))
 	if t == nil {
 		return nil // its way is told as a difference
 	}
 	node := &i.compiled.Nodes[event.Node]
-	if event.Refused != nil && node.Coalescing == nil {
+	if event.Rejected != nil && node.Coalescing == nil {
 		event.Before = i.before(event.Lane)
 	}
-	if event.Refused == nil {
+	if event.Rejected == nil {
 		i.after[event.Lane] = event.After
 	}
 	visit := Visit{
 		Node: node.Name, Operation: node.Operation, Label: event.Label, Branches: i.branches(t, node.Name), Expression: node.Text,
 		InputHash: i.inputOf(t), Values: values(engine.Explain(node, event.Before)), Terms: terms(node, event.Before),
-		First: i.first[landscape.Step{Node: node.Name, Lane: t.at.Lane}], Changes: renamed(node, changes(event.Before, event.After)), Refused: refusalAt(node.Name, t.at, refused),
+		First: i.first[landscape.Step{Node: node.Name, Lane: t.at.Lane}], Changes: renamed(node, changes(event.Before, event.After)), Refused: rejectionAt(node.Name, t.at, rejected),
 	}
 	switch {
 	case t.way == nil: // nothing on record yet to hold it against
-	case event.Refused == nil:
+	case event.Rejected == nil:
 		if err := i.compare(ctx, &visit, t, node, event); err != nil {
 			return err
 		}
 	default:
-		visit.compareRefusal(event.Refused)
+		visit.compareRejection(event.Rejected)
 	}
 	if event.Decision != nil && t.Merge != nil {
 		t.Merge.compare(recompute.KindOf(i.compiled, event.Node, *event.Decision))
@@ -203,8 +203,8 @@ func (i *inquiry) branches(t *told, node string) []string {
 	return ids
 }
 
-// compareRefusal holds why the node refuses the row against the record.
-func (v *Visit) compareRefusal(computed *plugin.Rejection) {
+// compareRejection holds why the node rejects the row against the record.
+func (v *Visit) compareRejection(computed *plugin.Rejection) {
 	v.Verified = v.Refused != nil && v.Refused.Code == computed.Code && v.Refused.Field == computed.Field && v.Refused.Message == computed.Message
 	if !v.Verified {
 		v.Differs = "it is refused with " + computed.Error()
@@ -235,7 +235,7 @@ func (i *inquiry) compare(ctx context.Context, visit *Visit, t *told, node *plan
 
 // recorded fills in the nodes from the record alone.
 func (i *inquiry) recorded(ctx context.Context) error {
-	refused, err := i.refusals(ctx)
+	rejected, err := i.rowErrors(ctx)
 	if err != nil {
 		return err
 	}
@@ -249,7 +249,7 @@ func (i *inquiry) recorded(ctx context.Context) error {
 			continue
 		}
 		for _, step := range t.way.Steps[t.way.First:] {
-			visit := Visit{Node: step.Node, Label: step.Label, Branches: i.branches(t, step.Node), Refused: refusalAt(step.Node, t.at, refused)}
+			visit := Visit{Node: step.Node, Label: step.Label, Branches: i.branches(t, step.Node), Refused: rejectionAt(step.Node, t.at, rejected)}
 			if at := slices.IndexFunc(nodes, func(n landscape.Node) bool { return n.Node == step.Node }); at >= 0 {
 				visit.Operation = nodes[at].Operation
 			}
@@ -273,16 +273,16 @@ func (i *inquiry) recall(ctx context.Context, t *told, visit *Visit) error {
 	return err
 }
 
-func refusalAt(node string, token landscape.Token, refused []landscape.RowError) *Refusal {
-	for _, failure := range refused {
+func rejectionAt(node string, token landscape.Token, rejected []landscape.RowError) *Rejection {
+	for _, failure := range rejected {
 		if failure.Node == node && failure.Lane == token.Lane {
-			return &Refusal{Code: failure.Code, Field: failure.Field, Message: failure.Message, SentTo: failure.SentTo}
+			return &Rejection{Code: failure.Code, Field: failure.Field, Message: failure.Message, SentTo: failure.SentTo}
 		}
 	}
 	return nil
 }
 
-// cures says what lets a coalesce make a row of what came, by the code with which it refused that.
+// cures says what lets a coalesce make a row of what came, by the code with which it rejected that.
 var cures = map[string]string{
 	barrier.CodeIncompleteBranches:  "policy: best_effort, or a quorum, makes a row of the branches that come",
 	barrier.CodeQuorumNotMet:        "a lower quorum, or policy: best_effort, makes a row of the branches that come",

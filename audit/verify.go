@@ -22,7 +22,7 @@ type Report struct {
 	Rows       int64     `json:"rows"`            // in these chunks, of barriers as well
 	Hashes     int64     `json:"hashes"`          // computed again and compared
 	Folds      int64     `json:"folds,omitempty"` // of barriers, taken again
-	Late       int64     `json:"late,omitempty"`  // rows that targets of sinks refused when they were written: which and why is believed
+	Late       int64     `json:"late,omitempty"`  // rows that targets of sinks rejected when they were written: which and why is believed
 	Artifacts  int       `json:"artifacts"`       // read again
 	Problems   []Problem `json:"problems"`        // empty, not nil, if nothing that was compared is wrong
 	More       bool      `json:"more,omitempty"`  // there are more problems than Problems lists

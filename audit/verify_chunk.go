@@ -21,9 +21,9 @@ type chunkCheck struct {
 	err    error
 }
 
-// checkChunk checks the chunk's payload and places, and sends its records through the steps again if the plan is to be had. refused are
+// checkChunk checks the chunk's payload and places, and sends its records through the steps again if the plan is to be had. rejected are
 // the errors on record of the chunk's tokens. Chunks may be checked side by side.
-func (v *verification) checkChunk(ctx context.Context, record landscape.Chunk, refused *landscape.Refusals) (c chunkCheck) {
+func (v *verification) checkChunk(ctx context.Context, record landscape.Chunk, rejected *landscape.RowErrors) (c chunkCheck) {
 	own := *v
 	own.report = &Report{}
 	own.fed, own.recomputed = map[string]map[chunkKey]bool{}, map[chunkKey]bool{}
@@ -34,7 +34,7 @@ func (v *verification) checkChunk(ctx context.Context, record landscape.Chunk, r
 			return err
 		}
 		c.header, c.read = in.Chunk.Context, true
-		return own.verifyChunk(ctx, record, in, refused)
+		return own.verifyChunk(ctx, record, in, rejected)
 	})
 	v.progress.add(record.Rows)
 	return c
@@ -68,7 +68,7 @@ func (v *verification) chunkBytes(record landscape.Chunk) int64 {
 	return 3*record.Bytes + columns*landscape.HashBytes
 }
 
-func (v *verification) verifyChunk(ctx context.Context, record landscape.Chunk, in *engine.Input, refused *landscape.Refusals) error {
+func (v *verification) verifyChunk(ctx context.Context, record landscape.Chunk, in *engine.Input, rejected *landscape.RowErrors) error {
 	v.report.Chunks++
 	v.report.Rows += int64(in.Chunk.Len())
 	if record.Fold == nil {
@@ -78,7 +78,7 @@ func (v *verification) verifyChunk(ctx context.Context, record landscape.Chunk, 
 	if err != nil || !same || v.compiled == nil {
 		return err // other records than were read say nothing about what became of those
 	}
-	return v.recompute(ctx, record, *in, refused)
+	return v.recompute(ctx, record, *in, rejected)
 }
 
 // readChunk returns the chunk's records; nil if they are not to be had, which it reports.
@@ -130,7 +130,7 @@ type passed struct {
 func (passed) Table() string { return "passages" }
 
 // recompute sends the chunk through the steps again and compares what comes out with everything on record about it.
-func (v *verification) recompute(ctx context.Context, record landscape.Chunk, in engine.Input, refused *landscape.Refusals) error {
+func (v *verification) recompute(ctx context.Context, record landscape.Chunk, in engine.Input, rejected *landscape.RowErrors) error {
 	passages, err := landscape.Select[passed](ctx, v.log, record.Run, record.Source, record.Chunk)
 	if err != nil || len(passages) == 0 {
 		return err // without any the chunk was read and has not gone through the steps
@@ -145,13 +145,13 @@ func (v *verification) recompute(ctx context.Context, record landscape.Chunk, in
 	computed := recompute.PassageOf(v.compiled, record.Run, record.Source, record.Chunk, in.Chunk, result)
 	before := len(v.report.Problems)
 	v.compareWrites(record, computed)
-	if err := v.compareLate(ctx, record, in.Chunk, computed, v.compareRefused(record, computed, refused)); err != nil {
+	if err := v.compareLate(ctx, record, in.Chunk, computed, v.compareRejected(record, computed, rejected)); err != nil {
 		return err
 	}
-	if same, err := v.log.IsPassage(ctx, computed, refused, &sums); err != nil || same {
+	if same, err := v.log.IsPassage(ctx, computed, rejected, &sums); err != nil || same {
 		return err
 	}
-	return v.compareAll(ctx, record, in, refused, before)
+	return v.compareAll(ctx, record, in, rejected, before)
 }
 
 // sum returns what takes the hashes of a chunk into sums, as they are recorded.
@@ -164,14 +164,14 @@ func (v *verification) sum(sums *landscape.HashSums) *engine.Hashes {
 
 // compareAll says what of a chunk is other on record than the steps make of it. All of its hashes are in memory for that. before is how many
 // problems there were before it was looked at.
-func (v *verification) compareAll(ctx context.Context, record landscape.Chunk, in engine.Input, refused *landscape.Refusals, before int) error {
+func (v *verification) compareAll(ctx context.Context, record landscape.Chunk, in engine.Input, rejected *landscape.RowErrors, before int) error {
 	in.Hashes = nil
 	result, err := v.result(ctx, record.Chunk, in)
 	if err != nil {
 		return err
 	}
 	computed := recompute.PassageOf(v.compiled, record.Run, record.Source, record.Chunk, in.Chunk, result)
-	differences, err := v.log.ComparePassage(ctx, computed, refused)
+	differences, err := v.log.ComparePassage(ctx, computed, rejected)
 	if err != nil || len(differences) == 0 {
 		return err
 	}
@@ -222,15 +222,15 @@ func (v *verification) compareWrites(record landscape.Chunk, computed landscape.
 	}
 }
 
-// compareRefused looks for errors of tokens that no node refuses. It returns those with which the targets of sinks refused tokens
+// compareRejected looks for errors of tokens that no node rejects. It returns those with which the targets of sinks rejected tokens
 // that came there: no step makes them.
-func (v *verification) compareRefused(record landscape.Chunk, computed landscape.Passage, refused *landscape.Refusals) (late []landscape.RefusedRow) {
+func (v *verification) compareRejected(record landscape.Chunk, computed landscape.Passage, rejected *landscape.RowErrors) (late []landscape.RowErrorKey) {
 	wanted := map[landscape.Token]string{}
 	for _, refusal := range computed.Errors {
 		lane := inLane(computed.Lanes, refusal.Lane)
 		wanted[tokenAt(record, refusal.Lane, refusal.Index)] = lane.Ways[lane.Codes[refusal.Index]].Last()
 	}
-	for row := range refused.All() {
+	for row := range rejected.All() {
 		token := landscape.Token{Source: row.Source, Lane: row.Lane, Row: row.Row}
 		way, err := inLane(computed.Lanes, row.Lane).WayAt(int(row.Row - record.FirstRow))
 		if err == nil && way != nil && way.ToSink() && way.Sink == row.Node {
@@ -305,7 +305,7 @@ func signature(routes landscape.LaneRoutes, i int) string {
 	return routes.Ways[routes.Codes[i]].Signature()
 }
 
-// compareErrors compares why each token was refused.
+// compareErrors compares why each token was rejected.
 func (v *verification) compareErrors(ctx context.Context, record landscape.Chunk, computed landscape.Passage) error {
 	for _, refusal := range computed.Errors {
 		token := tokenAt(record, refusal.Lane, refusal.Index)
@@ -323,7 +323,7 @@ func (v *verification) compareErrors(ctx context.Context, record landscape.Chunk
 	return nil
 }
 
-func sameError(e landscape.RowError, way landscape.Way, r landscape.Refusal) bool {
+func sameError(e landscape.RowError, way landscape.Way, r landscape.Rejection) bool {
 	raw := r.Raw[:min(len(r.Raw), landscape.MaxRawBytes)]
 	return e.Node == way.Last() && e.SentTo == way.Sink && e.Code == r.Code && e.Field == r.Field && e.Message == r.Message &&
 		bytes.Equal(e.Raw, raw) && e.RawBytes == r.Bytes && e.Line == r.Line && e.ByteOffset == r.Offset

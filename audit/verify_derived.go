@@ -74,12 +74,12 @@ func (r *refolding) compareInput(ctx context.Context, record landscape.Chunk, ou
 	}
 	where := place(record.Source, record.Chunk)
 	if len(outs) == in.Chunk.Len() {
-		refused := map[int]plugin.Rejection{}
+		rejected := map[int]plugin.Rejection{}
 		for _, bad := range in.Chunk.Bad {
-			refused[bad.Index] = bad.Rejection
+			rejected[bad.Index] = bad.Rejection
 		}
 		for i := range outs {
-			if what := differsIn(&in, refused, i, &outs[i]); what != "" {
+			if what := differsIn(&in, rejected, i, &outs[i]); what != "" {
 				r.add(RecordDiffers, where, "row %d: %s in its payload than come out of the fold, taken again", record.FirstRow+int64(i), what)
 			}
 		}
@@ -91,22 +91,22 @@ func (r *refolding) compareInput(ctx context.Context, record landscape.Chunk, ou
 }
 
 // differsIn says what of a row is other in the chunk than it came out of a fold; "" if nothing is. refused are the chunk's bad records.
-func differsIn(in *engine.Input, refused map[int]plugin.Rejection, i int, out *barrier.Out) string {
+func differsIn(in *engine.Input, rejected map[int]plugin.Rejection, i int, out *barrier.Out) string {
 	n := len(out.Keys)
 	if len(in.Keys) < (i+1)*n || !slices.Equal(in.Keys[i*n:(i+1)*n], out.Keys) {
 		return "other fork parents are"
 	}
 	order := 0
-	if in.OrderOf != nil {
-		order = int(in.OrderOf[i])
+	if in.FieldOrderOf != nil {
+		order = int(in.FieldOrderOf[i])
 	}
-	if order >= len(in.Orders) || !slices.Equal(in.Orders[order], out.Row.Shape.Fields()) {
+	if order >= len(in.FieldOrders) || !slices.Equal(in.FieldOrders[order], out.Row.Shape.Fields()) {
 		return "fields in another order are"
 	}
-	switch rejection, bad := refused[i]; {
-	case bad && (out.Refused == nil || rejection != *out.Refused):
+	switch rejection, bad := rejected[i]; {
+	case bad && (out.Rejected == nil || rejection != *out.Rejected):
 		return "another refusal is"
-	case !bad && out.Refused != nil:
+	case !bad && out.Rejected != nil:
 		return "no refusal is"
 	}
 	return ""

@@ -8,12 +8,12 @@ import (
 	"waymark/plugin"
 )
 
-// compareLate looks at the tokens that the targets of sinks refused. Which they are, and why, cannot be computed again; that there are
-// as many as the writes say, in sinks whose targets can refuse rows, and that the errors hold the right records, can be seen.
-func (v *verification) compareLate(ctx context.Context, record landscape.Chunk, chunk *plugin.Chunk, computed landscape.Passage, late []landscape.RefusedRow) error {
-	bySink := map[string][]landscape.Refusal{}
+// compareLate looks at the tokens that the targets of sinks rejected. Which they are, and why, cannot be computed again; that there are
+// as many as the writes say, in sinks whose targets can reject rows, and that the errors hold the right records, can be seen.
+func (v *verification) compareLate(ctx context.Context, record landscape.Chunk, chunk *plugin.Chunk, computed landscape.Passage, late []landscape.RowErrorKey) error {
+	bySink := map[string][]landscape.Rejection{}
 	for _, row := range late {
-		refusal, err := v.lateRefusal(ctx, record, chunk, row)
+		refusal, err := v.lateRejection(ctx, record, chunk, row)
 		if err != nil {
 			return err
 		}
@@ -28,34 +28,34 @@ func (v *verification) compareLate(ctx context.Context, record landscape.Chunk, 
 	return nil
 }
 
-// compareLateAt compares what the target of one write refused. One that was not finalized when the verification began may have
-// refused rows since.
-func (v *verification) compareLateAt(ctx context.Context, key landscape.EffectKey, refused []landscape.Refusal) error {
+// compareLateAt compares what the target of one write rejected. One that was not finalized when the verification began may have
+// rejected rows since.
+func (v *verification) compareLateAt(ctx context.Context, key landscape.EffectKey, rejected []landscape.Rejection) error {
 	where, effect := place(key.Source, key.Chunk), v.writes[key]
 	if effect.State != landscape.Finalized {
 		return nil
 	}
-	v.report.Late += int64(len(refused))
-	if effect.Refused != int64(len(refused)) {
-		v.add(RecordDiffers, where, "sink %s refused %s on record, and there are errors of %d", key.Sink, plural(effect.Refused, "row"), len(refused))
+	v.report.Late += int64(len(rejected))
+	if effect.Refused != int64(len(rejected)) {
+		v.add(RecordDiffers, where, "sink %s refused %s on record, and there are errors of %d", key.Sink, plural(effect.Refused, "row"), len(rejected))
 		return nil
 	}
-	if len(refused) == 0 {
+	if len(rejected) == 0 {
 		return nil
 	}
 	if at := v.compiled.Find(key.Sink); at != plan.None && v.compiled.Nodes[at].Sink.Guarantee() != plugin.Transactional {
 		v.add(RecordDiffers, where, "sink %s refused %s on record, and it is none that can refuse single rows", key.Sink, plural(effect.Refused, "row"))
 	}
-	differences, err := v.log.CompareRefused(ctx, key, refused)
+	differences, err := v.log.CompareRejected(ctx, key, rejected)
 	v.addDifferences(where, differences)
 	return err
 }
 
-// lateRefusal returns an error of the chunk as it must be, with the code, field and message on record.
-func (v *verification) lateRefusal(ctx context.Context, record landscape.Chunk, chunk *plugin.Chunk, row landscape.RefusedRow) (landscape.Refusal, error) {
+// lateRejection returns an error of the chunk as it must be, with the code, field and message on record.
+func (v *verification) lateRejection(ctx context.Context, record landscape.Chunk, chunk *plugin.Chunk, row landscape.RowErrorKey) (landscape.Rejection, error) {
 	index := int(row.Row - record.FirstRow)
 	text := chunk.Record(index)
-	refusal := landscape.Refusal{
+	refusal := landscape.Rejection{
 		Lane: row.Lane, Index: index, Raw: text, Bytes: int64(len(text)), Line: chunk.Line(index), Offset: chunk.FirstOffset + int64(chunk.Offsets[index]),
 	}
 	recorded, err := v.log.ErrorsOf(ctx, record.Run, landscape.Token{Source: row.Source, Lane: row.Lane, Row: row.Row})

@@ -76,7 +76,7 @@ func (v *verification) verifyPlaces(record landscape.Chunk, chunk *plugin.Chunk)
 		v.add(RecordDiffers, where, "the stored text has %d bytes, on record are %d", len(chunk.Data), record.Bytes)
 	}
 	if v.again[record.Source] != nil {
-		return // the records are compared with those of the run that refused them
+		return // the records are compared with those of the run that rejected them
 	}
 	after, err := record.End()
 	partial := slices.ContainsFunc(chunk.Bad, func(b plugin.BadRecord) bool { return b.Code == plugin.RowTooLarge })

@@ -57,18 +57,18 @@ func (v *verification) verifyOrigin(ctx context.Context, origin landscape.Source
 	if err := json.Unmarshal([]byte(origin.Info), &pin); err != nil {
 		v.add(RecordDiffers, origin.Source, "what the source held cannot be read: %v", err)
 	}
-	refused, err := v.log.Refusals(ctx, v.run.ID, origin.Source)
+	rejected, err := v.log.RowErrors(ctx, v.run.ID, origin.Source)
 	if err != nil {
 		return err
 	}
-	v.refused += int64(refused.Len())
+	v.refused += int64(rejected.Len())
 	v.headers = map[string]string{}
 	o := &originCheck{verification: v, isSource: isSource, again: v.again[origin.Source], next: position{files: pin.Files, row: 1}}
 	o.totals = landscape.SourceEnd{Run: v.run.ID, Source: origin.Source}
-	if err := o.chunks(ctx, refused); err != nil {
+	if err := o.chunks(ctx, rejected); err != nil {
 		return err
 	}
-	for stray := range refused.All() {
+	for stray := range rejected.All() {
 		v.add(RecordDiffers, origin.Source, "row %d is in no chunk, the record has an error of it", stray.Row)
 	}
 	if o.again != nil {
@@ -98,18 +98,18 @@ type originCheck struct {
 // chunkWork is a chunk and the errors of its tokens.
 type chunkWork struct {
 	landscape.Chunk
-	refused *landscape.Refusals
+	refused *landscape.RowErrors
 }
 
 // chunks checks all chunks. What hangs on the chunks before is checked in their order, the rest of some of them side by side. It takes
 // their errors off the list.
-func (o *originCheck) chunks(ctx context.Context, refused *landscape.Refusals) error {
+func (o *originCheck) chunks(ctx context.Context, rejected *landscape.RowErrors) error {
 	var work []chunkWork
 	for record, err := range o.log.Chunks(ctx, o.run.ID, o.totals.Source) {
 		if err != nil {
 			return err
 		}
-		work = append(work, chunkWork{record, refused.Take(record.FirstRow + record.Rows)})
+		work = append(work, chunkWork{record, rejected.Take(record.FirstRow + record.Rows)})
 	}
 	size := func(w chunkWork) int64 { return o.chunkBytes(w.Chunk) }
 	check := func(w chunkWork) chunkCheck { return o.checkChunk(ctx, w.Chunk, w.refused) }

@@ -24,27 +24,27 @@ type Denial struct {
 
 // Reason is what one token had to do with the sink.
 type Reason struct {
-	Token      string    `json:"token"`
-	Kind       string    `json:"kind"` // one of the words below
-	Text       string    `json:"text"` // one sentence for people
-	Node       string    `json:"node,omitempty"`
-	Operation  string    `json:"operation,omitempty"`
-	Expression string    `json:"expression,omitempty"`
-	Values     []Value   `json:"values,omitempty"`  // of the expression's parts, outermost first
-	Label      string    `json:"label,omitempty"`   // by which the token left the node
-	Leading    []string  `json:"leading,omitempty"` // labels that lead to the sink
-	Refused    *Refusal  `json:"refused,omitempty"`
-	Held       *Holding  `json:"held,omitempty"`
-	Merge      *Decision `json:"merge,omitempty"`
-	Line       int64     `json:"line,omitempty"`
-	Output     string    `json:"output,omitempty"`
+	Token      string     `json:"token"`
+	Kind       string     `json:"kind"` // one of the words below
+	Text       string     `json:"text"` // one sentence for people
+	Node       string     `json:"node,omitempty"`
+	Operation  string     `json:"operation,omitempty"`
+	Expression string     `json:"expression,omitempty"`
+	Values     []Value    `json:"values,omitempty"`  // of the expression's parts, outermost first
+	Label      string     `json:"label,omitempty"`   // by which the token left the node
+	Leading    []string   `json:"leading,omitempty"` // labels that lead to the sink
+	Refused    *Rejection `json:"refused,omitempty"`
+	Held       *Holding   `json:"held,omitempty"`
+	Merge      *Decision  `json:"merge,omitempty"`
+	Line       int64      `json:"line,omitempty"`
+	Output     string     `json:"output,omitempty"`
 }
 
 // Kinds of reasons.
 const (
 	KindReached     = "reached"     // it is in the sink
 	KindElsewhere   = "elsewhere"   // a node could have sent it towards the sink, and did not
-	KindRefused     = "refused"     // a node refused it
+	KindRefused     = "refused"     // a node rejected it
 	KindBecame      = "became"      // others go on for it
 	KindHeld        = "held"        // a barrier holds it
 	KindEnded       = "ended"       // a barrier or a coalesce took it, and nothing came of it
@@ -99,7 +99,7 @@ type denying struct {
 	denial  *Denial
 }
 
-// leadingTo returns, by node, whether rows that come to it may come to the sink without being refused.
+// leadingTo returns, by node, whether rows that come to it may come to the sink without being rejected.
 func leadingTo(p *plan.Plan, sink int) []bool {
 	leads := make([]bool, len(p.Nodes))
 	leads[sink] = true
@@ -204,7 +204,7 @@ func (d *denying) judge(t *told) Reason {
 		}
 	}
 	if d.compiled.Nodes[d.sink].Errors {
-		return d.judgeUnrefused(t)
+		return d.judgeUnrejected(t)
 	}
 	for _, visit := range t.Nodes {
 		if reason, found := d.blame(t, visit); found {
@@ -227,8 +227,8 @@ func reached(t *told) Reason {
 	return reason
 }
 
-// judgeUnrefused says why a token is not in a sink that takes refused rows only.
-func (d *denying) judgeUnrefused(t *told) Reason {
+// judgeUnrejected says why a token is not in a sink that takes rejected rows only.
+func (d *denying) judgeUnrejected(t *told) Reason {
 	var senders []string
 	for i := range d.compiled.Nodes {
 		if d.compiled.Nodes[i].OnError.Node == d.sink {
@@ -239,7 +239,7 @@ func (d *denying) judgeUnrefused(t *told) Reason {
 	last := lastVisit(t)
 	switch {
 	case last.Refused != nil:
-		return refusedReason(t, last, "it was refused by "+last.Node+", and "+only)
+		return rejectedReason(t, last, "it was refused by "+last.Node+", and "+only)
 	case t.Held != nil && len(t.Held.Became) > 0:
 		return Reason{Kind: KindBecame, Held: t.Held, Text: "it was " + t.Held.say()}
 	case t.way.Path == pipeline.ForkParent, t.way.Path == pipeline.Coalesced:
@@ -249,7 +249,7 @@ func (d *denying) judgeUnrefused(t *told) Reason {
 	}
 }
 
-// lastVisit returns the last node that did something to the token; sinks of refused rows are left out.
+// lastVisit returns the last node that did something to the token; sinks of rejected rows are left out.
 func lastVisit(t *told) Visit {
 	for k := len(t.Nodes) - 1; k >= 0; k-- {
 		if t.Nodes[k].Node != t.way.Sink {
@@ -259,7 +259,7 @@ func lastVisit(t *told) Visit {
 	return Visit{Node: t.way.Last()}
 }
 
-func refusedReason(t *told, visit Visit, text string) Reason {
+func rejectedReason(t *told, visit Visit, text string) Reason {
 	return Reason{
 		Kind: KindRefused, Text: text, Node: visit.Node, Operation: visit.Operation, Expression: visit.Expression, Values: visit.Values,
 		Refused: visit.Refused, Merge: t.Merge,

@@ -14,7 +14,7 @@ import (
 // Cancel stops a run, whether somebody executes it or not; Client.Resume resumes it. With final it is cancelled permanently, and what it
 // staged is removed; that may be repeated. The error is an *Error of kind Conflict if there is nothing to cancel.
 func (c *Client) Cancel(ctx context.Context, run landscape.Run, by By, final bool) error {
-	order := workflows.Order{Actor: by.or(c.Actor).Actor, Why: by.Why, As: pipeline.Cancelled, Final: final}
+	order := workflows.Command{Actor: by.or(c.Actor).Actor, Why: by.Why, As: pipeline.Cancelled, Final: final}
 	if err := cancellable(run.RunHead, final); err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func cancellable(run landscape.RunHead, final bool) error {
 
 // cancel cancels a run that nobody executes: this process has the lock that an executor needs, or there is no workflow. It may be
 // repeated.
-func (s *Session) cancel(ctx context.Context, run string, order workflows.Order) error {
+func (s *Session) cancel(ctx context.Context, run string, order workflows.Command) error {
 	now, err := s.Log.Run(ctx, run)
 	if err == nil {
 		err = cancellable(now.RunHead, order.Final)

@@ -147,7 +147,7 @@ func TestStatus(t *testing.T) {
 	require.Empty(t, going.Advice.Cures)
 	require.Nil(t, going.Paused)
 
-	paused, err := New(log, "memory", busy{workflows.View{Paused: &workflows.Order{Actor: "ann", Why: "lunch"}}}).Status(t.Context(), "r0")
+	paused, err := New(log, "memory", busy{workflows.View{Paused: &workflows.Command{Actor: "ann", Why: "lunch"}}}).Status(t.Context(), "r0")
 	require.NoError(t, err)
 	require.Equal(t, &Pause{Actor: "ann", Why: "lunch"}, paused.Paused)
 	require.Equal(t, []Cure{Resume}, paused.Advice.Cures)

@@ -87,7 +87,7 @@ func (e *Executor) View(ctx context.Context, run string) (view workflows.View, e
 
 // Order gives an order and waits until it is recorded and obeyed. The error is an *Error of kind Busy if the run refuses it, and of kind
 // Unavailable if nobody obeys in time: then it may still be obeyed.
-func (e *Executor) Order(ctx context.Context, run, verb string, order workflows.Order) error {
+func (e *Executor) Order(ctx context.Context, run, verb string, order workflows.Command) error {
 	ctx, done := context.WithTimeout(ctx, OrderTimeout)
 	defer done()
 	err := e.Send(ctx, run, verb, order)
@@ -116,7 +116,7 @@ const (
 )
 
 // Send gives an order to the workflow of a run, and waits until it is recorded and obeyed.
-func (c *Connection) Send(ctx context.Context, run, verb string, order workflows.Order) error {
+func (c *Connection) Send(ctx context.Context, run, verb string, order workflows.Command) error {
 	for {
 		err := c.sendOnce(ctx, run, verb, order)
 		if reason, refused := Refused(err); !refused || !strings.HasPrefix(reason, notYet) {
@@ -130,7 +130,7 @@ func (c *Connection) Send(ctx context.Context, run, verb string, order workflows
 	}
 }
 
-func (c *Connection) sendOnce(ctx context.Context, run, verb string, order workflows.Order) error {
+func (c *Connection) sendOnce(ctx context.Context, run, verb string, order workflows.Command) error {
 	handle, err := c.Temporal.UpdateWorkflow(ctx, sdk.UpdateWorkflowOptions{
 		WorkflowID: workflows.WorkflowID(run), UpdateName: verb, Args: []any{order}, WaitForStage: sdk.WorkflowUpdateStageCompleted,
 	})

@@ -178,7 +178,7 @@ func (f *follower) halt(ctx context.Context, ended <-chan *Ending, why string) *
 func (f *follower) order(ctx context.Context, why string) error {
 	patience, done := context.WithTimeout(ctx, stopOrderTimeout)
 	defer done()
-	err := f.session.Send(patience, f.Run, workflows.CancelUpdate, workflows.Order{Actor: f.by.Actor, Why: why, As: pipeline.Interrupted})
+	err := f.session.Send(patience, f.Run, workflows.CancelUpdate, workflows.Command{Actor: f.by.Actor, Why: why, As: pipeline.Interrupted})
 	if _, refused := Refused(err); refused || err == nil {
 		return nil
 	}

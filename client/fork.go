@@ -80,7 +80,7 @@ func (s *Session) replaced(ctx context.Context, old, with string, by By) error {
 	if why == "" {
 		why = "forked"
 	}
-	if err := s.end(ctx, old, workflows.Order{Actor: by.Actor, Why: "run " + with + " has its place: " + why, Final: true}); err != nil {
+	if err := s.end(ctx, old, workflows.Command{Actor: by.Actor, Why: "run " + with + " has its place: " + why, Final: true}); err != nil {
 		return fmt.Errorf("run %s has the place of run %s, which could not be ended: %w", with, old, err)
 	}
 	if err := s.discard(ctx, old); err != nil {

@@ -77,7 +77,7 @@ func (c *Client) letContinue(ctx context.Context, run string, by By, mayContinue
 			return &Error{Kind: Busy, Message: fmt.Sprintf("%s works for run %s already", executor.Name(), run), Cure: ShowStatus, Run: run, Err: err}
 		}
 		continued = executor.Name()
-		return executor.Order(ctx, run, workflows.ContinueUpdate, workflows.Order{Actor: by.Actor, Why: cmp.Or(by.Why, "waymark resume")})
+		return executor.Order(ctx, run, workflows.ContinueUpdate, workflows.Command{Actor: by.Actor, Why: cmp.Or(by.Why, "waymark resume")})
 	})
 	return continued, err
 }

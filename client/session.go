@@ -131,7 +131,7 @@ func beingExecuted(run string) error {
 }
 
 // end records that the run is cancelled.
-func (s *Session) end(ctx context.Context, run string, order workflows.Order) error {
+func (s *Session) end(ctx context.Context, run string, order workflows.Command) error {
 	if err := s.abandon(ctx, run); err != nil {
 		return err
 	}

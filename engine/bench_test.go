@@ -46,7 +46,7 @@ sinks:
 	for b.Loop() {
 		result, err := runner.Run(begin(p, chunk))
 		require.NoError(b, err)
-		require.Empty(b, result.Refused)
+		require.Empty(b, result.Rejected)
 	}
 	b.ReportMetric(float64(rows)*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
 }

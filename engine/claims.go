@@ -74,7 +74,7 @@ func claimedBy(deduplicate *plan.Node) Claimed {
 }
 
 // Values returns the values that the chunk's tokens have of one of the Claims, given the duplicates of all that come before it; no
-// tokens if none has. Records that the source refuses are left out, and so are null values of a field.
+// tokens if none has. Records that the source rejects are left out, and so are null values of a field.
 func (r *Runner) Values(in Input, claim int, before Duplicates) (Values, error) {
 	values := Values{Claimed: r.claims[claim]}
 	in.Firsts = &collector{claim: claim, before: before, values: &values}
@@ -134,9 +134,9 @@ func (r *Runner) first(claim, i int) (barrier.Token, error) {
 	return r.in.Firsts.First(claim, Value(sum[:16]), r.token(i))
 }
 
-// duplicate refuses a record with a value that an earlier one has. A record that is refused for one field is still the first with its
+// duplicate rejects a record with a value that an earlier one has. A record that is rejected for one field is still the first with its
 // value of another.
-func (r *Runner) duplicate(i int, current row.Row) (refused *plugin.Rejection, err error) {
+func (r *Runner) duplicate(i int, current row.Row) (rejected *plugin.Rejection, err error) {
 	if r.in.Firsts == nil {
 		return nil, nil
 	}
@@ -150,11 +150,11 @@ func (r *Runner) duplicate(i int, current row.Row) (refused *plugin.Rejection, e
 		if err != nil {
 			return nil, err
 		}
-		if first != r.token(i) && refused == nil {
-			refused = &plugin.Rejection{Code: CodeUnique, Field: unique.field, Message: sameBefore + strconv.FormatInt(first.Row, 10) + sameBehind}
+		if first != r.token(i) && rejected == nil {
+			rejected = &plugin.Rejection{Code: CodeUnique, Field: unique.field, Message: sameBefore + strconv.FormatInt(first.Row, 10) + sameBehind}
 		}
 	}
-	return refused, nil
+	return rejected, nil
 }
 
 // The message of a rejection with CodeUnique, around the row that has the value. Stored; never change.
@@ -163,7 +163,7 @@ const (
 	sameBehind = " has the same value"
 )
 
-// FirstOf returns the row that has the value for which a record was refused with this code and message, if it was for that.
+// FirstOf returns the row that has the value for which a record was rejected with this code and message, if it was for that.
 func FirstOf(code, message string) (row int64, is bool) {
 	digits := strings.TrimSuffix(strings.TrimPrefix(message, sameBefore), sameBehind)
 	row, err := strconv.ParseInt(digits, 10, 64)

@@ -60,8 +60,8 @@ func (r *Runner) mergeBranches(i, lane, fork int, coalescing *passCoalesce) (pip
 	switch {
 	case decision.Nothing:
 		return pipeline.ForkParent, nil
-	case decision.Refused != nil:
-		return r.refuse(i, coalescing.node, decision.Refused)
+	case decision.Rejected != nil:
+		return r.reject(i, coalescing.node, decision.Rejected)
 	}
 	r.way = r.result.ways.step(nil, coalescing.node, noLabel, merged)
 	r.see(Event{Lane: merged, Node: coalescing.node, After: decision.Row, Decision: &decision})

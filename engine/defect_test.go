@@ -42,10 +42,10 @@ func TestADefectIsConfinedToTheRowThatMetIt(t *testing.T) {
 	result, err := runner.Run(begin(p, chunk))
 	require.NoError(t, err)
 	require.Equal(t, "1,a,1\n4,b,4\n", output(p, result, "all"))
-	require.Len(t, result.Refused, 2)
-	for i, refused := range result.Refused {
-		require.Equal(t, i+1, refused.Index)
-		require.Equal(t, engine.CodePanic, refused.Code)
-		require.Equal(t, "index out of range", refused.Message)
+	require.Len(t, result.Rejected, 2)
+	for i, rejected := range result.Rejected {
+		require.Equal(t, i+1, rejected.Index)
+		require.Equal(t, engine.CodePanic, rejected.Code)
+		require.Equal(t, "index out of range", rejected.Message)
 	}
 }

@@ -29,7 +29,7 @@ const (
 	CodePanic         = "PANIC"          // a defect in the program, confined to the row
 )
 
-// A FailedError stops the run: a row was refused where the document says fail.
+// A FailedError stops the run: a row was rejected where the document says fail.
 type FailedError struct {
 	Node string
 	Row  int64
@@ -76,10 +76,10 @@ type Input struct {
 	Keys []barrier.Token
 	// Losses are branches that ended within the barrier: coalesces further on are told in this pass.
 	Losses []barrier.Loss
-	// Orders are the orders of fields in the records of a barrier, which their canonical form does not tell, and OrderOf says
+	// FieldOrders are the orders of fields in the records of a barrier, which their canonical form does not tell, and FieldOrderOf says
 	// for each record which of them is its own; nil if all have the first.
-	Orders  [][]string
-	OrderOf []uint16
+	FieldOrders  [][]string
+	FieldOrderOf []uint16
 	// Firsts tells which tokens have a value that only another token may have; nil if none has.
 	Firsts Firsts
 	// Hashes, if not nil, gets what comes out of nodes instead of Result.Columns.
@@ -124,7 +124,7 @@ type Runner struct {
 	sizes     []int // of the parts of the chunk before, by node: those of the next one are as large, most of the time
 	canonical []byte
 	values    []row.Value
-	refusal   [10]row.Value
+	rejected  [10]row.Value
 }
 
 // parsing is what a parser depends on.
@@ -168,7 +168,7 @@ func branchOf(p *plan.Plan, context []plan.Branch) int {
 }
 
 // Run sends every record of the chunk through the graph. The result shares no memory with the chunk or the Runner, but for
-// the text of its arrivals: as long as those are used, the chunk's Data must stay unchanged. The error is a *FailedError if a row was refused where the document says fail, an *UnfinishedError,
+// the text of its arrivals: as long as those are used, the chunk's Data must stay unchanged. The error is a *FailedError if a row was rejected where the document says fail, an *UnfinishedError,
 // or a *plugin.SourceError if the chunk's context cannot be understood.
 func (r *Runner) Run(in Input) (*Result, error) {
 	if err := r.begin(in); err != nil {
@@ -222,7 +222,7 @@ func (r *Runner) begin(in Input) error {
 func (r *Runner) prepareParsers(in Input) error {
 	r.parsers = r.parsers[:0]
 	if r.plan.Nodes[in.Origin].Kind != plan.Source {
-		for _, order := range in.Orders {
+		for _, order := range in.FieldOrders {
 			r.parsers = append(r.parsers, r.orderedParser(order))
 		}
 		return nil
@@ -255,10 +255,10 @@ func (r *Runner) parserOf(i int) plugin.Parser {
 	switch {
 	case len(r.parsers) == 0:
 		return r.parser
-	case r.in.OrderOf == nil:
+	case r.in.FieldOrderOf == nil:
 		return r.parsers[0]
 	}
-	return r.parsers[r.in.OrderOf[i]]
+	return r.parsers[r.in.FieldOrderOf[i]]
 }
 
 // parse parses record i, by its cells if it has some.
@@ -272,7 +272,7 @@ func (r *Runner) parse(i int, text string) (row.Row, error) {
 	return parser.Parse(text, r.values)
 }
 
-// runFrom runs the records from i to the end, or to one that panics: that record alone is refused.
+// runFrom runs the records from i to the end, or to one that panics: that record alone is rejected.
 func (r *Runner) runFrom(i int, text string) (next int, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -292,12 +292,12 @@ func (r *Runner) runFrom(i int, text string) (next int, err error) {
 	return i, nil
 }
 
-// confine refuses the token that a defect met. A token that has ended already cannot be refused: then the run stops.
+// confine rejects the token that a defect met. A token that has ended already cannot be rejected: then the run stops.
 func (r *Runner) confine(i, lane int, cause any) (pipeline.Path, error) {
 	if r.lane != lane || r.result.ended(lane, i) {
 		return "", fmt.Errorf("%s: row %d: defect in the program: %s", r.plan.Nodes[r.at].Name, r.chunk.FirstRow+int64(i), clip(fmt.Sprint(cause)))
 	}
-	return r.refuse(i, r.at, panicRejection(cause))
+	return r.reject(i, r.at, panicRejection(cause))
 }
 
 // runRecord takes one record through the graph. If it does not reach a coalesce that waits for it, the coalesce is told.
@@ -325,20 +325,20 @@ func (in *Input) keysOf(i, forks int) []barrier.Token {
 func (r *Runner) runRoot(i int, text string) (pipeline.Path, error) {
 	origin := r.in.Origin
 	if len(r.bad) > 0 && r.bad[0].Index == i {
-		refused := &r.bad[0].Rejection
+		rejected := &r.bad[0].Rejection
 		r.bad = r.bad[1:]
-		return r.refuse(i, origin, refused)
+		return r.reject(i, origin, rejected)
 	}
 	current, err := r.parse(i, text)
 	if err != nil {
-		return r.refuse(i, origin, rejection(err))
+		return r.reject(i, origin, rejection(err))
 	}
 	r.values = current.Values
-	if refused, err := r.duplicate(i, current); err != nil || refused != nil {
+	if rejected, err := r.duplicate(i, current); err != nil || rejected != nil {
 		if err != nil {
 			return "", err
 		}
-		return r.refuse(i, origin, refused)
+		return r.reject(i, origin, rejected)
 	}
 	if r.quiet && !r.deduplicates {
 		return pipeline.FilterDropped, nil
@@ -392,9 +392,9 @@ func (p canonicalParser) Parse(text string, values []row.Value) (row.Row, error)
 
 // rejection returns the *plugin.Rejection that parsers, expressions and encoders promise their errors to be.
 func rejection(err error) *plugin.Rejection {
-	var refused *plugin.Rejection
-	if errors.As(err, &refused) {
-		return refused
+	var rejected *plugin.Rejection
+	if errors.As(err, &rejected) {
+		return rejected
 	}
 	return &plugin.Rejection{Code: CodePanic, Message: clip(err.Error())}
 }

@@ -140,9 +140,9 @@ sinks:
 	}, routes(p, result))
 	require.Equal(t, "1,a,10,20\n", output(p, result, "all"))
 	require.Equal(t, `{"id":4,"kind":"a","amount":99,"twice":198}`+"\n"+`{"id":6,"kind":"z","amount":1,"twice":2}`+"\n", output(p, result, "big"))
-	require.Len(t, result.Refused, 3)
-	require.Equal(t, "NULL_OPERAND", result.Refused[0].Code)
-	require.Equal(t, "twice", result.Refused[0].Field)
+	require.Len(t, result.Rejected, 3)
+	require.Equal(t, "NULL_OPERAND", result.Rejected[0].Code)
+	require.Equal(t, "twice", result.Rejected[0].Field)
 	total := 0
 	for _, way := range result.Lanes[0].Ways {
 		total += way.Rows
@@ -158,7 +158,7 @@ sinks:
   all: {csv: {path: out/all.csv}}
 `, "id,kind,amount\n1,a,1\n2,b,2\n")
 	require.Equal(t, []string{"in>sort=a>all gate_routed all", "in>sort unrouted __quarantine__"}, routes(p, result))
-	require.Equal(t, `no route for the label "b"`, result.Refused[0].Message)
+	require.Equal(t, `no route for the label "b"`, result.Rejected[0].Message)
 }
 
 func TestRefusedRowsGoToASinkWithTheirRawRecord(t *testing.T) {
@@ -277,8 +277,8 @@ sinks: {all: {jsonl: {path: out/all.jsonl}}}
 	in.Firsts = engine.Duplicates{{Claim: 0, Token: barrier.Token{Row: 3}}: {Row: 1}}
 	result, err := runner.Run(in)
 	require.NoError(t, err)
-	require.Equal(t, engine.CodeUnique, result.Refused[0].Code)
-	require.Equal(t, "row 1 has the same value", result.Refused[0].Message)
+	require.Equal(t, engine.CodeUnique, result.Rejected[0].Code)
+	require.Equal(t, "row 1 has the same value", result.Rejected[0].Message)
 	require.Equal(t, `{"id":1,"n":"a"}`+"\n"+`{"id":2,"n":"b"}`+"\n", output(p, result, "all"))
 }
 

@@ -30,7 +30,7 @@ sinks:
 	}, allRoutes(p, result))
 	require.Equal(t, `{"id":1,"kind":"a","amount":20}`+"\n", output(p, result, "l"))
 	require.Equal(t, `{"id":2,"kind":"b","amount":null}`+"\n", output(p, result, "r"), "what one branch does to the row the other does not see")
-	require.Equal(t, []engine.Refused{{Lane: 1, Index: 1, Rejection: result.Refused[0].Rejection}}, result.Refused)
+	require.Equal(t, []engine.Rejected{{Lane: 1, Index: 1, Rejection: result.Rejected[0].Rejection}}, result.Rejected)
 }
 
 func TestBranchesOfOnePassAreJoined(t *testing.T) {
@@ -56,7 +56,7 @@ sinks:
 	require.Equal(t, 2, result.Merges[0].Decisions[0].Rows)
 	require.Equal(t, barrier.FiredByAll, result.Merges[0].Decisions[0].FiredBy)
 	require.Equal(t, []barrier.Lost{{Branch: 0, Reason: pipeline.OnErrorRouted}}, result.Merges[0].Decisions[1].Lost)
-	require.Equal(t, barrier.CodeIncompleteBranches, result.Merges[0].Decisions[1].Refused.Code)
+	require.Equal(t, barrier.CodeIncompleteBranches, result.Merges[0].Decisions[1].Rejected.Code)
 }
 
 func TestAGateCanEndABranchAtItsCoalesce(t *testing.T) {

@@ -53,7 +53,7 @@ sinks:
 			require.NoError(t, err)
 			require.Empty(t, result.Columns)
 			require.Equal(t, want.Lanes, result.Lanes)
-			require.Equal(t, want.Refused, result.Refused)
+			require.Equal(t, want.Rejected, result.Rejected)
 			require.Equal(t, want.Parts, result.Parts)
 			if every == 0 {
 				require.Empty(t, taken)

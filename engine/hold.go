@@ -12,10 +12,10 @@ const labelEmpty = 0
 // hold leaves the current token at a barrier.
 func (r *Runner) hold(i int, current row.Row) (pipeline.Path, error) {
 	v := &r.vertices[r.at]
-	kept, empty, refused := v.intake.Take(current)
+	kept, empty, rejected := v.intake.Take(current)
 	switch {
-	case refused != nil:
-		return r.refuse(i, r.at, refused)
+	case rejected != nil:
+		return r.reject(i, r.at, rejected)
 	case empty:
 		r.way = r.result.ways.step(r.way, r.at, labelEmpty, r.lane)
 		r.see(Event{Lane: r.lane, Node: r.at, Before: current, After: current, Label: v.label(labelEmpty)})

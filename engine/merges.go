@@ -46,8 +46,8 @@ func appendDecision(text []byte, d *barrier.Decision) []byte {
 	for _, origin := range d.Origins {
 		text = binary.AppendUvarint(append(append(text, origin.Field...), 0), uint64(origin.Branch))
 	}
-	if d.Refused != nil {
-		text = append(append(text, 0), d.Refused.Code...)
+	if d.Rejected != nil {
+		text = append(append(text, 0), d.Rejected.Code...)
 	}
 	return text
 }

@@ -21,7 +21,7 @@ type Result struct {
 	Keys     []KeyColumn         // of the fields of the business key, in the document's order; nil for a barrier's chunk
 	Repeats  []RepeatColumn      // of the deduplicates that dropped at least one token, by lane and node
 	Merges   []LaneMerges        // by the lanes of the coalesces that decided something in this pass
-	Refused  []Refused           // ascending by record, within one in the order in which they were refused
+	Rejected []Rejected          // ascending by record, within one in the order in which they were rejected
 	Parts    []Part              // one for each node of the plan, empty unless it is a sink
 	Arrivals []*barrier.Arrivals // one for each node of the plan, nil unless it is a barrier that got something
 
@@ -51,7 +51,7 @@ type Column struct {
 }
 
 // KeyColumn holds, for each record, the first 4 bytes of the SHA-256 of the canonical form of one field's value; zero for
-// a record that the source refused.
+// a record that the source rejected.
 type KeyColumn struct {
 	Field  string
 	Hashes []byte

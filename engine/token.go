@@ -21,14 +21,14 @@ func (r *Runner) follow(i, node int, current row.Row) (lost pipeline.Path, err e
 		case barrierRole:
 			return r.hold(i, current)
 		}
-		out, label, refused := v.op.apply(current)
+		out, label, rejected := v.op.apply(current)
 		if v.role == claimRole {
 			if label, err = r.claimed(i, current); err != nil {
 				return "", err
 			}
 		}
-		if refused != nil {
-			return r.refuse(i, r.at, refused)
+		if rejected != nil {
+			return r.reject(i, r.at, rejected)
 		}
 		r.way = r.result.ways.step(r.way, r.at, label, r.lane)
 		r.see(Event{Lane: r.lane, Node: r.at, Before: current, After: out, Label: v.label(label)})
@@ -56,7 +56,7 @@ func (r *Runner) deliver(i int, current row.Row) (pipeline.Path, error) {
 	part := &r.result.Parts[r.at]
 	data, err := r.vertices[r.at].encoder.Append(part.Data, current)
 	if err != nil {
-		return r.refuse(i, r.at, rejection(err))
+		return r.reject(i, r.at, rejection(err))
 	}
 	r.way = r.result.ways.step(r.way, r.at, noLabel, r.lane)
 	r.see(Event{Lane: r.lane, Node: r.at, Before: current, After: current, Encoded: r.written(r.at, data[len(part.Data):], current)})

@@ -15,10 +15,10 @@ type Event struct {
 	Lane     int
 	Node     int
 	Before   row.Row           // as the row came in; zero at the origin, and where branches became one row
-	After    row.Row           // as it went out; zero if it was refused
+	After    row.Row           // as it went out; zero if it was rejected
 	Label    string            // by which it went out; "" for nodes without labels
-	Decision *barrier.Decision // of a coalesce in this pass, about the row that it made or refused
-	Refused  *plugin.Rejection
+	Decision *barrier.Decision // of a coalesce in this pass, about the row that it made or rejected
+	Rejected *plugin.Rejection
 	Encoded  []byte // at a sink: the bytes written for it; of a format whose bytes are made for a whole part: the row as JSON
 }
 
@@ -47,7 +47,7 @@ type LaneWay struct {
 }
 
 // Trace sends one record of the chunk through the graph, by the same code as Run, and tells its story. The error is as for
-// Run; the story then ends where the row was refused.
+// Run; the story then ends where the row was rejected.
 func (r *Runner) Trace(in Input, i int) (Story, error) {
 	if err := r.begin(in); err != nil {
 		return Story{}, err

@@ -72,8 +72,8 @@ func (t *transform) apply(in row.Row) (row.Row, int, *plugin.Rejection) {
 		}
 	}
 	if t.fill != nil {
-		if refused := t.fill(t, in, t.values); refused != nil {
-			return in, noLabel, refused
+		if rejected := t.fill(t, in, t.values); rejected != nil {
+			return in, noLabel, rejected
 		}
 	}
 	return row.Row{Shape: t.current.out, Values: t.values}, noLabel, nil

@@ -12,7 +12,7 @@ import (
 // operator is what a step does to a row. out may share memory that the next call reuses; label is the index of the way
 // out, noLabel for steps with only one.
 type operator interface {
-	apply(in row.Row) (out row.Row, label int, refused *plugin.Rejection)
+	apply(in row.Row) (out row.Row, label int, rejected *plugin.Rejection)
 }
 
 // role says which code takes the rows that come to a vertex.

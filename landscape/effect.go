@@ -79,7 +79,7 @@ func attempt(old Effect, at Placement) (Effect, error) {
 //
 // Repeating it changes nothing; another receipt or other refusals are a *DivergedError. The error wraps ErrFenced, and an event says
 // so, if a later attempt has begun.
-func (l *Log) FinalizeEffect(ctx context.Context, by Attempt, receipt string, refused ...Refusal) error {
+func (l *Log) FinalizeEffect(ctx context.Context, by Attempt, receipt string, refused ...Rejection) error {
 	late, err := l.lateErrors(ctx, by.EffectKey, refused)
 	if err != nil {
 		return fmt.Errorf("finalize %s: %w", by.EffectKey, err)
@@ -97,7 +97,7 @@ func (l *Log) finalize(ctx context.Context, by Attempt, receipt string, late []R
 			if old.Receipt != receipt {
 				return &DivergedError{Table: old.Table(), Key: old.String(), Column: "receipt"}
 			}
-			return l.sameRefusals(ctx, old, late)
+			return l.sameRejections(ctx, old, late)
 		}
 		next := old
 		next.State, next.Receipt, next.Refused, next.Changed = Finalized, receipt, int64(len(late)), l.now()
@@ -144,8 +144,8 @@ func (l *Log) judge(ctx context.Context, verb string, by Attempt, do func(Effect
 		if old.Fence == by.Fence && old.Fence > 0 {
 			return do(old)
 		}
-		refusal := fmt.Errorf("attempt %d, the latest is %d: %w", by.Fence, old.Fence, ErrFenced)
-		return errors.Join(refusal, l.insert(ctx, by.event(EffectFenced, l.now(), verb)))
+		rejection := fmt.Errorf("attempt %d, the latest is %d: %w", by.Fence, old.Fence, ErrFenced)
+		return errors.Join(rejection, l.insert(ctx, by.event(EffectFenced, l.now(), verb)))
 	})
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", verb, by.EffectKey, err)

@@ -14,7 +14,7 @@ import (
 
 // lateErrors returns the records of refusals by the target of a sink, for a write of it. It rejects refusals of tokens that were not routed
 // to this sink, and duplicates.
-func (l *Log) lateErrors(ctx context.Context, key EffectKey, refused []Refusal) ([]Record, error) {
+func (l *Log) lateErrors(ctx context.Context, key EffectKey, refused []Rejection) ([]Record, error) {
 	if len(refused) == 0 {
 		return nil, nil
 	}
@@ -45,8 +45,8 @@ func (l *Log) lateErrors(ctx context.Context, key EffectKey, refused []Refusal) 
 	return records, nil
 }
 
-// sameRefusals refuses other refusals than those that a finalized write has on record.
-func (r *Reader) sameRefusals(ctx context.Context, e Effect, late []Record) error {
+// sameRejections refuses other refusals than those that a finalized write has on record.
+func (r *Reader) sameRejections(ctx context.Context, e Effect, late []Record) error {
 	if int64(len(late)) != e.Refused {
 		return &DivergedError{Table: e.Table(), Key: e.String(), Column: "refused"}
 	}
@@ -67,9 +67,9 @@ func (r *Reader) sameRefusals(ctx context.Context, e Effect, late []Record) erro
 	return nil
 }
 
-// CompareRefused holds the errors on record of rows that the target of a write refused against those that FinalizeEffect would make of
+// CompareRejected holds the errors on record of rows that the target of a write refused against those that FinalizeEffect would make of
 // refused. It stores nothing. The error says that the sink did not get such a row, or that one has no code.
-func (r *Reader) CompareRefused(ctx context.Context, key EffectKey, refused []Refusal) ([]Difference, error) {
+func (r *Reader) CompareRejected(ctx context.Context, key EffectKey, refused []Rejection) ([]Difference, error) {
 	rehearsed := &rehearsal{source: r.from, beyond: func(Record) bool { return true }}
 	return rehearsed.compare(ctx, nil, func(l *Log) error {
 		late, err := l.lateErrors(ctx, key, refused)
@@ -80,8 +80,8 @@ func (r *Reader) CompareRefused(ctx context.Context, key EffectKey, refused []Re
 	})
 }
 
-// LateRefusal returns why the target of the sink that the way leads to refused the token when its part was written; nil if it did not.
-func (r *Reader) LateRefusal(ctx context.Context, run string, token Token, way Way) (*RowError, error) {
+// LateRowError returns why the target of the sink that the way leads to refused the token when its part was written; nil if it did not.
+func (r *Reader) LateRowError(ctx context.Context, run string, token Token, way Way) (*RowError, error) {
 	if !way.ToSink() {
 		return nil, nil //nolint:nilnil // no refusal is no error
 	}
@@ -98,7 +98,7 @@ func (r *Reader) kept(ctx context.Context, part SinkPart, chunk Chunk, tokens []
 		return tokens, nil
 	}
 	refused := map[Token]bool{}
-	err := each(ctx, r.from, []any{part.Run, part.Source}, func(e RefusedRow) bool {
+	err := each(ctx, r.from, []any{part.Run, part.Source}, func(e RowErrorKey) bool {
 		if e.Node == part.Sink && e.Row >= chunk.FirstRow {
 			refused[Token{Source: e.Source, Lane: e.Lane, Row: e.Row}] = true
 		}

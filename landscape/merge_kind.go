@@ -26,7 +26,7 @@ type MergeKind struct {
 	Collisions []string     // fields on which branches disagreed
 	Origins    []FieldOrigin
 	Result     MergeResult
-	Code       string // why the merged token was refused; empty unless Result is MergeRefused
+	Code       string // why the merged token was refused; empty unless Result is MergeRejected
 }
 
 // LostBranch is a branch that never arrived, and the path on which its token ended.
@@ -133,7 +133,7 @@ func (k MergeKind) check() error {
 		return fmt.Errorf("merge at %s: policy %s with a quorum of %d", k.Node, k.Policy, k.Quorum)
 	case (k.Result == MergeNothing) != (len(k.Arrived) == 0):
 		return fmt.Errorf("merge at %s: result %s of %d branches", k.Node, k.Result, len(k.Arrived))
-	case (k.Result == MergeRefused) != (k.Code != ""):
+	case (k.Result == MergeRejected) != (k.Code != ""):
 		return fmt.Errorf("merge at %s: result %s with the code %q", k.Node, k.Result, k.Code)
 	}
 	return nil

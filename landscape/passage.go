@@ -8,7 +8,7 @@ type Passage struct {
 	Lanes    []LaneRoutes   // the root lane, and every lane in which the chunk has a token; in any order
 	Hashes   []NodeHashes   // one entry per lane and node with OwnHashes that at least one token left there
 	Keys     []KeyColumn    // one per field of the source's business key
-	Errors   []Refusal      // one per token whose way is a failure; in any order
+	Errors   []Rejection    // one per token whose way is a failure; in any order
 	Writes   []Write        // one per sink that gets at least one row
 	Repeats  []RepeatColumn // one per lane and deduplicate that dropped at least one token
 	Merges   []LaneMerges   // one per lane of a coalesce in this passage over a fork that took place
@@ -47,9 +47,9 @@ type RepeatColumn struct {
 	Firsts []Token // per row of the chunk the first token with the key; the zero token for a row that was not dropped
 }
 
-// Refusal is why one token was refused. In a passage, the node and the sink are those of the token's way; with the end of a write,
+// Rejection is why one token was refused. In a passage, the node and the sink are those of the token's way; with the end of a write,
 // the node is the write's sink, and the row is kept in quarantine.
-type Refusal struct {
+type Rejection struct {
 	Lane    int64
 	Index   int // of the row in the chunk
 	Code    string

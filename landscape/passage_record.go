@@ -60,7 +60,7 @@ func (l *Log) recordPassage(ctx context.Context, chunk Chunk, p Passage) error {
 }
 
 // newRowError returns the record of a refusal by a node.
-func newRowError(chunk Chunk, node, sentTo string, r Refusal, now Micros) RowError {
+func newRowError(chunk Chunk, node, sentTo string, r Rejection, now Micros) RowError {
 	raw := r.Raw[:min(len(r.Raw), MaxRawBytes)]
 	return RowError{
 		Run: chunk.Run, Source: chunk.Source, Row: chunk.FirstRow + int64(r.Index), Lane: r.Lane, Node: node,

@@ -50,13 +50,13 @@ func (r *Reader) CompareEnd(ctx context.Context, end SourceEnd) ([]Difference, e
 // ComparePassage holds everything on record about a chunk's passage against what RecordPassage would make of p: ways and
 // their steps, way codes, hashes, keys, errors, repeats, merges and planned writes of all lanes. It stores nothing. refused, if not nil, are the
 // errors on record of the chunk's tokens: those that are as p says are not read again.
-func (r *Reader) ComparePassage(ctx context.Context, p Passage, refused *Refusals) ([]Difference, error) {
+func (r *Reader) ComparePassage(ctx context.Context, p Passage, refused *RowErrors) ([]Difference, error) {
 	return r.comparePassage(ctx, p, refused, nil)
 }
 
 // IsPassage is ComparePassage for a passage without hashes: sums stand for them. It reports whether all is recorded as it should be, and
 // leaves it to ComparePassage to say what is not.
-func (r *Reader) IsPassage(ctx context.Context, p Passage, refused *Refusals, sums *HashSums) (bool, error) {
+func (r *Reader) IsPassage(ctx context.Context, p Passage, refused *RowErrors, sums *HashSums) (bool, error) {
 	differences, err := r.comparePassage(ctx, p, refused, sums)
 	if err != nil || len(differences) > 0 {
 		return false, err
@@ -64,7 +64,7 @@ func (r *Reader) IsPassage(ctx context.Context, p Passage, refused *Refusals, su
 	return sums.areStored(ctx, r.from, p)
 }
 
-func (r *Reader) comparePassage(ctx context.Context, p Passage, refused *Refusals, sums *HashSums) ([]Difference, error) {
+func (r *Reader) comparePassage(ctx context.Context, p Passage, refused *RowErrors, sums *HashSums) ([]Difference, error) {
 	whole := []Record{
 		PassageRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
 		ChunkWayRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
@@ -264,8 +264,8 @@ func shown(value any) string {
 	}
 }
 
-// RefusedRow is a token that has an error on record, and the node that refused it.
-type RefusedRow struct {
+// RejectedRow is a token that has an error on record, and the node that refused it.
+type RowErrorKey struct {
 	Run    string `db:"run_id,key"`
 	Source string `db:"source,key"`
 	Row    int64  `db:"row,key"`
@@ -274,9 +274,9 @@ type RefusedRow struct {
 }
 
 // Table returns errors.
-func (RefusedRow) Table() string { return "errors" }
+func (RowErrorKey) Table() string { return "errors" }
 
-// RefusedRows returns the errors of a source by row, lane and node, without what they say; nil if there is none.
-func (r *Reader) RefusedRows(ctx context.Context, run, source string) ([]RefusedRow, error) {
-	return Select[RefusedRow](ctx, r.from, run, source)
+// RowErrorKeys returns the errors of a source by row, lane and node, without what they say; nil if there is none.
+func (r *Reader) RowErrorKeys(ctx context.Context, run, source string) ([]RowErrorKey, error) {
+	return Select[RowErrorKey](ctx, r.from, run, source)
 }

@@ -160,7 +160,7 @@ func TestCheckShape(t *testing.T) {
 
 func TestRefusedRows(t *testing.T) {
 	s, log, _ := compared(t)
-	refused, err := log.RefusedRows(t.Context(), s.Run, landscapetest.Source)
+	refused, err := log.RowErrorKeys(t.Context(), s.Run, landscapetest.Source)
 	require.NoError(t, err)
 	var want []int64
 	for i := range s.Chunks {

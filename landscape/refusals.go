@@ -8,23 +8,23 @@ import (
 	"slices"
 )
 
-// Refusals are the errors on record of tokens of one origin, by row, lane and node. Each takes 48 bytes, whatever it says.
-type Refusals struct {
+// RowErrors are the errors on record of tokens of one origin, by row, lane and node. Each takes 48 bytes, whatever it says.
+type RowErrors struct {
 	run, source string
-	errors      []refusal
+	errors      []rowErrorHash
 	nodes       []string
 }
 
-// refusal is one of them.
-type refusal struct {
+// rowErrorHash is one of them.
+type rowErrorHash struct {
 	row, lane int64
 	node      int // of nodes
 	hash      recordHash
 }
 
-// Refusals returns the errors of an origin's tokens.
-func (r *Reader) Refusals(ctx context.Context, run, source string) (*Refusals, error) {
-	all := &Refusals{run: run, source: source}
+// RowErrors returns the errors of an origin's tokens.
+func (r *Reader) RowErrors(ctx context.Context, run, source string) (*RowErrors, error) {
+	all := &RowErrors{run: run, source: source}
 	numbers := map[string]int{}
 	var hasher recordHasher
 	err := each(ctx, r.from, []any{run, source}, func(e RowError) bool {
@@ -33,14 +33,14 @@ func (r *Reader) Refusals(ctx context.Context, run, source string) (*Refusals, e
 			node = len(all.nodes)
 			numbers[e.Node], all.nodes = node, append(all.nodes, e.Node)
 		}
-		all.errors = append(all.errors, refusal{e.Row, e.Lane, node, hasher.refusal(e)})
+		all.errors = append(all.errors, rowErrorHash{e.Row, e.Lane, node, hasher.rowError(e)})
 		return true
 	})
 	return all, err
 }
 
-// refusal returns what an error says besides its key, and when.
-func (s *recordHasher) refusal(e RowError) recordHash {
+// rowError returns what an error says besides its key, and when.
+func (s *recordHasher) rowError(e RowError) recordHash {
 	t := TableOf(e)
 	s.values, s.text = t.AppendValues(s.values[:0], e), s.text[:0]
 	for i, column := range t.Columns {
@@ -53,21 +53,21 @@ func (s *recordHasher) refusal(e RowError) recordHash {
 }
 
 // Len returns how many there are.
-func (r *Refusals) Len() int { return len(r.errors) }
+func (r *RowErrors) Len() int { return len(r.errors) }
 
 // Take removes the errors of rows before end from the beginning, and returns them.
-func (r *Refusals) Take(end int64) *Refusals {
-	n, _ := slices.BinarySearchFunc(r.errors, end, func(e refusal, end int64) int { return cmp.Compare(e.row, end) })
-	taken := &Refusals{run: r.run, source: r.source, errors: r.errors[:n:n], nodes: r.nodes}
+func (r *RowErrors) Take(end int64) *RowErrors {
+	n, _ := slices.BinarySearchFunc(r.errors, end, func(e rowErrorHash, end int64) int { return cmp.Compare(e.row, end) })
+	taken := &RowErrors{run: r.run, source: r.source, errors: r.errors[:n:n], nodes: r.nodes}
 	r.errors = r.errors[n:]
 	return taken
 }
 
 // All returns them in order.
-func (r *Refusals) All() iter.Seq[RefusedRow] {
-	return func(yield func(RefusedRow) bool) {
+func (r *RowErrors) All() iter.Seq[RowErrorKey] {
+	return func(yield func(RowErrorKey) bool) {
 		for _, e := range r.errors {
-			if !yield(RefusedRow{Run: r.run, Source: r.source, Row: e.row, Lane: e.lane, Node: r.nodes[e.node]}) {
+			if !yield(RowErrorKey{Run: r.run, Source: r.source, Row: e.row, Lane: e.lane, Node: r.nodes[e.node]}) {
 				return
 			}
 		}
@@ -75,17 +75,17 @@ func (r *Refusals) All() iter.Seq[RefusedRow] {
 }
 
 // holds reports whether the record is an error that is stored as it is.
-func (r *Refusals) holds(hasher *recordHasher, record Record) bool {
+func (r *RowErrors) holds(hasher *recordHasher, record Record) bool {
 	e, is := record.(RowError)
 	if !is || r == nil {
 		return false
 	}
-	at, _ := slices.BinarySearchFunc(r.errors, e, func(a refusal, b RowError) int {
+	at, _ := slices.BinarySearchFunc(r.errors, e, func(a rowErrorHash, b RowError) int {
 		return cmp.Or(cmp.Compare(a.row, b.Row), cmp.Compare(a.lane, b.Lane), cmp.Compare(r.nodes[a.node], b.Node))
 	})
 	if at == len(r.errors) {
 		return false
 	}
 	found := r.errors[at]
-	return found.row == e.Row && found.lane == e.Lane && r.nodes[found.node] == e.Node && found.hash == hasher.refusal(e)
+	return found.row == e.Row && found.lane == e.Lane && r.nodes[found.node] == e.Node && found.hash == hasher.rowError(e)
 }

@@ -65,7 +65,7 @@ func (t *tallied) checkMerged(lane Lane, rows int) error {
 		if kind == nil || token == nil {
 			continue
 		}
-		if refused := token.failed() && len(token.Steps) == 1; refused != (kind.Result == MergeRefused) {
+		if refused := token.failed() && len(token.Steps) == 1; refused != (kind.Result == MergeRejected) {
 			return fmt.Errorf("row %d of the chunk: the merge is %s, its way %s", i, kind.Result, token.Signature())
 		}
 	}
@@ -86,7 +86,7 @@ func (l *laneTally) everForked(fork string) bool {
 }
 
 // checkErrors refuses errors that are not exactly those of the tokens on failing ways.
-func (t *tallied) checkErrors(refusals []Refusal) error {
+func (t *tallied) checkErrors(rejections []Rejection) error {
 	type place struct {
 		lane  int64
 		index int
@@ -100,7 +100,7 @@ func (t *tallied) checkErrors(refusals []Refusal) error {
 		}
 	}
 	refused := len(wanted)
-	for _, r := range refusals {
+	for _, r := range rejections {
 		at := place{r.Lane, r.Index}
 		if !wanted[at] {
 			return fmt.Errorf("row %d, lane %d of the chunk has an error although it was not refused, or has more than one", r.Index, r.Lane)
@@ -108,7 +108,7 @@ func (t *tallied) checkErrors(refusals []Refusal) error {
 		delete(wanted, at)
 	}
 	if len(wanted) > 0 {
-		return fmt.Errorf("%d errors, but %d rows were refused", len(refusals), refused)
+		return fmt.Errorf("%d errors, but %d rows were refused", len(rejections), refused)
 	}
 	return nil
 }

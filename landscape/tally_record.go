@@ -67,8 +67,8 @@ func (t *tallied) appendHashes(insert []Record, chunk Chunk, columns []NodeHashe
 }
 
 // appendErrors appends why tokens were refused.
-func (t *tallied) appendErrors(insert []Record, chunk Chunk, refusals []Refusal, now Micros) []Record {
-	for _, r := range refusals {
+func (t *tallied) appendErrors(insert []Record, chunk Chunk, rejections []Rejection, now Micros) []Record {
+	for _, r := range rejections {
 		way := t.at(r.Lane).way(r.Index)
 		insert = append(insert, newRowError(chunk, way.Last(), way.Sink, r, now))
 	}

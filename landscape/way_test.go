@@ -43,7 +43,7 @@ func TestMergeKindID(t *testing.T) {
 			Node: "decide", Policy: pipeline.Quorum, Merge: pipeline.Union, Quorum: 2, Timeout: time.Minute, Expected: []string{"a", "b", "c"},
 			Arrived: []string{"b"}, Lost: []landscape.LostBranch{{Branch: "a", Reason: pipeline.GateRouted}}, NotNeeded: []string{"c"},
 			FiredBy: "timeout", Collisions: []string{"x"}, Origins: []landscape.FieldOrigin{{Field: "x", Branch: "b"}},
-			Result: landscape.MergeRefused, Code: "QUORUM_NOT_MET",
+			Result: landscape.MergeRejected, Code: "QUORUM_NOT_MET",
 		}
 		change(&k)
 		return k.ID()

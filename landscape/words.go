@@ -57,9 +57,9 @@ type MergeResult string
 
 // The results of a merge.
 const (
-	MergeMerged  MergeResult = "merged"  // a token that continues
-	MergeRefused MergeResult = "refused" // a token that the coalesce refused
-	MergeNothing MergeResult = "nothing" // no token: no branch arrived
+	MergeMerged   MergeResult = "merged"  // a token that continues
+	MergeRejected MergeResult = "refused" // a token that the coalesce refused
+	MergeNothing  MergeResult = "nothing" // no token: no branch arrived
 )
 
 // EffectKind says what an effect does. Stored; never rename.

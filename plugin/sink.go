@@ -86,7 +86,7 @@ const (
 // the same part always has the same bytes and the same place, so a repeat changes nothing. Errors that a retry cannot
 // cure are *TargetErrors.
 type Target interface {
-	// Open makes the place ready and writes the header. It refuses, with a *TargetError TARGET_EXISTS, a place that
+	// Open makes the place ready and writes the header. It rejects, with a *TargetError TARGET_EXISTS, a place that
 	// holds something the document does not allow to overwrite. It may be repeated.
 	//
 	// made reports whether it was this call, and no earlier or concurrent one, that made what Discard removes, also where
@@ -106,17 +106,17 @@ type Target interface {
 	Discard(ctx context.Context) error
 }
 
-// A Refuser is a Target that may take a part without some of its rows, because the place refuses them: for a constraint, a type,
+// A RowRejecter is a Target that may take a part without some of its rows, because the place rejects them: for a constraint, a type,
 // a length. These rows are quarantined; the part counts as written without them.
-type Refuser interface {
+type RowRejecter interface {
 	Target
-	// Refused returns the rows that the target refused of a part that it holds, ascending by Row; nil if it took all. The
+	// Rejected returns the rows that the target rejected of a part that it holds, ascending by Row; nil if it took all. The
 	// answer is the same for ever. It fails if the target does not hold the part.
-	Refused(ctx context.Context, part Part) ([]RefusedRow, error)
+	Rejected(ctx context.Context, part Part) ([]RejectedRow, error)
 }
 
-// RefusedRow is a row of a part that the target refused.
-type RefusedRow struct {
+// RejectedRow is a row of a part that the target rejected.
+type RejectedRow struct {
 	Row int64 // its number within the part, from 0
 	Rejection
 }
@@ -125,7 +125,7 @@ type RefusedRow struct {
 type Artifact struct {
 	Path   string `json:"path"` // as a user would open it: a path, or a URI without secrets
 	Bytes  int64  `json:"bytes"`
-	Rows   int64  `json:"rows"`   // that the place holds: without those that it refused
+	Rows   int64  `json:"rows"`   // that the place holds: without those that it rejected
 	SHA256 string `json:"sha256"` // lower-case hex, of the file; of the manifest for an output in parts; of the parts' digests, in order, for a table
 }
 

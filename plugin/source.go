@@ -138,7 +138,7 @@ func (c *Chunk) Reset() {
 // never rename.
 const RowTooLarge = "ROW_TOO_LARGE"
 
-// BadRecord marks a record that could not be separated from the next or is over a limit: it is refused without parsing.
+// BadRecord marks a record that could not be separated from the next or is over a limit: it is rejected without parsing.
 type BadRecord struct {
 	Index int // of the record in the chunk; ascending
 	Rejection
@@ -152,7 +152,7 @@ type Parser interface {
 	Parse(text string, values []row.Value) (row.Row, error)
 }
 
-// A Rejection says why a row was refused. It is a result, not a failure: the row is quarantined or routed, the run continues.
+// A Rejection says why a row was rejected. It is a result, not a failure: the row is quarantined or routed, the run continues.
 type Rejection struct {
 	Code    string // a stored word such as FIELD_COUNT, CONVERT, NO_SUCH_KEY; never rename one
 	Field   string // the field at fault, or ""

@@ -121,7 +121,7 @@ func (d door) order(t *testing.T, verb string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		update, err := d.Client.UpdateWorkflow(t.Context(), client.UpdateWorkflowOptions{
-			WorkflowID: workflows.WorkflowID("r"), UpdateName: verb, Args: []any{workflows.Order{Actor: "ann", Why: "to see"}},
+			WorkflowID: workflows.WorkflowID("r"), UpdateName: verb, Args: []any{workflows.Command{Actor: "ann", Why: "to see"}},
 			WaitForStage: client.WorkflowUpdateStageCompleted,
 		})
 		return err == nil && update.Get(t.Context(), nil) == nil

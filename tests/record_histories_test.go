@@ -170,7 +170,7 @@ func (r recorder) recordOrders(t *testing.T) {
 	r.awaitRows(t, "ordered")
 	for _, verb := range []string{workflows.PauseUpdate, workflows.ContinueUpdate, workflows.CancelUpdate} {
 		update, err := r.Client.UpdateWorkflow(context.Background(), client.UpdateWorkflowOptions{
-			WorkflowID: handle.GetID(), UpdateName: verb, Args: []any{workflows.Order{Actor: "ann", Why: "to record it"}},
+			WorkflowID: handle.GetID(), UpdateName: verb, Args: []any{workflows.Command{Actor: "ann", Why: "to record it"}},
 			WaitForStage: client.WorkflowUpdateStageCompleted,
 		})
 		require.NoError(t, err)

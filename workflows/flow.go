@@ -29,7 +29,7 @@ type flow struct {
 	written map[string]workflow.Future // the last part of each sink whose parts are written in order
 	came    map[string]int64           // rows that came out of each barrier in its last step
 
-	cancelled *Order              // somebody stopped the run
+	cancelled *Command            // somebody stopped the run
 	giveUp    workflow.CancelFunc // ends the activities that are in flight
 }
 

@@ -33,8 +33,8 @@ type form struct {
 }
 
 var (
-	inputForm = form{"input", `{"pipeline": "NAME"}`, "pipeline, params, run, files"}
-	orderForm = form{"order", `{"actor": "NAME", "why": "TEXT"}`, "actor, why, and for cancel as and final"}
+	inputForm   = form{"input", `{"pipeline": "NAME"}`, "pipeline, params, run, files"}
+	commandForm = form{"order", `{"actor": "NAME", "why": "TEXT"}`, "actor, why, and for cancel as and final"}
 )
 
 // UnmarshalJSON reads an input. It keeps what is wrong with the input of a run that is to begin, and gives errors only for
@@ -169,38 +169,38 @@ func wanted(of reflect.Type) string {
 	}
 }
 
-// checkedInputs marks histories of runs that were refused for what earlier releases accepted.
+// checkedInputs marks histories of runs that were rejected for what earlier releases accepted.
 const checkedInputs = "checked-inputs"
 
-// refuse returns why a run does not begin with the input; nil if it does. It comes before everything else, so that nothing is written or
-// recorded for a run that is refused.
-func (in *RunInput) refuse(ctx workflow.Context) error {
+// validate returns why a run does not begin with the input; nil if it does. It comes before everything else, so that nothing is written or
+// recorded for a run that is rejected.
+func (in *RunInput) validate(ctx workflow.Context) error {
 	if in.State != nil {
-		return in.refuseState(ctx)
+		return in.validateState(ctx)
 	}
 	if len(in.faults.values) > 0 { // which no release accepted
-		return refusal(slices.Concat(in.faults.values, in.faults.keys))
+		return invalid(slices.Concat(in.faults.values, in.faults.keys))
 	}
 	accepted := slices.Concat(in.faults.keys, in.misnamed(), in.misplaced(ctx))
 	if len(accepted) == 0 || workflow.GetVersion(ctx, checkedInputs, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
 		return nil
 	}
-	return refusal(accepted)
+	return invalid(accepted)
 }
 
 // handedStates marks histories of runs that are asked where their state comes from.
 const handedStates = "handed-states"
 
-// refuseState refuses a state that no execution handed on. One that was handed on to an earlier attempt, or to another time of a cron
+// validateState rejects a state that no execution handed on. One that was handed on to an earlier attempt, or to another time of a cron
 // schedule, is dropped: the record says how far the run is now.
-func (in *RunInput) refuseState(ctx workflow.Context) error {
+func (in *RunInput) validateState(ctx workflow.Context) error {
 	info := workflow.GetInfo(ctx)
 	handed := info.ContinuedExecutionRunID != ""
 	if handed && info.Attempt <= 1 && info.CronSchedule == "" || workflow.GetVersion(ctx, handedStates, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
 		return nil
 	}
 	if !handed {
-		return refusal([]string{"the input has a state, which only a run hands on to itself when its history gets long: it was copied from one; " +
+		return invalid([]string{"the input has a state, which only a run hands on to itself when its history gets long: it was copied from one; " +
 			"waymark resume continues with a run, and the input without state and run begins another one"})
 	}
 	in.State = nil
@@ -240,8 +240,8 @@ func (in *RunInput) misnamed() (wrong []string) {
 // maxFaults is how many faults of an input are told.
 const maxFaults = 5
 
-// refusal is the error that no retry cures.
-func refusal(wrong []string) error {
+// invalid is the error that no retry cures.
+func invalid(wrong []string) error {
 	if len(wrong) > maxFaults {
 		wrong = append(wrong[:maxFaults:maxFaults], fmt.Sprintf("and %d more faults", len(wrong)-maxFaults))
 	}

@@ -31,8 +31,8 @@ type RunInput struct {
 // the run continues as new.
 type State struct {
 	resumepoint.State
-	Paused *Order `json:"paused,omitempty"` // by whom and why; nil if the run is not paused
-	Home   string `json:"home,omitempty"`   // queue of the process that reads the sources and folds; "" if it works alone
+	Paused *Command `json:"paused,omitempty"` // by whom and why; nil if the run is not paused
+	Home   string   `json:"home,omitempty"`   // queue of the process that reads the sources and folds; "" if it works alone
 
 	// How far the only source is, in states of runs that began before there were several.
 	Cursor *plugin.Cursor `json:"cursor,omitempty"`
@@ -49,9 +49,9 @@ type RunResult struct {
 }
 
 // RunPipeline is the workflow of one run. It returns an error only after the run's record says why the run stopped, or if its
-// input is refused or the run cannot be resumed; then the record stays as it is.
+// input is rejected or the run cannot be resumed; then the record stays as it is.
 func RunPipeline(ctx workflow.Context, in RunInput) (RunResult, error) {
-	if err := in.refuse(ctx); err != nil {
+	if err := in.validate(ctx); err != nil {
 		return RunResult{}, err
 	}
 	if in.name(ctx) {
@@ -144,7 +144,7 @@ func runPipeline(ctx workflow.Context, in *RunInput) (RunResult, error) {
 	return finish(ctx, *in)
 }
 
-// onRecord returns what an activity found that was refused because the run is recorded, and whether this execution may resume it.
+// onRecord returns what an activity found that was rejected because the run is recorded, and whether this execution may resume it.
 func onRecord(err error) (found activities.Found, resumable bool) {
 	var application *temporal.ApplicationError
 	if !errors.As(err, &application) || application.Type() != activities.TypeExists || !application.HasDetails() {
@@ -183,7 +183,7 @@ func beginOnce(ctx workflow.Context, in *RunInput) (*State, error) {
 	}
 	state.Home = state.Plan.Worker
 	if pause := state.Pause; pause != nil {
-		state.Paused, state.Pause = &Order{Actor: pause.Actor, Why: pause.Why}, nil
+		state.Paused, state.Pause = &Command{Actor: pause.Actor, Why: pause.Why}, nil
 	}
 	return &state, nil
 }
@@ -355,15 +355,15 @@ func (in *RunInput) result(status pipeline.RunStatus) RunResult {
 // stop records why the run ended. It runs on a context of its own, because the run's may be cancelled. A run that another
 // execution resumed, or that cannot be resumed, is not ours to stop.
 func stop(ctx workflow.Context, in RunInput, cause error) error {
-	order := activities.StopInput{Run: in.Run, Epoch: in.epoch(), Status: pipeline.Failed, Reason: reason(cause)}
+	command := activities.StopInput{Run: in.Run, Epoch: in.epoch(), Status: pipeline.Failed, Reason: reason(cause)}
 	switch {
 	case temporal.IsCanceledError(cause):
-		order.Status, order.Reason = pipeline.Cancelled, "it was cancelled from outside"
+		command.Status, command.Reason = pipeline.Cancelled, "it was cancelled from outside"
 	case kind(cause) == activities.TypeBlocked:
-		order.Status = pipeline.Blocked
+		command.Status = pipeline.Blocked
 	}
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
-	err := workflow.ExecuteActivity(withActivity(ctx, "record the stop"), act.StopRun, order).Get(ctx, nil)
+	err := workflow.ExecuteActivity(withActivity(ctx, "record the stop"), act.StopRun, command).Get(ctx, nil)
 	if k := kind(err); k == activities.TypeSuperseded || k == activities.TypeExists {
 		return nil
 	}
@@ -371,17 +371,17 @@ func stop(ctx workflow.Context, in RunInput, cause error) error {
 }
 
 // cancel records that somebody stopped the run. What is done is recorded.
-func cancel(ctx workflow.Context, in RunInput, order Order) (RunResult, error) {
+func cancel(ctx workflow.Context, in RunInput, command Command) (RunResult, error) {
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	stopped := activities.StopInput{
-		Run: in.Run, Epoch: in.epoch(), Status: order.As, Reason: order.sentence(), Final: order.Final, Actor: order.Actor, Why: order.Why,
+		Run: in.Run, Epoch: in.epoch(), Status: command.As, Reason: command.sentence(), Final: command.Final, Actor: command.Actor, Why: command.Why,
 	}
 	ctx = withActivity(ctx, "record the stop")
-	if order.Final { // what the run staged is removed
+	if command.Final { // what the run staged is removed
 		ctx = onQueue(ctx, in.queue())
 	}
 	err := workflow.ExecuteActivity(ctx, act.StopRun, stopped).Get(ctx, nil)
-	return in.result(order.As), err
+	return in.result(command.As), err
 }
 
 // kind returns the type of the error that began it; empty if it has none.

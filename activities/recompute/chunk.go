@@ -53,11 +53,11 @@ type aboutLoss struct {
 
 // PackContext is what the pack of a chunk says of its records.
 func PackContext(in engine.Input) ([]byte, error) {
-	words := about{Context: string(in.Chunk.Context), Keys: packTokens(in.Keys), Orders: in.Orders}
+	words := about{Context: string(in.Chunk.Context), Keys: packTokens(in.Keys), Orders: in.FieldOrders}
 	for _, bad := range in.Chunk.Bad {
 		words.Refused = append(words.Refused, aboutBad{bad.Index, bad.Code, bad.Field, bad.Message})
 	}
-	for _, order := range in.OrderOf {
+	for _, order := range in.FieldOrderOf {
 		words.OrderOf = binary.BigEndian.AppendUint16(words.OrderOf, order)
 	}
 	for _, loss := range in.Losses {
@@ -168,7 +168,7 @@ func (w about) only(index, records int) about {
 	return out
 }
 
-// check refuses orders of fields that are not those of so many records.
+// check rejects orders of fields that are not those of so many records.
 func (w about) check(records int) error {
 	if w.OrderOf != nil && len(w.OrderOf) != 2*records {
 		return fmt.Errorf("%w: it says the order of fields of %d records and holds %d", payload.ErrCorrupt, len(w.OrderOf)/2, records)
@@ -185,9 +185,9 @@ func (w about) input(chunk *plugin.Chunk) engine.Input {
 	for _, bad := range w.Refused {
 		chunk.Bad = append(chunk.Bad, plugin.BadRecord{Index: bad.Index, Rejection: plugin.Rejection{Code: bad.Code, Field: bad.Field, Message: bad.Message}})
 	}
-	in := engine.Input{Chunk: chunk, Keys: unpackTokens(w.Keys), Orders: w.Orders}
+	in := engine.Input{Chunk: chunk, Keys: unpackTokens(w.Keys), FieldOrders: w.Orders}
 	for packed := w.OrderOf; len(packed) >= 2; packed = packed[2:] {
-		in.OrderOf = append(in.OrderOf, binary.BigEndian.Uint16(packed))
+		in.FieldOrderOf = append(in.FieldOrderOf, binary.BigEndian.Uint16(packed))
 	}
 	for _, lost := range w.Lost {
 		in.Losses = append(in.Losses, barrier.Loss{Keys: unpackTokens(lost.Keys), Branch: lost.Branch, Reason: lost.Reason})

@@ -63,8 +63,8 @@ func (d *Derived) add(out *barrier.Out) {
 	chunk := d.Input.Chunk
 	start := len(chunk.Data)
 	chunk.Data = row.AppendCanonical(chunk.Data, out.Row)
-	if out.Refused != nil {
-		chunk.Bad = append(chunk.Bad, plugin.BadRecord{Index: chunk.Len(), Rejection: *out.Refused})
+	if out.Rejected != nil {
+		chunk.Bad = append(chunk.Bad, plugin.BadRecord{Index: chunk.Len(), Rejection: *out.Rejected})
 	}
 	chunk.Offsets = append(chunk.Offsets, uint32(start))
 	chunk.Lengths = append(chunk.Lengths, uint32(len(chunk.Data)-start))
@@ -83,11 +83,11 @@ func (d *Derived) addOrder(shape *row.Shape) {
 		d.last, d.lastAt = shape, d.orderOf(shape)
 	}
 	in := &d.Input
-	if d.lastAt > 0 && in.OrderOf == nil {
-		in.OrderOf = make([]uint16, in.Chunk.Len()-1)
+	if d.lastAt > 0 && in.FieldOrderOf == nil {
+		in.FieldOrderOf = make([]uint16, in.Chunk.Len()-1)
 	}
-	if in.OrderOf != nil {
-		in.OrderOf = append(in.OrderOf, d.lastAt)
+	if in.FieldOrderOf != nil {
+		in.FieldOrderOf = append(in.FieldOrderOf, d.lastAt)
 	}
 }
 
@@ -95,8 +95,8 @@ func (d *Derived) orderOf(shape *row.Shape) uint16 {
 	key := strings.Join(shape.Fields(), "\x00")
 	at, known := d.orders[key]
 	if !known {
-		at = uint16(len(d.Input.Orders))
-		d.orders[key], d.Input.Orders = at, append(d.Input.Orders, shape.Fields())
+		at = uint16(len(d.Input.FieldOrders))
+		d.orders[key], d.Input.FieldOrders = at, append(d.Input.FieldOrders, shape.Fields())
 	}
 	return at
 }

@@ -33,8 +33,8 @@ func KindOf(p *plan.Plan, node int, decision barrier.Decision) landscape.MergeKi
 	switch {
 	case decision.Nothing:
 		kind.Result = landscape.MergeNothing
-	case decision.Refused != nil:
-		kind.Result, kind.Code = landscape.MergeRefused, decision.Refused.Code
+	case decision.Rejected != nil:
+		kind.Result, kind.Code = landscape.MergeRejected, decision.Rejected.Code
 	}
 	return kind
 }

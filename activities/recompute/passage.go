@@ -11,7 +11,7 @@ import (
 
 // PassageOf puts the engine's result for a chunk into the landscape's words. Times, attempt and worker are left out.
 func PassageOf(p *plan.Plan, run, source string, ordinal int64, chunk *plugin.Chunk, result *engine.Result) landscape.Passage {
-	passage := landscape.Passage{Run: run, Source: source, Chunk: ordinal, Errors: Refusals(chunk, result.Refused)}
+	passage := landscape.Passage{Run: run, Source: source, Chunk: ordinal, Errors: Rejections(chunk, result.Rejected)}
 	for _, lane := range result.Lanes {
 		routes := landscape.LaneRoutes{Lane: int64(lane.Lane), Codes: lane.Codes}
 		for _, way := range lane.Ways {
@@ -63,12 +63,12 @@ func WayOf(p *plan.Plan, lane int, way engine.Way) landscape.Way {
 	return out
 }
 
-// Refusals puts rows of a chunk that were refused into the landscape's words.
-func Refusals(chunk *plugin.Chunk, refused []engine.Refused) []landscape.Refusal {
-	out := make([]landscape.Refusal, len(refused))
-	for k, row := range refused {
+// Rejections puts rows of a chunk that were rejected into the landscape's words.
+func Rejections(chunk *plugin.Chunk, rejected []engine.Rejected) []landscape.Rejection {
+	out := make([]landscape.Rejection, len(rejected))
+	for k, row := range rejected {
 		record := chunk.Record(row.Index)
-		out[k] = landscape.Refusal{
+		out[k] = landscape.Rejection{
 			Lane: int64(row.Lane), Index: row.Index, Code: row.Code, Field: row.Field, Message: row.Message,
 			Raw: record, Bytes: int64(len(record)), Line: chunk.Line(row.Index), Offset: chunk.FirstOffset + int64(chunk.Offsets[row.Index]),
 		}

@@ -53,7 +53,7 @@ func (f *repeating) add(ctx context.Context, lane landscape.LaneRoutes) error {
 			case way.Steps[len(way.Steps)-1].Label == engine.Duplicate && way.Path == pipeline.FilterDropped:
 				f.addDropped(claim, lane, uint16(code))
 			case way.Path.Outcome() == pipeline.Failure && claimed.Node == f.source:
-				if err := f.addRefused(ctx, claim, lane, uint16(code)); err != nil {
+				if err := f.addRejected(ctx, claim, lane, uint16(code)); err != nil {
 					return err
 				}
 			}
@@ -77,8 +77,8 @@ func (f *repeating) addDropped(claim int, lane landscape.LaneRoutes, code uint16
 	}
 }
 
-// addRefused adds those of the tokens of a way, on which the source refused them, that it refused for a value that another one has.
-func (f *repeating) addRefused(ctx context.Context, claim int, lane landscape.LaneRoutes, code uint16) error {
+// addRejected adds those of the tokens of a way, on which the source rejected them, that it rejected for a value that another one has.
+func (f *repeating) addRejected(ctx context.Context, claim int, lane landscape.LaneRoutes, code uint16) error {
 	for i := range lane.Codes {
 		if lane.Codes[i] != code {
 			continue

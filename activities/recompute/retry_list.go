@@ -14,7 +14,7 @@ import (
 // RetryList is the records of one source that a linked run retries, in order: row n of the source in the linked run is the
 // n-th of the list. It is stored as a payload, whose digest is in what the source's record says of it.
 type RetryList struct {
-	Parent string       `json:"parent"` // the run that refused them
+	Parent string       `json:"parent"` // the run that rejected them
 	Source string       `json:"source"`
 	Chunks []RetryChunk `json:"chunks"` // ascending, each with at least one row; nil if the source feeds nothing
 }
@@ -69,7 +69,7 @@ func (l RetryList) Retried() []landscape.RetriedRow {
 	return rows
 }
 
-// check refuses a list that no run made.
+// check rejects a list that no run made.
 func (l RetryList) check(source string) error {
 	if l.Source != source || l.Parent == "" {
 		return fmt.Errorf("%w: a list of source %q of run %q, not of %s", payload.ErrCorrupt, l.Source, l.Parent, source)

@@ -122,7 +122,7 @@ func (e *edge) load(r *reader) {
 }
 
 // mixture is the first kind that an aggregate function got besides the kind of the values before; Null as long as there is
-// none. A batch with a mixture is refused.
+// none. A batch with a mixture is rejected.
 type mixture struct{ kind row.Kind }
 
 // fits reports whether a value of the kind goes with those before, which are of kind known, Null if there are none.

@@ -84,8 +84,8 @@ func (g *aggregator) ready(b *batch) bool {
 	values := make([]row.Value, g.condition.Len())
 	for i := range g.spec.Compute {
 		if g.needed[i] {
-			value, refused := g.compute(b, i)
-			if refused != nil {
+			value, rejected := g.compute(b, i)
+			if rejected != nil {
 				return false
 			}
 			values[i] = value
@@ -121,9 +121,9 @@ func (g *aggregator) computeAll(b *batch) ([]row.Value, *plugin.Rejection) {
 	}
 	values := make([]row.Value, len(g.spec.Compute))
 	for i := range values {
-		value, refused := g.compute(b, i)
-		if refused != nil {
-			return nil, refused
+		value, rejected := g.compute(b, i)
+		if rejected != nil {
+			return nil, rejected
 		}
 		values[i] = value
 	}
@@ -131,10 +131,10 @@ func (g *aggregator) computeAll(b *batch) ([]row.Value, *plugin.Rejection) {
 }
 
 func (g *aggregator) make(b *batch, s *Settlement) {
-	computed, refused := g.computeAll(b)
+	computed, rejected := g.computeAll(b)
 	switch {
-	case refused != nil:
-		g.refuse(b, refused, s)
+	case rejected != nil:
+		g.reject(b, rejected, s)
 	case g.keeps:
 		for i := range b.members {
 			out := b.members[i].out(b)
@@ -178,12 +178,12 @@ func (g *aggregator) layout(shape *row.Shape) *extension {
 	return made
 }
 
-func (g *aggregator) refuse(b *batch, refused *plugin.Rejection, s *Settlement) {
+func (g *aggregator) reject(b *batch, rejected *plugin.Rejection, s *Settlement) {
 	if g.keeps {
-		refuseMembers(b, refused, s)
+		rejectMembers(b, rejected, s)
 		return
 	}
-	s.Outs = append(s.Outs, Out{Batch: b.number, Row: g.known(b), Refused: refused})
+	s.Outs = append(s.Outs, Out{Batch: b.number, Row: g.known(b), Rejected: rejected})
 }
 
 // away names the token in any case: what is known of the row tells it from no other of its group.

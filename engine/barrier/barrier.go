@@ -74,11 +74,11 @@ type Batch struct {
 
 // Out is a row that comes out of a barrier.
 type Out struct {
-	Batch   uint32
-	Parent  *Token  // the token that the row continues for, or of which it is an element; nil if it comes of many. In a settlement, those that have one come last
-	Keys    []Token // fork parents of its open forks, outermost first, as in plan.Node.Context
-	Row     row.Row // of a refused one: what is known of it
-	Refused *plugin.Rejection
+	Batch    uint32
+	Parent   *Token  // the token that the row continues for, or of which it is an element; nil if it comes of many. In a settlement, those that have one come last
+	Keys     []Token // fork parents of its open forks, outermost first, as in plan.Node.Context
+	Row      row.Row // of a rejected one: what is known of it
+	Rejected *plugin.Rejection
 }
 
 // Merge is the decision of a held coalesce over one fork parent.

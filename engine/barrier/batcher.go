@@ -47,8 +47,8 @@ type operation interface {
 	make(b *batch, s *Settlement)
 	// lose appends the losses of a batch that was made: branches of which it lets no row come out.
 	lose(b *batch, s *Settlement)
-	// refuse appends what comes out of a batch that is refused as a whole.
-	refuse(b *batch, refused *plugin.Rejection, s *Settlement)
+	// reject appends what comes out of a batch that is rejected as a whole.
+	reject(b *batch, rejected *plugin.Rejection, s *Settlement)
 	// away returns what comes out for a row that no batch can take, but for the refusal and the batch's number.
 	away(a *Arrival) Out
 	// order returns batches that fire together, which are in order of opening, in the order in which their rows come out.
@@ -198,7 +198,7 @@ func (g *batcher) turnAway(at int64, a *Arrival, s *Settlement) uint32 {
 	}
 	g.away.rows++
 	out := g.operation.away(a)
-	out.Batch, out.Refused = g.away.number, refusedGroup
+	out.Batch, out.Rejected = g.away.number, refusedGroup
 	g.turned = append(g.turned, out)
 	return g.away.number
 }
@@ -218,7 +218,7 @@ func (g *batcher) turnAwayApart(at int64, a *Arrival, s *Settlement) uint32 {
 	b.rows = 1
 	g.operation.add(b, a)
 	s.Batches = append(s.Batches, b.settled(FiredByMemory, at))
-	g.operation.refuse(b, refusedGroup, s)
+	g.operation.reject(b, refusedGroup, s)
 	return b.number
 }
 

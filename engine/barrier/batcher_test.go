@@ -325,7 +325,7 @@ const crowd = `
 	{"k":"d","v":5}
 	{"k":"c","v":6}`
 
-// A barrier that holds as many groups as it may refuses rows of others, and continues with those that are open. The rows that a fold refuses
+// A barrier that holds as many groups as it may rejects rows of others, and continues with those that are open. The rows that a fold rejects
 // are one batch and come out last, each for its own token.
 func TestTooManyGroups(t *testing.T) {
 	totals := aggregateNode(t, plan.Batch{GroupBy: []string{"k"}, Rows: 2}, "n", "count()")
@@ -385,7 +385,7 @@ func TestRowsTurnedAwayAreOneBatchOfAFold(t *testing.T) {
 		require.Equal(t, int64(1000), settled.Batches[0].Rows)
 		require.Len(t, settled.Outs, 1000)
 		for i, out := range settled.Outs {
-			require.Equal(t, Out{Batch: uint32(fold) + 2, Parent: &Token{Row: int64(1000*fold+i) + 2}, Row: out.Row, Refused: refusedGroup}, out)
+			require.Equal(t, Out{Batch: uint32(fold) + 2, Parent: &Token{Row: int64(1000*fold+i) + 2}, Row: out.Row, Rejected: refusedGroup}, out)
 		}
 	}
 }

@@ -43,9 +43,9 @@ func million(b *testing.B, node plan.Node, rows []row.Row) {
 	for chunk := range benchChunks {
 		in := &Arrivals{List: make([]Arrival, len(rows))}
 		for i, r := range rows {
-			kept, _, refused := bench.intake.Take(r)
-			if refused != nil {
-				b.Fatal(refused)
+			kept, _, rejected := bench.intake.Take(r)
+			if rejected != nil {
+				b.Fatal(rejected)
 			}
 			in.List[i] = Arrival{Token: Token{Row: int64(i) + 1}, Row: kept}
 		}

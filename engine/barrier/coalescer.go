@@ -21,7 +21,7 @@ const (
 	FiredByTimeout = "timeout" // the timeout passed since the first branch arrived
 )
 
-// Codes of merged rows that a coalesce refuses. Stored; never rename.
+// Codes of merged rows that a coalesce rejects. Stored; never rename.
 const (
 	CodeIncompleteBranches  = "INCOMPLETE_BRANCHES"   // not all branches came
 	CodeQuorumNotMet        = "QUORUM_NOT_MET"        // fewer branches came than are needed
@@ -38,7 +38,7 @@ type Decision struct {
 	Collisions []string // fields in which branches have different values, in the order of the merged row; only of a union
 	Origins    []Origin // for each field of the merged row in order: the branch whose value it is
 	Row        row.Row  // merged; if Refused, the union of what came; without a shape if Nothing
-	Refused    *plugin.Rejection
+	Rejected   *plugin.Rejection
 	Nothing    bool // no branch came, and none will
 }
 
@@ -210,17 +210,17 @@ func (c *Coalescer) settle(firedBy string) bool {
 	return true
 }
 
-// merge makes the merged row, or the refused one.
+// merge makes the merged row, or the rejected one.
 func (c *Coalescer) merge() {
-	if refused := c.givenUp(); refused != nil {
+	if rejected := c.givenUp(); rejected != nil {
 		c.merger.union(&c.decision, c.rows)
-		c.decision.Refused = refused
+		c.decision.Rejected = rejected
 		return
 	}
 	c.merger.merge(&c.decision, c.rows)
 }
 
-// givenUp returns why the policy refuses what has arrived, or nil.
+// givenUp returns why the policy rejects what has arrived, or nil.
 func (c *Coalescer) givenUp() *plugin.Rejection {
 	arrived := len(c.decision.Arrived)
 	switch {

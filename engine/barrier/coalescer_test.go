@@ -161,16 +161,16 @@ func tell(t *testing.T, coalescer *Coalescer, rule rule, story []step, told int,
 		require.Equal(t, Lost{Branch: b, Reason: reasons[b]}, got.Lost[i], said)
 	}
 	require.Equal(t, len(want.arrived) == 0, got.Nothing, said)
-	require.Equal(t, want.code, codeOf(got.Refused), said)
+	require.Equal(t, want.code, codeOf(got.Rejected), said)
 }
 
 func orNone(list []int) []int { return append([]int{}, list...) }
 
-func codeOf(refused *plugin.Rejection) string {
-	if refused == nil {
+func codeOf(rejected *plugin.Rejection) string {
+	if rejected == nil {
 		return ""
 	}
-	return refused.Code
+	return rejected.Code
 }
 
 func happen(coalescer *Coalescer, s step, in row.Row) bool {
@@ -236,7 +236,7 @@ func requireMerge(t *testing.T, spec *plan.Coalescing, got Decision, agree bool)
 	case spec.Merge.Word == pipeline.SelectBranch && slices.Contains(came, 1):
 		want = printUnion(branchShapes[1].Fields(), func(field string) (row.Value, int) { v, _ := branchRow(1, agree).Get(field); return v, 1 })
 	case spec.Merge.Word == pipeline.SelectBranch:
-		require.Equal(t, CodeSelectBranchMissing, codeOf(got.Refused))
+		require.Equal(t, CodeSelectBranchMissing, codeOf(got.Rejected))
 	}
 	require.Equal(t, want, printUnion(got.Row.Shape.Fields(), func(field string) (row.Value, int) {
 		value, _ := got.Row.Get(field)
@@ -250,7 +250,7 @@ func requireMerge(t *testing.T, spec *plan.Coalescing, got Decision, agree bool)
 	seen := slices.DeleteFunc(slices.Clone(came), func(b int) bool { return b == 2 }) // the branch without this field
 	collide := !agree && len(seen) > 1
 	require.Equal(t, collide, slices.Equal(got.Collisions, []string{"seen"}), "%v", got.Collisions)
-	require.Equal(t, collide && spec.Collision == plan.CollisionFail, codeOf(got.Refused) == CodeCollision)
+	require.Equal(t, collide && spec.Collision == plan.CollisionFail, codeOf(got.Rejected) == CodeCollision)
 }
 
 // slowUnion says what the union is, as field=value<branch in order.
@@ -309,17 +309,17 @@ func TestRefusedMergesSayWhatIsMissing(t *testing.T) {
 	coalescer := NewCoalescer(&plan.Coalescing{Branches: branchNames(3)})
 	coalescer.Arrive(0, branchRow(0, true))
 	coalescer.Lose(2, pipeline.GateRouted)
-	require.Equal(t, "INCOMPLETE_BRANCHES: missing: c (gate_routed); not awaited: b", coalescer.Decision().Refused.Error())
+	require.Equal(t, "INCOMPLETE_BRANCHES: missing: c (gate_routed); not awaited: b", coalescer.Decision().Rejected.Error())
 
 	coalescer = NewCoalescer(&plan.Coalescing{Branches: branchNames(3)})
 	coalescer.Arrive(0, branchRow(0, true))
 	coalescer.Finish()
-	require.Equal(t, "INCOMPLETE_BRANCHES: missing: b, c", coalescer.Decision().Refused.Error(), "at the end there is nothing to wait for")
+	require.Equal(t, "INCOMPLETE_BRANCHES: missing: b, c", coalescer.Decision().Rejected.Error(), "at the end there is nothing to wait for")
 
 	coalescer = NewCoalescer(&plan.Coalescing{Branches: branchNames(3), Policy: pipeline.Policy{Word: pipeline.Quorum, Quorum: 2}})
 	coalescer.Arrive(1, branchRow(1, true))
 	coalescer.Expire()
-	require.Equal(t, "QUORUM_NOT_MET: 1 of 2 needed branches came; missing: a (timeout), c (timeout)", coalescer.Decision().Refused.Error())
+	require.Equal(t, "QUORUM_NOT_MET: 1 of 2 needed branches came; missing: a (timeout), c (timeout)", coalescer.Decision().Rejected.Error())
 }
 
 // A JSON number cannot hold every decimal.
@@ -328,8 +328,8 @@ func TestNestedRefusesWhatJSONCannotHold(t *testing.T) {
 	exact := row.Row{Shape: row.NewShape([]string{"price"}), Values: []row.Value{mustParse(row.Decimal, "0.12345678901234567890123")}}
 	coalescer.Arrive(0, exact)
 	got := coalescer.Decision()
-	require.Equal(t, row.CodeInexact, codeOf(got.Refused))
-	require.Equal(t, "a", got.Refused.Field)
+	require.Equal(t, row.CodeInexact, codeOf(got.Rejected))
+	require.Equal(t, "a", got.Rejected.Field)
 	require.Equal(t, exact, got.Row)
 }
 

@@ -24,7 +24,7 @@ func newExpandIntake(node *plan.Node) *expandIntake {
 }
 
 // Take implements Intake.
-func (t *expandIntake) Take(in row.Row) (kept row.Row, empty bool, refused *plugin.Rejection) {
+func (t *expandIntake) Take(in row.Row) (kept row.Row, empty bool, rejected *plugin.Rejection) {
 	list := valueAt(in, t.field.positions(in.Shape)[0])
 	switch {
 	case isEmptyList(list, t.spec.Split):

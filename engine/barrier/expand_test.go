@@ -78,13 +78,13 @@ func TestExpandIntake(t *testing.T) {
 	}
 	for _, test := range tests {
 		node := expandNode(pipeline.Expand{Field: "x", Split: test.split})
-		_, empty, refused := NewIntake(&node).Take(newJSONRows()(test.in))
+		_, empty, rejected := NewIntake(&node).Take(newJSONRows()(test.in))
 		got := "kept"
 		switch {
-		case refused != nil:
-			require.Equal(t, "x", refused.Field)
-			require.Equal(t, CodeNotAList, refused.Code)
-			got = refused.Message
+		case rejected != nil:
+			require.Equal(t, "x", rejected.Field)
+			require.Equal(t, CodeNotAList, rejected.Code)
+			got = rejected.Message
 		case empty:
 			got = "empty"
 		}

@@ -69,8 +69,8 @@ func (b *bench) arrivals(rows string) *Arrivals {
 	in := &Arrivals{}
 	for line := range strings.Lines(strings.TrimSpace(rows)) {
 		b.next++
-		kept, empty, refused := b.intake.Take(b.parser(strings.TrimSpace(line)))
-		require.Nil(b.t, refused, line)
+		kept, empty, rejected := b.intake.Take(b.parser(strings.TrimSpace(line)))
+		require.Nil(b.t, rejected, line)
 		require.False(b.t, empty, line)
 		a := Arrival{Token: Token{Lane: 0, Row: b.next}, Row: kept}
 		if len(b.plan.Nodes[testBarrier].Context) > 0 {
@@ -130,8 +130,8 @@ func tellOf(s *Settlement) string {
 		if len(out.Keys) > 0 {
 			fmt.Fprintf(&t, " in %v", out.Keys)
 		}
-		if out.Refused != nil {
-			fmt.Fprintf(&t, " refused %s", out.Refused)
+		if out.Rejected != nil {
+			fmt.Fprintf(&t, " refused %s", out.Rejected)
 		}
 		fmt.Fprintln(&t)
 	}

@@ -151,7 +151,7 @@ func (h *heldCoalesce) settle(e *entry, at int64, s *Settlement) {
 	})
 	outer := e.keys[:len(e.keys)-1]
 	if merge.HasOut {
-		s.Outs = append(s.Outs, Out{Batch: e.number, Keys: outer, Row: decision.Row, Refused: decision.Refused})
+		s.Outs = append(s.Outs, Out{Batch: e.number, Keys: outer, Row: decision.Row, Rejected: decision.Rejected})
 	} else {
 		h.outer.lose(outer, pipeline.ForkParent, s) // that is how the token ended of which nothing came
 	}

@@ -47,7 +47,7 @@ func (b *bench) meet(seconds float64, events string) string {
 	return tellOf(s)
 }
 
-// Branches of several rows, mixed: what is merged, what is refused, what comes too late, what comes to nothing.
+// Branches of several rows, mixed: what is merged, what is rejected, what comes too late, what comes to nothing.
 func TestMeeting(t *testing.T) {
 	b := newBench(t, coalesceNode(plan.Coalescing{Timeout: 10 * time.Second}))
 	require.Equal(t, lines(`

@@ -14,9 +14,9 @@ import (
 type Intake interface {
 	// Take returns what the barrier keeps of the row: in the order of Values, the row's own values, if the barrier needs the
 	// whole row; then, beyond the fields of Shape, values that only the Machine reads. kept has Values of its own; its text is
-	// that of in. empty says that the row has nothing in it for the barrier, and ends there. refused says that the barrier does
+	// that of in. empty says that the row has nothing in it for the barrier, and ends there. rejected says that the barrier does
 	// not accept the row. In both cases kept is of no use.
-	Take(in row.Row) (kept row.Row, empty bool, refused *plugin.Rejection)
+	Take(in row.Row) (kept row.Row, empty bool, rejected *plugin.Rejection)
 }
 
 // NewIntake returns an Intake for the node, which is a barrier.
@@ -72,21 +72,21 @@ func orderFields(node *plan.Node) []string {
 }
 
 // Take implements Intake.
-func (t *intake) Take(in row.Row) (kept row.Row, empty bool, refused *plugin.Rejection) {
+func (t *intake) Take(in row.Row) (kept row.Row, empty bool, rejected *plugin.Rejection) {
 	kept.Shape = noFields
 	own := 0
 	if t.whole {
 		kept.Shape, own = in.Shape, len(in.Values)
 	}
-	if refused = t.check(in); refused != nil {
-		return kept, false, refused
+	if rejected = t.check(in); rejected != nil {
+		return kept, false, rejected
 	}
 	values := append(t.room(own+len(t.keys.names)+len(t.arguments)), in.Values[:own]...)
-	if values, refused = t.keys.appendTo(values, in); refused != nil {
-		return kept, false, refused
+	if values, rejected = t.keys.appendTo(values, in); rejected != nil {
+		return kept, false, rejected
 	}
-	if values, refused = t.appendArguments(values, in); refused != nil {
-		return kept, false, refused
+	if values, rejected = t.appendArguments(values, in); rejected != nil {
+		return kept, false, rejected
 	}
 	t.keep(values)
 	kept.Values = values

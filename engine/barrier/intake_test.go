@@ -29,8 +29,8 @@ func TestIntake(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			intake, in := NewIntake(&test.node), newJSONRows()(`{"f":1.5,"v":4,"k":"x"}`)
-			first, empty, refused := intake.Take(in)
-			require.Nil(t, refused)
+			first, empty, rejected := intake.Take(in)
+			require.Nil(t, rejected)
 			require.False(t, empty)
 			require.Equal(t, test.want, first.Values)
 			if name == "making" {
@@ -49,7 +49,7 @@ func TestIntake(t *testing.T) {
 	}
 }
 
-// A row whose arguments or fields are not there is refused as it comes, and leaves nothing behind.
+// A row whose arguments or fields are not there is rejected as it comes, and leaves nothing behind.
 func TestIntakeRefuses(t *testing.T) {
 	node := aggregateNode(t, plan.Batch{GroupBy: []string{"k"}}, "a", "count()", "b", "sum(row.v / row.w)")
 	sorting := sortNode(plan.Batch{By: []plan.Order{{Field: "when"}}})
@@ -65,13 +65,13 @@ func TestIntakeRefuses(t *testing.T) {
 	}
 	for _, test := range tests {
 		intake := NewIntake(&test.node)
-		_, _, refused := intake.Take(newJSONRows()(test.in))
-		require.NotNil(t, refused, test.in)
-		require.Equal(t, []string{test.code, test.field}, []string{refused.Code, refused.Field})
+		_, _, rejected := intake.Take(newJSONRows()(test.in))
+		require.NotNil(t, rejected, test.in)
+		require.Equal(t, []string{test.code, test.field}, []string{rejected.Code, rejected.Field})
 	}
 	intake := NewIntake(&node)
 	kept, _, _ := intake.Take(newJSONRows()(`{"k":"a","v":6,"w":2}`))
-	_, _, refused := intake.Take(newJSONRows()(`{"k":"b","v":1,"w":0}`))
-	require.NotNil(t, refused)
+	_, _, rejected := intake.Take(newJSONRows()(`{"k":"b","v":1,"w":0}`))
+	require.NotNil(t, rejected)
 	require.Equal(t, []row.Value{row.StringValue("a"), row.IntValue(3)}, kept.Values)
 }

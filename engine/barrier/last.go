@@ -44,8 +44,8 @@ func (k *lastKeeper) lose(b *batch, s *Settlement) {
 	}
 }
 
-func (k *lastKeeper) refuse(b *batch, refused *plugin.Rejection, s *Settlement) {
-	refuseMembers(b, refused, s)
+func (k *lastKeeper) reject(b *batch, rejected *plugin.Rejection, s *Settlement) {
+	rejectMembers(b, rejected, s)
 }
 
 func (k *lastKeeper) away(a *Arrival) Out { return keptAway(a) }

@@ -51,7 +51,7 @@ func (l *locator) find(shape *row.Shape) []int {
 	return at
 }
 
-// appendTo appends the values of the fields to dst. A row that lacks one is refused.
+// appendTo appends the values of the fields to dst. A row that lacks one is rejected.
 func (l *locator) appendTo(dst []row.Value, in row.Row) ([]row.Value, *plugin.Rejection) {
 	for i, position := range l.positions(in.Shape) {
 		if position == plan.None {

@@ -12,7 +12,7 @@ import (
 
 // Limits of one barrier.
 const (
-	maxGroups    = 200_000  // open batches, of about 1 KB each; a row that would open one more is refused with TOO_MANY_GROUPS
+	maxGroups    = 200_000  // open batches, of about 1 KB each; a row that would open one more is rejected with TOO_MANY_GROUPS
 	memoryBudget = 64 << 20 // bytes of rows and values that are kept; beyond, the largest batch fires, or the run stops
 )
 

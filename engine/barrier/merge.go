@@ -37,7 +37,7 @@ func (m *merger) merge(d *Decision, rows []row.Row) {
 	default:
 		m.union(d, rows)
 		if m.spec.Collision == plan.CollisionFail && len(d.Collisions) > 0 {
-			d.Refused = &plugin.Rejection{Code: CodeCollision, Field: d.Collisions[0], Message: "branches have different values in this field"}
+			d.Rejected = &plugin.Rejection{Code: CodeCollision, Field: d.Collisions[0], Message: "branches have different values in this field"}
 		}
 	}
 }
@@ -67,7 +67,7 @@ func (m *merger) nest(d *Decision, rows []row.Row) {
 		value, err := m.object(rows[b])
 		if err != nil {
 			m.union(d, rows)
-			d.Refused = conversionRejection(err, m.spec.Branches[b])
+			d.Rejected = conversionRejection(err, m.spec.Branches[b])
 			return
 		}
 		values = append(values, value)
@@ -93,7 +93,7 @@ func (m *merger) selectBranch(d *Decision, rows []row.Row) {
 	wanted := slices.Index(m.spec.Branches, m.spec.Merge.Select)
 	if !slices.Contains(d.Arrived, wanted) {
 		m.union(d, rows)
-		d.Refused = &plugin.Rejection{Code: CodeSelectBranchMissing, Message: "the row wanted is that of " + m.spec.Merge.Select + ", which did not come"}
+		d.Rejected = &plugin.Rejection{Code: CodeSelectBranchMissing, Message: "the row wanted is that of " + m.spec.Merge.Select + ", which did not come"}
 		return
 	}
 	layout := m.layout(pipeline.SelectBranch, d, rows)

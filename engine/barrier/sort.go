@@ -76,8 +76,8 @@ func (o *sorter) top(b *batch) int {
 
 func (o *sorter) order(batches []*batch) []*batch { return batches }
 
-func (o *sorter) refuse(b *batch, refused *plugin.Rejection, s *Settlement) {
-	refuseMembers(b, refused, s)
+func (o *sorter) reject(b *batch, rejected *plugin.Rejection, s *Settlement) {
+	rejectMembers(b, rejected, s)
 }
 
 func (o *sorter) away(a *Arrival) Out { return keptAway(a) }
@@ -88,11 +88,11 @@ func keptAway(a *Arrival) Out {
 	return Out{Parent: &a.Token, Keys: m.keys, Row: m.row}
 }
 
-// refuseMembers lets every row of the batch come out as a refused one.
-func refuseMembers(b *batch, refused *plugin.Rejection, s *Settlement) {
+// rejectMembers lets every row of the batch come out as a rejected one.
+func rejectMembers(b *batch, rejected *plugin.Rejection, s *Settlement) {
 	for i := range b.members {
 		out := b.members[i].out(b)
-		out.Refused = refused
+		out.Rejected = rejected
 		s.Outs = append(s.Outs, out)
 	}
 }

@@ -121,10 +121,10 @@ func (f *feed) take(t *rapid.T, intake Intake, a Arrival) (Arrival, bool) {
 	for _, field := range in.Shape.Fields() {
 		in.Values = append(in.Values, f.value(t, field))
 	}
-	kept, _, refused := intake.Take(in)
+	kept, _, rejected := intake.Take(in)
 	f.lists = append(f.lists, kept.Values)
 	a.Row = kept
-	return a, refused == nil
+	return a, rejected == nil
 }
 
 func (f *feed) arrivals(t *rapid.T, intake Intake, node *plan.Node) *Arrivals {

@@ -74,7 +74,7 @@ func (c *compiler) claimFork(fork, i int) int {
 	name, path := c.doc.Pipeline.Steps[i].Name, stepPath(i)+".coalesce"
 	other, taken := c.coalesced[fork]
 	switch {
-	case fork == None: // an empty mapping, which the loader refuses
+	case fork == None: // an empty mapping, which the loader rejects
 		return None
 	case fork > c.index[name]:
 		c.problem(path, "the fork %q comes later than %q, which joins its branches", c.plan.Nodes[fork].Name, name)

@@ -292,7 +292,7 @@ func (c *compiler) checkSink(i int) {
 	node := &c.plan.Nodes[i]
 	merged, err := c.incomingRows(i)
 	if err != nil {
-		merged = Schema{Open: true} // a sink that needs to know its columns refuses this and says the cure
+		merged = Schema{Open: true} // a sink that needs to know its columns rejects this and says the cure
 	}
 	node.Out = merged
 	_, typed := node.Sink.(plugin.Typed)

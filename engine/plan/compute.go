@@ -63,7 +63,7 @@ func (c *compiler) checkCompute(node *Node, in Schema) []expr.Field {
 	return computed
 }
 
-// batchRows is the name by which a trigger sees the number of the batch's rows. The loader refuses computed fields of it.
+// batchRows is the name by which a trigger sees the number of the batch's rows. The loader rejects computed fields of it.
 const batchRows = "rows"
 
 // checkWhen compiles the expression that ends batches, over their computed fields, to which more may belong, and number of

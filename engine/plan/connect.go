@@ -6,7 +6,7 @@ import (
 
 func stepPath(i int) string { return pipeline.Item("steps", i) }
 
-// connect resolves from, branches, routes and error policies to nodes, and refuses graphs in which rows would have no way,
+// connect resolves from, branches, routes and error policies to nodes, and rejects graphs in which rows would have no way,
 // two ways, or a way back.
 func (c *compiler) connect() {
 	c.connectSteps()

@@ -32,7 +32,7 @@ type flow struct {
 }
 
 // followContexts finds out, for each node in order, which forks are open where tokens reach it. It says what is a barrier
-// and which coalesces are held, and refuses branches that never meet.
+// and which coalesces are held, and rejects branches that never meet.
 func (c *compiler) followContexts() {
 	c.incoming = make([][]flow, len(c.plan.Nodes))
 	for i := range c.plan.Nodes {

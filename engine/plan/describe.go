@@ -66,7 +66,7 @@ type EdgeKind string
 const (
 	Flow    EdgeKind = "flow"  // whenever the node is done with it
 	ByRoute EdgeKind = "route" // if the gate gave it this label, or as the fork's copy for this branch
-	OnError EdgeKind = "error" // if the node refused it
+	OnError EdgeKind = "error" // if the node rejected it
 )
 
 // Words for NodeDescription.Hashes. Stored; never rename.

@@ -81,7 +81,7 @@ type Node struct {
 	Out       Schema   // of the rows that leave; for a sink, of the rows that it writes
 	Next      int      // index of the node that takes the rows; None if there is none
 	Routes    []Route  // of a gate, in document order; of a fork, one for each branch in order: the label is its name
-	OnError   Target   // where refused rows go; of a source, what on_invalid says
+	OnError   Target   // where rejected rows go; of a source, what on_invalid says
 
 	Source plugin.Source
 	Sink   plugin.Sink
@@ -90,7 +90,7 @@ type Node struct {
 	Unique []string        // of a source: fields with values that may occur once in the run
 	Exprs  []*expr.Program // of set: one for each entry of Spec.Set; of filter and gate: one
 	Text   string          // of filter and gate: the expression as written
-	Errors bool            // of a sink: it takes refused rows in the shape of ErrorFields, and no others
+	Errors bool            // of a sink: it takes rejected rows in the shape of ErrorFields, and no others
 
 	Barrier    bool          // tokens end here, and what comes out starts over
 	Keeps      bool          // of a barrier: each row that comes out continues for one token
@@ -194,7 +194,7 @@ func (n *Node) Changes() bool {
 func (n *Node) Encoder() (plugin.Encoder, error) {
 	rows := n.Out
 	if n.Errors {
-		rows = refusedRows()
+		rows = rejectedRows()
 	}
 	if typed, is := n.Sink.(plugin.Typed); is {
 		return typed.TypedEncoder(rows.typed(), rows.Open)
@@ -211,8 +211,8 @@ func (s Schema) typed() []plugin.Field {
 	return fields
 }
 
-// refusedRows describes the rows with ErrorFields.
-func refusedRows() Schema {
+// rejectedRows describes the rows with ErrorFields.
+func rejectedRows() Schema {
 	rows := Schema{}
 	for _, name := range ErrorFields {
 		field := expr.Field{Name: name, Kind: row.String, Optional: name == "field" || name == "raw" || name == "raw_base64"}
@@ -250,6 +250,6 @@ func (p *Plan) Find(name string) int {
 	return None
 }
 
-// ErrorFields are the fields of a refused row as a sink of refused rows gets it: where it was, what was wrong, and its raw
+// ErrorFields are the fields of a rejected row as a sink of rejected rows gets it: where it was, what was wrong, and its raw
 // record. raw is null and raw_base64 is set when the record is not valid UTF-8.
 var ErrorFields = []string{"source", "file", "row", "line", "node", "code", "field", "message", "raw", "raw_base64"}

@@ -44,7 +44,7 @@ sources:
   in: {csv: {path: in.csv}, schema: {fields: {id: int, kind: string, amount: "int?"}}}
 `
 
-// refused are documents that load and make no graph, with all that is said of them.
+// rejected are documents that load and make no graph, with all that is said of them.
 var refused = map[string]struct{ rest, problems string }{
 	"from a node that is not there": {`
 steps: [{name: a, from: inn, drop: [id]}]

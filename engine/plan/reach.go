@@ -4,7 +4,7 @@ import (
 	"waymark/pipeline"
 )
 
-// checkReach refuses nodes that no row reaches, rows that reach no end, and sinks that would get both rows and refusals.
+// checkReach rejects nodes that no row reaches, rows that reach no end, and sinks that would get both rows and rejections.
 func (c *compiler) checkReach() {
 	reached := make([]bool, len(c.plan.Nodes))
 	for i := range c.plan.Nodes {
@@ -26,7 +26,7 @@ func (c *compiler) checkReach() {
 	}
 }
 
-// checkEnd refuses a node whose rows go nowhere, and a gate whose rows somebody waits for in vain.
+// checkEnd rejects a node whose rows go nowhere, and a gate whose rows somebody waits for in vain.
 func (c *compiler) checkEnd(node *Node) {
 	switch {
 	case node.Kind == Sink:

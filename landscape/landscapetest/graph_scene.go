@@ -166,7 +166,7 @@ func mergeKinds() (decided, refused, both landscape.MergeKind) {
 	}
 	refused = decided
 	refused.Arrived, refused.Lost = []string{"species"}, []landscape.LostBranch{{Branch: "cost", Reason: pipeline.OnErrorRouted}}
-	refused.FiredBy, refused.Result, refused.Code = "lost", landscape.MergeRefused, "INCOMPLETE_BRANCHES"
+	refused.FiredBy, refused.Result, refused.Code = "lost", landscape.MergeRejected, "INCOMPLETE_BRANCHES"
 	refused.Collisions, refused.Origins = nil, nil
 	both = landscape.MergeKind{
 		Node: "both", Policy: pipeline.Quorum, Quorum: 2, Merge: pipeline.Nested, Timeout: 90_000_000_000,
@@ -240,9 +240,9 @@ func (s GraphScene) passage(origin string, i int) landscape.Passage {
 	}
 }
 
-func (s GraphScene) refusal(lane int64, index int, row int64) landscape.Refusal {
+func (s GraphScene) refusal(lane int64, index int, row int64) landscape.Rejection {
 	raw := fmt.Appendf(nil, "record %d", row)
-	return landscape.Refusal{
+	return landscape.Rejection{
 		Lane: lane, Index: index, Code: "CONVERT", Field: "cost", Message: "no int", Raw: raw, Bytes: int64(len(raw)), Line: row, Offset: row,
 	}
 }

@@ -25,11 +25,11 @@ func lateRefusals(t *testing.T, d landscape.Driver) {
 	require.Greater(t, len(refused), 2)
 
 	t.Run("what the sink does not get is refused", func(t *testing.T) {
-		for want, tamper := range map[string]func(r []landscape.Refusal) []landscape.Refusal{
-			"but the sink was not given this row": func(r []landscape.Refusal) []landscape.Refusal { r[0].Index = 0; return r },
-			"or it is listed twice":               func(r []landscape.Refusal) []landscape.Refusal { return append(r, r[0]) },
-			"lane 1: refused by the target":       func(r []landscape.Refusal) []landscape.Refusal { r[0].Lane = 1; return r },
-			"is refused without a code":           func(r []landscape.Refusal) []landscape.Refusal { r[0].Code = ""; return r },
+		for want, tamper := range map[string]func(r []landscape.Rejection) []landscape.Rejection{
+			"but the sink was not given this row": func(r []landscape.Rejection) []landscape.Rejection { r[0].Index = 0; return r },
+			"or it is listed twice":               func(r []landscape.Rejection) []landscape.Rejection { return append(r, r[0]) },
+			"lane 1: refused by the target":       func(r []landscape.Rejection) []landscape.Rejection { r[0].Lane = 1; return r },
+			"is refused without a code":           func(r []landscape.Rejection) []landscape.Rejection { r[0].Code = ""; return r },
 		} {
 			tampered := tamper(slices.Clone(refused))
 			require.ErrorContains(t, log.FinalizeEffect(t.Context(), e.Attempt("w1"), `{}`, tampered...), want)
@@ -45,7 +45,7 @@ func lateRefusals(t *testing.T, d landscape.Driver) {
 			token := tokens(int64(r.Index) + 1)[0]
 			way, err := log.WayOf(t.Context(), s.Run, token)
 			require.NoError(t, err)
-			why, err := log.LateRefusal(t.Context(), s.Run, token, way)
+			why, err := log.LateRowError(t.Context(), s.Run, token, way)
 			require.NoError(t, err)
 			require.Equal(t, []string{"review", r.Code, r.Field, r.Message, pipeline.QuarantineSink}, []string{why.Node, why.Code, why.Field, why.Message, why.SentTo})
 			require.Equal(t, []any{r.Raw, r.Bytes, r.Line, r.Offset}, []any{why.Raw, why.RawBytes, why.Line, why.ByteOffset})
@@ -56,7 +56,7 @@ func lateRefusals(t *testing.T, d landscape.Driver) {
 		slices.Reverse(refused)
 		require.NoError(t, log.FinalizeEffect(t.Context(), e.Attempt("w1"), `{"n":1}`, refused...))
 		var diverged *landscape.DivergedError
-		for column, other := range map[string][]landscape.Refusal{"refused": refused[1:], "message": slices.Clone(refused)} {
+		for column, other := range map[string][]landscape.Rejection{"refused": refused[1:], "message": slices.Clone(refused)} {
 			if column == "message" {
 				other[0].Message = "another"
 			}

@@ -39,12 +39,12 @@ func (s Scene) Passage(i int) landscape.Passage {
 	return p
 }
 
-func (s Scene) refusal(index int, row int64) landscape.Refusal {
+func (s Scene) refusal(index int, row int64) landscape.Rejection {
 	raw := fmt.Appendf(nil, "record %d", row)
 	if row%3 == 0 {
 		raw = append(raw, 0xff)
 	}
-	return landscape.Refusal{
+	return landscape.Rejection{
 		Index: index, Code: "CONVERT", Field: "cost", Message: fmt.Sprintf("%q is no int", fmt.Sprint("x", row)),
 		Raw: raw, Bytes: int64(len(raw)), Line: row + 1, Offset: 50 + (row-1)*(recordBytes+1),
 	}
@@ -112,11 +112,11 @@ func recordsOf(s Scene, i int) landscape.Records { _, r := s.Chunk(i); return r 
 // Write begins and finalizes the write of every sink for chunk number i, as the i-th part of each.
 func (s Scene) Write(ctx context.Context, log *landscape.Log, i int) error {
 	p := s.Passage(i)
-	return write(ctx, log, p, int64(i), func(sink string) []landscape.Refusal { return s.LateOf(i, p, sink) })
+	return write(ctx, log, p, int64(i), func(sink string) []landscape.Rejection { return s.LateOf(i, p, sink) })
 }
 
 // LateOf returns the refusals by the target of a sink, of the rows of chunk number i with this passage.
-func (s Scene) LateOf(i int, p landscape.Passage, sink string) (refused []landscape.Refusal) {
+func (s Scene) LateOf(i int, p landscape.Passage, sink string) (refused []landscape.Rejection) {
 	if s.Late == nil {
 		return nil
 	}
@@ -135,14 +135,14 @@ func (s Scene) LateOf(i int, p landscape.Passage, sink string) (refused []landsc
 
 // write begins and finalizes the writes of a passage, as part number part of each sink. late, if not nil, returns what its target
 // refuses.
-func write(ctx context.Context, log *landscape.Log, p landscape.Passage, part int64, late func(sink string) []landscape.Refusal) error {
+func write(ctx context.Context, log *landscape.Log, p landscape.Passage, part int64, late func(sink string) []landscape.Rejection) error {
 	for _, w := range p.Writes {
 		key := landscape.EffectKey{Run: p.Run, Sink: w.Sink, Source: p.Source, Chunk: p.Chunk}
 		e, err := log.BeginEffect(ctx, key, landscape.Placement{Ordinal: part, Offset: part * 1000}, "w1")
 		if err != nil {
 			return err
 		}
-		var refused []landscape.Refusal
+		var refused []landscape.Rejection
 		if late != nil {
 			refused = late(w.Sink)
 		}

@@ -78,7 +78,7 @@ func (g graph) pass(ctx context.Context, source string, chunk, firstRow int64, t
 			routes.Codes[i] = uint16(at)
 			sinks[way.Sink] = true
 			if way.Path.Outcome() == pipeline.Failure {
-				p.Errors = append(p.Errors, landscape.Refusal{Lane: lane, Index: i, Code: "CONVERT", Message: "no number", Line: 1})
+				p.Errors = append(p.Errors, landscape.Rejection{Lane: lane, Index: i, Code: "CONVERT", Message: "no number", Line: 1})
 			}
 		}
 		p.Lanes, p.Hashes = append(p.Lanes, routes), append(p.Hashes, hashesOf(source, firstRow, routes)...)

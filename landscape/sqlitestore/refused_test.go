@@ -182,7 +182,7 @@ func agreeSinks(t *testing.T, log *landscape.Log, db *sql.DB, run string, o orac
 		token := landscape.Token{Source: landscapetest.Source, Row: int64(row) + 1}
 		way, err := log.WayOf(t.Context(), run, token)
 		require.NoError(t, err)
-		refusal, err := log.LateRefusal(t.Context(), run, token, way)
+		refusal, err := log.LateRowError(t.Context(), run, token, way)
 		require.NoError(t, err)
 		require.Equal(t, f.late != "", refusal != nil)
 		if f.late != "" {

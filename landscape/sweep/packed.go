@@ -213,7 +213,7 @@ func (p *packed) loadEffects(ctx context.Context) error {
 func (p *packed) loadErrors(ctx context.Context) error {
 	p.errors = map[string][]refused{}
 	numbers := map[string]int32{}
-	return landscape.Each(ctx, p.reader, func(r landscape.RefusedRow) bool {
+	return landscape.Each(ctx, p.reader, func(r landscape.RowErrorKey) bool {
 		node, known := numbers[r.Node]
 		if !known {
 			node = int32(len(p.nodes))

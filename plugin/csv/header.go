@@ -81,7 +81,7 @@ func (s *Source) layout(header string) (*layout, *plugin.SourceError) {
 	for i, name := range names {
 		columns[i] = s.columnName(name)
 	}
-	if fault := refuseUnclear(names, columns); fault != nil {
+	if fault := checkUnclear(names, columns); fault != nil {
 		return nil, fault
 	}
 	return s.arrange(names, columns)
@@ -114,8 +114,8 @@ func normalized(name string) string {
 	return b.String()
 }
 
-// refuseUnclear fails if a column has no name, or two have the same. names are those in the file.
-func refuseUnclear(names, columns []string) *plugin.SourceError {
+// checkUnclear fails if a column has no name, or two have the same. names are those in the file.
+func checkUnclear(names, columns []string) *plugin.SourceError {
 	first := make(map[string]int, len(columns))
 	for i, name := range columns {
 		if name == "" {

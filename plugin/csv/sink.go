@@ -90,7 +90,7 @@ func newSinkDialect(spec pipeline.CSVSink) (*sinkDialect, error) {
 	for _, c := range []byte{d.delimiter, '"', '\r', '\n'} {
 		d.special[c] = true
 	}
-	return d, refuseTwice(spec.Columns)
+	return d, checkTwice(spec.Columns)
 }
 
 // isDelimiter reports whether c is in no number, date, timestamp or bool, so that only texts need a look for it.
@@ -102,7 +102,7 @@ func isDelimiter(c byte) bool {
 	return !strings.ContainsRune("\"'+-.:\r\n", rune(c))
 }
 
-func refuseTwice(columns []string) error {
+func checkTwice(columns []string) error {
 	for i, column := range columns {
 		if slices.Contains(columns[:i], column) {
 			return fmt.Errorf("columns: %q is listed twice", column)

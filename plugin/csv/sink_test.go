@@ -147,7 +147,7 @@ func TestCSVEncoderErrors(t *testing.T) {
 	require.NoError(t, err, "a row may carry x")
 }
 
-// TestCSVOptions: BI-039 and its kind are refused before anything is written.
+// TestCSVOptions: BI-039 and its kind are rejected before anything is written.
 func TestCSVOptions(t *testing.T) {
 	files := filesIn(t, t.TempDir())
 	bad := map[string]pipeline.CSVSink{

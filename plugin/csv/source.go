@@ -80,7 +80,7 @@ func (s *Source) prepare() (err error) {
 	if err := s.setColumns(); err != nil {
 		return err
 	}
-	return s.refuseSameColumn()
+	return s.checkSameColumn()
 }
 
 func newDialect(options pipeline.CSVSource) (dialect, error) {
@@ -148,7 +148,7 @@ func (s *Source) setColumns() error {
 	}
 	s.columns = slices.Clone(columns)
 	s.Format.EmptyRecords = len(columns) == 1
-	if fault := refuseUnclear(columns, columns); fault != nil {
+	if fault := checkUnclear(columns, columns); fault != nil {
 		return fmt.Errorf("columns: %s", fault.Message)
 	}
 	if _, fault := s.arrange(columns, columns); fault != nil {
@@ -157,8 +157,8 @@ func (s *Source) setColumns() error {
 	return nil
 }
 
-// refuseSameColumn fails if two fields are read from columns that are the same once they are normalized.
-func (s *Source) refuseSameColumn() error {
+// checkSameColumn fails if two fields are read from columns that are the same once they are normalized.
+func (s *Source) checkSameColumn() error {
 	fields := make(map[string]string, len(s.Schema.Fields))
 	for _, f := range s.Schema.Fields {
 		name := s.columnName(f.From)
@@ -170,7 +170,7 @@ func (s *Source) refuseSameColumn() error {
 	return nil
 }
 
-// checkStart refuses files whose lines end otherwise than declared.
+// checkStart rejects files whose lines end otherwise than declared.
 func (s *Source) checkStart(line string) *plugin.SourceError {
 	if !s.dialect.strayIn(line) {
 		return nil
@@ -191,7 +191,7 @@ func (s *Source) checkHeader(header string) (int, *plugin.SourceError) {
 }
 
 // Parser returns a parser for files with this header record. The error is a *plugin.SourceError if the record is no
-// header of this source; a Reader has refused the file then.
+// header of this source; a Reader has rejected the file then.
 func (s *Source) Parser(context []byte) (plugin.Parser, error) {
 	l, fault := s.layout(string(context))
 	if fault != nil {

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// refused are the addresses that no document reaches by itself: they are inside of somebody's network, lead there, or are
+// rejected are the addresses that no document reaches by itself: they are inside of somebody's network, lead there, or are
 // nobody's. Of IPv6, only what is handed out (2000::/3) is open at all. Source: IANA special-purpose address registries.
 var refused = prefixes(
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",

@@ -14,7 +14,7 @@ type Access struct {
 	// Beside is a word such as retry-1 that goes into the names of all outputs, before the extension: out/a.csv becomes
 	// out/a.retry-1.csv. "" leaves them as they are.
 	Beside string
-	// Remote is where paths with a scheme lead; nil refuses them.
+	// Remote is where paths with a scheme lead; nil rejects them.
 	Remote Remote
 	// Stdio is where the path - leads.
 	Stdio Stdio

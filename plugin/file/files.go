@@ -29,14 +29,14 @@ type folder struct {
 	refused string // why no file may be in it, if so; then root is nil
 }
 
-// RefusedError says why a path is not one that a document may use. No retry cures it.
-type RefusedError struct {
+// DeniedError says why a path is not one that a document may use. No retry cures it.
+type DeniedError struct {
 	Path   string
 	Reason string // one sentence with the cure, where there is one
 }
 
 // Error returns the path, quoted, and the reason.
-func (e *RefusedError) Error() string { return fmt.Sprintf("path %q: %s", e.Path, e.Reason) }
+func (e *DeniedError) Error() string { return fmt.Sprintf("path %q: %s", e.Path, e.Reason) }
 
 // NewRoot opens dir, the folder of the document, and the folders of allow. All must exist. Close releases them.
 func NewRoot(dir string, allow ...string) (*Root, error) {
@@ -65,7 +65,7 @@ func NewRoot(dir string, allow ...string) (*Root, error) {
 func (r *Root) FollowLinks() { r.follows = true }
 
 // NewRootElsewhere opens the folders of allow for a document whose own folder, dir, is not one of this machine, or not one that its
-// operator gives to documents: paths that lie there are refused for the reason. Close releases the folders.
+// operator gives to documents: paths that lie there are rejected for the reason. Close releases the folders.
 func NewRootElsewhere(dir, reason string, allow ...string) (*Root, error) {
 	r := &Root{folders: []folder{{path: filepath.Clean(dir), real: filepath.Clean(dir), refused: reason}}}
 	if len(allow) == 0 {
@@ -91,12 +91,12 @@ func (r *Root) Close() error {
 }
 
 // Resolve returns the folder that path lies in and its name there, which is clean and local. A relative path lies in the
-// document's folder; an absolute one must lie in a folder of the Root. The error is a *RefusedError. Whether anything
+// document's folder; an absolute one must lie in a folder of the Root. The error is a *DeniedError. Whether anything
 // exists under the name is not looked at. The folder belongs to the Root: do not close it.
 func (r *Root) Resolve(path string) (*os.Root, string, error) {
 	f, name, err := r.locate(path)
 	if err == nil {
-		err = r.refuseReserved(f, name)
+		err = r.checkReserved(f, name)
 	}
 	return f.root, name, err
 }
@@ -105,7 +105,7 @@ func (r *Root) Resolve(path string) (*os.Root, string, error) {
 func (r *Root) ResolveFolder(path string) (*os.Root, string, error) {
 	f, name, err := r.locate(path)
 	if err == nil {
-		err = r.refuseAround(f, name)
+		err = r.checkAround(f, name)
 	}
 	if err != nil {
 		return nil, "", err
@@ -113,7 +113,7 @@ func (r *Root) ResolveFolder(path string) (*os.Root, string, error) {
 	return r.Resolve(path)
 }
 
-// Abs returns path as a user would open it from anywhere. The error is a *RefusedError.
+// Abs returns path as a user would open it from anywhere. The error is a *DeniedError.
 func (r *Root) Abs(path string) (string, error) {
 	f, name, err := r.locate(path)
 	return filepath.Join(f.path, name), err
@@ -122,16 +122,16 @@ func (r *Root) Abs(path string) (string, error) {
 func (r *Root) locate(path string) (folder, string, error) {
 	switch {
 	case path == "":
-		return folder{}, "", &RefusedError{path, "is empty"}
+		return folder{}, "", &DeniedError{path, "is empty"}
 	case strings.ContainsRune(path, 0):
-		return folder{}, "", &RefusedError{path, "holds a NUL byte"}
+		return folder{}, "", &DeniedError{path, "holds a NUL byte"}
 	case slices.Contains(standardStreams, filepath.Clean(path)):
-		return folder{}, "", &RefusedError{path, `standard input and output are written as path: "-"`}
+		return folder{}, "", &DeniedError{path, `standard input and output are written as path: "-"`}
 	case hasParent(path):
-		return folder{}, "", &RefusedError{path, `holds ".."; write the absolute path of a file in an allowed folder`}
+		return folder{}, "", &DeniedError{path, `holds ".."; write the absolute path of a file in an allowed folder`}
 	case !filepath.IsAbs(path):
 		if own := r.folders[0]; own.refused != "" {
-			return folder{}, "", &RefusedError{path, own.refused}
+			return folder{}, "", &DeniedError{path, own.refused}
 		}
 		return r.folders[0], filepath.Clean(path), nil
 	}
@@ -140,7 +140,7 @@ func (r *Root) locate(path string) (folder, string, error) {
 			return f, name, nil
 		}
 	}
-	return folder{}, "", &RefusedError{path, "is outside the document's folder: allow the folder it is in with --allow-path FOLDER, or move it to the document"}
+	return folder{}, "", &DeniedError{path, "is outside the document's folder: allow the folder it is in with --allow-path FOLDER, or move it to the document"}
 }
 
 // standardStreams are paths by which people mean standard input or output.
@@ -149,11 +149,11 @@ var standardStreams = []string{
 }
 
 // target returns where what is to be read under path lies: as Resolve does or, if links are followed, where they lead. link is
-// the absolute path of what they lead to, "" if there are none. The error is a *RefusedError.
+// the absolute path of what they lead to, "" if there are none. The error is a *DeniedError.
 func (r *Root) target(path string) (root *os.Root, name, link string, err error) {
 	f, name, err := r.locate(path)
 	if err == nil {
-		err = r.refuseReserved(f, name)
+		err = r.checkReserved(f, name)
 	}
 	if err != nil || !r.follows {
 		return f.root, name, "", err
@@ -164,10 +164,10 @@ func (r *Root) target(path string) (root *os.Root, name, link string, err error)
 	}
 	for _, g := range r.folders {
 		if name, err := filepath.Rel(g.real, real); g.root != nil && err == nil && filepath.IsLocal(name) {
-			return g.root, name, real, r.refuseReserved(g, name)
+			return g.root, name, real, r.checkReserved(g, name)
 		}
 	}
-	return nil, "", "", &RefusedError{path, fmt.Sprintf("is a symbolic link that leads to %q, outside the document's folder: allow the folder that is in with --allow-path FOLDER", real)}
+	return nil, "", "", &DeniedError{path, fmt.Sprintf("is a symbolic link that leads to %q, outside the document's folder: allow the folder that is in with --allow-path FOLDER", real)}
 }
 
 func hasParent(path string) bool {
@@ -180,7 +180,7 @@ func hasParent(path string) bool {
 }
 
 // Open opens a regular file for reading and returns it with what fstat says about it. It never blocks, and follows no
-// symbolic link below the folder, unless FollowLinks was called. The error is a *RefusedError if the path is not one that the document may read or names
+// symbolic link below the folder, unless FollowLinks was called. The error is a *DeniedError if the path is not one that the document may read or names
 // anything but a regular file, and wraps fs.ErrNotExist if there is nothing.
 func (r *Root) Open(path string) (*os.File, fs.FileInfo, error) {
 	before, err := r.Stat(path)
@@ -197,7 +197,7 @@ func (r *Root) Open(path string) (*os.File, fs.FileInfo, error) {
 	}
 	info, err := file.Stat()
 	if err == nil && !os.SameFile(before, info) {
-		err = &RefusedError{path, "was replaced while it was opened"}
+		err = &DeniedError{path, "was replaced while it was opened"}
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, file.Close())
@@ -211,7 +211,7 @@ func (r *Root) Stat(path string) (fs.FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := refuseLinks(root, filepath.Dir(name)); err != nil {
+	if err := checkLinks(root, filepath.Dir(name)); err != nil {
 		return nil, err
 	}
 	info, err := root.Lstat(name)
@@ -219,31 +219,31 @@ func (r *Root) Stat(path string) (fs.FileInfo, error) {
 		return nil, err
 	}
 	if info.IsDir() {
-		return nil, &RefusedError{path, "not a regular file (a folder): name a file in it, or in a source a pattern such as folder/*.parquet"}
+		return nil, &DeniedError{path, "not a regular file (a folder): name a file in it, or in a source a pattern such as folder/*.parquet"}
 	}
 	if !info.Mode().IsRegular() {
-		return nil, &RefusedError{path, "not a regular file (" + fileType(info.Mode()) + ")"}
+		return nil, &DeniedError{path, "not a regular file (" + fileType(info.Mode()) + ")"}
 	}
 	return info, nil
 }
 
-// refuseLinks fails if the folder, or one on the way to it, is a symbolic link.
-func refuseLinks(root *os.Root, folder string) error {
+// checkLinks fails if the folder, or one on the way to it, is a symbolic link.
+func checkLinks(root *os.Root, folder string) error {
 	for i, c := range folder {
 		if c == filepath.Separator {
-			if err := refuseLink(root, folder[:i]); err != nil {
+			if err := checkLink(root, folder[:i]); err != nil {
 				return err
 			}
 		}
 	}
-	return refuseLink(root, folder)
+	return checkLink(root, folder)
 }
 
-// refuseLink fails if name is a symbolic link.
-func refuseLink(root *os.Root, name string) error {
+// checkLink fails if name is a symbolic link.
+func checkLink(root *os.Root, name string) error {
 	info, err := root.Lstat(name)
 	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
-		return &RefusedError{name, "is a symbolic link; name the folder that it leads to"}
+		return &DeniedError{name, "is a symbolic link; name the folder that it leads to"}
 	}
 	return err
 }

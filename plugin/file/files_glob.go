@@ -14,10 +14,10 @@ import (
 // Glob returns the paths that pattern matches, sorted bytewise; a pattern without *, ? or [ matches itself, whether it
 // exists or not. Each element of the pattern is matched by path.Match on its own, so that * does not cross folders, and as
 // in a shell a name that begins with a dot is matched by a leading dot only. What is matched is not only regular files:
-// Open refuses the others by name, so that none is left out in silence.
+// Open rejects the others by name, so that none is left out in silence.
 //
 // Folders that are symbolic links are passed if links are followed and the pattern names them; those that it merely
-// matches are skipped. The error is a *RefusedError for a pattern that leads out of the Root or is malformed.
+// matches are skipped. The error is a *DeniedError for a pattern that leads out of the Root or is malformed.
 func (r *Root) Glob(pattern string) (found, skipped []string, err error) {
 	_, name, err := r.Resolve(pattern)
 	if err != nil {
@@ -27,7 +27,7 @@ func (r *Root) Glob(pattern string) (found, skipped []string, err error) {
 		return []string{pattern}, nil, nil
 	}
 	if _, err := path.Match(name, ""); err != nil {
-		return nil, nil, &RefusedError{pattern, "is not a valid pattern: " + err.Error()}
+		return nil, nil, &DeniedError{pattern, "is not a valid pattern: " + err.Error()}
 	}
 	elements := strings.Split(name, string(filepath.Separator))
 	named := slices.IndexFunc(elements, IsPattern)
@@ -37,7 +37,7 @@ func (r *Root) Glob(pattern string) (found, skipped []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := refuseLinks(root, begin); err != nil {
+	if err := checkLinks(root, begin); err != nil {
 		return nil, nil, ignoreMissing(err)
 	}
 	g := glob{root: root}

@@ -26,14 +26,14 @@ func followed(path string) string {
 	return filepath.Join(followed(filepath.Dir(path)), filepath.Base(path))
 }
 
-// refuseReserved fails if name in the folder is reserved, or lies in what is. On the way to the folder there may be symbolic links; below it
+// checkReserved fails if name in the folder is reserved, or lies in what is. On the way to the folder there may be symbolic links; below it
 // there are none, or name is where they led.
-func (r *Root) refuseReserved(f folder, name string) error {
+func (r *Root) checkReserved(f folder, name string) error {
 	return r.eachReserved(f, name, func(path, reserved string) bool { return within(path, reserved) })
 }
 
-// refuseAround fails if what is reserved lies in name in the folder: an output that is a folder takes the place of all in it.
-func (r *Root) refuseAround(f folder, name string) error {
+// checkAround fails if what is reserved lies in name in the folder: an output that is a folder takes the place of all in it.
+func (r *Root) checkAround(f folder, name string) error {
 	return r.eachReserved(f, name, func(path, reserved string) bool { return within(reserved, path) })
 }
 
@@ -44,7 +44,7 @@ func (r *Root) eachReserved(f folder, name string, hits func(path, reserved stri
 	for _, path := range []string{filepath.Join(f.path, name), filepath.Join(f.real, name)} {
 		for _, reserved := range r.reserved {
 			if hits(path, reserved) {
-				return &RefusedError{path, "the record, its payloads and what belongs to them are there (" + reserved + "), which no document reads or writes: choose another path"}
+				return &DeniedError{path, "the record, its payloads and what belongs to them are there (" + reserved + "), which no document reads or writes: choose another path"}
 			}
 		}
 	}

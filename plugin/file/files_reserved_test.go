@@ -26,7 +26,7 @@ func TestNoDocumentReachesTheRecord(t *testing.T) {
 			root, err := NewRoot(dir)
 			require.NoError(t, err)
 			require.NoError(t, root.Reserve(filepath.Join(reserved, "state/landscape.db"), filepath.Join(reserved, "state/payloads"), filepath.Join(reserved, "gone/later")))
-			var refused *RefusedError
+			var refused *DeniedError
 			for _, path := range []string{"state/landscape.db", "state/payloads/object", "./state//payloads/object", filepath.Join(dir, "state/landscape.db"), "state/payloads"} {
 				_, _, err := root.Open(path)
 				require.ErrorAs(t, err, &refused, path)

@@ -148,7 +148,7 @@ func TestAllowedFolders(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
-// TestNewRootNeedsItsFolders shows that a folder that does not exist is refused.
+// TestNewRootNeedsItsFolders shows that a folder that does not exist is rejected.
 func TestNewRootNeedsItsFolders(t *testing.T) {
 	_, err := NewRoot(t.TempDir(), filepath.Join(t.TempDir(), "none"))
 	require.ErrorIs(t, err, fs.ErrNotExist)

@@ -33,7 +33,7 @@ type place struct {
 	overwrite bool
 }
 
-// newPlace checks the target's path without looking at the disk. The error is a *RefusedError.
+// newPlace checks the target's path without looking at the disk. The error is a *DeniedError.
 func newPlace(root *Root, target pipeline.FileTarget) (place, error) {
 	handle, name, err := root.ResolveFolder(target.Path)
 	if err != nil {
@@ -41,7 +41,7 @@ func newPlace(root *Root, target pipeline.FileTarget) (place, error) {
 	}
 	for element := range strings.SplitSeq(name, "/") {
 		if fault := nameFault(element); fault != "" {
-			return place{}, &RefusedError{target.Path, fmt.Sprintf("the name %q %s", element, fault)}
+			return place{}, &DeniedError{target.Path, fmt.Sprintf("the name %q %s", element, fault)}
 		}
 	}
 	return place{disk: disk.Of(handle), name: name, overwrite: target.Overwrite}, nil
@@ -77,7 +77,7 @@ func hiddenName(name, run, suffix string) string {
 	return path.Join(path.Dir(name), "."+path.Base(name)+"."+run+"."+suffix)
 }
 
-// makeFolder makes sure that the folder of the place exists, durably. It refuses a way that leads through a symbolic link.
+// makeFolder makes sure that the folder of the place exists, durably. It rejects a way that leads through a symbolic link.
 func (p place) makeFolder() error {
 	parent := "."
 	for element := range strings.SplitSeq(path.Dir(p.name), "/") {

@@ -15,7 +15,7 @@ import (
 	"waymark/plugin/plugintest"
 )
 
-// TestPlaceNames: names that harm whoever meets them later are refused before anything is written.
+// TestPlaceNames: names that harm whoever meets them later are rejected before anything is written.
 func TestPlaceNames(t *testing.T) {
 	root, err := NewRoot(t.TempDir())
 	require.NoError(t, err)
@@ -42,7 +42,7 @@ func TestPlaceNames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := newPlace(root, pipeline.FileTarget{Path: path})
-			var refused *RefusedError
+			var refused *DeniedError
 			require.ErrorAs(t, err, &refused)
 		})
 	}
@@ -116,7 +116,7 @@ func requireRefused(t *testing.T, p sinkPlace) {
 	require.True(t, os.SameFile(before, after))
 }
 
-// requireNotOpened requires that Open refuses the place and makes nothing.
+// requireNotOpened requires that Open rejects the place and makes nothing.
 func requireNotOpened(t *testing.T, target plugin.Target, header []byte) {
 	t.Helper()
 	made, err := target.Open(t.Context(), header)
@@ -124,7 +124,7 @@ func requireNotOpened(t *testing.T, target plugin.Target, header []byte) {
 	require.False(t, made)
 }
 
-// TestPlaceFolders: missing folders are made (BI-159); a way through a link or a file is refused (BI-152).
+// TestPlaceFolders: missing folders are made (BI-159); a way through a link or a file is rejected (BI-152).
 func TestPlaceFolders(t *testing.T) {
 	p := newSinkPlace(t, "csv", false)
 	_, err := p.target("one", false).Open(t.Context(), nil)
@@ -143,7 +143,7 @@ func TestPlaceFolders(t *testing.T) {
 	requireNotOpened(t, p.target("one", false), nil)
 }
 
-// TestPlaceStagingPlants: something other than a file under the staging's name is refused and not followed.
+// TestPlaceStagingPlants: something other than a file under the staging's name is rejected and not followed.
 func TestPlaceStagingPlants(t *testing.T) {
 	p := newSinkPlace(t, "csv", false)
 	victim := filepath.Join(p.dir, "victim")

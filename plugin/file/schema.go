@@ -43,7 +43,7 @@ func NewSchema(spec pipeline.Schema) (Schema, error) {
 	for _, declared := range spec.Fields {
 		f, err := newField(declared.Name, declared.Value)
 		if err == nil {
-			err = s.refuseTwice(f)
+			err = s.checkTwice(f)
 		}
 		if err != nil {
 			return s, fmt.Errorf("schema.fields.%s: %w", declared.Name, err)
@@ -67,8 +67,8 @@ func newField(name string, spec pipeline.Field) (Field, error) {
 	return f, err
 }
 
-// refuseTwice fails if f has the name or the column of a field before it.
-func (s *Schema) refuseTwice(f Field) error {
+// checkTwice fails if f has the name or the column of a field before it.
+func (s *Schema) checkTwice(f Field) error {
 	for _, other := range s.Fields {
 		if f.Name == other.Name {
 			return fmt.Errorf("is declared twice")

@@ -25,7 +25,7 @@ func newRules(kind row.Kind, spec pipeline.Field) ([]rule, error) {
 	for _, bound := range []struct {
 		word  string
 		limit *string
-		sign  int // of the comparison of a refused value with the limit
+		sign  int // of the comparison of a rejected value with the limit
 	}{{"min", spec.Min, -1}, {"max", spec.Max, 1}} {
 		if bound.limit == nil {
 			continue

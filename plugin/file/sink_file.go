@@ -82,10 +82,10 @@ func (p filePlace) Location() string { return p.String() }
 
 func (filePlace) OnHost() bool { return true }
 
-// AtPath puts the option before an error that is a path's, a *RefusedError: path, of the format with this key. It returns any
+// AtPath puts the option before an error that is a path's, a *DeniedError: path, of the format with this key. It returns any
 // other error as it is.
 func AtPath(format string, err error) error {
-	if refused := (*RefusedError)(nil); errors.As(err, &refused) {
+	if refused := (*DeniedError)(nil); errors.As(err, &refused) {
 		return fmt.Errorf("%s.path: %w", format, err)
 	}
 	return err

@@ -92,7 +92,7 @@ func (r *reader) prologue(ctx context.Context, before *plugin.Chunk) (err error)
 	if !nothing {
 		return nil
 	}
-	return r.refuseEmpty(ctx, before)
+	return r.checkNotEmpty(ctx, before)
 }
 
 func (r *reader) openDivider(ctx context.Context, divider Divider) (nothing bool, err error) {
@@ -145,8 +145,8 @@ func (r *reader) setHeader(header []byte, line int64) error {
 	return nil
 }
 
-// refuseEmpty fails if the file holds nothing at all.
-func (r *reader) refuseEmpty(ctx context.Context, before *plugin.Chunk) error {
+// checkNotEmpty fails if the file holds nothing at all.
+func (r *reader) checkNotEmpty(ctx context.Context, before *plugin.Chunk) error {
 	if len(r.text.Window()) > 0 || r.text.More(ctx) || r.text.err != io.EOF || r.source.files.AllowEmpty {
 		return nil
 	}

@@ -103,9 +103,9 @@ func (s *Source) Path() string { return s.files.Path }
 type Format struct {
 	Lines
 	SkipLines int
-	// CheckStart refuses a file by its first line after SkipLines, without line end and cut to the limit of a record.
+	// CheckStart rejects a file by its first line after SkipLines, without line end and cut to the limit of a record.
 	CheckStart func(line string) *plugin.SourceError
-	// CheckHeader refuses a file by its header record, and returns how many columns it has; nil: files have no header.
+	// CheckHeader rejects a file by its header record, and returns how many columns it has; nil: files have no header.
 	CheckHeader func(header string) (columns int, fault *plugin.SourceError)
 	// Divider, if not nil, returns what divides a file into records that are not lines.
 	Divider func() Divider

@@ -47,7 +47,7 @@ func (f *Field) Check(v row.Value) (row.Value, *plugin.Rejection) {
 	return v, nil
 }
 
-// HasRules reports whether Check may refuse a value.
+// HasRules reports whether Check may reject a value.
 func (f *Field) HasRules() bool { return len(f.rules) > 0 }
 
 // Missing is the rejection of a row without a value of the field; what says how.

@@ -18,7 +18,7 @@ import (
 
 // zipReader reads the one file in a zip archive, from front to back. The directory at the end must say of every member what
 // was found in front, so that nothing in the archive is hidden, doubled or overlaps: what is no plain archive of one file
-// is refused. Source: PKWARE, APPNOTE.TXT 6.3.10.
+// is rejected. Source: PKWARE, APPNOTE.TXT 6.3.10.
 type zipReader struct {
 	in      *zipInput
 	members []zipMember
@@ -60,12 +60,12 @@ const (
 // maxZipFolders is how many folders may be in an archive beside the file.
 const maxZipFolders = 100
 
-// archiveError says why an archive is refused. It is not damaged.
+// archiveError says why an archive is rejected. It is not damaged.
 type archiveError struct{ message string }
 
 func (e *archiveError) Error() string { return e.message }
 
-func refuseArchive(format string, args ...any) error {
+func newArchiveError(format string, args ...any) error {
 	return &archiveError{fmt.Sprintf(format, args...)}
 }
 
@@ -238,29 +238,29 @@ func (z *zipReader) folder(m zipMember) error {
 	return nil
 }
 
-// check refuses members that a plain archive of one file does not have.
+// check rejects members that a plain archive of one file does not have.
 func (z *zipReader) check(m zipMember) error {
 	folder := strings.HasSuffix(m.name, "/")
 	switch {
 	case unsafeMember(m.name):
-		return refuseArchive("the archive has a member named %s, which leads out of a folder or is no name", Excerpt(m.name))
+		return newArchiveError("the archive has a member named %s, which leads out of a folder or is no name", Excerpt(m.name))
 	case slices.ContainsFunc(z.members, func(other zipMember) bool { return other.name == m.name }):
-		return refuseArchive("the archive has two members named %s", Excerpt(m.name))
+		return newArchiveError("the archive has two members named %s", Excerpt(m.name))
 	case m.flags&flagsRefused != 0:
-		return refuseArchive("%s in the archive is encrypted or patched; decrypt it first", Excerpt(m.name))
+		return newArchiveError("%s in the archive is encrypted or patched; decrypt it first", Excerpt(m.name))
 	case folder && (m.size != 0 || m.crc != 0 || m.packed > maxEmpty || m.packed != 0 && m.method != zipDeflated || m.flags&flagBehind != 0):
-		return refuseArchive("%s in the archive is a folder that holds data: take it out of the archive", Excerpt(m.name))
+		return newArchiveError("%s in the archive is a folder that holds data: take it out of the archive", Excerpt(m.name))
 	case folder && len(z.members) >= maxZipFolders:
-		return refuseArchive("the archive has more than %d folders", maxZipFolders)
+		return newArchiveError("the archive has more than %d folders", maxZipFolders)
 	case folder:
 		return nil
 	case z.file >= 0:
-		return refuseArchive("the archive holds more than one file, %s and %s: take out the one that is meant, or make files of them, which a pattern matches",
+		return newArchiveError("the archive holds more than one file, %s and %s: take out the one that is meant, or make files of them, which a pattern matches",
 			Excerpt(z.members[z.file].name), Excerpt(m.name))
 	case m.method != zipStored && m.method != zipDeflated:
-		return refuseArchive("%s in the archive is compressed by method %d: pack it again with the usual one, deflate", Excerpt(m.name), m.method)
+		return newArchiveError("%s in the archive is compressed by method %d: pack it again with the usual one, deflate", Excerpt(m.name), m.method)
 	case m.method == zipStored && m.flags&flagBehind != 0:
-		return refuseArchive("%s in the archive is stored, and does not say in front how long it is: pack it again", Excerpt(m.name))
+		return newArchiveError("%s in the archive is stored, and does not say in front how long it is: pack it again", Excerpt(m.name))
 	case m.method == zipStored && m.size != m.packed:
 		return errZip
 	}
@@ -361,7 +361,7 @@ func (z *zipReader) directory(offset, signature uint64) error {
 		signature = next[0]
 	}
 	if signature == zipDirectory {
-		return refuseArchive("the directory of the archive names members that are not there")
+		return newArchiveError("the directory of the archive names members that are not there")
 	}
 	size := z.in.n - 4 - offset
 	if signature == zipEnd64 {
@@ -377,7 +377,7 @@ func (z *zipReader) directory(offset, signature uint64) error {
 		return err
 	}
 	if z.file < 0 {
-		return refuseArchive("the archive holds no file")
+		return newArchiveError("the archive holds no file")
 	}
 	return nil
 }
@@ -406,9 +406,9 @@ func (z *zipReader) entry(m *zipMember) error {
 	case !same:
 		return fmt.Errorf("the directory says something else of %s than stands before it: %w", Excerpt(m.name), errZip)
 	case d.flags&flagsRefused != 0:
-		return refuseArchive("%s in the archive is encrypted or patched; decrypt it first", Excerpt(m.name))
+		return newArchiveError("%s in the archive is encrypted or patched; decrypt it first", Excerpt(m.name))
 	case d.made>>8 == 3 && fs.FileMode(d.externalAttrib>>16)&0o170000 == 0o120000:
-		return refuseArchive("%s in the archive is a symbolic link", Excerpt(m.name))
+		return newArchiveError("%s in the archive is a symbolic link", Excerpt(m.name))
 	}
 	return nil
 }

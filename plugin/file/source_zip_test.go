@@ -147,7 +147,7 @@ func TestOtherCompressions(t *testing.T) {
 	}
 }
 
-// Whatever byte of an archive is another one, its text is the same or it is refused, but for the time and the versions.
+// Whatever byte of an archive is another one, its text is the same or it is rejected, but for the time and the versions.
 func TestArchivesThatAreDamaged(t *testing.T) {
 	good := stored(t)
 	for at := range len(good) {

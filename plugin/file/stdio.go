@@ -14,7 +14,7 @@ import (
 )
 
 // Stdio keeps what goes through standard input and output in files: a run may have to read its input again, and shows its output
-// when all of it is there. Who reads and prints them is not the plugins' affair. The zero Stdio refuses the path -.
+// when all of it is there. Who reads and prints them is not the plugins' affair. The zero Stdio rejects the path -.
 type Stdio struct {
 	Folder string // which need not exist; what is kept is in the folder stdio in it
 	Run    string // id of the run whose standard input this process has; "" for none
@@ -22,7 +22,7 @@ type Stdio struct {
 
 const stdioFolder = "stdio"
 
-// errNoStdio says why a path - is refused.
+// errNoStdio says why a path - is rejected.
 var errNoStdio = errors.New("path: - is the standard input or output of `waymark run`, which works alone; a worker of a cluster has none")
 
 // InputFile returns where the standard input of the run is kept.

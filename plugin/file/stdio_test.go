@@ -64,7 +64,7 @@ func TestStandardOutputIsAFile(t *testing.T) {
 	}
 }
 
-// TestNoStdio: a process without standard input and output refuses both, and one whose folder is away can try again.
+// TestNoStdio: a process without standard input and output rejects both, and one whose folder is away can try again.
 func TestNoStdio(t *testing.T) {
 	for _, a := range []Access{{}, {Beside: "retry-1"}} {
 		_, err := a.Store(pipeline.Files{Path: "-"})

@@ -148,7 +148,7 @@ func fileInfo(path, link string, stat fs.FileInfo) plugin.FileInfo {
 // Fault turns an error of the Root into a SourceError where no retry cures it.
 func Fault(path string, err error) error {
 	fault := &plugin.SourceError{File: path}
-	var refused *RefusedError
+	var refused *DeniedError
 	switch {
 	case errors.As(err, &refused):
 		fault.Code, fault.Message = codePathRefused, refused.Reason

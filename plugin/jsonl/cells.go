@@ -38,7 +38,7 @@ func (p *parser) layoutOf(columns []string) *cellLayout {
 	return l
 }
 
-// ParseCells parses a record by its cells. Whatever the schema may refuse is parsed by its text, which says why.
+// ParseCells parses a record by its cells. Whatever the schema may reject is parsed by its text, which says why.
 func (p *parser) ParseCells(cells *plugin.Cells, i int, text string, values []row.Value) (row.Row, error) {
 	layout := p.layoutOf(cells.Columns)
 	if !layout.usable {

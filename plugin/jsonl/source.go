@@ -56,12 +56,12 @@ func newSource(name, format string, paths pipeline.Files, fields pipeline.Schema
 	if err != nil {
 		return nil, fmt.Errorf("%s.%w", format, err)
 	}
-	base.Format = file.Format{Lines: file.Lines{Newline: '\n', MaxRecord: file.MaxRecordBytes}, CheckStart: refuseWide}
+	base.Format = file.Format{Lines: file.Lines{Newline: '\n', MaxRecord: file.MaxRecordBytes}, CheckStart: tooWide}
 	return &Source{base, newRecords(schema)}, nil
 }
 
-// refuseWide refuses a file that begins as UTF-16 or UTF-32 without byte order mark does. JSON cannot hold a NUL byte.
-func refuseWide(line string) *plugin.SourceError {
+// tooWide rejects a file that begins as UTF-16 or UTF-32 without byte order mark does. JSON cannot hold a NUL byte.
+func tooWide(line string) *plugin.SourceError {
 	if strings.Contains(line[:min(len(line), 4)], file.ThreeNULs) {
 		return file.NotUTF32()
 	}

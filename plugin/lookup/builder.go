@@ -132,7 +132,7 @@ func (b *tableBuilder) keyText() string {
 
 // table returns the table of the rows that were taken.
 func (b *tableBuilder) table(spec pipeline.Lookup, content []byte) (*plugin.Table, error) {
-	if err := b.refuseUnseen(); err != nil {
+	if err := b.checkSeen(); err != nil {
 		return nil, err
 	}
 	var on []string
@@ -150,8 +150,8 @@ func (b *tableBuilder) table(spec pipeline.Lookup, content []byte) (*plugin.Tabl
 	return plugin.NewTable(b.path, content, b.rows, on, keys, fields, b.index), nil
 }
 
-// refuseUnseen fails if no row has a field that the lookup uses.
-func (b *tableBuilder) refuseUnseen() error {
+// checkSeen fails if no row has a field that the lookup uses.
+func (b *tableBuilder) checkSeen() error {
 	var unseen []string
 	for _, column := range slices.Concat(b.keys, b.adds) {
 		if b.rows > 0 && !column.seen {

@@ -40,7 +40,7 @@ func newSource(name string, spec pipeline.Lookup, root *file.Root) (source, erro
 }
 
 // Table reads the table of the lookup with this name: one CSV or JSON Lines file, read as a source of that format reads
-// it. A row that the schema refuses, a null in a key and two rows with one key are errors, which name the line and the
+// it. A row that the schema rejects, a null in a key and two rows with one key are errors, which name the line and the
 // cure.
 //
 // A field that the schema does not declare has the kind of all its values, string if it has none, and may be null. The

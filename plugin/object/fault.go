@@ -18,10 +18,10 @@ import (
 const (
 	codeNotFound       = "NOT_FOUND"       // no such object, bucket or address
 	codePathRefused    = "PATH_REFUSED"    // the place is one of the record
-	codeNoPermission   = "NO_PERMISSION"   // the service refuses these credentials
+	codeNoPermission   = "NO_PERMISSION"   // the service rejects these credentials
 	codeEgressDenied   = "EGRESS_DENIED"   // the address is inside of a network, and the operator does not allow it
 	codeRedirected     = "REDIRECTED"      // the server sends elsewhere
-	codeRequestRefused = "REQUEST_REFUSED" // the server refuses the request, or answers in a way that cannot be relied on
+	codeRequestRefused = "REQUEST_REFUSED" // the server rejects the request, or answers in a way that cannot be relied on
 )
 
 // Codes of the TargetErrors. Stored; never rename.

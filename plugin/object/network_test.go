@@ -89,7 +89,7 @@ func TestHostileAddresses(t *testing.T) {
 				}
 				ctx, cancel := context.WithCancel(t.Context())
 				if strings.HasPrefix(host, "[64") || strings.HasPrefix(host, "[2002") {
-					cancel() // it is refused before it is dialled: TestGuard; nobody waits for a network that may not be there
+					cancel() // it is rejected before it is dialled: TestGuard; nobody waits for a network that may not be there
 				}
 				_, err = store.List(ctx, path)
 				cancel()

@@ -13,7 +13,7 @@ import (
 func (r *Remote) Place(sink, extension string, target pipeline.FileTarget) (file.Place, error) {
 	bucket, prefix := pipeline.CutBucket(target.Path)
 	prefix = strings.TrimSuffix(prefix, "/")
-	if err := r.refuseAround(options(target.S3), bucket, prefix); err != nil {
+	if err := r.checkAround(options(target.S3), bucket, prefix); err != nil {
 		return nil, fmt.Errorf("path: %w", err)
 	}
 	return bucketPlace{

@@ -68,7 +68,7 @@ func newRemote(g egress.Guard, names *net.Resolver) *Remote {
 func (r *Remote) Store(files pipeline.Files) (file.Store, error) {
 	if pipeline.Scheme(files.Path) == pipeline.SchemeS3 {
 		bucket, key := pipeline.CutBucket(files.Path)
-		if err := r.refuseReserved(options(files.S3), bucket, literal(key)); err != nil {
+		if err := r.checkReserved(options(files.S3), bucket, literal(key)); err != nil {
 			return nil, fmt.Errorf("path: %w", err)
 		}
 		return &bucketStore{remote: r, options: options(files.S3), bucket: bucket}, nil

@@ -20,13 +20,13 @@ type Reserved struct {
 // spot is a bucket and a key, or the beginning of one.
 type spot struct{ bucket, key string }
 
-// refuseReserved fails if a key is in a reserved place.
-func (r *Remote) refuseReserved(how pipeline.S3, bucket, key string) error {
+// checkReserved fails if a key is in a reserved place.
+func (r *Remote) checkReserved(how pipeline.S3, bucket, key string) error {
 	return r.eachReserved(how, bucket, key, func(key, prefix string) bool { return strings.HasPrefix(key+"/", prefix) })
 }
 
-// refuseAround fails if a folder is in a reserved place, or has one in it.
-func (r *Remote) refuseAround(how pipeline.S3, bucket, folder string) error {
+// checkAround fails if a folder is in a reserved place, or has one in it.
+func (r *Remote) checkAround(how pipeline.S3, bucket, folder string) error {
 	return r.eachReserved(how, bucket, folder, func(key, prefix string) bool {
 		return strings.HasPrefix(key+"/", prefix) || strings.HasPrefix(prefix, key+"/")
 	})
@@ -44,9 +44,9 @@ func (r *Remote) eachReserved(how pipeline.S3, bucket, key string, hits func(key
 	return nil
 }
 
-// reservedFault is refuseReserved as a source returns it.
+// reservedFault is checkReserved as a source returns it.
 func (r *Remote) reservedFault(how pipeline.S3, bucket, key string) error {
-	if err := r.refuseReserved(how, bucket, key); err != nil {
+	if err := r.checkReserved(how, bucket, key); err != nil {
 		return &plugin.SourceError{Code: codePathRefused, File: "s3://" + bucket + "/" + key, Message: err.Error()}
 	}
 	return nil

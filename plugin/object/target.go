@@ -256,10 +256,10 @@ func (t *target) manifest(ctx context.Context, header []byte, parts []plugin.Par
 	for _, entry := range entries {
 		m.Add(entry)
 	}
-	return m, t.refuseStray(ctx, m)
+	return m, t.checkStray(ctx, m)
 }
 
-func (t *target) refuseStray(ctx context.Context, m file.Manifest) error {
+func (t *target) checkStray(ctx context.Context, m file.Manifest) error {
 	keys, err := t.list(ctx)
 	if err != nil {
 		return err

@@ -26,7 +26,7 @@ func (*webStore) OnHost() bool { return false }
 
 func (*webStore) Fixed(plugin.FileInfo) bool { return false }
 
-// List asks for the file, and reads nothing of it: servers and signed addresses often refuse HEAD.
+// List asks for the file, and reads nothing of it: servers and signed addresses often reject HEAD.
 func (w *webStore) List(ctx context.Context, address string) ([]plugin.FileInfo, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -170,7 +170,7 @@ func (w *webStore) request(ctx context.Context, address, piece, validator string
 	return reply, nil
 }
 
-// judge refuses a reply that does not bring the file.
+// judge rejects a reply that does not bring the file.
 func (w *webStore) judge(address string, reply *http.Response, partly bool) error {
 	said := fmt.Sprintf("%s answers %s", w.origin, status(reply))
 	refuse := func(code, message string) error {

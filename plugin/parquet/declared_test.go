@@ -57,7 +57,7 @@ func declaring(t testing.TB, h hand, more int32, body func([]byte) []byte) []byt
 }
 
 // TestPagesHoldWhatTheyDeclare has a page of every encoding of every type, in both versions, with and without levels. It is read
-// as it is; it is refused if it declares more entries than it holds, or fewer, or has bytes too few or too many.
+// as it is; it is rejected if it declares more entries than it holds, or fewer, or has bytes too few or too many.
 func TestPagesHoldWhatTheyDeclare(t *testing.T) {
 	asIs := func(b []byte) []byte { return b }
 	for physical, encodings := range handEncodings {
@@ -199,7 +199,7 @@ func TestVariantsAreRefusedByName(t *testing.T) {
 	require.EqualError(t, err, `in.parquet: UNSUPPORTED_PARQUET: the column "event" is a VARIANT, which is not read: cast it to JSON, or to columns, when you write the file`)
 }
 
-// TestIntegersThatAreTooWide has integers that have more bits than their column says: they refuse their row alone.
+// TestIntegersThatAreTooWide has integers that have more bits than their column says: they reject their row alone.
 func TestIntegersThatAreTooWide(t *testing.T) {
 	type narrow struct {
 		A int8   `parquet:"a"`

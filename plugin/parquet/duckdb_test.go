@@ -85,7 +85,7 @@ func (d *duck) start() {
 	}
 }
 
-// errDuck is what DuckDB says when it refuses a file.
+// errDuck is what DuckDB says when it rejects a file.
 type errDuck struct{ words string }
 
 func (e *errDuck) Error() string { return e.words }
@@ -263,7 +263,7 @@ func appendDuckTime(dst []byte, word string, number int64, at time.Time, layout 
 }
 
 // TestDuckDB reads files that were generated in many ways, and damaged in many, and holds what is read against what DuckDB
-// reads: each file is refused, or gives the very rows that DuckDB has. Files that are whole must not be refused.
+// reads: each file is rejected, or gives the very rows that DuckDB has. Files that are whole must not be rejected.
 func TestDuckDB(t *testing.T) {
 	d := newDuck(t)
 	dir := t.TempDir()
@@ -323,7 +323,7 @@ func codeOf(err error) string {
 	return ""
 }
 
-// tolerable reports whether DuckDB refuses a file for a value that refuses its row alone here, or for something that only means
+// tolerable reports whether DuckDB rejects a file for a value that rejects its row alone here, or for something that only means
 // something to it.
 func tolerable(ours reading, content []byte, words string) bool {
 	switch {
@@ -372,7 +372,7 @@ func inMicros(record string) string {
 	})
 }
 
-// sameRecords requires that rows are those of DuckDB, but for those that are refused here.
+// sameRecords requires that rows are those of DuckDB, but for those that are rejected here.
 func sameRecords(ours reading, theirs []string) error {
 	for i := range min(len(ours.records), len(theirs)) {
 		if ours.bad[i] == "" && ours.records[i] != theirs[i] && inMicros(ours.records[i]) != theirs[i] {

@@ -134,7 +134,7 @@ func (c *contents) check(size int64) error {
 	return plausible(rows, size)
 }
 
-// plausible refuses a number of rows or values that no honest file of this size has.
+// plausible rejects a number of rows or values that no honest file of this size has.
 func plausible(count, size int64) error {
 	const free, perByte = 4 << 20, 1000
 	if count > free+perByte*size {

@@ -6,7 +6,7 @@ import (
 )
 
 // These are the parts of a footer that matter for reading, and those that the format requires, so that a footer without them is
-// refused. The library's own structures require more: a note of a writer may lack its value.
+// rejected. The library's own structures require more: a note of a writer may lack its value.
 
 type fileMeta struct {
 	Version             int32                              `thrift:"1,required"`

@@ -90,7 +90,7 @@ func (s *pageStream) check(header *format.PageHeader) error {
 	return nil
 }
 
-// checkV2 refuses what would lead astray before the page is decoded: the levels of a page of version 2 are not compressed, and
+// checkV2 rejects what would lead astray before the page is decoded: the levels of a page of version 2 are not compressed, and
 // its rows may be passed over by what their number is said to be.
 func (s *pageStream) checkV2(header *format.PageHeader) error {
 	h := &header.DataPageHeaderV2.V

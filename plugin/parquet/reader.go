@@ -123,7 +123,7 @@ func (r *reader) open(ctx context.Context) error {
 // rewind forgets which row group is read: the next row is looked for from the beginning of the file.
 func (r *reader) rewind() { r.group, r.before, r.rows = 0, 0, nil }
 
-// checkEmpty refuses a file of no bytes, unless the document allows it, and one whose size is unknown.
+// checkEmpty rejects a file of no bytes, unless the document allows it, and one whose size is unknown.
 func (r *reader) checkEmpty(ctx context.Context, file file.File) error {
 	stream, err := file.Stream(ctx, 0)
 	if err != nil {

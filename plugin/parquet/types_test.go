@@ -102,7 +102,7 @@ func TestTypes(t *testing.T) {
 	})
 }
 
-// TestRowsThatNoRowCanBe shows values for which JSON or a row has no place: they refuse their row alone.
+// TestRowsThatNoRowCanBe shows values for which JSON or a row has no place: they reject their row alone.
 func TestRowsThatNoRowCanBe(t *testing.T) {
 	type odd struct {
 		F float64 `parquet:"f"`

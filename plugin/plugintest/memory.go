@@ -15,13 +15,13 @@ import (
 	"waymark/plugin"
 )
 
-// MemoryTable is a table in memory with one unique column: rows are lines of JSON, and a row whose value is there already is refused.
+// MemoryTable is a table in memory with one unique column: rows are lines of JSON, and a row whose value is there already is rejected.
 // It keeps a ledger of parts, as a database would. It is safe for concurrent use, and lives on when a process ends.
 type MemoryTable struct {
 	Name string
-	Key  string // the unique column; a row without it is refused as well
+	Key  string // the unique column; a row without it is rejected as well
 
-	// InOrder lets every part wait for the one before it, so that it does not depend on chance which row is refused.
+	// InOrder lets every part wait for the one before it, so that it does not depend on chance which row is rejected.
 	InOrder bool
 
 	// OnWrite, if not nil, decides whether a transaction is kept, and the error that its caller sees. It must be set before the
@@ -42,7 +42,7 @@ type ledgerKey struct {
 
 type ledgerEntry struct {
 	part    plugin.Part
-	refused []plugin.RefusedRow
+	refused []plugin.RejectedRow
 }
 
 // Lines returns the rows that the table holds, in the order in which they came.
@@ -80,7 +80,7 @@ type tableTarget struct {
 	run   string
 }
 
-var _ plugin.Refuser = tableTarget{}
+var _ plugin.RowRejecter = tableTarget{}
 
 // Open has nothing to make ready.
 func (t tableTarget) Open(context.Context, []byte) (bool, error) { return false, nil }
@@ -120,12 +120,12 @@ func (t tableTarget) insert(part plugin.Part, data []byte) error {
 	entry := ledgerEntry{part: part}
 	row := int64(0)
 	for line := range bytes.Lines(data) {
-		refused, err := t.table.insert(bytes.TrimSuffix(line, []byte("\n")))
+		rejected, err := t.table.insert(bytes.TrimSuffix(line, []byte("\n")))
 		if err != nil {
 			return err
 		}
-		if refused != nil {
-			entry.refused = append(entry.refused, plugin.RefusedRow{Row: row, Rejection: *refused})
+		if rejected != nil {
+			entry.refused = append(entry.refused, plugin.RejectedRow{Row: row, Rejection: *rejected})
 		}
 		row++
 	}
@@ -139,7 +139,7 @@ func (t tableTarget) insert(part plugin.Part, data []byte) error {
 	return nil
 }
 
-// insert inserts one row, or says why it is refused.
+// insert inserts one row, or says why it is rejected.
 func (t *MemoryTable) insert(line []byte) (*plugin.Rejection, error) {
 	var row map[string]any
 	if err := json.Unmarshal(line, &row); err != nil {
@@ -181,8 +181,8 @@ func (t tableTarget) Check(_ context.Context, part plugin.Part) (plugin.Applied,
 	return plugin.NotApplied, err
 }
 
-// Refused asks the ledger.
-func (t tableTarget) Refused(_ context.Context, part plugin.Part) ([]plugin.RefusedRow, error) {
+// Rejected asks the ledger.
+func (t tableTarget) Rejected(_ context.Context, part plugin.Part) ([]plugin.RejectedRow, error) {
 	t.table.mu.Lock()
 	defer t.table.mu.Unlock()
 	entry, there, err := t.entry(part)

@@ -35,7 +35,7 @@ func TestTable(t *testing.T, newTable func(t *testing.T) Table) {
 	t.Run("Open", s.testOpen)
 	t.Run("Write", s.testWrite)
 	t.Run("Check", s.testCheck)
-	t.Run("Refused", s.testRefused)
+	t.Run("Refused", s.testRejected)
 	t.Run("Publish", s.testPublish)
 	t.Run("Publish refuses", s.testPublishRefuses)
 	t.Run("Verify", s.testVerify)
@@ -51,12 +51,12 @@ type tableSuite struct {
 var written = []string{"a|1", "b|2", "c|3", "d|4", "e|5", "f|6"}
 
 // run makes a subtest with a table, a target of the run "one", and an output of four parts, one of them without rows.
-func (s tableSuite) run(t *testing.T, name string, test func(t *testing.T, p Table, target plugin.Refuser, o Output)) {
+func (s tableSuite) run(t *testing.T, name string, test func(t *testing.T, p Table, target plugin.RowRejecter, o Output)) {
 	t.Run(name, func(t *testing.T) {
 		p := s.newTable(t)
 		o := NewOutput(p.Header, p.Line("a", "1")+p.Line("b", "2"), p.Line("c", "3")+p.Line("d", "4"), "", p.Line("e", "5")+p.Line("f", "6"))
 		o.Parts[2].Rows = 0
-		target, is := p.Target("one").(plugin.Refuser)
+		target, is := p.Target("one").(plugin.RowRejecter)
 		require.True(t, is, "a table refuses rows")
 		test(t, p, target, o)
 	})
@@ -70,17 +70,17 @@ func publish(t *testing.T, target plugin.Target, o Output) plugin.Artifact {
 }
 
 func (s tableSuite) testOpen(t *testing.T) {
-	s.run(t, "makes the place ready", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+	s.run(t, "makes the place ready", func(t *testing.T, p Table, target plugin.RowRejecter, o Output) {
 		require.True(t, open(t, target, o))
 		require.NoError(t, p.Target("one").Write(t.Context(), o.Parts[0], o.Data[0]))
 	})
-	s.run(t, "may be repeated and keeps the parts", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+	s.run(t, "may be repeated and keeps the parts", func(t *testing.T, p Table, target plugin.RowRejecter, o Output) {
 		o.Write(t, target)
 		require.False(t, open(t, target, o))
 		require.False(t, open(t, p.Target("one"), o))
 		publish(t, target, o)
 	})
-	s.run(t, "says to one of many that it made the place ready", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+	s.run(t, "says to one of many that it made the place ready", func(t *testing.T, p Table, target plugin.RowRejecter, o Output) {
 		var made atomic.Int64
 		var group sync.WaitGroup
 		for range 8 {
@@ -99,7 +99,7 @@ func (s tableSuite) testOpen(t *testing.T) {
 		require.NoError(t, target.Discard(t.Context()))
 		require.True(t, open(t, target, o), "after Discard")
 	})
-	s.run(t, "refuses another header", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+	s.run(t, "refuses another header", func(t *testing.T, p Table, target plugin.RowRejecter, o Output) {
 		open(t, target, o)
 		_, err := target.Open(t.Context(), append([]byte(" "), o.Header...))
 		RequireCode(t, targetChanged, err)
@@ -107,7 +107,7 @@ func (s tableSuite) testOpen(t *testing.T) {
 }
 
 func (s tableSuite) testWrite(t *testing.T) {
-	s.run(t, "takes parts in any order", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+	s.run(t, "takes parts in any order", func(t *testing.T, p Table, target plugin.RowRejecter, o Output) {
 		open(t, target, o)
 		for _, i := range []int{3, 1, 0, 2} {
 			require.NoError(t, target.Write(t.Context(), o.Parts[i], o.Data[i]))
@@ -115,13 +115,13 @@ func (s tableSuite) testWrite(t *testing.T) {
 		require.Equal(t, written, p.Rows())
 		publish(t, target, o)
 	})
-	s.run(t, "takes parts twice", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+	s.run(t, "takes parts twice", func(t *testing.T, p Table, target plugin.RowRejecter, o Output) {
 		o.Write(t, target)
 		o.Write(t, target)
 		require.Equal(t, written, p.Rows())
 		require.Equal(t, int64(len(written)), publish(t, target, o).Rows)
 	})
-	s.run(t, "takes parts from several processes at once", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+	s.run(t, "takes parts from several processes at once", func(t *testing.T, p Table, target plugin.RowRejecter, o Output) {
 		var group sync.WaitGroup
 		for range 8 {
 			group.Go(func() {
@@ -140,7 +140,7 @@ func (s tableSuite) testWrite(t *testing.T) {
 		require.Equal(t, written, p.Rows())
 		require.Equal(t, int64(len(written)), publish(t, target, o).Rows)
 	})
-	s.run(t, "changes nothing once published", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+	s.run(t, "changes nothing once published", func(t *testing.T, p Table, target plugin.RowRejecter, o Output) {
 		o.Write(t, target)
 		first := publish(t, target, o)
 		require.NoError(t, target.Write(t.Context(), o.Parts[1], o.Data[1]))
@@ -150,25 +150,25 @@ func (s tableSuite) testWrite(t *testing.T) {
 		RequireCode(t, targetChanged, target.Write(t.Context(), late.Parts[0], late.Data[0]))
 		require.Equal(t, written, p.Rows())
 	})
-	s.run(t, "fails where nothing was opened", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+	s.run(t, "fails where nothing was opened", func(t *testing.T, p Table, target plugin.RowRejecter, o Output) {
 		RequireCode(t, targetChanged, target.Write(t.Context(), o.Parts[0], o.Data[0]))
 		open(t, p.Target("two"), o)
 		RequireCode(t, targetChanged, target.Write(t.Context(), o.Parts[0], o.Data[0]))
 		require.Empty(t, p.Rows())
 	})
-	s.run(t, "refuses bytes that are not the part's", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+	s.run(t, "refuses bytes that are not the part's", func(t *testing.T, p Table, target plugin.RowRejecter, o Output) {
 		open(t, target, o)
 		require.Error(t, target.Write(t.Context(), o.Parts[0], o.Data[0][1:]))
 		require.Error(t, target.Write(t.Context(), o.Parts[0], o.Data[1]))
 		require.Empty(t, p.Rows())
 	})
-	s.run(t, "refuses other bytes for a part that is there", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+	s.run(t, "refuses other bytes for a part that is there", func(t *testing.T, p Table, target plugin.RowRejecter, o Output) {
 		o.Write(t, target)
 		other := NewOutput(p.Header, p.Line("x", "9")+p.Line("y", "9"))
 		RequireCode(t, targetChanged, target.Write(t.Context(), other.Parts[0], other.Data[0]))
 		require.Equal(t, written, p.Rows())
 	})
-	s.run(t, "adds the rows of another run", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+	s.run(t, "adds the rows of another run", func(t *testing.T, p Table, target plugin.RowRejecter, o Output) {
 		o.Write(t, target)
 		publish(t, target, o)
 		second := p.Target("two")
@@ -185,7 +185,7 @@ func (s tableSuite) testCheck(t *testing.T) {
 		require.NoError(t, err)
 		return applied
 	}
-	s.run(t, "says what is there", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+	s.run(t, "says what is there", func(t *testing.T, p Table, target plugin.RowRejecter, o Output) {
 		require.Equal(t, plugin.NotApplied, check(t, target, o.Parts[0]), "before Open")
 		open(t, target, o)
 		require.NoError(t, target.Write(t.Context(), o.Parts[3], o.Data[3]))
@@ -193,14 +193,14 @@ func (s tableSuite) testCheck(t *testing.T) {
 		require.Equal(t, plugin.Exactly, check(t, p.Target("one"), o.Parts[3]))
 		require.Equal(t, plugin.NotApplied, check(t, p.Target("two"), o.Parts[3]), "of another run")
 	})
-	s.run(t, "holds after Publish", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+	s.run(t, "holds after Publish", func(t *testing.T, p Table, target plugin.RowRejecter, o Output) {
 		o.Write(t, target)
 		publish(t, target, o)
 		for _, part := range o.Parts {
 			require.Equal(t, plugin.Exactly, check(t, target, part))
 		}
 	})
-	s.run(t, "tells other bytes", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+	s.run(t, "tells other bytes", func(t *testing.T, p Table, target plugin.RowRejecter, o Output) {
 		o.Write(t, target)
 		other := o.Parts[1]
 		other.SHA256[0]++
@@ -209,23 +209,23 @@ func (s tableSuite) testCheck(t *testing.T) {
 	})
 }
 
-func (s tableSuite) testRefused(t *testing.T) {
-	s.run(t, "is nil where the table took all", func(t *testing.T, _ Table, target plugin.Refuser, o Output) {
+func (s tableSuite) testRejected(t *testing.T) {
+	s.run(t, "is nil where the table took all", func(t *testing.T, _ Table, target plugin.RowRejecter, o Output) {
 		o.Write(t, target)
 		for _, part := range o.Parts {
-			refused, err := target.Refused(t.Context(), part)
+			rejected, err := target.Rejected(t.Context(), part)
 			require.NoError(t, err)
-			require.Nil(t, refused)
+			require.Nil(t, rejected)
 		}
 	})
-	s.run(t, "fails where the part is not there", func(t *testing.T, _ Table, target plugin.Refuser, o Output) {
-		_, err := target.Refused(t.Context(), o.Parts[0])
+	s.run(t, "fails where the part is not there", func(t *testing.T, _ Table, target plugin.RowRejecter, o Output) {
+		_, err := target.Rejected(t.Context(), o.Parts[0])
 		require.Error(t, err)
 		open(t, target, o)
-		_, err = target.Refused(t.Context(), o.Parts[0])
+		_, err = target.Rejected(t.Context(), o.Parts[0])
 		RequireCode(t, targetChanged, err)
 	})
-	s.run(t, "names the rows, for ever", func(t *testing.T, p Table, target plugin.Refuser, _ Output) {
+	s.run(t, "names the rows, for ever", func(t *testing.T, p Table, target plugin.RowRejecter, _ Output) {
 		if p.Refuse == "" {
 			t.Skip("the table refuses nothing")
 		}
@@ -233,26 +233,26 @@ func (s tableSuite) testRefused(t *testing.T) {
 		o.Parts[0].Rows = 3
 		o.Write(t, target)
 		require.Equal(t, []string{"b|2"}, p.Rows())
-		refused, err := target.Refused(t.Context(), o.Parts[0])
+		rejected, err := target.Rejected(t.Context(), o.Parts[0])
 		require.NoError(t, err)
-		require.Len(t, refused, 2)
+		require.Len(t, rejected, 2)
 		for i, row := range []int64{0, 2} {
-			require.Equal(t, row, refused[i].Row)
-			require.NotEmpty(t, refused[i].Code)
-			require.NotEmpty(t, refused[i].Message)
+			require.Equal(t, row, rejected[i].Row)
+			require.NotEmpty(t, rejected[i].Code)
+			require.NotEmpty(t, rejected[i].Message)
 		}
 		o.Write(t, p.Target("one"))
 		artifact := publish(t, target, o)
 		require.Equal(t, int64(1), artifact.Rows)
 		require.Equal(t, o.Parts[0].Bytes, artifact.Bytes)
-		again, err := p.Target("one").(plugin.Refuser).Refused(t.Context(), o.Parts[0])
+		again, err := p.Target("one").(plugin.RowRejecter).Rejected(t.Context(), o.Parts[0])
 		require.NoError(t, err)
-		require.Equal(t, refused, again)
+		require.Equal(t, rejected, again)
 	})
 }
 
 func (s tableSuite) testPublish(t *testing.T) {
-	s.run(t, "describes the output", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+	s.run(t, "describes the output", func(t *testing.T, p Table, target plugin.RowRejecter, o Output) {
 		o.Write(t, target)
 		artifact := publish(t, target, o)
 		require.Equal(t, int64(len(written)), artifact.Rows)
@@ -260,19 +260,19 @@ func (s tableSuite) testPublish(t *testing.T) {
 		require.NotEmpty(t, artifact.Path)
 		require.Len(t, artifact.SHA256, 64)
 	})
-	s.run(t, "takes the parts in any order", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+	s.run(t, "takes the parts in any order", func(t *testing.T, p Table, target plugin.RowRejecter, o Output) {
 		o.Write(t, target)
 		first := publish(t, target, o)
 		slices.Reverse(o.Parts)
 		require.Equal(t, first, publish(t, target, o))
 	})
-	s.run(t, "publishes an output without parts", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+	s.run(t, "publishes an output without parts", func(t *testing.T, p Table, target plugin.RowRejecter, o Output) {
 		open(t, target, o)
 		artifact, err := target.Publish(t.Context(), o.Header, nil)
 		require.NoError(t, err)
 		require.Zero(t, artifact.Rows)
 	})
-	s.run(t, "may be done again, also by several processes at once", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+	s.run(t, "may be done again, also by several processes at once", func(t *testing.T, p Table, target plugin.RowRejecter, o Output) {
 		o.Write(t, target)
 		var group sync.WaitGroup
 		for range 8 {
@@ -285,7 +285,7 @@ func (s tableSuite) testPublish(t *testing.T) {
 		group.Wait()
 		require.Equal(t, publish(t, target, o), publish(t, p.Target("one"), o))
 	})
-	s.run(t, "gives equal artifacts for equal outputs", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+	s.run(t, "gives equal artifacts for equal outputs", func(t *testing.T, p Table, target plugin.RowRejecter, o Output) {
 		o.Write(t, target)
 		other := s.newTable(t)
 		second := other.Target("two")
@@ -295,11 +295,11 @@ func (s tableSuite) testPublish(t *testing.T) {
 }
 
 func (s tableSuite) testPublishRefuses(t *testing.T) {
-	s.run(t, "what was never written", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+	s.run(t, "what was never written", func(t *testing.T, p Table, target plugin.RowRejecter, o Output) {
 		_, err := target.Publish(t.Context(), o.Header, o.Parts)
 		RequireCode(t, targetChanged, err)
 	})
-	s.run(t, "a part that is missing", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+	s.run(t, "a part that is missing", func(t *testing.T, p Table, target plugin.RowRejecter, o Output) {
 		open(t, target, o)
 		for _, i := range []int{0, 1, 2} {
 			require.NoError(t, target.Write(t.Context(), o.Parts[i], o.Data[i]))
@@ -308,12 +308,12 @@ func (s tableSuite) testPublishRefuses(t *testing.T) {
 		RequireCode(t, targetChanged, err)
 		require.ErrorContains(t, err, fmt.Sprintf("part %d", 3))
 	})
-	s.run(t, "more than the parts", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+	s.run(t, "more than the parts", func(t *testing.T, p Table, target plugin.RowRejecter, o Output) {
 		o.Write(t, target)
 		_, err := target.Publish(t.Context(), o.Header, o.Parts[:3])
 		RequireCode(t, targetChanged, err)
 	})
-	s.run(t, "parts with a gap or twice", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+	s.run(t, "parts with a gap or twice", func(t *testing.T, p Table, target plugin.RowRejecter, o Output) {
 		o.Write(t, target)
 		for _, parts := range [][]plugin.Part{o.Parts[1:], {o.Parts[0], o.Parts[3]}, {o.Parts[0], o.Parts[0]}} {
 			_, err := target.Publish(t.Context(), o.Header, parts)
@@ -323,7 +323,7 @@ func (s tableSuite) testPublishRefuses(t *testing.T) {
 }
 
 func (s tableSuite) testVerify(t *testing.T) {
-	s.run(t, "describes the published output as Publish did", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+	s.run(t, "describes the published output as Publish did", func(t *testing.T, p Table, target plugin.RowRejecter, o Output) {
 		o.Write(t, target)
 		_, err := target.Verify(t.Context(), o.Header, o.Parts)
 		RequireCode(t, targetChanged, err)
@@ -332,7 +332,7 @@ func (s tableSuite) testVerify(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, artifact, found)
 	})
-	s.run(t, "refuses an output that is missing or another", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+	s.run(t, "refuses an output that is missing or another", func(t *testing.T, p Table, target plugin.RowRejecter, o Output) {
 		_, err := target.Verify(t.Context(), o.Header, o.Parts)
 		RequireCode(t, targetChanged, err)
 		o.Write(t, target)
@@ -347,7 +347,7 @@ func (s tableSuite) testVerify(t *testing.T) {
 }
 
 func (s tableSuite) testDiscard(t *testing.T) {
-	s.run(t, "may come at any time, and is repeated", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+	s.run(t, "may come at any time, and is repeated", func(t *testing.T, p Table, target plugin.RowRejecter, o Output) {
 		require.NoError(t, target.Discard(t.Context()))
 		o.Write(t, target)
 		for range 2 {
@@ -358,14 +358,14 @@ func (s tableSuite) testDiscard(t *testing.T) {
 		RequireCode(t, targetChanged, err)
 		require.Equal(t, written, p.Rows(), "rows stay")
 	})
-	s.run(t, "leaves what is published, and other runs, alone", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+	s.run(t, "leaves what is published, and other runs, alone", func(t *testing.T, p Table, target plugin.RowRejecter, o Output) {
 		o.Write(t, target)
 		artifact := publish(t, target, o)
 		require.NoError(t, target.Discard(t.Context()))
 		require.NoError(t, p.Target("two").Discard(t.Context()))
 		require.Equal(t, artifact, publish(t, target, o))
 	})
-	s.run(t, "does not undo what is written after another Open", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+	s.run(t, "does not undo what is written after another Open", func(t *testing.T, p Table, target plugin.RowRejecter, o Output) {
 		open(t, target, o)
 		require.NoError(t, target.Write(t.Context(), o.Parts[0], o.Data[0]))
 		require.NoError(t, target.Discard(t.Context()))
@@ -377,7 +377,7 @@ func (s tableSuite) testDiscard(t *testing.T) {
 }
 
 func (s tableSuite) testCancelled(t *testing.T) {
-	s.run(t, "does nothing", func(t *testing.T, p Table, target plugin.Refuser, o Output) {
+	s.run(t, "does nothing", func(t *testing.T, p Table, target plugin.RowRejecter, o Output) {
 		open(t, target, o)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()

@@ -58,7 +58,7 @@ func (a Access) configure(dsn string) (*pgxpool.Config, error) {
 // completeDSN is what a DSN looks like that leaves nothing to the environment.
 const completeDSN = "postgres://user:${secret:NAME}@host:5432/database, or host=… user=… dbname=… password=${secret:NAME}"
 
-// check refuses a DSN that leaves to the environment where the database is, or that names files that documents may not use.
+// check rejects a DSN that leaves to the environment where the database is, or that names files that documents may not use.
 func (a Access) check(said settings) error {
 	for _, part := range []struct{ name, is string }{{"host", "host"}, {"user", "user"}, {"dbname", "database"}} {
 		if slices.Contains(strings.Split(said[part.name], ","), "") {

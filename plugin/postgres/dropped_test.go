@@ -29,7 +29,7 @@ const dropping = `
 	create trigger drops before insert or update on t for each row execute function drops();
 `
 
-// TestRowsThatATriggerDropsAreRefused, whether they are alone, many or all, among rows that are refused in words, in tables with and without partitions.
+// TestRowsThatATriggerDropsAreRefused, whether they are alone, many or all, among rows that are rejected in words, in tables with and without partitions.
 func TestRowsThatATriggerDropsAreRefused(t *testing.T) {
 	db := services.Postgres(t)
 	d := connect(t, db.DSN())
@@ -190,7 +190,7 @@ func TestAnUpsertByAnIdentity(t *testing.T) {
 	require.Equal(t, []string{"7|b", "8|a", "9|b"}, d.all("select k, v from counted order by k"))
 }
 
-// TestPartitionsTakeWhatTheyHaveAPlaceFor, and of the rest each row is refused.
+// TestPartitionsTakeWhatTheyHaveAPlaceFor, and of the rest each row is rejected.
 func TestPartitionsTakeWhatTheyHaveAPlaceFor(t *testing.T) {
 	db := services.Postgres(t)
 	d := connect(t, db.DSN())

@@ -110,7 +110,7 @@ func parseWords(dsn string) (settings, error) {
 	return s.checked()
 }
 
-// checked refuses names that are none, and gives the database one of its two.
+// checked rejects names that are none, and gives the database one of its two.
 func (s settings) checked() (settings, error) {
 	if database, is := s["database"]; is {
 		delete(s, "database")

@@ -51,9 +51,9 @@ func (e *encoder) Append(dst []byte, r row.Row) ([]byte, error) {
 		if position >= 0 {
 			value = r.Values[position]
 		}
-		var refused *plugin.Rejection
-		if dst, refused = e.append(dst, i, value); refused != nil {
-			return dst[:start], refused
+		var rejected *plugin.Rejection
+		if dst, rejected = e.append(dst, i, value); rejected != nil {
+			return dst[:start], rejected
 		}
 	}
 	return append(dst, '\n'), nil

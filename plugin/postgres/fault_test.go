@@ -281,11 +281,11 @@ func TestSecretsAreInNoError(t *testing.T) {
 			continue
 		}
 		require.NotContains(t, sink.Location(), "canary")
-		target := sink.Target("run").(plugin.Refuser)
+		target := sink.Target("run").(plugin.RowRejecter)
 		_, err = target.Open(t.Context(), []byte(`{"columns":[{"name":"a"}]}`))
 		say(err)
 		say(target.Write(t.Context(), plugin.Part{}, []byte("x")))
-		_, err = target.Refused(t.Context(), plugin.Part{})
+		_, err = target.Rejected(t.Context(), plugin.Part{})
 		say(err)
 	}
 	place, err := newDatabase(dsn, anywhere)
@@ -337,7 +337,7 @@ func BenchmarkWrite(b *testing.B) {
 					require.NoError(b, w.target.Write(b.Context(), part, w.data[i]))
 				}
 				d.exec("vacuum analyze t")
-				w = &testWriter{t: b, sink: w.sink, target: w.sink.Target(fmt.Sprint(runs, " again")).(plugin.Refuser), encoder: w.encoder, parts: w.parts, data: w.data}
+				w = &testWriter{t: b, sink: w.sink, target: w.sink.Target(fmt.Sprint(runs, " again")).(plugin.RowRejecter), encoder: w.encoder, parts: w.parts, data: w.data}
 				w.open()
 			}
 			var alone time.Duration
@@ -374,7 +374,7 @@ func BenchmarkRead(b *testing.B) {
 	b.ReportMetric(float64(b.N)*rows/b.Elapsed().Seconds(), "rows/s")
 }
 
-// BenchmarkRefuse writes parts of which the table refuses every row, every second one, or drops every second one without a word.
+// BenchmarkRefuse writes parts of which the table rejects every row, every second one, or drops every second one without a word.
 func BenchmarkRefuse(b *testing.B) {
 	db := services.Postgres(b)
 	d := connect(b, db.DSN())

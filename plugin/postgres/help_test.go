@@ -71,7 +71,7 @@ func (c client) one(sql string, args ...any) string {
 type testWriter struct {
 	t       testing.TB
 	sink    *Sink
-	target  plugin.Refuser
+	target  plugin.RowRejecter
 	encoder plugin.Encoder
 	shape   *row.Shape
 	parts   []plugin.Part
@@ -89,7 +89,7 @@ func newWriter(t testing.TB, spec pipeline.PostgresSink, run string, fields []pl
 	for _, f := range fields {
 		names = append(names, f.Name)
 	}
-	return &testWriter{t: t, sink: sink, target: sink.Target(run).(plugin.Refuser), encoder: encoder, shape: row.NewShape(names), end: int64(len(encoder.Header()))}
+	return &testWriter{t: t, sink: sink, target: sink.Target(run).(plugin.RowRejecter), encoder: encoder, shape: row.NewShape(names), end: int64(len(encoder.Header()))}
 }
 
 // add makes a part of rows.
@@ -131,10 +131,10 @@ func (w *testWriter) publish() plugin.Artifact {
 	return artifact
 }
 
-// refused returns the refused rows of a part, each as row code field message.
+// rejected returns the rejected rows of a part, each as row code field message.
 func (w *testWriter) refused(part int) []string {
 	w.t.Helper()
-	rows, err := w.target.Refused(w.t.Context(), w.parts[part])
+	rows, err := w.target.Rejected(w.t.Context(), w.parts[part])
 	require.NoError(w.t, err)
 	var texts []string
 	for _, r := range rows {

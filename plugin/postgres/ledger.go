@@ -125,31 +125,31 @@ func (l ledger) all(ctx context.Context, q querier, run, sink string) ([]entry, 
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (e entry, err error) { return e, row.Scan(e.scan()...) })
 }
 
-// refusal is a refused row as it is recorded.
-type refusal struct {
+// rejectedRow is a rejected row as it is recorded.
+type rejectedRow struct {
 	Row     int64  `json:"row"`
 	Code    string `json:"code"`
 	Field   string `json:"field,omitempty"`
 	Message string `json:"message"`
 }
 
-func encodeRefused(rows []plugin.RefusedRow) (string, error) {
-	refused := make([]refusal, len(rows))
+func encodeRejected(rows []plugin.RejectedRow) (string, error) {
+	rejected := make([]rejectedRow, len(rows))
 	for i, r := range rows {
-		refused[i] = refusal{r.Row, r.Code, r.Field, r.Message}
+		rejected[i] = rejectedRow{r.Row, r.Code, r.Field, r.Message}
 	}
-	text, err := json.Marshal(refused)
+	text, err := json.Marshal(rejected)
 	return string(text), err
 }
 
-func decodeRefused(text string) ([]plugin.RefusedRow, error) {
-	var refused []refusal
-	if err := json.Unmarshal([]byte(text), &refused); err != nil {
+func decodeRejected(text string) ([]plugin.RejectedRow, error) {
+	var rejected []rejectedRow
+	if err := json.Unmarshal([]byte(text), &rejected); err != nil {
 		return nil, err
 	}
-	var rows []plugin.RefusedRow
-	for _, r := range refused {
-		rows = append(rows, plugin.RefusedRow{Row: r.Row, Rejection: plugin.Rejection{Code: r.Code, Field: r.Field, Message: r.Message}})
+	var rows []plugin.RejectedRow
+	for _, r := range rejected {
+		rows = append(rows, plugin.RejectedRow{Row: r.Row, Rejection: plugin.Rejection{Code: r.Code, Field: r.Field, Message: r.Message}})
 	}
 	return rows, nil
 }

@@ -16,16 +16,16 @@ import (
 	"waymark/plugin"
 )
 
-// loader puts rows into a table, within a transaction, and leaves out those that the table refuses.
+// loader puts rows into a table, within a transaction, and leaves out those that the table rejects.
 type loader struct {
 	conn    *pgconn.PgConn
 	columns []string
 	data    []byte
-	ends    []int // where each row ends in data; nil until a row is refused
+	ends    []int // where each row ends in data; nil until a row is rejected
 	rows    int
 	copy    string // the statement that takes rows
 	next    string // the statements that make a savepoint for the next rows, after what became of the last ones
-	refused []plugin.RefusedRow
+	refused []plugin.RejectedRow
 }
 
 // The statements that come before rows are tried, in one message with what tries them.
@@ -35,8 +35,8 @@ const (
 	goOn  = "release savepoint waymark_rows; savepoint waymark_rows; "
 )
 
-// load puts the rows of a part into the table, and returns those that the table refused.
-func (t *target) load(ctx context.Context, tx pgx.Tx, h *header, data []byte) ([]plugin.RefusedRow, error) {
+// load puts the rows of a part into the table, and returns those that the table rejected.
+func (t *target) load(ctx context.Context, tx pgx.Tx, h *header, data []byte) ([]plugin.RejectedRow, error) {
 	l := &loader{conn: tx.Conn().PgConn(), columns: h.names(), data: data, rows: bytes.Count(data, []byte{'\n'}), next: begin}
 	if l.rows == 0 {
 		return nil, nil
@@ -46,7 +46,7 @@ func (t *target) load(ctx context.Context, tx pgx.Tx, h *header, data []byte) ([
 	if h.Mode == pipeline.UpsertMode {
 		err = t.upsert(ctx, tx, l, h)
 	} else {
-		err = l.take(ctx, l.rows, l.rows, l.copyRows, l.refuse)
+		err = l.take(ctx, l.rows, l.rows, l.copyRows, l.reject)
 	}
 	if err == nil && l.next == again {
 		err = l.exec(ctx, again)
@@ -75,19 +75,19 @@ func (l *loader) exec(ctx context.Context, sql string) error {
 	return l.conn.Exec(ctx, sql).Close()
 }
 
-// firstStep is how many rows are tried together after a row was refused and nothing tells how far the next such row is. If there
+// firstStep is how many rows are tried together after a row was rejected and nothing tells how far the next such row is. If there
 // were no more than nearRows between the last two, rows are tried one by one: that takes the fewest statements.
 const (
 	firstStep = 64
 	nearRows  = 8
 )
 
-// take tries rows, step of them at first, until each is in the table or refused. try puts rows there, all or, with an error, none; it also
-// returns the row that the error is about, or -1. What is known of where a refused row is only saves work: a row counts as refused if it
-// is refused alone, or with all that were tried with it, after those before it were taken.
+// take tries rows, step of them at first, until each is in the table or rejected. try puts rows there, all or, with an error, none; it also
+// returns the row that the error is about, or -1. What is known of where a rejected row is only saves work: a row counts as rejected if it
+// is rejected alone, or with all that were tried with it, after those before it were taken.
 func (l *loader) take(ctx context.Context, rows, step int, try func(ctx context.Context, from, to int) (int, error), refuse func(at int, err error)) error {
-	near := false         // the last two refused rows are
-	last := -nearRows - 1 // the row that was refused last
+	near := false         // the last two rejected rows are
+	last := -nearRows - 1 // the row that was rejected last
 	for from := 0; from < rows; {
 		end := min(rows, from+step)
 		at, err := try(ctx, from, end)
@@ -180,11 +180,11 @@ func (l *loader) lineOf(err error) int {
 	return -1
 }
 
-// refuse notes that the table refused a row.
-func (l *loader) refuse(at int, err error) {
+// reject notes that the table rejected a row.
+func (l *loader) reject(at int, err error) {
 	why := plugin.Rejection{Code: codeSinkDropped, Message: "a trigger of the table dropped the row"}
 	if state, is := errors.AsType[*pgconn.PgError](err); is {
 		why = l.rejection(state)
 	}
-	l.refused = append(l.refused, plugin.RefusedRow{Row: int64(at), Rejection: why})
+	l.refused = append(l.refused, plugin.RejectedRow{Row: int64(at), Rejection: why})
 }

@@ -44,7 +44,7 @@ func columns(names ...string) []plugin.Field {
 	return fields
 }
 
-// refusing is a table that refuses a row for every reason that there is.
+// rejecting is a table that rejects a row for every reason that there is.
 const refusing = `
 	create table parents (id int primary key); insert into parents values (1), (2);
 	create table t (
@@ -107,7 +107,7 @@ func TestATableRefusesRowsAndNotParts(t *testing.T) {
 			}
 			return newWriter(t, spec, run, names)
 		}
-		skip := func(line string) bool { // a null in the key is refused before
+		skip := func(line string) bool { // a null in the key is rejected before
 			return mode == pipeline.UpsertMode && (strings.HasPrefix(line, "null|") || strings.HasSuffix(line, "|null") || strings.HasPrefix(line, "1|dup"))
 		}
 		for i, bad := range badRows {

@@ -60,7 +60,7 @@ func (l *loader) merge(ctx context.Context, m *merge) error {
 	l.next = goOn
 	l.copy = copyInto(freshRows, append([]string{rowNumber}, l.columns...))
 	l.number()
-	if err := l.take(ctx, l.rows, l.rows, l.copyRows, l.refuse); err != nil {
+	if err := l.take(ctx, l.rows, l.rows, l.copyRows, l.reject); err != nil {
 		return err
 	}
 	rows := l.taken()
@@ -79,8 +79,8 @@ func (l *loader) merge(ctx context.Context, m *merge) error {
 		return err
 	}
 	l.next = goOn
-	err := l.take(ctx, len(rows), max(len(rows)/2, 1), try, func(at int, err error) { l.refuse(rows[at], err) })
-	slices.SortFunc(l.refused, func(a, b plugin.RefusedRow) int { return cmp.Compare(a.Row, b.Row) })
+	err := l.take(ctx, len(rows), max(len(rows)/2, 1), try, func(at int, err error) { l.reject(rows[at], err) })
+	slices.SortFunc(l.refused, func(a, b plugin.RejectedRow) int { return cmp.Compare(a.Row, b.Row) })
 	return err
 }
 
@@ -95,13 +95,13 @@ func (l *loader) number() {
 	l.data, l.ends = numbered, nil
 }
 
-// taken returns the numbers of the rows that were not refused.
+// taken returns the numbers of the rows that were not rejected.
 func (l *loader) taken() []int {
 	taken := make([]int, 0, l.rows)
-	refused := l.refused
+	rejected := l.refused
 	for row := range l.rows {
-		if len(refused) > 0 && refused[0].Row == int64(row) {
-			refused = refused[1:]
+		if len(rejected) > 0 && rejected[0].Row == int64(row) {
+			rejected = rejected[1:]
 			continue
 		}
 		taken = append(taken, row)

@@ -19,7 +19,7 @@ const (
 	codeHeaderCollision = "HEADER_COLLISION" // two columns have one name
 	codeNoOrder         = "NO_ORDER"         // nothing says in which order the rows are
 	codeOrderNotUnique  = "ORDER_NOT_UNIQUE" // two rows are alike in the columns that put them in order
-	codeQueryRefused    = "QUERY_REFUSED"    // the database refuses the query
+	codeQueryRefused    = "QUERY_REFUSED"    // the database rejects the query
 )
 
 // Codes of the Rejections of this package. They stand in landscapes; never rename one.
@@ -35,7 +35,7 @@ const (
 	codeSinkForeign   = "SINK_FOREIGN_KEY" // the row that it refers to is not there
 	codeSinkType      = "SINK_TYPE"        // a value that the column's type does not take
 	codeSinkTooLong   = "SINK_TOO_LONG"    // a value that is longer than the column, or an index, takes
-	codeSinkRefused   = "SINK_REFUSED"     // a trigger or a rule of the table's own refused the row
+	codeSinkRefused   = "SINK_REFUSED"     // a trigger or a rule of the table's own rejected the row
 	codeSinkDropped   = "SINK_DROPPED"     // a trigger of the table's own dropped the row, and said nothing
 	codeTargetChanged = "TARGET_CHANGED"
 	codeTargetRefused = "TARGET_REFUSED"

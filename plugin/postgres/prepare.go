@@ -65,7 +65,7 @@ func (t *target) find(ctx context.Context, tx pgx.Tx) (string, error) {
 	return scalar(ctx, tx, "select relkind::text || relpersistence::text from pg_class where oid = to_regclass($1)", quotedTable(t.table))
 }
 
-// notLandscape refuses a schema in which a landscape has its record.
+// notLandscape rejects a schema in which a landscape has its record.
 func (t *target) notLandscape(ctx context.Context, tx pgx.Tx) error {
 	is, err := scalar(ctx, tx, "select 'yes' where to_regclass($1) is not null and to_regclass($2) is not null",
 		quoted(t.table.Schema, "goose_db_version"), quoted(t.table.Schema, "effects"))
@@ -75,7 +75,7 @@ func (t *target) notLandscape(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// checkKind refuses what is no table, and tables that forget.
+// checkKind rejects what is no table, and tables that forget.
 func (t *target) checkKind(kind string) error {
 	switch {
 	case kind[0] != 'r' && kind[0] != 'p':
@@ -86,7 +86,7 @@ func (t *target) checkKind(kind string) error {
 	return nil
 }
 
-// checkKeeps refuses tables that would not keep what COPY writes, or that do with rows what COPY does not.
+// checkKeeps rejects tables that would not keep what COPY writes, or that do with rows what COPY does not.
 func (t *target) checkKeeps(ctx context.Context, tx pgx.Tx, h *header) error {
 	events := []string{"3"} // rules for INSERT
 	if h.Mode == pipeline.UpsertMode {

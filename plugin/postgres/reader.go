@@ -163,7 +163,7 @@ func (r *reader) add(values [][]byte) error {
 	return nil
 }
 
-// follows refuses a row that is like the one before it in the columns that put the rows in order: then nothing says which comes
+// follows rejects a row that is like the one before it in the columns that put the rows in order: then nothing says which comes
 // first, and a repeat could see them otherwise.
 func (r *reader) follows(order [][]byte) error {
 	same := r.last != nil

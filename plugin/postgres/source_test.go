@@ -93,7 +93,7 @@ func requireFault(t testing.TB, code string, err error) string {
 }
 
 // TestEveryTypeIsReadAsJSONLinesWouldHoldIt has a value of each type: what Postgres is given, what the record holds, and what of the
-// record is refused.
+// record is rejected.
 func TestEveryTypeIsReadAsJSONLinesWouldHoldIt(t *testing.T) {
 	db := services.Postgres(t)
 	d := connect(t, db.DSN())
@@ -193,7 +193,7 @@ func TestEveryTypeIsReadAsJSONLinesWouldHoldIt(t *testing.T) {
 	}
 }
 
-// TestAStringHoldsWhateverTheDatabaseSays: who declares a field as string loses nothing, and nothing is refused.
+// TestAStringHoldsWhateverTheDatabaseSays: who declares a field as string loses nothing, and nothing is rejected.
 func TestAStringHoldsWhateverTheDatabaseSays(t *testing.T) {
 	db := services.Postgres(t)
 	s := source(t, pipeline.PostgresSource{DSN: db.DSN(), OrderBy: []string{"a"}, Query: `

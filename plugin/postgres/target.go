@@ -23,7 +23,7 @@ type target struct {
 	run string
 }
 
-var _ plugin.Refuser = (*target)(nil)
+var _ plugin.RowRejecter = (*target)(nil)
 
 // fault is a fault that no retry cures.
 func (t *target) fault(code, format string, args ...any) *plugin.TargetError {
@@ -166,8 +166,8 @@ func (t *target) other(part plugin.Part) *plugin.TargetError {
 	return t.fault(codeTargetChanged, "%s holds other rows for part %d of this run", partsTable, part.Ordinal)
 }
 
-// Refused returns the rows that the table refused of a part, from the record.
-func (t *target) Refused(ctx context.Context, part plugin.Part) ([]plugin.RefusedRow, error) {
+// Rejected returns the rows that the table rejected of a part, from the record.
+func (t *target) Rejected(ctx context.Context, part plugin.Part) ([]plugin.RejectedRow, error) {
 	pool, err := t.database.pool()
 	if err != nil {
 		return nil, t.classify("ask for refused rows", err)
@@ -184,11 +184,11 @@ func (t *target) Refused(ctx context.Context, part plugin.Part) ([]plugin.Refuse
 	if err != nil {
 		return nil, t.classify("ask for refused rows", err)
 	}
-	refused, err := decodeRefused(text)
+	rejected, err := decodeRejected(text)
 	if err != nil {
 		return nil, t.fault(codeTargetChanged, "%s: the refused rows of part %d cannot be read: %v", partsTable, part.Ordinal, err)
 	}
-	return refused, nil
+	return rejected, nil
 }
 
 // Publish notes that the output is whole, after it made sure that the record has exactly these parts. Rows are visible part by part,

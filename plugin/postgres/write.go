@@ -50,12 +50,12 @@ func (t *target) write(ctx context.Context, part plugin.Part, data []byte) error
 			return t.fault(codeTargetChanged, "the output is published, without part %d", part.Ordinal)
 		}
 		t.moment("entered")
-		refused, err := t.load(ctx, tx, h, data)
+		rejected, err := t.load(ctx, tx, h, data)
 		if err != nil {
 			return err
 		}
 		t.moment("copied")
-		return t.enterRefused(ctx, tx, part, refused)
+		return t.enterRejected(ctx, tx, part, rejected)
 	})
 }
 
@@ -109,11 +109,11 @@ func (t *target) enter(ctx context.Context, tx pgx.Tx, part plugin.Part) (first 
 	return true, err
 }
 
-func (t *target) enterRefused(ctx context.Context, tx pgx.Tx, part plugin.Part, refused []plugin.RefusedRow) error {
-	if len(refused) == 0 {
+func (t *target) enterRejected(ctx context.Context, tx pgx.Tx, part plugin.Part, rejected []plugin.RejectedRow) error {
+	if len(rejected) == 0 {
 		return nil
 	}
-	text, err := encodeRefused(refused)
+	text, err := encodeRejected(rejected)
 	if err != nil {
 		return err
 	}

@@ -141,7 +141,7 @@ func TestAnOrderWithTheWrongKeyIsRefused(t *testing.T) {
 	<-g.waits
 	order, err := s.dial(t, keyOf("2020", "o")).UpdateWorkflow(t.Context(), client.UpdateWorkflowOptions{
 		WorkflowID: run.GetID(), UpdateName: workflows.CancelUpdate, WaitForStage: client.WorkflowUpdateStageCompleted,
-		Args: []any{workflows.Order{Actor: "somebody", Why: "to see"}},
+		Args: []any{workflows.Command{Actor: "somebody", Why: "to see"}},
 	})
 	if err == nil {
 		err = order.Get(t.Context(), nil)

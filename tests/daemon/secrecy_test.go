@@ -106,7 +106,7 @@ func TestTemporalSeesNamesOfNothingAndNoSecret(t *testing.T) {
 	<-g.waits
 	update, err := c.UpdateWorkflow(t.Context(), client.UpdateWorkflowOptions{
 		WorkflowID: cancelled.GetID(), UpdateName: workflows.CancelUpdate, WaitForStage: client.WorkflowUpdateStageAccepted,
-		Args: []any{workflows.Order{Actor: canary, Why: canary}},
+		Args: []any{workflows.Command{Actor: canary, Why: canary}},
 	})
 	require.NoError(t, err)
 	close(g.open)

@@ -13,14 +13,14 @@ func (in *interpreter) fork(n *node, t *token) {
 	}
 	within := joined != nil && !in.graph.held[joined.name]
 	if within {
-		in.joins[t.id()] = newJoin(joined.step, n.step.Fork, t)
+		in.coalescings[t.id()] = newCoalescing(joined.step, n.step.Fork, t)
 	}
 	for _, branch := range n.step.Fork {
 		in.goDown(n, t, joined, branch)
 	}
 	if within {
-		in.finish(joined, in.joins[t.id()])
-		delete(in.joins, t.id())
+		in.finish(joined, in.coalescings[t.id()])
+		delete(in.coalescings, t.id())
 	}
 }
 
@@ -40,12 +40,12 @@ func (in *interpreter) goDown(n *node, t *token, joined *node, branch string) {
 func (in *interpreter) arrive(n *node, t *token) {
 	innermost := t.open[len(t.open)-1]
 	in.result.Nodes[n.name].Consumed++
-	path := in.joins[innermost.parent.id()].arrive(innermost.branch, t)
+	path := in.coalescings[innermost.parent.id()].arrive(innermost.branch, t)
 	in.note(t, n, path)
 }
 
 // finish lets what the coalesce made of the branches go on.
-func (in *interpreter) finish(n *node, j *join) {
+func (in *interpreter) finish(n *node, j *coalescing) {
 	merge := j.merge(n)
 	in.result.Merges = append(in.result.Merges, merge)
 	if merge.Result == resultNothing {

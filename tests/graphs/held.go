@@ -6,8 +6,8 @@ import "waymark/pipeline"
 type held struct {
 	in      *interpreter
 	node    *node
-	entries map[string]*join // by the id of the forked token; an entry stays until every branch came or is lost
-	order   []*join
+	entries map[string]*coalescing // by the id of the forked token; an entry stays until every branch came or is lost
+	order   []*coalescing
 }
 
 // accept takes what a turn brought. All that arrives counts as earlier than all that is lost.
@@ -16,19 +16,19 @@ func (h *held) accept(events []event) settlement {
 	for _, e := range events {
 		if e.lost == nil {
 			of := e.token.open[len(e.token.open)-1]
-			h.hear(&s, of, func(j *join) { h.in.note(e.token, h.node, j.arrive(of.branch, e.token)) })
+			h.hear(&s, of, func(j *coalescing) { h.in.note(e.token, h.node, j.arrive(of.branch, e.token)) })
 		}
 	}
 	for _, e := range events {
 		if e.lost != nil {
-			h.hear(&s, e.lost.openBranch, func(j *join) { j.lose(e.lost.branch, e.lost.reason) })
+			h.hear(&s, e.lost.openBranch, func(j *coalescing) { j.lose(e.lost.branch, e.lost.reason) })
 		}
 	}
 	return s
 }
 
 // hear lets one thing happen to an entry, and settles the entry if that decides it.
-func (h *held) hear(s *settlement, of openBranch, happen func(*join)) {
+func (h *held) hear(s *settlement, of openBranch, happen func(*coalescing)) {
 	j := h.entry(of)
 	before := j.decided
 	happen(j)
@@ -37,18 +37,18 @@ func (h *held) hear(s *settlement, of openBranch, happen func(*join)) {
 	}
 }
 
-func (h *held) entry(of openBranch) *join {
+func (h *held) entry(of openBranch) *coalescing {
 	key := of.parent.id()
 	if h.entries[key] == nil {
 		fork := h.in.graph.byName[h.in.graph.forkOf[of.branch]]
-		h.entries[key] = newJoin(h.node.step, fork.step.Fork, of.parent)
+		h.entries[key] = newCoalescing(h.node.step, fork.step.Fork, of.parent)
 		h.order = append(h.order, h.entries[key])
 	}
 	return h.entries[key]
 }
 
 // settle sends out the merged row. If there is none, the branch for which the forked token stood is lost.
-func (h *held) settle(s *settlement, j *join) {
+func (h *held) settle(s *settlement, j *coalescing) {
 	merge := j.merge(h.node)
 	merge.Held = true
 	h.in.result.Merges = append(h.in.result.Merges, merge)

@@ -10,16 +10,16 @@ import (
 
 // interpreter is one run.
 type interpreter struct {
-	doc      *pipeline.Document
-	graph    *graph
-	input    Input
-	barriers map[string]barrier
-	numbers  map[string]int64 // of the latest record of each source and barrier
-	seen     map[string]bool  // keys that a deduplicate has met
-	joins    map[string]*join // of the forks whose branches are in flight in the turn at hand
-	fed      map[string][]event
-	programs *programs
-	result   *Result
+	doc         *pipeline.Document
+	graph       *graph
+	input       Input
+	barriers    map[string]barrier
+	numbers     map[string]int64       // of the latest record of each source and barrier
+	seen        map[string]bool        // keys that a deduplicate has met
+	coalescings map[string]*coalescing // of the forks whose branches are in flight in the turn at hand
+	fed         map[string][]event
+	programs    *programs
+	result      *Result
 }
 
 // barrier is what a node holds in which tokens end and from which others come in later turns.
@@ -75,7 +75,7 @@ func Interpret(doc *pipeline.Document, input Input) (result *Result, err error) 
 
 func newInterpreter(doc *pipeline.Document, input Input) *interpreter {
 	in := &interpreter{doc: doc, graph: newGraph(doc), input: input, barriers: map[string]barrier{}, numbers: map[string]int64{},
-		seen: map[string]bool{}, joins: map[string]*join{}, programs: newPrograms(doc), result: newResult()}
+		seen: map[string]bool{}, coalescings: map[string]*coalescing{}, programs: newPrograms(doc), result: newResult()}
 	for _, n := range in.graph.nodes {
 		in.result.Nodes[n.name] = &Counts{}
 		if in.graph.gathers(n) {
@@ -176,7 +176,7 @@ func (in *interpreter) begin(origin *node, record birth) {
 func (in *interpreter) newBarrier(n *node) barrier {
 	switch {
 	case n.step.Coalesce != nil:
-		return &held{in: in, node: n, entries: map[string]*join{}}
+		return &held{in: in, node: n, entries: map[string]*coalescing{}}
 	case n.step.Expand != nil:
 		return &expander{in: in, node: n}
 	case n.step.Deduplicate != nil:

@@ -19,8 +19,8 @@ const (
 	resultNothing = "nothing"
 )
 
-// join is what a coalesce knows of one forked token.
-type join struct {
+// coalescing is what a coalesce knows of one forked token.
+type coalescing struct {
 	step     *pipeline.Step
 	parent   *token
 	expected []string      // branches in declared order
@@ -40,79 +40,79 @@ type branchToken struct {
 	token  *token
 }
 
-// newJoin returns the join of the branches that the coalesce expects, in the order in which the fork declares them.
-func newJoin(coalesce *pipeline.Step, declared []string, parent *token) *join {
-	j := &join{step: coalesce, parent: parent}
+// newCoalescing returns the join of the branches that the coalesce expects, in the order in which the fork declares them.
+func newCoalescing(coalesce *pipeline.Step, declared []string, parent *token) *coalescing {
+	c := &coalescing{step: coalesce, parent: parent}
 	for _, branch := range declared {
 		if expects(coalesce, branch) {
-			j.expected = append(j.expected, branch)
+			c.expected = append(c.expected, branch)
 		}
 	}
-	return j
+	return c
 }
 
 // arrive takes the token of a branch, and returns how it ends.
-func (j *join) arrive(branch string, t *token) pipeline.Path {
-	if j.decided {
-		j.late++
+func (c *coalescing) arrive(branch string, t *token) pipeline.Path {
+	if c.decided {
+		c.late++
 		return pipeline.BranchNotNeeded
 	}
-	j.arrived = append(j.arrived, branchToken{branch, t})
-	j.decide()
+	c.arrived = append(c.arrived, branchToken{branch, t})
+	c.decide()
 	return pipeline.Coalesced
 }
 
 // lose hears that nothing will come by a branch.
-func (j *join) lose(branch string, reason pipeline.Path) {
-	j.lost = append(j.lost, LostOne{branch, reason})
-	if !j.decided {
-		j.decide()
+func (c *coalescing) lose(branch string, reason pipeline.Path) {
+	c.lost = append(c.lost, LostOne{branch, reason})
+	if !c.decided {
+		c.decide()
 	}
 }
 
 // accounted reports whether every branch came or is lost.
-func (j *join) accounted() bool { return len(j.arrived)+j.late+len(j.lost) == len(j.expected) }
+func (c *coalescing) accounted() bool { return len(c.arrived)+c.late+len(c.lost) == len(c.expected) }
 
 // decide looks whether the policy has what it wants, or never will have it.
-func (j *join) decide() {
-	firedBy, gaveUp := j.verdict()
+func (c *coalescing) decide() {
+	firedBy, gaveUp := c.verdict()
 	if firedBy == "" {
 		return
 	}
-	j.decided, j.gaveUp, j.decision.FiredBy = true, gaveUp, firedBy
-	for _, a := range j.arrived {
-		j.decision.Arrived = append(j.decision.Arrived, Arrived{a.branch, a.token.id()})
+	c.decided, c.gaveUp, c.decision.FiredBy = true, gaveUp, firedBy
+	for _, a := range c.arrived {
+		c.decision.Arrived = append(c.decision.Arrived, Arrived{a.branch, a.token.id()})
 	}
-	for _, branch := range j.expected {
-		lost := slices.IndexFunc(j.lost, func(l LostOne) bool { return l.Branch == branch })
-		came := slices.ContainsFunc(j.arrived, func(a branchToken) bool { return a.branch == branch })
+	for _, branch := range c.expected {
+		lost := slices.IndexFunc(c.lost, func(l LostOne) bool { return l.Branch == branch })
+		came := slices.ContainsFunc(c.arrived, func(a branchToken) bool { return a.branch == branch })
 		switch {
 		case lost >= 0:
-			j.decision.Lost = append(j.decision.Lost, j.lost[lost])
+			c.decision.Lost = append(c.decision.Lost, c.lost[lost])
 		case !came:
-			j.decision.NotNeeded = append(j.decision.NotNeeded, branch)
+			c.decision.NotNeeded = append(c.decision.NotNeeded, branch)
 		}
 	}
 }
 
 // verdict returns what decides, if something does, and whether the policy gives up. Nothing is decided before a branch came,
 // unless all are lost.
-func (j *join) verdict() (firedBy string, gaveUp bool) {
-	all, arrived, lost := len(j.expected), len(j.arrived), len(j.lost)
+func (c *coalescing) verdict() (firedBy string, gaveUp bool) {
+	all, arrived, lost := len(c.expected), len(c.arrived), len(c.lost)
 	if arrived == 0 {
 		if lost == all {
 			return firedByLost, false
 		}
 		return "", false
 	}
-	switch policyWord(j.step) {
+	switch policyWord(c.step) {
 	case pipeline.First:
 		return firedByFirst, false
 	case pipeline.Quorum:
 		switch {
-		case arrived >= j.step.Policy.Quorum:
+		case arrived >= c.step.Policy.Quorum:
 			return firedByQuorum, false
-		case all-lost < j.step.Policy.Quorum:
+		case all-lost < c.step.Policy.Quorum:
 			return firedByLost, true
 		}
 	case pipeline.BestEffort:
@@ -134,38 +134,38 @@ func (j *join) verdict() (firedBy string, gaveUp bool) {
 }
 
 // tokens returns what the merged row is made of.
-func (j *join) tokens() []*token {
+func (c *coalescing) tokens() []*token {
 	var tokens []*token
-	for _, a := range j.arrived {
+	for _, a := range c.arrived {
 		tokens = append(tokens, a.token)
 	}
 	return tokens
 }
 
 // merge makes the row of a decision, and puts it on record.
-func (j *join) merge(n *node) *Merge {
-	m := j.decision
-	m.Node, m.Key, m.Policy, m.Expected, m.Result = n.name, j.parent.id(), policyWord(j.step), j.expected, resultMerged
+func (c *coalescing) merge(n *node) *Merge {
+	m := c.decision
+	m.Node, m.Key, m.Policy, m.Expected, m.Result = n.name, c.parent.id(), policyWord(c.step), c.expected, resultMerged
 	switch {
-	case len(j.arrived) == 0:
+	case len(c.arrived) == 0:
 		m.Result = resultNothing
 		return &m
-	case j.gaveUp:
-		j.row, m.Collisions = union(j.inDeclaredOrder(), false)
-		j.refused = &Refusal{Code: map[string]string{pipeline.RequireAll: codeIncomplete, pipeline.Quorum: codeQuorum}[m.Policy]}
+	case c.gaveUp:
+		c.row, m.Collisions = union(c.inDeclaredOrder(), false)
+		c.refused = &Refusal{Code: map[string]string{pipeline.RequireAll: codeIncomplete, pipeline.Quorum: codeQuorum}[m.Policy]}
 	default:
-		j.row, m.Collisions, j.refused = mergeRows(j.step, j.inDeclaredOrder())
+		c.row, m.Collisions, c.refused = mergeRows(c.step, c.inDeclaredOrder())
 	}
-	if j.refused != nil {
-		m.Result, m.Code = resultRefused, j.refused.Code
+	if c.refused != nil {
+		m.Result, m.Code = resultRefused, c.refused.Code
 	}
 	return &m
 }
 
-func (j *join) inDeclaredOrder() []branchToken {
-	list := slices.Clone(j.arrived)
+func (c *coalescing) inDeclaredOrder() []branchToken {
+	list := slices.Clone(c.arrived)
 	slices.SortFunc(list, func(a, b branchToken) int {
-		return slices.Index(j.expected, a.branch) - slices.Index(j.expected, b.branch)
+		return slices.Index(c.expected, a.branch) - slices.Index(c.expected, b.branch)
 	})
 	return list
 }

@@ -227,5 +227,5 @@ func (in *interpreter) tell(l *loss) {
 		in.fed[coalesce] = append(in.fed[coalesce], event{lost: l})
 		return
 	}
-	in.joins[l.parent.id()].lose(l.branch, l.reason)
+	in.coalescings[l.parent.id()].lose(l.branch, l.reason)
 }

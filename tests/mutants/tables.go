@@ -48,7 +48,7 @@ var tables = []mutant{
 	},
 	{
 		name: "a deadlock refuses a row", never: "a row is in quarantine for what another transaction did",
-		file: "plugin/postgres/refusal.go", old: `case "08", "40",`, new: `case "40":` + "\n\t\treturn true\n\t" + `case "08",`,
+		file: "plugin/postgres/reject.go", old: `case "08", "40",`, new: `case "40":` + "\n\t\treturn true\n\t" + `case "08",`,
 		pkg: tableTests, run: "^TestOtherTransactionsAreNoReasonToRefuseARow$",
 	},
 	{

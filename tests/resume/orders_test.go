@@ -22,7 +22,7 @@ import (
 )
 
 // order gives an order, and calls then when it was obeyed.
-func order(t *testing.T, env *testsuite.TestWorkflowEnvironment, name string, order workflows.Order, then func()) {
+func order(t *testing.T, env *testsuite.TestWorkflowEnvironment, name string, order workflows.Command, then func()) {
 	t.Helper()
 	env.UpdateWorkflow(name, name, &testsuite.TestUpdateCallback{
 		OnReject: func(err error) { t.Errorf("%s: %v", name, err) },
@@ -84,10 +84,10 @@ func TestAPausedRunBeginsNothing(t *testing.T) {
 				env.SetOnActivityStartedListener(p.note)
 				afterFirst(env, is, func() {
 					p.ordered.Store(true)
-					order(t, env, workflows.PauseUpdate, workflows.Order{Actor: "ann", Why: "to look"}, func() { close(p.obeyed) })
+					order(t, env, workflows.PauseUpdate, workflows.Command{Actor: "ann", Why: "to look"}, func() { close(p.obeyed) })
 					env.RegisterDelayedCallback(func() {
 						p.over.Store(true)
-						order(t, env, workflows.ContinueUpdate, workflows.Order{Actor: "ben", Why: "seen"}, func() {})
+						order(t, env, workflows.ContinueUpdate, workflows.Command{Actor: "ben", Why: "seen"}, func() {})
 					}, anHour)
 				})
 			}))
@@ -146,7 +146,7 @@ func TestARunThatIsPausedCanBeTakenUp(t *testing.T) {
 	}
 	err := b.Start(t, everything, activities.OpenInput{Run: "paused", File: "pipeline.yaml", Folder: b.Folder}, func(env *testsuite.TestWorkflowEnvironment) {
 		afterFirst(env, named("FoldBarrier"), func() {
-			order(t, env, workflows.PauseUpdate, workflows.Order{Actor: "ann", Why: "lunch"}, func() {})
+			order(t, env, workflows.PauseUpdate, workflows.Command{Actor: "ann", Why: "lunch"}, func() {})
 			env.RegisterDelayedCallback(func() {
 				dead.Store(true)
 				env.CancelWorkflow()
@@ -171,7 +171,7 @@ func TestACancelledRunCanBeTakenUp(t *testing.T) {
 	for as, verb := range map[pipeline.RunStatus]string{pipeline.Cancelled: "cancel", pipeline.Interrupted: "interrupt"} {
 		t.Run(string(as), func(t *testing.T) {
 			b, run := b.of(t), string(as)+"-run"
-			require.NoError(t, b.cancelEarly(run, workflows.Order{Actor: "ann", Why: "enough", As: as}))
+			require.NoError(t, b.cancelEarly(run, workflows.Command{Actor: "ann", Why: "enough", As: as}))
 			on, err := b.Log.Run(t.Context(), run)
 			require.NoError(t, err)
 			require.Equal(t, as, on.Status)
@@ -194,7 +194,7 @@ func TestACancelledRunCanBeTakenUp(t *testing.T) {
 func TestARunThatIsCancelledForGoodIsOver(t *testing.T) {
 	b := newBench(t)
 	b.write(everyInput)
-	require.NoError(t, b.cancelEarly("over", workflows.Order{Actor: "ann", Why: "wrong file", Final: true}))
+	require.NoError(t, b.cancelEarly("over", workflows.Command{Actor: "ann", Why: "wrong file", Final: true}))
 	on, err := b.Log.Run(t.Context(), "over")
 	require.NoError(t, err)
 	require.Equal(t, pipeline.Cancelled, on.Status)
@@ -207,7 +207,7 @@ func TestARunThatIsCancelledForGoodIsOver(t *testing.T) {
 }
 
 // cancelEarly begins a run of everything and cancels it when its first part is written.
-func (b *bench) cancelEarly(run string, o workflows.Order) error {
+func (b *bench) cancelEarly(run string, o workflows.Command) error {
 	b.t.Helper()
 	return b.Start(b.t, everything, activities.OpenInput{Run: run, File: "pipeline.yaml", Folder: b.Folder}, func(env *testsuite.TestWorkflowEnvironment) {
 		afterFirst(env, named("WriteChunk"), func() { order(b.t, env, workflows.CancelUpdate, o, func() {}) })
@@ -227,7 +227,7 @@ func TestAnOrderIsOnRecordOnce(t *testing.T) {
 		}
 		return true, nil
 	}
-	require.NoError(t, b.cancelEarly("once", workflows.Order{Actor: "ann", Why: "enough"}))
+	require.NoError(t, b.cancelEarly("once", workflows.Command{Actor: "ann", Why: "enough"}))
 	require.Equal(t, pipeline.Cancelled, b.status("once"))
 	require.EqualValues(t, 1, lost.Load())
 	require.Equal(t, 1, b.count("once", "actions", `verb="cancel"`))

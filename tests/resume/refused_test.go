@@ -20,10 +20,10 @@ import (
 func TestARefusedResumeWritesNothing(t *testing.T) {
 	stops := map[pipeline.RunStatus]func(*bench) error{
 		pipeline.Cancelled: func(b *bench) error {
-			return b.cancelEarly("stopped", workflows.Order{Actor: "ann", Why: "lunch"})
+			return b.cancelEarly("stopped", workflows.Command{Actor: "ann", Why: "lunch"})
 		},
 		pipeline.Interrupted: func(b *bench) error {
-			return b.cancelEarly("stopped", workflows.Order{Actor: "ann", Why: "lunch", As: pipeline.Interrupted})
+			return b.cancelEarly("stopped", workflows.Command{Actor: "ann", Why: "lunch", As: pipeline.Interrupted})
 		},
 		pipeline.Running: func(b *bench) error {
 			b.Fate = inprocess.DiesAt(60, false).Fate

@@ -91,7 +91,7 @@ func TestContradictions(t *testing.T) {
 	all := landscape.EffectKey{Run: "r", Sink: "all", Source: landscapetest.Source}
 	begun, err := log.BeginEffect(t.Context(), all, landscape.Placement{}, "w")
 	require.NoError(t, err)
-	require.NoError(t, log.FinalizeEffect(t.Context(), begun.Attempt("w"), `{}`, landscape.Refusal{Index: 0, Code: "SINK_UNIQUE", Line: 1}))
+	require.NoError(t, log.FinalizeEffect(t.Context(), begun.Attempt("w"), `{}`, landscape.Rejection{Index: 0, Code: "SINK_UNIQUE", Line: 1}))
 	wrote := func(refused int64) *did {
 		return &did{"WriteChunk", activities.WriteInput{Source: landscapetest.Source, Sink: "all"}, activities.WriteResult{Refused: refused}}
 	}

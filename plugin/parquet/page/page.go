@@ -1,5 +1,5 @@
 // Package page decodes pages of Parquet columns, strictly: a page decodes to exactly the levels and values that its header
-// declares, from all of its bytes, or it is refused. Nothing is made up for what a page lacks, and nothing that it holds is
+// declares, from all of its bytes, or it is rejected. Nothing is made up for what a page lacks, and nothing that it holds is
 // passed over. Why there is such a package: docs/adr/0011-parquet-pages.md.
 package page
 
@@ -71,7 +71,7 @@ type Decoder struct {
 }
 
 // NewDecoder returns a decoder for pages of a column. Pages whose values have more bytes than most, when they are decoded, are
-// refused by ErrTooLarge.
+// rejected by ErrTooLarge.
 func NewDecoder(column Column, most int) *Decoder { return &Decoder{column: column, most: most} }
 
 // ErrTooLarge says that the values of a page have more bytes than they may.

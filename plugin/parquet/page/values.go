@@ -102,7 +102,7 @@ func (v *Values) texts(b []byte, count int) error {
 	return v.ends(at, len(b))
 }
 
-// ends refuses bytes behind the last value.
+// ends rejects bytes behind the last value.
 func (v *Values) ends(at, size int) error {
 	if at != size {
 		return mismatch("it declares %d values and holds %d bytes more", v.n, size-at)

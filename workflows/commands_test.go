@@ -45,7 +45,7 @@ func TestAnOrderThatIsNotOnRecordIsNotObeyed(t *testing.T) {
 				given = true
 				env.UpdateWorkflow(name, name, &testsuite.TestUpdateCallback{
 					OnReject: func(err error) { t.Errorf("rejected: %v", err) }, OnComplete: func(_ any, err error) { told = err },
-				}, workflows.Order{Actor: "ann", Why: "to look"})
+				}, workflows.Command{Actor: "ann", Why: "to look"})
 			})
 			env.ExecuteWorkflow(workflows.RunPipeline, input())
 			require.NoError(t, env.GetWorkflowError())
@@ -60,7 +60,7 @@ func TestAnOrderThatIsNotOnRecordIsNotObeyed(t *testing.T) {
 	}
 }
 
-// TestAnOrderSaysWhoAndWhy gives orders as people write them in Temporal's own tools. What is refused is not recorded.
+// TestAnOrderSaysWhoAndWhy gives orders as people write them in Temporal's own tools. What is rejected is not recorded.
 func TestAnOrderSaysWhoAndWhy(t *testing.T) {
 	for name, c := range map[string]struct{ verb, text, says string }{
 		"nothing":              {workflows.PauseUpdate, `{}`, "the order does not say who gives it: actor; the order does not say why, for the record: why"},

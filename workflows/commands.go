@@ -16,8 +16,8 @@ import (
 	"waymark/pipeline"
 )
 
-// Order is a command to a running run, from a person or a program.
-type Order struct {
+// Command is a command to a running run, from a person or a program.
+type Command struct {
 	Actor string `json:"actor"`
 	Why   string `json:"why"`
 	// As is how a run that is cancelled ends: pipeline.Cancelled, the default, or pipeline.Interrupted.
@@ -29,59 +29,59 @@ type Order struct {
 }
 
 // UnmarshalJSON reads an order, and keeps what is wrong with it: the sender gets a message.
-func (o *Order) UnmarshalJSON(text []byte) error {
-	*o = Order{}
-	return o.faults.read(orderForm, "", text, reflect.ValueOf(o).Elem())
+func (c *Command) UnmarshalJSON(text []byte) error {
+	*c = Command{}
+	return c.faults.read(commandForm, "", text, reflect.ValueOf(c).Elem())
 }
 
-// refuse returns why nobody obeys the order of this name; nil if somebody does.
-func (o *Order) refuse(name string) error {
-	wrong := slices.Concat(o.faults.values, o.faults.keys)
-	if len(o.faults.values) == 0 {
-		if strings.TrimSpace(o.Actor) == "" {
+// validate returns why nobody obeys the order of this name; nil if somebody does.
+func (c *Command) validate(name string) error {
+	wrong := slices.Concat(c.faults.values, c.faults.keys)
+	if len(c.faults.values) == 0 {
+		if strings.TrimSpace(c.Actor) == "" {
 			wrong = append(wrong, "the order does not say who gives it: actor")
 		}
-		if strings.TrimSpace(o.Why) == "" {
+		if strings.TrimSpace(c.Why) == "" {
 			wrong = append(wrong, "the order does not say why, for the record: why")
 		}
-		if name != CancelUpdate && (o.As != "" || o.Final) {
+		if name != CancelUpdate && (c.As != "" || c.Final) {
 			wrong = append(wrong, "as and final are for cancel")
 		}
-		if !slices.Contains([]pipeline.RunStatus{"", pipeline.Cancelled, pipeline.Interrupted}, o.As) {
-			wrong = append(wrong, fmt.Sprintf("the order's as is %.64q: write %s or %s", o.As, pipeline.Cancelled, pipeline.Interrupted))
+		if !slices.Contains([]pipeline.RunStatus{"", pipeline.Cancelled, pipeline.Interrupted}, c.As) {
+			wrong = append(wrong, fmt.Sprintf("the order's as is %.64q: write %s or %s", c.As, pipeline.Cancelled, pipeline.Interrupted))
 		}
-		if o.Final && o.As == pipeline.Interrupted {
+		if c.Final && c.As == pipeline.Interrupted {
 			wrong = append(wrong, "a run that is interrupted can be resumed: it is not final")
 		}
 	}
 	if wrong == nil {
 		return nil
 	}
-	return refusal(wrong)
+	return invalid(wrong)
 }
 
 // cancelGrace is how long work in flight when a run is cancelled may take to be finished. Whatever is not is done again
 // when the run is resumed.
 const cancelGrace = 5 * time.Second
 
-// errEnding refuses orders that come too late.
+// errEnding rejects orders that come too late.
 var errEnding = errors.New("everything went through the steps, and the outputs are being published: the run ends by itself")
 
 // sentence says for the record who cancelled the run, and why.
-func (o Order) sentence() string {
+func (c Command) sentence() string {
 	word := "cancelled"
-	if o.As == pipeline.Interrupted {
+	if c.As == pipeline.Interrupted {
 		word = "interrupted"
 	}
-	return fmt.Sprintf("%s by %s: %s", word, cmp.Or(o.Actor, "somebody"), cmp.Or(o.Why, "no reason given"))
+	return fmt.Sprintf("%s by %s: %s", word, cmp.Or(c.Actor, "somebody"), cmp.Or(c.Why, "no reason given"))
 }
 
 // verb is the word for the order, which was given under the name, in the record.
-func (o Order) verb(name string) string {
+func (c Command) verb(name string) string {
 	switch {
-	case o.Final:
+	case c.Final:
 		return activities.CancelForGood
-	case o.As == pipeline.Interrupted:
+	case c.As == pipeline.Interrupted:
 		return activities.Interrupt
 	default:
 		return name
@@ -91,7 +91,7 @@ func (o Order) verb(name string) string {
 // View is what ProgressQuery returns.
 type View struct {
 	resumepoint.Progress
-	Paused *Order `json:"paused,omitempty"` // by whom and why; nil if the run is not paused
+	Paused *Command `json:"paused,omitempty"` // by whom and why; nil if the run is not paused
 }
 
 // listen answers questions and takes orders. Each order is put on record before it counts.
@@ -100,12 +100,12 @@ func (f *flow) listen(ctx workflow.Context) error {
 	if err := workflow.SetQueryHandler(ctx, ProgressQuery, view); err != nil {
 		return err
 	}
-	pause := func(_ workflow.Context, order Order) { f.state.Paused = &order }
-	goOn := func(workflow.Context, Order) { f.state.Paused = nil }
+	pause := func(_ workflow.Context, command Command) { f.state.Paused = &command }
+	resume := func(workflow.Context, Command) { f.state.Paused = nil }
 	for _, verb := range []struct {
 		name string
-		obey func(workflow.Context, Order)
-	}{{PauseUpdate, pause}, {ContinueUpdate, goOn}, {CancelUpdate, f.cancel}} {
+		obey func(workflow.Context, Command)
+	}{{PauseUpdate, pause}, {ContinueUpdate, resume}, {CancelUpdate, f.cancel}} {
 		if err := f.take(ctx, verb.name, verb.obey); err != nil {
 			return err
 		}
@@ -114,32 +114,32 @@ func (f *flow) listen(ctx workflow.Context) error {
 }
 
 // take lets orders of this name be given.
-func (f *flow) take(ctx workflow.Context, name string, obey func(workflow.Context, Order)) error {
-	record := func(ctx workflow.Context, order Order) error {
+func (f *flow) take(ctx workflow.Context, name string, apply func(workflow.Context, Command)) error {
+	record := func(ctx workflow.Context, command Command) error {
 		action := activities.ActionInput{
-			Run: f.id, Epoch: f.state.Epoch, Verb: order.verb(name), Actor: order.Actor, Why: order.Why, At: workflow.Now(ctx).UnixMicro(),
+			Run: f.id, Epoch: f.state.Epoch, Verb: command.verb(name), Actor: command.Actor, Why: command.Why, At: workflow.Now(ctx).UnixMicro(),
 		}
-		if err := workflow.ExecuteActivity(withActivity(ctx, "record: %s by %s", name, order.Actor), act.RecordAction, action).Get(ctx, nil); err != nil {
+		if err := workflow.ExecuteActivity(withActivity(ctx, "record: %s by %s", name, command.Actor), act.RecordAction, action).Get(ctx, nil); err != nil {
 			return err
 		}
-		obey(ctx, order)
+		apply(ctx, command)
 		return nil
 	}
 	return workflow.SetUpdateHandlerWithOptions(ctx, name, record, workflow.UpdateHandlerOptions{
-		Validator: func(order Order) error {
+		Validator: func(command Command) error {
 			if f.ending || f.cancelled != nil {
 				return errEnding
 			}
-			return order.refuse(name)
+			return command.validate(name)
 		},
 		Description: "puts the order on record, then obeys it",
 	})
 }
 
 // cancel stops the run. Work in flight gets some time to be finished.
-func (f *flow) cancel(ctx workflow.Context, order Order) {
-	order.As = cmp.Or(order.As, pipeline.Cancelled)
-	f.cancelled = &order
+func (f *flow) cancel(ctx workflow.Context, command Command) {
+	command.As = cmp.Or(command.As, pipeline.Cancelled)
+	f.cancelled = &command
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		if err := workflow.Sleep(ctx, cancelGrace); err == nil {
 			f.giveUp()

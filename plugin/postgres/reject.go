@@ -39,7 +39,7 @@ func isAboutRow(err error) bool {
 // isRaised reports whether a function, as that of a trigger, said so of its own accord (raise).
 func isRaised(state *pgconn.PgError) bool { return state.Routine == "exec_stmt_raise" }
 
-// rejection says why the table refused a row. Of the row it says nothing but what a trigger of the table's owner says, and of that
+// rejection says why the table rejected a row. Of the row it says nothing but what a trigger of the table's owner says, and of that
 // little.
 func (l *loader) rejection(state *pgconn.PgError) plugin.Rejection {
 	r := plugin.Rejection{Field: l.field(state)}
