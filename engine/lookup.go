@@ -13,11 +13,11 @@ func layoutLookup(t *transform, shape *row.Shape) layout {
 			return layout{refused: barrier.NoSuchField(field)}
 		}
 	}
-	names, from := keep(shape)
+	names, from := sameFields(shape)
 	var set []int
 	for _, field := range t.node.Table.Fields {
 		var position int
-		position, names, from = place(shape, field.Name, names, from)
+		position, names, from = positionOf(shape, field.Name, names, from)
 		set = append(set, position)
 	}
 	return layout{out: row.NewShape(names), from: from, set: set}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -30,14 +31,14 @@ type transform struct {
 type layout struct {
 	out     *row.Shape
 	from    []int // for each field of out: its position in the incoming row, or plan.None for a field that fill sets
-	set     []int // for each entry of the step's specification: its position in out
+	set     []int // for each entry of set, cast or lookup: the position in out that fill writes
 	refused *plugin.Rejection
 }
 
 // maxShapes bounds the layouts that are remembered: a source of rows of ever new shapes must not fill the memory.
 const maxShapes = 1024
 
-func newTransform(node *plan.Node) *transform {
+func newTransform(node *plan.Node) (*transform, error) {
 	t := &transform{node: node, prepared: map[*row.Shape]*layout{}}
 	switch node.Operation {
 	case plan.Set:
@@ -52,8 +53,10 @@ func newTransform(node *plan.Node) *transform {
 		t.layout = layoutDrop
 	case plan.Lookup:
 		t.layout, t.fill = layoutLookup, fillLookup
+	default:
+		return nil, fmt.Errorf("the engine has no operation %q", node.Operation)
 	}
-	return t
+	return t, nil
 }
 
 func (t *transform) apply(in row.Row) (row.Row, int, *plugin.Rejection) {
@@ -91,8 +94,8 @@ func (t *transform) prepare(shape *row.Shape) *layout {
 	return &made
 }
 
-// keep lays rows out as they are.
-func keep(shape *row.Shape) (names []string, from []int) {
+// sameFields lays rows out as they are.
+func sameFields(shape *row.Shape) (names []string, from []int) {
 	from = make([]int, shape.Len())
 	for i := range from {
 		from[i] = i
@@ -101,18 +104,18 @@ func keep(shape *row.Shape) (names []string, from []int) {
 }
 
 func layoutSet(t *transform, shape *row.Shape) layout {
-	names, from := keep(shape)
+	names, from := sameFields(shape)
 	var set []int
 	for _, entry := range t.node.Spec.Set {
 		var position int
-		position, names, from = place(shape, entry.Name, names, from)
+		position, names, from = positionOf(shape, entry.Name, names, from)
 		set = append(set, position)
 	}
 	return layout{out: row.NewShape(names), from: from, set: set}
 }
 
-// place returns the position of a field that is filled in: the one it has in the incoming rows, or a new one after the others.
-func place(shape *row.Shape, name string, names []string, from []int) (position int, longer []string, sources []int) {
+// positionOf returns the position of a field that is filled in: the one it has in the incoming rows, or a new one after the others.
+func positionOf(shape *row.Shape, name string, names []string, from []int) (position int, longer []string, sources []int) {
 	if position, found := shape.Index(name); found {
 		return position, names, from
 	}
@@ -132,7 +135,7 @@ func fillSet(t *transform, in row.Row, values []row.Value) *plugin.Rejection {
 }
 
 func layoutCast(t *transform, shape *row.Shape) layout {
-	names, from := keep(shape)
+	names, from := sameFields(shape)
 	var set []int
 	for _, entry := range t.node.Spec.Cast {
 		position, found := shape.Index(entry.Name)
@@ -157,7 +160,7 @@ func fillCast(t *transform, _ row.Row, values []row.Value) *plugin.Rejection {
 }
 
 func layoutRename(t *transform, shape *row.Shape) layout {
-	names, from := keep(shape)
+	names, from := sameFields(shape)
 	for _, entry := range t.node.Spec.Rename {
 		position, found := shape.Index(entry.Name)
 		if !found {

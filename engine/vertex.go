@@ -65,7 +65,8 @@ func newVertex(p *plan.Plan, at int) (vertex, error) {
 	case node.Barrier:
 		v.hold(node)
 	default:
-		v.step(p, at)
+		err := v.step(p, at)
+		return v, err
 	}
 	return v, nil
 }
@@ -82,7 +83,7 @@ func (v *vertex) hold(node *plan.Node) {
 	}
 }
 
-func (v *vertex) step(p *plan.Plan, at int) {
+func (v *vertex) step(p *plan.Plan, at int) (err error) {
 	node := &p.Nodes[at]
 	switch node.Operation {
 	case plan.Filter:
@@ -100,8 +101,9 @@ func (v *vertex) step(p *plan.Plan, at int) {
 	case plan.Coalesce:
 		v.role, v.coalescing = coalesceRole, newPassCoalesce(at, node.Coalescing)
 	default:
-		v.op = newTransform(node)
+		v.op, err = newTransform(node)
 	}
+	return err
 }
 
 // coalesceOver returns the coalesce that merges the branches of a fork, or plan.None.

@@ -66,6 +66,17 @@ func rulesOf(t reflect.Type) []fieldRule {
 	return rules
 }
 
+// Operations returns the keys of a step of which it has one, in the order of Step.
+func Operations() []string {
+	var keys []string
+	for _, rule := range rulesOf(reflect.TypeFor[Step]()) {
+		if rule.one == "operation" {
+			keys = append(keys, rule.key)
+		}
+	}
+	return keys
+}
+
 // element returns the rule of the elements of a list.
 func (r fieldRule) element() fieldRule {
 	r.inList, r.limits = true, nil

@@ -197,10 +197,7 @@ func (c *compiler) table(plugins Plugins, step *pipeline.Step, path string) *plu
 	return table
 }
 
-// operations are those of steps. Their keys in documents are the same words.
-var operations = []string{
-	Set, Rename, Select, Drop, Cast, Filter, Sample, Gate, Fork, Coalesce, Aggregate, Sort, Expand, Deduplicate, Lookup,
-}
+var operations = pipeline.Operations()
 
 // operation returns the operation of a step, or "" after a problem that leaves open which it is.
 func operation(doc *pipeline.Document, step int) string {

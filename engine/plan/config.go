@@ -40,7 +40,7 @@ type sinkConfig struct {
 	Parquet  *pipeline.ParquetSink  `json:",omitempty"`
 }
 
-// stepConfig is a step as descriptions have it. Digests of plans are recorded: fields keep their names and order, and
+// stepConfig is a step as descriptions have it: every field of pipeline.Step. Digests of plans are recorded: fields keep their names and order, and
 // new ones follow at the end and appear only where the document has them.
 type stepConfig struct {
 	Name    string

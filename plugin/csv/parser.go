@@ -22,7 +22,7 @@ type parser struct {
 
 // Parse parses one record. Strings share text's memory, unless they have doubled quotes.
 func (p *parser) Parse(text string, values []row.Value) (row.Row, error) {
-	if rejection := p.divide(text); rejection != nil {
+	if rejection := p.splitCells(text); rejection != nil {
 		return row.Row{}, rejection
 	}
 	values = slices.Grow(values[:0], p.layout.shape.Len())[:p.layout.shape.Len()]
@@ -40,8 +40,8 @@ func (p *parser) Parse(text string, values []row.Value) (row.Row, error) {
 	return row.Row{Shape: p.layout.shape, Values: values}, nil
 }
 
-// divide finds the cells of the record.
-func (p *parser) divide(text string) *plugin.Rejection {
+// splitCells finds the cells of the record.
+func (p *parser) splitCells(text string) *plugin.Rejection {
 	if !utf8.ValidString(text) {
 		return p.invalidUTF8(text)
 	}
@@ -55,9 +55,9 @@ func (p *parser) divide(text string) *plugin.Rejection {
 	var rejection *plugin.Rejection
 	var count int
 	if p.quote != 0 && strings.IndexByte(text, p.quote) >= 0 {
-		count, rejection = p.divideQuoted(text)
+		count, rejection = p.splitQuoted(text)
 	} else {
-		count, rejection = p.dividePlain(text)
+		count, rejection = p.splitPlain(text)
 	}
 	if rejection == nil && count != len(p.layout.columns) {
 		return file.Reject(file.CodeFieldCount, "", "the record has %d cells, the header %d", count, len(p.layout.columns))
@@ -65,8 +65,8 @@ func (p *parser) divide(text string) *plugin.Rejection {
 	return rejection
 }
 
-// dividePlain finds the cells of a record without quotes, and returns how many there are.
-func (p *parser) dividePlain(text string) (int, *plugin.Rejection) {
+// splitPlain finds the cells of a record without quotes, and returns how many there are.
+func (p *parser) splitPlain(text string) (int, *plugin.Rejection) {
 	if i := strings.IndexByte(text, p.stray()); i >= 0 {
 		return 0, p.strayAt(i)
 	}
@@ -85,8 +85,8 @@ func (p *parser) dividePlain(text string) (int, *plugin.Rejection) {
 	return len(p.cells), nil
 }
 
-// divideQuoted finds the cells of a record with quotes, and returns how many there are.
-func (p *parser) divideQuoted(text string) (count int, rejection *plugin.Rejection) {
+// splitQuoted finds the cells of a record with quotes, and returns how many there are.
+func (p *parser) splitQuoted(text string) (count int, rejection *plugin.Rejection) {
 	for at := 0; ; {
 		c, defect := p.cell(text, at)
 		count++

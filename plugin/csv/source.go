@@ -1,4 +1,6 @@
-// Package csv reads and writes delimited text: split.go finds the records, parser.go makes rows of them, encoder.go writes rows.
+// Package csv reads and writes delimited text. records.go finds where a record ends; parser.go splits a record into cells and makes a
+// row of them; cells.go reads one cell by the rules of quotes; header.go does both for the header; encoder.go writes rows. A cell is the
+// text; a field is what the schema makes of it.
 package csv
 
 import (

@@ -65,7 +65,7 @@ var evidence = []mutant{
 	// Rows.
 	{
 		name: "a quote that is never closed continues to the end", never: "a malformed line swallows the rest of its file", again: contagiousRow,
-		file: "plugin/csv/split.go", old: "line.Defect = &plugin.Rejection{Code: code, Message: d.defectMessage(code, c)}", new: "line.Defect, line.Size = &plugin.Rejection{Code: code, Message: d.defectMessage(code, c)}, len(text)",
+		file: "plugin/csv/records.go", old: "line.Defect = &plugin.Rejection{Code: code, Message: d.defectMessage(code, c)}", new: "line.Defect, line.Size = &plugin.Rejection{Code: code, Message: d.defectMessage(code, c)}, len(text)",
 		pkg: "./plugin/csv", run: "^TestCSVBadInputs$",
 	},
 	{
