@@ -51,7 +51,7 @@ func (v *verification) verifyOutput(ctx context.Context, record landscape.Artifa
 	case errors.Is(wrong, landscape.ErrUnavailable):
 		return wrong
 	}
-	later, err := v.replacedBy(ctx, record)
+	later, err := v.log.ReplacedBy(ctx, record)
 	switch {
 	case err != nil:
 		return err
@@ -77,27 +77,6 @@ func (v *verification) skipRows(record landscape.ArtifactRecord) {
 
 // isFile reports whether an output's path is one of files: not a URI, and not the standard output.
 func isFile(path string) bool { return path != pipeline.Stdio && !strings.Contains(path, "://") }
-
-// replacedBy returns the last run that published the same output later; "" if there is none.
-func (v *verification) replacedBy(ctx context.Context, record landscape.ArtifactRecord) (string, error) {
-	runs, err := v.log.Runs(ctx)
-	if err != nil {
-		return "", err
-	}
-	last, later := record.Published, ""
-	for _, run := range runs {
-		others, err := v.log.Artifacts(ctx, run.ID)
-		if err != nil {
-			return "", err
-		}
-		for _, other := range others {
-			if run.ID != v.run.ID && other.Path == record.Path && other.Published > last {
-				last, later = other.Published, run.ID
-			}
-		}
-	}
-	return later, nil
-}
 
 // verifyArtifact asks the sink if the plan is to be had, and reads the files themselves otherwise. It says what is wrong, and whether the
 // output differs, or could not be reached.

@@ -170,24 +170,24 @@ func (s *Session) markInterrupted(ctx context.Context, besides string) (interrup
 	if s.OnCluster() {
 		return nil, nil
 	}
-	runs, err := s.Log.Runs(ctx)
+	if interrupted, err = s.Log.RunsWithStatus(ctx, pipeline.Interrupted, "", 0); err != nil {
+		return nil, err
+	}
+	running, err := s.Log.RunsWithStatus(ctx, pipeline.Running, "", 0)
 	if err != nil {
 		return nil, err
 	}
-	for _, run := range runs {
-		switch {
-		case run.Status == pipeline.Interrupted:
+	for _, run := range running {
+		if run.ID == besides || s.executes(run.ID) {
+			continue
+		}
+		ours, err := s.owns(ctx, run.ID)
+		if err == nil && ours {
+			err = s.Log.StopRun(ctx, run.ID, pipeline.Interrupted, ProcessEnded)
 			interrupted = append(interrupted, run)
-		case run.Status != pipeline.Running || run.ID == besides || s.executes(run.ID):
-		default:
-			ours, err := s.owns(ctx, run.ID)
-			if err == nil && ours {
-				err = s.Log.StopRun(ctx, run.ID, pipeline.Interrupted, ProcessEnded)
-				interrupted = append(interrupted, run)
-			}
-			if err != nil {
-				return nil, err
-			}
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
 	slices.SortFunc(interrupted, NewestFirst)

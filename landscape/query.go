@@ -6,11 +6,6 @@ import (
 	"iter"
 )
 
-// Runs returns all runs, oldest id first.
-func (r *Reader) Runs(ctx context.Context) ([]RunHead, error) {
-	return Select[RunHead](ctx, r.from)
-}
-
 // Run returns the run with this id. The error wraps ErrNotFound if there is none.
 func (r *Reader) Run(ctx context.Context, id string) (Run, error) {
 	run, err := get[Run](ctx, r.from, id)
@@ -68,6 +63,25 @@ func (r *Reader) EffectEvents(ctx context.Context, run string) ([]EffectEvent, e
 // Artifacts returns what a run published, by sink.
 func (r *Reader) Artifacts(ctx context.Context, run string) ([]ArtifactRecord, error) {
 	return Select[ArtifactRecord](ctx, r.from, run)
+}
+
+// publication is an ArtifactRecord by when it was published.
+type publication struct {
+	At Micros `db:"published_us,key"`
+	ArtifactRecord
+}
+
+// ReplacedBy returns the run that was the last to publish the same output after the artifact was published; "" if none did. It
+// reads what was published since.
+func (r *Reader) ReplacedBy(ctx context.Context, artifact ArtifactRecord) (run string, err error) {
+	q := Query{After: []any{int64(artifact.Published)}}
+	err = r.from.Read(ctx, publication{}, q, func(record Record) bool {
+		if later := record.(publication).ArtifactRecord; later.Run != artifact.Run && later.Path == artifact.Path {
+			run = later.Run
+		}
+		return true
+	})
+	return run, err
 }
 
 // Actions returns what was done to a run, in order.

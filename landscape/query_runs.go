@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"waymark/pipeline"
 )
 
 // RunStart is the place of a run among those that started before and after it.
@@ -36,6 +38,27 @@ func (r *Reader) RecentRuns(ctx context.Context, after *RunStart, limit int) ([]
 	var heads []RunHead
 	err := r.from.Read(ctx, startedRun{}, q, func(record Record) bool {
 		heads = append(heads, record.(startedRun).RunHead)
+		return true
+	})
+	return heads, err
+}
+
+// runWithStatus is a RunHead by its status.
+type runWithStatus struct {
+	Is pipeline.RunStatus `db:"status,key"`
+	RunHead
+}
+
+// RunsWithStatus returns runs that have a status, by id; nil if there is none. It begins after the run with the id after, or with the
+// first if that is empty, and returns at most limit runs, or all if that is 0.
+func (r *Reader) RunsWithStatus(ctx context.Context, status pipeline.RunStatus, after string, limit int) ([]RunHead, error) {
+	q := Query{Prefix: []any{string(status)}, Limit: limit}
+	if after != "" {
+		q.After = []any{after}
+	}
+	var heads []RunHead
+	err := r.from.Read(ctx, runWithStatus{}, q, func(record Record) bool {
+		heads = append(heads, record.(runWithStatus).RunHead)
 		return true
 	})
 	return heads, err

@@ -162,7 +162,7 @@ func TestAnInputThatIsRefusedLeavesNothing(t *testing.T) {
 		require.ErrorAs(t, err, &application)
 		require.Equal(t, activities.TypeInput, application.Type(), says)
 	}
-	runs, err := s.Log.Runs(t.Context())
+	runs, err := s.Log.RecentRuns(t.Context(), nil, 0)
 	require.NoError(t, err)
 	require.Empty(t, runs)
 	require.NoDirExists(t, filepath.Join(folder, "shared", "out"))

@@ -137,7 +137,7 @@ func (d doctor) locks(context.Context) client.Check {
 }
 
 func (d doctor) record(ctx context.Context) client.Check {
-	runs, place, err := d.runs(ctx)
+	runs, _, place, err := d.runs(ctx)
 	switch {
 	case err != nil:
 		return client.Failure(unlessTold(err, client.FindLandscape), "%v", err)
@@ -145,9 +145,9 @@ func (d doctor) record(ctx context.Context) client.Check {
 		return client.Good("none yet; the first run makes it")
 	}
 	if err := d.withPayloads(ctx, func(*storage.Storage) error { return nil }); err != nil {
-		return client.Failure(unlessTold(err, client.FindPayloads), "%s at %s, and of the payloads: %v", text.Count(int64(len(runs)), "run"), place, err)
+		return client.Failure(unlessTold(err, client.FindPayloads), "%s at %s, and of the payloads: %v", text.Count(int64(runs), "run"), place, err)
 	}
-	return client.Good("%s at %s", text.Count(int64(len(runs)), "run"), place)
+	return client.Good("%s at %s", text.Count(int64(runs), "run"), place)
 }
 
 // withLandscape opens the landscape, does something with it, and closes it.
@@ -173,31 +173,34 @@ func (d doctor) withPayloads(ctx context.Context, do func(*storage.Storage) erro
 	})
 }
 
-// runs returns the recorded runs and the place of the landscape, which is empty if there is none yet.
-func (d doctor) runs(ctx context.Context) (runs []landscape.RunHead, place string, err error) {
+// runs returns how many runs are recorded, the last that started, if any, and the place of the landscape, which is empty if there is
+// none yet.
+func (d doctor) runs(ctx context.Context) (runs int, last []landscape.RunHead, place string, err error) {
 	path, elsewhere := storage.LandscapePath(d.Landscape)
 	if elsewhere == nil && !exists(path) {
-		return nil, "", nil
+		return 0, nil, "", nil
 	}
 	err = d.withLandscape(ctx, func(stores *storage.Storage) error {
 		place = stores.Place
-		runs, err = stores.Log.Runs(ctx)
+		if runs, err = stores.Log.CountRuns(ctx); err == nil {
+			last, err = stores.Log.RecentRuns(ctx, nil, 1)
+		}
 		return err
 	})
 	if elsewhere == nil {
 		place = d.Landscape
 	}
-	return runs, place, err
+	return runs, last, place, err
 }
 
 // clock compares the clock with the newest recorded time.
 func (d doctor) clock(ctx context.Context) client.Check {
 	now := time.Now().UTC()
-	runs, _, err := d.runs(ctx)
+	_, last, _, err := d.runs(ctx)
 	if err != nil {
 		return client.Warning(client.CureOther, "%s; the record cannot be asked", now.Format(time.RFC3339))
 	}
-	for _, run := range runs {
+	for _, run := range last {
 		if started := run.Started.Time(); started.After(now) {
 			return client.Warning(client.SetClock, "it is %s, and run %s began later, at %s", now.Format(time.RFC3339), run.ID, started.Format(time.RFC3339))
 		}

@@ -75,7 +75,7 @@ func stops(ts *testscript.TestScript) (n int) {
 	ts.Check(err)
 	defer driver.Close()
 	log := landscape.New(driver, nil)
-	runs, err := log.Runs(context.Background())
+	runs, err := log.RecentRuns(context.Background(), nil, 0)
 	ts.Check(err)
 	for _, run := range runs {
 		actions, err := log.Actions(context.Background(), run.ID)

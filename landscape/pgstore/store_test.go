@@ -76,7 +76,7 @@ func TestSchemasAreSeparate(t *testing.T) {
 		require.NoError(t, landscapetest.Scene{Run: "in " + schema}.Begin(t.Context(), landscape.New(store, nil)))
 	}
 	for _, schema := range []string{"waymark", odd} {
-		runs, err := landscape.New(open(t, with(t, db.DSN(), "schema", schema)), nil).Runs(t.Context())
+		runs, err := landscape.New(open(t, with(t, db.DSN(), "schema", schema)), nil).RecentRuns(t.Context(), nil, 0)
 		require.NoError(t, err)
 		require.Len(t, runs, 1)
 		require.Equal(t, "in "+schema, runs[0].ID)
@@ -161,7 +161,7 @@ func TestServersThatOnlyRead(t *testing.T) {
 	store, db := create(t)
 	require.NoError(t, landscapetest.Scene{Run: "r"}.Begin(t.Context(), landscape.New(store, nil)))
 	reading := open(t, with(t, db.DSN(), "default_transaction_read_only", "on"))
-	runs, err := landscape.New(reading, nil).Runs(t.Context())
+	runs, err := landscape.New(reading, nil).RecentRuns(t.Context(), nil, 0)
 	require.NoError(t, err)
 	require.Len(t, runs, 1)
 	require.ErrorIs(t, landscapetest.Scene{Run: "s"}.Begin(t.Context(), landscape.New(reading, nil)), landscape.ErrReadOnly)

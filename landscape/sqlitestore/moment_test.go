@@ -51,7 +51,7 @@ func broken(t *testing.T, moment string) {
 	count := func() int {
 		heals, err := log.Heals(ctx)
 		require.NoError(t, err)
-		runs, err := log.Runs(ctx)
+		runs, err := log.RecentRuns(ctx, nil, 0)
 		require.NoError(t, err)
 		claims, err := landscape.Select[landscape.ClaimRecord](ctx, store)
 		require.NoError(t, err)

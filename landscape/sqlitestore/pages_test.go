@@ -8,12 +8,25 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/landscape"
+	"waymark/pipeline"
 )
 
 // runStart is what puts a list of runs into order.
 type runStart struct {
 	Started landscape.Micros `db:"started_us,key"`
 	landscape.RunHead
+}
+
+// runStatus is what finds runs by their status.
+type runStatus struct {
+	Is pipeline.RunStatus `db:"status,key"`
+	landscape.RunHead
+}
+
+// publication is what finds outputs by when they were published.
+type publication struct {
+	At landscape.Micros `db:"published_us,key"`
+	landscape.ArtifactRecord
 }
 
 // TestPagesAreSearchedNotSorted holds that a page is looked up where it begins in a key or index.
@@ -27,6 +40,9 @@ func TestPagesAreSearchedNotSorted(t *testing.T) {
 	}{
 		{runStart{}, landscape.Query{After: []any{int64(1), "r"}, Descending: true, Limit: 50}},
 		{landscape.RunStart{}, landscape.Query{After: []any{int64(1), "r"}}},
+		{runStatus{}, landscape.Query{Prefix: []any{"running"}, After: []any{"r"}, Limit: 50}},
+		{landscape.LinkedRun{}, landscape.Query{Prefix: []any{"r"}}},
+		{publication{}, landscape.Query{After: []any{int64(1)}}},
 		{landscape.RowError{}, landscape.Query{Prefix: []any{"r", "s"}, After: []any{int64(1), int64(0), "n"}, Limit: 50}},
 		{landscape.Effect{}, landscape.Query{Prefix: []any{"r"}, After: []any{"sink", "s", int64(7)}, Limit: 50}},
 		{landscape.RunHead{}, landscape.Query{After: []any{"r"}}},

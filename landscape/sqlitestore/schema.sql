@@ -9,7 +9,7 @@ CREATE TABLE goose_db_version (
 
 insert into goose_db_version (id, version_id, is_applied) values
   (1, 0, 1), (2, 1, 1), (3, 2, 1), (4, 3, 1), (5, 4, 1), (6, 5, 1), (7, 6, 1), (8, 7, 1), (9, 8, 1), (10, 9, 1), (11, 10, 1), (12, 11, 1), (13, 12, 1), (14, 13, 1), (15, 14, 1), (16, 15, 1),
-  (17, 16, 1);
+  (17, 16, 1), (18, 17, 1);
 
 CREATE TABLE edges (
   run_id    text not null,
@@ -661,6 +661,12 @@ CREATE UNIQUE INDEX merges_by_out_row on merges (run_id, node, out_row) where ou
 CREATE INDEX retried_by_run on retried (run_id);
 
 CREATE INDEX runs_started on runs (started_us, run_id);
+
+CREATE INDEX runs_by_status on runs (status, run_id);
+
+CREATE INDEX runs_by_parent on runs (parent_run, run_id);
+
+CREATE INDEX artifacts_published on artifacts (published_us, run_id, sink);
 
 CREATE VIEW lane_joins as
 select g.run_id, g.source, g.lane, b.branch, m.node, m.lane as merged_lane, m.parent as fork_lane

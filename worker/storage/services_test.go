@@ -35,7 +35,7 @@ func TestPostgresAndS3(t *testing.T) {
 	require.Contains(t, opened.Place, database.Address())
 	digest, err := opened.Payloads.Put(t.Context(), []byte("record"))
 	require.NoError(t, err)
-	runs, err := opened.Log.Runs(t.Context())
+	runs, err := opened.Log.RecentRuns(t.Context(), nil, 0)
 	require.NoError(t, err)
 	require.Empty(t, runs)
 	require.NoError(t, opened.Close())

@@ -78,7 +78,7 @@ func TestALandscapeCanBeAskedWithoutItsPayloads(t *testing.T) {
 	opened, err := storage.OpenLandscape(t.Context(), o)
 	require.NoError(t, err)
 	require.Nil(t, opened.Payloads)
-	runs, err := opened.Log.Runs(t.Context())
+	runs, err := opened.Log.RecentRuns(t.Context(), nil, 0)
 	require.NoError(t, err)
 	require.Empty(t, runs)
 	require.NoError(t, opened.Close())

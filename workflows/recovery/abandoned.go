@@ -25,9 +25,9 @@ type Abandoned struct {
 	Log       *landscape.Log
 }
 
-// All looks at every run, and returns the ids of those that it found.
+// All looks at every run that is running on record, and returns the ids of those that it found.
 func (a Abandoned) All(ctx context.Context) ([]string, error) {
-	runs, err := a.Log.Runs(ctx)
+	runs, err := a.Log.RunsWithStatus(ctx, pipeline.Running, "", 0)
 	if err != nil {
 		return nil, err
 	}
