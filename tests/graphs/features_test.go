@@ -1,6 +1,7 @@
 package graphs_test
 
 import (
+	"slices"
 	"strings"
 
 	"waymark/pipeline"
@@ -14,7 +15,7 @@ func features(doc *pipeline.Document, result *graphs.Result) map[string]bool {
 	for i := range doc.Pipeline.Steps {
 		step := &doc.Pipeline.Steps[i]
 		steps[step.Name] = step
-		met["step: "+operation(step)] = true
+		met["step: "+operation(doc, i)], met["step: "+kind(doc, i)] = true, true
 		noteRoutes(met, doc, step)
 	}
 	for _, source := range doc.Pipeline.Sources {
@@ -39,37 +40,15 @@ func features(doc *pipeline.Document, result *graphs.Result) map[string]bool {
 	return met
 }
 
-func operation(step *pipeline.Step) string {
-	switch {
-	case step.Set != nil:
-		return "set"
-	case step.Rename != nil:
-		return "rename"
-	case step.Select != nil:
-		return "select"
-	case step.Drop != nil:
-		return "drop"
-	case step.Cast != nil:
-		return "cast"
-	case step.Filter != "":
-		return "filter"
-	case step.Sample != nil:
-		return "sample"
-	case step.Gate != "":
-		return "gate"
-	case step.Fork != nil:
-		return "fork"
-	case step.Coalesce != nil:
-		return "coalesce"
-	case step.Sort != nil:
-		return "sort"
-	case step.Lookup != nil:
-		return "lookup"
-	}
-	return gathering(step)
+// operation returns which key of the step says what it does.
+func operation(doc *pipeline.Document, i int) string {
+	at := slices.IndexFunc(pipeline.Operations(), func(key string) bool { return doc.Has(pipeline.Key(pipeline.Item("steps", i), key)) })
+	return pipeline.Operations()[at]
 }
 
-func gathering(step *pipeline.Step) string {
+// kind returns what a barrier does, or the step's operation.
+func kind(doc *pipeline.Document, i int) string {
+	step := &doc.Pipeline.Steps[i]
 	switch {
 	case step.Aggregate != nil:
 		return step.Aggregate.Mode
@@ -77,10 +56,10 @@ func gathering(step *pipeline.Step) string {
 		return "split"
 	case step.Expand != nil:
 		return "expand"
-	case step.Deduplicate.Keep == "last":
+	case step.Deduplicate != nil && step.Deduplicate.Keep == "last":
 		return "last"
 	}
-	return "deduplicate"
+	return operation(doc, i)
 }
 
 // noteRoutes notes where gates lead, and branches that go together.
@@ -116,7 +95,7 @@ func noteToken(met map[string]bool, steps map[string]*pipeline.Step, token *grap
 		met["fork in the third depth"] = true
 	case token.Path == pipeline.FilterDropped && step != nil && step.Expand != nil:
 		met["expand to nothing"] = true
-	case token.Lane != "" && (token.Path == pipeline.ExpandParent || token.Path == pipeline.BatchConsumed && operation(step) == "transform"):
+	case token.Lane != "" && (token.Path == pipeline.ExpandParent || token.Path == pipeline.BatchConsumed && step.Aggregate != nil && step.Aggregate.Mode == "transform"):
 		met["gate routes into a barrier in a branch"] = true
 	}
 }

@@ -94,7 +94,7 @@ func wanted() []string {
 	for _, word := range strings.Fields("rows when end arrival all quorum first lost merged refused nothing require_all best_effort union nested select") {
 		list = append(list, "word: "+word)
 	}
-	for _, word := range strings.Fields("set rename select drop cast filter sample gate fork coalesce transform passthrough sort expand split deduplicate last lookup") {
+	for _, word := range append(pipeline.Operations(), "transform", "passthrough", "split", "last") {
 		list = append(list, "step: "+word)
 	}
 	return list
