@@ -94,7 +94,7 @@ func (a *Auditor) origin(ctx context.Context, run, name string) (string, error) 
 		return name, nil
 	}
 	if name != "" {
-		return "", &QuestionError{fmt.Sprintf("run %s has no source named %q", run, name)}
+		return "", &QuestionError{Message: fmt.Sprintf("run %s has no source named %q", run, name)}
 	}
 	nodes, err := a.log.Nodes(ctx, run)
 	if err != nil {
@@ -107,7 +107,7 @@ func (a *Auditor) origin(ctx context.Context, run, name string) (string, error) 
 		}
 	}
 	if len(sources) != 1 {
-		return "", &QuestionError{fmt.Sprintf("run %s has %d sources: name one with --source", run, len(sources))}
+		return "", &QuestionError{fmt.Sprintf("run %s has %d sources: name one", run, len(sources)), len(sources)}
 	}
 	return sources[0], nil
 }

@@ -198,7 +198,7 @@ func testQuestionsAboutTokens(t *testing.T, s *system.System) {
 		require.ErrorContains(t, err, message)
 	}
 	_, err := auditor(s).Explain(t.Context(), audit.Question{Run: run, Row: 1})
-	require.EqualError(t, err, "run run-1 has 2 sources: name one with --source")
+	require.EqualError(t, err, "run run-1 has 2 sources: name one")
 }
 
 // testManyMembers runs a graph whose batch has more tokens than are listed.

@@ -140,7 +140,7 @@ func testKeys(t *testing.T, s *system.System) {
 	_, err := auditor(s).Explain(t.Context(), audit.Question{Run: run, Key: map[string]string{"customer": "bob", "day": "2026-01-02"}})
 	require.ErrorAs(t, err, &ambiguous)
 	require.Equal(t, &audit.AmbiguousError{Tokens: []audit.Token{{Source: "orders", Row: 2}, {Source: "orders", Row: 3}}}, ambiguous)
-	require.EqualError(t, err, "2 rows of orders have this key: 2, 3; ask for one with --row")
+	require.EqualError(t, err, "2 rows of orders have this key: 2, 3")
 
 	_, err = auditor(s).Explain(t.Context(), audit.Question{Run: run, Key: map[string]string{"customer": "nobody"}})
 	require.ErrorIs(t, err, landscape.ErrNotFound)

@@ -27,7 +27,7 @@ func (a *Auditor) find(ctx context.Context, run landscape.Run, q Question) (land
 	case q.Token != "":
 		token, err := a.log.ParseToken(ctx, run.ID, q.Token)
 		if err != nil && !errors.Is(err, landscape.ErrNotFound) {
-			return token, &QuestionError{err.Error()}
+			return token, &QuestionError{Message: err.Error()}
 		}
 		return token, err
 	}
@@ -77,11 +77,11 @@ func typedKey(node *plan.Node, key map[string]string) (map[string]row.Value, err
 	wanted := map[string]row.Value{}
 	for _, field := range slices.Sorted(maps.Keys(key)) {
 		if !slices.Contains(node.Key, field) {
-			return nil, &QuestionError{fmt.Sprintf("%q is not part of the key of source %s: %s", field, node.Name, keyOf(node))}
+			return nil, &QuestionError{Message: fmt.Sprintf("%q is not part of the key of source %s: %s", field, node.Name, keyOf(node))}
 		}
 		value, err := keyValue(node, field, key[field])
 		if err != nil {
-			return nil, &QuestionError{fmt.Sprintf("key %s: %v", field, err)}
+			return nil, &QuestionError{Message: fmt.Sprintf("key %s: %v", field, err)}
 		}
 		wanted[field] = value
 	}

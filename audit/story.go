@@ -43,11 +43,14 @@ func (e *AmbiguousError) Error() string {
 	if e.More {
 		count = "more than " + count
 	}
-	return fmt.Sprintf("%s rows of %s have this key: %s; ask for one with --row", count, e.Tokens[0].Source, strings.Join(rows, ", "))
+	return fmt.Sprintf("%s rows of %s have this key: %s", count, e.Tokens[0].Source, strings.Join(rows, ", "))
 }
 
 // QuestionError says that a question makes no sense for the run.
-type QuestionError struct{ Message string }
+type QuestionError struct {
+	Message string
+	Sources int // how many the run has, if one must be named; 0 if that is not what is wrong
+}
 
 // Error returns the message.
 func (e *QuestionError) Error() string { return e.Message }

@@ -74,7 +74,7 @@ func (a *Auditor) WhyNot(ctx context.Context, q Question, sink string) (denial *
 	}
 	at := compiled.Find(sink)
 	if at == plan.None || compiled.Nodes[at].Kind != plan.Sink {
-		return nil, &QuestionError{fmt.Sprintf("run %s has no sink named %q", run.ID, sink)}
+		return nil, &QuestionError{Message: fmt.Sprintf("run %s has no sink named %q", run.ID, sink)}
 	}
 	token, err := a.find(ctx, run, q)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 
+	"waymark/audit"
 	"waymark/landscape"
 	"waymark/pipeline"
 )
@@ -35,6 +36,10 @@ type Host interface {
 
 	// Reach connects to what executes runs besides this process; nil if nobody does. The caller closes the Executor.
 	Reach(ctx context.Context) (*Executor, error)
+
+	// Auditor returns what answers questions about rows and verifies runs. The error is an *Error of kind NotFound if the payload store is
+	// not there. The Auditor is not used after the host is closed.
+	Auditor(ctx context.Context) (*audit.Auditor, error)
 
 	// Session opens what executes runs. The error is an *Error of kind Busy if another process does. The caller closes the Session.
 	Session(ctx context.Context, purpose Purpose) (*Session, error)

@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
+	"waymark/audit"
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
 	"waymark/landscape/memdriver"
@@ -28,12 +29,18 @@ type nobody struct{}
 
 func (nobody) Executes(context.Context, string) *bool   { return new(bool) }
 func (nobody) Reach(context.Context) (*Executor, error) { return nil, nil }
+func (nobody) Auditor(context.Context) (*audit.Auditor, error) {
+	return nil, &Error{Kind: Unavailable, Message: "nobody has the payloads"}
+}
 func (nobody) Session(context.Context, Purpose) (*Session, error) {
 	return nil, &Error{Kind: Unavailable, Message: "nobody executes runs"}
 }
 
 // busy is a host whose process executes every run, each in this view.
-type busy struct{ view workflows.View }
+type busy struct {
+	nobody
+	view workflows.View
+}
 
 func (busy) Executes(context.Context, string) *bool {
 	works := true
@@ -142,12 +149,12 @@ func TestStatus(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []Cure{Resume}, dead.Advice.Cures)
 
-	going, err := New(log, "memory", busy{workflows.View{}}).Status(t.Context(), "r0")
+	going, err := New(log, "memory", busy{view: workflows.View{}}).Status(t.Context(), "r0")
 	require.NoError(t, err)
 	require.Empty(t, going.Advice.Cures)
 	require.Nil(t, going.Paused)
 
-	paused, err := New(log, "memory", busy{workflows.View{Paused: &workflows.Command{Actor: "ann", Why: "lunch"}}}).Status(t.Context(), "r0")
+	paused, err := New(log, "memory", busy{view: workflows.View{Paused: &workflows.Command{Actor: "ann", Why: "lunch"}}}).Status(t.Context(), "r0")
 	require.NoError(t, err)
 	require.Equal(t, &Pause{Actor: "ann", Why: "lunch"}, paused.Paused)
 	require.Equal(t, []Cure{Resume}, paused.Advice.Cures)

@@ -26,6 +26,7 @@ const (
 	Busy        Kind = "busy"        // somebody works at the run: later it may be possible (409, ABORTED)
 	Interrupted Kind = "interrupted" // the caller wanted to stop (499, CANCELLED)
 	Failed      Kind = "failed"      // something went wrong that the caller did not cause (500, INTERNAL)
+	Damaged     Kind = "damaged"     // what is recorded is not as it should be (500, DATA_LOSS)
 	Unavailable Kind = "unavailable" // a service that must do it does not answer: later it may (503, UNAVAILABLE)
 )
 
@@ -57,5 +58,7 @@ const (
 	Restore           Cure = "restore"             // make the output again what the run wrote, and resume the run
 	Fork              Cure = "fork"                // begin a new run of the present document in its place
 	CancelFinal       Cure = "cancel_final"        // cancel the run permanently: it cannot be resumed or forked
+	NameSource        Cure = "name_source"         // name one of the run's sources
+	NameRow           Cure = "name_row"            // ask for one of the rows by its number
 	Resolve           Cure = "resolve"             // look at the target of each blocked effect, and say whether it was applied
 )

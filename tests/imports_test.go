@@ -62,7 +62,7 @@ var allowed = map[string][]string{
 	"worker":                     {"worker/formats", "workflows", "activities", "engine/plan", "plugin/file", "plugin/object", "plugin/postgres", "pipeline"},
 	"worker/formats":             {"plugin", "plugin/csv", "plugin/file", "plugin/jsonl", "plugin/lookup", "plugin/parquet", "plugin/postgres", "pipeline"},
 	"audit":                      {"activities/recompute", "activities/resumepoint", "engine", "engine/barrier", "engine/firsts", "landscape", "landscape/sweep", "payload", "engine/plan", "pipeline/expr", "plugin", "pipeline", "pipeline/row"},
-	"client":                     {"activities", "activities/recompute", "engine/plan", "internal/failpoint", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "payload", "pipeline", "plugin", "plugin/file", "worker", "workflows", "workflows/recovery"},
+	"client":                     {"activities", "activities/recompute", "audit", "engine/plan", "internal/failpoint", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "payload", "pipeline", "plugin", "plugin/file", "worker", "workflows", "workflows/recovery"},
 	"client/local": {
 		"activities", "audit", "client", "internal/memory", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/embedded", "internal/text", "internal/version",
 		"landscape", "landscape/pgstore", "landscape/sqlitestore", "payload", "worker", "worker/storage", "workflows",

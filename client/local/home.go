@@ -100,7 +100,7 @@ func (h *Home) payloads(ctx context.Context, create bool) error {
 // Landscape answers every question about what is recorded.
 func (h *Home) Landscape() *landscape.Reader { return h.stores.Log.Reader }
 
-// Auditor answers questions about rows, and verifies runs. It is not safe for concurrent use.
+// Auditor does what client.Host says. It is not safe for concurrent use; Explain, WhyNot and Verify have one of their own each.
 func (h *Home) Auditor(ctx context.Context) (*audit.Auditor, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -62,6 +62,8 @@ var hints = map[client.Cure]string{
 	client.SameLandscape:    "; do the workers use the same --landscape as you do?",
 	client.FindLandscape:    ": run a pipeline first, or say where it is with --state FOLDER or --landscape sqlite:PATH",
 	client.FindPayloads:     ": say where they are with --payloads file:FOLDER",
+	client.NameSource:       " with --source",
+	client.NameRow:          "; ask for one with --row",
 	client.UsePostgres:      "; --landscape postgres://USER@HOST/DATABASE names a record with roles",
 	client.SamePayloads:     "; do the workers use the same --payloads as you do?",
 }
@@ -95,6 +97,8 @@ func exitOf(kind client.Kind) int {
 		return exitFailed
 	case client.Interrupted:
 		return exitInterrupted
+	case client.Damaged:
+		return exitUnverified
 	default:
 		return exitUsage
 	}

@@ -2,14 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"waymark/audit"
 	"waymark/client/local"
-	"waymark/landscape"
 )
 
 // question is what the flags of explain say.
@@ -55,10 +52,8 @@ What came of a row is followed through barriers to every line of every output, a
 			if err != nil {
 				return err
 			}
-			return a.query(cmd.Context(), args[0], func(home *local.Home, run landscape.Run) error {
-				asked.Run = run.ID
-				return a.explain(cmd.Context(), home, asked, q.whyNot)
-			})
+			asked.Run = args[0]
+			return a.existing(cmd.Context(), func(home *local.Home) error { return a.explain(cmd.Context(), home, asked, q.whyNot) })
 		},
 	}
 	flags := cmd.Flags()
@@ -99,38 +94,20 @@ func (q question) question() (audit.Question, error) {
 }
 
 func (a *app) explain(ctx context.Context, home *local.Home, asked audit.Question, whyNot string) error {
-	auditor, err := home.Auditor(ctx)
-	if err != nil {
-		return err
-	}
 	if whyNot != "" {
-		denial, err := auditor.WhyNot(ctx, asked, whyNot)
+		denial, err := home.WhyNot(ctx, asked, whyNot)
 		if err != nil {
-			return answerError(err)
+			return err
 		}
 		return a.print(denial, denial.WriteText)
 	}
-	story, err := auditor.Explain(ctx, asked)
+	story, err := home.Explain(ctx, asked)
 	if err != nil {
-		return answerError(err)
+		return err
 	}
 	code := exitDone
 	if !story.True() {
 		code = exitUnverified
 	}
 	return endWith(code, a.print(story, story.WriteText))
-}
-
-// answerError says by which code the program ends if a question has no answer.
-func answerError(err error) error {
-	var ambiguous *audit.AmbiguousError
-	var senseless *audit.QuestionError
-	switch {
-	case errors.As(err, &ambiguous), errors.As(err, &senseless), errors.Is(err, landscape.ErrNotFound):
-		return wrongUse(err)
-	case errors.Is(err, landscape.ErrIncomplete):
-		return exitError{exitUnverified, fmt.Errorf("%s: %w", audit.RecordIncomplete, err)}
-	default:
-		return err
-	}
 }

@@ -2,14 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
 	"waymark/audit"
 	"waymark/client/local"
 	"waymark/internal/memory"
-	"waymark/landscape"
 )
 
 func (a *app) verifyCommand() *cobra.Command {
@@ -36,23 +34,11 @@ and what was not. Changes nothing. Exit code 4 if something is wrong.
 
 func (a *app) verify(ctx context.Context, home *local.Home, word string, options audit.VerifyOptions) error {
 	defer memory.Limit(verifyBytes, 100)()
-	id := word // of a run that is not recorded there may be records; and a damaged record may not tell
-	run, missing := home.Find(ctx, word)
-	if missing == nil {
-		id = run.ID
-	}
-	auditor, err := home.Auditor(ctx)
-	if err != nil {
-		return err
-	}
 	view := a.verifyView()
 	options.Progress = view.show
-	report, err := auditor.VerifyWith(ctx, id, options)
+	report, err := home.Verify(ctx, word, options)
 	view.close()
-	switch {
-	case missing != nil && errors.Is(err, landscape.ErrNotFound):
-		return missing
-	case err != nil:
+	if err != nil {
 		return err
 	}
 	code := exitDone
