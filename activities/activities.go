@@ -20,23 +20,23 @@ type Activities struct {
 	code     string
 	worker   string
 	host     string
-	place    Place
+	affinity Affinity
 	runs     *runs
 }
 
 // New returns the activities of a process that works alone. code is the version of the program, recorded with every run.
 func New(log *landscape.Log, payloads *payload.Store, planner recompute.Planner, code string) *Activities {
-	return NewAt(Place{}, log, payloads, planner, code)
+	return NewAt(Affinity{}, log, payloads, planner, code)
 }
 
 // NewAt returns the activities of a process at the place.
-func NewAt(place Place, log *landscape.Log, payloads *payload.Store, planner recompute.Planner, code string) *Activities {
+func NewAt(affinity Affinity, log *landscape.Log, payloads *payload.Store, planner recompute.Planner, code string) *Activities {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
 	}
 	return &Activities{
-		log: log, payloads: payloads, planner: planner, code: code, runs: new(runs), place: place,
-		host: cmp.Or(place.Files, host), worker: fmt.Sprintf("%s/%d", host, os.Getpid()),
+		log: log, payloads: payloads, planner: planner, code: code, runs: new(runs), affinity: affinity,
+		host: cmp.Or(affinity.Files, host), worker: fmt.Sprintf("%s/%d", host, os.Getpid()),
 	}
 }

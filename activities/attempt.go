@@ -30,7 +30,7 @@ func attempt[T any](ctx context.Context, a *Activities, run string, epoch int64,
 func anyAttempt[T any](ctx context.Context, a *Activities, run string, epoch int64, do func(context.Context, *Activities) (T, error)) (T, error) {
 	name := activity.GetInfo(ctx).ActivityType.Name
 	var waiting atomic.Pointer[string]
-	defer beat(ctx, &waiting)()
+	defer heartbeat(ctx, &waiting)()
 	leave := a.runs.enter(run)
 	out, err := whileFull(ctx, &waiting, func() (out T, err error) {
 		if err = failpoint.Hit("activity." + name + ".begin"); err == nil {

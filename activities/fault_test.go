@@ -36,7 +36,7 @@ var (
 
 func TestDocumentWithProblems(t *testing.T) {
 	valid := simple("quarantine")
-	for place, document := range map[string]string{
+	for affinity, document := range map[string]string{
 		"pipeline.yaml:7:":  strings.Replace(valid, "quarantine", "quarantene", 1),
 		"pipeline.yaml:8:":  strings.Replace(valid, "100 / row.id", "100 / row.number", 1),
 		"pipeline.yaml:9:":  strings.Replace(valid, "csv: {path: out", "cvs: {path: out", 1),
@@ -44,7 +44,7 @@ func TestDocumentWithProblems(t *testing.T) {
 	} {
 		r := newRig(t, document, map[string]string{"in.csv": simpleRows})
 		_, err := try[resumepoint.Plan](r, act.OpenRun, r.open())
-		require.Contains(t, requireFinal(t, err, activities.TypeDocument), place)
+		require.Contains(t, requireFinal(t, err, activities.TypeDocument), affinity)
 		require.Empty(t, r.records(), "a document with problems begins no run")
 	}
 }

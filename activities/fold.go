@@ -116,7 +116,7 @@ func (f *folding) result() FoldResult {
 	}
 	return FoldResult{
 		Rows: f.rows, Chunks: int64(len(f.chunks)),
-		Deadline: int64(landscape.MicrosOf(f.held.machine.Deadline())), Saved: f.saved, Worker: f.place.OwnQueue,
+		Deadline: int64(landscape.MicrosOf(f.held.machine.Deadline())), Saved: f.saved, Worker: f.affinity.OwnQueue,
 	}
 }
 

@@ -104,7 +104,7 @@ func (a *Activities) begin(ctx context.Context, in OpenInput, from *origin, comp
 		graph.Sources[i].Info = string(info)
 	}
 	graph.Tables = tables
-	if err := a.leaveMark(ctx, in.Run); err != nil {
+	if err := a.writeMarker(ctx, in.Run); err != nil {
 		return err
 	}
 	if graph.Retried, err = a.retried(ctx, pins); err != nil {

@@ -47,7 +47,7 @@ func (a *Activities) processChunk(ctx context.Context, in ProcessInput) (Process
 	if err != nil {
 		return ProcessResult{}, fmt.Errorf("source %s, chunk %d: %w", in.Source, in.Chunk, err)
 	}
-	out := a.shelve(r, key, inputs.Chunk, result)
+	out := a.handOver(r, key, inputs.Chunk, result)
 	r.done(inputs.Chunk, result)
 	return out, nil
 }
@@ -143,9 +143,9 @@ func (a *Activities) claim(ctx context.Context, r *run, claim int, values engine
 	return nil
 }
 
-// shelve keeps the parts and arrivals for what follows, and sums up.
-func (a *Activities) shelve(r *run, key chunkKey, chunk *plugin.Chunk, result *engine.Result) ProcessResult {
-	out := ProcessResult{Worker: a.place.OwnQueue, Rows: chunk.Len(), Refused: len(result.Rejected), Parts: []PartSize{}, RefusedBy: map[string]int{}, EndedBy: map[string]int{}}
+// handOver keeps the parts and arrivals for what follows, and sums up.
+func (a *Activities) handOver(r *run, key chunkKey, chunk *plugin.Chunk, result *engine.Result) ProcessResult {
+	out := ProcessResult{Worker: a.affinity.OwnQueue, Rows: chunk.Len(), Refused: len(result.Rejected), Parts: []PartSize{}, RefusedBy: map[string]int{}, EndedBy: map[string]int{}}
 	for _, i := range r.plan.Sinks() {
 		part := &result.Parts[i]
 		if part.Rows == 0 {

@@ -34,12 +34,12 @@ func (a *Activities) readChunk(ctx context.Context, in ReadInput) (ReadResult, e
 		return ReadResult{}, err
 	}
 	if before, done, err := a.readBefore(ctx, in); err != nil || done {
-		before.Worker = a.place.OwnQueue
+		before.Worker = a.affinity.OwnQueue
 		return before, err
 	}
 	chunk, after, err := r.next(ctx, in)
 	if err == nil && chunk == nil {
-		return ReadResult{Cursor: in.Cursor, Done: true, Worker: a.place.OwnQueue}, a.endSource(ctx, r, in)
+		return ReadResult{Cursor: in.Cursor, Done: true, Worker: a.affinity.OwnQueue}, a.endSource(ctx, r, in)
 	}
 	if err != nil {
 		return ReadResult{}, fmt.Errorf("source %s, chunk %d: %w", in.Source, in.Chunk, err)
@@ -48,7 +48,7 @@ func (a *Activities) readChunk(ctx context.Context, in ReadInput) (ReadResult, e
 		return ReadResult{}, fmt.Errorf("source %s, chunk %d: %w", in.Source, in.Chunk, err)
 	}
 	r.chunks.put(chunkKey{in.Source, in.Chunk}, engine.Input{Origin: r.plan.Find(in.Source), Chunk: chunk})
-	return ReadResult{Rows: chunk.Len(), Bytes: int64(len(chunk.Data)), Cursor: after, Worker: a.place.OwnQueue}, nil
+	return ReadResult{Rows: chunk.Len(), Bytes: int64(len(chunk.Data)), Cursor: after, Worker: a.affinity.OwnQueue}, nil
 }
 
 // readBefore returns what is recorded of the chunk, or of the source's end, if it is. It rejects a cursor at which the chunks on

@@ -352,15 +352,15 @@ func (f *finder) checkLocations(ctx context.Context) error {
 		if sink.Sink.Guarantee() == plugin.Transactional {
 			continue // a table takes the rows of many runs, and tells whose they are
 		}
-		place := f.compiled.Document.Redact(sink.Sink.Location())
+		location := f.compiled.Document.Redact(sink.Sink.Location())
 		for _, relative := range family {
 			described, err := recompute.Described(relative)
 			if err != nil {
 				return err
 			}
-			if slices.ContainsFunc(described.Nodes, func(n plan.NodeDescription) bool { return n.Kind == plan.Sink && n.Location == place }) {
+			if slices.ContainsFunc(described.Nodes, func(n plan.NodeDescription) bool { return n.Kind == plan.Sink && n.Location == location }) {
 				return notRetryable("%s: sink %s would write to %s, which is an output of run %s: choose another path",
-					f.compiled.Document.File, sink.Name, place, relative.ID)
+					f.compiled.Document.File, sink.Name, location, relative.ID)
 			}
 		}
 	}

@@ -47,13 +47,13 @@ type run struct {
 	claims   []engine.Claimed // what must be unique
 	order    order            // in which its tokens came
 	runners  sync.Pool
-	spare    sync.Pool                         // chunks that are done with: their memory is for the next ones
-	readings map[string]*reading               // by source
-	held     map[int]*holding                  // by barrier
-	chunks   shelf[chunkKey, engine.Input]     // read or come out of a barrier, and not yet through the steps
-	parts    shelf[partKey, []byte]            // computed, and not yet written
-	arrivals shelf[partKey, *barrier.Arrivals] // come to a barrier, and not yet taken
-	ahead    shelf[chunkKey, ahead]            // through the steps, and not yet on record
+	spare    sync.Pool                            // chunks that are done with: their memory is for the next ones
+	readings map[string]*reading                  // by source
+	held     map[int]*holding                     // by barrier
+	chunks   handover[chunkKey, engine.Input]     // read or come out of a barrier, and not yet through the steps
+	parts    handover[partKey, []byte]            // computed, and not yet written
+	arrivals handover[partKey, *barrier.Arrivals] // come to a barrier, and not yet taken
+	ahead    handover[chunkKey, ahead]            // through the steps, and not yet on record
 
 	balance   sync.Mutex // held while inBalance is used
 	inBalance bool       // every row is accounted for
@@ -162,7 +162,7 @@ func (a *Activities) get(ctx context.Context, id string) (*run, error) {
 	}
 	made, err := a.recall(ctx, id)
 	if err == nil {
-		err = a.findMark(ctx, id)
+		err = a.checkMarker(ctx, id)
 	}
 	if err != nil {
 		return nil, a.ofThisWorker(err)
@@ -174,7 +174,7 @@ func (a *Activities) get(ctx context.Context, id string) (*run, error) {
 // ofThisWorker lets others try what this process cannot: one that lacks a secret, has another fingerprint key, or is another program,
 // is no reason to stop a run that its fellows can work for.
 func (a *Activities) ofThisWorker(err error) error {
-	if a.place.OwnQueue == "" || finalKind(err) == "" {
+	if a.affinity.OwnQueue == "" || finalKind(err) == "" {
 		return err
 	}
 	return errors.New("worker " + a.worker + " cannot work for the run, others may: " + err.Error()) // it is final for this worker alone
@@ -318,15 +318,15 @@ func (a *Activities) sink(ctx context.Context, id, name string) (*run, *plan.Nod
 	return r, node, err
 }
 
-// shelf holds a few things that one activity makes and the next one takes. When it is full, the oldest falls off.
-type shelf[K comparable, V any] struct {
+// handover keeps in memory a few things that one activity makes and the next one takes. When it is full, the oldest falls off.
+type handover[K comparable, V any] struct {
 	mu     sync.Mutex
 	room   int
 	things map[K]V
 	order  []K
 }
 
-func (s *shelf[K, V]) put(key K, thing V) {
+func (s *handover[K, V]) put(key K, thing V) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.things == nil {
@@ -343,7 +343,7 @@ func (s *shelf[K, V]) put(key K, thing V) {
 }
 
 // take returns the thing and removes it.
-func (s *shelf[K, V]) take(key K) (V, bool) {
+func (s *handover[K, V]) take(key K) (V, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	thing, found := s.things[key]

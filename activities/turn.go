@@ -63,7 +63,7 @@ type ahead struct {
 // does not have it sends the chunk through the steps in its turn.
 func (a *Activities) PassAhead(ctx context.Context, in ProcessInput) (AheadResult, error) {
 	return attempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (AheadResult, error) {
-		return AheadResult{Worker: a.place.OwnQueue}, a.passAhead(ctx, in)
+		return AheadResult{Worker: a.affinity.OwnQueue}, a.passAhead(ctx, in)
 	})
 }
 
@@ -87,7 +87,7 @@ func (a *Activities) passAhead(ctx context.Context, in ProcessInput) error {
 
 // tryPass sends a chunk through the steps with what is known. What fails, or stops the run, must do so in the chunk's turn.
 func (a *Activities) tryPass(r *run, inputs engine.Input) ahead {
-	layer := r.order.open(a.place.Scratch).Layer()
+	layer := r.order.open(a.affinity.Scratch).Layer()
 	passing := inputs
 	passing.Firsts = recompute.Lookup(layer.First)
 	result, err := r.pass(passing)
@@ -125,7 +125,7 @@ func (a *Activities) passInTurn(ctx context.Context, in ProcessInput) (ProcessRe
 	if err != nil {
 		return ProcessResult{}, fmt.Errorf("source %s, chunk %d: %w", in.Source, in.Chunk, err)
 	}
-	return a.shelve(r, key, passed.inputs.Chunk, passed.result), nil
+	return a.handOver(r, key, passed.inputs.Chunk, passed.result), nil
 }
 
 // settle adds what a chunk brought to the index, once it is recorded.
@@ -181,7 +181,7 @@ func (r *run) passInTurn(inputs engine.Input) (ahead, error) {
 
 // catchUp brings into the index what is recorded and not in it: all, in a process that takes over.
 func (a *Activities) catchUp(ctx context.Context, r *run, before int64) error {
-	index := r.order.open(a.place.Scratch)
+	index := r.order.open(a.affinity.Scratch)
 	if r.order.held >= before {
 		return nil
 	}

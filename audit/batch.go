@@ -30,8 +30,8 @@ type Holding struct {
 	Merge  *Decision `json:"merge,omitempty"`  // of a coalesce that holds branches; of a token that came too late, what it had decided
 }
 
-// Making is how a row came out of a barrier.
-type Making struct {
+// BarrierOrigin is how a row came out of a barrier.
+type BarrierOrigin struct {
 	Token string `json:"token"`
 	Batch
 	Members []string  `json:"members,omitempty"`      // ids of the batch's tokens, in the order in which they came
@@ -46,7 +46,7 @@ type Making struct {
 const mostListed = 20
 
 // list returns the ids of the tokens, at most mostListed unless all are wanted, and how many are left out.
-func (i *inquiry) list(tokens []landscape.Token) (ids []string, more int) {
+func (i *explaining) list(tokens []landscape.Token) (ids []string, more int) {
 	for k, token := range tokens {
 		if k == mostListed && !i.all {
 			return ids, len(tokens) - k
@@ -72,7 +72,7 @@ func batchOf(barrier string, number int64, fired *landscape.BatchRecord) Batch {
 func stamp(at landscape.Micros) string { return at.Time().Format(time.RFC3339Nano) }
 
 // held fills in what became of a token that came to a barrier.
-func (i *inquiry) held(ctx context.Context, t *told) error {
+func (i *explaining) held(ctx context.Context, t *tokenTrace) error {
 	in, err := i.log.BatchOf(ctx, i.run.ID, t.at)
 	if errors.Is(err, landscape.ErrNotFound) { // the barrier did not take it yet
 		t.Complete, t.Held = false, &Holding{Batch: Batch{Barrier: t.way.Last()}}
@@ -102,7 +102,7 @@ func (i *inquiry) held(ctx context.Context, t *told) error {
 
 // making fills in, for a row that came out of a barrier, how it did, and the same for the token that it continues for, up to a
 // row of a source or one that was made of many.
-func (i *inquiry) making(ctx context.Context) error {
+func (i *explaining) making(ctx context.Context) error {
 	at := &i.asked
 	for range i.lanes { // every barrier on the way has a lane, and none comes twice
 		barrier, err := i.isBarrier(ctx, at.Source)
@@ -116,7 +116,7 @@ func (i *inquiry) making(ctx context.Context) error {
 	return fmt.Errorf("the record says that %s is its own ancestor: run `waymark verify %s`", i.id(i.asked), i.run.ID)
 }
 
-func (i *inquiry) isBarrier(ctx context.Context, origin string) (bool, error) {
+func (i *explaining) isBarrier(ctx context.Context, origin string) (bool, error) {
 	nodes, err := i.log.Nodes(ctx, i.run.ID)
 	for _, node := range nodes {
 		if node.Node == origin {
@@ -127,7 +127,7 @@ func (i *inquiry) isBarrier(ctx context.Context, origin string) (bool, error) {
 }
 
 // madeOf tells how a barrier's row came out of it, and returns the one token that it continues for, if there is one.
-func (i *inquiry) madeOf(ctx context.Context, token landscape.Token) (*landscape.Token, error) {
+func (i *explaining) madeOf(ctx context.Context, token landscape.Token) (*landscape.Token, error) {
 	barrier, run := token.Source, i.run.ID
 	from, err := i.log.ParentsOf(ctx, run, barrier, token.Row)
 	if err != nil {
@@ -146,10 +146,10 @@ func (i *inquiry) madeOf(ctx context.Context, token landscape.Token) (*landscape
 		return nil, err
 	}
 	root := landscape.Token{Source: barrier, Lane: i.root(barrier), Row: token.Row}
-	made := Making{Token: i.id(root), Batch: batchOf(barrier, from.Batch, &fired)}
+	made := BarrierOrigin{Token: i.id(root), Batch: batchOf(barrier, from.Batch, &fired)}
 	made.Members, made.More = i.list(members)
 	made.More += int(fired.Rows) - len(members)
-	if len(i.story.MadeOf) == 0 {
+	if len(i.explanation.MadeOf) == 0 {
 		if made.Terms, made.Note, err = i.batchTerms(ctx, fired, members); err != nil {
 			return nil, err
 		}
@@ -168,12 +168,12 @@ func (i *inquiry) madeOf(ctx context.Context, token landscape.Token) (*landscape
 		}
 		next = &merged.Key
 	}
-	i.story.MadeOf = append(i.story.MadeOf, made)
+	i.explanation.MadeOf = append(i.explanation.MadeOf, made)
 	return next, nil
 }
 
 // root returns the number of an origin's root lane.
-func (i *inquiry) root(origin string) int64 {
+func (i *explaining) root(origin string) int64 {
 	for _, lane := range i.lanes {
 		if lane.Source == origin && lane.IsRoot() {
 			return lane.Lane
@@ -183,12 +183,12 @@ func (i *inquiry) root(origin string) int64 {
 }
 
 // mergedFrom reports whether the lane is that of what the coalesce made that took a token of the other lane, which went this way.
-func (i *inquiry) mergedFrom(lane landscape.Lane, other int64, way landscape.Way) bool {
+func (i *explaining) mergedFrom(lane landscape.Lane, other int64, way landscape.Way) bool {
 	return lane.IsMerged() && lane.Node == way.Last() && i.within(other, lane)
 }
 
 // within reports whether tokens of a lane come down the fork whose branches the merged lane merges.
-func (i *inquiry) within(lane int64, merged landscape.Lane) bool {
+func (i *explaining) within(lane int64, merged landscape.Lane) bool {
 	for l := i.lanes[lane]; !l.IsRoot(); l = i.lanes[*l.Parent] {
 		if *l.Parent == *merged.Parent && l.Fork == merged.Fork {
 			return true

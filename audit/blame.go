@@ -11,7 +11,7 @@ import (
 
 // blame returns the reason if it was at this node that the token left the last way to the sink, although another way out
 // leads there.
-func (d *denying) blame(t *told, visit Visit) (Reason, bool) {
+func (d *denying) blame(t *tokenTrace, visit Visit) (Reason, bool) {
 	at := d.compiled.Find(visit.Node)
 	if at == plan.None || visit.Refused != nil || !d.leads[at] {
 		return Reason{}, false
@@ -78,7 +78,7 @@ func (d *denying) target(to plan.Target) string {
 }
 
 // judgeEnd returns what the token's end had to do with the sink, if no node on the way had.
-func (d *denying) judgeEnd(t *told) Reason {
+func (d *denying) judgeEnd(t *tokenTrace) Reason {
 	last := lastVisit(t)
 	at := d.compiled.Find(t.way.Last())
 	switch {
@@ -101,7 +101,7 @@ func (d *denying) judgeEnd(t *told) Reason {
 }
 
 // beginning names the node, or the branch, with which a token begins.
-func (d *denying) beginning(t *told) string {
+func (d *denying) beginning(t *tokenTrace) string {
 	if lane := d.lanes[t.at.Lane]; lane.Branch != "" {
 		return "the branch " + lane.Branch
 	}
@@ -125,7 +125,7 @@ func judgeHeld(held *Holding) Reason {
 }
 
 // mergedLane returns the lane of what the coalesce made that took the token; -1 if it has none.
-func (d *denying) mergedLane(t *told) int64 {
+func (d *denying) mergedLane(t *tokenTrace) int64 {
 	for _, lane := range d.lanes {
 		if d.mergedFrom(lane, t.at.Lane, *t.way) {
 			return lane.Lane
@@ -134,7 +134,7 @@ func (d *denying) mergedLane(t *told) int64 {
 	return -1
 }
 
-func (d *denying) mergedID(t *told) string {
+func (d *denying) mergedID(t *tokenTrace) string {
 	if merged := d.token(d.mergedLane(t)); merged != nil {
 		return merged.Token
 	}
@@ -142,7 +142,7 @@ func (d *denying) mergedID(t *told) string {
 }
 
 // decisionAt returns what the coalesce decided that took the token.
-func (d *denying) decisionAt(t *told) *Decision {
+func (d *denying) decisionAt(t *tokenTrace) *Decision {
 	if merged := d.token(d.mergedLane(t)); merged != nil {
 		return merged.Merge
 	}

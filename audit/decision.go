@@ -67,7 +67,7 @@ type FromWhere struct {
 }
 
 // merges fills in what coalesces made of the record's tokens that were forked.
-func (i *inquiry) merges(ctx context.Context) error {
+func (i *explaining) merges(ctx context.Context) error {
 	for k := range i.tokens {
 		t := &i.tokens[k]
 		if t.way.Path != pipeline.ForkParent || !i.mayCoalesce(t.way.Last()) {
@@ -94,7 +94,7 @@ func (i *inquiry) merges(ctx context.Context) error {
 }
 
 // merged returns the record's token that the coalesce made; nil if it is another record's, or there is none.
-func (i *inquiry) merged(merged landscape.Merged) *told {
+func (i *explaining) merged(merged landscape.Merged) *tokenTrace {
 	if merged.Token == nil || merged.Token.Source != i.asked.Source || merged.Batch != 0 {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (i *inquiry) merged(merged landscape.Merged) *told {
 }
 
 // heldMerge returns what a coalesce that holds branches made of a batch.
-func (i *inquiry) heldMerge(ctx context.Context, coalesce string, batch int64) (*Decision, error) {
+func (i *explaining) heldMerge(ctx context.Context, coalesce string, batch int64) (*Decision, error) {
 	merged, err := i.log.MergeOf(ctx, i.run.ID, coalesce, batch)
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (i *inquiry) heldMerge(ctx context.Context, coalesce string, batch int64) (
 	return i.decision(ctx, merged)
 }
 
-func (i *inquiry) decision(ctx context.Context, merged landscape.Merged) (*Decision, error) {
+func (i *explaining) decision(ctx context.Context, merged landscape.Merged) (*Decision, error) {
 	kind := merged.Kind
 	d := &Decision{
 		Coalesce: kind.Node, Of: i.id(merged.Key), Policy: kind.Policy, Quorum: kind.Quorum, Merge: kind.Merge, Select: i.selected(kind),
@@ -150,14 +150,14 @@ func standing(kind landscape.MergeKind, field string) string {
 }
 
 // mayCoalesce reports whether a coalesce merges branches of the fork, as far as that is known: else nobody need look for what it made.
-func (i *inquiry) mayCoalesce(fork string) bool {
+func (i *explaining) mayCoalesce(fork string) bool {
 	return i.compiled == nil || slices.ContainsFunc(i.compiled.Nodes, func(node plan.Node) bool {
 		return node.Coalescing != nil && i.compiled.Nodes[node.Coalescing.Fork].Name == fork
 	})
 }
 
 // selected returns the branch whose row a coalesce wants; "" if it wants none in particular, or that is unknown.
-func (i *inquiry) selected(kind landscape.MergeKind) string {
+func (i *explaining) selected(kind landscape.MergeKind) string {
 	if i.compiled == nil || kind.Merge != pipeline.SelectBranch {
 		return ""
 	}
@@ -166,7 +166,7 @@ func (i *inquiry) selected(kind landscape.MergeKind) string {
 
 // findLost finds the token with which a branch ended before the coalesce, and the node at which it did: the copy itself,
 // what was made of copies of it, or the row that came out of a barrier for one of these.
-func (i *inquiry) findLost(ctx context.Context, key landscape.Token, lost *Lost) error {
+func (i *explaining) findLost(ctx context.Context, key landscape.Token, lost *Lost) error {
 	parent, err := i.log.WayOf(ctx, i.run.ID, key)
 	if err != nil {
 		return err
@@ -193,7 +193,7 @@ func (i *inquiry) findLost(ctx context.Context, key landscape.Token, lost *Lost)
 }
 
 // standIn returns the token that stands for the branch of a token that ended; nil if none does.
-func (i *inquiry) standIn(ctx context.Context, token landscape.Token, way landscape.Way) (*landscape.Token, error) {
+func (i *explaining) standIn(ctx context.Context, token landscape.Token, way landscape.Way) (*landscape.Token, error) {
 	switch {
 	case way.Path == pipeline.ForkParent && i.mayCoalesce(way.Last()):
 		merged, err := i.log.MergeOfFork(ctx, i.run.ID, token)
@@ -209,7 +209,7 @@ func (i *inquiry) standIn(ctx context.Context, token landscape.Token, way landsc
 
 // cameOut returns the row that came out of a barrier in the place of a token; nil if none did. Rows that were made of many, and
 // elements of a list, are in nobody's place.
-func (i *inquiry) cameOut(ctx context.Context, token landscape.Token) (*landscape.Token, error) {
+func (i *explaining) cameOut(ctx context.Context, token landscape.Token) (*landscape.Token, error) {
 	in, err := i.log.BatchOf(ctx, i.run.ID, token)
 	if errors.Is(err, landscape.ErrNotFound) || err == nil && (in.Fired == nil || in.Fired.Path != pipeline.BatchConsumed) {
 		return nil, nil //nolint:nilnil // the barrier did not let it go on
@@ -229,7 +229,7 @@ func (i *inquiry) cameOut(ctx context.Context, token landscape.Token) (*landscap
 }
 
 // laneUnder returns the lane of a fork's branch; -1 if there is none.
-func (i *inquiry) laneUnder(parent int64, fork, branch string) int64 {
+func (i *explaining) laneUnder(parent int64, fork, branch string) int64 {
 	for _, lane := range i.lanes {
 		if lane.Parent != nil && *lane.Parent == parent && lane.Fork == fork && lane.Branch == branch {
 			return lane.Lane

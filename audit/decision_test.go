@@ -37,7 +37,7 @@ func recordWith(t *testing.T, document string, files map[string]string) about {
 }
 
 // tell explains one token, and requires that everything that is told was computed again and is true.
-func (a about) tell(t *testing.T, token string) *audit.Story {
+func (a about) tell(t *testing.T, token string) *audit.Explanation {
 	t.Helper()
 	story, err := a.Explain(t.Context(), audit.Question{Run: a.run, Token: token})
 	require.NoError(t, err)
@@ -46,9 +46,9 @@ func (a about) tell(t *testing.T, token string) *audit.Story {
 }
 
 // joined returns the decisions that a story tells of, by coalesce.
-func joined(story *audit.Story) map[string]*audit.Decision {
+func joined(story *audit.Explanation) map[string]*audit.Decision {
 	told := map[string]*audit.Decision{}
-	for _, token := range append(slices.Clone(story.Tokens), audit.TokenStory{Fate: story.Fate}) {
+	for _, token := range append(slices.Clone(story.Tokens), audit.TokenExplanation{Fate: story.Fate}) {
 		for _, d := range []*audit.Decision{token.Merge, token.Merged} {
 			if d != nil {
 				told[d.Coalesce] = d

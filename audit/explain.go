@@ -20,7 +20,7 @@ import (
 // Explain tells the story of one token, and of all others of its record. The error is an *AmbiguousError if the question
 // fits several rows, and wraps landscape.ErrNotFound if it fits none and landscape.ErrIncomplete if the record of its chunk
 // cannot be read as rows.
-func (a *Auditor) Explain(ctx context.Context, q Question) (story *Story, err error) {
+func (a *Auditor) Explain(ctx context.Context, q Question) (story *Explanation, err error) {
 	defer sense(q.Run, &err)
 	run, err := a.log.Run(ctx, q.Run)
 	if err != nil {
@@ -34,11 +34,11 @@ func (a *Auditor) Explain(ctx context.Context, q Question) (story *Story, err er
 	if err != nil {
 		return nil, err
 	}
-	i := &inquiry{Auditor: a, run: run, compiled: compiled, problem: problem, all: q.All}
+	i := &explaining{Auditor: a, run: run, compiled: compiled, problem: problem, all: q.All}
 	if err := i.ask(ctx, token); err != nil {
 		return nil, err
 	}
-	return i.story, i.onward(ctx, q.Limit)
+	return i.explanation, i.onward(ctx, q.Limit)
 }
 
 // sense turns a panic into an error: what somebody changed in the record may make no sense.
@@ -49,7 +49,7 @@ func sense(run string, err *error) {
 }
 
 // ask finds out everything about one token.
-func (i *inquiry) ask(ctx context.Context, token landscape.Token) error {
+func (i *explaining) ask(ctx context.Context, token landscape.Token) error {
 	i.asked = token
 	for _, step := range []func(context.Context) error{i.begin, i.origin, i.making, i.fates, i.visits, i.retries} {
 		if err := step(ctx); err != nil {
@@ -60,8 +60,8 @@ func (i *inquiry) ask(ctx context.Context, token landscape.Token) error {
 	return nil
 }
 
-// inquiry is one question about one token.
-type inquiry struct {
+// explaining is the answer to one question about one token, under construction.
+type explaining struct {
 	*Auditor
 	run      landscape.Run
 	asked    landscape.Token
@@ -69,25 +69,25 @@ type inquiry struct {
 	problem  string     // why not
 	all      bool
 
-	lanes  []landscape.Lane // of the run
-	chunk  landscape.Chunk
-	index  int           // of the record in the chunk
-	in     *engine.Input // the record alone
-	tokens []told
-	first  map[landscape.Step]string // by node and lane of a token that a deduplicate dropped: the one that came first; "" if unknown
-	after  map[int]row.Row           // by lane, while the record is traced: its token as it left its last node
-	story  *Story
+	lanes       []landscape.Lane // of the run
+	chunk       landscape.Chunk
+	index       int           // of the record in the chunk
+	in          *engine.Input // the record alone
+	tokens      []tokenTrace
+	first       map[landscape.Step]string // by node and lane of a token that a deduplicate dropped: the one that came first; "" if unknown
+	after       map[int]row.Row           // by lane, while the record is traced: its token as it left its last node
+	explanation *Explanation
 }
 
-// told is one token of the record, and what is told of it.
-type told struct {
-	TokenStory
+// tokenTrace is one token of the record, and what is known of it.
+type tokenTrace struct {
+	TokenExplanation
 	at  landscape.Token
 	way *landscape.Way // nil while the chunk is in flight
 }
 
 // begin finds the record.
-func (i *inquiry) begin(ctx context.Context) (err error) {
+func (i *explaining) begin(ctx context.Context) (err error) {
 	if i.lanes, err = i.log.Lanes(ctx, i.run.ID); err != nil {
 		return err
 	}
@@ -95,12 +95,12 @@ func (i *inquiry) begin(ctx context.Context) (err error) {
 		return err
 	}
 	i.index = int(i.asked.Row - i.chunk.FirstRow)
-	i.story = &Story{Run: i.run.ID, Pipeline: i.run.Pipeline, Status: string(i.run.Status), Token: i.id(i.asked)}
+	i.explanation = &Explanation{Run: i.run.ID, Pipeline: i.run.Pipeline, Status: string(i.run.Status), Token: i.id(i.asked)}
 	return i.log.CheckShape(ctx, i.chunk)
 }
 
 // id returns the id of a token as people read it.
-func (i *inquiry) id(token landscape.Token) string {
+func (i *explaining) id(token landscape.Token) string {
 	id := fmt.Sprintf("%s:%d", token.Source, token.Row)
 	if name := i.lanes[token.Lane].Name; name != "" {
 		id += "/" + name
@@ -109,7 +109,7 @@ func (i *inquiry) id(token landscape.Token) string {
 }
 
 // origin fills in where the record came from, and keeps its chunk if the payload is to be had.
-func (i *inquiry) origin(ctx context.Context) error {
+func (i *explaining) origin(ctx context.Context) error {
 	rows, err := i.log.Records(ctx, i.run.ID, i.asked.Source, i.chunk.Chunk)
 	if err != nil {
 		return err
@@ -118,7 +118,7 @@ func (i *inquiry) origin(ctx context.Context) error {
 	if rows.Lines != nil {
 		line = i.chunk.FirstLine + int64(rows.Lines[i.index])
 	}
-	source := &i.story.Source
+	source := &i.explanation.Source
 	*source = Origin{
 		Name: i.asked.Source, Row: i.asked.Row, File: i.chunk.File, Line: line,
 		ByteOffset: i.chunk.FirstOffset + int64(rows.Offsets[i.index]), ByteLength: int64(rows.Lengths[i.index]),
@@ -146,7 +146,7 @@ func (i *inquiry) origin(ctx context.Context) error {
 }
 
 // fates fills in what is recorded about the ways and ends of all tokens of the record.
-func (i *inquiry) fates(ctx context.Context) error {
+func (i *explaining) fates(ctx context.Context) error {
 	routes, err := i.log.AllRoutes(ctx, i.run.ID, i.asked.Source, i.chunk.Chunk)
 	if errors.Is(err, landscape.ErrNotFound) && i.lanes[i.asked.Lane].IsRoot() {
 		i.add(i.asked, nil).Note = "the row was read and has not gone through the steps"
@@ -188,14 +188,14 @@ func wayIn(lane landscape.LaneRoutes, index int) (*landscape.Way, error) {
 	return nil, nil //nolint:nilnil // no token is no error
 }
 
-func (i *inquiry) add(token landscape.Token, way *landscape.Way) *told {
-	i.tokens = append(i.tokens, told{at: token, way: way, TokenStory: TokenStory{Token: i.id(token)}})
+func (i *explaining) add(token landscape.Token, way *landscape.Way) *tokenTrace {
+	i.tokens = append(i.tokens, tokenTrace{at: token, way: way, TokenExplanation: TokenExplanation{Token: i.id(token)}})
 	return &i.tokens[len(i.tokens)-1]
 }
 
 // token returns the token of the record in the lane; nil if there is none.
-func (i *inquiry) token(lane int64) *told {
-	at := slices.IndexFunc(i.tokens, func(t told) bool { return t.at.Lane == lane })
+func (i *explaining) token(lane int64) *tokenTrace {
+	at := slices.IndexFunc(i.tokens, func(t tokenTrace) bool { return t.at.Lane == lane })
 	if at < 0 {
 		return nil
 	}
@@ -203,7 +203,7 @@ func (i *inquiry) token(lane int64) *told {
 }
 
 // end fills in how a token ended.
-func (i *inquiry) end(ctx context.Context, t *told) error {
+func (i *explaining) end(ctx context.Context, t *tokenTrace) error {
 	t.Way, t.Path, t.Outcome = t.way.Signature(), string(t.way.Path), string(t.way.Path.Outcome())
 	t.Complete = true
 	switch {
@@ -216,7 +216,7 @@ func (i *inquiry) end(ctx context.Context, t *told) error {
 }
 
 // delivered fills in where in a sink's output the token is.
-func (i *inquiry) delivered(ctx context.Context, t *told) (err error) {
+func (i *explaining) delivered(ctx context.Context, t *tokenTrace) (err error) {
 	t.Sink = t.way.Sink
 	if t.Complete, err = i.finalized(ctx, t.way.Sink); err != nil || !t.Complete {
 		return err
@@ -249,7 +249,7 @@ func (f *Fate) reject(late *landscape.RowError) {
 }
 
 // finalized reports whether the sink confirmed what it got of the chunk.
-func (i *inquiry) finalized(ctx context.Context, sink string) (bool, error) {
+func (i *explaining) finalized(ctx context.Context, sink string) (bool, error) {
 	write := landscape.EffectKey{Run: i.run.ID, Sink: sink, Source: i.chunk.Source, Chunk: i.chunk.Chunk}
 	effect, err := i.log.Effect(ctx, write)
 	if errors.Is(err, landscape.ErrNotFound) {
@@ -259,13 +259,13 @@ func (i *inquiry) finalized(ctx context.Context, sink string) (bool, error) {
 }
 
 // finish puts what is told of the tokens into the story.
-func (i *inquiry) finish() {
-	i.story.Fate = i.token(i.asked.Lane).Fate
+func (i *explaining) finish() {
+	i.explanation.Fate = i.token(i.asked.Lane).Fate
 	if len(i.tokens) == 1 {
 		return
 	}
 	for _, t := range i.tokens {
-		i.story.Tokens = append(i.story.Tokens, t.TokenStory)
+		i.explanation.Tokens = append(i.explanation.Tokens, t.TokenExplanation)
 	}
 }
 

@@ -50,7 +50,7 @@ func testEveryToken(t *testing.T, s *system.System) {
 			story := explain(t, s, audit.Question{Source: origin, Row: row + 1})
 			tokens := story.Tokens
 			if len(tokens) == 0 {
-				tokens = []audit.TokenStory{{Token: story.Token, Fate: story.Fate}}
+				tokens = []audit.TokenExplanation{{Token: story.Token, Fate: story.Fate}}
 			}
 			for _, token := range tokens {
 				asked[token.Token] = true
@@ -68,7 +68,7 @@ func testEveryToken(t *testing.T, s *system.System) {
 	}
 }
 
-func requireTrueToken(t *testing.T, token audit.TokenStory) {
+func requireTrueToken(t *testing.T, token audit.TokenExplanation) {
 	t.Helper()
 	require.NotEmpty(t, token.Nodes, token.Token)
 	require.True(t, token.Complete, token.Token)
@@ -83,7 +83,7 @@ func requireTrueToken(t *testing.T, token audit.TokenStory) {
 }
 
 // noteNamed notes the ids by which a story names other tokens.
-func noteNamed(named map[string]bool, story *audit.Story) {
+func noteNamed(named map[string]bool, story *audit.Explanation) {
 	note := func(ids ...string) {
 		for _, id := range ids {
 			if id != "" {
@@ -285,7 +285,7 @@ func TestDecisionsInWords(t *testing.T) {
 			Policy: "first", FiredBy: "lost", Result: "nothing", Lost: []audit.Lost{{Branch: "b", Reason: "something"}}},
 	} {
 		d.Expected, d.Coalesce = 3, "meet"
-		text := textOf(t, &audit.Story{Fate: audit.Fate{Merged: &d}})
+		text := textOf(t, &audit.Explanation{Fate: audit.Fate{Merged: &d}})
 		require.Contains(t, text, fmt.Sprintf("meet (coalesce)\n  %s\n", want))
 	}
 }

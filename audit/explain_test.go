@@ -55,7 +55,7 @@ func testRowsOfEveryKind(t *testing.T, s *system.System) {
 }
 
 // rejections returns the codes of the nodes that rejected the row.
-func refusals(story *audit.Story) string {
+func refusals(story *audit.Explanation) string {
 	var codes []string
 	for _, visit := range story.Nodes {
 		if visit.Refused != nil {
@@ -67,7 +67,7 @@ func refusals(story *audit.Story) string {
 
 // requireVerified requires that every node's result was computed again and is what is recorded, and that each node got
 // what the one before it gave.
-func requireVerified(t *testing.T, story *audit.Story) {
+func requireVerified(t *testing.T, story *audit.Explanation) {
 	t.Helper()
 	require.NotEmpty(t, story.Nodes)
 	before := ""
@@ -79,7 +79,7 @@ func requireVerified(t *testing.T, story *audit.Story) {
 }
 
 // requirePlace requires that the record stands in the file where the story says.
-func requirePlace(t *testing.T, s *system.System, story *audit.Story) {
+func requirePlace(t *testing.T, s *system.System, story *audit.Explanation) {
 	t.Helper()
 	content := s.Read(t, "in.csv")
 	from := story.Source.ByteOffset
@@ -219,7 +219,7 @@ func testChangedEnvironment(t *testing.T, s *system.System) {
 
 // requireRecordOnly requires a story told from the record: the same nodes, labels and hashes, nothing computed, and
 // nothing called verified.
-func requireRecordOnly(t *testing.T, whole, story *audit.Story) {
+func requireRecordOnly(t *testing.T, whole, story *audit.Explanation) {
 	t.Helper()
 	require.Equal(t, []string{whole.Way, whole.Outcome, whole.Sink, whole.Output}, []string{story.Way, story.Outcome, story.Sink, story.Output})
 	require.Equal(t, whole.Line, story.Line)
@@ -245,7 +245,7 @@ func testText(t *testing.T, s *system.System) {
 	} {
 		require.Contains(t, b.String(), line)
 	}
-	raw := &audit.Story{Source: audit.Origin{State: audit.Stored, RawBase64: []byte{0xff}}}
+	raw := &audit.Explanation{Source: audit.Origin{State: audit.Stored, RawBase64: []byte{0xff}}}
 	b.Reset()
 	require.NoError(t, raw.WriteText(&b))
 	require.Contains(t, b.String(), `"\xff" (not valid UTF-8)`)

@@ -18,7 +18,7 @@ type repetition struct {
 }
 
 // repetitions returns the tokens of the record that deduplicates dropped, as on record.
-func (i *inquiry) repetitions() []repetition {
+func (i *explaining) repetitions() []repetition {
 	var list []repetition
 	for _, t := range i.tokens {
 		if t.way == nil {
@@ -34,7 +34,7 @@ func (i *inquiry) repetitions() []repetition {
 }
 
 // firsts gives the engine the duplicates, and notes which token came first with the key of each that a deduplicate dropped.
-func (i *inquiry) firsts(ctx context.Context, runner *engine.Runner, duplicates engine.Duplicates) error {
+func (i *explaining) firsts(ctx context.Context, runner *engine.Runner, duplicates engine.Duplicates) error {
 	i.first = map[landscape.Step]string{}
 	i.in.Firsts = duplicates
 	for _, dropped := range i.repetitions() {
@@ -49,7 +49,7 @@ func (i *inquiry) firsts(ctx context.Context, runner *engine.Runner, duplicates 
 
 // firstWith returns the id of the token that, as on record, came first with the key of a dropped one; "" if that is unknown:
 // no other token did, or the chunk stops the run.
-func (i *inquiry) firstWith(ctx context.Context, runner *engine.Runner, dropped repetition, duplicates engine.Duplicates) (string, error) {
+func (i *explaining) firstWith(ctx context.Context, runner *engine.Runner, dropped repetition, duplicates engine.Duplicates) (string, error) {
 	token := landscape.Token{Source: i.asked.Source, Lane: dropped.lane, Row: i.asked.Row}
 	first, err := i.log.FirstOf(ctx, i.run.ID, dropped.node, token)
 	switch {
@@ -64,7 +64,7 @@ func (i *inquiry) firstWith(ctx context.Context, runner *engine.Runner, dropped 
 }
 
 // claimer is firstWith for what an earlier release recorded: it entered the first token with each key into the claims.
-func (i *inquiry) claimer(ctx context.Context, runner *engine.Runner, dropped repetition, token landscape.Token, duplicates engine.Duplicates) (string, error) {
+func (i *explaining) claimer(ctx context.Context, runner *engine.Runner, dropped repetition, token landscape.Token, duplicates engine.Duplicates) (string, error) {
 	values, err := runner.Values(*i.in, dropped.claim, duplicates)
 	if _, stopped := errors.AsType[*engine.FailedError](err); stopped {
 		return "", nil

@@ -100,7 +100,7 @@ func requireGolden(t *testing.T, s *system.System, name, text string) {
 	require.Equal(t, string(want), text, golden)
 }
 
-func textOf(t *testing.T, story *audit.Story) string {
+func textOf(t *testing.T, story *audit.Explanation) string {
 	t.Helper()
 	var b strings.Builder
 	require.NoError(t, story.WriteText(&b))

@@ -39,9 +39,9 @@ type Count struct {
 const mostOnward = 1000
 
 // onward fills in what came of the token beyond barriers, if one took it, or what came of it in its pass, and let something out.
-func (i *inquiry) onward(ctx context.Context, limit int) error {
+func (i *explaining) onward(ctx context.Context, limit int) error {
 	f := &following{
-		inquiry: i, limit: cmp.Or(limit, mostOnward), seen: map[landscape.Token]bool{i.asked: true}, cameOf: map[landscape.Token]landscape.Token{},
+		explaining: i, limit: cmp.Or(limit, mostOnward), seen: map[landscape.Token]bool{i.asked: true}, cameOf: map[landscape.Token]landscape.Token{},
 		counts: map[Count]int{}, found: &Onward{Lines: []Line{}}, places: map[string]*places{},
 	}
 	for level := []landscape.Token{i.asked}; len(level) > 0; {
@@ -50,7 +50,7 @@ func (i *inquiry) onward(ctx context.Context, limit int) error {
 			return err
 		}
 		if len(next) > 0 || f.found.Left > 0 {
-			i.story.Onward = f.found
+			i.explanation.Onward = f.found
 		}
 		level = next
 	}
@@ -59,7 +59,7 @@ func (i *inquiry) onward(ctx context.Context, limit int) error {
 
 // following is what onward does.
 type following struct {
-	*inquiry
+	*explaining
 	limit  int
 	seen   map[landscape.Token]bool
 	cameOf map[landscape.Token]landscape.Token // by token that began a pass or was made in it: the one that it came of

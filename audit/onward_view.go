@@ -98,7 +98,7 @@ type places struct {
 }
 
 // placesOf reads where the writes of a sink stand.
-func (i *inquiry) placesOf(ctx context.Context, sink string) (*places, error) {
+func (i *explaining) placesOf(ctx context.Context, sink string) (*places, error) {
 	p := &places{writes: map[landscape.EffectKey]landscape.SinkPart{}, before: map[landscape.EffectKey]int64{}}
 	parts, err := i.log.SinkParts(ctx, i.run.ID, sink)
 	if err != nil {

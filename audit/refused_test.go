@@ -112,7 +112,7 @@ func testLateLines(t *testing.T, s *system.System, tables map[string]*plugintest
 	for sink, table := range tables {
 		for n, line := range table.Lines() {
 			story := explain(t, s, audit.Question{Sink: sink, Line: int64(n) + 1})
-			at := slices.IndexFunc(story.Tokens, func(token audit.TokenStory) bool { return token.Token == story.Token })
+			at := slices.IndexFunc(story.Tokens, func(token audit.TokenExplanation) bool { return token.Token == story.Token })
 			fate := story.Fate
 			if at >= 0 {
 				fate = story.Tokens[at].Fate

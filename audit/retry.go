@@ -11,16 +11,16 @@ import (
 	"waymark/pipeline"
 )
 
-// Former is the record of an earlier run that a record is: it was rejected there, and retried.
-type Former struct {
+// RetryOf is the record of an earlier run that a record is: it was rejected there, and retried.
+type RetryOf struct {
 	Run     string     `json:"run"`
 	Token   string     `json:"token"`
 	Node    string     `json:"node,omitempty"` // that rejected it
 	Refused *Rejection `json:"refused,omitempty"`
 }
 
-// Later is the record of a later run that feeds a rejected record again.
-type Later struct {
+// RetriedBy is the record of a later run that retries a rejected record.
+type RetriedBy struct {
 	Run    string `json:"run"`
 	Status string `json:"status"`
 	Token  string `json:"token"`
@@ -37,7 +37,7 @@ type End struct {
 }
 
 // retries tells which record of an earlier run the record is, and by which run it is retried, if that is so.
-func (i *inquiry) retries(ctx context.Context) error {
+func (i *explaining) retries(ctx context.Context) error {
 	if i.chunk.Fold != nil {
 		return nil // rows that came out of a barrier are not retried
 	}
@@ -48,7 +48,7 @@ func (i *inquiry) retries(ctx context.Context) error {
 }
 
 // former fills in which record of an earlier run the record is.
-func (i *inquiry) former(ctx context.Context) error {
+func (i *explaining) former(ctx context.Context) error {
 	if i.run.Link != landscape.RetryLink {
 		return nil
 	}
@@ -60,8 +60,8 @@ func (i *inquiry) former(ctx context.Context) error {
 	if !found {
 		return fmt.Errorf("%w: row %d of %s is not on the list of those that are retried", landscape.ErrIncomplete, i.asked.Row, i.asked.Source)
 	}
-	was := &Former{Run: list.Parent, Token: fmt.Sprintf("%s:%d", list.Source, row)}
-	i.story.Was = was
+	was := &RetryOf{Run: list.Parent, Token: fmt.Sprintf("%s:%d", list.Source, row)}
+	i.explanation.Was = was
 	lanes, err := i.log.Lanes(ctx, list.Parent)
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (i *inquiry) former(ctx context.Context) error {
 }
 
 // later fills in by which run the record is retried.
-func (i *inquiry) later(ctx context.Context) error {
+func (i *explaining) later(ctx context.Context) error {
 	id, err := i.log.RetriedBy(ctx, i.run.ID, i.asked.Source, i.asked.Row)
 	if err != nil || id == "" {
 		return err
@@ -91,8 +91,8 @@ func (i *inquiry) later(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	again := &Later{Run: id, Status: string(run.Status), Ends: []End{}}
-	i.story.Again = again
+	again := &RetriedBy{Run: id, Status: string(run.Status), Ends: []End{}}
+	i.explanation.Again = again
 	list, found, err := i.retryList(ctx, id, i.asked.Source)
 	if err != nil || !found {
 		return err
@@ -103,7 +103,7 @@ func (i *inquiry) later(ctx context.Context) error {
 }
 
 // ends fills in what became of the record's tokens in the later run.
-func (i *inquiry) ends(ctx context.Context, again *Later, row int64) error {
+func (i *explaining) ends(ctx context.Context, again *RetriedBy, row int64) error {
 	chunk, err := i.log.ChunkOf(ctx, again.Run, i.asked.Source, row)
 	if errors.Is(err, landscape.ErrNotFound) {
 		return nil // not read yet
@@ -136,7 +136,7 @@ func (i *inquiry) ends(ctx context.Context, again *Later, row int64) error {
 }
 
 // endOf tells how a token of a run ended.
-func (i *inquiry) endOf(ctx context.Context, run string, token landscape.Token, way landscape.Way) (End, error) {
+func (i *explaining) endOf(ctx context.Context, run string, token landscape.Token, way landscape.Way) (End, error) {
 	id, err := i.log.TokenID(ctx, run, token)
 	if err != nil {
 		return End{}, err
@@ -155,7 +155,7 @@ func (i *inquiry) endOf(ctx context.Context, run string, token landscape.Token, 
 
 // retryList returns the list of the records that a source of a run retries. A list whose payload is not to be had is none, and a
 // note says so.
-func (i *inquiry) retryList(ctx context.Context, run, source string) (list recompute.RetryList, found bool, err error) {
+func (i *explaining) retryList(ctx context.Context, run, source string) (list recompute.RetryList, found bool, err error) {
 	sources, err := i.log.Sources(ctx, run)
 	if err != nil {
 		return list, false, err

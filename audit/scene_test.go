@@ -89,7 +89,7 @@ func play(t *testing.T) *system.System {
 func auditor(s *system.System) *audit.Auditor { return audit.New(s.Log.Reader, s.Payloads, s.Planner) }
 
 // explain asks and requires an answer.
-func explain(t *testing.T, s *system.System, q audit.Question) *audit.Story {
+func explain(t *testing.T, s *system.System, q audit.Question) *audit.Explanation {
 	t.Helper()
 	q.Run = run
 	story, err := auditor(s).Explain(t.Context(), q)

@@ -20,7 +20,7 @@ const mostComputed = 1000
 // batchTerms returns the expressions of an aggregate with what they and their parts were for a batch, computed again from its tokens,
 // then that of its trigger. Without values it returns them for a batch of too many tokens, or if a record is not to be had; then note
 // says why. A batch of rows that were turned away has none.
-func (i *inquiry) batchTerms(ctx context.Context, made landscape.BatchRecord, members []landscape.Token) (list []Term, note string, err error) {
+func (i *explaining) batchTerms(ctx context.Context, made landscape.BatchRecord, members []landscape.Token) (list []Term, note string, err error) {
 	at := plan.None
 	if i.compiled != nil {
 		at = i.compiled.Find(made.Node)
@@ -75,7 +75,7 @@ func computeAgain(field plan.Computed, rows []row.Row) ([]Value, row.Value) {
 }
 
 // rowsAt returns the rows with which tokens came to a barrier, computed again from their records; nil if one is not to be had.
-func (i *inquiry) rowsAt(ctx context.Context, at int, tokens []landscape.Token) ([]row.Row, error) {
+func (i *explaining) rowsAt(ctx context.Context, at int, tokens []landscape.Token) ([]row.Row, error) {
 	runner, err := engine.NewRunner(i.compiled)
 	if err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 )
 
 // WriteText writes the story for people. Control characters in data are escaped.
-func (s *Story) WriteText(w io.Writer) error {
+func (s *Explanation) WriteText(w io.Writer) error {
 	var b strings.Builder
 	s.writeHead(&b)
 	s.writeOrigin(&b)
@@ -36,7 +36,7 @@ func (s *Story) WriteText(w io.Writer) error {
 	return err
 }
 
-func (s *Story) writeHead(b *strings.Builder) {
+func (s *Explanation) writeHead(b *strings.Builder) {
 	what := fmt.Sprintf("row %d of %s", s.Source.Row, s.Source.Name)
 	if strings.Contains(s.Token, "/") {
 		what = "token " + s.Token
@@ -45,7 +45,7 @@ func (s *Story) writeHead(b *strings.Builder) {
 }
 
 // write tells the fate of one token of the story.
-func (f *Fate) write(b *strings.Builder, s *Story) {
+func (f *Fate) write(b *strings.Builder, s *Explanation) {
 	for _, visit := range f.Nodes {
 		visit.head(b)
 		if f.Merge != nil && visit.Node == f.Merge.Coalesce {
@@ -64,11 +64,13 @@ func (f *Fate) write(b *strings.Builder, s *Story) {
 }
 
 // tellsOf reports whether the story tells of the decision where it tells of the forked token.
-func (s *Story) tellsOf(d *Decision) bool {
-	return slices.ContainsFunc(s.Tokens, func(t TokenStory) bool { return t.Merged != nil && t.Merged.Coalesce == d.Coalesce && t.Token == d.Of })
+func (s *Explanation) tellsOf(d *Decision) bool {
+	return slices.ContainsFunc(s.Tokens, func(t TokenExplanation) bool {
+		return t.Merged != nil && t.Merged.Coalesce == d.Coalesce && t.Token == d.Of
+	})
 }
 
-func (m *Making) write(b *strings.Builder) {
+func (m *BarrierOrigin) write(b *strings.Builder) {
 	fmt.Fprintf(b, "\n%s came out of %s, batch %d of %s; it %s\n", m.Token, m.Barrier, m.Number, plural(m.Rows, "token"), m.say())
 	fmt.Fprintf(b, "  opened   %s\n  fired    %s\n", m.Opened, m.Fired)
 	if m.Parent != "" {
@@ -133,7 +135,7 @@ func plural(n int64, word string) string {
 	}
 }
 
-func (s *Story) writeOrigin(b *strings.Builder) {
+func (s *Explanation) writeOrigin(b *strings.Builder) {
 	if len(s.MadeOf) > 0 {
 		fmt.Fprintf(b, "came out of %s\n", s.Source.Name)
 	} else {
@@ -151,7 +153,7 @@ func (s *Story) writeOrigin(b *strings.Builder) {
 }
 
 // write tells which record of an earlier run it was.
-func (f *Former) write(b *strings.Builder) {
+func (f *RetryOf) write(b *strings.Builder) {
 	if f == nil {
 		return
 	}
@@ -163,7 +165,7 @@ func (f *Former) write(b *strings.Builder) {
 }
 
 // write tells by which run the record is retried, and what came of it.
-func (l *Later) write(b *strings.Builder) {
+func (l *RetriedBy) write(b *strings.Builder) {
 	if l == nil {
 		return
 	}

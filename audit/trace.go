@@ -19,7 +19,7 @@ import (
 
 // visits tells node by node what happened to the record's tokens: computed again if the plan and the record are to be had,
 // and from the record alone otherwise.
-func (i *inquiry) visits(ctx context.Context) error {
+func (i *explaining) visits(ctx context.Context) error {
 	if i.compiled == nil || i.in == nil {
 		asked := i.token(i.asked.Lane)
 		asked.Note = join(asked.Note, i.problem)
@@ -29,7 +29,7 @@ func (i *inquiry) visits(ctx context.Context) error {
 }
 
 // retrace sends the record through the plan again and holds every step against the record.
-func (i *inquiry) retrace(ctx context.Context) error {
+func (i *explaining) retrace(ctx context.Context) error {
 	rejected, err := i.rowErrors(ctx)
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func (i *inquiry) retrace(ctx context.Context) error {
 }
 
 // rowErrors returns the errors on record of the record's tokens.
-func (i *inquiry) rowErrors(ctx context.Context) ([]landscape.RowError, error) {
+func (i *explaining) rowErrors(ctx context.Context) ([]landscape.RowError, error) {
 	var rejected []landscape.RowError
 	for _, t := range i.tokens {
 		found, err := i.log.ErrorsOf(ctx, i.run.ID, t.at)
@@ -72,7 +72,7 @@ func (i *inquiry) rowErrors(ctx context.Context) ([]landscape.RowError, error) {
 }
 
 // duplicates tells the engine which of the record's tokens have a value that another one has, as on record.
-func (i *inquiry) duplicates(rejected []landscape.RowError) engine.Duplicates {
+func (i *explaining) duplicates(rejected []landscape.RowError) engine.Duplicates {
 	duplicates := engine.Duplicates{}
 	root := i.compiled.RootLane(i.in.Origin)
 	for claim, claimed := range engine.Claims(i.compiled) {
@@ -90,7 +90,7 @@ func (i *inquiry) duplicates(rejected []landscape.RowError) engine.Duplicates {
 }
 
 // repeated returns the place among the claims of what must be unique at a deduplicate, if it dropped the token at this step.
-func (i *inquiry) repeated(step landscape.Step) (claim int, is bool) {
+func (i *explaining) repeated(step landscape.Step) (claim int, is bool) {
 	at := i.compiled.Find(step.Node)
 	if at == plan.None || i.compiled.Nodes[at].Operation != plan.Deduplicate || step.Label != engine.Duplicate {
 		return 0, false
@@ -99,12 +99,12 @@ func (i *inquiry) repeated(step landscape.Step) (claim int, is bool) {
 	return claim, claim >= 0
 }
 
-func (i *inquiry) repeat(claim, lane int) engine.Repeat {
+func (i *explaining) repeat(claim, lane int) engine.Repeat {
 	return engine.Repeat{Claim: claim, Token: barrier.Token{Lane: lane, Row: i.asked.Row}}
 }
 
 // compareWays holds the computed ways against those on record, if the record went through the steps.
-func (i *inquiry) compareWays(computed []engine.LaneWay) {
+func (i *explaining) compareWays(computed []engine.LaneWay) {
 	if i.tokens[0].way == nil {
 		return
 	}
@@ -129,7 +129,7 @@ func (i *inquiry) compareWays(computed []engine.LaneWay) {
 }
 
 // visit tells what happened at one node.
-func (i *inquiry) visit(ctx context.Context, event engine.Event, rejected []landscape.RowError) error {
+func (i *explaining) visit(ctx context.Context, event engine.Event, rejected []landscape.RowError) error {
 	t := i.token(int64(event.Lane))
 	if t == nil {
 		return nil // its way is told as a difference
@@ -166,7 +166,7 @@ func (i *inquiry) visit(ctx context.Context, event engine.Event, rejected []land
 }
 
 // before returns the row with which the lane's token comes to its next node: as it left its last node, or the fork that copied it.
-func (i *inquiry) before(lane int) row.Row {
+func (i *explaining) before(lane int) row.Row {
 	if after, found := i.after[lane]; found {
 		return after
 	}
@@ -177,7 +177,7 @@ func (i *inquiry) before(lane int) row.Row {
 }
 
 // inputOf returns the hash with which the token's next node gets the row: that of its last node, or of the forked token.
-func (i *inquiry) inputOf(t *told) string {
+func (i *explaining) inputOf(t *tokenTrace) string {
 	if n := len(t.Nodes); n > 0 {
 		return t.Nodes[n-1].OutputHash
 	}
@@ -193,7 +193,7 @@ func (i *inquiry) inputOf(t *told) string {
 }
 
 // branches returns the ids of the copies that a fork made of the token; nil if the node is none.
-func (i *inquiry) branches(t *told, node string) []string {
+func (i *explaining) branches(t *tokenTrace, node string) []string {
 	var ids []string
 	for _, lane := range i.lanes {
 		if lane.Parent != nil && *lane.Parent == t.at.Lane && lane.Node == node && lane.Branch != "" {
@@ -212,7 +212,7 @@ func (v *Visit) compareRejection(computed *plugin.Rejection) {
 }
 
 // compare holds the computed hash against the record. A node that passes rows on, or takes them in, has its input's hash.
-func (i *inquiry) compare(ctx context.Context, visit *Visit, t *told, node *plan.Node, event engine.Event) error {
+func (i *explaining) compare(ctx context.Context, visit *Visit, t *tokenTrace, node *plan.Node, event engine.Event) error {
 	record := node.Barrier && event.Node == i.in.Origin && len(t.Nodes) == 0
 	taken := node.Coalescing != nil && i.lanes[t.at.Lane].Node != node.Name
 	if !record && (taken || !node.Changes()) {
@@ -234,7 +234,7 @@ func (i *inquiry) compare(ctx context.Context, visit *Visit, t *told, node *plan
 }
 
 // recorded fills in the nodes from the record alone.
-func (i *inquiry) recorded(ctx context.Context) error {
+func (i *explaining) recorded(ctx context.Context) error {
 	rejected, err := i.rowErrors(ctx)
 	if err != nil {
 		return err
@@ -263,7 +263,7 @@ func (i *inquiry) recorded(ctx context.Context) error {
 }
 
 // recall fills in the hashes on record of what came to the node and what left it.
-func (i *inquiry) recall(ctx context.Context, t *told, visit *Visit) error {
+func (i *explaining) recall(ctx context.Context, t *tokenTrace, visit *Visit) error {
 	visit.InputHash = i.inputOf(t)
 	visit.OutputHash = visit.InputHash
 	hash, found, err := i.log.HashAt(ctx, i.run.ID, t.at, visit.Node)

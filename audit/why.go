@@ -81,7 +81,7 @@ func (a *Auditor) WhyNot(ctx context.Context, q Question, sink string) (denial *
 		return nil, err
 	}
 	d := &denying{
-		inquiry: inquiry{Auditor: a, run: run, compiled: compiled, all: q.All}, sink: at, leads: leadingTo(compiled, at), seen: map[string]bool{},
+		explaining: explaining{Auditor: a, run: run, compiled: compiled, all: q.All}, sink: at, leads: leadingTo(compiled, at), seen: map[string]bool{},
 		denial: &Denial{Run: run.ID, Pipeline: run.Pipeline, Status: string(run.Status), Sink: sink, Reasons: []Reason{}},
 	}
 	if err := d.follow(ctx, token); err != nil {
@@ -92,11 +92,11 @@ func (a *Auditor) WhyNot(ctx context.Context, q Question, sink string) (denial *
 
 // denying is one call of WhyNot.
 type denying struct {
-	inquiry // about the record at hand
-	sink    int
-	leads   []bool // by node: rows that come to it may come to the sink
-	seen    map[string]bool
-	denial  *Denial
+	explaining // about the record at hand
+	sink       int
+	leads      []bool // by node: rows that come to it may come to the sink
+	seen       map[string]bool
+	denial     *Denial
 }
 
 // leadingTo returns, by node, whether rows that come to it may come to the sink without being rejected.
@@ -130,7 +130,7 @@ func (d *denying) follow(ctx context.Context, token landscape.Token) error {
 			return err
 		}
 		if d.denial.Token == "" {
-			d.denial.Token = d.story.Token
+			d.denial.Token = d.explanation.Token
 		}
 		children, err := d.judgeFrom(ctx, d.asked.Lane)
 		if err != nil {
@@ -170,7 +170,7 @@ func (d *denying) judgeFrom(ctx context.Context, lane int64) ([]landscape.Token,
 }
 
 // successors returns the lanes of the tokens that go on for the token in this pass.
-func (d *denying) successors(t *told) []int64 {
+func (d *denying) successors(t *tokenTrace) []int64 {
 	if t.way == nil {
 		return nil
 	}
@@ -190,7 +190,7 @@ func (d *denying) walked(lane int64) bool {
 }
 
 // judge returns what a token had to do with the sink; of no kind if those that go on for it tell.
-func (d *denying) judge(t *told) Reason {
+func (d *denying) judge(t *tokenTrace) Reason {
 	if t.way == nil {
 		return Reason{Kind: KindOpen, Text: "it was read and has not gone through the steps"}
 	}
@@ -214,7 +214,7 @@ func (d *denying) judge(t *told) Reason {
 	return d.judgeEnd(t)
 }
 
-func reached(t *told) Reason {
+func reached(t *tokenTrace) Reason {
 	reason := Reason{Kind: KindReached, Line: t.Line, Output: t.Output, Text: "it did reach " + t.Sink}
 	switch {
 	case !t.Complete:
@@ -228,7 +228,7 @@ func reached(t *told) Reason {
 }
 
 // judgeUnrejected says why a token is not in a sink that takes rejected rows only.
-func (d *denying) judgeUnrejected(t *told) Reason {
+func (d *denying) judgeUnrejected(t *tokenTrace) Reason {
 	var senders []string
 	for i := range d.compiled.Nodes {
 		if d.compiled.Nodes[i].OnError.Node == d.sink {
@@ -250,7 +250,7 @@ func (d *denying) judgeUnrejected(t *told) Reason {
 }
 
 // lastVisit returns the last node that did something to the token; sinks of rejected rows are left out.
-func lastVisit(t *told) Visit {
+func lastVisit(t *tokenTrace) Visit {
 	for k := len(t.Nodes) - 1; k >= 0; k-- {
 		if t.Nodes[k].Node != t.way.Sink {
 			return t.Nodes[k]
@@ -259,7 +259,7 @@ func lastVisit(t *told) Visit {
 	return Visit{Node: t.way.Last()}
 }
 
-func rejectedReason(t *told, visit Visit, text string) Reason {
+func rejectedReason(t *tokenTrace, visit Visit, text string) Reason {
 	return Reason{
 		Kind: KindRefused, Text: text, Node: visit.Node, Operation: visit.Operation, Expression: visit.Expression, Values: visit.Values,
 		Refused: visit.Refused, Merge: t.Merge,

@@ -14,7 +14,7 @@ import (
 //
 // The error is an *Error of kind NotFound if there is no such run or row, Invalid if the question makes no sense for the run or fits
 // several rows, and Damaged if what is recorded of the row cannot be read.
-func (c *Client) Explain(ctx context.Context, q audit.Question) (*audit.Story, error) {
+func (c *Client) Explain(ctx context.Context, q audit.Question) (*audit.Explanation, error) {
 	auditor, err := c.auditor(ctx, &q)
 	if err != nil {
 		return nil, err

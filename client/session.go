@@ -110,7 +110,7 @@ func (s *Session) activities(ctx context.Context, run string) (*activities.Activ
 	}
 	planner := s.Planner
 	planner.Run = run
-	return activities.NewAt(activities.Place{Scratch: s.State}, s.Log, payloads, planner, s.Code), nil
+	return activities.NewAt(activities.Affinity{Scratch: s.State}, s.Log, payloads, planner, s.Code), nil
 }
 
 // abandon ends the workflow that a process which is gone left open for the run, if there is one. Nothing of it is needed: the record

@@ -155,12 +155,12 @@ func (r *fullRun) said() string {
 	return string(text)
 }
 
-// fullPatience is how long anything may take on a machine that does other things as well.
-const fullPatience = 2 * time.Minute
+// fullTimeout is how long anything may take on a machine that does other things as well.
+const fullTimeout = 2 * time.Minute
 
 func (r *fullRun) awaitWords(words string) {
 	r.t.Helper()
-	for end := time.Now().Add(fullPatience); !strings.Contains(r.said(), words); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(fullTimeout); !strings.Contains(r.said(), words); time.Sleep(20 * time.Millisecond) {
 		require.False(r.t, r.over(), "it ended without %q: %s", words, r.said())
 		require.True(r.t, time.Now().Before(end), "it never said %q: %s", words, r.said())
 	}
@@ -182,7 +182,7 @@ func (r *fullRun) awaitEnd() {
 	select {
 	case err := <-r.ended:
 		require.NoError(r.t, err, "%s", r.said())
-	case <-time.After(fullPatience):
+	case <-time.After(fullTimeout):
 		require.Fail(r.t, "it does not go on", "%s", r.said())
 	}
 }

@@ -51,19 +51,19 @@ type Member struct {
 	Options worker.Options
 }
 
-// Place returns where the process stands: its queues have names that no other process has, but for those of its files.
-func (m Member) Place() (activities.Place, error) {
+// Affinity returns where the process stands: its queues have names that no other process has, but for those of its files.
+func (m Member) Affinity() (activities.Affinity, error) {
 	files := m.Files
 	if files == "" {
 		host, err := os.Hostname()
 		if err != nil {
-			return activities.Place{}, fmt.Errorf("name of this host: %w; give the name of its files with --files", err)
+			return activities.Affinity{}, fmt.Errorf("name of this host: %w; give the name of its files with --files", err)
 		}
 		files = host
 	}
 	shared := workflows.FilesQueue(m.queue(), files)
 	own := shared + "/" + strconv.Itoa(os.Getpid()) + "-" + uuid.NewString()[:8]
-	return activities.Place{Files: files, FilesQueue: shared, OwnQueue: own, Pipelines: m.Pipelines}, nil
+	return activities.Affinity{Files: files, FilesQueue: shared, OwnQueue: own, Pipelines: m.Pipelines}, nil
 }
 
 func (m Member) queue() string { return cmp.Or(m.Queue, workflows.TaskQueue) }
@@ -73,7 +73,7 @@ func (m Member) queue() string { return cmp.Or(m.Queue, workflows.TaskQueue) }
 type Group []worker.Worker
 
 // Group returns the workers, not yet started. act are the activities of a process at the place.
-func (m Member) Group(c client.Client, place activities.Place, act *activities.Activities) Group {
+func (m Member) Group(c client.Client, affinity activities.Affinity, act *activities.Activities) Group {
 	common := m.Options
 	common.MaxConcurrentActivityExecutionSize = cmp.Or(common.MaxConcurrentActivityExecutionSize, defaultActivities())
 	common.MaxHeartbeatThrottleInterval = heartbeatInterval
@@ -81,7 +81,7 @@ func (m Member) Group(c client.Client, place activities.Place, act *activities.A
 	registerWorkflows(first)
 	first.RegisterActivity(act)
 	group := Group{first}
-	for _, queue := range []string{place.FilesQueue, place.OwnQueue} {
+	for _, queue := range []string{affinity.FilesQueue, affinity.OwnQueue} {
 		w := worker.New(c, queue, besideOptions(common))
 		w.RegisterActivity(act)
 		group = append(group, w)

@@ -48,22 +48,22 @@ func (f *flow) run(ctx workflow.Context) error {
 	f.ahead = f.state.Plan.Ordered && workflow.GetVersion(ctx, passedAhead, workflow.DefaultVersion, 1) == 1
 	f.watchDeadlines(ctx)
 	f.fail(f.unpaused(ctx))
-	for f.goesOn() && f.state.next() != nil && !workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
+	for f.running() && f.state.next() != nil && !workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
 		if err := f.read(ctx, f.next(ctx)); err != nil {
 			f.fail(err)
 		}
-		free := func() bool { return f.going < f.window() && f.state.Paused == nil || !f.goesOn() }
+		free := func() bool { return f.going < f.window() && f.state.Paused == nil || !f.running() }
 		if err := workflow.Await(ctx, free); err != nil {
 			f.fail(err)
 		}
 	}
 	f.over = true
 	f.drain(ctx)
-	if f.goesOn() && f.state.next() == nil {
+	if f.running() && f.state.next() == nil {
 		f.fail(f.endBarriers(ctx))
 	}
 	f.fail(f.unpaused(ctx))
-	f.ending = f.goesOn() && f.state.done()
+	f.ending = f.running() && f.state.done()
 	return f.err
 }
 
@@ -71,12 +71,12 @@ func (f *flow) run(ctx workflow.Context) error {
 // never rename.
 const passedAhead = "passed-ahead"
 
-// goesOn reports whether there is no reason to stop.
-func (f *flow) goesOn() bool { return f.err == nil && f.cancelled == nil }
+// running reports whether there is no reason to stop.
+func (f *flow) running() bool { return f.err == nil && f.cancelled == nil }
 
 // unpaused waits until the run is not paused, or stops.
 func (f *flow) unpaused(ctx workflow.Context) error {
-	return workflow.Await(ctx, func() bool { return f.state.Paused == nil || !f.goesOn() })
+	return workflow.Await(ctx, func() bool { return f.state.Paused == nil || !f.running() })
 }
 
 // drain waits until nothing is in flight and all deadlines that are recorded were acted on. After a failure work in
@@ -84,7 +84,7 @@ func (f *flow) unpaused(ctx workflow.Context) error {
 func (f *flow) drain(ctx workflow.Context) {
 	lasting, _ := workflow.NewDisconnectedContext(ctx)
 	redone := func() bool { return f.state.Redo.Next() == nil || f.state.next() != nil }
-	if err := workflow.Await(lasting, func() bool { return f.going == 0 && redone() || !f.goesOn() }); err != nil {
+	if err := workflow.Await(lasting, func() bool { return f.going == 0 && redone() || !f.running() }); err != nil {
 		f.fail(err)
 	}
 	if f.err != nil {

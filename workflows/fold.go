@@ -47,14 +47,14 @@ func (f *flow) folded(step fold, out activities.FoldResult) {
 
 // sendOn sends what came out of a barrier through the steps after it, chunk by chunk, until all is gone or enough says so. With
 // enough it begins nothing while the run is paused.
-func (f *flow) sendOn(ctx workflow.Context, held *resumepoint.Holding, enough func() bool) error {
+func (f *flow) sendOn(ctx workflow.Context, held *resumepoint.BarrierState, enough func() bool) error {
 	for held.Passed < held.Chunks {
 		if enough != nil {
 			if err := f.unpaused(ctx); err != nil || enough() {
 				return err
 			}
 		}
-		if err := f.sendChunks(ctx, []*resumepoint.Holding{held}); err != nil {
+		if err := f.sendChunks(ctx, []*resumepoint.BarrierState{held}); err != nil {
 			return err
 		}
 	}
@@ -63,7 +63,7 @@ func (f *flow) sendOn(ctx workflow.Context, held *resumepoint.Holding, enough fu
 
 // sendChunks sends the next chunk of each of the barriers through the steps, and waits until its parts are written: so no more parts
 // wait in memory than one chunk has, or several small ones.
-func (f *flow) sendChunks(ctx workflow.Context, from []*resumepoint.Holding) error {
+func (f *flow) sendChunks(ctx workflow.Context, from []*resumepoint.BarrierState) error {
 	var group passing
 	for _, held := range from {
 		group.chunks = append(group.chunks, activities.ProcessInput{Run: f.id, Epoch: f.state.Epoch, Source: held.Barrier, Chunk: held.Passed})
@@ -86,9 +86,9 @@ func (f *flow) sendChunks(ctx workflow.Context, from []*resumepoint.Holding) err
 // endBarriers empties the barriers, in the order of the plan: what comes out of one may come to a later one. It leaves off
 // when somebody stops the run or the history is long enough to be continued as new.
 func (f *flow) endBarriers(ctx workflow.Context) error {
-	enough := func() bool { return workflow.GetInfo(ctx).GetContinueAsNewSuggested() || !f.goesOn() }
+	enough := func() bool { return workflow.GetInfo(ctx).GetContinueAsNewSuggested() || !f.running() }
 	for rest := f.holdings(); len(rest) > 0; {
-		if err := f.unpaused(ctx); err != nil || !f.goesOn() {
+		if err := f.unpaused(ctx); err != nil || !f.running() {
 			return err
 		}
 		ended, err := f.end(ctx, rest)
@@ -191,7 +191,7 @@ func (f *flow) fireDue(ctx workflow.Context, now int64) error {
 	return nil
 }
 
-func (f *flow) held(barrier string) *resumepoint.Holding {
+func (f *flow) held(barrier string) *resumepoint.BarrierState {
 	for i := range f.state.Held {
 		if f.state.Held[i].Barrier == barrier {
 			return &f.state.Held[i]

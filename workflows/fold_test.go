@@ -148,7 +148,7 @@ func TestARunGoesOnInTheMiddleOfWhatABarrierGaveOut(t *testing.T) {
 		},
 		Sources: []resumepoint.Reading{{Source: "a", Chunk: 7, AtEnd: true}},
 		Outputs: []resumepoint.Output{{Ordinal: 3, Offset: 15, Rows: 3}},
-		Held:    []resumepoint.Holding{{Barrier: "first", Folds: 8, Rows: 5, Chunks: 5, Passed: 3, Ended: true}, {Barrier: "second", Folds: 3}},
+		Held:    []resumepoint.BarrierState{{Barrier: "first", Folds: 8, Rows: 5, Chunks: 5, Passed: 3, Ended: true}, {Barrier: "second", Folds: 3}},
 	}}
 	require.NoError(t, hold(t, w, in).GetWorkflowError())
 	require.Equal(t, []string{"second 3 chunk first3", "second 4 chunk first4", "second 5 end 0"}, w.folds())

@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	// nearPatience is how long a process may take to come for what it is best placed to do. After that anybody may do it: what
+	// nearTimeout is how long a process may take to come for what it is best placed to do. After that anybody may do it: what
 	// the process has in memory is rebuilt from the record.
-	nearPatience = 10 * time.Second
+	nearTimeout = 10 * time.Second
 
-	// seenPatience is how long it may take until a worker that sees the files of a run comes to open it.
-	seenPatience = time.Minute
+	// seenTimeout is how long it may take until a worker that sees the files of a run comes to open it.
+	seenTimeout = time.Minute
 
 	// nearChunks is how many chunks the process that read them sends through the steps itself, while others may take the
 	// rest. It has them in memory; others must fetch them.
@@ -43,7 +43,7 @@ func (f *flow) perform(ctx workflow.Context, near string, activity, in any) work
 	}
 	done, settle := workflow.NewFuture(ctx)
 	workflow.Go(ctx, func(ctx workflow.Context) {
-		future := workflow.ExecuteActivity(soon(onQueue(ctx, near), nearPatience), activity, in)
+		future := workflow.ExecuteActivity(soon(onQueue(ctx, near), nearTimeout), activity, in)
 		if notFetched(future.Get(ctx, nil)) {
 			future = workflow.ExecuteActivity(anywhere, activity, in)
 		}

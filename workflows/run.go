@@ -62,7 +62,7 @@ func RunPipeline(ctx workflow.Context, in RunInput) (RunResult, error) {
 		return result, err
 	}
 	if found, resumable := onRecord(err); resumable && in.State != nil {
-		return result, workflow.NewContinueAsNewError(ctx, RunPipelineName, in.takeUp(found))
+		return result, workflow.NewContinueAsNewError(ctx, RunPipelineName, in.resumed(found))
 	}
 	if unrecorded := stop(ctx, in, err); unrecorded != nil {
 		return result, errors.Join(err, unrecorded)
@@ -153,8 +153,8 @@ func onRecord(err error) (found activities.Found, resumable bool) {
 	return found, application.Details(&found) == nil && found.Resumable
 }
 
-// takeUp returns the input that resumes the run that was found on record.
-func (in *RunInput) takeUp(found activities.Found) RunInput {
+// resumed returns the input that resumes the run that was found on record.
+func (in *RunInput) resumed(found activities.Found) RunInput {
 	resume := activities.ResumeInput{Run: in.Run, Epoch: found.Epoch + 1, Why: "started or reset again in Temporal", Pause: found.Pause, Files: in.Files}
 	if in.Resume != nil {
 		resume.Files = in.Resume.Files
@@ -166,7 +166,7 @@ func (in *RunInput) takeUp(found activities.Found) RunInput {
 func begin(ctx workflow.Context, in *RunInput) (*State, error) {
 	state, err := beginOnce(ctx, in)
 	if found, resumable := onRecord(err); resumable {
-		*in = in.takeUp(found)
+		*in = in.resumed(found)
 		return beginOnce(ctx, in)
 	}
 	return state, err
@@ -192,7 +192,7 @@ func beginOnce(ctx workflow.Context, in *RunInput) (*State, error) {
 func resume(ctx workflow.Context, in activities.ResumeInput) workflow.Future {
 	ctx = withActivity(ctx, "resume run %s", in.Run)
 	if in.Files != "" {
-		future := workflow.ExecuteActivity(soon(onQueue(ctx, filesQueue(ctx, in.Files)), nearPatience), act.ResumeRun, in)
+		future := workflow.ExecuteActivity(soon(onQueue(ctx, filesQueue(ctx, in.Files)), nearTimeout), act.ResumeRun, in)
 		if !notFetched(future.Get(ctx, nil)) {
 			return future
 		}
@@ -228,13 +228,13 @@ func (in *RunInput) queue() string {
 func open(ctx workflow.Context, in activities.OpenInput) (*State, error) {
 	named := withActivity(ctx, "open run")
 	if in.Files != "" {
-		named = soon(onQueue(named, filesQueue(ctx, in.Files)), seenPatience)
+		named = soon(onQueue(named, filesQueue(ctx, in.Files)), seenTimeout)
 	}
 	var plan resumepoint.Plan
 	err := workflow.ExecuteActivity(named, act.OpenRun, in).Get(ctx, &plan)
 	if notFetched(err) {
 		err = temporal.NewNonRetryableApplicationError(fmt.Sprintf("no worker that sees the files of %q came for the run within %s: "+
-			"start one there, or one that sees the same files with --files %s", in.Files, seenPatience, in.Files), TypeNoWorker, nil)
+			"start one there, or one that sees the same files with --files %s", in.Files, seenTimeout, in.Files), TypeNoWorker, nil)
 	}
 	if err != nil {
 		return nil, err

@@ -68,7 +68,7 @@ func (f *flow) next(ctx workflow.Context) []*resumepoint.Reading {
 
 // fold is a step that a barrier is to take.
 type fold struct {
-	held *resumepoint.Holding
+	held *resumepoint.BarrierState
 	in   activities.FoldInput
 }
 
@@ -232,8 +232,8 @@ func (f *flow) writeTogether(ctx workflow.Context, near string, parts []part) wo
 }
 
 // holdings returns how far each barrier is, in the order of the plan.
-func (f *flow) holdings() []*resumepoint.Holding {
-	held := make([]*resumepoint.Holding, len(f.state.Held))
+func (f *flow) holdings() []*resumepoint.BarrierState {
+	held := make([]*resumepoint.BarrierState, len(f.state.Held))
 	for i := range held {
 		held[i] = &f.state.Held[i]
 	}
@@ -242,7 +242,7 @@ func (f *flow) holdings() []*resumepoint.Holding {
 
 // end lets the first barriers know that nothing will come any more, and returns how many now do: several, if none of them can get what
 // comes out of another one, else one.
-func (f *flow) end(ctx workflow.Context, barriers []*resumepoint.Holding) (int, error) {
+func (f *flow) end(ctx workflow.Context, barriers []*resumepoint.BarrierState) (int, error) {
 	var steps []fold
 	for _, held := range barriers {
 		if held.Ended {
@@ -258,8 +258,8 @@ func (f *flow) end(ctx workflow.Context, barriers []*resumepoint.Holding) (int, 
 
 // sendAll sends on what came out of barriers of which none gets what comes out of another one: what is little, together. It leaves off
 // when enough says so.
-func (f *flow) sendAll(ctx workflow.Context, barriers []*resumepoint.Holding, enough func() bool) error {
-	barriers = slices.DeleteFunc(slices.Clone(barriers), func(held *resumepoint.Holding) bool { return held.Passed == held.Chunks })
+func (f *flow) sendAll(ctx workflow.Context, barriers []*resumepoint.BarrierState, enough func() bool) error {
+	barriers = slices.DeleteFunc(slices.Clone(barriers), func(held *resumepoint.BarrierState) bool { return held.Passed == held.Chunks })
 	for len(barriers) > 0 {
 		if err := f.unpaused(ctx); err != nil || enough() {
 			return err
@@ -278,7 +278,7 @@ func (f *flow) sendAll(ctx workflow.Context, barriers []*resumepoint.Holding, en
 }
 
 // little returns of how many of the first barriers one chunk of few rows is to be sent on.
-func (f *flow) little(barriers []*resumepoint.Holding) int {
+func (f *flow) little(barriers []*resumepoint.BarrierState) int {
 	for i, held := range barriers {
 		rows, known := f.came[held.Barrier]
 		if f.state.Plan.Ordered || held.Chunks-held.Passed != 1 || !known || rows > smallRows {

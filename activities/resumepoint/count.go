@@ -7,51 +7,51 @@ import (
 	"waymark/landscape"
 )
 
-// standing is a state under construction: recorded work is counted in the order of turns, up to the first piece that is not complete.
-type standing struct {
+// finishedWork is a state under construction: recorded work is counted in the order of turns, up to the first piece that is not complete.
+type finishedWork struct {
 	*done
 	State
 }
 
 // stand returns where the run stands.
 func (d *done) stand(plan Plan) (State, error) {
-	s := standing{done: d, State: NewState(plan)}
-	if err := s.countTurns(); err != nil {
+	w := finishedWork{done: d, State: NewState(plan)}
+	if err := w.countTurns(); err != nil {
 		return State{}, err
 	}
-	for i := range s.Sources {
-		source := &s.Sources[i]
+	for i := range w.Sources {
+		source := &w.Sources[i]
 		source.AtEnd = d.ended[source.Source] && source.Chunk == d.counts[source.Source]
 	}
-	if !slices.ContainsFunc(s.Sources, func(r Reading) bool { return !r.AtEnd }) && len(s.ticks) == 0 {
-		if err := s.countEnds(); err != nil {
+	if !slices.ContainsFunc(w.Sources, func(r Reading) bool { return !r.AtEnd }) && len(w.ticks) == 0 {
+		if err := w.countEnds(); err != nil {
 			return State{}, err
 		}
 	}
-	s.redo()
-	return s.State, nil
+	w.redo()
+	return w.State, nil
 }
 
 // countTurns counts the turns of the sources' chunks, and of deadlines between them.
-func (s *standing) countTurns() error {
-	order, err := s.order()
+func (w *finishedWork) countTurns() error {
+	order, err := w.order()
 	if err != nil {
 		return err
 	}
 	for turn := int64(0); ; turn++ {
-		for len(s.ticks) > 0 && s.ticks[0].Turns == turn {
-			if tick := s.ticks[0]; !s.cameOut(tick.barrier, tick.fold) {
+		for len(w.ticks) > 0 && w.ticks[0].Turns == turn {
+			if tick := w.ticks[0]; !w.cameOut(tick.barrier, tick.fold) {
 				return nil
 			}
-			if err := s.countFold(s.ticks[0].barrier, s.ticks[0].fold); err != nil {
+			if err := w.countFold(w.ticks[0].barrier, w.ticks[0].fold); err != nil {
 				return err
 			}
-			s.ticks = s.ticks[1:]
+			w.ticks = w.ticks[1:]
 		}
-		if turn == int64(len(order)) || !s.complete(order[turn]) {
+		if turn == int64(len(order)) || !w.complete(order[turn]) {
 			return nil
 		}
-		if err := s.countRead(order[turn]); err != nil {
+		if err := w.countRead(order[turn]); err != nil {
 			return err
 		}
 	}
@@ -59,27 +59,27 @@ func (s *standing) countTurns() error {
 
 // order returns the sources' chunks on record in the order in which they were read: of the sources that were not at their end
 // the one with the fewest chunks was read next, the first of equals.
-func (s *standing) order() ([]chunkKey, error) {
+func (w *finishedWork) order() ([]chunkKey, error) {
 	var order []chunkKey
-	read := make([]int64, len(s.Sources))
+	read := make([]int64, len(w.Sources))
 	var next int
 	for {
 		next = -1
-		for i, source := range s.Sources {
-			if ended := s.ended[source.Source] && read[i] == s.counts[source.Source]; !ended && (next < 0 || read[i] < read[next]) {
+		for i, source := range w.Sources {
+			if ended := w.ended[source.Source] && read[i] == w.counts[source.Source]; !ended && (next < 0 || read[i] < read[next]) {
 				next = i
 			}
 		}
-		if next < 0 || read[next] == s.counts[s.Sources[next].Source] {
+		if next < 0 || read[next] == w.counts[w.Sources[next].Source] {
 			break
 		}
-		order = append(order, chunkKey{s.Sources[next].Source, read[next]})
+		order = append(order, chunkKey{w.Sources[next].Source, read[next]})
 		read[next]++
 	}
-	for i, source := range s.Sources {
-		if read[i] != s.counts[source.Source] && !s.readTogether(i, next, read) {
+	for i, source := range w.Sources {
+		if read[i] != w.counts[source.Source] && !w.readTogether(i, next, read) {
 			return nil, Diverged("%d chunks of %s are recorded, and only %d can have been read before the other sources' next chunks",
-				s.counts[source.Source], source.Source, read[i])
+				w.counts[source.Source], source.Source, read[i])
 		}
 	}
 	return order, nil
@@ -87,16 +87,16 @@ func (s *standing) order() ([]chunkKey, error) {
 
 // readTogether reports whether a source can have one chunk more than was read of it in turn: small sources are read together, and the
 // process may have died when it had read this one and not yet the one that is next. Such a chunk is read again.
-func (s *standing) readTogether(source, next int, read []int64) bool {
-	small := s.Plan.Small
-	return small != nil && next >= 0 && small[source] && small[next] && read[source] == read[next] && s.counts[s.Sources[source].Source] == read[source]+1
+func (w *finishedWork) readTogether(source, next int, read []int64) bool {
+	small := w.Plan.Small
+	return small != nil && next >= 0 && small[source] && small[next] && read[source] == read[next] && w.counts[w.Sources[source].Source] == read[source]+1
 }
 
 // countRead counts a source's chunk.
-func (s *standing) countRead(key chunkKey) error {
-	chunk := s.chunks[key]
-	for i := range s.Sources {
-		source := &s.Sources[i]
+func (w *finishedWork) countRead(key chunkKey) error {
+	chunk := w.chunks[key]
+	for i := range w.Sources {
+		source := &w.Sources[i]
 		if source.Source != key.source {
 			continue
 		}
@@ -107,40 +107,40 @@ func (s *standing) countRead(key chunkKey) error {
 		source.Cursor = end
 		source.Chunk++
 	}
-	s.Read += chunk.Rows
-	s.Done += chunk.Rows
-	s.Bytes += chunk.Bytes
-	return s.countChunk(key)
+	w.Read += chunk.Rows
+	w.Done += chunk.Rows
+	w.Bytes += chunk.Bytes
+	return w.countChunk(key)
 }
 
 // countChunk counts what became of a chunk: its parts in the sinks, and what barriers made of it.
-func (s *standing) countChunk(key chunkKey) error {
-	chunk := s.chunks[key]
-	s.Refused += chunk.refused
-	for _, sink := range s.Plan.Sinks {
+func (w *finishedWork) countChunk(key chunkKey) error {
+	chunk := w.chunks[key]
+	w.Refused += chunk.refused
+	for _, sink := range w.Plan.Sinks {
 		for _, effect := range chunk.effects {
 			if effect.Sink != sink.Name {
 				continue
 			}
-			if err := s.countPart(effect); err != nil {
+			if err := w.countPart(effect); err != nil {
 				return err
 			}
 		}
 	}
 	for _, barrier := range chunk.barriers {
-		if err := s.countFold(barrier, s.taken[partKey{key, barrier}]); err != nil {
+		if err := w.countFold(barrier, w.taken[partKey{key, barrier}]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *standing) countPart(effect landscape.Effect) error {
-	for i := range s.Plan.Sinks {
-		if s.Plan.Sinks[i].Name != effect.Sink {
+func (w *finishedWork) countPart(effect landscape.Effect) error {
+	for i := range w.Plan.Sinks {
+		if w.Plan.Sinks[i].Name != effect.Sink {
 			continue
 		}
-		output := &s.Outputs[i]
+		output := &w.Outputs[i]
 		if effect.Ordinal == nil || effect.Offset == nil {
 			return Diverged("the %s is confirmed on record, and has no place", effect.EffectKey)
 		}
@@ -157,13 +157,13 @@ func (s *standing) countPart(effect landscape.Effect) error {
 }
 
 // countFold counts a fold with all that came out of it.
-func (s *standing) countFold(barrier string, fold int64) error {
-	if err := s.takeFold(barrier, fold); err != nil {
+func (w *finishedWork) countFold(barrier string, fold int64) error {
+	if err := w.takeFold(barrier, fold); err != nil {
 		return err
 	}
-	for _, key := range s.out[foldKey{barrier, fold}] {
-		s.holding(barrier).Passed++
-		if err := s.countChunk(key); err != nil {
+	for _, key := range w.out[foldKey{barrier, fold}] {
+		w.holding(barrier).Passed++
+		if err := w.countChunk(key); err != nil {
 			return err
 		}
 	}
@@ -171,15 +171,15 @@ func (s *standing) countFold(barrier string, fold int64) error {
 }
 
 // takeFold counts a fold without what came out of it.
-func (s *standing) takeFold(barrier string, fold int64) error {
-	held := s.holding(barrier)
-	record := s.folds[barrier][fold]
+func (w *finishedWork) takeFold(barrier string, fold int64) error {
+	held := w.holding(barrier)
+	record := w.folds[barrier][fold]
 	if fold != held.Folds {
 		return Diverged("fold %d of %s is recorded, and would be fold %d", fold, barrier, held.Folds)
 	}
 	held.Folds++
 	held.Rows += record.Out
-	held.Chunks += int64(len(s.out[foldKey{barrier, fold}]))
+	held.Chunks += int64(len(w.out[foldKey{barrier, fold}]))
 	held.Deadline = int64(record.Deadline)
 	held.Ended = record.Kind == landscape.EndFold
 	if record.State != "" {
@@ -189,22 +189,22 @@ func (s *standing) takeFold(barrier string, fold int64) error {
 }
 
 // countEnds counts how far the barriers were emptied, in the order of the plan.
-func (s *standing) countEnds() error {
-	for i := range s.Held {
-		held := &s.Held[i]
-		folds := s.folds[held.Barrier]
+func (w *finishedWork) countEnds() error {
+	for i := range w.Held {
+		held := &w.Held[i]
+		folds := w.folds[held.Barrier]
 		if held.Folds == int64(len(folds)) || folds[held.Folds].Kind != landscape.EndFold {
 			return nil
 		}
-		if err := s.takeFold(held.Barrier, held.Folds); err != nil {
+		if err := w.takeFold(held.Barrier, held.Folds); err != nil {
 			return err
 		}
 		for ; held.Passed < held.Chunks; held.Passed++ {
 			key := chunkKey{held.Barrier, held.Passed}
-			if !s.complete(key) {
+			if !w.complete(key) {
 				return nil
 			}
-			if err := s.countChunk(key); err != nil {
+			if err := w.countChunk(key); err != nil {
 				return err
 			}
 		}
@@ -212,28 +212,28 @@ func (s *standing) countEnds() error {
 	return nil
 }
 
-func (s *standing) holding(barrier string) *Holding {
-	for i := range s.Held {
-		if s.Held[i].Barrier == barrier {
-			return &s.Held[i]
+func (w *finishedWork) holding(barrier string) *BarrierState {
+	for i := range w.Held {
+		if w.Held[i].Barrier == barrier {
+			return &w.Held[i]
 		}
 	}
-	panic("no barrier named " + barrier + " in the plan of run " + s.run)
+	panic("no barrier named " + barrier + " in the plan of run " + w.run)
 }
 
 // redo says what is recorded beyond the state. Deadlines that were acted on together are acted on together again.
-func (s *standing) redo() {
+func (w *finishedWork) redo() {
 	var counted int64
-	for _, source := range s.Sources {
+	for _, source := range w.Sources {
 		counted += source.Chunk
 	}
-	if s.turns <= counted && len(s.ticks) == 0 {
+	if w.turns <= counted && len(w.ticks) == 0 {
 		return
 	}
-	s.Redo = &Redo{Turns: s.turns}
-	for _, tick := range s.ticks {
-		if n := len(s.Redo.Ticks); n == 0 || s.Redo.Ticks[n-1] != tick.Tick {
-			s.Redo.Ticks = append(s.Redo.Ticks, tick.Tick)
+	w.Redo = &Redo{Turns: w.turns}
+	for _, tick := range w.ticks {
+		if n := len(w.Redo.Ticks); n == 0 || w.Redo.Ticks[n-1] != tick.Tick {
+			w.Redo.Ticks = append(w.Redo.Ticks, tick.Tick)
 		}
 	}
 }

@@ -4,11 +4,11 @@ import "waymark/plugin"
 
 // State is where a run stands at a moment when no chunk is in flight: all that its workflow must know to go on.
 type State struct {
-	Plan    Plan      `json:"plan"`
-	Epoch   int64     `json:"epoch,omitempty"`   // how often the run was resumed
-	Sources []Reading `json:"sources,omitempty"` // one for each source of the plan, in its order
-	Outputs []Output  `json:"outputs"`           // one for each sink of the plan, in its order
-	Held    []Holding `json:"held,omitempty"`    // one for each barrier of the plan, in its order
+	Plan    Plan           `json:"plan"`
+	Epoch   int64          `json:"epoch,omitempty"`   // how often the run was resumed
+	Sources []Reading      `json:"sources,omitempty"` // one for each source of the plan, in its order
+	Outputs []Output       `json:"outputs"`           // one for each sink of the plan, in its order
+	Held    []BarrierState `json:"held,omitempty"`    // one for each barrier of the plan, in its order
 	Progress
 	Redo  *Redo  `json:"redo,omitempty"`  // what is recorded beyond this state; nil if nothing is
 	Pause *Pause `json:"pause,omitempty"` // of the run that was resumed, and outlasts that; nil if there is none
@@ -28,8 +28,8 @@ type Reading struct {
 	AtEnd  bool          `json:"at_end,omitempty"`
 }
 
-// Holding is how far a barrier is.
-type Holding struct {
+// BarrierState is how far a barrier is.
+type BarrierState struct {
 	Barrier  string    `json:"barrier"`
 	Folds    int64     `json:"folds"`              // done
 	Saved    SavedFold `json:"saved"`              // the latest of its states that is stored
@@ -89,7 +89,7 @@ func NewState(plan Plan) State {
 		state.Sources = append(state.Sources, Reading{Source: source})
 	}
 	for _, barrier := range plan.Barriers {
-		state.Held = append(state.Held, Holding{Barrier: barrier})
+		state.Held = append(state.Held, BarrierState{Barrier: barrier})
 	}
 	return state
 }

@@ -25,7 +25,7 @@ func PassedInTurn(ctx context.Context, log *landscape.Reader, p *plan.Plan, run 
 // passedInTurn returns the chunks that went through the steps, in the order of their turns: that of the sources, each followed by
 // what came out of the barriers that it fed, between them what came out for deadlines, and what came out at the end.
 func (d *done) passedInTurn(plan Plan) ([]landscape.Chunk, error) {
-	s := standing{done: d, State: NewState(plan)}
+	s := finishedWork{done: d, State: NewState(plan)}
 	order, err := s.order()
 	if err != nil {
 		return nil, err

@@ -59,7 +59,7 @@ func startWorker(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	member := worker.Member{Files: args[0], Pipelines: ts.MkAbs("pipelines")}
 	member.Options.WorkerStopTimeout = 5 * time.Second
-	place, err := member.Place()
+	place, err := member.Affinity()
 	ts.Check(err)
 	planner := worker.Planner{FingerprintKey: make([]byte, worker.KeyBytes)}
 	if networks := ts.Getenv("WAYMARK_ALLOW_NETWORK"); networks != "" {

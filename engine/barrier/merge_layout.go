@@ -18,11 +18,11 @@ type mergeLayout struct {
 
 // mergeCell is where a field's value comes from, and where others have it too.
 type mergeCell struct {
-	from   place
-	others []place
+	from   slot
+	others []slot
 }
 
-type place struct{ branch, position int }
+type slot struct{ branch, position int }
 
 // maxLayouts bounds what is remembered: rows of ever new shapes must not fill the memory.
 const maxLayouts = 1024
@@ -80,7 +80,7 @@ func (m *merger) nestedLayout() *mergeLayout {
 
 func (m *merger) unionLayout(rows []row.Row) *mergeLayout {
 	var names []string
-	var places [][]place
+	var places [][]slot
 	known := map[string]int{}
 	for _, b := range m.came {
 		for position, name := range rows[b].Shape.Fields() {
@@ -90,7 +90,7 @@ func (m *merger) unionLayout(rows []row.Row) *mergeLayout {
 				known[name] = i
 				names, places = append(names, name), append(places, nil)
 			}
-			places[i] = append(places[i], place{b, position})
+			places[i] = append(places[i], slot{b, position})
 		}
 	}
 	layout := &mergeLayout{shape: row.NewShape(names)}
@@ -102,7 +102,7 @@ func (m *merger) unionLayout(rows []row.Row) *mergeLayout {
 }
 
 // cell chooses whose value counts, of branches in declared order.
-func (m *merger) cell(having []place) mergeCell {
+func (m *merger) cell(having []slot) mergeCell {
 	if m.spec.Collision == plan.CollisionFirst {
 		return mergeCell{from: having[0], others: having[1:]}
 	}

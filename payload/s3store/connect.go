@@ -31,7 +31,7 @@ const (
 )
 
 // connect returns a client and the transport under it, and completes p with what the SDK's settings say.
-func connect(ctx context.Context, p *place, way way) (*s3.Client, *transport, error) {
+func connect(ctx context.Context, p *location, way way) (*s3.Client, *transport, error) {
 	buildable := awshttp.NewBuildableClient() // the only kind that the SDK gives a CA bundle to (AWS_CA_BUNDLE)
 	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(buildable), config.WithRetryer(newRetryer),
 		config.WithLogger(logging.Nop{})) // what matters comes back as an error
@@ -54,7 +54,7 @@ func connect(ctx context.Context, p *place, way way) (*s3.Client, *transport, er
 }
 
 // settle makes o what p says, and p what o says where p says nothing.
-func (p *place) settle(o *s3.Options) (err error) {
+func (p *location) settle(o *s3.Options) (err error) {
 	if p.endpoint == "" && o.BaseEndpoint != nil {
 		if p.endpoint, err = parseEndpoint(*o.BaseEndpoint); err != nil {
 			return fmt.Errorf("settings of the AWS SDK (AWS_ENDPOINT_URL, or a profile): %w", err)

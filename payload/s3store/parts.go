@@ -16,8 +16,8 @@ const (
 	// partsAtOnce is how many parts of one object are in flight side by side.
 	partsAtOnce = 4
 
-	// abortPatience is how long a failed write waits for its upload to be thrown away. Sweep finds what is left.
-	abortPatience = 10 * time.Second
+	// abortTimeout is how long a failed write waits for its upload to be thrown away. Sweep finds what is left.
+	abortTimeout = 10 * time.Second
 )
 
 // putParts writes an object in parts. None of it is visible before all parts are there and the condition holds.
@@ -81,7 +81,7 @@ func (s *Store) sendPart(ctx context.Context, name string, upload *string, numbe
 // abandon throws the parts of an upload away, also after the context of the write has ended. An upload that is not there
 // is no error: it may have been completed by a request whose reply was lost.
 func (s *Store) abandon(ctx context.Context, name string, upload *string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
 	defer cancel()
 	_, err := s.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &s.place.bucket, Key: &name, UploadId: upload})
 	if isMissing(err) {

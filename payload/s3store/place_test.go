@@ -8,7 +8,7 @@ import (
 )
 
 func TestParsePlace(t *testing.T) {
-	for raw, want := range map[string]place{
+	for raw, want := range map[string]location{
 		"s3://bucket":            {bucket: "bucket"},
 		"s3://bucket/":           {bucket: "bucket"},
 		"s3://a.b-c/one/two/":    {bucket: "a.b-c", prefix: "one/two/"},

@@ -26,7 +26,7 @@ const (
 // processes, may share the place.
 type Store struct {
 	client *s3.Client
-	place  place
+	place  location
 	limits limits
 
 	transport *transport

@@ -26,7 +26,7 @@ func (e *CompileError) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, 
 
 // errorAt returns an error at the node with this id.
 func errorAt(source string, tree *ast.AST, id int64, message string) error {
-	return placeIn(source, tree.SourceInfo().GetStartLocation(id)).error(message)
+	return positionIn(source, tree.SourceInfo().GetStartLocation(id)).error(message)
 }
 
 // compileError returns the first of CEL's issues in our words.
@@ -38,20 +38,20 @@ func (e *Env) compileError(source string, issues *cel.Issues) error {
 		}
 		return a.Location.Column() - b.Location.Column()
 	})
-	at := placeIn(source, first.Location)
+	at := positionIn(source, first.Location)
 	return at.error(e.explainIssue(first.Message, at))
 }
 
-// A place is where CEL saw a mistake.
-type place struct {
+// A position is where CEL saw a mistake.
+type position struct {
 	line, column int  // line from 1, column from 0
 	function     bool // at the name of a function
 	raw          bool // behind the r of a raw text
 }
 
-// placeIn moves the place from the dot before a field, or the parenthesis after a function, to the name.
-func placeIn(source string, at common.Location) place {
-	p := place{line: max(1, at.Line()), column: max(0, at.Column())}
+// positionIn moves the position from the dot before a field, or the parenthesis after a function, to the name.
+func positionIn(source string, at common.Location) position {
+	p := position{line: max(1, at.Line()), column: max(0, at.Column())}
 	lines := strings.Split(source, "\n")
 	line := []rune(lines[min(p.line, len(lines))-1])
 	if p.column >= len(line) {
@@ -72,7 +72,7 @@ func placeIn(source string, at common.Location) place {
 	return p
 }
 
-func (p place) error(message string) error {
+func (p position) error(message string) error {
 	return &CompileError{p.line, p.column + 1, oneLine(message, maxMessageBytes)}
 }
 
@@ -87,7 +87,7 @@ var (
 )
 
 // explainIssue translates one message of CEL v0.33.1. What it does not know it passes on.
-func (e *Env) explainIssue(message string, at place) string {
+func (e *Env) explainIssue(message string, at position) string {
 	if m := undefinedField.FindStringSubmatch(message); m != nil {
 		return e.unknownField(m[1])
 	}
@@ -123,7 +123,7 @@ func (e *Env) explainIssue(message string, at place) string {
 }
 
 // unexpected explains a syntax error at text, where CEL could not go on.
-func unexpected(text string, at place) string {
+func unexpected(text string, at position) string {
 	escape, needs := "", ""
 	if !at.raw {
 		escape, needs = unknownEscape(text)

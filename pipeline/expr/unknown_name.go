@@ -16,7 +16,7 @@ func (e *Env) unknownField(name string) string {
 }
 
 // unknownName explains an undeclared name.
-func (e *Env) unknownName(name string, at place) string {
+func (e *Env) unknownName(name string, at position) string {
 	if param, ok := strings.CutPrefix(name, paramName+"."); ok {
 		return fmt.Sprintf("no parameter is named %q%s", param, suggest(param, slices.Sorted(maps.Keys(e.params)), "the parameters"))
 	}

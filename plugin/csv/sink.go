@@ -20,7 +20,7 @@ const (
 // and what to write instead; nothing on disk is looked at or changed.
 func NewSink(name string, spec pipeline.Sink, files file.Access) (plugin.Sink, error) {
 	options := *spec.CSV
-	place, err := files.Place(name, ".csv", options.FileTarget)
+	place, err := files.Destination(name, ".csv", options.FileTarget)
 	if err != nil {
 		return nil, fmt.Errorf("sinks.%s: %w", name, file.AtPath("csv", err))
 	}

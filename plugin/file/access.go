@@ -25,8 +25,8 @@ type Access struct {
 type Remote interface {
 	// Store returns where the files of a source are.
 	Store(files pipeline.Files) (Store, error)
-	// Place returns where the output of the sink with this name goes. extension is that of the parts, such as .csv.
-	Place(sink, extension string, target pipeline.FileTarget) (Place, error)
+	// Destination returns where the output of the sink with this name goes. extension is that of the parts, such as .csv.
+	Destination(sink, extension string, target pipeline.FileTarget) (Destination, error)
 }
 
 // besidePath puts the word before the extension, and after a name that has none. What follows the last dot is an extension

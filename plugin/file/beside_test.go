@@ -31,7 +31,7 @@ func TestOutputsLieBesideThoseOfTheDocument(t *testing.T) {
 	defer func() { require.NoError(t, root.Close()) }()
 	target := pipeline.FileTarget{Path: "out/a.x"}
 	for word, want := range map[string]string{"": "out/a.x", "retry-2": "out/a.retry-2.x"} {
-		at, err := Access{Root: root, Beside: word}.Place("s", ".x", target)
+		at, err := Access{Root: root, Beside: word}.Destination("s", ".x", target)
 		require.NoError(t, err)
 		require.Equal(t, filepath.Join(folder, want), at.Location())
 		require.Equal(t, "out/a.x", target.Path, "the document's own entry is as it was")

@@ -35,7 +35,7 @@ func TestNoDocumentReachesTheRecord(t *testing.T) {
 			_, err = rootStore{root}.List(t.Context(), "state/*/o*")
 			require.ErrorContains(t, err, "which no document reads or writes")
 			for _, path := range []string{"state/payloads/out", "state/landscape.db", "state", "gone/later/out", "gone"} {
-				_, err := newPlace(root, pipeline.FileTarget{Path: path, Overwrite: true, Parts: true})
+				_, err := newLocation(root, pipeline.FileTarget{Path: path, Overwrite: true, Parts: true})
 				require.ErrorAs(t, err, &refused, path)
 			}
 			require.NoError(t, os.RemoveAll(filepath.Join(folder, "data/link")))
@@ -46,7 +46,7 @@ func TestNoDocumentReachesTheRecord(t *testing.T) {
 			file, _, err := root.Open("state/payloads.csv")
 			require.NoError(t, err, "another name that begins alike")
 			require.NoError(t, file.Close())
-			_, err = newPlace(root, pipeline.FileTarget{Path: "data/out"})
+			_, err = newLocation(root, pipeline.FileTarget{Path: "data/out"})
 			require.NoError(t, err)
 			require.NoError(t, root.Close())
 		}

@@ -41,13 +41,13 @@ func TestPlaceNames(t *testing.T) {
 		"the folder with a dash": "./",
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := newPlace(root, pipeline.FileTarget{Path: path})
+			_, err := newLocation(root, pipeline.FileTarget{Path: path})
 			var refused *DeniedError
 			require.ErrorAs(t, err, &refused)
 		})
 	}
 	for _, path := range []string{"out.csv", "a/b/out.csv", "naïve 2001-01-31 (1).csv", "鳥.csv", "a..b.csv", "x.-y"} {
-		_, err := newPlace(root, pipeline.FileTarget{Path: path})
+		_, err := newLocation(root, pipeline.FileTarget{Path: path})
 		require.NoError(t, err)
 	}
 }
@@ -67,7 +67,7 @@ func TestPlaceRefuses(t *testing.T) {
 	}
 	for name, plant := range plants {
 		t.Run(name, func(t *testing.T) {
-			eachFormat(t, func(t *testing.T, newPlace func(t testing.TB) sinkPlace) {
+			eachFormat(t, func(t *testing.T, newPlace func(t testing.TB) sinkDestination) {
 				p := newPlace(t)
 				require.NoError(t, os.Mkdir(filepath.Dir(p.final()), 0o755))
 				plant(t, p.final())
@@ -96,7 +96,7 @@ func plantSocket(t *testing.T, name string) {
 }
 
 // requireRefused requires that Open fails, and Publish as well if the plant comes after Open, and that the plant stays.
-func requireRefused(t *testing.T, p sinkPlace) {
+func requireRefused(t *testing.T, p sinkDestination) {
 	t.Helper()
 	before, err := os.Lstat(p.final())
 	require.NoError(t, err)

@@ -108,8 +108,8 @@ func (l *outputLab) publish(run string, o plugintest.Output) {
 }
 
 func (l *outputLab) target(d *disktest.Disk, run string) plugin.Target {
-	at := place{disk: d, name: powerPlace, overwrite: l.kind.overwrite}
-	return filePlace{sink: "all", place: at, parts: l.kind.parts, extension: ".csv"}.Target(run)
+	at := location{disk: d, name: powerPlace, overwrite: l.kind.overwrite}
+	return fileDestination{sink: "all", location: at, parts: l.kind.parts, extension: ".csv"}.Target(run)
 }
 
 // visible returns what a user sees: names and bytes.

@@ -33,7 +33,7 @@ func crashOutput(header string) plugintest.Output {
 // TestKilled: whenever a process is killed between Open and the end of Publish, a new one that writes what Check does not
 // find, and publishes, ends with exactly the output; and until then nothing is visible.
 func TestKilled(t *testing.T) {
-	eachFormat(t, func(t *testing.T, newPlace func(t testing.TB) sinkPlace) {
+	eachFormat(t, func(t *testing.T, newPlace func(t testing.TB) sinkDestination) {
 		for _, overwrite := range []bool{false, true} {
 			stages := map[string]int{}
 			for range killsPerCase {
@@ -50,7 +50,7 @@ func TestKilled(t *testing.T) {
 }
 
 // killChild runs TestKilledChild in a process of its own, for the place, and kills it after a random time.
-func killChild(t *testing.T, p sinkPlace, overwrite bool) {
+func killChild(t *testing.T, p sinkDestination, overwrite bool) {
 	t.Helper()
 	child := exec.Command(os.Args[0], "-test.run=^TestKilledChild$")
 	child.Env = append(os.Environ(), "SINK_DIR="+p.dir, "SINK_FORMAT="+p.format,
@@ -71,7 +71,7 @@ func TestKilledChild(t *testing.T) {
 	if dir == "" {
 		t.Skip("is run by TestKilled")
 	}
-	p := sinkPlace{t: t, dir: dir, format: os.Getenv("SINK_FORMAT"), parts: os.Getenv("SINK_PARTS") == "true"}
+	p := sinkDestination{t: t, dir: dir, format: os.Getenv("SINK_FORMAT"), parts: os.Getenv("SINK_PARTS") == "true"}
 	output := crashOutput(p.header())
 	target := p.target("one", os.Getenv("SINK_OVERWRITE") == "true")
 	fmt.Print("!")
@@ -87,7 +87,7 @@ func TestKilledChild(t *testing.T) {
 }
 
 // finish continues where the child was killed, and says where that was.
-func finish(t *testing.T, p sinkPlace, overwrite bool, o plugintest.Output) string {
+func finish(t *testing.T, p sinkDestination, overwrite bool, o plugintest.Output) string {
 	t.Helper()
 	target := p.target("one", overwrite)
 	stage := "publishing"
@@ -153,22 +153,22 @@ func TestPublishIsAtomic(t *testing.T) {
 func TestInterruptedMove(t *testing.T) {
 	for name, c := range map[string]struct {
 		parts, overwrite bool
-		cut              func(t *testing.T, p sinkPlace)
+		cut              func(t *testing.T, p sinkDestination)
 	}{
-		"linked": {cut: func(t *testing.T, p sinkPlace) { require.NoError(t, os.Link(p.staging("one"), p.final())) }},
-		"header removed": {parts: true, cut: func(t *testing.T, p sinkPlace) {
+		"linked": {cut: func(t *testing.T, p sinkDestination) { require.NoError(t, os.Link(p.staging("one"), p.final())) }},
+		"header removed": {parts: true, cut: func(t *testing.T, p sinkDestination) {
 			require.NoError(t, os.Remove(filepath.Join(p.staging("one"), headerName)))
 		}},
-		"old put aside": {parts: true, overwrite: true, cut: func(t *testing.T, p sinkPlace) {
+		"old put aside": {parts: true, overwrite: true, cut: func(t *testing.T, p sinkDestination) {
 			require.NoError(t, os.Rename(p.final(), p.aside("one")))
 		}},
-		"old not removed": {parts: true, overwrite: true, cut: func(t *testing.T, p sinkPlace) {
+		"old not removed": {parts: true, overwrite: true, cut: func(t *testing.T, p sinkDestination) {
 			sealStaging(t, p, crashOutput(p.header()))
 			require.NoError(t, os.Rename(p.final(), p.aside("one")))
 			require.NoError(t, os.Rename(p.staging("one"), p.final()))
 		}},
 	} {
-		prepare := func(t *testing.T) (sinkPlace, plugin.Target, plugintest.Output) {
+		prepare := func(t *testing.T) (sinkDestination, plugin.Target, plugintest.Output) {
 			p := newSinkPlace(t, "csv", c.parts)
 			if c.overwrite {
 				p.occupy()
@@ -200,7 +200,7 @@ func TestInterruptedMove(t *testing.T) {
 }
 
 // sealStaging does what Publish does before it moves a folder of parts.
-func sealStaging(t *testing.T, p sinkPlace, o plugintest.Output) {
+func sealStaging(t *testing.T, p sinkDestination, o plugintest.Output) {
 	t.Helper()
 	target := p.target("one", true).(*fileTarget)
 	_, _, err := target.layout.seal(t.Context(), target.staging, o.Header, o.Parts)

@@ -9,8 +9,8 @@ import (
 	"waymark/plugin"
 )
 
-// A Place is where the output of a sink goes. It is safe for concurrent use.
-type Place interface {
+// A Destination is where the output of a sink goes. It is safe for concurrent use.
+type Destination interface {
 	// Target returns the place that the sink of this run writes to.
 	Target(run string) plugin.Target
 	// Location names the place for people: a path or a URI without secrets.
@@ -22,7 +22,7 @@ type Place interface {
 // fileSink is what the sinks that write files have in common: rows are encoded by the format, and bytes go to one file or to
 // parts of their own.
 type fileSink struct {
-	Place
+	Destination
 	encoder func(fields []string, open bool) (plugin.Encoder, error)
 }
 
@@ -35,13 +35,13 @@ func (s *fileSink) Encoder(fields []string, open bool) (plugin.Encoder, error) {
 }
 
 // NewSink returns a sink whose output goes to the place. encoder is the sink's Encoder.
-func NewSink(place Place, encoder func(fields []string, open bool) (plugin.Encoder, error)) plugin.Sink {
+func NewSink(place Destination, encoder func(fields []string, open bool) (plugin.Encoder, error)) plugin.Sink {
 	return &fileSink{place, encoder}
 }
 
-// Place returns where the output of the sink with this name goes, under the name that Beside says. extension is that of part files, such
+// Destination returns where the output of the sink with this name goes, under the name that Beside says. extension is that of part files, such
 // as .csv. The error is about the target; nothing is looked at or changed.
-func (a Access) Place(sink, extension string, target pipeline.FileTarget) (Place, error) {
+func (a Access) Destination(sink, extension string, target pipeline.FileTarget) (Destination, error) {
 	if a.Beside != "" {
 		target.Path = besidePath(target.Path, a.Beside)
 	}
@@ -51,36 +51,36 @@ func (a Access) Place(sink, extension string, target pipeline.FileTarget) (Place
 	case scheme != "" && a.Remote == nil:
 		return nil, fmt.Errorf("path: %q: only files on this host can be written here", target.Path)
 	case scheme != "":
-		return a.Remote.Place(sink, extension, target)
+		return a.Remote.Destination(sink, extension, target)
 	}
-	at, err := newPlace(a.Root, target)
+	at, err := newLocation(a.Root, target)
 	if err != nil {
 		return nil, err
 	}
-	return filePlace{place: at, sink: sink, parts: target.Parts, extension: extension}, nil
+	return fileDestination{location: at, sink: sink, parts: target.Parts, extension: extension}, nil
 }
 
-// filePlace is a file on disk, or a folder of parts.
-type filePlace struct {
-	place
+// fileDestination is a file on disk, or a folder of parts.
+type fileDestination struct {
+	location
 	sink      string
 	parts     bool
 	extension string // of part files
 }
 
-func (p filePlace) Target(run string) plugin.Target {
-	t := &fileTarget{place: p.place, staging: p.hidden(run, staged), layout: oneFile{p.place}}
+func (p fileDestination) Target(run string) plugin.Target {
+	t := &fileTarget{location: p.location, staging: p.hidden(run, staged), layout: oneFile{p.location}}
 	if p.parts {
 		t.kind = fs.ModeDir
-		t.layout = partsFolder{place: p.place, sink: p.sink, extension: p.extension,
+		t.layout = partsFolder{location: p.location, sink: p.sink, extension: p.extension,
 			old: p.hidden(run, "old"), trash: p.hidden(run, "trash")}
 	}
 	return t
 }
 
-func (p filePlace) Location() string { return p.String() }
+func (p fileDestination) Location() string { return p.String() }
 
-func (filePlace) OnHost() bool { return true }
+func (fileDestination) OnHost() bool { return true }
 
 // AtPath puts the option before an error that is a path's, a *DeniedError: path, of the format with this key. It returns any
 // other error as it is.

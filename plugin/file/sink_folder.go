@@ -21,7 +21,7 @@ const headerName = ".header"
 
 // partsFolder is the layout of an output in parts: one file for each part, with the header and the part's bytes, and a manifest.
 type partsFolder struct {
-	place
+	location
 	sink      string
 	extension string
 	old       string // where the output that is replaced waits until the new one is in its place

@@ -11,7 +11,7 @@ import (
 	"waymark/plugin/plugintest"
 )
 
-func publishedParts(t *testing.T) (sinkPlace, plugin.Target, plugintest.Output) {
+func publishedParts(t *testing.T) (sinkDestination, plugin.Target, plugintest.Output) {
 	t.Helper()
 	p := newSinkPlace(t, "csv", true)
 	target := p.target("one", false)

@@ -16,7 +16,7 @@ import (
 )
 
 // oneFile is the layout of an output that is a single file: the header, then every part at its offset.
-type oneFile struct{ place }
+type oneFile struct{ location }
 
 func (l oneFile) open(at string, header []byte) (made bool, err error) {
 	f, err := openRegular(l.disk, at, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
@@ -104,7 +104,7 @@ func (l oneFile) inspect(ctx context.Context, f disk.File, header []byte, parts 
 	return artifact, nil
 }
 
-func (p place) inspectSize(f disk.File, want int64) error {
+func (p location) inspectSize(f disk.File, want int64) error {
 	info, err := f.Stat()
 	if err == nil && info.Size() != want {
 		err = p.changed("%s has %d bytes and this run wrote %d", path.Base(f.Name()), info.Size(), want)
@@ -112,7 +112,7 @@ func (p place) inspectSize(f disk.File, want int64) error {
 	return err
 }
 
-func (p place) inspectHeader(from io.Reader, name string, header []byte) error {
+func (p location) inspectHeader(from io.Reader, name string, header []byte) error {
 	found := make([]byte, len(header))
 	if _, err := io.ReadFull(from, found); err != nil && !cutShort(err) {
 		return err
@@ -123,7 +123,7 @@ func (p place) inspectHeader(from io.Reader, name string, header []byte) error {
 	return nil
 }
 
-func (p place) inspectPart(ctx context.Context, from io.Reader, name string, part plugin.Part) error {
+func (p location) inspectPart(ctx context.Context, from io.Reader, name string, part plugin.Part) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

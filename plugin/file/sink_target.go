@@ -17,7 +17,7 @@ import (
 // complete. Every part has its own place in the staging, so that repeats, out of order or by two processes at once, write
 // the same bytes to the same place.
 type fileTarget struct {
-	place
+	location
 	kind    fs.FileMode // 0 or fs.ModeDir
 	staging string
 	layout  layout

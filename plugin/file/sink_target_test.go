@@ -13,52 +13,52 @@ import (
 	"waymark/plugin/plugintest"
 )
 
-// sinkPlace is a document's folder with one file sink in it.
-type sinkPlace struct {
+// sinkDestination is a document's folder with one file sink in it.
+type sinkDestination struct {
 	t      testing.TB
 	dir    string
 	format string
 	parts  bool
 }
 
-func newSinkPlace(t testing.TB, format string, parts bool) sinkPlace {
-	return sinkPlace{t: t, dir: t.TempDir(), format: format, parts: parts}
+func newSinkPlace(t testing.TB, format string, parts bool) sinkDestination {
+	return sinkDestination{t: t, dir: t.TempDir(), format: format, parts: parts}
 }
 
 // header is what the format's encoder would give for two columns.
-func (p sinkPlace) header() string {
+func (p sinkDestination) header() string {
 	if p.format == "csv" {
 		return "k,v\n"
 	}
 	return ""
 }
 
-func (p sinkPlace) final() string { return filepath.Join(p.dir, "out", "all."+p.format) }
+func (p sinkDestination) final() string { return filepath.Join(p.dir, "out", "all."+p.format) }
 
-func (p sinkPlace) staging(run string) string {
+func (p sinkDestination) staging(run string) string {
 	return filepath.Join(p.dir, "out", ".all."+p.format+"."+run+".partial")
 }
 
-func (p sinkPlace) aside(run string) string {
+func (p sinkDestination) aside(run string) string {
 	return filepath.Join(p.dir, "out", ".all."+p.format+"."+run+".old")
 }
 
-func (p sinkPlace) sink(overwrite bool) plugin.Sink {
+func (p sinkDestination) sink(overwrite bool) plugin.Sink {
 	p.t.Helper()
 	root, err := NewRoot(p.dir)
 	require.NoError(p.t, err)
 	p.t.Cleanup(func() { require.NoError(p.t, root.Close()) })
 	where := pipeline.FileTarget{Path: "out/all." + p.format, Parts: p.parts, Overwrite: overwrite}
-	at, err := Access{Root: root}.Place("all", "."+p.format, where)
+	at, err := Access{Root: root}.Destination("all", "."+p.format, where)
 	require.NoError(p.t, err)
 	return NewSink(at, nil)
 }
 
-func (p sinkPlace) target(run string, overwrite bool) plugin.Target {
+func (p sinkDestination) target(run string, overwrite bool) plugin.Target {
 	return p.sink(overwrite).Target(run)
 }
 
-func (p sinkPlace) read(header []byte) ([]byte, bool) {
+func (p sinkDestination) read(header []byte) ([]byte, bool) {
 	p.t.Helper()
 	if !p.parts {
 		data, err := os.ReadFile(p.final())
@@ -78,7 +78,7 @@ func (p sinkPlace) read(header []byte) ([]byte, bool) {
 	return whole, err == nil
 }
 
-func (p sinkPlace) occupy() {
+func (p sinkDestination) occupy() {
 	p.t.Helper()
 	if !p.parts {
 		writeFile(p.t, p.final(), "old")
@@ -89,7 +89,7 @@ func (p sinkPlace) occupy() {
 		`{"waymark": "parts-v1", "parts": [{"file": "part-00000.`+p.format+`"}]}`)
 }
 
-func (p sinkPlace) tamper(run string, part plugin.Part) {
+func (p sinkDestination) tamper(run string, part plugin.Part) {
 	p.t.Helper()
 	name, last := p.staging(run), part.Offset+part.Bytes-1
 	if p.parts {
@@ -101,7 +101,7 @@ func (p sinkPlace) tamper(run string, part plugin.Part) {
 	flipByte(p.t, name, last)
 }
 
-func (p sinkPlace) remains() int {
+func (p sinkDestination) remains() int {
 	hidden, err := filepath.Glob(filepath.Join(p.dir, "out", ".*"))
 	require.NoError(p.t, err)
 	inside, err := filepath.Glob(filepath.Join(p.final(), ".*"))
@@ -124,21 +124,21 @@ func flipByte(t testing.TB, name string, offset int64) {
 }
 
 // eachFormat runs the test for every file format and layout.
-func eachFormat(t *testing.T, test func(t *testing.T, newPlace func(t testing.TB) sinkPlace)) {
+func eachFormat(t *testing.T, test func(t *testing.T, newPlace func(t testing.TB) sinkDestination)) {
 	for _, format := range []string{"csv", "jsonl"} {
 		for layout, parts := range map[string]bool{"one file": false, "parts": true} {
 			t.Run(format+" "+layout, func(t *testing.T) {
-				test(t, func(t testing.TB) sinkPlace { return newSinkPlace(t, format, parts) })
+				test(t, func(t testing.TB) sinkDestination { return newSinkPlace(t, format, parts) })
 			})
 		}
 	}
 }
 
 func TestTargetContract(t *testing.T) {
-	eachFormat(t, func(t *testing.T, newPlace func(t testing.TB) sinkPlace) {
-		plugintest.TestTarget(t, newPlace(t).header(), func(t *testing.T) plugintest.Place {
+	eachFormat(t, func(t *testing.T, newPlace func(t testing.TB) sinkDestination) {
+		plugintest.TestTarget(t, newPlace(t).header(), func(t *testing.T) plugintest.Destination {
 			p := newPlace(t)
-			return plugintest.Place{Target: p.target, Read: p.read, Occupy: p.occupy, Tamper: p.tamper, Remains: p.remains}
+			return plugintest.Destination{Target: p.target, Read: p.read, Occupy: p.occupy, Tamper: p.tamper, Remains: p.remains}
 		})
 	})
 }

@@ -247,7 +247,7 @@ func TestDevicesAreNotToBeRemoved(t *testing.T) {
 	root, err := NewRoot("/dev")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, root.Close()) }()
-	at, err := newPlace(root, pipeline.FileTarget{Path: "full"})
+	at, err := newLocation(root, pipeline.FileTarget{Path: "full"})
 	require.NoError(t, err)
 	require.ErrorContains(t, at.admit(0), "is a device, which this sink does not replace; choose another path")
 }

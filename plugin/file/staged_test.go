@@ -10,7 +10,7 @@ import (
 
 // TestStaged: what a target stages is found by the output's location, until it is published.
 func TestStaged(t *testing.T) {
-	eachFormat(t, func(t *testing.T, newPlace func(t testing.TB) sinkPlace) {
+	eachFormat(t, func(t *testing.T, newPlace func(t testing.TB) sinkDestination) {
 		p := newPlace(t)
 		sink := p.sink(false)
 		_, _, there := Staged(sink.Location(), "one")

@@ -93,31 +93,31 @@ func (f *inputFile) Unchanged(context.Context) error {
 	return err
 }
 
-func (s Stdio) output(sink, extension string) (Place, error) {
+func (s Stdio) output(sink, extension string) (Destination, error) {
 	if s.Folder == "" {
 		return nil, errNoStdio
 	}
-	return outputPlace{s.Folder, sink, extension}, nil
+	return stdoutDestination{s.Folder, sink, extension}, nil
 }
 
-// outputPlace is a file for each run.
-type outputPlace struct{ folder, sink, extension string }
+// stdoutDestination is a file for each run.
+type stdoutDestination struct{ folder, sink, extension string }
 
-func (p outputPlace) Target(run string) plugin.Target {
+func (p stdoutDestination) Target(run string) plugin.Target {
 	root, err := NewRoot(p.folder)
 	if err != nil {
 		return noTarget{fmt.Errorf("state folder: %w", err)}
 	}
-	at, err := newPlace(root, pipeline.FileTarget{Path: path.Join(stdioFolder, run+p.extension)})
+	at, err := newLocation(root, pipeline.FileTarget{Path: path.Join(stdioFolder, run+p.extension)})
 	if err != nil {
 		return noTarget{err}
 	}
-	return filePlace{place: at, sink: p.sink, extension: p.extension}.Target(run)
+	return fileDestination{location: at, sink: p.sink, extension: p.extension}.Target(run)
 }
 
-func (outputPlace) Location() string { return pipeline.Stdio }
+func (stdoutDestination) Location() string { return pipeline.Stdio }
 
-func (outputPlace) OnHost() bool { return true }
+func (stdoutDestination) OnHost() bool { return true }
 
 // noTarget is a target in a place that cannot be reached now.
 type noTarget struct{ err error }

@@ -47,7 +47,7 @@ func TestStandardInputIsAFile(t *testing.T) {
 // TestStandardOutputIsAFile shows that every run has an output of its own, with all that a file sink promises.
 func TestStandardOutputIsAFile(t *testing.T) {
 	folder := t.TempDir()
-	at, err := Access{Stdio: Stdio{Folder: folder}, Beside: "retry-1"}.Place("out", ".jsonl", pipeline.FileTarget{Path: "-"})
+	at, err := Access{Stdio: Stdio{Folder: folder}, Beside: "retry-1"}.Destination("out", ".jsonl", pipeline.FileTarget{Path: "-"})
 	require.NoError(t, err)
 	sink := NewSink(at, nil)
 	require.Equal(t, "-", sink.Location())
@@ -69,9 +69,9 @@ func TestNoStdio(t *testing.T) {
 	for _, a := range []Access{{}, {Beside: "retry-1"}} {
 		_, err := a.Store(pipeline.Files{Path: "-"})
 		require.ErrorContains(t, err, "a worker of a cluster has none")
-		_, err = a.Place("out", ".jsonl", pipeline.FileTarget{Path: "-"})
+		_, err = a.Destination("out", ".jsonl", pipeline.FileTarget{Path: "-"})
 		require.ErrorContains(t, err, "a worker of a cluster has none")
-		_, err = a.Place("out", ".jsonl", pipeline.FileTarget{Path: "s3://bucket/out"})
+		_, err = a.Destination("out", ".jsonl", pipeline.FileTarget{Path: "s3://bucket/out"})
 		require.ErrorContains(t, err, "only files on this host")
 	}
 	place, err := Stdio{Folder: filepath.Join(t.TempDir(), "away")}.output("out", ".csv")

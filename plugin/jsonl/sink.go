@@ -12,7 +12,7 @@ import (
 // NewSink makes the sink that a document's entry describes by its jsonl field: one JSON object per line. name is the entry's name. The error
 // names the option at fault and what to write instead; nothing on disk is looked at or changed.
 func NewSink(name string, spec pipeline.Sink, files file.Access) (plugin.Sink, error) {
-	place, err := files.Place(name, ".jsonl", spec.JSONL.FileTarget)
+	place, err := files.Destination(name, ".jsonl", spec.JSONL.FileTarget)
 	if err != nil {
 		return nil, fmt.Errorf("sinks.%s: %w", name, file.AtPath("jsonl", err))
 	}

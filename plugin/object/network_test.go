@@ -140,7 +140,7 @@ func TestEndpointsOfDocuments(t *testing.T) {
 	require.ErrorAs(t, err, &fault)
 	require.Equal(t, "EGRESS_DENIED", fault.Code)
 
-	place, err := remote.Place("all", ".csv", pipeline.FileTarget{Path: "s3://" + b.Name + "/out", S3: bucketOf(b)})
+	place, err := remote.Destination("all", ".csv", pipeline.FileTarget{Path: "s3://" + b.Name + "/out", S3: bucketOf(b)})
 	require.NoError(t, err)
 	_, err = place.Target("one").Open(t.Context(), nil)
 	var refused *plugin.TargetError

@@ -30,11 +30,11 @@ func TestNoDocumentWritesIntoThePayloads(t *testing.T) {
 		"bucket in the key":             {Path: "s3://other/way.mark/pay/loads/out", S3: &pipeline.S3{Endpoint: "https://s3.example.org"}},
 		"bucket in the endpoint's path": {Path: "s3://pay/loads/out", S3: styled("https://s3.example.org/way.mark")},
 	} {
-		_, err := remote.Place("out", ".csv", target)
+		_, err := remote.Destination("out", ".csv", target)
 		require.ErrorContains(t, err, refusedWords, name)
 	}
 	for _, path := range []string{"s3://way.mark/pay/loadsofit", "s3://way.mark/out", "s3://other/pay/loads", "s3://way/mark/pay/loads"} {
-		_, err := remote.Place("out", ".csv", pipeline.FileTarget{Path: path})
+		_, err := remote.Destination("out", ".csv", pipeline.FileTarget{Path: path})
 		require.NoError(t, err, path)
 	}
 }

@@ -19,7 +19,7 @@ type patience struct {
 	before time.Duration // each time longer
 }
 
-var usual = patience{idle: idlePatience, slow: slowPatience, again: 4, before: 200 * time.Millisecond}
+var usual = patience{idle: idleTimeout, slow: slowTimeout, again: 4, before: 200 * time.Millisecond}
 
 // stream is the body of an object from an offset on. When the connection breaks it continues with another one.
 type stream struct {

@@ -25,7 +25,7 @@ import (
 // No object is put without the condition that it is not there, or is still what was found, so that attempts that come twice, late or
 // at the same time do no harm.
 type target struct {
-	bucketPlace
+	bucketDestination
 	run string
 }
 

@@ -36,8 +36,8 @@ func bucketOf(b *services.Bucket) *pipeline.S3 {
 	return &pipeline.S3{Endpoint: b.Endpoint, Region: b.Region, PathStyle: true}
 }
 
-// testPlace is a folder of a bucket with one sink.
-type testPlace struct {
+// testDestination is a folder of a bucket with one sink.
+type testDestination struct {
 	t      testing.TB
 	bucket *services.Bucket
 	remote *Remote
@@ -45,13 +45,13 @@ type testPlace struct {
 	shown  map[string]bool // the folders of runs that were published
 }
 
-func newTestPlace(t testing.TB, header string) *testPlace {
+func newTestPlace(t testing.TB, header string) *testDestination {
 	b := services.S3(t)
 	b.Setenv(t)
-	return &testPlace{t, b, newRemote(local(), nil), header, map[string]bool{}}
+	return &testDestination{t, b, newRemote(local(), nil), header, map[string]bool{}}
 }
 
-func (p *testPlace) sink(overwrite bool) plugin.Sink {
+func (p *testDestination) sink(overwrite bool) plugin.Sink {
 	p.t.Helper()
 	where := pipeline.FileTarget{Path: "s3://" + p.bucket.Name + "/out/all", Parts: true, Overwrite: overwrite, S3: bucketOf(p.bucket)}
 	spec := pipeline.Sink{JSONL: &pipeline.JSONLSink{FileTarget: where}}
@@ -63,12 +63,12 @@ func (p *testPlace) sink(overwrite bool) plugin.Sink {
 	return sink
 }
 
-func (p *testPlace) target(run string, overwrite bool) plugin.Target {
+func (p *testDestination) target(run string, overwrite bool) plugin.Target {
 	return p.sink(overwrite).Target(run)
 }
 
 // keys returns the keys of all objects in the bucket.
-func (p *testPlace) keys() []string {
+func (p *testDestination) keys() []string {
 	p.t.Helper()
 	out, err := p.bucket.Client().ListObjectsV2(p.t.Context(), &s3.ListObjectsV2Input{Bucket: &p.bucket.Name})
 	require.NoError(p.t, err)
@@ -79,7 +79,7 @@ func (p *testPlace) keys() []string {
 	return keys
 }
 
-func (p *testPlace) get(key string) []byte {
+func (p *testDestination) get(key string) []byte {
 	p.t.Helper()
 	out, err := p.bucket.Client().GetObject(p.t.Context(), &s3.GetObjectInput{Bucket: &p.bucket.Name, Key: &key})
 	require.NoError(p.t, err)
@@ -88,7 +88,7 @@ func (p *testPlace) get(key string) []byte {
 	return data
 }
 
-func (p *testPlace) put(key string, data []byte, metadata map[string]string) {
+func (p *testDestination) put(key string, data []byte, metadata map[string]string) {
 	p.t.Helper()
 	_, err := p.bucket.Client().PutObject(p.t.Context(), &s3.PutObjectInput{
 		Bucket: &p.bucket.Name, Key: &key, Body: bytes.NewReader(data), Metadata: metadata, ChecksumAlgorithm: types.ChecksumAlgorithmSha256,
@@ -99,7 +99,7 @@ func (p *testPlace) put(key string, data []byte, metadata map[string]string) {
 const manifestKey = "out/all/" + file.ManifestName
 
 // read reads as anybody would who begins with the manifest.
-func (p *testPlace) read(header []byte) ([]byte, bool) {
+func (p *testDestination) read(header []byte) ([]byte, bool) {
 	p.t.Helper()
 	if !slices.Contains(p.keys(), manifestKey) {
 		return nil, false
@@ -117,7 +117,7 @@ func (p *testPlace) read(header []byte) ([]byte, bool) {
 	return whole, true
 }
 
-func (p *testPlace) occupy() {
+func (p *testDestination) occupy() {
 	p.t.Helper()
 	p.put("out/all/before/part-00000.csv", []byte(p.header+"old"), nil)
 	p.put(manifestKey, []byte(`{"waymark": "parts-v1", "folder": "before", "parts": [{"file": "part-00000.csv"}]}`), nil)
@@ -125,7 +125,7 @@ func (p *testPlace) occupy() {
 }
 
 // tamper changes a byte and keeps what the run noted of the object; the service has a checksum of what is there.
-func (p *testPlace) tamper(run string, part plugin.Part) {
+func (p *testDestination) tamper(run string, part plugin.Part) {
 	p.t.Helper()
 	place, is := p.target(run, false).(*target)
 	require.True(p.t, is)
@@ -138,7 +138,7 @@ func (p *testPlace) tamper(run string, part plugin.Part) {
 }
 
 // remains counts what belongs to no run that was published.
-func (p *testPlace) remains() int {
+func (p *testDestination) remains() int {
 	p.read([]byte(p.header))
 	n := 0
 	for _, key := range p.keys() {
@@ -153,9 +153,9 @@ func (p *testPlace) remains() int {
 func TestTargetContract(t *testing.T) {
 	for name, header := range map[string]string{"csv": "k,v\n", "jsonl": ""} {
 		t.Run(name, func(t *testing.T) {
-			plugintest.TestTarget(t, header, func(t *testing.T) plugintest.Place {
+			plugintest.TestTarget(t, header, func(t *testing.T) plugintest.Destination {
 				p := newTestPlace(t, header)
-				return plugintest.Place{Target: p.target, Read: p.read, Occupy: p.occupy, Tamper: p.tamper, Remains: p.remains}
+				return plugintest.Destination{Target: p.target, Read: p.read, Occupy: p.occupy, Tamper: p.tamper, Remains: p.remains}
 			})
 		})
 	}
@@ -222,7 +222,7 @@ func TestLostReplies(t *testing.T) {
 }
 
 // runToItsEnd does what a run does, and each step again until it succeeds, as Temporal would.
-func runToItsEnd(t *testing.T, p *testPlace, o plugintest.Output) {
+func runToItsEnd(t *testing.T, p *testDestination, o plugintest.Output) {
 	t.Helper()
 	again := func(step func(target plugin.Target) error) {
 		t.Helper()

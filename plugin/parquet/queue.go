@@ -23,15 +23,15 @@ type queue struct {
 // item is one value.
 type item struct {
 	start, end uint32 // of the text, label included
-	in         place
+	in         textAt
 	cell       cell
 }
 
-// place says where the text of an item is.
-type place uint8
+// textAt says where the text of an item is.
+type textAt uint8
 
 const (
-	inTexts place = iota // of the dictionary
+	inTexts textAt = iota // of the dictionary
 	inArena
 	inNull
 	inOdd   // in the arena, with a flaw

@@ -27,7 +27,7 @@ func NewSink(name string, spec pipeline.Sink, files file.Access) (plugin.Sink, e
 	}
 	target := s.spec.Target()
 	target.Parts = true
-	place, err := files.Place(name, ".parquet", target)
+	place, err := files.Destination(name, ".parquet", target)
 	if err != nil {
 		return nil, fmt.Errorf("sinks.%s: %w", name, file.AtPath("parquet", err))
 	}

@@ -15,9 +15,9 @@ import (
 	"waymark/plugin"
 )
 
-// Place is a place that targets write to, empty at first. Its functions fail the test they were made for if they cannot
+// Destination is a place that targets write to, empty at first. Its functions fail the test they were made for if they cannot
 // do what they are for.
-type Place struct {
+type Destination struct {
 	// Target returns a target as a process of its own would make it.
 	Target func(run string, overwrite bool) plugin.Target
 	// Read returns the header, once, and the bytes of all parts of what is visible, and false if nothing is.
@@ -88,7 +88,7 @@ const (
 
 // TestTarget runs the contract of plugin.Target against targets in places made by newPlace, each sentence as a subtest.
 // header is what the sink's encoder returns, for some formats nothing.
-func TestTarget(t *testing.T, header string, newPlace func(t *testing.T) Place) {
+func TestTarget(t *testing.T, header string, newPlace func(t *testing.T) Destination) {
 	s := targetSuite{newPlace: newPlace, output: NewOutput(header, "a,1\nb,2\n", "c,3\n,\n", "", "d,4\ne,5\n")}
 	t.Run("Open", s.testOpen)
 	t.Run("Write", s.testWrite)
@@ -102,12 +102,12 @@ func TestTarget(t *testing.T, header string, newPlace func(t *testing.T) Place) 
 }
 
 type targetSuite struct {
-	newPlace func(t *testing.T) Place
+	newPlace func(t *testing.T) Destination
 	output   Output
 }
 
 // run makes a subtest with a place, a target of the run "one" in it, and the output.
-func (s targetSuite) run(t *testing.T, name string, test func(t *testing.T, p Place, target plugin.Target, o Output)) {
+func (s targetSuite) run(t *testing.T, name string, test func(t *testing.T, p Destination, target plugin.Target, o Output)) {
 	t.Run(name, func(t *testing.T) {
 		p := s.newPlace(t)
 		test(t, p, p.Target("one", false), s.output)
@@ -115,7 +115,7 @@ func (s targetSuite) run(t *testing.T, name string, test func(t *testing.T, p Pl
 }
 
 // requirePublished publishes and requires that the whole output is visible and nothing else is there.
-func requirePublished(t *testing.T, p Place, target plugin.Target, o Output) plugin.Artifact {
+func requirePublished(t *testing.T, p Destination, target plugin.Target, o Output) plugin.Artifact {
 	t.Helper()
 	artifact, err := target.Publish(t.Context(), o.Header, o.Parts)
 	require.NoError(t, err)
@@ -124,39 +124,39 @@ func requirePublished(t *testing.T, p Place, target plugin.Target, o Output) plu
 	return artifact
 }
 
-func requireVisible(t *testing.T, p Place, o Output) {
+func requireVisible(t *testing.T, p Destination, o Output) {
 	t.Helper()
 	data, ok := p.Read(o.Header)
 	require.True(t, ok, "nothing is visible")
 	require.Equal(t, string(o.Whole()), string(data))
 }
 
-func requireInvisible(t *testing.T, p Place) {
+func requireInvisible(t *testing.T, p Destination) {
 	t.Helper()
 	_, ok := p.Read(nil)
 	require.False(t, ok, "something is visible")
 }
 
 func (s targetSuite) testOpen(t *testing.T) {
-	s.run(t, "makes the place ready", func(t *testing.T, p Place, target plugin.Target, o Output) {
+	s.run(t, "makes the place ready", func(t *testing.T, p Destination, target plugin.Target, o Output) {
 		open(t, target, o)
 		requireInvisible(t, p)
 		require.NoError(t, p.Target("one", false).Write(t.Context(), o.Parts[0], o.Data[0]))
 	})
-	s.run(t, "refuses a place that is taken", func(t *testing.T, p Place, target plugin.Target, o Output) {
+	s.run(t, "refuses a place that is taken", func(t *testing.T, p Destination, target plugin.Target, o Output) {
 		p.Occupy()
 		made, err := target.Open(t.Context(), o.Header)
 		RequireCode(t, targetExists, err)
 		require.False(t, made)
 		require.Zero(t, p.Remains())
 	})
-	s.run(t, "may be repeated and keeps the parts", func(t *testing.T, p Place, target plugin.Target, o Output) {
+	s.run(t, "may be repeated and keeps the parts", func(t *testing.T, p Destination, target plugin.Target, o Output) {
 		o.Write(t, target)
 		require.False(t, open(t, target, o))
 		require.False(t, open(t, p.Target("one", false), o))
 		requirePublished(t, p, target, o)
 	})
-	s.run(t, "says to one of many that it made the place ready", func(t *testing.T, p Place, target plugin.Target, o Output) {
+	s.run(t, "says to one of many that it made the place ready", func(t *testing.T, p Destination, target plugin.Target, o Output) {
 		var made atomic.Int64
 		var group sync.WaitGroup
 		for range 8 {
@@ -180,19 +180,19 @@ func (s targetSuite) testOpen(t *testing.T) {
 }
 
 func (s targetSuite) testWrite(t *testing.T) {
-	s.run(t, "takes parts in any order", func(t *testing.T, p Place, target plugin.Target, o Output) {
+	s.run(t, "takes parts in any order", func(t *testing.T, p Destination, target plugin.Target, o Output) {
 		open(t, target, o)
 		for _, i := range []int{3, 1, 0, 2} {
 			require.NoError(t, target.Write(t.Context(), o.Parts[i], o.Data[i]))
 		}
 		requirePublished(t, p, target, o)
 	})
-	s.run(t, "takes parts twice", func(t *testing.T, p Place, target plugin.Target, o Output) {
+	s.run(t, "takes parts twice", func(t *testing.T, p Destination, target plugin.Target, o Output) {
 		o.Write(t, target)
 		o.Write(t, target)
 		requirePublished(t, p, target, o)
 	})
-	s.run(t, "takes parts from several processes at once", func(t *testing.T, p Place, target plugin.Target, o Output) {
+	s.run(t, "takes parts from several processes at once", func(t *testing.T, p Destination, target plugin.Target, o Output) {
 		var group sync.WaitGroup
 		for range 8 {
 			group.Go(func() {
@@ -210,16 +210,16 @@ func (s targetSuite) testWrite(t *testing.T) {
 		group.Wait()
 		requirePublished(t, p, target, o)
 	})
-	s.run(t, "changes nothing once published", func(t *testing.T, p Place, target plugin.Target, o Output) {
+	s.run(t, "changes nothing once published", func(t *testing.T, p Destination, target plugin.Target, o Output) {
 		o.Write(t, target)
 		requirePublished(t, p, target, o)
 		require.NoError(t, target.Write(t.Context(), o.Parts[1], o.Data[1]))
 		requirePublished(t, p, target, o)
 	})
-	s.run(t, "fails where nothing was opened", func(t *testing.T, p Place, target plugin.Target, o Output) {
+	s.run(t, "fails where nothing was opened", func(t *testing.T, p Destination, target plugin.Target, o Output) {
 		RequireCode(t, targetChanged, target.Write(t.Context(), o.Parts[0], o.Data[0]))
 	})
-	s.run(t, "refuses bytes that are not the part's", func(t *testing.T, p Place, target plugin.Target, o Output) {
+	s.run(t, "refuses bytes that are not the part's", func(t *testing.T, p Destination, target plugin.Target, o Output) {
 		open(t, target, o)
 		require.Error(t, target.Write(t.Context(), o.Parts[0], o.Data[0][1:]))
 	})
@@ -231,7 +231,7 @@ func (s targetSuite) testCheck(t *testing.T) {
 		require.NoError(t, err)
 		return applied
 	}
-	s.run(t, "says what is there", func(t *testing.T, p Place, target plugin.Target, o Output) {
+	s.run(t, "says what is there", func(t *testing.T, p Destination, target plugin.Target, o Output) {
 		require.Equal(t, plugin.NotApplied, check(t, target, o.Parts[0]), "before Open")
 		open(t, target, o)
 		require.NoError(t, target.Write(t.Context(), o.Parts[3], o.Data[3]))
@@ -239,14 +239,14 @@ func (s targetSuite) testCheck(t *testing.T) {
 		require.Equal(t, plugin.Exactly, check(t, p.Target("one", false), o.Parts[3]))
 		require.Equal(t, plugin.NotApplied, check(t, p.Target("two", false), o.Parts[3]), "of another run")
 	})
-	s.run(t, "holds after Publish", func(t *testing.T, p Place, target plugin.Target, o Output) {
+	s.run(t, "holds after Publish", func(t *testing.T, p Destination, target plugin.Target, o Output) {
 		o.Write(t, target)
 		requirePublished(t, p, target, o)
 		for _, part := range o.Parts {
 			require.Equal(t, plugin.Exactly, check(t, target, part))
 		}
 	})
-	s.run(t, "tells other bytes", func(t *testing.T, p Place, target plugin.Target, o Output) {
+	s.run(t, "tells other bytes", func(t *testing.T, p Destination, target plugin.Target, o Output) {
 		o.Write(t, target)
 		p.Tamper("one", o.Parts[1])
 		require.Equal(t, plugin.NotApplied, check(t, target, o.Parts[1]))
@@ -257,7 +257,7 @@ func (s targetSuite) testCheck(t *testing.T) {
 }
 
 func (s targetSuite) testPublish(t *testing.T) {
-	s.run(t, "shows all and nothing before", func(t *testing.T, p Place, target plugin.Target, o Output) {
+	s.run(t, "shows all and nothing before", func(t *testing.T, p Destination, target plugin.Target, o Output) {
 		o.Write(t, target)
 		requireInvisible(t, p)
 		artifact := requirePublished(t, p, target, o)
@@ -265,7 +265,7 @@ func (s targetSuite) testPublish(t *testing.T) {
 		require.NotEmpty(t, artifact.Path)
 		require.Len(t, artifact.SHA256, 64)
 	})
-	s.run(t, "takes the parts in any order", func(t *testing.T, p Place, target plugin.Target, o Output) {
+	s.run(t, "takes the parts in any order", func(t *testing.T, p Destination, target plugin.Target, o Output) {
 		o.Write(t, target)
 		slices.Reverse(o.Parts)
 		_, err := target.Publish(t.Context(), o.Header, o.Parts)
@@ -273,20 +273,20 @@ func (s targetSuite) testPublish(t *testing.T) {
 		require.NoError(t, err)
 		requireVisible(t, p, o)
 	})
-	s.run(t, "shows an output without parts", func(t *testing.T, p Place, target plugin.Target, o Output) {
+	s.run(t, "shows an output without parts", func(t *testing.T, p Destination, target plugin.Target, o Output) {
 		open(t, target, o)
 		_, err := target.Publish(t.Context(), o.Header, nil)
 		require.NoError(t, err)
 		_, ok := p.Read(o.Header)
 		require.True(t, ok)
 	})
-	s.run(t, "may be repeated, also by another process", func(t *testing.T, p Place, target plugin.Target, o Output) {
+	s.run(t, "may be repeated, also by another process", func(t *testing.T, p Destination, target plugin.Target, o Output) {
 		o.Write(t, target)
 		first := requirePublished(t, p, target, o)
 		require.Equal(t, first, requirePublished(t, p, target, o))
 		require.Equal(t, first, requirePublished(t, p, p.Target("one", false), o))
 	})
-	s.run(t, "may be done by several processes at once", func(t *testing.T, p Place, target plugin.Target, o Output) {
+	s.run(t, "may be done by several processes at once", func(t *testing.T, p Destination, target plugin.Target, o Output) {
 		o.Write(t, target)
 		var group sync.WaitGroup
 		for range 8 {
@@ -299,7 +299,7 @@ func (s targetSuite) testPublish(t *testing.T) {
 		group.Wait()
 		requirePublished(t, p, target, o)
 	})
-	s.run(t, "gives equal artifacts for equal outputs", func(t *testing.T, p Place, target plugin.Target, o Output) {
+	s.run(t, "gives equal artifacts for equal outputs", func(t *testing.T, p Destination, target plugin.Target, o Output) {
 		o.Write(t, target)
 		first := requirePublished(t, p, target, o)
 		other := s.newPlace(t)
@@ -310,11 +310,11 @@ func (s targetSuite) testPublish(t *testing.T) {
 }
 
 func (s targetSuite) testPublishRefuses(t *testing.T) {
-	s.run(t, "what was never written", func(t *testing.T, p Place, target plugin.Target, o Output) {
+	s.run(t, "what was never written", func(t *testing.T, p Destination, target plugin.Target, o Output) {
 		_, err := target.Publish(t.Context(), o.Header, o.Parts)
 		RequireCode(t, targetChanged, err)
 	})
-	s.run(t, "a part that is missing", func(t *testing.T, p Place, target plugin.Target, o Output) {
+	s.run(t, "a part that is missing", func(t *testing.T, p Destination, target plugin.Target, o Output) {
 		open(t, target, o)
 		for _, i := range []int{0, 1, 2} {
 			require.NoError(t, target.Write(t.Context(), o.Parts[i], o.Data[i]))
@@ -323,13 +323,13 @@ func (s targetSuite) testPublishRefuses(t *testing.T) {
 		RequireCode(t, targetChanged, err)
 		requireInvisible(t, p)
 	})
-	s.run(t, "more than the parts", func(t *testing.T, p Place, target plugin.Target, o Output) {
+	s.run(t, "more than the parts", func(t *testing.T, p Destination, target plugin.Target, o Output) {
 		o.Write(t, target)
 		_, err := target.Publish(t.Context(), o.Header, o.Parts[:3])
 		RequireCode(t, targetChanged, err)
 		requireInvisible(t, p)
 	})
-	s.run(t, "parts with a gap or twice", func(t *testing.T, p Place, target plugin.Target, o Output) {
+	s.run(t, "parts with a gap or twice", func(t *testing.T, p Destination, target plugin.Target, o Output) {
 		o.Write(t, target)
 		for _, parts := range [][]plugin.Part{o.Parts[1:], {o.Parts[0], o.Parts[3]}, {o.Parts[0], o.Parts[0]}} {
 			_, err := target.Publish(t.Context(), o.Header, parts)
@@ -337,7 +337,7 @@ func (s targetSuite) testPublishRefuses(t *testing.T) {
 		}
 		requireInvisible(t, p)
 	})
-	s.run(t, "parts that were changed, and takes them once they are written again", func(t *testing.T, p Place, target plugin.Target, o Output) {
+	s.run(t, "parts that were changed, and takes them once they are written again", func(t *testing.T, p Destination, target plugin.Target, o Output) {
 		o.Write(t, target)
 		for i, part := range o.Parts {
 			if part.Bytes == 0 {
@@ -352,13 +352,13 @@ func (s targetSuite) testPublishRefuses(t *testing.T) {
 		}
 		requirePublished(t, p, target, o)
 	})
-	s.run(t, "a place that was taken meanwhile", func(t *testing.T, p Place, target plugin.Target, o Output) {
+	s.run(t, "a place that was taken meanwhile", func(t *testing.T, p Destination, target plugin.Target, o Output) {
 		o.Write(t, target)
 		p.Occupy()
 		_, err := target.Publish(t.Context(), o.Header, o.Parts)
 		RequireCode(t, targetExists, err)
 	})
-	s.run(t, "the second of two runs", func(t *testing.T, p Place, target plugin.Target, o Output) {
+	s.run(t, "the second of two runs", func(t *testing.T, p Destination, target plugin.Target, o Output) {
 		second := p.Target("two", false)
 		o.Write(t, target)
 		o.Write(t, second)
@@ -375,7 +375,7 @@ func (s targetSuite) testPublishRefuses(t *testing.T) {
 
 func (s targetSuite) testOverwrite(t *testing.T) {
 	other := NewOutput(string(s.output.Header), "z,9\n")
-	s.run(t, "keeps the old output until the new one is whole", func(t *testing.T, p Place, target plugin.Target, o Output) {
+	s.run(t, "keeps the old output until the new one is whole", func(t *testing.T, p Destination, target plugin.Target, o Output) {
 		other.Write(t, target)
 		requirePublished(t, p, target, other)
 		second := p.Target("two", true)
@@ -384,13 +384,13 @@ func (s targetSuite) testOverwrite(t *testing.T) {
 		first := requirePublished(t, p, second, o)
 		require.Equal(t, first, requirePublished(t, p, second, o))
 	})
-	s.run(t, "replaces what no run wrote", func(t *testing.T, p Place, _ plugin.Target, o Output) {
+	s.run(t, "replaces what no run wrote", func(t *testing.T, p Destination, _ plugin.Target, o Output) {
 		p.Occupy()
 		target := p.Target("one", true)
 		o.Write(t, target)
 		requirePublished(t, p, target, o)
 	})
-	s.run(t, "does not take another output for its own", func(t *testing.T, p Place, target plugin.Target, o Output) {
+	s.run(t, "does not take another output for its own", func(t *testing.T, p Destination, target plugin.Target, o Output) {
 		other.Write(t, target)
 		requirePublished(t, p, target, other)
 		_, err := p.Target("two", true).Publish(t.Context(), o.Header, o.Parts)
@@ -400,7 +400,7 @@ func (s targetSuite) testOverwrite(t *testing.T) {
 }
 
 func (s targetSuite) testVerify(t *testing.T) {
-	s.run(t, "describes the published output as Publish did", func(t *testing.T, p Place, target plugin.Target, o Output) {
+	s.run(t, "describes the published output as Publish did", func(t *testing.T, p Destination, target plugin.Target, o Output) {
 		o.Write(t, target)
 		artifact := requirePublished(t, p, target, o)
 		found, err := target.Verify(t.Context(), o.Header, o.Parts)
@@ -408,7 +408,7 @@ func (s targetSuite) testVerify(t *testing.T) {
 		require.Equal(t, artifact, found)
 		requireVisible(t, p, o)
 	})
-	s.run(t, "refuses an output that is missing or another", func(t *testing.T, p Place, target plugin.Target, o Output) {
+	s.run(t, "refuses an output that is missing or another", func(t *testing.T, p Destination, target plugin.Target, o Output) {
 		_, err := target.Verify(t.Context(), o.Header, o.Parts)
 		RequireCode(t, targetChanged, err)
 		o.Write(t, target)
@@ -423,7 +423,7 @@ func (s targetSuite) testVerify(t *testing.T) {
 }
 
 func (s targetSuite) testDiscard(t *testing.T) {
-	s.run(t, "removes what was not published", func(t *testing.T, p Place, target plugin.Target, o Output) {
+	s.run(t, "removes what was not published", func(t *testing.T, p Destination, target plugin.Target, o Output) {
 		require.NoError(t, target.Discard(t.Context()), "before Open")
 		o.Write(t, target)
 		require.NoError(t, target.Discard(t.Context()))
@@ -431,13 +431,13 @@ func (s targetSuite) testDiscard(t *testing.T) {
 		require.Zero(t, p.Remains())
 		requireInvisible(t, p)
 	})
-	s.run(t, "leaves what was published", func(t *testing.T, p Place, target plugin.Target, o Output) {
+	s.run(t, "leaves what was published", func(t *testing.T, p Destination, target plugin.Target, o Output) {
 		o.Write(t, target)
 		requirePublished(t, p, target, o)
 		require.NoError(t, target.Discard(t.Context()))
 		requirePublished(t, p, target, o)
 	})
-	s.run(t, "leaves what other runs wrote", func(t *testing.T, p Place, target plugin.Target, o Output) {
+	s.run(t, "leaves what other runs wrote", func(t *testing.T, p Destination, target plugin.Target, o Output) {
 		o.Write(t, target)
 		require.NoError(t, p.Target("two", false).Discard(t.Context()))
 		requirePublished(t, p, target, o)
@@ -445,7 +445,7 @@ func (s targetSuite) testDiscard(t *testing.T) {
 }
 
 func (s targetSuite) testCancelled(t *testing.T) {
-	s.run(t, "is not a fault of the target", func(t *testing.T, p Place, target plugin.Target, o Output) {
+	s.run(t, "is not a fault of the target", func(t *testing.T, p Destination, target plugin.Target, o Output) {
 		o.Write(t, target)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()

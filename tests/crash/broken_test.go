@@ -65,7 +65,7 @@ func TestTheLaboratoryReportsAProtectionThatIsGone(t *testing.T) {
 // crash kills a run of the plain pipeline at the moment, and returns what was wrong after it.
 func crash(t *testing.T, binary, at string, patience time.Duration) []lab.Finding {
 	t.Helper()
-	report := try(t, lab.Options{Binary: binary, Pipeline: "plain.yaml", Only: moments(t, at), Patience: patience})
+	report := try(t, lab.Options{Binary: binary, Pipeline: "plain.yaml", Only: moments(t, at), Timeout: patience})
 	require.Len(t, report.Singles, 1)
 	require.True(t, report.Singles[0].Died)
 	return report.Singles[0].Findings

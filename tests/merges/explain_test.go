@@ -35,7 +35,7 @@ func (r *record) requireTold(t *testing.T, run string, inputs []input, read map[
 }
 
 // decisionOf returns what the coalesce made of the row's branches, as explain tells it.
-func decisionOf(told *audit.Story) *audit.Decision {
+func decisionOf(told *audit.Explanation) *audit.Decision {
 	for _, token := range told.Tokens {
 		if token.Merge != nil {
 			return token.Merge

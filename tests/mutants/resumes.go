@@ -71,7 +71,7 @@ var resumes = []mutant{
 	},
 	{
 		name: "deadlines that were acted on are forgotten", never: "a run that was resumed decides otherwise than it did", again: forgottenHolding,
-		file: "activities/resumepoint/count.go", old: "s.Redo.Ticks = append(s.Redo.Ticks, tick.Tick)", new: "_ = tick",
+		file: "activities/resumepoint/count.go", old: "w.Redo.Ticks = append(w.Redo.Ticks, tick.Tick)", new: "_ = tick",
 		pkg: "./tests/resume", run: ticksTest,
 	},
 	{
@@ -106,7 +106,7 @@ var resumes = []mutant{
 	},
 	{
 		name: "a paused run empties its barriers", never: "somebody pauses a run before its sums are made, and they are made",
-		file: "workflows/fold.go", old: "if err := f.unpaused(ctx); err != nil || !f.goesOn() {", new: "if err := error(nil); err != nil || !f.goesOn() {",
+		file: "workflows/fold.go", old: "if err := f.unpaused(ctx); err != nil || !f.running() {", new: "if err := error(nil); err != nil || !f.running() {",
 		pkg: "./tests/resume", run: "^TestAPausedRunBeginsNothing$",
 	},
 }

@@ -101,7 +101,7 @@ func (b *bench) find(of, document string) (*activities.Retry, error) {
 	return activities.NewRetry(b.t.Context(), b.Log.Reader, b.Payloads, of, compiled, "next")
 }
 
-func (b *bench) explain(run, token string) *audit.Story {
+func (b *bench) explain(run, token string) *audit.Explanation {
 	b.t.Helper()
 	story, err := b.auditor().Explain(b.t.Context(), audit.Question{Run: run, Token: token})
 	require.NoError(b.t, err)

@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	installPostgres  = "run: apt-get install postgresql"
-	postgresPatience = 60 * time.Second
+	installPostgres = "run: apt-get install postgresql"
+	postgresTimeout = 60 * time.Second
 )
 
 // Server is a Postgres server.
@@ -221,7 +221,7 @@ func (s *Server) start() error {
 
 // await returns when the server answers, or says why it will not.
 func (s *Server) await(logged string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), postgresPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), postgresTimeout)
 	defer cancel()
 	for {
 		err := s.administer(ctx)

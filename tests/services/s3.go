@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	gatewayInstall  = "run: go install github.com/versity/versitygw/cmd/versitygw@v1.8.0"
-	gatewayPatience = 30 * time.Second
-	s3Region        = "us-east-1"
-	s3AccessKey     = "WAYMARKTESTACCESS"
-	s3SecretKey     = "waymark-test-secret-key"
+	gatewayInstall = "run: go install github.com/versity/versitygw/cmd/versitygw@v1.8.0"
+	gatewayTimeout = 30 * time.Second
+	s3Region       = "us-east-1"
+	s3AccessKey    = "WAYMARKTESTACCESS"
+	s3SecretKey    = "waymark-test-secret-key"
 )
 
 // A Bucket is an empty bucket of a real S3 server (versitygw).
@@ -217,7 +217,7 @@ func (g *gateway) start() error {
 
 // await returns when the server answers, or says why it will not.
 func (g *gateway) await(logged string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), gatewayPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), gatewayTimeout)
 	defer cancel()
 	for {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+g.address+"/", nil)

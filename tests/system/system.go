@@ -42,7 +42,7 @@ type System struct {
 
 // Member is a process that shares the work.
 type Member struct {
-	Place activities.Place
+	Place activities.Affinity
 	Leave func() // takes no more work, and waits until what is in hand is done; may be repeated
 }
 
@@ -126,7 +126,7 @@ func (s *System) connect(t testing.TB, database string, o Options) {
 // join lets a process take part in the work. Its identity in Temporal is its own queue.
 func (s *System) join(t testing.TB, server *embedded.Server, member worker.Member) {
 	t.Helper()
-	place, err := member.Place()
+	place, err := member.Affinity()
 	require.NoError(t, err)
 	c, err := server.Client(context.Background(), client.Options{Identity: place.OwnQueue})
 	require.NoError(t, err)

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// askPatience is more than a process takes to probe its services.
-const askPatience = probePatience + time.Second
+// askTimeout is more than a process takes to probe its services.
+const askTimeout = probeTimeout + time.Second
 
 // maxAnswerBytes is more than a process has to say of its services.
 const maxAnswerBytes = 16 << 10
@@ -29,7 +29,7 @@ func Ready(ctx context.Context, c Config) error {
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1" // it listens on all addresses
 	}
-	ctx, done := context.WithTimeout(ctx, askPatience)
+	ctx, done := context.WithTimeout(ctx, askTimeout)
 	defer done()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/readyz", nil)
 	if err != nil {

@@ -288,7 +288,7 @@ func (d *process) work(ctx context.Context, temporal client.Client, opened *stor
 	member.Options.WorkerStopTimeout = d.Drain + givingBack
 	member.Options.OnFatalError = func(err error) { d.failed <- fmt.Errorf("temporal: %w", err) }
 	member.Options.Interceptors = []interceptor.WorkerInterceptor{d.telemetry.Interceptor(pipelineOf(opened.Log.Reader))}
-	place, err := member.Place()
+	affinity, err := member.Affinity()
 	if err != nil {
 		return &UsageError{err}
 	}
@@ -296,12 +296,12 @@ func (d *process) work(ctx context.Context, temporal client.Client, opened *stor
 	if d.StickyCache > 0 {
 		sdkworker.SetStickyWorkflowCacheSize(d.StickyCache)
 	}
-	group := member.Group(temporal, place, activities.NewAt(place, opened.Log, opened.Payloads, d.planner(), d.Code))
+	group := member.Group(temporal, affinity, activities.NewAt(affinity, opened.Log, opened.Payloads, d.planner(), d.Code))
 	if err := group.Start(); err != nil {
 		return err
 	}
 	d.ready.set(workService, nil, nil)
-	d.logger.Info("working", "queue", d.Queue, "files", place.Files, "version", d.Code, "deployment", d.Deployment, "build", d.BuildID)
+	d.logger.Info("working", "queue", d.Queue, "files", affinity.Files, "version", d.Code, "deployment", d.Deployment, "build", d.BuildID)
 	select {
 	case <-ctx.Done():
 	case err = <-d.failed:
@@ -350,7 +350,7 @@ func pipelineOf(log *landscape.Reader) func(context.Context, string) (string, er
 
 // stopTelemetry sends what was not sent yet.
 func (d *process) stopTelemetry() {
-	ctx, done := context.WithTimeout(context.Background(), closePatience)
+	ctx, done := context.WithTimeout(context.Background(), closeTimeout)
 	defer done()
 	if err := d.telemetry.Stop(ctx); err != nil {
 		d.logger.Warn("telemetry", "error", err)

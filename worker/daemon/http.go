@@ -13,8 +13,8 @@ import (
 
 // How long a client may take for its request, and a server for its end.
 const (
-	headerPatience = 5 * time.Second
-	closePatience  = 2 * time.Second
+	headerTimeout = 5 * time.Second
+	closeTimeout  = 2 * time.Second
 )
 
 // endpoint is an HTTP server of this process.
@@ -35,7 +35,7 @@ func listen(ctx context.Context, flag, address string, handler http.Handler, log
 		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
 	e := &endpoint{server: &http.Server{
-		Handler: handler, ReadHeaderTimeout: headerPatience, ReadTimeout: headerPatience, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+		Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 	}}
 	logger.Info("listening", "for", flag, "address", listener.Addr().String())
 	go func() {
@@ -51,7 +51,7 @@ func (e *endpoint) close() {
 	if e == nil {
 		return
 	}
-	ctx, done := context.WithTimeout(context.Background(), closePatience)
+	ctx, done := context.WithTimeout(context.Background(), closeTimeout)
 	defer done()
 	if e.server.Shutdown(ctx) != nil {
 		_ = e.server.Close() // what a client still wants is not worth waiting for

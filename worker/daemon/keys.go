@@ -24,8 +24,8 @@ const (
 	// the first events of each: in them are the input and the first activity.
 	surveyRuns   = 20
 	surveyEvents = 12
-	// surveyPatience is how long that may take.
-	surveyPatience = 30 * time.Second
+	// surveyTimeout is how long that may take.
+	surveyTimeout = 30 * time.Second
 )
 
 // keeper finds out whether this process has the codec keys of its queue.
@@ -90,7 +90,7 @@ type survey struct {
 // judge returns an error if this process does not have the keys of its queue: of the last runs that workers have read it could read less
 // than half. Nil also if that cannot be found out. At the start only running runs are a reason to ask.
 func (k *keeper) judge(ctx context.Context, start bool) error {
-	ctx, done := context.WithTimeout(codec.Looking(ctx), surveyPatience)
+	ctx, done := context.WithTimeout(codec.Looking(ctx), surveyTimeout)
 	defer done()
 	s, err := k.survey(ctx)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// probePatience is how long a service may take to answer a probe.
-const probePatience = 3 * time.Second
+// probeTimeout is how long a service may take to answer a probe.
+const probeTimeout = 3 * time.Second
 
 // probePause is how long an answer counts, however many ask.
 const probePause = time.Second
@@ -73,7 +73,7 @@ func (r *readiness) ask(ctx context.Context) (lines []string, ready bool) {
 }
 
 func (r *readiness) probe(ctx context.Context) {
-	ctx, done := context.WithTimeout(ctx, probePatience)
+	ctx, done := context.WithTimeout(ctx, probeTimeout)
 	defer done()
 	var all sync.WaitGroup
 	for i := range r.services {

@@ -57,7 +57,7 @@ func TestAServiceThatDoesNotAnswerIsNotReady(t *testing.T) {
 		began := time.Now()
 		code, _ := page(t, r)
 		require.Equal(t, http.StatusServiceUnavailable, code)
-		require.Equal(t, probePatience, time.Since(began))
+		require.Equal(t, probeTimeout, time.Since(began))
 	})
 }
 

@@ -134,8 +134,8 @@ const nobody = "unknown"
 // maxNames is how many runs' pipelines are remembered.
 const maxNames = 1_000
 
-// askPatience is how long the record may take to tell a run's pipeline.
-const askPatience = 5 * time.Second
+// askTimeout is how long the record may take to tell a run's pipeline.
+const askTimeout = 5 * time.Second
 
 // names remembers the pipelines of runs. It is used by one goroutine.
 type names struct {
@@ -155,7 +155,7 @@ func (n *names) of(run string) string {
 	if name := n.known[run]; name != "" {
 		return name
 	}
-	ctx, done := context.WithTimeout(context.Background(), askPatience)
+	ctx, done := context.WithTimeout(context.Background(), askTimeout)
 	defer done()
 	name, err := n.ask(ctx, run)
 	if err != nil || name == "" {

@@ -168,6 +168,6 @@ func several(name string, deeds ...*did) *did {
 func began(chunks, row, folds int64) *workflows.State {
 	return &workflows.State{State: resumepoint.State{
 		Sources: []resumepoint.Reading{{Source: landscapetest.Source, Chunk: chunks, Cursor: plugin.Cursor{Row: row}}},
-		Held:    []resumepoint.Holding{{Barrier: "sums", Folds: folds}},
+		Held:    []resumepoint.BarrierState{{Barrier: "sums", Folds: folds}},
 	}}
 }

@@ -23,8 +23,8 @@ import (
 // Environment is the address of a cluster that Temporal's environment configuration names.
 const Environment = "env"
 
-// dialPatience is how long a cluster may take to answer.
-const dialPatience = 10 * time.Second
+// dialTimeout is how long a cluster may take to answer.
+const dialTimeout = 10 * time.Second
 
 // Options returns how to reach the cluster at the address: HOST:PORT, or Environment. Whatever else there is to say comes from
 // Temporal's standard environment configuration, as for Temporal's own tools: TEMPORAL_NAMESPACE, TEMPORAL_API_KEY, TEMPORAL_TLS_*,
@@ -88,7 +88,7 @@ func Place(o client.Options) string {
 //
 // The caller closes the client.
 func Dial(ctx context.Context, o client.Options) (client.Client, error) {
-	patience, done := context.WithTimeout(ctx, dialPatience)
+	patience, done := context.WithTimeout(ctx, dialTimeout)
 	defer done()
 	c, err := client.DialContext(patience, o)
 	if err == nil {

@@ -83,7 +83,7 @@ func connection(ctx context.Context, o client.Options) *Fault {
 	if err != nil {
 		return &Fault{Why: "it is not at an address that can be looked at", Cure: "write TEMPORAL_ADDRESS as HOST:PORT", Lasting: true}
 	}
-	ctx, done := context.WithTimeout(ctx, dialPatience)
+	ctx, done := context.WithTimeout(ctx, dialTimeout)
 	defer done()
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", o.HostPort)
 	if err != nil {

@@ -24,8 +24,8 @@ import (
 // rename.
 const TypeUnreadable = "PayloadUnreadable"
 
-// givingBackPatience is how long it may take to give a task back. After it Temporal finds out by itself.
-const givingBackPatience = 5 * time.Second
+// givingBackTimeout is how long it may take to give a task back. After it Temporal finds out by itself.
+const givingBackTimeout = 5 * time.Second
 
 // Guard stands between a worker and Temporal. A task with payloads that cannot be read with the worker's keys does not reach the
 // worker, whose code would fail the whole workflow for it: it goes back to Temporal at once as a task that failed, and another
@@ -120,7 +120,7 @@ func (g giver) workflowTask(ctx context.Context, task *workflowservice.PollWorkf
 	if err == nil || is && fault.Plain && task.GetPreviousStartedEventId() == 0 {
 		return false
 	}
-	ctx, done := context.WithTimeout(ctx, givingBackPatience)
+	ctx, done := context.WithTimeout(ctx, givingBackTimeout)
 	defer done()
 	// An error means that Temporal finds out by itself, a little later.
 	if task.GetQuery() != nil {
@@ -143,7 +143,7 @@ func (g giver) activityTask(ctx context.Context, task *workflowservice.PollActiv
 	if err == nil {
 		return false
 	}
-	ctx, done := context.WithTimeout(ctx, givingBackPatience)
+	ctx, done := context.WithTimeout(ctx, givingBackTimeout)
 	defer done()
 	_, _ = g.server.RespondActivityTaskFailed(ctx, &workflowservice.RespondActivityTaskFailedRequest{
 		TaskToken: task.GetTaskToken(), Namespace: g.namespace, Identity: g.identity, Failure: failureOf(err),

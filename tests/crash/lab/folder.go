@@ -75,7 +75,7 @@ func checkSize(folder string, skip func(path string) bool) error {
 
 // outputs returns where the pipeline's sinks write.
 func (l *laboratory) outputs(ctx context.Context, folder string) ([]string, error) {
-	shown := process{binary: l.Binary, folder: folder, patience: l.Patience}
+	shown := process{binary: l.Binary, folder: folder, timeout: l.Timeout}
 	ended := shown.run(ctx, slices.Concat([]string{"plan", l.Pipeline, "--json"}, l.Flags, l.Params)...)
 	if ended.code != 0 {
 		return nil, fmt.Errorf("%s: %s", l.Pipeline, ended)

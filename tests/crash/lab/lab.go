@@ -32,7 +32,7 @@ type Options struct {
 	Only     []Moment // this moment alone, or this pair; Singles and Pairs are not regarded then
 	Fault    string   // what happens there, as in failpoint.ParsePlan; empty: Kill. Pairs are of kills alone
 	Keep     bool     // leave the scratch folder behind
-	Patience time.Duration
+	Timeout  time.Duration
 
 	// Progress, if not nil, is called after every trial, by one goroutine at a time.
 	Progress func(Tally)

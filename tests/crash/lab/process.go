@@ -18,16 +18,16 @@ const RunID = "lab"
 
 const stateFolder = ".waymark"
 
-// defaultPatience is how long a process may take: one that takes longer hangs.
-const defaultPatience = 2 * time.Minute
+// defaultTimeout is how long a process may take: one that takes longer hangs.
+const defaultTimeout = 2 * time.Minute
 
 // process runs the program in a folder.
 type process struct {
-	binary   string
-	folder   string
-	patience time.Duration
-	plan     string // of failpoints; empty: nothing happens
-	log      string // of moments; empty: none
+	binary  string
+	folder  string
+	timeout time.Duration
+	plan    string // of failpoints; empty: nothing happens
+	log     string // of moments; empty: none
 }
 
 // end is how a process ended.
@@ -41,9 +41,9 @@ type end struct {
 
 // run runs the program with these arguments and waits for its end.
 func (p process) run(ctx context.Context, args ...string) end {
-	patience := p.patience
+	patience := p.timeout
 	if patience == 0 {
-		patience = defaultPatience
+		patience = defaultTimeout
 	}
 	limited, done := context.WithTimeout(ctx, patience)
 	defer done()

@@ -21,7 +21,7 @@ func TestAProcessIsToldHowItEnded(t *testing.T) {
 	require.False(t, ended.hung)
 	require.False(t, shell.run(t.Context(), "-c", "kill -15 $$").killed, "only SIGKILL is what was asked for")
 
-	shell.patience = 10 * time.Millisecond
+	shell.timeout = 10 * time.Millisecond
 	ended = shell.run(t.Context(), "-c", "exec sleep 60")
 	require.True(t, ended.hung)
 	require.False(t, ended.killed, "a process that is given up did not die at its moment")

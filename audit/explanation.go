@@ -65,24 +65,24 @@ const (
 	Corrupt Availability = "corrupt" // here, and its bytes are others than its digest promises
 )
 
-// Story is everything on record about one token, with what can be computed from it. The embedded Fate is that of the token
+// Explanation is everything on record about one token, with what can be computed from it. The embedded Fate is that of the token
 // that was asked for.
-type Story struct {
+type Explanation struct {
 	Run      string `json:"run"`
 	Pipeline string `json:"pipeline"`
 	Status   string `json:"status"`
 	Token    string `json:"token"`
 	Source   Origin `json:"source"`
 	Fate
-	Was    *Former      `json:"was,omitempty"`     // in a run that feeds records again: the record that it was
-	Again  *Later       `json:"again,omitempty"`   // the run that feeds it again
-	MadeOf []Making     `json:"made_of,omitempty"` // of a barrier's row: how it came out, then the same for the token it continues for, and so on
-	Onward *Onward      `json:"onward,omitempty"`  // what came of it, if something came out of barriers for it
-	Tokens []TokenStory `json:"tokens,omitempty"`  // all tokens of the record in lane order, if there are several
+	Was    *RetryOf           `json:"was,omitempty"`     // in a run that retries records: the record that it was
+	Again  *RetriedBy         `json:"again,omitempty"`   // the run that retries it
+	MadeOf []BarrierOrigin    `json:"made_of,omitempty"` // of a barrier's row: how it came out, then the same for the token it continues for, and so on
+	Onward *Onward            `json:"onward,omitempty"`  // what came of it, if something came out of barriers for it
+	Tokens []TokenExplanation `json:"tokens,omitempty"`  // all tokens of the record in lane order, if there are several
 }
 
-// TokenStory is what happened to one token of a record.
-type TokenStory struct {
+// TokenExplanation is what happened to one token of a record.
+type TokenExplanation struct {
 	Token string `json:"token"`
 	Fate
 }
@@ -177,7 +177,7 @@ type Rejection struct {
 
 // True reports whether nothing that was computed differs from the record, and the stored record is there and whole. What
 // cannot be computed, and why, is in Note; it does not make the answer no.
-func (s *Story) True() bool {
+func (s *Explanation) True() bool {
 	for _, token := range s.Tokens {
 		if !token.unopposed() {
 			return false

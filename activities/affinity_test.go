@@ -14,7 +14,7 @@ import (
 
 // TestAProcessThatMissesAnOutputIsNamed takes away what another process wrote, as if it had written to a disk of its own.
 func TestAProcessThatMissesAnOutputIsNamed(t *testing.T) {
-	for _, among := range []activities.Place{{}, fellow} {
+	for _, among := range []activities.Affinity{{}, fellow} {
 		r := newRig(t, simple("quarantine"), map[string]string{"in.csv": simpleRows})
 		write := r.begin()[0]
 		require.NoError(t, os.RemoveAll(filepath.Join(r.folder, "out")))

@@ -14,20 +14,20 @@ import (
 // A run's payloads are in one store. The process that opens a run writes its mark there, and every process that works for the run looks for the mark first: a
 // process that was given another store would put payloads where nobody finds them.
 
-// runMark returns the mark of a run: an object of its payload store that no other run has.
-func runMark(run string) []byte { return []byte("waymark run " + run + "\n") }
+// runMarker returns the mark of a run: an object of its payload store that no other run has.
+func runMarker(run string) []byte { return []byte("waymark run " + run + "\n") }
 
-// leaveMark stores the mark of a run.
-func (a *Activities) leaveMark(ctx context.Context, run string) error {
-	if _, err := a.payloads.Put(ctx, runMark(run)); err != nil {
+// writeMarker stores the mark of a run.
+func (a *Activities) writeMarker(ctx context.Context, run string) error {
+	if _, err := a.payloads.Put(ctx, runMarker(run)); err != nil {
 		return fmt.Errorf("mark of run %s: %w", run, err)
 	}
 	return nil
 }
 
-// findMark fails if this process's payload store is not the run's. Another process may have the right one.
-func (a *Activities) findMark(ctx context.Context, run string) error {
-	sum := sha256.Sum256(runMark(run))
+// checkMarker fails if this process's payload store is not the run's. Another process may have the right one.
+func (a *Activities) checkMarker(ctx context.Context, run string) error {
+	sum := sha256.Sum256(runMarker(run))
 	has, err := a.payloads.Has(ctx, payload.Digest(hex.EncodeToString(sum[:])))
 	if err != nil {
 		return fmt.Errorf("mark of run %s: %w", run, err)
@@ -41,7 +41,7 @@ func (a *Activities) findMark(ctx context.Context, run string) error {
 
 // findPayloads does so for a run that may have been opened by a release that left no marks: then its first chunk must be there.
 func (a *Activities) findPayloads(ctx context.Context, run string) error {
-	missing := a.findMark(ctx, run)
+	missing := a.checkMarker(ctx, run)
 	if missing == nil {
 		return nil
 	}
@@ -60,7 +60,7 @@ func (a *Activities) findPayloads(ctx context.Context, run string) error {
 		if has, err := a.payloads.Has(ctx, payload.Digest(chunk.Pack)); err != nil || !has {
 			return missing
 		}
-		return a.leaveMark(ctx, run)
+		return a.writeMarker(ctx, run)
 	}
 	return missing
 }

@@ -17,8 +17,8 @@ import (
 	"waymark/plugin"
 )
 
-// Place is where a worker process stands among others. The zero Place is that of a process that works alone.
-type Place struct {
+// Affinity is which queues a worker process polls among others. The zero Affinity is that of a process that works alone.
+type Affinity struct {
 	Files      string // name of the files that it sees: processes with the same name see the same
 	FilesQueue string // task queue of all processes that see these files; "" for a process that works alone
 	OwnQueue   string // task queue of this process; "" for a process that works alone
@@ -29,8 +29,8 @@ type Place struct {
 // onHost reports whether a document's sources or sinks can be reached only by workers that see its files.
 func onHost(compiled *plan.Plan) bool {
 	for i := range compiled.Nodes {
-		for _, place := range []any{compiled.Nodes[i].Source, compiled.Nodes[i].Sink} {
-			if local, is := place.(plugin.OnHost); is && local.OnHost() {
+		for _, plugged := range []any{compiled.Nodes[i].Source, compiled.Nodes[i].Sink} {
+			if local, is := plugged.(plugin.OnHost); is && local.OnHost() {
 				return true
 			}
 		}
@@ -40,32 +40,32 @@ func onHost(compiled *plan.Plan) bool {
 
 // bind says on which queues the rest of the run is to be done.
 func (a *Activities) bind(compiled *plan.Plan, sum resumepoint.Plan) resumepoint.Plan {
-	sum.Worker = a.place.OwnQueue
+	sum.Worker = a.affinity.OwnQueue
 	if onHost(compiled) {
-		sum.Queue = a.place.FilesQueue
+		sum.Queue = a.affinity.FilesQueue
 	}
 	return sum
 }
 
 // seen refuses to resume a run of whose files this process sees nothing.
 func (a *Activities) seen(ctx context.Context, r *run) error {
-	if a.place.Files == "" || !onHost(r.plan) {
+	if a.affinity.Files == "" || !onHost(r.plan) {
 		return nil
 	}
 	record, err := a.log.Run(ctx, r.id)
-	if err != nil || record.Host == a.place.Files {
+	if err != nil || record.Host == a.affinity.Files {
 		return err
 	}
 	return final{TypeElsewhere, fmt.Errorf("ELSEWHERE: run %s reads or writes files of %q, and this worker sees those of %q: "+
-		"start a worker there, or one that sees the same files with --files %s", r.id, record.Host, a.place.Files, record.Host)}
+		"start a worker there, or one that sees the same files with --files %s", r.id, record.Host, a.affinity.Files, record.Host)}
 }
 
 // here adds to a fault of the sources where it was looked for.
 func (a *Activities) here(err error) error {
-	if _, is := errors.AsType[*plugin.SourceError](err); !is || a.place.Files == "" {
+	if _, is := errors.AsType[*plugin.SourceError](err); !is || a.affinity.Files == "" {
 		return err
 	}
-	return fmt.Errorf("%w (a worker that sees the files of %q looked for it; workers that see others can be named with the input's files)", err, a.place.Files)
+	return fmt.Errorf("%w (a worker that sees the files of %q looked for it; workers that see others can be named with the input's files)", err, a.affinity.Files)
 }
 
 // codeTargetChanged is the code of a target that does not hold what the run wrote there.
@@ -75,11 +75,11 @@ const codeTargetChanged = "TARGET_CHANGED"
 // where this one does not see it.
 func (a *Activities) there(err error) error {
 	target, is := errors.AsType[*plugin.TargetError](err)
-	if !is || target.Code != codeTargetChanged || !filepath.IsAbs(target.Target) || a.place.Files == "" {
+	if !is || target.Code != codeTargetChanged || !filepath.IsAbs(target.Target) || a.affinity.Files == "" {
 		return err
 	}
 	return fmt.Errorf("%w (found by worker %s, which sees the files of %q: all workers with --files %s must see the same files; "+
-		"if they do not, put the folder on a volume that they share, or give them different names)", err, a.worker, a.place.Files, a.place.Files)
+		"if they do not, put the folder on a volume that they share, or give them different names)", err, a.worker, a.affinity.Files, a.affinity.Files)
 }
 
 // deployedName is what a deployed document may be called: it is part of a file's name.
@@ -124,13 +124,13 @@ func (a *Activities) deployed(ctx context.Context, in OpenInput) (OpenInput, err
 
 // findDeployed returns the file of a deployed document: NAME.yaml, or pipeline.yaml in the folder NAME.
 func (a *Activities) findDeployed(name string) (string, error) {
-	if a.place.Pipelines == "" {
+	if a.affinity.Pipelines == "" {
 		return "", final{TypeInput, fmt.Errorf("no pipelines are deployed on worker %s: start it with --pipelines FOLDER", a.worker)}
 	}
 	if !deployedName.MatchString(name) {
 		return "", final{TypeInput, fmt.Errorf("%q is not the name of a pipeline: write up to 63 of a to z, 0 to 9, _ and -", name)}
 	}
-	folder, err := filepath.Abs(a.place.Pipelines)
+	folder, err := filepath.Abs(a.affinity.Pipelines)
 	if err != nil {
 		return "", err
 	}

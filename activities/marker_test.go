@@ -15,7 +15,7 @@ import (
 )
 
 // fellow is one of several processes.
-var fellow = activities.Place{Files: "disk", FilesQueue: "q@disk", OwnQueue: "q@disk/1"}
+var fellow = activities.Affinity{Files: "disk", FilesQueue: "q@disk", OwnQueue: "q@disk/1"}
 
 // requireForOthers requires that an attempt failed in a way in which another process may succeed.
 func requireForOthers(t *testing.T, err error, says string) {

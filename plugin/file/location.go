@@ -26,25 +26,25 @@ const (
 // maxNameBytes leaves room for a run id and a suffix within the 255 bytes that file systems allow.
 const maxNameBytes = 200
 
-// place is where a sink's output becomes visible: a name below one of the root's folders.
-type place struct {
+// location is where a sink's output becomes visible: a name below one of the root's folders.
+type location struct {
 	disk      disk.Disk // of the root's folder
 	name      string    // in it, clean, with slashes
 	overwrite bool
 }
 
-// newPlace checks the target's path without looking at the disk. The error is a *DeniedError.
-func newPlace(root *Root, target pipeline.FileTarget) (place, error) {
+// newLocation checks the target's path without looking at the disk. The error is a *DeniedError.
+func newLocation(root *Root, target pipeline.FileTarget) (location, error) {
 	handle, name, err := root.ResolveFolder(target.Path)
 	if err != nil {
-		return place{}, err
+		return location{}, err
 	}
 	for element := range strings.SplitSeq(name, "/") {
 		if fault := nameFault(element); fault != "" {
-			return place{}, &DeniedError{target.Path, fmt.Sprintf("the name %q %s", element, fault)}
+			return location{}, &DeniedError{target.Path, fmt.Sprintf("the name %q %s", element, fault)}
 		}
 	}
-	return place{disk: disk.Of(handle), name: name, overwrite: target.Overwrite}, nil
+	return location{disk: disk.Of(handle), name: name, overwrite: target.Overwrite}, nil
 }
 
 // nameFault says why a sink makes no file or folder of this name, or returns "". A leading dot is refused because hidden
@@ -66,10 +66,10 @@ func nameFault(name string) string {
 func oddInName(r rune) bool { return r == '\\' || !unicode.IsPrint(r) }
 
 // String returns the path as a user would open it.
-func (p place) String() string { return path.Join(p.disk.Name(), p.name) }
+func (p location) String() string { return path.Join(p.disk.Name(), p.name) }
 
 // hidden returns the name, next to the place's own, of something that belongs to one run.
-func (p place) hidden(run, suffix string) string {
+func (p location) hidden(run, suffix string) string {
 	return hiddenName(p.name, run, suffix)
 }
 
@@ -78,7 +78,7 @@ func hiddenName(name, run, suffix string) string {
 }
 
 // makeFolder makes sure that the folder of the place exists, durably. It rejects a way that leads through a symbolic link.
-func (p place) makeFolder() error {
+func (p location) makeFolder() error {
 	parent := "."
 	for element := range strings.SplitSeq(path.Dir(p.name), "/") {
 		folder := path.Join(parent, element)
@@ -101,7 +101,7 @@ func (p place) makeFolder() error {
 }
 
 // admit says whether an output of this type (0 for a file, fs.ModeDir for a folder) may take the place.
-func (p place) admit(kind fs.FileMode) error {
+func (p location) admit(kind fs.FileMode) error {
 	info, err := p.disk.Lstat(p.name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -119,7 +119,7 @@ func (p place) admit(kind fs.FileMode) error {
 }
 
 // isStill returns errBusy if the name belongs to something else than what was sealed.
-func (p place) isStill(name string, sealed fs.FileInfo) error {
+func (p location) isStill(name string, sealed fs.FileInfo) error {
 	found, err := p.disk.Lstat(name)
 	if err != nil {
 		return err
@@ -139,30 +139,30 @@ func moved(err error) error {
 }
 
 // settle is moved where something is removed afterwards: the new name is durable before an old one goes.
-func (p place) settle(err error) error {
+func (p location) settle(err error) error {
 	if err := moved(err); err != nil {
 		return err
 	}
 	return p.disk.SyncDir(path.Dir(p.name))
 }
 
-func (p place) occupied() error {
+func (p location) occupied() error {
 	return p.fault(codeTargetExists, "exists already; move it away, choose another path, or set overwrite: true")
 }
 
-func (p place) fault(code, format string, args ...any) error {
+func (p location) fault(code, format string, args ...any) error {
 	return &plugin.TargetError{Code: code, Target: p.String(), Message: fmt.Sprintf(format, args...)}
 }
 
 // changed says that what the run wrote is no longer what it wrote. The plugin does not know whether the run is complete.
-func (p place) changed(format string, args ...any) error {
+func (p location) changed(format string, args ...any) error {
 	return p.fault(codeTargetChanged, "%s; put it back as it was, or start over: waymark resume --fork, of a complete run waymark run",
 		fmt.Sprintf(format, args...))
 }
 
 // classify turns an error of the file system that no retry cures into a *plugin.TargetError. A full disk or an
 // input/output error stays as it is: a later try may work.
-func (p place) classify(err error) error {
+func (p location) classify(err error) error {
 	if other, is := errors.AsType[*irregular](err); is {
 		return p.fault(codeTargetRefused, "%v", other)
 	}

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// place is where a Store keeps its objects.
-type place struct {
+// location is where a Store keeps its objects.
+type location struct {
 	bucket    string
 	prefix    string // empty, or with a slash at the end
 	endpoint  string // empty: Amazon's, or what the SDK's settings say
@@ -50,30 +50,30 @@ func Keys(rawURL string) (bucket string, prefixes []string, err error) {
 }
 
 // parsePlace reads the URL that Open documents. Its errors quote nothing that might be a secret.
-func parsePlace(rawURL string) (place, error) {
+func parsePlace(rawURL string) (location, error) {
 	u, err := parseURL(rawURL)
 	if err != nil {
-		return place{}, fmt.Errorf("the URL of the payloads cannot be read: %w", err)
+		return location{}, fmt.Errorf("the URL of the payloads cannot be read: %w", err)
 	}
 	switch {
 	case u.Scheme != "s3":
-		return place{}, errors.New("the URL of the payloads must begin with s3://")
+		return location{}, errors.New("the URL of the payloads must begin with s3://")
 	case u.User != nil:
-		return place{}, errors.New("the URL of the payloads holds a user or password: take it out, and give credentials in the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY) or as the AWS SDK finds them")
+		return location{}, errors.New("the URL of the payloads holds a user or password: take it out, and give credentials in the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY) or as the AWS SDK finds them")
 	case u.Host == "":
-		return place{}, errors.New("the URL of the payloads names no bucket: write s3://BUCKET/PREFIX")
+		return location{}, errors.New("the URL of the payloads names no bucket: write s3://BUCKET/PREFIX")
 	case !bucketName.MatchString(u.Host):
-		return place{}, fmt.Errorf("%q cannot be the name of a bucket: 3 to 63 lower-case letters, digits, dots and hyphens; an address goes into ?endpoint=", u.Host)
+		return location{}, fmt.Errorf("%q cannot be the name of a bucket: 3 to 63 lower-case letters, digits, dots and hyphens; an address goes into ?endpoint=", u.Host)
 	case u.Fragment != "":
-		return place{}, errors.New("the URL of the payloads holds a #: write it as %23")
+		return location{}, errors.New("the URL of the payloads holds a #: write it as %23")
 	}
-	p := place{bucket: u.Host}
+	p := location{bucket: u.Host}
 	if p.prefix, err = parsePrefix(u.Path); err != nil {
-		return place{}, err
+		return location{}, err
 	}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
-		return place{}, errors.New("the parameters in the URL of the payloads cannot be read: write NAME=VALUE&NAME=VALUE")
+		return location{}, errors.New("the parameters in the URL of the payloads cannot be read: write NAME=VALUE&NAME=VALUE")
 	}
 	return p, p.set(query)
 }
@@ -104,7 +104,7 @@ func parsePrefix(urlPath string) (string, error) {
 }
 
 // set takes the parameters of the URL.
-func (p *place) set(query url.Values) error {
+func (p *location) set(query url.Values) error {
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		values := query[name]
 		if len(values) > 1 {
@@ -117,7 +117,7 @@ func (p *place) set(query url.Values) error {
 	return nil
 }
 
-func (p *place) setOne(name, value string) (err error) {
+func (p *location) setOne(name, value string) (err error) {
 	switch name {
 	case "endpoint":
 		p.endpoint, err = parseEndpoint(value)
@@ -150,13 +150,13 @@ func parseEndpoint(value string) (string, error) {
 }
 
 // name is the key in the bucket of what is called relative below the prefix.
-func (p place) name(relative string) string { return p.prefix + relative }
+func (p location) name(relative string) string { return p.prefix + relative }
 
 // server names the machine that is asked.
-func (p place) server() string {
+func (p location) server() string {
 	return cmp.Or(p.endpoint, "Amazon S3 in "+p.region)
 }
 
-func (p place) String() string {
+func (p location) String() string {
 	return fmt.Sprintf("s3://%s at %s", strings.TrimSuffix(p.bucket+"/"+p.prefix, "/"), p.server())
 }

@@ -8,13 +8,13 @@ import (
 	"go.temporal.io/sdk/activity"
 )
 
-// beatsPerTimeout is how often an activity says within the workflow's heartbeat timeout that it is alive.
-const beatsPerTimeout = 15
+// heartbeatsPerTimeout is how often an activity says within the workflow's heartbeat timeout that it is alive.
+const heartbeatsPerTimeout = 15
 
-// beat tells Temporal that the activity is alive until the returned function is called, and what it waits for, if it does.
+// heartbeat tells Temporal that the activity is alive until the returned function is called, and what it waits for, if it does.
 // Cancellation of the activity reaches ctx by these heartbeats.
-func beat(ctx context.Context, waiting *atomic.Pointer[string]) (stop func()) {
-	interval := activity.GetInfo(ctx).HeartbeatTimeout / beatsPerTimeout
+func heartbeat(ctx context.Context, waiting *atomic.Pointer[string]) (stop func()) {
+	interval := activity.GetInfo(ctx).HeartbeatTimeout / heartbeatsPerTimeout
 	if interval <= 0 {
 		return func() {}
 	}
