@@ -23,11 +23,12 @@ type RetryRequest struct {
 
 // Retry is a run that feeds records again.
 type Retry struct {
-	Run       string
-	Of        string
-	Rows      int64                // that are retried
-	Left      []activities.LeftOut // which records are not, and why
-	Execution *Execution           // nil if there is nothing to retry; the caller closes it
+	Type      string               `json:"type"` // always retry
+	Of        string               `json:"of"`
+	Run       string               `json:"run,omitempty"` // empty if there is nothing to retry
+	Rows      int64                `json:"rows"`          // that are retried
+	Left      []activities.LeftOut `json:"left_out"`      // which records are not, and why; not nil
+	Execution *Execution           `json:"-"`             // nil if there is nothing to retry; the caller closes it
 }
 
 // Retry feeds the quarantined records of a run again, on the client's host. The errors are those of Session.Retry, and of kind Busy if
@@ -74,10 +75,11 @@ func (s *Session) Retry(ctx context.Context, r RetryRequest) (*Retry, error) {
 	if err != nil {
 		return nil, err
 	}
-	retry := &Retry{Run: r.Run, Of: of.ID, Rows: fed.Rows, Left: fed.Left}
+	retry := &Retry{Type: "retry", Of: of.ID, Rows: fed.Rows, Left: append([]activities.LeftOut{}, fed.Left...)}
 	if retry.Rows == 0 {
 		return retry, nil
 	}
+	retry.Run = r.Run
 	in, err := s.runInput(ctx, doc, r.Run)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"waymark/landscape"
@@ -86,4 +87,14 @@ func (c *Client) attend(ctx context.Context, run *Run) {
 	if run.Status == pipeline.Running {
 		run.Alive = c.host.Executes(ctx, run.ID)
 	}
+}
+
+// Beginning returns the runs whose ids begin like that, the newest first; for an empty beginning the newest runs, at most limit of them.
+func (c *Client) Beginning(ctx context.Context, id string, limit int) ([]landscape.RunHead, error) {
+	if id == "" {
+		return c.log.RecentRuns(ctx, nil, limit)
+	}
+	runs, err := c.log.RunsWith(ctx, id)
+	slices.SortFunc(runs, NewestFirst)
+	return runs, err
 }

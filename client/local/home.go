@@ -20,7 +20,6 @@ import (
 	"waymark/audit"
 	"waymark/client"
 	"waymark/internal/memory"
-	"waymark/landscape"
 	"waymark/payload"
 	"waymark/worker"
 	"waymark/worker/storage"
@@ -96,9 +95,6 @@ func (h *Home) payloads(ctx context.Context, create bool) error {
 	}
 	return h.options.openPayloads(ctx, h.stores, create)
 }
-
-// Landscape answers every question about what is recorded.
-func (h *Home) Landscape() *landscape.Reader { return h.stores.Log.Reader }
 
 // Auditor does what client.Host says. It is not safe for concurrent use; Explain, WhyNot and Verify have one of their own each.
 func (h *Home) Auditor(ctx context.Context) (*audit.Auditor, error) {

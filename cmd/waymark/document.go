@@ -1,13 +1,11 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"waymark/client"
-	"waymark/pipeline"
 )
 
 // compile reads a document and compiles it. Problems of the document are wrong use, all of them at once.
@@ -37,13 +35,6 @@ func parsePairs(flag, form string, words []string) (map[string]string, error) {
 		pairs[name] = value
 	}
 	return pairs, nil
-}
-
-// problems returns the problems of a document, if these are what the error is about.
-func problems(err error) pipeline.Problems {
-	var problems pipeline.Problems
-	errors.As(err, &problems)
-	return problems
 }
 
 // shown returns the path as it is shown: from the working folder, if it is below that.

@@ -42,15 +42,6 @@ func (o *retrying) check(cmd *cobra.Command) error {
 	return checkRunID(cmd.Flags().Changed("run-id"), o.id)
 }
 
-// retryResult says what is retried.
-type retryResult struct {
-	Type string               `json:"type"` // retry
-	Of   string               `json:"of"`
-	Run  string               `json:"run,omitempty"` // that retries them; left out if there is nothing to retry
-	Rows int64                `json:"rows"`
-	Left []activities.LeftOut `json:"left_out"`
-}
-
 // retry feeds the quarantined records of a run again, in a linked run.
 func (a *app) retry(ctx context.Context, word string, o retrying) error {
 	of, err := a.findRun(ctx, word)
@@ -80,16 +71,9 @@ func (a *app) retry(ctx context.Context, word string, o retrying) error {
 
 // tellRetry says what is retried, and what is not and why.
 func (a *app) tellRetry(retry *client.Retry) error {
-	result := retryResult{Type: "retry", Of: retry.Of, Run: retry.Run, Rows: retry.Rows, Left: retry.Left}
-	if result.Left == nil {
-		result.Left = []activities.LeftOut{}
-	}
-	if retry.Rows == 0 {
-		result.Run = ""
-	}
 	switch {
 	case a.json:
-		return a.print(result, nil)
+		return a.print(retry, nil)
 	case retry.Rows > 0:
 		a.note("run %s feeds %s of run %s again", retry.Run, text.Count(retry.Rows, "record"), retry.Of)
 		for _, left := range retry.Left {

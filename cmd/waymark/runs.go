@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -54,6 +53,9 @@ func tookText(run *client.Run) string {
 	return fmt.Sprintf("%.1f s", took.Seconds())
 }
 
+// mostCompleted is how many runs are offered to somebody who typed nothing of an id.
+const mostCompleted = 100
+
 // completeRuns offers the ids of runs on record to the shell.
 func (a *app) completeRuns(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 	const none = cobra.ShellCompDirectiveNoFileComp
@@ -62,7 +64,7 @@ func (a *app) completeRuns(cmd *cobra.Command, args []string, begun string) ([]s
 	}
 	var runs []landscape.RunHead
 	err := a.existing(cmd.Context(), func(home *local.Home) (err error) {
-		runs, err = completions(cmd.Context(), home.Landscape(), begun)
+		runs, err = home.Beginning(cmd.Context(), begun, mostCompleted)
 		return err
 	})
 	if err != nil {
@@ -73,17 +75,4 @@ func (a *app) completeRuns(cmd *cobra.Command, args []string, begun string) ([]s
 		words = append(words, cobra.CompletionWithDesc(run.ID, run.Pipeline+", "+string(run.Status)+", "+moment(client.Time(run.Started))))
 	}
 	return words, none | cobra.ShellCompDirectiveKeepOrder
-}
-
-// mostCompleted is how many runs are offered to somebody who typed nothing of an id.
-const mostCompleted = 100
-
-// completions returns the runs whose ids begin as typed, or else some, the newest first.
-func completions(ctx context.Context, log *landscape.Reader, typed string) ([]landscape.RunHead, error) {
-	if typed == "" {
-		return log.RecentRuns(ctx, nil, mostCompleted)
-	}
-	runs, err := log.RunsWith(ctx, typed)
-	slices.SortFunc(runs, client.NewestFirst)
-	return runs, err
 }

@@ -7,9 +7,6 @@ import (
 	"os"
 
 	"waymark/client"
-	"waymark/engine/plan"
-	"waymark/landscape"
-	"waymark/pipeline"
 )
 
 // tellInput says that the program waits for standard input, if a person types it.
@@ -28,22 +25,15 @@ type output struct {
 // divert leaves standard output to the rows of the run, if a sink writes them there, and says on standard error what else there is to
 // say. The rows of a complete run are printed when the process has nothing more to do, so that to close the pipe ends nothing
 // else.
-func (a *app) divert(run landscape.Run, status *client.Status) error {
-	description, err := client.PlanOf(run)
-	if err != nil {
+func (a *app) divert(o *client.Outcome) error {
+	file, prints, err := o.Printed()
+	if err != nil || !prints {
 		return err
 	}
-	for _, node := range description.Nodes {
-		if node.Kind != plan.Sink || node.Location != pipeline.Stdio {
-			continue
-		}
-		for _, sink := range status.Sinks {
-			if sink.Sink == node.Name && sink.Path != "" && client.Complete(run.Status) {
-				a.output = &output{sink.Path, a.stdout}
-			}
-		}
-		a.stdout = a.stderr
+	if file != "" {
+		a.output = &output{file, a.stdout}
 	}
+	a.stdout = a.stderr
 	return nil
 }
 

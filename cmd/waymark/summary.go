@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"time"
 
 	"waymark/client"
 	"waymark/internal/text"
@@ -12,45 +11,18 @@ import (
 	"waymark/pipeline"
 )
 
-// runResult is the last line of `waymark run --json`.
-type runResult struct {
-	Type        string                `json:"type"` // always run_result
-	Run         string                `json:"run"`
-	Pipeline    string                `json:"pipeline"`
-	Status      pipeline.RunStatus    `json:"status"`
-	Rows        int64                 `json:"rows_read"`
-	Quarantined int64                 `json:"rows_quarantined"`
-	Refused     int64                 `json:"rows_refused"` // the quarantined ones, and those that a sink got or that were discarded
-	Filtered    int64                 `json:"rows_filtered"`
-	Discarded   int64                 `json:"rows_discarded"`
-	Seconds     float64               `json:"seconds"`
-	Sinks       map[string]sinkResult `json:"sinks"`
-	Error       string                `json:"error,omitempty"`
-}
-
-type sinkResult struct {
-	Rows   int64  `json:"rows"`
-	Path   string `json:"path,omitempty"`
-	SHA256 string `json:"sha256,omitempty"`
-}
-
 // report says what became of the run, and ends the program with the code that says the same.
 func (a *app) report(e *client.Execution, end *client.Ending, o *client.Outcome) error {
 	if o.Err != nil {
 		return a.reportLost(e, end, o)
 	}
-	if err := a.divert(o.Run, o.Status); err != nil {
+	if err := a.divert(o); err != nil {
 		return err
 	}
-	result := resultOf(o.Status, o.Took)
-	code := exitCodeOf(o.Run.Status)
-	if code == exitFailed || code == exitInterrupted {
-		result.Error = o.Run.Reason
-	}
-	if err := a.print(result, func(w io.Writer) error { return a.writeSummary(w, e, o) }); err != nil {
+	if err := a.print(e.Result(end, o), func(w io.Writer) error { return a.writeSummary(w, e, o) }); err != nil {
 		return err
 	}
-	return verdict(code, o.Run)
+	return verdict(exitCodeOf(o.Run.Status), o.Run)
 }
 
 // reportLost reports a run of which this execution has no recorded end.
@@ -63,29 +35,12 @@ func (a *app) reportLost(e *client.Execution, end *client.Ending, o *client.Outc
 		}
 		failure = exitError{exitOf(o.Err.Kind), fmt.Errorf("run %s %s; %w\nwaymark doctor looks for the cause; then resume it: waymark resume %[1]s", e.Run, verb, o.Err)}
 	}
-	if !a.json || o.Run.ID != "" && o.Status == nil { // what is recorded is not about this execution
-		return failure
-	}
-	result := runResult{Type: "run_result", Run: e.Run, Pipeline: e.Pipeline, Seconds: o.Took.Seconds(), Sinks: map[string]sinkResult{}}
-	if o.Status != nil {
-		result = resultOf(o.Status, o.Took)
-	}
-	result.Status, result.Error = pipeline.Failed, o.Err.Message
-	if o.Status != nil && end.Interrupted {
-		result.Status = pipeline.Interrupted
-	}
-	if err := a.print(result, nil); err != nil {
-		return err
+	if result := e.Result(end, o); a.json && result != nil {
+		if err := a.print(result, nil); err != nil {
+			return err
+		}
 	}
 	return failure
-}
-
-// detached is what `waymark run --detach --json` says.
-type detached struct {
-	Type     string `json:"type"` // always run_started
-	Run      string `json:"run"`
-	Workflow string `json:"workflow"`
-	Queue    string `json:"queue"`
 }
 
 // left says of a run that this process does not follow, or does so no more, how to continue.
@@ -97,25 +52,12 @@ func (a *app) left(e *client.Execution, end *client.Ending) error {
 	if message, cure := e.Workerless(context.Background()); message != "" {
 		a.note("%s", message+hintFor(cure, e.Run))
 	}
-	queue := e.Session().Queue
-	a.note("run %s is started on queue %s\n%s", e.Run, queue, how)
-	result := detached{"run_started", e.Run, e.Workflow, queue}
-	return a.print(result, func(w io.Writer) error {
+	started := e.Detached()
+	a.note("run %s is started on queue %s\n%s", e.Run, started.Queue, how)
+	return a.print(started, func(w io.Writer) error {
 		_, err := fmt.Fprintln(w, e.Run)
 		return err
 	})
-}
-
-func resultOf(status *client.Status, took time.Duration) runResult {
-	result := runResult{
-		Type: "run_result", Run: status.ID, Pipeline: status.Pipeline, Status: status.Status, Rows: status.Rows,
-		Quarantined: status.Quarantined, Refused: status.Failed, Filtered: status.Filtered, Discarded: status.Discarded,
-		Seconds: took.Seconds(), Sinks: map[string]sinkResult{},
-	}
-	for _, sink := range status.Sinks {
-		result.Sinks[sink.Sink] = sinkResult{sink.Finalized, sink.Path, sink.SHA256}
-	}
-	return result
 }
 
 func exitCodeOf(status pipeline.RunStatus) int {

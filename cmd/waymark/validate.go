@@ -5,33 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/engine/plan"
+	"waymark/client"
 	"waymark/internal/text"
-	"waymark/pipeline"
 	"waymark/plugin"
 )
-
-// validation is the result of `waymark validate --json`.
-type validation struct {
-	OK       bool              `json:"ok"`
-	Pipeline string            `json:"pipeline,omitempty"`
-	Sinks    []sinkPromise     `json:"sinks,omitempty"`
-	Problems []documentProblem `json:"problems,omitempty"`
-}
-
-type sinkPromise struct {
-	Sink      string           `json:"sink"`
-	Guarantee plugin.Guarantee `json:"guarantee"`
-	Location  string           `json:"location"`
-}
-
-type documentProblem struct {
-	File    string `json:"file"`
-	Line    int    `json:"line"`
-	Column  int    `json:"column"`
-	Path    string `json:"path,omitempty"`
-	Message string `json:"message"`
-}
 
 func (a *app) validateCommand() *cobra.Command {
 	var params []string
@@ -41,14 +18,15 @@ func (a *app) validateCommand() *cobra.Command {
 		Args:  exactlyOne("document"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			doc, err := a.compile(args[0], params)
-			if found := problems(err); found != nil && a.json {
-				return endWith(exitUsage, a.print(failedValidation(found), nil))
-			}
-			if err != nil {
+			v, invalid := client.Validated(doc, err)
+			if invalid != nil || !v.OK && !a.json {
 				return err
 			}
-			result := validation{OK: true, Pipeline: doc.Plan.Document.Pipeline.Name, Sinks: promises(doc.Plan)}
-			return a.print(result, result.write)
+			code := exitDone
+			if !v.OK {
+				code = exitUsage
+			}
+			return endWith(code, a.print(v, func(w io.Writer) error { return writePromises(w, v) }))
 		},
 	}
 	paramFlag(cmd, &params)
@@ -60,24 +38,6 @@ func paramFlag(cmd *cobra.Command, params *[]string) {
 	cmd.Flags().StringArrayVar(params, "param", nil, "parameter of the document as `NAME=VALUE`; repeat for more")
 }
 
-func failedValidation(found pipeline.Problems) validation {
-	var result validation
-	for _, p := range found {
-		result.Problems = append(result.Problems, documentProblem{p.File, p.Line, p.Column, p.Path, p.Message})
-	}
-	return result
-}
-
-func promises(compiled *plan.Plan) []sinkPromise {
-	var sinks []sinkPromise
-	for _, node := range compiled.Describe().Nodes {
-		if node.Kind == plan.Sink {
-			sinks = append(sinks, sinkPromise{node.Name, node.Guarantee, node.Location})
-		}
-	}
-	return sinks
-}
-
 // meanings say in words what a guarantee promises about a run that was killed and resumed.
 var meanings = map[plugin.Guarantee]string{
 	plugin.Transactional: "every row once, in the target's own transaction",
@@ -86,7 +46,7 @@ var meanings = map[plugin.Guarantee]string{
 	plugin.AtLeastOnce:   "every row at least once: a repeat may write it twice",
 }
 
-func (v validation) write(w io.Writer) error {
+func writePromises(w io.Writer, v *client.Validation) error {
 	lines := [][]string{{v.Pipeline + ": ok", "", "", ""}}
 	for _, sink := range v.Sinks {
 		lines = append(lines, []string{"  " + sink.Sink, string(sink.Guarantee), meanings[sink.Guarantee], sink.Location})

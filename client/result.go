@@ -1,0 +1,93 @@
+package client
+
+import (
+	"waymark/engine/plan"
+	"waymark/pipeline"
+)
+
+// Result is what became of a run, in figures.
+type Result struct {
+	Type        string                `json:"type"` // always run_result
+	Run         string                `json:"run"`
+	Pipeline    string                `json:"pipeline"`
+	Status      pipeline.RunStatus    `json:"status"`
+	Rows        int64                 `json:"rows_read"`
+	Quarantined int64                 `json:"rows_quarantined"`
+	Refused     int64                 `json:"rows_refused"` // the quarantined ones, and those that a sink got or that were discarded
+	Filtered    int64                 `json:"rows_filtered"`
+	Discarded   int64                 `json:"rows_discarded"`
+	Seconds     float64               `json:"seconds"`
+	Sinks       map[string]SinkResult `json:"sinks"`           // by name; not nil
+	Error       string                `json:"error,omitempty"` // why the run is not complete
+}
+
+// SinkResult is what became of the output of a sink.
+type SinkResult struct {
+	Rows   int64  `json:"rows"`
+	Path   string `json:"path,omitempty"` // empty if it is not published
+	SHA256 string `json:"sha256,omitempty"`
+}
+
+// Result returns what became of the run in figures; nil if what is recorded is not about this execution. A run whose end could not be
+// recorded has failed, or was interrupted.
+func (e *Execution) Result(end *Ending, o *Outcome) *Result {
+	if o.Err != nil && o.Status == nil && o.Run.ID != "" {
+		return nil
+	}
+	result := &Result{Type: "run_result", Run: e.Run, Pipeline: e.Pipeline, Status: pipeline.Failed, Seconds: o.Took.Seconds(), Sinks: map[string]SinkResult{}}
+	if o.Status != nil {
+		result.count(o.Status)
+	}
+	switch {
+	case o.Err != nil && o.Status != nil && end.Interrupted:
+		result.Status, result.Error = pipeline.Interrupted, o.Err.Message
+	case o.Err != nil:
+		result.Status, result.Error = pipeline.Failed, o.Err.Message
+	case !Complete(o.Run.Status):
+		result.Error = o.Run.Reason
+	}
+	return result
+}
+
+// count takes over the figures of a recorded run.
+func (r *Result) count(status *Status) {
+	r.Run, r.Pipeline, r.Status = status.ID, status.Pipeline, status.Status
+	r.Rows, r.Quarantined, r.Refused = status.Rows, status.Quarantined, status.Failed
+	r.Filtered, r.Discarded = status.Filtered, status.Discarded
+	for _, sink := range status.Sinks {
+		r.Sinks[sink.Sink] = SinkResult{sink.Finalized, sink.Path, sink.SHA256}
+	}
+}
+
+// Printed reports whether the run writes rows to standard output, and which file has them: empty until the run is complete.
+func (o *Outcome) Printed() (file string, prints bool, err error) {
+	description, err := PlanOf(o.Run)
+	if err != nil {
+		return "", false, err
+	}
+	for _, node := range description.Nodes {
+		if node.Kind != plan.Sink || node.Location != pipeline.Stdio {
+			continue
+		}
+		for _, sink := range o.Status.Sinks {
+			if sink.Sink == node.Name && Complete(o.Run.Status) {
+				file = sink.Path
+			}
+		}
+		return file, true, nil
+	}
+	return "", false, nil
+}
+
+// Detached is a run that was started and is not followed.
+type Detached struct {
+	Type     string `json:"type"` // always run_started
+	Run      string `json:"run"`
+	Workflow string `json:"workflow"`
+	Queue    string `json:"queue"` // of the workers that execute it
+}
+
+// Detached says where the run is that is not followed.
+func (e *Execution) Detached() Detached {
+	return Detached{"run_started", e.Run, e.Workflow, e.session.Queue}
+}
