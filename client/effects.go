@@ -36,14 +36,19 @@ type EffectEvent struct {
 	Detail  string               `json:"detail,omitempty"`
 }
 
-// Effects returns the effects of the run with this id by sink: the parts in the order of their places, those that have none after
-// those that have, by source and chunk; then the publication. Without events only the last event of each is returned.
-func (c *Client) Effects(ctx context.Context, run string, events bool) ([]Effect, error) {
-	effects, err := c.log.Effects(ctx, run)
-	if err != nil {
-		return nil, err
+// Effects returns effects of the run with this id by sink: first the publication, then the parts by source and chunk. They begin
+// after the effect whose ID is after, or with the first if that is empty, and are at most as many as limit says, or all if that is 0.
+// Without events only the last event of each is returned. The error is an *Error of kind Invalid if after is no effect's name.
+func (c *Client) Effects(ctx context.Context, run, after string, limit int, events bool) ([]Effect, error) {
+	var from *landscape.EffectKey
+	if after != "" {
+		key, err := parseEffect(run, after)
+		if err != nil {
+			return nil, err
+		}
+		from = &key
 	}
-	all, err := c.log.EffectEvents(ctx, run)
+	effects, all, err := c.log.EffectsAfter(ctx, run, from, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +56,6 @@ func (c *Client) Effects(ctx context.Context, run string, events bool) ([]Effect
 	for _, e := range all {
 		happened[e.EffectKey] = append(happened[e.EffectKey], EffectEvent{e.Event, e.Fence, e.Worker, Time(e.At), e.Detail})
 	}
-	slices.SortStableFunc(effects, byPlace)
 	list := make([]Effect, len(effects))
 	for i, e := range effects {
 		list[i] = effectOf(e, happened[e.EffectKey])
@@ -60,20 +64,6 @@ func (c *Client) Effects(ctx context.Context, run string, events bool) ([]Effect
 		}
 	}
 	return list, nil
-}
-
-func byPlace(a, b landscape.Effect) int {
-	last := int64(1) << 62
-	place := func(e landscape.Effect) int64 {
-		switch {
-		case e.Kind == landscape.PublishEffect:
-			return last + 1
-		case e.Ordinal == nil:
-			return last
-		}
-		return *e.Ordinal
-	}
-	return cmp.Or(cmp.Compare(a.Sink, b.Sink), cmp.Compare(place(a), place(b)))
 }
 
 func effectOf(e landscape.Effect, events []EffectEvent) Effect {

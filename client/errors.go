@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"waymark/landscape"
 	"waymark/plugin"
@@ -48,6 +49,59 @@ func (c *Client) nameToken(ctx context.Context, run string, sample landscape.Sam
 		id = ""
 	}
 	return ErrorSample{sample, id}, nil
+}
+
+// RowError says why one token was refused at one node.
+type RowError struct {
+	ID      string `json:"error"` // TOKEN@NODE
+	Token   string `json:"token"`
+	Node    string `json:"node"`
+	Source  string `json:"source"`
+	Row     int64  `json:"row"`
+	Line    int64  `json:"line"` // of its file
+	Code    string `json:"code"`
+	Field   string `json:"field,omitempty"`
+	Message string `json:"message"`
+	SentTo  string `json:"sent_to"`
+}
+
+// RowErrors returns why tokens of the run with this id were refused, one by one, by source, row, lane and node. They begin after the
+// error whose ID is after, or with the first if that is empty, and are at most as many as limit says, or all if that is 0. The error is
+// an *Error of kind Invalid if after is no error's name.
+func (c *Client) RowErrors(ctx context.Context, run, after string, limit int) ([]RowError, error) {
+	from, err := c.parseError(ctx, run, after)
+	if err != nil {
+		return nil, err
+	}
+	heads, err := c.log.Errors(ctx, run, from, limit)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]RowError, len(heads))
+	for i, e := range heads {
+		token, err := c.log.TokenID(ctx, run, landscape.Token{Source: e.Source, Lane: e.Lane, Row: e.Row})
+		if err != nil {
+			return nil, err
+		}
+		list[i] = RowError{
+			ID: token + "@" + e.Node, Token: token, Node: e.Node, Source: e.Source, Row: e.Row, Line: e.Line, Code: e.Code, Field: e.Field,
+			Message: e.Message, SentTo: e.SentTo,
+		}
+	}
+	return list, nil
+}
+
+// parseError returns the key of the error of a run that id names, nil if id is empty. The error is an *Error of kind Invalid.
+func (c *Client) parseError(ctx context.Context, run, id string) (*landscape.ErrorKey, error) {
+	if id == "" {
+		return nil, nil //nolint:nilnil // nothing named is no error
+	}
+	name, node, ok := strings.Cut(id, "@")
+	token, err := c.log.ParseToken(ctx, run, name)
+	if !ok || err != nil {
+		return nil, &Error{Kind: Invalid, Run: run, Err: err, Message: fmt.Sprintf("%q is no error of run %s: write TOKEN@NODE, such as orders:17@total", id, run)}
+	}
+	return &landscape.ErrorKey{Run: run, Source: token.Source, Row: token.Row, Lane: token.Lane, Node: node}, nil
 }
 
 // Files returns from how many files the sources of the run with this id read records.

@@ -35,29 +35,21 @@ type Sample struct {
 // mostSamples is how many errors of a group are shown.
 const mostSamples = 3
 
-// errorHead is a RowError without the record.
-type errorHead struct {
-	Run     string `db:"run_id,key"`
-	Source  string `db:"source,key"`
-	Row     int64  `db:"row,key"`
-	Lane    int64  `db:"lane,key"`
-	Node    string `db:"node,key"`
-	Chunk   int64  `db:"chunk"`
-	Code    string `db:"code"`
-	Field   string `db:"field"`
-	Message string `db:"message"`
-	Line    int64  `db:"line"`
-	SentTo  string `db:"sent_to"`
+// Errors returns why tokens of a run were refused, by source, row, lane and node; nil if none was. It begins after the error with the
+// key after, or with the first if that is nil, and returns at most limit errors, or all if that is 0.
+func (r *Reader) Errors(ctx context.Context, run string, after *ErrorKey, limit int) ([]ErrorHead, error) {
+	q := Query{Prefix: []any{run}, Limit: limit}
+	if after != nil {
+		q.After = []any{after.Source, after.Row, after.Lane, after.Node}
+	}
+	return Page[ErrorHead](ctx, r.from, q)
 }
-
-// Table returns errors.
-func (errorHead) Table() string { return "errors" }
 
 // ErrorGroups returns the errors of a run in groups, the largest first.
 func (r *Reader) ErrorGroups(ctx context.Context, run string) ([]ErrorGroup, error) {
 	type identity struct{ node, code, field, message string }
 	groups, shapes := map[identity]*ErrorGroup{}, map[*ErrorGroup]*shape{}
-	err := each(ctx, r.from, []any{run}, func(e errorHead) bool {
+	err := each(ctx, r.from, []any{run}, func(e ErrorHead) bool {
 		id := identity{e.Node, e.Code, e.Field, withoutValues(e.Message)}
 		g := groups[id]
 		if g == nil {

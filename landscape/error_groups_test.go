@@ -18,10 +18,10 @@ func TestErrorGroupsNameFiles(t *testing.T) {
 		n := int64(i)
 		insert = append(insert,
 			landscape.Chunk{Run: "r", Source: "s", Chunk: n, File: file, FirstRow: 1 + n, Rows: 1, FirstLine: 2, Pack: "digest"},
-			landscape.RowError{
-				Run: "r", Source: "s", Row: 1 + n, Node: "s", Chunk: n, Code: "CONVERT", Field: "n", Message: `"x" is no int`, Line: 2,
-				SentTo: pipeline.QuarantineSink,
-			})
+			landscape.RowError{ErrorHead: landscape.ErrorHead{
+				ErrorKey: landscape.ErrorKey{Run: "r", Source: "s", Row: 1 + n, Node: "s"}, Chunk: n,
+				Code: "CONVERT", Field: "n", Message: `"x" is no int`, Line: 2, SentTo: pipeline.QuarantineSink,
+			}})
 	}
 	require.NoError(t, driver.Commit(t.Context(), landscape.Batch{Insert: insert}))
 	groups, err := landscape.New(driver, nil).ErrorGroups(t.Context(), "r")
@@ -42,9 +42,10 @@ func TestErrorGroupsKeepNames(t *testing.T) {
 	for i, message := range []string{`"7" is 7 (SQLSTATE 22003)`, `"8" is 8 (SQLSTATE 22003)`, `"7" is 7 (SQLSTATE 22012)`, `see the constraint day_7 of 7`,
 		`"5/1" is no date: write YYYY-MM-DD, such as 2024-01-31, for example "2024-01-31"`, `"x" is no date: write YYYY-MM-DD, such as 2024-01-31, for example "2024-01-31"`,
 	} {
-		insert = append(insert, landscape.RowError{
-			Run: "r", Source: "s", Row: 1 + int64(i), Node: "s", Code: "CONVERT", Message: message, Line: 2, SentTo: pipeline.QuarantineSink,
-		})
+		insert = append(insert, landscape.RowError{ErrorHead: landscape.ErrorHead{
+			ErrorKey: landscape.ErrorKey{Run: "r", Source: "s", Row: 1 + int64(i), Node: "s"}, Code: "CONVERT", Message: message, Line: 2,
+			SentTo: pipeline.QuarantineSink,
+		}})
 	}
 	require.NoError(t, driver.Commit(t.Context(), landscape.Batch{Insert: insert}))
 	groups, err := landscape.New(driver, nil).ErrorGroups(t.Context(), "r")

@@ -63,10 +63,12 @@ func (l *Log) recordPassage(ctx context.Context, chunk Chunk, p Passage) error {
 func newRowError(chunk Chunk, node, sentTo string, r Rejection, now Micros) RowError {
 	raw := r.Raw[:min(len(r.Raw), MaxRawBytes)]
 	return RowError{
-		Run: chunk.Run, Source: chunk.Source, Row: chunk.FirstRow + int64(r.Index), Lane: r.Lane, Node: node,
-		Chunk: chunk.Chunk, Code: r.Code, Field: r.Field, Message: r.Message, ErrorHash: errorHash(node, r.Code, r.Field, r.Message),
-		Raw: raw, RawIsText: utf8.Valid(raw) && bytes.IndexByte(raw, 0) < 0, RawBytes: r.Bytes,
-		Line: r.Line, ByteOffset: r.Offset, SentTo: sentTo, At: now,
+		ErrorHead: ErrorHead{
+			ErrorKey: ErrorKey{Run: chunk.Run, Source: chunk.Source, Row: chunk.FirstRow + int64(r.Index), Lane: r.Lane, Node: node},
+			Chunk:    chunk.Chunk, Code: r.Code, Field: r.Field, Message: r.Message, Line: r.Line, SentTo: sentTo,
+		},
+		ErrorHash: errorHash(node, r.Code, r.Field, r.Message),
+		Raw:       raw, RawIsText: utf8.Valid(raw) && bytes.IndexByte(raw, 0) < 0, RawBytes: r.Bytes, ByteOffset: r.Offset, At: now,
 	}
 }
 

@@ -35,6 +35,29 @@ func (r *Reader) Effects(ctx context.Context, run string) ([]Effect, error) {
 	return Select[Effect](ctx, r.from, run)
 }
 
+// EffectsAfter returns effects of a run in the order of Effects, and what happened to them, by effect and attempt; nil if there is none.
+// It begins after the effect with the key after, or with the first if that is nil, and returns at most limit effects, or all if that is 0.
+func (r *Reader) EffectsAfter(ctx context.Context, run string, after *EffectKey, limit int) (effects []Effect, events []EffectEvent, err error) {
+	q := Query{Prefix: []any{run}, Limit: limit}
+	if after != nil {
+		q.After = []any{after.Sink, after.Source, after.Chunk}
+	}
+	if effects, err = Page[Effect](ctx, r.from, q); err != nil || len(effects) == 0 {
+		return nil, nil, err
+	}
+	last := effects[len(effects)-1].EffectKey
+	q.Limit = 0
+	err = r.from.Read(ctx, EffectEvent{}, q, func(record Record) bool {
+		event := record.(EffectEvent)
+		if last.compare(event.EffectKey) < 0 {
+			return false
+		}
+		events = append(events, event)
+		return true
+	})
+	return effects, events, err
+}
+
 // SinkEffects returns the effects of one sink: first its publication, then its writes by source and chunk.
 func (r *Reader) SinkEffects(ctx context.Context, run, sink string) ([]Effect, error) {
 	return Select[Effect](ctx, r.from, run, sink)
@@ -121,15 +144,22 @@ func (r *Reader) Chunk(ctx context.Context, run, source string, chunk int64) (Ch
 	return get[Chunk](ctx, r.from, run, source, chunk)
 }
 
-// ChunkOf returns the chunk that holds a row. The error wraps ErrNotFound if it was not read, or is not there.
+// chunkByRow is a Chunk by its first row.
+type chunkByRow struct {
+	InRun string `db:"run_id,key"`
+	Of    string `db:"source,key"`
+	From  int64  `db:"first_row,key"`
+	Chunk
+}
+
+// ChunkOf returns the chunk that holds a row, and reads no other. The error wraps ErrNotFound if it was not read, or is not there.
 func (r *Reader) ChunkOf(ctx context.Context, run, source string, row int64) (Chunk, error) {
-	for c, err := range r.Chunks(ctx, run, source) {
-		if err != nil {
-			return Chunk{}, err
-		}
-		if c.FirstRow <= row && row < c.FirstRow+c.Rows {
-			return c, nil
-		}
+	found, err := Page[chunkByRow](ctx, r.from, Query{Prefix: []any{run, source}, After: []any{row + 1}, Descending: true, Limit: 1})
+	if err != nil {
+		return Chunk{}, err
+	}
+	if len(found) == 1 && row < found[0].FirstRow+found[0].Rows {
+		return found[0].Chunk, nil
 	}
 	return Chunk{}, fmt.Errorf("row %d of source %s in run %s: %w", row, source, run, ErrNotFound)
 }

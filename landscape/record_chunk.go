@@ -132,24 +132,37 @@ type KeysRecord struct {
 	Hashes []byte `db:"hashes"`
 }
 
+// ErrorKey names why one token was refused at one node.
+type ErrorKey struct {
+	Run    string `db:"run_id,key"`
+	Source string `db:"source,key"`
+	Row    int64  `db:"row,key"`
+	Lane   int64  `db:"lane,key"`
+	Node   string `db:"node,key"`
+}
+
+// ErrorHead is a RowError without the record.
+type ErrorHead struct {
+	ErrorKey
+	Chunk   int64  `db:"chunk"`
+	Code    string `db:"code"`
+	Field   string `db:"field"`
+	Message string `db:"message"`
+	Line    int64  `db:"line"`
+	SentTo  string `db:"sent_to"` // a sink, pipeline.QuarantineSink or pipeline.DiscardSink
+}
+
+// Table returns errors.
+func (ErrorHead) Table() string { return "errors" }
+
 // RowError is why one token was refused at one node.
 type RowError struct {
-	Run        string `db:"run_id,key"`
-	Source     string `db:"source,key"`
-	Row        int64  `db:"row,key"`
-	Lane       int64  `db:"lane,key"`
-	Node       string `db:"node,key"`
-	Chunk      int64  `db:"chunk"`
-	Code       string `db:"code"`
-	Field      string `db:"field"`
-	Message    string `db:"message"`
+	ErrorHead
 	ErrorHash  string `db:"error_hash"`  // hex SHA-256 of node|code|field|message
 	Raw        []byte `db:"raw"`         // the record as read, at most MaxRawBytes of it
 	RawIsText  bool   `db:"raw_is_text"` // raw is valid UTF-8 without NUL
 	RawBytes   int64  `db:"raw_bytes"`   // its full length
-	Line       int64  `db:"line"`
 	ByteOffset int64  `db:"byte_offset"` // in the file's decoded text
-	SentTo     string `db:"sent_to"`     // a sink, pipeline.QuarantineSink or pipeline.DiscardSink
 	At         Micros `db:"at_us,first"`
 }
 

@@ -1,6 +1,10 @@
 package landscape
 
-import "waymark/plugin"
+import (
+	"cmp"
+
+	"waymark/plugin"
+)
 
 // EffectKey names an effect. PublishKey makes the key of a publication.
 type EffectKey struct {
@@ -8,6 +12,11 @@ type EffectKey struct {
 	Sink   string `db:"sink,key"`
 	Source string `db:"source,key"` // empty for a publication
 	Chunk  int64  `db:"chunk,key"`  // -1 for a publication
+}
+
+// compare orders the keys of the effects of one run.
+func (k EffectKey) compare(other EffectKey) int {
+	return cmp.Or(cmp.Compare(k.Sink, other.Sink), cmp.Compare(k.Source, other.Source), cmp.Compare(k.Chunk, other.Chunk))
 }
 
 // Attempt names an attempt at an effect, and the process that makes it.

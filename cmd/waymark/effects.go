@@ -14,6 +14,7 @@ import (
 
 func (a *app) effectsCommand() *cobra.Command {
 	var all bool
+	var p page
 	cmd := &cobra.Command{
 		Use:   "effects RUN",
 		Short: "Show the completion record of every part of every output",
@@ -31,15 +32,19 @@ reserved   a publication that has not come yet
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.query(cmd.Context(), args[0], func(home *local.Home, run landscape.Run) error {
-				effects, err := home.Effects(cmd.Context(), run.ID, all)
+				effects, err := home.Effects(cmd.Context(), run.ID, p.after, p.limit, all)
 				if err != nil {
 					return err
+				}
+				if n := len(effects); n > 0 {
+					p.note(a, n, effects[n-1].ID)
 				}
 				return printList(a, effects, func(w io.Writer) error { return writeEffects(w, effects) })
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "every event of every effect, not only the last one")
+	p.addFlags(cmd, "effects", 0)
 	return cmd
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 
@@ -15,10 +16,12 @@ import (
 
 func (a *app) errorsCommand() *cobra.Command {
 	var o retrying
+	var p page
+	var each bool
 	cmd := &cobra.Command{
 		Use:   "errors RUN",
 		Short: "Show why rows were refused, grouped, or retry them",
-		Long: `Shows why rows were refused, grouped, with counts and samples.
+		Long: `Shows why rows were refused, grouped, with counts and samples; --each lists them one by one.
 
 --retry feeds the records in quarantine again, each once, in a new run that is linked to this one: from the bytes on record,
 through the document on record or the one that --pipeline names. With the same document the outputs get names of their own,
@@ -33,12 +36,18 @@ such as out/orders.retry-1.csv. Records of which a part arrived somewhere are le
 			if err := o.check(cmd); err != nil {
 				return err
 			}
+			if !each && (cmd.Flags().Changed("limit") || cmd.Flags().Changed("after")) || each && o.wanted {
+				return wrongUsef("--each lists errors one by one, --limit and --after say which: give all of them without --retry")
+			}
 			if o.wanted {
 				ctx, stop := a.untilInterrupted(cmd.Context())
 				defer stop()
 				return a.retry(ctx, args[0], o)
 			}
 			return a.query(cmd.Context(), args[0], func(home *local.Home, run landscape.Run) error {
+				if each {
+					return a.listErrors(cmd.Context(), home, run, p)
+				}
 				groups, err := home.Errors(cmd.Context(), run.ID)
 				if err != nil {
 					return err
@@ -51,8 +60,26 @@ such as out/orders.retry-1.csv. Records of which a part arrived somewhere are le
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&each, "each", false, "list them one by one, as TOKEN@NODE")
+	p.addFlags(cmd, "errors", 50)
 	o.addFlags(cmd)
 	return cmd
+}
+
+// listErrors lists errors one by one.
+func (a *app) listErrors(ctx context.Context, home *local.Home, run landscape.Run, p page) error {
+	list, err := home.RowErrors(ctx, run.ID, p.after, p.limit)
+	if err != nil {
+		return err
+	}
+	lines := [][]string{{"error", "line", "code", "field", "message", "sent to"}}
+	for _, e := range list {
+		lines = append(lines, []string{e.ID, text.Grouped(e.Line), e.Code, e.Field, e.Message, destination(e.SentTo)})
+	}
+	if n := len(list); n > 0 {
+		p.note(a, n, list[n-1].ID)
+	}
+	return printList(a, list, func(w io.Writer) error { return text.Table(w, lines...) })
 }
 
 // writeErrors writes the groups for people; withFiles says in which file a line is.

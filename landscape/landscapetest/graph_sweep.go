@@ -62,8 +62,10 @@ func graphFlaws() map[string]graphFlaw {
 		}},
 		"an error of another lane": {check: "error_counts", add: func(s GraphScene) []landscape.Record {
 			return []landscape.Record{landscape.RowError{
-				Run: s.Run, Source: Orders, Row: 2, Lane: SpeciesLane, Node: "price", Code: "X", ErrorHash: digest("x"), Line: 1,
-				SentTo: pipeline.QuarantineSink, At: 1,
+				ErrorHead: landscape.ErrorHead{
+					ErrorKey: landscape.ErrorKey{Run: s.Run, Source: Orders, Row: 2, Lane: SpeciesLane, Node: "price"}, Code: "X", Line: 1, SentTo: pipeline.QuarantineSink,
+				},
+				ErrorHash: digest("x"), At: 1,
 			}}
 		}},
 		"hashes of another lane": {check: "hash_counts", add: func(s GraphScene) []landscape.Record {

@@ -159,7 +159,8 @@ func flaws() map[string]flaw {
 		})},
 		"an error too many": {check: "error_counts", play: commit(func(s Scene) []landscape.Record {
 			return []landscape.Record{landscape.RowError{
-				Run: s.Run, Source: Source, Row: 10, Node: "tidy", Chunk: 0, Code: "X", ErrorHash: digest("x"), Line: 1, SentTo: "all", At: 1,
+				ErrorHead: landscape.ErrorHead{ErrorKey: landscape.ErrorKey{Run: s.Run, Source: Source, Row: 10, Node: "tidy"}, Code: "X", Line: 1, SentTo: "all"},
+				ErrorHash: digest("x"), At: 1,
 			}}
 		})},
 		"an error at a sink that refused nothing": {check: "error_counts", play: strayLate},
@@ -238,7 +239,10 @@ func forged(s Scene) []landscape.Record {
 func late(s Scene, rows ...int64) (records []landscape.Record) {
 	for _, row := range rows {
 		records = append(records, landscape.RowError{
-			Run: s.Run, Source: Source, Row: row, Node: "review", Chunk: 1, Code: "X", ErrorHash: digest("x"), Line: 1, SentTo: pipeline.QuarantineSink, At: 1,
+			ErrorHead: landscape.ErrorHead{
+				ErrorKey: landscape.ErrorKey{Run: s.Run, Source: Source, Row: row, Node: "review"}, Chunk: 1, Code: "X", Line: 1, SentTo: pipeline.QuarantineSink,
+			},
+			ErrorHash: digest("x"), At: 1,
 		})
 	}
 	return records

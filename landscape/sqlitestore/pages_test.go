@@ -29,6 +29,14 @@ type publication struct {
 	landscape.ArtifactRecord
 }
 
+// chunkByRow is what finds a chunk by a row.
+type chunkByRow struct {
+	InRun string `db:"run_id,key"`
+	Of    string `db:"source,key"`
+	From  int64  `db:"first_row,key"`
+	landscape.Chunk
+}
+
 // TestPagesAreSearchedNotSorted holds that a page is looked up where it begins in a key or index.
 func TestPagesAreSearchedNotSorted(t *testing.T) {
 	store, err := Open(t.Context(), filepath.Join(t.TempDir(), "landscape.db"), Options{Create: true})
@@ -42,6 +50,9 @@ func TestPagesAreSearchedNotSorted(t *testing.T) {
 		{landscape.RunStart{}, landscape.Query{After: []any{int64(1), "r"}}},
 		{runStatus{}, landscape.Query{Prefix: []any{"running"}, After: []any{"r"}, Limit: 50}},
 		{landscape.LinkedRun{}, landscape.Query{Prefix: []any{"r"}}},
+		{chunkByRow{}, landscape.Query{Prefix: []any{"r", "s"}, After: []any{int64(8)}, Descending: true, Limit: 1}},
+		{landscape.ErrorHead{}, landscape.Query{Prefix: []any{"r"}, After: []any{"s", int64(1), int64(0), "n"}, Limit: 50}},
+		{landscape.EffectEvent{}, landscape.Query{Prefix: []any{"r"}, After: []any{"sink", "s", int64(7)}}},
 		{publication{}, landscape.Query{After: []any{int64(1)}}},
 		{landscape.RowError{}, landscape.Query{Prefix: []any{"r", "s"}, After: []any{int64(1), int64(0), "n"}, Limit: 50}},
 		{landscape.Effect{}, landscape.Query{Prefix: []any{"r"}, After: []any{"sink", "s", int64(7)}, Limit: 50}},

@@ -668,6 +668,8 @@ CREATE INDEX runs_by_parent on runs (parent_run, run_id);
 
 CREATE INDEX artifacts_published on artifacts (published_us, run_id, sink);
 
+CREATE INDEX chunks_by_row on chunks (run_id, source, first_row);
+
 CREATE VIEW lane_joins as
 select g.run_id, g.source, g.lane, b.branch, m.node, m.lane as merged_lane, m.parent as fork_lane
 from lanes m
