@@ -31,12 +31,18 @@ func New(log *landscape.Log, payloads *payload.Store, planner recompute.Planner,
 
 // NewAt returns the activities of a process at the place.
 func NewAt(affinity Affinity, log *landscape.Log, payloads *payload.Store, planner recompute.Planner, code string) *Activities {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
+	host, _ := HostName()
 	return &Activities{
 		log: log, payloads: payloads, planner: planner, code: code, runs: new(runs), affinity: affinity,
 		host: cmp.Or(affinity.Files, host), worker: fmt.Sprintf("%s/%d", host, os.Getpid()),
 	}
+}
+
+// HostName returns the name of this machine as records have it: "unknown", and an error, if the system does not say.
+func HostName() (string, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return "unknown", err
+	}
+	return host, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"sync"
 
@@ -56,10 +55,7 @@ func (s *Session) FilesName() string {
 
 // HostName is the name of this machine, as records have it.
 func HostName() string {
-	host, err := os.Hostname()
-	if err != nil {
-		return "unknown" // as in package activities
-	}
+	host, _ := activities.HostName()
 	return host
 }
 

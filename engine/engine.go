@@ -295,7 +295,7 @@ func (r *Runner) runFrom(i int, text string) (next int, err error) {
 // confine rejects the token that a defect met. A token that has ended already cannot be rejected: then the run stops.
 func (r *Runner) confine(i, lane int, cause any) (pipeline.Path, error) {
 	if r.lane != lane || r.result.ended(lane, i) {
-		return "", fmt.Errorf("%s: row %d: defect in the program: %s", r.plan.Nodes[r.at].Name, r.chunk.FirstRow+int64(i), clip(fmt.Sprint(cause)))
+		return "", fmt.Errorf("%s: row %d: defect in the program: %s", r.plan.Nodes[r.at].Name, r.chunk.FirstRow+int64(i), plugin.Brief(fmt.Sprint(cause)))
 	}
 	return r.reject(i, r.at, panicRejection(cause))
 }
@@ -396,17 +396,10 @@ func rejection(err error) *plugin.Rejection {
 	if errors.As(err, &rejected) {
 		return rejected
 	}
-	return &plugin.Rejection{Code: CodePanic, Message: clip(err.Error())}
-}
-
-func clip(text string) string {
-	if len(text) > 200 {
-		return text[:200]
-	}
-	return text
+	return &plugin.Rejection{Code: CodePanic, Message: plugin.Brief(err.Error())}
 }
 
 // panicRejection confines a defect to the row that met it.
 func panicRejection(cause any) *plugin.Rejection {
-	return &plugin.Rejection{Code: CodePanic, Message: clip(fmt.Sprint(cause))}
+	return &plugin.Rejection{Code: CodePanic, Message: plugin.Brief(fmt.Sprint(cause))}
 }

@@ -205,7 +205,7 @@ func convertRejection(err error, field string) *plugin.Rejection {
 	if errors.As(err, &failed) {
 		return &plugin.Rejection{Code: failed.Code, Field: field, Message: failed.Error()}
 	}
-	return &plugin.Rejection{Code: expr.CodeEval, Field: field, Message: clip(err.Error())}
+	return &plugin.Rejection{Code: expr.CodeEval, Field: field, Message: plugin.Brief(err.Error())}
 }
 
 func quote(value row.Value) string {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"waymark/pipeline"
 	"waymark/pipeline/row"
@@ -166,6 +167,12 @@ func (r *Rejection) Error() string {
 	}
 	return r.Code + ": " + r.Field + ": " + r.Message
 }
+
+// maxMessageBytes bounds the Message of a Rejection that repeats what somebody else says.
+const maxMessageBytes = 200
+
+// Brief returns the beginning of a text as a Rejection's Message may be: whole characters, valid UTF-8.
+func Brief(text string) string { return strings.ToValidUTF8(row.Clip(text, maxMessageBytes), "") }
 
 // SourceError is a fault of a source that no retry cures: the run stops, named, and can be resumed once it is mended.
 type SourceError struct {

@@ -55,7 +55,7 @@ type Member struct {
 func (m Member) Affinity() (activities.Affinity, error) {
 	files := m.Files
 	if files == "" {
-		host, err := os.Hostname()
+		host, err := activities.HostName()
 		if err != nil {
 			return activities.Affinity{}, fmt.Errorf("name of this host: %w; give the name of its files with --files", err)
 		}

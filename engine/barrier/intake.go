@@ -123,5 +123,5 @@ func EvalRejection(err error, field string) *plugin.Rejection {
 	if failed, ok := errors.AsType[*expr.EvalError](err); ok {
 		return &plugin.Rejection{Code: failed.Code, Field: field, Message: failed.Message}
 	}
-	return &plugin.Rejection{Code: expr.CodeEval, Field: field, Message: clip(err.Error())}
+	return &plugin.Rejection{Code: expr.CodeEval, Field: field, Message: plugin.Brief(err.Error())}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"slices"
-	"strings"
 
 	"waymark/engine/plan"
 	"waymark/pipeline"
@@ -108,8 +107,5 @@ func conversionRejection(err error, field string) *plugin.Rejection {
 	} else if failed, ok := errors.AsType[*row.JSONError](err); ok {
 		code = failed.Code
 	}
-	return &plugin.Rejection{Code: cmp.Or(code, row.CodeInexact), Field: field, Message: clip(err.Error())}
+	return &plugin.Rejection{Code: cmp.Or(code, row.CodeInexact), Field: field, Message: plugin.Brief(err.Error())}
 }
-
-// clip bounds a message that quotes a row.
-func clip(text string) string { return strings.ToValidUTF8(text[:min(len(text), 200)], "") }

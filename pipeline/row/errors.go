@@ -3,6 +3,7 @@ package row
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -46,13 +47,21 @@ func convertError(code string, want Kind, text, hint string) *ConvertError {
 // cut returns at most maxErrorText bytes of text in memory of their own, and does not split a character.
 func cut(text string) string {
 	if len(text) > maxErrorText {
-		end := maxErrorText
-		for end > maxErrorText-utf8.UTFMax && !utf8.RuneStart(text[end]) {
-			end--
-		}
-		text = text[:end] + "…"
+		text = Clip(text, maxErrorText) + "…"
 	}
-	return string([]byte(text))
+	return strings.Clone(text)
+}
+
+// Clip returns at most the first bytes of a text, as whole characters.
+func Clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	end := most
+	for end > most-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
 }
 
 // A JSONError says where and why a text is not JSON that Waymark accepts.

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 	sdkworker "go.temporal.io/sdk/worker"
 
+	"waymark/activities"
 	"waymark/internal/settings"
 	"waymark/internal/temporal/cluster"
 	"waymark/worker"
@@ -201,6 +202,6 @@ func (c *Config) workerOptions() sdkworker.Options {
 
 // files is the name of the files that the process sees.
 func (c *Config) files() string {
-	host, _ := os.Hostname() // without one the member says so
+	host, _ := activities.HostName() // of a machine without a name the member says so
 	return cmp.Or(c.Files, host)
 }

@@ -8,6 +8,9 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +20,6 @@ import (
 	"go.temporal.io/sdk/client"
 	sdkworker "go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
-	"go.uber.org/goleak"
 )
 
 const queue = "queue"
@@ -241,7 +243,7 @@ func TestSchedule(t *testing.T) {
 // TestStopEnds: after Stop nothing listens, and no goroutine is left but those of Temporal's database handle and of gRPC
 // connections that it does not close; they wait.
 func TestStopEnds(t *testing.T) {
-	before := goleak.IgnoreCurrent()
+	before := goroutines()
 	s := startServer(t, Options{DatabasePath: filepath.Join(t.TempDir(), "temporal.db")})
 	c, err := s.Client(t.Context(), client.Options{})
 	require.NoError(t, err)
@@ -249,10 +251,32 @@ func TestStopEnds(t *testing.T) {
 	stopServer(t, s)
 	_, err = net.Dial("tcp", s.address)
 	require.Error(t, err)
-	goleak.VerifyNone(t, before,
-		goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"),
-		goleak.IgnoreTopFunction("google.golang.org/grpc/internal/grpcsync.(*CallbackSerializer).run"),
-		goleak.IgnoreTopFunction("google.golang.org/grpc.(*addrConn).resetTransportAndUnlock"))
+	waiting := regexp.MustCompile(`^goroutine .*\n(database/sql\.\(\*DB\)\.connectionOpener|` +
+		`google\.golang\.org/grpc/internal/grpcsync\.\(\*CallbackSerializer\)\.run|google\.golang\.org/grpc\.\(\*addrConn\)\.resetTransportAndUnlock)\(`)
+	var left []string
+	require.Eventuallyf(t, func() bool {
+		left = slices.DeleteFunc(goroutines()[1:], func(stack string) bool { // the first is the one that looks
+			return slices.ContainsFunc(before, func(old string) bool { return number(old) == number(stack) }) || waiting.MatchString(stack)
+		})
+		return len(left) == 0
+	}, 10*time.Second, 20*time.Millisecond, "goroutines are left:\n%v", lazy(func() string { return strings.Join(left, "\n\n") }))
+}
+
+// lazy is a text that is made when it is shown.
+type lazy func() string
+
+func (l lazy) String() string { return l() }
+
+// goroutines returns the stacks of all goroutines, its caller's first.
+func goroutines() []string {
+	text := make([]byte, 16<<20)
+	return strings.Split(string(text[:runtime.Stack(text, true)]), "\n\n")
+}
+
+// number returns the number of the goroutine that has the stack.
+func number(stack string) string {
+	id, _, _ := strings.Cut(strings.TrimPrefix(stack, "goroutine "), " ")
+	return id
 }
 
 // TestListensOnLoopback: nobody outside of the machine reaches any of the server's ports.
