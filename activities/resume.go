@@ -19,7 +19,7 @@ import (
 
 // ResumeRun resumes a run that stopped, or whose process died: it makes sure that nothing changed that its rows depend on,
 // finds out where it stands, and moves it to its next epoch. From then on nothing that was begun in an earlier epoch counts.
-// Unless it gets that far, it writes nothing.
+// Unless it gets that far, it writes nothing to the landscape.
 //
 // It may run twice: the epoch belongs to the workflow execution that began it.
 func (a *Activities) ResumeRun(ctx context.Context, in ResumeInput) (resumepoint.State, error) {

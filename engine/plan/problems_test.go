@@ -191,6 +191,20 @@ sinks:
 	}
 }
 
+// TestListedTwice: a field that is listed twice hides no unknown one beside it.
+func TestListedTwice(t *testing.T) {
+	for _, step := range []string{"select", "drop"} {
+		err := compileAll(t, `name: p
+sources: {in: {csv: {path: in.csv}, schema: {fields: {id: int, kind: string, n: int}}}}
+steps: [{name: s, `+step+`: [knd, kind, id, kind]}]
+sinks: {out: {csv: {path: out.csv}}}
+`)
+		require.Len(t, strings.Split(err.Error(), "\n"), 2, err)
+		require.ErrorContains(t, err, `s[0].`+step+`[0]: no field named "knd" (did you mean "kind"?)`)
+		require.ErrorContains(t, err, `s[0].`+step+`[3]: "kind" is listed twice`)
+	}
+}
+
 // An unknown key may be the fork that has the branch.
 func TestAnUnknownOperationMayHaveTheNames(t *testing.T) {
 	require.EqualError(t, compileAll(t, `name: p

@@ -44,7 +44,11 @@ func (c *compiler) field(in Schema, name, path string) int {
 func (c *compiler) fields(in Schema, names []string, path string) []expr.Field {
 	var found []expr.Field
 	for k, name := range names {
-		if field, is := c.fieldAt(in, name, pipeline.Item(path, k)); is {
+		at := pipeline.Item(path, k)
+		if !c.doc.Sound(at) {
+			continue
+		}
+		if field, ok := c.fieldAt(in, name, at); ok {
 			found = append(found, field)
 		}
 	}

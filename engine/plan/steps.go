@@ -24,18 +24,18 @@ func (c *compiler) checkStep(i int) {
 	node.Out = in
 	if !c.checkable(node) {
 		node.Out = unknownRows()
-	} else if check, is := checks[node.Operation]; is {
+	} else if check, ok := checks[node.Operation]; ok {
 		check(c, node, in)
 	}
 }
 
-// checkable reports whether all that the operation is checked by could be read. Of what holds expressions each is looked at
-// on its own.
+// checkable reports whether all that the operation is checked by could be read. Expressions, and the fields of a list, are each looked
+// at on their own.
 func (c *compiler) checkable(node *Node) bool {
 	switch path := pipeline.Key(node.Path, node.Operation); node.Operation {
 	case "":
 		return false
-	case Set, Filter, Gate, Fork:
+	case Set, Filter, Gate, Fork, Select, Drop:
 		return c.doc.SoundItself(path)
 	case Aggregate:
 		return node.Spec.Aggregate != nil && c.doc.SoundItself(path)
@@ -152,7 +152,7 @@ func (c *compiler) checkSelect(node *Node, in Schema) {
 func (c *compiler) checkDrop(node *Node, in Schema) {
 	c.fields(in, node.Spec.Drop, node.Path+".drop")
 	kept := slices.DeleteFunc(slices.Clone(in.Fields), func(f expr.Field) bool { return slices.Contains(node.Spec.Drop, f.Name) })
-	if len(kept) == 0 && !in.Open {
+	if len(kept) == 0 && !in.Open && c.doc.Sound(node.Path+".drop") {
 		c.problem(node.Path+".drop", "this drops every field; a row needs at least one")
 	}
 	node.Out = in
