@@ -46,7 +46,7 @@ func TestARunWhoseIDLeadsElsewhereIsNotOpened(t *testing.T) {
 	}
 }
 
-func TestADeployedPipelineWithAnotherNameIsSuggested(t *testing.T) {
+func TestSuggestsDeployedPipeline(t *testing.T) {
 	folder := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "weekly.yaml"), nil, 0o600))
 	require.NoError(t, os.Mkdir(filepath.Join(folder, "orders"), 0o700))

@@ -10,8 +10,8 @@ import (
 	"waymark/activities/resumepoint"
 )
 
-// TestAHistoryThatContradictsTheRecordWritesNothing wants to read on where the chunks on record do not end.
-func TestAHistoryThatContradictsTheRecordWritesNothing(t *testing.T) {
+// TestContradictingHistoryWritesNothing wants to read on where the chunks on record do not end.
+func TestContradictingHistoryWritesNothing(t *testing.T) {
 	r := newRig(t, simple("quarantine"), map[string]string{"in.csv": simpleRows})
 	call[resumepoint.Plan](r, act.OpenRun, r.open())
 	read := call[activities.ReadResult](r, act.ReadChunk, readInput)

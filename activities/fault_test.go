@@ -241,7 +241,7 @@ func TestLostEffectIsFound(t *testing.T) {
 // lastLedgerChunk is the last chunk of the orders of which the ledger gets a row.
 const lastLedgerChunk = 2
 
-func TestARunThatIsCancelledForGoodGivesUpWhatItStaged(t *testing.T) {
+func TestFinalCancelDiscardsStaged(t *testing.T) {
 	r := newRig(t, ordersDocument, ordersFiles)
 	r.begin()
 	staged := r.outputs()

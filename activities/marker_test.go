@@ -26,8 +26,8 @@ func requireForOthers(t *testing.T, err error, says string) {
 	require.False(t, application.NonRetryable(), "%v", err)
 }
 
-// TestAProcessWithAnotherPayloadStoreDoesNothing: what it would store nobody would find.
-func TestAProcessWithAnotherPayloadStoreDoesNothing(t *testing.T) {
+// TestOtherPayloadStoreDoesNothing: what it would store nobody would find.
+func TestOtherPayloadStoreDoesNothing(t *testing.T) {
 	r := newRig(t, simple("quarantine"), map[string]string{"in.csv": simpleRows})
 	r.become(activities.NewAt(fellow, r.log, r.payloads, r.planner, "test"))
 	call[resumepoint.Plan](r, act.OpenRun, r.open())

@@ -219,9 +219,9 @@ func TestWriteSaysHowManyRowsTheTargetRefused(t *testing.T) {
 	require.Equal(t, map[string][]int64{"pairs": {2, 2, 3}, "rejects": {0, 0, 0}}, said)
 }
 
-// TestARunThatIsTakenUpKnowsHowManyRowsWereRefused adds up what the activities of a run said, and compares it with what a process says
+// TestResumeCountsRejectedRows adds up what the activities of a run said, and compares it with what a process says
 // that takes the run up before its end.
-func TestARunThatIsTakenUpKnowsHowManyRowsWereRefused(t *testing.T) {
+func TestResumeCountsRejectedRows(t *testing.T) {
 	r := newRig(t, tableDocument, tableFiles)
 	tabled(r)
 	r.playWrites()

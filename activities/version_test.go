@@ -20,7 +20,7 @@ type raisedSink struct{ plugin.Sink }
 
 func (raisedSink) Version() int { return 2 }
 
-func TestARunIsNotTakenUpWithAnotherVersionOfAPlugin(t *testing.T) {
+func TestResumeNeedsSamePluginVersion(t *testing.T) {
 	for name, raise := range map[string]func(*plan.Node){
 		"source": func(n *plan.Node) {
 			if n.Kind == plan.Source {

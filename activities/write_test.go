@@ -21,7 +21,7 @@ func (r *rig) breakNext(skip int64, keep bool) {
 	r.driver.broken, r.driver.keep = r.driver.writes.Load()+skip, keep
 }
 
-func TestTargetIsAskedAfterAnAttemptWhoseEndNobodySaw(t *testing.T) {
+func TestTargetIsAskedAfterLostAttempt(t *testing.T) {
 	r := newRig(t, ordersDocument, ordersFiles)
 	e := watch(r)
 	write := r.begin()[0]

@@ -150,7 +150,7 @@ sinks:
 	require.Equal(t, 8, total, "every record took exactly one way")
 }
 
-func TestAGateWithoutARouteForItsLabelRefusesTheRow(t *testing.T) {
+func TestUnroutedLabelRejectsRow(t *testing.T) {
 	p, _, result := run(t, head+`
 steps:
   - {name: sort, gate: row.kind, routes: {a: all}}

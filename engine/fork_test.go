@@ -85,7 +85,7 @@ sinks:
 	require.Equal(t, []barrier.Lost{{Branch: 0, Reason: pipeline.GateRouted}}, result.Merges[1].Decisions[1].Lost)
 }
 
-func TestWhatComesToABarrierIsHeldAndWhatDoesNotIsLost(t *testing.T) {
+func TestBarrierHoldsOrLoses(t *testing.T) {
 	p, _, result := run(t, head+`
 steps:
   - {name: both, fork: [left, right]}

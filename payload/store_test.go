@@ -61,8 +61,8 @@ func TestWrongLengthIsFoundWithoutReading(t *testing.T) {
 	require.Len(t, b.Aside(), 1)
 }
 
-// TestAHealIsReportedOnlyAfterTheGoodBytesWereReadBack: a backend that says it wrote, and did not, heals nothing.
-func TestAHealIsReportedOnlyAfterTheGoodBytesWereReadBack(t *testing.T) {
+// TestHealIsReadBack: a backend that says it wrote, and did not, heals nothing.
+func TestHealIsReadBack(t *testing.T) {
 	var heals []payload.Heal
 	b := &memstore.Store{OnWrite: func(string) (bool, error) { return false, nil }}
 	s := payload.New(b, payload.Options{OnHeal: func(h payload.Heal) { heals = append(heals, h) }})

@@ -183,9 +183,9 @@ func volumeOf(file composed, service, output string) string {
 	return ""
 }
 
-// TestComposeVolumesAreMountedWhereTheImageHasFolders: a folder that is not there would belong to root, and the user of the image
+// TestComposeVolumesMatchImage: a folder that is not there would belong to root, and the user of the image
 // could not write into it.
-func TestComposeVolumesAreMountedWhereTheImageHasFolders(t *testing.T) {
+func TestComposeVolumesMatchImage(t *testing.T) {
 	text, err := os.ReadFile("../Dockerfile")
 	require.NoError(t, err)
 	require.Contains(t, string(text), `for pipeline in /out/pipelines/*/; do mkdir -p "${pipeline}out"; done`)

@@ -55,10 +55,10 @@ var divergences = []struct{ name, change, says string }{
 	{"an output less", "delete from artifacts where sink = 'rows'", "the output of sink rows was published, and that is not recorded"},
 }
 
-// TestARecordThatIsOlderThanTheHistoryIsNoticed changes copies of a record, holds them against the history of the run's workflow,
+// TestOlderRecordIsNoticed changes copies of a record, holds them against the history of the run's workflow,
 // and requires that the first contradiction is told and nothing is written. However much of the history is there, it does not
 // contradict a record that knows more.
-func TestARecordThatIsOlderThanTheHistoryIsNoticed(t *testing.T) {
+func TestOlderRecordIsNoticed(t *testing.T) {
 	t.Parallel()
 	s := system.Start(t, nil)
 	s.Write(t, map[string]string{"first.csv": numbered(0, 130)})
@@ -91,9 +91,9 @@ func TestARecordThatIsOlderThanTheHistoryIsNoticed(t *testing.T) {
 	require.ErrorContains(t, recovery.Compare(t.Context(), told{err: serviceerror.NewUnavailable("down")}, s.Log.Reader, "diverges"), "down")
 }
 
-// TestAStateThatAHistoryBeganWithIsHeldAgainstTheRecord compares runs that went on in many executions: only the latest one's
+// TestInitialStateIsCompared compares runs that went on in many executions: only the latest one's
 // history is asked, and what it began with is part of it.
-func TestAStateThatAHistoryBeganWithIsHeldAgainstTheRecord(t *testing.T) {
+func TestInitialStateIsCompared(t *testing.T) {
 	s := system.Start(t, map[string]any{"limit.historyCount.suggestContinueAsNew": 30})
 	s.Write(t, map[string]string{"first.csv": numbered(0, 240)})
 	_, err := s.Run(t, "long", diverging)

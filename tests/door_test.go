@@ -180,9 +180,9 @@ func refused(t *testing.T, handle client.WorkflowRun, kind string, words ...stri
 	require.Less(t, time.Since(begun), time.Minute, "no retries")
 }
 
-// TestAStateIsBelievedFromTheExecutionBeforeAlone starts workflows with the input of an execution that continued another one, as
+// TestStateComesFromPreviousExecution starts workflows with the input of an execution that continued another one, as
 // Temporal's UI does with "Start like this one": a paused run stays paused, and nobody else works for it.
-func TestAStateIsBelievedFromTheExecutionBeforeAlone(t *testing.T) {
+func TestStateComesFromPreviousExecution(t *testing.T) {
 	d := open(t)
 	handle := d.pausedRun(t)
 	before := d.run(t, "r")

@@ -18,7 +18,7 @@ sources: {a: {csv: {path: in.csv}, schema: {fields: {id: int}}}}
 sinks: {b: {csv: {path: out.csv}}}
 `
 
-func TestAConfinedPlannerGivesDocumentsTheFoldersThatAreAllowed(t *testing.T) {
+func TestConfinedFolders(t *testing.T) {
 	allowed, other := t.TempDir(), t.TempDir()
 	inside := filepath.Join(allowed, "inside")
 	require.NoError(t, os.Mkdir(inside, 0o700))
@@ -41,7 +41,7 @@ func TestAConfinedPlannerGivesDocumentsTheFoldersThatAreAllowed(t *testing.T) {
 	require.NoError(t, compile(other))
 }
 
-func TestAConfinedPlannerGivesDocumentsTheVariablesThatAreAllowed(t *testing.T) {
+func TestConfinedVariables(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "the key of the worker")
 	t.Setenv("REGION_NAME", "north")
@@ -58,7 +58,7 @@ func TestAConfinedPlannerGivesDocumentsTheVariablesThatAreAllowed(t *testing.T) 
 	require.NotContains(t, compile("AWS_SECRET_ACCESS_KEY").Error(), "none that this worker gives to documents")
 }
 
-func TestAConfinedPlannerLendsDocumentsNothingForTheirDatabases(t *testing.T) {
+func TestConfinedDatabases(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("PGUSER", "waymark_worker")
 	t.Setenv("PGPASSWORD", "the password of the worker")

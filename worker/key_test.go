@@ -25,7 +25,7 @@ func TestFingerprintKey(t *testing.T) {
 	require.Nil(t, key)
 }
 
-func TestAWrongFingerprintKeyIsRefusedAndNotRepeated(t *testing.T) {
+func TestWrongFingerprintKeyIsFinal(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "key")
 	for _, text := range []string{"canary", strings.Repeat("ab", worker.KeyBytes-1), strings.Repeat("ab", worker.KeyBytes) + "ab", strings.Repeat("zz", worker.KeyBytes)} {
 		_, err := worker.FingerprintKey("", text)

@@ -116,7 +116,7 @@ func (w *holdingWorld) folds() []string {
 	return folds
 }
 
-func TestSourcesTakeTurnsAndWhatComesOutOfBarriersIsPartOfTheTurn(t *testing.T) {
+func TestSourcesTakeTurns(t *testing.T) {
 	w := &holdingWorld{chunks: map[string]int{"a": 2, "b": 1}, out: 1}
 	require.NoError(t, hold(t, w, input()).GetWorkflowError())
 	require.Equal(t, []string{
@@ -139,7 +139,7 @@ func TestADeadlineFiresWhileASourceIsIdle(t *testing.T) {
 	require.Contains(t, w.said, "write first0 at 15")
 }
 
-func TestARunGoesOnInTheMiddleOfWhatABarrierGaveOut(t *testing.T) {
+func TestResumeAmidBarrierOutput(t *testing.T) {
 	w := &holdingWorld{out: 0}
 	in := input()
 	in.State = &workflows.State{State: resumepoint.State{

@@ -35,7 +35,7 @@ func startText(t *testing.T, w *world, text string) error {
 	return env.GetWorkflowError()
 }
 
-func TestAnInputThatMakesNoSenseIsRefusedBeforeAnythingIsDone(t *testing.T) {
+func TestInvalidInputDoesNothing(t *testing.T) {
 	for _, test := range []struct{ name, text, says string }{
 		{"a typing error", `{"pipeline":"big","param":{"limit":"1"}}`, `the input has the unknown key "param" (did you mean "params"?)`},
 		{"another", `{"pipline":"big"}`, `the input has the unknown key "pipline" (did you mean "pipeline"?)`},

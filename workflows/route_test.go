@@ -115,7 +115,7 @@ func runTeam(t *testing.T, w *team, in workflows.RunInput) error {
 	return env.GetWorkflowError()
 }
 
-func TestWorkStaysWithTheProcessThatHasItInMemory(t *testing.T) {
+func TestWorkStaysWithItsProcess(t *testing.T) {
 	w := newTeam(6)
 	w.barriers = []string{"sums"} // what gathers is not spread
 	require.NoError(t, runTeam(t, w, input()))
@@ -151,7 +151,7 @@ func TestChunksAreSpreadOverProcesses(t *testing.T) {
 	require.NotContains(t, w.took["WriteChunk"], common)
 }
 
-func TestAnotherProcessTakesOverFromOneThatIsGone(t *testing.T) {
+func TestTakeoverFromDeadProcess(t *testing.T) {
 	w := newTeam(5)
 	w.gone["one"] = true
 	w.taker = func(activity, queue string) string {
@@ -166,7 +166,7 @@ func TestAnotherProcessTakesOverFromOneThatIsGone(t *testing.T) {
 	require.Len(t, w.writes, 10)
 }
 
-func TestARunThatNeedsFilesIsDoneByWorkersThatSeeThem(t *testing.T) {
+func TestFilesBindRunToWorkers(t *testing.T) {
 	w := newTeam(3)
 	w.bound = workflows.FilesQueue(common, "shelf")
 	in := input()
@@ -193,7 +193,7 @@ func TestARunForWhoseFilesNoWorkerComesSaysSo(t *testing.T) {
 	require.Equal(t, application.Message(), w.stopped.Reason)
 }
 
-func TestPartsOfASinkThatNeedsOrderAreWrittenInOrder(t *testing.T) {
+func TestOrderedSinkKeepsOrder(t *testing.T) {
 	w := newTeam(12)
 	w.inOrder = true
 	require.NoError(t, runTeam(t, w, input()))

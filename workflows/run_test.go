@@ -137,7 +137,7 @@ func input() workflows.RunInput {
 	return workflows.RunInput{OpenInput: activities.OpenInput{Run: "r1"}}
 }
 
-func TestEveryPartGetsThePlaceBehindTheEarlierOnes(t *testing.T) {
+func TestPartsFollowEachOther(t *testing.T) {
 	w := &world{chunks: []activities.ProcessResult{parts(3, 0), parts(2, 4), parts(0, 0), parts(1, 1)}}
 	env := start(t, w, input())
 	require.NoError(t, env.GetWorkflowError())
@@ -184,7 +184,7 @@ func TestARunWithoutAnIdGetsOne(t *testing.T) {
 	require.Equal(t, "default-test-run-id", result.Run, "that of the workflow, which it keeps when it is retried or reset")
 }
 
-func TestAFailureThatNoRetryCuresStopsTheRunAndSaysWhy(t *testing.T) {
+func TestFinalFailureStopsRun(t *testing.T) {
 	for _, activity := range []string{"OpenRun", "ReadChunk", "ProcessChunk", "WriteChunk", "PublishSink", "FinishRun"} {
 		t.Run(activity, func(t *testing.T) {
 			cause := temporal.NewNonRetryableApplicationError("the reason", activities.TypeRow, nil)
@@ -205,7 +205,7 @@ func TestABrokenServiceIsRetried(t *testing.T) {
 	require.Equal(t, "disk full", w.stopped.Reason)
 }
 
-func TestChunksOfAnOrderedSourceGoThroughTheStepsInOrder(t *testing.T) {
+func TestOrderedSourceKeepsOrder(t *testing.T) {
 	w := &world{ordered: true, passedAhead: make(chan struct{}), chunks: []activities.ProcessResult{parts(1, 0), parts(1, 0), parts(1, 0)}}
 	env := start(t, w, input())
 	require.NoError(t, env.GetWorkflowError())

@@ -100,8 +100,10 @@ func (c *compiler) addSources(plugins Plugins) {
 	for _, entry := range c.doc.Pipeline.Sources {
 		path := pipeline.Key("sources", entry.Name)
 		source := c.source(plugins, path, entry)
-		node := Node{Name: entry.Name, Kind: Source, Operation: sourceFormat(entry.Value), Path: path, Source: source, Key: entry.Value.Key}
-		for _, field := range entry.Value.Schema.Fields {
+		spec := entry.Value
+		operation := format(spec.CSV != nil, spec.Postgres != nil, spec.Parquet != nil, spec.JSON != nil)
+		node := Node{Name: entry.Name, Kind: Source, Operation: operation, Path: path, Source: source, Key: spec.Key}
+		for _, field := range spec.Schema.Fields {
 			if field.Value.Unique {
 				node.Unique = append(node.Unique, field.Name)
 			}
@@ -148,28 +150,17 @@ func (c *compiler) sink(plugins Plugins, path string, entry pipeline.Named[pipel
 	return sink
 }
 
-func sourceFormat(spec pipeline.Source) string {
+// format is the word for the format of a source or sink that has these; jsonl if it has none of them.
+func format(csv, postgres, parquet, json bool) string {
 	switch {
-	case spec.CSV != nil:
+	case csv:
 		return "csv"
-	case spec.Postgres != nil:
+	case postgres:
 		return "postgres"
-	case spec.Parquet != nil:
+	case parquet:
 		return "parquet"
-	case spec.JSON != nil:
+	case json:
 		return "json"
-	}
-	return "jsonl"
-}
-
-func sinkFormat(spec pipeline.Sink) string {
-	switch {
-	case spec.CSV != nil:
-		return "csv"
-	case spec.Postgres != nil:
-		return "postgres"
-	case spec.Parquet != nil:
-		return "parquet"
 	}
 	return "jsonl"
 }
@@ -218,7 +209,8 @@ func (c *compiler) addSinks(plugins Plugins) {
 	for _, entry := range c.doc.Pipeline.Sinks {
 		path := pipeline.Key("sinks", entry.Name)
 		sink := c.sink(plugins, path, entry)
-		c.add(Node{Name: entry.Name, Kind: Sink, Operation: sinkFormat(entry.Value), Path: path, Sink: sink})
+		operation := format(entry.Value.CSV != nil, entry.Value.Postgres != nil, entry.Value.Parquet != nil, false)
+		c.add(Node{Name: entry.Name, Kind: Sink, Operation: operation, Path: path, Sink: sink})
 	}
 }
 

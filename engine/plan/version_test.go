@@ -60,7 +60,7 @@ sinks: {out: {jsonl: {path: o}}}`), pipeline.Environment{})
 	return compiled
 }
 
-func TestAPlanWithAnotherVersionOfAPluginIsAnotherPlan(t *testing.T) {
+func TestPluginVersionChangesPlan(t *testing.T) {
 	first := withVersions(t, 1, 1)
 	for name, other := range map[string]*plan.Plan{"source": withVersions(t, 2, 1), "sink": withVersions(t, 1, 3)} {
 		require.NotEqual(t, first.Digest(), other.Digest(), name)
@@ -76,7 +76,7 @@ func TestVersion1IsNotWritten(t *testing.T) {
 	require.NotContains(t, string(withVersions(t, 1, 1).JSON()), `"version":`)
 }
 
-func TestTheWordInTheNamesOfOutputsIsPartOfThePlan(t *testing.T) {
+func TestBesideIsPartOfPlan(t *testing.T) {
 	plain := withVersions(t, 1, 1)
 	aside := *plain
 	aside.Beside = "retry-1"

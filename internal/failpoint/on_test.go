@@ -80,7 +80,7 @@ func TestSeveralProcessesAppendToOneLog(t *testing.T) {
 	require.Equal(t, once+once, read(t, log))
 }
 
-func TestAPlanThatCannotBeReadStopsTheProcessBeforeItBegins(t *testing.T) {
+func TestUnreadablePlanStopsProcess(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	for plan, reason := range map[string]string{
 		"second=explode": `waymark: environment variable WAYMARK_FAILPOINTS: "second=explode": the actions are`,
@@ -95,7 +95,7 @@ func TestAPlanThatCannotBeReadStopsTheProcessBeforeItBegins(t *testing.T) {
 	require.ErrorContains(t, err, LogVariable)
 }
 
-func TestAPlanThatDoesNotFitItsMomentStopsTheProcess(t *testing.T) {
+func TestMisfitPlanStopsProcess(t *testing.T) {
 	for plan, reason := range map[string]string{
 		"third=short": "waymark: failpoint: third is no write: it cannot be short",
 		"write=error": "waymark: failpoint: write is a write: it can be short, and fails then",

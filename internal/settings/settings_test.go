@@ -41,7 +41,7 @@ func write(t *testing.T, text string) {
 	require.NoError(t, os.WriteFile(settings.DefaultFile, []byte(text), 0o600))
 }
 
-func TestTheCommandLineComesBeforeTheEnvironmentAndThatBeforeTheFile(t *testing.T) {
+func TestPrecedenceFlagEnvFile(t *testing.T) {
 	write(t, "queue: file\nfolder: [a, b]\nmax-count: 3\nof-another: command\n")
 	env := map[string]string{"WAYMARK_QUEUE": "env", "WAYMARK_FOLDER": "c:d", "WAYMARK_MAX_COUNT": ""}
 	for _, test := range []struct {

@@ -85,7 +85,7 @@ func TestWhatOthersDidIsSeenAtOnce(t *testing.T) {
 	require.ErrorIs(t, err, payload.ErrNotFound)
 }
 
-func TestAnObjectReplacedWhileItIsReadIsReadAgain(t *testing.T) {
+func TestReplacedObjectIsReadAgain(t *testing.T) {
 	f := &far{}
 	c := New(f, 1000)
 	key, _ := put(t, c, 1)
@@ -146,8 +146,8 @@ func TestTheLimitHoldsForWhatIsKept(t *testing.T) {
 	require.ErrorIs(t, err, payload.ErrTooLarge)
 }
 
-// TestReadersOfWhatIsNotKeptDoNotWaitForEachOther: each read ends only after the other has begun.
-func TestReadersOfWhatIsNotKeptDoNotWaitForEachOther(t *testing.T) {
+// TestUncachedReadsRunInParallel: each read ends only after the other has begun.
+func TestUncachedReadsRunInParallel(t *testing.T) {
 	f := &far{}
 	c := New(f, 99)
 	key, data := put(t, c, 1)

@@ -188,7 +188,7 @@ func TestWhatWasSetAsideIsNotWrittenOver(t *testing.T) {
 	require.Equal(t, map[string][]byte{nameOf(data): data, "pay/loads/" + place: []byte("poison")}, contents(t, s))
 }
 
-func TestTheServerRefusesBytesThatAreNotWhatTheirHashSays(t *testing.T) {
+func TestServerChecksHash(t *testing.T) {
 	s := openBucket(t, services.S3(t), nil)
 	o := object{name: nameOf([]byte("good")), data: []byte("evil"), sum: sumOf([]byte("good"))}
 	err := s.failed("write", "", s.put(t.Context(), o, condition{}))
@@ -246,7 +246,7 @@ func TestWalkSeesAllPages(t *testing.T) {
 	require.Equal(t, 5, pages)
 }
 
-func TestDeleteLeavesWhatWasSetAsideUnderOtherKeys(t *testing.T) {
+func TestDeleteLeavesOtherKeys(t *testing.T) {
 	s := openBucket(t, services.S3(t), nil)
 	var places []string
 	for n := range 2 {

@@ -96,7 +96,7 @@ func TestJSONArrays(t *testing.T) {
 	}
 }
 
-func TestJSONArraysWithASchemaCompressedAndAllowedToBeEmpty(t *testing.T) {
+func TestCompressedJSONArrays(t *testing.T) {
 	schema := filetest.Fields("", "a", "int", "b", "string?")
 	got := filetest.Collect(t, jsonOf(t, `[{"a":1},{"b":"x"},{"a":2,"b":"y"},{"a":3,"c":1}]`, "", pipeline.Files{}, schema), filetest.Large)
 	require.Equal(t, []string{`{"a":1,"b":null}`, "!REQUIRED", `{"a":2,"b":"y"}`, "!UNKNOWN_FIELD"}, got.Rows)

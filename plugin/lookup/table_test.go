@@ -81,7 +81,7 @@ func TestTableOfDeclaredFields(t *testing.T) {
 	require.False(t, found)
 }
 
-func TestTableFieldsMayBeNullUnlessARowWithoutAMatchIsRefused(t *testing.T) {
+func TestTableFieldsMayBeNull(t *testing.T) {
 	spec := airports(filetest.Fields("", "code", "string", "town", "string", "people", "int?"))
 	spec.Missing = "refuse"
 	table, err := loadTable(t, "code,town,people\nJFK,New York,1\n", spec)

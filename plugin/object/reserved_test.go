@@ -62,8 +62,8 @@ func TestNoDocumentReadsPayloads(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestDocumentsHaveTheCredentialsThatTheyAreGiven, and not those of the process, with which the record is written.
-func TestDocumentsHaveTheCredentialsThatTheyAreGiven(t *testing.T) {
+// TestDocumentCredentials, and not those of the process, with which the record is written.
+func TestDocumentCredentials(t *testing.T) {
 	b := services.S3(t)
 	putObject(t, b, "in/a.csv", "a\n1\n")
 	t.Setenv("AWS_CONFIG_FILE", writeFile(t, "[profile documents]\naws_access_key_id = "+b.AccessKey+"\naws_secret_access_key = "+b.SecretKey+"\n"))

@@ -22,8 +22,8 @@ type unmeasuredFile struct {
 func (f unmeasuredFile) Stream(context.Context, int64) (file.Stream, error) { return f, nil }
 func (f unmeasuredFile) Read(_ context.Context, p []byte) (int, error)      { return f.content.Read(p) }
 
-// TestAFileOfUnknownLengthIsNotTakenForAnEmptyOne, whether or not empty files are allowed.
-func TestAFileOfUnknownLengthIsNotTakenForAnEmptyOne(t *testing.T) {
+// TestUnknownLengthIsNotEmpty, whether or not empty files are allowed.
+func TestUnknownLengthIsNotEmpty(t *testing.T) {
 	for _, c := range []struct {
 		content string
 		allow   bool

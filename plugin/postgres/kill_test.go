@@ -84,7 +84,7 @@ func (j job) start(t *testing.T) (killed bool) {
 	return false
 }
 
-func TestAKilledWriterLeavesEachPartOnceOrNotAtAll(t *testing.T) {
+func TestKilledWriterLeavesWholeParts(t *testing.T) {
 	for _, mode := range []string{pipeline.InsertMode, pipeline.UpsertMode} {
 		for moment, applied := range map[string]plugin.Applied{
 			"entered": plugin.NotApplied, "copied": plugin.NotApplied, "committed": plugin.Exactly,

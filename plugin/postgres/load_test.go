@@ -217,8 +217,8 @@ func TestWhatIsNotAboutARowIsNotBlamedOnOne(t *testing.T) {
 	}
 }
 
-// TestOtherTransactionsAreNoReasonToRefuseARow: what others do to the transaction, also while a trigger is at work, is no row's fault.
-func TestOtherTransactionsAreNoReasonToRefuseARow(t *testing.T) {
+// TestOtherTransactionsRejectNoRow: what others do to the transaction, also while a trigger is at work, is no row's fault.
+func TestOtherTransactionsRejectNoRow(t *testing.T) {
 	db := services.Postgres(t)
 	d := connect(t, db.DSN())
 	d.exec(`create table t (k text); create table mood (what text); create table held (k text);

@@ -182,7 +182,7 @@ func newTable(t *testing.T, mode string) func(t *testing.T) plugintest.Table {
 func TestInsertTarget(t *testing.T) { plugintest.TestTable(t, newTable(t, pipeline.InsertMode)) }
 func TestUpsertTarget(t *testing.T) { plugintest.TestTable(t, newTable(t, pipeline.UpsertMode)) }
 
-func TestATableThatCannotBeWrittenSaysWhyAndTheCure(t *testing.T) {
+func TestUnwritableTableSaysCure(t *testing.T) {
 	db := services.Postgres(t)
 	super := connect(t, db.Superuser())
 	d := connect(t, db.DSN())

@@ -204,7 +204,7 @@ func TestAStringHoldsWhateverTheDatabaseSays(t *testing.T) {
 	require.Equal(t, []string{`{"a":"1","b":"true","c":"1.50","d":"NaN","e":"infinity","f":"2001-01-31T10:00:00Z","g":"{\"x\": 1}","h":"[1,2]"}`}, records)
 }
 
-func TestRowsComeInTheOrderOfTheKeyAndInDeclaredColumns(t *testing.T) {
+func TestKeyOrderAndDeclaredColumns(t *testing.T) {
 	db := services.Postgres(t)
 	d := connect(t, db.DSN())
 	d.exec(`create schema "Old Stuff"; create table "Old Stuff"."t able" (b int, a int, "Name" text, secret text, primary key (a, b))`)

@@ -19,9 +19,9 @@ const (
 	payloadWriting = "payload.writing@3"
 )
 
-// TestTheLaboratoryReportsAProtectionThatIsGone takes protections away, and requires that the laboratory says so of each. One program
+// TestLabReportsLostProtection takes protections away, and requires that the laboratory says so of each. One program
 // lacks them all: each is for another crash.
-func TestTheLaboratoryReportsAProtectionThatIsGone(t *testing.T) {
+func TestLabReportsLostProtection(t *testing.T) {
 	cases := map[string]struct {
 		change
 		crash string

@@ -52,7 +52,7 @@ var wrongKeys = map[string]struct{ keys, says string }{
 	"the right one too late": {keyOf("2020", "o") + "," + keyOf("2025", "k"), `encrypted with key "2026"`},
 }
 
-func TestAWorkerWithTheWrongKeyEndsBeforeItTakesWork(t *testing.T) {
+func TestWrongKeyTakesNoWork(t *testing.T) {
 	t.Parallel()
 	for name, wrong := range wrongKeys {
 		t.Run(name, func(t *testing.T) {
@@ -170,7 +170,7 @@ func TestWhatHasToBeEncryptedIsRefusedInWords(t *testing.T) {
 	p.end(t)
 }
 
-func TestARunThatGoesIsNotHarmedByAWorkerThatRequiresEncryption(t *testing.T) {
+func TestRequiredEncryptionLeavesRunsAlone(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	g := gateOn()

@@ -173,7 +173,7 @@ func TestTheUIIsShownWhatIsEncrypted(t *testing.T) {
 	p.end(t)
 }
 
-func TestADocumentWithSecretsNeedsAFingerprintKey(t *testing.T) {
+func TestSecretsNeedFingerprintKey(t *testing.T) {
 	s := newSite(t)
 	s.write(t, "pipelines/"+canary+".yaml", canaryDocument)
 	t.Setenv("WAYMARK_SECRET_TOKEN", secret)

@@ -33,12 +33,12 @@ var laboratory = []mutant{
 	{
 		name: "the laboratory does not see rows that are there twice", never: "duplicates pass for a run without harm",
 		file: "tests/crash/lab/compare.go", old: "extra = append(extra, line)", new: "_ = line",
-		pkg: "./tests/crash/lab", run: "^TestDifferencesSayWhatAnUndisturbedRunHasMoreOrLess$",
+		pkg: "./tests/crash/lab", run: "^TestDifferencesFromUndisturbedRun$",
 	},
 	{
 		name: "the laboratory does not see rows that are missing", never: "losses pass for a run without harm",
 		file: "tests/crash/lab/compare.go", old: "missing = append(missing, line)", new: "_ = line",
-		pkg: "./tests/crash/lab", run: "^TestDifferencesSayWhatAnUndisturbedRunHasMoreOrLess$",
+		pkg: "./tests/crash/lab", run: "^TestDifferencesFromUndisturbedRun$",
 	},
 	{
 		name: "the laboratory does not compare the record", never: "a record that lacks what happened passes for a whole one",

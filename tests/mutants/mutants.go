@@ -20,7 +20,7 @@ var mutants = slices.Concat(evidence, graphs, resumes, epochs, refusals, retries
 const (
 	driverTest = "^TestDriver$"
 	graphTest  = "^TestRunOfAGraphLeavesWhatTheDocumentSays$"
-	turnsTest  = "^TestSourcesTakeTurnsAndWhatComesOutOfBarriersIsPartOfTheTurn$"
+	turnsTest  = "^TestSourcesTakeTurns$"
 )
 
 // graphs is mutants of what becomes of rows in a graph, and of what is recorded of it.
@@ -88,7 +88,7 @@ var graphs = []mutant{
 	{
 		name: "a held coalesce does not hear of losses", never: "a row waits to the end for a branch that was dropped long ago",
 		file: "engine/fork.go", old: "arrivals.Losses = append(arrivals.Losses, loss)", new: "_ = append(arrivals.Losses, loss)",
-		pkg: "./engine", run: "^TestWhatComesToABarrierIsHeldAndWhatDoesNotIsLost$",
+		pkg: "./engine", run: "^TestBarrierHoldsOrLoses$",
 	},
 	{
 		name: "losses within a barrier are not told", never: "what a sort cut off is waited for to the end",
@@ -197,7 +197,7 @@ var graphs = []mutant{
 	{
 		name: "only the first sink is written", never: "the rows of one of two sinks are dropped", again: oneWatermark,
 		file: "workflows/together.go", old: "parts := f.place(chunk, passed[i])", new: "parts := f.place(chunk, passed[i])\n\t\tparts = parts[:min(1, len(parts))]",
-		pkg: "./workflows", run: "^TestEveryPartGetsThePlaceBehindTheEarlierOnes$",
+		pkg: "./workflows", run: "^TestPartsFollowEachOther$",
 	},
 
 	// Deduplicate.

@@ -4,7 +4,7 @@ package main
 const (
 	sinksTest  = "^TestEverySubsetOfSinksFailsAtEveryChunk$"
 	deathsTest = "^TestARunDiesAtEveryDeed$"
-	ticksTest  = "^TestDeadlinesOnRecordAreActedOnInTheirOrderOverManyExecutions$"
+	ticksTest  = "^TestDeadlineOrderOverExecutions$"
 )
 
 // seldom is for tests in which runs die at many deeds: some of them suffice.
@@ -57,7 +57,7 @@ var resumes = []mutant{
 	{
 		name: "a state is believed from anybody", never: "a copied input makes a second executor of a run",
 		file: "workflows/input.go", old: "\tif !handed {", new: "\tif handed {",
-		pkg: "./workflows", run: "^TestAnInputThatMakesNoSenseIsRefusedBeforeAnythingIsDone$",
+		pkg: "./workflows", run: "^TestInvalidInputDoesNothing$",
 	},
 	{
 		name: "a fold has another moment when it is done again", never: "a batch that fired fires at another time, with other rows",
@@ -205,17 +205,17 @@ var refusals = []mutant{
 	{
 		name: "another version of a plugin is the same plan", never: "half of a run is of one parser, half of another",
 		file: "activities/runs.go", old: "digest != record.PlanSHA256 {", new: "digest != record.PlanSHA256 && len(compiled.JSON()) == len(record.Plan) {",
-		pkg: "./activities", run: "^TestARunIsNotTakenUpWithAnotherVersionOfAPlugin$",
+		pkg: "./activities", run: "^TestResumeNeedsSamePluginVersion$",
 	},
 	{
 		name: "chunks need not begin where the ones before end", never: "a history continues with a record that is not its own, and rows are lost",
 		file: "activities/read.go", old: "if !reflect.DeepEqual(at, in.Cursor) {", new: "if !reflect.DeepEqual(at, in.Cursor) && false {",
-		pkg: "./activities", run: "^TestAHistoryThatContradictsTheRecordWritesNothing$",
+		pkg: "./activities", run: "^TestContradictingHistoryWritesNothing$",
 	},
 	{
 		name: "the chunk before need not be recorded", never: "a history continues with an older record, and rows are lost",
 		file: "activities/read.go", old: "if in.Chunk > 0 {", new: "if in.Chunk > 1<<40 {",
-		pkg: "./activities", run: "^TestAHistoryThatContradictsTheRecordWritesNothing$",
+		pkg: "./activities", run: "^TestContradictingHistoryWritesNothing$",
 	},
 	{
 		name: "where chunks end is not checked against the history", never: "a run continues with the record of another copy",
@@ -254,7 +254,7 @@ var retries = []mutant{
 	{
 		name: "a record of which a branch arrived is retried", never: "a row is in the outputs twice",
 		file: "activities/retry.go", old: "case wentOn:\n\t\treturn", new: "case wentOn && false:\n\t\treturn",
-		pkg: "./tests/retries", run: "^TestARecordOfWhichABranchArrivedIsNotFedAgain$",
+		pkg: "./tests/retries", run: "^TestRetryLeavesArrivedBranches$",
 	},
 	{
 		name: "nobody asks which records others retry", never: "a refused record is retried twice",
@@ -264,7 +264,7 @@ var retries = []mutant{
 	{
 		name: "what is too large is parsed as it is", never: "half of a record passes for a whole one",
 		file: "activities/retry_source.go", old: "mark.Code == plugin.RowTooLarge", new: "mark.Code == plugin.RowTooLarge && false",
-		pkg: "./tests/retries", run: "^TestRecordsThatCouldNotBeToldApartAreParsedAnew$",
+		pkg: "./tests/retries", run: "^TestAmbiguousRecordsAreParsedAgain$",
 	},
 	{
 		name: "verify does not look where a record that is retried was", never: "a record passes for another one",

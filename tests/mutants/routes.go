@@ -7,22 +7,22 @@ var routes = []mutant{
 	{
 		name: "parts of a sink that needs order are written side by side", never: "an older value replaces a newer one",
 		file: "workflows/flow.go", old: "if !p.inOrder {", new: "if true {",
-		pkg: routeTests, run: "^TestPartsOfASinkThatNeedsOrderAreWrittenInOrder$",
+		pkg: routeTests, run: "^TestOrderedSinkKeepsOrder$",
 	},
 	{
 		name: "nobody takes over from a process that is gone", never: "a run stops with the process that read its sources",
 		file: "workflows/route.go", old: "if notFetched(future.Get(ctx, nil)) {", new: "if future.Get(ctx, nil) != nil && false {",
-		pkg: routeTests, run: "^TestAnotherProcessTakesOverFromOneThatIsGone$",
+		pkg: routeTests, run: "^TestTakeoverFromDeadProcess$",
 	},
 	{
 		name: "a process that is gone is asked for everything", never: "each chunk waits for a process that does not come",
 		file: "workflows/route.go", old: "\t\tf.state.Home = worker\n", new: "",
-		pkg: routeTests, run: "^TestAnotherProcessTakesOverFromOneThatIsGone$",
+		pkg: routeTests, run: "^TestTakeoverFromDeadProcess$",
 	},
 	{
 		name: "any worker is given what only some can see", never: "a run writes half of its output on another machine",
 		file: "workflows/route.go", old: "anywhere := onQueue(ctx, f.state.Plan.Queue)", new: "anywhere := ctx",
-		pkg: routeTests, run: "^TestARunThatNeedsFilesIsDoneByWorkersThatSeeThem$",
+		pkg: routeTests, run: "^TestFilesBindRunToWorkers$",
 	},
 	{
 		name: "one process does everything", never: "further workers stand by and watch",
@@ -32,6 +32,6 @@ var routes = []mutant{
 	{
 		name: "a folder that nobody allowed is read", never: "whoever starts a workflow reads the files of the worker's machine",
 		file: "worker/planner.go", old: "if !p.allows(folder) {", new: "if false {",
-		pkg: "./worker", run: "^TestAConfinedPlannerGivesDocumentsTheFoldersThatAreAllowed$",
+		pkg: "./worker", run: "^TestConfinedFolders$",
 	},
 }

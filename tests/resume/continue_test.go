@@ -62,9 +62,9 @@ func TestHistoriesThatContinuedAsNewAreTakenUp(t *testing.T) {
 	require.Positive(t, after)
 }
 
-// TestDeadlinesOnRecordAreActedOnInTheirOrderOverManyExecutions resumes runs that died when deadlines were acted on beyond where
+// TestDeadlineOrderOverExecutions resumes runs that died when deadlines were acted on beyond where
 // the run stands, in executions that end before all of them are done again.
-func TestDeadlinesOnRecordAreActedOnInTheirOrderOverManyExecutions(t *testing.T) {
+func TestDeadlineOrderOverExecutions(t *testing.T) {
 	b, amid := newBench(t), 0
 	b.write(map[string]string{"first.csv": numbered(14), "second.csv": numbered(7)})
 	for try := range int64(6 * 5) {

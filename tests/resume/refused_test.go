@@ -98,9 +98,9 @@ func refuse(kind inprocess.Kind) inprocess.Fate {
 	}
 }
 
-// TestAHeaderThatIsAnotherIsNoticedBeforeARunIsTakenUp has a cursor on record that continues with another header than the chunk was
+// TestResumeNoticesChangedHeader has a cursor on record that continues with another header than the chunk was
 // read with. Check says so as well, and the record stays as it is.
-func TestAHeaderThatIsAnotherIsNoticedBeforeARunIsTakenUp(t *testing.T) {
+func TestResumeNoticesChangedHeader(t *testing.T) {
 	b := newBench(t)
 	b.write(everyInput)
 	b.Fate = inprocess.DiesAt(60, false).Fate

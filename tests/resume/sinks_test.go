@@ -145,9 +145,9 @@ func finalized(effects map[part]effect, sink string) (count int) {
 	return count
 }
 
-// TestResumeWritesExactlyTheMissingRowsOfTheSinkThatFailed has a sink that breaks at its second chunk, while another one gets all
+// TestResumeWritesMissingRows has a sink that breaks at its second chunk, while another one gets all
 // of its rows. What takes the run up gives the one its missing rows, and leaves the file of the other alone until it publishes it.
-func TestResumeWritesExactlyTheMissingRowsOfTheSinkThatFailed(t *testing.T) {
+func TestResumeWritesMissingRows(t *testing.T) {
 	b := newBench(t)
 	require.NoError(t, b.Run(t, "undisturbed", threeSinks, sinksInput, nil))
 	note, all := confirmed("all", chunks)

@@ -103,9 +103,9 @@ func TestAttemptsOfBeforeChangeNothing(t *testing.T) {
 	t.Logf("refused: %v", refused)
 }
 
-// TestWhatAnAttemptOfBeforeRecordsUntilTheNewEpochBeginsCounts has a process that comes back and does everything but to publish, at
+// TestEarlierAttemptCountsUntilEpoch has a process that comes back and does everything but to publish, at
 // the very moment when somebody else takes its run up. Nothing of it is done again.
-func TestWhatAnAttemptOfBeforeRecordsUntilTheNewEpochBeginsCounts(t *testing.T) {
+func TestEarlierAttemptCountsUntilEpoch(t *testing.T) {
 	b := newBench(t)
 	b.write(everyInput)
 	asked, _ := b.attempts("undisturbed", everything)

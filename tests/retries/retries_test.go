@@ -222,7 +222,7 @@ func TestOutputsThatWerePublishedKeepTheirPlaces(t *testing.T) {
 	}
 }
 
-func TestADocumentMustHaveTheSourcesInTheirFormats(t *testing.T) {
+func TestSourceFormatsMustMatch(t *testing.T) {
 	b := newBench(t, map[string]string{"orders.csv": orders})
 	b.first(strict)
 	for name, c := range map[string]struct{ old, new, says string }{
@@ -259,7 +259,7 @@ sinks:
   right_out: {jsonl: {path: right.jsonl}, from: share}
 `
 
-func TestARecordOfWhichABranchArrivedIsNotFedAgain(t *testing.T) {
+func TestRetryLeavesArrivedBranches(t *testing.T) {
 	elsewhere := strings.NewReplacer("left.jsonl", "l.jsonl", "right.jsonl", "r.jsonl")
 	for name, c := range map[string]struct {
 		document string
@@ -294,7 +294,7 @@ steps:
 sinks: {out: {jsonl: {path: out.jsonl}}}
 `
 
-func TestARecordThatACoalesceRefusedIsFedAgainIfNothingWaited(t *testing.T) {
+func TestRetryOfCoalesceRejections(t *testing.T) {
 	for name, c := range map[string]struct {
 		batch string
 		rows  []recompute.RetryChunk
@@ -360,7 +360,7 @@ func TestRowsThatAnErrorSinkGotAreNotFedAgain(t *testing.T) {
 	require.Empty(t, retry.Left)
 }
 
-func TestSeveralSourcesFilesAndFormatsAreFedAgain(t *testing.T) {
+func TestRetryOfSeveralSources(t *testing.T) {
 	document := `name: many
 chunk: {rows: 2}
 sources:
@@ -394,7 +394,7 @@ func zipped(t *testing.T, text string) string {
 	return b.String()
 }
 
-func TestRecordsThatCouldNotBeToldApartAreParsedAnew(t *testing.T) {
+func TestAmbiguousRecordsAreParsedAgain(t *testing.T) {
 	long := strings.Repeat("x", 5<<20)
 	b := newBench(t, map[string]string{"orders.csv": fmt.Sprintf("id,amount\n1,10\n2,a\"b\n3,%s\n", long)})
 	b.first(strict)

@@ -42,7 +42,7 @@ func TestOwnerIsNoSuperuser(t *testing.T) {
 	require.True(t, super)
 }
 
-func TestWhatWasCommittedSurvivesEveryEndOfTheServer(t *testing.T) {
+func TestCommittedSurvivesServerEnd(t *testing.T) {
 	server := services.PrivatePostgres(t)
 	db := server.Database(t)
 	_, err := connect(t, db.DSN()).Exec(t.Context(), `create table kept (n int)`)

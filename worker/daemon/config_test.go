@@ -71,7 +71,7 @@ func TestTuningReachesTheWorker(t *testing.T) {
 	require.Equal(t, "2026-11", o.DeploymentOptions.Version.BuildID)
 }
 
-func TestDocumentsAreKeptFromThePlacesOfTheRecord(t *testing.T) {
+func TestDocumentsCannotReachRecord(t *testing.T) {
 	folder := t.TempDir()
 	d := process{Config: Config{Landscape: "sqlite:" + folder + "/landscape.db", Payloads: "s3://record/payloads?endpoint=http://s3:7070"}}
 	reserved := d.planner().Reserved

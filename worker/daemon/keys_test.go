@@ -70,7 +70,7 @@ func (p pastService) GetWorkflowExecutionHistory(_ context.Context, in *workflow
 	return &workflowservice.GetWorkflowExecutionHistoryResponse{History: &history.History{Events: events}}, err
 }
 
-func TestAProcessKnowsFromOtherRunsWhetherItsKeysAreWrong(t *testing.T) {
+func TestWrongKeysAreNoticed(t *testing.T) {
 	made := func(id string, b byte) *codec.Codec {
 		c, err := codec.New([]codec.Key{{ID: id, Secret: [32]byte(bytes.Repeat([]byte{b}, 32))}}, false)
 		require.NoError(t, err)

@@ -49,7 +49,7 @@ func TestPostgresAndS3(t *testing.T) {
 	require.NoError(t, opened.Close())
 }
 
-func TestAURLThatNoServiceCouldHaveIsNotWaitedFor(t *testing.T) {
+func TestImpossibleURLFailsAtOnce(t *testing.T) {
 	const canary = "hunter2canary"
 	database := services.Postgres(t)
 	_, _, err := pgstore.Migrate(t.Context(), database.DSN())
@@ -69,7 +69,7 @@ func TestAURLThatNoServiceCouldHaveIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-func TestServicesThatAreAwayAreNamedWithoutSecrets(t *testing.T) {
+func TestMissingServicesHideSecrets(t *testing.T) {
 	const canary = "hunter2canary"
 	database, bucket := services.Postgres(t), services.S3(t)
 	bucket.Setenv(t)

@@ -65,7 +65,7 @@ func TestWorkersAreThoseOfTheQueue(t *testing.T) {
 	require.Nil(t, workers)
 }
 
-func TestLatestTellsAnOpenExecutionFromOneThatEnded(t *testing.T) {
+func TestLatestExecution(t *testing.T) {
 	c := connected(t)
 	for workflow, open := range map[string]bool{"run-1": true, "run-2": false} {
 		execution, known, err := Latest(t.Context(), c, workflow)

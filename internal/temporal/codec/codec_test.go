@@ -86,7 +86,7 @@ func TestNothingOfAPayloadCanBeChanged(t *testing.T) {
 	}
 }
 
-func TestPlainPayloadsPassUnlessAllMustBeEncrypted(t *testing.T) {
+func TestPlainPayloadsUnlessRequired(t *testing.T) {
 	c := newCodec(t, key("k1", 1))
 	decoded, err := c.Decode(payload("plain"))
 	require.NoError(t, err)

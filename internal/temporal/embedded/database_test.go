@@ -27,7 +27,7 @@ func TestTheDatabaseIsMadeAtItsPath(t *testing.T) {
 	}
 }
 
-func TestAPathThatIsTooLongForSQLiteIsRefusedInWords(t *testing.T) {
+func TestPathTooLongForSQLite(t *testing.T) {
 	folder := t.TempDir()
 	for len(folder) < 500 {
 		folder = filepath.Join(folder, strings.Repeat("d", 100))

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestDifferencesSayWhatAnUndisturbedRunHasMoreOrLess(t *testing.T) {
+func TestDifferencesFromUndisturbedRun(t *testing.T) {
 	whole := "id\n1\n2\n2\n3\n"
 	for name, c := range map[string]struct {
 		got  map[string][]byte
@@ -42,8 +42,8 @@ func TestDifferencesCompareEveryTable(t *testing.T) {
 	}, oracle.differences(got))
 }
 
-// TestWhereBatchesDependOnTheTimeOnlyWhatWasReadIsCompared leaves the rest to the sweep and to verify.
-func TestWhereBatchesDependOnTheTimeOnlyWhatWasReadIsCompared(t *testing.T) {
+// TestTimedBatchesCompareReadsOnly leaves the rest to the sweep and to verify.
+func TestTimedBatchesCompareReadsOnly(t *testing.T) {
 	oracle := &snapshot{ends: []string{"40 rows"}, tables: map[string][]string{"batches": {"one of 40"}}}
 	require.Empty(t, oracle.missing(&snapshot{ends: []string{"40 rows"}, tables: map[string][]string{"batches": {"two of 20"}}}))
 	require.NotEmpty(t, oracle.missing(&snapshot{ends: []string{"39 rows"}}))
