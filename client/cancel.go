@@ -62,11 +62,11 @@ func (c *Client) CancelWaiting(ctx context.Context, run string) (cancelled bool,
 func cancellable(run landscape.RunHead, final bool) error {
 	switch {
 	case Complete(run.Status):
-		return &Error{Kind: Conflict, Message: fmt.Sprintf("run %s is %s: there is nothing to cancel", run.ID, run.Status)}
+		return &Error{Kind: Conflict, Code: RunEnded, Message: fmt.Sprintf("run %s is %s: there is nothing to cancel", run.ID, run.Status)}
 	case run.Final && !final:
-		return &Error{Kind: Conflict, Message: fmt.Sprintf("run %s was cancelled permanently already: there is nothing to cancel", run.ID)}
+		return &Error{Kind: Conflict, Code: RunCancelled, Message: fmt.Sprintf("run %s was cancelled permanently already: there is nothing to cancel", run.ID)}
 	case run.Status == pipeline.Cancelled && !final:
-		return &Error{Kind: Conflict, Message: fmt.Sprintf("run %s is cancelled already", run.ID), Cure: FinalOrResume, Run: run.ID}
+		return &Error{Kind: Conflict, Code: RunCancelled, Message: fmt.Sprintf("run %s is cancelled already", run.ID), Cure: FinalOrResume, Run: run.ID}
 	default:
 		return nil
 	}
@@ -87,7 +87,7 @@ func (s *Session) cancel(ctx context.Context, run string, order workflows.Comman
 	}
 	if err := s.discard(ctx, run); err != nil {
 		return &Error{
-			Kind: Unavailable, Cure: CancelAgain, Run: run, Err: err,
+			Kind: Unavailable, Code: StagedRemains, Cure: CancelAgain, Run: run, Err: err,
 			Message: fmt.Sprintf("run %s is cancelled permanently, but what it staged stays where it is: %v", run, err),
 		}
 	}

@@ -80,14 +80,15 @@ func (c *Client) Find(ctx context.Context, word string) (landscape.Run, error) {
 		word = newest
 	}
 	run, err := c.log.FindRun(ctx, word)
+	_, ambiguous := errors.AsType[*landscape.AmbiguousError](err)
 	switch {
 	case errors.Is(err, landscape.ErrNotFound):
-		missing := &Error{Kind: NotFound, Message: fmt.Sprintf("no run %q is recorded in %s", word, c.place), Cure: ListRuns, Err: err}
+		missing := &Error{Kind: NotFound, Code: RunNotFound, Message: fmt.Sprintf("no run %q is recorded in %s", word, c.place), Cure: ListRuns, Err: err}
 		return run, c.unrecorded(ctx, word, missing)
-	case err != nil:
-		return run, &Error{Kind: Invalid, Message: err.Error(), Err: err}
+	case ambiguous:
+		return run, &Error{Kind: Invalid, Code: AmbiguousRun, Message: err.Error(), Err: err}
 	}
-	return run, nil
+	return run, err
 }
 
 func (c *Client) newest(ctx context.Context) (id string, err error) {
@@ -96,7 +97,7 @@ func (c *Client) newest(ctx context.Context) (id string, err error) {
 		return "", err
 	}
 	if len(runs) == 0 {
-		return "", &Error{Kind: NotFound, Message: "no run is recorded in " + c.place, Err: landscape.ErrNotFound}
+		return "", &Error{Kind: NotFound, Code: RunNotFound, Message: "no run is recorded in " + c.place, Err: landscape.ErrNotFound}
 	}
 	return runs[0].ID, nil
 }

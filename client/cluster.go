@@ -39,7 +39,7 @@ func (c *Cluster) FilesName() string { return cmp.Or(c.Files, HostName()) }
 func (c *Cluster) Dial(ctx context.Context, identity string) (*Connection, error) {
 	o, err := c.options(identity)
 	if err != nil {
-		return nil, &Error{Kind: Invalid, Message: err.Error(), Err: err}
+		return nil, &Error{Kind: Invalid, Code: InvalidOption, Message: err.Error(), Err: err}
 	}
 	connected, err := cluster.Dial(ctx, o)
 	if err != nil {

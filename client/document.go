@@ -42,11 +42,11 @@ func ReadDocument(file string) ([]byte, error) {
 func Open(file string, params map[string]string) (*Document, error) {
 	source, err := ReadDocument(file)
 	if err != nil {
-		return nil, &Error{Kind: Invalid, Message: err.Error(), Err: err}
+		return nil, &Error{Kind: Invalid, Code: InvalidDocument, Message: err.Error(), Err: err}
 	}
 	absolute, err := filepath.Abs(file)
 	if err != nil {
-		return nil, &Error{Kind: Invalid, Message: err.Error(), Err: err}
+		return nil, &Error{Kind: Invalid, Code: InvalidDocument, Message: err.Error(), Err: err}
 	}
 	return &Document{File: file, Folder: filepath.Dir(absolute), Source: source, Params: params}, nil
 }
@@ -73,9 +73,9 @@ func (d *Document) compile(planner worker.Planner, beside string) (err error) {
 		if len(problems) == 1 {
 			count = "1 problem"
 		}
-		return &Error{Kind: Invalid, Message: fmt.Sprintf("%s has %s\n%v", d.File, count, problems), Err: err}
+		return &Error{Kind: Invalid, Code: InvalidDocument, Message: fmt.Sprintf("%s has %s\n%v", d.File, count, problems), Err: err}
 	default:
-		return &Error{Kind: Invalid, Message: err.Error(), Err: err}
+		return &Error{Kind: Invalid, Code: InvalidDocument, Message: err.Error(), Err: err}
 	}
 }
 

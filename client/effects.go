@@ -100,9 +100,9 @@ func (c *Client) Resolve(ctx context.Context, run landscape.Run, id string, appl
 	err = c.log.Resolve(ctx, key, applied, by.or(c.Actor).Actor, by.Why)
 	switch {
 	case errors.Is(err, landscape.ErrNotFound):
-		return Advice{}, &Error{Kind: NotFound, Message: fmt.Sprintf("run %s has no effect %q", run.ID, id), Cure: ListEffects, Run: run.ID, Err: err}
+		return Advice{}, &Error{Kind: NotFound, Code: EffectNotFound, Message: fmt.Sprintf("run %s has no effect %q", run.ID, id), Cure: ListEffects, Run: run.ID, Err: err}
 	case err != nil:
-		return Advice{}, &Error{Kind: Conflict, Message: err.Error(), Err: err}
+		return Advice{}, &Error{Kind: Conflict, Code: EffectNotBlocked, Message: err.Error(), Err: err}
 	}
 	return c.Advice(ctx, run)
 }
@@ -117,7 +117,7 @@ func parseEffect(run, id string) (landscape.EffectKey, error) {
 	chunk, err := strconv.ParseInt(part[colon+1:], 10, 64)
 	if colon < 1 || err != nil || chunk < 0 || sink == "" {
 		return landscape.EffectKey{}, &Error{
-			Kind: Invalid, Cure: ListEffects, Run: run,
+			Kind: Invalid, Code: InvalidEffect, Cure: ListEffects, Run: run,
 			Message: fmt.Sprintf("%q is no effect: write SINK/SOURCE:CHUNK, or SINK for its publication", id),
 		}
 	}

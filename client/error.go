@@ -3,6 +3,7 @@ package client
 // Error says why something was not done, and what the caller can do about it. Nothing was changed, unless a function says otherwise.
 type Error struct {
 	Kind    Kind
+	Code    Code   // names the error, for programs
 	Message string // one sentence, without the cure
 	Cure    Cure   // empty if there is none to name
 	Run     string // id of the run that the cure is about; empty for none
@@ -15,19 +16,20 @@ func (e *Error) Error() string { return e.Message }
 // Unwrap returns what the error is about.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Kind classifies an Error by who can do something about it. In brackets: the status of HTTP, and the code of gRPC, that say the same.
+// Kind classifies an Error by who can do something about it. In brackets: the exit code of the command line, the status of HTTP, and the
+// code of gRPC, that say the same.
 type Kind string
 
 // The kinds.
 const (
-	Invalid     Kind = "invalid"     // the question is wrong (400, INVALID_ARGUMENT)
-	NotFound    Kind = "not_found"   // what it is about is not there (404, NOT_FOUND)
-	Conflict    Kind = "conflict"    // the run is in a state in which it is not possible (409, FAILED_PRECONDITION)
-	Busy        Kind = "busy"        // somebody works at the run: later it may be possible (409, ABORTED)
-	Interrupted Kind = "interrupted" // the caller wanted to stop (499, CANCELLED)
-	Failed      Kind = "failed"      // something went wrong that the caller did not cause (500, INTERNAL)
-	Damaged     Kind = "damaged"     // what is recorded is not as it should be (500, DATA_LOSS)
-	Unavailable Kind = "unavailable" // a service that must do it does not answer: later it may (503, UNAVAILABLE)
+	Invalid     Kind = "invalid"     // the question is wrong (2, 400, INVALID_ARGUMENT)
+	NotFound    Kind = "not_found"   // what it is about is not there (2, 404, NOT_FOUND)
+	Conflict    Kind = "conflict"    // the run is in a state in which it is not possible (2, 409, FAILED_PRECONDITION)
+	Busy        Kind = "busy"        // somebody works at the run: later it may be possible (1, 409, ABORTED)
+	Interrupted Kind = "interrupted" // the caller wanted to stop (130, 499, CANCELLED)
+	Failed      Kind = "failed"      // something went wrong that the caller did not cause (1, 500, INTERNAL)
+	Damaged     Kind = "damaged"     // what is recorded is not as it should be (4, 500, DATA_LOSS)
+	Unavailable Kind = "unavailable" // a service that must do it does not answer: later it may (1, 503, UNAVAILABLE)
 )
 
 // Cure is what somebody can do about an Error, or for a run that has stopped. Each front end has its own words for it.

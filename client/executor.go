@@ -71,7 +71,7 @@ func (e *Executor) Attended(ctx context.Context, run string) error {
 	if e.Process != 0 || !e.Unattended(ctx, e.Queue) {
 		return nil
 	}
-	return &Error{Kind: Unavailable, Message: fmt.Sprintf("run %s waits for a worker, and none listens on queue %s", run, e.Queue), Cure: StartWorker, Run: run}
+	return &Error{Kind: Unavailable, Code: NoWorker, Message: fmt.Sprintf("run %s waits for a worker, and none listens on queue %s", run, e.Queue), Cure: StartWorker, Run: run}
 }
 
 // View asks how the run is.
@@ -94,15 +94,15 @@ func (e *Executor) Order(ctx context.Context, run, verb string, order workflows.
 	reason, refused := Refused(err)
 	switch {
 	case refused:
-		return &Error{Kind: Busy, Message: fmt.Sprintf("run %s cannot %s: %s", run, verb, reason), Err: err}
+		return &Error{Kind: Busy, Code: CommandRefused, Message: fmt.Sprintf("run %s cannot %s: %s", run, verb, reason), Err: err}
 	case err != nil && e.Process == 0:
 		return &Error{
-			Kind: Unavailable, Cure: FindWorkers, Err: err,
+			Kind: Unavailable, Code: NoAnswer, Cure: FindWorkers, Err: err,
 			Message: fmt.Sprintf("no worker obeyed the order to %s run %s within %v: %v", verb, run, OrderTimeout, err),
 		}
 	case err != nil:
 		return &Error{
-			Kind: Unavailable, Err: err,
+			Kind: Unavailable, Code: NoAnswer, Err: err,
 			Message: fmt.Sprintf("%s works for run %s and did not %s it within %v: %v", e.Name(), run, verb, OrderTimeout, err),
 		}
 	}

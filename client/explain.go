@@ -50,15 +50,15 @@ func answered(err error) error {
 	_, ambiguous := errors.AsType[*audit.AmbiguousError](err)
 	switch {
 	case senseless && question.Sources > 1:
-		return &Error{Kind: Invalid, Message: err.Error(), Cure: NameSource, Err: err}
+		return &Error{Kind: Invalid, Code: InvalidQuestion, Message: err.Error(), Cure: NameSource, Err: err}
 	case senseless:
-		return &Error{Kind: Invalid, Message: err.Error(), Err: err}
+		return &Error{Kind: Invalid, Code: InvalidQuestion, Message: err.Error(), Err: err}
 	case ambiguous:
-		return &Error{Kind: Invalid, Message: err.Error(), Cure: NameRow, Err: err}
+		return &Error{Kind: Invalid, Code: AmbiguousRow, Message: err.Error(), Cure: NameRow, Err: err}
 	case errors.Is(err, landscape.ErrNotFound):
-		return &Error{Kind: NotFound, Message: err.Error(), Err: err}
+		return &Error{Kind: NotFound, Code: RowNotFound, Message: err.Error(), Err: err}
 	case errors.Is(err, landscape.ErrIncomplete):
-		return &Error{Kind: Damaged, Message: fmt.Sprintf("%s: %v", audit.RecordIncomplete, err), Err: err}
+		return &Error{Kind: Damaged, Code: RecordIncomplete, Message: fmt.Sprintf("%s: %v", audit.RecordIncomplete, err), Err: err}
 	default:
 		return err
 	}

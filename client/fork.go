@@ -35,7 +35,7 @@ func (s *Session) fork(ctx context.Context, id string, r ForkRequest) (*Executio
 		return nil, err
 	}
 	if err := activities.MayFork(old); err != nil {
-		return nil, conflict(err)
+		return nil, conflict(NotForkable, err)
 	}
 	doc, err := s.presentDocument(old)
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *Session) presentDocument(run landscape.Run) (*Document, error) {
 	path := documentPath(run)
 	if _, err := os.Lstat(path); path == "" || errors.Is(err, fs.ErrNotExist) {
 		return nil, &Error{
-			Kind: Conflict, Cure: StartAnew, Run: run.ID,
+			Kind: Conflict, Code: DocumentMissing, Cure: StartAnew, Run: run.ID,
 			Message: fmt.Sprintf("the document of run %s is not at %q any more", run.ID, path),
 		}
 	}
@@ -103,7 +103,7 @@ func (s *Session) refuseReplaced(ctx context.Context, run string) error {
 		if err := s.replaced(ctx, run, other.Run, By{}.or(s.Actor)); err != nil {
 			return err
 		}
-		return &Error{Kind: Conflict, Message: fmt.Sprintf("run %s has the place of run %s", other.Run, run), Cure: ResumeOther, Run: other.Run}
+		return &Error{Kind: Conflict, Code: RunReplaced, Message: fmt.Sprintf("run %s has the place of run %s", other.Run, run), Cure: ResumeOther, Run: other.Run}
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func (c *Client) Follow(ctx context.Context, word string) (*Execution, error) {
 		e.inEpoch(now.Epoch)
 		return e, err
 	}
-	return nil, &Error{Kind: Conflict, Message: fmt.Sprintf("nobody works for run %s", run.ID), Cure: Resume, Run: run.ID}
+	return nil, &Error{Kind: Conflict, Code: NotExecuted, Message: fmt.Sprintf("nobody works for run %s", run.ID), Cure: Resume, Run: run.ID}
 }
 
 // join follows the workflow that somebody else executes.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -52,12 +51,12 @@ func (e *Execution) Outcome(ctx context.Context, end *Ending) (*Outcome, error) 
 
 // neverBegan is about a run that ended before it was recorded: nothing was read and nothing was written.
 func (e *Execution) neverBegan(end *Ending) *Error {
-	failure := &Error{Kind: Failed, Message: "it ended before it began", Err: end.Err}
+	failure := &Error{Kind: Failed, Code: RunFailed, Message: "it ended before it began", Err: end.Err}
 	switch {
 	case end.Interrupted:
-		failure.Kind, failure.Message = Interrupted, "stopped before the run began; nothing was read or written"
+		failure.Kind, failure.Code, failure.Message = Interrupted, Stopped, "stopped before the run began; nothing was read or written"
 	case end.Err != nil:
-		failure.Kind, failure.Cure = e.classify(end.Err)
+		failure.Kind, failure.Code, failure.Cure = e.classify(end.Err)
 		failure.Message = Cause(end.Err)
 	case e.Remote():
 		failure.Message = fmt.Sprintf("its workflow ended, and %s has no run %s: do the workers keep their record elsewhere?", e.session.Place, e.Run)
@@ -70,25 +69,25 @@ func (e *Execution) neverBegan(end *Ending) *Error {
 func (e *Execution) notOurs(end *Ending, run landscape.Run) *Error {
 	switch {
 	case run.Epoch > e.Epoch():
-		return &Error{Kind: Busy, Cure: ShowStatus, Run: run.ID, Message: fmt.Sprintf("run %s was resumed by another process, which executes it", run.ID)}
+		return &Error{Kind: Busy, Code: RunSuperseded, Cure: ShowStatus, Run: run.ID, Message: fmt.Sprintf("run %s was resumed by another process, which executes it", run.ID)}
 	case end.Interrupted:
-		return &Error{Kind: Interrupted, Message: fmt.Sprintf("stopped before run %s was resumed; nothing was changed", run.ID)}
+		return &Error{Kind: Interrupted, Code: Stopped, Message: fmt.Sprintf("stopped before run %s was resumed; nothing was changed", run.ID)}
 	case end.Err == nil:
-		return &Error{Kind: Failed, Message: fmt.Sprintf("run %s could not be resumed", run.ID)}
+		return &Error{Kind: Failed, Code: RunFailed, Message: fmt.Sprintf("run %s could not be resumed", run.ID)}
 	}
-	kind, cure := e.classify(end.Err)
+	kind, code, cure := e.classify(end.Err)
 	message := Cause(end.Err)
 	if kind == Failed {
 		message = fmt.Sprintf("run %s could not be resumed: %s", run.ID, message)
 	}
-	return &Error{Kind: kind, Cure: cure, Run: run.ID, Message: message, Err: end.Err}
+	return &Error{Kind: kind, Code: code, Cure: cure, Run: run.ID, Message: message, Err: end.Err}
 }
 
 // unrecorded is about a run whose end could not be recorded: it is running according to its record until somebody resumes it.
 func (e *Execution) unrecorded(end *Ending) *Error {
-	failure := &Error{Kind: Failed, Cure: DiagnoseAndResume, Run: e.Run, Message: "the run's end could not be recorded", Err: end.Err}
+	failure := &Error{Kind: Failed, Code: OutcomeNotRecorded, Cure: DiagnoseAndResume, Run: e.Run, Message: "the run's end could not be recorded", Err: end.Err}
 	if end.Interrupted {
-		failure.Kind = Interrupted
+		failure.Kind, failure.Code = Interrupted, Stopped
 	}
 	if end.Err != nil {
 		failure.Message += ": " + Cause(end.Err)
@@ -98,25 +97,34 @@ func (e *Execution) unrecorded(end *Ending) *Error {
 
 // classify says of an error of a workflow whether workers refused the run for what its starter can mend: nothing was written then.
 // In this process that is found out before there is a workflow.
-func (e *Execution) classify(err error) (Kind, Cure) {
+func (e *Execution) classify(err error) (Kind, Code, Cure) {
 	application, ok := errors.AsType[*temporal.ApplicationError](err)
 	if !ok || !e.Remote() {
-		return Failed, ""
+		return Failed, RunFailed, ""
 	}
-	switch kind := application.Type(); {
-	case slices.Contains([]string{activities.TypeDocument, activities.TypeInput}, kind):
-		return Invalid, ""
-	case slices.Contains([]string{
-		activities.TypePlanChanged, activities.TypeSourceChanged, activities.TypeNotResumable, activities.TypeStateDiverged,
-		activities.TypeElsewhere, activities.TypeNotRetryable,
-	}, kind):
-		return Conflict, ""
-	case kind == activities.TypeMissing:
-		return Failed, SamePayloads
-	case kind == activities.TypeUnknownRun:
-		return Failed, SameLandscape
+	switch code, refused := refusals[application.Type()]; {
+	case refused && (code == InvalidDocument || code == InvalidInput):
+		return Invalid, code, ""
+	case refused:
+		return Conflict, code, ""
+	case application.Type() == activities.TypeMissing:
+		return Failed, RunFailed, SamePayloads
+	case application.Type() == activities.TypeUnknownRun:
+		return Failed, RunFailed, SameLandscape
 	}
-	return Failed, ""
+	return Failed, RunFailed, ""
+}
+
+// refusals are the codes of the errors with which workers refuse a run, by their stored types.
+var refusals = map[string]Code{
+	activities.TypeDocument:      InvalidDocument,
+	activities.TypeInput:         InvalidInput,
+	activities.TypePlanChanged:   DependencyChanged,
+	activities.TypeSourceChanged: DependencyChanged,
+	activities.TypeNotResumable:  NotResumable,
+	activities.TypeStateDiverged: StateDiverged,
+	activities.TypeElsewhere:     RunElsewhere,
+	activities.TypeNotRetryable:  NotRetryable,
 }
 
 // Wait follows the run to its end and returns its figures. The error is an *Error if this execution has no recorded end; a run that
@@ -130,7 +138,7 @@ func (e *Execution) Wait(ctx context.Context) (*Status, error) {
 			continue
 		}
 		if event.Ending.Detached {
-			return nil, &Error{Kind: Interrupted, Cure: Watch, Run: e.Run, Message: fmt.Sprintf("run %s continues; only following it was stopped", e.Run)}
+			return nil, &Error{Kind: Interrupted, Code: Stopped, Cure: Watch, Run: e.Run, Message: fmt.Sprintf("run %s continues; only following it was stopped", e.Run)}
 		}
 		outcome, err := e.Outcome(context.WithoutCancel(ctx), event.Ending)
 		if err != nil {

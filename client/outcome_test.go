@@ -23,13 +23,13 @@ func TestOutcomeWithoutARecordedEnd(t *testing.T) {
 		end   Ending
 		want  Error
 	}{
-		"stopped before it began":  {run: "new", end: Ending{Interrupted: true}, want: Error{Kind: Interrupted, Message: "stopped before the run began; nothing was read or written"}},
-		"failed before it began":   {run: "new", end: Ending{Err: errors.New("no disk")}, want: Error{Kind: Failed, Message: "no disk"}},
-		"refused by workers":       {run: "new", queue: "q", end: Ending{Err: refused}, want: Error{Kind: Invalid, Message: "no such parameter"}},
-		"recorded elsewhere":       {run: "new", queue: "q", want: Error{Kind: Failed, Cure: NameLandscape, Message: "its workflow ended, and memory has no run new: do the workers keep their record elsewhere?"}},
-		"not resumed":              {run: "r0", epoch: 1, end: Ending{Err: errors.New("no disk")}, want: Error{Kind: Failed, Run: "r0", Message: "run r0 could not be resumed: no disk"}},
-		"its end is not recorded":  {run: "r0", end: Ending{Err: errors.New("read-only")}, want: Error{Kind: Failed, Cure: DiagnoseAndResume, Run: "r0", Message: "the run's end could not be recorded: read-only"}},
-		"stopped and not recorded": {run: "r0", end: Ending{Interrupted: true}, want: Error{Kind: Interrupted, Cure: DiagnoseAndResume, Run: "r0", Message: "the run's end could not be recorded"}},
+		"stopped before it began":  {run: "new", end: Ending{Interrupted: true}, want: Error{Kind: Interrupted, Code: Stopped, Message: "stopped before the run began; nothing was read or written"}},
+		"failed before it began":   {run: "new", end: Ending{Err: errors.New("no disk")}, want: Error{Kind: Failed, Code: RunFailed, Message: "no disk"}},
+		"refused by workers":       {run: "new", queue: "q", end: Ending{Err: refused}, want: Error{Kind: Invalid, Code: InvalidInput, Message: "no such parameter"}},
+		"recorded elsewhere":       {run: "new", queue: "q", want: Error{Kind: Failed, Code: RunFailed, Cure: NameLandscape, Message: "its workflow ended, and memory has no run new: do the workers keep their record elsewhere?"}},
+		"not resumed":              {run: "r0", epoch: 1, end: Ending{Err: errors.New("no disk")}, want: Error{Kind: Failed, Code: RunFailed, Run: "r0", Message: "run r0 could not be resumed: no disk"}},
+		"its end is not recorded":  {run: "r0", end: Ending{Err: errors.New("read-only")}, want: Error{Kind: Failed, Code: OutcomeNotRecorded, Cure: DiagnoseAndResume, Run: "r0", Message: "the run's end could not be recorded: read-only"}},
+		"stopped and not recorded": {run: "r0", end: Ending{Interrupted: true}, want: Error{Kind: Interrupted, Code: Stopped, Cure: DiagnoseAndResume, Run: "r0", Message: "the run's end could not be recorded"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := &Execution{Run: test.run, session: &Session{Log: log, Place: "memory", Queue: test.queue}}
@@ -52,6 +52,7 @@ func TestOutcomeOfOtherEpochs(t *testing.T) {
 	outcome, err := e.Outcome(t.Context(), &Ending{})
 	require.NoError(t, err)
 	require.Equal(t, Busy, outcome.Err.Kind)
+	require.Equal(t, RunSuperseded, outcome.Err.Code)
 	require.Equal(t, ShowStatus, outcome.Err.Cure)
 	require.Nil(t, outcome.Status)
 }

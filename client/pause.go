@@ -95,7 +95,7 @@ func (c *Client) Pause(ctx context.Context, run landscape.Run, by By) error {
 		return executor.Order(ctx, run.ID, workflows.PauseUpdate, workflows.Command{Actor: by.or(c.Actor).Actor, Why: by.Why})
 	})
 	if err == nil && !found {
-		err = &Error{Kind: Conflict, Message: fmt.Sprintf("run %s is %s, and no process works for it: there is nothing to pause", run.ID, run.Status)}
+		err = &Error{Kind: Conflict, Code: NotExecuted, Message: fmt.Sprintf("run %s is %s, and no process works for it: there is nothing to pause", run.ID, run.Status)}
 	}
 	return err
 }

@@ -19,6 +19,7 @@ type Result struct {
 	Seconds     float64               `json:"seconds"`
 	Sinks       map[string]SinkResult `json:"sinks"`           // by name; not nil
 	Error       string                `json:"error,omitempty"` // why the run is not complete
+	Code        Code                  `json:"code,omitempty"`  // of the error, if this execution has no recorded end
 }
 
 // SinkResult is what became of the output of a sink.
@@ -39,10 +40,11 @@ func (e *Execution) Result(end *Ending, o *Outcome) *Result {
 		result.count(o.Status)
 	}
 	switch {
-	case o.Err != nil && o.Status != nil && end.Interrupted:
-		result.Status, result.Error = pipeline.Interrupted, o.Err.Message
 	case o.Err != nil:
-		result.Status, result.Error = pipeline.Failed, o.Err.Message
+		result.Status, result.Error, result.Code = pipeline.Failed, o.Err.Message, o.Err.Code
+		if o.Status != nil && end.Interrupted {
+			result.Status = pipeline.Interrupted
+		}
 	case !Complete(o.Run.Status):
 		result.Error = o.Run.Reason
 	}

@@ -42,7 +42,7 @@ func (c *Client) again(ctx context.Context, run landscape.Run, by By, mayContinu
 		if mayContinue {
 			return &Resumed{Run: run}, nil
 		}
-		return nil, conflict(run.Resumable())
+		return nil, conflict(NotResumable, run.Resumable())
 	}
 	if err := resumable(ctx, c.log.Reader, run.ID); err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (c *Client) letContinue(ctx context.Context, run string, by By, mayContinue
 		}
 		view, err := executor.View(ctx, run)
 		if err != nil || view.Paused == nil || !mayContinue {
-			return &Error{Kind: Busy, Message: fmt.Sprintf("%s works for run %s already", executor.Name(), run), Cure: ShowStatus, Run: run, Err: err}
+			return &Error{Kind: Busy, Code: RunBusy, Message: fmt.Sprintf("%s works for run %s already", executor.Name(), run), Cure: ShowStatus, Run: run, Err: err}
 		}
 		continued = executor.Name()
 		return executor.Order(ctx, run, workflows.ContinueUpdate, workflows.Command{Actor: by.Actor, Why: cmp.Or(by.Why, "waymark resume")})
@@ -86,16 +86,16 @@ func (c *Client) letContinue(ctx context.Context, run string, by By, mayContinue
 func resumable(ctx context.Context, log *landscape.Reader, run string) error {
 	_, err := log.Resumable(ctx, run)
 	if _, refused := errors.AsType[*landscape.NotResumableError](err); refused {
-		return conflict(err)
+		return conflict(NotResumable, err)
 	}
 	return err
 }
 
-func conflict(err error) error {
+func conflict(code Code, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &Error{Kind: Conflict, Message: err.Error(), Err: err}
+	return &Error{Kind: Conflict, Code: code, Message: err.Error(), Err: err}
 }
 
 // resume resumes a run with the session. Until its workflow has resumed it, nothing is written for it. It returns nil for a run that is
@@ -117,7 +117,7 @@ func (s *Session) resume(ctx context.Context, id string, r ResumeRequest) (*Exec
 			return nil, err
 		}
 		if err := executing.Check(ctx, id); err != nil {
-			return nil, conflict(err)
+			return nil, conflict(DependencyChanged, err)
 		}
 	}
 	if err := recovery.CompareWith(ctx, s.Temporal, s.Converter, s.Log.Reader, id); err != nil {
@@ -181,12 +181,12 @@ func sameDocument(run landscape.Run) error {
 	}
 	present, err := ReadDocument(path)
 	if err != nil {
-		return conflict(err)
+		return conflict(DocumentChanged, err)
 	}
 	if bytes.Equal(present, []byte(run.Document)) {
 		return nil
 	}
-	return conflict(&DocumentChangedError{
+	return conflict(DocumentChanged, &DocumentChangedError{
 		Run: run.ID, Path: path, MayFork: activities.MayFork(run) == nil,
 		Difference: activities.Difference("on record", []byte(run.Document), "now", present, differenceBytes),
 	})

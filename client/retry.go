@@ -70,7 +70,7 @@ func (s *Session) Retry(ctx context.Context, r RetryRequest) (*Retry, error) {
 	}
 	fed, err := activities.NewRetry(ctx, s.Log.Reader, payloads, of.ID, doc.Plan, r.Run)
 	if _, refused := errors.AsType[*activities.NotRetryableError](err); refused {
-		return nil, conflict(err)
+		return nil, conflict(NotRetryable, err)
 	}
 	if err != nil {
 		return nil, err

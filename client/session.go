@@ -123,7 +123,7 @@ func (s *Session) abandon(ctx context.Context, run string) error {
 }
 
 func beingExecuted(run string) error {
-	return &Error{Kind: Busy, Message: fmt.Sprintf("run %s is being worked on already", run), Cure: Watch, Run: run}
+	return &Error{Kind: Busy, Code: RunBusy, Message: fmt.Sprintf("run %s is being worked on already", run), Cure: Watch, Run: run}
 }
 
 // end records that the run is cancelled.

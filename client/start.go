@@ -83,7 +83,7 @@ func newRunID() string { return uuid.Must(uuid.NewV7()).String() }
 // prepare records which runs were interrupted, and refuses an id that is taken.
 func (s *Session) prepare(ctx context.Context, id string) (interrupted []landscape.RunHead, err error) {
 	if err := pipeline.CheckRunID(id); err != nil {
-		return nil, &Error{Kind: Invalid, Message: err.Error(), Err: err}
+		return nil, &Error{Kind: Invalid, Code: InvalidRun, Message: err.Error(), Err: err}
 	}
 	if interrupted, err = s.markInterrupted(ctx, id); err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (s *Session) prepare(ctx context.Context, id string) (interrupted []landsca
 	_, err = s.Log.Run(ctx, id)
 	switch {
 	case err == nil:
-		return nil, &Error{Kind: Conflict, Message: fmt.Sprintf("run %s is recorded already", id), Cure: OtherID, Run: id}
+		return nil, &Error{Kind: Conflict, Code: RunExists, Message: fmt.Sprintf("run %s is recorded already", id), Cure: OtherID, Run: id}
 	case errors.Is(err, landscape.ErrNotFound):
 		return interrupted, nil
 	default:

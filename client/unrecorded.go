@@ -31,7 +31,7 @@ func (c *Client) unrecorded(ctx context.Context, word string, missing error) err
 			continue
 		}
 		if execution.Open() {
-			open := &Error{Kind: Unavailable, Run: word, Message: fmt.Sprintf("run %s is not recorded yet; its workflow %s is open", word, id)}
+			open := &Error{Kind: Unavailable, Code: RunWaiting, Run: word, Message: fmt.Sprintf("run %s is not recorded yet; its workflow %s is open", word, id)}
 			if why := executor.Unreadable(ctx, id); why != "" {
 				open.Message += ": " + WaitingWord + why
 			} else {
@@ -44,7 +44,7 @@ func (c *Client) unrecorded(ctx context.Context, word string, missing error) err
 		}
 		if err := executor.Temporal.GetWorkflow(ctx, id, execution.ID).Get(ctx, nil); err != nil {
 			message := fmt.Sprintf("run %s is not recorded; its workflow %s failed: %s", word, id, Cause(err))
-			return &Error{Kind: Failed, Run: word, Message: message, Err: err}
+			return &Error{Kind: Failed, Code: RunFailed, Run: word, Message: message, Err: err}
 		}
 	}
 	return missing

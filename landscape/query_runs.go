@@ -71,7 +71,7 @@ func (r *Reader) CountRuns(ctx context.Context) (n int, err error) {
 }
 
 // FindRun returns the run with this id, or the only run whose id begins with it. The error wraps ErrNotFound if there is
-// none; if there are several it lists them.
+// none, and is an *AmbiguousError, which lists them, if there are several.
 func (r *Reader) FindRun(ctx context.Context, idOrPrefix string) (Run, error) {
 	run, err := r.Run(ctx, idOrPrefix)
 	if idOrPrefix == "" || !errors.Is(err, ErrNotFound) {
@@ -95,8 +95,14 @@ func (r *Reader) FindRun(ctx context.Context, idOrPrefix string) (Run, error) {
 	if len(matches) > most {
 		more = fmt.Sprintf(" and %d more", len(matches)-most)
 	}
-	return Run{}, fmt.Errorf("run %q is the beginning of %s%s: give more of the id", idOrPrefix, strings.Join(shown, ", "), more)
+	return Run{}, &AmbiguousError{fmt.Sprintf("run %q is the beginning of %s%s: give more of the id", idOrPrefix, strings.Join(shown, ", "), more)}
 }
+
+// AmbiguousError says that the ids of several runs begin like that.
+type AmbiguousError struct{ message string }
+
+// Error names the first of them.
+func (e *AmbiguousError) Error() string { return e.message }
 
 // RunsWith returns the runs whose ids begin with a prefix, by id; nil if there is none.
 func (r *Reader) RunsWith(ctx context.Context, prefix string) ([]RunHead, error) {

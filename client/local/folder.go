@@ -43,7 +43,7 @@ func (f Folder) Make() error {
 		err = os.MkdirAll(string(f), 0o700)
 	}
 	if err != nil {
-		return &client.Error{Kind: client.Invalid, Message: fmt.Sprintf("state folder: %v", err), Err: err}
+		return &client.Error{Kind: client.Invalid, Code: client.InvalidStateFolder, Message: fmt.Sprintf("state folder: %v", err), Err: err}
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func (f Folder) Reach(ctx context.Context, databases []string) (*client.Executor
 func (f Folder) Serve(ctx context.Context, identity string, logger *slog.Logger) (_ *client.Connection, stop func() error, err error) {
 	server, err := embedded.Start(ctx, embedded.Options{DatabasePath: f.Temporal(), Logger: logger})
 	if inUse, ok := errors.AsType[*embedded.InUseError](err); ok {
-		return nil, nil, &client.Error{Kind: client.Busy, Message: inUse.Error(), Err: inUse}
+		return nil, nil, &client.Error{Kind: client.Busy, Code: client.StateFolderBusy, Message: inUse.Error(), Err: inUse}
 	}
 	if err != nil {
 		return nil, nil, err

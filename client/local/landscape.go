@@ -103,9 +103,9 @@ func (o Options) Grant(ctx context.Context, roles Roles) (Grant, error) {
 	o = o.filled()
 	switch {
 	case !o.inPostgres():
-		return Grant{}, &client.Error{Kind: client.Invalid, Message: "there are no roles in a file, only its mode", Cure: client.UsePostgres}
+		return Grant{}, &client.Error{Kind: client.Invalid, Code: client.InvalidLandscape, Message: "there are no roles in a file, only its mode", Cure: client.UsePostgres}
 	case roles == (Roles{}):
-		return Grant{}, &client.Error{Kind: client.Invalid, Message: "no role is named", Cure: client.NameRole}
+		return Grant{}, &client.Error{Kind: client.Invalid, Code: client.InvalidOption, Message: "no role is named", Cure: client.NameRole}
 	}
 	place, err := pgstore.Place(o.Landscape)
 	if err != nil {
@@ -115,5 +115,5 @@ func (o Options) Grant(ctx context.Context, roles Roles) (Grant, error) {
 }
 
 func invalid(err error) error {
-	return &client.Error{Kind: client.Invalid, Message: err.Error(), Err: err}
+	return &client.Error{Kind: client.Invalid, Code: client.InvalidLandscape, Message: err.Error(), Err: err}
 }

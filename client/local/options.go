@@ -126,13 +126,13 @@ func (o *Options) worded(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, storage.ErrNoLandscape):
-		return &client.Error{Kind: client.NotFound, Message: "no record at " + pathIn(o.Landscape), Cure: client.FindLandscape, Err: err}
+		return &client.Error{Kind: client.NotFound, Code: client.LandscapeNotFound, Message: "no record at " + pathIn(o.Landscape), Cure: client.FindLandscape, Err: err}
 	case errors.Is(err, storage.ErrNoPayloads):
-		return &client.Error{Kind: client.NotFound, Message: "no payloads at " + pathIn(o.Payloads), Cure: client.FindPayloads, Err: err}
+		return &client.Error{Kind: client.NotFound, Code: client.PayloadsNotFound, Message: "no payloads at " + pathIn(o.Payloads), Cure: client.FindPayloads, Err: err}
 	case service && !errors.Is(err, landscape.ErrNotFound):
-		return &client.Error{Kind: client.Unavailable, Message: err.Error(), Err: err}
+		return &client.Error{Kind: client.Unavailable, Code: client.StorageUnavailable, Message: err.Error(), Err: err}
 	default:
-		return &client.Error{Kind: client.Invalid, Message: err.Error(), Err: err}
+		return &client.Error{Kind: client.Invalid, Code: client.InvalidLandscape, Message: err.Error(), Err: err}
 	}
 }
 
@@ -158,7 +158,7 @@ func (o Options) Planner(purpose client.Purpose) (worker.Planner, error) {
 	}
 	credentials, err := worker.DocumentCredentials(o.Profile, o.Env)
 	if err != nil {
-		return worker.Planner{}, &client.Error{Kind: client.Invalid, Message: err.Error(), Err: err}
+		return worker.Planner{}, &client.Error{Kind: client.Invalid, Code: client.InvalidOption, Message: err.Error(), Err: err}
 	}
 	planner := worker.Planner{
 		Allow: o.Allow, SecretsDir: o.Secrets, FingerprintKey: key, Stdio: stdio, Credentials: credentials,
@@ -166,7 +166,7 @@ func (o Options) Planner(purpose client.Purpose) (worker.Planner, error) {
 	}
 	for _, network := range o.Networks {
 		if err := planner.AllowNetworks.Set(network); err != nil {
-			return planner, &client.Error{Kind: client.Invalid, Message: fmt.Sprintf("network %q: %v", network, err), Err: err}
+			return planner, &client.Error{Kind: client.Invalid, Code: client.InvalidOption, Message: fmt.Sprintf("network %q: %v", network, err), Err: err}
 		}
 	}
 	return planner, nil
@@ -177,7 +177,7 @@ func (o *Options) fingerprintKey(purpose client.Purpose) ([]byte, error) {
 	key, err := worker.FingerprintKey(o.KeyFile, o.Key)
 	switch {
 	case err != nil:
-		return nil, &client.Error{Kind: client.Invalid, Message: err.Error(), Err: err}
+		return nil, &client.Error{Kind: client.Invalid, Code: client.InvalidOption, Message: err.Error(), Err: err}
 	case key != nil:
 		return key, nil
 	case purpose == client.ToStart && o.Cluster == nil:

@@ -1,0 +1,50 @@
+package client
+
+// Code names an Error, for programs: what it means never changes, while messages get better. Each code has one Kind.
+type Code string
+
+// The codes. Programs test them; never rename. docs/codes.md lists them.
+const (
+	AmbiguousRow       Code = "AMBIGUOUS_ROW"        // several rows have the key
+	AmbiguousRun       Code = "AMBIGUOUS_RUN"        // several runs have ids that begin like that
+	InvalidDocument    Code = "INVALID_DOCUMENT"     // the document has problems, or cannot be read
+	InvalidEffect      Code = "INVALID_EFFECT"       // no effect can have this id
+	InvalidInput       Code = "INVALID_INPUT"        // workers cannot start a run with this input
+	InvalidLandscape   Code = "INVALID_LANDSCAPE"    // the URL names no landscape or payload store, or the file is none
+	InvalidOption      Code = "INVALID_OPTION"       // an option has a value that it does not take
+	InvalidQuestion    Code = "INVALID_QUESTION"     // the question makes no sense for the run
+	InvalidRun         Code = "INVALID_RUN"          // no run can have this id
+	InvalidStateFolder Code = "INVALID_STATE_FOLDER" // the state folder cannot be made, or is too deep
+	EffectNotFound     Code = "EFFECT_NOT_FOUND"     // the run has no such effect
+	LandscapeNotFound  Code = "LANDSCAPE_NOT_FOUND"  // there is no landscape
+	PayloadsNotFound   Code = "PAYLOADS_NOT_FOUND"   // there is no payload store
+	RowNotFound        Code = "ROW_NOT_FOUND"        // the run has no such row
+	RunNotFound        Code = "RUN_NOT_FOUND"        // there is no such run, or none at all
+	DependencyChanged  Code = "DEPENDENCY_CHANGED"   // a source, the plan, or what is stored of the run is not what it was when it began
+	DocumentChanged    Code = "DOCUMENT_CHANGED"     // the document's file is not what it was when the run began
+	DocumentMissing    Code = "DOCUMENT_MISSING"     // the document's file is gone
+	EffectNotBlocked   Code = "EFFECT_NOT_BLOCKED"   // the effect is not blocked, or was resolved otherwise
+	NotExecuted        Code = "NOT_EXECUTED"         // nobody executes the run
+	NotForkable        Code = "NOT_FORKABLE"         // the run retries records of another one
+	NotResumable       Code = "NOT_RESUMABLE"        // the run is complete, was cancelled permanently, or a person must decide first
+	NotRetryable       Code = "NOT_RETRYABLE"        // the quarantined records cannot be retried
+	RunCancelled       Code = "RUN_CANCELLED"        // the run is cancelled already
+	RunElsewhere       Code = "RUN_ELSEWHERE"        // the run's files are not those that the worker sees
+	RunEnded           Code = "RUN_ENDED"            // the run is complete: there is nothing to cancel
+	RunExists          Code = "RUN_EXISTS"           // a run with this id is recorded
+	RunReplaced        Code = "RUN_REPLACED"         // another run has the place of the run
+	StateDiverged      Code = "STATE_DIVERGED"       // the record contradicts the run's history
+	CommandRefused     Code = "COMMAND_REFUSED"      // the run refuses the command in the state that it is in
+	RunBusy            Code = "RUN_BUSY"             // somebody executes the run
+	RunSuperseded      Code = "RUN_SUPERSEDED"       // another process resumed the run
+	StateFolderBusy    Code = "STATE_FOLDER_BUSY"    // another process executes runs in the state folder
+	NoAnswer           Code = "NO_ANSWER"            // what executes the run did not obey in time; it may yet
+	NoWorker           Code = "NO_WORKER"            // no worker listens on the queue
+	RunWaiting         Code = "RUN_WAITING"          // the run's workflow is open, and no worker has recorded the run yet
+	StagedRemains      Code = "STAGED_REMAINS"       // the run is cancelled permanently, and what it staged could not be removed
+	StorageUnavailable Code = "STORAGE_UNAVAILABLE"  // the service that has the landscape or the payloads cannot be used
+	RunFailed          Code = "RUN_FAILED"           // the run ended before it was recorded, or resumed
+	OutcomeNotRecorded Code = "OUTCOME_NOT_RECORDED" // the run ended, and that could not be recorded
+	Stopped            Code = "STOPPED"              // the caller stopped it
+	RecordIncomplete   Code = "RECORD_INCOMPLETE"    // the record of the row cannot be read as rows
+)
