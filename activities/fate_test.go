@@ -13,7 +13,7 @@ import (
 // fated is a landscape in memory of which every write can be lost, also a claim.
 type fated struct {
 	*memdriver.Driver
-	onBatch func(landscape.Batch) // sees every batch before its fate, and may change its records
+	onBatch func(landscape.Tx) // sees every batch before its fate, and may change its records
 
 	writes atomic.Int64
 	mu     sync.Mutex     // held while kinds is used
@@ -26,7 +26,7 @@ var errLost = errors.New("connection reset")
 
 func newFated() *fated {
 	f := &fated{Driver: memdriver.New(), kinds: map[string]int{}, broken: -1}
-	f.OnCommit = func(b landscape.Batch) (bool, error) {
+	f.OnCommit = func(b landscape.Tx) (bool, error) {
 		if f.onBatch != nil {
 			f.onBatch(b)
 		}

@@ -217,7 +217,7 @@ func TestNoActivityCanBeLeftOut(t *testing.T) {
 // and rows are missing.
 func TestLostEffectIsFound(t *testing.T) {
 	r := newRig(t, ordersDocument, ordersFiles)
-	r.driver.onBatch = func(b landscape.Batch) {
+	r.driver.onBatch = func(b landscape.Tx) {
 		for i, record := range b.Insert {
 			if effect, ok := record.(landscape.Effect); ok && effect.Sink == "ledger" && effect.Chunk == lastLedgerChunk {
 				b.Insert[i] = b.Insert[0] // twice is as good as once

@@ -90,7 +90,7 @@ func TestTwoWritesAtOnce(t *testing.T) {
 	write := r.begin()[0]
 	reached, release := make(chan struct{}), make(chan struct{})
 	var held atomic.Bool
-	r.driver.onBatch = func(b landscape.Batch) {
+	r.driver.onBatch = func(b landscape.Tx) {
 		if moves(b, landscape.Finalized) && held.CompareAndSwap(false, true) {
 			close(reached)
 			<-release
@@ -118,7 +118,7 @@ func TestTwoWritesAtOnce(t *testing.T) {
 
 func TestPartThatComesOutOtherwiseIsRefused(t *testing.T) {
 	r := newRig(t, ordersDocument, ordersFiles)
-	r.driver.onBatch = func(b landscape.Batch) {
+	r.driver.onBatch = func(b landscape.Tx) {
 		for i, record := range b.Insert {
 			if effect, ok := record.(landscape.Effect); ok && effect.Sink == "review" && effect.Kind == landscape.WriteEffect {
 				effect.SHA256 = strings.Repeat("0a", 32)
@@ -135,7 +135,7 @@ func TestPartThatComesOutOtherwiseIsRefused(t *testing.T) {
 }
 
 // moves reports whether the batch moves an effect to the state.
-func moves(b landscape.Batch, to landscape.EffectState) bool {
+func moves(b landscape.Tx, to landscape.EffectState) bool {
 	for _, move := range b.Move {
 		if effect, ok := move.To.(landscape.Effect); ok && effect.State == to {
 			return true

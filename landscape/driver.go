@@ -11,16 +11,16 @@ type Record interface {
 // A Driver stores records. It knows nothing of their meaning but what the tags say and what Sweep checks.
 // Implementations must be safe for concurrent use and must pass landscapetest.Run.
 type Driver interface {
-	// Commit does all of the batch or nothing, and is durable before it returns nil.
+	// Commit does all of the transaction or nothing, and is durable before it returns nil.
 	//
 	// A record whose key is new is inserted. One whose key is there is left alone if all columns but those tagged first
 	// or move are equal, else the error is a *DivergedError. A move whose From is not what is stored gives ErrStale. If
-	// Check names a run, Sweep's cheap checks run on the state that the batch would leave; findings give an
+	// Check names a run, Sweep's cheap checks run on the state that the transaction would leave; findings give an
 	// *ImbalanceError. If Guard is not nil and its run is in another epoch, or is not there and the epoch is not 0, the error
-	// wraps ErrSuperseded, whatever else is wrong; the guard holds for the state that the batch finds, as one with what it does.
-	// If there is no space for the batch, the error wraps ErrFull. After one of these five errors nothing is stored; after any
-	// other error the state is unknown. The same batch may be committed again. The batch is not kept.
-	Commit(ctx context.Context, b Batch) error
+	// wraps ErrSuperseded, whatever else is wrong; the guard holds for the state that the transaction finds, as one with what it does.
+	// If there is no space for the transaction, the error wraps ErrFull. After one of these five errors nothing is stored; after any
+	// other error the state is unknown. The same transaction may be committed again. The transaction is not kept.
+	Commit(ctx context.Context, tx Tx) error
 
 	// Read calls yield with every record of the table of kind that q selects, in the order that q says, until yield returns
 	// false. kind is a zero record: its fields are the columns that are read, and the records yielded are of its type. They
@@ -49,8 +49,8 @@ type Query struct {
 	Limit      int   // how many records at most; 0: all
 }
 
-// Batch is one transaction.
-type Batch struct {
+// Tx is one transaction: what is stored together, or not at all.
+type Tx struct {
 	Insert []Record // parents before children
 	Move   []Move   // after the inserts, in order
 	Check  string   // id of a run to sweep, or empty

@@ -155,7 +155,7 @@ func (l *Log) judge(ctx context.Context, verb string, by Attempt, do func(Effect
 
 // moveEffect moves an effect and records the event and what else belongs to it.
 func (l *Log) moveEffect(ctx context.Context, from, to Effect, event EffectEvent, with ...Record) error {
-	return l.driver.Commit(ctx, Batch{Insert: append([]Record{event}, with...), Move: []Move{{From: from, To: to}}})
+	return l.driver.Commit(ctx, Tx{Insert: append([]Record{event}, with...), Move: []Move{{From: from, To: to}}})
 }
 
 func (a Attempt) event(word EffectWord, at Micros, detail string) EffectEvent {

@@ -17,9 +17,9 @@ type guarded struct {
 }
 
 // Commit does what Driver says, guarded.
-func (g guarded) Commit(ctx context.Context, b Batch) error {
-	b.Guard = &g.guard
-	return g.writer.Commit(ctx, b)
+func (g guarded) Commit(ctx context.Context, tx Tx) error {
+	tx.Guard = &g.guard
+	return g.writer.Commit(ctx, tx)
 }
 
 // Claim does what Driver says, guarded.

@@ -23,7 +23,7 @@ func TestErrorGroupsNameFiles(t *testing.T) {
 				Code: "CONVERT", Field: "n", Message: `"x" is no int`, Line: 2, SentTo: pipeline.QuarantineSink,
 			}})
 	}
-	require.NoError(t, driver.Commit(t.Context(), landscape.Batch{Insert: insert}))
+	require.NoError(t, driver.Commit(t.Context(), landscape.Tx{Insert: insert}))
 	groups, err := landscape.New(driver, nil).ErrorGroups(t.Context(), "r")
 	require.NoError(t, err)
 	require.Len(t, groups, 1)
@@ -47,7 +47,7 @@ func TestErrorGroupsKeepNames(t *testing.T) {
 			SentTo: pipeline.QuarantineSink,
 		}})
 	}
-	require.NoError(t, driver.Commit(t.Context(), landscape.Batch{Insert: insert}))
+	require.NoError(t, driver.Commit(t.Context(), landscape.Tx{Insert: insert}))
 	groups, err := landscape.New(driver, nil).ErrorGroups(t.Context(), "r")
 	require.NoError(t, err)
 	var messages []string

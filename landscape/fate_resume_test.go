@@ -55,7 +55,7 @@ func stops(t *testing.T, log *landscape.Log) []func() error {
 func TestFatesOfStops(t *testing.T) {
 	commits := 0
 	counting := memdriver.New()
-	counting.OnCommit = func(landscape.Batch) (bool, error) { commits++; return true, nil }
+	counting.OnCommit = func(landscape.Tx) (bool, error) { commits++; return true, nil }
 	for _, step := range stops(t, landscape.New(counting, nil)) {
 		require.NoError(t, step())
 	}
@@ -66,7 +66,7 @@ func TestFatesOfStops(t *testing.T) {
 			t.Run(fmt.Sprintf("commit %d, kept %v", broken, keep), func(t *testing.T) {
 				lost, at, failures := errors.New("connection reset"), -1, 0
 				driver := memdriver.New()
-				driver.OnCommit = func(landscape.Batch) (bool, error) {
+				driver.OnCommit = func(landscape.Tx) (bool, error) {
 					if at++; at == broken {
 						return keep, lost
 					}

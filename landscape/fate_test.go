@@ -33,7 +33,7 @@ func TestFates(t *testing.T) {
 func fates(t *testing.T, run string, s scene) {
 	commits := 0
 	counting := memdriver.New()
-	counting.OnCommit = func(landscape.Batch) (bool, error) { commits++; return true, nil }
+	counting.OnCommit = func(landscape.Tx) (bool, error) { commits++; return true, nil }
 	require.NoError(t, s.Play(t.Context(), landscape.New(counting, nil)))
 	require.Greater(t, commits, 20)
 
@@ -42,7 +42,7 @@ func fates(t *testing.T, run string, s scene) {
 			t.Run(fmt.Sprintf("commit %d, kept %v", broken, keep), func(t *testing.T) {
 				lost, at := errors.New("connection reset"), -1
 				driver := memdriver.New()
-				driver.OnCommit = func(landscape.Batch) (bool, error) {
+				driver.OnCommit = func(landscape.Tx) (bool, error) {
 					if at++; at == broken {
 						return keep, lost
 					}

@@ -15,7 +15,7 @@ type Log struct {
 
 // A writer is what of a Driver stores.
 type writer interface {
-	Commit(ctx context.Context, b Batch) error
+	Commit(ctx context.Context, tx Tx) error
 	Claim(ctx context.Context, c Claims) (map[Token]Token, error)
 }
 

@@ -29,7 +29,7 @@ func (l *Log) PreparePublish(ctx context.Context, run, sink string, rows, bytes 
 		}
 		next := old
 		next.State, next.Rows, next.Bytes, next.Changed = Prepared, rows-refused, bytes, l.now()
-		return l.driver.Commit(ctx, Batch{Move: []Move{{From: old, To: next}}})
+		return l.driver.Commit(ctx, Tx{Move: []Move{{From: old, To: next}}})
 	})
 	if err != nil {
 		return fmt.Errorf("prepare %s: %w", PublishKey(run, sink), err)

@@ -137,8 +137,8 @@ type rehearsal struct {
 }
 
 // Commit keeps the records.
-func (r *rehearsal) Commit(_ context.Context, b Batch) error {
-	for _, record := range b.Insert {
+func (r *rehearsal) Commit(_ context.Context, tx Tx) error {
+	for _, record := range tx.Insert {
 		if r.alike == nil || !r.alike(record) {
 			r.inserted = append(r.inserted, record)
 		}

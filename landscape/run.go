@@ -28,7 +28,7 @@ func (l *Log) BeginRun(ctx context.Context, run Run, graph Graph) error {
 	run.Started, run.Status, run.Finished, run.Reason, run.Epoch, run.Final = now, pipeline.Running, 0, "", 0, false
 	err := lanes(graph.Lanes).check(graph.Sources)
 	if err == nil {
-		err = l.driver.Commit(ctx, Batch{Insert: graph.records(run, now)})
+		err = l.driver.Commit(ctx, Tx{Insert: graph.records(run, now)})
 	}
 	if err != nil {
 		return fmt.Errorf("begin run %s: %w", run.ID, err)
@@ -138,5 +138,5 @@ func (l *Log) RecordHeal(ctx context.Context, digest, reason, setAside string) e
 
 // insert commits records without more.
 func (l *Log) insert(ctx context.Context, insert ...Record) error {
-	return l.driver.Commit(ctx, Batch{Insert: insert})
+	return l.driver.Commit(ctx, Tx{Insert: insert})
 }

@@ -47,11 +47,11 @@ func (l *Log) moveRun(ctx context.Context, run string, to pipeline.RunStatus, re
 		}
 		next := old
 		next.Status, next.Reason, next.Finished = to, reason, l.now()
-		batch := Batch{Move: []Move{{From: old, To: next}}}
+		tx := Tx{Move: []Move{{From: old, To: next}}}
 		if !open(to) {
-			batch.Check = run
+			tx.Check = run
 		}
-		return l.driver.Commit(ctx, batch)
+		return l.driver.Commit(ctx, tx)
 	})
 }
 
@@ -90,7 +90,7 @@ func (l *Log) CancelRun(ctx context.Context, run string, final bool, actor, why 
 		if old.Status != pipeline.Cancelled {
 			next.Finished, next.Reason = l.now(), "cancelled by "+actor+": "+cmp.Or(why, "no reason given")
 		}
-		return l.driver.Commit(ctx, Batch{Insert: ordered, Move: []Move{{From: old, To: next}}})
+		return l.driver.Commit(ctx, Tx{Insert: ordered, Move: []Move{{From: old, To: next}}})
 	})
 }
 

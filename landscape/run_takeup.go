@@ -118,7 +118,7 @@ func (l *Log) takeUp(ctx context.Context, r Resumption, by []Execution) error {
 		e.Run, e.Epoch, e.At = r.Run, r.Epoch, r.At
 		insert = append(insert, e)
 	}
-	return l.plain.Commit(ctx, Batch{Insert: insert, Move: []Move{{From: old, To: next}}})
+	return l.plain.Commit(ctx, Tx{Insert: insert, Move: []Move{{From: old, To: next}}})
 }
 
 // claimed returns nil if the claim of r has the epoch that the run is in.

@@ -88,7 +88,7 @@ func moves(t *testing.T, d landscape.Driver) {
 	failed := running
 	failed.Status, failed.Finished, failed.Reason = pipeline.Failed, 7, "broken"
 	to := func(from, to landscape.RunHead) error {
-		return d.Commit(t.Context(), landscape.Batch{
+		return d.Commit(t.Context(), landscape.Tx{
 			Insert: []landscape.Record{landscape.Action{Run: "c", Seq: int64(to.Finished), Verb: "v", At: 1}},
 			Move:   []landscape.Move{{From: from, To: to}},
 		})
@@ -109,14 +109,14 @@ func moves(t *testing.T, d landscape.Driver) {
 	t.Run("of a record that is not there is stale", func(t *testing.T) {
 		ghost := running
 		ghost.ID = "ghost"
-		require.ErrorIs(t, d.Commit(t.Context(), landscape.Batch{Move: []landscape.Move{{From: ghost, To: ghost}}}), landscape.ErrStale)
+		require.ErrorIs(t, d.Commit(t.Context(), landscape.Tx{Move: []landscape.Move{{From: ghost, To: ghost}}}), landscape.ErrStale)
 	})
 	t.Run("from NULL", func(t *testing.T) {
 		again := running
 		again.Epoch = 1
 		resumption := takeUp("c", 1)
 		resumption.Was, resumption.At = pipeline.Failed, 1
-		require.NoError(t, d.Commit(t.Context(), landscape.Batch{
+		require.NoError(t, d.Commit(t.Context(), landscape.Tx{
 			Insert: []landscape.Record{resumption}, Move: []landscape.Move{{From: failed, To: again}},
 		}))
 		require.Equal(t, again, head())

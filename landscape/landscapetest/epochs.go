@@ -22,7 +22,7 @@ func guards(t *testing.T, d landscape.Driver) {
 		return landscape.RunEvent{Run: "g", Seq: seq, Event: "seen", At: 1}
 	}
 	commit := func(epoch int64, insert ...landscape.Record) error {
-		return d.Commit(ctx, landscape.Batch{Insert: insert, Guard: &landscape.Guard{Run: "g", Epoch: epoch}})
+		return d.Commit(ctx, landscape.Tx{Insert: insert, Guard: &landscape.Guard{Run: "g", Epoch: epoch}})
 	}
 	claim := func(epoch int64) error {
 		_, err := d.Claim(ctx, landscape.Claims{
@@ -184,7 +184,7 @@ func (i *interrupted) Read(ctx context.Context, kind landscape.Record, q landsca
 	return i.Driver.Read(ctx, kind, q, yield)
 }
 
-func (i *interrupted) Commit(ctx context.Context, b landscape.Batch) error {
+func (i *interrupted) Commit(ctx context.Context, b landscape.Tx) error {
 	if !i.done {
 		i.done = true
 		i.do()

@@ -36,7 +36,7 @@ func begun(t *testing.T, d landscape.Driver, s Scene) *landscape.Log {
 // insert commits records without more.
 func insert(t *testing.T, d landscape.Driver, records ...landscape.Record) error {
 	t.Helper()
-	return d.Commit(t.Context(), landscape.Batch{Insert: records})
+	return d.Commit(t.Context(), landscape.Tx{Insert: records})
 }
 
 // stored returns all records of T's table with this prefix.

@@ -131,7 +131,7 @@ func linkedRuns(t *testing.T, d landscape.Driver) {
 	} {
 		insert = append(insert, record)
 	}
-	require.NoError(t, d.Commit(ctx, landscape.Batch{Insert: insert}))
+	require.NoError(t, d.Commit(ctx, landscape.Tx{Insert: insert}))
 	for _, test := range []struct {
 		artifact landscape.ArtifactRecord
 		want     string

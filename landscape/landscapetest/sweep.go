@@ -73,7 +73,7 @@ func commit(records func(s Scene) []landscape.Record) func(context.Context, Scen
 		if err := s.PlayToEnd(ctx, log); err != nil {
 			return err
 		}
-		return d.Commit(ctx, landscape.Batch{Insert: records(s)})
+		return d.Commit(ctx, landscape.Tx{Insert: records(s)})
 	}
 }
 
@@ -207,7 +207,7 @@ func swapCodes(ctx context.Context, s Scene, log *landscape.Log, d landscape.Dri
 	if err := s.Read(ctx, log); err != nil {
 		return err
 	}
-	return d.Commit(ctx, landscape.Batch{Insert: forged(s)})
+	return d.Commit(ctx, landscape.Tx{Insert: forged(s)})
 }
 
 // forged is a passage whose first row has the code of the second.
@@ -261,7 +261,7 @@ func inFlight(ctx context.Context, s Scene, log *landscape.Log) (landscape.Effec
 func strayLate(ctx context.Context, s Scene, log *landscape.Log, d landscape.Driver) error {
 	_, err := inFlight(ctx, s, log)
 	if err == nil {
-		err = d.Commit(ctx, landscape.Batch{Insert: late(s, 40)})
+		err = d.Commit(ctx, landscape.Tx{Insert: late(s, 40)})
 	}
 	if err == nil {
 		err = s.Write(ctx, log, 1)
@@ -280,7 +280,7 @@ func straysLate(ctx context.Context, s Scene, log *landscape.Log, d landscape.Dr
 	}
 	ended := begun
 	ended.State, ended.Receipt, ended.Refused = landscape.Finalized, `{"fsync":true}`, 1
-	return d.Commit(ctx, landscape.Batch{Insert: late(s, 41), Move: []landscape.Move{{From: begun, To: ended}}})
+	return d.Commit(ctx, landscape.Tx{Insert: late(s, 41), Move: []landscape.Move{{From: begun, To: ended}}})
 }
 
 // artifact is what a scene's sink publishes.

@@ -17,9 +17,9 @@ import (
 // Driver is a landscape.Driver in memory. It keeps the contract of drivers, but knows no constraints besides keys: what
 // the SQL drivers refuse by CHECK, foreign key or trigger, it takes.
 type Driver struct {
-	// OnCommit, if not nil, decides whether a batch is kept and the error that the caller sees: a lost request is
+	// OnCommit, if not nil, decides whether a transaction is kept and the error that the caller sees: a lost request is
 	// (false, err), a lost reply (true, err). It must be set before the first use.
-	OnCommit func(landscape.Batch) (keep bool, err error)
+	OnCommit func(landscape.Tx) (keep bool, err error)
 
 	mu     sync.Mutex
 	tables tables
@@ -34,7 +34,7 @@ type tables map[string]map[string][]any
 func New() *Driver { return &Driver{tables: tables{}} }
 
 // Commit does what landscape.Driver says, unless OnCommit decides otherwise.
-func (d *Driver) Commit(_ context.Context, b landscape.Batch) error {
+func (d *Driver) Commit(_ context.Context, b landscape.Tx) error {
 	keep, fate := true, error(nil)
 	if d.OnCommit != nil {
 		keep, fate = d.OnCommit(b)
@@ -73,7 +73,7 @@ func (t tables) pass(g *landscape.Guard) error {
 var runs = landscape.TableOf(landscape.Run{})
 
 // apply changes t, but none of the maps in it.
-func (t tables) apply(b landscape.Batch) error {
+func (t tables) apply(b landscape.Tx) error {
 	fresh := map[string]bool{}
 	writable := func(name string) map[string][]any {
 		if !fresh[name] {

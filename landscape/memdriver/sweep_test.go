@@ -32,7 +32,7 @@ func TestSweepOfWhatTablesRefuse(t *testing.T) {
 			driver := memdriver.New()
 			log := landscape.New(driver, nil)
 			require.NoError(t, s.PlayToEnd(t.Context(), log))
-			require.NoError(t, driver.Commit(t.Context(), landscape.Batch{Insert: []landscape.Record{c.record}}))
+			require.NoError(t, driver.Commit(t.Context(), landscape.Tx{Insert: []landscape.Record{c.record}}))
 			findings, err := log.Sweep(t.Context(), s.Run, false)
 			require.NoError(t, err)
 			var checks []string

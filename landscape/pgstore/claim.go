@@ -93,7 +93,7 @@ func claim(ctx context.Context, tx pgx.Tx, guard *landscape.Guard, c claims) (ma
 // enter enters what is new and returns how much that is.
 func enter(ctx context.Context, tx pgx.Tx, guard *landscape.Guard, c claims) (int64, error) {
 	var queue pgx.Batch
-	held := holds(landscape.Batch{Guard: guard})
+	held := holds(landscape.Tx{Guard: guard})
 	for _, h := range held {
 		queue.Queue(holdSQL, encode(h.run), h.alone)
 	}

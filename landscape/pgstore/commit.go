@@ -21,7 +21,7 @@ const rollbackPatience = 5 * time.Second
 //
 // What fails before the transaction is to be committed is begun again if it may pass: a deadlock, a server that restarts. An error of
 // the commit itself is the caller's: whether all of it is stored or nothing, nobody knows.
-func (s *Store) Commit(ctx context.Context, b landscape.Batch) error {
+func (s *Store) Commit(ctx context.Context, b landscape.Tx) error {
 	inserts, err := s.prepare(b.Insert)
 	if err != nil {
 		return err
@@ -70,8 +70,8 @@ func (u *unknown) Error() string {
 	return "commit: the answer is lost, and nobody knows whether all of it is stored or nothing: commit the same again: " + u.cause.Error()
 }
 
-// apply does all that a batch says.
-func apply(ctx context.Context, tx pgx.Tx, b landscape.Batch, inserts []*insert) error {
+// apply does all that a landscape.Tx says.
+func apply(ctx context.Context, tx pgx.Tx, b landscape.Tx, inserts []*insert) error {
 	if err := send(ctx, tx, b, inserts); err != nil {
 		return err
 	}
@@ -85,8 +85,8 @@ func apply(ctx context.Context, tx pgx.Tx, b landscape.Batch, inserts []*insert)
 	return err
 }
 
-// send holds the runs of a batch, inserts and moves, in one round trip.
-func send(ctx context.Context, tx pgx.Tx, b landscape.Batch, inserts []*insert) error {
+// send holds the runs of a landscape.Tx, inserts and moves, in one round trip.
+func send(ctx context.Context, tx pgx.Tx, b landscape.Tx, inserts []*insert) error {
 	var queue pgx.Batch
 	held := holds(b)
 	for _, h := range held {
@@ -117,7 +117,7 @@ func send(ctx context.Context, tx pgx.Tx, b landscape.Batch, inserts []*insert) 
 
 // receive reads the answers to what send queued. repeated are inserts of which some records were there already; stale is
 // the first move that did not find what it expects.
-func receive(results pgx.BatchResults, b landscape.Batch, held []hold, inserts []*insert) (repeated []*insert, stale, err error) {
+func receive(results pgx.BatchResults, b landscape.Tx, held []hold, inserts []*insert) (repeated []*insert, stale, err error) {
 	for _, h := range held {
 		if err := h.receive(results, b.Guard); err != nil {
 			return nil, nil, err

@@ -19,11 +19,11 @@ type hold struct {
 	alone bool // nobody else may hold it: it will change, or be counted
 }
 
-// holds returns which runs a batch holds, in one order for all transactions: so none waits for one that waits for it.
+// holds returns which runs a landscape.Tx holds, in one order for all transactions: so none waits for one that waits for it.
 //
 // A guard's run must stay in its epoch until what it guards is committed. A run that is moved or checked is held alone from the beginning:
 // if two that share it both wanted it alone later, neither could go on.
-func holds(b landscape.Batch) []hold {
+func holds(b landscape.Tx) []hold {
 	alone := map[string]bool{}
 	if b.Guard != nil {
 		alone[b.Guard.Run] = false

@@ -25,7 +25,7 @@ type insistent struct {
 	repeats int
 }
 
-func (d *insistent) Commit(ctx context.Context, b landscape.Batch) error {
+func (d *insistent) Commit(ctx context.Context, b landscape.Tx) error {
 	err := d.Driver.Commit(ctx, b)
 	for ; err != nil && !known(err); err = d.Driver.Commit(ctx, b) {
 		d.repeats++
@@ -52,7 +52,7 @@ func known(err error) bool {
 }
 
 // moved reports whether the first move of a batch is done: then all of the batch is. A batch without moves can simply be repeated.
-func (d *insistent) moved(ctx context.Context, b landscape.Batch) (done bool, err error) {
+func (d *insistent) moved(ctx context.Context, b landscape.Tx) (done bool, err error) {
 	if len(b.Move) == 0 {
 		return false, nil
 	}

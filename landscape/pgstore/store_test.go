@@ -173,7 +173,7 @@ func TestTextsThatPostgresCannotHold(t *testing.T) {
 	require.NoError(t, landscapetest.Scene{Run: "r"}.Begin(t.Context(), log))
 	odd := "a\x00b\xff c␛00"
 	for range 2 { // the second one is compared with the first
-		require.NoError(t, store.Commit(t.Context(), landscape.Batch{Insert: []landscape.Record{
+		require.NoError(t, store.Commit(t.Context(), landscape.Tx{Insert: []landscape.Record{
 			landscape.RunEvent{Run: "r", Event: odd, Detail: odd, At: 1},
 		}}))
 	}
@@ -222,7 +222,7 @@ func TestRestartInTheMiddle(t *testing.T) {
 func commitAll(ctx context.Context, store landscape.Driver, batches int, before func(n int)) error {
 	for n := range batches {
 		before(n)
-		batch := landscape.Batch{
+		batch := landscape.Tx{
 			Insert: []landscape.Record{landscape.RunEvent{Run: "r", Seq: int64(n), Event: "seen", Detail: fmt.Sprint(n), At: 1}},
 			Guard:  &landscape.Guard{Run: "r"},
 		}
@@ -252,7 +252,7 @@ func TestDeadlocksPass(t *testing.T) {
 		}
 		errs := make(chan error)
 		for _, insert := range [][]landscape.Record{slices.Concat(actions, events), slices.Concat(events, actions)} {
-			go func() { errs <- store.Commit(t.Context(), landscape.Batch{Insert: insert}) }()
+			go func() { errs <- store.Commit(t.Context(), landscape.Tx{Insert: insert}) }()
 		}
 		require.NoError(t, errors.Join(<-errs, <-errs))
 		var deadlocks int64

@@ -16,7 +16,7 @@ func TestARowInTwoChunks(t *testing.T) {
 	require.NoError(t, scene.PlayToEnd(t.Context(), landscape.New(store, nil)))
 	extra, _ := scene.Chunk(scene.Chunks)
 	extra.FirstRow, extra.Read = extra.FirstRow-1, 1
-	require.NoError(t, store.Commit(t.Context(), landscape.Batch{Insert: []landscape.Record{extra}}))
+	require.NoError(t, store.Commit(t.Context(), landscape.Tx{Insert: []landscape.Record{extra}}))
 	found, err := store.Sweep(t.Context(), scene.Run, true)
 	require.NoError(t, err)
 	var twice []landscape.Finding

@@ -12,7 +12,7 @@ import (
 )
 
 // Commit does what landscape.Driver says.
-func (s *Store) Commit(ctx context.Context, b landscape.Batch) (err error) {
+func (s *Store) Commit(ctx context.Context, b landscape.Tx) (err error) {
 	defer func() { err = explain(s.path, err) }()
 	at := momentsOf(b)
 	if err := at.hit("begin"); err != nil {
@@ -29,15 +29,15 @@ func (s *Store) Commit(ctx context.Context, b landscape.Batch) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.commit(&waiting{ctx: ctx, batch: b, moves: moves, pass: pass}); err != nil {
+	if err := s.commit(&waiting{ctx: ctx, tx: b, moves: moves, pass: pass}); err != nil {
 		return err
 	}
 	return at.hit("committed")
 }
 
-// apply does all of the batch but commit it.
+// apply does all of a landscape.Tx but commit it.
 func (s *Store) apply(ctx context.Context, tx *sql.Tx, w *waiting) error {
-	b, at := w.batch, momentsOf(w.batch)
+	b, at := w.tx, momentsOf(w.tx)
 	if err := w.pass.check(ctx, tx); err != nil {
 		return err
 	}

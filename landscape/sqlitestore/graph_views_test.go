@@ -205,7 +205,7 @@ func TestParentsOfLargeNumbers(t *testing.T) {
 		Run: "r", Source: "top", Chunk: 1, Slice: 1, Rows: 1, Batches: []byte{1, 2, 3, 4},
 		Tokens: binary.BigEndian.AppendUint64(nil, 12<<48|1<<40|2<<32|3<<24|4<<16|5<<8|6),
 	}
-	require.NoError(t, store.Commit(t.Context(), landscape.Batch{Insert: []landscape.Record{chunk, parents}}))
+	require.NoError(t, store.Commit(t.Context(), landscape.Tx{Insert: []landscape.Record{chunk, parents}}))
 	require.Equal(t, []string{fmt.Sprintf("top:71025 %d items:%d/decide/ranked", 1<<24|2<<16|3<<8|4, 1<<40|2<<32|3<<24|4<<16|5<<8|6)},
 		list(t, db, `select token_id || ' ' || batch || ' ' || parent_token_id from batch_rows where node = 'top' and chunk = 1`))
 }

@@ -10,10 +10,10 @@ import (
 	"waymark/landscape"
 )
 
-// maxGroup is how many batches go into one transaction.
+// maxGroup is how many landscape.Tx go into one transaction of SQLite.
 const maxGroup = 128
 
-// group gathers the batches that come while another one is being committed. They go into one transaction, and onto the disk with one
+// group gathers what is to be committed while something else is. All of it goes into one transaction, and onto the disk with one
 // sync.
 type group struct {
 	turn    sync.Mutex // held by the goroutine that commits
@@ -21,17 +21,17 @@ type group struct {
 	waiting []*waiting
 }
 
-// waiting is a batch that a goroutine wants to see committed.
+// waiting is a landscape.Tx that a goroutine wants to see committed.
 type waiting struct {
 	ctx   context.Context
-	batch landscape.Batch
-	moves []*sql.Stmt // of the batch's moves
+	tx    landscape.Tx
+	moves []*sql.Stmt // of its moves
 	pass  *pass
 	done  bool // it was dealt with; written with turn held, as err is
 	err   error
 }
 
-// commit commits a batch, alone or together with others that wait.
+// commit commits a landscape.Tx, alone or together with others that wait.
 func (s *Store) commit(w *waiting) error {
 	s.group.mu.Lock()
 	s.group.waiting = append(s.group.waiting, w)
@@ -44,7 +44,7 @@ func (s *Store) commit(w *waiting) error {
 	return w.err
 }
 
-// take removes the batches that waited longest, as many as go into one transaction, and returns them.
+// take removes those that waited longest, as many as go into one transaction of SQLite, and returns them.
 func (g *group) take() []*waiting {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -54,7 +54,7 @@ func (g *group) take() []*waiting {
 	return taken
 }
 
-// commitGroup commits the batches in one transaction. If one of them is refused, each gets a transaction of its own, so that each
+// commitGroup commits all of them in one transaction of SQLite. If one of them is refused, each gets a transaction of its own, so that each
 // gets the answer that is its own.
 func (s *Store) commitGroup(all []*waiting) {
 	var err error
@@ -70,7 +70,7 @@ func (s *Store) commitGroup(all []*waiting) {
 	}
 }
 
-// transact commits the batches in one transaction. refused says that nothing is stored; after another error the state is unknown.
+// transact commits all of them in one transaction of SQLite. refused says that nothing is stored; after another error the state is unknown.
 func (s *Store) transact(ctx context.Context, all ...*waiting) (refused bool, err error) {
 	tx, err := s.write.BeginTx(ctx, nil)
 	if err != nil {

@@ -19,17 +19,17 @@ import (
 // learns why and the others are stored.
 func TestGroup(t *testing.T) {
 	const good = 20
-	heal := func(i int, reason string) landscape.Batch {
-		return landscape.Batch{Insert: []landscape.Record{landscape.Heal{Digest: fmt.Sprintf("%064d", i), At: 1, Reason: reason, SetAside: "x"}}}
+	heal := func(i int, reason string) landscape.Tx {
+		return landscape.Tx{Insert: []landscape.Record{landscape.Heal{Digest: fmt.Sprintf("%064d", i), At: 1, Reason: reason, SetAside: "x"}}}
 	}
 	superseded := heal(100, "late")
 	superseded.Guard = &landscape.Guard{Run: "r", Epoch: 7}
 	for name, c := range map[string]struct {
-		refused map[error]landscape.Batch
+		refused map[error]landscape.Tx
 		commits int // transactions
 	}{
 		"all good":         {commits: 1},
-		"one is of before": {refused: map[error]landscape.Batch{landscape.ErrSuperseded: superseded}, commits: good},
+		"one is of before": {refused: map[error]landscape.Tx{landscape.ErrSuperseded: superseded}, commits: good},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "landscape.db")

@@ -8,8 +8,8 @@ import (
 // moments are those of one transaction, named after the table of its first record.
 type moments struct{ table string }
 
-// momentsOf returns the moments of a batch. In a normal build they have no name, and cost nothing.
-func momentsOf(b landscape.Batch) moments {
+// momentsOf returns the moments of a landscape.Tx. In a normal build they have no name, and cost nothing.
+func momentsOf(b landscape.Tx) moments {
 	switch {
 	case !failpoint.Enabled:
 		return moments{}

@@ -79,7 +79,7 @@ func BenchmarkGuard(b *testing.B) {
 			require.NoError(b, landscape.New(store, nil).BeginRun(b.Context(), run, graph))
 			_, err = store.write.Exec(`pragma synchronous = off`)
 			require.NoError(b, err)
-			batch := landscape.Batch{}
+			batch := landscape.Tx{}
 			if guarded {
 				batch.Guard = &landscape.Guard{Run: run.ID}
 			}

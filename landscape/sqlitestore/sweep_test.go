@@ -29,14 +29,14 @@ func TestTokenChecks(t *testing.T) {
 		"token_twice": func(ctx context.Context, _ *landscape.Log, store *sqlitestore.Store, s landscapetest.Scene) error {
 			again, _ := s.Chunk(0)
 			again.Chunk, again.Read = 7, 1
-			return store.Commit(ctx, landscape.Batch{Insert: []landscape.Record{again}})
+			return store.Commit(ctx, landscape.Tx{Insert: []landscape.Record{again}})
 		},
 		"sink_lines": func(ctx context.Context, log *landscape.Log, store *sqlitestore.Store, s landscapetest.Scene) error {
 			key := landscape.EffectKey{Run: s.Run, Sink: "rejects", Source: "strikes"}
 			phantom := landscape.Effect{
 				EffectKey: key, Kind: landscape.WriteEffect, SHA256: s.End().Digests[2:66], Rows: 3, Bytes: 1, State: landscape.Prepared, Changed: 1,
 			}
-			if err := store.Commit(ctx, landscape.Batch{Insert: []landscape.Record{phantom}}); err != nil {
+			if err := store.Commit(ctx, landscape.Tx{Insert: []landscape.Record{phantom}}); err != nil {
 				return err
 			}
 			e, err := log.BeginEffect(ctx, key, landscape.Placement{}, "w")

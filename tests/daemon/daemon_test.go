@@ -310,7 +310,7 @@ type gate struct {
 	open  chan struct{} // closed when commits may go on
 }
 
-func (g *gate) Commit(ctx context.Context, b landscape.Batch) error {
+func (g *gate) Commit(ctx context.Context, b landscape.Tx) error {
 	if !slices.ContainsFunc(b.Insert, func(r landscape.Record) bool { return r.Table() == g.kind.Table() }) {
 		return g.Driver.Commit(ctx, b)
 	}

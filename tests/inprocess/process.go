@@ -43,9 +43,9 @@ const (
 // Deed is something that a process is about to do to the world.
 type Deed struct {
 	Kind    Kind
-	Sink    string          // of a target; else ""
-	Ordinal int64           // of a part; else -1
-	Batch   landscape.Batch // of a commit; else zero
+	Sink    string       // of a target; else ""
+	Ordinal int64        // of a part; else -1
+	Batch   landscape.Tx // of a commit; else zero
 }
 
 // Fate decides whether a deed is done, and the error that the process sees; if there is none, it sees that of the deed. A lost
@@ -144,7 +144,7 @@ type driver struct {
 	process *process
 }
 
-func (d driver) Commit(ctx context.Context, b landscape.Batch) error {
+func (d driver) Commit(ctx context.Context, b landscape.Tx) error {
 	return d.process.do(Deed{Kind: Commit, Ordinal: -1, Batch: b}, func() error { return d.Driver.Commit(ctx, b) })
 }
 

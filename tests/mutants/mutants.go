@@ -58,7 +58,7 @@ var graphs = []mutant{
 	},
 	{
 		name: "a run is completed without a balance", never: "a run with a row that nobody accounts for says that it is complete", again: earlyCompletion,
-		file: "landscape/run_status.go", old: "batch.Check = run", new: "batch.Check = \"\"",
+		file: "landscape/run_status.go", old: "tx.Check = run", new: "tx.Check = \"\"",
 		pkg: "./landscape/memdriver", run: driverTest,
 	},
 

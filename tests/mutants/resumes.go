@@ -115,7 +115,7 @@ var resumes = []mutant{
 var epochs = []mutant{
 	{
 		name: "commits of an epoch are not guarded", never: "a process that was away writes into the run of another one",
-		file: "landscape/epoch.go", old: "\tb.Guard = &g.guard\n", new: "",
+		file: "landscape/epoch.go", old: "\ttx.Guard = &g.guard\n", new: "",
 		pkg: "./landscape/memdriver", run: "^TestDriver$/^Guards$",
 	},
 	{
