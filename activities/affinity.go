@@ -30,7 +30,7 @@ type Affinity struct {
 func onHost(compiled *plan.Plan) bool {
 	for i := range compiled.Nodes {
 		for _, plugged := range []any{compiled.Nodes[i].Source, compiled.Nodes[i].Sink} {
-			if local, is := plugged.(plugin.OnHost); is && local.OnHost() {
+			if local, ok := plugged.(plugin.OnHost); ok && local.OnHost() {
 				return true
 			}
 		}
@@ -62,7 +62,7 @@ func (a *Activities) seen(ctx context.Context, r *run) error {
 
 // here adds to a fault of the sources where it was looked for.
 func (a *Activities) here(err error) error {
-	if _, is := errors.AsType[*plugin.SourceError](err); !is || a.affinity.Files == "" {
+	if _, ok := errors.AsType[*plugin.SourceError](err); !ok || a.affinity.Files == "" {
 		return err
 	}
 	return fmt.Errorf("%w (a worker that sees the files of %q looked for it; workers that see others can be named with the input's files)", err, a.affinity.Files)
@@ -74,8 +74,8 @@ const codeTargetChanged = "TARGET_CHANGED"
 // there adds to a fault of a target among local files that is not as the run left it who found that: another process may have written
 // where this one does not see it.
 func (a *Activities) there(err error) error {
-	target, is := errors.AsType[*plugin.TargetError](err)
-	if !is || target.Code != codeTargetChanged || !filepath.IsAbs(target.Target) || a.affinity.Files == "" {
+	target, ok := errors.AsType[*plugin.TargetError](err)
+	if !ok || target.Code != codeTargetChanged || !filepath.IsAbs(target.Target) || a.affinity.Files == "" {
 		return err
 	}
 	return fmt.Errorf("%w (found by worker %s, which sees the files of %q: all workers with --files %s must see the same files; "+

@@ -15,8 +15,8 @@ func TestALongDifferenceIsCutBehindALine(t *testing.T) {
 	require.True(t, strings.HasSuffix(whole, "\n-name: orders\n+name: aufträge"), whole)
 	for most := range len(whole) {
 		cut := activities.Difference("on record", then, "now", now, most)
-		shown, is := strings.CutSuffix(cut, "…")
-		require.True(t, is, cut)
+		shown, ok := strings.CutSuffix(cut, "…")
+		require.True(t, ok, cut)
 		require.LessOrEqual(t, len(shown), most)
 		require.True(t, strings.HasPrefix(whole, shown))
 		require.True(t, shown == "" || strings.HasSuffix(shown, "\n"), cut)

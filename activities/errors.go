@@ -82,9 +82,9 @@ func toTemporal(err error) error {
 		return err
 	}
 	var details []any
-	if exists, is := errors.AsType[*ExistsError](err); is {
+	if exists, ok := errors.AsType[*ExistsError](err); ok {
 		details = []any{exists.Found}
-	} else if together, is := errors.AsType[*TogetherError](err); is {
+	} else if together, ok := errors.AsType[*TogetherError](err); ok {
 		details = []any{together.Failed}
 	}
 	return temporal.NewNonRetryableApplicationError(message(err), kind, nil, details...)
@@ -92,10 +92,10 @@ func toTemporal(err error) error {
 
 // FailedOf returns the indexes of the inputs of a Together that failed with an error of the activity; nil if the error does not say.
 func FailedOf(err error) (failed []int) {
-	if together, is := errors.AsType[*TogetherError](err); is {
+	if together, ok := errors.AsType[*TogetherError](err); ok {
 		return together.Failed
 	}
-	if application, is := errors.AsType[*temporal.ApplicationError](err); is && application.HasDetails() && application.Details(&failed) == nil {
+	if application, ok := errors.AsType[*temporal.ApplicationError](err); ok && application.HasDetails() && application.Details(&failed) == nil {
 		return failed
 	}
 	return nil

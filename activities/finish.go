@@ -41,8 +41,8 @@ func (a *Activities) discard(ctx context.Context, id string, chosen func(sink st
 		return err
 	}
 	return r.eachSink(func(node *plan.Node) error {
-		is, err := chosen(node.Name)
-		if err == nil && is {
+		ok, err := chosen(node.Name)
+		if err == nil && ok {
 			err = node.Sink.Target(id).Discard(ctx)
 		}
 		return err

@@ -93,8 +93,8 @@ func (a *Activities) begin(ctx context.Context, in OpenInput, from *origin, comp
 	}
 	graph := recompute.Graph(in.Run, compiled)
 	for i := range graph.Sources {
-		pin, is := pins[graph.Sources[i].Source]
-		if !is {
+		pin, ok := pins[graph.Sources[i].Source]
+		if !ok {
 			continue // a barrier has nothing to pin
 		}
 		info, err := json.Marshal(pin)

@@ -134,7 +134,7 @@ func WithService(ctx context.Context, service workflowservice.WorkflowServiceCli
 }
 
 func serviceOf(ctx context.Context) workflowservice.WorkflowServiceClient {
-	if service, is := ctx.Value(serviceKey{}).(workflowservice.WorkflowServiceClient); is {
+	if service, ok := ctx.Value(serviceKey{}).(workflowservice.WorkflowServiceClient); ok {
 		return service
 	}
 	return activity.GetClient(ctx).WorkflowService()

@@ -182,7 +182,7 @@ func differences(on landscape.Run, in OpenInput) (string, error) {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(both(params, in.Params))) {
 		before, was := params[name]
-		if now, is := in.Params[name]; was != is || before != now {
+		if now, ok := in.Params[name]; was != ok || before != now {
 			names = append(names, name)
 		}
 	}

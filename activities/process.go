@@ -133,7 +133,7 @@ func (a *Activities) claim(ctx context.Context, r *run, claim int, values engine
 	}
 	for i, token := range values.Tokens {
 		owner := first[values.Hashes[i]]
-		if earlier, is := taken[owner]; is {
+		if earlier, ok := taken[owner]; ok {
 			owner = earlier
 		}
 		if first := (barrier.Token{Lane: int(owner.Lane), Row: owner.Row}); first != token {

@@ -23,7 +23,7 @@ type retriedSource struct {
 
 // Version is that of the document's source.
 func (s *retriedSource) Version() int {
-	if versioned, is := s.Source.(plugin.Versioned); is {
+	if versioned, ok := s.Source.(plugin.Versioned); ok {
 		return versioned.Version()
 	}
 	return 1

@@ -79,8 +79,8 @@ func tries(e *eyes, fails map[string]bool, kept bool) map[string]int {
 }
 
 func sum(which map[string]bool) (n int) {
-	for _, is := range which {
-		if is {
+	for _, ok := range which {
+		if ok {
 			n++
 		}
 	}

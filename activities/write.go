@@ -80,8 +80,8 @@ func (a *Activities) apply(ctx context.Context, r *run, target plugin.Target, ef
 
 // rejected asks the target, which holds the part, which of its rows it rejected.
 func (a *Activities) rejected(ctx context.Context, r *run, target plugin.Target, effect landscape.Effect) ([]landscape.Rejection, error) {
-	rejecter, is := target.(plugin.RowRejecter)
-	if !is {
+	rejecter, ok := target.(plugin.RowRejecter)
+	if !ok {
 		return nil, nil
 	}
 	part, err := recompute.PartOf(effect)

@@ -25,7 +25,7 @@ func (i *explaining) repetitions() []repetition {
 			continue
 		}
 		for _, step := range t.way.Steps {
-			if claim, is := i.repeated(step); is {
+			if claim, ok := i.repeated(step); ok {
 				list = append(list, repetition{claim, step.Node, step.Lane})
 			}
 		}

@@ -77,8 +77,8 @@ func (i *explaining) duplicates(rejected []landscape.RowError) engine.Duplicates
 	root := i.compiled.RootLane(i.in.Origin)
 	for claim, claimed := range engine.Claims(i.compiled) {
 		for _, failure := range rejected {
-			first, is := engine.FirstOf(failure.Code, failure.Message)
-			if is && claimed == (engine.Claimed{Node: i.asked.Source, Field: failure.Field}) {
+			first, ok := engine.FirstOf(failure.Code, failure.Message)
+			if ok && claimed == (engine.Claimed{Node: i.asked.Source, Field: failure.Field}) {
 				duplicates[i.repeat(claim, root)] = barrier.Token{Lane: root, Row: first}
 			}
 		}
@@ -90,7 +90,7 @@ func (i *explaining) duplicates(rejected []landscape.RowError) engine.Duplicates
 }
 
 // repeated returns the place among the claims of what must be unique at a deduplicate, if it dropped the token at this step.
-func (i *explaining) repeated(step landscape.Step) (claim int, is bool) {
+func (i *explaining) repeated(step landscape.Step) (claim int, ok bool) {
 	at := i.compiled.Find(step.Node)
 	if at == plan.None || i.compiled.Nodes[at].Operation != plan.Deduplicate || step.Label != engine.Duplicate {
 		return 0, false

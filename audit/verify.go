@@ -240,8 +240,8 @@ func (v *verification) compared(what, name, format string, args ...any) {
 
 // skipped notes what was not compared, and why. Of the same thing the first reason is enough.
 func (v *verification) skipped(what, name, format string, args ...any) {
-	is := func(c Check) bool { return c.What == what && c.Name == name }
-	if !slices.ContainsFunc(v.report.NotChecked, is) {
+	ok := func(c Check) bool { return c.What == what && c.Name == name }
+	if !slices.ContainsFunc(v.report.NotChecked, ok) {
 		v.report.NotChecked = append(v.report.NotChecked, Check{what, name, fmt.Sprintf(format, args...)})
 	}
 }

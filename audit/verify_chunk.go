@@ -278,10 +278,10 @@ func (v *verification) name(token landscape.Token) string {
 
 func (v *verification) compareWays(record landscape.Chunk, recorded, computed []landscape.LaneRoutes) {
 	for lane := range int64(len(v.lanes)) {
-		was, is := inLane(recorded, lane), inLane(computed, lane)
-		for i := range max(len(was.Codes), len(is.Codes)) {
-			if was, is := signature(was, i), signature(is, i); was != is {
-				v.add(RecordDiffers, place(record.Source, record.Chunk), "%s goes %s, the record has %s", v.name(tokenAt(record, lane, i)), is, was)
+		was, ok := inLane(recorded, lane), inLane(computed, lane)
+		for i := range max(len(was.Codes), len(ok.Codes)) {
+			if was, ok := signature(was, i), signature(ok, i); was != ok {
+				v.add(RecordDiffers, place(record.Source, record.Chunk), "%s goes %s, the record has %s", v.name(tokenAt(record, lane, i)), ok, was)
 			}
 		}
 	}

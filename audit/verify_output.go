@@ -116,8 +116,8 @@ func (v *verification) askSink(ctx context.Context, node *plan.Node, recorded pl
 	}
 	found, err := node.Sink.Target(v.run.ID).Verify(ctx, encoder.Header(), parts)
 	if err != nil {
-		fault, is := errors.AsType[*plugin.TargetError](err)
-		return err, is && fault.Code == targetChanged || !contiguous(parts)
+		fault, ok := errors.AsType[*plugin.TargetError](err)
+		return err, ok && fault.Code == targetChanged || !contiguous(parts)
 	}
 	if found != recorded {
 		return fmt.Errorf("%s holds %d bytes with digest %s, on record are %d with %s", recorded.Path, found.Bytes, found.SHA256, recorded.Bytes, recorded.SHA256), true

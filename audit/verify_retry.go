@@ -85,9 +85,9 @@ func (v *verification) verifyRetried(ctx context.Context) error {
 // compareFed compares a list of records that are retried with the rows on record as such.
 func (v *verification) compareFed(source string, fed *fedAgain, rows []int64) {
 	at := slices.IndexFunc(fed.rows, func(r formerRow) bool {
-		is := len(rows) > 0 && rows[0] == r.row
+		ok := len(rows) > 0 && rows[0] == r.row
 		rows = rows[min(1, len(rows)):]
-		return !is
+		return !ok
 	})
 	switch {
 	case at >= 0:

@@ -29,9 +29,9 @@ func (v *verification) verifyOrigins(ctx context.Context) error {
 		return err
 	}
 	for _, origin := range origins {
-		is := func(n landscape.Node) bool { return n.Node == origin.Source && n.Kind == landscape.SourceNode }
+		ok := func(n landscape.Node) bool { return n.Node == origin.Source && n.Kind == landscape.SourceNode }
 		err := v.guard(ctx, origin.Source, func(ctx context.Context) error {
-			return v.verifyOrigin(ctx, origin, slices.ContainsFunc(nodes, is))
+			return v.verifyOrigin(ctx, origin, slices.ContainsFunc(nodes, ok))
 		})
 		if err != nil {
 			return err

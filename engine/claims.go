@@ -40,7 +40,7 @@ type Duplicates map[Repeat]barrier.Token
 
 // First does what Firsts says.
 func (d Duplicates) First(claim int, _ Value, token barrier.Token) (barrier.Token, error) {
-	if first, is := d[Repeat{claim, token}]; is {
+	if first, ok := d[Repeat{claim, token}]; ok {
 		return first, nil
 	}
 	return token, nil
@@ -164,7 +164,7 @@ const (
 )
 
 // FirstOf returns the row that has the value for which a record was rejected with this code and message, if it was for that.
-func FirstOf(code, message string) (row int64, is bool) {
+func FirstOf(code, message string) (row int64, ok bool) {
 	digits := strings.TrimSuffix(strings.TrimPrefix(message, sameBefore), sameBehind)
 	row, err := strconv.ParseInt(digits, 10, 64)
 	return row, err == nil && code == CodeUnique

@@ -265,7 +265,7 @@ func (r *Runner) parserOf(i int) plugin.Parser {
 func (r *Runner) parse(i int, text string) (row.Row, error) {
 	parser := r.parserOf(i)
 	if cells := &r.chunk.Cells; len(cells.Columns) > 0 {
-		if parser, is := parser.(plugin.CellParser); is {
+		if parser, ok := parser.(plugin.CellParser); ok {
 			return parser.ParseCells(cells, i, text, r.values)
 		}
 	}

@@ -31,14 +31,14 @@ func fillLookup(t *transform, in row.Row, values []row.Value) *plugin.Rejection 
 		t.key = append(t.key, value)
 	}
 	var found []row.Value
-	var is bool
-	found, is, t.text = t.node.Table.Find(t.key, t.text)
-	if !is && t.node.Spec.Lookup.Missing == "refuse" {
+	var ok bool
+	found, ok, t.text = t.node.Table.Find(t.key, t.text)
+	if !ok && t.node.Spec.Lookup.Missing == "refuse" {
 		return &plugin.Rejection{Code: CodeLookupMissing, Field: t.node.Table.On[0], Message: "the table has no row for " + quote(t.key[0])}
 	}
 	for k, position := range t.current.set {
 		values[position] = row.NullValue()
-		if is {
+		if ok {
 			values[position] = found[k]
 		}
 	}

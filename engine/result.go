@@ -201,7 +201,7 @@ func (r *Result) finish(runner *Runner) error {
 
 // finish makes the part's bytes of the rows that the encoder gathered, if it only gathers them.
 func (p *Part) finish(encoder plugin.Encoder) error {
-	if finisher, is := encoder.(plugin.Finisher); is && p.Rows > 0 {
+	if finisher, ok := encoder.(plugin.Finisher); ok && p.Rows > 0 {
 		data, err := finisher.Finish(p.Data)
 		if err != nil {
 			return err

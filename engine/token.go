@@ -85,7 +85,7 @@ func (r *Runner) branch(i, lane, node int, current row.Row) (lost pipeline.Path,
 // written returns what an event tells of the bytes that a sink gets for a row. Where bytes are only made of all rows of a part,
 // it is the row as JSON.
 func (r *Runner) written(sink int, encoded []byte, current row.Row) []byte {
-	if _, is := r.vertices[sink].encoder.(plugin.Finisher); is && r.watch != nil {
+	if _, ok := r.vertices[sink].encoder.(plugin.Finisher); ok && r.watch != nil {
 		return row.AppendJSON(nil, current)
 	}
 	return encoded

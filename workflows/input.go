@@ -145,8 +145,8 @@ func (as form) known(name string, fields []field) string {
 
 // misfit says that a value is not what its key wants. The value itself is not repeated.
 func (as form) misfit(path string, err error) string {
-	mismatch, is := errors.AsType[*json.UnmarshalTypeError](err)
-	if !is {
+	mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok {
 		return fmt.Sprintf("the %s's %.64s: %v", as.name, path, err)
 	}
 	if mismatch.Field != "" {

@@ -89,8 +89,8 @@ func (f *repeating) addRejected(ctx context.Context, claim int, lane landscape.L
 			return err
 		}
 		for _, e := range errors {
-			first, is := engine.FirstOf(e.Code, e.Message)
-			if is && e.Node == f.source && e.Field == f.claims[claim].Field {
+			first, ok := engine.FirstOf(e.Code, e.Message)
+			if ok && e.Node == f.source && e.Field == f.claims[claim].Field {
 				f.duplicates[repeat] = barrier.Token{Lane: int(lane.Lane), Row: first}
 			}
 		}

@@ -44,7 +44,7 @@ func PlanOf(compiled *plan.Plan, pins map[string]plugin.SourceInfo) (Plan, error
 			return Plan{}, fmt.Errorf("sink %s: %w", node.Name, err)
 		}
 		sink := Sink{Name: node.Name, HeaderBytes: int64(len(encoder.Header()))}
-		if ordered, is := node.Sink.(plugin.InOrder); is {
+		if ordered, ok := node.Sink.(plugin.InOrder); ok {
 			sink.InOrder = ordered.InOrder()
 		}
 		out.Sinks = append(out.Sinks, sink)

@@ -49,7 +49,7 @@ func (c *compiler) checkNamed(i int) {
 
 // comeBy returns the branches whose rows come to the coalesce by a node, or by a branch that leads there at once.
 func (c *compiler) comeBy(coalesce int, name string) []string {
-	if _, is := c.branches[name]; is {
+	if _, ok := c.branches[name]; ok {
 		return []string{name}
 	}
 	var came []string
@@ -71,11 +71,11 @@ func (c *compiler) obstacle(name string, coalesce int) string {
 		return ""
 	}
 	between := c.between(c.plan.Nodes[at.fork].Routes[at.route].To.Node, coalesce)
-	for i, is := range between {
+	for i, ok := range between {
 		node := &c.plan.Nodes[i]
 		joint, coalesced := c.coalesced[i]
 		switch {
-		case !is:
+		case !ok:
 		case node.Barrier && !node.Keeps && node.Coalescing == nil:
 			return fmt.Sprintf("the rows that come out of %q are new ones, of no branch; move it after the coalesce", node.Name)
 		case node.Operation == Fork && (!coalesced || !between[joint]):

@@ -148,7 +148,7 @@ func (n *Node) version() int {
 	if n.Kind == Sink {
 		plug = n.Sink
 	}
-	if versioned, is := plug.(plugin.Versioned); is {
+	if versioned, ok := plug.(plugin.Versioned); ok {
 		return versioned.Version()
 	}
 	return 1

@@ -118,10 +118,10 @@ func lanesText(p *plan.Plan) string {
 			fmt.Fprintf(&b, " parent=%d node=%s branch=%q", lane.Parent, p.Nodes[lane.Node].Name, lane.Branch)
 		}
 		for node := range p.Nodes {
-			if branches, is := lane.Forks[node]; is {
+			if branches, ok := lane.Forks[node]; ok {
 				fmt.Fprintf(&b, " %s→%v", p.Nodes[node].Name, branches)
 			}
-			if merged, is := lane.Merged[node]; is {
+			if merged, ok := lane.Merged[node]; ok {
 				fmt.Fprintf(&b, " %s⇒%d", p.Nodes[node].Name, merged)
 			}
 		}

@@ -73,8 +73,8 @@ func laneName(parent, name string) string {
 // forksFrom returns the forks, in node order, that tokens reach which begin at one of these nodes.
 func (p *Plan) forksFrom(starts []int) []int {
 	var forks []int
-	for i, is := range p.reachedFrom(starts) {
-		if is && p.Nodes[i].Operation == Fork {
+	for i, ok := range p.reachedFrom(starts) {
+		if ok && p.Nodes[i].Operation == Fork {
 			forks = append(forks, i)
 		}
 	}

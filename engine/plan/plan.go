@@ -196,7 +196,7 @@ func (n *Node) Encoder() (plugin.Encoder, error) {
 	if n.Errors {
 		rows = rejectedRows()
 	}
-	if typed, is := n.Sink.(plugin.Typed); is {
+	if typed, ok := n.Sink.(plugin.Typed); ok {
 		return typed.TypedEncoder(rows.typed(), rows.Open)
 	}
 	return n.Sink.Encoder(rows.Names(), rows.Open)

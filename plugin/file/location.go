@@ -163,7 +163,7 @@ func (p location) changed(format string, args ...any) error {
 // classify turns an error of the file system that no retry cures into a *plugin.TargetError. A full disk or an
 // input/output error stays as it is: a later try may work.
 func (p location) classify(err error) error {
-	if other, is := errors.AsType[*irregular](err); is {
+	if other, ok := errors.AsType[*irregular](err); ok {
 		return p.fault(codeTargetRefused, "%v", other)
 	}
 	for _, final := range []error{fs.ErrPermission, syscall.EROFS, syscall.ENOTDIR, syscall.ELOOP, syscall.ENAMETOOLONG} {

@@ -158,8 +158,8 @@ func (l partsFolder) ours(at string) error {
 	if err != nil {
 		return l.notOurs(at, err)
 	}
-	m, is := ParseManifest(text)
-	if !is {
+	m, ok := ParseManifest(text)
+	if !ok {
 		return l.fault(codeTargetRefused, "holds a %s that is not Waymark's; remove the folder or choose another path", ManifestName)
 	}
 	stray, err := l.stray(at, m)

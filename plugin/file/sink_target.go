@@ -146,7 +146,7 @@ func (t *fileTarget) Verify(ctx context.Context, header []byte, parts []plugin.P
 	if errors.Is(err, fs.ErrNotExist) {
 		err = t.changed("the published output is gone")
 	}
-	if other, is := errors.AsType[*irregular](err); is {
+	if other, ok := errors.AsType[*irregular](err); ok {
 		err = t.changed("%v", other)
 	}
 	if err != nil {

@@ -150,9 +150,9 @@ func (s *Source) Stat(ctx context.Context) (plugin.SourceInfo, error) {
 		}
 	}
 	info := plugin.SourceInfo{Files: files}
-	if skips, is := s.store.(interface {
+	if skips, ok := s.store.(interface {
 		Skipped(string) ([]string, error)
-	}); is {
+	}); ok {
 		if info.Skipped, err = skips.Skipped(s.files.Path); err != nil {
 			return plugin.SourceInfo{}, s.storeError(s.files.Path, err)
 		}

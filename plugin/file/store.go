@@ -205,7 +205,7 @@ func (s rootStream) Read(ctx context.Context, p []byte) (int, error) {
 
 // storeError is an error of a store as a source returns it: a fault as it is, anything else with what it is about.
 func (s *Source) storeError(path string, err error) error {
-	if fault, is := errors.AsType[*plugin.SourceError](err); is {
+	if fault, ok := errors.AsType[*plugin.SourceError](err); ok {
 		return fault
 	}
 	return fmt.Errorf("source %s: %s: %w", s.name, path, err)

@@ -261,11 +261,11 @@ func (w *walker) closeObject(had string) error {
 
 // located returns the error of a walk with its line, where it is the walker's own. lines were passed before the walk.
 func (w *walker) located(err error, lines int) error {
-	fault, is := err.(*plugin.SourceError) //nolint:errorlint // the text wraps its own, which says its line itself
+	fault, ok := err.(*plugin.SourceError) //nolint:errorlint // the text wraps its own, which says its line itself
 	switch {
 	case err == io.EOF:
 		return w.text.Fault(&plugin.SourceError{Code: file.CodeTruncated, Message: "the file ends too early; fetch it again"}, lines+w.lines)
-	case is && fault.File == "":
+	case ok && fault.File == "":
 		return w.text.Fault(fault, lines+w.lines)
 	}
 	return err

@@ -168,7 +168,7 @@ func (b *bucketStore) addVersions(ctx context.Context, client *bucketClient, fou
 // fault says what no retry cures, with the key or pattern that it is about.
 func (b *bucketStore) fault(key string, err error, client *bucketClient) error {
 	at := "s3://" + b.bucket + "/" + key
-	if _, is := errors.AsType[*plugin.SourceError](err); is {
+	if _, ok := errors.AsType[*plugin.SourceError](err); ok {
 		return err
 	}
 	if r := refusalOf(err, client.service); r != nil && statusOf(err) == http.StatusNotFound && r.message != "no such bucket at "+client.service {
@@ -196,7 +196,7 @@ func (b *bucketStore) Open(ctx context.Context, info plugin.FileInfo) (file.File
 // get returns the bytes from one offset up to another, or to the end if that is negative.
 func (b *bucketStore) get(ctx context.Context, client *bucketClient, key string, info plugin.FileInfo, from, to int64) (io.ReadCloser, error) {
 	in := &s3.GetObjectInput{Bucket: &b.bucket, Key: &key}
-	if version, is := strings.CutPrefix(info.Version, byVersion); is {
+	if version, ok := strings.CutPrefix(info.Version, byVersion); ok {
 		in.VersionId = &version
 	} else {
 		in.IfMatch = aws.String(`"` + strings.TrimPrefix(info.Version, byETag) + `"`)
@@ -225,7 +225,7 @@ func (b *bucketStore) get(ctx context.Context, client *bucketClient, key string,
 
 // totalOf returns how long the whole object is by the reply to a request for it or for a part of it.
 func totalOf(out *s3.GetObjectOutput) int64 {
-	if _, total, is := parseContentRange(aws.ToString(out.ContentRange)); is {
+	if _, total, ok := parseContentRange(aws.ToString(out.ContentRange)); ok {
 		return total
 	}
 	return aws.ToInt64(out.ContentLength)

@@ -200,8 +200,8 @@ func TestVersions(t *testing.T) {
 		if asked := r.URL.Query().Get("versionId"); asked != "" {
 			version = asked
 		}
-		body, is := content[version]
-		if !is {
+		body, ok := content[version]
+		if !ok {
 			w.WriteHeader(http.StatusNotFound)
 			return
 		}

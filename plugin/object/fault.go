@@ -40,7 +40,7 @@ type refusal struct {
 // refusalOf returns what no retry cures in an error of a request to the service at the address, for people; nil if a later try may
 // work.
 func refusalOf(err error, service string) *refusal {
-	if denied, is := errors.AsType[*egress.DeniedError](err); is {
+	if denied, ok := errors.AsType[*egress.DeniedError](err); ok {
 		return &refusal{codeEgressDenied, denied.Error()}
 	}
 	var response *awshttp.ResponseError
@@ -48,7 +48,7 @@ func refusalOf(err error, service string) *refusal {
 		return nil
 	}
 	word := http.StatusText(response.HTTPStatusCode())
-	if api, is := errors.AsType[smithy.APIError](err); is && api.ErrorCode() != "" {
+	if api, ok := errors.AsType[smithy.APIError](err); ok && api.ErrorCode() != "" {
 		word = api.ErrorCode()
 	}
 	switch word {
@@ -81,7 +81,7 @@ func refusalOfStatus(status int, said, access string) *refusal {
 
 // statusOf returns the HTTP status of a reply that an error of the S3 client is about, or 0.
 func statusOf(err error) int {
-	if response, is := errors.AsType[*awshttp.ResponseError](err); is {
+	if response, ok := errors.AsType[*awshttp.ResponseError](err); ok {
 		return response.HTTPStatusCode()
 	}
 	return 0
@@ -101,7 +101,7 @@ func unreached(err error, service string) error {
 	if err == nil {
 		return nil
 	}
-	if api, is := errors.AsType[smithy.APIError](err); is {
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		return fmt.Errorf("%s answers %d %s; a later try may work", service, statusOf(err), api.ErrorCode())
 	}
 	if strings.Contains(err.Error(), "credentials") {

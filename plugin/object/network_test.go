@@ -122,8 +122,8 @@ func must[T any](value T, err error) T {
 
 // TestWebClientUsesNoProxy: a proxy would dial for the document, and would not be asked where to.
 func TestWebClientUsesNoProxy(t *testing.T) {
-	transport, is := newClient(new(egress.Web(nil)), nil).Transport.(*http.Transport)
-	require.True(t, is)
+	transport, ok := newClient(new(egress.Web(nil)), nil).Transport.(*http.Transport)
+	require.True(t, ok)
 	require.Nil(t, transport.Proxy)
 }
 

@@ -96,7 +96,7 @@ func collectFrom(t testing.TB, source plugin.Source, info plugin.SourceInfo, lim
 
 // fail notes the code of a fault, and returns what is none.
 func (o *outcome) fail(err error) error {
-	if fault, is := errors.AsType[*plugin.SourceError](err); is {
+	if fault, ok := errors.AsType[*plugin.SourceError](err); ok {
 		o.Code = fault.Code
 		return nil
 	}
@@ -119,7 +119,7 @@ func (o *outcome) add(t testing.TB, source plugin.Source, c *plugin.Chunk) {
 		text := bad[i]
 		if text == "" {
 			parsed, err := parser.Parse(string(c.Record(i)), nil)
-			if rejection, is := errors.AsType[*plugin.Rejection](err); is {
+			if rejection, ok := errors.AsType[*plugin.Rejection](err); ok {
 				text = "!" + rejection.Code
 			} else {
 				text = string(row.AppendJSON(nil, parsed))

@@ -73,7 +73,7 @@ func (t *target) admit(found content) error {
 	if !t.overwrite {
 		return t.occupied()
 	}
-	if m, is := file.ParseManifest(found.data); !is || m.Folder == "" {
+	if m, ok := file.ParseManifest(found.data); !ok || m.Folder == "" {
 		return t.fault(codeTargetRefused, "holds a %s that is not Waymark's; remove it or choose another path", file.ManifestName)
 	}
 	return nil
@@ -332,7 +332,7 @@ func (t *target) Discard(ctx context.Context) error {
 	if err != nil && !errors.Is(err, errNone) {
 		return err
 	}
-	if m, is := file.ParseManifest(found.data); err == nil && is && m.Folder == t.run {
+	if m, ok := file.ParseManifest(found.data); err == nil && ok && m.Folder == t.run {
 		return t.remove(ctx, t.key(headerName))
 	}
 	keys, err := t.list(ctx)

@@ -104,8 +104,8 @@ func (p *testDestination) read(header []byte) ([]byte, bool) {
 	if !slices.Contains(p.keys(), manifestKey) {
 		return nil, false
 	}
-	m, is := file.ParseManifest(p.get(manifestKey))
-	require.True(p.t, is)
+	m, ok := file.ParseManifest(p.get(manifestKey))
+	require.True(p.t, ok)
 	p.shown[m.Folder] = true
 	whole := header
 	for _, part := range m.Parts {
@@ -127,8 +127,8 @@ func (p *testDestination) occupy() {
 // tamper changes a byte and keeps what the run noted of the object; the service has a checksum of what is there.
 func (p *testDestination) tamper(run string, part plugin.Part) {
 	p.t.Helper()
-	place, is := p.target(run, false).(*target)
-	require.True(p.t, is)
+	place, ok := p.target(run, false).(*target)
+	require.True(p.t, ok)
 	key := place.partKey(part)
 	head, err := p.bucket.Client().HeadObject(p.t.Context(), &s3.HeadObjectInput{Bucket: &p.bucket.Name, Key: &key})
 	require.NoError(p.t, err)
@@ -166,8 +166,8 @@ func TestServiceChecksWhatItGets(t *testing.T) {
 	p := newTestPlace(t, "k,v\n")
 	o := plugintest.NewOutput(p.header, "a,1\n")
 	o.Write(t, p.target("one", false))
-	place, is := p.target("one", false).(*target)
-	require.True(t, is)
+	place, ok := p.target("one", false).(*target)
+	require.True(t, ok)
 	there, err := place.head(t.Context(), place.partKey(o.Parts[0]))
 	require.NoError(t, err)
 	require.Len(t, there.sum, 64)

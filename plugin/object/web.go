@@ -74,7 +74,7 @@ func (w *webStore) Open(_ context.Context, info plugin.FileInfo) (file.File, err
 
 // gone turns the fault of a file that is not there any more into SOURCE_CHANGED.
 func gone(path string, err error) error {
-	if fault, is := errors.AsType[*plugin.SourceError](err); is && fault.Code == codeNotFound {
+	if fault, ok := errors.AsType[*plugin.SourceError](err); ok && fault.Code == codeNotFound {
 		return file.Changed(path)
 	}
 	return err
@@ -151,7 +151,7 @@ func (w *webStore) request(ctx context.Context, address, piece, validator string
 	}
 	reply, err := w.remote.web.Do(request)
 	if err != nil {
-		if denied, is := errors.AsType[*egress.DeniedError](err); is {
+		if denied, ok := errors.AsType[*egress.DeniedError](err); ok {
 			return nil, &plugin.SourceError{Code: codeEgressDenied, File: address, Message: denied.Error()}
 		}
 		if ctx.Err() != nil {

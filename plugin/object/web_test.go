@@ -59,7 +59,7 @@ func (f *webFile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if validator == "" {
 		validator = f.modified
 	}
-	if from, to, is := rangeOf(r, len(body)); is && f.ranges && r.Header.Get("If-Range") == validator {
+	if from, to, ok := rangeOf(r, len(body)); ok && f.ranges && r.Header.Get("If-Range") == validator {
 		w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, to-1, len(body)))
 		body, status = body[from:to], http.StatusPartialContent
 	}
@@ -78,15 +78,15 @@ func (f *webFile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, body)
 }
 
-func rangeOf(r *http.Request, size int) (from, to int, is bool) {
-	text, is := strings.CutPrefix(r.Header.Get("Range"), "bytes=")
+func rangeOf(r *http.Request, size int) (from, to int, ok bool) {
+	text, ok := strings.CutPrefix(r.Header.Get("Range"), "bytes=")
 	first, last, _ := strings.Cut(text, "-")
 	from, err := strconv.Atoi(first)
 	to = size
 	if n, err := strconv.Atoi(last); err == nil {
 		to = n + 1
 	}
-	return from, to, is && err == nil && from < size
+	return from, to, ok && err == nil && from < size
 }
 
 // serve starts a server and returns the source that reads its file.
@@ -314,8 +314,8 @@ func TestServersThatLie(t *testing.T) {
 		file := &webFile{content: content, etag: `"v1"`, ranges: true}
 		requests := 0
 		source := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			from, _, is := rangeOf(r, len(content))
-			if !is {
+			from, _, ok := rangeOf(r, len(content))
+			if !ok {
 				file.before = func(*webFile, int) int { return 8 << 10 }
 				file.ServeHTTP(w, r)
 				return
@@ -434,8 +434,8 @@ func TestRequestsCarryHeaders(t *testing.T) {
 	o, err := collect(t, source("gzip"), large, false)
 	require.NoError(t, err)
 	require.Equal(t, []string{`{"a":"1"}`}, o.Rows)
-	headers, is := seen.Load().(http.Header)
-	require.True(t, is)
+	headers, ok := seen.Load().(http.Header)
+	require.True(t, ok)
 	require.Equal(t, token, headers.Get("Authorization"))
 	require.Equal(t, "identity", headers.Get("Accept-Encoding"))
 	o, err = collect(t, source(""), large, false)

@@ -145,8 +145,8 @@ func (t *MemoryTable) insert(line []byte) (*plugin.Rejection, error) {
 	if err := json.Unmarshal(line, &row); err != nil {
 		return nil, err
 	}
-	value, is := row[t.Key]
-	if !is || value == nil {
+	value, ok := row[t.Key]
+	if !ok || value == nil {
 		return &plugin.Rejection{Code: "SINK_NOT_NULL", Field: t.Key, Message: "the column must have a value"}, nil
 	}
 	key := fmt.Sprint(value)

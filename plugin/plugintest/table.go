@@ -56,8 +56,8 @@ func (s tableSuite) run(t *testing.T, name string, test func(t *testing.T, p Tab
 		p := s.newTable(t)
 		o := NewOutput(p.Header, p.Line("a", "1")+p.Line("b", "2"), p.Line("c", "3")+p.Line("d", "4"), "", p.Line("e", "5")+p.Line("f", "6"))
 		o.Parts[2].Rows = 0
-		target, is := p.Target("one").(plugin.RowRejecter)
-		require.True(t, is, "a table refuses rows")
+		target, ok := p.Target("one").(plugin.RowRejecter)
+		require.True(t, ok, "a table refuses rows")
 		test(t, p, target, o)
 	})
 }

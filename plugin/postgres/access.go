@@ -158,7 +158,7 @@ func (a Access) guard(config *pgconn.Config, said settings) error {
 
 // denied returns the refusal to dial that an error is about; nil if anything else was tried as well, which a later try may cure.
 func denied(err error) *egress.DeniedError {
-	if refusal, is := err.(*egress.DeniedError); is { //nolint:errorlint // it is looked for within the error below
+	if refusal, ok := err.(*egress.DeniedError); ok { //nolint:errorlint // it is looked for within the error below
 		return refusal
 	}
 	switch outer := err.(type) { //nolint:errorlint // as above

@@ -62,15 +62,15 @@ func (c *curious) talk(conn net.Conn) {
 	if err != nil {
 		return
 	}
-	startup, is := first.(*pgproto3.StartupMessage)
-	if !is {
+	startup, ok := first.(*pgproto3.StartupMessage)
+	if !ok {
 		return
 	}
 	v := visit{parameters: startup.Parameters}
 	backend.Send(&pgproto3.AuthenticationCleartextPassword{})
 	if backend.Flush() == nil && backend.SetAuthType(pgproto3.AuthTypeCleartextPassword) == nil {
 		if answer, err := backend.Receive(); err == nil {
-			if said, is := answer.(*pgproto3.PasswordMessage); is {
+			if said, ok := answer.(*pgproto3.PasswordMessage); ok {
 				v.password = said.Password
 			}
 		}

@@ -117,7 +117,7 @@ func (s *Source) addTypes(ctx context.Context, conn *pgx.Conn, columns []column)
 	}
 	for i := range columns {
 		columns[i].write = writerOf(columns[i].oid)
-		if w, is := arrays[columns[i].oid]; is {
+		if w, ok := arrays[columns[i].oid]; ok {
 			columns[i].write = w
 		}
 	}

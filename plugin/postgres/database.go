@@ -133,7 +133,7 @@ func (d *database) fault(doing string, err error) error {
 func (d *database) reason(err error) string {
 	var connecting *pgconn.ConnectError
 	isConnecting := errors.As(err, &connecting)
-	if state, is := errors.AsType[*pgconn.PgError](err); is {
+	if state, ok := errors.AsType[*pgconn.PgError](err); ok {
 		said := d.clean(state.Message)
 		if state.Code[:2] == "28" {
 			said = "the server refuses the login" // it repeats the user
@@ -144,7 +144,7 @@ func (d *database) reason(err error) string {
 		}
 		return said + advice[state.Code]
 	}
-	if _, is := errors.AsType[*net.DNSError](err); is {
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		return "the host's name is not known: check the address"
 	}
 	text := d.clean(innermost(err).Error())
@@ -202,6 +202,6 @@ func (d *database) clean(text string) string {
 
 // tableMissing reports whether a statement failed because a table is not there.
 func tableMissing(err error) bool {
-	state, is := errors.AsType[*pgconn.PgError](err)
-	return is && (state.Code == "42P01" || state.Code == "3F000")
+	state, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (state.Code == "42P01" || state.Code == "3F000")
 }

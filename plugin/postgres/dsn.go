@@ -16,7 +16,7 @@ var errNoDSN = errors.New("no DSN")
 // parseDSN reads a DSN in one of its two forms. Its error holds nothing of the DSN, which may be a secret.
 func parseDSN(dsn string) (settings, error) {
 	for _, scheme := range []string{"postgres://", "postgresql://"} {
-		if rest, is := strings.CutPrefix(dsn, scheme); is {
+		if rest, ok := strings.CutPrefix(dsn, scheme); ok {
 			return parseURL(rest)
 		}
 	}
@@ -36,8 +36,8 @@ func parseURL(rest string) (settings, error) {
 	pairs = append(pairs, [2]string{"host", hosts}, [2]string{"port", ports}, [2]string{"dbname", database})
 	pairs = slices.DeleteFunc(pairs, func(pair [2]string) bool { return pair[1] == "" })
 	for pair := range strings.SplitSeq(query, "&") {
-		name, value, is := strings.Cut(pair, "=")
-		if pair != "" && (!is || strings.Contains(value, "=")) {
+		name, value, ok := strings.Cut(pair, "=")
+		if pair != "" && (!ok || strings.Contains(value, "=")) {
 			return nil, errNoDSN
 		}
 		if pair != "" {
@@ -63,7 +63,7 @@ func parseURL(rest string) (settings, error) {
 func cutServers(servers string) (hosts, ports string) {
 	for i, server := range strings.Split(servers, ",") {
 		host, port, _ := strings.Cut(server, ":")
-		if inside, is := strings.CutPrefix(server, "["); is { // an address of IPv6
+		if inside, ok := strings.CutPrefix(server, "["); ok { // an address of IPv6
 			host, port, _ = strings.Cut(inside, "]")
 			port = strings.TrimPrefix(port, ":")
 		}
@@ -80,8 +80,8 @@ func parseWords(dsn string) (settings, error) {
 	const blank = " \t\n\r\v\f"
 	s := settings{}
 	for rest := strings.Trim(dsn, blank); rest != ""; rest = strings.TrimLeft(rest, blank) {
-		name, after, is := strings.Cut(rest, "=")
-		if !is {
+		name, after, ok := strings.Cut(rest, "=")
+		if !ok {
 			return nil, errNoDSN
 		}
 		after = strings.TrimLeft(after, blank)
@@ -112,7 +112,7 @@ func parseWords(dsn string) (settings, error) {
 
 // checked rejects names that are none, and gives the database one of its two.
 func (s settings) checked() (settings, error) {
-	if database, is := s["database"]; is {
+	if database, ok := s["database"]; ok {
 		delete(s, "database")
 		s["dbname"] = database
 	}
@@ -125,8 +125,8 @@ func (s settings) checked() (settings, error) {
 }
 
 func (s settings) has(name string) bool {
-	_, is := s[name]
-	return is
+	_, ok := s[name]
+	return ok
 }
 
 // words returns the settings as a text of keywords and values, in which nothing has two meanings.

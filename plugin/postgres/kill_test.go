@@ -76,7 +76,7 @@ func (j job) start(t *testing.T) (killed bool) {
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), jobVariable+"="+string(text))
 	out, err := cmd.CombinedOutput()
-	if status, is := cmd.ProcessState.Sys().(syscall.WaitStatus); is && status.Signaled() {
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		require.Equal(t, syscall.SIGKILL, status.Signal())
 		return true
 	}

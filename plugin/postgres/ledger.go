@@ -61,8 +61,8 @@ type hexed []byte
 
 // Scan implements sql.Scanner.
 func (h *hexed) Scan(value any) (err error) {
-	text, is := value.(string)
-	if !is {
+	text, ok := value.(string)
+	if !ok {
 		return fmt.Errorf("%T is no text of hexadecimal digits", value)
 	}
 	*h, err = hex.DecodeString(text)

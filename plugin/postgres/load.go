@@ -166,8 +166,8 @@ var place = regexp.MustCompile(`^COPY [^\n]*?, \pL+ (\d+)(?:, \pL+ ([^\n]*?)(?::
 
 // lineOf returns the number, from 0, of the row of a COPY that an error is about, or -1.
 func (l *loader) lineOf(err error) int {
-	state, is := errors.AsType[*pgconn.PgError](err)
-	if !is {
+	state, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
 		return -1
 	}
 	for _, where := range strings.Split(state.Where, "\n") {
@@ -183,7 +183,7 @@ func (l *loader) lineOf(err error) int {
 // reject notes that the table rejected a row.
 func (l *loader) reject(at int, err error) {
 	why := plugin.Rejection{Code: codeSinkDropped, Message: "a trigger of the table dropped the row"}
-	if state, is := errors.AsType[*pgconn.PgError](err); is {
+	if state, ok := errors.AsType[*pgconn.PgError](err); ok {
 		why = l.rejection(state)
 	}
 	l.refused = append(l.refused, plugin.RejectedRow{Row: int64(at), Rejection: why})

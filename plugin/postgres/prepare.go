@@ -67,9 +67,9 @@ func (t *target) find(ctx context.Context, tx pgx.Tx) (string, error) {
 
 // notLandscape rejects a schema in which a landscape has its record.
 func (t *target) notLandscape(ctx context.Context, tx pgx.Tx) error {
-	is, err := scalar(ctx, tx, "select 'yes' where to_regclass($1) is not null and to_regclass($2) is not null",
+	ok, err := scalar(ctx, tx, "select 'yes' where to_regclass($1) is not null and to_regclass($2) is not null",
 		quoted(t.table.Schema, "goose_db_version"), quoted(t.table.Schema, "effects"))
-	if err == nil && is != "" {
+	if err == nil && ok != "" {
 		err = t.fault(codeTargetRefused, "the schema %s holds a landscape, the record of runs: give another one", t.table.Schema)
 	}
 	return err

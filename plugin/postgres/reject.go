@@ -18,8 +18,8 @@ func isAboutRow(err error) bool {
 	if _, lost := errors.AsType[*lostRows](err); lost {
 		return true
 	}
-	state, is := errors.AsType[*pgconn.PgError](err)
-	if !is || len(state.Code) != 5 {
+	state, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok || len(state.Code) != 5 {
 		return false
 	}
 	if isRaised(state) {

@@ -151,8 +151,8 @@ func (s *Source) classify(doing string, err error) error {
 	if refusal := denied(err); refusal != nil {
 		return s.fault(codeEgressDenied, "%s", refusal)
 	}
-	state, is := errors.AsType[*pgconn.PgError](err)
-	if !is {
+	state, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
 		return fmt.Errorf("source %s: %w", s.name, s.database.fault(doing, err))
 	}
 	message := s.database.reason(err)

@@ -35,14 +35,14 @@ func (t *target) classify(doing string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if _, is := errors.AsType[*plugin.TargetError](err); is {
+	if _, ok := errors.AsType[*plugin.TargetError](err); ok {
 		return err
 	}
 	if refusal := denied(err); refusal != nil {
 		return t.fault(codeEgressDenied, "%s", refusal)
 	}
-	state, is := errors.AsType[*pgconn.PgError](err)
-	if !is {
+	state, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
 		return t.database.fault(doing, err)
 	}
 	reason := t.database.reason(err)

@@ -22,7 +22,7 @@ var writers = map[uint32]writer{
 
 // writerOf returns the writer for values of a type. A type without one of its own is written as Postgres' text for it.
 func writerOf(oid uint32) writer {
-	if w, is := writers[oid]; is {
+	if w, ok := writers[oid]; ok {
 		return w
 	}
 	return writeText

@@ -32,8 +32,8 @@ func (t *target) Write(ctx context.Context, part plugin.Part, data []byte) error
 
 // isLocked reports whether another attempt at the part has not ended.
 func isLocked(err error) bool {
-	state, is := errors.AsType[*pgconn.PgError](err)
-	return is && state.Code == "55P03"
+	state, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && state.Code == "55P03"
 }
 
 func (t *target) write(ctx context.Context, part plugin.Part, data []byte) error {

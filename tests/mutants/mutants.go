@@ -208,7 +208,7 @@ var graphs = []mutant{
 	},
 	{
 		name: "nobody looks at what other chunks claimed", never: "a row that is repeated in another chunk is in the output",
-		file: "activities/process.go", old: "if earlier, is := taken[owner]; is {", new: "if earlier, is := taken[owner]; is && false {",
+		file: "activities/process.go", old: "if earlier, ok := taken[owner]; ok {", new: "if earlier, ok := taken[owner]; ok && false {",
 		pkg: "./activities", run: "^TestUniqueValues$",
 	},
 	{

@@ -199,8 +199,8 @@ func (d *process) dial(ctx context.Context, keys *keeper) (client.Client, error)
 	guard.ClientOptions(&o)
 	d.telemetry.ClientOptions(&o)
 	lasts := func(err error) bool {
-		fault, is := errors.AsType[*cluster.Fault](err)
-		return is && fault.Lasting
+		fault, ok := errors.AsType[*cluster.Fault](err)
+		return ok && fault.Lasting
 	}
 	temporal, err := waitFor(ctx, temporalService, d.logger, d.ready, lasts, func(ctx context.Context) (client.Client, error) {
 		return cluster.Dial(ctx, o)
@@ -256,7 +256,7 @@ func openToWrite(ctx context.Context, o storage.Options) (*storage.Storage, erro
 
 // misused marks an error about the words with which the process was started.
 func misused(err error) error {
-	if wrong, is := errors.AsType[*storage.URLError](err); is {
+	if wrong, ok := errors.AsType[*storage.URLError](err); ok {
 		return &UsageError{fmt.Errorf("--%w", wrong)}
 	}
 	return err

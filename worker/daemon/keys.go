@@ -140,7 +140,7 @@ func (k *keeper) look(ctx context.Context, run *workflow.WorkflowExecutionInfo, 
 		return nil
 	}
 	err = k.codec.Check(ctx, answer.GetHistory())
-	if fault, is := errors.AsType[*codec.UnreadableError](err); is && !fault.Plain {
+	if fault, ok := errors.AsType[*codec.UnreadableError](err); ok && !fault.Plain {
 		s.unreadable++
 		s.run, s.err = run.GetExecution().GetWorkflowId(), err
 		s.open = s.open || run.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING

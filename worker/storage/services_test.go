@@ -22,8 +22,8 @@ func TestPostgresAndS3(t *testing.T) {
 	o := storage.Options{Landscape: database.DSN(), Payloads: bucket.URL("records"), Create: true}
 
 	_, err := storage.Open(t.Context(), o)
-	missing, is := errors.AsType[*storage.ServiceError](err)
-	require.True(t, is, "%v", err)
+	missing, ok := errors.AsType[*storage.ServiceError](err)
+	require.True(t, ok, "%v", err)
 	require.ErrorIs(t, missing, landscape.ErrNotFound, "no schema is ever made here")
 	require.ErrorContains(t, err, "waymark landscape migrate")
 
@@ -62,8 +62,8 @@ func TestImpossibleURLFailsAtOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := storage.Open(t.Context(), o)
-			_, is := errors.AsType[*storage.URLError](err)
-			require.True(t, is, "%v", err)
+			_, ok := errors.AsType[*storage.URLError](err)
+			require.True(t, ok, "%v", err)
 			require.NotContains(t, err.Error(), canary)
 		})
 	}
@@ -83,8 +83,8 @@ func TestMissingServicesHideSecrets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := storage.Open(t.Context(), o)
-			service, is := errors.AsType[*storage.ServiceError](err)
-			require.True(t, is, "%v", err)
+			service, ok := errors.AsType[*storage.ServiceError](err)
+			require.True(t, ok, "%v", err)
 			for _, text := range []string{err.Error(), service.Place} {
 				require.NotContains(t, text, canary)
 				require.NotContains(t, text, database.Password())

@@ -95,8 +95,8 @@ func TestAProgramWithoutSQLiteSaysSo(t *testing.T) {
 	o := options(t, nil)
 	o.SQLite = nil
 	_, err := storage.Open(t.Context(), o)
-	wrong, is := errors.AsType[*storage.URLError](err)
-	require.True(t, is)
+	wrong, ok := errors.AsType[*storage.URLError](err)
+	require.True(t, ok)
 	require.Contains(t, wrong.Problem, "waymark worker")
 }
 
@@ -123,8 +123,8 @@ func TestAReplacedPayloadIsOnRecord(t *testing.T) {
 	require.NoError(t, err)
 	var heals []landscape.Heal
 	require.NoError(t, d.Read(t.Context(), landscape.Heal{}, landscape.Query{}, func(r landscape.Record) bool {
-		heal, is := r.(landscape.Heal)
-		require.True(t, is)
+		heal, ok := r.(landscape.Heal)
+		require.True(t, ok)
 		heals = append(heals, heal)
 		return true
 	}))

@@ -39,7 +39,7 @@ func TestCheckFindsWhatIsWrongWithURLs(t *testing.T) {
 		{Landscape: "mysql://db", Payloads: good.Payloads}, {Landscape: "postgres://u:hunter2@[db/x", Payloads: good.Payloads},
 		{Landscape: good.Landscape, Payloads: "s3://"}, {Landscape: good.Landscape, Payloads: "s3://bucket?nosuch=1"}, {},
 	} {
-		_, is := errors.AsType[*URLError](o.Check())
-		require.True(t, is, "%+v", o)
+		_, ok := errors.AsType[*URLError](o.Check())
+		require.True(t, ok, "%+v", o)
 	}
 }

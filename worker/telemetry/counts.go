@@ -135,7 +135,7 @@ func (c *counts) addFailed(ctx context.Context, e event, pipeline string) {
 		return
 	}
 	state := effectFailed
-	if application, is := errors.AsType[*temporal.ApplicationError](e.err); is && application.Type() == activities.TypeBlocked {
+	if application, ok := errors.AsType[*temporal.ApplicationError](e.err); ok && application.Type() == activities.TypeBlocked {
 		state = effectBlocked
 	}
 	c.effects.Add(ctx, 1, labels("pipeline", pipeline, "sink", sink, "state", state))
@@ -150,7 +150,7 @@ func (c *counts) addRows(ctx context.Context, e event, pipeline string) {
 	}
 	switch out := e.out.(type) {
 	case activities.ReadResult:
-		if in, is := e.in.(activities.ReadInput); is {
+		if in, ok := e.in.(activities.ReadInput); ok {
 			add(in.Source, rowsRead, int64(out.Rows))
 		}
 	case activities.ProcessResult:
@@ -161,7 +161,7 @@ func (c *counts) addRows(ctx context.Context, e event, pipeline string) {
 			add(node, rowsEnded, int64(rows))
 		}
 	case activities.WriteResult:
-		if in, is := e.in.(activities.WriteInput); is {
+		if in, ok := e.in.(activities.WriteInput); ok {
 			add(in.Sink, rowsWritten, out.Rows)
 			add(in.Sink, rowsRefused, out.Refused)
 		}
@@ -186,7 +186,7 @@ func (c *counts) addSteps(ctx context.Context, e event, pipeline string) {
 	case activities.StopInput:
 		run(string(in.Status))
 	case activities.FinishInput:
-		if out, is := e.out.(activities.FinishResult); is {
+		if out, ok := e.out.(activities.FinishResult); ok {
 			run(string(out.Status))
 		}
 	}

@@ -85,7 +85,7 @@ func (w *watcher) work(done <-chan struct{}) {
 }
 
 func (w *watcher) count(e event) {
-	if opened, is := e.out.(resumepoint.Plan); is && e.err == nil {
+	if opened, ok := e.out.(resumepoint.Plan); ok && e.err == nil {
 		w.names.learn(e.run, opened.Pipeline)
 	}
 	w.counts.add(e, w.names.of(e.run))

@@ -219,8 +219,8 @@ func TestNoActivityWaitsForTheCounting(t *testing.T) {
 func TestTheInterceptorCountsByItself(t *testing.T) {
 	tel := start(t, nil)
 	counted := make(chan struct{})
-	w, is := tel.Interceptor(func(context.Context, string) (string, error) { close(counted); return "orders", nil }).(*watcher)
-	require.True(t, is)
+	w, ok := tel.Interceptor(func(context.Context, string) (string, error) { close(counted); return "orders", nil }).(*watcher)
+	require.True(t, ok)
 	w.tell(event{activity: "ReadChunk", run: "r1"})
 	<-counted
 }

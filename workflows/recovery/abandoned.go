@@ -57,8 +57,8 @@ func (a Abandoned) Since(ctx context.Context, moment time.Time) ([]string, error
 	}
 	var found []string
 	for _, closed := range answer.GetExecutions() {
-		id, is := strings.CutPrefix(closed.GetExecution().GetWorkflowId(), workflows.WorkflowID(""))
-		if !is {
+		id, ok := strings.CutPrefix(closed.GetExecution().GetWorkflowId(), workflows.WorkflowID(""))
+		if !ok {
 			continue
 		}
 		run, err := a.Log.Run(ctx, id)

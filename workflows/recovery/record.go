@@ -90,7 +90,7 @@ func (r *record) effect(ctx context.Context, source string, chunk int64, sink st
 }
 
 func (r *record) folds(ctx context.Context, barrier string) (int64, error) {
-	if known, is := r.folded[barrier]; is {
+	if known, ok := r.folded[barrier]; ok {
 		return known, nil
 	}
 	folds, err := r.log.Folds(ctx, r.run, barrier)
