@@ -110,6 +110,10 @@ func (h *Home) Auditor(ctx context.Context) (*audit.Auditor, error) {
 	return audit.New(h.stores.Log.Reader, h.stores.Payloads, planner), nil
 }
 
+// Doctor does what Options.Doctor does, for what the Home was opened with. Once this process executes runs, the Temporal server is found in
+// use by it.
+func (h *Home) Doctor(ctx context.Context) []client.Check { return h.options.Doctor(ctx) }
+
 // Close stops the Temporal server, or closes the connection to the cluster, and closes the stores. Runs that this process still executes
 // are stopped where they are, as by a kill; they can be resumed.
 func (h *Home) Close() error {

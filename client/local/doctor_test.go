@@ -1,0 +1,33 @@
+package local
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/client"
+)
+
+// TestDoctor: a Home is healthy, a cluster that is not there is not, and nothing is made by looking.
+func TestDoctor(t *testing.T) {
+	home, err := Open(t.Context(), Options{State: Folder(t.TempDir())})
+	require.NoError(t, err)
+	var names []string
+	for _, check := range home.Doctor(t.Context()) {
+		require.NotEqual(t, client.Unhealthy, check.State, check.Name+": "+check.Detail)
+		names = append(names, check.Name)
+	}
+	require.NoError(t, home.Close())
+	require.Equal(t, []string{"program", "state folder", "disk space", "sqlite", "locks", "record", "clock", "temporal"}, names)
+
+	o := Options{State: Folder(t.TempDir() + "/nowhere"), Cluster: &client.Cluster{Address: "127.0.0.1:1"}}
+	found := map[string]client.Check{}
+	for _, check := range o.Doctor(t.Context()) {
+		found[check.Name] = check
+	}
+	require.Equal(t, client.Unhealthy, found["temporal"].State)
+	require.NotEmpty(t, found["temporal"].Advice)
+	require.Equal(t, client.CureOther, found["workers"].Cure)
+	require.Equal(t, client.NameLandscape, found["record"].Cure)
+	require.NoDirExists(t, string(o.State))
+}
