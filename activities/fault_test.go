@@ -127,7 +127,7 @@ func TestPayloadThatIsGoneOrWrong(t *testing.T) {
 // pack returns the payload of the first chunk.
 func (r *rig) pack() string {
 	r.t.Helper()
-	chunk, err := r.log.Chunk(r.t.Context(), runID, "in", 0)
+	chunk, err := r.log.Chunk(r.t.Context(), runID, landscape.ChunkKey{Source: "in", Chunk: 0})
 	require.NoError(r.t, err)
 	return chunk.Pack
 }

@@ -95,7 +95,7 @@ func (f *folding) do(ctx context.Context) (err error) {
 		f.in.At = max(f.in.At, f.held.at) // a clock that was set back makes no batch fire before it was opened
 	}
 	f.held.machine.TurnAwayApart(f.apart)
-	if f.arrivals, err = f.arrivalsOf(ctx, f.in.Kind, chunkKey{f.in.Source, f.in.Chunk}); err != nil {
+	if f.arrivals, err = f.arrivalsOf(ctx, f.in.Kind, landscape.ChunkKey{Source: f.in.Source, Chunk: f.in.Chunk}); err != nil {
 		return err
 	}
 	if f.settled, err = fold(f.held.machine, f.in.Kind, f.in.At, f.arrivals); err != nil {
@@ -112,7 +112,7 @@ func (f *folding) do(ctx context.Context) (err error) {
 // result leaves the rows that came out for the steps that follow, and sums up.
 func (f *folding) result() FoldResult {
 	for _, d := range slices.Backward(f.chunks) { // if there is no room for all, the last fall off: they are needed last
-		f.run.chunks.put(chunkKey{f.held.name, d.Ordinal}, d.Input)
+		f.run.chunks.put(landscape.ChunkKey{Source: f.held.name, Chunk: d.Ordinal}, d.Input)
 	}
 	return FoldResult{
 		Rows: f.rows, Chunks: int64(len(f.chunks)),
@@ -179,7 +179,7 @@ func (f *folding) replay(ctx context.Context, until int64) error {
 		return err
 	}
 	for _, past := range folds[f.held.folds:until] {
-		arrivals, err := f.arrivalsOf(ctx, string(past.Kind), chunkKey{past.Source, past.Chunk})
+		arrivals, err := f.arrivalsOf(ctx, string(past.Kind), landscape.ChunkKey{Source: past.Source, Chunk: past.Chunk})
 		if err != nil {
 			return err
 		}
@@ -196,7 +196,7 @@ func (f *folding) replay(ctx context.Context, until int64) error {
 }
 
 // arrivalsOf returns what a chunk brought to the barrier: what the steps left for it, or the same computed again.
-func (f *folding) arrivalsOf(ctx context.Context, kind string, key chunkKey) (*barrier.Arrivals, error) {
+func (f *folding) arrivalsOf(ctx context.Context, kind string, key landscape.ChunkKey) (*barrier.Arrivals, error) {
 	if kind != FoldChunk {
 		return new(barrier.Arrivals), nil
 	}
@@ -214,7 +214,7 @@ func (f *folding) arrivalsOf(ctx context.Context, kind string, key chunkKey) (*b
 	if came := result.Arrivals[f.held.node]; came != nil {
 		return came, nil
 	}
-	return nil, final{TypeDiverged, fmt.Errorf("%s chunk %d brings nothing to %s", key.source, key.chunk, f.held.name)}
+	return nil, final{TypeDiverged, fmt.Errorf("%s chunk %d brings nothing to %s", key.Source, key.Chunk, f.held.name)}
 }
 
 // A state is stored after each fold as long as it is small, and else after some: what is lost with a process must not take

@@ -14,7 +14,7 @@ func (f *folding) record(ctx context.Context) error {
 	record.State = f.saved.Digest
 	record.Turn, record.Deadline = &f.in.Turns, landscape.MicrosOf(f.held.machine.Deadline())
 	if f.in.Kind == FoldChunk {
-		chunk, err := f.log.Chunk(ctx, f.run.id, f.in.Source, f.in.Chunk)
+		chunk, err := f.log.Chunk(ctx, f.run.id, landscape.ChunkKey{Source: f.in.Source, Chunk: f.in.Chunk})
 		if err != nil {
 			return err
 		}

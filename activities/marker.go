@@ -50,7 +50,7 @@ func (a *Activities) findPayloads(ctx context.Context, run string) error {
 		return err
 	}
 	for _, source := range sources {
-		chunk, err := a.log.Chunk(ctx, run, source.Source, 0)
+		chunk, err := a.log.Chunk(ctx, run, landscape.ChunkKey{Source: source.Source, Chunk: 0})
 		if errors.Is(err, landscape.ErrNotFound) {
 			continue
 		}

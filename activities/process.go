@@ -30,7 +30,7 @@ func (a *Activities) processChunk(ctx context.Context, in ProcessInput) (Process
 	if err != nil {
 		return ProcessResult{}, err
 	}
-	key := chunkKey{in.Source, in.Chunk}
+	key := landscape.ChunkKey{Source: in.Source, Chunk: in.Chunk}
 	inputs, err := a.inputs(ctx, r, key)
 	if err != nil {
 		return ProcessResult{}, err
@@ -53,7 +53,7 @@ func (a *Activities) processChunk(ctx context.Context, in ProcessInput) (Process
 }
 
 // inputs returns what a pass over a chunk begins with: what the reader or a barrier left for it, or the same rebuilt.
-func (a *Activities) inputs(ctx context.Context, r *run, key chunkKey) (engine.Input, error) {
+func (a *Activities) inputs(ctx context.Context, r *run, key landscape.ChunkKey) (engine.Input, error) {
 	if inputs, found := r.chunks.take(key); found {
 		return inputs, nil
 	}
@@ -61,8 +61,8 @@ func (a *Activities) inputs(ctx context.Context, r *run, key chunkKey) (engine.I
 }
 
 // recordPassage records what became of a chunk.
-func (a *Activities) recordPassage(ctx context.Context, r *run, key chunkKey, chunk *plugin.Chunk, result *engine.Result, started time.Time) error {
-	passage := recompute.PassageOf(r.plan, r.id, key.source, key.chunk, chunk, result)
+func (a *Activities) recordPassage(ctx context.Context, r *run, key landscape.ChunkKey, chunk *plugin.Chunk, result *engine.Result, started time.Time) error {
+	passage := recompute.PassageOf(r.plan, r.id, key.Source, key.Chunk, chunk, result)
 	passage.Started, passage.Finished = span(started, time.Now())
 	passage.Attempt, passage.Worker = int64(activity.GetInfo(ctx).Attempt), a.worker
 	return a.log.RecordPassage(ctx, passage)
@@ -75,7 +75,7 @@ func span(began, ended time.Time) (landscape.Micros, landscape.Micros) {
 }
 
 // compute runs the engine over a chunk that went through the steps: it gives what it gave then.
-func (a *Activities) compute(ctx context.Context, r *run, key chunkKey, in engine.Input) (result *engine.Result, err error) {
+func (a *Activities) compute(ctx context.Context, r *run, key landscape.ChunkKey, in engine.Input) (result *engine.Result, err error) {
 	if in.Firsts, err = a.repeats(ctx, r, key, in); err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (a *Activities) claim(ctx context.Context, r *run, claim int, values engine
 }
 
 // handOver keeps the parts and arrivals for what follows, and sums up.
-func (a *Activities) handOver(r *run, key chunkKey, chunk *plugin.Chunk, result *engine.Result) ProcessResult {
+func (a *Activities) handOver(r *run, key landscape.ChunkKey, chunk *plugin.Chunk, result *engine.Result) ProcessResult {
 	out := ProcessResult{Worker: a.affinity.OwnQueue, Rows: chunk.Len(), Refused: len(result.Rejected), Parts: []PartSize{}, RefusedBy: map[string]int{}, EndedBy: map[string]int{}}
 	for _, i := range r.plan.Sinks() {
 		part := &result.Parts[i]

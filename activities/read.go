@@ -47,7 +47,7 @@ func (a *Activities) readChunk(ctx context.Context, in ReadInput) (ReadResult, e
 	if err := a.storeChunk(ctx, r, in, chunk, after); err != nil {
 		return ReadResult{}, fmt.Errorf("source %s, chunk %d: %w", in.Source, in.Chunk, err)
 	}
-	r.chunks.put(chunkKey{in.Source, in.Chunk}, engine.Input{Origin: r.plan.Find(in.Source), Chunk: chunk})
+	r.chunks.put(landscape.ChunkKey{Source: in.Source, Chunk: in.Chunk}, engine.Input{Origin: r.plan.Find(in.Source), Chunk: chunk})
 	return ReadResult{Rows: chunk.Len(), Bytes: int64(len(chunk.Data)), Cursor: after, Worker: a.affinity.OwnQueue}, nil
 }
 
@@ -59,7 +59,7 @@ func (a *Activities) readBefore(ctx context.Context, in ReadInput) (before ReadR
 			return ReadResult{}, false, err
 		}
 	}
-	chunk, err := a.log.Chunk(ctx, in.Run, in.Source, in.Chunk)
+	chunk, err := a.log.Chunk(ctx, in.Run, landscape.ChunkKey{Source: in.Source, Chunk: in.Chunk})
 	if errors.Is(err, landscape.ErrNotFound) {
 		return a.endedBefore(ctx, in)
 	}
@@ -72,7 +72,7 @@ func (a *Activities) readBefore(ctx context.Context, in ReadInput) (before ReadR
 
 // checkCursor requires that the chunk before is recorded and ends where this one begins.
 func (a *Activities) checkCursor(ctx context.Context, in ReadInput) error {
-	before, err := a.log.Chunk(ctx, in.Run, in.Source, in.Chunk-1)
+	before, err := a.log.Chunk(ctx, in.Run, landscape.ChunkKey{Source: in.Source, Chunk: in.Chunk - 1})
 	if errors.Is(err, landscape.ErrNotFound) {
 		return resumepoint.Diverged("the history says that chunk %d of %s was read, and it is not recorded: the record is older than the history", in.Chunk-1, in.Source)
 	}
@@ -190,10 +190,10 @@ func (a *Activities) putPack(ctx context.Context, pack *payload.Pack) (payload.D
 }
 
 // fetch rebuilds a chunk from its record and its pack.
-func (a *Activities) fetch(ctx context.Context, r *run, key chunkKey) (engine.Input, error) {
-	record, err := a.log.Chunk(ctx, r.id, key.source, key.chunk)
+func (a *Activities) fetch(ctx context.Context, r *run, key landscape.ChunkKey) (engine.Input, error) {
+	record, err := a.log.Chunk(ctx, r.id, key)
 	if err != nil {
-		return engine.Input{}, fmt.Errorf("source %s, chunk %d: %w", key.source, key.chunk, err)
+		return engine.Input{}, fmt.Errorf("source %s, chunk %d: %w", key.Source, key.Chunk, err)
 	}
 	return recompute.Chunk(ctx, a.log.Reader, a.payloads, r.plan, record)
 }

@@ -179,7 +179,7 @@ func (a *Activities) checkHeaders(ctx context.Context, run string, state resumep
 		if source.Chunk == 0 || len(source.Cursor.Context) == 0 {
 			continue
 		}
-		chunk, err := a.log.Chunk(ctx, run, source.Source, source.Chunk-1)
+		chunk, err := a.log.Chunk(ctx, run, landscape.ChunkKey{Source: source.Source, Chunk: source.Chunk - 1})
 		if err != nil {
 			return err
 		}

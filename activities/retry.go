@@ -178,7 +178,7 @@ func (f *finder) source(ctx context.Context, source string) (recompute.RetryList
 
 // choose returns those of the rejected rows of a chunk that are retried.
 func (f *finder) choose(ctx context.Context, chunk landscape.Chunk, rejected []landscape.RowErrorKey) ([]int64, error) {
-	routes, err := f.log.AllRoutes(ctx, chunk.Run, chunk.Source, chunk.Chunk)
+	routes, err := f.log.AllRoutes(ctx, chunk.Run, chunk.Key())
 	if err != nil {
 		return nil, err
 	}
@@ -320,7 +320,7 @@ func (f *finder) checkHeaders(ctx context.Context, payloads *payload.Store) erro
 	for _, list := range f.retry.Sources {
 		tried := map[string]bool{}
 		for _, part := range list.Chunks {
-			record, err := f.log.Chunk(ctx, list.Parent, list.Source, part.Chunk)
+			record, err := f.log.Chunk(ctx, list.Parent, landscape.ChunkKey{Source: list.Source, Chunk: part.Chunk})
 			if err != nil {
 				return err
 			}

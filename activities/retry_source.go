@@ -118,7 +118,7 @@ func (r *retriedReader) fetch(ctx context.Context) (*plugin.Chunk, error) {
 	if r.stored != nil && r.known == part.Chunk {
 		return r.stored, nil
 	}
-	record, err := r.source.log.Chunk(ctx, r.list.Parent, r.list.Source, part.Chunk)
+	record, err := r.source.log.Chunk(ctx, r.list.Parent, landscape.ChunkKey{Source: r.list.Source, Chunk: part.Chunk})
 	if err != nil {
 		return nil, fmt.Errorf("chunk %d of run %s, which is retried: %w", part.Chunk, r.list.Parent, err)
 	}

@@ -47,13 +47,13 @@ type run struct {
 	claims   []engine.Claimed // what must be unique
 	order    order            // in which its tokens came
 	runners  sync.Pool
-	spare    sync.Pool                            // chunks that are done with: their memory is for the next ones
-	readings map[string]*reading                  // by source
-	held     map[int]*holding                     // by barrier
-	chunks   handover[chunkKey, engine.Input]     // read or come out of a barrier, and not yet through the steps
-	parts    handover[partKey, []byte]            // computed, and not yet written
-	arrivals handover[partKey, *barrier.Arrivals] // come to a barrier, and not yet taken
-	ahead    handover[chunkKey, ahead]            // through the steps, and not yet on record
+	spare    sync.Pool                                  // chunks that are done with: their memory is for the next ones
+	readings map[string]*reading                        // by source
+	held     map[int]*holding                           // by barrier
+	chunks   handover[landscape.ChunkKey, engine.Input] // read or come out of a barrier, and not yet through the steps
+	parts    handover[partKey, []byte]                  // computed, and not yet written
+	arrivals handover[partKey, *barrier.Arrivals]       // come to a barrier, and not yet taken
+	ahead    handover[landscape.ChunkKey, ahead]        // through the steps, and not yet on record
 
 	balance   sync.Mutex // held while inBalance is used
 	inBalance bool       // every row is accounted for
@@ -66,14 +66,9 @@ type reading struct {
 	digests []string // of the source's files, once it was read to its end
 }
 
-type chunkKey struct {
-	source string
-	chunk  int64
-}
-
 // partKey is what a chunk brings to one sink or barrier.
 type partKey struct {
-	chunkKey
+	landscape.ChunkKey
 	to string
 }
 

@@ -11,6 +11,7 @@ import (
 	"waymark/activities/resumepoint"
 	"waymark/engine"
 	"waymark/engine/firsts"
+	"waymark/landscape"
 )
 
 // Where values must be unique, chunks must be recorded in the order of their turns: then it is a function of what is recorded
@@ -76,7 +77,7 @@ func (a *Activities) passAhead(ctx context.Context, in ProcessInput) error {
 		r.order.alone.Add(-1)
 		return nil
 	}
-	key := chunkKey{in.Source, in.Chunk}
+	key := landscape.ChunkKey{Source: in.Source, Chunk: in.Chunk}
 	inputs, err := a.inputs(ctx, r, key)
 	if err != nil {
 		return err
@@ -114,7 +115,7 @@ func (a *Activities) passInTurn(ctx context.Context, in ProcessInput) (ProcessRe
 	}
 	r.order.mu.Lock()
 	defer r.order.mu.Unlock()
-	key := chunkKey{in.Source, in.Chunk}
+	key := landscape.ChunkKey{Source: in.Source, Chunk: in.Chunk}
 	passed, err := a.settled(ctx, r, key, in.Before)
 	if err == nil {
 		err = a.recordPassage(ctx, r, key, passed.inputs.Chunk, passed.result, started)
@@ -141,14 +142,14 @@ func (o *order) settle(layer *firsts.Layer, before int64) error {
 }
 
 // settled returns what becomes of a chunk in its turn, with what it brings to the index; no layer if it is recorded already.
-func (a *Activities) settled(ctx context.Context, r *run, key chunkKey, before int64) (passed ahead, err error) {
+func (a *Activities) settled(ctx context.Context, r *run, key landscape.ChunkKey, before int64) (passed ahead, err error) {
 	passed, found := r.ahead.take(key)
 	if !found {
 		if passed.inputs, err = a.inputs(ctx, r, key); err != nil {
 			return passed, err
 		}
 	}
-	recorded, err := a.log.Passed(ctx, r.id, key.source, key.chunk)
+	recorded, err := a.log.Passed(ctx, r.id, key)
 	if err != nil {
 		return passed, err
 	}

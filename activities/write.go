@@ -73,7 +73,7 @@ func (a *Activities) apply(ctx context.Context, r *run, target plugin.Target, ef
 	}
 	err = target.Write(ctx, part, data)
 	if err != nil {
-		r.parts.put(partKey{chunkKey{effect.Source, effect.Chunk}, effect.Sink}, data) // for the next attempt
+		r.parts.put(partKey{landscape.ChunkKey{Source: effect.Source, Chunk: effect.Chunk}, effect.Sink}, data) // for the next attempt
 	}
 	return err
 }
@@ -96,7 +96,7 @@ func (a *Activities) rejected(ctx context.Context, r *run, target plugin.Target,
 	if err != nil {
 		return nil, err
 	}
-	inputs, err := a.fetch(ctx, r, chunkKey{effect.Source, effect.Chunk})
+	inputs, err := a.fetch(ctx, r, landscape.ChunkKey{Source: effect.Source, Chunk: effect.Chunk})
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func (a *Activities) reconcile(ctx context.Context, target plugin.Target, effect
 
 // data returns the part's bytes: those that the steps left for it, or the same computed again.
 func (a *Activities) data(ctx context.Context, r *run, effect landscape.Effect) ([]byte, error) {
-	key := chunkKey{effect.Source, effect.Chunk}
+	key := landscape.ChunkKey{Source: effect.Source, Chunk: effect.Chunk}
 	if data, found := r.parts.take(partKey{key, effect.Sink}); found {
 		return data, nil
 	}

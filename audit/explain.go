@@ -110,7 +110,7 @@ func (i *explaining) id(token landscape.Token) string {
 
 // origin fills in where the record came from, and keeps its chunk if the payload is to be had.
 func (i *explaining) origin(ctx context.Context) error {
-	rows, err := i.log.Records(ctx, i.run.ID, i.asked.Source, i.chunk.Chunk)
+	rows, err := i.log.Records(ctx, i.run.ID, landscape.ChunkKey{Source: i.asked.Source, Chunk: i.chunk.Chunk})
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (i *explaining) origin(ctx context.Context) error {
 
 // fates fills in what is recorded about the ways and ends of all tokens of the record.
 func (i *explaining) fates(ctx context.Context) error {
-	routes, err := i.log.AllRoutes(ctx, i.run.ID, i.asked.Source, i.chunk.Chunk)
+	routes, err := i.log.AllRoutes(ctx, i.run.ID, landscape.ChunkKey{Source: i.asked.Source, Chunk: i.chunk.Chunk})
 	if errors.Is(err, landscape.ErrNotFound) && i.lanes[i.asked.Lane].IsRoot() {
 		i.add(i.asked, nil).Note = "the row was read and has not gone through the steps"
 		return nil

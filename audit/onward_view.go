@@ -26,7 +26,7 @@ func (f *following) see(ctx context.Context, token landscape.Token) error {
 	if err != nil {
 		return err
 	}
-	routes, err := f.log.AllRoutes(ctx, f.run.ID, token.Source, chunk.Chunk)
+	routes, err := f.log.AllRoutes(ctx, f.run.ID, landscape.ChunkKey{Source: token.Source, Chunk: chunk.Chunk})
 	if err != nil && !errors.Is(err, landscape.ErrNotFound) {
 		return err
 	}
@@ -48,7 +48,7 @@ func (v *view) wayOf(token landscape.Token) (*landscape.Way, error) {
 // batchOf returns the batch of a barrier that has the token of the chunk; 0 if the barrier did not take it yet.
 func (v *view) batchOf(ctx context.Context, token landscape.Token, node string) (int64, error) {
 	if _, known := v.members[node]; !known {
-		members, err := v.log.Members(ctx, v.chunk.Run, node, v.chunk.Source, v.chunk.Chunk)
+		members, err := v.log.Members(ctx, v.chunk.Run, node, v.chunk.Key())
 		if err != nil {
 			return 0, err
 		}

@@ -111,7 +111,7 @@ func (i *explaining) ends(ctx context.Context, again *RetriedBy, row int64) erro
 	if err != nil {
 		return err
 	}
-	routes, err := i.log.AllRoutes(ctx, again.Run, i.asked.Source, chunk.Chunk)
+	routes, err := i.log.AllRoutes(ctx, again.Run, landscape.ChunkKey{Source: i.asked.Source, Chunk: chunk.Chunk})
 	if errors.Is(err, landscape.ErrNotFound) {
 		return nil // in flight
 	}

@@ -98,7 +98,7 @@ func (a *Auditor) Verify(ctx context.Context, id string) (*Report, error) {
 func (a *Auditor) VerifyWith(ctx context.Context, id string, options VerifyOptions) (report *Report, err error) {
 	a = &Auditor{log: a.log.Marked(), payloads: a.payloads, planner: a.planner}
 	v := &verification{
-		Auditor: a, options: options, fed: map[string]map[chunkKey]bool{}, recomputed: map[chunkKey]bool{}, indexed: map[chunkKey]bool{},
+		Auditor: a, options: options, fed: map[string]map[landscape.ChunkKey]bool{}, recomputed: map[landscape.ChunkKey]bool{}, indexed: map[landscape.ChunkKey]bool{},
 		firsts: firsts.New(""), progress: new(progress),
 		report: &Report{Run: id, Problems: []Problem{}, Checked: []Check{}, NotChecked: []Check{}},
 	}
@@ -212,10 +212,10 @@ type verification struct {
 	rows        int64                                    // of all sources, on record
 	refused     int64                                    // tokens, on record
 	chunks      int64                                    // of all origins, on record
-	fed         map[string]map[chunkKey]bool             // by barrier: the chunks that bring something to it, and are not taken yet
-	recomputed  map[chunkKey]bool                        // chunks that went through the steps again
+	fed         map[string]map[landscape.ChunkKey]bool   // by barrier: the chunks that bring something to it, and are not taken yet
+	recomputed  map[landscape.ChunkKey]bool              // chunks that went through the steps again
 	firsts      *firsts.Index                            // which tokens are the first with their values
-	indexed     map[chunkKey]bool                        // chunks whose values are in it
+	indexed     map[landscape.ChunkKey]bool              // chunks whose values are in it
 	again       map[string]*fedAgain                     // by source: the records of another run that it retries
 	progress    *progress
 	headers     map[string]string // by file of the source that is looked at: digest of what its records are parsed with

@@ -26,7 +26,7 @@ type chunkCheck struct {
 func (v *verification) checkChunk(ctx context.Context, record landscape.Chunk, rejected *landscape.RowErrors) (c chunkCheck) {
 	own := *v
 	own.report = &Report{}
-	own.fed, own.recomputed = map[string]map[chunkKey]bool{}, map[chunkKey]bool{}
+	own.fed, own.recomputed = map[string]map[landscape.ChunkKey]bool{}, map[landscape.ChunkKey]bool{}
 	c.verification = &own
 	c.err = own.guard(ctx, place(record.Source, record.Chunk), func(ctx context.Context) error {
 		in, err := own.readChunk(ctx, record)
@@ -53,7 +53,7 @@ func (v *verification) absorb(c chunkCheck) {
 	maps.Copy(v.recomputed, c.recomputed)
 	for name, chunks := range c.fed {
 		if v.fed[name] == nil {
-			v.fed[name] = map[chunkKey]bool{}
+			v.fed[name] = map[landscape.ChunkKey]bool{}
 		}
 		maps.Copy(v.fed[name], chunks)
 	}
@@ -97,7 +97,7 @@ func (v *verification) readChunk(ctx context.Context, record landscape.Chunk) (*
 
 // verifyRecords compares the chunk's records with the index of those that were read, and reports whether they are the same.
 func (v *verification) verifyRecords(ctx context.Context, record landscape.Chunk, chunk *plugin.Chunk) (same bool, err error) {
-	rows, err := v.log.Records(ctx, record.Run, record.Source, record.Chunk)
+	rows, err := v.log.Records(ctx, record.Run, record.Key())
 	if err != nil {
 		return false, err
 	}
@@ -184,12 +184,12 @@ func (v *verification) compareAll(ctx context.Context, record landscape.Chunk, i
 
 // sayDifferences says in words what of a chunk is other on record than was computed.
 func (v *verification) sayDifferences(ctx context.Context, record landscape.Chunk, computed landscape.Passage) error {
-	routes, err := v.log.AllRoutes(ctx, record.Run, record.Source, record.Chunk)
+	routes, err := v.log.AllRoutes(ctx, record.Run, record.Key())
 	if err != nil {
 		return err
 	}
 	v.compareWays(record, routes, computed.Lanes)
-	hashes, err := v.log.Hashes(ctx, record.Run, record.Source, record.Chunk)
+	hashes, err := v.log.Hashes(ctx, record.Run, record.Key())
 	if err != nil {
 		return err
 	}
@@ -199,16 +199,16 @@ func (v *verification) sayDifferences(ctx context.Context, record landscape.Chun
 
 // feed notes to which barriers the chunk brings something.
 func (v *verification) feed(record landscape.Chunk, result *engine.Result) {
-	v.recomputed[chunkKey{record.Source, record.Chunk}] = true
+	v.recomputed[record.Key()] = true
 	for node, arrivals := range result.Arrivals {
 		if arrivals == nil {
 			continue
 		}
 		name := v.compiled.Nodes[node].Name
 		if v.fed[name] == nil {
-			v.fed[name] = map[chunkKey]bool{}
+			v.fed[name] = map[landscape.ChunkKey]bool{}
 		}
-		v.fed[name][chunkKey{record.Source, record.Chunk}] = true
+		v.fed[name][record.Key()] = true
 	}
 }
 

@@ -34,7 +34,7 @@ func (v *verification) indexFirsts(ctx context.Context) error {
 			v.noteBelieved(err)
 			return ctx.Err()
 		}
-		v.indexed[chunkKey{chunk.Source, chunk.Chunk}] = true
+		v.indexed[chunk.Key()] = true
 	}
 	return nil
 }
@@ -66,7 +66,7 @@ func (v *verification) indexChunk(ctx context.Context, runner *engine.Runner, re
 // firstsFor returns what tells which tokens of a chunk are the first with their values: the index, or the record if the index does not
 // hold the chunk.
 func (v *verification) firstsFor(ctx context.Context, chunk int64, in engine.Input) (engine.Firsts, error) {
-	if v.indexed[chunkKey{v.compiled.Nodes[in.Origin].Name, chunk}] {
+	if v.indexed[landscape.ChunkKey{Source: v.compiled.Nodes[in.Origin].Name, Chunk: chunk}] {
 		return recompute.Lookup(v.found), nil
 	}
 	return recompute.Repeats(ctx, v.log, v.compiled, v.run.ID, chunk, in)

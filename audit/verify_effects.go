@@ -83,11 +83,11 @@ func (v *verification) verifyPublishedBytes(effects []landscape.Effect) {
 // effectPlaces is what effects of a run can be of.
 type effectPlaces struct {
 	sinks  map[string]bool
-	chunks map[chunkKey]bool
+	chunks map[landscape.ChunkKey]bool
 }
 
 func (v *verification) effectPlaces(ctx context.Context) (effectPlaces, error) {
-	places := effectPlaces{map[string]bool{}, map[chunkKey]bool{}}
+	places := effectPlaces{map[string]bool{}, map[landscape.ChunkKey]bool{}}
 	nodes, err := v.log.Nodes(ctx, v.run.ID)
 	if err != nil {
 		return places, err
@@ -98,7 +98,7 @@ func (v *verification) effectPlaces(ctx context.Context) (effectPlaces, error) {
 			if err != nil {
 				return places, err
 			}
-			places.chunks[chunkKey{chunk.Source, chunk.Chunk}] = true
+			places.chunks[chunk.Key()] = true
 		}
 	}
 	return places, nil
@@ -108,7 +108,7 @@ func (p effectPlaces) has(effect landscape.Effect) bool {
 	if effect.Kind == landscape.PublishEffect {
 		return p.sinks[effect.Sink] && effect.Source == "" && effect.Chunk == -1
 	}
-	return p.sinks[effect.Sink] && p.chunks[chunkKey{effect.Source, effect.Chunk}]
+	return p.sinks[effect.Sink] && p.chunks[landscape.ChunkKey{Source: effect.Source, Chunk: effect.Chunk}]
 }
 
 // effectStories reads the events of the run's effects.

@@ -14,12 +14,6 @@ import (
 	"waymark/payload"
 )
 
-// chunkKey names a chunk.
-type chunkKey struct {
-	source string
-	chunk  int64
-}
-
 // refolding takes the folds of one barrier again.
 type refolding struct {
 	*verification
@@ -30,9 +24,9 @@ type refolding struct {
 	rows    int64             // that came out so far
 	chunks  int64             // in which they came out
 	record  *landscape.FoldComparison
-	arrival map[int64]bool     // folds with a batch that was settled as it came
-	sizes   map[chunkKey]int64 // how much memory it takes to look at a chunk
-	whole   bool               // every fold so far was taken again
+	arrival map[int64]bool               // folds with a batch that was settled as it came
+	sizes   map[landscape.ChunkKey]int64 // how much memory it takes to look at a chunk
+	whole   bool                         // every fold so far was taken again
 }
 
 // verifyFolds takes every fold of every barrier again, in order, with what its chunk brings as the steps give it, and compares
@@ -75,7 +69,9 @@ func (r *refolding) run(ctx context.Context) error {
 		return err
 	}
 	done := int64(0)
-	size := func(f landscape.FoldRecord) int64 { return r.sizes[chunkKey{f.Source, f.Chunk}] }
+	size := func(f landscape.FoldRecord) int64 {
+		return r.sizes[landscape.ChunkKey{Source: f.Source, Chunk: f.Chunk}]
+	}
 	bring := func(f landscape.FoldRecord) brought { return r.bring(ctx, f) }
 	err = inOrder(folds, size, bring, func(fold landscape.FoldRecord, b brought) (bool, error) {
 		if fold.Fold != done {
@@ -99,29 +95,29 @@ func (r *refolding) run(ctx context.Context) error {
 
 // measure notes how large the chunks of the run are.
 func (r *refolding) measure(ctx context.Context) error {
-	r.sizes = map[chunkKey]int64{}
+	r.sizes = map[landscape.ChunkKey]int64{}
 	return landscape.Each(ctx, r.log, func(c landscape.Chunk) bool {
-		r.sizes[chunkKey{c.Source, c.Chunk}] = r.chunkBytes(c)
+		r.sizes[c.Key()] = r.chunkBytes(c)
 		return true
 	}, r.verification.run.ID)
 }
 
 // take notes that a fold took its chunk. It reports whether the fold can be taken again.
 func (r *refolding) take(ctx context.Context, fold landscape.FoldRecord) (bool, error) {
-	key := chunkKey{fold.Source, fold.Chunk}
+	key := landscape.ChunkKey{Source: fold.Source, Chunk: fold.Chunk}
 	if fold.Kind != landscape.ChunkFold || r.fed[r.name][key] {
 		delete(r.fed[r.name], key)
 		return true, nil
 	}
-	_, err := r.log.Chunk(ctx, fold.Run, fold.Source, fold.Chunk)
+	_, err := r.log.Chunk(ctx, fold.Run, landscape.ChunkKey{Source: fold.Source, Chunk: fold.Chunk})
 	switch {
 	case errors.Is(err, landscape.ErrNotFound):
-		r.add(RecordDiffers, r.name, "fold %d took %s on record, which is not there", fold.Fold, place(key.source, key.chunk))
+		r.add(RecordDiffers, r.name, "fold %d took %s on record, which is not there", fold.Fold, place(key.Source, key.Chunk))
 		return false, nil
 	case r.recomputed[key]:
-		r.add(RecordDiffers, r.name, "fold %d took %s on record, which brings nothing here, or not twice", fold.Fold, place(key.source, key.chunk))
+		r.add(RecordDiffers, r.name, "fold %d took %s on record, which brings nothing here, or not twice", fold.Fold, place(key.Source, key.Chunk))
 	case err == nil:
-		r.skipped(CheckedFolds, r.name, "the folds from %d on cannot be taken again without %s", fold.Fold, place(key.source, key.chunk))
+		r.skipped(CheckedFolds, r.name, "the folds from %d on cannot be taken again without %s", fold.Fold, place(key.Source, key.Chunk))
 	}
 	return false, err
 }
@@ -133,7 +129,7 @@ func (r *refolding) untaken() {
 	}
 	var places []string
 	for key := range r.fed[r.name] {
-		places = append(places, place(key.source, key.chunk))
+		places = append(places, place(key.Source, key.Chunk))
 	}
 	slices.Sort(places)
 	for _, place := range places {
@@ -175,7 +171,7 @@ func (r *refolding) bring(ctx context.Context, fold landscape.FoldRecord) (b bro
 			b.err = fmt.Errorf("%v", cause)
 		}
 	}()
-	if b.chunk, b.err = r.log.Chunk(ctx, fold.Run, fold.Source, fold.Chunk); b.err != nil {
+	if b.chunk, b.err = r.log.Chunk(ctx, fold.Run, landscape.ChunkKey{Source: fold.Source, Chunk: fold.Chunk}); b.err != nil {
 		return b
 	}
 	in, err := recompute.Chunk(ctx, r.log, r.payloads, r.compiled, b.chunk)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/audit"
+	"waymark/landscape"
 	"waymark/payload"
 	"waymark/tests/system"
 )
@@ -135,7 +136,7 @@ func testGraphPayloads(t *testing.T, s *system.System) {
 	folds, err := s.Log.Folds(t.Context(), run, "top")
 	require.NoError(t, err)
 	require.NotEmpty(t, folds[0].State)
-	chunk, err := s.Log.Chunk(t.Context(), run, "top", 0)
+	chunk, err := s.Log.Chunk(t.Context(), run, landscape.ChunkKey{Source: "top", Chunk: 0})
 	require.NoError(t, err)
 	for where, digest := range map[string]string{"town": tables[0].SHA256, "top": folds[0].State, "top chunk 0": chunk.Pack} {
 		for kind, change := range map[string]func([]byte) []byte{audit.PayloadMissing: nil, audit.PayloadCorrupt: flip} {
@@ -170,7 +171,7 @@ func TestVerifyWithoutTheTable(t *testing.T) {
 // records, and says something else of them.
 func TestVerifyWhatAPackSaysOfItsRows(t *testing.T) {
 	s := playGraph(t)
-	chunk, err := s.Log.Chunk(t.Context(), run, "top", 0)
+	chunk, err := s.Log.Chunk(t.Context(), run, landscape.ChunkKey{Source: "top", Chunk: 0})
 	require.NoError(t, err)
 	stored, err := s.Payloads.Get(t.Context(), payload.Digest(chunk.Pack))
 	require.NoError(t, err)

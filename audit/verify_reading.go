@@ -198,7 +198,7 @@ func (r *rereading) compareRecords(ctx context.Context, record landscape.Chunk) 
 	if whole, err := r.whole(ctx, record); err != nil || !whole {
 		return "", err // that it is not is said where the chunk is verified
 	}
-	rows, err := r.log.Records(ctx, record.Run, record.Source, record.Chunk)
+	rows, err := r.log.Records(ctx, record.Run, record.Key())
 	if err != nil {
 		return "", err
 	}

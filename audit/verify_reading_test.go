@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/audit"
+	"waymark/landscape"
 	"waymark/payload"
 	"waymark/pipeline"
 	"waymark/tests/system"
@@ -90,7 +91,7 @@ func requireProblem(t *testing.T, report *audit.Report, where, detail string) {
 // swapped stores the pack of a chunk once more, with two columns of the header swapped, and returns its digest.
 func swapped(t *testing.T, s *system.System, chunk int64) payload.Digest {
 	t.Helper()
-	record, err := s.Log.Chunk(t.Context(), run, "orders", chunk)
+	record, err := s.Log.Chunk(t.Context(), run, landscape.ChunkKey{Source: "orders", Chunk: chunk})
 	require.NoError(t, err)
 	stored, err := s.Payloads.Get(t.Context(), payload.Digest(record.Pack))
 	require.NoError(t, err)

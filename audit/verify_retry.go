@@ -185,7 +185,7 @@ func (v *verification) compareFormer(ctx context.Context, record landscape.Chunk
 	if whole, err := v.whole(ctx, record); err != nil || !whole {
 		return err // that it is not is said where the chunk is read
 	}
-	now, err := v.log.Records(ctx, record.Run, record.Source, record.Chunk)
+	now, err := v.log.Records(ctx, record.Run, record.Key())
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (v *verification) compareFormer(ctx context.Context, record landscape.Chunk
 		v.add(RecordDiffers, where, "chunk %d of run %s, which it is made of, is not recorded or not whole", rows[0].chunk, parent)
 		return nil
 	}
-	then, err := v.log.Records(ctx, parent, record.Source, origin.Chunk)
+	then, err := v.log.Records(ctx, parent, landscape.ChunkKey{Source: record.Source, Chunk: origin.Chunk})
 	if err != nil {
 		return err
 	}
@@ -231,7 +231,7 @@ func (v *verification) compareHeaders(ctx context.Context, record, origin landsc
 
 // former returns a chunk of the parent, if it is recorded and whole.
 func (v *verification) former(ctx context.Context, parent, source string, chunk int64) (landscape.Chunk, bool, error) {
-	origin, err := v.log.Chunk(ctx, parent, source, chunk)
+	origin, err := v.log.Chunk(ctx, parent, landscape.ChunkKey{Source: source, Chunk: chunk})
 	if errors.Is(err, landscape.ErrNotFound) {
 		return origin, false, nil
 	}

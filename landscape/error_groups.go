@@ -87,7 +87,7 @@ func (r *Reader) ErrorGroups(ctx context.Context, run string) ([]ErrorGroup, err
 // nameFiles sets the file of every sample: that of its chunk.
 func (r *Reader) nameFiles(ctx context.Context, run string, samples []Sample) error {
 	for i := range samples {
-		chunk, err := r.Chunk(ctx, run, samples[i].Source, samples[i].chunk)
+		chunk, err := r.Chunk(ctx, run, ChunkKey{samples[i].Source, samples[i].chunk})
 		if err != nil {
 			return fmt.Errorf("file of row %d of source %s: %w", samples[i].Row, samples[i].Source, err)
 		}

@@ -18,7 +18,7 @@ func (l *Log) lateErrors(ctx context.Context, key EffectKey, refused []Rejection
 	if len(refused) == 0 {
 		return nil, nil
 	}
-	chunk, err := l.Chunk(ctx, key.Run, key.Source, key.Chunk)
+	chunk, err := l.Chunk(ctx, key.Run, ChunkKey{key.Source, key.Chunk})
 	if err != nil {
 		return nil, err
 	}

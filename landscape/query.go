@@ -140,8 +140,8 @@ func (r *Reader) Chunks(ctx context.Context, run, source string) iter.Seq2[Chunk
 }
 
 // Chunk returns one chunk. The error wraps ErrNotFound if it was not read yet.
-func (r *Reader) Chunk(ctx context.Context, run, source string, chunk int64) (Chunk, error) {
-	return get[Chunk](ctx, r.from, run, source, chunk)
+func (r *Reader) Chunk(ctx context.Context, run string, at ChunkKey) (Chunk, error) {
+	return get[Chunk](ctx, r.from, run, at.Source, at.Chunk)
 }
 
 // chunkByRow is a Chunk by its first row.
@@ -165,8 +165,8 @@ func (r *Reader) ChunkOf(ctx context.Context, run, source string, row int64) (Ch
 }
 
 // Records returns the columns of a chunk's records.
-func (r *Reader) Records(ctx context.Context, run, source string, chunk int64) (Records, error) {
-	slices, err := Select[ChunkRowsRecord](ctx, r.from, run, source, chunk)
+func (r *Reader) Records(ctx context.Context, run string, at ChunkKey) (Records, error) {
+	slices, err := Select[ChunkRowsRecord](ctx, r.from, run, at.Source, at.Chunk)
 	if err != nil {
 		return Records{}, err
 	}

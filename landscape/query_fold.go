@@ -55,12 +55,12 @@ func (r *Reader) Batch(ctx context.Context, run, node string, batch int64) (Batc
 
 // Members returns the tokens of one lane of a fold's chunk that came to the barrier, in the form in which RecordFold takes
 // them, by lane; nil if none came.
-func (r *Reader) Members(ctx context.Context, run, node, source string, chunk int64) ([]LaneMembers, error) {
-	about, err := r.Chunk(ctx, run, source, chunk)
+func (r *Reader) Members(ctx context.Context, run, node string, at ChunkKey) ([]LaneMembers, error) {
+	about, err := r.Chunk(ctx, run, at)
 	if err != nil {
 		return nil, err
 	}
-	stored, err := Select[MembersRecord](ctx, r.from, run, node, source, chunk)
+	stored, err := Select[MembersRecord](ctx, r.from, run, node, at.Source, at.Chunk)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (r *Reader) Members(ctx context.Context, run, node, source string, chunk in
 			list = append(list, LaneMembers{Lane: m.Lane, Batches: make([]uint32, about.Rows)})
 		}
 		if m.Slice < 0 || len(m.Batches) != 4*about.sliceRows(m.Slice) {
-			return nil, incomplete("slice %d of the members of %s does not hold the rows of %s chunk %d", m.Slice, node, source, chunk)
+			return nil, incomplete("slice %d of the members of %s does not hold the rows of %s chunk %d", m.Slice, node, at.Source, at.Chunk)
 		}
 		copy(list[len(list)-1].Batches[m.Slice*SliceRows:], unpack(nil, m.Batches))
 	}
@@ -102,11 +102,11 @@ func (r *Reader) FirstMembers(ctx context.Context, run, node string, batch int64
 		if fold.Kind != ChunkFold || fold.Opened < batch {
 			continue
 		}
-		chunk, err := r.Chunk(ctx, run, fold.Source, fold.Chunk)
+		chunk, err := r.Chunk(ctx, run, ChunkKey{fold.Source, fold.Chunk})
 		if err != nil {
 			return nil, err
 		}
-		members, err := r.Members(ctx, run, node, fold.Source, fold.Chunk)
+		members, err := r.Members(ctx, run, node, ChunkKey{fold.Source, fold.Chunk})
 		if err != nil {
 			return nil, err
 		}

@@ -103,9 +103,9 @@ func TestCompareGraph(t *testing.T) {
 
 func TestCheckGraphShape(t *testing.T) {
 	s, log, driver := graphCompared(t)
-	orders, err := log.Chunk(t.Context(), s.Run, landscapetest.Orders, 1)
+	orders, err := log.Chunk(t.Context(), s.Run, landscape.ChunkKey{Source: landscapetest.Orders, Chunk: 1})
 	require.NoError(t, err)
-	ranked, err := log.Chunk(t.Context(), s.Run, "ranked", 0)
+	ranked, err := log.Chunk(t.Context(), s.Run, landscape.ChunkKey{Source: "ranked", Chunk: 0})
 	require.NoError(t, err)
 	check := func() error {
 		return errors.Join(log.CheckShape(t.Context(), orders), log.CheckShape(t.Context(), ranked))

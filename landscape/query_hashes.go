@@ -9,12 +9,12 @@ import (
 // Hashes returns the output hashes of every lane and node that has hashes of its own and that a row of the chunk left, by
 // lane and name of the node, in the form in which RecordPassage takes them; none if the chunk did not go through the steps
 // yet.
-func (r *Reader) Hashes(ctx context.Context, run, source string, chunk int64) ([]NodeHashes, error) {
-	about, err := r.Chunk(ctx, run, source, chunk)
+func (r *Reader) Hashes(ctx context.Context, run string, at ChunkKey) ([]NodeHashes, error) {
+	about, err := r.Chunk(ctx, run, at)
 	if err != nil {
 		return nil, err
 	}
-	slices, err := Select[HashesRecord](ctx, r.from, run, source, chunk)
+	slices, err := Select[HashesRecord](ctx, r.from, run, at.Source, at.Chunk)
 	if err != nil {
 		return nil, err
 	}

@@ -111,7 +111,7 @@ func (r *Reader) mergeInPassage(ctx context.Context, all lanes, key located, lan
 	if kind.Result != MergeNothing {
 		merged.Token = &Token{Source: key.chunk.Source, Lane: lane.Lane, Row: row}
 	}
-	routes, err := r.AllRoutes(ctx, key.chunk.Run, key.chunk.Source, key.chunk.Chunk)
+	routes, err := r.AllRoutes(ctx, key.chunk.Run, key.chunk.Key())
 	if err != nil {
 		return Merged{}, err
 	}

@@ -53,7 +53,7 @@ func (r *Reader) SinkParts(ctx context.Context, run, sink string) ([]SinkPart, e
 
 // nth returns the nth token, from 1, that a write holds.
 func (r *Reader) nth(ctx context.Context, part SinkPart, n int64) (Token, error) {
-	chunk, err := r.Chunk(ctx, part.Run, part.Source, part.Chunk)
+	chunk, err := r.Chunk(ctx, part.Run, ChunkKey{part.Source, part.Chunk})
 	if err != nil {
 		return Token{}, err
 	}
@@ -72,7 +72,7 @@ func (r *Reader) nth(ctx context.Context, part SinkPart, n int64) (Token, error)
 
 // SinkTokens returns the tokens of a write, in the order in which the sink gets them: those that its target refused as well.
 func (r *Reader) SinkTokens(ctx context.Context, write EffectKey) ([]Token, error) {
-	chunk, err := r.Chunk(ctx, write.Run, write.Source, write.Chunk)
+	chunk, err := r.Chunk(ctx, write.Run, ChunkKey{write.Source, write.Chunk})
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (r *Reader) SinkTokens(ctx context.Context, write EffectKey) ([]Token, erro
 
 // sinkTokens returns the tokens of a chunk that a sink gets, in the order in which it gets them.
 func (r *Reader) sinkTokens(ctx context.Context, chunk Chunk, sink string) ([]Token, error) {
-	routes, err := r.AllRoutes(ctx, chunk.Run, chunk.Source, chunk.Chunk)
+	routes, err := r.AllRoutes(ctx, chunk.Run, chunk.Key())
 	if err != nil {
 		return nil, err
 	}

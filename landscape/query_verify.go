@@ -84,7 +84,7 @@ func (r *Reader) comparePassage(ctx context.Context, p Passage, refused *RowErro
 	} else {
 		p.Feeds = nil
 	}
-	repeats, err := r.keepsRepeats(ctx, p.Run, p.Source, p.Chunk)
+	repeats, err := r.keepsRepeats(ctx, p.Run, ChunkKey{p.Source, p.Chunk})
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (r *Reader) comparePassage(ctx context.Context, p Passage, refused *RowErro
 	} else {
 		p.Repeats = nil
 	}
-	chunk, err := r.Chunk(ctx, p.Run, p.Source, p.Chunk)
+	chunk, err := r.Chunk(ctx, p.Run, ChunkKey{p.Source, p.Chunk})
 	if err != nil {
 		return nil, err
 	}

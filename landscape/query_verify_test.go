@@ -117,7 +117,7 @@ func TestCompare(t *testing.T) {
 
 func TestCheckShape(t *testing.T) {
 	s, log, driver := compared(t)
-	chunk, err := log.Chunk(t.Context(), s.Run, landscapetest.Source, 1)
+	chunk, err := log.Chunk(t.Context(), s.Run, landscape.ChunkKey{Source: landscapetest.Source, Chunk: 1})
 	require.NoError(t, err)
 	require.NoError(t, log.CheckShape(t.Context(), chunk))
 	for _, c := range []struct {

@@ -10,18 +10,18 @@ import (
 
 // laneRoutes returns which way each token of one lane of a chunk took. The error wraps ErrNotFound if the chunk did not go
 // through the steps yet, or its source has no such lane.
-func (r *Reader) laneRoutes(ctx context.Context, run, source string, chunk, lane int64) (LaneRoutes, error) {
+func (r *Reader) laneRoutes(ctx context.Context, run string, at ChunkKey, lane int64) (LaneRoutes, error) {
 	all, err := r.lanesOf(ctx, run)
 	if err != nil {
 		return LaneRoutes{}, err
 	}
-	about, err := all.at(source, lane)
+	about, err := all.at(at.Source, lane)
 	if err != nil {
 		return LaneRoutes{}, err
 	}
-	p, err := get[PassageRecord](ctx, r.from, run, source, chunk, lane)
+	p, err := get[PassageRecord](ctx, r.from, run, at.Source, at.Chunk, lane)
 	if errors.Is(err, ErrNotFound) && !about.IsRoot() {
-		p, err = get[PassageRecord](ctx, r.from, run, source, chunk, all.root(source))
+		p, err = get[PassageRecord](ctx, r.from, run, at.Source, at.Chunk, all.root(at.Source))
 		return LaneRoutes{Lane: lane, Codes: noTokens(p.Rows)}, err
 	}
 	if err != nil {
@@ -32,21 +32,21 @@ func (r *Reader) laneRoutes(ctx context.Context, run, source string, chunk, lane
 
 // AllRoutes returns which way each token of a chunk took, for every lane in which the chunk has one, by lane. The error
 // wraps ErrNotFound if the chunk did not go through the steps yet.
-func (r *Reader) AllRoutes(ctx context.Context, run, source string, chunk int64) ([]LaneRoutes, error) {
+func (r *Reader) AllRoutes(ctx context.Context, run string, at ChunkKey) ([]LaneRoutes, error) {
 	all, err := r.lanesOf(ctx, run)
 	if err != nil {
 		return nil, err
 	}
-	passages, err := Select[PassageRecord](ctx, r.from, run, source, chunk)
+	passages, err := Select[PassageRecord](ctx, r.from, run, at.Source, at.Chunk)
 	if err != nil {
 		return nil, err
 	}
 	if passages == nil {
-		return nil, fmt.Errorf("passages %s/%s/%d: %w", run, source, chunk, ErrNotFound)
+		return nil, fmt.Errorf("passages %s/%s/%d: %w", run, at.Source, at.Chunk, ErrNotFound)
 	}
 	list := make([]LaneRoutes, len(passages))
 	for i, p := range passages {
-		lane, err := all.at(source, p.Lane)
+		lane, err := all.at(at.Source, p.Lane)
 		if err != nil {
 			return nil, err
 		}
@@ -134,7 +134,7 @@ func (r *Reader) find(ctx context.Context, run string, token Token) (located, er
 	if err != nil {
 		return located{}, err
 	}
-	routes, err := r.laneRoutes(ctx, run, token.Source, chunk.Chunk, token.Lane)
+	routes, err := r.laneRoutes(ctx, run, ChunkKey{token.Source, chunk.Chunk}, token.Lane)
 	if err != nil {
 		return located{}, err
 	}

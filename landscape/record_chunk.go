@@ -16,6 +16,12 @@ const MaxRawBytes = 65_536
 // cuts one value out of a column cheaply. Views and stored records hang on it; never change it.
 const SliceRows = 1024
 
+// ChunkKey names a chunk of a run: that of a source, or of rows that came out of a barrier.
+type ChunkKey struct {
+	Source string // or barrier
+	Chunk  int64  // its ordinal there, from 0
+}
+
 // Chunk is a consecutive slice of one origin. Rows and lines count from 1, chunks from 0. A barrier's chunk holds rows
 // that came out of one fold.
 type Chunk struct {
@@ -37,6 +43,9 @@ type Chunk struct {
 	Attempt     int64  `db:"attempt,first"`
 	Read        Micros `db:"read_us,first"` // set by Log
 }
+
+// Key returns the chunk's key in its run.
+func (c Chunk) Key() ChunkKey { return ChunkKey{c.Source, c.Chunk} }
 
 // End reads where the chunk ends, which is where the next one of its source begins.
 func (c Chunk) End() (plugin.Cursor, error) {

@@ -32,12 +32,12 @@ func appendRepeats(insert []Record, chunk Chunk, columns []RepeatColumn) ([]Reco
 
 // Repeats returns of which tokens those are repeats that deduplicates dropped, in the form in which RecordPassage takes them, by lane
 // and node; nil if they dropped none, or an earlier release recorded the passage.
-func (r *Reader) Repeats(ctx context.Context, run, source string, chunk int64) ([]RepeatColumn, error) {
-	stored, err := Select[RepeatsRecord](ctx, r.from, run, source, chunk)
+func (r *Reader) Repeats(ctx context.Context, run string, at ChunkKey) ([]RepeatColumn, error) {
+	stored, err := Select[RepeatsRecord](ctx, r.from, run, at.Source, at.Chunk)
 	if err != nil || len(stored) == 0 {
 		return nil, err
 	}
-	about, err := r.Chunk(ctx, run, source, chunk)
+	about, err := r.Chunk(ctx, run, at)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (r *Reader) Repeats(ctx context.Context, run, source string, chunk int64) (
 			columns = append(columns, RepeatColumn{Lane: stretch.Lane, Node: stretch.Node, Firsts: make([]Token, about.Rows)})
 		}
 		if stretch.Slice < 0 || len(stretch.Firsts) != 8*about.sliceRows(stretch.Slice) {
-			return nil, incomplete("slice %d of the repeats at %s does not hold the rows of %s chunk %d", stretch.Slice, stretch.Node, source, chunk)
+			return nil, incomplete("slice %d of the repeats at %s does not hold the rows of %s chunk %d", stretch.Slice, stretch.Node, at.Source, at.Chunk)
 		}
 		firsts := columns[len(columns)-1].Firsts[stretch.Slice*SliceRows:]
 		for i := range len(stretch.Firsts) / 8 {
@@ -104,8 +104,8 @@ func (r *Reader) FirstOf(ctx context.Context, run, node string, token Token) (To
 
 // keepsRepeats reports whether it is recorded of which tokens those of a chunk are repeats: not if an earlier release sent it
 // through the steps. Such a run has claims.
-func (r *Reader) keepsRepeats(ctx context.Context, run, source string, chunk int64) (bool, error) {
-	kept, err := r.has(ctx, RepeatsRecord{}, run, source, chunk)
+func (r *Reader) keepsRepeats(ctx context.Context, run string, at ChunkKey) (bool, error) {
+	kept, err := r.has(ctx, RepeatsRecord{}, run, at.Source, at.Chunk)
 	if err != nil || kept {
 		return kept, err
 	}
@@ -123,6 +123,6 @@ func (r *Reader) has(ctx context.Context, kind Record, prefix ...any) (found boo
 }
 
 // Passed reports whether it is recorded that a chunk went through the steps.
-func (r *Reader) Passed(ctx context.Context, run, source string, chunk int64) (bool, error) {
-	return r.has(ctx, passageHead{}, run, source, chunk)
+func (r *Reader) Passed(ctx context.Context, run string, at ChunkKey) (bool, error) {
+	return r.has(ctx, passageHead{}, run, at.Source, at.Chunk)
 }

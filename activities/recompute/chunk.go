@@ -73,7 +73,7 @@ func Chunk(ctx context.Context, log *landscape.Reader, payloads *payload.Store, 
 	if err != nil {
 		return engine.Input{}, fmt.Errorf("records of %s, chunk %d: %w", record.Source, record.Chunk, err)
 	}
-	rows, err := log.Records(ctx, record.Run, record.Source, record.Chunk)
+	rows, err := log.Records(ctx, record.Run, record.Key())
 	if err != nil {
 		return engine.Input{}, err
 	}

@@ -14,11 +14,11 @@ import (
 // which it is not recorded which one was the first with its key, that one is the zero token.
 func Repeats(ctx context.Context, log *landscape.Reader, p *plan.Plan, run string, chunk int64, in engine.Input) (engine.Duplicates, error) {
 	source := p.Nodes[in.Origin].Name
-	routes, err := log.AllRoutes(ctx, run, source, chunk)
+	routes, err := log.AllRoutes(ctx, run, landscape.ChunkKey{Source: source, Chunk: chunk})
 	if err != nil {
 		return nil, err
 	}
-	columns, err := log.Repeats(ctx, run, source, chunk)
+	columns, err := log.Repeats(ctx, run, landscape.ChunkKey{Source: source, Chunk: chunk})
 	if err != nil {
 		return nil, err
 	}

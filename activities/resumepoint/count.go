@@ -59,8 +59,8 @@ func (w *finishedWork) countTurns() error {
 
 // order returns the sources' chunks on record in the order in which they were read: of the sources that were not at their end
 // the one with the fewest chunks was read next, the first of equals.
-func (w *finishedWork) order() ([]chunkKey, error) {
-	var order []chunkKey
+func (w *finishedWork) order() ([]landscape.ChunkKey, error) {
+	var order []landscape.ChunkKey
 	read := make([]int64, len(w.Sources))
 	var next int
 	for {
@@ -73,7 +73,7 @@ func (w *finishedWork) order() ([]chunkKey, error) {
 		if next < 0 || read[next] == w.counts[w.Sources[next].Source] {
 			break
 		}
-		order = append(order, chunkKey{w.Sources[next].Source, read[next]})
+		order = append(order, landscape.ChunkKey{Source: w.Sources[next].Source, Chunk: read[next]})
 		read[next]++
 	}
 	for i, source := range w.Sources {
@@ -93,16 +93,16 @@ func (w *finishedWork) readTogether(source, next int, read []int64) bool {
 }
 
 // countRead counts a source's chunk.
-func (w *finishedWork) countRead(key chunkKey) error {
+func (w *finishedWork) countRead(key landscape.ChunkKey) error {
 	chunk := w.chunks[key]
 	for i := range w.Sources {
 		source := &w.Sources[i]
-		if source.Source != key.source {
+		if source.Source != key.Source {
 			continue
 		}
 		end, err := chunk.End()
 		if err != nil {
-			return fmt.Errorf("chunk %d of %s: cursor on record: %w", key.chunk, key.source, err)
+			return fmt.Errorf("chunk %d of %s: cursor on record: %w", key.Chunk, key.Source, err)
 		}
 		source.Cursor = end
 		source.Chunk++
@@ -114,7 +114,7 @@ func (w *finishedWork) countRead(key chunkKey) error {
 }
 
 // countChunk counts what became of a chunk: its parts in the sinks, and what barriers made of it.
-func (w *finishedWork) countChunk(key chunkKey) error {
+func (w *finishedWork) countChunk(key landscape.ChunkKey) error {
 	chunk := w.chunks[key]
 	w.Refused += chunk.refused
 	for _, sink := range w.Plan.Sinks {
@@ -200,7 +200,7 @@ func (w *finishedWork) countEnds() error {
 			return err
 		}
 		for ; held.Passed < held.Chunks; held.Passed++ {
-			key := chunkKey{held.Barrier, held.Passed}
+			key := landscape.ChunkKey{Source: held.Barrier, Chunk: held.Passed}
 			if !w.complete(key) {
 				return nil
 			}

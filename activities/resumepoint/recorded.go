@@ -12,25 +12,19 @@ import (
 // done is what is recorded of a run's work.
 type done struct {
 	run    string
-	chunks map[chunkKey]*doneChunk
+	chunks map[landscape.ChunkKey]*doneChunk
 	counts map[string]int64 // chunks by source or barrier
 	ended  map[string]bool  // sources whose end is recorded
 	folds  map[string][]landscape.FoldRecord
-	taken  map[partKey]int64      // chunks by the barrier that took them, to the fold
-	out    map[foldKey][]chunkKey // what came out in a fold
-	ticks  []tickFold             // folds for deadlines, in their order
-	turns  int64                  // turns that folds on record are part of: later deadlines must wait for them
-}
-
-// chunkKey is a chunk of a source or barrier.
-type chunkKey struct {
-	source string
-	chunk  int64
+	taken  map[partKey]int64                // chunks by the barrier that took them, to the fold
+	out    map[foldKey][]landscape.ChunkKey // what came out in a fold
+	ticks  []tickFold                       // folds for deadlines, in their order
+	turns  int64                            // turns that folds on record are part of: later deadlines must wait for them
 }
 
 // partKey is what a chunk brought to a barrier.
 type partKey struct {
-	chunkKey
+	landscape.ChunkKey
 	to string
 }
 
@@ -59,8 +53,8 @@ type tickFold struct {
 // read reads what is recorded of the run's work, which may go on meanwhile: what presupposes something else is read before that.
 func read(ctx context.Context, log *landscape.Reader, run string, plan Plan) (*done, error) {
 	d := &done{
-		run: run, chunks: map[chunkKey]*doneChunk{}, counts: map[string]int64{}, ended: map[string]bool{},
-		folds: map[string][]landscape.FoldRecord{}, taken: map[partKey]int64{}, out: map[foldKey][]chunkKey{},
+		run: run, chunks: map[landscape.ChunkKey]*doneChunk{}, counts: map[string]int64{}, ended: map[string]bool{},
+		folds: map[string][]landscape.FoldRecord{}, taken: map[partKey]int64{}, out: map[foldKey][]landscape.ChunkKey{},
 	}
 	ends, err := log.SourceEnds(ctx, run)
 	if err != nil {
@@ -82,7 +76,7 @@ func read(ctx context.Context, log *landscape.Reader, run string, plan Plan) (*d
 		return nil, err
 	}
 	for _, effect := range effects {
-		if chunk := d.chunks[chunkKey{effect.Source, effect.Chunk}]; chunk != nil {
+		if chunk := d.chunks[landscape.ChunkKey{Source: effect.Source, Chunk: effect.Chunk}]; chunk != nil {
 			chunk.effects = append(chunk.effects, effect)
 		}
 	}
@@ -102,7 +96,7 @@ func (d *done) readChunks(ctx context.Context, log *landscape.Reader, source str
 		if chunk.Chunk != d.counts[source] {
 			return Diverged("chunk %d of %s is not recorded, and chunk %d is", d.counts[source], source, chunk.Chunk)
 		}
-		key := chunkKey{source, chunk.Chunk}
+		key := landscape.ChunkKey{Source: source, Chunk: chunk.Chunk}
 		d.chunks[key] = &doneChunk{Chunk: chunk}
 		if chunk.Fold == nil {
 			if row, err = follows(chunk, row); err != nil {
@@ -116,7 +110,7 @@ func (d *done) readChunks(ctx context.Context, log *landscape.Reader, source str
 		d.counts[source]++
 	}
 	for _, mark := range marks {
-		chunk := d.chunks[chunkKey{source, mark.Chunk}]
+		chunk := d.chunks[landscape.ChunkKey{Source: source, Chunk: mark.Chunk}]
 		if chunk == nil {
 			return Diverged("chunk %d of %s went through the steps, and is not recorded itself", mark.Chunk, source)
 		}
@@ -177,7 +171,7 @@ func (d *done) addFold(barrier string, fold landscape.FoldRecord, before []lands
 		d.ticks = append(d.ticks, tick)
 		d.turns = max(d.turns, tick.Turns)
 	default:
-		key := chunkKey{fold.Source, fold.Chunk}
+		key := landscape.ChunkKey{Source: fold.Source, Chunk: fold.Chunk}
 		d.taken[partKey{key, barrier}] = fold.Fold
 		if chunk := d.chunks[key]; chunk != nil && chunk.Fold == nil {
 			d.turns = max(d.turns, *fold.Turn+1)
@@ -188,7 +182,7 @@ func (d *done) addFold(barrier string, fold landscape.FoldRecord, before []lands
 
 // complete reports whether the chunk, and all that came of it in barriers, went through the steps, is confirmed by the sinks,
 // and is in the barriers.
-func (d *done) complete(key chunkKey) bool {
+func (d *done) complete(key landscape.ChunkKey) bool {
 	chunk := d.chunks[key]
 	if !chunk.passed {
 		return false

@@ -50,7 +50,7 @@ func (d *done) passedInTurn(plan Plan) ([]landscape.Chunk, error) {
 }
 
 // appendPassed appends a chunk, if it went through the steps, and what came of it.
-func (d *done) appendPassed(passed []landscape.Chunk, key chunkKey) []landscape.Chunk {
+func (d *done) appendPassed(passed []landscape.Chunk, key landscape.ChunkKey) []landscape.Chunk {
 	chunk := d.chunks[key]
 	if !chunk.passed {
 		return passed

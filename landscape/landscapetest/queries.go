@@ -89,7 +89,7 @@ func queries(t *testing.T, d landscape.Driver) {
 	t.Run("Records", func(t *testing.T) {
 		for i := range s.Chunks {
 			_, want := s.Chunk(i)
-			got, err := log.Records(ctx, s.Run, Source, int64(i))
+			got, err := log.Records(ctx, s.Run, landscape.ChunkKey{Source: Source, Chunk: int64(i)})
 			require.NoError(t, err)
 			require.Equal(t, want, got)
 		}

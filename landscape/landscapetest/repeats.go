@@ -22,7 +22,7 @@ func repeats(t *testing.T, d landscape.Driver) {
 	s := Scene{Run: "r", Chunks: 2, ChunkRows: landscape.SliceRows + 6}
 	log := begun(t, d, s)
 	require.NoError(t, s.Read(t.Context(), log))
-	passed, err := log.Passed(t.Context(), s.Run, Source, 0)
+	passed, err := log.Passed(t.Context(), s.Run, landscape.ChunkKey{Source: Source, Chunk: 0})
 	require.NoError(t, err)
 	require.False(t, passed)
 	p := Repeating(s.Passage(0))
@@ -32,15 +32,15 @@ func repeats(t *testing.T, d landscape.Driver) {
 		require.NoError(t, log.RecordPassage(t.Context(), p), "a repeat changes nothing")
 	}
 	require.NoError(t, log.RecordPassage(t.Context(), s.Passage(1)))
-	passed, err = log.Passed(t.Context(), s.Run, Source, 0)
+	passed, err = log.Passed(t.Context(), s.Run, landscape.ChunkKey{Source: Source, Chunk: 0})
 	require.NoError(t, err)
 	require.True(t, passed)
 	require.Len(t, stored[landscape.RepeatsRecord](t, d, s.Run), 2)
 
-	columns, err := log.Repeats(t.Context(), s.Run, Source, 0)
+	columns, err := log.Repeats(t.Context(), s.Run, landscape.ChunkKey{Source: Source, Chunk: 0})
 	require.NoError(t, err)
 	require.Equal(t, p.Repeats, columns)
-	columns, err = log.Repeats(t.Context(), s.Run, Source, 1)
+	columns, err = log.Repeats(t.Context(), s.Run, landscape.ChunkKey{Source: Source, Chunk: 1})
 	require.NoError(t, err)
 	require.Nil(t, columns)
 	for row, first := range map[int64]int64{2: 1, 5: 3, int64(last) + 1: 7} {

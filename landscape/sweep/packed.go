@@ -36,18 +36,13 @@ type packed struct {
 	joined  map[laneNode]string // by lane and coalesce: the name of the lane of what it makes of the lane's tokens in their own passage
 	ways    map[string]*wayEnd
 	chunks  []chunkRows
-	known   map[chunkKey]bool // true for chunks, false for strays
-	strays  []chunkRows       // that are not recorded, and of which there are records: they have no rows
-	effects map[chunkKey][]write
+	known   map[landscape.ChunkKey]bool // true for chunks, false for strays
+	strays  []chunkRows                 // that are not recorded, and of which there are records: they have no rows
+	effects map[landscape.ChunkKey][]write
 	errors  map[string][]refused // by source, by row and lane
 	nodes   []string             // of errors
 	batches map[string]batches   // by barrier
 	paths   []string             // of batches
-}
-
-type chunkKey struct {
-	source string
-	chunk  int64
 }
 
 type laneNode struct {
@@ -81,7 +76,9 @@ type chunkRows struct {
 // Table returns chunks.
 func (chunkRows) Table() string { return "chunks" }
 
-func (c chunkRows) key() chunkKey { return chunkKey{c.Source, c.Chunk} }
+func (c chunkRows) key() landscape.ChunkKey {
+	return landscape.ChunkKey{Source: c.Source, Chunk: c.Chunk}
+}
 
 // write is an effect, as far as tokens are concerned.
 type write struct {
@@ -154,7 +151,7 @@ func (p *packed) loadWays(ctx context.Context) error {
 
 func (p *packed) loadChunks(ctx context.Context) (err error) {
 	p.chunks, err = landscape.Select[chunkRows](ctx, p.reader, p.run)
-	p.known = map[chunkKey]bool{}
+	p.known = map[landscape.ChunkKey]bool{}
 	for _, c := range p.chunks {
 		p.known[c.key()] = true
 	}
@@ -180,12 +177,14 @@ func (ofJoins) Table() string  { return "joins" }
 func (ofMerges) Table() string { return "chunk_joins" }
 func (ofHashes) Table() string { return "hashes" }
 
-func (c ofChunk) key() chunkKey { return chunkKey{c.Source, c.Chunk} }
+func (c ofChunk) key() landscape.ChunkKey {
+	return landscape.ChunkKey{Source: c.Source, Chunk: c.Chunk}
+}
 
 // loadStrays looks in a table for records of chunks that are not recorded.
 func loadStrays[T interface {
 	landscape.Record
-	key() chunkKey
+	key() landscape.ChunkKey
 }](ctx context.Context, p *packed) error {
 	return landscape.Each(ctx, p.reader, func(record T) bool {
 		p.stray(record.key())
@@ -193,17 +192,17 @@ func loadStrays[T interface {
 	}, p.run)
 }
 
-func (p *packed) stray(key chunkKey) {
+func (p *packed) stray(key landscape.ChunkKey) {
 	if _, seen := p.known[key]; !seen {
 		p.known[key] = false
-		p.strays = append(p.strays, chunkRows{Run: p.run, Source: key.source, Chunk: key.chunk})
+		p.strays = append(p.strays, chunkRows{Run: p.run, Source: key.Source, Chunk: key.Chunk})
 	}
 }
 
 func (p *packed) loadEffects(ctx context.Context) error {
-	p.effects = map[chunkKey][]write{}
+	p.effects = map[landscape.ChunkKey][]write{}
 	return landscape.Each(ctx, p.reader, func(w write) bool {
-		key := chunkKey{w.Source, w.Chunk}
+		key := landscape.ChunkKey{Source: w.Source, Chunk: w.Chunk}
 		p.effects[key] = append(p.effects[key], w)
 		p.stray(key)
 		return true

@@ -92,7 +92,7 @@ func (p *packed) countMembers(ctx context.Context) error {
 		lanes[lane.Lane] = true
 	}
 	return landscape.Each(ctx, p.reader, func(m memberSlice) bool {
-		if !p.known[chunkKey{m.Source, m.Chunk}] || !lanes[m.Lane] {
+		if !p.known[landscape.ChunkKey{Source: m.Source, Chunk: m.Chunk}] || !lanes[m.Lane] {
 			return true
 		}
 		all := p.barrier(m.Node)

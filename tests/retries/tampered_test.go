@@ -135,7 +135,7 @@ func TestVerifyFindsAnotherHeaderThanWasFedAgain(t *testing.T) {
 	b := newBench(t, map[string]string{"orders.csv": orders})
 	b.first(strict)
 	b.retry("second", "first", loose)
-	record, err := b.Log.Chunk(t.Context(), "second", "orders", 0)
+	record, err := b.Log.Chunk(t.Context(), "second", landscape.ChunkKey{Source: "orders", Chunk: 0})
 	require.NoError(t, err)
 	stored, err := b.Payloads.Get(t.Context(), payload.Digest(record.Pack))
 	require.NoError(t, err)

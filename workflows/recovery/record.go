@@ -41,7 +41,7 @@ func (r *record) holdsRun(ctx context.Context) error {
 
 // holdsChunk compares where a chunk ends.
 func (r *record) holdsChunk(ctx context.Context, source string, ordinal int64, end plugin.Cursor) error {
-	chunk, err := r.log.Chunk(ctx, r.run, source, ordinal)
+	chunk, err := r.log.Chunk(ctx, r.run, landscape.ChunkKey{Source: source, Chunk: ordinal})
 	if errors.Is(err, landscape.ErrNotFound) {
 		return contradict("chunk %d of %s was read, and it is not recorded", ordinal, source)
 	}
