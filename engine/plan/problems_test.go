@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -191,9 +192,13 @@ sinks:
 	}
 }
 
-// TestListedTwice: a field that is listed twice hides no unknown one beside it.
+// TestListedTwice: in a step that is a list of fields, one that is listed twice hides no unknown one beside it.
 func TestListedTwice(t *testing.T) {
-	for _, step := range []string{"select", "drop"} {
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[pipeline.Step]()) {
+		step, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
+		if field.Tag.Get("one") != "operation" || field.Type != reflect.TypeFor[[]string]() || step == plan.Fork {
+			continue // a fork lists branches
+		}
 		err := compileAll(t, `name: p
 sources: {in: {csv: {path: in.csv}, schema: {fields: {id: int, kind: string, n: int}}}}
 steps: [{name: s, `+step+`: [knd, kind, id, kind]}]
