@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	sdk "go.temporal.io/sdk/client"
@@ -27,6 +28,9 @@ type Executor struct {
 	State       string   // folder of a process's Temporal database; empty of a cluster
 	Databases   []string // files that runs of a process write, besides their payloads and outputs
 	Queue       string   // of a cluster: that of its workers; empty of a process
+
+	// Active are the ids of the runs that this process executes, if it is the executor; nil of another one.
+	Active *sync.Map
 }
 
 // Name says who executes runs, for people.
@@ -45,15 +49,20 @@ func (e *Executor) Close() {
 }
 
 // Executes reports whether it executes the run. In a process a workflow can be open that nobody executes; on a cluster any worker that
-// comes does.
+// comes does. The server remembers for minutes who polled a queue: of another process the answer may be late.
 func (e *Executor) Executes(ctx context.Context, run string) (bool, error) {
+	if e.Active != nil {
+		_, active := e.Active.Load(run)
+		return active, nil
+	}
 	if e.Connection == nil {
 		return false, nil
 	}
 	ctx, done := context.WithTimeout(ctx, AnswerTimeout)
 	defer done()
-	if e.Process == 0 {
-		return e.Open(ctx, run)
+	open, err := e.Open(ctx, run)
+	if err != nil || !open || e.Process == 0 {
+		return open, err
 	}
 	queue, err := e.Temporal.DescribeTaskQueue(ctx, ProcessQueue(run), 0)
 	if err != nil {

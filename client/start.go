@@ -67,6 +67,9 @@ func (s *Session) Start(ctx context.Context, r StartRequest) (*Execution, error)
 	if e.input, err = s.runInput(ctx, r.Document, r.Run); err != nil {
 		return nil, err
 	}
+	if r.Document.ReadsInput() && r.Input == nil {
+		return nil, &Error{Kind: Invalid, Code: InvalidOption, Message: r.Document.File + " reads standard input, and there is none"}
+	}
 	if r.Document.ReadsInput() {
 		e.Total, err = s.keepInput(ctx, r.Run, r.Input)
 	} else {

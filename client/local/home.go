@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 
 	"waymark/audit"
@@ -38,7 +39,8 @@ type Home struct {
 	connection *client.Connection // nil until the first session, or the first question to a cluster
 	stop       func() error       // of the connection
 	permitted  bool               // this process may work for runs
-	unasked    bool               // the cluster could not be asked who executes runs
+	closed     bool
+	unasked    bool // the cluster could not be asked who executes runs
 }
 
 // Open opens the landscape and the payload store, and makes what is missing in the state folder. With Options.Existing it makes nothing,
@@ -119,6 +121,7 @@ func (h *Home) Doctor(ctx context.Context) []client.Check { return h.options.Doc
 func (h *Home) Close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.closed = true
 	var err error
 	if h.stop != nil {
 		err, h.stop, h.connection = h.stop(), nil, nil
@@ -161,7 +164,7 @@ func (h *Home) open(ctx context.Context, run string) *bool {
 func (h *Home) Reach(ctx context.Context) (*client.Executor, error) {
 	cluster := h.options.Cluster
 	if cluster == nil {
-		return h.options.State.Reach(ctx, h.options.databases())
+		return h.reachProcess(ctx)
 	}
 	connection, err := cluster.Dial(ctx, h.options.identity())
 	if err != nil {
@@ -170,10 +173,29 @@ func (h *Home) Reach(ctx context.Context) (*client.Executor, error) {
 	return &client.Executor{Connection: connection, Queue: cluster.TaskQueue()}, nil
 }
 
+// reachProcess connects to the process that executes runs in the state folder, which may be this one.
+func (h *Home) reachProcess(ctx context.Context) (*client.Executor, error) {
+	executor, err := h.options.State.Reach(ctx, h.options.databases())
+	if executor != nil && executor.Process == os.Getpid() && h.serves() {
+		executor.Active = &h.active
+	}
+	return executor, err
+}
+
+// serves reports whether this Home has a Temporal server of its own.
+func (h *Home) serves() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.connection != nil
+}
+
 // Session does what client.Host says. The sessions of a Home share its connection, which stays until Close.
 func (h *Home) Session(ctx context.Context, purpose client.Purpose) (*client.Session, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.closed {
+		return nil, &client.Error{Kind: client.Unavailable, Code: client.HomeClosed, Message: "this Home is closed: open another one"}
+	}
 	o := &h.options
 	planner, err := h.prepare(ctx, purpose)
 	if err == nil {

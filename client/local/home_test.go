@@ -1,0 +1,110 @@
+package local_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/client"
+	"waymark/client/local"
+	"waymark/pipeline"
+)
+
+// open opens a Home in a folder of its own, and closes it when the test ends.
+func open(t *testing.T) *local.Home {
+	t.Helper()
+	home, err := local.Open(t.Context(), local.Options{State: local.Folder(t.TempDir()), Actor: "tester"})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, home.Close()) })
+	return home
+}
+
+// document writes a pipeline of so many rows, ten in a chunk, and returns its file.
+func document(t *testing.T, rows int) string {
+	t.Helper()
+	folder := t.TempDir()
+	var data strings.Builder
+	data.WriteString("id\n")
+	for row := range rows {
+		fmt.Fprintln(&data, row)
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "in.csv"), []byte(data.String()), 0o600))
+	file := filepath.Join(folder, "p.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("name: p\nchunk: {rows: 10}\n"+
+		"sources: {in: {csv: {path: in.csv}, schema: {fields: {id: int}}}}\nsinks: {out: {csv: {path: out.csv}}}\n"), 0o600))
+	return file
+}
+
+// startAndStop starts a run, and stops it after its first chunk.
+func startAndStop(t *testing.T, home *local.Home, file string) string {
+	t.Helper()
+	execution, err := home.Start(t.Context(), client.StartRequest{File: file})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	for event, err := range execution.Follow(ctx) {
+		if err != nil {
+			break
+		}
+		if event.Kind == client.ProgressEvent && event.Progress.Rows > 0 {
+			stop()
+		}
+	}
+	require.NoError(t, execution.Close())
+	return execution.Run
+}
+
+// TestResumeInOneHome: what a Home stopped it resumes, and cancels, without another one.
+func TestResumeInOneHome(t *testing.T) {
+	home := open(t)
+	file := document(t, 1000)
+	id := startAndStop(t, home, file)
+	run, err := home.Find(t.Context(), id)
+	require.NoError(t, err)
+	require.NotEqual(t, pipeline.Completed, run.Status)
+	resumed, err := home.Resume(t.Context(), run, client.ResumeRequest{})
+	require.NoError(t, err)
+	status, err := resumed.Execution.Wait(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, pipeline.Completed, status.Status)
+	require.NoError(t, resumed.Execution.Close())
+	require.NoError(t, os.Remove(filepath.Join(filepath.Dir(file), "out.csv")))
+
+	id = startAndStop(t, home, file)
+	run, err = home.Find(t.Context(), id)
+	require.NoError(t, err)
+	err = home.Cancel(t.Context(), run, client.By{Why: "not wanted"}, true)
+	require.NoError(t, err)
+	run, err = home.Find(t.Context(), id)
+	require.NoError(t, err)
+	require.Equal(t, pipeline.Cancelled, run.Status)
+}
+
+// TestClosedHome starts nothing.
+func TestClosedHome(t *testing.T) {
+	home, err := local.Open(t.Context(), local.Options{State: local.Folder(t.TempDir())})
+	require.NoError(t, err)
+	require.NoError(t, home.Close())
+	_, err = home.Start(t.Context(), client.StartRequest{File: document(t, 1)})
+	var closed *client.Error
+	require.True(t, errors.As(err, &closed), "%v", err)
+	require.Equal(t, client.HomeClosed, closed.Code)
+}
+
+// TestStartWithoutInput: a document that reads standard input wants one.
+func TestStartWithoutInput(t *testing.T) {
+	file := document(t, 1)
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(string(text), "path: in.csv", `path: "-"`, 1)), 0o600))
+	_, err = open(t).Start(t.Context(), client.StartRequest{File: file})
+	var invalid *client.Error
+	require.True(t, errors.As(err, &invalid), "%v", err)
+	require.Equal(t, client.Invalid, invalid.Kind)
+}
