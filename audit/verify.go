@@ -209,6 +209,8 @@ type verification struct {
 	compiled    *plan.Plan // nil if it is not to be had
 	writes      map[landscape.EffectKey]landscape.Effect
 	effects     map[landscape.EffectKey]landscape.Effect // as they were when the verification began
+	passed      map[landscape.ChunkKey]bool              // chunks that had gone through the steps then
+	ends        []landscape.SourceEnd                    // of the sources that had been read to their end then
 	rows        int64                                    // of all sources, on record
 	refused     int64                                    // tokens, on record
 	chunks      int64                                    // of all origins, on record

@@ -52,11 +52,11 @@ func (r *refolding) run(ctx context.Context) error {
 	if r.record, err = r.log.CompareFolds(ctx, r.verification.run.ID, r.name); err != nil {
 		return err
 	}
-	if r.arrival, err = r.log.FoldsFiredBy(ctx, r.verification.run.ID, r.name, barrier.FiredByArrival); err != nil {
-		return err
-	}
 	folds, err := r.log.Folds(ctx, r.verification.run.ID, r.name)
 	if err != nil {
+		return err
+	}
+	if r.arrival, err = r.log.FoldsFiredBy(ctx, r.verification.run.ID, r.name, barrier.FiredByArrival); err != nil { // of these folds, and perhaps of later ones
 		return err
 	}
 	for chunk, err := range r.log.Chunks(ctx, r.verification.run.ID, r.name) {

@@ -34,11 +34,7 @@ func (v *verification) verifyReading(ctx context.Context, source string, pin plu
 	if err != nil || !more {
 		return err
 	}
-	ends, err := v.log.SourceEnds(ctx, v.run.ID)
-	if err != nil {
-		return err
-	}
-	for _, end := range ends {
+	for _, end := range v.ends {
 		if end.Source == source {
 			return r.end(ctx, end)
 		}

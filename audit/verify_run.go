@@ -147,6 +147,35 @@ func (v *verification) verifyEpochs(ctx context.Context) error {
 	return nil
 }
 
+// loadBeginning reads how far the run is, for somebody may work for it meanwhile. What goes through the steps later is not compared. The
+// order matters: a chunk that is known to have gone through the steps has its writes on record, and a source that is known to have ended
+// has its chunks there.
+func (v *verification) loadBeginning(ctx context.Context) (err error) {
+	v.passed = map[landscape.ChunkKey]bool{}
+	err = landscape.Each(ctx, v.log, func(p passed) bool {
+		v.passed[landscape.ChunkKey{Source: p.Source, Chunk: p.Chunk}] = true
+		return true
+	}, v.run.ID)
+	if err != nil {
+		return err
+	}
+	if v.ends, err = v.log.SourceEnds(ctx, v.run.ID); err != nil {
+		return err
+	}
+	return v.loadWrites(ctx)
+}
+
+// passed is a chunk that went through the steps.
+type passed struct {
+	Run    string `db:"run_id,key"`
+	Source string `db:"source,key"`
+	Chunk  int64  `db:"chunk,key"`
+	Lane   int64  `db:"lane,key"`
+}
+
+// Table returns passages.
+func (passed) Table() string { return "passages" }
+
 // loadWrites reads what is recorded about the effects, and the writes among them, by sink, source and chunk.
 func (v *verification) loadWrites(ctx context.Context) error {
 	effects, err := v.log.Effects(ctx, v.run.ID)

@@ -1,0 +1,143 @@
+package audit_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/audit"
+	"waymark/landscape"
+	"waymark/landscape/memdriver"
+	"waymark/payload"
+	"waymark/payload/fsstore"
+	"waymark/pipeline"
+	"waymark/tests/system"
+)
+
+// paces are at how many readings of a record one transaction of the run is written.
+var paces = []int{5, 20, 60}
+
+// TestVerifyBesideAWriter plays a run's transactions again while the run is verified, at some paces, beginning after each of them. What is in flight is no problem, and is said not to be compared.
+func TestVerifyBesideAWriter(t *testing.T) {
+	t.Setenv("REGION", "north")
+	for name, scene := range map[string]struct {
+		document string
+		files    map[string]string
+	}{"rows of every kind": {document, map[string]string{"in.csv": input}}, "barriers": {graph, graphFiles}} {
+		t.Run(name, func(t *testing.T) {
+			s, all := recorded(t, scene.document, scene.files)
+			inFlight := 0
+			for at := range len(paces) * (len(all) - 1) {
+				begun, pace := at/len(paces)+1, paces[at%len(paces)]
+				writer := &writing{Driver: memdriver.New(), left: all, pace: pace}
+				for range begun {
+					require.NoError(t, writer.next())
+				}
+				report, err := audit.New(landscape.NewReader(writer), s.Payloads, s.Planner).Verify(t.Context(), run)
+				require.NoError(t, err)
+				require.NoError(t, writer.failed)
+				require.Empty(t, report.Problems, "after %d of %d transactions, one at every %d readings", begun, len(all), pace)
+				for _, c := range report.NotChecked {
+					if c.What == audit.CheckedSteps {
+						require.Regexp(t, `^\d+ chunks? had not gone through the steps when the verification began$`, c.Detail)
+						inFlight++
+					}
+				}
+			}
+			require.Positive(t, inFlight)
+		})
+	}
+}
+
+// recorded runs a document, and returns the transactions of its run.
+func recorded(t *testing.T, document string, files map[string]string) (*system.System, []write) {
+	t.Helper()
+	recorder := &recording{Driver: memdriver.New()}
+	s := system.StartWith(t, system.Options{Storage: func(t testing.TB, s *system.System) (landscape.Driver, payload.Backend) {
+		t.Helper()
+		objects, err := fsstore.Create(s.Objects)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, objects.Close()) })
+		return recorder, objects
+	}})
+	s.Write(t, files)
+	result, err := s.Run(t, run, document)
+	require.NoError(t, err)
+	require.Equal(t, pipeline.CompletedWithFailures, result.Status)
+	return s, recorder.all
+}
+
+// write is a transaction, or claims.
+type write struct {
+	tx     landscape.Tx
+	claims *landscape.Claims
+}
+
+// recording is a landscape that keeps what was written to it.
+type recording struct {
+	*memdriver.Driver
+	mu  sync.Mutex
+	all []write
+}
+
+func (r *recording) Commit(ctx context.Context, tx landscape.Tx) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	err := r.Driver.Commit(ctx, tx)
+	if err == nil {
+		r.all = append(r.all, write{tx: tx})
+	}
+	return err
+}
+
+func (r *recording) Claim(ctx context.Context, c landscape.Claims) (map[landscape.Token]landscape.Token, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	taken, err := r.Driver.Claim(ctx, c)
+	if err == nil {
+		r.all = append(r.all, write{claims: &c})
+	}
+	return taken, err
+}
+
+// writing is a landscape to which the next transaction is written now and then before a reading.
+type writing struct {
+	*memdriver.Driver
+	mu     sync.Mutex
+	left   []write
+	pace   int
+	read   int
+	failed error
+}
+
+func (w *writing) next() error {
+	if len(w.left) == 0 || w.failed != nil {
+		return w.failed
+	}
+	next := w.left[0]
+	w.left = w.left[1:]
+	if next.claims != nil {
+		_, w.failed = w.Driver.Claim(context.Background(), *next.claims)
+	} else {
+		w.failed = w.Driver.Commit(context.Background(), next.tx)
+	}
+	return w.failed
+}
+
+func (w *writing) turn() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.read++; w.read%w.pace != 0 {
+		return w.failed
+	}
+	return w.next()
+}
+
+func (w *writing) Read(ctx context.Context, kind landscape.Record, q landscape.Query, yield func(landscape.Record) bool) error {
+	if err := w.turn(); err != nil {
+		return err
+	}
+	return w.Driver.Read(ctx, kind, q, yield)
+}
