@@ -20,7 +20,15 @@ type Advice struct {
 const targetChanged = ": TARGET_CHANGED: "
 
 // Advice returns what can be done with a run that has stopped.
-func (c *Client) Advice(ctx context.Context, run landscape.Run) (Advice, error) {
+func (c *Client) Advice(ctx context.Context, run landscape.Run) (advice Advice, err error) {
+	defer c.edge(ctx, &err)
+	if run, err = c.recorded(ctx, run.ID); err != nil {
+		return Advice{}, err
+	}
+	return c.advice(ctx, run)
+}
+
+func (c *Client) advice(ctx context.Context, run landscape.Run) (Advice, error) {
 	_, err := c.log.Resumable(ctx, run.ID)
 	refusal, refused := errors.AsType[*landscape.NotResumableError](err)
 	switch {

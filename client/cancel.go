@@ -12,8 +12,16 @@ import (
 )
 
 // Cancel stops a run, whether somebody executes it or not; Client.Resume resumes it. With final it is cancelled permanently, and what it
-// staged is removed; that may be repeated. The error is an *Error of kind Conflict if there is nothing to cancel.
-func (c *Client) Cancel(ctx context.Context, run landscape.Run, by By, final bool) error {
+// staged is removed; that may be repeated. The error is an *Error of kind Invalid if by.Why is empty, and of kind Conflict if there is
+// nothing to cancel.
+func (c *Client) Cancel(ctx context.Context, run landscape.Run, by By, final bool) (err error) {
+	defer c.edge(ctx, &err)
+	if err := by.giveWhy(); err != nil {
+		return err
+	}
+	if run, err = c.recorded(ctx, run.ID); err != nil {
+		return err
+	}
 	order := workflows.Command{Actor: by.or(c.Actor).Actor, Why: by.Why, As: pipeline.Cancelled, Final: final}
 	if err := cancellable(run.RunHead, final); err != nil {
 		return err
@@ -47,6 +55,7 @@ func (c *Client) Cancel(ctx context.Context, run landscape.Run, by By, final boo
 
 // CancelWaiting cancels a run that is not recorded because no worker has come for it yet; false if there is no such run.
 func (c *Client) CancelWaiting(ctx context.Context, run string) (cancelled bool, err error) {
+	defer c.edge(ctx, &err)
 	found, err := WithExecutor(ctx, c.host, run, func(executor *Executor) error {
 		if executor.Process != 0 || !executor.Unattended(ctx, executor.Queue) {
 			return nil // it is about to be recorded
@@ -96,7 +105,7 @@ func (s *Session) cancel(ctx context.Context, run string, order workflows.Comman
 
 // awaitEnd waits until a run that was cancelled is recorded as such.
 func (c *Client) awaitEnd(ctx context.Context, run string) error {
-	ctx, done := context.WithTimeout(ctx, OrderTimeout)
+	patience, done := context.WithTimeout(ctx, OrderTimeout)
 	defer done()
 	for {
 		found, err := c.log.Run(ctx, run)
@@ -104,8 +113,11 @@ func (c *Client) awaitEnd(ctx context.Context, run string) error {
 			return err
 		}
 		select {
-		case <-ctx.Done():
-			return ctx.Err()
+		case <-patience.Done():
+			return &Error{
+				Kind: Unavailable, Code: NoAnswer, Cure: ShowStatus, Run: run, Err: patience.Err(),
+				Message: fmt.Sprintf("run %s was told to stop and did not within %v: it may yet", run, OrderTimeout),
+			}
 		case <-time.After(closeInterval):
 		}
 	}

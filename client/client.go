@@ -7,14 +7,15 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 
 	"waymark/audit"
 	"waymark/landscape"
 	"waymark/pipeline"
 )
 
-// Client answers questions about the runs of one landscape. It is safe for concurrent use if its host is.
+// Client answers questions about the runs of one landscape. It is safe for concurrent use if its host is. What somebody can act on is an
+// *Error: of every method that takes a context, one of kind Interrupted if that ends, and of every one that takes a run, or its id, one of
+// kind NotFound if that is not recorded.
 type Client struct {
 	log   *landscape.Log
 	place string
@@ -71,7 +72,8 @@ func WithExecutor(ctx context.Context, host Host, run string, do func(*Executor)
 
 // Find returns the run that word names: its id, a prefix of it that no other run has, or pipeline.LastRun. The error is an *Error of
 // kind NotFound if there is none, and of kind Invalid if several have the prefix.
-func (c *Client) Find(ctx context.Context, word string) (landscape.Run, error) {
+func (c *Client) Find(ctx context.Context, word string) (run landscape.Run, err error) {
+	defer c.edge(ctx, &err)
 	if word == pipeline.LastRun {
 		newest, err := c.newest(ctx)
 		if err != nil {
@@ -79,12 +81,11 @@ func (c *Client) Find(ctx context.Context, word string) (landscape.Run, error) {
 		}
 		word = newest
 	}
-	run, err := c.log.FindRun(ctx, word)
+	run, err = c.log.FindRun(ctx, word)
 	_, ambiguous := errors.AsType[*landscape.AmbiguousError](err)
 	switch {
 	case errors.Is(err, landscape.ErrNotFound):
-		missing := &Error{Kind: NotFound, Code: RunNotFound, Message: fmt.Sprintf("no run %q is recorded in %s", word, c.place), Cure: ListRuns, Err: err}
-		return run, c.unrecorded(ctx, word, missing)
+		return run, c.unrecorded(ctx, word, noRun(word, c.place, err))
 	case ambiguous:
 		return run, &Error{Kind: Invalid, Code: AmbiguousRun, Message: err.Error(), Err: err}
 	}

@@ -13,6 +13,7 @@ const (
 	InvalidLandscape   Code = "INVALID_LANDSCAPE"    // the URL names no landscape or payload store, or the file is none
 	InvalidOption      Code = "INVALID_OPTION"       // an option has a value that it does not take
 	InvalidQuestion    Code = "INVALID_QUESTION"     // the question makes no sense for the run
+	InvalidRequest     Code = "INVALID_REQUEST"      // the request lacks something, or contradicts itself
 	InvalidRun         Code = "INVALID_RUN"          // no run can have this id
 	InvalidStateFolder Code = "INVALID_STATE_FOLDER" // the state folder cannot be made, or is too deep
 	EffectNotFound     Code = "EFFECT_NOT_FOUND"     // the run has no such effect

@@ -37,14 +37,22 @@ type EffectEvent struct {
 }
 
 // Effects returns effects of the run with this id by sink: first the publication, then the parts by source and chunk. They begin
-// after the effect whose ID is after, or with the first if that is empty, and are at most as many as limit says, or all if that is 0.
-// Without events only the last event of each is returned. The error is an *Error of kind Invalid if after is no effect's name.
-func (c *Client) Effects(ctx context.Context, run, after string, limit int, events bool) ([]Effect, error) {
+// after the effect whose ID is after, or with the first if that is empty, and are at most as many as limit says, or all if that is 0 or
+// less. Without events only the last event of each is returned. The error is an *Error of kind Invalid if after is no effect's name, and
+// of kind NotFound if the run has no such effect.
+func (c *Client) Effects(ctx context.Context, run, after string, limit int, events bool) (list []Effect, err error) {
+	defer c.edge(ctx, &err)
+	if _, err := c.recorded(ctx, run); err != nil {
+		return nil, err
+	}
 	var from *landscape.EffectKey
 	if after != "" {
 		key, err := parseEffect(run, after)
 		if err != nil {
 			return nil, err
+		}
+		if _, err := c.log.Effect(ctx, key); err != nil {
+			return nil, noEffect(run, after, err)
 		}
 		from = &key
 	}
@@ -56,7 +64,7 @@ func (c *Client) Effects(ctx context.Context, run, after string, limit int, even
 	for _, e := range all {
 		happened[e.EffectKey] = append(happened[e.EffectKey], EffectEvent{e.Event, e.Fence, e.Worker, Time(e.At), e.Detail})
 	}
-	list := make([]Effect, len(effects))
+	list = make([]Effect, len(effects))
 	for i, e := range effects {
 		list[i] = effectOf(e, happened[e.EffectKey])
 		if !events {
@@ -90,9 +98,16 @@ func effectID(key landscape.EffectKey) string {
 
 // Resolve records what a person found out about a blocked effect of a run, and returns what can be done with the run then: id names the
 // effect, applied says whether its target has what was to be written. Saying the same again changes nothing. The error is an *Error:
-// of kind Invalid if id is no effect's name, of kind NotFound if the run has no such effect, of kind Conflict if the effect is not blocked,
+// of kind Invalid if id is no effect's name or by.Why is empty, of kind NotFound if the run has no such effect, of kind Conflict if the effect is not blocked,
 // or was resolved otherwise.
-func (c *Client) Resolve(ctx context.Context, run landscape.Run, id string, applied bool, by By) (Advice, error) {
+func (c *Client) Resolve(ctx context.Context, run landscape.Run, id string, applied bool, by By) (advice Advice, err error) {
+	defer c.edge(ctx, &err)
+	if err := by.giveWhy(); err != nil {
+		return Advice{}, err
+	}
+	if run, err = c.recorded(ctx, run.ID); err != nil {
+		return Advice{}, err
+	}
 	key, err := parseEffect(run.ID, id)
 	if err != nil {
 		return Advice{}, err
@@ -100,11 +115,19 @@ func (c *Client) Resolve(ctx context.Context, run landscape.Run, id string, appl
 	err = c.log.Resolve(ctx, key, applied, by.or(c.Actor).Actor, by.Why)
 	switch {
 	case errors.Is(err, landscape.ErrNotFound):
-		return Advice{}, &Error{Kind: NotFound, Code: EffectNotFound, Message: fmt.Sprintf("run %s has no effect %q", run.ID, id), Cure: ListEffects, Run: run.ID, Err: err}
+		return Advice{}, noEffect(run.ID, id, err)
 	case err != nil:
 		return Advice{}, &Error{Kind: Conflict, Code: EffectNotBlocked, Message: err.Error(), Err: err}
 	}
-	return c.Advice(ctx, run)
+	return c.advice(ctx, run)
+}
+
+// noEffect returns err, or that the run has no such effect if err says so.
+func noEffect(run, id string, err error) error {
+	if !errors.Is(err, landscape.ErrNotFound) {
+		return err
+	}
+	return &Error{Kind: NotFound, Code: EffectNotFound, Message: fmt.Sprintf("run %s has no effect %q", run, id), Cure: ListEffects, Run: run, Err: err}
 }
 
 // parseEffect returns the key of the effect of a run that id names. The error is an *Error of kind Invalid.

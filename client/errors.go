@@ -23,12 +23,16 @@ type ErrorSample struct {
 }
 
 // Errors returns why rows of the run with this id were refused, in groups. It is empty, not nil, if none was.
-func (c *Client) Errors(ctx context.Context, run string) ([]ErrorGroup, error) {
+func (c *Client) Errors(ctx context.Context, run string) (named []ErrorGroup, err error) {
+	defer c.edge(ctx, &err)
+	if _, err := c.recorded(ctx, run); err != nil {
+		return nil, err
+	}
 	groups, err := c.log.ErrorGroups(ctx, run)
 	if err != nil {
 		return nil, err
 	}
-	named := make([]ErrorGroup, len(groups))
+	named = make([]ErrorGroup, len(groups))
 	for i, group := range groups {
 		named[i] = ErrorGroup{ErrorGroup: group, Samples: make([]ErrorSample, len(group.Samples))}
 		for k, sample := range group.Samples {
@@ -66,9 +70,13 @@ type RowError struct {
 }
 
 // RowErrors returns why tokens of the run with this id were refused, one by one, by source, row, lane and node. They begin after the
-// error whose ID is after, or with the first if that is empty, and are at most as many as limit says, or all if that is 0. The error is
-// an *Error of kind Invalid if after is no error's name.
-func (c *Client) RowErrors(ctx context.Context, run, after string, limit int) ([]RowError, error) {
+// error whose ID is after, or with the first if that is empty, and are at most as many as limit says, or all if that is 0 or less. The
+// error is an *Error of kind Invalid if after is no error's name.
+func (c *Client) RowErrors(ctx context.Context, run, after string, limit int) (list []RowError, err error) {
+	defer c.edge(ctx, &err)
+	if _, err := c.recorded(ctx, run); err != nil {
+		return nil, err
+	}
 	from, err := c.parseError(ctx, run, after)
 	if err != nil {
 		return nil, err
@@ -77,7 +85,7 @@ func (c *Client) RowErrors(ctx context.Context, run, after string, limit int) ([
 	if err != nil {
 		return nil, err
 	}
-	list := make([]RowError, len(heads))
+	list = make([]RowError, len(heads))
 	for i, e := range heads {
 		token, err := c.log.TokenID(ctx, run, landscape.Token{Source: e.Source, Lane: e.Lane, Row: e.Row})
 		if err != nil {
@@ -105,12 +113,15 @@ func (c *Client) parseError(ctx context.Context, run, id string) (*landscape.Err
 }
 
 // Files returns from how many files the sources of the run with this id read records.
-func (c *Client) Files(ctx context.Context, run string) (int, error) {
+func (c *Client) Files(ctx context.Context, run string) (count int, err error) {
+	defer c.edge(ctx, &err)
+	if _, err := c.recorded(ctx, run); err != nil {
+		return 0, err
+	}
 	sources, err := c.log.Sources(ctx, run)
 	if err != nil {
 		return 0, err
 	}
-	count := 0
 	for _, source := range sources {
 		var info plugin.SourceInfo
 		if err := json.Unmarshal([]byte(source.Info), &info); err != nil {

@@ -14,23 +14,25 @@ import (
 //
 // The error is an *Error of kind NotFound if there is no such run or row, Invalid if the question makes no sense for the run or fits
 // several rows, and Damaged if what is recorded of the row cannot be read.
-func (c *Client) Explain(ctx context.Context, q audit.Question) (*audit.Explanation, error) {
+func (c *Client) Explain(ctx context.Context, q audit.Question) (story *audit.Explanation, err error) {
+	defer c.edge(ctx, &err)
 	auditor, err := c.auditor(ctx, &q)
 	if err != nil {
 		return nil, err
 	}
-	story, err := auditor.Explain(ctx, q)
+	story, err = auditor.Explain(ctx, q)
 	return story, answered(err)
 }
 
 // WhyNot tells what kept a row, and everything that came of it, from a sink. It needs the run's plan, which the recorded document must still
 // give on this machine. The errors are those of Explain.
-func (c *Client) WhyNot(ctx context.Context, q audit.Question, sink string) (*audit.Denial, error) {
+func (c *Client) WhyNot(ctx context.Context, q audit.Question, sink string) (denial *audit.Denial, err error) {
+	defer c.edge(ctx, &err)
 	auditor, err := c.auditor(ctx, &q)
 	if err != nil {
 		return nil, err
 	}
-	denial, err := auditor.WhyNot(ctx, q, sink)
+	denial, err = auditor.WhyNot(ctx, q, sink)
 	return denial, answered(err)
 }
 
@@ -67,7 +69,8 @@ func answered(err error) error {
 // Verify computes everything that is recorded of a run again and compares it. word is all that Find takes, or the id of a run that is not
 // recorded itself, of which there are records. The error says that the verification could not be done, such as one of kind NotFound if there
 // is nothing of such a run; what it found is in the Report.
-func (c *Client) Verify(ctx context.Context, word string, o audit.VerifyOptions) (*audit.Report, error) {
+func (c *Client) Verify(ctx context.Context, word string, o audit.VerifyOptions) (report *audit.Report, err error) {
+	defer c.edge(ctx, &err)
 	id := word // a damaged landscape may not tell which run that is
 	run, missing := c.Find(ctx, word)
 	if missing == nil {
@@ -77,7 +80,7 @@ func (c *Client) Verify(ctx context.Context, word string, o audit.VerifyOptions)
 	if err != nil {
 		return nil, err
 	}
-	report, err := auditor.VerifyWith(ctx, id, o)
+	report, err = auditor.VerifyWith(ctx, id, o)
 	if missing != nil && errors.Is(err, landscape.ErrNotFound) {
 		return nil, missing
 	}

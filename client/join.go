@@ -12,8 +12,12 @@ import (
 // Follow joins the execution of a run by others: another process that uses the state folder, or the workers of a cluster. The run need not
 // be recorded yet. Of a run that has ended, Execution.Follow returns no more than its end. Close the Execution. The error is an *Error
 // of kind NotFound if there is no such run, and of kind Conflict, with the cure Resume, if nobody executes it.
-func (c *Client) Follow(ctx context.Context, word string) (*Execution, error) {
+func (c *Client) Follow(ctx context.Context, word string) (_ *Execution, err error) {
+	defer c.edge(ctx, &err)
 	run, missing := c.Find(ctx, word)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if missing != nil {
 		run.ID = word // it may not be recorded yet
 	}

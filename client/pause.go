@@ -38,7 +38,11 @@ func (c *Client) paused(ctx context.Context, run *Run) (*Pause, error) {
 }
 
 // Paused returns who paused a run according to the landscape; nil if it is not paused. To resume a run ends the pause.
-func (c *Client) Paused(ctx context.Context, run string) (*Pause, error) {
+func (c *Client) Paused(ctx context.Context, run string) (pause *Pause, err error) {
+	defer c.edge(ctx, &err)
+	if _, err := c.recorded(ctx, run); err != nil {
+		return nil, err
+	}
 	return pausedAt(ctx, c.log.Reader, run)
 }
 
@@ -85,9 +89,16 @@ func (c *Client) view(ctx context.Context, run *Run) (view *workflows.View) {
 }
 
 // Pause lets a run finish the work in flight, and then wait until it is resumed. It returns when that is recorded. Repeating it is an
-// error: of two orders to pause, only one is obeyed. Errors are *Error: of kind Conflict if nobody executes the run, of kind Busy if the
-// run refuses it, of kind Unavailable if nobody obeys in time.
-func (c *Client) Pause(ctx context.Context, run landscape.Run, by By) error {
+// error: of two orders to pause, only one is obeyed. Errors are *Error: of kind Invalid if by.Why is empty, of kind Conflict if nobody
+// executes the run, of kind Busy if the run refuses it, of kind Unavailable if nobody obeys in time.
+func (c *Client) Pause(ctx context.Context, run landscape.Run, by By) (err error) {
+	defer c.edge(ctx, &err)
+	if err := by.giveWhy(); err != nil {
+		return err
+	}
+	if run, err = c.recorded(ctx, run.ID); err != nil {
+		return err
+	}
 	found, err := WithExecutor(ctx, c.host, run.ID, func(executor *Executor) error {
 		if err := executor.Attended(ctx, run.ID); err != nil {
 			return err

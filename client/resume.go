@@ -37,7 +37,11 @@ func (c *Client) Resume(ctx context.Context, run landscape.Run, r ResumeRequest)
 }
 
 // again lets a run go on: where it is executed if it is paused there and mayContinue is set, or else with what begin begins.
-func (c *Client) again(ctx context.Context, run landscape.Run, by By, mayContinue bool, begin func(*Session) (*Execution, error)) (*Resumed, error) {
+func (c *Client) again(ctx context.Context, run landscape.Run, by By, mayContinue bool, begin func(*Session) (*Execution, error)) (_ *Resumed, err error) {
+	defer c.edge(ctx, &err)
+	if run, err = c.recorded(ctx, run.ID); err != nil {
+		return nil, err
+	}
 	if Complete(run.Status) {
 		if mayContinue {
 			return &Resumed{Run: run}, nil

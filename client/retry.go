@@ -33,12 +33,16 @@ type Retry struct {
 
 // Retry feeds the quarantined records of a run again, on the client's host. The errors are those of Session.Retry, and of kind Busy if
 // another process executes runs there.
-func (c *Client) Retry(ctx context.Context, r RetryRequest) (*Retry, error) {
+func (c *Client) Retry(ctx context.Context, r RetryRequest) (retry *Retry, err error) {
+	defer c.edge(ctx, &err)
+	if _, err := c.recorded(ctx, r.Of); err != nil {
+		return nil, err
+	}
 	session, err := c.host.Session(ctx, ToStart)
 	if err != nil {
 		return nil, err
 	}
-	retry, err := session.Retry(ctx, r)
+	retry, err = session.Retry(ctx, r)
 	if err != nil || retry.Execution == nil {
 		return retry, errors.Join(err, session.Close())
 	}
@@ -56,7 +60,7 @@ func (s *Session) Retry(ctx context.Context, r RetryRequest) (*Retry, error) {
 	if err != nil {
 		return nil, err
 	}
-	of, err := s.Log.Run(ctx, r.Of)
+	of, err := recorded(ctx, s.Log, s.Place, r.Of)
 	if err != nil {
 		return nil, err
 	}

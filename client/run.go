@@ -63,8 +63,9 @@ func Complete(status pipeline.RunStatus) bool {
 	return status == pipeline.Completed || status == pipeline.CompletedWithFailures || status == pipeline.Empty
 }
 
-// Runs returns the runs on record, the newest first, at most limit of them unless that is 0, and how many there are.
+// Runs returns the runs on record, the newest first, at most limit of them unless that is 0 or less, and how many there are.
 func (c *Client) Runs(ctx context.Context, limit int) (runs []Run, total int, err error) {
+	defer c.edge(ctx, &err)
 	heads, err := c.log.RecentRuns(ctx, nil, limit)
 	if err != nil {
 		return nil, 0, err
@@ -89,12 +90,14 @@ func (c *Client) attend(ctx context.Context, run *Run) {
 	}
 }
 
-// Beginning returns the runs whose ids begin like that, the newest first; for an empty beginning the newest runs, at most limit of them.
-func (c *Client) Beginning(ctx context.Context, id string, limit int) ([]landscape.RunHead, error) {
+// Beginning returns the runs whose ids begin like that, the newest first; for an empty beginning the newest runs, at most limit of them
+// unless that is 0 or less.
+func (c *Client) Beginning(ctx context.Context, id string, limit int) (runs []landscape.RunHead, err error) {
+	defer c.edge(ctx, &err)
 	if id == "" {
 		return c.log.RecentRuns(ctx, nil, limit)
 	}
-	runs, err := c.log.RunsWith(ctx, id)
+	runs, err = c.log.RunsWith(ctx, id)
 	slices.SortFunc(runs, NewestFirst)
 	return runs, err
 }

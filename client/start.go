@@ -20,7 +20,7 @@ type StartRequest struct {
 	By
 	Run      string            // its id; empty for a new one
 	Document *Document         // one that is compiled already; it has its own parameters
-	File     string            // or: the file of a document
+	File     string            // or: the file of one
 	Pipeline string            // or, with a cluster: the name of a document that is deployed on its workers
 	Params   map[string]string // of the File or the Pipeline
 	Input    io.Reader         // standard input, for a document that reads it
@@ -29,7 +29,11 @@ type StartRequest struct {
 
 // Start starts a run on the client's host. The caller closes the Execution. The errors are those of Session.Start, and of kind Busy
 // if another process executes runs there.
-func (c *Client) Start(ctx context.Context, r StartRequest) (*Execution, error) {
+func (c *Client) Start(ctx context.Context, r StartRequest) (_ *Execution, err error) {
+	defer c.edge(ctx, &err)
+	if err := r.check(); err != nil {
+		return nil, err
+	}
 	session, err := c.host.Session(ctx, ToStart)
 	if err != nil {
 		return nil, err
@@ -42,9 +46,46 @@ func (c *Client) Start(ctx context.Context, r StartRequest) (*Execution, error) 
 	return e, nil
 }
 
-// Start starts a run. The error is an *Error of kind Invalid if the id is malformed, and of kind Conflict if there is such a run already;
-// then nothing was started.
+// check refuses a request that names nothing to start, or more than one thing.
+func (r *StartRequest) check() error {
+	switch {
+	case r.Document == nil && r.File == "" && r.Pipeline == "":
+		return invalid("nothing to start: name a File, a Document or a Pipeline")
+	case r.Document != nil && r.File != "":
+		return invalid("File and Document exclude each other")
+	case r.Document != nil && r.Pipeline != "":
+		return invalid("Document and Pipeline exclude each other")
+	case r.File != "" && r.Pipeline != "":
+		return invalid("File and Pipeline exclude each other")
+	case r.Document != nil && len(r.Params) > 0:
+		return invalid("Params and Document exclude each other: a Document has its own Params")
+	case r.Document != nil && len(r.Document.Source) == 0:
+		return invalid("the Document is empty: Compile returns one")
+	}
+	return nil
+}
+
+// checkHere refuses what only the workers of a cluster can start.
+func (s *Session) checkHere(r *StartRequest) error {
+	switch {
+	case s.OnCluster():
+	case r.Pipeline != "":
+		return invalid("a Pipeline is deployed on the workers of a cluster, and this process executes its runs itself: name a File or a Document")
+	case r.Document != nil && r.Document.Plan == nil:
+		return invalid("the Document is not compiled: Compile does that")
+	}
+	return nil
+}
+
+// Start starts a run. The error is an *Error of kind Invalid if the request is malformed, such as the id, and of kind Conflict if there is
+// such a run already; then nothing was started.
 func (s *Session) Start(ctx context.Context, r StartRequest) (*Execution, error) {
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	if err := s.checkHere(&r); err != nil {
+		return nil, err
+	}
 	if r.Run == "" {
 		r.Run = newRunID()
 	}

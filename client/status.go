@@ -72,12 +72,12 @@ type Sink struct {
 }
 
 // Status returns how the run with this id stands, or how it ended.
-func (c *Client) Status(ctx context.Context, id string) (*Status, error) {
-	status, err := c.Counts(ctx, id)
-	if err != nil {
+func (c *Client) Status(ctx context.Context, id string) (status *Status, err error) {
+	defer c.edge(ctx, &err)
+	if status, err = c.Counts(ctx, id); err != nil {
 		return nil, err
 	}
-	run, err := c.log.Run(ctx, id)
+	run, err := c.recorded(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -93,12 +93,16 @@ func (c *Client) Status(ctx context.Context, id string) (*Status, error) {
 
 // Counts returns the Status of the run with this id as far as its counts, sinks and barriers say it: nobody is asked whether somebody
 // executes the run, and its links, staged outputs and advice are left out.
-func (c *Client) Counts(ctx context.Context, id string) (*Status, error) {
+func (c *Client) Counts(ctx context.Context, id string) (status *Status, err error) {
+	defer c.edge(ctx, &err)
+	if _, err := c.recorded(ctx, id); err != nil {
+		return nil, err
+	}
 	summary, err := c.log.Summary(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	status := &Status{
+	status = &Status{
 		Run: runOf(summary.Run), Rows: summary.Rows, Blank: summary.Blank, Comments: summary.Comments, Bytes: summary.Bytes,
 		Passed: summary.Passed, Succeeded: summary.Succeeded, Failed: summary.Failed, Quarantined: summary.Quarantined,
 		Filtered: summary.Filtered, Discarded: summary.Discarded, Chunks: summary.Chunks, Nodes: summary.Nodes,
@@ -192,7 +196,7 @@ func (c *Client) addAdvice(ctx context.Context, s *Status, run landscape.Run) (e
 	if s.Status == pipeline.Running && !s.Dead() && s.Paused == nil {
 		return nil
 	}
-	s.Advice, err = c.Advice(ctx, run)
+	s.Advice, err = c.advice(ctx, run)
 	return err
 }
 

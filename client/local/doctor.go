@@ -19,7 +19,8 @@ import (
 )
 
 // Doctor checks whether runs can work with these options, and returns what it looked at, in the order in which it did. It leaves nothing
-// behind: a server or connection that a check needs is closed again. It does not fail; what it could not find out is a Check as well.
+// behind: a server or connection that a check needs is closed again. It does not fail; what it could not find out, also because ctx ended, is a Check as
+// well.
 func (o Options) Doctor(ctx context.Context) []client.Check {
 	o = o.filled()
 	d := doctor{Options: &o}
@@ -49,7 +50,12 @@ func (d doctor) look(ctx context.Context, here, cluster []look) []client.Check {
 	}
 	checks := make([]client.Check, len(looks))
 	for i, l := range looks {
-		checks[i] = l.look(ctx)
+		if ctx.Err() == nil {
+			checks[i] = l.look(ctx)
+		}
+		if ctx.Err() != nil && checks[i].State != client.Healthy {
+			checks[i] = client.Warning("", "interrupted before it was found out: %v", context.Cause(ctx))
+		}
 		checks[i].Name = l.name
 	}
 	return checks

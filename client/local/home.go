@@ -45,7 +45,7 @@ type Home struct {
 
 // Open opens the landscape and the payload store, and makes what is missing in the state folder. With Options.Existing it makes nothing,
 // and the payload store is opened when it is needed. The error is an *Error: of kind NotFound if something is missing that must be there,
-// Invalid if a URL names no storage, and Unavailable if a service cannot be used. Close the Home when its runs have ended.
+// Invalid if a URL names no storage, Unavailable if a service cannot be used, and Interrupted if ctx ends. Close the Home when its runs have ended.
 func Open(ctx context.Context, o Options) (*Home, error) {
 	o = o.filled()
 	h := &Home{options: o}
@@ -66,7 +66,7 @@ func Open(ctx context.Context, o Options) (*Home, error) {
 	}
 	stores, err := storage.Open(ctx, o.storage(true))
 	if err != nil {
-		return nil, o.worded(err)
+		return nil, o.worded(ctx, err)
 	}
 	return h.with(stores), nil
 }

@@ -111,16 +111,19 @@ func openSQLite(ctx context.Context, path string, o sqlitestore.Options) (landsc
 // openLandscape opens the landscape that is there.
 func (o *Options) openLandscape(ctx context.Context) (*storage.Storage, error) {
 	stores, err := storage.OpenLandscape(ctx, o.storage(false))
-	return stores, o.worded(err)
+	return stores, o.worded(ctx, err)
 }
 
 // openPayloads opens the payload store of a landscape that is open.
 func (o *Options) openPayloads(ctx context.Context, stores *storage.Storage, create bool) error {
-	return o.worded(stores.OpenPayloads(ctx, o.storage(create)))
+	return o.worded(ctx, stores.OpenPayloads(ctx, o.storage(create)))
 }
 
 // worded says of what could not be opened whose fault that is.
-func (o *Options) worded(err error) error {
+func (o *Options) worded(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return client.UnlessStopped(ctx, err)
+	}
 	_, service := errors.AsType[*storage.ServiceError](err)
 	switch {
 	case err == nil:

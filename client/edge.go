@@ -1,0 +1,69 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.temporal.io/api/serviceerror"
+
+	"waymark/landscape"
+)
+
+// UnlessStopped returns err, unless ctx has ended and err comes of that: then it returns an *Error of kind Interrupted, which wraps the
+// error of ctx as well. What has a kind already comes of it only if it wraps an error that says so.
+func UnlessStopped(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	classified, ok := errors.AsType[*Error](err)
+	if ok && (classified.Kind == Interrupted || !ofContext(err)) {
+		return err
+	}
+	return &Error{
+		Kind: Interrupted, Code: Stopped, Message: fmt.Sprintf("stopped: %v", context.Cause(ctx)),
+		Err: errors.Join(ctx.Err(), err),
+	}
+}
+
+// ofContext reports whether the error says, by itself or in the words of Temporal, that a context has ended.
+func ofContext(err error) bool {
+	_, cancelled := errors.AsType[*serviceerror.Canceled](err)
+	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
+	return cancelled || late || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// edge gives an error that leaves the Client the kind that fits, if it has none that fits better.
+func (c *Client) edge(ctx context.Context, err *error) { *err = UnlessStopped(ctx, *err) }
+
+// recorded returns the run with this id. The error is an *Error of kind NotFound if there is none.
+func (c *Client) recorded(ctx context.Context, id string) (landscape.Run, error) {
+	return recorded(ctx, c.log, c.place, id)
+}
+
+func recorded(ctx context.Context, log *landscape.Log, place, id string) (landscape.Run, error) {
+	run, err := log.Run(ctx, id)
+	if errors.Is(err, landscape.ErrNotFound) {
+		err = noRun(id, place, err)
+	}
+	return run, err
+}
+
+// noRun says that no run is recorded that has this id, or one that begins like that.
+func noRun(id, place string, err error) error {
+	return &Error{Kind: NotFound, Code: RunNotFound, Message: fmt.Sprintf("no run %q is recorded in %s", id, place), Cure: ListRuns, Err: err}
+}
+
+// invalid is about a request that lacks something, or contradicts itself.
+func invalid(format string, args ...any) error {
+	return &Error{Kind: Invalid, Code: InvalidRequest, Message: fmt.Sprintf(format, args...)}
+}
+
+// giveWhy refuses an order or a decision that does not say why: the record could not answer for it.
+func (b By) giveWhy() error {
+	if strings.TrimSpace(b.Why) == "" {
+		return invalid("say why, for the record: By.Why is empty")
+	}
+	return nil
+}
