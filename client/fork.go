@@ -52,9 +52,11 @@ func (s *Session) fork(ctx context.Context, id string, r ForkRequest) (*Executio
 	if err := s.sameInput(in.Run, old.ID); err != nil {
 		return nil, err
 	}
-	return s.execute(ctx, &Execution{
-		by: r.By, Pipeline: doc.Name(), Total: doc.bytes(ctx), input: in, Detach: r.Detach,
-		begun: func(ctx context.Context) error { return s.replaced(ctx, old.ID, in.Run, r.or(s.Actor)) },
+	return s.alone(in.Run, func() (*Execution, error) {
+		return s.execute(ctx, &Execution{
+			by: r.By, Pipeline: doc.Name(), Total: doc.bytes(ctx), input: in, Detach: r.Detach,
+			begun: func(ctx context.Context) error { return s.replaced(ctx, old.ID, in.Run, r.or(s.Actor)) },
+		})
 	})
 }
 

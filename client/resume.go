@@ -33,7 +33,9 @@ type Resumed struct {
 // continued. Nothing happens to a complete run. The error is an *Error of kind Conflict if the run cannot be resumed, or what it
 // depends on changed (a *DocumentChangedError says how the document did), and of kind Busy if somebody executes it.
 func (c *Client) Resume(ctx context.Context, run landscape.Run, r ResumeRequest) (*Resumed, error) {
-	return c.again(ctx, run, r.By, true, func(s *Session) (*Execution, error) { return s.resume(ctx, run.ID, r) })
+	return c.again(ctx, run, r.By, true, func(s *Session) (*Execution, error) {
+		return s.alone(run.ID, func() (*Execution, error) { return s.resume(ctx, run.ID, r) })
+	})
 }
 
 // again lets a run go on: where it is executed if it is paused there and mayContinue is set, or else with what begin begins.

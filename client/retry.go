@@ -92,9 +92,11 @@ func (s *Session) Retry(ctx context.Context, r RetryRequest) (*Retry, error) {
 	if r.File == "" {
 		in.File = "" // the document is recorded: what its file holds by now says nothing
 	}
-	retry.Execution, err = s.execute(ctx, &Execution{
-		by: r.By, Pipeline: doc.Name(), input: in, Interrupted: interrupted,
-		begun: func(ctx context.Context) error { return s.recordRetry(ctx, retry, r.or(s.Actor)) },
+	retry.Execution, err = s.alone(r.Run, func() (*Execution, error) {
+		return s.execute(ctx, &Execution{
+			by: r.By, Pipeline: doc.Name(), input: in, Interrupted: interrupted,
+			begun: func(ctx context.Context) error { return s.recordRetry(ctx, retry, r.or(s.Actor)) },
+		})
 	})
 	return retry, err
 }

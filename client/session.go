@@ -91,11 +91,29 @@ func (s *Session) work(ctx context.Context, run string) (stop func(), err error)
 	if err := w.Start(); err != nil {
 		return nil, err
 	}
-	s.Active.Store(run, nil)
-	return func() {
-		w.Stop()
+	return w.Stop, nil
+}
+
+// alone begins an execution of a run, unless this process executes the run already, or is about to: then the error is of kind Busy. Whoever
+// began is the only one until the Execution is closed. On a cluster the server sees to that.
+func (s *Session) alone(run string, begin func() (*Execution, error)) (*Execution, error) {
+	if s.OnCluster() {
+		return begin()
+	}
+	if _, active := s.Active.LoadOrStore(run, nil); active {
+		return nil, beingExecuted(run)
+	}
+	e, err := begin()
+	if err != nil || e == nil {
 		s.Active.Delete(run)
-	}, nil
+		return nil, err
+	}
+	stop := e.stop
+	e.stop = func() {
+		stop()
+		s.Active.Delete(run)
+	}
+	return e, nil
 }
 
 // activities are those of this process for a run.

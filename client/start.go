@@ -77,8 +77,8 @@ func (s *Session) checkHere(r *StartRequest) error {
 	return nil
 }
 
-// Start starts a run. The error is an *Error of kind Invalid if the request is malformed, such as the id, and of kind Conflict if there is
-// such a run already; then nothing was started.
+// Start starts a run. The error is an *Error of kind Invalid if the request is malformed, such as the id, of kind Conflict if there is such a
+// run already, and of kind Busy if somebody just starts it, and it is not recorded yet; then nothing was started.
 func (s *Session) Start(ctx context.Context, r StartRequest) (*Execution, error) {
 	if err := r.check(); err != nil {
 		return nil, err
@@ -89,6 +89,13 @@ func (s *Session) Start(ctx context.Context, r StartRequest) (*Execution, error)
 	if r.Run == "" {
 		r.Run = newRunID()
 	}
+	if err := s.refuseTaken(ctx, r.Run); err != nil {
+		return nil, err
+	}
+	return s.alone(r.Run, func() (*Execution, error) { return s.start(ctx, r) })
+}
+
+func (s *Session) start(ctx context.Context, r StartRequest) (*Execution, error) {
 	interrupted, err := s.prepare(ctx, r.Run)
 	if err != nil {
 		return nil, err
@@ -126,20 +133,25 @@ func newRunID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // prepare records which runs were interrupted, and refuses an id that is taken.
 func (s *Session) prepare(ctx context.Context, id string) (interrupted []landscape.RunHead, err error) {
-	if err := pipeline.CheckRunID(id); err != nil {
-		return nil, &Error{Kind: Invalid, Code: InvalidRun, Message: err.Error(), Err: err}
-	}
 	if interrupted, err = s.markInterrupted(ctx, id); err != nil {
 		return nil, err
 	}
-	_, err = s.Log.Run(ctx, id)
+	return interrupted, s.refuseTaken(ctx, id)
+}
+
+// refuseTaken refuses an id that no run can have, or that one has.
+func (s *Session) refuseTaken(ctx context.Context, id string) error {
+	if err := pipeline.CheckRunID(id); err != nil {
+		return &Error{Kind: Invalid, Code: InvalidRun, Message: err.Error(), Err: err}
+	}
+	_, err := s.Log.Run(ctx, id)
 	switch {
 	case err == nil:
-		return nil, &Error{Kind: Conflict, Code: RunExists, Message: fmt.Sprintf("run %s is recorded already", id), Cure: OtherID, Run: id}
+		return &Error{Kind: Conflict, Code: RunExists, Message: fmt.Sprintf("run %s is recorded already", id), Cure: OtherID, Run: id}
 	case errors.Is(err, landscape.ErrNotFound):
-		return interrupted, nil
+		return nil
 	default:
-		return nil, err
+		return err
 	}
 }
 
