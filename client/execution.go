@@ -37,6 +37,7 @@ type Execution struct {
 	by       By
 	input    workflows.RunInput
 	handle   sdk.WorkflowRun
+	gone     func() bool                 // the process that executes the run, which was joined, ended; nil if that cannot be
 	begun    func(context.Context) error // is called when the run is recorded, until it succeeds; nil for nothing
 	stop     func()                      // stops the worker
 	close    func() error

@@ -47,6 +47,7 @@ type Ending struct {
 	Err         error // of the workflow
 	Interrupted bool  // the follower wanted to stop
 	Detached    bool  // the run continues, and is not followed any more
+	Gone        bool  // the process that executed the run ended before its workflow did
 }
 
 const (
@@ -127,6 +128,9 @@ func (f *follower) follow(ctx context.Context) (end *Ending, left bool) {
 			}
 			return f.halt(lasting, ended, context.Cause(ctx).Error()), false
 		case <-look.C:
+			if f.gone != nil && f.gone() {
+				return &Ending{Gone: true}, false
+			}
 			watch.look(lasting)
 		case <-progress.C:
 			// There is no progress yet while the run is being recorded. A reading that fails is no reason to stop a run.

@@ -73,6 +73,7 @@ func (e *Execution) join(ctx context.Context, executor *Executor, run landscape.
 		e.inEpoch(run.Epoch + 1)
 		e.resuming = true
 	}
+	e.gone = executor.Gone
 	e.handle = executor.Temporal.GetWorkflow(ctx, e.Workflow, "")
 	e.close = func() error {
 		executor.Close()

@@ -86,6 +86,9 @@ func (e *Execution) notOurs(end *Ending, run landscape.Run) *Error {
 // unrecorded is about a run whose end could not be recorded: it is running according to its record until somebody resumes it.
 func (e *Execution) unrecorded(end *Ending) *Error {
 	failure := &Error{Kind: Failed, Code: OutcomeNotRecorded, Cure: DiagnoseAndResume, Run: e.Run, Message: "the run's end could not be recorded", Err: end.Err}
+	if end.Gone {
+		return &Error{Kind: Conflict, Code: NotExecuted, Cure: Resume, Run: e.Run, Message: fmt.Sprintf("the process that worked for run %s ended", e.Run)}
+	}
 	if end.Interrupted {
 		failure.Kind, failure.Code = Interrupted, Stopped
 	}

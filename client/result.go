@@ -42,7 +42,7 @@ func (e *Execution) Result(end *Ending, o *Outcome) *Result {
 	switch {
 	case o.Err != nil:
 		result.Status, result.Error, result.Code = pipeline.Failed, o.Err.Message, o.Err.Code
-		if o.Status != nil && end.Interrupted {
+		if o.Status != nil && (end.Interrupted || end.Gone) {
 			result.Status = pipeline.Interrupted
 		}
 	case !Complete(o.Run.Status):

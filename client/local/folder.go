@@ -70,7 +70,10 @@ func (f Folder) Reach(ctx context.Context, databases []string) (*client.Executor
 	if err != nil || !held {
 		return nil, err
 	}
-	found := &client.Executor{Process: process.PID, State: f.File(""), Databases: databases}
+	found := &client.Executor{Process: process.PID, State: f.File(""), Databases: databases, Gone: func() bool {
+		now, held, err := embedded.Holder(f.Temporal())
+		return err == nil && (!held || process.Address != "" && now != process)
+	}}
 	if process.Address == "" {
 		return found, nil // it has just begun
 	}
