@@ -49,7 +49,7 @@ var tables = []mutant{
 	{
 		name: "a deadlock refuses a row", never: "a row is in quarantine for what another transaction did",
 		file: "plugin/postgres/reject.go", old: `case "08", "40",`, new: `case "40":` + "\n\t\treturn true\n\t" + `case "08",`,
-		pkg: tableTests, run: "^TestOtherTransactionsRejectNoRow$",
+		pkg: tableTests, run: "^TestIsAboutRow$",
 	},
 	{
 		name: "the first of the rows with one key stays in an upsert", never: "an older value stays for a newer one",
