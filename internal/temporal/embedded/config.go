@@ -53,7 +53,7 @@ func dynamicConfig(overrides map[string]any) dynamicconfig.StaticClient {
 	return merged
 }
 
-func serverOptions(o Options, database *config.SQL, p ports, l *logger) []temporal.ServerOption {
+func serverOptions(o Options, database *config.SQL, p ports, l *logger, opened *connections) []temporal.ServerOption {
 	services := []string{string(frontend), string(history), string(matching)}
 	if o.Schedules {
 		services = append(services, string(worker))
@@ -66,6 +66,7 @@ func serverOptions(o Options, database *config.SQL, p ports, l *logger) []tempor
 		temporal.WithAuthorizer(authorization.NewNoopAuthorizer()),
 		temporal.WithClaimMapper(func(*config.Config) authorization.ClaimMapper { return authorization.NewNoopClaimMapper() }),
 		temporal.WithCustomMetricsHandler(metrics.NoopMetricsHandler), // instead of a listener
+		temporal.WithClientFactoryProvider(opened),
 		temporal.WithDynamicConfigClient(dynamicConfig(o.Settings)),
 	}
 }

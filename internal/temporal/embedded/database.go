@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strconv"
-	"sync/atomic"
+	"os"
+	"syscall"
 	"time"
 
 	"go.temporal.io/server/common/config"
@@ -29,18 +29,32 @@ const defaultRetention = 30 * 24 * time.Hour
 // may lose the last moments of a history, whose activities then run again, but never tears the database.
 var pragmas = map[string]string{"journal_mode": "wal", "synchronous": "normal", "busy_timeout": "10000"}
 
-// starts makes the name of every server's database handle its own, because Temporal keeps handles by name until the
-// process ends, even of files that are gone.
-var starts atomic.Int64
+// handleName names the handle on a database file, which must be there. Temporal keeps handles by name until the process ends: the servers that a
+// process has on a file, one after the other, share one, and a new file in the place of one that is gone has another.
+func handleName(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return "", fmt.Errorf("%s: the system does not say which file it is", path)
+	}
+	return fmt.Sprintf("file%d-%d", stat.Dev, stat.Ino), nil
+}
 
-// sqlConfig names the database as Temporal passes it on to SQLite: in a URI that Temporal does not escape. The error is that of a
-// path which SQLite does not take.
+// sqlConfig names the database, which must be there, as Temporal passes it on to SQLite: in a URI that Temporal does not escape. The error
+// is that of a path which SQLite does not take.
 func sqlConfig(path string) (*config.SQL, error) {
 	name, err := sqlitefile.Path(path)
 	if err != nil {
 		return nil, err
 	}
-	attributes := map[string]string{"mode": "rwc", "setup": "start" + strconv.FormatInt(starts.Load(), 10)}
+	handle, err := handleName(path)
+	if err != nil {
+		return nil, err
+	}
+	attributes := map[string]string{"mode": "rwc", "setup": handle}
 	for name, value := range pragmas {
 		attributes[name] = value
 	}
@@ -76,7 +90,6 @@ func prepareDatabase(ctx context.Context, o Options) error {
 	if err = errors.Join(err, db.Close()); err != nil {
 		return fmt.Errorf("%s: %w", o.DatabasePath, err)
 	}
-	starts.Add(1)
 	database, err := sqlConfig(o.DatabasePath)
 	if err != nil {
 		return err

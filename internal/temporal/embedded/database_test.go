@@ -27,6 +27,22 @@ func TestTheDatabaseIsMadeAtItsPath(t *testing.T) {
 	}
 }
 
+// TestServersShareAHandle: what a server leaves behind when it stops does not add up.
+func TestServersShareAHandle(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "temporal.db")
+	var left []int
+	for range 3 {
+		stopServer(t, startServer(t, Options{DatabasePath: path}))
+		descriptors, err := os.ReadDir("/proc/self/fd")
+		require.NoError(t, err)
+		left = append(left, len(descriptors))
+	}
+	require.Equal(t, left[0], left[2], "%v", left)
+	require.NoError(t, os.Remove(path))
+	stopServer(t, startServer(t, Options{DatabasePath: path}))
+	require.FileExists(t, path)
+}
+
 func TestPathTooLongForSQLite(t *testing.T) {
 	folder := t.TempDir()
 	for len(folder) < 500 {

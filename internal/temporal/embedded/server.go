@@ -44,6 +44,7 @@ type Options struct {
 // Server is a running Temporal server. It is safe for concurrent use.
 type Server struct {
 	server  temporal.Server
+	opened  connections
 	lock    *lock
 	logger  *logger
 	path    string
@@ -99,7 +100,7 @@ func startOn(ctx context.Context, p ports, o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{logger: newLogger(o.Logger), address: p.address(frontend), path: o.DatabasePath}
-	if err := s.boot(serverOptions(o, database, p, s.logger)); err != nil {
+	if err := s.boot(serverOptions(o, database, p, s.logger, &s.opened)); err != nil {
 		return nil, err
 	}
 	if err := s.waitReady(ctx); err != nil {
@@ -177,5 +178,5 @@ func (s *Server) Stop() error {
 
 func (s *Server) stop() error {
 	s.logger.quiet.Store(true)
-	return s.server.Stop()
+	return errors.Join(s.server.Stop(), s.opened.close())
 }
