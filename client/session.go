@@ -94,8 +94,8 @@ func (s *Session) work(ctx context.Context, run string) (stop func(), err error)
 	return w.Stop, nil
 }
 
-// alone begins an execution of a run, unless this process executes the run already, or is about to: then the error is of kind Busy. Whoever
-// began is the only one until the Execution is closed. On a cluster the server sees to that.
+// alone begins an execution of a run, unless this process executes the run already, or is about to: then the error is of kind Busy. Its caller
+// is the only one until the Execution is closed. On a cluster the server sees to that.
 func (s *Session) alone(run string, begin func() (*Execution, error)) (*Execution, error) {
 	if s.OnCluster() {
 		return begin()
