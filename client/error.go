@@ -39,6 +39,7 @@ type Cure string
 const (
 	ListRuns          Cure = "list_runs"           // choose one of the recorded runs
 	ListEffects       Cure = "list_effects"        // choose one of the run's effects
+	ListEdges         Cure = "list_edges"          // choose one of the edges of the run's graph
 	Watch             Cure = "watch"               // look how the run is, or follow it
 	ShowStatus        Cure = "show_status"         // look how the run is
 	StartWorker       Cure = "start_worker"        // start a worker

@@ -104,9 +104,17 @@ func (r *Reader) way(ctx context.Context, run, id string) (Way, error) {
 	if err != nil {
 		return Way{}, err
 	}
+	return w.way(steps)
+}
+
+// way returns the way of which these are the steps. The error wraps ErrIncomplete if some are missing.
+func (w WayRecord) way(steps []WayStepRecord) (Way, error) {
 	way := Way{Lane: w.Lane, First: int(w.FirstSeq), Path: pipeline.Path(w.Path), Sink: w.Sink}
-	if way.ToSink() {
+	if way.ToSink() && len(steps) > 0 {
 		steps = steps[:len(steps)-1]
+	}
+	if len(steps) == 0 || w.FirstSeq < 0 || w.FirstSeq > int64(len(steps)) {
+		return Way{}, incomplete("way %s, or steps of it, are missing", w.Way)
 	}
 	for _, s := range steps {
 		way.Steps = append(way.Steps, Step{Node: s.Node, Label: s.Label, Lane: s.Lane})

@@ -8,11 +8,7 @@ import (
 
 // addWays counts tokens by the ways they took.
 func (s *summing) addWays(ctx context.Context, d RecordReader, run string) error {
-	rows := map[string]int64{}
-	err := each(ctx, d, []any{run}, func(w ChunkWayRecord) bool {
-		rows[w.Way] += w.Rows
-		return true
-	})
+	rows, err := rowsByWay(ctx, d, run)
 	if err != nil {
 		return err
 	}

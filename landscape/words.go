@@ -40,6 +40,8 @@ const (
 	FlowEdge  EdgeKind = "flow"  // whenever the node is done with it; the label is empty
 	RouteEdge EdgeKind = "route" // if the gate gave it this label; from a fork: always, a copy for each branch
 	ErrorEdge EdgeKind = "error" // if the node refused it; the label is empty
+	BeginEdge EdgeKind = "begin" // a count's, of no graph: the token begins there
+	EndEdge   EdgeKind = "end"   // a count's, of no graph: the token ends there, without a sink
 )
 
 // FoldKind says what a barrier was told. Stored; never rename.

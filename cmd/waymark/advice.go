@@ -45,6 +45,7 @@ func resumeWith(run string) string { return fmt.Sprintf(cures[client.Resume], ru
 var hints = map[client.Cure]string{
 	client.ListRuns:         "; `waymark runs` lists them",
 	client.ListEffects:      "; `waymark effects %s` lists them",
+	client.ListEdges:        "; `waymark rows %s` lists them",
 	client.ShowStatus:       ": waymark status %s",
 	client.Watch:            ": waymark status %s, waymark follow %s",
 	client.Join:             ": waymark follow shows its progress",

@@ -1,0 +1,127 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"waymark/landscape"
+	"waymark/pipeline"
+)
+
+// Edge is one edge of a run's graph, and how many rows took it.
+type Edge struct {
+	ID string `json:"edge"` // FROM:TO or FROM:TO:LABEL
+	landscape.EdgeCount
+}
+
+// Edges returns the edges of the run with this id, in document order, with the rows that took each: rows of sources, copies of them, and what
+// coalesces and barriers made. As many come into a node as leave it, unless it is a sink. The error is an *Error of kind Damaged if the
+// record of the rows' ways is not whole.
+func (c *Client) Edges(ctx context.Context, run string) ([]Edge, error) {
+	counts, err := c.log.EdgeCounts(ctx, run)
+	if err != nil {
+		return nil, answered(err)
+	}
+	edges := make([]Edge, len(counts))
+	for i, count := range counts {
+		id := count.From + ":" + count.To
+		if count.Label != "" {
+			id += ":" + count.Label
+		}
+		edges[i] = Edge{ID: id, EdgeCount: count}
+	}
+	return edges, nil
+}
+
+// RowFilter selects rows of a run: those that came to a node or began there, or those that took an edge. The zero RowFilter selects all.
+type RowFilter struct {
+	Node string // or pipeline.Quarantine or pipeline.Discard; empty for any
+	Edge string // id of an Edge; without a label, if there is no such edge, all edges between the two nodes; empty for any
+}
+
+// Row is a row of a source, a copy of one, or what was made of some, and how it ended.
+type Row struct {
+	Token string        `json:"token"` // as Explain takes it
+	Path  pipeline.Path `json:"path"`  // buffered as long as a barrier holds it
+	Node  string        `json:"node"`  // that ended it, or sent it to the sink
+	Sink  string        `json:"sink,omitempty"`
+}
+
+// Rows returns the rows of the run with this id that are behind a node or an edge, by origin, row and lane. They begin after the row whose
+// Token is after, or with the first if that is empty, and are at most as many as limit says, or all if that is 0. It reads one chunk at a
+// time, and none that has no such row. The error is an *Error: of kind Invalid if the run has no such node, edge or row, of kind Damaged if
+// the record of the rows' ways is not whole.
+func (c *Client) Rows(ctx context.Context, run string, filter RowFilter, after string, limit int) ([]Row, error) {
+	want, err := c.wanted(ctx, run, filter)
+	if err != nil {
+		return nil, err
+	}
+	var from *landscape.Token
+	if after != "" {
+		token, err := c.log.ParseToken(ctx, run, after)
+		if err != nil {
+			return nil, noRow(run, after, err)
+		}
+		from = &token
+	}
+	rows := []Row{}
+	for ended, err := range c.log.TokensBehind(ctx, run, want, from) {
+		if from != nil && errors.Is(err, landscape.ErrNotFound) {
+			return nil, noRow(run, after, err)
+		}
+		if err != nil {
+			return nil, answered(err)
+		}
+		id, err := c.log.TokenID(ctx, run, ended.Token)
+		if err != nil {
+			return nil, err
+		}
+		if rows = append(rows, Row{Token: id, Path: ended.Path, Node: ended.Node, Sink: ended.Sink}); len(rows) == limit {
+			break
+		}
+	}
+	return rows, nil
+}
+
+func noRow(run, token string, err error) error {
+	return &Error{Kind: Invalid, Code: InvalidQuestion, Run: run, Err: err, Message: fmt.Sprintf("run %s has no row %q: write TOKEN, such as orders:17", run, token)}
+}
+
+// wanted returns what tells the edges that a filter selects. The error is an *Error of kind Invalid if there is none.
+func (c *Client) wanted(ctx context.Context, run string, filter RowFilter) (func(landscape.EdgeKey) bool, error) {
+	edges, err := c.Edges(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	if filter.Node != "" {
+		edges = slices.DeleteFunc(edges, func(e Edge) bool { return e.To != filter.Node })
+		if len(edges) == 0 {
+			return nil, &Error{Kind: Invalid, Code: InvalidQuestion, Cure: ListEdges, Run: run, Message: fmt.Sprintf("run %s has no edge to a node %q", run, filter.Node)}
+		}
+	}
+	if filter.Edge != "" {
+		if edges = matching(edges, filter.Edge); len(edges) == 0 {
+			return nil, &Error{
+				Kind: Invalid, Code: InvalidQuestion, Cure: ListEdges, Run: run,
+				Message: fmt.Sprintf("run %s has no edge %q: write FROM:TO or FROM:TO:LABEL", run, filter.Edge),
+			}
+		}
+	}
+	keys := map[landscape.EdgeKey]bool{}
+	for _, e := range edges {
+		keys[e.EdgeKey] = true
+	}
+	return func(key landscape.EdgeKey) bool { return keys[key] }, nil
+}
+
+// matching returns the edge with this id, or all edges between the two nodes that it names.
+func matching(edges []Edge, id string) []Edge {
+	if at := slices.IndexFunc(edges, func(e Edge) bool { return e.ID == id }); at >= 0 {
+		return edges[at : at+1]
+	}
+	from, to, _ := strings.Cut(id, ":")
+	return slices.DeleteFunc(edges, func(e Edge) bool { return e.From != from || e.To != to })
+}

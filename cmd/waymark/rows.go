@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"waymark/client"
+	"waymark/client/local"
+	"waymark/internal/text"
+	"waymark/landscape"
+)
+
+func (a *app) rowsCommand() *cobra.Command {
+	var filter client.RowFilter
+	var p page
+	cmd := &cobra.Command{
+		Use:   "rows RUN [--node NODE | --edge FROM:TO[:LABEL]]",
+		Short: "Count the rows on every edge of the graph, or list those behind a node or an edge",
+		Long: `Counts the rows that went from node to node. Without FROM they begin at the node: a source's records, the copies of a
+fork, what a coalesce or a barrier made. Without TO they end there, as LABEL says.
+
+--node lists the rows that came to a node or began there, or to quarantine or discard; --edge those that took an edge, and how
+each ended. waymark explain RUN --token tells more about one.
+
+` + runArgument,
+		Example: `  waymark rows last
+  waymark rows last --edge triage:review:major --limit 10
+  waymark rows last --node quarantine`,
+		Args:              exactlyOne("run"),
+		ValidArgsFunction: a.completeRuns,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if filter == (client.RowFilter{}) && (cmd.Flags().Changed("limit") || cmd.Flags().Changed("after")) {
+				return wrongUsef("--limit and --after say which rows to list: name a --node or an --edge")
+			}
+			return a.query(cmd.Context(), args[0], func(home *local.Home, run landscape.Run) error {
+				if filter == (client.RowFilter{}) {
+					return a.listEdges(cmd.Context(), home, run.ID)
+				}
+				return a.listRows(cmd.Context(), home, run.ID, filter, p)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&filter.Node, "node", "", "list the rows that came to this `node`")
+	cmd.Flags().StringVar(&filter.Edge, "edge", "", "list the rows that took this edge: `FROM:TO[:LABEL]`")
+	cmd.MarkFlagsMutuallyExclusive("node", "edge")
+	p.addFlags(cmd, "rows", 50)
+	return cmd
+}
+
+// listEdges lists the edges of a run's graph.
+func (a *app) listEdges(ctx context.Context, home *local.Home, run string) error {
+	edges, err := home.Edges(ctx, run)
+	if err != nil {
+		return err
+	}
+	lines := [][]string{{"edge", "kind", "rows"}}
+	for _, e := range edges {
+		lines = append(lines, []string{e.ID, string(e.Kind), text.Grouped(e.Rows)})
+	}
+	return printList(a, edges, func(w io.Writer) error { return text.Table(w, lines...) })
+}
+
+// listRows lists the rows behind a node or an edge.
+func (a *app) listRows(ctx context.Context, home *local.Home, run string, filter client.RowFilter, p page) error {
+	rows, err := home.Rows(ctx, run, filter, p.after, p.limit)
+	if err != nil {
+		return err
+	}
+	lines := [][]string{{"token", "ended as", "at", "sink"}}
+	for _, r := range rows {
+		lines = append(lines, []string{r.Token, string(r.Path), r.Node, destination(r.Sink)})
+	}
+	if n := len(rows); n > 0 {
+		p.note(a, n, rows[n-1].Token)
+	}
+	return printList(a, rows, func(w io.Writer) error { return text.Table(w, lines...) })
+}

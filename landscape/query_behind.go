@@ -1,0 +1,268 @@
+package landscape
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"slices"
+
+	"waymark/pipeline"
+)
+
+// Ended is a token, and how it ended.
+type Ended struct {
+	Token Token
+	Path  pipeline.Path // pipeline.Buffered as long as a barrier holds it
+	Node  string        // that ended it, or sent it to the sink
+	Sink  string        // as in Way
+}
+
+// TokensBehind returns the tokens of a run that took an edge which is wanted, by origin, chunk, row and lane. It begins after the token
+// after, or with the first if that is nil. It reads the way codes of one chunk at a time, and of those chunks only in which a token took
+// such an edge. After an error it ends; the error wraps ErrNotFound if the row of after was not read.
+func (r *Reader) TokensBehind(ctx context.Context, run string, want func(EdgeKey) bool, after *Token) iter.Seq2[Ended, error] {
+	return func(yield func(Ended, error) bool) {
+		b, err := r.behind(ctx, run, want, after)
+		for err == nil {
+			var used []ChunkWayRecord
+			if used, err = b.next(ctx); err != nil || used == nil {
+				break
+			}
+			var tokens []Ended
+			tokens, err = b.tokens(ctx, used)
+			for _, token := range tokens {
+				if (after == nil || after.before(token.Token)) && !yield(token, nil) {
+					return
+				}
+			}
+		}
+		if err != nil {
+			yield(Ended{}, err)
+		}
+	}
+}
+
+// before reports whether the token comes before another of a later chunk or of the same.
+func (t Token) before(other Token) bool {
+	return cmp.Or(cmp.Compare(t.Source, other.Source), cmp.Compare(t.Row, other.Row), cmp.Compare(t.Lane, other.Lane)) < 0
+}
+
+// behind is one call of TokensBehind.
+type behind struct {
+	*Reader
+	run   string
+	ways  map[string]Way
+	whole map[string]bool // ways: all their tokens are wanted
+	late  map[string]bool // sinks: the tokens that their targets refused are wanted
+
+	q     Query // of the chunk_ways that come after page
+	page  []ChunkWayRecord
+	fired map[firedKey]pipeline.Path
+}
+
+// firedKey names a batch.
+type firedKey struct {
+	node  string
+	batch int64
+}
+
+func (r *Reader) behind(ctx context.Context, run string, want func(EdgeKey) bool, after *Token) (*behind, error) {
+	ways, err := r.WayCounts(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := r.nodesByName(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	b := &behind{
+		Reader: r, run: run, ways: map[string]Way{}, whole: map[string]bool{}, late: map[string]bool{}, fired: map[firedKey]pipeline.Path{},
+		q: Query{Prefix: []any{run}, Limit: chunkWaysPage},
+	}
+	for _, way := range ways {
+		b.ways[way.ID] = way.Way
+		for key := range way.Way.edges(nodes) {
+			b.whole[way.ID] = b.whole[way.ID] || want(key)
+		}
+	}
+	for name, node := range nodes {
+		b.late[name] = node.Kind == SinkNode && want(lateEdge(name))
+	}
+	if after == nil {
+		return b, nil
+	}
+	chunk, err := r.ChunkOf(ctx, run, after.Source, after.Row)
+	b.q.After = []any{after.Source, chunk.Chunk - 1}
+	return b, err
+}
+
+// chunkWaysPage is how many records of chunk_ways are read at a time.
+const chunkWaysPage = 1000
+
+// next returns, of the next chunk in which a token took a way that may be wanted, the records of these ways by lane; nil if there is none.
+func (b *behind) next(ctx context.Context) (used []ChunkWayRecord, err error) {
+	for {
+		if len(b.page) == 0 {
+			if b.page, err = Page[ChunkWayRecord](ctx, b.from, b.q); err != nil || len(b.page) == 0 {
+				return used, err
+			}
+			last := b.page[len(b.page)-1]
+			b.q.After = []any{last.Source, last.Chunk, last.Lane, last.Code}
+		}
+		at := b.page[0]
+		if len(used) > 0 && (at.Source != used[0].Source || at.Chunk != used[0].Chunk) {
+			return used, nil
+		}
+		b.page = b.page[1:]
+		if b.whole[at.Way] || b.late[b.ways[at.Way].Sink] {
+			used = append(used, at)
+		}
+	}
+}
+
+// tokens returns the wanted tokens of the chunk, by row and lane.
+func (b *behind) tokens(ctx context.Context, used []ChunkWayRecord) ([]Ended, error) {
+	chunk, err := b.Chunk(ctx, b.run, used[0].Source, used[0].Chunk)
+	if err != nil {
+		return nil, err
+	}
+	refused, err := b.refusedLate(ctx, chunk, used)
+	if err != nil {
+		return nil, err
+	}
+	if len(refused) == 0 {
+		used = slices.DeleteFunc(used, func(u ChunkWayRecord) bool { return !b.whole[u.Way] })
+	}
+	e := &ending{behind: b, chunk: chunk, refused: refused, members: map[string][]LaneMembers{}}
+	var tokens []Ended
+	for len(used) > 0 {
+		n := 1
+		for n < len(used) && used[n].Lane == used[0].Lane {
+			n++
+		}
+		if tokens, err = e.appendLane(ctx, tokens, used[:n]); err != nil {
+			return nil, err
+		}
+		used = used[n:]
+	}
+	slices.SortFunc(tokens, func(x, y Ended) int {
+		return cmp.Or(cmp.Compare(x.Token.Row, y.Token.Row), cmp.Compare(x.Token.Lane, y.Token.Lane))
+	})
+	return tokens, nil
+}
+
+// refusedLate returns the tokens of the chunk that targets refused, of the sinks to which these ways lead.
+func (b *behind) refusedLate(ctx context.Context, chunk Chunk, used []ChunkWayRecord) (map[Token]bool, error) {
+	sinks := map[string]bool{}
+	for _, u := range used {
+		way := b.ways[u.Way]
+		if _, known := sinks[way.Sink]; known || !way.ToSink() {
+			continue
+		}
+		write, err := b.Effect(ctx, EffectKey{Run: b.run, Sink: way.Sink, Source: chunk.Source, Chunk: chunk.Chunk})
+		if err != nil {
+			return nil, err
+		}
+		sinks[way.Sink] = write.Refused > 0
+	}
+	refused := map[Token]bool{}
+	for _, some := range sinks {
+		if some {
+			return refused, b.addRefused(ctx, refused, chunk, sinks)
+		}
+	}
+	return refused, nil
+}
+
+func (b *behind) addRefused(ctx context.Context, refused map[Token]bool, chunk Chunk, sinks map[string]bool) error {
+	q := Query{Prefix: []any{b.run, chunk.Source}, After: []any{chunk.FirstRow - 1}}
+	return b.from.Read(ctx, RowErrorKey{}, q, func(r Record) bool {
+		e := r.(RowErrorKey)
+		if sinks[e.Node] && e.Row < chunk.FirstRow+chunk.Rows {
+			refused[Token{Source: e.Source, Lane: e.Lane, Row: e.Row}] = true
+		}
+		return e.Row < chunk.FirstRow+chunk.Rows
+	})
+}
+
+// ending says how tokens of one chunk ended.
+type ending struct {
+	*behind
+	chunk   Chunk
+	refused map[Token]bool
+	members map[string][]LaneMembers // by barrier
+}
+
+// appendLane appends the wanted tokens of a lane, which took these ways.
+func (e *ending) appendLane(ctx context.Context, tokens []Ended, used []ChunkWayRecord) ([]Ended, error) {
+	lane := used[0].Lane
+	all, err := e.lanesOf(ctx, e.run)
+	if err != nil {
+		return nil, err
+	}
+	about, err := all.at(e.chunk.Source, lane)
+	if err != nil {
+		return nil, err
+	}
+	p, err := get[PassageRecord](ctx, e.from, e.run, e.chunk.Source, e.chunk.Chunk, lane)
+	if err != nil {
+		return nil, err
+	}
+	ways := map[uint16]string{}
+	for _, u := range used {
+		ways[uint16(u.Code)] = u.Way
+	}
+	for i, code := range unpackCodes(p.WayCodes, p.CodeBytes, !about.IsRoot()) {
+		id, wanted := ways[code]
+		token := Token{Source: e.chunk.Source, Lane: lane, Row: e.chunk.FirstRow + int64(i)}
+		if !wanted || !e.whole[id] && !e.refused[token] {
+			continue
+		}
+		ended, err := e.end(ctx, token, e.ways[id])
+		if err != nil {
+			return nil, err
+		}
+		tokens = append(tokens, ended)
+	}
+	return tokens, nil
+}
+
+// end says how a token of the way ended.
+func (e *ending) end(ctx context.Context, token Token, way Way) (Ended, error) {
+	ended := Ended{Token: token, Path: way.Path, Node: way.Last(), Sink: way.Sink}
+	switch {
+	case way.Path == pipeline.Buffered:
+		path, err := e.batchPath(ctx, token, ended.Node)
+		ended.Path = path
+		return ended, err
+	case way.ToSink() && e.refused[token]:
+		return Ended{Token: token, Path: pipeline.OnErrorRouted, Node: way.Sink, Sink: pipeline.QuarantineSink}, nil
+	}
+	return ended, nil
+}
+
+// batchPath returns on which path the batch of a token ended; pipeline.Buffered if it did not fire.
+func (e *ending) batchPath(ctx context.Context, token Token, node string) (pipeline.Path, error) {
+	if _, known := e.members[node]; !known {
+		members, err := e.Members(ctx, e.run, node, e.chunk.Source, e.chunk.Chunk)
+		if err != nil {
+			return "", err
+		}
+		e.members[node] = members
+	}
+	at := slices.IndexFunc(e.members[node], func(m LaneMembers) bool { return m.Lane == token.Lane })
+	if at < 0 {
+		return pipeline.Buffered, nil // the fold that takes it is not recorded yet
+	}
+	key := firedKey{node, int64(e.members[node][at].Batches[token.Row-e.chunk.FirstRow])}
+	if path, known := e.fired[key]; known {
+		return path, nil
+	}
+	batch, err := get[batchHead](ctx, e.from, e.run, node, key.batch)
+	if errors.Is(err, ErrNotFound) {
+		return pipeline.Buffered, nil
+	}
+	e.fired[key] = batch.Path
+	return batch.Path, err
+}
