@@ -36,7 +36,8 @@ func (c *Client) Edges(ctx context.Context, run string) ([]Edge, error) {
 	return edges, nil
 }
 
-// RowFilter selects rows of a run: those that came to a node or began there, or those that took an edge. The zero RowFilter selects all.
+// RowFilter selects rows of a run: those that came to a node or began there, or those that took an edge. One of the two may be named; the
+// zero RowFilter selects all rows.
 type RowFilter struct {
 	Node string // or pipeline.Quarantine or pipeline.Discard; empty for any
 	Edge string // id of an Edge; without a label, if there is no such edge, all edges between the two nodes; empty for any
@@ -92,6 +93,9 @@ func noRow(run, token string, err error) error {
 
 // wanted returns what tells the edges that a filter selects. The error is an *Error of kind Invalid if there is none.
 func (c *Client) wanted(ctx context.Context, run string, filter RowFilter) (func(landscape.EdgeKey) bool, error) {
+	if filter.Node != "" && filter.Edge != "" {
+		return nil, &Error{Kind: Invalid, Code: InvalidQuestion, Run: run, Message: "rows are behind a node or an edge: name one of them"}
+	}
 	edges, err := c.Edges(ctx, run)
 	if err != nil {
 		return nil, err

@@ -123,7 +123,7 @@ func (b *behind) next(ctx context.Context) (used []ChunkWayRecord, err error) {
 
 // tokens returns the wanted tokens of the chunk, by row and lane.
 func (b *behind) tokens(ctx context.Context, used []ChunkWayRecord) ([]Ended, error) {
-	chunk, err := b.Chunk(ctx, b.run, used[0].Source, used[0].Chunk)
+	chunk, err := b.Chunk(ctx, b.run, ChunkKey{used[0].Source, used[0].Chunk})
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +245,7 @@ func (e *ending) end(ctx context.Context, token Token, way Way) (Ended, error) {
 // batchPath returns on which path the batch of a token ended; pipeline.Buffered if it did not fire.
 func (e *ending) batchPath(ctx context.Context, token Token, node string) (pipeline.Path, error) {
 	if _, known := e.members[node]; !known {
-		members, err := e.Members(ctx, e.run, node, e.chunk.Source, e.chunk.Chunk)
+		members, err := e.Members(ctx, e.run, node, e.chunk.Key())
 		if err != nil {
 			return "", err
 		}

@@ -44,7 +44,6 @@ each ended. waymark explain RUN --token tells more about one.
 	}
 	cmd.Flags().StringVar(&filter.Node, "node", "", "list the rows that came to this `node`")
 	cmd.Flags().StringVar(&filter.Edge, "edge", "", "list the rows that took this edge: `FROM:TO[:LABEL]`")
-	cmd.MarkFlagsMutuallyExclusive("node", "edge")
 	p.addFlags(cmd, "rows", 50)
 	return cmd
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"waymark/client"
 	"waymark/internal/text"
 	"waymark/pipeline"
@@ -19,19 +17,7 @@ func stagedLines(s *client.Status) [][]string {
 	}
 	var lines [][]string
 	for _, output := range s.Staged {
-		lines = append(lines, []string{"staged", shown(output.Path) + ", " + size(output.Bytes) + fate})
+		lines = append(lines, []string{"staged", shown(output.Path) + ", " + text.Size(output.Bytes) + fate})
 	}
 	return lines
-}
-
-// size shows a number of bytes for people.
-func size(bytes int64) string {
-	switch {
-	case bytes < 10_000:
-		return text.Count(bytes, "byte")
-	case bytes < 10_000_000:
-		return fmt.Sprintf("%d kB", bytes/1_000)
-	default:
-		return text.Grouped(bytes/1_000_000) + " MB"
-	}
 }

@@ -77,3 +77,15 @@ func Grouped(n int64) string {
 	}
 	return digits
 }
+
+// Size writes a number of bytes, of many in kB or MB.
+func Size(bytes int64) string {
+	switch {
+	case bytes < 10_000:
+		return Count(bytes, "byte")
+	case bytes < 10_000_000:
+		return fmt.Sprintf("%d kB", bytes/1_000)
+	default:
+		return Grouped(bytes/1_000_000) + " MB"
+	}
+}

@@ -58,3 +58,9 @@ func TestGrouped(t *testing.T) {
 	require.Equal(t, "1 row", Count(1, "row"))
 	require.Equal(t, "1,500 rows", Count(1500, "row"))
 }
+
+func TestSize(t *testing.T) {
+	for bytes, want := range map[int64]string{0: "0 bytes", 1: "1 byte", 9_999: "9,999 bytes", 13_400: "13 kB", 13_400_000: "13 MB"} {
+		require.Equal(t, want, Size(bytes))
+	}
+}
