@@ -84,6 +84,18 @@ func needs(run landscape.Run, compiled *plan.Plan) string {
 	return fmt.Sprintf("; it needs %s as it was when the run began", strings.Join(names, ", "))
 }
 
+// hasSink returns a *QuestionError unless the run has a sink of this name.
+func (a *Auditor) hasSink(ctx context.Context, run, name string) error {
+	nodes, err := a.log.Nodes(ctx, run)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(nodes, func(n landscape.Node) bool { return n.Kind == landscape.SinkNode && n.Node == name }) {
+		return &QuestionError{Message: fmt.Sprintf("run %s has no sink named %q", run, name)}
+	}
+	return nil
+}
+
 // origin returns the name of an origin of rows: the source or barrier that is named, or else the only source.
 func (a *Auditor) origin(ctx context.Context, run, name string) (string, error) {
 	origins, err := a.log.Sources(ctx, run)

@@ -21,6 +21,9 @@ import (
 // fits several rows, and wraps landscape.ErrNotFound if it fits none and landscape.ErrIncomplete if the record of its chunk
 // cannot be read as rows.
 func (a *Auditor) Explain(ctx context.Context, q Question) (story *Explanation, err error) {
+	if err := q.check(); err != nil {
+		return nil, err
+	}
 	defer sense(q.Run, &err)
 	run, err := a.log.Run(ctx, q.Run)
 	if err != nil {

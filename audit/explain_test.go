@@ -177,14 +177,27 @@ func testSenselessQuestions(t *testing.T, s *system.System) {
 		`"code" is not part of the key of source orders: its key is customer, day`: {Key: map[string]string{"code": "a1"}},
 		`key day: `:                              {Key: map[string]string{"day": "yesterday"}},
 		`run run-1 has no source named "ordres"`: {Source: "ordres", Row: 1},
+		`run run-1 has no sink named "reviews"`:  {Sink: "reviews", Line: 1},
+		`by exactly one of Row, Key, Token`:      {},
+		`a question asks for one row`:            {Row: 1, Token: "orders:1"},
+		`Token, and Sink with Line`:              {Row: 1, Line: 1},
+		`one row: by exactly one`:                {Key: map[string]string{"customer": "eve"}, Sink: "review", Line: 1},
+		`rows and lines are counted from 1`:      {Row: -1},
+		`lines are counted from 1`:               {Sink: "review"},
+		`are counted from 1`:                     {Sink: "review", Line: -1},
+		`name the Sink as well`:                  {Line: 1},
+		`Limit is a number of tokens`:            {Row: 1, Limit: -1},
 	} {
 		q.Run = run
-		_, err := auditor(s).Explain(t.Context(), q)
-		var question *audit.QuestionError
-		require.ErrorAs(t, err, &question)
-		require.ErrorContains(t, err, message)
+		_, explained := auditor(s).Explain(t.Context(), q)
+		_, denied := auditor(s).WhyNot(t.Context(), q, "review")
+		for _, err := range []error{explained, denied} {
+			var question *audit.QuestionError
+			require.ErrorAs(t, err, &question)
+			require.ErrorContains(t, err, message)
+		}
 	}
-	for _, q := range []audit.Question{{Run: run, Row: 12}, {Run: run, Row: 0}, {Run: "nothing", Row: 1}, {Run: run, Sink: "review", Line: 0}} {
+	for _, q := range []audit.Question{{Run: run, Row: 12}, {Run: "nothing", Row: 1}, {Run: run, Sink: "review", Line: 1_000}} {
 		_, err := auditor(s).Explain(t.Context(), q)
 		require.ErrorIs(t, err, landscape.ErrNotFound)
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // Question says which row is meant: by its number, by its business key, by the id of a token, or by the line of a sink's
-// output. Exactly one of Row, Key, Token and Sink is set.
+// output. Exactly one of Row, Key, Token, and Sink with Line, is set.
 type Question struct {
 	Run    string // id, or the beginning of one
 	Source string // of Row and Key: a source, or of Row a barrier; "" if the run has one source
@@ -19,6 +19,27 @@ type Question struct {
 	Line   int64 // of the sink's output, from 1, not counting a header
 	All    bool  // list all tokens of a batch, not only the first
 	Limit  int   // how many tokens that came of it are followed beyond barriers; 0: 1,000
+}
+
+// check returns a *QuestionError unless the question means one row.
+func (q *Question) check() error {
+	ways := 0
+	for _, given := range []bool{q.Row != 0, len(q.Key) > 0, q.Token != "", q.Sink != "" || q.Line != 0} {
+		if given {
+			ways++
+		}
+	}
+	switch {
+	case ways != 1:
+		return &QuestionError{Message: "a question asks for one row: by exactly one of Row, Key, Token, and Sink with Line"}
+	case q.Row < 0 || q.Line < 0 || q.Sink != "" && q.Line == 0:
+		return &QuestionError{Message: "rows and lines are counted from 1"}
+	case q.Sink == "" && q.Line != 0:
+		return &QuestionError{Message: "Line is one of the output of a sink: name the Sink as well"}
+	case q.Limit < 0:
+		return &QuestionError{Message: "Limit is a number of tokens, or 0"}
+	}
+	return nil
 }
 
 // Token names one row.

@@ -23,6 +23,9 @@ const maxListed = 20
 func (a *Auditor) find(ctx context.Context, run landscape.Run, q Question) (landscape.Token, error) {
 	switch {
 	case q.Sink != "":
+		if err := a.hasSink(ctx, run.ID, q.Sink); err != nil {
+			return landscape.Token{}, err
+		}
 		return a.log.SinkLine(ctx, run.ID, q.Sink, q.Line)
 	case q.Token != "":
 		token, err := a.log.ParseToken(ctx, run.ID, q.Token)

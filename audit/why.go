@@ -60,9 +60,15 @@ const mostFollowed = 20
 // for all that came of it. The error is as of Explain, and a *QuestionError if the run has no such sink. It needs the run's
 // plan.
 func (a *Auditor) WhyNot(ctx context.Context, q Question, sink string) (denial *Denial, err error) {
+	if err := q.check(); err != nil {
+		return nil, err
+	}
 	defer sense(q.Run, &err)
 	run, err := a.log.Run(ctx, q.Run)
 	if err != nil {
+		return nil, err
+	}
+	if err := a.hasSink(ctx, run.ID, sink); err != nil {
 		return nil, err
 	}
 	compiled, problem, err := a.plan(ctx, run)

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"waymark/audit"
 	"waymark/landscape"
@@ -14,12 +15,14 @@ import (
 )
 
 // Client answers questions about the runs of one landscape. It is safe for concurrent use if its host is. What somebody can act on is an
-// *Error: of every method that takes a context, one of kind Interrupted if that ends, and of every one that takes a run, or its id, one of
-// kind NotFound if that is not recorded.
+// *Error: of every method that takes a context, one of kind Interrupted if that ends, of every one that takes a run, or its id, one of kind
+// NotFound if that is not recorded, and of kind Unavailable after Close.
 type Client struct {
 	log   *landscape.Log
 	place string
 	host  Host
+
+	closed atomic.Bool
 
 	// Actor is who gives the orders and makes the requests that do not say who does; empty if all say so.
 	Actor string
@@ -28,6 +31,17 @@ type Client struct {
 // New returns a Client of a landscape. place says where that is, for people. The caller closes the landscape.
 func New(log *landscape.Log, place string, host Host) *Client {
 	return &Client{log: log, place: place, host: host}
+}
+
+// Close ends the use of the Client: from then on its methods refuse what is asked. The caller closes the landscape and the host.
+func (c *Client) Close() { c.closed.Store(true) }
+
+// Closed returns the *Error of kind Unavailable with which a closed Client refuses; nil until Close.
+func (c *Client) Closed() error {
+	if !c.closed.Load() {
+		return nil
+	}
+	return &Error{Kind: Unavailable, Code: HomeClosed, Message: "this Home is closed: open another one"}
 }
 
 // Host is what executes runs: processes that use the state folder, or the workers of a cluster.

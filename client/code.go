@@ -44,6 +44,7 @@ const (
 	RunWaiting         Code = "RUN_WAITING"          // the run's workflow is open, and no worker has recorded the run yet
 	StagedRemains      Code = "STAGED_REMAINS"       // the run is cancelled permanently, and what it staged could not be removed
 	HomeClosed         Code = "HOME_CLOSED"          // what executed the runs of this process was closed
+	StateUnwritable    Code = "STATE_UNWRITABLE"     // this process may not write in the state folder
 	StorageUnavailable Code = "STORAGE_UNAVAILABLE"  // the service that has the landscape or the payloads cannot be used
 	RunFailed          Code = "RUN_FAILED"           // the run ended before it was recorded, or resumed
 	OutcomeNotRecorded Code = "OUTCOME_NOT_RECORDED" // the run ended, and that could not be recorded

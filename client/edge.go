@@ -34,8 +34,17 @@ func ofContext(err error) bool {
 	return cancelled || late || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// edge gives an error that leaves the Client the kind that fits, if it has none that fits better.
-func (c *Client) edge(ctx context.Context, err *error) { *err = UnlessStopped(ctx, *err) }
+// edge gives an error that leaves the Client the kind that fits: of a closed one Unavailable, of a ctx that has ended Interrupted.
+func (c *Client) edge(ctx context.Context, err *error) {
+	if *err == nil {
+		return
+	}
+	if closed := c.Closed(); closed != nil {
+		*err = closed
+		return
+	}
+	*err = UnlessStopped(ctx, *err)
+}
 
 // recorded returns the run with this id. The error is an *Error of kind NotFound if there is none.
 func (c *Client) recorded(ctx context.Context, id string) (landscape.Run, error) {

@@ -119,7 +119,9 @@ func (s *Session) start(ctx context.Context, r StartRequest) (*Execution, error)
 		return nil, &Error{Kind: Invalid, Code: InvalidOption, Message: r.Document.File + " reads standard input, and there is none"}
 	}
 	if r.Document.ReadsInput() {
-		e.Total, err = s.keepInput(ctx, r.Run, r.Input)
+		if e.Total, err = s.keepInput(ctx, r.Run, r.Input); err != nil && ctx.Err() == nil {
+			err = &Error{Kind: Failed, Code: RunFailed, Message: fmt.Sprintf("standard input cannot be kept: %v", err), Err: err}
+		}
 	} else {
 		e.Total = r.Document.bytes(ctx)
 	}

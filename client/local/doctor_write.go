@@ -77,11 +77,16 @@ func tryTable(ctx context.Context, db *sql.DB) error {
 
 // whyUnwritable says what an error of unwritable means.
 func whyUnwritable(err error) string {
-	fault, ok := errors.AsType[*driver.Error](err)
-	if ok && fault.Code()&0xff == sqlite3.SQLITE_READONLY || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+	if readOnly(err) {
 		return "is read-only"
 	}
 	return "cannot be written"
+}
+
+// readOnly reports whether an error says that this process may not write what it has to.
+func readOnly(err error) bool {
+	fault, ok := errors.AsType[*driver.Error](err)
+	return ok && fault.Code()&0xff == sqlite3.SQLITE_READONLY || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 }
 
 // tryFolder makes a file and removes it.

@@ -42,10 +42,22 @@ func (f Folder) Make() error {
 	if err == nil {
 		err = os.MkdirAll(string(f), 0o700)
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+		return nil
+	case readOnly(err):
+		return unwritableState("state folder", err)
+	default:
 		return &client.Error{Kind: client.Invalid, Code: client.InvalidStateFolder, Message: fmt.Sprintf("state folder: %v", err), Err: err}
 	}
-	return nil
+}
+
+// unwritableState says what of the state folder this process may not write.
+func unwritableState(what string, err error) error {
+	return &client.Error{
+		Kind: client.Unavailable, Code: client.StateUnwritable, Cure: client.MakeWritable, Err: err,
+		Message: fmt.Sprintf("%s: %v", what, err),
+	}
 }
 
 // TooDeep says that SQLite opens no database in the folder, because its path is too long.
@@ -92,7 +104,11 @@ func (f Folder) Reach(ctx context.Context, databases []string) (*client.Executor
 func (f Folder) Serve(ctx context.Context, identity string, logger *slog.Logger) (_ *client.Connection, stop func() error, err error) {
 	server, err := embedded.Start(ctx, embedded.Options{DatabasePath: f.Temporal(), Logger: logger})
 	if inUse, ok := errors.AsType[*embedded.InUseError](err); ok {
-		return nil, nil, &client.Error{Kind: client.Busy, Code: client.StateFolderBusy, Message: inUse.Error(), Err: inUse}
+		cure := client.StopOther
+		if inUse.PID == os.Getpid() {
+			cure = client.OtherState
+		}
+		return nil, nil, &client.Error{Kind: client.Busy, Code: client.StateFolderBusy, Message: inUse.Error(), Cure: cure, Err: inUse}
 	}
 	if err != nil {
 		return nil, nil, err

@@ -39,13 +39,13 @@ type Home struct {
 	connection *client.Connection // nil until the first session, or the first question to a cluster
 	stop       func() error       // of the connection
 	permitted  bool               // this process may work for runs
-	closed     bool
-	unasked    bool // the cluster could not be asked who executes runs
+	unasked    bool               // the cluster could not be asked who executes runs
 }
 
 // Open opens the landscape and the payload store, and makes what is missing in the state folder. With Options.Existing it makes nothing,
 // and the payload store is opened when it is needed. The error is an *Error: of kind NotFound if something is missing that must be there,
-// Invalid if a URL names no storage, Unavailable if a service cannot be used, and Interrupted if ctx ends. Close the Home when its runs have ended.
+// Invalid if a URL names no storage, Unavailable if a service or the state folder cannot be used, and Interrupted if ctx ends. Close the Home
+// when its runs have ended.
 func Open(ctx context.Context, o Options) (*Home, error) {
 	o = o.filled()
 	h := &Home{options: o}
@@ -102,6 +102,9 @@ func (h *Home) payloads(ctx context.Context, create bool) error {
 func (h *Home) Auditor(ctx context.Context) (*audit.Auditor, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if err := h.Closed(); err != nil {
+		return nil, err
+	}
 	if err := h.payloads(ctx, false); err != nil {
 		return nil, err
 	}
@@ -117,11 +120,15 @@ func (h *Home) Auditor(ctx context.Context) (*audit.Auditor, error) {
 func (h *Home) Doctor(ctx context.Context) []client.Check { return h.options.Doctor(ctx) }
 
 // Close stops the Temporal server, or closes the connection to the cluster, and closes the stores. Runs that this process still executes
-// are stopped where they are, as by a kill; they can be resumed.
+// are stopped where they are, as by a kill; they can be resumed. Repeating it changes nothing. What is asked afterwards is refused with an
+// *client.Error of kind Unavailable.
 func (h *Home) Close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.closed = true
+	if h.Closed() != nil {
+		return nil
+	}
+	h.Client.Close()
 	var err error
 	if h.stop != nil {
 		err, h.stop, h.connection = h.stop(), nil, nil
@@ -193,8 +200,8 @@ func (h *Home) serves() bool {
 func (h *Home) Session(ctx context.Context, purpose client.Purpose) (*client.Session, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.closed {
-		return nil, &client.Error{Kind: client.Unavailable, Code: client.HomeClosed, Message: "this Home is closed: open another one"}
+	if err := h.Closed(); err != nil {
+		return nil, err
 	}
 	o := &h.options
 	planner, err := h.prepare(ctx, purpose)

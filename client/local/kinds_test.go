@@ -5,7 +5,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/stretchr/testify/require"
 
@@ -112,24 +114,7 @@ func TestStoppedRequests(t *testing.T) {
 	home, file := homeWithRun(t)
 	run, err := home.Find(t.Context(), "done")
 	require.NoError(t, err)
-	all := map[string]request{
-		"Start": func(ctx context.Context, h *local.Home, _ landscape.Run) error {
-			return second(h.Start(ctx, client.StartRequest{File: file}))
-		},
-		"Runs": func(ctx context.Context, h *local.Home, _ landscape.Run) error {
-			_, _, err := h.Runs(ctx, 0)
-			return err
-		},
-		"Beginning": func(ctx context.Context, h *local.Home, _ landscape.Run) error {
-			return second(h.Beginning(ctx, "d", 0))
-		},
-		"Open": func(ctx context.Context, _ *local.Home, _ landscape.Run) error {
-			return second(local.Open(ctx, local.Options{State: local.Folder(t.TempDir())}))
-		},
-		"Open what is there": func(ctx context.Context, _ *local.Home, _ landscape.Run) error {
-			return second(local.Open(ctx, local.Options{State: local.Folder(filepath.Join(filepath.Dir(file), "state")), Existing: true}))
-		},
-	}
+	all := besides(t, file)
 	for name, ask := range requests {
 		all[name] = ask
 	}
@@ -137,6 +122,12 @@ func TestStoppedRequests(t *testing.T) {
 	cancel()
 	late, done := context.WithTimeout(t.Context(), 0)
 	defer done()
+	all["Open"] = func(ctx context.Context, _ *local.Home, _ landscape.Run) error {
+		return second(local.Open(ctx, local.Options{State: local.Folder(t.TempDir())}))
+	}
+	all["Open what is there"] = func(ctx context.Context, _ *local.Home, _ landscape.Run) error {
+		return second(local.Open(ctx, local.Options{State: local.Folder(filepath.Join(filepath.Dir(file), "state")), Existing: true}))
+	}
 	for name, ask := range all {
 		t.Run(name, func(t *testing.T) {
 			for want, ctx := range map[error]context.Context{context.Canceled: cancelled, context.DeadlineExceeded: late} {
@@ -150,6 +141,107 @@ func TestStoppedRequests(t *testing.T) {
 		require.NotEqual(t, client.Unhealthy, check.State, check.Detail)
 		require.Contains(t, check.Detail, "interrupted", check.Name)
 	}
+}
+
+// besides are the requests that are about no recorded run.
+func besides(t *testing.T, file string) map[string]request {
+	t.Helper()
+	return map[string]request{
+		"Start": func(ctx context.Context, h *local.Home, _ landscape.Run) error {
+			return second(h.Start(ctx, client.StartRequest{File: file}))
+		},
+		"Runs": func(ctx context.Context, h *local.Home, _ landscape.Run) error {
+			_, _, err := h.Runs(ctx, 0)
+			return err
+		},
+		"Beginning": func(ctx context.Context, h *local.Home, _ landscape.Run) error {
+			return second(h.Beginning(ctx, "d", 0))
+		},
+	}
+}
+
+// TestClosedRequests: a closed Home says that it is closed, whatever is asked, and may be closed again.
+func TestClosedRequests(t *testing.T) {
+	home, file := homeWithRun(t)
+	run, err := home.Find(t.Context(), "done")
+	require.NoError(t, err)
+	require.NoError(t, home.Close())
+	all := besides(t, file)
+	for name, ask := range requests {
+		all[name] = ask
+	}
+	for name, ask := range all {
+		t.Run(name, func(t *testing.T) {
+			requireError(t, client.Unavailable, client.HomeClosed, ask(t.Context(), home, run))
+		})
+	}
+	_, err = home.Auditor(t.Context())
+	requireError(t, client.Unavailable, client.HomeClosed, err)
+	require.NoError(t, home.Close())
+}
+
+// TestQuestions: a question that does not mean one row, or names what the run does not have, is refused by Explain and WhyNot alike.
+func TestQuestions(t *testing.T) {
+	home, _ := homeWithRun(t)
+	for kind, questions := range map[client.Kind][]audit.Question{
+		client.Invalid: {
+			{}, {Row: 1, Token: "in:1"}, {Row: 1, Sink: "out", Line: 1}, {Row: -1}, {Sink: "out"}, {Line: 1}, {Sink: "nosuch", Line: 1}, {Row: 1, Limit: -1},
+		},
+		client.NotFound: {{Row: 3}, {Sink: "out", Line: 2}, {Token: "in:3"}},
+	} {
+		for _, q := range questions {
+			q.Run = "done"
+			requireOnly(t, kind, second(home.Explain(t.Context(), q)))
+			requireOnly(t, kind, second(home.WhyNot(t.Context(), q, "out")))
+		}
+	}
+	requireOnly(t, client.Invalid, second(home.WhyNot(t.Context(), audit.Question{Run: "done", Row: 1}, "nosuch")))
+}
+
+// requireOnly requires an *Error of this kind.
+func requireOnly(t *testing.T, kind client.Kind, err error) {
+	t.Helper()
+	failed, ok := errors.AsType[*client.Error](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, kind, failed.Kind, failed.Message)
+}
+
+// TestFolderRefused: a state folder that cannot be written, or is in use, has a cure, and no word of a command line.
+func TestFolderRefused(t *testing.T) {
+	_, err := local.Open(t.Context(), local.Options{State: "/sys/waymark"})
+	requireError(t, client.Unavailable, client.StateUnwritable, err)
+	requireCure(t, client.MakeWritable, err)
+
+	home, file := homeWithRun(t)
+	other, err := local.Open(t.Context(), local.Options{State: local.Folder(filepath.Join(filepath.Dir(file), "state"))})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, other.Close()) }()
+	_, err = other.Start(t.Context(), client.StartRequest{File: file})
+	requireError(t, client.Busy, client.StateFolderBusy, err)
+	requireCure(t, client.OtherState, err)
+	require.NotContains(t, err.Error(), "--")
+	require.NoError(t, home.Close())
+}
+
+func requireCure(t *testing.T, want client.Cure, err error) {
+	t.Helper()
+	failed, ok := errors.AsType[*client.Error](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, want, failed.Cure)
+}
+
+// TestBrokenInput: standard input that cannot be read is no fault of the request, and there is no run then.
+func TestBrokenInput(t *testing.T) {
+	home, file := homeWithRun(t)
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(string(text), "path: in.csv", `path: "-"`, 1)), 0o600))
+	broken := errors.New("the line is dead")
+	_, err = home.Start(t.Context(), client.StartRequest{Run: "broken", File: file, Input: iotest.ErrReader(broken)})
+	requireError(t, client.Failed, client.RunFailed, err)
+	require.ErrorIs(t, err, broken)
+	_, err = home.Find(t.Context(), "broken")
+	requireError(t, client.NotFound, client.RunNotFound, err)
 }
 
 // TestReasons: what ends a run, or decides about it, needs a reason before anything is asked.

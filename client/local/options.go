@@ -134,6 +134,8 @@ func (o *Options) worded(ctx context.Context, err error) error {
 		return &client.Error{Kind: client.NotFound, Code: client.PayloadsNotFound, Message: "no payloads at " + pathIn(o.Payloads), Cure: client.FindPayloads, Err: err}
 	case service && !errors.Is(err, landscape.ErrNotFound):
 		return &client.Error{Kind: client.Unavailable, Code: client.StorageUnavailable, Message: err.Error(), Err: err}
+	case readOnly(err):
+		return &client.Error{Kind: client.Unavailable, Code: client.StorageUnavailable, Message: err.Error(), Cure: client.MakeWritable, Err: err}
 	default:
 		return &client.Error{Kind: client.Invalid, Code: client.InvalidLandscape, Message: err.Error(), Err: err}
 	}
@@ -184,7 +186,11 @@ func (o *Options) fingerprintKey(purpose client.Purpose) ([]byte, error) {
 	case key != nil:
 		return key, nil
 	case purpose == client.ToStart && o.Cluster == nil:
-		return o.State.LastingKey()
+		key, err := o.State.LastingKey()
+		if readOnly(err) {
+			err = unwritableState("state folder", err)
+		}
+		return key, err
 	default:
 		return o.State.Key()
 	}

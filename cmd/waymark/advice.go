@@ -66,6 +66,8 @@ var hints = map[client.Cure]string{
 	client.NameSource:       " with --source",
 	client.NameRow:          "; ask for one with --row",
 	client.UsePostgres:      "; --landscape postgres://USER@HOST/DATABASE names a record with roles",
+	client.StopOther:        "; wait for it, stop it, or use another --state",
+	client.OtherState:       "; use another --state",
 	client.SamePayloads:     "; do the workers use the same --payloads as you do?",
 }
 

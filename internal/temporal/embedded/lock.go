@@ -24,9 +24,12 @@ type InUseError struct {
 	Process
 }
 
-// Error names the process and the cure.
+// Error names the process.
 func (e *InUseError) Error() string {
-	return fmt.Sprintf("another waymark process (pid %d) uses %s; wait for it, stop it, or use another --state", e.PID, e.Path)
+	if e.PID == os.Getpid() {
+		return fmt.Sprintf("this process uses %s already", e.Path)
+	}
+	return fmt.Sprintf("another waymark process (pid %d) uses %s", e.PID, e.Path)
 }
 
 // Holder reports whether a process has a server on the database, and which. It writes nothing, and a database that is not

@@ -142,7 +142,7 @@ func TestOneServer(t *testing.T) {
 	c, err := Dial(t.Context(), inUse.Address, client.Options{})
 	require.NoError(t, err, "the other process can be asked")
 	c.Close()
-	require.ErrorContains(t, inUse, "another waymark process")
+	require.ErrorContains(t, inUse, "this process uses")
 	stopServer(t, s)
 	stopServer(t, startServer(t, Options{DatabasePath: path}))
 }
