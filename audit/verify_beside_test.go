@@ -119,9 +119,9 @@ func (w *writing) next() error {
 	next := w.left[0]
 	w.left = w.left[1:]
 	if next.claims != nil {
-		_, w.failed = w.Driver.Claim(context.Background(), *next.claims)
+		_, w.failed = w.Claim(context.Background(), *next.claims)
 	} else {
-		w.failed = w.Driver.Commit(context.Background(), next.tx)
+		w.failed = w.Commit(context.Background(), next.tx)
 	}
 	return w.failed
 }

@@ -113,7 +113,7 @@ func (o *originCheck) chunks(ctx context.Context, rejected *landscape.RowErrors)
 			open++
 		}
 	}
-	if open > 0 && o.verification.run.Status == pipeline.Running {
+	if open > 0 && o.run.Status == pipeline.Running {
 		o.skipped(CheckedSteps, o.totals.Source, "%s had not gone through the steps when the verification began", plural(open, "chunk"))
 	}
 	size := func(w chunkWork) int64 { return o.chunkBytes(w.Chunk) }

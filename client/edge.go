@@ -65,8 +65,8 @@ func noRun(id, place string, err error) error {
 }
 
 // invalid is about a request that lacks something, or contradicts itself.
-func invalid(format string, args ...any) error {
-	return &Error{Kind: Invalid, Code: InvalidRequest, Message: fmt.Sprintf(format, args...)}
+func invalid(message string) error {
+	return &Error{Kind: Invalid, Code: InvalidRequest, Message: message}
 }
 
 // giveWhy refuses an order or a decision that does not say why: the record could not answer for it.

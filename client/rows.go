@@ -20,12 +20,16 @@ type Edge struct {
 // Edges returns the edges of the run with this id, in document order, with the rows that took each: rows of sources, copies of them, and what
 // coalesces and barriers made. As many come into a node as leave it, unless it is a sink. The error is an *Error of kind Damaged if the
 // record of the rows' ways is not whole.
-func (c *Client) Edges(ctx context.Context, run string) ([]Edge, error) {
+func (c *Client) Edges(ctx context.Context, run string) (edges []Edge, err error) {
+	defer c.edge(ctx, &err)
+	if _, err := c.recorded(ctx, run); err != nil {
+		return nil, err
+	}
 	counts, err := c.log.EdgeCounts(ctx, run)
 	if err != nil {
 		return nil, answered(err)
 	}
-	edges := make([]Edge, len(counts))
+	edges = make([]Edge, len(counts))
 	for i, count := range counts {
 		id := count.From + ":" + count.To
 		if count.Label != "" {
@@ -55,7 +59,8 @@ type Row struct {
 // Token is after, or with the first if that is empty, and are at most as many as limit says, or all if that is 0. It reads one chunk at a
 // time, and none that has no such row. The error is an *Error: of kind Invalid if the run has no such node, edge or row, of kind Damaged if
 // the record of the rows' ways is not whole.
-func (c *Client) Rows(ctx context.Context, run string, filter RowFilter, after string, limit int) ([]Row, error) {
+func (c *Client) Rows(ctx context.Context, run string, filter RowFilter, after string, limit int) (rows []Row, err error) {
+	defer c.edge(ctx, &err)
 	want, err := c.wanted(ctx, run, filter)
 	if err != nil {
 		return nil, err
@@ -68,7 +73,7 @@ func (c *Client) Rows(ctx context.Context, run string, filter RowFilter, after s
 		}
 		from = &token
 	}
-	rows := []Row{}
+	rows = []Row{}
 	for ended, err := range c.log.TokensBehind(ctx, run, want, from) {
 		if from != nil && errors.Is(err, landscape.ErrNotFound) {
 			return nil, noRow(run, after, err)

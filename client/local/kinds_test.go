@@ -52,6 +52,10 @@ var requests = map[string]request{
 	"RowErrors": func(ctx context.Context, h *local.Home, r landscape.Run) error {
 		return second(h.RowErrors(ctx, r.ID, "", 0))
 	},
+	"Edges": func(ctx context.Context, h *local.Home, r landscape.Run) error { return second(h.Edges(ctx, r.ID)) },
+	"Rows": func(ctx context.Context, h *local.Home, r landscape.Run) error {
+		return second(h.Rows(ctx, r.ID, client.RowFilter{}, "", 0))
+	},
 	"Files":  func(ctx context.Context, h *local.Home, r landscape.Run) error { return second(h.Files(ctx, r.ID)) },
 	"Paused": func(ctx context.Context, h *local.Home, r landscape.Run) error { return second(h.Paused(ctx, r.ID)) },
 	"Effects": func(ctx context.Context, h *local.Home, r landscape.Run) error {

@@ -13,8 +13,7 @@ import (
 )
 
 func (a *app) rowsCommand() *cobra.Command {
-	var filter client.RowFilter
-	var p page
+	filter, p := client.RowFilter{}, page{}
 	cmd := &cobra.Command{
 		Use:   "rows RUN [--node NODE | --edge FROM:TO[:LABEL]]",
 		Short: "Count the rows on every edge of the graph, or list those behind a node or an edge",

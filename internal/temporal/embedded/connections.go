@@ -12,6 +12,8 @@ import (
 	"go.temporal.io/server/common/metrics"
 	"go.temporal.io/server/common/testing/testhooks"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // connections are those between the services of a server, which Temporal leaves open when it stops.
@@ -40,7 +42,7 @@ func (c *connections) close() (err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, connection := range c.open {
-		if failed := connection.Close(); !errors.Is(failed, grpc.ErrClientConnClosing) {
+		if failed := connection.Close(); status.Code(failed) != codes.Canceled {
 			err = errors.Join(err, failed)
 		}
 	}
