@@ -43,7 +43,7 @@ merges:
 refusals:
 	go test ./audit -run '^TestRowsTurnedAway$$' -groups
 graphs:
-	go test ./tests/graphs -run '^TestRealRuns$$|^TestRunsDieAndGoOn$$|^TestManyLanesDieAndGoOn$$' -seeds 250 -deaths 40 -lane-deaths 3
+	go test ./tests/graphs -run '^TestRealRuns$$|^TestRunsDieAndGoOn$$|^TestManyLanesDieAndGoOn$$' -seeds 150 -deaths 24 -lane-deaths 2
 storages:
 	go test ./tests/graphs -run '^TestRealRuns$$' -storage postgres+s3 -seeds 40
 parquet:
