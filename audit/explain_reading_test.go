@@ -1,7 +1,6 @@
 package audit_test
 
 import (
-	"context"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
@@ -13,26 +12,9 @@ import (
 	"waymark/audit"
 	"waymark/payload"
 	"waymark/payload/fsstore"
+	"waymark/payload/payloadtest"
 	"waymark/tests/system"
 )
-
-// metered counts the bytes that are read from a payload store.
-type metered struct {
-	payload.Backend
-	bytes int
-}
-
-func (m *metered) Read(ctx context.Context, key string, limit int64) ([]byte, error) {
-	data, err := m.Backend.Read(ctx, key, limit)
-	m.bytes += len(data)
-	return data, err
-}
-
-func (m *metered) ReadRange(ctx context.Context, key string, offset, length int64) ([]byte, int64, error) {
-	data, size, err := m.Backend.ReadRange(ctx, key, offset, length)
-	m.bytes += len(data)
-	return data, size, err
-}
 
 // TestExplainReadsAFrameOfAPack asks for rows of one chunk, by number and by key: of its pack of many frames little is read.
 func TestExplainReadsAFrameOfAPack(t *testing.T) {
@@ -62,7 +44,7 @@ sinks: {odd: {jsonl: {path: out/odd.jsonl}}, all: {jsonl: {path: out/all.jsonl},
 		"key": {Key: map[string]string{"id": "1017000"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := &metered{Backend: objects}
+			m := &payloadtest.Metered{Backend: objects}
 			q.Run = run
 			story, err := audit.New(s.Log.Reader, payload.New(m, payload.Options{}), s.Planner).Explain(t.Context(), q)
 			require.NoError(t, err)
@@ -78,8 +60,8 @@ sinks: {odd: {jsonl: {path: out/odd.jsonl}}, all: {jsonl: {path: out/all.jsonl},
 			if q.Key != nil {
 				reads = 2 // the candidate, and then the row
 			}
-			require.Less(t, 4*m.bytes, reads*int(info.Bytes), "%d bytes were read of a pack of %d", m.bytes, info.Bytes)
-			t.Logf("%d bytes were read of a pack of %d", m.bytes, info.Bytes)
+			require.Less(t, 4*m.Bytes, reads*int(info.Bytes), "%d bytes were read of a pack of %d", m.Bytes, info.Bytes)
+			t.Logf("%d bytes were read of a pack of %d", m.Bytes, info.Bytes)
 		})
 	}
 }

@@ -2,7 +2,6 @@ package payload_test
 
 import (
 	"bytes"
-	"context"
 	"strings"
 	"testing"
 
@@ -10,32 +9,15 @@ import (
 
 	"waymark/payload"
 	"waymark/payload/memstore"
+	"waymark/payload/payloadtest"
 )
 
-// metered counts the bytes that are read from a backend.
-type metered struct {
-	payload.Backend
-	bytes int
-}
-
-func (m *metered) Read(ctx context.Context, key string, limit int64) ([]byte, error) {
-	data, err := m.Backend.Read(ctx, key, limit)
-	m.bytes += len(data)
-	return data, err
-}
-
-func (m *metered) ReadRange(ctx context.Context, key string, offset, length int64) ([]byte, int64, error) {
-	data, size, err := m.Backend.ReadRange(ctx, key, offset, length)
-	m.bytes += len(data)
-	return data, size, err
-}
-
 // stored returns a store of one pack, and its stored form.
-func stored(t testing.TB, p *payload.Pack) (*payload.Store, *metered, payload.Digest, []byte) {
+func stored(t testing.TB, p *payload.Pack) (*payload.Store, *payloadtest.Metered, payload.Digest, []byte) {
 	t.Helper()
 	b, err := payload.EncodePack(nil, p)
 	require.NoError(t, err)
-	m := &metered{Backend: &memstore.Store{}}
+	m := &payloadtest.Metered{Backend: &memstore.Store{}}
 	s := payload.New(m, payload.Options{})
 	d, err := s.Put(t.Context(), b)
 	require.NoError(t, err)
@@ -76,11 +58,11 @@ func TestGetRecordReadsLittle(t *testing.T) {
 	s, m, d, b := stored(t, p)
 	frame := len(b) / (len(p.Data) >> 20)
 	for _, i := range []int{0, 40_000, 79_999} {
-		m.bytes = 0
+		m.Bytes = 0
 		_, err := s.GetRecord(t.Context(), d, i)
 		require.NoError(t, err)
-		require.Less(t, m.bytes, 2*frame+4*p.Len()+64<<10, "of %d", len(b))
-		require.Less(t, 5*m.bytes, len(b))
+		require.Less(t, m.Bytes, 2*frame+4*p.Len()+64<<10, "of %d", len(b))
+		require.Less(t, 5*m.Bytes, len(b))
 	}
 }
 

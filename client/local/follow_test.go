@@ -33,7 +33,7 @@ func TestAnotherProcess(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestFollowKilled: whoever follows a run learns that the process that executed it was killed, and that it can be resumed.
+// TestFollowKilled: a follower learns that the process that executed the run was killed, and that the run can be resumed.
 func TestFollowKilled(t *testing.T) {
 	folder := t.TempDir()
 	other := exec.Command(os.Args[0], "-test.run=^TestAnotherProcess$")

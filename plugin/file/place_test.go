@@ -15,7 +15,7 @@ import (
 	"waymark/plugin/plugintest"
 )
 
-// TestPlaceNames: names that harm whoever meets them later are rejected before anything is written.
+// TestPlaceNames: a name that would do harm later is rejected before anything is written.
 func TestPlaceNames(t *testing.T) {
 	root, err := NewRoot(t.TempDir())
 	require.NoError(t, err)
