@@ -12,7 +12,6 @@ import (
 	"waymark/landscape"
 	"waymark/plugin"
 	"waymark/tests/system"
-	"waymark/workflows"
 )
 
 // idlePlanner makes plans whose sources do not end before they may: they are read, and then nothing comes for a while.
@@ -90,8 +89,8 @@ func TestDeadlinesOfAnIdleSource(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, ends, "the source is still idle")
 	close(mayEnd)
-	var result workflows.RunResult
-	require.NoError(t, run.Get(t.Context(), &result))
+	_, err = system.End(t, run)
+	require.NoError(t, err)
 
 	require.Equal(t, "after", sums[0].Trigger)
 	require.EqualValues(t, 2_000_000, sums[0].Fired-sums[0].Opened)

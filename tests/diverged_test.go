@@ -16,7 +16,6 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
-	"waymark/activities"
 	"waymark/activities/recompute"
 	"waymark/landscape"
 	"waymark/landscape/sqlitestore"
@@ -64,8 +63,8 @@ func TestOlderRecordIsNoticed(t *testing.T) {
 	s.Write(t, map[string]string{"first.csv": numbered(0, 130)})
 	_, err := s.Run(t, "diverges", diverging)
 	require.NoError(t, err)
-	require.NoError(t, recovery.Compare(t.Context(), s.Client, s.Log.Reader, "diverges"))
-	events := eventsOf(t, s.Client, "diverges")
+	require.NoError(t, recovery.Compare(t.Context(), s.Temporal, s.Log.Reader, "diverges"))
+	events := system.Events(t, s.Temporal, workflows.WorkflowID("diverges"), "")
 	for _, d := range divergences {
 		t.Run(d.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "landscape.db")
@@ -74,7 +73,7 @@ func TestOlderRecordIsNoticed(t *testing.T) {
 			require.NoError(t, err)
 			defer func() { require.NoError(t, store.Close()) }()
 			before := snapshot(t, path)
-			err = recovery.Compare(t.Context(), s.Client, landscape.NewReader(store), "diverges")
+			err = recovery.Compare(t.Context(), s.Temporal, landscape.NewReader(store), "diverges")
 			var diverged *recovery.DivergedError
 			require.ErrorAs(t, err, &diverged)
 			require.Equal(t, "diverges", diverged.Run)
@@ -98,8 +97,8 @@ func TestInitialStateIsCompared(t *testing.T) {
 	s.Write(t, map[string]string{"first.csv": numbered(0, 240)})
 	_, err := s.Run(t, "long", diverging)
 	require.NoError(t, err)
-	require.NoError(t, recovery.Compare(t.Context(), s.Client, s.Log.Reader, "long"))
-	events := eventsOf(t, s.Client, "long")
+	require.NoError(t, recovery.Compare(t.Context(), s.Temporal, s.Log.Reader, "long"))
+	events := system.Events(t, s.Temporal, workflows.WorkflowID("long"), "")
 	for says, statement := range map[string]string{
 		"was read, and it is not recorded":      "delete from chunks where source = 'first' and chunk > 0",
 		"steps, and 1 are recorded":             "delete from folds where fold > 0",
@@ -127,17 +126,11 @@ func TestARunWhoseWorkflowIsGoneIsTakenUp(t *testing.T) {
 		progress, err := s.Log.Progress(t.Context(), "gone")
 		return err == nil && progress.Finalized >= 7
 	}, time.Minute, 20*time.Millisecond)
-	require.NoError(t, s.Client.TerminateWorkflow(t.Context(), workflows.WorkflowID("gone"), first.GetRunID(), "a test"))
-	require.Error(t, first.Get(t.Context(), nil))
-	require.NoError(t, recovery.Compare(t.Context(), s.Client, s.Log.Reader, "gone"))
+	require.NoError(t, s.Temporal.TerminateWorkflow(t.Context(), first.Workflow, "", "a test"))
+	require.NoError(t, recovery.Compare(t.Context(), s.Temporal, s.Log.Reader, "gone"))
 	close(mayEnd)
-	handle, err := s.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: workflows.WorkflowID("gone"), TaskQueue: workflows.TaskQueue},
-		workflows.RunPipelineName, workflows.RunInput{
-			OpenInput: activities.OpenInput{Run: "gone"}, Resume: &activities.ResumeInput{Epoch: 1, Actor: "tester"},
-		})
+	result, err := system.End(t, system.Resume(t, s.Client, "gone", "its workflow is gone"))
 	require.NoError(t, err)
-	var result workflows.RunResult
-	require.NoError(t, handle.Get(t.Context(), &result))
 	require.Equal(t, workflows.RunResult{Run: "gone", Status: pipeline.Completed, Rows: 130}, result)
 	require.Equal(t, 1+130, strings.Count(s.Read(t, "out/rows.csv"), "\n"))
 	s.Verify(t, "gone")
@@ -189,19 +182,6 @@ func snapshot(t *testing.T, path string) string {
 		content = append(content, log...)
 	}
 	return string(content)
-}
-
-// eventsOf returns the latest history of a run.
-func eventsOf(t *testing.T, c client.Client, run string) []*history.HistoryEvent {
-	t.Helper()
-	var events []*history.HistoryEvent
-	all := c.GetWorkflowHistory(t.Context(), workflows.WorkflowID(run), "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for all.HasNext() {
-		event, err := all.Next()
-		require.NoError(t, err)
-		events = append(events, event)
-	}
-	return events
 }
 
 // told is a client that tells these events of every workflow, then the error if there is one.

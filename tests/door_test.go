@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/history/v1"
 	"go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -64,53 +63,33 @@ func (d door) input(t *testing.T, run string, params activities.Params) workflow
 	}}
 }
 
-// start starts a workflow, as anybody may.
-func (d door) start(t *testing.T, id string, in any) client.WorkflowRun {
-	t.Helper()
-	handle, err := d.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: workflows.TaskQueue}, workflows.RunPipelineName, in)
-	require.NoError(t, err)
-	return handle
-}
-
-// events returns the history of an execution; "" is the latest.
-func (d door) events(t *testing.T, id, execution string) (events []*history.HistoryEvent) {
-	t.Helper()
-	iterator := d.Client.GetWorkflowHistory(t.Context(), id, execution, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for iterator.HasNext() {
-		event, err := iterator.Next()
-		require.NoError(t, err)
-		events = append(events, event)
-	}
-	return events
-}
-
 // reset does what Temporal's UI does: it ends the workflow's execution if it is open, and begins one that continues from one of its
 // decisions, counted from 0, or from the end if it is negative.
 func (d door) reset(t *testing.T, id, execution string, decision int) client.WorkflowRun {
 	t.Helper()
 	var decisions []int64
-	for _, event := range d.events(t, id, execution) {
+	for _, event := range system.Events(t, d.Temporal, id, execution) {
 		if event.GetEventType() == enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
 			decisions = append(decisions, event.GetEventId())
 		}
 	}
 	at := (decision + len(decisions)) % len(decisions)
-	answer, err := d.Client.ResetWorkflowExecution(t.Context(), &workflowservice.ResetWorkflowExecutionRequest{
+	answer, err := d.Temporal.ResetWorkflowExecution(t.Context(), &workflowservice.ResetWorkflowExecutionRequest{
 		Namespace: embedded.Namespace, WorkflowExecution: &common.WorkflowExecution{WorkflowId: id, RunId: execution},
 		Reason: "to see", WorkflowTaskFinishEventId: decisions[at], RequestId: uuid.NewString(),
 	})
 	require.NoError(t, err)
-	return d.Client.GetWorkflow(t.Context(), id, answer.GetRunId())
+	return d.Temporal.GetWorkflow(t.Context(), id, answer.GetRunId())
 }
 
 // executions returns the run ids of the executions of a workflow that continued each other, the first one first.
 func (d door) executions(t *testing.T, id string) (all []string) {
 	t.Helper()
-	description, err := d.Client.DescribeWorkflowExecution(t.Context(), id, "")
+	description, err := d.Temporal.DescribeWorkflowExecution(t.Context(), id, "")
 	require.NoError(t, err)
 	for next := description.GetWorkflowExecutionInfo().GetFirstRunId(); next != ""; {
 		all = append(all, next)
-		events := d.events(t, id, next)
+		events := system.Events(t, d.Temporal, id, next)
 		next = events[len(events)-1].GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
 	}
 	return all
@@ -120,7 +99,7 @@ func (d door) executions(t *testing.T, id string) (all []string) {
 func (d door) order(t *testing.T, verb string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		update, err := d.Client.UpdateWorkflow(t.Context(), client.UpdateWorkflowOptions{
+		update, err := d.Temporal.UpdateWorkflow(t.Context(), client.UpdateWorkflowOptions{
 			WorkflowID: workflows.WorkflowID("r"), UpdateName: verb, Args: []any{workflows.Command{Actor: "ann", Why: "to see"}},
 			WaitForStage: client.WorkflowUpdateStageCompleted,
 		})
@@ -132,9 +111,9 @@ func (d door) order(t *testing.T, verb string) {
 func (d door) pausedRun(t *testing.T) client.WorkflowRun {
 	t.Helper()
 	const run = "r"
-	handle := d.start(t, workflows.WorkflowID(run), d.input(t, run, nil))
+	handle := system.Execute(t, d.Temporal, workflows.WorkflowID(run), d.input(t, run, nil))
 	require.Eventually(t, func() bool {
-		events := d.events(t, workflows.WorkflowID(run), "")
+		events := system.Events(t, d.Temporal, workflows.WorkflowID(run), "")
 		return events[0].GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId() != ""
 	}, time.Minute, time.Millisecond)
 	d.order(t, workflows.PauseUpdate)
@@ -144,7 +123,7 @@ func (d door) pausedRun(t *testing.T) client.WorkflowRun {
 // view asks a run's workflow how it is.
 func (d door) view(t *testing.T, run string) (view workflows.View) {
 	t.Helper()
-	answer, err := d.Client.QueryWorkflow(t.Context(), workflows.WorkflowID(run), "", workflows.ProgressQuery)
+	answer, err := d.Temporal.QueryWorkflow(t.Context(), workflows.WorkflowID(run), "", workflows.ProgressQuery)
 	require.NoError(t, err)
 	require.NoError(t, answer.Get(&view))
 	return view
@@ -186,19 +165,19 @@ func TestStateComesFromPreviousExecution(t *testing.T) {
 	d := open(t)
 	handle := d.pausedRun(t)
 	before := d.run(t, "r")
-	input := d.events(t, "run-r", "")[0].GetWorkflowExecutionStartedEventAttributes().GetInput().GetPayloads()[0]
+	input := system.Events(t, d.Temporal, "run-r", "")[0].GetWorkflowExecutionStartedEventAttributes().GetInput().GetPayloads()[0]
 	copied := json.RawMessage(input.GetData())
-	refused(t, d.start(t, "another", copied), activities.TypeInput, "the input has a state, which only a run hands on to itself")
+	refused(t, system.Execute(t, d.Temporal, "another", copied), activities.TypeInput, "the input has a state, which only a run hands on to itself")
 	again := d.input(t, "r", nil)
-	refused(t, d.start(t, "yet-another", again), activities.TypeExists, "RUN_EXISTS: run r is worked for by workflow run-r")
+	refused(t, system.Execute(t, d.Temporal, "yet-another", again), activities.TypeExists, "RUN_EXISTS: run r is worked for by workflow run-r")
 	again.Document, again.Resume = "", &activities.ResumeInput{Run: "r", Epoch: 1}
-	refused(t, d.start(t, "one-more", again), activities.TypeInput, "is for the workflow run-r")
+	refused(t, system.Execute(t, d.Temporal, "one-more", again), activities.TypeInput, "is for the workflow run-r")
 	require.NotNil(t, d.view(t, "r").Paused)
 	require.Equal(t, before, d.run(t, "r"))
 	d.order(t, workflows.ContinueUpdate)
 	require.NoError(t, handle.Get(t.Context(), nil))
 	d.complete(t, "r")
-	refused(t, d.start(t, "run-r", copied), activities.TypeInput, "the input has a state")
+	refused(t, system.Execute(t, d.Temporal, "run-r", copied), activities.TypeInput, "the input has a state")
 }
 
 // TestAResetRunGoesOnFromItsRecord resets executions of a paused run at their first, at a middle and at their last decision: each time
@@ -216,7 +195,7 @@ func TestAResetRunGoesOnFromItsRecord(t *testing.T) {
 		epoch := int64(i + 1)
 		require.Eventually(t, func() bool { return d.run(t, "r").Epoch == epoch }, time.Minute, 10*time.Millisecond, "%v", c)
 		require.Eventually(t, func() bool {
-			answer, err := d.Client.QueryWorkflow(t.Context(), "run-r", "", workflows.ProgressQuery)
+			answer, err := d.Temporal.QueryWorkflow(t.Context(), "run-r", "", workflows.ProgressQuery)
 			var view workflows.View
 			return err == nil && answer.Get(&view) == nil && view.Paused != nil
 		}, time.Minute, 10*time.Millisecond, "%v", c)
@@ -244,15 +223,15 @@ func TestARunIsBegunOnce(t *testing.T) {
 	handle := d.pausedRun(t)
 	d.order(t, workflows.CancelUpdate)
 	require.NoError(t, handle.Get(t.Context(), nil))
-	refused(t, d.start(t, "run-r", d.input(t, "r", activities.Params{"least": "5"})), activities.TypeExists,
+	refused(t, system.Execute(t, d.Temporal, "run-r", d.input(t, "r", activities.Params{"least": "5"})), activities.TypeExists,
 		"RUN_EXISTS: run r is recorded: cancelled of many", "other values of the parameters least", "give the new run another id")
 	require.Equal(t, pipeline.Cancelled, d.run(t, "r").Status)
-	require.NoError(t, d.start(t, "a-service", d.input(t, "r", nil)).Get(t.Context(), nil), "by whatever name")
+	require.NoError(t, system.Execute(t, d.Temporal, "a-service", d.input(t, "r", nil)).Get(t.Context(), nil), "by whatever name")
 	d.complete(t, "r")
 	require.EqualValues(t, 1, d.run(t, "r").Epoch)
-	refused(t, d.start(t, "run-r", d.input(t, "r", nil)), activities.TypeExists, "RUN_EXISTS: run r is recorded: completed of many")
+	refused(t, system.Execute(t, d.Temporal, "run-r", d.input(t, "r", nil)), activities.TypeExists, "RUN_EXISTS: run r is recorded: completed of many")
 
-	handle = d.start(t, "nightly", d.input(t, "", nil))
+	handle = system.Execute(t, d.Temporal, "nightly", d.input(t, "", nil))
 	var result workflows.RunResult
 	require.NoError(t, handle.Get(t.Context(), &result))
 	d.complete(t, result.Run)
@@ -269,9 +248,9 @@ func TestWhoStartedARunIsWhatTemporalKnows(t *testing.T) {
 		{activities.Identity(activities.TriggerCLI, "ann", "desk"), "ann", activities.TriggerCLI},
 	} {
 		run := fmt.Sprint("r", i)
-		answer, err := d.Client.WorkflowService().StartWorkflowExecution(t.Context(), startRequest(t, run, c.identity, d.input(t, run, nil)))
+		answer, err := d.Temporal.WorkflowService().StartWorkflowExecution(t.Context(), startRequest(t, run, c.identity, d.input(t, run, nil)))
 		require.NoError(t, err)
-		require.NoError(t, d.Client.GetWorkflow(t.Context(), "by-"+run, answer.GetRunId()).Get(t.Context(), nil))
+		require.NoError(t, d.Temporal.GetWorkflow(t.Context(), "by-"+run, answer.GetRunId()).Get(t.Context(), nil))
 		record := d.run(t, run)
 		require.Equal(t, []string{c.actor, c.trigger}, []string{record.Actor, record.Trigger})
 		executions, err := d.Log.Executions(t.Context(), run, 0)
@@ -298,7 +277,7 @@ func TestATerminatedRunIsInterrupted(t *testing.T) {
 	d := open(t)
 	begun := time.Now()
 	d.pausedRun(t)
-	runs := recovery.Abandoned{Client: d.Client, Namespace: embedded.Namespace, Log: d.Log}
+	runs := recovery.Abandoned{Client: d.Temporal, Namespace: embedded.Namespace, Log: d.Log}
 	for _, look := range []func() ([]string, error){
 		func() ([]string, error) { return runs.All(t.Context()) },
 		func() ([]string, error) { return runs.Since(t.Context(), begun) },
@@ -307,7 +286,7 @@ func TestATerminatedRunIsInterrupted(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, found, "its workflow is open")
 		before := d.run(t, "r")
-		require.NoError(t, d.Client.TerminateWorkflow(t.Context(), "run-r", "", "to see"))
+		require.NoError(t, d.Temporal.TerminateWorkflow(t.Context(), "run-r", "", "to see"))
 		elsewhere := runs
 		elsewhere.Namespace = "another"
 		found, err = elsewhere.All(t.Context())
@@ -325,11 +304,11 @@ func TestATerminatedRunIsInterrupted(t *testing.T) {
 		require.Empty(t, found, "it is recorded")
 
 		in := d.input(t, "r", nil)
-		d.start(t, "run-r", in)
+		system.Execute(t, d.Temporal, "run-r", in)
 		require.Eventually(t, func() bool { return d.run(t, "r").Epoch == before.Epoch+1 }, time.Minute, 10*time.Millisecond)
 		d.order(t, workflows.PauseUpdate)
 	}
 	d.order(t, workflows.ContinueUpdate)
-	require.NoError(t, d.Client.GetWorkflow(t.Context(), "run-r", "").Get(t.Context(), nil))
+	require.NoError(t, d.Temporal.GetWorkflow(t.Context(), "run-r", "").Get(t.Context(), nil))
 	d.complete(t, "r")
 }

@@ -74,7 +74,7 @@ var allowed = map[string][]string{
 	"tests/crash/lab/cmd": {"internal/program", "tests/crash/lab"},
 	"tests/crash/lab":     {"landscape", "landscape/sqlitestore", "payload", "payload/fsstore", "pipeline"},
 	"tests/system": {
-		"activities/recompute",
+		"activities/recompute", "client", "client/local",
 		"audit", "worker", "workflows", "activities", "landscape", "landscape/sqlitestore", "payload", "payload/fsstore", "internal/temporal/embedded", "tests/storages",
 	},
 	"tests/cluster/temporal": {"internal/temporal/embedded"},

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/api/enums/v1"
-	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
 	"waymark/activities"
@@ -41,10 +39,7 @@ func sharedRows(rows int) string {
 func takers(t *testing.T, s *system.System, workflow string) map[string]map[string]int {
 	t.Helper()
 	names, found := map[int64]string{}, map[string]map[string]int{}
-	events := s.Client.GetWorkflowHistory(context.Background(), workflow, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for events.HasNext() {
-		event, err := events.Next()
-		require.NoError(t, err)
+	for _, event := range system.Events(t, s.Temporal, workflow, "") {
 		if scheduled := event.GetActivityTaskScheduledEventAttributes(); scheduled != nil {
 			names[event.GetEventId()] = scheduled.GetActivityType().GetName()
 		}
@@ -79,38 +74,31 @@ func TestARunGoesOnWithoutTheProcessThatLeft(t *testing.T) {
 	t.Parallel() // it waits for a process that does not come
 	s := system.StartWith(t, system.Options{Members: []worker.Member{{Files: "disk"}, {Files: "disk"}}})
 	s.Write(t, map[string]string{"orders.csv": sharedRows(20_000)})
-	handle := s.Begin(t, "r1", shared)
+	run := s.Begin(t, "r1", shared)
 	require.Eventually(t, func() bool {
 		progress, err := s.Log.Progress(context.Background(), "r1")
 		return err == nil && progress.Rows > 5_000
 	}, time.Minute, 5*time.Millisecond)
-	for home := range takers(t, s, handle.GetID())["ReadChunk"] {
+	for home := range takers(t, s, run.Workflow)["ReadChunk"] {
 		for _, member := range s.Members {
 			if member.Place.OwnQueue == home {
 				member.Leave()
 			}
 		}
 	}
-	var result workflows.RunResult
-	require.NoError(t, handle.Get(context.Background(), &result))
+	result, err := system.End(t, run)
+	require.NoError(t, err)
 	require.EqualValues(t, 20_000, result.Rows)
-	require.Len(t, takers(t, s, handle.GetID())["ReadChunk"], 2, "the other process read on")
+	require.Len(t, takers(t, s, run.Workflow)["ReadChunk"], 2, "the other process read on")
 	s.Verify(t, "r1")
 }
 
 func TestOnlyProcessesThatSeeTheFilesDoTheRun(t *testing.T) {
-	s := system.StartWith(t, system.Options{Members: []worker.Member{{Files: "here"}, {Files: "there"}}})
+	s := system.StartWith(t, system.Options{Members: []worker.Member{{Files: "here"}, {Files: "there"}}, Files: "there"})
 	s.Write(t, map[string]string{"orders.csv": sharedRows(8_000)})
-	digest, err := s.Payloads.Put(context.Background(), []byte(shared))
+	_, err := s.Run(t, "r1", shared)
 	require.NoError(t, err)
-	in := workflows.RunInput{OpenInput: activities.OpenInput{
-		Run: "r1", Document: string(digest), File: "pipeline.yaml", Folder: s.Folder, Files: "there",
-	}}
-	options := client.StartWorkflowOptions{ID: workflows.WorkflowID("r1"), TaskQueue: workflows.TaskQueue}
-	handle, err := s.Client.ExecuteWorkflow(context.Background(), options, workflows.RunPipelineName, in)
-	require.NoError(t, err)
-	require.NoError(t, handle.Get(context.Background(), nil))
-	for activity, did := range takers(t, s, handle.GetID()) {
+	for activity, did := range takers(t, s, workflows.WorkflowID("r1")) {
 		require.NotContains(t, did, s.Members[0].Place.OwnQueue, activity)
 	}
 }
@@ -120,11 +108,8 @@ func TestADeployedPipelineIsRunByItsName(t *testing.T) {
 	s := system.StartWith(t, system.Options{Members: []worker.Member{{Files: "disk", Pipelines: folder}}})
 	s.Folder = folder
 	s.Write(t, map[string]string{"shared/pipeline.yaml": shared, "shared/orders.csv": sharedRows(3_000)})
-	options := client.StartWorkflowOptions{ID: "started-by-a-person", TaskQueue: workflows.TaskQueue}
-	handle, err := s.Client.ExecuteWorkflow(context.Background(), options, workflows.RunPipelineName, map[string]any{"pipeline": "shared"})
-	require.NoError(t, err)
 	var result workflows.RunResult
-	require.NoError(t, handle.Get(context.Background(), &result))
+	require.NoError(t, system.Execute(t, s.Temporal, "started-by-a-person", map[string]any{"pipeline": "shared"}).Get(t.Context(), &result))
 	require.EqualValues(t, 3_000, result.Rows)
 	s.Verify(t, result.Run)
 	require.NotEmpty(t, takers(t, s, workflows.WorkflowID(result.Run)), "the run is a workflow under its own id")
@@ -132,10 +117,7 @@ func TestADeployedPipelineIsRunByItsName(t *testing.T) {
 	for name, says := range map[string]string{
 		"nobody": `no pipeline named "nobody" is deployed`, "../shared": `"../shared" is not the name of a pipeline`, "": "names nothing to run",
 	} {
-		options := client.StartWorkflowOptions{TaskQueue: workflows.TaskQueue}
-		handle, err := s.Client.ExecuteWorkflow(context.Background(), options, workflows.RunPipelineName, map[string]any{"pipeline": name})
-		require.NoError(t, err)
-		require.ErrorContains(t, handle.Get(context.Background(), nil), says)
+		require.ErrorContains(t, system.Execute(t, s.Temporal, "", map[string]any{"pipeline": name}).Get(t.Context(), nil), says)
 	}
 }
 
@@ -153,10 +135,7 @@ func TestAnInputThatIsRefusedLeavesNothing(t *testing.T) {
 		`the input is no object: write {"pipeline": "NAME"}`: "shared",
 		`(did you mean "shared"?)`:                           map[string]any{"pipeline": "shraed"},
 	} {
-		options := client.StartWorkflowOptions{TaskQueue: workflows.TaskQueue}
-		handle, err := s.Client.ExecuteWorkflow(t.Context(), options, workflows.RunPipelineName, input)
-		require.NoError(t, err)
-		err = handle.Get(t.Context(), nil)
+		err := system.Execute(t, s.Temporal, "", input).Get(t.Context(), nil)
 		require.ErrorContains(t, err, says)
 		var application *temporal.ApplicationError
 		require.ErrorAs(t, err, &application)

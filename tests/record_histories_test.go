@@ -12,12 +12,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/history/v1"
 	"go.temporal.io/api/temporalproto"
-	"go.temporal.io/sdk/client"
 
-	"waymark/activities"
+	"waymark/client"
 	"waymark/tests/system"
 	"waymark/workflows"
 )
@@ -143,12 +141,12 @@ func (r recorder) recordCancelled(t *testing.T) {
 	if isRecorded("cancelled") {
 		return
 	}
-	ctx := context.Background()
 	r.Write(t, map[string]string{"many.csv": canaries(200_000, false)})
-	handle := r.Begin(t, "cancelled", strings.Replace(recorded, "in.csv", "many.csv", 1))
+	run := r.Begin(t, "cancelled", strings.Replace(recorded, "in.csv", "many.csv", 1))
 	r.awaitRows(t, "cancelled")
-	require.NoError(t, r.Client.CancelWorkflow(ctx, handle.GetID(), ""))
-	require.Error(t, handle.Get(ctx, nil))
+	require.NoError(t, r.Temporal.CancelWorkflow(t.Context(), run.Workflow, ""))
+	_, err := system.End(t, run)
+	require.Error(t, err)
 	r.save(t, "cancelled")
 }
 
@@ -166,17 +164,17 @@ func (r recorder) recordOrders(t *testing.T) {
 		return
 	}
 	r.Write(t, map[string]string{"many.csv": canaries(200_000, false)})
-	handle := r.Begin(t, "ordered", strings.Replace(recorded, "in.csv", "many.csv", 1))
+	run := r.Begin(t, "ordered", strings.Replace(recorded, "in.csv", "many.csv", 1))
 	r.awaitRows(t, "ordered")
-	for _, verb := range []string{workflows.PauseUpdate, workflows.ContinueUpdate, workflows.CancelUpdate} {
-		update, err := r.Client.UpdateWorkflow(context.Background(), client.UpdateWorkflowOptions{
-			WorkflowID: handle.GetID(), UpdateName: verb, Args: []any{workflows.Command{Actor: "ann", Why: "to record it"}},
-			WaitForStage: client.WorkflowUpdateStageCompleted,
-		})
-		require.NoError(t, err)
-		require.NoError(t, update.Get(context.Background(), nil))
-	}
-	require.NoError(t, handle.Get(context.Background(), nil))
+	by := client.By{Actor: "ann", Why: "to record it"}
+	found, err := r.Client.Find(t.Context(), "ordered")
+	require.NoError(t, err)
+	require.NoError(t, r.Client.Pause(t.Context(), found, by))
+	_, err = r.Client.Resume(t.Context(), found, client.ResumeRequest{By: by})
+	require.NoError(t, err)
+	require.NoError(t, r.Client.Cancel(t.Context(), found, by, false))
+	_, err = system.End(t, run)
+	require.NoError(t, err)
 	r.save(t, "ordered")
 }
 
@@ -186,16 +184,12 @@ func (r recorder) recordResumed(t *testing.T, name, document string) {
 	if isRecorded(name) {
 		return
 	}
-	ctx := context.Background()
 	r.Write(t, map[string]string{"some.csv": canaries(10_000, false)})
-	handle := r.Begin(t, name, strings.Replace(document, "in.csv", "some.csv", 1))
+	run := r.Begin(t, name, strings.Replace(document, "in.csv", "some.csv", 1))
 	r.awaitRows(t, name)
-	require.NoError(t, r.Client.TerminateWorkflow(ctx, handle.GetID(), "", "to record what follows"))
-	options := client.StartWorkflowOptions{ID: handle.GetID(), TaskQueue: workflows.TaskQueue}
-	in := workflows.RunInput{OpenInput: activities.OpenInput{Run: name}, Resume: &activities.ResumeInput{Epoch: 1, Actor: "ann", Why: "to record it"}}
-	again, err := r.Client.ExecuteWorkflow(ctx, options, workflows.RunPipelineName, in)
+	require.NoError(t, r.Temporal.TerminateWorkflow(t.Context(), run.Workflow, "", "to record what follows"))
+	_, err := system.End(t, system.Resume(t, r.Client, name, "to record it"))
 	require.NoError(t, err)
-	require.NoError(t, again.Get(ctx, nil))
 	r.save(t, name)
 }
 
@@ -213,7 +207,7 @@ func (r recorder) save(t *testing.T, run string) {
 	t.Helper()
 	id, execution := workflows.WorkflowID(run), r.first(t, run)
 	for n := 1; execution != ""; n++ {
-		events := r.events(t, id, execution)
+		events := system.Events(t, r.Temporal, id, execution)
 		name := run
 		if n > 1 {
 			name = fmt.Sprintf("%s-%d", run, n)
@@ -225,22 +219,10 @@ func (r recorder) save(t *testing.T, run string) {
 	}
 }
 
-func (r recorder) events(t *testing.T, id, execution string) []*history.HistoryEvent {
-	t.Helper()
-	var events []*history.HistoryEvent
-	iterator := r.Client.GetWorkflowHistory(context.Background(), id, execution, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for iterator.HasNext() {
-		event, err := iterator.Next()
-		require.NoError(t, err)
-		events = append(events, event)
-	}
-	return events
-}
-
 // first returns the first execution of the run's workflow.
 func (r recorder) first(t *testing.T, run string) string {
 	t.Helper()
-	description, err := r.Client.DescribeWorkflowExecution(context.Background(), workflows.WorkflowID(run), "")
+	description, err := r.Temporal.DescribeWorkflowExecution(context.Background(), workflows.WorkflowID(run), "")
 	require.NoError(t, err)
 	return description.GetWorkflowExecutionInfo().GetFirstRunId()
 }

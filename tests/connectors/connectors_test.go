@@ -43,7 +43,9 @@ func start(t *testing.T) *system.System {
 	t.Helper()
 	planner := worker.Planner{FingerprintKey: []byte("a key for tests")}
 	require.NoError(t, planner.AllowNetworks.Set("127.0.0.0/8,::1"))
-	return system.StartWith(t, system.Options{Planner: func(recompute.Planner) recompute.Planner { return planner }})
+	return system.StartWith(t, system.Options{
+		Planner: func(recompute.Planner) recompute.Planner { return planner }, Members: []worker.Member{{Files: "here"}}, Files: "here",
+	})
 }
 
 // requireNowhere requires that no file below the folder holds one of the secrets: the record, the payloads, Temporal's histories.

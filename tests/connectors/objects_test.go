@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/tests/services"
+	"waymark/tests/system"
 )
 
 // get returns an object.
@@ -131,7 +132,7 @@ func TestARunGoesOnAfterTheServersAreBack(t *testing.T) {
 		http.ServeContent(w, r, "", time.Time{}, strings.NewReader(rows.String()))
 	}))
 	t.Cleanup(server.Close)
-	handle := s.Begin(t, "waits", `
+	run := s.Begin(t, "waits", `
 name: waits
 chunk: {rows: 500}
 sources:
@@ -142,7 +143,8 @@ sinks:
 	<-served
 	b.Stop()
 	b.Start(t)
-	require.NoError(t, handle.Get(t.Context(), nil))
+	_, err := system.End(t, run)
+	require.NoError(t, err)
 	require.Equal(t, rows.String(), output(t, b, "out", len("id\n")))
 	s.Verify(t, "waits")
 }

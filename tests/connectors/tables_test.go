@@ -11,13 +11,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/client"
 
-	"waymark/activities"
+	"waymark/client"
 	"waymark/engine/plan"
 	"waymark/tests/services"
+	"waymark/tests/system"
 	"waymark/worker"
-	"waymark/workflows"
 )
 
 const (
@@ -151,17 +150,10 @@ sinks:
 
 	_, err = conn.Exec(ctx, "alter table once drop constraint positive; drop trigger drops on once")
 	require.NoError(t, err)
-	first, err := s.Log.Run(ctx, "first")
+	retry, err := s.Client.Retry(ctx, client.RetryRequest{Of: "first", Run: "second"})
 	require.NoError(t, err)
-	beside, err := activities.Beside(ctx, s.Log.Reader, first)
+	result, err = system.End(t, retry.Execution)
 	require.NoError(t, err)
-	handle, err := s.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: workflows.WorkflowID("second"), TaskQueue: workflows.TaskQueue}, workflows.RunPipelineName,
-		workflows.RunInput{OpenInput: activities.OpenInput{
-			Run: "second", Document: first.DocumentSHA256, File: "pipeline.yaml", Folder: s.Folder, Actor: "tester", Trigger: "test",
-			Retry: &activities.RetryInput{Of: "first", Beside: beside},
-		}})
-	require.NoError(t, err)
-	require.NoError(t, handle.Get(ctx, &result))
 	require.Equal(t, int64(5), result.Rows)
 	require.Zero(t, result.Refused)
 	s.Verify(t, "first")

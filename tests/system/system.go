@@ -1,5 +1,5 @@
 // Package system is a whole Waymark in one process, for tests: embedded Temporal, a SQLite landscape, a payload folder and a
-// worker, all real, in a temporary folder.
+// worker, all real, in a temporary folder; and what tests do with the runs of any client.
 package system
 
 import (
@@ -12,12 +12,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/client"
 	sdkworker "go.temporal.io/sdk/worker"
 
 	"waymark/activities"
 	"waymark/activities/recompute"
 	"waymark/audit"
+	"waymark/client"
 	"waymark/internal/temporal/embedded"
 	"waymark/landscape"
 	"waymark/landscape/sqlitestore"
@@ -36,7 +37,8 @@ type System struct {
 	Log      *landscape.Log
 	Payloads *payload.Store
 	Planner  recompute.Planner
-	Client   client.Client
+	Client   *client.Client // the members execute its runs
+	Temporal sdk.Client
 	Members  []Member // in the order of the options
 }
 
@@ -51,6 +53,7 @@ type Options struct {
 	Settings map[string]any                                                // dynamic configuration of the Temporal server
 	Planner  func(recompute.Planner) recompute.Planner                     // makes the Planner of the usual one, for sources and sinks of a test's own
 	Members  []worker.Member                                               // processes that share the work, in place of one that works alone
+	Files    string                                                        // how those call the files of documents that must see them; empty if all do
 	Storage  func(testing.TB, *System) (landscape.Driver, payload.Backend) // in place of a SQLite file and a folder; closed by whoever made it
 }
 
@@ -79,6 +82,7 @@ func StartWith(t testing.TB, o Options) *System {
 	driver, backend := storage(t, s)
 	s.Log, s.Payloads = landscape.New(driver, nil), payload.New(backend, payload.Options{})
 	s.connect(t, filepath.Join(folder, "temporal.db"), o)
+	s.Client = client.New(s.Log, "the landscape of the test", host{s, o.Files})
 	return s
 }
 
@@ -110,11 +114,11 @@ func (s *System) connect(t testing.TB, database string, o Options) {
 	server, err := embedded.Start(ctx, embedded.Options{DatabasePath: database, Settings: o.Settings})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, server.Stop()) })
-	s.Client, err = server.Client(ctx, client.Options{})
+	s.Temporal, err = server.Client(ctx, sdk.Options{})
 	require.NoError(t, err)
-	t.Cleanup(s.Client.Close)
+	t.Cleanup(s.Temporal.Close)
 	if o.Members == nil {
-		w := worker.New(s.Client, workflows.TaskQueue, activities.New(s.Log, s.Payloads, s.Planner, "test"))
+		w := worker.New(s.Temporal, workflows.TaskQueue, activities.New(s.Log, s.Payloads, s.Planner, "test"))
 		require.NoError(t, w.Start())
 		t.Cleanup(w.Stop)
 	}
@@ -128,7 +132,7 @@ func (s *System) join(t testing.TB, server *embedded.Server, member worker.Membe
 	t.Helper()
 	place, err := member.Affinity()
 	require.NoError(t, err)
-	c, err := server.Client(context.Background(), client.Options{Identity: place.OwnQueue})
+	c, err := server.Client(context.Background(), sdk.Options{Identity: place.OwnQueue})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	group := member.Group(c, place, activities.NewAt(place, s.Log, s.Payloads, s.Planner, "test"))
@@ -156,27 +160,16 @@ func (s *System) Read(t testing.TB, name string) string {
 	return string(content)
 }
 
-// Begin starts a run of the document.
-func (s *System) Begin(t testing.TB, run, document string) client.WorkflowRun {
+// Begin starts a run of the document, which the members compile.
+func (s *System) Begin(t testing.TB, run, document string) *client.Execution {
 	t.Helper()
-	ctx := context.Background()
-	digest, err := s.Payloads.Put(ctx, []byte(document))
-	require.NoError(t, err)
-	in := workflows.RunInput{OpenInput: activities.OpenInput{
-		Run: run, Document: string(digest), File: "pipeline.yaml", Folder: s.Folder, Actor: "tester", Trigger: "test",
-	}}
-	options := client.StartWorkflowOptions{ID: workflows.WorkflowID(run), TaskQueue: workflows.TaskQueue}
-	handle, err := s.Client.ExecuteWorkflow(ctx, options, workflows.RunPipelineName, in)
-	require.NoError(t, err)
-	return handle
+	return Begin(t, s.Client, client.StartRequest{Run: run, Document: &client.Document{File: "pipeline.yaml", Folder: s.Folder, Source: []byte(document)}})
 }
 
 // Run runs the document to its end. The error is that of the workflow.
 func (s *System) Run(t testing.TB, run, document string) (workflows.RunResult, error) {
 	t.Helper()
-	var result workflows.RunResult
-	err := s.Begin(t, run, document).Get(context.Background(), &result)
-	return result, err
+	return End(t, s.Begin(t, run, document))
 }
 
 // Verify requires that everything on record about the run is true, and returns what was not checked, and what else there is to say.

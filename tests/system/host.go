@@ -1,0 +1,45 @@
+package system
+
+import (
+	"context"
+	"sync"
+
+	sdk "go.temporal.io/sdk/client"
+
+	"waymark/audit"
+	"waymark/client"
+	"waymark/internal/temporal/embedded"
+	"waymark/payload"
+	"waymark/worker"
+	"waymark/workflows"
+)
+
+// host lets the members of a System execute the runs of its client, as the workers of a cluster do.
+type host struct {
+	*System
+	files string
+}
+
+// options say where the runs are in Temporal.
+var options = sdk.Options{Namespace: embedded.Namespace}
+
+func (host) Executes(context.Context, string) *bool { return nil } // is not known
+
+func (h host) Reach(context.Context) (*client.Executor, error) {
+	c, err := sdk.NewClientFromExisting(h.Temporal, options) // the Executor closes it
+	return &client.Executor{Connection: client.Connect(c, options, "the Temporal server of the test"), Queue: workflows.TaskQueue}, err
+}
+
+func (h host) Auditor(context.Context) (*audit.Auditor, error) {
+	return audit.New(h.Log.Reader, h.Payloads, h.Planner), nil
+}
+
+func (h host) Session(context.Context, client.Purpose) (*client.Session, error) {
+	planner, _ := h.Planner.(worker.Planner) // one of a test's own is for the members only
+	return &client.Session{
+		Connection: client.Connect(h.Temporal, options, "the Temporal server of the test"), Log: h.Log, Planner: planner, Code: "test",
+		Payloads: func(context.Context) (*payload.Store, error) { return h.Payloads, nil },
+		Place:    "the landscape of the test", Queue: workflows.TaskQueue, Files: h.files, Actor: "tester",
+		Warn: func(string) {}, Active: new(sync.Map), Release: func() error { return nil },
+	}, nil
+}
