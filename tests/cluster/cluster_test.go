@@ -2,24 +2,19 @@
 package cluster_test
 
 import (
-	"encoding/hex"
 	"flag"
 	"fmt"
-	"net/netip"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/api/enums/v1"
-	"go.temporal.io/sdk/client"
 
 	"waymark/audit"
+	"waymark/client"
 	"waymark/pipeline"
 	"waymark/tests/services"
-	"waymark/worker"
+	"waymark/tests/system"
 	"waymark/workflows"
 )
 
@@ -36,26 +31,16 @@ func TestMain(m *testing.M) {
 	os.Exit(services.MainForBuckets(m))
 }
 
-// begin starts a run of the deployed document, as people do who know its name alone.
-func (c *topology) begin(out string) client.WorkflowRun {
+// begin starts a run of the deployed document, by its name.
+func (c *topology) begin(out string) *client.Execution {
 	c.t.Helper()
-	run := uuid.Must(uuid.NewV7()).String()
-	options := client.StartWorkflowOptions{ID: workflows.WorkflowID(run), TaskQueue: workflows.TaskQueue}
-	in := map[string]any{"run": run, "pipeline": "orders", "params": map[string]string{"out": out}}
-	handle, err := c.client.ExecuteWorkflow(c.t.Context(), options, workflows.RunPipelineName, in)
-	require.NoError(c.t, err)
-	return handle
+	return system.Begin(c.t, c.home.Client, client.StartRequest{Pipeline: "orders", Params: map[string]string{"out": out}})
 }
 
 // end waits until a run has ended, whatever happens to the server meanwhile.
-func (c *topology) end(handle client.WorkflowRun) workflows.RunResult {
+func (c *topology) end(run *client.Execution) workflows.RunResult {
 	c.t.Helper()
-	var result workflows.RunResult
-	var err error
-	await(c.t, "the run ends", func() bool {
-		err = handle.Get(c.t.Context(), &result)
-		return err == nil || !away(err)
-	})
+	result, err := system.End(c.t, run)
 	require.NoError(c.t, err)
 	require.Equal(c.t, pipeline.CompletedWithFailures, result.Status)
 	return result
@@ -70,14 +55,10 @@ func (c *topology) reached(run string, rows int) {
 	})
 }
 
-// home returns the queue of the process that read last.
-func (c *topology) home(handle client.WorkflowRun) string {
+// reader returns the queue of the process that read last.
+func (c *topology) reader(run *client.Execution) (queue string) {
 	c.t.Helper()
-	var queue string
-	events := c.client.GetWorkflowHistory(c.t.Context(), handle.GetID(), "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for events.HasNext() {
-		event, err := events.Next()
-		require.NoError(c.t, err)
+	for _, event := range system.Events(c.t, c.temporal, run.Workflow, "") {
 		if scheduled := event.GetActivityTaskScheduledEventAttributes(); scheduled.GetActivityType().GetName() == "ReadChunk" {
 			queue = scheduled.GetTaskQueue().GetName()
 		}
@@ -88,15 +69,7 @@ func (c *topology) home(handle client.WorkflowRun) string {
 // verify computes everything that is recorded again.
 func (c *topology) verify(run string) {
 	c.t.Helper()
-	key, err := hex.DecodeString(fingerprintKey)
-	require.NoError(c.t, err)
-	secrets := c.t.TempDir()
-	require.NoError(c.t, os.WriteFile(filepath.Join(secrets, "goods_dsn"), []byte(c.goods.DSN()), 0o600))
-	planner := worker.Planner{
-		Allow: []string{c.folder}, AllowNetworks: worker.Networks{netip.MustParsePrefix("127.0.0.0/8")}, FingerprintKey: key, Confined: true,
-		SecretsDir: secrets,
-	}
-	report, err := audit.New(c.log.Reader, c.payloads, planner).Verify(c.t.Context(), run)
+	report, err := c.home.Verify(c.t.Context(), run, audit.VerifyOptions{})
 	require.NoError(c.t, err)
 	require.Empty(c.t, report.Problems)
 }
@@ -117,10 +90,10 @@ func TestARunSurvivesItsServices(t *testing.T) {
 
 	began = time.Now()
 	rough := c.begin("rough")
-	run := rough.GetID()[len("run-"):]
+	run := rough.Run
 	c.reached(run, *rows/5)
 	for i, w := range workers {
-		if w.reads(c.home(rough)) {
+		if w.reads(c.reader(rough)) {
 			w.kill()
 			t.Logf("killed worker %s, which reads", w.name)
 			workers[i] = c.worker("three")
@@ -131,7 +104,7 @@ func TestARunSurvivesItsServices(t *testing.T) {
 	c.postgres.Restart(t, true)
 	t.Log("restarted Postgres")
 	c.reached(run, *rows*3/5)
-	c.temporal.kill()
+	c.server.kill()
 	c.startTemporal()
 	t.Log("killed the Temporal server and started it again")
 	c.reached(run, *rows*4/5)

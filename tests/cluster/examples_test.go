@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/client"
 
+	"waymark/client"
 	"waymark/pipeline"
-	"waymark/workflows"
+	"waymark/tests/system"
 )
 
 // contained is how a program is started that has a view of the file system of its own, as a container has.
@@ -58,11 +58,8 @@ func TestTheExamplesRunOnBothWorkersOfCompose(t *testing.T) {
 	c.container("worker-2", volumes)
 	for name, output := range want {
 		for range 3 {
-			options := client.StartWorkflowOptions{TaskQueue: workflows.TaskQueue}
-			handle, err := c.client.ExecuteWorkflow(t.Context(), options, workflows.RunPipelineName, map[string]string{"pipeline": name})
-			require.NoError(t, err)
-			var result workflows.RunResult
-			require.NoError(t, handle.Get(t.Context(), &result), name)
+			result, err := system.End(t, system.Begin(t, c.home.Client, client.StartRequest{Pipeline: name}))
+			require.NoError(t, err, name)
 			require.Contains(t, []pipeline.RunStatus{pipeline.Completed, pipeline.CompletedWithFailures}, result.Status, name)
 		}
 		found, err := filepath.Glob(filepath.Join(volumes, "*", output))

@@ -41,10 +41,10 @@ func TestAWorkerWithoutTheKeysHarmsNobody(t *testing.T) {
 	c.deploy(*rows)
 	early := c.odd("early", other)
 	early.await("msg=working") // nothing tells it yet that it is wrong
-	handle := c.begin("out")
+	running := c.begin("out")
 	early.await("cannot read a run")
 	good := c.worker("good")
-	run := handle.GetID()[len("run-"):]
+	run := running.Run
 	c.reached(run, *rows/10)
 	late, keyless := c.odd("late", other), c.odd("keyless", "")
 	late.refused(`encrypted with key \"one\", which this program does not have`)
@@ -55,7 +55,7 @@ func TestAWorkerWithoutTheKeysHarmsNobody(t *testing.T) {
 	good.kill()
 	early.refused(`encrypted with key \"one\"`)
 	again := c.worker("again")
-	result := c.end(handle)
+	result := c.end(running)
 	require.Equal(t, run, result.Run)
 	c.result(run, "out").check(c, *rows)
 	c.verify(run)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -23,16 +22,15 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/client"
 
-	"waymark/internal/temporal/codec"
+	"waymark/client"
+	"waymark/client/local"
 	"waymark/landscape"
 	"waymark/landscape/pgstore"
-	"waymark/payload"
 	"waymark/tests/programs"
 	"waymark/tests/services"
-	"waymark/worker/storage"
+	"waymark/tests/system"
 )
 
 // How long to wait for something that must come, and how long between two looks.
@@ -63,17 +61,17 @@ func (c *topology) program(build func() (string, error)) string {
 // topology is what docker-compose.yml starts, as processes of this machine: a Temporal server, Postgres, an S3 server, workers.
 type topology struct {
 	t        testing.TB
-	folder   string // of the deployed pipelines, which all workers see
-	temporal *process
-	address  string // of the Temporal server
+	folder   string   // of the deployed pipelines, which all workers see
+	server   *process // of Temporal
+	address  string   // of the Temporal server
 	postgres *services.Server
 	record   *services.Database // with the landscape
 	login    string             // URL with which workers connect to it
 	goods    *services.Database // with the tables of pipelines
 	bucket   *services.Bucket
-	client   client.Client
+	home     *local.Home
+	temporal sdk.Client
 	log      *landscape.Log
-	payloads *payload.Store
 	build    func() (string, error) // the workers' program
 }
 
@@ -84,17 +82,13 @@ func start(t testing.TB) *topology {
 	c.record, c.goods = c.postgres.Database(t), c.postgres.Database(t)
 	c.makeRecord()
 	c.startTemporal()
-	keys, err := codec.Load("", "one:"+base64.StdEncoding.EncodeToString([]byte(codecKey)), false)
-	require.NoError(t, err)
-	options := client.Options{HostPort: c.address, Logger: silence{}}
-	codec.ClientOptions(&options, keys)
-	c.client, err = client.Dial(options)
-	require.NoError(t, err)
-	t.Cleanup(c.client.Close)
-	opened, err := storage.Open(t.Context(), storage.Options{Landscape: c.record.DSN(), Payloads: c.bucket.URL("payloads"), Create: true})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, opened.Close()) })
-	c.log, c.payloads = opened.Log, opened.Payloads
+	secrets := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(secrets, "goods_dsn"), []byte(c.goods.DSN()), 0o600))
+	home, session := system.Open(t, local.Options{
+		Landscape: c.record.DSN(), Payloads: c.bucket.URL("payloads"), Cluster: &client.Cluster{Address: c.address, CodecKeys: codecKeys},
+		Allow: []string{c.folder}, Networks: []string{"127.0.0.0/8"}, Key: fingerprintKey, Secrets: secrets,
+	})
+	c.home, c.temporal, c.log = home, session.Temporal, session.Log
 	return c
 }
 
@@ -120,8 +114,8 @@ func (c *topology) startTemporal() {
 	}
 	_, port, err := net.SplitHostPort(c.address)
 	require.NoError(c.t, err)
-	c.temporal = launch(c.t, "temporal", nil, c.program(buildTemporal), filepath.Join(filepath.Dir(c.folder), filepath.Base(c.folder)+"-temporal.db"), port)
-	c.temporal.await("ready")
+	c.server = launch(c.t, "temporal", nil, c.program(buildTemporal), filepath.Join(filepath.Dir(c.folder), filepath.Base(c.folder)+"-temporal.db"), port)
+	c.server.await("ready")
 }
 
 // worker starts a worker process with the environment that docker-compose.yml gives to one.
@@ -171,7 +165,7 @@ func (c *topology) environment() map[string]string {
 		"${S3_ACCESS_KEY}", c.bucket.AccessKey,
 		"${S3_SECRET_KEY}", c.bucket.SecretKey,
 		"${WAYMARK_FINGERPRINT_KEY}", fingerprintKey,
-		"${WAYMARK_CODEC_KEYS:-}", "one:"+base64.StdEncoding.EncodeToString([]byte(codecKey)),
+		"${WAYMARK_CODEC_KEYS:-}", codecKeys,
 	)
 	for name, value := range environment {
 		environment[name] = here.Replace(value)
@@ -190,11 +184,11 @@ func (c *topology) goodsEnvironment() map[string]string {
 	}
 }
 
-// Keys that all workers share: of the fingerprints of secrets, and for what Temporal stores.
-const (
-	fingerprintKey = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-	codecKey       = "thirty-two bytes of a key, so it"
-)
+// Keys that all workers share: of the fingerprints of secrets.
+const fingerprintKey = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+// codecKeys are those for what Temporal stores.
+var codecKeys = "one:" + base64.StdEncoding.EncodeToString([]byte("thirty-two bytes of a key, so it"))
 
 func freeAddress(t testing.TB) string {
 	t.Helper()
@@ -299,25 +293,10 @@ func await(t testing.TB, what string, done func() bool) {
 	}
 }
 
-// silence drops what the client of the test has to say about servers that are away.
-type silence struct{}
-
-func (silence) Debug(string, ...any) {}
-func (silence) Info(string, ...any)  {}
-func (silence) Warn(string, ...any)  {}
-func (silence) Error(string, ...any) {}
-
 // background is for what continues after the test's own context.
 func background() context.Context { return context.Background() }
 
 // reads reports whether the process listens on the queue, which names its process.
 func (p *process) reads(queue string) bool {
 	return strings.Contains(queue, fmt.Sprintf("/%d-", p.command.Process.Pid))
-}
-
-// away reports whether an error says that a server cannot be reached right now.
-func away(err error) bool {
-	_, unavailable := errors.AsType[*serviceerror.Unavailable](err)
-	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
-	return unavailable || late || errors.Is(err, context.DeadlineExceeded)
 }

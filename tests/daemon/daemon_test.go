@@ -17,13 +17,13 @@ import (
 
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 
 	"waymark/internal/temporal/embedded"
 	"waymark/landscape"
 	"waymark/landscape/sqlitestore"
 	"waymark/pipeline"
+	"waymark/tests/system"
 	"waymark/worker/daemon"
 	"waymark/workflows"
 )
@@ -106,11 +106,7 @@ func (s *site) run(t *testing.T, c client.Client, id string, input map[string]an
 		input["pipeline"] = "orders"
 	}
 	input["run"] = id
-	handle, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
-		ID: workflows.WorkflowID(id), TaskQueue: workflows.TaskQueue,
-	}, workflows.RunPipelineName, input)
-	require.NoError(t, err)
-	return handle
+	return system.Execute(t, c, workflows.WorkflowID(id), input)
 }
 
 // process is a worker process, in a goroutine.
@@ -338,10 +334,7 @@ func gated(g *gate) daemon.Program {
 // attempts returns how many attempts of activities the run's history has, and the failures of the earlier ones.
 func attempts(t *testing.T, c client.Client, id string) (most int32, failures string) {
 	t.Helper()
-	events := c.GetWorkflowHistory(t.Context(), workflows.WorkflowID(id), "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for events.HasNext() {
-		event, err := events.Next()
-		require.NoError(t, err)
+	for _, event := range system.Events(t, c, workflows.WorkflowID(id), "") {
 		started := event.GetActivityTaskStartedEventAttributes()
 		most = max(most, started.GetAttempt())
 		failures += started.GetLastFailure().GetMessage()

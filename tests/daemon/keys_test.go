@@ -12,6 +12,7 @@ import (
 	"waymark/internal/temporal/codec"
 	"waymark/internal/temporal/embedded"
 	"waymark/landscape"
+	"waymark/tests/system"
 	"waymark/worker/daemon"
 	"waymark/workflows"
 )
@@ -211,9 +212,7 @@ func TestAnInputThatIsRefusedIsInTheLog(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			id := strings.ReplaceAll(name, " ", "-")
-			handle, err := s.client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: workflows.TaskQueue}, workflows.RunPipelineName, test.input)
-			require.NoError(t, err)
-			require.Error(t, handle.Get(t.Context(), nil))
+			require.Error(t, system.Execute(t, s.client, id, test.input).Get(t.Context(), nil))
 			for told := p.said(t, "run failed"); ; told = p.said(t, "run failed") {
 				require.Contains(t, told["error"], test.says)
 				if told["workflow"] == id {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/common/v1"
-	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/query/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -23,6 +22,7 @@ import (
 	"waymark/internal/temporal/embedded"
 	"waymark/landscape"
 	"waymark/pipeline"
+	"waymark/tests/system"
 	"waymark/worker/daemon"
 	"waymark/workflows"
 )
@@ -68,10 +68,7 @@ func stored(t *testing.T, c client.Client, id string) string {
 		require.NoError(t, err)
 		text.Write(raw)
 	}
-	events := c.GetWorkflowHistory(t.Context(), id, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for events.HasNext() {
-		event, err := events.Next()
-		require.NoError(t, err)
+	for _, event := range system.Events(t, c, id, "") {
 		add(event)
 	}
 	description, err := c.DescribeWorkflowExecution(t.Context(), id, "")

@@ -18,11 +18,12 @@ import (
 	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/proxy"
-	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"waymark/client"
 	"waymark/payload"
+	"waymark/tests/system"
 	"waymark/workflows"
 )
 
@@ -58,13 +59,11 @@ func (w *world) runAll(documents []document) {
 	p := w.worker("worker", nil)
 	p.await(`"msg":"working"`)
 	for _, d := range documents {
-		options := client.StartWorkflowOptions{ID: workflows.WorkflowID(d.name), TaskQueue: workflows.TaskQueue}
-		in := map[string]any{"pipeline": d.name, "run": d.name}
+		request := client.StartRequest{Pipeline: d.name, Run: d.name}
 		if d.name == "planted" {
-			in["params"] = map[string]string{"p": w.planted}
+			request.Params = map[string]string{"p": w.planted}
 		}
-		_, err := w.client.ExecuteWorkflow(w.t.Context(), options, workflows.RunPipelineName, in)
-		require.NoError(w.t, err)
+		system.Begin(w.t, w.home.Client, request)
 	}
 	for _, d := range documents {
 		w.settle(d)
@@ -83,7 +82,7 @@ func (w *world) settle(d document) {
 	var failing bool
 	var status enums.WorkflowExecutionStatus
 	await(w.t, func() string { return d.name }, func() bool {
-		description, err := w.client.DescribeWorkflowExecution(w.t.Context(), id, "")
+		description, err := w.temporal.DescribeWorkflowExecution(w.t.Context(), id, "")
 		require.NoError(w.t, err)
 		status = description.GetWorkflowExecutionInfo().GetStatus()
 		for _, activity := range description.GetPendingActivities() {
@@ -95,9 +94,9 @@ func (w *world) settle(d document) {
 		return failing || status != enums.WORKFLOW_EXECUTION_STATUS_RUNNING
 	})
 	if failing {
-		require.NoError(w.t, w.client.TerminateWorkflow(w.t.Context(), id, "", "the test has seen enough"))
+		require.NoError(w.t, w.temporal.TerminateWorkflow(w.t.Context(), id, "", "the test has seen enough"))
 	}
-	err := w.client.GetWorkflow(w.t.Context(), id, "").Get(w.t.Context(), nil)
+	err := w.temporal.GetWorkflow(w.t.Context(), id, "").Get(w.t.Context(), nil)
 	w.t.Logf("%s: %v", d.name, err)
 	if (err == nil) != d.ends {
 		w.t.Errorf("%s: %s", d.name, status)
@@ -204,10 +203,7 @@ func (w *world) keepMessage(where string, message proto.Message) {
 
 func (w *world) history(id string) {
 	w.t.Helper()
-	events := w.client.GetWorkflowHistory(w.t.Context(), id, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for events.HasNext() {
-		event, err := events.Next()
-		require.NoError(w.t, err)
+	for _, event := range system.Events(w.t, w.temporal, id, "") {
 		w.keepMessage("history of "+id, event)
 	}
 }
@@ -218,7 +214,7 @@ func (w *world) collect() {
 	w.tables("landscape", w.record.Superuser(), "waymark")
 	w.tables("tables", w.goods.Superuser(), "public")
 	w.objects()
-	w.client.Close()
+	require.NoError(w.t, w.home.Close())
 	require.NoError(w.t, w.stop())
 	files, err := filepath.Glob(w.database() + "*")
 	require.NoError(w.t, err)

@@ -20,13 +20,16 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/client"
 
+	"waymark/client"
+	"waymark/client/local"
 	"waymark/internal/temporal/codec"
 	"waymark/internal/temporal/embedded"
 	"waymark/landscape/pgstore"
 	"waymark/tests/programs"
 	"waymark/tests/services"
+	"waymark/tests/system"
 )
 
 // How long to wait for something that must come, and how long between two looks.
@@ -54,7 +57,8 @@ type world struct {
 	bucket   *services.Bucket
 	web      *httptest.Server
 	codec    *codec.Codec // nil: nothing is encrypted
-	client   client.Client
+	home     *local.Home
+	temporal sdk.Client
 	canaries map[string]string // by name
 	secrets  map[string]string // of documents, by name
 	planted  string            // what is no secret, and must be found
@@ -99,15 +103,16 @@ func newWorld(t *testing.T, sealed bool) *world {
 	require.NoError(t, err)
 	w.stop = sync.OnceValue(temporal.Stop)
 	t.Cleanup(func() { require.NoError(t, w.stop()) })
-	var o client.Options
+	cluster := &client.Cluster{Address: w.environment()["TEMPORAL_ADDRESS"]}
 	if sealed {
+		cluster.CodecKeys = w.codecKeys()
 		w.codec, err = codec.Load("", w.codecKeys(), true)
 		require.NoError(t, err)
-		codec.ClientOptions(&o, w.codec)
 	}
-	w.client, err = temporal.Client(t.Context(), o)
-	require.NoError(t, err)
-	t.Cleanup(w.client.Close)
+	home, session := system.Open(t, local.Options{
+		Landscape: w.record.DSN(), Payloads: w.bucket.URL("payloads"), Cluster: cluster, Key: w.canaries["fingerprint key"],
+	})
+	w.home, w.temporal = home, session.Temporal
 	return w
 }
 

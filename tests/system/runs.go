@@ -1,7 +1,9 @@
 package system
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/enums/v1"
@@ -13,13 +15,18 @@ import (
 	"waymark/workflows"
 )
 
-// Open opens a client that ends with the test, for runs that processes of the test execute.
-func Open(t testing.TB, o local.Options) *local.Home {
+// patience is how long a run may take before a test gives up.
+const patience = 5 * time.Minute
+
+// Open opens a client that ends with the test, for runs that worker processes of the test execute. The Session is its connection.
+func Open(t testing.TB, o local.Options) (*local.Home, *client.Session) {
 	t.Helper()
 	home, err := local.Open(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, home.Close()) })
-	return home
+	session, err := home.Session(context.WithoutCancel(t.Context()), client.ToStart)
+	require.NoError(t, err)
+	return home, session
 }
 
 // Begin starts a run.
@@ -44,20 +51,23 @@ func Resume(t testing.TB, c *client.Client, run, why string) *client.Execution {
 // End follows a run to its end. The error is that of the workflow.
 func End(t testing.TB, e *client.Execution) (workflows.RunResult, error) {
 	t.Helper()
+	ctx, done := context.WithTimeout(t.Context(), patience)
+	defer done()
 	var end *client.Ending
-	for event, err := range e.Follow(t.Context()) {
+	for event, err := range e.Follow(ctx) {
 		require.NoError(t, err)
 		end = event.Ending
 	}
 	require.NoError(t, e.Close())
-	require.False(t, end.Detached, "the run did not end within the test")
+	require.False(t, end.Detached, "run %s did not end within %s", e.Run, patience)
 	return end.Result, end.Err
 }
 
 // Execute starts a workflow, as anybody may who reaches Temporal: past the client, with an input of any shape. The id may be empty.
 func Execute(t testing.TB, c sdk.Client, id string, input any) sdk.WorkflowRun {
 	t.Helper()
-	run, err := c.ExecuteWorkflow(t.Context(), sdk.StartWorkflowOptions{ID: id, TaskQueue: workflows.TaskQueue}, workflows.RunPipelineName, input)
+	options := sdk.StartWorkflowOptions{ID: id, TaskQueue: workflows.TaskQueue}
+	run, err := c.ExecuteWorkflow(t.Context(), options, workflows.RunPipelineName, input)
 	require.NoError(t, err)
 	return run
 }

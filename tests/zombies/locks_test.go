@@ -7,8 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/enums/v1"
-
-	"waymark/workflows"
 )
 
 // TestLockHolders stops processes in the middle of a transaction: SQLite lets nobody else write then. The next attempts fail
@@ -43,7 +41,7 @@ func TestLockHolders(t *testing.T) {
 func (s *scene) awaitNextAttempt() {
 	s.t.Helper()
 	await(s.t, "the next attempt", func() bool {
-		description, err := s.client.DescribeWorkflowExecution(s.t.Context(), workflows.WorkflowID(s.run), "")
+		description, err := s.temporal.DescribeWorkflowExecution(s.t.Context(), s.latest.Workflow, "")
 		require.NoError(s.t, err)
 		for _, activity := range description.GetPendingActivities() {
 			if activity.GetAttempt() > 1 && activity.GetState() == enums.PENDING_ACTIVITY_STATE_STARTED {

@@ -1,8 +1,6 @@
 package zombies
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,16 +10,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/enums/v1"
-	"go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/client"
 
-	"waymark/activities"
 	"waymark/audit"
-	"waymark/landscape"
-	"waymark/landscape/sqlitestore"
-	"waymark/payload"
-	"waymark/payload/fsstore"
+	"waymark/client"
+	"waymark/client/local"
 	"waymark/pipeline"
-	"waymark/worker"
+	"waymark/tests/system"
 	"waymark/workflows"
 )
 
@@ -32,9 +27,9 @@ type scene struct {
 	state    string
 	run      string
 	address  string
-	client   client.Client
-	log      *landscape.Log
-	payloads *payload.Store
+	home     *local.Home
+	temporal sdk.Client
+	latest   *client.Execution // of the run
 	launched int
 }
 
@@ -44,18 +39,13 @@ func newScene(t *testing.T, server *temporal) *scene {
 	folder := t.TempDir()
 	s := &scene{
 		t: t, folder: filepath.Join(folder, "documents"), state: filepath.Join(folder, "state"),
-		run: fmt.Sprintf("run-%d", server.runs.Add(1)), address: server.address, client: server.client,
+		run: fmt.Sprintf("run-%d", server.runs.Add(1)), address: server.address,
 	}
 	require.NoError(t, os.Mkdir(s.state, 0o700))
 	require.NoError(t, os.CopyFS(s.folder, os.DirFS("testdata")))
 	require.NoError(t, os.WriteFile(filepath.Join(s.folder, "orders.csv"), []byte(orders(inputRows)), 0o600))
-	driver, err := sqlitestore.Open(t.Context(), filepath.Join(s.state, "landscape.db"), sqlitestore.Options{Create: true})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, driver.Close()) })
-	objects, err := fsstore.Create(filepath.Join(s.state, "payloads"))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, objects.Close()) })
-	s.log, s.payloads = landscape.New(driver, nil), payload.New(objects, payload.Options{})
+	home, session := system.Open(t, local.Options{State: local.Folder(s.state), Cluster: &client.Cluster{Address: s.address, Queue: s.run}})
+	s.home, s.temporal = home, session.Temporal
 	return s
 }
 
@@ -104,52 +94,34 @@ func (s *scene) launch(name string, environment []string, args ...string) *proce
 	return launch(s.t, name, filepath.Dir(s.state), append(environment, "WAYMARK_HEARTBEAT="+heartbeat.String()), program, args...)
 }
 
-// begin starts the workflow of the run.
+// begin starts the run of a document that the workers compile.
 func (s *scene) begin() {
 	s.t.Helper()
-	document, err := os.ReadFile(filepath.Join(s.folder, "pipeline.yaml"))
+	document, err := client.Open(filepath.Join(s.folder, "pipeline.yaml"), nil)
 	require.NoError(s.t, err)
-	digest, err := s.payloads.Put(s.t.Context(), document)
-	require.NoError(s.t, err)
-	s.start(workflows.RunInput{OpenInput: activities.OpenInput{
-		Run: s.run, Document: string(digest), File: "pipeline.yaml", Folder: s.folder, Actor: "tester", Trigger: "test",
-	}})
+	s.latest = system.Begin(s.t, s.home.Client, client.StartRequest{Run: s.run, Document: document})
 }
 
-// takeUp ends the workflow as if its process were gone, and starts one that takes the run up again.
+// takeUp ends the workflow as if its process were gone, and resumes the run.
 func (s *scene) takeUp() {
 	s.t.Helper()
-	record, err := s.log.Run(s.t.Context(), s.run)
-	require.NoError(s.t, err)
-	require.NoError(s.t, s.client.TerminateWorkflow(s.t.Context(), workflows.WorkflowID(s.run), "", "its process stands still"))
-	s.start(workflows.RunInput{
-		OpenInput: activities.OpenInput{Run: s.run},
-		Resume:    &activities.ResumeInput{Run: s.run, Epoch: record.Epoch + 1, Actor: "tester", Why: "its process stands still"},
-	})
-}
-
-func (s *scene) start(in workflows.RunInput) {
-	s.t.Helper()
-	options := client.StartWorkflowOptions{ID: workflows.WorkflowID(s.run), TaskQueue: s.run}
-	_, err := s.client.ExecuteWorkflow(s.t.Context(), options, workflows.RunPipelineName, in)
-	require.NoError(s.t, err)
+	const why = "its process stands still"
+	require.NoError(s.t, s.temporal.TerminateWorkflow(s.t.Context(), s.latest.Workflow, "", why))
+	s.latest = system.Resume(s.t, s.home.Client, s.run, why)
 }
 
 // resumable reports whether the run has a record, and is not complete.
 func (s *scene) resumable() bool {
 	s.t.Helper()
-	record, err := s.log.Run(s.t.Context(), s.run)
-	if errors.Is(err, landscape.ErrNotFound) {
-		return false
-	}
+	record, recorded, err := s.latest.Recorded(s.t.Context())
 	require.NoError(s.t, err)
-	return record.Resumable() == nil
+	return recorded && record.Resumable() == nil
 }
 
 // over reports whether the workflow ended.
 func (s *scene) over() bool {
 	s.t.Helper()
-	description, err := s.client.DescribeWorkflowExecution(s.t.Context(), workflows.WorkflowID(s.run), "")
+	description, err := s.temporal.DescribeWorkflowExecution(s.t.Context(), s.latest.Workflow, "")
 	require.NoError(s.t, err)
 	return description.GetWorkflowExecutionInfo().GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING
 }
@@ -157,10 +129,8 @@ func (s *scene) over() bool {
 // finish waits until the run is complete.
 func (s *scene) finish() {
 	s.t.Helper()
-	ctx, done := context.WithTimeout(s.t.Context(), patience)
-	defer done()
-	var result workflows.RunResult
-	require.NoError(s.t, s.client.GetWorkflow(ctx, workflows.WorkflowID(s.run), "").Get(ctx, &result))
+	result, err := system.End(s.t, s.latest)
+	require.NoError(s.t, err)
 	require.Equal(s.t, workflows.RunResult{Run: s.run, Status: pipeline.CompletedWithFailures, Rows: inputRows, Refused: wantRefused}, result)
 }
 
@@ -181,7 +151,7 @@ func (s *scene) outputs() map[string]string {
 // verify computes everything on record again.
 func (s *scene) verify() {
 	s.t.Helper()
-	report, err := audit.New(s.log.Reader, s.payloads, worker.Planner{}).Verify(s.t.Context(), s.run)
+	report, err := s.home.Verify(s.t.Context(), s.run, audit.VerifyOptions{})
 	require.NoError(s.t, err)
 	require.Empty(s.t, report.Problems)
 }

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/client"
 
 	"waymark/internal/temporal/embedded"
 )
@@ -61,10 +60,7 @@ func TestKilledServer(t *testing.T) {
 			t.Parallel()
 			database, port := filepath.Join(t.TempDir(), "temporal.db"), freePort(t)
 			first := serverProcess(t, "first", database, port)
-			c, err := embedded.Dial(t.Context(), fmt.Sprintf("127.0.0.1:%d", port), client.Options{})
-			require.NoError(t, err)
-			t.Cleanup(c.Close)
-			s := newScene(t, &temporal{address: fmt.Sprintf("127.0.0.1:%d", port), client: c})
+			s := newScene(t, &temporal{address: fmt.Sprintf("127.0.0.1:%d", port)})
 			decider := s.decider()
 			worker := s.worker("worker", name+"=stop", 3)
 			s.begin()

@@ -4,7 +4,6 @@ package zombies
 
 import (
 	"bufio"
-	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -17,7 +16,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/client"
 
 	"waymark/internal/temporal/embedded"
 	"waymark/tests/programs"
@@ -43,10 +41,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// temporal is a server in this process.
+// temporal is a server, in this process or another.
 type temporal struct {
 	address string
-	client  client.Client
 	runs    atomic.Int64
 }
 
@@ -59,10 +56,7 @@ func startTemporal(t *testing.T) *temporal {
 	holder, held, err := embedded.Holder(database)
 	require.NoError(t, err)
 	require.True(t, held)
-	c, err := server.Client(context.WithoutCancel(t.Context()), client.Options{})
-	require.NoError(t, err)
-	t.Cleanup(c.Close)
-	return &temporal{address: holder.Address, client: c}
+	return &temporal{address: holder.Address}
 }
 
 // moment is one time that a process comes to a failpoint.
