@@ -5,20 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
-	"path/filepath"
-	"time"
+	"os/exec"
+	"syscall"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	sdk "go.temporal.io/sdk/client"
 
-	"waymark/activities"
-	"waymark/internal/temporal/codec"
 	"waymark/internal/temporal/embedded"
-	"waymark/landscape"
-	"waymark/landscape/sqlitestore"
-	"waymark/payload"
-	"waymark/payload/fsstore"
-	"waymark/worker"
 	"waymark/workflows"
 )
 
@@ -34,45 +27,25 @@ func startCluster(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Setenv("WAYMARK_TEMPORAL", "env")
 }
 
-// startWorker FILES starts a worker of the cluster in this process, which sees the files of the name, over the record in the state
-// folder, with the keys in WAYMARK_CODEC_KEYS. It stops at the end of the script.
+// startWorker FILES starts a worker of the cluster that sees the files of the name, with the record in the state folder and the keys in
+// WAYMARK_CODEC_KEYS, and waits until it works. What it says is in worker.log. It ends with the script.
 func startWorker(ts *testscript.TestScript, _ bool, args []string) {
-	ctx := context.Background()
-	state := ts.MkAbs(".waymark")
-	ts.Check(os.MkdirAll(state, 0o700))
-	driver, err := sqlitestore.Open(ctx, filepath.Join(state, "landscape.db"), sqlitestore.Options{Create: true})
+	log, err := os.OpenFile(ts.MkAbs("worker.log"), os.O_CREATE|os.O_TRUNC|os.O_APPEND|os.O_WRONLY, 0o600)
 	ts.Check(err)
-	objects, err := fsstore.Create(filepath.Join(state, "payloads"))
-	ts.Check(err)
-	keys, err := codec.Load("", ts.Getenv("WAYMARK_CODEC_KEYS"), false)
-	ts.Check(err)
-	var o sdk.Options
-	guard := &codec.Guard{
-		Codec: keys,
-		Unreadable: func(workflow string, err error) {
-			_ = os.WriteFile(unreadFile(ts, workflow), []byte(err.Error()), 0o600)
-		},
-		Failed: func(string, error) {},
+	ts.Check(os.MkdirAll(ts.MkAbs("pipelines"), 0o700))
+	var words []string
+	for _, name := range []string{"PATH", "TEMPORAL_ADDRESS", "TEMPORAL_CONFIG_FILE", "WAYMARK_ALLOW_NETWORK", "WAYMARK_CODEC_KEYS"} {
+		words = append(words, name+"="+ts.Getenv(name))
 	}
-	guard.ClientOptions(&o)
-	c, err := embedded.Dial(ctx, ts.Getenv("TEMPORAL_ADDRESS"), o)
-	ts.Check(err)
-	member := worker.Member{Files: args[0], Pipelines: ts.MkAbs("pipelines")}
-	member.Options.WorkerStopTimeout = 5 * time.Second
-	place, err := member.Affinity()
-	ts.Check(err)
-	planner := worker.Planner{FingerprintKey: make([]byte, worker.KeyBytes)}
-	if networks := ts.Getenv("WAYMARK_ALLOW_NETWORK"); networks != "" {
-		ts.Check(planner.AllowNetworks.Set(networks))
-	}
-	log, payloads := landscape.New(driver, nil), payload.New(objects, payload.Options{})
-	group := member.Group(c, place, activities.NewAt(place, log, payloads, planner, "test"))
-	ts.Check(group.Start())
+	words = append(words, "waymark", "worker", "--files", args[0], "--pipelines", "pipelines", "--allow-path", ".", "--http", "off", "--drain", "5s")
+	run := exec.Command("env", words...)
+	run.Dir, run.Stdout, run.Stderr = ts.MkAbs("."), log, log
+	ts.Check(run.Start())
 	ts.Defer(func() {
-		group.Stop()
-		c.Close()
-		ts.Check(errors.Join(objects.Close(), driver.Close()))
+		_ = run.Process.Signal(syscall.SIGTERM) // it may have ended
+		ts.Check(errors.Join(run.Wait(), log.Close()))
 	})
+	told(ts, false, []string{"worker.log", "msg=working"})
 }
 
 // terminate WORKFLOW ends a workflow of the cluster, as somebody may do in Temporal's own UI.
@@ -81,21 +54,6 @@ func terminate(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	defer c.Close()
 	ts.Check(c.TerminateWorkflow(context.Background(), args[0], "", "a mistake"))
-}
-
-// unreadFile is what a worker writes that could not read a workflow.
-func unreadFile(ts *testscript.TestScript, workflow string) string {
-	return ts.MkAbs("unread-" + workflow)
-}
-
-// unread WORKFLOW waits until the worker has had a workflow that it cannot read.
-func unread(ts *testscript.TestScript, _ bool, args []string) {
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if _, err := os.Stat(unreadFile(ts, args[0])); err == nil {
-			return
-		}
-	}
-	ts.Fatalf("no worker came to %s within a minute", args[0])
 }
 
 // failing WORKFLOW INPUT starts a run's workflow with an input that somebody wrote who has no keys, and waits until it has failed.

@@ -56,7 +56,7 @@ func TestScripts(t *testing.T) {
 			"exits": exits, "json": jsonField, "rows": manyRows, "signal": signalRun, "await": await, "told": told,
 			"serve": serveHeld, "hold": hold, "release": release, "ordered": ordered, "busy": busyFile, "idle": idleFile,
 			"lock": lock, "unlock": unlock,
-			"cluster": startCluster, "worker": startWorker, "terminate": terminate, "failing": failing, "unread": unread,
+			"cluster": startCluster, "worker": startWorker, "terminate": terminate, "failing": failing,
 		},
 	})
 }
