@@ -50,8 +50,8 @@ func (a *Activities) discard(ctx context.Context, id string, chosen func(sink st
 }
 
 // StopRun records that a run ended before it was complete, and why. What it staged for its sinks stays where it is, for when
-// it is resumed; a run that nobody may resume gives it up. A run whose record was never begun has nothing to record,
-// and neither has an epoch that was not begun, because the run could not be resumed: the record stays as it is.
+// it is resumed; a run that nobody may resume gives it up. Of a run whose record was never begun the start is refused,
+// and nothing is recorded of an epoch that was not begun, because the run could not be resumed: the record stays as it is.
 //
 // It may run twice: a run that was stopped stays as it is, no matter what stopped it.
 func (a *Activities) StopRun(ctx context.Context, in StopInput) error {
@@ -61,7 +61,10 @@ func (a *Activities) StopRun(ctx context.Context, in StopInput) error {
 
 func (a *Activities) stopRun(ctx context.Context, in StopInput) error {
 	on, err := a.log.Run(ctx, in.Run)
-	if errors.Is(err, landscape.ErrNotFound) || err == nil && on.Epoch < in.Epoch {
+	switch {
+	case errors.Is(err, landscape.ErrNotFound) && in.Begin != nil:
+		return errors.Join(a.refuse(ctx, *in.Begin, in.Status, in.Refusal, in.Reason), a.forget(in.Run))
+	case errors.Is(err, landscape.ErrNotFound), err == nil && on.Epoch < in.Epoch:
 		return a.forget(in.Run)
 	}
 	if err == nil {

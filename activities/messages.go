@@ -24,6 +24,7 @@ type OpenInput struct {
 	Link     string      `json:"link,omitempty"`    // how: a landscape.Link
 	Retry    *RetryInput `json:"retry,omitempty"`   // set if the run feeds records of its parent again; then Link is set by OpenRun
 
+	Why      string `json:"why,omitempty"`      // what the starter gives as the reason, for the record
 	Pipeline string `json:"pipeline,omitempty"` // name of a document that is deployed on the workers; then Document, File and Folder are empty
 	Files    string `json:"files,omitempty"`    // name of the files that the workers must see who do the run; "" leaves it to the document
 }
@@ -164,6 +165,9 @@ type StopInput struct {
 	Final  bool               `json:"final,omitempty"` // of a cancelled run: nobody may resume it
 	Actor  string             `json:"actor,omitempty"` // who made it final
 	Why    string             `json:"why,omitempty"`
+
+	Begin   *OpenInput `json:"begin,omitempty"`   // of a run that may not have begun: the start that is refused then; nil if it has
+	Refusal string     `json:"refusal,omitempty"` // type of the error that stops it
 }
 
 // ResumeInput resumes a run that is recorded.

@@ -36,6 +36,9 @@ func (a *Activities) openRun(ctx context.Context, in OpenInput) (resumepoint.Pla
 		err = a.begun(ctx, in, from)
 	}
 	if err == nil {
+		err = a.accept(ctx, in, from)
+	}
+	if err == nil {
 		in, err = a.deployed(ctx, in)
 	}
 	if err != nil {

@@ -48,6 +48,7 @@ func doorOf(identity string) (door, user string) {
 // origin is what Temporal knows of how an execution began. An input says nothing of it: anybody could have written that.
 type origin struct {
 	landscape.Execution
+	asked     string // id of the workflow that was started for the run; its own if no other was
 	continues string // run id of the execution that continued itself as this one; empty if none did
 	reset     bool   // somebody reset the workflow to an event of an earlier execution
 	again     bool   // it is not the first execution of what was started: a reset, or a retry that the starter asked for
@@ -90,6 +91,7 @@ func askOrigin(ctx context.Context) (*origin, error) {
 	start := event.GetWorkflowExecutionStartedEventAttributes()
 	o := &origin{
 		Execution: landscape.Execution{Execution: me.GetRunId(), Workflow: me.GetWorkflowId(), Namespace: info.Namespace},
+		asked:     me.GetWorkflowId(),
 		reset:     start.GetOriginalExecutionRunId() != me.GetRunId(),
 	}
 	o.again = o.reset || start.GetAttempt() > 1
@@ -116,6 +118,7 @@ func (o *origin) trace(ctx context.Context, event *history.HistoryEvent) error {
 			o.Parent = parent.GetWorkflowId()
 			return nil
 		}
+		o.asked = parent.GetWorkflowId()
 		return o.trace(ctx, before)
 	}
 	o.Identity, o.Principal = start.GetIdentity(), event.GetPrincipal().GetName()

@@ -84,7 +84,8 @@ func WithExecutor(ctx context.Context, host Host, run string, do func(*Executor)
 	return true, do(executor)
 }
 
-// Find returns the run that word names: its id, a prefix of it that no other run has, or pipeline.LastRun. The error is an *Error of
+// Find returns the run that word names: its id, a prefix of it that no other run has, the id of the workflow that somebody started for it, or
+// pipeline.LastRun. The error is an *Error of
 // kind NotFound if there is none, and of kind Invalid if several have the prefix.
 func (c *Client) Find(ctx context.Context, word string) (run landscape.Run, err error) {
 	defer c.edge(ctx, &err)
@@ -99,6 +100,9 @@ func (c *Client) Find(ctx context.Context, word string) (run landscape.Run, err 
 	_, ambiguous := errors.AsType[*landscape.AmbiguousError](err)
 	switch {
 	case errors.Is(err, landscape.ErrNotFound):
+		if start, unknown := c.log.StartOfWorkflow(ctx, word); unknown == nil && start.State == landscape.StartBegun {
+			return c.log.Run(ctx, start.Run)
+		}
 		return run, c.unrecorded(ctx, word, noRun(word, c.place, err))
 	case ambiguous:
 		return run, &Error{Kind: Invalid, Code: AmbiguousRun, Message: err.Error(), Err: err}

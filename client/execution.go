@@ -99,11 +99,17 @@ func (s *Session) execute(ctx context.Context, e *Execution) (_ *Execution, err 
 	if e.Before, err = progressOf(ctx, s.Log.Reader, e.Run); err != nil {
 		return nil, err
 	}
+	if err := s.accept(ctx, e); err != nil {
+		return nil, err
+	}
 	if err := failpoint.Hit("run.prepared"); err != nil {
 		return nil, err
 	}
 	e.Started = time.Now()
 	if e.handle, err = s.startWorkflow(ctx, e); err != nil {
+		if e.input.Resume == nil {
+			err = s.refuse(ctx, e.asked(), err)
+		}
 		return nil, err
 	}
 	return e, failpoint.Hit("run.started")

@@ -204,6 +204,9 @@ func (s *Session) markInterrupted(ctx context.Context, besides string) (interrup
 			return nil, err
 		}
 	}
+	if err := s.endStarts(ctx, besides); err != nil {
+		return nil, err
+	}
 	slices.SortFunc(interrupted, NewestFirst)
 	return interrupted, nil
 }

@@ -89,10 +89,17 @@ func (s *Session) Start(ctx context.Context, r StartRequest) (*Execution, error)
 	if r.Run == "" {
 		r.Run = newRunID()
 	}
-	if err := s.refuseTaken(ctx, r.Run); err != nil {
-		return nil, err
+	err := s.refuseTaken(ctx, r.Run)
+	if err != nil {
+		return nil, s.refuse(ctx, r.asked(), err)
 	}
-	return s.alone(r.Run, func() (*Execution, error) { return s.start(ctx, r) })
+	return s.alone(r.Run, func() (*Execution, error) {
+		e, err := s.start(ctx, r)
+		if err != nil {
+			return nil, s.refuse(ctx, r.asked(), err)
+		}
+		return e, nil
+	})
 }
 
 func (s *Session) start(ctx context.Context, r StartRequest) (*Execution, error) {
@@ -108,13 +115,14 @@ func (s *Session) start(ctx context.Context, r StartRequest) (*Execution, error)
 	}
 	if r.Document == nil {
 		e.Pipeline = r.Pipeline
-		e.input = workflows.RunInput{OpenInput: activities.OpenInput{Run: r.Run, Pipeline: r.Pipeline, Params: r.Params, Files: s.Files}}
+		e.input = workflows.RunInput{OpenInput: activities.OpenInput{Run: r.Run, Pipeline: r.Pipeline, Params: r.Params, Why: r.Why, Files: s.Files}}
 		return s.execute(ctx, e)
 	}
 	e.Pipeline = r.Document.Name()
 	if e.input, err = s.runInput(ctx, r.Document, r.Run); err != nil {
 		return nil, err
 	}
+	e.input.Why = r.Why
 	if r.Document.ReadsInput() && r.Input == nil {
 		return nil, &Error{Kind: Invalid, Code: InvalidOption, Message: r.Document.File + " reads standard input, and there is none"}
 	}

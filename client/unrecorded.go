@@ -2,21 +2,50 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"go.temporal.io/api/enums/v1"
 
 	"waymark/internal/temporal/cluster"
+	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/workflows"
 )
 
-// unrecorded says of a run that is not recorded what the cluster knows of it: its workflow may have failed before it was. word is the id
-// of a run, or that of a workflow that somebody started. If there is no more to say, it returns missing.
+// unrecorded says of a run that is not recorded why its last start came to nothing, or else what the cluster knows of it: its workflow may have
+// failed before a worker could record that. word is the id of a run, or that of a workflow that somebody started. If there is no more to say, it
+// returns missing.
 func (c *Client) unrecorded(ctx context.Context, word string, missing error) error {
 	if word == pipeline.LastRun {
 		return missing
 	}
+	if err := c.refused(ctx, word, missing); err != nil {
+		return err
+	}
+	return c.unknown(ctx, word, missing)
+}
+
+// refused says why the last start of a run, or of a workflow that somebody started, came to nothing; nil if that is not known.
+func (c *Client) refused(ctx context.Context, word string, missing error) error {
+	start, err := c.log.LastStart(ctx, word)
+	if errors.Is(err, landscape.ErrNotFound) {
+		start, err = c.log.StartOfWorkflow(ctx, word)
+	}
+	known := err == nil && start.Reason != ""
+	if !known {
+		return nil
+	}
+	message := fmt.Sprintf("run %s did not begin: it was %s %s: %s", start.Run, start.State, Time(start.Decided).Time().Format(time.RFC3339), start.Reason)
+	if start.Run != word {
+		message = fmt.Sprintf("workflow %s: %s", word, message)
+	}
+	return &Error{Kind: Failed, Code: RunFailed, Run: start.Run, Message: message, Err: missing}
+}
+
+// unknown says what the cluster knows of a run that is not recorded; missing if nothing.
+func (c *Client) unknown(ctx context.Context, word string, missing error) error {
 	executor, err := c.host.Reach(ctx)
 	if err != nil || executor == nil {
 		return missing

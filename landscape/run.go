@@ -19,7 +19,8 @@ type Graph struct {
 }
 
 // BeginRun records a run with its graph, who begins it, what its sources held and what its lookups read, and reserves the
-// publication of every sink, all in one transaction. It sets the run's start, epoch and status.
+// publication of every sink, all in one transaction, in which the open start of the run becomes the one that it came of. It sets the run's
+// start, epoch and status.
 //
 // Repeating it with equal content changes nothing, whatever the run's status is by now; other content is a
 // *DivergedError, and so is a record in graph.Retried that another run retries.
@@ -28,7 +29,13 @@ func (l *Log) BeginRun(ctx context.Context, run Run, graph Graph) error {
 	run.Started, run.Status, run.Finished, run.Reason, run.Epoch, run.Final = now, pipeline.Running, 0, "", 0, false
 	err := lanes(graph.Lanes).check(graph.Sources)
 	if err == nil {
-		err = l.driver.Commit(ctx, Tx{Insert: graph.records(run, now)})
+		err = settle("", func() error {
+			start, err := l.begins(ctx, run.ID, now)
+			if err != nil {
+				return err
+			}
+			return l.driver.Commit(ctx, Tx{Insert: graph.records(run, now), Move: start})
+		})
 	}
 	if err != nil {
 		return fmt.Errorf("begin run %s: %w", run.ID, err)

@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"waymark/activities"
+	"waymark/landscape"
 	"waymark/tests/system"
 	"waymark/worker"
 	"waymark/workflows"
@@ -113,6 +115,19 @@ func TestADeployedPipelineIsRunByItsName(t *testing.T) {
 	require.EqualValues(t, 3_000, result.Rows)
 	s.Verify(t, result.Run)
 	require.NotEmpty(t, takers(t, s, workflows.WorkflowID(result.Run)), "the run is a workflow under its own id")
+	start, err := s.Log.StartOfWorkflow(t.Context(), "started-by-a-person")
+	require.NoError(t, err)
+	require.Equal(t, []any{result.Run, "shared", landscape.StartBegun}, []any{start.Run, start.Pipeline, start.State})
+	found, err := s.Client.Find(t.Context(), "started-by-a-person")
+	require.NoError(t, err)
+	require.Equal(t, result.Run, found.ID)
+
+	again := map[string]any{"pipeline": "shared", "run": result.Run, "why": "to see"}
+	require.ErrorContains(t, system.Execute(t, s.Temporal, "again", again).Get(t.Context(), nil), "RUN_EXISTS")
+	start, err = s.Log.LastStart(t.Context(), result.Run)
+	require.NoError(t, err)
+	require.Equal(t, []any{int64(1), landscape.StartRefused, activities.TypeExists, "to see", "again"},
+		[]any{start.Seq, start.State, start.Refusal, start.Why, start.Workflow})
 
 	for name, says := range map[string]string{
 		"nobody": `no pipeline named "nobody" is deployed`, "../shared": `"../shared" is not the name of a pipeline`, "": "names nothing to run",
@@ -121,25 +136,36 @@ func TestADeployedPipelineIsRunByItsName(t *testing.T) {
 	}
 }
 
-// TestAnInputThatIsRefusedLeavesNothing starts runs as people do who know neither Go nor our types.
-func TestAnInputThatIsRefusedLeavesNothing(t *testing.T) {
+// TestAnInputThatIsRefusedLeavesItsReason starts runs as people do who know neither Go nor our types.
+func TestAnInputThatIsRefusedLeavesItsReason(t *testing.T) {
 	folder := t.TempDir()
 	s := system.StartWith(t, system.Options{Members: []worker.Member{{Files: "disk", Pipelines: folder}}})
 	s.Folder = folder
 	s.Write(t, map[string]string{"shared/pipeline.yaml": shared, "shared/orders.csv": sharedRows(10)})
-	for says, input := range map[string]any{
+	inputs := map[string]any{
 		`unknown key "param" (did you mean "params"?)`:       map[string]any{"pipeline": "shared", "param": map[string]any{"limit": 1}},
 		`"q/../y" cannot be the id of a run`:                 map[string]any{"pipeline": "shared", "run": "q/../y"},
 		`"last" cannot be the id of a run`:                   map[string]any{"pipeline": "shared", "run": "last"},
 		`the input's pipeline must be a string`:              map[string]any{"pipeline": []string{"shared"}},
 		`the input is no object: write {"pipeline": "NAME"}`: "shared",
 		`(did you mean "shared"?)`:                           map[string]any{"pipeline": "shraed"},
-	} {
-		err := system.Execute(t, s.Temporal, "", input).Get(t.Context(), nil)
+	}
+	inputs["no parameter named"] = map[string]any{"pipeline": "shared", "params": map[string]any{"nobody": 1}}
+	types := map[string]string{"no parameter named": activities.TypeDocument}
+	for says, input := range inputs {
+		handle := system.Execute(t, s.Temporal, "", input)
+		err := handle.Get(t.Context(), nil)
 		require.ErrorContains(t, err, says)
 		var application *temporal.ApplicationError
 		require.ErrorAs(t, err, &application)
-		require.Equal(t, activities.TypeInput, application.Type(), says)
+		require.Equal(t, cmp.Or(types[says], activities.TypeInput), application.Type(), says)
+		start, err := s.Log.StartOfWorkflow(t.Context(), handle.GetID())
+		require.NoError(t, err, says)
+		require.Equal(t, []any{landscape.StartRefused, application.Type(), application.Message(), activities.TriggerTemporal},
+			[]any{start.State, start.Refusal, start.Reason, start.Trigger}, says)
+		_, err = s.Client.Find(t.Context(), handle.GetID())
+		require.ErrorContains(t, err, "did not begin: it was refused")
+		require.ErrorContains(t, err, says)
 	}
 	runs, err := s.Log.RecentRuns(t.Context(), nil, 0)
 	require.NoError(t, err)

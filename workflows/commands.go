@@ -103,10 +103,10 @@ func (f *flow) listen(ctx workflow.Context) error {
 	pause := func(_ workflow.Context, command Command) { f.state.Paused = &command }
 	resume := func(workflow.Context, Command) { f.state.Paused = nil }
 	for _, verb := range []struct {
-		name string
-		obey func(workflow.Context, Command)
+		name  string
+		apply func(workflow.Context, Command)
 	}{{PauseUpdate, pause}, {ContinueUpdate, resume}, {CancelUpdate, f.cancel}} {
-		if err := f.take(ctx, verb.name, verb.obey); err != nil {
+		if err := f.take(ctx, verb.name, verb.apply); err != nil {
 			return err
 		}
 	}

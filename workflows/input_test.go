@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"waymark/activities"
+	"waymark/pipeline"
 	"waymark/workflows"
 )
 
@@ -40,7 +42,7 @@ func TestInvalidInputDoesNothing(t *testing.T) {
 		{"a typing error", `{"pipeline":"big","param":{"limit":"1"}}`, `the input has the unknown key "param" (did you mean "params"?)`},
 		{"another", `{"pipline":"big"}`, `the input has the unknown key "pipline" (did you mean "pipeline"?)`},
 		{"another case", `{"Pipeline":"big"}`, `the input has the unknown key "Pipeline" (did you mean "pipeline"?)`},
-		{"a word of nobody", `{"pipeline":"big","colour":1}`, `unknown key "colour"; it may have pipeline, params, run, files`},
+		{"a word of nobody", `{"pipeline":"big","colour":1}`, `unknown key "colour"; it may have pipeline, params, run, why, files`},
 		{"a key below another", `{"pipeline":"big","retry":{"of":"r0","besides":"x"}}`, `unknown key "retry.besides" (did you mean "beside"?)`},
 		{"a key twice", `{"pipeline":"big","pipeline":"small"}`, `the input has pipeline twice`},
 		{"a text", `"big"`, `the input is no object: write {"pipeline": "NAME"}`},
@@ -50,7 +52,7 @@ func TestInvalidInputDoesNothing(t *testing.T) {
 		{"a list for an object", `{"pipeline":"big","retry":[]}`, `the input's retry is no object`},
 		{"a text for a number", `{"run":"r1","resume":{"epoch":"one"}}`, `the input's resume.epoch must be a whole number, and is of the type string`},
 		{"several", `{"pipeline":5,"run":true,"colour":1}`, `pipeline must be a string, and is of the type number; the input's run must be a string, and is of the type bool; the input has the unknown key "colour"`},
-		{"very many", `{"pipeline":"big","k1":1,"k2":1,"k3":1,"k4":1,"k5":1,"k6":1,"k7":1}`, `unknown key "k5"; it may have pipeline, params, run, files; and 2 more faults`},
+		{"very many", `{"pipeline":"big","k1":1,"k2":1,"k3":1,"k4":1,"k5":1,"k6":1,"k7":1}`, `unknown key "k5"; it may have pipeline, params, run, why, files; and 2 more faults`},
 		{"a long key", `{"` + strings.Repeat("x", 1000) + `":1}`, `unknown key "` + strings.Repeat("x", 64) + `";`},
 		{"a run in another folder", `{"pipeline":"big","run":"q/../y"}`, `the input's run: "q/../y" cannot be the id of a run`},
 		{"the word for the last run", `{"pipeline":"big","run":"last"}`, `"last" cannot be the id of a run`},
@@ -72,8 +74,23 @@ func TestInvalidInputDoesNothing(t *testing.T) {
 			require.Less(t, len(application.Message()), 1000)
 			require.Zero(t, w.opened)
 			require.Nil(t, w.stopped, "nothing is recorded for a run that nobody may begin")
+			if strings.Contains(test.text, `"resume":{`) || strings.Contains(test.text, `"state":{`) {
+				require.Nil(t, w.refused, "who goes on with a run starts none")
+				return
+			}
+			require.Equal(t, []string{activities.TypeInput, application.Message()}, []string{w.refused.Refusal, w.refused.Reason})
+			require.NoError(t, pipeline.CheckRunID(w.refused.Begin.Run))
 		})
 	}
+}
+
+// TestARefusalThatCannotBeRecordedIsSaid holds that who writes an invalid input is told what is wrong with it while the record is down.
+func TestARefusalThatCannotBeRecordedIsSaid(t *testing.T) {
+	w := &world{fail: map[string]error{"RefuseStart": errors.New("the record is down")}}
+	var application *temporal.ApplicationError
+	require.ErrorAs(t, startText(t, w, `{"pipeline":5}`), &application)
+	require.Equal(t, activities.TypeInput, application.Type())
+	require.NotContains(t, application.Message(), "the record is down")
 }
 
 func TestAnInputThatMakesSenseIsAccepted(t *testing.T) {

@@ -52,7 +52,7 @@ type RunResult struct {
 // input is rejected or the run cannot be resumed; then the record stays as it is.
 func RunPipeline(ctx workflow.Context, in RunInput) (RunResult, error) {
 	if err := in.validate(ctx); err != nil {
-		return RunResult{}, err
+		return RunResult{}, refuse(ctx, in, err)
 	}
 	if in.name(ctx) {
 		return startNamed(ctx, in)
@@ -63,6 +63,9 @@ func RunPipeline(ctx workflow.Context, in RunInput) (RunResult, error) {
 	}
 	if found, resumable := onRecord(err); resumable && in.State != nil {
 		return result, workflow.NewContinueAsNewError(ctx, RunPipelineName, in.resumed(found))
+	}
+	if kind(err) == activities.TypeExists && in.beginning() != nil && recordsRefusals(ctx) {
+		return result, refuse(ctx, in, err)
 	}
 	if unrecorded := stop(ctx, in, err); unrecorded != nil {
 		return result, errors.Join(err, unrecorded)
@@ -91,12 +94,18 @@ func (in *RunInput) name(ctx workflow.Context) bool {
 	case !owns:
 		in.Run = newRunID(ctx)
 		return workflow.GetVersion(ctx, namedRuns, workflow.DefaultVersion, 1) == 1
-	case info.CronSchedule != "":
-		in.Run = info.OriginalRunID // of this time; the first is that of all times
 	default:
-		in.Run = cmp.Or(info.FirstRunID, info.WorkflowExecution.RunID)
+		in.Run = idOf(info)
 	}
 	return true
+}
+
+// idOf returns the id of a run that nobody gave one.
+func idOf(info *workflow.Info) string {
+	if info.CronSchedule != "" {
+		return info.OriginalRunID // of this time; the first is that of all times
+	}
+	return cmp.Or(info.FirstRunID, info.WorkflowExecution.RunID)
 }
 
 // startNamed starts the workflow of a run that was started by another name, by a person, a program or a schedule, and waits for its end.
@@ -112,6 +121,7 @@ func startNamed(ctx workflow.Context, in RunInput) (RunResult, error) {
 	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
 		err = temporal.NewNonRetryableApplicationError(fmt.Sprintf("RUN_EXISTS: run %s is worked for by workflow %s, which is open: wait for its end, "+
 			"or give the new run another id", in.Run, WorkflowID(in.Run)), activities.TypeExists, nil)
+		return result, refuse(ctx, in, err)
 	}
 	return result, err
 }
@@ -355,7 +365,9 @@ func (in *RunInput) result(status pipeline.RunStatus) RunResult {
 // stop records why the run ended. It runs on a context of its own, because the run's may be cancelled. A run that another
 // execution resumed, or that cannot be resumed, is not ours to stop.
 func stop(ctx workflow.Context, in RunInput, cause error) error {
-	command := activities.StopInput{Run: in.Run, Epoch: in.epoch(), Status: pipeline.Failed, Reason: reason(cause)}
+	command := activities.StopInput{
+		Run: in.Run, Epoch: in.epoch(), Status: pipeline.Failed, Reason: reason(cause), Begin: in.beginning(), Refusal: kind(cause),
+	}
 	switch {
 	case temporal.IsCanceledError(cause):
 		command.Status, command.Reason = pipeline.Cancelled, "it was cancelled from outside"
@@ -368,6 +380,43 @@ func stop(ctx workflow.Context, in RunInput, cause error) error {
 		return nil
 	}
 	return err
+}
+
+// beginning returns what the execution begins; nil if it continues with a run.
+func (in *RunInput) beginning() *activities.OpenInput {
+	if in.State != nil || in.Resume != nil {
+		return nil
+	}
+	return &in.OpenInput
+}
+
+// recordedRefusals marks histories in which a start that is refused before anything else is recorded.
+const recordedRefusals = "recorded-refusals"
+
+func recordsRefusals(ctx workflow.Context) bool {
+	return workflow.GetVersion(ctx, recordedRefusals, workflow.DefaultVersion, 1) == 1
+}
+
+// refusalAttempts bounds for how long somebody waits to be told what is wrong with an input, while that cannot be recorded: a few seconds.
+const refusalAttempts = 5
+
+// refuse records that no run comes of an input, unless that was to continue with a run, and returns why, also if it cannot be recorded. The id of a
+// run that makes no sense is replaced by one that Temporal knows.
+func refuse(ctx workflow.Context, in RunInput, cause error) error {
+	if in.beginning() == nil || !recordsRefusals(ctx) {
+		return cause
+	}
+	if pipeline.CheckRunID(in.Run) != nil {
+		in.Run = idOf(workflow.GetInfo(ctx))
+	}
+	refused := activities.RefuseInput{Begin: in.OpenInput, Refusal: kind(cause), Reason: reason(cause)}
+	policy := *retryPolicy()
+	policy.MaximumAttempts = refusalAttempts
+	ctx = workflow.WithRetryPolicy(withActivity(ctx, "record the refusal"), policy)
+	if err := workflow.ExecuteActivity(ctx, act.RefuseStart, refused).Get(ctx, nil); err != nil {
+		workflow.GetLogger(ctx).Error("a refused start could not be recorded", "run", in.Run, "refusal", refused.Reason, "error", err)
+	}
+	return cause
 }
 
 // cancel records that somebody stopped the run. What is done is recorded.

@@ -31,6 +31,7 @@ type world struct {
 	writes  []activities.WriteInput
 	opened  int
 	stopped *activities.StopInput
+	refused *activities.RefuseInput
 	done    []string
 
 	passedAhead chan struct{} // closed when the third chunk goes through the steps ahead of its turn
@@ -93,6 +94,11 @@ func (w *world) PublishSink(_ context.Context, in activities.SinkInput) error {
 func (w *world) FinishRun(context.Context, activities.FinishInput) (activities.FinishResult, error) {
 	w.done = append(w.done, "finish")
 	return activities.FinishResult{Status: pipeline.Completed}, w.fail["FinishRun"]
+}
+
+func (w *world) RefuseStart(_ context.Context, in activities.RefuseInput) error {
+	w.refused = &in
+	return w.fail["RefuseStart"]
 }
 
 func (w *world) StopRun(_ context.Context, in activities.StopInput) error {
@@ -192,7 +198,11 @@ func TestFinalFailureStopsRun(t *testing.T) {
 			env := start(t, w, input())
 			var application *temporal.ApplicationError
 			require.ErrorAs(t, env.GetWorkflowError(), &application)
-			require.Equal(t, &activities.StopInput{Run: "r1", Status: pipeline.Failed, Reason: "the reason"}, w.stopped)
+			want := activities.StopInput{Run: "r1", Status: pipeline.Failed, Reason: "the reason", Refusal: activities.TypeRow}
+			if activity == "OpenRun" {
+				want.Begin = &activities.OpenInput{Run: "r1"}
+			}
+			require.Equal(t, &want, w.stopped)
 		})
 	}
 }

@@ -50,6 +50,7 @@ stops the run in this process and records that; a second one ends the process at
 	}
 	paramFlag(cmd, &o.params)
 	detachFlag(cmd, &o.detach)
+	cmd.Flags().StringVar(&o.why, "why", "", "`reason` for the record")
 	cmd.Flags().StringVar(&o.id, "run-id", "", "`id` of the run (default a new UUID)")
 	cmd.Flags().StringVar(&o.pipeline, "pipeline", "", "with --temporal: `name` of a document that is deployed on the workers")
 	return cmd
@@ -59,6 +60,7 @@ stops the run in this process and records that; a second one ends the process at
 type starting struct {
 	params   []string
 	id       string // of the run
+	why      string // for the record
 	pipeline string // that is deployed on the workers; empty for a file
 	detach   bool   // do not follow the run
 }
@@ -78,7 +80,7 @@ func (a *app) mayDetach(detach bool) error {
 
 // start starts a run of the document, or of the pipeline that is deployed on the workers, and follows it.
 func (a *app) start(ctx context.Context, args []string, o starting) error {
-	request := client.StartRequest{By: a.by(""), Run: o.id, Pipeline: o.pipeline, Input: os.Stdin, Detach: o.detach}
+	request := client.StartRequest{By: a.by(o.why), Run: o.id, Pipeline: o.pipeline, Input: os.Stdin, Detach: o.detach}
 	var err error
 	if o.pipeline == "" {
 		request.Document, err = a.compileToRun(args[0], o.params)

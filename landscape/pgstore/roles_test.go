@@ -1,6 +1,7 @@
 package pgstore_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,6 +41,11 @@ func people(t *testing.T) peopled {
 	require.NoError(t, other.Begin(t.Context(), log))
 	require.NoError(t, other.Read(t.Context(), log))
 	require.NoError(t, log.RecordPassage(t.Context(), other.Passage(0)))
+	start := landscape.Start{Run: "r4", Params: "{}"}
+	require.NoError(t, log.Accept(t.Context(), start))
+	start.State, start.Refusal, start.Reason = landscape.StartRefused, "InputInvalid", "no such day"
+	require.NoError(t, log.Refuse(t.Context(), start))
+	require.NoError(t, log.Accept(t.Context(), start))
 	return p
 }
 
@@ -114,7 +120,7 @@ func TestOwnerChangesNothingByMistake(t *testing.T) {
 			for _, statement := range changes(table) {
 				_, err := conn.Exec(t.Context(), statement)
 				var refused *pgconn.PgError
-				if table.Name != "runs" && table.Name != "effects" || !strings.HasPrefix(statement, "update") && !strings.Contains(statement, "do update") {
+				if !slices.Contains([]string{"runs", "effects", "starts"}, table.Name) || !strings.HasPrefix(statement, "update") && !strings.Contains(statement, "do update") {
 					require.ErrorAs(t, err, &refused, statement)
 					require.Equal(t, appendOnly, refused.Code, statement)
 				}
@@ -148,6 +154,15 @@ func TestWriterMovesNothingIntoWhatIsIllegal(t *testing.T) {
 		"a publication is ended at once": `rows, bytes, 'finalized', 1, null, null, '{}', refused, changed_us) from effects where run_id = 'r2' and state = 'reserved'`,
 	} {
 		t.Run(name, func(t *testing.T) { refuses(t, conn, effect+to, appendOnly, wrongForChecks, alreadyThere) })
+	}
+	const start = `select move_starts(run_id, seq, state, refusal, reason, decided_us, `
+	for name, to := range map[string]string{
+		"a refused start begins":        `'begun', '', '', decided_us) from starts where run_id = 'r4' and seq = 0`,
+		"a start begins no run":         `'begun', '', '', 1) from starts where run_id = 'r4' and seq = 1`,
+		"a start has no type":           `'refused', '', 'x', 1) from starts where run_id = 'r4' and seq = 1`,
+		"a start is decided, no moment": `'cancelled', '', 'x', null) from starts where run_id = 'r4' and seq = 1`,
+	} {
+		t.Run(name, func(t *testing.T) { refuses(t, conn, start+to, appendOnly, wrongForChecks) })
 	}
 }
 

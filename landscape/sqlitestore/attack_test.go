@@ -47,6 +47,8 @@ func assailable(t *testing.T, d landscape.Driver) {
 	forks := landscapetest.GraphScene{Run: "r3", Chunks: 3, ChunkRows: 6}
 	require.NoError(t, forks.PlayToEnd(t.Context(), log))
 	require.NoError(t, retryScene(log))
+	require.NoError(t, asked(t.Context(), log, "r6"))
+	require.NoError(t, log.Accept(t.Context(), landscape.Start{Run: "r7", Params: "{}"}))
 }
 
 // retryScene begins r5, which feeds a record of r1 again, and resumes it twice: it is cancelled, not permanently.

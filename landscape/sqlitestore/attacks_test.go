@@ -76,6 +76,16 @@ func runAttacks() map[string]attack {
 		"an execution in another one's epoch":   {`insert into executions values ('r5', 3, 0, 'c', 'w', '', '', '', '', '', 1)`, "neither begins"},
 		"an execution that continues none":      {`insert into executions values ('r5', 2, 2, 'c', 'w', '', '', '', '', '', 1)`, "neither begins"},
 		"an execution without an id":            {`insert into executions values ('r5', 2, 1, '', 'w', '', '', '', '', '', 1)`, "CHECK"},
+		"a start that begins at once":           {startSQL("r8", 0, "begun", 1), "is open or has failed"},
+		"a start beside one that is open":       {startSQL("r7", 1, "accepted", 0), "comes after one that is decided"},
+		"a start that leaves one out":           {startSQL("r8", 1, "accepted", 0), "comes after one that is decided"},
+		"a start begins no run":                 {`update starts set state = 'begun', decided_us = 1 where run_id = 'r7'`, "illegal change"},
+		"a refused start begins":                {`update starts set state = 'begun', refusal = '', reason = '' where run_id = 'r6' and seq = 0`, "illegal change"},
+		"a refused start has another reason":    {`update starts set reason = 'x' where run_id = 'r6' and seq = 0`, "illegal change"},
+		"a start is somebody else's":            {`update starts set actor = 'x', state = 'refused', refusal = 'x', decided_us = 1 where run_id = 'r7'`, "only state"},
+		"a start is refused without a type":     {`update starts set state = 'refused', decided_us = 1 where run_id = 'r7'`, "CHECK"},
+		"a start is decided at no time":         {`update starts set state = 'cancelled' where run_id = 'r7'`, "CHECK"},
+		"a start whose state is no word":        {`update starts set state = 'lost', decided_us = 1 where run_id = 'r7'`, "CHECK"},
 		"a resumption that nobody claims":       {`insert into resumptions values ('r2', 1, '', 'running', '', '', '', '', 1)`, "CHECK"},
 		"a retry of a record that is in a sink": {`insert into retried values ('r1', 'strikes', 10, 'r5')`, "not a quarantined record"},
 		"a retry of a record of another run":    {`insert into retried values ('r2', 'strikes', 15, 'r5')`, "not a quarantined record"},
@@ -281,4 +291,9 @@ func TestLegalStatuses(t *testing.T) {
 		want[status+" running 1"] = true
 	}
 	require.Equal(t, want, legal)
+}
+
+// startSQL records a start.
+func startSQL(run string, seq int, state string, decided int) string {
+	return fmt.Sprintf(`insert into starts values ('%s', %d, '', '{}', '', '', '', '', '', 1, '%s', '', '', nullif(%d, 0))`, run, seq, state, decided)
 }

@@ -38,3 +38,15 @@ func retry(ctx context.Context, log *landscape.Log, id, parent string) error {
 	return errors.Join(log.BeginRun(ctx, run, graph), s.Read(ctx, log), log.RecordPassage(ctx, s.Passage(0)), s.Write(ctx, log, 0),
 		s.Publish(ctx, log), log.FinishRun(ctx, id, pipeline.Completed, "done"))
 }
+
+// asked plays a run that somebody started in vain before.
+func asked(ctx context.Context, log *landscape.Log, id string) error {
+	start := landscape.Start{
+		Run: id, Pipeline: "bird-strikes", Params: `{"year":"2O24"}`, Actor: "ann", Trigger: "temporal", Why: "the figures of March", Workflow: "figures",
+	}
+	in := start
+	in.State, in.Refusal, in.Reason = landscape.StartRefused, "DocumentInvalid", `year: "2O24" is no whole number`
+	err := errors.Join(log.Accept(ctx, start), log.Refuse(ctx, in))
+	start.Params = `{"year":"2024"}`
+	return errors.Join(err, log.Accept(ctx, start), landscapetest.Scene{Run: id, Chunks: 1, ChunkRows: 2}.Play(ctx, log))
+}

@@ -44,6 +44,7 @@ func document(t *testing.T, d landscape.Driver) {
 	require.NoError(t, retry(t.Context(), log, "0190-e", "0190-a"))
 	late := func(sink string, row int64) bool { return sink == "review" && row > 10 }
 	require.NoError(t, landscapetest.Scene{Run: "0190-f", Chunks: 1, ChunkRows: 30, Late: late}.Play(t.Context(), log))
+	require.NoError(t, asked(t.Context(), log, "0190-g"))
 }
 
 var example = regexp.MustCompile("(?s)```sql\n(.*?)```\n\n```text\n(.*?)```")

@@ -9,7 +9,7 @@ CREATE TABLE goose_db_version (
 
 insert into goose_db_version (id, version_id, is_applied) values
   (1, 0, 1), (2, 1, 1), (3, 2, 1), (4, 3, 1), (5, 4, 1), (6, 5, 1), (7, 6, 1), (8, 7, 1), (9, 8, 1), (10, 9, 1), (11, 10, 1), (12, 11, 1), (13, 12, 1), (14, 13, 1), (15, 14, 1), (16, 15, 1),
-  (17, 16, 1), (18, 17, 1);
+  (17, 16, 1), (18, 17, 1), (19, 18, 1);
 
 CREATE TABLE edges (
   run_id    text not null,
@@ -650,6 +650,24 @@ CREATE TABLE executions (
   primary key (run_id, epoch, seq)
 ) strict, without rowid;
 
+CREATE TABLE starts (
+  run_id      text not null check (run_id <> ''),
+  seq         integer not null check (seq >= 0),
+  pipeline    text not null,
+  params      text not null check (json_valid(params)),
+  actor       text not null,
+  trigger     text not null,
+  why         text not null,
+  schedule    text not null,
+  workflow    text not null,
+  accepted_us integer not null check (accepted_us > 0),
+  state       text not null check (state in ('accepted', 'waiting', 'begun', 'refused', 'cancelled', 'skipped', 'superseded')),
+  refusal     text not null check ((refusal <> '') = (state = 'refused')),
+  reason      text not null check (reason = '' or state not in ('accepted', 'begun')),
+  decided_us  integer check ((decided_us is null) = (state in ('accepted', 'waiting'))),
+  primary key (run_id, seq)
+) strict, without rowid;
+
 CREATE UNIQUE INDEX effects_by_ordinal on effects (run_id, sink, ordinal) where ordinal is not null;
 
 CREATE UNIQUE INDEX folds_by_chunk on folds (run_id, node, source, chunk) where kind = 'chunk';
@@ -669,6 +687,12 @@ CREATE INDEX runs_by_parent on runs (parent_run, run_id);
 CREATE INDEX artifacts_published on artifacts (published_us, run_id, sink);
 
 CREATE INDEX chunks_by_row on chunks (run_id, source, first_row);
+
+CREATE INDEX starts_accepted on starts (accepted_us, run_id, seq);
+
+CREATE INDEX starts_by_state on starts (state, accepted_us, run_id, seq);
+
+CREATE INDEX starts_by_workflow on starts (workflow, accepted_us, run_id, seq);
 
 CREATE VIEW lane_joins as
 select g.run_id, g.source, g.lane, b.branch, m.node, m.lane as merged_lane, m.parent as fork_lane
@@ -1160,6 +1184,16 @@ select run_id, sink, source, chunk, rows, bytes,
 from effects
 where kind = 'write';
 
+CREATE VIEW run_starts as
+select r.run_id, s.seq, r.pipeline, r.actor, r.trigger, s.why, s.schedule, s.workflow, s.params, s.accepted_us, r.started_us, r.status
+from runs r
+left join starts s on s.run_id = r.run_id and s.state = 'begun';
+
+CREATE VIEW why_not as
+select run_id, seq, pipeline, state, refusal, reason, actor, trigger, why, schedule, workflow, params, accepted_us, decided_us
+from starts
+where state <> 'begun';
+
 CREATE TRIGGER edges_keep before update on edges begin select raise(abort, 'edges: append-only'); end;
 
 CREATE TRIGGER sources_keep before update on sources begin select raise(abort, 'sources: append-only'); end;
@@ -1573,3 +1607,22 @@ when new.seq = 0 and new.epoch > 0 and not exists (
   or new.seq > 0 and not exists (
     select 1 from executions e where e.run_id = new.run_id and e.epoch = new.epoch and e.seq = new.seq - 1)
 begin select raise(abort, 'executions: it neither begins the epoch nor continues an execution'); end;
+
+CREATE TRIGGER starts_stay before delete on starts begin select raise(abort, 'starts: append-only'); end;
+
+CREATE TRIGGER starts_once before insert on starts when exists (select 1 from starts t where t.run_id = new.run_id and t.seq = new.seq)
+begin select raise(abort, 'starts: append-only: it is there already'); end;
+
+CREATE TRIGGER starts_birth before insert on starts
+when new.state not in ('accepted', 'refused', 'cancelled') or new.seq > 0 and not exists (
+  select 1 from starts s where s.run_id = new.run_id and s.seq = new.seq - 1 and s.decided_us is not null)
+begin select raise(abort, 'starts: a start is open or has failed at first, and comes after one that is decided'); end;
+
+CREATE TRIGGER starts_keep before update of
+  run_id, seq, pipeline, params, actor, trigger, why, schedule, workflow, accepted_us on starts
+begin select raise(abort, 'starts: only state, refusal, reason and decided_us change'); end;
+
+CREATE TRIGGER starts_change before update on starts
+when old.decided_us is not null or new.state = 'accepted'
+  or new.state = 'begun' and not exists (select 1 from runs r where r.run_id = new.run_id)
+begin select raise(abort, 'starts: illegal change of state'); end;

@@ -1,0 +1,75 @@
+package activities
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"waymark/landscape"
+	"waymark/pipeline"
+)
+
+// RefuseInput is a start of which no run comes.
+type RefuseInput struct {
+	Begin   OpenInput `json:"begin"`   // as far as it could be read
+	Refusal string    `json:"refusal"` // type of the error
+	Reason  string    `json:"reason"`
+}
+
+// untyped is the refusal of a start that failed for an error without a type: a service that stayed broken. Stored; never rename it.
+const untyped = "ServiceFailed"
+
+// RefuseStart records that no run comes of a start, and why.
+//
+// It may run twice: a start that is refused in the same words is not refused again.
+func (a *Activities) RefuseStart(ctx context.Context, in RefuseInput) error {
+	_, err := anyAttempt(ctx, a, in.Begin.Run, 0, func(ctx context.Context, a *Activities) (none, error) {
+		return none{}, a.refuse(ctx, in.Begin, pipeline.Failed, in.Refusal, in.Reason)
+	})
+	return err
+}
+
+// refuse records that no run comes of a start: it failed, or was cancelled.
+func (a *Activities) refuse(ctx context.Context, in OpenInput, as pipeline.RunStatus, refusal, reason string) error {
+	from, err := askOrigin(ctx)
+	if err != nil {
+		return err
+	}
+	start, err := startOf(in, from)
+	if err != nil {
+		return err
+	}
+	start.State, start.Refusal, start.Reason = landscape.StartRefused, cmp.Or(refusal, untyped), BeforeRun(reason)
+	if as == pipeline.Cancelled {
+		start.State, start.Refusal = landscape.StartCancelled, ""
+	}
+	return a.log.Refuse(ctx, start)
+}
+
+// accept records that somebody asks for a run, unless the process that started its workflow did so.
+func (a *Activities) accept(ctx context.Context, in OpenInput, from *origin) error {
+	start, err := startOf(in, from)
+	if err != nil {
+		return err
+	}
+	err = a.log.Accept(ctx, start)
+	if errors.Is(err, landscape.ErrBegun) { // by an earlier attempt
+		return nil
+	}
+	return err
+}
+
+// startOf returns the start that an input asks for, by whoever asked as far as Temporal knows.
+func startOf(in OpenInput, from *origin) (landscape.Start, error) {
+	params, err := json.Marshal(in.Params)
+	if err != nil {
+		return landscape.Start{}, fmt.Errorf("parameters of run %s: %w", in.Run, err)
+	}
+	start := landscape.Start{
+		Run: in.Run, Pipeline: cmp.Or(in.Pipeline, in.File), Params: string(params), Why: in.Why, Schedule: from.Schedule, Workflow: from.asked,
+	}
+	start.Actor, start.Trigger = from.who()
+	return start, nil
+}

@@ -1,0 +1,88 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+
+	"waymark/landscape"
+	"waymark/workflows"
+)
+
+// asked is the start that a request asks for.
+func (r *StartRequest) asked() landscape.Start {
+	start := startBy(r.By, r.Run, r.Pipeline, r.Params)
+	switch {
+	case r.Document != nil:
+		start = startBy(r.By, r.Run, r.Document.Name(), r.Document.Params)
+	case r.File != "":
+		start.Pipeline = r.File
+	}
+	return start
+}
+
+// asked is the start that the execution begins with.
+func (e *Execution) asked() landscape.Start { return startBy(e.by, e.Run, e.Pipeline, e.input.Params) }
+
+func startBy(by By, run, pipeline string, params map[string]string) landscape.Start {
+	given, err := json.Marshal(params)
+	if err != nil {
+		panic(err) // texts always encode
+	}
+	return landscape.Start{
+		Run: run, Pipeline: pipeline, Params: string(given), Actor: by.Actor, Trigger: by.trigger(), Why: by.Why, Workflow: workflows.WorkflowID(run),
+	}
+}
+
+// accept records that somebody asks for the run of the execution, before its workflow is started; one that resumes a run asks for none. On a
+// cluster the worker that opens the run does that: who starts runs there need not have the right to write the record.
+func (s *Session) accept(ctx context.Context, e *Execution) error {
+	if e.input.Resume != nil || s.OnCluster() {
+		return nil
+	}
+	err := s.Log.Accept(ctx, e.asked())
+	if errors.Is(err, landscape.ErrBegun) { // by somebody else, since this process looked
+		return conflict(RunExists, err)
+	}
+	return err
+}
+
+// refuse records that no run comes of a start, and why, and returns that. Who is told that somebody else works for the run has asked for none.
+func (s *Session) refuse(ctx context.Context, start landscape.Start, cause error) error {
+	known, ok := errors.AsType[*Error](cause)
+	if s.OnCluster() || ok && (known.Kind == Busy || known.Code == InvalidRun) {
+		return cause
+	}
+	start.Actor = cmp.Or(start.Actor, s.Actor)
+	start.State, start.Refusal, start.Reason = landscape.StartRefused, string(RunFailed), cause.Error()
+	switch {
+	case ctx.Err() != nil:
+		start.State, start.Refusal = landscape.StartCancelled, ""
+	case ok:
+		start.Refusal = string(known.Code)
+	}
+	return errors.Join(cause, s.Log.Refuse(context.WithoutCancel(ctx), start))
+}
+
+// endStarts records that no run comes of the starts of this state folder, besides that of one run, whose process ended before the run began.
+func (s *Session) endStarts(ctx context.Context, besides string) error {
+	open, err := s.Log.Starts(ctx, landscape.StartAccepted, nil, 0)
+	if err != nil {
+		return err
+	}
+	for _, start := range open {
+		if start.Run == besides || s.executes(start.Run) {
+			continue
+		}
+		ours, err := s.owns(ctx, start.Run)
+		if err == nil && ours {
+			start.State, start.Refusal, start.Reason = landscape.StartRefused, string(RunFailed), "the process that was to begin the run ended"
+			err = s.Log.Refuse(ctx, start)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

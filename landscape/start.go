@@ -1,0 +1,219 @@
+package landscape
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// StartState is what became of a start. Stored; never rename one.
+type StartState string
+
+// What becomes of a start.
+const (
+	StartAccepted  StartState = "accepted"  // its run has not begun yet
+	StartBegun     StartState = "begun"     // the run is recorded
+	StartRefused   StartState = "refused"   // no run came of it
+	StartCancelled StartState = "cancelled" // somebody called it back before the run began
+)
+
+// startStates are all words for what becomes of a start.
+var startStates = []StartState{StartAccepted, StartBegun, StartRefused, StartCancelled}
+
+// CheckStartState says what is wrong with a word for what becomes of a start; nil if it is one.
+func CheckStartState(state StartState) error {
+	if slices.Contains(startStates, state) {
+		return nil
+	}
+	return fmt.Errorf("%.64q is no state of a start: write accepted, begun, refused or cancelled", string(state))
+}
+
+// Start is one time that somebody asked for a run, and what became of that. A run comes of one start at most; a start that comes
+// after one that was refused has the next number.
+type Start struct {
+	Run      string     `db:"run_id,key"`
+	Seq      int64      `db:"seq,key"`              // from 0; set by Log
+	Pipeline string     `db:"pipeline"`             // its name, as far as it is known before the document is compiled
+	Params   string     `db:"params"`               // JSON object: as they were given
+	Actor    string     `db:"actor"`                // who asked
+	Trigger  string     `db:"trigger"`              // cli, library, schedule …
+	Why      string     `db:"why"`                  // empty if nobody said
+	Schedule string     `db:"schedule"`             // id of the schedule that asked; empty if none did
+	Workflow string     `db:"workflow"`             // id of the workflow that somebody started for it
+	Accepted Micros     `db:"accepted_us"`          // set by Log
+	State    StartState `db:"state,move"`           // set by Log
+	Refusal  string     `db:"refusal,move"`         // type of the error for which it was refused; else empty
+	Reason   string     `db:"reason,move"`          // one sentence for people; empty if it is accepted or begun
+	Decided  Micros     `db:"decided_us,move,null"` // zero while that is open
+}
+
+// Table returns starts.
+func (Start) Table() string { return "starts" }
+
+// open reports whether it is still to be decided what becomes of the start.
+func (s Start) open() bool { return s.Decided == 0 }
+
+// Place returns the place of the start among those that were accepted before and after it.
+func (s Start) Place() StartPlace { return StartPlace{s.Accepted, s.Run, s.Seq} }
+
+// StartPlace is the place of a start among those that were accepted before and after it.
+type StartPlace struct {
+	Accepted Micros `db:"accepted_us,key"`
+	Run      string `db:"run_id,key"`
+	Seq      int64  `db:"seq,key"`
+}
+
+// Accept records that somebody asks for a run, before anything else is done for it. If a start of the run is open it stays as it is: this
+// is the same one, with which somebody continues. If the run is recorded, the error wraps ErrBegun and nothing is stored.
+func (l *Log) Accept(ctx context.Context, start Start) error {
+	start.State, start.Refusal, start.Reason, start.Decided = StartAccepted, "", "", 0
+	err := settle(start.Table(), func() error {
+		if _, err := get[RunHead](ctx, l, start.Run); !errors.Is(err, ErrNotFound) {
+			return cmp.Or(err, ErrBegun)
+		}
+		last, err := l.lastStart(ctx, start.Run)
+		if err != nil || last != nil && last.open() {
+			return err
+		}
+		start.follow(last)
+		start.Accepted = l.now()
+		return l.plain.Commit(ctx, Tx{Insert: []Record{start}})
+	})
+	if err != nil {
+		return fmt.Errorf("start of run %s: %w", start.Run, err)
+	}
+	return nil
+}
+
+// follow gives the start the number after the last one's.
+func (s *Start) follow(last *Start) {
+	s.Seq = 0
+	if last != nil {
+		s.Seq = last.Seq + 1
+	}
+}
+
+// Refuse records that no run comes of a start: of the one that is open, or of this one, which nobody had recorded. start has its State,
+// StartRefused or StartCancelled, its Refusal and its Reason. If the last start of the run was refused in the same words, and asked for the
+// same workflow, nothing is added.
+func (l *Log) Refuse(ctx context.Context, start Start) error {
+	err := settle(start.Table(), func() error {
+		last, err := l.lastStart(ctx, start.Run)
+		if err != nil {
+			return err
+		}
+		start.Decided = l.now()
+		if last != nil && last.open() {
+			next := *last
+			next.State, next.Refusal, next.Reason, next.Decided = start.State, start.Refusal, start.Reason, start.Decided
+			return l.plain.Commit(ctx, Tx{Move: []Move{{From: *last, To: next}}})
+		}
+		if last != nil && last.State == start.State && last.Reason == start.Reason && last.Workflow == start.Workflow {
+			return nil // a repeat
+		}
+		start.follow(last)
+		start.Accepted = start.Decided
+		return l.plain.Commit(ctx, Tx{Insert: []Record{start}})
+	})
+	if err != nil {
+		return fmt.Errorf("start of run %s: %w", start.Run, err)
+	}
+	return nil
+}
+
+// begins returns the move by which the open start of a run becomes the one that it came of; nil if there is none.
+func (l *Log) begins(ctx context.Context, run string, now Micros) ([]Move, error) {
+	last, err := l.lastStart(ctx, run)
+	if err != nil || last == nil || !last.open() {
+		return nil, err
+	}
+	next := *last
+	next.State, next.Decided = StartBegun, now
+	return []Move{{From: *last, To: next}}, nil
+}
+
+// lastStart returns the last start of a run; nil if there is none.
+func (r *Reader) lastStart(ctx context.Context, run string) (*Start, error) {
+	last, err := Page[Start](ctx, r.from, Query{Prefix: []any{run}, Descending: true, Limit: 1})
+	if err != nil || last == nil {
+		return nil, err
+	}
+	return &last[0], nil
+}
+
+// Start returns the start of a run with this number. The error wraps ErrNotFound if there is none.
+func (r *Reader) Start(ctx context.Context, run string, seq int64) (Start, error) {
+	return get[Start](ctx, r.from, run, seq)
+}
+
+// LastStart returns the last start of a run. The error wraps ErrNotFound if there is none.
+func (r *Reader) LastStart(ctx context.Context, run string) (Start, error) {
+	last, err := r.lastStart(ctx, run)
+	if err == nil && last == nil {
+		err = fmt.Errorf("start of run %s: %w", run, ErrNotFound)
+	}
+	if err != nil {
+		return Start{}, err
+	}
+	return *last, nil
+}
+
+// startAccepted is a Start by when it was accepted.
+type startAccepted struct {
+	At Micros `db:"accepted_us,key"`
+	Start
+}
+
+// startInState is a Start by what became of it, and then by when it was accepted.
+type startInState struct {
+	Is StartState `db:"state,key"`
+	At Micros     `db:"accepted_us,key"`
+	Start
+}
+
+// Starts returns starts, the last to be accepted first; nil if there is none. state is what became of them; empty for all. It begins after
+// the start at the place after, or with the last if after is nil, and returns at most limit starts, or all if that is 0.
+func (r *Reader) Starts(ctx context.Context, state StartState, after *StartPlace, limit int) ([]Start, error) {
+	q := Query{Descending: true, Limit: limit}
+	if after != nil {
+		q.After = []any{int64(after.Accepted), after.Run, after.Seq}
+	}
+	var starts []Start
+	if state == "" {
+		err := r.from.Read(ctx, startAccepted{}, q, func(record Record) bool {
+			starts = append(starts, record.(startAccepted).Start)
+			return true
+		})
+		return starts, err
+	}
+	q.Prefix = []any{string(state)}
+	err := r.from.Read(ctx, startInState{}, q, func(record Record) bool {
+		starts = append(starts, record.(startInState).Start)
+		return true
+	})
+	return starts, err
+}
+
+// startOfWorkflow is a Start by the workflow that somebody started for it, and then by when it was accepted.
+type startOfWorkflow struct {
+	By string `db:"workflow,key"`
+	At Micros `db:"accepted_us,key"`
+	Start
+}
+
+// StartOfWorkflow returns the last start for which somebody started a workflow with this id. The error wraps ErrNotFound if there is none.
+func (r *Reader) StartOfWorkflow(ctx context.Context, workflow string) (Start, error) {
+	last, err := Page[startOfWorkflow](ctx, r.from, Query{Prefix: []any{workflow}, Descending: true, Limit: 1})
+	if err == nil && last == nil {
+		err = fmt.Errorf("start of workflow %s: %w", workflow, ErrNotFound)
+	}
+	if err != nil {
+		return Start{}, err
+	}
+	return last[0].Start, nil
+}
+
+// ErrBegun says that the run of a start has begun already.
+var ErrBegun = errors.New("the run has begun already")
