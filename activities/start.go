@@ -61,7 +61,7 @@ func (a *Activities) accept(ctx context.Context, in OpenInput, from *origin) err
 	return err
 }
 
-// startOf returns the start that an input asks for, by whoever asked as far as Temporal knows.
+// startOf returns the start that an input asks for, with what Temporal knows of who asked.
 func startOf(in OpenInput, from *origin) (landscape.Start, error) {
 	params, err := json.Marshal(in.Params)
 	if err != nil {

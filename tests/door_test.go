@@ -312,3 +312,34 @@ func TestATerminatedRunIsInterrupted(t *testing.T) {
 	require.NoError(t, d.Temporal.GetWorkflow(t.Context(), "run-r", "").Get(t.Context(), nil))
 	d.complete(t, "r")
 }
+
+// TestAStartWhoseWorkflowIsTerminatedIsRefused terminates the workflow of a run before a worker comes for it.
+func TestAStartWhoseWorkflowIsTerminatedIsRefused(t *testing.T) {
+	d := open(t)
+	begun := time.Now()
+	runs := recovery.Abandoned{Client: d.Temporal, Namespace: embedded.Namespace, Log: d.Log}
+	for run, look := range map[string]func() ([]string, error){
+		"a": func() ([]string, error) { return runs.All(t.Context()) },
+		"b": func() ([]string, error) { return runs.Since(t.Context(), begun) },
+	} {
+		require.NoError(t, d.Log.Accept(t.Context(), landscape.Start{Run: run, Params: "{}", Workflow: workflows.WorkflowID(run)}))
+		request := startRequest(t, run, "ann", d.input(t, run, nil))
+		request.WorkflowId, request.TaskQueue.Name = workflows.WorkflowID(run), "nobody"
+		_, err := d.Temporal.WorkflowService().StartWorkflowExecution(t.Context(), request)
+		require.NoError(t, err)
+		found, err := look()
+		require.NoError(t, err)
+		require.Empty(t, found, "its workflow is open")
+		require.NoError(t, d.Temporal.TerminateWorkflow(t.Context(), workflows.WorkflowID(run), "", "to see"))
+		require.Eventually(t, func() bool {
+			found, err = look()
+			return err == nil && len(found) == 1 && found[0] == run
+		}, time.Minute, 10*time.Millisecond)
+		start, err := d.Log.LastStart(t.Context(), run)
+		require.NoError(t, err)
+		require.Equal(t, []any{landscape.StartRefused, "WorkflowClosed", "its workflow was terminated in Temporal"}, []any{start.State, start.Refusal, start.Reason})
+		found, err = look()
+		require.NoError(t, err)
+		require.Empty(t, found, "it is recorded")
+	}
+}

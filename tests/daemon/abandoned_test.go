@@ -26,7 +26,7 @@ func TestATerminatedRunIsInterruptedUnasked(t *testing.T) {
 	require.Error(t, run.Get(t.Context(), nil))
 	close(g.open)
 
-	require.Equal(t, "r1", p.said(t, "run interrupted: its workflow was closed")["run"])
+	require.Equal(t, "r1", p.said(t, "run interrupted, or its start refused: its workflow was closed")["run"])
 	driver, err := openSQLite(t.Context(), filepath.Join(s.folder, "landscape.db"), false)
 	require.NoError(t, err)
 	defer driver.Close()

@@ -29,7 +29,7 @@ func (d *process) watchAbandoned(ctx context.Context, runs recovery.Abandoned) {
 		begun := time.Now()
 		found, err := look()
 		for _, run := range found {
-			d.logger.Warn("run interrupted: its workflow was closed", "run", run)
+			d.logger.Warn("run interrupted, or its start refused: its workflow was closed", "run", run)
 		}
 		if err != nil && ctx.Err() == nil {
 			d.logger.Warn("cannot look for runs whose workflow was closed", "error", err)

@@ -18,14 +18,14 @@ import (
 )
 
 // Abandoned finds runs that are running on record while their workflow is closed, because somebody terminated it in Temporal, and puts on
-// record that they are interrupted. Any number of processes may do that at the same time.
+// record that they are interrupted, and starts whose workflow was closed before the run began, of which none comes. Any number of processes may do that at the same time.
 type Abandoned struct {
 	Client    client.Client
 	Namespace string // the client's
 	Log       *landscape.Log
 }
 
-// All looks at every run that is running on record, and returns the ids of those that it found.
+// All looks at every run that is running on record, and at every start that is open, and returns the ids of the runs that it found.
 func (a Abandoned) All(ctx context.Context) ([]string, error) {
 	runs, err := a.Log.RunsWithStatus(ctx, pipeline.Running, "", 0)
 	if err != nil {
@@ -41,8 +41,34 @@ func (a Abandoned) All(ctx context.Context) ([]string, error) {
 			found = append(found, run.ID)
 		}
 	}
+	starts, err := a.Log.Starts(ctx, landscape.StartAccepted, nil, 0)
+	if err != nil {
+		return found, err
+	}
+	for _, start := range starts {
+		ended, err := a.endStart(ctx, start)
+		if err != nil {
+			return found, err
+		}
+		if ended {
+			found = append(found, start.Run)
+		}
+	}
 	return found, nil
 }
+
+// endStart records that no run comes of an open start whose workflow is closed by now.
+func (a Abandoned) endStart(ctx context.Context, start landscape.Start) (bool, error) {
+	latest, known, err := cluster.Latest(ctx, a.Client, workflows.WorkflowID(start.Run))
+	if err != nil || !known || latest.Open() || start.State != landscape.StartAccepted {
+		return false, err
+	}
+	start.State, start.Refusal, start.Reason = landscape.StartRefused, workflowClosed, howClosed(latest)
+	return true, a.Log.Refuse(ctx, start)
+}
+
+// workflowClosed is the refusal of a start whose workflow was closed before the run began. Stored; never rename it.
+const workflowClosed = "WorkflowClosed"
 
 // mostClosed is how many workflows Since looks at: more do not end within a few minutes.
 const mostClosed = 1000
@@ -61,22 +87,34 @@ func (a Abandoned) Since(ctx context.Context, moment time.Time) ([]string, error
 		if !ok {
 			continue
 		}
-		run, err := a.Log.Run(ctx, id)
-		if errors.Is(err, landscape.ErrNotFound) {
-			continue // it never began
-		}
-		interrupted := false
-		if err == nil {
-			interrupted, err = a.look(ctx, run.RunHead)
-		}
+		ended, err := a.lookAt(ctx, id)
 		if err != nil {
 			return found, err
 		}
-		if interrupted {
+		if ended {
 			found = append(found, id)
 		}
 	}
 	return found, nil
+}
+
+// lookAt looks at the run with this id, or at its start if it is not recorded.
+func (a Abandoned) lookAt(ctx context.Context, id string) (ended bool, err error) {
+	run, err := a.Log.Run(ctx, id)
+	if err == nil {
+		return a.look(ctx, run.RunHead)
+	}
+	if !errors.Is(err, landscape.ErrNotFound) {
+		return false, err
+	}
+	start, err := a.Log.LastStart(ctx, id)
+	if errors.Is(err, landscape.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return a.endStart(ctx, start)
 }
 
 // look interrupts a run that is running in the epoch that was read, if its workflow is closed by now. A process that resumes the run meanwhile begins
@@ -125,12 +163,17 @@ func (a Abandoned) closed(ctx context.Context, run landscape.RunHead) (string, e
 	} else if err != nil {
 		return "", err
 	}
+	return howClosed(latest), nil
+}
+
+// howClosed says how a workflow was closed.
+func howClosed(latest cluster.Execution) string {
 	switch latest.Status {
 	case enums.WORKFLOW_EXECUTION_STATUS_TERMINATED:
-		return "its workflow was terminated in Temporal", nil
+		return "its workflow was terminated in Temporal"
 	case enums.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
-		return "its workflow took longer than Temporal was told to let it", nil
+		return "its workflow took longer than Temporal was told to let it"
 	default:
-		return "its workflow ended before it could say how", nil
+		return "its workflow ended before it could say how"
 	}
 }
