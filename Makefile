@@ -27,9 +27,11 @@ test: ## pass all tests
 check: campaigns crash-quick race lint ## all that a change must pass beside the tests: long campaigns, crash laboratory, race detector, linters
 
 # What `go test` tries a little of in a few seconds, at length. Many of them wait: make -j3 tries some side by side.
-CAMPAIGNS := fates bad-rows frozen-writers deeds merges refusals graphs storages parquet power-payloads power-files lost-commits lost-replies
+CAMPAIGNS := calendar fates bad-rows frozen-writers deeds merges refusals graphs storages parquet power-payloads power-files lost-commits lost-replies
 .PHONY: campaigns $(CAMPAIGNS)
 campaigns: $(CAMPAIGNS)
+calendar:
+	go test ./pipeline/calendar -times-of-day 8 -rapid.checks 20000
 fates:
 	go test ./activities -run '^TestFates' -stride 2
 bad-rows:

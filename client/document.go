@@ -64,19 +64,22 @@ func Compile(planner worker.Planner, file string, params map[string]string) (*Do
 // compile compiles the document with outputs that have the word in their names, if there is one.
 func (d *Document) compile(planner worker.Planner, beside string) (err error) {
 	d.Plan, err = planner.Plan(plan.Request{File: d.File, Folder: d.Folder, Document: d.Source, Params: d.Params, Beside: beside})
-	var problems pipeline.Problems
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &problems):
+	if err != nil {
+		return documentError(d.File, err)
+	}
+	return nil
+}
+
+// documentError is the error about a document: of one with problems, all of them.
+func documentError(file string, err error) error {
+	if problems, ok := errors.AsType[pipeline.Problems](err); ok {
 		count := fmt.Sprint(len(problems), " problems")
 		if len(problems) == 1 {
 			count = "1 problem"
 		}
-		return &Error{Kind: Invalid, Code: InvalidDocument, Message: fmt.Sprintf("%s has %s\n%v", d.File, count, problems), Err: err}
-	default:
-		return &Error{Kind: Invalid, Code: InvalidDocument, Message: err.Error(), Err: err}
+		return &Error{Kind: Invalid, Code: InvalidDocument, Message: fmt.Sprintf("%s has %s\n%v", file, count, problems), Err: err}
 	}
+	return &Error{Kind: Invalid, Code: InvalidDocument, Message: err.Error(), Err: err}
 }
 
 // Name is the pipeline's name, or the file's if that is not known here.

@@ -15,6 +15,8 @@ type Pipeline struct {
 	Sources     Map[Source] `yaml:"sources"`               // where rows come from, by name
 	Steps       []Step      `yaml:"steps,omitempty"`       // what happens to the rows, in order
 	Sinks       Map[Sink]   `yaml:"sinks"`                 // where rows go, by name
+
+	Schedules Map[Schedule] `yaml:"schedules,omitempty" json:",omitempty"` // when runs are due, and which slot of time each is about, by name
 }
 
 // Named is one entry of a Map.

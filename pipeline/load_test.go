@@ -197,6 +197,21 @@ func TestLoadSinks(t *testing.T) {
 	require.Equal(t, "out/north-west/rejected.jsonl", sinks[2].Value.JSONL.Path)
 }
 
+func TestLoadSchedules(t *testing.T) {
+	require.Equal(t, pipeline.Map[pipeline.Schedule]{
+		{Name: "nightly", Value: pipeline.Schedule{
+			Every: pipeline.Every{Word: "day"}, At: "02:00", Zone: "Europe/Berlin", Covers: "-2d..-1d", Except: []string{"2026-12-25", "2026-12-26"},
+			Jitter: pipeline.Duration(5 * time.Minute), Params: pipeline.Map[string]{{Name: "region", Value: "east"}, {Name: "rows", Value: "100"}},
+		}},
+		{Name: "weekdays", Value: pipeline.Schedule{
+			Every: pipeline.Every{Cron: "0 2 * * MON-FRI"}, Zone: "America/Sao_Paulo", Params: pipeline.Map[string]{{Name: "rows", Value: "1"}},
+		}},
+		{Name: "often", Value: pipeline.Schedule{
+			Every: pipeline.Every{Days: []string{"mon", "thu"}}, Params: pipeline.Map[string]{{Name: "rows", Value: "1"}},
+		}},
+	}, loadFull(t).Pipeline.Schedules)
+}
+
 // accepted are correct documents with something unusual in them.
 var accepted = map[string]string{
 	"BI-082 a date for a text":        small + "description: 2001-01-01\n",
@@ -223,6 +238,8 @@ var accepted = map[string]string{
 	"a share that is written without quotes": small + "steps: [{name: s, sample: {rate: 0.1}}]\n",
 	"a batch for each value":                 small + "steps: [{name: a, aggregate: {compute: {n: count()}}, trigger: {after: 1ms}}]\n",
 	"a name that is a number":                "name: x\nsources: {\"1\": {csv: {path: a}}}\nsinks: {out: {csv: {path: b}, from: 1}}\n",
+	"a schedule in quarters of an hour":      small + "schedules: {often: {every: 15m, covers: since last}}\n",
+	"a schedule without quotes":              small + "schedules: {nightly: {every: day, at: 12:30, zone: UTC, covers: day before}}\n",
 	"no quoting, commented":                  "name: x\nsources: {in: {csv: {path: a, delimiter: tab, quote: none, comment: \"#\"}}}\nsinks: {out: {csv: {path: b}}}\n",
 }
 

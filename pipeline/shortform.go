@@ -1,6 +1,9 @@
 package pipeline
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 func (n *Names) fromText(text string) error {
 	*n = Names{text}
@@ -32,3 +35,13 @@ func (m *Merge) fromText(text string) error {
 func (*Merge) shortTexts() []string { return []string{Union, Nested} }
 
 func (m *Merge) fromMapping() { m.Word = SelectBranch }
+
+func (e *Every) fromText(text string) error {
+	if strings.Contains(text, " ") {
+		return fmt.Errorf("%s is not one word; a cron expression is written {cron: \"0 2 * * *\"}", quote(text))
+	}
+	e.Word = text
+	return nil
+}
+
+func (*Every) shortTexts() []string { return nil }

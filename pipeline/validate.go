@@ -39,6 +39,7 @@ func (l *loader) checkDocument() {
 		}
 	}
 	l.checkTargets(p)
+	l.checkSchedules(p)
 }
 
 func (l *loader) checkName(path, name string) {

@@ -17,7 +17,7 @@ import (
 // allowed is the architecture: which packages of the module each package may import outside of tests. A package that is
 // not listed may import none.
 var allowed = map[string][]string{
-	"pipeline":               {"pipeline/row"},
+	"pipeline":               {"pipeline/calendar", "pipeline/row"},
 	"pipeline/expr":          {"pipeline/row"},
 	"plugin":                 {"pipeline", "pipeline/row"},
 	"plugin/file":            {"plugin", "pipeline", "pipeline/row", "internal/disk", "internal/failpoint"},
@@ -62,14 +62,14 @@ var allowed = map[string][]string{
 	"worker":                     {"worker/formats", "workflows", "activities", "engine/plan", "plugin/file", "plugin/object", "plugin/postgres", "pipeline"},
 	"worker/formats":             {"plugin", "plugin/csv", "plugin/file", "plugin/jsonl", "plugin/lookup", "plugin/parquet", "plugin/postgres", "pipeline"},
 	"audit":                      {"activities/recompute", "activities/resumepoint", "engine", "engine/barrier", "engine/firsts", "landscape", "landscape/sweep", "payload", "engine/plan", "pipeline/expr", "plugin", "pipeline", "pipeline/row"},
-	"client":                     {"activities", "activities/recompute", "audit", "engine/plan", "internal/failpoint", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "payload", "pipeline", "plugin", "plugin/file", "worker", "workflows", "workflows/recovery"},
+	"client":                     {"activities", "activities/recompute", "audit", "engine/plan", "internal/failpoint", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "payload", "pipeline", "pipeline/calendar", "plugin", "plugin/file", "worker", "workflows", "workflows/recovery"},
 	"client/local": {
 		"activities", "audit", "client", "internal/memory", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/embedded", "internal/text", "internal/version",
 		"landscape", "landscape/pgstore", "landscape/sqlitestore", "payload", "worker", "worker/storage", "workflows",
 	},
 	"cmd/waymark": {
 		"activities", "audit", "client", "client/local", "engine/plan", "internal/memory", "internal/program", "internal/settings", "internal/text", "internal/version",
-		"landscape", "pipeline", "plugin", "worker", "worker/daemon", "worker/storage", "workflows",
+		"landscape", "pipeline", "pipeline/calendar", "plugin", "worker", "worker/daemon", "worker/storage", "workflows",
 	},
 	"tests/crash/lab/cmd": {"internal/program", "tests/crash/lab"},
 	"tests/crash/lab":     {"landscape", "landscape/sqlitestore", "payload", "payload/fsstore", "pipeline"},

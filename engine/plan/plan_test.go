@@ -282,3 +282,19 @@ func TestDigestTellsPlansApart(t *testing.T) {
 	}
 	require.Len(t, digests, 4)
 }
+
+// A plan is about what happens to rows, whenever that is: of schedules it has the document's hash alone.
+func TestSchedulesAreNotInThePlan(t *testing.T) {
+	rest := "sinks: {out: {jsonl: {path: o}}}\n"
+	plain, err := compile(t, source+rest)
+	require.NoError(t, err)
+	scheduled, err := compile(t, source+rest+"schedules: {nightly: {every: day}}\n")
+	require.NoError(t, err)
+	description := scheduled.Describe()
+	require.NotEqual(t, plain.Describe().Document, description.Document)
+	description.Document = plain.Describe().Document
+	for i := range description.Nodes { // each has a folder of its own
+		description.Nodes[i].Location = plain.Describe().Nodes[i].Location
+	}
+	require.Equal(t, plain.Describe(), description)
+}

@@ -1,0 +1,126 @@
+package client
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"waymark/pipeline"
+	"waymark/pipeline/calendar"
+)
+
+// Slot is one slot of a schedule: an interval of time for which a run is due. All instants are in UTC.
+type Slot struct {
+	Pipeline string        `json:"pipeline"`
+	Schedule string        `json:"schedule"`
+	Name     string        `json:"slot"`
+	From     time.Time     `json:"from"` // the first instant that it covers
+	To       time.Time     `json:"to"`   // the first instant after it
+	Due      time.Time     `json:"due"`
+	Start    time.Time     `json:"start"` // Due, and what the schedule's jitter adds
+	Zone     string        `json:"zone"`  // whose clocks the schedule goes by
+	Except   bool          `json:"except,omitempty"`
+	Ring     calendar.Ring `json:"ring,omitempty"`           // what changes of clocks do to its time of day
+	Longer   int64         `json:"longer_seconds,omitempty"` // by how much changes of clocks make it longer, or shorter if negative
+}
+
+// SlotsRequest says which slots to list.
+type SlotsRequest struct {
+	File     string
+	Schedule string    // empty for all of the document
+	From     string    // an instant of RFC 3339, or a date, which begins in the schedule's zone; empty for Now
+	Now      time.Time // the time that it is
+	Count    int       // how many slots, 1 to MaxSlots
+}
+
+// MaxSlots is how many slots one request lists at most.
+const MaxSlots = 10_000
+
+// Slots lists the slots of a document that are due next, in the order in which they are. The error is an *Error of kind Invalid.
+func Slots(r SlotsRequest) ([]Slot, error) {
+	if r.Count < 1 || r.Count > MaxSlots {
+		return nil, invalid(fmt.Sprintf("%d slots cannot be listed: ask for 1 to %d", r.Count, MaxSlots))
+	}
+	doc, err := Open(r.File, nil)
+	if err != nil {
+		return nil, err
+	}
+	table, err := doc.timetable()
+	if err != nil {
+		return nil, err
+	}
+	schedules, err := chooseSchedules(doc.File, table, r.Schedule)
+	if err != nil {
+		return nil, err
+	}
+	var slots []Slot
+	for _, schedule := range schedules {
+		from, err := r.from(schedule.Value.Zone())
+		if err != nil {
+			return nil, err
+		}
+		slots = append(slots, upcoming(table.Pipeline, schedule, from, r.Count)...)
+	}
+	slices.SortStableFunc(slots, func(a, b Slot) int { return a.Due.Compare(b.Due) })
+	return slots[:min(len(slots), r.Count)], nil
+}
+
+// from is the instant from which slots are listed.
+func (r SlotsRequest) from(zone *time.Location) (time.Time, error) {
+	if r.From == "" {
+		return r.Now, nil
+	}
+	if date, err := calendar.ParseDate(r.From); err == nil {
+		return calendar.At(date, 0, zone), nil
+	}
+	at, err := time.Parse(time.RFC3339, r.From)
+	if err != nil {
+		return at, invalid(fmt.Sprintf("%.40q is neither a date such as 2026-11-21 nor an instant such as 2026-11-21T02:00:00Z", r.From))
+	}
+	return at, nil
+}
+
+func upcoming(name string, schedule pipeline.Named[*calendar.Schedule], from time.Time, count int) []Slot {
+	var slots []Slot
+	for slot := range schedule.Value.Due(from) {
+		slots = append(slots, Slot{
+			Pipeline: name, Schedule: schedule.Name, Name: slot.Name, From: slot.From, To: slot.To, Due: slot.Due, Start: slot.Start,
+			Zone: schedule.Value.Zone().String(), Except: slot.Except, Ring: slot.Ring, Longer: int64(slot.Longer / time.Second),
+		})
+		if len(slots) == count {
+			break
+		}
+	}
+	return slots
+}
+
+// timetable reads what the document says about slots.
+func (d *Document) timetable() (*pipeline.Timetable, error) {
+	table, err := pipeline.LoadTimetable(d.File, d.Source)
+	if err != nil {
+		return nil, documentError(d.File, err)
+	}
+	return table, nil
+}
+
+// chooseSchedules returns the schedule with the name, or all if that is empty.
+func chooseSchedules(file string, table *pipeline.Timetable, name string) (pipeline.Map[*calendar.Schedule], error) {
+	if len(table.Schedules) == 0 {
+		return nil, invalid(file + " has no schedules")
+	}
+	if name == "" {
+		return table.Schedules, nil
+	}
+	var names []string
+	for _, schedule := range table.Schedules {
+		if schedule.Name == name {
+			return pipeline.Map[*calendar.Schedule]{schedule}, nil
+		}
+		names = append(names, schedule.Name)
+	}
+	meant := ""
+	if nearest := pipeline.Nearest(name, names); nearest != "" {
+		meant = fmt.Sprintf(" (did you mean %q?)", nearest)
+	}
+	return nil, invalid(fmt.Sprintf("%s has no schedule named %.64q%s", file, name, meant))
+}

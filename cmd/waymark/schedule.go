@@ -1,0 +1,101 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"waymark/client"
+	"waymark/internal/text"
+	"waymark/pipeline/calendar"
+)
+
+func (a *app) scheduleCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "schedule", Short: "Ask about the schedules of a document", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(a.scheduleNextCommand())
+	return cmd
+}
+
+func (a *app) scheduleNextCommand() *cobra.Command {
+	r := client.SlotsRequest{}
+	cmd := &cobra.Command{
+		Use:   "next FILE [NAME]",
+		Short: "List the slots that are due next, of all schedules of a document or of one",
+		Long: `Lists the slots of time that are due next: what each covers, and when. Times are those of the schedule's zone, and say how
+far ahead of UTC that is. Days that changes of clocks make longer or shorter are marked, as are excepted ones.`,
+		Example: `  waymark schedule next pipeline.yaml
+  waymark schedule next pipeline.yaml nightly --from 2026-03-28 --count 3`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			r.File, r.Now = args[0], time.Now()
+			if len(args) == 2 {
+				r.Schedule = args[1]
+			}
+			slots, err := client.Slots(r)
+			if err != nil {
+				return err
+			}
+			return printList(a, slots, func(w io.Writer) error { return writeSlots(w, slots) })
+		},
+	}
+	cmd.Flags().IntVarP(&r.Count, "count", "n", 10, "how many `slots` to list")
+	cmd.Flags().StringVar(&r.From, "from", "", "list what is due from this `time` on: a date of the schedule's zone, or an instant (default now)")
+	return cmd
+}
+
+// writeSlots writes a table of slots, with the columns that they need.
+func writeSlots(w io.Writer, slots []client.Slot) error {
+	several, delayed, layout := false, false, "2006-01-02 15:04 -07:00"
+	for _, slot := range slots {
+		several = several || slot.Schedule != slots[0].Schedule
+		delayed = delayed || !slot.Start.Equal(slot.Due)
+		if slot.From.Second() != 0 || slot.Start.Second() != 0 {
+			layout = "2006-01-02 15:04:05 -07:00"
+		}
+	}
+	row := func(schedule, start string, others ...string) []string {
+		var cells []string
+		if several {
+			cells = append(cells, schedule)
+		}
+		cells = append(cells, others[:4]...)
+		if delayed {
+			cells = append(cells, start)
+		}
+		return append(cells, others[4:]...)
+	}
+	lines := [][]string{row("schedule", "start", "slot", "from", "to", "due", "zone", "")}
+	for _, slot := range slots {
+		zone, err := time.LoadLocation(slot.Zone)
+		if err != nil {
+			return err
+		}
+		show := func(at time.Time) string { return at.In(zone).Format(layout) }
+		lines = append(lines, row(slot.Schedule, show(slot.Start), slot.Name, show(slot.From), show(slot.To), show(slot.Due), slot.Zone, marks(slot)))
+	}
+	return text.Table(w, lines...)
+}
+
+// marks says what is special about a slot.
+func marks(slot client.Slot) string {
+	var marks []string
+	if slot.Longer != 0 {
+		marks = append(marks, fmt.Sprintf("clocks change: lasts %g h", slot.To.Sub(slot.From).Hours()))
+	}
+	switch slot.Ring {
+	case calendar.Shifted:
+		marks = append(marks, "clocks skip the time at which it is due")
+	case calendar.Repeated:
+		marks = append(marks, "clocks show the time twice: due at the first")
+	}
+	if slot.Except {
+		marks = append(marks, "excepted: no run")
+	}
+	return strings.Join(marks, "; ")
+}

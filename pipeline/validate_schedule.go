@@ -1,0 +1,112 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"waymark/pipeline/calendar"
+)
+
+// maxSchedules is how many schedules a document may have.
+const maxSchedules = 100
+
+// everyWords are the words that Every.Word may have, beside lengths of time.
+var everyWords = []string{"minute", "hour", "day", "week", "month", "quarter", "year"}
+
+// spec returns the schedule as package calendar takes it. The seed of the jitter is the pipeline's name and the schedule's.
+func (s Schedule) spec(seed string) calendar.Spec {
+	return calendar.Spec{
+		Every: s.Every.Word, Cron: s.Every.Cron, Days: s.Every.Days, At: s.At, Zone: s.Zone, Covers: s.Covers, Except: s.Except,
+		Jitter: time.Duration(s.Jitter), Seed: seed,
+	}
+}
+
+// checkSchedules reports what is wrong with schedules.
+func (l *loader) checkSchedules(p *Pipeline) {
+	if len(p.Schedules) > maxSchedules {
+		l.report("schedules", "has %d schedules, but at most %d are allowed", len(p.Schedules), maxSchedules)
+		return
+	}
+	params, required := map[string]Param{}, []string{}
+	for _, param := range p.Params {
+		params[param.Name] = param.Value
+		if l.doc.find(Key(Key("params", param.Name), "default")) == nil {
+			required = append(required, param.Name)
+		}
+	}
+	for _, schedule := range p.Schedules {
+		path := Key("schedules", schedule.Name)
+		l.checkName(path, schedule.Name)
+		l.checkSlots(path, schedule.Value, p.Name+"/"+schedule.Name)
+		l.checkScheduleParams(path, schedule.Value.Params, params, required)
+	}
+}
+
+// checkSlots reports what is wrong with when the schedule rings, unless something is known to be wrong with it.
+func (l *loader) checkSlots(path string, schedule Schedule, seed string) {
+	if !l.sound(path) {
+		return
+	}
+	_, err := calendar.New(schedule.spec(seed))
+	problems, _ := errors.AsType[calendar.Problems](err)
+	for _, problem := range problems {
+		l.report(path+"."+problem.Field, "%s%s", problem.Message, cureOf(problem.Field, schedule))
+	}
+}
+
+// cureOf names the word that was probably meant.
+func cureOf(field string, schedule Schedule) string {
+	switch field {
+	case "every":
+		return suggestion(schedule.Every.Word, everyWords)
+	case "zone":
+		return zoneSuggestion(schedule.Zone)
+	}
+	return ""
+}
+
+// zoneSuggestion is suggestion for zones. It knows a city by its name alone, and looks for typing errors in the names with the same first
+// letter, which are few enough.
+func zoneSuggestion(text string) string {
+	var like []string
+	for _, zone := range calendar.Zones() {
+		city := zone[strings.LastIndex(zone, "/")+1:]
+		if strings.EqualFold(city, strings.ReplaceAll(text, " ", "_")) {
+			return fmt.Sprintf(" (did you mean %q?)", zone)
+		}
+		if text != "" && strings.EqualFold(text[:1], zone[:1]) {
+			like = append(like, zone)
+		}
+	}
+	return suggestion(text, like)
+}
+
+// checkScheduleParams reports values for parameters that are not declared or do not fit, and parameters that have none.
+func (l *loader) checkScheduleParams(path string, given Map[string], declared map[string]Param, required []string) {
+	has := map[string]bool{}
+	for _, value := range given {
+		has[value.Name] = true
+		at := Key(Key(path, "params"), value.Name)
+		param, is := declared[value.Name]
+		if !is {
+			l.report(at, "no parameter named %s%s", quote(value.Name), suggestion(value.Name, l.doc.Pipeline.Params.names()))
+			continue
+		}
+		if _, err := parseParam(param, value.Value); err != nil && !errors.Is(err, errUnknownType) && l.sound(at) {
+			l.report(at, "%s", err)
+		}
+	}
+	for _, name := range required {
+		if !has[name] {
+			l.report(path, "gives no value to the parameter %q, which has no default: add params: {%[1]s: VALUE}", name)
+		}
+	}
+}
+
+// sound reports whether no problem is known at the path or below it.
+func (l *loader) sound(path string) bool {
+	return !slices.ContainsFunc(l.problems, func(p Problem) bool { return p.Path == path || isBelow(p.Path, path) })
+}
