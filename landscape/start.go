@@ -40,6 +40,7 @@ type Start struct {
 	Actor    string     `db:"actor"`                // who asked
 	Trigger  string     `db:"trigger"`              // cli, library, schedule …
 	Why      string     `db:"why"`                  // empty if nobody said
+	Key      string     `db:"key"`                  // under which a service may ask for the run again; empty for none
 	Schedule string     `db:"schedule"`             // id of the schedule that asked; empty if none did
 	Workflow string     `db:"workflow"`             // id of the workflow that somebody started for it
 	Accepted Micros     `db:"accepted_us"`          // set by Log

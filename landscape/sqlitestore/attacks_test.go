@@ -295,5 +295,5 @@ func TestLegalStatuses(t *testing.T) {
 
 // startSQL records a start.
 func startSQL(run string, seq int, state string, decided int) string {
-	return fmt.Sprintf(`insert into starts values ('%s', %d, '', '{}', '', '', '', '', '', 1, '%s', '', '', nullif(%d, 0))`, run, seq, state, decided)
+	return fmt.Sprintf(`insert into starts values ('%s', %d, '', '{}', '', '', '', '', '', '', 1, '%s', '', '', nullif(%d, 0))`, run, seq, state, decided)
 }

@@ -10,6 +10,7 @@ create table starts (
   actor       text collate "C" not null,
   trigger     text collate "C" not null,
   why         text collate "C" not null,
+  key         text collate "C" not null,
   schedule    text collate "C" not null,
   workflow    text collate "C" not null,
   accepted_us bigint not null check (accepted_us > 0),
@@ -41,9 +42,9 @@ create trigger birth after insert on starts referencing new table as added for e
 
 create function starts_change() returns trigger language plpgsql set search_path from current as $$
 begin
-  if (old.run_id, old.seq, old.pipeline, old.params, old.actor, old.trigger, old.why, old.schedule, old.workflow, old.accepted_us)
+  if (old.run_id, old.seq, old.pipeline, old.params, old.actor, old.trigger, old.why, old.key, old.schedule, old.workflow, old.accepted_us)
     is distinct from
-    (new.run_id, new.seq, new.pipeline, new.params, new.actor, new.trigger, new.why, new.schedule, new.workflow, new.accepted_us)
+    (new.run_id, new.seq, new.pipeline, new.params, new.actor, new.trigger, new.why, new.key, new.schedule, new.workflow, new.accepted_us)
   then
     raise exception 'starts: only state, refusal, reason and decided_us change' using errcode = 'integrity_constraint_violation';
   end if;
@@ -74,13 +75,13 @@ revoke execute on function move_starts from public;
 
 -- One row per run, and the start that it came of; nulls for a run that an earlier release began.
 create view run_starts as
-select r.run_id, s.seq, r.pipeline, r.actor, r.trigger, s.why, s.schedule, s.workflow, s.params, s.accepted_us, r.started_us, r.status
+select r.run_id, s.seq, r.pipeline, r.actor, r.trigger, s.why, s.key, s.schedule, s.workflow, s.params, s.accepted_us, r.started_us, r.status
 from runs r
 left join starts s on s.run_id = r.run_id and s.state = 'begun';
 
 -- One row per start of which no run came, or none yet, and why.
 create view why_not as
-select run_id, seq, pipeline, state, refusal, reason, actor, trigger, why, schedule, workflow, params, accepted_us, decided_us
+select run_id, seq, pipeline, state, refusal, reason, actor, trigger, why, key, schedule, workflow, params, accepted_us, decided_us
 from starts
 where state <> 'begun';
 
