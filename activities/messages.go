@@ -25,6 +25,7 @@ type OpenInput struct {
 	Retry    *RetryInput `json:"retry,omitempty"`   // set if the run feeds records of its parent again; then Link is set by OpenRun
 
 	Why      string `json:"why,omitempty"`      // what the starter gives as the reason, for the record
+	Key      string `json:"key,omitempty"`      // under which a service may ask for the run again; it gives the run its id
 	Pipeline string `json:"pipeline,omitempty"` // name of a document that is deployed on the workers; then Document, File and Folder are empty
 	Files    string `json:"files,omitempty"`    // name of the files that the workers must see who do the run; "" leaves it to the document
 }

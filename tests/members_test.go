@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
 	"waymark/activities"
 	"waymark/landscape"
+	"waymark/pipeline"
 	"waymark/tests/system"
 	"waymark/worker"
 	"waymark/workflows"
@@ -171,4 +173,49 @@ func TestAnInputThatIsRefusedLeavesItsReason(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, runs)
 	require.NoDirExists(t, filepath.Join(folder, "shared", "out"))
+}
+
+// TestAKeyMeansOneRun starts a run as often as a service does that does not know whether it has, also at the same time.
+func TestAKeyMeansOneRun(t *testing.T) {
+	folder := t.TempDir()
+	s := system.StartWith(t, system.Options{Members: []worker.Member{{Files: "disk", Pipelines: folder}}})
+	s.Folder = folder
+	keyed := strings.NewReplacer("name: shared", "name: shared\nparams: {least: {type: int, default: 0}}", "5000", "param.least",
+		"all.csv", "all.csv, overwrite: true").Replace(shared)
+	s.Write(t, map[string]string{"shared/pipeline.yaml": keyed, "shared/orders.csv": sharedRows(3_000)})
+	input := map[string]any{"pipeline": "shared", "key": "order-4711"}
+	var handles []sdk.WorkflowRun
+	for range 6 {
+		handles = append(handles, system.Execute(t, s.Temporal, "", input))
+	}
+	want := workflows.RunResult{Run: activities.RunOfKey("shared", "order-4711"), Status: pipeline.Completed, Rows: 3_000}
+	for _, handle := range append(handles, system.Execute(t, s.Temporal, "late", input)) {
+		var result workflows.RunResult
+		require.NoError(t, handle.Get(t.Context(), &result))
+		require.Equal(t, want, result)
+	}
+	runs, err := s.Log.RecentRuns(t.Context(), nil, 0)
+	require.NoError(t, err)
+	require.Len(t, runs, 1)
+	start, err := s.Log.LastStart(t.Context(), want.Run)
+	require.NoError(t, err)
+	require.Equal(t, []any{"order-4711", int64(0), landscape.StartBegun}, []any{start.Key, start.Seq, start.State})
+
+	var application *temporal.ApplicationError
+	input["params"] = map[string]any{"least": 1}
+	require.ErrorAs(t, system.Execute(t, s.Temporal, "other", input).Get(t.Context(), nil), &application)
+	require.Equal(t, workflows.TypeKeyReused, application.Type())
+	require.Contains(t, application.Message(), "with other values of the parameters least: give another key")
+	start, err = s.Log.StartOfWorkflow(t.Context(), "other")
+	require.NoError(t, err)
+	require.Equal(t, []any{want.Run, landscape.StartRefused, workflows.TypeKeyReused}, []any{start.Run, start.State, start.Refusal})
+
+	failing := map[string]any{"pipeline": "shared", "key": "order-4712", "params": map[string]any{"least": "many"}}
+	for range 2 {
+		require.ErrorContains(t, system.Execute(t, s.Temporal, "", failing).Get(t.Context(), nil), "least")
+	}
+	failing["params"] = map[string]any{"least": 2}
+	var result workflows.RunResult
+	require.NoError(t, system.Execute(t, s.Temporal, "", failing).Get(t.Context(), &result), "no run came of what was refused")
+	require.Equal(t, activities.RunOfKey("shared", "order-4712"), result.Run)
 }

@@ -33,7 +33,7 @@ type form struct {
 }
 
 var (
-	inputForm   = form{"input", `{"pipeline": "NAME"}`, "pipeline, params, run, why, files"}
+	inputForm   = form{"input", `{"pipeline": "NAME"}`, "pipeline, params, run, key, why, files"}
 	commandForm = form{"order", `{"actor": "NAME", "why": "TEXT"}`, "actor, why, and for cancel as and final"}
 )
 
@@ -181,7 +181,7 @@ func (in *RunInput) validate(ctx workflow.Context) error {
 	if len(in.faults.values) > 0 { // which no release accepted
 		return invalid(slices.Concat(in.faults.values, in.faults.keys))
 	}
-	accepted := slices.Concat(in.faults.keys, in.misnamed(), in.misplaced(ctx))
+	accepted := slices.Concat(in.faults.keys, in.misnamed(), in.miskeyed(), in.misplaced(ctx))
 	if len(accepted) == 0 || workflow.GetVersion(ctx, checkedInputs, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
 		return nil
 	}

@@ -54,7 +54,10 @@ func RunPipeline(ctx workflow.Context, in RunInput) (RunResult, error) {
 	if err := in.validate(ctx); err != nil {
 		return RunResult{}, refuse(ctx, in, err)
 	}
-	if in.name(ctx) {
+	switch named := in.name(ctx); {
+	case named && in.Key != "":
+		return startKeyed(ctx, in)
+	case named:
 		return startNamed(ctx, in)
 	}
 	result, err := runPipeline(ctx, &in)
@@ -84,6 +87,9 @@ const (
 // one open workflow at most, and a search for the run finds it there. A workflow that is retried or reset means the same run.
 func (in *RunInput) name(ctx workflow.Context) bool {
 	info := workflow.GetInfo(ctx)
+	if in.Run == "" && in.Key != "" {
+		in.Run = activities.RunOfKey(in.Pipeline, in.Key)
+	}
 	if in.State != nil || in.Resume != nil || in.Run != "" && info.WorkflowExecution.ID == WorkflowID(in.Run) {
 		return false
 	}
@@ -111,6 +117,16 @@ func idOf(info *workflow.Info) string {
 // startNamed starts the workflow of a run that was started by another name, by a person, a program or a schedule, and waits for its end.
 // If this workflow is terminated, the run continues.
 func startNamed(ctx workflow.Context, in RunInput) (RunResult, error) {
+	result, err := startChild(ctx, in)
+	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
+		err = failure(activities.TypeExists, "RUN_EXISTS: run %s is worked for by workflow %s, which is open: wait for its end, or give the new run another id",
+			in.Run, WorkflowID(in.Run))
+		return result, refuse(ctx, in, err)
+	}
+	return result, err
+}
+
+func startChild(ctx workflow.Context, in RunInput) (RunResult, error) {
 	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
 		WorkflowID: WorkflowID(in.Run), WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		ParentClosePolicy: enums.PARENT_CLOSE_POLICY_ABANDON, WaitForCancellation: true,
@@ -118,11 +134,6 @@ func startNamed(ctx workflow.Context, in RunInput) (RunResult, error) {
 	})
 	var result RunResult
 	err := workflow.ExecuteChildWorkflow(ctx, RunPipelineName, in).Get(ctx, &result)
-	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
-		err = temporal.NewNonRetryableApplicationError(fmt.Sprintf("RUN_EXISTS: run %s is worked for by workflow %s, which is open: wait for its end, "+
-			"or give the new run another id", in.Run, WorkflowID(in.Run)), activities.TypeExists, nil)
-		return result, refuse(ctx, in, err)
-	}
 	return result, err
 }
 

@@ -1,0 +1,48 @@
+package activities
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+
+	"waymark/landscape"
+	"waymark/pipeline"
+)
+
+// keyspace is the name space of the ids that runs have by their keys. Stored by way of these; never change it.
+var keyspace = uuid.MustParse("5f0c7a52-63e1-4f6b-9a0e-8d4c1be1a7d3")
+
+// RunOfKey returns the id of the run of a pipeline that a service asks for under a key: however often it asks, it means this run.
+func RunOfKey(pipeline, key string) string {
+	return uuid.NewSHA1(keyspace, []byte(pipeline+"\x00"+key)).String()
+}
+
+// Keyed is what is recorded of the run that somebody asks for under a key. It travels through workflow history.
+type Keyed struct {
+	Status  pipeline.RunStatus `json:"status,omitempty"`  // empty if the run is not recorded
+	Rows    int64              `json:"rows,omitempty"`    // that its sources held, as far as they were read
+	Refused int64              `json:"refused,omitempty"` // of its tokens
+	Reason  string             `json:"reason,omitempty"`  // why it stopped
+	Differs string             `json:"differs,omitempty"` // in what it differs from what is asked for; empty if it is the same
+}
+
+// FindKeyed looks for the run that somebody asks for under a key. It changes nothing.
+func (a *Activities) FindKeyed(ctx context.Context, in OpenInput) (Keyed, error) {
+	return anyAttempt(ctx, a, in.Run, 0, func(ctx context.Context, a *Activities) (Keyed, error) {
+		on, err := a.log.Run(ctx, in.Run)
+		if errors.Is(err, landscape.ErrNotFound) {
+			return Keyed{}, nil
+		}
+		if err != nil {
+			return Keyed{}, err
+		}
+		found := Keyed{Status: on.Status, Reason: on.Reason}
+		if found.Differs, err = differences(on, in); err != nil {
+			return Keyed{}, err
+		}
+		progress, err := a.log.Progress(ctx, in.Run)
+		found.Rows, found.Refused = progress.Rows, progress.Failed
+		return found, err
+	})
+}

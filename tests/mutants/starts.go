@@ -1,0 +1,45 @@
+package main
+
+// starts is mutants of how a run begins, and of what is recorded if it does not.
+var starts = []mutant{
+	{
+		name: "a start is not recorded before its run", never: "nobody knows that somebody asked for a run",
+		file: "activities/open.go", old: "\t\terr = a.accept(ctx, in, from)\n", new: "",
+		pkg: "./tests", run: "^TestADeployedPipelineIsRunByItsName$",
+	},
+	{
+		name: "a refused start is not recorded", never: "there is no run and nobody knows why",
+		file: "activities/finish.go", old: "a.refuse(ctx, *in.Begin, in.Status, in.Refusal, in.Reason)", new: "nil",
+		pkg: "./tests", run: "^TestAnInputThatIsRefusedLeavesItsReason$",
+	},
+	{
+		name: "an invalid input is not recorded", never: "there is no run and nobody knows why",
+		file: "activities/start.go", old: "\treturn a.log.Refuse(ctx, start)\n", new: "\treturn nil\n",
+		pkg: "./tests", run: "^TestAnInputThatIsRefusedLeavesItsReason$",
+	},
+	{
+		name: "a start stays open when its run begins", never: "a run has begun, and its start says that it has not",
+		file: "landscape/run.go", old: "Insert: graph.records(run, now), Move: start}", new: "Insert: graph.records(run, now), Move: start[:0]}",
+		pkg: "./landscape/memdriver", run: "^TestDriver$/^Starts$",
+	},
+	{
+		name: "a start after a refused one has its place", never: "the reason of a refused start is lost",
+		file: "landscape/start.go", old: "s.Seq = last.Seq + 1", new: "s.Seq = last.Seq",
+		pkg: "./landscape/memdriver", run: "^TestDriver$/^Starts$",
+	},
+	{
+		name: "a terminated start stays open", never: "a start waits for ever for a workflow that is gone",
+		file: "workflows/recovery/abandoned.go", old: "return true, a.Log.Refuse(ctx, start)", new: "return false, nil",
+		pkg: "./tests", run: "^TestAStartWhoseWorkflowIsTerminatedIsRefused$",
+	},
+	{
+		name: "a key is one for all parameters", never: "a service gets the result of another question",
+		file: "workflows/key.go", old: `case found.Differs != "":`, new: "case false:",
+		pkg: "./tests", run: "^TestAKeyMeansOneRun$",
+	},
+	{
+		name: "who comes second with a key fails", never: "a service that asks twice is told of a failure",
+		file: "workflows/key.go", old: "if !temporal.IsWorkflowExecutionAlreadyStartedError(err) {", new: "if true {",
+		pkg: "./tests", run: "^TestAKeyMeansOneRun$",
+	},
+}

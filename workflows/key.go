@@ -1,0 +1,89 @@
+package workflows
+
+import (
+	"fmt"
+	"regexp"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"waymark/activities"
+	"waymark/pipeline"
+)
+
+// Types of the failures of a start with a key. Stored in histories; never rename.
+const (
+	// TypeKeyReused says that the key belongs to a run that was asked for in other words.
+	TypeKeyReused = "KeyReused"
+	// TypeRunFailed says that the run of the key stopped before it was complete.
+	TypeRunFailed = "RunFailed"
+)
+
+var visible = regexp.MustCompile(`^[!-~]{1,255}$`)
+
+// miskeyed says what is wrong with the key of an input.
+func (in *RunInput) miskeyed() []string {
+	switch {
+	case in.Key == "":
+		return nil
+	case !visible.MatchString(in.Key):
+		return []string{fmt.Sprintf("the input's key: %.64q cannot be one: write up to 255 visible characters of ASCII, without spaces", in.Key)}
+	case in.Pipeline == "":
+		return []string{"the input has a key and no pipeline: the key belongs to a run of one"}
+	case in.Run != "" && in.Run != activities.RunOfKey(in.Pipeline, in.Key):
+		return []string{"the input has a key and a run: the key gives the run its id; write one of them"}
+	}
+	return nil
+}
+
+// How often somebody who asks for a run that others asked for before looks how it is.
+const (
+	firstLook = time.Second
+	maxLook   = time.Minute
+)
+
+// startKeyed starts the workflow of the run that the key names, unless somebody did so before, and returns the result of the run in either
+// case. The key belongs to the run for ever; a start that was refused has no run, and leaves the key to the next.
+func startKeyed(ctx workflow.Context, in RunInput) (RunResult, error) {
+	for pause := firstLook; ; pause = min(2*pause, maxLook) {
+		var found activities.Keyed
+		if err := workflow.ExecuteActivity(withActivity(ctx, "look for the run of the key"), act.FindKeyed, in.OpenInput).Get(ctx, &found); err != nil {
+			return RunResult{}, err
+		}
+		switch {
+		case found.Differs != "":
+			return RunResult{}, refuse(ctx, in, failure(TypeKeyReused, "KEY_REUSED: run %s was asked for under this key with %s: give another key", in.Run, found.Differs))
+		case found.Status == "":
+			result, err := startChild(ctx, in)
+			if !temporal.IsWorkflowExecutionAlreadyStartedError(err) {
+				return result, err
+			}
+		case found.Status != pipeline.Running:
+			return in.ended(found)
+		}
+		if err := workflow.Sleep(ctx, pause); err != nil {
+			return RunResult{}, err
+		}
+		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
+			in.Run = ""
+			return RunResult{}, workflow.NewContinueAsNewError(ctx, RunPipelineName, in)
+		}
+	}
+}
+
+// ended returns the result of a run that somebody asked for before.
+func (in *RunInput) ended(found activities.Keyed) (RunResult, error) {
+	result := RunResult{Run: in.Run, Status: found.Status, Rows: found.Rows, Refused: found.Refused}
+	switch found.Status {
+	case pipeline.Completed, pipeline.CompletedWithFailures, pipeline.Empty:
+		return result, nil
+	default:
+		return result, failure(TypeRunFailed, "run %s, which was asked for under this key, is %s: %s", in.Run, found.Status, found.Reason)
+	}
+}
+
+// failure is an error that no retry cures.
+func failure(kind, format string, args ...any) error {
+	return temporal.NewNonRetryableApplicationError(fmt.Sprintf(format, args...), kind, nil)
+}
