@@ -91,7 +91,7 @@ var resumes = []mutant{
 	},
 	{
 		name: "a run that cannot be resumed is stopped", never: "a refusal changes the run that it is about",
-		file: "activities/finish.go", old: "err == nil && on.Epoch < in.Epoch {", new: "err == nil && on.Epoch < 0 {",
+		file: "activities/finish.go", old: "err == nil && on.Epoch < in.Epoch:", new: "err == nil && on.Epoch < 0:",
 		pkg: "./tests/resume", run: "^TestARefusedResumeWritesNothing$",
 	},
 	{
