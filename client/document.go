@@ -25,6 +25,7 @@ type Document struct {
 	Folder string // absolute; the document's relative paths start there
 	Source []byte
 	Params map[string]string
+	Slot   string     // the name of the slot that it is about; empty for none. What depends on it is in Params
 	Plan   *plan.Plan // nil if only workers can compile it
 }
 

@@ -23,6 +23,8 @@ type StartRequest struct {
 	File     string            // or: the file of one
 	Pipeline string            // or, with a cluster: the name of a document that is deployed on its workers
 	Params   map[string]string // of the File or the Pipeline
+	For      string            // the slot that the run of the File is about, such as 2026-11-21: parameters whose defaults refer to a slot get values
+	Schedule string            // whose slot that is; may be empty if the document has at most one schedule
 	Input    io.Reader         // standard input, for a document that reads it
 	Detach   bool              // its follower wants to know no more than that it began
 }
@@ -59,6 +61,8 @@ func (r *StartRequest) check() error {
 		return invalid("File and Pipeline exclude each other")
 	case r.Document != nil && len(r.Params) > 0:
 		return invalid("Params and Document exclude each other: a Document has its own Params")
+	case r.For+r.Schedule != "" && r.File == "":
+		return invalid("For and Schedule belong to a File: a Document has its own Params, and those of a deployed Pipeline are given")
 	case r.Document != nil && len(r.Document.Source) == 0:
 		return invalid("the Document is empty: Compile returns one")
 	}
@@ -109,7 +113,7 @@ func (s *Session) start(ctx context.Context, r StartRequest) (*Execution, error)
 	}
 	e := &Execution{by: r.By, Detach: r.Detach, Interrupted: interrupted}
 	if r.File != "" {
-		if r.Document, err = Compile(s.Planner, r.File, r.Params); err != nil {
+		if r.Document, err = CompileFor(s.Planner, r.File, r.Params, SlotOf{For: r.For, Schedule: r.Schedule}); err != nil {
 			return nil, err
 		}
 	}

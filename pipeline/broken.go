@@ -5,9 +5,14 @@ import (
 	"strings"
 )
 
-// Sound reports whether the document has no problem at the path or below it, as far as Load has looked. What is not sound
-// may be missing from Pipeline, or be there with zero values.
+// Sound reports whether the document has no problem at the path or below it, as far as Load has looked, and no reference to a parameter
+// with one. What is not sound may be missing from Pipeline, or be there with zero values.
 func (d *Document) Sound(path string) bool {
+	for _, at := range d.unresolved {
+		if at == path || isBelow(at, path) {
+			return false
+		}
+	}
 	for i := range d.Problems {
 		if at := d.Problems[i].Path; at == path || isBelow(at, path) {
 			return false

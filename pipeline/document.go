@@ -51,7 +51,7 @@ func (m Map[T]) names() []string {
 // Param declares a parameter: `${param:NAME}` in the document's texts, `param.NAME` in expressions.
 type Param struct {
 	Type        string  `yaml:"type" words:"string int float bool date timestamp decimal"` // the type of its value
-	Default     *string `yaml:"default,omitempty" text:"exact"`                            // the value if the run gives none; without a default the run must give one
+	Default     *string `yaml:"default,omitempty" text:"slot"`                             // the value if the run gives none, in which ${slot:date} and others refer to the slot that the run is about; without a default the run must give one
 	Description string  `yaml:"description,omitempty"`                                     // what the parameter is for, for people
 }
 

@@ -34,6 +34,7 @@ type Environment struct {
 //	${NAME}          the environment variable
 //	${secret:NAME}   the secret
 //	${param:NAME}    the text of the parameter; as a whole value it may also fill a number or a bool
+//	${slot:date}     in defaults of parameters alone: the slot that the run is about, for LoadTimetable
 //	$${              a literal ${
 //
 // They are replaced after the YAML is read, in single texts, and never in keys, names or expressions. A value that comes
@@ -76,6 +77,8 @@ type loader struct {
 	env      Environment
 	doc      *Document
 	params   map[string]paramText // every declared parameter
+	slots    map[string][]span    // by path, the defaults that refer to a slot
+	misfits  map[string]bool      // the paths of those that were reported because they do not fit their parameters
 	noted    map[Reference]bool   // what is in doc.References, without fingerprints
 	expanded int                  // bytes that references brought in
 	problems Problems
@@ -136,4 +139,5 @@ type Document struct {
 	hiddenAt []hiddenAt    // shorter ones, with every place
 
 	unknownKeys []string // paths of mappings that have some
+	unresolved  []string // paths of texts with references to parameters that have no valid value, no more than maxProblems
 }

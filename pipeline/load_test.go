@@ -21,7 +21,7 @@ func world() pipeline.Environment {
 		"REGION": "north-west", "EVIL": "x\n- evil: yaml", "EMPTY": "", "SHORT": "a;b", "BYTES": "\xff", "AGAIN": "${REGION}",
 	}
 	return pipeline.Environment{
-		Params: map[string]string{"rows": "500"},
+		Params: map[string]string{"rows": "500", "day": "2026-11-20"},
 		Env: func(name string) (string, bool) {
 			value, ok := variables[name]
 			return value, ok
@@ -77,10 +77,12 @@ func TestLoadParamsAndChunk(t *testing.T) {
 	doc := loadFull(t)
 	day, err := row.Parse(row.Date, "2001-01-01")
 	require.NoError(t, err)
+	slotDay, err := row.Parse(row.Date, "2026-11-20")
+	require.NoError(t, err)
 	threshold, err := row.Parse(row.Decimal, "1.10")
 	require.NoError(t, err)
 	require.Equal(t, map[string]row.Value{
-		"since": day, "region": row.StringValue("west"), "threshold": threshold, "rows": row.IntValue(500),
+		"since": day, "region": row.StringValue("west"), "threshold": threshold, "rows": row.IntValue(500), "day": slotDay,
 	}, doc.Params)
 	require.Equal(t, "Strikes by severity, west hunter2-hunter2", doc.Pipeline.Description)
 	require.Equal(t, pipeline.Chunk{Rows: 500, Bytes: 8 << 20}, doc.Pipeline.Chunk)

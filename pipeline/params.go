@@ -30,6 +30,7 @@ func (l *loader) resolveParams(root *node) {
 	var params Map[Param]
 	quiet := &loader{doc: &Document{}, noted: map[Reference]bool{}}
 	quiet.decode("params", declared, reflect.ValueOf(&params).Elem(), fieldRule{})
+	l.slots = quiet.slots
 	for _, param := range params {
 		text, given := l.paramText(param)
 		value, err := parseParam(param.Value, text)
@@ -46,10 +47,10 @@ func (l *loader) paramText(param Named[Param]) (string, bool) {
 	if text, given := l.env.Params[param.Name]; given {
 		return text, true
 	}
-	if param.Value.Default != nil {
-		return *param.Value.Default, true
+	if _, refers := l.slots[defaultPath(param.Name)]; refers || param.Value.Default == nil {
+		return "", false
 	}
-	return "", false
+	return *param.Value.Default, true
 }
 
 // errUnknownType stands for a type that decode has reported already.
@@ -79,13 +80,18 @@ func (l *loader) checkParam(path string, param Named[Param]) {
 	if !paramName.MatchString(param.Name) {
 		l.report(path, "%s is not a name for a parameter: use a to z, 0 to 9 and _, at most 63 characters, a letter first", quote(param.Name))
 	}
-	if text := param.Value.Default; text != nil {
+	_, refers := l.slots[Key(path, "default")]
+	if text := param.Value.Default; text != nil && !refers {
 		if _, err := parseParam(param.Value, *text); err != nil && !errors.Is(err, errUnknownType) {
 			l.report(Key(path, "default"), "%s", err)
 		}
 	}
 	text, given := l.env.Params[param.Name]
-	if !given && l.doc.find(Key(path, "default")) == nil {
+	switch {
+	case given:
+	case refers:
+		l.report(Key(path, "default"), "the parameter %q takes its value from a slot, and the run names none: name one, as in --for 2026-11-21, or give the parameter: --param %[1]s=VALUE", param.Name)
+	case l.doc.find(Key(path, "default")) == nil:
 		l.report(path, "the parameter %q has no value: give one for the run, or declare a default", param.Name)
 	}
 	if given {

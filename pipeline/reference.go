@@ -21,6 +21,7 @@ const (
 	EnvReference    ReferenceKind = "env"
 	SecretReference ReferenceKind = "secret"
 	ParamReference  ReferenceKind = "param"
+	SlotReference   ReferenceKind = "slot" // in defaults of parameters alone: the record has the parameter's value
 )
 
 // Reference is something outside of the document that its texts refer to. It never holds the value.
@@ -87,6 +88,8 @@ func parseReference(inner string) (span, error) {
 	switch {
 	case (kind == "secret" || kind == "param") && otherName.MatchString(name):
 		return span{ReferenceKind(kind), name}, nil
+	case kind == "slot" && name != "":
+		return parseSlotReference(name)
 	case envName.MatchString(inner):
 		return span{EnvReference, inner}, nil
 	case envName.MatchString(kind) && strings.HasPrefix(name, "-"):
@@ -149,8 +152,12 @@ func (l *loader) spend(path string, bytes int) bool {
 }
 
 func (l *loader) lookUp(path string, s span) (string, bool) {
-	if s.kind == ParamReference {
+	switch s.kind {
+	case ParamReference:
 		return l.lookUpParam(path, s.text)
+	case SlotReference:
+		l.report(path, "${%s}: only the default of a parameter refers to a slot: declare params: {day: {type: date, default: \"${slot:date}\"}} and write ${param:day}", s.name())
+		return "", false
 	}
 	value, err := l.fetch(s)
 	if err != nil {
@@ -207,6 +214,9 @@ func (l *loader) lookUpParam(path, name string) (string, bool) {
 		return "", false
 	}
 	l.note(Reference{Kind: ParamReference, Name: name})
+	if !param.ok && len(l.doc.unresolved) < maxProblems {
+		l.doc.unresolved = append(l.doc.unresolved, path)
+	}
 	return param.text, param.ok
 }
 

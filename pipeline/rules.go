@@ -16,6 +16,7 @@ const (
 	pathText  textKind = "path"  // like plain, without secrets: where files are is recorded
 	queryText textKind = "query" // SQL, without secrets: it is recorded; a reference stands for a literal
 	exactText textKind = "exact" // the text of a value, kept as written (1.10 stays 1.10), without references
+	slotKind  textKind = "slot"  // the same with references to a slot
 	exprText  textKind = "expr"  // an expression, kept as written, without references
 )
 

@@ -133,7 +133,7 @@ func (w schemaWriter) text(rule fieldRule) object {
 		return object{"anyOf": []any{object{"enum": rule.words}, object{"type": "string", "pattern": `\$\{`}}}
 	case rule.text == exprText:
 		return object{"type": []string{"string", "number", "boolean", "null"}}
-	case rule.text == exactText:
+	case rule.text == exactText, rule.text == slotKind:
 		return object{"type": []string{"string", "number", "boolean"}}
 	default:
 		return object{"type": []string{"string", "integer"}}

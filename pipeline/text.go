@@ -12,7 +12,7 @@ func (l *loader) text(path string, n *node, rule fieldRule) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	if text == "" && rule.text != exactText && !rule.inList {
+	if text == "" && rule.text != exactText && rule.text != slotKind && !rule.inList {
 		l.report(path, "must not be empty")
 		return "", false
 	}
@@ -54,6 +54,8 @@ func (l *loader) resolve(path string, n *node, kind textKind) (string, bool) {
 		return l.expand(path, n.text)
 	case queryText:
 		return l.expandQuery(path, n.text)
+	case slotKind:
+		return l.slotDefault(path, n, text, references)
 	}
 	if len(references) > 0 {
 		l.report(path, "${%s}: %s", references[0].name(), noReferences(kind, references[0]))
@@ -71,6 +73,8 @@ func noReferences(kind textKind, reference span) string {
 		return "references are not replaced in values that are kept as written"
 	case reference.kind == ParamReference:
 		return "references are not replaced in expressions: write param." + reference.text
+	case reference.kind == SlotReference:
+		return "references are not replaced in expressions: declare a parameter with such a default and write param.NAME"
 	default:
 		return "references are not replaced in expressions: declare a parameter and write param.NAME"
 	}

@@ -12,6 +12,36 @@ import (
 type Timetable struct {
 	Pipeline  string                  // the document's name
 	Schedules Map[*calendar.Schedule] // in the order of the document
+
+	params Map[Map[string]]  // by schedule, the texts of the parameters to which it gives values
+	slots  map[string][]span // by parameter, the default that refers to a slot
+}
+
+// Daily is the schedule that gives slots to a document without schedules: days in UTC.
+func (*Timetable) Daily() Named[*calendar.Schedule] { return Named[*calendar.Schedule]{Value: daily()} }
+
+// Params returns the texts of the parameters that a run for a slot has because of that: those that the schedule gives, and those whose
+// defaults refer to the slot. It is not nil.
+func (t *Timetable) Params(schedule Named[*calendar.Schedule], slot calendar.Slot) map[string]string {
+	texts := map[string]string{}
+	for param, spans := range t.slots {
+		texts[param] = slotText(spans, slot, schedule.Value.Zone())
+	}
+	given, _ := t.params.Get(schedule.Name)
+	for _, param := range given {
+		texts[param.Name] = param.Value
+	}
+	return texts
+}
+
+// NeedsSlot reports whether a run has to be about a slot unless these parameters are given.
+func (t *Timetable) NeedsSlot(given map[string]string) bool {
+	for param := range t.slots {
+		if _, is := given[param]; !is {
+			return true
+		}
+	}
+	return false
 }
 
 // timetableKeys are the keys of the document that a Timetable is made of.
@@ -35,12 +65,18 @@ func LoadTimetable(file string, data []byte) (*Timetable, error) {
 	if len(l.problems) > 0 {
 		return nil, l.sorted()
 	}
-	table := &Timetable{Pipeline: doc.Pipeline.Name}
+	table := &Timetable{Pipeline: doc.Pipeline.Name, slots: map[string][]span{}}
+	for _, param := range doc.Pipeline.Params {
+		if spans, refers := l.slots[defaultPath(param.Name)]; refers {
+			table.slots[param.Name] = spans
+		}
+	}
 	for _, entry := range doc.Pipeline.Schedules {
 		schedule, err := calendar.New(entry.Value.spec(table.Pipeline + "/" + entry.Name))
 		if err != nil {
 			return nil, err
 		}
+		table.params = append(table.params, Named[Map[string]]{Name: entry.Name, Value: entry.Value.Params})
 		table.Schedules = append(table.Schedules, Named[*calendar.Schedule]{Name: entry.Name, Value: schedule})
 	}
 	return table, nil

@@ -37,6 +37,9 @@ func (l *loader) checkSchedules(p *Pipeline) {
 			required = append(required, param.Name)
 		}
 	}
+	if len(p.Schedules) == 0 && len(l.slots) > 0 {
+		l.checkSlotDefaults(daily(), nil, "")
+	}
 	for _, schedule := range p.Schedules {
 		path := Key("schedules", schedule.Name)
 		l.checkName(path, schedule.Name)
@@ -50,7 +53,10 @@ func (l *loader) checkSlots(path string, schedule Schedule, seed string) {
 	if !l.sound(path) {
 		return
 	}
-	_, err := calendar.New(schedule.spec(seed))
+	slots, err := calendar.New(schedule.spec(seed))
+	if err == nil {
+		l.checkSlotDefaults(slots, schedule.Params, " of "+seed[strings.LastIndex(seed, "/")+1:])
+	}
 	problems, _ := errors.AsType[calendar.Problems](err)
 	for _, problem := range problems {
 		l.report(path+"."+problem.Field, "%s%s", problem.Message, cureOf(problem.Field, schedule))

@@ -281,6 +281,9 @@ func TestStartRefuses(t *testing.T) {
 		"File and Document exclude each other":       {File: file, Document: doc},
 		"File and Pipeline exclude each other":       {File: file, Pipeline: "p"},
 		"Document and Pipeline exclude each other":   {Document: doc, Pipeline: "p"},
+		"For and Schedule belong to a File":          {Document: doc, For: "2026-11-21"},
+		"nothing in " + file + " depends on a slot":  {File: file, For: "2026-11-21"},
+		"which slot of nightly is the run about":     {File: file, Schedule: "nightly"},
 		"Params and Document exclude each other: a ": {Document: doc, Params: map[string]string{"a": "b"}},
 	} {
 		_, err := home.Start(t.Context(), r)

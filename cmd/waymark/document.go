@@ -4,12 +4,15 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
 
 	"waymark/client"
 )
 
 // compile reads a document and compiles it. Problems of the document are wrong use, all of them at once.
-func (a *app) compile(file string, params []string) (*client.Document, error) {
+func (a *app) compile(file string, params []string, slot client.SlotOf) (*client.Document, error) {
 	given, err := parsePairs("--param", "NAME=VALUE", params)
 	if err != nil {
 		return nil, err
@@ -18,7 +21,23 @@ func (a *app) compile(file string, params []string) (*client.Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.Compile(planner, file, given)
+	return client.CompileFor(planner, file, given, slot)
+}
+
+// compileAny is compile for looking at a document that need not be about a slot: it tells which one is taken for all.
+func (a *app) compileAny(file string, params []string, slot client.SlotOf) (*client.Document, error) {
+	slot.Next = time.Now()
+	doc, err := a.compile(file, params, slot)
+	if doc != nil && doc.Slot != "" && slot.For == "" {
+		a.note("this is for slot %s: --for names another one", doc.Slot)
+	}
+	return doc, err
+}
+
+// slotFlags define which slot a document is about.
+func slotFlags(cmd *cobra.Command, slot *client.SlotOf) {
+	cmd.Flags().StringVar(&slot.For, "for", "", "`slot` that the run is about, such as 2026-11-21: the values of parameters that depend on it")
+	cmd.Flags().StringVar(&slot.Schedule, "schedule", "", "with --for: `name` of the schedule whose slot it is, if the document has several")
 }
 
 // parsePairs reads the words that a flag was given: form, such as NAME=VALUE, says how they are written.

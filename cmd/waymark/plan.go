@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/client"
 	"waymark/engine/plan"
 )
 
@@ -15,6 +16,7 @@ var planFormats = []string{"text", "dot", "mermaid", "json"}
 
 func (a *app) planCommand() *cobra.Command {
 	var params []string
+	var slot client.SlotOf
 	var format string
 	cmd := &cobra.Command{
 		Use:   "plan FILE",
@@ -24,7 +26,7 @@ func (a *app) planCommand() *cobra.Command {
 			if !slices.Contains(planFormats, format) {
 				return wrongUsef("--format %q: write one of %s", format, strings.Join(planFormats, ", "))
 			}
-			doc, err := a.compile(args[0], params)
+			doc, err := a.compileAny(args[0], params, slot)
 			if err != nil {
 				return err
 			}
@@ -34,6 +36,7 @@ func (a *app) planCommand() *cobra.Command {
 		},
 	}
 	paramFlag(cmd, &params)
+	slotFlags(cmd, &slot)
 	cmd.Flags().StringVar(&format, "format", "text", "text, dot, mermaid or json")
 	fixed := func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return planFormats, cobra.ShellCompDirectiveNoFileComp

@@ -49,6 +49,7 @@ stops the run in this process and records that; a second one ends the process at
 		},
 	}
 	paramFlag(cmd, &o.params)
+	slotFlags(cmd, &o.slot)
 	detachFlag(cmd, &o.detach)
 	cmd.Flags().StringVar(&o.why, "why", "", "`reason` for the record")
 	cmd.Flags().StringVar(&o.id, "run-id", "", "`id` of the run (default a new UUID)")
@@ -59,10 +60,11 @@ stops the run in this process and records that; a second one ends the process at
 // starting is how a person wants a run to begin.
 type starting struct {
 	params   []string
-	id       string // of the run
-	why      string // for the record
-	pipeline string // that is deployed on the workers; empty for a file
-	detach   bool   // do not follow the run
+	slot     client.SlotOf // of a file
+	id       string        // of the run
+	why      string        // for the record
+	pipeline string        // that is deployed on the workers; empty for a file
+	detach   bool          // do not follow the run
 }
 
 // detachFlag lets a run on a cluster go on by itself.
@@ -82,8 +84,11 @@ func (a *app) mayDetach(detach bool) error {
 func (a *app) start(ctx context.Context, args []string, o starting) error {
 	request := client.StartRequest{By: a.by(o.why), Run: o.id, Pipeline: o.pipeline, Input: os.Stdin, Detach: o.detach}
 	var err error
+	if o.pipeline != "" && o.slot != (client.SlotOf{}) {
+		return wrongUsef("--for and --schedule belong to a file: give the parameters of a deployed pipeline with --param")
+	}
 	if o.pipeline == "" {
-		request.Document, err = a.compileToRun(args[0], o.params)
+		request.Document, err = a.compileToRun(args[0], o.params, o.slot)
 	} else {
 		request.Params, err = a.deployedParams(o.params)
 	}
@@ -113,8 +118,8 @@ func (a *app) deployedParams(params []string) (map[string]string, error) {
 
 // compileToRun compiles a document. One that this machine cannot compile, because others have what it refers to, is left to the workers
 // of a cluster: they can, or say what is wrong with it. Of a document that refers to nothing else what is said here is the truth.
-func (a *app) compileToRun(file string, params []string) (*client.Document, error) {
-	doc, failed := a.compile(file, params)
+func (a *app) compileToRun(file string, params []string, slot client.SlotOf) (*client.Document, error) {
+	doc, failed := a.compile(file, params, slot)
 	if failed == nil || !a.onCluster() {
 		return doc, failed
 	}
@@ -122,7 +127,7 @@ func (a *app) compileToRun(file string, params []string) (*client.Document, erro
 	if err != nil {
 		return nil, failed
 	}
-	doc, err = client.Open(file, given)
+	doc, err = client.OpenFor(file, given, slot)
 	if err != nil || !bytes.Contains(doc.Source, []byte("${")) {
 		return nil, failed
 	}

@@ -2,9 +2,7 @@ package main
 
 import (
 	"bytes"
-	"io"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -21,15 +19,30 @@ func TestSchedulesPage(t *testing.T) {
 	}
 	documents := blocks("yaml")
 	require.Len(t, documents, 1)
-	file := filepath.Join(t.TempDir(), "imports.yaml")
-	require.NoError(t, os.WriteFile(file, []byte(documents[0][1]), 0o600))
-	commands := blocks("console")
-	require.Len(t, commands, 3)
-	for _, block := range commands {
-		command, want, _ := strings.Cut(block[1], "\n")
-		args := strings.Fields(strings.Replace(strings.TrimPrefix(command, "$ waymark "), "imports.yaml", file, 1))
-		var stdout bytes.Buffer
-		require.Zero(t, execute(args, &stdout, io.Discard, func(string) (string, bool) { return "", false }), command)
-		require.Equal(t, want, stdout.String(), command)
+	folder := t.TempDir()
+	t.Chdir(folder)
+	require.NoError(t, os.WriteFile("imports.yaml", []byte(documents[0][1]), 0o600))
+	require.NoError(t, os.Mkdir("in", 0o700))
+	for _, day := range []string{"2026-11-19", "2026-11-20"} {
+		require.NoError(t, os.WriteFile("in/"+day+".csv", []byte("id,total\n1,50\n2,500\n3,5000\n"), 0o600))
+	}
+	commands := 0
+	for _, block := range blocks("console") {
+		for _, command := range strings.Split(block[1], "$ waymark ")[1:] {
+			commands++
+			line, want, _ := strings.Cut(command, "\n")
+			var stdout, stderr bytes.Buffer
+			code := execute(strings.Fields(line), &stdout, &stderr, func(string) (string, bool) { return "", false })
+			require.Zero(t, code, "%s: %s", line, &stderr)
+			if want != "" {
+				require.Equal(t, want, stdout.String(), line)
+			}
+		}
+	}
+	require.Equal(t, 5, commands)
+	for day, want := range map[string]string{"2026-11-20": "id,total\n2,500\n3,5000\n", "2026-11-19": "id,total\n3,5000\n"} {
+		content, err := os.ReadFile("out/" + day + ".csv")
+		require.NoError(t, err)
+		require.Equal(t, want, string(content), day)
 	}
 }

@@ -12,12 +12,13 @@ import (
 
 func (a *app) validateCommand() *cobra.Command {
 	var params []string
+	var slot client.SlotOf
 	cmd := &cobra.Command{
 		Use:   "validate FILE",
 		Short: "Check a pipeline document; show all problems, or what each sink guarantees",
 		Args:  exactlyOne("document"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			doc, err := a.compile(args[0], params)
+			doc, err := a.compileAny(args[0], params, slot)
 			v, invalid := client.Validated(doc, err)
 			if invalid != nil || !v.OK && !a.json {
 				return err
@@ -30,6 +31,7 @@ func (a *app) validateCommand() *cobra.Command {
 		},
 	}
 	paramFlag(cmd, &params)
+	slotFlags(cmd, &slot)
 	return cmd
 }
 

@@ -278,3 +278,15 @@ func TestDamagedDocumentsAreCompiled(t *testing.T) {
 		require.Len(t, slices.Compact(lines), len(strings.Split(err.Error(), "\n")), "seed %d:\n%s\n%v", seed, document, err)
 	}
 }
+
+// Where a parameter has no value, nothing else is wrong with what it would fill.
+func TestAParameterWithoutValueIsOneProblem(t *testing.T) {
+	text := source + "params: {day: {type: date}}\nsinks: {out: {jsonl: {path: \"${param:day}\"}}}\n"
+	loaded, err := pipeline.Load("p.yaml", []byte(text), pipeline.Environment{})
+	require.Error(t, err)
+	root, err := file.NewRoot(t.TempDir())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, root.Close()) })
+	_, err = plan.Compile(loaded, plugins{formats.Formats{Files: file.Access{Root: root}}})
+	require.EqualError(t, err, `p.yaml:4:10: params.day: the parameter "day" has no value: give one for the run, or declare a default`)
+}

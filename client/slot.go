@@ -1,0 +1,114 @@
+package client
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"waymark/pipeline"
+	"waymark/pipeline/calendar"
+	"waymark/worker"
+)
+
+// SlotOf names the slot of time that a run is about. The zero value names none.
+type SlotOf struct {
+	For      string    // the slot's name, such as 2026-11-21
+	Schedule string    // whose slot it is; may be empty if the document has at most one schedule
+	Next     time.Time // without For, of a document that needs a slot: take the first that is due from this time on; zero to refuse the document
+}
+
+// CompileFor is Compile with the parameters that a run for a slot has because of that, unless they are among params. The error is one of
+// kind Invalid as well if the document has no such slot, or nothing in it depends on one.
+func CompileFor(planner worker.Planner, file string, params map[string]string, slot SlotOf) (*Document, error) {
+	doc, err := OpenFor(file, params, slot)
+	if err != nil {
+		return nil, err
+	}
+	return doc, doc.compile(planner, "")
+}
+
+// OpenFor is CompileFor without compiling the document.
+func OpenFor(file string, params map[string]string, slot SlotOf) (*Document, error) {
+	doc, err := Open(file, params)
+	if err != nil {
+		return nil, err
+	}
+	return doc, doc.about(slot)
+}
+
+// about adds the parameters that a run for the slot has because of that.
+func (d *Document) about(of SlotOf) error {
+	switch {
+	case of.For == "" && !of.Next.IsZero():
+		return d.aboutNext(of)
+	case of.For == "" && of.Schedule != "":
+		return invalid(fmt.Sprintf("which slot of %s is the run about? Name it as well (--for)", of.Schedule))
+	case of.For == "":
+		return nil
+	}
+	table, err := d.timetable()
+	if err != nil {
+		return err
+	}
+	schedule, err := of.schedule(d.File, table)
+	if err != nil {
+		return err
+	}
+	slot, err := schedule.Value.Named(of.For)
+	if err != nil {
+		return invalid(fmt.Sprintf("%s: %v", d.File, err))
+	}
+	if len(table.Params(schedule, slot)) == 0 {
+		return invalid(fmt.Sprintf("nothing in %s depends on a slot: no default of a parameter refers to one, such as ${slot:date}", d.File))
+	}
+	d.take(table, schedule, slot)
+	return nil
+}
+
+// aboutNext lets a document that needs a slot be about the next one. What is wrong with the document is left to those who compile it.
+func (d *Document) aboutNext(of SlotOf) error {
+	table, err := pipeline.LoadTimetable(d.File, d.Source)
+	if err != nil || of.Schedule == "" && !table.NeedsSlot(d.Params) {
+		return nil
+	}
+	schedule := table.Daily()
+	if len(table.Schedules) > 0 || of.Schedule != "" {
+		schedules, err := chooseSchedules(d.File, table, of.Schedule)
+		if err != nil {
+			return err
+		}
+		schedule = schedules[0]
+	}
+	for slot := range schedule.Value.Due(of.Next) {
+		d.take(table, schedule, slot)
+		return nil
+	}
+	return nil
+}
+
+// take adds the parameters of a run for the slot, but for those that were given.
+func (d *Document) take(table *pipeline.Timetable, schedule pipeline.Named[*calendar.Schedule], slot calendar.Slot) {
+	params := table.Params(schedule, slot)
+	maps.Copy(params, d.Params)
+	d.Params, d.Slot = params, slot.Name
+}
+
+// schedule returns the one whose slot is named: days in UTC if the document has none.
+func (of SlotOf) schedule(file string, table *pipeline.Timetable) (pipeline.Named[*calendar.Schedule], error) {
+	if len(table.Schedules) == 0 && of.Schedule == "" {
+		return table.Daily(), nil
+	}
+	schedules, err := chooseSchedules(file, table, of.Schedule)
+	switch {
+	case err != nil:
+		return pipeline.Named[*calendar.Schedule]{}, err
+	case len(schedules) > 1:
+		var names []string
+		for _, schedule := range schedules {
+			names = append(names, schedule.Name)
+		}
+		return schedules[0], invalid(fmt.Sprintf("%s has several schedules: say whose slot %s is (--schedule): %s", file, of.For, strings.Join(names, ", ")))
+	}
+	return schedules[0], nil
+}
