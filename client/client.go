@@ -85,8 +85,8 @@ func WithExecutor(ctx context.Context, host Host, run string, do func(*Executor)
 }
 
 // Find returns the run that word names: its id, a prefix of it that no other run has, the id of the workflow that somebody started for it, or
-// pipeline.LastRun. The error is an *Error of
-// kind NotFound if there is none, and of kind Invalid if several have the prefix.
+// pipeline.LastRun. The error is an *Error of kind NotFound if there is none, Failed if it was asked for and did not begin, and Invalid if
+// several have the prefix.
 func (c *Client) Find(ctx context.Context, word string) (run landscape.Run, err error) {
 	defer c.edge(ctx, &err)
 	if word == pipeline.LastRun {

@@ -64,8 +64,8 @@ var allowed = map[string][]string{
 	"audit":                      {"activities/recompute", "activities/resumepoint", "engine", "engine/barrier", "engine/firsts", "landscape", "landscape/sweep", "payload", "engine/plan", "pipeline/expr", "plugin", "pipeline", "pipeline/row"},
 	"client":                     {"activities", "activities/recompute", "audit", "engine/plan", "internal/failpoint", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "payload", "pipeline", "pipeline/calendar", "plugin", "plugin/file", "worker", "workflows", "workflows/recovery"},
 	"client/local": {
-		"activities", "audit", "client", "internal/memory", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/embedded", "internal/text", "internal/version",
-		"landscape", "landscape/pgstore", "landscape/sqlitestore", "payload", "worker", "worker/storage", "workflows",
+		"activities", "audit", "client", "internal/memory", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/embedded", "internal/temporal/webui", "internal/text",
+		"internal/version", "worker/daemon", "landscape", "landscape/pgstore", "landscape/sqlitestore", "payload", "worker", "worker/storage", "workflows",
 	},
 	"cmd/waymark": {
 		"activities", "audit", "client", "client/local", "engine/plan", "internal/memory", "internal/program", "internal/settings", "internal/text", "internal/version",

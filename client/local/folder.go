@@ -99,17 +99,10 @@ func (f Folder) Reach(ctx context.Context, databases []string) (*client.Executor
 	return found, nil
 }
 
-// Serve starts the folder's Temporal server in this process, and returns a connection to it and what ends both. identity is the name by
+// connect starts the folder's Temporal server in this process, and returns a connection to it and what ends both. identity is the name by
 // which the server knows this process. The error is an *Error of kind Busy if another process executes runs in the folder.
-func (f Folder) Serve(ctx context.Context, identity string, logger *slog.Logger) (_ *client.Connection, stop func() error, err error) {
-	server, err := embedded.Start(ctx, embedded.Options{DatabasePath: f.Temporal(), Logger: logger})
-	if inUse, ok := errors.AsType[*embedded.InUseError](err); ok {
-		cure := client.StopOther
-		if inUse.PID == os.Getpid() {
-			cure = client.OtherState
-		}
-		return nil, nil, &client.Error{Kind: client.Busy, Code: client.StateFolderBusy, Message: inUse.Error(), Cure: cure, Err: inUse}
-	}
+func (f Folder) connect(ctx context.Context, identity string, logger *slog.Logger) (_ *client.Connection, stop func() error, err error) {
+	server, err := f.start(ctx, embedded.Options{DatabasePath: f.Temporal(), Logger: logger})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -122,6 +115,30 @@ func (f Folder) Serve(ctx context.Context, identity string, logger *slog.Logger)
 		c.Close()
 		return server.Stop()
 	}, nil
+}
+
+// start starts the folder's Temporal server. The error is an *Error of kind Busy if another process has one.
+func (f Folder) start(ctx context.Context, o embedded.Options) (*embedded.Server, error) {
+	server, err := embedded.Start(ctx, o)
+	inUse, ok := errors.AsType[*embedded.InUseError](err)
+	if !ok {
+		return server, err
+	}
+	cure := client.StopOther
+	if inUse.PID == os.Getpid() {
+		cure = client.OtherState
+	}
+	return nil, &client.Error{Kind: client.Busy, Code: client.StateFolderBusy, Message: inUse.Error(), Cure: cure, Err: inUse}
+}
+
+// Server returns where the process that executes runs in the folder executes those of others as well, and from which task queue: one that
+// serves. The address is empty if there is none.
+func (f Folder) Server() (address, queue string) {
+	process, held, err := embedded.Holder(f.Temporal())
+	if err != nil || !held || process.Queue == "" {
+		return "", ""
+	}
+	return process.Address, process.Queue
 }
 
 // Reserved returns the places in which no document reads or writes: those of the stores, and what else is the folder's own.

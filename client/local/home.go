@@ -278,7 +278,7 @@ func (h *Home) connect(ctx context.Context) error {
 	if h.options.LimitMemory {
 		lift = memory.Limit(runBytes, 200)
 	}
-	connection, stop, err := h.options.State.Serve(ctx, h.options.identity(), h.options.Logger)
+	connection, stop, err := h.options.State.connect(ctx, h.options.identity(), h.options.Logger)
 	if err != nil {
 		lift()
 		return err

@@ -245,7 +245,8 @@ func TestBrokenInput(t *testing.T) {
 	requireError(t, client.Failed, client.RunFailed, err)
 	require.ErrorIs(t, err, broken)
 	_, err = home.Find(t.Context(), "broken")
-	requireError(t, client.NotFound, client.RunNotFound, err)
+	requireError(t, client.Failed, client.RunFailed, err)
+	require.ErrorContains(t, err, "run broken did not begin: it was refused ")
 }
 
 // TestReasons: what ends a run, or decides about it, needs a reason before anything is asked.

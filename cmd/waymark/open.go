@@ -8,6 +8,7 @@ import (
 	"waymark/client/local"
 	"waymark/landscape"
 	"waymark/worker/daemon"
+	"waymark/workflows"
 )
 
 // options are what the library has to know of the configuration.
@@ -30,6 +31,17 @@ func (a *app) options() local.Options {
 
 // onCluster reports whether runs are executed by the workers of a Temporal cluster instead of in this process.
 func (c *config) onCluster() bool { return c.temporal != "" }
+
+// joinServer makes the process that serves on the state folder, if there is one, the cluster that executes runs.
+func (c *config) joinServer() {
+	if c.onCluster() {
+		return
+	}
+	c.temporal, c.queue = c.folder().Server()
+	if c.queue == "" {
+		c.queue = workflows.TaskQueue
+	}
+}
 
 // folder is the state folder.
 func (c *config) folder() local.Folder { return local.Folder(c.state) }

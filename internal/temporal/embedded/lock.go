@@ -16,6 +16,7 @@ import (
 type Process struct {
 	PID     int    // 0 if unknown
 	Address string // where clients reach the server; empty until it answers
+	Queue   string // task queue from which it executes whatever is asked for; empty if it executes its own runs alone
 }
 
 // InUseError says that another server uses the database.
@@ -95,13 +96,13 @@ func sign(file *os.File) error {
 	return err
 }
 
-// publish writes the server's address below the id of this process.
-func (l *lock) publish(address string) error {
+// publish writes the server's address and the task queue, which may be empty, below the id of this process.
+func (l *lock) publish(address, queue string) error {
 	end, err := l.file.Seek(0, io.SeekEnd)
 	if err != nil {
 		return err
 	}
-	_, err = l.file.WriteAt([]byte(address+"\n"), end)
+	_, err = l.file.WriteAt([]byte(address+"\n"+queue+"\n"), end)
 	return err
 }
 
@@ -113,11 +114,12 @@ func signature(file *os.File) Process {
 	}
 	first, rest, _ := strings.Cut(string(text), "\n")
 	pid, _ := strconv.Atoi(first)
-	address, _, whole := strings.Cut(rest, "\n")
+	address, rest, whole := strings.Cut(rest, "\n")
 	if !whole {
-		address = ""
+		return Process{PID: pid}
 	}
-	return Process{PID: pid, Address: address}
+	queue, _, _ := strings.Cut(rest, "\n")
+	return Process{PID: pid, Address: address, Queue: queue}
 }
 
 // release gives the lock back. The file stays: to remove it would let two processes lock two files of one name.

@@ -24,16 +24,16 @@ func TestHolder(t *testing.T) {
 	}
 	requireHolder(Process{}, false)
 	require.NoFileExists(t, path+".lock")
-	for _, address := range []string{"127.0.0.1:65535", "127.0.0.1:7"} {
+	for address, queue := range map[string]string{"127.0.0.1:65535": "", "127.0.0.1:7": "waymark"} {
 		l, err := acquire(path)
 		require.NoError(t, err)
 		requireHolder(Process{PID: os.Getpid()}, true)
-		require.NoError(t, l.publish(address))
-		requireHolder(Process{os.Getpid(), address}, true)
+		require.NoError(t, l.publish(address, queue))
+		requireHolder(Process{os.Getpid(), address, queue}, true)
 		_, err = acquire(path)
 		inUse, ok := errors.AsType[*InUseError](err)
 		require.True(t, ok)
-		require.Equal(t, InUseError{path, Process{os.Getpid(), address}}, *inUse)
+		require.Equal(t, InUseError{path, Process{os.Getpid(), address, queue}}, *inUse)
 		require.NoError(t, l.release())
 		requireHolder(Process{}, false)
 	}
@@ -42,7 +42,8 @@ func TestHolder(t *testing.T) {
 // TestHalfAnAddress: an address that is being written counts as none.
 func TestHalfAnAddress(t *testing.T) {
 	for text, want := range map[string]Process{
-		"": {}, "12": {PID: 12}, "12\n": {PID: 12}, "12\n127.0.0.1:1": {PID: 12}, "12\n127.0.0.1:17\n": {12, "127.0.0.1:17"}, "x\ny\n": {0, "y"},
+		"": {}, "12": {PID: 12}, "12\n": {PID: 12}, "12\n127.0.0.1:1": {PID: 12}, "12\n127.0.0.1:17\n": {12, "127.0.0.1:17", ""},
+		"x\ny\nz\n": {0, "y", "z"},
 	} {
 		file, err := os.CreateTemp(t.TempDir(), "")
 		require.NoError(t, err)

@@ -33,6 +33,8 @@ type Options struct {
 	Logger *slog.Logger
 	// Port is where clients reach the server on 127.0.0.1. The default is any free one.
 	Port int
+	// Queue is the task queue from which this process executes whatever is asked for. It is told to callers of Holder.
+	Queue string
 	// Retention is how long closed workflows are kept, by default 30 days. It takes effect when the database is made.
 	Retention time.Duration
 	// Schedules also runs what schedules and batch operations need.
@@ -63,7 +65,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	}
 	s, err := start(ctx, o)
 	if err == nil {
-		if err = lock.publish(s.address); err != nil {
+		if err = lock.publish(s.address, o.Queue); err != nil {
 			err = errors.Join(err, s.stop())
 		}
 	}
@@ -152,6 +154,9 @@ func (s *Server) waitReady(ctx context.Context) error {
 		}
 	}
 }
+
+// Address is where clients reach the server, on this machine.
+func (s *Server) Address() string { return s.address }
 
 // Client returns a new client for the server's namespace, which the caller closes. HostPort and Namespace of the options
 // are ignored; without a Logger, the client does not log.

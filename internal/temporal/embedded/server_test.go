@@ -138,7 +138,7 @@ func TestOneServer(t *testing.T) {
 	_, err := Start(t.Context(), Options{DatabasePath: path})
 	var inUse *InUseError
 	require.ErrorAs(t, err, &inUse)
-	require.Equal(t, Process{os.Getpid(), s.address}, inUse.Process)
+	require.Equal(t, Process{PID: os.Getpid(), Address: s.address}, inUse.Process)
 	c, err := Dial(t.Context(), inUse.Address, client.Options{})
 	require.NoError(t, err, "the other process can be asked")
 	c.Close()

@@ -1,0 +1,49 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"waymark/internal/temporal/embedded"
+	"waymark/internal/temporal/webui"
+	"waymark/worker/daemon"
+)
+
+// Serving says what a process serves on a state folder.
+type Serving struct {
+	Port   int           // of Temporal on 127.0.0.1; 0 for any free one
+	Pages  string        // HOST:PORT of Temporal's web pages; empty for none
+	Worker daemon.Config // of the worker; Temporal is set by Serve, and what is empty of the storages is the folder's own
+	daemon.Program
+
+	// Began is called when everything but the worker has begun, with Temporal's address.
+	Began func(temporal string)
+}
+
+// Serve runs a Temporal server, its web pages and a worker until ctx ends; then the worker lets what it has in hand come to its end. Other
+// processes that use the folder start their runs there meanwhile. The error is an *Error of kind Busy if another process executes runs in the
+// folder, and a *daemon.UsageError if what a person wrote cannot work.
+func (f Folder) Serve(ctx context.Context, s Serving) (err error) {
+	if err := f.Make(); err != nil {
+		return err
+	}
+	if s.Worker.OwnKey, err = f.LastingKey(); err != nil {
+		return err
+	}
+	server, err := f.start(ctx, embedded.Options{DatabasePath: f.Temporal(), Port: s.Port, Schedules: true, Queue: s.Worker.Queue})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, server.Stop()) }()
+	if s.Pages != "" {
+		stop, err := webui.Start(ctx, s.Pages, server.Address())
+		if err != nil {
+			return fmt.Errorf("temporal's web pages at %s: %w", s.Pages, err)
+		}
+		defer stop()
+	}
+	s.Began(server.Address())
+	s.Worker.Temporal = server.Address()
+	return daemon.Run(ctx, s.Worker, s.Program)
+}

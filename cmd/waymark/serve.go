@@ -1,0 +1,101 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os/signal"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"waymark/client/local"
+	"waymark/internal/program"
+	"waymark/worker/daemon"
+	"waymark/workflows"
+)
+
+// Where Temporal and its pages are looked for.
+const (
+	temporalPort = 7233
+	pagesAddress = "127.0.0.1:8233"
+)
+
+func (a *app) serveCommand() *cobra.Command {
+	var config daemon.Config
+	var port int
+	var pages string
+	cmd := &cobra.Command{
+		Use:   "serve [FOLDER]",
+		Short: "Serve Temporal, its web pages and a worker on the state folder",
+		Long: `Runs a Temporal server, its web pages and a worker in this process, on the state folder, until it is told to end. FOLDER has the
+pipelines that can be started by name, NAME.yaml or NAME/pipeline.yaml; without one it is the working folder. Runs are started on the pages, by
+Temporal's own command line, by schedules and services, and by waymark run in another terminal, which finds the server by the state folder.
+
+Everything listens on this machine alone, and has no password: all programs of this machine may start what FOLDER has, with the rights
+of this process, and may use files of FOLDER and of --allow-path alone.
+
+The first Ctrl-C or SIGTERM lets the work in hand come to its end, the second ends the process at once; the runs continue when it serves again.`,
+		Example: `  waymark serve examples
+  waymark serve --pages off --port 0`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			config.Pipelines = "."
+			if len(args) > 0 {
+				config.Pipelines = args[0]
+			}
+			return a.serve(cmd.Context(), local.Serving{Port: port, Pages: pages, Worker: config})
+		},
+	}
+	addServing(cmd.Flags(), &config)
+	cmd.Flags().IntVar(&port, "port", temporalPort, "`port` of Temporal on 127.0.0.1, 0 for any free one")
+	cmd.Flags().StringVar(&pages, "pages", pagesAddress, "`address` of Temporal's web pages, which have no password; off: none")
+	return cmd
+}
+
+// addServing adds the options of a worker that make sense for one beside its own Temporal.
+func addServing(flags *pflag.FlagSet, config *daemon.Config) {
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	config.Bind(all)
+	all.VisitAll(func(flag *pflag.Flag) {
+		switch flag.Name {
+		case "temporal", "pipelines", "deployment", "build-id", "codec-keys-file", "codec-require", "codec-http", "codec-origin":
+		default:
+			flags.AddFlag(flag)
+		}
+	})
+}
+
+func (a *app) serve(ctx context.Context, s local.Serving) error {
+	if s.Pages == "off" {
+		s.Pages = ""
+	}
+	s.Worker.Landscape = cmp.Or(s.Worker.Landscape, a.landscape, a.folder().Landscape())
+	s.Worker.Payloads = cmp.Or(s.Worker.Payloads, a.payloads, a.folder().Payloads())
+	s.Program = daemon.Program{Code: thisBuild().Code(), Env: a.env, Stderr: a.stderr, SQLite: local.SQLite}
+	s.Began = func(temporal string) { a.tellServing(s, temporal) }
+	ctx, stop := signal.NotifyContext(ctx, program.Signals()...)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	err := a.folder().Serve(ctx, s)
+	if _, usage := errors.AsType[*daemon.UsageError](err); usage {
+		return wrongUse(err)
+	}
+	return err
+}
+
+// tellServing tells where everything is, and how to start a run.
+func (a *app) tellServing(s local.Serving, temporal string) {
+	folder := s.Worker.Pipelines
+	if whole, err := filepath.Abs(folder); err == nil {
+		folder = whole
+	}
+	lines := [][2]string{{"temporal", temporal}, {"pages", cmp.Or(s.Pages, "off")}, {"pipelines", folder}, {"record", s.Worker.Landscape}}
+	for _, line := range lines {
+		fmt.Fprintf(a.stdout, "%-10s %s\n", line[0], line[1])
+	}
+	fmt.Fprintf(a.stdout, "\nstart one: waymark run --pipeline NAME, or on the pages a workflow of the type %s on the queue %s with the input {\"pipeline\": \"NAME\"}\n\n",
+		workflows.RunPipelineName, s.Worker.Queue)
+}

@@ -1,0 +1,231 @@
+package tests
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	sdk "go.temporal.io/sdk/client"
+	"golang.org/x/sync/errgroup"
+
+	"waymark/activities"
+	"waymark/client/local"
+	"waymark/internal/temporal/embedded"
+	"waymark/landscape"
+	"waymark/pipeline"
+	"waymark/workflows"
+)
+
+// serving is a `waymark serve` on a folder of its own.
+type serving struct {
+	folder string
+	pages  string
+	cmd    *exec.Cmd
+	log    *lines
+}
+
+// lines is what a process has written so far.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(text []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(text)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// serve begins to serve the folder, and waits until there is a worker.
+func serve(t *testing.T, folder string) *serving {
+	t.Helper()
+	binary, err := built()
+	require.NoError(t, err)
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	s := &serving{folder: folder, pages: listener.Addr().String(), log: new(lines)}
+	require.NoError(t, listener.Close())
+	s.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), binary, "serve", ".", "--port", "0", "--http", "off", "--pages", s.pages)
+	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = folder, s.log, s.log
+	require.NoError(t, s.cmd.Start())
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(s.log.String())
+		}
+		_ = s.cmd.Process.Kill()
+		_ = s.cmd.Wait()
+	})
+	require.Eventually(t, func() bool { return strings.Contains(s.log.String(), "msg=working") }, time.Minute, 20*time.Millisecond)
+	return s
+}
+
+// temporal connects to its Temporal.
+func (s *serving) temporal(t *testing.T) sdk.Client {
+	t.Helper()
+	address, queue := local.Folder(filepath.Join(s.folder, ".waymark")).Server()
+	require.Equal(t, workflows.TaskQueue, queue)
+	c, err := embedded.Dial(t.Context(), address, sdk.Options{})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
+
+// waymark runs a command beside it.
+func (s *serving) waymark(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := s.try(t.Context(), args...)
+	require.NoError(t, err, out)
+	return out
+}
+
+func (s *serving) try(ctx context.Context, args ...string) (string, error) {
+	binary, err := built()
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd.Dir = s.folder
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// listed is what a command prints with --json.
+func listed[T any](t *testing.T, s *serving, args ...string) (all []T) {
+	t.Helper()
+	for line := range strings.Lines(s.waymark(t, append(args, "--json")...)) {
+		var one T
+		require.NoError(t, json.Unmarshal([]byte(line), &one), line)
+		all = append(all, one)
+	}
+	return all
+}
+
+type listedRun struct {
+	Run     string             `json:"run"`
+	Status  pipeline.RunStatus `json:"status"`
+	Trigger string             `json:"trigger"`
+}
+
+const served = `
+name: served
+params: {to: {type: string, default: out/served.csv}}
+chunk: {rows: 2000}
+sources: {in: {csv: {path: in.csv}, schema: {fields: {id: int, kind: string}}}}
+sinks: {out: {csv: {path: "${param:to}", overwrite: true}}}
+`
+
+// TestServe serves a folder: several commands start runs there at once, so does a schedule, and Temporal's pages show them.
+func TestServe(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "served.yaml"), []byte(served), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "in.csv"), []byte(numbered(0, 5_000)), 0o600))
+	s := serve(t, folder)
+
+	var side errgroup.Group
+	for i := range 4 {
+		side.Go(func() error {
+			args := []string{"run", "--pipeline", "served"}
+			if i%2 == 0 {
+				args = []string{"run", "served.yaml"}
+			}
+			out, err := s.try(t.Context(), append(args, "--param", fmt.Sprintf("to=out/%d.csv", i), "--run-id", fmt.Sprint("r", i))...)
+			if err != nil {
+				err = fmt.Errorf("%w: %s", err, out)
+			}
+			return err
+		})
+	}
+	require.NoError(t, side.Wait())
+	temporal := s.temporal(t)
+	schedule, err := temporal.ScheduleClient().Create(t.Context(), sdk.ScheduleOptions{
+		ID: "each-second", Spec: sdk.ScheduleSpec{Intervals: []sdk.ScheduleIntervalSpec{{Every: time.Second}}}, RemainingActions: 1,
+		Action: &sdk.ScheduleWorkflowAction{
+			ID: "nightly", Workflow: workflows.RunPipelineName, TaskQueue: workflows.TaskQueue, Args: []any{map[string]any{"pipeline": "served"}},
+		},
+	})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		runs := listed[listedRun](t, s, "runs")
+		return len(runs) == 5 && runs[0].Trigger == activities.TriggerSchedule && runs[0].Status == pipeline.Completed
+	}, time.Minute, 100*time.Millisecond)
+	require.NoError(t, schedule.Delete(t.Context()))
+	for _, run := range listed[listedRun](t, s, "runs") {
+		require.Equal(t, pipeline.Completed, run.Status)
+		s.waymark(t, "verify", run.Run)
+	}
+	starts := listed[struct{ Schedule, Workflow string }](t, s, "starts")
+	require.Equal(t, "each-second", starts[0].Schedule)
+	require.Contains(t, starts[0].Workflow, "nightly-")
+
+	for path, want := range map[string]string{"/": "<!doctype html>", "/api/v1/namespaces/default/workflows": `"workflowId": "run-r0"`} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.pages+path, http.NoBody)
+		require.NoError(t, err)
+		response, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		var body bytes.Buffer
+		_, err = body.ReadFrom(response.Body)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.Contains(t, body.String(), want)
+	}
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, s.cmd.Wait())
+	address, _ := local.Folder(filepath.Join(folder, ".waymark")).Server()
+	require.Empty(t, address)
+}
+
+// TestServeIsKilled kills it while a run moves rows, and serves again: the run continues by itself, in the epoch in which it was.
+func TestServeIsKilled(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	const rows = 400_000
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "served.yaml"), []byte(served), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "in.csv"), []byte(numbered(0, rows)), 0o600))
+	s := serve(t, folder)
+	s.waymark(t, "run", "--pipeline", "served", "--run-id", "r", "--detach")
+	home, err := local.Open(t.Context(), local.Options{State: local.Folder(filepath.Join(folder, ".waymark")), Existing: true})
+	require.NoError(t, err)
+	defer home.Close()
+	require.Eventually(t, func() bool {
+		status, err := home.Counts(t.Context(), "r")
+		return err == nil && status.Rows > rows/10
+	}, time.Minute, 5*time.Millisecond)
+	require.NoError(t, s.cmd.Process.Kill())
+	_ = s.cmd.Wait()
+	run, err := home.Find(t.Context(), "r")
+	require.NoError(t, err)
+	require.Equal(t, pipeline.Running, run.Status)
+
+	s = serve(t, folder)
+	require.Eventually(t, func() bool {
+		run, err := home.Find(t.Context(), "r")
+		return err == nil && run.Status == pipeline.Completed
+	}, 3*time.Minute, 100*time.Millisecond)
+	run, err = home.Find(t.Context(), "r")
+	require.NoError(t, err)
+	require.Zero(t, run.Epoch)
+	out, err := os.ReadFile(filepath.Join(folder, "out", "served.csv"))
+	require.NoError(t, err)
+	require.Equal(t, rows+1, bytes.Count(out, []byte("\n")))
+	s.waymark(t, "verify", "r")
+	require.Equal(t, landscape.StartBegun, listed[struct{ State landscape.StartState }](t, s, "starts")[0].State)
+}
