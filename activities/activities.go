@@ -22,6 +22,7 @@ type Activities struct {
 	host     string
 	affinity Affinity
 	runs     *runs
+	usable   *usable
 }
 
 // New returns the activities of a process that works alone. code is the version of the program, recorded with every run.
@@ -33,7 +34,7 @@ func New(log *landscape.Log, payloads *payload.Store, planner recompute.Planner,
 func NewAt(affinity Affinity, log *landscape.Log, payloads *payload.Store, planner recompute.Planner, code string) *Activities {
 	host, _ := HostName()
 	return &Activities{
-		log: log, payloads: payloads, planner: planner, code: code, runs: new(runs), affinity: affinity,
+		log: log, payloads: payloads, planner: planner, code: code, runs: new(runs), affinity: affinity, usable: new(usable),
 		host: cmp.Or(affinity.Files, host), worker: fmt.Sprintf("%s/%d", host, os.Getpid()),
 	}
 }

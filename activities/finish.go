@@ -25,7 +25,7 @@ func (a *Activities) FinishRun(ctx context.Context, in FinishInput) (FinishResul
 		if err == nil {
 			err = a.forget(in.Run)
 		}
-		return FinishResult{Status: status}, err
+		return FinishResult{Status: status, Labels: a.labels(ctx)}, err
 	})
 }
 
@@ -54,26 +54,34 @@ func (a *Activities) discard(ctx context.Context, id string, chosen func(sink st
 // and nothing is recorded of an epoch that was not begun, because the run could not be resumed: the record stays as it is.
 //
 // It may run twice: a run that was stopped stays as it is, no matter what stopped it.
-func (a *Activities) StopRun(ctx context.Context, in StopInput) error {
-	_, err := anyAttempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (none, error) { return none{}, a.stopRun(ctx, in) })
-	return err
+func (a *Activities) StopRun(ctx context.Context, in StopInput) (Labelled, error) {
+	return anyAttempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (Labelled, error) {
+		labels, err := a.stopRun(ctx, in)
+		return Labelled{labels}, err
+	})
 }
 
-func (a *Activities) stopRun(ctx context.Context, in StopInput) error {
+func (a *Activities) stopRun(ctx context.Context, in StopInput) (Labels, error) {
 	on, err := a.log.Run(ctx, in.Run)
 	switch {
 	case errors.Is(err, landscape.ErrNotFound) && in.Begin != nil:
-		return errors.Join(a.refuse(ctx, *in.Begin, in.Status, in.Refusal, in.Reason), a.forget(in.Run))
+		labels, err := a.refuse(ctx, *in.Begin, in.Status, in.Refusal, in.Reason)
+		return labels, errors.Join(err, a.forget(in.Run))
 	case errors.Is(err, landscape.ErrNotFound), err == nil && on.Epoch < in.Epoch:
-		return a.forget(in.Run)
+		return a.labels(ctx), a.forget(in.Run)
 	}
 	if err == nil {
 		err = a.own(ctx, in.Run, in.Epoch)
 	}
 	if err != nil {
-		return err
+		return Labels{}, err
+	}
+	labels := a.labels(ctx)
+	if labels.Status = string(on.Status); in.Final {
+		labels.Status = string(in.Status)
 	}
 	if on.Status == pipeline.Running { // else somebody has said already why it stopped
+		labels.Status = string(in.Status)
 		err = a.log.StopRun(ctx, in.Run, in.Status, in.Reason)
 	}
 	if err == nil && in.Final {
@@ -82,7 +90,7 @@ func (a *Activities) stopRun(ctx context.Context, in StopInput) error {
 	if err == nil && in.Final {
 		err = a.Discard(ctx, in.Run)
 	}
-	return errors.Join(err, a.forget(in.Run))
+	return labels, errors.Join(err, a.forget(in.Run))
 }
 
 // Discard removes what the run staged and did not publish. It is for runs that nobody may resume. It may be repeated; a
@@ -98,9 +106,8 @@ func (a *Activities) Discard(ctx context.Context, id string) error {
 // RecordAction records what a person, or something that acts for one, ordered.
 //
 // It may run twice: an equal order that is recorded since it came is not recorded again.
-func (a *Activities) RecordAction(ctx context.Context, in ActionInput) error {
-	_, err := attempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (none, error) {
-		return none{}, a.log.RecordOrder(ctx, in.Run, in.Verb, in.Actor, in.Why, landscape.Micros(in.At))
+func (a *Activities) RecordAction(ctx context.Context, in ActionInput) (Labelled, error) {
+	return attempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (Labelled, error) {
+		return Labelled{a.labels(ctx)}, a.log.RecordOrder(ctx, in.Run, in.Verb, in.Actor, in.Why, landscape.Micros(in.At))
 	})
-	return err
 }

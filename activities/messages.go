@@ -155,6 +155,7 @@ type FinishInput struct {
 // FinishResult is how the run ended.
 type FinishResult struct {
 	Status pipeline.RunStatus `json:"status"`
+	Labels Labels             `json:"labels,omitzero"`
 }
 
 // StopInput ends a run that cannot go on.

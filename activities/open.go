@@ -23,8 +23,13 @@ import (
 // knows of that.
 //
 // It may run twice: the record's key is the run's id, and says which execution began it.
-func (a *Activities) OpenRun(ctx context.Context, in OpenInput) (resumepoint.Plan, error) {
-	return anyAttempt(ctx, a, in.Run, 0, func(ctx context.Context, a *Activities) (resumepoint.Plan, error) { return a.openRun(ctx, in) })
+func (a *Activities) OpenRun(ctx context.Context, in OpenInput) (Opened, error) {
+	return anyAttempt(ctx, a, in.Run, 0, func(ctx context.Context, a *Activities) (opened Opened, err error) {
+		if opened.Plan, err = a.openRun(ctx, in); err == nil {
+			opened.Labels, err = a.labelsOf(ctx, in.Run)
+		}
+		return opened, err
+	})
 }
 
 func (a *Activities) openRun(ctx context.Context, in OpenInput) (resumepoint.Plan, error) {

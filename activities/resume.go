@@ -22,9 +22,12 @@ import (
 // Unless it gets that far, it writes nothing to the landscape.
 //
 // It may run twice: the epoch belongs to the workflow execution that began it.
-func (a *Activities) ResumeRun(ctx context.Context, in ResumeInput) (resumepoint.State, error) {
-	return anyAttempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, inEpoch *Activities) (resumepoint.State, error) {
-		return a.resumeRun(ctx, inEpoch, in)
+func (a *Activities) ResumeRun(ctx context.Context, in ResumeInput) (Resumed, error) {
+	return anyAttempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, inEpoch *Activities) (resumed Resumed, err error) {
+		if resumed.State, err = a.resumeRun(ctx, inEpoch, in); err == nil {
+			resumed.Labels, err = a.labelsOf(ctx, in.Run)
+		}
+		return resumed, err
 	})
 }
 

@@ -24,28 +24,30 @@ const untyped = "ServiceFailed"
 // RefuseStart records that no run comes of a start, and why.
 //
 // It may run twice: a start that is refused in the same words is not refused again.
-func (a *Activities) RefuseStart(ctx context.Context, in RefuseInput) error {
-	_, err := anyAttempt(ctx, a, in.Begin.Run, 0, func(ctx context.Context, a *Activities) (none, error) {
-		return none{}, a.refuse(ctx, in.Begin, pipeline.Failed, in.Refusal, in.Reason)
+func (a *Activities) RefuseStart(ctx context.Context, in RefuseInput) (Labelled, error) {
+	return anyAttempt(ctx, a, in.Begin.Run, 0, func(ctx context.Context, a *Activities) (Labelled, error) {
+		labels, err := a.refuse(ctx, in.Begin, pipeline.Failed, in.Refusal, in.Reason)
+		return Labelled{labels}, err
 	})
-	return err
 }
 
 // refuse records that no run comes of a start: it failed, or was cancelled.
-func (a *Activities) refuse(ctx context.Context, in OpenInput, as pipeline.RunStatus, refusal, reason string) error {
+func (a *Activities) refuse(ctx context.Context, in OpenInput, as pipeline.RunStatus, refusal, reason string) (Labels, error) {
 	from, err := askOrigin(ctx)
 	if err != nil {
-		return err
+		return Labels{}, err
 	}
 	start, err := startOf(in, from)
 	if err != nil {
-		return err
+		return Labels{}, err
 	}
 	start.State, start.Refusal, start.Reason = landscape.StartRefused, cmp.Or(refusal, untyped), BeforeRun(reason)
 	if as == pipeline.Cancelled {
 		start.State, start.Refusal = landscape.StartCancelled, ""
 	}
-	return a.log.Refuse(ctx, start)
+	labels := a.labelsOfStart(ctx, start)
+	labels.Pipeline = in.Pipeline // a file's name is not for Temporal
+	return labels, a.log.Refuse(ctx, start)
 }
 
 // accept records that somebody asks for a run, unless the process that started its workflow did so.

@@ -56,15 +56,15 @@ var allowed = map[string][]string{
 	"landscape/landscapetest":    {"landscape", "landscape/sweep", "pipeline", "plugin"},
 	"activities/recompute":       {"engine/barrier", "engine", "engine/firsts", "landscape", "payload", "engine/plan", "plugin", "pipeline", "pipeline/row"},
 	"activities/resumepoint":     {"engine", "landscape", "engine/plan", "plugin"},
-	"activities":                 {"activities/recompute", "activities/resumepoint", "engine", "engine/barrier", "engine/firsts", "landscape", "payload", "engine/plan", "plugin", "pipeline", "pipeline/row", "internal/failpoint"},
-	"workflows":                  {"activities/resumepoint", "activities", "plugin", "pipeline"},
+	"activities":                 {"activities/recompute", "activities/resumepoint", "engine", "engine/barrier", "engine/firsts", "landscape", "payload", "engine/plan", "plugin", "pipeline", "pipeline/row", "internal/failpoint", "internal/temporal/attributes"},
+	"workflows":                  {"activities/resumepoint", "activities", "internal/temporal/attributes", "plugin", "pipeline"},
 	"workflows/recovery":         {"activities/resumepoint", "workflows", "activities", "internal/temporal/cluster", "landscape", "plugin", "pipeline"},
 	"worker":                     {"worker/formats", "workflows", "activities", "engine/plan", "plugin/file", "plugin/object", "plugin/postgres", "pipeline"},
 	"worker/formats":             {"plugin", "plugin/csv", "plugin/file", "plugin/jsonl", "plugin/lookup", "plugin/parquet", "plugin/postgres", "pipeline"},
 	"audit":                      {"activities/recompute", "activities/resumepoint", "engine", "engine/barrier", "engine/firsts", "landscape", "landscape/sweep", "payload", "engine/plan", "pipeline/expr", "plugin", "pipeline", "pipeline/row"},
 	"client":                     {"activities", "activities/recompute", "audit", "engine/plan", "internal/failpoint", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "payload", "pipeline", "pipeline/calendar", "plugin", "plugin/file", "worker", "workflows", "workflows/recovery"},
 	"client/local": {
-		"activities", "audit", "client", "internal/memory", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/embedded", "internal/temporal/webui", "internal/text",
+		"activities", "audit", "client", "internal/memory", "internal/sqlitefile", "internal/temporal/attributes", "internal/temporal/cluster", "internal/temporal/embedded", "internal/temporal/webui", "internal/text",
 		"internal/version", "worker/daemon", "landscape", "landscape/pgstore", "landscape/sqlitestore", "payload", "worker", "worker/storage", "workflows",
 	},
 	"cmd/waymark": {
@@ -75,7 +75,7 @@ var allowed = map[string][]string{
 	"tests/crash/lab":     {"landscape", "landscape/sqlitestore", "payload", "payload/fsstore", "pipeline"},
 	"tests/system": {
 		"activities/recompute", "client", "client/local",
-		"audit", "worker", "workflows", "activities", "landscape", "landscape/sqlitestore", "payload", "payload/fsstore", "internal/temporal/embedded", "tests/storages",
+		"audit", "worker", "workflows", "activities", "landscape", "landscape/sqlitestore", "payload", "payload/fsstore", "internal/temporal/attributes", "internal/temporal/embedded", "tests/storages",
 	},
 	"tests/cluster/temporal": {"internal/temporal/embedded"},
 	"tests/bench":            {"internal/temporal/embedded", "workflows"},

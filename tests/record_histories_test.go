@@ -88,7 +88,9 @@ func TestRecord(t *testing.T) {
 	s.record(t, "wide", recordedWide(), true)
 	s.recordCancelled(t)
 	s.recordDeadline(t)
-	s.recordOrders(t)
+	s.recordOrders(t, "ordered")
+	s.record(t, "shown", recorded, true)
+	s.recordOrders(t, "shown-ordered")
 	s.recordResumed(t, "resumed", recorded)
 	s.recordResumed(t, "resumed-graph", strings.NewReplacer("trigger: {rows: 200}", "trigger: {after: 20ms}", "rows: 100}", "rows: 500}").Replace(recordedGraph))
 	long := recorder{system.Start(t, map[string]any{"limit.historyCount.suggestContinueAsNew": 40})}
@@ -158,16 +160,16 @@ func (r recorder) recordDeadline(t *testing.T) {
 }
 
 // recordOrders pauses a run, lets it go on, and stops it.
-func (r recorder) recordOrders(t *testing.T) {
+func (r recorder) recordOrders(t *testing.T, name string) {
 	t.Helper()
-	if isRecorded("ordered") {
+	if isRecorded(name) {
 		return
 	}
 	r.Write(t, map[string]string{"many.csv": canaries(200_000, false)})
-	run := r.Begin(t, "ordered", strings.Replace(recorded, "in.csv", "many.csv", 1))
-	r.awaitRows(t, "ordered")
+	run := r.Begin(t, name, strings.Replace(recorded, "in.csv", "many.csv", 1))
+	r.awaitRows(t, name)
 	by := client.By{Actor: "ann", Why: "to record it"}
-	found, err := r.Client.Find(t.Context(), "ordered")
+	found, err := r.Client.Find(t.Context(), name)
 	require.NoError(t, err)
 	require.NoError(t, r.Client.Pause(t.Context(), found, by))
 	_, err = r.Client.Resume(t.Context(), found, client.ResumeRequest{By: by})
@@ -175,7 +177,7 @@ func (r recorder) recordOrders(t *testing.T) {
 	require.NoError(t, r.Client.Cancel(t.Context(), found, by, false))
 	_, err = system.End(t, run)
 	require.NoError(t, err)
-	r.save(t, "ordered")
+	r.save(t, name)
 }
 
 // recordResumed terminates the workflow of a run and takes the run up.

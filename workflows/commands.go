@@ -119,10 +119,13 @@ func (f *flow) take(ctx workflow.Context, name string, apply func(workflow.Conte
 		action := activities.ActionInput{
 			Run: f.id, Epoch: f.state.Epoch, Verb: command.verb(name), Actor: command.Actor, Why: command.Why, At: workflow.Now(ctx).UnixMicro(),
 		}
-		if err := workflow.ExecuteActivity(withActivity(ctx, "record: %s by %s", name, command.Actor), act.RecordAction, action).Get(ctx, nil); err != nil {
+		named := withActivity(ctx, "record: %s by %s", name, command.Actor)
+		var labelled activities.Labelled
+		if err := workflow.ExecuteActivity(named, act.RecordAction, action).Get(ctx, &labelled); err != nil {
 			return err
 		}
 		apply(ctx, command)
+		showStatus(ctx, labelled.Labels, f.state.status())
 		return nil
 	}
 	return workflow.SetUpdateHandlerWithOptions(ctx, name, record, workflow.UpdateHandlerOptions{

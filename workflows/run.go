@@ -12,6 +12,7 @@ import (
 
 	"waymark/activities"
 	"waymark/activities/resumepoint"
+	"waymark/internal/temporal/attributes"
 	"waymark/pipeline"
 	"waymark/plugin"
 )
@@ -56,9 +57,9 @@ func RunPipeline(ctx workflow.Context, in RunInput) (RunResult, error) {
 	}
 	switch named := in.name(ctx); {
 	case named && in.Key != "":
-		return startKeyed(ctx, in)
+		return showStart(ctx, in, startKeyed)
 	case named:
-		return startNamed(ctx, in)
+		return showStart(ctx, in, startNamed)
 	}
 	result, err := runPipeline(ctx, &in)
 	if err == nil || workflow.IsContinueAsNewError(err) {
@@ -139,11 +140,12 @@ func startChild(ctx workflow.Context, in RunInput) (RunResult, error) {
 
 func runPipeline(ctx workflow.Context, in *RunInput) (RunResult, error) {
 	if in.State == nil {
-		state, err := begin(ctx, in)
+		state, labels, err := begin(ctx, in)
 		if err != nil {
 			return RunResult{}, err
 		}
 		in.State = state
+		showRun(ctx, in.Run, labels, state.status())
 	}
 	in.State.migrate()
 	flow := newFlow(in.Run, in.State)
@@ -184,29 +186,37 @@ func (in *RunInput) resumed(found activities.Found) RunInput {
 }
 
 // begin opens a run, or finds out where the one stands that is resumed: one that is recorded is never begun a second time.
-func begin(ctx workflow.Context, in *RunInput) (*State, error) {
-	state, err := beginOnce(ctx, in)
+func begin(ctx workflow.Context, in *RunInput) (*State, activities.Labels, error) {
+	state, labels, err := beginOnce(ctx, in)
 	if found, resumable := onRecord(err); resumable {
 		*in = in.resumed(found)
 		return beginOnce(ctx, in)
 	}
-	return state, err
+	return state, labels, err
 }
 
-func beginOnce(ctx workflow.Context, in *RunInput) (*State, error) {
+func beginOnce(ctx workflow.Context, in *RunInput) (*State, activities.Labels, error) {
 	if in.Resume == nil {
 		return open(ctx, in.OpenInput)
 	}
 	in.Resume.Run = in.Run
-	var state State
-	if err := resume(ctx, *in.Resume).Get(ctx, &state.State); err != nil {
-		return nil, err
+	var resumed activities.Resumed
+	if err := resume(ctx, *in.Resume).Get(ctx, &resumed); err != nil {
+		return nil, activities.Labels{}, err
 	}
-	state.Home = state.Plan.Worker
+	state := State{State: resumed.State, Home: resumed.Plan.Worker}
 	if pause := state.Pause; pause != nil {
 		state.Paused, state.Pause = &Command{Actor: pause.Actor, Why: pause.Why}, nil
 	}
-	return &state, nil
+	return &state, resumed.Labels, nil
+}
+
+// status is the state of a run that has not ended, as Temporal shows it.
+func (s *State) status() string {
+	if s.Paused != nil {
+		return attributes.Paused
+	}
+	return string(pipeline.Running)
 }
 
 // resume resumes a run, on a worker that sees what those saw who began it, if one comes in time.
@@ -246,21 +256,21 @@ func (in *RunInput) queue() string {
 	return in.State.Plan.Queue
 }
 
-func open(ctx workflow.Context, in activities.OpenInput) (*State, error) {
+func open(ctx workflow.Context, in activities.OpenInput) (*State, activities.Labels, error) {
 	named := withActivity(ctx, "open run")
 	if in.Files != "" {
 		named = soon(onQueue(named, filesQueue(ctx, in.Files)), seenTimeout)
 	}
-	var plan resumepoint.Plan
-	err := workflow.ExecuteActivity(named, act.OpenRun, in).Get(ctx, &plan)
+	var opened activities.Opened
+	err := workflow.ExecuteActivity(named, act.OpenRun, in).Get(ctx, &opened)
 	if notFetched(err) {
 		err = temporal.NewNonRetryableApplicationError(fmt.Sprintf("no worker that sees the files of %q came for the run within %s: "+
 			"start one there, or one that sees the same files with --files %s", in.Files, seenTimeout, in.Files), TypeNoWorker, nil)
 	}
 	if err != nil {
-		return nil, err
+		return nil, activities.Labels{}, err
 	}
-	return &State{State: resumepoint.NewState(plan), Home: plan.Worker}, nil
+	return &State{State: resumepoint.NewState(opened.Plan), Home: opened.Worker}, opened.Labels, nil
 }
 
 // migrate brings the state of a run that began before there were several sources into today's form.
@@ -339,7 +349,9 @@ func finish(ctx workflow.Context, in RunInput) (RunResult, error) {
 	if err := future.Get(ctx, &finished); err != nil {
 		return RunResult{}, err
 	}
-	return in.result(finished.Status), nil
+	result := in.result(finished.Status)
+	showEnd(ctx, finished.Labels, string(finished.Status), result)
+	return result, nil
 }
 
 // publish begins to publish every sink: those with small outputs together, if there are many.
@@ -370,7 +382,11 @@ func publish(ctx workflow.Context, in RunInput) (published []workflow.Future) {
 }
 
 func (in *RunInput) result(status pipeline.RunStatus) RunResult {
-	return RunResult{Run: in.Run, Status: status, Rows: in.State.Read, Refused: in.State.Refused}
+	result := RunResult{Run: in.Run, Status: status}
+	if in.State != nil {
+		result.Rows, result.Refused = in.State.Read, in.State.Refused
+	}
+	return result
 }
 
 // stop records why the run ended. It runs on a context of its own, because the run's may be cancelled. A run that another
@@ -386,11 +402,23 @@ func stop(ctx workflow.Context, in RunInput, cause error) error {
 		command.Status = pipeline.Blocked
 	}
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
-	err := workflow.ExecuteActivity(withActivity(ctx, "record the stop"), act.StopRun, command).Get(ctx, nil)
+	var stopped activities.Labelled
+	err := workflow.ExecuteActivity(withActivity(ctx, "record the stop"), act.StopRun, command).Get(ctx, &stopped)
 	if k := kind(err); k == activities.TypeSuperseded || k == activities.TypeExists {
 		return nil
 	}
+	in.showStop(ctx, stopped.Labels, command.Status)
 	return err
+}
+
+// showStop shows how a run ended before it was complete. Of one that did not begin nothing was shown until now.
+func (in *RunInput) showStop(ctx workflow.Context, labels activities.Labels, as pipeline.RunStatus) {
+	status := cmp.Or(labels.Status, string(as))
+	if in.State == nil {
+		showRun(ctx, in.Run, labels, status)
+		return
+	}
+	showEnd(ctx, labels, status, in.result(as))
 }
 
 // beginning returns what the execution begins; nil if it continues with a run.
@@ -424,9 +452,11 @@ func refuse(ctx workflow.Context, in RunInput, cause error) error {
 	policy := *retryPolicy()
 	policy.MaximumAttempts = refusalAttempts
 	ctx = workflow.WithRetryPolicy(withActivity(ctx, "record the refusal"), policy)
-	if err := workflow.ExecuteActivity(ctx, act.RefuseStart, refused).Get(ctx, nil); err != nil {
+	var labelled activities.Labelled
+	if err := workflow.ExecuteActivity(ctx, act.RefuseStart, refused).Get(ctx, &labelled); err != nil {
 		workflow.GetLogger(ctx).Error("a refused start could not be recorded", "run", in.Run, "refusal", refused.Reason, "error", err)
 	}
+	showRun(ctx, in.Run, labelled.Labels, attributes.Refused)
 	return cause
 }
 
@@ -440,7 +470,9 @@ func cancel(ctx workflow.Context, in RunInput, command Command) (RunResult, erro
 	if command.Final { // what the run staged is removed
 		ctx = onQueue(ctx, in.queue())
 	}
-	err := workflow.ExecuteActivity(ctx, act.StopRun, stopped).Get(ctx, nil)
+	var labelled activities.Labelled
+	err := workflow.ExecuteActivity(ctx, act.StopRun, stopped).Get(ctx, &labelled)
+	in.showStop(ctx, labelled.Labels, command.As)
 	return in.result(command.As), err
 }
 

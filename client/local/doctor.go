@@ -22,19 +22,29 @@ import (
 // behind: a server or connection that a check needs is closed again. It does not fail; what it could not find out, also because ctx ended, is a Check as
 // well.
 func (o Options) Doctor(ctx context.Context) []client.Check {
+	return o.checks(ctx, false)
+}
+
+// Repair does what Doctor does, and cures what it can: it registers the search attributes that the cluster's namespace does not have.
+func (o Options) Repair(ctx context.Context) []client.Check { return o.checks(ctx, true) }
+
+func (o Options) checks(ctx context.Context, repair bool) []client.Check {
 	o = o.filled()
-	d := doctor{Options: &o}
+	d := doctor{Options: &o, repair: repair}
 	return d.look(ctx, []look{
 		{"program", d.program}, {"state folder", d.state}, {"disk space", d.disk}, {"sqlite", d.sqlite},
 		{"locks", d.locks}, {"record", d.record}, {"clock", d.clock}, {"temporal", d.temporal},
 	}, []look{
-		{"program", d.program}, {"temporal", d.cluster}, {"workers", d.workers}, {"files", d.files},
+		{"program", d.program}, {"temporal", d.cluster}, {"workers", d.workers}, {"files", d.files}, {"search attributes", d.attributes},
 		{"record", d.landscape}, {"payloads", d.payloads}, {"clock", d.clock},
 	})
 }
 
 // doctor looks at what the options name.
-type doctor struct{ *Options }
+type doctor struct {
+	*Options
+	repair bool
+}
 
 // look is a check by its name.
 type look struct {

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/api/enums/v1"
 
 	"waymark/client"
+	"waymark/internal/temporal/attributes"
 	"waymark/internal/temporal/cluster"
 	"waymark/internal/text"
 	"waymark/payload"
@@ -108,6 +109,51 @@ func (d doctor) files(ctx context.Context) client.Check {
 		}
 		return client.Good("%s see the files of %q", text.Count(int64(len(workers)), "worker"), files)
 	})
+}
+
+// registered is how long servers may take until all of them know a search attribute that was registered.
+const registered = 15 * time.Second
+
+// attributes asks by which search attributes runs can be found. Without them runs work as well.
+func (d doctor) attributes(ctx context.Context) client.Check {
+	return d.ask(ctx, func(c *client.Connection) client.Check {
+		operator := c.Temporal.OperatorService()
+		var failed error
+		if d.repair {
+			failed = attributes.Register(ctx, operator, c.Namespace)
+		}
+		usable, faults, err := attributes.Look(ctx, operator, c.Namespace)
+		for end := time.Now().Add(registered); d.repair && failed == nil && err == nil && absent(faults) && time.Now().Before(end); {
+			time.Sleep(attributesPause)
+			usable, faults, err = attributes.Look(ctx, operator, c.Namespace)
+		}
+		if err = errors.Join(failed, err); err != nil && faults == nil {
+			return client.Warning(client.ReadServerLogs, "those of namespace %s are unknown: %v", c.Namespace, err)
+		}
+		if faults == nil {
+			return client.Good("%s of namespace %s for runs", text.Count(int64(len(usable)), "search attribute"), c.Namespace)
+		}
+		var wrong []string
+		for _, f := range faults {
+			wrong = append(wrong, f.Error())
+		}
+		check := client.Warning("", "runs cannot be found by all of them: %s", strings.Join(wrong, ", "))
+		if err != nil {
+			check.Detail += "; " + strings.ReplaceAll(err.Error(), "\n", "; ")
+		}
+		check.Advice = strings.Join(attributes.Commands(c.Namespace, faults), " && ")
+		if absent(faults) && !d.repair {
+			check.Advice += "; or waymark doctor --fix, for those that are absent"
+		}
+		return check
+	})
+}
+
+// attributesPause is the time between two looks at search attributes that were registered.
+const attributesPause = 200 * time.Millisecond
+
+func absent(faults []attributes.Fault) bool {
+	return slices.ContainsFunc(faults, attributes.Fault.Absent)
 }
 
 // landscape asks the landscape for its runs, whether the payloads are there or not.

@@ -29,7 +29,7 @@ func TestUnwritable(t *testing.T) {
 				obstruct(t, want)
 			}
 			before := names(t, string(o.State))
-			path, err := doctor{&o}.unwritable(t.Context())
+			path, err := doctor{Options: &o}.unwritable(t.Context())
 			require.Equal(t, want, path)
 			require.Equal(t, name == "", err == nil, "%v", err)
 			require.Equal(t, before, names(t, string(o.State)))
@@ -70,7 +70,7 @@ func TestReadOnlyRecord(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, store.Close())
 	require.NoError(t, os.Chmod(path, 0o400))
-	got := doctor{&o}.state(t.Context())
+	got := doctor{Options: &o}.state(t.Context())
 	require.Equal(t, client.Unhealthy, got.State)
 	require.Contains(t, got.Detail, path+" is read-only: ")
 }

@@ -13,6 +13,7 @@ import (
 
 	"waymark/client"
 	"waymark/internal/sqlitefile"
+	"waymark/internal/temporal/attributes"
 	"waymark/internal/temporal/embedded"
 	"waymark/worker"
 	"waymark/worker/storage"
@@ -119,6 +120,7 @@ func (f Folder) connect(ctx context.Context, identity string, logger *slog.Logge
 
 // start starts the folder's Temporal server. The error is an *Error of kind Busy if another process has one.
 func (f Folder) start(ctx context.Context, o embedded.Options) (*embedded.Server, error) {
+	o.Attributes = attributes.Types()
 	server, err := embedded.Start(ctx, o)
 	inUse, ok := errors.AsType[*embedded.InUseError](err)
 	if !ok {

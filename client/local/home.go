@@ -119,6 +119,9 @@ func (h *Home) Auditor(ctx context.Context) (*audit.Auditor, error) {
 // use by it.
 func (h *Home) Doctor(ctx context.Context) []client.Check { return h.options.Doctor(ctx) }
 
+// Repair does what Options.Repair does, for what the Home was opened with.
+func (h *Home) Repair(ctx context.Context) []client.Check { return h.options.Repair(ctx) }
+
 // Close stops the Temporal server, or closes the connection to the cluster, and closes the stores. Runs that this process still executes
 // are stopped where they are, as by a kill; they can be resumed. Repeating it changes nothing. What is asked afterwards is refused with an
 // *client.Error of kind Unavailable.

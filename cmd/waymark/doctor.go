@@ -17,15 +17,22 @@ type checked struct {
 }
 
 func (a *app) doctorCommand() *cobra.Command {
-	return &cobra.Command{
+	var fix bool
+	command := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check that runs can work here, and say how to cure what is wrong",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			code := exitDone
+			code, look := exitDone, a.options().Doctor
+			if fix {
+				if a.options().Cluster == nil {
+					return &client.Error{Kind: client.Invalid, Code: client.InvalidOption, Message: "--fix is for a cluster: say which with --temporal"}
+				}
+				look = a.options().Repair
+			}
 			var checks []checked
 			var lines [][]string
-			for _, c := range a.options().Doctor(cmd.Context()) {
+			for _, c := range look(cmd.Context()) {
 				if c.State == client.Unhealthy {
 					code = exitFailed
 				}
@@ -36,6 +43,8 @@ func (a *app) doctorCommand() *cobra.Command {
 			return endWith(code, printList(a, checks, func(w io.Writer) error { return text.Table(w, lines...) }))
 		},
 	}
+	command.Flags().BoolVar(&fix, "fix", false, "register the search attributes that the cluster's namespace does not have")
+	return command
 }
 
 // remedies are this program's words for what cures what a check found.

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/enums/v1"
 	sdk "go.temporal.io/sdk/client"
 	sdkworker "go.temporal.io/sdk/worker"
 
@@ -19,6 +20,7 @@ import (
 	"waymark/activities/recompute"
 	"waymark/audit"
 	"waymark/client"
+	"waymark/internal/temporal/attributes"
 	"waymark/internal/temporal/embedded"
 	"waymark/landscape"
 	"waymark/landscape/sqlitestore"
@@ -50,11 +52,12 @@ type Member struct {
 
 // Options of a System. The zero value is a good choice.
 type Options struct {
-	Settings map[string]any                                                // dynamic configuration of the Temporal server
-	Planner  func(recompute.Planner) recompute.Planner                     // makes the Planner of the usual one, for sources and sinks of a test's own
-	Members  []worker.Member                                               // processes that share the work, in place of one that works alone
-	Files    string                                                        // how those call the files of documents that must see them; empty if all do
-	Storage  func(testing.TB, *System) (landscape.Driver, payload.Backend) // in place of a SQLite file and a folder; closed by whoever made it
+	Settings   map[string]any                                                // dynamic configuration of the Temporal server
+	Planner    func(recompute.Planner) recompute.Planner                     // makes the Planner of the usual one, for sources and sinks of a test's own
+	Members    []worker.Member                                               // processes that share the work, in place of one that works alone
+	Attributes map[string]enums.IndexedValueType                             // search attributes that the namespace has; nil for those of a state folder's
+	Files      string                                                        // how those call the files of documents that must see them; empty if all do
+	Storage    func(testing.TB, *System) (landscape.Driver, payload.Backend) // in place of a SQLite file and a folder; closed by whoever made it
 }
 
 // Start starts a System that ends with the test. settings are dynamic configuration of the Temporal server.
@@ -111,7 +114,11 @@ func (s *System) connect(t testing.TB, database string, o Options) {
 	t.Helper()
 	ctx := context.Background()
 	sdkworker.SetBinaryChecksum("test") // or else the SDK reads the whole binary of the tests
-	server, err := embedded.Start(ctx, embedded.Options{DatabasePath: database, Settings: o.Settings})
+	registered := o.Attributes
+	if registered == nil {
+		registered = attributes.Types()
+	}
+	server, err := embedded.Start(ctx, embedded.Options{DatabasePath: database, Settings: o.Settings, Attributes: registered})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, server.Stop()) })
 	s.Temporal, err = server.Client(ctx, sdk.Options{})

@@ -8,7 +8,6 @@ import (
 	"go.temporal.io/sdk/interceptor"
 
 	"waymark/activities"
-	"waymark/activities/resumepoint"
 )
 
 // maxEvents is how many activities may have ended without being counted yet. What comes on top is only counted as missed.
@@ -85,7 +84,7 @@ func (w *watcher) work(done <-chan struct{}) {
 }
 
 func (w *watcher) count(e event) {
-	if opened, ok := e.out.(resumepoint.Plan); ok && e.err == nil {
+	if opened, ok := e.out.(activities.Opened); ok && e.err == nil {
 		w.names.learn(e.run, opened.Pipeline)
 	}
 	w.counts.add(e, w.names.of(e.run))

@@ -73,7 +73,7 @@ func perform(t *testing.T, w *watcher, all ...done) {
 func (d done) function() any {
 	switch d.in.(type) {
 	case activities.OpenInput:
-		return act[activities.OpenInput, resumepoint.Plan](d)
+		return act[activities.OpenInput, activities.Opened](d)
 	case activities.ReadInput:
 		return act[activities.ReadInput, activities.ReadResult](d)
 	case activities.ProcessInput:
@@ -81,7 +81,7 @@ func (d done) function() any {
 	case activities.FinishInput:
 		return act[activities.FinishInput, activities.FinishResult](d)
 	case activities.ResumeInput:
-		return act[activities.ResumeInput, resumepoint.State](d)
+		return act[activities.ResumeInput, activities.Resumed](d)
 	case activities.StopInput:
 		return func(context.Context, activities.StopInput) error { return d.err }
 	case activities.SinkInput:
@@ -108,7 +108,7 @@ func TestActivitiesAreCounted(t *testing.T) {
 	})
 	blocked := temporal.NewNonRetryableApplicationError("who knows", activities.TypeBlocked, nil)
 	perform(t, w,
-		done{name: "OpenRun", in: activities.OpenInput{Run: "r1"}, out: resumepoint.Plan{Pipeline: "orders"}},
+		done{name: "OpenRun", in: activities.OpenInput{Run: "r1"}, out: activities.Opened{Plan: resumepoint.Plan{Pipeline: "orders"}}},
 		done{name: "ReadChunk", in: activities.ReadInput{Run: "r1", Source: "in"}, out: activities.ReadResult{Rows: 10}},
 		done{name: "ReadChunk", in: activities.ReadInput{Run: "r1", Source: "in"}, out: activities.ReadResult{Done: true}},
 		done{name: "ProcessChunk", in: activities.ProcessInput{Run: "r1", Source: "in"}, out: activities.ProcessResult{

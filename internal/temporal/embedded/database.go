@@ -99,7 +99,13 @@ func prepareDatabase(ctx context.Context, o Options) error {
 		return err
 	}
 	namespace.Detail.Config.Retention = durationpb.New(cmp.Or(o.Retention, defaultRetention))
-	return schema.CreateNamespaces(database, namespace)
+	if err := schema.CreateNamespaces(database, namespace); err != nil || len(o.Attributes) == 0 {
+		return err
+	}
+	if db, err = openDatabase(o.DatabasePath); err != nil {
+		return err
+	}
+	return errors.Join(registerAttributes(ctx, db, o.Attributes), db.Close())
 }
 
 // makeSchema runs the statements of Temporal's schema in one transaction, unless an earlier one did.

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"time"
 
+	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/server/temporal"
 )
@@ -39,6 +40,8 @@ type Options struct {
 	Retention time.Duration
 	// Schedules also runs what schedules and batch operations need.
 	Schedules bool
+	// Attributes are search attributes that the namespace gets, by name, if it does not have them.
+	Attributes map[string]enums.IndexedValueType
 	// Settings are dynamic configuration by key. They come before the package's own.
 	Settings map[string]any
 }

@@ -1,0 +1,206 @@
+package tests
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/history/v1"
+	"go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
+
+	"waymark/activities"
+	"waymark/client"
+	"waymark/internal/temporal/attributes"
+	"waymark/tests/system"
+	"waymark/worker"
+	"waymark/workflows"
+)
+
+// shownOrders is a pipeline of which one row of four is refused.
+const shownOrders = `
+name: orders
+sources:
+  in: {csv: {path: orders.csv}, schema: {fields: {id: int}}}
+sinks:
+  out: {jsonl: {path: out/orders.jsonl, overwrite: true}}
+`
+
+const fourOrders = "id\n1\n2\nthree\n4\n"
+
+// TestRunsAreFoundByTheirAttributes: whatever search attributes a namespace has, runs work as ever, no workflow task fails, and those that it
+// has are set.
+func TestRunsAreFoundByTheirAttributes(t *testing.T) {
+	all := attributes.Types()
+	wrong := map[string]enums.IndexedValueType{}
+	for name, kind := range all {
+		if wrong[name] = enums.INDEXED_VALUE_TYPE_KEYWORD; kind == wrong[name] {
+			wrong[name] = enums.INDEXED_VALUE_TYPE_DOUBLE
+		}
+		if name == attributes.Environment || name == attributes.Slot { // which would be more of a type than there are
+			delete(wrong, name)
+		}
+	}
+	for name, c := range map[string]struct {
+		registered map[string]enums.IndexedValueType
+		shown      []string
+	}{
+		"none": {map[string]enums.IndexedValueType{}, nil},
+		"three": {
+			map[string]enums.IndexedValueType{attributes.Status: all[attributes.Status], attributes.Tags: all[attributes.Tags], attributes.RowsRead: all[attributes.RowsRead]},
+			[]string{attributes.RowsRead, attributes.Status, attributes.Tags},
+		},
+		"of wrong types": {wrong, nil},
+		"all": {all, []string{
+			attributes.Pipeline, attributes.RowsRead, attributes.RowsRefused, attributes.Status, attributes.Tags, attributes.Trigger,
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := system.StartWith(t, system.Options{Attributes: c.registered})
+			s.Write(t, map[string]string{"orders.csv": fourOrders})
+			result, err := s.Run(t, "r1", shownOrders)
+			require.NoError(t, err)
+			require.EqualValues(t, 1, result.Refused)
+			_, err = s.Run(t, "r2", strings.Replace(shownOrders, "schema:", "on_invalid: fail, schema:", 1))
+			require.Error(t, err)
+			_, err = s.Run(t, "r3", "name: nothing\n")
+			require.Error(t, err)
+			requireShown(t, s, "r1", c.shown, map[string]string{
+				attributes.Pipeline: "orders", attributes.Status: "completed_with_failures", attributes.Trigger: activities.TriggerLibrary,
+				attributes.RowsRead: "4", attributes.RowsRefused: "1",
+			})
+			requireShown(t, s, "r2", c.shown, map[string]string{attributes.Pipeline: "orders", attributes.Status: "failed"})
+			refused := without(without(without(c.shown, attributes.RowsRead), attributes.RowsRefused), attributes.Pipeline)
+			requireShown(t, s, "r3", refused, map[string]string{attributes.Status: attributes.Refused})
+		})
+	}
+}
+
+// requireShown requires that the workflow of a run has these search attributes, and no others, with these values where one is named; and
+// that none of its tasks failed.
+func requireShown(t *testing.T, s *system.System, run string, names []string, values map[string]string) {
+	t.Helper()
+	description, err := s.Temporal.DescribeWorkflowExecution(t.Context(), workflows.WorkflowID(run), "")
+	require.NoError(t, err)
+	fields := description.GetWorkflowExecutionInfo().GetSearchAttributes().GetIndexedFields()
+	var found []string
+	for name, payload := range fields {
+		if strings.HasPrefix(name, "Waymark") {
+			found = append(found, name)
+			if want, named := values[name]; named {
+				require.Equal(t, want, strings.Trim(string(payload.GetData()), `"`), name)
+			}
+		}
+	}
+	require.ElementsMatch(t, names, found, run)
+	if tags := fields[attributes.Tags]; tags != nil {
+		var words []string
+		require.NoError(t, converter.GetDefaultDataConverter().FromPayload(tags, &words))
+		require.Contains(t, words, attributes.TagRun+run)
+		require.Contains(t, words, attributes.TagActor+"tester")
+		if on, err := s.Log.Run(t.Context(), run); err == nil {
+			require.Contains(t, words, attributes.TagDocument+on.DocumentSHA256)
+		}
+	}
+	requireNoFailedTask(t, system.Events(t, s.Temporal, workflows.WorkflowID(run), ""))
+}
+
+func requireNoFailedTask(t *testing.T, events []*history.HistoryEvent) {
+	t.Helper()
+	for _, event := range events {
+		require.NotEqual(t, enums.EVENT_TYPE_WORKFLOW_TASK_FAILED, event.GetEventType(), event)
+	}
+}
+
+func without(names []string, name string) (rest []string) {
+	for _, n := range names {
+		if n != name {
+			rest = append(rest, n)
+		}
+	}
+	return rest
+}
+
+// TestRunsAreListed finds the runs of a deployed pipeline by queries: those that a person started without an id, with the workflows that began
+// them, one that is paused, and one that failed.
+func TestRunsAreListed(t *testing.T) {
+	pipelines := t.TempDir()
+	s := system.StartWith(t, system.Options{Members: []worker.Member{{Pipelines: pipelines}}})
+
+	for name, content := range map[string]string{
+		"orders.yaml": shownOrders, "strict.yaml": strings.Replace(shownOrders, "schema:", "on_invalid: fail, schema:", 1), "orders.csv": fourOrders,
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(pipelines, name), []byte(content), 0o600))
+	}
+
+	started := system.Execute(t, s.Temporal, "ann-wants-orders", map[string]any{"pipeline": "orders"})
+	var result workflows.RunResult
+	require.NoError(t, started.Get(t.Context(), &result))
+	require.Error(t, system.Execute(t, s.Temporal, "ann-wants-more", map[string]any{"pipeline": "strict"}).Get(t.Context(), nil))
+	require.Error(t, system.Execute(t, s.Temporal, "ann-wants-nothing", map[string]any{"pipeline": "none"}).Get(t.Context(), nil))
+
+	id := workflows.WorkflowID(result.Run)
+	requireListed(t, s, "WaymarkPipeline = 'orders' and WaymarkStatus = 'completed_with_failures'", id, "ann-wants-orders")
+	requireListed(t, s, "WaymarkTags = 'run:"+result.Run+"'", id, "ann-wants-orders")
+	requireListed(t, s, "WaymarkRowsRefused > 0 and WorkflowId starts_with 'run-'", id)
+	failed, err := s.Client.Find(t.Context(), "ann-wants-more")
+	require.NoError(t, err)
+	requireListed(t, s, "WaymarkPipeline = 'orders' and WaymarkStatus = 'failed'", workflows.WorkflowID(failed.ID), "ann-wants-more")
+	refused, err := s.Log.StartOfWorkflow(t.Context(), "ann-wants-nothing")
+	require.NoError(t, err)
+	requireListed(t, s, "WaymarkPipeline = 'none' and WaymarkStatus = 'refused'", workflows.WorkflowID(refused.Run), "ann-wants-nothing")
+}
+
+// TestAPauseIsShown pauses a run, continues and cancels it: its status says so each time.
+func TestAPauseIsShown(t *testing.T) {
+	s := system.Start(t, nil)
+	s.Write(t, map[string]string{"in.csv": canaries(200_000, false)})
+	run := s.Begin(t, "r1", recorded)
+	recorder{s}.awaitRows(t, "r1")
+	requireListed(t, s, "WaymarkStatus = 'running'", run.Workflow)
+	by := client.By{Actor: "ann", Why: "to look"}
+	found, err := s.Client.Find(t.Context(), "r1")
+	require.NoError(t, err)
+	require.NoError(t, s.Client.Pause(t.Context(), found, by))
+	requireListed(t, s, "WaymarkStatus = 'paused'", run.Workflow)
+	_, err = s.Client.Resume(t.Context(), found, client.ResumeRequest{By: by})
+	require.NoError(t, err)
+	requireListed(t, s, "WaymarkStatus = 'running'", run.Workflow)
+	require.NoError(t, s.Client.Cancel(t.Context(), found, by, false))
+	_, err = system.End(t, run)
+	require.NoError(t, err)
+	requireListed(t, s, "WaymarkStatus = 'cancelled'", run.Workflow)
+	requireNoFailedTask(t, system.Events(t, s.Temporal, run.Workflow, ""))
+}
+
+// queried returns the ids of the workflows that a query finds.
+func queried(t *testing.T, s *system.System, query string) (ids []string) {
+	t.Helper()
+	answer, err := s.Temporal.ListWorkflow(context.WithoutCancel(t.Context()), &workflowservice.ListWorkflowExecutionsRequest{Query: query})
+	require.NoError(t, err)
+	for _, execution := range answer.GetExecutions() {
+		ids = append(ids, idIn(execution))
+	}
+	return ids
+}
+
+func idIn(execution *workflow.WorkflowExecutionInfo) string {
+	return execution.GetExecution().GetWorkflowId()
+}
+
+// requireListed requires that a query finds these workflows: not at once, for Temporal indexes them by and by.
+func requireListed(t *testing.T, s *system.System, query string, ids ...string) {
+	t.Helper()
+	var found []string
+	require.Eventually(t, func() bool {
+		found = queried(t, s, query)
+		return len(found) == len(ids)
+	}, 20*time.Second, 20*time.Millisecond, "%s", query)
+	require.ElementsMatch(t, ids, found)
+}

@@ -1,0 +1,141 @@
+package workflows
+
+import (
+	"slices"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"waymark/activities"
+	"waymark/internal/temporal/attributes"
+	"waymark/pipeline"
+)
+
+// What Temporal shows of a run follows from its record, and not the other way round: it is for people and queries. A namespace need not have
+// the search attributes. To set one that it does not have would keep the workflow from continuing, so each is set only if an activity
+// found just before that it is there.
+
+// shownRuns marks histories in which runs have search attributes. Stored; never rename.
+const shownRuns = "shown-runs"
+
+var (
+	pipelineKey = temporal.NewSearchAttributeKeyKeyword(attributes.Pipeline)
+	statusKey   = temporal.NewSearchAttributeKeyKeyword(attributes.Status)
+	triggerKey  = temporal.NewSearchAttributeKeyKeyword(attributes.Trigger)
+	tagsKey     = temporal.NewSearchAttributeKeyKeywordList(attributes.Tags)
+	readKey     = temporal.NewSearchAttributeKeyInt64(attributes.RowsRead)
+	refusedKey  = temporal.NewSearchAttributeKeyInt64(attributes.RowsRefused)
+)
+
+// shown sets search attributes: each that the namespace has.
+type shown struct {
+	has     []string
+	updates []temporal.SearchAttributeUpdate
+}
+
+func (s *shown) add(name string, update temporal.SearchAttributeUpdate) {
+	if slices.Contains(s.has, name) {
+		s.updates = append(s.updates, update)
+	}
+}
+
+func (s *shown) word(key temporal.SearchAttributeKeyKeyword, value string) {
+	if value != "" {
+		s.add(key.GetName(), key.ValueSet(attributes.Value(value)))
+	}
+}
+
+func (s *shown) set(ctx workflow.Context) {
+	if len(s.updates) == 0 || workflow.GetVersion(ctx, shownRuns, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return
+	}
+	if err := workflow.UpsertTypedSearchAttributes(ctx, s.updates...); err != nil {
+		workflow.GetLogger(ctx).Error("search attributes cannot be set", "error", err)
+	}
+}
+
+// showRun shows of which pipeline a run is, who wants it, and its state.
+func showRun(ctx workflow.Context, run string, labels activities.Labels, status string) {
+	s := shown{has: labels.Attributes}
+	s.run(run, labels, status)
+	s.set(ctx)
+}
+
+func (s *shown) run(run string, labels activities.Labels, status string) {
+	s.word(pipelineKey, labels.Pipeline)
+	s.word(triggerKey, labels.Trigger)
+	s.word(statusKey, status)
+	tags := []string{attributes.TagRun + attributes.Value(run)}
+	if labels.Document != "" {
+		tags = append(tags, attributes.TagDocument+labels.Document)
+	}
+	if labels.Actor != "" {
+		tags = append(tags, attributes.TagActor+attributes.Value(labels.Actor))
+	}
+	s.add(attributes.Tags, tagsKey.ValueSet(tags))
+}
+
+// showStatus shows that a run is in another state.
+func showStatus(ctx workflow.Context, labels activities.Labels, status string) {
+	s := shown{has: labels.Attributes}
+	s.word(statusKey, status)
+	s.set(ctx)
+}
+
+// showEnd shows how a run ended.
+func showEnd(ctx workflow.Context, labels activities.Labels, status string, result RunResult) {
+	s := shown{has: labels.Attributes}
+	s.word(statusKey, status)
+	s.rows(result)
+	s.set(ctx)
+}
+
+func (s *shown) rows(result RunResult) {
+	s.add(attributes.RowsRead, readKey.ValueSet(result.Rows))
+	s.add(attributes.RowsRefused, refusedKey.ValueSet(result.Refused))
+}
+
+// showStart shows of a workflow that starts another one for its run what that one shows: at its beginning as far as it is known, and when the
+// run has ended.
+func showStart(ctx workflow.Context, in RunInput, start func(workflow.Context, RunInput) (RunResult, error)) (RunResult, error) {
+	showRun(ctx, in.Run, labelStart(ctx, in), string(pipeline.Running))
+	result, err := start(ctx, in)
+	if workflow.IsContinueAsNewError(err) {
+		return result, err
+	}
+	ctx, _ = workflow.NewDisconnectedContext(ctx)
+	labels := labelStart(ctx, in)
+	s := shown{has: labels.Attributes}
+	s.run(in.Run, labels, endOf(labels, err))
+	if err == nil {
+		s.rows(result)
+	}
+	s.set(ctx)
+	return result, err
+}
+
+// labelAttempts bounds for how long a run waits for what Temporal is to show of its start: not at all, if that cannot be found out.
+const labelAttempts = 2
+
+// labelStart returns what Temporal is to show of a workflow that starts another one for its run; nothing if that cannot be found out.
+func labelStart(ctx workflow.Context, in RunInput) activities.Labels {
+	if workflow.GetVersion(ctx, shownRuns, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return activities.Labels{}
+	}
+	policy := *retryPolicy()
+	policy.MaximumAttempts = labelAttempts
+	ctx = workflow.WithRetryPolicy(withActivity(ctx, "what Temporal shows of the start"), policy)
+	var labelled activities.Labelled
+	if err := workflow.ExecuteActivity(ctx, act.LabelStart, activities.LabelInput{Run: in.Run, Pipeline: in.Pipeline}).Get(ctx, &labelled); err != nil {
+		workflow.GetLogger(ctx).Warn("what Temporal is to show of the start is unknown", "run", in.Run, "error", err)
+	}
+	return labelled.Labels
+}
+
+// endOf returns how a start ended: refused if the run is not the one that was asked for, else as its record says.
+func endOf(labels activities.Labels, err error) string {
+	if k := kind(err); k == activities.TypeExists || k == TypeKeyReused {
+		return attributes.Refused
+	}
+	return labels.Status
+}
