@@ -56,6 +56,10 @@ type Host interface {
 	// not there. The Auditor is not used after the host is closed.
 	Auditor(ctx context.Context) (*audit.Auditor, error)
 
+	// Deposit opens what versions of pipelines are made with; with create, it makes a payload store that is missing. It is not used after the
+	// host is closed.
+	Deposit(ctx context.Context, create bool) (*Deposit, error)
+
 	// Session opens what executes runs. The error is an *Error of kind Busy if another process does. The caller closes the Session.
 	Session(ctx context.Context, purpose Purpose) (*Session, error)
 }

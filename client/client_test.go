@@ -33,6 +33,9 @@ func (nobody) Reach(context.Context) (*Executor, error) { return nil, nil }
 func (nobody) Auditor(context.Context) (*audit.Auditor, error) {
 	return nil, &Error{Kind: Unavailable, Message: "nobody has the payloads"}
 }
+func (nobody) Deposit(context.Context, bool) (*Deposit, error) {
+	return nil, &Error{Kind: Unavailable, Message: "nobody has the payloads"}
+}
 func (nobody) Session(context.Context, Purpose) (*Session, error) {
 	return nil, &Error{Kind: Unavailable, Message: "nobody executes runs"}
 }

@@ -20,6 +20,7 @@ const (
 	LandscapeNotFound  Code = "LANDSCAPE_NOT_FOUND"  // there is no landscape
 	PayloadsNotFound   Code = "PAYLOADS_NOT_FOUND"   // there is no payload store
 	RowNotFound        Code = "ROW_NOT_FOUND"        // the run has no such row
+	PipelineNotFound   Code = "PIPELINE_NOT_FOUND"   // no such pipeline is deployed, or it has no such version
 	RunNotFound        Code = "RUN_NOT_FOUND"        // there is no such run, or none at all
 	DependencyChanged  Code = "DEPENDENCY_CHANGED"   // a source, the plan, or what is stored of the run is not what it was when it began
 	DocumentChanged    Code = "DOCUMENT_CHANGED"     // the document's file is not what it was when the run began

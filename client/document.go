@@ -63,8 +63,14 @@ func Compile(planner worker.Planner, file string, params map[string]string) (*Do
 }
 
 // compile compiles the document with outputs that have the word in their names, if there is one.
-func (d *Document) compile(planner worker.Planner, beside string) (err error) {
-	d.Plan, err = planner.Plan(plan.Request{File: d.File, Folder: d.Folder, Document: d.Source, Params: d.Params, Beside: beside})
+func (d *Document) compile(planner worker.Planner, beside string) error {
+	return d.compileAs(planner, plan.Request{Folder: d.Folder, Beside: beside})
+}
+
+// compileAs compiles the document, which the request need not have.
+func (d *Document) compileAs(planner worker.Planner, request plan.Request) (err error) {
+	request.File, request.Document, request.Params = d.File, d.Source, d.Params
+	d.Plan, err = planner.Plan(request)
 	if err != nil {
 		return documentError(d.File, err)
 	}

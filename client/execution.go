@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"go.temporal.io/api/enums/v1"
@@ -34,7 +35,6 @@ type Execution struct {
 	session  *Session
 	resuming bool // it was joined when its workflow seemed to be about to resume it
 	by       By
-	slot     string // of time, that the run is about; empty if none is known
 	input    workflows.RunInput
 	handle   sdk.WorkflowRun
 	gone     func() bool                 // the process that executes the run, which was joined, ended; nil if that cannot be
@@ -126,9 +126,7 @@ func (s *Session) startWorkflow(ctx context.Context, e *Execution) (sdk.Workflow
 		WorkflowIDReusePolicy:                    enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowIDConflictPolicy:                 enums.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
-		StaticSummary:                            workflows.Summary(e.Pipeline, e.Run), // encrypted with codec keys only, as is what follows
-		StaticDetails:                            workflows.Details(e.Pipeline, e.Run, e.input.Params),
-		Memo:                                     workflows.MemoOf(e.Pipeline, e.Run),
+		StaticSummary:                            fmt.Sprintf("%s · %s", e.Pipeline, e.Run), // not encrypted
 	}, workflows.RunPipelineName, e.input)
 	if _, open := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); open {
 		return nil, beingExecuted(e.Run)

@@ -9,6 +9,7 @@ import (
 type RunHead struct {
 	ID             string             `db:"run_id,key"`
 	Pipeline       string             `db:"pipeline"`
+	Version        int64              `db:"version"`         // the deployed one that it is a run of; 0 if it is of a file
 	DocumentSHA256 string             `db:"document_sha256"` // lower-case hex
 	PlanSHA256     string             `db:"plan_sha256"`     // lower-case hex
 	Code           string             `db:"code"`            // version of the program

@@ -140,4 +140,5 @@ type Document struct {
 
 	unknownKeys []string // paths of mappings that have some
 	unresolved  []string // paths of texts with references to parameters that have no valid value, no more than maxProblems
+	varies      []string // paths of texts that refer to a parameter
 }

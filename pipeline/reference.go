@@ -217,7 +217,15 @@ func (l *loader) lookUpParam(path, name string) (string, bool) {
 	if !param.ok && len(l.doc.unresolved) < maxProblems {
 		l.doc.unresolved = append(l.doc.unresolved, path)
 	}
+	if n := len(l.doc.varies); n == 0 || l.doc.varies[n-1] != path {
+		l.doc.varies = append(l.doc.varies, path)
+	}
 	return param.text, param.ok
+}
+
+// Varies reports whether a text at the path, or below it, refers to a parameter.
+func (d *Document) Varies(path string) bool {
+	return slices.ContainsFunc(d.varies, func(at string) bool { return at == path || strings.HasPrefix(at, path+".") })
 }
 
 func (l *loader) note(r Reference) {

@@ -3,6 +3,7 @@ package worker
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,6 +13,7 @@ import (
 	"waymark/engine/plan"
 	"waymark/pipeline"
 	"waymark/plugin/file"
+	"waymark/plugin/lookup"
 	"waymark/plugin/object"
 	"waymark/plugin/postgres"
 	"waymark/worker/formats"
@@ -72,7 +74,7 @@ func (p Planner) Plan(request plan.Request) (*plan.Plan, error) {
 	if loaded == nil {
 		return nil, err
 	}
-	root, err := p.root(request.Folder)
+	root, err := p.root(request)
 	switch {
 	case err != nil && len(loaded.Problems) > 0:
 		return nil, loaded.Problems
@@ -88,7 +90,7 @@ func (p Planner) Plan(request plan.Request) (*plan.Plan, error) {
 			Remote: object.New(object.Options{Allow: p.AllowNetworks, Reserved: p.Reserved.places(), Credentials: p.Credentials}),
 		},
 		Postgres: postgres.Access{Confined: p.Confined, Folders: p.Allow, Networks: p.AllowNetworks},
-		Tables:   request.Tables,
+		Tables:   kept(request),
 	})
 	if err != nil {
 		return nil, err
@@ -97,12 +99,30 @@ func (p Planner) Plan(request plan.Request) (*plan.Plan, error) {
 	return compiled, nil
 }
 
+// kept are the contents of the files that the request has.
+func kept(request plan.Request) lookup.Kept {
+	kept := lookup.Kept{Tables: request.Tables}
+	if request.Deployed {
+		kept.Files = map[string][]byte{}
+		maps.Copy(kept.Files, request.Files)
+	}
+	return kept
+}
+
 func (p Planner) mayRead(variable string) bool {
 	return !p.Confined || slices.Contains(p.AllowEnv, variable)
 }
 
 // root opens the folders in which a document's files may be.
-func (p Planner) root(folder string) (*file.Root, error) {
+func (p Planner) root(request plan.Request) (*file.Root, error) {
+	folder := request.Folder
+	if request.Deployed {
+		root, err := file.NewRootElsewhere("", noFolder, p.Allow...)
+		if err == nil && !p.Confined {
+			root.FollowLinks()
+		}
+		return root, err
+	}
 	if !p.Confined {
 		root, err := file.NewRoot(folder, p.Allow...)
 		if err == nil {
@@ -119,6 +139,9 @@ func (p Planner) root(folder string) (*file.Root, error) {
 	}
 	return file.NewRoot(folder, p.Allow...)
 }
+
+// noFolder is why no relative path leads anywhere in a document that is deployed.
+const noFolder = "a deployed pipeline has no folder: write the absolute path of a file in a folder that --allow-path allows, or s3://"
 
 // allows reports whether a folder lies in one that is allowed.
 func (p Planner) allows(folder string) bool {

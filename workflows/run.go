@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 	"go.temporal.io/api/enums/v1"
@@ -78,9 +77,6 @@ func RunPipeline(ctx workflow.Context, in RunInput) (RunResult, error) {
 	return result, err
 }
 
-// scheduledStart is the search attribute by which Temporal says for which time a schedule started a workflow.
-var scheduledStart = temporal.NewSearchAttributeKeyTime("TemporalScheduledStartTime")
-
 const (
 	// namedRuns marks histories in which a run that was started without an id is a workflow of its own, under the id of runs.
 	namedRuns = "named-runs"
@@ -92,9 +88,6 @@ const (
 // one open workflow at most, and a search for the run finds it there. A workflow that is retried or reset means the same run.
 func (in *RunInput) name(ctx workflow.Context) bool {
 	info := workflow.GetInfo(ctx)
-	if rang, scheduled := workflow.GetTypedSearchAttributes(ctx).GetTime(scheduledStart); scheduled && in.State == nil {
-		in.Scheduled = rang.UTC().Format(time.RFC3339)
-	}
 	if in.Run == "" && in.Key != "" {
 		in.Run = activities.RunOfKey(in.Pipeline, in.Key)
 	}
@@ -138,7 +131,7 @@ func startChild(ctx workflow.Context, in RunInput) (RunResult, error) {
 	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
 		WorkflowID: WorkflowID(in.Run), WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		ParentClosePolicy: enums.PARENT_CLOSE_POLICY_ABANDON, WaitForCancellation: true,
-		StaticSummary: Summary(in.Pipeline, in.Run), StaticDetails: Details(in.Pipeline, in.Run, in.Params), Memo: MemoOf(in.Pipeline, in.Run),
+		StaticSummary: fmt.Sprintf("%s · %s", in.Pipeline, in.Run),
 	})
 	var result RunResult
 	err := workflow.ExecuteChildWorkflow(ctx, RunPipelineName, in).Get(ctx, &result)
@@ -358,7 +351,6 @@ func finish(ctx workflow.Context, in RunInput) (RunResult, error) {
 	}
 	result := in.result(finished.Status)
 	showEnd(ctx, finished.Labels, string(finished.Status), result)
-	in.detailEnd(ctx, string(finished.Status), "")
 	return result, nil
 }
 
@@ -416,7 +408,6 @@ func stop(ctx workflow.Context, in RunInput, cause error) error {
 		return nil
 	}
 	in.showStop(ctx, stopped.Labels, command.Status)
-	in.detailEnd(ctx, cmp.Or(stopped.Labels.Status, string(command.Status)), command.Reason)
 	return err
 }
 
@@ -466,7 +457,6 @@ func refuse(ctx workflow.Context, in RunInput, cause error) error {
 		workflow.GetLogger(ctx).Error("a refused start could not be recorded", "run", in.Run, "refusal", refused.Reason, "error", err)
 	}
 	showRun(ctx, in.Run, labelled.Labels, attributes.Refused)
-	in.detailEnd(ctx, attributes.Refused, refused.Reason)
 	return cause
 }
 
@@ -483,7 +473,6 @@ func cancel(ctx workflow.Context, in RunInput, command Command) (RunResult, erro
 	var labelled activities.Labelled
 	err := workflow.ExecuteActivity(ctx, act.StopRun, stopped).Get(ctx, &labelled)
 	in.showStop(ctx, labelled.Labels, command.As)
-	in.detailCancelled(ctx, command)
 	return in.result(command.As), err
 }
 

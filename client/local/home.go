@@ -115,6 +115,27 @@ func (h *Home) Auditor(ctx context.Context) (*audit.Auditor, error) {
 	return audit.New(h.stores.Log.Reader, h.stores.Payloads, planner), nil
 }
 
+// Deposit does what client.Host says.
+func (h *Home) Deposit(ctx context.Context, create bool) (*client.Deposit, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.Closed(); err != nil {
+		return nil, err
+	}
+	purpose := client.ToResume
+	if create {
+		purpose = client.ToStart
+	}
+	planner, err := h.plannerFor(purpose)
+	if err == nil {
+		err = h.payloads(ctx, create)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &client.Deposit{Payloads: h.stores.Payloads, Planner: planner, Code: h.options.build().Code()}, nil
+}
+
 // Doctor does what Options.Doctor does, for what the Home was opened with. Once this process executes runs, the Temporal server is found in
 // use by it.
 func (h *Home) Doctor(ctx context.Context) []client.Check { return h.options.Doctor(ctx) }

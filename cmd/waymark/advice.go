@@ -44,6 +44,7 @@ func resumeWith(run string) string { return fmt.Sprintf(cures[client.Resume], ru
 // hints are this program's words for what can be done about an error; they follow its message, and %s is the run that it is about.
 var hints = map[client.Cure]string{
 	client.ListRuns:         "; `waymark runs` lists them",
+	client.ListPipelines:    "; `waymark pipelines` lists them, `waymark pipelines history NAME` their versions",
 	client.ListEffects:      "; `waymark effects %s` lists them",
 	client.ListEdges:        "; `waymark rows %s` lists them",
 	client.ShowStatus:       ": waymark status %s",

@@ -49,6 +49,7 @@ Exit codes: 0 done · 1 failed · 2 wrong use or document · 3 done, with refuse
 	group(root, "Ask", a.runsCommand(), a.startsCommand(), a.statusCommand(), a.rowsCommand(), a.explainCommand(), a.errorsCommand(), a.effectsCommand(),
 		a.verifyCommand())
 	group(root, "Write pipelines", a.initCommand(), a.validateCommand(), a.planCommand(), a.scheduleCommand(), a.schemaCommand())
+	group(root, "Deploy pipelines", a.deployCommand(), a.pipelinesCommand())
 	group(root, "Operate", a.serveCommand(), a.workerCommand(), a.doctorCommand(), a.resolveCommand(), a.landscapeCommand(), a.versionCommand())
 	root.SetHelpCommandGroupID("Operate")
 	root.SetCompletionCommandGroupID("Operate")

@@ -7,5 +7,7 @@ type Request struct {
 	Document []byte            // the document as written
 	Params   map[string]string // as given, by name
 	Tables   map[string][]byte // the contents of lookup tables by node; those that are not here are read from their files
+	Deployed bool              // it is a version of a deployed pipeline: it has no folder, and of the files that it is compiled with only Files are looked at
+	Files    map[string][]byte // of a deployed one: the contents of those files, by their paths as the document has them
 	Beside   string            // a word such as retry-1 that sinks put into the names of their outputs; "" leaves them as they are
 }

@@ -41,6 +41,9 @@ func people(t *testing.T) peopled {
 	require.NoError(t, other.Begin(t.Context(), log))
 	require.NoError(t, other.Read(t.Context(), log))
 	require.NoError(t, log.RecordPassage(t.Context(), other.Passage(0)))
+	bundle, version := landscapetest.VersionOf("orders", "1", strings.Repeat("d", 64))
+	_, err := log.Deploy(t.Context(), landscape.DefaultEnvironment, bundle, version)
+	require.NoError(t, err)
 	start := landscape.Start{Run: "r4", Params: "{}"}
 	require.NoError(t, log.Accept(t.Context(), start))
 	start.State, start.Refusal, start.Reason = landscape.StartRefused, "InputInvalid", "no such day"
@@ -63,6 +66,7 @@ const (
 	appendOnly     = "23000"
 	wrongForChecks = "23514"
 	alreadyThere   = "23505"
+	missing        = "23503"
 )
 
 // changes are what nobody may do to a table.
@@ -155,7 +159,19 @@ func TestWriterMovesNothingIntoWhatIsIllegal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { refuses(t, conn, effect+to, appendOnly, wrongForChecks, alreadyThere) })
 	}
-	const start = `select move_starts(run_id, seq, slot, state, refusal, reason, decided_us, slot, `
+	for name, statement := range map[string]string{
+		"a version that leaves one out": `insert into pipeline_versions select pipeline || 's', 2, bundle_sha256, '', '', '', '', '', '', 0, 1 from pipeline_versions`,
+		"a version without a bundle":    `insert into pipeline_versions select pipeline, 2, repeat('2', 64), '', '', '', '', '', '', 0, 1 from pipeline_versions`,
+		"a second version of a bundle":  `insert into pipeline_versions select pipeline, 2, bundle_sha256, '', '', '', '', '', '', 0, 1 from pipeline_versions`,
+		"a deployment of no version":    `insert into deployments select environment, pipeline, 1, 'rollback', 2, 1, '', '', 1 from deployments`,
+		"a deployment leaves one out":   `insert into deployments select environment, pipeline, 2, 'rollback', 1, 1, '', '', 1 from deployments`,
+		"a rollback of nothing":         `insert into deployments select 'prod', pipeline, 0, 'rollback', 1, 0, '', '', 1 from deployments`,
+		"a run of no version": `insert into runs select (jsonb_populate_record(r, '{"run_id": "r5", "status": "running", "finished_us": null, "epoch": 0, "version": 7}')).*
+			from runs r where run_id = 'r1'`,
+	} {
+		t.Run(name, func(t *testing.T) { refuses(t, conn, statement, wrongForChecks, alreadyThere, missing) })
+	}
+	const start = `select move_starts(run_id, seq, state, refusal, reason, decided_us, `
 	for name, to := range map[string]string{
 		"a refused start begins":        `'begun', '', '', decided_us) from starts where run_id = 'r4' and seq = 0`,
 		"a start begins no run":         `'begun', '', '', 1) from starts where run_id = 'r4' and seq = 1`,

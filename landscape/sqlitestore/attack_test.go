@@ -49,6 +49,11 @@ func assailable(t *testing.T, d landscape.Driver) {
 	require.NoError(t, retryScene(log))
 	require.NoError(t, asked(t.Context(), log, "r6"))
 	require.NoError(t, log.Accept(t.Context(), landscape.Start{Run: "r7", Params: "{}"}))
+	for _, digit := range []string{"1", "2"} {
+		bundle, version := landscapetest.VersionOf("orders", digit, strings.Repeat("d", 64))
+		_, err = log.Deploy(t.Context(), landscape.DefaultEnvironment, bundle, version)
+		require.NoError(t, err)
+	}
 }
 
 // retryScene begins r5, which feeds a record of r1 again, and resumes it twice: it is cancelled, not permanently.
@@ -144,6 +149,8 @@ func TestOtherKeys(t *testing.T) {
 			select rowid, run_id, source, chunk, lane, node, slice + 100, rows, firsts from repeats`,
 		"parents": `replace into parents (rowid, run_id, source, chunk, slice, rows, batches, tokens)
 			select rowid, run_id, source, chunk, slice + 100, rows, batches, tokens from parents`,
+		"pipeline_versions": `replace into pipeline_versions select pipeline, version + 2, bundle_sha256, actor, message, code, host, folder, git_commit, git_dirty, created_us
+			from pipeline_versions`,
 		"effects": `update or replace effects set state = 'in_flight', fence = 1, ordinal = 0, byte_offset = 0
 			where run_id = 'r2' and kind = 'write'`,
 	} {

@@ -76,13 +76,24 @@ func runAttacks() map[string]attack {
 		"an execution in another one's epoch":   {`insert into executions values ('r5', 3, 0, 'c', 'w', '', '', '', '', '', 1)`, "neither begins"},
 		"an execution that continues none":      {`insert into executions values ('r5', 2, 2, 'c', 'w', '', '', '', '', '', 1)`, "neither begins"},
 		"an execution without an id":            {`insert into executions values ('r5', 2, 1, '', 'w', '', '', '', '', '', 1)`, "CHECK"},
+		"a version without a bundle":            {versionSQL("orders", 3, "3"), "a version has a bundle"},
+		"a version that leaves one out":         {versionSQL("others", 2, "1"), "comes after the one before it"},
+		"a second version of a bundle":          {versionSQL("orders", 3, "2"), "it is there already"},
+		"a deployment of no version":            {deploymentSQL("default", 2, "rollback", 3, 2), "of a version that is there"},
+		"a deployment that leaves one out":      {deploymentSQL("default", 3, "rollback", 1, 2), "comes after the one before it"},
+		"a deployment after another version":    {deploymentSQL("default", 2, "rollback", 1, 1), "comes after the one before it"},
+		"a rollback of nothing":                 {deploymentSQL("prod", 0, "rollback", 1, 0), "comes after the one before it"},
+		"a deployment that is no word":          {deploymentSQL("default", 2, "lose", 1, 2), "CHECK"},
+		"a run of a version that is not there":  {bornSQL(map[string]string{"version": "3", "pipeline": "'orders'"}), "has the document of that version"},
+		"a run of a version, another document":  {bornSQL(map[string]string{"version": "1", "pipeline": "'orders'"}), "has the document of that version"},
+		"a run of another version":              {`update runs set version = 1`, "only status"},
 		"a start that begins at once":           {startSQL("r8", 0, "begun", 1), "is open or has failed"},
 		"a start beside one that is open":       {startSQL("r7", 1, "accepted", 0), "comes after one that is decided"},
 		"a start that leaves one out":           {startSQL("r8", 1, "accepted", 0), "comes after one that is decided"},
 		"a start begins no run":                 {`update starts set state = 'begun', decided_us = 1 where run_id = 'r7'`, "illegal change"},
 		"a refused start begins":                {`update starts set state = 'begun', refusal = '', reason = '' where run_id = 'r6' and seq = 0`, "illegal change"},
 		"a refused start has another reason":    {`update starts set reason = 'x' where run_id = 'r6' and seq = 0`, "illegal change"},
-		"a start is somebody else's":            {`update starts set actor = 'x', state = 'refused', refusal = 'x', decided_us = 1 where run_id = 'r7'`, "only slot, state"},
+		"a start is somebody else's":            {`update starts set actor = 'x', state = 'refused', refusal = 'x', decided_us = 1 where run_id = 'r7'`, "only state"},
 		"a start is refused without a type":     {`update starts set state = 'refused', decided_us = 1 where run_id = 'r7'`, "CHECK"},
 		"a start is decided at no time":         {`update starts set state = 'cancelled' where run_id = 'r7'`, "CHECK"},
 		"a start whose state is no word":        {`update starts set state = 'lost', decided_us = 1 where run_id = 'r7'`, "CHECK"},
@@ -237,7 +248,7 @@ func bornSQL(other map[string]string) string {
 	columns := []string{"'r4'"}
 	for _, name := range []string{
 		"epoch", "pipeline", "status", "final", "started_us", "finished_us", "reason", "link", "parent_run", "code", "actor", "trigger", "host",
-		"base_dir", "document_file", "document_sha256", "plan_sha256", "document", "plan", "params", "refs",
+		"base_dir", "document_file", "document_sha256", "plan_sha256", "document", "plan", "params", "refs", "version",
 	} {
 		columns = append(columns, cmp.Or(other[name], name))
 	}
@@ -295,5 +306,15 @@ func TestLegalStatuses(t *testing.T) {
 
 // startSQL records a start.
 func startSQL(run string, seq int, state string, decided int) string {
-	return fmt.Sprintf(`insert into starts values ('%s', %d, '', '{}', '', '', '', '', '', '', '', 1, '%s', '', '', nullif(%d, 0))`, run, seq, state, decided)
+	return fmt.Sprintf(`insert into starts values ('%s', %d, '', '{}', '', '', '', '', '', '', 1, '%s', '', '', nullif(%d, 0))`, run, seq, state, decided)
+}
+
+// versionSQL records a version of a pipeline with the bundle of this digit.
+func versionSQL(pipeline string, version int, digit string) string {
+	return fmt.Sprintf(`insert into pipeline_versions values ('%s', %d, '%s', '', '', '', '', '', '', 0, 1)`, pipeline, version, strings.Repeat(digit, 64))
+}
+
+// deploymentSQL makes a version current.
+func deploymentSQL(environment string, seq int, action string, version, before int) string {
+	return fmt.Sprintf(`insert into deployments values ('%s', 'orders', %d, '%s', %d, %d, '', '', 1)`, environment, seq, action, version, before)
 }

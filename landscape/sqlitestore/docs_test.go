@@ -45,6 +45,11 @@ func document(t *testing.T, d landscape.Driver) {
 	late := func(sink string, row int64) bool { return sink == "review" && row > 10 }
 	require.NoError(t, landscapetest.Scene{Run: "0190-f", Chunks: 1, ChunkRows: 30, Late: late}.Play(t.Context(), log))
 	require.NoError(t, asked(t.Context(), log, "0190-g"))
+	for _, digit := range []string{"1", "2"} {
+		bundle, version := landscapetest.VersionOf("bird-strikes", digit, strings.Repeat(digit, 64))
+		_, err := log.Deploy(t.Context(), landscape.DefaultEnvironment, bundle, version)
+		require.NoError(t, err)
+	}
 }
 
 var example = regexp.MustCompile("(?s)```sql\n(.*?)```\n\n```text\n(.*?)```")

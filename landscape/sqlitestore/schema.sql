@@ -9,7 +9,7 @@ CREATE TABLE goose_db_version (
 
 insert into goose_db_version (id, version_id, is_applied) values
   (1, 0, 1), (2, 1, 1), (3, 2, 1), (4, 3, 1), (5, 4, 1), (6, 5, 1), (7, 6, 1), (8, 7, 1), (9, 8, 1), (10, 9, 1), (11, 10, 1), (12, 11, 1), (13, 12, 1), (14, 13, 1), (15, 14, 1), (16, 15, 1),
-  (17, 16, 1), (18, 17, 1), (19, 18, 1);
+  (17, 16, 1), (18, 17, 1), (19, 18, 1), (20, 19, 1);
 
 CREATE TABLE edges (
   run_id    text not null,
@@ -569,7 +569,7 @@ CREATE TABLE "runs" (
   document        text not null,
   plan            text not null check (json_valid(plan)),
   params          text not null check (json_valid(params)),
-  refs            text not null check (json_valid(refs)),
+  refs            text not null check (json_valid(refs)), version integer not null default 0 check (version >= 0),
   check ((status = 'running') = (finished_us is null)),
   check (final = 0 or status = 'cancelled'),
   check ((link = '') = (parent_run = ''))
@@ -661,13 +661,50 @@ CREATE TABLE starts (
   key         text not null,
   schedule    text not null,
   workflow    text not null,
-  slot        text not null,
   accepted_us integer not null check (accepted_us > 0),
   state       text not null check (state in ('accepted', 'waiting', 'begun', 'refused', 'cancelled', 'skipped', 'superseded')),
   refusal     text not null check ((refusal <> '') = (state = 'refused')),
   reason      text not null check (reason = '' or state not in ('accepted', 'begun')),
   decided_us  integer check ((decided_us is null) = (state in ('accepted', 'waiting'))),
   primary key (run_id, seq)
+) strict, without rowid;
+
+CREATE TABLE bundles (
+  bundle_sha256   text not null check (length(bundle_sha256) = 64),
+  document_sha256 text not null check (length(document_sha256) = 64),
+  manifest        text not null check (json_valid(manifest)),
+  files           integer not null check (files > 0),
+  bytes           integer not null check (bytes >= 0),
+  primary key (bundle_sha256)
+) strict, without rowid;
+
+CREATE TABLE pipeline_versions (
+  pipeline      text not null check (pipeline <> ''),
+  version       integer not null check (version >= 1),
+  bundle_sha256 text not null references bundles (bundle_sha256),
+  actor         text not null,
+  message       text not null,
+  code          text not null,
+  host          text not null,
+  folder        text not null,
+  git_commit    text not null,
+  git_dirty     integer not null check (git_dirty in (0, 1) and (git_dirty = 0 or git_commit <> '')),
+  created_us    integer not null check (created_us > 0),
+  primary key (pipeline, version),
+  unique (pipeline, bundle_sha256)
+) strict, without rowid;
+
+CREATE TABLE deployments (
+  environment   text not null check (environment <> ''),
+  pipeline      text not null,
+  seq           integer not null check (seq >= 0),
+  action        text not null check (action in ('deploy', 'promote', 'rollback', 'retire', 'restore')),
+  version       integer not null,
+  other_version integer not null check (other_version >= 0),
+  actor         text not null,
+  why           text not null,
+  at_us         integer not null check (at_us > 0),
+  primary key (environment, pipeline, seq)
 ) strict, without rowid;
 
 CREATE UNIQUE INDEX effects_by_ordinal on effects (run_id, sink, ordinal) where ordinal is not null;
@@ -1187,14 +1224,22 @@ from effects
 where kind = 'write';
 
 CREATE VIEW run_starts as
-select r.run_id, s.seq, r.pipeline, r.actor, r.trigger, s.why, s.key, s.schedule, s.slot, s.workflow, s.params, s.accepted_us, r.started_us, r.status
+select r.run_id, s.seq, r.pipeline, r.actor, r.trigger, s.why, s.key, s.schedule, s.workflow, s.params, s.accepted_us, r.started_us, r.status
 from runs r
 left join starts s on s.run_id = r.run_id and s.state = 'begun';
 
 CREATE VIEW why_not as
-select run_id, seq, pipeline, state, refusal, reason, actor, trigger, why, key, schedule, slot, workflow, params, accepted_us, decided_us
+select run_id, seq, pipeline, state, refusal, reason, actor, trigger, why, key, schedule, workflow, params, accepted_us, decided_us
 from starts
 where state <> 'begun';
+
+CREATE VIEW current_versions as
+select d.environment, d.pipeline, d.version, d.action, d.actor, d.why, d.at_us, v.bundle_sha256, b.document_sha256, v.message, v.git_commit, v.git_dirty
+from deployments d
+join pipeline_versions v on v.pipeline = d.pipeline and v.version = d.version
+join bundles b on b.bundle_sha256 = v.bundle_sha256
+where not exists (
+  select 1 from deployments n where n.environment = d.environment and n.pipeline = d.pipeline and n.seq > d.seq);
 
 CREATE TRIGGER edges_keep before update on edges begin select raise(abort, 'edges: append-only'); end;
 
@@ -1506,11 +1551,6 @@ when new.status <> 'running' or new.epoch <> 0
   or new.parent_run <> '' and not exists (select 1 from runs p where p.run_id = new.parent_run)
 begin select raise(abort, 'runs: a run begins as running, in epoch 0, of no run or of one that is there'); end;
 
-CREATE TRIGGER runs_keep before update of
-  run_id, pipeline, started_us, link, parent_run, code, actor, trigger, host, base_dir, document_file, document_sha256, plan_sha256,
-  document, plan, params, refs on runs
-begin select raise(abort, 'runs: only status, final, epoch, finished_us and reason change'); end;
-
 CREATE TRIGGER runs_status before update on runs
 when old.final = 1 or not (
   new.epoch = old.epoch + 1 and new.status = 'running' and new.final = 0
@@ -1622,9 +1662,56 @@ begin select raise(abort, 'starts: a start is open or has failed at first, and c
 
 CREATE TRIGGER starts_keep before update of
   run_id, seq, pipeline, params, actor, trigger, why, key, schedule, workflow, accepted_us on starts
-begin select raise(abort, 'starts: only slot, state, refusal, reason and decided_us change'); end;
+begin select raise(abort, 'starts: only state, refusal, reason and decided_us change'); end;
 
 CREATE TRIGGER starts_change before update on starts
 when old.decided_us is not null or new.state = 'accepted'
   or new.state = 'begun' and not exists (select 1 from runs r where r.run_id = new.run_id)
 begin select raise(abort, 'starts: illegal change of state'); end;
+
+CREATE TRIGGER bundles_keep before update on bundles begin select raise(abort, 'bundles: append-only'); end;
+
+CREATE TRIGGER bundles_stay before delete on bundles begin select raise(abort, 'bundles: append-only'); end;
+
+CREATE TRIGGER bundles_once before insert on bundles when exists (select 1 from bundles t where t.bundle_sha256 = new.bundle_sha256)
+begin select raise(abort, 'bundles: append-only: it is there already'); end;
+
+CREATE TRIGGER pipeline_versions_keep before update on pipeline_versions begin select raise(abort, 'pipeline_versions: append-only'); end;
+
+CREATE TRIGGER pipeline_versions_stay before delete on pipeline_versions begin select raise(abort, 'pipeline_versions: append-only'); end;
+
+CREATE TRIGGER pipeline_versions_once before insert on pipeline_versions when exists (
+  select 1 from pipeline_versions t where t.pipeline = new.pipeline and (t.version = new.version or t.bundle_sha256 = new.bundle_sha256))
+begin select raise(abort, 'pipeline_versions: append-only: it is there already'); end;
+
+CREATE TRIGGER pipeline_versions_birth before insert on pipeline_versions
+when not exists (select 1 from bundles b where b.bundle_sha256 = new.bundle_sha256)
+  or new.version > 1 and not exists (select 1 from pipeline_versions v where v.pipeline = new.pipeline and v.version = new.version - 1)
+begin select raise(abort, 'pipeline_versions: a version has a bundle, and comes after the one before it'); end;
+
+CREATE TRIGGER deployments_keep before update on deployments begin select raise(abort, 'deployments: append-only'); end;
+
+CREATE TRIGGER deployments_stay before delete on deployments begin select raise(abort, 'deployments: append-only'); end;
+
+CREATE TRIGGER deployments_once before insert on deployments when exists (
+  select 1 from deployments t where t.environment = new.environment and t.pipeline = new.pipeline and t.seq = new.seq)
+begin select raise(abort, 'deployments: append-only: it is there already'); end;
+
+CREATE TRIGGER deployments_birth before insert on deployments
+when not exists (select 1 from pipeline_versions v where v.pipeline = new.pipeline and v.version = new.version)
+  or new.seq = 0 and (new.action not in ('deploy', 'promote') or new.other_version <> 0)
+  or new.seq > 0 and not exists (
+    select 1 from deployments d
+    where d.environment = new.environment and d.pipeline = new.pipeline and d.seq = new.seq - 1 and d.version = new.other_version)
+begin select raise(abort, 'deployments: it is of a version that is there, and comes after the one before it'); end;
+
+CREATE TRIGGER runs_keep before update of
+  run_id, pipeline, version, started_us, link, parent_run, code, actor, trigger, host, base_dir, document_file, document_sha256, plan_sha256,
+  document, plan, params, refs on runs
+begin select raise(abort, 'runs: only status, final, epoch, finished_us and reason change'); end;
+
+CREATE TRIGGER runs_version before insert on runs
+when new.version > 0 and not exists (
+  select 1 from pipeline_versions v join bundles b using (bundle_sha256)
+  where v.pipeline = new.pipeline and v.version = new.version and b.document_sha256 = new.document_sha256)
+begin select raise(abort, 'runs: a run of a version has the document of that version'); end;

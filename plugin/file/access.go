@@ -18,6 +18,8 @@ type Access struct {
 	Remote Remote
 	// Stdio is where the path - leads.
 	Stdio Stdio
+	// Known says that what the paths lead to is known, and is not looked at: they may lead anywhere.
+	Known bool
 }
 
 // Remote makes what is not on this host: the places that paths with a scheme name, such as s3://bucket/key. It is safe for

@@ -90,6 +90,9 @@ func (a Access) Store(files pipeline.Files) (Store, error) {
 		}
 		return a.Remote.Store(files)
 	}
+	if a.Known {
+		return rootStore{a.Root}, nil
+	}
 	if _, _, err := a.Root.Resolve(files.Path); err != nil {
 		return nil, fmt.Errorf("path: %w", err)
 	}

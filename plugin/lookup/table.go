@@ -26,8 +26,7 @@ type source interface {
 	Chunks(content []byte, limits plugin.Limits, each func(c *plugin.Chunk, behind int64) error) error
 }
 
-func newSource(name string, spec pipeline.Lookup, root *file.Root) (source, error) {
-	files := file.Access{Root: root}
+func newSource(name string, spec pipeline.Lookup, files file.Access) (source, error) {
 	switch {
 	case spec.CSV != nil && spec.JSONL != nil:
 		return nil, errors.New("has both csv and jsonl; make two sources of it")
@@ -46,10 +45,10 @@ func newSource(name string, spec pipeline.Lookup, root *file.Root) (source, erro
 // A field that the schema does not declare has the kind of all its values, string if it has none, and may be null. The
 // fields that a lookup adds may be null, too, if a row without a match gets nulls.
 //
-// kept are the contents of the files of lookups, by the lookup's name, as they are on disk. The file of a lookup that is in it is not looked
-// at. It may be nil.
-func Table(name string, spec pipeline.Lookup, root *file.Root, kept map[string][]byte) (*plugin.Table, error) {
-	source, err := newSource(name, spec, root)
+// The file of a lookup whose content is kept is not looked at.
+func Table(name string, spec pipeline.Lookup, root *file.Root, kept Kept) (*plugin.Table, error) {
+	content, known := kept.Tables[name]
+	source, err := newSource(name, spec, file.Access{Root: root, Known: known || kept.Files != nil})
 	if err != nil {
 		return nil, err
 	}
@@ -57,17 +56,35 @@ func Table(name string, spec pipeline.Lookup, root *file.Root, kept map[string][
 	if file.IsPattern(path) {
 		return nil, fmt.Errorf(`%s: a table is one file: give a path without *, ?, [ and \`, path)
 	}
-	content, known := kept[name]
-	if !known {
-		if content, err = contentOf(root, path); err != nil {
-			return nil, err
-		}
+	switch {
+	case known:
+	case kept.Files != nil:
+		content, err = kept.file(path)
+	default:
+		content, err = contentOf(root, path)
+	}
+	if err != nil {
+		return nil, err
 	}
 	b := newTableBuilder(source, spec)
 	if err := b.read(source, content); err != nil {
 		return nil, err
 	}
 	return b.table(spec, content)
+}
+
+// Kept are the contents of the files of lookups, as they are on disk. The zero Kept has none.
+type Kept struct {
+	Tables map[string][]byte // by the lookup's name
+	Files  map[string][]byte // by the path that the document has; if it is not nil, no other file is there
+}
+
+func (k Kept) file(path string) ([]byte, error) {
+	content, known := k.Files[path]
+	if !known {
+		return nil, fmt.Errorf("%s: is not among the files of the deployed version: a lookup's path must be the same in every run, so write it without parameters and variables", path)
+	}
+	return content, nil
 }
 
 // content returns the bytes of a file that is small enough to be a table.

@@ -55,7 +55,7 @@ func flights() pipeline.Lookup {
 
 func loadTable(t *testing.T, content string, spec pipeline.Lookup) (*plugin.Table, error) {
 	root := rootOf(t, filetest.Folder(t, map[string]string{"airports.csv": content, "flights.jsonl": content}))
-	return Table("enrich", spec, root, nil)
+	return Table("enrich", spec, root, Kept{})
 }
 
 func TestTableOfDeclaredFields(t *testing.T) {
@@ -160,13 +160,13 @@ func TestTableOfKeptContent(t *testing.T) {
 	root := rootOf(t, t.TempDir())
 	spec := airports(pipeline.Schema{})
 	spec.CSV.Path, spec.CSV.Delimiter, spec.CSV.Encoding = "gone.csv.gz", ";", "latin-1"
-	table, err := Table("enrich", spec, root, map[string][]byte{"enrich": packed.Bytes()})
+	table, err := Table("enrich", spec, root, Kept{Tables: map[string][]byte{"enrich": packed.Bytes()}})
 	require.NoError(t, err)
 	values, found, _ := table.Find([]row.Value{row.StringValue("MUC")}, nil)
 	require.True(t, found)
 	require.Equal(t, "München", values[0].Text())
 	require.Equal(t, packed.Bytes(), table.Content)
-	_, err = Table("enrich", spec, root, map[string][]byte{"other": packed.Bytes()})
+	_, err = Table("enrich", spec, root, Kept{Tables: map[string][]byte{"other": packed.Bytes()}})
 	require.EqualError(t, err, "gone.csv.gz: NOT_FOUND: no such file; paths are relative to the document's folder")
 }
 
@@ -207,16 +207,16 @@ func TestTableHasLimits(t *testing.T) {
 	dir := filetest.Folder(t, map[string]string{"airports.csv": ""})
 	root := rootOf(t, dir)
 	require.NoError(t, os.Truncate(filepath.Join(dir, "airports.csv"), maxTableBytes+1))
-	_, err := Table("enrich", airports(pipeline.Schema{}), root, nil)
+	_, err := Table("enrich", airports(pipeline.Schema{}), root, Kept{})
 	require.EqualError(t, err, refused)
 
 	spec := airports(pipeline.Schema{})
 	spec.CSV.Comment, spec.CSV.Encoding = "#", "latin-1"
 	long := "code,town,people\n" + strings.Repeat("#"+strings.Repeat("\xe9", 1<<20)+"\n", 33) // twice as many bytes in UTF-8
-	_, err = Table("enrich", spec, root, map[string][]byte{"enrich": []byte(long)})
+	_, err = Table("enrich", spec, root, Kept{Tables: map[string][]byte{"enrich": []byte(long)}})
 	require.EqualError(t, err, refused)
 
-	source, err := newSource("enrich", pipeline.Lookup{CSV: spec.CSV}, root)
+	source, err := newSource("enrich", pipeline.Lookup{CSV: spec.CSV}, file.Access{Root: root})
 	require.NoError(t, err)
 	b := newTableBuilder(source, spec)
 	b.rows = maxTableRows - 1

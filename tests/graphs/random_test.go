@@ -9,6 +9,7 @@ import (
 	"waymark/engine/plan"
 	"waymark/pipeline"
 	"waymark/plugin/file"
+	"waymark/plugin/lookup"
 	"waymark/tests/graphs"
 	"waymark/worker/formats"
 )
@@ -71,7 +72,7 @@ func pluginsIn(t *testing.T, doc *pipeline.Document, files map[string]string) pl
 			tables[step.Name] = []byte(files[step.Lookup.CSV.Path])
 		}
 	}
-	return formats.Formats{Files: file.Access{Root: root}, Tables: tables}
+	return formats.Formats{Files: file.Access{Root: root}, Tables: lookup.Kept{Tables: tables}}
 }
 
 // wanted lists the cases that random documents must meet.

@@ -34,6 +34,11 @@ func (h host) Auditor(context.Context) (*audit.Auditor, error) {
 	return audit.New(h.Log.Reader, h.Payloads, h.Planner), nil
 }
 
+func (h host) Deposit(context.Context, bool) (*client.Deposit, error) {
+	planner, _ := h.Planner.(worker.Planner)
+	return &client.Deposit{Payloads: h.Payloads, Planner: planner, Code: "test"}, nil
+}
+
 func (h host) Session(context.Context, client.Purpose) (*client.Session, error) {
 	planner, _ := h.Planner.(worker.Planner) // one of a test's own is for the members only
 	return &client.Session{

@@ -20,8 +20,8 @@ import (
 type Formats struct {
 	Files    file.Access
 	Postgres postgres.Access
-	// Tables are the contents of the files of lookups that are not to be read again: see lookup.Table.
-	Tables map[string][]byte
+	// Tables are the contents of the files of lookups that are not to be read again.
+	Tables lookup.Kept
 }
 
 // Source makes the source that the one format field of spec describes.

@@ -1,0 +1,149 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"waymark/activities/bundle"
+	"waymark/engine/plan"
+	"waymark/landscape"
+	"waymark/payload"
+	"waymark/pipeline"
+	"waymark/worker"
+)
+
+// Deposit is what versions of pipelines are made with, and kept in.
+type Deposit struct {
+	Payloads *payload.Store
+	Planner  worker.Planner
+	Code     string // of this build of the program
+}
+
+// DeployRequest says what to deploy. Its Why is the message of the version.
+type DeployRequest struct {
+	By
+	File   string            // of the document
+	Params map[string]string // values to check it with, of parameters that have no default; they are not part of the version
+	DryRun bool              // say what would happen, and change nothing
+}
+
+// Deployed says what became of a deployment.
+type Deployed struct {
+	Pipeline string            `json:"pipeline"`
+	Version  int64             `json:"version"`
+	Bundle   string            `json:"bundle_sha256"`
+	New      bool              `json:"new"`     // the version was not there before
+	Changed  bool              `json:"changed"` // it was not current before
+	Before   int64             `json:"before"`  // the version that was current; 0 for none
+	DryRun   bool              `json:"dry_run,omitempty"`
+	Files    []bundle.File     `json:"files"`
+	Commit   string            `json:"git_commit,omitempty"` // of who deployed the version first
+	Dirty    bool              `json:"git_dirty,omitempty"`
+	Warnings []DocumentProblem `json:"warnings,omitempty"` // what a later run may meet; the version is deployed
+}
+
+// Deploy makes a version of a pipeline of the file of a document and the files that it is compiled with, and makes it the current one. Equal
+// bytes are the same version; who deploys what is current changes nothing. The error is an *Error of kind Invalid if the document has problems,
+// also those that it has only as a deployed one, which has no folder.
+func (c *Client) Deploy(ctx context.Context, r DeployRequest) (_ *Deployed, err error) {
+	defer c.edge(ctx, &err)
+	deposit, err := c.host.Deposit(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := CompileFor(deposit.Planner, r.File, r.Params, SlotOf{Next: time.Now()}) // a document about slots, for any of them
+	if err != nil {
+		return nil, err
+	}
+	made := bundleOf(doc)
+	if doc, err = compileBundle(deposit.Planner, made, r.File, doc.Params); err != nil {
+		return nil, err
+	}
+	manifest := made.Manifest()
+	by := r.or(c.Actor)
+	version := landscape.PipelineVersion{
+		Pipeline: doc.Name(), Bundle: string(manifest.Digest()), Actor: by.Actor, Message: by.Why, Code: deposit.Code, Host: HostName(),
+	}
+	if version.Folder, err = filepath.Abs(filepath.Dir(r.File)); err != nil {
+		return nil, err
+	}
+	version.Commit, version.Dirty = gitOrigin(ctx, version.Folder, manifest)
+	deployed, err := c.deploy(ctx, deposit, made, version, r.DryRun)
+	if err != nil {
+		return nil, err
+	}
+	return &Deployed{
+		Pipeline: version.Pipeline, Version: deployed.Version, Bundle: version.Bundle, New: deployed.New, Changed: deployed.Became, Before: deployed.Before,
+		DryRun: r.DryRun, Files: manifest.Files, Commit: deployed.Commit, Dirty: deployed.Dirty, Warnings: warningsOf(doc.Plan.Document),
+	}, nil
+}
+
+// deploy stores the bundle and then the version, or only looks what would happen.
+func (c *Client) deploy(ctx context.Context, deposit *Deposit, made bundle.Bundle, version landscape.PipelineVersion, dry bool) (landscape.Deployed, error) {
+	if dry {
+		return c.log.PlanDeploy(ctx, landscape.DefaultEnvironment, version)
+	}
+	if err := bundle.Put(ctx, deposit.Payloads, made); err != nil {
+		return landscape.Deployed{}, err
+	}
+	manifest := made.Manifest()
+	return c.log.Deploy(ctx, landscape.DefaultEnvironment, landscape.Bundle{
+		SHA256: version.Bundle, Document: string(payload.Of(made.Source)), Manifest: string(manifest.JSON()), Files: int64(len(manifest.Files)), Bytes: manifest.Bytes(),
+	}, version)
+}
+
+// bundleOf returns the document with the files that it was compiled with.
+func bundleOf(doc *Document) bundle.Bundle {
+	b := bundle.Bundle{Name: filepath.Base(doc.File), Source: doc.Source, Files: map[string][]byte{}}
+	for i := range doc.Plan.Nodes {
+		if table := doc.Plan.Nodes[i].Table; table != nil {
+			b.Files[table.Path] = table.Content
+		}
+	}
+	return b
+}
+
+// compileBundle compiles the document of a bundle as a deployed one: with the files of the bundle, and no folder. file names it in messages.
+func compileBundle(planner worker.Planner, b bundle.Bundle, file string, params map[string]string) (*Document, error) {
+	doc := &Document{File: file, Source: b.Source, Params: params}
+	return doc, doc.compileAs(planner, plan.Request{Deployed: true, Files: b.Files})
+}
+
+// warningsOf says what in a document stops its second run.
+func warningsOf(doc *pipeline.Document) (warnings []DocumentProblem) {
+	for _, entry := range doc.Pipeline.Sinks {
+		format, target := targetOf(entry.Value)
+		path := pipeline.Key("sinks", entry.Name) + "." + format + ".path"
+		if format == "" || target.Overwrite || target.Path == pipeline.Stdio || doc.Varies(path) {
+			continue
+		}
+		p := doc.Problem(path, "%s", "the output has the same name in every run, and the sink does not say overwrite: "+
+			"the second run stops with TARGET_EXISTS; put a parameter into the path, or write overwrite: true")
+		warnings = append(warnings, DocumentProblem{p.File, p.Line, p.Column, p.Path, p.Message})
+	}
+	return warnings
+}
+
+// targetOf returns the format of a sink and where it puts its output; an empty format for what is no file.
+func targetOf(sink pipeline.Sink) (format string, target pipeline.FileTarget) {
+	switch {
+	case sink.CSV != nil:
+		return "csv", sink.CSV.FileTarget
+	case sink.JSONL != nil:
+		return "jsonl", sink.JSONL.FileTarget
+	case sink.Parquet != nil:
+		return "parquet", sink.Parquet.Target()
+	}
+	return "", pipeline.FileTarget{}
+}
+
+// noPipeline says that no pipeline with this name is deployed.
+func (c *Client) noPipeline(name string, err error) error {
+	if !errors.Is(err, landscape.ErrNotFound) {
+		return err
+	}
+	return &Error{Kind: NotFound, Code: PipelineNotFound, Message: fmt.Sprintf("no pipeline %q is deployed in %s", name, c.place), Cure: ListPipelines, Err: err}
+}

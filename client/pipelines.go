@@ -1,0 +1,193 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"waymark/activities/bundle"
+	"waymark/landscape"
+	"waymark/payload"
+	"waymark/pipeline"
+)
+
+// Pipeline is a deployed pipeline, or one of its versions.
+type Pipeline struct {
+	Pipeline string                     `json:"pipeline"`
+	Version  int64                      `json:"version"`
+	Current  int64                      `json:"current"` // the version that is current
+	Action   landscape.DeploymentAction `json:"action"`  // how that became current
+	Deployed Time                       `json:"deployed"`
+	Actor    string                     `json:"actor"` // who did that
+	Why      string                     `json:"why,omitempty"`
+	Bundle   string                     `json:"bundle_sha256"` // of the version, as all that follows
+	Document string                     `json:"document_sha256"`
+	Created  Time                       `json:"created"`
+	Author   string                     `json:"author"` // who deployed it first
+	Message  string                     `json:"message,omitempty"`
+	Code     string                     `json:"code"` // of the program that compiled it
+	Host     string                     `json:"host"` // where its files were
+	Folder   string                     `json:"folder"`
+	Commit   string                     `json:"git_commit,omitempty"`
+	Dirty    bool                       `json:"git_dirty,omitempty"` // some file is not as the commit has it
+	Files    []bundle.File              `json:"files"`
+	Bytes    int64                      `json:"bytes"`
+}
+
+// PipelineParam is a parameter that a pipeline declares.
+type PipelineParam struct {
+	Name        string  `json:"name"`
+	Type        string  `json:"type"`
+	Default     *string `json:"default"` // null if each run must give a value
+	Description string  `json:"description,omitempty"`
+}
+
+// PipelineDocument is the document of a version, as it was written.
+type PipelineDocument struct {
+	Pipeline string          `json:"pipeline"`
+	Version  int64           `json:"version"`
+	File     string          `json:"file"`
+	Document string          `json:"document"`
+	Params   []PipelineParam `json:"params"`
+}
+
+// Redeployment is one time that a version became current.
+type Redeployment struct {
+	Pipeline string                     `json:"pipeline"`
+	Seq      int64                      `json:"seq"`
+	Action   landscape.DeploymentAction `json:"action"`
+	Version  int64                      `json:"version"`
+	Before   int64                      `json:"before"` // the version that was current; 0 for none
+	Actor    string                     `json:"actor"`
+	Why      string                     `json:"why,omitempty"`
+	At       Time                       `json:"at"`
+	Bundle   string                     `json:"bundle_sha256"`
+	Commit   string                     `json:"git_commit,omitempty"`
+	Dirty    bool                       `json:"git_dirty,omitempty"`
+}
+
+// Pipelines returns the deployed pipelines by name, each in its current version; it is empty, not nil, if there is none.
+func (c *Client) Pipelines(ctx context.Context) (list []Pipeline, err error) {
+	defer c.edge(ctx, &err)
+	current, err := c.log.CurrentVersions(ctx, landscape.DefaultEnvironment)
+	if err != nil {
+		return nil, err
+	}
+	list = make([]Pipeline, len(current))
+	for i, deployment := range current {
+		if list[i], err = c.pipeline(ctx, deployment, deployment.Version); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// Pipeline returns what word names: NAME for the current version of a pipeline, or NAME@VERSION. The error is an *Error of kind NotFound if there
+// is none, and of kind Invalid if the word is neither.
+func (c *Client) Pipeline(ctx context.Context, word string) (p Pipeline, err error) {
+	defer c.edge(ctx, &err)
+	return c.findPipeline(ctx, word)
+}
+
+func (c *Client) findPipeline(ctx context.Context, word string) (Pipeline, error) {
+	name, version, err := landscape.ParseVersion(word)
+	if err != nil {
+		return Pipeline{}, &Error{Kind: Invalid, Code: InvalidOption, Message: err.Error(), Err: err}
+	}
+	current, err := c.log.Current(ctx, landscape.DefaultEnvironment, name)
+	if err != nil {
+		return Pipeline{}, c.noPipeline(name, err)
+	}
+	if version == 0 {
+		version = current.Version
+	}
+	p, err := c.pipeline(ctx, current, version)
+	if errors.Is(err, landscape.ErrNotFound) {
+		message := fmt.Sprintf("pipeline %s has no version %d; its current one is %d", name, version, current.Version)
+		err = &Error{Kind: NotFound, Code: PipelineNotFound, Message: message, Cure: ListPipelines, Err: err}
+	}
+	return p, err
+}
+
+// pipeline returns a version of the pipeline that a deployment is about.
+func (c *Client) pipeline(ctx context.Context, current landscape.Deployment, version int64) (Pipeline, error) {
+	v, err := c.log.Version(ctx, current.Pipeline, version)
+	if err != nil {
+		return Pipeline{}, err
+	}
+	stored, err := c.log.Bundle(ctx, v.Bundle)
+	if err != nil {
+		return Pipeline{}, err
+	}
+	manifest, err := bundle.Parse([]byte(stored.Manifest))
+	return Pipeline{
+		Pipeline: v.Pipeline, Version: v.Version, Current: current.Version, Action: current.Action, Deployed: Time(current.At), Actor: current.Actor,
+		Why: current.Why, Bundle: v.Bundle, Document: stored.Document, Created: Time(v.Created), Author: v.Actor, Message: v.Message, Code: v.Code,
+		Host: v.Host, Folder: v.Folder, Commit: v.Commit, Dirty: v.Dirty, Files: manifest.Files, Bytes: stored.Bytes,
+	}, err
+}
+
+// PipelineDocument returns the document of the version that word names, as Pipeline does, and the parameters that it declares.
+func (c *Client) PipelineDocument(ctx context.Context, word string) (_ *PipelineDocument, err error) {
+	defer c.edge(ctx, &err)
+	p, err := c.findPipeline(ctx, word)
+	if err != nil {
+		return nil, err
+	}
+	deposit, err := c.host.Deposit(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	b, err := bundle.Get(ctx, deposit.Payloads, payload.Digest(p.Bundle))
+	if err != nil {
+		return nil, err
+	}
+	return &PipelineDocument{Pipeline: p.Pipeline, Version: p.Version, File: b.Name, Document: string(b.Source), Params: paramsOf(b)}, nil
+}
+
+// paramsOf returns the parameters that the document of a bundle declares.
+func paramsOf(b bundle.Bundle) []PipelineParam {
+	params := []PipelineParam{}
+	doc, _ := pipeline.Load(b.Name, b.Source, pipeline.Environment{}) // what its references lead to is not known here
+	if doc == nil {
+		return params
+	}
+	for _, p := range doc.Pipeline.Params {
+		params = append(params, PipelineParam{Name: p.Name, Type: p.Value.Type, Default: p.Value.Default, Description: p.Value.Description})
+	}
+	return params
+}
+
+// PipelineHistory returns how versions of a pipeline became current, the last first. The error is an *Error of kind NotFound if no pipeline with
+// this name is deployed.
+func (c *Client) PipelineHistory(ctx context.Context, name string) (history []Redeployment, err error) {
+	defer c.edge(ctx, &err)
+	deployments, err := c.log.Deployments(ctx, landscape.DefaultEnvironment, name)
+	if err == nil && deployments == nil {
+		err = c.noPipeline(name, landscape.ErrNotFound)
+	}
+	if err != nil {
+		return nil, err
+	}
+	versions, err := c.log.Versions(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	byNumber := map[int64]landscape.PipelineVersion{}
+	for _, v := range versions {
+		byNumber[v.Version] = v
+	}
+	for i := len(deployments) - 1; i >= 0; i-- {
+		d := deployments[i]
+		v := byNumber[d.Version]
+		history = append(history, Redeployment{
+			Pipeline: name, Seq: d.Seq, Action: d.Action, Version: d.Version, Before: d.Before, Actor: d.Actor, Why: d.Why, At: Time(d.At),
+			Bundle: v.Bundle, Commit: v.Commit, Dirty: v.Dirty,
+		})
+	}
+	return history, nil
+}
+
+func versionName(pipeline string, version int64) string {
+	return fmt.Sprintf("%s@%d", pipeline, version)
+}

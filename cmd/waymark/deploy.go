@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"waymark/client"
+	"waymark/client/local"
+	"waymark/internal/text"
+)
+
+func (a *app) deployCommand() *cobra.Command {
+	var r client.DeployRequest
+	var params []string
+	cmd := &cobra.Command{
+		Use:   "deploy FILE",
+		Short: "Make a version of a pipeline of a document, and make it the current one",
+		Long: `Stores the document and every file that it is compiled with, such as the tables of lookups, as a version of the pipeline that it
+names, and makes that the current version. Equal bytes are the same version. Sources and sinks are not part of it: a deployed
+document has no folder, so their paths are absolute, or lead elsewhere, such as s3://.`,
+		Example: `  waymark deploy orders.yaml --message "limit to 20000"
+  waymark deploy orders.yaml --dry-run`,
+		Args: exactlyOne("document"),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if r.Params, err = parsePairs("--param", "NAME=VALUE", params); err != nil {
+				return err
+			}
+			r.File, r.By = args[0], a.by(r.Why)
+			return a.with(cmd.Context(), a.options(), func(home *local.Home) error {
+				deployed, err := home.Deploy(cmd.Context(), r)
+				if err != nil {
+					return err
+				}
+				for _, w := range deployed.Warnings {
+					a.note("%s:%d:%d: %s: %s", w.File, w.Line, w.Column, w.Path, w.Message)
+				}
+				return a.print(deployed, func(w io.Writer) error { return writeDeployed(w, deployed) })
+			})
+		},
+	}
+	cmd.Flags().StringArrayVar(&params, "param", nil, "value `NAME=VALUE` of a parameter that has no default, to check the document with; repeat for more")
+	cmd.Flags().StringVarP(&r.Why, "message", "m", "", "`text` about the version, for the record")
+	cmd.Flags().BoolVar(&r.DryRun, "dry-run", false, "check the document and say what would happen; deploy nothing")
+	return cmd
+}
+
+func writeDeployed(w io.Writer, d *client.Deployed) error {
+	git := ""
+	if d.Commit != "" {
+		git = "   git " + gitText(d.Commit, d.Dirty)
+	}
+	name, would := fmt.Sprintf("%s@%d", d.Pipeline, d.Version), ""
+	if d.DryRun {
+		would = "would be "
+	}
+	says := "is current already: nothing changed"
+	switch {
+	case d.Changed && d.New && d.Before == 0:
+		says = would + "deployed: the first version"
+	case d.Changed && d.New:
+		says = fmt.Sprintf("%sdeployed in the place of %s@%d", would, d.Pipeline, d.Before)
+	case d.Changed:
+		says = fmt.Sprintf("has these bytes: it %scurrent again in the place of %s@%d", map[bool]string{true: "would be ", false: "is "}[d.DryRun], d.Pipeline, d.Before)
+	}
+	_, err := fmt.Fprintf(w, "%s %s   sha256 %.12s   %s%s\n", name, says, d.Bundle, text.Count(int64(len(d.Files)), "file"), git)
+	return err
+}
+
+// gitText shows a commit, and whether the files are as it has them.
+func gitText(commit string, dirty bool) string {
+	switch {
+	case commit == "":
+		return "-"
+	case dirty:
+		return fmt.Sprintf("%.7s dirty", commit)
+	}
+	return fmt.Sprintf("%.7s clean", commit)
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/client/local"
+)
+
+// changing are what in outputs differs from one execution to the next: moments, digests of documents with other paths, and ids.
+var changing = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ|sha256 [0-9a-f]+`)
+
+// TestDeployingPage executes the commands of docs/deploying.md on its document, and compares what they print.
+func TestDeployingPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/deploying.md")
+	require.NoError(t, err)
+	work := t.TempDir()
+	t.Chdir(work)
+	require.NoError(t, os.Mkdir("shop", 0o700))
+	here := strings.NewReplacer("/srv/shop", filepath.Join(work, "shop"), "  ann  ", "  "+local.User()+"  ").Replace
+	blocks := regexp.MustCompile("(?s)```(yaml|console)\n(.*?)```").FindAllStringSubmatch(string(page), -1)
+	require.Equal(t, "yaml", blocks[0][1])
+	document := here(blocks[0][2])
+	write := func(name, content string) { require.NoError(t, os.WriteFile(name, []byte(content), 0o600)) }
+	write("orders.yaml", document)
+	write("countries.csv", "code,name\nDE,Germany\n")
+	write("shop/orders.csv", "id,country,total\n1,DE,3000\n2,FR,1500\n")
+	run := func(command string) string {
+		args := regexp.MustCompile(`"[^"]*"|\S+`).FindAllString(here(command), -1)
+		for i := range args {
+			args[i] = strings.Trim(args[i], `"`)
+		}
+		var stdout, stderr bytes.Buffer
+		require.Zero(t, execute(args, &stdout, &stderr, func(string) (string, bool) { return "", false }), "%s\n%s", command, &stderr)
+		return stdout.String()
+	}
+	plain := func(text string) string {
+		return regexp.MustCompile(`(?m) +`).ReplaceAllString(changing.ReplaceAllString(text, "*"), " ")
+	}
+	commands := 0
+	for _, block := range blocks[1:] {
+		for _, part := range strings.Split("\n"+block[2], "\n$ waymark ")[1:] {
+			command, want, _ := strings.Cut(part, "\n")
+			if strings.HasPrefix(command, "pipelines diff orders@1") {
+				write("orders.yaml", "# What the shop sells.\n"+document)
+				run("deploy orders.yaml --allow-path /srv/shop")
+				write("orders.yaml", "# What the shop sells.\n"+strings.Replace(document, "1000", "2000", 1))
+				run("deploy orders.yaml --allow-path /srv/shop")
+			}
+			require.Equal(t, plain(here(strings.TrimSuffix(want, "\n"))), plain(strings.TrimSuffix(run(command), "\n")), command)
+			commands++
+		}
+	}
+	require.Equal(t, 6, commands)
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"waymark/client"
+	"waymark/client/local"
+	"waymark/internal/text"
+)
+
+func (a *app) pipelinesCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "pipelines",
+		Short: "List the deployed pipelines; show, compare and trace their versions",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.existing(cmd.Context(), func(home *local.Home) error {
+				list, err := home.Pipelines(cmd.Context())
+				if err != nil {
+					return err
+				}
+				lines := [][]string{{"pipeline", "version", "deployed", "by", "git", "message"}}
+				for i := range list {
+					p := &list[i]
+					lines = append(lines, []string{
+						p.Pipeline, fmt.Sprint(p.Version), moment(p.Deployed), p.Actor, gitText(p.Commit, p.Dirty), text.Cell(cmp.Or(p.Message, "-")),
+					})
+				}
+				return printList(a, list, func(w io.Writer) error { return text.Table(w, lines...) })
+			})
+		},
+	}
+	cmd.AddCommand(a.pipelineShowCommand(), a.pipelineDiffCommand(), a.pipelineHistoryCommand())
+	return cmd
+}
+
+func (a *app) pipelineShowCommand() *cobra.Command {
+	var document bool
+	cmd := &cobra.Command{
+		Use:   "show NAME[@VERSION]",
+		Short: "Show a version of a pipeline: by default the current one",
+		Args:  exactlyOne("pipeline"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.existing(cmd.Context(), func(home *local.Home) error {
+				if document {
+					return a.showDocument(cmd.Context(), home, args[0])
+				}
+				p, err := home.Pipeline(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				return a.print(p, func(w io.Writer) error { return writePipeline(w, &p) })
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&document, "document", false, "show the document; with --json also the parameters that it declares")
+	return cmd
+}
+
+func (a *app) showDocument(ctx context.Context, home *local.Home, word string) error {
+	document, err := home.PipelineDocument(ctx, word)
+	if err != nil {
+		return err
+	}
+	return a.print(document, func(w io.Writer) error {
+		_, err := io.WriteString(w, document.Document)
+		return err
+	})
+}
+
+func writePipeline(w io.Writer, p *client.Pipeline) error {
+	state := fmt.Sprintf("current is %s@%d", p.Pipeline, p.Current)
+	if p.Version == p.Current {
+		state = "current since " + moment(p.Deployed)
+	}
+	lines := [][]string{
+		{fmt.Sprintf("%s@%d", p.Pipeline, p.Version), state},
+		{"bundle", "sha256 " + p.Bundle},
+		{"made", fmt.Sprintf("%s by %s on %s, of %s", moment(p.Created), p.Author, p.Host, p.Folder)},
+		{"message", text.Cell(cmp.Or(p.Message, "-"))},
+		{"git", gitText(p.Commit, p.Dirty)},
+		{"code", p.Code},
+	}
+	for _, file := range p.Files {
+		lines = append(lines, []string{string(file.Role), fmt.Sprintf("%s   %d bytes   sha256 %.12s", file.Path, file.Bytes, file.SHA256)})
+	}
+	return text.Table(w, lines...)
+}
+
+func (a *app) pipelineDiffCommand() *cobra.Command {
+	var params []string
+	cmd := &cobra.Command{
+		Use:   "diff NAME@VERSION NAME[@VERSION]",
+		Short: "Compare two versions: what they do, then their text",
+		Args:  cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			given, err := parsePairs("--param", "NAME=VALUE", params)
+			if err != nil {
+				return err
+			}
+			return a.existing(cmd.Context(), func(home *local.Home) error {
+				d, err := home.DiffPipelines(cmd.Context(), args[0], args[1], given)
+				if err != nil {
+					return err
+				}
+				return a.print(d, func(w io.Writer) error {
+					_, err := io.WriteString(w, diffText(d))
+					return err
+				})
+			})
+		},
+	}
+	cmd.Flags().StringArrayVar(&params, "param", nil, "value `NAME=VALUE` of a parameter that has no default, to compile both with; repeat for more")
+	return cmd
+}
+
+// diffText says what two versions do differently, and then in which lines.
+func diffText(d *client.PipelineDiff) string {
+	if d.Same {
+		return fmt.Sprintf("%s and %s are the same bytes\n", d.From, d.To)
+	}
+	var out strings.Builder
+	switch {
+	case d.Plans == nil:
+		out.WriteString("plans are not compared: not both versions compile here, with these parameters and options\n")
+	case *d.Plans && len(d.Value) == 0:
+		out.WriteString("plans are equal: only comments or layout moved\n")
+	case *d.Plans:
+		out.WriteString("plans are equal\n")
+	default:
+		out.WriteString("plans differ\n")
+	}
+	for _, f := range d.Files {
+		fmt.Fprintf(&out, "  %s %s\n", f.Path, changeText(f.Change, fmt.Sprintf("%.12s", f.Before), fmt.Sprintf("%.12s", f.After)))
+	}
+	for _, v := range d.Value {
+		fmt.Fprintf(&out, "  %s %s\n", v.Path, changeText(v.Change, text.Cell(v.Before), text.Cell(v.After)))
+	}
+	if d.Text != "" {
+		out.WriteString("\n" + d.Text + "\n")
+	}
+	return out.String()
+}
+
+func changeText(change client.ChangeKind, before, after string) string {
+	switch change {
+	case client.Added:
+		return "added: " + after
+	case client.Removed:
+		return "removed: " + before
+	case client.Moved:
+		return "in another order: " + after
+	}
+	return before + " → " + after
+}
+
+func (a *app) pipelineHistoryCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "history NAME",
+		Short: "List how versions became current, the last first: who, when, why, from which commit",
+		Args:  exactlyOne("pipeline"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.existing(cmd.Context(), func(home *local.Home) error {
+				history, err := home.PipelineHistory(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				lines := [][]string{{"when", "action", "version", "before", "by", "git", "why"}}
+				for _, h := range history {
+					lines = append(lines, []string{
+						moment(h.At), string(h.Action), fmt.Sprint(h.Version), fmt.Sprint(h.Before), h.Actor, gitText(h.Commit, h.Dirty), text.Cell(cmp.Or(h.Why, "-")),
+					})
+				}
+				return printList(a, history, func(w io.Writer) error { return text.Table(w, lines...) })
+			})
+		},
+	}
+}
