@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"go.temporal.io/api/enums/v1"
@@ -126,7 +125,9 @@ func (s *Session) startWorkflow(ctx context.Context, e *Execution) (sdk.Workflow
 		WorkflowIDReusePolicy:                    enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowIDConflictPolicy:                 enums.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
-		StaticSummary:                            fmt.Sprintf("%s · %s", e.Pipeline, e.Run), // not encrypted
+		StaticSummary:                            workflows.Summary(e.Pipeline, e.Run), // encrypted with codec keys only, as is what follows
+		StaticDetails:                            workflows.Details(e.Pipeline, e.Run, e.input.Params),
+		Memo:                                     workflows.MemoOf(e.Pipeline, e.Run),
 	}, workflows.RunPipelineName, e.input)
 	if _, open := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); open {
 		return nil, beingExecuted(e.Run)

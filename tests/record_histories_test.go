@@ -90,6 +90,7 @@ func TestRecord(t *testing.T) {
 	s.recordDeadline(t)
 	s.recordOrders(t, "ordered")
 	s.record(t, "shown", recorded, true)
+	s.record(t, "noted", recorded, true)
 	s.recordOrders(t, "shown-ordered")
 	s.recordResumed(t, "resumed", recorded)
 	s.recordResumed(t, "resumed-graph", strings.NewReplacer("trigger: {rows: 200}", "trigger: {after: 20ms}", "rows: 100}", "rows: 500}").Replace(recordedGraph))

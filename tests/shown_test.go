@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/history/v1"
+	sdkpb "go.temporal.io/api/sdk/v1"
 	"go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
@@ -169,6 +170,7 @@ func TestAPauseIsShown(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.Client.Pause(t.Context(), found, by))
 	requireListed(t, s, "WaymarkStatus = 'paused'", run.Workflow)
+	require.Contains(t, currentDetails(t, s, run.Workflow), "Paused by ann: to look. To continue: `waymark resume r1`")
 	_, err = s.Client.Resume(t.Context(), found, client.ResumeRequest{By: by})
 	require.NoError(t, err)
 	requireListed(t, s, "WaymarkStatus = 'running'", run.Workflow)
@@ -177,6 +179,55 @@ func TestAPauseIsShown(t *testing.T) {
 	require.NoError(t, err)
 	requireListed(t, s, "WaymarkStatus = 'cancelled'", run.Workflow)
 	requireNoFailedTask(t, system.Events(t, s.Temporal, run.Workflow, ""))
+}
+
+// TestWhatARunLeavesInTemporal reads the memo, the summary and the details of runs: a stranger who sees only Temporal learns what to do next.
+func TestWhatARunLeavesInTemporal(t *testing.T) {
+	s := system.Start(t, nil)
+	s.Write(t, map[string]string{"orders.csv": fourOrders})
+	strict := strings.Replace(shownOrders, "schema:", "on_invalid: fail, schema:", 1)
+	for run, c := range map[string]struct {
+		document string
+		now      []string
+	}{
+		"r1": {shownOrders, []string{"**orders** · completed_with_failures · 4 rows read · 1 refused", "`waymark errors r1`"}},
+		"r2": {strict, []string{"**orders** · failed", "row 3", "`waymark resume r2"}},
+		"r3": {"name: nothing\n", []string{"refused", "sources", "`waymark starts`"}},
+	} {
+		execution := s.Begin(t, run, c.document)
+		_, _ = system.End(t, execution) // two of them fail
+		description, err := s.Temporal.DescribeWorkflow(t.Context(), execution.Workflow, "")
+		require.NoError(t, err)
+		summary, err := description.GetStaticSummary()
+		require.NoError(t, err)
+		require.Contains(t, summary, run)
+		details, err := description.GetStaticDetails()
+		require.NoError(t, err)
+		require.Contains(t, details, "`waymark status "+run+"`")
+		var memo workflows.Memo
+		require.NoError(t, converter.GetDefaultDataConverter().FromPayload(description.Memo.GetFields()[workflows.MemoKey], &memo))
+		require.Equal(t, run, memo.Run)
+		require.Equal(t, "tester", memo.Actor)
+		if run != "r3" {
+			on, err := s.Log.Run(t.Context(), run)
+			require.NoError(t, err)
+			require.Equal(t, workflows.Memo{Run: run, Pipeline: "orders", Document: on.DocumentSHA256, Trigger: activities.TriggerLibrary, Actor: "tester"}, memo)
+		}
+		now := currentDetails(t, s, execution.Workflow)
+		for _, words := range c.now {
+			require.Contains(t, now, words)
+		}
+	}
+}
+
+// currentDetails asks a worker for the details of a workflow as they are now.
+func currentDetails(t *testing.T, s *system.System, id string) string {
+	t.Helper()
+	answer, err := s.Temporal.QueryWorkflow(t.Context(), id, "", "__temporal_workflow_metadata")
+	require.NoError(t, err)
+	var metadata sdkpb.WorkflowMetadata
+	require.NoError(t, answer.Get(&metadata))
+	return metadata.GetCurrentDetails()
 }
 
 // queried returns the ids of the workflows that a query finds.

@@ -110,6 +110,7 @@ func (f *flow) listen(ctx workflow.Context) error {
 			return err
 		}
 	}
+	f.show(ctx)
 	return nil
 }
 
@@ -126,6 +127,7 @@ func (f *flow) take(ctx workflow.Context, name string, apply func(workflow.Conte
 		}
 		apply(ctx, command)
 		showStatus(ctx, labelled.Labels, f.state.status())
+		f.show(ctx)
 		return nil
 	}
 	return workflow.SetUpdateHandlerWithOptions(ctx, name, record, workflow.UpdateHandlerOptions{

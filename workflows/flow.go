@@ -1,8 +1,6 @@
 package workflows
 
 import (
-	"fmt"
-
 	"go.temporal.io/sdk/workflow"
 
 	"waymark/activities"
@@ -137,7 +135,7 @@ func (f *flow) begin(ctx workflow.Context, turn int64, group passing) {
 			f.fail(err)
 		}
 		f.going -= len(group.chunks)
-		workflow.SetCurrentDetails(ctx, f.details())
+		f.show(ctx)
 	})
 }
 
@@ -344,14 +342,4 @@ func (f *flow) sink(name string) int {
 		}
 	}
 	panic("no sink named " + name + " in the plan of run " + f.id)
-}
-
-// details is the table that Temporal's UI shows for the running workflow.
-func (f *flow) details() string {
-	table := fmt.Appendf(nil, "**%s** · %d rows read · %d done · %d refused\n\n| sink | rows | parts |\n|---|---|---|\n",
-		f.state.Plan.Pipeline, f.state.Read, f.state.Done, f.state.Refused)
-	for i, sink := range f.state.Plan.Sinks {
-		table = fmt.Appendf(table, "| %s | %d | %d |\n", sink.Name, f.state.Outputs[i].Rows, f.state.Outputs[i].Ordinal)
-	}
-	return string(table)
 }

@@ -15,8 +15,15 @@ import (
 // the search attributes. To set one that it does not have would keep the workflow from continuing, so each is set only if an activity
 // found just before that it is there.
 
-// shownRuns marks histories in which runs have search attributes. Stored; never rename.
-const shownRuns = "shown-runs"
+// shownRuns marks histories in which runs have search attributes, and from version withMemo on a memo. Stored; never rename.
+const (
+	shownRuns = "shown-runs"
+	withMemo  = 2
+)
+
+func showsRuns(ctx workflow.Context) workflow.Version {
+	return workflow.GetVersion(ctx, shownRuns, workflow.DefaultVersion, withMemo)
+}
 
 var (
 	pipelineKey = temporal.NewSearchAttributeKeyKeyword(attributes.Pipeline)
@@ -46,7 +53,7 @@ func (s *shown) word(key temporal.SearchAttributeKeyKeyword, value string) {
 }
 
 func (s *shown) set(ctx workflow.Context) {
-	if len(s.updates) == 0 || workflow.GetVersion(ctx, shownRuns, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+	if len(s.updates) == 0 || showsRuns(ctx) == workflow.DefaultVersion {
 		return
 	}
 	if err := workflow.UpsertTypedSearchAttributes(ctx, s.updates...); err != nil {
@@ -59,6 +66,18 @@ func showRun(ctx workflow.Context, run string, labels activities.Labels, status 
 	s := shown{has: labels.Attributes}
 	s.run(run, labels, status)
 	s.set(ctx)
+	note(ctx, run, labels)
+}
+
+// note keeps what is known of a run in its workflow's memo.
+func note(ctx workflow.Context, run string, labels activities.Labels) {
+	if labels.Trigger == "" || showsRuns(ctx) < withMemo { // an activity of an earlier release says nothing
+		return
+	}
+	memo := Memo{Run: run, Pipeline: labels.Pipeline, Document: labels.Document, Trigger: labels.Trigger, Actor: labels.Actor}
+	if err := workflow.UpsertMemo(ctx, map[string]any{MemoKey: memo}); err != nil {
+		workflow.GetLogger(ctx).Error("the memo cannot be set", "error", err)
+	}
 }
 
 func (s *shown) run(run string, labels activities.Labels, status string) {
@@ -119,7 +138,7 @@ const labelAttempts = 2
 
 // labelStart returns what Temporal is to show of a workflow that starts another one for its run; nothing if that cannot be found out.
 func labelStart(ctx workflow.Context, in RunInput) activities.Labels {
-	if workflow.GetVersion(ctx, shownRuns, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+	if showsRuns(ctx) == workflow.DefaultVersion {
 		return activities.Labels{}
 	}
 	policy := *retryPolicy()

@@ -131,7 +131,7 @@ func startChild(ctx workflow.Context, in RunInput) (RunResult, error) {
 	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
 		WorkflowID: WorkflowID(in.Run), WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		ParentClosePolicy: enums.PARENT_CLOSE_POLICY_ABANDON, WaitForCancellation: true,
-		StaticSummary: fmt.Sprintf("%s · %s", in.Pipeline, in.Run),
+		StaticSummary: Summary(in.Pipeline, in.Run), StaticDetails: Details(in.Pipeline, in.Run, in.Params), Memo: MemoOf(in.Pipeline, in.Run),
 	})
 	var result RunResult
 	err := workflow.ExecuteChildWorkflow(ctx, RunPipelineName, in).Get(ctx, &result)
@@ -351,6 +351,7 @@ func finish(ctx workflow.Context, in RunInput) (RunResult, error) {
 	}
 	result := in.result(finished.Status)
 	showEnd(ctx, finished.Labels, string(finished.Status), result)
+	in.detailEnd(ctx, string(finished.Status), "")
 	return result, nil
 }
 
@@ -408,6 +409,7 @@ func stop(ctx workflow.Context, in RunInput, cause error) error {
 		return nil
 	}
 	in.showStop(ctx, stopped.Labels, command.Status)
+	in.detailEnd(ctx, cmp.Or(stopped.Labels.Status, string(command.Status)), command.Reason)
 	return err
 }
 
@@ -457,6 +459,7 @@ func refuse(ctx workflow.Context, in RunInput, cause error) error {
 		workflow.GetLogger(ctx).Error("a refused start could not be recorded", "run", in.Run, "refusal", refused.Reason, "error", err)
 	}
 	showRun(ctx, in.Run, labelled.Labels, attributes.Refused)
+	in.detailEnd(ctx, attributes.Refused, refused.Reason)
 	return cause
 }
 
@@ -473,6 +476,7 @@ func cancel(ctx workflow.Context, in RunInput, command Command) (RunResult, erro
 	var labelled activities.Labelled
 	err := workflow.ExecuteActivity(ctx, act.StopRun, stopped).Get(ctx, &labelled)
 	in.showStop(ctx, labelled.Labels, command.As)
+	in.detailCancelled(ctx, command)
 	return in.result(command.As), err
 }
 

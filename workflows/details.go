@@ -1,0 +1,123 @@
+package workflows
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"waymark/activities"
+	"waymark/internal/temporal/attributes"
+	"waymark/pipeline"
+)
+
+// Summary is what lists of workflows show of a run.
+func Summary(pipeline, run string) string { return fmt.Sprintf("%s · %s", pipeline, run) }
+
+// Details is what Temporal's pages show of a run, whatever becomes of it: names of its parameters, and not their values.
+func Details(name, run string, params activities.Params) string {
+	text := fmt.Sprintf("Run `%s` of pipeline **%s**", run, name)
+	if len(params) > 0 {
+		text += ", with the parameters " + strings.Join(slices.Sorted(maps.Keys(params)), ", ") //workflowcheck:ignore they are sorted
+	}
+	return text + ". What became of its rows: `waymark status " + run + "`"
+}
+
+// Memo is the note that Temporal keeps with the workflow of a run, under MemoKey. Unlike search attributes it is encrypted, if the workers have
+// codec keys.
+type Memo struct {
+	Run      string `json:"run"`
+	Pipeline string `json:"pipeline,omitempty"`
+	Document string `json:"document,omitempty"` // SHA-256
+	Trigger  string `json:"trigger,omitempty"`
+	Actor    string `json:"actor,omitempty"`
+}
+
+// MemoKey is the key of the Memo. Stored; never rename.
+const MemoKey = "waymark"
+
+// MemoOf returns the memo of a run of which no more is known.
+func MemoOf(name, run string) map[string]any {
+	return map[string]any{MemoKey: Memo{Run: run, Pipeline: name}}
+}
+
+// details is what Temporal's pages show of the run now.
+func (f *flow) details() string {
+	state := f.state
+	table := fmt.Appendf(nil, "**%s** · %s · %d rows read · %d done · %d refused\n\n", state.Plan.Pipeline, state.status(), state.Read, state.Done, state.Refused)
+	if state.Paused != nil {
+		table = fmt.Appendf(table, "Paused by %s: %s. To continue: `waymark resume %s`\n\n", state.Paused.Actor, state.Paused.Why, f.id)
+	}
+	if due := state.deadline(); due != 0 {
+		table = fmt.Appendf(table, "Rows wait for others until %s.\n\n", time.UnixMicro(due).UTC().Format(time.RFC3339))
+	}
+	table = append(table, "| sink | rows | parts |\n|---|---|---|\n"...)
+	for i, sink := range state.Plan.Sinks {
+		table = fmt.Appendf(table, "| %s | %d | %d |\n", sink.Name, state.Outputs[i].Rows, state.Outputs[i].Ordinal)
+	}
+	return string(table)
+}
+
+// show shows how the run is now.
+func (f *flow) show(ctx workflow.Context) { workflow.SetCurrentDetails(ctx, f.details()) }
+
+// detailEnd shows how the run ended, why, and what to do now.
+func (in *RunInput) detailEnd(ctx workflow.Context, status, reason string) {
+	name := in.Pipeline
+	if in.State != nil {
+		name = in.State.Plan.Pipeline
+	}
+	var text []byte
+	if name != "" {
+		text = fmt.Appendf(text, "**%s** · ", name)
+	}
+	text = append(text, status...)
+	if in.State != nil {
+		text = fmt.Appendf(text, " · %d rows read · %d refused", in.State.Read, in.State.Refused)
+	}
+	text = append(text, '\n')
+	if reason != "" {
+		text = fmt.Appendf(text, "\n%s\n", activities.BeforeRun(reason))
+	}
+	for _, command := range nextCommands(in.Run, status, reason) {
+		text = fmt.Appendf(text, "\n- `%s` %s", command[0], command[1])
+	}
+	workflow.SetCurrentDetails(ctx, string(text))
+}
+
+// nextCommands are what somebody may do about a run that ended, each with what it does.
+func nextCommands(run, status, reason string) [][2]string {
+	switch status {
+	case string(pipeline.Failed), string(pipeline.Interrupted), string(pipeline.Cancelled):
+		if activities.NeedsNewRun(reason) {
+			return [][2]string{{"waymark resume " + run + " --fork --why TEXT", "starts over, when the cause is removed"}}
+		}
+		return [][2]string{{"waymark resume " + run, "continues with it, when the cause is removed"}}
+	case string(pipeline.Blocked):
+		return [][2]string{
+			{"waymark effects " + run, "lists what the target cannot tell"},
+			{"waymark resolve " + run + " EFFECT --applied|--not-applied --why TEXT", "decides it"},
+			{"waymark resume " + run, "continues with the run then"},
+		}
+	case string(pipeline.CompletedWithFailures):
+		return [][2]string{
+			{"waymark errors " + run, "says which rows were refused, and why"},
+			{"waymark errors " + run + " --retry", "retries them, when the cause is removed"},
+		}
+	case attributes.Refused:
+		return [][2]string{{"waymark starts", "lists the starts that came to nothing, with their reasons"}}
+	}
+	return nil
+}
+
+// detailCancelled is detailEnd for a run that somebody cancelled: nobody may resume one that is cancelled permanently.
+func (in *RunInput) detailCancelled(ctx workflow.Context, command Command) {
+	if command.Final {
+		in.detailEnd(ctx, "cancelled permanently", command.sentence())
+		return
+	}
+	in.detailEnd(ctx, string(command.As), command.sentence())
+}
