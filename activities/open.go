@@ -54,6 +54,9 @@ func (a *Activities) openRun(ctx context.Context, in OpenInput) (resumepoint.Pla
 	if err != nil {
 		return resumepoint.Plan{}, fmt.Errorf("pipeline document of run %s: %w", in.Run, err)
 	}
+	if in, err = in.about(cmp.Or(in.File, "the document on record"), document); err != nil {
+		return resumepoint.Plan{}, err
+	}
 	request := plan.Request{File: cmp.Or(in.File, "the document on record"), Folder: in.Folder, Document: document, Params: in.Params}
 	if in.Retry != nil {
 		request.Beside, in.Parent, in.Link = in.Retry.Beside, in.Retry.Of, string(landscape.RetryLink)
@@ -118,7 +121,7 @@ func (a *Activities) begin(ctx context.Context, in OpenInput, from *origin, comp
 	if graph.Retried, err = a.retried(ctx, pins); err != nil {
 		return err
 	}
-	graph.By = []landscape.Execution{from.Execution}
+	graph.By, graph.Slot = []landscape.Execution{from.Execution}, in.For
 	err = a.log.BeginRun(ctx, record, graph)
 	if diverged := (*landscape.DivergedError)(nil); errors.As(err, &diverged) { // perhaps another execution was faster
 		return cmp.Or(a.begun(ctx, in, from), err)

@@ -166,6 +166,9 @@ func (a *Activities) begun(ctx context.Context, in OpenInput, from *origin) erro
 
 // differences says in what a run on record differs from what an input asks for; nothing if the input asks for that run.
 func differences(on landscape.Run, in OpenInput) (string, error) {
+	if about, err := in.about(on.File, []byte(on.Document)); err == nil {
+		in = about
+	}
 	var params map[string]string
 	if err := json.Unmarshal([]byte(on.Params), &params); err != nil {
 		return "", fmt.Errorf("run %s: the parameters on record: %w", on.ID, err)

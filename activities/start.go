@@ -70,7 +70,8 @@ func startOf(in OpenInput, from *origin) (landscape.Start, error) {
 		return landscape.Start{}, fmt.Errorf("parameters of run %s: %w", in.Run, err)
 	}
 	start := landscape.Start{
-		Run: in.Run, Pipeline: cmp.Or(in.Pipeline, in.File), Params: string(params), Why: in.Why, Key: in.Key, Schedule: from.Schedule, Workflow: from.asked,
+		Run: in.Run, Pipeline: cmp.Or(in.Pipeline, in.File), Params: string(params), Why: in.Why, Key: in.Key, Schedule: from.Schedule, Slot: in.For,
+		Workflow: from.asked,
 	}
 	start.Actor, start.Trigger = from.who()
 	return start, nil

@@ -16,6 +16,7 @@ func (r *StartRequest) asked() landscape.Start {
 	switch {
 	case r.Document != nil:
 		start = startBy(r.By, r.Run, r.Document.Name(), r.Document.Params)
+		start.Slot = r.Document.Slot
 	case r.File != "":
 		start.Pipeline = r.File
 	}
@@ -23,7 +24,11 @@ func (r *StartRequest) asked() landscape.Start {
 }
 
 // asked is the start that the execution begins with.
-func (e *Execution) asked() landscape.Start { return startBy(e.by, e.Run, e.Pipeline, e.input.Params) }
+func (e *Execution) asked() landscape.Start {
+	start := startBy(e.by, e.Run, e.Pipeline, e.input.Params)
+	start.Slot = e.slot
+	return start
+}
 
 func startBy(by By, run, pipeline string, params map[string]string) landscape.Start {
 	given, err := json.Marshal(params)

@@ -34,6 +34,7 @@ type Execution struct {
 	session  *Session
 	resuming bool // it was joined when its workflow seemed to be about to resume it
 	by       By
+	slot     string // of time, that the run is about; empty if none is known
 	input    workflows.RunInput
 	handle   sdk.WorkflowRun
 	gone     func() bool                 // the process that executes the run, which was joined, ended; nil if that cannot be

@@ -105,22 +105,15 @@ func (d *Document) timetable() (*pipeline.Timetable, error) {
 
 // chooseSchedules returns the schedule with the name, or all if that is empty.
 func chooseSchedules(file string, table *pipeline.Timetable, name string) (pipeline.Map[*calendar.Schedule], error) {
-	if len(table.Schedules) == 0 {
-		return nil, invalid(file + " has no schedules")
-	}
-	if name == "" {
+	if name == "" && len(table.Schedules) > 0 {
 		return table.Schedules, nil
 	}
-	var names []string
-	for _, schedule := range table.Schedules {
-		if schedule.Name == name {
-			return pipeline.Map[*calendar.Schedule]{schedule}, nil
-		}
-		names = append(names, schedule.Name)
+	if name == "" {
+		return nil, invalid(file + " has no schedules")
 	}
-	meant := ""
-	if nearest := pipeline.Nearest(name, names); nearest != "" {
-		meant = fmt.Sprintf(" (did you mean %q?)", nearest)
+	schedule, err := table.Schedule(name)
+	if err != nil {
+		return nil, invalid(file + " " + err.Error())
 	}
-	return nil, invalid(fmt.Sprintf("%s has no schedule named %.64q%s", file, name, meant))
+	return pipeline.Map[*calendar.Schedule]{schedule}, nil
 }

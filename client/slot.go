@@ -3,7 +3,6 @@ package client
 import (
 	"fmt"
 	"maps"
-	"strings"
 	"time"
 
 	"waymark/pipeline"
@@ -51,9 +50,9 @@ func (d *Document) about(of SlotOf) error {
 	if err != nil {
 		return err
 	}
-	schedule, err := of.schedule(d.File, table)
+	schedule, err := table.Schedule(of.Schedule)
 	if err != nil {
-		return err
+		return invalid(fmt.Sprintf("%s %v (--schedule)", d.File, err))
 	}
 	slot, err := schedule.Value.Named(of.For)
 	if err != nil {
@@ -92,23 +91,4 @@ func (d *Document) take(table *pipeline.Timetable, schedule pipeline.Named[*cale
 	params := table.Params(schedule, slot)
 	maps.Copy(params, d.Params)
 	d.Params, d.Slot = params, slot.Name
-}
-
-// schedule returns the one whose slot is named: days in UTC if the document has none.
-func (of SlotOf) schedule(file string, table *pipeline.Timetable) (pipeline.Named[*calendar.Schedule], error) {
-	if len(table.Schedules) == 0 && of.Schedule == "" {
-		return table.Daily(), nil
-	}
-	schedules, err := chooseSchedules(file, table, of.Schedule)
-	switch {
-	case err != nil:
-		return pipeline.Named[*calendar.Schedule]{}, err
-	case len(schedules) > 1:
-		var names []string
-		for _, schedule := range schedules {
-			names = append(names, schedule.Name)
-		}
-		return schedules[0], invalid(fmt.Sprintf("%s has several schedules: say whose slot %s is (--schedule): %s", file, of.For, strings.Join(names, ", ")))
-	}
-	return schedules[0], nil
 }

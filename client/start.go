@@ -126,7 +126,7 @@ func (s *Session) start(ctx context.Context, r StartRequest) (*Execution, error)
 	if e.input, err = s.runInput(ctx, r.Document, r.Run); err != nil {
 		return nil, err
 	}
-	e.input.Why = r.Why
+	e.input.Why, e.slot = r.Why, r.Document.Slot
 	if r.Document.ReadsInput() && r.Input == nil {
 		return nil, &Error{Kind: Invalid, Code: InvalidOption, Message: r.Document.File + " reads standard input, and there is none"}
 	}

@@ -25,14 +25,15 @@ type Start struct {
 	Trigger  string               `json:"trigger"`
 	Why      string               `json:"why,omitempty"`
 	Schedule string               `json:"schedule,omitempty"`
-	Workflow string               `json:"workflow"` // id of the workflow that somebody started for it
-	Params   json.RawMessage      `json:"params"`   // as they were given
+	Slot     string               `json:"slot,omitempty"` // of time, that the run is about
+	Workflow string               `json:"workflow"`       // id of the workflow that somebody started for it
+	Params   json.RawMessage      `json:"params"`         // as they were given
 }
 
 func startOf(s landscape.Start) Start {
 	return Start{
 		ID: fmt.Sprintf("%s/%d", s.Run, s.Seq), Run: s.Run, Pipeline: s.Pipeline, State: s.State, Refusal: s.Refusal, Reason: s.Reason,
-		Accepted: Time(s.Accepted), Decided: Time(s.Decided), Actor: s.Actor, Trigger: s.Trigger, Why: s.Why, Schedule: s.Schedule,
+		Accepted: Time(s.Accepted), Decided: Time(s.Decided), Actor: s.Actor, Trigger: s.Trigger, Why: s.Why, Schedule: s.Schedule, Slot: s.Slot,
 		Workflow: s.Workflow, Params: json.RawMessage(s.Params),
 	}
 }

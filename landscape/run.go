@@ -15,6 +15,7 @@ type Graph struct {
 	Lanes   []Lane   // by number, from 0; every origin has a root lane
 	Tables  []LookupTable
 	Retried []RetriedRow // of a run with a RetryLink: records of its parent that it retries
+	Slot    string       // of time, that the run is about; recorded with its start; empty if none is known
 	By      []Execution  // the one that begins the run; nil if it is not a workflow
 }
 
@@ -30,7 +31,7 @@ func (l *Log) BeginRun(ctx context.Context, run Run, graph Graph) error {
 	err := lanes(graph.Lanes).check(graph.Sources)
 	if err == nil {
 		err = settle("", func() error {
-			start, err := l.begins(ctx, run.ID, now)
+			start, err := l.begins(ctx, run.ID, graph.Slot, now)
 			if err != nil {
 				return err
 			}

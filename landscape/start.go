@@ -43,6 +43,7 @@ type Start struct {
 	Key      string     `db:"key"`                  // under which a service may ask for the run again; empty for none
 	Schedule string     `db:"schedule"`             // id of the schedule that asked; empty if none did
 	Workflow string     `db:"workflow"`             // id of the workflow that somebody started for it
+	Slot     string     `db:"slot,move"`            // of time, that the run is about; empty if none is, or until the run begins
 	Accepted Micros     `db:"accepted_us"`          // set by Log
 	State    StartState `db:"state,move"`           // set by Log
 	Refusal  string     `db:"refusal,move"`         // type of the error for which it was refused; else empty
@@ -124,14 +125,14 @@ func (l *Log) Refuse(ctx context.Context, start Start) error {
 	return nil
 }
 
-// begins returns the move by which the open start of a run becomes the one that it came of; nil if there is none.
-func (l *Log) begins(ctx context.Context, run string, now Micros) ([]Move, error) {
+// begins returns the move by which the open start of a run, which is about the slot, becomes the one that it came of; nil if there is none.
+func (l *Log) begins(ctx context.Context, run, slot string, now Micros) ([]Move, error) {
 	last, err := l.lastStart(ctx, run)
 	if err != nil || last == nil || !last.open() {
 		return nil, err
 	}
 	next := *last
-	next.State, next.Decided = StartBegun, now
+	next.State, next.Slot, next.Decided = StartBegun, cmp.Or(slot, last.Slot), now
 	return []Move{{From: *last, To: next}}, nil
 }
 

@@ -2,8 +2,11 @@ package pipeline
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"waymark/pipeline/calendar"
 )
@@ -19,6 +22,33 @@ type Timetable struct {
 
 // Daily is the schedule that gives slots to a document without schedules: days in UTC.
 func (*Timetable) Daily() Named[*calendar.Schedule] { return Named[*calendar.Schedule]{Value: daily()} }
+
+// Schedule returns the schedule with the name, or the only one for an empty name: Daily, if the document has none. The error begins with a verb, of
+// which the document is the subject.
+func (t *Timetable) Schedule(name string) (Named[*calendar.Schedule], error) {
+	var names []string
+	for _, schedule := range t.Schedules {
+		if schedule.Name == name {
+			return schedule, nil
+		}
+		names = append(names, schedule.Name)
+	}
+	switch {
+	case name == "" && len(names) == 0:
+		return t.Daily(), nil
+	case name == "" && len(names) == 1:
+		return t.Schedules[0], nil
+	case name == "":
+		return Named[*calendar.Schedule]{}, fmt.Errorf("has several schedules: say whose slot it is: %s", strings.Join(names, ", "))
+	case len(names) == 0:
+		return Named[*calendar.Schedule]{}, errors.New("has no schedules")
+	}
+	meant := ""
+	if nearest := Nearest(name, names); nearest != "" {
+		meant = fmt.Sprintf(" (did you mean %q?)", nearest)
+	}
+	return Named[*calendar.Schedule]{}, fmt.Errorf("has no schedule named %.64q%s", name, meant)
+}
 
 // Params returns the texts of the parameters that a run for a slot has because of that: those that the schedule gives, and those whose
 // defaults refer to the slot. It is not nil.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/enums/v1"
 	sdk "go.temporal.io/sdk/client"
 	"golang.org/x/sync/errgroup"
 
@@ -172,9 +174,10 @@ func TestServe(t *testing.T) {
 		require.Equal(t, pipeline.Completed, run.Status)
 		s.waymark(t, "verify", run.Run)
 	}
+	fired(t, s, temporal)
 	starts := listed[struct{ Schedule, Workflow string }](t, s, "starts")
-	require.Equal(t, "each-second", starts[0].Schedule)
-	require.Contains(t, starts[0].Workflow, "nightly-")
+	require.Equal(t, "each-second", starts[3].Schedule)
+	require.Contains(t, starts[3].Workflow, "nightly-")
 
 	for path, want := range map[string]string{"/": "<!doctype html>", "/api/v1/namespaces/default/workflows": `"workflowId": "run-r0"`} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.pages+path, http.NoBody)
@@ -191,6 +194,50 @@ func TestServe(t *testing.T) {
 	require.NoError(t, s.cmd.Wait())
 	address, _ := local.Folder(filepath.Join(folder, ".waymark")).Server()
 	require.Empty(t, address)
+}
+
+// fired makes a schedule of Temporal ring for three days that are over, of which one has a gap in the zone's clocks: each run knows its day.
+func fired(t *testing.T, s *serving, temporal sdk.Client) {
+	t.Helper()
+	daily := strings.Replace(served, "params: {to: {type: string, default: out/served.csv}}",
+		"params: {day: {type: date, default: \"${slot:date}\"}}\nschedules: {nightly: {every: day, at: \"02:30\", zone: Europe/Berlin}}", 1)
+	daily = strings.NewReplacer("name: served", "name: daily", "${param:to}\", overwrite: true", "out/${param:day}.csv\"").Replace(daily)
+	require.NoError(t, os.WriteFile(filepath.Join(s.folder, "daily.yaml"), []byte(daily), 0o600))
+	schedule, err := temporal.ScheduleClient().Create(t.Context(), sdk.ScheduleOptions{
+		ID: "backfilled", Paused: true, Overlap: enums.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL,
+		Spec: sdk.ScheduleSpec{
+			Calendars: []sdk.ScheduleCalendarSpec{{Hour: []sdk.ScheduleRange{{Start: 3}}}}, TimeZoneName: "Europe/Berlin",
+		},
+		Action: &sdk.ScheduleWorkflowAction{
+			ID: "daily", Workflow: workflows.RunPipelineName, TaskQueue: workflows.TaskQueue, Args: []any{map[string]any{"pipeline": "daily"}},
+		},
+	})
+	require.NoError(t, err)
+	require.NoError(t, schedule.Backfill(t.Context(), sdk.ScheduleBackfillOptions{Backfill: []sdk.ScheduleBackfill{{
+		Start: time.Date(2026, 3, 28, 0, 0, 0, 0, time.UTC), End: time.Date(2026, 3, 31, 0, 0, 0, 0, time.UTC), Overlap: enums.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL,
+	}}}))
+	days := []string{"2026-03-27", "2026-03-28", "2026-03-29"}
+	require.Eventually(t, func() bool {
+		var slots []string
+		for _, start := range listed[struct {
+			Slot     string
+			Schedule string
+			Run      string
+		}](t, s, "starts") {
+			if start.Schedule == "backfilled" && start.Slot != "" {
+				slots = append(slots, start.Slot)
+			}
+		}
+		slices.Sort(slots)
+		return slices.Equal(slots, days)
+	}, time.Minute, 100*time.Millisecond)
+	for _, day := range days {
+		require.Eventually(t, func() bool {
+			_, err := os.Stat(filepath.Join(s.folder, "out", day+".csv"))
+			return err == nil
+		}, time.Minute, 50*time.Millisecond, day)
+	}
+	require.NoError(t, schedule.Delete(t.Context()))
 }
 
 // TestServeIsKilled kills it while a run moves rows, and serves again: the run continues by itself, in the epoch in which it was.

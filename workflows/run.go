@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 	"go.temporal.io/api/enums/v1"
@@ -77,6 +78,9 @@ func RunPipeline(ctx workflow.Context, in RunInput) (RunResult, error) {
 	return result, err
 }
 
+// scheduledStart is the search attribute by which Temporal says for which time a schedule started a workflow.
+var scheduledStart = temporal.NewSearchAttributeKeyTime("TemporalScheduledStartTime")
+
 const (
 	// namedRuns marks histories in which a run that was started without an id is a workflow of its own, under the id of runs.
 	namedRuns = "named-runs"
@@ -88,6 +92,9 @@ const (
 // one open workflow at most, and a search for the run finds it there. A workflow that is retried or reset means the same run.
 func (in *RunInput) name(ctx workflow.Context) bool {
 	info := workflow.GetInfo(ctx)
+	if rang, scheduled := workflow.GetTypedSearchAttributes(ctx).GetTime(scheduledStart); scheduled && in.State == nil {
+		in.Scheduled = rang.UTC().Format(time.RFC3339)
+	}
 	if in.Run == "" && in.Key != "" {
 		in.Run = activities.RunOfKey(in.Pipeline, in.Key)
 	}

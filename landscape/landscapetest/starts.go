@@ -36,8 +36,9 @@ func starts(t *testing.T, d landscape.Driver) {
 	require.Equal(t, want, last("a"))
 
 	run, graph := Scene{Run: "a"}.Graph()
+	graph.Slot = "2026-11-21"
 	require.NoError(t, log.BeginRun(ctx, run, graph))
-	want.State, want.Decided = landscape.StartBegun, landscape.MicrosOf(now)
+	want.Slot, want.State, want.Decided = graph.Slot, landscape.StartBegun, landscape.MicrosOf(now)
 	require.Equal(t, want, last("a"))
 	now = now.Add(time.Second)
 	require.NoError(t, log.BeginRun(ctx, run, graph), "a repeat")

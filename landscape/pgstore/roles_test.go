@@ -171,7 +171,7 @@ func TestWriterMovesNothingIntoWhatIsIllegal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { refuses(t, conn, statement, wrongForChecks, alreadyThere, missing) })
 	}
-	const start = `select move_starts(run_id, seq, state, refusal, reason, decided_us, `
+	const start = `select move_starts(run_id, seq, slot, state, refusal, reason, decided_us, slot, `
 	for name, to := range map[string]string{
 		"a refused start begins":        `'begun', '', '', decided_us) from starts where run_id = 'r4' and seq = 0`,
 		"a start begins no run":         `'begun', '', '', 1) from starts where run_id = 'r4' and seq = 1`,

@@ -93,7 +93,7 @@ func runAttacks() map[string]attack {
 		"a start begins no run":                 {`update starts set state = 'begun', decided_us = 1 where run_id = 'r7'`, "illegal change"},
 		"a refused start begins":                {`update starts set state = 'begun', refusal = '', reason = '' where run_id = 'r6' and seq = 0`, "illegal change"},
 		"a refused start has another reason":    {`update starts set reason = 'x' where run_id = 'r6' and seq = 0`, "illegal change"},
-		"a start is somebody else's":            {`update starts set actor = 'x', state = 'refused', refusal = 'x', decided_us = 1 where run_id = 'r7'`, "only state"},
+		"a start is somebody else's":            {`update starts set actor = 'x', state = 'refused', refusal = 'x', decided_us = 1 where run_id = 'r7'`, "only slot, state"},
 		"a start is refused without a type":     {`update starts set state = 'refused', decided_us = 1 where run_id = 'r7'`, "CHECK"},
 		"a start is decided at no time":         {`update starts set state = 'cancelled' where run_id = 'r7'`, "CHECK"},
 		"a start whose state is no word":        {`update starts set state = 'lost', decided_us = 1 where run_id = 'r7'`, "CHECK"},
@@ -306,7 +306,7 @@ func TestLegalStatuses(t *testing.T) {
 
 // startSQL records a start.
 func startSQL(run string, seq int, state string, decided int) string {
-	return fmt.Sprintf(`insert into starts values ('%s', %d, '', '{}', '', '', '', '', '', '', 1, '%s', '', '', nullif(%d, 0))`, run, seq, state, decided)
+	return fmt.Sprintf(`insert into starts values ('%s', %d, '', '{}', '', '', '', '', '', '', '', 1, '%s', '', '', nullif(%d, 0))`, run, seq, state, decided)
 }
 
 // versionSQL records a version of a pipeline with the bundle of this digit.

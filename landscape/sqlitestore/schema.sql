@@ -661,6 +661,7 @@ CREATE TABLE starts (
   key         text not null,
   schedule    text not null,
   workflow    text not null,
+  slot        text not null,
   accepted_us integer not null check (accepted_us > 0),
   state       text not null check (state in ('accepted', 'waiting', 'begun', 'refused', 'cancelled', 'skipped', 'superseded')),
   refusal     text not null check ((refusal <> '') = (state = 'refused')),
@@ -1224,12 +1225,12 @@ from effects
 where kind = 'write';
 
 CREATE VIEW run_starts as
-select r.run_id, s.seq, r.pipeline, r.actor, r.trigger, s.why, s.key, s.schedule, s.workflow, s.params, s.accepted_us, r.started_us, r.status
+select r.run_id, s.seq, r.pipeline, r.actor, r.trigger, s.why, s.key, s.schedule, s.slot, s.workflow, s.params, s.accepted_us, r.started_us, r.status
 from runs r
 left join starts s on s.run_id = r.run_id and s.state = 'begun';
 
 CREATE VIEW why_not as
-select run_id, seq, pipeline, state, refusal, reason, actor, trigger, why, key, schedule, workflow, params, accepted_us, decided_us
+select run_id, seq, pipeline, state, refusal, reason, actor, trigger, why, key, schedule, slot, workflow, params, accepted_us, decided_us
 from starts
 where state <> 'begun';
 
@@ -1662,7 +1663,7 @@ begin select raise(abort, 'starts: a start is open or has failed at first, and c
 
 CREATE TRIGGER starts_keep before update of
   run_id, seq, pipeline, params, actor, trigger, why, key, schedule, workflow, accepted_us on starts
-begin select raise(abort, 'starts: only state, refusal, reason and decided_us change'); end;
+begin select raise(abort, 'starts: only slot, state, refusal, reason and decided_us change'); end;
 
 CREATE TRIGGER starts_change before update on starts
 when old.decided_us is not null or new.state = 'accepted'

@@ -79,6 +79,20 @@ func (s *Schedule) Due(from time.Time) iter.Seq[Slot] {
 	}
 }
 
+// Last returns the last slot that is due at an instant or before, and false if none is within the twenty years before.
+func (s *Schedule) Last(t time.Time) (last Slot, found bool) {
+	const most = 20 * 366 * 24 * time.Hour
+	for back := time.Hour; !found && back < 8*most; back *= 8 {
+		for slot := range s.Due(t.Add(-min(back, most))) {
+			if slot.Due.After(t) {
+				break
+			}
+			last, found = slot, true
+		}
+	}
+	return last, found
+}
+
 // after returns the slots of the rings after a place.
 func (s *Schedule) after(place int64) iter.Seq[Slot] {
 	return func(yield func(Slot) bool) {

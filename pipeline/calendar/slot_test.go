@@ -230,3 +230,21 @@ func TestJitterDelaysTheStartAlone(t *testing.T) {
 	require.Greater(t, len(starts), 200)
 	require.Greater(t, different, 600)
 }
+
+// TestLast finds the slot of which the ring was the last, at the ring, a moment before it and after years without one.
+func TestLast(t *testing.T) {
+	daily := schedule(t, calendar.Spec{Every: "day", At: "02:30", Zone: "Europe/Berlin"})
+	for rang, want := range map[string]string{
+		"2026-03-29T01:00:00Z": "2026-03-28", "2026-03-29T00:59:59Z": "2026-03-27", "2026-03-29T10:00:00Z": "2026-03-28", "2026-10-25T00:30:00Z": "2026-10-24",
+	} {
+		at, err := time.Parse(time.RFC3339, rang)
+		require.NoError(t, err)
+		slot, found := daily.Last(at)
+		require.True(t, found, rang)
+		require.Equal(t, want, slot.Name, rang)
+	}
+	leap := schedule(t, calendar.Spec{Cron: "0 0 29 2 *", Zone: "UTC"})
+	slot, found := leap.Last(time.Date(2027, 11, 23, 0, 0, 0, 0, time.UTC))
+	require.True(t, found)
+	require.Equal(t, time.Date(2024, 2, 29, 0, 0, 0, 0, time.UTC), slot.Due.UTC())
+}

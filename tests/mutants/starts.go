@@ -42,4 +42,9 @@ var starts = []mutant{
 		file: "workflows/key.go", old: "if !temporal.IsWorkflowExecutionAlreadyStartedError(err) {", new: "if true {",
 		pkg: "./tests", run: "^TestAKeyMeansOneRun$",
 	},
+	{
+		name: "a run of a schedule does not know its slot", never: "a backfill writes one day again and again",
+		file: "pipeline/calendar/slot.go", old: "if slot.Due.After(t) {", new: "if slot.Due.After(t) && found {",
+		pkg: "./pipeline/calendar", run: "^TestLast$",
+	},
 }

@@ -13,6 +13,7 @@ create table starts (
   key         text collate "C" not null,
   schedule    text collate "C" not null,
   workflow    text collate "C" not null,
+  slot        text collate "C" not null,
   accepted_us bigint not null check (accepted_us > 0),
   state       text collate "C" not null
     check (state in ('accepted', 'waiting', 'begun', 'refused', 'cancelled', 'skipped', 'superseded')),
@@ -46,7 +47,7 @@ begin
     is distinct from
     (new.run_id, new.seq, new.pipeline, new.params, new.actor, new.trigger, new.why, new.key, new.schedule, new.workflow, new.accepted_us)
   then
-    raise exception 'starts: only state, refusal, reason and decided_us change' using errcode = 'integrity_constraint_violation';
+    raise exception 'starts: only slot, state, refusal, reason and decided_us change' using errcode = 'integrity_constraint_violation';
   end if;
   if old.decided_us is not null or new.state = 'accepted'
     or new.state = 'begun' and not exists (select 1 from runs r where r.run_id = new.run_id)
@@ -59,14 +60,15 @@ create trigger change before update on starts for each row execute function star
 
 create function move_starts(
   run_id text, seq bigint,
-  from_state text, from_refusal text, from_reason text, from_decided_us bigint,
-  to_state text, to_refusal text, to_reason text, to_decided_us bigint
+  from_slot text, from_state text, from_refusal text, from_reason text, from_decided_us bigint,
+  to_slot text, to_state text, to_refusal text, to_reason text, to_decided_us bigint
 ) returns bigint language sql security definer set search_path from current as $$
   with moved as (
     update starts s
-    set state = to_state, refusal = to_refusal, reason = to_reason, decided_us = to_decided_us
+    set slot = to_slot, state = to_state, refusal = to_refusal, reason = to_reason, decided_us = to_decided_us
     where s.run_id = move_starts.run_id and s.seq = move_starts.seq
-      and (s.state, s.refusal, s.reason, s.decided_us) is not distinct from (from_state, from_refusal, from_reason, from_decided_us)
+      and (s.slot, s.state, s.refusal, s.reason, s.decided_us)
+        is not distinct from (from_slot, from_state, from_refusal, from_reason, from_decided_us)
     returning 1
   )
   select count(*) from moved
@@ -75,13 +77,13 @@ revoke execute on function move_starts from public;
 
 -- One row per run, and the start that it came of; nulls for a run that an earlier release began.
 create view run_starts as
-select r.run_id, s.seq, r.pipeline, r.actor, r.trigger, s.why, s.key, s.schedule, s.workflow, s.params, s.accepted_us, r.started_us, r.status
+select r.run_id, s.seq, r.pipeline, r.actor, r.trigger, s.why, s.key, s.schedule, s.slot, s.workflow, s.params, s.accepted_us, r.started_us, r.status
 from runs r
 left join starts s on s.run_id = r.run_id and s.state = 'begun';
 
 -- One row per start of which no run came, or none yet, and why.
 create view why_not as
-select run_id, seq, pipeline, state, refusal, reason, actor, trigger, why, key, schedule, workflow, params, accepted_us, decided_us
+select run_id, seq, pipeline, state, refusal, reason, actor, trigger, why, key, schedule, slot, workflow, params, accepted_us, decided_us
 from starts
 where state <> 'begun';
 

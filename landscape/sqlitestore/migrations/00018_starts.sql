@@ -13,6 +13,7 @@ create table starts (
   key         text not null,
   schedule    text not null,
   workflow    text not null,
+  slot        text not null,
   accepted_us integer not null check (accepted_us > 0),
   state       text not null check (state in ('accepted', 'waiting', 'begun', 'refused', 'cancelled', 'skipped', 'superseded')),
   refusal     text not null check ((refusal <> '') = (state = 'refused')),
@@ -35,7 +36,7 @@ begin select raise(abort, 'starts: a start is open or has failed at first, and c
 
 create trigger starts_keep before update of
   run_id, seq, pipeline, params, actor, trigger, why, key, schedule, workflow, accepted_us on starts
-begin select raise(abort, 'starts: only state, refusal, reason and decided_us change'); end;
+begin select raise(abort, 'starts: only slot, state, refusal, reason and decided_us change'); end;
 
 create trigger starts_change before update on starts
 when old.decided_us is not null or new.state = 'accepted'
@@ -44,13 +45,13 @@ begin select raise(abort, 'starts: illegal change of state'); end;
 
 -- One row per run, and the start that it came of; nulls for a run that an earlier release began.
 create view run_starts as
-select r.run_id, s.seq, r.pipeline, r.actor, r.trigger, s.why, s.key, s.schedule, s.workflow, s.params, s.accepted_us, r.started_us, r.status
+select r.run_id, s.seq, r.pipeline, r.actor, r.trigger, s.why, s.key, s.schedule, s.slot, s.workflow, s.params, s.accepted_us, r.started_us, r.status
 from runs r
 left join starts s on s.run_id = r.run_id and s.state = 'begun';
 
 -- One row per start of which no run came, or none yet, and why.
 create view why_not as
-select run_id, seq, pipeline, state, refusal, reason, actor, trigger, why, key, schedule, workflow, params, accepted_us, decided_us
+select run_id, seq, pipeline, state, refusal, reason, actor, trigger, why, key, schedule, slot, workflow, params, accepted_us, decided_us
 from starts
 where state <> 'begun';
 -- +goose StatementEnd

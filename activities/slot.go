@@ -1,0 +1,61 @@
+package activities
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"waymark/pipeline"
+	"waymark/pipeline/calendar"
+)
+
+// about gives the input the parameters that its run has because of the slot of time that it is about, unless they were given: the slot that the
+// input names, or else the last that was due when the schedule of Temporal rang that started the run. It leaves an input that needs none alone.
+func (in OpenInput) about(file string, document []byte) (OpenInput, error) {
+	if in.For == "" && in.Slots == "" && (in.Scheduled == "" || !bytes.Contains(document, []byte("${slot:"))) {
+		return in, nil
+	}
+	table, err := pipeline.LoadTimetable(file, document)
+	if err != nil {
+		return in, err
+	}
+	if in.For == "" && in.Slots == "" && !table.NeedsSlot(in.Params) {
+		return in, nil
+	}
+	schedule, err := table.Schedule(in.Slots)
+	if err != nil {
+		return in, final{TypeInput, fmt.Errorf("%s %w (the input's schedule)", file, err)}
+	}
+	slot, err := in.slot(schedule.Value)
+	if err != nil {
+		return in, final{TypeInput, err}
+	}
+	params := Params(table.Params(schedule, slot))
+	if len(params) == 0 {
+		return in, final{TypeInput, fmt.Errorf("nothing in %s depends on a slot: no default of a parameter refers to one, such as ${slot:date}", file)}
+	}
+	maps.Copy(params, in.Params)
+	in.Params, in.For = params, slot.Name
+	return in, nil
+}
+
+// slot returns the slot of the schedule that the input is about.
+func (in OpenInput) slot(schedule *calendar.Schedule) (calendar.Slot, error) {
+	if in.For != "" {
+		return schedule.Named(in.For)
+	}
+	if in.Scheduled == "" {
+		return calendar.Slot{}, errors.New("the input names a schedule and no slot: write for, such as 2026-11-21")
+	}
+	rang, err := time.Parse(time.RFC3339, in.Scheduled)
+	if err != nil {
+		return calendar.Slot{}, fmt.Errorf("the input's scheduled: %.64q is no instant such as 2026-11-21T02:00:00Z", in.Scheduled)
+	}
+	slot, found := schedule.Last(rang)
+	if !found {
+		return slot, fmt.Errorf("no slot was due by %s", in.Scheduled)
+	}
+	return slot, nil
+}
