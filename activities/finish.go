@@ -1,8 +1,10 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"waymark/engine/plan"
 	"waymark/landscape"
@@ -25,8 +27,46 @@ func (a *Activities) FinishRun(ctx context.Context, in FinishInput) (FinishResul
 		if err == nil {
 			err = a.forget(in.Run)
 		}
-		return FinishResult{Status: status, Labels: a.labels(ctx)}, err
+		result := FinishResult{Status: status, Labels: a.labels(ctx)}
+		if err == nil {
+			result.Ending, err = a.ending(ctx, in.Run)
+		}
+		return result, err
 	})
+}
+
+// What an Ending has at most: it travels through workflow history. Of more refused tokens than maxRefused it takes too long to count them.
+const (
+	MaxOutputs   = 20
+	MaxRefusedBy = 20
+	maxPathBytes = 16 << 10 // of all outputs
+	maxRefused   = 1_000_000
+)
+
+// ending reads what the run made of its rows.
+func (a *Activities) ending(ctx context.Context, run string) (Ending, error) {
+	artifacts, err := a.log.Artifacts(ctx, run)
+	if err != nil {
+		return Ending{}, err
+	}
+	codes, all, err := a.log.RefusedBy(ctx, run, maxRefused)
+	if err != nil {
+		return Ending{}, err
+	}
+	end, bytes := Ending{Partial: !all || len(codes) > MaxRefusedBy}, 0
+	for i, artifact := range artifacts {
+		if bytes += len(artifact.Path); i == MaxOutputs || bytes > maxPathBytes {
+			end.Partial = true
+			break
+		}
+		end.Outputs = append(end.Outputs, Output{artifact.Sink, artifact.Path, artifact.SHA256, artifact.Rows, artifact.Bytes})
+	}
+	for code, rows := range codes {
+		end.RefusedBy = append(end.RefusedBy, Refusal{code, rows})
+	}
+	slices.SortFunc(end.RefusedBy, func(a, b Refusal) int { return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Code, b.Code)) })
+	end.RefusedBy = end.RefusedBy[:min(len(end.RefusedBy), MaxRefusedBy)]
+	return end, nil
 }
 
 // discardLate removes what attempts at opening made after the outputs were moved to their places.

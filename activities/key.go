@@ -24,7 +24,8 @@ type Keyed struct {
 	Rows    int64              `json:"rows,omitempty"`    // that its sources held, as far as they were read
 	Refused int64              `json:"refused,omitempty"` // of its tokens
 	Reason  string             `json:"reason,omitempty"`  // why it stopped
-	Differs string             `json:"differs,omitempty"` // in what it differs from what is asked for; empty if it is the same
+	Ending
+	Differs string `json:"differs,omitempty"` // in what it differs from what is asked for; empty if it is the same
 }
 
 // FindKeyed looks for the run that somebody asks for under a key. It changes nothing.
@@ -43,6 +44,9 @@ func (a *Activities) FindKeyed(ctx context.Context, in OpenInput) (Keyed, error)
 		}
 		progress, err := a.log.Progress(ctx, in.Run)
 		found.Rows, found.Refused = progress.Rows, progress.Failed
+		if err == nil && on.Status != pipeline.Running {
+			found.Ending, err = a.ending(ctx, in.Run)
+		}
 		return found, err
 	})
 }

@@ -151,6 +151,30 @@ type SinkInput struct {
 	Sink  string `json:"sink"`
 }
 
+// Ending is what a run that is complete made of its rows, for the programs that started it. It is bounded: the record has all of it.
+type Ending struct {
+	Outputs []Output `json:"outputs,omitempty"` // by sink, the first MaxOutputs
+	// RefusedBy is by which codes tokens were refused, the most frequent first, MaxRefusedBy at most.
+	RefusedBy []Refusal `json:"refused_by,omitempty"`
+	// Partial says that there are more outputs, codes or refused tokens than were looked at.
+	Partial bool `json:"partial,omitempty"`
+}
+
+// Output is what a sink published.
+type Output struct {
+	Sink   string `json:"sink"`
+	Path   string `json:"path"` // a path, or a URI without secrets
+	SHA256 string `json:"sha256"`
+	Rows   int64  `json:"rows"`
+	Bytes  int64  `json:"bytes"`
+}
+
+// Refusal is how many tokens were refused for one reason.
+type Refusal struct {
+	Code string `json:"code"`
+	Rows int64  `json:"rows"`
+}
+
 // FinishInput names a run that is to be concluded.
 type FinishInput struct {
 	Run   string `json:"run"`
@@ -160,7 +184,8 @@ type FinishInput struct {
 // FinishResult is how the run ended.
 type FinishResult struct {
 	Status pipeline.RunStatus `json:"status"`
-	Labels Labels             `json:"labels,omitzero"`
+	Ending
+	Labels Labels `json:"labels,omitzero"`
 }
 
 // StopInput ends a run that cannot go on.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waymark/activities"
 	"waymark/landscape"
 	"waymark/pipeline"
 )
@@ -19,7 +18,7 @@ var fateStride = flag.Int64("stride", 7, "TestFates loses every so many writes o
 // playOnce plays the run without any fault, and returns what it left.
 func playOnce(r *rig) (records map[string][]map[string]any, outputs map[string]string) {
 	r.t.Helper()
-	require.Equal(r.t, activities.FinishResult{Status: pipeline.CompletedWithFailures}, r.play())
+	require.Equal(r.t, pipeline.CompletedWithFailures, r.play().Status)
 	require.Zero(r.t, r.faults)
 	r.requireWhole()
 	return r.records(), r.outputs()
@@ -131,7 +130,7 @@ func tryFates(t *testing.T, r *rig, broken int64, records map[string][]map[strin
 
 func requireSame(r *rig, records map[string][]map[string]any, outputs map[string]string) {
 	r.t.Helper()
-	require.Equal(r.t, activities.FinishResult{Status: pipeline.CompletedWithFailures}, r.play())
+	require.Equal(r.t, pipeline.CompletedWithFailures, r.play().Status)
 	r.requireWhole()
 	require.Equal(r.t, outputs, r.outputs())
 	now := r.records()

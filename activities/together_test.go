@@ -40,7 +40,7 @@ func TestSubsetsOfSinksFailInOneActivity(t *testing.T) {
 					fails[sink] = subset>>i&1 == 1
 				}
 				failing, tried := sum(fails), tries(e, fails, kept)
-				require.Equal(t, activities.FinishResult{Status: pipeline.Completed}, r.play())
+				require.Equal(t, pipeline.Completed, r.play().Status)
 				require.Equal(t, want, r.outputs())
 				r.requireWhole()
 				require.Equal(t, min(failing, 1), r.faults, "one attempt failed, whatever of it did")

@@ -45,6 +45,20 @@ func (r *Reader) Errors(ctx context.Context, run string, after *ErrorKey, limit 
 	return Page[ErrorHead](ctx, r.from, q)
 }
 
+// RefusedBy returns how many tokens of a run were refused with each code. It looks at no more than most of them, and reports whether
+// these are all.
+func (r *Reader) RefusedBy(ctx context.Context, run string, most int64) (codes map[string]int64, all bool, err error) {
+	codes = map[string]int64{}
+	var seen int64
+	err = each(ctx, r.from, []any{run}, func(e ErrorHead) bool {
+		if seen++; seen <= most {
+			codes[e.Code]++
+		}
+		return seen <= most
+	})
+	return codes, seen <= most, err
+}
+
 // ErrorGroups returns the errors of a run in groups, the largest first.
 func (r *Reader) ErrorGroups(ctx context.Context, run string) ([]ErrorGroup, error) {
 	type identity struct{ node, code, field, message string }

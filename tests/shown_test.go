@@ -2,6 +2,8 @@ package tests
 
 import (
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -179,6 +181,38 @@ func TestAPauseIsShown(t *testing.T) {
 	require.NoError(t, err)
 	requireListed(t, s, "WaymarkStatus = 'cancelled'", run.Workflow)
 	requireNoFailedTask(t, system.Events(t, s.Temporal, run.Workflow, ""))
+}
+
+// TestTheResultOfARun says what a run published and why rows were refused, to who started it as well. It stays small.
+func TestTheResultOfARun(t *testing.T) {
+	s := system.Start(t, nil)
+	s.Write(t, map[string]string{"orders.csv": fourOrders})
+	result, err := s.Run(t, "r1", shownOrders)
+	require.NoError(t, err)
+	content := s.Read(t, "out/orders.jsonl")
+	require.Equal(t, activities.Ending{
+		Outputs: []activities.Output{{
+			Sink: "out", Path: filepath.Join(s.Folder, "out/orders.jsonl"), SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(content))), Rows: 3, Bytes: int64(len(content)),
+		}},
+		RefusedBy: []activities.Refusal{{Code: "CONVERT", Rows: 1}},
+	}, result.Ending)
+	for most, whole := range map[int64]bool{0: false, 1: true} {
+		codes, all, err := s.Log.RefusedBy(t.Context(), "r1", most)
+		require.NoError(t, err)
+		require.Equal(t, whole, all)
+		require.EqualValues(t, most, codes["CONVERT"])
+	}
+
+	var branches, sinks []string
+	for i := range activities.MaxOutputs + 1 {
+		branches = append(branches, fmt.Sprintf("b%02d", i))
+		sinks = append(sinks, fmt.Sprintf("  s%02d: {jsonl: {path: out/%02d.jsonl, overwrite: true}, from: b%02d}\n", i, i, i))
+	}
+	head, _, _ := strings.Cut(shownOrders, "sinks:")
+	result, err = s.Run(t, "r2", head+"steps:\n  - {name: copies, fork: ["+strings.Join(branches, ", ")+"]}\nsinks:\n"+strings.Join(sinks, ""))
+	require.NoError(t, err)
+	require.Len(t, result.Outputs, activities.MaxOutputs)
+	require.True(t, result.Partial)
 }
 
 // TestWhatARunLeavesInTemporal reads the memo, the summary and the details of runs: a stranger who sees only Temporal learns what to do next.

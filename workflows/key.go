@@ -74,7 +74,7 @@ func startKeyed(ctx workflow.Context, in RunInput) (RunResult, error) {
 
 // ended returns the result of a run that somebody asked for before.
 func (in *RunInput) ended(found activities.Keyed) (RunResult, error) {
-	result := RunResult{Run: in.Run, Status: found.Status, Rows: found.Rows, Refused: found.Refused}
+	result := RunResult{Run: in.Run, Status: found.Status, Rows: found.Rows, Refused: found.Refused, Ending: found.Ending}
 	switch found.Status {
 	case pipeline.Completed, pipeline.CompletedWithFailures, pipeline.Empty:
 		return result, nil

@@ -44,10 +44,11 @@ type State struct {
 
 // RunResult is how a run ended.
 type RunResult struct {
-	Run     string             `json:"run"`
-	Status  pipeline.RunStatus `json:"status"`
-	Rows    int64              `json:"rows"`
-	Refused int64              `json:"refused"`
+	Run               string             `json:"run"`
+	Status            pipeline.RunStatus `json:"status"`
+	Rows              int64              `json:"rows"`
+	Refused           int64              `json:"refused"`
+	activities.Ending                    // of a run that is complete
 }
 
 // RunPipeline is the workflow of one run. It returns an error only after the run's record says why the run stopped, or if its
@@ -357,6 +358,7 @@ func finish(ctx workflow.Context, in RunInput) (RunResult, error) {
 		return RunResult{}, err
 	}
 	result := in.result(finished.Status)
+	result.Ending = finished.Ending
 	showEnd(ctx, finished.Labels, string(finished.Status), result)
 	in.detailEnd(ctx, string(finished.Status), "")
 	return result, nil
