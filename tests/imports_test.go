@@ -57,7 +57,7 @@ var allowed = map[string][]string{
 	"activities/bundle":          {"payload"},
 	"activities/recompute":       {"engine/barrier", "engine", "engine/firsts", "landscape", "payload", "engine/plan", "plugin", "pipeline", "pipeline/row"},
 	"activities/resumepoint":     {"engine", "landscape", "engine/plan", "plugin"},
-	"activities":                 {"activities/bundle", "activities/recompute", "activities/resumepoint", "engine", "engine/barrier", "engine/firsts", "landscape", "payload", "engine/plan", "plugin", "pipeline", "pipeline/row", "internal/failpoint", "internal/temporal/attributes"},
+	"activities":                 {"activities/bundle", "activities/recompute", "activities/resumepoint", "engine", "engine/barrier", "engine/firsts", "landscape", "payload", "engine/plan", "plugin", "pipeline", "pipeline/calendar", "pipeline/row", "internal/failpoint", "internal/temporal/attributes"},
 	"workflows":                  {"activities/resumepoint", "activities", "internal/temporal/attributes", "plugin", "pipeline"},
 	"workflows/recovery":         {"activities/resumepoint", "workflows", "activities", "internal/temporal/cluster", "landscape", "plugin", "pipeline"},
 	"worker":                     {"worker/formats", "workflows", "activities", "engine/plan", "plugin/file", "plugin/lookup", "plugin/object", "plugin/postgres", "pipeline"},
