@@ -24,10 +24,10 @@ type OpenInput struct {
 	Link     string      `json:"link,omitempty"`    // how: a landscape.Link
 	Retry    *RetryInput `json:"retry,omitempty"`   // set if the run feeds records of its parent again; then Link is set by OpenRun
 
-	Why   string `json:"why,omitempty"`      // what the starter gives as the reason, for the record
-	Key   string `json:"key,omitempty"`      // under which a service may ask for the run again; it gives the run its id
-	For   string `json:"for,omitempty"`      // the slot of time that the run is about, such as 2026-11-21; empty for the one that Scheduled tells, if the document needs one
-	Slots string `json:"schedule,omitempty"` // whose slot it is: a schedule of the document; may be empty if that has at most one
+	Why          string `json:"why,omitempty"`      // what the starter gives as the reason, for the record
+	Key          string `json:"key,omitempty"`      // under which a service may ask for the run again; it gives the run its id
+	For          string `json:"for,omitempty"`      // the slot of time that the run is about, such as 2026-11-21; empty for the one that Scheduled tells, if the document needs one
+	ScheduleName string `json:"schedule,omitempty"` // whose slot it is: a schedule of the document; may be empty if that has at most one
 
 	Scheduled string `json:"scheduled,omitempty"` // instant for which a schedule of Temporal started the run, in the form of RFC 3339; the workflow sets it
 

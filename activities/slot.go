@@ -14,17 +14,17 @@ import (
 // about gives the input the parameters that its run has because of the slot of time that it is about, unless they were given: the slot that the
 // input names, or else the last that was due when the schedule of Temporal rang that started the run. It leaves an input that needs none alone.
 func (in OpenInput) about(file string, document []byte) (OpenInput, error) {
-	if in.For == "" && in.Slots == "" && (in.Scheduled == "" || !bytes.Contains(document, []byte("${slot:"))) {
+	if in.For == "" && in.ScheduleName == "" && (in.Scheduled == "" || !bytes.Contains(document, []byte("${slot:"))) {
 		return in, nil
 	}
 	table, err := pipeline.LoadTimetable(file, document)
 	if err != nil {
 		return in, err
 	}
-	if in.For == "" && in.Slots == "" && !table.NeedsSlot(in.Params) {
+	if in.For == "" && in.ScheduleName == "" && !table.NeedsSlot(in.Params) {
 		return in, nil
 	}
-	schedule, err := table.Schedule(in.Slots)
+	schedule, err := table.Schedule(in.ScheduleName)
 	if err != nil {
 		return in, final{TypeInput, fmt.Errorf("%s %w (the input's schedule)", file, err)}
 	}

@@ -217,11 +217,12 @@ func (s *Session) executes(run string) bool {
 	return active
 }
 
-// owns reports whether the run is one of this state folder.
+// owns reports whether the run is one of this state folder that nobody continues: a process that served has left the workflow open for the next
+// one that serves.
 func (s *Session) owns(ctx context.Context, run string) (bool, error) {
-	if s.Private {
-		return true, nil
+	latest, known, err := cluster.Latest(ctx, s.Temporal, workflows.WorkflowID(run))
+	if err != nil || known && latest.Open() && latest.Queue != ProcessQueue(run) {
+		return false, err
 	}
-	_, known, err := cluster.Latest(ctx, s.Temporal, workflows.WorkflowID(run))
-	return known, err
+	return known || s.Private, nil
 }

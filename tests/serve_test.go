@@ -258,9 +258,12 @@ func TestServeIsKilled(t *testing.T) {
 	}, time.Minute, 5*time.Millisecond)
 	require.NoError(t, s.cmd.Process.Kill())
 	_ = s.cmd.Wait()
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "other.yaml"), []byte(strings.Replace(served, "in.csv", "other.csv", 1)), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "other.csv"), []byte(numbered(0, 1)), 0o600))
+	s.waymark(t, "run", "other.yaml", "--param", "to=out/other.csv")
 	run, err := home.Find(t.Context(), "r")
 	require.NoError(t, err)
-	require.Equal(t, pipeline.Running, run.Status)
+	require.Equal(t, pipeline.Running, run.Status, "a process that executes a run of its own leaves it to the next one that serves")
 
 	s = serve(t, folder)
 	require.Eventually(t, func() bool {
