@@ -81,13 +81,13 @@ func toTemporal(err error) error {
 	if kind == "" {
 		return err
 	}
-	var details []any
+	var detail any = problemOf(kind, err)
 	if exists, ok := errors.AsType[*ExistsError](err); ok {
-		details = []any{exists.Found}
+		detail = existing{problemOf(kind, err), exists.Found}
 	} else if together, ok := errors.AsType[*TogetherError](err); ok {
-		details = []any{together.Failed}
+		detail = failing{problemOf(kind, err), together.Failed}
 	}
-	return temporal.NewNonRetryableApplicationError(message(err), kind, nil, details...)
+	return temporal.NewNonRetryableApplicationError(message(err), kind, nil, detail)
 }
 
 // FailedOf returns the indexes of the inputs of a Together that failed with an error of the activity; nil if the error does not say.
@@ -95,10 +95,18 @@ func FailedOf(err error) (failed []int) {
 	if together, ok := errors.AsType[*TogetherError](err); ok {
 		return together.Failed
 	}
-	if application, ok := errors.AsType[*temporal.ApplicationError](err); ok && application.HasDetails() && application.Details(&failed) == nil {
+	application, ok := errors.AsType[*temporal.ApplicationError](err)
+	if !ok || !application.HasDetails() {
+		return nil
+	}
+	if application.Details(&failed) == nil { // of an earlier release
 		return failed
 	}
-	return nil
+	var together failing
+	if application.Details(&together) != nil {
+		return nil
+	}
+	return together.Failed
 }
 
 func finalKind(err error) string {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waymark/activities"
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/tests/system"
@@ -151,6 +152,11 @@ func TestEveryFaultIsDocumented(t *testing.T) {
 		require.Regexp(t, "\\| (`\\w+`, )?`"+word+"`[ ,]", text)
 	}
 	require.Contains(t, text, "| `STATE_DIVERGED` | ")
+	for _, kind := range append(types, workflows.TypeNoWorker, workflows.TypeKeyReused, workflows.TypeRunFailed) {
+		problem := activities.ProblemOf(kind, "the reason")
+		require.NotEmpty(t, problem.Title, kind)
+		require.NotEmpty(t, problem.Cure, kind)
+	}
 }
 
 // TestEveryVerbIsDocumented finds the verb of everything that people do to a run, and on the page. Those of orders to a workflow are

@@ -17,6 +17,7 @@ import (
 	"go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
 
 	"waymark/activities"
 	"waymark/client"
@@ -213,6 +214,54 @@ func TestTheResultOfARun(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, result.Outputs, activities.MaxOutputs)
 	require.True(t, result.Partial)
+}
+
+// TestFailuresAreProblems starts runs as a stranger does, and reads the first detail of what comes back as any SDK does: as a JSON object.
+func TestFailuresAreProblems(t *testing.T) {
+	pipelines := t.TempDir()
+	s := system.StartWith(t, system.Options{Members: []worker.Member{{Pipelines: pipelines}}})
+	for name, content := range map[string]string{
+		"orders.yaml": shownOrders, "strict.yaml": strings.Replace(shownOrders, "schema:", "on_invalid: fail, schema:", 1), "orders.csv": fourOrders,
+		"broken.yaml": strings.Replace(shownOrders, "jsonl:", "jsonlines:", 1), "lost.yaml": strings.Replace(shownOrders, "orders.csv", "lost.csv", 1),
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(pipelines, name), []byte(content), 0o600))
+	}
+	var done workflows.RunResult
+	require.NoError(t, system.Execute(t, s.Temporal, "", map[string]any{"pipeline": "orders", "run": "done"}).Get(t.Context(), &done))
+	for name, c := range map[string]struct {
+		input          map[string]any
+		kind, code     string
+		pointer, fault string
+	}{
+		"an unknown key":      {map[string]any{"pipelines": "orders"}, "InputInvalid", "InputInvalid", "/pipelines", "unknown_key"},
+		"a key with a slash":  {map[string]any{"pipeline": "orders", "a/b": 1}, "InputInvalid", "InputInvalid", "/a~1b", "unknown_key"},
+		"a number":            {map[string]any{"pipeline": 5}, "InputInvalid", "InputInvalid", "/pipeline", "wrong_type"},
+		"an id":               {map[string]any{"pipeline": "orders", "run": "../x"}, "InputInvalid", "InputInvalid", "/run", "invalid"},
+		"a key below another": {map[string]any{"retry": map[string]any{"off": "r"}}, "InputInvalid", "InputInvalid", "/retry/off", "unknown_key"},
+		"no such pipeline":    {map[string]any{"pipeline": "none"}, "InputInvalid", "InputInvalid", "", ""},
+		"a broken document":   {map[string]any{"pipeline": "broken"}, "DocumentInvalid", "DocumentInvalid", "/sinks/out", "DocumentInvalid"},
+		"no such file":        {map[string]any{"pipeline": "lost"}, "SourceUnusable", "NOT_FOUND", "", ""},
+		"a refused row":       {map[string]any{"pipeline": "strict"}, "RowFailed", "CONVERT", "", ""},
+		"a recorded run":      {map[string]any{"pipeline": "orders", "run": "done"}, "RunExists", "RunExists", "", ""},
+	} {
+		var application *temporal.ApplicationError
+		require.ErrorAs(t, system.Execute(t, s.Temporal, "", c.input).Get(t.Context(), nil), &application, name)
+		require.Equal(t, c.kind, application.Type(), name)
+		var problem activities.Problem
+		require.NoError(t, application.Details(&problem), name)
+		require.Equal(t, c.kind, problem.Type, name)
+		require.Equal(t, c.code, problem.Code, name)
+		require.Equal(t, activities.BeforeRun(application.Message()), problem.Detail, name)
+		require.NotEmpty(t, problem.Title, name)
+		require.NotEmpty(t, problem.Cure, name)
+		if c.pointer == "" {
+			require.Empty(t, problem.Errors, name)
+			continue
+		}
+		require.Equal(t, c.pointer, problem.Errors[0].Pointer, name)
+		require.Equal(t, c.fault, problem.Errors[0].Code, name)
+		require.NotEmpty(t, problem.Errors[0].Detail, name)
+	}
 }
 
 // TestWhatARunLeavesInTemporal reads the memo, the summary and the details of runs: a stranger who sees only Temporal learns what to do next.

@@ -39,19 +39,19 @@ func (c *Command) validate(name string) error {
 	wrong := slices.Concat(c.faults.values, c.faults.keys)
 	if len(c.faults.values) == 0 {
 		if strings.TrimSpace(c.Actor) == "" {
-			wrong = append(wrong, "the order does not say who gives it: actor")
+			wrong = append(wrong, fault{"/actor", codeMissing, "the order does not say who gives it: actor"})
 		}
 		if strings.TrimSpace(c.Why) == "" {
-			wrong = append(wrong, "the order does not say why, for the record: why")
+			wrong = append(wrong, fault{"/why", codeMissing, "the order does not say why, for the record: why"})
 		}
 		if name != CancelUpdate && (c.As != "" || c.Final) {
-			wrong = append(wrong, "as and final are for cancel")
+			wrong = append(wrong, fault{"", codeInvalid, "as and final are for cancel"})
 		}
 		if !slices.Contains([]pipeline.RunStatus{"", pipeline.Cancelled, pipeline.Interrupted}, c.As) {
-			wrong = append(wrong, fmt.Sprintf("the order's as is %.64q: write %s or %s", c.As, pipeline.Cancelled, pipeline.Interrupted))
+			wrong = append(wrong, fault{"/as", codeInvalid, fmt.Sprintf("the order's as is %.64q: write %s or %s", c.As, pipeline.Cancelled, pipeline.Interrupted)})
 		}
 		if c.Final && c.As == pipeline.Interrupted {
-			wrong = append(wrong, "a run that is interrupted can be resumed: it is not final")
+			wrong = append(wrong, fault{"/final", codeInvalid, "a run that is interrupted can be resumed: it is not final"})
 		}
 	}
 	if wrong == nil {

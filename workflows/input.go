@@ -22,8 +22,35 @@ import (
 
 // faults is what is wrong with an object that somebody wrote.
 type faults struct {
-	values []string // that are not what their keys want
-	keys   []string // that mean nothing
+	values []fault // that are not what their keys want
+	keys   []fault // that mean nothing
+}
+
+// fault is one thing that is wrong.
+type fault struct {
+	pointer string // JSON Pointer
+	code    string
+	text    string
+}
+
+// Codes of faults. Programs read them; never rename one.
+const (
+	codeType      = "wrong_type"
+	codeUnknown   = "unknown_key"
+	codeDuplicate = "duplicate_key"
+	codeMissing   = "missing"
+	codeInvalid   = "invalid"
+)
+
+// at returns the JSON Pointer of a path such as retry.beside; one of the whole object is empty.
+func at(path string) (pointer string) {
+	if path == "" {
+		return ""
+	}
+	for key := range strings.SplitSeq(path, ".") {
+		pointer += activities.Pointer(key)
+	}
+	return pointer
 }
 
 // form is what people may write.
@@ -60,10 +87,10 @@ func (f *faults) read(as form, path string, text []byte, into reflect.Value) err
 	case begin == nil: // null is nothing
 		return nil
 	case begin != json.Delim('{') && path == "":
-		f.values = append(f.values, fmt.Sprintf("the %s is no object: write %s", as.name, as.example))
+		f.values = append(f.values, fault{"", codeType, fmt.Sprintf("the %s is no object: write %s", as.name, as.example)})
 		return nil
 	case begin != json.Delim('{'):
-		f.values = append(f.values, fmt.Sprintf("the %s's %s is no object", as.name, path))
+		f.values = append(f.values, fault{at(path), codeType, fmt.Sprintf("the %s's %s is no object", as.name, path)})
 		return nil
 	}
 	fields, given := fieldsOf(into.Type()), map[string]bool{}
@@ -78,32 +105,34 @@ func (f *faults) read(as form, path string, text []byte, into reflect.Value) err
 		}
 		name, _ := key.(string)
 		if given[name] {
-			f.keys = append(f.keys, fmt.Sprintf("the %s has %s twice", as.name, pathOf(path, name)))
+			f.keys = append(f.keys, fault{at(path) + activities.Pointer(name), codeDuplicate, fmt.Sprintf("the %s has %s twice", as.name, pathOf(path, name))})
 		}
 		given[name] = true
-		if err := f.readKey(as, pathOf(path, name), name, value, into, fields); err != nil {
+		if err := f.readKey(as, path, name, value, into, fields); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f *faults) readKey(as form, path, name string, value []byte, into reflect.Value, fields []field) error {
+// readKey reads the value of a key of the object at path.
+func (f *faults) readKey(as form, above, name string, value []byte, into reflect.Value, fields []field) error {
+	path := pathOf(above, name)
 	for _, known := range fields {
 		if known.key != name {
 			continue
 		}
-		at := into.FieldByIndex(known.index)
-		if at.Kind() == reflect.Pointer && at.Type().Elem().Kind() == reflect.Struct && string(value) != "null" {
-			at.Set(reflect.New(at.Type().Elem()))
-			return f.read(as, path, value, at.Elem())
+		place := into.FieldByIndex(known.index)
+		if place.Kind() == reflect.Pointer && place.Type().Elem().Kind() == reflect.Struct && string(value) != "null" {
+			place.Set(reflect.New(place.Type().Elem()))
+			return f.read(as, path, value, place.Elem())
 		}
-		if err := json.Unmarshal(value, at.Addr().Interface()); err != nil {
-			f.values = append(f.values, as.misfit(path, err))
+		if err := json.Unmarshal(value, place.Addr().Interface()); err != nil {
+			f.values = append(f.values, fault{at(path), codeType, as.misfit(path, err)})
 		}
 		return nil
 	}
-	f.keys = append(f.keys, fmt.Sprintf("the %s has the unknown key %.64q%s", as.name, path, as.known(name, fields)))
+	f.keys = append(f.keys, fault{at(above) + activities.Pointer(name), codeUnknown, fmt.Sprintf("the %s has the unknown key %.64q%s", as.name, path, as.known(name, fields))})
 	return nil
 }
 
@@ -200,17 +229,17 @@ func (in *RunInput) validateState(ctx workflow.Context) error {
 		return nil
 	}
 	if !handed {
-		return invalid([]string{"the input has a state, which only a run hands on to itself when its history gets long: it was copied from one; " +
-			"waymark resume continues with a run, and the input without state and run begins another one"})
+		return invalid([]fault{{"/state", codeInvalid, "the input has a state, which only a run hands on to itself when its history gets long: it was copied from one; " +
+			"waymark resume continues with a run, and the input without state and run begins another one"}})
 	}
 	in.State = nil
 	return nil
 }
 
 // misplaced says that a run is not to be resumed by a workflow of this name: beside that of the run it would be a second one.
-func (in *RunInput) misplaced(ctx workflow.Context) []string {
+func (in *RunInput) misplaced(ctx workflow.Context) []fault {
 	if id := WorkflowID(in.Run); in.Resume != nil && in.Run != "" && workflow.GetInfo(ctx).WorkflowExecution.ID != id {
-		return []string{fmt.Sprintf("the input's resume is for the workflow %s, and this is another one: waymark resume continues with a run", id)}
+		return []fault{{"/resume", codeInvalid, fmt.Sprintf("the input's resume is for the workflow %s, and this is another one: waymark resume continues with a run", id)}}
 	}
 	return nil
 }
@@ -219,20 +248,20 @@ func (in *RunInput) misplaced(ctx workflow.Context) []string {
 const maxFilesBytes = 255
 
 // misnamed says what is wrong with the words of the input that will be parts of names. A run that is resumed has its id.
-func (in *RunInput) misnamed() (wrong []string) {
+func (in *RunInput) misnamed() (wrong []fault) {
 	switch {
 	case in.Resume != nil && in.Run == "":
-		wrong = append(wrong, "the input says resume, and not which run")
+		wrong = append(wrong, fault{"/run", codeMissing, "the input says resume, and not which run"})
 	case in.Resume == nil && in.Run != "":
 		if err := pipeline.CheckRunID(in.Run); err != nil {
-			wrong = append(wrong, "the input's run: "+err.Error())
+			wrong = append(wrong, fault{"/run", codeInvalid, "the input's run: " + err.Error()})
 		}
 	}
 	if len(in.Files) > maxFilesBytes || strings.ContainsFunc(in.Files, unicode.IsControl) {
-		wrong = append(wrong, fmt.Sprintf("the input's files: %.64q cannot be the name of any: it is part of the name of a queue", in.Files))
+		wrong = append(wrong, fault{"/files", codeInvalid, fmt.Sprintf("the input's files: %.64q cannot be the name of any: it is part of the name of a queue", in.Files)})
 	}
 	if in.Retry != nil && in.Retry.Beside != "" && pipeline.CheckRunID(in.Retry.Beside) != nil {
-		wrong = append(wrong, fmt.Sprintf("the input's retry.beside: %.64q cannot be part of the names of outputs", in.Retry.Beside))
+		wrong = append(wrong, fault{"/retry/beside", codeInvalid, fmt.Sprintf("the input's retry.beside: %.64q cannot be part of the names of outputs", in.Retry.Beside)})
 	}
 	return wrong
 }
@@ -241,9 +270,18 @@ func (in *RunInput) misnamed() (wrong []string) {
 const maxFaults = 5
 
 // invalid is the error that no retry cures.
-func invalid(wrong []string) error {
-	if len(wrong) > maxFaults {
-		wrong = append(wrong[:maxFaults:maxFaults], fmt.Sprintf("and %d more faults", len(wrong)-maxFaults))
+func invalid(wrong []fault) error {
+	var texts []string
+	var errs []activities.ProblemError
+	for i, f := range wrong {
+		if i < maxFaults {
+			texts = append(texts, f.text)
+		}
+		errs = append(errs, activities.ProblemError{Pointer: f.pointer, Code: f.code, Detail: f.text})
 	}
-	return temporal.NewNonRetryableApplicationError(strings.Join(wrong, "; "), activities.TypeInput, nil)
+	if len(wrong) > maxFaults {
+		texts = append(texts, fmt.Sprintf("and %d more faults", len(wrong)-maxFaults))
+	}
+	message := strings.Join(texts, "; ")
+	return temporal.NewNonRetryableApplicationError(message, activities.TypeInput, nil, activities.ProblemOf(activities.TypeInput, message, errs...))
 }

@@ -23,16 +23,16 @@ const (
 var visible = regexp.MustCompile(`^[!-~]{1,255}$`)
 
 // miskeyed says what is wrong with the key of an input.
-func (in *RunInput) miskeyed() []string {
+func (in *RunInput) miskeyed() []fault {
 	switch {
 	case in.Key == "":
 		return nil
 	case !visible.MatchString(in.Key):
-		return []string{fmt.Sprintf("the input's key: %.64q cannot be one: write up to 255 visible characters of ASCII, without spaces", in.Key)}
+		return []fault{{"/key", codeInvalid, fmt.Sprintf("the input's key: %.64q cannot be one: write up to 255 visible characters of ASCII, without spaces", in.Key)}}
 	case in.Pipeline == "":
-		return []string{"the input has a key and no pipeline: the key belongs to a run of one"}
+		return []fault{{"/pipeline", codeMissing, "the input has a key and no pipeline: the key belongs to a run of one"}}
 	case in.Run != "" && in.Run != activities.RunOfKey(in.Pipeline, in.Key):
-		return []string{"the input has a key and a run: the key gives the run its id; write one of them"}
+		return []fault{{"/run", codeInvalid, "the input has a key and a run: the key gives the run its id; write one of them"}}
 	}
 	return nil
 }
@@ -85,5 +85,6 @@ func (in *RunInput) ended(found activities.Keyed) (RunResult, error) {
 
 // failure is an error that no retry cures.
 func failure(kind, format string, args ...any) error {
-	return temporal.NewNonRetryableApplicationError(fmt.Sprintf(format, args...), kind, nil)
+	message := fmt.Sprintf(format, args...)
+	return temporal.NewNonRetryableApplicationError(message, kind, nil, activities.ProblemOf(kind, message))
 }

@@ -3,7 +3,6 @@ package workflows
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -272,8 +271,8 @@ func open(ctx workflow.Context, in activities.OpenInput) (*State, activities.Lab
 	var opened activities.Opened
 	err := workflow.ExecuteActivity(named, act.OpenRun, in).Get(ctx, &opened)
 	if notFetched(err) {
-		err = temporal.NewNonRetryableApplicationError(fmt.Sprintf("no worker that sees the files of %q came for the run within %s: "+
-			"start one there, or one that sees the same files with --files %s", in.Files, seenTimeout, in.Files), TypeNoWorker, nil)
+		err = failure(TypeNoWorker, "no worker that sees the files of %q came for the run within %s: "+
+			"start one there, or one that sees the same files with --files %s", in.Files, seenTimeout, in.Files)
 	}
 	if err != nil {
 		return nil, activities.Labels{}, err

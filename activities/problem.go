@@ -1,0 +1,121 @@
+package activities
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"waymark/engine"
+	"waymark/pipeline"
+	"waymark/plugin"
+)
+
+// Problem says to programs what the message of a failure says to people: it is the first of the failure's details, an object as of RFC 9457. Its
+// keys are read by programs; never rename one.
+type Problem struct {
+	Type   string         `json:"type"` // of the failure
+	Title  string         `json:"title"`
+	Code   string         `json:"code"`   // a stored word: of the source, target or row, else the Type
+	Detail string         `json:"detail"` // the message, or its beginning
+	Errors []ProblemError `json:"errors,omitempty"`
+	Cure   string         `json:"cure,omitempty"`
+}
+
+// ProblemError is one of several things that are wrong with an input or a document.
+type ProblemError struct {
+	Pointer string `json:"pointer"` // JSON Pointer into the input or the document
+	Code    string `json:"code"`
+	Detail  string `json:"detail"`
+}
+
+// What a Problem has at most: it travels through workflow history beside the message.
+const (
+	maxDetailBytes   = 2_000
+	maxProblemErrors = 10
+)
+
+// problemKinds are the titles and cures of failures by type: those of this package, and of package workflows.
+var problemKinds = map[string][2]string{
+	TypeDocument:      {"The pipeline document has problems", "waymark validate names every problem"},
+	TypeSource:        {"A source cannot be read as declared", "correct the source or the document"},
+	TypeTarget:        {"A target must not be written", "look at the target, or give the sink another one"},
+	TypeRow:           {"A row was refused where the document says fail", "correct the row or the policy, then waymark resume RUN --fork"},
+	TypeCorrupt:       {"A payload is not what its name promises", "put back the payload store, then waymark resume RUN"},
+	TypeMissing:       {"A payload is missing", "put back the payload store, then waymark resume RUN"},
+	TypeDiverged:      {"A repeat gave another result than the record has", "put back what changed, then waymark resume RUN"},
+	TypeImbalance:     {"Rows are not accounted for", "waymark verify RUN says where"},
+	TypeBlocked:       {"A target cannot tell what reached it", "waymark effects RUN, then waymark resolve RUN EFFECT, then waymark resume RUN"},
+	TypePlanChanged:   {"The document compiles to another plan by now", "put back what changed, or waymark resume RUN --fork"},
+	TypeUnknownRun:    {"The record has no such run", "waymark runs lists those that it has"},
+	TypeReadOnly:      {"The record cannot be written", "make it writable, then waymark resume RUN"},
+	TypeFull:          {"A step would have to keep too many rows", "give it a trigger or a timeout, then waymark resume RUN --fork"},
+	TypeStateDiverged: {"The workflow's history and the record contradict each other", "waymark resume RUN continues from the record"},
+	TypeSuperseded:    {"The run was resumed by another execution", "none: the other one continues"},
+	TypeNotResumable:  {"The run cannot be resumed", "the detail says why"},
+	TypeSourceChanged: {"A source is not what it was when the run began", "put back what was there, or waymark resume RUN --fork"},
+	TypeNotRetryable:  {"The refused rows cannot be retried", "the detail says which can"},
+	TypeElsewhere:     {"The run's files are not those that the worker sees", "start a worker that sees them"},
+	TypeInput:         {"The input makes no sense", "correct the input, and start again"},
+	TypeExists:        {"A run with this id is recorded", "none if it is the run that you want; else start with another id, or without one"},
+	"NoWorker":        {"No worker came that sees the run's files", "start a worker there, or one that sees the same files with --files"},
+	"KeyReused":       {"The key belongs to a run that was asked for in other words", "give another key"},
+	"RunFailed":       {"The run of the key stopped before it was complete", "waymark status RUN says why, and how to continue"},
+}
+
+// ProblemOf returns the Problem of a failure of the type, with the message.
+func ProblemOf(kind, message string, errs ...ProblemError) Problem {
+	words := problemKinds[kind]
+	detail := BeforeRun(message)
+	if len(detail) > maxDetailBytes {
+		detail = strings.ToValidUTF8(detail[:maxDetailBytes], "") + "…"
+	}
+	return Problem{Type: kind, Title: words[0], Code: kind, Detail: detail, Errors: errs[:min(len(errs), maxProblemErrors)], Cure: words[1]}
+}
+
+// problemOf returns the Problem of an error that no retry cures.
+func problemOf(kind string, err error) Problem {
+	var found []ProblemError
+	if problems, ok := errors.AsType[pipeline.Problems](err); ok {
+		for _, p := range problems[:min(len(problems), maxProblemErrors)] {
+			found = append(found, ProblemError{Pointer: pointer(p.Path), Code: kind, Detail: fmt.Sprintf("%d:%d: %s", p.Line, p.Column, p.Message)})
+		}
+	}
+	problem := ProblemOf(kind, message(err), found...)
+	if source, ok := errors.AsType[*plugin.SourceError](err); ok {
+		problem.Code = source.Code
+	} else if target, ok := errors.AsType[*plugin.TargetError](err); ok {
+		problem.Code = target.Code
+	} else if row, ok := errors.AsType[*engine.FailedError](err); ok {
+		problem.Code = row.Code
+	}
+	return problem
+}
+
+var step = regexp.MustCompile(`[^.\[\]]+`)
+
+// pointer returns the JSON Pointer of a path such as steps[2].routes.
+func pointer(path string) string {
+	var b strings.Builder
+	for _, name := range step.FindAllString(path, -1) {
+		b.WriteString(Pointer(name))
+	}
+	return b.String()
+}
+
+// Pointer returns the JSON Pointer of the key of an object.
+func Pointer(key string) string {
+	return "/" + strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
+}
+
+// existing is the detail of a failure about a run that is recorded: who reads a Found, and who reads a Problem, find it.
+type existing struct {
+	Problem
+	Found
+}
+
+// failing is the detail of a failure of several things that were done together.
+type failing struct {
+	Problem
+	Failed []int `json:"failed"`
+}
