@@ -188,7 +188,10 @@ func TestAKeyMeansOneRun(t *testing.T) {
 	for range 6 {
 		handles = append(handles, system.Execute(t, s.Temporal, "", input))
 	}
-	want := workflows.RunResult{Run: activities.RunOfKey("shared", "order-4711"), Status: pipeline.Completed, Rows: 3_000}
+	var want workflows.RunResult
+	require.NoError(t, handles[0].Get(t.Context(), &want))
+	require.Equal(t, []any{activities.RunOfKey("shared", "order-4711"), pipeline.Completed, int64(3_000)}, []any{want.Run, want.Status, want.Rows})
+	require.Equal(t, "all", want.Outputs[0].Sink)
 	for _, handle := range append(handles, system.Execute(t, s.Temporal, "late", input)) {
 		var result workflows.RunResult
 		require.NoError(t, handle.Get(t.Context(), &result))
