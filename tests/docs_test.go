@@ -1,18 +1,24 @@
 package tests
 
 import (
+	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
 
 	"waymark/activities"
+	"waymark/internal/temporal/attributes"
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/tests/system"
+	"waymark/worker"
 	"waymark/workflows"
 )
 
@@ -200,5 +206,53 @@ func TestOperationsPage(t *testing.T) {
 	}
 	for _, code := range []string{"0", "1", "2", "3", "4", "130"} {
 		require.Contains(t, text, "\n| "+code+" | ")
+	}
+}
+
+// TestTemporalPage starts runs by the page alone: its inputs, queries, orders and lists are those of real runs, and it has every type of failure.
+func TestTemporalPage(t *testing.T) {
+	text, pipelines := page(t, "temporal.md"), t.TempDir()
+	s := system.StartWith(t, system.Options{Members: []worker.Member{{Pipelines: pipelines}}})
+	for name, content := range map[string]string{"orders.yaml": shownOrders, "orders.csv": fourOrders} {
+		require.NoError(t, os.WriteFile(filepath.Join(pipelines, name), []byte(content), 0o600))
+	}
+	objects := blocks(text, "json")
+	require.Len(t, objects, 3)
+	var result, said map[string]any
+	require.NoError(t, system.Execute(t, s.Temporal, "", json.RawMessage(objects[0])).Get(t.Context(), &result))
+	require.NoError(t, json.Unmarshal([]byte(objects[1]), &said))
+	require.ElementsMatch(t, slices.Collect(maps.Keys(said)), slices.Collect(maps.Keys(result)))
+	for _, key := range []string{"status", "rows", "refused", "refused_by"} {
+		require.Equal(t, said[key], result[key], key)
+	}
+	var application *temporal.ApplicationError
+	require.ErrorAs(t, system.Execute(t, s.Temporal, "", map[string]any{"pipelines": "orders"}).Get(t.Context(), nil), &application)
+	var problem, shown activities.Problem
+	require.NoError(t, application.Details(&problem))
+	require.NoError(t, json.Unmarshal([]byte(objects[2]), &shown))
+	shown.Errors[0].Detail = shown.Detail
+	require.Equal(t, shown, problem)
+	queries := 0
+	for query := range strings.Lines(text) {
+		if strings.HasPrefix(query, "Waymark") {
+			queried(t, s, query) // which Temporal understands
+			queries++
+		}
+	}
+	require.Equal(t, 3, queries)
+	run, _ := result["run"].(string)
+	requireListed(t, s, "WaymarkRowsRefused > 0 and WorkflowId starts_with 'run-'", workflows.WorkflowID(run))
+	answer, err := s.Temporal.QueryWorkflow(t.Context(), workflows.WorkflowID(run), "", workflows.ProgressQuery)
+	require.NoError(t, err)
+	require.True(t, answer.HasValue())
+	for _, words := range []string{"--type " + workflows.RunPipelineName, "--task-queue " + workflows.TaskQueue, "--type " + workflows.ProgressQuery, "--name " + workflows.PauseUpdate} {
+		require.Contains(t, text, words)
+	}
+	for name, kind := range attributes.Types() {
+		require.Regexp(t, "`"+name+"`.* \\| .*"+kind.String(), text)
+	}
+	for _, kind := range append(wordsOf(t, "../activities/errors.go", `\bType[A-Z]\w+\s+= "(\w+)"`), workflows.TypeNoWorker, workflows.TypeKeyReused, workflows.TypeRunFailed) {
+		require.Contains(t, text, "| `"+kind+"` | ")
+		require.Contains(t, text, " | "+activities.ProblemOf(kind, "").Cure+" |\n")
 	}
 }
