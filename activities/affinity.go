@@ -85,7 +85,8 @@ func (a *Activities) there(err error) error {
 // deployedName is what a deployed document may be called: it is part of a file's name.
 var deployedName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
 
-// deployed turns an input that names a deployed pipeline into one with the document itself. A run that is recorded already has
+// deployed turns an input that names a deployed pipeline into one with the document itself: that of the version in the landscape, which all
+// workers have, or else of a file in this worker's folder. A run that is recorded already has
 // the document of its beginning.
 func (a *Activities) deployed(ctx context.Context, in OpenInput) (OpenInput, error) {
 	switch {
@@ -96,12 +97,23 @@ func (a *Activities) deployed(ctx context.Context, in OpenInput) (OpenInput, err
 	case in.Document != "":
 		return in, final{TypeInput, fmt.Errorf("the input has both a document and the pipeline %q: give one of them", in.Pipeline)}
 	}
+	in.Version, in.Bundle = 0, "" // of what the name is found to be
 	if record, err := a.log.Run(ctx, in.Run); err == nil {
-		in.File, in.Folder = record.File, record.BaseDir
+		in.File, in.Folder, in.Version = record.File, record.BaseDir, record.Version
+		if in.Version > 0 {
+			version, err := a.log.Version(ctx, record.Pipeline, record.Version)
+			if err != nil {
+				return in, err
+			}
+			in.Bundle = version.Bundle
+		}
 		digest, err := a.payloads.Put(ctx, []byte(record.Document))
 		in.Document = string(digest)
 		return in, err
 	} else if !errors.Is(err, landscape.ErrNotFound) {
+		return in, err
+	}
+	if in, found, err := a.registered(ctx, in); err != nil || found {
 		return in, err
 	}
 	file, err := a.findDeployed(in.Pipeline)
@@ -128,7 +140,7 @@ func (a *Activities) deployed(ctx context.Context, in OpenInput) (OpenInput, err
 // findDeployed returns the file of a deployed document: NAME.yaml, or pipeline.yaml in the folder NAME.
 func (a *Activities) findDeployed(name string) (string, error) {
 	if a.affinity.Pipelines == "" {
-		return "", final{TypeInput, fmt.Errorf("no pipelines are deployed on worker %s: start it with --pipelines FOLDER", a.worker)}
+		return "", final{TypeInput, fmt.Errorf("no pipelines are deployed on worker %s: start it with --pipelines FOLDER, or deploy %.64q for all with waymark deploy", a.worker, name)}
 	}
 	if !deployedName.MatchString(name) {
 		return "", final{TypeInput, fmt.Errorf("%q is not the name of a pipeline: write up to 63 of a to z, 0 to 9, _ and -", name)}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -68,7 +69,7 @@ func (a *Activities) labelsAsked(ctx context.Context, in LabelInput) (Labels, er
 	start, err := a.log.LastStart(ctx, in.Run)
 	if err == nil {
 		labels := a.labelsOfStart(ctx, start)
-		labels.Pipeline = in.Pipeline
+		labels.Pipeline, _, _ = strings.Cut(in.Pipeline, "@") // without the version
 		return labels, nil
 	}
 	if !errors.Is(err, landscape.ErrNotFound) {

@@ -58,10 +58,16 @@ func (a *Activities) openRun(ctx context.Context, in OpenInput) (resumepoint.Pla
 		return resumepoint.Plan{}, err
 	}
 	request := plan.Request{File: cmp.Or(in.File, "the document on record"), Folder: in.Folder, Document: document, Params: in.Params}
+	if err := a.version(ctx, in, &request); err != nil {
+		return resumepoint.Plan{}, err
+	}
 	if in.Retry != nil {
 		request.Beside, in.Parent, in.Link = in.Retry.Beside, in.Retry.Of, string(landscape.RetryLink)
 	}
 	compiled, err := a.planner.Plan(request)
+	if err == nil {
+		err = a.ofVersion(ctx, in, compiled)
+	}
 	if err != nil {
 		return resumepoint.Plan{}, err
 	}
@@ -153,7 +159,7 @@ func (a *Activities) record(in OpenInput, compiled *plan.Plan) (landscape.Run, e
 	}
 	return landscape.Run{
 		RunHead: landscape.RunHead{
-			ID: in.Run, Pipeline: description.Pipeline, DocumentSHA256: description.Document, PlanSHA256: compiled.Digest(),
+			ID: in.Run, Pipeline: description.Pipeline, Version: in.Version, DocumentSHA256: description.Document, PlanSHA256: compiled.Digest(),
 			Code: a.code, Actor: in.Actor, Trigger: in.Trigger, Host: a.host, BaseDir: in.Folder,
 		},
 		File: in.File, Parent: in.Parent, Link: landscape.Link(in.Link), Document: string(compiled.Document.Source),

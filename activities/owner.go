@@ -175,7 +175,7 @@ func differences(on landscape.Run, in OpenInput) (string, error) {
 	}
 	var other []string
 	switch {
-	case in.Pipeline != "" && in.Pipeline != deployedAs(on),
+	case in.Pipeline != "" && !isOf(on, in.Pipeline),
 		in.Document != "" && payload.Digest(in.Document) != payload.Of([]byte(on.Document)):
 		other = append(other, "another document")
 	}
@@ -210,6 +210,14 @@ func (in OpenInput) parent() string {
 		return in.Retry.Of
 	}
 	return in.Parent
+}
+
+// isOf reports whether a recorded run is one of the pipeline with this name, or of this version of it.
+func isOf(on landscape.Run, pipeline string) bool {
+	if on.Version == 0 {
+		return pipeline == deployedAs(on)
+	}
+	return pipeline == on.Pipeline || pipeline == fmt.Sprintf("%s@%d", on.Pipeline, on.Version)
 }
 
 // deployedAs returns the name under which a run's document is deployed, if it is; see findDeployed.

@@ -141,9 +141,36 @@ func targetOf(sink pipeline.Sink) (format string, target pipeline.FileTarget) {
 }
 
 // noPipeline says that no pipeline with this name is deployed.
-func (c *Client) noPipeline(name string, err error) error {
+func noPipeline(name, place string, err error) error {
 	if !errors.Is(err, landscape.ErrNotFound) {
 		return err
 	}
-	return &Error{Kind: NotFound, Code: PipelineNotFound, Message: fmt.Sprintf("no pipeline %q is deployed in %s", name, c.place), Cure: ListPipelines, Err: err}
+	return &Error{Kind: NotFound, Code: PipelineNotFound, Message: fmt.Sprintf("no pipeline %q is deployed in %s", name, place), Cure: ListPipelines, Err: err}
+}
+
+// versionDocument compiles the document of a version: NAME for the current one of a pipeline, or NAME@VERSION.
+func (s *Session) versionDocument(ctx context.Context, word string, params map[string]string) (*Document, error) {
+	found, err := versionNamed(ctx, s.Log.Reader, s.Place, word)
+	if err != nil {
+		return nil, err
+	}
+	doc := &Document{Params: params, version: found.Version}
+	if doc.bundle, err = s.bundleOf(ctx, found.Pipeline, found.Version); err != nil {
+		return nil, err
+	}
+	doc.File, doc.Source = doc.bundle.Name, doc.bundle.Source
+	return doc, doc.compile(s.Planner, "")
+}
+
+// bundleOf reads the bundle of a version.
+func (s *Session) bundleOf(ctx context.Context, pipeline string, version int64) (bundle.Bundle, error) {
+	found, err := s.Log.Version(ctx, pipeline, version)
+	if err != nil {
+		return bundle.Bundle{}, err
+	}
+	payloads, err := s.Payloads(ctx)
+	if err != nil {
+		return bundle.Bundle{}, err
+	}
+	return bundle.Get(ctx, payloads, payload.Digest(found.Bundle))
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"waymark/activities/bundle"
 	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/pipeline"
@@ -27,6 +28,9 @@ type Document struct {
 	Params map[string]string
 	Slot   string     // the name of the slot that it is about; empty for none. What depends on it is in Params
 	Plan   *plan.Plan // nil if only workers can compile it
+
+	version int64         // of the deployed pipeline that it is; 0 for a file
+	bundle  bundle.Bundle // of that version
 }
 
 // ReadDocument reads the file of a document, or enough of it to see that it is too long.
@@ -64,7 +68,7 @@ func Compile(planner worker.Planner, file string, params map[string]string) (*Do
 
 // compile compiles the document with outputs that have the word in their names, if there is one.
 func (d *Document) compile(planner worker.Planner, beside string) error {
-	return d.compileAs(planner, plan.Request{Folder: d.Folder, Beside: beside})
+	return d.compileAs(planner, plan.Request{Folder: d.Folder, Beside: beside, Deployed: d.version > 0, Files: d.bundle.Files})
 }
 
 // compileAs compiles the document, which the request need not have.
@@ -134,8 +138,11 @@ func PlanOf(run landscape.Run) (description plan.Description, err error) {
 	return description, nil
 }
 
-// documentPath returns where the document of a run was read; empty if that is not recorded.
+// documentPath returns where the document of a run was read; empty if that is not recorded, or it is that of a version.
 func documentPath(run landscape.Run) string {
+	if run.Version > 0 {
+		return ""
+	}
 	if run.File == "" || filepath.IsAbs(run.File) {
 		return run.File
 	}

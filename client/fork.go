@@ -37,7 +37,7 @@ func (s *Session) fork(ctx context.Context, id string, r ForkRequest) (*Executio
 	if err := activities.MayFork(old); err != nil {
 		return nil, conflict(NotForkable, err)
 	}
-	doc, err := s.presentDocument(old)
+	doc, err := s.presentDocument(ctx, old)
 	if err != nil {
 		return nil, err
 	}
@@ -60,8 +60,15 @@ func (s *Session) fork(ctx context.Context, id string, r ForkRequest) (*Executio
 	})
 }
 
-// presentDocument compiles the file of a run's document as it is now, with the run's parameters.
-func (s *Session) presentDocument(run landscape.Run) (*Document, error) {
+// presentDocument compiles the file of a run's document as it is now, or the version of its pipeline that is current, with the run's parameters.
+func (s *Session) presentDocument(ctx context.Context, run landscape.Run) (*Document, error) {
+	if run.Version > 0 {
+		var params map[string]string
+		if err := json.Unmarshal([]byte(run.Params), &params); err != nil {
+			return nil, fmt.Errorf("run %s: the parameters on record: %w", run.ID, err)
+		}
+		return s.versionDocument(ctx, run.Pipeline, params)
+	}
 	path := documentPath(run)
 	if _, err := os.Lstat(path); path == "" || errors.Is(err, fs.ErrNotExist) {
 		return nil, &Error{

@@ -90,23 +90,37 @@ func (c *Client) Pipeline(ctx context.Context, word string) (p Pipeline, err err
 }
 
 func (c *Client) findPipeline(ctx context.Context, word string) (Pipeline, error) {
+	found, err := versionNamed(ctx, c.log.Reader, c.place, word)
+	if err != nil {
+		return Pipeline{}, err
+	}
+	current, err := c.log.Current(ctx, landscape.DefaultEnvironment, found.Pipeline)
+	if err != nil {
+		return Pipeline{}, err
+	}
+	return c.pipeline(ctx, current, found.Version)
+}
+
+// versionNamed returns the version that word names: NAME for the current one of a pipeline, or NAME@VERSION. The errors are those of
+// Client.Pipeline.
+func versionNamed(ctx context.Context, log *landscape.Reader, place, word string) (landscape.PipelineVersion, error) {
 	name, version, err := landscape.ParseVersion(word)
 	if err != nil {
-		return Pipeline{}, &Error{Kind: Invalid, Code: InvalidOption, Message: err.Error(), Err: err}
+		return landscape.PipelineVersion{}, &Error{Kind: Invalid, Code: InvalidOption, Message: err.Error(), Err: err}
 	}
-	current, err := c.log.Current(ctx, landscape.DefaultEnvironment, name)
+	current, err := log.Current(ctx, landscape.DefaultEnvironment, name)
 	if err != nil {
-		return Pipeline{}, c.noPipeline(name, err)
+		return landscape.PipelineVersion{}, noPipeline(name, place, err)
 	}
 	if version == 0 {
 		version = current.Version
 	}
-	p, err := c.pipeline(ctx, current, version)
+	found, err := log.Version(ctx, name, version)
 	if errors.Is(err, landscape.ErrNotFound) {
 		message := fmt.Sprintf("pipeline %s has no version %d; its current one is %d", name, version, current.Version)
 		err = &Error{Kind: NotFound, Code: PipelineNotFound, Message: message, Cure: ListPipelines, Err: err}
 	}
-	return p, err
+	return found, err
 }
 
 // pipeline returns a version of the pipeline that a deployment is about.
@@ -164,7 +178,7 @@ func (c *Client) PipelineHistory(ctx context.Context, name string) (history []Re
 	defer c.edge(ctx, &err)
 	deployments, err := c.log.Deployments(ctx, landscape.DefaultEnvironment, name)
 	if err == nil && deployments == nil {
-		err = c.noPipeline(name, landscape.ErrNotFound)
+		err = noPipeline(name, c.place, landscape.ErrNotFound)
 	}
 	if err != nil {
 		return nil, err

@@ -131,7 +131,12 @@ func (s *Session) documentFor(ctx context.Context, of landscape.Run, r RetryRequ
 	if err != nil {
 		return nil, err
 	}
-	doc := &Document{File: request.File, Folder: request.Folder, Source: request.Document, Params: map[string]string{}}
+	doc := &Document{File: request.File, Folder: request.Folder, Source: request.Document, Params: map[string]string{}, version: of.Version}
+	if of.Version > 0 {
+		if doc.bundle, err = s.bundleOf(ctx, of.Pipeline, of.Version); err != nil {
+			return nil, err
+		}
+	}
 	if of.File != "" {
 		doc.File = of.File
 	}

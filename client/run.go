@@ -13,6 +13,7 @@ import (
 type Run struct {
 	ID       string             `json:"run"`
 	Pipeline string             `json:"pipeline"`
+	Version  int64              `json:"version,omitempty"` // of the deployed pipeline that it is a run of; 0 for a file
 	Status   pipeline.RunStatus `json:"status"`
 	Final    bool               `json:"final,omitempty"` // cancelled permanently
 	Epoch    int64              `json:"epoch"`           // how often it was resumed
@@ -35,7 +36,7 @@ const ProcessEnded = "interrupted: the process that worked for it ended"
 
 func runOf(head landscape.RunHead) Run {
 	run := Run{
-		ID: head.ID, Pipeline: head.Pipeline, Status: head.Status, Final: head.Final, Epoch: head.Epoch, Reason: head.Reason,
+		ID: head.ID, Pipeline: head.Pipeline, Version: head.Version, Status: head.Status, Final: head.Final, Epoch: head.Epoch, Reason: head.Reason,
 		Started: Time(head.Started), Finished: Time(head.Finished),
 		Actor: head.Actor, Trigger: head.Trigger, Host: head.Host, Code: head.Code, Folder: head.BaseDir,
 		Document: head.DocumentSHA256, Plan: head.PlanSHA256,

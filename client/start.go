@@ -21,7 +21,7 @@ type StartRequest struct {
 	Run      string            // its id; empty for a new one
 	Document *Document         // one that is compiled already; it has its own parameters
 	File     string            // or: the file of one
-	Pipeline string            // or, with a cluster: the name of a document that is deployed on its workers
+	Pipeline string            // or: NAME or NAME@VERSION of a deployed pipeline; with a cluster also the name of a document in the folder of its workers
 	Params   map[string]string // of the File or the Pipeline
 	For      string            // the slot that the run of the File is about, such as 2026-11-21: parameters whose defaults refer to a slot get values
 	Schedule string            // whose slot that is; may be empty if the document has at most one schedule
@@ -73,8 +73,6 @@ func (r *StartRequest) check() error {
 func (s *Session) checkHere(r *StartRequest) error {
 	switch {
 	case s.OnCluster():
-	case r.Pipeline != "":
-		return invalid("a Pipeline is deployed on the workers of a cluster, and this process executes its runs itself: name a File or a Document")
 	case r.Document != nil && r.Document.Plan == nil:
 		return invalid("the Document is not compiled: Compile does that")
 	}
@@ -114,6 +112,11 @@ func (s *Session) start(ctx context.Context, r StartRequest) (*Execution, error)
 	e := &Execution{by: r.By, Detach: r.Detach, Interrupted: interrupted}
 	if r.File != "" {
 		if r.Document, err = CompileFor(s.Planner, r.File, r.Params, SlotOf{For: r.For, Schedule: r.Schedule}); err != nil {
+			return nil, err
+		}
+	}
+	if r.Pipeline != "" && !s.OnCluster() {
+		if r.Document, err = s.versionDocument(ctx, r.Pipeline, r.Params); err != nil {
 			return nil, err
 		}
 	}
@@ -180,7 +183,10 @@ func (s *Session) runInput(ctx context.Context, doc *Document, id string) (workf
 		return workflows.RunInput{}, err
 	}
 	in := activities.OpenInput{
-		Run: id, Document: string(digest), File: filepath.Base(doc.File), Folder: doc.Folder, Params: doc.Params,
+		Run: id, Document: string(digest), File: filepath.Base(doc.File), Folder: doc.Folder, Params: doc.Params, Version: doc.version,
+	}
+	if doc.version > 0 {
+		in.Bundle = string(doc.bundle.Manifest().Digest())
 	}
 	switch {
 	case !s.OnCluster():

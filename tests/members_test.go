@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,6 +15,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"waymark/activities"
+	"waymark/activities/recompute"
+	"waymark/client"
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/tests/system"
@@ -221,4 +224,50 @@ func TestAKeyMeansOneRun(t *testing.T) {
 	var result workflows.RunResult
 	require.NoError(t, system.Execute(t, s.Temporal, "", failing).Get(t.Context(), &result), "no run came of what was refused")
 	require.Equal(t, activities.RunOfKey("shared", "order-4712"), result.Run)
+}
+
+// TestAVersionIsRunByWorkersWithoutItsFolder deploys a pipeline from a folder that is gone when workers execute it, and one of a name that a
+// worker has a file for.
+func TestAVersionIsRunByWorkersWithoutItsFolder(t *testing.T) {
+	folder, data := t.TempDir(), t.TempDir()
+	allowing := func(p recompute.Planner) recompute.Planner {
+		planner := p.(worker.Planner)
+		planner.Allow = []string{data}
+		return planner
+	}
+	s := system.StartWith(t, system.Options{Members: []worker.Member{{Files: "disk", Pipelines: folder}}, Planner: allowing})
+	s.Folder = folder
+	s.Write(t, map[string]string{"shared/pipeline.yaml": shared, "shared/orders.csv": sharedRows(30)})
+	deploy := func(rows string, n int) *client.Deployed {
+		gone := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(data, "in.csv"), []byte(sharedRows(n)), 0o600))
+		document := strings.NewReplacer("orders.csv", filepath.Join(data, "in.csv"), "path: out", "overwrite: true, path: "+data).Replace(shared)
+		require.NoError(t, os.WriteFile(filepath.Join(gone, "any.yaml"), []byte("# "+rows+"\n"+document), 0o600))
+		deployed, err := s.Client.Deploy(t.Context(), client.DeployRequest{By: client.By{Actor: "ann"}, File: filepath.Join(gone, "any.yaml")})
+		require.NoError(t, err)
+		require.NoError(t, os.RemoveAll(gone))
+		return deployed
+	}
+	require.EqualValues(t, 1, deploy("few", 10).Version)
+	require.EqualValues(t, 2, deploy("more", 20).Version)
+	for name, version := range map[string]int64{"shared": 2, "shared@1": 1, "shared@2": 2} {
+		var result workflows.RunResult
+		require.NoError(t, system.Execute(t, s.Temporal, "", map[string]any{"pipeline": name}).Get(t.Context(), &result), name)
+		require.EqualValues(t, 20, result.Rows, "not the 30 of the worker's own folder")
+		run, err := s.Log.Run(t.Context(), result.Run)
+		require.NoError(t, err)
+		require.Equal(t, []any{version, "shared", "any.yaml", ""}, []any{run.Version, run.Pipeline, run.File, run.BaseDir}, name)
+		s.Verify(t, result.Run)
+	}
+	for name, says := range map[string]string{
+		"shared@3": "pipeline shared has no version 3; its current one is 2", "nobody@1": `no pipeline named "nobody" is deployed in the record`,
+	} {
+		require.ErrorContains(t, system.Execute(t, s.Temporal, "", map[string]any{"pipeline": name}).Get(t.Context(), nil), says)
+	}
+	version, err := s.Log.Version(t.Context(), "shared", 1)
+	require.NoError(t, err)
+	bundle, err := s.Log.Bundle(t.Context(), version.Bundle)
+	require.NoError(t, err)
+	claimed := map[string]any{"document": bundle.Document, "file": "x", "version": 2, "bundle": bundle.SHA256}
+	require.ErrorContains(t, system.Execute(t, s.Temporal, "", claimed).Get(t.Context(), nil), "is not version 2 of the pipeline shared")
 }

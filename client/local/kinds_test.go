@@ -276,7 +276,6 @@ func TestStartRefuses(t *testing.T) {
 	require.NoError(t, err)
 	for message, r := range map[string]client.StartRequest{
 		"name a File, a Document or a Pipeline":      {},
-		"deployed on the workers of a cluster":       {Pipeline: "p"},
 		"the Document is empty":                      {Document: &client.Document{}},
 		"the Document is not compiled":               {Document: open},
 		"File and Document exclude each other":       {File: file, Document: doc},
@@ -291,6 +290,10 @@ func TestStartRefuses(t *testing.T) {
 		requireError(t, client.Invalid, client.InvalidRequest, err)
 		require.ErrorContains(t, err, message)
 	}
+	_, err = home.Start(t.Context(), client.StartRequest{Pipeline: "p"})
+	requireError(t, client.NotFound, client.PipelineNotFound, err)
+	_, err = home.Start(t.Context(), client.StartRequest{Pipeline: "p@0"})
+	requireError(t, client.Invalid, client.InvalidOption, err)
 	runs, total, err := home.Runs(t.Context(), 0)
 	require.NoError(t, err)
 	require.Equal(t, 1, total, "%v", runs)

@@ -25,7 +25,9 @@ func (a *app) runCommand() *cobra.Command {
 answer for the run stays in the state folder.
 
 With --temporal the workers of a cluster run it, and this process only shows how far it is: Ctrl-C stops that, and the run
-continues. --detach shows nothing. --pipeline NAME, in the place of FILE, runs a document that is deployed on the workers.
+continues. --detach shows nothing.
+
+--pipeline NAME, in the place of FILE, runs the current version of a deployed pipeline, and NAME@VERSION another one.
 
 A bad row does not stop a run: it is quarantined with its reason, or goes where the document says (exit code 3). Ctrl-C
 stops the run in this process and records that; a second one ends the process at once. Either way, and however else the process ends,
@@ -53,7 +55,7 @@ stops the run in this process and records that; a second one ends the process at
 	detachFlag(cmd, &o.detach)
 	cmd.Flags().StringVar(&o.why, "why", "", "`reason` for the record")
 	cmd.Flags().StringVar(&o.id, "run-id", "", "`id` of the run (default a new UUID)")
-	cmd.Flags().StringVar(&o.pipeline, "pipeline", "", "with --temporal: `name` of a document that is deployed on the workers")
+	cmd.Flags().StringVar(&o.pipeline, "pipeline", "", "`name` of a deployed pipeline, or NAME@VERSION; with --temporal also of a document in the workers' folder")
 	return cmd
 }
 
@@ -63,7 +65,7 @@ type starting struct {
 	slot     client.SlotOf // of a file
 	id       string        // of the run
 	why      string        // for the record
-	pipeline string        // that is deployed on the workers; empty for a file
+	pipeline string        // that is deployed; empty for a file
 	detach   bool          // do not follow the run
 }
 
@@ -80,7 +82,7 @@ func (a *app) mayDetach(detach bool) error {
 	return nil
 }
 
-// start starts a run of the document, or of the pipeline that is deployed on the workers, and follows it.
+// start starts a run of the document, or of a deployed pipeline, and follows it.
 func (a *app) start(ctx context.Context, args []string, o starting) error {
 	request := client.StartRequest{By: a.by(o.why), Run: o.id, Pipeline: o.pipeline, Input: os.Stdin, Detach: o.detach}
 	var err error
@@ -90,7 +92,7 @@ func (a *app) start(ctx context.Context, args []string, o starting) error {
 	if o.pipeline == "" {
 		request.Document, err = a.compileToRun(args[0], o.params, o.slot)
 	} else {
-		request.Params, err = a.deployedParams(o.params)
+		request.Params, err = parsePairs("--param", "NAME=VALUE", o.params)
 	}
 	if err != nil {
 		return err
@@ -106,14 +108,6 @@ func (a *app) start(ctx context.Context, args []string, o starting) error {
 		a.tellInterrupted(e.Interrupted)
 		return a.follow(ctx, e)
 	})
-}
-
-// deployedParams reads the parameters of a pipeline that is deployed on the workers.
-func (a *app) deployedParams(params []string) (map[string]string, error) {
-	if !a.onCluster() {
-		return nil, wrongUsef("--pipeline names a document that is deployed on the workers of a cluster: say which with --temporal")
-	}
-	return parsePairs("--param", "NAME=VALUE", params)
 }
 
 // compileToRun compiles a document. One that this machine cannot compile, because others have what it refers to, is left to the workers
