@@ -105,7 +105,10 @@ func (a *Activities) stopRun(ctx context.Context, in StopInput) (Labels, error) 
 	on, err := a.log.Run(ctx, in.Run)
 	switch {
 	case errors.Is(err, landscape.ErrNotFound) && in.Begin != nil:
-		labels, err := a.refuse(ctx, *in.Begin, in.Status, in.Refusal, in.Reason)
+		labels, err := a.refuse(ctx, *in.Begin, in.Status, in.Refusal, in.Reason, a.log.CallOff)
+		if errors.Is(err, landscape.ErrBegun) { // by an attempt at opening it that nobody waited for
+			return a.stopRun(ctx, in)
+		}
 		return labels, errors.Join(err, a.forget(in.Run))
 	case errors.Is(err, landscape.ErrNotFound), err == nil && on.Epoch < in.Epoch:
 		return a.labels(ctx), a.forget(in.Run)

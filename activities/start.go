@@ -26,13 +26,15 @@ const untyped = "ServiceFailed"
 // It may run twice: a start that is refused in the same words is not refused again.
 func (a *Activities) RefuseStart(ctx context.Context, in RefuseInput) (Labelled, error) {
 	return anyAttempt(ctx, a, in.Begin.Run, 0, func(ctx context.Context, a *Activities) (Labelled, error) {
-		labels, err := a.refuse(ctx, in.Begin, pipeline.Failed, in.Refusal, in.Reason)
+		labels, err := a.refuse(ctx, in.Begin, pipeline.Failed, in.Refusal, in.Reason, a.log.Refuse)
 		return Labelled{labels}, err
 	})
 }
 
-// refuse records that no run comes of a start: it failed, or was cancelled.
-func (a *Activities) refuse(ctx context.Context, in OpenInput, as pipeline.RunStatus, refusal, reason string) (Labels, error) {
+// refuse records, by store, that no run comes of a start: it failed, or was cancelled.
+func (a *Activities) refuse(
+	ctx context.Context, in OpenInput, as pipeline.RunStatus, refusal, reason string, store func(context.Context, landscape.Start) error,
+) (Labels, error) {
 	from, err := askOrigin(ctx)
 	if err != nil {
 		return Labels{}, err
@@ -47,7 +49,7 @@ func (a *Activities) refuse(ctx context.Context, in OpenInput, as pipeline.RunSt
 	}
 	labels := a.labelsOfStart(ctx, start)
 	labels.Pipeline = in.Pipeline // a file's name is not for Temporal
-	return labels, a.log.Refuse(ctx, start)
+	return labels, store(ctx, start)
 }
 
 // accept records that somebody asks for a run, unless the process that started its workflow did so.

@@ -106,18 +106,7 @@ func (l *Log) Refuse(ctx context.Context, start Start) error {
 		if err != nil {
 			return err
 		}
-		start.Decided = l.now()
-		if last != nil && last.open() {
-			next := *last
-			next.State, next.Refusal, next.Reason, next.Decided = start.State, start.Refusal, start.Reason, start.Decided
-			return l.plain.Commit(ctx, Tx{Move: []Move{{From: *last, To: next}}})
-		}
-		if last != nil && last.State == start.State && last.Reason == start.Reason && last.Workflow == start.Workflow {
-			return nil // a repeat
-		}
-		start.follow(last)
-		start.Accepted = start.Decided
-		return l.plain.Commit(ctx, Tx{Insert: []Record{start}})
+		return l.refuse(ctx, start, last)
 	})
 	if err != nil {
 		return fmt.Errorf("start of run %s: %w", start.Run, err)
@@ -125,10 +114,52 @@ func (l *Log) Refuse(ctx context.Context, start Start) error {
 	return nil
 }
 
-// begins returns the move by which the open start of a run, which is about the slot, becomes the one that it came of; nil if there is none.
+// refuse stores that no run comes of a start; last is the last one of its run, nil if there is none.
+func (l *Log) refuse(ctx context.Context, start Start, last *Start) error {
+	start.Decided = l.now()
+	if last != nil && last.open() {
+		next := *last
+		next.State, next.Refusal, next.Reason, next.Decided = start.State, start.Refusal, start.Reason, start.Decided
+		return l.plain.Commit(ctx, Tx{Move: []Move{{From: *last, To: next}}})
+	}
+	if last != nil && last.State == start.State && last.Reason == start.Reason && last.Workflow == start.Workflow {
+		return nil // a repeat
+	}
+	start.follow(last)
+	start.Accepted = start.Decided
+	return l.plain.Commit(ctx, Tx{Insert: []Record{start}})
+}
+
+// CallOff is Refuse for a start whose run may have begun meanwhile: then the error wraps ErrBegun, and nothing is stored.
+func (l *Log) CallOff(ctx context.Context, start Start) error {
+	err := settle(start.Table(), func() error {
+		last, err := l.lastStart(ctx, start.Run)
+		if err != nil {
+			return err
+		}
+		if _, err := get[RunHead](ctx, l, start.Run); !errors.Is(err, ErrNotFound) {
+			return cmp.Or(err, ErrBegun)
+		}
+		return l.refuse(ctx, start, last)
+	})
+	if err != nil {
+		return fmt.Errorf("start of run %s: %w", start.Run, err)
+	}
+	return nil
+}
+
+// begins returns the move by which the open start of a run, which is about the slot, becomes the one that it came of; nil if there is none, and
+// if the run is recorded already. The error wraps ErrCalledOff if the start was decided otherwise meanwhile.
 func (l *Log) begins(ctx context.Context, run, slot string, now Micros) ([]Move, error) {
 	last, err := l.lastStart(ctx, run)
-	if err != nil || last == nil || !last.open() {
+	if err != nil || last == nil {
+		return nil, err
+	}
+	if !last.open() {
+		_, err := get[RunHead](ctx, l, run)
+		if errors.Is(err, ErrNotFound) {
+			err = fmt.Errorf("%w: %s", ErrCalledOff, last.Reason)
+		}
 		return nil, err
 	}
 	next := *last
@@ -216,6 +247,9 @@ func (r *Reader) StartOfWorkflow(ctx context.Context, workflow string) (Start, e
 	}
 	return last[0].Start, nil
 }
+
+// ErrCalledOff says that a run may not begin, because its start was refused or cancelled meanwhile.
+var ErrCalledOff = errors.New("its start was called off")
 
 // ErrBegun says that the run of a start has begun already.
 var ErrBegun = errors.New("the run has begun already")

@@ -39,7 +39,7 @@ func (f Folder) Serve(ctx context.Context, s Serving) (err error) {
 	if s.Pages != "" {
 		stop, err := webui.Start(ctx, s.Pages, server.Address())
 		if err != nil {
-			return fmt.Errorf("temporal's web pages at %s: %w", s.Pages, err)
+			return fmt.Errorf("temporal's web pages at %s: %w; --pages says where else, or off", s.Pages, err)
 		}
 		defer stop()
 	}

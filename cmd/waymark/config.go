@@ -22,6 +22,7 @@ type config struct {
 	landscape  string   // URL of the record; empty for the one in the state folder
 	payloads   string   // URL of the payload store; empty for the one in the state folder
 	temporal   string   // address of the Temporal cluster that executes runs; empty for the server in the program
+	joined     bool     // the cluster is a process that serves on the state folder
 	queue      string   // the cluster's task queue
 	files      string   // name of the files that this machine sees; empty for the host's name
 	codecKeys  string   // file with the keys for what the cluster stores; empty for those in the environment, if there are any

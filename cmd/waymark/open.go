@@ -8,7 +8,6 @@ import (
 	"waymark/client/local"
 	"waymark/landscape"
 	"waymark/worker/daemon"
-	"waymark/workflows"
 )
 
 // options are what the library has to know of the configuration.
@@ -37,9 +36,8 @@ func (c *config) joinServer() {
 	if c.onCluster() {
 		return
 	}
-	c.temporal, c.queue = c.folder().Server()
-	if c.queue == "" {
-		c.queue = workflows.TaskQueue
+	if address, queue := c.folder().Server(); address != "" {
+		c.temporal, c.queue, c.joined = address, queue, true
 	}
 }
 

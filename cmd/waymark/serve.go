@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/signal"
 	"path/filepath"
 
@@ -69,6 +70,12 @@ func addServing(flags *pflag.FlagSet, config *daemon.Config) {
 }
 
 func (a *app) serve(ctx context.Context, s local.Serving) error {
+	if a.temporal != "" && !a.joined {
+		return wrongUsef("serve has a Temporal of its own: leave out --temporal %s", a.temporal)
+	}
+	if info, err := os.Stat(s.Worker.Pipelines); err != nil || !info.IsDir() {
+		return wrongUsef("%q is no folder: name the one that has the pipelines", s.Worker.Pipelines)
+	}
 	if s.Pages == "off" {
 		s.Pages = ""
 	}

@@ -20,14 +20,14 @@ func (a *app) startsCommand() *cobra.Command {
 		Short: "List who asked for runs, and why none came of it, the newest first",
 		Long: `Lists every time that somebody asked for a run, the newest first: also if no run came of it, with the reason. A document that
 does not compile where a person runs it from its file asks for none.`,
-		Example: `  waymark starts --state refused
+		Example: `  waymark starts --only refused
   waymark starts --limit 1 --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error { return a.listStarts(cmd.Context(), home, state, p) })
 		},
 	}
-	cmd.Flags().StringVar(&state, "state", "", "only those that are accepted, begun, refused or cancelled")
+	cmd.Flags().StringVar(&state, "only", "", "`state` of those to show: accepted, begun, refused or cancelled")
 	p.addFlags(cmd, "starts", 50)
 	return cmd
 }

@@ -74,9 +74,17 @@ func starts(t *testing.T, d landscape.Driver) {
 	require.Equal(t, last("b"), found)
 	_, err = log.StartOfWorkflow(ctx, "run-")
 	require.ErrorIs(t, err, landscape.ErrNotFound)
-	called := asked("c")
-	called.State, called.Reason = landscape.StartCancelled, "stopped at the terminal"
-	require.NoError(t, log.Refuse(ctx, called))
+	called := func(run string) landscape.Start {
+		start := asked(run)
+		start.State, start.Reason = landscape.StartCancelled, "stopped at the terminal"
+		return start
+	}
+	require.NoError(t, log.CallOff(ctx, called("c")))
+
+	calledOff, graph := Scene{Run: "c"}.Graph()
+	require.ErrorIs(t, log.BeginRun(ctx, calledOff, graph), landscape.ErrCalledOff, "an attempt that nobody waits for")
+	require.ErrorIs(t, log.CallOff(ctx, called("a")), landscape.ErrBegun)
+	require.NoError(t, log.CallOff(ctx, called("c")), "a repeat")
 
 	pagedStarts(t, landscape.NewReader(d))
 }

@@ -9,12 +9,12 @@ var starts = []mutant{
 	},
 	{
 		name: "a refused start is not recorded", never: "there is no run and nobody knows why",
-		file: "activities/finish.go", old: "a.refuse(ctx, *in.Begin, in.Status, in.Refusal, in.Reason)", new: "Labels{}, error(nil)",
+		file: "activities/finish.go", old: "a.refuse(ctx, *in.Begin, in.Status, in.Refusal, in.Reason, a.log.CallOff)", new: "Labels{}, error(nil)",
 		pkg: "./tests", run: "^TestAnInputThatIsRefusedLeavesItsReason$",
 	},
 	{
 		name: "an invalid input is not recorded", never: "there is no run and nobody knows why",
-		file: "activities/start.go", old: "\treturn labels, a.log.Refuse(ctx, start)\n", new: "\treturn labels, nil\n",
+		file: "activities/start.go", old: "\treturn labels, store(ctx, start)\n", new: "\treturn labels, nil\n",
 		pkg: "./tests", run: "^TestAnInputThatIsRefusedLeavesItsReason$",
 	},
 	{

@@ -49,6 +49,9 @@ func free(ctx context.Context, address string) (host string, port int, err error
 	if err != nil {
 		return "", 0, fmt.Errorf("%q is no address: write HOST:PORT", address)
 	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return "", 0, fmt.Errorf("%s is not of this machine alone, and the pages have no password: write 127.0.0.1:PORT", address)
+	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return "", 0, err
