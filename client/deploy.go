@@ -149,7 +149,7 @@ func noPipeline(name, place string, err error) error {
 }
 
 // versionDocument compiles the document of a version: NAME for the current one of a pipeline, or NAME@VERSION.
-func (s *Session) versionDocument(ctx context.Context, word string, params map[string]string) (*Document, error) {
+func (s *Session) versionDocument(ctx context.Context, word string, params map[string]string, slot SlotOf) (*Document, error) {
 	found, err := versionNamed(ctx, s.Log.Reader, s.Place, word)
 	if err != nil {
 		return nil, err
@@ -159,6 +159,9 @@ func (s *Session) versionDocument(ctx context.Context, word string, params map[s
 		return nil, err
 	}
 	doc.File, doc.Source = doc.bundle.Name, doc.bundle.Source
+	if err := doc.about(slot); err != nil {
+		return nil, err
+	}
 	return doc, doc.compile(s.Planner, "")
 }
 

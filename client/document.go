@@ -29,6 +29,8 @@ type Document struct {
 	Slot   string     // the name of the slot that it is about; empty for none. What depends on it is in Params
 	Plan   *plan.Plan // nil if only workers can compile it
 
+	schedule string // whose slot it is about; empty for the only one, and for none
+
 	version int64         // of the deployed pipeline that it is; 0 for a file
 	bundle  bundle.Bundle // of that version
 }

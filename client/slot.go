@@ -90,5 +90,5 @@ func (d *Document) aboutNext(of SlotOf) error {
 func (d *Document) take(table *pipeline.Timetable, schedule pipeline.Named[*calendar.Schedule], slot calendar.Slot) {
 	params := table.Params(schedule, slot)
 	maps.Copy(params, d.Params)
-	d.Params, d.Slot = params, slot.Name
+	d.Params, d.Slot, d.schedule = params, slot.Name, schedule.Name
 }

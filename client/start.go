@@ -23,7 +23,7 @@ type StartRequest struct {
 	File     string            // or: the file of one
 	Pipeline string            // or: NAME or NAME@VERSION of a deployed pipeline; with a cluster also the name of a document in the folder of its workers
 	Params   map[string]string // of the File or the Pipeline
-	For      string            // the slot that the run of the File is about, such as 2026-11-21: parameters whose defaults refer to a slot get values
+	For      string            // the slot that the run of the File or the Pipeline is about, such as 2026-11-21: parameters whose defaults refer to a slot get values
 	Schedule string            // whose slot that is; may be empty if the document has at most one schedule
 	Input    io.Reader         // standard input, for a document that reads it
 	Detach   bool              // its follower wants to know no more than that it began
@@ -61,8 +61,8 @@ func (r *StartRequest) check() error {
 		return invalid("File and Pipeline exclude each other")
 	case r.Document != nil && len(r.Params) > 0:
 		return invalid("Params and Document exclude each other: a Document has its own Params")
-	case r.For+r.Schedule != "" && r.File == "":
-		return invalid("For and Schedule belong to a File: a Document has its own Params, and those of a deployed Pipeline are given")
+	case r.For+r.Schedule != "" && r.Document != nil:
+		return invalid("For and Schedule belong to a File or a Pipeline: a Document has its own Params")
 	case r.Document != nil && len(r.Document.Source) == 0:
 		return invalid("the Document is empty: Compile returns one")
 	}
@@ -116,13 +116,15 @@ func (s *Session) start(ctx context.Context, r StartRequest) (*Execution, error)
 		}
 	}
 	if r.Pipeline != "" && !s.OnCluster() {
-		if r.Document, err = s.versionDocument(ctx, r.Pipeline, r.Params); err != nil {
+		if r.Document, err = s.versionDocument(ctx, r.Pipeline, r.Params, SlotOf{For: r.For, Schedule: r.Schedule}); err != nil {
 			return nil, err
 		}
 	}
 	if r.Document == nil {
 		e.Pipeline = r.Pipeline
-		e.input = workflows.RunInput{OpenInput: activities.OpenInput{Run: r.Run, Pipeline: r.Pipeline, Params: r.Params, Why: r.Why, Files: s.Files}}
+		e.input = workflows.RunInput{OpenInput: activities.OpenInput{
+			Run: r.Run, Pipeline: r.Pipeline, Params: r.Params, For: r.For, ScheduleName: r.Schedule, Why: r.Why, Files: s.Files,
+		}}
 		return s.execute(ctx, e)
 	}
 	e.Pipeline = r.Document.Name()
@@ -184,6 +186,7 @@ func (s *Session) runInput(ctx context.Context, doc *Document, id string) (workf
 	}
 	in := activities.OpenInput{
 		Run: id, Document: string(digest), File: filepath.Base(doc.File), Folder: doc.Folder, Params: doc.Params, Version: doc.version,
+		For: doc.Slot, ScheduleName: doc.schedule,
 	}
 	if doc.version > 0 {
 		in.Bundle = string(doc.bundle.Manifest().Digest())

@@ -86,12 +86,10 @@ func (a *app) mayDetach(detach bool) error {
 func (a *app) start(ctx context.Context, args []string, o starting) error {
 	request := client.StartRequest{By: a.by(o.why), Run: o.id, Pipeline: o.pipeline, Input: os.Stdin, Detach: o.detach}
 	var err error
-	if o.pipeline != "" && o.slot != (client.SlotOf{}) {
-		return wrongUsef("--for and --schedule belong to a file: give the parameters of a deployed pipeline with --param")
-	}
 	if o.pipeline == "" {
 		request.Document, err = a.compileToRun(args[0], o.params, o.slot)
 	} else {
+		request.For, request.Schedule = o.slot.For, o.slot.Schedule
 		request.Params, err = parsePairs("--param", "NAME=VALUE", o.params)
 	}
 	if err != nil {
