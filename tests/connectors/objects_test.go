@@ -102,7 +102,9 @@ func TestTheExampleReadsAndWritesElsewhere(t *testing.T) {
 	} {
 		result, err := s.Run(t, run, elsewhere(source, run))
 		require.NoError(t, err)
-		result.Run = onDisk.Run
+		require.Equal(t, "s3://"+b.Name+"/"+run+"/review", result.Outputs[0].Path)
+		require.Equal(t, onDisk.RefusedBy, result.RefusedBy)
+		result.Run, result.Outputs = onDisk.Run, onDisk.Outputs
 		require.Equal(t, onDisk, result)
 		require.Equal(t, review, output(t, b, run+"/review", strings.Index(review, "\n")+1))
 		require.Equal(t, lines, output(t, b, run+"/strikes", 0))

@@ -9,14 +9,19 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
 
+	"waymark/client/local"
 	"waymark/internal/failpoint"
+	"waymark/internal/temporal/embedded"
 	"waymark/tests/crash/lab"
 	"waymark/tests/held"
+	"waymark/workflows"
 )
 
 // marks are the places in the code at which there is a moment: calls with a name, and calls whose name is put together.
@@ -128,7 +133,7 @@ func TestEveryMomentIsReached(t *testing.T) {
 	testPackages(t)
 	text, err := os.ReadFile(log)
 	require.NoError(t, err)
-	text = append(text, held...)
+	text = append(append(text, held...), strangersStart(t, binary)...)
 	for line := range strings.Lines(string(text)) {
 		name, _, _ := strings.Cut(line, " ")
 		reached[name]++
@@ -181,6 +186,36 @@ func peopleDoMore(t *testing.T, binary string) []byte {
 	require.NoError(t, os.Truncate(path, 10))
 	require.NoError(t, os.RemoveAll(filepath.Join(p.folder, "out")))
 	p.run(t, 3, "run", "plain.yaml", "--run-id", "healed")
+	moments, err := os.ReadFile(heldLog(p.folder))
+	require.NoError(t, err)
+	return moments
+}
+
+// strangersStart starts runs in Temporal, where no command would. It returns the log of the process that serves.
+func strangersStart(t *testing.T, binary string) []byte {
+	t.Helper()
+	p := in(t, binary, "plain.yaml", "orders.csv")
+	serving := p.start(t, "serve", ".", "--port", "0", "--http", "off", "--pages", "off")
+	var address string
+	require.Eventually(t, func() bool {
+		address, _ = local.Folder(filepath.Join(p.folder, ".waymark")).Server()
+		return address != ""
+	}, time.Minute, 10*time.Millisecond)
+	temporal, err := embedded.Dial(t.Context(), address, client.Options{})
+	require.NoError(t, err)
+	defer temporal.Close()
+	for key, says := range map[string]string{"key": "", "no key": "cannot be one"} {
+		handle, err := temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{TaskQueue: workflows.TaskQueue}, workflows.RunPipelineName,
+			map[string]string{"pipeline": "plain", "key": key})
+		require.NoError(t, err)
+		if err = handle.Get(t.Context(), nil); says == "" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, says)
+		}
+	}
+	require.NoError(t, serving.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, serving.Wait())
 	moments, err := os.ReadFile(heldLog(p.folder))
 	require.NoError(t, err)
 	return moments

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
 
+	"waymark/activities"
 	"waymark/internal/temporal/embedded"
 	"waymark/landscape"
 	"waymark/landscape/sqlitestore"
@@ -242,6 +243,8 @@ func TestAProcessRunsWhatIsDeployed(t *testing.T) {
 
 	var result workflows.RunResult
 	require.NoError(t, s.run(t, s.client, "r1", map[string]any{}).Get(t.Context(), &result))
+	require.Equal(t, []activities.Refusal{{Code: "CONVERT", Rows: 1}}, result.RefusedBy)
+	result.Ending = activities.Ending{}
 	require.Equal(t, workflows.RunResult{Run: "r1", Status: pipeline.CompletedWithFailures, Rows: 3, Refused: 1}, result)
 	out, err := os.ReadFile(filepath.Join(s.folder, "pipelines/out/all.jsonl"))
 	require.NoError(t, err)

@@ -69,6 +69,8 @@ func TestAttemptsOfBeforeChangeNothing(t *testing.T) {
 	for at := int64(20); at < deeds; at += deeds / 8 {
 		moments = append(moments, at)
 	}
+	slices.Sort(moments)
+	moments = slices.Compact(moments)
 	for _, at := range moments {
 		run := fmt.Sprintf("at-%d", at)
 		t.Run(run, func(t *testing.T) {

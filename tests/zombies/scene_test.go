@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/api/enums/v1"
 	sdk "go.temporal.io/sdk/client"
 
+	"waymark/activities"
 	"waymark/audit"
 	"waymark/client"
 	"waymark/client/local"
@@ -131,6 +132,8 @@ func (s *scene) finish() {
 	s.t.Helper()
 	result, err := system.End(s.t, s.latest)
 	require.NoError(s.t, err)
+	require.Len(s.t, result.Outputs, 3)
+	result.Ending = activities.Ending{}
 	require.Equal(s.t, workflows.RunResult{Run: s.run, Status: pipeline.CompletedWithFailures, Rows: inputRows, Refused: wantRefused}, result)
 }
 
