@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	"waymark/pipeline"
@@ -32,11 +31,10 @@ func (in OpenInput) about(file string, document []byte) (OpenInput, error) {
 	if err != nil {
 		return in, final{TypeInput, err}
 	}
-	params := Params(table.Params(schedule, slot))
-	if len(params) == 0 {
+	params, depends := table.Fill(schedule, slot, in.Params)
+	if !depends {
 		return in, final{TypeInput, fmt.Errorf("nothing in %s depends on a slot: no default of a parameter refers to one, such as ${slot:date}", file)}
 	}
-	maps.Copy(params, in.Params)
 	in.Params, in.For = params, slot.Name
 	return in, nil
 }

@@ -53,7 +53,7 @@ func (s *Session) accept(ctx context.Context, e *Execution) error {
 	return err
 }
 
-// refuse records that no run comes of a start, and why, and returns that. Who is told that somebody else works for the run has asked for none.
+// refuse records that no run comes of a start, and returns the cause. A start that found somebody else working for the run is not recorded.
 func (s *Session) refuse(ctx context.Context, start landscape.Start, cause error) error {
 	known, ok := errors.AsType[*Error](cause)
 	if s.OnCluster() || ok && (known.Kind == Busy || known.Code == InvalidRun) {

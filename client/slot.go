@@ -2,7 +2,6 @@ package client
 
 import (
 	"fmt"
-	"maps"
 	"time"
 
 	"waymark/pipeline"
@@ -58,10 +57,9 @@ func (d *Document) about(of SlotOf) error {
 	if err != nil {
 		return invalid(fmt.Sprintf("%s: %v", d.File, err))
 	}
-	if len(table.Params(schedule, slot)) == 0 {
+	if !d.take(table, schedule, slot) {
 		return invalid(fmt.Sprintf("nothing in %s depends on a slot: no default of a parameter refers to one, such as ${slot:date}", d.File))
 	}
-	d.take(table, schedule, slot)
 	return nil
 }
 
@@ -86,9 +84,9 @@ func (d *Document) aboutNext(of SlotOf) error {
 	return nil
 }
 
-// take adds the parameters of a run for the slot, but for those that were given.
-func (d *Document) take(table *pipeline.Timetable, schedule pipeline.Named[*calendar.Schedule], slot calendar.Slot) {
-	params := table.Params(schedule, slot)
-	maps.Copy(params, d.Params)
-	d.Params, d.Slot, d.schedule = params, slot.Name, schedule.Name
+// take adds the parameters of a run for the slot, but for those that were given. It reports whether any depends on the slot.
+func (d *Document) take(table *pipeline.Timetable, schedule pipeline.Named[*calendar.Schedule], slot calendar.Slot) (depends bool) {
+	d.Params, depends = table.Fill(schedule, slot, d.Params)
+	d.Slot, d.schedule = slot.Name, schedule.Name
+	return depends
 }

@@ -45,12 +45,21 @@ func (r *Reader) Errors(ctx context.Context, run string, after *ErrorKey, limit 
 	return Page[ErrorHead](ctx, r.from, q)
 }
 
+// refusal is by which code a token was refused.
+type refusal struct {
+	ErrorKey
+	Code string `db:"code"`
+}
+
+// Table returns errors.
+func (refusal) Table() string { return "errors" }
+
 // RefusedBy returns how many tokens of a run were refused with each code. It looks at no more than most of them, and reports whether
 // these are all.
 func (r *Reader) RefusedBy(ctx context.Context, run string, most int64) (codes map[string]int64, all bool, err error) {
 	codes = map[string]int64{}
 	var seen int64
-	err = each(ctx, r.from, []any{run}, func(e ErrorHead) bool {
+	err = each(ctx, r.from, []any{run}, func(e refusal) bool {
 		if seen++; seen <= most {
 			codes[e.Code]++
 		}

@@ -71,9 +71,9 @@ type StartPlace struct {
 // is the same one, with which somebody continues. If the run is recorded, the error wraps ErrBegun and nothing is stored.
 func (l *Log) Accept(ctx context.Context, start Start) error {
 	start.State, start.Refusal, start.Reason, start.Decided = StartAccepted, "", "", 0
-	err := settle(start.Table(), func() error {
-		if _, err := get[RunHead](ctx, l, start.Run); !errors.Is(err, ErrNotFound) {
-			return cmp.Or(err, ErrBegun)
+	return l.decide(start, func() error {
+		if err := l.notBegun(ctx, start.Run); err != nil {
+			return err
 		}
 		last, err := l.lastStart(ctx, start.Run)
 		if err != nil || last != nil && last.open() {
@@ -83,10 +83,6 @@ func (l *Log) Accept(ctx context.Context, start Start) error {
 		start.Accepted = l.now()
 		return l.plain.Commit(ctx, Tx{Insert: []Record{start}})
 	})
-	if err != nil {
-		return fmt.Errorf("start of run %s: %w", start.Run, err)
-	}
-	return nil
 }
 
 // follow gives the start the number after the last one's.
@@ -101,17 +97,44 @@ func (s *Start) follow(last *Start) {
 // StartRefused or StartCancelled, its Refusal and its Reason. If the last start of the run was refused in the same words, and asked for the
 // same workflow, nothing is added.
 func (l *Log) Refuse(ctx context.Context, start Start) error {
-	err := settle(start.Table(), func() error {
+	return l.decide(start, func() error {
 		last, err := l.lastStart(ctx, start.Run)
 		if err != nil {
 			return err
 		}
 		return l.refuse(ctx, start, last)
 	})
-	if err != nil {
+}
+
+// CallOff is Refuse for a start whose run may have begun meanwhile: then the error wraps ErrBegun, and nothing is stored.
+func (l *Log) CallOff(ctx context.Context, start Start) error {
+	return l.decide(start, func() error {
+		last, err := l.lastStart(ctx, start.Run)
+		if err == nil {
+			err = l.notBegun(ctx, start.Run) // after the last start was read: if the run begins now, that start is another one by then
+		}
+		if err != nil {
+			return err
+		}
+		return l.refuse(ctx, start, last)
+	})
+}
+
+// decide repeats try while somebody else decides about the starts of the run first.
+func (l *Log) decide(start Start, try func() error) error {
+	if err := settle(start.Table(), try); err != nil {
 		return fmt.Errorf("start of run %s: %w", start.Run, err)
 	}
 	return nil
+}
+
+// notBegun returns nil if the run is not recorded; else the error is ErrBegun.
+func (l *Log) notBegun(ctx context.Context, run string) error {
+	_, err := get[RunHead](ctx, l, run)
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return cmp.Or(err, ErrBegun)
 }
 
 // refuse stores that no run comes of a start; last is the last one of its run, nil if there is none.
@@ -130,24 +153,6 @@ func (l *Log) refuse(ctx context.Context, start Start, last *Start) error {
 	return l.plain.Commit(ctx, Tx{Insert: []Record{start}})
 }
 
-// CallOff is Refuse for a start whose run may have begun meanwhile: then the error wraps ErrBegun, and nothing is stored.
-func (l *Log) CallOff(ctx context.Context, start Start) error {
-	err := settle(start.Table(), func() error {
-		last, err := l.lastStart(ctx, start.Run)
-		if err != nil {
-			return err
-		}
-		if _, err := get[RunHead](ctx, l, start.Run); !errors.Is(err, ErrNotFound) {
-			return cmp.Or(err, ErrBegun)
-		}
-		return l.refuse(ctx, start, last)
-	})
-	if err != nil {
-		return fmt.Errorf("start of run %s: %w", start.Run, err)
-	}
-	return nil
-}
-
 // begins returns the move by which the open start of a run, which is about the slot, becomes the one that it came of; nil if there is none, and
 // if the run is recorded already. The error wraps ErrCalledOff if the start was decided otherwise meanwhile.
 func (l *Log) begins(ctx context.Context, run, slot string, now Micros) ([]Move, error) {
@@ -156,11 +161,14 @@ func (l *Log) begins(ctx context.Context, run, slot string, now Micros) ([]Move,
 		return nil, err
 	}
 	if !last.open() {
-		_, err := get[RunHead](ctx, l, run)
-		if errors.Is(err, ErrNotFound) {
-			err = fmt.Errorf("%w: %s", ErrCalledOff, last.Reason)
+		switch err := l.notBegun(ctx, run); {
+		case err == nil:
+			return nil, fmt.Errorf("%w: %s", ErrCalledOff, last.Reason)
+		case errors.Is(err, ErrBegun):
+			return nil, nil
+		default:
+			return nil, err
 		}
-		return nil, err
 	}
 	next := *last
 	next.State, next.Slot, next.Decided = StartBegun, cmp.Or(slot, last.Slot), now

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -48,6 +49,15 @@ func (t *Timetable) Schedule(name string) (Named[*calendar.Schedule], error) {
 		meant = fmt.Sprintf(" (did you mean %q?)", nearest)
 	}
 	return Named[*calendar.Schedule]{}, fmt.Errorf("has no schedule named %.64q%s", name, meant)
+}
+
+// Fill returns the texts of the parameters of a run for a slot: those that were given, and the others that the run has because of the slot. It
+// reports whether there are any of these, given or not.
+func (t *Timetable) Fill(schedule Named[*calendar.Schedule], slot calendar.Slot, given map[string]string) (params map[string]string, depends bool) {
+	params = t.Params(schedule, slot)
+	depends = len(params) > 0
+	maps.Copy(params, given)
+	return params, depends
 }
 
 // Params returns the texts of the parameters that a run for a slot has because of that: those that the schedule gives, and those whose

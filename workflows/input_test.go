@@ -88,7 +88,7 @@ func TestInvalidInputDoesNothing(t *testing.T) {
 	}
 }
 
-// TestARefusalThatCannotBeRecordedIsSaid holds that who writes an invalid input is told what is wrong with it while the record is down.
+// TestARefusalThatCannotBeRecordedIsSaid gives an invalid input while the record cannot be written: the workflow still says what is wrong.
 func TestARefusalThatCannotBeRecordedIsSaid(t *testing.T) {
 	w := &world{fail: map[string]error{"RefuseStart": errors.New("the record is down")}}
 	var application *temporal.ApplicationError

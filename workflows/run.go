@@ -3,10 +3,7 @@ package workflows
 import (
 	"cmp"
 	"errors"
-	"time"
 
-	"github.com/google/uuid"
-	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -75,73 +72,6 @@ func RunPipeline(ctx workflow.Context, in RunInput) (RunResult, error) {
 	if unrecorded := stop(ctx, in, err); unrecorded != nil {
 		return result, errors.Join(err, unrecorded)
 	}
-	return result, err
-}
-
-// scheduledStart is the search attribute by which Temporal says for which time a schedule started a workflow.
-var scheduledStart = temporal.NewSearchAttributeKeyTime("TemporalScheduledStartTime")
-
-const (
-	// namedRuns marks histories in which a run that was started without an id is a workflow of its own, under the id of runs.
-	namedRuns = "named-runs"
-	// ownNames marks those in which every run is, also one that was started with an id by a workflow of another name.
-	ownNames = "own-names"
-)
-
-// name gives the run an id if it has none, and reports whether it has to become a workflow of its own: under the id of runs Temporal has
-// one open workflow at most, and a search for the run finds it there. A workflow that is retried or reset means the same run.
-func (in *RunInput) name(ctx workflow.Context) bool {
-	info := workflow.GetInfo(ctx)
-	if rang, scheduled := workflow.GetTypedSearchAttributes(ctx).GetTime(scheduledStart); scheduled && in.State == nil {
-		in.Scheduled = rang.UTC().Format(time.RFC3339)
-	}
-	if in.Run == "" && in.Key != "" {
-		in.Run = activities.RunOfKey(in.Pipeline, in.Key)
-	}
-	if in.State != nil || in.Resume != nil || in.Run != "" && info.WorkflowExecution.ID == WorkflowID(in.Run) {
-		return false
-	}
-	owns := workflow.GetVersion(ctx, ownNames, workflow.DefaultVersion, 1) == 1
-	switch {
-	case in.Run != "":
-		return owns
-	case !owns:
-		in.Run = newRunID(ctx)
-		return workflow.GetVersion(ctx, namedRuns, workflow.DefaultVersion, 1) == 1
-	default:
-		in.Run = idOf(info)
-	}
-	return true
-}
-
-// idOf returns the id of a run that nobody gave one.
-func idOf(info *workflow.Info) string {
-	if info.CronSchedule != "" {
-		return info.OriginalRunID // of this time; the first is that of all times
-	}
-	return cmp.Or(info.FirstRunID, info.WorkflowExecution.RunID)
-}
-
-// startNamed starts the workflow of a run that was started by another name, by a person, a program or a schedule, and waits for its end.
-// If this workflow is terminated, the run continues.
-func startNamed(ctx workflow.Context, in RunInput) (RunResult, error) {
-	result, err := startChild(ctx, in)
-	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
-		err = failure(activities.TypeExists, "RUN_EXISTS: run %s is worked for by workflow %s, which is open: wait for its end, or give the new run another id",
-			in.Run, WorkflowID(in.Run))
-		return result, refuse(ctx, in, err)
-	}
-	return result, err
-}
-
-func startChild(ctx workflow.Context, in RunInput) (RunResult, error) {
-	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
-		WorkflowID: WorkflowID(in.Run), WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-		ParentClosePolicy: enums.PARENT_CLOSE_POLICY_ABANDON, WaitForCancellation: true,
-		StaticSummary: Summary(in.Pipeline, in.Run), StaticDetails: Details(in.Pipeline, in.Run, in.Params), Memo: MemoOf(in.Pipeline, in.Run),
-	})
-	var result RunResult
-	err := workflow.ExecuteChildWorkflow(ctx, RunPipelineName, in).Get(ctx, &result)
 	return result, err
 }
 
@@ -431,46 +361,6 @@ func (in *RunInput) showStop(ctx workflow.Context, labels activities.Labels, as 
 	showEnd(ctx, labels, status, in.result(as))
 }
 
-// beginning returns what the execution begins; nil if it continues with a run.
-func (in *RunInput) beginning() *activities.OpenInput {
-	if in.State != nil || in.Resume != nil {
-		return nil
-	}
-	return &in.OpenInput
-}
-
-// recordedRefusals marks histories in which a start that is refused before anything else is recorded.
-const recordedRefusals = "recorded-refusals"
-
-func recordsRefusals(ctx workflow.Context) bool {
-	return workflow.GetVersion(ctx, recordedRefusals, workflow.DefaultVersion, 1) == 1
-}
-
-// refusalAttempts bounds for how long somebody waits to be told what is wrong with an input, while that cannot be recorded: a few seconds.
-const refusalAttempts = 5
-
-// refuse records that no run comes of an input, unless that was to continue with a run, and returns why, also if it cannot be recorded. The id of a
-// run that makes no sense is replaced by one that Temporal knows.
-func refuse(ctx workflow.Context, in RunInput, cause error) error {
-	if in.beginning() == nil || !recordsRefusals(ctx) {
-		return cause
-	}
-	if pipeline.CheckRunID(in.Run) != nil {
-		in.Run = idOf(workflow.GetInfo(ctx))
-	}
-	refused := activities.RefuseInput{Begin: in.OpenInput, Refusal: kind(cause), Reason: reason(cause)}
-	policy := *retryPolicy()
-	policy.MaximumAttempts = refusalAttempts
-	ctx = workflow.WithRetryPolicy(withActivity(ctx, "record the refusal"), policy)
-	var labelled activities.Labelled
-	if err := workflow.ExecuteActivity(ctx, act.RefuseStart, refused).Get(ctx, &labelled); err != nil {
-		workflow.GetLogger(ctx).Error("a refused start could not be recorded", "run", in.Run, "refusal", refused.Reason, "error", err)
-	}
-	showRun(ctx, in.Run, labelled.Labels, attributes.Refused)
-	in.detailEnd(ctx, attributes.Refused, refused.Reason)
-	return cause
-}
-
 // cancel records that somebody stopped the run. What is done is recorded.
 func cancel(ctx workflow.Context, in RunInput, command Command) (RunResult, error) {
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
@@ -504,13 +394,4 @@ func reason(err error) string {
 		return application.Message()
 	}
 	return err.Error()
-}
-
-func newRunID(ctx workflow.Context) string {
-	var id string
-	encoded := workflow.SideEffect(ctx, func(workflow.Context) any { return uuid.Must(uuid.NewV7()).String() })
-	if err := encoded.Get(&id); err != nil {
-		panic(err) // a string always decodes
-	}
-	return id
 }

@@ -3,17 +3,14 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"waymark/client/local"
-	"waymark/internal/program"
 	"waymark/worker/daemon"
 	"waymark/workflows"
 )
@@ -31,7 +28,7 @@ func (a *app) serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve [FOLDER]",
 		Short: "Serve Temporal, its web pages and a worker on the state folder",
-		Long: `Runs a Temporal server, its web pages and a worker in this process, on the state folder, until it is told to end. FOLDER has the
+		Long: `Runs a Temporal server, its web pages and a worker in this process, on the state folder, until it gets a signal. FOLDER has the
 pipelines that can be started by name, NAME.yaml or NAME/pipeline.yaml; without one it is the working folder. Runs are started on the pages, by
 Temporal's own command line, by schedules and services, and by waymark run in another terminal, which finds the server by the state folder.
 
@@ -79,18 +76,11 @@ func (a *app) serve(ctx context.Context, s local.Serving) error {
 	if s.Pages == "off" {
 		s.Pages = ""
 	}
-	s.Worker.Landscape = cmp.Or(s.Worker.Landscape, a.landscape, a.folder().Landscape())
-	s.Worker.Payloads = cmp.Or(s.Worker.Payloads, a.payloads, a.folder().Payloads())
-	s.Program = daemon.Program{Code: thisBuild().Code(), Env: a.env, Stderr: a.stderr, SQLite: local.SQLite}
-	s.Began = func(temporal string) { a.tellServing(s, temporal) }
-	ctx, stop := signal.NotifyContext(ctx, program.Signals()...)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	err := a.folder().Serve(ctx, s)
-	if _, usage := errors.AsType[*daemon.UsageError](err); usage {
-		return wrongUse(err)
-	}
-	return err
+	return a.untilTold(ctx, s.Worker, func(ctx context.Context, config daemon.Config, p daemon.Program) error {
+		s.Worker, s.Program = config, p
+		s.Began = func(temporal string) { a.tellServing(s, temporal) }
+		return a.folder().Serve(ctx, s)
+	})
 }
 
 // tellServing tells where everything is, and how to start a run.

@@ -43,12 +43,18 @@ func (a *app) work(ctx context.Context, config daemon.Config) error {
 			return err
 		}
 	}
+	return a.untilTold(ctx, config, daemon.Run)
+}
+
+// untilTold runs a process with a worker until a signal tells it to end; a second one ends it at once. What the configuration leaves out of the
+// storages is the state folder's.
+func (a *app) untilTold(ctx context.Context, config daemon.Config, run func(context.Context, daemon.Config, daemon.Program) error) error {
 	config.Landscape = cmp.Or(config.Landscape, a.landscape, a.folder().Landscape())
 	config.Payloads = cmp.Or(config.Payloads, a.payloads, a.folder().Payloads())
 	ctx, stop := signal.NotifyContext(ctx, program.Signals()...)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	err := daemon.Run(ctx, config, daemon.Program{Code: thisBuild().Code(), Env: a.env, Stderr: a.stderr, SQLite: local.SQLite})
+	context.AfterFunc(ctx, stop)
+	err := run(ctx, config, daemon.Program{Code: thisBuild().Code(), Env: a.env, Stderr: a.stderr, SQLite: local.SQLite})
 	if _, usage := errors.AsType[*daemon.UsageError](err); usage {
 		return wrongUse(err)
 	}

@@ -38,7 +38,7 @@ var starts = []mutant{
 		pkg: "./tests", run: "^TestAKeyMeansOneRun$",
 	},
 	{
-		name: "who comes second with a key fails", never: "a service that asks twice is told of a failure",
+		name: "the second start with a key fails", never: "a service that asks twice is told of a failure",
 		file: "workflows/key.go", old: "if !temporal.IsWorkflowExecutionAlreadyStartedError(err) {", new: "if true {",
 		pkg: "./tests", run: "^TestAKeyMeansOneRun$",
 	},

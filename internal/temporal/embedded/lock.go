@@ -16,7 +16,7 @@ import (
 type Process struct {
 	PID     int    // 0 if unknown
 	Address string // where clients reach the server; empty until it answers
-	Queue   string // task queue from which it executes whatever is asked for; empty if it executes its own runs alone
+	Queue   string // task queue of its worker, which executes the runs of other processes as well; empty if it has none
 }
 
 // InUseError says that another server uses the database.

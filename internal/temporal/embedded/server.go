@@ -34,7 +34,7 @@ type Options struct {
 	Logger *slog.Logger
 	// Port is where clients reach the server on 127.0.0.1. The default is any free one.
 	Port int
-	// Queue is the task queue from which this process executes whatever is asked for. It is told to callers of Holder.
+	// Queue is the task queue of this process's worker, which executes the runs of other processes as well. Holder returns it.
 	Queue string
 	// Retention is how long closed workflows are kept, by default 30 days. It takes effect when the database is made.
 	Retention time.Duration
