@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
 	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
+	"waymark/activities"
 	"waymark/workflows"
 )
 
@@ -121,17 +121,14 @@ func (e *Executor) Order(ctx context.Context, run, verb string, order workflows.
 	return nil
 }
 
-// How a workflow that is still opening its run refuses an order, and how long to wait before the order is given again.
-const (
-	notYet      = "unknown update "
-	notYetPause = 100 * time.Millisecond
-)
+// notYetPause is how long to wait before an order is given again to a workflow that is still opening its run.
+const notYetPause = 100 * time.Millisecond
 
 // Send gives an order to the workflow of a run, and waits until it is recorded and obeyed.
 func (c *Connection) Send(ctx context.Context, run, verb string, order workflows.Command) error {
 	for {
 		err := c.sendOnce(ctx, run, verb, order)
-		if reason, refused := Refused(err); !refused || !strings.HasPrefix(reason, notYet) {
+		if reason, refused := Refused(err); !refused || !activities.NotYet(reason) {
 			return err
 		}
 		select {

@@ -244,7 +244,12 @@ func TestTemporalPage(t *testing.T) {
 	requireListed(t, s, "WaymarkRowsRefused > 0 and WorkflowId starts_with 'run-'", workflows.WorkflowID(run))
 	answer, err := s.Temporal.QueryWorkflow(t.Context(), workflows.WorkflowID(run), "", workflows.ProgressQuery)
 	require.NoError(t, err)
-	require.True(t, answer.HasValue())
+	var answered map[string]any
+	require.NoError(t, answer.Get(&answered))
+	require.Len(t, answered, 7)
+	for key := range answered {
+		require.Contains(t, text, "`"+key+"`")
+	}
 	for _, words := range []string{"--type " + workflows.RunPipelineName, "--task-queue " + workflows.TaskQueue, "--type " + workflows.ProgressQuery, "--name " + workflows.PauseUpdate} {
 		require.Contains(t, text, words)
 	}

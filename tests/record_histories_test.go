@@ -93,6 +93,8 @@ func TestRecord(t *testing.T) {
 	s.record(t, "noted", recorded, true)
 	s.recordOrders(t, "shown-ordered")
 	s.recordResumed(t, "resumed", recorded)
+	recordAsked(t, "asked")
+	recordAskedOrders(t, "asked-ordered")
 	s.recordResumed(t, "resumed-graph", strings.NewReplacer("trigger: {rows: 200}", "trigger: {after: 20ms}", "rows: 100}", "rows: 500}").Replace(recordedGraph))
 	long := recorder{system.Start(t, map[string]any{"limit.historyCount.suggestContinueAsNew": 40})}
 	long.Write(t, files)
@@ -181,6 +183,33 @@ func (r recorder) recordOrders(t *testing.T, name string) {
 	r.save(t, name)
 }
 
+// recordAsked starts a run as a stranger does: in the name of a workflow of theirs, whose history it saves.
+func recordAsked(t *testing.T, name string) {
+	t.Helper()
+	if isRecorded(name) {
+		return
+	}
+	r := recorder{offering(t, map[string]string{"recorded.yaml": recorded, "in.csv": canaries(1234, false)})}
+	require.NoError(t, system.Execute(t, r.Temporal, name, map[string]any{"pipeline": "recorded"}).Get(t.Context(), nil))
+	r.saveAs(t, name, name)
+}
+
+// recordAskedOrders is recordAsked for a run that its starter pauses, continues and cancels.
+func recordAskedOrders(t *testing.T, name string) {
+	t.Helper()
+	if isRecorded(name) {
+		return
+	}
+	r := recorder{offering(t, map[string]string{"recorded.yaml": recorded, "in.csv": canaries(200_000, false)})}
+	run := system.Execute(t, r.Temporal, name, map[string]any{"pipeline": "recorded", "run": "r"})
+	r.awaitRows(t, "r")
+	for _, order := range []string{workflows.PauseUpdate, workflows.ContinueUpdate, workflows.CancelUpdate} {
+		require.NoError(t, give(t, r.System, name, order, map[string]any{"actor": "ann", "why": "to record it"}))
+	}
+	require.NoError(t, run.Get(t.Context(), nil))
+	r.saveAs(t, name, name)
+}
+
 // recordResumed terminates the workflow of a run and takes the run up.
 func (r recorder) recordResumed(t *testing.T, name, document string) {
 	t.Helper()
@@ -208,12 +237,17 @@ func (r recorder) awaitRows(t *testing.T, run string) {
 // save writes the histories of all executions of the run's workflow: those that continued as new are numbered.
 func (r recorder) save(t *testing.T, run string) {
 	t.Helper()
-	id, execution := workflows.WorkflowID(run), r.first(t, run)
+	r.saveAs(t, run, workflows.WorkflowID(run))
+}
+
+func (r recorder) saveAs(t *testing.T, as, id string) {
+	t.Helper()
+	execution := r.first(t, id)
 	for n := 1; execution != ""; n++ {
 		events := system.Events(t, r.Temporal, id, execution)
-		name := run
+		name := as
 		if n > 1 {
-			name = fmt.Sprintf("%s-%d", run, n)
+			name = fmt.Sprintf("%s-%d", as, n)
 		}
 		content, err := temporalproto.CustomJSONMarshalOptions{Indent: " "}.Marshal(&history.History{Events: events})
 		require.NoError(t, err)
@@ -222,10 +256,10 @@ func (r recorder) save(t *testing.T, run string) {
 	}
 }
 
-// first returns the first execution of the run's workflow.
-func (r recorder) first(t *testing.T, run string) string {
+// first returns the first execution of the workflow.
+func (r recorder) first(t *testing.T, workflow string) string {
 	t.Helper()
-	description, err := r.Temporal.DescribeWorkflowExecution(context.Background(), workflows.WorkflowID(run), "")
+	description, err := r.Temporal.DescribeWorkflowExecution(context.Background(), workflow, "")
 	require.NoError(t, err)
 	return description.GetWorkflowExecutionInfo().GetFirstRunId()
 }

@@ -82,6 +82,9 @@ func (in *RunInput) detailEnd(ctx workflow.Context, status, reason string) {
 	if reason != "" {
 		text = fmt.Appendf(text, "\n%s\n", activities.BeforeRun(reason))
 	}
+	if in.State != nil {
+		in.State.ended = status
+	}
 	for _, command := range nextCommands(in.Run, status, reason) {
 		text = fmt.Appendf(text, "\n- `%s` %s", command[0], command[1])
 	}
@@ -117,7 +120,8 @@ func nextCommands(run, status, reason string) [][2]string {
 func (in *RunInput) detailCancelled(ctx workflow.Context, command Command) {
 	if command.Final {
 		in.detailEnd(ctx, "cancelled permanently", command.sentence())
-		return
+	} else {
+		in.detailEnd(ctx, string(command.As), command.sentence())
 	}
-	in.detailEnd(ctx, string(command.As), command.sentence())
+	in.State.ended = string(command.As)
 }

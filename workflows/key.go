@@ -45,7 +45,8 @@ const (
 
 // startKeyed starts the workflow of the run that the key names, unless somebody did so before, and returns the result of the run in either
 // case. The key belongs to the run for ever; a start that was refused has no run, and leaves the key to the next.
-func startKeyed(ctx workflow.Context, in RunInput) (RunResult, error) {
+func (p *proxy) startKeyed(ctx workflow.Context) (RunResult, error) {
+	in := p.in
 	for pause := firstLook; ; pause = min(2*pause, maxLook) {
 		var found activities.Keyed
 		if err := workflow.ExecuteActivity(withActivity(ctx, "look for the run of the key"), act.FindKeyed, in.OpenInput).Get(ctx, &found); err != nil {
@@ -55,13 +56,14 @@ func startKeyed(ctx workflow.Context, in RunInput) (RunResult, error) {
 		case found.Differs != "":
 			return RunResult{}, refuse(ctx, in, failure(TypeKeyReused, "KEY_REUSED: run %s was asked for under this key with %s: give another key", in.Run, found.Differs))
 		case found.Status == "":
-			result, err := startChild(ctx, in)
+			result, err := p.startChild(ctx)
 			if !temporal.IsWorkflowExecutionAlreadyStartedError(err) {
 				return result, err
 			}
 		case found.Status != pipeline.Running:
 			return in.ended(found)
 		}
+		p.begin(ctx)
 		if err := workflow.Sleep(ctx, pause); err != nil {
 			return RunResult{}, err
 		}

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"slices"
 
 	"go.temporal.io/sdk/temporal"
@@ -116,16 +117,25 @@ func (s *shown) rows(result RunResult) {
 
 // showStart shows of a workflow that starts another one for its run what that one shows: at its beginning as far as it is known, and when the
 // run has ended.
-func showStart(ctx workflow.Context, in RunInput, start func(workflow.Context, RunInput) (RunResult, error)) (RunResult, error) {
+func showStart(ctx workflow.Context, in RunInput, start func(*proxy, workflow.Context) (RunResult, error)) (RunResult, error) {
+	p := newProxy(in)
+	if err := p.listen(ctx); err != nil {
+		return RunResult{}, err
+	}
 	showRun(ctx, in.Run, labelStart(ctx, in), string(pipeline.Running))
-	result, err := start(ctx, in)
+	result, err := start(p, ctx)
 	if workflow.IsContinueAsNewError(err) {
-		return result, err
+		return result, cmp.Or(awaitHandlers(ctx), err)
 	}
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	labels := labelStart(ctx, in)
+	status := endOf(labels, err)
+	p.end(ctx, cmp.Or(status, string(result.Status), string(pipeline.Failed)), err)
+	if handled := awaitHandlers(ctx); err == nil {
+		err = handled
+	}
 	s := shown{has: labels.Attributes}
-	s.run(in.Run, labels, endOf(labels, err))
+	s.run(in.Run, labels, status)
 	if err == nil {
 		s.rows(result)
 	}

@@ -32,6 +32,8 @@ type State struct {
 	Paused *Command `json:"paused,omitempty"` // by whom and why; nil if the run is not paused
 	Home   string   `json:"home,omitempty"`   // queue of the process that reads the sources and folds; "" if it works alone
 
+	ended string // how the run ended; empty while it has not
+
 	// How far the only source is, in states of runs that began before there were several.
 	Cursor *plugin.Cursor `json:"cursor,omitempty"`
 	Chunk  int64          `json:"chunk,omitempty"`
@@ -55,9 +57,9 @@ func RunPipeline(ctx workflow.Context, in RunInput) (RunResult, error) {
 	}
 	switch named := in.name(ctx); {
 	case named && in.Key != "":
-		return showStart(ctx, in, startKeyed)
+		return showStart(ctx, in, (*proxy).startKeyed)
 	case named:
-		return showStart(ctx, in, startNamed)
+		return showStart(ctx, in, (*proxy).startNamed)
 	}
 	result, err := runPipeline(ctx, &in)
 	if err == nil || workflow.IsContinueAsNewError(err) {
@@ -148,12 +150,16 @@ func beginOnce(ctx workflow.Context, in *RunInput) (*State, activities.Labels, e
 	return &state, resumed.Labels, nil
 }
 
-// status is the state of a run that has not ended, as Temporal shows it.
+// status is the state of a run, as Temporal shows it.
 func (s *State) status() string {
-	if s.Paused != nil {
+	switch {
+	case s.ended != "":
+		return s.ended
+	case s.Paused != nil:
 		return attributes.Paused
+	default:
+		return string(pipeline.Running)
 	}
-	return string(pipeline.Running)
 }
 
 // resume resumes a run, on a worker that sees what those saw who began it, if one comes in time.

@@ -60,24 +60,29 @@ func idOf(info *workflow.Info) string {
 
 // startNamed starts the workflow of a run that was started by another name, by a person, a program or a schedule, and waits for its end.
 // If this workflow is terminated, the run continues.
-func startNamed(ctx workflow.Context, in RunInput) (RunResult, error) {
-	result, err := startChild(ctx, in)
+func (p *proxy) startNamed(ctx workflow.Context) (RunResult, error) {
+	result, err := p.startChild(ctx)
 	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
 		err = failure(activities.TypeExists, "RUN_EXISTS: run %s is worked for by workflow %s, which is open: wait for its end, or give the new run another id",
-			in.Run, WorkflowID(in.Run))
-		return result, refuse(ctx, in, err)
+			p.in.Run, p.view.Workflow)
+		return result, refuse(ctx, p.in, err)
 	}
 	return result, err
 }
 
-func startChild(ctx workflow.Context, in RunInput) (RunResult, error) {
-	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
+func (p *proxy) startChild(ctx workflow.Context) (RunResult, error) {
+	in := p.in
+	options := workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
 		WorkflowID: WorkflowID(in.Run), WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		ParentClosePolicy: enums.PARENT_CLOSE_POLICY_ABANDON, WaitForCancellation: true,
 		StaticSummary: Summary(in.Pipeline, in.Run), StaticDetails: Details(in.Pipeline, in.Run, in.Params), Memo: MemoOf(in.Pipeline, in.Run),
 	})
+	child := workflow.ExecuteChildWorkflow(options, RunPipelineName, in)
+	if err := child.GetChildWorkflowExecution().Get(ctx, nil); err == nil {
+		p.begin(ctx)
+	}
 	var result RunResult
-	err := workflow.ExecuteChildWorkflow(ctx, RunPipelineName, in).Get(ctx, &result)
+	err := child.Get(ctx, &result)
 	return result, err
 }
 

@@ -1,0 +1,50 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+)
+
+// OrderInput is an order to a run that somebody gave to the workflow which they started for it, under an id of their own.
+type OrderInput struct {
+	Workflow string `json:"workflow"` // of the run
+	Name     string `json:"name"`     // of the update
+	ID       string `json:"id"`       // of the update: a repeat has the same
+	Order    any    `json:"order"`    // as it was given, without what is unknown
+}
+
+// orderPatience is how long one attempt waits for the run to obey. It is short: the run's activities need the place that the attempt takes.
+const orderPatience = 5 * time.Second
+
+// HandOn gives an order to the workflow of a run, and returns when the run has obeyed it. What the run refuses, no retry cures.
+//
+// It may run twice: by its id, the workflow knows an order that it has.
+func (a *Activities) HandOn(ctx context.Context, in OrderInput) error {
+	patience, done := context.WithTimeout(ctx, orderPatience)
+	defer done()
+	handle, err := activity.GetClient(ctx).UpdateWorkflow(patience, client.UpdateWorkflowOptions{
+		WorkflowID: in.Workflow, UpdateID: in.ID, UpdateName: in.Name, Args: []any{in.Order}, WaitForStage: client.WorkflowUpdateStageCompleted,
+	})
+	if err == nil {
+		err = handle.Get(patience, nil)
+	}
+	if _, closed := errors.AsType[*serviceerror.NotFound](err); closed {
+		return temporal.NewNonRetryableApplicationError(fmt.Sprintf("workflow %s has ended: there is nothing to order", in.Workflow), "", nil)
+	}
+	refusal, refused := errors.AsType[*temporal.ApplicationError](err)
+	if !refused || NotYet(refusal.Message()) {
+		return err
+	}
+	return temporal.NewNonRetryableApplicationError(refusal.Message(), refusal.Type(), refusal)
+}
+
+// NotYet reports whether a workflow refused an order in these words because it is still opening its run, and will take it then.
+func NotYet(refusal string) bool { return strings.HasPrefix(refusal, "unknown update ") }

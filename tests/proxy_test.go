@@ -1,0 +1,102 @@
+package tests
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+
+	"waymark/landscape"
+	"waymark/pipeline"
+	"waymark/tests/system"
+	"waymark/worker"
+	"waymark/workflows"
+)
+
+// offering is a Waymark whose worker has these files in its folder of pipelines.
+func offering(t *testing.T, files map[string]string) *system.System {
+	t.Helper()
+	folder := t.TempDir()
+	for name, content := range files {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600))
+	}
+	return system.StartWith(t, system.Options{Members: []worker.Member{{Pipelines: folder}}})
+}
+
+// give gives an order to a workflow, and returns when it is obeyed.
+func give(t *testing.T, s *system.System, workflow, name string, order any) error {
+	t.Helper()
+	update, err := s.Temporal.UpdateWorkflow(t.Context(), client.UpdateWorkflowOptions{
+		WorkflowID: workflow, UpdateName: name, Args: []any{order}, WaitForStage: client.WorkflowUpdateStageCompleted,
+	})
+	if err != nil {
+		return err
+	}
+	return update.Get(t.Context(), nil)
+}
+
+// asked asks a workflow how its run is.
+func asked(t *testing.T, s *system.System, workflow string) (view workflows.View) {
+	t.Helper()
+	answer, err := s.Temporal.QueryWorkflow(t.Context(), workflow, "", workflows.ProgressQuery)
+	require.NoError(t, err)
+	require.NoError(t, answer.Get(&view))
+	return view
+}
+
+// TestOrdersUnderAnyID: two workflows that services started, each under an id of its own, and with the same key, answer and obey for their run.
+func TestOrdersUnderAnyID(t *testing.T) {
+	s := offering(t, map[string]string{"recorded.yaml": recorded, "in.csv": canaries(400_000, false)})
+	input := map[string]any{"pipeline": "recorded", "key": "k"}
+	started := system.Execute(t, s.Temporal, "ann-wants", input)
+	order := map[string]any{"actor": "ann", "why": "to see"}
+	require.NoError(t, give(t, s, "ann-wants", workflows.PauseUpdate, order), "as early as it likes")
+	view := asked(t, s, "ann-wants")
+	run := workflows.WorkflowID(view.Run)
+	require.Equal(t, workflows.View{Run: view.Run, Workflow: run, Status: "paused", Paused: &workflows.Command{Actor: "ann", Why: "to see"}}, view)
+	own := asked(t, s, run)
+	require.Equal(t, view.Paused, own.Paused)
+	require.Equal(t, "paused", own.Status)
+	require.NotNil(t, own.Progress)
+	require.Contains(t, currentDetails(t, s, "ann-wants"), "the workflow `"+run+"`")
+
+	joined := system.Execute(t, s.Temporal, "bob-wants", input)
+	require.ErrorContains(t, give(t, s, "bob-wants", workflows.ContinueUpdate, map[string]any{"actor": "bob", "why": "x", "force": true}), `the unknown key "force"`)
+	require.ErrorContains(t, give(t, s, "bob-wants", workflows.ContinueUpdate, map[string]any{"actor": "bob"}), "does not say why")
+	require.NoError(t, give(t, s, "bob-wants", workflows.ContinueUpdate, map[string]any{"actor": "bob", "why": "go"}))
+	require.Equal(t, "running", asked(t, s, run).Status)
+	require.NoError(t, give(t, s, "bob-wants", workflows.CancelUpdate, order))
+	var result workflows.RunResult
+	require.NoError(t, started.Get(t.Context(), &result))
+	require.Equal(t, pipeline.Cancelled, result.Status)
+	require.ErrorContains(t, joined.Get(t.Context(), nil), "is cancelled")
+
+	for _, workflow := range []string{run, "ann-wants", "bob-wants"} {
+		require.Equal(t, string(pipeline.Cancelled), asked(t, s, workflow).Status, workflow)
+	}
+	actions, err := s.Log.Actions(t.Context(), view.Run)
+	require.NoError(t, err)
+	var verbs []string
+	for _, action := range actions {
+		verbs = append(verbs, action.Actor+" "+action.Verb)
+	}
+	require.Equal(t, []string{"ann " + landscape.VerbPause, "bob " + landscape.VerbContinue, "ann cancel"}, verbs)
+	for _, workflow := range []string{"ann-wants", "bob-wants"} {
+		requireNoFailedTask(t, system.Events(t, s.Temporal, workflow, ""))
+	}
+}
+
+// TestAnOrderToARunThatDoesNotBegin is refused with the state of the run, and keeps nobody waiting.
+func TestAnOrderToARunThatDoesNotBegin(t *testing.T) {
+	s := offering(t, nil)
+	started := system.Execute(t, s.Temporal, "ann-wants", map[string]any{"pipeline": "nothing"})
+	begun := time.Now()
+	err := give(t, s, "ann-wants", workflows.CancelUpdate, map[string]any{"actor": "ann", "why": "to see"})
+	require.Error(t, err)
+	require.Less(t, time.Since(begun), time.Minute)
+	require.Error(t, started.Get(t.Context(), nil))
+	require.Equal(t, "refused", asked(t, s, "ann-wants").Status)
+}

@@ -1,0 +1,102 @@
+package workflows
+
+import (
+	"errors"
+	"fmt"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"waymark/activities"
+	"waymark/internal/temporal/attributes"
+	"waymark/landscape"
+	"waymark/pipeline"
+)
+
+// proxy is a workflow that somebody started for a run under an id of their own. It starts the workflow of the run, or finds that it is there, hands
+// orders on to it, and waits for its end.
+type proxy struct {
+	in    RunInput
+	view  View
+	begun bool // the workflow of the run is there
+	ended bool
+}
+
+func newProxy(in RunInput) *proxy {
+	return &proxy{in: in, view: View{Run: in.Run, Workflow: WorkflowID(in.Run), Status: string(landscape.StartAccepted)}}
+}
+
+// listen answers questions and takes orders.
+func (p *proxy) listen(ctx workflow.Context) error {
+	if err := workflow.SetQueryHandler(ctx, ProgressQuery, func() (View, error) { return p.view, nil }); err != nil {
+		return err
+	}
+	for _, name := range []string{PauseUpdate, ContinueUpdate, CancelUpdate} {
+		handOn := func(ctx workflow.Context, command Command) error { return p.handOn(ctx, name, command) }
+		err := workflow.SetUpdateHandlerWithOptions(ctx, name, handOn, workflow.UpdateHandlerOptions{
+			Validator: func(command Command) error {
+				if p.ended {
+					return p.tooLate()
+				}
+				return command.validate(name)
+			},
+			Description: "hands the order on to the workflow of the run, which puts it on record and obeys it",
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tooLate refuses orders to a run that did not begin, or has ended.
+func (p *proxy) tooLate() error {
+	return fmt.Errorf("run %s is %s: there is nothing to order", p.in.Run, p.view.Status)
+}
+
+// handOn gives an order to the workflow of the run, when that is there.
+func (p *proxy) handOn(ctx workflow.Context, name string, command Command) error {
+	if err := workflow.Await(ctx, func() bool { return p.begun || p.ended }); err != nil {
+		return err
+	}
+	if !p.begun {
+		return p.tooLate()
+	}
+	order := activities.OrderInput{Workflow: p.view.Workflow, Name: name, ID: workflow.GetCurrentUpdateInfo(ctx).ID, Order: command}
+	err := workflow.ExecuteActivity(withActivity(ctx, "%s by %s", name, command.Actor), act.HandOn, order).Get(ctx, nil)
+	if application, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		return application // without what it went through
+	}
+	if err != nil || p.ended {
+		return err
+	}
+	switch name {
+	case PauseUpdate:
+		p.view.Status, p.view.Paused = attributes.Paused, &command
+	case ContinueUpdate:
+		p.view.Status, p.view.Paused = string(pipeline.Running), nil
+	}
+	return nil
+}
+
+// begin notes that the workflow of the run is there.
+func (p *proxy) begin(ctx workflow.Context) {
+	if p.begun {
+		return
+	}
+	p.begun, p.view.Status = true, string(pipeline.Running)
+	workflow.SetCurrentDetails(ctx, fmt.Sprintf("**%s** · running: the details of the workflow `%s` say how far it is", p.in.Pipeline, p.view.Workflow))
+}
+
+// end notes how the run ended, or that it did not begin.
+func (p *proxy) end(ctx workflow.Context, status string, err error) {
+	p.ended, p.view.Status, p.view.Paused = true, status, nil
+	if status == attributes.Refused { // which the details say already
+		return
+	}
+	why := ""
+	if err != nil {
+		why = reason(err)
+	}
+	p.in.detailEnd(ctx, status, why)
+}
