@@ -18,24 +18,18 @@ func (a *Activities) registered(ctx context.Context, in OpenInput) (OpenInput, b
 	if err != nil {
 		return in, false, nil //nolint:nilerr // the name of a file is checked where that is looked for
 	}
-	named := version != 0
-	current, err := a.log.Current(ctx, landscape.DefaultEnvironment, name)
-	if !named {
-		version = current.Version
-	}
+	found, err := a.log.Startable(ctx, landscape.DefaultEnvironment, name, version)
+	unknown, retired := (*landscape.VersionError)(nil), (*landscape.RetiredError)(nil)
 	switch {
-	case errors.Is(err, landscape.ErrNotFound) && !named:
+	case errors.As(err, &retired):
+		return in, false, final{TypeRetired, err}
+	case errors.As(err, &unknown):
+		return in, false, final{TypeInput, err}
+	case errors.Is(err, landscape.ErrNotFound) && version == 0:
 		return in, false, nil
 	case errors.Is(err, landscape.ErrNotFound):
 		return in, false, final{TypeInput, fmt.Errorf("no pipeline named %q is deployed in the record: waymark deploy does that", name)}
 	case err != nil:
-		return in, false, err
-	}
-	found, err := a.log.Version(ctx, name, version)
-	if errors.Is(err, landscape.ErrNotFound) {
-		return in, false, final{TypeInput, fmt.Errorf("pipeline %s has no version %d; its current one is %d", name, version, current.Version)}
-	}
-	if err != nil {
 		return in, false, err
 	}
 	stored, err := a.log.Bundle(ctx, found.Bundle)
@@ -43,7 +37,7 @@ func (a *Activities) registered(ctx context.Context, in OpenInput) (OpenInput, b
 		return in, false, err
 	}
 	manifest, err := bundle.Parse([]byte(stored.Manifest))
-	in.Document, in.File, in.Version, in.Bundle = stored.Document, manifest.Document, version, found.Bundle
+	in.Document, in.File, in.Version, in.Bundle = stored.Document, manifest.Document, found.Version, found.Bundle
 	return in, true, err
 }
 

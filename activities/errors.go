@@ -39,6 +39,7 @@ const (
 	TypeNotRetryable  = "NotRetryable"    // records of the parent cannot be retried
 	TypeElsewhere     = "RunElsewhere"    // the run's files are not those that this worker sees
 	TypeInput         = "InputInvalid"    // the workflow's input makes no sense
+	TypeRetired       = "Retired"         // nothing may start: the pipeline is retired
 	TypeExists        = "RunExists"       // the run is recorded, and the execution has no right to work for it; its details are a Found
 )
 

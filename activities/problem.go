@@ -57,6 +57,7 @@ var problemKinds = map[string][2]string{
 	TypeNotRetryable:  {"The refused rows cannot be retried", "the detail says which can"},
 	TypeElsewhere:     {"The run's files are not those that the worker sees", "start a worker that sees them"},
 	TypeInput:         {"The input makes no sense", "correct the input, and start again"},
+	TypeRetired:       {"The pipeline is retired: no run of it may start", "waymark restore NAME --why TEXT, if it is to run again"},
 	TypeExists:        {"A run with this id is recorded", "none if it is the run that you want; else start with another id, or without one"},
 	"NoWorker":        {"No worker came that sees the run's files", "start a worker there, or one that sees the same files with --files"},
 	"KeyReused":       {"The key belongs to a run that was asked for in other words", "give another key"},

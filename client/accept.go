@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"waymark/activities"
 	"waymark/landscape"
 	"waymark/workflows"
 )
@@ -56,6 +57,7 @@ func (s *Session) accept(ctx context.Context, e *Execution) error {
 // refuse records that no run comes of a start, and returns the cause. A start that found somebody else working for the run is not recorded.
 func (s *Session) refuse(ctx context.Context, start landscape.Start, cause error) error {
 	known, ok := errors.AsType[*Error](cause)
+	retired := ok && known.Code == PipelineRetired
 	if s.OnCluster() || ok && (known.Kind == Busy || known.Code == InvalidRun) {
 		return cause
 	}
@@ -64,6 +66,8 @@ func (s *Session) refuse(ctx context.Context, start landscape.Start, cause error
 	switch {
 	case ctx.Err() != nil:
 		start.State, start.Refusal = landscape.StartCancelled, ""
+	case retired:
+		start.Refusal = activities.TypeRetired
 	case ok:
 		start.Refusal = string(known.Code)
 	}

@@ -21,6 +21,7 @@ const (
 	PayloadsNotFound   Code = "PAYLOADS_NOT_FOUND"   // there is no payload store
 	RowNotFound        Code = "ROW_NOT_FOUND"        // the run has no such row
 	PipelineNotFound   Code = "PIPELINE_NOT_FOUND"   // no such pipeline is deployed, or it has no such version
+	PipelineRetired    Code = "PIPELINE_RETIRED"     // no run of the pipeline may start, and no version of it becomes current
 	RunNotFound        Code = "RUN_NOT_FOUND"        // there is no such run, or none at all
 	DependencyChanged  Code = "DEPENDENCY_CHANGED"   // a source, the plan, or what is stored of the run is not what it was when it began
 	DocumentChanged    Code = "DOCUMENT_CHANGED"     // the document's file is not what it was when the run began
@@ -30,6 +31,7 @@ const (
 	NotForkable        Code = "NOT_FORKABLE"         // the run retries records of another one
 	NotResumable       Code = "NOT_RESUMABLE"        // the run is complete, was cancelled permanently, or a person must decide first
 	NotRetryable       Code = "NOT_RETRYABLE"        // the quarantined records cannot be retried
+	NothingBefore      Code = "NOTHING_BEFORE"       // no other version of the pipeline was current before
 	RunCancelled       Code = "RUN_CANCELLED"        // the run is cancelled already
 	RunElsewhere       Code = "RUN_ELSEWHERE"        // the run's files are not those that the worker sees
 	RunEnded           Code = "RUN_ENDED"            // the run is complete: there is nothing to cancel

@@ -2,8 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"path/filepath"
 	"time"
 
@@ -27,29 +25,35 @@ type DeployRequest struct {
 	By
 	File   string            // of the document
 	Params map[string]string // values to check it with, of parameters that have no default; they are not part of the version
+	To     string            // the environment; empty for the default one
 	DryRun bool              // say what would happen, and change nothing
 }
 
 // Deployed says what became of a deployment.
 type Deployed struct {
-	Pipeline string            `json:"pipeline"`
-	Version  int64             `json:"version"`
-	Bundle   string            `json:"bundle_sha256"`
-	New      bool              `json:"new"`     // the version was not there before
-	Changed  bool              `json:"changed"` // it was not current before
-	Before   int64             `json:"before"`  // the version that was current; 0 for none
-	DryRun   bool              `json:"dry_run,omitempty"`
-	Files    []bundle.File     `json:"files"`
-	Commit   string            `json:"git_commit,omitempty"` // of who deployed the version first
-	Dirty    bool              `json:"git_dirty,omitempty"`
-	Warnings []DocumentProblem `json:"warnings,omitempty"` // what a later run may meet; the version is deployed
+	Pipeline    string            `json:"pipeline"`
+	Environment string            `json:"environment"` // in which it is deployed
+	Version     int64             `json:"version"`
+	Bundle      string            `json:"bundle_sha256"`
+	New         bool              `json:"new"`     // the version was not there before
+	Changed     bool              `json:"changed"` // it was not current before
+	Before      int64             `json:"before"`  // the version that was current; 0 for none
+	DryRun      bool              `json:"dry_run,omitempty"`
+	Files       []bundle.File     `json:"files"`
+	Commit      string            `json:"git_commit,omitempty"` // of who deployed the version first
+	Dirty       bool              `json:"git_dirty,omitempty"`
+	Warnings    []DocumentProblem `json:"warnings,omitempty"` // what a later run may meet; the version is deployed
 }
 
-// Deploy makes a version of a pipeline of the file of a document and the files that it is compiled with, and makes it the current one. Equal
-// bytes are the same version; who deploys what is current changes nothing. The error is an *Error of kind Invalid if the document has problems,
-// also those that it has only as a deployed one, which has no folder.
+// Deploy makes a version of a pipeline of the file of a document and the files that it is compiled with, and makes it the current one of an
+// environment. Equal bytes are the same version; who deploys what is current changes nothing. The error is an *Error of kind Invalid if the document has problems,
+// also those that it has only as a deployed one, which has no folder; of kind Conflict if the pipeline is retired there.
 func (c *Client) Deploy(ctx context.Context, r DeployRequest) (_ *Deployed, err error) {
 	defer c.edge(ctx, &err)
+	where, err := environmentNamed(r.To)
+	if err != nil {
+		return nil, err
+	}
 	deposit, err := c.host.Deposit(ctx, true)
 	if err != nil {
 		return nil, err
@@ -71,26 +75,26 @@ func (c *Client) Deploy(ctx context.Context, r DeployRequest) (_ *Deployed, err 
 		return nil, err
 	}
 	version.Commit, version.Dirty = gitOrigin(ctx, version.Folder, manifest)
-	deployed, err := c.deploy(ctx, deposit, made, version, r.DryRun)
+	deployed, err := c.deploy(ctx, deposit, made, where, version, r.DryRun)
 	if err != nil {
-		return nil, err
+		return nil, registryError(version.Pipeline, c.place, err)
 	}
 	return &Deployed{
-		Pipeline: version.Pipeline, Version: deployed.Version, Bundle: version.Bundle, New: deployed.New, Changed: deployed.Became, Before: deployed.Before,
+		Pipeline: version.Pipeline, Environment: where, Version: deployed.Version, Bundle: version.Bundle, New: deployed.New, Changed: deployed.Became, Before: deployed.Before,
 		DryRun: r.DryRun, Files: manifest.Files, Commit: deployed.Commit, Dirty: deployed.Dirty, Warnings: warningsOf(doc.Plan.Document),
 	}, nil
 }
 
 // deploy stores the bundle and then the version, or only looks what would happen.
-func (c *Client) deploy(ctx context.Context, deposit *Deposit, made bundle.Bundle, version landscape.PipelineVersion, dry bool) (landscape.Deployed, error) {
+func (c *Client) deploy(ctx context.Context, deposit *Deposit, made bundle.Bundle, where string, version landscape.PipelineVersion, dry bool) (landscape.Deployed, error) {
 	if dry {
-		return c.log.PlanDeploy(ctx, landscape.DefaultEnvironment, version)
+		return c.log.PlanDeploy(ctx, where, version)
 	}
 	if err := bundle.Put(ctx, deposit.Payloads, made); err != nil {
 		return landscape.Deployed{}, err
 	}
 	manifest := made.Manifest()
-	return c.log.Deploy(ctx, landscape.DefaultEnvironment, landscape.Bundle{
+	return c.log.Deploy(ctx, where, landscape.Bundle{
 		SHA256: version.Bundle, Document: string(payload.Of(made.Source)), Manifest: string(manifest.JSON()), Files: int64(len(manifest.Files)), Bytes: manifest.Bytes(),
 	}, version)
 }
@@ -140,19 +144,15 @@ func targetOf(sink pipeline.Sink) (format string, target pipeline.FileTarget) {
 	return "", pipeline.FileTarget{}
 }
 
-// noPipeline says that no pipeline with this name is deployed.
-func noPipeline(name, place string, err error) error {
-	if !errors.Is(err, landscape.ErrNotFound) {
-		return err
-	}
-	return &Error{Kind: NotFound, Code: PipelineNotFound, Message: fmt.Sprintf("no pipeline %q is deployed in %s", name, place), Cure: ListPipelines, Err: err}
-}
-
 // versionDocument compiles the document of a version: NAME for the current one of a pipeline, or NAME@VERSION.
 func (s *Session) versionDocument(ctx context.Context, word string, params map[string]string, slot SlotOf) (*Document, error) {
-	found, err := versionNamed(ctx, s.Log.Reader, s.Place, word)
+	name, version, err := landscape.ParseVersion(word)
 	if err != nil {
-		return nil, err
+		return nil, &Error{Kind: Invalid, Code: InvalidOption, Message: err.Error(), Err: err}
+	}
+	found, err := s.Log.Startable(ctx, landscape.DefaultEnvironment, name, version)
+	if err != nil {
+		return nil, registryError(name, s.Place, err)
 	}
 	doc := &Document{Params: params, version: found.Version}
 	if doc.bundle, err = s.bundleOf(ctx, found.Pipeline, found.Version); err != nil {

@@ -122,6 +122,7 @@ func (e *Execution) classify(err error) (Kind, Code, Cure) {
 var refusals = map[string]Code{
 	activities.TypeDocument:      InvalidDocument,
 	activities.TypeInput:         InvalidInput,
+	activities.TypeRetired:       PipelineRetired,
 	activities.TypePlanChanged:   DependencyChanged,
 	activities.TypeSourceChanged: DependencyChanged,
 	activities.TypeNotResumable:  NotResumable,

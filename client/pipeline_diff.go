@@ -54,15 +54,15 @@ type DocumentChange struct {
 // documentDifferenceBytes bounds how much is shown of the lines that differ: documents are not longer.
 const documentDifferenceBytes = 4 << 20
 
-// DiffPipelines compares two versions, each NAME or NAME@VERSION. params are values with which both are compiled, of parameters that have no
+// DiffPipelines compares two versions of pipelines that are deployed in an environment, each NAME or NAME@VERSION. params are values with which both are compiled, of parameters that have no
 // default. The errors are those of Pipeline.
-func (c *Client) DiffPipelines(ctx context.Context, from, to string, params map[string]string) (_ *PipelineDiff, err error) {
+func (c *Client) DiffPipelines(ctx context.Context, environment, from, to string, params map[string]string) (_ *PipelineDiff, err error) {
 	defer c.edge(ctx, &err)
-	before, err := c.PipelineDocument(ctx, from)
+	before, err := c.PipelineDocument(ctx, environment, from)
 	if err != nil {
 		return nil, err
 	}
-	after, err := c.PipelineDocument(ctx, to)
+	after, err := c.PipelineDocument(ctx, environment, to)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (c *Client) DiffPipelines(ctx context.Context, from, to string, params map[
 	}
 	var bundles [2]bundle.Bundle
 	for i, word := range []string{before.Name(), after.Name()} {
-		p, err := c.findPipeline(ctx, word)
+		p, err := c.findPipeline(ctx, environment, word)
 		if err == nil {
 			bundles[i], err = bundle.Get(ctx, deposit.Payloads, payload.Digest(p.Bundle))
 		}

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,25 +14,27 @@ import (
 
 // Pipeline is a deployed pipeline, or one of its versions.
 type Pipeline struct {
-	Pipeline string                     `json:"pipeline"`
-	Version  int64                      `json:"version"`
-	Current  int64                      `json:"current"` // the version that is current
-	Action   landscape.DeploymentAction `json:"action"`  // how that became current
-	Deployed Time                       `json:"deployed"`
-	Actor    string                     `json:"actor"` // who did that
-	Why      string                     `json:"why,omitempty"`
-	Bundle   string                     `json:"bundle_sha256"` // of the version, as all that follows
-	Document string                     `json:"document_sha256"`
-	Created  Time                       `json:"created"`
-	Author   string                     `json:"author"` // who deployed it first
-	Message  string                     `json:"message,omitempty"`
-	Code     string                     `json:"code"` // of the program that compiled it
-	Host     string                     `json:"host"` // where its files were
-	Folder   string                     `json:"folder"`
-	Commit   string                     `json:"git_commit,omitempty"`
-	Dirty    bool                       `json:"git_dirty,omitempty"` // some file is not as the commit has it
-	Files    []bundle.File              `json:"files"`
-	Bytes    int64                      `json:"bytes"`
+	Pipeline    string                     `json:"pipeline"`
+	Version     int64                      `json:"version"`
+	Environment string                     `json:"environment"`       // of all up to Why
+	Current     int64                      `json:"current"`           // the version that is current there
+	Retired     bool                       `json:"retired,omitempty"` // no run of it starts there
+	Action      landscape.DeploymentAction `json:"action"`            // how that became current
+	Deployed    Time                       `json:"deployed"`
+	Actor       string                     `json:"actor"` // who did that
+	Why         string                     `json:"why,omitempty"`
+	Bundle      string                     `json:"bundle_sha256"` // of the version, as all that follows
+	Document    string                     `json:"document_sha256"`
+	Created     Time                       `json:"created"`
+	Author      string                     `json:"author"` // who deployed it first
+	Message     string                     `json:"message,omitempty"`
+	Code        string                     `json:"code"` // of the program that compiled it
+	Host        string                     `json:"host"` // where its files were
+	Folder      string                     `json:"folder"`
+	Commit      string                     `json:"git_commit,omitempty"`
+	Dirty       bool                       `json:"git_dirty,omitempty"` // some file is not as the commit has it
+	Files       []bundle.File              `json:"files"`
+	Bytes       int64                      `json:"bytes"`
 }
 
 // PipelineParam is a parameter that a pipeline declares.
@@ -51,25 +54,30 @@ type PipelineDocument struct {
 	Params   []PipelineParam `json:"params"`
 }
 
-// Redeployment is one time that a version became current.
+// Redeployment is one time that a version became current, or was retired or restored.
 type Redeployment struct {
-	Pipeline string                     `json:"pipeline"`
-	Seq      int64                      `json:"seq"`
-	Action   landscape.DeploymentAction `json:"action"`
-	Version  int64                      `json:"version"`
-	Before   int64                      `json:"before"` // the version that was current; 0 for none
-	Actor    string                     `json:"actor"`
-	Why      string                     `json:"why,omitempty"`
-	At       Time                       `json:"at"`
-	Bundle   string                     `json:"bundle_sha256"`
-	Commit   string                     `json:"git_commit,omitempty"`
-	Dirty    bool                       `json:"git_dirty,omitempty"`
+	Pipeline    string                     `json:"pipeline"`
+	Environment string                     `json:"environment"`
+	Seq         int64                      `json:"seq"`
+	Action      landscape.DeploymentAction `json:"action"`
+	Version     int64                      `json:"version"`
+	Before      int64                      `json:"before"` // the version that was current; 0 for none
+	Actor       string                     `json:"actor"`
+	Why         string                     `json:"why,omitempty"`
+	At          Time                       `json:"at"`
+	Bundle      string                     `json:"bundle_sha256,omitempty"`
+	Commit      string                     `json:"git_commit,omitempty"`
+	Dirty       bool                       `json:"git_dirty,omitempty"`
 }
 
-// Pipelines returns the deployed pipelines by name, each in its current version; it is empty, not nil, if there is none.
-func (c *Client) Pipelines(ctx context.Context) (list []Pipeline, err error) {
+// Pipelines returns the pipelines that are deployed in an environment, by name, each in its current version; it is empty, not nil, if there is
+// none. An empty name is that of the default environment, here and below.
+func (c *Client) Pipelines(ctx context.Context, environment string) (list []Pipeline, err error) {
 	defer c.edge(ctx, &err)
-	current, err := c.log.CurrentVersions(ctx, landscape.DefaultEnvironment)
+	if environment, err = environmentNamed(environment); err != nil {
+		return nil, err
+	}
+	current, err := c.log.CurrentVersions(ctx, environment)
 	if err != nil {
 		return nil, err
 	}
@@ -82,45 +90,31 @@ func (c *Client) Pipelines(ctx context.Context) (list []Pipeline, err error) {
 	return list, nil
 }
 
-// Pipeline returns what word names: NAME for the current version of a pipeline, or NAME@VERSION. The error is an *Error of kind NotFound if there
-// is none, and of kind Invalid if the word is neither.
-func (c *Client) Pipeline(ctx context.Context, word string) (p Pipeline, err error) {
+// Pipeline returns what word names: NAME for the version of a pipeline that is current in an environment, or NAME@VERSION for any version of one that
+// is deployed there. The error is an *Error of kind NotFound if there is none, and of kind Invalid if the word is neither.
+func (c *Client) Pipeline(ctx context.Context, environment, word string) (p Pipeline, err error) {
 	defer c.edge(ctx, &err)
-	return c.findPipeline(ctx, word)
+	return c.findPipeline(ctx, environment, word)
 }
 
-func (c *Client) findPipeline(ctx context.Context, word string) (Pipeline, error) {
-	found, err := versionNamed(ctx, c.log.Reader, c.place, word)
+func (c *Client) findPipeline(ctx context.Context, environment, word string) (Pipeline, error) {
+	environment, err := environmentNamed(environment)
 	if err != nil {
 		return Pipeline{}, err
 	}
-	current, err := c.log.Current(ctx, landscape.DefaultEnvironment, found.Pipeline)
-	if err != nil {
-		return Pipeline{}, err
-	}
-	return c.pipeline(ctx, current, found.Version)
-}
-
-// versionNamed returns the version that word names: NAME for the current one of a pipeline, or NAME@VERSION. The errors are those of
-// Client.Pipeline.
-func versionNamed(ctx context.Context, log *landscape.Reader, place, word string) (landscape.PipelineVersion, error) {
 	name, version, err := landscape.ParseVersion(word)
 	if err != nil {
-		return landscape.PipelineVersion{}, &Error{Kind: Invalid, Code: InvalidOption, Message: err.Error(), Err: err}
+		return Pipeline{}, &Error{Kind: Invalid, Code: InvalidOption, Message: err.Error(), Err: err}
 	}
-	current, err := log.Current(ctx, landscape.DefaultEnvironment, name)
+	current, err := c.log.Current(ctx, environment, name)
 	if err != nil {
-		return landscape.PipelineVersion{}, noPipeline(name, place, err)
+		return Pipeline{}, registryError(name, c.place, err)
 	}
-	if version == 0 {
-		version = current.Version
-	}
-	found, err := log.Version(ctx, name, version)
+	p, err := c.pipeline(ctx, current, cmp.Or(version, current.Version))
 	if errors.Is(err, landscape.ErrNotFound) {
-		message := fmt.Sprintf("pipeline %s has no version %d; its current one is %d", name, version, current.Version)
-		err = &Error{Kind: NotFound, Code: PipelineNotFound, Message: message, Cure: ListPipelines, Err: err}
+		err = registryError(name, c.place, &landscape.VersionError{Pipeline: name, Version: version, Current: current.Version})
 	}
-	return found, err
+	return p, err
 }
 
 // pipeline returns a version of the pipeline that a deployment is about.
@@ -135,16 +129,16 @@ func (c *Client) pipeline(ctx context.Context, current landscape.Deployment, ver
 	}
 	manifest, err := bundle.Parse([]byte(stored.Manifest))
 	return Pipeline{
-		Pipeline: v.Pipeline, Version: v.Version, Current: current.Version, Action: current.Action, Deployed: Time(current.At), Actor: current.Actor,
-		Why: current.Why, Bundle: v.Bundle, Document: stored.Document, Created: Time(v.Created), Author: v.Actor, Message: v.Message, Code: v.Code,
+		Pipeline: v.Pipeline, Version: v.Version, Environment: current.Environment, Current: current.Version, Retired: current.Retired(),
+		Action: current.Action, Deployed: Time(current.At), Actor: current.Actor, Why: current.Why, Bundle: v.Bundle, Document: stored.Document, Created: Time(v.Created), Author: v.Actor, Message: v.Message, Code: v.Code,
 		Host: v.Host, Folder: v.Folder, Commit: v.Commit, Dirty: v.Dirty, Files: manifest.Files, Bytes: stored.Bytes,
 	}, err
 }
 
 // PipelineDocument returns the document of the version that word names, as Pipeline does, and the parameters that it declares.
-func (c *Client) PipelineDocument(ctx context.Context, word string) (_ *PipelineDocument, err error) {
+func (c *Client) PipelineDocument(ctx context.Context, environment, word string) (_ *PipelineDocument, err error) {
 	defer c.edge(ctx, &err)
-	p, err := c.findPipeline(ctx, word)
+	p, err := c.findPipeline(ctx, environment, word)
 	if err != nil {
 		return nil, err
 	}
@@ -172,13 +166,16 @@ func paramsOf(b bundle.Bundle) []PipelineParam {
 	return params
 }
 
-// PipelineHistory returns how versions of a pipeline became current, the last first. The error is an *Error of kind NotFound if no pipeline with
-// this name is deployed.
-func (c *Client) PipelineHistory(ctx context.Context, name string) (history []Redeployment, err error) {
+// PipelineHistory returns how versions of a pipeline became current in an environment, the last first. The error is an *Error of kind NotFound if no pipeline with
+// this name is deployed there.
+func (c *Client) PipelineHistory(ctx context.Context, environment, name string) (history []Redeployment, err error) {
 	defer c.edge(ctx, &err)
-	deployments, err := c.log.Deployments(ctx, landscape.DefaultEnvironment, name)
+	if environment, err = environmentNamed(environment); err != nil {
+		return nil, err
+	}
+	deployments, err := c.log.Deployments(ctx, environment, name)
 	if err == nil && deployments == nil {
-		err = noPipeline(name, c.place, landscape.ErrNotFound)
+		err = registryError(name, c.place, landscape.ErrNotFound)
 	}
 	if err != nil {
 		return nil, err
@@ -192,14 +189,16 @@ func (c *Client) PipelineHistory(ctx context.Context, name string) (history []Re
 		byNumber[v.Version] = v
 	}
 	for i := len(deployments) - 1; i >= 0; i-- {
-		d := deployments[i]
-		v := byNumber[d.Version]
-		history = append(history, Redeployment{
-			Pipeline: name, Seq: d.Seq, Action: d.Action, Version: d.Version, Before: d.Before, Actor: d.Actor, Why: d.Why, At: Time(d.At),
-			Bundle: v.Bundle, Commit: v.Commit, Dirty: v.Dirty,
-		})
+		history = append(history, redeploymentOf(deployments[i], byNumber[deployments[i].Version]))
 	}
 	return history, nil
+}
+
+func redeploymentOf(d landscape.Deployment, v landscape.PipelineVersion) Redeployment {
+	return Redeployment{
+		Pipeline: d.Pipeline, Environment: d.Environment, Seq: d.Seq, Action: d.Action, Version: d.Version, Before: d.Before, Actor: d.Actor, Why: d.Why,
+		At: Time(d.At), Bundle: v.Bundle, Commit: v.Commit, Dirty: v.Dirty,
+	}
 }
 
 func versionName(pipeline string, version int64) string {

@@ -2,7 +2,9 @@ package landscape
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -46,7 +48,11 @@ type DeploymentAction string
 
 // The actions.
 const (
-	Deploy DeploymentAction = "deploy" // somebody deployed its files
+	Deploy   DeploymentAction = "deploy"   // somebody deployed its files
+	Promote  DeploymentAction = "promote"  // it was current in another environment
+	Rollback DeploymentAction = "rollback" // it was current here before
+	Retire   DeploymentAction = "retire"   // it stays the current one, and nothing starts
+	Restore  DeploymentAction = "restore"  // it stays the current one, and runs may start again
 )
 
 // Deployment says that a version is current in an environment, until the next one does.
@@ -65,6 +71,9 @@ type Deployment struct {
 // Table returns deployments.
 func (Deployment) Table() string { return "deployments" }
 
+// Retired reports whether no run of the pipeline may start in the environment, if the deployment is the last one there.
+func (d Deployment) Retired() bool { return d.Action == Retire }
+
 // Deployed says what became of a deployment.
 type Deployed struct {
 	PipelineVersion
@@ -74,7 +83,8 @@ type Deployed struct {
 }
 
 // Deploy makes a version of a pipeline of a bundle, unless one has that bundle already, and makes it current in the environment, unless it is:
-// who deploys what is current changes nothing. The files of the bundle, and its manifest, are payloads by then.
+// who deploys what is current changes nothing. The files of the bundle, and its manifest, are payloads by then. The error wraps a *RetiredError
+// if the pipeline is retired there.
 func (l *Log) Deploy(ctx context.Context, environment string, bundle Bundle, version PipelineVersion) (Deployed, error) {
 	version.Bundle = bundle.SHA256
 	var deployed Deployed
@@ -128,6 +138,9 @@ func (r *Reader) PlanDeploy(ctx context.Context, environment string, version Pip
 
 func (r *Reader) planned(ctx context.Context, environment string, version PipelineVersion) (Deployed, error) {
 	last, err := r.lastDeployment(ctx, environment, version.Pipeline)
+	if err == nil && last != nil && last.Retired() {
+		err = &RetiredError{*last}
+	}
 	if err != nil {
 		return Deployed{}, err
 	}
@@ -192,6 +205,40 @@ func (r *Reader) CurrentVersions(ctx context.Context, environment string) (curre
 		return true
 	})
 	return current, err
+}
+
+// Startable returns the version of a pipeline that a start in an environment means: this one, or the current one if it is 0. The error wraps
+// ErrNotFound if no pipeline with this name is deployed there; it is a *VersionError if the version is not, and a *RetiredError if nothing may start.
+func (r *Reader) Startable(ctx context.Context, environment, pipeline string, version int64) (PipelineVersion, error) {
+	current, err := r.Current(ctx, environment, pipeline)
+	switch {
+	case err != nil:
+		return PipelineVersion{}, err
+	case current.Retired():
+		return PipelineVersion{}, &RetiredError{current}
+	case version == 0:
+		version = current.Version
+	}
+	return r.deployedIn(ctx, environment, pipeline, version)
+}
+
+// deployedIn returns a version that is or was current in an environment. If it never was, the error is a *VersionError, or wraps ErrNotFound if no
+// version of the pipeline was.
+func (r *Reader) deployedIn(ctx context.Context, environment, pipeline string, version int64) (PipelineVersion, error) {
+	history, err := r.Deployments(ctx, environment, pipeline)
+	if err == nil && history == nil {
+		err = fmt.Errorf("deployment of %s: %w", pipeline, ErrNotFound)
+	}
+	if err != nil {
+		return PipelineVersion{}, err
+	}
+	found, err := r.Version(ctx, pipeline, version)
+	there := slices.ContainsFunc(history, func(d Deployment) bool { return d.Version == version })
+	if errors.Is(err, ErrNotFound) || err == nil && !there {
+		last := history[len(history)-1]
+		return PipelineVersion{}, &VersionError{Pipeline: pipeline, Version: version, Exists: err == nil, Environment: environment, Current: last.Version}
+	}
+	return found, err
 }
 
 // lastDeployment returns the last deployment of a pipeline; nil if there is none.

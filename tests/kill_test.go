@@ -51,7 +51,7 @@ func TestKilledRunsLeaveNothingTorn(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	midway := 0
 	for range kills {
-		if killOne(t, binary, folder, random.Int64N(wholeBytes)) {
+		if killOne(t, binary, folder, random.Int64N(wholeBytes), "pipeline.yaml", "--run-id", fmt.Sprintf("killed-%d", time.Now().UnixNano())) {
 			midway++
 		}
 		requireNothingTorn(t, folder)
@@ -78,9 +78,9 @@ func writeInput(t *testing.T, path string, rows int) {
 
 // killOne starts a run and kills it when its sinks have staged that many bytes more than the runs before left there. It
 // reports whether the run was still going.
-func killOne(t *testing.T, binary, folder string, staged int64) bool {
+func killOne(t *testing.T, binary, folder string, staged int64, run ...string) bool {
 	t.Helper()
-	command := exec.Command(binary, "run", "pipeline.yaml", "--quiet", "--run-id", fmt.Sprintf("killed-%d", time.Now().UnixNano()))
+	command := exec.Command(binary, append([]string{"run", "--quiet"}, run...)...)
 	command.Dir = folder
 	require.NoError(t, command.Start())
 	ended := make(chan error, 1)

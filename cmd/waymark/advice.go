@@ -45,6 +45,8 @@ func resumeWith(run string) string { return fmt.Sprintf(cures[client.Resume], ru
 var hints = map[client.Cure]string{
 	client.ListRuns:         "; `waymark runs` lists them",
 	client.ListPipelines:    "; `waymark pipelines` lists them, `waymark pipelines history NAME` their versions",
+	client.RestorePipeline:  "; `waymark restore` lets it run again",
+	client.PromoteVersion:   "; `waymark promote` makes it current there",
 	client.ListEffects:      "; `waymark effects %s` lists them",
 	client.ListEdges:        "; `waymark rows %s` lists them",
 	client.ShowStatus:       ": waymark status %s",

@@ -9,6 +9,7 @@ import (
 	"waymark/client"
 	"waymark/client/local"
 	"waymark/internal/text"
+	"waymark/landscape"
 )
 
 func (a *app) deployCommand() *cobra.Command {
@@ -21,6 +22,7 @@ func (a *app) deployCommand() *cobra.Command {
 names, and makes that the current version. Equal bytes are the same version. Sources and sinks are not part of it: a deployed
 document has no folder, so their paths are absolute, or lead elsewhere, such as s3://.`,
 		Example: `  waymark deploy orders.yaml --message "limit to 20000"
+  waymark deploy orders.yaml --to test
   waymark deploy orders.yaml --dry-run`,
 		Args: exactlyOne("document"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -42,6 +44,7 @@ document has no folder, so their paths are absolute, or lead elsewhere, such as 
 	}
 	cmd.Flags().StringArrayVar(&params, "param", nil, "value `NAME=VALUE` of a parameter that has no default, to check the document with; repeat for more")
 	cmd.Flags().StringVarP(&r.Why, "message", "m", "", "`text` about the version, for the record")
+	cmd.Flags().StringVar(&r.To, "to", landscape.DefaultEnvironment, "`environment` in which the version becomes current")
 	cmd.Flags().BoolVar(&r.DryRun, "dry-run", false, "check the document and say what would happen; deploy nothing")
 	return cmd
 }
@@ -51,21 +54,32 @@ func writeDeployed(w io.Writer, d *client.Deployed) error {
 	if d.Commit != "" {
 		git = "   git " + gitText(d.Commit, d.Dirty)
 	}
-	name, would := fmt.Sprintf("%s@%d", d.Pipeline, d.Version), ""
+	name, would, again := fmt.Sprintf("%s@%d", d.Pipeline, d.Version), "", "is"
 	if d.DryRun {
-		would = "would be "
+		would, again = "would be ", "would be"
 	}
-	says := "is current already: nothing changed"
+	there := inText(d.Environment)
+	says := "is current already" + there + ": nothing changed"
 	switch {
 	case d.Changed && d.New && d.Before == 0:
-		says = would + "deployed: the first version"
+		says = would + "deployed" + there + ": the first version"
+	case d.Changed && d.Before == 0:
+		says = "has these bytes: " + would + "deployed" + there + ": the first version there"
 	case d.Changed && d.New:
-		says = fmt.Sprintf("%sdeployed in the place of %s@%d", would, d.Pipeline, d.Before)
+		says = fmt.Sprintf("%sdeployed%s in the place of %s@%d", would, there, d.Pipeline, d.Before)
 	case d.Changed:
-		says = fmt.Sprintf("has these bytes: it %scurrent again in the place of %s@%d", map[bool]string{true: "would be ", false: "is "}[d.DryRun], d.Pipeline, d.Before)
+		says = fmt.Sprintf("has these bytes: it %s current again%s in the place of %s@%d", again, there, d.Pipeline, d.Before)
 	}
 	_, err := fmt.Fprintf(w, "%s %s   sha256 %.12s   %s%s\n", name, says, d.Bundle, text.Count(int64(len(d.Files)), "file"), git)
 	return err
+}
+
+// inText says in which environment something is so: nothing for the default one.
+func inText(environment string) string {
+	if environment == landscape.DefaultEnvironment {
+		return ""
+	}
+	return " in " + environment
 }
 
 // gitText shows a commit, and whether the files are as it has them.

@@ -52,9 +52,12 @@ func TestDeployingPage(t *testing.T) {
 				write("orders.yaml", "# What the shop sells.\n"+strings.Replace(document, "1000", "2000", 1))
 				run("deploy orders.yaml --allow-path /srv/shop")
 			}
+			if strings.HasPrefix(command, "deploy orders.yaml --to") {
+				write("orders.yaml", strings.Replace(document, "1000", "3000", 1))
+			}
 			require.Equal(t, plain(here(strings.TrimSuffix(want, "\n"))), plain(strings.TrimSuffix(run(command), "\n")), command)
 			commands++
 		}
 	}
-	require.Equal(t, 7, commands)
+	require.Equal(t, 13, commands)
 }

@@ -15,13 +15,14 @@ import (
 )
 
 func (a *app) pipelinesCommand() *cobra.Command {
+	var environment string
 	cmd := &cobra.Command{
 		Use:   "pipelines",
 		Short: "List the deployed pipelines; show, compare and trace their versions",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error {
-				list, err := home.Pipelines(cmd.Context())
+				list, err := home.Pipelines(cmd.Context(), environment)
 				if err != nil {
 					return err
 				}
@@ -29,18 +30,19 @@ func (a *app) pipelinesCommand() *cobra.Command {
 				for i := range list {
 					p := &list[i]
 					lines = append(lines, []string{
-						p.Pipeline, fmt.Sprint(p.Version), moment(p.Deployed), p.Actor, gitText(p.Commit, p.Dirty), text.Cell(cmp.Or(p.Message, "-")),
+						p.Pipeline, versionText(p), moment(p.Deployed), p.Actor, gitText(p.Commit, p.Dirty), text.Cell(cmp.Or(p.Message, "-")),
 					})
 				}
 				return printList(a, list, func(w io.Writer) error { return text.Table(w, lines...) })
 			})
 		},
 	}
-	cmd.AddCommand(a.pipelineShowCommand(), a.pipelineDiffCommand(), a.pipelineHistoryCommand())
+	environmentFlag(cmd.PersistentFlags(), &environment)
+	cmd.AddCommand(a.pipelineShowCommand(&environment), a.pipelineDiffCommand(&environment), a.pipelineHistoryCommand(&environment))
 	return cmd
 }
 
-func (a *app) pipelineShowCommand() *cobra.Command {
+func (a *app) pipelineShowCommand(environment *string) *cobra.Command {
 	var document bool
 	cmd := &cobra.Command{
 		Use:   "show NAME[@VERSION]",
@@ -49,9 +51,9 @@ func (a *app) pipelineShowCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error {
 				if document {
-					return a.showDocument(cmd.Context(), home, args[0])
+					return a.showDocument(cmd.Context(), home, *environment, args[0])
 				}
-				p, err := home.Pipeline(cmd.Context(), args[0])
+				p, err := home.Pipeline(cmd.Context(), *environment, args[0])
 				if err != nil {
 					return err
 				}
@@ -63,8 +65,8 @@ func (a *app) pipelineShowCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) showDocument(ctx context.Context, home *local.Home, word string) error {
-	document, err := home.PipelineDocument(ctx, word)
+func (a *app) showDocument(ctx context.Context, home *local.Home, environment, word string) error {
+	document, err := home.PipelineDocument(ctx, environment, word)
 	if err != nil {
 		return err
 	}
@@ -74,10 +76,22 @@ func (a *app) showDocument(ctx context.Context, home *local.Home, word string) e
 	})
 }
 
+// versionText names the version of a pipeline, and says if it is retired.
+func versionText(p *client.Pipeline) string {
+	if p.Retired {
+		return fmt.Sprintf("%d, retired", p.Version)
+	}
+	return fmt.Sprint(p.Version)
+}
+
 func writePipeline(w io.Writer, p *client.Pipeline) error {
-	state := fmt.Sprintf("current is %s@%d", p.Pipeline, p.Current)
-	if p.Version == p.Current {
-		state = "current since " + moment(p.Deployed)
+	there := inText(p.Environment)
+	state := fmt.Sprintf("current%s is %s@%d", there, p.Pipeline, p.Current)
+	switch {
+	case p.Retired:
+		state = fmt.Sprintf("retired%s since %s by %s: %s", there, moment(p.Deployed), p.Actor, text.Cell(p.Why))
+	case p.Version == p.Current:
+		state = fmt.Sprintf("current%s since %s", there, moment(p.Deployed))
 	}
 	lines := [][]string{
 		{fmt.Sprintf("%s@%d", p.Pipeline, p.Version), state},
@@ -93,7 +107,7 @@ func writePipeline(w io.Writer, p *client.Pipeline) error {
 	return text.Table(w, lines...)
 }
 
-func (a *app) pipelineDiffCommand() *cobra.Command {
+func (a *app) pipelineDiffCommand(environment *string) *cobra.Command {
 	var params []string
 	cmd := &cobra.Command{
 		Use:   "diff NAME@VERSION NAME[@VERSION]",
@@ -105,7 +119,7 @@ func (a *app) pipelineDiffCommand() *cobra.Command {
 				return err
 			}
 			return a.existing(cmd.Context(), func(home *local.Home) error {
-				d, err := home.DiffPipelines(cmd.Context(), args[0], args[1], given)
+				d, err := home.DiffPipelines(cmd.Context(), *environment, args[0], args[1], given)
 				if err != nil {
 					return err
 				}
@@ -160,14 +174,14 @@ func changeText(change client.ChangeKind, before, after string) string {
 	return before + " → " + after
 }
 
-func (a *app) pipelineHistoryCommand() *cobra.Command {
+func (a *app) pipelineHistoryCommand(environment *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "history NAME",
-		Short: "List how versions became current, the last first: who, when, why, from which commit",
+		Short: "List how versions became current, the last first: who, when, why, from which commit; also who retired the pipeline",
 		Args:  exactlyOne("pipeline"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error {
-				history, err := home.PipelineHistory(cmd.Context(), args[0])
+				history, err := home.PipelineHistory(cmd.Context(), *environment, args[0])
 				if err != nil {
 					return err
 				}

@@ -44,12 +44,14 @@ Exit codes: 0 done · 1 failed · 2 wrong use or document · 3 done, with refuse
 		},
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
+	root.SetGlobalNormalizationFunc(shortEnvironment)
 	a.bind(root.PersistentFlags())
 	group(root, "Run pipelines", a.runCommand(), a.followCommand(), a.resumeCommand(), a.pauseCommand(), a.cancelCommand())
 	group(root, "Ask", a.runsCommand(), a.startsCommand(), a.statusCommand(), a.rowsCommand(), a.explainCommand(), a.errorsCommand(), a.effectsCommand(),
 		a.verifyCommand())
 	group(root, "Write pipelines", a.initCommand(), a.validateCommand(), a.planCommand(), a.scheduleCommand(), a.schemaCommand())
-	group(root, "Deploy pipelines", a.deployCommand(), a.pipelinesCommand())
+	group(root, "Deploy pipelines", a.deployCommand(), a.pipelinesCommand(), a.promoteCommand(), a.rollbackCommand(), a.retireCommand(),
+		a.restoreCommand())
 	group(root, "Operate", a.serveCommand(), a.workerCommand(), a.doctorCommand(), a.resolveCommand(), a.landscapeCommand(), a.versionCommand())
 	root.SetHelpCommandGroupID("Operate")
 	root.SetCompletionCommandGroupID("Operate")

@@ -1,0 +1,109 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"waymark/landscape"
+)
+
+// RedeployRequest says what is to become of a deployed pipeline. Its Why must not be empty.
+type RedeployRequest struct {
+	By
+	Pipeline    string // its name; for Promote also NAME@VERSION
+	Environment string // in which that happens; empty for the default one
+	From        string // for Promote: the environment in which the version is current, or was; empty for the default one
+	Version     int64  // for Rollback: the one to return to; 0 for the one before the current one
+}
+
+// Redeployed says what became of a RedeployRequest.
+type Redeployed struct {
+	Redeployment
+	Changed bool `json:"changed"` // the request did something; else what it asks for was so already
+}
+
+// Promote makes a version that is deployed in one environment the current one in another. The error is an *Error of kind NotFound if it never was
+// deployed there, and Conflict if the pipeline is retired in either.
+func (c *Client) Promote(ctx context.Context, r RedeployRequest) (_ *Redeployed, err error) {
+	defer c.edge(ctx, &err)
+	name, version, err := landscape.ParseVersion(r.Pipeline)
+	if err != nil {
+		return nil, &Error{Kind: Invalid, Code: InvalidOption, Message: err.Error(), Err: err}
+	}
+	from, err := environmentNamed(r.From)
+	if err != nil {
+		return nil, err
+	}
+	if from == cmp.Or(r.Environment, landscape.DefaultEnvironment) {
+		return nil, invalid("a version is promoted from one environment to another one: name two; a rollback returns to an older one")
+	}
+	r.Pipeline, r.Version = name, version
+	return c.redeploy(r, func(order landscape.Deployment) (landscape.Redeployed, error) { return c.log.Promote(ctx, from, order) })
+}
+
+// Rollback makes an older version of a pipeline current again. A second rollback goes one version further back. The error is an *Error of kind
+// NotFound if there is no such version, and Conflict if the pipeline is retired, or no other version was current before.
+func (c *Client) Rollback(ctx context.Context, r RedeployRequest) (_ *Redeployed, err error) {
+	defer c.edge(ctx, &err)
+	return c.redeploy(r, func(order landscape.Deployment) (landscape.Redeployed, error) { return c.log.Rollback(ctx, order) })
+}
+
+// Retire ends that runs of a pipeline start in an environment. What runs continues, and may be resumed. The error is an *Error of kind NotFound if the
+// pipeline is not deployed there.
+func (c *Client) Retire(ctx context.Context, r RedeployRequest) (_ *Redeployed, err error) {
+	defer c.edge(ctx, &err)
+	return c.redeploy(r, func(order landscape.Deployment) (landscape.Redeployed, error) { return c.log.Retire(ctx, order) })
+}
+
+// Unretire lets runs of a retired pipeline start again, of the version that was current. Its errors are those of Retire.
+func (c *Client) Unretire(ctx context.Context, r RedeployRequest) (_ *Redeployed, err error) {
+	defer c.edge(ctx, &err)
+	return c.redeploy(r, func(order landscape.Deployment) (landscape.Redeployed, error) { return c.log.Restore(ctx, order) })
+}
+
+// redeploy has the landscape do what the request says.
+func (c *Client) redeploy(r RedeployRequest, do func(order landscape.Deployment) (landscape.Redeployed, error)) (*Redeployed, error) {
+	if err := r.giveWhy(); err != nil {
+		return nil, err
+	}
+	where, err := environmentNamed(r.Environment)
+	if err != nil {
+		return nil, err
+	}
+	by := r.or(c.Actor)
+	done, err := do(landscape.Deployment{Environment: where, Pipeline: r.Pipeline, Version: r.Version, Actor: by.Actor, Why: by.Why})
+	if err != nil {
+		return nil, registryError(r.Pipeline, c.place, err)
+	}
+	return &Redeployed{redeploymentOf(done.Deployment, landscape.PipelineVersion{}), done.Changed}, nil
+}
+
+// environmentNamed returns the name of an environment: the default one for an empty name.
+func environmentNamed(name string) (string, error) {
+	name = cmp.Or(name, landscape.DefaultEnvironment)
+	if err := landscape.CheckEnvironment(name); err != nil {
+		return "", &Error{Kind: Invalid, Code: InvalidOption, Message: err.Error(), Err: err}
+	}
+	return name, nil
+}
+
+// registryError says why something cannot be done with a deployed pipeline.
+func registryError(name, place string, err error) error {
+	unknown, known := errors.AsType[*landscape.VersionError](err)
+	retired, ended := errors.AsType[*landscape.RetiredError](err)
+	switch {
+	case ended:
+		return &Error{Kind: Conflict, Code: PipelineRetired, Message: retired.Error(), Cure: RestorePipeline, Err: err}
+	case known && unknown.Exists:
+		return &Error{Kind: NotFound, Code: PipelineNotFound, Message: unknown.Error(), Cure: PromoteVersion, Err: err}
+	case known:
+		return &Error{Kind: NotFound, Code: PipelineNotFound, Message: unknown.Error(), Cure: ListPipelines, Err: err}
+	case errors.Is(err, landscape.ErrNothingBefore):
+		return &Error{Kind: Conflict, Code: NothingBefore, Message: fmt.Sprintf("pipeline %s: %v", name, landscape.ErrNothingBefore), Cure: ListPipelines, Err: err}
+	case errors.Is(err, landscape.ErrNotFound):
+		return &Error{Kind: NotFound, Code: PipelineNotFound, Message: fmt.Sprintf("no pipeline %q is deployed in %s", name, place), Cure: ListPipelines, Err: err}
+	}
+	return err
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"waymark/client"
+	"waymark/client/local"
+	"waymark/landscape"
+)
+
+// environmentFlag lets a person say in which environment pipelines are deployed.
+func environmentFlag(flags *pflag.FlagSet, environment *string) {
+	flags.StringVar(environment, "environment", landscape.DefaultEnvironment, "`environment` in which the pipeline is deployed; also --env")
+}
+
+// shortEnvironment lets people write --env for --environment.
+func shortEnvironment(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	if name == "env" {
+		name = "environment"
+	}
+	return pflag.NormalizedName(name)
+}
+
+func (a *app) promoteCommand() *cobra.Command {
+	var r client.RedeployRequest
+	cmd := &cobra.Command{
+		Use:     "promote NAME[@VERSION] --from ENVIRONMENT --to ENVIRONMENT",
+		Short:   "Make a version that is deployed in one environment the current one of another",
+		Example: `  waymark promote orders@7 --from test --to prod --why "tried for a week"`,
+		Args:    exactlyOne("pipeline"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.redeploy(cmd.Context(), args[0], r, (*local.Home).Promote)
+		},
+	}
+	cmd.Flags().StringVar(&r.From, "from", landscape.DefaultEnvironment, "`environment` in which the version is deployed")
+	cmd.Flags().StringVar(&r.Environment, "to", landscape.DefaultEnvironment, "`environment` in which it becomes current")
+	whyFlag(cmd, &r.Why)
+	return cmd
+}
+
+func (a *app) rollbackCommand() *cobra.Command {
+	var r client.RedeployRequest
+	cmd := &cobra.Command{
+		Use:   "rollback NAME",
+		Short: "Make the version current again that was so before",
+		Long: `Makes the version of a pipeline current again that was current before the present one; a second rollback goes one version further
+back. Runs that have begun keep the version that they have.`,
+		Args: exactlyOne("pipeline"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("to") && r.Version < 1 {
+				return wrongUsef("--to %d: write a version from 1", r.Version)
+			}
+			return a.redeploy(cmd.Context(), args[0], r, (*local.Home).Rollback)
+		},
+	}
+	cmd.Flags().Int64Var(&r.Version, "to", 0, "`version` to return to (default the one before the current one)")
+	environmentFlag(cmd.Flags(), &r.Environment)
+	whyFlag(cmd, &r.Why)
+	return cmd
+}
+
+func (a *app) retireCommand() *cobra.Command {
+	var r client.RedeployRequest
+	cmd := &cobra.Command{
+		Use:   "retire NAME",
+		Short: "Let no more runs of a pipeline start",
+		Long: `Lets no more runs of a pipeline start in an environment. What runs continues, and may be resumed; versions and records stay.
+waymark restore undoes it.`,
+		Args: exactlyOne("pipeline"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.redeploy(cmd.Context(), args[0], r, (*local.Home).Retire)
+		},
+	}
+	environmentFlag(cmd.Flags(), &r.Environment)
+	whyFlag(cmd, &r.Why)
+	return cmd
+}
+
+func (a *app) restoreCommand() *cobra.Command {
+	var r client.RedeployRequest
+	cmd := &cobra.Command{
+		Use:   "restore NAME",
+		Short: "Let runs of a retired pipeline start again",
+		Args:  exactlyOne("pipeline"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.redeploy(cmd.Context(), args[0], r, (*local.Home).Unretire)
+		},
+	}
+	environmentFlag(cmd.Flags(), &r.Environment)
+	whyFlag(cmd, &r.Why)
+	return cmd
+}
+
+// redeploy gives an order about a pipeline, and says what became of it.
+func (a *app) redeploy(
+	ctx context.Context, name string, r client.RedeployRequest, order func(*local.Home, context.Context, client.RedeployRequest) (*client.Redeployed, error),
+) error {
+	if err := whyGiven(r.Why); err != nil {
+		return err
+	}
+	r.Pipeline, r.By = name, a.by(r.Why)
+	return a.existing(ctx, func(home *local.Home) error {
+		done, err := order(home, ctx, r)
+		if err != nil {
+			return err
+		}
+		return a.print(done, func(w io.Writer) error {
+			_, err := fmt.Fprintln(w, redeployText(done))
+			return err
+		})
+	})
+}
+
+// redeployText says what became of an order about a pipeline.
+func redeployText(d *client.Redeployed) string {
+	name, there := fmt.Sprintf("%s@%d", d.Pipeline, d.Version), inText(d.Environment)
+	switch {
+	case !d.Changed && d.Action == landscape.Retire:
+		return d.Pipeline + " is retired already" + there + ": nothing changed"
+	case !d.Changed:
+		return name + " is current already" + there + ": nothing changed"
+	case d.Action == landscape.Retire:
+		return d.Pipeline + " is retired" + there + ": no run of it starts until it is restored; its current version stays " + name
+	case d.Action == landscape.Restore:
+		return d.Pipeline + " is restored" + there + ": runs start with " + name
+	case d.Before == 0:
+		return name + " is current" + there + ": the first version there"
+	}
+	return fmt.Sprintf("%s is current%s in the place of %s@%d", name, there, d.Pipeline, d.Before)
+}
