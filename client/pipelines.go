@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"waymark/activities"
 	"waymark/activities/bundle"
 	"waymark/landscape"
 	"waymark/payload"
@@ -37,21 +38,13 @@ type Pipeline struct {
 	Bytes       int64                      `json:"bytes"`
 }
 
-// PipelineParam is a parameter that a pipeline declares.
-type PipelineParam struct {
-	Name        string  `json:"name"`
-	Type        string  `json:"type"`
-	Default     *string `json:"default"` // null if each run must give a value
-	Description string  `json:"description,omitempty"`
-}
-
 // PipelineDocument is the document of a version, as it was written.
 type PipelineDocument struct {
-	Pipeline string          `json:"pipeline"`
-	Version  int64           `json:"version"`
-	File     string          `json:"file"`
-	Document string          `json:"document"`
-	Params   []PipelineParam `json:"params"`
+	Pipeline string                     `json:"pipeline"`
+	Version  int64                      `json:"version"`
+	File     string                     `json:"file"`
+	Document string                     `json:"document"`
+	Params   []activities.PipelineParam `json:"params"`
 }
 
 // Redeployment is one time that a version became current, or was retired or restored.
@@ -150,20 +143,8 @@ func (c *Client) PipelineDocument(ctx context.Context, environment, word string)
 	if err != nil {
 		return nil, err
 	}
-	return &PipelineDocument{Pipeline: p.Pipeline, Version: p.Version, File: b.Name, Document: string(b.Source), Params: paramsOf(b)}, nil
-}
-
-// paramsOf returns the parameters that the document of a bundle declares.
-func paramsOf(b bundle.Bundle) []PipelineParam {
-	params := []PipelineParam{}
 	doc, _ := pipeline.Load(b.Name, b.Source, pipeline.Environment{}) // what its references lead to is not known here
-	if doc == nil {
-		return params
-	}
-	for _, p := range doc.Pipeline.Params {
-		params = append(params, PipelineParam{Name: p.Name, Type: p.Value.Type, Default: p.Value.Default, Description: p.Value.Description})
-	}
-	return params
+	return &PipelineDocument{Pipeline: p.Pipeline, Version: p.Version, File: b.Name, Document: string(b.Source), Params: activities.ParamsOf(doc)}, nil
 }
 
 // PipelineHistory returns how versions of a pipeline became current in an environment, the last first. The error is an *Error of kind NotFound if no pipeline with

@@ -217,7 +217,7 @@ func TestTemporalPage(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(pipelines, name), []byte(content), 0o600))
 	}
 	objects := blocks(text, "json")
-	require.Len(t, objects, 3)
+	require.Len(t, objects, 4)
 	var result, said map[string]any
 	require.NoError(t, system.Execute(t, s.Temporal, "", json.RawMessage(objects[0])).Get(t.Context(), &result))
 	require.NoError(t, json.Unmarshal([]byte(objects[1]), &said))

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
 
+	"waymark/activities/recompute"
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/tests/system"
@@ -16,14 +17,19 @@ import (
 	"waymark/workflows"
 )
 
-// offering is a Waymark whose worker has these files in its folder of pipelines.
-func offering(t *testing.T, files map[string]string) *system.System {
+// offering is a Waymark whose worker has these files in its folder of pipelines. Documents may use the folders that are allowed.
+func offering(t *testing.T, files map[string]string, allowed ...string) *system.System {
 	t.Helper()
 	folder := t.TempDir()
 	for name, content := range files {
 		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600))
 	}
-	return system.StartWith(t, system.Options{Members: []worker.Member{{Pipelines: folder}}})
+	allowing := func(p recompute.Planner) recompute.Planner {
+		planner := p.(worker.Planner)
+		planner.Allow = allowed
+		return planner
+	}
+	return system.StartWith(t, system.Options{Members: []worker.Member{{Pipelines: folder}}, Planner: allowing})
 }
 
 // give gives an order to a workflow, and returns when it is obeyed.

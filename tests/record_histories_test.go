@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/history/v1"
 	"go.temporal.io/api/temporalproto"
+	sdk "go.temporal.io/sdk/client"
 
 	"waymark/client"
 	"waymark/tests/system"
@@ -95,6 +96,7 @@ func TestRecord(t *testing.T) {
 	s.recordResumed(t, "resumed", recorded)
 	recordAsked(t, "asked")
 	recordAskedOrders(t, "asked-ordered")
+	recordListed(t, "listed")
 	s.recordResumed(t, "resumed-graph", strings.NewReplacer("trigger: {rows: 200}", "trigger: {after: 20ms}", "rows: 100}", "rows: 500}").Replace(recordedGraph))
 	long := recorder{system.Start(t, map[string]any{"limit.historyCount.suggestContinueAsNew": 40})}
 	long.Write(t, files)
@@ -191,6 +193,20 @@ func recordAsked(t *testing.T, name string) {
 	}
 	r := recorder{offering(t, map[string]string{"recorded.yaml": recorded, "in.csv": canaries(1234, false)})}
 	require.NoError(t, system.Execute(t, r.Temporal, name, map[string]any{"pipeline": "recorded"}).Get(t.Context(), nil))
+	r.saveAs(t, name, name)
+}
+
+// recordListed lists the pipelines.
+func recordListed(t *testing.T, name string) {
+	t.Helper()
+	if isRecorded(name) {
+		return
+	}
+	r := recorder{offering(t, map[string]string{"recorded.yaml": recorded})}
+	options := sdk.StartWorkflowOptions{ID: name, TaskQueue: workflows.TaskQueue}
+	run, err := r.Temporal.ExecuteWorkflow(t.Context(), options, workflows.ListPipelinesName)
+	require.NoError(t, err)
+	require.NoError(t, run.Get(t.Context(), nil))
 	r.saveAs(t, name, name)
 }
 

@@ -35,9 +35,9 @@ const heartbeatInterval = time.Second
 func defaultActivities() int { return runtime.GOMAXPROCS(0) + 1 }
 
 func registerWorkflows(w worker.Worker) {
-	w.RegisterWorkflowWithOptions(workflows.RunPipeline, workflow.RegisterOptions{
-		Name: workflows.RunPipelineName, VersioningBehavior: workflow.VersioningBehaviorPinned,
-	})
+	for name, executes := range map[string]any{workflows.RunPipelineName: workflows.RunPipeline, workflows.ListPipelinesName: workflows.ListPipelines} {
+		w.RegisterWorkflowWithOptions(executes, workflow.RegisterOptions{Name: name, VersioningBehavior: workflow.VersioningBehaviorPinned})
+	}
 }
 
 // Member says how a process takes part in the work of a cluster.

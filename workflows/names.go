@@ -8,6 +8,8 @@ import "waymark/activities"
 const (
 	// RunPipelineName is the workflow type of a run.
 	RunPipelineName = "RunPipeline"
+	// ListPipelinesName is the workflow type that lists the pipelines.
+	ListPipelinesName = "ListPipelines"
 	// TaskQueue is the queue that workers listen on unless they are told otherwise.
 	TaskQueue = "waymark"
 	// ProgressQuery returns a View.

@@ -9,7 +9,6 @@ import (
 
 	"waymark/activities"
 	"waymark/internal/temporal/attributes"
-	"waymark/landscape"
 	"waymark/pipeline"
 )
 
@@ -22,8 +21,11 @@ type proxy struct {
 	ended bool
 }
 
+// accepted is the status of a run whose workflow is not there yet.
+const accepted = "accepted"
+
 func newProxy(in RunInput) *proxy {
-	return &proxy{in: in, view: View{Run: in.Run, Workflow: WorkflowID(in.Run), Status: string(landscape.StartAccepted)}}
+	return &proxy{in: in, view: View{Run: in.Run, Workflow: WorkflowID(in.Run), Status: accepted}}
 }
 
 // listen answers questions and takes orders.

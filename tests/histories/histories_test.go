@@ -27,6 +27,7 @@ func TestReplay(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
 			replayer := worker.NewWorkflowReplayer()
 			replayer.RegisterWorkflowWithOptions(workflows.RunPipeline, workflow.RegisterOptions{Name: workflows.RunPipelineName})
+			replayer.RegisterWorkflowWithOptions(workflows.ListPipelines, workflow.RegisterOptions{Name: workflows.ListPipelinesName})
 			err := replayer.ReplayWorkflowHistoryFromJSONFile(nil, file)
 			if strings.HasPrefix(filepath.Base(file), "bad-") {
 				require.Error(t, err)

@@ -1,0 +1,159 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"waymark/landscape"
+	"waymark/payload"
+	"waymark/pipeline"
+)
+
+// ListInput asks which pipelines can be started by name.
+type ListInput struct {
+	After string `json:"after,omitempty"` // a name: the list begins with the one after it
+}
+
+// PipelineList are pipelines that can be started by name.
+type PipelineList struct {
+	Pipelines []ListedPipeline `json:"pipelines"`      // by name; empty, not nil, if there is none
+	Next      string           `json:"next,omitempty"` // ask for those after this one: there are more
+}
+
+// ListedPipeline is a pipeline that can be started by name.
+type ListedPipeline struct {
+	Pipeline  string             `json:"pipeline"`
+	Version   int64              `json:"version,omitempty"` // that a run is of now; 0 for a document in the folder of the worker that made the list
+	Params    []PipelineParam    `json:"params"`            // as the document has them; empty, not nil, if it declares none
+	Schedules []PipelineSchedule `json:"schedules,omitempty"`
+	Problem   string             `json:"problem,omitempty"` // why the document cannot be read; then no more is known of it
+}
+
+// PipelineParam is a parameter that a document declares.
+type PipelineParam struct {
+	Name        string  `json:"name"`
+	Type        string  `json:"type"`
+	Required    bool    `json:"required"` // each run must give a value
+	Default     *string `json:"default"`  // null if it is required
+	Description string  `json:"description,omitempty"`
+}
+
+// PipelineSchedule is a schedule that a document declares, in the words of the document.
+type PipelineSchedule struct {
+	Name  string   `json:"name"`
+	Every string   `json:"every,omitempty"` // or Cron, or Days
+	Cron  string   `json:"cron,omitempty"`
+	Days  []string `json:"days,omitempty"`
+	At    string   `json:"at,omitempty"`
+	Zone  string   `json:"zone,omitempty"`
+}
+
+// How many pipelines a list has at most, and how many bytes of JSON before its last one: what Temporal takes is 2 MiB.
+const (
+	maxListed      = 100
+	maxListedBytes = 256 << 10
+)
+
+// ListPipelines lists the pipelines that can be started by name: those that are deployed in the landscape and not retired, and the documents in the
+// folder of this worker. It changes nothing.
+func (a *Activities) ListPipelines(ctx context.Context, in ListInput) (PipelineList, error) {
+	list, err := a.listPipelines(ctx, in.After)
+	return list, toTemporal(err)
+}
+
+func (a *Activities) listPipelines(ctx context.Context, after string) (PipelineList, error) {
+	current, err := a.log.CurrentVersions(ctx, landscape.DefaultEnvironment)
+	if err != nil {
+		return PipelineList{}, err
+	}
+	deployed := map[string]int64{} // versions by name; 0 for a file
+	if folder := a.affinity.Pipelines; folder != "" {
+		for _, name := range deployedIn(folder) {
+			deployed[name] = 0
+		}
+	}
+	for _, deployment := range current {
+		if deployed[deployment.Pipeline] = deployment.Version; deployment.Retired() {
+			delete(deployed, deployment.Pipeline)
+		}
+	}
+	list := PipelineList{Pipelines: []ListedPipeline{}}
+	size := 0
+	for _, name := range slices.Sorted(maps.Keys(deployed)) {
+		if name <= after || !deployedName.MatchString(name) {
+			continue
+		}
+		if len(list.Pipelines) == maxListed || size > maxListedBytes {
+			list.Next = list.Pipelines[len(list.Pipelines)-1].Pipeline
+			break
+		}
+		listed, err := a.listed(ctx, name, deployed[name])
+		if err != nil {
+			return PipelineList{}, err
+		}
+		text, err := json.Marshal(listed)
+		if err != nil {
+			return PipelineList{}, err
+		}
+		size += len(text)
+		list.Pipelines = append(list.Pipelines, listed)
+	}
+	return list, nil
+}
+
+func (a *Activities) listed(ctx context.Context, name string, version int64) (ListedPipeline, error) {
+	file, text, err := a.documentOf(ctx, name, version)
+	if err != nil && version != 0 {
+		return ListedPipeline{}, fmt.Errorf("pipeline %s: %w", name, err)
+	}
+	var doc *pipeline.Document
+	if err == nil {
+		doc, err = pipeline.Load(file, text, pipeline.Environment{}) // what its references lead to is not known here
+	}
+	listed := ListedPipeline{Pipeline: name, Version: version, Params: ParamsOf(doc)}
+	if doc == nil {
+		listed.Problem = err.Error()
+		return listed, nil
+	}
+	for _, s := range doc.Pipeline.Schedules {
+		every := s.Value.Every
+		listed.Schedules = append(listed.Schedules, PipelineSchedule{s.Name, every.Word, every.Cron, every.Days, s.Value.At, s.Value.Zone})
+	}
+	return listed, nil
+}
+
+// documentOf returns the document of a version of a pipeline, or if that is 0 the one in the folder of the worker.
+func (a *Activities) documentOf(ctx context.Context, name string, version int64) (file string, text []byte, err error) {
+	if version == 0 {
+		if file, err = a.findDeployed(name); err == nil {
+			text, err = os.ReadFile(file)
+		}
+		return filepath.Base(file), text, err
+	}
+	found, err := a.log.Version(ctx, name, version)
+	if err != nil {
+		return "", nil, err
+	}
+	stored, err := a.log.Bundle(ctx, found.Bundle)
+	if err == nil {
+		text, err = a.payloads.Get(ctx, payload.Digest(stored.Document))
+	}
+	return name + ".yaml", text, err
+}
+
+// ParamsOf returns the parameters that a document declares; empty, not nil, if it declares none, or is nil.
+func ParamsOf(doc *pipeline.Document) []PipelineParam {
+	params := []PipelineParam{}
+	if doc == nil {
+		return params
+	}
+	for _, p := range doc.Pipeline.Params {
+		params = append(params, PipelineParam{p.Name, p.Value.Type, p.Value.Default == nil, p.Value.Default, p.Value.Description})
+	}
+	return params
+}
