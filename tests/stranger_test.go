@@ -1,0 +1,93 @@
+package tests
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/client/local"
+)
+
+// served for strangers: so many rows that a run can be paused, and one that is refused.
+const strangersRows = 300_001
+
+// forStrangers serves a pipeline named orders, and returns the address of its Temporal.
+func forStrangers(t *testing.T) (s *serving, address string) {
+	t.Helper()
+	folder := t.TempDir()
+	rows := strings.Replace(numbered(0, strangersRows), "\n7,", "\nseven,", 1)
+	document := strings.Replace(shownOrders, "id: int", "id: int, kind: string", 1)
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "orders.yaml"), []byte(document), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "orders.csv"), []byte(rows), 0o600))
+	s = serve(t, folder)
+	address, _ = local.Folder(filepath.Join(folder, ".waymark")).Server()
+	return s, address
+}
+
+// requireServed requires that a stranger's program prints what docs/services.md says, of the run that there is.
+func requireServed(t *testing.T, s *serving, program *exec.Cmd, address string) {
+	t.Helper()
+	program.Env = append(os.Environ(), "TEMPORAL_ADDRESS="+address)
+	out, err := program.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	_, says, found := strings.Cut(page(t, "services.md"), "It prints:\n\n```\n")
+	require.True(t, found)
+	says, _, _ = strings.Cut(says, "```")
+	digest := regexp.MustCompile(`(?m)^output ([0-9a-f]+(?:…)?) (.*)$`)
+	printed := digest.FindStringSubmatch(string(out))
+	require.NotNil(t, printed, "%s", out)
+	require.Equal(t, digest.ReplaceAllString(says, "output"), digest.ReplaceAllString(string(out), "output"))
+	require.Contains(t, digest.FindString(says), "/out/orders.jsonl")
+	require.Equal(t, filepath.Join(s.folder, "out", "orders.jsonl"), printed[2])
+	content, err := os.ReadFile(printed[2])
+	require.NoError(t, err)
+	require.Equal(t, fmt.Sprintf("%x", sha256.Sum256(content)), printed[1])
+	runs := listed[listedRun](t, s, "runs")
+	require.Len(t, runs, 1)
+	s.waymark(t, "verify", runs[0].Run)
+}
+
+// TestAStrangerInGo builds the program of docs/services.md in a module that knows nothing of this one, and lets it start a run.
+func TestAStrangerInGo(t *testing.T) {
+	t.Parallel()
+	module := t.TempDir()
+	require.NoError(t, os.CopyFS(module, os.DirFS("stranger")))
+	programs := blocks(page(t, "services.md"), "go")
+	require.Len(t, programs, 1)
+	require.NoError(t, os.WriteFile(filepath.Join(module, "main.go"), []byte(programs[0]), 0o600))
+	for _, args := range [][]string{{"vet", "."}, {"build", "-ldflags=-s -w", "-o", "stranger", "."}} {
+		step := exec.CommandContext(t.Context(), "go", args...)
+		step.Dir, step.Env = module, append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+		out, err := step.CombinedOutput()
+		require.NoError(t, err, "go %s\n%s", strings.Join(args, " "), out)
+	}
+	s, address := forStrangers(t)
+	requireServed(t, s, exec.CommandContext(t.Context(), filepath.Join(module, "stranger")), address)
+}
+
+// TestAStrangerInPython does the same with the Python program, where Python has Temporal's SDK.
+func TestAStrangerInPython(t *testing.T) {
+	t.Parallel()
+	programs := blocks(page(t, "services.md"), "python")
+	require.Len(t, programs, 1)
+	file := filepath.Join(t.TempDir(), "month_end.py")
+	require.NoError(t, os.WriteFile(file, []byte(programs[0]), 0o600))
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("no python3 is installed here")
+	}
+	out, err := exec.CommandContext(t.Context(), python, "-m", "py_compile", file).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	if exec.CommandContext(t.Context(), python, "-c", "import temporalio").Run() != nil {
+		t.Skip("Python has no Temporal SDK here: pip install temporalio")
+	}
+	s, address := forStrangers(t)
+	requireServed(t, s, exec.CommandContext(t.Context(), python, file), address)
+}
