@@ -19,11 +19,12 @@ import (
 
 // Affinity is which queues a worker process polls among others. The zero Affinity is that of a process that works alone.
 type Affinity struct {
-	Files      string // name of the files that it sees: processes with the same name see the same
-	FilesQueue string // task queue of all processes that see these files; "" for a process that works alone
-	OwnQueue   string // task queue of this process; "" for a process that works alone
-	Pipelines  string // folder of the documents that are deployed; "" if there are none
-	Scratch    string // folder for files that are gone with the process; "" is the system's for temporary files
+	Files       string // name of the files that it sees: processes with the same name see the same
+	FilesQueue  string // task queue of all processes that see these files; "" for a process that works alone
+	OwnQueue    string // task queue of this process; "" for a process that works alone
+	Pipelines   string // folder of the documents that are deployed; "" if there are none
+	Environment string // in which pipelines run whose starts name none; "" is landscape.DefaultEnvironment
+	Scratch     string // folder for files that are gone with the process; "" is the system's for temporary files
 }
 
 // onHost reports whether a document's sources or sinks can be reached only by workers that see its files.
@@ -90,6 +91,8 @@ var deployedName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
 // the document of its beginning.
 func (a *Activities) deployed(ctx context.Context, in OpenInput) (OpenInput, error) {
 	switch {
+	case in.Pipeline == "" && in.Environment != "" && in.Version == 0:
+		return in, final{TypeInput, fmt.Errorf("the input has the environment %q and no deployed pipeline: name one with pipeline", in.Environment)}
 	case in.Pipeline == "" && in.Document == "":
 		return in, final{TypeInput, errors.New(`the input names nothing to run: write {"pipeline": "NAME"} for a deployed pipeline`)}
 	case in.Pipeline == "":
@@ -97,9 +100,10 @@ func (a *Activities) deployed(ctx context.Context, in OpenInput) (OpenInput, err
 	case in.Document != "":
 		return in, final{TypeInput, fmt.Errorf("the input has both a document and the pipeline %q: give one of them", in.Pipeline)}
 	}
-	in.Version, in.Bundle = 0, "" // of what the name is found to be
+	in.Version, in.Bundle, in.EnvironmentSeq = 0, "", 0 // of what the name is found to be
 	if record, err := a.log.Run(ctx, in.Run); err == nil {
 		in.File, in.Folder, in.Version = record.File, record.BaseDir, record.Version
+		in.Environment, in.EnvironmentSeq = record.Environment, record.EnvironmentSeq
 		if in.Version > 0 {
 			version, err := a.log.Version(ctx, record.Pipeline, record.Version)
 			if err != nil {

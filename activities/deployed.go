@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,17 +19,18 @@ func (a *Activities) registered(ctx context.Context, in OpenInput) (OpenInput, b
 	if err != nil {
 		return in, false, nil //nolint:nilerr // the name of a file is checked where that is looked for
 	}
-	found, err := a.log.Startable(ctx, landscape.DefaultEnvironment, name, version)
+	environment := a.environment(in)
+	found, err := a.log.Startable(ctx, environment, name, version)
 	unknown, retired := (*landscape.VersionError)(nil), (*landscape.RetiredError)(nil)
 	switch {
 	case errors.As(err, &retired):
 		return in, false, final{TypeRetired, err}
 	case errors.As(err, &unknown):
 		return in, false, final{TypeInput, err}
-	case errors.Is(err, landscape.ErrNotFound) && version == 0:
+	case errors.Is(err, landscape.ErrNotFound) && version == 0 && in.Environment == "":
 		return in, false, nil
 	case errors.Is(err, landscape.ErrNotFound):
-		return in, false, final{TypeInput, fmt.Errorf("no pipeline named %q is deployed in the record: waymark deploy does that", name)}
+		return in, false, final{TypeInput, fmt.Errorf("no pipeline named %q is deployed in the environment %q: waymark deploy or waymark promote does that", name, environment)}
 	case err != nil:
 		return in, false, err
 	}
@@ -36,9 +38,27 @@ func (a *Activities) registered(ctx context.Context, in OpenInput) (OpenInput, b
 	if err != nil {
 		return in, false, err
 	}
+	values, err := a.log.LastEnvironment(ctx, environment)
+	if err != nil {
+		return in, false, err
+	}
+	in.Environment, in.EnvironmentSeq = environment, values.Seq
 	manifest, err := bundle.Parse([]byte(stored.Manifest))
 	in.Document, in.File, in.Version, in.Bundle = stored.Document, manifest.Document, found.Version, found.Bundle
 	return in, true, err
+}
+
+// environment returns the environment in which the pipeline is looked for that an input names; that of the input if it names none.
+func (a *Activities) environment(in OpenInput) string {
+	if in.Pipeline == "" {
+		return in.Environment
+	}
+	return cmp.Or(in.Environment, a.ownEnvironment())
+}
+
+// ownEnvironment returns the environment of the starts that name none.
+func (a *Activities) ownEnvironment() string {
+	return cmp.Or(a.affinity.Environment, landscape.DefaultEnvironment)
 }
 
 // version adds to a request what the version has that an input is a run of. The files must be those of the version.
@@ -50,8 +70,13 @@ func (a *Activities) version(ctx context.Context, in OpenInput, request *plan.Re
 	if err != nil {
 		return fmt.Errorf("version %d of the pipeline of run %s: %w", in.Version, in.Run, err)
 	}
-	request.Deployed, request.Files = true, b.Files
-	return nil
+	values, err := a.log.Environment(ctx, in.Environment, in.EnvironmentSeq)
+	if err != nil {
+		return err
+	}
+	request.Deployed, request.Files, request.ValuesOf = true, b.Files, values.String()
+	request.Values, err = values.Values()
+	return err
 }
 
 // ofVersion refuses a run that says it is of a version, and is not.

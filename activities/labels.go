@@ -23,12 +23,14 @@ import (
 type Labels struct {
 	// Attributes are the search attributes that the namespace has, of the right types, by name. A workflow that set another one could not
 	// continue.
-	Attributes []string `json:"attributes,omitempty"`
-	Pipeline   string   `json:"pipeline,omitempty"`
-	Document   string   `json:"document,omitempty"` // SHA-256
-	Trigger    string   `json:"trigger,omitempty"`
-	Actor      string   `json:"actor,omitempty"`
-	Status     string   `json:"status,omitempty"` // of the run's record, or attributes.Refused
+	Attributes  []string `json:"attributes,omitempty"`
+	Pipeline    string   `json:"pipeline,omitempty"`
+	Document    string   `json:"document,omitempty"` // SHA-256
+	Environment string   `json:"environment,omitempty"`
+	Version     int64    `json:"version,omitempty"` // of the deployed pipeline; 0 for a file
+	Trigger     string   `json:"trigger,omitempty"`
+	Actor       string   `json:"actor,omitempty"`
+	Status      string   `json:"status,omitempty"` // of the run's record, or attributes.Refused
 }
 
 // Opened is what OpenRun returns.
@@ -111,14 +113,14 @@ func (a *Activities) labelsOf(ctx context.Context, run string) (Labels, error) {
 	}
 	labels := a.labels(ctx)
 	labels.Pipeline, labels.Document, labels.Trigger, labels.Actor = on.Pipeline, on.DocumentSHA256, on.Trigger, on.Actor
-	labels.Status = string(on.Status)
+	labels.Status, labels.Environment, labels.Version = string(on.Status), on.Environment, on.Version
 	return labels, nil
 }
 
 // labelsOfStart returns the labels of a start of which no run came, but for its pipeline.
 func (a *Activities) labelsOfStart(ctx context.Context, start landscape.Start) Labels {
 	labels := a.labels(ctx)
-	labels.Trigger, labels.Actor = start.Trigger, start.Actor
+	labels.Trigger, labels.Actor, labels.Environment = start.Trigger, start.Actor, start.Environment
 	switch start.State {
 	case landscape.StartRefused:
 		labels.Status = attributes.Refused

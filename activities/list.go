@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"waymark/landscape"
 	"waymark/payload"
 	"waymark/pipeline"
 )
@@ -59,7 +58,7 @@ const (
 	maxListedBytes = 256 << 10
 )
 
-// ListPipelines lists the pipelines that can be started by name: those that are deployed in the landscape and not retired, and the documents in the
+// ListPipelines lists the pipelines that can be started by name: those that are deployed in its environment and not retired, and the documents in the
 // folder of this worker. It changes nothing.
 func (a *Activities) ListPipelines(ctx context.Context, in ListInput) (PipelineList, error) {
 	list, err := a.listPipelines(ctx, in.After)
@@ -67,7 +66,7 @@ func (a *Activities) ListPipelines(ctx context.Context, in ListInput) (PipelineL
 }
 
 func (a *Activities) listPipelines(ctx context.Context, after string) (PipelineList, error) {
-	current, err := a.log.CurrentVersions(ctx, landscape.DefaultEnvironment)
+	current, err := a.log.CurrentVersions(ctx, a.ownEnvironment())
 	if err != nil {
 		return PipelineList{}, err
 	}

@@ -31,10 +31,12 @@ type OpenInput struct {
 
 	Scheduled string `json:"scheduled,omitempty"` // instant for which a schedule of Temporal started the run, in the form of RFC 3339; the workflow sets it
 
-	Pipeline string `json:"pipeline,omitempty"` // name of a deployed pipeline, or NAME@VERSION; then Document, File and Folder are empty
-	Version  int64  `json:"version,omitempty"`  // of the deployed pipeline that the Document is of; 0 for a file
-	Bundle   string `json:"bundle,omitempty"`   // digest of that version's bundle
-	Files    string `json:"files,omitempty"`    // name of the files that the workers must see who do the run; "" leaves it to the document
+	Pipeline       string `json:"pipeline,omitempty"`        // name of a deployed pipeline, or NAME@VERSION; then Document, File and Folder are empty
+	Version        int64  `json:"version,omitempty"`         // of the deployed pipeline that the Document is of; 0 for a file
+	Bundle         string `json:"bundle,omitempty"`          // digest of that version's bundle
+	Environment    string `json:"environment,omitempty"`     // in which the pipeline is deployed; empty for the worker's, and for a file
+	EnvironmentSeq int64  `json:"environment_seq,omitempty"` // which of its values the run has; 0 for none
+	Files          string `json:"files,omitempty"`           // name of the files that the workers must see who do the run; "" leaves it to the document
 }
 
 // RetryInput makes a run feed the quarantined records of another one again.

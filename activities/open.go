@@ -153,13 +153,14 @@ func (a *Activities) record(in OpenInput, compiled *plan.Plan) (landscape.Run, e
 	if err != nil {
 		return landscape.Run{}, fmt.Errorf("parameters of run %s: %w", in.Run, err)
 	}
-	references, err := json.Marshal(description.Inputs)
+	references, err := json.Marshal(compiled.Document.References)
 	if err != nil {
 		return landscape.Run{}, fmt.Errorf("references of run %s: %w", in.Run, err)
 	}
 	return landscape.Run{
 		RunHead: landscape.RunHead{
-			ID: in.Run, Pipeline: description.Pipeline, Version: in.Version, DocumentSHA256: description.Document, PlanSHA256: compiled.Digest(),
+			ID: in.Run, Pipeline: description.Pipeline, Version: in.Version, Environment: in.Environment, EnvironmentSeq: in.EnvironmentSeq,
+			DocumentSHA256: description.Document, PlanSHA256: compiled.Digest(),
 			Code: a.code, Actor: in.Actor, Trigger: in.Trigger, Host: a.host, BaseDir: in.Folder,
 		},
 		File: in.File, Parent: in.Parent, Link: landscape.Link(in.Link), Document: string(compiled.Document.Source),

@@ -179,6 +179,9 @@ func differences(on landscape.Run, in OpenInput) (string, error) {
 		in.Document != "" && payload.Digest(in.Document) != payload.Of([]byte(on.Document)):
 		other = append(other, "another document")
 	}
+	if in.Environment != "" && in.Environment != on.Environment {
+		other = append(other, "another environment")
+	}
 	if parent := in.parent(); parent != on.Parent {
 		other = append(other, "another parent")
 	}

@@ -206,7 +206,7 @@ func (a *Activities) recall(ctx context.Context, id string) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	request, err := recompute.Request(record, tables)
+	request, err := recompute.Request(ctx, a.log.Reader, record, tables)
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", id, err)
 	}

@@ -39,7 +39,7 @@ func (a *Activities) refuse(
 	if err != nil {
 		return Labels{}, err
 	}
-	start, err := startOf(in, from)
+	start, err := a.startOf(in, from)
 	if err != nil {
 		return Labels{}, err
 	}
@@ -54,7 +54,7 @@ func (a *Activities) refuse(
 
 // accept records that somebody asks for a run, unless the process that started its workflow did so.
 func (a *Activities) accept(ctx context.Context, in OpenInput, from *origin) error {
-	start, err := startOf(in, from)
+	start, err := a.startOf(in, from)
 	if err != nil {
 		return err
 	}
@@ -66,13 +66,13 @@ func (a *Activities) accept(ctx context.Context, in OpenInput, from *origin) err
 }
 
 // startOf returns the start that an input asks for, with what Temporal knows of who asked.
-func startOf(in OpenInput, from *origin) (landscape.Start, error) {
+func (a *Activities) startOf(in OpenInput, from *origin) (landscape.Start, error) {
 	params, err := json.Marshal(in.Params)
 	if err != nil {
 		return landscape.Start{}, fmt.Errorf("parameters of run %s: %w", in.Run, err)
 	}
 	start := landscape.Start{
-		Run: in.Run, Pipeline: cmp.Or(in.Pipeline, in.File), Params: string(params), Why: in.Why, Key: in.Key, Schedule: from.Schedule, Slot: in.For,
+		Run: in.Run, Pipeline: cmp.Or(in.Pipeline, in.File), Environment: a.environment(in), Params: string(params), Why: in.Why, Key: in.Key, Schedule: from.Schedule, Slot: in.For,
 		Workflow: from.asked,
 	}
 	start.Actor, start.Trigger = from.who()

@@ -36,7 +36,7 @@ func (a *Auditor) plan(ctx context.Context, run landscape.Run) (compiled *plan.P
 	if err != nil {
 		return nil, "", err
 	}
-	request, err := recompute.Request(run, tables)
+	request, err := recompute.Request(ctx, a.log, run, tables)
 	if err != nil {
 		return nil, fmt.Sprint(err), nil
 	}

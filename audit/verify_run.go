@@ -82,7 +82,7 @@ func (v *verification) verifyGraph(ctx context.Context) error {
 		return err
 	}
 	run, description := v.run, v.compiled.Describe()
-	references, err := json.Marshal(description.Inputs)
+	references, err := json.Marshal(v.compiled.Document.References)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,9 @@ import (
 // asked is the start that a request asks for.
 func (r *StartRequest) asked() landscape.Start {
 	start := startBy(r.By, r.Run, r.Pipeline, r.Params)
+	if r.Pipeline != "" {
+		start.Environment = cmp.Or(r.Environment, landscape.DefaultEnvironment)
+	}
 	switch {
 	case r.Document != nil:
 		start = startBy(r.By, r.Run, r.Document.Name(), r.Document.Params)
@@ -27,7 +30,7 @@ func (r *StartRequest) asked() landscape.Start {
 // asked is the start that the execution begins with.
 func (e *Execution) asked() landscape.Start {
 	start := startBy(e.by, e.Run, e.Pipeline, e.input.Params)
-	start.Slot = e.slot
+	start.Slot, start.Environment = e.slot, e.input.Environment
 	return start
 }
 

@@ -77,7 +77,7 @@ func (c *Client) Deploy(ctx context.Context, r DeployRequest) (_ *Deployed, err 
 	version.Commit, version.Dirty = gitOrigin(ctx, version.Folder, manifest)
 	deployed, err := c.deploy(ctx, deposit, made, where, version, r.DryRun)
 	if err != nil {
-		return nil, registryError(version.Pipeline, c.place, err)
+		return nil, registryError(where, version.Pipeline, c.place, err)
 	}
 	return &Deployed{
 		Pipeline: version.Pipeline, Environment: where, Version: deployed.Version, Bundle: version.Bundle, New: deployed.New, Changed: deployed.Became, Before: deployed.Before,
@@ -144,17 +144,23 @@ func targetOf(sink pipeline.Sink) (format string, target pipeline.FileTarget) {
 	return "", pipeline.FileTarget{}
 }
 
-// versionDocument compiles the document of a version: NAME for the current one of a pipeline, or NAME@VERSION.
-func (s *Session) versionDocument(ctx context.Context, word string, params map[string]string, slot SlotOf) (*Document, error) {
+// versionDocument compiles the document of a version that is deployed in an environment: NAME for the current one of a pipeline, or NAME@VERSION.
+func (s *Session) versionDocument(ctx context.Context, environment, word string, params map[string]string, slot SlotOf) (*Document, error) {
 	name, version, err := landscape.ParseVersion(word)
 	if err != nil {
 		return nil, &Error{Kind: Invalid, Code: InvalidOption, Message: err.Error(), Err: err}
 	}
-	found, err := s.Log.Startable(ctx, landscape.DefaultEnvironment, name, version)
-	if err != nil {
-		return nil, registryError(name, s.Place, err)
+	if environment, err = environmentNamed(environment); err != nil {
+		return nil, err
 	}
-	doc := &Document{Params: params, version: found.Version}
+	found, err := s.Log.Startable(ctx, environment, name, version)
+	if err != nil {
+		return nil, registryError(environment, name, s.Place, err)
+	}
+	doc := &Document{Params: params, version: found.Version, environment: environment}
+	if doc.values, err = s.Log.LastEnvironment(ctx, environment); err != nil {
+		return nil, err
+	}
 	if doc.bundle, err = s.bundleOf(ctx, found.Pipeline, found.Version); err != nil {
 		return nil, err
 	}

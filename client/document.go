@@ -31,8 +31,10 @@ type Document struct {
 
 	schedule string // whose slot it is about; empty for the only one, and for none
 
-	version int64         // of the deployed pipeline that it is; 0 for a file
-	bundle  bundle.Bundle // of that version
+	version     int64                 // of the deployed pipeline that it is; 0 for a file
+	environment string                // in which that is deployed; empty for a file
+	values      landscape.Environment // of that
+	bundle      bundle.Bundle         // of that version
 }
 
 // ReadDocument reads the file of a document, or enough of it to see that it is too long.
@@ -75,6 +77,10 @@ func (d *Document) compile(planner worker.Planner, beside string) error {
 
 // compileAs compiles the document, which the request need not have.
 func (d *Document) compileAs(planner worker.Planner, request plan.Request) (err error) {
+	if request.Values, err = d.values.Values(); err != nil {
+		return err
+	}
+	request.ValuesOf = d.values.String()
 	request.File, request.Document, request.Params = d.File, d.Source, d.Params
 	d.Plan, err = planner.Plan(request)
 	if err != nil {

@@ -67,7 +67,7 @@ func (s *Session) presentDocument(ctx context.Context, run landscape.Run) (*Docu
 		if err := json.Unmarshal([]byte(run.Params), &params); err != nil {
 			return nil, fmt.Errorf("run %s: the parameters on record: %w", run.ID, err)
 		}
-		return s.versionDocument(ctx, run.Pipeline, params, SlotOf{})
+		return s.versionDocument(ctx, run.Environment, run.Pipeline, params, SlotOf{})
 	}
 	path := documentPath(run)
 	if _, err := os.Lstat(path); path == "" || errors.Is(err, fs.ErrNotExist) {

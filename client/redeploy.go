@@ -40,7 +40,13 @@ func (c *Client) Promote(ctx context.Context, r RedeployRequest) (_ *Redeployed,
 		return nil, invalid("a version is promoted from one environment to another one: name two; a rollback returns to an older one")
 	}
 	r.Pipeline, r.Version = name, version
-	return c.redeploy(r, func(order landscape.Deployment) (landscape.Redeployed, error) { return c.log.Promote(ctx, from, order) })
+	return c.redeploy(r, func(order landscape.Deployment) (landscape.Redeployed, error) {
+		done, err := c.log.Promote(ctx, from, order)
+		if errors.Is(err, landscape.ErrNotFound) {
+			err = registryError(from, name, c.place, err)
+		}
+		return done, err
+	})
 }
 
 // Rollback makes an older version of a pipeline current again. A second rollback goes one version further back. The error is an *Error of kind
@@ -75,7 +81,7 @@ func (c *Client) redeploy(r RedeployRequest, do func(order landscape.Deployment)
 	by := r.or(c.Actor)
 	done, err := do(landscape.Deployment{Environment: where, Pipeline: r.Pipeline, Version: r.Version, Actor: by.Actor, Why: by.Why})
 	if err != nil {
-		return nil, registryError(r.Pipeline, c.place, err)
+		return nil, registryError(where, r.Pipeline, c.place, err)
 	}
 	return &Redeployed{redeploymentOf(done.Deployment, landscape.PipelineVersion{}), done.Changed}, nil
 }
@@ -89,11 +95,14 @@ func environmentNamed(name string) (string, error) {
 	return name, nil
 }
 
-// registryError says why something cannot be done with a deployed pipeline.
-func registryError(name, place string, err error) error {
+// registryError says why something cannot be done with a pipeline that is deployed in an environment. place is that of the landscape.
+func registryError(environment, name, place string, err error) error {
 	unknown, known := errors.AsType[*landscape.VersionError](err)
 	retired, ended := errors.AsType[*landscape.RetiredError](err)
+	_, said := errors.AsType[*Error](err)
 	switch {
+	case said:
+		return err
 	case ended:
 		return &Error{Kind: Conflict, Code: PipelineRetired, Message: retired.Error(), Cure: RestorePipeline, Err: err}
 	case known && unknown.Exists:
@@ -103,6 +112,9 @@ func registryError(name, place string, err error) error {
 	case errors.Is(err, landscape.ErrNothingBefore):
 		return &Error{Kind: Conflict, Code: NothingBefore, Message: fmt.Sprintf("pipeline %s: %v", name, landscape.ErrNothingBefore), Cure: ListPipelines, Err: err}
 	case errors.Is(err, landscape.ErrNotFound):
+		if environment != landscape.DefaultEnvironment {
+			place = environment + " of " + place
+		}
 		return &Error{Kind: NotFound, Code: PipelineNotFound, Message: fmt.Sprintf("no pipeline %q is deployed in %s", name, place), Cure: ListPipelines, Err: err}
 	}
 	return err

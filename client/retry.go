@@ -127,11 +127,14 @@ func (s *Session) documentFor(ctx context.Context, of landscape.Run, r RetryRequ
 		}
 		return doc, err
 	}
-	request, err := recompute.Request(of, nil)
+	request, err := recompute.Request(ctx, s.Log.Reader, of, nil)
 	if err != nil {
 		return nil, err
 	}
-	doc := &Document{File: request.File, Folder: request.Folder, Source: request.Document, Params: map[string]string{}, version: of.Version}
+	doc := &Document{File: request.File, Folder: request.Folder, Source: request.Document, Params: map[string]string{}, version: of.Version, environment: of.Environment}
+	if doc.values, err = s.Log.Environment(ctx, of.Environment, of.EnvironmentSeq); err != nil {
+		return nil, err
+	}
 	if of.Version > 0 {
 		if doc.bundle, err = s.bundleOf(ctx, of.Pipeline, of.Version); err != nil {
 			return nil, err

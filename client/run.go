@@ -11,24 +11,26 @@ import (
 
 // Run is one run in a list.
 type Run struct {
-	ID       string             `json:"run"`
-	Pipeline string             `json:"pipeline"`
-	Version  int64              `json:"version,omitempty"` // of the deployed pipeline that it is a run of; 0 for a file
-	Status   pipeline.RunStatus `json:"status"`
-	Final    bool               `json:"final,omitempty"` // cancelled permanently
-	Epoch    int64              `json:"epoch"`           // how often it was resumed
-	Alive    *bool              `json:"alive,omitempty"` // of a running run: whether somebody executes it; nil if that is not known
-	Reason   string             `json:"reason,omitempty"`
-	Started  Time               `json:"started"`
-	Finished Time               `json:"finished,omitempty"`
-	Seconds  float64            `json:"seconds,omitempty"`
-	Actor    string             `json:"actor"`
-	Trigger  string             `json:"trigger"`
-	Host     string             `json:"host"`
-	Code     string             `json:"code"`
-	Folder   string             `json:"folder"`
-	Document string             `json:"document_sha256"`
-	Plan     string             `json:"plan_sha256"`
+	ID          string             `json:"run"`
+	Pipeline    string             `json:"pipeline"`
+	Version     int64              `json:"version,omitempty"`            // of the deployed pipeline that it is a run of; 0 for a file
+	Environment string             `json:"environment,omitempty"`        // in which that is deployed; empty for a file
+	Values      string             `json:"environment_values,omitempty"` // which of its values the run has, such as prod#12; empty if it had none
+	Status      pipeline.RunStatus `json:"status"`
+	Final       bool               `json:"final,omitempty"` // cancelled permanently
+	Epoch       int64              `json:"epoch"`           // how often it was resumed
+	Alive       *bool              `json:"alive,omitempty"` // of a running run: whether somebody executes it; nil if that is not known
+	Reason      string             `json:"reason,omitempty"`
+	Started     Time               `json:"started"`
+	Finished    Time               `json:"finished,omitempty"`
+	Seconds     float64            `json:"seconds,omitempty"`
+	Actor       string             `json:"actor"`
+	Trigger     string             `json:"trigger"`
+	Host        string             `json:"host"`
+	Code        string             `json:"code"`
+	Folder      string             `json:"folder"`
+	Document    string             `json:"document_sha256"`
+	Plan        string             `json:"plan_sha256"`
 }
 
 // ProcessEnded is the reason of a run whose process ended without recording why. Stored; never change it.
@@ -36,7 +38,8 @@ const ProcessEnded = "interrupted: the process that worked for it ended"
 
 func runOf(head landscape.RunHead) Run {
 	run := Run{
-		ID: head.ID, Pipeline: head.Pipeline, Version: head.Version, Status: head.Status, Final: head.Final, Epoch: head.Epoch, Reason: head.Reason,
+		ID: head.ID, Pipeline: head.Pipeline, Version: head.Version, Environment: head.Environment,
+		Values: landscape.Environment{Name: head.Environment, Seq: head.EnvironmentSeq}.String(), Status: head.Status, Final: head.Final, Epoch: head.Epoch, Reason: head.Reason,
 		Started: Time(head.Started), Finished: Time(head.Finished),
 		Actor: head.Actor, Trigger: head.Trigger, Host: head.Host, Code: head.Code, Folder: head.BaseDir,
 		Document: head.DocumentSHA256, Plan: head.PlanSHA256,

@@ -18,15 +18,16 @@ import (
 // StartRequest says which run to start.
 type StartRequest struct {
 	By
-	Run      string            // its id; empty for a new one
-	Document *Document         // one that is compiled already; it has its own parameters
-	File     string            // or: the file of one
-	Pipeline string            // or: NAME or NAME@VERSION of a deployed pipeline; with a cluster also the name of a document in the folder of its workers
-	Params   map[string]string // of the File or the Pipeline
-	For      string            // the slot that the run of the File or the Pipeline is about, such as 2026-11-21: parameters whose defaults refer to a slot get values
-	Schedule string            // whose slot that is; may be empty if the document has at most one schedule
-	Input    io.Reader         // standard input, for a document that reads it
-	Detach   bool              // its follower wants to know no more than that it began
+	Run         string            // its id; empty for a new one
+	Document    *Document         // one that is compiled already; it has its own parameters
+	File        string            // or: the file of one
+	Pipeline    string            // or: NAME or NAME@VERSION of a deployed pipeline; with a cluster also the name of a document in the folder of its workers
+	Environment string            // in which the Pipeline is deployed; empty for the default one, and on a cluster for that of its workers
+	Params      map[string]string // of the File or the Pipeline
+	For         string            // the slot that the run of the File or the Pipeline is about, such as 2026-11-21: parameters whose defaults refer to a slot get values
+	Schedule    string            // whose slot that is; may be empty if the document has at most one schedule
+	Input       io.Reader         // standard input, for a document that reads it
+	Detach      bool              // its follower wants to know no more than that it began
 }
 
 // Start starts a run on the client's host. The caller closes the Execution. The errors are those of Session.Start, and of kind Busy
@@ -59,6 +60,8 @@ func (r *StartRequest) check() error {
 		return invalid("Document and Pipeline exclude each other")
 	case r.File != "" && r.Pipeline != "":
 		return invalid("File and Pipeline exclude each other")
+	case r.Environment != "" && r.Pipeline == "":
+		return invalid("Environment belongs to a Pipeline: a file is deployed in none")
 	case r.Document != nil && len(r.Params) > 0:
 		return invalid("Params and Document exclude each other: a Document has its own Params")
 	case r.For+r.Schedule != "" && r.Document != nil:
@@ -116,14 +119,14 @@ func (s *Session) start(ctx context.Context, r StartRequest) (*Execution, error)
 		}
 	}
 	if r.Pipeline != "" && !s.OnCluster() {
-		if r.Document, err = s.versionDocument(ctx, r.Pipeline, r.Params, SlotOf{For: r.For, Schedule: r.Schedule}); err != nil {
+		if r.Document, err = s.versionDocument(ctx, r.Environment, r.Pipeline, r.Params, SlotOf{For: r.For, Schedule: r.Schedule}); err != nil {
 			return nil, err
 		}
 	}
 	if r.Document == nil {
 		e.Pipeline = r.Pipeline
 		e.input = workflows.RunInput{OpenInput: activities.OpenInput{
-			Run: r.Run, Pipeline: r.Pipeline, Params: r.Params, For: r.For, ScheduleName: r.Schedule, Why: r.Why, Files: s.Files,
+			Run: r.Run, Pipeline: r.Pipeline, Environment: r.Environment, Params: r.Params, For: r.For, ScheduleName: r.Schedule, Why: r.Why, Files: s.Files,
 		}}
 		return s.execute(ctx, e)
 	}
@@ -185,7 +188,7 @@ func (s *Session) runInput(ctx context.Context, doc *Document, id string) (workf
 		return workflows.RunInput{}, err
 	}
 	in := activities.OpenInput{
-		Run: id, Document: string(digest), File: filepath.Base(doc.File), Folder: doc.Folder, Params: doc.Params, Version: doc.version,
+		Run: id, Document: string(digest), File: filepath.Base(doc.File), Folder: doc.Folder, Params: doc.Params, Version: doc.version, Environment: doc.environment, EnvironmentSeq: doc.values.Seq,
 		For: doc.Slot, ScheduleName: doc.schedule,
 	}
 	if doc.version > 0 {

@@ -13,26 +13,27 @@ import (
 
 // Start is one time that somebody asked for a run, and what became of that.
 type Start struct {
-	ID       string               `json:"start"`    // RUN/N; the others that asked for the run have another N
-	Run      string               `json:"run"`      // that was asked for; it is recorded only if State is begun
-	Pipeline string               `json:"pipeline"` // its name, or that of the document's file
-	State    landscape.StartState `json:"state"`
-	Refusal  string               `json:"refusal,omitempty"` // type of the error for which it was refused
-	Reason   string               `json:"reason,omitempty"`
-	Accepted Time                 `json:"accepted"`
-	Decided  Time                 `json:"decided"` // when the state became what it is; null while it is accepted
-	Actor    string               `json:"actor"`
-	Trigger  string               `json:"trigger"`
-	Why      string               `json:"why,omitempty"`
-	Schedule string               `json:"schedule,omitempty"`
-	Slot     string               `json:"slot,omitempty"` // of time, that the run is about
-	Workflow string               `json:"workflow"`       // id of the workflow that somebody started for it
-	Params   json.RawMessage      `json:"params"`         // as they were given
+	ID          string               `json:"start"`                 // RUN/N; the others that asked for the run have another N
+	Run         string               `json:"run"`                   // that was asked for; it is recorded only if State is begun
+	Pipeline    string               `json:"pipeline"`              // its name, or that of the document's file
+	Environment string               `json:"environment,omitempty"` // in which the pipeline is deployed; empty for a file
+	State       landscape.StartState `json:"state"`
+	Refusal     string               `json:"refusal,omitempty"` // type of the error for which it was refused
+	Reason      string               `json:"reason,omitempty"`
+	Accepted    Time                 `json:"accepted"`
+	Decided     Time                 `json:"decided"` // when the state became what it is; null while it is accepted
+	Actor       string               `json:"actor"`
+	Trigger     string               `json:"trigger"`
+	Why         string               `json:"why,omitempty"`
+	Schedule    string               `json:"schedule,omitempty"`
+	Slot        string               `json:"slot,omitempty"` // of time, that the run is about
+	Workflow    string               `json:"workflow"`       // id of the workflow that somebody started for it
+	Params      json.RawMessage      `json:"params"`         // as they were given
 }
 
 func startOf(s landscape.Start) Start {
 	return Start{
-		ID: fmt.Sprintf("%s/%d", s.Run, s.Seq), Run: s.Run, Pipeline: s.Pipeline, State: s.State, Refusal: s.Refusal, Reason: s.Reason,
+		ID: fmt.Sprintf("%s/%d", s.Run, s.Seq), Run: s.Run, Pipeline: s.Pipeline, Environment: s.Environment, State: s.State, Refusal: s.Refusal, Reason: s.Reason,
 		Accepted: Time(s.Accepted), Decided: Time(s.Decided), Actor: s.Actor, Trigger: s.Trigger, Why: s.Why, Schedule: s.Schedule, Slot: s.Slot,
 		Workflow: s.Workflow, Params: json.RawMessage(s.Params),
 	}

@@ -10,6 +10,8 @@ type RunHead struct {
 	ID             string             `db:"run_id,key"`
 	Pipeline       string             `db:"pipeline"`
 	Version        int64              `db:"version"`         // the deployed one that it is a run of; 0 if it is of a file
+	Environment    string             `db:"environment"`     // in which it is deployed; empty if it is of a file
+	EnvironmentSeq int64              `db:"environment_seq"` // which of the values of that it has; 0 if it has none
 	DocumentSHA256 string             `db:"document_sha256"` // lower-case hex
 	PlanSHA256     string             `db:"plan_sha256"`     // lower-case hex
 	Code           string             `db:"code"`            // version of the program

@@ -33,22 +33,23 @@ func CheckStartState(state StartState) error {
 // Start is one time that somebody asked for a run, and what became of that. A run comes of one start at most; a start that comes
 // after one that was refused has the next number.
 type Start struct {
-	Run      string     `db:"run_id,key"`
-	Seq      int64      `db:"seq,key"`              // from 0; set by Log
-	Pipeline string     `db:"pipeline"`             // its name, as far as it is known before the document is compiled
-	Params   string     `db:"params"`               // JSON object: as they were given
-	Actor    string     `db:"actor"`                // who asked
-	Trigger  string     `db:"trigger"`              // cli, library, schedule …
-	Why      string     `db:"why"`                  // empty if nobody said
-	Key      string     `db:"key"`                  // under which a service may ask for the run again; empty for none
-	Schedule string     `db:"schedule"`             // id of the schedule that asked; empty if none did
-	Workflow string     `db:"workflow"`             // id of the workflow that somebody started for it
-	Slot     string     `db:"slot,move"`            // of time, that the run is about; empty if none is, or until the run begins
-	Accepted Micros     `db:"accepted_us"`          // set by Log
-	State    StartState `db:"state,move"`           // set by Log
-	Refusal  string     `db:"refusal,move"`         // type of the error for which it was refused; else empty
-	Reason   string     `db:"reason,move"`          // one sentence for people; empty if it is accepted or begun
-	Decided  Micros     `db:"decided_us,move,null"` // zero while that is open
+	Run         string     `db:"run_id,key"`
+	Seq         int64      `db:"seq,key"`              // from 0; set by Log
+	Pipeline    string     `db:"pipeline"`             // its name, as far as it is known before the document is compiled
+	Params      string     `db:"params"`               // JSON object: as they were given
+	Environment string     `db:"environment"`          // in which the pipeline is deployed; empty for a file
+	Actor       string     `db:"actor"`                // who asked
+	Trigger     string     `db:"trigger"`              // cli, library, schedule …
+	Why         string     `db:"why"`                  // empty if nobody said
+	Key         string     `db:"key"`                  // under which a service may ask for the run again; empty for none
+	Schedule    string     `db:"schedule"`             // id of the schedule that asked; empty if none did
+	Workflow    string     `db:"workflow"`             // id of the workflow that somebody started for it
+	Slot        string     `db:"slot,move"`            // of time, that the run is about; empty if none is, or until the run begins
+	Accepted    Micros     `db:"accepted_us"`          // set by Log
+	State       StartState `db:"state,move"`           // set by Log
+	Refusal     string     `db:"refusal,move"`         // type of the error for which it was refused; else empty
+	Reason      string     `db:"reason,move"`          // one sentence for people; empty if it is accepted or begun
+	Decided     Micros     `db:"decided_us,move,null"` // zero while that is open
 }
 
 // Table returns starts.

@@ -16,6 +16,10 @@ import (
 type Environment struct {
 	// Params are the texts of the parameters that were given for this run.
 	Params map[string]string
+	// Values are those of the environment in which the document is deployed, by name. They come before the variables of Env, which needs no
+	// permission then, and everybody may see them. ValuesOf names them for the record, such as prod#12.
+	Values   map[string]string
+	ValuesOf string
 	// Env returns the environment variable and whether it is set. Nil means that none is set.
 	Env func(name string) (string, bool)
 	// MayRead reports whether the document may have the environment variable. Nil means that it may have all.
@@ -31,7 +35,7 @@ type Environment struct {
 // known keys, and no value that another YAML reader could take for something else. The error is Problems and holds every
 // problem that could be found; file is the name in them. Texts of the document may hold references:
 //
-//	${NAME}          the environment variable
+//	${NAME}          the value of the environment, or else the environment variable
 //	${secret:NAME}   the secret
 //	${param:NAME}    the text of the parameter; as a whole value it may also fill a number or a bool
 //	${slot:date}     in defaults of parameters alone: the slot that the run is about, for LoadTimetable

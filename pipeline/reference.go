@@ -31,6 +31,8 @@ type Reference struct {
 	// Fingerprint is the first 16 hex digits of HMAC-SHA256 of the value under Environment.FingerprintKey: equal for
 	// equal values, and of no use to somebody without the key. It is empty for a parameter, whose value is in Params.
 	Fingerprint string `json:"fingerprint,omitempty"`
+	// From says that the value is one of an environment, such as environment prod#12; else it is empty.
+	From string `json:"from,omitempty"`
 }
 
 // maxExpandedBytes is how much text the references of one document may bring in.
@@ -159,7 +161,12 @@ func (l *loader) lookUp(path string, s span) (string, bool) {
 		l.report(path, "${%s}: only the default of a parameter refers to a slot: declare params: {day: {type: date, default: \"${slot:date}\"}} and write ${param:day}", s.name())
 		return "", false
 	}
-	value, err := l.fetch(s)
+	value, shown := l.env.Values[s.text]
+	shown = shown && s.kind == EnvReference
+	var err error
+	if !shown {
+		value, err = l.fetch(s)
+	}
 	if err != nil {
 		l.report(path, "%s", err)
 		return "", false
@@ -172,8 +179,13 @@ func (l *loader) lookUp(path string, s span) (string, bool) {
 		l.report(path, "${%s} needs a fingerprint key, without which its value cannot be put on record safely: give one with --fingerprint-key-file or WAYMARK_FINGERPRINT_KEY", s.name())
 		return "", false
 	}
-	l.doc.hide(path, s.text, value)
-	l.note(Reference{Kind: s.kind, Name: s.text, Fingerprint: fingerprint(l.env.FingerprintKey, value)})
+	reference := Reference{Kind: s.kind, Name: s.text, Fingerprint: fingerprint(l.env.FingerprintKey, value)}
+	if shown {
+		reference.From = "environment " + l.env.ValuesOf
+	} else {
+		l.doc.hide(path, s.text, value)
+	}
+	l.note(reference)
 	return value, true
 }
 
@@ -203,6 +215,9 @@ func (l *loader) fetch(s span) (string, error) {
 		if value, set := l.env.Env(s.text); set {
 			return value, nil
 		}
+	}
+	if l.env.ValuesOf != "" {
+		return "", fmt.Errorf("${%s} is neither a value of the environment (%s) nor a variable that is set; `waymark env set` gives it one", s.text, l.env.ValuesOf)
 	}
 	return "", fmt.Errorf("the environment variable %s is not set; set it, or write $${ for a literal ${", s.text)
 }

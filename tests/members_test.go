@@ -260,7 +260,7 @@ func TestAVersionIsRunByWorkersWithoutItsFolder(t *testing.T) {
 		s.Verify(t, result.Run)
 	}
 	for name, says := range map[string]string{
-		"shared@3": "pipeline shared has no version 3; its current one is 2", "nobody@1": `no pipeline named "nobody" is deployed in the record`,
+		"shared@3": "pipeline shared has no version 3; its current one is 2", "nobody@1": `no pipeline named "nobody" is deployed in the environment "default"`,
 	} {
 		require.ErrorContains(t, system.Execute(t, s.Temporal, "", map[string]any{"pipeline": name}).Get(t.Context(), nil), says)
 	}

@@ -69,7 +69,7 @@ func (p Planner) InputFile(run string) string { return file.Stdio{Folder: p.Stdi
 // Plan compiles a document. The error is pipeline.Problems if the document is at fault.
 func (p Planner) Plan(request plan.Request) (*plan.Plan, error) {
 	loaded, err := pipeline.Load(request.File, request.Document, pipeline.Environment{
-		Params: request.Params, Env: os.LookupEnv, MayRead: p.mayRead, Secret: p.secret, FingerprintKey: p.FingerprintKey,
+		Params: request.Params, Values: request.Values, ValuesOf: request.ValuesOf, Env: os.LookupEnv, MayRead: p.mayRead, Secret: p.secret, FingerprintKey: p.FingerprintKey,
 	})
 	if loaded == nil {
 		return nil, err

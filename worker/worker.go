@@ -42,9 +42,10 @@ func registerWorkflows(w worker.Worker) {
 
 // Member says how a process takes part in the work of a cluster.
 type Member struct {
-	Queue     string // the common task queue; "" is workflows.TaskQueue
-	Files     string // name of the files that the process sees; "" is the host's name
-	Pipelines string // folder of deployed documents; "" if there are none
+	Queue       string // the common task queue; "" is workflows.TaskQueue
+	Files       string // name of the files that the process sees; "" is the host's name
+	Pipelines   string // folder of deployed documents; "" if there are none
+	Environment string // in which pipelines run whose starts name none; "" is landscape.DefaultEnvironment
 
 	// Options are those of the common queue's worker. What concerns activities, and the time to stop, holds for the process's other
 	// queues as well. Of MaxConcurrentActivityExecutionSize, which holds for each queue, zero is one more than there are processors.
@@ -63,7 +64,7 @@ func (m Member) Affinity() (activities.Affinity, error) {
 	}
 	shared := workflows.FilesQueue(m.queue(), files)
 	own := shared + "/" + strconv.Itoa(os.Getpid()) + "-" + uuid.NewString()[:8]
-	return activities.Affinity{Files: files, FilesQueue: shared, OwnQueue: own, Pipelines: m.Pipelines}, nil
+	return activities.Affinity{Files: files, FilesQueue: shared, OwnQueue: own, Pipelines: m.Pipelines, Environment: m.Environment}, nil
 }
 
 func (m Member) queue() string { return cmp.Or(m.Queue, workflows.TaskQueue) }

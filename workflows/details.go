@@ -29,11 +29,13 @@ func Details(name, run string, params activities.Params) string {
 // Memo is the note that Temporal keeps with the workflow of a run, under MemoKey. Unlike search attributes it is encrypted, if the workers have
 // codec keys.
 type Memo struct {
-	Run      string `json:"run"`
-	Pipeline string `json:"pipeline,omitempty"`
-	Document string `json:"document,omitempty"` // SHA-256
-	Trigger  string `json:"trigger,omitempty"`
-	Actor    string `json:"actor,omitempty"`
+	Run         string `json:"run"`
+	Pipeline    string `json:"pipeline,omitempty"`
+	Environment string `json:"environment,omitempty"`
+	Version     int64  `json:"version,omitempty"`  // of the deployed pipeline
+	Document    string `json:"document,omitempty"` // SHA-256
+	Trigger     string `json:"trigger,omitempty"`
+	Actor       string `json:"actor,omitempty"`
 }
 
 // MemoKey is the key of the Memo. Stored; never rename.

@@ -60,7 +60,7 @@ type form struct {
 }
 
 var (
-	inputForm   = form{"input", `{"pipeline": "NAME"}`, "pipeline, params, for, schedule, run, key, why, files"}
+	inputForm   = form{"input", `{"pipeline": "NAME"}`, "pipeline, environment, params, for, schedule, run, key, why, files"}
 	commandForm = form{"order", `{"actor": "NAME", "why": "TEXT"}`, "actor, why, and for cancel as and final"}
 )
 

@@ -3,6 +3,7 @@ package workflows
 import (
 	"cmp"
 	"slices"
+	"strconv"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -27,12 +28,13 @@ func showsRuns(ctx workflow.Context) workflow.Version {
 }
 
 var (
-	pipelineKey = temporal.NewSearchAttributeKeyKeyword(attributes.Pipeline)
-	statusKey   = temporal.NewSearchAttributeKeyKeyword(attributes.Status)
-	triggerKey  = temporal.NewSearchAttributeKeyKeyword(attributes.Trigger)
-	tagsKey     = temporal.NewSearchAttributeKeyKeywordList(attributes.Tags)
-	readKey     = temporal.NewSearchAttributeKeyInt64(attributes.RowsRead)
-	refusedKey  = temporal.NewSearchAttributeKeyInt64(attributes.RowsRefused)
+	pipelineKey    = temporal.NewSearchAttributeKeyKeyword(attributes.Pipeline)
+	environmentKey = temporal.NewSearchAttributeKeyKeyword(attributes.Environment)
+	statusKey      = temporal.NewSearchAttributeKeyKeyword(attributes.Status)
+	triggerKey     = temporal.NewSearchAttributeKeyKeyword(attributes.Trigger)
+	tagsKey        = temporal.NewSearchAttributeKeyKeywordList(attributes.Tags)
+	readKey        = temporal.NewSearchAttributeKeyInt64(attributes.RowsRead)
+	refusedKey     = temporal.NewSearchAttributeKeyInt64(attributes.RowsRefused)
 )
 
 // shown sets search attributes: each that the namespace has.
@@ -75,7 +77,10 @@ func note(ctx workflow.Context, run string, labels activities.Labels) {
 	if labels.Trigger == "" || showsRuns(ctx) < withMemo { // an activity of an earlier release says nothing
 		return
 	}
-	memo := Memo{Run: run, Pipeline: labels.Pipeline, Document: labels.Document, Trigger: labels.Trigger, Actor: labels.Actor}
+	memo := Memo{
+		Run: run, Pipeline: labels.Pipeline, Environment: labels.Environment, Version: labels.Version, Document: labels.Document, Trigger: labels.Trigger,
+		Actor: labels.Actor,
+	}
 	if err := workflow.UpsertMemo(ctx, map[string]any{MemoKey: memo}); err != nil {
 		workflow.GetLogger(ctx).Error("the memo cannot be set", "error", err)
 	}
@@ -83,11 +88,15 @@ func note(ctx workflow.Context, run string, labels activities.Labels) {
 
 func (s *shown) run(run string, labels activities.Labels, status string) {
 	s.word(pipelineKey, labels.Pipeline)
+	s.word(environmentKey, labels.Environment)
 	s.word(triggerKey, labels.Trigger)
 	s.word(statusKey, status)
 	tags := []string{attributes.TagRun + attributes.Value(run)}
 	if labels.Document != "" {
 		tags = append(tags, attributes.TagDocument+labels.Document)
+	}
+	if labels.Version != 0 {
+		tags = append(tags, attributes.TagVersion+strconv.FormatInt(labels.Version, 10))
 	}
 	if labels.Actor != "" {
 		tags = append(tags, attributes.TagActor+attributes.Value(labels.Actor))

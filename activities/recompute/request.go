@@ -10,12 +10,20 @@ import (
 	"waymark/payload"
 )
 
-// Request returns what a run was compiled from, as on record. tables are the contents of its lookup tables by node.
-func Request(run landscape.Run, tables map[string][]byte) (plan.Request, error) {
+// Request returns what a run was compiled from, as on record, with the values that its environment had then. tables are the contents of its lookup tables by node.
+func Request(ctx context.Context, log *landscape.Reader, run landscape.Run, tables map[string][]byte) (plan.Request, error) {
 	request := plan.Request{File: run.Pipeline + ".yaml", Folder: run.BaseDir, Document: []byte(run.Document), Tables: tables, Deployed: run.Version > 0}
 	if err := json.Unmarshal([]byte(run.Params), &request.Params); err != nil {
 		return request, fmt.Errorf("the parameters on record cannot be read: %w", err)
 	}
+	values, err := log.Environment(ctx, run.Environment, run.EnvironmentSeq)
+	if err != nil {
+		return request, err
+	}
+	if request.Values, err = values.Values(); err != nil {
+		return request, err
+	}
+	request.ValuesOf = values.String()
 	description, err := Described(run)
 	request.Beside = description.Beside
 	return request, err

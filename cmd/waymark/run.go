@@ -39,6 +39,9 @@ stops the run in this process and records that; a second one ends the process at
 			return exactlyOne("document")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.pipeline == "" && cmd.Flags().Changed("environment") {
+				return wrongUsef("--environment belongs to --pipeline: a file is deployed in none")
+			}
 			if err := errors.Join(checkRunID(cmd.Flags().Changed("run-id"), o.id), a.mayDetach(o.detach)); err != nil {
 				return err
 			}
@@ -55,18 +58,20 @@ stops the run in this process and records that; a second one ends the process at
 	detachFlag(cmd, &o.detach)
 	cmd.Flags().StringVar(&o.why, "why", "", "`reason` for the record")
 	cmd.Flags().StringVar(&o.id, "run-id", "", "`id` of the run (default a new UUID)")
+	cmd.Flags().StringVar(&o.environment, "environment", "", "`environment` in which the pipeline is deployed (default default; with --temporal that of the workers)")
 	cmd.Flags().StringVar(&o.pipeline, "pipeline", "", "`name` of a deployed pipeline, or NAME@VERSION; with --temporal also of a document in the workers' folder")
 	return cmd
 }
 
 // starting is how a person wants a run to begin.
 type starting struct {
-	params   []string
-	slot     client.SlotOf // of a file
-	id       string        // of the run
-	why      string        // for the record
-	pipeline string        // that is deployed; empty for a file
-	detach   bool          // do not follow the run
+	params      []string
+	slot        client.SlotOf // of a file
+	id          string        // of the run
+	why         string        // for the record
+	pipeline    string        // that is deployed; empty for a file
+	environment string        // in which that is deployed; empty for the default one
+	detach      bool          // do not follow the run
 }
 
 // detachFlag lets a run on a cluster go on by itself.
@@ -89,6 +94,7 @@ func (a *app) start(ctx context.Context, args []string, o starting) error {
 	if o.pipeline == "" {
 		request.Document, err = a.compileToRun(args[0], o.params, o.slot)
 	} else {
+		request.Environment = o.environment
 		request.For, request.Schedule = o.slot.For, o.slot.Schedule
 		request.Params, err = parsePairs("--param", "NAME=VALUE", o.params)
 	}

@@ -48,7 +48,7 @@ func (a *app) writeStatus(w io.Writer, s *client.Status, next string) error {
 		status += " (paused)"
 	}
 	lines := [][]string{
-		{"run", s.ID}, {"pipeline", s.Pipeline}, {"status", status}, {"reason", s.Reason},
+		{"run", s.ID}, {"pipeline", s.Pipeline}, {"version", deployedLine(&s.Run)}, {"status", status}, {"reason", s.Reason},
 		{"started", moment(s.Started)}, {"took", tookText(&s.Run)}, {"by", s.Actor + " (" + s.Trigger + ") on " + s.Host},
 		{"program", s.Code}, {"folder", s.Folder}, {"rows", rowsLine(s)}, {"paused", pausedLine(s.Paused)}, {"resumed", resumedLine(s.Resumed)},
 	}
@@ -73,6 +73,21 @@ func (a *app) writeStatus(w io.Writer, s *client.Status, next string) error {
 		return writeOpenSinks(w, s.Sinks)
 	}
 	return writeSinks(w, s.Sinks)
+}
+
+// deployedLine tells of which version a run is, and in which environment; nothing for a file.
+func deployedLine(r *client.Run) string {
+	if r.Version == 0 {
+		return ""
+	}
+	line := fmt.Sprint(r.Version)
+	if r.Environment != "" {
+		line += ", deployed in " + r.Environment
+	}
+	if r.Values != "" {
+		line += ", with the values " + r.Values
+	}
+	return line
 }
 
 func pausedLine(p *client.Pause) string {

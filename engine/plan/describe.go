@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"waymark/pipeline"
 	"waymark/pipeline/row"
@@ -81,7 +82,7 @@ func (p *Plan) Describe() Description {
 	doc := p.Document
 	d := Description{
 		Pipeline: doc.Pipeline.Name, Document: doc.Digest, Canonical: row.CanonicalVersion,
-		ChunkRows: p.Chunk.Rows, ChunkSize: p.Chunk.Bytes, Inputs: doc.References, Beside: p.Beside,
+		ChunkRows: p.Chunk.Rows, ChunkSize: p.Chunk.Bytes, Inputs: inputs(doc.References), Beside: p.Beside,
 	}
 	if len(doc.Params) > 0 {
 		d.Params = map[string]string{}
@@ -95,6 +96,15 @@ func (p *Plan) Describe() Description {
 	}
 	d.Stages, d.Lanes = p.stages(), p.describeLanes()
 	return d
+}
+
+// inputs are the references without where their values came from: the same value is the same plan.
+func inputs(references []pipeline.Reference) []pipeline.Reference {
+	plain := slices.Clone(references)
+	for i := range plain {
+		plain[i].From = ""
+	}
+	return plain
 }
 
 // Digest returns the lower-case hex SHA-256 of the plan's description: two runs with the same digest mean the same.

@@ -44,6 +44,8 @@ func people(t *testing.T) peopled {
 	bundle, version := landscapetest.VersionOf("orders", "1", strings.Repeat("d", 64))
 	_, err := log.Deploy(t.Context(), landscape.DefaultEnvironment, bundle, version)
 	require.NoError(t, err)
+	_, _, err = log.SetEnvironment(t.Context(), landscape.Environment{Name: "prod", Actor: "ann", Why: "moved"}, map[string]string{"REGION": "eu"}, nil)
+	require.NoError(t, err)
 	start := landscape.Start{Run: "r4", Params: "{}"}
 	require.NoError(t, log.Accept(t.Context(), start))
 	start.State, start.Refusal, start.Reason = landscape.StartRefused, "InputInvalid", "no such day"
@@ -165,6 +167,7 @@ func TestWriterMovesNothingIntoWhatIsIllegal(t *testing.T) {
 		"a second version of a bundle":  `insert into pipeline_versions select pipeline, 2, bundle_sha256, '', '', '', '', '', '', 0, 1 from pipeline_versions`,
 		"a deployment of no version":    `insert into deployments select environment, pipeline, 1, 'rollback', 2, 1, '', '', 1 from deployments`,
 		"a deployment leaves one out":   `insert into deployments select environment, pipeline, 2, 'rollback', 1, 1, '', '', 1 from deployments`,
+		"values that leave some out":    `insert into environments values ('prod', 3, '{}', '', '', 1)`,
 		"a rollback of nothing":         `insert into deployments select 'prod', pipeline, 0, 'rollback', 1, 0, '', '', 1 from deployments`,
 		"a run of no version": `insert into runs select (jsonb_populate_record(r, '{"run_id": "r5", "status": "running", "finished_us": null, "epoch": 0, "version": 7}')).*
 			from runs r where run_id = 'r1'`,

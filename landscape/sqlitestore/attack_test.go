@@ -54,6 +54,8 @@ func assailable(t *testing.T, d landscape.Driver) {
 		_, err = log.Deploy(t.Context(), landscape.DefaultEnvironment, bundle, version)
 		require.NoError(t, err)
 	}
+	_, _, err = log.SetEnvironment(t.Context(), landscape.Environment{Name: "prod", Actor: "ann", Why: "moved"}, map[string]string{"REGION": "eu"}, nil)
+	require.NoError(t, err)
 }
 
 // retryScene begins r5, which feeds a record of r1 again, and resumes it twice: it is cancelled, not permanently.

@@ -87,6 +87,13 @@ func runAttacks() map[string]attack {
 		"a run of a version that is not there":  {bornSQL(map[string]string{"version": "3", "pipeline": "'orders'"}), "has the document of that version"},
 		"a run of a version, another document":  {bornSQL(map[string]string{"version": "1", "pipeline": "'orders'"}), "has the document of that version"},
 		"a run of another version":              {`update runs set version = 1`, "only status"},
+		"values that leave some out":            {`insert into environments values ('prod', 3, '{}', '', '', 1)`, "come after those before them"},
+		"values before the first":               {`insert into environments values ('prod', 0, '{}', '', '', 1)`, "CHECK"},
+		"values that are no object":             {`insert into environments values ('prod', 2, '{', '', '', 1)`, "CHECK"},
+		"a run with values that never were":     {bornSQL(map[string]string{"environment": "'prod'", "environment_seq": "2"}), "values that its environment had"},
+		"a run of another environment":          {`update runs set environment = 'prod'`, "only status"},
+		"a run with other values":               {`update runs set environment_seq = 1`, "only status"},
+		"a start of another environment":        {`update starts set environment = 'prod'`, "only slot, state"},
 		"a start that begins at once":           {startSQL("r8", 0, "begun", 1), "is open or has failed"},
 		"a start beside one that is open":       {startSQL("r7", 1, "accepted", 0), "comes after one that is decided"},
 		"a start that leaves one out":           {startSQL("r8", 1, "accepted", 0), "comes after one that is decided"},
@@ -245,14 +252,16 @@ func resumedSQL(run string, epoch int) string {
 
 // bornSQL begins a run like the first one, but for these columns.
 func bornSQL(other map[string]string) string {
-	columns := []string{"'r4'"}
-	for _, name := range []string{
+	names := []string{
 		"epoch", "pipeline", "status", "final", "started_us", "finished_us", "reason", "link", "parent_run", "code", "actor", "trigger", "host",
 		"base_dir", "document_file", "document_sha256", "plan_sha256", "document", "plan", "params", "refs", "version",
-	} {
+		"environment", "environment_seq",
+	}
+	columns := []string{"'r4'"}
+	for _, name := range names {
 		columns = append(columns, cmp.Or(other[name], name))
 	}
-	return `insert into runs select ` + strings.Join(columns, ", ") + ` from runs order by run_id limit 1`
+	return `insert into runs (run_id, ` + strings.Join(names, ", ") + `) select ` + strings.Join(columns, ", ") + ` from runs order by run_id limit 1`
 }
 
 // TestLegalStatuses tries every change of a run's status, in its epoch and in the next one: exactly the legal ones are taken.
@@ -306,7 +315,8 @@ func TestLegalStatuses(t *testing.T) {
 
 // startSQL records a start.
 func startSQL(run string, seq int, state string, decided int) string {
-	return fmt.Sprintf(`insert into starts values ('%s', %d, '', '{}', '', '', '', '', '', '', '', 1, '%s', '', '', nullif(%d, 0))`, run, seq, state, decided)
+	return fmt.Sprintf(`insert into starts (run_id, seq, pipeline, params, actor, trigger, why, key, schedule, workflow, slot, accepted_us, state, refusal, reason, decided_us)
+		values ('%s', %d, '', '{}', '', '', '', '', '', '', '', 1, '%s', '', '', nullif(%d, 0))`, run, seq, state, decided)
 }
 
 // versionSQL records a version of a pipeline with the bundle of this digit.

@@ -50,6 +50,8 @@ func document(t *testing.T, d landscape.Driver) {
 		_, err := log.Deploy(t.Context(), landscape.DefaultEnvironment, bundle, version)
 		require.NoError(t, err)
 	}
+	_, _, err := log.SetEnvironment(t.Context(), landscape.Environment{Name: "prod", Actor: "ann", Why: "moved"}, map[string]string{"REGION": "eu-west-1"}, nil)
+	require.NoError(t, err)
 }
 
 var example = regexp.MustCompile("(?s)```sql\n(.*?)```\n\n```text\n(.*?)```")

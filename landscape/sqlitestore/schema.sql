@@ -9,7 +9,7 @@ CREATE TABLE goose_db_version (
 
 insert into goose_db_version (id, version_id, is_applied) values
   (1, 0, 1), (2, 1, 1), (3, 2, 1), (4, 3, 1), (5, 4, 1), (6, 5, 1), (7, 6, 1), (8, 7, 1), (9, 8, 1), (10, 9, 1), (11, 10, 1), (12, 11, 1), (13, 12, 1), (14, 13, 1), (15, 14, 1), (16, 15, 1),
-  (17, 16, 1), (18, 17, 1), (19, 18, 1), (20, 19, 1);
+  (17, 16, 1), (18, 17, 1), (19, 18, 1), (20, 19, 1), (21, 20, 1);
 
 CREATE TABLE edges (
   run_id    text not null,
@@ -569,7 +569,7 @@ CREATE TABLE "runs" (
   document        text not null,
   plan            text not null check (json_valid(plan)),
   params          text not null check (json_valid(params)),
-  refs            text not null check (json_valid(refs)), version integer not null default 0 check (version >= 0),
+  refs            text not null check (json_valid(refs)), version integer not null default 0 check (version >= 0), environment text not null default '', environment_seq integer not null default 0 check (environment_seq >= 0),
   check ((status = 'running') = (finished_us is null)),
   check (final = 0 or status = 'cancelled'),
   check ((link = '') = (parent_run = ''))
@@ -666,7 +666,7 @@ CREATE TABLE starts (
   state       text not null check (state in ('accepted', 'waiting', 'begun', 'refused', 'cancelled', 'skipped', 'superseded')),
   refusal     text not null check ((refusal <> '') = (state = 'refused')),
   reason      text not null check (reason = '' or state not in ('accepted', 'begun')),
-  decided_us  integer check ((decided_us is null) = (state in ('accepted', 'waiting'))),
+  decided_us  integer check ((decided_us is null) = (state in ('accepted', 'waiting'))), environment text not null default '',
   primary key (run_id, seq)
 ) strict, without rowid;
 
@@ -706,6 +706,16 @@ CREATE TABLE deployments (
   why           text not null,
   at_us         integer not null check (at_us > 0),
   primary key (environment, pipeline, seq)
+) strict, without rowid;
+
+CREATE TABLE environments (
+  environment text not null check (environment <> ''),
+  seq         integer not null check (seq >= 1),
+  vars        text not null check (json_valid(vars)),
+  actor       text not null,
+  why         text not null,
+  at_us       integer not null check (at_us > 0),
+  primary key (environment, seq)
 ) strict, without rowid;
 
 CREATE UNIQUE INDEX effects_by_ordinal on effects (run_id, sink, ordinal) where ordinal is not null;
@@ -1224,16 +1234,6 @@ select run_id, sink, source, chunk, rows, bytes,
 from effects
 where kind = 'write';
 
-CREATE VIEW run_starts as
-select r.run_id, s.seq, r.pipeline, r.actor, r.trigger, s.why, s.key, s.schedule, s.slot, s.workflow, s.params, s.accepted_us, r.started_us, r.status
-from runs r
-left join starts s on s.run_id = r.run_id and s.state = 'begun';
-
-CREATE VIEW why_not as
-select run_id, seq, pipeline, state, refusal, reason, actor, trigger, why, key, schedule, slot, workflow, params, accepted_us, decided_us
-from starts
-where state <> 'begun';
-
 CREATE VIEW current_versions as
 select d.environment, d.pipeline, d.version, d.action, d.actor, d.why, d.at_us, v.bundle_sha256, b.document_sha256, v.message, v.git_commit, v.git_dirty
 from deployments d
@@ -1241,6 +1241,17 @@ join pipeline_versions v on v.pipeline = d.pipeline and v.version = d.version
 join bundles b on b.bundle_sha256 = v.bundle_sha256
 where not exists (
   select 1 from deployments n where n.environment = d.environment and n.pipeline = d.pipeline and n.seq > d.seq);
+
+CREATE VIEW run_starts as
+select r.run_id, s.seq, r.pipeline, r.actor, r.trigger, s.why, s.key, s.schedule, s.slot, s.workflow, s.params, s.accepted_us, r.started_us, r.status,
+  r.environment
+from runs r
+left join starts s on s.run_id = r.run_id and s.state = 'begun';
+
+CREATE VIEW why_not as
+select run_id, seq, pipeline, state, refusal, reason, actor, trigger, why, key, schedule, slot, workflow, params, accepted_us, decided_us, environment
+from starts
+where state <> 'begun';
 
 CREATE TRIGGER edges_keep before update on edges begin select raise(abort, 'edges: append-only'); end;
 
@@ -1716,3 +1727,26 @@ when new.version > 0 and not exists (
   select 1 from pipeline_versions v join bundles b using (bundle_sha256)
   where v.pipeline = new.pipeline and v.version = new.version and b.document_sha256 = new.document_sha256)
 begin select raise(abort, 'runs: a run of a version has the document of that version'); end;
+
+CREATE TRIGGER environments_keep before update on environments begin select raise(abort, 'environments: append-only'); end;
+
+CREATE TRIGGER environments_stay before delete on environments begin select raise(abort, 'environments: append-only'); end;
+
+CREATE TRIGGER environments_once before insert on environments when exists (
+  select 1 from environments t where t.environment = new.environment and t.seq = new.seq)
+begin select raise(abort, 'environments: append-only: it is there already'); end;
+
+CREATE TRIGGER environments_birth before insert on environments
+when new.seq > 1 and not exists (select 1 from environments e where e.environment = new.environment and e.seq = new.seq - 1)
+begin select raise(abort, 'environments: values come after those before them'); end;
+
+CREATE TRIGGER starts_environment before update of environment on starts
+begin select raise(abort, 'starts: only slot, state, refusal, reason and decided_us change'); end;
+
+CREATE TRIGGER runs_environment before update of environment, environment_seq on runs
+begin select raise(abort, 'runs: only status, final, epoch, finished_us and reason change'); end;
+
+CREATE TRIGGER runs_values before insert on runs
+when new.environment_seq > 0 and not exists (
+  select 1 from environments e where e.environment = new.environment and e.seq = new.environment_seq)
+begin select raise(abort, 'runs: a run has values that its environment had'); end;

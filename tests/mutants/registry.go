@@ -18,6 +18,11 @@ var registry = []mutant{
 		pkg: "./landscape/memdriver", run: "^TestDriver$/^Redeployments$",
 	},
 	{
+		name: "a run is of the worker's environment, whatever its input says", never: "a run for the test writes to production",
+		file: "activities/deployed.go", old: "return cmp.Or(in.Environment, a.ownEnvironment())", new: "return a.ownEnvironment()",
+		pkg: "./tests", run: "^TestARunIsOfAnEnvironment$",
+	},
+	{
 		name: "any version runs in any environment", never: "a version that nobody promoted runs in production",
 		file: "landscape/registry.go", old: "err == nil && !there {", new: "err == nil && false && there {",
 		pkg: "./landscape/memdriver", run: "^TestDriver$/^Redeployments$",

@@ -17,6 +17,7 @@ import (
 	"waymark/activities"
 	"waymark/internal/settings"
 	"waymark/internal/temporal/cluster"
+	"waymark/landscape"
 	"waymark/worker"
 	"waymark/worker/storage"
 	"waymark/workflows"
@@ -33,6 +34,7 @@ type Config struct {
 	CacheMiB  int
 
 	Pipelines     string
+	Environment   string
 	AllowPaths    []string
 	AllowNetworks worker.Networks
 	AllowEnv      []string
@@ -83,6 +85,7 @@ func (c *Config) Bind(flags *pflag.FlagSet) {
 	flags.StringVar(&c.Payloads, "payloads", "", "`URL` of the payload store")
 	flags.IntVar(&c.CacheMiB, "payload-cache", storage.DefaultCacheBytes>>20, "`MiB` of memory for payloads of a store that is not of this machine")
 	flags.StringVar(&c.Pipelines, "pipelines", "", "`folder` of deployed pipelines: NAME.yaml or NAME/pipeline.yaml")
+	flags.StringVar(&c.Environment, "environment", landscape.DefaultEnvironment, "`environment` of the deployed pipelines that runs name without one")
 	flags.StringArrayVar(&c.AllowPaths, "allow-path", nil, "`folder`, besides --pipelines, whose files documents may use; repeat for more")
 	flags.StringArrayVar(&c.AllowEnv, "allow-env", nil, "`variable` of the environment that documents may use as ${VARIABLE}; repeat for more")
 	flags.Var(&c.AllowNetworks, "allow-network", "`network`, besides the public web, that documents may lead to, such as 10.0.0.0/8; repeat for more")
@@ -111,11 +114,19 @@ func (c *Config) check() error {
 		return errors.New("--queue and --files are names: without blanks, @ and /")
 	}
 	return errors.Join(
+		checkEnvironment(c.Environment),
 		checkURL("landscape", c.Landscape), checkURL("payloads", c.Payloads),
 		checkFolder("--pipelines", c.Pipelines), checkFolder("--secrets-dir", c.SecretsDir), checkFolder("--allow-path", c.AllowPaths...),
 		checkAddress("--http", c.HTTP), checkAddress("--codec-http", c.CodecHTTP),
 		c.checkNumbers(), c.checkLog(), c.checkVersion(),
 	)
+}
+
+func checkEnvironment(name string) error {
+	if name == "" {
+		return nil
+	}
+	return landscape.CheckEnvironment(name)
 }
 
 func checkURL(flag, url string) error {

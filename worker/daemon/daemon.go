@@ -283,7 +283,7 @@ func payloadsAnswer(ctx context.Context, opened *storage.Storage) error {
 func (d *process) work(ctx context.Context, temporal client.Client, opened *storage.Storage) error {
 	inHand, giveBack := context.WithCancelCause(context.Background())
 	defer giveBack(nil)
-	member := worker.Member{Queue: d.Queue, Files: d.Files, Pipelines: d.Pipelines, Options: d.workerOptions()}
+	member := worker.Member{Queue: d.Queue, Files: d.Files, Pipelines: d.Pipelines, Environment: d.Environment, Options: d.workerOptions()}
 	member.Options.BackgroundActivityContext = inHand
 	member.Options.WorkerStopTimeout = d.Drain + givingBack
 	member.Options.OnFatalError = func(err error) { d.failed <- fmt.Errorf("temporal: %w", err) }

@@ -34,6 +34,7 @@ const (
 
 // The words with which Tags begin.
 const (
+	TagVersion  = "version:"  // of the deployed pipeline
 	TagDocument = "document:" // SHA-256 of the pipeline document, in hexadecimal
 	TagActor    = "actor:"    // who started the run
 	TagRun      = "run:"      // its id
