@@ -74,7 +74,7 @@ func (a *Activities) version(ctx context.Context, in OpenInput, request *plan.Re
 	if err != nil {
 		return err
 	}
-	request.Deployed, request.Files, request.ValuesOf = true, b.Files, values.String()
+	request.Deployed, request.Files, request.ValuesOf = true, b.Files, values.Label()
 	request.Values, err = values.Values()
 	return err
 }

@@ -58,12 +58,16 @@ func (c *Client) Deploy(ctx context.Context, r DeployRequest) (_ *Deployed, err 
 	if err != nil {
 		return nil, err
 	}
-	doc, err := CompileFor(deposit.Planner, r.File, r.Params, SlotOf{Next: time.Now()}) // a document about slots, for any of them
+	values, err := c.log.LastEnvironment(ctx, where)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := compileToDeploy(deposit.Planner, r, values)
 	if err != nil {
 		return nil, err
 	}
 	made := bundleOf(doc)
-	if doc, err = compileBundle(deposit.Planner, made, r.File, doc.Params); err != nil {
+	if doc, err = compileBundle(deposit.Planner, made, r.File, doc.Params, values); err != nil {
 		return nil, err
 	}
 	manifest := made.Manifest()
@@ -99,6 +103,16 @@ func (c *Client) deploy(ctx context.Context, deposit *Deposit, made bundle.Bundl
 	}, version)
 }
 
+// compileToDeploy compiles the file of a document with the values of an environment; one that is about slots, for any of them.
+func compileToDeploy(planner worker.Planner, r DeployRequest, values landscape.Environment) (*Document, error) {
+	doc, err := OpenFor(r.File, r.Params, SlotOf{Next: time.Now()})
+	if err != nil {
+		return nil, err
+	}
+	doc.values = values
+	return doc, doc.compile(planner, "")
+}
+
 // bundleOf returns the document with the files that it was compiled with.
 func bundleOf(doc *Document) bundle.Bundle {
 	b := bundle.Bundle{Name: filepath.Base(doc.File), Source: doc.Source, Files: map[string][]byte{}}
@@ -111,8 +125,8 @@ func bundleOf(doc *Document) bundle.Bundle {
 }
 
 // compileBundle compiles the document of a bundle as a deployed one: with the files of the bundle, and no folder. file names it in messages.
-func compileBundle(planner worker.Planner, b bundle.Bundle, file string, params map[string]string) (*Document, error) {
-	doc := &Document{File: file, Source: b.Source, Params: params}
+func compileBundle(planner worker.Planner, b bundle.Bundle, file string, params map[string]string, values landscape.Environment) (*Document, error) {
+	doc := &Document{File: file, Source: b.Source, Params: params, values: values}
 	return doc, doc.compileAs(planner, plan.Request{Deployed: true, Files: b.Files})
 }
 

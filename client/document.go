@@ -80,7 +80,7 @@ func (d *Document) compileAs(planner worker.Planner, request plan.Request) (err 
 	if request.Values, err = d.values.Values(); err != nil {
 		return err
 	}
-	request.ValuesOf = d.values.String()
+	request.ValuesOf = d.values.Label()
 	request.File, request.Document, request.Params = d.File, d.Source, d.Params
 	d.Plan, err = planner.Plan(request)
 	if err != nil {

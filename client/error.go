@@ -40,6 +40,8 @@ const (
 	ListRuns          Cure = "list_runs"           // choose one of the recorded runs
 	ListPipelines     Cure = "list_pipelines"      // choose one of the deployed pipelines, or of its versions
 	RestorePipeline   Cure = "restore_pipeline"    // restore the retired pipeline
+	ListEnvironments  Cure = "list_environments"   // choose one of the environments
+	SetValues         Cure = "set_values"          // give the environment these values
 	PromoteVersion    Cure = "promote_version"     // promote the version from the environment where it is deployed
 	ListEffects       Cure = "list_effects"        // choose one of the run's effects
 	ListEdges         Cure = "list_edges"          // choose one of the edges of the run's graph

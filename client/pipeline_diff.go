@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"reflect"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"waymark/activities"
 	"waymark/activities/bundle"
+	"waymark/landscape"
 	"waymark/payload"
 	"waymark/pipeline"
 	"waymark/worker"
@@ -70,6 +72,10 @@ func (c *Client) DiffPipelines(ctx context.Context, environment, from, to string
 	if err != nil {
 		return nil, err
 	}
+	values, err := c.log.LastEnvironment(ctx, cmp.Or(environment, landscape.DefaultEnvironment))
+	if err != nil {
+		return nil, err
+	}
 	var bundles [2]bundle.Bundle
 	for i, word := range []string{before.Name(), after.Name()} {
 		p, err := c.findPipeline(ctx, environment, word)
@@ -85,7 +91,7 @@ func (c *Client) DiffPipelines(ctx context.Context, environment, from, to string
 	if same := len(d.Files)+len(d.Value) == 0; same {
 		d.Plans = &same // they say the same
 	} else {
-		d.Plans = samePlans(deposit.Planner, bundles, params)
+		d.Plans = samePlans(deposit.Planner, bundles, params, values)
 	}
 	d.Text = activities.Difference(d.From, bundles[0].Source, d.To, bundles[1].Source, documentDifferenceBytes)
 	return d, nil
@@ -172,10 +178,10 @@ func changes(before, after []keyed) (found []DocumentChange) {
 }
 
 // samePlans reports whether both bundles compile to equal plans; nil if one does not compile here.
-func samePlans(planner worker.Planner, bundles [2]bundle.Bundle, params map[string]string) *bool {
+func samePlans(planner worker.Planner, bundles [2]bundle.Bundle, params map[string]string, values landscape.Environment) *bool {
 	var plans [2]any
 	for i, b := range bundles {
-		doc, err := compileBundle(planner, b, b.Name, params)
+		doc, err := compileBundle(planner, b, b.Name, params, values)
 		if err != nil {
 			return nil
 		}

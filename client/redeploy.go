@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 
+	"waymark/activities/bundle"
 	"waymark/landscape"
+	"waymark/payload"
+	"waymark/pipeline"
 )
 
 // RedeployRequest says what is to become of a deployed pipeline. Its Why must not be empty.
@@ -25,7 +28,7 @@ type Redeployed struct {
 }
 
 // Promote makes a version that is deployed in one environment the current one in another. The error is an *Error of kind NotFound if it never was
-// deployed there, and Conflict if the pipeline is retired in either.
+// deployed there, and Conflict if the pipeline is retired in either, or the document refers to values that only the first one has.
 func (c *Client) Promote(ctx context.Context, r RedeployRequest) (_ *Redeployed, err error) {
 	defer c.edge(ctx, &err)
 	name, version, err := landscape.ParseVersion(r.Pipeline)
@@ -41,12 +44,72 @@ func (c *Client) Promote(ctx context.Context, r RedeployRequest) (_ *Redeployed,
 	}
 	r.Pipeline, r.Version = name, version
 	return c.redeploy(r, func(order landscape.Deployment) (landscape.Redeployed, error) {
+		if err := c.mayPromote(ctx, from, order); err != nil {
+			return landscape.Redeployed{}, err
+		}
 		done, err := c.log.Promote(ctx, from, order)
 		if errors.Is(err, landscape.ErrNotFound) {
 			err = registryError(from, name, c.place, err)
 		}
 		return done, err
 	})
+}
+
+// mayPromote refuses to promote a version into an environment that lacks values which it has where it comes from.
+func (c *Client) mayPromote(ctx context.Context, from string, order landscape.Deployment) error {
+	found, err := c.log.Startable(ctx, from, order.Pipeline, order.Version)
+	if err != nil {
+		return registryError(from, order.Pipeline, c.place, err)
+	}
+	before, err := c.values(ctx, from)
+	if err != nil || len(before) == 0 {
+		return err
+	}
+	after, err := c.values(ctx, order.Environment)
+	if err != nil {
+		return err
+	}
+	deposit, err := c.host.Deposit(ctx, false)
+	if err != nil {
+		return err
+	}
+	b, err := bundle.Get(ctx, deposit.Payloads, payload.Digest(found.Bundle))
+	if err != nil {
+		return err
+	}
+	for _, name := range variablesOf(b) {
+		_, had := before[name]
+		if _, has := after[name]; had && !has {
+			message := fmt.Sprintf("%s refers to ${%s}: %s has a value for it, and %s has none", versionName(found.Pipeline, found.Version), name, from, order.Environment)
+			return &Error{Kind: Conflict, Code: ValuesMissing, Message: message, Cure: SetValues}
+		}
+	}
+	return nil
+}
+
+// values returns the values of an environment.
+func (c *Client) values(ctx context.Context, environment string) (map[string]string, error) {
+	last, err := c.log.LastEnvironment(ctx, environment)
+	if err != nil {
+		return nil, err
+	}
+	return last.Values()
+}
+
+// variablesOf returns the names of the values that the document of a bundle refers to as ${NAME}.
+func variablesOf(b bundle.Bundle) (names []string) {
+	doc, _ := pipeline.Load(b.Name, b.Source, pipeline.Environment{ // what their values are is of no concern here
+		Env: func(string) (string, bool) { return "x", true }, Secret: func(string) (string, error) { return "x", nil }, FingerprintKey: []byte{0},
+	})
+	if doc == nil {
+		return nil
+	}
+	for _, r := range doc.References {
+		if r.Kind == pipeline.EnvReference {
+			names = append(names, r.Name)
+		}
+	}
+	return names
 }
 
 // Rollback makes an older version of a pipeline current again. A second rollback goes one version further back. The error is an *Error of kind

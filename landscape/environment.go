@@ -1,6 +1,7 @@
 package landscape
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,6 +43,9 @@ func (e Environment) String() string {
 	}
 	return fmt.Sprintf("%s#%d", e.Name, e.Seq)
 }
+
+// Label names the environment if it has no values, and else those.
+func (e Environment) Label() string { return cmp.Or(e.String(), e.Name) }
 
 // SetEnvironment gives an environment values, and takes those away that unset names. by has the Name, Actor and Why. It returns the values that the
 // environment has by then, and whether that are others than before: if not, nothing is recorded.

@@ -17,7 +17,8 @@ type Environment struct {
 	// Params are the texts of the parameters that were given for this run.
 	Params map[string]string
 	// Values are those of the environment in which the document is deployed, by name. They come before the variables of Env, which needs no
-	// permission then, and everybody may see them. ValuesOf names them for the record, such as prod#12.
+	// permission then, and everybody may see them. ValuesOf names them for the record, such as prod#12, or the environment if it has none; it is
+	// empty for a document that is deployed in none.
 	Values   map[string]string
 	ValuesOf string
 	// Env returns the environment variable and whether it is set. Nil means that none is set.

@@ -209,17 +209,24 @@ func (l *loader) fetch(s span) (string, error) {
 		return value, nil
 	}
 	if l.env.MayRead != nil && !l.env.MayRead(s.text) {
-		return "", fmt.Errorf("the environment variable %s is none that this worker gives to documents: its operator can, with --allow-env %s; or write ${secret:NAME}", s.text, s.text)
+		return "", fmt.Errorf("the environment variable %s is none that this worker gives to documents: its operator can, with --allow-env %s; or write ${secret:NAME}%s",
+			s.text, s.text, l.orValue(s.text))
 	}
 	if l.env.Env != nil {
 		if value, set := l.env.Env(s.text); set {
 			return value, nil
 		}
 	}
-	if l.env.ValuesOf != "" {
-		return "", fmt.Errorf("${%s} is neither a value of the environment (%s) nor a variable that is set; `waymark env set` gives it one", s.text, l.env.ValuesOf)
+	return "", fmt.Errorf("the environment variable %s is not set; set it, or write $${ for a literal ${%s", s.text, l.orValue(s.text))
+}
+
+// orValue says how a value of the environment cures that there is no variable; nothing for a document that is deployed in none.
+func (l *loader) orValue(name string) string {
+	if l.env.ValuesOf == "" {
+		return ""
 	}
-	return "", fmt.Errorf("the environment variable %s is not set; set it, or write $${ for a literal ${", s.text)
+	environment, _, _ := strings.Cut(l.env.ValuesOf, "#")
+	return fmt.Sprintf("; or give the environment %s a value, with waymark env set %[1]s %s=VALUE", environment, name)
 }
 
 func (l *loader) lookUpParam(path, name string) (string, bool) {

@@ -32,7 +32,13 @@ func TestARunIsOfAnEnvironment(t *testing.T) {
 		Members: []worker.Member{{Files: "disk", Pipelines: data, Environment: "prod"}}, Planner: allowing, Attributes: attributes.Types(),
 	})
 	require.NoError(t, os.WriteFile(filepath.Join(data, "in.csv"), []byte(sharedRows(10)), 0o600))
-	document := strings.NewReplacer("orders.csv", filepath.Join(data, "in.csv"), "path: out", "overwrite: true, path: "+data).Replace(shared)
+	document := strings.NewReplacer("orders.csv", filepath.Join(data, "in.csv"), "path: out", `overwrite: true, path: "${WHERE}"`, "/all.csv", "").Replace(shared)
+	for _, name := range []string{"prod", "test"} {
+		_, err := s.Client.SetEnvironment(t.Context(), client.ValuesRequest{
+			By: client.By{Actor: "ann", Why: "a folder"}, Environment: name, Set: map[string]string{"WHERE": filepath.Join(data, name+".csv")},
+		})
+		require.NoError(t, err)
+	}
 	deploy := func(to, comment string) {
 		file := filepath.Join(t.TempDir(), "any.yaml")
 		require.NoError(t, os.WriteFile(file, []byte("# "+comment+"\n"+document), 0o600))
@@ -52,7 +58,9 @@ func TestARunIsOfAnEnvironment(t *testing.T) {
 		}
 		run, err := s.Log.Run(t.Context(), result.Run)
 		require.NoError(t, err)
-		require.Equal(t, []any{version, environment}, []any{run.Version, run.Environment})
+		require.Equal(t, []any{version, environment, int64(1)}, []any{run.Version, run.Environment, run.EnvironmentSeq})
+		require.Contains(t, run.Refs, `"from":"environment `+environment+`#1"`)
+		require.FileExists(t, filepath.Join(data, environment+".csv"))
 		start, err := s.Log.StartOfWorkflow(t.Context(), execution.GetID())
 		require.NoError(t, err)
 		require.Equal(t, environment, start.Environment)

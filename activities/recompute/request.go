@@ -23,7 +23,7 @@ func Request(ctx context.Context, log *landscape.Reader, run landscape.Run, tabl
 	if request.Values, err = values.Values(); err != nil {
 		return request, err
 	}
-	request.ValuesOf = values.String()
+	request.ValuesOf = values.Label()
 	description, err := Described(run)
 	request.Beside = description.Beside
 	return request, err

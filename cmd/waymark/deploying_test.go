@@ -22,7 +22,7 @@ func TestDeployingPage(t *testing.T) {
 	require.NoError(t, err)
 	shop := t.TempDir()
 	t.Chdir(t.TempDir())
-	here := strings.NewReplacer("/srv/shop", shop, "  ann  ", "  "+local.User()+"  ").Replace
+	here := strings.NewReplacer("/srv/shop", shop, "  ann  ", "  "+local.User()+"  ", " by ann:", " by "+local.User()+":").Replace
 	blocks := regexp.MustCompile("(?s)```(yaml|console)\n(.*?)```").FindAllStringSubmatch(string(page), -1)
 	require.Equal(t, "yaml", blocks[0][1])
 	document := here(blocks[0][2])
@@ -59,5 +59,5 @@ func TestDeployingPage(t *testing.T) {
 			commands++
 		}
 	}
-	require.Equal(t, 13, commands)
+	require.Equal(t, 17, commands)
 }

@@ -51,7 +51,7 @@ Exit codes: 0 done · 1 failed · 2 wrong use or document · 3 done, with refuse
 		a.verifyCommand())
 	group(root, "Write pipelines", a.initCommand(), a.validateCommand(), a.planCommand(), a.scheduleCommand(), a.schemaCommand())
 	group(root, "Deploy pipelines", a.deployCommand(), a.pipelinesCommand(), a.promoteCommand(), a.rollbackCommand(), a.retireCommand(),
-		a.restoreCommand())
+		a.restoreCommand(), a.envCommand())
 	group(root, "Operate", a.serveCommand(), a.workerCommand(), a.doctorCommand(), a.resolveCommand(), a.landscapeCommand(), a.versionCommand())
 	root.SetHelpCommandGroupID("Operate")
 	root.SetCompletionCommandGroupID("Operate")

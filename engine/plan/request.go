@@ -10,6 +10,6 @@ type Request struct {
 	Deployed bool              // it is a version of a deployed pipeline: it has no folder, and of the files that it is compiled with only Files are looked at
 	Files    map[string][]byte // of a deployed one: the contents of those files, by their paths as the document has them
 	Values   map[string]string // of a deployed one: the values of its environment, by name
-	ValuesOf string            // which those are, such as prod#12
+	ValuesOf string            // which those are, such as prod#12, or the environment if it has none
 	Beside   string            // a word such as retry-1 that sinks put into the names of their outputs; "" leaves them as they are
 }

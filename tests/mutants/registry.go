@@ -23,6 +23,16 @@ var registry = []mutant{
 		pkg: "./tests", run: "^TestARunIsOfAnEnvironment$",
 	},
 	{
+		name: "a resumed run takes the values that are in force", never: "half of an output is of one region, and half of another",
+		file: "activities/recompute/request.go", old: "log.Environment(ctx, run.Environment, run.EnvironmentSeq)", new: "log.LastEnvironment(ctx, run.Environment)",
+		pkg: "./cmd/waymark", run: "^TestScripts$/^env$",
+	},
+	{
+		name: "a password becomes a value of an environment", never: "everybody who reads the record reads the password",
+		file: "client/environment.go", old: "case secretName.MatchString(name):", new: "case false:",
+		pkg: "./cmd/waymark", run: "^TestScripts$/^env$",
+	},
+	{
 		name: "any version runs in any environment", never: "a version that nobody promoted runs in production",
 		file: "landscape/registry.go", old: "err == nil && !there {", new: "err == nil && false && there {",
 		pkg: "./landscape/memdriver", run: "^TestDriver$/^Redeployments$",
