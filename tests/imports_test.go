@@ -88,6 +88,7 @@ var allowed = map[string][]string{
 	"tests/held":      {},
 	"tests/programs":  {},
 	"tests/picture":   {"tests/programs"},
+	"tests/browser":   {"tests/services"},
 	"tests/inprocess": {"activities/recompute", "tests/started", "worker", "workflows", "activities", "engine/plan", "plugin", "landscape", "payload", "tests/storages"},
 	"tests/storages": {
 		"landscape", "landscape/pgstore", "landscape/sqlitestore",

@@ -33,9 +33,9 @@ func offering(t *testing.T, files map[string]string, allowed ...string) *system.
 }
 
 // give gives an order to a workflow, and returns when it is obeyed.
-func give(t *testing.T, s *system.System, workflow, name string, order any) error {
+func give(t *testing.T, c client.Client, workflow, name string, order any) error {
 	t.Helper()
-	update, err := s.Temporal.UpdateWorkflow(t.Context(), client.UpdateWorkflowOptions{
+	update, err := c.UpdateWorkflow(t.Context(), client.UpdateWorkflowOptions{
 		WorkflowID: workflow, UpdateName: name, Args: []any{order}, WaitForStage: client.WorkflowUpdateStageCompleted,
 	})
 	if err != nil {
@@ -59,7 +59,7 @@ func TestOrdersUnderAnyID(t *testing.T) {
 	input := map[string]any{"pipeline": "recorded", "key": "k"}
 	started := system.Execute(t, s.Temporal, "ann-wants", input)
 	order := map[string]any{"actor": "ann", "why": "to see"}
-	require.NoError(t, give(t, s, "ann-wants", workflows.PauseUpdate, order), "as early as it likes")
+	require.NoError(t, give(t, s.Temporal, "ann-wants", workflows.PauseUpdate, order), "as early as it likes")
 	view := asked(t, s, "ann-wants")
 	run := workflows.WorkflowID(view.Run)
 	require.Equal(t, workflows.View{Run: view.Run, Workflow: run, Status: "paused", Paused: &workflows.Command{Actor: "ann", Why: "to see"}}, view)
@@ -70,11 +70,11 @@ func TestOrdersUnderAnyID(t *testing.T) {
 	require.Contains(t, currentDetails(t, s, "ann-wants"), "the workflow `"+run+"`")
 
 	joined := system.Execute(t, s.Temporal, "bob-wants", input)
-	require.ErrorContains(t, give(t, s, "bob-wants", workflows.ContinueUpdate, map[string]any{"actor": "bob", "why": "x", "force": true}), `the unknown key "force"`)
-	require.ErrorContains(t, give(t, s, "bob-wants", workflows.ContinueUpdate, map[string]any{"actor": "bob"}), "does not say why")
-	require.NoError(t, give(t, s, "bob-wants", workflows.ContinueUpdate, map[string]any{"actor": "bob", "why": "go"}))
+	require.ErrorContains(t, give(t, s.Temporal, "bob-wants", workflows.ContinueUpdate, map[string]any{"actor": "bob", "why": "x", "force": true}), `the unknown key "force"`)
+	require.ErrorContains(t, give(t, s.Temporal, "bob-wants", workflows.ContinueUpdate, map[string]any{"actor": "bob"}), "does not say why")
+	require.NoError(t, give(t, s.Temporal, "bob-wants", workflows.ContinueUpdate, map[string]any{"actor": "bob", "why": "go"}))
 	require.Equal(t, "running", asked(t, s, run).Status)
-	require.NoError(t, give(t, s, "bob-wants", workflows.CancelUpdate, order))
+	require.NoError(t, give(t, s.Temporal, "bob-wants", workflows.CancelUpdate, order))
 	var result workflows.RunResult
 	require.NoError(t, started.Get(t.Context(), &result))
 	require.Equal(t, pipeline.Cancelled, result.Status)
@@ -100,7 +100,7 @@ func TestAnOrderToARunThatDoesNotBegin(t *testing.T) {
 	s := offering(t, nil)
 	started := system.Execute(t, s.Temporal, "ann-wants", map[string]any{"pipeline": "nothing"})
 	begun := time.Now()
-	err := give(t, s, "ann-wants", workflows.CancelUpdate, map[string]any{"actor": "ann", "why": "to see"})
+	err := give(t, s.Temporal, "ann-wants", workflows.CancelUpdate, map[string]any{"actor": "ann", "why": "to see"})
 	require.Error(t, err)
 	require.Less(t, time.Since(begun), time.Minute)
 	require.Error(t, started.Get(t.Context(), nil))

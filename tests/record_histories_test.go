@@ -220,7 +220,7 @@ func recordAskedOrders(t *testing.T, name string) {
 	run := system.Execute(t, r.Temporal, name, map[string]any{"pipeline": "recorded", "run": "r"})
 	r.awaitRows(t, "r")
 	for _, order := range []string{workflows.PauseUpdate, workflows.ContinueUpdate, workflows.CancelUpdate} {
-		require.NoError(t, give(t, r.System, name, order, map[string]any{"actor": "ann", "why": "to record it"}))
+		require.NoError(t, give(t, r.Temporal, name, order, map[string]any{"actor": "ann", "why": "to record it"}))
 	}
 	require.NoError(t, run.Get(t.Context(), nil))
 	r.saveAs(t, name, name)

@@ -109,6 +109,12 @@ func (s *serving) try(ctx context.Context, args ...string) (string, error) {
 	return string(out), err
 }
 
+// give gives an order to a workflow, and returns when it is obeyed.
+func (s *serving) give(t *testing.T, workflow, name string, order any) error {
+	t.Helper()
+	return give(t, s.temporal(t), workflow, name, order)
+}
+
 // listed is what a command prints with --json.
 func listed[T any](t *testing.T, s *serving, args ...string) (all []T) {
 	t.Helper()

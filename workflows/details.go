@@ -49,18 +49,17 @@ func MemoOf(name, run string) map[string]any {
 // details is what Temporal's pages show of the run now.
 func (f *flow) details() string {
 	state := f.state
-	table := fmt.Appendf(nil, "**%s** · %s · %d rows read · %d done · %d refused\n\n", state.Plan.Pipeline, state.status(), state.Read, state.Done, state.Refused)
+	text := fmt.Appendf(nil, "**%s** · %s · %d rows read · %d done · %d refused\n\n", state.Plan.Pipeline, state.status(), state.Read, state.Done, state.Refused)
 	if state.Paused != nil {
-		table = fmt.Appendf(table, "Paused by %s: %s. To continue: `waymark resume %s`\n\n", state.Paused.Actor, state.Paused.Why, f.id)
+		text = fmt.Appendf(text, "Paused by %s: %s. To continue: `waymark resume %s`\n\n", state.Paused.Actor, state.Paused.Why, f.id)
 	}
 	if due := state.deadline(); due != 0 {
-		table = fmt.Appendf(table, "Rows wait for others until %s.\n\n", time.UnixMicro(due).UTC().Format(time.RFC3339))
+		text = fmt.Appendf(text, "Rows wait for others until %s.\n\n", time.UnixMicro(due).UTC().Format(time.RFC3339))
 	}
-	table = append(table, "| sink | rows | parts |\n|---|---|---|\n"...)
-	for i, sink := range state.Plan.Sinks {
-		table = fmt.Appendf(table, "| %s | %d | %d |\n", sink.Name, state.Outputs[i].Rows, state.Outputs[i].Ordinal)
+	for i, sink := range state.Plan.Sinks { // a list: Temporal's pages show the cells of a table without space between them
+		text = fmt.Appendf(text, "- **%s**: %d rows, %d parts\n", sink.Name, state.Outputs[i].Rows, state.Outputs[i].Ordinal)
 	}
-	return string(table)
+	return string(text)
 }
 
 // show shows how the run is now.

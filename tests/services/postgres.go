@@ -142,7 +142,7 @@ func programs(t testing.TB) string {
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	check(t, err, "look for initdb")
 	if len(found) == 0 {
-		missing(t, "Postgres", installPostgres)
+		Missing(t, "Postgres", installPostgres)
 	}
 	slices.SortFunc(found, func(a, b string) int { return version(b) - version(a) })
 	return filepath.Dir(found[0])

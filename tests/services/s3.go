@@ -182,7 +182,7 @@ func findGateway(t testing.TB) string {
 			return path
 		}
 	}
-	missing(t, "the S3 server versitygw", gatewayInstall)
+	Missing(t, "the S3 server versitygw", gatewayInstall)
 	return ""
 }
 

@@ -158,8 +158,8 @@ func freeAddress() (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// missing skips the test, or fails it where tests must not be skipped: there CI is set.
-func missing(t testing.TB, what, cure string) {
+// Missing skips the test, or fails it where tests must not be skipped: there CI is set.
+func Missing(t testing.TB, what, cure string) {
 	t.Helper()
 	if os.Getenv("CI") != "" {
 		t.Fatalf("%s is not installed; %s", what, cure)

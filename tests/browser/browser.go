@@ -1,0 +1,140 @@
+// Package browser opens pages in a real Chromium, for tests of what a person sees.
+package browser
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"waymark/tests/services"
+)
+
+// Shots is the environment variable that names a folder for screenshots; without it none are kept.
+const Shots = "WAYMARK_SCREENSHOTS"
+
+// How long a test waits for what a page is to show, and how often it looks.
+const (
+	patience     = time.Minute
+	pollInterval = 50 * time.Millisecond
+)
+
+// Browser is a window of a Chromium that ends with the test.
+type Browser struct {
+	ctx context.Context //nolint:containedctx // that of chromedp is the window
+}
+
+// Open opens a window of this size. Without Chromium the test is skipped, or fails in CI.
+func Open(t testing.TB, width, height int) *Browser {
+	t.Helper()
+	program := found()
+	if program == "" {
+		services.Missing(t, "chromium", "apt-get install chromium")
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.WindowSize(width, height), chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-quic", true),
+		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true))
+	ctx, stop := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...)
+	t.Cleanup(stop)
+	ctx, end := chromedp.NewContext(ctx)
+	t.Cleanup(end)
+	require.NoError(t, chromedp.Do(ctx), "chromium does not start")
+	return &Browser{ctx}
+}
+
+func found() string {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// Do does things in the window, one after the other. Each waits for what it needs.
+func (b *Browser) Do(t testing.TB, actions ...chromedp.Action[chromedp.Void]) {
+	t.Helper()
+	ctx, done := context.WithTimeout(b.ctx, patience)
+	defer done()
+	if err := chromedp.Do(ctx, actions...); err != nil {
+		b.Shot(t, t.Name()+"-failed")
+		require.NoError(t, err, "the page says:\n%s", b.Text(t))
+	}
+}
+
+// shown is the text that the page shows, and what it has in frames.
+const shown = `[document, ...[...document.querySelectorAll('iframe')].map(f => f.contentDocument)].map(d => d?.body?.innerText).join(' ')`
+
+// Text returns the text that the page shows.
+func (b *Browser) Text(t testing.TB) string {
+	t.Helper()
+	ctx, done := context.WithTimeout(b.ctx, patience)
+	defer done()
+	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](shown))
+	require.NoError(t, err)
+	return text
+}
+
+// Await waits until the page shows the words.
+func (b *Browser) Await(t testing.TB, words ...string) {
+	t.Helper()
+	for _, word := range words {
+		b.Do(t, wait(`text => (`+shown+`).includes(text)`, word))
+	}
+}
+
+// Shot keeps a picture of the window, NAME.png, if there is a folder for pictures.
+func (b *Browser) Shot(t testing.TB, name string) {
+	t.Helper()
+	folder := os.Getenv(Shots)
+	if folder == "" {
+		return
+	}
+	picture, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(folder, 0o750))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, filepath.Base(name)+".png"), picture, 0o600))
+}
+
+// Press clicks the first thing that a person would click for these words.
+func (b *Browser) Press(t testing.TB, words string) {
+	t.Helper()
+	const press = `words => {
+		const named = [...document.querySelectorAll('button, a, [role="menuitem"]')].find(e => e.innerText.trim() === words && !e.disabled && e.checkVisibility());
+		named?.click();
+		return !!named;
+	}`
+	b.Do(t, wait(press, words))
+}
+
+// wait waits until a function of the page, called with an argument, returns true.
+func wait(function, argument string) chromedp.Action[chromedp.Void] {
+	return func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+		held := chromedp.PollFunction[bool](function, chromedp.WithPollingArgs(argument), chromedp.WithPollingInterval(pollInterval), chromedp.WithPollingTimeout(patience))
+		_, err := held(ctx, target)
+		return chromedp.Void{}, err
+	}
+}
+
+// Write writes text into the field that the selector finds, in place of what is there, as keys would.
+func (b *Browser) Write(t testing.TB, selector, text string) {
+	t.Helper()
+	const selected = `selector => {
+		const field = document.querySelector(selector);
+		field?.focus();
+		document.execCommand('selectAll');
+		return !!field;
+	}`
+	b.Do(t, wait(selected, selector), chromedp.KeyEvent(text))
+}
+
+// Click clicks the thing that the selector finds.
+func (b *Browser) Click(t testing.TB, selector string) {
+	t.Helper()
+	b.Do(t, wait(`selector => { const found = document.querySelector(selector); found?.click(); return !!found; }`, selector))
+}
