@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"waymark/activities/bundle"
@@ -26,6 +27,7 @@ type DeployRequest struct {
 	File   string            // of the document
 	Params map[string]string // values to check it with, of parameters that have no default; they are not part of the version
 	To     string            // the environment; empty for the default one
+	Anyway string            // why a document is deployed that has schedules and cannot run twice; empty to refuse it
 	DryRun bool              // say what would happen, and change nothing
 }
 
@@ -47,7 +49,7 @@ type Deployed struct {
 
 // Deploy makes a version of a pipeline of the file of a document and the files that it is compiled with, and makes it the current one of an
 // environment. Equal bytes are the same version; who deploys what is current changes nothing. The error is an *Error of kind Invalid if the document has problems,
-// also those that it has only as a deployed one, which has no folder; of kind Conflict if the pipeline is retired there.
+// also those that it has only as a deployed one, which has no folder and is run again and again by its schedules; of kind Conflict if the pipeline is retired there.
 func (c *Client) Deploy(ctx context.Context, r DeployRequest) (_ *Deployed, err error) {
 	defer c.edge(ctx, &err)
 	where, err := environmentNamed(r.To)
@@ -70,8 +72,14 @@ func (c *Client) Deploy(ctx context.Context, r DeployRequest) (_ *Deployed, err 
 	if doc, err = compileBundle(deposit.Planner, made, r.File, doc.Params, values); err != nil {
 		return nil, err
 	}
+	if err := r.mayRepeat(doc.Plan.Document); err != nil {
+		return nil, err
+	}
 	manifest := made.Manifest()
 	by := r.or(c.Actor)
+	if r.Anyway != "" {
+		by.Why = strings.TrimSpace(by.Why + " (anyway: " + r.Anyway + ")")
+	}
 	version := landscape.PipelineVersion{
 		Pipeline: doc.Name(), Bundle: string(manifest.Digest()), Actor: by.Actor, Message: by.Why, Code: deposit.Code, Host: HostName(),
 	}
@@ -130,16 +138,34 @@ func compileBundle(planner worker.Planner, b bundle.Bundle, file string, params 
 	return doc, doc.compileAs(planner, plan.Request{Deployed: true, Files: b.Files})
 }
 
-// warningsOf says what in a document stops its second run.
-func warningsOf(doc *pipeline.Document) (warnings []DocumentProblem) {
+// onlyOnce are the sinks of a document that stop its second run.
+func onlyOnce(doc *pipeline.Document) (problems pipeline.Problems) {
 	for _, entry := range doc.Pipeline.Sinks {
 		format, target := targetOf(entry.Value)
 		path := pipeline.Key("sinks", entry.Name) + "." + format + ".path"
 		if format == "" || target.Overwrite || target.Path == pipeline.Stdio || doc.Varies(path) {
 			continue
 		}
-		p := doc.Problem(path, "%s", "the output has the same name in every run, and the sink does not say overwrite: "+
-			"the second run stops with TARGET_EXISTS; put a parameter into the path, or write overwrite: true")
+		problems = append(problems, doc.Problem(path, "%s", "the output has the same name in every run, and the sink does not say overwrite: "+
+			"the second run stops with TARGET_EXISTS; put a parameter into the path, or write overwrite: true"))
+	}
+	return problems
+}
+
+// mayRepeat refuses a document that schedules run again and again, and whose second run stops.
+func (r *DeployRequest) mayRepeat(doc *pipeline.Document) error {
+	problems := onlyOnce(doc)
+	if len(problems) == 0 || len(doc.Pipeline.Schedules) == 0 || r.Anyway != "" {
+		return nil
+	}
+	refused := *documentError(r.File, problems).(*Error)
+	refused.Cure = DeployAnyway
+	return &refused
+}
+
+// warningsOf says what in a document stops its second run.
+func warningsOf(doc *pipeline.Document) (warnings []DocumentProblem) {
+	for _, p := range onlyOnce(doc) {
 		warnings = append(warnings, DocumentProblem{p.File, p.Line, p.Column, p.Path, p.Message})
 	}
 	return warnings

@@ -45,6 +45,7 @@ document has no folder, so their paths are absolute, or lead elsewhere, such as 
 	cmd.Flags().StringArrayVar(&params, "param", nil, "value `NAME=VALUE` of a parameter that has no default, to check the document with; repeat for more")
 	cmd.Flags().StringVarP(&r.Why, "message", "m", "", "`text` about the version, for the record")
 	cmd.Flags().StringVar(&r.To, "to", landscape.DefaultEnvironment, "`environment` in which the version becomes current")
+	cmd.Flags().StringVar(&r.Anyway, "anyway", "", "`reason` to deploy a document with schedules whose second run would stop, for the record")
 	cmd.Flags().BoolVar(&r.DryRun, "dry-run", false, "check the document and say what would happen; deploy nothing")
 	return cmd
 }
