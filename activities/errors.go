@@ -43,6 +43,12 @@ const (
 	TypeExists        = "RunExists"       // the run is recorded, and the execution has no right to work for it; its details are a Found
 )
 
+// Types of the refusals of runs that may not wait for places, or not any longer. Stored; never rename one.
+const (
+	TypeQueueFull    = "QueueFull"
+	TypeQueueTimeout = "QueueTimeout"
+)
+
 // final carries an error that no retry cures together with its type.
 type final struct {
 	kind string
@@ -159,6 +165,8 @@ func finalKind(err error) string {
 		return TypeNotResumable
 	case errors.Is(err, landscape.ErrSuperseded), errors.Is(err, landscape.ErrCalledOff):
 		return TypeSuperseded
+	case errors.Is(err, landscape.ErrQueueFull):
+		return TypeQueueFull
 	case errors.Is(err, landscape.ErrBlocked):
 		return TypeBlocked
 	case errors.Is(err, landscape.ErrNotFound):

@@ -27,6 +27,9 @@ func (a *Activities) FinishRun(ctx context.Context, in FinishInput) (FinishResul
 		if err == nil {
 			err = a.forget(in.Run)
 		}
+		if err == nil {
+			a.release(ctx, in.Run)
+		}
 		result := FinishResult{Status: status, Labels: a.labels(ctx)}
 		if err == nil {
 			result.Ending, err = a.ending(ctx, in.Run)
@@ -97,6 +100,9 @@ func (a *Activities) discard(ctx context.Context, id string, chosen func(sink st
 func (a *Activities) StopRun(ctx context.Context, in StopInput) (Labelled, error) {
 	return anyAttempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (Labelled, error) {
 		labels, err := a.stopRun(ctx, in)
+		if err == nil {
+			a.release(ctx, in.Run)
+		}
 		return Labelled{labels}, err
 	})
 }

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -25,6 +26,7 @@ type Keyed struct {
 	Refused int64              `json:"refused,omitempty"` // of its tokens
 	Reason  string             `json:"reason,omitempty"`  // why it stopped
 	Ending
+	None    string `json:"none,omitempty"`    // why no run came of the last start, if it is not recorded; empty if one may
 	Differs string `json:"differs,omitempty"` // in what it differs from what is asked for; empty if it is the same
 }
 
@@ -33,7 +35,7 @@ func (a *Activities) FindKeyed(ctx context.Context, in OpenInput) (Keyed, error)
 	return anyAttempt(ctx, a, in.Run, 0, func(ctx context.Context, a *Activities) (Keyed, error) {
 		on, err := a.log.Run(ctx, in.Run)
 		if errors.Is(err, landscape.ErrNotFound) {
-			return Keyed{}, nil
+			return a.neverBegun(ctx, in.Run)
 		}
 		if err != nil {
 			return Keyed{}, err
@@ -49,4 +51,16 @@ func (a *Activities) FindKeyed(ctx context.Context, in OpenInput) (Keyed, error)
 		}
 		return found, err
 	})
+}
+
+// neverBegun returns what is recorded of the starts of a run that is not.
+func (a *Activities) neverBegun(ctx context.Context, run string) (found Keyed, err error) {
+	start, err := a.log.LastStart(ctx, run)
+	if errors.Is(err, landscape.ErrNotFound) {
+		return found, nil
+	}
+	if err == nil && start.Decided != 0 {
+		found.None = cmp.Or(start.Reason, string(start.State))
+	}
+	return found, err
 }

@@ -37,6 +37,7 @@ type Labels struct {
 type Opened struct {
 	resumepoint.Plan
 	Labels Labels `json:"labels,omitzero"`
+	Held   *Held  `json:"held,omitempty"` // why the run does not begin, or not yet; then there is no Plan
 }
 
 // Resumed is what ResumeRun returns.
@@ -126,6 +127,8 @@ func (a *Activities) labelsOfStart(ctx context.Context, start landscape.Start) L
 		labels.Status = attributes.Refused
 	case landscape.StartCancelled:
 		labels.Status = string(pipeline.Cancelled)
+	case landscape.StartWaiting, landscape.StartSkipped, landscape.StartSuperseded:
+		labels.Status = string(start.State)
 	}
 	return labels
 }

@@ -19,7 +19,8 @@ import (
 
 // OpenRun compiles the document, looks at the sources, makes the targets ready, and begins the run's record.
 //
-// A run that is recorded is not begun a second time: the error is an *ExistsError. Who began it, and what made them, is what Temporal
+// If the document limits how many runs there are at once, and the run may not begin now, that is recorded with its start, and nothing else is
+// done: Opened.Held says so. A run that is recorded is not begun a second time: the error is an *ExistsError. Who began it, and what made them, is what Temporal
 // knows of that.
 //
 // It may run twice: the record's key is the run's id, and says which execution began it.
@@ -27,6 +28,10 @@ func (a *Activities) OpenRun(ctx context.Context, in OpenInput) (Opened, error) 
 	return anyAttempt(ctx, a, in.Run, 0, func(ctx context.Context, a *Activities) (opened Opened, err error) {
 		if opened.Plan, err = a.openRun(ctx, in); err == nil {
 			opened.Labels, err = a.labelsOf(ctx, in.Run)
+			return opened, err
+		}
+		if opened.Held, err = a.heldBy(ctx, in, err); opened.Held != nil {
+			opened.Labels, err = a.labelsAsked(ctx, LabelInput{Run: in.Run, Pipeline: in.Pipeline})
 		}
 		return opened, err
 	})
@@ -39,6 +44,9 @@ func (a *Activities) openRun(ctx context.Context, in OpenInput) (resumepoint.Pla
 	from, err := askOrigin(ctx)
 	if err == nil {
 		err = a.begun(ctx, in, from)
+	}
+	if err == nil {
+		err = a.decided(ctx, in)
 	}
 	if err == nil {
 		err = a.accept(ctx, in, from)
@@ -71,11 +79,15 @@ func (a *Activities) openRun(ctx context.Context, in OpenInput) (resumepoint.Pla
 	if err != nil {
 		return resumepoint.Plan{}, err
 	}
+	on, err := a.admit(ctx, in, &compiled.Document.Pipeline)
+	if err != nil {
+		return resumepoint.Plan{}, err
+	}
 	compiled, pins, err := a.sources(ctx, in, compiled)
 	if err != nil {
 		return resumepoint.Plan{}, a.here(err)
 	}
-	if err := a.begin(ctx, in, from, compiled, pins); err != nil {
+	if err := a.begin(ctx, in, beginning{from, on, compiled, pins}); err != nil {
 		return resumepoint.Plan{}, err
 	}
 	r := newRun(in.Run, compiled, pins)
@@ -99,7 +111,16 @@ func stat(ctx context.Context, compiled *plan.Plan) (map[string]plugin.SourceInf
 	return pins, nil
 }
 
-func (a *Activities) begin(ctx context.Context, in OpenInput, from *origin, compiled *plan.Plan, pins map[string]plugin.SourceInfo) error {
+// beginning is what a run begins with, besides its input.
+type beginning struct {
+	from     *origin
+	on       *landscape.Admission
+	compiled *plan.Plan
+	pins     map[string]plugin.SourceInfo
+}
+
+func (a *Activities) begin(ctx context.Context, in OpenInput, with beginning) error {
+	from, compiled, pins := with.from, with.compiled, with.pins
 	record, err := a.record(in, compiled)
 	if err != nil {
 		return err
@@ -127,7 +148,7 @@ func (a *Activities) begin(ctx context.Context, in OpenInput, from *origin, comp
 	if graph.Retried, err = a.retried(ctx, pins); err != nil {
 		return err
 	}
-	graph.By, graph.Slot = []landscape.Execution{from.Execution}, in.For
+	graph.By, graph.Slot, graph.Admission = []landscape.Execution{from.Execution}, in.For, with.on
 	err = a.log.BeginRun(ctx, record, graph)
 	if diverged := (*landscape.DivergedError)(nil); errors.As(err, &diverged) { // perhaps another execution was faster
 		return cmp.Or(a.begun(ctx, in, from), err)

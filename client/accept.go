@@ -83,6 +83,11 @@ func (s *Session) endStarts(ctx context.Context, besides string) error {
 	if err != nil {
 		return err
 	}
+	waiting, err := s.Log.Starts(ctx, landscape.StartWaiting, nil, 0)
+	if err != nil {
+		return err
+	}
+	open = append(open, waiting...)
 	for _, start := range open {
 		if start.Run == besides || s.executes(start.Run) {
 			continue

@@ -39,6 +39,7 @@ const (
 	RunEnded            Code = "RUN_ENDED"             // the run is complete: there is nothing to cancel
 	RunExists           Code = "RUN_EXISTS"            // a run with this id is recorded
 	RunReplaced         Code = "RUN_REPLACED"          // another run has the place of the run
+	RunSkipped          Code = "RUN_SKIPPED"           // the run did not begin, because others have its place: its document says so
 	StateDiverged       Code = "STATE_DIVERGED"        // the record contradicts the run's history
 	CommandRefused      Code = "COMMAND_REFUSED"       // the run refuses the command in the state that it is in
 	RunBusy             Code = "RUN_BUSY"              // somebody executes the run

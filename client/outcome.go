@@ -24,6 +24,11 @@ type Outcome struct {
 // Outcome returns what became of the run. The Ending is that of the last event, and must not say that the run was detached.
 func (e *Execution) Outcome(ctx context.Context, end *Ending) (*Outcome, error) {
 	o := &Outcome{Took: time.Since(e.Started)}
+	if joined := end.Result.Run; end.Err == nil && joined != "" && joined != e.Run {
+		if err := e.becomes(ctx, joined); err != nil {
+			return nil, err
+		}
+	}
 	run, recorded, err := e.Recorded(ctx)
 	if err != nil {
 		return nil, err
@@ -49,12 +54,26 @@ func (e *Execution) Outcome(ctx context.Context, end *Ending) (*Outcome, error) 
 	return o, nil
 }
 
+// becomes makes the execution that of a run that it joined, because its document says so: its result is the other one's.
+func (e *Execution) becomes(ctx context.Context, run string) error {
+	on, err := e.session.Log.Run(ctx, run)
+	if err == nil {
+		e.Run, e.Joined, e.Started = run, true, on.Started.Time()
+		e.inEpoch(on.Epoch)
+	}
+	return err
+}
+
 // neverBegan is about a run that ended before it was recorded: nothing was read and nothing was written.
 func (e *Execution) neverBegan(end *Ending) *Error {
 	failure := &Error{Kind: Failed, Code: RunFailed, Message: "it ended before it began", Err: end.Err}
 	switch {
 	case end.Interrupted:
 		failure.Kind, failure.Code, failure.Message = Interrupted, Stopped, "stopped before the run began; nothing was read or written"
+	case end.Err == nil && end.Result.Status == pipeline.Cancelled:
+		failure.Kind, failure.Code, failure.Message = Interrupted, Stopped, fmt.Sprintf("run %s was %s, before it began; nothing was read or written", e.Run, end.Result.Reason)
+	case end.Err == nil && end.Result.Reason != "":
+		failure.Kind, failure.Code, failure.Message = Conflict, RunSkipped, fmt.Sprintf("run %s was %s: %s", e.Run, end.Result.Status, end.Result.Reason)
 	case end.Err != nil:
 		failure.Kind, failure.Code, failure.Cure = e.classify(end.Err)
 		failure.Message = Cause(end.Err)

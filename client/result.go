@@ -17,9 +17,10 @@ type Result struct {
 	Filtered    int64                 `json:"rows_filtered"`
 	Discarded   int64                 `json:"rows_discarded"`
 	Seconds     float64               `json:"seconds"`
-	Sinks       map[string]SinkResult `json:"sinks"`           // by name; not nil
-	Error       string                `json:"error,omitempty"` // why the run is not complete
-	Code        Code                  `json:"code,omitempty"`  // of the error, if this execution has no recorded end
+	Sinks       map[string]SinkResult `json:"sinks"`            // by name; not nil
+	Error       string                `json:"error,omitempty"`  // why the run is not complete
+	Code        Code                  `json:"code,omitempty"`   // of the error, if this execution has no recorded end
+	Reason      string                `json:"reason,omitempty"` // of a run that is skipped or superseded: it did not begin, and that is no error
 }
 
 // SinkResult is what became of the output of a sink.
@@ -40,6 +41,8 @@ func (e *Execution) Result(end *Ending, o *Outcome) *Result {
 		result.count(o.Status)
 	}
 	switch {
+	case o.Err != nil && o.Err.Code == RunSkipped:
+		result.Status, result.Reason = end.Result.Status, end.Result.Reason
 	case o.Err != nil:
 		result.Status, result.Error, result.Code = pipeline.Failed, o.Err.Message, o.Err.Code
 		if o.Status != nil && (end.Interrupted || end.Gone) {

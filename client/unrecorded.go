@@ -34,8 +34,11 @@ func (c *Client) refused(ctx context.Context, word string, missing error) error 
 		start, err = c.log.StartOfWorkflow(ctx, word)
 	}
 	known := err == nil && start.Reason != ""
-	if !known {
+	switch {
+	case !known:
 		return nil
+	case start.State == landscape.StartWaiting:
+		return &Error{Kind: Unavailable, Code: RunWaiting, Run: start.Run, Message: fmt.Sprintf("run %s waits for places: %s", start.Run, start.Reason), Cure: Join, Err: missing}
 	}
 	message := fmt.Sprintf("run %s did not begin: it was %s %s: %s", start.Run, start.State, Time(start.Decided).Time().Format(time.RFC3339), start.Reason)
 	if start.Run != word {

@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"waymark/internal/sqlitefile"
+	"waymark/landscape"
 	"waymark/workflows"
 )
 
@@ -52,6 +53,9 @@ func (w *watch) look(ctx context.Context) {
 	activities := found.GetPendingActivities()
 	failing := w.failures(activities)
 	held := hindrance{message: w.pause(ctx)}
+	if held.message == "" {
+		held.message = w.queued(ctx)
+	}
 	if held.message == "" {
 		held.message = waiting(w.session.Converter, activities)
 	}
@@ -157,6 +161,15 @@ func (w *watch) pause(ctx context.Context) string {
 		return ""
 	}
 	return "paused by " + paused.Actor + ": " + paused.Why
+}
+
+// queued says for which places the run waits; nothing if it waits for none.
+func (w *watch) queued(ctx context.Context) string {
+	start, err := w.session.Log.LastStart(ctx, w.Run)
+	if err != nil || start.State != landscape.StartWaiting {
+		return ""
+	}
+	return WaitingWord + start.Reason
 }
 
 // hold tells what keeps the run from moving when that begins or ends, but not of each activity that waits for the same.

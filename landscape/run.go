@@ -17,6 +17,8 @@ type Graph struct {
 	Retried []RetriedRow // of a run with a RetryLink: records of its parent that it retries
 	Slot    string       // of time, that the run is about; recorded with its start; empty if none is known
 	By      []Execution  // the one that begins the run; nil if it is not a workflow
+
+	Admission *Admission // on which terms the run may begin; nil if it needs no place
 }
 
 // BeginRun records a run with its graph, who begins it, what its sources held and what its lookups read, and reserves the
@@ -24,18 +26,23 @@ type Graph struct {
 // start, epoch and status.
 //
 // Repeating it with equal content changes nothing, whatever the run's status is by now; other content is a
-// *DivergedError, and so is a record in graph.Retried that another run retries.
+// *DivergedError, and so is a record in graph.Retried that another run retries. If graph.Admission does not let the run begin, the error is
+// what Admit returns.
 func (l *Log) BeginRun(ctx context.Context, run Run, graph Graph) error {
 	now := l.now()
 	run.Started, run.Status, run.Finished, run.Reason, run.Epoch, run.Final = now, pipeline.Running, 0, "", 0, false
 	err := lanes(graph.Lanes).check(graph.Sources)
 	if err == nil {
 		err = settle("", func() error {
-			start, err := l.begins(ctx, run.ID, graph.Slot, now)
+			tx, err := l.admits(ctx, run.ID, graph.Admission)
 			if err != nil {
 				return err
 			}
-			return l.driver.Commit(ctx, Tx{Insert: graph.records(run, now), Move: start})
+			start, err := l.begins(ctx, run.ID, graph.Slot, graph.Admission, now)
+			if err != nil {
+				return err
+			}
+			return l.driver.Commit(ctx, Tx{Insert: append(graph.records(run, now), tx.Insert...), Move: append(start, tx.Move...)})
 		})
 	}
 	if err != nil {

@@ -45,9 +45,13 @@ func (l *Log) moveRun(ctx context.Context, run string, to pipeline.RunStatus, re
 		case old.Status != pipeline.Running:
 			return fmt.Errorf("run %s is %s and cannot become %s", run, old.Status, to)
 		}
+		tx, err := l.release(ctx, run)
+		if err != nil {
+			return err
+		}
 		next := old
 		next.Status, next.Reason, next.Finished = to, reason, l.now()
-		tx := Tx{Move: []Move{{From: old, To: next}}}
+		tx.Move = append(tx.Move, Move{From: old, To: next})
 		if !open(to) {
 			tx.Check = run
 		}
@@ -85,12 +89,16 @@ func (l *Log) CancelRun(ctx context.Context, run string, final bool, actor, why 
 		if err != nil {
 			return err
 		}
+		tx, err := l.release(ctx, run)
+		if err != nil {
+			return err
+		}
 		next := old
 		next.Status, next.Final = pipeline.Cancelled, final
 		if old.Status != pipeline.Cancelled {
 			next.Finished, next.Reason = l.now(), "cancelled by "+actor+": "+cmp.Or(why, "no reason given")
 		}
-		return l.driver.Commit(ctx, Tx{Insert: ordered, Move: []Move{{From: old, To: next}}})
+		return l.driver.Commit(ctx, Tx{Insert: append(ordered, tx.Insert...), Move: append(tx.Move, Move{From: old, To: next})})
 	})
 }
 

@@ -86,7 +86,7 @@ func (r *Reader) blocked(ctx context.Context, run string) (string, error) {
 //
 // Repeating it with the same claim changes nothing, whatever became of the run in that epoch. The error wraps ErrSuperseded if
 // another claim has the epoch, or a later one has begun; it is what Resumable says of a run that cannot be resumed, and a
-// *DivergedError if the recorded run is more than one epoch behind.
+// *DivergedError if the recorded run is more than one epoch behind. A run whose places are taken cannot be resumed.
 func (l *Log) TakeUp(ctx context.Context, r Resumption, by ...Execution) error {
 	err := settle("resumptions", func() error { return l.takeUp(ctx, r, by) })
 	if err != nil {
@@ -110,6 +110,10 @@ func (l *Log) takeUp(ctx context.Context, r Resumption, by []Execution) error {
 	if err := l.resumable(ctx, old); err != nil {
 		return err
 	}
+	tx, err := l.readmit(ctx, old)
+	if err != nil {
+		return err
+	}
 	r.Was, r.At = old.Status, l.now()
 	next := old
 	next.Status, next.Reason, next.Finished, next.Epoch = pipeline.Running, "", 0, r.Epoch
@@ -118,7 +122,7 @@ func (l *Log) takeUp(ctx context.Context, r Resumption, by []Execution) error {
 		e.Run, e.Epoch, e.At = r.Run, r.Epoch, r.At
 		insert = append(insert, e)
 	}
-	return l.plain.Commit(ctx, Tx{Insert: insert, Move: []Move{{From: old, To: next}}})
+	return l.plain.Commit(ctx, Tx{Insert: append(insert, tx.Insert...), Move: append(tx.Move, Move{From: old, To: next})})
 }
 
 // claimed returns nil if the claim of r has the epoch that the run is in.

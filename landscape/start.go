@@ -17,17 +17,21 @@ const (
 	StartBegun     StartState = "begun"     // the run is recorded
 	StartRefused   StartState = "refused"   // no run came of it
 	StartCancelled StartState = "cancelled" // somebody called it back before the run began
+
+	StartWaiting    StartState = "waiting"    // for places, which are limited
+	StartSkipped    StartState = "skipped"    // no run came of it, because others have the places
+	StartSuperseded StartState = "superseded" // it waited, and a later one took its place
 )
 
 // startStates are all words for what becomes of a start.
-var startStates = []StartState{StartAccepted, StartBegun, StartRefused, StartCancelled}
+var startStates = []StartState{StartAccepted, StartWaiting, StartBegun, StartRefused, StartCancelled, StartSkipped, StartSuperseded}
 
 // CheckStartState says what is wrong with a word for what becomes of a start; nil if it is one.
 func CheckStartState(state StartState) error {
 	if slices.Contains(startStates, state) {
 		return nil
 	}
-	return fmt.Errorf("%.64q is no state of a start: write accepted, begun, refused or cancelled", string(state))
+	return fmt.Errorf("%.64q is no state of a start: write accepted, waiting, begun, refused, cancelled, skipped or superseded", string(state))
 }
 
 // Start is one time that somebody asked for a run, and what became of that. A run comes of one start at most; a start that comes
@@ -50,6 +54,7 @@ type Start struct {
 	Refusal     string     `db:"refusal,move"`         // type of the error for which it was refused; else empty
 	Reason      string     `db:"reason,move"`          // one sentence for people; empty if it is accepted or begun
 	Decided     Micros     `db:"decided_us,move,null"` // zero while that is open
+	Terms       string     `db:"terms,move"`           // JSON, admit.Terms: on which it begins; empty if it needs no place
 }
 
 // Table returns starts.
@@ -142,9 +147,14 @@ func (l *Log) notBegun(ctx context.Context, run string) error {
 func (l *Log) refuse(ctx context.Context, start Start, last *Start) error {
 	start.Decided = l.now()
 	if last != nil && last.open() {
+		tx, err := l.release(ctx, start.Run)
+		if err != nil {
+			return err
+		}
 		next := *last
 		next.State, next.Refusal, next.Reason, next.Decided = start.State, start.Refusal, start.Reason, start.Decided
-		return l.plain.Commit(ctx, Tx{Move: []Move{{From: *last, To: next}}})
+		tx.Move = append(tx.Move, Move{From: *last, To: next})
+		return l.plain.Commit(ctx, tx)
 	}
 	if last != nil && last.State == start.State && last.Reason == start.Reason && last.Workflow == start.Workflow {
 		return nil // a repeat
@@ -154,9 +164,9 @@ func (l *Log) refuse(ctx context.Context, start Start, last *Start) error {
 	return l.plain.Commit(ctx, Tx{Insert: []Record{start}})
 }
 
-// begins returns the move by which the open start of a run, which is about the slot, becomes the one that it came of; nil if there is none, and
+// begins returns the move by which the open start of a run, which is about the slot, becomes the one that it came of on these terms; nil if there is none, and
 // if the run is recorded already. The error wraps ErrCalledOff if the start was decided otherwise meanwhile.
-func (l *Log) begins(ctx context.Context, run, slot string, now Micros) ([]Move, error) {
+func (l *Log) begins(ctx context.Context, run, slot string, admission *Admission, now Micros) ([]Move, error) {
 	last, err := l.lastStart(ctx, run)
 	if err != nil || last == nil {
 		return nil, err
@@ -172,7 +182,10 @@ func (l *Log) begins(ctx context.Context, run, slot string, now Micros) ([]Move,
 		}
 	}
 	next := *last
-	next.State, next.Slot, next.Decided = StartBegun, cmp.Or(slot, last.Slot), now
+	next.State, next.Slot, next.Reason, next.Decided = StartBegun, cmp.Or(slot, last.Slot), "", now
+	if admission != nil {
+		next.Terms = termsText(admission.Terms)
+	}
 	return []Move{{From: *last, To: next}}, nil
 }
 

@@ -17,6 +17,9 @@ type Pipeline struct {
 	Sinks       Map[Sink]   `yaml:"sinks"`                 // where rows go, by name
 
 	Schedules Map[Schedule] `yaml:"schedules,omitempty" json:",omitempty"` // when runs are due, and which slot of time each is about, by name
+
+	Concurrency *Concurrency `yaml:"concurrency,omitempty" json:",omitempty"`            // how many runs there are at once, and what becomes of one more
+	Pools       Map[int]     `yaml:"pools,omitempty" json:",omitempty" range:"1 100000"` // how many places of pools that pipelines share each run holds, by the pool's name
 }
 
 // Named is one entry of a Map.

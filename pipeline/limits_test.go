@@ -61,6 +61,7 @@ func TestHostileTextIsCheap(t *testing.T) {
 		"keys of one mapping":     lines("a%d: b\n"),
 		"schedules":               small + "schedules:\n" + lines("  a%d: {every: day, zone: a}\n"),
 		"parameters of schedules": small + "schedules: {a: {every: day, params: {" + lines("a%d: b,") + "}}}\n",
+		"pools":                   small + "pools:\n" + lines("  a%d: 1\n"),
 		"steps":                   "steps:\n" + lines("- {name: a%d}\n"),
 		"long keys above a list":  nested(14, 1000, "- a"),
 		"long keys above keys":    nested(14, 1000, "a: b"),

@@ -199,6 +199,14 @@ func TestLoadSinks(t *testing.T) {
 	require.Equal(t, "out/north-west/rejected.jsonl", sinks[2].Value.JSONL.Path)
 }
 
+func TestLoadConcurrency(t *testing.T) {
+	doc := loadFull(t).Pipeline
+	require.Equal(t, &pipeline.Concurrency{
+		Runs: 2, Key: "west", WhenFull: "queue", Queue: pipeline.RunQueue{Max: 100, Wait: pipeline.Duration(6 * time.Hour)}, Priority: 1,
+	}, doc.Concurrency)
+	require.Equal(t, pipeline.Map[int]{{Name: "db-prod", Value: 1}, {Name: "llm", Value: 2}}, doc.Pools)
+}
+
 func TestLoadSchedules(t *testing.T) {
 	require.Equal(t, pipeline.Map[pipeline.Schedule]{
 		{Name: "nightly", Value: pipeline.Schedule{

@@ -40,11 +40,12 @@ func (l *loader) checkDocument() {
 	}
 	l.checkTargets(p)
 	l.checkSchedules(p)
+	l.checkConcurrency(p)
 }
 
 func (l *loader) checkName(path, name string) {
-	if !nodeName.MatchString(name) {
-		l.report(path, "%s is not a name: use a to z, 0 to 9, _ and -, at most 63 characters, a letter or digit first", quote(name))
+	if err := CheckName(name); err != nil {
+		l.report(path, "%s is not a name: %s", quote(name), err)
 	} else if slices.Contains(reserved, name) {
 		l.report(path, "%q is a word of routes and policies, not a name: choose another", name)
 	}

@@ -92,18 +92,19 @@ func (c Command) verb(name string) string {
 type View struct {
 	Run      string `json:"run"`
 	Workflow string `json:"workflow"` // of the run
-	// Status is accepted while the run's workflow is not there, then running, paused, or how the run ended.
+	// Status is accepted while the run's workflow is not there, then waiting, running, paused, or how the run ended.
 	Status string `json:"status"`
 	// Progress is nil if another workflow than the run's answers: one that somebody started for the run, and that cannot ask the run's.
 	*resumepoint.Progress
 	// Paused says by whom and why; nil if the run is not paused, as far as who answers knows.
 	Paused *Command `json:"paused,omitempty"`
+	Waits  string   `json:"waits,omitempty"` // why the run waits for places; empty if it does not
 }
 
 // listen answers questions and takes orders. Each order is put on record before it counts.
 func (f *flow) listen(ctx workflow.Context) error {
 	view := func() (View, error) {
-		return View{f.id, WorkflowID(f.id), f.state.status(), &f.state.Progress, f.state.Paused}, nil
+		return View{Run: f.id, Workflow: WorkflowID(f.id), Status: f.state.status(), Progress: &f.state.Progress, Paused: f.state.Paused}, nil
 	}
 	if err := workflow.SetQueryHandler(ctx, ProgressQuery, view); err != nil {
 		return err

@@ -81,7 +81,7 @@ func (in *RunInput) ended(found activities.Keyed) (RunResult, error) {
 	case pipeline.Completed, pipeline.CompletedWithFailures, pipeline.Empty:
 		return result, nil
 	default:
-		return result, failure(TypeRunFailed, "run %s, which was asked for under this key, is %s: %s", in.Run, found.Status, found.Reason)
+		return result, failure(TypeRunFailed, "run %s, which somebody else asked for, is %s: %s", in.Run, found.Status, found.Reason)
 	}
 }
 

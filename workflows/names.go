@@ -23,7 +23,7 @@ const (
 )
 
 // WorkflowID returns the id of the workflow that executes a run.
-func WorkflowID(run string) string { return "run-" + run }
+func WorkflowID(run string) string { return activities.WorkflowID(run) }
 
 // The activities by name: methods of a nil pointer, of which only the names are used.
 var act *activities.Activities

@@ -46,6 +46,7 @@ type RunResult struct {
 	Status            pipeline.RunStatus `json:"status"`
 	Rows              int64              `json:"rows"`
 	Refused           int64              `json:"refused"`
+	Reason            string             `json:"reason,omitempty"` // of a run that did not begin: skipped, superseded or cancelled
 	activities.Ending                    // of a run that is complete
 }
 
@@ -62,6 +63,9 @@ func RunPipeline(ctx workflow.Context, in RunInput) (RunResult, error) {
 		return showStart(ctx, in, (*proxy).startNamed)
 	}
 	result, err := runPipeline(ctx, &in)
+	if held := (*withheld)(nil); errors.As(err, &held) {
+		return held.result, held.cause
+	}
 	if err == nil || workflow.IsContinueAsNewError(err) {
 		return result, err
 	}
@@ -199,21 +203,18 @@ func (in *RunInput) queue() string {
 	return in.State.Plan.Queue
 }
 
-func open(ctx workflow.Context, in activities.OpenInput) (*State, activities.Labels, error) {
+// openNow begins the run's record, unless the run may not begin now.
+func openNow(ctx workflow.Context, in activities.OpenInput) (opened activities.Opened, err error) {
 	named := withActivity(ctx, "open run")
 	if in.Files != "" {
 		named = soon(onQueue(named, filesQueue(ctx, in.Files)), seenTimeout)
 	}
-	var opened activities.Opened
-	err := workflow.ExecuteActivity(named, act.OpenRun, in).Get(ctx, &opened)
+	err = workflow.ExecuteActivity(named, act.OpenRun, in).Get(ctx, &opened)
 	if notFetched(err) {
 		err = failure(TypeNoWorker, "no worker that sees the files of %q came for the run within %s: "+
 			"start one there, or one that sees the same files with --files %s", in.Files, seenTimeout, in.Files)
 	}
-	if err != nil {
-		return nil, activities.Labels{}, err
-	}
-	return &State{State: resumepoint.NewState(opened.Plan), Home: opened.Worker}, opened.Labels, nil
+	return opened, err
 }
 
 // migrate brings the state of a run that began before there were several sources into today's form.

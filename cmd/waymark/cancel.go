@@ -38,7 +38,7 @@ may be repeated, and works on a run that is cancelled already.
 func (a *app) cancel(ctx context.Context, home *local.Home, word string, by client.By, final bool) error {
 	run, err := home.Find(ctx, word)
 	if err != nil {
-		return a.cancelWaiting(ctx, home, word, err)
+		return a.cancelWaiting(ctx, home, word, by, err)
 	}
 	if err := home.Cancel(ctx, run, by, final); err != nil {
 		return err
@@ -51,8 +51,19 @@ func (a *app) cancel(ctx context.Context, home *local.Home, word string, by clie
 	return a.printOrder(result, "is cancelled")
 }
 
-// cancelWaiting cancels a run that is not recorded because no worker has come for it yet; unless that is so, it returns missing.
-func (a *app) cancelWaiting(ctx context.Context, home *local.Home, run string, missing error) error {
+// cancelWaiting cancels a run that is not recorded because it waits for places, or because no worker has come for it yet; unless that is so, it
+// returns missing.
+func (a *app) cancelWaiting(ctx context.Context, home *local.Home, run string, by client.By, missing error) error {
+	waiting, err := home.Waits(ctx, run)
+	if err != nil {
+		return err
+	}
+	if waiting != nil {
+		if err := home.CancelQueued(ctx, waiting, by); err != nil {
+			return err
+		}
+		return a.printOrder(orderResult{Run: waiting.Run, Order: workflows.CancelUpdate}, "is cancelled before it began; nothing was read or written")
+	}
 	if !a.onCluster() {
 		return missing
 	}

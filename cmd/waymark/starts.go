@@ -27,7 +27,7 @@ does not compile where a person runs it from its file asks for none.`,
 			return a.existing(cmd.Context(), func(home *local.Home) error { return a.listStarts(cmd.Context(), home, state, p) })
 		},
 	}
-	cmd.Flags().StringVar(&state, "only", "", "`state` of those to show: accepted, begun, refused or cancelled")
+	cmd.Flags().StringVar(&state, "only", "", "`state` of those to show: accepted, waiting, begun, refused, cancelled, skipped or superseded")
 	p.addFlags(cmd, "starts", 50)
 	return cmd
 }

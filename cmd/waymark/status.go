@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -27,16 +29,34 @@ func (a *app) statusCommand() *cobra.Command {
 		Args:              exactlyOne("run"),
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.query(cmd.Context(), args[0], func(home *local.Home, run landscape.Run) error {
-				status, err := home.Status(cmd.Context(), run.ID)
-				if err != nil {
-					return err
-				}
-				next := adviceText(status.Advice, run.ID)
-				return a.print(statusOutput{status, next}, func(w io.Writer) error { return a.writeStatus(w, status, next) })
-			})
+			return a.existing(cmd.Context(), func(home *local.Home) error { return a.status(cmd.Context(), home, args[0]) })
 		},
 	}
+}
+
+func (a *app) status(ctx context.Context, home *local.Home, word string) error {
+	run, missing := home.Find(ctx, word)
+	if missing != nil {
+		waiting, err := home.Waits(ctx, word)
+		if err != nil || waiting == nil {
+			return cmp.Or(err, missing)
+		}
+		return a.print(waiting, func(w io.Writer) error { return writeWaiting(w, waiting) })
+	}
+	status, err := home.Status(ctx, run.ID)
+	if err != nil {
+		return err
+	}
+	next := adviceText(status.Advice, run.ID)
+	return a.print(statusOutput{status, next}, func(w io.Writer) error { return a.writeStatus(w, status, next) })
+}
+
+func writeWaiting(w io.Writer, waiting *client.Waiting) error {
+	return text.Table(w, [][]string{
+		{"run", waiting.Run}, {"pipeline", waiting.Pipeline}, {"status", string(waiting.Status)}, {"reason", waiting.Reason}, {"since", moment(waiting.Since)},
+		{"place", fmt.Sprintf("%d in the queue, with priority %d", waiting.Place, waiting.Priority)}, {"by", waiting.Actor},
+		{"next", "cancel it: waymark cancel " + waiting.Run + " --why TEXT"},
+	}...)
 }
 
 // runArgument explains RUN in the help of every command that takes one.

@@ -13,6 +13,12 @@ import (
 
 // report says what became of the run, and ends the program with the code that says the same.
 func (a *app) report(e *client.Execution, end *client.Ending, o *client.Outcome) error {
+	if o.Err != nil && o.Err.Code == client.RunSkipped {
+		return a.print(e.Result(end, o), func(w io.Writer) error {
+			_, err := fmt.Fprintln(w, o.Err.Message)
+			return err
+		})
+	}
 	if o.Err != nil {
 		return a.reportLost(e, end, o)
 	}

@@ -26,7 +26,7 @@ const (
 
 // Want is how many places of a gate a run holds or wants.
 type Want struct {
-	Gate   string `json:"gate"`            // pipeline:NAME, pipeline:NAME/KEY or pool:NAME
+	Gate   string `json:"gate"`            // pipeline:NAME[@ENVIRONMENT][/KEY] or pool:NAME
 	Places int64  `json:"places"`          // from 1; a run that wants more than there are takes all of them
 	Limit  int64  `json:"limit,omitempty"` // how many there are, as the run's own document says; 0 for a pool: State knows
 }

@@ -48,6 +48,8 @@ func people(t *testing.T) peopled {
 	require.NoError(t, err)
 	start := landscape.Start{Run: "r4", Params: "{}"}
 	require.NoError(t, log.Accept(t.Context(), start))
+	require.NoError(t, log.SetLimit(t.Context(), landscape.Limit{Gate: landscape.PoolGate("db"), Places: 1}))
+	require.ErrorAs(t, log.Admit(t.Context(), "r4", landscapetest.Of("shut")), new(*landscape.HeldError))
 	start.State, start.Refusal, start.Reason = landscape.StartRefused, "InputInvalid", "no such day"
 	require.NoError(t, log.Refuse(t.Context(), start))
 	require.NoError(t, log.Accept(t.Context(), start))
@@ -126,7 +128,7 @@ func TestOwnerChangesNothingByMistake(t *testing.T) {
 			for _, statement := range changes(table) {
 				_, err := conn.Exec(t.Context(), statement)
 				var refused *pgconn.PgError
-				if !slices.Contains([]string{"runs", "effects", "starts"}, table.Name) || !strings.HasPrefix(statement, "update") && !strings.Contains(statement, "do update") {
+				if !slices.Contains([]string{"runs", "effects", "starts", "gates"}, table.Name) || !strings.HasPrefix(statement, "update") && !strings.Contains(statement, "do update") {
 					require.ErrorAs(t, err, &refused, statement)
 					require.Equal(t, appendOnly, refused.Code, statement)
 				}
@@ -168,18 +170,22 @@ func TestWriterMovesNothingIntoWhatIsIllegal(t *testing.T) {
 		"a deployment of no version":    `insert into deployments select environment, pipeline, 1, 'rollback', 2, 1, '', '', 1 from deployments`,
 		"a deployment leaves one out":   `insert into deployments select environment, pipeline, 2, 'rollback', 1, 1, '', '', 1 from deployments`,
 		"values that leave some out":    `insert into environments values ('prod', 3, '{}', '', '', 1)`,
+		"a limit leaves one out":        `insert into limits select gate, 2, 1, '', '', 1 from limits`,
+		"a limit of no pool":            `insert into limits values ('pipeline:orders', 0, 1, '', '', 1)`,
+		"a gate at a later turn":        `insert into gates values ('pool:x', 1)`,
 		"a rollback of nothing":         `insert into deployments select 'prod', pipeline, 0, 'rollback', 1, 0, '', '', 1 from deployments`,
 		"a run of no version": `insert into runs select (jsonb_populate_record(r, '{"run_id": "r5", "status": "running", "finished_us": null, "epoch": 0, "version": 7}')).*
 			from runs r where run_id = 'r1'`,
 	} {
 		t.Run(name, func(t *testing.T) { refuses(t, conn, statement, wrongForChecks, alreadyThere, missing) })
 	}
-	const start = `select move_starts(run_id, seq, slot, state, refusal, reason, decided_us, slot, `
+	refuses(t, conn, `select move_gates(gate, turn, turn + 2) from gates`, appendOnly)
+	const start = `select move_starts(run_id, seq, slot, state, refusal, reason, decided_us, terms, slot, `
 	for name, to := range map[string]string{
-		"a refused start begins":        `'begun', '', '', decided_us) from starts where run_id = 'r4' and seq = 0`,
-		"a start begins no run":         `'begun', '', '', 1) from starts where run_id = 'r4' and seq = 1`,
-		"a start has no type":           `'refused', '', 'x', 1) from starts where run_id = 'r4' and seq = 1`,
-		"a start is decided, no moment": `'cancelled', '', 'x', null) from starts where run_id = 'r4' and seq = 1`,
+		"a refused start begins":        `'begun', '', '', decided_us, '') from starts where run_id = 'r4' and seq = 0`,
+		"a start begins no run":         `'begun', '', '', 1, '') from starts where run_id = 'r4' and seq = 1`,
+		"a start has no type":           `'refused', '', 'x', 1, '') from starts where run_id = 'r4' and seq = 1`,
+		"a start is decided, no moment": `'cancelled', '', 'x', null, '') from starts where run_id = 'r4' and seq = 1`,
 	} {
 		t.Run(name, func(t *testing.T) { refuses(t, conn, start+to, appendOnly, wrongForChecks) })
 	}

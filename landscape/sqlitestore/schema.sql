@@ -9,7 +9,7 @@ CREATE TABLE goose_db_version (
 
 insert into goose_db_version (id, version_id, is_applied) values
   (1, 0, 1), (2, 1, 1), (3, 2, 1), (4, 3, 1), (5, 4, 1), (6, 5, 1), (7, 6, 1), (8, 7, 1), (9, 8, 1), (10, 9, 1), (11, 10, 1), (12, 11, 1), (13, 12, 1), (14, 13, 1), (15, 14, 1), (16, 15, 1),
-  (17, 16, 1), (18, 17, 1), (19, 18, 1), (20, 19, 1), (21, 20, 1);
+  (17, 16, 1), (18, 17, 1), (19, 18, 1), (20, 19, 1), (21, 20, 1), (22, 21, 1);
 
 CREATE TABLE edges (
   run_id    text not null,
@@ -666,7 +666,7 @@ CREATE TABLE starts (
   state       text not null check (state in ('accepted', 'waiting', 'begun', 'refused', 'cancelled', 'skipped', 'superseded')),
   refusal     text not null check ((refusal <> '') = (state = 'refused')),
   reason      text not null check (reason = '' or state not in ('accepted', 'begun')),
-  decided_us  integer check ((decided_us is null) = (state in ('accepted', 'waiting'))), environment text not null default '',
+  decided_us  integer check ((decided_us is null) = (state in ('accepted', 'waiting'))), environment text not null default '', terms text not null default '' check (terms = '' or json_valid(terms)),
   primary key (run_id, seq)
 ) strict, without rowid;
 
@@ -716,6 +716,22 @@ CREATE TABLE environments (
   why         text not null,
   at_us       integer not null check (at_us > 0),
   primary key (environment, seq)
+) strict, without rowid;
+
+CREATE TABLE gates (
+  gate text not null check (gate <> ''),
+  turn integer not null check (turn >= 0),
+  primary key (gate)
+) strict, without rowid;
+
+CREATE TABLE limits (
+  gate   text not null check (gate glob 'pool:?*'),
+  seq    integer not null check (seq >= 0),
+  places integer not null check (places >= 0),
+  actor  text not null,
+  why    text not null,
+  at_us  integer not null check (at_us > 0),
+  primary key (gate, seq)
 ) strict, without rowid;
 
 CREATE UNIQUE INDEX effects_by_ordinal on effects (run_id, sink, ordinal) where ordinal is not null;
@@ -1750,3 +1766,25 @@ CREATE TRIGGER runs_values before insert on runs
 when new.environment_seq > 0 and not exists (
   select 1 from environments e where e.environment = new.environment and e.seq = new.environment_seq)
 begin select raise(abort, 'runs: a run has values that its environment had'); end;
+
+CREATE TRIGGER gates_stay before delete on gates begin select raise(abort, 'gates: append-only'); end;
+
+CREATE TRIGGER gates_once before insert on gates when exists (select 1 from gates t where t.gate = new.gate)
+begin select raise(abort, 'gates: append-only: it is there already'); end;
+
+CREATE TRIGGER gates_birth before insert on gates when new.turn <> 0
+begin select raise(abort, 'gates: not the beginning: the first turn is 0'); end;
+
+CREATE TRIGGER gates_change before update on gates when new.gate <> old.gate or new.turn <> old.turn + 1
+begin select raise(abort, 'gates: illegal change: a turn comes after the one before it'); end;
+
+CREATE TRIGGER limits_keep before update on limits begin select raise(abort, 'limits: append-only'); end;
+
+CREATE TRIGGER limits_stay before delete on limits begin select raise(abort, 'limits: append-only'); end;
+
+CREATE TRIGGER limits_once before insert on limits when exists (select 1 from limits t where t.gate = new.gate and t.seq = new.seq)
+begin select raise(abort, 'limits: append-only: it is there already'); end;
+
+CREATE TRIGGER limits_birth before insert on limits
+when new.seq > 0 and not exists (select 1 from limits t where t.gate = new.gate and t.seq = new.seq - 1)
+begin select raise(abort, 'limits: it comes after the one before it'); end;

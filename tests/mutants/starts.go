@@ -19,7 +19,7 @@ var starts = []mutant{
 	},
 	{
 		name: "a start stays open when its run begins", never: "a run has begun, and its start says that it has not",
-		file: "landscape/run.go", old: "Insert: graph.records(run, now), Move: start}", new: "Insert: graph.records(run, now), Move: start[:0]}",
+		file: "landscape/run.go", old: "Move: append(start, tx.Move...)", new: "Move: append(start[:0], tx.Move...)",
 		pkg: "./landscape/memdriver", run: "^TestDriver$/^Starts$",
 	},
 	{
@@ -29,7 +29,7 @@ var starts = []mutant{
 	},
 	{
 		name: "a terminated start stays open", never: "a start waits for ever for a workflow that is gone",
-		file: "workflows/recovery/abandoned.go", old: "return true, a.Log.Refuse(ctx, start)", new: "return false, nil",
+		file: "workflows/recovery/abandoned.go", old: "\tif err := a.Log.Refuse(ctx, start); err != nil {\n", new: "\tif err := error(nil); err != nil {\n",
 		pkg: "./tests", run: "^TestAStartWhoseWorkflowIsTerminatedIsRefused$",
 	},
 	{

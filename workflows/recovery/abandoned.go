@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
+	"waymark/activities"
 	"waymark/internal/temporal/cluster"
 	"waymark/landscape"
 	"waymark/pipeline"
@@ -25,7 +26,8 @@ type Abandoned struct {
 	Log       *landscape.Log
 }
 
-// All looks at every run that is running on record, and at every start that is open, and returns the ids of the runs that it found.
+// All looks at every run that is running on record, and at every start that is open, and returns the ids of the runs that it found. It tells those
+// that wait for places, and may begin, that they may.
 func (a Abandoned) All(ctx context.Context) ([]string, error) {
 	runs, err := a.Log.RunsWithStatus(ctx, pipeline.Running, "", 0)
 	if err != nil {
@@ -41,30 +43,52 @@ func (a Abandoned) All(ctx context.Context) ([]string, error) {
 			found = append(found, run.ID)
 		}
 	}
-	starts, err := a.Log.Starts(ctx, landscape.StartAccepted, nil, 0)
-	if err != nil {
-		return found, err
-	}
-	for _, start := range starts {
-		ended, err := a.endStart(ctx, start)
+	for _, state := range []landscape.StartState{landscape.StartAccepted, landscape.StartWaiting} {
+		starts, err := a.Log.Starts(ctx, state, nil, 0)
 		if err != nil {
 			return found, err
 		}
-		if ended {
-			found = append(found, start.Run)
+		for _, start := range starts {
+			ended, err := a.endStart(ctx, start)
+			if err != nil {
+				return found, err
+			}
+			if ended {
+				found = append(found, start.Run)
+			}
 		}
 	}
-	return found, nil
+	waiting, err := a.Log.AllAdmissible(ctx)
+	if err != nil {
+		return found, err
+	}
+	return found, a.wake(ctx, waiting)
+}
+
+// release tells the runs that wait for the places of one that ended that they may begin.
+func (a Abandoned) release(ctx context.Context, run string) error {
+	runs, err := a.Log.Admissible(ctx, run)
+	if err != nil {
+		return err
+	}
+	return a.wake(ctx, runs)
+}
+
+func (a Abandoned) wake(ctx context.Context, runs []string) error {
+	return activities.Wake(ctx, a.Client.WorkflowService(), a.Namespace, runs...)
 }
 
 // endStart records that no run comes of an open start whose workflow is closed by now.
 func (a Abandoned) endStart(ctx context.Context, start landscape.Start) (bool, error) {
 	latest, known, err := cluster.Latest(ctx, a.Client, workflows.WorkflowID(start.Run))
-	if err != nil || !known || latest.Open() || start.State != landscape.StartAccepted {
+	if err != nil || !known || latest.Open() || start.Decided != 0 {
 		return false, err
 	}
 	start.State, start.Refusal, start.Reason = landscape.StartRefused, workflowClosed, howClosed(latest)
-	return true, a.Log.Refuse(ctx, start)
+	if err := a.Log.Refuse(ctx, start); err != nil {
+		return false, err
+	}
+	return true, a.release(ctx, start.Run)
 }
 
 // workflowClosed is the refusal of a start whose workflow was closed before the run began. Stored; never rename it.
@@ -138,7 +162,7 @@ func (a Abandoned) look(ctx context.Context, run landscape.RunHead) (bool, error
 		}
 		return false, err
 	}
-	return true, nil
+	return true, a.release(ctx, run.ID)
 }
 
 // closed says how the workflow of a run was closed; nothing if it is open, or not one of this Temporal.

@@ -1,0 +1,161 @@
+package activities
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/api/common/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/activity"
+
+	"waymark/landscape"
+	"waymark/landscape/admit"
+	"waymark/pipeline"
+)
+
+// Held says that a run does not begin, or not yet, because places are limited. It travels through workflow history.
+type Held struct {
+	State  landscape.StartState `json:"state"` // StartWaiting, StartSkipped or StartSuperseded
+	Reason string               `json:"reason"`
+	Joined string               `json:"joined,omitempty"` // the run whose result is that of this one
+	Cancel []string             `json:"cancel,omitempty"` // runs that are to be cancelled for this one
+}
+
+// AdmittedSignal tells the workflow of a run that waits that it may begin, as far as others can tell: it asks again. Stored in histories; never
+// rename.
+const AdmittedSignal = "admitted"
+
+// WorkflowID returns the id of the workflow that executes a run.
+func WorkflowID(run string) string { return "run-" + run }
+
+// defaultPriority is that of a run whose document says none: in the middle.
+const defaultPriority = 3
+
+// admissionOf returns on which terms a run of the pipeline begins in an environment; nil if it needs no place.
+func admissionOf(environment string, p *pipeline.Pipeline) *landscape.Admission {
+	if p.Concurrency == nil && p.Pools == nil {
+		return nil
+	}
+	limits := *cmp.Or(p.Concurrency, new(pipeline.Concurrency))
+	on := &landscape.Admission{
+		Terms: admit.Terms{Priority: cmp.Or(int64(limits.Priority), defaultPriority), WhenFull: admit.Policy(limits.WhenFull)}, Most: int64(limits.Queue.Max),
+	}
+	if limits.Runs > 0 {
+		on.Wants = append(on.Wants, admit.Want{Gate: landscape.RunsGate(environment, p.Name, limits.Key), Places: 1, Limit: int64(limits.Runs)})
+	}
+	for _, pool := range p.Pools {
+		on.Wants = append(on.Wants, admit.Want{Gate: landscape.PoolGate(pool.Name), Places: int64(pool.Value)})
+	}
+	return on
+}
+
+// admit finds out whether the run may begin, before anything is done for it.
+func (a *Activities) admit(ctx context.Context, in OpenInput, p *pipeline.Pipeline) (*landscape.Admission, error) {
+	on := admissionOf(in.Environment, p)
+	if on == nil {
+		return nil, nil
+	}
+	if !in.Waits {
+		return nil, final{TypeInput, errors.New("the document limits how many runs there are at once, and the worker that has the workflow is of an earlier release")}
+	}
+	err := a.log.Admit(ctx, in.Run, on)
+	held, ok := errors.AsType[*landscape.HeldError](err)
+	if !ok || held.State != landscape.StartWaiting || p.Concurrency == nil || p.Concurrency.Queue.Wait == 0 {
+		return on, err
+	}
+	start, failed := a.log.LastStart(ctx, in.Run)
+	if failed != nil {
+		return nil, failed
+	}
+	if most := time.Duration(p.Concurrency.Queue.Wait); time.Since(start.Accepted.Time()) >= most {
+		return nil, final{TypeQueueTimeout, fmt.Errorf("the run has waited for %s, which is as long as it may: %s", most, held.Decision.Why())}
+	}
+	return on, err
+}
+
+// decided returns what became of a start that was decided since somebody asked for it; nil if it is open.
+func (a *Activities) decided(ctx context.Context, in OpenInput) error {
+	if !in.Again && activity.GetInfo(ctx).Attempt == 1 {
+		return nil
+	}
+	start, err := a.log.LastStart(ctx, in.Run)
+	switch {
+	case errors.Is(err, landscape.ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	case start.State == landscape.StartSkipped, start.State == landscape.StartSuperseded:
+		return &decidedError{Held{State: start.State, Reason: start.Reason}}
+	case in.Again && start.Decided != 0 && start.State != landscape.StartBegun:
+		return fmt.Errorf("%w: %s", landscape.ErrCalledOff, start.Reason)
+	}
+	return nil
+}
+
+// decidedError says that no run comes of a start.
+type decidedError struct{ Held }
+
+func (e *decidedError) Error() string { return e.Reason }
+
+// heldBy returns what an error says of a run that does not begin, or not yet; nil if it says nothing of that.
+func (a *Activities) heldBy(ctx context.Context, in OpenInput, err error) (*Held, error) {
+	if decided, ok := errors.AsType[*decidedError](err); ok {
+		return &decided.Held, nil
+	}
+	by, ok := errors.AsType[*landscape.HeldError](err)
+	if !ok {
+		return nil, err
+	}
+	held := &Held{State: by.State, Reason: by.Decision.Why()}
+	switch by.Decision.Verdict {
+	case admit.Joined:
+		held.Joined = by.Decision.Runs[0]
+	case admit.WaitCancel:
+		if held.Cancel = by.Decision.Runs; by.Decision.Superseded != nil {
+			a.wake(ctx, by.Decision.Superseded...)
+		}
+		for _, run := range held.Cancel {
+			if err := a.log.RecordOrder(ctx, run, landscape.VerbCancel, "run "+in.Run, "it takes its place", by.Since); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return held, nil
+}
+
+// release tells the runs that wait for what the run held or wanted that they may begin. What fails costs time alone: each asks again by itself.
+func (a *Activities) release(ctx context.Context, run string) {
+	runs, err := a.log.Admissible(ctx, run)
+	if err != nil {
+		activity.GetLogger(ctx).Warn("who waits for the places of the run is unknown", "run", run, "error", err)
+		return
+	}
+	a.wake(ctx, runs...)
+}
+
+func (a *Activities) wake(ctx context.Context, runs ...string) {
+	if runs == nil {
+		return
+	}
+	if err := Wake(ctx, serviceOf(ctx), activity.GetInfo(ctx).Namespace, runs...); err != nil {
+		activity.GetLogger(ctx).Warn("the runs that wait were not woken", "runs", runs, "error", err)
+	}
+}
+
+// Wake tells the workflows of runs that wait to ask again. It tries all. That a workflow is gone is no error.
+func Wake(ctx context.Context, service workflowservice.WorkflowServiceClient, namespace string, runs ...string) error {
+	var failed error
+	for _, run := range runs {
+		_, err := service.SignalWorkflowExecution(ctx, &workflowservice.SignalWorkflowExecutionRequest{
+			Namespace: namespace, WorkflowExecution: &common.WorkflowExecution{WorkflowId: WorkflowID(run)}, SignalName: AdmittedSignal,
+		})
+		if gone := (*serviceerror.NotFound)(nil); !errors.As(err, &gone) {
+			failed = errors.Join(failed, err)
+		}
+	}
+	return failed
+}

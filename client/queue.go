@@ -1,0 +1,174 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"waymark/activities"
+	"waymark/landscape"
+	"waymark/landscape/admit"
+	"waymark/pipeline"
+	"waymark/workflows"
+)
+
+// Waiting is a run that waits for places: its start is recorded, and the run is not.
+type Waiting struct {
+	Place    int                  `json:"place"` // in the queue, from 1; who comes after may begin before, if nobody before it wants the same
+	Run      string               `json:"run"`
+	Pipeline string               `json:"pipeline"` // its name, or that of the document's file
+	Status   landscape.StartState `json:"status"`   // always waiting
+	Priority int64                `json:"priority"` // 1 goes first
+	Since    Time                 `json:"since"`    // it was asked for
+	Gate     string               `json:"gate"`     // the first that has no room for it; empty if all have, and it is about to begin
+	HeldBy   []string             `json:"held_by"`  // runs that hold places of the gate; not nil
+	Behind   []string             `json:"behind"`   // runs that wait for the gate and come before it; not nil
+	Reason   string               `json:"reason"`   // all that in a sentence
+	Actor    string               `json:"actor"`
+	Why      string               `json:"why,omitempty"`
+}
+
+// aboutToBegin is the reason of a run that waits and may begin.
+const aboutToBegin = "there are places: it is about to begin"
+
+// Queue returns the runs that wait for places, in order; it is empty, not nil, if none does.
+func (c *Client) Queue(ctx context.Context) (list []Waiting, err error) {
+	defer c.edge(ctx, &err)
+	list = []Waiting{}
+	state, err := c.log.Places(ctx, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	for i, claim := range state.Order() {
+		start, err := c.log.LastStart(ctx, claim.Run)
+		if err != nil {
+			return nil, err
+		}
+		d := admit.Decide(state, claim)
+		waiting := Waiting{
+			Place: i + 1, Run: claim.Run, Pipeline: start.Pipeline, Status: landscape.StartWaiting, Priority: claim.Priority, Since: Time(start.Accepted),
+			Gate: d.Gate, HeldBy: append([]string{}, d.Holders...), Behind: append([]string{}, d.Ahead...), Reason: d.Why(), Actor: start.Actor, Why: start.Why,
+		}
+		if d.Verdict == admit.Begin {
+			waiting.Reason = aboutToBegin
+		}
+		list = append(list, waiting)
+	}
+	return list, nil
+}
+
+// Waits returns the run that word names, if it waits for places: its id, or that of the workflow that somebody started for it; nil if it does not.
+func (c *Client) Waits(ctx context.Context, word string) (_ *Waiting, err error) {
+	defer c.edge(ctx, &err)
+	start, err := c.startOf(ctx, word)
+	if err != nil || start == nil || start.State != landscape.StartWaiting {
+		return nil, err
+	}
+	list, err := c.Queue(ctx)
+	for i := range list {
+		if list[i].Run == start.Run {
+			return &list[i], nil
+		}
+	}
+	return nil, err
+}
+
+// startOf returns the last start of the run that word names; nil if there is none.
+func (c *Client) startOf(ctx context.Context, word string) (*landscape.Start, error) {
+	start, err := c.log.LastStart(ctx, word)
+	if errors.Is(err, landscape.ErrNotFound) {
+		start, err = c.log.StartOfWorkflow(ctx, word)
+	}
+	if errors.Is(err, landscape.ErrNotFound) {
+		return nil, nil //nolint:nilnil // nothing named is no error
+	}
+	return &start, err
+}
+
+// CancelQueued cancels a run that waits for places, with who wants that and why in the record of its start. The error is an *Error of kind Invalid
+// if by.Why is empty.
+func (c *Client) CancelQueued(ctx context.Context, waiting *Waiting, by By) (err error) {
+	defer c.edge(ctx, &err)
+	if err := by.giveWhy(); err != nil {
+		return err
+	}
+	order := workflows.Command{Actor: by.or(c.Actor).Actor, Why: by.Why, As: pipeline.Cancelled}
+	found, err := WithExecutor(ctx, c.host, waiting.Run, func(executor *Executor) error {
+		return executor.Order(ctx, waiting.Run, workflows.CancelUpdate, order)
+	})
+	if err == nil && !found {
+		err = &Error{Kind: Conflict, Code: NotExecuted, Run: waiting.Run, Message: fmt.Sprintf("nobody works for run %s: what executes runs is not reached", waiting.Run)}
+	}
+	return err
+}
+
+// Limit says how many places a pool has, and how they are used.
+type Limit struct {
+	Pool    string `json:"pool"` // pool:NAME
+	Places  int64  `json:"places"`
+	Held    int64  `json:"held"`    // by runs that are running; more than Places if there were more when they began
+	Waiting int    `json:"waiting"` // runs that want places of it
+	Actor   string `json:"actor"`   // who said so
+	Why     string `json:"why"`
+	At      Time   `json:"at"`
+}
+
+// Limits returns the pools, by name; it is empty, not nil, if nobody ever set one.
+func (c *Client) Limits(ctx context.Context) (list []Limit, err error) {
+	defer c.edge(ctx, &err)
+	limits, err := c.log.Limits(ctx)
+	if err != nil {
+		return nil, err
+	}
+	state, err := c.log.Places(ctx, time.Now())
+	list = make([]Limit, len(limits))
+	for i, l := range limits {
+		list[i] = Limit{Pool: l.Gate, Places: l.Places, Actor: l.Actor, Why: l.Why, At: Time(l.At)}
+		list[i].Held, _ = wanted(state.Going, l.Gate)
+		_, list[i].Waiting = wanted(state.Waiting, l.Gate)
+	}
+	return list, err
+}
+
+// wanted returns how many places of a gate the claims have, and how many claims that are.
+func wanted(claims []admit.Claim, gate string) (places int64, runs int) {
+	for _, claim := range claims {
+		for _, want := range claim.Wants {
+			if want.Gate == gate {
+				places, runs = places+want.Places, runs+1
+			}
+		}
+	}
+	return places, runs
+}
+
+// SetLimit says how many places a pool has from now on, and tells the runs that wait for them. Runs that have more keep them to their ends. pool
+// is its name, with or without pool: before it. The error is an *Error of kind Invalid if there can be no such pool, or by.Why is empty.
+func (c *Client) SetLimit(ctx context.Context, pool string, places int64, by By) (err error) {
+	defer c.edge(ctx, &err)
+	name := strings.TrimPrefix(pool, landscape.PoolGate(""))
+	switch {
+	case pipeline.CheckName(name) != nil:
+		return &Error{Kind: Invalid, Code: InvalidOption, Message: fmt.Sprintf("%.64q cannot be a pool: %v", pool, pipeline.CheckName(name))}
+	case places < 0:
+		return &Error{Kind: Invalid, Code: InvalidOption, Message: fmt.Sprintf("a pool has %d places: write 0, which lets nobody in, or more", places)}
+	}
+	if err := by.giveWhy(); err != nil {
+		return err
+	}
+	if err := c.log.SetLimit(ctx, landscape.Limit{Gate: landscape.PoolGate(name), Places: places, Actor: by.or(c.Actor).Actor, Why: by.Why}); err != nil {
+		return err
+	}
+	runs, err := c.log.AllAdmissible(ctx)
+	if err != nil || runs == nil {
+		return err
+	}
+	executor, err := c.host.Reach(ctx)
+	if err != nil || executor == nil || executor.Connection == nil {
+		return err
+	}
+	defer executor.Close()
+	return activities.Wake(ctx, executor.Temporal.WorkflowService(), executor.Namespace, runs...)
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"waymark/client"
+	"waymark/client/local"
+	"waymark/internal/text"
+)
+
+func (a *app) queueCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "queue",
+		Short: "List the runs that wait for places, and what for",
+		Long: `Lists the runs that wait because a pipeline has as many runs as it may have, or a pool no free place: who comes first first. One that
+comes later may begin before, if nobody before it wants the same.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.existing(cmd.Context(), func(home *local.Home) error {
+				list, err := home.Queue(cmd.Context())
+				if err != nil {
+					return err
+				}
+				lines := [][]string{{"place", "run", "pipeline", "priority", "since", "waits for"}}
+				for _, w := range list {
+					lines = append(lines, []string{fmt.Sprint(w.Place), w.Run, w.Pipeline, fmt.Sprint(w.Priority), moment(w.Since), w.Reason})
+				}
+				return printList(a, list, func(w io.Writer) error { return text.Table(w, lines...) })
+			})
+		},
+	}
+}
+
+func (a *app) limitCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "limit", Short: "Say how many places pools have; list them"}
+	cmd.AddCommand(a.limitSetCommand(), &cobra.Command{
+		Use:   "list",
+		Short: "List the pools, with their places and who holds and wants how many",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.existing(cmd.Context(), func(home *local.Home) error {
+				list, err := home.Limits(cmd.Context())
+				if err != nil {
+					return err
+				}
+				lines := [][]string{{"pool", "places", "held", "waiting", "set", "by", "why"}}
+				for _, l := range list {
+					lines = append(lines, []string{
+						l.Pool, fmt.Sprint(l.Places), fmt.Sprint(l.Held), fmt.Sprint(l.Waiting), moment(l.At), l.Actor, text.Cell(cmp.Or(l.Why, "-")),
+					})
+				}
+				return printList(a, list, func(w io.Writer) error { return text.Table(w, lines...) })
+			})
+		},
+	})
+	return cmd
+}
+
+func (a *app) limitSetCommand() *cobra.Command {
+	var why string
+	cmd := &cobra.Command{
+		Use:   "set pool:NAME PLACES --why TEXT",
+		Short: "Say how many places a pool has from now on",
+		Long: `Says how many places a pool has from now on; 0 lets no run in. Runs that wait for more begin at once, and runs that hold more keep them
+to their ends.`,
+		Example: `  waymark limit set pool:db-prod 4 --why "the database takes four"`,
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := whyGiven(why); err != nil {
+				return err
+			}
+			places, err := strconv.ParseInt(args[1], 10, 32)
+			if err != nil {
+				return wrongUsef("%q is not a number of places: write 0 or more", args[1])
+			}
+			return a.with(cmd.Context(), a.options(), func(home *local.Home) error {
+				if err := home.SetLimit(cmd.Context(), args[0], places, a.by(why)); err != nil {
+					return err
+				}
+				return a.print(client.Limit{Pool: args[0], Places: places}, func(w io.Writer) error {
+					_, err := fmt.Fprintf(w, "places of %s: %d\n", args[0], places)
+					return err
+				})
+			})
+		},
+	}
+	whyFlag(cmd, &why)
+	return cmd
+}

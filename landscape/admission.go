@@ -1,0 +1,239 @@
+package landscape
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"waymark/landscape/admit"
+	"waymark/pipeline"
+)
+
+// Gate is what every decision about its places moves: of two that were made side by side, the second is made again. How many of its places
+// are taken is not counted: it follows from the runs that are running, and from the terms of their starts.
+type Gate struct {
+	Gate string `db:"gate,key"`
+	Turn int64  `db:"turn,move"` // how often somebody decided
+}
+
+// Table returns gates.
+func (Gate) Table() string { return "gates" }
+
+// HeldError says that a run does not begin, or not yet, because places are limited. That is recorded with its start.
+type HeldError struct {
+	State    StartState // StartWaiting or StartSkipped
+	Since    Micros     // its start was accepted
+	Decision admit.Decision
+}
+
+// Error says what has no room.
+func (e *HeldError) Error() string { return "the run is " + string(e.State) + ": " + e.Decision.Why() }
+
+// ErrQueueFull says that a run does not wait, because as many do as may.
+var ErrQueueFull = errors.New("as many runs wait as may")
+
+// Admission is on which terms a run may begin.
+type Admission struct {
+	admit.Terms
+	Most int64 // runs that wait for the same gate as this one, with this one; 0 for any number
+}
+
+// Admit says whether the run of an open start may begin now: the error is nil if it may, and nothing is stored. If it may not, it is a
+// *HeldError, or wraps ErrQueueFull, or ErrCalledOff if the start was decided meanwhile; if the run is recorded already, it may.
+func (l *Log) Admit(ctx context.Context, run string, admission *Admission) error {
+	if admission == nil {
+		return nil
+	}
+	return settle("", func() error {
+		_, err := l.admits(ctx, run, admission)
+		return err
+	})
+}
+
+// admits decides whether a run may begin, and returns what that moves if it may. If it may not, that is stored, and the error is a *HeldError.
+func (l *Log) admits(ctx context.Context, run string, admission *Admission) (Tx, error) {
+	if admission == nil {
+		return Tx{}, nil
+	}
+	last, err := l.lastStart(ctx, run)
+	if err != nil || last == nil || last.State == StartBegun {
+		return Tx{}, err
+	}
+	if !last.open() {
+		return Tx{}, fmt.Errorf("%w: %s", ErrCalledOff, last.Reason)
+	}
+	tx, err := l.turns(ctx, admission.Wants) // before anything that the decision goes by is read
+	if err != nil {
+		return Tx{}, err
+	}
+	state, err := l.Places(ctx, l.clock())
+	if err != nil {
+		return Tx{}, err
+	}
+	decision := admit.Decide(state, admit.Claim{Run: run, Since: last.Accepted.Time(), Terms: admission.Terms})
+	if decision.Verdict == admit.Begin {
+		return tx, nil
+	}
+	return Tx{}, l.hold(ctx, *last, admission, decision, tx)
+}
+
+// hold records that a run does not begin, or not yet.
+func (l *Log) hold(ctx context.Context, start Start, admission *Admission, decision admit.Decision, tx Tx) error {
+	next := start
+	next.State, next.Reason, next.Terms = StartWaiting, decision.Why(), termsText(admission.Terms)
+	switch {
+	case decision.Verdict == admit.Skipped || decision.Verdict == admit.Joined:
+		next.State, next.Decided = StartSkipped, l.now()
+	case admission.Most > 0 && start.State != StartWaiting && int64(len(decision.Ahead)) >= admission.Most:
+		return fmt.Errorf("%w: %s", ErrQueueFull, decision.Why())
+	}
+	if next != start {
+		tx.Move = append(tx.Move, Move{From: start, To: next})
+	}
+	for _, run := range decision.Superseded {
+		other, err := l.lastStart(ctx, run)
+		if err != nil || other == nil || other.State != StartWaiting {
+			return errors.Join(err, ErrStale)
+		}
+		gone := *other
+		gone.State, gone.Reason, gone.Decided = StartSuperseded, fmt.Sprintf("run %s takes its place", start.Run), l.now()
+		tx.Move = append(tx.Move, Move{From: *other, To: gone})
+	}
+	if next != start || decision.Superseded != nil {
+		if err := l.driver.Commit(ctx, tx); err != nil {
+			return err
+		}
+	}
+	return &HeldError{State: next.State, Since: start.Accepted, Decision: decision}
+}
+
+// turns returns what makes every decision about the gates fail that somebody made before this is stored.
+func (l *Log) turns(ctx context.Context, wants []admit.Want) (tx Tx, err error) {
+	for _, want := range slices.SortedFunc(slices.Values(wants), func(a, b admit.Want) int { return strings.Compare(a.Gate, b.Gate) }) {
+		gate, err := get[Gate](ctx, l, want.Gate)
+		if errors.Is(err, ErrNotFound) {
+			gate, err = Gate{Gate: want.Gate}, nil
+			tx.Insert = append(tx.Insert, gate)
+		}
+		if err != nil {
+			return Tx{}, err
+		}
+		tx.Move = append(tx.Move, Move{From: gate, To: Gate{gate.Gate, gate.Turn + 1}})
+	}
+	return tx, nil
+}
+
+// release returns what the end of a run moves besides it: nothing if the run holds no places.
+func (l *Log) release(ctx context.Context, run string) (Tx, error) {
+	terms, err := l.termsOf(ctx, run)
+	if err != nil || terms == nil {
+		return Tx{}, err
+	}
+	return l.turns(ctx, terms.Wants)
+}
+
+// readmit returns what it moves that a run is running again; an error if its places are taken.
+func (l *Log) readmit(ctx context.Context, run RunHead) (Tx, error) {
+	terms, err := l.termsOf(ctx, run.ID)
+	if err != nil || terms == nil || run.Status == pipeline.Running {
+		return Tx{}, err
+	}
+	tx, err := l.turns(ctx, terms.Wants)
+	if err != nil {
+		return Tx{}, err
+	}
+	state, err := l.Places(ctx, l.clock())
+	state.Waiting = nil // it has begun before all of them
+	if d := admit.Decide(state, admit.Claim{Run: run.ID, Terms: *terms}); err == nil && d.Verdict != admit.Begin {
+		err = &NotResumableError{Run: run.ID, Status: run.Status, Why: d.Why() + ": resume it when one of them is free"}
+	}
+	return tx, err
+}
+
+// termsOf returns the terms on which a run began; nil if there are none.
+func (r *Reader) termsOf(ctx context.Context, run string) (*admit.Terms, error) {
+	starts, err := Select[Start](ctx, r.from, run)
+	if err != nil {
+		return nil, err
+	}
+	for _, start := range starts {
+		if start.Terms != "" && (start.State == StartBegun || start.State == StartWaiting) {
+			terms, err := start.terms()
+			return &terms, err
+		}
+	}
+	return nil, nil
+}
+
+// terms are the terms on which the run of the start begins.
+func (s Start) terms() (terms admit.Terms, err error) {
+	if err = json.Unmarshal([]byte(s.Terms), &terms); err != nil {
+		err = incomplete("terms of run %s: %v", s.Run, err)
+	}
+	return terms, err
+}
+
+func termsText(terms admit.Terms) string {
+	text, err := json.Marshal(terms)
+	if err != nil {
+		panic(err) // texts and numbers always encode
+	}
+	return string(text)
+}
+
+// Places returns what runs hold, and what those want that wait, as decisions about them go by it.
+func (r *Reader) Places(ctx context.Context, now time.Time) (admit.State, error) {
+	state := admit.State{Now: now, Pools: map[string]int64{}}
+	waiting, err := r.Starts(ctx, StartWaiting, nil, 0)
+	if err != nil {
+		return state, err
+	}
+	for _, start := range waiting {
+		terms, err := start.terms()
+		if err != nil {
+			return state, err
+		}
+		state.Waiting = append(state.Waiting, admit.Claim{Run: start.Run, Since: start.Accepted.Time(), Terms: terms})
+	}
+	running, err := r.RunsWithStatus(ctx, pipeline.Running, "", 0)
+	if err != nil {
+		return state, err
+	}
+	for _, run := range running {
+		terms, err := r.termsOf(ctx, run.ID)
+		if err != nil {
+			return state, err
+		}
+		if terms != nil {
+			state.Going = append(state.Going, admit.Claim{Run: run.ID, Since: run.Started.Time(), Terms: *terms})
+		}
+	}
+	limits, err := r.Limits(ctx)
+	for _, limit := range limits {
+		state.Pools[limit.Gate] = limit.Places
+	}
+	return state, err
+}
+
+// Admissible returns the runs that wait and may begin now, because the run let go of its places, or waited and does not any more; nil if it
+// never had any, or wanted any.
+func (l *Log) Admissible(ctx context.Context, run string) ([]string, error) {
+	starts, err := Select[Start](ctx, l, run)
+	if err != nil || !slices.ContainsFunc(starts, func(s Start) bool { return s.Terms != "" }) {
+		return nil, err
+	}
+	return l.AllAdmissible(ctx)
+}
+
+// AllAdmissible returns the runs that wait and may begin now, in order; nil if none may.
+func (l *Log) AllAdmissible(ctx context.Context) (runs []string, err error) {
+	state, err := l.Places(ctx, l.clock())
+	for _, claim := range admit.Next(state) {
+		runs = append(runs, claim.Run)
+	}
+	return runs, err
+}

@@ -1,0 +1,154 @@
+package landscapetest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/landscape"
+	"waymark/landscape/admit"
+	"waymark/pipeline"
+)
+
+// Of is an admission to one place of the pool.
+func Of(pool string) *landscape.Admission {
+	return &landscape.Admission{Terms: admit.Terms{Priority: 3, Wants: []admit.Want{{Gate: landscape.PoolGate(pool), Places: 1}}}}
+}
+
+// own is an admission to the runs of a pipeline, of which there is one at once.
+func own(policy admit.Policy) *landscape.Admission {
+	want := admit.Want{Gate: landscape.RunsGate("prod", "orders", "acme"), Places: 1, Limit: 1}
+	return &landscape.Admission{Terms: admit.Terms{Priority: 3, WhenFull: policy, Wants: []admit.Want{want}}}
+}
+
+// admission holds what a log says of runs that wait for places.
+func admission(t *testing.T, d landscape.Driver) {
+	now := time.Unix(1000, 0)
+	s := &admissions{T: t, log: landscape.New(d, func() time.Time {
+		now = now.Add(time.Millisecond)
+		return now
+	})}
+	require.NoError(t, s.log.SetLimit(t.Context(), landscape.Limit{Gate: landscape.PoolGate("db"), Places: 1, Actor: "ann", Why: "one"}))
+	require.NoError(t, s.begin("free", nil), "it needs no place")
+	require.NoError(t, s.begin("a", Of("db")))
+	s.held(s.begin("b", Of("db")), landscape.StartWaiting, "pool:db has 1 place, held by run a")
+	s.held(s.begin("b", Of("db")), landscape.StartWaiting, "pool:db has 1 place, held by run a")
+	s.held(s.begin("c", Of("db")), landscape.StartWaiting, "pool:db has 1 place, held by run a; run b comes before it")
+	bounded := Of("db")
+	bounded.Most = 2
+	require.ErrorIs(t, s.begin("d", bounded), landscape.ErrQueueFull)
+	s.next(nil)
+
+	require.NoError(t, s.log.SetLimit(t.Context(), landscape.Limit{Gate: landscape.PoolGate("db"), Places: 2, Actor: "ann", Why: "two"}))
+	limits, err := s.log.Limits(t.Context())
+	require.NoError(t, err)
+	require.Len(t, limits, 1)
+	require.Equal(t, []any{int64(1), int64(2), "two"}, []any{limits[0].Seq, limits[0].Places, limits[0].Why})
+	s.next([]string{"b"})
+	require.ErrorAs(t, s.begin("c", Of("db")), new(*landscape.HeldError), "the place is for b")
+	require.NoError(t, s.begin("b", Of("db")))
+	require.NoError(t, s.begin("b", Of("db")), "a repeat")
+	require.NoError(t, s.log.Admit(t.Context(), "b", Of("db")), "it is recorded")
+	s.next(nil)
+
+	require.NoError(t, s.log.StopRun(t.Context(), "a", pipeline.Failed, "broken"))
+	s.next([]string{"c"})
+	freed, err := s.log.Admissible(t.Context(), "a")
+	require.NoError(t, err)
+	require.Equal(t, []string{"c"}, freed)
+	freed, err = s.log.Admissible(t.Context(), "free")
+	require.NoError(t, err)
+	require.Nil(t, freed, "it had no place to let go of")
+	require.NoError(t, s.begin("c", Of("db")))
+	takenUp := landscape.Resumption{Run: "a", Epoch: 1, Claim: "x"}
+	require.ErrorContains(t, s.log.TakeUp(t.Context(), takenUp), "run a is failed and cannot be resumed: pool:db has 2 places, held by runs b, c: resume it when")
+	require.NoError(t, s.log.CancelRun(t.Context(), "c", false, "ann", "tired"))
+	require.NoError(t, s.log.TakeUp(t.Context(), takenUp))
+
+	s.held(s.begin("e", Of("db")), landscape.StartWaiting, "pool:db has 2 places, held by runs a, b")
+	off := s.start("e")
+	off.State, off.Reason = landscape.StartCancelled, "cancelled by ann"
+	require.NoError(t, s.log.CallOff(t.Context(), off))
+	require.ErrorIs(t, s.log.Admit(t.Context(), "e", Of("db")), landscape.ErrCalledOff)
+	s.policies()
+	s.collides(d)
+}
+
+// policies holds what becomes of a run whose pipeline has as many as it may have.
+func (s *admissions) policies() {
+	require.NoError(s, s.begin("o1", own(admit.Queue)))
+	s.held(s.begin("o2", own(admit.Skip)), landscape.StartSkipped, "pipeline:orders@prod/acme has 1 place, held by run o1")
+	s.held(s.begin("o3", own(admit.Join)), landscape.StartSkipped, "pipeline:orders@prod/acme has 1 place, held by run o1; the result is that of run o1")
+	s.held(s.begin("o4", own(admit.Queue)), landscape.StartWaiting, "pipeline:orders@prod/acme has 1 place, held by run o1")
+	s.held(s.begin("o5", own(admit.Cancel)), landscape.StartWaiting, "pipeline:orders@prod/acme has 1 place, held by run o1; run o4 gives way")
+	require.Equal(s, []any{landscape.StartSuperseded, "run o5 takes its place"}, []any{s.start("o4").State, s.start("o4").Reason})
+	require.ErrorIs(s, s.log.Admit(s.Context(), "o4", own(admit.Queue)), landscape.ErrCalledOff)
+}
+
+// collides lets a run end between a decision about its places and the commit of what was decided: the decision is made again.
+func (s *admissions) collides(d landscape.Driver) {
+	ended := false
+	slow := landscape.New(beforeCommit{d, func() {
+		if !ended {
+			ended = true
+			require.NoError(s, s.log.StopRun(s.Context(), "o1", pipeline.Failed, "broken"))
+			off := s.start("o5")
+			off.State = landscape.StartCancelled
+			require.NoError(s, s.log.CallOff(s.Context(), off))
+		}
+	}}, nil)
+	require.NoError(s, s.log.Accept(s.Context(), landscape.Start{Run: "o6", Params: "{}"}))
+	require.NoError(s, slow.Admit(s.Context(), "o6", own(admit.Queue)), "it would wait for nobody")
+	require.True(s, ended)
+	require.Equal(s, landscape.StartAccepted, s.start("o6").State)
+}
+
+// beforeCommit is a driver with which something comes before each commit.
+type beforeCommit struct {
+	landscape.Driver
+	do func()
+}
+
+func (b beforeCommit) Commit(ctx context.Context, tx landscape.Tx) error {
+	b.do()
+	return b.Driver.Commit(ctx, tx)
+}
+
+type admissions struct {
+	*testing.T
+	log *landscape.Log
+}
+
+// begin asks for a run on these terms, and begins it if it may.
+func (s *admissions) begin(run string, on *landscape.Admission) error {
+	err := s.log.Accept(s.Context(), landscape.Start{Run: run, Params: "{}"})
+	if err != nil {
+		require.ErrorIs(s, err, landscape.ErrBegun)
+	}
+	record, graph := Scene{Run: run}.Graph()
+	graph.Admission = on
+	return s.log.BeginRun(s.Context(), record, graph)
+}
+
+// held requires of an error that a run does not begin, and why, and of the start that it is recorded.
+func (s *admissions) held(err error, state landscape.StartState, why string) {
+	s.Helper()
+	var held *landscape.HeldError
+	require.ErrorAs(s, err, &held)
+	require.Equal(s, []any{state, why}, []any{held.State, held.Decision.Why()})
+}
+
+func (s *admissions) next(want []string) {
+	s.Helper()
+	runs, err := s.log.AllAdmissible(s.Context())
+	require.NoError(s, err)
+	require.Equal(s, want, runs)
+}
+
+func (s *admissions) start(run string) landscape.Start {
+	start, err := s.log.LastStart(s.Context(), run)
+	require.NoError(s, err)
+	return start
+}

@@ -1,0 +1,40 @@
+package main
+
+// queues is mutants of how runs wait for places.
+var queues = []mutant{
+	{
+		name: "a decision about places moves no gate", never: "two runs that begin side by side take the same place",
+		file: "landscape/admission.go", old: "To: Gate{gate.Gate, gate.Turn + 1}})", new: "To: gate})[:0]",
+		pkg: "./landscape/memdriver", run: "^TestDriver$/^Admission$",
+	},
+	{
+		name: "the end of a run moves no gate", never: "a run waits for a place that is free since before it began to wait",
+		file: "landscape/admission.go", old: "\treturn l.turns(ctx, terms.Wants)\n", new: "\treturn Tx{}, nil\n",
+		pkg: "./landscape/memdriver", run: "^TestDriver$/^Admission$",
+	},
+	{
+		name: "a resumed run does not ask for its places", never: "more runs have a place than there are",
+		file: "landscape/admission.go", old: "err == nil && d.Verdict != admit.Begin", new: "false && d.Verdict != admit.Begin",
+		pkg: "./landscape/memdriver", run: "^TestDriver$/^Admission$",
+	},
+	{
+		name: "the end of a run wakes nobody", never: "runs wait for minutes while there are places",
+		file: "activities/finish.go", old: "\t\tif err == nil {\n\t\t\ta.release(ctx, in.Run)\n\t\t}\n\t\tresult :=", new: "\t\tresult :=",
+		pkg: "./tests", run: "^TestARunWaitsForItsTurn$",
+	},
+	{
+		name: "a terminated run wakes nobody", never: "runs wait for minutes while there are places",
+		file: "workflows/recovery/abandoned.go", old: "return true, a.release(ctx, run.ID)", new: "return true, nil",
+		pkg: "./tests", run: "^TestATerminatedRunLetsGoOfItsPlace$",
+	},
+	{
+		name: "nobody is patient", never: "small runs keep a large one waiting for ever",
+		file: "landscape/admit/admit.go", old: "s.Now.Sub(c.Since) >= Patience", new: "false",
+		pkg: "./landscape/admit", run: "^TestModel$",
+	},
+	{
+		name: "a run takes more places than there are", never: "a pool is exceeded",
+		file: "landscape/admit/admit.go", old: "> limit {", new: "> limit+1 {",
+		pkg: "./landscape/admit", run: "^TestModel$",
+	},
+}

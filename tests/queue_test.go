@@ -1,0 +1,193 @@
+package tests
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+
+	"waymark/activities"
+	"waymark/internal/temporal/embedded"
+	"waymark/landscape"
+	"waymark/pipeline"
+	"waymark/tests/system"
+	"waymark/workflows"
+	"waymark/workflows/recovery"
+)
+
+// one is the document many, of which there is one run at once.
+func one(whenFull string) string {
+	return many + "concurrency: {runs: 1, when_full: " + whenFull + "}\n"
+}
+
+// ask starts the workflow of a run of the document.
+func (d door) ask(t *testing.T, run, document string) client.WorkflowRun {
+	t.Helper()
+	digest, err := d.Payloads.Put(t.Context(), []byte(document))
+	require.NoError(t, err)
+	return system.Execute(t, d.Temporal, workflows.WorkflowID(run), workflows.RunInput{OpenInput: activities.OpenInput{
+		Run: run, Document: string(digest), File: "pipeline.yaml", Folder: d.Folder,
+	}})
+}
+
+// becomes waits until the last start of the run is in the state, and returns it.
+func (d door) becomes(t *testing.T, run string, state landscape.StartState) (start landscape.Start) {
+	t.Helper()
+	require.Eventually(t, func() (is bool) {
+		var err error
+		start, err = d.Log.LastStart(t.Context(), run)
+		return err == nil && start.State == state
+	}, time.Minute, 10*time.Millisecond)
+	return start
+}
+
+// result waits for the end of a run's workflow.
+func result(t *testing.T, handle client.WorkflowRun) (result workflows.RunResult) {
+	t.Helper()
+	require.NoError(t, handle.Get(t.Context(), &result))
+	return result
+}
+
+// holder begins the run r of the document, and pauses it.
+func (d door) holder(t *testing.T, document string) client.WorkflowRun {
+	t.Helper()
+	handle := d.ask(t, "r", document)
+	d.becomes(t, "r", landscape.StartBegun)
+	d.order(t, workflows.PauseUpdate)
+	return handle
+}
+
+func TestARunWaitsForItsTurn(t *testing.T) {
+	d := open(t)
+	holder := d.holder(t, one("queue"))
+	b := d.ask(t, "b", one("queue"))
+	start := d.becomes(t, "b", landscape.StartWaiting)
+	require.Equal(t, "pipeline:many has 1 place, held by run r", start.Reason)
+	require.Equal(t, `{"priority":3,"when_full":"queue","wants":[{"gate":"pipeline:many","places":1,"limit":1}]}`, start.Terms)
+	require.Eventually(t, func() bool { return d.view(t, "b").Status == "waiting" }, time.Minute, 10*time.Millisecond)
+	require.Equal(t, start.Reason, d.view(t, "b").Waits)
+	c := d.ask(t, "c", one("queue"))
+	require.Contains(t, d.becomes(t, "c", landscape.StartWaiting).Reason, "; run b comes before it")
+
+	d.order(t, workflows.ContinueUpdate)
+	for run, handle := range map[string]client.WorkflowRun{"r": holder, "b": b, "c": c} {
+		require.Equal(t, pipeline.Completed, result(t, handle).Status, run)
+		d.complete(t, run)
+	}
+	r, later := d.run(t, "b"), d.run(t, "c")
+	require.LessOrEqual(t, d.run(t, "r").Finished, r.Started)
+	require.LessOrEqual(t, r.Finished, later.Started)
+}
+
+func TestARunIsSkipped(t *testing.T) {
+	d := open(t)
+	d.holder(t, one("skip"))
+	skipped := result(t, d.ask(t, "b", one("skip")))
+	require.Equal(t, workflows.RunResult{Run: "b", Status: "skipped", Reason: "pipeline:many has 1 place, held by run r"}, skipped)
+	require.Equal(t, landscape.StartSkipped, d.becomes(t, "b", landscape.StartSkipped).State)
+	d.order(t, workflows.ContinueUpdate)
+}
+
+func TestARunJoinsAnother(t *testing.T) {
+	d := open(t)
+	holder := d.holder(t, one("join"))
+	b := d.ask(t, "b", one("join"))
+	d.becomes(t, "b", landscape.StartSkipped)
+	d.order(t, workflows.ContinueUpdate)
+	want := result(t, holder)
+	require.Equal(t, pipeline.Completed, want.Status)
+	require.Equal(t, want, result(t, b))
+}
+
+func TestARunTakesThePlaceOfAnother(t *testing.T) {
+	d := open(t)
+	holder := d.holder(t, one("cancel"))
+	b := d.ask(t, "b", one("cancel"))
+	require.ErrorContains(t, holder.Get(t.Context(), nil), "canceled")
+	require.Equal(t, pipeline.Completed, result(t, b).Status)
+	stopped := d.run(t, "r")
+	require.Equal(t, []any{pipeline.Cancelled, false}, []any{stopped.Status, stopped.Final})
+	actions, err := d.Log.Actions(t.Context(), "r")
+	require.NoError(t, err)
+	last := actions[len(actions)-1]
+	require.Equal(t, []string{"cancel", "run b", "it takes its place"}, []string{last.Verb, last.Actor, last.Why})
+}
+
+// TestALaterRunTakesThePlaceInTheQueue: of those that wait to take the place of another one, the last remains.
+func TestALaterRunTakesThePlaceInTheQueue(t *testing.T) {
+	d := open(t)
+	pooled := one("cancel") + "pools: {db: 1}\n"
+	b := d.ask(t, "b", pooled)
+	require.Equal(t, "pool:db has no places: waymark limit set pool:db N --why TEXT gives it some", d.becomes(t, "b", landscape.StartWaiting).Reason)
+	c := d.ask(t, "c", pooled)
+	require.Equal(t, workflows.RunResult{Run: "b", Status: "superseded", Reason: "run c takes its place"}, result(t, b))
+	require.NoError(t, d.Log.SetLimit(t.Context(), landscape.Limit{Gate: landscape.PoolGate("db"), Places: 1, Actor: "ann", Why: "to see"}))
+	runs, err := d.Log.AllAdmissible(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"c"}, runs)
+	require.NoError(t, activities.Wake(t.Context(), d.Temporal.WorkflowService(), embedded.Namespace, runs...))
+	require.Equal(t, pipeline.Completed, result(t, c).Status)
+}
+
+func TestARunThatWaitsIsCancelled(t *testing.T) {
+	d := open(t)
+	holder := d.holder(t, one("queue"))
+	b, c := d.ask(t, "b", one("queue")), d.ask(t, "c", one("queue"))
+	d.becomes(t, "b", landscape.StartWaiting)
+	d.becomes(t, "c", landscape.StartWaiting)
+	update, err := d.Temporal.UpdateWorkflow(t.Context(), client.UpdateWorkflowOptions{
+		WorkflowID: b.GetID(), UpdateName: workflows.CancelUpdate, Args: []any{workflows.Command{Actor: "ann", Why: "too late"}},
+		WaitForStage: client.WorkflowUpdateStageCompleted,
+	})
+	require.NoError(t, err)
+	require.NoError(t, update.Get(t.Context(), nil))
+	require.Equal(t, "cancelled by ann: too late", d.becomes(t, "b", landscape.StartCancelled).Reason)
+	require.Equal(t, workflows.RunResult{Run: "b", Status: pipeline.Cancelled, Reason: "cancelled by ann: too late"}, result(t, b))
+	require.NoError(t, d.Temporal.CancelWorkflow(t.Context(), c.GetID(), ""))
+	require.Error(t, c.Get(t.Context(), nil))
+	require.Equal(t, "it was cancelled from outside", d.becomes(t, "c", landscape.StartCancelled).Reason)
+	d.order(t, workflows.ContinueUpdate)
+	d.complete(t, result(t, holder).Run)
+}
+
+func TestAQueueHasAnEnd(t *testing.T) {
+	d := open(t)
+	bounded := strings.Replace(one("queue"), "when_full: queue", "queue: {max: 1, wait: 1s}", 1)
+	d.holder(t, bounded)
+	b := d.ask(t, "b", bounded)
+	d.becomes(t, "b", landscape.StartWaiting)
+	refused(t, d.ask(t, "c", bounded), activities.TypeQueueFull, "as many runs wait as may")
+	require.Equal(t, activities.TypeQueueFull, d.becomes(t, "c", landscape.StartRefused).Refusal)
+	require.Eventually(t, func() bool { // it asks by itself in two minutes; here somebody makes it
+		_ = activities.Wake(t.Context(), d.Temporal.WorkflowService(), embedded.Namespace, "b")
+		start, err := d.Log.LastStart(t.Context(), "b")
+		return err == nil && start.State == landscape.StartRefused
+	}, time.Minute, 100*time.Millisecond)
+	refused(t, b, activities.TypeQueueTimeout, "waited for 1s")
+	d.order(t, workflows.ContinueUpdate)
+}
+
+// TestATerminatedRunLetsGoOfItsPlace terminates one that runs, and one that waits: those behind them begin.
+func TestATerminatedRunLetsGoOfItsPlace(t *testing.T) {
+	d := open(t)
+	d.holder(t, one("queue"))
+	b := d.ask(t, "b", one("queue"))
+	d.becomes(t, "b", landscape.StartWaiting)
+	c := d.ask(t, "c", one("queue"))
+	d.becomes(t, "c", landscape.StartWaiting)
+	begun := time.Now().Add(-time.Minute)
+	for _, id := range []string{workflows.WorkflowID("r"), b.GetID()} {
+		require.NoError(t, d.Temporal.TerminateWorkflow(t.Context(), id, "", "to see"))
+	}
+	runs := recovery.Abandoned{Client: d.Temporal, Namespace: embedded.Namespace, Log: d.Log}
+	require.Eventually(t, func() bool {
+		_, err := runs.Since(t.Context(), begun)
+		require.NoError(t, err)
+		start, err := d.Log.LastStart(t.Context(), "c")
+		return err == nil && start.State == landscape.StartBegun
+	}, time.Minute, 10*time.Millisecond)
+	require.Equal(t, pipeline.Completed, result(t, c).Status)
+	require.Equal(t, "WorkflowClosed", d.becomes(t, "b", landscape.StartRefused).Refusal)
+}

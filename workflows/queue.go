@@ -1,0 +1,168 @@
+package workflows
+
+import (
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"waymark/activities"
+	"waymark/activities/resumepoint"
+	"waymark/landscape"
+	"waymark/pipeline"
+)
+
+// How often a run that waits for places asks again by itself: a signal that is lost costs minutes.
+const (
+	firstAsk = 2 * time.Minute
+	maxAsk   = 15 * time.Minute
+)
+
+// withheld ends the workflow of a run that does not begin: that is recorded already.
+type withheld struct {
+	result RunResult
+	cause  error // of the run that it joined
+}
+
+func (w *withheld) Error() string {
+	return "run " + w.result.Run + " does not begin: " + w.result.Reason
+}
+
+// queue is a run that waits for places. Its workflow sleeps: no worker knows of it.
+type queue struct {
+	in        activities.OpenInput
+	held      *activities.Held
+	pause     time.Duration
+	cancelled *Command
+}
+
+// open begins the run's record, when the run may begin.
+func open(ctx workflow.Context, in activities.OpenInput) (*State, activities.Labels, error) {
+	in.Waits = true
+	q := &queue{in: in, pause: firstAsk}
+	for {
+		opened, err := openNow(ctx, q.in)
+		if q.held != nil && q.cancelled != nil { // while it asked
+			return nil, opened.Labels, q.end(ctx)
+		}
+		if err != nil {
+			return nil, opened.Labels, err
+		}
+		if opened.Held == nil {
+			return &State{State: resumepoint.NewState(opened.Plan), Home: opened.Worker}, opened.Labels, nil
+		}
+		if err := q.hold(ctx, opened); err != nil {
+			return nil, opened.Labels, err
+		}
+	}
+}
+
+// hold waits until the run may ask again. The error says why it does not.
+func (q *queue) hold(ctx workflow.Context, opened activities.Opened) error {
+	first := q.held == nil
+	q.held, q.in.Again = opened.Held, true
+	showRun(ctx, q.in.Run, opened.Labels, string(q.held.State))
+	in := RunInput{OpenInput: q.in}
+	in.detailEnd(ctx, string(q.held.State), q.held.Reason)
+	switch {
+	case q.held.Joined != "":
+		result, err := joined(ctx, q.held.Joined)
+		return &withheld{result, err}
+	case q.held.State != landscape.StartWaiting:
+		return &withheld{result: q.result(pipeline.RunStatus(q.held.State), q.held.Reason)}
+	case first:
+		if err := q.listen(ctx); err != nil {
+			return err
+		}
+	}
+	for _, run := range q.held.Cancel {
+		if err := workflow.RequestCancelExternalWorkflow(ctx, WorkflowID(run), "").Get(ctx, nil); err != nil {
+			workflow.GetLogger(ctx).Warn("a run that is to make room cannot be cancelled", "run", run, "error", err)
+		}
+	}
+	return q.sleep(ctx)
+}
+
+// sleep waits for the signal that the run may begin, or until it is time to ask without one.
+func (q *queue) sleep(ctx workflow.Context) error {
+	signal := workflow.GetSignalChannel(ctx, activities.AdmittedSignal)
+	told := func() bool { return signal.Len() > 0 || q.cancelled != nil }
+	if _, err := workflow.AwaitWithTimeout(ctx, q.pause, told); err != nil {
+		return err
+	}
+	if q.cancelled != nil {
+		return q.end(ctx)
+	}
+	for signal.ReceiveAsync(nil) {
+	}
+	q.pause = min(2*q.pause, maxAsk)
+	return nil
+}
+
+// end waits until it is recorded that somebody cancelled the run.
+func (q *queue) end(ctx workflow.Context) error {
+	if err := awaitHandlers(ctx); err != nil {
+		return err
+	}
+	return &withheld{result: q.result(q.cancelled.As, q.cancelled.sentence())}
+}
+
+func (q *queue) result(status pipeline.RunStatus, reason string) RunResult {
+	return RunResult{Run: q.in.Run, Status: status, Reason: reason}
+}
+
+// listen answers questions, and takes the order to cancel: a run that waits cannot be paused.
+func (q *queue) listen(ctx workflow.Context) error {
+	view := func() (View, error) {
+		return View{Run: q.in.Run, Workflow: WorkflowID(q.in.Run), Status: string(q.held.State), Waits: q.held.Reason}, nil
+	}
+	if err := workflow.SetQueryHandler(ctx, ProgressQuery, view); err != nil {
+		return err
+	}
+	return workflow.SetUpdateHandlerWithOptions(ctx, CancelUpdate, q.cancel, workflow.UpdateHandlerOptions{
+		Validator: func(command Command) error {
+			if q.cancelled != nil {
+				return fmt.Errorf("run %s is cancelled", q.in.Run)
+			}
+			return command.validate(CancelUpdate)
+		},
+		Description: "records that no run comes of the start",
+	})
+}
+
+// cancel records that somebody cancelled the run: before it began, or just when it did.
+func (q *queue) cancel(ctx workflow.Context, command Command) error {
+	if command.As == "" {
+		command.As = pipeline.Cancelled
+	}
+	q.cancelled = &command
+	stopped := activities.StopInput{Run: q.in.Run, Status: pipeline.Cancelled, Reason: command.sentence(), Begin: &q.in}
+	lasting, _ := workflow.NewDisconnectedContext(ctx)
+	var labelled activities.Labelled
+	err := workflow.ExecuteActivity(withActivity(lasting, "record: cancel by %s", command.Actor), act.StopRun, stopped).Get(lasting, &labelled)
+	if err != nil {
+		return err
+	}
+	showStatus(ctx, labelled.Labels, string(pipeline.Cancelled))
+	return nil
+}
+
+// joined waits for the end of a run that somebody else asked for, and returns its result.
+func joined(ctx workflow.Context, run string) (RunResult, error) {
+	in := RunInput{OpenInput: activities.OpenInput{Run: run}}
+	for pause := firstLook; ; pause = min(2*pause, maxLook) {
+		var found activities.Keyed
+		if err := workflow.ExecuteActivity(withActivity(ctx, "look at run %s", run), act.FindKeyed, in.OpenInput).Get(ctx, &found); err != nil {
+			return RunResult{}, err
+		}
+		switch {
+		case found.None != "":
+			return RunResult{}, failure(TypeRunFailed, "run %s, whose result would be that of this one, did not begin: %s", run, found.None)
+		case found.Status != "" && found.Status != pipeline.Running:
+			return in.ended(found)
+		}
+		if err := workflow.Sleep(ctx, pause); err != nil {
+			return RunResult{}, err
+		}
+	}
+}
