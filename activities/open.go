@@ -41,7 +41,7 @@ func (a *Activities) openRun(ctx context.Context, in OpenInput) (resumepoint.Pla
 	if err := pipeline.CheckRunID(in.Run); err != nil {
 		return resumepoint.Plan{}, final{TypeInput, err}
 	}
-	from, err := askOrigin(ctx)
+	from, err := a.originOf(ctx, in)
 	if err == nil {
 		err = a.begun(ctx, in, from)
 	}

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,9 @@ const (
 	TriggerTemporal = "temporal" // anybody else who may start workflows
 )
 
+// Waymark is the actor of what the engine does by itself, because a document says so. Stored; never rename.
+const Waymark = "waymark"
+
 // Identity returns the name by which Temporal knows who starts a run through a door of this program, TriggerCLI or TriggerLibrary: it
 // says who did. Stored in histories; never rename.
 func Identity(door, user, host string) string { return identityOf(door) + user + "@" + host }
@@ -48,6 +52,7 @@ func doorOf(identity string) (door, user string) {
 // origin is what Temporal knows of how an execution began. An input says nothing of it: anybody could have written that.
 type origin struct {
 	landscape.Execution
+	asker     string // who asked the schedule for the run; empty if it rang
 	asked     string // id of the workflow that was started for the run; its own if no other was
 	continues string // run id of the execution that continued itself as this one; empty if none did
 	reset     bool   // somebody reset the workflow to an event of an earlier execution
@@ -61,7 +66,7 @@ func (o *origin) who() (actor, trigger string) {
 	case o.again || o.continues != "": // Temporal does not say who wanted that; it was not who started the one before
 		return TriggerTemporal, TriggerTemporal
 	case o.Schedule != "":
-		return "schedule " + o.Schedule, TriggerSchedule
+		return cmp.Or(o.asker, "schedule "+o.Schedule), TriggerSchedule
 	case o.Parent != "":
 		return "workflow " + o.Parent, TriggerWorkflow
 	case door != "":
@@ -99,6 +104,28 @@ func askOrigin(ctx context.Context) (*origin, error) {
 		o.continues = start.GetContinuedExecutionRunId()
 	}
 	return o, o.trace(ctx, event)
+}
+
+// originOf is askOrigin for a run that may be one of a slot: the record of its schedule says so.
+func (a *Activities) originOf(ctx context.Context, in OpenInput) (*origin, error) {
+	from, err := askOrigin(ctx)
+	if err != nil || in.ScheduleName == "" {
+		return from, err
+	}
+	slot, err := a.log.SlotOfRun(ctx, in.Run)
+	if errors.Is(err, landscape.ErrNotFound) || err == nil && slot.Name != in.For {
+		return from, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	from.Schedule = slot.Schedule
+	if slot.Request == "" {
+		return from, nil
+	}
+	request, err := a.log.SlotRequest(ctx, slot.Request)
+	from.asker = request.Actor
+	return from, err
 }
 
 // trace finds out who started the execution that began with the event. One that a run without an id has started for itself was started by

@@ -35,7 +35,7 @@ func (a *Activities) RefuseStart(ctx context.Context, in RefuseInput) (Labelled,
 func (a *Activities) refuse(
 	ctx context.Context, in OpenInput, as pipeline.RunStatus, refusal, reason string, store func(context.Context, landscape.Start) error,
 ) (Labels, error) {
-	from, err := askOrigin(ctx)
+	from, err := a.originOf(ctx, in)
 	if err != nil {
 		return Labels{}, err
 	}

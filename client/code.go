@@ -7,6 +7,7 @@ type Code string
 const (
 	AmbiguousRow        Code = "AMBIGUOUS_ROW"         // several rows have the key
 	AmbiguousRun        Code = "AMBIGUOUS_RUN"         // several runs have ids that begin like that
+	AmbiguousSchedule   Code = "AMBIGUOUS_SCHEDULE"    // several pipelines have a schedule of this name
 	InvalidDocument     Code = "INVALID_DOCUMENT"      // the document has problems, or cannot be read
 	InvalidEffect       Code = "INVALID_EFFECT"        // no effect can have this id
 	InvalidInput        Code = "INVALID_INPUT"         // workers cannot start a run with this input
@@ -23,6 +24,7 @@ const (
 	PipelineNotFound    Code = "PIPELINE_NOT_FOUND"    // no such pipeline is deployed, or it has no such version
 	PipelineRetired     Code = "PIPELINE_RETIRED"      // no run of the pipeline may start, and no version of it becomes current
 	EnvironmentNotFound Code = "ENVIRONMENT_NOT_FOUND" // no such environment has values or pipelines
+	ScheduleNotFound    Code = "SCHEDULE_NOT_FOUND"    // no deployed pipeline has such a schedule
 	RunNotFound         Code = "RUN_NOT_FOUND"         // there is no such run, or none at all
 	DependencyChanged   Code = "DEPENDENCY_CHANGED"    // a source, the plan, or what is stored of the run is not what it was when it began
 	DocumentChanged     Code = "DOCUMENT_CHANGED"      // the document's file is not what it was when the run began
@@ -40,6 +42,10 @@ const (
 	RunExists           Code = "RUN_EXISTS"            // a run with this id is recorded
 	RunReplaced         Code = "RUN_REPLACED"          // another run has the place of the run
 	RunSkipped          Code = "RUN_SKIPPED"           // the run did not begin, because others have its place: its document says so
+	NoSuchSlots         Code = "NO_SUCH_SLOTS"         // no slot is in a state in which it can be done
+	ScheduleNotPaused   Code = "SCHEDULE_NOT_PAUSED"   // the schedule is not paused
+	SchedulePaused      Code = "SCHEDULE_PAUSED"       // the schedule is paused already
+	ScheduleRemoved     Code = "SCHEDULE_REMOVED"      // the current version of the pipeline does not have the schedule
 	StateDiverged       Code = "STATE_DIVERGED"        // the record contradicts the run's history
 	CommandRefused      Code = "COMMAND_REFUSED"       // the run refuses the command in the state that it is in
 	RunBusy             Code = "RUN_BUSY"              // somebody executes the run

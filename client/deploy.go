@@ -106,9 +106,13 @@ func (c *Client) deploy(ctx context.Context, deposit *Deposit, made bundle.Bundl
 		return landscape.Deployed{}, err
 	}
 	manifest := made.Manifest()
-	return c.log.Deploy(ctx, where, landscape.Bundle{
+	deployed, err := c.log.Deploy(ctx, where, landscape.Bundle{
 		SHA256: version.Bundle, Document: string(payload.Of(made.Source)), Manifest: string(manifest.JSON()), Files: int64(len(manifest.Files)), Bytes: manifest.Bytes(),
 	}, version)
+	if err != nil {
+		return deployed, err
+	}
+	return deployed, c.adoptSchedules(ctx, where, version.Pipeline)
 }
 
 // compileToDeploy compiles the file of a document with the values of an environment; one that is about slots, for any of them.

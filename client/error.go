@@ -44,6 +44,7 @@ const (
 	ListEnvironments  Cure = "list_environments"   // choose one of the environments
 	SetValues         Cure = "set_values"          // give the environment these values
 	PromoteVersion    Cure = "promote_version"     // promote the version from the environment where it is deployed
+	ListSchedules     Cure = "list_schedules"      // choose one of the schedules of deployed pipelines
 	ListEffects       Cure = "list_effects"        // choose one of the run's effects
 	ListEdges         Cure = "list_edges"          // choose one of the edges of the run's graph
 	Watch             Cure = "watch"               // look how the run is, or follow it

@@ -43,7 +43,7 @@ func (c *Client) Promote(ctx context.Context, r RedeployRequest) (_ *Redeployed,
 		return nil, invalid("a version is promoted from one environment to another one: name two; a rollback returns to an older one")
 	}
 	r.Pipeline, r.Version = name, version
-	return c.redeploy(r, func(order landscape.Deployment) (landscape.Redeployed, error) {
+	return c.redeploy(ctx, r, func(order landscape.Deployment) (landscape.Redeployed, error) {
 		if err := c.mayPromote(ctx, from, order); err != nil {
 			return landscape.Redeployed{}, err
 		}
@@ -116,24 +116,24 @@ func variablesOf(b bundle.Bundle) (names []string) {
 // NotFound if there is no such version, and Conflict if the pipeline is retired, or no other version was current before.
 func (c *Client) Rollback(ctx context.Context, r RedeployRequest) (_ *Redeployed, err error) {
 	defer c.edge(ctx, &err)
-	return c.redeploy(r, func(order landscape.Deployment) (landscape.Redeployed, error) { return c.log.Rollback(ctx, order) })
+	return c.redeploy(ctx, r, func(order landscape.Deployment) (landscape.Redeployed, error) { return c.log.Rollback(ctx, order) })
 }
 
 // Retire ends that runs of a pipeline start in an environment. What runs continues, and may be resumed. The error is an *Error of kind NotFound if the
 // pipeline is not deployed there.
 func (c *Client) Retire(ctx context.Context, r RedeployRequest) (_ *Redeployed, err error) {
 	defer c.edge(ctx, &err)
-	return c.redeploy(r, func(order landscape.Deployment) (landscape.Redeployed, error) { return c.log.Retire(ctx, order) })
+	return c.redeploy(ctx, r, func(order landscape.Deployment) (landscape.Redeployed, error) { return c.log.Retire(ctx, order) })
 }
 
 // Unretire lets runs of a retired pipeline start again, of the version that was current. Its errors are those of Retire.
 func (c *Client) Unretire(ctx context.Context, r RedeployRequest) (_ *Redeployed, err error) {
 	defer c.edge(ctx, &err)
-	return c.redeploy(r, func(order landscape.Deployment) (landscape.Redeployed, error) { return c.log.Restore(ctx, order) })
+	return c.redeploy(ctx, r, func(order landscape.Deployment) (landscape.Redeployed, error) { return c.log.Restore(ctx, order) })
 }
 
 // redeploy has the landscape do what the request says.
-func (c *Client) redeploy(r RedeployRequest, do func(order landscape.Deployment) (landscape.Redeployed, error)) (*Redeployed, error) {
+func (c *Client) redeploy(ctx context.Context, r RedeployRequest, do func(order landscape.Deployment) (landscape.Redeployed, error)) (*Redeployed, error) {
 	if err := r.giveWhy(); err != nil {
 		return nil, err
 	}
@@ -146,7 +146,8 @@ func (c *Client) redeploy(r RedeployRequest, do func(order landscape.Deployment)
 	if err != nil {
 		return nil, registryError(where, r.Pipeline, c.place, err)
 	}
-	return &Redeployed{redeploymentOf(done.Deployment, landscape.PipelineVersion{}), done.Changed}, nil
+	redeployed := &Redeployed{redeploymentOf(done.Deployment, landscape.PipelineVersion{}), done.Changed}
+	return redeployed, c.adoptSchedules(ctx, where, done.Pipeline)
 }
 
 // environmentNamed returns the name of an environment: the default one for an empty name.

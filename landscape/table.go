@@ -35,7 +35,7 @@ var records = []Record{
 	PassageRecord{}, WayRecord{}, WayStepRecord{}, ChunkWayRecord{}, HashesRecord{}, RowError{}, KeysRecord{}, ClaimRecord{}, RepeatsRecord{}, FeedRecord{},
 	MergeKindRecord{}, JoinsRecord{}, ChunkJoinRecord{}, BatchRecord{}, MembersRecord{}, MergeRecord{}, ParentsRecord{},
 	RetriedRow{}, Resumption{}, Execution{}, Effect{}, EffectEvent{}, ArtifactRecord{}, Action{}, RunEvent{}, Heal{}, Start{},
-	Bundle{}, PipelineVersion{}, Deployment{}, Environment{}, Gate{}, Limit{},
+	Bundle{}, PipelineVersion{}, Deployment{}, Environment{}, Schedule{}, SlotRequest{}, Slot{}, SlotEvent{}, Gate{}, Limit{},
 }
 
 // Tables returns every table, parents before children.

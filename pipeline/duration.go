@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"regexp"
@@ -33,3 +34,6 @@ func (d *Duration) UnmarshalText(text []byte) error {
 
 // String returns the duration as Go writes it, such as 1h30m0s.
 func (d Duration) String() string { return time.Duration(d).String() }
+
+// UnmarshalJSON reads what package json writes of a duration: nanoseconds.
+func (d *Duration) UnmarshalJSON(text []byte) error { return json.Unmarshal(text, (*int64)(d)) }

@@ -212,9 +212,12 @@ func TestLoadSchedules(t *testing.T) {
 		{Name: "nightly", Value: pipeline.Schedule{
 			Every: pipeline.Every{Word: "day"}, At: "02:00", Zone: "Europe/Berlin", Covers: "-2d..-1d", Except: []string{"2026-12-25", "2026-12-26"},
 			Jitter: pipeline.Duration(5 * time.Minute), Params: pipeline.Map[string]{{Name: "region", Value: "east"}, {Name: "rows", Value: "100"}},
+			Overlap: "skip", After: "previous", Retry: pipeline.ScheduledRetry{Times: 2, Wait: pipeline.Duration(15 * time.Minute)}, PauseAfter: 3,
+			CatchUp: pipeline.CatchUp{Slots: "last", Within: pipeline.Duration(72 * time.Hour), AtOnce: 2, Order: "newest"}, Promise: pipeline.Promise{By: "06:00"},
 		}},
 		{Name: "weekdays", Value: pipeline.Schedule{
 			Every: pipeline.Every{Cron: "0 2 * * MON-FRI"}, Zone: "America/Sao_Paulo", Params: pipeline.Map[string]{{Name: "rows", Value: "1"}},
+			Promise: pipeline.Promise{Within: pipeline.Duration(4 * time.Hour)},
 		}},
 		{Name: "often", Value: pipeline.Schedule{
 			Every: pipeline.Every{Days: []string{"mon", "thu"}}, Params: pipeline.Map[string]{{Name: "rows", Value: "1"}},

@@ -16,6 +16,7 @@ import (
 type Timetable struct {
 	Pipeline  string                  // the document's name
 	Schedules Map[*calendar.Schedule] // in the order of the document
+	Specs     Map[Schedule]           // the same, as the document has them
 
 	params Map[Map[string]]  // by schedule, the texts of the parameters to which it gives values
 	slots  map[string][]span // by parameter, the default that refers to a slot
@@ -105,14 +106,14 @@ func LoadTimetable(file string, data []byte) (*Timetable, error) {
 	if len(l.problems) > 0 {
 		return nil, l.sorted()
 	}
-	table := &Timetable{Pipeline: doc.Pipeline.Name, slots: map[string][]span{}}
+	table := &Timetable{Pipeline: doc.Pipeline.Name, Specs: doc.Pipeline.Schedules, slots: map[string][]span{}}
 	for _, param := range doc.Pipeline.Params {
 		if spans, refers := l.slots[defaultPath(param.Name)]; refers {
 			table.slots[param.Name] = spans
 		}
 	}
 	for _, entry := range doc.Pipeline.Schedules {
-		schedule, err := calendar.New(entry.Value.spec(table.Pipeline + "/" + entry.Name))
+		schedule, err := entry.Value.Slots(table.Pipeline, entry.Name)
 		if err != nil {
 			return nil, err
 		}

@@ -24,6 +24,11 @@ func (s Schedule) spec(seed string) calendar.Spec {
 	}
 }
 
+// Slots returns when the schedule of a pipeline rings, and what its slots cover. The error is calendar.Problems.
+func (s Schedule) Slots(pipeline, name string) (*calendar.Schedule, error) {
+	return calendar.New(s.spec(pipeline + "/" + name))
+}
+
 // checkSchedules reports what is wrong with schedules.
 func (l *loader) checkSchedules(p *Pipeline) {
 	if len(p.Schedules) > maxSchedules {
@@ -45,6 +50,14 @@ func (l *loader) checkSchedules(p *Pipeline) {
 		l.checkName(path, schedule.Name)
 		l.checkSlots(path, schedule.Value, p.Name+"/"+schedule.Name)
 		l.checkScheduleParams(path, schedule.Value.Params, params, required)
+		l.checkPromise(path+".promise.by", schedule.Value.Promise.By)
+	}
+}
+
+// checkPromise reports a time of day that is none.
+func (l *loader) checkPromise(path, by string) {
+	if _, err := calendar.ParseClock(by); by != "" && err != nil {
+		l.report(path, "%s", err)
 	}
 }
 

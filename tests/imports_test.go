@@ -44,7 +44,7 @@ var allowed = map[string][]string{
 	"worker/telemetry":       {"activities/resumepoint", "activities"},
 	"internal/version":       {"internal/failpoint"},
 	"worker/daemon": {
-		"worker", "activities", "workflows", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "payload", "workflows/recovery", "internal/settings", "worker/storage", "worker/telemetry",
+		"worker", "activities", "workflows", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "payload", "workflows/recovery", "workflows/slots", "internal/settings", "worker/storage", "worker/telemetry",
 	},
 	"cmd/waymark-worker":         {"worker/daemon", "internal/program", "internal/settings", "internal/version"},
 	"landscape":                  {"landscape/admit", "plugin", "pipeline"},
@@ -60,10 +60,11 @@ var allowed = map[string][]string{
 	"activities":                 {"activities/bundle", "activities/recompute", "activities/resumepoint", "engine", "engine/barrier", "engine/firsts", "landscape", "landscape/admit", "payload", "engine/plan", "plugin", "pipeline", "pipeline/calendar", "pipeline/row", "internal/failpoint", "internal/temporal/attributes"},
 	"workflows":                  {"activities/resumepoint", "activities", "internal/temporal/attributes", "landscape", "plugin", "pipeline"},
 	"workflows/recovery":         {"activities/resumepoint", "workflows", "activities", "internal/temporal/cluster", "landscape", "plugin", "pipeline"},
-	"worker":                     {"worker/formats", "workflows", "activities", "engine/plan", "plugin/file", "plugin/lookup", "plugin/object", "plugin/postgres", "pipeline"},
+	"workflows/slots":            {"activities", "activities/bundle", "internal/failpoint", "internal/temporal/cluster", "landscape", "payload", "pipeline", "pipeline/calendar", "workflows", "workflows/recovery"},
+	"worker":                     {"worker/formats", "workflows", "workflows/slots", "activities", "engine/plan", "plugin/file", "plugin/lookup", "plugin/object", "plugin/postgres", "pipeline"},
 	"worker/formats":             {"plugin", "plugin/csv", "plugin/file", "plugin/jsonl", "plugin/lookup", "plugin/parquet", "plugin/postgres", "pipeline"},
 	"audit":                      {"activities/recompute", "activities/resumepoint", "engine", "engine/barrier", "engine/firsts", "landscape", "landscape/sweep", "payload", "engine/plan", "pipeline/expr", "plugin", "pipeline", "pipeline/row"},
-	"client":                     {"activities", "activities/bundle", "activities/recompute", "audit", "engine/plan", "internal/failpoint", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "landscape/admit", "payload", "pipeline", "pipeline/calendar", "plugin", "plugin/file", "worker", "workflows", "workflows/recovery"},
+	"client":                     {"activities", "activities/bundle", "activities/recompute", "audit", "engine/plan", "internal/failpoint", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "landscape/admit", "payload", "pipeline", "pipeline/calendar", "plugin", "plugin/file", "worker", "workflows", "workflows/recovery", "workflows/slots"},
 	"client/local": {
 		"activities", "audit", "client", "internal/memory", "internal/sqlitefile", "internal/temporal/attributes", "internal/temporal/cluster", "internal/temporal/embedded", "internal/temporal/webui", "internal/text",
 		"internal/version", "worker/daemon", "landscape", "landscape/pgstore", "landscape/sqlitestore", "payload", "worker", "worker/storage", "workflows",

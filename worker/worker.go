@@ -17,6 +17,7 @@ import (
 
 	"waymark/activities"
 	"waymark/workflows"
+	"waymark/workflows/slots"
 )
 
 // New returns a worker for the queue, not yet started, of a process that works alone: all work comes by this queue. As many
@@ -46,6 +47,8 @@ type Member struct {
 	Files       string // name of the files that the process sees; "" is the host's name
 	Pipelines   string // folder of deployed documents; "" if there are none
 	Environment string // in which pipelines run whose starts name none; "" is landscape.DefaultEnvironment
+
+	Keeper *slots.Keeper // does what schedules are due to do; nil if the process does not
 
 	// Options are those of the common queue's worker. What concerns activities, and the time to stop, holds for the process's other
 	// queues as well. Of MaxConcurrentActivityExecutionSize, which holds for each queue, zero is one more than there are processors.
@@ -81,6 +84,9 @@ func (m Member) Group(c client.Client, affinity activities.Affinity, act *activi
 	first := worker.New(c, m.queue(), common)
 	registerWorkflows(first)
 	first.RegisterActivity(act)
+	if m.Keeper != nil {
+		slots.Register(first, m.Keeper)
+	}
 	group := Group{first}
 	for _, queue := range []string{affinity.FilesQueue, affinity.OwnQueue} {
 		w := worker.New(c, queue, besideOptions(common))

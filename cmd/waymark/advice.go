@@ -50,6 +50,7 @@ var hints = map[client.Cure]string{
 	client.ListEnvironments: "; `waymark env list` lists them",
 	client.SetValues:        "; `waymark env set` gives it one",
 	client.PromoteVersion:   "; `waymark promote` makes it current there",
+	client.ListSchedules:    "; `waymark schedule list` lists them, `waymark deploy` adds those of a document",
 	client.ListEffects:      "; `waymark effects %s` lists them",
 	client.ListEdges:        "; `waymark rows %s` lists them",
 	client.ShowStatus:       ": waymark status %s",

@@ -15,10 +15,13 @@ import (
 
 func (a *app) scheduleCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "schedule", Short: "Ask about the schedules of a document", Args: cobra.NoArgs,
+		Use: "schedule", Short: "See, pause and make up for the schedules of deployed pipelines", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.scheduleNextCommand())
+	cmd.AddCommand(
+		a.scheduleListCommand(), a.scheduleNextCommand(), a.scheduleGridCommand(), a.scheduleHistoryCommand(), a.schedulePauseCommand(), a.scheduleResumeCommand(),
+		a.scheduleRunCommand(), a.scheduleBackfillCommand(), a.scheduleRetryCommand(), a.scheduleSkipCommand(),
+	)
 	return cmd
 }
 

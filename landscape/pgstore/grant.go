@@ -19,7 +19,7 @@ type Roles struct {
 
 // Grant gives roles what they need in the landscape that the URL names, whose user must own it, and nothing that they do not need.
 //
-// The writer inserts and reads, and moves runs, effects, starts and gates by functions that compare and set. The reader reads. Neither can update,
+// The writer inserts and reads, and moves runs, effects, starts, slots and gates by functions that compare and set. The reader reads. Neither can update,
 // delete, truncate, alter or drop anything. Repeating it changes nothing; after a migration it must be repeated.
 func Grant(ctx context.Context, text string, roles Roles) error {
 	at, err := parse(text)

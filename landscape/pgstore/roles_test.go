@@ -46,6 +46,7 @@ func people(t *testing.T) peopled {
 	require.NoError(t, err)
 	_, _, err = log.SetEnvironment(t.Context(), landscape.Environment{Name: "prod", Actor: "ann", Why: "moved"}, map[string]string{"REGION": "eu"}, nil)
 	require.NoError(t, err)
+	require.NoError(t, landscapetest.Nightly(t.Context(), log, "orders", "r2", "r1"))
 	start := landscape.Start{Run: "r4", Params: "{}"}
 	require.NoError(t, log.Accept(t.Context(), start))
 	require.NoError(t, log.SetLimit(t.Context(), landscape.Limit{Gate: landscape.PoolGate("db"), Places: 1}))
@@ -128,7 +129,7 @@ func TestOwnerChangesNothingByMistake(t *testing.T) {
 			for _, statement := range changes(table) {
 				_, err := conn.Exec(t.Context(), statement)
 				var refused *pgconn.PgError
-				if !slices.Contains([]string{"runs", "effects", "starts", "gates"}, table.Name) || !strings.HasPrefix(statement, "update") && !strings.Contains(statement, "do update") {
+				if !slices.Contains([]string{"runs", "effects", "starts", "slots", "gates"}, table.Name) || !strings.HasPrefix(statement, "update") && !strings.Contains(statement, "do update") {
 					require.ErrorAs(t, err, &refused, statement)
 					require.Equal(t, appendOnly, refused.Code, statement)
 				}
@@ -164,22 +165,38 @@ func TestWriterMovesNothingIntoWhatIsIllegal(t *testing.T) {
 		t.Run(name, func(t *testing.T) { refuses(t, conn, effect+to, appendOnly, wrongForChecks, alreadyThere) })
 	}
 	for name, statement := range map[string]string{
-		"a version that leaves one out": `insert into pipeline_versions select pipeline || 's', 2, bundle_sha256, '', '', '', '', '', '', 0, 1 from pipeline_versions`,
-		"a version without a bundle":    `insert into pipeline_versions select pipeline, 2, repeat('2', 64), '', '', '', '', '', '', 0, 1 from pipeline_versions`,
-		"a second version of a bundle":  `insert into pipeline_versions select pipeline, 2, bundle_sha256, '', '', '', '', '', '', 0, 1 from pipeline_versions`,
-		"a deployment of no version":    `insert into deployments select environment, pipeline, 1, 'rollback', 2, 1, '', '', 1 from deployments`,
-		"a deployment leaves one out":   `insert into deployments select environment, pipeline, 2, 'rollback', 1, 1, '', '', 1 from deployments`,
-		"values that leave some out":    `insert into environments values ('prod', 3, '{}', '', '', 1)`,
-		"a limit leaves one out":        `insert into limits select gate, 2, 1, '', '', 1 from limits`,
-		"a limit of no pool":            `insert into limits values ('pipeline:orders', 0, 1, '', '', 1)`,
-		"a gate at a later turn":        `insert into gates values ('pool:x', 1)`,
-		"a rollback of nothing":         `insert into deployments select 'prod', pipeline, 0, 'rollback', 1, 0, '', '', 1 from deployments`,
+		"a version that leaves one out":  `insert into pipeline_versions select pipeline || 's', 2, bundle_sha256, '', '', '', '', '', '', 0, 1 from pipeline_versions`,
+		"a version without a bundle":     `insert into pipeline_versions select pipeline, 2, repeat('2', 64), '', '', '', '', '', '', 0, 1 from pipeline_versions`,
+		"a second version of a bundle":   `insert into pipeline_versions select pipeline, 2, bundle_sha256, '', '', '', '', '', '', 0, 1 from pipeline_versions`,
+		"a deployment of no version":     `insert into deployments select environment, pipeline, 1, 'rollback', 2, 1, '', '', 1 from deployments`,
+		"a deployment leaves one out":    `insert into deployments select environment, pipeline, 2, 'rollback', 1, 1, '', '', 1 from deployments`,
+		"values that leave some out":     `insert into environments values ('prod', 3, '{}', '', '', 1)`,
+		"a limit leaves one out":         `insert into limits select gate, 2, 1, '', '', 1 from limits`,
+		"a limit of no pool":             `insert into limits values ('pipeline:orders', 0, 1, '', '', 1)`,
+		"a gate at a later turn":         `insert into gates values ('pool:x', 1)`,
+		"a rollback of nothing":          `insert into deployments select 'prod', pipeline, 0, 'rollback', 1, 0, '', '', 1 from deployments`,
+		"a schedule of no version":       `insert into schedules select schedule, 1, environment, pipeline, name, 'set', spec, 7, 1, 0, null, '', '', 1 from schedules`,
+		"a schedule that leaves one out": `insert into schedules select schedule, 2, environment, pipeline, name, 'pause', spec, 1, 1, 1, null, '', '', 1 from schedules`,
+		"a request for no schedule":      `insert into slot_requests values ('q9', 'x', 'run', 'a', 'a', 1, 0, '', '', 1)`,
+		"a slot of no schedule":          `insert into slots values ('x', 'a', 0, 1, 1, null, 1, 0, 'due', '', 0, 0, '', '', 1, null, 1)`,
+		"a slot that is done at once":    `insert into slots select schedule, 'a', 0, 1, 1, null, 1, 0, 'done', 'r1', 1, 0, '', '', 1, null, 1 from schedules`,
+		"an event that leaves one out":   `insert into slot_events select schedule, slot, 9, event, state, run_id, attempt, reason, request, at_us from slot_events where seq = 0`,
 		"a run of no version": `insert into runs select (jsonb_populate_record(r, '{"run_id": "r5", "status": "running", "finished_us": null, "epoch": 0, "version": 7}')).*
 			from runs r where run_id = 'r1'`,
 	} {
 		t.Run(name, func(t *testing.T) { refuses(t, conn, statement, wrongForChecks, alreadyThere, missing) })
 	}
 	refuses(t, conn, `select move_gates(gate, turn, turn + 2) from gates`, appendOnly)
+	const slot = `select move_slots(schedule, slot, changes, state, run_id, attempts, seen, reason, request, ready_us, late_us, changed_us, `
+	for name, to := range map[string]string{
+		"a slot changes uncounted":          `changes, 'done', run_id, attempts, seen, '', '', ready_us, late_us, changed_us) from slots where slot = '2026-11-01'`,
+		"a slot forgets an attempt":         `changes + 1, 'due', '', 0, 0, '', '', ready_us, late_us, changed_us) from slots where slot = '2026-11-01'`,
+		"a slot is done without a run":      `changes + 1, 'done', '', 0, 0, '', '', ready_us, late_us, changed_us) from slots where slot = '2026-11-03'`,
+		"a slot is done, and due, unasked":  `changes + 1, 'due', run_id, attempts, seen, '', '', ready_us, late_us, changed_us) from slots where slot = '2026-11-02'`,
+		"a slot is missed without a reason": `changes + 1, 'missed', '', 0, 0, '', request, ready_us, late_us, changed_us) from slots where slot = '2026-11-03'`,
+	} {
+		t.Run(name, func(t *testing.T) { refuses(t, conn, slot+to, appendOnly, wrongForChecks) })
+	}
 	const start = `select move_starts(run_id, seq, slot, state, refusal, reason, decided_us, terms, slot, `
 	for name, to := range map[string]string{
 		"a refused start begins":        `'begun', '', '', decided_us, '') from starts where run_id = 'r4' and seq = 0`,

@@ -100,7 +100,7 @@ func (s standing) mayCreate(err error) error {
 }
 
 // functions are what a writer moves and holds records by.
-var functions = []string{"move_runs", "move_effects", "move_starts", "move_gates", "hold_run"}
+var functions = []string{"move_runs", "move_effects", "move_starts", "move_slots", "move_gates", "hold_run"}
 
 // MayWrite says whether the role may do what working for runs needs: nil, or an error that says what it lacks, and the cure.
 func (s *Store) MayWrite(ctx context.Context) error { return explain(s.place, s.mayWrite(ctx)) }

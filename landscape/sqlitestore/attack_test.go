@@ -58,6 +58,7 @@ func assailable(t *testing.T, d landscape.Driver) {
 	}
 	_, _, err = log.SetEnvironment(t.Context(), landscape.Environment{Name: "prod", Actor: "ann", Why: "moved"}, map[string]string{"REGION": "eu"}, nil)
 	require.NoError(t, err)
+	require.NoError(t, landscapetest.Nightly(t.Context(), log, "orders", "r2", "r1"))
 }
 
 // retryScene begins r5, which feeds a record of r1 again, and resumes it twice: it is cancelled, not permanently.

@@ -52,6 +52,7 @@ func document(t *testing.T, d landscape.Driver) {
 	}
 	_, _, err := log.SetEnvironment(t.Context(), landscape.Environment{Name: "prod", Actor: "ann", Why: "moved"}, map[string]string{"REGION": "eu-west-1"}, nil)
 	require.NoError(t, err)
+	require.NoError(t, landscapetest.Nightly(t.Context(), log, "bird-strikes", "0190-d", "0190-a"))
 }
 
 var example = regexp.MustCompile("(?s)```sql\n(.*?)```\n\n```text\n(.*?)```")

@@ -27,7 +27,7 @@ import (
 // marks are the places in the code at which there is a moment: calls with a name, and calls whose name is put together.
 var (
 	marks    = regexp.MustCompile(`failpoint\.(?:Hit|Short)\(([^,()]+)`)
-	literals = regexp.MustCompile(`"(?:payload|sink|run)(?:\.[a-z]+)+"`)
+	literals = regexp.MustCompile(`"(?:payload|sink|run|slot)(?:\.[a-z]+)+"`)
 	steps    = regexp.MustCompile(`\.hit\("([a-z]+)"\)`)
 	attempts = regexp.MustCompile(`func \(a \*Activities\) ([A-Z]\w+)\([^{]*\{\n\t(?:_, err :=|return) (?:attempt|anyAttempt)\(`)
 )
@@ -133,7 +133,7 @@ func TestEveryMomentIsReached(t *testing.T) {
 	testPackages(t)
 	text, err := os.ReadFile(log)
 	require.NoError(t, err)
-	text = append(append(text, held...), strangersStart(t, binary)...)
+	text = slices.Concat(text, held, strangersStart(t, binary), scheduleRings(t, binary, ""))
 	for line := range strings.Lines(string(text)) {
 		name, _, _ := strings.Cut(line, " ")
 		reached[name]++
@@ -224,9 +224,15 @@ func strangersStart(t *testing.T, binary string) []byte {
 // start starts the program, with a log of its own.
 func (p *program) start(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
+	return p.startAt(t, "", args...)
+}
+
+// startAt is start with a plan.
+func (p *program) startAt(t *testing.T, plan string, args ...string) *exec.Cmd {
+	t.Helper()
 	command := exec.Command(p.binary, append(args, "--quiet")...)
 	command.Dir = p.folder
-	command.Env = append(os.Environ(), "WAYMARK_HEARTBEAT=1s", "WAYMARK_FAILPOINTS=", "WAYMARK_FAILPOINT_LOG="+heldLog(p.folder))
+	command.Env = append(os.Environ(), "WAYMARK_HEARTBEAT=1s", "WAYMARK_FAILPOINTS="+plan, "WAYMARK_FAILPOINT_LOG="+heldLog(p.folder))
 	require.NoError(t, command.Start())
 	t.Cleanup(func() { _ = command.Process.Kill() })
 	return command

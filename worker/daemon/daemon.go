@@ -30,6 +30,7 @@ import (
 	"waymark/worker/storage"
 	"waymark/worker/telemetry"
 	"waymark/workflows/recovery"
+	"waymark/workflows/slots"
 )
 
 // The services that a worker needs, as they are called in logs and by /readyz.
@@ -182,9 +183,11 @@ func (d *process) serve(ctx context.Context) (err error) {
 	watch.Go(func() {
 		d.watchAbandoned(watching, recovery.Abandoned{Client: temporal, Namespace: keys.namespace, Log: opened.Log})
 	})
+	keeper := d.keeperOf(temporal, opened)
+	watch.Go(func() { d.watchSchedules(watching, keeper) })
 	defer watch.Wait()
 	defer end()
-	return d.work(ctx, temporal, opened)
+	return d.work(ctx, temporal, opened, keeper)
 }
 
 // dial connects to Temporal, as soon as it is there. The keeper is told of what this process cannot read.
@@ -280,10 +283,12 @@ func payloadsAnswer(ctx context.Context, opened *storage.Storage) error {
 }
 
 // work works until ctx ends, or until the process cannot go on.
-func (d *process) work(ctx context.Context, temporal client.Client, opened *storage.Storage) error {
+func (d *process) work(ctx context.Context, temporal client.Client, opened *storage.Storage, keeper *slots.Keeper) error {
 	inHand, giveBack := context.WithCancelCause(context.Background())
 	defer giveBack(nil)
-	member := worker.Member{Queue: d.Queue, Files: d.Files, Pipelines: d.Pipelines, Environment: d.Environment, Options: d.workerOptions()}
+	member := worker.Member{
+		Queue: d.Queue, Files: d.Files, Pipelines: d.Pipelines, Environment: d.Environment, Keeper: keeper, Options: d.workerOptions(),
+	}
 	member.Options.BackgroundActivityContext = inHand
 	member.Options.WorkerStopTimeout = d.Drain + givingBack
 	member.Options.OnFatalError = func(err error) { d.failed <- fmt.Errorf("temporal: %w", err) }

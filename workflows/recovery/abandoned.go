@@ -84,7 +84,7 @@ func (a Abandoned) endStart(ctx context.Context, start landscape.Start) (bool, e
 	if err != nil || !known || latest.Open() || start.Decided != 0 {
 		return false, err
 	}
-	start.State, start.Refusal, start.Reason = landscape.StartRefused, workflowClosed, howClosed(latest)
+	start.State, start.Refusal, start.Reason = landscape.StartRefused, workflowClosed, HowClosed(latest)
 	if err := a.Log.Refuse(ctx, start); err != nil {
 		return false, err
 	}
@@ -187,11 +187,11 @@ func (a Abandoned) closed(ctx context.Context, run landscape.RunHead) (string, e
 	} else if err != nil {
 		return "", err
 	}
-	return howClosed(latest), nil
+	return HowClosed(latest), nil
 }
 
-// howClosed says how a workflow was closed.
-func howClosed(latest cluster.Execution) string {
+// HowClosed says how a workflow was closed.
+func HowClosed(latest cluster.Execution) string {
 	switch latest.Status {
 	case enums.WORKFLOW_EXECUTION_STATUS_TERMINATED:
 		return "its workflow was terminated in Temporal"

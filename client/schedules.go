@@ -1,0 +1,269 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"waymark/landscape"
+	"waymark/pipeline/calendar"
+	"waymark/workflows/slots"
+)
+
+// Schedule is a schedule of a deployed pipeline.
+type Schedule struct {
+	ID          string         `json:"schedule"` // ENVIRONMENT/PIPELINE/NAME
+	Environment string         `json:"environment"`
+	Pipeline    string         `json:"pipeline"`
+	Name        string         `json:"name"`
+	Version     int64          `json:"version"`       // of the pipeline, that has it as it is
+	Removed     bool           `json:"removed"`       // the current version does not have it
+	Zone        string         `json:"zone"`          // whose clocks it goes by
+	Next        Time           `json:"next"`          // when the next run is to begin; null if it is removed or paused without an end
+	NextSlot    string         `json:"next_slot"`     // the slot of that; empty if there is none
+	Last        *ScheduledSlot `json:"last"`          // the slot that was due last; null if there is none
+	Paused      bool           `json:"paused"`        // now
+	Until       Time           `json:"until"`         // when that ends by itself; null for never
+	Actor       string         `json:"actor"`         // who paused it, or else changed it last
+	Why         string         `json:"why,omitempty"` // what that said
+	Since       Time           `json:"since"`         // when that was
+	row         landscape.Schedule
+}
+
+// ScheduleChange is one time that a schedule changed.
+type ScheduleChange struct {
+	Schedule string                   `json:"schedule"`
+	Seq      int64                    `json:"seq"`
+	Action   landscape.ScheduleAction `json:"action"`
+	Version  int64                    `json:"version"`
+	Paused   bool                     `json:"paused"`
+	Until    Time                     `json:"until"`
+	Actor    string                   `json:"actor"`
+	Why      string                   `json:"why,omitempty"`
+	At       Time                     `json:"at"`
+}
+
+// Schedules returns the schedules of deployed pipelines, by id, without those that were removed; it is empty, not nil, if there is none.
+func (c *Client) Schedules(ctx context.Context) (list []Schedule, err error) {
+	defer c.edge(ctx, &err)
+	rows, err := c.log.Schedules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list = []Schedule{}
+	for _, row := range rows {
+		if row.Removed() {
+			continue
+		}
+		schedule, err := c.schedule(ctx, row)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, schedule)
+	}
+	return list, nil
+}
+
+// Schedule returns the schedule that word means: NAME, PIPELINE/NAME or ENVIRONMENT/PIPELINE/NAME. The error is an *Error of kind NotFound if there is
+// none, and Invalid if there are several.
+func (c *Client) Schedule(ctx context.Context, word string) (_ Schedule, err error) {
+	defer c.edge(ctx, &err)
+	row, err := c.findSchedule(ctx, word)
+	if err != nil {
+		return Schedule{}, err
+	}
+	return c.schedule(ctx, row)
+}
+
+// findSchedule returns the last row of the schedule that word means.
+func (c *Client) findSchedule(ctx context.Context, word string) (landscape.Schedule, error) {
+	rows, err := c.log.Schedules(ctx)
+	if err != nil {
+		return landscape.Schedule{}, err
+	}
+	var found []landscape.Schedule
+	var removed *landscape.Schedule
+	for i, row := range rows {
+		switch {
+		case row.ID != word && !strings.HasSuffix(row.ID, "/"+word):
+		case row.Removed():
+			removed = &rows[i]
+		default:
+			found = append(found, row)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		message := fmt.Sprintf("%q means several schedules: write %s or %s", word, found[0].ID, found[1].ID)
+		return landscape.Schedule{}, &Error{Kind: Invalid, Code: AmbiguousSchedule, Message: message}
+	case removed != nil:
+		return *removed, nil
+	}
+	message := fmt.Sprintf("no deployed pipeline has a schedule %q, as far as %s says", word, c.place)
+	return landscape.Schedule{}, &Error{Kind: NotFound, Code: ScheduleNotFound, Message: message, Cure: ListSchedules, Err: landscape.ErrNotFound}
+}
+
+func (c *Client) schedule(ctx context.Context, row landscape.Schedule) (Schedule, error) {
+	rings, err := slots.Calendar(row)
+	if err != nil {
+		return Schedule{}, err
+	}
+	now := time.Now()
+	s := Schedule{
+		ID: row.ID, Environment: row.Environment, Pipeline: row.Pipeline, Name: row.Name, Version: row.Version, Removed: row.Removed(),
+		Zone: rings.Zone().String(), Paused: row.PausedAt(landscape.MicrosOf(now)), Actor: row.Actor, Why: row.Why, Since: Time(row.At), row: row,
+	}
+	if s.Paused {
+		s.Until = Time(row.Until)
+	}
+	if next, is := s.next(rings, now); is {
+		s.Next, s.NextSlot = Time(landscape.MicrosOf(next.Start)), next.Name
+	}
+	err = c.log.LastSlots(ctx, row.ID, func(slot landscape.Slot) bool {
+		if slot.Due > landscape.MicrosOf(now) {
+			return true // it is skipped already
+		}
+		last := scheduledSlot(slot)
+		s.Last = &last
+		return false
+	})
+	if err == nil && s.Last != nil {
+		err = c.complete(ctx, s.Last)
+	}
+	return s, err
+}
+
+// next returns the slot for which the next run is to begin.
+func (s *Schedule) next(rings *calendar.Schedule, now time.Time) (next calendar.Slot, is bool) {
+	if s.Removed || s.Paused && !s.Until.Known() {
+		return next, false
+	}
+	from := now
+	if s.Paused {
+		from = s.Until.Time()
+	}
+	for slot := range rings.Due(from) {
+		if !slot.Except {
+			return slot, true
+		}
+	}
+	return next, false
+}
+
+// ScheduleHistory returns how a schedule changed, the last change first.
+func (c *Client) ScheduleHistory(ctx context.Context, word string) (history []ScheduleChange, err error) {
+	defer c.edge(ctx, &err)
+	row, err := c.findSchedule(ctx, word)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := c.log.ScheduleHistory(ctx, row.ID)
+	for i := len(rows) - 1; i >= 0; i-- {
+		r := rows[i]
+		history = append(history, ScheduleChange{r.ID, r.Seq, r.Action, r.Version, r.Paused, Time(r.Until), r.Actor, r.Why, Time(r.At)})
+	}
+	return history, err
+}
+
+// PauseSchedule lets a schedule begin no runs, until somebody resumes it, or until a moment that is not zero. Slots that become due meanwhile are
+// missed, with the reason. The error is an *Error of kind Invalid if by.Why is empty, and Conflict if it is paused so already.
+func (c *Client) PauseSchedule(ctx context.Context, word string, until time.Time, by By) (_ Schedule, err error) {
+	defer c.edge(ctx, &err)
+	if err := by.giveWhy(); err != nil {
+		return Schedule{}, err
+	}
+	if !until.IsZero() && !until.After(time.Now()) {
+		return Schedule{}, invalid(fmt.Sprintf("%s is past: a pause ends in the future", until.Format(time.RFC3339)))
+	}
+	return c.changeSchedule(ctx, word, by, func(next *landscape.Schedule, now landscape.Micros) error {
+		if next.PausedAt(now) && next.Until == landscape.MicrosOf(until) {
+			return &Error{Kind: Conflict, Code: SchedulePaused, Message: fmt.Sprintf("schedule %s is paused already, by %s: %s", next.ID, next.Actor, next.Why)}
+		}
+		next.Action, next.Paused, next.Until = landscape.PauseSchedule, true, landscape.MicrosOf(until)
+		return nil
+	})
+}
+
+// MakeUp says which slots get a run that were missed while a schedule was paused.
+type MakeUp string
+
+// The choices.
+const (
+	MakeUpNone MakeUp = "none"
+	MakeUpLast MakeUp = "last"
+	MakeUpAll  MakeUp = "all"
+)
+
+// ResumeSchedule lets a paused schedule begin runs again, and some of those that it missed. The error is an *Error of kind Conflict if it is not
+// paused.
+func (c *Client) ResumeSchedule(ctx context.Context, word string, up MakeUp, by By) (_ Schedule, made *SlotsAsked, err error) {
+	defer c.edge(ctx, &err)
+	row, err := c.findSchedule(ctx, word)
+	if err == nil {
+		err = slots.RecordDue(ctx, c.log, row.ID, time.Now())
+	}
+	if err != nil {
+		return Schedule{}, nil, err
+	}
+	schedule, err := c.changeSchedule(ctx, row.ID, by, func(next *landscape.Schedule, now landscape.Micros) error {
+		if !next.PausedAt(now) {
+			return &Error{Kind: Conflict, Code: ScheduleNotPaused, Message: fmt.Sprintf("schedule %s is not paused", next.ID)}
+		}
+		next.Action, next.Paused, next.Until = landscape.ResumeSchedule, false, 0
+		return nil
+	})
+	if err != nil || up == MakeUpNone || up == "" {
+		return schedule, nil, err
+	}
+	made, err = c.makeUp(ctx, schedule.row, up, by)
+	return schedule, made, err
+}
+
+// changeSchedule changes a schedule that is not removed.
+func (c *Client) changeSchedule(
+	ctx context.Context, word string, by By, change func(next *landscape.Schedule, now landscape.Micros) error,
+) (Schedule, error) {
+	row, err := c.findSchedule(ctx, word)
+	if err != nil {
+		return Schedule{}, err
+	}
+	err = c.log.ChangeSchedule(ctx, row.ID, func(last *landscape.Schedule) (*landscape.Schedule, error) {
+		if last.Removed() {
+			message := fmt.Sprintf("schedule %s was removed with version %d of %s", last.ID, last.Version, last.Pipeline)
+			return nil, &Error{Kind: Conflict, Code: ScheduleRemoved, Message: message}
+		}
+		next := *last
+		if err := change(&next, landscape.MicrosOf(time.Now())); err != nil {
+			return nil, err
+		}
+		next.Actor, next.Why = by.or(c.Actor).Actor, by.Why
+		return &next, nil
+	})
+	if known, ok := errors.AsType[*Error](err); ok {
+		err = known
+	}
+	if err != nil {
+		return Schedule{}, err
+	}
+	if row, err = c.log.Schedule(ctx, row.ID); err != nil {
+		return Schedule{}, err
+	}
+	return c.schedule(ctx, row)
+}
+
+// adoptSchedules records the schedules of the version of a pipeline that is current in an environment.
+func (c *Client) adoptSchedules(ctx context.Context, environment, pipeline string) error {
+	current, err := c.log.Current(ctx, environment, pipeline)
+	if err != nil {
+		return err
+	}
+	deposit, err := c.host.Deposit(ctx, false)
+	if err != nil {
+		return err
+	}
+	return slots.Adopt(ctx, c.log, deposit.Payloads, current)
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"waymark/client"
+	"waymark/client/local"
+	"waymark/internal/text"
+)
+
+func (a *app) scheduleListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the schedules of deployed pipelines", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.existing(cmd.Context(), func(home *local.Home) error {
+				list, err := home.Schedules(cmd.Context())
+				if err != nil {
+					return err
+				}
+				lines := [][]string{{"schedule", "next", "slot", "last", "", "paused"}}
+				for i := range list {
+					lines = append(lines, scheduleLine(&list[i]))
+				}
+				return printList(a, list, func(w io.Writer) error { return text.Table(w, lines...) })
+			})
+		},
+	}
+}
+
+func scheduleLine(s *client.Schedule) []string {
+	last, state := "-", ""
+	if s.Last != nil {
+		last, state = s.Last.Name, string(s.Last.State)
+	}
+	return []string{s.ID, zoned(s.Next, s.Zone), cmp.Or(s.NextSlot, "-"), last, state, text.Cell(pauseText(s))}
+}
+
+func pauseText(s *client.Schedule) string {
+	if !s.Paused {
+		return "-"
+	}
+	until := ""
+	if s.Until.Known() {
+		until = " until " + zoned(s.Until, s.Zone)
+	}
+	return fmt.Sprintf("by %s%s: %s", s.Actor, until, s.Why)
+}
+
+// zoned is a moment as clocks of a zone show it.
+func zoned(at client.Time, zone string) string {
+	if !at.Known() {
+		return "-"
+	}
+	location, err := time.LoadLocation(zone)
+	if err != nil {
+		location = time.UTC
+	}
+	return at.Time().In(location).Format("2006-01-02 15:04 -07:00")
+}
+
+func (a *app) scheduleHistoryCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "history SCHEDULE", Short: "Show how a schedule became what it is, and who paused it", Args: exactlyOne("schedule"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.existing(cmd.Context(), func(home *local.Home) error {
+				history, err := home.ScheduleHistory(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				lines := [][]string{{"when", "what", "version", "by", "why"}}
+				for _, h := range history {
+					what := string(h.Action)
+					if h.Until.Known() {
+						what += " until " + moment(h.Until)
+					}
+					lines = append(lines, []string{moment(h.At), what, fmt.Sprint(h.Version), h.Actor, text.Cell(cmp.Or(h.Why, "-"))})
+				}
+				return printList(a, history, func(w io.Writer) error { return text.Table(w, lines...) })
+			})
+		},
+	}
+}
+
+func (a *app) schedulePauseCommand() *cobra.Command {
+	var why, until string
+	cmd := &cobra.Command{
+		Use:   "pause SCHEDULE --why TEXT",
+		Short: "Let a schedule begin no runs",
+		Long: `Lets a schedule begin no runs until it is resumed, or until a moment. Runs that go on are left alone. Slots that become due meanwhile are missed,
+with the reason; resume --make-up, or backfill, gives them runs.`,
+		Example: `  waymark schedule pause nightly --why "the ledger is being moved"
+  waymark schedule pause orders/nightly --until 2026-12-01T06:00:00Z --why holidays`,
+		Args: exactlyOne("schedule"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := whyGiven(why); err != nil {
+				return err
+			}
+			var end time.Time
+			if until != "" {
+				var err error
+				if end, err = time.Parse(time.RFC3339, until); err != nil {
+					return wrongUsef("--until %s is no instant: write it as 2026-12-01T06:00:00Z", until)
+				}
+			}
+			return a.existing(cmd.Context(), func(home *local.Home) error {
+				s, err := home.PauseSchedule(cmd.Context(), args[0], end, a.by(why))
+				if err != nil {
+					return err
+				}
+				return a.print(s, func(w io.Writer) error {
+					_, err := fmt.Fprintf(w, "schedule %s is paused; resume it: waymark schedule resume %[1]s\n", s.ID)
+					return err
+				})
+			})
+		},
+	}
+	whyFlag(cmd, &why)
+	cmd.Flags().StringVar(&until, "until", "", "`instant` at which the pause ends by itself, such as 2026-12-01T06:00:00Z")
+	return cmd
+}
+
+// resumed is what resuming a schedule did.
+type resumed struct {
+	client.Schedule
+	MadeUp *client.SlotsAsked `json:"made_up"` // null if nothing is
+}
+
+func (a *app) scheduleResumeCommand() *cobra.Command {
+	var why, up string
+	cmd := &cobra.Command{
+		Use:   "resume SCHEDULE",
+		Short: "Let a paused schedule begin runs again",
+		Example: `  waymark schedule resume nightly
+  waymark schedule resume nightly --make-up last`,
+		Args: exactlyOne("schedule"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch client.MakeUp(up) {
+			case client.MakeUpAll, client.MakeUpLast, client.MakeUpNone:
+			default:
+				return wrongUsef("--make-up %s: write all, last or none", up)
+			}
+			return a.existing(cmd.Context(), func(home *local.Home) error {
+				s, made, err := home.ResumeSchedule(cmd.Context(), args[0], client.MakeUp(up), a.by(why))
+				if err != nil {
+					return err
+				}
+				return a.print(resumed{s, made}, func(w io.Writer) error {
+					if _, err := fmt.Fprintf(w, "schedule %s is resumed; next: slot %s at %s\n", s.ID, s.NextSlot, zoned(s.Next, s.Zone)); err != nil || made == nil {
+						return err
+					}
+					return writeAsked(w, made)
+				})
+			})
+		},
+	}
+	whyFlag(cmd, &why)
+	cmd.Flags().StringVar(&up, "make-up", string(client.MakeUpNone), "which `slots` get a run that were missed because of the pause: all, last or none")
+	return cmd
+}

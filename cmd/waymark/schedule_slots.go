@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"waymark/client"
+	"waymark/client/local"
+)
+
+// slotsOrder is one of the commands that ask for something about slots.
+type slotsOrder func(*local.Home, context.Context, client.SlotsRequested) (*client.SlotsAsked, error)
+
+// askSlots asks, and says what that changes.
+func (a *app) askSlots(cmd *cobra.Command, order slotsOrder, r client.SlotsRequested, why string) error {
+	r.By = a.by(why)
+	return a.existing(cmd.Context(), func(home *local.Home) error {
+		asked, err := order(home, cmd.Context(), r)
+		if err != nil {
+			return err
+		}
+		return a.print(asked, func(w io.Writer) error { return writeAsked(w, asked) })
+	})
+}
+
+// asks says for how many slots something was asked.
+var asks = map[string]string{
+	"run": "a worker begins the run of", "backfill": "workers begin runs for", "retry": "workers make another attempt at", "make_up": "workers make up for",
+	"skip": "no run is wanted for",
+}
+
+func writeAsked(w io.Writer, asked *client.SlotsAsked) error {
+	would := ""
+	if asked.DryRun {
+		would = "would be asked for: "
+	}
+	_, err := fmt.Fprintf(w, "%s%s %s of %s: %s\n", would, asks[asked.Action], count(len(asked.Slots), "slot"), asked.Schedule, names(asked.Slots))
+	if err == nil && len(asked.Others) > 0 {
+		_, err = fmt.Fprintf(w, "as they are: %s\n", names(asked.Others))
+	}
+	return err
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// names lists slots, by their states; many next to each other are first and last.
+func names(slots []client.ScheduledSlot) string {
+	var parts []string
+	for i := 0; i < len(slots); {
+		j := i + 1
+		for j < len(slots) && slots[j].State == slots[i].State {
+			j++
+		}
+		part := slots[i].Name
+		if j > i+1 {
+			part += ".." + slots[j-1].Name
+		}
+		parts = append(parts, fmt.Sprintf("%s (%s)", part, strings.ReplaceAll(string(slots[i].State), "_", " ")))
+		i = j
+	}
+	return strings.Join(parts, ", ")
+}
+
+// rangeOf reads FIRST..LAST, or one slot.
+func rangeOf(word string) (first, last string) {
+	first, last, _ = strings.Cut(word, "..")
+	return first, last
+}
+
+func (a *app) scheduleRunCommand() *cobra.Command {
+	var r client.SlotsRequested
+	var why string
+	cmd := &cobra.Command{
+		Use:   "run SCHEDULE",
+		Short: "Begin the run of one slot now",
+		Long: `Asks for the run of a slot, by default the last that was due. A worker, or waymark serve, begins it. A slot that is done gets
+another run only with --again.`,
+		Example: "  waymark schedule run nightly --for 2026-11-21",
+		Args:    exactlyOne("schedule"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.Schedule = args[0]
+			return a.askSlots(cmd, (*local.Home).RunSlot, r, why)
+		},
+	}
+	cmd.Flags().StringVar(&r.First, "for", "", "the `slot`")
+	cmd.Flags().BoolVar(&r.Again, "again", false, "begin a new run, also for a slot that is done")
+	cmd.Flags().Int64Var(&r.Version, "version", 0, "`version` of the pipeline (default the current one)")
+	whyFlag(cmd, &why)
+	return cmd
+}
+
+func (a *app) scheduleBackfillCommand() *cobra.Command {
+	var r client.SlotsRequested
+	var why string
+	var only []string
+	cmd := &cobra.Command{
+		Use:   "backfill SCHEDULE FIRST..LAST",
+		Short: "Begin runs for the slots of a range that have none, or that failed",
+		Long: `Asks for runs for slots, also those that were due before the schedule was there. What is done stays. The request is recorded: workers
+begin its runs, --at-once at a time, whatever becomes of this command or of them meanwhile. FIRST and LAST are names of slots, or dates.`,
+		Example: `  waymark schedule backfill nightly 2026-10-01..2026-10-31 --at-once 4
+  waymark schedule backfill nightly 2026-10-01..2026-10-31 --only failed --dry-run`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.Schedule = args[0]
+			r.First, r.Last = rangeOf(args[1])
+			var err error
+			if r.Only, err = statesOf(only); err != nil {
+				return err
+			}
+			return a.askSlots(cmd, (*local.Home).Backfill, r, why)
+		},
+	}
+	cmd.Flags().StringSliceVar(&only, "only", nil, "`states` of the slots that get a run: none, missed, failed, skipped (default none,missed,failed)")
+	cmd.Flags().IntVar(&r.AtOnce, "at-once", 1, "how many of the `runs` go on at a time")
+	cmd.Flags().Int64Var(&r.Version, "version", 0, "`version` of the pipeline, for all of the runs (default the one that is current when each begins)")
+	cmd.Flags().BoolVar(&r.DryRun, "dry-run", false, "say which slots that are; ask for nothing")
+	whyFlag(cmd, &why)
+	return cmd
+}
+
+// statesOf reads the states of slots for which a backfill begins runs.
+func statesOf(words []string) (states []client.SlotState, err error) {
+	for _, word := range words {
+		switch word {
+		case "none", "missed", "failed", "skipped":
+			states = append(states, client.SlotState(word))
+		default:
+			return nil, wrongUsef("--only %s: write none, missed, failed or skipped, with commas between them", word)
+		}
+	}
+	return states, nil
+}
+
+func (a *app) scheduleRetryCommand() *cobra.Command {
+	var r client.SlotsRequested
+	var why, slots string
+	cmd := &cobra.Command{
+		Use:   "retry SCHEDULE",
+		Short: "Make another attempt at failed slots",
+		Long:  "Asks for another attempt at the failed slots, all or those of --slot. A run that can be resumed is resumed; another one is begun again.",
+		Example: `  waymark schedule retry nightly
+  waymark schedule retry nightly --slot 2026-11-06`,
+		Args: exactlyOne("schedule"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.Schedule = args[0]
+			r.First, r.Last = rangeOf(slots)
+			return a.askSlots(cmd, (*local.Home).RetrySlots, r, why)
+		},
+	}
+	cmd.Flags().StringVar(&slots, "slot", "", "the `slots`: one, or FIRST..LAST")
+	cmd.Flags().IntVar(&r.AtOnce, "at-once", 1, "how many of the `runs` go on at a time")
+	whyFlag(cmd, &why)
+	return cmd
+}
+
+func (a *app) scheduleSkipCommand() *cobra.Command {
+	var r client.SlotsRequested
+	var why, slots string
+	cmd := &cobra.Command{
+		Use:     "skip SCHEDULE --slot SLOT --why TEXT",
+		Short:   "Say that slots get no run, also before they are due",
+		Example: `  waymark schedule skip nightly --slot 2026-12-24 --why "the source is closed"`,
+		Args:    exactlyOne("schedule"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := whyGiven(why); err != nil {
+				return err
+			}
+			if slots == "" {
+				return wrongUsef("say which: --slot SLOT, or --slot FIRST..LAST")
+			}
+			r.Schedule = args[0]
+			r.First, r.Last = rangeOf(slots)
+			return a.askSlots(cmd, (*local.Home).SkipSlots, r, why)
+		},
+	}
+	cmd.Flags().StringVar(&slots, "slot", "", "the `slots`: one, or FIRST..LAST")
+	whyFlag(cmd, &why)
+	return cmd
+}

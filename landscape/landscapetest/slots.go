@@ -1,0 +1,201 @@
+package landscapetest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/landscape"
+)
+
+// ScheduleOf returns a schedule of version 1 of a pipeline, as a program sets it.
+func ScheduleOf(pipeline, name string) landscape.Schedule {
+	return landscape.Schedule{
+		Environment: landscape.DefaultEnvironment, Pipeline: pipeline, Name: name, Action: landscape.SetSchedule, Spec: `{"Every":{"Word":"day"}}`, Version: 1,
+		Actor: "ann", Why: "first",
+	}
+}
+
+// SetSchedule sets a schedule.
+func SetSchedule(ctx context.Context, log *landscape.Log, schedule landscape.Schedule) error {
+	id := landscape.ScheduleID(schedule.Environment, schedule.Pipeline, schedule.Name)
+	return log.ChangeSchedule(ctx, id, func(*landscape.Schedule) (*landscape.Schedule, error) { return &schedule, nil })
+}
+
+// SlotOf returns the slot of a schedule of the n-th day of November 2026.
+func SlotOf(schedule string, n int, state landscape.SlotState) landscape.Slot {
+	day := landscape.MicrosOf(time.Date(2026, time.November, n, 0, 0, 0, 0, time.UTC))
+	const length = landscape.Micros(24 * time.Hour / time.Microsecond)
+	slot := landscape.Slot{Schedule: schedule, Name: fmt.Sprintf("2026-11-%02d", n), SlotFacts: landscape.SlotFacts{
+		From: day, To: day + length, Due: day + length, Deadline: day + length + 1, Rang: true, State: state, Ready: day + length,
+	}}
+	if state != landscape.SlotDue {
+		slot.Reason = "nobody served then"
+	}
+	return slot
+}
+
+// slots holds what a log says of schedules and their slots.
+func slots(t *testing.T, d landscape.Driver) {
+	ctx := t.Context()
+	now := time.Unix(1000, 0)
+	log := landscape.New(d, func() time.Time { return now })
+	bundle, version := VersionOf("orders", "1", strings.Repeat("d", 64))
+	_, err := log.Deploy(ctx, landscape.DefaultEnvironment, bundle, version)
+	require.NoError(t, err)
+	const id = "default/orders/nightly"
+	_, err = log.Schedule(ctx, id)
+	require.ErrorIs(t, err, landscape.ErrNotFound)
+	require.NoError(t, SetSchedule(ctx, log, ScheduleOf("orders", "nightly")))
+	require.NoError(t, SetSchedule(ctx, log, ScheduleOf("orders", "weekly")))
+
+	now = now.Add(time.Second)
+	until := landscape.MicrosOf(now.Add(time.Hour))
+	pause := func(last *landscape.Schedule) (*landscape.Schedule, error) {
+		next := *last
+		next.Action, next.Paused, next.Until, next.Actor, next.Why = landscape.PauseSchedule, true, until, "bob", "ledger is moved"
+		return &next, nil
+	}
+	require.NoError(t, log.ChangeSchedule(ctx, id, pause))
+	require.NoError(t, log.ChangeSchedule(ctx, id, func(*landscape.Schedule) (*landscape.Schedule, error) { return nil, nil }))
+	history, err := log.ScheduleHistory(ctx, id)
+	require.NoError(t, err)
+	require.Len(t, history, 2)
+	require.Equal(t, history[0].At, history[1].Since, "the same slots as before")
+	require.True(t, history[1].PausedAt(until-1))
+	require.False(t, history[1].PausedAt(until), "the pause ends by itself")
+	all, err := log.Schedules(ctx)
+	require.NoError(t, err)
+	require.Len(t, all, 2)
+	require.Equal(t, history[1], all[0])
+
+	slotChanges(t, log, id)
+	slotsAtOnce(t, log, id)
+}
+
+// slotChanges leads slots through their states.
+func slotChanges(t *testing.T, log *landscape.Log, id string) {
+	ctx := t.Context()
+	first, second := SlotOf(id, 1, landscape.SlotDue), SlotOf(id, 2, landscape.SlotMissed)
+	require.NoError(t, log.ChangeSlots(ctx, nil, []landscape.SlotChange{{To: first}, {To: second}}))
+	due, err := log.SlotsInState(ctx, id, landscape.SlotDue)
+	require.NoError(t, err)
+	require.Len(t, due, 1)
+	require.NotZero(t, due[0].Changed)
+	running := due[0]
+	running.State, running.Run, running.Attempts = landscape.SlotRunning, "r1", 1
+	require.NoError(t, log.ChangeSlots(ctx, nil, []landscape.SlotChange{{From: &due[0], To: running}}))
+	err = log.ChangeSlots(ctx, nil, []landscape.SlotChange{{From: &due[0], To: running}})
+	require.True(t, landscape.Raced(err), "somebody was first: %v", err)
+	err = log.ChangeSlots(ctx, nil, []landscape.SlotChange{{To: SlotOf(id, 1, landscape.SlotMissed)}})
+	require.True(t, landscape.Raced(err), "a slot is there once: %v", err)
+	found, err := log.SlotOfRun(ctx, "r1")
+	require.NoError(t, err)
+	require.Equal(t, first.Name, found.Name)
+	late := found
+	late.Late = found.Deadline
+	require.NoError(t, log.ChangeSlots(ctx, nil, []landscape.SlotChange{{From: &found, To: late, Event: landscape.SlotLate}}))
+
+	missed, err := log.Slot(ctx, id, second.Name)
+	require.NoError(t, err)
+	again := missed
+	again.State, again.Reason, again.Request = landscape.SlotDue, "", "q1"
+	request := landscape.SlotRequest{ID: "q1", Schedule: id, Action: "backfill", First: second.Name, Last: second.Name, AtOnce: 2, Actor: "ann", Why: "month end"}
+	require.NoError(t, log.ChangeSlots(ctx, &request, []landscape.SlotChange{{From: &missed, To: again}}))
+	asked, err := log.SlotRequest(ctx, "q1")
+	require.NoError(t, err)
+	request.At = asked.At
+	require.Equal(t, request, asked)
+
+	events, err := log.SlotEvents(ctx, id, first.Name)
+	require.NoError(t, err)
+	var words []string
+	for _, event := range events {
+		words = append(words, event.Event)
+	}
+	require.Equal(t, []string{"due", "running", "late"}, words)
+	between, err := log.SlotsBetween(ctx, id, first.Due, second.Due)
+	require.NoError(t, err)
+	require.Len(t, between, 1)
+	between, err = log.SlotsBetween(ctx, id, first.Due+1, second.Due+1)
+	require.NoError(t, err)
+	require.Len(t, between, 1)
+	require.Equal(t, second.Name, between[0].Name)
+	var last []string
+	require.NoError(t, log.LastSlots(ctx, id, func(s landscape.Slot) bool {
+		last = append(last, s.Name)
+		return true
+	}))
+	require.Equal(t, []string{second.Name, first.Name}, last)
+}
+
+// slotsAtOnce lets many processes record the same slot, and begin its run: one does.
+func slotsAtOnce(t *testing.T, log *landscape.Log, id string) {
+	const processes = 6
+	var all sync.WaitGroup
+	failed := make([]error, processes)
+	slot := SlotOf(id, 9, landscape.SlotDue)
+	for i := range processes {
+		all.Go(func() {
+			ctx := context.WithoutCancel(t.Context())
+			if err := log.ChangeSlots(ctx, nil, []landscape.SlotChange{{To: slot}}); err != nil && !landscape.Raced(err) {
+				failed[i] = err
+				return
+			}
+			due, err := log.Slot(ctx, id, slot.Name)
+			if err != nil || due.State != landscape.SlotDue {
+				failed[i] = err
+				return
+			}
+			running := due
+			running.State, running.Run, running.Attempts = landscape.SlotRunning, fmt.Sprintf("at-once-%d", i), 1
+			if err := log.ChangeSlots(ctx, nil, []landscape.SlotChange{{From: &due, To: running}}); !landscape.Raced(err) {
+				failed[i] = err
+			}
+		})
+	}
+	all.Wait()
+	for _, err := range failed {
+		require.NoError(t, err)
+	}
+	events, err := log.SlotEvents(t.Context(), id, slot.Name)
+	require.NoError(t, err)
+	require.Len(t, events, 2, "due once, running once")
+}
+
+// Nightly plays a schedule of version 1 of a pipeline: of its slots of November 2026 the first is running, the second late, and done, the third
+// missed, and asked for by a person.
+func Nightly(ctx context.Context, log *landscape.Log, pipeline, run, done string) error {
+	id := landscape.ScheduleID(landscape.DefaultEnvironment, pipeline, "nightly")
+	if err := SetSchedule(ctx, log, ScheduleOf(pipeline, "nightly")); err != nil {
+		return err
+	}
+	first, second, third := SlotOf(id, 1, landscape.SlotDue), SlotOf(id, 2, landscape.SlotDue), SlotOf(id, 3, landscape.SlotMissed)
+	err := log.ChangeSlots(ctx, nil, []landscape.SlotChange{{To: first}, {To: second}, {To: third}})
+	becomes := func(name, event string, request *landscape.SlotRequest, become func(*landscape.Slot)) {
+		if err != nil {
+			return
+		}
+		var from landscape.Slot
+		if from, err = log.Slot(ctx, id, name); err == nil {
+			to := from
+			become(&to)
+			err = log.ChangeSlots(ctx, request, []landscape.SlotChange{{From: &from, To: to, Event: event}})
+		}
+	}
+	begun := func(run string) func(*landscape.Slot) {
+		return func(s *landscape.Slot) { s.State, s.Run, s.Attempts = landscape.SlotRunning, run, 1 }
+	}
+	becomes(first.Name, "", nil, begun(run))
+	becomes(second.Name, "", nil, begun(done))
+	becomes(second.Name, landscape.SlotLate, nil, func(s *landscape.Slot) { s.Late, s.Reason = s.Deadline, "it runs" })
+	becomes(second.Name, "", nil, func(s *landscape.Slot) { s.State, s.Reason = landscape.SlotDone, "" })
+	request := landscape.SlotRequest{ID: "q-" + pipeline, Schedule: id, Action: "backfill", First: third.Name, Last: third.Name, AtOnce: 1, Actor: "ann", Why: "month end"}
+	becomes(third.Name, "", &request, func(s *landscape.Slot) { s.State, s.Reason, s.Request = landscape.SlotDue, "", request.ID })
+	return err
+}

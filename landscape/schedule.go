@@ -1,0 +1,116 @@
+package landscape
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// ScheduleAction is how a schedule became what it is. Stored; never rename one.
+type ScheduleAction string
+
+// The actions.
+const (
+	SetSchedule    ScheduleAction = "set"    // a version of its pipeline that has it as it is became current
+	RemoveSchedule ScheduleAction = "remove" // the version that became current does not have it
+	PauseSchedule  ScheduleAction = "pause"
+	ResumeSchedule ScheduleAction = "resume"
+)
+
+// Schedule says what a schedule of a deployed pipeline is, until its next row does.
+type Schedule struct {
+	ID          string         `db:"schedule,key"` // ENVIRONMENT/PIPELINE/NAME
+	Seq         int64          `db:"seq,key"`      // from 0; set by Log
+	Environment string         `db:"environment"`
+	Pipeline    string         `db:"pipeline"`
+	Name        string         `db:"name"` // in the document
+	Action      ScheduleAction `db:"action"`
+	Spec        string         `db:"spec"` // JSON: the schedule of the document, as the plan has it
+	Version     int64          `db:"version"`
+	Since       Micros         `db:"since_us"`      // slots that are due from then on are this spec's
+	Paused      bool           `db:"paused"`        // slots that become due get no run
+	Until       Micros         `db:"until_us,null"` // when the pause ends by itself; zero for never
+	Actor       string         `db:"actor"`
+	Why         string         `db:"why"`
+	At          Micros         `db:"at_us"` // set by Log
+}
+
+// Table returns schedules.
+func (Schedule) Table() string { return "schedules" }
+
+// Removed reports whether no slot becomes due any more.
+func (s Schedule) Removed() bool { return s.Action == RemoveSchedule }
+
+// PausedAt reports whether a slot that becomes due at a moment gets no run, as far as the row is still the last one then.
+func (s Schedule) PausedAt(at Micros) bool { return s.Paused && (s.Until == 0 || at < s.Until) }
+
+// ScheduleID returns the id of a schedule.
+func ScheduleID(environment, pipeline, name string) string {
+	return strings.Join([]string{environment, pipeline, name}, "/")
+}
+
+// ChangeSchedule appends what change makes of the last row of a schedule, which is nil if there is none. If change returns nil, nothing is
+// stored. It is called again if somebody else changed the schedule meanwhile.
+func (l *Log) ChangeSchedule(ctx context.Context, id string, change func(last *Schedule) (*Schedule, error)) error {
+	err := settle(Schedule{}.Table(), func() error {
+		last, err := l.lastSchedule(ctx, id)
+		if err != nil {
+			return err
+		}
+		next, err := change(last)
+		if err != nil || next == nil {
+			return err
+		}
+		row := *next
+		row.ID, row.Seq, row.At = id, 0, l.now()
+		if last != nil {
+			row.Seq = last.Seq + 1
+		}
+		if row.Since == 0 {
+			row.Since = row.At
+		}
+		return l.plain.Commit(ctx, Tx{Insert: []Record{row}})
+	})
+	if err != nil {
+		return fmt.Errorf("schedule %s: %w", id, err)
+	}
+	return nil
+}
+
+func (r *Reader) lastSchedule(ctx context.Context, id string) (*Schedule, error) {
+	last, err := Page[Schedule](ctx, r.from, Query{Prefix: []any{id}, Descending: true, Limit: 1})
+	if err != nil || last == nil {
+		return nil, err
+	}
+	return &last[0], nil
+}
+
+// Schedule returns the last row of a schedule. The error wraps ErrNotFound if there is none.
+func (r *Reader) Schedule(ctx context.Context, id string) (Schedule, error) {
+	last, err := r.lastSchedule(ctx, id)
+	if err == nil && last == nil {
+		err = fmt.Errorf("schedule %s: %w", id, ErrNotFound)
+	}
+	if err != nil {
+		return Schedule{}, err
+	}
+	return *last, nil
+}
+
+// ScheduleHistory returns the rows of a schedule, the first first; nil if there is none.
+func (r *Reader) ScheduleHistory(ctx context.Context, id string) ([]Schedule, error) {
+	return Select[Schedule](ctx, r.from, id)
+}
+
+// Schedules returns the last row of every schedule, by id, also of those that were removed; nil if there is none.
+func (r *Reader) Schedules(ctx context.Context) (last []Schedule, err error) {
+	err = each(ctx, r.from, nil, func(s Schedule) bool {
+		if n := len(last); n > 0 && last[n-1].ID == s.ID {
+			last[n-1] = s
+		} else {
+			last = append(last, s)
+		}
+		return true
+	})
+	return last, err
+}

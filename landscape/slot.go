@@ -1,0 +1,249 @@
+package landscape
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// SlotState is what became of a slot of time. Stored; never rename one.
+type SlotState string
+
+// What becomes of a slot.
+const (
+	SlotDue     SlotState = "due"     // its run is to begin; Reason says what it waits for
+	SlotRunning SlotState = "running" // its run was begun and has not ended
+	SlotDone    SlotState = "done"    // its run is complete
+	SlotFailed  SlotState = "failed"  // its run, or its start, failed permanently
+	SlotSkipped SlotState = "skipped" // no run is wanted
+	SlotMissed  SlotState = "missed"  // nobody began its run in time; somebody may ask for it
+)
+
+// Slot is one interval of time for which a schedule begins one run, and what became of that. A slot has one row for ever.
+type Slot struct {
+	Schedule string `db:"schedule,key"`
+	Name     string `db:"slot,key"` // such as 2026-11-21
+	SlotFacts
+}
+
+// Table returns slots.
+func (Slot) Table() string { return "slots" }
+
+// SlotFacts is what is recorded of a slot.
+type SlotFacts struct {
+	From     Micros    `db:"from_us"`          // the first instant that it covers
+	To       Micros    `db:"to_us"`            // the first instant after it
+	Due      Micros    `db:"due_us"`           // when the schedule rings for it
+	Deadline Micros    `db:"deadline_us,null"` // by when its output is promised; zero for no promise
+	Rang     bool      `db:"rang"`             // the schedule rang for it; else somebody asked for it before, or long after
+	Changes  int64     `db:"changes,move"`     // how often what follows has changed
+	State    SlotState `db:"state,move"`
+	Run      string    `db:"run_id,move"`       // its last run; empty if there is none
+	Attempts int64     `db:"attempts,move"`     // how often a run was begun, or resumed, for it
+	Seen     int64     `db:"seen,move"`         // how many starts and resumptions of that run were recorded when the last attempt began
+	Reason   string    `db:"reason,move"`       // one sentence for people; empty if nothing is to be said
+	Request  string    `db:"request,move"`      // what a person asked for that it is part of; empty if the schedule rang
+	Ready    Micros    `db:"ready_us,move"`     // before which no run begins for it
+	Late     Micros    `db:"late_us,move,null"` // when it was found to be late; zero if it was not
+	Changed  Micros    `db:"changed_us,move"`   // set by Log
+}
+
+// SlotEvent is one change of a slot.
+type SlotEvent struct {
+	Schedule string    `db:"schedule,key"`
+	Slot     string    `db:"slot,key"`
+	Seq      int64     `db:"seq,key"` // from 0
+	Event    string    `db:"event"`   // the state that the slot came into, or: late, recovered
+	State    SlotState `db:"state"`   // the slot's after the change, as are those that follow
+	Run      string    `db:"run_id"`
+	Attempt  int64     `db:"attempt"`
+	Reason   string    `db:"reason"`
+	Request  string    `db:"request"`
+	At       Micros    `db:"at_us"`
+}
+
+// Table returns slot_events.
+func (SlotEvent) Table() string { return "slot_events" }
+
+// The events that are no states. Stored; never rename one.
+const (
+	SlotLate      = "late"      // its output is not there by the time for which it is promised
+	SlotRecovered = "recovered" // the output of a late slot is there
+)
+
+// SlotRequest is what a person asked for: runs for slots, whatever the schedule rang for.
+type SlotRequest struct {
+	ID       string `db:"request,key"`
+	Schedule string `db:"schedule"`
+	Action   string `db:"action"`      // run, backfill, retry, skip or make_up
+	First    string `db:"first"`       // the name of the first slot
+	Last     string `db:"last"`        // the name of the last
+	AtOnce   int64  `db:"at_once"`     // how many of its runs may go on at a time
+	Version  int64  `db:"version"`     // of the pipeline, for all its runs; 0 for the one that is current
+	Actor    string `db:"actor"`       // who asked
+	Why      string `db:"why"`         // what that said
+	At       Micros `db:"accepted_us"` // set by Log
+}
+
+// Table returns slot_requests.
+func (SlotRequest) Table() string { return "slot_requests" }
+
+// SlotChange is one slot that is recorded for the first time, or changes.
+type SlotChange struct {
+	From  *Slot  // as it was read; nil for a new one
+	To    Slot   // Changes and Changed are set by Log
+	Event string // empty for the word of the state
+}
+
+// ChangeSlots records changes of slots, and the request that they are part of, if that is not nil: all or none. The error is ErrStale, or a
+// *DivergedError of the table of slots or their events, if somebody else changed one of them meanwhile: read again and decide again.
+func (l *Log) ChangeSlots(ctx context.Context, request *SlotRequest, changes []SlotChange) error {
+	if request == nil && len(changes) == 0 {
+		return nil
+	}
+	now := l.now()
+	var tx Tx
+	if request != nil {
+		row := *request
+		row.At = now
+		tx.Insert = append(tx.Insert, row)
+	}
+	for _, change := range changes {
+		to := change.To
+		to.Changed = now
+		if change.From != nil {
+			to.Changes = change.From.Changes + 1
+			tx.Move = append(tx.Move, Move{From: *change.From, To: to})
+		} else {
+			to.Changes = 0
+			tx.Insert = append(tx.Insert, to)
+		}
+		tx.Insert = append(tx.Insert, eventOf(to, change.Event))
+	}
+	return l.plain.Commit(ctx, tx)
+}
+
+// Raced reports whether changes of slots were not stored because somebody else was first.
+func Raced(err error) bool {
+	diverged, ok := errors.AsType[*DivergedError](err)
+	return errors.Is(err, ErrStale) || ok && (diverged.Table == Slot{}.Table() || diverged.Table == SlotEvent{}.Table())
+}
+
+func eventOf(s Slot, event string) SlotEvent {
+	if event == "" {
+		event = string(s.State)
+	}
+	return SlotEvent{
+		Schedule: s.Schedule, Slot: s.Name, Seq: s.Changes, Event: event, State: s.State, Run: s.Run, Attempt: s.Attempts, Reason: s.Reason, Request: s.Request,
+		At: s.Changed,
+	}
+}
+
+// Slot returns a slot of a schedule. The error wraps ErrNotFound if it is not recorded.
+func (r *Reader) Slot(ctx context.Context, schedule, name string) (Slot, error) {
+	return get[Slot](ctx, r.from, schedule, name)
+}
+
+// SlotEvents returns the changes of a slot, the first first; nil if it is not recorded.
+func (r *Reader) SlotEvents(ctx context.Context, schedule, name string) ([]SlotEvent, error) {
+	return Select[SlotEvent](ctx, r.from, schedule, name)
+}
+
+// SlotRequest returns what a person asked for. The error wraps ErrNotFound if that is not recorded.
+func (r *Reader) SlotRequest(ctx context.Context, id string) (SlotRequest, error) {
+	return get[SlotRequest](ctx, r.from, id)
+}
+
+// slotDue is a Slot by when it is due.
+type slotDue struct {
+	Schedule string `db:"schedule,key"`
+	DueAt    Micros `db:"due_us,key"`
+	Name     string `db:"slot,key"`
+	SlotFacts
+}
+
+// Table returns slots.
+func (slotDue) Table() string { return Slot{}.Table() }
+
+func (s slotDue) slot() Slot { return Slot{s.Schedule, s.Name, s.SlotFacts} }
+
+// slotInState is a Slot by its state and then by when it is due.
+type slotInState struct {
+	Schedule string    `db:"schedule,key"`
+	In       SlotState `db:"state,key"`
+	DueAt    Micros    `db:"due_us,key"`
+	Name     string    `db:"slot,key"`
+	SlotFacts
+}
+
+// Table returns slots.
+func (slotInState) Table() string { return Slot{}.Table() }
+
+func (s slotInState) slot() Slot { return Slot{s.Schedule, s.Name, s.SlotFacts} }
+
+// slotOfRun is a Slot by its last run.
+type slotOfRun struct {
+	Of       string `db:"run_id,key"`
+	Schedule string `db:"schedule,key"`
+	Name     string `db:"slot,key"`
+	SlotFacts
+}
+
+// Table returns slots.
+func (slotOfRun) Table() string { return Slot{}.Table() }
+
+// SlotsBetween returns the slots of a schedule that are due at an instant or later, and before another, in this order; nil if there is none.
+func (r *Reader) SlotsBetween(ctx context.Context, schedule string, from, to Micros) (slots []Slot, err error) {
+	q := Query{Prefix: []any{schedule}, After: []any{int64(from) - 1, maxText}}
+	err = r.from.Read(ctx, slotDue{}, q, func(record Record) bool {
+		slot := record.(slotDue).slot()
+		if slot.Due >= to {
+			return false
+		}
+		slots = append(slots, slot)
+		return true
+	})
+	return slots, err
+}
+
+// maxText comes after every name of a slot.
+const maxText = "\U0010ffff"
+
+// LastSlots returns the slots of a schedule that are due last, the last first, until yield returns false.
+func (r *Reader) LastSlots(ctx context.Context, schedule string, yield func(Slot) bool) error {
+	return r.from.Read(ctx, slotDue{}, Query{Prefix: []any{schedule}, Descending: true}, func(record Record) bool { return yield(record.(slotDue).slot()) })
+}
+
+// SlotsInState returns the slots of a schedule that are in a state, by when they are due; nil if there is none.
+func (r *Reader) SlotsInState(ctx context.Context, schedule string, state SlotState) (slots []Slot, err error) {
+	err = r.from.Read(ctx, slotInState{}, Query{Prefix: []any{schedule, string(state)}}, func(record Record) bool {
+		slots = append(slots, record.(slotInState).slot())
+		return true
+	})
+	return slots, err
+}
+
+// SlotOfRun returns the slot whose last run this is. The error wraps ErrNotFound if it is none's.
+func (r *Reader) SlotOfRun(ctx context.Context, run string) (Slot, error) {
+	found, err := Page[slotOfRun](ctx, r.from, Query{Prefix: []any{run}, Limit: 1})
+	if err == nil && found == nil {
+		err = fmt.Errorf("slot of run %s: %w", run, ErrNotFound)
+	}
+	if err != nil {
+		return Slot{}, err
+	}
+	return Slot{found[0].Schedule, found[0].Name, found[0].SlotFacts}, nil
+}
+
+// SlotBefore returns the slot of the same schedule that is due before one, as the last of them. The error wraps ErrNotFound if there is none.
+func (r *Reader) SlotBefore(ctx context.Context, slot Slot) (Slot, error) {
+	q := Query{Prefix: []any{slot.Schedule}, After: []any{int64(slot.Due), slot.Name}, Descending: true, Limit: 1}
+	before, err := Page[slotDue](ctx, r.from, q)
+	if err == nil && before == nil {
+		err = fmt.Errorf("slot before %s of schedule %s: %w", slot.Name, slot.Schedule, ErrNotFound)
+	}
+	if err != nil {
+		return Slot{}, err
+	}
+	return before[0].slot(), nil
+}

@@ -1,0 +1,45 @@
+package main
+
+// schedules is mutants of how the slots of schedules get their runs.
+var schedules = []mutant{
+	{
+		name: "a slot that is known is recorded again", never: "a slot has two runs",
+		file: "workflows/slots/schedule.go", old: "if known[slot.Name] {", new: "if false {",
+		pkg: "./workflows/slots", run: "^TestSlotsFallDue$",
+	},
+	{
+		name: "slots of a stop are lost", never: "a day has no run, and no reason",
+		file: "workflows/slots/schedule.go", old: "from := max(s.Since, last+1)", new: "from := max(s.Since, landscape.MicrosOf(now))",
+		pkg: "./workflows/slots", run: "^TestSlotsFallDue$",
+	},
+	{
+		name: "the pause of today counts for the days before it", never: "a slot is missed although nobody had paused it",
+		file: "workflows/slots/schedule.go", old: "if history[i].At <= at {", new: "if true {",
+		pkg: "./workflows/slots", run: "^TestSlotsFallDue$",
+	},
+	{
+		name: "a run that has ended keeps its turn", never: "a slot waits for a run that is over",
+		file: "workflows/slots/decide.go", old: "f.state != done && f.state != failed:", new: "true:",
+		pkg: "./workflows/slots", run: "^TestDecide$",
+	},
+	{
+		name: "a retry is another run", never: "what was done is done again",
+		file: "workflows/slots/decide.go", old: `if slot.Run == "" || before.over {`, new: "if true {",
+		pkg: "./workflows/slots", run: "^TestWhichRunAnAttemptIs$",
+	},
+	{
+		name: "a run that nobody began is not begun", never: "a slot runs for ever, and nobody works for it",
+		file: "workflows/slots/fate.go", old: "case missing, start.Decided != 0 && !tried(slot, f):\n\t\treturn k.fateOfWorkflow(ctx, slot, f)", new: "case missing, start.Decided != 0 && !tried(slot, f):\n\t\tf.state = open",
+		pkg: "./tests/crash", run: "^TestServeIsKilledAtMomentsOfASlot$/^slot.taken$",
+	},
+	{
+		name: "slots change without compare-and-set", never: "two processes begin two runs for one slot",
+		file: "landscape/slot.go", old: "tx.Move = append(tx.Move, Move{From: *change.From, To: to})", new: "",
+		pkg: "./landscape/memdriver", run: "^TestDriver$/^Slots$",
+	},
+	{
+		name: "a backfill does what is done", never: "a day that is complete is written once more",
+		file: "client/scheduled_slots.go", old: "var unfinished = []SlotState{SlotNone,", new: "var unfinished = []SlotState{SlotNone, SlotState(landscape.SlotDue), SlotState(landscape.SlotDone),",
+		pkg: "./cmd/waymark", run: "^TestScripts$/^slots$",
+	},
+}

@@ -1,0 +1,224 @@
+package tests
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	sdk "go.temporal.io/sdk/client"
+
+	"waymark/landscape"
+	"waymark/workflows/slots"
+)
+
+// gridded is what `schedule grid --json` prints.
+type gridded struct {
+	Paused bool   `json:"paused"`
+	Actor  string `json:"actor"`
+	Why    string `json:"why"`
+	Slots  []slot `json:"slots"`
+}
+
+type slot struct {
+	Name     string              `json:"slot"`
+	State    landscape.SlotState `json:"state"`
+	Run      string              `json:"run"`
+	Status   string              `json:"status"`
+	Attempts int                 `json:"attempts"`
+	Reason   string              `json:"reason"`
+	Actor    string              `json:"actor"`
+}
+
+// scheduledPipeline writes a document with a schedule, whose output has the name of its slot, and deploys it.
+func (s *serving) scheduledPipeline(t *testing.T, name, schedule string) {
+	t.Helper()
+	in := filepath.Join(s.folder, name+"-in.csv")
+	require.NoError(t, os.WriteFile(in, []byte("id\n1\n2\n"), 0o600))
+	document := fmt.Sprintf(`
+name: %[1]s
+params: {slot: {type: string, default: "${slot:label}"}}
+sources: {in: {csv: {path: %[2]q}, schema: {fields: {id: int}}}}
+sinks: {out: {csv: {path: "%[3]s/%[1]s-out/${param:slot}.csv"}}}
+schedules:
+  %[4]s
+`, name, in, s.folder, schedule)
+	file := filepath.Join(s.folder, name+".yaml")
+	require.NoError(t, os.WriteFile(file, []byte(document), 0o600))
+	s.waymark(t, "deploy", file, "--allow-path", s.folder)
+}
+
+// grid is what became of the slots of a schedule.
+func (s *serving) grid(t *testing.T, schedule string, options ...string) gridded {
+	t.Helper()
+	return listed[gridded](t, s, slices.Concat([]string{"schedule", "grid", schedule}, options)...)[0]
+}
+
+// await waits until a schedule is as it should be.
+func (s *serving) await(t *testing.T, schedule string, is func(gridded) bool, options ...string) gridded {
+	t.Helper()
+	var last gridded
+	require.Eventually(t, func() bool {
+		last = s.grid(t, schedule, options...)
+		return is(last)
+	}, 2*time.Minute, 300*time.Millisecond, "%s: %+v", schedule, &last)
+	return last
+}
+
+// in counts the slots in a state.
+func (g gridded) in(state landscape.SlotState) (n int) {
+	for _, slot := range g.Slots {
+		if slot.State == state {
+			n++
+		}
+	}
+	return n
+}
+
+// complete counts the complete runs of each slot of a schedule, of all that are recorded.
+func (s *serving) complete(t *testing.T, schedule string) map[string]int {
+	t.Helper()
+	type run struct {
+		Run    string `json:"run"`
+		Status string `json:"status"`
+	}
+	type start struct {
+		Run      string `json:"run"`
+		Schedule string `json:"schedule"`
+		Slot     string `json:"slot"`
+	}
+	status, complete := map[string]string{}, map[string]int{}
+	for _, r := range listed[run](t, s, "runs", "--limit", "0") {
+		status[r.Run] = r.Status
+	}
+	for _, a := range listed[start](t, s, "starts", "--limit", "0") {
+		if a.Schedule == schedule && status[a.Run] == "completed" {
+			complete[a.Slot]++
+		}
+	}
+	return complete
+}
+
+// kill ends the server as a power cut does, and serves again after a while.
+func (s *serving) kill(t *testing.T, after time.Duration) *serving {
+	t.Helper()
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGKILL))
+	_ = s.cmd.Wait()
+	time.Sleep(after)
+	return serve(t, s.folder)
+}
+
+// A server that is killed again and again misses no slot, and begins none twice, whatever rings in Temporal and how often.
+func TestSlotsOutliveTheServer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("kills servers")
+	}
+	s := serve(t, t.TempDir())
+	s.scheduledPipeline(t, "often", "beat: {every: 2s}")
+	begun := s.await(t, "beat", func(g gridded) bool { return g.in(landscape.SlotDone) >= 2 })
+	first := begun.Slots[slices.IndexFunc(begun.Slots, func(one slot) bool { return one.State != "none" })].Name
+	s = s.kill(t, 10*time.Second) // five slots become due while nobody serves
+	time.Sleep(time.Second)
+	s = s.kill(t, 0)
+	alarm := s.temporal(t).ScheduleClient().GetHandle(t.Context(), slots.AlarmID("default/often/beat"))
+	for range 5 { // it rings although nothing is due
+		require.NoError(t, alarm.Trigger(t.Context(), sdk.ScheduleTriggerOptions{}))
+	}
+	s.await(t, "beat", func(g gridded) bool { return g.in(landscape.SlotDue) <= 1 })
+	s.waymark(t, "schedule", "pause", "beat", "--why", "enough")
+	last := s.await(t, "beat", func(g gridded) bool { return g.in(landscape.SlotRunning) == 0 }, "--from", first)
+	require.Equal(t, "enough", last.Why)
+	complete, done := s.complete(t, "default/often/beat"), 0
+	for _, one := range last.Slots {
+		if one.State == landscape.SlotMissed || one.State == landscape.SlotDue {
+			continue // because of the pause
+		}
+		done++
+		require.Equal(t, landscape.SlotDone, one.State, one.Name)
+		require.Equal(t, 1, complete[one.Name], one.Name)
+		require.FileExists(t, filepath.Join(s.folder, "often-out", one.Name+".csv"))
+	}
+	require.Len(t, complete, done)
+	require.GreaterOrEqual(t, done, 8)
+}
+
+// What people do in Temporal to the alarm of a schedule counts, and is on record; but an alarm that they delete is set again.
+func TestAlarmsInTemporal(t *testing.T) {
+	s := serve(t, t.TempDir())
+	s.scheduledPipeline(t, "often", "beat: {every: 2s}")
+	s.await(t, "beat", func(g gridded) bool { return g.in(landscape.SlotDone) >= 1 })
+	schedules := s.temporal(t).ScheduleClient()
+	alarm := schedules.GetHandle(t.Context(), slots.AlarmID("default/often/beat"))
+	require.Eventually(t, func() bool {
+		found, err := alarm.Describe(t.Context())
+		return err == nil && len(found.Info.RecentActions) > 0 && len(found.Info.NextActionTimes) > 0
+	}, time.Minute, 200*time.Millisecond, "it rings, and tells when it will")
+
+	require.NoError(t, alarm.Pause(t.Context(), sdk.SchedulePauseOptions{Note: "the source is away"}))
+	paused := s.await(t, "beat", func(g gridded) bool { return g.Paused })
+	require.Equal(t, []string{"temporal", "the source is away"}, []string{paused.Actor, paused.Why})
+	s.await(t, "beat", func(g gridded) bool { return g.in(landscape.SlotMissed) > 0 })
+	require.NoError(t, alarm.Unpause(t.Context(), sdk.ScheduleUnpauseOptions{Note: "it is back"}))
+	s.await(t, "beat", func(g gridded) bool { return !g.Paused })
+
+	s.waymark(t, "schedule", "pause", "beat", "--why", "moved")
+	require.Eventually(t, func() bool {
+		found, err := alarm.Describe(t.Context())
+		return err == nil && found.Schedule.State.Paused
+	}, time.Minute, 200*time.Millisecond, "Temporal shows what is on record")
+	s.waymark(t, "schedule", "resume", "beat", "--make-up", "last")
+	require.Eventually(t, func() bool {
+		found, err := alarm.Describe(t.Context())
+		return err == nil && !found.Schedule.State.Paused
+	}, time.Minute, 200*time.Millisecond)
+	require.NoError(t, alarm.Delete(t.Context()))
+	require.Eventually(t, func() bool {
+		_, err := alarm.Describe(t.Context())
+		return err == nil
+	}, time.Minute, 200*time.Millisecond, "it is set again")
+
+	file := filepath.Join(s.folder, "often.yaml")
+	document, err := os.ReadFile(file)
+	require.NoError(t, err)
+	without, _, _ := strings.Cut(string(document), "schedules:")
+	require.NoError(t, os.WriteFile(file, []byte(without), 0o600))
+	s.waymark(t, "deploy", file, "--allow-path", s.folder)
+	require.Eventually(t, func() bool {
+		_, err := alarm.Describe(t.Context())
+		return err != nil
+	}, time.Minute, 200*time.Millisecond, "the version that is current has no schedule")
+	require.Empty(t, listed[map[string]any](t, s, "schedule", "list"))
+}
+
+// A backfill is what is recorded of it: it goes on after a kill -9, and what is done stays.
+func TestBackfillOutlivesTheServer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("kills servers")
+	}
+	s := serve(t, t.TempDir())
+	s.scheduledPipeline(t, "daily", `nightly: {every: day, at: "02:30", zone: Europe/Berlin}`)
+	month := []string{"--from", "2026-10-01", "--to", "2026-10-31"}
+	require.Eventually(t, func() bool { return len(listed[map[string]any](t, s, "schedule", "list")) == 1 }, time.Minute, 200*time.Millisecond)
+	s.waymark(t, "schedule", "backfill", "nightly", "2026-10-01..2026-10-31", "--at-once", "3", "--why", "month end")
+	s.await(t, "nightly", func(g gridded) bool { return g.in(landscape.SlotDone) >= 5 }, month...)
+	s = s.kill(t, 0)
+	last := s.await(t, "nightly", func(g gridded) bool { return g.in(landscape.SlotDone) == 31 }, month...)
+	complete := s.complete(t, "default/daily/nightly")
+	require.Len(t, complete, 31)
+	for _, one := range last.Slots {
+		require.Equal(t, 1, complete[one.Name], one.Name)
+		require.NotEmpty(t, one.Actor)
+		require.FileExists(t, filepath.Join(s.folder, "daily-out", one.Name+".csv"))
+	}
+	out, err := s.try(t.Context(), "schedule", "backfill", "nightly", "2026-10-01..2026-10-31")
+	require.Error(t, err)
+	require.Contains(t, out, "none is none or missed or failed")
+	out, err = s.try(t.Context(), "schedule", "run", "nightly", "--for", "2026-10-25")
+	require.Error(t, err)
+	require.Contains(t, out, "is done")
+}

@@ -1,0 +1,170 @@
+package slots
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"waymark/landscape"
+)
+
+// fate is what is known of the run of a slot.
+type fate struct {
+	state   fateState
+	reason  string // why it failed
+	curable bool   // it failed, and another attempt may not
+	over    bool   // it is recorded, and cannot be resumed
+	tries   int64  // how many starts and resumptions of it are recorded
+}
+
+type fateState int
+
+const (
+	unknown fateState = iota // nobody has begun it: it is lost, or was never begun
+	open                     // somebody works for it, or is about to
+	done
+	failed
+)
+
+// ledger is what a schedule decides about.
+type ledger struct {
+	slots    []landscape.Slot                 // due, running, and failed lately, by when they are due
+	fates    map[string]fate                  // by run
+	requests map[string]landscape.SlotRequest // by id
+	before   map[string]landscape.Slot        // the slot before one, by that one's name, of a schedule that minds
+	pause    *landscape.Schedule              // the row that pauses the schedule now; nil if it is not paused
+}
+
+// decision is what is to be done.
+type decision struct {
+	changes []landscape.SlotChange
+	cancel  map[string]string // the runs that are to be cancelled, and why
+}
+
+func (d *decision) change(from landscape.Slot, event string, become func(to *landscape.Slot)) {
+	to := from
+	become(&to)
+	d.changes = append(d.changes, landscape.SlotChange{From: &from, To: to, Event: event})
+}
+
+// decide says what is to become of the slots now, each in one step. newRun returns an id for a run.
+func (s *schedule) decide(l ledger, now time.Time, newRun func() string) decision {
+	d := decision{cancel: map[string]string{}}
+	turn := admission{schedule: s, ledger: l, now: landscape.MicrosOf(now), newRun: newRun, running: map[string][]landscape.Slot{}, decision: &d}
+	var waiting []landscape.Slot
+	for _, slot := range l.slots {
+		f := l.fates[slot.Run]
+		changed := s.observe(&d, slot, f, turn.now)
+		switch {
+		case slot.State == landscape.SlotRunning && f.state != done && f.state != failed:
+			turn.running[slot.Request] = append(turn.running[slot.Request], slot)
+		case slot.State == landscape.SlotDue && slot.Ready <= turn.now && !changed:
+			waiting = append(waiting, slot)
+		}
+	}
+	if s.spec.CatchUp.Order == "newest" {
+		slices.Reverse(waiting)
+	}
+	for _, slot := range waiting {
+		turn.admit(slot)
+	}
+	return d
+}
+
+// observe records what has become of a slot, and reports whether anything has.
+func (s *schedule) observe(d *decision, slot landscape.Slot, f fate, now landscape.Micros) bool {
+	begun := slot.State == landscape.SlotRunning || slot.State == landscape.SlotFailed
+	switch {
+	case begun && f.state == done:
+		event := ""
+		if slot.Late != 0 {
+			event = landscape.SlotRecovered
+		}
+		d.change(slot, event, func(to *landscape.Slot) { to.State, to.Reason = landscape.SlotDone, "" })
+	case slot.State == landscape.SlotFailed && f.state == open: // somebody resumed it
+		d.change(slot, "", func(to *landscape.Slot) { to.State, to.Reason = landscape.SlotRunning, "" })
+	case slot.State == landscape.SlotRunning && f.state == failed:
+		d.change(slot, "", func(to *landscape.Slot) { s.fail(to, f, now) })
+	case slot.Deadline != 0 && slot.Late == 0 && slot.Deadline <= now:
+		d.change(slot, landscape.SlotLate, func(to *landscape.Slot) { to.Late = now })
+	default:
+		return false
+	}
+	return true
+}
+
+// fail lets the slot wait for another attempt, or gives it up.
+func (s *schedule) fail(slot *landscape.Slot, f fate, now landscape.Micros) {
+	if !f.curable || slot.Attempts > int64(s.spec.Retry.Times) {
+		slot.State, slot.Reason = landscape.SlotFailed, cmp.Or(f.reason, "its run failed")
+		return
+	}
+	wait := s.wait()
+	slot.State, slot.Ready = landscape.SlotDue, now+landscape.Micros(wait/time.Microsecond)
+	slot.Reason = fmt.Sprintf("attempt %d failed: %s; the next follows after %v", slot.Attempts, f.reason, wait)
+}
+
+// admission decides which slots that are due get a run now.
+type admission struct {
+	*schedule
+	ledger
+	*decision
+	now     landscape.Micros
+	newRun  func() string
+	running map[string][]landscape.Slot // by request, empty for those for which the schedule rang
+}
+
+// admit begins the run of a slot, or says for what it waits, or that it gets none.
+func (a *admission) admit(slot landscape.Slot) {
+	request, asked := a.requests[slot.Request]
+	before, minds := a.before[slot.Name]
+	busy := a.running[slot.Request]
+	limit := a.atOnce()
+	if asked {
+		limit = int(request.AtOnce)
+	}
+	switch {
+	case !asked && a.Removed():
+		a.change(slot, "", func(to *landscape.Slot) {
+			to.State, to.Reason = landscape.SlotSkipped, "the schedule was removed before its run began"
+		})
+	case !asked && a.pause != nil:
+		a.wait(slot, pausedBy(*a.pause))
+	case minds && before.State != landscape.SlotDone && before.State != landscape.SlotSkipped:
+		a.wait(slot, fmt.Sprintf("waits for slot %s, which is %s (after: previous)", before.Name, before.State))
+	case limit == 0 || len(busy) < limit:
+		a.begin(slot)
+	case !asked && a.spec.Overlap == "skip" && a.inTime(slot) && busy[0].Due < slot.Due:
+		reason := fmt.Sprintf("the run of slot %s was still going on (overlap: skip)", busy[0].Name)
+		a.change(slot, "", func(to *landscape.Slot) { to.State, to.Reason = landscape.SlotSkipped, reason })
+	case !asked && a.spec.Overlap == "cancel" && busy[0].Due < slot.Due:
+		a.cancel[busy[0].Run] = fmt.Sprintf("slot %s was due (overlap: cancel)", slot.Name)
+		a.wait(slot, fmt.Sprintf("waits for the end of the run of slot %s, which is cancelled", busy[0].Name))
+	default:
+		a.wait(slot, fmt.Sprintf("waits for its turn: %d at a time", limit)) // the same while others come and go
+	}
+}
+
+func (a *admission) inTime(slot landscape.Slot) bool {
+	return a.now-slot.Ready <= landscape.Micros(shortly/time.Microsecond)
+}
+
+// wait records for what a slot waits, if that is not what it waited for.
+func (a *admission) wait(slot landscape.Slot, reason string) {
+	if slot.Reason != reason {
+		a.change(slot, "", func(to *landscape.Slot) { to.Reason = reason })
+	}
+}
+
+// begin records that the run of a slot begins: the one that it had, if that can go on, or else a new one.
+func (a *admission) begin(slot landscape.Slot) {
+	before := a.fates[slot.Run]
+	a.change(slot, "", func(to *landscape.Slot) {
+		to.State, to.Reason, to.Attempts, to.Seen = landscape.SlotRunning, "", slot.Attempts+1, before.tries
+		if slot.Run == "" || before.over {
+			to.Run, to.Seen = a.newRun(), 0
+		}
+	})
+	a.running[slot.Request] = append(a.running[slot.Request], slot)
+}

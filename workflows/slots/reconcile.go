@@ -1,0 +1,144 @@
+package slots
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"waymark/activities/bundle"
+	"waymark/landscape"
+	"waymark/payload"
+	"waymark/pipeline"
+)
+
+// reconcile records the schedules of the versions that are current: those that are new or changed, and those that are gone.
+func (k *Keeper) reconcile(ctx context.Context) error {
+	environments, err := k.Log.Environments(ctx)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, environment := range environments {
+		current, err := k.Log.CurrentVersions(ctx, environment.Name)
+		if err != nil {
+			return err
+		}
+		for _, deployment := range current {
+			failed = append(failed, k.adoptNew(ctx, deployment))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// adoptNew is Adopt for a deployment that this process has not seen yet.
+func (k *Keeper) adoptNew(ctx context.Context, d landscape.Deployment) error {
+	place := d.Environment + "/" + d.Pipeline
+	if seq, is := k.seen[place]; is && seq == d.Seq {
+		return nil
+	}
+	if err := Adopt(ctx, k.Log, k.Payloads, d); err != nil {
+		return err
+	}
+	if k.seen == nil {
+		k.seen = map[string]int64{}
+	}
+	k.seen[place] = d.Seq
+	return nil
+}
+
+// Adopt records the schedules of a version that became current, unless another one did meanwhile; none of a pipeline that is retired. It may be repeated.
+func Adopt(ctx context.Context, log *landscape.Log, payloads *payload.Store, d landscape.Deployment) error {
+	if err := adopt(ctx, log, payloads, d); err != nil {
+		return fmt.Errorf("schedules of %s@%d: %w", d.Pipeline, d.Version, err)
+	}
+	return nil
+}
+
+func adopt(ctx context.Context, log *landscape.Log, payloads *payload.Store, d landscape.Deployment) error {
+	specs, err := specsOf(ctx, log, payloads, d)
+	if err != nil {
+		return err
+	}
+	known, err := log.Schedules(ctx)
+	if err != nil {
+		return err
+	}
+	wanted := map[string]landscape.Schedule{}
+	for _, row := range known {
+		if row.Environment == d.Environment && row.Pipeline == d.Pipeline {
+			row.Action = landscape.RemoveSchedule
+			wanted[row.ID] = row
+		}
+	}
+	for _, entry := range specs {
+		spec, err := json.Marshal(entry.Value)
+		if err != nil {
+			return err
+		}
+		wanted[landscape.ScheduleID(d.Environment, d.Pipeline, entry.Name)] = landscape.Schedule{
+			Environment: d.Environment, Pipeline: d.Pipeline, Name: entry.Name, Action: landscape.SetSchedule, Spec: string(spec),
+		}
+	}
+	for id, row := range wanted {
+		row.Version, row.Actor, row.Why = d.Version, d.Actor, d.Why
+		if err := set(ctx, log, d, id, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// set changes a schedule to what the deployment makes of it, unless it is that, or another version became current meanwhile.
+func set(ctx context.Context, log *landscape.Log, d landscape.Deployment, id string, row landscape.Schedule) error {
+	return log.ChangeSchedule(ctx, id, func(last *landscape.Schedule) (*landscape.Schedule, error) {
+		current, err := log.Current(ctx, d.Environment, d.Pipeline)
+		if err != nil || current.Seq != d.Seq {
+			return nil, err
+		}
+		next := row
+		next.Since = 0
+		switch {
+		case last == nil && row.Removed(), last != nil && last.Removed() && row.Removed():
+			return nil, nil //nolint:nilnil // nothing to change
+		case last == nil || last.Removed():
+			return &next, nil
+		case row.Removed():
+			next = *last
+			next.Action, next.Version, next.Actor, next.Why = row.Action, row.Version, row.Actor, row.Why
+			return &next, nil
+		case last.Spec == row.Spec:
+			return nil, nil //nolint:nilnil // nothing to change
+		}
+		next.Paused, next.Until = last.Paused, last.Until
+		return &next, nil
+	})
+}
+
+// specsOf returns the schedules of a version's document.
+func specsOf(ctx context.Context, log *landscape.Log, payloads *payload.Store, d landscape.Deployment) (pipeline.Map[pipeline.Schedule], error) {
+	if d.Retired() {
+		return nil, nil
+	}
+	version, err := log.Version(ctx, d.Pipeline, d.Version)
+	if err != nil {
+		return nil, err
+	}
+	stored, err := log.Bundle(ctx, version.Bundle)
+	if err != nil {
+		return nil, err
+	}
+	manifest, err := bundle.Parse([]byte(stored.Manifest))
+	if err != nil {
+		return nil, err
+	}
+	document, err := payloads.Get(ctx, payload.Digest(stored.Document))
+	if err != nil {
+		return nil, err
+	}
+	table, err := pipeline.LoadTimetable(manifest.Document, document)
+	if err != nil {
+		return nil, err
+	}
+	return table.Specs, nil
+}

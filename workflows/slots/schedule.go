@@ -1,0 +1,180 @@
+// Package slots is what schedules of deployed pipelines do: which slots of time are due, which runs are begun for them, and what became of those.
+// The record decides all of that; Temporal's schedules only ring. Any number of processes may do it at the same time.
+package slots
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"waymark/landscape"
+	"waymark/pipeline"
+	"waymark/pipeline/calendar"
+)
+
+// schedule is a schedule as the record has it.
+type schedule struct {
+	landscape.Schedule
+	spec     pipeline.Schedule
+	calendar *calendar.Schedule
+}
+
+// read makes a schedule of a row of the record.
+func read(row landscape.Schedule) (*schedule, error) {
+	s := &schedule{Schedule: row}
+	if err := json.Unmarshal([]byte(row.Spec), &s.spec); err != nil {
+		return nil, fmt.Errorf("schedule %s: %w", row.ID, err)
+	}
+	var err error
+	if s.calendar, err = s.spec.Slots(row.Pipeline, row.Name); err != nil {
+		return nil, fmt.Errorf("schedule %s: %w", row.ID, err)
+	}
+	return s, nil
+}
+
+// Calendar returns when the schedule of a row of the record rings, and what its slots cover.
+func Calendar(row landscape.Schedule) (*calendar.Schedule, error) {
+	s, err := read(row)
+	if err != nil {
+		return nil, err
+	}
+	return s.calendar, nil
+}
+
+// Record returns a slot of a schedule that nothing is recorded of yet, as it is recorded: due, for the schedule or for a person.
+func Record(row landscape.Schedule, slot calendar.Slot, rang bool) (landscape.Slot, error) {
+	s, err := read(row)
+	if err != nil {
+		return landscape.Slot{}, err
+	}
+	return s.record(slot, rang), nil
+}
+
+func (s *schedule) record(slot calendar.Slot, rang bool) landscape.Slot {
+	facts := landscape.SlotFacts{
+		From: landscape.MicrosOf(slot.From), To: landscape.MicrosOf(slot.To), Due: landscape.MicrosOf(slot.Due), Rang: rang,
+		State: landscape.SlotDue, Ready: landscape.MicrosOf(slot.Start),
+	}
+	if rang {
+		facts.Deadline = s.deadline(slot)
+	}
+	return landscape.Slot{Schedule: s.ID, Name: slot.Name, SlotFacts: facts}
+}
+
+// deadline returns by when the output of a slot is promised; zero for no promise.
+func (s *schedule) deadline(slot calendar.Slot) landscape.Micros {
+	promise := s.spec.Promise
+	if promise.Within > 0 {
+		return landscape.MicrosOf(slot.Due.Add(time.Duration(promise.Within)))
+	}
+	clock, err := calendar.ParseClock(promise.By)
+	if err != nil {
+		return 0
+	}
+	zone := s.calendar.Zone()
+	day := calendar.DateOf(slot.Due, zone)
+	by := calendar.At(day, clock, zone)
+	if by.Before(slot.Due) {
+		by = calendar.At(day+1, clock, zone)
+	}
+	return landscape.MicrosOf(by)
+}
+
+// The defaults of what a document says about schedules.
+const (
+	defaultWithin = 7 * 24 * time.Hour
+	defaultWait   = time.Minute
+)
+
+func (s *schedule) within() time.Duration {
+	return cmp.Or(time.Duration(s.spec.CatchUp.Within), defaultWithin)
+}
+
+func (s *schedule) wait() time.Duration { return cmp.Or(time.Duration(s.spec.Retry.Wait), defaultWait) }
+
+// atOnce is how many runs of slots for which the schedule rang go on at a time; 0 for any number.
+func (s *schedule) atOnce() int {
+	if s.spec.Overlap == "allow" {
+		return 0
+	}
+	return max(s.spec.CatchUp.AtOnce, 1)
+}
+
+// shortly is how long after it was to begin the run of a slot is still in time.
+const shortly = 10 * time.Minute
+
+// mostAtOnce is how many slots are recorded in one transaction.
+const mostAtOnce = 500
+
+// fallDue returns the slots that have become due and are not recorded, as they are recorded, at most mostAtOnce of them: those after the
+// last one for which the schedule rang, which was due at last. history are the rows of the schedule, the first first, of which the last is s.
+func (s *schedule) fallDue(history []landscape.Schedule, last landscape.Micros, known map[string]bool, now time.Time) (due []landscape.Slot) {
+	if s.Removed() {
+		return nil
+	}
+	from := max(s.Since, last+1)
+	newest := ""
+	if latest, found := s.calendar.Last(now); found {
+		newest = latest.Name
+	}
+	for slot := range s.calendar.Due(from.Time()) {
+		if slot.Due.After(now) || len(due) == mostAtOnce {
+			return due
+		}
+		if known[slot.Name] {
+			continue
+		}
+		record := s.record(slot, true)
+		record.State, record.Reason = s.fate(history, slot, newest, now)
+		due = append(due, record)
+	}
+	return due
+}
+
+// fate says what becomes of a slot that has become due.
+func (s *schedule) fate(history []landscape.Schedule, slot calendar.Slot, newest string, now time.Time) (landscape.SlotState, string) {
+	late := now.Sub(slot.Start)
+	catchUp := cmp.Or(s.spec.CatchUp.Slots, "all")
+	switch pause := pausedAt(history, landscape.MicrosOf(slot.Due)); {
+	case slot.Except:
+		return landscape.SlotSkipped, "the schedule excepts it"
+	case pause != nil:
+		return landscape.SlotMissed, pausedBy(*pause)
+	case late <= shortly:
+		return landscape.SlotDue, ""
+	case late > s.within():
+		return landscape.SlotMissed, fmt.Sprintf("nobody served for %v after it was due (catch_up: within)", s.within())
+	case catchUp == "none":
+		return landscape.SlotMissed, "nobody served when it was due (catch_up: none)"
+	case catchUp == "last" && slot.Name != newest:
+		return landscape.SlotMissed, "nobody served when it was due, and a later slot is made up for (catch_up: last)"
+	}
+	return landscape.SlotDue, ""
+}
+
+// pausedAt returns the row of a schedule by which it was paused at a moment; nil if it was not.
+func pausedAt(history []landscape.Schedule, at landscape.Micros) *landscape.Schedule {
+	var then *landscape.Schedule
+	for i := range history {
+		if history[i].At <= at {
+			then = &history[i]
+		}
+	}
+	if then == nil || !then.PausedAt(at) {
+		return nil
+	}
+	return pauseOf(history, then)
+}
+
+// pauseOf returns the row that began the pause that a row has taken over.
+func pauseOf(history []landscape.Schedule, row *landscape.Schedule) *landscape.Schedule {
+	for row.Action != landscape.PauseSchedule && row.Seq > 0 {
+		row = &history[row.Seq-1]
+	}
+	return row
+}
+
+func pausedBy(pause landscape.Schedule) string {
+	return fmt.Sprintf("paused by %s: %s", cmp.Or(pause.Actor, "somebody"), cmp.Or(pause.Why, "no reason given"))
+}
