@@ -29,8 +29,7 @@ type Graph struct {
 // *DivergedError, and so is a record in graph.Retried that another run retries. If graph.Admission does not let the run begin, the error is
 // what Admit returns.
 func (l *Log) BeginRun(ctx context.Context, run Run, graph Graph) error {
-	now := l.now()
-	run.Started, run.Status, run.Finished, run.Reason, run.Epoch, run.Final = now, pipeline.Running, 0, "", 0, false
+	run.Status, run.Finished, run.Reason, run.Epoch, run.Final = pipeline.Running, 0, "", 0, false
 	err := lanes(graph.Lanes).check(graph.Sources)
 	if err == nil {
 		err = settle("", func() error {
@@ -38,6 +37,8 @@ func (l *Log) BeginRun(ctx context.Context, run Run, graph Graph) error {
 			if err != nil {
 				return err
 			}
+			now := l.now() // after those whose places it takes have ended
+			run.Started = now
 			start, err := l.begins(ctx, run.ID, graph.Slot, graph.Admission, now)
 			if err != nil {
 				return err
