@@ -2,11 +2,13 @@ package client
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"waymark/activities/bundle"
+	"waymark/audit"
 	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/payload"
@@ -27,6 +29,7 @@ type DeployRequest struct {
 	File   string            // of the document
 	Params map[string]string // values to check it with, of parameters that have no default; they are not part of the version
 	To     string            // the environment; empty for the default one
+	Try    int               // send the source records of so many of the last complete runs through the version, and say what is other; 0 for none
 	Anyway string            // why a document is deployed that has schedules and cannot run twice; empty to refuse it
 	DryRun bool              // say what would happen, and change nothing
 }
@@ -44,6 +47,7 @@ type Deployed struct {
 	Files       []bundle.File     `json:"files"`
 	Commit      string            `json:"git_commit,omitempty"` // of who deployed the version first
 	Dirty       bool              `json:"git_dirty,omitempty"`
+	Trials      []audit.Trial     `json:"trials,omitempty"`   // of runs that were tried, the last first
 	Warnings    []DocumentProblem `json:"warnings,omitempty"` // what a later run may meet; the version is deployed
 }
 
@@ -87,13 +91,17 @@ func (c *Client) Deploy(ctx context.Context, r DeployRequest) (_ *Deployed, err 
 		return nil, err
 	}
 	version.Commit, version.Dirty = gitOrigin(ctx, version.Folder, manifest)
+	trials, err := c.try(ctx, deposit.Planner, r, made, doc, values)
+	if err != nil {
+		return nil, err
+	}
 	deployed, err := c.deploy(ctx, deposit, made, where, version, r.DryRun)
 	if err != nil {
 		return nil, registryError(where, version.Pipeline, c.place, err)
 	}
 	return &Deployed{
 		Pipeline: version.Pipeline, Environment: where, Version: deployed.Version, Bundle: version.Bundle, New: deployed.New, Changed: deployed.Became, Before: deployed.Before,
-		DryRun: r.DryRun, Files: manifest.Files, Commit: deployed.Commit, Dirty: deployed.Dirty, Warnings: warningsOf(doc.Plan.Document),
+		DryRun: r.DryRun, Files: manifest.Files, Commit: deployed.Commit, Dirty: deployed.Dirty, Warnings: warningsOf(doc.Plan.Document), Trials: trials,
 	}, nil
 }
 
@@ -162,9 +170,11 @@ func (r *DeployRequest) mayRepeat(doc *pipeline.Document) error {
 	if len(problems) == 0 || len(doc.Pipeline.Schedules) == 0 || r.Anyway != "" {
 		return nil
 	}
-	refused := *documentError(r.File, problems).(*Error)
-	refused.Cure = DeployAnyway
-	return &refused
+	err := documentError(r.File, problems)
+	if refused, ok := errors.AsType[*Error](err); ok {
+		refused.Cure = DeployAnyway
+	}
+	return err
 }
 
 // warningsOf says what in a document stops its second run.

@@ -15,6 +15,7 @@ import (
 func (a *app) deployCommand() *cobra.Command {
 	var r client.DeployRequest
 	var params []string
+	var try string
 	cmd := &cobra.Command{
 		Use:   "deploy FILE",
 		Short: "Make a version of a pipeline of a document, and make it the current one",
@@ -23,10 +24,13 @@ names, and makes that the current version. Equal bytes are the same version. Sou
 document has no folder, so their paths are absolute, or lead elsewhere, such as s3://.`,
 		Example: `  waymark deploy orders.yaml --message "limit to 20000"
   waymark deploy orders.yaml --to test
-  waymark deploy orders.yaml --dry-run`,
+  waymark deploy orders.yaml --dry-run --try last:7`,
 		Args: exactlyOne("document"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if r.Params, err = parsePairs("--param", "NAME=VALUE", params); err != nil {
+				return err
+			}
+			if r.Try, err = lastRuns(try); err != nil {
 				return err
 			}
 			r.File, r.By = args[0], a.by(r.Why)
@@ -38,13 +42,19 @@ document has no folder, so their paths are absolute, or lead elsewhere, such as 
 				for _, w := range deployed.Warnings {
 					a.note("%s:%d:%d: %s: %s", w.File, w.Line, w.Column, w.Path, w.Message)
 				}
-				return a.print(deployed, func(w io.Writer) error { return writeDeployed(w, deployed) })
+				return a.print(deployed, func(w io.Writer) error {
+					if r.Try > 0 {
+						writeTrials(w, deployed.Trials)
+					}
+					return writeDeployed(w, deployed)
+				})
 			})
 		},
 	}
 	cmd.Flags().StringArrayVar(&params, "param", nil, "value `NAME=VALUE` of a parameter that has no default, to check the document with; repeat for more")
 	cmd.Flags().StringVarP(&r.Why, "message", "m", "", "`text` about the version, for the record")
 	cmd.Flags().StringVar(&r.To, "to", landscape.DefaultEnvironment, "`environment` in which the version becomes current")
+	cmd.Flags().StringVar(&try, "try", "", "`last:N` sends the records of the last N complete runs through the version, and says what is other; nothing of it is written")
 	cmd.Flags().StringVar(&r.Anyway, "anyway", "", "`reason` to deploy a document with schedules whose second run would stop, for the record")
 	cmd.Flags().BoolVar(&r.DryRun, "dry-run", false, "check the document and say what would happen; deploy nothing")
 	return cmd

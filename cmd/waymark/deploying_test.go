@@ -59,5 +59,5 @@ func TestDeployingPage(t *testing.T) {
 			commands++
 		}
 	}
-	require.Equal(t, 17, commands)
+	require.Equal(t, 18, commands)
 }

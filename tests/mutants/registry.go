@@ -33,6 +33,16 @@ var registry = []mutant{
 		pkg: "./cmd/waymark", run: "^TestScripts$/^env$",
 	},
 	{
+		name: "a trial compares a run with itself", never: "a version that loses rows is deployed, because its trial showed no difference",
+		file: "audit/trial.go", old: "next, err = t.nextThere.Run(in)", new: "next, err = t.wasThere.Run(in)",
+		pkg: "./audit", run: "^TestTry$",
+	},
+	{
+		name: "a trial does not look into the sinks", never: "a version writes other values, and its trial showed no difference",
+		file: "audit/trial.go", old: "&& len(t.otherSinks(was, next)) == 0 {", new: "{",
+		pkg: "./audit", run: "^TestTry$",
+	},
+	{
 		name: "any version runs in any environment", never: "a version that nobody promoted runs in production",
 		file: "landscape/registry.go", old: "err == nil && !there {", new: "err == nil && false && there {",
 		pkg: "./landscape/memdriver", run: "^TestDriver$/^Redeployments$",
