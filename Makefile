@@ -73,7 +73,7 @@ lint: $(GOBIN)/golangci-lint $(GOBIN)/workflowcheck ## vet, formatting, linters,
 	go vet ./...
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'run gofmt -w on these files'; exit 1; }
 	GOLANGCI_LINT_CACHE=$(CURDIR)/bin/lint-cache $(GOBIN)/golangci-lint run ./...
-	$(GOBIN)/workflowcheck ./workflows
+	$(GOBIN)/workflowcheck ./workflows ./workflows/slots
 	go test -count=1 ./tests/words
 
 $(GOBIN)/golangci-lint:

@@ -14,11 +14,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/history/v1"
 	"go.temporal.io/api/temporalproto"
+	"go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	sdk "go.temporal.io/sdk/client"
 
 	"waymark/client"
 	"waymark/tests/system"
 	"waymark/workflows"
+	"waymark/workflows/slots"
 )
 
 var recording = flag.Bool("record", false, "record the histories of tests/histories that are not there (make record-history)")
@@ -97,6 +100,7 @@ func TestRecord(t *testing.T) {
 	recordAsked(t, "asked")
 	recordAskedOrders(t, "asked-ordered")
 	recordListed(t, "listed")
+	recordRang(t, "rang")
 	s.recordResumed(t, "resumed-graph", strings.NewReplacer("trigger: {rows: 200}", "trigger: {after: 20ms}", "rows: 100}", "rows: 500}").Replace(recordedGraph))
 	long := recorder{system.Start(t, map[string]any{"limit.historyCount.suggestContinueAsNew": 40})}
 	long.Write(t, files)
@@ -208,6 +212,24 @@ func recordListed(t *testing.T, name string) {
 	require.NoError(t, err)
 	require.NoError(t, run.Get(t.Context(), nil))
 	r.saveAs(t, name, name)
+}
+
+// recordRang lets Temporal ring for a schedule.
+func recordRang(t *testing.T, name string) {
+	t.Helper()
+	if isRecorded(name) {
+		return
+	}
+	s := serve(t, t.TempDir())
+	s.scheduledPipeline(t, "often", "beat: {every: 2s}")
+	r, query := recorder{&system.System{Temporal: s.temporal(t)}}, "WorkflowType = '"+slots.RingName+"' and ExecutionStatus = 'Completed'"
+	var rang []*workflow.WorkflowExecutionInfo
+	require.Eventually(t, func() bool {
+		answer, err := r.Temporal.ListWorkflow(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Query: query})
+		rang = answer.GetExecutions()
+		return err == nil && len(rang) > 0
+	}, time.Minute, 200*time.Millisecond)
+	r.saveAs(t, name, rang[0].GetExecution().GetWorkflowId())
 }
 
 // recordAskedOrders is recordAsked for a run that its starter pauses, continues and cancels.

@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"waymark/workflows"
+	"waymark/workflows/slots"
 )
 
 // TestReplay replays every recorded history. Those named bad-* were changed by hand and must not replay: they show that a
@@ -28,6 +29,7 @@ func TestReplay(t *testing.T) {
 			replayer := worker.NewWorkflowReplayer()
 			replayer.RegisterWorkflowWithOptions(workflows.RunPipeline, workflow.RegisterOptions{Name: workflows.RunPipelineName})
 			replayer.RegisterWorkflowWithOptions(workflows.ListPipelines, workflow.RegisterOptions{Name: workflows.ListPipelinesName})
+			replayer.RegisterWorkflowWithOptions(slots.Ring, workflow.RegisterOptions{Name: slots.RingName})
 			err := replayer.ReplayWorkflowHistoryFromJSONFile(nil, file)
 			if strings.HasPrefix(filepath.Base(file), "bad-") {
 				require.Error(t, err)

@@ -19,7 +19,7 @@ var schedules = []mutant{
 	},
 	{
 		name: "a run that has ended keeps its turn", never: "a slot waits for a run that is over",
-		file: "workflows/slots/decide.go", old: "f.state != done && f.state != failed:", new: "true:",
+		file: "workflows/slots/decide.go", old: "(f.state == unknown || f.state == open):", new: "true:",
 		pkg: "./workflows/slots", run: "^TestDecide$",
 	},
 	{

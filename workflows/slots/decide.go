@@ -12,7 +12,7 @@ import (
 // fate is what is known of the run of a slot.
 type fate struct {
 	state   fateState
-	reason  string // why it failed
+	reason  string // why it failed, or is not wanted
 	curable bool   // it failed, and another attempt may not
 	over    bool   // it is recorded, and cannot be resumed
 	tries   int64  // how many starts and resumptions of it are recorded
@@ -25,6 +25,7 @@ const (
 	open                     // somebody works for it, or is about to
 	done
 	failed
+	unwanted // its start was skipped, or another one took its place: concurrency of the document
 )
 
 // ledger is what a schedule decides about.
@@ -57,7 +58,7 @@ func (s *schedule) decide(l ledger, now time.Time, newRun func() string) decisio
 		f := l.fates[slot.Run]
 		changed := s.observe(&d, slot, f, turn.now)
 		switch {
-		case slot.State == landscape.SlotRunning && f.state != done && f.state != failed:
+		case slot.State == landscape.SlotRunning && (f.state == unknown || f.state == open):
 			turn.running[slot.Request] = append(turn.running[slot.Request], slot)
 		case slot.State == landscape.SlotDue && slot.Ready <= turn.now && !changed:
 			waiting = append(waiting, slot)
@@ -86,6 +87,8 @@ func (s *schedule) observe(d *decision, slot landscape.Slot, f fate, now landsca
 		d.change(slot, "", func(to *landscape.Slot) { to.State, to.Reason = landscape.SlotRunning, "" })
 	case slot.State == landscape.SlotRunning && f.state == failed:
 		d.change(slot, "", func(to *landscape.Slot) { s.fail(to, f, now) })
+	case slot.State == landscape.SlotRunning && f.state == unwanted:
+		d.change(slot, "", func(to *landscape.Slot) { to.State, to.Reason = landscape.SlotSkipped, f.reason })
 	case slot.Deadline != 0 && slot.Late == 0 && slot.Deadline <= now:
 		d.change(slot, landscape.SlotLate, func(to *landscape.Slot) { to.Late = now })
 	default:

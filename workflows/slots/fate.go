@@ -34,6 +34,8 @@ func (k *Keeper) fate(ctx context.Context, slot landscape.Slot) (fate, error) {
 		return k.fateOfWorkflow(ctx, slot, f)
 	case start.Decided == 0:
 		f.state = open
+	case start.State == landscape.StartSkipped, start.State == landscape.StartSuperseded:
+		f.state, f.reason = unwanted, start.Reason
 	default:
 		f.state, f.reason = failed, start.Reason
 		f.curable = start.State == landscape.StartRefused && start.Refusal != activities.TypeInput
