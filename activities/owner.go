@@ -153,7 +153,7 @@ func (a *Activities) begun(ctx context.Context, in OpenInput, from *origin) erro
 		return nil
 	}
 	err = a.exists(ctx, on, from, "somebody started it again")
-	differs, failed := differences(on, in)
+	differs, failed := a.differences(on, in)
 	if failed != nil {
 		return failed
 	}
@@ -165,7 +165,10 @@ func (a *Activities) begun(ctx context.Context, in OpenInput, from *origin) erro
 }
 
 // differences says in what a run on record differs from what an input asks for; nothing if the input asks for that run.
-func differences(on landscape.Run, in OpenInput) (string, error) {
+func (a *Activities) differences(on landscape.Run, in OpenInput) (string, error) {
+	if on.Version > 0 {
+		in.Environment = a.environment(in) // a file is in none
+	}
 	if about, err := in.about(on.File, []byte(on.Document)); err == nil {
 		in = about
 	}

@@ -67,6 +67,12 @@ func TestARunIsOfAnEnvironment(t *testing.T) {
 		requireDeployed(t, s, result.Run, environment, version)
 		s.Verify(t, result.Run)
 	}
+	keyed := map[string]any{"pipeline": "shared", "key": "order-4711"}
+	require.NoError(t, system.Execute(t, s.Temporal, "", keyed).Get(t.Context(), nil))
+	keyed["environment"] = "prod"
+	require.NoError(t, system.Execute(t, s.Temporal, "", keyed).Get(t.Context(), nil), "it is that of the worker")
+	keyed["environment"] = "test"
+	require.ErrorContains(t, system.Execute(t, s.Temporal, "", keyed).Get(t.Context(), nil), "with another environment: give another key")
 	_, err := s.Client.Retire(t.Context(), client.RedeployRequest{By: client.By{Actor: "ann", Why: "the shop closed"}, Pipeline: "shared", Environment: "prod"})
 	require.NoError(t, err)
 	for _, c := range []struct{ environment, kind, says string }{
