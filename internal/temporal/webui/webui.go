@@ -8,9 +8,13 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
+	"github.com/labstack/echo/v4"
 	"github.com/temporalio/ui-server/v2/server"
+	"github.com/temporalio/ui-server/v2/server/api"
 	"github.com/temporalio/ui-server/v2/server/config"
 	"github.com/temporalio/ui-server/v2/server/server_options"
 )
@@ -22,22 +26,42 @@ const (
 )
 
 // Start serves the pages at an address, HOST:PORT, for the Temporal server at another one, and returns when they answer. They have no
-// password: who reaches them may do with workflows what they like. They fetch nothing from elsewhere. The caller calls stop once.
+// password: who reaches them may do with workflows what they like. They fetch nothing from elsewhere, and what they ask Temporal, they ask only
+// for a browser that knows this machine by an address or as localhost. The caller calls stop once.
 func Start(ctx context.Context, address, temporal string) (stop func(), err error) {
 	host, port, err := free(ctx, address)
 	if err != nil {
 		return nil, err
 	}
-	pages := server.NewServer(server_options.WithConfigProvider(&config.Config{
-		Host: host, Port: port, TemporalGRPCAddress: temporal, EnableUI: true, HideLogs: true, DisableNewsFetch: true,
-		CORS: config.CORS{CookieInsecure: true}, // or browsers keep no cookie of a page without TLS
-	}))
+	pages := server.NewServer(
+		server_options.WithConfigProvider(&config.Config{
+			Host: host, Port: port, TemporalGRPCAddress: temporal, EnableUI: true, HideLogs: true, DisableNewsFetch: true,
+			CORS: config.CORS{CookieInsecure: true}, // or browsers keep no cookie of a page without TLS
+		}),
+		server_options.WithAPIMiddleware([]api.Middleware{func(echo.Context) runtime.ServeMuxOption { return runtime.WithMiddlewares(ours) }}),
+	)
 	go func() { _ = pages.Start() }() // it returns nil after Stop, and never otherwise
 	if err := answers(ctx, address); err != nil {
 		pages.Stop()
 		return nil, err
 	}
 	return pages.Stop, nil
+}
+
+// ours refuses requests for another name than this machine's. A page of a stranger gets at this server if its own name leads here for a moment, and
+// the browser takes the answers for its own: it still sends that name.
+func ours(next runtime.HandlerFunc) runtime.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request, params map[string]string) {
+		name := r.Host
+		if host, _, err := net.SplitHostPort(r.Host); err == nil {
+			name = host
+		}
+		if name != "localhost" && net.ParseIP(strings.Trim(name, "[]")) == nil {
+			http.Error(w, "these pages are served as localhost, and not by the name of the request", http.StatusMisdirectedRequest)
+			return
+		}
+		next(w, r, params)
+	}
 }
 
 // free requires that nobody listens at the address: the pages would end the process.
