@@ -3,7 +3,10 @@ package activities
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -35,7 +38,7 @@ func (a *Activities) FindKeyed(ctx context.Context, in OpenInput) (Keyed, error)
 	return anyAttempt(ctx, a, in.Run, 0, func(ctx context.Context, a *Activities) (Keyed, error) {
 		on, err := a.log.Run(ctx, in.Run)
 		if errors.Is(err, landscape.ErrNotFound) {
-			return a.neverBegun(ctx, in.Run)
+			return a.askedFor(ctx, in)
 		}
 		if err != nil {
 			return Keyed{}, err
@@ -53,14 +56,26 @@ func (a *Activities) FindKeyed(ctx context.Context, in OpenInput) (Keyed, error)
 	})
 }
 
-// neverBegun returns what is recorded of the starts of a run that is not.
-func (a *Activities) neverBegun(ctx context.Context, run string) (found Keyed, err error) {
-	start, err := a.log.LastStart(ctx, run)
+// askedFor returns what is recorded of the starts of a run that is not: in what the one that is to begin differs from what is asked for, or why there
+// is none.
+func (a *Activities) askedFor(ctx context.Context, in OpenInput) (found Keyed, err error) {
+	start, err := a.log.LastStart(ctx, in.Run)
 	if errors.Is(err, landscape.ErrNotFound) {
 		return found, nil
 	}
 	if err == nil && start.Decided != 0 {
 		found.None = cmp.Or(start.Reason, string(start.State))
+		return found, nil
 	}
-	return found, err
+	var params map[string]string
+	if err == nil {
+		err = json.Unmarshal([]byte(start.Params), &params)
+	}
+	if err != nil {
+		return found, fmt.Errorf("start of run %s: %w", in.Run, err)
+	}
+	if names := differing(params, in.Params); len(names) > 0 {
+		found.Differs = "other values of the parameters " + strings.Join(names, ", ")
+	}
+	return found, nil
 }

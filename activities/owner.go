@@ -188,17 +188,21 @@ func (a *Activities) differences(on landscape.Run, in OpenInput) (string, error)
 	if parent := in.parent(); parent != on.Parent {
 		other = append(other, "another parent")
 	}
-	var names []string
-	for _, name := range slices.Sorted(maps.Keys(both(params, in.Params))) {
-		before, was := params[name]
-		if now, ok := in.Params[name]; was != ok || before != now {
-			names = append(names, name)
-		}
-	}
-	if names != nil {
+	if names := differing(params, in.Params); names != nil {
 		other = append(other, "other values of the parameters "+strings.Join(names, ", "))
 	}
 	return strings.Join(other, " and "), nil
+}
+
+// differing returns the names of the parameters whose values differ, sorted; nil if none does.
+func differing(before, now map[string]string) (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(both(before, now))) {
+		old, was := before[name]
+		if text, is := now[name]; was != is || old != text {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 func both(a, b map[string]string) map[string]string {

@@ -2,8 +2,11 @@ package activities
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 )
 
 // Params are values of a pipeline's parameters, as texts, by name.
@@ -16,7 +19,9 @@ func (p *Params) UnmarshalJSON(text []byte) error {
 		return err
 	}
 	*p = nil
-	for name, value := range values {
+	var misfit error
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		value := values[name]
 		if *p == nil {
 			*p = Params{}
 		}
@@ -28,10 +33,10 @@ func (p *Params) UnmarshalJSON(text []byte) error {
 			}
 			(*p)[name] = word
 		case '{', '[', 'n':
-			return fmt.Errorf("the value of parameter %.64q must be a string, a number, true or false", name)
+			misfit = cmp.Or(misfit, fmt.Errorf("the value of parameter %.64q must be a string, a number, true or false", name))
 		default:
 			(*p)[name] = string(value)
 		}
 	}
-	return nil
+	return misfit
 }

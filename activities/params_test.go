@@ -20,6 +20,7 @@ func TestParamsAreTextsHoweverTheyAreWritten(t *testing.T) {
 		{"bools", `{"yes":true,"no":false}`, activities.Params{"yes": "true", "no": "false"}, ""},
 		{"none", `{}`, nil, ""},
 		{"nothing", `null`, nil, ""},
+		{"a list among others", `{"a":"1","b":[1],"c":2,"d":{}}`, activities.Params{"a": "1", "c": "2"}, `the value of parameter "b"`},
 		{"a list", `{"limit":[1]}`, nil, `the value of parameter "limit" must be a string, a number, true or false`},
 		{"an object", `{"limit":{}}`, nil, `the value of parameter "limit"`},
 		{"null", `{"limit":null}`, nil, `the value of parameter "limit"`},
@@ -30,6 +31,9 @@ func TestParamsAreTextsHoweverTheyAreWritten(t *testing.T) {
 			err := json.Unmarshal([]byte(test.text), &p)
 			if test.fault != "" {
 				require.ErrorContains(t, err, test.fault)
+				if test.want != nil {
+					require.Equal(t, test.want, p, "what can be read is kept")
+				}
 				return
 			}
 			require.NoError(t, err)

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -53,17 +54,42 @@ func (c *Client) Cancel(ctx context.Context, run landscape.Run, by By, final boo
 	return err
 }
 
-// CancelWaiting cancels a run that is not recorded because no worker has come for it yet; false if there is no such run.
-func (c *Client) CancelWaiting(ctx context.Context, run string) (cancelled bool, err error) {
+// CancelWaiting cancels a run that has not begun: its start is recorded and waits for something, or no worker has come for it yet. False if there
+// is no such run, or it has begun meanwhile. The error is an *Error of kind Invalid if by.Why is empty.
+func (c *Client) CancelWaiting(ctx context.Context, run string, by By) (cancelled bool, err error) {
 	defer c.edge(ctx, &err)
-	found, err := WithExecutor(ctx, c.host, run, func(executor *Executor) error {
-		if executor.Process != 0 || !executor.Unattended(ctx, executor.Queue) {
+	if err := by.giveWhy(); err != nil {
+		return false, err
+	}
+	cancelled, err = c.callOff(ctx, run, by)
+	if err != nil {
+		return false, err
+	}
+	_, err = WithExecutor(ctx, c.host, run, func(executor *Executor) error {
+		if executor.Process != 0 || !cancelled && !executor.Unattended(ctx, executor.Queue) {
 			return nil // it is about to be recorded
 		}
 		cancelled = true
-		return executor.Terminate(ctx, run, "cancelled before a worker came")
+		return executor.Terminate(ctx, run, "cancelled before the run began")
 	})
-	return found && cancelled && err == nil, err
+	return cancelled && err == nil, err
+}
+
+// callOff records that nothing comes of the start of a run that has not begun; false if there is no such start, or it is decided.
+func (c *Client) callOff(ctx context.Context, run string, by By) (bool, error) {
+	start, err := c.log.LastStart(ctx, run)
+	if errors.Is(err, landscape.ErrNotFound) || err == nil && start.Decided != 0 {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	start.State, start.Reason = landscape.StartCancelled, fmt.Sprintf("cancelled by %s before the run began: %s", by.or(c.Actor).Actor, by.Why)
+	err = c.log.CallOff(ctx, start)
+	if errors.Is(err, landscape.ErrBegun) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // cancellable refuses an order that would change nothing, and so would not be recorded. A final one may be repeated: what was staged may

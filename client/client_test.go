@@ -205,3 +205,25 @@ func TestTimeInJSON(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(text), `"started":null`)
 }
+
+// TestCancelBeforeItBegins: a start that waits is called off, with who and why; one whose run has begun is not.
+func TestCancelBeforeItBegins(t *testing.T) {
+	log := fiveRuns(t)
+	require.NoError(t, log.Accept(t.Context(), landscape.Start{Run: "later", Pipeline: "p", Params: "{}", Workflow: "run-later"}))
+	c := New(log, "memory", nobody{})
+	_, err := c.CancelWaiting(t.Context(), "later", By{Actor: "ann"})
+	requireKind(t, Invalid, err)
+	cancelled, err := c.CancelWaiting(t.Context(), "later", By{Actor: "ann", Why: "not today"})
+	require.NoError(t, err)
+	require.True(t, cancelled)
+	start, err := log.LastStart(t.Context(), "later")
+	require.NoError(t, err)
+	require.Equal(t, landscape.StartCancelled, start.State)
+	require.Equal(t, "cancelled by ann before the run began: not today", start.Reason)
+	require.ErrorIs(t, landscapetest.Scene{Run: "later", Chunks: 1, ChunkRows: 1}.Begin(t.Context(), log), landscape.ErrCalledOff)
+	for _, run := range []string{"later", "r0", "nobody"} {
+		cancelled, err = c.CancelWaiting(t.Context(), run, By{Actor: "ann", Why: "again"})
+		require.NoError(t, err)
+		require.False(t, cancelled, run)
+	}
+}

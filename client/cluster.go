@@ -20,6 +20,9 @@ type Cluster struct {
 	CodecFile string // with the keys by which the workers encrypt what Temporal stores; empty for those in CodecKeys
 	CodecKeys string // empty if the workers do not encrypt
 
+	// Gone reports whether the server ended and nobody has started it again for some time; nil if others look after it.
+	Gone func() bool
+
 	// Env has Temporal's environment configuration, which says what Address does not: the namespace, certificates, an API key. Nil for the
 	// environment of the process.
 	Env Lookup

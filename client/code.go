@@ -16,6 +16,7 @@ const (
 	InvalidQuestion     Code = "INVALID_QUESTION"      // the question makes no sense for the run
 	InvalidRequest      Code = "INVALID_REQUEST"       // the request lacks something, or contradicts itself
 	InvalidRun          Code = "INVALID_RUN"           // no run can have this id
+	SourceUnusable      Code = "SOURCE_UNUSABLE"       // a source cannot be read as the document declares it
 	InvalidStateFolder  Code = "INVALID_STATE_FOLDER"  // the state folder cannot be made, or is too deep
 	EffectNotFound      Code = "EFFECT_NOT_FOUND"      // the run has no such effect
 	LandscapeNotFound   Code = "LANDSCAPE_NOT_FOUND"   // there is no landscape
@@ -25,6 +26,7 @@ const (
 	PipelineRetired     Code = "PIPELINE_RETIRED"      // no run of the pipeline may start, and no version of it becomes current
 	EnvironmentNotFound Code = "ENVIRONMENT_NOT_FOUND" // no such environment has values or pipelines
 	ScheduleNotFound    Code = "SCHEDULE_NOT_FOUND"    // no deployed pipeline has such a schedule
+	StartRefused        Code = "START_REFUSED"         // the run did not begin: its start was refused, or called off
 	RunNotFound         Code = "RUN_NOT_FOUND"         // there is no such run, or none at all
 	DependencyChanged   Code = "DEPENDENCY_CHANGED"    // a source, the plan, or what is stored of the run is not what it was when it began
 	DocumentChanged     Code = "DOCUMENT_CHANGED"      // the document's file is not what it was when the run began
@@ -52,6 +54,7 @@ const (
 	RunSuperseded       Code = "RUN_SUPERSEDED"        // another process resumed the run
 	StateFolderBusy     Code = "STATE_FOLDER_BUSY"     // another process executes runs in the state folder
 	NoAnswer            Code = "NO_ANSWER"             // what executes the run did not obey in time; it may yet
+	PagesUnavailable    Code = "PAGES_UNAVAILABLE"     // Temporal's web pages cannot be served at the address
 	NoWorker            Code = "NO_WORKER"             // no worker listens on the queue
 	RunWaiting          Code = "RUN_WAITING"           // the run's workflow is open, and no worker has recorded the run yet
 	StagedRemains       Code = "STAGED_REMAINS"        // the run is cancelled permanently, and what it staged could not be removed

@@ -56,6 +56,10 @@ const (
 	SamePayloads      Cure = "same_payloads"       // use the payload store that the workers use
 	DiagnoseAndResume Cure = "diagnose_and_resume" // look for the cause, then resume the run
 	Join              Cure = "join"                // follow the run
+	ServeAgain        Cure = "serve_again"         // serve the state folder again: that continues the run
+	NameSlot          Cure = "name_slot"           // say which slot of time the run is about
+	NameSchedule      Cure = "name_schedule"       // say which schedule of the document is meant
+	OtherPages        Cure = "other_pages"         // serve the web pages at another address, or not at all
 	OtherID           Cure = "other_id"            // choose another id
 	StartAnew         Cure = "start_anew"          // start a run of another file of the document
 	ResumeOther       Cure = "resume_other"        // resume the run that the error is about

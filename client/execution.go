@@ -82,7 +82,7 @@ func (e *Execution) Close() error {
 
 // execute starts the workflow of a run, and a worker for it if this process executes runs.
 func (s *Session) execute(ctx context.Context, e *Execution) (_ *Execution, err error) {
-	e.session, e.Run = s, e.input.Run
+	e.session, e.Run, e.gone = s, e.input.Run, s.Gone
 	e.by = e.by.or(s.Actor)
 	e.Workflow = workflows.WorkflowID(e.Run)
 	if err := s.abandon(ctx, e.Run); err != nil { // before there is a worker that would continue it

@@ -29,7 +29,7 @@ type Executor struct {
 	Databases   []string // files that runs of a process write, besides their payloads and outputs
 	Queue       string   // of a cluster: that of its workers; empty of a process
 
-	// Gone reports whether the process ended, or uses the state folder no more; nil of a cluster.
+	// Gone reports whether the process ended, or uses the state folder no more; nil of a cluster that others look after.
 	Gone func() bool
 
 	// Active are the ids of the runs that this process executes, if it is the executor; nil of another one.

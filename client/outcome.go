@@ -74,6 +74,8 @@ func (e *Execution) neverBegan(end *Ending) *Error {
 		failure.Kind, failure.Code, failure.Message = Interrupted, Stopped, fmt.Sprintf("run %s was %s, before it began; nothing was read or written", e.Run, end.Result.Reason)
 	case end.Err == nil && end.Result.Reason != "":
 		failure.Kind, failure.Code, failure.Message = Conflict, RunSkipped, fmt.Sprintf("run %s was %s: %s", e.Run, end.Result.Status, end.Result.Reason)
+	case end.Gone:
+		failure.Kind, failure.Code, failure.Cure, failure.Message = Unavailable, NoWorker, e.afterwards(), "the process that was to begin the run ended"
 	case end.Err != nil:
 		failure.Kind, failure.Code, failure.Cure = e.classify(end.Err)
 		failure.Message = Cause(end.Err)
@@ -106,7 +108,7 @@ func (e *Execution) notOurs(end *Ending, run landscape.Run) *Error {
 func (e *Execution) unrecorded(end *Ending) *Error {
 	failure := &Error{Kind: Failed, Code: OutcomeNotRecorded, Cure: DiagnoseAndResume, Run: e.Run, Message: "the run's end could not be recorded", Err: end.Err}
 	if end.Gone {
-		return &Error{Kind: Conflict, Code: NotExecuted, Cure: Resume, Run: e.Run, Message: fmt.Sprintf("the process that worked for run %s ended", e.Run)}
+		return &Error{Kind: Conflict, Code: NotExecuted, Cure: e.afterwards(), Run: e.Run, Message: fmt.Sprintf("the process that worked for run %s ended", e.Run)}
 	}
 	if end.Interrupted {
 		failure.Kind, failure.Code = Interrupted, Stopped
@@ -117,15 +119,22 @@ func (e *Execution) unrecorded(end *Ending) *Error {
 	return failure
 }
 
+// afterwards is how to continue with a run whose process ended: the next one that serves does so by itself.
+func (e *Execution) afterwards() Cure {
+	if e.session.OnCluster() {
+		return ServeAgain
+	}
+	return Resume
+}
+
 // classify says of an error of a workflow whether workers refused the run for what its starter can mend: nothing was written then.
-// In this process that is found out before there is a workflow.
 func (e *Execution) classify(err error) (Kind, Code, Cure) {
 	application, ok := errors.AsType[*temporal.ApplicationError](err)
-	if !ok || !e.Remote() {
+	if !ok {
 		return Failed, RunFailed, ""
 	}
 	switch code, refused := refusals[application.Type()]; {
-	case refused && (code == InvalidDocument || code == InvalidInput):
+	case refused && (code == InvalidDocument || code == InvalidInput || code == SourceUnusable):
 		return Invalid, code, ""
 	case refused:
 		return Conflict, code, ""
@@ -141,6 +150,8 @@ func (e *Execution) classify(err error) (Kind, Code, Cure) {
 var refusals = map[string]Code{
 	activities.TypeDocument:      InvalidDocument,
 	activities.TypeInput:         InvalidInput,
+	activities.TypeSource:        SourceUnusable,
+	activities.TypeExists:        RunExists,
 	activities.TypeRetired:       PipelineRetired,
 	activities.TypePlanChanged:   DependencyChanged,
 	activities.TypeSourceChanged: DependencyChanged,

@@ -37,6 +37,7 @@ type Session struct {
 	Active    *sync.Map // ids of the runs that this process executes; all sessions of one server share it
 	Private   bool      // no other state folder has runs in this landscape
 	Release   func() error
+	Gone      func() bool // what executes the runs ended, and nobody started it again; nil if that cannot be
 }
 
 // Close releases what the session opened. Runs that this process executes must have ended.

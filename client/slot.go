@@ -41,7 +41,7 @@ func (d *Document) about(of SlotOf) error {
 	case of.For == "" && !of.Next.IsZero():
 		return d.aboutNext(of)
 	case of.For == "" && of.Schedule != "":
-		return invalid(fmt.Sprintf("which slot of %s is the run about? Name it as well (--for)", of.Schedule))
+		return &Error{Kind: Invalid, Code: InvalidRequest, Cure: NameSlot, Message: fmt.Sprintf("which slot of %s is the run about? Name it as well", of.Schedule)}
 	case of.For == "":
 		return nil
 	}
@@ -51,7 +51,7 @@ func (d *Document) about(of SlotOf) error {
 	}
 	schedule, err := table.Schedule(of.Schedule)
 	if err != nil {
-		return invalid(fmt.Sprintf("%s %v (--schedule)", d.File, err))
+		return &Error{Kind: Invalid, Code: InvalidRequest, Cure: NameSchedule, Message: fmt.Sprintf("%s %v", d.File, err)}
 	}
 	slot, err := schedule.Value.Named(of.For)
 	if err != nil {

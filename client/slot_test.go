@@ -56,11 +56,11 @@ func TestOpenForKnowsTheParametersOfASlot(t *testing.T) {
 func TestOpenForRefuses(t *testing.T) {
 	file := documentOf(t, elsewhere+"schedules: {nightly: {every: day}, weekly: {every: week}}\n")
 	for message, slot := range map[string]client.SlotOf{
-		"has several schedules: say whose slot it is: nightly, weekly (--schedule)": {For: "2026-11-21"},
-		`has no schedule named "nihgtly" (did you mean "nightly"?)`:                 {For: "2026-11-21", Schedule: "nihgtly"},
-		"the one that covers it is 2026-W47":                                        {For: "2026-11-21", Schedule: "weekly"},
-		"which slot of weekly is the run about?":                                    {Schedule: "weekly"},
-		`has no schedule named "x"`:                                                 {Schedule: "x", Next: time.Now()},
+		"has several schedules: say whose slot it is: nightly, weekly": {For: "2026-11-21"},
+		`has no schedule named "nihgtly" (did you mean "nightly"?)`:    {For: "2026-11-21", Schedule: "nihgtly"},
+		"the one that covers it is 2026-W47":                           {For: "2026-11-21", Schedule: "weekly"},
+		"which slot of weekly is the run about?":                       {Schedule: "weekly"},
+		`has no schedule named "x"`:                                    {Schedule: "x", Next: time.Now()},
 	} {
 		_, err := client.OpenFor(file, nil, slot)
 		require.ErrorContains(t, err, message)

@@ -44,7 +44,7 @@ func (c *Client) refused(ctx context.Context, word string, missing error) error 
 	if start.Run != word {
 		message = fmt.Sprintf("workflow %s: %s", word, message)
 	}
-	return &Error{Kind: Failed, Code: RunFailed, Run: start.Run, Message: message, Err: missing}
+	return &Error{Kind: NotFound, Code: StartRefused, Run: start.Run, Message: message, Err: missing}
 }
 
 // unknown says what the cluster knows of a run that is not recorded; missing if nothing.
@@ -76,7 +76,7 @@ func (c *Client) unknown(ctx context.Context, word string, missing error) error 
 		}
 		if err := executor.Temporal.GetWorkflow(ctx, id, execution.ID).Get(ctx, nil); err != nil {
 			message := fmt.Sprintf("run %s is not recorded; its workflow %s failed: %s", word, id, Cause(err))
-			return &Error{Kind: Failed, Code: RunFailed, Run: word, Message: message, Err: err}
+			return &Error{Kind: NotFound, Code: StartRefused, Run: word, Message: message, Err: err}
 		}
 	}
 	return missing

@@ -8,7 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
 
+	"waymark/activities"
 	"waymark/activities/recompute"
 	"waymark/landscape"
 	"waymark/pipeline"
@@ -105,4 +107,32 @@ func TestAnOrderToARunThatDoesNotBegin(t *testing.T) {
 	require.Less(t, time.Since(begun), time.Minute)
 	require.Error(t, started.Get(t.Context(), nil))
 	require.Equal(t, "refused", asked(t, s, "ann-wants").Status)
+}
+
+// TestAKeyIsTakenBeforeItsRunBegins: who asks under a key for something else than the start that waits learns that at once, and that start stays.
+func TestAKeyIsTakenBeforeItsRunBegins(t *testing.T) {
+	s := offering(t, nil)
+	run := activities.RunOfKey("orders", "k")
+	require.NoError(t, s.Log.Accept(t.Context(), landscape.Start{Run: run, Pipeline: "orders", Params: `{"day":"1"}`, Workflow: "first", Key: "k"}))
+	input := map[string]any{"pipeline": "orders", "key": "k", "why": "a test", "params": map[string]any{"day": "2"}}
+	var application *temporal.ApplicationError
+	require.ErrorAs(t, system.Execute(t, s.Temporal, "second", input).Get(t.Context(), nil), &application)
+	require.Equal(t, workflows.TypeKeyReused, application.Type())
+	require.Contains(t, application.Message(), "other values of the parameters day")
+	start, err := s.Log.LastStart(t.Context(), run)
+	require.NoError(t, err)
+	require.Equal(t, []any{landscape.StartAccepted, "first"}, []any{start.State, start.Workflow})
+	refused, err := s.Log.StartOfWorkflow(t.Context(), "second")
+	require.NoError(t, err)
+	require.Equal(t, []any{landscape.StartRefused, workflows.TypeKeyReused, "a test"}, []any{refused.State, refused.Refusal, refused.Why})
+}
+
+// TestARefusedInputKeepsWhatCouldBeRead of it: parameters and the reason.
+func TestARefusedInputKeepsWhatCouldBeRead(t *testing.T) {
+	s := offering(t, nil)
+	input := map[string]any{"pipelines": "orders", "why": "month end", "params": map[string]any{"day": 2, "of": []int{1}}}
+	require.Error(t, system.Execute(t, s.Temporal, "ann-tries", input).Get(t.Context(), nil))
+	start, err := s.Log.StartOfWorkflow(t.Context(), "ann-tries")
+	require.NoError(t, err)
+	require.Equal(t, []string{"month end", `{"day":"2"}`}, []string{start.Why, start.Params})
 }

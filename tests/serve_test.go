@@ -285,3 +285,29 @@ func TestServeIsKilled(t *testing.T) {
 	s.waymark(t, "verify", "r")
 	require.Equal(t, landscape.StartBegun, listed[struct{ State landscape.StartState }](t, s, "starts")[0].State)
 }
+
+// TestFollowersOfAServerThatEnded: who follows a run that a server executes learns that the server is gone, and how to go on.
+func TestFollowersOfAServerThatEnded(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "served.yaml"), []byte(served), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "in.csv"), []byte(numbered(0, 10)), 0o600))
+	s := serve(t, folder)
+	s.waymark(t, "run", "--pipeline", "served", "--run-id", "whole")
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "in.csv"), []byte(numbered(0, 400_000)), 0o600))
+	s.waymark(t, "run", "--pipeline", "served", "--run-id", "r", "--detach")
+	s.waymark(t, "pause", "r", "--why", "to end the server")
+	ctx, done := context.WithTimeout(t.Context(), time.Minute)
+	defer done()
+	said := make(chan string)
+	go func() {
+		out, err := s.try(ctx, "follow", "r")
+		said <- fmt.Sprint(out, err)
+	}()
+	time.Sleep(time.Second) // it follows
+	require.NoError(t, s.cmd.Process.Kill())
+	_ = s.cmd.Wait()
+	out := <-said
+	require.Contains(t, out, "the process that worked for run r ended; waymark serve continues it, and waymark follow r follows it then")
+	require.Contains(t, out, "exit status 2")
+}

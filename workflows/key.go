@@ -54,7 +54,11 @@ func (p *proxy) startKeyed(ctx workflow.Context) (RunResult, error) {
 		}
 		switch {
 		case found.Differs != "":
-			return RunResult{}, refuse(ctx, in, failure(TypeKeyReused, "KEY_REUSED: run %s was asked for under this key with %s: give another key", in.Run, found.Differs))
+			reused := in
+			if found.Status == "" { // the start that is recorded for the run is that of somebody else, and open
+				reused.Run = idOf(workflow.GetInfo(ctx))
+			}
+			return RunResult{}, refuse(ctx, reused, failure(TypeKeyReused, "KEY_REUSED: run %s was asked for under this key with %s: give another key", in.Run, found.Differs))
 		case found.Status == "":
 			result, err := p.startChild(ctx)
 			if !temporal.IsWorkflowExecutionAlreadyStartedError(err) {
@@ -81,7 +85,11 @@ func (in *RunInput) ended(found activities.Keyed) (RunResult, error) {
 	case pipeline.Completed, pipeline.CompletedWithFailures, pipeline.Empty:
 		return result, nil
 	default:
-		return result, failure(TypeRunFailed, "run %s, which somebody else asked for, is %s: %s", in.Run, found.Status, found.Reason)
+		said := fmt.Sprintf("run %s, which somebody else asked for, is %s: %s", in.Run, found.Status, found.Reason)
+		if next := nextCommands(in.Run, string(found.Status), found.Reason); len(next) > 0 {
+			said += fmt.Sprintf("; %s %s", next[0][0], next[0][1])
+		}
+		return result, failure(TypeRunFailed, "%s", said)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	sdk "go.temporal.io/sdk/client"
 	sdklog "go.temporal.io/sdk/log"
@@ -141,6 +142,26 @@ func (f Folder) Server() (address, queue string) {
 		return "", ""
 	}
 	return process.Address, process.Queue
+}
+
+// gonePatience is how long a process that serves may be away before it is gone: it may be started again.
+const gonePatience = 10 * time.Second
+
+// Gone returns what reports whether the process that serves on the folder at the address ended, and nobody serves there again.
+func (f Folder) Gone(address string) func() bool {
+	var since time.Time // zero while it serves
+	return func() bool {
+		now, held, err := embedded.Holder(f.Temporal())
+		switch {
+		case err != nil || held && (now.Address == "" || now.Address == address):
+			since = time.Time{}
+		case since.IsZero():
+			since = time.Now()
+		default:
+			return time.Since(since) >= gonePatience
+		}
+		return false
+	}
 }
 
 // Reserved returns the places in which no document reads or writes: those of the stores, and what else is the folder's own.

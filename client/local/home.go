@@ -201,7 +201,7 @@ func (h *Home) Reach(ctx context.Context) (*client.Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &client.Executor{Connection: connection, Queue: cluster.TaskQueue()}, nil
+	return &client.Executor{Connection: connection, Queue: cluster.TaskQueue(), Gone: cluster.Gone}, nil
 }
 
 // reachProcess connects to the process that executes runs in the state folder, which may be this one.
@@ -247,7 +247,7 @@ func (h *Home) Session(ctx context.Context, purpose client.Purpose) (*client.Ses
 		Release: func() error { return nil },
 	}
 	if o.Cluster != nil {
-		s.Queue, s.Files = o.Cluster.TaskQueue(), o.Cluster.Files
+		s.Queue, s.Files, s.Gone = o.Cluster.TaskQueue(), o.Cluster.Files, o.Cluster.Gone
 	} else {
 		s.State = o.State.File("")
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"waymark/client"
 	"waymark/internal/temporal/embedded"
 	"waymark/internal/temporal/webui"
 	"waymark/worker/daemon"
@@ -39,7 +40,9 @@ func (f Folder) Serve(ctx context.Context, s Serving) (err error) {
 	if s.Pages != "" {
 		stop, err := webui.Start(ctx, s.Pages, server.Address())
 		if err != nil {
-			return fmt.Errorf("temporal's web pages at %s: %w; --pages says where else, or off", s.Pages, err)
+			return &client.Error{
+				Kind: client.Unavailable, Code: client.PagesUnavailable, Cure: client.OtherPages, Message: fmt.Sprintf("temporal's web pages at %s: %v", s.Pages, err), Err: err,
+			}
 		}
 		defer stop()
 	}

@@ -64,10 +64,7 @@ func (a *app) cancelWaiting(ctx context.Context, home *local.Home, run string, b
 		}
 		return a.printOrder(orderResult{Run: waiting.Run, Order: workflows.CancelUpdate}, "is cancelled before it began; nothing was read or written")
 	}
-	if !a.onCluster() {
-		return missing
-	}
-	cancelled, err := home.CancelWaiting(ctx, run)
+	cancelled, err := home.CancelWaiting(ctx, run, by)
 	switch {
 	case err != nil:
 		return err

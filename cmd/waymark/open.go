@@ -24,6 +24,9 @@ func (a *app) options() local.Options {
 	if a.onCluster() {
 		keys, _ := a.env(daemon.CodecKeysVariable)
 		o.Cluster = &client.Cluster{Address: a.temporal, Queue: a.queue, Files: a.files, CodecFile: a.codecKeys, CodecKeys: keys, Env: a.env}
+		if a.joined {
+			o.Cluster.Gone = a.folder().Gone(a.temporal)
+		}
 	}
 	return o
 }

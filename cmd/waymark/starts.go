@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -32,6 +33,9 @@ does not compile where a person runs it from its file asks for none.`,
 	return cmd
 }
 
+// oneLine is a text of several lines, such as the problems of a document, as one.
+func oneLine(lines string) string { return strings.ReplaceAll(strings.TrimSpace(lines), "\n", "; ") }
+
 func (a *app) listStarts(ctx context.Context, home *local.Home, state string, p page) error {
 	starts, err := home.Starts(ctx, landscape.StartState(state), p.after, p.limit)
 	if err != nil {
@@ -40,7 +44,7 @@ func (a *app) listStarts(ctx context.Context, home *local.Home, state string, p 
 	lines := [][]string{{"start", "pipeline", "state", "accepted", "trigger", "actor", "reason"}}
 	for i := range starts {
 		s := &starts[i]
-		lines = append(lines, []string{s.ID, s.Pipeline, string(s.State), moment(s.Accepted), s.Trigger, s.Actor, text.Cell(cmp.Or(s.Reason, "-"))})
+		lines = append(lines, []string{s.ID, s.Pipeline, string(s.State), moment(s.Accepted), s.Trigger, s.Actor, text.Cell(oneLine(cmp.Or(s.Reason, "-")))})
 	}
 	if n := len(starts); n > 0 {
 		p.note(a, n, starts[n-1].ID)
