@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
 
 	"waymark/landscape"
@@ -141,18 +139,21 @@ func (a *Activities) wake(ctx context.Context, runs ...string) {
 	if runs == nil {
 		return
 	}
-	if err := Wake(ctx, serviceOf(ctx), activity.GetInfo(ctx).Namespace, runs...); err != nil {
+	if err := Wake(ctx, activity.GetClient(ctx), runs...); err != nil {
 		activity.GetLogger(ctx).Warn("the runs that wait were not woken", "runs", runs, "error", err)
 	}
 }
 
+// Signaler sends signals to workflows, as clients of Temporal do.
+type Signaler interface {
+	SignalWorkflow(ctx context.Context, workflow, execution, signal string, arg any) error
+}
+
 // Wake tells the workflows of runs that wait to ask again. It tries all. That a workflow is gone is no error.
-func Wake(ctx context.Context, service workflowservice.WorkflowServiceClient, namespace string, runs ...string) error {
+func Wake(ctx context.Context, to Signaler, runs ...string) error {
 	var failed error
 	for _, run := range runs {
-		_, err := service.SignalWorkflowExecution(ctx, &workflowservice.SignalWorkflowExecutionRequest{
-			Namespace: namespace, WorkflowExecution: &common.WorkflowExecution{WorkflowId: WorkflowID(run)}, SignalName: AdmittedSignal,
-		})
+		err := to.SignalWorkflow(ctx, WorkflowID(run), "", AdmittedSignal, nil)
 		if gone := (*serviceerror.NotFound)(nil); !errors.As(err, &gone) {
 			failed = errors.Join(failed, err)
 		}

@@ -170,5 +170,5 @@ func (c *Client) SetLimit(ctx context.Context, pool string, places int64, by By)
 		return err
 	}
 	defer executor.Close()
-	return activities.Wake(ctx, executor.Temporal.WorkflowService(), executor.Namespace, runs...)
+	return activities.Wake(ctx, executor.Temporal, runs...)
 }

@@ -127,7 +127,7 @@ func TestALaterRunTakesThePlaceInTheQueue(t *testing.T) {
 	runs, err := d.Log.AllAdmissible(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{"c"}, runs)
-	require.NoError(t, activities.Wake(t.Context(), d.Temporal.WorkflowService(), embedded.Namespace, runs...))
+	require.NoError(t, activities.Wake(t.Context(), d.Temporal, runs...))
 	require.Equal(t, pipeline.Completed, result(t, c).Status)
 }
 
@@ -161,7 +161,7 @@ func TestAQueueHasAnEnd(t *testing.T) {
 	refused(t, d.ask(t, "c", bounded), activities.TypeQueueFull, "as many runs wait as may")
 	require.Equal(t, activities.TypeQueueFull, d.becomes(t, "c", landscape.StartRefused).Refusal)
 	require.Eventually(t, func() bool { // it asks by itself in two minutes; here somebody makes it
-		_ = activities.Wake(t.Context(), d.Temporal.WorkflowService(), embedded.Namespace, "b")
+		_ = activities.Wake(t.Context(), d.Temporal, "b")
 		start, err := d.Log.LastStart(t.Context(), "b")
 		return err == nil && start.State == landscape.StartRefused
 	}, time.Minute, 100*time.Millisecond)

@@ -19,6 +19,7 @@ import (
 	sdk "go.temporal.io/sdk/client"
 
 	"waymark/client"
+	"waymark/landscape"
 	"waymark/tests/system"
 	"waymark/workflows"
 	"waymark/workflows/slots"
@@ -101,6 +102,7 @@ func TestRecord(t *testing.T) {
 	recordAskedOrders(t, "asked-ordered")
 	recordListed(t, "listed")
 	recordRang(t, "rang")
+	recordWaiting(t)
 	s.recordResumed(t, "resumed-graph", strings.NewReplacer("trigger: {rows: 200}", "trigger: {after: 20ms}", "rows: 100}", "rows: 500}").Replace(recordedGraph))
 	long := recorder{system.Start(t, map[string]any{"limit.historyCount.suggestContinueAsNew": 40})}
 	long.Write(t, files)
@@ -198,6 +200,33 @@ func recordAsked(t *testing.T, name string) {
 	r := recorder{offering(t, map[string]string{"recorded.yaml": recorded, "in.csv": canaries(1234, false)})}
 	require.NoError(t, system.Execute(t, r.Temporal, name, map[string]any{"pipeline": "recorded"}).Get(t.Context(), nil))
 	r.saveAs(t, name, name)
+}
+
+// recordWaiting has a run that holds a place, one that waits for it, one that is cancelled while it does, one that takes its place, and one that
+// is skipped.
+func recordWaiting(t *testing.T) {
+	t.Helper()
+	if isRecorded("waiting") {
+		return
+	}
+	d := open(t)
+	document := recorded + "concurrency: {runs: 1, when_full: POLICY}\n"
+	d.Write(t, map[string]string{"in.csv": canaries(1234, false)})
+	asked := map[string]sdk.WorkflowRun{"r": d.holder(t, strings.Replace(document, "POLICY", "queue", 1))}
+	for _, ask := range [][2]string{{"waiting", "queue"}, {"waiting-cancelled", "queue"}, {"skipped", "skip"}, {"joined", "join"}} {
+		asked[ask[0]] = d.ask(t, ask[0], strings.Replace(document, "POLICY", ask[1], 1))
+		if ask[1] == "queue" {
+			d.becomes(t, ask[0], landscape.StartWaiting)
+		}
+	}
+	require.NoError(t, give(t, d.Temporal, "run-waiting-cancelled", workflows.CancelUpdate, map[string]any{"actor": "ann", "why": "to record it"}))
+	d.order(t, workflows.ContinueUpdate)
+	for _, run := range asked {
+		require.NoError(t, run.Get(t.Context(), nil))
+	}
+	for _, name := range []string{"waiting", "waiting-cancelled", "skipped", "joined"} {
+		recorder(d).save(t, name)
+	}
 }
 
 // recordListed lists the pipelines.

@@ -75,7 +75,7 @@ func (a Abandoned) release(ctx context.Context, run string) error {
 }
 
 func (a Abandoned) wake(ctx context.Context, runs []string) error {
-	return activities.Wake(ctx, a.Client.WorkflowService(), a.Namespace, runs...)
+	return activities.Wake(ctx, a.Client, runs...)
 }
 
 // endStart records that no run comes of an open start whose workflow is closed by now.
