@@ -41,7 +41,7 @@ var allowed = map[string][]string{
 	"payload/payloadtest":    {"payload"},
 	"internal/settings":      {"pipeline"},
 	"worker/storage":         {"landscape", "landscape/pgstore", "payload", "payload/cache", "payload/fsstore", "payload/s3store"},
-	"worker/telemetry":       {"activities/resumepoint", "activities"},
+	"worker/telemetry":       {"activities/resumepoint", "activities", "pipeline"},
 	"internal/version":       {"internal/failpoint"},
 	"worker/daemon": {
 		"worker", "activities", "workflows", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "payload", "workflows/recovery", "workflows/slots", "internal/settings", "worker/storage", "worker/telemetry",

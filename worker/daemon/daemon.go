@@ -292,7 +292,7 @@ func (d *process) work(ctx context.Context, temporal client.Client, opened *stor
 	member.Options.BackgroundActivityContext = inHand
 	member.Options.WorkerStopTimeout = d.Drain + givingBack
 	member.Options.OnFatalError = func(err error) { d.failed <- fmt.Errorf("temporal: %w", err) }
-	member.Options.Interceptors = []interceptor.WorkerInterceptor{d.telemetry.Interceptor(pipelineOf(opened.Log.Reader))}
+	member.Options.Interceptors = []interceptor.WorkerInterceptor{d.telemetry.Interceptor(recorded(opened.Log.Reader))}
 	affinity, err := member.Affinity()
 	if err != nil {
 		return &UsageError{err}
@@ -345,11 +345,11 @@ func (d *process) drain(group worker.Group, giveBack context.CancelCauseFunc, wh
 	d.logger.Info("drained")
 }
 
-// pipelineOf returns what tells the name of a run's pipeline.
-func pipelineOf(log *landscape.Reader) func(context.Context, string) (string, error) {
-	return func(ctx context.Context, run string) (string, error) {
+// recorded returns what tells of a run what telemetry has to know.
+func recorded(log *landscape.Reader) func(context.Context, string) (telemetry.Run, error) {
+	return func(ctx context.Context, run string) (telemetry.Run, error) {
 		record, err := log.Run(ctx, run)
-		return record.Pipeline, err
+		return telemetry.Run{Pipeline: record.Pipeline, Started: record.Started.Time()}, err
 	}
 }
 

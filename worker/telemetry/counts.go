@@ -3,12 +3,14 @@ package telemetry
 import (
 	"context"
 	"errors"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.temporal.io/sdk/temporal"
 
 	"waymark/activities"
+	"waymark/pipeline"
 )
 
 // counts are our own metrics. docs/cluster.md lists them; people's dashboards know their names: never rename one.
@@ -16,7 +18,10 @@ type counts struct {
 	rows    metric.Int64Counter
 	effects metric.Int64Counter
 	runs    metric.Int64Counter
+	refused metric.Int64Counter
 	missed  metric.Int64Counter
+	success metric.Float64Gauge
+	run     metric.Float64Histogram
 	chunk   metric.Float64Histogram
 	lag     metric.Float64Histogram
 }
@@ -37,12 +42,19 @@ func newCounts(meter metric.Meter) (*counts, error) {
 		rows:    counter("waymark_rows", "Rows by pipeline, node and kind."),
 		effects: counter("waymark_effects", "What became of writing parts and publishing outputs."),
 		runs:    counter("waymark_runs", "Runs that came into a state."),
+		refused: counter("waymark_starts_refused", "Starts that came to nothing, by the type of the error."),
+		run:     histogram(runSeconds, "How long runs took from their beginning to their last end."),
 		missed:  counter("waymark_telemetry_missed", "Activities that are in no metric, because there were too many at once."),
 		chunk:   histogram("waymark_chunk", "How long an activity took."),
 		lag:     histogram("waymark_schedule_to_start", "How long an activity waited for a worker."),
 	}
-	return c, failed
+	made, err := meter.Float64Gauge("waymark_run_last_success_timestamp", metric.WithDescription("When a run was last completed, since 1970."), metric.WithUnit("s"))
+	c.success = made
+	return c, errors.Join(failed, err)
 }
+
+// runSeconds is the name of the histogram of whole runs, as it is before its unit.
+const runSeconds = "waymark_run"
 
 // Values of the label kind of waymark_rows.
 const (
@@ -67,8 +79,8 @@ const (
 )
 
 // add counts what an activity that ended is about. The labels hold names of the document and words of this program.
-func (c *counts) add(e event, pipeline string) {
-	ctx := context.Background()
+func (c *counts) add(e event, of Run) {
+	ctx, pipeline := context.Background(), of.Pipeline
 	outcome := "done"
 	if e.err != nil {
 		outcome = "failed"
@@ -82,6 +94,38 @@ func (c *counts) add(e event, pipeline string) {
 		}
 		c.addRows(ctx, one, pipeline)
 		c.addSteps(ctx, one, pipeline)
+		if status, ended := one.ended(pipeline); ended {
+			c.addEnd(ctx, status, of)
+		}
+	}
+}
+
+// ended reports whether a run ended with the event, and how.
+func (e event) ended(pipeline string) (status string, ended bool) {
+	switch in := e.in.(type) {
+	case activities.StopInput:
+		return string(in.Status), !neverBegan(in, pipeline)
+	case activities.FinishInput:
+		out, ok := e.out.(activities.FinishResult)
+		return string(out.Status), ok
+	}
+	return "", false
+}
+
+// neverBegan reports whether what stops is a start, whose run is not recorded.
+func neverBegan(in activities.StopInput, pipeline string) bool {
+	return in.Begin != nil && pipeline == nobody
+}
+
+// addEnd counts a run that ended.
+func (c *counts) addEnd(ctx context.Context, status string, of Run) {
+	c.runs.Add(ctx, 1, labels("pipeline", of.Pipeline, "status", status))
+	if !of.Started.IsZero() {
+		c.run.Record(ctx, time.Since(of.Started).Seconds(), labels("pipeline", of.Pipeline, "status", status))
+	}
+	switch pipeline.RunStatus(status) {
+	case pipeline.Completed, pipeline.CompletedWithFailures, pipeline.Empty:
+		c.success.Record(ctx, float64(time.Now().UnixMilli())/1000, labels("pipeline", of.Pipeline))
 	}
 }
 
@@ -168,6 +212,12 @@ func (c *counts) addRows(ctx context.Context, e event, pipeline string) {
 	}
 }
 
+// begins reports whether a run began with the event, and does not wait.
+func begins(e event) bool {
+	out, ok := e.out.(activities.Opened)
+	return ok && e.err == nil && out.Held == nil
+}
+
 // addSteps counts what happened to runs and outputs.
 func (c *counts) addSteps(ctx context.Context, e event, pipeline string) {
 	run := func(status string) { c.runs.Add(ctx, 1, labels("pipeline", pipeline, "status", status)) }
@@ -180,14 +230,16 @@ func (c *counts) addSteps(ctx context.Context, e event, pipeline string) {
 	case activities.SinkInput:
 		effect(in.Sink, effectPublished)
 	case activities.OpenInput:
-		run(runStarted)
+		if begins(e) {
+			run(runStarted)
+		}
 	case activities.ResumeInput:
 		run(runResumed)
+	case activities.RefuseInput:
+		c.refused.Add(ctx, 1, labels("refusal", in.Refusal))
 	case activities.StopInput:
-		run(string(in.Status))
-	case activities.FinishInput:
-		if out, ok := e.out.(activities.FinishResult); ok {
-			run(string(out.Status))
+		if neverBegan(in, pipeline) {
+			c.refused.Add(ctx, 1, labels("refusal", in.Refusal))
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -61,13 +62,16 @@ func Start(ctx context.Context, o Options) (*Telemetry, error) {
 }
 
 // seconds gives all histograms of seconds, Temporal's as well, bounds from what one call costs at least to what somebody should
-// look at.
+// look at, and that of whole runs bounds of a second to a day.
 func seconds() metric.View {
-	return metric.NewView(metric.Instrument{Name: "*", Unit: "s", Kind: metric.InstrumentKindHistogram}, metric.Stream{
-		Aggregation: metric.AggregationExplicitBucketHistogram{
-			Boundaries: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
-		},
-	})
+	return func(i metric.Instrument) (metric.Stream, bool) {
+		bounds := []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
+		if i.Name == runSeconds {
+			bounds = []float64{1, 5, 15, 60, 300, 900, 3_600, 4 * 3_600, 12 * 3_600, 24 * 3_600}
+		}
+		of := metric.Stream{Name: i.Name, Description: i.Description, Unit: i.Unit, Aggregation: metric.AggregationExplicitBucketHistogram{Boundaries: bounds}}
+		return of, i.Unit == "s" && i.Kind == metric.InstrumentKindHistogram
+	}
 }
 
 // buildInfo is the metric that names the program's version.
@@ -102,10 +106,17 @@ func (t *Telemetry) ClientOptions(o *client.Options) {
 	}
 }
 
-// Interceptor returns what makes a worker tell of its activities. pipeline returns the name of a run's pipeline; it is asked once
-// for each run, and not while the run waits.
-func (t *Telemetry) Interceptor(pipeline func(ctx context.Context, run string) (string, error)) interceptor.WorkerInterceptor {
-	w := newWatcher(t.counts, pipeline)
+// Run is what is recorded of a run.
+type Run struct {
+	Pipeline string // its name
+	Started  time.Time
+}
+
+// Interceptor returns what makes a worker tell of its activities, and log when runs begin and end. recorded returns what is recorded of a run; it is
+// asked once for each run, and not while the run waits.
+func (t *Telemetry) Interceptor(recorded func(ctx context.Context, run string) (Run, error)) interceptor.WorkerInterceptor {
+	w := newWatcher(t.counts, recorded)
+	w.logger = t.logger
 	go w.work(t.done)
 	return w
 }

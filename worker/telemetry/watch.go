@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -29,10 +30,11 @@ type watcher struct {
 	counts *counts
 	names  names
 	events chan event
+	logger *slog.Logger
 }
 
-func newWatcher(counts *counts, pipeline func(context.Context, string) (string, error)) *watcher {
-	return &watcher{counts: counts, names: names{ask: pipeline}, events: make(chan event, maxEvents)}
+func newWatcher(counts *counts, recorded func(context.Context, string) (Run, error)) *watcher {
+	return &watcher{counts: counts, names: names{ask: recorded}, events: make(chan event, maxEvents), logger: slog.New(slog.DiscardHandler)}
 }
 
 // InterceptActivity is called for each activity.
@@ -84,10 +86,26 @@ func (w *watcher) work(done <-chan struct{}) {
 }
 
 func (w *watcher) count(e event) {
-	if opened, ok := e.out.(activities.Opened); ok && e.err == nil {
-		w.names.learn(e.run, opened.Pipeline)
+	if opened, ok := e.out.(activities.Opened); ok && begins(e) {
+		w.names.learn(e.run, Run{opened.Pipeline, time.Now().Add(-e.took)})
 	}
-	w.counts.add(e, w.names.of(e.run))
+	of := w.names.of(e.run)
+	w.counts.add(e, of)
+	w.log(e, of)
+}
+
+// log says of a run that it began, or ended.
+func (w *watcher) log(e event, of Run) {
+	status, ended := e.ended(of.Pipeline)
+	switch {
+	case e.err != nil:
+	case begins(e):
+		w.logger.Info("run began", "run", e.run, "pipeline", of.Pipeline)
+	case ended && of.Started.IsZero():
+		w.logger.Info("run ended", "run", e.run, "pipeline", of.Pipeline, "status", status)
+	case ended:
+		w.logger.Info("run ended", "run", e.run, "pipeline", of.Pipeline, "status", status, "seconds", time.Since(of.Started).Round(time.Millisecond).Seconds())
+	}
 }
 
 // runOf returns the run that an activity with this input is about.
@@ -138,28 +156,28 @@ const askTimeout = 5 * time.Second
 
 // names remembers the pipelines of runs. It is used by one goroutine.
 type names struct {
-	ask   func(ctx context.Context, run string) (string, error)
-	known map[string]string
+	ask   func(ctx context.Context, run string) (Run, error)
+	known map[string]Run
 }
 
-func (n *names) learn(run, pipeline string) {
+func (n *names) learn(run string, of Run) {
 	if len(n.known) >= maxNames || n.known == nil {
-		n.known = map[string]string{}
+		n.known = map[string]Run{}
 	}
-	n.known[run] = pipeline
+	n.known[run] = of
 }
 
-// of returns the pipeline of the run. That of a run that is not recorded yet is asked for again.
-func (n *names) of(run string) string {
-	if name := n.known[run]; name != "" {
-		return name
+// of returns what is recorded of the run. For one that is not recorded yet the record is asked again.
+func (n *names) of(run string) Run {
+	if of := n.known[run]; of.Pipeline != "" {
+		return of
 	}
 	ctx, done := context.WithTimeout(context.Background(), askTimeout)
 	defer done()
-	name, err := n.ask(ctx, run)
-	if err != nil || name == "" {
-		return nobody
+	of, err := n.ask(ctx, run)
+	if err != nil || of.Pipeline == "" {
+		return Run{Pipeline: nobody}
 	}
-	n.learn(run, name)
-	return name
+	n.learn(run, of)
+	return of
 }

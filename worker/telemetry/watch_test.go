@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
@@ -102,9 +103,9 @@ func act[In, Out any](d done) any {
 func TestActivitiesAreCounted(t *testing.T) {
 	tel := start(t, nil)
 	asked := 0
-	w := newWatcher(tel.counts, func(_ context.Context, run string) (string, error) {
+	w := newWatcher(tel.counts, func(_ context.Context, run string) (Run, error) {
 		asked++
-		return map[string]string{"r2": "returns"}[run], nil
+		return map[string]Run{"r2": {Pipeline: "returns", Started: time.Now().Add(-20 * time.Second)}}[run], nil
 	})
 	blocked := temporal.NewNonRetryableApplicationError("who knows", activities.TypeBlocked, nil)
 	perform(t, w,
@@ -146,6 +147,15 @@ func TestActivitiesAreCounted(t *testing.T) {
 		`waymark_runs_total{pipeline="returns",status="cancelled"} 1`,
 	}, metrics(t, tel, "waymark_runs_total"))
 	require.ElementsMatch(t, []string{
+		`waymark_run_seconds_count{pipeline="orders",status="completed_with_failures"} 1`,
+		`waymark_run_seconds_count{pipeline="returns",status="cancelled"} 1`,
+	}, metrics(t, tel, "waymark_run_seconds_count"))
+	require.Contains(t, metrics(t, tel, "waymark_run_seconds_bucket"), `waymark_run_seconds_bucket{pipeline="returns",status="cancelled",le="15"} 0`)
+	require.Contains(t, metrics(t, tel, "waymark_run_seconds_bucket"), `waymark_run_seconds_bucket{pipeline="returns",status="cancelled",le="60"} 1`)
+	success := metrics(t, tel, "waymark_run_last_success_timestamp_seconds")
+	require.Len(t, success, 1, "only of what was completed")
+	require.Regexp(t, `^waymark_run_last_success_timestamp_seconds\{pipeline="orders"\} 1\.\d+e\+09$`, success[0])
+	require.ElementsMatch(t, []string{
 		`waymark_chunk_seconds_count{activity="OpenRun",outcome="done"} 1`,
 		`waymark_chunk_seconds_count{activity="ReadChunk",outcome="done"} 3`,
 		`waymark_chunk_seconds_count{activity="ProcessChunk",outcome="done"} 1`,
@@ -160,11 +170,36 @@ func TestActivitiesAreCounted(t *testing.T) {
 	require.Equal(t, []string{`waymark_build_info{code="waymark test"} 1`}, metrics(t, tel, "waymark_build_info"))
 }
 
+// TestStartsThatComeToNothing are no runs: they are counted as refused, and a run that waits for places has not begun.
+func TestStartsThatComeToNothing(t *testing.T) {
+	tel := start(t, nil)
+	var log strings.Builder
+	w := newWatcher(tel.counts, func(context.Context, string) (Run, error) { return Run{}, nil })
+	w.logger = slog.New(slog.NewTextHandler(&log, nil))
+	begin := activities.OpenInput{Run: "r1"}
+	for _, e := range []event{
+		{in: activities.RefuseInput{Begin: begin, Refusal: activities.TypeInput}},
+		{run: "r1", in: activities.StopInput{Run: "r1", Begin: &begin, Status: pipeline.Failed, Refusal: activities.TypeSource}},
+		{run: "r1", in: begin, out: activities.Opened{Held: &activities.Held{}}},
+	} {
+		w.count(e)
+	}
+	require.ElementsMatch(t, []string{
+		`waymark_starts_refused_total{refusal="InputInvalid"} 1`, `waymark_starts_refused_total{refusal="SourceUnusable"} 1`,
+	}, metrics(t, tel, "waymark_starts_refused_total"))
+	require.Empty(t, metrics(t, tel, "waymark_runs_total"))
+	require.Empty(t, log.String())
+	w.count(event{run: "r1", in: begin, out: activities.Opened{Plan: resumepoint.Plan{Pipeline: "orders"}}})
+	w.count(event{run: "r1", in: activities.FinishInput{Run: "r1"}, out: activities.FinishResult{Status: pipeline.Completed}})
+	require.Contains(t, log.String(), `msg="run began" run=r1 pipeline=orders`)
+	require.Contains(t, log.String(), `msg="run ended" run=r1 pipeline=orders status=completed seconds=`)
+}
+
 // TestWhatIsDoneTogetherIsCountedApart has activities that do several things: rows and effects are those of each, and of one that
 // failed only the things that did.
 func TestWhatIsDoneTogetherIsCountedApart(t *testing.T) {
 	tel := start(t, nil)
-	w := newWatcher(tel.counts, func(context.Context, string) (string, error) { return "orders", nil })
+	w := newWatcher(tel.counts, func(context.Context, string) (Run, error) { return Run{Pipeline: "orders"}, nil })
 	writes := activities.Together[activities.WriteInput]{Run: "r1", Each: []activities.WriteInput{{Sink: "a"}, {Sink: "b"}, {Sink: "c"}}}
 	blocked := temporal.NewNonRetryableApplicationError("who knows", activities.TypeBlocked, nil, []int{1})
 	for _, e := range []event{
@@ -202,7 +237,7 @@ func TestWhatIsDoneTogetherIsCountedApart(t *testing.T) {
 
 func TestARunThatNobodyKnowsIsCountedAllTheSame(t *testing.T) {
 	tel := start(t, nil)
-	w := newWatcher(tel.counts, func(context.Context, string) (string, error) { return "", errors.New("the record is away") })
+	w := newWatcher(tel.counts, func(context.Context, string) (Run, error) { return Run{}, errors.New("the record is away") })
 	perform(t, w, done{name: "ReadChunk", in: activities.ReadInput{Run: "r1", Source: "in"}, out: activities.ReadResult{Rows: 7}})
 	require.Equal(t, []string{`waymark_rows_total{kind="read",node="in",pipeline="unknown"} 7`}, metrics(t, tel, "waymark_rows_total"))
 }
@@ -219,7 +254,7 @@ func TestNoActivityWaitsForTheCounting(t *testing.T) {
 func TestTheInterceptorCountsByItself(t *testing.T) {
 	tel := start(t, nil)
 	counted := make(chan struct{})
-	w, ok := tel.Interceptor(func(context.Context, string) (string, error) { close(counted); return "orders", nil }).(*watcher)
+	w, ok := tel.Interceptor(func(context.Context, string) (Run, error) { close(counted); return Run{Pipeline: "orders"}, nil }).(*watcher)
 	require.True(t, ok)
 	w.tell(event{activity: "ReadChunk", run: "r1"})
 	<-counted
@@ -230,7 +265,7 @@ func TestSeriesAreBounded(t *testing.T) {
 	for i := range maxSeries + 10 {
 		tel.counts.add(event{
 			activity: "ReadChunk", in: activities.ReadInput{Source: "in"}, out: activities.ReadResult{Rows: 1},
-		}, strings.Repeat("p", i))
+		}, Run{Pipeline: strings.Repeat("p", i)})
 	}
 	lines := metrics(t, tel, "waymark_rows_total")
 	require.Len(t, lines, maxSeries)
@@ -238,10 +273,10 @@ func TestSeriesAreBounded(t *testing.T) {
 }
 
 func TestNamesAreBounded(t *testing.T) {
-	n := names{ask: func(_ context.Context, run string) (string, error) { return "of " + run, nil }}
+	n := names{ask: func(_ context.Context, run string) (Run, error) { return Run{Pipeline: "of " + run}, nil }}
 	for i := range 3 * maxNames {
 		run := strings.Repeat("r", i+1)
-		require.Equal(t, "of "+run, n.of(run))
+		require.Equal(t, "of "+run, n.of(run).Pipeline)
 	}
 	require.LessOrEqual(t, len(n.known), maxNames)
 }
