@@ -255,6 +255,50 @@ func TestComposeVariablesHaveDefaults(t *testing.T) {
 	require.Equal(t, given, slices.Compact(used))
 }
 
+// TestAlertsAreAboutMetricsThatThereAre: every metric and label in the rules of Prometheus is one that docs/cluster.md lists, and every worker is asked.
+func TestAlertsAreAboutMetricsThatThereAre(t *testing.T) {
+	var rules struct {
+		Groups []struct {
+			Name  string `yaml:"name"`
+			Rules []struct {
+				Alert       string            `yaml:"alert"`
+				Expr        string            `yaml:"expr"`
+				For         string            `yaml:"for"`
+				Labels      map[string]string `yaml:"labels"`
+				Annotations map[string]string `yaml:"annotations"`
+			} `yaml:"rules"`
+		} `yaml:"groups"`
+	}
+	text, err := os.ReadFile("../examples/compose/prometheus/alerts.yml")
+	require.NoError(t, err)
+	require.NoError(t, yaml.UnmarshalWithOptions(text, &rules, yaml.Strict()))
+	page := docs(t, "cluster.md")
+	found := 0
+	for _, rule := range rules.Groups[0].Rules {
+		require.NotEmpty(t, rule.Annotations["summary"], rule.Alert)
+		require.Contains(t, []string{"info", "warning", "critical"}, rule.Labels["severity"], rule.Alert)
+		require.Equal(t, strings.Count(rule.Expr, "("), strings.Count(rule.Expr, ")"), rule.Alert)
+		for _, metric := range regexp.MustCompile(`waymark_\w+`).FindAllString(rule.Expr, -1) {
+			row := regexp.MustCompile("(?m)^\\| `" + strings.TrimSuffix(metric, "_bucket") + "` \\| .*$").FindString(page)
+			require.NotEmpty(t, row, "%s: docs/cluster.md does not list %s", rule.Alert, metric)
+			found++
+			for _, label := range regexp.MustCompile(`\$labels\.(\w+)`).FindAllStringSubmatch(rule.Annotations["summary"], -1) {
+				require.Contains(t, row, "`"+label[1]+"`", rule.Alert)
+				require.Contains(t, rule.Expr, label[1], rule.Alert)
+			}
+		}
+	}
+	require.Greater(t, found, 4)
+	config, err := os.ReadFile("../examples/compose/prometheus/prometheus.yml")
+	require.NoError(t, err)
+	require.NoError(t, yaml.Unmarshal(config, new(map[string]any)))
+	require.Contains(t, string(config), "targets: [worker-1:8077, worker-2:8077]")
+	for _, worker := range []string{"worker-1", "worker-2"} {
+		require.Equal(t, "0.0.0.0:8077", compose(t).Services[worker].Environment["WAYMARK_HTTP"])
+	}
+	require.Contains(t, compose(t).Services["prometheus"].Volumes, "./examples/compose/prometheus:/etc/prometheus:ro")
+}
+
 // TestTheImageHasWhatItNeeds holds the paths in the Dockerfile against the repository.
 func TestTheImageHasWhatItNeeds(t *testing.T) {
 	text, err := os.ReadFile("../Dockerfile")

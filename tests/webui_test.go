@@ -80,7 +80,8 @@ func TestTemporalsPages(t *testing.T) {
 	p.Press(t, "Confirm")
 	p.open(t, own, "FAILED", "RUN_EXISTS")
 	p.Shot(t, "reset-2-failed")
-	reset := s.temporal(t).GetWorkflow(t.Context(), own, "").GetRunID()
+	reset := s.temporal(t).GetWorkflow(t.Context(), own, "")
+	require.ErrorContains(t, reset.Get(t.Context(), nil), "RUN_EXISTS")
 
 	p.Press(t, "More Actions")
 	p.Press(t, "Start Workflow Like This One")
@@ -91,7 +92,7 @@ func TestTemporalsPages(t *testing.T) {
 	p.Await(t, "Workflow started successfully")
 	again := s.temporal(t).GetWorkflow(t.Context(), own, "")
 	require.ErrorContains(t, again.Get(t.Context(), nil), "RUN_EXISTS")
-	require.NotEqual(t, reset, again.GetRunID())
+	require.NotEqual(t, reset.GetRunID(), again.GetRunID())
 	p.open(t, own, "FAILED", "RUN_EXISTS")
 	p.Shot(t, "like-2-failed")
 
