@@ -71,11 +71,13 @@ func TestARunWaitsForItsTurn(t *testing.T) {
 	c := d.ask(t, "c", one("queue"))
 	require.Contains(t, d.becomes(t, "c", landscape.StartWaiting).Reason, "; run b comes before it")
 
+	begun := time.Now()
 	d.order(t, workflows.ContinueUpdate)
 	for run, handle := range map[string]client.WorkflowRun{"r": holder, "b": b, "c": c} {
 		require.Equal(t, pipeline.Completed, result(t, handle).Status, run)
 		d.complete(t, run)
 	}
+	require.Less(t, time.Since(begun), time.Minute, "they were told, and did not ask by themselves")
 	r, later := d.run(t, "b"), d.run(t, "c")
 	require.LessOrEqual(t, d.run(t, "r").Finished, r.Started)
 	require.LessOrEqual(t, r.Finished, later.Started)
@@ -178,16 +180,19 @@ func TestATerminatedRunLetsGoOfItsPlace(t *testing.T) {
 	c := d.ask(t, "c", one("queue"))
 	d.becomes(t, "c", landscape.StartWaiting)
 	begun := time.Now().Add(-time.Minute)
-	for _, id := range []string{workflows.WorkflowID("r"), b.GetID()} {
-		require.NoError(t, d.Temporal.TerminateWorkflow(t.Context(), id, "", "to see"))
-	}
 	runs := recovery.Abandoned{Client: d.Temporal, Namespace: embedded.Namespace, Log: d.Log}
-	require.Eventually(t, func() bool {
-		_, err := runs.Since(t.Context(), begun)
-		require.NoError(t, err)
-		start, err := d.Log.LastStart(t.Context(), "c")
-		return err == nil && start.State == landscape.StartBegun
-	}, time.Minute, 10*time.Millisecond)
+	for _, step := range []struct {
+		terminated, run string
+		state           landscape.StartState
+	}{{b.GetID(), "b", landscape.StartRefused}, {workflows.WorkflowID("r"), "c", landscape.StartBegun}} {
+		require.NoError(t, d.Temporal.TerminateWorkflow(t.Context(), step.terminated, "", "to see"))
+		require.Eventually(t, func() bool {
+			_, err := runs.Since(t.Context(), begun)
+			require.NoError(t, err)
+			start, err := d.Log.LastStart(t.Context(), step.run)
+			return err == nil && start.State == step.state
+		}, time.Minute, 10*time.Millisecond, step.run)
+	}
 	require.Equal(t, pipeline.Completed, result(t, c).Status)
 	require.Equal(t, "WorkflowClosed", d.becomes(t, "b", landscape.StartRefused).Refusal)
 }
