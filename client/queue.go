@@ -98,8 +98,12 @@ func (c *Client) CancelQueued(ctx context.Context, waiting *Waiting, by By) (err
 	found, err := WithExecutor(ctx, c.host, waiting.Run, func(executor *Executor) error {
 		return executor.Order(ctx, waiting.Run, workflows.CancelUpdate, order)
 	})
-	if err == nil && !found {
-		err = &Error{Kind: Conflict, Code: NotExecuted, Run: waiting.Run, Message: fmt.Sprintf("nobody works for run %s: what executes runs is not reached", waiting.Run)}
+	if err != nil || found {
+		return err
+	}
+	called, err := c.callOff(ctx, waiting.Run, by) // its workflow is gone
+	if err == nil && !called {
+		err = &Error{Kind: Conflict, Code: NotExecuted, Run: waiting.Run, Message: fmt.Sprintf("run %s waits no more: it has begun, or was called off", waiting.Run)}
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,7 +114,35 @@ func (c *Client) ScheduleGrid(ctx context.Context, word, first, last string) (_ 
 		}
 		grid.Slots = append(grid.Slots, cell)
 	}
-	return grid, nil
+	return grid, c.addOthers(ctx, grid)
+}
+
+// addOthers adds the slots of the same time that the schedule had before it was changed.
+func (c *Client) addOthers(ctx context.Context, grid *Grid) error {
+	if len(grid.Slots) == 0 {
+		return nil
+	}
+	has := map[string]bool{}
+	for _, cell := range grid.Slots {
+		has[cell.Name] = true
+	}
+	first, last := grid.Slots[0].Due, grid.Slots[len(grid.Slots)-1].Due
+	recorded, err := c.log.SlotsBetween(ctx, grid.ID, landscape.Micros(first), landscape.Micros(last)+1)
+	if err != nil {
+		return err
+	}
+	for _, slot := range recorded {
+		if has[slot.Name] {
+			continue
+		}
+		cell := scheduledSlot(slot)
+		if err := c.complete(ctx, &cell); err != nil {
+			return err
+		}
+		grid.Slots = append(grid.Slots, cell)
+	}
+	slices.SortStableFunc(grid.Slots, func(a, b ScheduledSlot) int { return cmp.Compare(a.Due, b.Due) })
+	return nil
 }
 
 // slotsOf returns the slots of a range.
@@ -292,7 +321,7 @@ func (c *Client) request(ctx context.Context, action string, r SlotsRequested, o
 
 func (c *Client) checkRequest(ctx context.Context, row landscape.Schedule, r SlotsRequested) error {
 	if row.Removed() {
-		return &Error{Kind: Conflict, Code: ScheduleRemoved, Message: fmt.Sprintf("schedule %s was removed with version %d of %s", row.ID, row.Version, row.Pipeline)}
+		return c.removed(ctx, row)
 	}
 	if r.AtOnce < 0 {
 		return invalid(fmt.Sprintf("%d runs cannot go on at a time: write 1 or more", r.AtOnce))
@@ -341,7 +370,7 @@ func (c *Client) requestOnce(ctx context.Context, row landscape.Schedule, action
 // requested returns the slots that a request may be about.
 func (c *Client) requested(ctx context.Context, row landscape.Schedule, action string, r SlotsRequested) (cells []ScheduledSlot, err error) {
 	if action == actionRetry && r.First == "" {
-		failed, err := c.log.SlotsInState(ctx, row.ID, landscape.SlotFailed)
+		failed, err := c.log.SlotsInState(ctx, row.ID, landscape.SlotFailed, 0, false)
 		for _, slot := range failed {
 			cells = append(cells, scheduledSlot(slot))
 		}
@@ -427,7 +456,9 @@ func nothingAsked(schedule, action string, cells []ScheduledSlot, only []SlotSta
 		words[i] = string(state)
 	}
 	message := fmt.Sprintf("schedule %s has no slot there to %s: none is %s", schedule, strings.ReplaceAll(action, "_", " "), strings.Join(words, " or "))
-	if len(cells) == 1 {
+	if len(cells) > 0 && cells[0].State == SlotToCome {
+		message = fmt.Sprintf("slot %s of schedule %s is not due before %s", cells[0].Name, schedule, cells[0].Due.Time().Format(time.RFC3339))
+	} else if len(cells) == 1 {
 		message = fmt.Sprintf("slot %s of schedule %s is %s", cells[0].Name, schedule, cells[0].State)
 		if cells[0].Run != "" {
 			message += ": run " + cells[0].Run

@@ -118,7 +118,12 @@ func (c *Client) schedule(ctx context.Context, row landscape.Schedule) (Schedule
 		Zone: rings.Zone().String(), Paused: row.PausedAt(landscape.MicrosOf(now)), Actor: row.Actor, Why: row.Why, Since: Time(row.At), row: row,
 	}
 	if s.Paused {
-		s.Until = Time(row.Until)
+		history, err := c.log.ScheduleHistory(ctx, row.ID)
+		if err != nil {
+			return Schedule{}, err
+		}
+		pause := slots.PauseOf(history)
+		s.Until, s.Actor, s.Why, s.Since = Time(row.Until), pause.Actor, pause.Why, Time(pause.At)
 	}
 	if next, is := s.next(rings, now); is {
 		s.Next, s.NextSlot = Time(landscape.MicrosOf(next.Start)), next.Name
@@ -223,6 +228,20 @@ func (c *Client) ResumeSchedule(ctx context.Context, word string, up MakeUp, by 
 	return schedule, made, err
 }
 
+// removed says why a schedule is not there any more.
+func (c *Client) removed(ctx context.Context, row landscape.Schedule) error {
+	current, err := c.log.Current(ctx, row.Environment, row.Pipeline)
+	if err != nil {
+		return err
+	}
+	gone := &Error{Kind: Conflict, Code: ScheduleRemoved, Message: fmt.Sprintf("schedule %s was removed with version %d of %s", row.ID, row.Version, row.Pipeline)}
+	if current.Retired() {
+		gone.Message = fmt.Sprintf("schedule %s is not there while %s is retired, by %s: %s", row.ID, row.Pipeline, current.Actor, current.Why)
+		gone.Cure = RestorePipeline
+	}
+	return gone
+}
+
 // changeSchedule changes a schedule that is not removed.
 func (c *Client) changeSchedule(
 	ctx context.Context, word string, by By, change func(next *landscape.Schedule, now landscape.Micros) error,
@@ -233,8 +252,7 @@ func (c *Client) changeSchedule(
 	}
 	err = c.log.ChangeSchedule(ctx, row.ID, func(last *landscape.Schedule) (*landscape.Schedule, error) {
 		if last.Removed() {
-			message := fmt.Sprintf("schedule %s was removed with version %d of %s", last.ID, last.Version, last.Pipeline)
-			return nil, &Error{Kind: Conflict, Code: ScheduleRemoved, Message: message}
+			return nil, c.removed(ctx, *last)
 		}
 		next := *last
 		if err := change(&next, landscape.MicrosOf(time.Now())); err != nil {

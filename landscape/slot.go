@@ -214,9 +214,10 @@ func (r *Reader) LastSlots(ctx context.Context, schedule string, yield func(Slot
 	return r.from.Read(ctx, slotDue{}, Query{Prefix: []any{schedule}, Descending: true}, func(record Record) bool { return yield(record.(slotDue).slot()) })
 }
 
-// SlotsInState returns the slots of a schedule that are in a state, by when they are due; nil if there is none.
-func (r *Reader) SlotsInState(ctx context.Context, schedule string, state SlotState) (slots []Slot, err error) {
-	err = r.from.Read(ctx, slotInState{}, Query{Prefix: []any{schedule, string(state)}}, func(record Record) bool {
+// SlotsInState returns the slots of a schedule that are in a state, by when they are due, at most so many, or all with the limit 0: those that are due
+// first or, with newest, those that are due last, the last first. It is nil if there is none.
+func (r *Reader) SlotsInState(ctx context.Context, schedule string, state SlotState, limit int, newest bool) (slots []Slot, err error) {
+	err = r.from.Read(ctx, slotInState{}, Query{Prefix: []any{schedule, string(state)}, Limit: limit, Descending: newest}, func(record Record) bool {
 		slots = append(slots, record.(slotInState).slot())
 		return true
 	})

@@ -195,7 +195,7 @@ func TestAlarmsInTemporal(t *testing.T) {
 	require.Empty(t, listed[map[string]any](t, s, "schedule", "list"))
 }
 
-// A backfill is what is recorded of it: it goes on after a kill -9, and what is done stays.
+// A backfill is what is recorded of it: it goes on after a kill -9, also if all that Temporal knew is lost, and what is done stays.
 func TestBackfillOutlivesTheServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills servers")
@@ -206,7 +206,14 @@ func TestBackfillOutlivesTheServer(t *testing.T) {
 	require.Eventually(t, func() bool { return len(listed[map[string]any](t, s, "schedule", "list")) == 1 }, time.Minute, 200*time.Millisecond)
 	s.waymark(t, "schedule", "backfill", "nightly", "2026-10-01..2026-10-31", "--at-once", "3", "--why", "month end")
 	s.await(t, "nightly", func(g gridded) bool { return g.in(landscape.SlotDone) >= 5 }, month...)
-	s = s.kill(t, 0)
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGKILL))
+	_ = s.cmd.Wait()
+	known, err := filepath.Glob(filepath.Join(s.folder, ".waymark", "temporal.db*"))
+	require.NoError(t, err)
+	for _, file := range known {
+		require.NoError(t, os.Remove(file))
+	}
+	s = serve(t, s.folder)
 	last := s.await(t, "nightly", func(g gridded) bool { return g.in(landscape.SlotDone) == 31 }, month...)
 	complete := s.complete(t, "default/daily/nightly")
 	require.Len(t, complete, 31)

@@ -16,6 +16,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"sync"
 
 	"waymark/audit"
@@ -112,6 +114,7 @@ func (h *Home) Auditor(ctx context.Context) (*audit.Auditor, error) {
 	if err != nil {
 		return nil, err
 	}
+	planner.Allow = append(slices.Clone(planner.Allow), string(filepath.Separator)) // it opens none of the files that a document names
 	return audit.New(h.stores.Log.Reader, h.stores.Payloads, planner), nil
 }
 

@@ -245,7 +245,7 @@ func TestBrokenInput(t *testing.T) {
 	requireError(t, client.Failed, client.RunFailed, err)
 	require.ErrorIs(t, err, broken)
 	_, err = home.Find(t.Context(), "broken")
-	requireError(t, client.Failed, client.RunFailed, err)
+	requireError(t, client.NotFound, client.StartRefused, err)
 	require.ErrorContains(t, err, "run broken did not begin: it was refused ")
 }
 

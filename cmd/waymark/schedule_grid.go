@@ -162,6 +162,9 @@ func noteOf(s *client.ScheduledSlot, schedule, last string) string {
 	case client.SlotState(landscape.SlotSkipped), client.SlotState(landscape.SlotDue):
 		return fmt.Sprintf("%s  %s: %s\n", about, s.State, cmp.Or(s.Reason, "a worker, or waymark serve, is to begin its run"))
 	case client.SlotState(landscape.SlotRunning):
+		if s.Reason != "" {
+			return fmt.Sprintf("%s  waits: %s\n", about, s.Reason)
+		}
 		return fmt.Sprintf("%s  running: waymark follow %s\n", about, s.Run)
 	}
 	return ""

@@ -60,7 +60,11 @@ func zoned(at client.Time, zone string) string {
 	if err != nil {
 		location = time.UTC
 	}
-	return at.Time().In(location).Format("2006-01-02 15:04 -07:00")
+	layout := "2006-01-02 15:04 -07:00"
+	if at.Time().Second() != 0 {
+		layout = "2006-01-02 15:04:05 -07:00"
+	}
+	return at.Time().In(location).Format(layout)
 }
 
 func (a *app) scheduleHistoryCommand() *cobra.Command {

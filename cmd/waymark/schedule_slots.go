@@ -17,6 +17,9 @@ type slotsOrder func(*local.Home, context.Context, client.SlotsRequested) (*clie
 
 // askSlots asks, and says what that changes.
 func (a *app) askSlots(cmd *cobra.Command, order slotsOrder, r client.SlotsRequested, why string) error {
+	if r.AtOnce < 1 {
+		return wrongUsef("--at-once %d: write 1 or more", r.AtOnce)
+	}
 	r.By = a.by(why)
 	return a.existing(cmd.Context(), func(home *local.Home) error {
 		asked, err := order(home, cmd.Context(), r)
@@ -77,7 +80,7 @@ func rangeOf(word string) (first, last string) {
 }
 
 func (a *app) scheduleRunCommand() *cobra.Command {
-	var r client.SlotsRequested
+	r := client.SlotsRequested{AtOnce: 1}
 	var why string
 	cmd := &cobra.Command{
 		Use:   "run SCHEDULE",
@@ -99,7 +102,7 @@ another run only with --again.`,
 }
 
 func (a *app) scheduleBackfillCommand() *cobra.Command {
-	var r client.SlotsRequested
+	r := client.SlotsRequested{AtOnce: 1}
 	var why string
 	var only []string
 	cmd := &cobra.Command{
@@ -112,7 +115,9 @@ begin its runs, --at-once at a time, whatever becomes of this command or of them
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Schedule = args[0]
-			r.First, r.Last = rangeOf(args[1])
+			if r.First, r.Last = rangeOf(args[1]); r.First == "" {
+				return wrongUsef("%q is no range: write FIRST..LAST, or one slot", args[1])
+			}
 			var err error
 			if r.Only, err = statesOf(only); err != nil {
 				return err
@@ -142,7 +147,7 @@ func statesOf(words []string) (states []client.SlotState, err error) {
 }
 
 func (a *app) scheduleRetryCommand() *cobra.Command {
-	var r client.SlotsRequested
+	r := client.SlotsRequested{AtOnce: 1}
 	var why, slots string
 	cmd := &cobra.Command{
 		Use:   "retry SCHEDULE",
@@ -164,7 +169,7 @@ func (a *app) scheduleRetryCommand() *cobra.Command {
 }
 
 func (a *app) scheduleSkipCommand() *cobra.Command {
-	var r client.SlotsRequested
+	r := client.SlotsRequested{AtOnce: 1}
 	var why, slots string
 	cmd := &cobra.Command{
 		Use:     "skip SCHEDULE --slot SLOT --why TEXT",

@@ -83,7 +83,7 @@ func slotChanges(t *testing.T, log *landscape.Log, id string) {
 	ctx := t.Context()
 	first, second := SlotOf(id, 1, landscape.SlotDue), SlotOf(id, 2, landscape.SlotMissed)
 	require.NoError(t, log.ChangeSlots(ctx, nil, []landscape.SlotChange{{To: first}, {To: second}}))
-	due, err := log.SlotsInState(ctx, id, landscape.SlotDue)
+	due, err := log.SlotsInState(ctx, id, landscape.SlotDue, 0, false)
 	require.NoError(t, err)
 	require.Len(t, due, 1)
 	require.NotZero(t, due[0].Changed)

@@ -12,7 +12,7 @@ import (
 // fate is what is known of the run of a slot.
 type fate struct {
 	state   fateState
-	reason  string // why it failed, or is not wanted
+	reason  string // why it failed, or is not wanted, or for what it waits
 	curable bool   // it failed, and another attempt may not
 	over    bool   // it is recorded, and cannot be resumed
 	tries   int64  // how many starts and resumptions of it are recorded
@@ -34,6 +34,7 @@ type ledger struct {
 	fates    map[string]fate                  // by run
 	requests map[string]landscape.SlotRequest // by id
 	before   map[string]landscape.Slot        // the slot before one, by that one's name, of a schedule that minds
+	done     map[string]string                // the complete run that a slot had before its last one failed, by name
 	pause    *landscape.Schedule              // the row that pauses the schedule now; nil if it is not paused
 }
 
@@ -56,7 +57,7 @@ func (s *schedule) decide(l ledger, now time.Time, newRun func() string) decisio
 	var waiting []landscape.Slot
 	for _, slot := range l.slots {
 		f := l.fates[slot.Run]
-		changed := s.observe(&d, slot, f, turn.now)
+		changed := s.observe(&d, l, slot, turn.now)
 		switch {
 		case slot.State == landscape.SlotRunning && (f.state == unknown || f.state == open):
 			turn.running[slot.Request] = append(turn.running[slot.Request], slot)
@@ -74,7 +75,8 @@ func (s *schedule) decide(l ledger, now time.Time, newRun func() string) decisio
 }
 
 // observe records what has become of a slot, and reports whether anything has.
-func (s *schedule) observe(d *decision, slot landscape.Slot, f fate, now landscape.Micros) bool {
+func (s *schedule) observe(d *decision, l ledger, slot landscape.Slot, now landscape.Micros) bool {
+	f := l.fates[slot.Run]
 	begun := slot.State == landscape.SlotRunning || slot.State == landscape.SlotFailed
 	switch {
 	case begun && f.state == done:
@@ -86,7 +88,9 @@ func (s *schedule) observe(d *decision, slot landscape.Slot, f fate, now landsca
 	case slot.State == landscape.SlotFailed && f.state == open: // somebody resumed it
 		d.change(slot, "", func(to *landscape.Slot) { to.State, to.Reason = landscape.SlotRunning, "" })
 	case slot.State == landscape.SlotRunning && f.state == failed:
-		d.change(slot, "", func(to *landscape.Slot) { s.fail(to, f, now) })
+		d.change(slot, "", func(to *landscape.Slot) { s.fail(to, f, l.done[slot.Name], now) })
+	case slot.State == landscape.SlotRunning && f.state == open && f.reason != slot.Reason: // it waits, or has begun
+		d.change(slot, "", func(to *landscape.Slot) { to.Reason = f.reason })
 	case slot.State == landscape.SlotRunning && f.state == unwanted:
 		d.change(slot, "", func(to *landscape.Slot) { to.State, to.Reason = landscape.SlotSkipped, f.reason })
 	case slot.Deadline != 0 && slot.Late == 0 && slot.Deadline <= now:
@@ -97,8 +101,13 @@ func (s *schedule) observe(d *decision, slot landscape.Slot, f fate, now landsca
 	return true
 }
 
-// fail lets the slot wait for another attempt, or gives it up.
-func (s *schedule) fail(slot *landscape.Slot, f fate, now landscape.Micros) {
+// fail lets the slot wait for another attempt, or gives it up. One that had a complete run before is done, whatever becomes of another one.
+func (s *schedule) fail(slot *landscape.Slot, f fate, before string, now landscape.Micros) {
+	if before != "" {
+		slot.State, slot.Reason = landscape.SlotDone, fmt.Sprintf("another run, %s, failed: %s", slot.Run, f.reason)
+		slot.Run = before
+		return
+	}
 	if !f.curable || slot.Attempts > int64(s.spec.Retry.Times) {
 		slot.State, slot.Reason = landscape.SlotFailed, cmp.Or(f.reason, "its run failed")
 		return

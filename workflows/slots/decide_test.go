@@ -126,6 +126,7 @@ func TestDecide(t *testing.T) {
 		slots  []landscape.Slot
 		fates  map[string]fate
 		before map[string]landscape.Slot
+		done   string
 		paused bool
 		now    landscape.Micros
 		want   string
@@ -149,6 +150,8 @@ func TestDecide(t *testing.T) {
 		"after the one before":       {spec: "after: previous", slots: []landscape.Slot{slotOf(2, due, "")}, before: map[string]landscape.Slot{"2026-11-02": slotOf(1, lost, "r")}, want: "02 due waits for slot 2026-11-01, which is failed (after: previous)"},
 		"after one that is done":     {spec: "after: previous", slots: []landscape.Slot{slotOf(2, due, "")}, before: map[string]landscape.Slot{"2026-11-02": slotOf(1, landscape.SlotDone, "r")}, want: "02 running"},
 		"gives up":                   {slots: []landscape.Slot{slotOf(1, running, "r")}, fates: map[string]fate{"r": fails}, want: "01 failed S3 is away"},
+		"was done before":            {slots: []landscape.Slot{slotOf(1, running, "r")}, fates: map[string]fate{"r": fails}, done: "old", want: "01 done another run, r, failed: S3 is away"},
+		"waits for a place":          {slots: []landscape.Slot{slotOf(1, running, "r")}, fates: map[string]fate{"r": {state: open, reason: "pool:db has no places"}}, want: "01 running pool:db has no places"},
 		"tries again":                {spec: "retry: {times: 1, wait: 15m}", slots: []landscape.Slot{slotOf(1, running, "r")}, fates: map[string]fate{"r": fails}, want: "01 due attempt 1 failed: S3 is away; the next follows after 15m0s"},
 		"gives up in the end":        {spec: "retry: {times: 1}", slots: []landscape.Slot{attempt(2, slotOf(1, running, "r"))}, fates: map[string]fate{"r": fails}, want: "01 failed S3 is away"},
 		"tries nothing in vain":      {spec: "retry: {times: 1}", slots: []landscape.Slot{slotOf(1, running, "r")}, fates: map[string]fate{"r": {state: failed, reason: "cancelled"}}, want: "01 failed cancelled"},
@@ -161,7 +164,7 @@ func TestDecide(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := scheduleOf(t, "{every: day, "+test.spec+"}")
-			l := ledger{slots: test.slots, fates: test.fates, before: test.before, requests: map[string]landscape.SlotRequest{"q": {ID: "q", AtOnce: 1, Actor: "bob"}}}
+			l := ledger{slots: test.slots, fates: test.fates, before: test.before, done: map[string]string{"2026-11-01": test.done}, requests: map[string]landscape.SlotRequest{"q": {ID: "q", AtOnce: 1, Actor: "bob"}}}
 			if test.paused {
 				l.pause = &landscape.Schedule{Actor: "ann", Why: "moved"}
 			}

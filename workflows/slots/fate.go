@@ -3,6 +3,7 @@ package slots
 import (
 	"context"
 	"errors"
+	"time"
 
 	"waymark/activities"
 	"waymark/internal/temporal/cluster"
@@ -13,7 +14,7 @@ import (
 )
 
 // fate finds out what became of the run of a slot.
-func (k *Keeper) fate(ctx context.Context, slot landscape.Slot) (fate, error) {
+func (k *Keeper) fate(ctx context.Context, slot landscape.Slot, now landscape.Micros) (fate, error) {
 	start, err := k.Log.LastStart(ctx, slot.Run)
 	missing := errors.Is(err, landscape.ErrNotFound)
 	if err != nil && !missing {
@@ -27,13 +28,16 @@ func (k *Keeper) fate(ctx context.Context, slot landscape.Slot) (fate, error) {
 	switch {
 	case err == nil:
 		f.tries += run.Epoch
-		return k.fateOfRun(ctx, slot, run.RunHead, f)
+		return k.fateOfRun(ctx, slot, run.RunHead, f, now)
 	case !errors.Is(err, landscape.ErrNotFound):
 		return f, err
 	case missing, start.Decided != 0 && !tried(slot, f):
 		return k.fateOfWorkflow(ctx, slot, f)
 	case start.Decided == 0:
-		f.state = open
+		if start.State == landscape.StartWaiting {
+			f.reason = start.Reason
+		}
+		return k.attended(ctx, slot, f, now)
 	case start.State == landscape.StartSkipped, start.State == landscape.StartSuperseded:
 		f.state, f.reason = unwanted, start.Reason
 	default:
@@ -49,7 +53,7 @@ func tried(slot landscape.Slot, f fate) bool {
 }
 
 // fateOfRun is that of a run that is recorded.
-func (k *Keeper) fateOfRun(ctx context.Context, slot landscape.Slot, run landscape.RunHead, f fate) (fate, error) {
+func (k *Keeper) fateOfRun(ctx context.Context, slot landscape.Slot, run landscape.RunHead, f fate, now landscape.Micros) (fate, error) {
 	_, err := k.Log.Resumable(ctx, run.ID)
 	if _, is := errors.AsType[*landscape.NotResumableError](err); is {
 		f.over = true
@@ -61,8 +65,7 @@ func (k *Keeper) fateOfRun(ctx context.Context, slot landscape.Slot, run landsca
 		f.state = done
 		return f, nil
 	case pipeline.Running:
-		f.state = open
-		return f, nil
+		return k.attended(ctx, slot, f, now)
 	}
 	if !tried(slot, f) {
 		return k.fateOfWorkflow(ctx, slot, f)
@@ -70,6 +73,22 @@ func (k *Keeper) fateOfRun(ctx context.Context, slot landscape.Slot, run landsca
 	f.state, f.reason = failed, run.Reason
 	f.curable = !f.over && (run.Status == pipeline.Failed || run.Status == pipeline.Interrupted)
 	return f, nil
+}
+
+// patience is how long a run that has begun is not looked for in Temporal.
+const patience = landscape.Micros(30 * time.Second / time.Microsecond)
+
+// attended is the fate of a run that is running, or waits, on record. Temporal may have lost its workflow: then it is begun again, and continues.
+func (k *Keeper) attended(ctx context.Context, slot landscape.Slot, f fate, now landscape.Micros) (fate, error) {
+	f.state = open
+	if slot.State != landscape.SlotRunning || now-slot.Changed < patience {
+		return f, nil
+	}
+	_, known, err := cluster.Latest(ctx, k.Client, workflows.WorkflowID(slot.Run))
+	if err == nil && !known {
+		f.state = unknown
+	}
+	return f, err
 }
 
 // fateOfWorkflow is that of a run whose attempt is not recorded yet.

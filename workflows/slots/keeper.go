@@ -78,8 +78,12 @@ func (k *Keeper) All(ctx context.Context) (time.Duration, error) {
 	return wait, errors.Join(failed...)
 }
 
-// mostRounds bounds one turn of a schedule. Each round does one step of all its slots.
-const mostRounds = 100
+const (
+	// mostRounds bounds one turn of a schedule, so that others have theirs. Each round does one step of its slots, or records mostAtOnce.
+	mostRounds = 10
+	// mostDue is how many slots that are due a round looks at, those that come first.
+	mostDue = 200
+)
 
 // Turn does what is due for a schedule: it records the slots that became due, begins runs, and records what became of those that it began. It may
 // be repeated, at any time, by anybody. It returns when the next slot is due; zero if that is not known.
@@ -93,7 +97,7 @@ func (k *Keeper) Turn(ctx context.Context, id string) (next time.Time, err error
 			return next, err
 		}
 	}
-	return time.Time{}, nil // the rest comes in the next turn
+	return k.now(), nil // the rest comes in the next turn
 }
 
 // round does one step, and reports whether there may be another one.
@@ -221,12 +225,16 @@ func (s *schedule) recordDue(ctx context.Context, log *landscape.Log, history []
 
 // ledger reads what the schedule decides about.
 func (k *Keeper) ledger(ctx context.Context, s *schedule, history []landscape.Schedule, now time.Time) (ledger, error) {
-	l := ledger{fates: map[string]fate{}, requests: map[string]landscape.SlotRequest{}, before: map[string]landscape.Slot{}}
+	l := ledger{fates: map[string]fate{}, requests: map[string]landscape.SlotRequest{}, before: map[string]landscape.Slot{}, done: map[string]string{}}
 	if last := &history[len(history)-1]; last.PausedAt(landscape.MicrosOf(now)) {
 		l.pause = pauseOf(history, last)
 	}
 	for _, state := range []landscape.SlotState{landscape.SlotDue, landscape.SlotRunning, landscape.SlotFailed} {
-		slots, err := k.Log.SlotsInState(ctx, s.ID, state)
+		limit := 0
+		if state == landscape.SlotDue {
+			limit = mostDue
+		}
+		slots, err := k.Log.SlotsInState(ctx, s.ID, state, limit, state == landscape.SlotDue && s.spec.CatchUp.Order == "newest")
 		if err != nil {
 			return l, err
 		}
@@ -247,7 +255,12 @@ func (k *Keeper) ledger(ctx context.Context, s *schedule, history []landscape.Sc
 // look reads what else is recorded of a slot.
 func (k *Keeper) look(ctx context.Context, s *schedule, l *ledger, slot landscape.Slot) (err error) {
 	if slot.Run != "" {
-		if l.fates[slot.Run], err = k.fate(ctx, slot); err != nil {
+		if l.fates[slot.Run], err = k.fate(ctx, slot, landscape.MicrosOf(k.now())); err != nil {
+			return err
+		}
+	}
+	if l.fates[slot.Run].state == failed {
+		if l.done[slot.Name], err = k.doneBefore(ctx, slot); err != nil {
 			return err
 		}
 	}
@@ -265,6 +278,17 @@ func (k *Keeper) look(ctx context.Context, s *schedule, l *ledger, slot landscap
 	}
 	l.before[slot.Name] = before
 	return err
+}
+
+// doneBefore returns the complete run that a slot had before somebody asked for another one; empty if there is none.
+func (k *Keeper) doneBefore(ctx context.Context, slot landscape.Slot) (run string, err error) {
+	events, err := k.Log.SlotEvents(ctx, slot.Schedule, slot.Name)
+	for _, event := range events {
+		if event.State == landscape.SlotDone {
+			run = event.Run
+		}
+	}
+	return run, err
 }
 
 // act does what was decided, and what an earlier process that ended had decided.

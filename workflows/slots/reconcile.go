@@ -101,13 +101,13 @@ func set(ctx context.Context, log *landscape.Log, d landscape.Deployment, id str
 		switch {
 		case last == nil && row.Removed(), last != nil && last.Removed() && row.Removed():
 			return nil, nil //nolint:nilnil // nothing to change
-		case last == nil || last.Removed():
+		case last == nil:
 			return &next, nil
 		case row.Removed():
 			next = *last
 			next.Action, next.Version, next.Actor, next.Why = row.Action, row.Version, row.Actor, row.Why
 			return &next, nil
-		case last.Spec == row.Spec:
+		case last.Spec == row.Spec && !last.Removed():
 			return nil, nil //nolint:nilnil // nothing to change
 		}
 		next.Paused, next.Until = last.Paused, last.Until

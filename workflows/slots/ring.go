@@ -55,7 +55,7 @@ func (k *Keeper) Heard(ctx context.Context, in RingInput) (Rang, error) {
 	if _, err := k.Turn(ctx, in.Schedule); err != nil {
 		return Rang{}, err
 	}
-	running, err := k.Log.SlotsInState(ctx, in.Schedule, landscape.SlotRunning)
+	running, err := k.Log.SlotsInState(ctx, in.Schedule, landscape.SlotRunning, 0, false)
 	rang := Rang{Running: make([]SlotRun, 0, len(running))}
 	for _, slot := range running {
 		rang.Running = append(rang.Running, SlotRun{slot.Name, slot.Run})

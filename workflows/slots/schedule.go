@@ -167,6 +167,11 @@ func pausedAt(history []landscape.Schedule, at landscape.Micros) *landscape.Sche
 	return pauseOf(history, then)
 }
 
+// PauseOf returns the row of a schedule that began the pause in which it is; the rows come first first, and the last of them says that it is paused.
+func PauseOf(history []landscape.Schedule) landscape.Schedule {
+	return *pauseOf(history, &history[len(history)-1])
+}
+
 // pauseOf returns the row that began the pause that a row has taken over.
 func pauseOf(history []landscape.Schedule, row *landscape.Schedule) *landscape.Schedule {
 	for row.Action != landscape.PauseSchedule && row.Seq > 0 {
