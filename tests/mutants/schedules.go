@@ -39,7 +39,7 @@ var schedules = []mutant{
 	},
 	{
 		name: "a backfill does what is done", never: "a day that is complete is written once more",
-		file: "client/scheduled_slots.go", old: "var unfinished = []SlotState{SlotNone,", new: "var unfinished = []SlotState{SlotNone, SlotState(landscape.SlotDue), SlotState(landscape.SlotDone),",
+		file: "client/slot_requests.go", old: "var unfinished = []SlotState{SlotNone,", new: "var unfinished = []SlotState{SlotNone, SlotState(landscape.SlotDue), SlotState(landscape.SlotDone),",
 		pkg: "./cmd/waymark", run: "^TestScripts$/^slots$",
 	},
 }

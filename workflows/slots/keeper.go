@@ -8,18 +8,12 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
 
 	"waymark/activities"
-	"waymark/internal/failpoint"
-	"waymark/internal/temporal/cluster"
 	"waymark/landscape"
 	"waymark/payload"
-	"waymark/pipeline"
-	"waymark/workflows"
 )
 
 // Keeper does what the schedules of a landscape are due to do, whenever somebody asks it to.
@@ -168,61 +162,6 @@ func (s *schedule) next(l ledger, now time.Time) time.Time {
 	return next
 }
 
-// RecordDue records the slots of a schedule that have become due, as Turn does, and begins nothing.
-func RecordDue(ctx context.Context, log *landscape.Log, id string, now time.Time) error {
-	for {
-		history, err := log.ScheduleHistory(ctx, id)
-		if err != nil {
-			return err
-		}
-		if len(history) == 0 {
-			return fmt.Errorf("schedule %s: %w", id, landscape.ErrNotFound)
-		}
-		s, err := read(history[len(history)-1])
-		if err != nil {
-			return err
-		}
-		full, err := s.recordDue(ctx, log, history, now)
-		if err != nil && !landscape.Raced(err) || err == nil && !full {
-			return err
-		}
-	}
-}
-
-// recordDue records slots that became due, and reports whether there may be more of them.
-func (s *schedule) recordDue(ctx context.Context, log *landscape.Log, history []landscape.Schedule, now time.Time) (full bool, err error) {
-	var last landscape.Micros
-	err = log.LastSlots(ctx, s.ID, func(slot landscape.Slot) bool {
-		if slot.Rang {
-			last = slot.Due
-		}
-		return !slot.Rang
-	})
-	if err != nil {
-		return false, err
-	}
-	between, err := log.SlotsBetween(ctx, s.ID, max(s.Since, last+1), landscape.MicrosOf(now)+1)
-	if err != nil {
-		return false, err
-	}
-	known := map[string]bool{}
-	for _, slot := range between {
-		known[slot.Name] = true
-	}
-	due := s.fallDue(history, last, known, now)
-	changes := make([]landscape.SlotChange, len(due))
-	for i, slot := range due {
-		changes[i].To = slot
-	}
-	if len(changes) == 0 {
-		return false, nil
-	}
-	if err := log.ChangeSlots(ctx, nil, changes); err != nil {
-		return false, err
-	}
-	return len(due) == mostAtOnce, failpoint.Hit("slot.due")
-}
-
 // ledger reads what the schedule decides about.
 func (k *Keeper) ledger(ctx context.Context, s *schedule, history []landscape.Schedule, now time.Time) (ledger, error) {
 	l := ledger{fates: map[string]fate{}, requests: map[string]landscape.SlotRequest{}, before: map[string]landscape.Slot{}, done: map[string]string{}}
@@ -289,65 +228,6 @@ func (k *Keeper) doneBefore(ctx context.Context, slot landscape.Slot) (run strin
 		}
 	}
 	return run, err
-}
-
-// act does what was decided, and what an earlier process that ended had decided.
-func (k *Keeper) act(ctx context.Context, s *schedule, l ledger, d decision) error {
-	for run, why := range d.cancel {
-		if err := k.cancel(ctx, run, why); err != nil {
-			return err
-		}
-	}
-	for _, slot := range l.slots {
-		if slot.State == landscape.SlotRunning && l.fates[slot.Run].state == unknown {
-			if err := failpoint.Hit("slot.taken"); err != nil {
-				return err
-			}
-			if err := k.begin(ctx, s, slot, l.requests[slot.Request]); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// begin starts the workflow of the run of a slot, unless somebody has.
-func (k *Keeper) begin(ctx context.Context, s *schedule, slot landscape.Slot, request landscape.SlotRequest) error {
-	named := s.Pipeline
-	if request.Version != 0 {
-		named = fmt.Sprintf("%s@%d", named, request.Version)
-	}
-	in := workflows.RunInput{OpenInput: activities.OpenInput{
-		Run: slot.Run, Pipeline: named, Environment: s.Environment, ScheduleName: s.Name, For: slot.Name, Why: request.Why,
-	}}
-	reuse := enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
-	if slot.Seen == 0 {
-		reuse = enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
-	}
-	_, err := k.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: workflows.WorkflowID(slot.Run), TaskQueue: k.Queue, WorkflowIDReusePolicy: reuse,
-		WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
-		StaticSummary:            workflows.Summary(named, slot.Run), StaticDetails: workflows.Details(named, slot.Run, nil), Memo: workflows.MemoOf(named, slot.Run),
-	}, workflows.RunPipelineName, in)
-	if _, begun := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); begun {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return failpoint.Hit("slot.started")
-}
-
-// cancel tells a run to stop, so that it can be resumed. One that has just ended is not there to be told.
-func (k *Keeper) cancel(ctx context.Context, run, why string) error {
-	order := workflows.Command{Actor: activities.Waymark, Why: why, As: pipeline.Cancelled}
-	_, err := k.Client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
-		WorkflowID: workflows.WorkflowID(run), UpdateName: workflows.CancelUpdate, Args: []any{order}, WaitForStage: client.WorkflowUpdateStageAccepted,
-	})
-	if cluster.Missing(err) {
-		return nil
-	}
-	return err
 }
 
 // pauseAfter pauses a schedule of which too many slots failed one after the other, since somebody last changed it.

@@ -1,0 +1,280 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"waymark/landscape"
+	"waymark/pipeline/calendar"
+	ledger "waymark/workflows/slots"
+)
+
+// SlotsRequested asks for something about slots of a schedule.
+type SlotsRequested struct {
+	By
+	Schedule string      // NAME, PIPELINE/NAME or ENVIRONMENT/PIPELINE/NAME
+	First    string      // the name of a slot, or a date of the schedule's zone; empty for the slot that was due last
+	Last     string      // the same; empty for First
+	Only     []SlotState // slots in these states; empty for what the method says
+	AtOnce   int         // how many of the runs may go on at a time; 0 for 1
+	Version  int64       // of the pipeline, for all of the runs; 0 for the one that is current when each begins
+	Again    bool        // a new run, also for a slot that is done
+	DryRun   bool        // say what would happen, and change nothing
+}
+
+// SlotsAsked is what became of a request.
+type SlotsAsked struct {
+	Request  string          `json:"request,omitempty"` // its id; empty if nothing was changed
+	Action   string          `json:"action"`
+	Schedule string          `json:"schedule"`
+	Slots    []ScheduledSlot `json:"slots"`  // that it is about, as they were
+	Others   []ScheduledSlot `json:"others"` // of the range, that it leaves as they are
+	DryRun   bool            `json:"dry_run,omitempty"`
+}
+
+// The actions of requests. Stored; never rename.
+const (
+	actionRun      = "run"
+	actionBackfill = "backfill"
+	actionRetry    = "retry"
+	actionSkip     = "skip"
+	actionMakeUp   = "make_up"
+)
+
+// unfinished are the states of slots of which no run comes by itself.
+var unfinished = []SlotState{SlotNone, SlotState(landscape.SlotMissed), SlotState(landscape.SlotFailed)}
+
+// Backfill asks for runs for the slots of a range that have none, or whose last one failed, unless Only says otherwise; what is done stays. A run
+// that can be resumed is. A worker begins them, AtOnce at a time, whatever becomes of the processes meanwhile. The error is an *Error of
+// kind Conflict if no slot of the range is one of these.
+func (c *Client) Backfill(ctx context.Context, r SlotsRequested) (_ *SlotsAsked, err error) {
+	defer c.edge(ctx, &err)
+	return c.request(ctx, actionBackfill, r, unfinished)
+}
+
+// RunSlot asks for the run of one slot. The error is an *Error of kind Conflict if it has one that continues, or is complete, unless Again says so.
+func (c *Client) RunSlot(ctx context.Context, r SlotsRequested) (_ *SlotsAsked, err error) {
+	defer c.edge(ctx, &err)
+	only := append(slices.Clone(unfinished), SlotState(landscape.SlotSkipped))
+	if r.Again {
+		only = append(only, SlotState(landscape.SlotDone))
+	}
+	return c.request(ctx, actionRun, r, only)
+}
+
+// RetrySlots asks for another attempt at the failed slots of a range, or of all. A run that can be resumed is resumed, and begun again otherwise.
+func (c *Client) RetrySlots(ctx context.Context, r SlotsRequested) (_ *SlotsAsked, err error) {
+	defer c.edge(ctx, &err)
+	return c.request(ctx, actionRetry, r, []SlotState{SlotState(landscape.SlotFailed)})
+}
+
+// SkipSlots records that the slots of a range get no run, also if they are not due yet. The error is an *Error of kind Invalid if Why is empty.
+func (c *Client) SkipSlots(ctx context.Context, r SlotsRequested) (_ *SlotsAsked, err error) {
+	defer c.edge(ctx, &err)
+	if err := r.giveWhy(); err != nil {
+		return nil, err
+	}
+	return c.request(ctx, actionSkip, r, append(slices.Clone(unfinished), SlotToCome, SlotState(landscape.SlotDue)))
+}
+
+// request changes the slots of a range that are in one of the states, all or none.
+func (c *Client) request(ctx context.Context, action string, r SlotsRequested, only []SlotState) (*SlotsAsked, error) {
+	row, err := c.findSchedule(ctx, r.Schedule)
+	if err == nil {
+		err = c.checkRequest(ctx, row, r)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(r.Only) > 0 {
+		only = r.Only
+	}
+	for {
+		if err := ledger.RecordDue(ctx, c.log, row.ID, time.Now()); err != nil {
+			return nil, err
+		}
+		asked, err := c.requestOnce(ctx, row, action, r, only)
+		if !landscape.Raced(err) {
+			return asked, err
+		}
+	}
+}
+
+func (c *Client) checkRequest(ctx context.Context, row landscape.Schedule, r SlotsRequested) error {
+	if row.Removed() {
+		return c.removed(ctx, row)
+	}
+	if r.AtOnce < 0 {
+		return invalid(fmt.Sprintf("%d runs cannot go on at a time: write 1 or more", r.AtOnce))
+	}
+	if r.Version == 0 {
+		return nil
+	}
+	_, err := c.findPipeline(ctx, row.Environment, versionName(row.Pipeline, r.Version))
+	return err
+}
+
+func (c *Client) requestOnce(ctx context.Context, row landscape.Schedule, action string, r SlotsRequested, only []SlotState) (*SlotsAsked, error) {
+	cells, err := c.requested(ctx, row, action, r)
+	if err != nil {
+		return nil, err
+	}
+	by := r.or(c.Actor)
+	request := landscape.SlotRequest{
+		ID: newRunID(), Schedule: row.ID, Action: action, AtOnce: int64(max(r.AtOnce, 1)), Version: r.Version, Actor: by.Actor, Why: by.Why,
+	}
+	asked := &SlotsAsked{Action: action, Schedule: row.ID, Slots: []ScheduledSlot{}, Others: []ScheduledSlot{}, DryRun: r.DryRun}
+	var changes []landscape.SlotChange
+	for _, cell := range cells {
+		if !slices.Contains(only, cell.State) {
+			asked.Others = append(asked.Others, cell)
+			continue
+		}
+		asked.Slots = append(asked.Slots, cell)
+		change, err := c.slotChange(ctx, row, cell, request, r.Again)
+		if err != nil {
+			return nil, err
+		}
+		changes = append(changes, change)
+	}
+	if len(changes) == 0 {
+		return nil, nothingAsked(row.ID, action, cells, only)
+	}
+	if r.DryRun {
+		return asked, nil
+	}
+	request.First, request.Last = asked.Slots[0].Name, asked.Slots[len(asked.Slots)-1].Name
+	asked.Request = request.ID
+	return asked, c.log.ChangeSlots(ctx, &request, changes)
+}
+
+// requested returns the slots that a request may be about.
+func (c *Client) requested(ctx context.Context, row landscape.Schedule, action string, r SlotsRequested) (cells []ScheduledSlot, err error) {
+	if action == actionRetry && r.First == "" {
+		failed, err := c.log.SlotsInState(ctx, row.ID, landscape.SlotFailed, 0, false)
+		for _, slot := range failed {
+			cells = append(cells, scheduledSlot(slot))
+		}
+		return cells, err
+	}
+	rings, err := ledger.Calendar(row)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	wanted, err := requestedRange(rings, r, now)
+	if err != nil {
+		return nil, err
+	}
+	for _, slot := range wanted {
+		cell, err := c.cell(ctx, row, slot, now)
+		if err != nil {
+			return nil, err
+		}
+		cells = append(cells, cell)
+	}
+	return cells, nil
+}
+
+func requestedRange(rings *calendar.Schedule, r SlotsRequested, now time.Time) ([]calendar.Slot, error) {
+	if r.First != "" {
+		last := r.Last
+		if last == "" {
+			last = r.First
+		}
+		return slotsOf(rings, r.First, last, now)
+	}
+	latest, found := rings.Last(now)
+	if !found {
+		return nil, invalid("no slot of the schedule has been due yet")
+	}
+	return []calendar.Slot{latest}, nil
+}
+
+// slotChange is what the request makes of a slot.
+func (c *Client) slotChange(
+	ctx context.Context, row landscape.Schedule, cell ScheduledSlot, request landscape.SlotRequest, again bool,
+) (landscape.SlotChange, error) {
+	from, err := c.log.Slot(ctx, row.ID, cell.Name)
+	var change landscape.SlotChange
+	if errors.Is(err, landscape.ErrNotFound) {
+		change.To, err = c.freshSlot(row, cell.Name)
+	} else {
+		change.From, change.To = &from, from
+	}
+	if err != nil {
+		return change, err
+	}
+	to := &change.To
+	to.Request, to.Reason = request.ID, ""
+	if request.Action == actionSkip {
+		to.State, to.Reason = landscape.SlotSkipped, fmt.Sprintf("skipped by %s: %s", request.Actor, request.Why)
+		return change, nil
+	}
+	to.State, to.Ready = landscape.SlotDue, max(to.Due, landscape.MicrosOf(time.Now()))
+	if again && to.Run != "" {
+		to.Run, to.Seen = newRunID(), 0
+	}
+	return change, nil
+}
+
+func (c *Client) freshSlot(row landscape.Schedule, name string) (landscape.Slot, error) {
+	rings, err := ledger.Calendar(row)
+	if err != nil {
+		return landscape.Slot{}, err
+	}
+	slot, err := rings.Named(name)
+	if err != nil {
+		return landscape.Slot{}, err
+	}
+	return ledger.Record(row, slot, false)
+}
+
+// nothingAsked says why no slot is what was asked for.
+func nothingAsked(schedule, action string, cells []ScheduledSlot, only []SlotState) error {
+	words := make([]string, len(only))
+	for i, state := range only {
+		words[i] = string(state)
+	}
+	message := fmt.Sprintf("schedule %s has no slot there to %s: none is %s", schedule, strings.ReplaceAll(action, "_", " "), strings.Join(words, " or "))
+	if len(cells) > 0 && cells[0].State == SlotToCome {
+		message = fmt.Sprintf("slot %s of schedule %s is not due before %s", cells[0].Name, schedule, cells[0].Due.Time().Format(time.RFC3339))
+	} else if len(cells) == 1 {
+		message = fmt.Sprintf("slot %s of schedule %s is %s", cells[0].Name, schedule, cells[0].State)
+		if cells[0].Run != "" {
+			message += ": run " + cells[0].Run
+		}
+	}
+	return &Error{Kind: Conflict, Code: NoSuchSlots, Message: message}
+}
+
+// makeUp asks for runs for slots that a schedule missed because it was paused.
+func (c *Client) makeUp(ctx context.Context, row landscape.Schedule, up MakeUp, by By) (*SlotsAsked, error) {
+	history, err := c.log.ScheduleHistory(ctx, row.ID)
+	if err != nil {
+		return nil, err
+	}
+	paused := row.At
+	for _, change := range history {
+		if change.Action == landscape.PauseSchedule {
+			paused = change.At
+		}
+	}
+	missed, err := c.log.SlotsBetween(ctx, row.ID, paused, row.At+1)
+	if err != nil {
+		return nil, err
+	}
+	missed = slices.DeleteFunc(missed, func(s landscape.Slot) bool { return s.State != landscape.SlotMissed })
+	if up == MakeUpLast {
+		missed = missed[max(len(missed)-1, 0):]
+	}
+	if len(missed) == 0 {
+		return nil, nil //nolint:nilnil // nothing was missed
+	}
+	return c.request(ctx, actionMakeUp, SlotsRequested{By: by, Schedule: row.ID, First: missed[0].Name, Last: missed[len(missed)-1].Name},
+		[]SlotState{SlotState(landscape.SlotMissed)})
+}
