@@ -188,7 +188,7 @@ func TestAKeyMeansOneRun(t *testing.T) {
 	s.Write(t, map[string]string{"shared/pipeline.yaml": keyed, "shared/orders.csv": sharedRows(3_000)})
 	input := map[string]any{"pipeline": "shared", "key": "order-4711"}
 	var handles []sdk.WorkflowRun
-	for range 6 {
+	for range 50 {
 		handles = append(handles, system.Execute(t, s.Temporal, "", input))
 	}
 	var want workflows.RunResult

@@ -118,6 +118,7 @@ func TestSlotsOutliveTheServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills servers")
 	}
+	t.Parallel() // most of it is waiting
 	s := serve(t, t.TempDir())
 	s.scheduledPipeline(t, "often", "beat: {every: 2s}")
 	begun := s.await(t, "beat", func(g gridded) bool { return g.in(landscape.SlotDone) >= 2 })
@@ -149,6 +150,7 @@ func TestSlotsOutliveTheServer(t *testing.T) {
 
 // What people do in Temporal to the alarm of a schedule counts, and is on record; but an alarm that they delete is set again.
 func TestAlarmsInTemporal(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	s := serve(t, t.TempDir())
 	s.scheduledPipeline(t, "often", "beat: {every: 2s}")
 	s.await(t, "beat", func(g gridded) bool { return g.in(landscape.SlotDone) >= 1 })
@@ -200,6 +202,7 @@ func TestBackfillOutlivesTheServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills servers")
 	}
+	t.Parallel() // most of it is waiting
 	s := serve(t, t.TempDir())
 	s.scheduledPipeline(t, "daily", `nightly: {every: day, at: "02:30", zone: Europe/Berlin}`)
 	month := []string{"--from", "2026-10-01", "--to", "2026-10-31"}
