@@ -66,7 +66,11 @@ func TestARunWaitsForItsTurn(t *testing.T) {
 	start := d.becomes(t, "b", landscape.StartWaiting)
 	require.Equal(t, "pipeline:many has 1 place, held by run r", start.Reason)
 	require.Equal(t, `{"priority":3,"when_full":"queue","wants":[{"gate":"pipeline:many","places":1,"limit":1}]}`, start.Terms)
-	require.Eventually(t, func() bool { return d.view(t, "b").Status == "waiting" }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { // it answers when its first task is done
+		var view workflows.View
+		answer, err := d.Temporal.QueryWorkflow(t.Context(), workflows.WorkflowID("b"), "", workflows.ProgressQuery)
+		return err == nil && answer.Get(&view) == nil && view.Status == "waiting"
+	}, time.Minute, 10*time.Millisecond)
 	require.Equal(t, start.Reason, d.view(t, "b").Waits)
 	c := d.ask(t, "c", one("queue"))
 	require.Contains(t, d.becomes(t, "c", landscape.StartWaiting).Reason, "; run b comes before it")
