@@ -65,9 +65,12 @@ func (s *schedule) decide(l ledger, now time.Time, newRun func() string) decisio
 			waiting = append(waiting, slot)
 		}
 	}
-	if s.spec.CatchUp.Order == "newest" {
-		slices.Reverse(waiting)
-	}
+	slices.SortStableFunc(waiting, func(a, b landscape.Slot) int {
+		if s.spec.CatchUp.Order == "newest" {
+			a, b = b, a
+		}
+		return cmp.Compare(a.Due, b.Due)
+	})
 	for _, slot := range waiting {
 		turn.admit(slot)
 	}

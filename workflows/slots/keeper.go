@@ -75,7 +75,7 @@ func (k *Keeper) All(ctx context.Context) (time.Duration, error) {
 const (
 	// mostRounds bounds one turn of a schedule, so that others have theirs. Each round does one step of its slots, or records mostAtOnce.
 	mostRounds = 10
-	// mostDue is how many slots that are due a round looks at, those that come first.
+	// mostDue is how many slots that are due a round looks at: so many that were due first, such as those of a backfill, and so many that were due last.
 	mostDue = 200
 )
 
@@ -168,12 +168,13 @@ func (k *Keeper) ledger(ctx context.Context, s *schedule, history []landscape.Sc
 	if last := &history[len(history)-1]; last.PausedAt(landscape.MicrosOf(now)) {
 		l.pause = pauseOf(history, last)
 	}
-	for _, state := range []landscape.SlotState{landscape.SlotDue, landscape.SlotRunning, landscape.SlotFailed} {
-		limit := 0
-		if state == landscape.SlotDue {
-			limit = mostDue
-		}
-		slots, err := k.Log.SlotsInState(ctx, s.ID, state, limit, state == landscape.SlotDue && s.spec.CatchUp.Order == "newest")
+	due, err := k.due(ctx, s.ID)
+	if err != nil {
+		return l, err
+	}
+	l.slots = due
+	for _, state := range []landscape.SlotState{landscape.SlotRunning, landscape.SlotFailed} {
+		slots, err := k.Log.SlotsInState(ctx, s.ID, state, 0, false)
 		if err != nil {
 			return l, err
 		}
@@ -189,6 +190,21 @@ func (k *Keeper) ledger(ctx context.Context, s *schedule, history []landscape.Sc
 		}
 	}
 	return l, nil
+}
+
+// due returns the slots that are due, each once: of very many, those that were due first and last.
+func (k *Keeper) due(ctx context.Context, id string) ([]landscape.Slot, error) {
+	first, err := k.Log.SlotsInState(ctx, id, landscape.SlotDue, mostDue, false)
+	if err != nil || len(first) < mostDue {
+		return first, err
+	}
+	last, err := k.Log.SlotsInState(ctx, id, landscape.SlotDue, mostDue, true)
+	for _, slot := range last {
+		if slot.Due > first[mostDue-1].Due {
+			first = append(first, slot)
+		}
+	}
+	return first, err
 }
 
 // look reads what else is recorded of a slot.
