@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,8 +17,8 @@ import (
 // environments holds what a log says of the values of environments.
 func environments(t *testing.T, d landscape.Driver) {
 	ctx := t.Context()
-	now := time.Unix(1000, 0)
-	log := landscape.New(d, func() time.Time { now = now.Add(time.Second); return now })
+	var ticks atomic.Int64 // many ask at once
+	log := landscape.New(d, func() time.Time { return time.Unix(1000+ticks.Add(1), 0) })
 	by := landscape.Environment{Name: "prod", Actor: "ann", Why: "moved"}
 	none, err := log.LastEnvironment(ctx, "prod")
 	require.NoError(t, err)
