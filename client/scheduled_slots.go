@@ -30,7 +30,8 @@ type ScheduledSlot struct {
 	Why      string             `json:"why,omitempty"`    // what that said
 	Promised Time               `json:"promised"`         // by when its output is; null for no promise
 	Late     Time               `json:"late"`             // when it was found to be late; null if it was not
-	request  string
+	slot     landscape.Slot     // as it is recorded, or would be
+	fresh    bool               // nothing is recorded of it
 }
 
 // SlotState is what became of a slot: a landscape.SlotState, or one of two more.
@@ -45,14 +46,14 @@ const (
 func scheduledSlot(s landscape.Slot) ScheduledSlot {
 	return ScheduledSlot{
 		Schedule: s.Schedule, Name: s.Name, From: Time(s.From), To: Time(s.To), Due: Time(s.Due), State: SlotState(s.State), Run: s.Run, Attempts: s.Attempts,
-		Reason: s.Reason, Promised: Time(s.Deadline), Late: Time(s.Late), request: s.Request,
+		Reason: s.Reason, Promised: Time(s.Deadline), Late: Time(s.Late), slot: s,
 	}
 }
 
 // complete adds what else is recorded of a slot: its run may have ended, or been resumed, since a worker looked.
 func (c *Client) complete(ctx context.Context, s *ScheduledSlot) error {
-	if s.request != "" {
-		request, err := c.log.SlotRequest(ctx, s.request)
+	if s.slot.Request != "" {
+		request, err := c.log.SlotRequest(ctx, s.slot.Request)
 		if err != nil {
 			return err
 		}
@@ -97,21 +98,17 @@ func (c *Client) ScheduleGrid(ctx context.Context, word, first, last string) (_ 
 	if grid.Schedule, err = c.schedule(ctx, row); err != nil {
 		return nil, err
 	}
-	rings, err := ledger.Calendar(row)
+	known, err := ledger.Read(row)
 	if err != nil {
 		return nil, err
 	}
 	now := time.Now()
-	wanted, err := slotsOf(rings, first, last, now)
+	wanted, err := slotsOf(known.Calendar, first, last, now)
 	if err != nil {
 		return nil, err
 	}
-	for _, slot := range wanted {
-		cell, err := c.cell(ctx, row, slot, now)
-		if err != nil {
-			return nil, err
-		}
-		grid.Slots = append(grid.Slots, cell)
+	if grid.Slots, err = c.cells(ctx, known, wanted, now); err != nil {
+		return nil, err
 	}
 	return grid, c.addOthers(ctx, grid)
 }
@@ -205,24 +202,39 @@ func lastSlots(rings *calendar.Schedule, now time.Time) []calendar.Slot {
 	return last[max(len(last)-defaultSlots, 0):]
 }
 
-// cell returns what became of a slot.
-func (c *Client) cell(ctx context.Context, row landscape.Schedule, slot calendar.Slot, now time.Time) (ScheduledSlot, error) {
-	recorded, err := c.log.Slot(ctx, row.ID, slot.Name)
+// cells returns what became of slots; it is empty, not nil, if there is none.
+func (c *Client) cells(ctx context.Context, schedule *ledger.Schedule, wanted []calendar.Slot, now time.Time) ([]ScheduledSlot, error) {
+	cells := make([]ScheduledSlot, len(wanted))
+	for i, slot := range wanted {
+		var err error
+		if cells[i], err = c.cell(ctx, schedule, slot, now); err != nil {
+			return nil, err
+		}
+	}
+	return cells, nil
+}
+
+func (c *Client) cell(ctx context.Context, schedule *ledger.Schedule, slot calendar.Slot, now time.Time) (ScheduledSlot, error) {
+	recorded, err := c.log.Slot(ctx, schedule.ID, slot.Name)
 	if errors.Is(err, landscape.ErrNotFound) {
-		fresh, err := ledger.Record(row, slot, false)
-		cell := scheduledSlot(fresh)
-		cell.State = SlotNone
-		if slot.Due.After(now) || slot.Except {
-			cell.State = SlotToCome
-		}
-		if slot.Except {
-			cell.State, cell.Reason = SlotState(landscape.SlotSkipped), "the schedule excepts it"
-		}
-		return cell, err
+		return freshSlot(schedule, slot, now), nil
 	}
 	if err != nil {
 		return ScheduledSlot{}, err
 	}
 	cell := scheduledSlot(recorded)
 	return cell, c.complete(ctx, &cell)
+}
+
+// freshSlot is a slot of which nothing is recorded.
+func freshSlot(schedule *ledger.Schedule, slot calendar.Slot, now time.Time) ScheduledSlot {
+	cell := scheduledSlot(schedule.Record(slot, false))
+	cell.fresh, cell.State = true, SlotNone
+	switch {
+	case slot.Except:
+		cell.State, cell.Reason = SlotState(landscape.SlotSkipped), ledger.Excepted
+	case slot.Due.After(now):
+		cell.State = SlotToCome
+	}
+	return cell
 }

@@ -108,14 +108,14 @@ func (c *Client) findSchedule(ctx context.Context, word string) (landscape.Sched
 }
 
 func (c *Client) schedule(ctx context.Context, row landscape.Schedule) (Schedule, error) {
-	rings, err := slots.Calendar(row)
+	known, err := slots.Read(row)
 	if err != nil {
 		return Schedule{}, err
 	}
 	now := time.Now()
 	s := Schedule{
 		ID: row.ID, Environment: row.Environment, Pipeline: row.Pipeline, Name: row.Name, Version: row.Version, Removed: row.Removed(),
-		Zone: rings.Zone().String(), Paused: row.PausedAt(landscape.MicrosOf(now)), Actor: row.Actor, Why: row.Why, Since: Time(row.At), row: row,
+		Zone: known.Calendar.Zone().String(), Paused: row.PausedAt(landscape.MicrosOf(now)), Actor: row.Actor, Why: row.Why, Since: Time(row.At), row: row,
 	}
 	if s.Paused {
 		history, err := c.log.ScheduleHistory(ctx, row.ID)
@@ -125,7 +125,7 @@ func (c *Client) schedule(ctx context.Context, row landscape.Schedule) (Schedule
 		pause := slots.PauseOf(history)
 		s.Until, s.Actor, s.Why, s.Since = Time(row.Until), pause.Actor, pause.Why, Time(pause.At)
 	}
-	if next, is := s.next(rings, now); is {
+	if next, is := s.next(known.Calendar, now); is {
 		s.Next, s.NextSlot = Time(landscape.MicrosOf(next.Start)), next.Name
 	}
 	err = c.log.LastSlots(ctx, row.ID, func(slot landscape.Slot) bool {

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -135,11 +134,7 @@ func (c *Client) requestOnce(ctx context.Context, row landscape.Schedule, action
 			continue
 		}
 		asked.Slots = append(asked.Slots, cell)
-		change, err := c.slotChange(ctx, row, cell, request, r.Again)
-		if err != nil {
-			return nil, err
-		}
-		changes = append(changes, change)
+		changes = append(changes, slotChange(cell, request, r.Again))
 	}
 	if len(changes) == 0 {
 		return nil, nothingAsked(row.ID, action, cells, only)
@@ -161,23 +156,16 @@ func (c *Client) requested(ctx context.Context, row landscape.Schedule, action s
 		}
 		return cells, err
 	}
-	rings, err := ledger.Calendar(row)
+	known, err := ledger.Read(row)
 	if err != nil {
 		return nil, err
 	}
 	now := time.Now()
-	wanted, err := requestedRange(rings, r, now)
+	wanted, err := requestedRange(known.Calendar, r, now)
 	if err != nil {
 		return nil, err
 	}
-	for _, slot := range wanted {
-		cell, err := c.cell(ctx, row, slot, now)
-		if err != nil {
-			return nil, err
-		}
-		cells = append(cells, cell)
-	}
-	return cells, nil
+	return c.cells(ctx, known, wanted, now)
 }
 
 func requestedRange(rings *calendar.Schedule, r SlotsRequested, now time.Time) ([]calendar.Slot, error) {
@@ -196,42 +184,22 @@ func requestedRange(rings *calendar.Schedule, r SlotsRequested, now time.Time) (
 }
 
 // slotChange is what the request makes of a slot.
-func (c *Client) slotChange(
-	ctx context.Context, row landscape.Schedule, cell ScheduledSlot, request landscape.SlotRequest, again bool,
-) (landscape.SlotChange, error) {
-	from, err := c.log.Slot(ctx, row.ID, cell.Name)
-	var change landscape.SlotChange
-	if errors.Is(err, landscape.ErrNotFound) {
-		change.To, err = c.freshSlot(row, cell.Name)
-	} else {
-		change.From, change.To = &from, from
-	}
-	if err != nil {
-		return change, err
+func slotChange(cell ScheduledSlot, request landscape.SlotRequest, again bool) landscape.SlotChange {
+	change := landscape.SlotChange{To: cell.slot}
+	if !cell.fresh {
+		change.From = &cell.slot
 	}
 	to := &change.To
 	to.Request, to.Reason = request.ID, ""
 	if request.Action == actionSkip {
 		to.State, to.Reason = landscape.SlotSkipped, fmt.Sprintf("skipped by %s: %s", request.Actor, request.Why)
-		return change, nil
+		return change
 	}
 	to.State, to.Ready = landscape.SlotDue, max(to.Due, landscape.MicrosOf(time.Now()))
 	if again && to.Run != "" {
 		to.Run, to.Seen = newRunID(), 0
 	}
-	return change, nil
-}
-
-func (c *Client) freshSlot(row landscape.Schedule, name string) (landscape.Slot, error) {
-	rings, err := ledger.Calendar(row)
-	if err != nil {
-		return landscape.Slot{}, err
-	}
-	slot, err := rings.Named(name)
-	if err != nil {
-		return landscape.Slot{}, err
-	}
-	return ledger.Record(row, slot, false)
+	return change
 }
 
 // nothingAsked says why no slot is what was asked for.
@@ -258,13 +226,8 @@ func (c *Client) makeUp(ctx context.Context, row landscape.Schedule, up MakeUp, 
 	if err != nil {
 		return nil, err
 	}
-	paused := row.At
-	for _, change := range history {
-		if change.Action == landscape.PauseSchedule {
-			paused = change.At
-		}
-	}
-	missed, err := c.log.SlotsBetween(ctx, row.ID, paused, row.At+1)
+	pause := ledger.PauseOf(history)
+	missed, err := c.log.SlotsBetween(ctx, row.ID, pause.At, row.At+1)
 	if err != nil {
 		return nil, err
 	}

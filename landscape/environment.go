@@ -82,11 +82,11 @@ func (l *Log) SetEnvironment(ctx context.Context, by Environment, set map[string
 
 // LastEnvironment returns the values that an environment has; one without any has the Seq 0.
 func (r *Reader) LastEnvironment(ctx context.Context, name string) (Environment, error) {
-	last, err := Page[Environment](ctx, r.from, Query{Prefix: []any{name}, Descending: true, Limit: 1})
+	last, err := lastOf[Environment](ctx, r.from, name)
 	if err != nil || last == nil {
 		return Environment{Name: name}, err
 	}
-	return last[0], nil
+	return *last, nil
 }
 
 // Environment returns the values that an environment had: the seq-th. With the seq 0 it returns that there are none. The error wraps ErrNotFound if

@@ -54,14 +54,5 @@ func (l *Log) SetLimit(ctx context.Context, limit Limit) error {
 
 // Limits returns how many places each pool has, by gate; nil if nobody ever said.
 func (r *Reader) Limits(ctx context.Context) ([]Limit, error) {
-	all, err := Select[Limit](ctx, r.from)
-	var last []Limit
-	for _, limit := range all {
-		if n := len(last); n > 0 && last[n-1].Gate == limit.Gate {
-			last[n-1] = limit
-		} else {
-			last = append(last, limit)
-		}
-	}
-	return last, err
+	return lastOfEach(ctx, r.from, func(l Limit) string { return l.Gate })
 }

@@ -195,17 +195,17 @@ func (r *Reader) Deployments(ctx context.Context, environment, pipeline string) 
 }
 
 // CurrentVersions returns the last deployment of every pipeline in an environment, by name; nil if there is none.
-func (r *Reader) CurrentVersions(ctx context.Context, environment string) (current []Deployment, err error) {
-	err = each(ctx, r.from, []any{environment}, func(d Deployment) bool {
-		if n := len(current); n > 0 && current[n-1].Pipeline == d.Pipeline {
-			current[n-1] = d
-		} else {
-			current = append(current, d)
-		}
-		return true
-	})
-	return current, err
+func (r *Reader) CurrentVersions(ctx context.Context, environment string) ([]Deployment, error) {
+	return lastOfEach(ctx, r.from, Deployment.place, environment)
 }
+
+// AllCurrentVersions returns the last deployment of every pipeline in every environment, by environment and name; nil if there is none.
+func (r *Reader) AllCurrentVersions(ctx context.Context) ([]Deployment, error) {
+	return lastOfEach(ctx, r.from, Deployment.place)
+}
+
+// place is what a deployment deploys to: a pipeline in an environment.
+func (d Deployment) place() [2]string { return [2]string{d.Environment, d.Pipeline} }
 
 // Startable returns the version of a pipeline that a start in an environment means: this one, or the current one if it is 0. The error wraps
 // ErrNotFound if no pipeline with this name is deployed there; it is a *VersionError if the version is not, and a *RetiredError if nothing may start.
@@ -243,11 +243,7 @@ func (r *Reader) deployedIn(ctx context.Context, environment, pipeline string, v
 
 // lastDeployment returns the last deployment of a pipeline; nil if there is none.
 func (r *Reader) lastDeployment(ctx context.Context, environment, pipeline string) (*Deployment, error) {
-	last, err := Page[Deployment](ctx, r.from, Query{Prefix: []any{environment, pipeline}, Descending: true, Limit: 1})
-	if err != nil || last == nil {
-		return nil, err
-	}
-	return &last[0], nil
+	return lastOf[Deployment](ctx, r.from, environment, pipeline)
 }
 
 // ParseVersion reads NAME or NAME@VERSION; the version is 0 if none is named.

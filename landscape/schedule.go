@@ -78,11 +78,7 @@ func (l *Log) ChangeSchedule(ctx context.Context, id string, change func(last *S
 }
 
 func (r *Reader) lastSchedule(ctx context.Context, id string) (*Schedule, error) {
-	last, err := Page[Schedule](ctx, r.from, Query{Prefix: []any{id}, Descending: true, Limit: 1})
-	if err != nil || last == nil {
-		return nil, err
-	}
-	return &last[0], nil
+	return lastOf[Schedule](ctx, r.from, id)
 }
 
 // Schedule returns the last row of a schedule. The error wraps ErrNotFound if there is none.
@@ -103,14 +99,6 @@ func (r *Reader) ScheduleHistory(ctx context.Context, id string) ([]Schedule, er
 }
 
 // Schedules returns the last row of every schedule, by id, also of those that were removed; nil if there is none.
-func (r *Reader) Schedules(ctx context.Context) (last []Schedule, err error) {
-	err = each(ctx, r.from, nil, func(s Schedule) bool {
-		if n := len(last); n > 0 && last[n-1].ID == s.ID {
-			last[n-1] = s
-		} else {
-			last = append(last, s)
-		}
-		return true
-	})
-	return last, err
+func (r *Reader) Schedules(ctx context.Context) ([]Schedule, error) {
+	return lastOfEach(ctx, r.from, func(s Schedule) string { return s.ID })
 }

@@ -41,6 +41,29 @@ func get[T Record](ctx context.Context, d RecordReader, key ...any) (T, error) {
 	return found[0], nil
 }
 
+// lastOf returns the last record of T's table whose first key columns equal prefix; nil if there is none.
+func lastOf[T Record](ctx context.Context, d RecordReader, prefix ...any) (*T, error) {
+	last, err := Page[T](ctx, d, Query{Prefix: prefix, Descending: true, Limit: 1})
+	if err != nil || last == nil {
+		return nil, err
+	}
+	return &last[0], nil
+}
+
+// lastOfEach returns the last record of each group of T's table whose first key columns equal prefix, in key order; nil if there is none. The records
+// of a group, which group names, follow each other.
+func lastOfEach[T Record, G comparable](ctx context.Context, d RecordReader, group func(T) G, prefix ...any) (last []T, err error) {
+	err = each(ctx, d, prefix, func(record T) bool {
+		if n := len(last); n > 0 && group(last[n-1]) == group(record) {
+			last[n-1] = record
+		} else {
+			last = append(last, record)
+		}
+		return true
+	})
+	return last, err
+}
+
 // retries is how often a read, a decision and a compare-and-set are repeated because somebody else came first. Each
 // round somebody makes progress.
 const retries = 100

@@ -191,11 +191,7 @@ func (l *Log) begins(ctx context.Context, run, slot string, admission *Admission
 
 // lastStart returns the last start of a run; nil if there is none.
 func (r *Reader) lastStart(ctx context.Context, run string) (*Start, error) {
-	last, err := Page[Start](ctx, r.from, Query{Prefix: []any{run}, Descending: true, Limit: 1})
-	if err != nil || last == nil {
-		return nil, err
-	}
-	return &last[0], nil
+	return lastOf[Start](ctx, r.from, run)
 }
 
 // Start returns the start of a run with this number. The error wraps ErrNotFound if there is none.

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/client/local"
+	"waymark/tests/services"
 )
 
 // served for strangers: so many rows that a run can be paused, and one that is refused.
@@ -81,7 +82,7 @@ func TestAStrangerInPython(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(programs[0]), 0o600))
 	python, err := exec.LookPath("python3")
 	if err != nil {
-		t.Skip("no python3 is installed here")
+		services.Missing(t, "python3", "install python3")
 	}
 	out, err := exec.CommandContext(t.Context(), python, "-m", "py_compile", file).CombinedOutput()
 	require.NoError(t, err, "%s", out)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"go.temporal.io/api/enums/v1"
@@ -20,12 +19,7 @@ import (
 // Each schedule has one in Temporal, which rings at the instants that the calendar gives: so clocks that change are no matter of Temporal's. It is
 // there for people, too: they see what is due next, and may pause it.
 
-// alarms is what a process knows of the schedules in Temporal.
-type alarms struct {
-	guard sync.Mutex
-	set   map[string]alarm // by schedule
-}
-
+// alarm is what a process knows of a schedule in Temporal.
 type alarm struct {
 	seq    int64     // of the row that Temporal shows
 	until  time.Time // up to which its instants reach
@@ -50,15 +44,13 @@ func (k *Keeper) setAlarm(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	now := k.now()
-	k.alarms.guard.Lock()
-	known, is := k.alarms.set[id]
-	k.alarms.guard.Unlock()
+	now := time.Now()
+	known, is := k.alarms[id]
 	fresh := is && known.seq == row.Seq && now.Sub(known.looked) < alarmInterval
 	if fresh && (known.until.IsZero() || known.until.After(now)) {
 		return nil
 	}
-	s, err := read(row)
+	s, err := Read(row)
 	if err != nil {
 		return err
 	}
@@ -66,18 +58,16 @@ func (k *Keeper) setAlarm(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	k.alarms.guard.Lock()
-	defer k.alarms.guard.Unlock()
-	if k.alarms.set == nil {
-		k.alarms.set = map[string]alarm{}
+	if k.alarms == nil {
+		k.alarms = map[string]alarm{}
 	}
 	next.looked = now
-	k.alarms.set[id] = next
+	k.alarms[id] = next
 	return nil
 }
 
 // sync compares the alarm in Temporal with the record, and brings each up to the other.
-func (k *Keeper) sync(ctx context.Context, s *schedule, now time.Time) (alarm, error) {
+func (k *Keeper) sync(ctx context.Context, s *Schedule, now time.Time) (alarm, error) {
 	handle := k.Client.ScheduleClient().GetHandle(ctx, AlarmID(s.ID))
 	found, err := handle.Describe(ctx)
 	switch {
@@ -110,7 +100,7 @@ func (k *Keeper) sync(ctx context.Context, s *schedule, now time.Time) (alarm, e
 }
 
 // adoptPause records that a person paused or resumed the schedule in Temporal.
-func (k *Keeper) adoptPause(ctx context.Context, s *schedule, paused bool, note string) error {
+func (k *Keeper) adoptPause(ctx context.Context, s *Schedule, paused bool, note string) error {
 	return k.Log.ChangeSchedule(ctx, s.ID, func(last *landscape.Schedule) (*landscape.Schedule, error) {
 		if last.Seq != s.Seq {
 			return nil, nil //nolint:nilnil // somebody was first
@@ -125,7 +115,7 @@ func (k *Keeper) adoptPause(ctx context.Context, s *schedule, paused bool, note 
 }
 
 // noteOf says in Temporal who changed the schedule last, and which row of the record that is.
-func noteOf(s *schedule, now time.Time) string {
+func noteOf(s *Schedule, now time.Time) string {
 	word := "set"
 	if s.PausedAt(landscape.MicrosOf(now)) {
 		word = "paused"
@@ -141,7 +131,7 @@ func noted(note string) (seq int64, ours bool) {
 }
 
 // create makes the alarm. It is made again if somebody deleted it in Temporal.
-func (k *Keeper) create(ctx context.Context, s *schedule, now time.Time) (alarm, error) {
+func (k *Keeper) create(ctx context.Context, s *Schedule, now time.Time) (alarm, error) {
 	spec, until := s.alarmSpec(now)
 	_, err := k.Client.ScheduleClient().Create(ctx, client.ScheduleOptions{
 		ID: AlarmID(s.ID), Spec: spec, Action: k.ring(s), Overlap: enums.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL, CatchupWindow: ringWindow,
@@ -156,7 +146,7 @@ func (k *Keeper) create(ctx context.Context, s *schedule, now time.Time) (alarm,
 	return alarm{seq: s.Seq, until: until}, err
 }
 
-func (k *Keeper) update(ctx context.Context, handle client.ScheduleHandle, s *schedule, now time.Time) (alarm, error) {
+func (k *Keeper) update(ctx context.Context, handle client.ScheduleHandle, s *Schedule, now time.Time) (alarm, error) {
 	spec, until := s.alarmSpec(now)
 	err := handle.Update(ctx, client.ScheduleUpdateOptions{DoUpdate: func(in client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
 		before := in.Description.Schedule
@@ -172,7 +162,7 @@ func (k *Keeper) update(ctx context.Context, handle client.ScheduleHandle, s *sc
 }
 
 // ring is what Temporal starts when the alarm rings.
-func (k *Keeper) ring(s *schedule) *client.ScheduleWorkflowAction {
+func (k *Keeper) ring(s *Schedule) *client.ScheduleWorkflowAction {
 	return &client.ScheduleWorkflowAction{
 		ID: "ring/" + s.ID, Workflow: RingName, TaskQueue: k.Queue, Args: []any{RingInput{Schedule: s.ID}},
 		StaticSummary: "schedule " + s.Name + " of " + s.Pipeline,
@@ -180,9 +170,9 @@ func (k *Keeper) ring(s *schedule) *client.ScheduleWorkflowAction {
 }
 
 // alarmSpec returns the instants at which the next slots begin, and about the last but some of them.
-func (s *schedule) alarmSpec(now time.Time) (client.ScheduleSpec, time.Time) {
+func (s *Schedule) alarmSpec(now time.Time) (client.ScheduleSpec, time.Time) {
 	var instants []time.Time
-	for slot := range s.calendar.Due(now) {
+	for slot := range s.Calendar.Due(now) {
 		if !slot.Except {
 			instants = append(instants, slot.Start)
 		}

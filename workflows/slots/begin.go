@@ -18,7 +18,7 @@ import (
 )
 
 // act does what was decided, and what an earlier process that ended had decided.
-func (k *Keeper) act(ctx context.Context, s *schedule, l ledger, d decision) error {
+func (k *Keeper) act(ctx context.Context, s *Schedule, l ledger, d decision) error {
 	for run, why := range d.cancel {
 		if err := k.cancel(ctx, run, why); err != nil {
 			return err
@@ -38,7 +38,7 @@ func (k *Keeper) act(ctx context.Context, s *schedule, l ledger, d decision) err
 }
 
 // begin starts the workflow of the run of a slot, unless somebody has.
-func (k *Keeper) begin(ctx context.Context, s *schedule, slot landscape.Slot, request landscape.SlotRequest) error {
+func (k *Keeper) begin(ctx context.Context, s *Schedule, slot landscape.Slot, request landscape.SlotRequest) error {
 	named := s.Pipeline
 	if request.Version != 0 {
 		named = fmt.Sprintf("%s@%d", named, request.Version)

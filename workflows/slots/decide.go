@@ -51,9 +51,9 @@ func (d *decision) change(from landscape.Slot, event string, become func(to *lan
 }
 
 // decide says what is to become of the slots now, each in one step. newRun returns an id for a run.
-func (s *schedule) decide(l ledger, now time.Time, newRun func() string) decision {
+func (s *Schedule) decide(l ledger, now time.Time, newRun func() string) decision {
 	d := decision{cancel: map[string]string{}}
-	turn := admission{schedule: s, ledger: l, now: landscape.MicrosOf(now), newRun: newRun, running: map[string][]landscape.Slot{}, decision: &d}
+	turn := admission{Schedule: s, ledger: l, now: landscape.MicrosOf(now), newRun: newRun, running: map[string][]landscape.Slot{}, decision: &d}
 	var waiting []landscape.Slot
 	for _, slot := range l.slots {
 		f := l.fates[slot.Run]
@@ -78,7 +78,7 @@ func (s *schedule) decide(l ledger, now time.Time, newRun func() string) decisio
 }
 
 // observe records what has become of a slot, and reports whether anything has.
-func (s *schedule) observe(d *decision, l ledger, slot landscape.Slot, now landscape.Micros) bool {
+func (s *Schedule) observe(d *decision, l ledger, slot landscape.Slot, now landscape.Micros) bool {
 	f := l.fates[slot.Run]
 	begun := slot.State == landscape.SlotRunning || slot.State == landscape.SlotFailed
 	switch {
@@ -105,7 +105,7 @@ func (s *schedule) observe(d *decision, l ledger, slot landscape.Slot, now lands
 }
 
 // fail lets the slot wait for another attempt, or gives it up. One that had a complete run before is done, whatever becomes of another one.
-func (s *schedule) fail(slot *landscape.Slot, f fate, before string, now landscape.Micros) {
+func (s *Schedule) fail(slot *landscape.Slot, f fate, before string, now landscape.Micros) {
 	if before != "" {
 		slot.State, slot.Reason = landscape.SlotDone, fmt.Sprintf("another run, %s, failed: %s", slot.Run, f.reason)
 		slot.Run = before
@@ -122,7 +122,7 @@ func (s *schedule) fail(slot *landscape.Slot, f fate, before string, now landsca
 
 // admission decides which slots that are due get a run now.
 type admission struct {
-	*schedule
+	*Schedule
 	ledger
 	*decision
 	now     landscape.Micros

@@ -14,13 +14,13 @@ import (
 )
 
 // scheduleOf returns a schedule as the YAML of a document has it.
-func scheduleOf(t *testing.T, text string) *schedule {
+func scheduleOf(t *testing.T, text string) *Schedule {
 	t.Helper()
 	table, err := pipeline.LoadTimetable("x.yaml", []byte("name: x\nschedules:\n  nightly: "+text+"\n"))
 	require.NoError(t, err)
 	spec, err := json.Marshal(table.Specs[0].Value)
 	require.NoError(t, err)
-	s, err := read(landscape.Schedule{ID: "default/x/nightly", Pipeline: "x", Name: "nightly", Action: landscape.SetSchedule, Spec: string(spec), Since: day(1) + 1, At: day(1) + 1})
+	s, err := Read(landscape.Schedule{ID: "default/x/nightly", Pipeline: "x", Name: "nightly", Action: landscape.SetSchedule, Spec: string(spec), Since: day(1) + 1, At: day(1) + 1})
 	require.NoError(t, err)
 	return s
 }
@@ -95,7 +95,7 @@ func TestDeadlines(t *testing.T) {
 		`{every: day, at: "02:00", zone: Europe/Berlin, promise: {by: "02:00"}, jitter: 5m}`: "2026-11-02T01:00:00Z",
 	} {
 		s := scheduleOf(t, spec)
-		slot, err := s.calendar.Named("2026-11-01")
+		slot, err := s.Calendar.Named("2026-11-01")
 		require.NoError(t, err)
 		require.Equal(t, want, s.deadline(slot).Time().Format(time.RFC3339), spec)
 	}

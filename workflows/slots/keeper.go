@@ -24,16 +24,8 @@ type Keeper struct {
 	Payloads *payload.Store
 	Logger   log.Logger
 
-	clock  func() time.Time // nil for time.Now
-	alarms alarms
+	alarms map[string]alarm // by schedule, what this process knows of it in Temporal
 	seen   map[string]int64 // by environment and pipeline, the deployment whose schedules are recorded
-}
-
-func (k *Keeper) now() time.Time {
-	if k.clock != nil {
-		return k.clock()
-	}
-	return time.Now()
 }
 
 // atLeast is how often schedules are looked at, whatever rings: a run may have ended, or a person have asked for one.
@@ -66,7 +58,7 @@ func (k *Keeper) All(ctx context.Context) (time.Duration, error) {
 			failed = append(failed, fmt.Errorf("schedule %s: %w", row.ID, err))
 		}
 		if !next.IsZero() {
-			wait = min(wait, max(next.Sub(k.now()), 0))
+			wait = min(wait, max(time.Until(next), 0))
 		}
 	}
 	return wait, errors.Join(failed...)
@@ -91,23 +83,16 @@ func (k *Keeper) Turn(ctx context.Context, id string) (next time.Time, err error
 			return next, err
 		}
 	}
-	return k.now(), nil // the rest comes in the next turn
+	return time.Now(), nil // the rest comes in the next turn
 }
 
 // round does one step, and reports whether there may be another one.
 func (k *Keeper) round(ctx context.Context, id string) (again bool, next time.Time, err error) {
-	history, err := k.Log.ScheduleHistory(ctx, id)
+	s, history, err := recorded(ctx, k.Log, id)
 	if err != nil {
 		return false, next, err
 	}
-	if len(history) == 0 {
-		return false, next, fmt.Errorf("schedule %s: %w", id, landscape.ErrNotFound)
-	}
-	s, err := read(history[len(history)-1])
-	if err != nil {
-		return false, next, err
-	}
-	now := k.now()
+	now := time.Now()
 	if full, err := s.recordDue(ctx, k.Log, history, now); err != nil || full {
 		return full, next, err
 	}
@@ -131,11 +116,24 @@ func (k *Keeper) round(ctx context.Context, id string) (again bool, next time.Ti
 	return true, next, k.pauseAfter(ctx, s, d.changes)
 }
 
+// recorded returns a schedule, and its rows, the first first. The error wraps landscape.ErrNotFound if there is none.
+func recorded(ctx context.Context, log *landscape.Log, id string) (*Schedule, []landscape.Schedule, error) {
+	history, err := log.ScheduleHistory(ctx, id)
+	if err == nil && len(history) == 0 {
+		err = fmt.Errorf("schedule %s: %w", id, landscape.ErrNotFound)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := Read(history[len(history)-1])
+	return s, history, err
+}
+
 // newRun returns the id of a new run.
 func newRun() string { return uuid.Must(uuid.NewV7()).String() }
 
 // next returns when there is something to do for the schedule by the clock alone; zero if that is never.
-func (s *schedule) next(l ledger, now time.Time) time.Time {
+func (s *Schedule) next(l ledger, now time.Time) time.Time {
 	var next time.Time
 	sooner := func(at time.Time) {
 		if at.After(now) && (next.IsZero() || at.Before(next)) {
@@ -143,7 +141,7 @@ func (s *schedule) next(l ledger, now time.Time) time.Time {
 		}
 	}
 	if !s.Removed() {
-		for slot := range s.calendar.Due(now) {
+		for slot := range s.Calendar.Due(now) {
 			sooner(slot.Start)
 			if slot.Due.After(now) {
 				break
@@ -163,7 +161,7 @@ func (s *schedule) next(l ledger, now time.Time) time.Time {
 }
 
 // ledger reads what the schedule decides about.
-func (k *Keeper) ledger(ctx context.Context, s *schedule, history []landscape.Schedule, now time.Time) (ledger, error) {
+func (k *Keeper) ledger(ctx context.Context, s *Schedule, history []landscape.Schedule, now time.Time) (ledger, error) {
 	l := ledger{fates: map[string]fate{}, requests: map[string]landscape.SlotRequest{}, before: map[string]landscape.Slot{}, done: map[string]string{}}
 	if last := &history[len(history)-1]; last.PausedAt(landscape.MicrosOf(now)) {
 		l.pause = pauseOf(history, last)
@@ -208,9 +206,9 @@ func (k *Keeper) due(ctx context.Context, id string) ([]landscape.Slot, error) {
 }
 
 // look reads what else is recorded of a slot.
-func (k *Keeper) look(ctx context.Context, s *schedule, l *ledger, slot landscape.Slot) (err error) {
+func (k *Keeper) look(ctx context.Context, s *Schedule, l *ledger, slot landscape.Slot) (err error) {
 	if slot.Run != "" {
-		if l.fates[slot.Run], err = k.fate(ctx, slot, landscape.MicrosOf(k.now())); err != nil {
+		if l.fates[slot.Run], err = k.fate(ctx, slot, landscape.MicrosOf(time.Now())); err != nil {
 			return err
 		}
 	}
@@ -247,7 +245,7 @@ func (k *Keeper) doneBefore(ctx context.Context, slot landscape.Slot) (run strin
 }
 
 // pauseAfter pauses a schedule of which too many slots failed one after the other, since somebody last changed it.
-func (k *Keeper) pauseAfter(ctx context.Context, s *schedule, changes []landscape.SlotChange) error {
+func (k *Keeper) pauseAfter(ctx context.Context, s *Schedule, changes []landscape.SlotChange) error {
 	most, failures, reason := s.spec.PauseAfter, 0, ""
 	if most == 0 || !failedOne(changes) {
 		return nil

@@ -22,11 +22,11 @@ func TestManySlotsThatAreDueHideNone(t *testing.T) {
 	require.NoError(t, landscapetest.SetSchedule(t.Context(), log, landscapetest.ScheduleOf("x", "nightly")))
 	row, err := log.Schedule(t.Context(), "default/x/nightly")
 	require.NoError(t, err)
-	s, err := read(row)
+	s, err := Read(row)
 	require.NoError(t, err)
 	var changes []landscape.SlotChange
-	for slot := range s.calendar.Due(time.Date(2024, time.January, 1, 0, 0, 0, 0, time.UTC)) {
-		changes = append(changes, landscape.SlotChange{To: s.record(slot, false)})
+	for slot := range s.Calendar.Due(time.Date(2024, time.January, 1, 0, 0, 0, 0, time.UTC)) {
+		changes = append(changes, landscape.SlotChange{To: s.Record(slot, false)})
 		if len(changes) == 3*mostDue {
 			break
 		}

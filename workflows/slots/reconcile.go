@@ -14,19 +14,13 @@ import (
 
 // reconcile records the schedules of the versions that are current: those that are new or changed, and those that are gone.
 func (k *Keeper) reconcile(ctx context.Context) error {
-	environments, err := k.Log.Environments(ctx)
+	current, err := k.Log.AllCurrentVersions(ctx)
 	if err != nil {
 		return err
 	}
 	var failed []error
-	for _, environment := range environments {
-		current, err := k.Log.CurrentVersions(ctx, environment.Name)
-		if err != nil {
-			return err
-		}
-		for _, deployment := range current {
-			failed = append(failed, k.adoptNew(ctx, deployment))
-		}
+	for _, deployment := range current {
+		failed = append(failed, k.adoptNew(ctx, deployment))
 	}
 	return errors.Join(failed...)
 }

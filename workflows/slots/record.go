@@ -2,7 +2,6 @@ package slots
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"waymark/internal/failpoint"
@@ -12,14 +11,7 @@ import (
 // RecordDue records the slots of a schedule that have become due, as Turn does, and begins nothing.
 func RecordDue(ctx context.Context, log *landscape.Log, id string, now time.Time) error {
 	for {
-		history, err := log.ScheduleHistory(ctx, id)
-		if err != nil {
-			return err
-		}
-		if len(history) == 0 {
-			return fmt.Errorf("schedule %s: %w", id, landscape.ErrNotFound)
-		}
-		s, err := read(history[len(history)-1])
+		s, history, err := recorded(ctx, log, id)
 		if err != nil {
 			return err
 		}
@@ -31,7 +23,7 @@ func RecordDue(ctx context.Context, log *landscape.Log, id string, now time.Time
 }
 
 // recordDue records slots that became due, and reports whether there may be more of them.
-func (s *schedule) recordDue(ctx context.Context, log *landscape.Log, history []landscape.Schedule, now time.Time) (full bool, err error) {
+func (s *Schedule) recordDue(ctx context.Context, log *landscape.Log, history []landscape.Schedule, now time.Time) (full bool, err error) {
 	var last landscape.Micros
 	err = log.LastSlots(ctx, s.ID, func(slot landscape.Slot) bool {
 		if slot.Rang {

@@ -13,45 +13,28 @@ import (
 	"waymark/pipeline/calendar"
 )
 
-// schedule is a schedule as the record has it.
-type schedule struct {
+// Schedule is a schedule as the record has it.
+type Schedule struct {
 	landscape.Schedule
+	Calendar *calendar.Schedule // when it rings, and what its slots cover
 	spec     pipeline.Schedule
-	calendar *calendar.Schedule
 }
 
-// read makes a schedule of a row of the record.
-func read(row landscape.Schedule) (*schedule, error) {
-	s := &schedule{Schedule: row}
+// Read makes a schedule of a row of the record.
+func Read(row landscape.Schedule) (*Schedule, error) {
+	s := &Schedule{Schedule: row}
 	if err := json.Unmarshal([]byte(row.Spec), &s.spec); err != nil {
 		return nil, fmt.Errorf("schedule %s: %w", row.ID, err)
 	}
 	var err error
-	if s.calendar, err = s.spec.Slots(row.Pipeline, row.Name); err != nil {
+	if s.Calendar, err = s.spec.Slots(row.Pipeline, row.Name); err != nil {
 		return nil, fmt.Errorf("schedule %s: %w", row.ID, err)
 	}
 	return s, nil
 }
 
-// Calendar returns when the schedule of a row of the record rings, and what its slots cover.
-func Calendar(row landscape.Schedule) (*calendar.Schedule, error) {
-	s, err := read(row)
-	if err != nil {
-		return nil, err
-	}
-	return s.calendar, nil
-}
-
-// Record returns a slot of a schedule that nothing is recorded of yet, as it is recorded: due, for the schedule or for a person.
-func Record(row landscape.Schedule, slot calendar.Slot, rang bool) (landscape.Slot, error) {
-	s, err := read(row)
-	if err != nil {
-		return landscape.Slot{}, err
-	}
-	return s.record(slot, rang), nil
-}
-
-func (s *schedule) record(slot calendar.Slot, rang bool) landscape.Slot {
+// Record returns a slot of which nothing is recorded yet as it is recorded: due, because the schedule rang for it or a person asked.
+func (s *Schedule) Record(slot calendar.Slot, rang bool) landscape.Slot {
 	facts := landscape.SlotFacts{
 		From: landscape.MicrosOf(slot.From), To: landscape.MicrosOf(slot.To), Due: landscape.MicrosOf(slot.Due), Rang: rang,
 		State: landscape.SlotDue, Ready: landscape.MicrosOf(slot.Start),
@@ -63,7 +46,7 @@ func (s *schedule) record(slot calendar.Slot, rang bool) landscape.Slot {
 }
 
 // deadline returns by when the output of a slot is promised; zero for no promise.
-func (s *schedule) deadline(slot calendar.Slot) landscape.Micros {
+func (s *Schedule) deadline(slot calendar.Slot) landscape.Micros {
 	promise := s.spec.Promise
 	if promise.Within > 0 {
 		return landscape.MicrosOf(slot.Due.Add(time.Duration(promise.Within)))
@@ -72,7 +55,7 @@ func (s *schedule) deadline(slot calendar.Slot) landscape.Micros {
 	if err != nil {
 		return 0
 	}
-	zone := s.calendar.Zone()
+	zone := s.Calendar.Zone()
 	day := calendar.DateOf(slot.Due, zone)
 	by := calendar.At(day, clock, zone)
 	if by.Before(slot.Due) {
@@ -87,14 +70,14 @@ const (
 	defaultWait   = time.Minute
 )
 
-func (s *schedule) within() time.Duration {
+func (s *Schedule) within() time.Duration {
 	return cmp.Or(time.Duration(s.spec.CatchUp.Within), defaultWithin)
 }
 
-func (s *schedule) wait() time.Duration { return cmp.Or(time.Duration(s.spec.Retry.Wait), defaultWait) }
+func (s *Schedule) wait() time.Duration { return cmp.Or(time.Duration(s.spec.Retry.Wait), defaultWait) }
 
 // atOnce is how many runs of slots for which the schedule rang go on at a time; 0 for any number.
-func (s *schedule) atOnce() int {
+func (s *Schedule) atOnce() int {
 	if s.spec.Overlap == "allow" {
 		return 0
 	}
@@ -109,23 +92,23 @@ const mostAtOnce = 500
 
 // fallDue returns the slots that have become due and are not recorded, as they are recorded, at most mostAtOnce of them: those after the
 // last one for which the schedule rang, which was due at last. history are the rows of the schedule, the first first, of which the last is s.
-func (s *schedule) fallDue(history []landscape.Schedule, last landscape.Micros, known map[string]bool, now time.Time) (due []landscape.Slot) {
+func (s *Schedule) fallDue(history []landscape.Schedule, last landscape.Micros, known map[string]bool, now time.Time) (due []landscape.Slot) {
 	if s.Removed() {
 		return nil
 	}
 	from := max(s.Since, last+1)
 	newest := ""
-	if latest, found := s.calendar.Last(now); found {
+	if latest, found := s.Calendar.Last(now); found {
 		newest = latest.Name
 	}
-	for slot := range s.calendar.Due(from.Time()) {
+	for slot := range s.Calendar.Due(from.Time()) {
 		if slot.Due.After(now) || len(due) == mostAtOnce {
 			return due
 		}
 		if known[slot.Name] {
 			continue
 		}
-		record := s.record(slot, true)
+		record := s.Record(slot, true)
 		record.State, record.Reason = s.fate(history, slot, newest, now)
 		due = append(due, record)
 	}
@@ -133,12 +116,12 @@ func (s *schedule) fallDue(history []landscape.Schedule, last landscape.Micros, 
 }
 
 // fate says what becomes of a slot that has become due.
-func (s *schedule) fate(history []landscape.Schedule, slot calendar.Slot, newest string, now time.Time) (landscape.SlotState, string) {
+func (s *Schedule) fate(history []landscape.Schedule, slot calendar.Slot, newest string, now time.Time) (landscape.SlotState, string) {
 	late := now.Sub(slot.Start)
 	catchUp := cmp.Or(s.spec.CatchUp.Slots, "all")
 	switch pause := pausedAt(history, landscape.MicrosOf(slot.Due)); {
 	case slot.Except:
-		return landscape.SlotSkipped, "the schedule excepts it"
+		return landscape.SlotSkipped, Excepted
 	case pause != nil:
 		return landscape.SlotMissed, pausedBy(*pause)
 	case late <= shortly:
@@ -166,6 +149,9 @@ func pausedAt(history []landscape.Schedule, at landscape.Micros) *landscape.Sche
 	}
 	return pauseOf(history, then)
 }
+
+// Excepted is the reason of a slot for which its schedule never rings.
+const Excepted = "the schedule excepts it"
 
 // PauseOf returns the row of a schedule that began the pause in which it is; the rows come first first, and the last of them says that it is paused.
 func PauseOf(history []landscape.Schedule) landscape.Schedule {
