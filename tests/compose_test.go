@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -32,8 +33,14 @@ type composed struct {
 		Build       map[string]string `yaml:"build"`
 		Environment map[string]string `yaml:"environment"`
 		Volumes     []string          `yaml:"volumes"`
-		Ports       []string          `yaml:"ports"`
-		Healthcheck map[string]any    `yaml:"healthcheck"`
+		Command     []string          `yaml:"command"`
+		CPUs        string            `yaml:"cpus"`
+		Memory      string            `yaml:"mem_limit"`
+		Logging     struct {
+			Options map[string]string `yaml:"options"`
+		} `yaml:"logging"`
+		Ports       []string       `yaml:"ports"`
+		Healthcheck map[string]any `yaml:"healthcheck"`
 		DependsOn   map[string]struct {
 			Condition string `yaml:"condition"`
 		} `yaml:"depends_on"`
@@ -283,15 +290,12 @@ func TestAlertsAreAboutMetricsThatThereAre(t *testing.T) {
 	text, err := os.ReadFile("../examples/compose/prometheus/alerts.yml")
 	require.NoError(t, err)
 	require.NoError(t, yaml.UnmarshalWithOptions(text, &rules, yaml.Strict()))
-	page := docs(t, "cluster.md")
 	found := 0
 	for _, rule := range rules.Groups[0].Rules {
 		require.NotEmpty(t, rule.Annotations["summary"], rule.Alert)
 		require.Contains(t, []string{"info", "warning", "critical"}, rule.Labels["severity"], rule.Alert)
 		require.Equal(t, strings.Count(rule.Expr, "("), strings.Count(rule.Expr, ")"), rule.Alert)
-		for _, metric := range regexp.MustCompile(`waymark_\w+`).FindAllString(rule.Expr, -1) {
-			row := regexp.MustCompile("(?m)^\\| `" + strings.TrimSuffix(metric, "_bucket") + "` \\| .*$").FindString(page)
-			require.NotEmpty(t, row, "%s: docs/cluster.md does not list %s", rule.Alert, metric)
+		for _, row := range metricsOf(t, rule.Expr) {
 			found++
 			for _, label := range regexp.MustCompile(`\$labels\.(\w+)`).FindAllStringSubmatch(rule.Annotations["summary"], -1) {
 				require.Contains(t, row, "`"+label[1]+"`", rule.Alert)
@@ -308,6 +312,75 @@ func TestAlertsAreAboutMetricsThatThereAre(t *testing.T) {
 		require.Equal(t, "0.0.0.0:8077", compose(t).Services[worker].Environment["WAYMARK_HTTP"])
 	}
 	require.Contains(t, compose(t).Services["prometheus"].Volumes, "./examples/compose/prometheus:/etc/prometheus:ro")
+}
+
+// metricsOf returns the rows in which docs/cluster.md lists the metrics of an expression.
+func metricsOf(t *testing.T, expr string) (rows []string) {
+	t.Helper()
+	for _, metric := range regexp.MustCompile(`waymark_\w+`).FindAllString(expr, -1) {
+		row := regexp.MustCompile("(?m)^\\| `" + strings.TrimSuffix(metric, "_bucket") + "` \\| .*$").FindString(docs(t, "cluster.md"))
+		require.NotEmpty(t, row, "docs/cluster.md does not list %s", metric)
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// TestDashboardIsAboutMetricsThatThereAre: the panels of Grafana ask for metrics, with labels, that docs/cluster.md lists, and every file is where the
+// container looks for it.
+func TestDashboardIsAboutMetricsThatThereAre(t *testing.T) {
+	var dashboard struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr, LegendFormat string }
+		}
+	}
+	text, err := os.ReadFile("../examples/compose/grafana/waymark.json")
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &dashboard))
+	found := 0
+	for _, panel := range dashboard.Panels {
+		require.NotEmpty(t, panel.Targets, panel.Title)
+		for _, target := range panel.Targets {
+			for _, row := range metricsOf(t, target.Expr) {
+				found++
+				for _, label := range regexp.MustCompile(`\{\{(\w+)\}\}`).FindAllStringSubmatch(target.LegendFormat, -1) {
+					require.Contains(t, row, "`"+label[1]+"`", panel.Title)
+					require.Contains(t, target.Expr, label[1], panel.Title)
+				}
+			}
+		}
+	}
+	require.Greater(t, found, 6)
+	mounts := strings.Join(compose(t).Services["grafana"].Volumes, "\n")
+	for from, to := range map[string]string{"datasource.yaml": "datasources/waymark.yaml", "dashboards.yaml": "dashboards/waymark.yaml", "waymark.json": "dashboards/waymark.json"} {
+		require.Contains(t, mounts, "./examples/compose/grafana/"+from+":/etc/grafana/provisioning/"+to+":ro")
+	}
+}
+
+// TestComposeLimitsEveryService: none takes the whole machine, or fills its disk with a log.
+func TestComposeLimitsEveryService(t *testing.T) {
+	for name, service := range compose(t).Services {
+		require.NotEmpty(t, service.Memory, name)
+		require.NotEmpty(t, service.CPUs, name)
+		require.NotEmpty(t, service.Logging.Options["max-size"], name)
+	}
+}
+
+// TestComposeDeploysANightlyRun: what it reads and writes is where the workers have it. That it runs is tested in tests/cli.
+func TestComposeDeploysANightlyRun(t *testing.T) {
+	file := compose(t)
+	deploy := file.Services["deploy-nightly"]
+	require.Equal(t, file.Services["worker-1"].Environment, deploy.Environment, "it deploys where the workers look")
+	document, err := os.ReadFile("../examples/compose/" + strings.TrimPrefix(deploy.Command[1], "/"))
+	require.NoError(t, err)
+	paths := regexp.MustCompile(`path: "?(/[^",}]+)`).FindAllStringSubmatch(string(document), -1)
+	require.Len(t, paths, 2)
+	name, found := strings.CutPrefix(paths[0][1], "/pipelines/")
+	require.True(t, found)
+	require.FileExists(t, filepath.Join("../examples", name))
+	volume := volumeOf(file, "worker-1", paths[1][1])
+	require.NotEmpty(t, volume)
+	require.Equal(t, volume, volumeOf(file, "worker-2", paths[1][1]))
 }
 
 // TestTheImageHasWhatItNeeds holds the paths in the Dockerfile against the repository.
