@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
 
+	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/landscape/admit"
 	"waymark/pipeline"
@@ -33,11 +35,9 @@ func WorkflowID(run string) string { return "run-" + run }
 // defaultPriority is that of a run whose document says none: in the middle.
 const defaultPriority = 3
 
-// admissionOf returns on which terms a run of the pipeline begins in an environment; nil if it needs no place.
-func admissionOf(environment string, p *pipeline.Pipeline) *landscape.Admission {
-	if p.Concurrency == nil && p.Pools == nil {
-		return nil
-	}
+// admissionOf returns on which terms a run begins in an environment; nil if it needs no place.
+func admissionOf(environment string, compiled *plan.Plan) *landscape.Admission {
+	p := &compiled.Document.Pipeline
 	limits := *cmp.Or(p.Concurrency, new(pipeline.Concurrency))
 	on := &landscape.Admission{
 		Terms: admit.Terms{Priority: cmp.Or(int64(limits.Priority), defaultPriority), WhenFull: admit.Policy(limits.WhenFull)}, Most: int64(limits.Queue.Max),
@@ -48,13 +48,31 @@ func admissionOf(environment string, p *pipeline.Pipeline) *landscape.Admission 
 	for _, pool := range p.Pools {
 		on.Wants = append(on.Wants, admit.Want{Gate: landscape.PoolGate(pool.Name), Places: int64(pool.Value)})
 	}
+	for _, target := range targetsOf(compiled) {
+		on.Wants = append(on.Wants, admit.Target(target))
+	}
+	if on.Wants == nil {
+		return nil
+	}
 	return on
 }
 
-// admit finds out whether the run may begin, before anything is done for it.
-func (a *Activities) admit(ctx context.Context, in OpenInput, p *pipeline.Pipeline) (*landscape.Admission, error) {
-	on := admissionOf(in.Environment, p)
-	if on == nil {
+// targetsOf returns the targets to which no other run may write while a run does, sorted, each once.
+func targetsOf(compiled *plan.Plan) []string {
+	var targets []string
+	for _, i := range compiled.Sinks() {
+		if target := compiled.Nodes[i].Sink.Exclusive(); target != "" {
+			targets = append(targets, target)
+		}
+	}
+	slices.Sort(targets)
+	return slices.Compact(targets)
+}
+
+// admit finds out whether the run may begin, before anything is done for it. A workflow of an earlier release does not wait for targets.
+func (a *Activities) admit(ctx context.Context, in OpenInput, compiled *plan.Plan) (*landscape.Admission, error) {
+	on, p := admissionOf(in.Environment, compiled), &compiled.Document.Pipeline
+	if on == nil || !in.Waits && p.Concurrency == nil && p.Pools == nil {
 		return nil, nil
 	}
 	if !in.Waits {

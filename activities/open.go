@@ -79,7 +79,7 @@ func (a *Activities) openRun(ctx context.Context, in OpenInput) (resumepoint.Pla
 	if err != nil {
 		return resumepoint.Plan{}, err
 	}
-	on, err := a.admit(ctx, in, &compiled.Document.Pipeline)
+	on, err := a.admit(ctx, in, compiled)
 	if err != nil {
 		return resumepoint.Plan{}, err
 	}

@@ -203,8 +203,9 @@ func (r *Reader) Places(ctx context.Context, now time.Time) (admit.State, error)
 	if err != nil {
 		return state, err
 	}
+	r.forgetTerms(running)
 	for _, run := range running {
-		terms, err := r.termsOf(ctx, run.ID)
+		terms, err := r.termsOfRunning(ctx, run.ID)
 		if err != nil {
 			return state, err
 		}
@@ -219,6 +220,28 @@ func (r *Reader) Places(ctx context.Context, now time.Time) (admit.State, error)
 	return state, err
 }
 
+// termsOfRunning is termsOf for a run that is running. They do not change while it is: each is read once.
+func (r *Reader) termsOfRunning(ctx context.Context, run string) (*admit.Terms, error) {
+	if known, ok := r.terms.Load(run); ok {
+		return known.(*admit.Terms), nil
+	}
+	terms, err := r.termsOf(ctx, run)
+	if err == nil {
+		r.terms.Store(run, terms)
+	}
+	return terms, err
+}
+
+// forgetTerms forgets the terms of all runs but these.
+func (r *Reader) forgetTerms(but []RunHead) {
+	r.terms.Range(func(run, _ any) bool {
+		if !slices.ContainsFunc(but, func(head RunHead) bool { return head.ID == run }) {
+			r.terms.Delete(run)
+		}
+		return true
+	})
+}
+
 // Admissible returns the runs that wait and may begin now, because the run let go of its places, or waited and does not any more; nil if it
 // never had any, or wanted any.
 func (l *Log) Admissible(ctx context.Context, run string) ([]string, error) {
@@ -231,6 +254,9 @@ func (l *Log) Admissible(ctx context.Context, run string) ([]string, error) {
 
 // AllAdmissible returns the runs that wait and may begin now, in order; nil if none may.
 func (l *Log) AllAdmissible(ctx context.Context) (runs []string, err error) {
+	if waiting, err := l.Starts(ctx, StartWaiting, nil, 1); err != nil || waiting == nil {
+		return nil, err
+	}
 	state, err := l.Places(ctx, l.clock())
 	for _, claim := range admit.Next(state) {
 		runs = append(runs, claim.Run)

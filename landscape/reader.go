@@ -10,6 +10,7 @@ type Reader struct {
 	from  source
 	plain any       // from without its marks: a driver may answer more questions
 	lanes *sync.Map // run to its lanes
+	terms *sync.Map // run that is running to the terms on which it began, or to nil
 }
 
 // source is what of a Driver reads.
@@ -21,7 +22,9 @@ type source interface {
 // NewReader returns a Reader over driver.
 func NewReader(driver Driver) *Reader { return newReader(driver) }
 
-func newReader(from source) *Reader { return &Reader{from: from, plain: from, lanes: &sync.Map{}} }
+func newReader(from source) *Reader {
+	return &Reader{from: from, plain: from, lanes: &sync.Map{}, terms: &sync.Map{}}
+}
 
 // A RecordReader reads records as Driver.Read says: a Driver or a Reader.
 type RecordReader interface {

@@ -30,6 +30,9 @@ type Sink interface {
 	Target(run string) Target
 	// Location names the place for people: a path or a URI without secrets.
 	Location() string
+	// Exclusive names the place, without secrets, if one run at a time may write there; "" if several runs may. Sinks of the same place return the same,
+	// however a path leads there; names of hosts are not looked up.
+	Exclusive() string
 }
 
 // Typed is what a Sink may be as well: one of a place or a format that has types, whose encoders need those of the fields.

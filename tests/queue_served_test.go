@@ -205,6 +205,9 @@ func placesOf(limits []landscape.Limit, gate string, at landscape.Micros) (place
 	if strings.HasPrefix(gate, "pipeline:") {
 		return 3
 	}
+	if strings.HasPrefix(gate, "target:") {
+		return 1
+	}
 	for _, limit := range limits {
 		if limit.Gate == gate && limit.At <= at {
 			places = limit.Places

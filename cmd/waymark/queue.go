@@ -17,8 +17,8 @@ func (a *app) queueCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "queue",
 		Short: "List the runs that wait for places, and what for",
-		Long: `Lists the runs that wait because a pipeline has as many runs as it may have, or a pool no free place: who comes first first. One that
-comes later may begin before, if nobody before it wants the same.`,
+		Long: `Lists the runs that wait because a pipeline has as many runs as it may have, a pool no free place, or another run writes to the same
+target: who comes first first. One that comes later may begin before, if nobody before it wants the same.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error {

@@ -3,6 +3,7 @@ package admit
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,10 +27,28 @@ const (
 
 // Want is how many places of a gate a run holds or wants.
 type Want struct {
-	Gate   string `json:"gate"`            // pipeline:NAME[@ENVIRONMENT][/KEY] or pool:NAME
+	Gate   string `json:"gate"`            // pipeline:NAME[@ENVIRONMENT][/KEY], pool:NAME, or target:WHERE of a place that a sink writes to
 	Places int64  `json:"places"`          // from 1; a run that wants more than there are takes all of them
 	Limit  int64  `json:"limit,omitempty"` // how many there are, as the run's own document says; 0 for a pool: State knows
 }
+
+// targetPrefix begins the gates of targets. Stored; never rename it.
+const targetPrefix = "target:"
+
+// maxTargetBytes is how much of a target's name is in that of its gate: databases limit the length of keys.
+const maxTargetBytes = 1000
+
+// Target is the one place of a target, to which one run at a time may write. Two targets have one gate if their names are equal.
+func Target(name string) Want {
+	gate := strings.ToValidUTF8(name, "\uFFFD")
+	if len(gate) > maxTargetBytes {
+		gate = fmt.Sprintf("%s… (sha256 %x)", strings.ToValidUTF8(gate[:maxTargetBytes], ""), sha256.Sum256([]byte(name)))
+	}
+	return Want{Gate: targetPrefix + gate, Places: 1}
+}
+
+// IsTarget reports whether it is the place of a target.
+func (w Want) IsTarget() bool { return strings.HasPrefix(w.Gate, targetPrefix) }
 
 // Terms are on which terms a run begins. They are recorded with its start.
 type Terms struct {
@@ -149,8 +168,11 @@ func byAge(a, b Claim) int { return cmp.Or(a.Since.Compare(b.Since), strings.Com
 
 // limit returns how many places the gate has for the run that wants them.
 func (s State) limit(w Want) int64 {
-	if w.Limit > 0 {
+	switch {
+	case w.Limit > 0:
 		return w.Limit
+	case w.IsTarget():
+		return 1
 	}
 	return s.Pools[w.Gate]
 }
@@ -214,11 +236,13 @@ func (d Decision) Why() string {
 	if d.Limit < 1 {
 		return fmt.Sprintf("%s has no places: waymark limit set %[1]s N --why TEXT gives it some", d.Gate)
 	}
-	why := fmt.Sprintf("%s has %d place%s, ", d.Gate, d.Limit, map[bool]string{false: "s"}[d.Limit == 1])
-	if len(d.Holders) == 0 {
-		why += "kept for others"
-	} else {
-		why += "held by " + list(d.Holders, "", "")
+	what, held, kept := fmt.Sprintf("%s has %d place%s, ", d.Gate, d.Limit, map[bool]string{false: "s"}[d.Limit == 1]), "held by ", "kept for others"
+	if target, ok := strings.CutPrefix(d.Gate, targetPrefix); ok {
+		what, held, kept = target+" is ", "being written by ", "to be written by others first"
+	}
+	why := what + kept
+	if len(d.Holders) > 0 {
+		why = what + held + list(d.Holders, "", "")
 	}
 	switch {
 	case d.Verdict == Joined:

@@ -1,8 +1,10 @@
 package admit
 
 import (
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 )
@@ -26,6 +28,7 @@ func (c Claim) at(priority int64) Claim {
 
 func TestDecide(t *testing.T) {
 	own, two, db := Want{"pipeline:orders", 1, 1}, Want{"pipeline:orders", 1, 2}, Want{"pool:db", 1, 0}
+	here, there := Target("out/a.csv"), Target("out/b.csv")
 	pools := map[string]int64{"pool:db": 2, "pool:llm": 4}
 	for name, c := range map[string]struct {
 		going, waiting []Claim
@@ -60,11 +63,30 @@ func TestDecide(t *testing.T) {
 			[]Claim{claim("a", 0, own)}, []Claim{claim("b", 1, own)}, claim("c", 2, own).with(Cancel), WaitCancel,
 			"pipeline:orders has 1 place, held by run a; run b gives way",
 		},
+		"nobody writes there":       {[]Claim{claim("a", 0, there)}, nil, claim("c", 2, here), Begin, ""},
+		"somebody writes there":     {[]Claim{claim("a", 0, there, here)}, nil, claim("c", 2, here), Wait, "out/a.csv is being written by run a"},
+		"somebody wants it first":   {nil, []Claim{claim("b", 1, here)}, claim("c", 2, here), Wait, "out/a.csv is to be written by others first; run b comes before it"},
+		"somebody waits for it":     {[]Claim{claim("a", 0, here)}, []Claim{claim("b", 1, here)}, claim("c", 2, here), Wait, "out/a.csv is being written by run a; run b comes before it"},
+		"one of two is written":     {[]Claim{claim("a", 0, there)}, nil, claim("c", 2, here, there), Wait, "out/b.csv is being written by run a"},
+		"its own limit comes first": {[]Claim{claim("a", 0, own, here)}, nil, claim("c", 2, own, here), Wait, "pipeline:orders has 1 place, held by run a"},
+		"skip waits for targets":    {[]Claim{claim("a", 0, here)}, nil, claim("c", 2, own, here).with(Skip), Wait, "out/a.csv is being written by run a"},
+		"join waits for targets":    {[]Claim{claim("a", 0, here)}, nil, claim("c", 2, own, here).with(Join), Wait, "out/a.csv is being written by run a"},
+		"a target cancels nobody":   {[]Claim{claim("a", 0, here)}, nil, claim("c", 2, own, here).with(Cancel), Wait, "out/a.csv is being written by run a"},
 	} {
 		d := Decide(State{Now: noon.Add(4 * time.Minute), Pools: pools, Going: c.going, Waiting: c.waiting}, c.claim)
 		require.Equal(t, c.verdict, d.Verdict, name)
 		require.Equal(t, c.why, d.Why(), name)
 	}
+}
+
+func TestTargetsOfAnyNameHaveGates(t *testing.T) {
+	long := strings.Repeat("ä", 2000)
+	require.Equal(t, "target:out/a.csv", Target("out/a.csv").Gate)
+	require.Equal(t, "target:out/\uFFFD.csv", Target("out/\xff.csv").Gate)
+	require.Less(t, len(Target(long).Gate), 1100)
+	require.True(t, utf8.ValidString(Target("x"+long).Gate))
+	require.Equal(t, Target(long), Target(long))
+	require.NotEqual(t, Target(long), Target(long+"b"))
 }
 
 func TestManyAreNotAllNamed(t *testing.T) {

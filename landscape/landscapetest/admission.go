@@ -2,9 +2,14 @@ package landscapetest
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"waymark/landscape"
@@ -23,13 +28,15 @@ func own(policy admit.Policy) *landscape.Admission {
 	return &landscape.Admission{Terms: admit.Terms{Priority: 3, WhenFull: policy, Wants: []admit.Want{want}}}
 }
 
+// to is an admission to write to the target.
+func to(target string) *landscape.Admission {
+	return &landscape.Admission{Terms: admit.Terms{Priority: 3, Wants: []admit.Want{admit.Target(target)}}}
+}
+
 // admission holds what a log says of runs that wait for places.
 func admission(t *testing.T, d landscape.Driver) {
-	now := time.Unix(1000, 0)
-	s := &admissions{T: t, log: landscape.New(d, func() time.Time {
-		now = now.Add(time.Millisecond)
-		return now
-	})}
+	var ticks atomic.Int64 // many ask at once
+	s := &admissions{T: t, log: landscape.New(d, func() time.Time { return time.Unix(1000, 0).Add(time.Duration(ticks.Add(1)) * time.Millisecond) })}
 	require.NoError(t, s.log.SetLimit(t.Context(), landscape.Limit{Gate: landscape.PoolGate("db"), Places: 1, Actor: "ann", Why: "one"}))
 	require.NoError(t, s.begin("free", nil), "it needs no place")
 	require.NoError(t, s.begin("a", Of("db")))
@@ -74,6 +81,41 @@ func admission(t *testing.T, d landscape.Driver) {
 	require.ErrorIs(t, s.log.Admit(t.Context(), "e", Of("db")), landscape.ErrCalledOff)
 	s.policies()
 	s.collides(d)
+	s.targets()
+}
+
+// targets holds that one run at a time writes to a target, from its beginning to its end, however it ends.
+func (s *admissions) targets() {
+	require.NoError(s, s.begin("t1", to("/out/a.csv")))
+	require.NoError(s, s.begin("t2", to("/out/b.csv")))
+	s.held(s.begin("t3", to("/out/a.csv")), landscape.StartWaiting, "/out/a.csv is being written by run t1")
+	s.next(nil)
+	require.NoError(s, s.log.StopRun(s.Context(), "t1", pipeline.Interrupted, "killed"))
+	s.next([]string{"t3"})
+	require.NoError(s, s.begin("t3", to("/out/a.csv")))
+	takenUp := landscape.Resumption{Run: "t1", Epoch: 1, Claim: "x"}
+	require.ErrorContains(s, s.log.TakeUp(s.Context(), takenUp), "run t1 is interrupted and cannot be resumed: /out/a.csv is being written by run t3: resume it when")
+	require.NoError(s, s.log.CancelRun(s.Context(), "t3", true, "ann", "wrong"))
+	require.NoError(s, s.log.TakeUp(s.Context(), takenUp))
+	s.held(s.begin("t4", to("/out/a.csv")), landscape.StartWaiting, "/out/a.csv is being written by run t1")
+	s.sideBySide(to("/out/c.csv"))
+}
+
+// sideBySide begins many runs at the same time on the same terms, under which one may begin.
+func (s *admissions) sideBySide(on *landscape.Admission) {
+	var begun atomic.Int64
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			var held *landscape.HeldError
+			if err := s.begin(fmt.Sprint("side-", i), on); !errors.As(err, &held) {
+				assert.NoError(s, err)
+				begun.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	require.EqualValues(s, 1, begun.Load())
 }
 
 // policies holds what becomes of a run whose pipeline has as many as it may have.

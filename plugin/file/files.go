@@ -119,6 +119,12 @@ func (r *Root) Abs(path string) (string, error) {
 	return filepath.Join(f.path, name), err
 }
 
+// real is Abs without symbolic links on the way to the folder in which path lies.
+func (r *Root) real(path string) (string, error) {
+	f, name, err := r.locate(path)
+	return filepath.Join(f.real, name), err
+}
+
 func (r *Root) locate(path string) (folder, string, error) {
 	switch {
 	case path == "":

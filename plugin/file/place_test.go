@@ -52,6 +52,34 @@ func TestPlaceNames(t *testing.T) {
 	}
 }
 
+// TestExclusive: a place has one name, by whatever way a path leads there.
+func TestExclusive(t *testing.T) {
+	real, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	link := filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.Symlink(real, link))
+	for _, c := range []struct{ folder, path, beside, want string }{
+		{real, "out/a.csv", "", "out/a.csv"},
+		{link, "./out//a.csv", "", "out/a.csv"},
+		{link, filepath.Join(link, "out/a.csv"), "", "out/a.csv"},
+		{real, "out/a", "", "out/a"},
+		{real, "out/a.csv", "retry-1", "out/a.retry-1.csv"},
+	} {
+		root, err := NewRoot(c.folder)
+		require.NoError(t, err)
+		defer root.Close()
+		access := Access{Root: root, Beside: c.beside}
+		for _, parts := range []bool{false, true} {
+			place, err := access.Destination("out", ".csv", pipeline.FileTarget{Path: c.path, Parts: parts})
+			require.NoError(t, err)
+			require.Equal(t, filepath.Join(real, c.want), place.Exclusive())
+		}
+	}
+	place, err := Access{Stdio: Stdio{Folder: real}}.Destination("out", ".csv", pipeline.FileTarget{Path: pipeline.Stdio})
+	require.NoError(t, err)
+	require.Empty(t, place.Exclusive(), "each run has a standard output of its own")
+}
+
 // TestPlaceRefuses: what is under the final name and is not an output of this sort is never touched, overwrite or not.
 func TestPlaceRefuses(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "outside")

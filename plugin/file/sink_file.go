@@ -15,6 +15,8 @@ type Destination interface {
 	Target(run string) plugin.Target
 	// Location names the place for people: a path or a URI without secrets.
 	Location() string
+	// Exclusive is what plugin.Sink says.
+	Exclusive() string
 	// OnHost reports whether only workers that see the same files can reach the place.
 	OnHost() bool
 }
@@ -57,12 +59,14 @@ func (a Access) Destination(sink, extension string, target pipeline.FileTarget) 
 	if err != nil {
 		return nil, err
 	}
-	return fileDestination{location: at, sink: sink, parts: target.Parts, extension: extension}, nil
+	real, err := a.Root.real(target.Path)
+	return fileDestination{location: at, real: real, sink: sink, parts: target.Parts, extension: extension}, err
 }
 
 // fileDestination is a file on disk, or a folder of parts.
 type fileDestination struct {
 	location
+	real      string // path without symbolic links on the way
 	sink      string
 	parts     bool
 	extension string // of part files
@@ -79,6 +83,9 @@ func (p fileDestination) Target(run string) plugin.Target {
 }
 
 func (p fileDestination) Location() string { return p.String() }
+
+// Exclusive is the path without symbolic links: below the document's folder there are none, or the target cannot be opened.
+func (p fileDestination) Exclusive() string { return p.real }
 
 func (fileDestination) OnHost() bool { return true }
 

@@ -117,6 +117,8 @@ func (p stdoutDestination) Target(run string) plugin.Target {
 
 func (stdoutDestination) Location() string { return pipeline.Stdio }
 
+func (stdoutDestination) Exclusive() string { return "" }
+
 func (stdoutDestination) OnHost() bool { return true }
 
 // noTarget is a target in a place that cannot be reached now.

@@ -2,6 +2,7 @@ package object
 
 import (
 	"fmt"
+	"net/url"
 	"strings"
 
 	"waymark/pipeline"
@@ -36,5 +37,13 @@ type bucketDestination struct {
 func (p bucketDestination) Target(run string) plugin.Target { return &target{p, run} }
 
 func (p bucketDestination) Location() string { return "s3://" + p.bucket + "/" + p.prefix }
+
+// Exclusive is the location, and which service it is at if the document says that: buckets of two services may have one name.
+func (p bucketDestination) Exclusive() string {
+	if at, err := url.Parse(p.options.Endpoint); err == nil && at.Host != "" {
+		return p.Location() + " at " + at.Host + strings.TrimRight(at.Path, "/")
+	}
+	return p.Location()
+}
 
 func (bucketDestination) OnHost() bool { return false }

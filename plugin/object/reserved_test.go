@@ -39,6 +39,19 @@ func TestNoDocumentWritesIntoThePayloads(t *testing.T) {
 	}
 }
 
+// TestExclusive: buckets of two services may have one name.
+func TestExclusive(t *testing.T) {
+	for want, target := range map[string]pipeline.FileTarget{
+		"s3://bucket/out":                      {Path: "s3://bucket/out/"},
+		"s3://bucket/out at localhost:7070":    {Path: "s3://bucket/out", S3: &pipeline.S3{Endpoint: "http://localhost:7070/"}},
+		"s3://bucket/out at s3.example.org/eu": {Path: "s3://bucket/out", S3: &pipeline.S3{Endpoint: "https://s3.example.org/eu"}},
+	} {
+		place, err := New(Options{}).Destination("out", ".csv", target)
+		require.NoError(t, err)
+		require.Equal(t, want, place.Exclusive())
+	}
+}
+
 // TestNoDocumentReadsPayloads, by a key or by a pattern.
 func TestNoDocumentReadsPayloads(t *testing.T) {
 	b := services.S3(t)

@@ -69,6 +69,8 @@ type tableSink struct {
 
 func (s tableSink) Guarantee() plugin.Guarantee { return plugin.Transactional }
 
+func (s tableSink) Exclusive() string { return "" }
+
 func (s tableSink) Location() string { return s.table.location() }
 
 func (s tableSink) Target(run string) plugin.Target { return tableTarget{s.table, run} }

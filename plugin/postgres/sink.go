@@ -56,6 +56,15 @@ func (s *Sink) InOrder() bool { return s.spec.Upserts() }
 // Location returns the table as a URL without secrets.
 func (s *Sink) Location() string { return s.database.place + "/" + s.table.String() }
 
+// Exclusive is the table if rows take the place of others: which one stays would depend on which run came later. Rows that are inserted
+// take the place of none.
+func (s *Sink) Exclusive() string {
+	if s.spec.Upserts() {
+		return s.Location()
+	}
+	return ""
+}
+
 // Target returns the table as the run's sink writes to it.
 func (s *Sink) Target(run string) plugin.Target { return &target{Sink: s, run: run} }
 

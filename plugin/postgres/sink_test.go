@@ -152,6 +152,17 @@ func TestASinkSaysWhatItPromises(t *testing.T) {
 	require.False(t, sink.(plugin.InOrder).InOrder())
 }
 
+// TestExclusive: rows that are inserted take the place of none, and several runs may insert some.
+func TestExclusive(t *testing.T) {
+	for mode, want := range map[string]string{
+		"": "", pipeline.InsertMode: "", pipeline.UpsertMode: "postgres://h:5432/d/public.t",
+	} {
+		sink, err := NewSink("out", pipeline.PostgresSink{DSN: "postgres://u:pw@h/d", Table: "t", Mode: mode, Key: []string{"id"}}, anywhere)
+		require.NoError(t, err)
+		require.Equal(t, want, sink.Exclusive(), mode)
+	}
+}
+
 // newTable returns what makes tables for the contract of tables, each in a schema of its own.
 func newTable(t *testing.T, mode string) func(t *testing.T) plugintest.Table {
 	db := services.Postgres(t)

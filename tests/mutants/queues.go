@@ -23,6 +23,26 @@ var queues = []mutant{
 		pkg: "./tests", run: "^TestARunWaitsForItsTurn$",
 	},
 	{
+		name: "a target has places for two", never: "two runs write the same output at the same time",
+		file: "landscape/admit/admit.go", old: "\tcase w.IsTarget():\n\t\treturn 1\n", new: "\tcase w.IsTarget():\n\t\treturn 2\n",
+		pkg: "./landscape/memdriver", run: "^TestDriver$/^Admission$",
+	},
+	{
+		name: "targets are not asked for", never: "two runs write the same output at the same time",
+		file: "activities/admit.go", old: "targets = append(targets, target)", new: "_ = target",
+		pkg: "./tests", run: "^TestARunWaitsForItsTarget$",
+	},
+	{
+		name: "a target is what its path says", never: "two runs write the same output by ways that symbolic links make different",
+		file: "plugin/file/sink_file.go", old: "a.Root.real(target.Path)", new: "a.Root.Abs(target.Path)",
+		pkg: "./plugin/file", run: "^TestExclusive$",
+	},
+	{
+		name: "tables are written side by side", never: "which rows stay in a table depends on which run was faster",
+		file: "plugin/postgres/sink.go", old: "\tif s.spec.Upserts() {\n\t\treturn s.Location()\n", new: "\tif !s.spec.Upserts() {\n\t\treturn s.Location()\n",
+		pkg: "./plugin/postgres", run: "^TestExclusive$",
+	},
+	{
 		name: "a terminated run wakes nobody", never: "runs wait for minutes while there are places",
 		file: "workflows/recovery/abandoned.go", old: "return true, a.release(ctx, run.ID)", new: "return true, nil",
 		pkg: "./tests", run: "^TestATerminatedRunLetsGoOfItsPlace$",

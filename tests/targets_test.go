@@ -1,0 +1,117 @@
+package tests
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/client/local"
+	"waymark/landscape"
+	"waymark/pipeline"
+	"waymark/workflows"
+)
+
+// TestARunWaitsForItsTarget begins runs of other pipelines while one writes: those that would write to its target wait, however they name it.
+func TestARunWaitsForItsTarget(t *testing.T) {
+	d := open(t)
+	holder := d.holder(t, many)
+	target := filepath.Join(d.Folder, "out", "out.csv")
+	same := strings.NewReplacer("name: many", "name: other", "out/out.csv", target, "params:", "concurrency: {runs: 1, when_full: skip}\nparams:").Replace(many)
+	b := d.ask(t, "b", same)
+	start := d.becomes(t, "b", landscape.StartWaiting)
+	real, err := filepath.EvalSymlinks(filepath.Dir(target))
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join(real, "out.csv")+" is being written by run r", start.Reason)
+	require.Contains(t, start.Terms, `{"gate":"target:`+filepath.Join(real, "out.csv")+`","places":1}`)
+	elsewhere := d.ask(t, "c", strings.Replace(many, "out/out.csv", "out/elsewhere.csv", 1))
+	require.Equal(t, pipeline.Completed, result(t, elsewhere).Status, "it writes elsewhere")
+
+	begun := time.Now()
+	d.order(t, workflows.ContinueUpdate)
+	require.Equal(t, pipeline.Completed, result(t, holder).Status)
+	require.Equal(t, pipeline.Completed, result(t, b).Status)
+	require.Less(t, time.Since(begun), time.Minute, "it was told, and did not ask by itself")
+	require.LessOrEqual(t, d.run(t, "r").Finished, d.run(t, "b").Started)
+	d.complete(t, "b")
+}
+
+// TestAKilledRunKeepsItsTarget kills the server, half-way, of a run for whose target another one waits: the next server continues both, one after the other.
+func TestAKilledRunKeepsItsTarget(t *testing.T) {
+	t.Parallel()
+	const rows = 100_000
+	folder := sharing(t, rows)
+	s := serve(t, folder)
+	home, err := local.Open(t.Context(), local.Options{State: local.Folder(filepath.Join(folder, ".waymark")), Existing: true})
+	require.NoError(t, err)
+	defer home.Close()
+	s.waymark(t, "run", "--pipeline", "a", "--run-id", "a", "--detach")
+	require.Eventually(t, func() bool {
+		status, err := home.Counts(t.Context(), "a")
+		return err == nil && status.Rows > rows/10
+	}, time.Minute, 5*time.Millisecond)
+	s.waymark(t, "pause", "a", "--why", "to ask for the other")
+	s.waymark(t, "run", "--pipeline", "b", "--run-id", "b", "--detach")
+	require.Eventually(t, func() bool {
+		return strings.Contains(s.waymark(t, "queue"), "/out/shared.csv is being written by run a")
+	}, time.Minute, 50*time.Millisecond)
+	require.NoError(t, s.give(t, workflows.WorkflowID("a"), workflows.ContinueUpdate, workflows.Command{Actor: "ann", Why: "to see"}))
+	require.NoError(t, s.cmd.Process.Kill())
+	_ = s.cmd.Wait()
+	run, err := home.Find(t.Context(), "a")
+	require.NoError(t, err)
+	require.Equal(t, pipeline.Running, run.Status)
+
+	s = serve(t, folder)
+	require.Eventually(t, func() bool {
+		run, err := home.Find(t.Context(), "b")
+		return err == nil && run.Status == pipeline.Completed
+	}, time.Minute, 50*time.Millisecond)
+	a, err := home.Find(t.Context(), "a")
+	require.NoError(t, err)
+	b, err := home.Find(t.Context(), "b")
+	require.NoError(t, err)
+	require.Equal(t, pipeline.Completed, a.Status)
+	require.LessOrEqual(t, a.Finished, b.Started)
+	s.requireShared(t, 2)
+	s.waymark(t, "verify", "b")
+}
+
+// TestADeadRunLetsGoOfItsTarget kills a process that executes a run of its own: the next run of the folder does not wait for it. While that runs, the dead
+// one is not resumed; after that it is, and its output is the later one.
+func TestADeadRunLetsGoOfItsTarget(t *testing.T) {
+	t.Parallel()
+	binary, err := built()
+	require.NoError(t, err)
+	const rows = 50_000
+	s := &serving{folder: sharing(t, rows)}
+	require.True(t, killOne(t, binary, s.folder, 100_000, "a.yaml", "--run-id", "a"), "it is killed half-way")
+	s.waymark(t, "run", "b.yaml", "--run-id", "b")
+	s.requireShared(t, 2)
+	s.waymark(t, "resume", "a")
+	s.requireShared(t, rows)
+}
+
+// sharing is a folder with two pipelines of one target: a has so many rows, b two.
+func sharing(t *testing.T, rows int) (folder string) {
+	t.Helper()
+	folder = t.TempDir()
+	for name, rows := range map[string]int{"a": rows, "b": 2} {
+		document := strings.NewReplacer("name: served", "name: "+name, "in.csv", name+".csv", "served.csv", "shared.csv").Replace(served)
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name+".yaml"), []byte(document), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name+".csv"), []byte(numbered(0, rows)), 0o600))
+	}
+	return folder
+}
+
+// requireShared requires that the target of both pipelines has so many rows, and a header.
+func (s *serving) requireShared(t *testing.T, rows int) {
+	t.Helper()
+	out, err := os.ReadFile(filepath.Join(s.folder, "out", "shared.csv"))
+	require.NoError(t, err)
+	require.Equal(t, rows+1, bytes.Count(out, []byte("\n")))
+}
