@@ -9,16 +9,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
 
-	"waymark/client/local"
 	"waymark/internal/failpoint"
-	"waymark/internal/temporal/embedded"
 	"waymark/tests/crash/lab"
 	"waymark/tests/held"
 	"waymark/workflows"
@@ -195,15 +192,8 @@ func peopleDoMore(t *testing.T, binary string) []byte {
 func strangersStart(t *testing.T, binary string) []byte {
 	t.Helper()
 	p := in(t, binary, "plain.yaml", "orders.csv")
-	serving := p.start(t, "serve", ".", "--port", "0", "--http", "off", "--pages", "off")
-	var address string
-	require.Eventually(t, func() bool {
-		address, _ = local.Folder(filepath.Join(p.folder, ".waymark")).Server()
-		return address != ""
-	}, time.Minute, 10*time.Millisecond)
-	temporal, err := embedded.Dial(t.Context(), address, client.Options{})
-	require.NoError(t, err)
-	defer temporal.Close()
+	serving := p.serve(t, "")
+	temporal := p.temporal(t)
 	for key, says := range map[string]string{"key": "", "no key": "cannot be one"} {
 		handle, err := temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{TaskQueue: workflows.TaskQueue}, workflows.RunPipelineName,
 			map[string]string{"pipeline": "plain", "key": key})
@@ -214,11 +204,7 @@ func strangersStart(t *testing.T, binary string) []byte {
 			require.ErrorContains(t, err, says)
 		}
 	}
-	require.NoError(t, serving.Process.Signal(syscall.SIGTERM))
-	require.NoError(t, serving.Wait())
-	moments, err := os.ReadFile(heldLog(p.folder))
-	require.NoError(t, err)
-	return moments
+	return p.drain(t, serving)
 }
 
 // start starts the program, with a log of its own.
