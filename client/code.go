@@ -34,6 +34,7 @@ const (
 	EffectNotBlocked    Code = "EFFECT_NOT_BLOCKED"    // the effect is not blocked, or was resolved otherwise
 	NotExecuted         Code = "NOT_EXECUTED"          // nobody executes the run
 	NotForkable         Code = "NOT_FORKABLE"          // the run retries records of another one
+	NotReproducible     Code = "NOT_REPRODUCIBLE"      // the run is not complete, its plan needs what is not here, or the clock ended batches of it
 	NotResumable        Code = "NOT_RESUMABLE"         // the run is complete, was cancelled permanently, or a person must decide first
 	NotRetryable        Code = "NOT_RETRYABLE"         // the quarantined records cannot be retried
 	ValuesMissing       Code = "VALUES_MISSING"        // the environment has no values that the version needs

@@ -70,6 +70,13 @@ func Compile(planner worker.Planner, file string, params map[string]string) (*Do
 	return doc, doc.compile(planner, "")
 }
 
+// CompileRerun compiles the run that the planner executes again. The error is as that of Compile.
+func CompileRerun(planner worker.Planner) (*Document, error) {
+	run := planner.Rerun.Run
+	d := &Document{File: run.Pipeline + ".yaml", Folder: run.BaseDir, Source: []byte(run.Document), Params: planner.Rerun.Params()}
+	return d, d.compile(planner, "")
+}
+
 // compile compiles the document with outputs that have the word in their names, if there is one.
 func (d *Document) compile(planner worker.Planner, beside string) error {
 	return d.compileAs(planner, plan.Request{Folder: d.Folder, Beside: beside, Deployed: d.version > 0, Files: d.bundle.Files})

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"waymark/activities/recompute"
 	"waymark/engine/plan"
 	"waymark/pipeline"
 	"waymark/plugin/file"
@@ -46,6 +47,8 @@ type Planner struct {
 	Stdio string
 	// Run is the run that the process executes, whose standard input is that of the process; "" for none.
 	Run string
+	// Rerun is a run that is executed again: whatever is to be compiled, its document is, as it is recorded. nil for none.
+	Rerun *recompute.Rerun
 }
 
 // Reserved is where the record and the payloads are.
@@ -68,6 +71,17 @@ func (p Planner) InputFile(run string) string { return file.Stdio{Folder: p.Stdi
 
 // Plan compiles a document. The error is pipeline.Problems if the document is at fault.
 func (p Planner) Plan(request plan.Request) (*plan.Plan, error) {
+	if p.Rerun == nil {
+		return p.compile(request)
+	}
+	compiled, err := p.compile(p.Rerun.Request(request.File))
+	if err != nil {
+		return nil, err
+	}
+	return p.Rerun.Of(compiled)
+}
+
+func (p Planner) compile(request plan.Request) (*plan.Plan, error) {
 	loaded, err := pipeline.Load(request.File, request.Document, pipeline.Environment{
 		Params: request.Params, Values: request.Values, ValuesOf: request.ValuesOf, Env: os.LookupEnv, MayRead: p.mayRead, Secret: p.secret, FingerprintKey: p.FingerprintKey,
 	})

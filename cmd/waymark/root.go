@@ -33,7 +33,7 @@ func (a *app) rootCommand() *cobra.Command {
 Every option below can also be given as an environment variable (--allow-path is WAYMARK_ALLOW_PATH) or as a key of
 a settings file (allow-path). The command line comes first, then the environment, then the file.
 
-Exit codes: 0 done · 1 failed · 2 wrong use or document · 3 done, with refused rows · 4 verification failed · 130 interrupted`,
+Exit codes: 0 done · 1 failed · 2 wrong use or document · 3 done, with refused rows · 4 verify or reproduce found something · 130 interrupted`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
@@ -48,7 +48,7 @@ Exit codes: 0 done · 1 failed · 2 wrong use or document · 3 done, with refuse
 	a.bind(root.PersistentFlags())
 	group(root, "Run pipelines", a.runCommand(), a.followCommand(), a.resumeCommand(), a.pauseCommand(), a.cancelCommand())
 	group(root, "Ask", a.runsCommand(), a.startsCommand(), a.queueCommand(), a.statusCommand(), a.rowsCommand(), a.explainCommand(), a.errorsCommand(), a.effectsCommand(),
-		a.verifyCommand())
+		a.verifyCommand(), a.reproduceCommand())
 	group(root, "Write pipelines", a.initCommand(), a.validateCommand(), a.planCommand(), a.scheduleCommand(), a.schemaCommand())
 	group(root, "Deploy pipelines", a.deployCommand(), a.pipelinesCommand(), a.promoteCommand(), a.rollbackCommand(), a.retireCommand(),
 		a.restoreCommand(), a.envCommand())
