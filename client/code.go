@@ -21,6 +21,7 @@ const (
 	EffectNotFound      Code = "EFFECT_NOT_FOUND"      // the run has no such effect
 	LandscapeNotFound   Code = "LANDSCAPE_NOT_FOUND"   // there is no landscape
 	PayloadsNotFound    Code = "PAYLOADS_NOT_FOUND"    // there is no payload store
+	OutputNotFound      Code = "OUTPUT_NOT_FOUND"      // no run wrote to the target
 	RowNotFound         Code = "ROW_NOT_FOUND"         // the run has no such row
 	PipelineNotFound    Code = "PIPELINE_NOT_FOUND"    // no such pipeline is deployed, or it has no such version
 	PipelineRetired     Code = "PIPELINE_RETIRED"      // no run of the pipeline may start, and no version of it becomes current

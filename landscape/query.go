@@ -94,6 +94,18 @@ type publication struct {
 	ArtifactRecord
 }
 
+// Publications returns what runs published at paths for which at returns true, the last published first; nil if there is nothing. It reads all
+// that was ever published.
+func (r *Reader) Publications(ctx context.Context, at func(path string) bool) (artifacts []ArtifactRecord, err error) {
+	err = r.from.Read(ctx, publication{}, Query{Descending: true}, func(record Record) bool {
+		if artifact := record.(publication).ArtifactRecord; at(artifact.Path) {
+			artifacts = append(artifacts, artifact)
+		}
+		return true
+	})
+	return artifacts, err
+}
+
 // ReplacedBy returns the run that was the last to publish the same output after the artifact was published; "" if none did. It
 // reads what was published since.
 func (r *Reader) ReplacedBy(ctx context.Context, artifact ArtifactRecord) (run string, err error) {

@@ -143,4 +143,11 @@ func linkedRuns(t *testing.T, d landscape.Driver) {
 		require.NoError(t, err)
 		require.Equal(t, test.want, run, "%s of %s", test.artifact.Path, test.artifact.Run)
 	}
+	all, err := log.Publications(ctx, func(path string) bool { return path == "out/review" })
+	require.NoError(t, err)
+	var runs []string
+	for _, artifact := range all {
+		runs = append(runs, artifact.Run)
+	}
+	require.Equal(t, []string{"c", "ab", "d", "b"}, runs, "the last one first")
 }

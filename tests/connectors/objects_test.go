@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/stretchr/testify/require"
 
+	"waymark/client"
 	"waymark/tests/services"
 	"waymark/tests/system"
 )
@@ -109,7 +110,16 @@ func TestTheExampleReadsAndWritesElsewhere(t *testing.T) {
 		require.Equal(t, review, output(t, b, run+"/review", strings.Index(review, "\n")+1))
 		require.Equal(t, lines, output(t, b, run+"/strikes", 0))
 		s.Verify(t, run)
+		written, err := s.Client.Outputs(t.Context(), "s3://"+b.Name+"/"+run+"/review/", 0)
+		require.NoError(t, err)
+		require.Equal(t, []any{client.OutputPublished, run}, []any{written.State, written.Run})
 	}
+	gone := "web/review/manifest.json"
+	_, err = b.Client().DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &b.Name, Key: &gone})
+	require.NoError(t, err)
+	written, err := s.Client.Outputs(t.Context(), "s3://"+b.Name+"/web/review", 0)
+	require.NoError(t, err)
+	require.Equal(t, client.OutputChanged, written.State, written.Detail)
 	requireNowhere(t, filepath.Dir(s.Database), token, b.SecretKey)
 }
 

@@ -3,6 +3,7 @@ package connectors_test
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -117,6 +118,23 @@ func TestRowsGoIntoTablesAndComeBack(t *testing.T) {
 	require.Equal(t, n-20, count("select count(*) from once"), "a unique column refuses what is there")
 	require.Equal(t, len(latest), count("select count(*) from dw.latest"))
 	s.Verify(t, "again")
+	at, err := url.Parse(result.Outputs[0].Path)
+	require.NoError(t, err)
+	at.Scheme, at.User, at.RawQuery = "postgresql", url.UserPassword("ann", "pw"), "sslmode=disable"
+	for target, sink := range map[string]string{"once": "once", "public.once": "once", "dw.latest": "latest", at.String(): result.Outputs[0].Sink} {
+		outputs, err := s.Client.Outputs(ctx, target, 0)
+		require.NoError(t, err, target)
+		require.Equal(t, []any{client.OutputPublished, "again"}, []any{outputs.State, outputs.Run}, target)
+		require.Len(t, outputs.Published, 2, target)
+		for i, run := range []string{"again", "load"} {
+			require.Equal(t, []any{run, sink, true}, []any{outputs.Published[i].Run, outputs.Published[i].Sink, outputs.Published[i].There}, target)
+		}
+	}
+	_, err = conn.Exec(ctx, `delete from dw.waymark_parts where run = 'again'`)
+	require.NoError(t, err)
+	outputs, err := s.Client.Outputs(ctx, "dw.latest", 0)
+	require.NoError(t, err)
+	require.Equal(t, []bool{false, true}, []bool{outputs.Published[0].There, outputs.Published[1].There})
 	requireNowhere(t, filepath.Dir(s.Database), db.Password())
 }
 

@@ -3,6 +3,16 @@ package main
 // starts is mutants of how a run begins, and of what is recorded if it does not.
 var starts = []mutant{
 	{
+		name: "whatever is there is what was published last", never: "nobody learns that an output was changed after the run",
+		file: "audit/presence.go", old: "There: wrong == nil, Known", new: "There: true, Known",
+		pkg: "./cmd/waymark", run: "^TestScripts$/^outputs$",
+	},
+	{
+		name: "an older output is not looked for", never: "an output that somebody put back counts as nobody's",
+		file: "client/outputs.go", old: "for i, record := range records {\n\t\tif looked", new: "for i, record := range records[:1] {\n\t\tif looked",
+		pkg: "./cmd/waymark", run: "^TestScripts$/^outputs$",
+	},
+	{
 		name: "a start is not recorded before its run", never: "nobody knows that somebody asked for a run",
 		file: "activities/open.go", old: "\t\terr = a.accept(ctx, in, from)\n", new: "",
 		pkg: "./tests", run: "^TestADeployedPipelineIsRunByItsName$",

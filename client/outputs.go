@@ -1,0 +1,230 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"waymark/audit"
+	"waymark/landscape"
+	"waymark/landscape/admit"
+	"waymark/pipeline"
+)
+
+// OutputState is what a target holds.
+type OutputState string
+
+// What a target may hold.
+const (
+	OutputPublished OutputState = "published" // what a run published
+	OutputChanged   OutputState = "changed"   // what no run published, or nothing: somebody changed it since
+	OutputUnknown   OutputState = "unknown"   // it cannot be looked at from here
+	OutputWriting   OutputState = "writing"   // nothing was published yet, and a run writes
+)
+
+// TargetOutputs is what is known of a place that runs write to.
+type TargetOutputs struct {
+	Target    string        `json:"target"` // as the last run recorded it
+	State     OutputState   `json:"state"`
+	Run       string        `json:"run,omitempty"`              // that published what is there; of a table the last one
+	Detail    string        `json:"detail,omitempty"`           // what became of the last output, if that is not what is there, or why that is unknown
+	Writing   string        `json:"being_written_by,omitempty"` // a run that writes there now, and published nothing yet
+	Published []Publication `json:"published"`                  // the last one first; not nil
+}
+
+// Publication is one time that a run published an output.
+type Publication struct {
+	Run      string `json:"run"`
+	Pipeline string `json:"pipeline"`
+	Sink     string `json:"sink"`
+	Slot     string `json:"slot,omitempty"` // of time, that the run is about
+	At       Time   `json:"published"`
+	Rows     int64  `json:"rows"`
+	Bytes    int64  `json:"bytes"`
+	SHA256   string `json:"sha256"`
+	There    bool   `json:"there"` // the target holds it; of a table, rows of several runs
+}
+
+// Outputs says who wrote to a target, at most so many times as limit says or all if that is 0 or less, and who made what is there now: the
+// target is read, and compared with all that runs published there. target is a path, relative to the working directory, the URL of a bucket's folder
+// or of a table, or the name of a table. The error is an *Error of kind NotFound if no run wrote there, and of kind Invalid if several tables have the
+// name.
+func (c *Client) Outputs(ctx context.Context, target string, limit int) (outputs *TargetOutputs, err error) {
+	defer c.edge(ctx, &err)
+	is := sameTarget(target)
+	records, err := c.log.Publications(ctx, is)
+	if err != nil {
+		return nil, err
+	}
+	outputs = &TargetOutputs{Target: target, State: OutputWriting, Published: []Publication{}}
+	if outputs.Writing, err = c.writing(ctx, is); err != nil {
+		return nil, err
+	}
+	if records == nil {
+		if outputs.Writing == "" {
+			err = &Error{Kind: NotFound, Code: OutputNotFound, Message: fmt.Sprintf("no run wrote to %s: name the target as waymark status shows it", target)}
+		}
+		return outputs, err
+	}
+	outputs.Target = records[0].Path
+	if err := oneTarget(target, records); err != nil {
+		return nil, err
+	}
+	for i, record := range records {
+		if limit > 0 && i == limit {
+			break
+		}
+		publication, err := c.publication(ctx, record)
+		if err != nil {
+			return nil, err
+		}
+		outputs.Published = append(outputs.Published, publication)
+	}
+	return outputs, c.look(ctx, outputs, records)
+}
+
+// oneTarget fails if the records are of several targets, because a word names tables of several databases, or a table and a file.
+func oneTarget(word string, records []landscape.ArtifactRecord) error {
+	for _, record := range records {
+		if first := records[0].Path; !isURL(word) && isURL(first) != isURL(record.Path) || isURL(first) && canonical(record.Path) != canonical(first) {
+			return &Error{Kind: Invalid, Code: InvalidOption, Message: fmt.Sprintf("%s is %s and %s: write which", word, first, record.Path)}
+		}
+	}
+	return nil
+}
+
+func (c *Client) publication(ctx context.Context, record landscape.ArtifactRecord) (Publication, error) {
+	run, err := c.recorded(ctx, record.Run)
+	if err != nil {
+		return Publication{}, err
+	}
+	start, err := c.startOf(ctx, record.Run)
+	if err != nil {
+		return Publication{}, err
+	}
+	publication := Publication{
+		Run: record.Run, Pipeline: run.Pipeline, Sink: record.Sink, At: Time(record.Published), Rows: record.Rows, Bytes: record.Bytes, SHA256: record.SHA256,
+	}
+	if start != nil {
+		publication.Slot = start.Slot
+	}
+	return publication, nil
+}
+
+// look finds out which of the outputs are there: of a table any of those that are listed, else the last one that is. That is the last one that was
+// published, unless somebody put an older one back.
+func (c *Client) look(ctx context.Context, outputs *TargetOutputs, records []landscape.ArtifactRecord) error {
+	auditor, err := c.host.Auditor(ctx)
+	if err != nil {
+		return err
+	}
+	outputs.State = OutputChanged
+	looked := map[string]bool{}
+	for i, record := range records {
+		if looked[record.SHA256] {
+			continue // the same bytes, which are not there
+		}
+		found, err := auditor.Presence(ctx, record)
+		if err != nil {
+			return err
+		}
+		outputs.tell(i, record.Run, found)
+		if !found.Known || found.There && !found.Table || found.Table && i+1 >= len(outputs.Published) {
+			return nil
+		}
+		looked[record.SHA256] = !found.Table
+	}
+	return nil
+}
+
+// tell takes into account what was found of the output with this number.
+func (o *TargetOutputs) tell(i int, run string, found audit.Presence) {
+	if i == 0 {
+		o.Detail = found.Why
+	}
+	if i < len(o.Published) {
+		o.Published[i].There = found.There
+	}
+	switch {
+	case found.There && o.Run == "":
+		o.State, o.Run = OutputPublished, run
+	case !found.Known && o.Run == "":
+		o.State, o.Detail = OutputUnknown, found.Why
+	}
+}
+
+// writing returns the run that writes to the target now; "" if none does.
+func (c *Client) writing(ctx context.Context, is func(string) bool) (string, error) {
+	state, err := c.log.Places(ctx, time.Now())
+	for _, claim := range state.Going {
+		for _, want := range claim.Wants {
+			if want.IsTarget() && is(gateTarget(want)) {
+				return claim.Run, err
+			}
+		}
+	}
+	return "", err
+}
+
+// gateTarget returns the target of a gate; of a bucket without the service that it is at.
+func gateTarget(want admit.Want) string {
+	target := strings.TrimPrefix(want.Gate, admit.Target("").Gate)
+	if isURL(target) {
+		target, _, _ = strings.Cut(target, " at ")
+	}
+	return target
+}
+
+// sameTarget returns what says of a target on record whether a person means it with a word.
+func sameTarget(word string) func(path string) bool {
+	if isURL(word) {
+		want := canonical(word)
+		return func(path string) bool { return canonical(path) == want }
+	}
+	table := pipeline.ParseTableName(word).String()
+	want := realPath(word)
+	return func(path string) bool {
+		if isURL(path) {
+			return strings.HasPrefix(path, postgresScheme) && path[strings.LastIndex(path, "/")+1:] == table
+		}
+		return filepath.Base(path) == filepath.Base(want) && realPath(path) == want
+	}
+}
+
+const (
+	postgresScheme = "postgres://"
+	postgresPort   = "5432"
+)
+
+// canonical is a URL as runs record it: without slashes at its end, and that of a table without user, password and options, with the port and
+// the schema.
+func canonical(target string) string {
+	target = strings.TrimRight(target, "/")
+	at, err := url.Parse(target)
+	if err != nil || !slices.Contains([]string{"postgres", "postgresql"}, at.Scheme) {
+		return target
+	}
+	if at.Port() == "" {
+		at.Host = net.JoinHostPort(at.Hostname(), postgresPort)
+	}
+	database, table, _ := strings.Cut(strings.TrimPrefix(at.Path, "/"), "/")
+	return postgresScheme + at.Host + "/" + database + "/" + pipeline.ParseTableName(table).String()
+}
+
+// realPath is the absolute path without symbolic links on the way, as far as there is one.
+func realPath(path string) string {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	folder, err := filepath.EvalSymlinks(filepath.Dir(absolute))
+	if err != nil {
+		return absolute
+	}
+	return filepath.Join(folder, filepath.Base(absolute))
+}

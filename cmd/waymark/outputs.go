@@ -1,0 +1,82 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"waymark/client"
+	"waymark/client/local"
+	"waymark/internal/text"
+)
+
+func (a *app) outputsCommand() *cobra.Command {
+	limit := 0
+	cmd := &cobra.Command{
+		Use:   "outputs TARGET",
+		Short: "Say who wrote to a file, bucket or table, and who made what is there now",
+		Long: `Lists the runs that published an output at a target, the last one first, and says which of them made what is there now: the target is read, and
+compared with the digests on record. What no run published was changed by somebody else.
+
+TARGET is a path, s3://BUCKET/PREFIX, postgres://HOST/DATABASE/SCHEMA.TABLE, or the name of a table. Of a table the entries are compared that runs
+left beside it, not its rows.`,
+		Example: `  waymark outputs out/review.csv
+  waymark outputs s3://birds/out/all
+  waymark outputs dw.orders --json`,
+		Args: exactlyOne("target"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.existing(cmd.Context(), func(home *local.Home) error {
+				outputs, err := home.Outputs(cmd.Context(), args[0], limit)
+				if err != nil {
+					return err
+				}
+				return a.print(outputs, func(w io.Writer) error { return writeOutputs(w, outputs) })
+			})
+		},
+	}
+	cmd.Flags().IntVarP(&limit, "limit", "n", 10, "how many `outputs` to show, 0 for all")
+	return cmd
+}
+
+func writeOutputs(w io.Writer, o *client.TargetOutputs) error {
+	lines := [][]string{{"target", o.Target}, {"now", nowText(o)}}
+	if o.Detail != "" {
+		lines = append(lines, []string{"found", text.Cell(oneLine(o.Detail))})
+	}
+	if o.Writing != "" {
+		lines = append(lines, []string{"written by", "run " + o.Writing + ", which has not published yet"})
+	}
+	if err := text.Table(w, lines...); err != nil || len(o.Published) == 0 {
+		return err
+	}
+	table := [][]string{{"published", "run", "pipeline", "sink", "slot", "rows", "bytes", "sha256", "there"}}
+	for _, p := range o.Published {
+		table = append(table, []string{
+			moment(p.At), p.Run, p.Pipeline, p.Sink, cmp.Or(p.Slot, "-"), text.Grouped(p.Rows), text.Grouped(p.Bytes), fmt.Sprintf("%.12s", p.SHA256),
+			map[bool]string{true: "yes", false: "-"}[p.There],
+		})
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
+	}
+	return text.Table(w, table...)
+}
+
+// nowText says who made what a target holds.
+func nowText(o *client.TargetOutputs) string {
+	switch o.State {
+	case client.OutputPublished:
+		if last := o.Published[0].Run; last != o.Run {
+			return "as run " + o.Run + " published it: somebody put it back after run " + last
+		}
+		return "as run " + o.Run + " published it"
+	case client.OutputChanged:
+		return "nobody's: it was changed since run " + o.Published[0].Run + " published it"
+	case client.OutputWriting:
+		return "nothing was published yet"
+	default:
+		return "unknown"
+	}
+}
