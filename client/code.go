@@ -11,6 +11,7 @@ const (
 	InvalidDocument     Code = "INVALID_DOCUMENT"      // the document has problems, or cannot be read
 	InvalidEffect       Code = "INVALID_EFFECT"        // no effect can have this id
 	InvalidInput        Code = "INVALID_INPUT"         // workers cannot start a run with this input
+	InvalidKey          Code = "INVALID_KEY"           // a key of the landscape's log cannot be used, made, admitted or revoked
 	InvalidLandscape    Code = "INVALID_LANDSCAPE"     // the URL names no landscape or payload store, or the file is none
 	InvalidOption       Code = "INVALID_OPTION"        // an option has a value that it does not take
 	InvalidQuestion     Code = "INVALID_QUESTION"      // the question makes no sense for the run
@@ -20,6 +21,7 @@ const (
 	InvalidStateFolder  Code = "INVALID_STATE_FOLDER"  // the state folder cannot be made, or is too deep
 	EffectNotFound      Code = "EFFECT_NOT_FOUND"      // the run has no such effect
 	LandscapeNotFound   Code = "LANDSCAPE_NOT_FOUND"   // there is no landscape
+	LogNotFound         Code = "LOG_NOT_FOUND"         // the landscape's log has not begun
 	PayloadsNotFound    Code = "PAYLOADS_NOT_FOUND"    // there is no payload store
 	OutputNotFound      Code = "OUTPUT_NOT_FOUND"      // no run wrote to the target
 	RowNotFound         Code = "ROW_NOT_FOUND"         // the run has no such row
@@ -66,5 +68,7 @@ const (
 	RunFailed           Code = "RUN_FAILED"            // the run ended before it was recorded, or resumed
 	OutcomeNotRecorded  Code = "OUTCOME_NOT_RECORDED"  // the run ended, and that could not be recorded
 	Stopped             Code = "STOPPED"               // the caller stopped it
+	LogForked           Code = "LOG_FORKED"            // the landscape's log has other entries than a head that was signed
+	LogRolledBack       Code = "LOG_ROLLED_BACK"       // the landscape's log has fewer entries than a head that was signed: an older record is in its place
 	RecordIncomplete    Code = "RECORD_INCOMPLETE"     // the record of the row cannot be read as rows
 )

@@ -57,4 +57,5 @@ const (
 	OneVersion     Cure = "one_version"      // stop the workers of the wrong version
 	UsePostgres    Cure = "use_postgres"     // name a landscape in Postgres
 	NameRole       Cure = "name_role"        // name a role
+	SignLog        Cure = "sign_log"         // start a process that has the key of the log, and look what keeps it from signing
 )

@@ -20,6 +20,9 @@ type Driver interface {
 	// wraps ErrSuperseded, whatever else is wrong; the guard holds for the state that the transaction finds, as one with what it does.
 	// If there is no space for the transaction, the error wraps ErrFull. After one of these five errors nothing is stored; after any
 	// other error the state is unknown. The same transaction may be committed again. The transaction is not kept.
+	//
+	// An entry of Append gets the next position of the log, whatever Position it has, and the log's head is one larger then; an entry about
+	// something of which the log has one is left out, whatever it says. Entries of several transactions do not mix, and leave no gap.
 	Commit(ctx context.Context, tx Tx) error
 
 	// Read calls yield with every record of the table of kind that q selects, in the order that q says, until yield returns
@@ -55,6 +58,8 @@ type Tx struct {
 	Move   []Move   // after the inserts, in order
 	Check  string   // id of a run to sweep, or empty
 	Guard  *Guard   // nil: none
+
+	Append []LogEntry // to the log, in order; last, so that its head is held as short as can be
 }
 
 // Guard lets a write pass only while a run is in an epoch: what a process still does after another one took its run up again

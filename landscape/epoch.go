@@ -7,7 +7,7 @@ import "context"
 // it reads is not guarded. Both logs may be used at the same time.
 func (l *Log) InEpoch(run string, epoch int64) *Log {
 	guard := guarded{writer: l.plain, guard: Guard{Run: run, Epoch: epoch}}
-	return &Log{Reader: l.Reader, driver: guard, plain: l.plain, clock: l.clock}
+	return &Log{Reader: l.Reader, driver: guard, plain: l.plain, clock: l.clock, sealer: l.sealer}
 }
 
 // guarded is a driver that guards every write.

@@ -11,6 +11,8 @@ type Log struct {
 	driver writer // plain, or with a guard
 	plain  Driver
 	clock  func() time.Time
+
+	sealer Sealer // nil: the landscape's log is left alone
 }
 
 // A writer is what of a Driver stores.

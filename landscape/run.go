@@ -22,8 +22,8 @@ type Graph struct {
 }
 
 // BeginRun records a run with its graph, who begins it, what its sources held and what its lookups read, and reserves the
-// publication of every sink, all in one transaction, in which the open start of the run becomes the one that it came of. It sets the run's
-// start, epoch and status.
+// publication of every sink, all in one transaction, in which the open start of the run becomes the one that it came of, and the entry of
+// the Sealer is appended to the log. It sets the run's start, epoch and status.
 //
 // Repeating it with equal content changes nothing, whatever the run's status is by now; other content is a
 // *DivergedError, and so is a record in graph.Retried that another run retries. If graph.Admission does not let the run begin, the error is
@@ -31,6 +31,10 @@ type Graph struct {
 func (l *Log) BeginRun(ctx context.Context, run Run, graph Graph) error {
 	run.Status, run.Finished, run.Reason, run.Epoch, run.Final = pipeline.Running, 0, "", 0, false
 	err := lanes(graph.Lanes).check(graph.Sources)
+	var entries []LogEntry
+	if err == nil {
+		entries, err = l.began(run)
+	}
 	if err == nil {
 		err = settle("", func() error {
 			tx, err := l.admits(ctx, run.ID, graph.Admission)
@@ -43,7 +47,7 @@ func (l *Log) BeginRun(ctx context.Context, run Run, graph Graph) error {
 			if err != nil {
 				return err
 			}
-			return l.driver.Commit(ctx, Tx{Insert: append(graph.records(run, now), tx.Insert...), Move: append(start, tx.Move...)})
+			return l.driver.Commit(ctx, Tx{Insert: append(graph.records(run, now), tx.Insert...), Move: append(start, tx.Move...), Append: entries})
 		})
 	}
 	if err != nil {

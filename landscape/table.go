@@ -36,6 +36,7 @@ var records = []Record{
 	MergeKindRecord{}, JoinsRecord{}, ChunkJoinRecord{}, BatchRecord{}, MembersRecord{}, MergeRecord{}, ParentsRecord{},
 	RetriedRow{}, Resumption{}, Execution{}, Effect{}, EffectEvent{}, ArtifactRecord{}, Action{}, RunEvent{}, Heal{}, Start{},
 	Bundle{}, PipelineVersion{}, Deployment{}, Environment{}, Schedule{}, SlotRequest{}, Slot{}, SlotEvent{}, Gate{}, Limit{},
+	LogEntry{}, LogHead{}, LogHash{}, SignedHead{}, Anchored{},
 }
 
 // Tables returns every table, parents before children.

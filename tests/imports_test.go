@@ -41,13 +41,15 @@ var allowed = map[string][]string{
 	"payload/payloadtest":    {"payload"},
 	"internal/settings":      {"pipeline"},
 	"worker/storage":         {"landscape", "landscape/pgstore", "payload", "payload/cache", "payload/fsstore", "payload/s3store"},
-	"worker/telemetry":       {"activities/resumepoint", "activities", "pipeline"},
+	"worker/telemetry":       {"activities/resumepoint", "activities", "evidence", "pipeline"},
 	"internal/version":       {"internal/failpoint"},
 	"worker/daemon": {
-		"worker", "activities", "workflows", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "payload", "workflows/recovery", "workflows/slots", "internal/settings", "worker/storage", "worker/telemetry",
+		"worker", "activities", "evidence", "workflows", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "payload", "workflows/recovery", "workflows/slots", "internal/settings", "worker/storage", "worker/telemetry",
 	},
 	"cmd/waymark-worker":         {"worker/daemon", "internal/program", "internal/settings", "internal/version"},
 	"landscape":                  {"landscape/admit", "plugin", "pipeline"},
+	"evidence":                   {"evidence/keys", "internal/failpoint", "landscape"},
+	"evidence/keys":              {},
 	"landscape/sweep":            {"landscape"},
 	"landscape/sqlitestore":      {"landscape", "landscape/sweep", "pipeline", "plugin", "internal/failpoint", "internal/sqlitefile"},
 	"internal/temporal/embedded": {"internal/sqlitefile"},
@@ -66,11 +68,11 @@ var allowed = map[string][]string{
 	"audit":                      {"activities/recompute", "activities/resumepoint", "engine", "engine/barrier", "engine/firsts", "landscape", "landscape/sweep", "payload", "engine/plan", "pipeline/expr", "plugin", "pipeline", "pipeline/row"},
 	"client":                     {"activities", "activities/bundle", "activities/recompute", "audit", "engine/plan", "internal/failpoint", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "landscape/admit", "payload", "pipeline", "pipeline/calendar", "plugin", "plugin/file", "worker", "workflows", "workflows/recovery", "workflows/slots"},
 	"client/local": {
-		"activities", "activities/recompute", "pipeline", "audit", "client", "internal/memory", "internal/sqlitefile", "internal/temporal/attributes", "internal/temporal/cluster", "internal/temporal/embedded", "internal/temporal/webui", "internal/text",
+		"activities", "activities/recompute", "pipeline", "audit", "client", "evidence", "evidence/keys", "internal/memory", "internal/sqlitefile", "internal/temporal/attributes", "internal/temporal/cluster", "internal/temporal/embedded", "internal/temporal/webui", "internal/text",
 		"internal/version", "worker/daemon", "landscape", "landscape/pgstore", "landscape/sqlitestore", "payload", "worker", "worker/storage", "workflows",
 	},
 	"cmd/waymark": {
-		"activities", "audit", "client", "client/local", "engine/plan", "internal/memory", "internal/program", "internal/settings", "internal/text", "internal/version",
+		"activities", "audit", "client", "client/local", "engine/plan", "evidence", "evidence/keys", "internal/memory", "internal/program", "internal/settings", "internal/text", "internal/version",
 		"landscape", "pipeline", "pipeline/calendar", "plugin", "worker", "worker/daemon", "worker/storage", "workflows",
 	},
 	"tests/crash/lab/cmd": {"internal/program", "tests/crash/lab"},
@@ -130,7 +132,7 @@ func TestImports(t *testing.T) {
 // floors are the folders at the top, from the lowest. A package imports only its own folder and lower floors. docs, examples and tests
 // stand beside them.
 var floors = [][]string{
-	{"pipeline"}, {"internal"}, {"payload", "plugin"}, {"landscape", "engine"}, {"activities"}, {"workflows", "audit"}, {"worker"}, {"client"}, {"cmd"},
+	{"pipeline"}, {"internal"}, {"payload", "plugin"}, {"landscape", "engine"}, {"activities"}, {"workflows", "audit", "evidence"}, {"worker"}, {"client"}, {"cmd"},
 }
 
 // TestNoArrowRunsUp holds the table against the floors. Two folders of one floor do not import each other.

@@ -33,10 +33,10 @@ func (o Options) checks(ctx context.Context, repair bool) []client.Check {
 	d := doctor{Options: &o, repair: repair}
 	return d.look(ctx, []look{
 		{"program", d.program}, {"state folder", d.state}, {"disk space", d.disk}, {"sqlite", d.sqlite},
-		{"locks", d.locks}, {"record", d.record}, {"clock", d.clock}, {"temporal", d.temporal},
+		{"locks", d.locks}, {"record", d.record}, {"log", d.log}, {"clock", d.clock}, {"temporal", d.temporal},
 	}, []look{
 		{"program", d.program}, {"temporal", d.cluster}, {"workers", d.workers}, {"files", d.files}, {"search attributes", d.attributes},
-		{"record", d.landscape}, {"payloads", d.payloads}, {"clock", d.clock},
+		{"record", d.landscape}, {"log", d.log}, {"payloads", d.payloads}, {"clock", d.clock},
 	})
 }
 

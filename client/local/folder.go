@@ -38,6 +38,12 @@ func (f Folder) Payloads() string { return "file:" + f.File("payloads") }
 // Temporal returns the path of the database of the folder's Temporal server.
 func (f Folder) Temporal() string { return f.File("temporal.db") }
 
+// Keys returns the folder of the keys that sign the log of the folder's landscape.
+func (f Folder) Keys() string { return f.File("keys") }
+
+// Anchor returns the folder's own anchor of that log. It lies beside the record: others are worth more.
+func (f Folder) Anchor() string { return f.File("log") }
+
 // Make makes the folder if it is not there, for its owner alone, unless SQLite could open nothing in it.
 func (f Folder) Make() error {
 	err := f.TooDeep()
@@ -168,6 +174,6 @@ func (f Folder) Gone(address string) func() bool {
 func (f Folder) Reserved(stores storage.Options) worker.Reserved {
 	all := worker.Reserved(stores.Reserved())
 	all.Files = append(all.Files, storage.Database(f.Temporal())...)
-	all.Files = append(all.Files, f.Temporal()+".lock", f.File(KeyFile), f.File("stdio"))
+	all.Files = append(all.Files, f.Temporal()+".lock", f.File(KeyFile), f.File("stdio"), f.Keys(), f.Anchor())
 	return all
 }

@@ -22,6 +22,7 @@ import (
 
 	"waymark/audit"
 	"waymark/client"
+	"waymark/evidence"
 	"waymark/internal/memory"
 	"waymark/payload"
 	"waymark/worker"
@@ -41,6 +42,8 @@ type Home struct {
 	connection *client.Connection // nil until the first session, or the first question to a cluster
 	stop       func() error       // of the connection
 	permitted  bool               // this process may work for runs
+	evidence   *evidence.Evidence // nil until this process may write
+	notarize   func()             // ends the notary, after a last pass
 	unasked    bool               // the cluster could not be asked who executes runs
 }
 
@@ -69,6 +72,11 @@ func Open(ctx context.Context, o Options) (*Home, error) {
 	stores, err := storage.Open(ctx, o.storage(true))
 	if err != nil {
 		return nil, o.worded(ctx, err)
+	}
+	if o.Cluster == nil {
+		if err := evidence.Compare(ctx, stores.Log.Reader, o.evidence()); err != nil {
+			return nil, errors.Join(o.wordedLog(ctx, err), stores.Close())
+		}
 	}
 	return h.with(stores), nil
 }
@@ -159,6 +167,9 @@ func (h *Home) Close() error {
 	var err error
 	if h.stop != nil {
 		err, h.stop, h.connection = h.stop(), nil, nil
+	}
+	if h.notarize != nil {
+		h.notarize()
 	}
 	return errors.Join(err, h.stores.Close())
 }
@@ -272,6 +283,9 @@ func (h *Home) prepare(ctx context.Context, purpose client.Purpose) (planner wor
 		if err := h.options.State.Make(); err != nil {
 			return planner, err
 		}
+	}
+	if err := h.attest(ctx); err != nil {
+		return planner, err
 	}
 	return h.plannerFor(purpose)
 }

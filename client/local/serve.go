@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,8 @@ func (f Folder) Serve(ctx context.Context, s Serving) (err error) {
 	if s.Worker.OwnKey, err = f.LastingKey(); err != nil {
 		return err
 	}
+	s.Worker.Keys, s.Worker.MakeKeys = cmp.Or(s.Worker.Keys, f.Keys()), true
+	s.Worker.LogAnchors = append(s.Worker.LogAnchors, f.Anchor())
 	server, err := f.start(ctx, embedded.Options{DatabasePath: f.Temporal(), Port: s.Port, Schedules: true, Queue: s.Worker.Queue})
 	if err != nil {
 		return err

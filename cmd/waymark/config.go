@@ -33,6 +33,9 @@ type config struct {
 
 	documentProfile string // of the AWS SDK, with which documents reach buckets; empty for the keys in the environment
 
+	keys       string   // folder of the keys that sign the log of the record; empty for the one in the state folder
+	logAnchors []string // folders to which the heads of that log go, besides the one in the state folder
+
 	keyFile string // file with the fingerprint key that workers share; empty for the state folder's own key
 	json    bool
 	quiet   bool
@@ -55,6 +58,8 @@ func (c *config) bind(flags *pflag.FlagSet) {
 	flags.Var(&c.allowNetworks, "allow-network", "further `network` that documents may lead to, such as 10.0.0.0/8; repeat for more")
 	flags.StringVar(&c.documentProfile, "document-profile", "", "`profile` of the AWS SDK with which documents reach buckets (default that of this process)")
 	flags.StringVar(&c.secretsDir, "secrets-dir", "", "`folder` with one file for each secret")
+	flags.StringVar(&c.keys, "keys", "", "`folder` of the keys that sign the log of the record (default STATE/keys)")
+	flags.StringArrayVar(&c.logAnchors, "log-anchor", nil, "further `folder` to which the signed heads of that log go, best on another disk; repeat for more")
 	flags.StringVar(&c.keyFile, "fingerprint-key-file", "", "`file` with the key of the fingerprints of secrets (default STATE/fingerprint.key)")
 	flags.BoolVar(&c.json, "json", false, "write results as JSON, one line for each")
 	flags.BoolVarP(&c.quiet, "quiet", "q", false, "no progress, no hints")

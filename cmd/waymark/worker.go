@@ -38,6 +38,8 @@ func (a *app) work(ctx context.Context, config daemon.Config) error {
 		if err := a.folder().Make(); err != nil {
 			return err
 		}
+		config.Keys, config.MakeKeys = cmp.Or(config.Keys, a.keys, a.folder().Keys()), true
+		config.LogAnchors = append(config.LogAnchors, a.folder().Anchor())
 		var err error
 		if config.OwnKey, err = a.folder().LastingKey(); err != nil {
 			return err

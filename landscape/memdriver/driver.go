@@ -94,13 +94,31 @@ func (t tables) apply(b landscape.Tx) error {
 			return err
 		}
 	}
-	if b.Check == "" {
-		return nil
+	if b.Check != "" {
+		if found := count(t, b.Check); len(found) > 0 {
+			return &landscape.ImbalanceError{Run: b.Check, Findings: found}
+		}
 	}
-	if found := count(t, b.Check); len(found) > 0 {
-		return &landscape.ImbalanceError{Run: b.Check, Findings: found}
+	for _, entry := range b.Append {
+		if err := appendTo(writable("log"), writable("log_head"), entry); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// appendTo appends an entry to the log, unless that has one about the same.
+func appendTo(log, head map[string][]any, entry landscape.LogEntry) error {
+	for _, stored := range log {
+		if stored[1] == entry.About {
+			return nil
+		}
+	}
+	entry.Position = int64(len(log))
+	size := landscape.LogHead{Size: entry.Position + 1}
+	of := landscape.TableOf(size)
+	head[keyOf(of, []any{size.ID})] = of.AppendValues(nil, size)
+	return insert(log, entry)
 }
 
 func insert(rows map[string][]any, r landscape.Record) error {

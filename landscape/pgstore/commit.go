@@ -79,13 +79,26 @@ func apply(ctx context.Context, tx pgx.Tx, b landscape.Tx, inserts []*insert) er
 		return nil
 	}
 	wrong, err := findings(ctx, tx, b.Check, sweep.Counts)
-	if err == nil && len(wrong) > 0 {
+	if err != nil {
+		return err
+	}
+	if len(wrong) > 0 {
 		return &landscape.ImbalanceError{Run: b.Check, Findings: wrong}
 	}
-	return err
+	for _, entry := range b.Append {
+		if _, err := tx.Exec(ctx, appendSQL, appended(entry)...); err != nil {
+			return fmt.Errorf("append to the log: %w", err)
+		}
+	}
+	return nil
 }
 
-// send holds the runs of a landscape.Tx, inserts and moves, in one round trip.
+// appendSQL appends an entry to the log, and holds the log's head until the transaction ends: it is the last statement of all.
+const appendSQL = `select append_log($1, $2, $3)`
+
+func appended(e landscape.LogEntry) []any { return []any{encode(e.About), encode(e.Entry), e.Leaf} }
+
+// send holds the runs of a landscape.Tx, inserts, moves and, if nothing is to be checked before that, appends, in one round trip.
 func send(ctx context.Context, tx pgx.Tx, b landscape.Tx, inserts []*insert) error {
 	var queue pgx.Batch
 	held := holds(b)
@@ -98,6 +111,11 @@ func send(ctx context.Context, tx pgx.Tx, b landscape.Tx, inserts []*insert) err
 	for _, m := range b.Move {
 		query, args := moveSQL(m)
 		queue.Queue(query, args...)
+	}
+	if b.Check == "" {
+		for _, entry := range b.Append {
+			queue.Queue(appendSQL, appended(entry)...)
+		}
 	}
 	results := tx.SendBatch(ctx, &queue)
 	repeated, stale, err := receive(results, b, held, inserts)

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-
-	"waymark/landscape"
 )
 
 // Roles are the roles to which Grant gives rights: each is the name of a role that is there, or empty. Best they are groups, to which
@@ -19,7 +17,7 @@ type Roles struct {
 
 // Grant gives roles what they need in the landscape that the URL names, whose user must own it, and nothing that they do not need.
 //
-// The writer inserts and reads, and moves runs, effects, starts, slots and gates by functions that compare and set. The reader reads. Neither can update,
+// The writer inserts and reads, moves runs, effects, starts, slots and gates by functions that compare and set, and appends to the log by one. The reader reads. Neither can update,
 // delete, truncate, alter or drop anything. Repeating it changes nothing; after a migration it must be repeated.
 func Grant(ctx context.Context, text string, roles Roles) error {
 	at, err := parse(text)
@@ -91,10 +89,7 @@ func grants(schema string, roles Roles) (statements []string) {
 		}
 	}
 	if roles.Writer != "" {
-		var tables []string
-		for _, t := range landscape.Tables() {
-			tables = append(tables, t.Name)
-		}
+		tables := inserted()
 		give(roles.Writer, "insert on "+strings.Join(tables, ", "), "execute on function "+strings.Join(functions, ", "))
 	}
 	return statements

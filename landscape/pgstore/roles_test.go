@@ -47,6 +47,7 @@ func people(t *testing.T) peopled {
 	_, _, err = log.SetEnvironment(t.Context(), landscape.Environment{Name: "prod", Actor: "ann", Why: "moved"}, map[string]string{"REGION": "eu"}, nil)
 	require.NoError(t, err)
 	require.NoError(t, landscapetest.Nightly(t.Context(), log, "orders", "r2", "r1"))
+	require.NoError(t, landscapetest.Logged(t.Context(), log))
 	start := landscape.Start{Run: "r4", Params: "{}"}
 	require.NoError(t, log.Accept(t.Context(), start))
 	require.NoError(t, log.SetLimit(t.Context(), landscape.Limit{Gate: landscape.PoolGate("db"), Places: 1}))
@@ -171,6 +172,10 @@ func TestWriterMovesNothingIntoWhatIsIllegal(t *testing.T) {
 		"a deployment of no version":     `insert into deployments select environment, pipeline, 1, 'rollback', 2, 1, '', '', 1 from deployments`,
 		"a deployment leaves one out":    `insert into deployments select environment, pipeline, 2, 'rollback', 1, 1, '', '', 1 from deployments`,
 		"values that leave some out":     `insert into environments values ('prod', 3, '{}', '', '', 1)`,
+		"a head of more than there is":   `insert into log_heads values (3, decode(repeat('00', 32), 'hex'), 'x', 1)`,
+		"an anchor of no head":           `insert into anchored values ('x', 1, 1, '')`,
+		"an entry that is too long":      `select append_log('a', repeat('x', 1300), decode(repeat('00', 32), 'hex'))`,
+		"a second genesis":               `select append_log('', 'x', decode(repeat('00', 32), 'hex'))`,
 		"a limit leaves one out":         `insert into limits select gate, 2, 1, '', '', 1 from limits`,
 		"a limit of no pool":             `insert into limits values ('pipeline:orders', 0, 1, '', '', 1)`,
 		"a gate at a later turn":         `insert into gates values ('pool:x', 1)`,
@@ -185,6 +190,9 @@ func TestWriterMovesNothingIntoWhatIsIllegal(t *testing.T) {
 			from runs r where run_id = 'r1'`,
 	} {
 		t.Run(name, func(t *testing.T) { refuses(t, conn, statement, wrongForChecks, alreadyThere, missing) })
+	}
+	for _, statement := range []string{`insert into log values (2, 'a', 'x', decode(repeat('00', 32), 'hex'))`, `update log_head set size = 3`, `insert into log_head values (1, 0)`} {
+		refuses(t, conn, statement, noPrivilege)
 	}
 	refuses(t, conn, `select move_gates(gate, turn, turn + 2) from gates`, appendOnly)
 	const slot = `select move_slots(schedule, slot, changes, state, run_id, attempts, seen, reason, request, ready_us, late_us, changed_us, `

@@ -99,8 +99,18 @@ func (s standing) mayCreate(err error) error {
 		"or allows it with `grant create on database %s to %s`", s.role, s.database, quote(s.schema), quote(s.role), quote(s.database), quote(s.role))}
 }
 
-// functions are what a writer moves and holds records by.
-var functions = []string{"move_runs", "move_effects", "move_starts", "move_slots", "move_gates", "hold_run"}
+// inserted are the tables into which a writer inserts: all but the log and its head.
+func inserted() (tables []string) {
+	for _, t := range landscape.Tables() {
+		if t.Name != (landscape.LogEntry{}).Table() && t.Name != (landscape.LogHead{}).Table() {
+			tables = append(tables, t.Name)
+		}
+	}
+	return tables
+}
+
+// functions are what a writer moves and holds records by, and appends to the log.
+var functions = []string{"move_runs", "move_effects", "move_starts", "move_slots", "move_gates", "hold_run", "append_log"}
 
 // MayWrite says whether the role may do what working for runs needs: nil, or an error that says what it lacks, and the cure.
 func (s *Store) MayWrite(ctx context.Context) error { return explain(s.place, s.mayWrite(ctx)) }
@@ -114,14 +124,10 @@ func (s *Store) mayWrite(ctx context.Context) error {
 			array(select 'execute on ' || p.proname from pg_proc p where p.pronamespace = n.oid and p.proname = any($3) and not has_function_privilege(p.oid, 'execute') order by 1)
 		from pg_namespace n
 		where n.nspname = $1`
-	var tables []string
-	for _, t := range landscape.Tables() {
-		tables = append(tables, t.Name)
-	}
 	var role, owner string
 	var readOnly, usable bool
 	var lacks [3][]string
-	err := s.pool.QueryRow(ctx, query, s.schema, tables, functions).Scan(&role, &owner, &readOnly, &usable, &lacks[0], &lacks[1], &lacks[2])
+	err := s.pool.QueryRow(ctx, query, s.schema, inserted(), functions).Scan(&role, &owner, &readOnly, &usable, &lacks[0], &lacks[1], &lacks[2])
 	if err != nil {
 		return err
 	}

@@ -29,11 +29,22 @@ func (s *Store) Commit(ctx context.Context, b landscape.Tx) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.commit(&waiting{ctx: ctx, tx: b, moves: moves, pass: pass}); err != nil {
+	w := &waiting{ctx: ctx, tx: b, moves: moves, pass: pass}
+	if b.Append != nil {
+		if w.append, err = s.writes.of(ctx, s.write, appendSQL); err != nil {
+			return fmt.Errorf("landscape: append to the log: %w", err)
+		}
+	}
+	if err := s.commit(w); err != nil {
 		return err
 	}
 	return at.hit("committed")
 }
+
+// appendSQL appends an entry to the log, unless that has one about the same. A trigger counts it in the log's head.
+const appendSQL = `
+	insert into log (position, about, entry, leaf)
+	select size, ?, ?, ? from log_head where not exists (select * from log where about = ?)`
 
 // apply does all of a landscape.Tx but commit it.
 func (s *Store) apply(ctx context.Context, tx *sql.Tx, w *waiting) error {
@@ -58,6 +69,12 @@ func (s *Store) apply(ctx context.Context, tx *sql.Tx, w *waiting) error {
 	if b.Check != "" {
 		if err := balanced(ctx, tx, b.Check); err != nil {
 			return err
+		}
+	}
+	for _, entry := range b.Append {
+		stmt := tx.StmtContext(ctx, w.append) //nolint:sqlclosecheck // the transaction closes it
+		if _, err := stmt.ExecContext(ctx, entry.About, entry.Entry, entry.Leaf, entry.About); err != nil {
+			return fmt.Errorf("landscape: append to the log: %w", err)
 		}
 	}
 	return at.hit("committing")

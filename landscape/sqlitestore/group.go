@@ -27,8 +27,10 @@ type waiting struct {
 	tx    landscape.Tx
 	moves []*sql.Stmt // of its moves
 	pass  *pass
-	done  bool // it was dealt with; written with turn held, as err is
-	err   error
+
+	append *sql.Stmt // nil if nothing is appended to the log
+	done   bool      // it was dealt with; written with turn held, as err is
+	err    error
 }
 
 // commit commits a landscape.Tx, alone or together with others that wait.

@@ -17,6 +17,8 @@ func momentsOf(b landscape.Tx) moments {
 		return moments{b.Insert[0].Table()}
 	case len(b.Move) > 0:
 		return moments{b.Move[0].To.Table()}
+	case len(b.Append) > 0:
+		return moments{b.Append[0].Table()}
 	default:
 		return moments{"nothing"}
 	}

@@ -9,7 +9,7 @@ CREATE TABLE goose_db_version (
 
 insert into goose_db_version (id, version_id, is_applied) values
   (1, 0, 1), (2, 1, 1), (3, 2, 1), (4, 3, 1), (5, 4, 1), (6, 5, 1), (7, 6, 1), (8, 7, 1), (9, 8, 1), (10, 9, 1), (11, 10, 1), (12, 11, 1), (13, 12, 1), (14, 13, 1), (15, 14, 1), (16, 15, 1),
-  (17, 16, 1), (18, 17, 1), (19, 18, 1), (20, 19, 1), (21, 20, 1), (22, 21, 1), (23, 22, 1);
+  (17, 16, 1), (18, 17, 1), (19, 18, 1), (20, 19, 1), (21, 20, 1), (22, 21, 1), (23, 22, 1), (24, 23, 1);
 
 CREATE TABLE edges (
   run_id    text not null,
@@ -802,6 +802,45 @@ CREATE TABLE slot_events (
   primary key (schedule, slot, seq)
 ) strict, without rowid;
 
+CREATE TABLE log (
+  position integer not null check (position >= 0),
+  about    text not null check (about <> '' and (about = 'genesis') = (position = 0)),
+  entry    text not null check (length(cast(entry as blob)) between 1 and 1200),
+  leaf     blob not null check (length(leaf) = 32),
+  primary key (position)
+) strict;
+
+CREATE TABLE log_head (
+  id   integer not null check (id = 0),
+  size integer not null check (size >= 0),
+  primary key (id)
+) strict;
+
+insert into log_head (id, size) values
+  (0, 0);
+
+CREATE TABLE log_hashes (
+  number integer not null check (number >= 0),
+  hash   blob not null check (length(hash) = 32),
+  primary key (number)
+) strict;
+
+CREATE TABLE log_heads (
+  size  integer not null check (size >= 1),
+  root  blob not null check (length(root) = 32),
+  note  text not null check (note <> ''),
+  at_us integer not null check (at_us > 0),
+  primary key (size)
+) strict;
+
+CREATE TABLE anchored (
+  anchor  text not null check (anchor <> ''),
+  size    integer not null,
+  at_us   integer not null check (at_us > 0),
+  receipt text not null,
+  primary key (anchor, size)
+) strict, without rowid;
+
 CREATE UNIQUE INDEX effects_by_ordinal on effects (run_id, sink, ordinal) where ordinal is not null;
 
 CREATE UNIQUE INDEX folds_by_chunk on folds (run_id, node, source, chunk) where kind = 'chunk';
@@ -833,6 +872,8 @@ CREATE INDEX slots_due on slots (schedule, due_us, slot);
 CREATE INDEX slots_by_state on slots (schedule, state, due_us, slot);
 
 CREATE INDEX slots_of_run on slots (run_id, schedule, slot);
+
+CREATE UNIQUE INDEX log_about on log (about);
 
 CREATE VIEW lane_joins as
 select g.run_id, g.source, g.lane, b.branch, m.node, m.lane as merged_lane, m.parent as fork_lane
@@ -1928,3 +1969,47 @@ begin select raise(abort, 'slot_events: append-only: it is there already'); end;
 CREATE TRIGGER slot_events_birth before insert on slot_events
 when new.seq > 0 and not exists (select 1 from slot_events e where e.schedule = new.schedule and e.slot = new.slot and e.seq = new.seq - 1)
 begin select raise(abort, 'slot_events: an event comes after the one before it'); end;
+
+CREATE TRIGGER log_keep before update on log begin select raise(abort, 'log: append-only'); end;
+
+CREATE TRIGGER log_stay before delete on log begin select raise(abort, 'log: append-only'); end;
+
+CREATE TRIGGER log_birth before insert on log when new.position is not (select size from log_head) or exists (select 1 from log t where t.about = new.about)
+begin select raise(abort, 'log: append-only: an entry comes after the last one, once'); end;
+
+CREATE TRIGGER log_counts after insert on log begin update log_head set size = size + 1; end;
+
+CREATE TRIGGER log_head_stay before delete on log_head begin select raise(abort, 'log_head: append-only'); end;
+
+CREATE TRIGGER log_head_once before insert on log_head begin select raise(abort, 'log_head: append-only: it is there already'); end;
+
+CREATE TRIGGER log_head_change before update on log_head
+when new.id <> old.id or new.size <> old.size + 1 or not exists (select 1 from log t where t.position = old.size)
+begin select raise(abort, 'log_head: append-only: it counts the entries of the log'); end;
+
+CREATE TRIGGER log_hashes_keep before update on log_hashes begin select raise(abort, 'log_hashes: append-only'); end;
+
+CREATE TRIGGER log_hashes_stay before delete on log_hashes begin select raise(abort, 'log_hashes: append-only'); end;
+
+CREATE TRIGGER log_hashes_once before insert on log_hashes when exists (select 1 from log_hashes t where t.number = new.number)
+begin select raise(abort, 'log_hashes: append-only: it is there already'); end;
+
+CREATE TRIGGER log_heads_keep before update on log_heads begin select raise(abort, 'log_heads: append-only'); end;
+
+CREATE TRIGGER log_heads_stay before delete on log_heads begin select raise(abort, 'log_heads: append-only'); end;
+
+CREATE TRIGGER log_heads_once before insert on log_heads when exists (select 1 from log_heads t where t.size = new.size)
+begin select raise(abort, 'log_heads: append-only: it is there already'); end;
+
+CREATE TRIGGER log_heads_birth before insert on log_heads when new.size > (select size from log_head)
+begin select raise(abort, 'log_heads: the log has fewer entries'); end;
+
+CREATE TRIGGER anchored_keep before update on anchored begin select raise(abort, 'anchored: append-only'); end;
+
+CREATE TRIGGER anchored_stay before delete on anchored begin select raise(abort, 'anchored: append-only'); end;
+
+CREATE TRIGGER anchored_once before insert on anchored when exists (select 1 from anchored t where t.anchor = new.anchor and t.size = new.size)
+begin select raise(abort, 'anchored: append-only: it is there already'); end;
+
+CREATE TRIGGER anchored_birth before insert on anchored when not exists (select 1 from log_heads h where h.size = new.size)
+begin select raise(abort, 'anchored: no such head was signed'); end;

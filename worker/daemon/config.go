@@ -42,6 +42,10 @@ type Config struct {
 
 	DocumentProfile string
 
+	Keys       string   // folder
+	MakeKeys   bool     // that are missing there
+	LogAnchors []string // folders
+
 	FingerprintKeyFile string
 	OwnKey             []byte // the fingerprint key if none is given; nil if the program has none of its own
 	CodecKeysFile      string
@@ -91,6 +95,8 @@ func (c *Config) Bind(flags *pflag.FlagSet) {
 	flags.Var(&c.AllowNetworks, "allow-network", "`network`, besides the public web, that documents may lead to, such as 10.0.0.0/8; repeat for more")
 	flags.StringVar(&c.DocumentProfile, "document-profile", "", "`profile` of the AWS SDK with which documents reach buckets (or "+worker.DocumentKeyVariable+"; default that of the payloads)")
 	flags.StringVar(&c.SecretsDir, "secrets-dir", "", "`folder` with one file for each secret")
+	flags.StringVar(&c.Keys, "keys", "", "`folder` of the keys that sign the log of the record: sealer.key for entries, log.key for heads")
+	flags.StringArrayVar(&c.LogAnchors, "log-anchor", nil, "`folder` to which the signed heads of that log go, if this process has log.key; repeat for more")
 	flags.StringVar(&c.FingerprintKeyFile, "fingerprint-key-file", "", "`file` with the key of the fingerprints of secrets, the same on all workers (or "+FingerprintKeyVariable+")")
 	flags.StringVar(&c.CodecKeysFile, "codec-keys-file", "", "`file` with the keys that encrypt what Temporal stores (or "+CodecKeysVariable+")")
 	flags.BoolVar(&c.CodecRequire, "codec-require", false, "refuse what Temporal has stored without encryption")

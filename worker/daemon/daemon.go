@@ -180,6 +180,12 @@ func (d *process) serve(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, opened.Close()) }()
 	watching, end := context.WithCancel(ctx)
 	var watch sync.WaitGroup
+	notary, err := d.attest(ctx, opened)
+	if err != nil {
+		end()
+		return err
+	}
+	watch.Go(func() { d.watchLog(watching, opened.Log, notary) })
 	watch.Go(func() {
 		d.watchAbandoned(watching, recovery.Abandoned{Client: temporal, Namespace: keys.namespace, Log: opened.Log})
 	})

@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"waymark/activities"
+	"waymark/evidence"
 	"waymark/pipeline"
 )
 
@@ -24,6 +25,9 @@ type counts struct {
 	run     metric.Float64Histogram
 	chunk   metric.Float64Histogram
 	lag     metric.Float64Histogram
+
+	entries metric.Int64Gauge
+	waits   metric.Float64Gauge
 }
 
 func newCounts(meter metric.Meter) (*counts, error) {
@@ -50,7 +54,27 @@ func newCounts(meter metric.Meter) (*counts, error) {
 	}
 	made, err := meter.Float64Gauge("waymark_run_last_success_timestamp", metric.WithDescription("When a run was last completed, since 1970."), metric.WithUnit("s"))
 	c.success = made
+	failed = errors.Join(failed, err)
+	if c.entries, err = meter.Int64Gauge("waymark_log_entries", metric.WithDescription("Entries of the landscape's log that are sealed, signed, or at an anchor.")); err != nil {
+		failed = errors.Join(failed, err)
+	}
+	c.waits, err = meter.Float64Gauge("waymark_log_oldest_wait", metric.WithDescription("Age of the oldest entry that is not signed or not at all anchors."), metric.WithUnit("s"))
 	return c, errors.Join(failed, err)
+}
+
+// Log tells how far the landscape's log is sealed, signed and anchored.
+func (t *Telemetry) Log(b evidence.Backlog) {
+	ctx, c := context.Background(), t.counts
+	c.entries.Record(ctx, b.Entries, labels("state", "sealed"))
+	c.entries.Record(ctx, b.Signed, labels("state", "signed"))
+	for _, anchor := range b.Anchors {
+		c.entries.Record(ctx, anchor.Entries, labels("state", "anchored", "anchor", anchor.Anchor))
+	}
+	wait := time.Duration(0)
+	if !b.Oldest.IsZero() {
+		wait = time.Since(b.Oldest)
+	}
+	c.waits.Record(ctx, wait.Seconds())
 }
 
 // runSeconds is the name of the histogram of whole runs, as it is before its unit.

@@ -1,0 +1,100 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"waymark/client"
+	"waymark/evidence"
+	"waymark/landscape"
+)
+
+// notaryEvery is how often new entries of the log are signed while this process executes runs. Measured with ten-row runs: the last pass, at
+// the end, takes 20 ms.
+const notaryEvery = 2 * time.Second
+
+// attest compares the landscape's log with the heads that were signed before this process writes anything, and begins to sign it. The workers of
+// a cluster have keys of their own.
+func (h *Home) attest(ctx context.Context) error {
+	if h.evidence != nil || h.options.Cluster != nil {
+		return nil
+	}
+	o := h.options.evidence()
+	for _, anchor := range h.options.LogAnchors {
+		if info, err := os.Stat(anchor); err != nil || !info.IsDir() {
+			return &client.Error{Kind: client.Invalid, Code: client.InvalidOption, Message: fmt.Sprintf("the anchor %q of the log is not a folder", anchor), Err: err}
+		}
+	}
+	err := os.MkdirAll(h.options.State.Anchor(), 0o700)
+	if err == nil {
+		h.evidence, err = evidence.Open(ctx, h.stores.Log, o)
+	}
+	if err != nil {
+		return h.options.wordedLog(ctx, err)
+	}
+	h.stores.Log = h.evidence.Log
+	if why := h.evidence.Unsealed; why != "" {
+		h.options.Warn("runs of this process have no entries in the log: " + why)
+	}
+	if h.evidence.Notary != nil {
+		h.notarize = h.work(h.evidence.Notary)
+	}
+	return nil
+}
+
+// work lets a notary work, and returns what ends it after a last pass.
+func (h *Home) work(notary *evidence.Notary) (end func()) {
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		notary.Work(ctx, notaryEvery, h.options.Logger, func() {})
+	}()
+	return func() {
+		stop()
+		<-done
+	}
+}
+
+// evidence says which keys sign the log, and where its heads go.
+func (o *Options) evidence() evidence.Options {
+	keys, anchors := o.Keys, o.logAnchors()
+	if keys == "" {
+		keys = o.State.Keys()
+	}
+	return evidence.Options{Keys: keys, Make: true, Host: client.HostName(), Anchors: anchors}
+}
+
+// logAnchors returns the folders to which the heads of the log go.
+func (o *Options) logAnchors() []string {
+	var anchors []string
+	for _, folder := range append([]string{o.State.Anchor()}, o.LogAnchors...) {
+		if whole, err := filepath.Abs(folder); err == nil {
+			folder = whole
+		}
+		anchors = append(anchors, folder)
+	}
+	return anchors
+}
+
+// wordedLog says of a log that may not be written what a person can do.
+func (o *Options) wordedLog(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return client.UnlessStopped(ctx, err)
+	}
+	_, back := errors.AsType[*evidence.RolledBackError](err)
+	_, forked := errors.AsType[*evidence.ForkedError](err)
+	switch {
+	case back:
+		return &client.Error{Kind: client.Damaged, Code: client.LogRolledBack, Message: err.Error(), Err: err}
+	case forked:
+		return &client.Error{Kind: client.Damaged, Code: client.LogForked, Message: err.Error(), Err: err}
+	case readOnly(err) || errors.Is(err, landscape.ErrReadOnly):
+		return unwritableState("the log", err)
+	}
+	return fmt.Errorf("the log: %w", err)
+}

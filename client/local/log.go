@@ -1,0 +1,194 @@
+package local
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"strings"
+	"syscall"
+
+	"waymark/client"
+	"waymark/evidence"
+	"waymark/evidence/keys"
+	"waymark/worker/storage"
+)
+
+// LogKey is a key that signs, or signed, the landscape's log.
+type LogKey struct {
+	Name    string `json:"name"`
+	Kind    string `json:"kind"`              // log or sealer
+	Where   string `json:"where,omitempty"`   // the file, if it is in the folder of keys
+	Since   int64  `json:"since"`             // the entry of the log from which on it counts; -1 if it does not
+	Revoked int64  `json:"revoked,omitempty"` // the entry from which on it does not
+	Worth   string `json:"worth,omitempty"`   // who else than its holder could sign with it
+	Key     string `json:"key"`               // the public key: name+hash+base64
+}
+
+// What keys are worth.
+const (
+	besideRecord = "beside the record: who may change that may sign as well"
+	otherAccount = "another account's: who may change the record may not sign"
+	apart        = "on this machine: the record is elsewhere"
+)
+
+// LogKeys returns the keys of the landscape's log, and those in the folder of keys. Nothing is made.
+func (h *Home) LogKeys(ctx context.Context) ([]LogKey, error) {
+	known, err := evidence.Keys(ctx, h.stores.Log.Reader)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]keys.Key{}
+	var all []LogKey
+	for _, kind := range []keys.Kind{keys.Log, keys.Sealer} {
+		key, err := keys.Load(h.options.evidence().Keys, kind)
+		if errors.Is(err, keys.ErrNone) {
+			continue
+		}
+		if err != nil {
+			return nil, keyError(err)
+		}
+		files[key.VKey] = key
+	}
+	for _, k := range known {
+		name, _, _ := strings.Cut(k.Key, "+")
+		key := LogKey{Name: name, Kind: k.Kind, Since: k.Since, Revoked: k.Revoked, Key: k.Key}
+		if file, here := files[k.Key]; here {
+			key.Where, key.Worth = file.Place, h.options.worth(file.Place)
+			delete(files, k.Key)
+		}
+		all = append(all, key)
+	}
+	for _, file := range files {
+		all = append(all, LogKey{Name: file.Name(), Kind: string(file.Kind), Where: file.Place, Since: -1, Worth: "nothing: the log does not know it", Key: file.VKey})
+	}
+	return all, nil
+}
+
+// worth says who else could sign with the key in a file.
+func (o *Options) worth(file string) string {
+	path, elsewhere := storage.LandscapePath(o.Landscape)
+	if elsewhere != nil {
+		return apart
+	}
+	record, err := os.Stat(path)
+	key, wrong := os.Stat(file)
+	if err == nil && wrong == nil && owner(record) != owner(key) {
+		return otherAccount
+	}
+	return besideRecord
+}
+
+func owner(info os.FileInfo) uint32 {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return stat.Uid
+	}
+	return 0
+}
+
+func keyError(err error) error {
+	return &client.Error{Kind: client.Invalid, Code: client.InvalidKey, Message: err.Error(), Err: err}
+}
+
+// GenerateKeys makes a sealer's key in the folder of keys and, with a name for a new log, the key of that. The error is an *Error of kind Invalid
+// if there is one already.
+func (o Options) GenerateKeys(origin, sealer string) (made []LogKey, err error) {
+	o = o.filled()
+	wanted := []struct {
+		kind keys.Kind
+		name string
+	}{{keys.Log, origin}, {keys.Sealer, sealer}}
+	for _, w := range wanted {
+		if w.name == "" {
+			continue
+		}
+		key, err := keys.Generate(o.evidence().Keys, w.kind, w.name)
+		if err != nil {
+			return made, keyError(err)
+		}
+		made = append(made, LogKey{Name: key.Name(), Kind: string(key.Kind), Where: key.Place, Since: -1, Key: key.VKey})
+	}
+	return made, nil
+}
+
+// TrustPolicy is what an auditor needs to verify the log, and must get in another way than the log.
+type TrustPolicy struct {
+	Policy string `json:"policy"` // the text, in the form of the C2SP (tlog-policy)
+	SHA256 string `json:"sha256"` // of the text
+}
+
+// TrustPolicy returns the trust policy for the landscape's log. The error is an *Error of kind NotFound if that has not begun.
+func (h *Home) TrustPolicy(ctx context.Context) (TrustPolicy, error) {
+	known, err := evidence.Keys(ctx, h.stores.Log.Reader)
+	if err != nil {
+		return TrustPolicy{}, err
+	}
+	if known == nil {
+		return TrustPolicy{}, noLog()
+	}
+	text := keys.Policy(known[0].Key)
+	sum := sha256.Sum256([]byte(text))
+	return TrustPolicy{text, hex.EncodeToString(sum[:])}, nil
+}
+
+func noLog() error {
+	return &client.Error{Kind: client.NotFound, Code: client.LogNotFound, Message: "the landscape has no log yet: the first run begins it"}
+}
+
+// AdmitKey lets the entries of a sealer's key count from now on. This process needs the key of the log.
+func (h *Home) AdmitKey(ctx context.Context, key, why string) error {
+	return h.withNotary(ctx, func(n *evidence.Notary) error { return n.Admit(ctx, key, why) })
+}
+
+// RevokeKey lets the entries of a sealer's key count no more from now on; those before keep counting. This process needs the key of the log.
+func (h *Home) RevokeKey(ctx context.Context, key, why string) error {
+	return h.withNotary(ctx, func(n *evidence.Notary) error { return n.Revoke(ctx, key, why) })
+}
+
+func (h *Home) withNotary(ctx context.Context, do func(*evidence.Notary) error) error {
+	if size, err := h.stores.Log.LogSize(ctx); err != nil || size == 0 {
+		return errors.Join(err, noLog())
+	}
+	o := h.options.evidence()
+	o.Make = false
+	e, err := evidence.Open(ctx, h.stores.Log, o)
+	if err != nil {
+		return h.options.wordedLog(ctx, err)
+	}
+	if e.Notary == nil {
+		return keyError(errors.New("the key of the log is not in " + o.Keys + ": only who has it admits and revokes keys"))
+	}
+	if err := do(e.Notary); err != nil {
+		return keyError(err)
+	}
+	return nil
+}
+
+// LogEntries returns what entries of the landscape's log say, from a position on, at most so many; nil if there are none.
+func (h *Home) LogEntries(ctx context.Context, from int64, most int) ([]evidence.Entry, error) {
+	return evidence.Entries(ctx, h.stores.Log.Reader, from, most)
+}
+
+// LogBacklog returns how far the landscape's log is sealed, signed and anchored.
+func (h *Home) LogBacklog(ctx context.Context) (evidence.Backlog, error) {
+	return evidence.BacklogOf(ctx, h.stores.Log.Reader, h.options.logAnchors())
+}
+
+// CheckLog compares the landscape's log with its tree, its signed heads, what its anchors have, and the runs that are recorded. key is the public
+// key that the caller trusts; empty takes the log's own word. It changes nothing.
+func (h *Home) CheckLog(ctx context.Context, key string) (evidence.Report, error) {
+	return evidence.Check(ctx, h.stores.Log.Reader, key, h.options.logAnchors())
+}
+
+// RestoreLog takes the entries that the log does not have any more from an anchor, after a backup of the landscape was restored, and records that
+// in the log. This process needs the key of the log.
+func (h *Home) RestoreLog(ctx context.Context, from, why string) (evidence.Restoration, error) {
+	o := h.options.evidence()
+	o.Make = false
+	done, err := evidence.Restore(ctx, h.stores.Log, o, from, why)
+	if err != nil {
+		return done, h.options.wordedLog(ctx, err)
+	}
+	return done, nil
+}

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"waymark/client/local"
+	"waymark/evidence"
+	"waymark/internal/text"
+)
+
+func (a *app) logCommand() *cobra.Command {
+	var from int64
+	var most int
+	cmd := &cobra.Command{
+		Use:   "log",
+		Short: "List the entries of the record's log, and how far it is signed",
+		Long: `The log of the record says which runs there were: each run is an entry from its beginning on, signed, in a tree whose heads are signed as
+well and go to anchors. So a run that was removed, made up or changed is noticed, and so is a record that was put back. docs/log.md says what
+that proves and what not.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.existing(cmd.Context(), func(home *local.Home) error {
+				backlog, err := home.LogBacklog(cmd.Context())
+				if err != nil {
+					return err
+				}
+				if from < 0 {
+					from = max(backlog.Entries-int64(most), 0)
+				}
+				entries, err := home.LogEntries(cmd.Context(), from, most)
+				if err != nil {
+					return err
+				}
+				return printList(a, entries, func(w io.Writer) error { return writeLog(w, entries, backlog) })
+			})
+		},
+	}
+	cmd.Flags().Int64Var(&from, "from", -1, "`entry` to begin with (default the last ones)")
+	cmd.Flags().IntVar(&most, "most", 50, "at most so many `entries`")
+	cmd.AddCommand(a.logCheckCommand(), a.logRestoreCommand())
+	return cmd
+}
+
+func writeLog(w io.Writer, entries []evidence.Entry, b evidence.Backlog) error {
+	lines := [][]string{{"entry", "at", "type", "about", "signed by", "why"}}
+	for _, e := range entries {
+		lines = append(lines, []string{
+			fmt.Sprint(e.Position), cmp.Or(e.At, "-"), cmp.Or(string(e.Type), "?"), cmp.Or(aboutText(e), "-"), cmp.Or(e.By, "-"), cmp.Or(e.Why, e.Unclear, "-"),
+		})
+	}
+	if err := text.Table(w, lines...); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\n%s\n", backlogText(b))
+	return err
+}
+
+// aboutText says what an entry is about.
+func aboutText(e evidence.Entry) string {
+	switch e.Type {
+	case evidence.Genesis:
+		return e.Origin
+	case evidence.Began, evidence.Lost:
+		return e.Run
+	case evidence.Admitted, evidence.Revoked:
+		return e.Key
+	case evidence.Refused:
+		return fmt.Sprintf("entry %d", e.Statement.Position)
+	case evidence.Restored:
+		return fmt.Sprintf("entries %d to %d", e.Found, e.Anchored-1)
+	}
+	return ""
+}
+
+// backlogText says how far the log is.
+func backlogText(b evidence.Backlog) string {
+	line := fmt.Sprintf("%s, %s signed", text.Count(b.Entries, "entry"), text.Grouped(b.Signed))
+	if b.Entries != 1 {
+		line = fmt.Sprintf("%s entries, %s signed", text.Grouped(b.Entries), text.Grouped(b.Signed))
+	}
+	for _, anchor := range b.Anchors {
+		line += fmt.Sprintf(", %s at %s", text.Grouped(anchor.Entries), anchor.Anchor)
+	}
+	if !b.Oldest.IsZero() {
+		line += ", the oldest of the others waits since " + b.Oldest.Local().Format("2006-01-02 15:04:05")
+	}
+	return line
+}
+
+func (a *app) logCheckCommand() *cobra.Command {
+	var key string
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Compare the log with its tree, its signed heads, its anchors and the recorded runs",
+		Long: `Reads every entry and verifies its signature, computes the tree, compares every signed head and every anchor (the one in the state folder and
+those of --log-anchor) with it, and the recorded runs with the entries. The exit code is 4 if something is wrong.
+
+It proves that no entry was changed, removed or moved since its head was signed, as far as an anchor is out of reach of who changed the record,
+and that the recorded runs are those of the entries. What is recorded of a run's rows it does not look at: that is for waymark verify.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.existing(cmd.Context(), func(home *local.Home) error {
+				report, err := home.CheckLog(cmd.Context(), key)
+				if err != nil {
+					return err
+				}
+				code := exitDone
+				if report.Problems != nil {
+					code = exitUnverified
+				}
+				return endWith(code, a.print(report, func(w io.Writer) error { return writeReport(w, report, key) }))
+			})
+		},
+	}
+	cmd.Flags().StringVar(&key, "key", "", "the public `key` of the log that you trust, as name+hash+base64 (default: what the log itself says)")
+	return cmd
+}
+
+func writeReport(w io.Writer, r evidence.Report, key string) error {
+	if r.Origin == "" && r.Problems == nil {
+		_, err := fmt.Fprintln(w, "the record has no log yet: the first run begins it")
+		return err
+	}
+	trust := "by its own word: compare it with the key that you got in another way"
+	if key != "" {
+		trust = "the trusted one"
+	}
+	lines := [][]string{
+		{"log", r.Origin}, {"key", r.Key + " (" + trust + ")"}, {"root", r.Root},
+		{"entries", fmt.Sprintf("%s, %s of them under a signed head, %s refused", text.Grouped(r.Entries), text.Grouped(r.Signed), text.Grouped(r.Refused))},
+	}
+	for _, anchor := range r.Anchors {
+		lines = append(lines, []string{"anchor", fmt.Sprintf("%s has %s entries", anchor.Anchor, text.Grouped(anchor.Entries))})
+	}
+	lines = append(lines, []string{"runs", fmt.Sprintf("%s with an entry, %s older than the log, %s lost", text.Grouped(r.Runs), text.Grouped(r.Older), text.Grouped(r.Lost))})
+	if err := text.Table(w, lines...); err != nil {
+		return err
+	}
+	if r.Problems == nil {
+		_, err := fmt.Fprintln(w, "\nthe log, its heads, its anchors and the recorded runs agree")
+		return err
+	}
+	fmt.Fprintln(w)
+	for _, p := range r.Problems {
+		if _, err := fmt.Fprintf(w, "%s: %s\n", p.Where, p.What); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) logRestoreCommand() *cobra.Command {
+	var from, why string
+	cmd := &cobra.Command{
+		Use:   "restore --from ANCHOR --why TEXT",
+		Short: "Say that the record was restored from a backup, and which runs are lost",
+		Long: `After a backup of the record was restored, the log has fewer entries than its anchors know, and nothing may be written. This takes the
+entries that are missing from an anchor, and appends to the log that this happened, why, and which runs are lost. Only who has the key of the log
+can do it.`,
+		Example: `  waymark log restore --from .waymark/log --why "restored from the backup of 02:00"`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := whyGiven(why); err != nil {
+				return err
+			}
+			if from == "" {
+				return wrongUsef("say which anchor has the entries: --from FOLDER")
+			}
+			return a.existing(cmd.Context(), func(home *local.Home) error {
+				done, err := home.RestoreLog(cmd.Context(), from, why)
+				if err != nil {
+					return err
+				}
+				return a.print(done, func(w io.Writer) error {
+					_, err := fmt.Fprintf(w, "%d entries came back; %s lost\n", done.Anchored-done.Found, text.Count(int64(len(done.Lost)), "run"))
+					for _, run := range done.Lost {
+						fmt.Fprintln(w, "lost: run", run)
+					}
+					return err
+				})
+			})
+		},
+	}
+	cmd.Flags().StringVar(&from, "from", "", "`folder` of the anchor that has the entries")
+	whyFlag(cmd, &why)
+	return cmd
+}

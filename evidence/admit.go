@@ -1,0 +1,84 @@
+package evidence
+
+import (
+	"context"
+	"fmt"
+
+	"waymark/landscape"
+)
+
+// Admit lets the entries of a sealer's key count from now on.
+func (n *Notary) Admit(ctx context.Context, key, why string) error {
+	ring, err := n.ring(ctx, key)
+	switch {
+	case err != nil:
+		return err
+	case ring.revoked[key] > 0:
+		return fmt.Errorf("the key %s was revoked, in entry %d: make another one", short(key), ring.revoked[key])
+	case ring.sealers[key] != nil:
+		return fmt.Errorf("the key %s was admitted already, in entry %d", short(key), ring.since[key])
+	}
+	return n.state(ctx, Statement{Type: Admitted, Key: key, Why: why})
+}
+
+// Revoke lets the entries of a sealer's key count no more. Those before keep counting: where they are in the log is known.
+func (n *Notary) Revoke(ctx context.Context, key, why string) error {
+	ring, err := n.ring(ctx, key)
+	switch {
+	case err != nil:
+		return err
+	case ring.sealers[key] == nil:
+		return fmt.Errorf("the key %s does not count: it was never admitted, or is revoked", short(key))
+	}
+	return n.state(ctx, Statement{Type: Revoked, Key: key, Why: why})
+}
+
+// ring returns the keys that count now. It refuses a key that is none.
+func (n *Notary) ring(ctx context.Context, key string) (*keyring, error) {
+	if _, err := trusted(key); err != nil {
+		return nil, err
+	}
+	size, err := n.log.LogSize(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return keysOf(ctx, n.log.Reader, size)
+}
+
+// state appends a statement, and signs the log with it.
+func (n *Notary) state(ctx context.Context, s Statement) error {
+	e, err := entry(s, n.key, n.clock())
+	if err == nil {
+		err = n.log.AppendToLog(ctx, e)
+	}
+	if err == nil {
+		err = n.Pass(ctx)
+	}
+	return err
+}
+
+// KnownKey is a key of the log.
+type KnownKey struct {
+	Key     string `json:"key"`               // name+hash+base64
+	Kind    string `json:"kind"`              // log or sealer
+	Since   int64  `json:"since"`             // the entry from which on it counts
+	Revoked int64  `json:"revoked,omitempty"` // the entry from which on it does not; 0 if it counts
+}
+
+// Keys returns the keys of the log, in the order in which they came; nil if it has not begun.
+func Keys(ctx context.Context, log *landscape.Reader) (known []KnownKey, err error) {
+	size, err := log.LogSize(ctx)
+	if err != nil || size == 0 {
+		return nil, err
+	}
+	ring, err := keysOf(ctx, log, size)
+	if err != nil {
+		return nil, err
+	}
+	known = append(known, KnownKey{Key: ring.genesis.Key, Kind: "log"})
+	for key, since := range ring.since {
+		known = append(known, KnownKey{Key: key, Kind: "sealer", Since: since, Revoked: ring.revoked[key]})
+	}
+	sortKeys(known)
+	return known, nil
+}

@@ -1,0 +1,251 @@
+package evidence
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"waymark/internal/failpoint"
+	"waymark/landscape"
+)
+
+// Folder is an anchor: a folder to which the log goes as tiles in the form of the C2SP (tlog-tiles), and every head into the list heads.log. Best it
+// is on another disk, and belongs to another user, than the landscape.
+type Folder string
+
+// Names in a folder.
+const (
+	headsFile      = "heads.log"
+	checkpointFile = "checkpoint"
+)
+
+// tileHeight is the height of tiles: 256 hashes wide.
+const tileHeight = 8
+
+// Heads returns the heads that the folder has, as they came; nil if it has none. A last line that is torn, as by a kill, is left out; any other
+// line that this key did not sign is an error.
+func (f Folder) Heads(by note.Verifier) (heads []Head, err error) {
+	text, err := os.ReadFile(f.file(headsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("anchor: %w", err)
+	}
+	for number, line := range strings.SplitAfter(string(text), "\n") {
+		if !strings.HasSuffix(line, "\n") {
+			return heads, nil
+		}
+		head, err := parseLine(strings.TrimSuffix(line, "\n"), by)
+		if err != nil {
+			return heads, fmt.Errorf("%s:%d: this head is not one that the log signed: %w", f.file(headsFile), number+1, err)
+		}
+		heads = append(heads, head)
+	}
+	return heads, nil
+}
+
+// Head returns the last head that the folder has; the zero Head if it has none.
+func (f Folder) Head(by note.Verifier) (Head, error) {
+	const tail = 4096 // longer than two lines
+	file, err := os.Open(f.file(headsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Head{}, nil
+	}
+	if err != nil {
+		return Head{}, fmt.Errorf("anchor: %w", err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return Head{}, fmt.Errorf("anchor: %w", err)
+	}
+	text := make([]byte, min(info.Size(), tail))
+	if _, err := file.ReadAt(text, info.Size()-int64(len(text))); err != nil {
+		return Head{}, fmt.Errorf("anchor: %w", err)
+	}
+	whole := text[:bytes.LastIndexByte(text, '\n')+1] // without a line that is torn
+	if len(whole) == 0 {
+		return Head{}, nil
+	}
+	line := whole[bytes.LastIndexByte(whole[:len(whole)-1], '\n')+1:]
+	head, err := parseLine(strings.TrimSuffix(string(line), "\n"), by)
+	if err != nil {
+		return Head{}, fmt.Errorf("%s: its last head is not one that the log signed: %w", f.file(headsFile), err)
+	}
+	return head, nil
+}
+
+// headLine is a head on one line: size, root and signature, between which the checkpoint has the rest.
+func headLine(h Head, signature string) string {
+	return fmt.Sprintf("%d %s %s\n", h.Size, h.Root, signature)
+}
+
+// signatureOf returns the signature in a checkpoint with one.
+func signatureOf(h Head) string {
+	lines := strings.Fields(h.Note)
+	return lines[len(lines)-1]
+}
+
+func parseLine(line string, by note.Verifier) (Head, error) {
+	parts := strings.Split(line, " ")
+	if len(parts) != 3 {
+		return Head{}, errors.New("it is not a size, a root and a signature")
+	}
+	return openHead(fmt.Sprintf("%s\n%s\n%s\n\n— %s %s\n", by.Name(), parts[0], parts[1], by.Name(), parts[2]), by)
+}
+
+func (f Folder) file(name string) string { return filepath.Join(string(f), filepath.FromSlash(name)) }
+
+// put brings a head to the folder, with all entries and hashes that it does not have; old is the last one that is there. Killed anywhere, it may
+// be repeated.
+func (f Folder) put(ctx context.Context, log *landscape.Reader, old int64, head Head) error {
+	hashes := &tree{ctx: ctx, log: log}
+	for _, tile := range tlog.NewTiles(tileHeight, old, head.Size) {
+		data, err := tlog.ReadTileData(tile, hashes)
+		if err == nil {
+			err = f.write(tilePath(tile), data)
+		}
+		if err == nil && tile.L == 0 {
+			err = f.putEntries(ctx, log, tile)
+		}
+		if err == nil && tile.W == 1<<tileHeight {
+			err = f.removePartial(tile)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := f.appendLine(headLine(head, signatureOf(head))); err != nil {
+		return err
+	}
+	if err := failpoint.Hit("log.anchored"); err != nil {
+		return err
+	}
+	return f.write(checkpointFile, []byte(head.Note))
+}
+
+// putEntries writes the entries whose hashes are in a tile, each with its length in two bytes before it.
+func (f Folder) putEntries(ctx context.Context, log *landscape.Reader, tile tlog.Tile) error {
+	entries, err := log.LogEntries(ctx, tile.N<<tileHeight, tile.W)
+	if err != nil {
+		return err
+	}
+	if len(entries) != tile.W {
+		return fmt.Errorf("anchor: %d entries are there of %d: %w", len(entries), tile.W, landscape.ErrNotFound)
+	}
+	var data []byte
+	for _, entry := range entries {
+		data = binary.BigEndian.AppendUint16(data, uint16(len(entry.Entry))) //nolint:gosec // the table limits it
+		data = append(data, entry.Entry...)
+	}
+	return f.write(entriesPath(tile), data)
+}
+
+// tilePath is the name of a tile: tlog's without the height.
+func tilePath(tile tlog.Tile) string {
+	return "tile/" + strings.TrimPrefix(tile.Path(), fmt.Sprintf("tile/%d/", tileHeight))
+}
+
+// entriesPath is the name of the entries of a tile of the lowest level.
+func entriesPath(tile tlog.Tile) string {
+	return "tile/entries/" + strings.TrimPrefix(tilePath(tile), "tile/0/")
+}
+
+// removePartial removes what there was of a tile before it was full. It needs not be there.
+func (f Folder) removePartial(tile tlog.Tile) error {
+	err := os.RemoveAll(f.file(tilePath(tile) + ".p"))
+	if err == nil && tile.L == 0 {
+		err = os.RemoveAll(f.file(entriesPath(tile) + ".p"))
+	}
+	if err != nil {
+		return fmt.Errorf("anchor: %w", err)
+	}
+	return nil
+}
+
+// write makes a file durable under its name, whole or not at all.
+func (f Folder) write(name string, data []byte) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("anchor: %w", err)
+		}
+	}()
+	if err := os.MkdirAll(f.file(path.Dir(name)), 0o755); err != nil {
+		return err
+	}
+	made, err := os.CreateTemp(f.file(path.Dir(name)), ".new-*")
+	if err != nil {
+		return err
+	}
+	_, err = made.Write(data)
+	if err := errors.Join(err, made.Chmod(0o644), made.Sync(), made.Close()); err != nil {
+		return errors.Join(err, os.Remove(made.Name()))
+	}
+	return os.Rename(made.Name(), f.file(name))
+}
+
+// appendLine appends to the list of heads, after what is whole of it, and makes that durable.
+func (f Folder) appendLine(line string) error {
+	file, err := os.OpenFile(f.file(headsFile), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o644)
+	if err != nil {
+		return fmt.Errorf("anchor: %w", err)
+	}
+	err = dropTorn(file)
+	if err == nil {
+		_, err = file.WriteString(line)
+	}
+	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return fmt.Errorf("anchor: %w", err)
+	}
+	return nil
+}
+
+// dropTorn cuts off a last line without an end.
+func dropTorn(file *os.File) error {
+	text, err := os.ReadFile(file.Name())
+	if err != nil {
+		return err
+	}
+	if whole := bytes.LastIndexByte(text, '\n') + 1; whole < len(text) {
+		return file.Truncate(int64(whole))
+	}
+	return nil
+}
+
+// entries calls yield with the entries that the folder has, as many as the head says.
+func (f Folder) entries(head Head, yield func(position int64, entry string) error) error {
+	for _, tile := range tlog.NewTiles(tileHeight, 0, head.Size) {
+		if tile.L != 0 {
+			continue
+		}
+		data, err := os.ReadFile(f.file(entriesPath(tile)))
+		if err != nil {
+			return fmt.Errorf("anchor: %w", err)
+		}
+		for i := range tile.W {
+			if len(data) < 2 || len(data) < 2+int(binary.BigEndian.Uint16(data)) {
+				return fmt.Errorf("anchor: %s is too short", f.file(entriesPath(tile)))
+			}
+			end := 2 + int(binary.BigEndian.Uint16(data))
+			if err := yield(tile.N<<tileHeight+int64(i), string(data[2:end])); err != nil {
+				return err
+			}
+			data = data[end:]
+		}
+		if len(data) > 0 {
+			return fmt.Errorf("anchor: %s is too long", f.file(entriesPath(tile)))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,341 @@
+package evidence
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"waymark/landscape"
+)
+
+// older counts runs that are older than the log.
+type older struct {
+	sum  hash.Hash
+	runs int64
+}
+
+func newOlder() *older { return &older{sum: sha256.New()} }
+
+func (o *older) add(run string) bool {
+	_, _ = io.WriteString(o.sum, run+"\n") // never fails
+	o.runs++
+	return true
+}
+
+// digest is empty if there are none.
+func (o *older) digest() string {
+	if o.runs == 0 {
+		return ""
+	}
+	return hex.EncodeToString(o.sum.Sum(nil))
+}
+
+// Problem is something of the log that is not as it should be.
+type Problem struct {
+	Where string `json:"where"` // such as "entry 41", "run 0198be", or an anchor
+	What  string `json:"what"`
+}
+
+// Report is what a check of the log found.
+type Report struct {
+	Origin   string    `json:"origin"`   // of the log; empty if it has not begun
+	Key      string    `json:"key"`      // that signs its heads
+	Entries  int64     `json:"entries"`  // that were read
+	Signed   int64     `json:"signed"`   // of them, under a head
+	Root     string    `json:"root"`     // of all entries
+	Anchors  []Anchor  `json:"anchors"`  // with how many entries they have
+	Runs     int64     `json:"runs"`     // with an entry, that are recorded as it says
+	Older    int64     `json:"older"`    // runs that are older than the log
+	Lost     int64     `json:"lost"`     // runs with an entry that were lost when the record was restored
+	Refused  int64     `json:"refused"`  // entries that do not count, and are refused in the log
+	Problems []Problem `json:"problems"` // nil if there are none
+}
+
+// Anchor is how far an anchor is.
+type Anchor struct {
+	Anchor  string `json:"anchor"`
+	Entries int64  `json:"entries"`
+}
+
+// checker reads the log from its first entry.
+type checker struct {
+	Report
+	log     *landscape.Reader
+	ring    *keyring
+	tree    *tree
+	wrong   map[int64]string // entries that do not count, until they are refused
+	began   map[string]Statement
+	lost    map[string]bool
+	leaves  []tlog.Hash
+	anchors []Folder
+}
+
+// Check reads the whole log and compares it with its tree, its signed heads, what anchors have, and the runs that are recorded. key is the public
+// key of the log, as name+hash+base64, that the caller trusts; with an empty one the log's own word is taken for it. It changes nothing.
+func Check(ctx context.Context, log *landscape.Reader, key string, anchors []string) (Report, error) {
+	c := &checker{
+		log: log, ring: newKeyring(), tree: &tree{ctx: ctx, log: log, new: map[int64]tlog.Hash{}},
+		wrong: map[int64]string{}, began: map[string]Statement{}, lost: map[string]bool{},
+	}
+	for _, anchor := range anchors {
+		c.anchors = append(c.anchors, Folder(anchor))
+	}
+	for _, look := range []func(context.Context) error{c.entries, c.hashes, c.heads, c.compareAnchors, c.runs} {
+		if err := look(ctx); err != nil {
+			return c.Report, err
+		}
+	}
+	if key != "" && c.Entries > 0 && key != c.Key {
+		c.problem("log", "its key is %s, not the trusted %s", short(c.Key), short(key))
+	}
+	return c.Report, nil
+}
+
+func (c *checker) problem(where, format string, args ...any) {
+	c.Problems = append(c.Problems, Problem{where, fmt.Sprintf(format, args...)})
+}
+
+// entries reads the entries, in order.
+func (c *checker) entries(ctx context.Context) error {
+	size, err := c.log.LogSize(ctx)
+	if err != nil {
+		return err
+	}
+	for {
+		page, err := c.log.LogEntries(ctx, c.Entries, most)
+		if err != nil {
+			return err
+		}
+		for _, e := range page {
+			if e.Position != c.Entries {
+				c.problem(fmt.Sprintf("entry %d", c.Entries), "is missing")
+				return nil
+			}
+			if err := c.entry(e); err != nil {
+				return err
+			}
+		}
+		if len(page) < most {
+			break
+		}
+	}
+	if c.Entries != size {
+		c.problem("log", "has %d entries, and its head counts %d", c.Entries, size)
+	}
+	if c.ring.log != nil {
+		c.Origin, c.Key = c.ring.genesis.Origin, c.ring.genesis.Key
+	}
+	return nil
+}
+
+func (c *checker) entry(e landscape.LogEntry) error {
+	s, wrong := c.ring.take(e)
+	switch {
+	case wrong != nil:
+		c.wrong[e.Position] = wrong.Error()
+	case s.Type == Refused:
+		if _, is := c.wrong[s.Position]; is {
+			delete(c.wrong, s.Position)
+			c.Refused++
+		}
+	case s.Type == Began:
+		c.began[s.Run] = s
+	case s.Type == Lost:
+		c.lost[s.Run] = true
+	}
+	leaf := tlog.RecordHash([]byte(e.Entry))
+	_, err := c.tree.grow(e.Position, leaf)
+	c.leaves = append(c.leaves, leaf)
+	c.Entries++
+	return err
+}
+
+// hashes names the entries that do not count, and compares the hashes that are kept with those of the entries.
+func (c *checker) hashes(ctx context.Context) error {
+	for position := range c.Entries {
+		if why, is := c.wrong[position]; is {
+			c.problem(fmt.Sprintf("entry %d", position), "does not count: %s", why)
+		}
+	}
+	if c.Entries > 0 {
+		root, err := c.tree.root(c.Entries)
+		if err != nil {
+			return err
+		}
+		c.Root = root.String()
+	}
+	count := int64(0)
+	err := landscape.Each(ctx, c.log, func(kept landscape.LogHash) bool {
+		is, known := c.tree.new[kept.Number]
+		if !known || !bytes.Equal(is[:], kept.Hash) || kept.Number != count {
+			c.problem("log_hashes", "the hash %d is not that of the entries", count)
+			return false
+		}
+		count++
+		return true
+	})
+	return err
+}
+
+// same reports whether a head is that of the entries, and says where if it is not.
+func (c *checker) same(head Head, where string) (bool, error) {
+	if head.Size > c.Entries {
+		c.problem(where, "a head of %d entries was signed, and %d are there", head.Size, c.Entries)
+		return false, nil
+	}
+	root, err := c.tree.root(head.Size)
+	if err == nil && root != head.Root {
+		c.problem(where, "the signed head of %d entries is not that of the entries: one of them was changed, or another log was signed", head.Size)
+		return false, nil
+	}
+	return true, err
+}
+
+// heads compares the heads that were signed with the entries.
+func (c *checker) heads(ctx context.Context) error {
+	if c.ring.log == nil {
+		return nil
+	}
+	heads, err := landscape.Select[landscape.SignedHead](ctx, c.log)
+	for _, stored := range heads {
+		where := fmt.Sprintf("log_heads %d", stored.Size)
+		head, wrong := headOf(stored, c.ring.log)
+		if wrong != nil {
+			c.problem(where, "is not a head that the log signed: %v", wrong)
+			continue
+		}
+		var same bool
+		if same, err = c.same(head, where); err != nil {
+			return err
+		}
+		if same {
+			c.Signed = head.Size
+		}
+	}
+	return err
+}
+
+// compareAnchors compares what anchors have with the entries, and with what the landscape says that they have.
+func (c *checker) compareAnchors(ctx context.Context) error {
+	if c.ring.log == nil {
+		return nil
+	}
+	for _, at := range c.anchors {
+		heads, wrong := at.Heads(c.ring.log)
+		if wrong != nil {
+			c.problem(string(at), "%v", wrong)
+		}
+		var last Head
+		for _, head := range heads {
+			same, err := c.same(head, string(at))
+			if err != nil {
+				return err
+			}
+			if !same {
+				break
+			}
+			last = head
+		}
+		c.Anchors = append(c.Anchors, Anchor{string(at), last.Size})
+		said, err := c.log.LastAnchored(ctx, string(at))
+		if err != nil {
+			return err
+		}
+		if said > last.Size {
+			c.problem(string(at), "has %d entries, and the landscape says that %d were brought there", last.Size, said)
+		}
+		c.compareEntries(at, last)
+	}
+	return nil
+}
+
+// errDiffers ends the reading of an anchor's entries.
+var errDiffers = errors.New("differs")
+
+// compareEntries finds the first entry that an anchor has otherwise.
+func (c *checker) compareEntries(at Folder, head Head) {
+	if head.Size == 0 {
+		return
+	}
+	err := at.entries(head, func(position int64, entry string) error {
+		if tlog.RecordHash([]byte(entry)) != c.leaves[position] {
+			c.problem(string(at), "has another entry %d", position)
+			return errDiffers
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errDiffers) {
+		c.problem(string(at), "%v", err)
+	}
+}
+
+// runs compares the runs that are recorded with the entries about them.
+func (c *checker) runs(ctx context.Context) error {
+	if c.ring.log == nil {
+		return nil
+	}
+	before := newOlder()
+	var unknown []string
+	err := c.log.RunHeads(ctx, func(run landscape.RunHead) bool {
+		s, known := c.began[run.ID]
+		switch {
+		case !known:
+			before.add(run.ID)
+			unknown = append(unknown, run.ID)
+		case s.Pipeline != run.Pipeline || s.Document != run.DocumentSHA256:
+			c.problem("run "+run.ID, "is recorded with another pipeline or document than its entry says")
+		default:
+			c.Runs++
+		}
+		delete(c.began, run.ID)
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	genesis := c.ring.genesis
+	if before.runs == genesis.Runs && before.digest() == genesis.RunsHash {
+		c.Older = before.runs
+	} else {
+		c.unknownRuns(unknown)
+	}
+	for run := range c.began {
+		if c.lost[run] {
+			c.Lost++
+			continue
+		}
+		c.problem("run "+run, "began, says the log, and is not recorded: somebody removed it")
+	}
+	sortProblems(c.Problems)
+	return nil
+}
+
+// unknownRuns names what is wrong with runs without an entry.
+func (c *checker) unknownRuns(unknown []string) {
+	genesis := c.ring.genesis
+	if genesis.Runs == 0 {
+		for _, run := range unknown {
+			c.problem("run "+run, "has no entry in the log: it was recorded by a process without a key, or made up")
+		}
+		return
+	}
+	c.problem("runs", "%d have no entry in the log, and the %d that are older than it are not all of them: some were recorded by a process without a key, made up or removed",
+		len(unknown), genesis.Runs)
+}
+
+// trusted reads a public key.
+func trusted(key string) (note.Verifier, error) {
+	verifier, err := note.NewVerifier(key)
+	if err != nil {
+		return nil, fmt.Errorf("%.120q is not a public key: write name+hash+base64, as waymark keys prints it", key)
+	}
+	return verifier, nil
+}

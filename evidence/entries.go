@@ -1,0 +1,29 @@
+package evidence
+
+import (
+	"context"
+
+	"waymark/landscape"
+)
+
+// Entry is an entry of the log for people.
+type Entry struct {
+	Position int64 `json:"entry"`
+	Statement
+	By      string `json:"by,omitempty"`      // the name of the key that signed it, unverified
+	Unclear string `json:"unclear,omitempty"` // why it cannot be read; empty if it can
+}
+
+// Entries returns what entries of the log say, from a position on, at most so many; nil if there are none. Nothing is verified.
+func Entries(ctx context.Context, log *landscape.Reader, from int64, most int) (all []Entry, err error) {
+	stored, err := log.LogEntries(ctx, from, most)
+	for _, e := range stored {
+		one := Entry{Position: e.Position}
+		var wrong error
+		if one.Statement, one.By, wrong = read(e.Entry); wrong != nil {
+			one.Unclear = wrong.Error()
+		}
+		all = append(all, one)
+	}
+	return all, err
+}

@@ -1,0 +1,261 @@
+package evidence
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"waymark/evidence/keys"
+	"waymark/landscape"
+)
+
+// Options say which keys sign the log of a landscape, and where its heads go.
+type Options struct {
+	Keys    string           // folder; empty for none
+	Make    bool             // make the keys that are missing
+	Host    string           // in the names of keys that are made
+	Anchors []string         // folders, which are there
+	Clock   func() time.Time // nil: time.Now
+}
+
+func (o Options) filled() Options {
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	return o
+}
+
+// Evidence is the log of a landscape, for a process that writes it.
+type Evidence struct {
+	Log      *landscape.Log // appends what becomes of runs to the log, unless Unsealed says why not
+	Unsealed string         // why no entries are made, for people; empty if they are
+	Notary   *Notary        // nil if this process does not have the key of the log
+}
+
+// Open compares the log with the heads that were signed, and begins it if there is none. The error is a *RolledBackError or a *ForkedError if the
+// log is not what was signed before: nothing may be written then. Keys that cannot be used are errors as well.
+func Open(ctx context.Context, log *landscape.Log, o Options) (*Evidence, error) {
+	opening := &opening{Options: o.filled(), log: log, reader: log.Reader}
+	if err := opening.loadKeys(ctx); err != nil {
+		return nil, err
+	}
+	if opening.key == nil && opening.sealer == nil {
+		return &Evidence{Log: log, Unsealed: "this process has no keys"}, nil
+	}
+	if err := opening.compare(ctx); err != nil {
+		return nil, err
+	}
+	return opening.begin(ctx)
+}
+
+// Compare compares the log with the heads that were signed, as Open does, and makes and begins nothing.
+func Compare(ctx context.Context, log *landscape.Reader, o Options) error {
+	o.Make = false
+	opening := &opening{Options: o.filled(), reader: log}
+	if err := opening.loadKeys(ctx); err != nil {
+		return err
+	}
+	return opening.compare(ctx)
+}
+
+// opening is what Open knows.
+type opening struct {
+	Options
+	log     *landscape.Log // nil if nothing is to be written
+	reader  *landscape.Reader
+	size    int64     // of the log
+	ring    *keyring  // keys that count
+	key     *keys.Key // of the log; nil if this process has none
+	sealer  *keys.Key // nil if this process has none
+	anchors []Folder
+}
+
+// loadKeys reads the log's keys and one's own. A key for a log is only made if there is no log yet.
+func (o *opening) loadKeys(ctx context.Context) (err error) {
+	for _, anchor := range o.Anchors {
+		o.anchors = append(o.anchors, Folder(anchor))
+	}
+	if o.size, err = o.reader.LogSize(ctx); err != nil {
+		return err
+	}
+	if o.ring, err = keysOf(ctx, o.reader, o.size); err != nil || o.Keys == "" {
+		return err
+	}
+	load := func(kind keys.Kind, make bool) (*keys.Key, error) {
+		var key keys.Key
+		var err error
+		if make {
+			key, err = keys.LoadOrGenerate(o.Keys, kind, keyName(kind, o.Host))
+		} else {
+			key, err = keys.Load(o.Keys, kind)
+		}
+		if errors.Is(err, keys.ErrNone) {
+			return nil, nil //nolint:nilnil // none is no error
+		}
+		return &key, err
+	}
+	if o.key, err = load(keys.Log, o.Make && o.size == 0); err != nil {
+		return err
+	}
+	o.sealer, err = load(keys.Sealer, o.Make)
+	return err
+}
+
+var noName = regexp.MustCompile(`[^a-z0-9.-]+`)
+
+// keyName makes a name for a key: of a log it is one that no other log has.
+func keyName(kind keys.Kind, host string) string {
+	const maxHost = 40
+	host = strings.Trim(noName.ReplaceAllString(strings.ToLower(host), "-"), ".-")
+	host = strings.TrimRight(host[:min(len(host), maxHost)], ".-")
+	if host == "" {
+		host = "localhost"
+	}
+	if kind == keys.Sealer {
+		return host + "/sealer"
+	}
+	var chance [4]byte
+	rand.Read(chance[:]) // never fails
+	return host + "/" + hex.EncodeToString(chance[:])
+}
+
+// verifier is the public key of the log: the log's own word for it, or one's own if it has not begun here.
+func (o *opening) verifier() (note.Verifier, error) {
+	if o.ring.log != nil || o.key == nil {
+		return o.ring.log, nil
+	}
+	return note.NewVerifier(o.key.VKey)
+}
+
+// notary reports whether this process has the key of the log.
+func (o *opening) notary() bool {
+	return o.key != nil && (o.ring.log == nil || o.ring.genesis.Key == o.key.VKey)
+}
+
+// compare holds the heads that anchors and the notary have against the log.
+func (o *opening) compare(ctx context.Context) error {
+	by, err := o.verifier()
+	if err != nil || by == nil {
+		return err
+	}
+	var hashed int64 // entries whose hashes are kept
+	if last, err := o.reader.LastSignedHead(ctx); err != nil {
+		return err
+	} else if last != nil {
+		hashed = last.Size
+	}
+	look := func(head Head, place string) error {
+		if head.Size > o.size {
+			return &RolledBackError{Here: o.size, There: head.Size, Place: place}
+		}
+		if head.Size > hashed { // the notary was killed before it could keep it, and compares it then
+			return nil
+		}
+		return agrees(ctx, o.reader, head, o.size, place)
+	}
+	for _, anchor := range o.anchors {
+		head, err := anchor.Head(by)
+		if err == nil {
+			err = look(head, string(anchor))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !o.notary() {
+		return nil
+	}
+	head, err := readState(o.key.Place, by)
+	if err == nil {
+		err = look(head, statePath(o.key.Place))
+	}
+	return err
+}
+
+// begin appends what the log has to have before the first run, and returns what works with it.
+func (o *opening) begin(ctx context.Context) (*Evidence, error) {
+	e := &Evidence{Log: o.log}
+	if !o.notary() {
+		return o.seal(e), nil
+	}
+	var first []landscape.LogEntry
+	if o.size == 0 {
+		genesis, err := o.genesis(ctx)
+		if err != nil {
+			return nil, err
+		}
+		first = append(first, genesis)
+	}
+	if o.sealer != nil && o.ring.sealers[o.sealer.VKey] == nil && o.ring.revoked[o.sealer.VKey] == 0 {
+		admitted, err := entry(Statement{Type: Admitted, Key: o.sealer.VKey, Why: "made beside the key of the log"}, o.key, o.Clock())
+		if err != nil {
+			return nil, err
+		}
+		first = append(first, admitted)
+	}
+	if first != nil {
+		if err := o.log.AppendToLog(ctx, first...); err != nil {
+			return nil, err
+		}
+		var err error
+		if o.size, err = o.log.LogSize(ctx); err != nil {
+			return nil, err
+		}
+		if o.ring, err = keysOf(ctx, o.log.Reader, o.size); err != nil {
+			return nil, err
+		}
+	}
+	if o.notary() { // it is not if another process was faster
+		e.Notary = &Notary{log: o.log, key: *o.key, own: o.ring.log, anchors: o.anchors, clock: o.Clock}
+	}
+	return o.seal(e), nil
+}
+
+// seal lets runs be sealed, if the process has a sealer's key that counts.
+func (o *opening) seal(e *Evidence) *Evidence {
+	switch {
+	case o.sealer == nil:
+		e.Unsealed = "this process has no sealer's key"
+	case o.ring.log == nil:
+		e.Unsealed = "the log has not begun: a process with its key begins it"
+	case o.ring.sealers[o.sealer.VKey] != nil:
+		e.Log = o.log.SealedBy(sealer{*o.sealer, o.Clock})
+	case o.ring.revoked[o.sealer.VKey] > 0:
+		e.Unsealed = fmt.Sprintf("the key %s was revoked, in entry %d", short(o.sealer.VKey), o.ring.revoked[o.sealer.VKey])
+	default:
+		e.Unsealed = fmt.Sprintf("the log %s does not know this sealer's key; who has the key of the log admits it: waymark keys admit %s", o.ring.genesis.Origin, o.sealer.VKey)
+	}
+	return e
+}
+
+// genesis is the first entry. It says which runs are older than the log.
+func (o *opening) genesis(ctx context.Context) (landscape.LogEntry, error) {
+	var chance [16]byte
+	rand.Read(chance[:]) // never fails
+	s := Statement{Type: Genesis, Origin: o.key.Name(), Key: o.key.VKey, Landscape: base64.RawURLEncoding.EncodeToString(chance[:])}
+	before := newOlder()
+	if err := o.log.RunIDs(ctx, before.add); err != nil {
+		return landscape.LogEntry{}, err
+	}
+	s.Runs, s.RunsHash = before.runs, before.digest()
+	return entry(s, o.key, o.Clock())
+}
+
+// sealer makes the entries about runs.
+type sealer struct {
+	key   keys.Key
+	clock func() time.Time
+}
+
+// Began does what landscape.Sealer says.
+func (s sealer) Began(run landscape.Run) (landscape.LogEntry, error) {
+	return entry(Statement{Type: Began, Run: run.ID, Pipeline: run.Pipeline, Document: run.DocumentSHA256}, s.key, s.clock())
+}

@@ -1,0 +1,626 @@
+package evidence_test
+
+import (
+	"context"
+	"database/sql"
+	"encoding/base64"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"waymark/evidence"
+	"waymark/evidence/keys"
+	"waymark/landscape"
+	"waymark/landscape/landscapetest"
+	"waymark/landscape/sqlitestore"
+)
+
+// place is a state folder: a landscape, keys and an anchor.
+type place struct {
+	t      *testing.T
+	path   string // of the landscape
+	keys   string
+	anchor string
+	now    time.Time
+}
+
+func newPlace(t *testing.T) *place {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	p := &place{t: t, path: "landscape.db", keys: "keys", anchor: "anchor", now: time.Now()}
+	require.NoError(t, os.Mkdir(p.anchor, 0o700))
+	return p
+}
+
+// copied returns a copy of a place.
+func (p *place) copied(t *testing.T, from string) *place {
+	t.Helper()
+	folder := t.TempDir()
+	require.NoError(t, os.CopyFS(folder, os.DirFS(from)))
+	t.Chdir(folder)
+	for _, kind := range []keys.Kind{keys.Log, keys.Sealer} {
+		require.NoError(t, os.Chmod(filepath.Join(p.keys, string(kind)+".key"), 0o600))
+	}
+	other := *p
+	other.t = t
+	return &other
+}
+
+func (p *place) options() evidence.Options {
+	return evidence.Options{Keys: p.keys, Make: true, Host: "Worker_A", Anchors: []string{p.anchor}, Clock: func() time.Time { return p.now }}
+}
+
+// open opens the landscape and its log, does something, and closes both.
+func (p *place) open(do func(*evidence.Evidence)) error {
+	store, err := sqlitestore.Open(p.t.Context(), p.path, sqlitestore.Options{Create: true})
+	require.NoError(p.t, err)
+	defer func() { require.NoError(p.t, store.Close()) }()
+	e, err := evidence.Open(p.t.Context(), landscape.New(store, func() time.Time { return p.now }), p.options())
+	if err == nil {
+		do(e)
+	}
+	return err
+}
+
+// runs begins runs with these ids, and has the log signed and anchored.
+func (p *place) runs(ids ...string) {
+	p.t.Helper()
+	require.NoError(p.t, p.open(func(e *evidence.Evidence) {
+		require.Empty(p.t, e.Unsealed)
+		p.begin(e, ids...)
+		require.NoError(p.t, e.Notary.Pass(p.t.Context()))
+	}))
+}
+
+func (p *place) begin(e *evidence.Evidence, ids ...string) {
+	p.t.Helper()
+	for _, id := range ids {
+		require.NoError(p.t, landscapetest.Scene{Run: id, Chunks: 1, ChunkRows: 5}.Begin(p.t.Context(), e.Log))
+	}
+}
+
+// check checks the log, whatever Open would say of it.
+func (p *place) check() evidence.Report {
+	p.t.Helper()
+	store, err := sqlitestore.Open(p.t.Context(), p.path, sqlitestore.Options{})
+	require.NoError(p.t, err)
+	defer func() { require.NoError(p.t, store.Close()) }()
+	report, err := evidence.Check(p.t.Context(), landscape.NewReader(store), "", []string{p.anchor})
+	require.NoError(p.t, err)
+	return report
+}
+
+// attack changes the file of the landscape as its owner may: without the guards, which come back.
+func (p *place) attack(statements ...string) {
+	p.t.Helper()
+	db, err := sql.Open("sqlite", p.path)
+	require.NoError(p.t, err)
+	defer db.Close()
+	rows, err := db.Query(`select name, sql from sqlite_schema where type = 'trigger'`)
+	require.NoError(p.t, err)
+	defer rows.Close()
+	var guards []string
+	for rows.Next() {
+		var name, guard string
+		require.NoError(p.t, rows.Scan(&name, &guard))
+		statements = append([]string{"drop trigger " + name}, statements...)
+		guards = append(guards, guard)
+	}
+	require.NoError(p.t, rows.Err())
+	_, err = db.Exec("begin; " + strings.Join(append(statements, guards...), "; ") + "; commit")
+	require.NoError(p.t, err)
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	data, err := os.ReadFile(from)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(to, data, 0o600))
+}
+
+func TestLog(t *testing.T) {
+	p := newPlace(t)
+	p.runs("r1", "r2")
+	p.runs("r3")
+	report := p.check()
+	require.Empty(t, report.Problems)
+	require.EqualValues(t, 2+3, report.Entries, "genesis, key, and one for each run")
+	require.EqualValues(t, 3, report.Runs)
+	require.Equal(t, report.Entries, report.Signed)
+	require.Equal(t, []evidence.Anchor{{Anchor: p.anchor, Entries: 5}}, report.Anchors)
+
+	require.NoError(t, p.open(func(e *evidence.Evidence) {
+		before, err := e.Log.LogSize(t.Context())
+		require.NoError(t, err)
+		p.begin(e, "r3") // a repeat
+		b, err := evidence.BacklogOf(t.Context(), e.Log.Reader, []string{p.anchor})
+		require.NoError(t, err)
+		require.Equal(t, evidence.Backlog{Entries: before, Signed: before, Anchors: []evidence.Anchor{{Anchor: p.anchor, Entries: before}}}, b)
+		p.begin(e, "r4")
+		b, err = evidence.BacklogOf(t.Context(), e.Log.Reader, []string{p.anchor})
+		require.NoError(t, err)
+		require.Equal(t, before+1, b.Entries)
+		require.WithinDuration(t, p.now, b.Oldest, time.Microsecond)
+	}))
+}
+
+// TestEntriesAreNotes reads entries, heads, hashes and tiles with the libraries of others alone.
+func TestEntriesAreNotes(t *testing.T) {
+	p := newPlace(t)
+	ids := make([]string, 300) // more than a tile
+	for i := range ids {
+		ids[i] = fmt.Sprintf("r%03d", i)
+	}
+	p.runs(ids[:100]...)
+	p.runs(ids[100:]...)
+	sealer, err := keys.Load(p.keys, keys.Sealer)
+	require.NoError(t, err)
+	key, err := keys.Load(p.keys, keys.Log)
+	require.NoError(t, err)
+	entries := map[int64]landscape.LogEntry{}
+	require.NoError(t, p.open(func(e *evidence.Evidence) {
+		all, err := e.Log.LogEntries(t.Context(), 0, 1000)
+		require.NoError(t, err)
+		require.Len(t, all, 302)
+		for _, e := range all {
+			entries[e.Position] = e
+		}
+	}))
+	verifiers := note.VerifierList(verifierOf(t, sealer.VKey), verifierOf(t, key.VKey))
+	for _, e := range entries {
+		require.Less(t, len(e.Entry), 600)
+		n, err := note.Open([]byte(e.Entry), verifiers)
+		require.NoError(t, err)
+		require.Len(t, n.Sigs, 1)
+		require.Equal(t, 1, strings.Count(n.Text, "\n"))
+	}
+
+	checkpoint, err := os.ReadFile(filepath.Join(p.anchor, "checkpoint"))
+	require.NoError(t, err)
+	n, err := note.Open(checkpoint, note.VerifierList(verifierOf(t, key.VKey)))
+	require.NoError(t, err)
+	tree, err := tlog.ParseTree([]byte(strings.Replace(n.Text, key.Name(), "go.sum database tree", 1)))
+	require.NoError(t, err)
+	require.EqualValues(t, 302, tree.N)
+	hashes := tlog.TileHashReader(tree, tiles{p.anchor})
+	for _, position := range []int64{0, 1, 255, 256, 301} {
+		proof, err := tlog.ProveRecord(tree.N, position, hashes)
+		require.NoError(t, err)
+		require.NoError(t, tlog.CheckRecord(proof, tree.N, tree.Hash, position, tlog.RecordHash([]byte(entries[position].Entry))))
+	}
+	old, err := tlog.TreeHash(102, hashes)
+	require.NoError(t, err)
+	proof, err := tlog.ProveTree(tree.N, 102, hashes)
+	require.NoError(t, err)
+	require.NoError(t, tlog.CheckTree(proof, tree.N, tree.Hash, 102, old))
+	require.NoDirExists(t, filepath.Join(p.anchor, "tile/0/000.p"), "the tile is full")
+	require.FileExists(t, filepath.Join(p.anchor, "tile/entries/000"))
+}
+
+func verifierOf(t *testing.T, vkey string) note.Verifier {
+	t.Helper()
+	verifier, err := note.NewVerifier(vkey)
+	require.NoError(t, err)
+	return verifier
+}
+
+// tiles reads tiles as C2SP's tlog-tiles names them.
+type tiles struct{ folder string }
+
+func (tiles) Height() int { return 8 }
+
+func (tiles) SaveTiles([]tlog.Tile, [][]byte) {}
+
+func (r tiles) ReadTiles(wanted []tlog.Tile) ([][]byte, error) {
+	var all [][]byte
+	for _, tile := range wanted {
+		data, err := os.ReadFile(filepath.Join(r.folder, strings.Replace(tile.Path(), "tile/8/", "tile/", 1)))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, data)
+	}
+	return all, nil
+}
+
+// TestAttacks are what the owner of the landscape may do to it; the layer that must notice is named.
+func TestAttacks(t *testing.T) {
+	tables := []string{"nodes", "edges", "sources", "lanes", "effects", "runs"}
+	without := func(run string) (statements []string) {
+		for _, table := range tables {
+			statements = append(statements, fmt.Sprintf(`delete from %s where run_id = '%s'`, table, run))
+		}
+		return statements
+	}
+	whole := newPlace(t)
+	whole.runs("r1", "r2", "r3")
+	require.Empty(t, whole.check().Problems)
+	folder, err := os.Getwd()
+	require.NoError(t, err)
+	for name, attack := range map[string]struct {
+		statements []string
+		do         func(*testing.T, *place)
+		want       []string // "where: what", each a part
+	}{
+		"31 a run is deleted with all its rows": {
+			statements: without("r2"), want: []string{"run r2: began, says the log, and is not recorded"},
+		},
+		"32 also its entry": {
+			statements: append(without("r2"), `delete from log where about = 'began/r2'`), want: []string{"entry 3: is missing"},
+		},
+		"32 also its entry, and the others move up": {
+			statements: append(without("r2"), `delete from log where about = 'began/r2'`, `update log set position = 3 where position = 4`, `update log_head set size = 4`),
+			want:       []string{"log_hashes: the hash", "log_heads 5: a head of 5 entries was signed, and 4 are there"},
+		},
+		"32 the newest run, with its entry, hashes and heads": {
+			statements: append(without("r3"), `delete from log where about = 'began/r3'`, `update log_head set size = 4`, `delete from log_heads`, `delete from anchored`, `delete from log_hashes where number > 6`),
+			want:       []string{"anchor: a head of 5 entries was signed, and 4 are there"},
+		},
+		"33 a forged run": {
+			statements: []string{forgedRun("r9")}, want: []string{"run r9: has no entry in the log"},
+		},
+		"33 a forged run with an unsigned entry": {
+			do: func(t *testing.T, p *place) { forge(t, p, "r9", nil) }, want: []string{"entry 5: does not count: it is not a note", "run r9: has no entry"},
+		},
+		"33 a forged run with an entry that a key of the owner signed": {
+			do: func(t *testing.T, p *place) {
+				secret, _, err := note.GenerateKey(noChance{}, "worker-a/sealer")
+				require.NoError(t, err)
+				signer, err := note.NewSigner(secret)
+				require.NoError(t, err)
+				forge(t, p, "r9", signer)
+			},
+			want: []string{"entry 5: does not count: it is signed by no sealer that counts", "run r9: has no entry"},
+		},
+		"34 an entry of a key that was revoked": {
+			do: func(t *testing.T, p *place) {
+				sealer, err := keys.Load(p.keys, keys.Sealer)
+				require.NoError(t, err)
+				require.NoError(t, p.open(func(e *evidence.Evidence) {
+					require.NoError(t, e.Notary.Revoke(t.Context(), sealer.VKey, "it was copied"))
+					p.begin(e, "r9") // a process that does not know
+				}))
+			},
+			want: []string{"entry 6: does not count: it is signed by no sealer that counts", "run r9: has no entry"},
+		},
+		"37 entries change places": {
+			statements: []string{
+				`update log set position = 77 where position = 3`, `update log set position = 3 where position = 4`, `update log set position = 4 where position = 77`,
+			},
+			want: []string{"log_hashes: the hash", "log_heads 5: the signed head", "anchor: the signed head"},
+		},
+		"37 entries and hashes change places": {
+			statements: []string{
+				`update log set position = 77 where position = 3`, `update log set position = 3 where position = 4`, `update log set position = 4 where position = 77`,
+				`delete from log_hashes`, `delete from log_heads`, `delete from anchored`,
+			},
+			want: []string{"anchor: the signed head"},
+		},
+		"38 a guard is disabled, a document changed, the guard put back": {
+			statements: []string{`update runs set document_sha256 = '` + strings.Repeat("0", 64) + `' where run_id = 'r2'`}, want: []string{"run r2: is recorded with another pipeline or document"},
+		},
+		"an entry is changed": {
+			statements: []string{`update log set entry = replace(entry, 'r2', 'r8') where position = 3`}, want: []string{"entry 3: does not count: its leaf"},
+		},
+		"an entry is changed with its leaf": {
+			do: func(t *testing.T, p *place) {
+				db := p.sql()
+				var entry string
+				require.NoError(t, db.QueryRow(`select entry from log where position = 3`).Scan(&entry))
+				leaf := tlog.RecordHash([]byte(strings.ReplaceAll(entry, "r2", "r8")))
+				p.attack(fmt.Sprintf(`update log set entry = replace(entry, 'r2', 'r8'), about = 'began/r8', leaf = x'%x' where position = 3`, leaf[:]))
+			},
+			want: []string{"entry 3: does not count: it is signed by no sealer", "log_heads 5: the signed head", "run r2: has no entry"},
+		},
+		"a head is replaced": {
+			statements: []string{`update log_heads set root = zeroblob(32)`}, want: []string{"log_heads 5: is not a head that the log signed"},
+		},
+		"an anchor is edited": {
+			do: func(t *testing.T, p *place) {
+				path := filepath.Join(p.anchor, "heads.log")
+				text, err := os.ReadFile(path)
+				require.NoError(t, err)
+				require.NoError(t, os.WriteFile(path, append([]byte("4"), text[1:]...), 0o600))
+			},
+			want: []string{"heads.log:1: this head is not one that the log signed"},
+		},
+		"an anchor loses its heads": {
+			do:   func(t *testing.T, p *place) { require.NoError(t, os.Remove(filepath.Join(p.anchor, "heads.log"))) },
+			want: []string{"anchor: has 0 entries, and the landscape says that 5 were brought there"},
+		},
+		"an anchor's entries are edited": {
+			do: func(t *testing.T, p *place) {
+				path := filepath.Join(p.anchor, "tile/entries/000.p/5")
+				text, err := os.ReadFile(path)
+				require.NoError(t, err)
+				require.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(text), "r2", "r8", 1)), 0o600))
+			},
+			want: []string{"anchor: has another entry 3"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := whole.copied(t, folder)
+			if attack.statements != nil {
+				p.attack(attack.statements...)
+			}
+			if attack.do != nil {
+				attack.do(t, p)
+			}
+			var found []string
+			for _, problem := range p.check().Problems {
+				found = append(found, filepath.Base(problem.Where)+": "+problem.What)
+			}
+			for _, want := range attack.want {
+				require.Contains(t, strings.Join(found, "\n"), want)
+			}
+		})
+	}
+}
+
+// noChance is a bad source of chance, which is good enough for a key of a test.
+type noChance struct{}
+
+func (noChance) Read(p []byte) (int, error) { return len(p), nil }
+
+func (p *place) sql() *sql.DB {
+	db, err := sql.Open("sqlite", p.path)
+	require.NoError(p.t, err)
+	p.t.Cleanup(func() { require.NoError(p.t, db.Close()) })
+	return db
+}
+
+// forgedRun makes a run out of r1.
+func forgedRun(run string) string {
+	return `create table copied as select * from runs where run_id = 'r1'; update copied set run_id = '` + run + `'; insert into runs select * from copied; drop table copied`
+}
+
+// forge makes a run out of r1, with an entry that by signed; nil signs nothing.
+func forge(t *testing.T, p *place, run string, by note.Signer) {
+	t.Helper()
+	var entry string
+	require.NoError(t, p.sql().QueryRow(`select entry from log where about = 'began/r1'`).Scan(&entry))
+	text, _, _ := strings.Cut(strings.ReplaceAll(entry, "r1", run), "\n\n")
+	signed := text + "\n"
+	if by != nil {
+		made, err := note.Sign(&note.Note{Text: text + "\n"}, by)
+		require.NoError(t, err)
+		signed = string(made)
+	}
+	leaf := tlog.RecordHash([]byte(signed))
+	p.attack(forgedRun(run), fmt.Sprintf(`insert into log values (5, 'began/%s', '%s', x'%x')`, run, signed, leaf[:]), `update log_head set size = 6`)
+}
+
+// TestRestoredBackup is attack 35, and its ceremony.
+func TestRestoredBackup(t *testing.T) {
+	p := newPlace(t)
+	p.runs("r1")
+	copyFile(t, p.path, p.path+".backup")
+	p.runs("r2", "r3")
+	copyFile(t, p.path+".backup", p.path)
+
+	var back *evidence.RolledBackError
+	require.ErrorAs(t, p.open(func(*evidence.Evidence) { t.Fatal("it may be written") }), &back)
+	require.Equal(t, evidence.RolledBackError{Here: 3, There: 5, Place: p.anchor}, *back)
+	require.ErrorContains(t, back, "LOG_ROLLED_BACK")
+	require.Contains(t, p.check().Problems, evidence.Problem{Where: p.anchor, What: "a head of 5 entries was signed, and 3 are there"})
+
+	restored := p.restore("the disk failed")
+	require.Equal(t, evidence.Restoration{Found: 3, Anchored: 5, Lost: []string{"r2", "r3"}}, restored)
+	p.runs("r4")
+	report := p.check()
+	require.Empty(t, report.Problems)
+	require.EqualValues(t, 2, report.Lost)
+	require.EqualValues(t, 2, report.Runs)
+}
+
+func (p *place) restore(why string) (done evidence.Restoration) {
+	p.t.Helper()
+	store, err := sqlitestore.Open(p.t.Context(), p.path, sqlitestore.Options{})
+	require.NoError(p.t, err)
+	defer func() { require.NoError(p.t, store.Close()) }()
+	done, err = evidence.Restore(p.t.Context(), landscape.New(store, nil), p.options(), p.anchor, why)
+	require.NoError(p.t, err)
+	return done
+}
+
+// TestFork is attack 36: a copy of the landscape gets other runs than the first one.
+func TestFork(t *testing.T) {
+	p := newPlace(t)
+	p.runs("r1")
+	copyFile(t, p.path, p.path+".copy")
+	p.runs("r2")
+	first := p.path
+	p.path += ".copy"
+	anchor, state := p.anchor, filepath.Join(p.keys, "notary.state")
+	signed, err := os.ReadFile(state)
+	require.NoError(t, err)
+
+	t.Run("which is shorter", func(t *testing.T) {
+		require.ErrorAs(t, p.open(func(*evidence.Evidence) {}), new(*evidence.RolledBackError))
+	})
+	t.Run("and is of the same size", func(t *testing.T) {
+		p.anchor = t.TempDir() // of its own
+		require.NoError(t, os.Remove(state))
+		require.NoError(t, p.open(func(e *evidence.Evidence) { p.begin(e, "r9") }))
+		require.NoError(t, os.WriteFile(state, signed, 0o600))
+		require.NoError(t, p.open(func(e *evidence.Evidence) {
+			var forked *evidence.ForkedError
+			require.ErrorAs(t, e.Notary.Pass(t.Context()), &forked)
+			require.EqualValues(t, 4, forked.Size)
+			head, err := e.Log.LastSignedHead(t.Context())
+			require.NoError(t, err)
+			require.EqualValues(t, 3, head.Size, "nothing was signed")
+		}))
+		now, err := os.ReadFile(state)
+		require.NoError(t, err)
+		require.Equal(t, signed, now)
+	})
+	p.path, p.anchor = first, anchor
+	require.Empty(t, p.check().Problems)
+}
+
+// TestNotarySignsNoSmallerSize holds that a record that is put back while its notary works is not signed.
+func TestNotarySignsNoSmallerSize(t *testing.T) {
+	p := newPlace(t)
+	p.runs("r1", "r2")
+	require.NoError(t, p.open(func(e *evidence.Evidence) {
+		p.attack(`delete from log where position = 3`, `update log_head set size = 3`, `delete from log_heads`, `delete from log_hashes`, `delete from anchored`)
+		var back *evidence.RolledBackError
+		require.ErrorAs(t, e.Notary.Pass(t.Context()), &back)
+		require.Equal(t, evidence.RolledBackError{Here: 3, There: 4, Place: filepath.Join(p.keys, "notary.state")}, *back)
+		head, err := e.Log.LastSignedHead(t.Context())
+		require.NoError(t, err)
+		require.Nil(t, head)
+	}))
+}
+
+// TestNotaryRefuses holds that an entry that does not count is followed by one that says so, and that the log goes on.
+func TestNotaryRefuses(t *testing.T) {
+	p := newPlace(t)
+	p.runs("r1")
+	require.NoError(t, p.open(func(e *evidence.Evidence) {
+		leaf := tlog.RecordHash([]byte("x"))
+		require.NoError(t, e.Log.AppendToLog(t.Context(), landscape.LogEntry{About: "began/r7", Entry: "x", Leaf: leaf[:]}))
+		p.begin(e, "r2")
+		require.NoError(t, e.Notary.Pass(t.Context()))
+	}))
+	report := p.check()
+	require.Empty(t, report.Problems)
+	require.EqualValues(t, 1, report.Refused)
+	require.EqualValues(t, 6, report.Signed)
+}
+
+// TestOlderRuns holds that runs of before the log are counted, and that none comes or goes.
+func TestOlderRuns(t *testing.T) {
+	p := newPlace(t)
+	store, err := sqlitestore.Open(t.Context(), p.path, sqlitestore.Options{Create: true})
+	require.NoError(t, err)
+	for _, id := range []string{"a", "b"} {
+		require.NoError(t, landscapetest.Scene{Run: id}.Begin(t.Context(), landscape.New(store, nil)))
+	}
+	require.NoError(t, store.Close())
+	p.runs("r1")
+	report := p.check()
+	require.Empty(t, report.Problems)
+	require.EqualValues(t, 2, report.Older)
+	p.attack(forgedRun("c"))
+	require.Equal(t, []evidence.Problem{{Where: "runs", What: "3 have no entry in the log, and the 2 that are older than it are not all of them: " +
+		"some were recorded by a process without a key, made up or removed"}}, p.check().Problems)
+}
+
+// TestNotaryIsKilled kills the notary after each step: what comes after it signs the same, and no size gets two roots.
+func TestNotaryIsKilled(t *testing.T) {
+	whole := newPlace(t)
+	whole.runs("r1")
+	whole.runs("r2")
+	folder, err := os.Getwd()
+	require.NoError(t, err)
+	for name, undo := range map[string]func(*place){
+		"after the state": func(p *place) {
+			p.attack(`delete from anchored`, `delete from log_heads where size > 3`, `delete from log_hashes where number > 3`)
+			require.NoError(p.t, os.RemoveAll(p.anchor))
+			require.NoError(p.t, os.Mkdir(p.anchor, 0o700))
+		},
+		"after the record": func(p *place) {
+			p.attack(`delete from anchored`)
+			require.NoError(p.t, os.RemoveAll(p.anchor))
+			require.NoError(p.t, os.Mkdir(p.anchor, 0o700))
+		},
+		"in the list of heads": func(p *place) {
+			p.attack(`delete from anchored where size > 3`)
+			path := filepath.Join(p.anchor, "heads.log")
+			text, err := os.ReadFile(path)
+			require.NoError(p.t, err)
+			require.NoError(p.t, os.WriteFile(path, text[:len(text)-7], 0o600))
+		},
+		"after the anchor": func(p *place) { p.attack(`delete from anchored where size > 3`) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := whole.copied(t, folder)
+			state := filepath.Join(p.keys, "notary.state")
+			before, err := os.ReadFile(state)
+			require.NoError(t, err)
+			undo(p)
+			p.runs()
+			after, err := os.ReadFile(state)
+			require.NoError(t, err)
+			require.Equal(t, string(before), string(after))
+			report := p.check()
+			require.Empty(t, report.Problems)
+			require.EqualValues(t, 4, report.Anchors[0].Entries)
+		})
+	}
+}
+
+func TestTick(t *testing.T) {
+	p := newPlace(t)
+	p.runs("r1")
+	size := p.check().Entries
+	work := func() {
+		require.NoError(t, p.open(func(e *evidence.Evidence) {
+			ctx, stop := context.WithCancel(t.Context())
+			stop()
+			e.Notary.Work(ctx, time.Hour, testLogger(t), func() {})
+		}))
+	}
+	work()
+	require.Equal(t, size, p.check().Entries)
+	p.now = p.now.Add(24 * time.Hour)
+	work()
+	work()
+	require.Equal(t, size+1, p.check().Entries, "one a day")
+}
+
+// TestOthersKeys holds that a process whose key the log does not know makes no entries, and is admitted, and revoked.
+func TestOthersKeys(t *testing.T) {
+	p := newPlace(t)
+	p.runs("r1")
+	folder := p.keys
+	p.keys = t.TempDir()
+	require.NoError(t, p.open(func(e *evidence.Evidence) {
+		require.Contains(t, e.Unsealed, "does not know this sealer's key")
+		require.Contains(t, e.Unsealed, "waymark keys admit worker-a/sealer+")
+		require.Nil(t, e.Notary)
+	}))
+	other, err := keys.Load(p.keys, keys.Sealer)
+	require.NoError(t, err)
+	_, err = keys.Load(p.keys, keys.Log)
+	require.ErrorIs(t, err, keys.ErrNone)
+	others := p.keys
+
+	p.keys = folder
+	require.NoError(t, p.open(func(e *evidence.Evidence) {
+		require.NoError(t, e.Notary.Admit(t.Context(), other.VKey, "worker b"))
+		require.ErrorContains(t, e.Notary.Admit(t.Context(), other.VKey, "again"), "was admitted already")
+		require.ErrorContains(t, e.Notary.Revoke(t.Context(), other.VKey+"x", "no"), "is not a public key")
+	}))
+	p.keys = others
+	require.NoError(t, p.open(func(e *evidence.Evidence) {
+		require.Empty(t, e.Unsealed)
+		p.begin(e, "r2")
+	}))
+	p.keys = folder
+	require.NoError(t, p.open(func(e *evidence.Evidence) { require.NoError(t, e.Notary.Revoke(t.Context(), other.VKey, "sold")) }))
+	p.keys = others
+	require.NoError(t, p.open(func(e *evidence.Evidence) { require.Contains(t, e.Unsealed, "was revoked, in entry 5") }))
+	p.keys = folder
+	p.runs()
+	require.Empty(t, p.check().Problems)
+}
+
+func TestEntryForm(t *testing.T) {
+	p := newPlace(t)
+	p.runs("r1")
+	var entry string
+	require.NoError(t, p.sql().QueryRow(`select entry from log where about = 'began/r1'`).Scan(&entry))
+	require.Regexp(t, `^\{"at":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z","document":"[0-9a-f]{64}","n":"[A-Za-z0-9_-]{22}","pipeline":"[a-z-]+","run":"r1","type":"began","v":1\}\n\n— worker-a/sealer [A-Za-z0-9+/=]+\n$`, entry)
+	_, err := base64.StdEncoding.DecodeString(strings.Fields(entry)[len(strings.Fields(entry))-1])
+	require.NoError(t, err)
+}

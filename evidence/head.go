@@ -1,0 +1,113 @@
+package evidence
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"waymark/landscape"
+)
+
+// Head is a head of the log: how many entries it has, and the root of their tree. Note is the checkpoint that says so, in the form of the C2SP.
+type Head struct {
+	Size int64
+	Root tlog.Hash
+	Note string
+}
+
+// signHead signs the head of a log whose name is that of the key.
+func signHead(by note.Signer, size int64, root tlog.Hash) (Head, error) {
+	text := fmt.Sprintf("%s\n%d\n%s\n", by.Name(), size, root)
+	signed, err := note.Sign(&note.Note{Text: text}, by)
+	return Head{size, root, string(signed)}, err
+}
+
+// openHead reads a checkpoint that this key signed.
+func openHead(text string, by note.Verifier) (Head, error) {
+	n, err := note.Open([]byte(text), note.VerifierList(by))
+	if err != nil {
+		return Head{}, err
+	}
+	lines := strings.Split(n.Text, "\n")
+	if len(lines) < 4 || lines[0] != by.Name() {
+		return Head{}, errors.New("it is not a checkpoint of this log")
+	}
+	size, err := strconv.ParseInt(lines[1], 10, 64)
+	if err != nil || size < 1 || strconv.FormatInt(size, 10) != lines[1] {
+		return Head{}, errors.New("it has no size")
+	}
+	root, err := base64.StdEncoding.DecodeString(lines[2])
+	if err != nil || len(root) != tlog.HashSize {
+		return Head{}, errors.New("it has no root")
+	}
+	return Head{size, tlog.Hash(root), text}, nil
+}
+
+// headOf reads a head that the landscape keeps.
+func headOf(stored landscape.SignedHead, by note.Verifier) (Head, error) {
+	head, err := openHead(stored.Note, by)
+	if err == nil && (head.Size != stored.Size || string(head.Root[:]) != string(stored.Root)) {
+		err = errors.New("it is the head of another size or root")
+	}
+	return head, err
+}
+
+// tree reads the hashes of the log's tree from the landscape, and those that are new from memory.
+type tree struct {
+	ctx context.Context //nolint:containedctx // tlog.HashReader has none
+	log *landscape.Reader
+	new map[int64]tlog.Hash
+}
+
+// ReadHashes does what tlog.HashReader says.
+func (t *tree) ReadHashes(numbers []int64) ([]tlog.Hash, error) {
+	hashes := make([]tlog.Hash, len(numbers))
+	for i, number := range numbers {
+		if hash, is := t.new[number]; is {
+			hashes[i] = hash
+			continue
+		}
+		kept, err := landscape.Select[landscape.LogHash](t.ctx, t.log, number)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(kept) == 0 || len(kept[0].Hash) != tlog.HashSize:
+			return nil, fmt.Errorf("log_hashes %d: %w", number, landscape.ErrNotFound)
+		}
+		hashes[i] = tlog.Hash(kept[0].Hash)
+	}
+	return hashes, nil
+}
+
+// grow adds the next entry, whose position is that, and returns the hashes that are to be kept with it.
+func (t *tree) grow(position int64, leaf tlog.Hash) ([]landscape.LogHash, error) {
+	hashes, err := tlog.StoredHashesForRecordHash(position, leaf, t)
+	if err != nil {
+		return nil, err
+	}
+	first := tlog.StoredHashIndex(0, position)
+	kept := make([]landscape.LogHash, len(hashes))
+	for i, hash := range hashes {
+		t.new[first+int64(i)] = hash
+		kept[i] = landscape.LogHash{Number: first + int64(i), Hash: hash[:]}
+	}
+	return kept, nil
+}
+
+// has returns a *ForkedError if the tree does not begin as a head says that is at a place.
+func (t *tree) has(head Head, place string) error {
+	root, err := t.root(head.Size)
+	if err == nil && root != head.Root {
+		err = &ForkedError{head.Size, place}
+	}
+	return err
+}
+
+// root returns the root of the tree of the first entries.
+func (t *tree) root(size int64) (tlog.Hash, error) { return tlog.TreeHash(size, t) }

@@ -1,0 +1,136 @@
+package evidence
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"waymark/landscape"
+)
+
+// keyring are the keys that count at a position of the log, as the entries before it say. Entries are given to it in order.
+type keyring struct {
+	log     note.Verifier            // nil before the first entry
+	genesis Statement                // the first entry
+	sealers map[string]note.Verifier // by public key
+	since   map[string]int64         // positions, by public key
+	revoked map[string]int64         // positions, by public key
+}
+
+func newKeyring() *keyring {
+	return &keyring{sealers: map[string]note.Verifier{}, since: map[string]int64{}, revoked: map[string]int64{}}
+}
+
+// keysOf returns the keys that count before a position of the log: only the entries about keys are read.
+func keysOf(ctx context.Context, log *landscape.Reader, before int64) (*keyring, error) {
+	ring := newKeyring()
+	var about []landscape.LogEntry
+	for _, kind := range []Type{Genesis, Admitted, Revoked} {
+		found, err := log.LogEntriesAbout(ctx, string(kind))
+		if err != nil {
+			return nil, err
+		}
+		about = append(about, found...)
+	}
+	slices.SortFunc(about, func(a, b landscape.LogEntry) int { return int(a.Position - b.Position) })
+	for _, e := range about {
+		if e.Position >= before {
+			break
+		}
+		if _, err := ring.take(e); err != nil && e.Position == 0 {
+			return nil, fmt.Errorf("the log does not begin with a genesis that counts: %w", err)
+		}
+	}
+	return ring, nil
+}
+
+// take reads the next entry. The error says why it does not count. What an entry that counts says of keys holds from the next one on.
+func (k *keyring) take(e landscape.LogEntry) (Statement, error) {
+	leaf := tlog.RecordHash([]byte(e.Entry))
+	if !bytes.Equal(leaf[:], e.Leaf) {
+		return Statement{}, errors.New("its leaf is not the hash of what it says")
+	}
+	s, _, err := read(e.Entry)
+	if err != nil {
+		return s, err
+	}
+	if s.about() != e.About {
+		return s, fmt.Errorf("it is about %s, not %s", s.about(), e.About)
+	}
+	if e.Position == 0 {
+		err = k.begin(s)
+	}
+	if err == nil {
+		err = k.signed(e.Entry, s.Type)
+	}
+	if err != nil {
+		return s, err
+	}
+	return s, k.learn(s, e.Position)
+}
+
+// begin takes the key of the log from its first entry.
+func (k *keyring) begin(s Statement) error {
+	if s.Type != Genesis {
+		return errors.New("it is the first, and no genesis")
+	}
+	verifier, err := note.NewVerifier(s.Key)
+	if err != nil || verifier.Name() != s.Origin {
+		return errors.New("it names no key of the log")
+	}
+	k.log, k.genesis = verifier, s
+	return nil
+}
+
+// signed verifies the one signature of an entry.
+func (k *keyring) signed(entry string, of Type) error {
+	if k.log == nil {
+		return errors.New("the log has no genesis that counts")
+	}
+	allowed := []note.Verifier{k.log}
+	if of == Began {
+		allowed = allowed[:0]
+		for _, sealer := range k.sealers {
+			allowed = append(allowed, sealer)
+		}
+	}
+	n, err := note.Open([]byte(entry), note.VerifierList(allowed...))
+	switch {
+	case err != nil && of == Began:
+		return fmt.Errorf("it is signed by no sealer that counts here: %w", err)
+	case err != nil:
+		return fmt.Errorf("it is not signed by the key of the log: %w", err)
+	case len(n.Sigs) != 1 || n.UnverifiedSigs != nil:
+		return errors.New("it does not have one signature")
+	}
+	return nil
+}
+
+// learn keeps what an entry says of keys.
+func (k *keyring) learn(s Statement, at int64) error {
+	switch s.Type {
+	case Admitted:
+		verifier, err := note.NewVerifier(s.Key)
+		if err != nil {
+			return errors.New("it admits no key")
+		}
+		k.sealers[s.Key], k.since[s.Key] = verifier, at
+	case Revoked:
+		delete(k.sealers, s.Key)
+		k.revoked[s.Key] = at
+	}
+	return nil
+}
+
+// short names a public key for people.
+func short(vkey string) string {
+	name, rest, _ := strings.Cut(vkey, "+")
+	hash, _, _ := strings.Cut(rest, "+")
+	return name + "+" + hash
+}

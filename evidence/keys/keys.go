@@ -1,0 +1,159 @@
+// Package keys keeps the keys that sign a landscape's log: files in a folder, each for its owner alone, in the form of
+// golang.org/x/mod/sumdb/note.
+package keys
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"golang.org/x/mod/sumdb/note"
+)
+
+// Kind is what a key signs. Stored; never rename one.
+type Kind string
+
+// The kinds.
+const (
+	Log    Kind = "log"    // heads of the log, and which keys may sign entries
+	Sealer Kind = "sealer" // entries about runs
+)
+
+// ErrNone says that there is no key of a kind in a folder.
+var ErrNone = errors.New("no such key")
+
+// Key is a private key. Its Signer signs notes.
+type Key struct {
+	note.Signer
+	Kind  Kind
+	Place string // its file
+	VKey  string // the public key, as name+hash+base64
+}
+
+// String names the key without its secret.
+func (k Key) String() string { return k.VKey }
+
+// maxName is how long the name of a key may be: an entry has to stay short.
+const maxName = 56
+
+var names = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*(/[A-Za-z0-9._-]+)*$`)
+
+// CheckName says what is wrong with the name of a key; nil if nothing is.
+func CheckName(name string) error {
+	if len(name) > maxName || !names.MatchString(name) {
+		return fmt.Errorf("%.120q names no key: write at most %d letters, digits, dots and dashes, a host first, such as waymark.example/prod", name, maxName)
+	}
+	return nil
+}
+
+// Generate makes a key of this name and kind in the folder, which it makes if need be. The error wraps fs.ErrExist if the folder has one of the
+// kind. Of two processes that make one, the first wins.
+func Generate(folder string, kind Kind, name string) (Key, error) {
+	if err := CheckName(name); err != nil {
+		return Key{}, err
+	}
+	secret, _, err := note.GenerateKey(rand.Reader, name)
+	if err != nil {
+		return Key{}, err
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return Key{}, fmt.Errorf("keys: %w", err)
+	}
+	if err := write(folder, kind, secret); err != nil {
+		return Key{}, fmt.Errorf("keys: %w", err)
+	}
+	return Load(folder, kind)
+}
+
+// write makes the file of a key, whole or not at all.
+func write(folder string, kind Kind, secret string) (err error) {
+	made, err := os.CreateTemp(folder, ".key-*") // for its owner alone
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.Remove(made.Name())) }()
+	_, err = fmt.Fprintln(made, secret)
+	if err := errors.Join(err, made.Sync(), made.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(made.Name(), file(folder, kind)); err != nil {
+		return err
+	}
+	return SyncFolder(folder)
+}
+
+// SyncFolder makes the names in a folder durable.
+func SyncFolder(folder string) error {
+	dir, err := os.Open(folder)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// file returns the path of a key.
+func file(folder string, kind Kind) string { return filepath.Join(folder, string(kind)+".key") }
+
+// Load reads the folder's key of a kind. The error wraps ErrNone if there is none. A key that others than its owner may read is refused.
+// Errors repeat nothing of it.
+func Load(folder string, kind Kind) (Key, error) {
+	path := file(folder, kind)
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Key{}, fmt.Errorf("%s: %w", path, ErrNone)
+	case err != nil:
+		return Key{}, fmt.Errorf("keys: %w", err)
+	case info.Mode().Perm()&0o077 != 0:
+		return Key{}, fmt.Errorf("%s: others than its owner may read or change this key (mode %04o): it counts as stolen unless you know better; chmod 600 %s", path, info.Mode().Perm(), path)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return Key{}, fmt.Errorf("keys: %w", err)
+	}
+	return parse(path, kind, strings.TrimSpace(string(text)))
+}
+
+// parse reads PRIVATE+KEY+name+hash+base64.
+func parse(path string, kind Kind, secret string) (Key, error) {
+	broken := fmt.Errorf("%s is no key as `waymark keys generate` makes it: restore it; the log cannot be continued with another one", path)
+	signer, err := note.NewSigner(secret)
+	if err != nil {
+		return Key{}, broken
+	}
+	parts := strings.SplitN(secret, "+", 5) // base64 may have a + too
+	seed, err := base64.StdEncoding.DecodeString(parts[4])
+	if err != nil || len(seed) != 1+ed25519.SeedSize {
+		return Key{}, broken
+	}
+	public, _ := ed25519.NewKeyFromSeed(seed[1:]).Public().(ed25519.PublicKey)
+	vkey, err := note.NewEd25519VerifierKey(signer.Name(), public)
+	if err != nil {
+		return Key{}, broken
+	}
+	return Key{Signer: signer, Kind: kind, Place: path, VKey: vkey}, nil
+}
+
+// LoadOrGenerate returns the folder's key of a kind, and makes one of this name if it has none.
+func LoadOrGenerate(folder string, kind Kind, name string) (Key, error) {
+	key, err := Load(folder, kind)
+	if !errors.Is(err, ErrNone) {
+		return key, err
+	}
+	key, err = Generate(folder, kind, name)
+	if errors.Is(err, fs.ErrExist) { // another process was faster
+		return Load(folder, kind)
+	}
+	return key, err
+}
+
+// Policy is the trust policy of the C2SP for a log whose heads this key signs, without witnesses: what an auditor must get in another way than
+// the log.
+func Policy(vkey string) string { return "log " + vkey + "\nquorum none\n" }

@@ -1,0 +1,299 @@
+package evidence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"waymark/evidence/keys"
+	"waymark/internal/failpoint"
+	"waymark/landscape"
+)
+
+// Notary signs heads of a landscape's log, and brings them to its anchors. Of several processes with one key, one works at a time. It is safe for
+// concurrent use.
+type Notary struct {
+	log     *landscape.Log
+	key     keys.Key
+	own     note.Verifier
+	anchors []Folder
+	clock   func() time.Time
+	mu      sync.Mutex
+}
+
+// most is how many entries a head covers more than the one before it.
+const most = 8_192
+
+// statePath is the file with the last head that was signed: it is durable before the signature is anywhere else.
+func statePath(keyFile string) string {
+	return filepath.Join(filepath.Dir(keyFile), "notary.state")
+}
+
+// readState returns the last head that the key in a file signed; the zero Head if there is none.
+func readState(keyFile string, by note.Verifier) (Head, error) {
+	text, err := os.ReadFile(statePath(keyFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Head{}, nil
+	}
+	if err != nil {
+		return Head{}, fmt.Errorf("notary: %w", err)
+	}
+	head, err := openHead(string(text), by)
+	if err != nil {
+		return Head{}, fmt.Errorf("%s is not the last head that this key signed: restore it: %w", statePath(keyFile), err)
+	}
+	return head, nil
+}
+
+// Pass signs what is new in the log, as one head or several, and brings what is signed to the anchors. An entry that does not count is followed by
+// one that says so. The error is a *RolledBackError or a *ForkedError if the log is not what was signed before: then nothing is signed. An anchor
+// that cannot be reached keeps the others from nothing. If another process is at work, nothing is done.
+func (n *Notary) Pass(ctx context.Context) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	unlock, err := n.lock()
+	if err != nil || unlock == nil {
+		return err
+	}
+	defer unlock()
+	head, err := n.sign(ctx)
+	if err != nil || head.Size == 0 {
+		return err
+	}
+	var failed error
+	for _, anchor := range n.anchors {
+		failed = errors.Join(failed, n.anchor(ctx, anchor, head))
+	}
+	return failed
+}
+
+// lock keeps other processes from signing; nil if one does.
+func (n *Notary) lock() (unlock func(), err error) {
+	file, err := os.OpenFile(filepath.Join(filepath.Dir(n.key.Place), "notary.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("notary: %w", err)
+	}
+	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err != nil {
+		err = errors.Join(err, file.Close())
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			err = nil
+		}
+		return nil, err
+	}
+	return func() { _ = file.Close() }, nil // which gives the lock back
+}
+
+// signed returns the last head that the landscape has, and the last that was signed, which is the same or, after a kill, a later one.
+func (n *Notary) signed(ctx context.Context) (kept, last Head, err error) {
+	stored, err := n.log.LastSignedHead(ctx)
+	if err == nil && stored != nil {
+		if kept, err = headOf(*stored, n.own); err != nil {
+			err = fmt.Errorf("log_heads %d: this head is not one that the log signed: %w", stored.Size, err)
+		}
+	}
+	if err == nil {
+		last, err = readState(n.key.Place, n.own)
+	}
+	return kept, last, err
+}
+
+// sign signs until nothing is new, and returns the last head.
+func (n *Notary) sign(ctx context.Context) (Head, error) {
+	kept, last, err := n.signed(ctx)
+	if err != nil {
+		return Head{}, err
+	}
+	ring, err := keysOf(ctx, n.log.Reader, kept.Size)
+	for err == nil {
+		var size int64
+		if size, err = n.log.LogSize(ctx); err != nil {
+			break
+		}
+		if size < last.Size {
+			return Head{}, &RolledBackError{Here: size, There: last.Size, Place: statePath(n.key.Place)}
+		}
+		if size == kept.Size {
+			return kept, nil
+		}
+		if kept, err = n.extend(ctx, ring, kept, last, min(size, max(kept.Size+most, last.Size))); err == nil && kept.Size > last.Size {
+			last = kept
+		}
+	}
+	return Head{}, err
+}
+
+// extend signs the head of the first entries of the log, after it has looked at those that no head covers. last is the last head that was signed:
+// the new one agrees with it, and with the one that the landscape has.
+func (n *Notary) extend(ctx context.Context, ring *keyring, kept, last Head, size int64) (Head, error) {
+	grown := &tree{ctx: ctx, log: n.log.Reader, new: map[int64]tlog.Hash{}}
+	if kept.Size > 0 {
+		if err := grown.has(kept, "log_heads"); err != nil {
+			return kept, err
+		}
+	}
+	hashes, err := n.look(ctx, ring, grown, kept.Size, size)
+	if err != nil {
+		return kept, err
+	}
+	if last.Size > kept.Size {
+		if err := grown.has(last, statePath(n.key.Place)); err != nil {
+			return kept, err
+		}
+	}
+	root, err := grown.root(size)
+	if err != nil {
+		return kept, err
+	}
+	head, err := signHead(n.key, size, root)
+	if err == nil {
+		err = n.save(head)
+	}
+	if err == nil {
+		err = n.log.RecordHead(ctx, landscape.SignedHead{Size: size, Root: root[:], Note: head.Note}, hashes)
+	}
+	return head, err
+}
+
+// look verifies entries, lets the tree grow by them, and returns the hashes that are to be kept. Those that do not count are refused in the log.
+func (n *Notary) look(ctx context.Context, ring *keyring, grown *tree, from, to int64) (hashes []landscape.LogHash, err error) {
+	entries, err := n.log.LogEntries(ctx, from, int(to-from))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(entries)) != to-from {
+		return nil, fmt.Errorf("log: %d entries are there from %d to %d: some are missing", len(entries), from, to)
+	}
+	var refusals []landscape.LogEntry
+	for i, e := range entries {
+		if e.Position != from+int64(i) {
+			return nil, fmt.Errorf("log: the entry %d is missing", from+int64(i))
+		}
+		if _, wrong := ring.take(e); wrong != nil {
+			refusal, err := entry(Statement{Type: Refused, Position: e.Position, Why: wrong.Error()}, n.key, n.clock())
+			if err != nil {
+				return nil, err
+			}
+			refusals = append(refusals, refusal)
+		}
+		kept, err := grown.grow(e.Position, tlog.RecordHash([]byte(e.Entry)))
+		if err != nil {
+			return nil, err
+		}
+		hashes = append(hashes, kept...)
+	}
+	if refusals != nil {
+		err = n.log.AppendToLog(ctx, refusals...)
+	}
+	return hashes, err
+}
+
+// save makes a head durable as the last one that was signed.
+func (n *Notary) save(head Head) error {
+	path := statePath(n.key.Place)
+	made, err := os.CreateTemp(filepath.Dir(path), ".state-*")
+	if err != nil {
+		return fmt.Errorf("notary: %w", err)
+	}
+	_, err = made.WriteString(head.Note)
+	err = errors.Join(err, made.Sync(), made.Close())
+	if err == nil {
+		err = os.Rename(made.Name(), path)
+	}
+	if err == nil {
+		err = keys.SyncFolder(filepath.Dir(path))
+	}
+	if err == nil {
+		err = failpoint.Hit("log.signed")
+	}
+	if err != nil {
+		return fmt.Errorf("notary: %w", err)
+	}
+	return nil
+}
+
+// anchor brings a head to an anchor, unless it is there.
+func (n *Notary) anchor(ctx context.Context, at Folder, head Head) error {
+	there, err := at.Head(n.own)
+	if err != nil {
+		return err
+	}
+	if err := agrees(ctx, n.log.Reader, there, head.Size, string(at)); err != nil {
+		return err
+	}
+	if there.Size < head.Size {
+		if err := at.put(ctx, n.log.Reader, there.Size, head); err != nil {
+			return err
+		}
+	}
+	known, err := n.log.LastAnchored(ctx, string(at))
+	if err == nil && known < head.Size {
+		err = n.log.RecordAnchored(ctx, landscape.Anchored{Anchor: string(at), Size: head.Size})
+	}
+	return err
+}
+
+// agrees compares a head that is somewhere else with the log here, of which so many entries have hashes.
+func agrees(ctx context.Context, log *landscape.Reader, there Head, size int64, place string) error {
+	if there.Size == 0 {
+		return nil
+	}
+	if there.Size > size {
+		return &RolledBackError{Here: size, There: there.Size, Place: place}
+	}
+	return (&tree{ctx: ctx, log: log}).has(there, place)
+}
+
+// Work passes again and again until ctx ends, and a last time then. What fails is logged, and tried again.
+func (n *Notary) Work(ctx context.Context, every time.Duration, logger *slog.Logger, passed func()) {
+	told := ""
+	for last := false; !last; {
+		select {
+		case <-ctx.Done():
+			last = true
+		case <-time.After(every):
+		}
+		within, done := context.WithTimeout(context.WithoutCancel(ctx), passTimeout)
+		err := n.tick(within)
+		if err == nil {
+			err = n.Pass(within)
+		}
+		done()
+		if err != nil && err.Error() != told {
+			told = err.Error()
+			logger.Error("the log is not signed or anchored up to its end", "error", err)
+		}
+		passed()
+	}
+}
+
+// passTimeout is how long a pass may take.
+const passTimeout = 20 * time.Second
+
+// tick appends an entry if the last head is of another day: so that silence of a whole day is seen.
+func (n *Notary) tick(ctx context.Context) error {
+	last, err := n.log.LastSignedHead(ctx)
+	if err != nil || last == nil {
+		return err
+	}
+	size, err := n.log.LogSize(ctx)
+	today := n.clock().UTC().Format(time.DateOnly)
+	if err != nil || size != last.Size || last.At.Time().UTC().Format(time.DateOnly) == today {
+		return err
+	}
+	e, err := entry(Statement{Type: Tick}, n.key, n.clock())
+	if err == nil {
+		err = n.log.AppendToLog(ctx, e)
+	}
+	return err
+}

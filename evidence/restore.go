@@ -1,0 +1,123 @@
+package evidence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"waymark/landscape"
+)
+
+// Restoration says what Restore did.
+type Restoration struct {
+	Found    int64    `json:"found"`    // entries that were left
+	Anchored int64    `json:"anchored"` // entries that the anchor has
+	Lost     []string `json:"lost"`     // runs that the log knows, and that are not recorded any more; nil if there are none
+}
+
+// Restore takes the entries that the log does not have any more from an anchor, after a backup of the landscape was restored, and appends to the
+// log that this happened, why, and which runs are lost. The error is a *ForkedError if the entries that were left are not those of the anchor.
+func Restore(ctx context.Context, log *landscape.Log, o Options, from, why string) (done Restoration, err error) {
+	opening := &opening{Options: o.filled(), log: log, reader: log.Reader}
+	if err := opening.loadKeys(ctx); err != nil {
+		return done, err
+	}
+	if opening.key == nil {
+		return done, fmt.Errorf("only who has the key of the log restores it, and %s has none", o.Keys)
+	}
+	by, err := trusted(opening.key.VKey)
+	if err != nil {
+		return done, err
+	}
+	r := &restoring{opening: opening, at: Folder(from), tree: &tree{ctx: ctx, log: log.Reader, new: map[int64]tlog.Hash{}}}
+	if r.head, err = r.at.Head(by); err != nil {
+		return done, err
+	}
+	done.Found, done.Anchored = opening.size, r.head.Size
+	if r.head.Size <= opening.size {
+		return done, fmt.Errorf("nothing is to be restored: the log has %d entries here, and %s has %d", opening.size, from, r.head.Size)
+	}
+	if err := r.read(ctx); err != nil {
+		return done, err
+	}
+	if done.Lost, err = r.lost(ctx); err != nil {
+		return done, err
+	}
+	return done, r.write(ctx, done, why)
+}
+
+// restoring is what Restore knows.
+type restoring struct {
+	*opening
+	at      Folder
+	head    Head
+	tree    *tree
+	hashes  []landscape.LogHash
+	missing []landscape.LogEntry
+	runs    []string
+}
+
+// read reads the anchor's entries, and compares them with its head and with what is left here.
+func (r *restoring) read(ctx context.Context) error {
+	var here []landscape.LogEntry
+	ring := newKeyring()
+	err := r.at.entries(r.head, func(position int64, entry string) (err error) {
+		if position < r.size && position%most == 0 {
+			if here, err = r.log.LogEntries(ctx, position, most); err != nil {
+				return err
+			}
+		}
+		leaf := tlog.RecordHash([]byte(entry))
+		if i := int(position % most); position < r.size && (i >= len(here) || here[i].Entry != entry) {
+			return &ForkedError{r.head.Size, string(r.at)}
+		}
+		hashes, err := r.tree.grow(position, leaf)
+		r.hashes = append(r.hashes, hashes...)
+		e := landscape.LogEntry{Position: position, About: fmt.Sprintf("unreadable/%d", position), Entry: entry, Leaf: leaf[:]}
+		s, _, broken := read(entry)
+		if broken == nil {
+			e.About = s.about()
+		}
+		if _, wrong := ring.take(e); wrong == nil && s.Type == Began {
+			r.runs = append(r.runs, s.Run)
+		}
+		if position >= r.size {
+			r.missing = append(r.missing, e)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return r.tree.has(r.head, string(r.at))
+}
+
+// lost returns the runs that the anchor knows and that are not recorded here.
+func (r *restoring) lost(ctx context.Context) ([]string, error) {
+	recorded := map[string]bool{}
+	err := r.log.RunIDs(ctx, func(run string) bool { recorded[run] = true; return true })
+	return slices.DeleteFunc(r.runs, func(run string) bool { return recorded[run] }), err
+}
+
+// write appends the missing entries and what happened, in one transaction.
+func (r *restoring) write(ctx context.Context, done Restoration, why string) error {
+	add := func(s Statement) error {
+		e, err := entry(s, *r.key, r.Clock())
+		r.missing = append(r.missing, e)
+		return err
+	}
+	err := add(Statement{Type: Restored, Found: done.Found, Anchored: done.Anchored, Why: why})
+	for _, run := range done.Lost {
+		err = errors.Join(err, add(Statement{Type: Lost, Run: run}))
+	}
+	if err == nil {
+		err = r.log.AppendToLog(ctx, r.missing...)
+	}
+	if err == nil {
+		err = r.log.RecordHead(ctx, landscape.SignedHead{Size: r.head.Size, Root: r.head.Root[:], Note: r.head.Note}, r.hashes)
+	}
+	return err
+}

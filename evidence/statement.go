@@ -1,0 +1,153 @@
+package evidence
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"waymark/landscape"
+)
+
+// Type is what an entry is about. Stored; never rename one.
+type Type string
+
+// The types. Those of runs are signed by a sealer, the others by the key of the log.
+const (
+	Genesis  Type = "genesis"  // the log begins
+	Admitted Type = "key"      // from here on, a sealer's key counts
+	Revoked  Type = "revoked"  // from here on, it does not
+	Began    Type = "began"    // a run begins
+	Refused  Type = "refused"  // an entry before does not count
+	Restored Type = "restored" // entries that were missing here came back from an anchor
+	Lost     Type = "lost"     // a run that the log knows is not recorded any more
+	Tick     Type = "tick"     // nothing else happened on a day
+)
+
+// Statement is what an entry says. Which fields there are depends on the type; their JSON names are those of the entry, in its order.
+type Statement struct {
+	Anchored  int64  `json:"anchored,omitempty"`  // of a restored log: how many entries the anchor has
+	At        string `json:"at"`                  // by the clock of who signed it, in UTC
+	Document  string `json:"document,omitempty"`  // of a run: SHA-256 in hex
+	Found     int64  `json:"found,omitempty"`     // of a restored log: how many entries were left
+	Key       string `json:"key,omitempty"`       // a public key, as name+hash+base64
+	Landscape string `json:"landscape,omitempty"` // chance, that tells one landscape from another
+	N         string `json:"n"`                   // chance, so that nobody guesses an entry by its hash
+	Origin    string `json:"origin,omitempty"`    // the name of the log
+	Pipeline  string `json:"pipeline,omitempty"`
+	Position  int64  `json:"position,omitempty"` // of the entry that does not count
+	Run       string `json:"run,omitempty"`
+	Runs      int64  `json:"runs,omitempty"`        // that are older than the log
+	RunsHash  string `json:"runs_sha256,omitempty"` // of their ids, sorted, each with a line end
+	Type      Type   `json:"type"`
+	V         int    `json:"v"`
+	Why       string `json:"why,omitempty"`
+}
+
+// formVersion is the version of the form of entries.
+const formVersion = 1
+
+// maxEntryBytes is how long an entry may be. maxWhy leaves room for keys with the longest names.
+const (
+	maxEntryBytes = 600
+	maxWhy        = 100
+)
+
+// about returns what a statement is about: the log has one entry about it.
+func (s Statement) about() string {
+	switch s.Type {
+	case Genesis:
+		return string(s.Type)
+	case Admitted, Revoked:
+		return string(s.Type) + "/" + s.Key
+	case Refused:
+		return fmt.Sprintf("%s/%d", s.Type, s.Position)
+	case Restored:
+		return fmt.Sprintf("%s/%d-%d", s.Type, s.Found, s.Anchored)
+	case Tick:
+		return string(s.Type) + "/" + s.At[:min(len(s.At), len(time.DateOnly))]
+	default:
+		return string(s.Type) + "/" + s.Run
+	}
+}
+
+// line returns the statement in canonical form: one line of JSON whose members are sorted.
+func (s Statement) line() (string, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(s)
+	return b.String(), err
+}
+
+// entry signs a statement that is made now.
+func entry(s Statement, by note.Signer, now time.Time) (landscape.LogEntry, error) {
+	var chance [16]byte
+	rand.Read(chance[:]) // never fails
+	s.N, s.V, s.At, s.Why = base64.RawURLEncoding.EncodeToString(chance[:]), formVersion, now.UTC().Format(moment), plain(s.Why)
+	text, err := s.line()
+	if err != nil {
+		return landscape.LogEntry{}, err
+	}
+	signed, err := note.Sign(&note.Note{Text: text}, by)
+	if err != nil {
+		return landscape.LogEntry{}, fmt.Errorf("sign the entry %s: %w", s.about(), err)
+	}
+	if len(signed) > maxEntryBytes {
+		return landscape.LogEntry{}, fmt.Errorf("the entry %s has %d bytes, and at most %d are allowed", s.about(), len(signed), maxEntryBytes)
+	}
+	leaf := tlog.RecordHash(signed)
+	return landscape.LogEntry{About: s.about(), Entry: string(signed), Leaf: leaf[:]}, nil
+}
+
+// moment is how entries write a moment.
+const moment = "2006-01-02T15:04:05.000000Z"
+
+// plain makes one line of what a person wrote, without what JSON writes in several ways, and cuts it.
+func plain(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "?"))
+	if len(text) > maxWhy {
+		text = strings.ToValidUTF8(text[:maxWhy-3], "") + "..."
+	}
+	return text
+}
+
+// parse reads a statement, and refuses one that is not written as this package writes it.
+func parse(text string) (s Statement, err error) {
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&s); err != nil {
+		return s, fmt.Errorf("it is not a statement: %w", err)
+	}
+	line, err := s.line()
+	if err == nil && (line != text || s.V != formVersion) {
+		err = errors.New("it is not in canonical form, or of another version")
+	}
+	return s, err
+}
+
+// read returns what a note says. Its signature is not verified.
+func read(entry string) (s Statement, by string, err error) {
+	n, err := note.Open([]byte(entry), note.VerifierList())
+	unverified, ok := err.(*note.UnverifiedNoteError) //nolint:errorlint // it is never wrapped
+	if !ok || n != nil {
+		return s, "", fmt.Errorf("it is not a note: %w", err)
+	}
+	for _, sig := range unverified.Note.UnverifiedSigs {
+		by = sig.Name
+	}
+	s, err = parse(unverified.Note.Text)
+	return s, by, err
+}

@@ -1,0 +1,47 @@
+package main
+
+const logTests = "./evidence"
+
+// logs is mutants of the log of a landscape: each would let somebody change it unseen.
+var logs = []mutant{
+	{
+		name: "signatures of entries are not looked at", never: "an entry that nobody signed counts",
+		file: "evidence/keyring.go", old: "\tcase err != nil && of == Began:\n", new: "\tcase of == Began:\n\t\treturn nil\n\tcase err != nil && of == Began:\n",
+		pkg: logTests, run: "^TestAttacks$/^3[34]",
+	},
+	{
+		name: "a revoked key counts", never: "who stole a key makes runs up after that was noticed",
+		file: "evidence/keyring.go", old: "\t\tdelete(k.sealers, s.Key)\n", new: "",
+		pkg: logTests, run: "^TestAttacks$/^34",
+	},
+	{
+		name: "the notary signs a smaller size", never: "a record that was put back gets a head of its own",
+		file: "evidence/notary.go", old: "if size < last.Size {", new: "if size < 0 {",
+		pkg: logTests, run: "^TestNotarySignsNoSmallerSize$",
+	},
+	{
+		name: "the notary does not look at what it signed", never: "two logs have heads of one size",
+		file: "evidence/notary.go", old: "\t\tif err := grown.has(last, statePath(n.key.Place)); err != nil {\n", new: "\t\tif err := grown.has(last, \"\"); err != nil && ctx == nil {\n",
+		pkg: logTests, run: "^TestFork$",
+	},
+	{
+		name: "a run begins without an entry", never: "a run can vanish and nobody notices",
+		file: "landscape/run.go", old: "Append: entries})", new: "Append: entries[:0]})",
+		pkg: "./landscape/memdriver", run: driverTest,
+	},
+	{
+		name: "a record is not compared with the anchors", never: "a restored backup is written as if nothing were missing",
+		file: "evidence/evidence.go", old: "\t\tif head.Size > o.size {\n", new: "\t\tif head.Size > o.size+1_000 {\n",
+		pkg: logTests, run: "^TestRestoredBackup$",
+	},
+	{
+		name: "leaves are believed", never: "an entry is changed, and its old hash proves it",
+		file: "evidence/keyring.go", old: "if !bytes.Equal(leaf[:], e.Leaf) {", new: "if len(e.Leaf) != len(leaf) {",
+		pkg: logTests, run: "^TestAttacks$/^an_entry_is_changed$",
+	},
+	{
+		name: "keys that others read are taken", never: "a key that is stolen signs on",
+		file: "evidence/keys/keys.go", old: "info.Mode().Perm()&0o077 != 0", new: "info.IsDir()",
+		pkg: "./evidence/keys", run: "^TestLoad$",
+	},
+}

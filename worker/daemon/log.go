@@ -1,0 +1,58 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"waymark/evidence"
+	"waymark/landscape"
+	"waymark/worker/storage"
+)
+
+// notaryEvery is how often new entries of the log are signed.
+const notaryEvery = 2 * time.Second
+
+// attest compares the landscape's log with the heads that were signed, before anything is written, and lets what becomes of runs be logged. It
+// returns the notary if this process has the key of the log, else nil.
+func (d *process) attest(ctx context.Context, opened *storage.Storage) (*evidence.Notary, error) {
+	o := evidence.Options{Keys: d.Keys, Make: d.MakeKeys, Host: d.files()}
+	for _, folder := range d.LogAnchors {
+		whole, err := filepath.Abs(folder)
+		if err == nil && d.MakeKeys {
+			err = os.MkdirAll(whole, 0o700)
+		}
+		if err != nil {
+			return nil, err
+		}
+		o.Anchors = append(o.Anchors, whole)
+	}
+	if err := checkFolder("--log-anchor", o.Anchors...); err != nil {
+		return nil, &UsageError{err}
+	}
+	d.LogAnchors = o.Anchors
+	e, err := evidence.Open(ctx, opened.Log, o)
+	if err != nil {
+		return nil, fmt.Errorf("the log: %w", err)
+	}
+	if e.Unsealed != "" {
+		d.logger.Warn("runs have no entries in the log", "why", e.Unsealed)
+	}
+	opened.Log = e.Log
+	return e.Notary, nil
+}
+
+// watchLog signs what is new in the log until ctx ends, if this process has the key, and tells how far it is.
+func (d *process) watchLog(ctx context.Context, log *landscape.Log, notary *evidence.Notary) {
+	tell := func() {
+		if b, err := evidence.BacklogOf(context.WithoutCancel(ctx), log.Reader, d.LogAnchors); err == nil {
+			d.telemetry.Log(b)
+		}
+	}
+	if notary == nil {
+		return
+	}
+	notary.Work(ctx, notaryEvery, d.logger, tell)
+}
