@@ -3,6 +3,7 @@ package audit
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -24,10 +25,19 @@ type Trial struct {
 	Rows    int64         `json:"rows"`    // that were tried
 	Flipped int64         `json:"flipped"` // of them, those that go another way
 	Refused int64         `json:"refused"` // of those, the ones that passed before
+	Ends    []Ends        `json:"ends"`    // by where rows ended and where they would, each pair once; empty, not nil, if there is none
 	Flips   []Flip        `json:"flips"`   // the most frequent first; empty, not nil, if there is none
 	Values  []OtherValues `json:"values"`  // by sink, in the order of the plan; empty, not nil, if there is none
 	Stops   string        `json:"stops,omitempty"`
 	Left    string        `json:"left_out,omitempty"` // why the run was not tried; then nothing else is known
+}
+
+// Ends is how many rows ended somewhere, and would somewhere: one cell of a matrix, in whose diagonal are the rows that go the same way. What
+// becomes of several tokens of a row stands together, such as good (default_flow) and large (gate_routed).
+type Ends struct {
+	Was  string `json:"was"`
+	Is   string `json:"is"`
+	Rows int64  `json:"rows"`
 }
 
 // Flip is rows that end elsewhere by the other plan.
@@ -52,11 +62,11 @@ const maxExamples = 2
 func Triable(p *plan.Plan) error {
 	for i := range p.Nodes {
 		if p.Nodes[i].Barrier {
-			return fmt.Errorf("in step %s rows wait for each other, and that cannot be tried yet: deploy without a trial", p.Nodes[i].Name)
+			return fmt.Errorf("in step %s rows wait for each other, and that cannot be tried yet", p.Nodes[i].Name)
 		}
 	}
 	if claims := engine.Claims(p); len(claims) > 0 {
-		return fmt.Errorf("%s compares rows with earlier ones, and that cannot be tried yet: deploy without a trial", claims[0].Node)
+		return fmt.Errorf("%s compares rows with earlier ones, and that cannot be tried yet", claims[0].Node)
 	}
 	return nil
 }
@@ -64,7 +74,10 @@ func Triable(p *plan.Plan) error {
 // Try sends the stored source records of a run through its own plan and through another one, and compares what becomes of each. The error is about the
 // landscape or the payload store; what keeps a run from being tried is in the Trial.
 func (a *Auditor) Try(ctx context.Context, run landscape.Run, next *plan.Plan) (Trial, error) {
-	t := &trying{next: next, trial: Trial{Run: run.ID, Flips: []Flip{}, Values: []OtherValues{}}, flips: map[[2]string]*Flip{}, values: map[string]*OtherValues{}}
+	t := &trying{
+		next: next, trial: Trial{Run: run.ID, Ends: []Ends{}, Flips: []Flip{}, Values: []OtherValues{}},
+		ends: map[[2]string]int64{}, flips: map[[2]string]*Flip{}, values: map[string]*OtherValues{},
+	}
 	var problem string
 	var err error
 	if t.was, problem, err = a.plan(ctx, run); err != nil {
@@ -74,7 +87,7 @@ func (a *Auditor) Try(ctx context.Context, run landscape.Run, next *plan.Plan) (
 		problem = t.prepare()
 	}
 	if problem != "" {
-		return Trial{Run: run.ID, Flips: []Flip{}, Values: []OtherValues{}, Left: problem}, nil
+		return NotTried(run.ID, problem), nil
 	}
 	for _, source := range t.was.Sources() {
 		for record, err := range a.log.Chunks(ctx, run.ID, t.was.Nodes[source].Name) {
@@ -86,7 +99,7 @@ func (a *Auditor) Try(ctx context.Context, run landscape.Run, next *plan.Plan) (
 				return t.result(), nil
 			}
 			if errors.Is(err, payload.ErrNotFound) {
-				return Trial{Run: run.ID, Flips: []Flip{}, Values: []OtherValues{}, Left: fmt.Sprintf("its records are not stored any more: %v", err)}, nil
+				return NotTried(run.ID, fmt.Sprintf("its records are not stored any more: %v", err)), nil
 			}
 			if err != nil {
 				return t.trial, err
@@ -96,12 +109,18 @@ func (a *Auditor) Try(ctx context.Context, run landscape.Run, next *plan.Plan) (
 	return t.result(), nil
 }
 
+// NotTried is the Trial of a run that was left out.
+func NotTried(run, why string) Trial {
+	return Trial{Run: run, Ends: []Ends{}, Flips: []Flip{}, Values: []OtherValues{}, Left: why}
+}
+
 // trying is a trial that is under way.
 type trying struct {
 	was, next *plan.Plan
 	wasThere  *engine.Runner
 	nextThere *engine.Runner
 	trial     Trial
+	ends      map[[2]string]int64 // by where rows ended, and where they would
 	flips     map[[2]string]*Flip
 	values    map[string]*OtherValues
 	sinks     []string // of the other plan
@@ -141,6 +160,7 @@ func (a *Auditor) tryChunk(ctx context.Context, t *trying, record landscape.Chun
 	}
 	t.trial.Rows += int64(in.Chunk.Len())
 	if t.sameWays(was, next, in.Chunk.Len()) && len(t.otherSinks(was, next)) == 0 {
+		t.countSame(endsOf(t.was, was), in.Chunk.Len())
 		return nil
 	}
 	for i := range in.Chunk.Len() {
@@ -199,6 +219,29 @@ func (t *trying) sameWays(was, next *engine.Result, rows int) bool {
 	return true
 }
 
+// countSame counts rows that end where they ended.
+func (t *trying) countSame(e ends, rows int) {
+	counts := map[string]int64{} // by the codes of a row in all lanes
+	first := map[string]int{}    // a row that has them
+	var codes []byte
+	for i := range rows {
+		codes = codes[:0]
+		for _, lane := range e.lanes {
+			codes = binary.BigEndian.AppendUint16(codes, lane.Codes[i])
+		}
+		if counts[string(codes)]++; counts[string(codes)] == 1 {
+			first[string(codes)] = i
+		}
+	}
+	for codes, n := range counts {
+		end := together(e.of(first[codes]))
+		t.ends[[2]string{end, end}] += n
+	}
+}
+
+// together is where the tokens of a row end, in one text.
+func together(ends []string) string { return cmp.Or(strings.Join(ends, " and "), "nowhere") }
+
 // ends says where the tokens of records end: for each lane and way, by node or sink.
 type ends struct {
 	lanes []engine.LaneRoutes
@@ -251,6 +294,7 @@ func (t *trying) otherSinks(was, next *engine.Result) (other []string) {
 func (t *trying) compare(token landscape.Token, was, next *engine.Result) {
 	name := fmt.Sprintf("%s:%d", token.Source, token.Row)
 	before, after := endsOf(t.was, was).of(0), endsOf(t.next, next).of(0)
+	t.ends[[2]string{together(before), together(after)}]++
 	if !slices.Equal(before, after) {
 		t.trial.Flipped++
 		if !refused(before) && refused(after) {
@@ -293,7 +337,7 @@ func besides(ends, others []string) string {
 		}
 		rest = append(rest, end)
 	}
-	return cmp.Or(strings.Join(rest, " and "), "nowhere")
+	return together(rest)
 }
 
 func example(examples []string, token string) []string {
@@ -305,6 +349,9 @@ func example(examples []string, token string) []string {
 
 // result returns what was found.
 func (t *trying) result() Trial {
+	for _, pair := range slices.SortedFunc(maps.Keys(t.ends), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+		t.trial.Ends = append(t.trial.Ends, Ends{pair[0], pair[1], t.ends[pair]})
+	}
 	for _, key := range slices.SortedFunc(maps.Keys(t.flips), func(a, b [2]string) int {
 		return cmp.Or(cmp.Compare(t.flips[b].Rows, t.flips[a].Rows), cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1]))
 	}) {

@@ -1,7 +1,10 @@
 package audit_test
 
 import (
+	"cmp"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,6 +41,35 @@ func forkedRows() string {
 	return strings.Replace(rows.String(), "\n24,4\n", "\n24,x\n", 1)
 }
 
+// endOf is where row number i of forkedRows ends by a document that lets n pass up to few, and sends n above gate to large.
+func endOf(i, few, gate int) string {
+	switch n := i % 10; {
+	case i == 24:
+		return "orders (quarantined_at_source)"
+	case n == 0:
+		return "rejects (on_error_routed)"
+	case n > few:
+		return "few (filter_dropped)"
+	case n > gate:
+		return "good (default_flow) and large (default_flow)"
+	}
+	return "good (default_flow) and small (gate_routed)"
+}
+
+// endsBy counts the rows of forkedRows by where they end by one document, and by another one.
+func endsBy(few, gate, nextFew, nextGate int) (ends []audit.Ends) {
+	for i := range 40 {
+		pair := audit.Ends{Was: endOf(i, few, gate), Is: endOf(i, nextFew, nextGate)}
+		at := slices.IndexFunc(ends, func(e audit.Ends) bool { return e.Was == pair.Was && e.Is == pair.Is })
+		if at < 0 {
+			at, ends = len(ends), append(ends, pair)
+		}
+		ends[at].Rows++
+	}
+	slices.SortFunc(ends, func(a, b audit.Ends) int { return cmp.Or(strings.Compare(a.Was, b.Was), strings.Compare(a.Is, b.Is)) })
+	return ends
+}
+
 func TestTry(t *testing.T) {
 	s := system.Start(t, nil)
 	s.Write(t, map[string]string{"in.csv": forkedRows()})
@@ -53,9 +85,14 @@ func TestTry(t *testing.T) {
 		require.NoError(t, err)
 		return trial
 	}
-	none := audit.Trial{Run: run, Rows: 40, Flips: []audit.Flip{}, Values: []audit.OtherValues{}}
+	none := audit.Trial{Run: run, Rows: 40, Ends: endsBy(8, 4, 8, 4), Flips: []audit.Flip{}, Values: []audit.OtherValues{}}
 	require.Equal(t, none, try(forked), "the same plan makes the same of every row")
 	require.Equal(t, none, try(strings.Replace(forked, "chunk: {rows: 10}\n", "", 1)))
+	for range 20 {
+		few, gate := rand.IntN(12), rand.IntN(12)
+		other := strings.NewReplacer("row.n < 9", fmt.Sprint("row.n <= ", few), "row.n > 4", fmt.Sprint("row.n > ", gate)).Replace(forked)
+		require.Equal(t, endsBy(8, 4, few, gate), try(other).Ends, "few %d, gate %d", few, gate)
+	}
 	changed := func(old, with string) audit.Trial { t.Helper(); return try(strings.Replace(forked, old, with, 1)) }
 
 	trial := changed("gate: row.n > 4", "gate: row.n > 3")

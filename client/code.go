@@ -40,6 +40,7 @@ const (
 	NotReproducible     Code = "NOT_REPRODUCIBLE"      // the run is not complete, its plan needs what is not here, or the clock ended batches of it
 	NotResumable        Code = "NOT_RESUMABLE"         // the run is complete, was cancelled permanently, or a person must decide first
 	NotRetryable        Code = "NOT_RETRYABLE"         // the quarantined records cannot be retried
+	NotTriable          Code = "NOT_TRIABLE"           // the run is not complete, or its records are not stored any more
 	ValuesMissing       Code = "VALUES_MISSING"        // the environment has no values that the version needs
 	NothingBefore       Code = "NOTHING_BEFORE"        // no other version of the pipeline was current before
 	RunCancelled        Code = "RUN_CANCELLED"         // the run is cancelled already

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 
 	"waymark/activities/bundle"
 	"waymark/audit"
@@ -36,6 +37,47 @@ func (c *Client) try(
 	return trials, err
 }
 
+// WhatIf sends the stored source records of a complete run through another document, with the parameters that the run had unless they are given, and
+// says what would become of each row. Nothing of it is recorded or written. word is all that Find takes. The error is an *Error of kind Conflict if the run is not complete, or its
+// records are not to be had, and Invalid if the document has problems or cannot be tried.
+func (c *Client) WhatIf(ctx context.Context, word, file string, params map[string]string) (_ *audit.Trial, err error) {
+	defer c.edge(ctx, &err)
+	run, err := c.Find(ctx, word)
+	if err != nil {
+		return nil, err
+	}
+	if !Complete(run.Status) {
+		return nil, &Error{Kind: Conflict, Code: NotTriable, Message: fmt.Sprintf("run %s is %s: what another document makes of a complete run can be said", run.ID, run.Status)}
+	}
+	had := map[string]string{}
+	if err := json.Unmarshal([]byte(run.Params), &had); err != nil {
+		return nil, fmt.Errorf("run %s: the parameters on record: %w", run.ID, err)
+	}
+	maps.Copy(had, params)
+	deposit, err := c.host.Deposit(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := Compile(deposit.Planner, file, had)
+	if err == nil {
+		if untriable := audit.Triable(doc.Plan); untriable != nil {
+			err = invalid(untriable.Error())
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	auditor, err := c.host.Auditor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	trial, err := auditor.Try(ctx, run, doc.Plan)
+	if err == nil && trial.Left != "" {
+		err = &Error{Kind: Conflict, Code: NotTriable, Message: fmt.Sprintf("run %s cannot be tried: %s", run.ID, trial.Left)}
+	}
+	return &trial, err
+}
+
 // tryRun tries one run, with the parameters that it had.
 func tryRun(
 	ctx context.Context, auditor *audit.Auditor, planner worker.Planner, r DeployRequest, made bundle.Bundle, run landscape.Run, values landscape.Environment,
@@ -46,7 +88,7 @@ func tryRun(
 	}
 	doc, err := compileBundle(planner, made, r.File, params, values)
 	if problems, ok := errors.AsType[pipeline.Problems](err); ok {
-		return audit.Trial{Run: run.ID, Flips: []audit.Flip{}, Values: []audit.OtherValues{}, Left: "the version refuses its parameters: " + problems[0].Message}, nil
+		return audit.NotTried(run.ID, "the version refuses its parameters: "+problems[0].Message), nil
 	}
 	if err != nil {
 		return audit.Trial{}, err

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"waymark/audit"
+	"waymark/client/local"
+	"waymark/internal/text"
+)
+
+// whatIf is what a person wants to know of another document.
+type whatIf struct {
+	file   string
+	params []string
+	most   string  // as written
+	flips  float64 // percent of the rows that may go another way
+}
+
+func (a *app) whatIfCommand() *cobra.Command {
+	var o whatIf
+	cmd := &cobra.Command{
+		Use:   "what-if RUN --pipeline FILE",
+		Short: "Say what another document would have made of a run's rows",
+		Long: `Sends the stored source records of a complete run through another document, and says which rows would have ended elsewhere, had
+other values, or been refused. The document has the parameters of the run, unless --param gives others, and the tables of lookups that are there now. Nothing is
+written or recorded. Exit code 3 if more rows go another way than --max-flips allows.
+
+` + runArgument,
+		Example:           `  waymark what-if last --pipeline stricter.yaml --max-flips 0.5%`,
+		Args:              exactlyOne("run"),
+		ValidArgsFunction: a.completeRuns,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if o.file == "" {
+				return wrongUsef("which document? --pipeline FILE names it")
+			}
+			if o.flips, err = strconv.ParseFloat(strings.TrimSuffix(o.most, "%"), 64); err != nil || o.flips < 0 || o.flips > 100 {
+				return wrongUsef("--max-flips %q: write a share of the rows from 0%% to 100%%, such as 0.5%%", o.most)
+			}
+			return a.existing(cmd.Context(), func(home *local.Home) error { return a.whatIf(cmd.Context(), home, args[0], o) })
+		},
+	}
+	cmd.Flags().StringVar(&o.file, "pipeline", "", "the `file` of the other document")
+	cmd.Flags().StringVar(&o.most, "max-flips", "0%", "`share` of the rows that may go another way")
+	paramFlag(cmd, &o.params)
+	return cmd
+}
+
+func (a *app) whatIf(ctx context.Context, home *local.Home, word string, o whatIf) error {
+	params, err := parsePairs("--param", "NAME=VALUE", o.params)
+	if err != nil {
+		return err
+	}
+	trial, err := home.WhatIf(ctx, word, o.file, params)
+	if err != nil {
+		return err
+	}
+	code := exitDone
+	if trial.Stops != "" || float64(trial.Flipped)*100 > o.flips*float64(trial.Rows) {
+		code = exitRefused
+	}
+	return endWith(code, a.print(trial, func(w io.Writer) error {
+		writeTrial(w, trial)
+		return writeEnds(w, trial.Ends)
+	}))
+}
+
+// mostEnds is how many ends a matrix has at most: more do not fit on a line.
+const mostEnds = 8
+
+// writeEnds writes where rows ended, and where they would, as a matrix; nothing if all rows end alike, or in too many ways.
+func writeEnds(w io.Writer, cells []audit.Ends) error {
+	var ends []string
+	for _, cell := range cells {
+		ends = append(ends, cell.Was, cell.Is)
+	}
+	slices.Sort(ends)
+	ends = slices.Compact(ends)
+	if len(ends) < 2 || len(ends) > mostEnds {
+		return nil
+	}
+	number := func(end string) int { return slices.Index(ends, end) }
+	rows := make([][]int64, len(ends)+1)
+	for i := range rows {
+		rows[i] = make([]int64, len(ends)+1)
+	}
+	for _, cell := range cells {
+		was, is := number(cell.Was), number(cell.Is)
+		for _, at := range [][2]int{{was, is}, {was, len(ends)}, {len(ends), is}, {len(ends), len(ends)}} {
+			rows[at[0]][at[1]] += cell.Rows
+		}
+	}
+	lines := [][]string{append(append([]string{"was \\ is"}, ends...), "was")}
+	for i, name := range append(slices.Clone(ends), "is") {
+		line := []string{name}
+		for _, n := range rows[i] {
+			line = append(line, text.Grouped(n))
+		}
+		lines = append(lines, line)
+	}
+	fmt.Fprintln(w)
+	return text.Table(w, lines...)
+}
