@@ -25,6 +25,7 @@ func (f *folding) record(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		f.chunks[i].Input.RecordHashes = rows.Hashes
 		stored.Cursor, stored.Attempt = "{}", 1
 		record.Derived = append(record.Derived, landscape.DerivedChunk{
 			Chunk: stored, Records: rows, Batches: f.chunks[i].Batches, Parents: recompute.TokensOf(f.run.plan, f.chunks[i].Parents),

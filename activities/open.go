@@ -15,6 +15,7 @@ import (
 	"waymark/payload"
 	"waymark/pipeline"
 	"waymark/plugin"
+	"waymark/seal"
 )
 
 // OpenRun compiles the document, looks at the sources, makes the targets ready, and begins the run's record.
@@ -148,6 +149,8 @@ func (a *Activities) begin(ctx context.Context, in OpenInput, with beginning) er
 	if graph.Retried, err = a.retried(ctx, pins); err != nil {
 		return err
 	}
+	key := seal.NewKey()
+	graph.Key = key[:]
 	graph.By, graph.Slot, graph.Admission = []landscape.Execution{from.Execution}, in.For, with.on
 	err = a.log.BeginRun(ctx, record, graph)
 	if diverged := (*landscape.DivergedError)(nil); errors.As(err, &diverged) { // perhaps another execution was faster

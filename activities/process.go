@@ -41,13 +41,15 @@ func (a *Activities) processChunk(ctx context.Context, in ProcessInput) (Process
 	} else {
 		result, err = r.pass(inputs)
 	}
+	var root string
 	if err == nil {
-		err = a.recordPassage(ctx, r, key, inputs.Chunk, result, started)
+		root, err = a.recordPassage(ctx, r, key, inputs, result, started)
 	}
 	if err != nil {
 		return ProcessResult{}, fmt.Errorf("source %s, chunk %d: %w", in.Source, in.Chunk, err)
 	}
 	out := a.handOver(r, key, inputs.Chunk, result)
+	out.Root = root
 	r.done(inputs.Chunk, result)
 	return out, nil
 }
@@ -60,12 +62,12 @@ func (a *Activities) inputs(ctx context.Context, r *run, key landscape.ChunkKey)
 	return a.fetch(ctx, r, key)
 }
 
-// recordPassage records what became of a chunk.
-func (a *Activities) recordPassage(ctx context.Context, r *run, key landscape.ChunkKey, chunk *plugin.Chunk, result *engine.Result, started time.Time) error {
-	passage := recompute.PassageOf(r.plan, r.id, key.Source, key.Chunk, chunk, result)
+// recordPassage records what became of a chunk, and returns the root that seals it.
+func (a *Activities) recordPassage(ctx context.Context, r *run, key landscape.ChunkKey, in engine.Input, result *engine.Result, started time.Time) (string, error) {
+	passage := recompute.PassageOf(r.plan, r.id, key.Source, key.Chunk, in.Chunk, result)
 	passage.Started, passage.Finished = span(started, time.Now())
 	passage.Attempt, passage.Worker = int64(activity.GetInfo(ctx).Attempt), a.worker
-	return a.log.RecordPassage(ctx, passage)
+	return a.log.RecordSealed(ctx, passage, recompute.RecordsOf(in))
 }
 
 // span returns when something began and ended. It ends as long after its beginning as it took, also if the clock was set meanwhile,

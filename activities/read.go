@@ -44,10 +44,11 @@ func (a *Activities) readChunk(ctx context.Context, in ReadInput) (ReadResult, e
 	if err != nil {
 		return ReadResult{}, fmt.Errorf("source %s, chunk %d: %w", in.Source, in.Chunk, err)
 	}
-	if err := a.storeChunk(ctx, r, in, chunk, after); err != nil {
+	hashes, err := a.storeChunk(ctx, r, in, chunk, after)
+	if err != nil {
 		return ReadResult{}, fmt.Errorf("source %s, chunk %d: %w", in.Source, in.Chunk, err)
 	}
-	r.chunks.put(landscape.ChunkKey{Source: in.Source, Chunk: in.Chunk}, engine.Input{Origin: r.plan.Find(in.Source), Chunk: chunk})
+	r.chunks.put(landscape.ChunkKey{Source: in.Source, Chunk: in.Chunk}, engine.Input{Origin: r.plan.Find(in.Source), Chunk: chunk, RecordHashes: hashes})
 	return ReadResult{Rows: chunk.Len(), Bytes: int64(len(chunk.Data)), Cursor: after, Worker: a.affinity.OwnQueue}, nil
 }
 
@@ -141,17 +142,18 @@ func (r *reading) standAt(ctx context.Context, source plugin.Source, at plugin.C
 	return err
 }
 
-func (a *Activities) storeChunk(ctx context.Context, r *run, in ReadInput, chunk *plugin.Chunk, after plugin.Cursor) error {
+// storeChunk stores and records a chunk, and returns the hashes of its records.
+func (a *Activities) storeChunk(ctx context.Context, r *run, in ReadInput, chunk *plugin.Chunk, after plugin.Cursor) ([]byte, error) {
 	cursor, err := json.Marshal(after)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	record, rows, err := a.storeRecords(ctx, r, in.Source, in.Chunk, engine.Input{Chunk: chunk})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	record.Cursor, record.Attempt = string(cursor), int64(activity.GetInfo(ctx).Attempt)
-	return a.log.RecordChunk(ctx, record, rows)
+	return rows.Hashes, a.log.RecordChunk(ctx, record, rows)
 }
 
 // storeRecords stores the records of a chunk of an origin as a pack, and returns the chunk's record without its cursor.

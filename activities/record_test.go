@@ -37,7 +37,8 @@ func (r *rig) records() map[string][]map[string]any {
 func lasting(table *landscape.Table, record landscape.Record) map[string]any {
 	values, kept := table.AppendValues(nil, record), map[string]any{}
 	for i, column := range table.Columns {
-		if !column.First && column.Name != "fence" && !strings.HasSuffix(column.Name, "_us") {
+		salted := table.Name == "chunk_seals" && column.Name == "root" // by a key that each run makes
+		if !column.First && column.Name != "fence" && !salted && !strings.HasSuffix(column.Name, "_us") {
 			kept[column.Name] = values[i]
 		}
 	}

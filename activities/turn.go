@@ -117,8 +117,9 @@ func (a *Activities) passInTurn(ctx context.Context, in ProcessInput) (ProcessRe
 	defer r.order.mu.Unlock()
 	key := landscape.ChunkKey{Source: in.Source, Chunk: in.Chunk}
 	passed, err := a.settled(ctx, r, key, in.Before)
+	var root string
 	if err == nil {
-		err = a.recordPassage(ctx, r, key, passed.inputs.Chunk, passed.result, started)
+		root, err = a.recordPassage(ctx, r, key, passed.inputs, passed.result, started)
 	}
 	if err == nil && passed.layer != nil {
 		err = r.order.settle(passed.layer, in.Before)
@@ -126,7 +127,9 @@ func (a *Activities) passInTurn(ctx context.Context, in ProcessInput) (ProcessRe
 	if err != nil {
 		return ProcessResult{}, fmt.Errorf("source %s, chunk %d: %w", in.Source, in.Chunk, err)
 	}
-	return a.handOver(r, key, passed.inputs.Chunk, passed.result), nil
+	out := a.handOver(r, key, passed.inputs.Chunk, passed.result)
+	out.Root = root
+	return out, nil
 }
 
 // settle adds what a chunk brought to the index, once it is recorded.

@@ -52,6 +52,7 @@ const (
 	CheckedEffects  = "effects"  // what was written, by their events
 	CheckedOutput   = "output"   // a published output
 	CheckedRetries  = "retries"  // which records are retried, by which run
+	CheckedSeals    = "seals"    // the roots that seal what is recorded of each row
 )
 
 // Problem is one thing on record that is not true, or not to be had.
@@ -72,6 +73,7 @@ const (
 	SourceDiffers    = "source_differs"    // a source file looks as the run found it, and holds other bytes
 	DatabaseDamaged  = "database_damaged"  // the database says that it is not whole: a page, an index or a constraint
 	SchemaDiffers    = "schema_differs"    // an object of the database's schema is not as this program makes it
+	SealBroken       = "seal_broken"       // what is recorded is not what was sealed
 )
 
 // maxProblems bounds a report: what is wrong in a thousand places needs no longer list.
@@ -131,7 +133,7 @@ func (v *verification) verifyAll(ctx context.Context, id string) (err error) {
 	}
 	v.report.Status = string(v.run.Status)
 	for _, step := range []func(context.Context) error{
-		v.beginProgress, v.readLanes, v.sweep, v.verifyTables, v.readLists, v.verifyRun, v.indexFirsts, v.verifyOrigins, v.verifyClaims, v.verifyFolds,
+		v.beginProgress, v.readLanes, v.sweep, v.verifyTables, v.readLists, v.verifyRun, v.indexFirsts, v.verifyOrigins, v.verifyClaims, v.verifyFolds, v.verifySeals,
 		v.verifyEffects, v.verifyStatus, v.verifyEpochs, v.verifyFed, v.verifyArtifacts, v.noteWork,
 	} {
 		if err := v.guard(ctx, v.run.Pipeline, step); err != nil {

@@ -96,7 +96,7 @@ func testClean(t *testing.T, s *system.System) {
 	for _, c := range report.Checked {
 		checked = append(checked, c.What)
 	}
-	require.Equal(t, []string{"database", "schema", "tokens", "document", "source", "output", "output", "output", "records", "steps", "effects"}, checked)
+	require.Equal(t, []string{"database", "schema", "tokens", "document", "source", "seals", "output", "output", "output", "records", "steps", "effects"}, checked)
 	require.Greater(t, report.Hashes, int64(11), "records, and what came out of the steps")
 	var b strings.Builder
 	require.NoError(t, report.WriteText(&b))
@@ -209,6 +209,41 @@ func testRecord(t *testing.T, s *system.System) {
 		{"the parameters",
 			`update runs set params = '[]'`,
 			audit.DocumentUnusable, "orders", "the parameters on record cannot be read"},
+		{"a hash of a step, by its seal",
+			`update hashes set hashes = cast(zeroblob(31) || x'01' || substr(hashes, 33) as blob) where node = 'share' and chunk = 0`,
+			audit.SealBroken, "orders chunk 0", "row 1 is not as it was sealed, in hashes"},
+		{"a raw hash, by its seal",
+			`update chunk_rows set raw_hashes = cast(substr(raw_hashes, 1, 64) || zeroblob(32) || substr(raw_hashes, 97) as blob) where chunk = 0`,
+			audit.SealBroken, "orders chunk 0", "row 3 is not as it was sealed, in chunk_rows"},
+		{"two ways, by their seal",
+			`update passages set way_codes = cast(substr(way_codes, 2, 1) || substr(way_codes, 1, 1) || substr(way_codes, 3) as blob) where chunk = 0`,
+			audit.SealBroken, "orders chunk 0", "row 2 is not as it was sealed, in passages"},
+		{"what two codes mean, and the codes, by their seal",
+			`create temp table was as select code, way from chunk_ways where chunk = 0 and code < 2; update chunk_ways set way = 'x' || way where chunk = 0 and code < 2;
+			 update chunk_ways set way = (select w.way from was w where w.code = 1 - chunk_ways.code) where chunk = 0 and code < 2`,
+			audit.SealBroken, "orders chunk 0", "row 1 is not as it was sealed, in passages"},
+		{"a reason, by its seal",
+			`update errors set message = 'nothing to see' where row = 6`,
+			audit.SealBroken, "orders chunk 1", "row 6 is not as it was sealed, in errors"},
+		{"an error less, by its seal",
+			`delete from errors where row = 10`,
+			audit.SealBroken, "orders chunk 2", "row 10 is not as it was sealed, in errors"},
+		{"an error more, by its seal",
+			`insert into errors (run_id, source, row, lane, node, chunk, code, field, message, line, sent_to, error_hash, raw, raw_is_text, raw_bytes, byte_offset, at_us)
+			 select run_id, source, 9, lane, node, chunk, code, field, message, line, sent_to, error_hash, raw, raw_is_text, raw_bytes, byte_offset, at_us from errors where row = 10`,
+			audit.SealBroken, "orders chunk 2", "row 9 is not as it was sealed, in errors"},
+		{"a root",
+			`update chunk_seals set root = zeroblob(32) where chunk = 1`,
+			audit.SealBroken, "orders chunk 1", "the steps, with the records that are stored, do not give it either"},
+		{"a root less",
+			`delete from chunk_seals where chunk = 1`,
+			audit.SealBroken, "orders chunk 1", "chunk_seals has no root of it"},
+		{"other salts",
+			`update salts set keys = zeroblob(16)`,
+			audit.SealBroken, "orders chunk 1", "the steps, with the records that are stored, do not give it either"},
+		{"no salts",
+			`delete from salts`,
+			audit.SealBroken, run, "3 roots are recorded in chunk_seals, and the salts of the run are gone"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			report := verify(t, s, tampered(t, s, c.statement))

@@ -71,6 +71,8 @@ func (e *UnfinishedError) Unwrap() error { return e.Err }
 type Input struct {
 	Origin int // node: a source, or a barrier whose rows came out
 	Chunk  *plugin.Chunk
+	// RecordHashes are the SHA-256 of the records, 32 bytes each, for who records what becomes of them; nil if nobody made them.
+	RecordHashes []byte
 	// Keys are the fork parents of the records of a barrier that keeps its context: for each record one for each open fork,
 	// outermost first. Nil if there is no open fork.
 	Keys []barrier.Token

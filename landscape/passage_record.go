@@ -19,7 +19,10 @@ import (
 func (l *Log) RecordPassage(ctx context.Context, p Passage) error {
 	chunk, err := get[Chunk](ctx, l, p.Run, p.Source, p.Chunk)
 	if err == nil {
-		err = l.recordPassage(ctx, chunk, p)
+		var insert []Record
+		if insert, err = l.passageRecords(ctx, chunk, p); err == nil {
+			err = l.insert(ctx, insert...)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("record passage of %s chunk %d of run %s: %w", p.Source, p.Chunk, p.Run, err)
@@ -27,36 +30,37 @@ func (l *Log) RecordPassage(ctx context.Context, p Passage) error {
 	return nil
 }
 
-func (l *Log) recordPassage(ctx context.Context, chunk Chunk, p Passage) error {
+// passageRecords returns the records of a passage, or says what it does not account for.
+func (l *Log) passageRecords(ctx context.Context, chunk Chunk, p Passage) ([]Record, error) {
 	all, err := l.lanesOf(ctx, p.Run)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	t, err := tally(chunk, all, p)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	insert, err := t.appendHashes(t.appendLanes(nil, p), chunk, p.Hashes)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, k := range p.Keys {
 		if len(k.Hashes) != 4*int(chunk.Rows) {
-			return fmt.Errorf("key %s: %d bytes for %d rows", k.Field, len(k.Hashes), chunk.Rows)
+			return nil, fmt.Errorf("key %s: %d bytes for %d rows", k.Field, len(k.Hashes), chunk.Rows)
 		}
 		insert = append(insert, KeysRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk, Field: k.Field, Hashes: k.Hashes})
 	}
 	now := l.now()
 	insert = t.appendErrors(insert, chunk, p.Errors, now)
 	if insert, err = appendRepeats(insert, chunk, p.Repeats); err != nil {
-		return err
+		return nil, err
 	}
 	insert = t.appendMerges(insert, p)
 	insert = t.appendWrites(insert, p, now)
 	for _, barrier := range p.Feeds {
 		insert = append(insert, FeedRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk, Node: barrier})
 	}
-	return l.insert(ctx, insert...)
+	return insert, nil
 }
 
 // newRowError returns the record of a refusal by a node.

@@ -1,6 +1,7 @@
 package landscape
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -54,4 +55,9 @@ func matchKeys(columns []KeysRecord, hashes map[string][4]byte) ([]int, error) {
 		}
 	}
 	return matches, nil
+}
+
+// sortedKeys returns the fields of a key by name.
+func sortedKeys(columns []KeyColumn) []KeyColumn {
+	return slices.SortedFunc(slices.Values(columns), func(a, b KeyColumn) int { return cmp.Compare(a.Field, b.Field) })
 }

@@ -11,6 +11,8 @@ type Reader struct {
 	plain any       // from without its marks: a driver may answer more questions
 	lanes *sync.Map // run to its lanes
 	terms *sync.Map // run that is running to the terms on which it began, or to nil
+
+	sealings *sync.Map // run to its *sealing
 }
 
 // source is what of a Driver reads.
@@ -23,7 +25,7 @@ type source interface {
 func NewReader(driver Driver) *Reader { return newReader(driver) }
 
 func newReader(from source) *Reader {
-	return &Reader{from: from, plain: from, lanes: &sync.Map{}, terms: &sync.Map{}}
+	return &Reader{from: from, plain: from, lanes: &sync.Map{}, terms: &sync.Map{}, sealings: &sync.Map{}}
 }
 
 // A RecordReader reads records as Driver.Read says: a Driver or a Reader.

@@ -1,6 +1,7 @@
 package landscape
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"waymark/plugin"
@@ -20,6 +21,11 @@ const SliceRows = 1024
 type ChunkKey struct {
 	Source string // or barrier
 	Chunk  int64  // its ordinal there, from 0
+}
+
+// Compare orders chunks by their sources, and those of one by their ordinals.
+func (k ChunkKey) Compare(other ChunkKey) int {
+	return cmp.Or(cmp.Compare(k.Source, other.Source), cmp.Compare(k.Chunk, other.Chunk))
 }
 
 // Chunk is a consecutive slice of one origin. Rows and lines count from 1, chunks from 0. A barrier's chunk holds rows

@@ -17,6 +17,7 @@ type Graph struct {
 	Retried []RetriedRow // of a run with a RetryLink: records of its parent that it retries
 	Slot    string       // of time, that the run is about; recorded with its start; empty if none is known
 	By      []Execution  // the one that begins the run; nil if it is not a workflow
+	Key     []byte       // 16 random bytes from which the salts of its seals follow; nil: it is not sealed while it runs
 
 	Admission *Admission // on which terms the run may begin; nil if it needs no place
 }
@@ -86,6 +87,9 @@ func (g Graph) records(run Run, now Micros) []Record {
 	for _, e := range g.By {
 		e.Run, e.Epoch, e.At = run.ID, 0, now
 		insert = append(insert, e)
+	}
+	if g.Key != nil {
+		insert = append(insert, Salts{Run: run.ID, Chunk: rootOfSalts, Keys: g.Key})
 	}
 	for _, n := range g.Nodes {
 		if n.Kind == SinkNode {

@@ -34,7 +34,7 @@ var records = []Record{
 	Run{}, Node{}, Edge{}, Source{}, Lane{}, LookupTable{}, SourceEnd{}, FoldRecord{}, Chunk{}, ChunkRowsRecord{},
 	PassageRecord{}, WayRecord{}, WayStepRecord{}, ChunkWayRecord{}, HashesRecord{}, RowError{}, KeysRecord{}, ClaimRecord{}, RepeatsRecord{}, FeedRecord{},
 	MergeKindRecord{}, JoinsRecord{}, ChunkJoinRecord{}, BatchRecord{}, MembersRecord{}, MergeRecord{}, ParentsRecord{},
-	RetriedRow{}, Resumption{}, Execution{}, Effect{}, EffectEvent{}, ArtifactRecord{}, Action{}, RunEvent{}, Heal{}, Start{},
+	RetriedRow{}, Resumption{}, Execution{}, Effect{}, EffectEvent{}, ArtifactRecord{}, Action{}, RunEvent{}, Salts{}, ChunkSeal{}, RunSeal{}, Heal{}, Start{},
 	Bundle{}, PipelineVersion{}, Deployment{}, Environment{}, Schedule{}, SlotRequest{}, Slot{}, SlotEvent{}, Gate{}, Limit{},
 	LogEntry{}, LogHead{}, LogHash{}, SignedHead{}, Anchored{},
 }

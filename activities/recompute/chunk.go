@@ -82,8 +82,17 @@ func Chunk(ctx context.Context, log *landscape.Reader, payloads *payload.Store, 
 		File: record.File, FirstRow: record.FirstRow, FirstLine: record.FirstLine, FirstOffset: record.FirstOffset,
 		Blank: int(record.Blank), Comments: int(record.Comments),
 	})
-	in.Origin = originOf(p, record)
+	in.Origin, in.RecordHashes = originOf(p, record), pack.Hashes
 	return in, nil
+}
+
+// RecordsOf returns the records of a chunk that goes through the steps.
+func RecordsOf(in engine.Input) landscape.Records {
+	hashes := in.RecordHashes
+	if hashes == nil {
+		hashes = RecordHashes(in.Chunk)
+	}
+	return landscape.Records{Offsets: in.Chunk.Offsets, Lengths: in.Chunk.Lengths, Lines: in.Chunk.Lines, Hashes: hashes}
 }
 
 // Record reconstructs one record of a chunk, by its index: what a pass over it begins with, except for duplicates, as if the chunk held no

@@ -204,7 +204,7 @@ func (s Scene) PlayToEnd(ctx context.Context, log *landscape.Log) error {
 		return err
 	}
 	for i := range s.Chunks {
-		if err := log.RecordPassage(ctx, s.Passage(i)); err != nil {
+		if _, err := log.RecordSealed(ctx, s.Passage(i), recordsOf(s, i)); err != nil {
 			return err
 		}
 		if err := s.Write(ctx, log, i); err != nil {

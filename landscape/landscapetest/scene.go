@@ -98,6 +98,7 @@ func (s Scene) graph() landscape.Graph {
 		},
 		Sources: []landscape.Source{{Source: Source, Info: `{"files":[{"path":"strikes.csv","bytes":1,"modified_micros":1}]}`}},
 		Lanes:   []landscape.Lane{{Source: Source}},
+		Key:     []byte("salts of a scene"),
 	}
 }
 

@@ -1,0 +1,115 @@
+"""Salts, leaves and roots of Waymark's seals, for checking them without Waymark. Needs nothing but Python's standard library.
+
+    python3 seal.py VECTORS.json...
+
+Each file is a list of objects: a key, what is recorded of the rows of a chunk, and the salts, bodies and root that follow from it. A
+difference is printed, and makes the exit status 1. The table of bytes is in seal.md.
+"""
+
+import hashlib
+import json
+import sys
+
+
+def sha256(data):
+    return hashlib.sha256(data).digest()
+
+
+def chunk_key(run_key, source, chunk):
+    return sha256(run_key + source.encode() + b"\0" + chunk.to_bytes(8, "big"))[:16]
+
+
+def salt(key, leaf, leaves):
+    """The key of leaf number `leaf` of so many: radix 32, at least three levels."""
+    depth = 3
+    while 32**depth < leaves:
+        depth += 1
+    for level in reversed(range(depth)):
+        child = leaf // 32**level % 32
+        pair = sha256(key + bytes([child // 2]))
+        key = pair[16:] if child % 2 else pair[:16]
+    return key
+
+
+def tree(leaves):
+    """The Merkle tree hash of RFC 6962 over hashes of leaves."""
+    if not leaves:
+        return sha256(b"")
+    if len(leaves) == 1:
+        return leaves[0]
+    half = 1
+    while 2 * half < len(leaves):
+        half *= 2
+    return sha256(b"\1" + tree(leaves[:half]) + tree(leaves[half:]))
+
+
+def u16(n):
+    return n.to_bytes(2, "big")
+
+
+def u32(n):
+    return n.to_bytes(4, "big")
+
+
+def body(rows, i):
+    hexed = lambda text, size: bytes.fromhex(text)[size * i : size * (i + 1)]
+    by_lane = lambda column: (column["lane"], column.get("node", 0))
+    out = [b"\x77m\1", (rows["first"] + i).to_bytes(8, "big")]
+    line = rows["lines"][i] if rows["lines"] else 0
+    out += [b"\1", hexed(rows["hashes"], 32), u32(rows["offsets"][i]), u32(rows["lengths"][i]), u32(line)]
+
+    def codes(part, lanes):
+        for lane in sorted(lanes or [], key=by_lane):
+            code = lane["codes"][i]
+            if code != 0xFFFF:
+                out.extend([part, u16(lane["lane"]), bytes.fromhex(lane["ids"][code])])
+
+    def columns(part, all_columns, size, with_lane=True):
+        for column in sorted(all_columns or [], key=by_lane):
+            value = hexed(column["values"], size)
+            if any(value):
+                out.extend([part, u16(column["lane"]) if with_lane else b"", u16(column["node"]), value])
+
+    codes(b"\2", rows["ways"])
+    columns(b"\3", rows["columns"], 32)
+    columns(b"\4", rows["keys"], 4, with_lane=False)
+    columns(b"\5", rows["firsts"], 8)
+    for error in sorted(rows["errors"] or [], key=lambda e: (e["row"], e["lane"], e["node"])):
+        if error["row"] == i:
+            out += [b"\6", u16(error["lane"]), u16(error["node"]), sha256(error["line"].encode())]
+    codes(b"\7", rows["joins"])
+    if rows["parents"]:
+        tokens = rows["parents"].get("tokens")
+        out += [b"\x08", hexed(rows["parents"]["batches"], 4), hexed(tokens, 8) if tokens else bytes(8)]
+    return b"".join(out)
+
+
+def check(vector):
+    rows, key = vector["rows"], chunk_key(bytes.fromhex(vector["key"]), vector["source"], vector["chunk"])
+    n = len(rows["offsets"])
+    salts = [salt(key, i, n) for i in range(n)]
+    bodies = [body(rows, i) for i in range(n)]
+    got = {
+        "chunk_key": key.hex(),
+        "salts": [s.hex() for s in salts],
+        "bodies": [b.hex() for b in bodies],
+        "root": tree([sha256(b"\0" + s + b) for s, b in zip(salts, bodies)]).hex(),
+    }
+    return [f"{vector['name']}: {name} is {got[name]}, expected {vector[name]}" for name in got if got[name] != vector[name]]
+
+
+def main(paths):
+    failed = checked = 0
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            for vector in json.load(file):
+                checked += 1
+                for difference in check(vector):
+                    failed = 1
+                    print(difference)
+    print(f"{checked} vectors")
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

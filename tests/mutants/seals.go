@@ -1,0 +1,35 @@
+package main
+
+// seals is mutants of what binds the record.
+var seals = []mutant{
+	{
+		name: "all salts are the same", never: "who has one row's proof guesses all others",
+		file: "seal/salt.go", old: "\treturn &s.level[s.depth].key\n", new: "\treturn &s.level[0].key\n",
+		pkg: "./seal", run: "^TestSaltsInOrderAreThoseOneByOne$",
+	},
+	{
+		name: "all chunks have the same salts", never: "a salt that was shown opens a row of another chunk",
+		file: "seal/salt.go", old: "text = append(append(append(text, k[:]...), source...), 0)", new: "text, chunk = append(append(append(text, k[:]...), source...), 0), 0",
+		pkg: "./seal", run: "^TestEveryChunkHasAKeyOfItsOwn$",
+	},
+	{
+		name: "a leaf has no prefix", never: "an inner node passes for a row",
+		file: "seal/tree.go", old: "append(append(buffer[:0], 0), salt[:]...)", new: "append(buffer[:0], salt[:]...)",
+		pkg: "./seal", run: "^TestRootsAreThoseOfRFC6962$",
+	},
+	{
+		name: "errors are not sealed", never: "why a row was refused is rewritten",
+		file: "seal/rows.go", old: "\tdst = r.appendErrors(dst, i)\n", new: "",
+		pkg: "./seal", run: "^TestEveryPartCounts$",
+	},
+	{
+		name: "seals are not compared", never: "the record is rewritten, and verify finds it true",
+		file: "audit/verify_seal.go", old: "!bytes.Equal(now[:], root)", new: "false && !bytes.Equal(now[:], root)",
+		pkg: "./audit", run: "^TestVerify$/^record$",
+	},
+	{
+		name: "a late refusal counts as one on the way", never: "a run whose target refused a row looks as if it had been changed",
+		file: "landscape/seal.go", old: "if e.Row < end && !late(e) {", new: "if e.Row < end && (!late(e) || true) {",
+		pkg: "./landscape/memdriver", run: "^TestDriver$/^Seals$",
+	},
+}
