@@ -49,7 +49,11 @@ func (l *Log) Admit(ctx context.Context, run string, admission *Admission) error
 		return nil
 	}
 	return settle("", func() error {
-		_, err := l.admits(ctx, run, admission)
+		start, decision, err := l.decision(ctx, run, admission)
+		if err != nil || start == nil || decision.Verdict == admit.Begin {
+			return err // nothing is stored: what others decide meanwhile does not matter
+		}
+		_, err = l.admits(ctx, run, admission)
 		return err
 	})
 }
@@ -59,26 +63,32 @@ func (l *Log) admits(ctx context.Context, run string, admission *Admission) (Tx,
 	if admission == nil {
 		return Tx{}, nil
 	}
-	last, err := l.lastStart(ctx, run)
-	if err != nil || last == nil || last.State == StartBegun {
-		return Tx{}, err
-	}
-	if !last.open() {
-		return Tx{}, fmt.Errorf("%w: %s", ErrCalledOff, last.Reason)
-	}
 	tx, err := l.turns(ctx, admission.Wants) // before anything that the decision goes by is read
 	if err != nil {
 		return Tx{}, err
 	}
-	state, err := l.Places(ctx, l.clock())
-	if err != nil {
+	start, decision, err := l.decision(ctx, run, admission)
+	switch {
+	case err != nil || start == nil:
 		return Tx{}, err
-	}
-	decision := admit.Decide(state, admit.Claim{Run: run, Since: last.Accepted.Time(), Terms: admission.Terms})
-	if decision.Verdict == admit.Begin {
+	case decision.Verdict == admit.Begin:
 		return tx, nil
 	}
-	return Tx{}, l.hold(ctx, *last, admission, decision, tx)
+	return Tx{}, l.hold(ctx, *start, admission, decision, tx)
+}
+
+// decision returns the open start of a run, and what becomes of it as things are now. The start is nil if the run is recorded, or nobody asked for it;
+// the error wraps ErrCalledOff if it was decided otherwise.
+func (l *Log) decision(ctx context.Context, run string, admission *Admission) (start *Start, d admit.Decision, err error) {
+	start, err = l.lastStart(ctx, run)
+	if err != nil || start == nil || start.State == StartBegun {
+		return nil, d, err
+	}
+	if !start.open() {
+		return nil, d, fmt.Errorf("%w: %s", ErrCalledOff, start.Reason)
+	}
+	state, err := l.Places(ctx, l.clock(), admission.Wants...)
+	return start, admit.Decide(state, admit.Claim{Run: run, Since: start.Accepted.Time(), Terms: admission.Terms}), err
 }
 
 // hold records that a run does not begin, or not yet.
@@ -146,7 +156,7 @@ func (l *Log) readmit(ctx context.Context, run RunHead) (Tx, error) {
 	if err != nil {
 		return Tx{}, err
 	}
-	state, err := l.Places(ctx, l.clock())
+	state, err := l.Places(ctx, l.clock(), terms.Wants...)
 	state.Waiting = nil // it has begun before all of them
 	if d := admit.Decide(state, admit.Claim{Run: run.ID, Terms: *terms}); err == nil && d.Verdict != admit.Begin {
 		err = &NotResumableError{Run: run.ID, Status: run.Status, Why: d.Why() + ": resume it when one of them is free"}
@@ -185,8 +195,8 @@ func termsText(terms admit.Terms) string {
 	return string(text)
 }
 
-// Places returns what runs hold, and what those want that wait, as decisions about them go by it.
-func (r *Reader) Places(ctx context.Context, now time.Time) (admit.State, error) {
+// Places returns what runs hold, and what those want that wait, as decisions about them and about one more run with these wants go by it.
+func (r *Reader) Places(ctx context.Context, now time.Time, wants ...admit.Want) (admit.State, error) {
 	state := admit.State{Now: now, Pools: map[string]int64{}}
 	waiting, err := r.Starts(ctx, StartWaiting, nil, 0)
 	if err != nil {
@@ -212,6 +222,12 @@ func (r *Reader) Places(ctx context.Context, now time.Time) (admit.State, error)
 		if terms != nil {
 			state.Going = append(state.Going, admit.Claim{Run: run.ID, Since: run.Started.Time(), Terms: *terms})
 		}
+	}
+	for _, claim := range slices.Concat(state.Going, state.Waiting) {
+		wants = append(slices.Clip(wants), claim.Wants...)
+	}
+	if !slices.ContainsFunc(wants, func(want admit.Want) bool { return strings.HasPrefix(want.Gate, poolPrefix) }) {
+		return state, nil
 	}
 	limits, err := r.Limits(ctx)
 	for _, limit := range limits {
