@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -137,4 +138,24 @@ func entries(t *testing.T, d landscape.Driver) {
 		require.NoError(t, log.RunIDs(ctx, func(id string) bool { ids = append(ids, id); return true }))
 		require.Equal(t, []string{"logged"}, ids)
 	})
+}
+
+// BenchBegin begins runs from 16 goroutines, with an entry of the log each if sealed.
+func BenchBegin(b *testing.B, d landscape.Driver, sealed bool) {
+	b.Helper()
+	log := landscape.New(d, nil)
+	require.NoError(b, Logged(b.Context(), log))
+	if sealed {
+		log = log.SealedBy(Sealer{})
+	}
+	var next atomic.Int64
+	b.SetParallelism(8)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if err := (Scene{Run: fmt.Sprintf("run %d", next.Add(1))}).Begin(b.Context(), log); err != nil {
+				b.Error(err)
+			}
+		}
+	})
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")
 }

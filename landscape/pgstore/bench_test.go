@@ -42,6 +42,16 @@ func BenchmarkChunk(b *testing.B) {
 	b.ReportMetric(benchRows*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
 }
 
+// BenchmarkBegin begins runs that all append to one log, or do not.
+func BenchmarkBegin(b *testing.B) {
+	for name, sealed := range map[string]bool{"plain": false, "sealed": true} {
+		b.Run(name, func(b *testing.B) {
+			store, _ := create(b)
+			landscapetest.BenchBegin(b, store, sealed)
+		})
+	}
+}
+
 // BenchmarkErrors records a chunk in which every row is refused.
 func BenchmarkErrors(b *testing.B) {
 	store, _ := create(b)

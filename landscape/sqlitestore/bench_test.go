@@ -53,6 +53,18 @@ func benchChunk(b *testing.B, page int) {
 	b.ReportMetric(benchRows*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
 }
 
+// BenchmarkBegin begins runs that all append to one log, or do not.
+func BenchmarkBegin(b *testing.B) {
+	for name, sealed := range map[string]bool{"plain": false, "sealed": true} {
+		b.Run(name, func(b *testing.B) {
+			store, err := Open(b.Context(), filepath.Join(b.TempDir(), "landscape.db"), Options{Create: true})
+			require.NoError(b, err)
+			defer store.Close()
+			landscapetest.BenchBegin(b, store, sealed)
+		})
+	}
+}
+
 // BenchmarkErrors records a chunk in which every row is refused.
 func BenchmarkErrors(b *testing.B) {
 	store, err := open(b.Context(), filepath.Join(b.TempDir(), "landscape.db"), true, pageBytes)
