@@ -14,6 +14,12 @@ type Entry struct {
 	Unclear string `json:"unclear,omitempty"` // why it cannot be read; empty if it can
 }
 
+// EntryOf returns the position of the entry that says that a run began. The error wraps landscape.ErrNotFound if there is none. Nothing is verified.
+func EntryOf(ctx context.Context, log *landscape.Reader, run string) (position int64, err error) {
+	e, err := log.LogEntryAbout(ctx, Statement{Type: Began, Run: run}.about())
+	return e.Position, err
+}
+
 // Entries returns what entries of the log say, from a position on, at most so many; nil if there are none. Nothing is verified.
 func Entries(ctx context.Context, log *landscape.Reader, from int64, most int) (all []Entry, err error) {
 	stored, err := log.LogEntries(ctx, from, most)

@@ -12,6 +12,7 @@ import (
 	"waymark/client"
 	"waymark/evidence"
 	"waymark/evidence/keys"
+	"waymark/landscape"
 	"waymark/worker/storage"
 )
 
@@ -168,6 +169,36 @@ func (h *Home) withNotary(ctx context.Context, do func(*evidence.Notary) error) 
 // LogEntries returns what entries of the landscape's log say, from a position on, at most so many; nil if there are none.
 func (h *Home) LogEntries(ctx context.Context, from int64, most int) ([]evidence.Entry, error) {
 	return evidence.Entries(ctx, h.stores.Log.Reader, from, most)
+}
+
+// RunInLog says where a run is in the landscape's log, and how far that is.
+type RunInLog struct {
+	Entry    int64 `json:"entry"`    // that says that it began
+	Signed   bool  `json:"signed"`   // the entry is under a signed head
+	Anchored int   `json:"anchored"` // how many anchors have the entry
+	Anchors  int   `json:"anchors"`  // of how many
+}
+
+// RunInLog returns where a run is in the landscape's log; nil if it has no entry.
+func (h *Home) RunInLog(ctx context.Context, run string) (*RunInLog, error) {
+	position, err := evidence.EntryOf(ctx, h.stores.Log.Reader, run)
+	if errors.Is(err, landscape.ErrNotFound) {
+		return nil, nil //nolint:nilnil // a run without an entry is no error
+	}
+	if err != nil {
+		return nil, err
+	}
+	backlog, err := h.LogBacklog(ctx)
+	if err != nil {
+		return nil, err
+	}
+	in := &RunInLog{Entry: position, Signed: backlog.Signed > position, Anchors: len(backlog.Anchors)}
+	for _, anchor := range backlog.Anchors {
+		if anchor.Entries > position {
+			in.Anchored++
+		}
+	}
+	return in, nil
 }
 
 // LogBacklog returns how far the landscape's log is sealed, signed and anchored.

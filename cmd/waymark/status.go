@@ -18,7 +18,8 @@ import (
 // statusOutput is what `waymark status --json` says.
 type statusOutput struct {
 	*client.Status
-	Next string `json:"next,omitempty"` // what a person can do with a run that is not complete
+	Log  *local.RunInLog `json:"log,omitempty"`  // nil if the run has no entry in the record's log
+	Next string          `json:"next,omitempty"` // what a person can do with a run that is not complete
 }
 
 func (a *app) statusCommand() *cobra.Command {
@@ -47,8 +48,12 @@ func (a *app) status(ctx context.Context, home *local.Home, word string) error {
 	if err != nil {
 		return err
 	}
-	next := adviceText(status.Advice, run.ID)
-	return a.print(statusOutput{status, next}, func(w io.Writer) error { return a.writeStatus(w, status, next) })
+	in, err := home.RunInLog(ctx, run.ID)
+	if err != nil {
+		return err
+	}
+	out := statusOutput{status, in, adviceText(status.Advice, run.ID)}
+	return a.print(out, func(w io.Writer) error { return a.writeStatus(w, out) })
 }
 
 func writeWaiting(w io.Writer, waiting *client.Waiting) error {
@@ -62,7 +67,8 @@ func writeWaiting(w io.Writer, waiting *client.Waiting) error {
 // runArgument explains RUN in the help of every command that takes one.
 const runArgument = "RUN is the id of a run, the beginning of one, or the word last: the run that began last, however it ended."
 
-func (a *app) writeStatus(w io.Writer, s *client.Status, next string) error {
+func (a *app) writeStatus(w io.Writer, out statusOutput) error {
+	s := out.Status
 	status := a.statusText(&s.Run)
 	if s.Paused != nil {
 		status += " (paused)"
@@ -71,10 +77,11 @@ func (a *app) writeStatus(w io.Writer, s *client.Status, next string) error {
 		{"run", s.ID}, {"pipeline", s.Pipeline}, {"version", deployedLine(&s.Run)}, {"status", status}, {"reason", s.Reason},
 		{"started", moment(s.Started)}, {"took", tookText(&s.Run)}, {"by", s.Actor + " (" + s.Trigger + ") on " + s.Host},
 		{"program", s.Code}, {"folder", s.Folder}, {"rows", rowsLine(s)}, {"paused", pausedLine(s.Paused)}, {"resumed", resumedLine(s.Resumed)},
+		{"log", logLine(out.Log)},
 	}
 	lines = append(lines, linkLines(s)...)
 	lines = append(lines, stagedLines(s)...)
-	lines = append(lines, []string{"next", next})
+	lines = append(lines, []string{"next", out.Next})
 	if err := text.Table(w, withValue(lines)...); err != nil {
 		return err
 	}
@@ -108,6 +115,17 @@ func deployedLine(r *client.Run) string {
 		line += ", with the values " + r.Values
 	}
 	return line
+}
+
+// logLine tells where the run is in the record's log; nothing if it has no entry there.
+func logLine(in *local.RunInLog) string {
+	switch {
+	case in == nil:
+		return ""
+	case !in.Signed:
+		return fmt.Sprintf("entry %d, not signed yet", in.Entry)
+	}
+	return fmt.Sprintf("entry %d, signed, at %d of %s", in.Entry, in.Anchored, text.Count(int64(in.Anchors), "anchor"))
 }
 
 func pausedLine(p *client.Pause) string {

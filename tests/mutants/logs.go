@@ -36,7 +36,7 @@ var logs = []mutant{
 	},
 	{
 		name: "leaves are believed", never: "an entry is changed, and its old hash proves it",
-		file: "evidence/keyring.go", old: "if !bytes.Equal(leaf[:], e.Leaf) {", new: "if len(e.Leaf) != len(leaf) {",
+		file: "evidence/keyring.go", old: "if !bytes.Equal(leaf[:], e.Leaf) {", new: "if !bytes.Equal(leaf[:], e.Leaf) && len(e.Leaf) != len(leaf) {",
 		pkg: logTests, run: "^TestAttacks$/^an_entry_is_changed$",
 	},
 	{
