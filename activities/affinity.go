@@ -143,11 +143,12 @@ func (a *Activities) deployed(ctx context.Context, in OpenInput) (OpenInput, err
 
 // findDeployed returns the file of a deployed document: NAME.yaml, or pipeline.yaml in the folder NAME.
 func (a *Activities) findDeployed(name string) (string, error) {
-	if a.affinity.Pipelines == "" {
-		return "", final{TypeInput, fmt.Errorf("no pipelines are deployed on worker %s: start it with --pipelines FOLDER, or deploy %.64q for all with waymark deploy", a.worker, name)}
-	}
 	if !deployedName.MatchString(name) {
 		return "", final{TypeInput, fmt.Errorf("%q is not the name of a pipeline: write up to 63 of a to z, 0 to 9, _ and -", name)}
+	}
+	unknown := &landscape.NotDeployedError{Environment: a.ownEnvironment(), Pipeline: name}
+	if a.affinity.Pipelines == "" {
+		return "", final{TypeNoPipeline, unknown}
 	}
 	folder, err := filepath.Abs(a.affinity.Pipelines)
 	if err != nil {
@@ -164,8 +165,8 @@ func (a *Activities) findDeployed(name string) (string, error) {
 	if nearest := pipeline.Nearest(name, deployedIn(folder)); nearest != "" {
 		meant = fmt.Sprintf(" (did you mean %q?)", nearest)
 	}
-	return "", final{TypeInput, fmt.Errorf("no pipeline named %q is deployed on worker %s%s: it has neither %s nor %s in %s",
-		name, a.worker, meant, name+".yaml", filepath.Join(name, "pipeline.yaml"), folder)}
+	return "", final{TypeNoPipeline, fmt.Errorf("%w, and worker %s has no file of it%s: neither %s nor %s is in %s",
+		unknown, a.worker, meant, name+".yaml", filepath.Join(name, "pipeline.yaml"), folder)}
 }
 
 // deployedIn returns the names of the documents that are deployed in the folder; none if it cannot be read.

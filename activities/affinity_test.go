@@ -55,10 +55,10 @@ func TestSuggestsDeployedPipeline(t *testing.T) {
 	at := fellow
 	at.Pipelines = folder
 	r.become(activities.NewAt(at, r.log, r.payloads, r.planner, "test"))
-	for name, meant := range map[string]string{"weakly": ` (did you mean "weekly"?)`, "order": ` (did you mean "orders"?)`, "payroll": ": it has neither"} {
+	for name, meant := range map[string]string{"weakly": ` (did you mean "weekly"?)`, "order": ` (did you mean "orders"?)`, "payroll": ": neither payroll.yaml nor"} {
 		_, err := try[resumepoint.Plan](r, act.OpenRun, activities.OpenInput{Run: runID, Pipeline: name})
-		says := requireFinal(t, err, activities.TypeInput)
-		require.Contains(t, says, `no pipeline named "`+name+`" is deployed`)
+		says := requireFinal(t, err, activities.TypeNoPipeline)
+		require.Contains(t, says, `no pipeline "`+name+`" is deployed`)
 		require.Contains(t, says, meant)
 	}
 }

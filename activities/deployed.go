@@ -26,11 +26,11 @@ func (a *Activities) registered(ctx context.Context, in OpenInput) (OpenInput, b
 	case errors.As(err, &retired):
 		return in, false, final{TypeRetired, err}
 	case errors.As(err, &unknown):
-		return in, false, final{TypeInput, err}
+		return in, false, final{TypeNoPipeline, err}
 	case errors.Is(err, landscape.ErrNotFound) && version == 0 && in.Environment == "":
 		return in, false, nil
 	case errors.Is(err, landscape.ErrNotFound):
-		return in, false, final{TypeInput, fmt.Errorf("no pipeline named %q is deployed in the environment %q: waymark deploy or waymark promote does that", name, environment)}
+		return in, false, final{TypeNoPipeline, &landscape.NotDeployedError{Environment: environment, Pipeline: name}}
 	case err != nil:
 		return in, false, err
 	}

@@ -39,14 +39,21 @@ const (
 	TypeNotRetryable  = "NotRetryable"    // records of the parent cannot be retried
 	TypeElsewhere     = "RunElsewhere"    // the run's files are not those that this worker sees
 	TypeInput         = "InputInvalid"    // the workflow's input makes no sense
+	TypeNoPipeline    = "NoPipeline"      // no such pipeline is deployed, or it has no such version
 	TypeRetired       = "Retired"         // nothing may start: the pipeline is retired
 	TypeExists        = "RunExists"       // the run is recorded, and the execution has no right to work for it; its details are a Found
 )
 
-// Types of the refusals of runs that may not wait for places, or not any longer. Stored; never rename one.
+// Types of refusals of starts alone. Stored; never rename one.
 const (
-	TypeQueueFull    = "QueueFull"
-	TypeQueueTimeout = "QueueTimeout"
+	TypeQueueFull    = "QueueFull"    // the run may not wait for places
+	TypeQueueTimeout = "QueueTimeout" // or not any longer
+)
+
+// Refusals of starts that are no error's type. Stored; never rename one.
+const (
+	RefusalService = "ServiceFailed"  // an error without a type: a service stayed broken
+	RefusalClosed  = "WorkflowClosed" // the workflow, or the process, ended before the run began
 )
 
 // final carries an error that no retry cures together with its type.

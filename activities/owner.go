@@ -22,8 +22,7 @@ import (
 
 // ExistsError says that a run is recorded already, for which the execution that asks has no right to work.
 type ExistsError struct {
-	Run   string
-	Why   string // what is recorded, and what follows
+	Why   string // which run, what is recorded, and what follows
 	Found Found
 }
 
@@ -36,7 +35,7 @@ type Found struct {
 }
 
 // Error names the run and what is recorded.
-func (e *ExistsError) Error() string { return fmt.Sprintf("RUN_EXISTS: run %s %s", e.Run, e.Why) }
+func (e *ExistsError) Error() string { return "RUN_EXISTS: " + e.Why }
 
 // owner is an execution that works for a run in an epoch.
 type owner struct {
@@ -95,8 +94,8 @@ func (a *Activities) inherit(ctx context.Context, run string, epoch int64, owner
 
 // exists returns why an execution may not work for a run that is recorded, and whether it may resume it.
 func (a *Activities) exists(ctx context.Context, on landscape.Run, from *origin, why string) error {
-	found := &ExistsError{Run: on.ID, Found: Found{Epoch: on.Epoch, Pause: on.Status == pipeline.Running}}
-	said := fmt.Sprintf("is recorded: %s of %s, begun %s by %s (%s)", on.Status, on.Pipeline, moment(int64(on.Started)), on.Actor, on.Trigger)
+	found := &ExistsError{Found: Found{Epoch: on.Epoch, Pause: on.Status == pipeline.Running}}
+	said := on.Recorded()
 	_, err := a.log.Resumable(ctx, on.ID)
 	if rejected := (*landscape.NotResumableError)(nil); errors.As(err, &rejected) {
 		found.Why = said + "; " + rejected.Why + ", or give the new run another id"

@@ -57,6 +57,7 @@ var problemKinds = map[string][2]string{
 	TypeNotRetryable:  {"The refused rows cannot be retried", "the detail says which can"},
 	TypeElsewhere:     {"The run's files are not those that the worker sees", "start a worker that sees them"},
 	TypeInput:         {"The input makes no sense", "correct the input, and start again"},
+	TypeNoPipeline:    {"No such pipeline is deployed", "name one that is: the workflow ListPipelines lists them; or waymark deploy"},
 	TypeRetired:       {"The pipeline is retired: no run of it may start", "waymark restore NAME --why TEXT, if it is to run again"},
 	TypeExists:        {"A run with this id is recorded", "none if it is the run that you want; else start with another id, or without one"},
 	TypeQueueFull:     {"As many runs wait for places as may", "start again when fewer do: waymark queue"},

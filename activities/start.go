@@ -18,9 +18,6 @@ type RefuseInput struct {
 	Reason  string    `json:"reason"`
 }
 
-// untyped is the refusal of a start that failed for an error without a type: a service that stayed broken. Stored; never rename it.
-const untyped = "ServiceFailed"
-
 // RefuseStart records that no run comes of a start, and why.
 //
 // It may run twice: a start that is refused in the same words is not refused again.
@@ -43,7 +40,7 @@ func (a *Activities) refuse(
 	if err != nil {
 		return Labels{}, err
 	}
-	start.State, start.Refusal, start.Reason = landscape.StartRefused, cmp.Or(refusal, untyped), BeforeRun(reason)
+	start.State, start.Refusal, start.Reason = landscape.StartRefused, cmp.Or(refusal, RefusalService), BeforeRun(reason)
 	if as == pipeline.Cancelled {
 		start.State, start.Refusal = landscape.StartCancelled, ""
 	}

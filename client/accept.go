@@ -8,6 +8,7 @@ import (
 
 	"waymark/activities"
 	"waymark/landscape"
+	"waymark/pipeline"
 	"waymark/workflows"
 )
 
@@ -34,13 +35,13 @@ func (e *Execution) asked() landscape.Start {
 	return start
 }
 
-func startBy(by By, run, pipeline string, params map[string]string) landscape.Start {
+func startBy(by By, run, name string, params map[string]string) landscape.Start {
 	given, err := json.Marshal(params)
 	if err != nil {
 		panic(err) // texts always encode
 	}
 	return landscape.Start{
-		Run: run, Pipeline: pipeline, Params: string(given), Actor: by.Actor, Trigger: by.trigger(), Why: by.Why, Workflow: workflows.WorkflowID(run),
+		Run: run, Pipeline: name, Params: string(given), Actor: by.Actor, Trigger: by.trigger(), Why: by.Why, Workflow: workflows.WorkflowID(run),
 	}
 }
 
@@ -60,19 +61,16 @@ func (s *Session) accept(ctx context.Context, e *Execution) error {
 // refuse records that no run comes of a start, and returns the cause. A start that found somebody else working for the run is not recorded.
 func (s *Session) refuse(ctx context.Context, start landscape.Start, cause error) error {
 	known, ok := errors.AsType[*Error](cause)
-	retired := ok && known.Code == PipelineRetired
 	if s.OnCluster() || ok && (known.Kind == Busy || known.Code == InvalidRun) {
 		return cause
 	}
 	start.Actor = cmp.Or(start.Actor, s.Actor)
-	start.State, start.Refusal, start.Reason = landscape.StartRefused, string(RunFailed), cause.Error()
-	switch {
-	case ctx.Err() != nil:
+	start.State, start.Refusal, start.Reason = landscape.StartRefused, refusalOf(cause), cause.Error()
+	if problems, ok := errors.AsType[pipeline.Problems](cause); ok {
+		start.Reason = problems.Error()
+	}
+	if ctx.Err() != nil {
 		start.State, start.Refusal = landscape.StartCancelled, ""
-	case retired:
-		start.Refusal = activities.TypeRetired
-	case ok:
-		start.Refusal = string(known.Code)
 	}
 	return errors.Join(cause, s.Log.Refuse(context.WithoutCancel(ctx), start))
 }
@@ -94,7 +92,7 @@ func (s *Session) endStarts(ctx context.Context, besides string) error {
 		}
 		ours, err := s.owns(ctx, start.Run)
 		if err == nil && ours {
-			start.State, start.Refusal, start.Reason = landscape.StartRefused, string(RunFailed), "the process that was to begin the run ended"
+			start.State, start.Refusal, start.Reason = landscape.StartRefused, activities.RefusalClosed, "the process that was to begin the run ended"
 			err = s.Log.Refuse(ctx, start)
 		}
 		if err != nil {

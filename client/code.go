@@ -56,6 +56,8 @@ const (
 	StateDiverged       Code = "STATE_DIVERGED"        // the record contradicts the run's history
 	CommandRefused      Code = "COMMAND_REFUSED"       // the run refuses the command in the state that it is in
 	RunBusy             Code = "RUN_BUSY"              // somebody executes the run
+	QueueFull           Code = "QUEUE_FULL"            // as many runs wait for places as may
+	QueueTimeout        Code = "QUEUE_TIMEOUT"         // the run has waited for places for as long as it may
 	RunSuperseded       Code = "RUN_SUPERSEDED"        // another process resumed the run
 	StateFolderBusy     Code = "STATE_FOLDER_BUSY"     // another process executes runs in the state folder
 	NoAnswer            Code = "NO_ANSWER"             // what executes the run did not obey in time; it may yet

@@ -97,7 +97,7 @@ func (c *Client) Deploy(ctx context.Context, r DeployRequest) (_ *Deployed, err 
 	}
 	deployed, err := c.deploy(ctx, deposit, made, where, version, r.DryRun)
 	if err != nil {
-		return nil, registryError(where, version.Pipeline, c.place, err)
+		return nil, registryError(where, version.Pipeline, err)
 	}
 	return &Deployed{
 		Pipeline: version.Pipeline, Environment: where, Version: deployed.Version, Bundle: version.Bundle, New: deployed.New, Changed: deployed.Became, Before: deployed.Before,
@@ -209,7 +209,7 @@ func (s *Session) versionDocument(ctx context.Context, environment, word string,
 	}
 	found, err := s.Log.Startable(ctx, environment, name, version)
 	if err != nil {
-		return nil, registryError(environment, name, s.Place, err)
+		return nil, registryError(environment, name, err)
 	}
 	doc := &Document{Params: params, version: found.Version, environment: environment}
 	if doc.values, err = s.Log.LastEnvironment(ctx, environment); err != nil {

@@ -133,11 +133,10 @@ func (e *Execution) classify(err error) (Kind, Code, Cure) {
 	if !ok {
 		return Failed, RunFailed, ""
 	}
-	switch code, refused := refusals[application.Type()]; {
-	case refused && (code == InvalidDocument || code == InvalidInput || code == SourceUnusable):
-		return Invalid, code, ""
-	case refused:
-		return Conflict, code, ""
+	refused, known := refusals[application.Type()]
+	switch {
+	case known:
+		return refused.kind, refused.code, refused.cure
 	case application.Type() == activities.TypeMissing:
 		return Failed, RunFailed, SamePayloads
 	case application.Type() == activities.TypeUnknownRun:
@@ -146,19 +145,48 @@ func (e *Execution) classify(err error) (Kind, Code, Cure) {
 	return Failed, RunFailed, ""
 }
 
-// refusals are the codes of the errors with which workers refuse a run, by their stored types.
-var refusals = map[string]Code{
-	activities.TypeDocument:      InvalidDocument,
-	activities.TypeInput:         InvalidInput,
-	activities.TypeSource:        SourceUnusable,
-	activities.TypeExists:        RunExists,
-	activities.TypeRetired:       PipelineRetired,
-	activities.TypePlanChanged:   DependencyChanged,
-	activities.TypeSourceChanged: DependencyChanged,
-	activities.TypeNotResumable:  NotResumable,
-	activities.TypeStateDiverged: StateDiverged,
-	activities.TypeElsewhere:     RunElsewhere,
-	activities.TypeNotRetryable:  NotRetryable,
+// refusal is what an error says with which workers refuse a run.
+type refusal struct {
+	kind Kind
+	code Code
+	cure Cure
+}
+
+// refusals are those of the errors by their stored types.
+var refusals = map[string]refusal{
+	activities.TypeDocument:      {Invalid, InvalidDocument, ""},
+	activities.TypeInput:         {Invalid, InvalidInput, ""},
+	activities.TypeSource:        {Invalid, SourceUnusable, ""},
+	activities.TypeNoPipeline:    {NotFound, PipelineNotFound, ListPipelines},
+	activities.TypeExists:        {Conflict, RunExists, ""},
+	activities.TypeRetired:       {Conflict, PipelineRetired, RestorePipeline},
+	activities.TypeQueueFull:     {Busy, QueueFull, ""},
+	activities.TypeQueueTimeout:  {Busy, QueueTimeout, ""},
+	activities.TypePlanChanged:   {Conflict, DependencyChanged, ""},
+	activities.TypeSourceChanged: {Conflict, DependencyChanged, ""},
+	activities.TypeNotResumable:  {Conflict, NotResumable, ""},
+	activities.TypeStateDiverged: {Conflict, StateDiverged, ""},
+	activities.TypeElsewhere:     {Conflict, RunElsewhere, ""},
+	activities.TypeNotRetryable:  {Conflict, NotRetryable, ""},
+}
+
+// refusalOf is the stored type of an error for which a start is refused: the one with which workers refuse such a start.
+func refusalOf(err error) string {
+	known, ok := errors.AsType[*Error](err)
+	if !ok {
+		return activities.RefusalService
+	}
+	for kind, refused := range refusals {
+		if refused.code == known.Code && kind != activities.TypeSourceChanged {
+			return kind
+		}
+	}
+	switch known.Kind {
+	case Invalid, NotFound:
+		return activities.TypeInput
+	default:
+		return activities.RefusalService
+	}
 }
 
 // Wait follows the run to its end and returns its figures. The error is an *Error if this execution has no recorded end; a run that

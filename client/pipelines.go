@@ -101,11 +101,11 @@ func (c *Client) findPipeline(ctx context.Context, environment, word string) (Pi
 	}
 	current, err := c.log.Current(ctx, environment, name)
 	if err != nil {
-		return Pipeline{}, registryError(environment, name, c.place, err)
+		return Pipeline{}, registryError(environment, name, err)
 	}
 	p, err := c.pipeline(ctx, current, cmp.Or(version, current.Version))
 	if errors.Is(err, landscape.ErrNotFound) {
-		err = registryError(environment, name, c.place, &landscape.VersionError{Pipeline: name, Version: version, Current: current.Version})
+		err = registryError(environment, name, &landscape.VersionError{Pipeline: name, Version: version, Current: current.Version})
 	}
 	return p, err
 }
@@ -156,7 +156,7 @@ func (c *Client) PipelineHistory(ctx context.Context, environment, name string) 
 	}
 	deployments, err := c.log.Deployments(ctx, environment, name)
 	if err == nil && deployments == nil {
-		err = registryError(environment, name, c.place, landscape.ErrNotFound)
+		err = registryError(environment, name, landscape.ErrNotFound)
 	}
 	if err != nil {
 		return nil, err

@@ -49,7 +49,7 @@ func (c *Client) Promote(ctx context.Context, r RedeployRequest) (_ *Redeployed,
 		}
 		done, err := c.log.Promote(ctx, from, order)
 		if errors.Is(err, landscape.ErrNotFound) {
-			err = registryError(from, name, c.place, err)
+			err = registryError(from, name, err)
 		}
 		return done, err
 	})
@@ -59,7 +59,7 @@ func (c *Client) Promote(ctx context.Context, r RedeployRequest) (_ *Redeployed,
 func (c *Client) mayPromote(ctx context.Context, from string, order landscape.Deployment) error {
 	found, err := c.log.Startable(ctx, from, order.Pipeline, order.Version)
 	if err != nil {
-		return registryError(from, order.Pipeline, c.place, err)
+		return registryError(from, order.Pipeline, err)
 	}
 	before, err := c.values(ctx, from)
 	if err != nil || len(before) == 0 {
@@ -144,7 +144,7 @@ func (c *Client) redeploy(ctx context.Context, r RedeployRequest, do func(order 
 	by := r.or(c.Actor)
 	done, err := do(landscape.Deployment{Environment: where, Pipeline: r.Pipeline, Version: r.Version, Actor: by.Actor, Why: by.Why})
 	if err != nil {
-		return nil, registryError(where, r.Pipeline, c.place, err)
+		return nil, registryError(where, r.Pipeline, err)
 	}
 	redeployed := &Redeployed{redeploymentOf(done.Deployment, landscape.PipelineVersion{}), done.Changed}
 	return redeployed, c.adoptSchedules(ctx, where, done.Pipeline)
@@ -159,8 +159,8 @@ func environmentNamed(name string) (string, error) {
 	return name, nil
 }
 
-// registryError says why something cannot be done with a pipeline that is deployed in an environment. place is that of the landscape.
-func registryError(environment, name, place string, err error) error {
+// registryError says why something cannot be done with a pipeline that is deployed in an environment.
+func registryError(environment, name string, err error) error {
 	unknown, known := errors.AsType[*landscape.VersionError](err)
 	retired, ended := errors.AsType[*landscape.RetiredError](err)
 	_, said := errors.AsType[*Error](err)
@@ -176,10 +176,8 @@ func registryError(environment, name, place string, err error) error {
 	case errors.Is(err, landscape.ErrNothingBefore):
 		return &Error{Kind: Conflict, Code: NothingBefore, Message: fmt.Sprintf("pipeline %s: %v", name, landscape.ErrNothingBefore), Cure: ListPipelines, Err: err}
 	case errors.Is(err, landscape.ErrNotFound):
-		if environment != landscape.DefaultEnvironment {
-			place = environment + " of " + place
-		}
-		return &Error{Kind: NotFound, Code: PipelineNotFound, Message: fmt.Sprintf("no pipeline %q is deployed in %s", name, place), Cure: ListPipelines, Err: err}
+		unknown := &landscape.NotDeployedError{Environment: environment, Pipeline: name}
+		return &Error{Kind: NotFound, Code: PipelineNotFound, Message: unknown.Error(), Cure: ListPipelines, Err: err}
 	}
 	return err
 }

@@ -166,10 +166,10 @@ func (s *Session) refuseTaken(ctx context.Context, id string) error {
 	if err := pipeline.CheckRunID(id); err != nil {
 		return &Error{Kind: Invalid, Code: InvalidRun, Message: err.Error(), Err: err}
 	}
-	_, err := s.Log.Run(ctx, id)
+	run, err := s.Log.Run(ctx, id)
 	switch {
 	case err == nil:
-		return &Error{Kind: Conflict, Code: RunExists, Message: fmt.Sprintf("run %s is recorded already", id), Cure: OtherID, Run: id}
+		return &Error{Kind: Conflict, Code: RunExists, Message: run.Recorded(), Cure: OtherID, Run: id}
 	case errors.Is(err, landscape.ErrNotFound):
 		return nil
 	default:

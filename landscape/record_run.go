@@ -1,6 +1,8 @@
 package landscape
 
 import (
+	"fmt"
+
 	"waymark/pipeline"
 	"waymark/plugin"
 )
@@ -25,6 +27,12 @@ type RunHead struct {
 	Final          bool               `db:"final,move"`            // cancelled permanently: nobody may resume it
 	Finished       Micros             `db:"finished_us,move,null"` // zero while it runs
 	Reason         string             `db:"reason,move"`           // one sentence for people; empty while it runs
+}
+
+// Recorded says, for a sentence, that the run is recorded, and what it is.
+func (r RunHead) Recorded() string {
+	begun := r.Started.Time().UTC().Format("2006-01-02 15:04:05.000000 MST")
+	return fmt.Sprintf("run %s is recorded: %s of %s, begun %s by %s (%s)", r.ID, r.Status, r.Pipeline, begun, r.Actor, r.Trigger)
 }
 
 // Run is one run of one pipeline document. Log sets Started, Epoch, Status, Final, Finished and Reason.

@@ -39,6 +39,17 @@ func (e *VersionError) Error() string {
 // Unwrap returns ErrNotFound.
 func (e *VersionError) Unwrap() error { return ErrNotFound }
 
+// NotDeployedError says that no pipeline with the name is deployed in an environment. It wraps ErrNotFound.
+type NotDeployedError struct{ Environment, Pipeline string }
+
+// Error names both.
+func (e *NotDeployedError) Error() string {
+	return fmt.Sprintf("no pipeline %q is deployed in %s", e.Pipeline, e.Environment)
+}
+
+// Unwrap returns ErrNotFound.
+func (e *NotDeployedError) Unwrap() error { return ErrNotFound }
+
 // ErrNothingBefore says that no other version of a pipeline was current before the current one.
 var ErrNothingBefore = errors.New("no other version was current before")
 

@@ -78,7 +78,7 @@ func TestARunIsOfAnEnvironment(t *testing.T) {
 	for _, c := range []struct{ environment, kind, says string }{
 		{"", activities.TypeRetired, "pipeline shared is retired in prod since "},
 		{"prod", activities.TypeRetired, "by ann: the shop closed"},
-		{"stage", activities.TypeInput, `no pipeline named "shared" is deployed in the environment "stage"`},
+		{"stage", activities.TypeNoPipeline, `no pipeline "shared" is deployed in stage`},
 	} {
 		execution := system.Execute(t, s.Temporal, "", map[string]any{"pipeline": "shared", "environment": c.environment})
 		var application *temporal.ApplicationError

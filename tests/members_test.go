@@ -135,7 +135,7 @@ func TestADeployedPipelineIsRunByItsName(t *testing.T) {
 		[]any{start.Seq, start.State, start.Refusal, start.Why, start.Workflow})
 
 	for name, says := range map[string]string{
-		"nobody": `no pipeline named "nobody" is deployed`, "../shared": `"../shared" is not the name of a pipeline`, "": "names nothing to run",
+		"nobody": `no pipeline "nobody" is deployed in default`, "../shared": `"../shared" is not the name of a pipeline`, "": "names nothing to run",
 	} {
 		require.ErrorContains(t, system.Execute(t, s.Temporal, "", map[string]any{"pipeline": name}).Get(t.Context(), nil), says)
 	}
@@ -156,7 +156,7 @@ func TestAnInputThatIsRefusedLeavesItsReason(t *testing.T) {
 		`(did you mean "shared"?)`:                           map[string]any{"pipeline": "shraed"},
 	}
 	inputs["no parameter named"] = map[string]any{"pipeline": "shared", "params": map[string]any{"nobody": 1}}
-	types := map[string]string{"no parameter named": activities.TypeDocument}
+	types := map[string]string{"no parameter named": activities.TypeDocument, `(did you mean "shared"?)`: activities.TypeNoPipeline}
 	for says, input := range inputs {
 		handle := system.Execute(t, s.Temporal, "", input)
 		err := handle.Get(t.Context(), nil)
@@ -260,7 +260,7 @@ func TestAVersionIsRunByWorkersWithoutItsFolder(t *testing.T) {
 		s.Verify(t, result.Run)
 	}
 	for name, says := range map[string]string{
-		"shared@3": "pipeline shared has no version 3; its current one is 2", "nobody@1": `no pipeline named "nobody" is deployed in the environment "default"`,
+		"shared@3": "pipeline shared has no version 3; its current one is 2", "nobody@1": `no pipeline "nobody" is deployed in default`,
 	} {
 		require.ErrorContains(t, system.Execute(t, s.Temporal, "", map[string]any{"pipeline": name}).Get(t.Context(), nil), says)
 	}

@@ -238,7 +238,7 @@ func TestFailuresAreProblems(t *testing.T) {
 		"a number":            {map[string]any{"pipeline": 5}, "InputInvalid", "InputInvalid", "/pipeline", "wrong_type"},
 		"an id":               {map[string]any{"pipeline": "orders", "run": "../x"}, "InputInvalid", "InputInvalid", "/run", "invalid"},
 		"a key below another": {map[string]any{"retry": map[string]any{"off": "r"}}, "InputInvalid", "InputInvalid", "/retry/off", "unknown_key"},
-		"no such pipeline":    {map[string]any{"pipeline": "none"}, "InputInvalid", "InputInvalid", "", ""},
+		"no such pipeline":    {map[string]any{"pipeline": "none"}, "NoPipeline", "NoPipeline", "", ""},
 		"a broken document":   {map[string]any{"pipeline": "broken"}, "DocumentInvalid", "DocumentInvalid", "/sinks/out", "DocumentInvalid"},
 		"no such file":        {map[string]any{"pipeline": "lost"}, "SourceUnusable", "NOT_FOUND", "", ""},
 		"a refused row":       {map[string]any{"pipeline": "strict"}, "RowFailed", "CONVERT", "", ""},

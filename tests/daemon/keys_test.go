@@ -208,7 +208,7 @@ func TestAnInputThatIsRefusedIsInTheLog(t *testing.T) {
 	}{
 		"a text":           {"big", "the input is no object"},
 		"a list of values": {map[string]any{"pipeline": "orders", "params": map[string]any{"limit": []int{1}}}, `the value of parameter "limit" must be`},
-		"no such document": {map[string]any{"pipeline": "gone"}, `no pipeline named "gone"`},
+		"no such document": {map[string]any{"pipeline": "gone"}, `no pipeline "gone"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			id := strings.ReplaceAll(name, " ", "-")

@@ -48,7 +48,7 @@ var starts = []mutant{
 		pkg: "./tests", run: "^TestAKeyMeansOneRun$",
 	},
 	{
-		name: "the second start with a key fails", never: "a service that asks twice is told of a failure",
+		name: "the second start with a key fails", never: "a service that asks a second time gets a failure in the place of the result",
 		file: "workflows/key.go", old: "if !temporal.IsWorkflowExecutionAlreadyStartedError(err) {", new: "if true {",
 		pkg: "./tests", run: "^TestAKeyMeansOneRun$",
 	},

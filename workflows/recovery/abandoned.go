@@ -84,15 +84,12 @@ func (a Abandoned) endStart(ctx context.Context, start landscape.Start) (bool, e
 	if err != nil || !known || latest.Open() || start.Decided != 0 {
 		return false, err
 	}
-	start.State, start.Refusal, start.Reason = landscape.StartRefused, workflowClosed, HowClosed(latest)
+	start.State, start.Refusal, start.Reason = landscape.StartRefused, activities.RefusalClosed, HowClosed(latest)
 	if err := a.Log.Refuse(ctx, start); err != nil {
 		return false, err
 	}
 	return true, a.release(ctx, start.Run)
 }
-
-// workflowClosed is the refusal of a start whose workflow was closed before the run began. Stored; never rename it.
-const workflowClosed = "WorkflowClosed"
 
 // mostClosed is how many workflows Since looks at: more do not end within a few minutes.
 const mostClosed = 1000

@@ -42,7 +42,7 @@ func (k *Keeper) fate(ctx context.Context, slot landscape.Slot, now landscape.Mi
 		f.state, f.reason = unwanted, start.Reason
 	default:
 		f.state, f.reason = failed, start.Reason
-		f.curable = start.State == landscape.StartRefused && start.Refusal != activities.TypeInput
+		f.curable = start.State == landscape.StartRefused && start.Refusal != activities.TypeInput && start.Refusal != activities.TypeNoPipeline
 	}
 	return f, nil
 }
