@@ -146,7 +146,7 @@ func TestTheSameCauseHasTheSameWords(t *testing.T) {
 			require.NoError(t, all.Wait())
 			for i, w := range ways {
 				if answers[i].start != nil {
-					d.check(t, w, c, d.asking(i, c), answers[i])
+					d.check(t, w, c, answers[i])
 				}
 			}
 		})
@@ -171,7 +171,7 @@ func (d *doorsteps) asking(way int, c cause) asking {
 }
 
 // check compares what is recorded, and what was answered, with what the cause has in all ways.
-func (d *doorsteps) check(t *testing.T, w way, c cause, a asking, got answer) {
+func (d *doorsteps) check(t *testing.T, w way, c cause, got answer) {
 	t.Helper()
 	start, err := got.start(t.Context())
 	require.NoError(t, err, w.name)
