@@ -18,6 +18,7 @@ import (
 
 // Codes of Postgres' errors: https://www.postgresql.org/docs/current/errcodes-appendix.html
 const (
+	uniqueViolation      = "23505"
 	serializationFailure = "40001"
 	deadlockDetected     = "40P01"
 	diskFull             = "53100"

@@ -17,7 +17,7 @@ func again(ctx context.Context, work func() error) error {
 	pause := firstPause
 	for try := 1; ; try++ {
 		err := work()
-		if err == nil || try == tries || !passing(err) {
+		if err == nil || try == tries || !passing(err) && (try > 1 || !raced(err)) {
 			return err
 		}
 		select {
@@ -28,3 +28,7 @@ func again(ctx context.Context, work func() error) error {
 		}
 	}
 }
+
+// raced reports whether two transactions may have inserted the same record at the same moment. Postgres then finds the key taken, and lets the record
+// that is there be, unless it comes first to another unique index of the table: then it fails, and finds the record the next time.
+func raced(err error) bool { return codeOf(err) == uniqueViolation }
