@@ -340,7 +340,7 @@ func TestAttacks(t *testing.T) {
 				path := filepath.Join(p.anchor, "tile/entries/000.p/5")
 				text, err := os.ReadFile(path)
 				require.NoError(t, err)
-				require.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(text), "r2", "r8", 1)), 0o600))
+				require.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(text), `"run":"r2"`, `"run":"r8"`, 1)), 0o600))
 			},
 			want: []string{"anchor: has another entry 3"},
 		},
