@@ -1,6 +1,7 @@
 package daemon_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -28,6 +29,7 @@ func makeCurrent(t *testing.T, s *site, build string) {
 func TestARunStaysOnTheVersionOnWhichItBegan(t *testing.T) {
 	t.Parallel()
 	s := newSiteWith(t, embedded.Options{Schedules: true}) // versions are kept by Temporal's own workflows, as schedules are
+	s.write(t, "pipelines/elsewhere.yaml", strings.NewReplacer("name: orders", "name: elsewhere", "out/all", "out/elsewhere").Replace(orders))
 	g := &gate{kind: landscape.Chunk{}, waits: make(chan struct{}, 1), open: make(chan struct{})}
 	of := func(build string) daemon.Config {
 		c := s.config(s.address(t))
@@ -43,7 +45,7 @@ func TestARunStaysOnTheVersionOnWhichItBegan(t *testing.T) {
 	next := begin(t, of("2.0"), daemon.Program{}, nil)
 	next.said(t, "working")
 	makeCurrent(t, s, "2.0")
-	second := s.run(t, s.client, "second", map[string]any{})
+	second := s.run(t, s.client, "second", map[string]any{"pipeline": "elsewhere"}) // or it would wait for the target of the first
 	require.NoError(t, second.Get(t.Context(), nil), "the new version does it, while the old one waits")
 	close(g.open)
 	var result workflows.RunResult

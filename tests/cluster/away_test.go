@@ -1,0 +1,107 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
+	sdk "go.temporal.io/sdk/client"
+
+	"waymark/client"
+	"waymark/landscape"
+	"waymark/workflows"
+)
+
+// asking is one way of asking a cluster for a run. It returns what became of that: nothing if it is accepted.
+type asking struct {
+	name string
+	ask  func(ctx context.Context, c *topology, run string) (answer string, err error)
+}
+
+// noRecord is what somebody is told whose process reads the record itself while that is away.
+const noRecord = "nothing listens there: is Postgres running, and does it listen at this address?"
+
+// noTemporal is that nobody has answered for as long as somebody waited.
+const noTemporal = "no answer"
+
+// askings are the ways. Commands ask as the library does.
+var askings = []asking{
+	{"library", func(ctx context.Context, c *topology, run string) (string, error) {
+		e, err := c.home.Start(ctx, client.StartRequest{Run: run, Pipeline: "orders", Params: map[string]string{"out": run}, Detach: true})
+		if refused, ok := errors.AsType[*client.Error](err); ok {
+			return string(refused.Code), nil
+		}
+		switch {
+		case err != nil && strings.Contains(err.Error(), noRecord):
+			return noRecord, nil
+		case err != nil && strings.Contains(err.Error(), "deadline exceeded"):
+			return noTemporal, nil
+		}
+		if err == nil {
+			err = e.Close()
+		}
+		return "", err
+	}},
+	{"stranger", func(ctx context.Context, c *topology, run string) (string, error) {
+		_, err := c.temporal.ExecuteWorkflow(ctx, sdk.StartWorkflowOptions{ID: workflows.WorkflowID(run), TaskQueue: workflows.TaskQueue}, workflows.RunPipelineName,
+			map[string]any{"run": run, "pipeline": "orders", "params": map[string]string{"out": run}})
+		_, away := errors.AsType[*serviceerror.Unavailable](err)
+		_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
+		if away || late || errors.Is(err, context.DeadlineExceeded) {
+			return noTemporal, nil
+		}
+		return "", err
+	}},
+}
+
+// TestStartsWhileAServiceIsAway asks for runs while workers, the record or Temporal are away. Each start that was accepted is a complete run as soon as the service is
+// back, and only those; who was refused knows, and may ask again.
+func TestStartsWhileAServiceIsAway(t *testing.T) {
+	t.Parallel()
+	c := start(t)
+	c.deploy(10)
+	var worker *process
+	for _, away := range []struct {
+		name    string
+		stop    func()
+		back    func()
+		answers []string // by way; empty: accepted
+	}{
+		{"worker", func() {}, func() { worker = c.worker("one") }, []string{"", ""}},
+		{"record", func() { c.postgres.Stop(true) }, func() { c.postgres.Start(t) }, []string{noRecord, ""}},
+		{"temporal", c.server.kill, c.startTemporal, []string{noTemporal, noTemporal}},
+	} {
+		away.stop()
+		for i, way := range askings {
+			ctx, done := context.WithTimeout(t.Context(), 8*time.Second)
+			answer, err := way.ask(ctx, c, away.name+"-"+way.name)
+			done()
+			require.NoError(t, err, "%s, %s", away.name, way.name)
+			require.Equal(t, away.answers[i], answer, "%s, %s", away.name, way.name)
+		}
+		away.back()
+		for i, way := range askings {
+			run := away.name + "-" + way.name
+			if away.answers[i] != "" {
+				_, err := c.log.LastStart(t.Context(), run)
+				require.ErrorIs(t, err, landscape.ErrNotFound, run)
+				answer, err := way.ask(t.Context(), c, run)
+				require.NoError(t, err, run)
+				require.Empty(t, answer, run)
+			}
+			await(t, run, func() bool {
+				on, err := c.log.Run(t.Context(), run)
+				return err == nil && client.Complete(on.Status)
+			})
+			begun, err := c.log.LastStart(t.Context(), run)
+			require.NoError(t, err)
+			require.Equal(t, landscape.StartBegun, begun.State, run)
+			require.Zero(t, begun.Seq, "%s was asked for more than once", run)
+		}
+	}
+	worker.stop()
+}
