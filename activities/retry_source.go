@@ -22,12 +22,7 @@ type retriedSource struct {
 }
 
 // Version is that of the document's source.
-func (s *retriedSource) Version() int {
-	if versioned, ok := s.Source.(plugin.Versioned); ok {
-		return versioned.Version()
-	}
-	return 1
-}
+func (s *retriedSource) Version() int { return plugin.VersionOf(s.Source) }
 
 // Stat returns what was settled when the run began, if it is still to be had.
 func (s *retriedSource) Stat(ctx context.Context) (plugin.SourceInfo, error) {

@@ -37,6 +37,14 @@ type Versioned interface {
 	Version() int
 }
 
+// VersionOf returns the version of a Source or Sink: 1 if it does not say.
+func VersionOf(plugged any) int {
+	if versioned, ok := plugged.(Versioned); ok {
+		return versioned.Version()
+	}
+	return 1
+}
+
 // SourceInfo pins a source: two equal values mean that it holds the same bytes as far as can be known without reading.
 type SourceInfo struct {
 	Files []FileInfo `json:"files"`          // in reading order; empty for a source that matched nothing

@@ -148,15 +148,7 @@ type storedSource struct {
 }
 
 // Version is that of the document's source.
-func (s *storedSource) Version() int { return versionOf(s.Source) }
-
-// versionOf returns the version of a plugin.
-func versionOf(plugged any) int {
-	if versioned, is := plugged.(plugin.Versioned); is {
-		return versioned.Version()
-	}
-	return 1
-}
+func (s *storedSource) Version() int { return plugin.VersionOf(s.Source) }
 
 // Stat returns what there was to read.
 func (s *storedSource) Stat(context.Context) (plugin.SourceInfo, error) {
@@ -240,7 +232,7 @@ type nowhere struct {
 }
 
 // Version is that of the document's sink.
-func (s *nowhere) Version() int { return versionOf(s.Sink) }
+func (s *nowhere) Version() int { return plugin.VersionOf(s.Sink) }
 
 // TypedEncoder returns the encoder of the document's sink.
 func (s *nowhere) TypedEncoder(fields []plugin.Field, open bool) (plugin.Encoder, error) {

@@ -122,8 +122,13 @@ func (h *Home) Auditor(ctx context.Context) (*audit.Auditor, error) {
 	if err != nil {
 		return nil, err
 	}
-	planner.Allow = append(slices.Clone(planner.Allow), string(filepath.Separator)) // it opens none of the files that a document names
-	return audit.New(h.stores.Log.Reader, h.stores.Payloads, planner), nil
+	return audit.New(h.stores.Log.Reader, h.stores.Payloads, everywhere(planner)), nil
+}
+
+// everywhere is a planner for who compiles recorded documents, and opens none of the files that they name: wherever these are.
+func everywhere(planner worker.Planner) worker.Planner {
+	planner.Allow = append(slices.Clone(planner.Allow), string(filepath.Separator))
+	return planner
 }
 
 // Deposit does what client.Host says.

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -123,8 +121,8 @@ func (h *Home) beside(ctx context.Context, again *recompute.Rerun, scratch Folde
 	if err != nil {
 		return nil, err
 	}
+	planner = everywhere(planner)
 	planner.Rerun = again
-	planner.Allow = append(slices.Clone(planner.Allow), string(filepath.Separator)) // it opens none of the files that a document names
 	o := h.options
 	o.State, o.Landscape, o.Payloads, o.Cluster, o.Existing, o.Unchanged, o.Logger = scratch, "", "", nil, false, false, slog.New(slog.DiscardHandler)
 	second, err := Open(ctx, o)

@@ -154,14 +154,10 @@ func (p *Plan) describeNode(node *Node) NodeDescription {
 
 // version returns the version of the node's plugin: 1 if it does not say, and for a step.
 func (n *Node) version() int {
-	var plug any = n.Source
 	if n.Kind == Sink {
-		plug = n.Sink
+		return plugin.VersionOf(n.Sink)
 	}
-	if versioned, ok := plug.(plugin.Versioned); ok {
-		return versioned.Version()
-	}
-	return 1
+	return plugin.VersionOf(n.Source)
 }
 
 func (n *Node) determinism() pipeline.Determinism {

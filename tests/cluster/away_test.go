@@ -22,7 +22,7 @@ type asking struct {
 	ask  func(ctx context.Context, c *topology, run string) (answer string, err error)
 }
 
-// noRecord is what somebody is told whose process reads the record itself while that is away.
+// noRecord is the error of a client that reads the record itself while Postgres is down.
 const noRecord = "nothing listens there: is Postgres running, and does it listen at this address?"
 
 // noTemporal is that nobody has answered for as long as somebody waited.
