@@ -83,6 +83,7 @@ type folding struct {
 	settled  *barrier.Settlement
 	rows     int64 // that came out
 	chunks   []recompute.Derived
+	state    []byte // of the barrier after the fold, if it is to be stored; else nil
 	saved    resumepoint.SavedFold
 }
 
@@ -103,9 +104,7 @@ func (f *folding) do(ctx context.Context) (err error) {
 	}
 	f.held.folds, f.held.at = f.in.Fold+1, f.in.At
 	f.chunks, f.rows = recompute.Derive(f.run.plan, f.held.node, f.settled, f.in.Rows, f.in.Chunks), int64(len(f.settled.Outs))
-	if err = f.save(ctx); err != nil {
-		return err
-	}
+	f.save()
 	return f.record(ctx)
 }
 
@@ -224,22 +223,20 @@ const (
 	mostFolds  = 16
 )
 
-// save stores the state if it is time to.
-func (f *folding) save(ctx context.Context) (err error) {
+// save takes the state, to be stored with the fold, if it is time to.
+func (f *folding) save() {
 	held := f.held
 	held.skipped++
 	if f.in.Kind == FoldEnd || held.saved > smallState && held.skipped < mostFolds {
-		return nil
+		return
 	}
 	state := held.machine.AppendState(nil)
 	held.saved = len(state)
 	if len(state) > smallState && held.skipped < mostFolds {
-		return nil
+		return
 	}
 	held.skipped = 0
-	digest, err := f.payloads.Put(ctx, state)
-	f.saved = resumepoint.SavedFold{Digest: string(digest), Folds: f.in.Fold + 1}
-	return err
+	f.state, f.saved = state, resumepoint.SavedFold{Digest: string(payload.Of(state)), Folds: f.in.Fold + 1}
 }
 
 // holding returns the state of a barrier.

@@ -20,18 +20,34 @@ func (f *folding) record(ctx context.Context) error {
 		}
 		record.Arrivals = recompute.MembersOf(chunk, f.arrivals, members)
 	}
+	return f.log.Keep(ctx, f.run.id, func() (payloads []string, err error) {
+		record.Derived, payloads, err = f.store(ctx)
+		return payloads, err
+	}, func() error { return f.log.RecordFold(ctx, record) })
+}
+
+// store stores the barrier's state, if it is time to, and the rows that came out.
+func (f *folding) store(ctx context.Context) (derived []landscape.DerivedChunk, payloads []string, err error) {
+	if f.state != nil {
+		digest, err := f.payloads.Put(ctx, f.state)
+		if err != nil {
+			return nil, nil, err
+		}
+		payloads = append(payloads, string(digest))
+	}
 	for i := range f.chunks {
 		stored, rows, err := f.storeRecords(ctx, f.run, f.held.name, f.chunks[i].Ordinal, f.chunks[i].Input)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
 		f.chunks[i].Input.RecordHashes = rows.Hashes
 		stored.Cursor, stored.Attempt = "{}", 1
-		record.Derived = append(record.Derived, landscape.DerivedChunk{
+		payloads = append(payloads, stored.Pack)
+		derived = append(derived, landscape.DerivedChunk{
 			Chunk: stored, Records: rows, Batches: f.chunks[i].Batches, Parents: recompute.TokensOf(f.run.plan, f.chunks[i].Parents),
 		})
 	}
-	return f.log.RecordFold(ctx, record)
+	return derived, payloads, nil
 }
 
 // foldOf is a fold of which it is not known yet what it gave.

@@ -126,10 +126,6 @@ func (a *Activities) begin(ctx context.Context, in OpenInput, with beginning) er
 	if err != nil {
 		return err
 	}
-	tables, err := a.storeTables(ctx, in.Run, compiled)
-	if err != nil {
-		return err
-	}
 	graph := recompute.Graph(in.Run, compiled)
 	for i := range graph.Sources {
 		pin, ok := pins[graph.Sources[i].Source]
@@ -142,7 +138,7 @@ func (a *Activities) begin(ctx context.Context, in OpenInput, with beginning) er
 		}
 		graph.Sources[i].Info = string(info)
 	}
-	graph.Tables = tables
+	graph.Tables = recompute.TablesOf(in.Run, compiled)
 	if err := a.writeMarker(ctx, in.Run); err != nil {
 		return err
 	}
@@ -152,23 +148,27 @@ func (a *Activities) begin(ctx context.Context, in OpenInput, with beginning) er
 	key := seal.NewKey()
 	graph.Key = key[:]
 	graph.By, graph.Slot, graph.Admission = []landscape.Execution{from.Execution}, in.For, with.on
-	err = a.log.BeginRun(ctx, record, graph)
+	err = a.log.Keep(ctx, in.Run,
+		func() ([]string, error) { return a.storeTables(ctx, compiled) },
+		func() error { return a.log.BeginRun(ctx, record, graph) })
 	if diverged := (*landscape.DivergedError)(nil); errors.As(err, &diverged) { // perhaps another execution was faster
 		return cmp.Or(a.begun(ctx, in, from), err)
 	}
 	return err
 }
 
-// storeTables stores the lookup tables as they are now: every recomputation of the run's rows uses these.
-func (a *Activities) storeTables(ctx context.Context, run string, compiled *plan.Plan) ([]landscape.LookupTable, error) {
+// storeTables stores the lookup tables as they are now, and returns their digests: every recomputation of the run's rows uses these.
+func (a *Activities) storeTables(ctx context.Context, compiled *plan.Plan) (payloads []string, err error) {
 	for i := range compiled.Nodes {
 		if table := compiled.Nodes[i].Table; table != nil {
-			if _, err := a.payloads.Put(ctx, table.Content); err != nil {
+			digest, err := a.payloads.Put(ctx, table.Content)
+			if err != nil {
 				return nil, fmt.Errorf("table of %s: %w", compiled.Nodes[i].Name, err)
 			}
+			payloads = append(payloads, string(digest))
 		}
 	}
-	return recompute.TablesOf(run, compiled), nil
+	return payloads, nil
 }
 
 func (a *Activities) record(in OpenInput, compiled *plan.Plan) (landscape.Run, error) {

@@ -148,12 +148,14 @@ func (a *Activities) storeChunk(ctx context.Context, r *run, in ReadInput, chunk
 	if err != nil {
 		return nil, err
 	}
-	record, rows, err := a.storeRecords(ctx, r, in.Source, in.Chunk, engine.Input{Chunk: chunk})
-	if err != nil {
-		return nil, err
-	}
-	record.Cursor, record.Attempt = string(cursor), int64(activity.GetInfo(ctx).Attempt)
-	return rows.Hashes, a.log.RecordChunk(ctx, record, rows)
+	var record landscape.Chunk
+	var rows landscape.Records
+	err = a.log.Keep(ctx, r.id, func() (payloads []string, err error) {
+		record, rows, err = a.storeRecords(ctx, r, in.Source, in.Chunk, engine.Input{Chunk: chunk})
+		record.Cursor, record.Attempt = string(cursor), int64(activity.GetInfo(ctx).Attempt)
+		return []string{record.Pack}, err
+	}, func() error { return a.log.RecordChunk(ctx, record, rows) })
+	return rows.Hashes, err
 }
 
 // storeRecords stores the records of a chunk of an origin as a pack, and returns the chunk's record without its cursor.

@@ -3,6 +3,7 @@ package activities
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -61,7 +62,11 @@ func NewRetry(ctx context.Context, log *landscape.Reader, payloads *payload.Stor
 	if err := f.checkLocations(ctx); err != nil {
 		return nil, err
 	}
-	return f.retry, f.checkHeaders(ctx, payloads)
+	err = f.checkHeaders(ctx, payloads)
+	if errors.Is(err, payload.ErrPurged) {
+		err = notRetryable("run %s cannot be retried: %v", parent.ID, err)
+	}
+	return f.retry, err
 }
 
 // mayRetry rejects a run that is not done with its rows.

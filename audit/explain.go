@@ -129,6 +129,10 @@ func (i *explaining) origin(ctx context.Context) error {
 	}
 	in, err := recompute.Record(ctx, i.payloads, i.compiled, i.chunk, i.index)
 	switch {
+	case errors.Is(err, payload.ErrPurged):
+		purged, _ := errors.AsType[*payload.PurgedError](err)
+		source.State, source.Purged = Purged, purged.Told
+		return nil
 	case errors.Is(err, payload.ErrNotFound):
 		source.State = Missing
 		return nil

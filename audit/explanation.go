@@ -83,6 +83,7 @@ type Availability string
 const (
 	Stored  Availability = "stored"  // here, and its bytes are what its digest promises
 	Missing Availability = "missing" // should be here, and is not
+	Purged  Availability = "purged"  // deleted by an order that is recorded
 	Corrupt Availability = "corrupt" // here, and its bytes are others than its digest promises
 )
 
@@ -141,8 +142,9 @@ type Origin struct {
 	Payload    string       `json:"payload"`
 	Index      int          `json:"payload_index"`
 	State      Availability `json:"payload_state"`
-	Raw        string       `json:"raw,omitempty"`        // the record as read, if it is text
-	RawBase64  []byte       `json:"raw_base64,omitempty"` // the record as read, if it is not
+	Purged     string       `json:"payload_purged,omitempty"` // when it was, by whom and why
+	Raw        string       `json:"raw,omitempty"`            // the record as read, if it is text
+	RawBase64  []byte       `json:"raw_base64,omitempty"`     // the record as read, if it is not
 }
 
 // Visit is what happened to the row at one node.
@@ -196,7 +198,7 @@ type Rejection struct {
 	SentTo  string `json:"sent_to"`
 }
 
-// True reports whether nothing that was computed differs from the record, and the stored record is there and whole. What
+// True reports whether nothing that was computed differs from the record, and the stored record is whole, and there unless it was purged. What
 // cannot be computed, and why, is in Note; it does not make the answer no.
 func (s *Explanation) True() bool {
 	for _, token := range s.Tokens {
@@ -204,7 +206,7 @@ func (s *Explanation) True() bool {
 			return false
 		}
 	}
-	return s.Source.State == Stored && s.Source.Computed == "" && s.unopposed()
+	return (s.Source.State == Stored || s.Source.State == Purged) && s.Source.Computed == "" && s.unopposed()
 }
 
 // unopposed reports whether nothing that was computed differs from the record.

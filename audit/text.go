@@ -142,6 +142,8 @@ func (s *Explanation) writeOrigin(b *strings.Builder) {
 		fmt.Fprintf(b, "read from %s, line %d, bytes %d to %d\n", s.Source.File, s.Source.Line, s.Source.ByteOffset, s.Source.ByteOffset+s.Source.ByteLength)
 	}
 	switch {
+	case s.Source.State == Purged:
+		fmt.Fprintf(b, "  record  its payload %s was %s\n", s.Source.Payload, s.Source.Purged)
 	case s.Source.State != Stored:
 		fmt.Fprintf(b, "  record  its payload %s is %s\n", s.Source.Payload, s.Source.State)
 	case s.Source.RawBase64 != nil:

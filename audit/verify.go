@@ -65,6 +65,7 @@ type Problem struct {
 // Kinds of problems.
 const (
 	PayloadMissing   = "payload_missing"
+	PayloadPurged    = "payload_purged" // which is no problem, and in no report
 	PayloadCorrupt   = "payload_corrupt"
 	RecordDiffers    = "record_differs"    // the engine, given the stored records, comes to another result than is recorded
 	ArtifactDiffers  = "artifact_differs"  // a published file is missing or holds other bytes
@@ -177,6 +178,8 @@ func (v *verification) guard(ctx context.Context, where string, do func(context.
 // kindOf returns the kind of problem that an error tells of; other if it is none of a payload or a column.
 func kindOf(err error, other string) string {
 	switch {
+	case errors.Is(err, payload.ErrPurged):
+		return PayloadPurged
 	case errors.Is(err, payload.ErrNotFound), errors.Is(err, payload.ErrBadKey):
 		return PayloadMissing
 	case errors.Is(err, payload.ErrCorrupt), errors.Is(err, payload.ErrTooLarge):
@@ -190,7 +193,7 @@ func kindOf(err error, other string) string {
 // lost reports whether an error says that a payload is not to be had.
 func lost(err error) bool {
 	kind := kindOf(err, "")
-	return kind == PayloadMissing || kind == PayloadCorrupt
+	return kind == PayloadMissing || kind == PayloadCorrupt || kind == PayloadPurged
 }
 
 // readLanes reads the lanes of the run.
@@ -221,6 +224,7 @@ type verification struct {
 	firsts      *firsts.Index                            // which tokens are the first with their values
 	indexed     map[landscape.ChunkKey]bool              // chunks whose values are in it
 	again       map[string]*fedAgain                     // by source: the records of another run that it retries
+	purged      []Problem                                // payloads that were purged: what hangs on them cannot be looked at again
 	progress    *progress
 	headers     map[string]string // by file of the source that is looked at: digest of what its records are parsed with
 }
@@ -230,6 +234,10 @@ func (v *verification) add(kind, where, format string, args ...any) {
 }
 
 func (v *verification) addProblem(problem Problem) {
+	if problem.Kind == PayloadPurged { // by order, and on record
+		v.purged = append(v.purged, problem)
+		return
+	}
 	if len(v.report.Problems) == maxProblems {
 		v.report.More = true
 		return

@@ -76,6 +76,10 @@ func (v *verification) noteWork(context.Context) error {
 	if v.report.Folds > 0 {
 		v.compared(CheckedFolds, "", "%s of barriers, taken again", plural(v.report.Folds, "fold"))
 	}
+	if len(v.purged) > 0 {
+		v.skipped(CheckedRecords, "", "of %s the records are not stored any more, so only their hashes and ways are looked at: %s: %s",
+			plural(int64(len(v.purged)), "chunk"), v.purged[0].Where, v.purged[0].Detail)
+	}
 	v.compared(CheckedEffects, "", "every write and publication, against its events and its receipt")
 	if v.report.Late > 0 {
 		v.note("the targets of sinks refused %s when they were written: which, and why, is as they said", plural(v.report.Late, "row"))

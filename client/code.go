@@ -20,6 +20,7 @@ const (
 	SourceUnusable      Code = "SOURCE_UNUSABLE"       // a source cannot be read as the document declares it
 	InvalidStateFolder  Code = "INVALID_STATE_FOLDER"  // the state folder cannot be made, or is too deep
 	EffectNotFound      Code = "EFFECT_NOT_FOUND"      // the run has no such effect
+	HoldNotFound        Code = "HOLD_NOT_FOUND"        // no hold has this number
 	LandscapeNotFound   Code = "LANDSCAPE_NOT_FOUND"   // there is no landscape
 	LogNotFound         Code = "LOG_NOT_FOUND"         // the landscape's log has not begun
 	PayloadsNotFound    Code = "PAYLOADS_NOT_FOUND"    // there is no payload store
@@ -35,6 +36,7 @@ const (
 	DocumentChanged     Code = "DOCUMENT_CHANGED"      // the document's file is not what it was when the run began
 	DocumentMissing     Code = "DOCUMENT_MISSING"      // the document's file is gone
 	EffectNotBlocked    Code = "EFFECT_NOT_BLOCKED"    // the effect is not blocked, or was resolved otherwise
+	HoldEnded           Code = "HOLD_ENDED"            // the hold has ended already
 	NotExecuted         Code = "NOT_EXECUTED"          // nobody executes the run
 	NotForkable         Code = "NOT_FORKABLE"          // the run retries records of another one
 	NotReproducible     Code = "NOT_REPRODUCIBLE"      // the run is not complete, its plan needs what is not here, or the clock ended batches of it

@@ -36,7 +36,7 @@ func (h RunHead) Resumable() error {
 }
 
 // Resumable returns the run's record. The error is a *NotResumableError if the run cannot be resumed: for what its record
-// says, or because a person must first decide about an effect of it.
+// says, or because a person must first decide about an effect of it, or because its records were purged.
 func (r *Reader) Resumable(ctx context.Context, run string) (RunHead, error) {
 	head, err := get[RunHead](ctx, r.from, run)
 	if err != nil {
@@ -50,10 +50,22 @@ func (r *Reader) resumable(ctx context.Context, head RunHead) error {
 		return err
 	}
 	why, err := r.blocked(ctx, head.ID)
+	if err == nil && why == "" {
+		why, err = r.withoutRecords(ctx, head.ID)
+	}
 	if err == nil && why != "" {
 		err = &NotResumableError{Run: head.ID, Status: head.Status, Why: why}
 	}
 	return err
+}
+
+// withoutRecords says that records of a run were purged; empty if all are stored.
+func (r *Reader) withoutRecords(ctx context.Context, run string) (string, error) {
+	purged, err := r.FirstPurged(ctx, run)
+	if err != nil || purged == nil {
+		return "", err
+	}
+	return fmt.Sprintf("its records were %s; waymark run starts another one", purged), nil
 }
 
 // blocked says which effects of a run are blocked; empty if none is.

@@ -37,6 +37,7 @@ var records = []Record{
 	RetriedRow{}, Resumption{}, Execution{}, Effect{}, EffectEvent{}, ArtifactRecord{}, Action{}, RunEvent{}, Salts{}, ChunkSeal{}, RunSeal{}, Heal{}, Start{},
 	Bundle{}, PipelineVersion{}, Deployment{}, Environment{}, Schedule{}, SlotRequest{}, Slot{}, SlotEvent{}, Gate{}, Limit{},
 	LogEntry{}, LogHead{}, LogHash{}, SignedHead{}, Anchored{},
+	Hold{}, HoldEnd{}, Purge{}, PurgedRun{}, Deletion{}, DeletedPayload{}, ReturnedPayload{},
 }
 
 // Tables returns every table, parents before children.

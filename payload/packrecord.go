@@ -31,7 +31,7 @@ func (s *Store) GetRecord(ctx context.Context, d Digest, i int) (PackRecord, err
 	if corrupt, ok := errors.AsType[*CorruptError](err); ok && corrupt.Digest == "" {
 		err = &CorruptError{Digest: d, Reason: corrupt.Reason}
 	}
-	return record, known(err)
+	return record, known(s.told(ctx, d, err))
 }
 
 // recordReader reads one record of a pack.

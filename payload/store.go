@@ -17,6 +17,10 @@ type Options struct {
 	// OnHeal, if not nil, is called after a poisoned object was replaced by good bytes. Concurrent Puts that find the
 	// same poison may each report it. It is called from the goroutine of Put.
 	OnHeal func(Heal)
+
+	// Missing, if not nil, is asked why nothing is stored under a digest that Get or GetRecord was asked for. What it tells, such as
+	// "purged 2027-02-01 by ann", makes the error a *PurgedError; nothing leaves it as it is.
+	Missing func(ctx context.Context, d Digest) (told string)
 }
 
 // A Heal is the event of a poisoned object replaced by good bytes.
@@ -34,12 +38,13 @@ type Store struct {
 	backend  Backend
 	maxBytes int64
 	onHeal   func(Heal)
+	missing  func(context.Context, Digest) string
 	seen     verified
 }
 
 // New returns a Store over backend.
 func New(backend Backend, opts Options) *Store {
-	s := &Store{backend: backend, maxBytes: opts.MaxBytes, onHeal: opts.OnHeal}
+	s := &Store{backend: backend, maxBytes: opts.MaxBytes, onHeal: opts.OnHeal, missing: opts.Missing}
 	if s.maxBytes == 0 {
 		s.maxBytes = DefaultMaxBytes
 	}
@@ -141,7 +146,18 @@ func (s *Store) readBack(ctx context.Context, d Digest, size int64) error {
 // failure of the backend, and wraps ErrUnavailable. Corrupt bytes are never returned, and stay where they are until Put or Delete.
 func (s *Store) Get(ctx context.Context, d Digest) ([]byte, error) {
 	data, err := s.read(ctx, d, s.maxBytes)
-	return data, known(err)
+	return data, known(s.told(ctx, d, err))
+}
+
+// told returns a *PurgedError in the place of one that says that nothing is stored, if the object was purged; others as they are.
+func (s *Store) told(ctx context.Context, d Digest, err error) error {
+	if s.missing == nil || !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	if told := s.missing(ctx, d); told != "" {
+		return &PurgedError{Digest: d, Told: told}
+	}
+	return err
 }
 
 // known returns the error of Get: what says nothing about the object itself wraps ErrUnavailable.
@@ -190,6 +206,16 @@ func (s *Store) Has(ctx context.Context, d Digest) (bool, error) {
 		return false, fmt.Errorf("look for payload: %w", err)
 	}
 	return true, nil
+}
+
+// Size returns the length of the object under d, without reading it. The error wraps ErrBadKey, ErrNotFound, or ErrCorrupt if what is there
+// cannot be an object.
+func (s *Store) Size(ctx context.Context, d Digest) (int64, error) {
+	info, err := s.backend.Stat(ctx, string(d))
+	if err != nil {
+		return 0, fmt.Errorf("look for payload: %w", err)
+	}
+	return info.Bytes, nil
 }
 
 // Delete removes the object under d and every poisoned copy set aside under the same name. Deleting what is not there

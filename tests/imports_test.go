@@ -50,6 +50,7 @@ var allowed = map[string][]string{
 	"landscape":                  {"landscape/admit", "plugin", "pipeline", "seal"},
 	"evidence":                   {"evidence/keys", "internal/failpoint", "landscape"},
 	"evidence/keys":              {},
+	"retain":                     {"internal/failpoint", "landscape", "payload", "pipeline"},
 	"seal":                       {"pipeline/row"},
 	"landscape/sweep":            {"landscape"},
 	"landscape/sqlitestore":      {"landscape", "landscape/sweep", "pipeline", "plugin", "internal/failpoint", "internal/sqlitefile"},
@@ -67,14 +68,14 @@ var allowed = map[string][]string{
 	"worker":                     {"worker/formats", "workflows", "workflows/slots", "activities", "activities/recompute", "engine/plan", "plugin/file", "plugin/lookup", "plugin/object", "plugin/postgres", "pipeline"},
 	"worker/formats":             {"plugin", "plugin/csv", "plugin/file", "plugin/jsonl", "plugin/lookup", "plugin/parquet", "plugin/postgres", "pipeline"},
 	"audit":                      {"seal", "activities/recompute", "activities/resumepoint", "engine", "engine/barrier", "engine/firsts", "landscape", "landscape/sweep", "payload", "engine/plan", "pipeline/expr", "plugin", "pipeline", "pipeline/row"},
-	"client":                     {"activities", "activities/bundle", "activities/recompute", "audit", "engine/plan", "internal/failpoint", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "landscape/admit", "payload", "pipeline", "pipeline/calendar", "plugin", "plugin/file", "worker", "workflows", "workflows/recovery", "workflows/slots"},
+	"client":                     {"activities", "activities/bundle", "activities/recompute", "audit", "engine/plan", "internal/failpoint", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "landscape/admit", "payload", "pipeline", "pipeline/calendar", "plugin", "plugin/file", "retain", "worker", "workflows", "workflows/recovery", "workflows/slots"},
 	"client/local": {
 		"activities", "activities/recompute", "pipeline", "audit", "client", "evidence", "evidence/keys", "internal/memory", "internal/sqlitefile", "internal/temporal/attributes", "internal/temporal/cluster", "internal/temporal/embedded", "internal/temporal/webui", "internal/text",
 		"internal/version", "worker/daemon", "landscape", "landscape/pgstore", "landscape/sqlitestore", "payload", "worker", "worker/storage", "workflows",
 	},
 	"cmd/waymark": {
 		"activities", "audit", "client", "client/local", "engine/plan", "evidence", "evidence/keys", "internal/memory", "internal/program", "internal/settings", "internal/text", "internal/version",
-		"landscape", "pipeline", "pipeline/calendar", "plugin", "worker", "worker/daemon", "worker/storage", "workflows",
+		"landscape", "payload", "pipeline", "pipeline/calendar", "plugin", "worker", "worker/daemon", "worker/storage", "workflows",
 	},
 	"tests/crash/lab/cmd": {"internal/program", "tests/crash/lab"},
 	"tests/crash/lab":     {"landscape", "landscape/sqlitestore", "payload", "payload/fsstore", "pipeline"},
@@ -133,7 +134,7 @@ func TestImports(t *testing.T) {
 // floors are the folders at the top, from the lowest. A package imports only its own folder and lower floors. docs, examples and tests
 // stand beside them.
 var floors = [][]string{
-	{"pipeline"}, {"internal"}, {"payload", "plugin", "seal"}, {"landscape", "engine"}, {"activities"}, {"workflows", "audit", "evidence"}, {"worker"}, {"client"}, {"cmd"},
+	{"pipeline"}, {"internal"}, {"payload", "plugin", "seal"}, {"landscape", "engine"}, {"activities"}, {"workflows", "audit", "evidence", "retain"}, {"worker"}, {"client"}, {"cmd"},
 }
 
 // TestNoArrowRunsUp holds the table against the floors. Two folders of one floor do not import each other.

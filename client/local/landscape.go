@@ -88,6 +88,7 @@ func fileVersion(ctx context.Context, path string) (version int64, err error) {
 type Roles struct {
 	Writer string `json:"writer,omitempty"` // for processes that work for runs: reads, inserts, and moves runs and effects
 	Reader string `json:"reader,omitempty"` // for people and programs that ask
+	Purger string `json:"purger,omitempty"` // for who purges payloads, and holds them
 }
 
 // Grant says what Grant gave.

@@ -44,6 +44,11 @@ func (h *Home) Reproduce(ctx context.Context, word string) (*Reproduction, error
 	if !client.Complete(run.Status) {
 		return nil, notReproducible(run.ID, fmt.Sprintf("run %s is %s: only what a complete run made can be made again", run.ID, run.Status))
 	}
+	if purged, err := h.Purged(ctx, run.ID); err != nil {
+		return nil, err
+	} else if purged != "" {
+		return nil, notReproducible(run.ID, fmt.Sprintf("run %s cannot be reproduced: %s", run.ID, purged))
+	}
 	again, err := h.rerun(ctx, run)
 	if err != nil {
 		return nil, err

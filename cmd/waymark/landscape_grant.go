@@ -12,12 +12,13 @@ import (
 func (a *app) grantCommand() *cobra.Command {
 	var roles local.Roles
 	cmd := &cobra.Command{
-		Use:   "grant --writer ROLE --reader ROLE",
+		Use:   "grant --writer ROLE --reader ROLE --purger ROLE",
 		Short: "Give roles of Postgres what they need in the record, and nothing else",
 		Long: `Gives roles of Postgres their rights in the record that --landscape names. The URL's user must own it.
 
 The writer is for processes that work for runs: it inserts and reads, and moves runs and effects from one legal state to
-the next. The reader is for people and programs that ask. Neither can update, delete, truncate, alter or drop anything.
+the next. The reader is for people and programs that ask. The purger is for who purges payloads and holds them: waymark purge,
+waymark hold. None of them can update, delete, truncate, alter or drop anything.
 
 The roles must be there; best they are groups:
 
@@ -29,7 +30,7 @@ Repeating it changes nothing. After "waymark landscape migrate" changed the sche
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if roles == (local.Roles{}) {
-				return wrongUsef("give --writer ROLE, --reader ROLE, or both")
+				return wrongUsef("give --writer ROLE, --reader ROLE, --purger ROLE, or several")
 			}
 			done, err := a.options().Grant(cmd.Context(), roles)
 			if err != nil {
@@ -40,13 +41,14 @@ Repeating it changes nothing. After "waymark landscape migrate" changed the sche
 	}
 	cmd.Flags().StringVar(&roles.Writer, "writer", "", "`role` of processes that work for runs")
 	cmd.Flags().StringVar(&roles.Reader, "reader", "", "`role` of people and programs that ask")
+	cmd.Flags().StringVar(&roles.Purger, "purger", "", "`role` of who purges payloads, and holds them")
 	return cmd
 }
 
 // tellGrant says what was done, for people.
 func tellGrant(w io.Writer, g local.Grant) error {
 	for _, role := range []struct{ name, may string }{
-		{g.Writer, "may read, insert, and move runs and effects"}, {g.Reader, "may read"},
+		{g.Writer, "may read, insert, and move runs and effects"}, {g.Reader, "may read"}, {g.Purger, "may read, purge and hold"},
 	} {
 		if role.name == "" {
 			continue

@@ -19,6 +19,7 @@ import (
 // Codes of Postgres' errors: https://www.postgresql.org/docs/current/errcodes-appendix.html
 const (
 	uniqueViolation      = "23505"
+	checkViolation       = "23514"
 	serializationFailure = "40001"
 	deadlockDetected     = "40P01"
 	diskFull             = "53100"
@@ -97,11 +98,24 @@ func remedy(err error) (cure string, sentinel error) {
 		return "the role may not use the schema, or the record was removed: `waymark landscape grant`, of the schema's owner, gives the right", nil
 	case tooManyConnections:
 		return "the server has no connection left: raise its max_connections, or lower pool_max_conns in the URL", nil
+	case checkViolation:
+		return "", guarded(err)
 	case "":
 		return connecting(err), nil
 	default:
 		return "", nil
 	}
+}
+
+// guarded returns the error of a guard that callers ask for; nil for others.
+func guarded(err error) error {
+	switch text := err.Error(); {
+	case strings.Contains(text, "payload purged:"):
+		return landscape.ErrPurged
+	case strings.Contains(text, "payload in use:"):
+		return landscape.ErrInUse
+	}
+	return nil
 }
 
 // connecting says what a person can do about an error of a connection; nothing if it is another error.

@@ -13,11 +13,12 @@ import (
 type Roles struct {
 	Writer string // of processes that work for runs
 	Reader string // of people and programs that ask
+	Purger string // of who purges payloads, and holds them
 }
 
 // Grant gives roles what they need in the landscape that the URL names, whose user must own it, and nothing that they do not need.
 //
-// The writer inserts and reads, moves runs, effects, starts, slots and gates by functions that compare and set, and appends to the log by one. The reader reads. Neither can update,
+// The writer inserts and reads, moves runs, effects, starts, slots and gates by functions that compare and set, and appends to the log by one. The reader reads. The purger reads, and inserts what purges and holds record. None can update,
 // delete, truncate, alter or drop anything. Repeating it changes nothing; after a migration it must be repeated.
 func Grant(ctx context.Context, text string, roles Roles) error {
 	at, err := parse(text)
@@ -49,7 +50,7 @@ func (a address) grant(ctx context.Context, roles Roles) error {
 		return at.foreign()
 	}
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		for _, role := range []string{roles.Writer, roles.Reader} {
+		for _, role := range []string{roles.Writer, roles.Reader, roles.Purger} {
 			if err := needRole(ctx, tx, role); err != nil {
 				return err
 			}
@@ -83,7 +84,7 @@ func grants(schema string, roles Roles) (statements []string) {
 			statements = append(statements, fmt.Sprintf("grant %s to %s", right, quote(role)))
 		}
 	}
-	for _, role := range []string{roles.Writer, roles.Reader} {
+	for _, role := range []string{roles.Writer, roles.Reader, roles.Purger} {
 		if role != "" {
 			give(role, "usage on schema "+quote(schema), "select on all tables in schema "+quote(schema))
 		}
@@ -91,6 +92,9 @@ func grants(schema string, roles Roles) (statements []string) {
 	if roles.Writer != "" {
 		tables := inserted()
 		give(roles.Writer, "insert on "+strings.Join(tables, ", "), "execute on function "+strings.Join(functions, ", "))
+	}
+	if roles.Purger != "" {
+		give(roles.Purger, "insert on "+strings.Join(purging, ", "))
 	}
 	return statements
 }

@@ -99,14 +99,20 @@ func (s standing) mayCreate(err error) error {
 		"or allows it with `grant create on database %s to %s`", s.role, s.database, quote(s.schema), quote(s.role), quote(s.database), quote(s.role))}
 }
 
-// inserted are the tables into which a writer inserts: all but the log and its head.
+// inserted are the tables into which a writer inserts: all but the log and its head, and those of the purger.
 func inserted() (tables []string) {
 	for _, t := range landscape.Tables() {
-		if t.Name != (landscape.LogEntry{}).Table() && t.Name != (landscape.LogHead{}).Table() {
+		if t.Name != (landscape.LogEntry{}).Table() && t.Name != (landscape.LogHead{}).Table() && !slices.Contains(purging, t.Name) {
 			tables = append(tables, t.Name)
 		}
 	}
 	return tables
+}
+
+// purging are the tables into which only a purger inserts.
+var purging = []string{
+	landscape.Hold{}.Table(), landscape.HoldEnd{}.Table(), landscape.Purge{}.Table(), landscape.PurgedRun{}.Table(), landscape.Deletion{}.Table(),
+	landscape.DeletedPayload{}.Table(),
 }
 
 // functions are what a writer moves and holds records by, and appends to the log.

@@ -55,6 +55,7 @@ func assailable(t *testing.T, d landscape.Driver) {
 	require.NoError(t, log.SetLimit(t.Context(), landscape.Limit{Gate: landscape.PoolGate("db"), Actor: "ann", Why: "shut"}))
 	require.ErrorAs(t, log.Admit(t.Context(), "r7", landscapetest.Of("db")), new(*landscape.HeldError))
 	require.NoError(t, landscapetest.Logged(t.Context(), log))
+	require.NoError(t, landscapetest.Purged(t.Context(), log, "r5"))
 	for _, digit := range []string{"1", "2"} {
 		bundle, version := landscapetest.VersionOf("orders", digit, strings.Repeat("d", 64))
 		_, err = log.Deploy(t.Context(), landscape.DefaultEnvironment, bundle, version)

@@ -44,6 +44,17 @@ func TestAttacks(t *testing.T) {
 // runAttacks are attacks on what every run has.
 func runAttacks() map[string]attack {
 	return map[string]attack{
+		"a payload that a run needs may be deleted":    {`insert into deletions select pack, 1, 1, 1 from chunks where run_id = 'r1' and chunk = 0`, "payload in use"},
+		"a payload may be deleted twice":               {`insert into deletions select payload, 2, 1, 1 from deletions union all select payload, 3, 1, 1 from deletions`, "deletions"},
+		"a payload that may not be deleted is deleted": {`insert into deleted_payloads values ('` + strings.Repeat("e", 64) + `', 1, 1, 1)`, "FOREIGN KEY"},
+		"a payload is back that was not deleted":       {`insert into returned_payloads values ('` + strings.Repeat("e", 64) + `', 1, 'r1', 1)`, "FOREIGN KEY"},
+		"a run is purged before it is due":             {`insert into purged_runs select 1, run_id, 'derived', epoch, finished_us - 1 from runs where run_id = 'r5'`, "not due"},
+		"a run is purged that goes on":                 {`insert into purged_runs select 1, run_id, 'derived', epoch, 1 from runs where run_id = 'r2'`, "has not ended"},
+		"an order to purge has another number":         {`insert into purges values (7, 'eve', 'x', '{}', 1)`, "the next number"},
+		"a hold has another number":                    {`insert into holds values (7, 'r1', '', null, null, 'eve', 'x', 1)`, "the next number"},
+		"a hold of a run that is not there":            {`insert into holds values (2, 'x', '', null, null, 'eve', 'x', 1)`, "its run is recorded"},
+		"a hold ends twice":                            {`insert into hold_ends values (1, 'eve', 'x', 1)`, "it is there already"},
+
 		"a run's document changes":    {`update runs set document = 'x', status = 'failed', finished_us = 1`, "only status"},
 		"a run's start changes":       {`update runs set started_us = 1, status = 'failed', finished_us = 1`, "only status"},
 		"a run is born completed":     {bornSQL(map[string]string{"status": "'completed'", "finished_us": "1"}), "begins as running"},

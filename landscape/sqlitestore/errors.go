@@ -3,6 +3,7 @@ package sqlitestore
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -33,6 +34,8 @@ func explain(path string, err error) error {
 		return err
 	}
 	switch e.Code() & primary {
+	case sqlite3.SQLITE_CONSTRAINT:
+		return guarded(err)
 	case sqlite3.SQLITE_READONLY:
 		return fmt.Errorf("landscape %s: %w: make the file and its folder writable: %w", path, landscape.ErrReadOnly, e)
 	case sqlite3.SQLITE_FULL:
@@ -49,4 +52,15 @@ func explain(path string, err error) error {
 	default:
 		return err
 	}
+}
+
+// guarded returns the error of a guard that callers ask for; others as they are.
+func guarded(err error) error {
+	switch text := err.Error(); {
+	case strings.Contains(text, "payload purged:"):
+		return fmt.Errorf("%w: %w", landscape.ErrPurged, err)
+	case strings.Contains(text, "payload in use:"):
+		return fmt.Errorf("%w: %w", landscape.ErrInUse, err)
+	}
+	return err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"go/format"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,8 +17,10 @@ func TestMutantsFitTheCode(t *testing.T) {
 			changed, err := m.change("../..")
 			require.NoError(t, err)
 			require.NotContains(t, string(changed), m.old+m.new, "it must change something")
-			_, err = format.Source(changed)
-			require.NoError(t, err)
+			if strings.HasSuffix(m.file, ".go") {
+				_, err = format.Source(changed)
+				require.NoError(t, err)
+			}
 			require.False(t, names[m.name], "two mutants have this name")
 			names[m.name] = true
 			require.NotEmpty(t, m.never)

@@ -113,7 +113,7 @@ func (s *Storage) OpenPayloads(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	s.Payloads = payload.New(backend, payload.Options{OnHeal: s.onHeal(o.logger())})
+	s.Payloads = payload.New(backend, payload.Options{OnHeal: s.onHeal(o.logger()), Missing: s.purged})
 	return nil
 }
 
@@ -254,6 +254,15 @@ func (s *Storage) onHeal(logger *slog.Logger) func(payload.Heal) {
 			logger.Error("a healed payload is not recorded", "digest", heal.Digest, "error", err)
 		}
 	}
+}
+
+// purged says what is recorded of the purge of a payload that is not there; nothing if it was not purged.
+func (s *Storage) purged(ctx context.Context, digest payload.Digest) string {
+	purged, err := s.Log.Purged(ctx, string(digest))
+	if err != nil || purged == nil {
+		return ""
+	}
+	return purged.String()
 }
 
 func (o Options) logger() *slog.Logger {

@@ -1,0 +1,226 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"waymark/landscape"
+	"waymark/payload"
+	"waymark/pipeline"
+	"waymark/retain"
+)
+
+// PurgeRequest says which payloads to purge: those of runs that ended longer ago than Keep says of their class.
+type PurgeRequest struct {
+	By
+	Keep   map[landscape.Class]string // lengths of time such as 400d; a class that is not there, or has none, is kept for ever
+	DryRun bool                       // say what would be purged, and purge nothing
+	Finish bool                       // no other process purges: what an earlier one began is finished at once, however short ago that was
+
+	Progress func(done, total int) // nil: nobody asks
+}
+
+// Purge is what was purged, or would be.
+type Purge struct {
+	retain.Result
+	DryRun bool          `json:"dry_run,omitempty"` // nothing was purged: Deleted and Bytes are what would be
+	Runs   []PurgedRun   `json:"runs"`              // whose payloads it is about; not nil
+	Shared int           `json:"shared"`            // payloads that are due, and stay because other runs need them
+	Held   []retain.Held `json:"held"`              // runs that are due, and held; not nil
+	At     Time          `json:"at"`
+}
+
+// PurgedRun is a run of which payloads of a class are purged.
+type PurgedRun struct {
+	Run   string          `json:"run"`
+	Class landscape.Class `json:"class"`
+	Due   Time            `json:"due"`
+}
+
+// Purge deletes payloads that are due, and records who did so, and why. Records, hashes, ways and documents stay. Runs, and everything that uses
+// the record and the payloads, may go on beside it. After an error, or a crash, the next one finishes what was begun. The error is an *Error of kind
+// Invalid if the request makes no sense.
+func (c *Client) Purge(ctx context.Context, request PurgeRequest) (purge *Purge, err error) {
+	defer c.edge(ctx, &err)
+	rules, err := request.rules()
+	if err == nil && !request.DryRun {
+		err = request.giveWhy()
+	}
+	if err != nil {
+		return nil, err
+	}
+	deposit, err := c.host.Deposit(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := retain.NewPlan(ctx, c.log.Reader, rules, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	purge = newPurge(plan)
+	if request.DryRun {
+		purge.DryRun, purge.Deleted = true, len(plan.Payloads)
+		purge.Bytes, err = bytesOf(ctx, deposit.Payloads, plan.Payloads)
+		return purge, err
+	}
+	purger := retain.Purger{Log: c.log, Payloads: deposit.Payloads, Progress: request.Progress}
+	if request.Finish {
+		purger.Patience = -1
+	}
+	order := landscape.Purge{Actor: request.or(c.Actor).Actor, Why: request.Why, Rules: rules.String()}
+	purge.Result, err = purger.Purge(ctx, plan, order)
+	purge.At = Time(landscape.MicrosOf(time.Now()))
+	return purge, err
+}
+
+func (r PurgeRequest) rules() (retain.Rules, error) {
+	rules := retain.Rules{}
+	for class, text := range r.Keep {
+		if !slices.Contains(landscape.Classes, class) {
+			return nil, &Error{Kind: Invalid, Code: InvalidOption, Message: fmt.Sprintf("%.64q is no class of payloads: write source or derived", class)}
+		}
+		if err := rules.Set(class, text); err != nil {
+			return nil, &Error{Kind: Invalid, Code: InvalidOption, Message: fmt.Sprintf("how long payloads of the class %s are kept: %v", class, err), Err: err}
+		}
+	}
+	return rules, nil
+}
+
+func newPurge(plan *retain.Plan) *Purge {
+	purge := &Purge{Runs: []PurgedRun{}, Shared: plan.Shared, Held: append([]retain.Held{}, plan.Held...), At: Time(landscape.MicrosOf(time.Now()))}
+	for _, run := range plan.Runs {
+		purge.Runs = append(purge.Runs, PurgedRun{run.Run, run.Class, Time(run.Due)})
+	}
+	return purge
+}
+
+// bytesOf returns how many bytes some payloads have. One that is not there has none.
+func bytesOf(ctx context.Context, payloads *payload.Store, digests []string) (total int64, err error) {
+	for _, digest := range digests {
+		bytes, err := payloads.Size(ctx, payload.Digest(digest))
+		if err != nil && !errors.Is(err, payload.ErrNotFound) {
+			return total, err
+		}
+		total += bytes
+	}
+	return total, nil
+}
+
+// HoldRequest says what is held: one run, or the runs of a pipeline that began in a time.
+type HoldRequest struct {
+	By
+	Run         string // as Find understands it; or empty
+	Pipeline    string // or empty
+	From, Until time.Time
+}
+
+// Hold is a hold on record.
+type Hold struct {
+	ID       int64  `json:"hold"`
+	Run      string `json:"run,omitempty"`
+	Pipeline string `json:"pipeline,omitempty"`
+	From     Time   `json:"from,omitzero"`
+	Until    Time   `json:"until,omitzero"`
+	Actor    string `json:"actor"`
+	Why      string `json:"why"`
+	At       Time   `json:"at"`
+	Ended    Time   `json:"ended,omitzero"`
+	EndedBy  string `json:"ended_by,omitempty"`
+	EndedWhy string `json:"ended_why,omitempty"`
+}
+
+// AddHold records a hold: from then on no payload that one of its runs needs is purged, whatever the rules say. The error is an *Error of kind Invalid
+// if the request makes no sense.
+func (c *Client) AddHold(ctx context.Context, request HoldRequest) (hold *Hold, err error) {
+	defer c.edge(ctx, &err)
+	if err := request.giveWhy(); err != nil {
+		return nil, err
+	}
+	record := landscape.Hold{Pipeline: request.Pipeline, Actor: request.or(c.Actor).Actor, Why: request.Why}
+	switch ranged := !request.From.IsZero() || !request.Until.IsZero(); {
+	case (request.Run == "") == (request.Pipeline == ""):
+		return nil, &Error{Kind: Invalid, Code: InvalidOption, Message: "a hold is about one run, or about the runs of a pipeline: name one of the two"}
+	case request.Run != "" && ranged:
+		return nil, &Error{Kind: Invalid, Code: InvalidOption, Message: "a hold of one run has no beginning and no end: name a pipeline"}
+	case !request.Until.IsZero() && !request.From.Before(request.Until):
+		return nil, &Error{Kind: Invalid, Code: InvalidOption, Message: "a hold ends after its beginning"}
+	case request.Pipeline != "" && pipeline.CheckName(request.Pipeline) != nil:
+		return nil, &Error{Kind: Invalid, Code: InvalidOption, Message: fmt.Sprintf("%.64q cannot be a pipeline: %v", request.Pipeline, pipeline.CheckName(request.Pipeline))}
+	}
+	if request.Run != "" {
+		run, err := c.Find(ctx, request.Run)
+		if err != nil {
+			return nil, err
+		}
+		record.Run = run.ID
+	}
+	if !request.From.IsZero() {
+		record.From = landscape.MicrosOf(request.From)
+	}
+	if !request.Until.IsZero() {
+		record.Until = landscape.MicrosOf(request.Until)
+	}
+	record, err = c.log.AddHold(ctx, record)
+	return holdOf(record, landscape.HoldEnd{}), err
+}
+
+// EndHold records that a hold has ended. The error is an *Error of kind NotFound if there is none with this number, and Conflict if it has ended.
+func (c *Client) EndHold(ctx context.Context, id int64, by By) (err error) {
+	defer c.edge(ctx, &err)
+	if err := by.giveWhy(); err != nil {
+		return err
+	}
+	holds, ended, err := c.log.Holds(ctx)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(holds, func(h landscape.Hold) bool { return h.ID == id }) {
+		return &Error{Kind: NotFound, Code: HoldNotFound, Message: fmt.Sprintf("there is no hold %d", id)}
+	}
+	if end, done := ended[id]; done {
+		return &Error{Kind: Conflict, Code: HoldEnded, Message: fmt.Sprintf("hold %d was ended by %s (%s)", id, end.Actor, end.Why)}
+	}
+	return c.log.EndHold(ctx, id, by.or(c.Actor).Actor, by.Why)
+}
+
+// Holds returns all holds, by number; not nil.
+func (c *Client) Holds(ctx context.Context) (holds []Hold, err error) {
+	defer c.edge(ctx, &err)
+	records, ended, err := c.log.Holds(ctx)
+	holds = make([]Hold, len(records))
+	for i, record := range records {
+		holds[i] = *holdOf(record, ended[record.ID])
+	}
+	return holds, err
+}
+
+func holdOf(h landscape.Hold, end landscape.HoldEnd) *Hold {
+	return &Hold{
+		ID: h.ID, Run: h.Run, Pipeline: h.Pipeline, From: Time(h.From), Until: Time(h.Until), Actor: h.Actor, Why: h.Why, At: Time(h.At),
+		Ended: Time(end.At), EndedBy: end.Actor, EndedWhy: end.Why,
+	}
+}
+
+// Purged says that payloads of a run were purged, by whom and why; nothing if all are stored.
+func (c *Client) Purged(ctx context.Context, run string) (told string, err error) {
+	defer c.edge(ctx, &err)
+	purged, err := c.log.FirstPurged(ctx, run)
+	if err != nil || purged == nil {
+		return "", err
+	}
+	return "its records were " + purged.String(), nil
+}
+
+// Scrub reads every payload and compares its hash with its name. It calls onProblem for each that could not be confirmed, in order of digests, and
+// changes nothing.
+func (c *Client) Scrub(ctx context.Context, onProblem func(payload.Problem)) (report payload.ScrubReport, err error) {
+	defer c.edge(ctx, &err)
+	deposit, err := c.host.Deposit(ctx, false)
+	if err != nil {
+		return report, err
+	}
+	return deposit.Payloads.Scrub(ctx, onProblem)
+}

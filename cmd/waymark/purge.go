@@ -1,0 +1,282 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"waymark/client"
+	"waymark/client/local"
+	"waymark/internal/text"
+	"waymark/landscape"
+	"waymark/payload"
+)
+
+func (a *app) purgeCommand() *cobra.Command {
+	request := client.PurgeRequest{}
+	var why, source, derived string
+	cmd := &cobra.Command{
+		Use:   "purge --keep-source TIME --keep-derived TIME --why TEXT",
+		Short: "Delete stored records of runs that ended long ago; their hashes and ways stay",
+		Long: `Deletes payloads of runs that ended longer ago than --keep-source and --keep-derived say: the records as they were read, and what barriers gave
+and kept, which can be computed of these again. Without one of the two its payloads stay. Never purged are payloads that another run needs,
+and those of runs that waymark hold holds.
+
+The record stays as it is: waymark explain tells a row's way and its hash, and that its bytes were purged, when, by whom and why; verify looks at
+everything but these bytes. A run without its records can be neither resumed nor reproduced. docs/retention.md says it all.
+
+Runs may go on meanwhile. What a purge that was killed had begun, the next one finishes: ten minutes later, or at once with --finish.`,
+		Example: `  waymark purge --keep-source 400d --dry-run
+  waymark purge --keep-source 400d --keep-derived 30d --why "retention of 400 days"`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !request.DryRun {
+				if err := whyGiven(why); err != nil {
+					return err
+				}
+			}
+			request.By = a.by(why)
+			request.Keep = map[landscape.Class]string{landscape.SourceClass: source, landscape.DerivedClass: derived}
+			return a.existing(cmd.Context(), func(home *local.Home) error {
+				purge, err := home.Purge(cmd.Context(), request)
+				if err != nil {
+					return err
+				}
+				return a.print(purge, func(w io.Writer) error { return writePurge(w, purge) })
+			})
+		},
+	}
+	cmd.Flags().StringVar(&source, "keep-source", "", "how `long` the records of sources are kept after their run has ended, such as 400d (default for ever)")
+	cmd.Flags().StringVar(&derived, "keep-derived", "", "how `long` the records of barriers are kept, and their states, such as 30d or 0d (default for ever)")
+	cmd.Flags().BoolVar(&request.DryRun, "dry-run", false, "say what would be deleted; delete nothing")
+	cmd.Flags().BoolVar(&request.Finish, "finish", false, "finish at once what a purge that was killed had begun; only if no other process purges")
+	whyFlag(cmd, &why)
+	return cmd
+}
+
+func writePurge(w io.Writer, p *client.Purge) error {
+	did := "deleted"
+	if p.DryRun {
+		did = "would delete"
+	}
+	line := fmt.Sprintf("%s %s, %s bytes, of %s", did, text.Count(int64(p.Deleted), "payload"), text.Grouped(p.Bytes), text.Count(int64(runsOf(p)), "run"))
+	if p.Purge > 0 {
+		line += fmt.Sprintf(" (order %d)", p.Purge)
+	}
+	for _, more := range []struct {
+		n    int
+		told string
+	}{
+		{p.Finished, "of them had been begun by an earlier purge"},
+		{p.Shared, "are due and stay: other runs need them"},
+		{p.Kept, "came into use, or under a hold, meanwhile, and stay"},
+		{p.Left, "are being deleted by another purge: if its process is dead, waymark purge --finish does it now"},
+	} {
+		if more.n > 0 {
+			line += fmt.Sprintf("\n%d %s", more.n, more.told)
+		}
+	}
+	if _, err := fmt.Fprintln(w, line); err != nil || len(p.Held) == 0 {
+		return err
+	}
+	table := [][]string{{"held", "class", "hold", "why"}}
+	for _, held := range p.Held {
+		table = append(table, []string{held.Run, string(held.Class), fmt.Sprint(held.Hold), text.Cell(held.Why)})
+	}
+	return text.Table(w, table...)
+}
+
+// runsOf counts the runs of which something is purged.
+func runsOf(p *client.Purge) int {
+	runs := map[string]bool{}
+	for _, run := range p.Runs {
+		runs[run.Run] = true
+	}
+	return len(runs)
+}
+
+func (a *app) holdCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "hold", Short: "Keep payloads of runs from being purged; list what is held"}
+	cmd.AddCommand(a.holdAddCommand(), a.holdEndCommand(), &cobra.Command{
+		Use:   "list",
+		Short: "List all holds, and which of them have ended",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.existing(cmd.Context(), func(home *local.Home) error {
+				holds, err := home.Holds(cmd.Context())
+				if err != nil {
+					return err
+				}
+				return printList(a, holds, func(w io.Writer) error { return writeHolds(w, holds) })
+			})
+		},
+	})
+	return cmd
+}
+
+func writeHolds(w io.Writer, holds []client.Hold) error {
+	table := [][]string{{"hold", "about", "since", "by", "why", "ended"}}
+	for _, h := range holds {
+		ended := "-"
+		if h.Ended.Known() {
+			ended = fmt.Sprintf("%s by %s: %s", moment(h.Ended), h.EndedBy, h.EndedWhy)
+		}
+		table = append(table, []string{fmt.Sprint(h.ID), heldText(h), moment(h.At), h.Actor, text.Cell(h.Why), text.Cell(ended)})
+	}
+	return text.Table(w, table...)
+}
+
+// heldText says what a hold is about.
+func heldText(h client.Hold) string {
+	if h.Run != "" {
+		return "run " + h.Run
+	}
+	line := "runs of " + h.Pipeline
+	if h.From.Known() {
+		line += " from " + moment(h.From)
+	}
+	if h.Until.Known() {
+		line += " to " + moment(h.Until)
+	}
+	return line
+}
+
+func (a *app) holdAddCommand() *cobra.Command {
+	var request client.HoldRequest
+	var why, from, until string
+	cmd := &cobra.Command{
+		Use:   "add (--run RUN | --pipeline NAME) --why TEXT",
+		Short: "Keep the payloads of a run, or of the runs of a pipeline, from being purged",
+		Long: `Keeps the payloads of a run, or of all runs of a pipeline that began from --from on and before --until, from being purged until the hold is
+ended, also those of runs to come. A hold wins over every rule.`,
+		Example: `  waymark hold add --run last --why "case 2026/17"
+  waymark hold add --pipeline orders --from 2026-10-01 --until 2026-11-01 --why "audit of October"`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			err := whyGiven(why)
+			if err == nil {
+				request.From, err = momentGiven("from", from)
+			}
+			if err == nil {
+				request.Until, err = momentGiven("until", until)
+			}
+			if err != nil {
+				return err
+			}
+			request.By = a.by(why)
+			return a.existing(cmd.Context(), func(home *local.Home) error {
+				hold, err := home.AddHold(cmd.Context(), request)
+				if err != nil {
+					return err
+				}
+				return a.print(hold, func(w io.Writer) error {
+					_, err := fmt.Fprintf(w, "hold %d: %s\n", hold.ID, heldText(*hold))
+					return err
+				})
+			})
+		},
+	}
+	cmd.Flags().StringVar(&request.Run, "run", "", "the `run`: its id, the beginning of that, or last")
+	cmd.Flags().StringVar(&request.Pipeline, "pipeline", "", "`name` of the pipeline")
+	cmd.Flags().StringVar(&from, "from", "", "the first `day` or moment at which a run began that is held, such as 2026-10-01 (default all)")
+	cmd.Flags().StringVar(&until, "until", "", "the first `day` or moment that is not held any more (default none)")
+	whyFlag(cmd, &why)
+	return cmd
+}
+
+// momentGiven reads a day, in the time zone of this machine, or a moment of RFC 3339; zero if nothing is given.
+func momentGiven(flag, word string) (at time.Time, err error) {
+	if word == "" {
+		return at, nil
+	}
+	if at, err = time.ParseInLocation(time.DateOnly, word, time.Local); err == nil {
+		return at, nil
+	}
+	if at, err = time.Parse(time.RFC3339, word); err == nil {
+		return at, nil
+	}
+	return at, wrongUsef("--%s %q is no moment: write a day as 2026-10-01, or a moment as 2026-10-01T06:00:00Z", flag, word)
+}
+
+func (a *app) holdEndCommand() *cobra.Command {
+	var why string
+	cmd := &cobra.Command{
+		Use:   "end HOLD --why TEXT",
+		Short: "End a hold: from then on the rules of purges apply again",
+		Args:  exactlyOne("hold"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := whyGiven(why); err != nil {
+				return err
+			}
+			id, err := strconv.ParseInt(args[0], 10, 64)
+			if err != nil {
+				return wrongUsef("%q is not the number of a hold: waymark hold list shows them", args[0])
+			}
+			return a.existing(cmd.Context(), func(home *local.Home) error {
+				if err := home.EndHold(cmd.Context(), id, a.by(why)); err != nil {
+					return err
+				}
+				return a.print(client.Hold{ID: id}, func(w io.Writer) error {
+					_, err := fmt.Fprintf(w, "hold %d has ended\n", id)
+					return err
+				})
+			})
+		},
+	}
+	whyFlag(cmd, &why)
+	return cmd
+}
+
+// scrubbed is what `waymark scrub` prints.
+type scrubbed struct {
+	Objects    int       `json:"objects"`
+	Bytes      int64     `json:"bytes"`
+	Corrupt    int       `json:"corrupt"`
+	Unreadable int       `json:"unreadable"`
+	Problems   []unclean `json:"problems"` // not nil
+}
+
+type unclean struct {
+	Payload payload.Digest `json:"payload"`
+	Detail  string         `json:"detail"`
+}
+
+func (a *app) scrubCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "scrub",
+		Short: "Read every payload and compare its hash with its name",
+		Long: `Reads every payload of the store, whichever run needs it, and compares its hash with its name. It changes nothing. The exit code is 4 if one is not
+what its name promises, or cannot be read. A run that stores the same bytes again puts a wrong one right; a backup does so too.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.existing(cmd.Context(), func(home *local.Home) error {
+				found := scrubbed{Problems: []unclean{}}
+				report, err := home.Scrub(cmd.Context(), func(p payload.Problem) {
+					found.Problems = append(found.Problems, unclean{p.Digest, p.Err.Error()})
+				})
+				if err != nil {
+					return err
+				}
+				found.Objects, found.Bytes, found.Corrupt, found.Unreadable = report.Objects, report.Bytes, report.Corrupt, report.Unreadable
+				code := exitDone
+				if len(found.Problems) > 0 {
+					code = exitUnverified
+				}
+				return endWith(code, a.print(found, func(w io.Writer) error { return writeScrubbed(w, found) }))
+			})
+		},
+	}
+}
+
+func writeScrubbed(w io.Writer, s scrubbed) error {
+	for _, p := range s.Problems {
+		if _, err := fmt.Fprintf(w, "%s: %s\n", p.Payload, p.Detail); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(w, "%s, %s bytes: %d corrupt, %d unreadable\n", text.Count(int64(s.Objects), "payload"), text.Grouped(s.Bytes), s.Corrupt, s.Unreadable)
+	return err
+}

@@ -1,0 +1,55 @@
+package pgstore_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/landscape"
+	"waymark/landscape/landscapetest"
+	"waymark/landscape/pgstore"
+	"waymark/pipeline"
+)
+
+func TestPurges(t *testing.T) {
+	store, _ := create(t)
+	landscapetest.Purges(t, store)
+}
+
+// TestPurger holds that a writer cannot purge, and a purger cannot do what a writer does.
+func TestPurger(t *testing.T) {
+	p := people(t)
+	purgers := p.db.Owner() + "_purgers"
+	execute(t, p.db.Superuser(), `create role `+purgers+` nologin`)
+	require.NoError(t, pgstore.Grant(t.Context(), p.db.DSN(), pgstore.Roles{Purger: purgers}))
+	url := p.db.Login(t, p.db.Owner()+"_purger", purgers)
+
+	writer := connect(t, p.writer)
+	for _, statement := range []string{
+		`insert into holds values (1, 'r1', '', null, null, 'eve', 'x', 1)`, `insert into hold_ends values (1, 'eve', 'x', 1)`,
+		`insert into purges values (1, 'eve', 'x', '{}', 1)`, `insert into purged_runs values (1, 'r1', 'source', 0, 1)`,
+		`insert into deletions values (repeat('a', 64), 1, 1, 1)`, `insert into deleted_payloads values (repeat('a', 64), 1, 1, 1)`,
+	} {
+		refuses(t, writer, statement, noPrivilege)
+	}
+	purger := connect(t, url)
+	for _, statement := range []string{
+		`insert into actions values ('r2', 0, 'v', '', '', 1)`, `select hold_run('r2', true)`, `insert into returned_payloads values (repeat('a', 64), 1, 'r1', 1)`,
+		`select move_runs('r2', 0, 'running', 0, null, '', 0, 'failed', 0, 1, '')`, `select append_log('x', 'x', '\x00')`,
+	} {
+		refuses(t, purger, statement, noPrivilege)
+	}
+	log, working := landscape.New(open(t, url), nil), landscape.New(open(t, p.writer), nil)
+	require.NoError(t, working.StopRun(t.Context(), "r2", pipeline.Failed, "no reason"))
+	require.ErrorContains(t, landscapetest.Purged(t.Context(), log, "r2"), "insert into returned_payloads", "the rest it may")
+	require.NoError(t, working.Keep(t.Context(), "r2", func() ([]string, error) { return []string{landscapetest.PurgedPayload}, nil }, refusedOnce()))
+	purged, err := log.Purged(t.Context(), landscapetest.PurgedPayload)
+	require.NoError(t, err)
+	require.Nil(t, purged, "the writer stored it again")
+}
+
+// refusedOnce is a record that refers to a payload that was purged.
+func refusedOnce() func() error {
+	refusal := landscape.ErrPurged
+	return func() (err error) { err, refusal = refusal, nil; return err }
+}

@@ -1,0 +1,407 @@
+package landscape
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Class says what a payload is to a run, and so how long it is kept. Stored; never rename.
+type Class string
+
+// The classes of payloads that may be purged.
+const (
+	SourceClass  Class = "source"  // records as they were read
+	DerivedClass Class = "derived" // what barriers gave and kept: it can be computed again of what was read
+)
+
+// Classes are all of them, in the order in which they are purged: what can be made again goes first.
+var Classes = []Class{DerivedClass, SourceClass}
+
+// Hold keeps payloads from being purged, whatever the rules say: those of one run, or of all runs of a pipeline that began in a time.
+type Hold struct {
+	ID       int64  `db:"hold_id,key"` // from 1; set by Log
+	Run      string `db:"run_id"`      // or empty
+	Pipeline string `db:"pipeline"`    // or empty
+	From     Micros `db:"from_us,null"`
+	Until    Micros `db:"until_us,null"` // the first moment that is not in it; zero: it has no end
+	Actor    string `db:"actor"`
+	Why      string `db:"why"`
+	At       Micros `db:"at_us"` // set by Log
+}
+
+// HoldEnd says that a hold has ended.
+type HoldEnd struct {
+	ID    int64  `db:"hold_id,key"`
+	Actor string `db:"actor"`
+	Why   string `db:"why"`
+	At    Micros `db:"at_us"` // set by Log
+}
+
+// Purge is an order to delete payloads.
+type Purge struct {
+	ID    int64  `db:"purge_id,key"` // from 1; set by Log
+	Actor string `db:"actor"`
+	Why   string `db:"why"`
+	Rules string `db:"rules"` // JSON object: how long payloads of which class are kept
+	At    Micros `db:"at_us"` // set by Log
+}
+
+// PurgedRun is what a purge is about: the payloads of one class that a run may need.
+type PurgedRun struct {
+	Purge int64  `db:"purge_id,key"`
+	Run   string `db:"run_id,key"`
+	Class Class  `db:"class,key"`
+	Epoch int64  `db:"epoch"`  // in which the run has ended; once it is resumed, it needs its payloads
+	Due   Micros `db:"due_us"` // from when on it may do without
+}
+
+// Deletion says that a payload may be deleted from here on. Until it is deleted and was stored again, nobody may refer to it.
+type Deletion struct {
+	Payload string `db:"payload,key"`
+	Number  int64  `db:"number,key"` // from 1: how often it was deleted
+	Purge   int64  `db:"purge_id"`
+	At      Micros `db:"at_us,first"`
+}
+
+// DeletedPayload says that a payload is deleted.
+type DeletedPayload struct {
+	Payload string `db:"payload,key"`
+	Number  int64  `db:"number,key"`
+	Bytes   int64  `db:"bytes,first"`
+	At      Micros `db:"at_us,first"`
+}
+
+// ReturnedPayload says that a payload that was deleted is stored again, for a run that read the same once more.
+type ReturnedPayload struct {
+	Payload string `db:"payload,key"`
+	Number  int64  `db:"number,key"`
+	Run     string `db:"run_id,first"`
+	At      Micros `db:"at_us,first"`
+}
+
+// Table returns holds.
+func (Hold) Table() string { return "holds" }
+
+// Table returns hold_ends.
+func (HoldEnd) Table() string { return "hold_ends" }
+
+// Table returns purges.
+func (Purge) Table() string { return "purges" }
+
+// Table returns purged_runs.
+func (PurgedRun) Table() string { return "purged_runs" }
+
+// Table returns deletions.
+func (Deletion) Table() string { return "deletions" }
+
+// Table returns deleted_payloads.
+func (DeletedPayload) Table() string { return "deleted_payloads" }
+
+// Table returns returned_payloads.
+func (ReturnedPayload) Table() string { return "returned_payloads" }
+
+// ErrPurged says that a payload to which a record refers was purged, or is being purged. Nothing was stored. Once it is deleted, it may be
+// stored again: see Log.Keep.
+var ErrPurged = errors.New("a payload was purged: it must be stored again")
+
+// ErrInUse says that a payload cannot be purged: a run that the order is not about needs it, or is held. Nothing was stored.
+var ErrInUse = errors.New("the payload is in use")
+
+// Purged is a payload that was purged, or is being purged, and was not stored again since.
+type Purged struct {
+	Deletion
+	Deleted *DeletedPayload // nil: it is being deleted
+	Order   Purge
+}
+
+// String says by whom it was purged, and why.
+func (p Purged) String() string {
+	moment := p.At
+	if p.Deleted != nil {
+		moment = p.Deleted.At
+	}
+	return fmt.Sprintf("purged %s by %s (order %d: %s)", moment.Time().UTC().Format("2006-01-02 15:04:05 MST"), p.Order.Actor, p.Order.ID, p.Order.Why)
+}
+
+// Purged returns what is recorded of the purge of a payload; nil if it was not purged, or was stored again.
+func (r *Reader) Purged(ctx context.Context, payload string) (*Purged, error) {
+	last, err := lastOf[Deletion](ctx, r.from, payload)
+	if err != nil || last == nil {
+		return nil, err
+	}
+	back, err := Select[ReturnedPayload](ctx, r.from, payload, last.Number)
+	if err != nil || back != nil {
+		return nil, err
+	}
+	purged := &Purged{Deletion: *last}
+	deleted, err := Select[DeletedPayload](ctx, r.from, payload, last.Number)
+	if err != nil {
+		return nil, err
+	}
+	if deleted != nil {
+		purged.Deleted = &deleted[0]
+	}
+	purged.Order, err = get[Purge](ctx, r.from, last.Purge)
+	return purged, err
+}
+
+// keeps is how often Keep tries again because a payload was purged meanwhile.
+const keeps = 8
+
+// Keep stores payloads and records what refers to them, so that no purge comes between the two: record fails with ErrPurged if one of the
+// payloads was purged, and perhaps deleted after store had found it there. Then store is called once more, and only then it is recorded that
+// the payload is stored again. While one is being deleted the error wraps ErrPurged: a later call works, once the purge is done.
+//
+// store returns the digests of what it stored; it must be safe to repeat, and so must record.
+func (l *Log) Keep(ctx context.Context, run string, store func() (payloads []string, err error), record func() error) error {
+	payloads, err := store()
+	if err != nil {
+		return err
+	}
+	for range keeps {
+		if err = record(); !errors.Is(err, ErrPurged) {
+			return err
+		}
+		gone, found := l.deletedOf(ctx, payloads)
+		if found != nil {
+			return errors.Join(err, found)
+		}
+		if payloads, found = store(); found != nil {
+			return found
+		}
+		if found := l.insert(ctx, returned(run, gone, l.now())...); found != nil {
+			return found
+		}
+	}
+	return err
+}
+
+// deletedOf returns which of some payloads are deleted. It is an error if one of them is being deleted.
+func (l *Log) deletedOf(ctx context.Context, payloads []string) (gone []DeletedPayload, err error) {
+	slices.Sort(payloads)
+	for _, payload := range slices.Compact(payloads) {
+		purged, err := l.Purged(ctx, payload)
+		switch {
+		case err != nil:
+			return nil, err
+		case purged == nil:
+		case purged.Deleted == nil:
+			return nil, fmt.Errorf("payload %s is being deleted by purge %d: it is stored again when that is done; if its process has died, `waymark purge` finishes it",
+				payload, purged.Purge)
+		default:
+			gone = append(gone, *purged.Deleted)
+		}
+	}
+	return gone, nil
+}
+
+func returned(run string, gone []DeletedPayload, now Micros) []Record {
+	records := make([]Record, len(gone))
+	for i, d := range gone {
+		records[i] = ReturnedPayload{Payload: d.Payload, Number: d.Number, Run: run, At: now}
+	}
+	return records
+}
+
+// AddHold records a hold, and returns it as it is recorded. Its run or its pipeline must be given, and not both.
+func (l *Log) AddHold(ctx context.Context, hold Hold) (Hold, error) {
+	if (hold.Run == "") == (hold.Pipeline == "") {
+		return hold, errors.New("hold: name a run or a pipeline")
+	}
+	if hold.Run != "" {
+		if _, err := get[RunHead](ctx, l, hold.Run); err != nil {
+			return hold, err
+		}
+	}
+	err := settle(hold.Table(), func() error {
+		last, err := lastOf[Hold](ctx, l)
+		if err != nil {
+			return err
+		}
+		hold.ID, hold.At = 1, l.now()
+		if last != nil {
+			hold.ID = last.ID + 1
+		}
+		return l.insert(ctx, hold)
+	})
+	return hold, err
+}
+
+// EndHold records that a hold has ended. The error wraps ErrNotFound if there is none with this number; one that has ended stays as it is.
+func (l *Log) EndHold(ctx context.Context, id int64, actor, why string) error {
+	if _, err := get[Hold](ctx, l, id); err != nil {
+		return err
+	}
+	ended, err := Select[HoldEnd](ctx, l, id)
+	if err != nil {
+		return err
+	}
+	if ended != nil {
+		return fmt.Errorf("hold %d was ended by %s (%s)", id, ended[0].Actor, ended[0].Why)
+	}
+	return l.insert(ctx, HoldEnd{ID: id, Actor: actor, Why: why, At: l.now()})
+}
+
+// Holds returns all holds, by number, and which of them have ended.
+func (r *Reader) Holds(ctx context.Context) (holds []Hold, ended map[int64]HoldEnd, err error) {
+	holds, err = Select[Hold](ctx, r.from)
+	if err != nil {
+		return nil, nil, err
+	}
+	ends, err := Select[HoldEnd](ctx, r.from)
+	ended = make(map[int64]HoldEnd, len(ends))
+	for _, end := range ends {
+		ended[end.ID] = end
+	}
+	return holds, ended, err
+}
+
+// Holds reports whether the hold is about a run.
+func (h Hold) Holds(run RunHead) bool {
+	if h.Run != "" {
+		return h.Run == run.ID
+	}
+	return h.Pipeline == run.Pipeline && run.Started >= h.From && (h.Until == 0 || run.Started < h.Until)
+}
+
+// BeginPurge records an order to purge payloads of runs, and returns it as it is recorded. Purge of about is set.
+func (l *Log) BeginPurge(ctx context.Context, order Purge, about []PurgedRun) (Purge, error) {
+	err := settle(order.Table(), func() error {
+		last, err := lastOf[Purge](ctx, l)
+		if err != nil {
+			return err
+		}
+		order.ID, order.At = 1, l.now()
+		if last != nil {
+			order.ID = last.ID + 1
+		}
+		records := make([]Record, 0, 1+len(about))
+		records = append(records, order)
+		for _, run := range about {
+			run.Purge = order.ID
+			records = append(records, run)
+		}
+		return l.insert(ctx, records...)
+	})
+	return order, err
+}
+
+// BeginDeletion records that payloads may be deleted, all or none of them. The error wraps ErrInUse if a run needs one of them to which the
+// order is not about, or which is held or was resumed; a *DivergedError says that another purge has it. What is being deleted already,
+// or is deleted, is left out of the result.
+func (l *Log) BeginDeletion(ctx context.Context, purge int64, payloads ...string) (begun []Deletion, err error) {
+	var records []Record
+	for _, payload := range payloads {
+		last, err := lastOf[Deletion](ctx, l, payload)
+		if err != nil {
+			return nil, err
+		}
+		next := Deletion{Payload: payload, Number: 1, Purge: purge, At: l.now()}
+		if last != nil {
+			back, err := Select[ReturnedPayload](ctx, l, payload, last.Number)
+			if err != nil {
+				return nil, err
+			}
+			if back == nil {
+				continue
+			}
+			next.Number = last.Number + 1
+		}
+		begun, records = append(begun, next), append(records, next)
+	}
+	if records == nil {
+		return nil, nil
+	}
+	return begun, l.insert(ctx, records...)
+}
+
+// EndDeletion records that payloads are deleted, and how long they were. It may be repeated.
+func (l *Log) EndDeletion(ctx context.Context, deleted ...DeletedPayload) error {
+	if len(deleted) == 0 {
+		return nil
+	}
+	records := make([]Record, len(deleted))
+	for i, d := range deleted {
+		d.At = l.now()
+		records[i] = d
+	}
+	return l.insert(ctx, records...)
+}
+
+// EachUnfinished calls yield with every deletion that was begun and is not done, until it returns false.
+func (r *Reader) EachUnfinished(ctx context.Context, yield func(Deletion) bool) error {
+	done := map[string]int64{}
+	err := each(ctx, r.from, nil, func(d DeletedPayload) bool { done[d.Payload] = max(done[d.Payload], d.Number); return true })
+	if err != nil {
+		return err
+	}
+	return each(ctx, r.from, nil, func(d Deletion) bool { return done[d.Payload] >= d.Number || yield(d) })
+}
+
+// PayloadsOf calls yield with the payloads of a class that a run may need, in the order of the record and perhaps several times, until it
+// returns false.
+func (r *Reader) PayloadsOf(ctx context.Context, run string, class Class, yield func(payload string) bool) error {
+	err := each(ctx, r.from, []any{run}, func(c packOfChunk) bool { return (c.Fold != nil) != (class == DerivedClass) || yield(c.Pack) })
+	if err != nil {
+		return err
+	}
+	if class != DerivedClass {
+		return nil
+	}
+	return each(ctx, r.from, []any{run}, func(f stateOfFold) bool { return f.State == "" || yield(f.State) })
+}
+
+// packOfChunk is what of a chunk refers to a payload.
+type packOfChunk struct {
+	Run    string `db:"run_id,key"`
+	Source string `db:"source,key"`
+	Chunk  int64  `db:"chunk,key"`
+	Pack   string `db:"pack"`
+	Fold   *int64 `db:"fold,null"`
+}
+
+// Table returns chunks.
+func (packOfChunk) Table() string { return Chunk{}.Table() }
+
+// stateOfFold is what of a fold refers to a payload.
+type stateOfFold struct {
+	Run   string `db:"run_id,key"`
+	Node  string `db:"node,key"`
+	Fold  int64  `db:"fold,key"`
+	State string `db:"state,null"`
+}
+
+// Table returns folds.
+func (stateOfFold) Table() string { return FoldRecord{}.Table() }
+
+// EachPurged calls yield with every payload that was purged, or is being purged, and was not stored again, by digest, until it returns false.
+func (r *Reader) EachPurged(ctx context.Context, yield func(payload string) bool) error {
+	back := map[string]int64{}
+	err := each(ctx, r.from, nil, func(p ReturnedPayload) bool { back[p.Payload] = p.Number; return true }) // the last one of each stays
+	if err != nil {
+		return err
+	}
+	return each(ctx, r.from, nil, func(d Deletion) bool { return d.Number <= back[d.Payload] || yield(d.Payload) })
+}
+
+// FirstPurged returns the first payload of a run that was purged, or is being purged; nil if all that may be purged is stored.
+func (r *Reader) FirstPurged(ctx context.Context, run string) (first *Purged, err error) {
+	some, err := Page[Deletion](ctx, r.from, Query{Limit: 1})
+	if err != nil || some == nil {
+		return nil, err
+	}
+	for _, class := range Classes {
+		var payloads []string
+		if err := r.PayloadsOf(ctx, run, class, func(payload string) bool { payloads = append(payloads, payload); return true }); err != nil {
+			return nil, err
+		}
+		for _, payload := range payloads {
+			if first, err = r.Purged(ctx, payload); err != nil || first != nil {
+				return first, err
+			}
+		}
+	}
+	return nil, nil //nolint:nilnil // nothing was purged
+}

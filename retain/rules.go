@@ -1,0 +1,47 @@
+package retain
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"waymark/landscape"
+	"waymark/pipeline"
+)
+
+// Rules say how long payloads of a class are kept after their run has ended. A class that is not in them is kept for ever.
+type Rules map[landscape.Class]time.Duration
+
+// longest is the longest time that a rule may name.
+const longest = 100 * 365 * 24 * time.Hour
+
+// Set makes a rule of a length of time as pipeline.Duration is written, such as 400d. An empty text makes none. Payloads of sources are kept
+// for some time; 0d is only for what can be computed again.
+func (r Rules) Set(class landscape.Class, text string) error {
+	if text == "" {
+		return nil
+	}
+	var length pipeline.Duration
+	if err := length.UnmarshalText([]byte(text)); err != nil {
+		return err
+	}
+	switch keep := time.Duration(length); {
+	case keep > longest:
+		return fmt.Errorf("%s is more than 100 years: leave the rule out to keep payloads for ever", text)
+	case keep == 0 && class == landscape.SourceClass:
+		return fmt.Errorf("%s keeps nothing of what was read, not even until the run is looked at: write at least 1h", text)
+	default:
+		r[class] = keep
+		return nil
+	}
+}
+
+// String returns the rules as a JSON object of lengths of time in whole seconds, as an order to purge records them.
+func (r Rules) String() string {
+	seconds := map[landscape.Class]int64{}
+	for class, keep := range r {
+		seconds[class] = int64(keep / time.Second)
+	}
+	text, _ := json.Marshal(seconds) // of words and numbers
+	return string(text)
+}
