@@ -57,7 +57,7 @@ power-files:
 lost-commits:
 	go test ./landscape/pgstore -run '^TestLostCommits$$' -count=1 -lost=200
 purges:
-	go test ./retain -run '^TestPurgeBesideWriters$$/^sqlite' -count=1 -rounds 10000
+	go test ./retain -run '^TestPurgeBesideWriters$$/^sqlite' -count=1 -rounds 5000
 lost-replies:
 	go test ./plugin/postgres -run '^TestCommitsWhoseReplyIsLost$$|^TestAttemptsAtOnePartAtTheSameTime$$' -count=1 -lost=200
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	sdk "go.temporal.io/sdk/client"
 	sdkworker "go.temporal.io/sdk/worker"
@@ -92,7 +93,53 @@ func (s *Session) work(ctx context.Context, run string) (stop func(), err error)
 	if err := w.Start(); err != nil {
 		return nil, err
 	}
-	return w.Stop, nil
+	usher := s.usher(ctx, run)
+	return func() {
+		usher()
+		w.Stop()
+	}, nil
+}
+
+// usherEvery is how often a process of its own looks whether its run that waits may begin.
+const usherEvery = time.Second
+
+// usher tells a run that waits for places when it may begin, and returns what ends that. A run that frees a place tells those that wait in its own
+// Temporal; those of processes of their own it does not reach.
+func (s *Session) usher(ctx context.Context, run string) (end func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(usherEvery)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+			if decided, err := s.wake(ctx, run); decided && err == nil {
+				return
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// wake tells a run that waits, and may begin now, to ask again. It reports whether there is nothing left to wait for: the run has begun, or never will.
+func (s *Session) wake(ctx context.Context, run string) (decided bool, err error) {
+	start, err := s.Log.LastStart(ctx, run)
+	if err != nil || start.State != landscape.StartWaiting {
+		return start.State != landscape.StartAccepted, err
+	}
+	runs, err := s.Log.AllAdmissible(ctx)
+	if err != nil || !slices.Contains(runs, run) {
+		return false, err
+	}
+	return false, activities.Wake(ctx, s.Temporal, run)
 }
 
 // alone begins an execution of a run, unless this process executes the run already, or is about to: then the error is of kind Busy. Its caller

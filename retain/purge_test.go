@@ -27,8 +27,8 @@ func TestMain(m *testing.M) {
 	os.Exit(services.Main(m))
 }
 
-// rounds is how often a writer refers to a payload in TestPurgeBesideWriters: `make campaigns` takes 10,000.
-var rounds = flag.Int("rounds", 1_000, "how often writers refer to a payload that a purger wants to delete")
+// rounds is how often a writer refers to a payload in TestPurgeBesideWriters: `make campaigns` takes 5,000.
+var rounds = flag.Int("rounds", 400, "how often writers refer to a payload that a purger wants to delete")
 
 const (
 	writers  = 8

@@ -96,6 +96,33 @@ func TestADeadRunLetsGoOfItsTarget(t *testing.T) {
 	s.requireShared(t, rows)
 }
 
+// TestAProcessOfItsOwnBeginsWhenItMay lets a process with a Temporal of its own wait for the target of a run that a server executes: it begins soon
+// after that run's end, although nobody there knows of it.
+func TestAProcessOfItsOwnBeginsWhenItMay(t *testing.T) {
+	t.Parallel()
+	const rows = 50_000
+	folder := sharing(t, rows)
+	s := serve(t, folder)
+	s.waymark(t, "run", "--pipeline", "a", "--run-id", "a", "--detach")
+	s.waymark(t, "pause", "a", "--why", "to ask for the other")
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.try(t.Context(), "run", "b.yaml", "--run-id", "b", "--state", "own", "--landscape", "sqlite:.waymark/landscape.db", "--payloads", "file:.waymark/payloads")
+		ended <- err
+	}()
+	require.Eventually(t, func() bool {
+		return strings.Contains(s.waymark(t, "queue"), "/out/shared.csv is being written by run a")
+	}, time.Minute, 50*time.Millisecond)
+	require.NoError(t, s.give(t, workflows.WorkflowID("a"), workflows.ContinueUpdate, workflows.Command{Actor: "ann", Why: "to see"}))
+	select {
+	case err := <-ended:
+		require.NoError(t, err)
+	case <-time.After(time.Minute): // by itself it would ask after two
+		require.Fail(t, "it was not told that it may begin")
+	}
+	s.requireShared(t, 2)
+}
+
 // sharing is a folder with two pipelines of one target: a has so many rows, b two.
 func sharing(t *testing.T, rows int) (folder string) {
 	t.Helper()

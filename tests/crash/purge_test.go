@@ -10,10 +10,10 @@ import (
 func TestPurgeIsKilled(t *testing.T) {
 	binary := build(t)
 	for _, moment := range []string{
-		"landscape.purges.committing", "landscape.purges.committed", "purge.ordered", // the order
-		"landscape.deletions.committing", "landscape.deletions.committed", "purge.begun", // the payloads may be deleted
-		"payload.deleted", "purge.deleted", "purge.deleted@3", // some are
-		"landscape.deleted_payloads.committing", "landscape.deleted_payloads.committed", "purge.ended", // all are
+		"landscape.purges.committed", "purge.ordered", // the order
+		"landscape.deletions.committed", "purge.begun", // the payloads may be deleted
+		"payload.deleted", "purge.deleted@3", // some are
+		"landscape.deleted_payloads.committing", "purge.ended", // all are
 	} {
 		t.Run(moment, func(t *testing.T) {
 			t.Parallel()
