@@ -24,7 +24,7 @@ import (
 // marks are the places in the code at which there is a moment: calls with a name, and calls whose name is put together.
 var (
 	marks    = regexp.MustCompile(`failpoint\.(?:Hit|Short)\(([^,()]+)`)
-	literals = regexp.MustCompile(`"(?:payload|sink|run|slot|log)(?:\.[a-z]+)+"`)
+	literals = regexp.MustCompile(`"(?:payload|sink|run|slot|log|purge)(?:\.[a-z]+)+"`)
 	steps    = regexp.MustCompile(`\.hit\("([a-z]+)"\)`)
 	attempts = regexp.MustCompile(`func \(a \*Activities\) ([A-Z]\w+)\([^{]*\{\n\t(?:_, err :=|return) (?:attempt|anyAttempt)\(`)
 )
@@ -159,6 +159,7 @@ func peopleDoMore(t *testing.T, binary string) []byte {
 	p.at("sink.part.written=kill").run(t, -1, "run", "plain.yaml", "--run-id", "given-up")
 	p.at("activity.WriteChunk.end@2=kill").run(t, -1, "resume", "given-up")
 	p.at("").run(t, 0, "cancel", "given-up", "--final", "--why", "it is not needed any more")
+	p.run(t, 0, "purge", "--keep-source", "1ms", "--why", "it is not needed any more")
 
 	web := held.Serve(p.folder)
 	t.Cleanup(web.Close)
