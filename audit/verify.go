@@ -29,6 +29,8 @@ type Report struct {
 	Checked    []Check   `json:"checked"`         // what was compared, in the order in which it was
 	NotChecked []Check   `json:"not_checked"`     // what was not, and why; empty, not nil, if all that can be compared was
 	Notes      []string  `json:"notes,omitempty"`
+
+	purged []Problem // payloads that were purged: what hangs on them cannot be looked at again
 }
 
 // Check is something that was compared, or was not.
@@ -224,7 +226,6 @@ type verification struct {
 	firsts      *firsts.Index                            // which tokens are the first with their values
 	indexed     map[landscape.ChunkKey]bool              // chunks whose values are in it
 	again       map[string]*fedAgain                     // by source: the records of another run that it retries
-	purged      []Problem                                // payloads that were purged: what hangs on them cannot be looked at again
 	progress    *progress
 	headers     map[string]string // by file of the source that is looked at: digest of what its records are parsed with
 }
@@ -235,7 +236,7 @@ func (v *verification) add(kind, where, format string, args ...any) {
 
 func (v *verification) addProblem(problem Problem) {
 	if problem.Kind == PayloadPurged { // by order, and on record
-		v.purged = append(v.purged, problem)
+		v.report.purged = append(v.report.purged, problem)
 		return
 	}
 	if len(v.report.Problems) == maxProblems {

@@ -25,7 +25,7 @@ type chunkCheck struct {
 // the errors on record of the chunk's tokens. Chunks may be checked side by side.
 func (v *verification) checkChunk(ctx context.Context, record landscape.Chunk, rejected *landscape.RowErrors) (c chunkCheck) {
 	own := *v
-	own.report, own.purged = &Report{}, nil
+	own.report = &Report{}
 	own.fed, own.recomputed = map[string]map[landscape.ChunkKey]bool{}, map[landscape.ChunkKey]bool{}
 	c.verification = &own
 	c.err = own.guard(ctx, place(record.Source, record.Chunk), func(ctx context.Context) error {
@@ -45,7 +45,7 @@ func (v *verification) absorb(c chunkCheck) {
 	for _, problem := range c.report.Problems {
 		v.addProblem(problem)
 	}
-	v.purged = append(v.purged, c.purged...)
+	v.report.purged = append(v.report.purged, c.report.purged...)
 	v.report.More = v.report.More || c.report.More
 	v.report.Chunks += c.report.Chunks
 	v.report.Rows += c.report.Rows

@@ -76,9 +76,9 @@ func (v *verification) noteWork(context.Context) error {
 	if v.report.Folds > 0 {
 		v.compared(CheckedFolds, "", "%s of barriers, taken again", plural(v.report.Folds, "fold"))
 	}
-	if len(v.purged) > 0 {
+	if purged := v.report.purged; len(purged) > 0 {
 		v.skipped(CheckedRecords, "", "of %s the records are not stored any more, so only their hashes and ways are looked at: %s: %s",
-			plural(int64(len(v.purged)), "chunk"), v.purged[0].Where, v.purged[0].Detail)
+			plural(int64(len(purged)), "chunk"), purged[0].Where, purged[0].Detail)
 	}
 	v.compared(CheckedEffects, "", "every write and publication, against its events and its receipt")
 	if v.report.Late > 0 {
