@@ -219,6 +219,11 @@ func (a *Activities) openSink(ctx context.Context, r *run, node *plan.Node) erro
 	if err := failpoint.Hit("sink.opening"); err != nil {
 		return err
 	}
+	if latest := latestOf(node); latest != nil {
+		if err := latest.Check(ctx); err != nil {
+			return err
+		}
+	}
 	target := node.Sink.Target(r.id)
 	made, err := target.Open(ctx, encoder.Header())
 	if err != nil || !made {

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"waymark/activities/recompute"
+	"waymark/engine/plan"
+	"waymark/internal/failpoint"
 	"waymark/landscape"
 	"waymark/plugin"
 )
@@ -36,15 +38,56 @@ func (a *Activities) publishSink(ctx context.Context, in SinkInput) error {
 		return err
 	}
 	effect, err := a.beginPublish(ctx, in, parts)
-	if err != nil || effect.State == landscape.Finalized {
+	if err != nil {
 		return err
+	}
+	latest := latestOf(node)
+	if effect.State == landscape.Finalized {
+		return a.lead(ctx, in.Sink, latest)
 	}
 	artifact, err := node.Sink.Target(in.Run).Publish(ctx, encoder.Header(), parts)
 	if err != nil {
 		return errors.Join(fmt.Errorf("sink %s: %w", in.Sink, err),
 			a.log.FailEffect(ctx, effect.Attempt(a.worker), err.Error()))
 	}
-	return a.log.FinalizePublish(ctx, effect.Attempt(a.worker), artifact)
+	name := ""
+	if latest != nil {
+		name = latest.String()
+	}
+	if err := a.log.FinalizePublish(ctx, effect.Attempt(a.worker), artifact, name); err != nil {
+		return err
+	}
+	return a.lead(ctx, in.Sink, latest)
+}
+
+// latestOf returns the name that leads to the latest of a sink's outputs; nil if there is none.
+func latestOf(sink *plan.Node) plugin.Pointer {
+	if pointed, is := sink.Sink.(plugin.Pointed); is {
+		return pointed.Latest()
+	}
+	return nil
+}
+
+// lead makes the name lead to the output that the record says is the latest, which another run may have published. If two do this at the same time, the
+// slower one may undo what the other did; so each looks again at the record when it is done, and what was recorded last is seen by at least one.
+func (a *Activities) lead(ctx context.Context, sink string, name plugin.Pointer) error {
+	if name == nil {
+		return nil
+	}
+	for led := (landscape.ArtifactRecord{}); ; {
+		latest, err := a.log.LatestOutput(ctx, name.String())
+		if err != nil || latest == led {
+			return err
+		}
+		if err := failpoint.Hit("sink.leading"); err != nil {
+			return err
+		}
+		to := plugin.Latest{Run: latest.Run, For: latest.StandsFor, Output: latest.Path, Rows: latest.Rows, SHA256: latest.SHA256}
+		if err := name.Lead(ctx, to); err != nil {
+			return fmt.Errorf("sink %s: %w", sink, err)
+		}
+		led = latest
+	}
 }
 
 // balanced calls check until it found nothing wrong: what is in balance when sinks are published changes no more.

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -52,10 +53,14 @@ type Publication struct {
 
 // Outputs says who wrote to a target, at most so many times as limit says or all if that is 0 or less, and who made what is there now: the
 // target is read, and compared with all that runs published there. target is a path, relative to the working directory, the URL of a bucket's folder
-// or of a table, or the name of a table. The error is an *Error of kind NotFound if no run wrote there, and of kind Invalid if several tables have the
+// or of a table, the name of a table, or the latest of a sink: then the output that it should lead to is meant. The error is an *Error of kind NotFound if no run wrote there, and of kind Invalid if several tables have the
 // name.
 func (c *Client) Outputs(ctx context.Context, target string, limit int) (outputs *TargetOutputs, err error) {
 	defer c.edge(ctx, &err)
+	target, err = c.ledTo(ctx, target)
+	if err != nil {
+		return nil, err
+	}
 	is := sameTarget(target)
 	records, err := c.log.Publications(ctx, is)
 	if err != nil {
@@ -86,6 +91,19 @@ func (c *Client) Outputs(ctx context.Context, target string, limit int) (outputs
 		outputs.Published = append(outputs.Published, publication)
 	}
 	return outputs, c.look(ctx, outputs, records)
+}
+
+// ledTo returns the target of the output that a sink's latest leads to, if target is such a name, and else target itself.
+func (c *Client) ledTo(ctx context.Context, target string) (string, error) {
+	name := canonical(target)
+	if !isURL(target) {
+		name = realPath(target)
+	}
+	latest, err := c.log.LatestOutput(ctx, name)
+	if errors.Is(err, landscape.ErrNotFound) {
+		return target, nil
+	}
+	return latest.Path, err
 }
 
 // oneTarget fails if the records are of several targets, because a word names tables of several databases, or a table and a file.

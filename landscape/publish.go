@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"waymark/plugin"
 )
@@ -70,9 +71,9 @@ func (r *Reader) written(ctx context.Context, run, sink string) (rows, refused i
 	return rows, refused, nil
 }
 
-// FinalizePublish records that the output of a sink is visible, with what it is, in one transaction. Else it is like
-// FinalizeEffect.
-func (l *Log) FinalizePublish(ctx context.Context, by Attempt, a plugin.Artifact) error {
+// FinalizePublish records that the output of a sink is visible, with what it is, in one transaction. latest is the name that leads to the latest of
+// such outputs; empty if the sink has none. Else it is like FinalizeEffect.
+func (l *Log) FinalizePublish(ctx context.Context, by Attempt, a plugin.Artifact, latest string) error {
 	key := by.EffectKey
 	prepared, err := l.Effect(ctx, key)
 	if err == nil && prepared.State != Reserved {
@@ -85,7 +86,30 @@ func (l *Log) FinalizePublish(ctx context.Context, by Attempt, a plugin.Artifact
 	if err != nil {
 		return fmt.Errorf("finalize %s: %w", key, err)
 	}
-	return l.finalize(ctx, by, string(receipt), nil, ArtifactRecord{
-		Run: key.Run, Sink: key.Sink, Path: a.Path, Bytes: a.Bytes, Rows: a.Rows, SHA256: a.SHA256, Published: l.now(),
-	})
+	artifact := ArtifactRecord{
+		Run: key.Run, Sink: key.Sink, Path: a.Path, Bytes: a.Bytes, Rows: a.Rows, SHA256: a.SHA256, Published: l.now(), Latest: latest,
+	}
+	if latest != "" {
+		if artifact.StandsFor, err = l.standsFor(ctx, key.Run); err != nil {
+			return fmt.Errorf("finalize %s: %w", key, err)
+		}
+	}
+	return l.finalize(ctx, by, string(receipt), nil, artifact)
+}
+
+// standsFor returns the slot that the run is about, or when it was asked for: both are written so that the later one is the greater text.
+func (r *Reader) standsFor(ctx context.Context, run string) (string, error) {
+	start, err := r.lastStart(ctx, run)
+	if err == nil && start != nil && start.Slot != "" {
+		return start.Slot, nil
+	}
+	record, err := r.Run(ctx, run)
+	if err != nil {
+		return "", err
+	}
+	asked := record.Started
+	if start != nil {
+		asked = start.Accepted
+	}
+	return asked.Time().UTC().Format(time.RFC3339), nil
 }

@@ -106,6 +106,27 @@ func (r *Reader) Publications(ctx context.Context, at func(path string) bool) (a
 	return artifacts, err
 }
 
+// latestOutput is an ArtifactRecord by what makes it the latest of those that a name may lead to.
+type latestOutput struct {
+	Latest    string `db:"latest,key"`
+	StandsFor string `db:"stands_for,key"`
+	At        Micros `db:"published_us,key"`
+	ArtifactRecord
+}
+
+// LatestOutput returns the output that a name leads to, as ArtifactRecord.Latest says it: of the outputs that were published for it, that of the
+// latest slot, and of several of one slot the one that was published last. The error wraps ErrNotFound if there is none.
+func (r *Reader) LatestOutput(ctx context.Context, name string) (ArtifactRecord, error) {
+	found, err := Page[latestOutput](ctx, r.from, Query{Prefix: []any{name}, Descending: true, Limit: 1})
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("latest output at %s: %w", name, ErrNotFound)
+	}
+	if err != nil {
+		return ArtifactRecord{}, err
+	}
+	return found[0].ArtifactRecord, nil
+}
+
 // ReplacedBy returns the run that was the last to publish the same output after the artifact was published; "" if none did. It
 // reads what was published since.
 func (r *Reader) ReplacedBy(ctx context.Context, artifact ArtifactRecord) (run string, err error) {

@@ -69,6 +69,8 @@ type ArtifactRecord struct {
 	Rows      int64  `db:"rows"`
 	SHA256    string `db:"sha256"` // hex
 	Published Micros `db:"published_us,first"`
+	Latest    string `db:"latest"`     // the name that leads to the output of the latest slot; empty if the sink has none
+	StandsFor string `db:"stands_for"` // what is compared to find the latest: the slot that the run is about, else when it was asked for; empty without Latest
 }
 
 // Artifact returns what plugin.Sink's target reported.

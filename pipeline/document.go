@@ -249,10 +249,11 @@ type Sink struct {
 
 // FileTarget says where a file sink puts its file.
 type FileTarget struct {
-	Path      string `yaml:"path" text:"path"`               // path, relative to the document's folder; s3://BUCKET/PREFIX with parts: true; - for standard output
-	Parts     bool   `yaml:"parts,omitempty"`                // a folder of parts and a manifest, not one file
-	Overwrite bool   `yaml:"overwrite,omitempty"`            // replace what an earlier run put there
-	S3        *S3    `yaml:"s3,omitempty" json:",omitempty"` // of a path that begins with s3://: how to reach the bucket
+	Path      string `yaml:"path" text:"path"`                               // path, relative to the document's folder; s3://BUCKET/PREFIX with parts: true; - for standard output
+	Parts     bool   `yaml:"parts,omitempty"`                                // a folder of parts and a manifest, not one file
+	Overwrite bool   `yaml:"overwrite,omitempty"`                            // replace what an earlier run put there
+	Latest    string `yaml:"latest,omitempty" text:"path" json:",omitempty"` // a name that leads to the output of the latest slot: of a file or folder a symbolic link, in a bucket a JSON object
+	S3        *S3    `yaml:"s3,omitempty" json:",omitempty"`                 // of a path that begins with s3://: how to reach the bucket
 }
 
 // CSVSink writes RFC 4180 text.

@@ -12,6 +12,7 @@ type ParquetSource struct {
 type ParquetSink struct {
 	Path        string   `yaml:"path" text:"path"`                                  // the folder, relative to the document's folder; s3://BUCKET/PREFIX
 	Overwrite   bool     `yaml:"overwrite,omitempty"`                               // replace what an earlier run put there
+	Latest      string   `yaml:"latest,omitempty" text:"path" json:",omitempty"`    // a name that leads to the output of the latest slot: of a folder a symbolic link, in a bucket a JSON object
 	Columns     []string `yaml:"columns,omitempty" text:"name"`                     // default: the fields of the incoming rows, if they are all declared
 	Compression string   `yaml:"compression,omitempty" words:"zstd snappy none"`    // default zstd
 	Decimals    Map[int] `yaml:"decimals,omitempty" range:"0 38" json:",omitempty"` // decimal field → digits after the point: it is a decimal of 38 digits then, and not text
@@ -20,5 +21,5 @@ type ParquetSink struct {
 
 // Target says where the sink puts its folder.
 func (s ParquetSink) Target() FileTarget {
-	return FileTarget{Path: s.Path, Parts: true, Overwrite: s.Overwrite, S3: s.S3}
+	return FileTarget{Path: s.Path, Parts: true, Overwrite: s.Overwrite, Latest: s.Latest, S3: s.S3}
 }

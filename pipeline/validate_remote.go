@@ -206,6 +206,7 @@ func (l *loader) checkLocal(at string, files Files) {
 // checkTarget reports a place that no file sink writes to. Only formats that know parts ask whether they are wanted.
 func (l *loader) checkTarget(at string, target FileTarget) {
 	l.checkOptions(at, target.Path, target.S3, nil)
+	l.checkLatest(at, target)
 	switch fault := unclearScheme(target.Path); {
 	case fault != "":
 		l.report(Key(at, "path"), "%s", fault)
@@ -215,6 +216,23 @@ func (l *loader) checkTarget(at string, target FileTarget) {
 		l.checkBucketTarget(at, target)
 	case Scheme(target.Path) != "":
 		l.report(Key(at, "path"), "%s cannot be written: a sink writes to a file, to s3://BUCKET/PREFIX, or to - for standard output", quote(target.Path))
+	}
+}
+
+// checkLatest reports a name for the latest output that cannot lead to it.
+func (l *loader) checkLatest(at string, target FileTarget) {
+	switch at := Key(at, "latest"); {
+	case target.Latest == "":
+	case target.Path == Stdio:
+		l.report(at, "standard output has no name that anything could lead to: delete latest")
+	case Scheme(target.Latest) != Scheme(target.Path):
+		l.report(at, "%s: the name is where the output is: for a path in a bucket s3://BUCKET/KEY, for a file or a folder a path", quote(target.Latest))
+	case samePlace(target.Latest) == samePlace(target.Path):
+		l.report(at, "the name of the latest output is that of every output: write a path that differs from run to run, such as out/${param:day}.csv")
+	case Scheme(target.Latest) == SchemeS3:
+		if fault := keyFault(target.Latest); fault != "" {
+			l.report(at, "%s", fault)
+		}
 	}
 }
 

@@ -25,6 +25,18 @@ func (l *loader) checkTargets(p *Pipeline) {
 		taken[place] = owner{sink.Name, target}
 		l.checkReaders(p, at, place)
 	}
+	for _, sink := range p.Sinks {
+		at, target := fileTargetOf(sink)
+		if target == nil || target.Latest == "" {
+			continue
+		}
+		at, place := Key(at, "latest"), samePlace(target.Latest)
+		if other, is := taken[place]; is && other.sink != sink.Name {
+			l.report(at, "the sinks %q and %q write to the same path%s", other.sink, sink.Name, caseNote(other.target, target.Latest))
+		}
+		taken[place] = owner{sink.Name, target.Latest}
+		l.checkReaders(p, at, place)
+	}
 }
 
 // checkReaders reports a sink, whose path is at the path, that would write to where a source or a lookup reads.

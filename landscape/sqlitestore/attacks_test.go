@@ -206,7 +206,7 @@ func runAttacks() map[string]attack {
 		"hashes at a node of no run":               {`insert into hashes values ('r2', 'strikes', 0, 0, 'nowhere', 0, 1, null, zeroblob(32))`, "FOREIGN KEY"},
 		"half a hash":                              {`insert into hashes values ('r2', 'strikes', 0, 0, 'keep', 0, 1, null, zeroblob(48))`, "CHECK"},
 		"an error in another run's chunk":          {`insert into errors select 'r2', source, 999, lane, node, 2, code, field, message, error_hash, raw, raw_is_text, raw_bytes, line, byte_offset, sent_to, at_us from errors where run_id = 'r1' limit 1`, "FOREIGN KEY"},
-		"an artifact of a sink that is not there":  {`insert into artifacts values ('r2', 'x', 'p', 1, 1, lower(hex(zeroblob(32))), 1)`, "FOREIGN KEY"},
+		"an artifact of a sink that is not there":  {`insert into artifacts values ('r2', 'x', 'p', 1, 1, lower(hex(zeroblob(32))), 1, '', '')`, "FOREIGN KEY"},
 		"a way that another run took":              {`insert into chunk_ways select 'r2', source, 0, lane, 200, way || '', rows from chunk_ways where run_id = 'r1' and chunk = 9 union select 'r2', 'strikes', 0, 0, 200, '0123456789abcdef', 1`, "FOREIGN KEY"},
 		"a way that no row took":                   {`insert into chunk_ways select run_id, source, 99, lane, 200, way, 0 from chunk_ways limit 1`, "CHECK"},
 		"text where a number belongs":              {`insert into actions values ('r1', 'nine', 'v', '', '', 1)`, "cannot store"},

@@ -9,7 +9,7 @@ CREATE TABLE goose_db_version (
 
 insert into goose_db_version (id, version_id, is_applied) values
   (1, 0, 1), (2, 1, 1), (3, 2, 1), (4, 3, 1), (5, 4, 1), (6, 5, 1), (7, 6, 1), (8, 7, 1), (9, 8, 1), (10, 9, 1), (11, 10, 1), (12, 11, 1), (13, 12, 1), (14, 13, 1), (15, 14, 1), (16, 15, 1),
-  (17, 16, 1), (18, 17, 1), (19, 18, 1), (20, 19, 1), (21, 20, 1), (22, 21, 1), (23, 22, 1), (24, 23, 1), (25, 24, 1), (26, 25, 1);
+  (17, 16, 1), (18, 17, 1), (19, 18, 1), (20, 19, 1), (21, 20, 1), (22, 21, 1), (23, 22, 1), (24, 23, 1), (25, 24, 1), (26, 25, 1), (27, 26, 1);
 
 CREATE TABLE edges (
   run_id    text not null,
@@ -93,7 +93,7 @@ CREATE TABLE artifacts (
   bytes        integer not null check (bytes >= 0),
   rows         integer not null check (rows >= 0),
   sha256       text not null check (length(sha256) = 64 and sha256 not glob '*[^0-9a-f]*'),
-  published_us integer not null check (published_us > 0),
+  published_us integer not null check (published_us > 0), latest text not null default '', stands_for text not null default '' check ((stands_for = '') = (latest = '')),
   primary key (run_id, sink),
   foreign key (run_id, sink) references nodes (run_id, node)
 ) strict, without rowid;
@@ -974,6 +974,8 @@ CREATE INDEX folds_by_state on folds (state) where state is not null;
 
 CREATE INDEX tables_by_sha256 on tables (sha256);
 
+CREATE INDEX artifacts_latest on artifacts (latest, stands_for, published_us, run_id, sink) where latest <> '';
+
 CREATE VIEW lane_joins as
 select g.run_id, g.source, g.lane, b.branch, m.node, m.lane as merged_lane, m.parent as fork_lane
 from lanes m
@@ -1512,6 +1514,15 @@ from deletions d
 join purges p using (purge_id)
 left join deleted_payloads e using (payload, number)
 where not exists (select 1 from returned_payloads t where t.payload = d.payload and t.number = d.number);
+
+CREATE VIEW latest_outputs as
+select latest, run_id, sink, path, stands_for, published_us
+from (
+  select a.*, row_number() over (partition by latest order by stands_for desc, published_us desc, run_id desc, sink desc) as age
+  from artifacts a
+  where latest <> ''
+) ranked
+where age = 1;
 
 CREATE TRIGGER edges_keep before update on edges begin select raise(abort, 'edges: append-only'); end;
 

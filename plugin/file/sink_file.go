@@ -17,6 +17,8 @@ type Destination interface {
 	Location() string
 	// Exclusive is what plugin.Sink says.
 	Exclusive() string
+	// Latest returns the name that leads to the latest output; nil if there is none.
+	Latest() plugin.Pointer
 	// OnHost reports whether only workers that see the same files can reach the place.
 	OnHost() bool
 }
@@ -45,7 +47,7 @@ func NewSink(place Destination, encoder func(fields []string, open bool) (plugin
 // as .csv. The error is about the target; nothing is looked at or changed.
 func (a Access) Destination(sink, extension string, target pipeline.FileTarget) (Destination, error) {
 	if a.Beside != "" {
-		target.Path = besidePath(target.Path, a.Beside)
+		target.Path, target.Latest = besidePath(target.Path, a.Beside), ""
 	}
 	switch scheme := pipeline.Scheme(target.Path); {
 	case target.Path == pipeline.Stdio:
@@ -60,13 +62,18 @@ func (a Access) Destination(sink, extension string, target pipeline.FileTarget) 
 		return nil, err
 	}
 	real, err := a.Root.real(target.Path)
-	return fileDestination{location: at, real: real, sink: sink, parts: target.Parts, extension: extension}, err
+	if err != nil {
+		return nil, err
+	}
+	latest, err := newLink(a.Root, target.Latest)
+	return fileDestination{location: at, real: real, latest: latest, sink: sink, parts: target.Parts, extension: extension}, err
 }
 
 // fileDestination is a file on disk, or a folder of parts.
 type fileDestination struct {
 	location
-	real      string // path without symbolic links on the way
+	real      string         // path without symbolic links on the way
+	latest    plugin.Pointer // nil for none
 	sink      string
 	parts     bool
 	extension string // of part files
@@ -86,6 +93,8 @@ func (p fileDestination) Location() string { return p.String() }
 
 // Exclusive is the path without symbolic links: below the document's folder there are none, or the target cannot be opened.
 func (p fileDestination) Exclusive() string { return p.real }
+
+func (p fileDestination) Latest() plugin.Pointer { return p.latest }
 
 func (fileDestination) OnHost() bool { return true }
 

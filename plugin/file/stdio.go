@@ -119,6 +119,8 @@ func (stdoutDestination) Location() string { return pipeline.Stdio }
 
 func (stdoutDestination) Exclusive() string { return "" }
 
+func (stdoutDestination) Latest() plugin.Pointer { return nil }
+
 func (stdoutDestination) OnHost() bool { return true }
 
 // noTarget is a target in a place that cannot be reached now.

@@ -17,9 +17,13 @@ func (r *Remote) Destination(sink, extension string, target pipeline.FileTarget)
 	if err := r.checkAround(options(target.S3), bucket, prefix); err != nil {
 		return nil, fmt.Errorf("path: %w", err)
 	}
+	latest, err := r.newPointer(target)
+	if err != nil {
+		return nil, err
+	}
 	return bucketDestination{
 		remote: r, options: options(target.S3), bucket: bucket, prefix: prefix, sink: sink,
-		extension: extension, overwrite: target.Overwrite,
+		extension: extension, overwrite: target.Overwrite, latest: latest,
 	}, nil
 }
 
@@ -32,6 +36,7 @@ type bucketDestination struct {
 	sink           string
 	extension      string
 	overwrite      bool
+	latest         plugin.Pointer // nil for none
 }
 
 func (p bucketDestination) Target(run string) plugin.Target { return &target{p, run} }
@@ -45,5 +50,7 @@ func (p bucketDestination) Exclusive() string {
 	}
 	return p.Location()
 }
+
+func (p bucketDestination) Latest() plugin.Pointer { return p.latest }
 
 func (bucketDestination) OnHost() bool { return false }

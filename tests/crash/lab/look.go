@@ -31,10 +31,11 @@ type snapshot struct {
 var notCompared = []string{"effect_events", "run_events", "actions", "resumptions", "executions", "heals"}
 
 // varying are columns in which two runs may differ: how often and by whom things were done, and a barrier's state, in which there
-// are moments; `waymark verify` makes it again, and the roots of seals, whose salts each run has for itself. Columns that end in _us are moments, and not compared either.
+// are moments; `waymark verify` makes it again; the roots of seals, whose salts each run has for itself; and when a run was asked for. Columns that end
+// in _us are moments, and not compared either.
 var varying = map[string]bool{
 	"attempt": true, "worker": true, "host": true, "fence": true, "epoch": true, "claim": true, "wait_ms": true, "folds.state": true,
-	"salts.keys": true, "chunk_seals.root": true, "run_seals.root": true, "run_seals.marks": true,
+	"salts.keys": true, "chunk_seals.root": true, "run_seals.root": true, "run_seals.marks": true, "artifacts.stands_for": true,
 }
 
 // offsets are moments inside the arrivals of a merge.

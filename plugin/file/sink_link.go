@@ -1,0 +1,85 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+
+	"waymark/internal/disk"
+	"waymark/internal/failpoint"
+	"waymark/pipeline"
+	"waymark/plugin"
+)
+
+// link is a symbolic link that leads to the latest of several outputs.
+type link struct {
+	location
+	root *os.Root // that the name is in
+	real string   // its path without symbolic links on the way
+}
+
+// newLink checks the link's path without looking at the disk; it returns nil for an empty one. The error is a *DeniedError.
+func newLink(root *Root, name string) (plugin.Pointer, error) {
+	if name == "" {
+		return nil, nil //nolint:nilnil // as the comment says
+	}
+	at, err := newLocation(root, pipeline.FileTarget{Path: name})
+	if err != nil {
+		return nil, err
+	}
+	handle, _, err := root.ResolveFolder(name)
+	if err != nil {
+		return nil, err
+	}
+	real, err := root.real(name)
+	return link{at, handle, real}, err
+}
+
+func (l link) String() string { return l.real }
+
+func (l link) Check(ctx context.Context) error {
+	info, err := l.root.Lstat(l.name)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err == nil && info.Mode().Type() != fs.ModeSymlink:
+		return l.fault(codeTargetExists, "there is %s, and no symbolic link that could lead to the latest output; move it away", kindName(info))
+	}
+	return l.classify(err)
+}
+
+// Lead makes a new link and gives it the name of the old one. It is relative, so that it leads there as well where the folder is moved or mounted elsewhere.
+func (l link) Lead(ctx context.Context, output plugin.Latest) error {
+	err := l.Check(ctx)
+	if err == nil {
+		err = l.makeFolder()
+	}
+	if err != nil {
+		return l.classify(err)
+	}
+	to, err := filepath.Abs(output.Output)
+	if err == nil {
+		to, err = filepath.Rel(filepath.Dir(l.real), to)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: the way to %s: %w", l, output.Output, err)
+	}
+	staging := l.hidden(output.Run, "link") // every attempt of the run makes the same link
+	err = disk.Ignore(l.root.Symlink(to, staging), fs.ErrExist)
+	if err == nil {
+		err = failpoint.Hit("sink.linked")
+	}
+	if err == nil {
+		err = disk.Ignore(l.root.Rename(staging, l.name), fs.ErrNotExist)
+	}
+	if err == nil {
+		err = l.disk.SyncDir(path.Dir(l.name))
+	}
+	return l.classify(err)
+}
