@@ -37,13 +37,15 @@ func TestTheAuditFindsEveryKindOfDamage(t *testing.T) {
 		"an output that is not the one on record": {
 			edit("out/review.csv", func(text string) string { return strings.Replace(text, "1,", "2,", 1) }), lab.Differing, "is recorded",
 		},
-		"an output cut off":         {edit("out/review.csv", func(text string) string { return text[:len(text)-3] }), lab.Torn, "ends within a line"},
-		"an output that is missing": {remove("out/review.csv"), lab.Lost, "out/review.csv"},
-		"a part that is missing":    {remove("out/middle/part-00001.csv"), lab.Lost, "part-00001.csv is not there"},
-		"a part too many":           {put("out/middle/part-00009.csv"), lab.Duplicated, "part-00009.csv should not be there"},
-		"a staging left behind":     {put("out/.review.csv.lab.partial"), lab.Torn, "was left behind"},
-		"a payload that is missing": {removePayload, lab.Lost, "refers, is not there"},
-		"a payload that is cut off": {cutPayload, lab.Torn, "payload"},
+		"an output cut off":                             {edit("out/review.csv", func(text string) string { return text[:len(text)-3] }), lab.Torn, "ends within a line"},
+		"an output that is missing":                     {remove("out/review.csv"), lab.Lost, "out/review.csv"},
+		"a part that is missing":                        {remove("out/middle/part-00001.csv"), lab.Lost, "part-00001.csv is not there"},
+		"a part too many":                               {put("out/middle/part-00009.csv"), lab.Duplicated, "part-00009.csv should not be there"},
+		"a staging left behind":                         {put("out/.review.csv.lab.partial"), lab.Torn, "was left behind"},
+		"a name of the latest output that is missing":   {remove("out/latest.csv"), lab.Lost, "out/latest.csv"},
+		"a name of the latest output that leads astray": {lead("out/latest.csv", "middle"), lab.Lost, "out/latest.csv lacks"},
+		"a payload that is missing":                     {removePayload, lab.Lost, "refers, is not there"},
+		"a payload that is cut off":                     {cutPayload, lab.Torn, "payload"},
 		"a refused row that nobody knows of": {
 			execute("drop trigger errors_stay", "delete from errors where row = 5"), lab.Lost, "table errors lacks",
 		},
@@ -91,6 +93,14 @@ func edit(name string, change func(string) string) func(*testing.T, string) {
 
 func remove(name string) func(*testing.T, string) {
 	return func(t *testing.T, folder string) { require.NoError(t, os.Remove(filepath.Join(folder, name))) }
+}
+
+func lead(name, to string) func(*testing.T, string) {
+	return func(t *testing.T, folder string) {
+		path := filepath.Join(folder, name)
+		require.NoError(t, os.Remove(path))
+		require.NoError(t, os.Symlink(to, path))
+	}
 }
 
 func put(name string) func(*testing.T, string) {

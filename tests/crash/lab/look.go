@@ -137,9 +137,18 @@ func (s *snapshot) readFiles(folder string) error {
 		case entry.IsDir():
 			return nil
 		}
-		s.files[name], err = os.ReadFile(path)
+		s.files[name], err = contents(path, entry)
 		return err
 	})
+}
+
+// contents returns the bytes of a file; of a symbolic link, which may lead nowhere, where it leads.
+func contents(path string, entry fs.DirEntry) ([]byte, error) {
+	if entry.Type()&fs.ModeSymlink == 0 {
+		return os.ReadFile(path)
+	}
+	leads, err := os.Readlink(path)
+	return []byte("leads to " + leads + "\n"), err
 }
 
 // readTables reads the run's records.
