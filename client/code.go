@@ -19,6 +19,7 @@ const (
 	InvalidRun          Code = "INVALID_RUN"           // no run can have this id
 	SourceUnusable      Code = "SOURCE_UNUSABLE"       // a source cannot be read as the document declares it
 	InvalidStateFolder  Code = "INVALID_STATE_FOLDER"  // the state folder cannot be made, or is too deep
+	NotReady            Code = "NOT_READY"             // no run of the version could read or write what it names
 	EffectNotFound      Code = "EFFECT_NOT_FOUND"      // the run has no such effect
 	HoldNotFound        Code = "HOLD_NOT_FOUND"        // no hold has this number
 	LandscapeNotFound   Code = "LANDSCAPE_NOT_FOUND"   // there is no landscape

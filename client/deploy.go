@@ -30,7 +30,7 @@ type DeployRequest struct {
 	Params map[string]string // values to check it with, of parameters that have no default; they are not part of the version
 	To     string            // the environment; empty for the default one
 	Try    int               // send the source records of so many of the last complete runs through the version, and say what is other; 0 for none
-	Anyway string            // why a document is deployed that has schedules and cannot run twice; empty to refuse it
+	Anyway string            // why a document is deployed that has schedules and cannot run twice, or whose runs cannot succeed as things are; empty to refuse it
 	DryRun bool              // say what would happen, and change nothing
 }
 
@@ -47,13 +47,14 @@ type Deployed struct {
 	Files       []bundle.File     `json:"files"`
 	Commit      string            `json:"git_commit,omitempty"` // of who deployed the version first
 	Dirty       bool              `json:"git_dirty,omitempty"`
+	Preflight   Preflight         `json:"preflight"`          // what the worker found that looked
 	Trials      []audit.Trial     `json:"trials,omitempty"`   // of runs that were tried, the last first
 	Warnings    []DocumentProblem `json:"warnings,omitempty"` // what a later run may meet; the version is deployed
 }
 
 // Deploy makes a version of a pipeline of the file of a document and the files that it is compiled with, and makes it the current one of an
 // environment. Equal bytes are the same version; who deploys what is current changes nothing. The error is an *Error of kind Invalid if the document has problems,
-// also those that it has only as a deployed one, which has no folder and is run again and again by its schedules; of kind Conflict if the pipeline is retired there.
+// also those that it has only as a deployed one, which has no folder and is run again and again by its schedules, or if a worker could not read its sources or write to its sinks; of kind Conflict if the pipeline is retired there.
 func (c *Client) Deploy(ctx context.Context, r DeployRequest) (_ *Deployed, err error) {
 	defer c.edge(ctx, &err)
 	where, err := environmentNamed(r.To)
@@ -91,6 +92,13 @@ func (c *Client) Deploy(ctx context.Context, r DeployRequest) (_ *Deployed, err 
 		return nil, err
 	}
 	version.Commit, version.Dirty = gitOrigin(ctx, version.Folder, manifest)
+	preflight, err := c.preflight(ctx, deposit, made, doc, where)
+	if err == nil && r.Anyway == "" {
+		err = preflight.refuse(r.File)
+	}
+	if err != nil {
+		return nil, err
+	}
 	trials, err := c.try(ctx, deposit.Planner, r, made, doc, values)
 	if err != nil {
 		return nil, err
@@ -101,7 +109,7 @@ func (c *Client) Deploy(ctx context.Context, r DeployRequest) (_ *Deployed, err 
 	}
 	return &Deployed{
 		Pipeline: version.Pipeline, Environment: where, Version: deployed.Version, Bundle: version.Bundle, New: deployed.New, Changed: deployed.Became, Before: deployed.Before,
-		DryRun: r.DryRun, Files: manifest.Files, Commit: deployed.Commit, Dirty: deployed.Dirty, Warnings: warningsOf(doc.Plan.Document), Trials: trials,
+		Preflight: preflight, DryRun: r.DryRun, Files: manifest.Files, Commit: deployed.Commit, Dirty: deployed.Dirty, Warnings: warningsOf(doc.Plan.Document), Trials: trials,
 	}, nil
 }
 

@@ -41,6 +41,7 @@ const (
 	ListPipelines     Cure = "list_pipelines"      // choose one of the deployed pipelines, or of its versions
 	RestorePipeline   Cure = "restore_pipeline"    // restore the retired pipeline
 	DeployAnyway      Cure = "deploy_anyway"       // say why it is to be deployed nevertheless
+	DeployUnready     Cure = "deploy_unready"      // remove the causes, or say why it is to be deployed nevertheless
 	ListEnvironments  Cure = "list_environments"   // choose one of the environments
 	SetValues         Cure = "set_values"          // give the environment these values
 	PromoteVersion    Cure = "promote_version"     // promote the version from the environment where it is deployed

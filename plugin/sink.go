@@ -118,6 +118,13 @@ type RowRejecter interface {
 	Rejected(ctx context.Context, part Part) ([]RejectedRow, error)
 }
 
+// A Prober is a Target that can find out whether a run could write there, without beginning one.
+type Prober interface {
+	Target
+	// Probe fails as Open would. It leaves nothing behind.
+	Probe(ctx context.Context, header []byte) error
+}
+
 // RejectedRow is a row of a part that the target rejected.
 type RejectedRow struct {
 	Row int64 // its number within the part, from 0

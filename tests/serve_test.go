@@ -163,6 +163,9 @@ func TestServe(t *testing.T) {
 		})
 	}
 	require.NoError(t, side.Wait())
+	ready := strings.ReplaceAll(strings.Replace(served, "in.csv", filepath.Join(folder, "in.csv"), 1), "out/served.csv", filepath.Join(folder, "ready.csv"))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "ready.yaml"), []byte(ready), 0o600))
+	require.Contains(t, s.waymark(t, "deploy", "ready.yaml", "--allow-path", folder, "--dry-run", "--json"), `"state":"ready"}],"worker":true`, "a worker looks")
 	temporal := s.temporal(t)
 	schedule, err := temporal.ScheduleClient().Create(t.Context(), sdk.ScheduleOptions{
 		ID: "each-second", Spec: sdk.ScheduleSpec{Intervals: []sdk.ScheduleIntervalSpec{{Every: time.Second}}}, RemainingActions: 1,

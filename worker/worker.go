@@ -36,7 +36,9 @@ const heartbeatInterval = time.Second
 func defaultActivities() int { return runtime.GOMAXPROCS(0) + 1 }
 
 func registerWorkflows(w worker.Worker) {
-	for name, executes := range map[string]any{workflows.RunPipelineName: workflows.RunPipeline, workflows.ListPipelinesName: workflows.ListPipelines} {
+	for name, executes := range map[string]any{
+		workflows.RunPipelineName: workflows.RunPipeline, workflows.ListPipelinesName: workflows.ListPipelines, workflows.PreflightName: workflows.Preflight,
+	} {
 		w.RegisterWorkflowWithOptions(executes, workflow.RegisterOptions{Name: name, VersioningBehavior: workflow.VersioningBehaviorPinned})
 	}
 }

@@ -10,6 +10,8 @@ const (
 	RunPipelineName = "RunPipeline"
 	// ListPipelinesName is the workflow type that lists the pipelines.
 	ListPipelinesName = "ListPipelines"
+	// PreflightName is the workflow type that looks at what a version would read and write.
+	PreflightName = "Preflight"
 	// TaskQueue is the queue that workers listen on unless they are told otherwise.
 	TaskQueue = "waymark"
 	// ProgressQuery returns a View.

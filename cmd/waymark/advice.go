@@ -47,6 +47,7 @@ var hints = map[client.Cure]string{
 	client.ListPipelines:    "; `waymark pipelines` lists them, `waymark pipelines history NAME` their versions",
 	client.RestorePipeline:  "; `waymark restore` lets it run again",
 	client.DeployAnyway:     "\nits schedules run it again and again; --anyway WHY deploys it nevertheless",
+	client.DeployUnready:    "\n--anyway WHY deploys it nevertheless",
 	client.ListEnvironments: "; `waymark env list` lists them",
 	client.SetValues:        "; `waymark env set` gives it one",
 	client.PromoteVersion:   "; `waymark promote` makes it current there",

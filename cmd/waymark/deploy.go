@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/activities"
 	"waymark/client"
 	"waymark/client/local"
 	"waymark/internal/text"
@@ -42,6 +43,7 @@ document has no folder, so their paths are absolute, or lead elsewhere, such as 
 				for _, w := range deployed.Warnings {
 					a.note("%s:%d:%d: %s: %s", w.File, w.Line, w.Column, w.Path, w.Message)
 				}
+				a.notePreflight(deployed.Preflight)
 				return a.print(deployed, func(w io.Writer) error {
 					if r.Try > 0 {
 						writeTrials(w, deployed.Trials)
@@ -55,9 +57,24 @@ document has no folder, so their paths are absolute, or lead elsewhere, such as 
 	cmd.Flags().StringVarP(&r.Why, "message", "m", "", "`text` about the version, for the record")
 	cmd.Flags().StringVar(&r.To, "to", landscape.DefaultEnvironment, "`environment` in which the version becomes current")
 	cmd.Flags().StringVar(&try, "try", "", "`last:N` sends the records of the last N complete runs through the version, and says what is other; nothing of it is written")
-	cmd.Flags().StringVar(&r.Anyway, "anyway", "", "`reason` to deploy a document with schedules whose second run would stop, for the record")
+	cmd.Flags().StringVar(&r.Anyway, "anyway", "", "`reason` to deploy a document with schedules whose second run would stop, or whose runs cannot succeed as things are, for the record")
 	cmd.Flags().BoolVar(&r.DryRun, "dry-run", false, "check the document and say what would happen; deploy nothing")
 	return cmd
+}
+
+// notePreflight says what of a version is not as its runs need it, and who looked.
+func (a *app) notePreflight(found client.Preflight) {
+	if found.Skipped != "" {
+		a.note("its sources and sinks were not looked at: %s", found.Skipped)
+	}
+	for _, problem := range found.Problems {
+		a.note("on %s: %s", found.Host, problem)
+	}
+	for _, look := range found.Looks {
+		if look.State != activities.LookReady {
+			a.note("%s %s: %s", look.Kind, look.Node, look.Message)
+		}
+	}
 }
 
 func writeDeployed(w io.Writer, d *client.Deployed) error {

@@ -2,9 +2,11 @@ package file
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"slices"
 
@@ -62,6 +64,30 @@ func (t *fileTarget) Open(ctx context.Context, header []byte) (made bool, err er
 		err = t.disk.SyncDir(path.Dir(t.staging))
 	}
 	return made, t.classify(err)
+}
+
+// Probe writes a file and removes it, in the folder in which the output would be or, where that is to be made, in the nearest one above.
+func (t *fileTarget) Probe(ctx context.Context, _ []byte) error {
+	err := ctx.Err()
+	if err == nil {
+		err = t.admit(t.kind)
+	}
+	if err != nil {
+		return t.classify(err)
+	}
+	folder := path.Dir(t.name)
+	for folder != "." && !disk.Exists(t.disk, folder) {
+		folder = path.Dir(folder)
+	}
+	probe := path.Join(folder, ".waymark-probe-"+rand.Text())
+	f, err := t.disk.OpenFile(probe, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		if at, is := errors.AsType[*fs.PathError](err); is {
+			err = at.Err
+		}
+		return t.fault(codeTargetRefused, "no file can be made in %s: %v", path.Join(t.disk.Name(), folder), err)
+	}
+	return t.classify(errors.Join(f.Close(), t.disk.Remove(probe)))
 }
 
 // Write succeeds as well if another attempt has published the part by now.

@@ -32,7 +32,9 @@ func TestPointer(t *testing.T) {
 	var all sync.WaitGroup
 	errs := make([]error, 8)
 	for i := range errs {
-		all.Go(func() { errs[i] = pointerTo("out/latest.json").Lead(t.Context(), plugin.Latest{Run: "b", Output: "s3://b/out/b"}) })
+		all.Go(func() {
+			errs[i] = pointerTo("out/latest.json").Lead(t.Context(), plugin.Latest{Run: "b", Output: "s3://b/out/b"})
+		})
 	}
 	all.Wait()
 	for _, err := range errs {

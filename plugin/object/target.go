@@ -68,6 +68,22 @@ func (t *target) Open(ctx context.Context, header []byte) (made bool, err error)
 	return err == nil && there.about[aboutAttempt] == about[aboutAttempt], err
 }
 
+// Probe puts an object and removes it.
+func (t *target) Probe(ctx context.Context, _ []byte) error {
+	found, err := t.read(ctx, t.manifestKey())
+	if err == nil {
+		err = t.admit(found)
+	}
+	if err != nil && !errors.Is(err, errNone) {
+		return err
+	}
+	key := t.prefix + "/.waymark-probe-" + rand.Text()
+	if err := t.create(ctx, key, []byte("It was looked whether a run could write here. Nobody needs this any more.\n"), nil); err != nil {
+		return err
+	}
+	return t.remove(ctx, key)
+}
+
 // admit says whether the manifest that was found may be replaced.
 func (t *target) admit(found content) error {
 	if !t.overwrite {

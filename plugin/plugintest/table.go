@@ -74,6 +74,10 @@ func (s tableSuite) testOpen(t *testing.T) {
 		require.True(t, open(t, target, o))
 		require.NoError(t, p.Target("one").Write(t.Context(), o.Parts[0], o.Data[0]))
 	})
+	s.run(t, "can be probed, which leaves nothing behind", func(t *testing.T, p Table, target plugin.RowRejecter, o Output) {
+		require.NoError(t, target.(plugin.Prober).Probe(t.Context(), o.Header))
+		require.True(t, open(t, target, o), "nothing was registered")
+	})
 	s.run(t, "may be repeated and keeps the parts", func(t *testing.T, p Table, target plugin.RowRejecter, o Output) {
 		o.Write(t, target)
 		require.False(t, open(t, target, o))

@@ -150,6 +150,15 @@ func (s targetSuite) testOpen(t *testing.T) {
 		require.False(t, made)
 		require.Zero(t, p.Remains())
 	})
+	s.run(t, "can be probed, which leaves nothing behind", func(t *testing.T, p Destination, target plugin.Target, o Output) {
+		prober := target.(plugin.Prober)
+		require.NoError(t, prober.Probe(t.Context(), o.Header))
+		requireInvisible(t, p)
+		require.Zero(t, p.Remains())
+		p.Occupy()
+		RequireCode(t, targetExists, prober.Probe(t.Context(), o.Header))
+		require.NoError(t, p.Target("one", true).(plugin.Prober).Probe(t.Context(), o.Header), "may be overwritten")
+	})
 	s.run(t, "may be repeated and keeps the parts", func(t *testing.T, p Destination, target plugin.Target, o Output) {
 		o.Write(t, target)
 		require.False(t, open(t, target, o))

@@ -106,6 +106,30 @@ func (t *target) Open(ctx context.Context, text []byte) (made bool, err error) {
 	return made, nil
 }
 
+// errProbed ends a transaction that is not to be committed.
+var errProbed = errors.New("probed")
+
+// Probe makes everything ready in a transaction that is rolled back.
+func (t *target) Probe(ctx context.Context, text []byte) error {
+	h, err := parseHeader(text)
+	if err != nil {
+		return t.fault(codeTargetRefused, "%v", err)
+	}
+	err = t.transact(ctx, func(tx pgx.Tx) error {
+		if err := t.prepare(ctx, tx, h); err != nil {
+			return err
+		}
+		if _, err := t.register(ctx, tx, text); err != nil {
+			return err
+		}
+		return errProbed
+	})
+	if errors.Is(err, errProbed) {
+		return nil
+	}
+	return t.classify("look whether the table can be written", err)
+}
+
 // register notes that the run writes to the table, and reports whether it did not before.
 func (t *target) register(ctx context.Context, tx pgx.Tx, text []byte) (made bool, err error) {
 	l := ledgerOf(t.table)

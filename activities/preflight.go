@@ -1,0 +1,154 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"waymark/activities/bundle"
+	"waymark/engine/plan"
+	"waymark/payload"
+	"waymark/pipeline"
+	"waymark/plugin"
+)
+
+// PreflightInput names a version that is about to be deployed.
+type PreflightInput struct {
+	Bundle      string            `json:"bundle_sha256"` // in the payload store
+	Environment string            `json:"environment"`
+	Params      map[string]string `json:"params,omitempty"` // values to check it with
+}
+
+// Preflight is what a run of a version would find where it was looked.
+type Preflight struct {
+	Host  string        `json:"host"`  // on which was looked
+	Looks []PlaceLooked `json:"looks"` // sources, then sinks, in the order of the document; empty, not nil, if the document has Problems
+	// Problems are those of the document as it is on this host: a secret that is not there, a network or a folder that is not allowed.
+	Problems []string `json:"problems,omitempty"`
+}
+
+// PlaceLooked is a source or a sink that was looked at.
+type PlaceLooked struct {
+	Node    string    `json:"node"`
+	Kind    string    `json:"kind"` // source or sink
+	State   LookState `json:"state"`
+	Message string    `json:"message,omitempty"` // why it is not as it should be
+}
+
+// LookState says how a source or a sink was found.
+type LookState string
+
+// The states of a source or a sink.
+const (
+	LookReady  LookState = "ready"
+	LookLater  LookState = "later"  // there is nothing to read yet, or an output stands there already: that may be otherwise when a run begins
+	LookFaulty LookState = "faulty" // no run could read or write it
+)
+
+// lookTimeout is how long it may take to look at one source or sink.
+const lookTimeout = 15 * time.Second
+
+// Preflight looks, from this host, at the places that a version would read and write, with the secrets and the rights of this process. It leaves nothing behind.
+func (a *Activities) Preflight(ctx context.Context, in PreflightInput) (Preflight, error) {
+	found, err := a.preflight(ctx, in)
+	return found, toTemporal(err)
+}
+
+func (a *Activities) preflight(ctx context.Context, in PreflightInput) (found Preflight, err error) {
+	b, err := bundle.Get(ctx, a.payloads, payload.Digest(in.Bundle))
+	if err != nil {
+		return found, fmt.Errorf("the version that is to be deployed: %w", err)
+	}
+	values, err := a.log.LastEnvironment(ctx, in.Environment)
+	if err != nil {
+		return found, err
+	}
+	request := plan.Request{File: b.Name, Document: b.Source, Params: in.Params, Deployed: true, Files: b.Files, ValuesOf: values.Label()}
+	if request.Values, err = values.Values(); err != nil {
+		return found, err
+	}
+	compiled, err := a.planner.Plan(request)
+	if problems := (pipeline.Problems)(nil); errors.As(err, &problems) {
+		host, _ := HostName()
+		found = Preflight{Host: host, Looks: []PlaceLooked{}}
+		for _, problem := range problems {
+			found.Problems = append(found.Problems, problem.String())
+		}
+		return found, nil
+	}
+	if err != nil {
+		return found, err
+	}
+	return Look(ctx, compiled), nil
+}
+
+// Look looks at the sources and the sinks of a compiled document, several side by side.
+func Look(ctx context.Context, compiled *plan.Plan) Preflight {
+	host, _ := HostName()
+	var nodes []*plan.Node
+	for i := range compiled.Nodes {
+		if node := &compiled.Nodes[i]; node.Source != nil {
+			nodes = append(nodes, node)
+		}
+	}
+	for _, i := range compiled.Sinks() {
+		nodes = append(nodes, &compiled.Nodes[i])
+	}
+	found := Preflight{Host: host, Looks: make([]PlaceLooked, len(nodes))}
+	inParallel(len(nodes), func(i int) {
+		ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+		defer cancel()
+		found.Looks[i] = lookAt(ctx, nodes[i])
+	})
+	return found
+}
+
+func lookAt(ctx context.Context, node *plan.Node) PlaceLooked {
+	look, err := PlaceLooked{Node: node.Name, Kind: "source", State: LookReady}, error(nil)
+	if node.Source != nil {
+		_, err = node.Source.Stat(ctx)
+	} else {
+		look.Kind, err = "sink", probe(ctx, node)
+	}
+	if err != nil {
+		look.State, look.Message = LookFaulty, strings.TrimSpace(err.Error())
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		look.Message = fmt.Sprintf("no answer within %v", lookTimeout)
+	}
+	if mayChange(err) {
+		look.State = LookLater
+	}
+	return look
+}
+
+// probe finds out whether a sink could write. A target that cannot be probed is ready.
+func probe(ctx context.Context, node *plan.Node) error {
+	encoder, err := node.Encoder()
+	if err != nil {
+		return err
+	}
+	if latest := latestOf(node); latest != nil {
+		if err := latest.Check(ctx); err != nil {
+			return err
+		}
+	}
+	if target, can := node.Sink.Target("preflight").(plugin.Prober); can {
+		return target.Probe(ctx, encoder.Header())
+	}
+	return nil
+}
+
+// mayChange reports whether an error is about what lies there now, and not about whether it can be reached.
+func mayChange(err error) bool {
+	source, target := (*plugin.SourceError)(nil), (*plugin.TargetError)(nil)
+	switch {
+	case errors.As(err, &source):
+		return source.Code == "NOT_FOUND" || source.Code == "EMPTY_SOURCE"
+	case errors.As(err, &target):
+		return target.Code == "TARGET_EXISTS"
+	}
+	return false
+}
