@@ -18,6 +18,8 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	sdk "go.temporal.io/sdk/client"
 
+	"waymark/activities"
+	"waymark/activities/bundle"
 	"waymark/client"
 	"waymark/landscape"
 	"waymark/tests/system"
@@ -101,6 +103,7 @@ func TestRecord(t *testing.T) {
 	recordAsked(t, "asked")
 	recordAskedOrders(t, "asked-ordered")
 	recordListed(t, "listed")
+	s.recordLooked(t, "looked")
 	recordRang(t, "rang")
 	recordWaiting(t)
 	s.recordResumed(t, "resumed-graph", strings.NewReplacer("trigger: {rows: 200}", "trigger: {after: 20ms}", "rows: 100}", "rows: 500}").Replace(recordedGraph))
@@ -238,6 +241,22 @@ func recordListed(t *testing.T, name string) {
 	r := recorder{offering(t, map[string]string{"recorded.yaml": recorded})}
 	options := sdk.StartWorkflowOptions{ID: name, TaskQueue: workflows.TaskQueue}
 	run, err := r.Temporal.ExecuteWorkflow(t.Context(), options, workflows.ListPipelinesName)
+	require.NoError(t, err)
+	require.NoError(t, run.Get(t.Context(), nil))
+	r.saveAs(t, name, name)
+}
+
+// recordLooked lets a worker look at what a version would read and write.
+func (r recorder) recordLooked(t *testing.T, name string) {
+	t.Helper()
+	if isRecorded(name) {
+		return
+	}
+	version := bundle.Bundle{Name: "recorded.yaml", Source: []byte(recorded)}
+	require.NoError(t, bundle.Put(t.Context(), r.Payloads, version))
+	options := sdk.StartWorkflowOptions{ID: name, TaskQueue: workflows.TaskQueue}
+	in := activities.PreflightInput{Bundle: string(version.Manifest().Digest()), Environment: landscape.DefaultEnvironment}
+	run, err := r.Temporal.ExecuteWorkflow(t.Context(), options, workflows.PreflightName, in)
 	require.NoError(t, err)
 	require.NoError(t, run.Get(t.Context(), nil))
 	r.saveAs(t, name, name)

@@ -29,6 +29,7 @@ func TestReplay(t *testing.T) {
 			replayer := worker.NewWorkflowReplayer()
 			replayer.RegisterWorkflowWithOptions(workflows.RunPipeline, workflow.RegisterOptions{Name: workflows.RunPipelineName})
 			replayer.RegisterWorkflowWithOptions(workflows.ListPipelines, workflow.RegisterOptions{Name: workflows.ListPipelinesName})
+			replayer.RegisterWorkflowWithOptions(workflows.Preflight, workflow.RegisterOptions{Name: workflows.PreflightName})
 			replayer.RegisterWorkflowWithOptions(slots.Ring, workflow.RegisterOptions{Name: slots.RingName})
 			err := replayer.ReplayWorkflowHistoryFromJSONFile(nil, file)
 			if strings.HasPrefix(filepath.Base(file), "bad-") {
