@@ -129,7 +129,7 @@ func (a *Activities) deployed(ctx context.Context, in OpenInput) (OpenInput, err
 		return in, fmt.Errorf("deployed pipeline %s: %w", in.Pipeline, err)
 	}
 	in.File, in.Folder = filepath.Base(file), filepath.Dir(file)
-	if in, err = in.about(in.File, document); err != nil {
+	if in, err = a.about(ctx, in, in.File, document); err != nil {
 		return in, err
 	}
 	// A document that is rejected is not stored: there may be a password in it.

@@ -44,7 +44,7 @@ func (a *Activities) FindKeyed(ctx context.Context, in OpenInput) (Keyed, error)
 			return Keyed{}, err
 		}
 		found := Keyed{Status: on.Status, Reason: on.Reason}
-		if found.Differs, err = a.differences(on, in); err != nil {
+		if found.Differs, err = a.differences(ctx, on, in); err != nil {
 			return Keyed{}, err
 		}
 		progress, err := a.log.Progress(ctx, in.Run)

@@ -63,7 +63,7 @@ func (a *Activities) openRun(ctx context.Context, in OpenInput) (resumepoint.Pla
 	if err != nil {
 		return resumepoint.Plan{}, fmt.Errorf("pipeline document of run %s: %w", in.Run, err)
 	}
-	if in, err = in.about(cmp.Or(in.File, "the document on record"), document); err != nil {
+	if in, err = a.about(ctx, in, cmp.Or(in.File, "the document on record"), document); err != nil {
 		return resumepoint.Plan{}, err
 	}
 	request := plan.Request{File: cmp.Or(in.File, "the document on record"), Folder: in.Folder, Document: document, Params: in.Params}

@@ -152,7 +152,7 @@ func (a *Activities) begun(ctx context.Context, in OpenInput, from *origin) erro
 		return nil
 	}
 	err = a.exists(ctx, on, from, "somebody started it again")
-	differs, failed := a.differences(on, in)
+	differs, failed := a.differences(ctx, on, in)
 	if failed != nil {
 		return failed
 	}
@@ -164,11 +164,11 @@ func (a *Activities) begun(ctx context.Context, in OpenInput, from *origin) erro
 }
 
 // differences says in what a run on record differs from what an input asks for; nothing if the input asks for that run.
-func (a *Activities) differences(on landscape.Run, in OpenInput) (string, error) {
-	if on.Version > 0 {
+func (a *Activities) differences(ctx context.Context, on landscape.Run, in OpenInput) (string, error) {
+	if in.Version = on.Version; on.Version > 0 {
 		in.Environment = a.environment(in) // a file is in none
 	}
-	if about, err := in.about(on.File, []byte(on.Document)); err == nil {
+	if about, err := a.about(ctx, in, on.File, []byte(on.Document)); err == nil {
 		in = about
 	}
 	var params map[string]string

@@ -2,21 +2,23 @@ package activities
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"time"
 
+	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/pipeline/calendar"
 )
 
 // about gives the input the parameters that its run has because of the slot of time that it is about, unless they were given: the slot that the
 // input names, or else the last that was due when the schedule of Temporal rang that started the run. It leaves an input that needs none alone.
-func (in OpenInput) about(file string, document []byte) (OpenInput, error) {
+func (a *Activities) about(ctx context.Context, in OpenInput, file string, document []byte) (OpenInput, error) {
 	if in.For == "" && in.ScheduleName == "" && (in.Scheduled == "" || !bytes.Contains(document, []byte("${slot:"))) {
 		return in, nil
 	}
-	table, err := pipeline.LoadTimetable(file, document)
+	table, err := a.timetable(ctx, in, file, document)
 	if err != nil {
 		return in, err
 	}
@@ -37,6 +39,26 @@ func (in OpenInput) about(file string, document []byte) (OpenInput, error) {
 	}
 	in.Params, in.For = params, slot.Name
 	return in, nil
+}
+
+// timetable returns the schedules of a document, and the one that the input names, if that was made by command.
+func (a *Activities) timetable(ctx context.Context, in OpenInput, file string, document []byte) (*pipeline.Timetable, error) {
+	table, err := pipeline.LoadTimetable(file, document)
+	if err != nil || in.ScheduleName == "" || in.Version == 0 {
+		return table, err
+	}
+	row, err := a.log.Schedule(ctx, landscape.ScheduleID(in.Environment, table.Pipeline, in.ScheduleName))
+	if errors.Is(err, landscape.ErrNotFound) || err == nil && row.Origin != landscape.FromCommand {
+		return table, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	declared, err := row.Declared()
+	if err != nil {
+		return nil, err
+	}
+	return pipeline.LoadTimetable(file, document, pipeline.Named[pipeline.Schedule]{Name: row.Name, Value: declared})
 }
 
 // slot returns the slot of the schedule that the input is about.

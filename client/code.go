@@ -53,9 +53,11 @@ const (
 	RunReplaced         Code = "RUN_REPLACED"          // another run has the place of the run
 	RunSkipped          Code = "RUN_SKIPPED"           // the run did not begin, because others have its place: its document says so
 	NoSuchSlots         Code = "NO_SUCH_SLOTS"         // no slot is in a state in which it can be done
+	ScheduleExists      Code = "SCHEDULE_EXISTS"       // there is a schedule of this name
+	ScheduleOfDocument  Code = "SCHEDULE_OF_DOCUMENT"  // the schedule is one of the pipeline's document: no command deletes it
 	ScheduleNotPaused   Code = "SCHEDULE_NOT_PAUSED"   // the schedule is not paused
 	SchedulePaused      Code = "SCHEDULE_PAUSED"       // the schedule is paused already
-	ScheduleRemoved     Code = "SCHEDULE_REMOVED"      // the current version of the pipeline does not have the schedule
+	ScheduleRemoved     Code = "SCHEDULE_REMOVED"      // the current version of the pipeline does not have the schedule, or somebody deleted it
 	StateDiverged       Code = "STATE_DIVERGED"        // the record contradicts the run's history
 	CommandRefused      Code = "COMMAND_REFUSED"       // the run refuses the command in the state that it is in
 	RunBusy             Code = "RUN_BUSY"              // somebody executes the run

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
 	"strings"
 	"time"
@@ -47,9 +46,10 @@ type Deployed struct {
 	Files       []bundle.File     `json:"files"`
 	Commit      string            `json:"git_commit,omitempty"` // of who deployed the version first
 	Dirty       bool              `json:"git_dirty,omitempty"`
-	Preflight   Preflight         `json:"preflight"`          // what the worker found that looked
-	Trials      []audit.Trial     `json:"trials,omitempty"`   // of runs that were tried, the last first
-	Warnings    []DocumentProblem `json:"warnings,omitempty"` // what a later run may meet; the version is deployed
+	Preflight   Preflight         `json:"preflight"`            // what the worker found that looked
+	Trials      []audit.Trial     `json:"trials,omitempty"`     // of runs that were tried, the last first
+	Warnings    []DocumentProblem `json:"warnings,omitempty"`   // what a later run may meet; the version is deployed
+	TakenOver   []string          `json:"taken_over,omitempty"` // schedules that were made by command before, and are the document's from now on
 }
 
 // Deploy makes a version of a pipeline of the file of a document and the files that it is compiled with, and makes it the current one of an
@@ -77,7 +77,11 @@ func (c *Client) Deploy(ctx context.Context, r DeployRequest) (_ *Deployed, err 
 	if doc, err = compileBundle(deposit.Planner, made, r.File, doc.Params, values); err != nil {
 		return nil, err
 	}
-	if err := r.mayRepeat(doc.Plan.Document); err != nil {
+	others, err := c.commanded(ctx, where, doc)
+	if err == nil && r.Anyway == "" {
+		err = fits(doc, others)
+	}
+	if err != nil {
 		return nil, err
 	}
 	manifest := made.Manifest()
@@ -103,32 +107,37 @@ func (c *Client) Deploy(ctx context.Context, r DeployRequest) (_ *Deployed, err 
 	if err != nil {
 		return nil, err
 	}
-	deployed, err := c.deploy(ctx, deposit, made, where, version, r.DryRun)
+	deployed, taken, err := c.deploy(ctx, deposit, made, where, version, r.DryRun)
 	if err != nil {
 		return nil, registryError(where, version.Pipeline, err)
 	}
 	return &Deployed{
-		Pipeline: version.Pipeline, Environment: where, Version: deployed.Version, Bundle: version.Bundle, New: deployed.New, Changed: deployed.Became, Before: deployed.Before,
+		TakenOver: taken,
+		Pipeline:  version.Pipeline, Environment: where, Version: deployed.Version, Bundle: version.Bundle, New: deployed.New, Changed: deployed.Became, Before: deployed.Before,
 		Preflight: preflight, DryRun: r.DryRun, Files: manifest.Files, Commit: deployed.Commit, Dirty: deployed.Dirty, Warnings: warningsOf(doc.Plan.Document), Trials: trials,
 	}, nil
 }
 
-// deploy stores the bundle and then the version, or only looks what would happen.
-func (c *Client) deploy(ctx context.Context, deposit *Deposit, made bundle.Bundle, where string, version landscape.PipelineVersion, dry bool) (landscape.Deployed, error) {
+// deploy stores the bundle and then the version, or only looks what would happen. It returns the schedules that the version takes over.
+func (c *Client) deploy(
+	ctx context.Context, deposit *Deposit, made bundle.Bundle, where string, version landscape.PipelineVersion, dry bool,
+) (deployed landscape.Deployed, taken []string, err error) {
 	if dry {
-		return c.log.PlanDeploy(ctx, where, version)
+		deployed, err = c.log.PlanDeploy(ctx, where, version)
+		return deployed, nil, err
 	}
 	if err := bundle.Put(ctx, deposit.Payloads, made); err != nil {
-		return landscape.Deployed{}, err
+		return deployed, nil, err
 	}
 	manifest := made.Manifest()
-	deployed, err := c.log.Deploy(ctx, where, landscape.Bundle{
+	deployed, err = c.log.Deploy(ctx, where, landscape.Bundle{
 		SHA256: version.Bundle, Document: string(payload.Of(made.Source)), Manifest: string(manifest.JSON()), Files: int64(len(manifest.Files)), Bytes: manifest.Bytes(),
 	}, version)
 	if err != nil {
-		return deployed, err
+		return deployed, nil, err
 	}
-	return deployed, c.adoptSchedules(ctx, where, version.Pipeline)
+	taken, err = c.adoptSchedules(ctx, where, version.Pipeline)
+	return deployed, taken, err
 }
 
 // compileToDeploy compiles the file of a document with the values of an environment; one that is about slots, for any of them.
@@ -170,19 +179,6 @@ func onlyOnce(doc *pipeline.Document) (problems pipeline.Problems) {
 			"the second run stops with TARGET_EXISTS; put a parameter into the path, or write overwrite: true"))
 	}
 	return problems
-}
-
-// mayRepeat refuses a document that schedules run again and again, and whose second run stops.
-func (r *DeployRequest) mayRepeat(doc *pipeline.Document) error {
-	problems := onlyOnce(doc)
-	if len(problems) == 0 || len(doc.Pipeline.Schedules) == 0 || r.Anyway != "" {
-		return nil
-	}
-	err := documentError(r.File, problems)
-	if refused, ok := errors.AsType[*Error](err); ok {
-		refused.Cure = DeployAnyway
-	}
-	return err
 }
 
 // warningsOf says what in a document stops its second run.
@@ -227,6 +223,9 @@ func (s *Session) versionDocument(ctx context.Context, environment, word string,
 		return nil, err
 	}
 	doc.File, doc.Source = doc.bundle.Name, doc.bundle.Source
+	if doc.others, err = commandedNamed(ctx, s.Log, environment, found.Pipeline, slot.Schedule); err != nil {
+		return nil, err
+	}
 	if err := doc.about(slot); err != nil {
 		return nil, err
 	}

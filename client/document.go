@@ -29,7 +29,8 @@ type Document struct {
 	Slot   string     // the name of the slot that it is about; empty for none. What depends on it is in Params
 	Plan   *plan.Plan // nil if only workers can compile it
 
-	schedule string // whose slot it is about; empty for the only one, and for none
+	others   pipeline.Map[pipeline.Schedule] // schedules of the pipeline that were made by command, as far as they matter
+	schedule string                          // whose slot it is about; empty for the only one, and for none
 
 	version     int64                 // of the deployed pipeline that it is; 0 for a file
 	environment string                // in which that is deployed; empty for a file
@@ -44,8 +45,11 @@ func ReadDocument(file string) ([]byte, error) {
 		return nil, err
 	}
 	defer in.Close()
-	return io.ReadAll(io.LimitReader(in, maxDocumentBytes))
+	return ReadText(in)
 }
+
+// ReadText reads the text of a document, or of a schedule, or enough of it to see that it is too long.
+func ReadText(in io.Reader) ([]byte, error) { return io.ReadAll(io.LimitReader(in, maxDocumentBytes)) }
 
 // Open reads the file of a document without compiling it.
 func Open(file string, params map[string]string) (*Document, error) {
@@ -97,7 +101,7 @@ func (d *Document) compileAs(planner worker.Planner, request plan.Request) (err 
 }
 
 // documentError is the error about a document: of one with problems, all of them.
-func documentError(file string, err error) error {
+func documentError(file string, err error) *Error {
 	if problems, ok := errors.AsType[pipeline.Problems](err); ok {
 		count := fmt.Sprint(len(problems), " problems")
 		if len(problems) == 1 {

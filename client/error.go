@@ -46,6 +46,10 @@ const (
 	SetValues         Cure = "set_values"          // give the environment these values
 	PromoteVersion    Cure = "promote_version"     // promote the version from the environment where it is deployed
 	ListSchedules     Cure = "list_schedules"      // choose one of the schedules of deployed pipelines
+	DeleteSchedule    Cure = "delete_schedule"     // delete the schedule that was made by command
+	DeployWithout     Cure = "deploy_without"      // deploy a document without the schedule, or pause it
+	CreateAnyway      Cure = "create_anyway"       // say why the schedule is to be made nevertheless
+	DeployUnfit       Cure = "deploy_unfit"        // delete the schedules that do not fit, or say why the document is to be deployed nevertheless
 	ListEffects       Cure = "list_effects"        // choose one of the run's effects
 	ListEdges         Cure = "list_edges"          // choose one of the edges of the run's graph
 	Watch             Cure = "watch"               // look how the run is, or follow it

@@ -24,7 +24,8 @@ type RedeployRequest struct {
 // Redeployed says what became of a RedeployRequest.
 type Redeployed struct {
 	Redeployment
-	Changed bool `json:"changed"` // the request did something; else what it asks for was so already
+	Changed   bool     `json:"changed"`              // the request did something; else what it asks for was so already
+	TakenOver []string `json:"taken_over,omitempty"` // schedules that were made by command before, and are the document's from now on
 }
 
 // Promote makes a version that is deployed in one environment the current one in another. The error is an *Error of kind NotFound if it never was
@@ -98,9 +99,7 @@ func (c *Client) values(ctx context.Context, environment string) (map[string]str
 
 // variablesOf returns the names of the values that the document of a bundle refers to as ${NAME}.
 func variablesOf(b bundle.Bundle) (names []string) {
-	doc, _ := pipeline.Load(b.Name, b.Source, pipeline.Environment{ // what their values are is of no concern here
-		Env: func(string) (string, bool) { return "x", true }, Secret: func(string) (string, error) { return "x", nil }, FingerprintKey: []byte{0},
-	})
+	doc := anywhere(b, nil)
 	if doc == nil {
 		return nil
 	}
@@ -110,6 +109,14 @@ func variablesOf(b bundle.Bundle) (names []string) {
 		}
 	}
 	return names
+}
+
+// anywhere loads the document of a bundle with any values for what it refers to, which are of no concern; nil if it cannot be loaded.
+func anywhere(b bundle.Bundle, params map[string]string) *pipeline.Document {
+	doc, _ := pipeline.Load(b.Name, b.Source, pipeline.Environment{
+		Params: params, Env: func(string) (string, bool) { return "x", true }, Secret: func(string) (string, error) { return "x", nil }, FingerprintKey: []byte{0},
+	})
+	return doc
 }
 
 // Rollback makes an older version of a pipeline current again. A second rollback goes one version further back. The error is an *Error of kind
@@ -146,8 +153,9 @@ func (c *Client) redeploy(ctx context.Context, r RedeployRequest, do func(order 
 	if err != nil {
 		return nil, registryError(where, r.Pipeline, err)
 	}
-	redeployed := &Redeployed{redeploymentOf(done.Deployment, landscape.PipelineVersion{}), done.Changed}
-	return redeployed, c.adoptSchedules(ctx, where, done.Pipeline)
+	redeployed := &Redeployed{Redeployment: redeploymentOf(done.Deployment, landscape.PipelineVersion{}), Changed: done.Changed}
+	redeployed.TakenOver, err = c.adoptSchedules(ctx, where, done.Pipeline)
+	return redeployed, err
 }
 
 // environmentNamed returns the name of an environment: the default one for an empty name.

@@ -96,7 +96,7 @@ func upcoming(name string, schedule pipeline.Named[*calendar.Schedule], from tim
 
 // timetable reads what the document says about slots.
 func (d *Document) timetable() (*pipeline.Timetable, error) {
-	table, err := pipeline.LoadTimetable(d.File, d.Source)
+	table, err := pipeline.LoadTimetable(d.File, d.Source, d.others...)
 	if err != nil {
 		return nil, documentError(d.File, err)
 	}

@@ -14,21 +14,23 @@ import (
 
 // Schedule is a schedule of a deployed pipeline.
 type Schedule struct {
-	ID          string         `json:"schedule"` // ENVIRONMENT/PIPELINE/NAME
-	Environment string         `json:"environment"`
-	Pipeline    string         `json:"pipeline"`
-	Name        string         `json:"name"`
-	Version     int64          `json:"version"`       // of the pipeline, that has it as it is
-	Removed     bool           `json:"removed"`       // the current version does not have it
-	Zone        string         `json:"zone"`          // whose clocks it goes by
-	Next        Time           `json:"next"`          // when the next run is to begin; null if it is removed or paused without an end
-	NextSlot    string         `json:"next_slot"`     // the slot of that; empty if there is none
-	Last        *ScheduledSlot `json:"last"`          // the slot that was due last; null if there is none
-	Paused      bool           `json:"paused"`        // now
-	Until       Time           `json:"until"`         // when that ends by itself; null for never
-	Actor       string         `json:"actor"`         // who paused it, or else changed it last
-	Why         string         `json:"why,omitempty"` // what that said
-	Since       Time           `json:"since"`         // when that was
+	ID          string                   `json:"schedule"` // ENVIRONMENT/PIPELINE/NAME
+	Environment string                   `json:"environment"`
+	Pipeline    string                   `json:"pipeline"`
+	Name        string                   `json:"name"`
+	Origin      landscape.ScheduleOrigin `json:"origin"`            // whether it is the document's, or was made by command
+	Version     int64                    `json:"version"`           // of the pipeline, that has it as it is; the one that was current when a command made it
+	Removed     bool                     `json:"removed"`           // the current version does not have it, or somebody deleted it
+	Deleted     bool                     `json:"deleted,omitempty"` // somebody did; it was made by command
+	Zone        string                   `json:"zone"`              // whose clocks it goes by
+	Next        Time                     `json:"next"`              // when the next run is to begin; null if it is removed or paused without an end
+	NextSlot    string                   `json:"next_slot"`         // the slot of that; empty if there is none
+	Last        *ScheduledSlot           `json:"last"`              // the slot that was due last; null if there is none
+	Paused      bool                     `json:"paused"`            // now
+	Until       Time                     `json:"until"`             // when that ends by itself; null for never
+	Actor       string                   `json:"actor"`             // who paused it, or else changed it last
+	Why         string                   `json:"why,omitempty"`     // what that said
+	Since       Time                     `json:"since"`             // when that was
 	row         landscape.Schedule
 }
 
@@ -38,6 +40,7 @@ type ScheduleChange struct {
 	Seq      int64                    `json:"seq"`
 	Action   landscape.ScheduleAction `json:"action"`
 	Version  int64                    `json:"version"`
+	Origin   landscape.ScheduleOrigin `json:"origin"`
 	Paused   bool                     `json:"paused"`
 	Until    Time                     `json:"until"`
 	Actor    string                   `json:"actor"`
@@ -114,7 +117,7 @@ func (c *Client) schedule(ctx context.Context, row landscape.Schedule) (Schedule
 	}
 	now := time.Now()
 	s := Schedule{
-		ID: row.ID, Environment: row.Environment, Pipeline: row.Pipeline, Name: row.Name, Version: row.Version, Removed: row.Removed(),
+		ID: row.ID, Environment: row.Environment, Pipeline: row.Pipeline, Name: row.Name, Origin: row.Origin, Version: row.Version, Removed: row.Removed(), Deleted: row.Deleted(),
 		Zone: known.Calendar.Zone().String(), Paused: row.PausedAt(landscape.MicrosOf(now)), Actor: row.Actor, Why: row.Why, Since: Time(row.At), row: row,
 	}
 	if s.Paused {
@@ -169,7 +172,7 @@ func (c *Client) ScheduleHistory(ctx context.Context, word string) (history []Sc
 	rows, err := c.log.ScheduleHistory(ctx, row.ID)
 	for i := len(rows) - 1; i >= 0; i-- {
 		r := rows[i]
-		history = append(history, ScheduleChange{r.ID, r.Seq, r.Action, r.Version, r.Paused, Time(r.Until), r.Actor, r.Why, Time(r.At)})
+		history = append(history, ScheduleChange{r.ID, r.Seq, r.Action, r.Version, r.Origin, r.Paused, Time(r.Until), r.Actor, r.Why, Time(r.At)})
 	}
 	return history, err
 }
@@ -235,7 +238,10 @@ func (c *Client) removed(ctx context.Context, row landscape.Schedule) error {
 		return err
 	}
 	gone := &Error{Kind: Conflict, Code: ScheduleRemoved, Message: fmt.Sprintf("schedule %s was removed with version %d of %s", row.ID, row.Version, row.Pipeline)}
-	if current.Retired() {
+	switch {
+	case row.Deleted():
+		gone.Message = fmt.Sprintf("schedule %s was deleted, by %s: %s", row.ID, row.Actor, row.Why)
+	case current.Retired():
 		gone.Message = fmt.Sprintf("schedule %s is not there while %s is retired, by %s: %s", row.ID, row.Pipeline, current.Actor, current.Why)
 		gone.Cure = RestorePipeline
 	}
@@ -273,15 +279,40 @@ func (c *Client) changeSchedule(
 	return c.schedule(ctx, row)
 }
 
-// adoptSchedules records the schedules of the version of a pipeline that is current in an environment.
-func (c *Client) adoptSchedules(ctx context.Context, environment, pipeline string) error {
+// adoptSchedules records the schedules of the version of a pipeline that is current in an environment. It returns those that were made by command
+// before.
+func (c *Client) adoptSchedules(ctx context.Context, environment, pipeline string) (taken []string, err error) {
 	current, err := c.log.Current(ctx, environment, pipeline)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	deposit, err := c.host.Deposit(ctx, false)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return slots.Adopt(ctx, c.log, deposit.Payloads, current)
+	if err := slots.Adopt(ctx, c.log, deposit.Payloads, current); err != nil {
+		return nil, err
+	}
+	return c.takenOver(ctx, current)
+}
+
+// takenOver returns the schedules that a version has which were made by command before it became current.
+func (c *Client) takenOver(ctx context.Context, current landscape.Deployment) (taken []string, err error) {
+	rows, err := c.log.SchedulesOf(ctx, current.Environment, current.Pipeline)
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range rows {
+		if row.Seq == 0 || row.Action != landscape.SetSchedule || row.Origin != landscape.FromDocument || row.At < current.At {
+			continue
+		}
+		history, err := c.log.ScheduleHistory(ctx, row.ID)
+		if err != nil {
+			return nil, err
+		}
+		if before := history[row.Seq-1]; before.Origin == landscape.FromCommand && !before.Deleted() {
+			taken = append(taken, row.ID)
+		}
+	}
+	return taken, nil
 }

@@ -65,7 +65,7 @@ func (d *Document) about(of SlotOf) error {
 
 // aboutNext lets a document that needs a slot be about the next one. What is wrong with the document is left to those who compile it.
 func (d *Document) aboutNext(of SlotOf) error {
-	table, err := pipeline.LoadTimetable(d.File, d.Source)
+	table, err := pipeline.LoadTimetable(d.File, d.Source, d.others...)
 	if err != nil || of.Schedule == "" && !table.NeedsSlot(d.Params) {
 		return nil
 	}

@@ -2,8 +2,11 @@ package landscape
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
+
+	"waymark/pipeline"
 )
 
 // ScheduleAction is how a schedule became what it is. Stored; never rename one.
@@ -12,9 +15,20 @@ type ScheduleAction string
 // The actions.
 const (
 	SetSchedule    ScheduleAction = "set"    // a version of its pipeline that has it as it is became current
-	RemoveSchedule ScheduleAction = "remove" // the version that became current does not have it
+	RemoveSchedule ScheduleAction = "remove" // the version that became current does not have it, or the pipeline was retired
+	CreateSchedule ScheduleAction = "create" // somebody made it by command
+	DeleteSchedule ScheduleAction = "delete" // somebody deleted what was made by command
 	PauseSchedule  ScheduleAction = "pause"
 	ResumeSchedule ScheduleAction = "resume"
+)
+
+// ScheduleOrigin is where a schedule comes from. Stored; never rename one.
+type ScheduleOrigin string
+
+// The origins.
+const (
+	FromDocument ScheduleOrigin = "document" // of the version that is current: it has the schedule, or had
+	FromCommand  ScheduleOrigin = "command"  // somebody made it, whatever documents say; it stays until somebody deletes it
 )
 
 // Schedule says what a schedule of a deployed pipeline is, until its next row does.
@@ -23,23 +37,35 @@ type Schedule struct {
 	Seq         int64          `db:"seq,key"`      // from 0; set by Log
 	Environment string         `db:"environment"`
 	Pipeline    string         `db:"pipeline"`
-	Name        string         `db:"name"` // in the document
+	Name        string         `db:"name"`
 	Action      ScheduleAction `db:"action"`
-	Spec        string         `db:"spec"` // JSON: the schedule of the document, as the plan has it
-	Version     int64          `db:"version"`
+	Spec        string         `db:"spec"`          // JSON: the schedule of the document, or of the command, as the plan has it
+	Version     int64          `db:"version"`       // of the pipeline, that has it; of one that was made by command, the one that was current then
 	Since       Micros         `db:"since_us"`      // slots that are due from then on are this spec's
 	Paused      bool           `db:"paused"`        // slots that become due get no run
 	Until       Micros         `db:"until_us,null"` // when the pause ends by itself; zero for never
 	Actor       string         `db:"actor"`
 	Why         string         `db:"why"`
 	At          Micros         `db:"at_us"` // set by Log
+	Origin      ScheduleOrigin `db:"origin"`
 }
 
 // Table returns schedules.
 func (Schedule) Table() string { return "schedules" }
 
 // Removed reports whether no slot becomes due any more.
-func (s Schedule) Removed() bool { return s.Action == RemoveSchedule }
+func (s Schedule) Removed() bool { return s.Action == RemoveSchedule || s.Deleted() }
+
+// Deleted reports whether somebody deleted the schedule, which was made by command.
+func (s Schedule) Deleted() bool { return s.Action == DeleteSchedule }
+
+// Declared returns the schedule in the words of documents.
+func (s Schedule) Declared() (declared pipeline.Schedule, err error) {
+	if err := json.Unmarshal([]byte(s.Spec), &declared); err != nil {
+		return declared, fmt.Errorf("schedule %s: %w", s.ID, err)
+	}
+	return declared, nil
+}
 
 // PausedAt reports whether a slot that becomes due at a moment gets no run, as far as the row is still the last one then.
 func (s Schedule) PausedAt(at Micros) bool { return s.Paused && (s.Until == 0 || at < s.Until) }
@@ -101,4 +127,15 @@ func (r *Reader) ScheduleHistory(ctx context.Context, id string) ([]Schedule, er
 // Schedules returns the last row of every schedule, by id, also of those that were removed; nil if there is none.
 func (r *Reader) Schedules(ctx context.Context) ([]Schedule, error) {
 	return lastOfEach(ctx, r.from, func(s Schedule) string { return s.ID })
+}
+
+// SchedulesOf returns the last row of every schedule that a pipeline has, or had, in an environment, by id; nil if there is none.
+func (r *Reader) SchedulesOf(ctx context.Context, environment, pipeline string) (found []Schedule, err error) {
+	all, err := r.Schedules(ctx)
+	for _, row := range all {
+		if row.Environment == environment && row.Pipeline == pipeline {
+			found = append(found, row)
+		}
+	}
+	return found, err
 }

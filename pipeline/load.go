@@ -81,6 +81,7 @@ func digest(data []byte) string {
 type loader struct {
 	env      Environment
 	doc      *Document
+	form     string               // what a text must be that is no mapping; empty for a document
 	params   map[string]paramText // every declared parameter
 	slots    map[string][]span    // by path, the defaults that refer to a slot
 	misfits  map[string]bool      // the paths of those that were reported because they do not fit their parameters

@@ -9,7 +9,7 @@ import (
 
 // Problem is one mistake in a document, at its place.
 type Problem struct {
-	File    string // as given to Load
+	File    string // as given to Load; empty for a text that is in no file
 	Line    int    // from 1
 	Column  int    // from 1, in characters
 	Path    string // from the document's root, such as steps[2].routes; empty for the document as a whole
@@ -18,6 +18,9 @@ type Problem struct {
 
 // String returns the problem in one line: orders.yaml:14:5: steps[2].routes: no sink or step named "reveiw".
 func (p Problem) String() string {
+	if p.File == "" {
+		return strings.TrimPrefix(p.Path+": ", ": ") + p.Message
+	}
 	if p.Path == "" {
 		return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
 	}

@@ -18,8 +18,10 @@ type Timetable struct {
 	Schedules Map[*calendar.Schedule] // in the order of the document
 	Specs     Map[Schedule]           // the same, as the document has them
 
-	params Map[Map[string]]  // by schedule, the texts of the parameters to which it gives values
-	slots  map[string][]span // by parameter, the default that refers to a slot
+	declared Map[Param]
+	required []string          // parameters without a default
+	params   Map[Map[string]]  // by schedule, the texts of the parameters to which it gives values
+	slots    map[string][]span // by parameter, the default that refers to a slot
 }
 
 // Daily is the schedule that gives slots to a document without schedules: days in UTC.
@@ -88,9 +90,10 @@ func (t *Timetable) NeedsSlot(given map[string]string) bool {
 // timetableKeys are the keys of the document that a Timetable is made of.
 var timetableKeys = []string{"name", "params", "schedules"}
 
-// LoadTimetable reads the schedules of a document, and nothing else: nothing that the document refers to need be there. The error is
-// Problems. Like Load, it never panics, and its time and memory are bounded for any data.
-func LoadTimetable(file string, data []byte) (*Timetable, error) {
+// LoadTimetable reads the schedules of a document, and nothing else: nothing that the document refers to need be there. It adds others, which take the
+// place of those of the same name, and are checked as these. The error is Problems. Like Load, it never panics, and its time and memory are bounded for
+// any data.
+func LoadTimetable(file string, data []byte, others ...Named[Schedule]) (*Timetable, error) {
 	doc := &Document{File: file, Source: bytes.Clone(data), Digest: digest(data)}
 	l := &loader{doc: doc, params: map[string]paramText{}, noted: map[Reference]bool{}}
 	if doc.root = l.parse(); doc.root == nil {
@@ -102,11 +105,14 @@ func LoadTimetable(file string, data []byte) (*Timetable, error) {
 			l.decode(rule.key, child, p.FieldByIndex(rule.index), rule)
 		}
 	}
+	doc.Pipeline.Schedules.replace(others)
 	l.checkSchedules(&doc.Pipeline)
 	if len(l.problems) > 0 {
 		return nil, l.sorted()
 	}
-	table := &Timetable{Pipeline: doc.Pipeline.Name, Specs: doc.Pipeline.Schedules, slots: map[string][]span{}}
+	table := &Timetable{
+		Pipeline: doc.Pipeline.Name, Specs: doc.Pipeline.Schedules, declared: doc.Pipeline.Params, required: l.required(), slots: map[string][]span{},
+	}
 	for _, param := range doc.Pipeline.Params {
 		if spans, refers := l.slots[defaultPath(param.Name)]; refers {
 			table.slots[param.Name] = spans
@@ -121,4 +127,44 @@ func LoadTimetable(file string, data []byte) (*Timetable, error) {
 		table.Schedules = append(table.Schedules, Named[*calendar.Schedule]{Name: entry.Name, Value: schedule})
 	}
 	return table, nil
+}
+
+// replace puts entries into the map, in the place of those of the same name.
+func (m *Map[T]) replace(others []Named[T]) {
+	for _, other := range others {
+		*m = slices.DeleteFunc(*m, func(entry Named[T]) bool { return entry.Name == other.Name })
+		*m = append(*m, other)
+	}
+}
+
+// LoadSchedule reads one more schedule for the document of the timetable: a mapping, as documents have it under the schedule's name. The error is
+// Problems, the same as if the document had it; file is the name in them, or empty.
+func (t *Timetable) LoadSchedule(file, name string, data []byte) (Schedule, error) {
+	doc := &Document{File: file, Source: bytes.Clone(data), Pipeline: Pipeline{Name: t.Pipeline, Params: t.declared}}
+	l := &loader{doc: doc, form: "a schedule is a mapping with at least the key every", params: map[string]paramText{}, noted: map[Reference]bool{}, slots: map[string][]span{}}
+	for param, spans := range t.slots {
+		l.slots[defaultPath(param)] = spans
+	}
+	root := l.parse()
+	if root == nil {
+		return Schedule{}, l.sorted()
+	}
+	path := Key("schedules", name)
+	doc.root = root.under(name).under("schedules")
+	var schedule Schedule
+	l.decode(path, root, reflect.ValueOf(&schedule).Elem(), fieldRule{})
+	l.checkSchedule(path, Named[Schedule]{Name: name, Value: schedule}, t.required)
+	for i := range l.problems {
+		below := strings.TrimPrefix(l.problems[i].Path, path)
+		l.problems[i].Path = strings.TrimPrefix(below, ".")
+	}
+	if len(l.problems) > 0 {
+		return Schedule{}, l.sorted()
+	}
+	return schedule, nil
+}
+
+// under returns a mapping, at the same place, that has the node under a key.
+func (n *node) under(key string) *node {
+	return &node{kind: mappingNode, line: n.line, column: n.column, written: true, byKey: map[string]*node{key: n}}
 }

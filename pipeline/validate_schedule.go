@@ -35,23 +35,31 @@ func (l *loader) checkSchedules(p *Pipeline) {
 		l.report("schedules", "has %d schedules, but at most %d are allowed", len(p.Schedules), maxSchedules)
 		return
 	}
-	params, required := map[string]Param{}, []string{}
-	for _, param := range p.Params {
-		params[param.Name] = param.Value
-		if l.doc.find(Key(Key("params", param.Name), "default")) == nil {
-			required = append(required, param.Name)
-		}
-	}
 	if len(p.Schedules) == 0 && len(l.slots) > 0 {
 		l.checkSlotDefaults(daily(), nil, "")
 	}
+	required := l.required()
 	for _, schedule := range p.Schedules {
-		path := Key("schedules", schedule.Name)
-		l.checkName(path, schedule.Name)
-		l.checkSlots(path, schedule.Value, p.Name+"/"+schedule.Name)
-		l.checkScheduleParams(path, schedule.Value.Params, params, required)
-		l.checkPromise(path+".promise.by", schedule.Value.Promise.By)
+		l.checkSchedule(Key("schedules", schedule.Name), schedule, required)
 	}
+}
+
+// required returns the names of the parameters that have no default.
+func (l *loader) required() (names []string) {
+	for _, param := range l.doc.Pipeline.Params {
+		if l.doc.find(defaultPath(param.Name)) == nil {
+			names = append(names, param.Name)
+		}
+	}
+	return names
+}
+
+// checkSchedule reports what is wrong with one schedule, which gives values to the parameters that are required.
+func (l *loader) checkSchedule(path string, schedule Named[Schedule], required []string) {
+	l.checkName(path, schedule.Name)
+	l.checkSlots(path, schedule.Value, l.doc.Pipeline.Name+"/"+schedule.Name)
+	l.checkScheduleParams(path, schedule.Value.Params, required)
+	l.checkPromise(path+".promise.by", schedule.Value.Promise.By)
 }
 
 // checkPromise reports a time of day that is none.
@@ -104,14 +112,14 @@ func zoneSuggestion(text string) string {
 }
 
 // checkScheduleParams reports values for parameters that are not declared or do not fit, and parameters that have none.
-func (l *loader) checkScheduleParams(path string, given Map[string], declared map[string]Param, required []string) {
-	has := map[string]bool{}
+func (l *loader) checkScheduleParams(path string, given Map[string], required []string) {
+	has, declared := map[string]bool{}, l.doc.Pipeline.Params
 	for _, value := range given {
 		has[value.Name] = true
 		at := Key(Key(path, "params"), value.Name)
-		param, is := declared[value.Name]
-		if !is {
-			l.report(at, "no parameter named %s%s", quote(value.Name), suggestion(value.Name, l.doc.Pipeline.Params.names()))
+		param, ok := declared.Get(value.Name)
+		if !ok {
+			l.report(at, "no parameter named %s%s", quote(value.Name), suggestion(value.Name, declared.names()))
 			continue
 		}
 		if _, err := parseParam(param, value.Value); err != nil && !errors.Is(err, errUnknownType) && l.sound(at) {

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -48,7 +49,7 @@ func (l *loader) buildTree(file *ast.File) *node {
 	}
 	switch len(bodies) {
 	case 0:
-		l.reportAt(1, 1, "", "the document is empty: it needs at least name, sources and sinks")
+		l.reportAt(1, 1, "", "%s", cmp.Or(l.form, "the document is empty: it needs at least name, sources and sinks"))
 		return nil
 	case 1:
 	default:
@@ -57,7 +58,7 @@ func (l *loader) buildTree(file *ast.File) *node {
 	}
 	root := treeBuilder{report: l.reportToken}.node("", bodies[0])
 	if root.kind != mappingNode {
-		l.reportAt(root.line, root.column, "", "a document is a mapping with at least the keys name, sources and sinks")
+		l.reportAt(root.line, root.column, "", "%s", cmp.Or(l.form, "a document is a mapping with at least the keys name, sources and sinks"))
 		return nil
 	}
 	return root

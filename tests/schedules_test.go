@@ -232,3 +232,33 @@ func TestBackfillOutlivesTheServer(t *testing.T) {
 	require.Error(t, err)
 	require.Contains(t, out, "is done")
 }
+
+// A schedule that a command makes begins runs as one of a document does, also after a version without it; deleted, it begins none.
+func TestSchedulesByCommand(t *testing.T) {
+	t.Parallel() // most of it is waiting
+	s := serve(t, t.TempDir())
+	s.scheduledPipeline(t, "often", "yearly: {every: year}")
+	s.waymark(t, "schedule", "create", "beat", "--pipeline", "often", "--every", "2s", "--why", "by hand")
+	s.await(t, "beat", func(g gridded) bool { return g.in(landscape.SlotDone) >= 2 })
+	s.scheduledPipeline(t, "often", "monthly: {every: month}")
+	before := s.grid(t, "beat")
+	s.await(t, "beat", func(g gridded) bool {
+		return g.Slots[len(g.Slots)-1].Name > before.Slots[len(before.Slots)-1].Name && g.in(landscape.SlotDone) >= before.in(landscape.SlotDone)+2
+	})
+	s.waymark(t, "schedule", "backfill", "beat", "2020-01-01T00:00:00Z..2020-01-01T00:10:00Z", "--why", "all of it")
+	s.await(t, "beat", func(g gridded) bool { return g.in(landscape.SlotDone) > 0 }, "--from", "2020-01-01T00:00:00Z", "--to", "2020-01-01T00:10:00Z")
+	s.waymark(t, "schedule", "delete", "beat", "--why", "no more of it")
+	last := s.await(t, "beat", func(g gridded) bool { return g.in(landscape.SlotRunning)+g.in(landscape.SlotDue) == 0 },
+		"--from", "2020-01-01T00:00:00Z", "--to", "2020-01-01T00:10:00Z")
+	require.Positive(t, last.in(landscape.SlotSkipped), "they waited")
+	require.Positive(t, last.in(landscape.SlotDone), "they are on record")
+	complete := s.complete(t, "default/often/beat")
+	for slot, runs := range complete {
+		require.Equal(t, 1, runs, slot)
+	}
+	alarm := s.temporal(t).ScheduleClient().GetHandle(t.Context(), slots.AlarmID("default/often/beat"))
+	require.Eventually(t, func() bool {
+		_, err := alarm.Describe(t.Context())
+		return err != nil
+	}, time.Minute, 200*time.Millisecond, "it does not ring any more")
+}

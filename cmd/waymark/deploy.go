@@ -44,6 +44,7 @@ document has no folder, so their paths are absolute, or lead elsewhere, such as 
 					a.note("%s:%d:%d: %s: %s", w.File, w.Line, w.Column, w.Path, w.Message)
 				}
 				a.notePreflight(deployed.Preflight)
+				a.noteTaken(deployed.TakenOver)
 				return a.print(deployed, func(w io.Writer) error {
 					if r.Try > 0 {
 						writeTrials(w, deployed.Trials)
@@ -74,6 +75,13 @@ func (a *app) notePreflight(found client.Preflight) {
 		if look.State != activities.LookReady {
 			a.note("%s %s: %s", look.Kind, look.Node, look.Message)
 		}
+	}
+}
+
+// noteTaken says which schedules are the document's from now on.
+func (a *app) noteTaken(schedules []string) {
+	for _, id := range schedules {
+		a.note("schedule %s, which was made by command, is the document's from now on", id)
 	}
 }
 

@@ -109,6 +109,7 @@ func (a *app) redeploy(
 		if err != nil {
 			return err
 		}
+		a.noteTaken(done.TakenOver)
 		return a.print(done, func(w io.Writer) error {
 			_, err := fmt.Fprintln(w, redeployText(done))
 			return err

@@ -15,11 +15,12 @@ import (
 
 func (a *app) scheduleCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "schedule", Short: "See, pause and make up for the schedules of deployed pipelines", Args: cobra.NoArgs,
+		Use: "schedule", Short: "See, make, pause and make up for the schedules of deployed pipelines", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
 		a.scheduleListCommand(), a.scheduleNextCommand(), a.scheduleGridCommand(), a.scheduleHistoryCommand(), a.schedulePauseCommand(), a.scheduleResumeCommand(),
+		a.scheduleCreateCommand(), a.scheduleDeleteCommand(),
 		a.scheduleRunCommand(), a.scheduleBackfillCommand(), a.scheduleRetryCommand(), a.scheduleSkipCommand(),
 	)
 	return cmd

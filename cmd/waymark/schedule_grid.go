@@ -51,8 +51,14 @@ const (
 
 func writeGrid(w io.Writer, grid *client.Grid) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s   version %d   %s", grid.ID, grid.Version, grid.Zone)
+	from := fmt.Sprintf("version %d", grid.Version)
+	if grid.Origin == landscape.FromCommand {
+		from = "made by command"
+	}
+	fmt.Fprintf(&b, "%s   %s   %s", grid.ID, from, grid.Zone)
 	switch {
+	case grid.Deleted:
+		fmt.Fprintf(&b, "   deleted by %s: %s", grid.Actor, grid.Why)
 	case grid.Removed:
 		b.WriteString("   removed")
 	case grid.Paused:

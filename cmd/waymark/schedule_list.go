@@ -11,6 +11,7 @@ import (
 	"waymark/client"
 	"waymark/client/local"
 	"waymark/internal/text"
+	"waymark/landscape"
 )
 
 func (a *app) scheduleListCommand() *cobra.Command {
@@ -22,7 +23,7 @@ func (a *app) scheduleListCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				lines := [][]string{{"schedule", "next", "slot", "last", "", "paused"}}
+				lines := [][]string{{"schedule", "from", "next", "slot", "last", "", "paused"}}
 				for i := range list {
 					lines = append(lines, scheduleLine(&list[i]))
 				}
@@ -32,12 +33,15 @@ func (a *app) scheduleListCommand() *cobra.Command {
 	}
 }
 
+// origins says where a schedule comes from.
+var origins = map[landscape.ScheduleOrigin]string{landscape.FromDocument: "its document", landscape.FromCommand: "a command"}
+
 func scheduleLine(s *client.Schedule) []string {
 	last, state := "-", ""
 	if s.Last != nil {
 		last, state = s.Last.Name, string(s.Last.State)
 	}
-	return []string{s.ID, zoned(s.Next, s.Zone), cmp.Or(s.NextSlot, "-"), last, state, text.Cell(pauseText(s))}
+	return []string{s.ID, origins[s.Origin], zoned(s.Next, s.Zone), cmp.Or(s.NextSlot, "-"), last, state, text.Cell(pauseText(s))}
 }
 
 func pauseText(s *client.Schedule) string {

@@ -17,7 +17,7 @@ import (
 func ScheduleOf(pipeline, name string) landscape.Schedule {
 	return landscape.Schedule{
 		Environment: landscape.DefaultEnvironment, Pipeline: pipeline, Name: name, Action: landscape.SetSchedule, Spec: `{"Every":{"Word":"day"}}`, Version: 1,
-		Actor: "ann", Why: "first",
+		Actor: "ann", Why: "first", Origin: landscape.FromDocument,
 	}
 }
 

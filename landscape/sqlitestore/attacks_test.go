@@ -98,7 +98,8 @@ func runAttacks() map[string]attack {
 		"a schedule of no version":               {scheduleSQL("default", 1, "set", 7), "of a version that is there"},
 		"a schedule that leaves a row out":       {scheduleSQL("default", 2, "pause", 1), "comes after the one before it"},
 		"a schedule begins with a pause":         {scheduleSQL("prod", 0, "pause", 1), "comes after the one before it"},
-		"a schedule of another name":             {`insert into schedules select 'x', 0, environment, pipeline, name, action, spec, 1, 1, 0, null, '', '', 1 from schedules`, "CHECK"},
+		"a schedule of another name":             {`insert into schedules select 'x', 0, environment, pipeline, name, action, spec, 1, 1, 0, null, '', '', 1, origin from schedules`, "CHECK"},
+		"a document deletes a schedule":          {strings.ReplaceAll(scheduleSQL("default", 1, "delete", 1), "command", "document"), "CHECK"},
 		"a request for no schedule":              {`insert into slot_requests values ('q9', 'x', 'run', 'a', 'a', 1, 0, '', '', 1)`, "no such schedule"},
 		"a slot that is done at once":            {slotSQL("default/orders/nightly", "done", "r1", 1), "at first"},
 		"a slot that runs at once":               {slotSQL("default/orders/nightly", "running", "r1", 1), "at first"},
@@ -384,7 +385,7 @@ func deploymentSQL(environment string, seq int, action string, version, before i
 
 // scheduleSQL changes a schedule of the pipeline orders.
 func scheduleSQL(environment string, seq int, action string, version int) string {
-	return fmt.Sprintf(`insert into schedules values ('%[1]s/orders/nightly', %[2]d, '%[1]s', 'orders', 'nightly', '%[3]s', '{}', %[4]d, 1, 0, null, '', '', 1)`,
+	return fmt.Sprintf(`insert into schedules values ('%[1]s/orders/nightly', %[2]d, '%[1]s', 'orders', 'nightly', '%[3]s', '{}', %[4]d, 1, 0, null, '', '', 1, 'command')`,
 		environment, seq, action, version)
 }
 

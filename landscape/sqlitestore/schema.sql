@@ -9,7 +9,7 @@ CREATE TABLE goose_db_version (
 
 insert into goose_db_version (id, version_id, is_applied) values
   (1, 0, 1), (2, 1, 1), (3, 2, 1), (4, 3, 1), (5, 4, 1), (6, 5, 1), (7, 6, 1), (8, 7, 1), (9, 8, 1), (10, 9, 1), (11, 10, 1), (12, 11, 1), (13, 12, 1), (14, 13, 1), (15, 14, 1), (16, 15, 1),
-  (17, 16, 1), (18, 17, 1), (19, 18, 1), (20, 19, 1), (21, 20, 1), (22, 21, 1), (23, 22, 1), (24, 23, 1), (25, 24, 1), (26, 25, 1), (27, 26, 1);
+  (17, 16, 1), (18, 17, 1), (19, 18, 1), (20, 19, 1), (21, 20, 1), (22, 21, 1), (23, 22, 1), (24, 23, 1), (25, 24, 1), (26, 25, 1), (27, 26, 1), (28, 27, 1);
 
 CREATE TABLE edges (
   run_id    text not null,
@@ -734,25 +734,6 @@ CREATE TABLE limits (
   primary key (gate, seq)
 ) strict, without rowid;
 
-CREATE TABLE schedules (
-  schedule    text not null,
-  seq         integer not null check (seq >= 0),
-  environment text not null check (environment <> ''),
-  pipeline    text not null check (pipeline <> ''),
-  name        text not null check (name <> ''),
-  action      text not null check (action in ('set', 'remove', 'pause', 'resume')),
-  spec        text not null check (json_valid(spec)),
-  version     integer not null check (version >= 1),
-  since_us    integer not null check (since_us > 0),
-  paused      integer not null check (paused in (0, 1)),
-  until_us    integer check (until_us is null or paused = 1),
-  actor       text not null,
-  why         text not null,
-  at_us       integer not null check (at_us > 0),
-  primary key (schedule, seq),
-  check (schedule = environment || '/' || pipeline || '/' || name)
-) strict, without rowid;
-
 CREATE TABLE slot_requests (
   request     text not null check (request <> ''),
   schedule    text not null,
@@ -932,6 +913,27 @@ CREATE TABLE returned_payloads (
   at_us   integer not null check (at_us > 0),
   primary key (payload, number),
   foreign key (payload, number) references deleted_payloads (payload, number)
+) strict, without rowid;
+
+CREATE TABLE "schedules" (
+  schedule    text not null,
+  seq         integer not null check (seq >= 0),
+  environment text not null check (environment <> ''),
+  pipeline    text not null check (pipeline <> ''),
+  name        text not null check (name <> ''),
+  action      text not null check (action in ('set', 'remove', 'pause', 'resume', 'create', 'delete')),
+  spec        text not null check (json_valid(spec)),
+  version     integer not null check (version >= 1),
+  since_us    integer not null check (since_us > 0),
+  paused      integer not null check (paused in (0, 1)),
+  until_us    integer check (until_us is null or paused = 1),
+  actor       text not null,
+  why         text not null,
+  at_us       integer not null check (at_us > 0),
+  origin      text not null check (origin in ('document', 'command')),
+  primary key (schedule, seq),
+  check (schedule = environment || '/' || pipeline || '/' || name),
+  check (action not in ('create', 'delete') or origin = 'command')
 ) strict, without rowid;
 
 CREATE UNIQUE INDEX effects_by_ordinal on effects (run_id, sink, ordinal) where ordinal is not null;
@@ -2044,19 +2046,6 @@ CREATE TRIGGER limits_birth before insert on limits
 when new.seq > 0 and not exists (select 1 from limits t where t.gate = new.gate and t.seq = new.seq - 1)
 begin select raise(abort, 'limits: it comes after the one before it'); end;
 
-CREATE TRIGGER schedules_keep before update on schedules begin select raise(abort, 'schedules: append-only'); end;
-
-CREATE TRIGGER schedules_stay before delete on schedules begin select raise(abort, 'schedules: append-only'); end;
-
-CREATE TRIGGER schedules_once before insert on schedules when exists (select 1 from schedules t where t.schedule = new.schedule and t.seq = new.seq)
-begin select raise(abort, 'schedules: append-only: it is there already'); end;
-
-CREATE TRIGGER schedules_birth before insert on schedules
-when not exists (select 1 from pipeline_versions v where v.pipeline = new.pipeline and v.version = new.version)
-  or new.seq = 0 and new.action <> 'set'
-  or new.seq > 0 and not exists (select 1 from schedules s where s.schedule = new.schedule and s.seq = new.seq - 1)
-begin select raise(abort, 'schedules: it is of a version that is there, and comes after the one before it'); end;
-
 CREATE TRIGGER slot_requests_keep before update on slot_requests begin select raise(abort, 'slot_requests: append-only'); end;
 
 CREATE TRIGGER slot_requests_stay before delete on slot_requests begin select raise(abort, 'slot_requests: append-only'); end;
@@ -2064,18 +2053,10 @@ CREATE TRIGGER slot_requests_stay before delete on slot_requests begin select ra
 CREATE TRIGGER slot_requests_once before insert on slot_requests when exists (select 1 from slot_requests t where t.request = new.request)
 begin select raise(abort, 'slot_requests: append-only: it is there already'); end;
 
-CREATE TRIGGER slot_requests_birth before insert on slot_requests when not exists (select 1 from schedules s where s.schedule = new.schedule)
-begin select raise(abort, 'slot_requests: there is no such schedule'); end;
-
 CREATE TRIGGER slots_stay before delete on slots begin select raise(abort, 'slots: append-only'); end;
 
 CREATE TRIGGER slots_once before insert on slots when exists (select 1 from slots t where t.schedule = new.schedule and t.slot = new.slot)
 begin select raise(abort, 'slots: append-only: it is there already'); end;
-
-CREATE TRIGGER slots_birth before insert on slots
-when new.changes <> 0 or new.state not in ('due', 'skipped', 'missed') or new.run_id <> ''
-  or not exists (select 1 from schedules s where s.schedule = new.schedule)
-begin select raise(abort, 'slots: a slot of a schedule is due, skipped or missed at first'); end;
 
 CREATE TRIGGER slots_keep before update of schedule, slot, from_us, to_us, due_us, deadline_us, rang on slots
 begin select raise(abort, 'slots: only what became of a slot changes'); end;
@@ -2245,3 +2226,24 @@ begin select raise(abort, 'payload purged: store it again'); end;
 CREATE TRIGGER tables_purged before insert on tables
 when exists (select 1 from deletions d where d.payload = new.sha256 and not exists (select 1 from returned_payloads t where t.payload = d.payload and t.number = d.number))
 begin select raise(abort, 'payload purged: store it again'); end;
+
+CREATE TRIGGER schedules_keep before update on schedules begin select raise(abort, 'schedules: append-only'); end;
+
+CREATE TRIGGER schedules_stay before delete on schedules begin select raise(abort, 'schedules: append-only'); end;
+
+CREATE TRIGGER schedules_once before insert on schedules when exists (select 1 from schedules t where t.schedule = new.schedule and t.seq = new.seq)
+begin select raise(abort, 'schedules: append-only: it is there already'); end;
+
+CREATE TRIGGER schedules_birth before insert on schedules
+when not exists (select 1 from pipeline_versions v where v.pipeline = new.pipeline and v.version = new.version)
+  or new.seq = 0 and new.action not in ('set', 'create')
+  or new.seq > 0 and not exists (select 1 from schedules s where s.schedule = new.schedule and s.seq = new.seq - 1)
+begin select raise(abort, 'schedules: it is of a version that is there, and comes after the one before it'); end;
+
+CREATE TRIGGER slot_requests_birth before insert on slot_requests when not exists (select 1 from schedules s where s.schedule = new.schedule)
+begin select raise(abort, 'slot_requests: there is no such schedule'); end;
+
+CREATE TRIGGER slots_birth before insert on slots
+when new.changes <> 0 or new.state not in ('due', 'skipped', 'missed') or new.run_id <> ''
+  or not exists (select 1 from schedules s where s.schedule = new.schedule)
+begin select raise(abort, 'slots: a slot of a schedule is due, skipped or missed at first'); end;

@@ -103,3 +103,25 @@ func texts(t *testing.T, db *sql.DB, query string, args ...any) (found []string)
 	require.NoError(t, rows.Err())
 	return found
 }
+
+// Schedules of schema 26 are those of documents.
+func TestSchedulesOfSchema26(t *testing.T) {
+	db := inMemory(t)
+	files, err := fs.Sub(migrations, "migrations")
+	require.NoError(t, err)
+	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files, goose.WithVerbose(false))
+	require.NoError(t, err)
+	_, err = provider.UpTo(t.Context(), 26)
+	require.NoError(t, err)
+	_, err = db.Exec(`
+		insert into bundles values ('` + strings.Repeat("b", 64) + `', '` + strings.Repeat("d", 64) + `', '{}', 1, 1);
+		insert into pipeline_versions values ('orders', 1, '` + strings.Repeat("b", 64) + `', 'ann', '', 'dev', 'here', '/', '', 0, 1);
+		insert into schedules values ('default/orders/nightly', 0, 'default', 'orders', 'nightly', 'set', '{}', 1, 1, 0, null, 'ann', 'first', 1);
+		insert into slots values ('default/orders/nightly', '2026-11-01', 0, 1, 1, null, 1, 0, 'due', '', 0, 0, '', '', 1, null, 1);`)
+	require.NoError(t, err)
+	_, err = provider.Up(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"set ann document"}, texts(t, db, "select action || ' ' || actor || ' ' || origin from schedules"))
+	_, err = db.Exec(`insert into slots values ('default/orders/weekly', '2026-11-01', 0, 1, 1, null, 1, 0, 'due', '', 0, 0, '', '', 1, null, 1)`)
+	require.ErrorContains(t, err, "a slot of a schedule", "the triggers of other tables are there")
+}

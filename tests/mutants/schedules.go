@@ -23,6 +23,11 @@ var schedules = []mutant{
 		pkg: "./workflows/slots", run: "^TestDecide$",
 	},
 	{
+		name: "a version removes what a command made", never: "somebody deploys, and the schedule that another person made rings no more",
+		file: "workflows/slots/reconcile.go", old: "stays := last.Origin == landscape.FromCommand && !retired;", new: "stays := false;",
+		pkg: "./cmd/waymark", run: "^TestScripts$/^schedule_create$",
+	},
+	{
 		name: "a retry is another run", never: "what was done is done again",
 		file: "workflows/slots/decide.go", old: `if slot.Run == "" || before.over {`, new: "if true {",
 		pkg: "./workflows/slots", run: "^TestWhichRunAnAttemptIs$",

@@ -140,10 +140,10 @@ func (a *admission) admit(slot landscape.Slot) {
 		limit = int(request.AtOnce)
 	}
 	switch {
+	case a.Deleted():
+		a.skip(slot, fmt.Sprintf("the schedule was deleted by %s: %s", a.Actor, a.Why))
 	case !asked && a.Removed():
-		a.change(slot, "", func(to *landscape.Slot) {
-			to.State, to.Reason = landscape.SlotSkipped, "the schedule was removed before its run began"
-		})
+		a.skip(slot, "the schedule was removed before its run began")
 	case !asked && a.pause != nil:
 		a.wait(slot, pausedBy(*a.pause))
 	case minds && before.State != landscape.SlotDone && before.State != landscape.SlotSkipped:
@@ -151,8 +151,7 @@ func (a *admission) admit(slot landscape.Slot) {
 	case limit == 0 || len(busy) < limit:
 		a.begin(slot)
 	case !asked && a.spec.Overlap == "skip" && a.inTime(slot) && busy[0].Due < slot.Due:
-		reason := fmt.Sprintf("the run of slot %s was still going on (overlap: skip)", busy[0].Name)
-		a.change(slot, "", func(to *landscape.Slot) { to.State, to.Reason = landscape.SlotSkipped, reason })
+		a.skip(slot, fmt.Sprintf("the run of slot %s was still going on (overlap: skip)", busy[0].Name))
 	case !asked && a.spec.Overlap == "cancel" && busy[0].Due < slot.Due:
 		a.cancel[busy[0].Run] = fmt.Sprintf("slot %s was due (overlap: cancel)", slot.Name)
 		a.wait(slot, fmt.Sprintf("waits for the end of the run of slot %s, which is cancelled", busy[0].Name))
@@ -170,6 +169,10 @@ func (a *admission) wait(slot landscape.Slot, reason string) {
 	if slot.Reason != reason {
 		a.change(slot, "", func(to *landscape.Slot) { to.Reason = reason })
 	}
+}
+
+func (a *admission) skip(slot landscape.Slot, reason string) {
+	a.change(slot, "", func(to *landscape.Slot) { to.State, to.Reason = landscape.SlotSkipped, reason })
 }
 
 // begin records that the run of a slot begins: the one that it had, if that can go on, or else a new one.

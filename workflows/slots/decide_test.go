@@ -128,6 +128,7 @@ func TestDecide(t *testing.T) {
 		before map[string]landscape.Slot
 		done   string
 		paused bool
+		action landscape.ScheduleAction
 		now    landscape.Micros
 		want   string
 		cancel string
@@ -146,6 +147,8 @@ func TestDecide(t *testing.T) {
 		"a pause":                    {paused: true, slots: []landscape.Slot{slotOf(1, due, "")}, want: "01 due paused by ann: moved"},
 		"not for who asks":           {paused: true, slots: []landscape.Slot{asked(slotOf(1, due, "")), slotOf(2, due, "")}, want: "01 running; 02 due paused by ann: moved"},
 		"who asks waits for none":    {slots: []landscape.Slot{asked(slotOf(1, due, "")), slotOf(2, running, "r")}, fates: map[string]fate{"r": {state: open}}, want: "01 running"},
+		"was removed":                {action: landscape.RemoveSchedule, slots: []landscape.Slot{slotOf(1, due, ""), asked(slotOf(2, due, ""))}, want: "01 skipped the schedule was removed before its run began; 02 running"},
+		"was deleted":                {action: landscape.DeleteSchedule, slots: []landscape.Slot{slotOf(1, due, ""), asked(slotOf(2, due, "")), slotOf(3, running, "r")}, fates: map[string]fate{"r": {state: open}}, want: "01 skipped the schedule was deleted by ann: not needed; 02 skipped the schedule was deleted by ann: not needed"},
 		"not before it is ready":     {now: day(2) - 1, slots: []landscape.Slot{slotOf(1, due, "")}},
 		"after the one before":       {spec: "after: previous", slots: []landscape.Slot{slotOf(2, due, "")}, before: map[string]landscape.Slot{"2026-11-02": slotOf(1, lost, "r")}, want: "02 due waits for slot 2026-11-01, which is failed (after: previous)"},
 		"after one that is done":     {spec: "after: previous", slots: []landscape.Slot{slotOf(2, due, "")}, before: map[string]landscape.Slot{"2026-11-02": slotOf(1, landscape.SlotDone, "r")}, want: "02 running"},
@@ -165,6 +168,9 @@ func TestDecide(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := scheduleOf(t, "{every: day, "+test.spec+"}")
 			l := ledger{slots: test.slots, fates: test.fates, before: test.before, done: map[string]string{"2026-11-01": test.done}, requests: map[string]landscape.SlotRequest{"q": {ID: "q", AtOnce: 1, Actor: "bob"}}}
+			if test.action != "" {
+				s.Action, s.Actor, s.Why = test.action, "ann", "not needed"
+			}
 			if test.paused {
 				l.pause = &landscape.Schedule{Actor: "ann", Why: "moved"}
 			}

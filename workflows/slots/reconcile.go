@@ -54,16 +54,14 @@ func adopt(ctx context.Context, log *landscape.Log, payloads *payload.Store, d l
 	if err != nil {
 		return err
 	}
-	known, err := log.Schedules(ctx)
+	known, err := log.SchedulesOf(ctx, d.Environment, d.Pipeline)
 	if err != nil {
 		return err
 	}
 	wanted := map[string]landscape.Schedule{}
 	for _, row := range known {
-		if row.Environment == d.Environment && row.Pipeline == d.Pipeline {
-			row.Action = landscape.RemoveSchedule
-			wanted[row.ID] = row
-		}
+		row.Action = landscape.RemoveSchedule
+		wanted[row.ID] = row
 	}
 	for _, entry := range specs {
 		spec, err := json.Marshal(entry.Value)
@@ -72,6 +70,7 @@ func adopt(ctx context.Context, log *landscape.Log, payloads *payload.Store, d l
 		}
 		wanted[landscape.ScheduleID(d.Environment, d.Pipeline, entry.Name)] = landscape.Schedule{
 			Environment: d.Environment, Pipeline: d.Pipeline, Name: entry.Name, Action: landscape.SetSchedule, Spec: string(spec),
+			Origin: landscape.FromDocument,
 		}
 	}
 	for id, row := range wanted {
@@ -93,20 +92,35 @@ func set(ctx context.Context, log *landscape.Log, d landscape.Deployment, id str
 		next := row
 		next.Since = 0
 		switch {
-		case last == nil && row.Removed(), last != nil && last.Removed() && row.Removed():
-			return nil, nil //nolint:nilnil // nothing to change
+		case row.Removed():
+			return without(last, row, d.Retired()), nil
 		case last == nil:
 			return &next, nil
-		case row.Removed():
-			next = *last
-			next.Action, next.Version, next.Actor, next.Why = row.Action, row.Version, row.Actor, row.Why
-			return &next, nil
-		case last.Spec == row.Spec && !last.Removed():
+		case last.Spec == row.Spec && last.Origin == row.Origin && !last.Removed():
 			return nil, nil //nolint:nilnil // nothing to change
 		}
 		next.Paused, next.Until = last.Paused, last.Until
 		return &next, nil
 	})
+}
+
+// without returns what becomes of a schedule that the version does not have, as row says; nil if it stays as it is. One that was made by command is
+// away while the pipeline is retired, and no longer.
+func without(last *landscape.Schedule, row landscape.Schedule, retired bool) *landscape.Schedule {
+	if last == nil || last.Deleted() {
+		return nil
+	}
+	next := *last
+	next.Action, next.Version, next.Actor, next.Why = row.Action, row.Version, row.Actor, row.Why
+	if stays := last.Origin == landscape.FromCommand && !retired; stays {
+		next.Action, next.Version, next.Since = landscape.SetSchedule, last.Version, 0
+		if !last.Removed() {
+			return nil
+		}
+	} else if last.Removed() {
+		return nil
+	}
+	return &next
 }
 
 // specsOf returns the schedules of a version's document.

@@ -4,7 +4,6 @@ package slots
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -22,11 +21,11 @@ type Schedule struct {
 
 // Read makes a schedule of a row of the record.
 func Read(row landscape.Schedule) (*Schedule, error) {
-	s := &Schedule{Schedule: row}
-	if err := json.Unmarshal([]byte(row.Spec), &s.spec); err != nil {
-		return nil, fmt.Errorf("schedule %s: %w", row.ID, err)
+	declared, err := row.Declared()
+	if err != nil {
+		return nil, err
 	}
-	var err error
+	s := &Schedule{Schedule: row, spec: declared}
 	if s.Calendar, err = s.spec.Slots(row.Pipeline, row.Name); err != nil {
 		return nil, fmt.Errorf("schedule %s: %w", row.ID, err)
 	}
