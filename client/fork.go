@@ -48,7 +48,7 @@ func (s *Session) fork(ctx context.Context, id string, r ForkRequest) (*Executio
 	if err != nil {
 		return nil, err
 	}
-	in.Parent, in.Link = old.ID, string(landscape.ForkLink)
+	in.Parent, in.Link, in.Why = old.ID, string(landscape.ForkLink), r.Why
 	if err := s.sameInput(in.Run, old.ID); err != nil {
 		return nil, err
 	}

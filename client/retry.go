@@ -88,7 +88,7 @@ func (s *Session) Retry(ctx context.Context, r RetryRequest) (*Retry, error) {
 	if err != nil {
 		return nil, err
 	}
-	in.Retry = &activities.RetryInput{Of: of.ID, Beside: doc.Plan.Beside}
+	in.Why, in.Retry = r.Why, &activities.RetryInput{Of: of.ID, Beside: doc.Plan.Beside}
 	if r.File == "" {
 		in.File = "" // the document is recorded: what its file holds by now says nothing
 	}
