@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"time"
 
+	"waymark/activities/bundle"
 	"waymark/landscape"
+	"waymark/payload"
 	"waymark/pipeline"
 	"waymark/pipeline/calendar"
 )
@@ -44,6 +46,9 @@ func (a *Activities) about(ctx context.Context, in OpenInput, file string, docum
 // timetable returns the schedules of a document, and the one that the input names, if that was made by command.
 func (a *Activities) timetable(ctx context.Context, in OpenInput, file string, document []byte) (*pipeline.Timetable, error) {
 	table, err := pipeline.LoadTimetable(file, document)
+	if err == nil && in.Version > 0 && len(table.Files()) > 0 {
+		err = a.resolve(ctx, in, table)
+	}
 	if err != nil || in.ScheduleName == "" || in.Version == 0 {
 		return table, err
 	}
@@ -61,6 +66,15 @@ func (a *Activities) timetable(ctx context.Context, in OpenInput, file string, d
 	return pipeline.LoadTimetable(file, document, pipeline.Named[pipeline.Schedule]{Name: row.Name, Value: declared})
 }
 
+// resolve reads the values of schedules from the files of the version that an input is a run of.
+func (a *Activities) resolve(ctx context.Context, in OpenInput, table *pipeline.Timetable) error {
+	b, err := bundle.Get(ctx, a.payloads, payload.Digest(in.Bundle))
+	if err != nil {
+		return err
+	}
+	return table.Resolve(func(path string) ([]byte, error) { return b.Files[path], nil })
+}
+
 // slot returns the slot of the schedule that the input is about.
 func (in OpenInput) slot(schedule *calendar.Schedule) (calendar.Slot, error) {
 	if in.For != "" {
@@ -72,6 +86,9 @@ func (in OpenInput) slot(schedule *calendar.Schedule) (calendar.Slot, error) {
 	rang, err := time.Parse(time.RFC3339, in.Scheduled)
 	if err != nil {
 		return calendar.Slot{}, fmt.Errorf("the input's scheduled: %.64q is no instant such as 2026-11-21T02:00:00Z", in.Scheduled)
+	}
+	if dimensions := schedule.Dimensions(); len(dimensions) > 0 {
+		return calendar.Slot{}, fmt.Errorf("the input names no slot, and the schedule has one for each %s: write for", dimensions[0].Name)
 	}
 	slot, found := schedule.Last(rang)
 	if !found {

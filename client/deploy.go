@@ -73,13 +73,15 @@ func (c *Client) Deploy(ctx context.Context, r DeployRequest) (_ *Deployed, err 
 	if err != nil {
 		return nil, err
 	}
-	made := bundleOf(doc)
+	made, err := bundleOf(doc)
+	if err != nil {
+		return nil, err
+	}
 	if doc, err = compileBundle(deposit.Planner, made, r.File, doc.Params, values); err != nil {
 		return nil, err
 	}
-	others, err := c.commanded(ctx, where, doc)
-	if err == nil && r.Anyway == "" {
-		err = fits(doc, others)
+	if r.Anyway == "" {
+		err = c.fits(ctx, where, doc, made)
 	}
 	if err != nil {
 		return nil, err
@@ -150,15 +152,24 @@ func compileToDeploy(planner worker.Planner, r DeployRequest, values landscape.E
 	return doc, doc.compile(planner, "")
 }
 
-// bundleOf returns the document with the files that it was compiled with.
-func bundleOf(doc *Document) bundle.Bundle {
+// bundleOf returns the document with the files that it was compiled with, and those that have values of its schedules.
+func bundleOf(doc *Document) (bundle.Bundle, error) {
 	b := bundle.Bundle{Name: filepath.Base(doc.File), Source: doc.Source, Files: map[string][]byte{}}
 	for i := range doc.Plan.Nodes {
 		if table := doc.Plan.Nodes[i].Table; table != nil {
 			b.Files[table.Path] = table.Content
 		}
 	}
-	return b
+	table, err := doc.timetable()
+	if err != nil {
+		return b, err
+	}
+	for _, path := range table.Files() {
+		if b.Files[path], err = doc.sideFile(path); err != nil {
+			return b, err
+		}
+	}
+	return b, nil
 }
 
 // compileBundle compiles the document of a bundle as a deployed one: with the files of the bundle, and no folder. file names it in messages.

@@ -1,7 +1,9 @@
 package client
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -11,17 +13,18 @@ import (
 
 // Slot is one slot of a schedule: an interval of time for which a run is due. All instants are in UTC.
 type Slot struct {
-	Pipeline string        `json:"pipeline"`
-	Schedule string        `json:"schedule"`
-	Name     string        `json:"slot"`
-	From     time.Time     `json:"from"` // the first instant that it covers
-	To       time.Time     `json:"to"`   // the first instant after it
-	Due      time.Time     `json:"due"`
-	Start    time.Time     `json:"start"` // Due, and what the schedule's jitter adds
-	Zone     string        `json:"zone"`  // whose clocks the schedule goes by
-	Except   bool          `json:"except,omitempty"`
-	Ring     calendar.Ring `json:"ring,omitempty"`           // what changes of clocks do to its time of day
-	Longer   int64         `json:"longer_seconds,omitempty"` // by how much changes of clocks make it longer, or shorter if negative
+	Pipeline string            `json:"pipeline"`
+	Schedule string            `json:"schedule"`
+	Name     string            `json:"slot"`
+	From     time.Time         `json:"from"` // the first instant that it covers
+	To       time.Time         `json:"to"`   // the first instant after it
+	Due      time.Time         `json:"due"`
+	Start    time.Time         `json:"start"`            // Due, and what the schedule's jitter adds
+	Zone     string            `json:"zone"`             // whose clocks the schedule goes by
+	Values   map[string]string `json:"values,omitempty"` // for_each: what it is for beside time
+	Except   bool              `json:"except,omitempty"`
+	Ring     calendar.Ring     `json:"ring,omitempty"`           // what changes of clocks do to its time of day
+	Longer   int64             `json:"longer_seconds,omitempty"` // by how much changes of clocks make it longer, or shorter if negative
 }
 
 // SlotsRequest says which slots to list.
@@ -55,6 +58,9 @@ func Slots(r SlotsRequest) ([]Slot, error) {
 	}
 	var slots []Slot
 	for _, schedule := range schedules {
+		if r.Schedule != "" && !schedule.Value.Timed() {
+			return nil, invalid(fmt.Sprintf("schedule %s never rings: its slots have no time (covers: nothing)", schedule.Name))
+		}
 		from, err := r.from(schedule.Value.Zone())
 		if err != nil {
 			return nil, err
@@ -85,7 +91,7 @@ func upcoming(name string, schedule pipeline.Named[*calendar.Schedule], from tim
 	for slot := range schedule.Value.Due(from) {
 		slots = append(slots, Slot{
 			Pipeline: name, Schedule: schedule.Name, Name: slot.Name, From: slot.From, To: slot.To, Due: slot.Due, Start: slot.Start,
-			Zone: schedule.Value.Zone().String(), Except: slot.Except, Ring: slot.Ring, Longer: int64(slot.Longer / time.Second),
+			Values: valuesOf(slot.Name), Zone: schedule.Value.Zone().String(), Except: slot.Except, Ring: slot.Ring, Longer: int64(slot.Longer / time.Second),
 		})
 		if len(slots) == count {
 			break
@@ -94,13 +100,49 @@ func upcoming(name string, schedule pipeline.Named[*calendar.Schedule], from tim
 	return slots
 }
 
-// timetable reads what the document says about slots.
+// timetable reads what the document says about slots, and the files beside it that have values of for_each.
 func (d *Document) timetable() (*pipeline.Timetable, error) {
 	table, err := pipeline.LoadTimetable(d.File, d.Source, d.others...)
+	if err == nil {
+		err = table.Resolve(d.sideFile)
+	}
 	if err != nil {
 		return nil, documentError(d.File, err)
 	}
 	return table, nil
+}
+
+// sideFile reads a file beside the document; that of a version, if it is one.
+func (d *Document) sideFile(path string) ([]byte, error) {
+	if content, ok := d.bundle.Files[path]; ok {
+		return content, nil
+	}
+	if d.Folder == "" {
+		return nil, errors.New("the version does not have it")
+	}
+	return readBeside(d.Folder, path)
+}
+
+// readBeside reads a file in a folder, or below it.
+func readBeside(folder, path string) ([]byte, error) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	if info, err := root.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.New("there is no such file in the folder")
+	}
+	file, err := root.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	content, err := ReadText(file)
+	if err == nil && len(content) == maxDocumentBytes {
+		err = errors.New("has more than 1 MiB")
+	}
+	return content, err
 }
 
 // chooseSchedules returns the schedule with the name, or all if that is empty.

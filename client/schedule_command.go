@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"waymark/activities/bundle"
@@ -78,23 +79,21 @@ func (c *Client) specOf(ctx context.Context, version landscape.PipelineVersion, 
 	if err != nil {
 		return "", err
 	}
-	doc := &Document{File: made.Name, Source: made.Source}
+	doc := &Document{File: made.Name, Source: made.Source, bundle: made}
 	table, err := doc.timetable()
 	if err != nil {
 		return "", err
 	}
-	declared, err := table.LoadSchedule(r.File, r.Name, r.Spec)
+	declared, err := table.LoadSchedule(r.File, r.Name, r.Spec, func(path string) ([]byte, error) { return readBeside(filepath.Dir(r.File), path) })
 	if err != nil {
 		return "", documentError(cmp.Or(r.File, "the schedule"), err)
 	}
 	doc.others = pipeline.Map[pipeline.Schedule]{{Name: r.Name, Value: declared}}
-	if err := doc.about(SlotOf{Schedule: r.Name, Next: time.Now()}); err != nil {
-		return "", err
+	if r.Anyway == "" {
+		err = mayRepeat(doc, CreateAnyway)
 	}
-	if loaded := anywhere(made, doc.Params); loaded != nil && r.Anyway == "" {
-		if err := repeats(made.Name, loaded, CreateAnyway); err != nil {
-			return "", err
-		}
+	if err != nil {
+		return "", err
 	}
 	spec, err := json.Marshal(declared)
 	return string(spec), err
@@ -199,28 +198,4 @@ func commandedNamed(ctx context.Context, log *landscape.Log, environment, of, na
 	}
 	declared, err := row.Declared()
 	return pipeline.Map[pipeline.Schedule]{{Name: name, Value: declared}}, err
-}
-
-// fits refuses a document with schedules, its own or others of its pipeline, if its second run stops, and one with which the others do not fit.
-func fits(doc *Document, others pipeline.Map[pipeline.Schedule]) error {
-	if _, err := pipeline.LoadTimetable(doc.File, doc.Source, others...); err != nil {
-		refused := documentError(doc.File, err)
-		refused.Cure = DeployUnfit
-		return refused
-	}
-	if len(doc.Plan.Document.Pipeline.Schedules)+len(others) == 0 {
-		return nil
-	}
-	return repeats(doc.File, doc.Plan.Document, DeployAnyway)
-}
-
-// repeats refuses a document that schedules run again and again, if its second run stops.
-func repeats(file string, doc *pipeline.Document, cure Cure) error {
-	problems := onlyOnce(doc)
-	if len(problems) == 0 {
-		return nil
-	}
-	refused := documentError(file, problems)
-	refused.Cure = cure
-	return refused
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"math"
 	"slices"
 	"time"
 
@@ -18,8 +20,9 @@ import (
 type ScheduledSlot struct {
 	Schedule string             `json:"schedule"`
 	Name     string             `json:"slot"`
-	From     Time               `json:"from"` // the first instant that it covers
-	To       Time               `json:"to"`   // the first instant after it
+	Values   map[string]string  `json:"values,omitempty"` // for_each: what it is for beside time
+	From     Time               `json:"from"`             // the first instant that it covers
+	To       Time               `json:"to"`               // the first instant after it
 	Due      Time               `json:"due"`
 	State    SlotState          `json:"state"`
 	Run      string             `json:"run,omitempty"`    // its last run
@@ -45,9 +48,22 @@ const (
 
 func scheduledSlot(s landscape.Slot) ScheduledSlot {
 	return ScheduledSlot{
-		Schedule: s.Schedule, Name: s.Name, From: Time(s.From), To: Time(s.To), Due: Time(s.Due), State: SlotState(s.State), Run: s.Run, Attempts: s.Attempts,
+		Schedule: s.Schedule, Name: s.Name, Values: valuesOf(s.Name), From: Time(s.From), To: Time(s.To), Due: Time(s.Due), State: SlotState(s.State), Run: s.Run, Attempts: s.Attempts,
 		Reason: s.Reason, Promised: Time(s.Deadline), Late: Time(s.Late), slot: s,
 	}
+}
+
+// valuesOf returns the values that the name of a slot has; nil if it has none.
+func valuesOf(name string) map[string]string {
+	_, values, _ := calendar.SplitName(name)
+	if values == nil {
+		return nil
+	}
+	named := map[string]string{}
+	for _, value := range values {
+		named[value.Name] = value.Text
+	}
+	return named
 }
 
 // complete adds what else is recorded of a slot: its run may have ended, or been resumed, since a worker looked.
@@ -110,11 +126,11 @@ func (c *Client) ScheduleGrid(ctx context.Context, word, first, last string) (_ 
 	if grid.Slots, err = c.cells(ctx, known, wanted, now); err != nil {
 		return nil, err
 	}
-	return grid, c.addOthers(ctx, grid)
+	return grid, c.addOthers(ctx, grid, known.Calendar.Timed())
 }
 
 // addOthers adds the slots of the same time that the schedule had before it was changed.
-func (c *Client) addOthers(ctx context.Context, grid *Grid) error {
+func (c *Client) addOthers(ctx context.Context, grid *Grid, timed bool) error {
 	if len(grid.Slots) == 0 {
 		return nil
 	}
@@ -122,7 +138,10 @@ func (c *Client) addOthers(ctx context.Context, grid *Grid) error {
 	for _, cell := range grid.Slots {
 		has[cell.Name] = true
 	}
-	first, last := grid.Slots[0].Due, grid.Slots[len(grid.Slots)-1].Due
+	first, last := Time(0), Time(math.MaxInt64-1)
+	if timed {
+		first, last = grid.Slots[0].Due, grid.Slots[len(grid.Slots)-1].Due
+	}
 	recorded, err := c.log.SlotsBetween(ctx, grid.ID, landscape.Micros(first), landscape.Micros(last)+1)
 	if err != nil {
 		return err
@@ -137,36 +156,26 @@ func (c *Client) addOthers(ctx context.Context, grid *Grid) error {
 		}
 		grid.Slots = append(grid.Slots, cell)
 	}
-	slices.SortStableFunc(grid.Slots, func(a, b ScheduledSlot) int { return cmp.Compare(a.Due, b.Due) })
+	if timed {
+		slices.SortStableFunc(grid.Slots, func(a, b ScheduledSlot) int { return cmp.Compare(a.Due, b.Due) })
+	}
 	return nil
 }
 
-// slotsOf returns the slots of a range.
+// slotsOf returns the slots of a range. Of values it has those that its ends name, which is all if they name none.
 func slotsOf(rings *calendar.Schedule, first, last string, now time.Time) (wanted []calendar.Slot, err error) {
 	if first == "" && last != "" {
 		return nil, invalid("the range names its last slot and not the first")
 	}
-	if first == "" {
+	if first == "" && rings.Timed() {
 		return lastSlots(rings, now), nil
 	}
-	from, _, err := bounds(rings, first)
+	r, err := rangeOf(rings, first, last, now)
 	if err != nil {
 		return nil, err
 	}
-	to := now
-	if last != "" {
-		if _, to, err = bounds(rings, last); err != nil {
-			return nil, err
-		}
-	}
-	if !from.Before(to) {
-		return nil, invalid(fmt.Sprintf("the range %s..%s ends before it begins", first, last))
-	}
-	for slot := range rings.Slots(from, to) {
-		if last == "" && slot.Due.After(now) {
-			break
-		}
-		if slot.From.Before(from) || slot.To.After(to) && last != "" {
+	for slot := range r.slots(rings, now) {
+		if !slot.Has(r.values) {
 			continue
 		}
 		if wanted = append(wanted, slot); len(wanted) > MaxSlots {
@@ -176,9 +185,73 @@ func slotsOf(rings *calendar.Schedule, first, last string, now time.Time) (wante
 	return wanted, nil
 }
 
+// slotRange is slots from one to another.
+type slotRange struct {
+	from, to time.Time
+	open     bool // it ends with the slot that was due last
+	values   []calendar.Value
+}
+
+// rangeOf returns the range between two names of slots, or dates; up to the slot that was due last without a last one.
+func rangeOf(rings *calendar.Schedule, first, last string, now time.Time) (r slotRange, err error) {
+	begins, values, err := calendar.SplitName(first)
+	if err != nil {
+		return r, invalid(err.Error())
+	}
+	ends, others, err := calendar.SplitName(last)
+	if err != nil {
+		return r, invalid(err.Error())
+	}
+	if values != nil && others != nil && !slices.Equal(values, others) {
+		return r, invalid(fmt.Sprintf("the range %s..%s names two values: name one at a time, or none for all", first, last))
+	}
+	r = slotRange{to: now, open: last == "", values: append(values[:len(values):len(values)], others...)}
+	if err := rings.Knows(r.values); err != nil {
+		return r, invalid(err.Error())
+	}
+	if !rings.Timed() {
+		if begins+ends != "" {
+			return r, invalid(fmt.Sprintf("%q is not the name of a slot: those of the schedule have no time", cmp.Or(begins, ends)))
+		}
+		return r, nil
+	}
+	if r.from, _, err = bounds(rings, begins); err != nil {
+		return r, err
+	}
+	if last != "" {
+		if _, r.to, err = bounds(rings, ends); err != nil {
+			return r, err
+		}
+	}
+	if !r.from.Before(r.to) {
+		return r, invalid(fmt.Sprintf("the range %s..%s ends before it begins", first, last))
+	}
+	return r, nil
+}
+
+// slots yields the slots of the range, of all values.
+func (r slotRange) slots(rings *calendar.Schedule, now time.Time) iter.Seq[calendar.Slot] {
+	if !rings.Timed() {
+		return slices.Values(rings.Parts(now))
+	}
+	return func(yield func(calendar.Slot) bool) {
+		for slot := range rings.Slots(r.from, r.to) {
+			if r.open && slot.Due.After(now) {
+				return
+			}
+			if slot.From.Before(r.from) || slot.To.After(r.to) && !r.open {
+				continue
+			}
+			if !yield(slot) {
+				return
+			}
+		}
+	}
+}
+
 // bounds returns what the name of a slot, or a date, covers.
 func bounds(rings *calendar.Schedule, name string) (from, to time.Time, err error) {
-	if slot, err := rings.Named(name); err == nil {
+	if slot, err := rings.Interval(name); err == nil {
 		return slot.From, slot.To, nil
 	} else if date, noDate := calendar.ParseDate(name); noDate == nil {
 		return calendar.At(date, 0, rings.Zone()), calendar.At(date+1, 0, rings.Zone()), nil
@@ -189,8 +262,9 @@ func bounds(rings *calendar.Schedule, name string) (from, to time.Time, err erro
 
 // lastSlots returns the last slots that were due.
 func lastSlots(rings *calendar.Schedule, now time.Time) []calendar.Slot {
+	most := min(defaultSlots*rings.PartsOfTime(), MaxSlots)
 	var last []calendar.Slot
-	for back := time.Hour; len(last) < defaultSlots && back < 40*366*24*time.Hour; back *= 4 {
+	for back := time.Hour; len(last) < most && back < 40*366*24*time.Hour; back *= 4 {
 		last = nil
 		for slot := range rings.Due(now.Add(-back)) {
 			if slot.Due.After(now) {
@@ -199,7 +273,7 @@ func lastSlots(rings *calendar.Schedule, now time.Time) []calendar.Slot {
 			last = append(last, slot)
 		}
 	}
-	return last[max(len(last)-defaultSlots, 0):]
+	return last[max(len(last)-most, 0):]
 }
 
 // cells returns what became of slots; it is empty, not nil, if there is none.

@@ -22,7 +22,7 @@ type Schedule struct {
 	Version     int64                    `json:"version"`           // of the pipeline, that has it as it is; the one that was current when a command made it
 	Removed     bool                     `json:"removed"`           // the current version does not have it, or somebody deleted it
 	Deleted     bool                     `json:"deleted,omitempty"` // somebody did; it was made by command
-	Zone        string                   `json:"zone"`              // whose clocks it goes by
+	Zone        string                   `json:"zone"`              // whose clocks it goes by; empty for slots without time
 	Next        Time                     `json:"next"`              // when the next run is to begin; null if it is removed or paused without an end
 	NextSlot    string                   `json:"next_slot"`         // the slot of that; empty if there is none
 	Last        *ScheduledSlot           `json:"last"`              // the slot that was due last; null if there is none
@@ -118,7 +118,7 @@ func (c *Client) schedule(ctx context.Context, row landscape.Schedule) (Schedule
 	now := time.Now()
 	s := Schedule{
 		ID: row.ID, Environment: row.Environment, Pipeline: row.Pipeline, Name: row.Name, Origin: row.Origin, Version: row.Version, Removed: row.Removed(), Deleted: row.Deleted(),
-		Zone: known.Calendar.Zone().String(), Paused: row.PausedAt(landscape.MicrosOf(now)), Actor: row.Actor, Why: row.Why, Since: Time(row.At), row: row,
+		Zone: zoneOf(known.Calendar), Paused: row.PausedAt(landscape.MicrosOf(now)), Actor: row.Actor, Why: row.Why, Since: Time(row.At), row: row,
 	}
 	if s.Paused {
 		history, err := c.log.ScheduleHistory(ctx, row.ID)
@@ -143,6 +143,14 @@ func (c *Client) schedule(ctx context.Context, row landscape.Schedule) (Schedule
 		err = c.complete(ctx, s.Last)
 	}
 	return s, err
+}
+
+// zoneOf returns the name of a schedule's zone; empty for one without time.
+func zoneOf(rings *calendar.Schedule) string {
+	if !rings.Timed() {
+		return ""
+	}
+	return rings.Zone().String()
 }
 
 // next returns the slot for which the next run is to begin.

@@ -66,7 +66,13 @@ func (d *Document) about(of SlotOf) error {
 // aboutNext lets a document that needs a slot be about the next one. What is wrong with the document is left to those who compile it.
 func (d *Document) aboutNext(of SlotOf) error {
 	table, err := pipeline.LoadTimetable(d.File, d.Source, d.others...)
-	if err != nil || of.Schedule == "" && !table.NeedsSlot(d.Params) {
+	if err != nil {
+		return nil
+	}
+	if table, err = d.timetable(); err != nil {
+		return err
+	}
+	if of.Schedule == "" && !table.NeedsSlot(d.Params) {
 		return nil
 	}
 	schedule := table.Daily()
@@ -77,9 +83,8 @@ func (d *Document) aboutNext(of SlotOf) error {
 		}
 		schedule = schedules[0]
 	}
-	for slot := range schedule.Value.Due(of.Next) {
-		d.take(table, schedule, slot)
-		return nil
+	if next := schedule.Value.Next(of.Next); len(next) > 0 {
+		d.take(table, schedule, next[0])
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -23,6 +24,8 @@ type SlotsRequested struct {
 	Version  int64       // of the pipeline, for all of the runs; 0 for the one that is current when each begins
 	Again    bool        // a new run, also for a slot that is done
 	DryRun   bool        // say what would happen, and change nothing
+
+	ranged bool // of slots that have a time, First must be given
 }
 
 // SlotsAsked is what became of a request.
@@ -52,6 +55,7 @@ var unfinished = []SlotState{SlotNone, SlotState(landscape.SlotMissed), SlotStat
 // kind Conflict if no slot of the range is one of these.
 func (c *Client) Backfill(ctx context.Context, r SlotsRequested) (_ *SlotsAsked, err error) {
 	defer c.edge(ctx, &err)
+	r.ranged = true
 	return c.request(ctx, actionBackfill, r, unfinished)
 }
 
@@ -169,18 +173,17 @@ func (c *Client) requested(ctx context.Context, row landscape.Schedule, action s
 }
 
 func requestedRange(rings *calendar.Schedule, r SlotsRequested, now time.Time) ([]calendar.Slot, error) {
-	if r.First != "" {
-		last := r.Last
-		if last == "" {
-			last = r.First
-		}
-		return slotsOf(rings, r.First, last, now)
+	if r.First != "" || !rings.Timed() {
+		return slotsOf(rings, r.First, cmp.Or(r.Last, r.First), now)
+	}
+	if r.ranged {
+		return nil, invalid("say which slots: a range such as 2026-10-01..2026-10-31, or one slot")
 	}
 	latest, found := rings.Last(now)
 	if !found {
 		return nil, invalid("no slot of the schedule has been due yet")
 	}
-	return []calendar.Slot{latest}, nil
+	return rings.Next(latest.Due), nil
 }
 
 // slotChange is what the request makes of a slot.
@@ -232,12 +235,20 @@ func (c *Client) makeUp(ctx context.Context, row landscape.Schedule, up MakeUp, 
 		return nil, err
 	}
 	missed = slices.DeleteFunc(missed, func(s landscape.Slot) bool { return s.State != landscape.SlotMissed })
-	if up == MakeUpLast {
-		missed = missed[max(len(missed)-1, 0):]
-	}
 	if len(missed) == 0 {
 		return nil, nil //nolint:nilnil // nothing was missed
 	}
-	return c.request(ctx, actionMakeUp, SlotsRequested{By: by, Schedule: row.ID, First: missed[0].Name, Last: missed[len(missed)-1].Name},
+	first, _, err := calendar.SplitName(missed[0].Name)
+	if err != nil {
+		return nil, err
+	}
+	last, _, err := calendar.SplitName(missed[len(missed)-1].Name)
+	if err != nil {
+		return nil, err
+	}
+	if up == MakeUpLast {
+		first = last
+	}
+	return c.request(ctx, actionMakeUp, SlotsRequested{By: by, Schedule: row.ID, First: first, Last: last},
 		[]SlotState{SlotState(landscape.SlotMissed)})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"waymark/pipeline/calendar"
 	"waymark/plugin"
 )
 
@@ -97,10 +98,10 @@ func (l *Log) FinalizePublish(ctx context.Context, by Attempt, a plugin.Artifact
 	return l.finalize(ctx, by, string(receipt), nil, artifact)
 }
 
-// standsFor returns the slot that the run is about, or when it was asked for: both are written so that the later one is the greater text.
+// standsFor returns the slot of time that the run is about, or when it was asked for: both are written so that the later one is the greater text.
 func (r *Reader) standsFor(ctx context.Context, run string) (string, error) {
 	start, err := r.lastStart(ctx, run)
-	if err == nil && start != nil && start.Slot != "" {
+	if err == nil && start != nil && start.Slot != calendar.PartOf(start.Slot) {
 		return start.Slot, nil
 	}
 	record, err := r.Run(ctx, run)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"waymark/pipeline/calendar"
 )
 
 // SlotState is what became of a slot of time. Stored; never rename one.
@@ -236,15 +238,21 @@ func (r *Reader) SlotOfRun(ctx context.Context, run string) (Slot, error) {
 	return Slot{found[0].Schedule, found[0].Name, found[0].SlotFacts}, nil
 }
 
-// SlotBefore returns the slot of the same schedule that is due before one, as the last of them. The error wraps ErrNotFound if there is none.
-func (r *Reader) SlotBefore(ctx context.Context, slot Slot) (Slot, error) {
-	q := Query{Prefix: []any{slot.Schedule}, After: []any{int64(slot.Due), slot.Name}, Descending: true, Limit: 1}
-	before, err := Page[slotDue](ctx, r.from, q)
-	if err == nil && before == nil {
+// SlotBefore returns the slot of the same schedule, and of the same values, that is due before one, as the last of them. The error wraps ErrNotFound if
+// there is none.
+func (r *Reader) SlotBefore(ctx context.Context, slot Slot) (before Slot, err error) {
+	found, part := false, calendar.PartOf(slot.Name)
+	q := Query{Prefix: []any{slot.Schedule}, After: []any{int64(slot.Due), slot.Name}, Descending: true}
+	err = r.from.Read(ctx, slotDue{}, q, func(record Record) bool {
+		before = record.(slotDue).slot()
+		found = calendar.PartOf(before.Name) == part
+		return !found
+	})
+	if err == nil && !found {
 		err = fmt.Errorf("slot before %s of schedule %s: %w", slot.Name, slot.Schedule, ErrNotFound)
 	}
 	if err != nil {
 		return Slot{}, err
 	}
-	return before[0].slot(), nil
+	return before, nil
 }

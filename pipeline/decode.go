@@ -26,6 +26,11 @@ type shortForm interface {
 	shortTexts() []string
 }
 
+// listForm is implemented by structs that can also be written as a list of texts, which are kept as written.
+type listForm interface {
+	elements() *[]string
+}
+
 // wordForm is implemented by shortForms whose mapping stands for one of their words.
 type wordForm interface {
 	fromMapping()
@@ -44,6 +49,11 @@ func (l *loader) decode(path string, n *node, v reflect.Value, rule fieldRule) {
 	case orderedMap:
 		l.decodeMap(path, n, target, rule)
 		return
+	case listForm:
+		if n.kind == listNode {
+			l.decodeList(path, n, reflect.ValueOf(target.elements()).Elem(), fieldRule{text: exactText})
+			return
+		}
 	case shortForm:
 		if n.kind == scalarNode {
 			l.decodeShort(path, n, target)
@@ -101,8 +111,11 @@ func (l *loader) decodeStruct(path string, n *node, v reflect.Value) {
 
 // orText begins what a message says that a value should be if that may be a text as well.
 func orText(v reflect.Value) string {
-	if _, ok := v.Addr().Interface().(shortForm); ok {
+	switch v.Addr().Interface().(type) {
+	case shortForm:
 		return "a text or "
+	case listForm:
+		return "a list or "
 	}
 	return ""
 }

@@ -2,13 +2,15 @@ package pipeline
 
 // Schedule says when runs are due, and which slot of time each is about.
 type Schedule struct {
-	Every  Every       `yaml:"every"`                           // minute, hour, day, week, month, quarter, year, a length of time such as 15m, {cron: "0 2 * * MON-FRI"} or {days: [mon, thu]}
+	Every  Every       `yaml:"every,omitempty"`                 // minute, hour, day, week, month, quarter, year, a length of time such as 15m, {cron: "0 2 * * MON-FRI"} or {days: [mon, thu]}
 	At     string      `yaml:"at,omitempty" text:"name"`        // the time of day, such as "02:00"; default "00:00"
 	Zone   string      `yaml:"zone,omitempty" text:"name"`      // whose clocks and days count, such as Europe/Berlin; a time of day needs one; default UTC
-	Covers string      `yaml:"covers,omitempty" text:"name"`    // what a slot covers: day before (default; or week before, and so on), same day, since last, or a range such as -2d..-1d
+	Covers string      `yaml:"covers,omitempty" text:"name"`    // what a slot covers: day before (default; or week before, and so on), same day, since last, a range such as -2d..-1d, or nothing for slots without time, which have no every
 	Except []string    `yaml:"except,omitempty" text:"name"`    // days for which no run is due, such as 2026-12-25
 	Jitter Duration    `yaml:"jitter,omitempty" range:"1s 12h"` // the most that a run starts after it is due
 	Params Map[string] `yaml:"params,omitempty" text:"exact"`   // parameter → its value in the runs of this schedule
+
+	ForEach Map[Each] `yaml:"for_each,omitempty" json:",omitempty"` // name → values, for each of which there is a slot of its own: tenant: [acme, umbrella]
 
 	Overlap    string         `yaml:"overlap,omitempty" json:",omitempty" words:"queue skip cancel allow"` // what becomes of a slot while the run of an earlier one continues: it waits (queue, the default), gets no run (skip), cancels that (cancel), or runs beside it (allow)
 	After      string         `yaml:"after,omitempty" json:",omitempty" words:"previous"`                  // previous: a run begins only when the slot before is done
@@ -43,4 +45,11 @@ type Every struct {
 	Word string   // minute, hour, day, week, month, quarter, year, or a length of time; "" if one of the others is given
 	Cron string   `yaml:"cron,omitempty" text:"name" one:"rule"` // minute, hour, day of the month, month and day of the week, as crontab has them
 	Days []string `yaml:"days,omitempty" text:"name" one:"rule"` // days of the week: mon, tue, wed, thu, fri, sat, sun
+}
+
+// Each are the values of a schedule's for_each. In YAML a list of them, or a mapping that says where they are.
+type Each struct {
+	Values []string `json:",omitempty"`                          // of a file: the values that it has, as far as they are known
+	File   string   `yaml:"file" text:"name" json:",omitempty"`  // a CSV file beside the document, with a header; a version of the pipeline has it with it
+	Field  string   `yaml:"field" text:"name" json:",omitempty"` // the column of the values, as the header names it
 }

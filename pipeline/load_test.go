@@ -221,6 +221,7 @@ func TestLoadSchedules(t *testing.T) {
 		}},
 		{Name: "often", Value: pipeline.Schedule{
 			Every: pipeline.Every{Days: []string{"mon", "thu"}}, Params: pipeline.Map[string]{{Name: "rows", Value: "1"}},
+			ForEach: pipeline.Map[pipeline.Each]{{Name: "airport", Value: pipeline.Each{File: "airports.csv", Field: "code"}}},
 		}},
 	}, loadFull(t).Pipeline.Schedules)
 }

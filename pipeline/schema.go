@@ -100,6 +100,8 @@ func (w schemaWriter) reference(t reflect.Type, target any) object {
 		schema := w.mapping(t)
 		if short, ok := target.(shortForm); ok {
 			schema = object{"anyOf": []any{shortText(short), schema}}
+		} else if list, ok := target.(listForm); ok {
+			schema = object{"anyOf": []any{w.list(reflect.TypeOf(*list.elements()), fieldRule{text: exactText}), schema}}
 		}
 		w.defs[name] = schema
 	}

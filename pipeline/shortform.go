@@ -36,6 +36,8 @@ func (*Merge) shortTexts() []string { return []string{Union, Nested} }
 
 func (m *Merge) fromMapping() { m.Word = SelectBranch }
 
+func (e *Each) elements() *[]string { return &e.Values }
+
 func (e *Every) fromText(text string) error {
 	if strings.Contains(text, " ") {
 		return fmt.Errorf("%s is not one word; a cron expression is written {cron: \"0 2 * * *\"}", quote(text))

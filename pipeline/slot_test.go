@@ -71,8 +71,9 @@ func TestProblemsOfSlotReferences(t *testing.T) {
 	const needed = `the parameter "day" takes its value from a slot, and the run names none: name one, as in --for 2026-11-21, or give the parameter: --param day=VALUE`
 	runProblemCases(t, []problemCase{
 		{"no slot", withDefault("date", "${slot:date}"), "x.yaml:4:37: params.day.default: " + needed},
-		{"an unknown reference", withDefault("date", "${slot:dat}"), `x.yaml:4:37: params.day.default: "${slot:dat}" is not a reference to a slot: write start, end, date, date-1d, hour or label after slot: (did you mean "date"?)`},
-		{"days of an hour", withDefault("int", "${slot:hour-1d}"), `x.yaml:4:36: params.day.default: "${slot:hour-1d}" is not a reference to a slot: write start, end, date, date-1d, hour or label after slot:`},
+		{"an unknown reference", withDefault("date", "${slot:dat}"), "x.yaml:4:37: params.day.default: " + needed + "\n" +
+			`x.yaml:4:37: params.day.default: "${slot:dat}" is not a reference to a slot: write start, end, date, date-1d, hour or label after slot:, or a name of for_each (did you mean "date"?)`},
+		{"days of an hour", withDefault("int", "${slot:hour-1d}"), `x.yaml:4:36: params.day.default: "${slot:hour-1d}" is not a reference to a slot: write start, end, date, date-1d, hour or label after slot:, or a name of for_each`},
 		{"another type", withDefault("date", "${slot:start}"), "x.yaml:4:37: params.day.default: " + needed + "\n" +
 			`x.yaml:4:37: params.day.default: in slot 2026-11-21: "2026-11-21T00:00:00Z" is not a valid date: expected a date such as 2001-01-31 (FORMAT)`},
 		{"another type in one schedule", withDefault("date", "${slot:label}") + "schedules: {daily: {every: day}, weekly: {every: week}, fixed: {every: month, params: {day: 2026-01-01}}}\n",

@@ -18,6 +18,7 @@ type Timetable struct {
 	Schedules Map[*calendar.Schedule] // in the order of the document
 	Specs     Map[Schedule]           // the same, as the document has them
 
+	doc      *Document
 	declared Map[Param]
 	required []string          // parameters without a default
 	params   Map[Map[string]]  // by schedule, the texts of the parameters to which it gives values
@@ -68,7 +69,9 @@ func (t *Timetable) Fill(schedule Named[*calendar.Schedule], slot calendar.Slot,
 func (t *Timetable) Params(schedule Named[*calendar.Schedule], slot calendar.Slot) map[string]string {
 	texts := map[string]string{}
 	for param, spans := range t.slots {
-		texts[param] = slotText(spans, slot, schedule.Value.Zone())
+		if text, missing := slotText(spans, slot, schedule.Value); missing == "" {
+			texts[param] = text
+		}
 	}
 	given, _ := t.params.Get(schedule.Name)
 	for _, param := range given {
@@ -111,7 +114,7 @@ func LoadTimetable(file string, data []byte, others ...Named[Schedule]) (*Timeta
 		return nil, l.sorted()
 	}
 	table := &Timetable{
-		Pipeline: doc.Pipeline.Name, Specs: doc.Pipeline.Schedules, declared: doc.Pipeline.Params, required: l.required(), slots: map[string][]span{},
+		doc: doc, Pipeline: doc.Pipeline.Name, Specs: doc.Pipeline.Schedules, declared: doc.Pipeline.Params, required: l.required(), slots: map[string][]span{},
 	}
 	for _, param := range doc.Pipeline.Params {
 		if spans, refers := l.slots[defaultPath(param.Name)]; refers {
@@ -139,12 +142,10 @@ func (m *Map[T]) replace(others []Named[T]) {
 
 // LoadSchedule reads one more schedule for the document of the timetable: a mapping, as documents have it under the schedule's name. The error is
 // Problems, the same as if the document had it; file is the name in them, or empty.
-func (t *Timetable) LoadSchedule(file, name string, data []byte) (Schedule, error) {
+func (t *Timetable) LoadSchedule(file, name string, data []byte, read ReadFile) (Schedule, error) {
 	doc := &Document{File: file, Source: bytes.Clone(data), Pipeline: Pipeline{Name: t.Pipeline, Params: t.declared}}
-	l := &loader{doc: doc, form: "a schedule is a mapping with at least the key every", params: map[string]paramText{}, noted: map[Reference]bool{}, slots: map[string][]span{}}
-	for param, spans := range t.slots {
-		l.slots[defaultPath(param)] = spans
-	}
+	l := t.loader(doc)
+	l.form = "a schedule is a mapping with at least the key every"
 	root := l.parse()
 	if root == nil {
 		return Schedule{}, l.sorted()
@@ -153,6 +154,7 @@ func (t *Timetable) LoadSchedule(file, name string, data []byte) (Schedule, erro
 	doc.root = root.under(name).under("schedules")
 	var schedule Schedule
 	l.decode(path, root, reflect.ValueOf(&schedule).Elem(), fieldRule{})
+	l.readValues(path, &schedule, read)
 	l.checkSchedule(path, Named[Schedule]{Name: name, Value: schedule}, t.required)
 	for i := range l.problems {
 		below := strings.TrimPrefix(l.problems[i].Path, path)
@@ -162,6 +164,15 @@ func (t *Timetable) LoadSchedule(file, name string, data []byte) (Schedule, erro
 		return Schedule{}, l.sorted()
 	}
 	return schedule, nil
+}
+
+// loader returns one that checks what another document says of the parameters of this one.
+func (t *Timetable) loader(doc *Document) *loader {
+	l := &loader{doc: doc, params: map[string]paramText{}, noted: map[Reference]bool{}, slots: map[string][]span{}}
+	for param, spans := range t.slots {
+		l.slots[defaultPath(param)] = spans
+	}
+	return l
 }
 
 // under returns a mapping, at the same place, that has the node under a key.

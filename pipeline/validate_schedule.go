@@ -18,11 +18,18 @@ var everyWords = []string{"minute", "hour", "day", "week", "month", "quarter", "
 
 // spec returns the schedule as package calendar takes it. The seed of the jitter is the pipeline's name and the schedule's.
 func (s Schedule) spec(seed string) calendar.Spec {
+	var each []calendar.Dimension
+	for _, d := range s.ForEach {
+		each = append(each, calendar.Dimension{Name: d.Name, Values: d.Value.Values, Open: d.Value.Open()})
+	}
 	return calendar.Spec{
-		Every: s.Every.Word, Cron: s.Every.Cron, Days: s.Every.Days, At: s.At, Zone: s.Zone, Covers: s.Covers, Except: s.Except,
+		ForEach: each, Every: s.Every.Word, Cron: s.Every.Cron, Days: s.Every.Days, At: s.At, Zone: s.Zone, Covers: s.Covers, Except: s.Except,
 		Jitter: time.Duration(s.Jitter), Seed: seed,
 	}
 }
+
+// Open reports whether the values are in a file that nobody has read yet.
+func (e Each) Open() bool { return e.File != "" && e.Values == nil }
 
 // Slots returns when the schedule of a pipeline rings, and what its slots cover. The error is calendar.Problems.
 func (s Schedule) Slots(pipeline, name string) (*calendar.Schedule, error) {
@@ -36,8 +43,9 @@ func (l *loader) checkSchedules(p *Pipeline) {
 		return
 	}
 	if len(p.Schedules) == 0 && len(l.slots) > 0 {
-		l.checkSlotDefaults(daily(), nil, "")
+		l.checkSlotDefaults(daily(), nil, "", "")
 	}
+	l.checkSlotNames(p)
 	required := l.required()
 	for _, schedule := range p.Schedules {
 		l.checkSchedule(Key("schedules", schedule.Name), schedule, required)
@@ -57,10 +65,32 @@ func (l *loader) required() (names []string) {
 // checkSchedule reports what is wrong with one schedule, which gives values to the parameters that are required.
 func (l *loader) checkSchedule(path string, schedule Named[Schedule], required []string) {
 	l.checkName(path, schedule.Name)
+	l.checkTimed(path, schedule.Value)
 	l.checkSlots(path, schedule.Value, l.doc.Pipeline.Name+"/"+schedule.Name)
 	l.checkScheduleParams(path, schedule.Value.Params, required)
 	l.checkPromise(path+".promise.by", schedule.Value.Promise.By)
 }
+
+// checkTimed reports a schedule that does not say how often it rings, and one without time that says what needs one.
+func (l *loader) checkTimed(path string, s Schedule) {
+	if s.Covers != coversNothing {
+		if never := s.Every.Word == "" && s.Every.Cron == "" && s.Every.Days == nil; never && l.sound(path) {
+			l.report(path, "the key %q is missing", "every")
+		}
+		return
+	}
+	for _, given := range []struct {
+		key string
+		is  bool
+	}{{"overlap", s.Overlap != ""}, {"after", s.After != ""}, {"catch_up", s.CatchUp != CatchUp{}}, {"promise", s.Promise != Promise{}}} {
+		if given.is {
+			l.report(Key(path, given.key), "is for schedules that ring, and covers: nothing is for slots without time: leave it out")
+		}
+	}
+}
+
+// coversNothing is what a schedule covers whose slots have no time.
+const coversNothing = "nothing"
 
 // checkPromise reports a time of day that is none.
 func (l *loader) checkPromise(path, by string) {
@@ -76,7 +106,7 @@ func (l *loader) checkSlots(path string, schedule Schedule, seed string) {
 	}
 	slots, err := calendar.New(schedule.spec(seed))
 	if err == nil {
-		l.checkSlotDefaults(slots, schedule.Params, " of "+seed[strings.LastIndex(seed, "/")+1:])
+		l.checkSlotDefaults(slots, schedule.Params, path, " of "+seed[strings.LastIndex(seed, "/")+1:])
 	}
 	problems, _ := errors.AsType[calendar.Problems](err)
 	for _, problem := range problems {

@@ -32,7 +32,7 @@ func TestProblemsOfSchedules(t *testing.T) {
 		{"an excepted day", scheduled("{every: day, except: [2026-12-25, 2026-13-01]}"), `x.yaml:6:46: schedules.nightly.except[1]: "2026-13-01" is not a date: write it as 2026-11-21`},
 		{"a jitter", scheduled("{every: day, jitter: 1d}"), `x.yaml:6:33: schedules.nightly.jitter: must be at least 1s and at most 12h, not 1d`},
 		{"a jitter longer than a slot", scheduled("{every: 5m, jitter: 10m}"), `x.yaml:6:32: schedules.nightly.jitter: must be at most 5m, not 10m`},
-		{"a key of a later release", scheduled("{every: day, sla: 6h}"), `x.yaml:6:25: schedules.nightly: unknown key "sla"; known are every, at, zone, covers, except, jitter, params, overlap, after, catch_up, retry, pause_after, promise`},
+		{"a key of a later release", scheduled("{every: day, sla: 6h}"), `x.yaml:6:25: schedules.nightly: unknown key "sla"; known are every, at, zone, covers, except, jitter, params, for_each, overlap, after, catch_up, retry, pause_after, promise`},
 		{"what to do while a run goes on", scheduled("{every: day, overlap: wait}"), `x.yaml:6:34: schedules.nightly.overlap: "wait" is not one of queue, skip, cancel, allow`},
 		{"a promise for no time", scheduled("{every: day, promise: {by: dawn}}"), `x.yaml:6:39: schedules.nightly.promise.by: "dawn" is not a time of day: write hours and minutes, as in 02:00`},
 		{"two promises", scheduled(`{every: day, promise: {by: "06:00", within: 4h}}`), `x.yaml:6:25: schedules.nightly.promise: has by and within, but exactly one time is allowed`},

@@ -47,7 +47,7 @@ var allowed = map[string][]string{
 		"worker", "activities", "evidence", "workflows", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "payload", "workflows/recovery", "workflows/slots", "internal/settings", "worker/storage", "worker/telemetry",
 	},
 	"cmd/waymark-worker":         {"worker/daemon", "internal/program", "internal/settings", "internal/version"},
-	"landscape":                  {"landscape/admit", "plugin", "pipeline", "seal"},
+	"landscape":                  {"landscape/admit", "plugin", "pipeline", "pipeline/calendar", "seal"},
 	"evidence":                   {"evidence/keys", "internal/failpoint", "landscape"},
 	"evidence/keys":              {},
 	"retain":                     {"internal/failpoint", "landscape", "payload", "pipeline"},

@@ -262,3 +262,50 @@ func TestSchedulesByCommand(t *testing.T) {
 		return err != nil
 	}, time.Minute, 200*time.Millisecond, "it does not ring any more")
 }
+
+// A backfill of slots of values goes on after a kill -9: each slot has one complete run, with outputs and a latest one of its value.
+func TestBackfillOfValuesOutlivesTheServer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("kills servers")
+	}
+	t.Parallel() // most of it is waiting
+	s := serve(t, t.TempDir())
+	require.NoError(t, os.WriteFile(filepath.Join(s.folder, "in.csv"), []byte("id\n1\n2\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(s.folder, "tenants.csv"), []byte("tenant\nacme\n\"big, bad\"\numbrella\n"), 0o600))
+	file := filepath.Join(s.folder, "tenants.yaml")
+	document := fmt.Sprintf(`
+name: tenants
+params: {day: {type: date, default: "${slot:date}"}, tenant: {type: string, default: "${slot:tenant}"}}
+sources: {in: {csv: {path: "%[1]s/in.csv"}, schema: {fields: {id: int}}}}
+sinks: {out: {csv: {path: "%[1]s/out/${param:tenant}/${param:day}.csv", latest: "%[1]s/latest/${param:tenant}.csv"}}}
+schedules:
+  nightly: {every: day, for_each: {tenant: {file: tenants.csv, field: tenant}}}
+  listed: {covers: nothing, for_each: {tenant: [x, y]}, params: {day: 2000-01-01}}
+`, s.folder)
+	require.NoError(t, os.WriteFile(file, []byte(document), 0o600))
+	s.waymark(t, "deploy", file, "--allow-path", s.folder)
+	days := []string{"--from", "2026-10-01", "--to", "2026-10-08"}
+	s.waymark(t, "schedule", "backfill", "nightly", "2026-10-01..2026-10-08", "--at-once", "3", "--why", "new tenants")
+	s.await(t, "nightly", func(g gridded) bool { return g.in(landscape.SlotDone) >= 5 }, days...)
+	s = s.kill(t, 0)
+	s.waymark(t, "schedule", "backfill", "listed")
+	last := s.await(t, "nightly", func(g gridded) bool { return g.in(landscape.SlotDone) == 24 }, days...)
+	complete := s.complete(t, "default/tenants/nightly")
+	require.Len(t, complete, 24)
+	for _, one := range last.Slots {
+		require.Equal(t, 1, complete[one.Name], one.Name)
+	}
+	for _, tenant := range []string{"acme", "big, bad", "umbrella"} {
+		for day := range 8 {
+			require.FileExists(t, filepath.Join(s.folder, "out", tenant, fmt.Sprintf("2026-10-%02d.csv", day+1)))
+		}
+		target, err := os.Readlink(filepath.Join(s.folder, "latest", tenant+".csv"))
+		require.NoError(t, err)
+		require.Equal(t, "2026-10-08.csv", filepath.Base(target))
+	}
+	s.await(t, "listed", func(g gridded) bool { return g.in(landscape.SlotDone) == 2 })
+	require.Equal(t, map[string]int{"tenant=x": 1, "tenant=y": 1}, s.complete(t, "default/tenants/listed"))
+	outputs, err := s.try(t.Context(), "outputs", filepath.Join(s.folder, "out", "big, bad", "2026-10-03.csv"))
+	require.NoError(t, err, outputs)
+	require.Contains(t, outputs, "2026-10-03/tenant=big%2C%20bad")
+}

@@ -23,7 +23,7 @@ type Role string
 // The roles.
 const (
 	Document Role = "document"
-	Table    Role = "table" // of a lookup
+	Table    Role = "table" // of a lookup, or with values of a schedule
 )
 
 // Manifest lists the files of a bundle.

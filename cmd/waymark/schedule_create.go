@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,14 +16,15 @@ import (
 
 // scheduleSpec is a schedule by flags, in the words of documents: JSON is YAML.
 type scheduleSpec struct {
-	Every   any               `json:"every,omitempty"` // text or everyRule
-	At      string            `json:"at,omitempty"`
-	Zone    string            `json:"zone,omitempty"`
-	Covers  string            `json:"covers,omitempty"`
-	Except  []string          `json:"except,omitempty"`
-	Jitter  string            `json:"jitter,omitempty"`
-	Params  map[string]string `json:"params,omitempty"`
-	Overlap string            `json:"overlap,omitempty"`
+	Every   any                 `json:"every,omitempty"` // text or everyRule
+	At      string              `json:"at,omitempty"`
+	Zone    string              `json:"zone,omitempty"`
+	Covers  string              `json:"covers,omitempty"`
+	Except  []string            `json:"except,omitempty"`
+	Jitter  string              `json:"jitter,omitempty"`
+	Params  map[string]string   `json:"params,omitempty"`
+	ForEach map[string][]string `json:"for_each,omitempty"`
+	Overlap string              `json:"overlap,omitempty"`
 }
 
 type everyRule struct {
@@ -36,6 +38,7 @@ type scheduleFlags struct {
 	file, every string
 	rule        everyRule
 	params      []string
+	forEach     []string
 }
 
 func (f *scheduleFlags) add(cmd *cobra.Command) {
@@ -50,11 +53,12 @@ func (f *scheduleFlags) add(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.Except, "except", nil, "`days` for which no run is due, such as 2026-12-25")
 	flags.StringVar(&f.Jitter, "jitter", "", "the most that a run starts after it is due, such as 5m")
 	flags.StringArrayVar(&f.params, "param", nil, "value `NAME=VALUE` of a parameter in the runs of this schedule; repeat for more")
+	flags.StringArrayVar(&f.forEach, "for-each", nil, "`NAME=VALUE,VALUE`: a slot of its own for each value; repeat for more names")
 	flags.StringVar(&f.Overlap, "overlap", "", "what becomes of a slot while the run of an earlier one continues: queue, skip, cancel or allow")
 }
 
 // shape are the flags for which the file stands.
-var shape = []string{"every", "cron", "days", "at", "zone", "covers", "except", "jitter", "param", "overlap"}
+var shape = []string{"every", "cron", "days", "at", "zone", "covers", "except", "jitter", "param", "for-each", "overlap"}
 
 // spec returns the schedule in YAML, and the name of the file that it is from; empty for flags.
 func (f *scheduleFlags) spec(cmd *cobra.Command) (file string, spec []byte, err error) {
@@ -73,11 +77,21 @@ func (f *scheduleFlags) spec(cmd *cobra.Command) (file string, spec []byte, err 
 		f.Every = f.rule
 	case f.every != "":
 		f.Every = f.every
-	default:
+	case f.Covers != "nothing":
 		return "", nil, wrongUsef("say how often: --every day, --cron \"0 2 * * MON-FRI\", --days mon,thu, or --file FILE with more")
 	}
 	if f.Params, err = parsePairs("--param", "NAME=VALUE", f.params); err != nil {
 		return "", nil, err
+	}
+	each, err := parsePairs("--for-each", "NAME=VALUE,VALUE", f.forEach)
+	if err != nil {
+		return "", nil, err
+	}
+	for name, values := range each {
+		if f.ForEach == nil {
+			f.ForEach = map[string][]string{}
+		}
+		f.ForEach[name] = strings.Split(values, ",")
 	}
 	spec, err = json.Marshal(f.scheduleSpec)
 	return "", spec, err
@@ -139,7 +153,7 @@ func writeCreated(w io.Writer, s *client.Schedule, dry bool) error {
 	if dry {
 		would = "would be "
 	}
-	next := "no slot is due any more"
+	next := "its slots have no time, and get their runs by waymark schedule backfill " + s.ID
 	if s.NextSlot != "" {
 		next = fmt.Sprintf("next: slot %s at %s", s.NextSlot, zoned(s.Next, s.Zone))
 	}

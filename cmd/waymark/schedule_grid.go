@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -13,6 +14,7 @@ import (
 	"waymark/client/local"
 	"waymark/landscape"
 	"waymark/pipeline"
+	"waymark/pipeline/calendar"
 )
 
 func (a *app) scheduleGridCommand() *cobra.Command {
@@ -55,7 +57,7 @@ func writeGrid(w io.Writer, grid *client.Grid) error {
 	if grid.Origin == landscape.FromCommand {
 		from = "made by command"
 	}
-	fmt.Fprintf(&b, "%s   %s   %s", grid.ID, from, grid.Zone)
+	fmt.Fprintf(&b, "%s   %s   %s", grid.ID, from, cmp.Or(grid.Zone, "no time"))
 	switch {
 	case grid.Deleted:
 		fmt.Fprintf(&b, "   deleted by %s: %s", grid.Actor, grid.Why)
@@ -67,21 +69,52 @@ func writeGrid(w io.Writer, grid *client.Grid) error {
 		fmt.Fprintf(&b, "   next: %s at %s", grid.NextSlot, zoned(grid.Next, grid.Zone))
 	}
 	b.WriteByte('\n')
-	for i := 0; i < len(grid.Slots); {
-		group, label := labels(grid.Slots[i].Name)
+	writeGridLines(&b, grid.Slots)
+	writeNotes(&b, grid)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// gridTable is the slots of a grid: a column for each interval of time, a row for each combination of values.
+type gridTable struct {
+	times, parts []string // in the order in which they come
+	marks        map[[2]string]string
+}
+
+func tableOf(slots []client.ScheduledSlot) gridTable {
+	t := gridTable{marks: map[[2]string]string{}}
+	times, parts := map[string]bool{}, map[string]bool{}
+	for i := range slots {
+		part := calendar.PartOf(slots[i].Name)
+		when := strings.TrimSuffix(strings.TrimSuffix(slots[i].Name, part), "/")
+		if !times[when] {
+			times[when] = true
+			t.times = append(t.times, when)
+		}
+		if !parts[part] {
+			parts[part] = true
+			t.parts = append(t.parts, part)
+		}
+		t.marks[[2]string{when, part}] = markOf(&slots[i])
+	}
+	return t
+}
+
+// writeGridLines writes the grid, in as many blocks of lines as it needs.
+func writeGridLines(b *strings.Builder, slots []client.ScheduledSlot) {
+	t := tableOf(slots)
+	for i := 0; i < len(t.times); {
+		group, label := labels(t.times[i])
 		j := i
-		for j < len(grid.Slots) && j-i < min(perLine, lineWidth/(len(label)+2)) {
-			if other, _ := labels(grid.Slots[j].Name); other != group {
+		for j < len(t.times) && j-i < min(perLine, lineWidth/(len(label)+2)) {
+			if other, _ := labels(t.times[j]); other != group {
 				break
 			}
 			j++
 		}
-		writeGridLine(&b, group, grid.Slots[i:j])
+		t.write(b, group, t.times[i:j])
 		i = j
 	}
-	writeNotes(&b, grid)
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 // labels splits the name of a slot: what it has in common with its neighbours, and what not.
@@ -93,22 +126,37 @@ func labels(name string) (group, label string) {
 	return name[:at], name[at+1:]
 }
 
-func writeGridLine(b *strings.Builder, group string, slots []client.ScheduledSlot) {
-	marks := make([]string, len(slots))
-	width := 0
-	for i := range slots {
-		_, label := labels(slots[i].Name)
-		marks[i] = markOf(&slots[i])
-		width = max(width, len(label), utf8.RuneCountInString(marks[i]))
+// write writes the columns of some times, which have the group in common.
+func (t *gridTable) write(b *strings.Builder, group string, times []string) {
+	width, margin := 1, utf8.RuneCountInString(group)
+	for _, when := range times {
+		_, label := labels(when)
+		width = max(width, len(label))
+		for _, part := range t.parts {
+			width = max(width, utf8.RuneCountInString(t.marks[[2]string{when, part}]))
+		}
 	}
-	var names, below strings.Builder
-	for i := range slots {
-		_, label := labels(slots[i].Name)
-		fmt.Fprintf(&names, "  %-*s", width, label)
-		fmt.Fprintf(&below, "  %-*s", width, marks[i])
+	for _, part := range t.parts {
+		margin = max(margin, len(part))
 	}
-	fmt.Fprintf(b, "\n%s%s\n", group, strings.TrimRight(names.String(), " "))
-	fmt.Fprintf(b, "%s%s\n", strings.Repeat(" ", len(group)), strings.TrimRight(below.String(), " "))
+	line := func(head string, cell func(when string) string) {
+		var text strings.Builder
+		fmt.Fprintf(&text, "%-*s", margin, head)
+		for _, when := range times {
+			fmt.Fprintf(&text, "  %-*s", width, cell(when))
+		}
+		b.WriteString(strings.TrimRight(text.String(), " ") + "\n")
+	}
+	b.WriteByte('\n')
+	if times[0] != "" { // of slots without time
+		line(group, func(when string) string {
+			_, label := labels(when)
+			return label
+		})
+	}
+	for _, part := range t.parts {
+		line(part, func(when string) string { return t.marks[[2]string{when, part}] })
+	}
 }
 
 // markOf is what the grid shows of a slot.
@@ -133,13 +181,17 @@ const mostNotes = 40
 // writeNotes writes what there is to say about single slots, and what a person can do.
 func writeNotes(b *strings.Builder, grid *client.Grid) {
 	notes := 0
-	for i := 0; i < len(grid.Slots) && notes < mostNotes; {
-		s := &grid.Slots[i]
+	slots := slices.Clone(grid.Slots) // those of the same values follow each other
+	parts := tableOf(slots).parts
+	row := func(s client.ScheduledSlot) int { return slices.Index(parts, calendar.PartOf(s.Name)) }
+	slices.SortStableFunc(slots, func(a, b client.ScheduledSlot) int { return row(a) - row(b) })
+	for i := 0; i < len(slots) && notes < mostNotes; {
+		s := &slots[i]
 		j := i + 1
-		for j < len(grid.Slots) && grid.Slots[j].State == s.State && grid.Slots[j].Reason == s.Reason && grid.Slots[j].Run == s.Run {
+		for j < len(slots) && sameNote(&slots[j], s) {
 			j++
 		}
-		note := noteOf(s, grid.ID, grid.Slots[j-1].Name)
+		note := noteOf(s, grid.ID, slots[j-1].Name)
 		if note != "" && notes == 0 {
 			b.WriteByte('\n')
 		}
@@ -147,10 +199,15 @@ func writeNotes(b *strings.Builder, grid *client.Grid) {
 			notes++
 		}
 		b.WriteString(note)
-		if i = j; notes == mostNotes && i < len(grid.Slots) {
+		if i = j; notes == mostNotes && i < len(slots) {
 			b.WriteString("and perhaps more: name a shorter range\n")
 		}
 	}
+}
+
+// sameNote reports whether one note says what there is to say about both slots.
+func sameNote(a, b *client.ScheduledSlot) bool {
+	return a.State == b.State && a.Reason == b.Reason && a.Run == b.Run && calendar.PartOf(a.Name) == calendar.PartOf(b.Name)
 }
 
 // noteOf is a line about the slots from s to the one named last.

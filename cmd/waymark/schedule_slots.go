@@ -103,28 +103,35 @@ another run only with --again.`,
 
 func (a *app) scheduleBackfillCommand() *cobra.Command {
 	r := client.SlotsRequested{AtOnce: 1}
-	var why string
+	var why, slots string
 	var only []string
 	cmd := &cobra.Command{
-		Use:   "backfill SCHEDULE FIRST..LAST",
+		Use:   "backfill SCHEDULE [FIRST..LAST]",
 		Short: "Begin runs for the slots of a range that have none, or that failed",
 		Long: `Asks for runs for slots, also those that were due before the schedule was there. What is done stays. The request is recorded: workers
-begin its runs, --at-once at a time, whatever becomes of this command or of them meanwhile. FIRST and LAST are names of slots, or dates.`,
+begin its runs, --at-once at a time, whatever becomes of this command or of them meanwhile. FIRST and LAST are names of slots, or dates. Slots
+of values of for_each are meant all, or those of one: 2026-10-01..2026-10-31/tenant=acme. Slots without time need no range.`,
 		Example: `  waymark schedule backfill nightly 2026-10-01..2026-10-31 --at-once 4
   waymark schedule backfill nightly 2026-10-01..2026-10-31 --only failed --dry-run`,
-		Args: cobra.ExactArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			r.Schedule = args[0]
-			if r.First, r.Last = rangeOf(args[1]); r.First == "" {
-				return wrongUsef("%q is no range: write FIRST..LAST, or one slot", args[1])
+			if len(args) == 2 && slots != "" {
+				return wrongUsef("write the slots once: FIRST..LAST, or --slot")
 			}
-			var err error
+			if len(args) == 2 {
+				slots = args[1]
+			}
+			if r.First, r.Last = rangeOf(slots); r.First == "" && slots != "" {
+				return wrongUsef("%q is no range: write FIRST..LAST, or one slot", slots)
+			}
 			if r.Only, err = statesOf(only); err != nil {
 				return err
 			}
 			return a.askSlots(cmd, (*local.Home).Backfill, r, why)
 		},
 	}
+	cmd.Flags().StringVar(&slots, "slot", "", "the `slots` in the place of FIRST..LAST: one, or a range")
 	cmd.Flags().StringSliceVar(&only, "only", nil, "`states` of the slots that get a run: none, missed, failed, skipped (default none,missed,failed)")
 	cmd.Flags().IntVar(&r.AtOnce, "at-once", 1, "how many of the `runs` go on at a time")
 	cmd.Flags().Int64Var(&r.Version, "version", 0, "`version` of the pipeline, for all of the runs (default the one that is current when each begins)")

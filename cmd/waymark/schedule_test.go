@@ -18,13 +18,15 @@ func TestSchedulesPage(t *testing.T) {
 		return regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(string(page), -1)
 	}
 	documents := blocks("yaml")
-	require.Len(t, documents, 2)
+	require.Len(t, documents, 3)
 	t.Chdir(t.TempDir())
 	folder, err := os.Getwd()
 	require.NoError(t, err)
 	imports := strings.NewReplacer(`"in/`, `"`+folder+`/in/`, `"out/`, `"`+folder+`/out/`).Replace(documents[0][1]) // a deployed document has no folder
 	require.NoError(t, os.WriteFile("imports.yaml", []byte(imports), 0o600))
-	require.NoError(t, os.WriteFile("weekly.yaml", []byte(documents[1][1]), 0o600))
+	require.NoError(t, os.WriteFile("tenants.yaml", []byte(documents[1][1]), 0o600))
+	require.NoError(t, os.WriteFile("tenants.csv", []byte("name\nacme\numbrella\n"), 0o600))
+	require.NoError(t, os.WriteFile("weekly.yaml", []byte(documents[2][1]), 0o600))
 	require.NoError(t, os.Mkdir("in", 0o700))
 	for _, day := range []string{"2026-11-19", "2026-11-20"} {
 		require.NoError(t, os.WriteFile("in/"+day+".csv", []byte("id,total\n1,50\n2,500\n3,5000\n"), 0o600))
@@ -42,8 +44,11 @@ func TestSchedulesPage(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, 9, commands)
-	for day, want := range map[string]string{"2026-11-20": "id,total\n2,500\n3,5000\n", "2026-11-19": "id,total\n3,5000\n"} {
+	require.Equal(t, 12, commands)
+	all := "id,total\n1,50\n2,500\n3,5000\n"
+	for day, want := range map[string]string{
+		"2026-11-20": "id,total\n2,500\n3,5000\n", "2026-11-19": "id,total\n3,5000\n", "acme/2026-11-20": all, "umbrella/2026-11-20": all,
+	} {
 		content, err := os.ReadFile("out/" + day + ".csv")
 		require.NoError(t, err)
 		require.Equal(t, want, string(content), day)

@@ -74,6 +74,7 @@ func slots(t *testing.T, d landscape.Driver) {
 	require.Len(t, all, 2)
 	require.Equal(t, history[1], all[0])
 
+	slotsOfValues(t, log)
 	slotChanges(t, log, id)
 	slotsAtOnce(t, log, id)
 }
@@ -132,6 +133,30 @@ func slotChanges(t *testing.T, log *landscape.Log, id string) {
 		return true
 	}))
 	require.Equal(t, []string{second.Name, first.Name}, last)
+}
+
+// slotsOfValues asks for the slot before one, which is that of the same values.
+func slotsOfValues(t *testing.T, log *landscape.Log) {
+	ctx := t.Context()
+	var changes []landscape.SlotChange
+	for n := range 3 {
+		for _, part := range []string{"", "/tenant=acme", "/tenant=umbrella"} {
+			slot := SlotOf("default/orders/weekly", n+1, landscape.SlotDue)
+			slot.Name += part
+			changes = append(changes, landscape.SlotChange{To: slot})
+		}
+	}
+	require.NoError(t, log.ChangeSlots(ctx, nil, changes))
+	for _, slot := range changes {
+		before, err := log.SlotBefore(ctx, slot.To)
+		if strings.HasPrefix(slot.To.Name, "2026-11-01") {
+			require.ErrorIs(t, err, landscape.ErrNotFound)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, slot.To.Name[10:], before.Name[10:])
+		require.Equal(t, slot.To.From, before.To)
+	}
 }
 
 // slotsAtOnce lets many processes record the same slot, and begin its run: one does.

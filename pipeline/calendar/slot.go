@@ -12,12 +12,14 @@ import (
 
 // Slot is an interval of time for which a schedule begins one run. All instants are in UTC.
 type Slot struct {
-	Name   string    // what it covers: 2026-11-21, 2026-W47, 2026-11, 2026-Q4, 2026, 2026-11-21T02:00 in the zone, 2026-11-21T02:00Z in UTC
+	Name   string    // what it covers: 2026-11-21, 2026-W47, 2026-11, 2026-Q4, 2026, 2026-11-21T02:00 in the zone, 2026-11-21T02:00Z in UTC; with its values, if it has some: 2026-11-21/tenant=acme
 	From   time.Time // the first instant that it covers
 	To     time.Time // the first instant after it
 	Due    time.Time // when the schedule rings for it
 	Start  time.Time // when its run may begin: Due and what the jitter adds, always the same for one slot
 	Except bool      // it covers nothing but days that the schedule excepts: no run is due
+
+	Part string // its values beside time, as its name has them: tenant=acme; empty if it has none
 
 	Longer time.Duration // by how much changes of the zone's clocks make it longer; negative if shorter. Always 0 for a slot named in UTC
 	Ring   Ring          // what changes of the zone's clocks do to its time of day
@@ -51,9 +53,26 @@ var (
 	lastInstant  = time.Date(9999, time.December, 30, 0, 0, 0, 0, time.UTC)
 )
 
-// Slots returns the slots that cover some of the time from an instant on and before another, in order. Each begins where the one before
+// Slots returns the slots that cover some of the time from an instant on and before another, in order. Each interval begins where the one before
 // ends. Excepted ones are among them.
-func (s *Schedule) Slots(from, to time.Time) iter.Seq[Slot] {
+func (s *Schedule) Slots(from, to time.Time) iter.Seq[Slot] { return s.parted(s.intervals(from, to)) }
+
+// parted returns the slots of intervals.
+func (s *Schedule) parted(intervals iter.Seq[Slot]) iter.Seq[Slot] {
+	return func(yield func(Slot) bool) {
+		if len(s.parts) == 0 {
+			return
+		}
+		for slot := range intervals {
+			if !s.each(slot, yield) {
+				return
+			}
+		}
+	}
+}
+
+// intervals are Slots without values.
+func (s *Schedule) intervals(from, to time.Time) iter.Seq[Slot] {
 	from = later(from, firstInstant)
 	return func(yield func(Slot) bool) {
 		for slot := range s.after(s.rule.covered(from)) {
@@ -68,7 +87,10 @@ func (s *Schedule) Slots(from, to time.Time) iter.Seq[Slot] {
 }
 
 // Due returns the slots that are due at an instant or later, in order, up to the year 9999. Excepted ones are among them.
-func (s *Schedule) Due(from time.Time) iter.Seq[Slot] {
+func (s *Schedule) Due(from time.Time) iter.Seq[Slot] { return s.parted(s.rings(from)) }
+
+// rings are Due without values.
+func (s *Schedule) rings(from time.Time) iter.Seq[Slot] {
 	from = later(from, firstInstant)
 	return func(yield func(Slot) bool) {
 		for slot := range s.after(s.rule.rung(from)) {
@@ -82,7 +104,7 @@ func (s *Schedule) Due(from time.Time) iter.Seq[Slot] {
 // Last returns the last slot that is due at an instant or before, and false if none is within the twenty years before.
 func (s *Schedule) Last(t time.Time) (last Slot, found bool) {
 	const most = 20 * 366 * 24 * time.Hour
-	for back := time.Hour; !found && back < 8*most; back *= 8 {
+	for back := time.Hour; !found && back < 8*most && s.Timed(); back *= 8 {
 		for slot := range s.Due(t.Add(-min(back, most))) {
 			if slot.Due.After(t) {
 				break
@@ -104,7 +126,7 @@ func (s *Schedule) after(place int64) iter.Seq[Slot] {
 			if !slot.From.Before(slot.To) {
 				continue
 			}
-			slot.Start, slot.Except = slot.Due.Add(s.delay(slot.Name)), s.excepts(slot)
+			slot.Except = s.excepts(slot)
 			if !yield(slot) {
 				return
 			}
@@ -141,9 +163,32 @@ func (s *Schedule) Zone() *time.Location { return s.zone }
 
 // Named returns the slot with the name. The error says which one was probably meant.
 func (s *Schedule) Named(name string) (Slot, error) {
+	when, values, err := SplitName(name)
+	if err != nil {
+		return Slot{}, err
+	}
+	slot := partless(firstInstant)
+	switch {
+	case s.Timed():
+		slot, err = s.Interval(when)
+	case when != "":
+		err = fmt.Errorf("%.80q is not the name of a slot: those of the schedule have no time: write it as %s", name, s.example(""))
+	}
+	if err != nil {
+		return Slot{}, err
+	}
+	part, err := s.part(name, values)
+	if err != nil {
+		return Slot{}, err
+	}
+	return s.with(slot, part), nil
+}
+
+// Interval is Named for the name of a slot without its values.
+func (s *Schedule) Interval(name string) (Slot, error) {
 	at, exact, err := instantOf(name, s.zone)
 	if err != nil {
-		for slot := range s.Slots(time.Date(2026, time.November, 21, 2, 0, 0, 0, time.UTC), lastInstant) {
+		for slot := range s.intervals(time.Date(2026, time.November, 21, 2, 0, 0, 0, time.UTC), lastInstant) {
 			return Slot{}, fmt.Errorf("%.40q is not the name of a slot: write it as %s", name, slot.Name)
 		}
 	}
@@ -152,7 +197,7 @@ func (s *Schedule) Named(name string) (Slot, error) {
 		around = time.Second
 	}
 	nearest := ""
-	for slot := range s.Slots(at.Add(-around), at.Add(around)) {
+	for slot := range s.intervals(at.Add(-around), at.Add(around)) {
 		if slot.Name == name {
 			return slot, nil
 		}

@@ -12,15 +12,16 @@ import (
 
 // Spec is a schedule as a document writes it. Of Every, Cron and Days one is given.
 type Spec struct {
-	Every  string        // minute, hour, day, week, month, quarter or year, or a length of time such as 15m
-	Cron   string        // five fields, such as "0 2 * * MON-FRI"
-	Days   []string      // mon, tue, wed, thu, fri, sat, sun
-	At     string        // the time of day, such as 02:00; default 00:00
-	Zone   string        // of the IANA database, such as Europe/Berlin; UTC if it is empty
-	Covers string        // "UNIT before" (default), "same UNIT", "since last", or a range such as -2d..-1d
-	Except []string      // days for which no run is due, such as 2026-12-25
-	Jitter time.Duration // the most that a start comes after the ring, up to MaxJitter
-	Seed   string        // what the jitter of a slot depends on, beside the slot: the schedule's name
+	Every   string        // minute, hour, day, week, month, quarter or year, or a length of time such as 15m
+	Cron    string        // five fields, such as "0 2 * * MON-FRI"
+	Days    []string      // mon, tue, wed, thu, fri, sat, sun
+	At      string        // the time of day, such as 02:00; default 00:00
+	Zone    string        // of the IANA database, such as Europe/Berlin; UTC if it is empty
+	Covers  string        // "UNIT before" (default), "same UNIT", "since last", a range such as -2d..-1d, or "nothing" for slots without time
+	Except  []string      // days for which no run is due, such as 2026-12-25
+	Jitter  time.Duration // the most that a start comes after the ring, up to MaxJitter
+	ForEach []Dimension   // what there are slots for beside time
+	Seed    string        // what the jitter of a slot depends on, beside the slot: the schedule's name
 }
 
 // MaxJitter is the most that a start may come after its ring.
@@ -28,7 +29,7 @@ const MaxJitter = 12 * time.Hour
 
 // Problem is one mistake in a Spec.
 type Problem struct {
-	Field   string // as documents write it: every, every.cron, every.days[1], at, zone, covers, except[0], jitter
+	Field   string // as documents write it: every, every.cron, every.days[1], at, zone, covers, except[0], jitter, for_each.tenant[1]
 	Message string // one line: names what is wrong, and the cure
 }
 
@@ -51,6 +52,9 @@ type Schedule struct {
 	except map[Date]bool
 	jitter time.Duration
 	seed   string
+
+	dimensions []Dimension // by name
+	parts      []string    // their combinations, as names of slots have them; one that is empty without dimensions
 }
 
 // New returns the schedule that the Spec describes. The error is Problems, all that could be found.
@@ -61,6 +65,7 @@ func New(spec Spec) (*Schedule, error) {
 	b.schedule.rule = b.rule(at)
 	b.except()
 	b.jitter()
+	b.dimensions()
 	if len(b.problems) > 0 {
 		slices.SortStableFunc(b.problems, func(a, b Problem) int { return fieldOrder(a.Field) - fieldOrder(b.Field) })
 		return nil, b.problems
@@ -71,7 +76,7 @@ func New(spec Spec) (*Schedule, error) {
 
 // fieldOrder is where the field stands in Spec.
 func fieldOrder(field string) int {
-	return slices.IndexFunc([]string{"every", "at", "zone", "covers", "except", "jitter"}, func(name string) bool {
+	return slices.IndexFunc([]string{"every", "at", "zone", "covers", "except", "jitter", "for_each"}, func(name string) bool {
 		return strings.HasPrefix(field, name)
 	})
 }
@@ -128,6 +133,8 @@ var calendarUnits = []unit{day, week, month, quarter, year}
 func (b *builder) rule(at Clock) rule {
 	zone := b.schedule.zone
 	switch {
+	case b.spec.Covers == nothing:
+		return b.withoutTime()
 	case b.spec.Cron != "":
 		return b.cronRule()
 	case len(b.spec.Days) > 0:

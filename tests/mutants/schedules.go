@@ -23,6 +23,21 @@ var schedules = []mutant{
 		pkg: "./workflows/slots", run: "^TestDecide$",
 	},
 	{
+		name: "slots of an instant are recorded in parts", never: "a tenant has no run, because the list is long",
+		file: "workflows/slots/schedule.go", old: "len(due) >= mostAtOnce && landscape.MicrosOf(slot.Due) > due[len(due)-1].Due", new: "len(due) == mostAtOnce",
+		pkg: "./workflows/slots", run: "^TestEachValueHasOneSlotOfEachInterval$",
+	},
+	{
+		name: "the slot before one is that of any value", never: "a tenant waits for another one's failure",
+		file: "landscape/slot.go", old: "found = calendar.PartOf(before.Name) == part", new: "found, _ = true, part",
+		pkg: "./landscape/memdriver", run: "^TestDriver$/^Slots$",
+	},
+	{
+		name: "commas in values are commas in names", never: "a value stands for two, or cannot be chosen",
+		file: "pipeline/calendar/values.go", old: "c == '-' || c == '_'", new: "c == '-' || c == ',' || c == '_'",
+		pkg: "./pipeline/calendar", run: "^TestEveryValueHasOneSlotInEveryInterval$",
+	},
+	{
 		name: "a version removes what a command made", never: "somebody deploys, and the schedule that another person made rings no more",
 		file: "workflows/slots/reconcile.go", old: "stays := last.Origin == landscape.FromCommand && !retired;", new: "stays := false;",
 		pkg: "./cmd/waymark", run: "^TestScripts$/^schedule_create$",

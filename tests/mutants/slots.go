@@ -30,8 +30,8 @@ var slots = []mutant{
 	},
 	{
 		name: "jitter is of the slot", never: "the same slot has another name on another machine",
-		file: "pipeline/calendar/slot.go", old: "slot.Start, slot.Except = slot.Due.Add(s.delay(slot.Name)), s.excepts(slot)",
-		new: "slot.Due = slot.Due.Add(s.delay(slot.Name))\n\t\t\tslot.Start, slot.Except = slot.Due, s.excepts(slot)",
+		file: "pipeline/calendar/values.go", old: "slot.Start = slot.Due.Add(s.delay(slot.Name))",
+		new: "slot.Due = slot.Due.Add(s.delay(slot.Name))\n\tslot.Start = slot.Due",
 		pkg: "./pipeline/calendar", run: "^TestJitterDelaysTheStartAlone$",
 	},
 	{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,13 +72,13 @@ func (k *Keeper) sync(ctx context.Context, s *Schedule, now time.Time) (alarm, e
 	handle := k.Client.ScheduleClient().GetHandle(ctx, AlarmID(s.ID))
 	found, err := handle.Describe(ctx)
 	switch {
-	case cluster.Missing(err) && s.Removed():
+	case cluster.Missing(err) && s.silent():
 		return alarm{seq: s.Seq}, nil
 	case cluster.Missing(err):
 		return k.create(ctx, s, now)
 	case err != nil:
 		return alarm{}, err
-	case s.Removed():
+	case s.silent():
 		if err := handle.Delete(ctx); err != nil && !cluster.Missing(err) {
 			return alarm{}, err
 		}
@@ -98,6 +99,9 @@ func (k *Keeper) sync(ctx context.Context, s *Schedule, now time.Time) (alarm, e
 	}
 	return k.update(ctx, handle, s, now)
 }
+
+// silent reports whether the schedule rings no more, or never does.
+func (s *Schedule) silent() bool { return s.Removed() || !s.Calendar.Timed() }
 
 // adoptPause records that a person paused or resumed the schedule in Temporal.
 func (k *Keeper) adoptPause(ctx context.Context, s *Schedule, paused bool, note string) error {
@@ -173,13 +177,14 @@ func (k *Keeper) ring(s *Schedule) *client.ScheduleWorkflowAction {
 func (s *Schedule) alarmSpec(now time.Time) (client.ScheduleSpec, time.Time) {
 	var instants []time.Time
 	for slot := range s.Calendar.Due(now) {
-		if !slot.Except {
+		if !slot.Except && !slices.ContainsFunc(instants, slot.Start.Equal) {
 			instants = append(instants, slot.Start)
 		}
 		if len(instants) == instantsAhead {
 			break
 		}
 	}
+	slices.SortFunc(instants, time.Time.Compare)
 	spec := client.ScheduleSpec{TimeZoneName: "UTC"}
 	for _, at := range instants {
 		spec.Calendars = append(spec.Calendars, instantOf(at.UTC()))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"waymark/landscape"
+	"waymark/pipeline/calendar"
 )
 
 // fate is what is known of the run of a slot.
@@ -135,6 +136,7 @@ func (a *admission) admit(slot landscape.Slot) {
 	request, asked := a.requests[slot.Request]
 	before, minds := a.before[slot.Name]
 	busy := a.running[slot.Request]
+	overlapped := earlier(busy, slot)
 	limit := a.atOnce()
 	if asked {
 		limit = int(request.AtOnce)
@@ -150,14 +152,24 @@ func (a *admission) admit(slot landscape.Slot) {
 		a.wait(slot, fmt.Sprintf("waits for slot %s, which is %s (after: previous)", before.Name, before.State))
 	case limit == 0 || len(busy) < limit:
 		a.begin(slot)
-	case !asked && a.spec.Overlap == "skip" && a.inTime(slot) && busy[0].Due < slot.Due:
-		a.skip(slot, fmt.Sprintf("the run of slot %s was still going on (overlap: skip)", busy[0].Name))
-	case !asked && a.spec.Overlap == "cancel" && busy[0].Due < slot.Due:
-		a.cancel[busy[0].Run] = fmt.Sprintf("slot %s was due (overlap: cancel)", slot.Name)
-		a.wait(slot, fmt.Sprintf("waits for the end of the run of slot %s, which is cancelled", busy[0].Name))
+	case !asked && a.spec.Overlap == "skip" && a.inTime(slot) && overlapped.Run != "":
+		a.skip(slot, fmt.Sprintf("the run of slot %s was still going on (overlap: skip)", overlapped.Name))
+	case !asked && a.spec.Overlap == "cancel" && overlapped.Run != "":
+		a.cancel[overlapped.Run] = fmt.Sprintf("slot %s was due (overlap: cancel)", slot.Name)
+		a.wait(slot, fmt.Sprintf("waits for the end of the run of slot %s, which is cancelled", overlapped.Name))
 	default:
 		a.wait(slot, fmt.Sprintf("waits for its turn: %d at a time", limit)) // the same while others come and go
 	}
+}
+
+// earlier returns the first of the slots that is of the same values as one, and due before; the zero value if none is.
+func earlier(busy []landscape.Slot, slot landscape.Slot) landscape.Slot {
+	for _, other := range busy {
+		if other.Due < slot.Due && calendar.PartOf(other.Name) == calendar.PartOf(slot.Name) {
+			return other
+		}
+	}
+	return landscape.Slot{}
 }
 
 func (a *admission) inTime(slot landscape.Slot) bool {

@@ -115,6 +115,7 @@ func slotOf(n int, state landscape.SlotState, run string) landscape.Slot {
 func TestDecide(t *testing.T) {
 	due, running, lost := landscape.SlotDue, landscape.SlotRunning, landscape.SlotFailed
 	asked := func(slot landscape.Slot) landscape.Slot { slot.Request = "q"; return slot }
+	of := func(tenant string, slot landscape.Slot) landscape.Slot { slot.Name += "/tenant=" + tenant; return slot }
 	attempt := func(n int64, slot landscape.Slot) landscape.Slot { slot.Attempts = n; return slot }
 	promised := func(slot landscape.Slot, late landscape.Micros) landscape.Slot {
 		slot.Deadline, slot.Late = slot.Due+1, late
@@ -144,6 +145,8 @@ func TestDecide(t *testing.T) {
 		"skips":                      {spec: "overlap: skip", slots: []landscape.Slot{slotOf(1, running, "r"), slotOf(2, due, "")}, fates: map[string]fate{"r": {state: open}}, want: "02 skipped the run of slot 2026-11-01 was still going on (overlap: skip)"},
 		"skips none that is made up": {spec: "overlap: skip", now: day(4), slots: []landscape.Slot{slotOf(1, running, "r"), slotOf(2, due, "")}, fates: map[string]fate{"r": {state: open}}, want: "02 due waits for its turn: 1 at a time"},
 		"cancels":                    {spec: "overlap: cancel", slots: []landscape.Slot{slotOf(1, running, "r"), slotOf(2, due, "")}, fates: map[string]fate{"r": {state: open}}, want: "02 due waits for the end of the run of slot 2026-11-01, which is cancelled", cancel: "slot 2026-11-02 was due (overlap: cancel)"},
+		"skips of its value alone":   {spec: "overlap: skip, for_each: {tenant: [a, b]}", slots: []landscape.Slot{of("a", slotOf(1, running, "r")), of("a", slotOf(2, due, "")), of("b", slotOf(2, due, ""))}, fates: map[string]fate{"r": {state: open}}, want: "02/tenant=a skipped the run of slot 2026-11-01/tenant=a was still going on (overlap: skip); 02/tenant=b due waits for its turn: 1 at a time"},
+		"values beside each other":   {spec: "catch_up: {at_once: 2}, for_each: {tenant: [a, b, c]}", slots: []landscape.Slot{of("a", slotOf(1, due, "")), of("b", slotOf(1, due, "")), of("c", slotOf(1, due, ""))}, want: "01/tenant=a running; 01/tenant=b running; 01/tenant=c due waits for its turn: 2 at a time"},
 		"a pause":                    {paused: true, slots: []landscape.Slot{slotOf(1, due, "")}, want: "01 due paused by ann: moved"},
 		"not for who asks":           {paused: true, slots: []landscape.Slot{asked(slotOf(1, due, "")), slotOf(2, due, "")}, want: "01 running; 02 due paused by ann: moved"},
 		"who asks waits for none":    {slots: []landscape.Slot{asked(slotOf(1, due, "")), slotOf(2, running, "r")}, fates: map[string]fate{"r": {state: open}}, want: "01 running"},

@@ -148,5 +148,13 @@ func specsOf(ctx context.Context, log *landscape.Log, payloads *payload.Store, d
 	if err != nil {
 		return nil, err
 	}
-	return table.Specs, nil
+	err = table.Resolve(func(path string) ([]byte, error) {
+		for _, file := range manifest.Files[1:] {
+			if file.Path == path {
+				return payloads.Get(ctx, file.SHA256)
+			}
+		}
+		return nil, fmt.Errorf("version %d does not have it", d.Version)
+	})
+	return table.Specs, err
 }

@@ -89,33 +89,30 @@ const shortly = 10 * time.Minute
 // mostAtOnce is how many slots are recorded in one transaction.
 const mostAtOnce = 500
 
-// fallDue returns the slots that have become due and are not recorded, as they are recorded, at most mostAtOnce of them: those after the
-// last one for which the schedule rang, which was due at last. history are the rows of the schedule, the first first, of which the last is s.
+// fallDue returns the slots that have become due and are not recorded, as they are recorded: those after the last one for which the schedule rang, which
+// was due at last. Once there are mostAtOnce of them it leaves out those that are due later than these, so that those of an instant stay together. history are the rows of the schedule, the first first, of which the last is s.
 func (s *Schedule) fallDue(history []landscape.Schedule, last landscape.Micros, known map[string]bool, now time.Time) (due []landscape.Slot) {
 	if s.Removed() {
 		return nil
 	}
 	from := max(s.Since, last+1)
-	newest := ""
-	if latest, found := s.Calendar.Last(now); found {
-		newest = latest.Name
-	}
+	newest, _ := s.Calendar.Last(now)
 	for slot := range s.Calendar.Due(from.Time()) {
-		if slot.Due.After(now) || len(due) == mostAtOnce {
+		if slot.Due.After(now) || len(due) >= mostAtOnce && landscape.MicrosOf(slot.Due) > due[len(due)-1].Due {
 			return due
 		}
 		if known[slot.Name] {
 			continue
 		}
 		record := s.Record(slot, true)
-		record.State, record.Reason = s.fate(history, slot, newest, now)
+		record.State, record.Reason = s.fate(history, slot, newest.Due, now)
 		due = append(due, record)
 	}
 	return due
 }
 
 // fate says what becomes of a slot that has become due.
-func (s *Schedule) fate(history []landscape.Schedule, slot calendar.Slot, newest string, now time.Time) (landscape.SlotState, string) {
+func (s *Schedule) fate(history []landscape.Schedule, slot calendar.Slot, newest, now time.Time) (landscape.SlotState, string) {
 	late := now.Sub(slot.Start)
 	catchUp := cmp.Or(s.spec.CatchUp.Slots, "all")
 	switch pause := pausedAt(history, landscape.MicrosOf(slot.Due)); {
@@ -129,7 +126,7 @@ func (s *Schedule) fate(history []landscape.Schedule, slot calendar.Slot, newest
 		return landscape.SlotMissed, fmt.Sprintf("nobody served for %v after it was due (catch_up: within)", s.within())
 	case catchUp == "none":
 		return landscape.SlotMissed, "nobody served when it was due (catch_up: none)"
-	case catchUp == "last" && slot.Name != newest:
+	case catchUp == "last" && slot.Due.Before(newest):
 		return landscape.SlotMissed, "nobody served when it was due, and a later slot is made up for (catch_up: last)"
 	}
 	return landscape.SlotDue, ""
