@@ -125,8 +125,10 @@ func (c *Client) deploy(
 	ctx context.Context, deposit *Deposit, made bundle.Bundle, where string, version landscape.PipelineVersion, dry bool,
 ) (deployed landscape.Deployed, taken []string, err error) {
 	if dry {
-		deployed, err = c.log.PlanDeploy(ctx, where, version)
-		return deployed, nil, err
+		if deployed, err = c.log.PlanDeploy(ctx, where, version); err == nil {
+			taken, err = c.toTake(ctx, where, version.Pipeline, made)
+		}
+		return deployed, taken, err
 	}
 	if err := bundle.Put(ctx, deposit.Payloads, made); err != nil {
 		return deployed, nil, err

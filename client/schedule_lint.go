@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"waymark/activities/bundle"
@@ -22,7 +24,10 @@ func mayRepeat(doc *Document, cure Cure) error {
 		if loaded := ofSlot(doc.bundle, table, schedule, next); loaded != nil && problems == nil {
 			problems = onlyOnce(loaded)
 		}
-		problems = append(problems, collisions(doc.bundle, table, schedule, next)...)
+		problems = append(problems, collisions(doc.bundle, table, schedule, next, ofValues)...)
+		if len(problems) == 0 {
+			problems = collisions(doc.bundle, table, schedule, times(schedule.Value, next), ofTimes)
+		}
 	}
 	if len(problems) == 0 {
 		return nil
@@ -40,29 +45,53 @@ func ofSlot(b bundle.Bundle, table *pipeline.Timetable, schedule pipeline.Named[
 	return anywhere(b, table.Params(schedule, slots[0]))
 }
 
-// collisions are the sinks whose outputs two slots of the same time have in common.
+// times returns the first of some slots, which are due together, and of those that are due next. With three of them, two are on the same day if any are.
+func times(schedule *calendar.Schedule, next []calendar.Slot) (slots []calendar.Slot) {
+	for len(next) > 0 && schedule.Timed() && len(slots) < 3 {
+		slots = append(slots, next[0])
+		next = schedule.Next(next[0].Due.Add(1))
+	}
+	return slots
+}
+
+// shares returns what two slots must not have in common of a sink's target, by the key, and says why.
+type shares func(target pipeline.FileTarget) (paths map[string]string, why string)
+
+// ofValues is for slots of the same time: their runs may be beside each other.
+func ofValues(target pipeline.FileTarget) (map[string]string, string) {
+	return map[string]string{"path": target.Path, "latest": target.Latest}, "put a parameter into it whose default refers to the value, as ${slot:tenant} does"
+}
+
+// ofTimes is for slots one after the other.
+func ofTimes(target pipeline.FileTarget) (map[string]string, string) {
+	if target.Overwrite {
+		return nil, ""
+	}
+	return map[string]string{"path": target.Path}, "the second run stops with TARGET_EXISTS; put a parameter into it whose default is ${slot:label} or ${slot:start}, or write overwrite: true"
+}
+
+// collisions are the sinks whose outputs two of the slots have in common.
 func collisions(
-	b bundle.Bundle, table *pipeline.Timetable, schedule pipeline.Named[*calendar.Schedule], slots []calendar.Slot,
+	b bundle.Bundle, table *pipeline.Timetable, schedule pipeline.Named[*calendar.Schedule], slots []calendar.Slot, shared shares,
 ) (problems pipeline.Problems) {
-	type place struct{ sink, key, path string }
-	taken, reported := map[place]string{}, map[string]bool{}
-	for i := range slots {
+	taken, reported := map[string]string{}, map[string]bool{}
+	for i := 0; i < len(slots) && len(slots) > 1; i++ {
 		loaded := ofSlot(b, table, schedule, slots[i:])
-		if loaded == nil || len(slots) == 1 {
+		if loaded == nil {
 			return problems
 		}
 		for _, sink := range loaded.Pipeline.Sinks {
 			format, target := targetOf(sink.Value)
-			for key, path := range map[string]string{"path": target.Path, "latest": target.Latest} {
+			paths, why := shared(target)
+			for _, key := range slices.Sorted(maps.Keys(paths)) {
 				at := pipeline.Key(pipeline.Key("sinks", sink.Name), format) + "." + key
-				other, is := taken[place{sink.Name, key, path}]
-				taken[place{sink.Name, key, path}] = slots[i].Name
-				if !is || path == "" || path == pipeline.Stdio || reported[at] {
+				other, is := taken[at+"\x00"+paths[key]]
+				taken[at+"\x00"+paths[key]] = slots[i].Name
+				if !is || paths[key] == "" || paths[key] == pipeline.Stdio || reported[at] {
 					continue
 				}
 				reported[at] = true
-				problems = append(problems, loaded.Problem(at, "slots %s and %s of %s have the same one: put a parameter into it whose default is ${slot:%s}",
-					other, slots[i].Name, schedule.Name, slots[i].Values()[0].Name))
+				problems = append(problems, loaded.Problem(at, "slots %s and %s of %s have the same one: %s", other, slots[i].Name, schedule.Name, why))
 			}
 		}
 	}

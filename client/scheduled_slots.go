@@ -126,11 +126,18 @@ func (c *Client) ScheduleGrid(ctx context.Context, word, first, last string) (_ 
 	if grid.Slots, err = c.cells(ctx, known, wanted, now); err != nil {
 		return nil, err
 	}
-	return grid, c.addOthers(ctx, grid, known.Calendar.Timed())
+	return grid, c.addOthers(ctx, grid, known.Calendar.Timed(), namedValues(first, last))
 }
 
-// addOthers adds the slots of the same time that the schedule had before it was changed.
-func (c *Client) addOthers(ctx context.Context, grid *Grid, timed bool) error {
+// namedValues returns the values that the ends of a range name, of which slotsOf found nothing wrong.
+func namedValues(first, last string) []calendar.Value {
+	_, values, _ := calendar.SplitName(first)
+	_, others, _ := calendar.SplitName(last)
+	return append(values, others...)
+}
+
+// addOthers adds the slots of the same time, and of the values, that the schedule had before it was changed.
+func (c *Client) addOthers(ctx context.Context, grid *Grid, timed bool, values []calendar.Value) error {
 	if len(grid.Slots) == 0 {
 		return nil
 	}
@@ -147,7 +154,7 @@ func (c *Client) addOthers(ctx context.Context, grid *Grid, timed bool) error {
 		return err
 	}
 	for _, slot := range recorded {
-		if has[slot.Name] {
+		if has[slot.Name] || !(calendar.Slot{Part: calendar.PartOf(slot.Name)}).Has(values) {
 			continue
 		}
 		cell := scheduledSlot(slot)
@@ -214,6 +221,9 @@ func rangeOf(rings *calendar.Schedule, first, last string, now time.Time) (r slo
 			return r, invalid(fmt.Sprintf("%q is not the name of a slot: those of the schedule have no time", cmp.Or(begins, ends)))
 		}
 		return r, nil
+	}
+	if begins == "" || last != "" && ends == "" {
+		return r, invalid(fmt.Sprintf("the range %s..%s does not say from when to when, as 2026-11-01..2026-11-30/tenant=acme does", first, last))
 	}
 	if r.from, _, err = bounds(rings, begins); err != nil {
 		return r, err

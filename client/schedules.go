@@ -7,7 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"waymark/activities/bundle"
 	"waymark/landscape"
+	"waymark/pipeline"
 	"waymark/pipeline/calendar"
 	"waymark/workflows/slots"
 )
@@ -289,8 +291,8 @@ func (c *Client) changeSchedule(
 
 // adoptSchedules records the schedules of the version of a pipeline that is current in an environment. It returns those that were made by command
 // before.
-func (c *Client) adoptSchedules(ctx context.Context, environment, pipeline string) (taken []string, err error) {
-	current, err := c.log.Current(ctx, environment, pipeline)
+func (c *Client) adoptSchedules(ctx context.Context, environment, name string) (taken []string, err error) {
+	current, err := c.log.Current(ctx, environment, name)
 	if err != nil {
 		return nil, err
 	}
@@ -323,4 +325,19 @@ func (c *Client) takenOver(ctx context.Context, current landscape.Deployment) (t
 		}
 	}
 	return taken, nil
+}
+
+// toTake returns the schedules made by command that a version takes over when it becomes current.
+func (c *Client) toTake(ctx context.Context, environment, name string, made bundle.Bundle) (taken []string, err error) {
+	table, err := pipeline.LoadTimetable(made.Name, made.Source)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := c.log.SchedulesOf(ctx, environment, name)
+	for _, row := range rows {
+		if _, has := table.Specs.Get(row.Name); has && row.Origin == landscape.FromCommand && !row.Deleted() {
+			taken = append(taken, row.ID)
+		}
+	}
+	return taken, err
 }

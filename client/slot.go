@@ -65,11 +65,11 @@ func (d *Document) about(of SlotOf) error {
 
 // aboutNext lets a document that needs a slot be about the next one. What is wrong with the document is left to those who compile it.
 func (d *Document) aboutNext(of SlotOf) error {
-	table, err := pipeline.LoadTimetable(d.File, d.Source, d.others...)
-	if err != nil {
-		return nil
+	if _, err := pipeline.LoadTimetable(d.File, d.Source, d.others...); err != nil {
+		return nil //nolint:nilerr // those who compile it find the same
 	}
-	if table, err = d.timetable(); err != nil {
+	table, err := d.timetable()
+	if err != nil {
 		return err
 	}
 	if of.Schedule == "" && !table.NeedsSlot(d.Params) {

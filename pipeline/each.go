@@ -53,7 +53,7 @@ func (l *loader) readValues(path string, s *Schedule, read ReadFile) {
 	s.ForEach = slices.Clone(s.ForEach)
 	for i := range s.ForEach {
 		each := &s.ForEach[i].Value
-		if !each.Open() {
+		if !each.Open() || each.Field == "" { // that is reported already
 			continue
 		}
 		at := Key(Key(path, "for_each"), s.ForEach[i].Name)

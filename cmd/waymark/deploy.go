@@ -44,7 +44,7 @@ document has no folder, so their paths are absolute, or lead elsewhere, such as 
 					a.note("%s:%d:%d: %s: %s", w.File, w.Line, w.Column, w.Path, w.Message)
 				}
 				a.notePreflight(deployed.Preflight)
-				a.noteTaken(deployed.TakenOver)
+				a.noteTaken(deployed.TakenOver, r.DryRun)
 				return a.print(deployed, func(w io.Writer) error {
 					if r.Try > 0 {
 						writeTrials(w, deployed.Trials)
@@ -79,9 +79,13 @@ func (a *app) notePreflight(found client.Preflight) {
 }
 
 // noteTaken says which schedules are the document's from now on.
-func (a *app) noteTaken(schedules []string) {
+func (a *app) noteTaken(schedules []string, dry bool) {
+	is := "is the document's from now on"
+	if dry {
+		is = "would be the document's from then on"
+	}
 	for _, id := range schedules {
-		a.note("schedule %s, which was made by command, is the document's from now on", id)
+		a.note("schedule %s, which was made by command, %s", id, is)
 	}
 }
 

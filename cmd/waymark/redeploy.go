@@ -109,7 +109,7 @@ func (a *app) redeploy(
 		if err != nil {
 			return err
 		}
-		a.noteTaken(done.TakenOver)
+		a.noteTaken(done.TakenOver, false)
 		return a.print(done, func(w io.Writer) error {
 			_, err := fmt.Fprintln(w, redeployText(done))
 			return err

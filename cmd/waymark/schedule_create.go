@@ -121,7 +121,7 @@ current, until waymark schedule delete; a version whose document has a schedule 
 		Example: `  waymark schedule create nightly --pipeline orders --every day --at 02:00 --zone Europe/Berlin --why "the ledger closes at one"
   waymark schedule create hourly --pipeline orders --to test --every hour --param limit=100
   waymark schedule create weekly --pipeline orders --file weekly.yaml --dry-run`,
-		Args: exactlyOne("name of the schedule"),
+		Args: exactlyOne("name"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if r.Pipeline == "" {
 				return wrongUsef("say of which pipeline: --pipeline NAME")

@@ -212,6 +212,7 @@ func sameNote(a, b *client.ScheduledSlot) bool {
 
 // noteOf is a line about the slots from s to the one named last.
 func noteOf(s *client.ScheduledSlot, schedule, last string) string {
+	reason := oneLine(s.Reason)
 	which := s.Name
 	if last != s.Name {
 		which += ".." + last
@@ -219,14 +220,14 @@ func noteOf(s *client.ScheduledSlot, schedule, last string) string {
 	about := fmt.Sprintf("%s %s", markOf(s), which)
 	switch s.State {
 	case client.SlotState(landscape.SlotFailed):
-		return fmt.Sprintf("%s  run %s: %s: waymark schedule retry %s --slot %s\n", about, s.Run, cmp.Or(s.Reason, string(s.Status)), schedule, which)
+		return fmt.Sprintf("%s  run %s: %s: waymark schedule retry %s --slot %s\n", about, s.Run, cmp.Or(reason, string(s.Status)), schedule, which)
 	case client.SlotState(landscape.SlotMissed):
-		return fmt.Sprintf("%s  missed: %s: waymark schedule backfill %s %s\n", about, s.Reason, schedule, which)
+		return fmt.Sprintf("%s  missed: %s: waymark schedule backfill %s %s\n", about, reason, schedule, which)
 	case client.SlotState(landscape.SlotSkipped), client.SlotState(landscape.SlotDue):
-		return fmt.Sprintf("%s  %s: %s\n", about, s.State, cmp.Or(s.Reason, "a worker, or waymark serve, is to begin its run"))
+		return fmt.Sprintf("%s  %s: %s\n", about, s.State, cmp.Or(reason, "a worker, or waymark serve, is to begin its run"))
 	case client.SlotState(landscape.SlotRunning):
-		if s.Reason != "" {
-			return fmt.Sprintf("%s  waits: %s\n", about, s.Reason)
+		if reason != "" {
+			return fmt.Sprintf("%s  waits: %s\n", about, reason)
 		}
 		return fmt.Sprintf("%s  running: waymark follow %s\n", about, s.Run)
 	}

@@ -169,6 +169,8 @@ func (s *Schedule) Named(name string) (Slot, error) {
 	}
 	slot := partless(firstInstant)
 	switch {
+	case s.Timed() && when == "" && len(values) > 0:
+		err = fmt.Errorf("%.80q does not say for which time: write it as in 2026-11-21/%s", name, s.example(""))
 	case s.Timed():
 		slot, err = s.Interval(when)
 	case when != "":

@@ -124,7 +124,7 @@ func SplitName(name string) (when string, values []Value, err error) {
 		key, escaped, ok := strings.Cut(pair, "=")
 		text, err := url.PathUnescape(escaped)
 		if !ok || err != nil || text == "" || !dimensionName.MatchString(key) {
-			return "", nil, fmt.Errorf("%.80q is not the name of a slot: values are written as in 2026-11-21/tenant=acme, with %%2C for a comma and %%2F for a slash", name)
+			return "", nil, fmt.Errorf("%.80q is not the name of a slot: values are written as in 2026-11-21/tenant=acme, with %%2C for a comma, %%2F for a slash and %%2E for one of several dots", name)
 		}
 		values = append(values, Value{key, text})
 	}

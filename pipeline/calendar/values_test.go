@@ -51,12 +51,12 @@ func TestSlotsOfValues(t *testing.T) {
 		"2026-11-21/region=eu,tenant=acme":             `the schedule has no slots for tenant "acme"`,
 		"2026-11-21/region=eu,tennant=umbrella":        `slots of the schedule have no value "tennant"`,
 		"2026-11-21/region=eu,region=eu,tenant=v1.2":   `"2026-11-21/region=eu,region=eu,tenant=v1.2" has a value twice: write it as 2026-11-21/region=eu,tenant=umbrella`,
-		"2026-11-21/region=%zz":                        `"2026-11-21/region=%zz" is not the name of a slot: values are written as in 2026-11-21/tenant=acme, with %2C for a comma and %2F for a slash`,
-		"2026-11-21/eu":                                `"2026-11-21/eu" is not the name of a slot: values are written as in 2026-11-21/tenant=acme, with %2C for a comma and %2F for a slash`,
-		"2026-11-21/":                                  `"2026-11-21/" is not the name of a slot: values are written as in 2026-11-21/tenant=acme, with %2C for a comma and %2F for a slash`,
+		"2026-11-21/region=%zz":                        `"2026-11-21/region=%zz" is not the name of a slot: values are written as in 2026-11-21/tenant=acme, with %2C for a comma, %2F for a slash and %2E for one of several dots`,
+		"2026-11-21/eu":                                `"2026-11-21/eu" is not the name of a slot: values are written as in 2026-11-21/tenant=acme, with %2C for a comma, %2F for a slash and %2E for one of several dots`,
+		"2026-11-21/":                                  `"2026-11-21/" is not the name of a slot: values are written as in 2026-11-21/tenant=acme, with %2C for a comma, %2F for a slash and %2E for one of several dots`,
 		"2026-13-21/region=eu,tenant=umbrella":         `"2026-13-21" is not the name of a slot: write it as 2026-11-21`,
 		"2026-11-21T02:00/region=eu,tenant=umbrella":   `the schedule has no slot named 2026-11-21T02:00: the one that covers it is 2026-11-21`,
-		"region=eu,tenant=umbrella":                    `"" is not the name of a slot: write it as 2026-11-21`,
+		"region=eu,tenant=umbrella":                    `"region=eu,tenant=umbrella" does not say for which time: write it as in 2026-11-21/region=eu,tenant=umbrella`,
 		"2026-11-21/region=eu,tenant=umbrella/more=no": `the schedule has no slots for tenant "umbrella/more=no"`,
 	} {
 		_, err := s.Named(name)
