@@ -50,6 +50,8 @@ type PipelineSchedule struct {
 	Days  []string `json:"days,omitempty"`
 	At    string   `json:"at,omitempty"`
 	Zone  string   `json:"zone,omitempty"`
+
+	ForEach []string `json:"for_each,omitempty"` // the names of what slots have values of, beside their time
 }
 
 // How many pipelines a list has at most, and how many bytes of JSON before its last one: what Temporal takes is 2 MiB.
@@ -121,7 +123,11 @@ func (a *Activities) listed(ctx context.Context, name string, version int64) (Li
 	}
 	for _, s := range doc.Pipeline.Schedules {
 		every := s.Value.Every
-		listed.Schedules = append(listed.Schedules, PipelineSchedule{s.Name, every.Word, every.Cron, every.Days, s.Value.At, s.Value.Zone})
+		schedule := PipelineSchedule{Name: s.Name, Every: every.Word, Cron: every.Cron, Days: every.Days, At: s.Value.At, Zone: s.Value.Zone}
+		for _, each := range s.Value.ForEach {
+			schedule.ForEach = append(schedule.ForEach, each.Name)
+		}
+		listed.Schedules = append(listed.Schedules, schedule)
 	}
 	return listed, nil
 }

@@ -23,7 +23,7 @@ name: invoices
 params:
   day: {type: date, default: "${slot:date}"}
   customer: {type: string, description: whose invoices}
-schedules: {nightly: {every: day, at: "02:30", zone: Europe/Berlin, params: {customer: all}}}
+schedules: {nightly: {every: day, at: "02:30", zone: Europe/Berlin, for_each: {region: [eu]}, params: {customer: all}}}
 sources: {in: {csv: {path: "/data/${param:customer}.csv"}, schema: {fields: {id: int}}}}
 sinks: {out: {csv: {path: "/data/out/${param:day}.csv"}}}
 `

@@ -21,7 +21,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check that runs can work here, and say how to cure what is wrong",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			code, look := exitDone, a.options().Doctor
 			if fix {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -19,7 +20,8 @@ func (a *app) envCommand() *cobra.Command {
 		Short: "Set, show and compare the values of environments",
 		Long: `A deployed pipeline takes ${NAME} from the values of its environment, and else from the variables of the process that executes the run. The
 values are recorded: each run says which it had, and keeps them. They are no secrets: those are ${secret:NAME}.`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
+		RunE: help,
 	}
 	cmd.AddCommand(a.envSetCommand(), a.envUnsetCommand(), a.envShowCommand(), a.envListCommand(), a.envDiffCommand())
 	return cmd
@@ -31,7 +33,7 @@ func (a *app) envSetCommand() *cobra.Command {
 		Use:     "set ENVIRONMENT NAME=VALUE...",
 		Short:   "Give an environment values",
 		Example: `  waymark env set prod REGION=eu-west-1 --why "the shop moved"`,
-		Args:    cobra.MinimumNArgs(2),
+		Args:    takes(2, math.MaxInt),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			values, err := parsePairs("value", "NAME=VALUE", args[1:])
 			if err != nil {
@@ -49,7 +51,7 @@ func (a *app) envUnsetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "unset ENVIRONMENT NAME...",
 		Short: "Take values from an environment",
-		Args:  cobra.MinimumNArgs(2),
+		Args:  takes(2, math.MaxInt),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.setEnvironment(cmd, client.ValuesRequest{Environment: args[0], Unset: args[1:]}, why)
 		},
@@ -113,7 +115,7 @@ func (a *app) envListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the environments that have values, or in which a pipeline is deployed",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error {
 				list, err := home.Environments(cmd.Context())
@@ -138,7 +140,7 @@ func (a *app) envDiffCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "diff ENVIRONMENT[#N] ENVIRONMENT[#N]",
 		Short: "Compare the values of two environments",
-		Args:  cobra.ExactArgs(2),
+		Args:  takes(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error {
 				diff, err := home.DiffEnvironments(cmd.Context(), args[0], args[1])

@@ -14,7 +14,7 @@ func (a *app) initCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "init [FOLDER]",
 		Short: "Write a small pipeline to start from, with data that has a few bad rows",
-		Args:  cobra.MaximumNArgs(1),
+		Args:  takes(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			folder := "."
 			if len(args) == 1 {

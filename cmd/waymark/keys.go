@@ -19,7 +19,7 @@ func (a *app) keysCommand() *cobra.Command {
 		Long: `Two kinds of keys sign the log of the record: a sealer's key signs entries, and the key of the log signs heads and says which sealers' keys
 count. The first run makes one of each in the state folder, beside the record: so who may change the record may sign as well, and only an
 anchor elsewhere helps. Better let another account, or another machine, have the key of the log.`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error {
 				list, err := home.LogKeys(cmd.Context())
@@ -58,7 +58,7 @@ func (a *app) keysGenerateCommand() *cobra.Command {
 		Short: "Make keys in the folder of --keys",
 		Long: `Makes a sealer's key for a worker, or the key of a new log whose name is then NAME, each in a file that only its owner may read. Names begin
 with a host: worker-a.example/waymark, waymark.example/prod. A sealer's key counts when who has the key of the log has admitted it.`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(_ *cobra.Command, _ []string) error {
 			if origin == "" && sealer == "" {
 				return wrongUsef("say which keys: --sealer NAME, --log NAME, or both")
@@ -86,7 +86,7 @@ func (a *app) keysPolicyCommand() *cobra.Command {
 		Short: "Print the trust policy, which auditors need",
 		Long: `Prints what somebody needs to verify the log without trusting this record: its public key, in the form of the C2SP's tlog-policy. Give it to
 auditors in another way than the record, or give them its SHA-256, which fits in a letter.`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error {
 				policy, err := home.TrustPolicy(cmd.Context())

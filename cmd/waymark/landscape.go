@@ -16,8 +16,8 @@ func (a *app) landscapeCommand() *cobra.Command {
 		Long: `The record can be kept in a Postgres database: --landscape postgres://USER@HOST/DATABASE. Nothing but these commands
 changes its schema. Give the URL of the schema's owner to them, and that of a user with the writer's or the reader's
 rights to all others.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: noArgs,
+		RunE: help,
 	}
 	cmd.AddCommand(a.migrateCommand(), a.grantCommand())
 	return cmd
@@ -29,7 +29,7 @@ func (a *app) migrateCommand() *cobra.Command {
 		Short: "Make the record's schema, or bring it up to date",
 		Long: `Makes the schema that --landscape names, or brings it up to date, and says from which version to which. Repeating it changes
 nothing. A record in a file is brought up to date whenever a run opens it; for a database only this command does it.`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			done, err := a.options().Migrate(cmd.Context())
 			if err != nil {

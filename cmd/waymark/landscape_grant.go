@@ -27,7 +27,7 @@ The roles must be there; best they are groups:
   create role worker login password '...' in role waymark_writer;
 
 Repeating it changes nothing. After "waymark landscape migrate" changed the schema it must be repeated.`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if roles == (local.Roles{}) {
 				return wrongUsef("give --writer ROLE, --reader ROLE, --purger ROLE, or several")

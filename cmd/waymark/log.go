@@ -21,7 +21,7 @@ func (a *app) logCommand() *cobra.Command {
 		Long: `The log of the record says which runs there were: each run is an entry from its beginning on, signed, in a tree whose heads are signed as
 well and go to anchors. So a run that was removed, made up or changed is noticed, and so is a record that was put back. docs/log.md says what
 that proves and what not.`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error {
 				backlog, err := home.LogBacklog(cmd.Context())
@@ -101,7 +101,7 @@ those of --log-anchor) with it, and the recorded runs with the entries. The exit
 
 It proves that no entry was changed, removed or moved since its head was signed, as far as an anchor is out of reach of who changed the record,
 and that the recorded runs are those of the entries. What is recorded of a run's rows it does not look at: that is for waymark verify.`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error {
 				report, err := home.CheckLog(cmd.Context(), key)
@@ -162,7 +162,7 @@ func (a *app) logRestoreCommand() *cobra.Command {
 entries that are missing from an anchor, and appends to the log that this happened, why, and which runs are lost. Only who has the key of the log
 can do it.`,
 		Example: `  waymark log restore --from .waymark/log --why "restored from the backup of 02:00"`,
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := whyGiven(why); err != nil {
 				return err

@@ -19,7 +19,7 @@ func (a *app) pipelinesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pipelines",
 		Short: "List the deployed pipelines; show, compare and trace their versions",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error {
 				list, err := home.Pipelines(cmd.Context(), environment)
@@ -112,7 +112,7 @@ func (a *app) pipelineDiffCommand(environment *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff NAME@VERSION NAME[@VERSION]",
 		Short: "Compare two versions: what they do, then their text",
-		Args:  cobra.ExactArgs(2),
+		Args:  takes(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			given, err := parsePairs("--param", "NAME=VALUE", params)
 			if err != nil {

@@ -31,7 +31,7 @@ everything but these bytes. A run without its records can be neither resumed nor
 Runs may go on meanwhile. What a purge that was killed had begun, the next one finishes: ten minutes later, or at once with --finish.`,
 		Example: `  waymark purge --keep-source 400d --dry-run
   waymark purge --keep-source 400d --keep-derived 30d --why "retention of 400 days"`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !request.DryRun {
 				if err := whyGiven(why); err != nil {
@@ -99,11 +99,11 @@ func runsOf(p *client.Purge) int {
 }
 
 func (a *app) holdCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "hold", Short: "Keep payloads of runs from being purged; list what is held"}
+	cmd := &cobra.Command{Use: "hold", Short: "Keep payloads of runs from being purged; list what is held", Args: noArgs, RunE: help}
 	cmd.AddCommand(a.holdAddCommand(), a.holdEndCommand(), &cobra.Command{
 		Use:   "list",
 		Short: "List all holds, and which of them have ended",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error {
 				holds, err := home.Holds(cmd.Context())
@@ -154,7 +154,7 @@ func (a *app) holdAddCommand() *cobra.Command {
 ended, also those of runs to come. A hold wins over every rule.`,
 		Example: `  waymark hold add --run last --why "case 2026/17"
   waymark hold add --pipeline orders --from 2026-10-01 --until 2026-11-01 --why "audit of October"`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := whyGiven(why)
 			if err == nil {
@@ -250,7 +250,7 @@ func (a *app) scrubCommand() *cobra.Command {
 		Short: "Read every payload and compare its hash with its name",
 		Long: `Reads every payload of the store, whichever run needs it, and compares its hash with its name. It changes nothing. The exit code is 4 if one is not
 what its name promises, or cannot be read. A run that stores the same bytes again puts a wrong one right; a backup does so too.`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error {
 				found := scrubbed{Problems: []unclean{}}

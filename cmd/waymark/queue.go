@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"waymark/client"
 	"waymark/client/local"
 	"waymark/internal/text"
+	"waymark/landscape"
 )
 
 func (a *app) queueCommand() *cobra.Command {
@@ -19,7 +21,7 @@ func (a *app) queueCommand() *cobra.Command {
 		Short: "List the runs that wait for places, and what for",
 		Long: `Lists the runs that wait because a pipeline has as many runs as it may have, a pool no free place, or another run writes to the same
 target: who comes first first. One that comes later may begin before, if nobody before it wants the same.`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error {
 				list, err := home.Queue(cmd.Context())
@@ -37,11 +39,11 @@ target: who comes first first. One that comes later may begin before, if nobody 
 }
 
 func (a *app) limitCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "limit", Short: "Say how many places pools have; list them"}
+	cmd := &cobra.Command{Use: "limit", Short: "Say how many places pools have; list them", Args: noArgs, RunE: help}
 	cmd.AddCommand(a.limitSetCommand(), &cobra.Command{
 		Use:   "list",
 		Short: "List the pools, with their places and who holds and wants how many",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error {
 				list, err := home.Limits(cmd.Context())
@@ -69,7 +71,7 @@ func (a *app) limitSetCommand() *cobra.Command {
 		Long: `Says how many places a pool has from now on; 0 lets no run in. Runs that wait for more begin at once, and runs that hold more keep them
 to their ends.`,
 		Example: `  waymark limit set pool:db-prod 4 --why "the database takes four"`,
-		Args:    cobra.ExactArgs(2),
+		Args:    takes(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := whyGiven(why); err != nil {
 				return err
@@ -82,8 +84,9 @@ to their ends.`,
 				if err := home.SetLimit(cmd.Context(), args[0], places, a.by(why)); err != nil {
 					return err
 				}
-				return a.print(client.Limit{Pool: args[0], Places: places}, func(w io.Writer) error {
-					_, err := fmt.Fprintf(w, "places of %s: %d\n", args[0], places)
+				pool := landscape.PoolGate(strings.TrimPrefix(args[0], landscape.PoolGate("")))
+				return a.print(client.Limit{Pool: pool, Places: places}, func(w io.Writer) error {
+					_, err := fmt.Fprintf(w, "places of %s: %d\n", pool, places)
 					return err
 				})
 			})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
@@ -88,6 +89,37 @@ func exactlyOne(what string) cobra.PositionalArgs {
 			return fmt.Errorf("takes one %s, not %d: %s", what, len(args), cmd.UseLine())
 		}
 		return nil
+	}
+}
+
+// help shows the help of a command that has only others below it.
+func help(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+
+// noArgs refuses arguments. Of a command that has others below it, they are taken for the name of one.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if cmd.HasSubCommands() {
+		return cobra.NoArgs(cmd, args)
+	}
+	return takes(0, 0)(cmd, args)
+}
+
+// takes refuses fewer arguments, and more.
+func takes(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		number := fmt.Sprintf("%d to %d arguments", least, most)
+		switch {
+		case least <= len(args) && len(args) <= most:
+			return nil
+		case most == 0:
+			number = "no arguments"
+		case most == math.MaxInt:
+			number = fmt.Sprintf("at least %d arguments", least)
+		case least == most:
+			number = fmt.Sprintf("%d arguments", least)
+		case least == 0:
+			number = fmt.Sprintf("at most %d argument", most)
+		}
+		return fmt.Errorf("takes %s, not %d: %s", number, len(args), cmd.UseLine())
 	}
 }
 

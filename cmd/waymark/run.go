@@ -33,8 +33,11 @@ A bad row does not stop a run: it is quarantined with its reason, or goes where 
 stops the run in this process and records that; a second one ends the process at once. Either way, and however else the process ends,
 ` + "`waymark resume`" + ` continues the run where it left off.`,
 		Args: func(cmd *cobra.Command, args []string) error {
+			if o.pipeline != "" && len(args) > 0 {
+				return fmt.Errorf("runs %s or --pipeline %s, not both: leave one out", args[0], o.pipeline)
+			}
 			if o.pipeline != "" {
-				return cobra.NoArgs(cmd, args)
+				return nil
 			}
 			return exactlyOne("document")(cmd, args)
 		},

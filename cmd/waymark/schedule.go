@@ -15,8 +15,8 @@ import (
 
 func (a *app) scheduleCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "schedule", Short: "See, make, pause and make up for the schedules of deployed pipelines", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use: "schedule", Short: "See, make, pause and make up for the schedules of deployed pipelines", Args: noArgs,
+		RunE: help,
 	}
 	cmd.AddCommand(
 		a.scheduleListCommand(), a.scheduleNextCommand(), a.scheduleGridCommand(), a.scheduleHistoryCommand(), a.schedulePauseCommand(), a.scheduleResumeCommand(),
@@ -35,7 +35,7 @@ func (a *app) scheduleNextCommand() *cobra.Command {
 far ahead of UTC that is. Days that changes of clocks make longer or shorter are marked, as are excepted ones.`,
 		Example: `  waymark schedule next pipeline.yaml
   waymark schedule next pipeline.yaml nightly --from 2026-03-28 --count 3`,
-		Args: cobra.RangeArgs(1, 2),
+		Args: takes(1, 2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			r.File, r.Now = args[0], time.Now()
 			if len(args) == 2 {

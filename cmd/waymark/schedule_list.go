@@ -16,7 +16,7 @@ import (
 
 func (a *app) scheduleListCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List the schedules of deployed pipelines", Args: cobra.NoArgs,
+		Use: "list", Short: "List the schedules of deployed pipelines", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error {
 				list, err := home.Schedules(cmd.Context())

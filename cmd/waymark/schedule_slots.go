@@ -113,7 +113,7 @@ begin its runs, --at-once at a time, whatever becomes of this command or of them
 of values of for_each are meant all, or those of one: 2026-10-01..2026-10-31/tenant=acme. Slots without time need no range.`,
 		Example: `  waymark schedule backfill nightly 2026-10-01..2026-10-31 --at-once 4
   waymark schedule backfill nightly 2026-10-01..2026-10-31 --only failed --dry-run`,
-		Args: cobra.RangeArgs(1, 2),
+		Args: takes(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			r.Schedule = args[0]
 			if len(args) == 2 && slots != "" {

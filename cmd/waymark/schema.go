@@ -14,7 +14,7 @@ func (a *app) schemaCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Write the JSON Schema of pipeline documents, for editors",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			schema, err := pipeline.JSONSchema()
 			if err != nil {

@@ -38,7 +38,7 @@ of this process, and may use files of FOLDER and of --allow-path alone.
 The first Ctrl-C or SIGTERM lets the work in hand come to its end, the second ends the process at once; the runs continue when it serves again.`,
 		Example: `  waymark serve examples
   waymark serve --pages off --port 0`,
-		Args: cobra.MaximumNArgs(1),
+		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			config.Pipelines = "."
 			if len(args) > 0 {

@@ -23,7 +23,7 @@ func (a *app) startsCommand() *cobra.Command {
 does not compile where a person runs it from its file asks for none.`,
 		Example: `  waymark starts --only refused
   waymark starts --limit 1 --json`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error { return a.listStarts(cmd.Context(), home, state, p) })
 		},

@@ -18,7 +18,7 @@ import (
 func (a *app) workerCommand() *cobra.Command {
 	var config daemon.Config
 	cmd := &cobra.Command{
-		Use: "worker", Short: daemon.Short, Long: daemon.About, Args: cobra.NoArgs,
+		Use: "worker", Short: daemon.Short, Long: daemon.About, Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.work(cmd.Context(), config) },
 	}
 	config.Bind(cmd.Flags())
