@@ -191,7 +191,7 @@ func writeNotes(b *strings.Builder, grid *client.Grid) {
 		for j < len(slots) && sameNote(&slots[j], s) {
 			j++
 		}
-		note := noteOf(s, grid.ID, slots[j-1].Name)
+		note := noteOf(s, &grid.Schedule, slots[j-1].Name)
 		if note != "" && notes == 0 {
 			b.WriteByte('\n')
 		}
@@ -211,7 +211,7 @@ func sameNote(a, b *client.ScheduledSlot) bool {
 }
 
 // noteOf is a line about the slots from s to the one named last.
-func noteOf(s *client.ScheduledSlot, schedule, last string) string {
+func noteOf(s *client.ScheduledSlot, of *client.Schedule, last string) string {
 	reason := oneLine(s.Reason)
 	which := s.Name
 	if last != s.Name {
@@ -220,11 +220,15 @@ func noteOf(s *client.ScheduledSlot, schedule, last string) string {
 	about := fmt.Sprintf("%s %s", markOf(s), which)
 	switch s.State {
 	case client.SlotState(landscape.SlotFailed):
-		return fmt.Sprintf("%s  run %s: %s: waymark schedule retry %s --slot %s\n", about, s.Run, cmp.Or(reason, string(s.Status)), schedule, which)
+		return fmt.Sprintf("%s  run %s: %s: waymark schedule retry %s --slot %s\n", about, s.Run, cmp.Or(reason, string(s.Status)), of.ID, which)
 	case client.SlotState(landscape.SlotMissed):
-		return fmt.Sprintf("%s  missed: %s: waymark schedule backfill %s %s\n", about, reason, schedule, which)
+		return fmt.Sprintf("%s  missed: %s: waymark schedule backfill %s %s\n", about, reason, of.ID, which)
 	case client.SlotState(landscape.SlotSkipped), client.SlotState(landscape.SlotDue):
-		return fmt.Sprintf("%s  %s: %s\n", about, s.State, cmp.Or(reason, "a worker, or waymark serve, is to begin its run"))
+		next := "a worker, or waymark serve, is to begin its run"
+		if of.Deleted {
+			next = "a worker, or waymark serve, is to skip it"
+		}
+		return fmt.Sprintf("%s  %s: %s\n", about, s.State, cmp.Or(reason, next))
 	case client.SlotState(landscape.SlotRunning):
 		if reason != "" {
 			return fmt.Sprintf("%s  waits: %s\n", about, reason)

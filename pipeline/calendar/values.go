@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Dimension is what a schedule has slots for beside time: one for each value, such as for each tenant.
@@ -59,6 +61,8 @@ func (b *builder) dimension(d Dimension) {
 			b.problem(fmt.Sprintf("for_each.%s[%d]", d.Name, i), "is empty: a slot has a value")
 		case len(value) > maxValueBytes:
 			b.problem(fmt.Sprintf("for_each.%s[%d]", d.Name, i), "has %d bytes, and a value has at most %d", len(value), maxValueBytes)
+		case !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl):
+			b.problem(fmt.Sprintf("for_each.%s[%d]", d.Name, i), "%.64q is not a text of UTF-8 without control characters", value)
 		case slices.Contains(d.Values[:i], value):
 			b.problem(fmt.Sprintf("for_each.%s[%d]", d.Name, i), "%.64q is listed twice", value)
 		}
