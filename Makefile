@@ -27,7 +27,7 @@ test: ## pass all tests
 check: campaigns crash-quick race lint ## all that a change must pass beside the tests: long campaigns, crash laboratory, race detector, linters
 
 # What `go test` tries a little of in a few seconds, at length. Many of them wait: make -j3 tries some side by side.
-CAMPAIGNS := calendar fates bad-rows frozen-writers deeds merges refusals graphs storages parquet power-payloads power-files lost-commits lost-replies purges
+CAMPAIGNS := calendar fates bad-rows frozen-writers deeds merges refusals graphs storages parquet power-payloads power-files lost-commits lost-replies purges bundle-bytes
 .PHONY: campaigns $(CAMPAIGNS)
 campaigns: $(CAMPAIGNS)
 calendar:
@@ -54,6 +54,8 @@ power-payloads:
 	go test ./payload/fsstore -run '^TestPowerLoss$$' -losses 40
 power-files:
 	go test ./plugin/file -run '^TestPowerLoss$$|^TestInterleaved$$' -losses 3 -rounds 200
+bundle-bytes:
+	go test ./evidence/bundle -run '^TestSingleByte$$' -every 1
 lost-commits:
 	go test ./landscape/pgstore -run '^TestLostCommits$$' -count=1 -lost=200
 purges:

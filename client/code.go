@@ -39,6 +39,7 @@ const (
 	EffectNotBlocked    Code = "EFFECT_NOT_BLOCKED"    // the effect is not blocked, or was resolved otherwise
 	HoldEnded           Code = "HOLD_ENDED"            // the hold has ended already
 	NotExecuted         Code = "NOT_EXECUTED"          // nobody executes the run
+	NotExportable       Code = "NOT_EXPORTABLE"        // the run has not ended
 	NotForkable         Code = "NOT_FORKABLE"          // the run retries records of another one
 	NotReproducible     Code = "NOT_REPRODUCIBLE"      // the run is not complete, its plan needs what is not here, or the clock ended batches of it
 	NotResumable        Code = "NOT_RESUMABLE"         // the run is complete, was cancelled permanently, or a person must decide first

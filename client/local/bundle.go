@@ -1,0 +1,37 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"waymark/client"
+	"waymark/evidence/bundle"
+	"waymark/evidence/keys"
+)
+
+// Export writes the bundle of evidence about a run. word is all that Find takes. The error is an *Error of kind Conflict if the run has not ended,
+// and Invalid if there is no sealer's key to sign it; what was written is of no use then.
+func (h *Home) Export(ctx context.Context, word string, to io.Writer, payloads bundle.Payloads) (*bundle.Manifest, error) {
+	run, err := h.Find(ctx, word)
+	if err != nil {
+		return nil, err
+	}
+	folder := h.options.evidence().Keys
+	key, err := keys.Load(folder, keys.Sealer)
+	if errors.Is(err, keys.ErrNone) {
+		err = fmt.Errorf("a bundle is signed by a sealer, and %s has no sealer's key: name the folder that has it with --keys", folder)
+	}
+	if err != nil {
+		return nil, keyError(err)
+	}
+	if err := h.payloads(ctx, false); err != nil {
+		return nil, err
+	}
+	manifest, err := bundle.Export(ctx, to, h.stores.Log.Reader, h.stores.Payloads, run, bundle.Options{Payloads: payloads, Key: key})
+	if errors.Is(err, bundle.ErrRunning) {
+		err = &client.Error{Kind: client.Conflict, Code: client.NotExportable, Message: err.Error() + ": its record is not whole yet", Err: err}
+	}
+	return manifest, err
+}

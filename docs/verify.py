@@ -1,0 +1,445 @@
+"""Verifies a bundle of evidence of Waymark without Waymark. Needs nothing but Python 3.8 and its standard library.
+
+    python3 verify.py BUNDLE.zip [trust.policy]
+
+Prints each check with what it proves and what not. The exit status is 0 if all hold, 4 if one does not. bundle.md describes the file.
+Without a policy the bundle's own word is taken for the key of the log.
+"""
+
+import base64
+import hashlib
+import json
+import re
+import struct
+import sys
+import zlib
+
+
+class Refused(Exception):
+    pass
+
+
+def refuse(condition, message):
+    if condition:
+        raise Refused(message)
+
+
+def sha256(data):
+    return hashlib.sha256(data).digest()
+
+
+# Ed25519 as in RFC 8032.
+
+P = 2**255 - 19
+L = 2**252 + 27742317777372353535851937790883648493
+D = -121665 * pow(121666, P - 2, P) % P
+
+
+def add(a, b):
+    s, t = (a[1] - a[0]) * (b[1] - b[0]) % P, (a[1] + a[0]) * (b[1] + b[0]) % P
+    u, v = 2 * a[3] * b[3] * D % P, 2 * a[2] * b[2] % P
+    e, f, g, h = t - s, v - u, v + u, t + s
+    return e * f % P, g * h % P, f * g % P, e * h % P
+
+
+def times(n, point):
+    result = (0, 1, 1, 0)
+    while n:
+        if n & 1:
+            result = add(result, point)
+        point, n = add(point, point), n >> 1
+    return result
+
+
+def recover_x(y, sign):
+    if y >= P:
+        return None
+    x2 = (y * y - 1) * pow(D * y * y + 1, P - 2, P) % P
+    x = pow(x2, (P + 3) // 8, P)
+    if (x * x - x2) % P:
+        x = x * pow(2, (P - 1) // 4, P) % P
+    if (x * x - x2) % P or (x == 0 and sign):
+        return None
+    return P - x if x & 1 != sign else x
+
+
+def decompress(data):
+    y = int.from_bytes(data, "little")
+    sign, y = y >> 255, y & ((1 << 255) - 1)
+    x = recover_x(y, sign)
+    return None if x is None else (x, y, 1, x * y % P)
+
+
+BASE_Y = 4 * pow(5, P - 2, P) % P
+BASE_X = recover_x(BASE_Y, 0)
+BASE = (BASE_X, BASE_Y, 1, BASE_X * BASE_Y % P)
+
+
+def compress(point):
+    inverse = pow(point[2], P - 2, P)
+    x, y = point[0] * inverse % P, point[1] * inverse % P
+    return (y | (x & 1) << 255).to_bytes(32, "little")
+
+
+def ed25519_verify(public, message, signature):
+    a = decompress(public)
+    s = int.from_bytes(signature[32:], "little")
+    if len(signature) != 64 or a is None or s >= L:
+        return False
+    h = int.from_bytes(hashlib.sha512(signature[:32] + public + message).digest(), "little") % L
+    minus_a = (P - a[0], a[1], a[2], P - a[3])
+    return compress(add(times(s, BASE), times(h, minus_a))) == signature[:32]
+
+
+# Keys and notes (C2SP signed-note).
+
+
+def b64(text, what):
+    try:
+        data = base64.b64decode(text, validate=True)
+    except ValueError:
+        raise Refused(what + ": it is not base64")
+    refuse(base64.b64encode(data).decode() != text, what + ": its base64 is not in the one form")
+    return data
+
+
+class Key:
+    """A public key, as name+hash+base64."""
+
+    def __init__(self, text):
+        parts = text.split("+", 2)
+        refuse(len(parts) != 3 or not parts[0] or re.search(r"\s", parts[0]), "it is not a public key: " + text[:120])
+        key = b64(parts[2], "the public key")
+        self.text, self.name, self.public = text, parts[0], key[1:]
+        self.hash = sha256(self.name.encode() + b"\n" + key)[:4]
+        refuse(len(key) != 33 or key[0] != 1 or self.hash.hex() != parts[1], "it is not an Ed25519 key: " + text[:120])
+
+    def verify(self, message, signature):
+        return ed25519_verify(self.public, message, signature)
+
+
+def open_note(note, keys):
+    """The text of a note with one signature, by one of the keys."""
+    text, found, line = note.rpartition("\n\n")
+    text += "\n"
+    match = re.fullmatch("\u2014 (\\S+) (\\S+)\n", line)
+    refuse(not found or not match or "\r" in note, "it is not a note with one signature")
+    signature = b64(match.group(2), "the signature")
+    for key in keys:
+        if key.name == match.group(1) and key.hash == signature[:4]:
+            refuse(not key.verify(text.encode(), signature[4:]), "%s did not sign it" % key.name)
+            return text
+    raise Refused("it is signed by %s, a key that does not count there" % match.group(1)[:120])
+
+
+# The zip: one form, every byte of which is compared (bundle.md).
+
+NAME = re.compile(r"[a-z0-9._/-]{1,120}")
+MAX32, MAX16 = 2**32 - 1, 2**16 - 1
+
+
+class Member:
+    def local(self):
+        name = self.name.encode()
+        return struct.pack("<IHHHHHIIIHH", 0x04034B50, 20, 8, self.method, 0, 0x21, 0, 0, 0, len(name), 0) + name
+
+    def descriptor(self):
+        form = "<IIQQ" if self.size >= MAX32 or self.packed >= MAX32 else "<IIII"
+        return struct.pack(form, 0x08074B50, self.crc, self.packed, self.size)
+
+    def entry(self):
+        name = self.name.encode()
+        large = [n for n in (self.size, self.packed, self.offset) if n >= MAX32]
+        extra = struct.pack("<HH%dQ" % len(large), 1, 8 * len(large), *large) if large else b""
+        version, short = 45 if large else 20, lambda n: min(n, MAX32)
+        head = struct.pack("<IHHHHHHIIIHHHHHII", 0x02014B50, version, version, 8, self.method, 0, 0x21, self.crc, short(self.packed), short(self.size),
+                           len(name), len(extra), 0, 0, 0, 0, short(self.offset))
+        return head + name + extra
+
+
+def end(count, size, offset):
+    plain = lambda c, s, o: struct.pack("<IHHHHIIH", 0x06054B50, 0, 0, c, c, s, o, 0)
+    if count < MAX16 and size < MAX32 and offset < MAX32:
+        return plain(count, size, offset)
+    return (struct.pack("<IQHHIIQQQQ", 0x06064B50, 44, 45, 45, 0, 0, count, count, size, offset)
+            + struct.pack("<IIQI", 0x07064B50, 0, offset + size, 1) + plain(MAX16, MAX32, MAX32))
+
+
+def good_name(name):
+    return NAME.fullmatch(name) and not any(part in ("", ".", "..") for part in name.split("/"))
+
+
+class Zip:
+    def __init__(self, file):
+        self.file = file
+        size = file.seek(0, 2)
+        tail = self.at(max(size - 98, 0), min(size, 98))
+        refuse(len(tail) < 22, "end: it is cut off")
+        _, _, _, _, count, length, offset, _ = struct.unpack("<IHHHHIIH", tail[-22:])
+        if offset == MAX32 and len(tail) == 98:
+            count, length, offset = struct.unpack("<QQQ", tail[32:56])
+        refuse(count > 100000 or length > 32 << 20, "end: there are too many members")
+        last = end(count, length, offset) if count <= MAX32 and length <= MAX32 else b""
+        refuse(tail[-len(last):] != last, "end: it is not in the one form")
+        refuse(offset + length + len(last) != size, "end: something is between the directory and the end, or beyond both")
+        self.members, self.names = [], set()
+        rest = self.at(offset, length)
+        for number in range(count):
+            rest = rest[self.entry("directory entry %d" % number, rest):]
+        refuse(rest, "directory: something is behind its last entry")
+        position = 0
+        for m in self.members:
+            refuse(m.offset != position, m.name + ": members overlap, or something is between them")
+            refuse(self.at(position, len(m.local())) != m.local(), m.name + ": header: it is not in the one form")
+            m.begin = position + len(m.local())
+            position = m.begin + m.packed + len(m.descriptor())
+            refuse(position > offset, m.name + ": it reaches beyond the members")
+            refuse(self.at(m.begin + m.packed, len(m.descriptor())) != m.descriptor(), m.name + ": descriptor: it is not in the one form")
+        refuse(position != offset, "directory: something is between it and the last member")
+
+    def at(self, offset, length):
+        self.file.seek(offset)
+        return self.file.read(length)
+
+    def entry(self, where, data):
+        refuse(len(data) < 46, where + ": it is cut off")
+        fields = struct.unpack("<IHHHHHHIIIHHHHHII", data[:46])
+        m = Member()
+        m.method, m.crc, m.packed, m.size, m.offset = fields[4], fields[7], fields[8], fields[9], fields[16]
+        length = 46 + fields[10] + fields[11]
+        more = data[46 + fields[10] + 4:length]
+        for name in ("size", "packed", "offset"):
+            if getattr(m, name) == MAX32:
+                refuse(len(more) < 8, where + ": a size beyond 4 GiB is missing")
+                setattr(m, name, struct.unpack("<Q", more[:8])[0])
+                more = more[8:]
+        m.name = data[46:46 + fields[10]].decode("latin-1")
+        refuse(not good_name(m.name), where + ": it is no name for a member")
+        refuse(m.method not in (0, 8), where + ": method is %d, not 0 or 8" % m.method)
+        refuse(data[:length] != m.entry(), where + ": it is not in the one form")
+        refuse(m.name in self.names, where + ": a second member " + m.name)
+        self.names.add(m.name)
+        self.members.append(m)
+        return length
+
+    def read(self, m, keep=False):
+        """Digests of the content and of the bytes in the zip, and the content if it is to be kept."""
+        content, packed, crc, size, kept = hashlib.sha256(), hashlib.sha256(), 0, 0, []
+        inflate = zlib.decompressobj(-15) if m.method else None
+        left, position = m.packed, m.begin
+        while left:
+            block = self.at(position, min(left, 1 << 16))
+            refuse(not block, m.name + ": it is cut off")
+            left, position = left - len(block), position + len(block)
+            packed.update(block)
+            while block:
+                if inflate:
+                    refuse(inflate.eof, m.name + ": something is behind its content")
+                    try:
+                        data = inflate.decompress(block, 1 << 20)
+                    except zlib.error:
+                        raise Refused(m.name + ": it cannot be inflated")
+                    block = inflate.unconsumed_tail or inflate.unused_data
+                else:
+                    data, block = block, b""
+                content.update(data)
+                crc, size = zlib.crc32(data, crc), size + len(data)
+                refuse(size > m.size, m.name + ": its size is not %d" % m.size)
+                if keep:
+                    kept.append(data)
+        refuse(inflate and not inflate.eof or size != m.size, m.name + ": its size is not %d" % m.size)
+        refuse(crc != m.crc, m.name + ": its CRC is another")
+        return content.hexdigest(), packed.hexdigest(), b"".join(kept)
+
+
+# Checks.
+
+
+def strict(text, what, shape):
+    """JSON in the one form: members in this order, no white space, a line end."""
+
+    def check(value, shape):
+        if isinstance(shape, list):
+            return value is None or isinstance(value, list) and all(check(v, shape[0]) for v in value)
+        if isinstance(shape, dict):
+            return isinstance(value, dict) and list(value) == list(shape) and all(check(value[k], shape[k]) for k in shape)
+        return type(value) is shape
+
+    try:
+        value = json.loads(text.decode("utf-8"))
+        again = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    except (ValueError, RecursionError):
+        raise Refused(what + ": it is not JSON")
+    again = again.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029") + "\n"
+    refuse(not check(value, shape) or again.encode("utf-8", "replace") != text, what + ": it is not in the one form")
+    return value
+
+
+ENVELOPE = {"payload": str, "payloadType": str, "signatures": [{"keyid": str, "sig": str}]}
+STATEMENT = {"_type": str, "subject": [{"name": str, "digest": {"sha256": str}}], "predicateType": str,
+             "predicate": {"document": str, "pipeline": str, "plan": str, "run": str, "status": str}}
+MANIFEST = {"bundle": int, "gaps": [{"what": str, "why": str}], "members": [{"name": str, "bytes": int, "sha256": str, "packed": str}], "payloads": str}
+
+
+class Bundle:
+    def __init__(self, file, trusted):
+        self.file, self.trusted, self.kept, self.bad, self.origin = file, trusted, {}, None, ""
+
+    def form(self):
+        self.zip = Zip(self.file)
+        names = [m.name for m in self.zip.members]
+        refuse(len(names) < 3 or names[0] != "mimetype" or names[-2:] != ["manifest.json", "manifest.dsse.json"], "it is not a bundle")
+        refuse(names[1:-2] != sorted(names[1:-2]), "its members are not sorted")
+        for m in self.zip.members:
+            stored = m.name in ("mimetype", "manifest.json", "manifest.dsse.json") or m.name.startswith("payloads/")
+            refuse(stored == bool(m.method), m.name + ": method is not the one that its name asks for")
+
+    def statement(self):
+        envelope = strict(self.zip.read(self.zip.members[-1], True)[2], "manifest.dsse.json", ENVELOPE)
+        kind, signatures = envelope["payloadType"], envelope["signatures"] or []
+        refuse(kind != "application/vnd.in-toto+json" or len(signatures) != 1, "manifest.dsse.json: it does not have one signature")
+        self.key = Key(signatures[0]["keyid"])
+        payload = b64(envelope["payload"], "manifest.dsse.json: payload")
+        signed = b"DSSEv1 %d %s %d %s" % (len(kind), kind.encode(), len(payload), payload)
+        refuse(not self.key.verify(signed, b64(signatures[0]["sig"], "manifest.dsse.json: sig")), "manifest.dsse.json: %s did not sign it" % self.key.name)
+        said = strict(payload, "the statement", STATEMENT)
+        subjects = said["subject"] or [{"name": ""}]
+        refuse(said["_type"] != "https://in-toto.io/Statement/v1" or said["predicateType"] != "urn:waymark:run:v1" or subjects[0]["name"] != "manifest.json",
+               "manifest.dsse.json: it is not a statement about the manifest of a run")
+        self.said = said["predicate"]
+        manifest = self.zip.read(self.zip.members[-2], True)[2]
+        refuse(sha256(manifest).hex() != subjects[0]["digest"]["sha256"], "manifest.json: its SHA-256 is not the one that was signed")
+        self.manifest = strict(manifest, "manifest.json", MANIFEST)
+        refuse(self.manifest["bundle"] != 1, "manifest.json: it is of another version")
+        self.gaps = self.manifest["gaps"] or []
+
+    def members(self):
+        listed = self.manifest["members"] or []
+        for i, m in enumerate(self.zip.members[:-2]):
+            refuse(i >= len(listed) or listed[i]["name"] != m.name, m.name + ": it is not the next member of the manifest")
+            keep = m.name == "record/runs.ndjson" or m.name.startswith("log/")
+            refuse(keep and m.size > 16 << 20, m.name + ": it is too large")
+            content, packed, kept = self.zip.read(m, keep)
+            refuse(m.size != listed[i]["bytes"] or content != listed[i]["sha256"], m.name + ": its SHA-256 is not that of the manifest")
+            refuse(packed != listed[i]["packed"], m.name + ": its bytes in the zip are not those of the manifest")
+            if keep:
+                self.kept[m.name] = kept
+            if m.name.startswith("payloads/") and m.name != "payloads/%s/%s" % (content[:2], content):
+                self.bad = self.bad or m.name
+        refuse(len(listed) > len(self.zip.members) - 2, "the manifest lists a member that is not here")
+
+    def log(self):
+        log, sealers, head, began = None, {}, None, False
+        for name in sorted(n for n in self.kept if n.endswith(".entry")):
+            match = re.fullmatch(r"log/(\d{12,})\.entry", name)
+            refuse(not match, name + ": it is not named as an entry is")
+            position, note = int(match.group(1)), self.kept[name].decode("utf-8", "replace")
+            line = note.partition("\n")[0]
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                raise Refused(name + ": it is not a statement")
+            refuse(json.dumps(entry, ensure_ascii=False, separators=(",", ":"), sort_keys=True) != line, name + ": it is not in canonical form")
+            if position == 0:
+                refuse(entry.get("type") != "genesis", name + ": it is the first, and no genesis")
+                log = Key(entry["key"])
+                refuse(log.name != entry.get("origin"), name + ": it names no key of the log")
+                refuse(self.trusted and log.text != self.trusted, "the log's key is not the trusted one")
+            refuse(log is None, name + ": the log has no genesis")
+            open_note(note, sealers.values() if entry.get("type") == "began" else [log])
+            head = self.included(name, position, log, head)
+            if entry["type"] == "key":
+                sealers[entry["key"]] = Key(entry["key"])
+            elif entry["type"] == "revoked":
+                sealers.pop(entry["key"], None)
+            elif entry["type"] == "began":
+                same = (entry.get("run"), entry.get("pipeline"), entry.get("document")) == (self.said["run"], self.said["pipeline"], self.said["document"])
+                refuse(not same, name + ": it is about another run, pipeline or document")
+                began = True
+        if log is None:
+            refuse(self.trusted or not any(g["what"] == "log" for g in self.gaps), "no entry of a log is in the bundle: nothing vouches for the key that signed it")
+            return
+        refuse(self.key.text not in sealers, "the key that signed the bundle does not count in the log")
+        refuse(not began, "no entry says that the run began")
+        self.origin = log.name
+
+    def included(self, name, position, log, head):
+        """Checks the tlog-proof of an entry, all of which are under one head."""
+        proof = self.kept.get(name[:-len("entry")] + "proof", b"").decode("utf-8", "replace")
+        lines, _, note = proof.partition("\n\n")
+        lines = lines.split("\n")
+        refuse(lines[:2] != ["c2sp.org/tlog-proof@v1", "index %d" % position] or len(lines) > 65, name + ": its proof is not here, or of another entry")
+        refuse(head is not None and head[0] != note, name + ": its proof is under another head")
+        if head is None:
+            match = re.fullmatch(r"(.*)\n([1-9][0-9]*)\n(.*)\n", open_note(note, [log]))
+            refuse(not match or match.group(1) != log.name, name + ": its head is not one of the log")
+            head = (note, int(match.group(2)), b64(match.group(3), "the root"))
+        hashes = [b64(line, name + ": its path") for line in lines[2:]]
+        refuse(position >= head[1] or root(position, head[1], sha256(b"\0" + self.kept[name]), hashes) != head[2], name + ": it is not in the log")
+        return head
+
+    def document(self):
+        try:
+            run = json.loads(self.kept.get("record/runs.ndjson", b""))
+            text, plan = run["document"], run["plan"]
+        except (ValueError, KeyError, TypeError):
+            raise Refused("record/runs.ndjson: it is not the record of one run")
+        same = (run.get("run_id"), run.get("pipeline"), run.get("status")) == (self.said["run"], self.said["pipeline"], self.said["status"])
+        refuse(not same, "record/runs.ndjson: it is about another run than the statement")
+        refuse(run["document_sha256"] != self.said["document"] or sha256(text.encode()).hex() != self.said["document"], "record/runs.ndjson: it has another document")
+        refuse(run["plan_sha256"] != self.said["plan"] or sha256(plan.encode()).hex() != self.said["plan"], "record/runs.ndjson: it has another plan")
+
+    def payloads(self):
+        refuse(self.bad, "%s: its SHA-256 is not its name" % self.bad)
+
+
+def root(index, size, leaf, path):
+    """The root that a path leads to (RFC 9162, 2.1.3.2); None if it is too short or too long."""
+    last, path = size - 1, list(path)
+    while last:
+        if index & 1 or index < last:
+            if not path:
+                return None
+            leaf = sha256(b"\1" + path.pop(0) + leaf) if index & 1 else sha256(b"\1" + leaf + path.pop(0))
+        index, last = index >> 1, last >> 1
+    return None if path else leaf
+
+
+CHECKS = [
+    ("form", "nothing is hidden in the file", "anything about its content"),
+    ("statement", "who signed this bundle, and of which run it is", "that the record was true when it was exported"),
+    ("members", "not one bit of any member differs from what was exported", "that what was not exported is not there"),
+    ("log", "the run began before the head of the log was signed, and its keys count", "that the head is the newest, or that a key was not revoked later"),
+    ("document", "document and plan are those that record, statement and log name", "that the document is a good one"),
+    ("payloads", "each payload is the bytes whose SHA-256 is its name", "that the source told the truth"),
+]
+
+
+def verify(path, policy=None):
+    trusted = ""
+    if policy:
+        with open(policy, encoding="utf-8") as file:
+            trusted = next((line[4:].strip() for line in file if line.startswith("log ")), None)
+        if not trusted:
+            sys.exit("the policy names no log")
+    with open(path, "rb") as file:
+        bundle = Bundle(file, trusted)
+        for name, proves, does_not in CHECKS:
+            try:
+                getattr(bundle, name)()
+            except Refused as reason:
+                print("NOT verified: %s: %s" % (name, reason))
+                return 4
+            print("%-10s ok  proves: %s\n%15snot: %s" % (name, proves, "", does_not))
+    for gap in bundle.gaps:
+        print("not in it: %s: %s" % (gap["what"], gap["why"]))
+    print("verified%s: run %s of %s, %s; signed by %s" % (
+        "" if trusted else " by its own word", bundle.said["run"], bundle.said["pipeline"], bundle.said["status"], bundle.key.name))
+    print("not done here: the rows are not computed again")
+    return 0
+
+
+if __name__ == "__main__":
+    if not 2 <= len(sys.argv) <= 3:
+        sys.exit(__doc__)
+    sys.exit(verify(*sys.argv[1:]))

@@ -1,0 +1,233 @@
+package bundle_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/evidence"
+	"waymark/evidence/bundle"
+	"waymark/evidence/keys"
+	"waymark/landscape"
+	"waymark/landscape/landscapetest"
+	"waymark/payload"
+	"waymark/payload/memstore"
+	"waymark/pipeline"
+	"waymark/tests/services"
+	"waymark/tests/storages"
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(services.Main(m))
+}
+
+// scene is a record with one run, its log and its payloads.
+type scene struct {
+	driver   landscape.Driver
+	log      *landscape.Log
+	payloads *payload.Store
+	key      keys.Key
+	trusted  string // the key of the log
+}
+
+// run is the id of the run of a scene.
+const run = "one"
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// newScene records a run of two chunks, the packs of which are stored, and has its log signed.
+func newScene(t testing.TB) *scene {
+	t.Helper()
+	return newSceneIn(t, storages.Use(t, storages.Memory).Landscape(t))
+}
+
+func newSceneIn(t testing.TB, driver landscape.Driver) *scene {
+	t.Helper()
+	ctx, folder := t.Context(), t.TempDir()
+	s := &scene{driver: driver, payloads: payload.New(&memstore.Store{}, payload.Options{})}
+	e, err := evidence.Open(ctx, landscape.New(s.driver, nil), evidence.Options{Keys: folder, Make: true, Host: "h"})
+	require.NoError(t, err)
+	s.log = e.Log
+	made := landscapetest.Scene{Run: run, Chunks: 2, ChunkRows: 10}
+	head, graph := made.Graph()
+	head.DocumentSHA256, head.PlanSHA256 = digest(head.Document), digest(head.Plan)
+	require.NoError(t, s.log.BeginRun(ctx, head, graph))
+	for i := range 2 {
+		chunk, records := made.Chunk(i)
+		pack, err := s.payloads.Put(ctx, fmt.Appendf(nil, "pack %d", i))
+		require.NoError(t, err)
+		chunk.Pack = string(pack)
+		require.NoError(t, s.log.RecordChunk(ctx, chunk, records))
+	}
+	require.NoError(t, e.Notary.Pass(ctx))
+	s.key, err = keys.Load(folder, keys.Sealer)
+	require.NoError(t, err)
+	known, err := evidence.Keys(ctx, s.log.Reader)
+	require.NoError(t, err)
+	s.trusted = known[0].Key
+	return s
+}
+
+func (s *scene) ended(t testing.TB) *scene {
+	t.Helper()
+	require.NoError(t, s.log.StopRun(t.Context(), run, pipeline.Failed, "no reason"))
+	return s
+}
+
+// export returns the bundle of the run, as it is recorded in log.
+func (s *scene) export(t testing.TB, log *landscape.Reader, payloads bundle.Payloads) ([]byte, *bundle.Manifest) {
+	t.Helper()
+	recorded, err := log.Run(t.Context(), run)
+	require.NoError(t, err)
+	var b bytes.Buffer
+	manifest, err := bundle.Export(t.Context(), &b, log, s.payloads, recorded, bundle.Options{Payloads: payloads, Key: s.key})
+	require.NoError(t, err)
+	return b.Bytes(), manifest
+}
+
+func verify(t testing.TB, file []byte, key string) *bundle.Report {
+	t.Helper()
+	report, err := bundle.Verify(bytes.NewReader(file), int64(len(file)), key)
+	require.NoError(t, err)
+	return report
+}
+
+func TestExportAndVerify(t *testing.T) {
+	s := newScene(t)
+	recorded, err := s.log.Run(t.Context(), run)
+	require.NoError(t, err)
+	_, err = bundle.Export(t.Context(), new(bytes.Buffer), s.log.Reader, s.payloads, recorded, bundle.Options{Key: s.key})
+	require.ErrorIs(t, err, bundle.ErrRunning)
+	s.ended(t)
+
+	for _, payloads := range []bundle.Payloads{bundle.NoPayloads, bundle.SourcePayloads, bundle.AllPayloads} {
+		file, manifest := s.export(t, s.log.Reader, payloads)
+		require.Empty(t, manifest.Gaps)
+		require.Equal(t, payloads != bundle.NoPayloads, strings.Contains(fmt.Sprint(manifest.Members), "payloads/"))
+		report := verify(t, file, s.trusted)
+		require.Empty(t, report.Problem)
+		require.True(t, report.Trusted)
+		require.Equal(t, run, report.Run)
+		require.Len(t, report.Checks, 6)
+		require.False(t, verify(t, file, "").Trusted, "without a policy it is the bundle's own word")
+	}
+	other := newScene(t)
+	file, _ := s.export(t, s.log.Reader, bundle.NoPayloads)
+	require.Contains(t, verify(t, file, other.trusted).Problem, "log: the log's key is")
+
+	s.key = other.key // a key that the log does not know
+	file, _ = s.export(t, s.log.Reader, bundle.NoPayloads)
+	require.Contains(t, verify(t, file, s.trusted).Problem, "log: the key that signed the bundle does not count")
+	require.NotContains(t, string(file), "PRIVATE+KEY")
+}
+
+// TestTablesOfARun has every table that has records of a run in the bundle, whatever tables come.
+func TestTablesOfARun(t *testing.T) {
+	s := newScene(t).ended(t)
+	_, manifest := s.export(t, s.log.Reader, bundle.NoPayloads)
+	for _, table := range landscape.Tables() {
+		some := false
+		for _, c := range table.Columns {
+			some = some || c.Name == "run_id"
+		}
+		if !some || table.Columns[0].Name != "run_id" {
+			continue
+		}
+		n := 0
+		require.NoError(t, s.log.Read(t.Context(), table.Zero(), landscape.Query{Prefix: []any{run}}, func(landscape.Record) bool { n++; return true }))
+		there := strings.Contains(fmt.Sprint(manifest.Members), "record/"+table.Name+".ndjson")
+		require.Equal(t, n > 0 && table.Name != "salts", there, table.Name)
+	}
+}
+
+// TestSameBytes exports a run that is recorded in SQLite and in Postgres. tests/cli/bundle.txtar does so in other time zones, and with other threads.
+func TestSameBytes(t *testing.T) {
+	lite, large := storages.Use(t, storages.Memory).Landscape(t), storages.Use(t, storages.PostgresFiles).Landscape(t)
+	s := newSceneIn(t, both{lite.Driver, large.Driver}).ended(t)
+	fromLite, _ := s.export(t, landscape.NewReader(lite.Driver), bundle.AllPayloads)
+	fromLarge, _ := s.export(t, landscape.NewReader(large.Driver), bundle.AllPayloads)
+	require.Empty(t, verify(t, fromLite, s.trusted).Problem)
+	require.True(t, bytes.Equal(fromLite, fromLarge))
+}
+
+// both records everything in two landscapes, and reads from the first.
+type both struct {
+	landscape.Driver
+	second landscape.Driver
+}
+
+func (b both) Commit(ctx context.Context, tx landscape.Tx) error {
+	if err := b.Driver.Commit(ctx, tx); err != nil {
+		return err
+	}
+	return b.second.Commit(ctx, tx)
+}
+
+// TestGaps lists what should be in a bundle and is not.
+func TestGaps(t *testing.T) {
+	s := newScene(t).ended(t)
+	lost, err := s.payloads.Put(t.Context(), []byte("pack 1"))
+	require.NoError(t, err)
+	require.NoError(t, s.payloads.Delete(t.Context(), lost))
+	file, manifest := s.export(t, s.log.Reader, bundle.SourcePayloads)
+	require.Len(t, manifest.Gaps, 1)
+	require.Equal(t, "payloads/"+string(lost)[:2]+"/"+string(lost), manifest.Gaps[0].What)
+	report := verify(t, file, s.trusted)
+	require.Empty(t, report.Problem)
+	require.Equal(t, manifest.Gaps, report.Gaps)
+	var text bytes.Buffer
+	require.NoError(t, report.WriteText(&text))
+	require.Contains(t, text.String(), "not in it: payloads/")
+	require.Contains(t, text.String(), "; 1 left out")
+
+	unlogged := landscapetest.Scene{Run: "two", Chunks: 1, ChunkRows: 1}
+	head, graph := unlogged.Graph()
+	head.DocumentSHA256, head.PlanSHA256 = digest(head.Document), digest(head.Plan)
+	plain := landscape.New(s.driver, nil)
+	require.NoError(t, plain.BeginRun(t.Context(), head, graph))
+	require.NoError(t, plain.StopRun(t.Context(), "two", pipeline.Failed, "no reason"))
+	recorded, err := plain.Run(t.Context(), "two")
+	require.NoError(t, err)
+	var b bytes.Buffer
+	_, err = bundle.Export(t.Context(), &b, plain.Reader, s.payloads, recorded, bundle.Options{Payloads: bundle.NoPayloads, Key: s.key})
+	require.NoError(t, err)
+	require.Empty(t, verify(t, b.Bytes(), "").Problem)
+	require.Contains(t, verify(t, b.Bytes(), s.trusted).Problem, "log: no entry of a log is in the bundle")
+}
+
+// every is the distance of the bytes that TestSingleByte changes: `make campaigns` takes 1.
+var every = flag.Int("every", 41, "how many bytes of a bundle are from one that is changed to the next")
+
+// TestSingleByte changes bytes of a bundle in three ways each: every change is found, and a place is named.
+func TestSingleByte(t *testing.T) {
+	s := newScene(t).ended(t)
+	file, _ := s.export(t, s.log.Reader, bundle.AllPayloads)
+	for at := 0; at < len(file); at += *every {
+		was := file[at]
+		for _, is := range []byte{was + 1, was ^ 0x80, 0} {
+			if is == was {
+				continue
+			}
+			file[at] = is
+			problem := verify(t, file, s.trusted).Problem
+			require.NotEmpty(t, problem, "byte %d is %d, not %d", at, is, was)
+			check, what, _ := strings.Cut(problem, ": ")
+			require.Contains(t, []string{"form", "statement", "members"}, check)
+			require.Regexp(t, `^(end|directory|[a-z0-9._/-]+)[: ]`, what, "byte %d: no place is named", at)
+		}
+		file[at] = was
+	}
+	require.Empty(t, verify(t, file, s.trusted).Problem)
+}

@@ -1,0 +1,121 @@
+package bundle
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"waymark/evidence/keys"
+)
+
+// Words of the statement. Stored in bundles; never change one.
+const (
+	payloadType   = "application/vnd.in-toto+json"
+	statementType = "https://in-toto.io/Statement/v1"
+	predicateType = "urn:waymark:run:v1"
+)
+
+// Statement is what the sealer of a bundle signs, in the form of in-toto. The first subject is the manifest, the others are published outputs.
+type Statement struct {
+	Type          string    `json:"_type"`
+	Subject       []Subject `json:"subject"`
+	PredicateType string    `json:"predicateType"`
+	Predicate     Predicate `json:"predicate"`
+}
+
+// Subject is a file with its digest.
+type Subject struct {
+	Name   string `json:"name"`
+	Digest struct {
+		SHA256 string `json:"sha256"`
+	} `json:"digest"`
+}
+
+// Predicate says which run it is.
+type Predicate struct {
+	Document string `json:"document"` // SHA-256 in hex
+	Pipeline string `json:"pipeline"`
+	Plan     string `json:"plan"` // SHA-256 in hex
+	Run      string `json:"run"`
+	Status   string `json:"status"`
+}
+
+// envelope is DSSE's, with one signature.
+type envelope struct {
+	Payload     []byte      `json:"payload"`
+	PayloadType string      `json:"payloadType"`
+	Signatures  []signature `json:"signatures"`
+}
+
+type signature struct {
+	KeyID string `json:"keyid"` // the public key, as name+hash+base64
+	Sig   []byte `json:"sig"`
+}
+
+// preAuthentication is what DSSE signs.
+func preAuthentication(payload []byte) []byte {
+	return append(fmt.Appendf(nil, "DSSEv1 %d %s %d ", len(payloadType), payloadType, len(payload)), payload...)
+}
+
+// encode writes JSON in the one form that bundles have: members as declared, no white space, a line end.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(v)
+	return b.Bytes(), err
+}
+
+// decode reads what encode wrote, and refuses everything else.
+func decode[T any](text []byte) (v T, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&v); err != nil {
+		return v, err
+	}
+	again, err := encode(v)
+	if err == nil && !bytes.Equal(again, text) {
+		err = errors.New("it is not in the one form: other white space, order, names or escapes")
+	}
+	return v, err
+}
+
+// seal signs a statement.
+func seal(s Statement, by keys.Key) ([]byte, error) {
+	payload, err := encode(s)
+	if err != nil {
+		return nil, err
+	}
+	sig, err := by.Sign(preAuthentication(payload))
+	if err != nil {
+		return nil, err
+	}
+	return encode(envelope{payload, payloadType, []signature{{by.VKey, sig}}})
+}
+
+// open verifies an envelope, and returns what it says and the key that signed it. Nothing of the payload is read before its signature holds.
+func open(text []byte) (s Statement, key string, err error) {
+	e, err := decode[envelope](text)
+	if err != nil {
+		return s, "", err
+	}
+	if e.PayloadType != payloadType || len(e.Signatures) != 1 {
+		return s, "", errors.New("it does not have one signature of an in-toto statement")
+	}
+	key = e.Signatures[0].KeyID
+	verifier, err := note.NewVerifier(key)
+	if err != nil {
+		return s, "", fmt.Errorf("its keyid is not a public key: %.120q", key)
+	}
+	if !verifier.Verify(preAuthentication(e.Payload), e.Signatures[0].Sig) {
+		return s, "", fmt.Errorf("%s did not sign it", verifier.Name())
+	}
+	s, err = decode[Statement](e.Payload)
+	if err == nil && (s.Type != statementType || s.PredicateType != predicateType || len(s.Subject) == 0 || s.Subject[0].Name != manifestName) {
+		err = errors.New("it is not a statement about the manifest of a run")
+	}
+	return s, key, err
+}

@@ -1,0 +1,260 @@
+package bundle
+
+import (
+	"bufio"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	_ "embed"
+
+	"waymark/evidence"
+	"waymark/evidence/keys"
+	"waymark/evidence/strictzip"
+	"waymark/landscape"
+	"waymark/payload"
+	"waymark/pipeline"
+	rowseal "waymark/seal"
+)
+
+// Options say what goes into a bundle.
+type Options struct {
+	Payloads Payloads
+	Key      keys.Key // signs it
+}
+
+// ErrRunning says that a run has not ended, so that its record is not whole.
+var ErrRunning = errors.New("it has not ended")
+
+// Export writes the bundle of a run as a stream: the same bytes each time, as long as record, log and payloads are the same. The error wraps
+// ErrRunning if the run has not ended; what was written is of no use after any error.
+func Export(ctx context.Context, to io.Writer, log *landscape.Reader, store *payload.Store, run landscape.Run, o Options) (*Manifest, error) {
+	if run.Status == pipeline.Running {
+		return nil, fmt.Errorf("run %s: %w", run.ID, ErrRunning)
+	}
+	e := &export{
+		zip: strictzip.NewWriter(to), log: log.Marked(), store: store, run: run, options: o,
+		manifest: &Manifest{Bundle: formVersion, Gaps: []Gap{}, Payloads: o.Payloads},
+	}
+	for _, write := range []func(context.Context) error{e.mime, e.proofs, e.payloads, e.readme, e.records, e.sign} {
+		if err := write(ctx); err != nil {
+			return nil, fmt.Errorf("export run %s: %w", run.ID, err)
+		}
+	}
+	return e.manifest, e.zip.Close()
+}
+
+type export struct {
+	zip      *strictzip.Writer
+	log      *landscape.Reader
+	store    *payload.Store
+	run      landscape.Run
+	options  Options
+	manifest *Manifest
+}
+
+// add writes a member. Members come in the order of their names, but for the first and the last two.
+func (e *export) add(name string, write func(io.Writer) error) error {
+	m, d, err := e.zip.Add(name, stored(name), write)
+	if err == nil {
+		e.manifest.Members = append(e.manifest.Members, Member{name, m.Size, hex.EncodeToString(d.Content[:]), hex.EncodeToString(d.Packed[:])})
+	}
+	return err
+}
+
+func (e *export) addText(name, text string) error {
+	return e.add(name, func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	})
+}
+
+func (e *export) gap(what string, why error) {
+	e.manifest.Gaps = append(e.manifest.Gaps, Gap{what, why.Error()})
+}
+
+func (e *export) mime(context.Context) error { return e.addText(mimeName, mime) }
+
+//go:embed readme.txt
+var readme string
+
+func (e *export) readme(context.Context) error { return e.addText(readmeName, readme) }
+
+// proofs adds the entries of the log.
+func (e *export) proofs(ctx context.Context) error {
+	proofs, err := evidence.ProofsOf(ctx, e.log, e.run.ID)
+	if errors.Is(err, landscape.ErrNotFound) || errors.Is(err, evidence.ErrUnsigned) {
+		e.gap("log", err)
+		return nil
+	}
+	for _, p := range proofs {
+		if err == nil {
+			err = e.addText(entryName(p.Position), p.Entry)
+		}
+		if err == nil {
+			err = e.addText(proofName(p.Position), p.Text)
+		}
+	}
+	return err
+}
+
+func entryName(position int64) string { return fmt.Sprintf("%s%012d.entry", logFolder, position) }
+func proofName(position int64) string { return fmt.Sprintf("%s%012d.proof", logFolder, position) }
+
+// payloads adds the payloads that were asked for, each once.
+func (e *export) payloads(ctx context.Context) error {
+	wanted, err := e.wanted(ctx)
+	if err != nil {
+		return err
+	}
+	for _, digest := range slices.Compact(slices.Sorted(slices.Values(wanted))) {
+		d, err := payload.ParseDigest(digest)
+		if err != nil {
+			return err
+		}
+		data, err := e.store.Get(ctx, d)
+		if errors.Is(err, payload.ErrNotFound) || errors.Is(err, payload.ErrCorrupt) {
+			e.gap(packName(digest), err)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		err = e.add(packName(digest), func(w io.Writer) error {
+			_, err := w.Write(data)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func packName(digest string) string { return packFolder + digest[:2] + "/" + digest }
+
+// wanted returns the digests of the payloads that go into the bundle.
+func (e *export) wanted(ctx context.Context) (digests []string, err error) {
+	if e.options.Payloads == NoPayloads {
+		return nil, nil
+	}
+	all := e.options.Payloads == AllPayloads
+	err = landscape.Each(ctx, e.log, func(c landscape.Chunk) bool {
+		if c.Fold == nil || all {
+			digests = append(digests, c.Pack)
+		}
+		return true
+	}, e.run.ID)
+	if err != nil {
+		return nil, err
+	}
+	tables, err := landscape.Select[landscape.LookupTable](ctx, e.log, e.run.ID)
+	for _, t := range tables {
+		digests = append(digests, t.SHA256)
+	}
+	if err != nil || !all {
+		return digests, err
+	}
+	err = landscape.Each(ctx, e.log, func(f landscape.FoldRecord) bool {
+		if f.State != "" {
+			digests = append(digests, f.State)
+		}
+		return true
+	}, e.run.ID)
+	return digests, err
+}
+
+// tables are those whose records are of one run, by name. Salts are not among them: with a key, its owner could open what a later bundle hides.
+func tables() (found []*landscape.Table) {
+	for _, t := range landscape.Tables() {
+		key := t.Columns[0].Name
+		if (key == "run_id" || key == "parent_run") && t.Name != (landscape.Salts{}).Table() {
+			found = append(found, t)
+		}
+	}
+	slices.SortFunc(found, func(a, b *landscape.Table) int {
+		if a.Name < b.Name {
+			return -1
+		}
+		return 1
+	})
+	return found
+}
+
+// records adds every table that has records of the run: a line for each, by key.
+func (e *export) records(ctx context.Context) error {
+	for _, t := range tables() {
+		some := false
+		err := e.log.Read(ctx, t.Zero(), landscape.Query{Prefix: []any{e.run.ID}, Limit: 1}, func(landscape.Record) bool {
+			some = true
+			return false
+		})
+		if err == nil && some {
+			err = e.add(recordFolder+t.Name+".ndjson", func(w io.Writer) error { return e.table(ctx, w, t) })
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *export) table(ctx context.Context, to io.Writer, t *landscape.Table) error {
+	w := bufio.NewWriterSize(to, 1<<18)
+	var line []byte
+	var failed error
+	err := e.log.Read(ctx, t.Zero(), landscape.Query{Prefix: []any{e.run.ID}}, func(r landscape.Record) bool {
+		members := make([]rowseal.Member, 0, len(t.Columns)+1)
+		for i, value := range t.AppendValues(nil, r) {
+			members = append(members, rowseal.Member{Name: t.Columns[i].Name, Value: value})
+		}
+		line = append(rowseal.AppendLine(line[:0], t.Name, members), '\n')
+		_, failed = w.Write(line)
+		return failed == nil
+	})
+	return errors.Join(err, failed, w.Flush())
+}
+
+// sign adds the manifest and the statement about it.
+func (e *export) sign(ctx context.Context) error {
+	text, err := encode(e.manifest)
+	if err != nil {
+		return err
+	}
+	m, d, err := e.zip.Add(manifestName, stored(manifestName), func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s := Statement{Type: statementType, PredicateType: predicateType, Predicate: Predicate{
+		Document: e.run.DocumentSHA256, Pipeline: e.run.Pipeline, Plan: e.run.PlanSHA256, Run: e.run.ID, Status: string(e.run.Status),
+	}}
+	s.add(m.Name, hex.EncodeToString(d.Content[:]))
+	outputs, err := landscape.Select[landscape.ArtifactRecord](ctx, e.log, e.run.ID)
+	for _, output := range outputs {
+		s.add(output.Path, output.SHA256)
+	}
+	if err != nil {
+		return err
+	}
+	signed, err := seal(s, e.options.Key)
+	if err != nil {
+		return err
+	}
+	_, _, err = e.zip.Add(envelopeName, stored(envelopeName), func(w io.Writer) error {
+		_, err := w.Write(signed)
+		return err
+	})
+	return err
+}
+
+func (s *Statement) add(name, digest string) {
+	subject := Subject{Name: name}
+	subject.Digest.SHA256 = digest
+	s.Subject = append(s.Subject, subject)
+}

@@ -1,0 +1,353 @@
+package bundle_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/evidence"
+	"waymark/evidence/bundle"
+	"waymark/evidence/keys"
+	"waymark/evidence/strictzip"
+)
+
+// parts is a bundle taken apart.
+type parts struct {
+	names    []string // of the members
+	contents map[string]string
+}
+
+func takeApart(t *testing.T, file []byte) *parts {
+	t.Helper()
+	r, err := strictzip.NewReader(bytes.NewReader(file), int64(len(file)))
+	require.NoError(t, err)
+	p := &parts{contents: map[string]string{}}
+	for _, m := range r.Members() {
+		var content strings.Builder
+		_, err := r.Read(m, func(r io.Reader) error {
+			_, err := io.Copy(&content, r)
+			return err
+		})
+		require.NoError(t, err)
+		p.names = append(p.names, m.Name)
+		p.contents[m.Name] = content.String()
+	}
+	return p
+}
+
+// zip puts the parts together as they are.
+func (p *parts) zip(t *testing.T) []byte {
+	t.Helper()
+	file, _ := p.zipped(t, p.names)
+	return file
+}
+
+func (p *parts) zipped(t *testing.T, names []string) ([]byte, []bundle.Member) {
+	t.Helper()
+	var b bytes.Buffer
+	var members []bundle.Member
+	w := strictzip.NewWriter(&b)
+	for _, name := range names {
+		stored := name == "mimetype" || strings.HasPrefix(name, "manifest") || strings.HasPrefix(name, "payloads/")
+		m, d, err := w.Add(name, stored, func(w io.Writer) error {
+			_, err := io.WriteString(w, p.contents[name])
+			return err
+		})
+		require.NoError(t, err)
+		members = append(members, bundle.Member{Name: name, Bytes: m.Size, SHA256: hex.EncodeToString(d.Content[:]), Packed: hex.EncodeToString(d.Packed[:])})
+	}
+	require.NoError(t, w.Close())
+	return b.Bytes(), members
+}
+
+// signed puts the parts together with a manifest and a signature that are right: whoever has a sealer's key can do so.
+func (p *parts) signed(t *testing.T, key keys.Key) []byte {
+	t.Helper()
+	var manifest bundle.Manifest
+	require.NoError(t, json.Unmarshal([]byte(p.contents["manifest.json"]), &manifest))
+	_, manifest.Members = p.zipped(t, p.names[:len(p.names)-2])
+	p.contents["manifest.json"] = encoded(t, manifest)
+	s := p.statement(t)
+	s.Subject[0].Digest.SHA256 = digest(p.contents["manifest.json"])
+	p.sign(t, key, encoded(t, s))
+	return p.zip(t)
+}
+
+func (p *parts) sign(t *testing.T, key keys.Key, statement string) {
+	t.Helper()
+	const kind = "application/vnd.in-toto+json"
+	sig, err := key.Sign(fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(kind), kind, len(statement), statement))
+	require.NoError(t, err)
+	p.contents["manifest.dsse.json"] = fmt.Sprintf(`{"payload":"%s","payloadType":"%s","signatures":[{"keyid":"%s","sig":"%s"}]}`+"\n",
+		base64.StdEncoding.EncodeToString([]byte(statement)), kind, key.VKey, base64.StdEncoding.EncodeToString(sig))
+}
+
+func (p *parts) statement(t *testing.T) (s bundle.Statement) {
+	t.Helper()
+	var envelope struct{ Payload []byte }
+	require.NoError(t, json.Unmarshal([]byte(p.contents["manifest.dsse.json"]), &envelope))
+	require.NoError(t, json.Unmarshal(envelope.Payload, &s))
+	return s
+}
+
+func encoded(t *testing.T, v any) string {
+	t.Helper()
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	require.NoError(t, encoder.Encode(v))
+	return b.String()
+}
+
+func (p *parts) replace(name, old, with string) {
+	if !strings.Contains(p.contents[name], old) {
+		panic(name + " does not contain " + old)
+	}
+	p.contents[name] = strings.Replace(p.contents[name], old, with, 1)
+}
+
+func (p *parts) remove(name string) {
+	kept := p.names[:0]
+	for _, n := range p.names {
+		if n != name {
+			kept = append(kept, n)
+		}
+	}
+	p.names = kept
+}
+
+const (
+	envelopeFile = "manifest.dsse.json"
+	manifestFile = "manifest.json"
+	runFile      = "record/runs.ndjson"
+	genesisFile  = "log/000000000000.entry"
+	keyFile      = "log/000000000001.entry"
+	beganFile    = "log/000000000002.entry"
+	beganProof   = "log/000000000002.proof"
+)
+
+// hostile are changes of a bundle, and what is said of it. Those that are signed are of somebody who has a sealer's key.
+var hostile = []struct {
+	name   string
+	signed bool
+	change func(t *testing.T, p *parts, other *scene)
+	want   string
+}{
+	{"two signatures", false, func(_ *testing.T, p *parts, _ *scene) {
+		_, one, _ := strings.Cut(p.contents[envelopeFile], "[")
+		one, _, _ = strings.Cut(one, "]")
+		p.replace(envelopeFile, "["+one+"]", "["+one+","+one+"]")
+	}, "statement: manifest.dsse.json: it does not have one signature"},
+	{"no signature", false, func(_ *testing.T, p *parts, _ *scene) {
+		before, _, _ := strings.Cut(p.contents[envelopeFile], "[")
+		p.contents[envelopeFile] = before + "[]}\n"
+	}, "statement: manifest.dsse.json: it does not have one signature"},
+	{"another type", false, func(_ *testing.T, p *parts, _ *scene) { p.replace(envelopeFile, "in-toto", "in-total") }, "statement: manifest.dsse.json: it does not have one signature"},
+	{"white space", false, func(_ *testing.T, p *parts, _ *scene) { p.replace(envelopeFile, ",", ", ") }, "statement: manifest.dsse.json: it is not in the one form"},
+	{"a key twice", false, func(_ *testing.T, p *parts, _ *scene) { p.replace(envelopeFile, "{", `{"payload":"",`) }, "statement: manifest.dsse.json: "},
+	{"a key more", false, func(_ *testing.T, p *parts, _ *scene) { p.replace(envelopeFile, "{", `{"a":1,`) }, "statement: manifest.dsse.json: "},
+	{"other case", false, func(_ *testing.T, p *parts, _ *scene) { p.replace(envelopeFile, `"payload"`, `"Payload"`) }, "statement: manifest.dsse.json: "},
+	{"UTF-16", false, func(_ *testing.T, p *parts, _ *scene) { p.contents[envelopeFile] = "\xff\xfe{\x00}\x00" }, "statement: manifest.dsse.json: "},
+	{"deep", false, func(_ *testing.T, p *parts, _ *scene) { p.contents[envelopeFile] = strings.Repeat("[", 100_000) }, "statement: manifest.dsse.json: "},
+	{"another key", false, func(t *testing.T, p *parts, other *scene) {
+		p.sign(t, other.key, encoded(t, p.statement(t)))
+	}, "log: the key that signed the bundle does not count"},
+	{"the key of the log", false, func(t *testing.T, p *parts, other *scene) {
+		p.replace(envelopeFile, `"keyid":"`, `"keyid":"`+other.trusted[:5]+"x")
+	}, "statement: "},
+	{"S beyond L", false, func(t *testing.T, p *parts, _ *scene) {
+		before, rest, _ := strings.Cut(p.contents[envelopeFile], `"sig":"`)
+		text, _, _ := strings.Cut(rest, `"`)
+		sig, err := base64.StdEncoding.DecodeString(text)
+		require.NoError(t, err)
+		order, err := hex.DecodeString("edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010")
+		require.NoError(t, err)
+		carry := 0
+		for i := range order {
+			carry += int(sig[32+i]) + int(order[i])
+			sig[32+i] = byte(carry)
+			carry >>= 8
+		}
+		p.contents[envelopeFile] = before + `"sig":"` + base64.StdEncoding.EncodeToString(sig) + `"}]}` + "\n"
+	}, "statement: manifest.dsse.json: h/sealer did not sign it"},
+	{"statement of another bundle", false, func(t *testing.T, p *parts, other *scene) {
+		file, _ := other.export(t, other.log.Reader, bundle.NoPayloads)
+		p.contents[envelopeFile] = takeApart(t, file).contents[envelopeFile]
+	}, "statement: manifest.json: its SHA-256 is"},
+	{"manifest changed", false, func(_ *testing.T, p *parts, _ *scene) { p.replace(manifestFile, `"gaps":[]`, `"gaps":null`) }, "statement: manifest.json: its SHA-256 is"},
+	{"member changed", false, func(_ *testing.T, p *parts, _ *scene) { p.replace(runFile, "failed", "complete") }, "members: record/runs.ndjson: "},
+	{"member missing", false, func(_ *testing.T, p *parts, _ *scene) { p.remove(runFile) }, "members: "},
+	{"last member missing", false, func(_ *testing.T, p *parts, _ *scene) { p.remove(p.names[len(p.names)-3]) }, "members: "},
+	{"member more", false, func(_ *testing.T, p *parts, _ *scene) {
+		last := len(p.names) - 2
+		p.names = append(append(append([]string{}, p.names[:last]...), "zzz"), p.names[last:]...)
+	}, "members: zzz: it is not the next member"},
+	{"members unsorted", false, func(_ *testing.T, p *parts, _ *scene) { p.names[1], p.names[2] = p.names[2], p.names[1] }, "form: its members are not sorted"},
+	{"no mimetype", false, func(_ *testing.T, p *parts, _ *scene) { p.remove("mimetype") }, "form: it is not a bundle"},
+	{"no envelope", false, func(_ *testing.T, p *parts, _ *scene) { p.remove(envelopeFile) }, "form: it is not a bundle"},
+
+	{"payload misnamed", true, func(_ *testing.T, p *parts, _ *scene) {
+		for i, name := range p.names {
+			if strings.HasPrefix(name, "payloads/") {
+				p.contents[name] = "another pack"
+				_ = i
+				return
+			}
+		}
+	}, "payloads: payloads/"},
+	{"another document", true, func(_ *testing.T, p *parts, _ *scene) { p.replace(runFile, "name: bird-strikes", "name: word-strikes") }, "document: record/runs.ndjson: "},
+	{"another plan", true, func(_ *testing.T, p *parts, _ *scene) { p.replace(runFile, `"plan":"{}"`, `"plan":"{ }"`) }, "document: record/runs.ndjson: "},
+	{"another status", true, func(_ *testing.T, p *parts, _ *scene) { p.replace(runFile, `"failed"`, `"completed"`) }, "document: record/runs.ndjson: it is about another run"},
+	{"no run", true, func(_ *testing.T, p *parts, _ *scene) { p.remove(runFile) }, "document: record/runs.ndjson: it is not the record of one run"},
+	{"no genesis", true, func(_ *testing.T, p *parts, _ *scene) { p.remove(genesisFile) }, "log: "},
+	{"no entry of the key", true, func(_ *testing.T, p *parts, _ *scene) { p.remove(keyFile) }, "log: "},
+	{"no entry of the run", true, func(_ *testing.T, p *parts, _ *scene) { p.remove(beganFile) }, "log: no entry says that the run began"},
+	{"no proof", true, func(_ *testing.T, p *parts, _ *scene) { p.remove(beganProof); delete(p.contents, beganProof) }, "log: "},
+	{"no log", true, func(_ *testing.T, p *parts, _ *scene) {
+		for _, name := range append([]string{}, p.names...) {
+			if strings.HasSuffix(name, ".entry") {
+				p.remove(name)
+			}
+		}
+	}, "log: no entry of a log is in the bundle"},
+	{"proof of another entry", true, func(_ *testing.T, p *parts, _ *scene) {
+		p.contents[beganProof] = p.contents["log/000000000001.proof"]
+	}, "log: "},
+	{"another index", true, func(_ *testing.T, p *parts, _ *scene) { p.replace(beganProof, "index 2", "index 02") }, "log: "},
+	{"10,000 hashes", true, func(_ *testing.T, p *parts, _ *scene) {
+		p.replace(beganProof, "index 2\n", "index 2\n"+strings.Repeat(base64.StdEncoding.EncodeToString(make([]byte, 32))+"\n", 1_000))
+	}, "log: "},
+	{"a path too long", true, func(_ *testing.T, p *parts, _ *scene) {
+		p.replace(beganProof, "index 2\n", "index 2\n"+base64.StdEncoding.EncodeToString(make([]byte, 32))+"\n")
+	}, "log: "},
+	{"another head", true, func(_ *testing.T, p *parts, _ *scene) {
+		for _, name := range p.names {
+			if strings.HasSuffix(name, ".proof") {
+				p.replace(name, "\n3\n", "\n4\n")
+			}
+		}
+	}, "log: "},
+	{"a head with two signatures", true, func(_ *testing.T, p *parts, _ *scene) {
+		for _, name := range p.names {
+			if text := p.contents[name]; strings.HasSuffix(name, ".proof") {
+				p.contents[name] = text + text[strings.LastIndex(text, "\u2014"):]
+			}
+		}
+	}, "log: "},
+	{"entry with a carriage return", true, func(_ *testing.T, p *parts, _ *scene) { p.replace(beganFile, "\n\n", "\r\n\n") }, "log: "},
+	{"entry of another run", true, func(_ *testing.T, p *parts, _ *scene) { p.replace(beganFile, `"one"`, `"two"`) }, "log: "},
+	{"entry of the other log", true, func(t *testing.T, p *parts, other *scene) {
+		file, _ := other.export(t, other.log.Reader, bundle.NoPayloads)
+		theirs := takeApart(t, file)
+		for _, name := range []string{beganFile, beganProof} {
+			p.contents[name] = theirs.contents[name]
+		}
+	}, "log: "},
+	{"the other log", true, func(t *testing.T, p *parts, other *scene) {
+		file, _ := other.export(t, other.log.Reader, bundle.NoPayloads)
+		theirs := takeApart(t, file)
+		for name, content := range theirs.contents {
+			if strings.HasPrefix(name, "log/") {
+				p.contents[name] = content
+			}
+		}
+	}, "log: the log's key is"},
+}
+
+// TestHostileBundles refuses by name what was made to deceive, in Go and in Python alike.
+func TestHostileBundles(t *testing.T) {
+	s, other := newScene(t).ended(t), newScene(t).ended(t)
+	good, _ := s.export(t, s.log.Reader, bundle.AllPayloads)
+	files, wants := [][]byte{good, takeApart(t, good).zip(t), takeApart(t, good).signed(t, s.key)}, []string{"", "", ""}
+	for _, h := range hostile {
+		p := takeApart(t, good)
+		h.change(t, p, other)
+		file := p.zip(t)
+		if h.signed {
+			file = p.signed(t, s.key)
+		}
+		files, wants = append(files, file), append(wants, h.want)
+	}
+	for at := 0; at < len(good); at += 97 { // TestSingleByte changes more
+		changed := bytes.Clone(good)
+		changed[at] ^= 0x41
+		problem := verify(t, changed, s.trusted).Problem
+		check, _, _ := strings.Cut(problem, ": ")
+		files, wants = append(files, changed), append(wants, check+": ")
+	}
+	for i, file := range files {
+		problem := verify(t, file, s.trusted).Problem
+		if wants[i] == "" {
+			require.Empty(t, problem)
+			continue
+		}
+		name := "a changed byte"
+		if n := i - 3; n < len(hostile) {
+			name = hostile[n].name
+		}
+		require.True(t, strings.HasPrefix(problem, wants[i]), "%s: %s", name, problem)
+	}
+	said := python(t, files, keys.Policy(s.trusted))
+	require.Len(t, said, len(files))
+	for i, line := range said {
+		check, _, _ := strings.Cut(wants[i], ": ")
+		require.Equal(t, wants[i] == "", strings.HasPrefix(line, "0 "), line)
+		if wants[i] != "" {
+			require.True(t, strings.HasPrefix(line, "4 NOT verified: "+check+": "), "file %d: python says %s, and Go %s", i, line, wants[i])
+		}
+	}
+}
+
+// python returns what docs/verify.py says of bundles: its exit code, and the last line that says whether it is verified.
+func python(t *testing.T, files [][]byte, policy string) (said []string) {
+	t.Helper()
+	program, err := exec.LookPath("python3")
+	if err != nil && os.Getenv("CI") == "" {
+		t.Skip("no python3 here")
+	}
+	require.NoError(t, err)
+	folder := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "trust.policy"), []byte(policy), 0o600))
+	for i, file := range files {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, fmt.Sprintf("%04d.zip", i)), file, 0o600))
+	}
+	const each = `
+import contextlib, glob, io, sys
+sys.path.insert(0, sys.argv[1])
+import verify
+for path in sorted(glob.glob(sys.argv[2] + "/*.zip")):
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        code = verify.verify(path, sys.argv[2] + "/trust.policy")
+    print(code, next(line for line in out.getvalue().splitlines() if "verified" in line))
+`
+	docs, err := filepath.Abs("../../docs")
+	require.NoError(t, err)
+	command := exec.CommandContext(t.Context(), program, "-B", "-c", each, docs, folder)
+	command.Stderr = os.Stderr
+	out, err := command.Output()
+	require.NoError(t, err)
+	return strings.Split(strings.TrimSpace(string(out)), "\n")
+}
+
+// TestRevokedKey does not take the signature of a key that was revoked.
+func TestRevokedKey(t *testing.T) {
+	s := newScene(t).ended(t)
+	folder := filepath.Dir(s.key.Place)
+	e, err := evidence.Open(t.Context(), s.log, evidence.Options{Keys: folder, Host: "h"})
+	require.NoError(t, err)
+	require.NoError(t, e.Notary.Revoke(t.Context(), s.key.VKey, "stolen"))
+	file, _ := s.export(t, s.log.Reader, bundle.NoPayloads)
+	require.Contains(t, verify(t, file, s.trusted).Problem, "log: the key that signed the bundle does not count")
+	require.Contains(t, python(t, [][]byte{file}, keys.Policy(s.trusted))[0], "4 NOT verified: log: ")
+}

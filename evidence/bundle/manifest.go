@@ -1,0 +1,56 @@
+package bundle
+
+import "strings"
+
+// Manifest lists what is in a bundle, and what is not.
+type Manifest struct {
+	Bundle   int      `json:"bundle"` // version of the form
+	Gaps     []Gap    `json:"gaps"`   // what should be here, and could not be had; empty, not nil, if there is none
+	Members  []Member `json:"members"`
+	Payloads Payloads `json:"payloads"`
+}
+
+// Member is one file in a bundle.
+type Member struct {
+	Name   string `json:"name"`
+	Bytes  uint64 `json:"bytes"`
+	SHA256 string `json:"sha256"` // of the content
+	Packed string `json:"packed"` // SHA-256 of the bytes in the zip
+}
+
+// Gap is something that is not in a bundle, and why.
+type Gap struct {
+	What string `json:"what"`
+	Why  string `json:"why"`
+}
+
+// Payloads says which payloads of a run are in its bundle. Stored; never rename one.
+type Payloads string
+
+// What --payloads takes.
+const (
+	NoPayloads     Payloads = "none"   // their hashes alone, which the record has
+	SourcePayloads Payloads = "source" // records as they were read, and the tables of lookups
+	AllPayloads    Payloads = "all"    // also what barriers gave and kept
+)
+
+// formVersion is the version of the form of bundles.
+const formVersion = 1
+
+// Names of members.
+const (
+	mimeName     = "mimetype"
+	readmeName   = "readme.txt"
+	manifestName = "manifest.json"
+	envelopeName = "manifest.dsse.json"
+	logFolder    = "log/"
+	recordFolder = "record/"
+	packFolder   = "payloads/"
+
+	mime = "application/vnd.waymark.bundle"
+)
+
+// stored reports whether a member is not deflated: what does not become smaller, and what the signature fixes.
+func stored(name string) bool {
+	return name == mimeName || name == manifestName || name == envelopeName || strings.HasPrefix(name, packFolder)
+}

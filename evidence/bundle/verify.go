@@ -1,0 +1,371 @@
+package bundle
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"waymark/evidence"
+	"waymark/evidence/strictzip"
+)
+
+// Report is what a verification of a bundle found.
+type Report struct {
+	Run      string   `json:"run,omitempty"`
+	Pipeline string   `json:"pipeline,omitempty"`
+	Status   string   `json:"status,omitempty"`
+	SignedBy string   `json:"signed_by,omitempty"` // public key
+	Log      string   `json:"log,omitempty"`       // its name
+	Trusted  bool     `json:"trusted"`             // the key of the log is the one that the caller trusts
+	Members  int      `json:"members"`
+	Payloads Payloads `json:"payloads,omitempty"` // which were exported
+	Gaps     []Gap    `json:"gaps"`               // what is not in it; empty, not nil, if there is nothing
+	Checks   []Check  `json:"checks"`             // that were done, in order; the last one failed if Problem is not empty
+	Problem  string   `json:"problem,omitempty"`  // why the bundle is not verified
+}
+
+// Check is one thing that a verification looks at.
+type Check struct {
+	Name   string `json:"check"`
+	OK     bool   `json:"ok"`
+	Proves string `json:"proves"`
+	Not    string `json:"does_not_prove"`
+}
+
+// checks, in order. Names are stored in reports; never rename one.
+var checks = []struct {
+	Check
+	do func(*verification) error
+}{
+	{Check{Name: "form", Proves: "nothing is hidden in the file: it is a zip of the one form", Not: "anything about its content"}, (*verification).form},
+	{Check{Name: "statement", Proves: "who signed this bundle, and of which run it is", Not: "that the record was true when it was exported"}, (*verification).statement},
+	{Check{Name: "members", Proves: "not one bit of any member differs from what was exported, and none is missing or more", Not: "that what was not exported is not there"}, (*verification).membersAre},
+	{Check{Name: "log", Proves: "the run began before the head of the log was signed, and keys that counted there signed the bundle and the run's entry", Not: "that the head is the newest, or that a key was not revoked later"}, (*verification).inLog},
+	{Check{Name: "document", Proves: "document and plan are those that the run's record, the statement and the log name by their digests", Not: "that the document is a good one"}, (*verification).document},
+	{Check{Name: "payloads", Proves: "each payload is the bytes whose SHA-256 is its name", Not: "that the source told the truth"}, (*verification).payloadsAre},
+}
+
+// Verify verifies a bundle of that many bytes. key is the public key of the log that the caller trusts, as evidence.TrustedKey reads it; with an
+// empty one the bundle's own word is taken for it, and the report says so. The error says that the file could not be read; what is wrong with it
+// is in the report.
+func Verify(file io.ReaderAt, size int64, key string) (*Report, error) {
+	from := &failing{ReaderAt: file}
+	v := &verification{file: from, size: size, key: key, kept: map[string][]byte{}, Report: &Report{Gaps: []Gap{}}}
+	for _, check := range checks {
+		problem := check.do(v)
+		if from.err != nil {
+			return nil, fmt.Errorf("read the bundle: %w", from.err)
+		}
+		check.OK = problem == nil
+		v.Checks = append(v.Checks, check.Check)
+		if problem != nil {
+			v.Problem = fmt.Sprintf("%s: %v", check.Name, problem)
+			break
+		}
+	}
+	return v.Report, nil
+}
+
+// failing remembers that the file could not be read, which says nothing of the bundle.
+type failing struct {
+	io.ReaderAt
+	err error
+}
+
+func (f *failing) ReadAt(b []byte, offset int64) (int, error) {
+	n, err := f.ReaderAt.ReadAt(b, offset)
+	if err != nil && !errors.Is(err, io.EOF) {
+		f.err = err
+	}
+	return n, err
+}
+
+type verification struct {
+	*Report
+	file io.ReaderAt
+	size int64
+	key  string
+
+	zip      *strictzip.Reader
+	signed   Statement
+	manifest Manifest
+	kept     map[string][]byte // members that later checks read
+	badName  string            // a payload that is not what its name says
+}
+
+// form reads the zip.
+func (v *verification) form() (err error) {
+	if v.zip, err = strictzip.NewReader(v.file, v.size); err != nil {
+		return err
+	}
+	members := v.zip.Members()
+	n := len(members)
+	v.Members = n
+	if n < 3 || members[0].Name != mimeName || members[n-2].Name != manifestName || members[n-1].Name != envelopeName {
+		return fmt.Errorf("it is not a bundle: its first member is not %s, or the last two are not %s and %s", mimeName, manifestName, envelopeName)
+	}
+	if !slices.IsSortedFunc(members[1:n-2], func(a, b strictzip.Member) int { return strings.Compare(a.Name, b.Name) }) {
+		return errors.New("its members are not sorted")
+	}
+	for _, m := range members {
+		if m.Stored != stored(m.Name) {
+			return fmt.Errorf("%s: method is not the one that its name asks for", m.Name)
+		}
+	}
+	return nil
+}
+
+// Limits of members that are read whole.
+const (
+	maxText   = 64 << 20 // the manifest of 100,000 members
+	maxRecord = 16 << 20 // the record of a run: its document has 1 MiB at most
+	maxEntry  = 1 << 10
+	maxProof  = 64 << 10
+)
+
+// whole returns the content of one member.
+func (v *verification) whole(m strictzip.Member, limit uint64) (content []byte, err error) {
+	if m.Size > limit {
+		return nil, fmt.Errorf("%s: %d bytes are too many", m.Name, m.Size)
+	}
+	_, err = v.zip.Read(m, func(r io.Reader) (err error) {
+		content, err = io.ReadAll(r)
+		return err
+	})
+	if err != nil && !strings.HasPrefix(err.Error(), m.Name) {
+		err = fmt.Errorf("%s: %w", m.Name, err)
+	}
+	return content, err
+}
+
+func (v *verification) statement() error {
+	members := v.zip.Members()
+	text, err := v.whole(members[len(members)-1], maxText)
+	if err != nil {
+		return err
+	}
+	if v.signed, v.SignedBy, err = open(text); err != nil {
+		return fmt.Errorf("%s: %w", envelopeName, err)
+	}
+	v.Run, v.Pipeline, v.Status = v.signed.Predicate.Run, v.signed.Predicate.Pipeline, v.signed.Predicate.Status
+	manifest, err := v.whole(members[len(members)-2], maxText)
+	if err != nil {
+		return err
+	}
+	if digest := digestOf(manifest); digest != v.signed.Subject[0].Digest.SHA256 {
+		return fmt.Errorf("%s: its SHA-256 is %s, not the %s that was signed", manifestName, digest, v.signed.Subject[0].Digest.SHA256)
+	}
+	if v.manifest, err = decode[Manifest](manifest); err == nil && v.manifest.Bundle != formVersion {
+		err = fmt.Errorf("it is of version %d, and this program knows %d", v.manifest.Bundle, formVersion)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", manifestName, err)
+	}
+	v.Payloads = v.manifest.Payloads
+	v.Gaps = append(v.Gaps, v.manifest.Gaps...)
+	return nil
+}
+
+func digestOf(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}
+
+// membersAre reads every member as a stream, and keeps those that later checks read.
+func (v *verification) membersAre() error {
+	members := v.zip.Members()
+	members = members[:len(members)-2]
+	for i, m := range members {
+		if i >= len(v.manifest.Members) || v.manifest.Members[i].Name != m.Name {
+			return fmt.Errorf("%s: it is not the next member of the manifest", m.Name)
+		}
+		if err := v.member(m, v.manifest.Members[i]); err != nil {
+			return err
+		}
+	}
+	if missing := v.manifest.Members[len(members):]; len(missing) > 0 {
+		return fmt.Errorf("%s: the manifest lists it, and it is not here", missing[0].Name)
+	}
+	return nil
+}
+
+func (v *verification) member(m strictzip.Member, want Member) error {
+	var kept *bytes.Buffer
+	if limit := keepsUpTo(m.Name); limit > 0 {
+		if m.Size > limit {
+			return fmt.Errorf("%s: %d bytes are too many", m.Name, m.Size)
+		}
+		kept = new(bytes.Buffer)
+	}
+	d, err := v.zip.Read(m, func(r io.Reader) error {
+		if kept == nil {
+			return nil
+		}
+		_, err := io.Copy(kept, r)
+		return err
+	})
+	content := hex.EncodeToString(d.Content[:])
+	switch {
+	case err != nil && !strings.HasPrefix(err.Error(), m.Name):
+		return fmt.Errorf("%s: %w", m.Name, err)
+	case err != nil:
+		return err
+	case m.Size != want.Bytes:
+		return fmt.Errorf("%s: it has %d bytes, not %d", m.Name, m.Size, want.Bytes)
+	case content != want.SHA256:
+		return fmt.Errorf("%s: its SHA-256 is not that of the manifest", m.Name)
+	case hex.EncodeToString(d.Packed[:]) != want.Packed:
+		return fmt.Errorf("%s: its bytes in the zip are not those of the manifest", m.Name)
+	}
+	if kept != nil {
+		v.kept[m.Name] = kept.Bytes()
+	}
+	if strings.HasPrefix(m.Name, packFolder) && m.Name != packName(content) && v.badName == "" {
+		v.badName = m.Name
+	}
+	return nil
+}
+
+// keepsUpTo returns how long a member may be that later checks read; 0 if none does.
+func keepsUpTo(name string) uint64 {
+	switch {
+	case name == recordFolder+"runs.ndjson":
+		return maxRecord
+	case strings.HasSuffix(name, ".entry"):
+		return maxEntry
+	case strings.HasSuffix(name, ".proof"):
+		return maxProof
+	}
+	return 0
+}
+
+// inLog verifies the entries of the log.
+func (v *verification) inLog() error {
+	proofs, err := v.proofs()
+	if err != nil {
+		return err
+	}
+	if len(proofs) == 0 {
+		if v.key != "" || !slices.ContainsFunc(v.Gaps, func(g Gap) bool { return g.What == "log" }) {
+			return errors.New("no entry of a log is in the bundle: nothing vouches for the key that signed it")
+		}
+		return nil
+	}
+	proven, err := evidence.VerifyProofs(v.key, proofs)
+	if err != nil {
+		return err
+	}
+	v.Log, v.Trusted = proven.Origin, v.key != ""
+	if _, ok := proven.Admits(v.SignedBy); !ok {
+		return fmt.Errorf("the key that signed the bundle does not count in the log %s: %s", proven.Origin, v.SignedBy)
+	}
+	for _, e := range proven.Entries {
+		if e.Type != evidence.Began {
+			continue
+		}
+		if e.Run != v.Run || e.Pipeline != v.Pipeline || e.Document != v.signed.Predicate.Document {
+			return fmt.Errorf("entry %d is about another run, pipeline or document", e.Position)
+		}
+		return nil
+	}
+	return errors.New("no entry says that the run began")
+}
+
+// proofs are what is in the folder of the log.
+func (v *verification) proofs() (proofs []evidence.Proof, err error) {
+	for name := range v.kept {
+		if !strings.HasSuffix(name, ".entry") {
+			continue
+		}
+		var position int64
+		if _, err := fmt.Sscanf(name, logFolder+"%d.entry", &position); err != nil || entryName(position) != name {
+			return nil, fmt.Errorf("%s: it is not named as an entry is", name)
+		}
+		proof, ok := v.kept[proofName(position)]
+		if !ok {
+			return nil, fmt.Errorf("%s: its proof is not here", name)
+		}
+		proofs = append(proofs, evidence.Proof{Position: position, Entry: string(v.kept[name]), Text: string(proof)})
+	}
+	slices.SortFunc(proofs, func(a, b evidence.Proof) int { return int(a.Position - b.Position) })
+	return proofs, nil
+}
+
+// document compares the record of the run with the statement.
+func (v *verification) document() error {
+	const name = recordFolder + "runs.ndjson"
+	var run struct {
+		Table          string `json:"table"`
+		ID             string `json:"run_id"`
+		Pipeline       string `json:"pipeline"`
+		Status         string `json:"status"`
+		Document       string `json:"document"`
+		DocumentSHA256 string `json:"document_sha256"`
+		Plan           string `json:"plan"`
+		PlanSHA256     string `json:"plan_sha256"`
+	}
+	if err := json.Unmarshal(v.kept[name], &run); err != nil {
+		return fmt.Errorf("%s: it is not the record of one run: %w", name, err)
+	}
+	said := v.signed.Predicate
+	switch {
+	case run.Table != "runs" || run.ID != said.Run || run.Pipeline != said.Pipeline || run.Status != said.Status:
+		return fmt.Errorf("%s: it is about another run than the statement", name)
+	case run.DocumentSHA256 != said.Document || digestOf([]byte(run.Document)) != said.Document:
+		return fmt.Errorf("%s: the SHA-256 of the document is not %s", name, said.Document)
+	case run.PlanSHA256 != said.Plan || digestOf([]byte(run.Plan)) != said.Plan:
+		return fmt.Errorf("%s: the SHA-256 of the plan is not %s", name, said.Plan)
+	}
+	return nil
+}
+
+func (v *verification) payloadsAre() error {
+	if v.badName != "" {
+		return fmt.Errorf("%s: its SHA-256 is not its name", v.badName)
+	}
+	return nil
+}
+
+// WriteText writes the report for people.
+func (r *Report) WriteText(w io.Writer) error {
+	var b strings.Builder
+	for _, c := range r.Checks {
+		word := "ok    "
+		if !c.OK {
+			word = "FAILED"
+		}
+		fmt.Fprintf(&b, "%-10s %s proves: %s\n%18snot: %s\n", c.Name, word, c.Proves, "", c.Not)
+	}
+	fmt.Fprintln(&b)
+	for _, g := range r.Gaps {
+		fmt.Fprintf(&b, "not in it: %s: %s\n", g.What, g.Why)
+	}
+	switch {
+	case r.Problem != "":
+		fmt.Fprintf(&b, "NOT verified: %s\n", r.Problem)
+	case !r.Trusted:
+		fmt.Fprintf(&b, "verified by its own word: no trust policy says which key the log has. %s\n", r.sentence())
+	default:
+		fmt.Fprintf(&b, "verified: %s\n", r.sentence())
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (r *Report) sentence() string {
+	name, _, _ := strings.Cut(r.SignedBy, "+")
+	text := fmt.Sprintf("run %s of %s, %s; %d members, payloads: %s; signed by %s", r.Run, r.Pipeline, r.Status, r.Members, r.Payloads, name)
+	if r.Log != "" {
+		text += ", in the log " + r.Log
+	}
+	if len(r.Gaps) > 0 {
+		text += fmt.Sprintf("; %d left out", len(r.Gaps))
+	}
+	return text
+}

@@ -1,0 +1,189 @@
+package evidence
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"waymark/landscape"
+)
+
+// Proof is an entry of the log with what proves that it is in it: a file in the form of the C2SP's tlog-proof.
+type Proof struct {
+	Position int64
+	Entry    string
+	Text     string // tlog-proof: the path in the tree, and the head
+}
+
+// ErrUnsigned says that an entry is under no signed head yet.
+var ErrUnsigned = errors.New("no signed head covers the run's entry yet")
+
+// ProofsOf returns the entries that say which keys count, and the one that says that a run began, each with its proof under the newest signed
+// head, in the order of the log. The error wraps landscape.ErrNotFound if the run has no entry, and ErrUnsigned if no head covers it yet.
+func ProofsOf(ctx context.Context, log *landscape.Reader, run string) (proofs []Proof, err error) {
+	head, err := log.LastSignedHead(ctx)
+	if err != nil {
+		return nil, err
+	}
+	began, err := log.LogEntryAbout(ctx, Statement{Type: Began, Run: run}.about())
+	if err != nil {
+		return nil, err
+	}
+	if head == nil || began.Position >= head.Size {
+		return nil, fmt.Errorf("entry %d: %w", began.Position, ErrUnsigned)
+	}
+	entries := []landscape.LogEntry{began}
+	for _, kind := range []Type{Genesis, Admitted, Revoked} {
+		found, err := log.LogEntriesAbout(ctx, string(kind))
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, found...)
+	}
+	slices.SortFunc(entries, func(a, b landscape.LogEntry) int { return int(a.Position - b.Position) })
+	hashes := &tree{ctx: ctx, log: log}
+	for _, e := range entries {
+		if e.Position >= head.Size {
+			break
+		}
+		path, err := tlog.ProveRecord(head.Size, e.Position, hashes)
+		if err != nil {
+			return nil, fmt.Errorf("prove entry %d: %w", e.Position, err)
+		}
+		proofs = append(proofs, Proof{e.Position, e.Entry, proofText(e.Position, path, head.Note)})
+	}
+	return proofs, nil
+}
+
+// proofMark is the first line of a tlog-proof.
+const proofMark = "c2sp.org/tlog-proof@v1\n"
+
+func proofText(position int64, path tlog.RecordProof, head string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%sindex %d\n", proofMark, position)
+	for _, hash := range path {
+		fmt.Fprintln(&b, hash)
+	}
+	return b.String() + "\n" + head
+}
+
+// maxPath is how many hashes a path in a tree has at most.
+const maxPath = 63
+
+// parseProof reads a tlog-proof, and refuses one that proofText would not write.
+func parseProof(text string) (position int64, path tlog.RecordProof, head string, err error) {
+	lines, head, _ := strings.Cut(text, "\n\n")
+	rest, marked := strings.CutPrefix(lines+"\n", proofMark+"index ")
+	all := strings.Split(strings.TrimSuffix(rest, "\n"), "\n")
+	if !marked || len(all) > 1+maxPath {
+		return 0, nil, "", errors.New("it is not a tlog-proof")
+	}
+	if position, err = strconv.ParseInt(all[0], 10, 64); err != nil || position < 0 {
+		return 0, nil, "", errors.New("it has no index")
+	}
+	for _, line := range all[1:] {
+		hash, err := base64.StdEncoding.DecodeString(line)
+		if err != nil || len(hash) != tlog.HashSize {
+			return 0, nil, "", errors.New("its path is not of hashes")
+		}
+		path = append(path, tlog.Hash(hash))
+	}
+	if proofText(position, path, head) != text {
+		return 0, nil, "", errors.New("it is not in the form of a tlog-proof")
+	}
+	return position, path, head, nil
+}
+
+// Proven is what proofs say, once they are verified.
+type Proven struct {
+	Origin   string // of the log
+	Key      string // that signed its head, as name+hash+base64
+	Size     int64  // of the head
+	Entries  []Entry
+	verified *keyring
+}
+
+// Admits returns the entry since which a sealer's key counts, as far as the entries that were proven say.
+func (p *Proven) Admits(key string) (position int64, ok bool) {
+	_, ok = p.verified.sealers[key]
+	return p.verified.since[key], ok
+}
+
+// VerifyProofs verifies that entries are in one log, and signed by keys that counted there. key is the public key of the log that the caller
+// trusts; with an empty one the log's own word is taken for it. The error names what does not hold.
+func VerifyProofs(key string, proofs []Proof) (*Proven, error) {
+	ring := newKeyring()
+	p := &Proven{verified: ring}
+	var shared string // the head of all proofs
+	var head Head
+	for i, proof := range proofs {
+		position, path, text, err := parseProof(proof.Text)
+		if err != nil {
+			return nil, fmt.Errorf("the proof of entry %d: %w", proof.Position, err)
+		}
+		s, by, err := read(proof.Entry)
+		if err != nil {
+			return nil, fmt.Errorf("entry %d: %w", proof.Position, err)
+		}
+		leaf := tlog.RecordHash([]byte(proof.Entry))
+		if _, err := ring.take(landscape.LogEntry{Position: proof.Position, About: s.about(), Entry: proof.Entry, Leaf: leaf[:]}); err != nil {
+			return nil, fmt.Errorf("entry %d: %w", proof.Position, err)
+		}
+		if i == 0 {
+			if key != "" && key != ring.genesis.Key {
+				return nil, fmt.Errorf("the log's key is %s, not the trusted %s", short(ring.genesis.Key), short(key))
+			}
+			if head, err = openOnly(text, ring.log); err != nil {
+				return nil, fmt.Errorf("the head of the log: %w", err)
+			}
+			shared = text
+		}
+		if position != proof.Position || text != shared {
+			return nil, fmt.Errorf("the proof of entry %d is of another entry, or under another head", proof.Position)
+		}
+		if err := tlog.CheckRecord(path, head.Size, head.Root, position, leaf); err != nil {
+			return nil, fmt.Errorf("entry %d is not in the log: %w", position, err)
+		}
+		p.Entries = append(p.Entries, Entry{Position: position, Statement: s, By: by})
+	}
+	if len(proofs) == 0 {
+		return nil, errors.New("there is no entry")
+	}
+	p.Origin, p.Key, p.Size = ring.genesis.Origin, ring.genesis.Key, head.Size
+	return p, nil
+}
+
+// openOnly opens a head that has one signature, in the one form, and says nothing more.
+func openOnly(text string, by note.Verifier) (Head, error) {
+	head, err := openHead(text, by)
+	if err != nil {
+		return Head{}, err
+	}
+	n, err := note.Open([]byte(text), note.VerifierList(by))
+	if err != nil {
+		return Head{}, err
+	}
+	want := fmt.Sprintf("%s\n%d\n%s\n", by.Name(), head.Size, head.Root)
+	if n.Text != want || !oneSignature(n, text) {
+		return Head{}, errors.New("it is not in the one form, or has other signatures")
+	}
+	return head, nil
+}
+
+// TrustedKey returns the public key of the log that a trust policy names, in the form that keys.Policy writes.
+func TrustedKey(policy string) (string, error) {
+	for line := range strings.Lines(policy) {
+		if key, ok := strings.CutPrefix(strings.TrimSpace(line), "log "); ok {
+			_, err := trusted(key)
+			return key, err
+		}
+	}
+	return "", errors.New("the policy names no log: write the line that waymark keys policy prints")
+}
