@@ -25,6 +25,7 @@ import (
 type parts struct {
 	names    []string // of the members
 	contents map[string]string
+	lie      func(*bundle.Manifest) // nil: the manifest that is signed is right
 }
 
 func takeApart(t *testing.T, file []byte) *parts {
@@ -76,6 +77,9 @@ func (p *parts) signed(t *testing.T, key keys.Key) []byte {
 	var manifest bundle.Manifest
 	require.NoError(t, json.Unmarshal([]byte(p.contents["manifest.json"]), &manifest))
 	_, manifest.Members = p.zipped(t, p.names[:len(p.names)-2])
+	if p.lie != nil {
+		p.lie(&manifest)
+	}
 	p.contents["manifest.json"] = encoded(t, manifest)
 	s := p.statement(t)
 	s.Subject[0].Digest.SHA256 = digest(p.contents["manifest.json"])
@@ -196,11 +200,25 @@ var hostile = []struct {
 	{"no mimetype", false, func(_ *testing.T, p *parts, _ *scene) { p.remove("mimetype") }, "form: it is not a bundle"},
 	{"no envelope", false, func(_ *testing.T, p *parts, _ *scene) { p.remove(envelopeFile) }, "form: it is not a bundle"},
 
+	{"another size", true, func(_ *testing.T, p *parts, _ *scene) {
+		p.lie = func(m *bundle.Manifest) { m.Members[1].Bytes++ }
+	}, "members: log/000000000000.entry: "},
+	{"another digest", true, func(_ *testing.T, p *parts, _ *scene) {
+		p.lie = func(m *bundle.Manifest) { m.Members[1].SHA256 = m.Members[2].SHA256 }
+	}, "members: log/000000000000.entry: its SHA-256 is not"},
+	{"another digest in the zip", true, func(_ *testing.T, p *parts, _ *scene) {
+		p.lie = func(m *bundle.Manifest) { m.Members[1].Packed = m.Members[2].Packed }
+	}, "members: log/000000000000.entry: its bytes in the zip"},
+	{"another version", true, func(_ *testing.T, p *parts, _ *scene) {
+		p.lie = func(m *bundle.Manifest) { m.Bundle = 2 }
+	}, "statement: manifest.json: it is of version 2"},
+	{"a member that is not here", true, func(_ *testing.T, p *parts, _ *scene) {
+		p.lie = func(m *bundle.Manifest) { m.Members = append(m.Members, bundle.Member{Name: "zzz"}) }
+	}, "members: zzz: the manifest lists it"},
 	{"payload misnamed", true, func(_ *testing.T, p *parts, _ *scene) {
-		for i, name := range p.names {
+		for _, name := range p.names {
 			if strings.HasPrefix(name, "payloads/") {
 				p.contents[name] = "another pack"
-				_ = i
 				return
 			}
 		}
