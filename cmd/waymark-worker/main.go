@@ -53,7 +53,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer, env s
 	root.PersistentFlags().String(settings.FileFlag, "", "settings `file` (default "+settings.DefaultFile+", if there is one)")
 	config.Bind(root.PersistentFlags())
 	root.AddCommand(&cobra.Command{
-		Use: "ready", Short: "Ask the worker process on this machine whether it can work, as containers and scripts do", Args: cobra.NoArgs,
+		Use: "ready", Short: "Check whether the worker on this machine is ready, for containers and scripts", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return daemon.Ready(cmd.Context(), config) },
 	})
 	root.CompletionOptions.DisableDefaultCmd = true

@@ -16,9 +16,9 @@ func (a *app) cancelCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cancel RUN --why TEXT",
 		Short: "Cancel a run; with --final it cannot be resumed",
-		Long: `Stops a run, whether a process works for it or not. What was done stays on record and what was staged for sinks stays
-where it is: ` + "`waymark resume`" + ` continues it. With --final the run can never be resumed, and what it staged is removed; --final
-may be repeated, and works on a run that is cancelled already.
+		Long: `Stops a run, whether or not a process is executing it. Finished work stays recorded and staged output stays in place, so
+` + "`waymark resume`" + ` can continue the run. With --final the run can never be resumed and its staged output is deleted. --final may be
+repeated, and also works on a run that is already cancelled.
 
 ` + runArgument,
 		Args:              exactlyOne("run"),
@@ -31,7 +31,7 @@ may be repeated, and works on a run that is cancelled already.
 		},
 	}
 	whyFlag(cmd, &why)
-	cmd.Flags().BoolVar(&final, "final", false, "permanently: the run can never be resumed, and what it staged is removed")
+	cmd.Flags().BoolVar(&final, "final", false, "cancel permanently: the run can never be resumed, and its staged output is deleted")
 	return cmd
 }
 

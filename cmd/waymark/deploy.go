@@ -19,10 +19,10 @@ func (a *app) deployCommand() *cobra.Command {
 	var try string
 	cmd := &cobra.Command{
 		Use:   "deploy FILE",
-		Short: "Make a version of a pipeline of a document, and make it the current one",
-		Long: `Stores the document and every file that it is compiled with, such as the tables of lookups, as a version of the pipeline that it
-names, and makes that the current version. Equal bytes are the same version. Sources and sinks are not part of it: a deployed
-document has no folder, so their paths are absolute, or lead elsewhere, such as s3://.`,
+		Short: "Deploy a document as a new version of its pipeline, and make it current",
+		Long: `Stores the document and every file that it is compiled with, such as lookup tables, as a version of the pipeline that it names, and
+makes that version current. Equal bytes are the same version. Sources and sinks are not part of a version: a deployed document
+has no folder, so their paths must be absolute or remote, such as s3://.`,
 		Example: `  waymark deploy orders.yaml --message "limit to 20000"
   waymark deploy orders.yaml --to test
   waymark deploy orders.yaml --dry-run --try last:7`,
@@ -55,10 +55,10 @@ document has no folder, so their paths are absolute, or lead elsewhere, such as 
 		},
 	}
 	cmd.Flags().StringArrayVar(&params, "param", nil, "value `NAME=VALUE` of a parameter that has no default, to check the document with; repeat for more")
-	cmd.Flags().StringVarP(&r.Why, "message", "m", "", "`text` about the version, for the record")
+	cmd.Flags().StringVarP(&r.Why, "message", "m", "", "`text` about the version, which is recorded")
 	cmd.Flags().StringVar(&r.To, "to", landscape.DefaultEnvironment, "`environment` in which the version becomes current")
-	cmd.Flags().StringVar(&try, "try", "", "`last:N` sends the records of the last N complete runs through the version, and says what is other; nothing of it is written")
-	cmd.Flags().StringVar(&r.Anyway, "anyway", "", "`reason` to deploy a document with schedules whose second run would stop, or whose runs cannot succeed as things are, for the record")
+	cmd.Flags().StringVar(&try, "try", "", "`last:N` sends the records of the last N complete runs through the version and reports the differences; writes no output")
+	cmd.Flags().StringVar(&r.Anyway, "anyway", "", "deploy even if a second scheduled run would stop, or if no run can currently succeed; the `reason` is recorded")
 	cmd.Flags().BoolVar(&r.DryRun, "dry-run", false, "check the document and say what would happen; deploy nothing")
 	return cmd
 }

@@ -20,7 +20,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	var fix bool
 	command := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check that runs can work here, and say how to cure what is wrong",
+		Short: "Check that this setup can execute runs, and say how to fix what is wrong",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			code, look := exitDone, a.options().Doctor
@@ -43,7 +43,7 @@ func (a *app) doctorCommand() *cobra.Command {
 			return endWith(code, printList(a, checks, func(w io.Writer) error { return text.Table(w, lines...) }))
 		},
 	}
-	command.Flags().BoolVar(&fix, "fix", false, "register the search attributes that the cluster's namespace does not have")
+	command.Flags().BoolVar(&fix, "fix", false, "register the search attributes that the cluster's namespace is missing")
 	return command
 }
 

@@ -36,7 +36,7 @@ func (a *app) compileAny(file string, params []string, slot client.SlotOf) (*cli
 
 // slotFlags define which slot a document is about.
 func slotFlags(cmd *cobra.Command, slot *client.SlotOf) {
-	cmd.Flags().StringVar(&slot.For, "for", "", "`slot` that the run is about, such as 2026-11-21: the values of parameters that depend on it")
+	cmd.Flags().StringVar(&slot.For, "for", "", "`slot` that the run covers, such as 2026-11-21; parameters that depend on the slot get their values from it")
 	cmd.Flags().StringVar(&slot.Schedule, "schedule", "", "with --for: `name` of the schedule whose slot it is, if the document has several")
 }
 

@@ -18,14 +18,14 @@ func (a *app) effectsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "effects RUN",
 		Short: "Show the completion record of every part of every output",
-		Long: `Shows the record of every write to a sink and of every publication: SINK/SOURCE:CHUNK is the part of a sink's
-output that one chunk brought, SINK the publication of the whole output.
+		Long: `Shows the completion record of every write to a sink and of every publication. SINK/SOURCE:CHUNK is the part of a sink's
+output that comes from one chunk; SINK is the publication of the whole output.
 
-prepared   it is known what will be written
-in_flight  an attempt was begun, and may have reached the target
-finalized  the target confirmed it
-blocked    the target cannot tell whether an attempt reached it: look there, and tell with waymark resolve
-reserved   a publication that has not come yet
+prepared   the bytes to write are known; no attempt has started
+in_flight  an attempt has started, and may have reached the target
+finalized  the target confirmed the write
+blocked    the target cannot say whether an attempt reached it: look there, then run waymark resolve
+reserved   the publication has not started yet
 
 ` + runArgument,
 		Args:              exactlyOne("run"),
@@ -43,7 +43,7 @@ reserved   a publication that has not come yet
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "every event of every effect, not only the last one")
+	cmd.Flags().BoolVar(&all, "all", false, "show every event of every effect, not only the last one")
 	p.addFlags(cmd, "effects", 0)
 	return cmd
 }

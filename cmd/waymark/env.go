@@ -18,8 +18,8 @@ func (a *app) envCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "env",
 		Short: "Set, show and compare the values of environments",
-		Long: `A deployed pipeline takes ${NAME} from the values of its environment, and else from the variables of the process that executes the run. The
-values are recorded: each run says which it had, and keeps them. They are no secrets: those are ${secret:NAME}.`,
+		Long: `A deployed pipeline reads ${NAME} from the values of its environment, or else from the environment variables of the process that executes the
+run. Values are recorded: each run records which ones it started with and keeps them. Don't store secrets here: use ${secret:NAME}.`,
 		Args: noArgs,
 		RunE: help,
 	}
@@ -31,7 +31,7 @@ func (a *app) envSetCommand() *cobra.Command {
 	var why string
 	cmd := &cobra.Command{
 		Use:     "set ENVIRONMENT NAME=VALUE...",
-		Short:   "Give an environment values",
+		Short:   "Set values of an environment",
 		Example: `  waymark env set prod REGION=eu-west-1 --why "the shop moved"`,
 		Args:    takes(2, math.MaxInt),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -50,7 +50,7 @@ func (a *app) envUnsetCommand() *cobra.Command {
 	var why string
 	cmd := &cobra.Command{
 		Use:   "unset ENVIRONMENT NAME...",
-		Short: "Take values from an environment",
+		Short: "Remove values from an environment",
 		Args:  takes(2, math.MaxInt),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.setEnvironment(cmd, client.ValuesRequest{Environment: args[0], Unset: args[1:]}, why)
@@ -97,7 +97,7 @@ func writeEnvironment(w io.Writer, e *client.Environment) error {
 func (a *app) envShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "show ENVIRONMENT[#N]",
-		Short: "Show the values that an environment has, or those that it had, as runs name them",
+		Short: "Show an environment's values, now or at revision N, as runs cite it",
 		Args:  exactlyOne("environment"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error {
@@ -114,7 +114,7 @@ func (a *app) envShowCommand() *cobra.Command {
 func (a *app) envListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "List the environments that have values, or in which a pipeline is deployed",
+		Short: "List the environments that have values or deployed pipelines",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error {

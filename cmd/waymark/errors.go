@@ -20,12 +20,12 @@ func (a *app) errorsCommand() *cobra.Command {
 	var each bool
 	cmd := &cobra.Command{
 		Use:   "errors RUN",
-		Short: "Show why rows were refused, grouped, or retry them",
-		Long: `Shows why rows were refused, grouped, with counts and samples; --each lists them one by one.
+		Short: "Show why rows were refused, or retry them",
+		Long: `Shows why rows were refused, grouped by reason, with counts and samples; --each lists the rows one by one.
 
---retry feeds the records in quarantine again, each once, in a new run that is linked to this one: from the bytes on record,
-through the document on record or the one that --pipeline names. With the same document the outputs get names of their own,
-such as out/orders.retry-1.csv. Records of which a part arrived somewhere are left out, and listed.
+--retry sends each quarantined record once through a new run that is linked to this one. It uses the recorded bytes and the
+recorded document, or the document that --pipeline names. With the same document, outputs get new names, such as
+out/orders.retry-1.csv. Records of which some part reached a sink are left out and listed.
 
 ` + runArgument,
 		Example: `  waymark errors last
@@ -60,7 +60,7 @@ such as out/orders.retry-1.csv. Records of which a part arrived somewhere are le
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&each, "each", false, "list them one by one, as TOKEN@NODE")
+	cmd.Flags().BoolVar(&each, "each", false, "list refused rows one by one, as TOKEN@NODE")
 	p.addFlags(cmd, "errors", 50)
 	o.addFlags(cmd)
 	return cmd

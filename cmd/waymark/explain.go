@@ -26,15 +26,15 @@ func (a *app) explainCommand() *cobra.Command {
 	var q question
 	cmd := &cobra.Command{
 		Use:   "explain RUN (--row N | --key FIELD=VALUE… | --token ID | --sink NAME --line N)",
-		Short: "Tell one row's way from the source to where it is, and prove it",
-		Long: `Tells what was read, what every step made of it, why every gate sent it where it went, and what was written.
-Every step is computed again from the stored record and compared with the recorded hash. Exit code 4 if something
-differs, or if the stored record is missing or corrupt.
+		Short: "Explain how one row got from its source to where it ended, and prove it",
+		Long: `Shows what was read, what every step did with it, why every gate routed it as it did, and what was written. Every step is
+computed again from the stored record and compared with the recorded hash. Exit code 4 if something differs, or if the
+stored record is missing or corrupt.
 
-Where a fork copies a row, or a coalesce or a barrier makes new ones, each has an id, such as orders:17/by_cost or
-by_state:3; ask on with --token. Which rows made up a batch is read from the record: verify computes batches again.
-What came of a row is followed through barriers to every line of every output, as far as --limit allows.
---why-not SINK tells what kept the row, and what came of it, from a sink.
+Where a fork copies a row, or a coalesce or a barrier makes new rows, each gets an id, such as orders:17/by_cost or
+by_state:3; explain it with --token. The members of a batch are read from the landscape; verify computes batches again.
+A row's descendants are followed through barriers to every line of every output, up to --limit.
+--why-not SINK shows what kept the row, and its descendants, out of a sink.
 
 ` + runArgument,
 		Example: `  waymark explain last --row 4711
@@ -57,15 +57,15 @@ What came of a row is followed through barriers to every line of every output, a
 		},
 	}
 	flags := cmd.Flags()
-	flags.Int64Var(&q.row, "row", 0, "the row by its `number` in the source, from 1")
-	flags.StringArrayVar(&q.keys, "key", nil, "the row by its business key, `FIELD=VALUE`; repeat for more fields")
-	flags.StringVar(&q.token, "token", "", "the token with this `id`, such as orders:17/by_cost")
-	flags.StringVar(&q.sink, "sink", "", "with --line: the row by its place in the output of this `sink`")
-	flags.Int64Var(&q.line, "line", 0, "the `number` of the row in the sink's output, from 1, the header not counted")
-	flags.StringVar(&q.source, "source", "", "the `source` of --row and --key, if the run has more than one; of --row also a barrier")
+	flags.Int64Var(&q.row, "row", 0, "explain the row with this `number` in the source, from 1")
+	flags.StringArrayVar(&q.keys, "key", nil, "explain the row with this business key, `FIELD=VALUE`; repeat for more fields")
+	flags.StringVar(&q.token, "token", "", "explain the token with this `id`, such as orders:17/by_cost")
+	flags.StringVar(&q.sink, "sink", "", "with --line: explain a row in the output of this `sink`")
+	flags.Int64Var(&q.line, "line", 0, "the `number` of the row in the sink's output, from 1, not counting the header")
+	flags.StringVar(&q.source, "source", "", "the `source` of --row and --key, if the run has more than one; with --row also a barrier")
 	flags.BoolVar(&q.all, "all", false, "list all tokens of a batch, not only the first")
-	flags.IntVar(&q.limit, "limit", 1000, "follow this `number` of tokens that came of the row, at most")
-	flags.StringVar(&q.whyNot, "why-not", "", "tell what kept the row from this `sink`")
+	flags.IntVar(&q.limit, "limit", 1000, "follow at most this `number` of the row's descendants")
+	flags.StringVar(&q.whyNot, "why-not", "", "show what kept the row out of this `sink`")
 	return cmd
 }
 

@@ -12,9 +12,9 @@ import (
 func (a *app) followCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "follow RUN",
-		Short: "Follow a run that others execute, until it ends",
-		Long: `Shows how far a run is that the workers of a cluster execute, or another process of this state folder, and at its end what
-became of it, with the exit code that ` + "`waymark run`" + ` has. Ctrl-C stops that, and not the run.
+		Short: "Follow a run that another process executes, until it ends",
+		Long: `Shows the progress of a run that a cluster's workers, or another process on this state folder, execute. When the run ends, it
+prints the result and exits with the code that ` + "`waymark run`" + ` would have. Ctrl-C stops following, not the run.
 
 ` + runArgument,
 		Args:              exactlyOne("run"),

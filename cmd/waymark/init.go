@@ -13,7 +13,7 @@ import (
 func (a *app) initCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "init [FOLDER]",
-		Short: "Write a small pipeline to start from, with data that has a few bad rows",
+		Short: "Write a small example pipeline, with data that has a few bad rows",
 		Args:  takes(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			folder := "."

@@ -15,10 +15,10 @@ import (
 func (a *app) keysCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keys",
-		Short: "List the keys that sign the record's log, and what they are worth",
-		Long: `Two kinds of keys sign the log of the record: a sealer's key signs entries, and the key of the log signs heads and says which sealers' keys
-count. The first run makes one of each in the state folder, beside the record: so who may change the record may sign as well, and only an
-anchor elsewhere helps. Better let another account, or another machine, have the key of the log.`,
+		Short: "List the keys that sign the landscape's log, and whether each counts",
+		Long: `Two kinds of keys sign the landscape's log: a sealer's key signs entries; the log's key signs heads and decides which sealers' keys count.
+The first run creates one of each in the state folder, beside the landscape. Anyone who can change the landscape can then also sign, and only an
+anchor elsewhere protects the log. For better protection, keep the log's key under another account or on another machine.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error {
@@ -31,8 +31,8 @@ anchor elsewhere helps. Better let another account, or another machine, have the
 		},
 	}
 	cmd.AddCommand(a.keysGenerateCommand(), a.keysPolicyCommand(),
-		a.keyOrderCommand("admit", "Let the entries of a sealer's key count from now on", (*local.Home).AdmitKey),
-		a.keyOrderCommand("revoke", "Let the entries of a sealer's key count no more; those before keep counting", (*local.Home).RevokeKey))
+		a.keyOrderCommand("admit", "Admit a sealer's key, so that its entries count from now on", (*local.Home).AdmitKey),
+		a.keyOrderCommand("revoke", "Revoke a sealer's key; its earlier entries still count", (*local.Home).RevokeKey))
 	return cmd
 }
 
@@ -55,9 +55,9 @@ func (a *app) keysGenerateCommand() *cobra.Command {
 	var origin, sealer string
 	cmd := &cobra.Command{
 		Use:   "generate --sealer NAME [--log NAME]",
-		Short: "Make keys in the folder of --keys",
-		Long: `Makes a sealer's key for a worker, or the key of a new log whose name is then NAME, each in a file that only its owner may read. Names begin
-with a host: worker-a.example/waymark, waymark.example/prod. A sealer's key counts when who has the key of the log has admitted it.`,
+		Short: "Generate keys in the --keys folder",
+		Long: `Generates a sealer's key for a worker, or the key of a new log named NAME, each in a file that only its owner can read. Names start with a
+host: worker-a.example/waymark, waymark.example/prod. A sealer's key counts once the holder of the log's key has admitted it.`,
 		Args: noArgs,
 		RunE: func(_ *cobra.Command, _ []string) error {
 			if origin == "" && sealer == "" {
@@ -75,17 +75,17 @@ with a host: worker-a.example/waymark, waymark.example/prod. A sealer's key coun
 			})
 		},
 	}
-	cmd.Flags().StringVar(&origin, "log", "", "`name` of a new log, whose key is made")
-	cmd.Flags().StringVar(&sealer, "sealer", "", "`name` of a sealer, whose key is made")
+	cmd.Flags().StringVar(&origin, "log", "", "`name` of the new log to generate a key for")
+	cmd.Flags().StringVar(&sealer, "sealer", "", "`name` of the sealer to generate a key for")
 	return cmd
 }
 
 func (a *app) keysPolicyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "policy",
-		Short: "Print the trust policy, which auditors need",
-		Long: `Prints what somebody needs to verify the log without trusting this record: its public key, in the form of the C2SP's tlog-policy. Give it to
-auditors in another way than the record, or give them its SHA-256, which fits in a letter.`,
+		Short: "Print the trust policy for auditors",
+		Long: `Prints what an auditor needs to verify the log without trusting this landscape: the log's public key, in C2SP tlog-policy format. Send it to
+auditors by another channel than the landscape, or send them its SHA-256, which fits in a letter.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error {
@@ -108,7 +108,7 @@ func (a *app) keyOrderCommand(verb, short string, do func(*local.Home, context.C
 	cmd := &cobra.Command{
 		Use:   verb + " KEY --why TEXT",
 		Short: short,
-		Long:  short + `. KEY is a public key, name+hash+base64. It stands in the log. Only who has the key of the log can do it.`,
+		Long:  short + `. KEY is a public key, name+hash+base64. The change is an entry in the log and needs the log's key.`,
 		Args:  exactlyOne("public key"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := whyGiven(why); err != nil {

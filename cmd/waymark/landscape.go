@@ -12,10 +12,10 @@ import (
 func (a *app) landscapeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "landscape",
-		Short: "Make or upgrade the schema of the record, and say who may do what in it",
-		Long: `The record can be kept in a Postgres database: --landscape postgres://USER@HOST/DATABASE. Nothing but these commands
-changes its schema. Give the URL of the schema's owner to them, and that of a user with the writer's or the reader's
-rights to all others.`,
+		Short: "Create or upgrade the landscape's schema, and grant rights in it",
+		Long: `The landscape can be kept in a Postgres database: --landscape postgres://USER@HOST/DATABASE. Only these commands change its
+schema. Run them with the URL of the schema's owner, and all others with the URL of a user who has the writer's or the
+reader's rights.`,
 		Args: noArgs,
 		RunE: help,
 	}
@@ -26,9 +26,9 @@ rights to all others.`,
 func (a *app) migrateCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "migrate",
-		Short: "Make the record's schema, or bring it up to date",
-		Long: `Makes the schema that --landscape names, or brings it up to date, and says from which version to which. Repeating it changes
-nothing. A record in a file is brought up to date whenever a run opens it; for a database only this command does it.`,
+		Short: "Create the landscape's schema, or upgrade it",
+		Long: `Creates or upgrades the schema that --landscape names, and prints the old and new version. Repeating it changes nothing. A
+landscape in a file is upgraded whenever a run opens it; one in a database is upgraded only by this command.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			done, err := a.options().Migrate(cmd.Context())

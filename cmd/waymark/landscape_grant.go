@@ -13,20 +13,20 @@ func (a *app) grantCommand() *cobra.Command {
 	var roles local.Roles
 	cmd := &cobra.Command{
 		Use:   "grant --writer ROLE --reader ROLE --purger ROLE",
-		Short: "Give roles of Postgres what they need in the record, and nothing else",
-		Long: `Gives roles of Postgres their rights in the record that --landscape names. The URL's user must own it.
+		Short: "Grant Postgres roles exactly the rights they need in the landscape",
+		Long: `Grants Postgres roles their rights in the landscape that --landscape names. The URL's user must own it.
 
-The writer is for processes that work for runs: it inserts and reads, and moves runs and effects from one legal state to
-the next. The reader is for people and programs that ask. The purger is for who purges payloads and holds them: waymark purge,
+The writer role is for processes that execute runs: it inserts and reads, and moves runs and effects from one legal state to
+the next. The reader role is for people and programs that query. The purger role is for those who run waymark purge and
 waymark hold. None of them can update, delete, truncate, alter or drop anything.
 
-The roles must be there; best they are groups:
+The roles must exist. We recommend group roles:
 
   create role waymark_writer nologin;
   create role waymark_reader nologin;
   create role worker login password '...' in role waymark_writer;
 
-Repeating it changes nothing. After "waymark landscape migrate" changed the schema it must be repeated.`,
+Repeating the command changes nothing. Repeat it after "waymark landscape migrate" changed the schema.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if roles == (local.Roles{}) {
@@ -39,9 +39,9 @@ Repeating it changes nothing. After "waymark landscape migrate" changed the sche
 			return a.print(done, func(w io.Writer) error { return tellGrant(w, done) })
 		},
 	}
-	cmd.Flags().StringVar(&roles.Writer, "writer", "", "`role` of processes that work for runs")
-	cmd.Flags().StringVar(&roles.Reader, "reader", "", "`role` of people and programs that ask")
-	cmd.Flags().StringVar(&roles.Purger, "purger", "", "`role` of who purges payloads, and holds them")
+	cmd.Flags().StringVar(&roles.Writer, "writer", "", "`role` of processes that execute runs")
+	cmd.Flags().StringVar(&roles.Reader, "reader", "", "`role` of people and programs that query")
+	cmd.Flags().StringVar(&roles.Purger, "purger", "", "`role` of those who purge and hold payloads")
 	return cmd
 }
 

@@ -17,10 +17,10 @@ func (a *app) logCommand() *cobra.Command {
 	var most int
 	cmd := &cobra.Command{
 		Use:   "log",
-		Short: "List the entries of the record's log, and how far it is signed",
-		Long: `The log of the record says which runs there were: each run is an entry from its beginning on, signed, in a tree whose heads are signed as
-well and go to anchors. So a run that was removed, made up or changed is noticed, and so is a record that was put back. docs/log.md says what
-that proves and what not.`,
+		Short: "List the entries of the landscape's log, and how far it is signed",
+		Long: `The landscape's log says which runs there were. Each run is a signed entry from its start on, in a tree whose heads are also signed and copied
+to anchors. It reveals a run that was removed, invented or changed, and a landscape that was rolled back. docs/log.md explains what that
+proves and what it does not.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error {
@@ -39,8 +39,8 @@ that proves and what not.`,
 			})
 		},
 	}
-	cmd.Flags().Int64Var(&from, "from", -1, "`entry` to begin with (default the last ones)")
-	cmd.Flags().IntVar(&most, "most", 50, "at most so many `entries`")
+	cmd.Flags().Int64Var(&from, "from", -1, "first `entry` to show (default the last ones)")
+	cmd.Flags().IntVar(&most, "most", 50, "how many `entries` to show at most")
 	cmd.AddCommand(a.logCheckCommand(), a.logRestoreCommand())
 	return cmd
 }
@@ -97,10 +97,10 @@ func (a *app) logCheckCommand() *cobra.Command {
 		Use:   "check",
 		Short: "Compare the log with its tree, its signed heads, its anchors and the recorded runs",
 		Long: `Reads every entry and verifies its signature, computes the tree, compares every signed head and every anchor (the one in the state folder and
-those of --log-anchor) with it, and the recorded runs with the entries. The exit code is 4 if something is wrong.
+those of --log-anchor) with it, and compares the recorded runs with the entries. Exit code 4 if something is wrong.
 
-It proves that no entry was changed, removed or moved since its head was signed, as far as an anchor is out of reach of who changed the record,
-and that the recorded runs are those of the entries. What is recorded of a run's rows it does not look at: that is for waymark verify.`,
+It proves that no entry was changed, removed or moved since its head was signed, provided an anchor is out of reach of anyone who can change the
+landscape, and that the recorded runs are those of the entries. It does not check what is recorded about a run's rows: waymark verify does.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error {
@@ -116,7 +116,7 @@ and that the recorded runs are those of the entries. What is recorded of a run's
 			})
 		},
 	}
-	cmd.Flags().StringVar(&key, "key", "", "the public `key` of the log that you trust, as name+hash+base64 (default: what the log itself says)")
+	cmd.Flags().StringVar(&key, "key", "", "the log's public `key` that you trust, as name+hash+base64 (default the key in the log itself)")
 	return cmd
 }
 
@@ -157,10 +157,9 @@ func (a *app) logRestoreCommand() *cobra.Command {
 	var from, why string
 	cmd := &cobra.Command{
 		Use:   "restore --from ANCHOR --why TEXT",
-		Short: "Say that the record was restored from a backup, and which runs are lost",
-		Long: `After a backup of the record was restored, the log has fewer entries than its anchors know, and nothing may be written. This takes the
-entries that are missing from an anchor, and appends to the log that this happened, why, and which runs are lost. Only who has the key of the log
-can do it.`,
+		Short: "Record that the landscape was restored from a backup, and which runs were lost",
+		Long: `After the landscape was restored from a backup, the log has fewer entries than its anchors, and nothing can be written. This command copies the
+missing entries from an anchor, and appends an entry that says that this happened, why, and which runs were lost. It needs the log's key.`,
 		Example: `  waymark log restore --from .waymark/log --why "restored from the backup of 02:00"`,
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -14,7 +14,7 @@ import (
 
 // whyFlag lets a person say why he does what he does. It is put on record.
 func whyFlag(cmd *cobra.Command, why *string) {
-	cmd.Flags().StringVar(why, "why", "", "`reason`, which is put on record")
+	cmd.Flags().StringVar(why, "why", "", "`reason`, which is recorded")
 }
 
 // whyGiven refuses an order without a reason.

@@ -16,12 +16,12 @@ func (a *app) outputsCommand() *cobra.Command {
 	limit := 0
 	cmd := &cobra.Command{
 		Use:   "outputs TARGET",
-		Short: "Say who wrote to a file, bucket or table, and who made what is there now",
-		Long: `Lists the runs that published an output at a target, the last one first, and says which of them made what is there now: the target is read, and
-compared with the digests on record. What no run published was changed by somebody else.
+		Short: "List the runs that wrote to a file, bucket or table, and show which one made its present content",
+		Long: `Lists the runs that published an output at a target, newest first, and shows which of them made its present content. The target is read and
+compared with the recorded digests. If no published digest matches, something other than a run changed the target.
 
-TARGET is a path, s3://BUCKET/PREFIX, postgres://HOST/DATABASE/SCHEMA.TABLE, or the name of a table. Of a table the entries are compared that runs
-left beside it, not its rows.`,
+TARGET is a path, s3://BUCKET/PREFIX, postgres://HOST/DATABASE/SCHEMA.TABLE, or the name of a table. For a table, the entries that runs left
+beside it are compared, not its rows.`,
 		Example: `  waymark outputs out/review.csv
   waymark outputs s3://birds/out/all
   waymark outputs dw.orders --json`,

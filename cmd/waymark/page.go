@@ -11,7 +11,7 @@ type page struct {
 // addFlags adds the flags of a list of what, of which so many are shown unless somebody says otherwise.
 func (p *page) addFlags(cmd *cobra.Command, what string, limit int) {
 	cmd.Flags().IntVarP(&p.limit, "limit", "n", limit, "how many `"+what+"` to show, 0 for all")
-	cmd.Flags().StringVar(&p.after, "after", "", "begin after the one with this `name`")
+	cmd.Flags().StringVar(&p.after, "after", "", "start after the entry with this `name`")
 }
 
 // note says how to see what may follow n items that are shown, the last of them by its name.

@@ -12,8 +12,8 @@ func (a *app) pauseCommand() *cobra.Command {
 	var why string
 	cmd := &cobra.Command{
 		Use:   "pause RUN --why TEXT",
-		Short: "Pause a run; work in flight is finished first",
-		Long: `Lets a run finish its work in flight and then wait, where it is executed, until ` + "`waymark resume`" + ` continues it.
+		Short: "Pause a run once its work in flight is finished",
+		Long: `Pauses a run where it is executed: the run finishes its work in flight, then waits until ` + "`waymark resume`" + ` continues it.
 
 ` + runArgument,
 		Args:              exactlyOne("run"),

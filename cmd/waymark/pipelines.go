@@ -18,7 +18,7 @@ func (a *app) pipelinesCommand() *cobra.Command {
 	var environment string
 	cmd := &cobra.Command{
 		Use:   "pipelines",
-		Short: "List the deployed pipelines; show, compare and trace their versions",
+		Short: "List the deployed pipelines; show and compare their versions, and show their history",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error {
@@ -46,7 +46,7 @@ func (a *app) pipelineShowCommand(environment *string) *cobra.Command {
 	var document bool
 	cmd := &cobra.Command{
 		Use:   "show NAME[@VERSION]",
-		Short: "Show a version of a pipeline: by default the current one",
+		Short: "Show a version of a pipeline (default the current one)",
 		Args:  exactlyOne("pipeline"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error {
@@ -111,7 +111,7 @@ func (a *app) pipelineDiffCommand(environment *string) *cobra.Command {
 	var params []string
 	cmd := &cobra.Command{
 		Use:   "diff NAME@VERSION NAME[@VERSION]",
-		Short: "Compare two versions: what they do, then their text",
+		Short: "Compare what two versions do, then their text",
 		Args:  takes(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			given, err := parsePairs("--param", "NAME=VALUE", params)
@@ -177,7 +177,7 @@ func changeText(change client.ChangeKind, before, after string) string {
 func (a *app) pipelineHistoryCommand(environment *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "history NAME",
-		Short: "List how versions became current, the last first: who, when, why, from which commit; also who retired the pipeline",
+		Short: "List who made which version current, when, why and from which commit, newest first; also who retired the pipeline",
 		Args:  exactlyOne("pipeline"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error {

@@ -20,7 +20,7 @@ func (a *app) planCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "plan FILE",
-		Short: "Show the graph that a document compiles to",
+		Short: "Show the graph a document compiles to",
 		Args:  exactlyOne("document"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if !slices.Contains(planFormats, format) {

@@ -20,15 +20,15 @@ func (a *app) purgeCommand() *cobra.Command {
 	var why, source, derived string
 	cmd := &cobra.Command{
 		Use:   "purge --keep-source TIME --keep-derived TIME --why TEXT",
-		Short: "Delete stored records of runs that ended long ago; their hashes and ways stay",
-		Long: `Deletes payloads of runs that ended longer ago than --keep-source and --keep-derived say: the records as they were read, and what barriers gave
-and kept, which can be computed of these again. Without one of the two its payloads stay. Never purged are payloads that another run needs,
-and those of runs that waymark hold holds.
+		Short: "Delete the stored payloads of old runs; their hashes and ways are kept",
+		Long: `Deletes payloads of runs that ended longer ago than --keep-source (records as read) or --keep-derived (records and states of barriers, which
+can be computed again from the source records) allows. Without one of these flags, its payloads are kept. Payloads that another run needs, or
+that a hold protects, are never purged.
 
-The record stays as it is: waymark explain tells a row's way and its hash, and that its bytes were purged, when, by whom and why; verify looks at
-everything but these bytes. A run without its records can be neither resumed nor reproduced. docs/retention.md says it all.
+The landscape stays as it is. waymark explain still shows a row's way and hash, and that its bytes were purged, when, by whom and why; verify
+checks everything except these bytes. A run whose source records are gone can be neither resumed nor reproduced. See docs/retention.md.
 
-Runs may go on meanwhile. What a purge that was killed had begun, the next one finishes: ten minutes later, or at once with --finish.`,
+Other runs can continue during a purge. If a purge is killed, the next one finishes it: ten minutes later, or at once with --finish.`,
 		Example: `  waymark purge --keep-source 400d --dry-run
   waymark purge --keep-source 400d --keep-derived 30d --why "retention of 400 days"`,
 		Args: noArgs,
@@ -49,10 +49,10 @@ Runs may go on meanwhile. What a purge that was killed had begun, the next one f
 			})
 		},
 	}
-	cmd.Flags().StringVar(&source, "keep-source", "", "how `long` the records of sources are kept after their run has ended, such as 400d (default for ever)")
-	cmd.Flags().StringVar(&derived, "keep-derived", "", "how `long` the records of barriers are kept, and their states, such as 30d or 0d (default for ever)")
-	cmd.Flags().BoolVar(&request.DryRun, "dry-run", false, "say what would be deleted; delete nothing")
-	cmd.Flags().BoolVar(&request.Finish, "finish", false, "finish at once what a purge that was killed had begun; only if no other process purges")
+	cmd.Flags().StringVar(&source, "keep-source", "", "how `long` source records are kept after their run ended, such as 400d (default forever)")
+	cmd.Flags().StringVar(&derived, "keep-derived", "", "how `long` barrier records and states are kept after their run ended, such as 30d or 0d (default forever)")
+	cmd.Flags().BoolVar(&request.DryRun, "dry-run", false, "show what would be deleted, without deleting it")
+	cmd.Flags().BoolVar(&request.Finish, "finish", false, "finish a killed purge at once; use it only if no other process is purging")
 	whyFlag(cmd, &why)
 	return cmd
 }
@@ -99,10 +99,10 @@ func runsOf(p *client.Purge) int {
 }
 
 func (a *app) holdCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "hold", Short: "Keep payloads of runs from being purged; list what is held", Args: noArgs, RunE: help}
+	cmd := &cobra.Command{Use: "hold", Short: "Protect payloads of runs from purges; list the holds", Args: noArgs, RunE: help}
 	cmd.AddCommand(a.holdAddCommand(), a.holdEndCommand(), &cobra.Command{
 		Use:   "list",
-		Short: "List all holds, and which of them have ended",
+		Short: "List all holds, including those that have ended",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error {
@@ -149,9 +149,9 @@ func (a *app) holdAddCommand() *cobra.Command {
 	var why, from, until string
 	cmd := &cobra.Command{
 		Use:   "add (--run RUN | --pipeline NAME) --why TEXT",
-		Short: "Keep the payloads of a run, or of the runs of a pipeline, from being purged",
-		Long: `Keeps the payloads of a run, or of all runs of a pipeline that began from --from on and before --until, from being purged until the hold is
-ended, also those of runs to come. A hold wins over every rule.`,
+		Short: "Protect the payloads of a run, or of a pipeline's runs, from purges",
+		Long: `Protects the payloads of a run, or of all runs of a pipeline that started at or after --from and before --until, including future runs, until
+the hold is ended. A hold overrides every retention period.`,
 		Example: `  waymark hold add --run last --why "case 2026/17"
   waymark hold add --pipeline orders --from 2026-10-01 --until 2026-11-01 --why "audit of October"`,
 		Args: noArgs,
@@ -179,10 +179,10 @@ ended, also those of runs to come. A hold wins over every rule.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&request.Run, "run", "", "the `run`: its id, the beginning of that, or last")
+	cmd.Flags().StringVar(&request.Run, "run", "", "the `run`: its id, a prefix of it, or last")
 	cmd.Flags().StringVar(&request.Pipeline, "pipeline", "", "`name` of the pipeline")
-	cmd.Flags().StringVar(&from, "from", "", "the first `day` or moment at which a run began that is held, such as 2026-10-01 (default all)")
-	cmd.Flags().StringVar(&until, "until", "", "the first `day` or moment that is not held any more (default none)")
+	cmd.Flags().StringVar(&from, "from", "", "hold runs that started at or after this `day` or time, such as 2026-10-01 (default all)")
+	cmd.Flags().StringVar(&until, "until", "", "hold runs that started before this `day` or time (default no limit)")
 	whyFlag(cmd, &why)
 	return cmd
 }
@@ -205,7 +205,7 @@ func (a *app) holdEndCommand() *cobra.Command {
 	var why string
 	cmd := &cobra.Command{
 		Use:   "end HOLD --why TEXT",
-		Short: "End a hold: from then on the rules of purges apply again",
+		Short: "End a hold, so that purges can delete the payloads again",
 		Args:  exactlyOne("hold"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := whyGiven(why); err != nil {
@@ -248,8 +248,8 @@ func (a *app) scrubCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "scrub",
 		Short: "Read every payload and compare its hash with its name",
-		Long: `Reads every payload of the store, whichever run needs it, and compares its hash with its name. It changes nothing. The exit code is 4 if one is not
-what its name promises, or cannot be read. A run that stores the same bytes again puts a wrong one right; a backup does so too.`,
+		Long: `Reads every payload in the store, whichever run needs it, and compares its hash with its name. Changes nothing. Exit code 4 if a payload does
+not match its name or cannot be read. Restoring a backup repairs it, and so does a run that stores the same bytes again.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error {

@@ -18,9 +18,9 @@ import (
 func (a *app) queueCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "queue",
-		Short: "List the runs that wait for places, and what for",
-		Long: `Lists the runs that wait because a pipeline has as many runs as it may have, a pool no free place, or another run writes to the same
-target: who comes first first. One that comes later may begin before, if nobody before it wants the same.`,
+		Short: "List the runs that wait to start, and what each waits for",
+		Long: `Lists, in order of arrival, the runs that wait because their pipeline has as many runs as it may have, a pool has no free place, or another
+run writes to the same target. A later run can start first if no earlier run waits for the same thing.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error {
@@ -39,10 +39,10 @@ target: who comes first first. One that comes later may begin before, if nobody 
 }
 
 func (a *app) limitCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "limit", Short: "Say how many places pools have; list them", Args: noArgs, RunE: help}
+	cmd := &cobra.Command{Use: "limit", Short: "Set the size of pools; list them", Args: noArgs, RunE: help}
 	cmd.AddCommand(a.limitSetCommand(), &cobra.Command{
 		Use:   "list",
-		Short: "List the pools, with their places and who holds and wants how many",
+		Short: "List the pools with their size, and how many places each run holds or waits for",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error {
@@ -67,9 +67,9 @@ func (a *app) limitSetCommand() *cobra.Command {
 	var why string
 	cmd := &cobra.Command{
 		Use:   "set pool:NAME PLACES --why TEXT",
-		Short: "Say how many places a pool has from now on",
-		Long: `Says how many places a pool has from now on; 0 lets no run in. Runs that wait for more begin at once, and runs that hold more keep them
-to their ends.`,
+		Short: "Set how many places a pool has",
+		Long: `Sets how many places a pool has; with 0 no run can start. If the pool grows, waiting runs start at once; if it shrinks, running runs keep
+their places until they end.`,
 		Example: `  waymark limit set pool:db-prod 4 --why "the database takes four"`,
 		Args:    takes(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -30,7 +30,7 @@ func (a *app) promoteCommand() *cobra.Command {
 	var r client.RedeployRequest
 	cmd := &cobra.Command{
 		Use:     "promote NAME[@VERSION] --from ENVIRONMENT --to ENVIRONMENT",
-		Short:   "Make a version that is deployed in one environment the current one of another",
+		Short:   "Make a version from one environment the current version in another",
 		Example: `  waymark promote orders@7 --from test --to prod --why "tried for a week"`,
 		Args:    exactlyOne("pipeline"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -47,9 +47,9 @@ func (a *app) rollbackCommand() *cobra.Command {
 	var r client.RedeployRequest
 	cmd := &cobra.Command{
 		Use:   "rollback NAME",
-		Short: "Make the version current again that was so before",
-		Long: `Makes the version of a pipeline current again that was current before the present one; a second rollback goes one version further
-back. Runs that have begun keep the version that they have.`,
+		Short: "Make the previous version current again",
+		Long: `Makes the previously current version of a pipeline current again; a second rollback goes back one more. Runs that have started keep
+their version.`,
 		Args: exactlyOne("pipeline"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("to") && r.Version < 1 {
@@ -68,8 +68,8 @@ func (a *app) retireCommand() *cobra.Command {
 	var r client.RedeployRequest
 	cmd := &cobra.Command{
 		Use:   "retire NAME",
-		Short: "Let no more runs of a pipeline start",
-		Long: `Lets no more runs of a pipeline start in an environment. What runs continues, and may be resumed; versions and records stay.
+		Short: "Stop new runs of a pipeline from starting",
+		Long: `Stops new runs of a pipeline from starting in an environment. Existing runs continue and can be resumed; versions and recorded runs are kept.
 waymark restore undoes it.`,
 		Args: exactlyOne("pipeline"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -85,7 +85,7 @@ func (a *app) restoreCommand() *cobra.Command {
 	var r client.RedeployRequest
 	cmd := &cobra.Command{
 		Use:   "restore NAME",
-		Short: "Let runs of a retired pipeline start again",
+		Short: "Allow runs of a retired pipeline to start again",
 		Args:  exactlyOne("pipeline"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.redeploy(cmd.Context(), args[0], r, (*local.Home).Unretire)

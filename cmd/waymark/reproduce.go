@@ -14,11 +14,10 @@ import (
 func (a *app) reproduceCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "reproduce RUN",
-		Short: "Reproduce a run: execute it again from the record and compare the two",
-		Long: `Executes a complete run a second time, with the document, the parameters, the tables and the source records that the record has,
-and compares all that the two runs made of their rows. The second run goes through everything that executes runs, on a Temporal server and
-a record of its own, which are gone afterwards; its sinks keep nothing. What the run read and wrote is left alone, and the record is only read.
-Exit code 4 if anything differs.
+		Short: "Execute a recorded run again and compare the two",
+		Long: `Executes a complete run a second time, from the recorded document, parameters, tables and source records, and compares everything the two
+runs did with their rows. The second run uses the full execution path, on a temporary Temporal server and a temporary landscape; its sinks keep
+nothing. The sources, outputs and recorded data of the first run are not changed. Exit code 4 if anything differs.
 
 ` + runArgument,
 		Args:              exactlyOne("run"),

@@ -20,12 +20,12 @@ func (a *app) resolveCommand() *cobra.Command {
 	var d decision
 	cmd := &cobra.Command{
 		Use:   "resolve RUN EFFECT --applied|--not-applied --why TEXT",
-		Short: "Record a person's decision about a blocked effect",
-		Long: `Records whether a write reached its target, which the target itself cannot tell: look there, then say --applied or
---not-applied, and why you know. EFFECT is its id as ` + "`waymark effects`" + ` shows it.
+		Short: "Record whether a blocked write reached its target",
+		Long: `Records whether a write reached its target when the target itself cannot say: look there, then pass --applied or
+--not-applied, and say how you know. EFFECT is the id that ` + "`waymark effects`" + ` shows.
 
 --applied      the part counts as written
---not-applied  it is written when the run is resumed, without asking the target again
+--not-applied  the part is written when the run is resumed, without asking the target again
 
 ` + runArgument,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -45,8 +45,8 @@ func (a *app) resolveCommand() *cobra.Command {
 		},
 	}
 	whyFlag(cmd, &d.why)
-	cmd.Flags().BoolVar(&d.applied, "applied", false, "the target has what was to be written")
-	cmd.Flags().BoolVar(&d.notApplied, "not-applied", false, "the target has nothing of it")
+	cmd.Flags().BoolVar(&d.applied, "applied", false, "the write reached the target")
+	cmd.Flags().BoolVar(&d.notApplied, "not-applied", false, "nothing of the write reached the target")
 	return cmd
 }
 

@@ -26,12 +26,12 @@ func (a *app) resumeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resume RUN",
 		Short: "Resume a stopped run where it left off",
-		Long: `Resumes a run where it left off, however it stopped: failed, interrupted, cancelled, killed, or paused in a process
-that is still there. What is done is not done again, and the result is that of a run that nothing ever disturbed.
+		Long: `Resumes a run where it left off, however it stopped: failed, interrupted, cancelled, killed, or paused in a process that
+is still running. Finished work is not repeated, and the result is the same as that of an undisturbed run.
 
-What the run depends on must be as it was: its document, its sources, the plugins. If the document's file changed,
---recorded resumes with the recorded document, and --fork begins a new run of the present one, linked to the old one,
-which is cancelled permanently.
+The run's document, sources and plugins must be unchanged. If the document's file changed, --recorded resumes with the
+recorded document, and --fork starts a new run of the present document, which is linked to the old run and cancels it
+permanently.
 
 ` + runArgument,
 		Args:              exactlyOne("run"),
@@ -54,7 +54,7 @@ which is cancelled permanently.
 	}
 	whyFlag(cmd, &o.why)
 	detachFlag(cmd, &o.detach)
-	cmd.Flags().BoolVar(&o.fork, "fork", false, "begin a new, linked run of the present document, and cancel this one permanently")
+	cmd.Flags().BoolVar(&o.fork, "fork", false, "start a new, linked run of the present document, and cancel this one permanently")
 	cmd.Flags().BoolVar(&o.recorded, "recorded", false, "resume with the recorded document, even if its file changed")
 	return cmd
 }

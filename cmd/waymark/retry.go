@@ -25,8 +25,8 @@ type retrying struct {
 
 func (o *retrying) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVar(&o.wanted, "retry", false, "feed the records in quarantine again, in a new, linked run")
-	flags.StringVar(&o.file, "pipeline", "", "with --retry: the `file` of another document to feed them to")
+	flags.BoolVar(&o.wanted, "retry", false, "retry the quarantined records in a new, linked run")
+	flags.StringVar(&o.file, "pipeline", "", "with --retry: the `file` of another document to use")
 	flags.StringVar(&o.id, "run-id", "", "with --retry: `id` of the linked run (default a new UUID)")
 	paramFlag(cmd, &o.params)
 	whyFlag(cmd, &o.why)

@@ -28,13 +28,13 @@ func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "waymark",
 		Short: "Run data pipelines that people can be questioned about",
-		Long: `Waymark runs pipelines described in YAML and keeps every row's way from source to sink on record, so that
-"why did this row end up there?" has a proof for an answer.
+		Long: `Waymark runs data pipelines described in YAML and records every row's way from source to sink, so that
+"why did this row end up there?" can be answered with proof.
 
 Every option below can also be given as an environment variable (--allow-path is WAYMARK_ALLOW_PATH) or as a key of
-a settings file (allow-path). The command line comes first, then the environment, then the file.
+a settings file (allow-path). The command line overrides the environment, and the environment overrides the file.
 
-Exit codes: 0 done · 1 failed · 2 wrong use or document · 3 done, with refused rows · 4 verify or reproduce found something · 130 interrupted`,
+Exit codes: 0 done · 1 failed · 2 wrong usage or invalid document · 3 done, with refused rows · 4 verify or reproduce found a difference · 130 interrupted`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {

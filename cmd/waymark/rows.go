@@ -16,12 +16,12 @@ func (a *app) rowsCommand() *cobra.Command {
 	filter, p := client.RowFilter{}, page{}
 	cmd := &cobra.Command{
 		Use:   "rows RUN [--node NODE | --edge FROM:TO[:LABEL]]",
-		Short: "Count the rows on every edge of the graph, or list those behind a node or an edge",
-		Long: `Counts the rows that went from node to node. Without FROM they begin at the node: a source's records, the copies of a
-fork, what a coalesce or a barrier made. Without TO they end there, as LABEL says.
+		Short: "Count the rows on every edge of the graph, or list the rows of a node or an edge",
+		Long: `Counts the rows that passed from node to node. An edge without FROM counts rows that start at the node: a source's records,
+the copies of a fork, rows made by a coalesce or a barrier. An edge without TO counts rows that end there, as LABEL says.
 
---node lists the rows that came to a node or began there, or to quarantine or discard; --edge those that took an edge, and how
-each ended. waymark explain RUN --token tells more about one.
+--node lists the rows that reached a node or started there, or that ended in quarantine or discard; --edge lists the rows
+that took an edge, and how each ended. waymark explain RUN --token shows one of them in full.
 
 ` + runArgument,
 		Example: `  waymark rows last
@@ -41,7 +41,7 @@ each ended. waymark explain RUN --token tells more about one.
 			})
 		},
 	}
-	cmd.Flags().StringVar(&filter.Node, "node", "", "list the rows that came to this `node`")
+	cmd.Flags().StringVar(&filter.Node, "node", "", "list the rows that reached this `node`")
 	cmd.Flags().StringVar(&filter.Edge, "edge", "", "list the rows that took this edge: `FROM:TO[:LABEL]`")
 	p.addFlags(cmd, "rows", 50)
 	return cmd

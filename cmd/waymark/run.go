@@ -21,16 +21,16 @@ func (a *app) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run FILE",
 		Short: "Run a pipeline",
-		Long: `Runs the pipeline in FILE to its end, in this process, and shows how far it is. Everything that is needed to
-answer for the run stays in the state folder.
+		Long: `Runs the pipeline in FILE to its end in this process and shows its progress. The state folder keeps everything that is
+needed to explain and verify the run later.
 
-With --temporal the workers of a cluster run it, and this process only shows how far it is: Ctrl-C stops that, and the run
-continues. --detach shows nothing.
+With --temporal the workers of a cluster execute the run, and this process only shows its progress: Ctrl-C stops that, and
+the run continues. --detach starts the run without following it.
 
---pipeline NAME, in the place of FILE, runs the current version of a deployed pipeline, and NAME@VERSION another one.
+--pipeline NAME instead of FILE runs the current version of a deployed pipeline, NAME@VERSION a particular one.
 
 A bad row does not stop a run: it is quarantined with its reason, or goes where the document says (exit code 3). Ctrl-C
-stops the run in this process and records that; a second one ends the process at once. Either way, and however else the process ends,
+stops the run in this process and records that; a second Ctrl-C ends the process at once. However the process ends,
 ` + "`waymark resume`" + ` continues the run where it left off.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.pipeline != "" && len(args) > 0 {
@@ -59,10 +59,10 @@ stops the run in this process and records that; a second one ends the process at
 	paramFlag(cmd, &o.params)
 	slotFlags(cmd, &o.slot)
 	detachFlag(cmd, &o.detach)
-	cmd.Flags().StringVar(&o.why, "why", "", "`reason` for the record")
+	cmd.Flags().StringVar(&o.why, "why", "", "`reason`, which is recorded")
 	cmd.Flags().StringVar(&o.id, "run-id", "", "`id` of the run (default a new UUID)")
 	cmd.Flags().StringVar(&o.environment, "environment", "", "`environment` in which the pipeline is deployed (default default; with --temporal that of the workers)")
-	cmd.Flags().StringVar(&o.pipeline, "pipeline", "", "`name` of a deployed pipeline, or NAME@VERSION; with --temporal also of a document in the workers' folder")
+	cmd.Flags().StringVar(&o.pipeline, "pipeline", "", "`name` of a deployed pipeline, or NAME@VERSION; with --temporal also of a document in the workers' --pipelines folder")
 	return cmd
 }
 

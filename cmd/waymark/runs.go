@@ -18,7 +18,7 @@ func (a *app) runsCommand() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "runs",
-		Short: "List the runs on record, the newest first",
+		Short: "List the recorded runs, newest first",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error { return a.listRuns(cmd.Context(), home, limit) })

@@ -15,7 +15,7 @@ import (
 
 func (a *app) scheduleCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "schedule", Short: "See, make, pause and make up for the schedules of deployed pipelines", Args: noArgs,
+		Use: "schedule", Short: "Create, list, pause, backfill and retry the schedules of deployed pipelines", Args: noArgs,
 		RunE: help,
 	}
 	cmd.AddCommand(

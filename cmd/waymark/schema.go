@@ -13,7 +13,7 @@ import (
 func (a *app) schemaCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
-		Short: "Write the JSON Schema of pipeline documents, for editors",
+		Short: "Print the JSON Schema of pipeline documents, for editors",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			schema, err := pipeline.JSONSchema()

@@ -27,15 +27,15 @@ func (a *app) serveCommand() *cobra.Command {
 	var pages string
 	cmd := &cobra.Command{
 		Use:   "serve [FOLDER]",
-		Short: "Serve Temporal, its web pages and a worker on the state folder",
-		Long: `Runs a Temporal server, its web pages and a worker in this process, on the state folder, until it gets a signal. FOLDER has the
-pipelines that can be started by name, NAME.yaml or NAME/pipeline.yaml; without one it is the working folder. Runs are started on the pages, by
-Temporal's own command line, by schedules and services, and by waymark run in another terminal, which finds the server by the state folder.
+		Short: "Run Temporal, its web pages and a worker on the state folder",
+		Long: `Runs a Temporal server, its web pages and a worker in this process, on the state folder, until it gets a signal. FOLDER holds the pipelines
+that can be started by name, as NAME.yaml or NAME/pipeline.yaml (default the working folder). You can start runs from the pages, Temporal's
+command line, schedules, services, and waymark run in another terminal, which finds the server through the state folder.
 
-Everything listens on this machine alone, and has no password: all programs of this machine may start what FOLDER has, with the rights
-of this process, and may use files of FOLDER and of --allow-path alone.
+The server listens only on this machine and has no password: any program on this machine can start what FOLDER holds, with the rights of this
+process. Documents can use files only in FOLDER and the --allow-path folders.
 
-The first Ctrl-C or SIGTERM lets the work in hand come to its end, the second ends the process at once; the runs continue when it serves again.`,
+After the first Ctrl-C or SIGTERM the process finishes its work in flight; the second ends it at once. Runs continue when it serves again.`,
 		Example: `  waymark serve examples
   waymark serve --pages off --port 0`,
 		Args: takes(0, 1),

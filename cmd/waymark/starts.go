@@ -18,9 +18,9 @@ func (a *app) startsCommand() *cobra.Command {
 	var state string
 	cmd := &cobra.Command{
 		Use:   "starts",
-		Short: "List who asked for runs, and why none came of it, the newest first",
-		Long: `Lists every time that somebody asked for a run, the newest first: also if no run came of it, with the reason. A document that
-does not compile where a person runs it from its file asks for none.`,
+		Short: "List the requests for runs, newest first, and why any did not become a run",
+		Long: `Lists every request for a run, newest first, with the reason if it did not become a run. Running a document from its file
+makes no request if the document does not compile.`,
 		Example: `  waymark starts --only refused
   waymark starts --limit 1 --json`,
 		Args: noArgs,
@@ -28,7 +28,7 @@ does not compile where a person runs it from its file asks for none.`,
 			return a.existing(cmd.Context(), func(home *local.Home) error { return a.listStarts(cmd.Context(), home, state, p) })
 		},
 	}
-	cmd.Flags().StringVar(&state, "only", "", "`state` of those to show: accepted, waiting, begun, refused, cancelled, skipped or superseded")
+	cmd.Flags().StringVar(&state, "only", "", "show only requests in this `state`: accepted, waiting, begun, refused, cancelled, skipped or superseded")
 	p.addFlags(cmd, "starts", 50)
 	return cmd
 }

@@ -25,7 +25,7 @@ type statusOutput struct {
 func (a *app) statusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:               "status RUN",
-		Short:             "Show how a run stands or ended, with the counts of every node and sink",
+		Short:             "Show a run's status, with the counts of every node and sink",
 		Long:              runArgument,
 		Args:              exactlyOne("run"),
 		ValidArgsFunction: a.completeRuns,
@@ -65,7 +65,7 @@ func writeWaiting(w io.Writer, waiting *client.Waiting) error {
 }
 
 // runArgument explains RUN in the help of every command that takes one.
-const runArgument = "RUN is the id of a run, the beginning of one, or the word last: the run that began last, however it ended."
+const runArgument = "RUN is a run's id, a prefix of one, or the word last: the run that started most recently, however it ended."
 
 func (a *app) writeStatus(w io.Writer, out statusOutput) error {
 	s := out.Status

@@ -15,7 +15,7 @@ func (a *app) validateCommand() *cobra.Command {
 	var slot client.SlotOf
 	cmd := &cobra.Command{
 		Use:   "validate FILE",
-		Short: "Check a pipeline document; show all problems, or what each sink guarantees",
+		Short: "Check a pipeline document; list every problem, or what each sink guarantees",
 		Args:  exactlyOne("document"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			doc, err := a.compileAny(args[0], params, slot)

@@ -15,13 +15,13 @@ func (a *app) verifyCommand() *cobra.Command {
 	var policy string
 	cmd := &cobra.Command{
 		Use:   "verify RUN | FILE.zip",
-		Short: "Verify a run, computing everything again, or a bundle of evidence, without the record",
-		Long: `Reads every stored record again, sends it through the steps again, holds the results and the published files
-against the record, and checks that every row is accounted for and that nobody changed the schema. Says what was compared,
-and what was not. Changes nothing. Exit code 4 if something is wrong.
+		Short: "Verify a run by computing everything again, or an exported bundle without the landscape",
+		Long: `Reads every stored record, sends it through the steps again, compares the results and the published files with what is
+recorded, and checks that every row is accounted for and that the schema is unchanged. Reports what was compared and what
+was not. Changes nothing. Exit code 4 if something is wrong.
 
-A name that ends with .zip is a bundle that waymark export wrote: it is verified without record and network, and each check says what it proves
-and what not. --policy names the file that waymark keys policy prints, which came in another way than the bundle.
+A name that ends with .zip is a bundle written by waymark export. It is verified without landscape and network, and each check says what it
+proves and what it does not. --policy names the trust policy that waymark keys policy prints; get it by another channel than the bundle.
 
 ` + runArgument,
 		Args:              exactlyOne("run or bundle"),
@@ -40,7 +40,7 @@ and what not. --policy names the file that waymark keys policy prints, which cam
 			return a.with(cmd.Context(), o, func(home *local.Home) error { return a.verify(cmd.Context(), home, args[0], options) })
 		},
 	}
-	cmd.Flags().BoolVar(&options.Deep, "deep", false, "ask the database about every row through its views as well, which takes much longer")
+	cmd.Flags().BoolVar(&options.Deep, "deep", false, "also check every row through the database's views, which takes much longer")
 	cmd.Flags().StringVar(&policy, "policy", "", "trust policy: the `file` that says which key the log has")
 	return cmd
 }

@@ -15,7 +15,7 @@ var version string
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Show the version of the program",
+		Short: "Show the program's version",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			b := thisBuild()

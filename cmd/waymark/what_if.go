@@ -27,9 +27,9 @@ func (a *app) whatIfCommand() *cobra.Command {
 	var o whatIf
 	cmd := &cobra.Command{
 		Use:   "what-if RUN --pipeline FILE",
-		Short: "Say what another document would have made of a run's rows",
-		Long: `Sends the stored source records of a complete run through another document, and says which rows would have ended elsewhere, had
-other values, or been refused. The document has the parameters of the run, unless --param gives others, and the tables of lookups that are there now. Nothing is
+		Short: "Show what another document would have done with a run's rows",
+		Long: `Sends the stored source records of a complete run through another document, and shows which rows would have ended elsewhere, had other
+values, or been refused. The document gets the run's parameters, unless --param gives others, and lookup tables as they are now. Nothing is
 written or recorded. Exit code 3 if more rows go another way than --max-flips allows.
 
 ` + runArgument,
@@ -47,7 +47,7 @@ written or recorded. Exit code 3 if more rows go another way than --max-flips al
 		},
 	}
 	cmd.Flags().StringVar(&o.file, "pipeline", "", "the `file` of the other document")
-	cmd.Flags().StringVar(&o.most, "max-flips", "0%", "`share` of the rows that may go another way")
+	cmd.Flags().StringVar(&o.most, "max-flips", "0%", "largest `share` of rows that may go another way")
 	paramFlag(cmd, &o.params)
 	return cmd
 }
