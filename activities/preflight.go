@@ -106,7 +106,8 @@ func Look(ctx context.Context, compiled *plan.Plan) Preflight {
 }
 
 func lookAt(ctx context.Context, node *plan.Node) PlaceLooked {
-	look, err := PlaceLooked{Node: node.Name, Kind: "source", State: LookReady}, error(nil)
+	look := PlaceLooked{Node: node.Name, Kind: "source", State: LookReady}
+	var err error
 	if node.Source != nil {
 		_, err = node.Source.Stat(ctx)
 	} else {
