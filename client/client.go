@@ -16,7 +16,7 @@ import (
 
 // Client answers questions about the runs of one landscape. It is safe for concurrent use if its host is. What somebody can act on is an
 // *Error: of every method that takes a context, one of kind Interrupted if that ends, of every one that takes a run, or its id, one of kind
-// NotFound if that is not recorded, and of kind Unavailable after Close.
+// NotFound if that is not recorded, and of kind Unavailable after Close, or while a service that must answer is away.
 type Client struct {
 	log   *landscape.Log
 	place string

@@ -38,7 +38,7 @@ func (c *Cluster) TaskQueue() string { return cmp.Or(c.Queue, workflows.TaskQueu
 func (c *Cluster) FilesName() string { return cmp.Or(c.Files, HostName()) }
 
 // Dial connects to the cluster, which knows this process by the identity. The error is an *Error of kind Invalid if the Cluster is
-// malformed; it says what to check if the cluster cannot be used. The caller closes the Temporal client of the Connection.
+// malformed, and Unavailable if the cluster does not answer; it says what to check. The caller closes the Temporal client of the Connection.
 func (c *Cluster) Dial(ctx context.Context, identity string) (*Connection, error) {
 	o, err := c.options(identity)
 	if err != nil {
@@ -46,7 +46,7 @@ func (c *Cluster) Dial(ctx context.Context, identity string) (*Connection, error
 	}
 	connected, err := cluster.Dial(ctx, o)
 	if err != nil {
-		return nil, err
+		return nil, unlessAway(err)
 	}
 	return Connect(connected, o, "temporal at "+cluster.Place(o)), nil
 }

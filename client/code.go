@@ -74,6 +74,7 @@ const (
 	HomeClosed          Code = "HOME_CLOSED"           // what executed the runs of this process was closed
 	StateUnwritable     Code = "STATE_UNWRITABLE"      // this process may not write in the state folder
 	StorageUnavailable  Code = "STORAGE_UNAVAILABLE"   // the service that has the landscape or the payloads cannot be used
+	TemporalUnavailable Code = "TEMPORAL_UNAVAILABLE"  // the Temporal server does not answer
 	RunFailed           Code = "RUN_FAILED"            // the run ended before it was recorded, or resumed
 	OutcomeNotRecorded  Code = "OUTCOME_NOT_RECORDED"  // the run ended, and that could not be recorded
 	Stopped             Code = "STOPPED"               // the caller stopped it

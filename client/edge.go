@@ -8,7 +8,9 @@ import (
 
 	"go.temporal.io/api/serviceerror"
 
+	"waymark/internal/temporal/cluster"
 	"waymark/landscape"
+	"waymark/payload"
 )
 
 // UnlessStopped returns err, unless ctx has ended and err comes of that: then it returns an *Error of kind Interrupted, which wraps the
@@ -34,7 +36,28 @@ func ofContext(err error) bool {
 	return cancelled || late || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// edge gives an error that leaves the Client the kind that fits: of a closed one Unavailable, of a ctx that has ended Interrupted.
+// unlessAway returns err, unless it says that a service does not answer: then it returns an *Error of kind Unavailable. What has a kind already
+// keeps it.
+func unlessAway(err error) error {
+	if _, classified := errors.AsType[*Error](err); classified {
+		return err
+	}
+	_, unavailable := errors.AsType[*serviceerror.Unavailable](err)
+	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
+	fault, faulty := errors.AsType[*cluster.Fault](err)
+	switch {
+	case errors.Is(err, landscape.ErrAway), errors.Is(err, payload.ErrUnavailable):
+		return &Error{Kind: Unavailable, Code: StorageUnavailable, Message: err.Error(), Cure: Diagnose, Err: err}
+	case faulty && !fault.Lasting:
+		return &Error{Kind: Unavailable, Code: TemporalUnavailable, Message: err.Error(), Cure: Diagnose, Err: err}
+	case unavailable, late:
+		return &Error{Kind: Unavailable, Code: TemporalUnavailable, Message: fmt.Sprintf("temporal does not answer: %v", err), Cure: Diagnose, Err: err}
+	}
+	return err
+}
+
+// edge gives an error that leaves the Client the kind that fits: of a closed one or a service that is away Unavailable, of a ctx that has ended
+// Interrupted.
 func (c *Client) edge(ctx context.Context, err *error) {
 	if *err == nil {
 		return
@@ -43,7 +66,7 @@ func (c *Client) edge(ctx context.Context, err *error) {
 		*err = closed
 		return
 	}
-	*err = UnlessStopped(ctx, *err)
+	*err = unlessAway(UnlessStopped(ctx, *err))
 }
 
 // recorded returns the run with this id. The error is an *Error of kind NotFound if there is none.

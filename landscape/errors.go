@@ -30,6 +30,10 @@ var (
 	// ErrReadOnly says that the record cannot be written, by file mode, by mount or by setting. Nothing was stored. No retry
 	// cures it.
 	ErrReadOnly = errors.New("the record cannot be written")
+
+	// ErrAway says that the service that has the record does not answer. What was to be stored may be stored or not. The same may work
+	// later.
+	ErrAway = errors.New("the record cannot be reached")
 )
 
 // DivergedError says that a repeat brought something else than what is recorded. Nothing was stored. No retry cures it:

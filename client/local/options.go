@@ -136,7 +136,7 @@ func (o *Options) worded(ctx context.Context, err error) error {
 	case errors.Is(err, storage.ErrNoPayloads):
 		return &client.Error{Kind: client.NotFound, Code: client.PayloadsNotFound, Message: "no payloads at " + pathIn(o.Payloads), Cure: client.FindPayloads, Err: err}
 	case service && !errors.Is(err, landscape.ErrNotFound):
-		return &client.Error{Kind: client.Unavailable, Code: client.StorageUnavailable, Message: err.Error(), Err: err}
+		return &client.Error{Kind: client.Unavailable, Code: client.StorageUnavailable, Message: err.Error(), Cure: client.Diagnose, Err: err}
 	case readOnly(err):
 		return &client.Error{Kind: client.Unavailable, Code: client.StorageUnavailable, Message: err.Error(), Cure: client.MakeWritable, Err: err}
 	default:

@@ -97,11 +97,13 @@ func remedy(err error) (cure string, sentinel error) {
 	case noTable:
 		return "the role may not use the schema, or the record was removed: `waymark landscape grant`, of the schema's owner, gives the right", nil
 	case tooManyConnections:
-		return "the server has no connection left: raise its max_connections, or lower pool_max_conns in the URL", nil
+		return "the server has no connection left: raise its max_connections, or lower pool_max_conns in the URL", landscape.ErrAway
+	case adminShutdown, crashShutdown, cannotConnectNow:
+		return "the server stops or starts: try again when it is up", landscape.ErrAway
 	case checkViolation:
 		return "", guarded(err)
 	case "":
-		return connecting(err), nil
+		return connecting(err)
 	default:
 		return "", nil
 	}
@@ -118,20 +120,20 @@ func guarded(err error) error {
 	return nil
 }
 
-// connecting says what a person can do about an error of a connection; nothing if it is another error.
-func connecting(err error) string {
+// connecting is remedy for an error of a connection; it says nothing of another error.
+func connecting(err error) (cure string, sentinel error) {
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
-		return "nobody knows this host: look at the URL"
+		return "nobody knows this host: look at the URL", landscape.ErrAway
 	}
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return "nothing listens there: is Postgres running, and does it listen at this address?"
+		return "nothing listens there: is Postgres running, and does it listen at this address?", landscape.ErrAway
 	case errors.Is(err, context.DeadlineExceeded):
-		return "no answer in time: is the address right, and does a firewall let it through?"
+		return "no answer in time: is the address right, and does a firewall let it through?", landscape.ErrAway
 	case lost(err):
-		return "the connection broke: is Postgres still running?"
+		return "the connection broke: is Postgres still running?", landscape.ErrAway
 	default:
-		return ""
+		return "", nil
 	}
 }
 

@@ -27,11 +27,12 @@ func TestErrorsSayWhatCuresThem(t *testing.T) {
 		"a standby":          {server(readOnly), "only reads", landscape.ErrReadOnly},
 		"no right":           {server(noPrivilege), "`waymark landscape grant` gives it", nil},
 		"a schema unseen":    {server(noTable), "of the schema's owner, gives the right", nil},
-		"too many":           {server(tooManyConnections), "lower pool_max_conns", nil},
-		"nobody there":       {&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, "nothing listens there", nil},
-		"no such host":       {&net.DNSError{Err: "no such host"}, "nobody knows this host", nil},
-		"no answer":          {context.DeadlineExceeded, "no answer in time", nil},
-		"a broken cable":     {io.ErrUnexpectedEOF, "the connection broke", nil},
+		"too many":           {server(tooManyConnections), "lower pool_max_conns", landscape.ErrAway},
+		"a shutdown":         {server(adminShutdown), "when it is up", landscape.ErrAway},
+		"nobody there":       {&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, "nothing listens there", landscape.ErrAway},
+		"no such host":       {&net.DNSError{Err: "no such host"}, "nobody knows this host", landscape.ErrAway},
+		"no answer":          {context.DeadlineExceeded, "no answer in time", landscape.ErrAway},
+		"a broken cable":     {io.ErrUnexpectedEOF, "the connection broke", landscape.ErrAway},
 		"a certificate":      {errors.New("tls: unknown\n\tauthority"), "tls: unknown authority", nil},
 		"a landscape's own":  {landscape.ErrStale, "moved on", landscape.ErrStale},
 		"an unsafe server":   {&refusal{"the setting fsync is off"}, "landscape place: the setting fsync is off", nil},
@@ -45,6 +46,7 @@ func TestErrorsSayWhatCuresThem(t *testing.T) {
 			if c.sentinel != nil {
 				require.ErrorIs(t, err, c.sentinel)
 			}
+			require.Equal(t, c.sentinel == landscape.ErrAway, errors.Is(err, landscape.ErrAway)) //nolint:errorlint // the same one
 		})
 	}
 	require.NoError(t, explain("place", nil))
