@@ -2,12 +2,15 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"waymark/client"
 	"waymark/client/local"
@@ -77,8 +80,8 @@ their places until they end.`,
 				return err
 			}
 			places, err := strconv.ParseInt(args[1], 10, 32)
-			if err != nil {
-				return wrongUsef("%q is not a number of places: write 0 or more", args[1])
+			if err != nil || places < 0 {
+				return notPlaces(args[1])
 			}
 			return a.with(cmd.Context(), a.options(), func(home *local.Home) error {
 				if err := home.SetLimit(cmd.Context(), args[0], places, a.by(why)); err != nil {
@@ -92,6 +95,19 @@ their places until they end.`,
 			})
 		},
 	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+			if word := unknown.GetSpecifiedShortnames(); word != "" && strings.Trim(word, "0123456789.") == "" {
+				return notPlaces("-" + word) // a negative number looks like flags
+			}
+		}
+		return flagError(err)
+	})
 	whyFlag(cmd, &why)
 	return cmd
+}
+
+// notPlaces refuses what is not a number of places.
+func notPlaces(word string) error {
+	return wrongUsef("%.64q is not a number of places: write 0 to %d", word, math.MaxInt32)
 }
