@@ -39,7 +39,7 @@ var ErrQueueFull = errors.New("as many runs wait as may")
 // Admission is on which terms a run may begin.
 type Admission struct {
 	admit.Terms
-	Most int64 // runs that wait for the same gate as this one, with this one; 0 for any number
+	Most int64 // how many runs may wait, as admit.Decision.Queued counts them; 0 for any number
 }
 
 // Admit says whether the run of an open start may begin now: the error is nil if it may, and nothing is stored. If it may not, it is a
@@ -98,7 +98,7 @@ func (l *Log) hold(ctx context.Context, start Start, admission *Admission, decis
 	switch {
 	case decision.Verdict == admit.Skipped || decision.Verdict == admit.Joined:
 		next.State, next.Decided = StartSkipped, l.now()
-	case admission.Most > 0 && start.State != StartWaiting && int64(len(decision.Ahead)) >= admission.Most:
+	case admission.Most > 0 && start.State != StartWaiting && decision.Queued >= admission.Most:
 		return fmt.Errorf("%w: %s", ErrQueueFull, decision.Why())
 	}
 	if next != start {

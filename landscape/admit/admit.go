@@ -93,6 +93,7 @@ type Decision struct {
 	Ahead      []string // runs that wait for places of the gate and come before, in order
 	Runs       []string // with Joined and WaitCancel: see there
 	Superseded []string // with WaitCancel: runs that wait, in whose place it comes
+	Queued     int64    // other runs that wait and count for the length of its queue: see State.queued
 }
 
 // Decide says what becomes of a run that asks for its places. It is not there a second time: if it waits already, s may or may not have it.
@@ -107,7 +108,8 @@ func Decide(s State, c Claim) Decision {
 		return Decision{Verdict: Begin}
 	}
 	d := s.wait(*full, before)
-	own := slices.IndexFunc(c.Wants, func(w Want) bool { return w.Limit > 0 })
+	d.Queued = s.queued(c, *full)
+	own := c.own()
 	if own < 0 || c.WhenFull == Queue || c.WhenFull == "" {
 		return d
 	}
@@ -115,6 +117,23 @@ func Decide(s State, c Claim) Decision {
 		return d.by(c.WhenFull)
 	}
 	return d
+}
+
+// own returns the index of the gate that limits the runs of the claim's own pipeline; -1 if nothing does.
+func (c Claim) own() int { return slices.IndexFunc(c.Wants, func(w Want) bool { return w.Limit > 0 }) }
+
+// queued returns how many other runs wait that are of the claim's pipeline, whatever they wait for. If nothing limits the runs of that, it
+// returns how many wait for the full gate.
+func (s State) queued(c Claim, full Want) (queued int64) {
+	if own := c.own(); own >= 0 {
+		full = c.Wants[own]
+	}
+	for _, run := range runsWith(s.Waiting, full.Gate) {
+		if run != c.Run {
+			queued++
+		}
+	}
+	return queued
 }
 
 // by is the decision about a run whose own pipeline has as many runs as it may have.
@@ -125,7 +144,7 @@ func (d Decision) by(policy Policy) Decision {
 	case Join:
 		d.Verdict, d.Runs = Joined, slices.Concat(d.Holders, d.Ahead)[:1]
 	case Cancel:
-		d.Verdict, d.Superseded, d.Ahead = WaitCancel, d.Ahead, nil
+		d.Verdict, d.Superseded, d.Ahead, d.Queued = WaitCancel, d.Ahead, nil, 0
 		d.Runs = d.Holders[:max(0, int64(len(d.Holders))-d.Limit+1)]
 	}
 	return d

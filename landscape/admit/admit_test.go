@@ -79,6 +79,25 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// TestQueued: the length of a queue is about the runs of one pipeline. Others that wait for the same pool are none of its business.
+func TestQueued(t *testing.T) {
+	own, other, db := Want{"pipeline:orders", 1, 1}, Want{"pipeline:other", 1, 1}, Want{"pool:db", 1, 0}
+	going := []Claim{claim("a", 0, own, db)}
+	waiting := []Claim{claim("b", 1, own, db), claim("c", 3, own), claim("x", 1, other, db), claim("y", 1, db), claim("me", 2, own)}
+	for name, c := range map[string]struct {
+		claim  Claim
+		queued int64
+	}{
+		"those of its pipeline, also with less urgency":    {claim("me", 2, own), 2},
+		"not those of another that want the same pool":     {claim("me", 2, db, own), 2},
+		"without a limit, all that want what is full":      {claim("me", 2, db), 3},
+		"those in whose place it comes are not waited for": {claim("me", 9, own).with(Cancel), 0},
+		"it begins": {claim("me", 2, Target("out/a.csv")), 0},
+	} {
+		require.Equal(t, c.queued, Decide(State{Now: noon, Pools: map[string]int64{"pool:db": 1}, Going: going, Waiting: waiting}, c.claim).Queued, name)
+	}
+}
+
 func TestTargetsOfAnyNameHaveGates(t *testing.T) {
 	long := strings.Repeat("ä", 2000)
 	require.Equal(t, "target:out/a.csv", Target("out/a.csv").Gate)
