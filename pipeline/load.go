@@ -62,6 +62,7 @@ func Load(file string, data []byte, env Environment) (*Document, error) {
 	l.decode("", root, reflect.ValueOf(&l.doc.Pipeline).Elem(), fieldRule{})
 	l.checkParams()
 	l.checkDocument()
+	l.checkSlotless()
 	switch {
 	case l.dropped > 0:
 		return nil, l.sorted()
@@ -84,6 +85,7 @@ type loader struct {
 	form     string               // what a text must be that is no mapping; empty for a document
 	params   map[string]paramText // every declared parameter
 	slots    map[string][]span    // by path, the defaults that refer to a slot
+	slotless []string             // parameters without a value, whose defaults refer to a slot
 	misfits  map[string]bool      // the paths of those that were reported because they do not fit their parameters
 	noted    map[Reference]bool   // what is in doc.References, without fingerprints
 	expanded int                  // bytes that references brought in

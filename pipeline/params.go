@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 
 	"waymark/pipeline/row"
 )
@@ -76,6 +77,18 @@ func (l *loader) checkParams() {
 	}
 }
 
+// checkSlotless reports parameters that need a slot while the run names none. It comes after checkDocument: a slot would not cure a default that has
+// another problem, and where a schedule has one, nobody can say which slots there are.
+func (l *loader) checkSlotless() {
+	for _, param := range l.slotless {
+		path := defaultPath(param)
+		if slices.ContainsFunc(l.problems, func(p Problem) bool { return p.Path == path || strings.HasPrefix(p.Path, "schedules") }) {
+			continue
+		}
+		l.report(path, "the parameter %q takes its value from a slot, and the run names none: name one, as in --for 2026-11-21, or give the parameter: --param %[1]s=VALUE", param)
+	}
+}
+
 func (l *loader) checkParam(path string, param Named[Param]) {
 	if !paramName.MatchString(param.Name) {
 		l.report(path, "%s is not a name for a parameter: use a to z, 0 to 9 and _, at most 63 characters, a letter first", quote(param.Name))
@@ -90,7 +103,7 @@ func (l *loader) checkParam(path string, param Named[Param]) {
 	switch {
 	case given:
 	case refers:
-		l.report(Key(path, "default"), "the parameter %q takes its value from a slot, and the run names none: name one, as in --for 2026-11-21, or give the parameter: --param %[1]s=VALUE", param.Name)
+		l.slotless = append(l.slotless, param.Name)
 	case l.doc.find(Key(path, "default")) == nil:
 		l.report(path, "the parameter %q has no value: give one for the run, or declare a default", param.Name)
 	}

@@ -71,13 +71,15 @@ func TestProblemsOfSlotReferences(t *testing.T) {
 	const needed = `the parameter "day" takes its value from a slot, and the run names none: name one, as in --for 2026-11-21, or give the parameter: --param day=VALUE`
 	runProblemCases(t, []problemCase{
 		{"no slot", withDefault("date", "${slot:date}"), "x.yaml:4:37: params.day.default: " + needed},
-		{"an unknown reference", withDefault("date", "${slot:dat}"), "x.yaml:4:37: params.day.default: " + needed + "\n" +
+		{"no slot, as a schedule makes no sense", withDefault("date", "${slot:date}") + "schedules: {daily: {every: day, at: \"25:00\", zone: UTC}}\n",
+			`x.yaml:5:37: schedules.daily.at: "25:00" is not a time of day: write hours and minutes, as in 02:00`},
+		{"an unknown reference", withDefault("date", "${slot:dat}"),
 			`x.yaml:4:37: params.day.default: "${slot:dat}" is not a reference to a slot: write start, end, date, date-1d, hour or label after slot:, or a name of for_each (did you mean "date"?)`},
 		{"days of an hour", withDefault("int", "${slot:hour-1d}"), `x.yaml:4:36: params.day.default: "${slot:hour-1d}" is not a reference to a slot: write start, end, date, date-1d, hour or label after slot:, or a name of for_each`},
-		{"another type", withDefault("date", "${slot:start}"), "x.yaml:4:37: params.day.default: " + needed + "\n" +
+		{"another type", withDefault("date", "${slot:start}"),
 			`x.yaml:4:37: params.day.default: in slot 2026-11-21: "2026-11-21T00:00:00Z" is not a valid date: expected a date such as 2001-01-31 (FORMAT)`},
 		{"another type in one schedule", withDefault("date", "${slot:label}") + "schedules: {daily: {every: day}, weekly: {every: week}, fixed: {every: month, params: {day: 2026-01-01}}}\n",
-			"x.yaml:4:37: params.day.default: " + needed + "\n" + `x.yaml:4:37: params.day.default: in slot 2026-W47 of weekly: "2026-W47" is not a valid date: expected a date such as 2001-01-31 (FORMAT)`},
+			`x.yaml:4:37: params.day.default: in slot 2026-W47 of weekly: "2026-W47" is not a valid date: expected a date such as 2001-01-31 (FORMAT)`},
 		{"another reference", withDefault("string", "${slot:date} ${REGION}"), `x.yaml:4:39: params.day.default: ${REGION}: references are not replaced in values that are kept as written`},
 		{"in a path", small + "description: of ${slot:date}\n", `x.yaml:4:14: description: ${slot:date}: only the default of a parameter refers to a slot: declare params: {day: {type: date, default: "${slot:date}"}} and write ${param:day}`},
 		{"in an expression", small + "steps: [{name: a, filter: \"row.day == ${slot:date}\"}]\n", `x.yaml:4:27: steps[0].filter: ${slot:date}: references are not replaced in expressions: declare a parameter with such a default and write param.NAME`},
