@@ -78,6 +78,9 @@ func (a *Activities) admit(ctx context.Context, in OpenInput, compiled *plan.Pla
 	if !in.Waits {
 		return nil, final{TypeInput, errors.New("the document limits how many runs there are at once, and the worker that has the workflow is of an earlier release")}
 	}
+	if err := a.refuseUnserved(ctx, in.Run, on); err != nil {
+		return nil, err
+	}
 	err := a.log.Admit(ctx, in.Run, on)
 	held, ok := errors.AsType[*landscape.HeldError](err)
 	if !ok || held.State != landscape.StartWaiting || p.Concurrency == nil || p.Concurrency.Queue.Wait == 0 {

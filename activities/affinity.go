@@ -25,6 +25,10 @@ type Affinity struct {
 	Pipelines   string // folder of the documents that are deployed; "" if there are none
 	Environment string // in which pipelines run whose starts name none; "" is landscape.DefaultEnvironment
 	Scratch     string // folder for files that are gone with the process; "" is the system's for temporary files
+
+	// Unserved reports whether nobody executes a run, or begins one that waits, while this process runs: a server that ended left it to the
+	// next one. Nil if others may do so.
+	Unserved func(ctx context.Context, run string) (bool, error)
 }
 
 // onHost reports whether a document's sources or sinks can be reached only by workers that see its files.

@@ -48,6 +48,7 @@ const (
 const (
 	TypeQueueFull    = "QueueFull"    // the run may not wait for places
 	TypeQueueTimeout = "QueueTimeout" // or not any longer
+	TypeHolderGone   = "HolderGone"   // a run that nobody executes holds its places, or comes before it
 )
 
 // Refusals of starts that are no error's type. Stored; never rename one.

@@ -62,6 +62,7 @@ var problemKinds = map[string][2]string{
 	TypeExists:        {"A run with this id is recorded", "none if it is the run that you want; else start with another id, or without one"},
 	TypeQueueFull:     {"As many runs wait for places as may", "start again when fewer do: waymark queue"},
 	TypeQueueTimeout:  {"The run has waited for places for as long as it may", "start again when there are some: waymark queue"},
+	TypeHolderGone:    {"A run that nobody executes has the places of the run", "the detail says which: waymark serve continues it"},
 	"NoWorker":        {"No worker came that sees the run's files", "start a worker there, or one that sees the same files with --files"},
 	"KeyReused":       {"The key belongs to a run that was asked for in other words", "give another key"},
 	"RunFailed":       {"The run of the key stopped before it was complete", "waymark status RUN says why, and how to continue"},

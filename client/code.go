@@ -64,6 +64,7 @@ const (
 	RunBusy             Code = "RUN_BUSY"              // somebody executes the run
 	QueueFull           Code = "QUEUE_FULL"            // as many runs wait for places as may
 	QueueTimeout        Code = "QUEUE_TIMEOUT"         // the run has waited for places for as long as it may
+	HolderGone          Code = "HOLDER_GONE"           // a run that nobody executes holds the places of the run, or comes before it
 	RunSuperseded       Code = "RUN_SUPERSEDED"        // another process resumed the run
 	StateFolderBusy     Code = "STATE_FOLDER_BUSY"     // another process executes runs in the state folder
 	NoAnswer            Code = "NO_ANSWER"             // what executes the run did not obey in time; it may yet

@@ -162,6 +162,7 @@ var refusals = map[string]refusal{
 	activities.TypeRetired:       {Conflict, PipelineRetired, RestorePipeline},
 	activities.TypeQueueFull:     {Busy, QueueFull, ""},
 	activities.TypeQueueTimeout:  {Busy, QueueTimeout, ""},
+	activities.TypeHolderGone:    {Conflict, HolderGone, ""},
 	activities.TypePlanChanged:   {Conflict, DependencyChanged, ""},
 	activities.TypeSourceChanged: {Conflict, DependencyChanged, ""},
 	activities.TypeNotResumable:  {Conflict, NotResumable, ""},

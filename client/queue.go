@@ -22,7 +22,7 @@ type Waiting struct {
 	Status   landscape.StartState `json:"status"`   // always waiting
 	Priority int64                `json:"priority"` // 1 goes first
 	Since    Time                 `json:"since"`    // it was asked for
-	Gate     string               `json:"gate"`     // the first that has no room for it; empty if all have, and it is about to begin
+	Gate     string               `json:"gate"`     // the first that has no room for it; empty if all have
 	HeldBy   []string             `json:"held_by"`  // runs that hold places of the gate; not nil
 	Behind   []string             `json:"behind"`   // runs that wait for the gate and come before it; not nil
 	Reason   string               `json:"reason"`   // all that in a sentence
@@ -30,8 +30,13 @@ type Waiting struct {
 	Why      string               `json:"why,omitempty"`
 }
 
-// aboutToBegin is the reason of a run that waits and may begin.
-const aboutToBegin = "there are places: it is about to begin"
+// beginsWhen is the reason of a run that waits and may begin.
+func (c *Client) beginsWhen(ctx context.Context, run string) string {
+	if executed := c.host.Executes(ctx, run); executed != nil && !*executed {
+		return "there are places, but its process is gone: waymark serve begins it"
+	}
+	return "there are places: it is about to begin"
+}
 
 // Queue returns the runs that wait for places, in order; it is empty, not nil, if none does.
 func (c *Client) Queue(ctx context.Context) (list []Waiting, err error) {
@@ -52,7 +57,7 @@ func (c *Client) Queue(ctx context.Context) (list []Waiting, err error) {
 			Gate: d.Gate, HeldBy: append([]string{}, d.Holders...), Behind: append([]string{}, d.Ahead...), Reason: d.Why(), Actor: start.Actor, Why: start.Why,
 		}
 		if d.Verdict == admit.Begin {
-			waiting.Reason = aboutToBegin
+			waiting.Reason = c.beginsWhen(ctx, claim.Run)
 		}
 		list = append(list, waiting)
 	}

@@ -172,7 +172,7 @@ func (s *Session) activities(ctx context.Context, run string) (*activities.Activ
 	}
 	planner := s.Planner
 	planner.Run = run
-	return activities.NewAt(activities.Affinity{Scratch: s.State}, s.Log, payloads, planner, s.Code), nil
+	return activities.NewAt(activities.Affinity{Scratch: s.State, Unserved: s.unserved}, s.Log, payloads, planner, s.Code), nil
 }
 
 // abandon ends the workflow that a process which is gone left open for the run, if there is one. Nothing of it is needed: the record
@@ -265,12 +265,22 @@ func (s *Session) executes(run string) bool {
 	return active
 }
 
-// owns reports whether the run is one of this state folder that nobody continues: a process that served has left the workflow open for the next
-// one that serves.
+// owns reports whether the run is one of this state folder that nobody continues.
 func (s *Session) owns(ctx context.Context, run string) (bool, error) {
 	latest, known, err := cluster.Latest(ctx, s.Temporal, workflows.WorkflowID(run))
-	if err != nil || known && latest.Open() && latest.Queue != ProcessQueue(run) {
+	if err != nil || known && served(latest, run) {
 		return false, err
 	}
 	return known || s.Private, nil
+}
+
+// unserved reports whether the run waits for the next process that serves: while this one has the state folder there is none.
+func (s *Session) unserved(ctx context.Context, run string) (bool, error) {
+	latest, known, err := cluster.Latest(ctx, s.Temporal, workflows.WorkflowID(run))
+	return known && served(latest, run), err
+}
+
+// served reports whether the run belongs to those who serve: one that ended has left the workflow open for the next one.
+func served(latest cluster.Execution, run string) bool {
+	return latest.Open() && latest.Queue != ProcessQueue(run)
 }

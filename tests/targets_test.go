@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waymark/activities"
 	"waymark/client/local"
 	"waymark/landscape"
 	"waymark/pipeline"
@@ -120,6 +121,40 @@ func TestAProcessOfItsOwnBeginsWhenItMay(t *testing.T) {
 	case <-time.After(time.Minute): // by itself it would ask after two
 		require.Fail(t, "it was not told that it may begin")
 	}
+	s.requireShared(t, 2)
+}
+
+// TestNobodyWaitsForADeadServer kills the server of a run, and of one that waits for its target: a process of its own is refused, and names first the
+// one and then the other, with what moves them. Nothing of them is lost.
+func TestNobodyWaitsForADeadServer(t *testing.T) {
+	t.Parallel()
+	const rows = 50_000
+	s := serve(t, sharing(t, rows))
+	s.waymark(t, "run", "--pipeline", "a", "--run-id", "a", "--detach")
+	require.Eventually(t, func() bool { return strings.Contains(s.waymark(t, "runs"), "running") }, time.Minute, 20*time.Millisecond)
+	s.waymark(t, "pause", "a", "--why", "to ask for the other")
+	s.waymark(t, "run", "--pipeline", "b", "--run-id", "b", "--detach")
+	require.Eventually(t, func() bool {
+		return strings.Contains(s.waymark(t, "queue"), "/out/shared.csv is being written by run a")
+	}, time.Minute, 50*time.Millisecond)
+	require.NoError(t, s.cmd.Process.Kill())
+	_ = s.cmd.Wait()
+	refused := func(id, why string) {
+		out, err := s.try(t.Context(), "run", "b.yaml", "--run-id", id)
+		require.ErrorContains(t, err, "exit status 2", out)
+		require.Contains(t, out, why)
+		require.Equal(t, activities.TypeHolderGone, listed[struct{ Refusal string }](t, s, "starts")[0].Refusal)
+	}
+	refused("c", "is being written by run a; run b comes before it; the process of run a is gone: waymark serve continues it, as does waymark resume a")
+	s.waymark(t, "resume", "a")
+	s.requireShared(t, rows)
+	require.Contains(t, s.waymark(t, "queue"), "there are places, but its process is gone: waymark serve begins it")
+	refused("d", "run b comes before it; the process of run b is gone: waymark serve begins it, and waymark cancel b --why TEXT cancels it")
+
+	s = serve(t, s.folder)
+	require.Eventually(t, func() bool {
+		return strings.Contains(s.waymark(t, "runs", "--json"), `"run":"b","pipeline":"b","status":"completed"`)
+	}, time.Minute, 50*time.Millisecond)
 	s.requireShared(t, 2)
 }
 
