@@ -78,6 +78,7 @@ const (
 	TemporalUnavailable Code = "TEMPORAL_UNAVAILABLE"  // the Temporal server does not answer
 	RunFailed           Code = "RUN_FAILED"            // the run ended before it was recorded, or resumed
 	OutcomeNotRecorded  Code = "OUTCOME_NOT_RECORDED"  // the run ended, and that could not be recorded
+	ExecutorGone        Code = "EXECUTOR_GONE"         // the process that executed the run, or was to begin it, ended
 	Stopped             Code = "STOPPED"               // the caller stopped it
 	LogForked           Code = "LOG_FORKED"            // the landscape's log has other entries than a head that was signed
 	LogRolledBack       Code = "LOG_ROLLED_BACK"       // the landscape's log has fewer entries than a head that was signed: an older record is in its place

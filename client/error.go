@@ -26,7 +26,7 @@ const (
 	NotFound    Kind = "not_found"   // what it is about is not there (2, 404, NOT_FOUND)
 	Conflict    Kind = "conflict"    // the run is in a state in which it is not possible (2, 409, FAILED_PRECONDITION)
 	Busy        Kind = "busy"        // somebody works at the run: later it may be possible (1, 409, ABORTED)
-	Interrupted Kind = "interrupted" // the caller wanted to stop (130, 499, CANCELLED)
+	Interrupted Kind = "interrupted" // the caller wanted to stop, or what executed the run ended (130, 499, CANCELLED)
 	Failed      Kind = "failed"      // something went wrong that the caller did not cause (1, 500, INTERNAL)
 	Damaged     Kind = "damaged"     // what is recorded is not as it should be (4, 500, DATA_LOSS)
 	Unavailable Kind = "unavailable" // a service that must do it does not answer: later it may (1, 503, UNAVAILABLE)
@@ -62,6 +62,7 @@ const (
 	DiagnoseAndResume Cure = "diagnose_and_resume" // look for the cause, then resume the run
 	Join              Cure = "join"                // follow the run
 	ServeAgain        Cure = "serve_again"         // serve the state folder again: that continues the run
+	ServeOrCancel     Cure = "serve_or_cancel"     // serve the state folder again: that begins the run; or cancel it
 	NameSlot          Cure = "name_slot"           // say which slot of time the run is about
 	NameSchedule      Cure = "name_schedule"       // say which schedule of the document is meant
 	OtherPages        Cure = "other_pages"         // serve the web pages at another address, or not at all

@@ -15,10 +15,11 @@ import (
 
 // Outcome says what became of a run whose execution was followed to its end.
 type Outcome struct {
-	Run    landscape.Run // as recorded; without a status if the run is not recorded
-	Status *Status       // its figures, without links and advice; nil if Err is about a run that is not recorded, or not this execution's
-	Took   time.Duration // of this execution; of a run that was joined: of the run
-	Err    *Error        // why this execution has no recorded end; nil if it has one, whatever that is
+	Run    landscape.Run        // as recorded; without a status if the run is not recorded
+	Status *Status              // its figures, without links and advice; nil if Err is about a run that is not recorded, or not this execution's
+	Took   time.Duration        // of this execution; of a run that was joined: of the run
+	Start  landscape.StartState // of a run that is not recorded, as its process ended: accepted or waiting; else empty
+	Err    *Error               // why this execution has no recorded end; nil if it has one, whatever that is
 }
 
 // Outcome returns what became of the run. The Ending is that of the last event, and must not say that the run was detached.
@@ -35,7 +36,10 @@ func (e *Execution) Outcome(ctx context.Context, end *Ending) (*Outcome, error) 
 	}
 	if !recorded {
 		o.Err = e.neverBegan(end)
-		return o, nil
+		if end.Gone {
+			o.Start, err = e.openStart(ctx)
+		}
+		return o, err
 	}
 	o.Run = run
 	if run.Epoch != e.Epoch() {
@@ -75,7 +79,7 @@ func (e *Execution) neverBegan(end *Ending) *Error {
 	case end.Err == nil && end.Result.Reason != "":
 		failure.Kind, failure.Code, failure.Message = Conflict, RunSkipped, fmt.Sprintf("run %s was %s: %s", e.Run, end.Result.Status, end.Result.Reason)
 	case end.Gone:
-		failure.Kind, failure.Code, failure.Cure, failure.Message = Unavailable, NoWorker, e.afterwards(), "the process that was to begin the run ended"
+		return e.neverServed()
 	case end.Err != nil:
 		failure.Kind, failure.Code, failure.Cure = e.classify(end.Err)
 		failure.Message = Cause(end.Err)
@@ -84,6 +88,24 @@ func (e *Execution) neverBegan(end *Ending) *Error {
 		failure.Cure = NameLandscape
 	}
 	return failure
+}
+
+// openStart is the state of the start of a run that did not begin; empty if it is decided, or nobody recorded it.
+func (e *Execution) openStart(ctx context.Context) (landscape.StartState, error) {
+	start, err := e.session.Log.LastStart(ctx, e.Run)
+	if errors.Is(err, landscape.ErrNotFound) || err == nil && start.Decided != 0 {
+		return "", nil
+	}
+	return start.State, err
+}
+
+// neverServed is about a run whose process ended before the run began. The next one that serves begins it; another one does not.
+func (e *Execution) neverServed() *Error {
+	gone := &Error{Kind: Interrupted, Code: ExecutorGone, Run: e.Run, Message: fmt.Sprintf("the process that was to begin run %s ended; nothing was read or written", e.Run)}
+	if e.session.OnCluster() {
+		gone.Cure = ServeOrCancel
+	}
+	return gone
 }
 
 // notOurs is about a run that this execution did not get, or does not have any more.
@@ -108,7 +130,7 @@ func (e *Execution) notOurs(end *Ending, run landscape.Run) *Error {
 func (e *Execution) unrecorded(end *Ending) *Error {
 	failure := &Error{Kind: Failed, Code: OutcomeNotRecorded, Cure: DiagnoseAndResume, Run: e.Run, Message: "the run's end could not be recorded", Err: end.Err}
 	if end.Gone {
-		return &Error{Kind: Conflict, Code: NotExecuted, Cure: e.afterwards(), Run: e.Run, Message: fmt.Sprintf("the process that worked for run %s ended", e.Run)}
+		return &Error{Kind: Interrupted, Code: ExecutorGone, Cure: e.afterwards(), Run: e.Run, Message: fmt.Sprintf("the process that worked for run %s ended", e.Run)}
 	}
 	if end.Interrupted {
 		failure.Kind, failure.Code = Interrupted, Stopped

@@ -45,6 +45,9 @@ func (e *Execution) Result(end *Ending, o *Outcome) *Result {
 		result.Status, result.Reason = end.Result.Status, end.Result.Reason
 	case o.Err != nil:
 		result.Status, result.Error, result.Code = pipeline.Failed, o.Err.Message, o.Err.Code
+		if o.Start != "" {
+			result.Status = pipeline.RunStatus(o.Start)
+		}
 		if o.Status != nil && (end.Interrupted || end.Gone) {
 			result.Status = pipeline.Interrupted
 		}

@@ -312,5 +312,5 @@ func TestFollowersOfAServerThatEnded(t *testing.T) {
 	_ = s.cmd.Wait()
 	out := <-said
 	require.Contains(t, out, "the process that worked for run r ended; waymark serve continues it, and waymark follow r follows it then")
-	require.Contains(t, out, "exit status 2")
+	require.Contains(t, out, "exit status 130")
 }

@@ -2,7 +2,9 @@ package tests
 
 import (
 	"bytes"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -137,8 +139,17 @@ func TestNobodyWaitsForADeadServer(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return strings.Contains(s.waymark(t, "queue"), "/out/shared.csv is being written by run a")
 	}, time.Minute, 50*time.Millisecond)
+	followers := s.followed(t, "a", "b")
 	require.NoError(t, s.cmd.Process.Kill())
 	_ = s.cmd.Wait()
+	a, b := followers["a"](), followers["b"]()
+	require.Contains(t, a, `"status":"interrupted"`)
+	require.Contains(t, b, `"status":"waiting"`)
+	for _, said := range []string{a, b} {
+		require.Contains(t, said, `"code":"EXECUTOR_GONE"`)
+		require.Contains(t, said, "exit status 130")
+	}
+	require.Contains(t, b, "the process that was to begin run b ended; nothing was read or written; waymark serve begins it, and waymark follow b follows it then; waymark cancel b")
 	refused := func(id, why string) {
 		out, err := s.try(t.Context(), "run", "b.yaml", "--run-id", id)
 		require.ErrorContains(t, err, "exit status 2", out)
@@ -156,6 +167,23 @@ func TestNobodyWaitsForADeadServer(t *testing.T) {
 		return strings.Contains(s.waymark(t, "runs", "--json"), `"run":"b","pipeline":"b","status":"completed"`)
 	}, time.Minute, 50*time.Millisecond)
 	s.requireShared(t, 2)
+}
+
+// followed follows runs, from commands of their own. It returns, when all are at it, what gives what each has said when it has ended.
+func (s *serving) followed(t *testing.T, runs ...string) map[string]func() string {
+	t.Helper()
+	binary, err := built()
+	require.NoError(t, err)
+	said := map[string]func() string{}
+	for _, run := range runs {
+		var out lines
+		cmd := exec.CommandContext(t.Context(), binary, "follow", run, "--json")
+		cmd.Dir, cmd.Stdout, cmd.Stderr = s.folder, &out, &out
+		require.NoError(t, cmd.Start())
+		said[run] = func() string { return fmt.Sprint(cmd.Wait(), out.String()) }
+		require.Eventually(t, func() bool { return out.String() != "" }, time.Minute, 20*time.Millisecond, "it says what keeps the run")
+	}
+	return said
 }
 
 // sharing is a folder with two pipelines of one target: a has so many rows, b two.

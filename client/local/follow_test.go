@@ -63,7 +63,7 @@ func TestFollowKilled(t *testing.T) {
 	require.NoError(t, err)
 	failed, ok := errors.AsType[*client.Error](outcome.Err)
 	require.True(t, ok)
-	require.Equal(t, client.NotExecuted, failed.Code)
+	require.Equal(t, client.ExecutorGone, failed.Code)
 	require.Equal(t, client.Resume, failed.Cure)
 	require.EqualError(t, failed, "the process that worked for run killed ended")
 	require.Equal(t, "interrupted", string(execution.Result(end, outcome).Status))

@@ -62,6 +62,7 @@ var hints = map[client.Cure]string{
 	client.Watch:            ": waymark status %s, waymark follow %s",
 	client.Join:             ": waymark follow shows its progress",
 	client.ServeAgain:       "; waymark serve continues it, and waymark follow %s follows it then; without a server, waymark resume %s",
+	client.ServeOrCancel:    "; waymark serve begins it, and waymark follow %s follows it then; waymark cancel %s --why TEXT cancels it",
 	client.NameSlot:         " (--for)",
 	client.NameSchedule:     " (--schedule)",
 	client.OtherPages:       "; --pages says where else, or off",
