@@ -32,6 +32,9 @@ const AdmittedSignal = "admitted"
 // WorkflowID returns the id of the workflow that executes a run.
 func WorkflowID(run string) string { return "run-" + run }
 
+// takesPlace is why a run cancels another one. Stored; never change it.
+const takesPlace = "it takes its place, because of concurrency.when_full: cancel"
+
 // defaultPriority is that of a run whose document says none: in the middle.
 const defaultPriority = 3
 
@@ -138,7 +141,7 @@ func (a *Activities) heldBy(ctx context.Context, in OpenInput, err error) (*Held
 			a.wake(ctx, by.Decision.Superseded...)
 		}
 		for _, run := range held.Cancel {
-			if err := a.log.RecordOrder(ctx, run, landscape.VerbCancel, "run "+in.Run, "it takes its place", by.Since); err != nil {
+			if err := a.log.RecordOrder(ctx, run, landscape.VerbCancel, "run "+in.Run, takesPlace, by.Since); err != nil {
 				return nil, err
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"waymark/engine/plan"
@@ -131,7 +132,7 @@ func (a *Activities) stopRun(ctx context.Context, in StopInput) (Labels, error) 
 	}
 	if on.Status == pipeline.Running { // else somebody has said already why it stopped
 		labels.Status = string(in.Status)
-		err = a.log.StopRun(ctx, in.Run, in.Status, in.Reason)
+		err = a.recordStop(ctx, in)
 	}
 	if err == nil && in.Final {
 		err = a.log.CancelRun(ctx, in.Run, true, in.Actor, in.Why)
@@ -140,6 +141,35 @@ func (a *Activities) stopRun(ctx context.Context, in StopInput) (Labels, error) 
 		err = a.Discard(ctx, in.Run)
 	}
 	return labels, errors.Join(err, a.forget(in.Run))
+}
+
+// recordStop records why a run that was running stopped. Who cancels a workflow in Temporal does not say why; a run that takes the place of this
+// one has recorded the order before.
+func (a *Activities) recordStop(ctx context.Context, in StopInput) error {
+	if in.Outside {
+		by, err := a.replacedBy(ctx, in.Run)
+		if err != nil {
+			return err
+		}
+		if by != "" {
+			in.Reason = fmt.Sprintf("cancelled by %s: %s", by, takesPlace)
+		}
+	}
+	return a.log.StopRun(ctx, in.Run, in.Status, in.Reason)
+}
+
+// replacedBy returns who ordered last, since the run was resumed, that another run takes its place; "" if nobody did.
+func (a *Activities) replacedBy(ctx context.Context, run string) (string, error) {
+	actions, err := a.log.Actions(ctx, run)
+	if err != nil || len(actions) == 0 {
+		return "", err
+	}
+	resumed, err := a.log.Resumptions(ctx, run)
+	last, n := actions[len(actions)-1], len(resumed)
+	if err != nil || last.Verb != landscape.VerbCancel || last.Why != takesPlace || n > 0 && last.At < resumed[n-1].At {
+		return "", err
+	}
+	return last.Actor, nil
 }
 
 // Discard removes what the run staged and did not publish. It is for runs that nobody may resume. It may be repeated; a

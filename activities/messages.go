@@ -206,6 +206,9 @@ type StopInput struct {
 	Actor  string             `json:"actor,omitempty"` // who made it final
 	Why    string             `json:"why,omitempty"`
 
+	// Outside says that somebody cancelled the workflow in Temporal: the reason is the order on record, if a run has taken the place of this one.
+	Outside bool `json:"outside,omitempty"`
+
 	Begin   *OpenInput `json:"begin,omitempty"`   // of a run that may not have begun: the start that is refused then; nil if it has
 	Refusal string     `json:"refusal,omitempty"` // type of the error that stops it
 }

@@ -159,7 +159,7 @@ func (l *Log) readmit(ctx context.Context, run RunHead) (Tx, error) {
 	state, err := l.Places(ctx, l.clock(), terms.Wants...)
 	state.Waiting = nil // it has begun before all of them
 	if d := admit.Decide(state, admit.Claim{Run: run.ID, Terms: *terms}); err == nil && d.Verdict != admit.Begin {
-		err = &NotResumableError{Run: run.ID, Status: run.Status, Why: d.Why() + ": resume it when one of them is free"}
+		err = &NotResumableError{Run: run.ID, Status: run.Status, Now: true, Why: d.Why() + ": resume it when one of them is free"}
 	}
 	return tx, err
 }

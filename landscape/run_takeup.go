@@ -14,12 +14,17 @@ type NotResumableError struct {
 	Run    string
 	Status pipeline.RunStatus
 	Final  bool   // it was cancelled permanently
+	Now    bool   // it can be when others have ended
 	Why    string // and the cure, for people
 }
 
 // Error names the run, its status and the cure.
 func (e *NotResumableError) Error() string {
-	return fmt.Sprintf("run %s is %s and cannot be resumed: %s", e.Run, e.Status, e.Why)
+	now := ""
+	if e.Now {
+		now = " now"
+	}
+	return fmt.Sprintf("run %s is %s and cannot be resumed%s: %s", e.Run, e.Status, now, e.Why)
 }
 
 // Resumable returns nil if a run with this record can be resumed, as far as the record tells; else a *NotResumableError: it

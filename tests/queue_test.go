@@ -118,7 +118,8 @@ func TestARunTakesThePlaceOfAnother(t *testing.T) {
 	actions, err := d.Log.Actions(t.Context(), "r")
 	require.NoError(t, err)
 	last := actions[len(actions)-1]
-	require.Equal(t, []string{"cancel", "run b", "it takes its place"}, []string{last.Verb, last.Actor, last.Why})
+	require.Equal(t, []string{"cancel", "run b", "it takes its place, because of concurrency.when_full: cancel"}, []string{last.Verb, last.Actor, last.Why})
+	require.Equal(t, "cancelled by run b: "+last.Why, stopped.Reason)
 }
 
 // TestALaterRunTakesThePlaceInTheQueue: of those that wait to take the place of another one, the last remains.
@@ -153,7 +154,7 @@ func TestARunThatWaitsIsCancelled(t *testing.T) {
 	require.Equal(t, workflows.RunResult{Run: "b", Status: pipeline.Cancelled, Reason: "cancelled by ann: too late"}, result(t, b))
 	require.NoError(t, d.Temporal.CancelWorkflow(t.Context(), c.GetID(), ""))
 	require.Error(t, c.Get(t.Context(), nil))
-	require.Equal(t, "it was cancelled from outside", d.becomes(t, "c", landscape.StartCancelled).Reason)
+	require.Equal(t, "cancelled in Temporal", d.becomes(t, "c", landscape.StartCancelled).Reason)
 	d.order(t, workflows.ContinueUpdate)
 	d.complete(t, result(t, holder).Run)
 }

@@ -343,7 +343,7 @@ func stop(ctx workflow.Context, in RunInput, cause error) error {
 	}
 	switch {
 	case temporal.IsCanceledError(cause):
-		command.Status, command.Reason = pipeline.Cancelled, "it was cancelled from outside"
+		command.Status, command.Outside, command.Reason = pipeline.Cancelled, true, "cancelled in Temporal"
 	case kind(cause) == activities.TypeBlocked:
 		command.Status = pipeline.Blocked
 	}
