@@ -133,7 +133,7 @@ func (c *Client) requestOnce(ctx context.Context, row landscape.Schedule, action
 	asked := &SlotsAsked{Action: action, Schedule: row.ID, Slots: []ScheduledSlot{}, Others: []ScheduledSlot{}, DryRun: r.DryRun}
 	var changes []landscape.SlotChange
 	for _, cell := range cells {
-		if !slices.Contains(only, cell.State) {
+		if !slices.Contains(only, cell.State) || action != actionSkip && cell.early() {
 			asked.Others = append(asked.Others, cell)
 			continue
 		}
@@ -205,6 +205,9 @@ func slotChange(cell ScheduledSlot, request landscape.SlotRequest, again bool) l
 	return change
 }
 
+// early reports whether the slot is not due yet, whatever was recorded about it before, such as that it gets no run.
+func (s ScheduledSlot) early() bool { return s.Due.Time().After(time.Now()) }
+
 // nothingAsked says why no slot is what was asked for.
 func nothingAsked(schedule, action string, cells []ScheduledSlot, only []SlotState) error {
 	words := make([]string, len(only))
@@ -212,7 +215,7 @@ func nothingAsked(schedule, action string, cells []ScheduledSlot, only []SlotSta
 		words[i] = string(state)
 	}
 	message := fmt.Sprintf("schedule %s has no slot there to %s: none is %s", schedule, strings.ReplaceAll(action, "_", " "), strings.Join(words, " or "))
-	if len(cells) > 0 && cells[0].State == SlotToCome {
+	if len(cells) > 0 && cells[0].early() {
 		message = fmt.Sprintf("slot %s of schedule %s is not due before %s", cells[0].Name, schedule, cells[0].Due.Time().Format(time.RFC3339))
 	} else if len(cells) == 1 {
 		message = fmt.Sprintf("slot %s of schedule %s is %s", cells[0].Name, schedule, cells[0].State)
