@@ -57,5 +57,6 @@ const (
 	OneVersion     Cure = "one_version"      // stop the workers of the wrong version
 	UsePostgres    Cure = "use_postgres"     // name a landscape in Postgres
 	NameRole       Cure = "name_role"        // name a role
+	RestoreLog     Cure = "restore_log"      // put the record back, or record that it was restored from a backup
 	SignLog        Cure = "sign_log"         // start a process that has the key of the log, and look what keeps it from signing
 )

@@ -47,7 +47,7 @@ func TestErrorsOfServicesThatAreAway(t *testing.T) {
 	}
 	stopped, cancel := context.WithCancel(t.Context())
 	cancel()
-	err := error(serviceerror.NewDeadlineExceeded("no answer"))
+	err := serviceerror.NewDeadlineExceeded("no answer")
 	c.edge(stopped, &err)
 	refused, ok := errors.AsType[*Error](err)
 	require.True(t, ok)

@@ -32,6 +32,12 @@ const (
 // tileHeight is the height of tiles: 256 hashes wide.
 const tileHeight = 8
 
+// Begun reports whether the folder has heads of a log, whichever key signed them.
+func (f Folder) Begun() bool {
+	info, err := os.Stat(f.file(headsFile))
+	return err == nil && info.Size() > 0
+}
+
 // Heads returns the heads that the folder has, as they came; nil if it has none. A last line that is torn, as by a kill, is left out; any other
 // line that this key did not sign is an error.
 func (f Folder) Heads(by note.Verifier) (heads []Head, err error) {

@@ -79,8 +79,14 @@ type checker struct {
 }
 
 // Check reads the whole log and compares it with its tree, its signed heads, what anchors have, and the runs that are recorded. key is the public
-// key of the log, as name+hash+base64, that the caller trusts; with an empty one the log's own word is taken for it. It changes nothing.
+// key of the log, as name+hash+base64, that the caller trusts; with an empty one the log's own word is taken for it. It changes nothing. The error wraps
+// ErrNoKey if key is something else.
 func Check(ctx context.Context, log *landscape.Reader, key string, anchors []string) (Report, error) {
+	if key != "" {
+		if _, err := trusted(key); err != nil {
+			return Report{}, err
+		}
+	}
 	c := &checker{
 		log: log, ring: newKeyring(), tree: &tree{ctx: ctx, log: log, new: map[int64]tlog.Hash{}},
 		wrong: map[int64]string{}, began: map[string]Statement{}, lost: map[string]bool{},
@@ -225,10 +231,13 @@ func (c *checker) heads(ctx context.Context) error {
 
 // compareAnchors compares what anchors have with the entries, and with what the landscape says that they have.
 func (c *checker) compareAnchors(ctx context.Context) error {
-	if c.ring.log == nil {
-		return nil
-	}
 	for _, at := range c.anchors {
+		if c.ring.log == nil {
+			if at.Begun() {
+				c.problem(string(at), "has heads of a log, and the landscape has no log: the record was removed, or another was put in its place")
+			}
+			continue
+		}
 		heads, wrong := at.Heads(c.ring.log)
 		if wrong != nil {
 			c.problem(string(at), "%v", wrong)
@@ -331,11 +340,14 @@ func (c *checker) unknownRuns(unknown []string) {
 		len(unknown), genesis.Runs)
 }
 
-// trusted reads a public key.
+// ErrNoKey says that a text is not a public key.
+var ErrNoKey = errors.New("is not a public key: write name+hash+base64, as waymark keys prints it")
+
+// trusted reads a public key. The error wraps ErrNoKey.
 func trusted(key string) (note.Verifier, error) {
 	verifier, err := note.NewVerifier(key)
 	if err != nil {
-		return nil, fmt.Errorf("%.120q is not a public key: write name+hash+base64, as waymark keys prints it", key)
+		return nil, fmt.Errorf("%.120q %w", key, ErrNoKey)
 	}
 	return verifier, nil
 }

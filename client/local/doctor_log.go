@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,29 +14,51 @@ import (
 // longWait is how long an entry of the log may wait for its signature, or for an anchor, before that deserves a look.
 const longWait = 15 * time.Minute
 
-// log looks how far the landscape's log is signed and anchored. What waits stops no run.
+// log looks whether the landscape's log is the one that was signed, and how far it is signed and anchored. What waits stops no run.
 func (d doctor) log(ctx context.Context) client.Check {
-	if _, _, place, err := d.runs(ctx); err != nil || place == "" {
-		return client.Good("none yet; the first run begins it")
-	}
 	anchors := d.logAnchors()
 	if d.Cluster != nil {
 		anchors = d.LogAnchors // the state folder's own is of runs here
 	}
+	if _, _, place, err := d.runs(ctx); err != nil || place == "" {
+		return noLogYet(anchors)
+	}
 	var b evidence.Backlog
 	err := d.withLandscape(ctx, func(stores *storage.Storage) (err error) {
+		if d.Cluster == nil {
+			if err := evidence.Compare(ctx, stores.Log.Reader, d.evidence()); err != nil {
+				return d.wordedLog(ctx, err)
+			}
+		}
 		b, err = evidence.BacklogOf(ctx, stores.Log.Reader, anchors)
 		return err
 	})
+	return logCheck(b, anchors, err)
+}
+
+// noLogYet is what is said of a log without entries: it has yet to begin, unless an anchor knows better.
+func noLogYet(anchors []string) client.Check {
+	for _, anchor := range anchors {
+		if evidence.Folder(anchor).Begun() {
+			return client.Failure(client.RestoreLog, "none, and %s has heads of it: the record was removed, or another was put in its place", anchor)
+		}
+	}
+	return client.Good("none yet; the first run begins it")
+}
+
+func logCheck(b evidence.Backlog, anchors []string, err error) client.Check {
 	found := fmt.Sprintf("%d entries, %d signed", b.Entries, b.Signed)
 	for _, anchor := range b.Anchors {
 		found += fmt.Sprintf(", %d at %s", anchor.Entries, anchor.Anchor)
 	}
+	damaged, ok := errors.AsType[*client.Error](err)
 	switch {
+	case ok && damaged.Kind == client.Damaged:
+		return client.Failure(client.RestoreLog, "%v", err)
 	case err != nil:
 		return client.Warning(client.CureOther, "%v", err)
 	case b.Entries == 0:
-		return client.Good("none yet; the first run begins it")
+		return noLogYet(anchors)
 	case !b.Oldest.IsZero() && time.Since(b.Oldest) > longWait:
 		return client.Warning(client.SignLog, "%s; the oldest of the others waits since %s", found, b.Oldest.Format(time.RFC3339))
 	}

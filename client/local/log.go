@@ -207,9 +207,13 @@ func (h *Home) LogBacklog(ctx context.Context) (evidence.Backlog, error) {
 }
 
 // CheckLog compares the landscape's log with its tree, its signed heads, what its anchors have, and the runs that are recorded. key is the public
-// key that the caller trusts; empty takes the log's own word. It changes nothing.
+// key that the caller trusts; empty takes the log's own word. It changes nothing. The error is an *Error of kind Invalid if key is no public key.
 func (h *Home) CheckLog(ctx context.Context, key string) (evidence.Report, error) {
-	return evidence.Check(ctx, h.stores.Log.Reader, key, h.options.logAnchors())
+	report, err := evidence.Check(ctx, h.stores.Log.Reader, key, h.options.logAnchors())
+	if errors.Is(err, evidence.ErrNoKey) {
+		err = keyError(err)
+	}
+	return report, err
 }
 
 // RestoreLog takes the entries that the log does not have any more from an anchor, after a backup of the landscape was restored, and records that

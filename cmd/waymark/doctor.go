@@ -60,6 +60,7 @@ var remedies = map[client.Cure]string{
 	client.FindPayloads:     "say where the payloads are with --payloads",
 	client.CheckPayloads:    "say where the payloads are with --payloads, and check what may read them",
 	client.CureOther:        "cure that first",
+	client.RestoreLog:       "put the record back; if it was restored from a backup, record that: waymark log restore --from ANCHOR --why TEXT",
 	client.SignLog:          "start a process that has the key of the log, and look what it says",
 	client.SetClock:         "set the clock: times on record would contradict their order",
 	client.WriteTemporary:   "make the folder for temporary files writable",

@@ -103,6 +103,9 @@ It proves that no entry was changed, removed or moved since its head was signed,
 landscape, and that the recorded runs are those of the entries. It does not check what is recorded about a run's rows: waymark verify does.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("key") && key == "" {
+				return wrongUsef("--key is empty: write name+hash+base64, or leave it out to take the log's own word")
+			}
 			return a.existing(cmd.Context(), func(home *local.Home) error {
 				report, err := home.CheckLog(cmd.Context(), key)
 				if err != nil {
@@ -121,13 +124,16 @@ landscape, and that the recorded runs are those of the entries. It does not chec
 }
 
 func writeReport(w io.Writer, r evidence.Report, key string) error {
-	if r.Origin == "" && r.Problems == nil {
-		_, err := fmt.Fprintln(w, "the record has no log yet: the first run begins it")
-		return err
+	if r.Origin == "" {
+		return writeNoLog(w, r.Problems)
 	}
 	trust := "by its own word: compare it with the key that you got in another way"
-	if key != "" {
+	switch key {
+	case "":
+	case r.Key:
 		trust = "the trusted one"
+	default:
+		trust = "not the trusted one"
 	}
 	lines := [][]string{
 		{"log", r.Origin}, {"key", r.Key + " (" + trust + ")"}, {"root", r.Root},
@@ -145,7 +151,20 @@ func writeReport(w io.Writer, r evidence.Report, key string) error {
 		return err
 	}
 	fmt.Fprintln(w)
-	for _, p := range r.Problems {
+	return writeProblems(w, r.Problems)
+}
+
+// writeNoLog says that no run has begun the log, unless there are problems with that.
+func writeNoLog(w io.Writer, problems []evidence.Problem) error {
+	if problems == nil {
+		_, err := fmt.Fprintln(w, "the record has no log yet: the first run begins it")
+		return err
+	}
+	return writeProblems(w, problems)
+}
+
+func writeProblems(w io.Writer, problems []evidence.Problem) error {
+	for _, p := range problems {
 		if _, err := fmt.Fprintf(w, "%s: %s\n", p.Where, p.What); err != nil {
 			return err
 		}
