@@ -109,15 +109,12 @@ func askOrigin(ctx context.Context) (*origin, error) {
 // originOf is askOrigin for a run that may be one of a slot: the record of its schedule says so.
 func (a *Activities) originOf(ctx context.Context, in OpenInput) (*origin, error) {
 	from, err := askOrigin(ctx)
-	if err != nil || in.ScheduleName == "" {
-		return from, err
-	}
-	slot, err := a.log.SlotOfRun(ctx, in.Run)
-	if errors.Is(err, landscape.ErrNotFound) || err == nil && slot.Name != in.For {
-		return from, nil
-	}
 	if err != nil {
 		return nil, err
+	}
+	slot, err := a.slotOf(ctx, in)
+	if err != nil || slot == nil {
+		return from, err
 	}
 	from.Schedule = slot.Schedule
 	if slot.Request == "" {

@@ -36,11 +36,28 @@ func (a *Activities) about(ctx context.Context, in OpenInput, file string, docum
 		return in, final{TypeInput, err}
 	}
 	params, depends := table.Fill(schedule, slot, in.Params)
-	if !depends {
-		return in, final{TypeInput, fmt.Errorf("nothing in %s depends on a slot: no default of a parameter refers to one, such as ${slot:date}", file)}
+	if !depends { // a person who names a slot expects that it matters; a schedule may repeat the same run
+		switch of, err := a.slotOf(ctx, in); {
+		case err != nil:
+			return in, err
+		case of == nil:
+			return in, final{TypeInput, fmt.Errorf("nothing in %s depends on a slot: no default of a parameter refers to one, such as ${slot:date}", file)}
+		}
 	}
 	in.Params, in.For = params, slot.Name
 	return in, nil
+}
+
+// slotOf returns the slot whose schedule began the run of an input; nil if none did.
+func (a *Activities) slotOf(ctx context.Context, in OpenInput) (*landscape.Slot, error) {
+	if in.ScheduleName == "" {
+		return nil, nil //nolint:nilnil // none is no error
+	}
+	slot, err := a.log.SlotOfRun(ctx, in.Run)
+	if errors.Is(err, landscape.ErrNotFound) || err == nil && slot.Name != in.For {
+		return nil, nil //nolint:nilnil // none is no error
+	}
+	return &slot, err
 }
 
 // timetable returns the schedules of a document, and the one that the input names, if that was made by command.

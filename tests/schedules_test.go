@@ -53,6 +53,21 @@ schedules:
 	s.waymark(t, "deploy", file, "--allow-path", s.folder)
 }
 
+// TestASlotNeedsNoParameter: a schedule runs a pipeline in which nothing depends on the slot, such as one that replaces its output each time.
+func TestASlotNeedsNoParameter(t *testing.T) {
+	t.Parallel()
+	s := serve(t, t.TempDir())
+	in, out := filepath.Join(s.folder, "in.csv"), filepath.Join(s.folder, "out.csv")
+	require.NoError(t, os.WriteFile(in, []byte("id\n1\n"), 0o600))
+	document := fmt.Sprintf("name: same\nsources: {in: {csv: {path: %q}, schema: {fields: {id: int}}}}\nsinks: {out: {csv: {path: %q, overwrite: true}}}\nschedules: {beat: {every: 2s}}\n", in, out)
+	file := filepath.Join(s.folder, "same.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(document), 0o600))
+	s.waymark(t, "deploy", file, "--allow-path", s.folder)
+	ended := s.await(t, "beat", func(g gridded) bool { return g.in(landscape.SlotDone) >= 2 || g.in(landscape.SlotFailed) > 0 })
+	require.Zero(t, ended.in(landscape.SlotFailed), "%+v", ended)
+	require.FileExists(t, out)
+}
+
 // grid is what became of the slots of a schedule.
 func (s *serving) grid(t *testing.T, schedule string, options ...string) gridded {
 	t.Helper()
