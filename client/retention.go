@@ -124,6 +124,7 @@ type Hold struct {
 	Pipeline string `json:"pipeline,omitempty"`
 	From     Time   `json:"from,omitzero"`
 	Until    Time   `json:"until,omitzero"`
+	Runs     int64  `json:"runs"` // that are recorded, and that it is about
 	Actor    string `json:"actor"`
 	Why      string `json:"why"`
 	At       Time   `json:"at"`
@@ -163,8 +164,11 @@ func (c *Client) AddHold(ctx context.Context, request HoldRequest) (hold *Hold, 
 	if !request.Until.IsZero() {
 		record.Until = landscape.MicrosOf(request.Until)
 	}
-	record, err = c.log.AddHold(ctx, record)
-	return holdOf(record, landscape.HoldEnd{}), err
+	if record, err = c.log.AddHold(ctx, record); err != nil {
+		return nil, err
+	}
+	hold = holdOf(record, landscape.HoldEnd{})
+	return hold, c.countHeld(ctx, []landscape.Hold{record}, func(int) { hold.Runs++ })
 }
 
 // EndHold records that a hold has ended. The error is an *Error of kind NotFound if there is none with this number, and Conflict if it has ended.
@@ -194,7 +198,22 @@ func (c *Client) Holds(ctx context.Context) (holds []Hold, err error) {
 	for i, record := range records {
 		holds[i] = *holdOf(record, ended[record.ID])
 	}
-	return holds, err
+	if err != nil || len(holds) == 0 {
+		return holds, err
+	}
+	return holds, c.countHeld(ctx, records, func(i int) { holds[i].Runs++ })
+}
+
+// countHeld calls count with the index of each hold, once for each recorded run that it is about.
+func (c *Client) countHeld(ctx context.Context, holds []landscape.Hold, count func(i int)) error {
+	return c.log.RunHeads(ctx, func(run landscape.RunHead) bool {
+		for i, hold := range holds {
+			if hold.Holds(run) {
+				count(i)
+			}
+		}
+		return true
+	})
 }
 
 func holdOf(h landscape.Hold, end landscape.HoldEnd) *Hold {

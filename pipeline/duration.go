@@ -15,7 +15,7 @@ type Duration time.Duration
 const day = 24 * time.Hour
 
 // duration is what time.ParseDuration reads, without signs, with days in front.
-var duration = regexp.MustCompile(`^(?:([0-9]{1,5})d)?((?:[0-9]+(?:\.[0-9]+)?(?:h|ms|m|s|us))*)$`)
+var duration = regexp.MustCompile(`^(?:([0-9]+)d)?((?:[0-9]+(?:\.[0-9]+)?(?:h|ms|m|s|us))*)$`)
 
 // UnmarshalText reads a duration. The error says how one is written.
 func (d *Duration) UnmarshalText(text []byte) error {
@@ -23,9 +23,9 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	if parts == nil || len(text) == 0 {
 		return fmt.Errorf("%s is not a length of time: write it as 250ms, 30s, 1h30m or 2d", quote(string(text)))
 	}
-	days, _ := strconv.ParseInt("0"+string(parts[1]), 10, 64)
+	days, tooMany := strconv.ParseInt("0"+string(parts[1]), 10, 64)
 	rest, err := time.ParseDuration("0s" + string(parts[2]))
-	if err != nil || rest > math.MaxInt64-time.Duration(days)*day {
+	if tooMany != nil || days > int64(math.MaxInt64/day) || err != nil || rest > math.MaxInt64-time.Duration(days)*day {
 		return fmt.Errorf("%s is too long a time", quote(string(text)))
 	}
 	*d = Duration(time.Duration(days)*day + rest)

@@ -154,8 +154,8 @@ func allThere(t *testing.T, log *landscape.Log, payloads *payload.Store) {
 
 func TestRules(t *testing.T) {
 	for text, want := range map[string]string{
-		"400d": "", "1h30m": "", "36500d": "", "36501d": "more than 100 years", "0d": "keeps nothing of what was read", "-1d": "not a length of time",
-		"NaN": "not a length of time", "1y": "not a length of time", "d": "not a length of time", "99999d": "more than 100 years", "1e3h": "not a length of time",
+		"400d": "", "1h30m": "", "36500d": "", "36501d": "more than 100 years", "0d": "give a period above 0", "-1d": "not a length of time",
+		"NaN": "not a length of time", "1y": "not a length of time", "d": "not a length of time", "99999d": "more than 100 years", "99999999d": "is too long a time", "99999999999999999999d": "is too long a time", "1e3h": "not a length of time",
 	} {
 		err := retain.Rules{}.Set(landscape.SourceClass, text)
 		if want == "" {

@@ -29,7 +29,7 @@ func (r Rules) Set(class landscape.Class, text string) error {
 	case keep > longest:
 		return fmt.Errorf("%s is more than 100 years: leave the rule out to keep payloads for ever", text)
 	case keep == 0 && class == landscape.SourceClass:
-		return fmt.Errorf("%s keeps nothing of what was read, not even until the run is looked at: write at least 1h", text)
+		return fmt.Errorf("%s would purge source records as soon as their run has ended: give a period above 0, such as 1h", text)
 	default:
 		r[class] = keep
 		return nil

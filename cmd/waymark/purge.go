@@ -118,13 +118,13 @@ func (a *app) holdCommand() *cobra.Command {
 }
 
 func writeHolds(w io.Writer, holds []client.Hold) error {
-	table := [][]string{{"hold", "about", "since", "by", "why", "ended"}}
+	table := [][]string{{"hold", "about", "runs", "since", "by", "why", "ended"}}
 	for _, h := range holds {
 		ended := "-"
 		if h.Ended.Known() {
 			ended = fmt.Sprintf("%s by %s: %s", moment(h.Ended), h.EndedBy, h.EndedWhy)
 		}
-		table = append(table, []string{fmt.Sprint(h.ID), heldText(h), moment(h.At), h.Actor, text.Cell(h.Why), text.Cell(ended)})
+		table = append(table, []string{fmt.Sprint(h.ID), heldText(h), text.Grouped(h.Runs), moment(h.At), h.Actor, text.Cell(h.Why), text.Cell(ended)})
 	}
 	return text.Table(w, table...)
 }
@@ -171,6 +171,9 @@ the hold is ended. A hold overrides every retention period.`,
 				hold, err := home.AddHold(cmd.Context(), request)
 				if err != nil {
 					return err
+				}
+				if hold.Runs == 0 {
+					a.note("no recorded run is one of these: the hold is about future runs only")
 				}
 				return a.print(hold, func(w io.Writer) error {
 					_, err := fmt.Fprintf(w, "hold %d: %s\n", hold.ID, heldText(*hold))
