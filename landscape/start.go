@@ -254,6 +254,15 @@ type startOfWorkflow struct {
 	Start
 }
 
+// StartOfRun returns the start that became the run; the zero Start if none did, as of runs that are older than starts.
+func (r *Reader) StartOfRun(ctx context.Context, run string) (Start, error) {
+	starts, err := Select[Start](ctx, r.from, run)
+	if i := slices.IndexFunc(starts, func(s Start) bool { return s.State == StartBegun }); i >= 0 {
+		return starts[i], err
+	}
+	return Start{}, err
+}
+
 // StartOfWorkflow returns the last start for which somebody started a workflow with this id. The error wraps ErrNotFound if there is none.
 func (r *Reader) StartOfWorkflow(ctx context.Context, workflow string) (Start, error) {
 	last, err := Page[startOfWorkflow](ctx, r.from, Query{Prefix: []any{workflow}, Descending: true, Limit: 1})

@@ -66,6 +66,9 @@ func TestASlotNeedsNoParameter(t *testing.T) {
 	ended := s.await(t, "beat", func(g gridded) bool { return g.in(landscape.SlotDone) >= 2 || g.in(landscape.SlotFailed) > 0 })
 	require.Zero(t, ended.in(landscape.SlotFailed), "%+v", ended)
 	require.FileExists(t, out)
+	done := ended.Slots[slices.IndexFunc(ended.Slots, func(one slot) bool { return one.State == landscape.SlotDone })]
+	require.Regexp(t, `(?m)^slot +`+done.Name+` of default/same/beat$`, s.waymark(t, "status", done.Run))
+	require.Contains(t, s.waymark(t, "status", done.Run, "--json"), `"slot":"`+done.Name+`","schedule":"default/same/beat"`)
 }
 
 // grid is what became of the slots of a schedule.

@@ -74,7 +74,7 @@ func (a *app) writeStatus(w io.Writer, out statusOutput) error {
 		status += " (paused)"
 	}
 	lines := [][]string{
-		{"run", s.ID}, {"pipeline", s.Pipeline}, {"version", deployedLine(&s.Run)}, {"status", status}, {"reason", s.Reason},
+		{"run", s.ID}, {"pipeline", s.Pipeline}, {"version", deployedLine(&s.Run)}, {"slot", slotLine(s)}, {"status", status}, {"reason", s.Reason},
 		{"started", moment(s.Started)}, {"took", tookText(&s.Run)}, {"by", s.Actor + " (" + s.Trigger + ") on " + s.Host},
 		{"program", s.Code}, {"folder", s.Folder}, {"rows", rowsLine(s)}, {"paused", pausedLine(s.Paused)}, {"resumed", resumedLine(s.Resumed)},
 		{"log", logLine(out.Log)},
@@ -100,6 +100,14 @@ func (a *app) writeStatus(w io.Writer, out statusOutput) error {
 		return writeOpenSinks(w, s.Sinks)
 	}
 	return writeSinks(w, s.Sinks)
+}
+
+// slotLine names the slot of time that the run is about, and the schedule that began it; nothing if it is about none.
+func slotLine(s *client.Status) string {
+	if s.Slot == "" || s.Schedule == "" {
+		return s.Slot
+	}
+	return s.Slot + " of " + s.Schedule
 }
 
 // deployedLine tells of which version a run is, and in which environment; nothing for a file.
