@@ -33,12 +33,11 @@ func (c *Client) preflight(ctx context.Context, deposit *Deposit, made bundle.Bu
 	if err != nil {
 		return found, err
 	}
-	if executor == nil {
-		return Preflight{Preflight: activities.Look(ctx, doc.Plan)}, nil
+	if executor != nil {
+		defer executor.Close()
 	}
-	defer executor.Close()
 	switch {
-	case executor.Queue == "":
+	case executor == nil || executor.Queue == "":
 		return Preflight{Preflight: activities.Look(ctx, doc.Plan)}, nil
 	case executor.Unattended(ctx, executor.Queue):
 		return Preflight{Skipped: "no worker listens on queue " + executor.Queue}, nil

@@ -52,7 +52,7 @@ func (d *doorsteps) release(t *testing.T) {
 	require.NoError(t, give(t, d.temporal, workflows.WorkflowID("holder"), workflows.ContinueUpdate, workflows.Command{Actor: "ann", Why: "all wait"}))
 }
 
-// requireWaiting requires that the runs of all ways wait for the holder, and that whoever asks is told so in the same words: as starts, queue and status have it.
+// requireWaiting requires that the runs of all ways wait for the holder, and that starts, queue and status say so in the same words.
 func (d *doorsteps) requireWaiting(t *testing.T, c cause) {
 	t.Helper()
 	folder, err := filepath.EvalSymlinks(filepath.Join(d.folder, "out"))

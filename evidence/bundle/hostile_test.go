@@ -71,7 +71,7 @@ func (p *parts) zipped(t *testing.T, names []string) ([]byte, []bundle.Member) {
 	return b.Bytes(), members
 }
 
-// signed puts the parts together with a manifest and a signature that are right: whoever has a sealer's key can do so.
+// signed puts the parts together with a valid manifest and signature, as anyone with a sealer's key can.
 func (p *parts) signed(t *testing.T, key keys.Key) []byte {
 	t.Helper()
 	var manifest bundle.Manifest
