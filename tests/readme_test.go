@@ -86,7 +86,13 @@ func requireTool(t *testing.T, name string) {
 // built is the binary, which is built once for all tests.
 var built = sync.OnceValues(func() (string, error) { return programs.Build("waymark/cmd/waymark") })
 
-func TestMain(m *testing.M) { os.Exit(services.Main(m)) }
+// atOnce is how many tests go on at the same time, unless -parallel says otherwise: they mostly wait.
+const atOnce = 6
+
+func TestMain(m *testing.M) {
+	services.SideBySide(atOnce)
+	os.Exit(services.Main(m))
+}
 
 // buildWaymark returns the path of a freshly built binary.
 func buildWaymark(t *testing.T) string {

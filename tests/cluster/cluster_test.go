@@ -21,12 +21,10 @@ import (
 var rows = flag.Int("rows", 150_000, "rows of the input")
 
 // atOnce is how many tests go on at the same time, unless -parallel says otherwise: they mostly wait.
-const atOnce = "3"
+const atOnce = 3
 
 func TestMain(m *testing.M) {
-	if err := flag.Set("test.parallel", atOnce); err != nil {
-		panic(err)
-	}
+	services.SideBySide(atOnce)
 	flag.Parse()
 	os.Exit(services.MainForBuckets(m))
 }

@@ -1,18 +1,16 @@
 package crash
 
 import (
-	"flag"
 	"os"
 	"testing"
+
+	"waymark/tests/services"
 )
 
-// beside is how many of the tests that kill servers go on at a time: they wait for timeouts, and need no processor meanwhile.
-const beside = "8"
+// atOnce is how many of the tests that kill servers go on at a time, unless -parallel says otherwise: they wait for timeouts.
+const atOnce = 8
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if err := flag.Set("test.parallel", beside); err != nil {
-		panic(err)
-	}
+	services.SideBySide(atOnce)
 	os.Exit(m.Run())
 }

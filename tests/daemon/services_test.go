@@ -1,7 +1,6 @@
 package daemon_test
 
 import (
-	"flag"
 	"net/http"
 	"os"
 	"strings"
@@ -17,12 +16,10 @@ import (
 )
 
 // atOnce is how many tests go on at the same time, unless -parallel says otherwise: they mostly wait.
-const atOnce = "4"
+const atOnce = 4
 
 func TestMain(m *testing.M) {
-	if err := flag.Set("test.parallel", atOnce); err != nil {
-		panic(err)
-	}
+	services.SideBySide(atOnce)
 	os.Exit(services.Main(m))
 }
 

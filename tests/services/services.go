@@ -8,6 +8,7 @@
 package services
 
 import (
+	"flag"
 	"fmt"
 	"net"
 	"os"
@@ -38,6 +39,14 @@ func Main(m *testing.M) int {
 	removeAbandoned()
 	defer stopAll()
 	return m.Run()
+}
+
+// SideBySide has up to tests parallel tests of the package go on at a time, unless -parallel says otherwise: for packages whose tests
+// mostly wait, and need no processor meanwhile. It comes before flag.Parse.
+func SideBySide(tests int) {
+	if err := flag.Set("test.parallel", strconv.Itoa(tests)); err != nil {
+		panic(err)
+	}
 }
 
 // MainInMemory is Main, with the temporary folders of tests in memory if there is room: for packages whose tests say nothing of disks,

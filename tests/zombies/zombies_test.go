@@ -19,6 +19,7 @@ import (
 
 	"waymark/internal/temporal/embedded"
 	"waymark/tests/programs"
+	"waymark/tests/services"
 )
 
 var wanted = flag.Int("zombies", 6, "how many processes are stopped in the middle of an activity")
@@ -28,15 +29,13 @@ var buildWorker = sync.OnceValues(func() (string, error) {
 })
 
 // runsAtOnce is how many runs go on at the same time, unless -parallel says otherwise: they mostly wait.
-const runsAtOnce = "6"
+const runsAtOnce = 6
 
 func TestMain(m *testing.M) {
 	if database := os.Getenv(serverVariable); database != "" {
 		os.Exit(serve(database))
 	}
-	if err := flag.Set("test.parallel", runsAtOnce); err != nil {
-		panic(err)
-	}
+	services.SideBySide(runsAtOnce)
 	flag.Parse()
 	os.Exit(m.Run())
 }
