@@ -58,5 +58,6 @@ const (
 	UsePostgres    Cure = "use_postgres"     // name a landscape in Postgres
 	NameRole       Cure = "name_role"        // name a role
 	RestoreLog     Cure = "restore_log"      // put the record back, or record that it was restored from a backup
+	RestoreFile    Cure = "restore_file"     // put a backup in the place of a damaged file, or save what can be read of it
 	SignLog        Cure = "sign_log"         // start a process that has the key of the log, and look what keeps it from signing
 )

@@ -15,6 +15,7 @@ import (
 	"waymark/internal/temporal/embedded"
 	"waymark/internal/text"
 	"waymark/landscape"
+	"waymark/landscape/sqlitestore"
 	"waymark/worker/storage"
 )
 
@@ -33,10 +34,10 @@ func (o Options) checks(ctx context.Context, repair bool) []client.Check {
 	d := doctor{Options: &o, repair: repair}
 	return d.look(ctx, []look{
 		{"program", d.program}, {"state folder", d.state}, {"disk space", d.disk}, {"sqlite", d.sqlite},
-		{"locks", d.locks}, {"record", d.record}, {"log", d.log}, {"clock", d.clock}, {"temporal", d.temporal},
+		{"locks", d.locks}, {"record", d.record}, {"database", d.database}, {"log", d.log}, {"clock", d.clock}, {"temporal", d.temporal},
 	}, []look{
 		{"program", d.program}, {"temporal", d.cluster}, {"workers", d.workers}, {"files", d.files}, {"search attributes", d.attributes},
-		{"record", d.landscape}, {"log", d.log}, {"payloads", d.payloads}, {"clock", d.clock},
+		{"record", d.landscape}, {"database", d.database}, {"log", d.log}, {"payloads", d.payloads}, {"clock", d.clock},
 	})
 }
 
@@ -155,8 +156,10 @@ func (d doctor) locks(context.Context) client.Check {
 func (d doctor) record(ctx context.Context) client.Check {
 	runs, _, place, err := d.runs(ctx)
 	switch {
+	case d.removed() != nil:
+		return client.Failure(client.CureOther, "none at %s, where there was one: see log", pathIn(d.Landscape))
 	case err != nil:
-		return client.Failure(unlessTold(err, client.FindLandscape), "%v", err)
+		return client.Failure(cureOfRecord(err), "%v", err)
 	case place == "":
 		return client.Good("none yet; the first run makes it")
 	}
@@ -164,6 +167,14 @@ func (d doctor) record(ctx context.Context) client.Check {
 		return client.Failure(unlessTold(err, client.FindPayloads), "%s at %s, and of the payloads: %v", text.Count(int64(runs), "run"), place, err)
 	}
 	return client.Good("%s at %s", text.Count(int64(runs), "run"), place)
+}
+
+// cureOfRecord is the cure of a landscape that cannot be opened or asked.
+func cureOfRecord(err error) client.Cure {
+	if sqlitestore.IsDamage(err) {
+		return client.RestoreFile
+	}
+	return unlessTold(err, client.FindLandscape)
 }
 
 // withLandscape opens the landscape, does something with it, and closes it.

@@ -18,7 +18,7 @@ func TestDoctor(t *testing.T) {
 		names = append(names, check.Name)
 	}
 	require.NoError(t, home.Close())
-	require.Equal(t, []string{"program", "state folder", "disk space", "sqlite", "locks", "record", "log", "clock", "temporal"}, names)
+	require.Equal(t, []string{"program", "state folder", "disk space", "sqlite", "locks", "record", "database", "log", "clock", "temporal"}, names)
 
 	o := Options{State: Folder(t.TempDir() + "/nowhere"), Cluster: &client.Cluster{Address: "127.0.0.1:1"}}
 	found := map[string]client.Check{}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"waymark/client"
 	"waymark/evidence"
 	"waymark/landscape"
+	"waymark/worker/storage"
 )
 
 // notaryEvery is how often new entries of the log are signed while this process executes runs. Measured with ten-row runs: the last pass, at
@@ -60,6 +62,28 @@ func (h *Home) work(notary *evidence.Notary) (end func()) {
 	}
 }
 
+// removed is the error about a landscape in a file that is not there, or empty, though an anchor has heads of its log; nil if none has. Nothing may
+// be made then: a new file would look like an old record whose log was lost.
+func (o *Options) removed() error {
+	path, elsewhere := storage.LandscapePath(o.Landscape)
+	if o.Cluster != nil || elsewhere != nil { // the anchors are of runs here
+		return nil
+	}
+	if info, err := os.Stat(path); err == nil && info.Size() > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, anchor := range o.logAnchors() {
+		if evidence.Folder(anchor).Begun() {
+			return damaged(client.LogRolledBack, &evidence.RemovedError{Record: path, Place: anchor})
+		}
+	}
+	return nil
+}
+
+func damaged(code client.Code, err error) error {
+	return &client.Error{Kind: client.Damaged, Code: code, Message: err.Error(), Err: err}
+}
+
 // evidence says which keys sign the log, and where its heads go.
 func (o *Options) evidence() evidence.Options {
 	keys, anchors := o.Keys, o.logAnchors()
@@ -90,9 +114,9 @@ func (o *Options) wordedLog(ctx context.Context, err error) error {
 	_, forked := errors.AsType[*evidence.ForkedError](err)
 	switch {
 	case back:
-		return &client.Error{Kind: client.Damaged, Code: client.LogRolledBack, Message: err.Error(), Err: err}
+		return damaged(client.LogRolledBack, err)
 	case forked:
-		return &client.Error{Kind: client.Damaged, Code: client.LogForked, Message: err.Error(), Err: err}
+		return damaged(client.LogForked, err)
 	case readOnly(err) || errors.Is(err, landscape.ErrReadOnly):
 		return unwritableState("the log", err)
 	}

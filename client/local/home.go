@@ -61,6 +61,9 @@ func Open(ctx context.Context, o Options) (*Home, error) {
 		}
 		return h.with(stores), nil
 	}
+	if err := o.removed(); err != nil { // before anything is made
+		return nil, err
+	}
 	if o.Cluster == nil {
 		if err := o.State.Make(); err != nil {
 			return nil, err

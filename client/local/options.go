@@ -132,6 +132,9 @@ func (o *Options) worded(ctx context.Context, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, storage.ErrNoLandscape):
+		if removed := o.removed(); removed != nil {
+			return removed
+		}
 		return &client.Error{Kind: client.NotFound, Code: client.LandscapeNotFound, Message: "no record at " + pathIn(o.Landscape), Cure: client.FindLandscape, Err: err}
 	case errors.Is(err, storage.ErrNoPayloads):
 		return &client.Error{Kind: client.NotFound, Code: client.PayloadsNotFound, Message: "no payloads at " + pathIn(o.Payloads), Cure: client.FindPayloads, Err: err}

@@ -27,7 +27,7 @@ func (s *Store) Damage(ctx context.Context) ([]string, error) {
 	switch {
 	case !is:
 		return found, err
-	case e.Code()&primary == sqlite3.SQLITE_CORRUPT, e.Code()&primary == sqlite3.SQLITE_NOTADB:
+	case IsDamage(err):
 		return append(found, e.Error()), nil
 	case e.Code()&primary == sqlite3.SQLITE_ERROR:
 		more, err := s.damageBesidesConstraints(ctx)

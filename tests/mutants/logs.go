@@ -35,6 +35,11 @@ var logs = []mutant{
 		pkg: logTests, run: "^TestRestoredBackup$",
 	},
 	{
+		name: "a record that was removed is made again", never: "a refused run leaves an empty record, and the next one looks different",
+		file: "client/local/home.go", old: "if err := o.removed(); err != nil {", new: "if err := o.removed(); err != nil && ctx == nil {",
+		pkg: "./cmd/waymark", run: "^TestScripts$/^log$",
+	},
+	{
 		name: "leaves are believed", never: "an entry is changed, and its old hash proves it",
 		file: "evidence/keyring.go", old: "if !bytes.Equal(leaf[:], e.Leaf) {", new: "if !bytes.Equal(leaf[:], e.Leaf) && len(e.Leaf) != len(leaf) {",
 		pkg: logTests, run: "^TestAttacks$/^an_entry_is_changed$",
