@@ -28,9 +28,9 @@ func (s *Store) Claim(ctx context.Context, c landscape.Claims) (taken map[landsc
 	if err != nil {
 		return nil, err
 	}
-	tx, err := s.write.BeginTx(ctx, nil)
+	tx, err := s.begin(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("landscape: begin: %w", err)
+		return nil, err
 	}
 	err = pass.check(ctx, tx)
 	if err == nil {

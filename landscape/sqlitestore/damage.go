@@ -38,7 +38,7 @@ func (s *Store) Damage(ctx context.Context) ([]string, error) {
 }
 
 func (s *Store) damageBesidesConstraints(ctx context.Context) (found []string, err error) {
-	db, err := connect(s.path, "rw", "query_only(1)", "ignore_check_constraints(1)")
+	db, err := connect(s.path, "rw", busyTimeout, "query_only(1)", "ignore_check_constraints(1)")
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ func TestReadOnly(t *testing.T) {
 	scene := landscapetest.Scene{Run: "r", Chunks: 1, ChunkRows: 10}
 	require.NoError(t, scene.Begin(t.Context(), landscape.New(store, nil)))
 	require.NoError(t, store.write.Close())
-	store.write, err = connect(path, "ro", integrity)
+	store.write, err = connect(path, "ro", busyTimeout, integrity)
 	require.NoError(t, err)
 	defer store.Close()
 	log := landscape.New(store, nil)

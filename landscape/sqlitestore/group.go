@@ -74,9 +74,9 @@ func (s *Store) commitGroup(all []*waiting) {
 
 // transact commits all of them in one transaction of SQLite. refused says that nothing is stored; after another error the state is unknown.
 func (s *Store) transact(ctx context.Context, all ...*waiting) (refused bool, err error) {
-	tx, err := s.write.BeginTx(ctx, nil)
+	tx, err := s.begin(ctx)
 	if err != nil {
-		return true, fmt.Errorf("landscape: begin: %w", err)
+		return true, err
 	}
 	for _, w := range all {
 		if err = s.apply(ctx, tx, w); err != nil {

@@ -22,7 +22,7 @@ var schemaSQL string
 
 // identify reports whether the SQLite file at path is empty, and refuses one that something else made. It changes nothing.
 func identify(ctx context.Context, path string) (fresh bool, err error) {
-	db, err := connect(path, "ro", integrity)
+	db, err := connect(path, "ro", busyTimeout, integrity)
 	if err != nil {
 		return false, err
 	}
@@ -41,7 +41,7 @@ func identify(ctx context.Context, path string) (fresh bool, err error) {
 // refuseOlder refuses a landscape whose schema is of another version than this program makes. One that does not say of which it is, is not
 // refused: somebody changed it by hand.
 func refuseOlder(ctx context.Context, path string) (err error) {
-	db, err := connect(path, "rw", integrity, "query_only(1)")
+	db, err := connect(path, "rw", busyTimeout, integrity, "query_only(1)")
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func latest() (int64, error) {
 // migrate applies what the landscape at path lacks. Every migration is one transaction.
 func migrate(ctx context.Context, path string) error {
 	// With foreign keys on, SQLite empties a table before it drops it, and all that points there is in the way.
-	db, err := connect(path, "rw", append([]string{"foreign_keys(0)"}, durable...)...)
+	db, err := connect(path, "rw", busyTimeout, append([]string{"foreign_keys(0)"}, durable...)...)
 	if err != nil {
 		return err
 	}

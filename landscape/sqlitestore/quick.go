@@ -25,7 +25,7 @@ type TableDamage struct{ Table, What string }
 // QuickCheck looks through the pages of the file at path with SQLite's quick_check, table by table, until limit has passed. It finds pages that
 // cannot be read or contradict each other, and not what Damage finds besides: that an index has the entries of its table. Nothing is changed.
 func QuickCheck(ctx context.Context, path string, limit time.Duration) (found Quick, err error) {
-	db, err := connect(path, "rw", "query_only(1)")
+	db, err := connect(path, "rw", busyTimeout, "query_only(1)")
 	if err != nil {
 		return found, err
 	}

@@ -14,7 +14,7 @@ func TestSettings(t *testing.T) {
 		store, err := Open(t.Context(), path, Options{Create: true})
 		require.NoError(t, err)
 		for pragma, want := range map[string]string{
-			"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "recursive_triggers": "1", "busy_timeout": "10000",
+			"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "recursive_triggers": "1", "busy_timeout": "0",
 			"page_size": "8192", "wal_autocheckpoint": "8192", "integrity_check": "ok", "application_id": "1466005869",
 			"temp_store": "2",
 		} {

@@ -64,7 +64,11 @@ func (s *statements) of(ctx context.Context, db *sql.DB, query string) (*sql.Stm
 	if stmt, known := s.known.Load(query); known {
 		return stmt.(*sql.Stmt), nil
 	}
-	stmt, err := db.PrepareContext(ctx, query)
+	var stmt *sql.Stmt
+	err := untilFree(ctx, func() (err error) {
+		stmt, err = db.PrepareContext(ctx, query)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -107,12 +107,12 @@ func open(ctx context.Context, path string, fresh bool, page int) (*Store, error
 // connected returns a Store over the file at path as it is.
 func connected(path string, page int) (*Store, error) {
 	pragmas := append([]string{integrity, fmt.Sprintf("wal_autocheckpoint(%d)", walBytes/page)}, durable...)
-	write, err := connect(path, "rw", pragmas...)
+	write, err := connect(path, "rw", 0, pragmas...)
 	if err != nil {
 		return nil, err
 	}
 	write.SetMaxOpenConns(1)
-	read, err := connect(path, "rw", integrity, "query_only(1)")
+	read, err := connect(path, "rw", busyTimeout, integrity, "query_only(1)")
 	if err != nil {
 		return nil, errors.Join(err, write.Close())
 	}
@@ -134,7 +134,7 @@ const walBytes = 64 << 20
 // create makes an empty file with this page size, unless another process made one meanwhile. The size must be set on
 // its own: the driver sorts pragmas, and after journal_mode it is too late.
 func create(ctx context.Context, path string, page int) error {
-	db, err := connect(path, "rwc", integrity, fmt.Sprintf("page_size(%d)", page))
+	db, err := connect(path, "rwc", busyTimeout, integrity, fmt.Sprintf("page_size(%d)", page))
 	if err != nil {
 		return err
 	}
@@ -148,10 +148,11 @@ func create(ctx context.Context, path string, page int) error {
 	return nil
 }
 
-// untilFree repeats try while another connection is in its way. SQLite waits by itself, but not where two connections read a file and
-// both want to write it: it refuses one at once, so that the other can go on. That one is to begin again.
+// untilFree repeats try while another connection is in its way, for as long as busyTimeout. SQLite's own wait does not do. It refuses one of
+// two connections that read a file and both want to write it at once, so that the other can go on; that one is to begin again. And it looks ever
+// more rarely whether a file is free, at last every 100 ms, so that it misses the gaps of a process that commits without a pause.
 func untilFree(ctx context.Context, try func() error) error {
-	const pause = 20 * time.Millisecond
+	const pause = 2 * time.Millisecond
 	for end := time.Now().Add(busyTimeout); ; {
 		err := try()
 		if !isBusy(err) || time.Now().After(end) {
@@ -165,13 +166,25 @@ func untilFree(ctx context.Context, try func() error) error {
 	}
 }
 
+// begin begins a transaction that writes. The connection that writes does not wait by itself.
+func (s *Store) begin(ctx context.Context) (tx *sql.Tx, err error) {
+	err = untilFree(ctx, func() error {
+		tx, err = s.write.BeginTx(ctx, nil)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("landscape: begin: %w", err)
+	}
+	return tx, nil
+}
+
 // busyTimeout is how long a connection waits for another one.
 const busyTimeout = 10 * time.Second
 
-// connect returns a pool whose connections have these pragmas.
-func connect(path, mode string, pragmas ...string) (*sql.DB, error) {
+// connect returns a pool whose connections have these pragmas. Each waits by itself for another one for at most wait.
+func connect(path, mode string, wait time.Duration, pragmas ...string) (*sql.DB, error) {
 	query := url.Values{"mode": {mode}, "_txlock": {"immediate"}}
-	query["_pragma"] = append([]string{fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "recursive_triggers(1)"}, pragmas...)
+	query["_pragma"] = append([]string{fmt.Sprintf("busy_timeout(%d)", wait.Milliseconds()), "recursive_triggers(1)"}, pragmas...)
 	uri, err := sqlitefile.URI(path, query)
 	if err != nil {
 		return nil, fmt.Errorf("landscape: %w", err)
