@@ -1,9 +1,9 @@
-"""Verifies a bundle of evidence of Waymark without Waymark. Needs nothing but Python 3.8 and its standard library.
+"""Verifies a Waymark evidence bundle without Waymark. Needs only Python 3.8 and its standard library.
 
     python3 verify.py BUNDLE.zip [trust.policy]
 
-Prints each check with what it proves and what not. The exit status is 0 if all hold, 4 if one does not. bundle.md describes the file.
-Without a policy the bundle's own word is taken for the key of the log.
+Prints each check with what it proves and what it does not. The exit status is 0 if all checks pass, 4 if one fails. bundle.md describes the
+file. Without a policy, the key of the log is what the bundle itself says.
 """
 
 import base64
@@ -174,35 +174,35 @@ class Zip:
         self.file = file
         size = file.seek(0, 2)
         tail = self.at(max(size - 98, 0), min(size, 98))
-        refuse(len(tail) < 22, "end: it is cut off")
+        refuse(len(tail) < 22, "end: it is truncated")
         _, _, _, _, count, length, offset, _ = struct.unpack("<IHHHHIIH", tail[-22:])
         if offset == MAX32 and len(tail) == 98:
             count, length, offset = struct.unpack("<QQQ", tail[32:56])
         refuse(count > 100000 or length > 32 << 20, "end: there are too many members")
         last = end(count, length, offset) if count <= MAX32 and length <= MAX32 else b""
-        refuse(tail[-len(last):] != last, "end: it is not in the one form")
-        refuse(offset + length + len(last) != size, "end: something is between the directory and the end, or beyond both")
+        refuse(tail[-len(last):] != last, "end: it is not in the strict form")
+        refuse(offset + length + len(last) != size, "end: there are extra bytes between the directory and the end, or after the end")
         self.members, self.names = [], set()
         rest = self.at(offset, length)
         for number in range(count):
             rest = rest[self.entry("directory entry %d" % number, rest):]
-        refuse(rest, "directory: something is behind its last entry")
+        refuse(rest, "directory: extra bytes follow its last entry")
         position = 0
         for m in self.members:
-            refuse(m.offset != position, m.name + ": members overlap, or something is between them")
-            refuse(self.at(position, len(m.local())) != m.local(), m.name + ": header: it is not in the one form")
+            refuse(m.offset != position, m.name + ": members overlap, or there are extra bytes between them")
+            refuse(self.at(position, len(m.local())) != m.local(), m.name + ": header: it is not in the strict form")
             m.begin = position + len(m.local())
             position = m.begin + m.packed + len(m.descriptor())
             refuse(position > offset, m.name + ": it reaches beyond the members")
-            refuse(self.at(m.begin + m.packed, len(m.descriptor())) != m.descriptor(), m.name + ": descriptor: it is not in the one form")
-        refuse(position != offset, "directory: something is between it and the last member")
+            refuse(self.at(m.begin + m.packed, len(m.descriptor())) != m.descriptor(), m.name + ": descriptor: it is not in the strict form")
+        refuse(position != offset, "directory: there are extra bytes between it and the last member")
 
     def at(self, offset, length):
         self.file.seek(offset)
         return self.file.read(length)
 
     def entry(self, where, data):
-        refuse(len(data) < 46, where + ": it is cut off")
+        refuse(len(data) < 46, where + ": it is truncated")
         fields = struct.unpack("<IHHHHHHIIIHHHHHII", data[:46])
         m = Member()
         m.method, m.crc, m.packed, m.size, m.offset = fields[4], fields[7], fields[8], fields[9], fields[16]
@@ -214,9 +214,9 @@ class Zip:
                 setattr(m, name, struct.unpack("<Q", more[:8])[0])
                 more = more[8:]
         m.name = data[46:46 + fields[10]].decode("latin-1")
-        refuse(not good_name(m.name), where + ": it is no name for a member")
+        refuse(not good_name(m.name), where + ": it is not a valid member name")
         refuse(m.method not in (0, 8), where + ": method is %d, not 0 or 8" % m.method)
-        refuse(data[:length] != m.entry(), where + ": it is not in the one form")
+        refuse(data[:length] != m.entry(), where + ": it is not in the strict form")
         refuse(m.name in self.names, where + ": a second member " + m.name)
         self.names.add(m.name)
         self.members.append(m)
@@ -229,12 +229,12 @@ class Zip:
         left, position = m.packed, m.begin
         while left:
             block = self.at(position, min(left, 1 << 16))
-            refuse(not block, m.name + ": it is cut off")
+            refuse(not block, m.name + ": it is truncated")
             left, position = left - len(block), position + len(block)
             packed.update(block)
             while block:
                 if inflate:
-                    refuse(inflate.eof, m.name + ": something is behind its content")
+                    refuse(inflate.eof, m.name + ": extra bytes follow its content")
                     try:
                         data = inflate.decompress(block, 1 << 20)
                     except zlib.error:
@@ -248,7 +248,7 @@ class Zip:
                 if keep:
                     kept.append(data)
         refuse(inflate and not inflate.eof or size != m.size, m.name + ": its size is not %d" % m.size)
-        refuse(crc != m.crc, m.name + ": its CRC is another")
+        refuse(crc != m.crc, m.name + ": its CRC differs")
         return content.hexdigest(), packed.hexdigest(), b"".join(kept)
 
 
@@ -271,7 +271,7 @@ def strict(text, what, shape):
     except (ValueError, RecursionError):
         raise Refused(what + ": it is not JSON")
     again = again.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029") + "\n"
-    refuse(not check(value, shape) or again.encode("utf-8", "replace") != text, what + ": it is not in the one form")
+    refuse(not check(value, shape) or again.encode("utf-8", "replace") != text, what + ": it is not in the strict form")
     return value
 
 
@@ -292,7 +292,7 @@ class Bundle:
         refuse(names[1:-2] != sorted(names[1:-2]), "its members are not sorted")
         for m in self.zip.members:
             stored = m.name in ("mimetype", "manifest.json", "manifest.dsse.json") or m.name.startswith("payloads/")
-            refuse(stored == bool(m.method), m.name + ": method is not the one that its name asks for")
+            refuse(stored == bool(m.method), m.name + ": method is not the one that its name requires")
 
     def statement(self):
         envelope = strict(self.zip.read(self.zip.members[-1], True)[2], "manifest.dsse.json", ENVELOPE)
@@ -310,7 +310,7 @@ class Bundle:
         manifest = self.zip.read(self.zip.members[-2], True)[2]
         refuse(sha256(manifest).hex() != subjects[0]["digest"]["sha256"], "manifest.json: its SHA-256 is not the one that was signed")
         self.manifest = strict(manifest, "manifest.json", MANIFEST)
-        refuse(self.manifest["bundle"] != 1, "manifest.json: it is of another version")
+        refuse(self.manifest["bundle"] != 1, "manifest.json: it has a version that this program does not read")
         self.gaps = self.manifest["gaps"] or []
 
     def members(self):
@@ -326,13 +326,13 @@ class Bundle:
                 self.kept[m.name] = kept
             if m.name.startswith("payloads/") and m.name != "payloads/%s/%s" % (content[:2], content):
                 self.bad = self.bad or m.name
-        refuse(len(listed) > len(self.zip.members) - 2, "the manifest lists a member that is not here")
+        refuse(len(listed) > len(self.zip.members) - 2, "the manifest lists a member that the bundle does not contain")
 
     def log(self):
         log, sealers, head, began = None, {}, None, False
         for name in sorted(n for n in self.kept if n.endswith(".entry")):
             match = re.fullmatch(r"log/(\d{12,})\.entry", name)
-            refuse(not match, name + ": it is not named as an entry is")
+            refuse(not match, name + ": it does not have the name of an entry")
             position, note = int(match.group(1)), self.kept[name].decode("utf-8", "replace")
             line = note.partition("\n")[0]
             try:
@@ -357,7 +357,7 @@ class Bundle:
                 refuse(not same, name + ": it is about another run, pipeline or document")
                 began = True
         if log is None:
-            refuse(self.trusted or not any(g["what"] == "log" for g in self.gaps), "no entry of a log is in the bundle: nothing vouches for the key that signed it")
+            refuse(self.trusted or not any(g["what"] == "log" for g in self.gaps), "the bundle contains no log entry: nothing vouches for the key that signed it")
             return
         refuse(self.key.text not in sealers, "the key that signed the bundle does not count in the log")
         refuse(not began, "no entry says that the run began")
@@ -368,7 +368,7 @@ class Bundle:
         proof = self.kept.get(name[:-len("entry")] + "proof", b"").decode("utf-8", "replace")
         lines, _, note = proof.partition("\n\n")
         lines = lines.split("\n")
-        refuse(lines[:2] != ["c2sp.org/tlog-proof@v1", "index %d" % position] or len(lines) > 65, name + ": its proof is not here, or of another entry")
+        refuse(lines[:2] != ["c2sp.org/tlog-proof@v1", "index %d" % position] or len(lines) > 65, name + ": its proof is missing, or is that of another entry")
         refuse(head is not None and head[0] != note, name + ": its proof is under another head")
         if head is None:
             match = re.fullmatch(r"(.*)\n([1-9][0-9]*)\n(.*)\n", open_note(note, [log]))
@@ -406,11 +406,11 @@ def root(index, size, leaf, path):
 
 
 CHECKS = [
-    ("form", "nothing is hidden in the file", "anything about its content"),
-    ("statement", "who signed this bundle, and of which run it is", "that the record was true when it was exported"),
-    ("members", "not one bit of any member differs from what was exported", "that what was not exported is not there"),
-    ("log", "the run began before the head of the log was signed, and its keys count", "that the head is the newest, or that a key was not revoked later"),
-    ("document", "document and plan are those that record, statement and log name", "that the document is a good one"),
+    ("form", "the file is a zip in the one strict form, so nothing is hidden in it", "anything about its content"),
+    ("statement", "who signed this bundle, and which run it is about", "that the record was true when it was exported"),
+    ("members", "no bit of any member has changed since the export, and no member is missing or added", "that what was not exported does not exist"),
+    ("log", "the run began before the head of the log was signed, and the log accepted the keys that signed the bundle and the run's entry", "that the head is the newest, or that no key was revoked later"),
+    ("document", "the document and the plan have the digests that the run's record and the signed statement name", "that the document is correct"),
     ("payloads", "each payload is the bytes whose SHA-256 is its name", "that the source told the truth"),
 ]
 
@@ -432,10 +432,10 @@ def verify(path, policy=None):
                 return 4
             print("%-10s ok  proves: %s\n%15snot: %s" % (name, proves, "", does_not))
     for gap in bundle.gaps:
-        print("not in it: %s: %s" % (gap["what"], gap["why"]))
+        print("not in the bundle: %s: %s" % (gap["what"], gap["why"]))
     print("verified%s: run %s of %s, %s; signed by %s" % (
-        "" if trusted else " by its own word", bundle.said["run"], bundle.said["pipeline"], bundle.said["status"], bundle.key.name))
-    print("not done here: the rows are not computed again")
+        "" if trusted else " without a trust policy", bundle.said["run"], bundle.said["pipeline"], bundle.said["status"], bundle.key.name))
+    print("not checked here: the rows are not computed again")
     return 0
 
 

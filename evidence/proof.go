@@ -172,7 +172,7 @@ func openOnly(text string, by note.Verifier) (Head, error) {
 	}
 	want := fmt.Sprintf("%s\n%d\n%s\n", by.Name(), head.Size, head.Root)
 	if n.Text != want || !oneSignature(n, text) {
-		return Head{}, errors.New("it is not in the one form, or has other signatures")
+		return Head{}, errors.New("it is not in the strict form, or has other signatures")
 	}
 	return head, nil
 }

@@ -22,10 +22,11 @@ func (a *app) exportCommand() *cobra.Command {
 	payloads := string(bundle.NoPayloads)
 	cmd := &cobra.Command{
 		Use:   "export RUN -o FILE.zip",
-		Short: "Write what is recorded of a run into one signed file, which others verify without the record",
-		Long: `Writes a bundle of evidence: every record of the run, its entry in the log with the proof, the payloads that --payloads names, and a
-manifest that a sealer's key signs. What is not in it, such as a payload that was purged, is listed with the reason. The same run gives the same bytes as
-long as record and log are the same. Who gets it checks it with waymark verify FILE.zip, or with docs/verify.py. docs/bundle.md describes it.
+		Short: "Write what is recorded of a run into one signed file that others can verify on their own",
+		Long: `Writes an evidence bundle: every record of the run, its log entry with the proof, the payloads that --payloads names, and a manifest that
+a sealer's key signs. The manifest lists what could not be included, such as a purged payload, with the reason. The same run gives the same bytes
+as long as record, log and payloads are the same. Recipients verify the bundle with waymark verify FILE.zip, or with docs/verify.py. docs/bundle.md
+describes it.
 
 ` + runArgument,
 		Args:              exactlyOne("run"),
@@ -49,7 +50,7 @@ long as record and log are the same. Who gets it checks it with waymark verify F
 			})
 		},
 	}
-	cmd.Flags().StringVarP(&file, "output", "o", "", "`file` that is written; one that is there is replaced")
+	cmd.Flags().StringVarP(&file, "output", "o", "", "`file` to write; an existing one is replaced")
 	cmd.Flags().StringVar(&payloads, "payloads", payloads, "which payloads go into it: `none` (their hashes alone), source (records as they were read, tables of lookups) or all (also what barriers gave)")
 	return cmd
 }
@@ -65,7 +66,7 @@ type exported struct {
 
 func (e *exported) writeText(w io.Writer) error {
 	for _, g := range e.Gaps {
-		fmt.Fprintf(w, "not in it: %s: %s\n", g.What, g.Why)
+		fmt.Fprintf(w, "not in the bundle: %s: %s\n", g.What, g.Why)
 	}
 	_, err := fmt.Fprintf(w, "%s  %d bytes  %d members  sha256 %s\n", e.File, e.Bytes, e.Members, e.SHA256)
 	return err

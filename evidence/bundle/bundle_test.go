@@ -189,7 +189,7 @@ func TestGaps(t *testing.T) {
 	require.Equal(t, manifest.Gaps, report.Gaps)
 	var text bytes.Buffer
 	require.NoError(t, report.WriteText(&text))
-	require.Contains(t, text.String(), "not in it: payloads/")
+	require.Contains(t, text.String(), "not in the bundle: payloads/")
 	require.Contains(t, text.String(), "; 1 left out")
 
 	unlogged := landscapetest.Scene{Run: "two", Chunks: 1, ChunkRows: 1}
@@ -204,7 +204,7 @@ func TestGaps(t *testing.T) {
 	_, err = bundle.Export(t.Context(), &b, plain.Reader, s.payloads, recorded, bundle.Options{Payloads: bundle.NoPayloads, Key: s.key})
 	require.NoError(t, err)
 	require.Empty(t, verify(t, b.Bytes(), "").Problem)
-	require.Contains(t, verify(t, b.Bytes(), s.trusted).Problem, "log: no entry of a log is in the bundle")
+	require.Contains(t, verify(t, b.Bytes(), s.trusted).Problem, "log: the bundle contains no log entry")
 }
 
 // every is the distance of the bytes that TestSingleByte changes: `make campaigns` takes 1.

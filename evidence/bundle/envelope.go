@@ -78,7 +78,7 @@ func decode[T any](text []byte) (v T, err error) {
 	}
 	again, err := encode(v)
 	if err == nil && !bytes.Equal(again, text) {
-		err = errors.New("it is not in the one form: other white space, order, names or escapes")
+		err = errors.New("it is not in the strict form: other white space, order, names or escapes")
 	}
 	return v, err
 }

@@ -157,7 +157,7 @@ var hostile = []struct {
 		p.contents[envelopeFile] = before + "[]}\n"
 	}, "statement: manifest.dsse.json: it does not have one signature"},
 	{"another type", false, func(_ *testing.T, p *parts, _ *scene) { p.replace(envelopeFile, "in-toto", "in-total") }, "statement: manifest.dsse.json: it does not have one signature"},
-	{"white space", false, func(_ *testing.T, p *parts, _ *scene) { p.replace(envelopeFile, ",", ", ") }, "statement: manifest.dsse.json: it is not in the one form"},
+	{"white space", false, func(_ *testing.T, p *parts, _ *scene) { p.replace(envelopeFile, ",", ", ") }, "statement: manifest.dsse.json: it is not in the strict form"},
 	{"a key twice", false, func(_ *testing.T, p *parts, _ *scene) { p.replace(envelopeFile, "{", `{"payload":"",`) }, "statement: manifest.dsse.json: "},
 	{"a key more", false, func(_ *testing.T, p *parts, _ *scene) { p.replace(envelopeFile, "{", `{"a":1,`) }, "statement: manifest.dsse.json: "},
 	{"other case", false, func(_ *testing.T, p *parts, _ *scene) { p.replace(envelopeFile, `"payload"`, `"Payload"`) }, "statement: manifest.dsse.json: "},
@@ -211,7 +211,7 @@ var hostile = []struct {
 	}, "members: log/000000000000.entry: its bytes in the zip"},
 	{"another version", true, func(_ *testing.T, p *parts, _ *scene) {
 		p.lie = func(m *bundle.Manifest) { m.Bundle = 2 }
-	}, "statement: manifest.json: it is of version 2"},
+	}, "statement: manifest.json: it has version 2"},
 	{"a member that is not here", true, func(_ *testing.T, p *parts, _ *scene) {
 		p.lie = func(m *bundle.Manifest) { m.Members = append(m.Members, bundle.Member{Name: "zzz"}) }
 	}, "members: zzz: the manifest lists it"},
@@ -237,7 +237,7 @@ var hostile = []struct {
 				p.remove(name)
 			}
 		}
-	}, "log: no entry of a log is in the bundle"},
+	}, "log: the bundle contains no log entry"},
 	{"proof of another entry", true, func(_ *testing.T, p *parts, _ *scene) {
 		p.contents[beganProof] = p.contents["log/000000000001.proof"]
 	}, "log: "},

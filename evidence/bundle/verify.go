@@ -43,16 +43,16 @@ var checks = []struct {
 	Check
 	do func(*verification) error
 }{
-	{Check{Name: "form", Proves: "nothing is hidden in the file: it is a zip of the one form", Not: "anything about its content"}, (*verification).form},
-	{Check{Name: "statement", Proves: "who signed this bundle, and of which run it is", Not: "that the record was true when it was exported"}, (*verification).statement},
-	{Check{Name: "members", Proves: "not one bit of any member differs from what was exported, and none is missing or more", Not: "that what was not exported is not there"}, (*verification).membersAre},
-	{Check{Name: "log", Proves: "the run began before the head of the log was signed, and keys that counted there signed the bundle and the run's entry", Not: "that the head is the newest, or that a key was not revoked later"}, (*verification).inLog},
-	{Check{Name: "document", Proves: "document and plan are those that the run's record, the statement and the log name by their digests", Not: "that the document is a good one"}, (*verification).document},
+	{Check{Name: "form", Proves: "the file is a zip in the one strict form, so nothing is hidden in it", Not: "anything about its content"}, (*verification).form},
+	{Check{Name: "statement", Proves: "who signed this bundle, and which run it is about", Not: "that the record was true when it was exported"}, (*verification).statement},
+	{Check{Name: "members", Proves: "no bit of any member has changed since the export, and no member is missing or added", Not: "that what was not exported does not exist"}, (*verification).membersAre},
+	{Check{Name: "log", Proves: "the run began before the head of the log was signed, and the log accepted the keys that signed the bundle and the run's entry", Not: "that the head is the newest, or that no key was revoked later"}, (*verification).inLog},
+	{Check{Name: "document", Proves: "the document and the plan have the digests that the run's record and the signed statement name", Not: "that the document is correct"}, (*verification).document},
 	{Check{Name: "payloads", Proves: "each payload is the bytes whose SHA-256 is its name", Not: "that the source told the truth"}, (*verification).payloadsAre},
 }
 
 // Verify verifies a bundle of that many bytes. key is the public key of the log that the caller trusts, as evidence.TrustedKey reads it; with an
-// empty one the bundle's own word is taken for it, and the report says so. The error says that the file could not be read; what is wrong with it
+// empty one it takes the key that the bundle itself names, and the report says so. The error says that the file could not be read; what is wrong with it
 // is in the report.
 func Verify(file io.ReaderAt, size int64, key string) (*Report, error) {
 	from := &failing{ReaderAt: file}
@@ -115,7 +115,7 @@ func (v *verification) form() (err error) {
 	}
 	for _, m := range members {
 		if m.Stored != stored(m.Name) {
-			return fmt.Errorf("%s: method is not the one that its name asks for", m.Name)
+			return fmt.Errorf("%s: method is not the one that its name requires", m.Name)
 		}
 	}
 	return nil
@@ -162,7 +162,7 @@ func (v *verification) statement() error {
 		return fmt.Errorf("%s: its SHA-256 is %s, not the %s that was signed", manifestName, digest, v.signed.Subject[0].Digest.SHA256)
 	}
 	if v.manifest, err = decode[Manifest](manifest); err == nil && v.manifest.Bundle != formVersion {
-		err = fmt.Errorf("it is of version %d, and this program knows %d", v.manifest.Bundle, formVersion)
+		err = fmt.Errorf("it has version %d, and this program reads version %d", v.manifest.Bundle, formVersion)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", manifestName, err)
@@ -190,7 +190,7 @@ func (v *verification) membersAre() error {
 		}
 	}
 	if missing := v.manifest.Members[len(members):]; len(missing) > 0 {
-		return fmt.Errorf("%s: the manifest lists it, and it is not here", missing[0].Name)
+		return fmt.Errorf("%s: the manifest lists it, but the bundle does not contain it", missing[0].Name)
 	}
 	return nil
 }
@@ -253,7 +253,7 @@ func (v *verification) inLog() error {
 	}
 	if len(proofs) == 0 {
 		if v.key != "" || !slices.ContainsFunc(v.Gaps, func(g Gap) bool { return g.What == "log" }) {
-			return errors.New("no entry of a log is in the bundle: nothing vouches for the key that signed it")
+			return errors.New("the bundle contains no log entry: nothing vouches for the key that signed it")
 		}
 		return nil
 	}
@@ -285,11 +285,11 @@ func (v *verification) proofs() (proofs []evidence.Proof, err error) {
 		}
 		var position int64
 		if _, err := fmt.Sscanf(name, logFolder+"%d.entry", &position); err != nil || entryName(position) != name {
-			return nil, fmt.Errorf("%s: it is not named as an entry is", name)
+			return nil, fmt.Errorf("%s: it does not have the name of an entry", name)
 		}
 		proof, ok := v.kept[proofName(position)]
 		if !ok {
-			return nil, fmt.Errorf("%s: its proof is not here", name)
+			return nil, fmt.Errorf("%s: its proof is missing", name)
 		}
 		proofs = append(proofs, evidence.Proof{Position: position, Entry: string(v.kept[name]), Text: string(proof)})
 	}
@@ -344,13 +344,13 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	fmt.Fprintln(&b)
 	for _, g := range r.Gaps {
-		fmt.Fprintf(&b, "not in it: %s: %s\n", g.What, g.Why)
+		fmt.Fprintf(&b, "not in the bundle: %s: %s\n", g.What, g.Why)
 	}
 	switch {
 	case r.Problem != "":
 		fmt.Fprintf(&b, "NOT verified: %s\n", r.Problem)
 	case !r.Trusted:
-		fmt.Fprintf(&b, "verified by its own word: no trust policy says which key the log has. %s\n", r.sentence())
+		fmt.Fprintf(&b, "verified without a trust policy: the key of the log is what the bundle itself says. %s\n", r.sentence())
 	default:
 		fmt.Fprintf(&b, "verified: %s\n", r.sentence())
 	}

@@ -30,7 +30,7 @@ var form = regexp.MustCompile(`^[a-z0-9._/-]{1,120}$`)
 // CheckName returns an error unless the name is one that a member may have.
 func CheckName(name string) error {
 	if !form.MatchString(name) || path.Clean(name) != name || path.IsAbs(name) || name == "." || name == ".." || len(name) > 2 && name[:3] == "../" {
-		return fmt.Errorf("%.130q is no name for a member: write lower-case letters, digits, dots, dashes and slashes, at most 120, without . or .. as a folder", name)
+		return fmt.Errorf("%.130q is not a valid member name: write lower-case letters, digits, dots, dashes and slashes, at most 120, without . or .. as a folder", name)
 	}
 	return nil
 }
@@ -197,7 +197,7 @@ func compare(where string, got []byte, fields []field) error {
 	for _, f := range fields {
 		var b [8]byte
 		if copy(b[:f.bytes], got) < f.bytes {
-			return fmt.Errorf("%s: %s is cut off", where, f.name)
+			return fmt.Errorf("%s: %s is truncated", where, f.name)
 		}
 		if value := binary.LittleEndian.Uint64(b[:]); value != f.value {
 			return fmt.Errorf("%s: %s is %d, not %d", where, f.name, value, f.value)

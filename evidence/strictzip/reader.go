@@ -44,7 +44,7 @@ func (r *Reader) directory(size uint64) (directory []byte, offset uint64, err er
 	const tail = end64Bytes + locatorBytes + endBytes
 	last := make([]byte, min(size, tail))
 	if len(last) < endBytes {
-		return nil, 0, errors.New("end: it is cut off")
+		return nil, 0, errors.New("end: it is truncated")
 	}
 	if _, err := r.file.ReadAt(last, int64(size)-int64(len(last))); err != nil {
 		return nil, 0, err
@@ -63,7 +63,7 @@ func (r *Reader) directory(size uint64) (directory []byte, offset uint64, err er
 		return nil, 0, err
 	}
 	if offset > size || length+uint64(len(at)) != size-offset {
-		return nil, 0, errors.New("end: something is between the directory and the end, or beyond both")
+		return nil, 0, errors.New("end: there are extra bytes between the directory and the end, or after the end")
 	}
 	directory = make([]byte, length)
 	if _, err := r.file.ReadAt(directory, int64(offset)); err != nil && !errors.Is(err, io.EOF) {
@@ -94,7 +94,7 @@ func (r *Reader) entries(directory []byte) error {
 		directory = directory[n:]
 	}
 	if len(directory) > 0 {
-		return errors.New("directory: something is behind its last entry")
+		return errors.New("directory: extra bytes follow its last entry")
 	}
 	return nil
 }
@@ -102,13 +102,13 @@ func (r *Reader) entries(directory []byte) error {
 // entry reads what an entry of the directory says, and returns how long it is. Whether it is written as it must be is for who calls it.
 func entry(directory []byte) (m Member, n int, err error) {
 	if len(directory) < directoryBytes {
-		return m, 0, errors.New("it is cut off")
+		return m, 0, errors.New("it is truncated")
 	}
 	u16, u32 := binary.LittleEndian.Uint16, binary.LittleEndian.Uint32
 	method, name, extra := u16(directory[10:]), int(u16(directory[28:])), int(u16(directory[30:]))
 	n = directoryBytes + name + extra
 	if len(directory) < n {
-		return m, 0, errors.New("it is cut off")
+		return m, 0, errors.New("it is truncated")
 	}
 	if method != 0 && method != deflated {
 		return m, 0, fmt.Errorf("method is %d, not 0 or 8", method)
@@ -142,7 +142,7 @@ func (r *Reader) contiguous(directory uint64) error {
 		m := &r.members[i]
 		local, descriptor := m.local(), m.descriptor()
 		if m.Offset != at {
-			return fmt.Errorf("%s: offset is %d, not %d: members overlap, or something is between them", m.Name, m.Offset, at)
+			return fmt.Errorf("%s: offset is %d, not %d: members overlap, or there are extra bytes between them", m.Name, m.Offset, at)
 		}
 		begins := at + localBytes + uint64(len(m.Name))
 		ends := begins + m.Packed
@@ -165,7 +165,7 @@ func (r *Reader) contiguous(directory uint64) error {
 		}
 	}
 	if at != directory {
-		return errors.New("directory: something is between it and the last member")
+		return errors.New("directory: there are extra bytes between it and the last member")
 	}
 	return nil
 }
@@ -194,7 +194,7 @@ func (r *Reader) Read(m Member, use func(io.Reader) error) (d Digests, err error
 	case content.crc != m.CRC:
 		return d, fmt.Errorf("%s: its CRC is %08x, not %08x", m.Name, content.crc, m.CRC)
 	case !errors.Is(err, io.EOF):
-		return d, fmt.Errorf("%s: something is behind its content", m.Name)
+		return d, fmt.Errorf("%s: extra bytes follow its content", m.Name)
 	}
 	content.sum.Sum(d.Content[:0])
 	sum.Sum(d.Packed[:0])

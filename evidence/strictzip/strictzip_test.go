@@ -73,7 +73,7 @@ func TestNames(t *testing.T) {
 		require.Error(t, strictzip.CheckName(name), "%q", name)
 		w := strictzip.NewWriter(io.Discard)
 		_, _, err := w.Add(name, true, func(io.Writer) error { return nil })
-		require.ErrorContains(t, err, "is no name for a member")
+		require.ErrorContains(t, err, "not a valid member name")
 	}
 	for _, name := range []string{"a", "a.b", "..a", "a/b/c", "-", "0", strings.Repeat("a", 120)} {
 		require.NoError(t, strictzip.CheckName(name), name)
@@ -143,24 +143,24 @@ func TestHostileFiles(t *testing.T) {
 		file []byte
 		want string
 	}{
-		"nothing":                 {nil, "end: it is cut off"},
+		"nothing":                 {nil, "end: it is truncated"},
 		"cut off":                 {good[:len(good)-1], "end: "},
-		"data before":             {append([]byte("x"), good...), "end: something is between"},
+		"data before":             {append([]byte("x"), good...), "end: there are extra bytes between"},
 		"data behind":             {append(bytes.Clone(good), 0), "end: "},
-		"two ends":                {append(bytes.Clone(good), good[end:]...), "end: something is between"},
+		"two ends":                {append(bytes.Clone(good), good[end:]...), "end: there are extra bytes between"},
 		"a comment":               {other.Bytes(), "end: "},
 		"comment length":          {edit(func(b []byte) { u16(b[end+20:], 1) }), "end: comment length is 1, not 0"},
 		"another disk":            {edit(func(b []byte) { u16(b[end+4:], 1) }), "end: disk is 1, not 0"},
-		"members more":            {edit(func(b []byte) { u16(b[end+8:], 4); u16(b[end+10:], 4) }), "cut off"},
-		"members less":            {edit(func(b []byte) { u16(b[end+8:], 2); u16(b[end+10:], 2) }), "something is behind its last entry"},
+		"members more":            {edit(func(b []byte) { u16(b[end+8:], 4); u16(b[end+10:], 4) }), "truncated"},
+		"members less":            {edit(func(b []byte) { u16(b[end+8:], 2); u16(b[end+10:], 2) }), "extra bytes follow its last entry"},
 		"counts differ":           {edit(func(b []byte) { u16(b[end+8:], 2) }), "end: members here is 2, not 3"},
 		"many members":            {edit(func(b []byte) { u32(b[end+12:], 1<<31) }), "too many"},
 		"duplicate names":         {edit(func(b []byte) { both(b, "one") }), "a second member one"},
-		"parent folder":           {edit(func(b []byte) { both(b, "../") }), "is no name for a member"},
-		"absolute":                {edit(func(b []byte) { both(b, "/ab") }), "is no name for a member"},
-		"backslash":               {edit(func(b []byte) { both(b, `a\b`) }), "is no name for a member"},
-		"NUL":                     {edit(func(b []byte) { both(b, "a\x00b") }), "is no name for a member"},
-		"case twin":               {edit(func(b []byte) { both(b, "ONE") }), "is no name for a member"},
+		"parent folder":           {edit(func(b []byte) { both(b, "../") }), "not a valid member name"},
+		"absolute":                {edit(func(b []byte) { both(b, "/ab") }), "not a valid member name"},
+		"backslash":               {edit(func(b []byte) { both(b, `a\b`) }), "not a valid member name"},
+		"NUL":                     {edit(func(b []byte) { both(b, "a\x00b") }), "not a valid member name"},
+		"case twin":               {edit(func(b []byte) { both(b, "ONE") }), "not a valid member name"},
 		"names differ":            {edit(func(b []byte) { copy(b[second+46:], "ten") }), "ten: header: it has another name"},
 		"symlink":                 {edit(func(b []byte) { u32(b[second+38:], 0o120777<<16) }), "attributes is"},
 		"encrypted":               {edit(func(b []byte) { u16(b[second+8:], 9) }), "flags is 9, not 8"},
@@ -175,9 +175,9 @@ func TestHostileFiles(t *testing.T) {
 		"CRC":                     {edit(func(b []byte) { u32(b[second+16:], 1) }), "two: descriptor: crc is"},
 		"CRC, consistently":       {edit(func(b []byte) { u32(b[second+16:], 1); u32(b[header2+30+3+200+4:], 1) }), "two: its CRC is"},
 		"content":                 {edit(func(b []byte) { b[header2+33] = 'T' }), "two: its CRC is"},
-		"entry cut off":           {edit(func(b []byte) { u16(b[directory+28:], 100) }), "it is cut off"},
+		"entry cut off":           {edit(func(b []byte) { u16(b[directory+28:], 100) }), "it is truncated"},
 		"extra":                   {edit(func(b []byte) { u16(b[second+28:], 2); u16(b[second+30:], 1) }), "extra length is 1, not 0"},
-		"directory moved":         {edit(func(b []byte) { u32(b[end+16:], uint32(first)-1) }), "end: something is between"},
+		"directory moved":         {edit(func(b []byte) { u32(b[end+16:], uint32(first)-1) }), "end: there are extra bytes between"},
 		"another signature":       {edit(func(b []byte) { b[first] = 'Q' }), "signature is"},
 		"member behind directory": {edit(func(b []byte) { u32(b[second+42:], uint32(first)) }), "offset is"},
 	} {
