@@ -13,19 +13,19 @@ import (
 )
 
 // Cancel stops a run, whether somebody executes it or not; Client.Resume resumes it. With final it is cancelled permanently, and what it
-// staged is removed; that may be repeated. The error is an *Error of kind Invalid if by.Why is empty, and of kind Conflict if there is
-// nothing to cancel.
-func (c *Client) Cancel(ctx context.Context, run landscape.Run, by By, final bool) (err error) {
+// staged is removed; repeating that removes what is still there. A run that is cancelled already stays as it is: then changed is false. The error is an
+// *Error of kind Invalid if by.Why is empty, and of kind Conflict if the run is complete.
+func (c *Client) Cancel(ctx context.Context, run landscape.Run, by By, final bool) (changed bool, err error) {
 	defer c.edge(ctx, &err)
 	if err := by.giveWhy(); err != nil {
-		return err
+		return false, err
 	}
 	if run, err = c.recorded(ctx, run.ID); err != nil {
-		return err
+		return false, err
 	}
 	order := workflows.Command{Actor: by.or(c.Actor).Actor, Why: by.Why, As: pipeline.Cancelled, Final: final}
-	if err := cancellable(run.RunHead, final); err != nil {
-		return err
+	if changed, err = cancellable(run.RunHead, final); err != nil || !changed && !final {
+		return false, err
 	}
 	alone := false // nobody can obey
 	found, err := WithExecutor(ctx, c.host, run.ID, func(executor *Executor) error {
@@ -41,17 +41,17 @@ func (c *Client) Cancel(ctx context.Context, run landscape.Run, by By, final boo
 		return executor.AwaitClosed(ctx, run.ID)
 	})
 	if err != nil || found && !alone {
-		return err
+		return err == nil, err
 	}
 	session, err := c.host.Session(ctx, ToCancel)
 	if err != nil {
-		return err
+		return false, err
 	}
-	err = session.cancel(ctx, run.ID, order)
+	changed, err = session.cancel(ctx, run.ID, order)
 	if closed := session.Close(); err == nil {
 		err = closed
 	}
-	return err
+	return changed, err
 }
 
 // CancelWaiting cancels a run that has not begun: its start is recorded and waits for something, or no worker has come for it yet. False if there
@@ -92,41 +92,34 @@ func (c *Client) callOff(ctx context.Context, run string, by By) (bool, error) {
 	return err == nil, err
 }
 
-// cancellable refuses an order that would change nothing, and so would not be recorded. A final one may be repeated: what was staged may
-// be there still.
-func cancellable(run landscape.RunHead, final bool) error {
-	switch {
-	case Complete(run.Status):
-		return &Error{Kind: Conflict, Code: RunEnded, Message: fmt.Sprintf("run %s is %s: there is nothing to cancel", run.ID, run.Status)}
-	case run.Final && !final:
-		return &Error{Kind: Conflict, Code: RunCancelled, Message: fmt.Sprintf("run %s was cancelled permanently already: there is nothing to cancel", run.ID)}
-	case run.Status == pipeline.Cancelled && !final:
-		return &Error{Kind: Conflict, Code: RunCancelled, Message: fmt.Sprintf("run %s is cancelled already", run.ID), Cure: FinalOrResume, Run: run.ID}
-	default:
-		return nil
+// cancellable reports whether an order would change something about the run. It refuses one about a run that is complete.
+func cancellable(run landscape.RunHead, final bool) (bool, error) {
+	if Complete(run.Status) {
+		return false, &Error{Kind: Conflict, Code: RunEnded, Message: fmt.Sprintf("run %s is %s: there is nothing to cancel", run.ID, run.Status)}
 	}
+	return run.Status != pipeline.Cancelled || final && !run.Final, nil
 }
 
 // cancel cancels a run that nobody executes: this process has the lock that an executor needs, or there is no workflow. It may be
-// repeated.
-func (s *Session) cancel(ctx context.Context, run string, order workflows.Command) error {
+// repeated: what the run staged may be there still.
+func (s *Session) cancel(ctx context.Context, run string, order workflows.Command) (changed bool, err error) {
 	now, err := s.Log.Run(ctx, run)
 	if err == nil {
-		err = cancellable(now.RunHead, order.Final)
+		changed, err = cancellable(now.RunHead, order.Final)
 	}
-	if err != nil {
-		return err
+	if err != nil || !changed && !order.Final {
+		return false, err
 	}
 	if err := s.end(ctx, run, order); err != nil || !order.Final {
-		return err
+		return changed, err
 	}
 	if err := s.discard(ctx, run); err != nil {
-		return &Error{
+		return changed, &Error{
 			Kind: Unavailable, Code: StagedRemains, Cure: CancelAgain, Run: run, Err: err,
 			Message: fmt.Sprintf("run %s is cancelled permanently, but what it staged stays where it is: %v", run, err),
 		}
 	}
-	return nil
+	return changed, nil
 }
 
 // awaitEnd waits until a run that was cancelled is recorded as such.

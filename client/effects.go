@@ -96,30 +96,41 @@ func effectID(key landscape.EffectKey) string {
 	return fmt.Sprintf("%s/%s:%d", key.Sink, key.Source, key.Chunk)
 }
 
+// Resolved is what became of a decision about an effect.
+type Resolved struct {
+	Advice       // what can be done with the run then
+	Changed bool // else the same had been said already
+}
+
 // Resolve records what a person found out about a blocked effect of a run, and returns what can be done with the run then: id names the
 // effect, applied says whether its target has what was to be written. Saying the same again changes nothing. The error is an *Error:
 // of kind Invalid if id is no effect's name or by.Why is empty, of kind NotFound if the run has no such effect, of kind Conflict if the effect is not blocked,
 // or was resolved otherwise.
-func (c *Client) Resolve(ctx context.Context, run landscape.Run, id string, applied bool, by By) (advice Advice, err error) {
+func (c *Client) Resolve(ctx context.Context, run landscape.Run, id string, applied bool, by By) (done Resolved, err error) {
 	defer c.edge(ctx, &err)
 	if err := by.giveWhy(); err != nil {
-		return Advice{}, err
+		return done, err
 	}
 	if run, err = c.recorded(ctx, run.ID); err != nil {
-		return Advice{}, err
+		return done, err
 	}
 	key, err := parseEffect(run.ID, id)
 	if err != nil {
-		return Advice{}, err
+		return done, err
 	}
-	err = c.log.Resolve(ctx, key, applied, by.or(c.Actor).Actor, by.Why)
+	effect, err := c.log.Effect(ctx, key)
+	if err == nil {
+		err = c.log.Resolve(ctx, key, applied, by.or(c.Actor).Actor, by.Why)
+	}
 	switch {
 	case errors.Is(err, landscape.ErrNotFound):
-		return Advice{}, noEffect(run.ID, id, err)
+		return done, noEffect(run.ID, id, err)
 	case err != nil:
-		return Advice{}, &Error{Kind: Conflict, Code: EffectNotBlocked, Message: err.Error(), Err: err}
+		return done, &Error{Kind: Conflict, Code: EffectNotBlocked, Message: err.Error(), Err: err}
 	}
-	return c.advice(ctx, run)
+	done.Changed = effect.State == landscape.Blocked
+	done.Advice, err = c.advice(ctx, run)
+	return done, err
 }
 
 // noEffect returns err, or that the run has no such effect if err says so.

@@ -43,9 +43,9 @@ func TestPauseRefuses(t *testing.T) {
 	log := fiveRuns(t)
 	run, err := log.Run(t.Context(), "r0")
 	require.NoError(t, err)
-	err = New(log, "memory", nobody{}).Pause(t.Context(), run, By{Actor: "ann", Why: "lunch"})
+	_, err = New(log, "memory", nobody{}).Pause(t.Context(), run, By{Actor: "ann", Why: "lunch"})
 	requireKind(t, Conflict, err)
-	err = New(log, "memory", busy{}).Pause(t.Context(), run, By{Actor: "ann", Why: "lunch"})
+	_, err = New(log, "memory", busy{}).Pause(t.Context(), run, By{Actor: "ann", Why: "lunch"})
 	requireKind(t, Busy, err)
 	require.EqualError(t, err, "run r0 cannot pause: it is about to end")
 }

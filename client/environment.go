@@ -30,7 +30,7 @@ type ValuesRequest struct {
 	By
 	Environment string
 	Set         map[string]string
-	Unset       []string // names of values that it has
+	Unset       []string // names of values that it has, or had
 }
 
 // EnvironmentChange says what became of a ValuesRequest.
@@ -47,7 +47,7 @@ type EnvironmentDiff struct {
 }
 
 // SetEnvironment changes the values of an environment: runs that begin from then on have them. The error is an *Error of kind Invalid if a name or value
-// cannot be one, or looks like a secret, for everybody who may read the record sees them; and if a value to be unset is not there.
+// cannot be one, or looks like a secret, for everybody who may read the record sees them; and if a value to be unset was never there.
 func (c *Client) SetEnvironment(ctx context.Context, r ValuesRequest) (_ *EnvironmentChange, err error) {
 	defer c.edge(ctx, &err)
 	if err := r.giveWhy(); err != nil {
@@ -74,7 +74,7 @@ func (c *Client) SetEnvironment(ctx context.Context, r ValuesRequest) (_ *Enviro
 	return &EnvironmentChange{environment, changed}, err
 }
 
-// checkUnset refuses to take away what is not there.
+// checkUnset refuses to take away what was never there.
 func (c *Client) checkUnset(ctx context.Context, r ValuesRequest) error {
 	last, err := c.log.LastEnvironment(ctx, r.Environment)
 	if err != nil {
@@ -82,11 +82,21 @@ func (c *Client) checkUnset(ctx context.Context, r ValuesRequest) error {
 	}
 	values, err := last.Values()
 	for _, name := range r.Unset {
-		if _, has := values[name]; !has && err == nil {
+		if _, ok := values[name]; err == nil && !ok && !c.hadValue(ctx, r.Environment, name) {
 			err = invalid(fmt.Sprintf("environment %s has no value %q%s", r.Environment, name, meant(name, slices.Sorted(maps.Keys(values)))))
 		}
 	}
 	return err
+}
+
+// hadValue reports whether an environment ever had a value of this name.
+func (c *Client) hadValue(ctx context.Context, environment, name string) bool {
+	changes, err := c.log.EnvironmentChanges(ctx, environment)
+	return err == nil && slices.ContainsFunc(changes, func(e landscape.Environment) bool {
+		values, err := e.Values()
+		_, ok := values[name]
+		return err == nil && ok
+	})
 }
 
 func meant(name string, names []string) string {

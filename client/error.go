@@ -24,7 +24,7 @@ type Kind string
 const (
 	Invalid     Kind = "invalid"     // the question is wrong (2, 400, INVALID_ARGUMENT)
 	NotFound    Kind = "not_found"   // what it is about is not there (2, 404, NOT_FOUND)
-	Conflict    Kind = "conflict"    // the run is in a state in which it is not possible (2, 409, FAILED_PRECONDITION)
+	Conflict    Kind = "conflict"    // the run, or what else it is about, is in a state in which it is not possible (2, 409, FAILED_PRECONDITION)
 	Busy        Kind = "busy"        // somebody works at the run: later it may be possible (1, 409, ABORTED)
 	Interrupted Kind = "interrupted" // the caller wanted to stop, or what executed the run ended (130, 499, CANCELLED)
 	Failed      Kind = "failed"      // something went wrong that the caller did not cause (1, 500, INTERNAL)
@@ -69,7 +69,7 @@ const (
 	OtherID           Cure = "other_id"            // choose another id
 	StartAnew         Cure = "start_anew"          // start a run of another file of the document
 	ResumeOther       Cure = "resume_other"        // resume the run that the error is about
-	FinalOrResume     Cure = "final_or_resume"     // cancel the run permanently, or resume it
+	ListHolds         Cure = "list_holds"          // choose one of the holds
 	CancelAgain       Cure = "cancel_again"        // when the cause is removed, cancel the run permanently once more
 	Diagnose          Cure = "diagnose"            // look for the cause
 	FindWorkers       Cure = "find_workers"        // find out whether workers listen

@@ -88,25 +88,29 @@ func (c *Client) view(ctx context.Context, run *Run) (view *workflows.View) {
 	return view
 }
 
-// Pause lets a run finish the work in flight, and then wait until it is resumed. It returns when that is recorded. Repeating it is an
-// error: of two orders to pause, only one is obeyed. Errors are *Error: of kind Invalid if by.Why is empty, of kind Conflict if nobody
-// executes the run, of kind Busy if the run refuses it, of kind Unavailable if nobody obeys in time.
-func (c *Client) Pause(ctx context.Context, run landscape.Run, by By) (err error) {
+// Pause lets a run finish the work in flight, and then wait until it is resumed. It returns when that is recorded. A run that is paused
+// stays as it is: then changed is false. Errors are *Error: of kind Invalid if by.Why is empty, of kind Conflict if nobody executes the run, of kind
+// Busy if the run refuses it, of kind Unavailable if nobody obeys in time.
+func (c *Client) Pause(ctx context.Context, run landscape.Run, by By) (changed bool, err error) {
 	defer c.edge(ctx, &err)
 	if err := by.giveWhy(); err != nil {
-		return err
+		return false, err
 	}
 	if run, err = c.recorded(ctx, run.ID); err != nil {
-		return err
+		return false, err
 	}
 	found, err := WithExecutor(ctx, c.host, run.ID, func(executor *Executor) error {
 		if err := executor.Attended(ctx, run.ID); err != nil {
 			return err
 		}
+		if view, err := executor.View(ctx, run.ID); err == nil && view.Paused != nil {
+			return nil
+		}
+		changed = true
 		return executor.Order(ctx, run.ID, workflows.PauseUpdate, workflows.Command{Actor: by.or(c.Actor).Actor, Why: by.Why})
 	})
 	if err == nil && !found {
 		err = &Error{Kind: Conflict, Code: NotExecuted, Message: fmt.Sprintf("run %s is %s, and no process works for it: there is nothing to pause", run.ID, run.Status)}
 	}
-	return err
+	return changed && err == nil, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -80,14 +81,21 @@ func (c *Client) Waits(ctx context.Context, word string) (_ *Waiting, err error)
 	return nil, err
 }
 
-// startOf returns the last start of the run that word names; nil if there is none.
+// startOf returns the last start of the run that word names: by its id, by the workflow that somebody started for it, or by a prefix of the id; nil if
+// there is none.
 func (c *Client) startOf(ctx context.Context, word string) (*landscape.Start, error) {
 	start, err := c.log.LastStart(ctx, word)
 	if errors.Is(err, landscape.ErrNotFound) {
 		start, err = c.log.StartOfWorkflow(ctx, word)
 	}
 	if errors.Is(err, landscape.ErrNotFound) {
+		start, err = c.log.FindStart(ctx, word)
+	}
+	switch _, ambiguous := errors.AsType[*landscape.AmbiguousError](err); {
+	case errors.Is(err, landscape.ErrNotFound):
 		return nil, nil //nolint:nilnil // nothing named is no error
+	case ambiguous:
+		err = &Error{Kind: Invalid, Code: AmbiguousRun, Message: err.Error(), Err: err}
 	}
 	return &start, err
 }
@@ -111,6 +119,16 @@ func (c *Client) CancelQueued(ctx context.Context, waiting *Waiting, by By) (err
 		err = &Error{Kind: Conflict, Code: NotExecuted, Run: waiting.Run, Message: fmt.Sprintf("run %s waits no more: it has begun, or was called off", waiting.Run)}
 	}
 	return err
+}
+
+// CalledOff returns the id of the run that word names, if its start was cancelled before it began; empty if it was not.
+func (c *Client) CalledOff(ctx context.Context, word string) (run string, err error) {
+	defer c.edge(ctx, &err)
+	start, err := c.startOf(ctx, word)
+	if err != nil || start == nil || start.State != landscape.StartCancelled {
+		return "", err
+	}
+	return start.Run, nil
 }
 
 // Limit says how many places a pool has, and how they are used.
@@ -154,22 +172,33 @@ func wanted(claims []admit.Claim, gate string) (places int64, runs int) {
 }
 
 // SetLimit says how many places a pool has from now on, and tells the runs that wait for them. Runs that have more keep them to their ends. pool
-// is its name, with or without pool: before it. The error is an *Error of kind Invalid if there can be no such pool, or by.Why is empty.
-func (c *Client) SetLimit(ctx context.Context, pool string, places int64, by By) (err error) {
+// is its name, with or without pool: before it. If the pool has so many, nothing is recorded, and changed is false. The error is an *Error of kind
+// Invalid if there can be no such pool, or by.Why is empty.
+func (c *Client) SetLimit(ctx context.Context, pool string, places int64, by By) (changed bool, err error) {
 	defer c.edge(ctx, &err)
 	name := strings.TrimPrefix(pool, landscape.PoolGate(""))
 	switch {
 	case pipeline.CheckName(name) != nil:
-		return &Error{Kind: Invalid, Code: InvalidOption, Message: fmt.Sprintf("%.64q cannot be a pool: %v", pool, pipeline.CheckName(name))}
+		return false, &Error{Kind: Invalid, Code: InvalidOption, Message: fmt.Sprintf("%.64q cannot be a pool: %v", pool, pipeline.CheckName(name))}
 	case places < 0:
-		return &Error{Kind: Invalid, Code: InvalidOption, Message: fmt.Sprintf("a pool has %d places: write 0, which lets nobody in, or more", places)}
+		return false, &Error{Kind: Invalid, Code: InvalidOption, Message: fmt.Sprintf("a pool has %d places: write 0, which lets nobody in, or more", places)}
 	}
 	if err := by.giveWhy(); err != nil {
-		return err
+		return false, err
+	}
+	limits, err := c.log.Limits(ctx)
+	has := func(l landscape.Limit) bool { return l.Gate == landscape.PoolGate(name) && l.Places == places }
+	if err != nil || slices.ContainsFunc(limits, has) {
+		return false, err
 	}
 	if err := c.log.SetLimit(ctx, landscape.Limit{Gate: landscape.PoolGate(name), Places: places, Actor: by.or(c.Actor).Actor, Why: by.Why}); err != nil {
-		return err
+		return false, err
 	}
+	return true, c.wakeAdmissible(ctx)
+}
+
+// wakeAdmissible tells the runs that wait and may begin.
+func (c *Client) wakeAdmissible(ctx context.Context) error {
 	runs, err := c.log.AllAdmissible(ctx)
 	if err != nil || runs == nil {
 		return err

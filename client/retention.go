@@ -171,23 +171,24 @@ func (c *Client) AddHold(ctx context.Context, request HoldRequest) (hold *Hold, 
 	return hold, c.countHeld(ctx, []landscape.Hold{record}, func(int) { hold.Runs++ })
 }
 
-// EndHold records that a hold has ended. The error is an *Error of kind NotFound if there is none with this number, and Conflict if it has ended.
-func (c *Client) EndHold(ctx context.Context, id int64, by By) (err error) {
+// EndHold records that a hold has ended; changed is false of one that had ended before, and stays as it is. The error is an *Error of
+// kind NotFound if there is none with this number.
+func (c *Client) EndHold(ctx context.Context, id int64, by By) (changed bool, err error) {
 	defer c.edge(ctx, &err)
 	if err := by.giveWhy(); err != nil {
-		return err
+		return false, err
 	}
 	holds, ended, err := c.log.Holds(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if !slices.ContainsFunc(holds, func(h landscape.Hold) bool { return h.ID == id }) {
-		return &Error{Kind: NotFound, Code: HoldNotFound, Message: fmt.Sprintf("there is no hold %d", id)}
+		return false, &Error{Kind: NotFound, Code: HoldNotFound, Message: fmt.Sprintf("there is no hold %d", id), Cure: ListHolds}
 	}
-	if end, done := ended[id]; done {
-		return &Error{Kind: Conflict, Code: HoldEnded, Message: fmt.Sprintf("hold %d was ended by %s (%s)", id, end.Actor, end.Why)}
+	if _, ok := ended[id]; ok {
+		return false, nil
 	}
-	return c.log.EndHold(ctx, id, by.or(c.Actor).Actor, by.Why)
+	return true, c.log.EndHold(ctx, id, by.or(c.Actor).Actor, by.Why)
 }
 
 // Holds returns all holds, by number; not nil.

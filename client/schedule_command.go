@@ -141,29 +141,33 @@ func mayCreate(last *landscape.Schedule) error {
 
 // DeleteSchedule deletes a schedule that was made by command. No slot becomes due any more, and those that wait get no run; runs that began continue,
 // and what became of slots stays on record. The error is an *Error of kind Invalid if by.Why is empty, and of kind Conflict if the schedule is one of
-// the document, or is deleted already.
-func (c *Client) DeleteSchedule(ctx context.Context, word string, by By) (_ Schedule, err error) {
+// the document. One that is deleted stays as it is.
+func (c *Client) DeleteSchedule(ctx context.Context, word string, by By) (done ScheduleOrder, err error) {
 	defer c.edge(ctx, &err)
 	if err := by.giveWhy(); err != nil {
-		return Schedule{}, err
+		return done, err
 	}
 	row, err := c.findSchedule(ctx, word)
 	if err != nil {
-		return Schedule{}, err
+		return done, err
+	}
+	if row.Deleted() {
+		done.Schedule, err = c.schedule(ctx, row)
+		return done, err
 	}
 	if row.Origin == landscape.FromDocument && !row.Removed() {
 		message := fmt.Sprintf("schedule %s is one of the document: version %d of %s has it", row.ID, row.Version, row.Pipeline)
-		return Schedule{}, &Error{Kind: Conflict, Code: ScheduleOfDocument, Message: message, Cure: DeployWithout}
+		return done, &Error{Kind: Conflict, Code: ScheduleOfDocument, Message: message, Cure: DeployWithout}
 	}
 	if err := slots.RecordDue(ctx, c.log, row.ID, time.Now()); err != nil {
-		return Schedule{}, err
+		return done, err
 	}
-	return c.changeSchedule(ctx, row.ID, by, func(next *landscape.Schedule, _ landscape.Micros) error {
+	return c.changeSchedule(ctx, row.ID, by, func(next *landscape.Schedule, _ landscape.Micros) (bool, error) {
 		if next.Origin == landscape.FromDocument {
-			return &Error{Kind: Conflict, Code: ScheduleOfDocument, Message: fmt.Sprintf("schedule %s is one of the document now", next.ID), Cure: DeployWithout}
+			return false, &Error{Kind: Conflict, Code: ScheduleOfDocument, Message: fmt.Sprintf("schedule %s is one of the document now", next.ID), Cure: DeployWithout}
 		}
 		next.Action, next.Paused, next.Until = landscape.DeleteSchedule, false, 0
-		return nil
+		return true, nil
 	})
 }
 

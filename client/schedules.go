@@ -36,6 +36,12 @@ type Schedule struct {
 	row         landscape.Schedule
 }
 
+// ScheduleOrder is what became of an order about a schedule.
+type ScheduleOrder struct {
+	Schedule
+	Changed bool `json:"changed"` // else it was so already
+}
+
 // ScheduleChange is one time that a schedule changed.
 type ScheduleChange struct {
 	Schedule string                   `json:"schedule"`
@@ -188,21 +194,21 @@ func (c *Client) ScheduleHistory(ctx context.Context, word string) (history []Sc
 }
 
 // PauseSchedule lets a schedule begin no runs, until somebody resumes it, or until a moment that is not zero. Slots that become due meanwhile are
-// missed, with the reason. The error is an *Error of kind Invalid if by.Why is empty, and Conflict if it is paused so already.
-func (c *Client) PauseSchedule(ctx context.Context, word string, until time.Time, by By) (_ Schedule, err error) {
+// missed, with the reason. One that is paused until then stays as it is. The error is an *Error of kind Invalid if by.Why is empty.
+func (c *Client) PauseSchedule(ctx context.Context, word string, until time.Time, by By) (_ ScheduleOrder, err error) {
 	defer c.edge(ctx, &err)
 	if err := by.giveWhy(); err != nil {
-		return Schedule{}, err
+		return ScheduleOrder{}, err
 	}
 	if !until.IsZero() && !until.After(time.Now()) {
-		return Schedule{}, invalid(fmt.Sprintf("%s is past: a pause ends in the future", until.Format(time.RFC3339)))
+		return ScheduleOrder{}, invalid(fmt.Sprintf("%s is past: a pause ends in the future", until.Format(time.RFC3339)))
 	}
-	return c.changeSchedule(ctx, word, by, func(next *landscape.Schedule, now landscape.Micros) error {
+	return c.changeSchedule(ctx, word, by, func(next *landscape.Schedule, now landscape.Micros) (bool, error) {
 		if next.PausedAt(now) && next.Until == landscape.MicrosOf(until) {
-			return &Error{Kind: Conflict, Code: SchedulePaused, Message: fmt.Sprintf("schedule %s is paused already, by %s: %s", next.ID, next.Actor, next.Why)}
+			return false, nil
 		}
 		next.Action, next.Paused, next.Until = landscape.PauseSchedule, true, landscape.MicrosOf(until)
-		return nil
+		return true, nil
 	})
 }
 
@@ -216,29 +222,28 @@ const (
 	MakeUpAll  MakeUp = "all"
 )
 
-// ResumeSchedule lets a paused schedule begin runs again, and some of those that it missed. The error is an *Error of kind Conflict if it is not
-// paused.
-func (c *Client) ResumeSchedule(ctx context.Context, word string, up MakeUp, by By) (_ Schedule, made *SlotsAsked, err error) {
+// ResumeSchedule lets a paused schedule begin runs again, and some of those that it missed. One that is not paused stays as it is.
+func (c *Client) ResumeSchedule(ctx context.Context, word string, up MakeUp, by By) (_ ScheduleOrder, made *SlotsAsked, err error) {
 	defer c.edge(ctx, &err)
 	row, err := c.findSchedule(ctx, word)
 	if err == nil {
 		err = slots.RecordDue(ctx, c.log, row.ID, time.Now())
 	}
 	if err != nil {
-		return Schedule{}, nil, err
+		return ScheduleOrder{}, nil, err
 	}
-	schedule, err := c.changeSchedule(ctx, row.ID, by, func(next *landscape.Schedule, now landscape.Micros) error {
+	done, err := c.changeSchedule(ctx, row.ID, by, func(next *landscape.Schedule, now landscape.Micros) (bool, error) {
 		if !next.PausedAt(now) {
-			return &Error{Kind: Conflict, Code: ScheduleNotPaused, Message: fmt.Sprintf("schedule %s is not paused", next.ID)}
+			return false, nil
 		}
 		next.Action, next.Paused, next.Until = landscape.ResumeSchedule, false, 0
-		return nil
+		return true, nil
 	})
-	if err != nil || up == MakeUpNone || up == "" {
-		return schedule, nil, err
+	if err != nil || !done.Changed || up == MakeUpNone || up == "" {
+		return done, nil, err
 	}
-	made, err = c.makeUp(ctx, schedule.row, up, by)
-	return schedule, made, err
+	made, err = c.makeUp(ctx, done.row, up, by)
+	return done, made, err
 }
 
 // removed says why a schedule is not there any more.
@@ -258,20 +263,21 @@ func (c *Client) removed(ctx context.Context, row landscape.Schedule) error {
 	return gone
 }
 
-// changeSchedule changes a schedule that is not removed.
+// changeSchedule changes a schedule that is not removed, unless change says that it is so already.
 func (c *Client) changeSchedule(
-	ctx context.Context, word string, by By, change func(next *landscape.Schedule, now landscape.Micros) error,
-) (Schedule, error) {
+	ctx context.Context, word string, by By, change func(next *landscape.Schedule, now landscape.Micros) (changed bool, err error),
+) (done ScheduleOrder, err error) {
 	row, err := c.findSchedule(ctx, word)
 	if err != nil {
-		return Schedule{}, err
+		return done, err
 	}
 	err = c.log.ChangeSchedule(ctx, row.ID, func(last *landscape.Schedule) (*landscape.Schedule, error) {
 		if last.Removed() {
 			return nil, c.removed(ctx, *last)
 		}
 		next := *last
-		if err := change(&next, landscape.MicrosOf(time.Now())); err != nil {
+		var err error
+		if done.Changed, err = change(&next, landscape.MicrosOf(time.Now())); err != nil || !done.Changed {
 			return nil, err
 		}
 		next.Actor, next.Why = by.or(c.Actor).Actor, by.Why
@@ -281,12 +287,13 @@ func (c *Client) changeSchedule(
 		err = known
 	}
 	if err != nil {
-		return Schedule{}, err
+		return done, err
 	}
 	if row, err = c.log.Schedule(ctx, row.ID); err != nil {
-		return Schedule{}, err
+		return done, err
 	}
-	return c.schedule(ctx, row)
+	done.Schedule, err = c.schedule(ctx, row)
+	return done, err
 }
 
 // adoptSchedules records the schedules of the version of a pipeline that is current in an environment. It returns those that were made by command

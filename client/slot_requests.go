@@ -28,7 +28,7 @@ type SlotsRequested struct {
 	ranged bool // of slots that have a time, First must be given
 }
 
-// SlotsAsked is what became of a request.
+// SlotsAsked is what became of a request. Without Slots, what it asks for is so already, and nothing was changed.
 type SlotsAsked struct {
 	Request  string          `json:"request,omitempty"` // its id; empty if nothing was changed
 	Action   string          `json:"action"`
@@ -50,16 +50,27 @@ const (
 // unfinished are the states of slots of which no run comes by itself.
 var unfinished = []SlotState{SlotNone, SlotState(landscape.SlotMissed), SlotState(landscape.SlotFailed)}
 
+// provided are the states of slots that have their run, or get it.
+var provided = []SlotState{SlotState(landscape.SlotDue), SlotState(landscape.SlotRunning), SlotState(landscape.SlotDone)}
+
+// settled are the states of slots that have what an action asks for.
+var settled = map[string][]SlotState{
+	actionRun: provided, actionRetry: provided, actionMakeUp: provided,
+	actionBackfill: append(slices.Clone(provided), SlotState(landscape.SlotSkipped)),
+	actionSkip:     {SlotState(landscape.SlotSkipped)},
+}
+
 // Backfill asks for runs for the slots of a range that have none, or whose last one failed, unless Only says otherwise; what is done stays. A run
-// that can be resumed is. A worker begins them, AtOnce at a time, whatever becomes of the processes meanwhile. The error is an *Error of
-// kind Conflict if no slot of the range is one of these.
+// that can be resumed is. A worker begins them, AtOnce at a time, whatever becomes of the processes meanwhile. If all are done, or somebody asked
+// for them, nothing is changed. The error is an *Error of kind Conflict if no slot of the range is due yet.
 func (c *Client) Backfill(ctx context.Context, r SlotsRequested) (_ *SlotsAsked, err error) {
 	defer c.edge(ctx, &err)
 	r.ranged = true
 	return c.request(ctx, actionBackfill, r, unfinished)
 }
 
-// RunSlot asks for the run of one slot. The error is an *Error of kind Conflict if it has one that continues, or is complete, unless Again says so.
+// RunSlot asks for the run of one slot. If that has one that is to begin, continues or is complete, nothing is changed. With Again, a slot whose run is
+// complete gets another one, and the error is an *Error of kind Conflict if it is not complete.
 func (c *Client) RunSlot(ctx context.Context, r SlotsRequested) (_ *SlotsAsked, err error) {
 	defer c.edge(ctx, &err)
 	only := append(slices.Clone(unfinished), SlotState(landscape.SlotSkipped))
@@ -69,13 +80,15 @@ func (c *Client) RunSlot(ctx context.Context, r SlotsRequested) (_ *SlotsAsked, 
 	return c.request(ctx, actionRun, r, only)
 }
 
-// RetrySlots asks for another attempt at the failed slots of a range, or of all. A run that can be resumed is resumed, and begun again otherwise.
+// RetrySlots asks for another attempt at the failed slots of a range, or of all. A run that can be resumed is resumed, and begun again otherwise. If
+// none failed, nothing is changed. The error is an *Error of kind Conflict if a slot of the range has no run.
 func (c *Client) RetrySlots(ctx context.Context, r SlotsRequested) (_ *SlotsAsked, err error) {
 	defer c.edge(ctx, &err)
 	return c.request(ctx, actionRetry, r, []SlotState{SlotState(landscape.SlotFailed)})
 }
 
-// SkipSlots records that the slots of a range get no run, also if they are not due yet. The error is an *Error of kind Invalid if Why is empty.
+// SkipSlots records that the slots of a range get no run, also if they are not due yet. If all are skipped, nothing is changed. The error is an *Error of
+// kind Invalid if Why is empty, and of kind Conflict if a slot has its run.
 func (c *Client) SkipSlots(ctx context.Context, r SlotsRequested) (_ *SlotsAsked, err error) {
 	defer c.edge(ctx, &err)
 	if err := r.giveWhy(); err != nil {
@@ -140,15 +153,23 @@ func (c *Client) requestOnce(ctx context.Context, row landscape.Schedule, action
 		asked.Slots = append(asked.Slots, cell)
 		changes = append(changes, slotChange(cell, request, r.Again))
 	}
-	if len(changes) == 0 {
-		return nil, nothingAsked(row.ID, action, cells, only)
+	if len(changes) == 0 && !isSettled(action, cells, r.Again) {
+		return nil, nothingAsked(row.ID, action, cells)
 	}
-	if r.DryRun {
+	if r.DryRun || len(changes) == 0 {
 		return asked, nil
 	}
 	request.First, request.Last = asked.Slots[0].Name, asked.Slots[len(asked.Slots)-1].Name
 	asked.Request = request.ID
 	return asked, c.log.ChangeSlots(ctx, &request, changes)
+}
+
+// isSettled reports whether the slots have what the action asks for. A retry of all failed slots that finds none has nothing to do.
+func isSettled(action string, cells []ScheduledSlot, again bool) bool {
+	unsettled := func(cell ScheduledSlot) bool {
+		return !slices.Contains(settled[action], cell.State) || action != actionSkip && cell.early()
+	}
+	return !again && (len(cells) > 0 || action == actionRetry) && !slices.ContainsFunc(cells, unsettled)
 }
 
 // requested returns the slots that a request may be about.
@@ -209,21 +230,34 @@ func slotChange(cell ScheduledSlot, request landscape.SlotRequest, again bool) l
 func (s ScheduledSlot) early() bool { return s.Due.Time().After(time.Now()) }
 
 // nothingAsked says why no slot is what was asked for.
-func nothingAsked(schedule, action string, cells []ScheduledSlot, only []SlotState) error {
-	words := make([]string, len(only))
-	for i, state := range only {
-		words[i] = string(state)
+func nothingAsked(schedule, action string, cells []ScheduledSlot) error {
+	if len(cells) == 0 {
+		return &Error{Kind: Conflict, Code: NoSuchSlots, Message: fmt.Sprintf("schedule %s has no slots in the range", schedule)}
 	}
-	message := fmt.Sprintf("schedule %s has no slot there to %s: none is %s", schedule, strings.ReplaceAll(action, "_", " "), strings.Join(words, " or "))
-	if len(cells) > 0 && cells[0].early() {
+	message := fmt.Sprintf("schedule %s has no slot there to %s: they are %s", schedule, strings.ReplaceAll(action, "_", " "), strings.Join(statesOf(cells), " or "))
+	if cells[0].early() {
 		message = fmt.Sprintf("slot %s of schedule %s is not due before %s", cells[0].Name, schedule, cells[0].Due.Time().Format(time.RFC3339))
 	} else if len(cells) == 1 {
-		message = fmt.Sprintf("slot %s of schedule %s is %s", cells[0].Name, schedule, cells[0].State)
+		message = fmt.Sprintf("slot %s of schedule %s is %s", cells[0].Name, schedule, statesOf(cells)[0])
 		if cells[0].Run != "" {
 			message += ": run " + cells[0].Run
 		}
 	}
 	return &Error{Kind: Conflict, Code: NoSuchSlots, Message: message}
+}
+
+// statesOf returns the states in which some of the slots are, in words.
+func statesOf(cells []ScheduledSlot) (states []string) {
+	for _, cell := range cells {
+		state := strings.ReplaceAll(string(cell.State), "_", " ")
+		if cell.State == SlotNone {
+			state = "without a run"
+		}
+		if !slices.Contains(states, state) {
+			states = append(states, state)
+		}
+	}
+	return states
 }
 
 // makeUp asks for runs for slots that a schedule missed because it was paused.

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -21,27 +20,23 @@ func (c *Client) unrecorded(ctx context.Context, word string, missing error) err
 	if word == pipeline.LastRun {
 		return missing
 	}
-	if err := c.refused(ctx, word, missing); err != nil {
+	start, err := c.startOf(ctx, word)
+	switch {
+	case err != nil:
 		return err
+	case start != nil && start.Reason != "":
+		return neverBegan(word, start, missing)
 	}
 	return c.unknown(ctx, word, missing)
 }
 
-// refused says why the last start of a run, or of a workflow that somebody started, came to nothing; nil if that is not known.
-func (c *Client) refused(ctx context.Context, word string, missing error) error {
-	start, err := c.log.LastStart(ctx, word)
-	if errors.Is(err, landscape.ErrNotFound) {
-		start, err = c.log.StartOfWorkflow(ctx, word)
-	}
-	known := err == nil && start.Reason != ""
-	switch {
-	case !known:
-		return nil
-	case start.State == landscape.StartWaiting:
+// neverBegan says why the last start of a run came to nothing, or for what it waits.
+func neverBegan(word string, start *landscape.Start, missing error) error {
+	if start.State == landscape.StartWaiting {
 		return &Error{Kind: Unavailable, Code: RunWaiting, Run: start.Run, Message: fmt.Sprintf("run %s waits for places: %s", start.Run, start.Reason), Cure: Join, Err: missing}
 	}
 	message := fmt.Sprintf("run %s did not begin: it was %s %s: %s", start.Run, start.State, Time(start.Decided).Time().Format(time.RFC3339), start.Reason)
-	if start.Run != word {
+	if start.Workflow == word && start.Run != word {
 		message = fmt.Sprintf("workflow %s: %s", word, message)
 	}
 	return &Error{Kind: NotFound, Code: StartRefused, Run: start.Run, Message: message, Err: missing}

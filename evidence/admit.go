@@ -7,30 +7,33 @@ import (
 	"waymark/landscape"
 )
 
-// Admit lets the entries of a sealer's key count from now on.
-func (n *Notary) Admit(ctx context.Context, key, why string) error {
+// Admit lets the entries of a sealer's key count from now on. Of one that counts, changed is false.
+func (n *Notary) Admit(ctx context.Context, key, why string) (changed bool, err error) {
 	ring, err := n.ring(ctx, key)
 	switch {
 	case err != nil:
-		return err
+		return false, err
 	case ring.revoked[key] > 0:
-		return fmt.Errorf("the key %s was revoked, in entry %d: make another one", short(key), ring.revoked[key])
+		return false, fmt.Errorf("the key %s was revoked, in entry %d: make another one", short(key), ring.revoked[key])
 	case ring.sealers[key] != nil:
-		return fmt.Errorf("the key %s was admitted already, in entry %d", short(key), ring.since[key])
+		return false, nil
 	}
-	return n.state(ctx, Statement{Type: Admitted, Key: key, Why: why})
+	return true, n.state(ctx, Statement{Type: Admitted, Key: key, Why: why})
 }
 
-// Revoke lets the entries of a sealer's key count no more. Those before keep counting: where they are in the log is known.
-func (n *Notary) Revoke(ctx context.Context, key, why string) error {
+// Revoke lets the entries of a sealer's key count no more. Those before keep counting: where they are in the log is known. Of one
+// that is revoked, changed is false.
+func (n *Notary) Revoke(ctx context.Context, key, why string) (changed bool, err error) {
 	ring, err := n.ring(ctx, key)
 	switch {
 	case err != nil:
-		return err
+		return false, err
+	case ring.revoked[key] > 0:
+		return false, nil
 	case ring.sealers[key] == nil:
-		return fmt.Errorf("the key %s does not count: it was never admitted, or is revoked", short(key))
+		return false, fmt.Errorf("the key %s does not count: it was never admitted", short(key))
 	}
-	return n.state(ctx, Statement{Type: Revoked, Key: key, Why: why})
+	return true, n.state(ctx, Statement{Type: Revoked, Key: key, Why: why})
 }
 
 // ring returns the keys that count now. It refuses a key that is none.

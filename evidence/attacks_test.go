@@ -70,7 +70,8 @@ func TestAttacks(t *testing.T) {
 				sealer, err := keys.Load(p.keys, keys.Sealer)
 				require.NoError(t, err)
 				require.NoError(t, p.open(func(e *evidence.Evidence) {
-					require.NoError(t, e.Notary.Revoke(t.Context(), sealer.VKey, "it was copied"))
+					_, err := e.Notary.Revoke(t.Context(), sealer.VKey, "it was copied")
+					require.NoError(t, err)
 					p.begin(e, "r9") // a process that does not know
 				}))
 			},

@@ -17,6 +17,9 @@ import (
 	"waymark/landscape"
 )
 
+// UnusableKeyError is about a key that is there, and cannot be used.
+type UnusableKeyError = keys.UnusableError
+
 // Options say which keys sign the log of a landscape, and where its heads go.
 type Options struct {
 	Keys    string           // folder; empty for none

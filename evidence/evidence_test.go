@@ -430,9 +430,14 @@ func TestOthersKeys(t *testing.T) {
 
 	p.keys = folder
 	require.NoError(t, p.open(func(e *evidence.Evidence) {
-		require.NoError(t, e.Notary.Admit(t.Context(), other.VKey, "worker b"))
-		require.ErrorContains(t, e.Notary.Admit(t.Context(), other.VKey, "again"), "was admitted already")
-		require.ErrorContains(t, e.Notary.Revoke(t.Context(), other.VKey+"x", "no"), "is not a public key")
+		changed, err := e.Notary.Admit(t.Context(), other.VKey, "worker b")
+		require.NoError(t, err)
+		require.True(t, changed)
+		changed, err = e.Notary.Admit(t.Context(), other.VKey, "again")
+		require.NoError(t, err)
+		require.False(t, changed)
+		_, err = e.Notary.Revoke(t.Context(), other.VKey+"x", "no")
+		require.ErrorContains(t, err, "is not a public key")
 	}))
 	p.keys = others
 	require.NoError(t, p.open(func(e *evidence.Evidence) {
@@ -440,7 +445,13 @@ func TestOthersKeys(t *testing.T) {
 		p.begin(e, "r2")
 	}))
 	p.keys = folder
-	require.NoError(t, p.open(func(e *evidence.Evidence) { require.NoError(t, e.Notary.Revoke(t.Context(), other.VKey, "sold")) }))
+	require.NoError(t, p.open(func(e *evidence.Evidence) {
+		for _, first := range []bool{true, false} {
+			changed, err := e.Notary.Revoke(t.Context(), other.VKey, "sold")
+			require.NoError(t, err)
+			require.Equal(t, first, changed)
+		}
+	}))
 	p.keys = others
 	require.NoError(t, p.open(func(e *evidence.Evidence) { require.Contains(t, e.Unsealed, "was revoked, in entry 5") }))
 	p.keys = folder

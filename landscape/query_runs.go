@@ -86,16 +86,21 @@ func (r *Reader) FindRun(ctx context.Context, idOrPrefix string) (Run, error) {
 	case len(matches) == 1:
 		return get[Run](ctx, r.from, matches[0].ID)
 	}
+	return Run{}, ambiguous(idOrPrefix, matches, func(head RunHead) string { return head.ID })
+}
+
+// ambiguous says which runs have ids that begin with a prefix.
+func ambiguous[T any](prefix string, matches []T, id func(T) string) error {
 	const most = 5
 	var shown []string
-	for _, head := range matches[:min(most, len(matches))] {
-		shown = append(shown, head.ID)
+	for _, match := range matches[:min(most, len(matches))] {
+		shown = append(shown, id(match))
 	}
 	more := ""
 	if len(matches) > most {
 		more = fmt.Sprintf(" and %d more", len(matches)-most)
 	}
-	return Run{}, &AmbiguousError{fmt.Sprintf("run %q is the beginning of %s%s: give more of the id", idOrPrefix, strings.Join(shown, ", "), more)}
+	return &AmbiguousError{fmt.Sprintf("run %q is the beginning of %s%s: give more of the id", prefix, strings.Join(shown, ", "), more)}
 }
 
 // AmbiguousError says that the ids of several runs begin like that.

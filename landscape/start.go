@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // StartState is what became of a start. Stored; never rename one.
@@ -273,6 +274,33 @@ func (r *Reader) StartOfWorkflow(ctx context.Context, workflow string) (Start, e
 		return Start{}, err
 	}
 	return last[0].Start, nil
+}
+
+// FindStart returns the last start of the run whose id begins with a prefix. The error wraps ErrNotFound if there is none, and is an *AmbiguousError if
+// there are several runs.
+func (r *Reader) FindStart(ctx context.Context, prefix string) (Start, error) {
+	var found []Start // the last one of each run
+	err := r.from.Read(ctx, Start{}, Query{After: []any{prefix, int64(-1)}}, func(record Record) bool {
+		start := record.(Start)
+		switch {
+		case !strings.HasPrefix(start.Run, prefix):
+			return false // what begins with the prefix follows it
+		case len(found) > 0 && found[len(found)-1].Run == start.Run:
+			found[len(found)-1] = start
+		default:
+			found = append(found, start)
+		}
+		return true
+	})
+	switch {
+	case err != nil:
+		return Start{}, err
+	case len(found) == 0 || prefix == "":
+		return Start{}, fmt.Errorf("start of run %q: %w", prefix, ErrNotFound)
+	case len(found) > 1:
+		return Start{}, ambiguous(prefix, found, func(s Start) string { return s.Run })
+	}
+	return found[0], nil
 }
 
 // ErrCalledOff says that a run may not begin, because its start was refused or cancelled meanwhile.

@@ -185,7 +185,7 @@ func (d *doorsteps) slotEnded(request string, events []landscape.SlotEvent) (got
 		case event.State == landscape.SlotFailed, event.State == landscape.SlotDone:
 			got, ended = answer{start: d.startOf(run), said: event.Reason}, true
 			if event.State == landscape.SlotFailed || event.Run != run {
-				got.word = "1" // as the command of such a run
+				got.word = "failed"
 			}
 		}
 	}

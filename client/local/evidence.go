@@ -112,7 +112,10 @@ func (o *Options) wordedLog(ctx context.Context, err error) error {
 	}
 	_, back := errors.AsType[*evidence.RolledBackError](err)
 	_, forked := errors.AsType[*evidence.ForkedError](err)
+	_, unusable := errors.AsType[*evidence.UnusableKeyError](err)
 	switch {
+	case unusable:
+		return keyError(fmt.Errorf("the log: %w", err))
 	case back:
 		return damaged(client.LogRolledBack, err)
 	case forked:

@@ -79,7 +79,7 @@ func TestResumeInOneHome(t *testing.T) {
 	id = startAndStop(t, home, file)
 	run, err = home.Find(t.Context(), id)
 	require.NoError(t, err)
-	err = home.Cancel(t.Context(), run, client.By{Why: "not wanted"}, true)
+	_, err = home.Cancel(t.Context(), run, client.By{Why: "not wanted"}, true)
 	require.NoError(t, err)
 	run, err = home.Find(t.Context(), id)
 	require.NoError(t, err)

@@ -73,8 +73,10 @@ var requests = map[string]request{
 	"Retry": func(ctx context.Context, h *local.Home, r landscape.Run) error {
 		return second(h.Retry(ctx, client.RetryRequest{Of: r.ID}))
 	},
-	"Pause":  func(ctx context.Context, h *local.Home, r landscape.Run) error { return h.Pause(ctx, r, why) },
-	"Cancel": func(ctx context.Context, h *local.Home, r landscape.Run) error { return h.Cancel(ctx, r, why, false) },
+	"Pause": func(ctx context.Context, h *local.Home, r landscape.Run) error { return second(h.Pause(ctx, r, why)) },
+	"Cancel": func(ctx context.Context, h *local.Home, r landscape.Run) error {
+		return second(h.Cancel(ctx, r, why, false))
+	},
 	"Find":   func(ctx context.Context, h *local.Home, r landscape.Run) error { return second(h.Find(ctx, r.ID)) },
 	"Follow": func(ctx context.Context, h *local.Home, r landscape.Run) error { return second(h.Follow(ctx, r.ID)) },
 	"Explain": func(ctx context.Context, h *local.Home, r landscape.Run) error {
@@ -256,7 +258,7 @@ func TestReasons(t *testing.T) {
 	require.NoError(t, err)
 	for _, by := range []client.By{{}, {Why: " \n"}} {
 		for _, err := range []error{
-			home.Cancel(t.Context(), run, by, false), home.Cancel(t.Context(), run, by, true), home.Pause(t.Context(), run, by),
+			second(home.Cancel(t.Context(), run, by, false)), second(home.Cancel(t.Context(), run, by, true)), second(home.Pause(t.Context(), run, by)),
 			second(home.Resolve(t.Context(), run, "out", true, by)),
 		} {
 			requireError(t, client.Invalid, client.InvalidRequest, err)

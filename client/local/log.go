@@ -93,7 +93,7 @@ func keyError(err error) error {
 }
 
 // GenerateKeys makes a sealer's key in the folder of keys and, with a name for a new log, the key of that. The error is an *Error of kind Invalid
-// if there is one already.
+// if there is one: no key is replaced.
 func (o Options) GenerateKeys(origin, sealer string) (made []LogKey, err error) {
 	o = o.filled()
 	wanted := []struct {
@@ -137,33 +137,34 @@ func noLog() error {
 	return &client.Error{Kind: client.NotFound, Code: client.LogNotFound, Message: "the landscape has no log yet: the first run begins it"}
 }
 
-// AdmitKey lets the entries of a sealer's key count from now on. This process needs the key of the log.
-func (h *Home) AdmitKey(ctx context.Context, key, why string) error {
-	return h.withNotary(ctx, func(n *evidence.Notary) error { return n.Admit(ctx, key, why) })
+// AdmitKey lets the entries of a sealer's key count from now on; of one that counts, changed is false. This process needs the key of the log.
+func (h *Home) AdmitKey(ctx context.Context, key, why string) (changed bool, err error) {
+	return h.withNotary(ctx, func(n *evidence.Notary) (bool, error) { return n.Admit(ctx, key, why) })
 }
 
-// RevokeKey lets the entries of a sealer's key count no more from now on; those before keep counting. This process needs the key of the log.
-func (h *Home) RevokeKey(ctx context.Context, key, why string) error {
-	return h.withNotary(ctx, func(n *evidence.Notary) error { return n.Revoke(ctx, key, why) })
+// RevokeKey lets the entries of a sealer's key count no more from now on; those before keep counting. Of one that is revoked, changed is false. This
+// process needs the key of the log.
+func (h *Home) RevokeKey(ctx context.Context, key, why string) (changed bool, err error) {
+	return h.withNotary(ctx, func(n *evidence.Notary) (bool, error) { return n.Revoke(ctx, key, why) })
 }
 
-func (h *Home) withNotary(ctx context.Context, do func(*evidence.Notary) error) error {
+func (h *Home) withNotary(ctx context.Context, do func(*evidence.Notary) (bool, error)) (changed bool, err error) {
 	if size, err := h.stores.Log.LogSize(ctx); err != nil || size == 0 {
-		return errors.Join(err, noLog())
+		return false, errors.Join(err, noLog())
 	}
 	o := h.options.evidence()
 	o.Make = false
 	e, err := evidence.Open(ctx, h.stores.Log, o)
 	if err != nil {
-		return h.options.wordedLog(ctx, err)
+		return false, h.options.wordedLog(ctx, err)
 	}
 	if e.Notary == nil {
-		return keyError(errors.New("the key of the log is not in " + o.Keys + ": only who has it admits and revokes keys"))
+		return false, keyError(errors.New("the key of the log is not in " + o.Keys + ": only who has it admits and revokes keys"))
 	}
-	if err := do(e.Notary); err != nil {
-		return keyError(err)
+	if changed, err = do(e.Notary); err != nil {
+		return false, keyError(err)
 	}
-	return nil
+	return changed, nil
 }
 
 // LogEntries returns what entries of the landscape's log say, from a position on, at most so many; nil if there are none.

@@ -68,7 +68,7 @@ var hints = map[client.Cure]string{
 	client.OtherPages:       "; --pages says where else, or off",
 	client.Resume:           "; resume it: waymark resume %s",
 	client.ResumeOther:      ": waymark resume %s",
-	client.FinalOrResume:    "; --final cancels it permanently; resume it: waymark resume %s",
+	client.ListHolds:        "; `waymark hold list` lists them",
 	client.CancelAgain:      "; when the cause is cured, waymark cancel %s --final removes it",
 	client.OtherID:          "; choose another --run-id: waymark status %s",
 	client.StartAnew:        ": name one to start over with: waymark run FILE",

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -40,19 +41,23 @@ func (a *app) cancel(ctx context.Context, home *local.Home, word string, by clie
 	if err != nil {
 		return a.cancelWaiting(ctx, home, word, by, err)
 	}
-	if err := home.Cancel(ctx, run, by, final); err != nil {
+	changed, err := home.Cancel(ctx, run, by, final)
+	if err != nil {
 		return err
 	}
-	result := orderResult{Run: run.ID, Order: workflows.CancelUpdate}
-	if final {
+	result := orderResult{Run: run.ID, Order: workflows.CancelUpdate, Changed: changed}
+	switch {
+	case final && changed:
 		return a.printOrder(result, "is cancelled permanently, and what it staged is removed")
+	case final || run.Final:
+		return a.printOrder(result, "is cancelled permanently")
 	}
 	result.Next = resumeWith(run.ID)
 	return a.printOrder(result, "is cancelled")
 }
 
-// cancelWaiting cancels a run that is not recorded because it waits for places, or because no worker has come for it yet; unless that is so, it
-// returns missing.
+// cancelWaiting cancels a run that is not recorded because it waits for places, or because no worker has come for it yet; unless that is or was so,
+// it returns missing.
 func (a *app) cancelWaiting(ctx context.Context, home *local.Home, run string, by client.By, missing error) error {
 	waiting, err := home.Waits(ctx, run)
 	if err != nil {
@@ -62,14 +67,18 @@ func (a *app) cancelWaiting(ctx context.Context, home *local.Home, run string, b
 		if err := home.CancelQueued(ctx, waiting, by); err != nil {
 			return err
 		}
-		return a.printOrder(orderResult{Run: waiting.Run, Order: workflows.CancelUpdate}, "is cancelled before it began; nothing was read or written")
+		return a.printOrder(orderResult{Run: waiting.Run, Order: workflows.CancelUpdate, Changed: true}, "is cancelled before it began; nothing was read or written")
 	}
 	cancelled, err := home.CancelWaiting(ctx, run, by)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case !cancelled:
-		return missing
 	}
-	return a.printOrder(orderResult{Run: run, Order: workflows.CancelUpdate}, "is cancelled before it began; nothing was read or written")
+	if cancelled {
+		return a.printOrder(orderResult{Run: run, Order: workflows.CancelUpdate, Changed: true}, "is cancelled before it began; nothing was read or written")
+	}
+	off, err := home.CalledOff(ctx, run)
+	if err != nil || off == "" {
+		return cmp.Or(err, missing)
+	}
+	return a.printOrder(orderResult{Run: off, Order: workflows.CancelUpdate}, "is cancelled")
 }

@@ -99,7 +99,7 @@ func writeDeployed(w io.Writer, d *client.Deployed) error {
 		would, again = "would be ", "would be"
 	}
 	there := inText(d.Environment)
-	says := "is current already" + there + ": nothing changed"
+	says := "is current" + there + already(false)
 	switch {
 	case d.Changed && d.New && d.Before == 0:
 		says = would + "deployed" + there + ": the first version"

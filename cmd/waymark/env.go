@@ -73,7 +73,7 @@ func (a *app) setEnvironment(cmd *cobra.Command, r client.ValuesRequest, why str
 		}
 		return a.print(now, func(w io.Writer) error {
 			if !now.Changed {
-				_, err := fmt.Fprintf(w, "%s has these values already: nothing changed\n", now.Name)
+				_, err := fmt.Fprintf(w, "%s has these values%s\n", now.Name, already(now.Changed))
 				return err
 			}
 			return writeEnvironment(w, &now.Environment)

@@ -31,8 +31,8 @@ anchor elsewhere protects the log. For better protection, keep the log's key und
 		},
 	}
 	cmd.AddCommand(a.keysGenerateCommand(), a.keysPolicyCommand(),
-		a.keyOrderCommand("admit", "Admit a sealer's key, so that its entries count from now on", (*local.Home).AdmitKey),
-		a.keyOrderCommand("revoke", "Revoke a sealer's key; its earlier entries still count", (*local.Home).RevokeKey))
+		a.keyOrderCommand("admit", "admitted", "Admit a sealer's key, so that its entries count from now on", (*local.Home).AdmitKey),
+		a.keyOrderCommand("revoke", "revoked", "Revoke a sealer's key; its earlier entries still count", (*local.Home).RevokeKey))
 	return cmd
 }
 
@@ -103,7 +103,13 @@ auditors by another channel than the landscape, or send them its SHA-256, which 
 	}
 }
 
-func (a *app) keyOrderCommand(verb, short string, do func(*local.Home, context.Context, string, string) error) *cobra.Command {
+// keyOrdered is what an order about a key prints.
+type keyOrdered struct {
+	Key     string `json:"key"`
+	Changed bool   `json:"changed"` // else it was so already
+}
+
+func (a *app) keyOrderCommand(verb, done, short string, do func(*local.Home, context.Context, string, string) (bool, error)) *cobra.Command {
 	var why string
 	cmd := &cobra.Command{
 		Use:   verb + " KEY --why TEXT",
@@ -114,7 +120,16 @@ func (a *app) keyOrderCommand(verb, short string, do func(*local.Home, context.C
 			if err := whyGiven(why); err != nil {
 				return err
 			}
-			return a.existing(cmd.Context(), func(home *local.Home) error { return do(home, cmd.Context(), args[0], why) })
+			return a.existing(cmd.Context(), func(home *local.Home) error {
+				changed, err := do(home, cmd.Context(), args[0], why)
+				if err != nil {
+					return err
+				}
+				return a.print(keyOrdered{args[0], changed}, func(w io.Writer) error {
+					_, err := fmt.Fprintf(w, "key %s is %s%s\n", args[0], done, already(changed))
+					return err
+				})
+			})
 		},
 	}
 	whyFlag(cmd, &why)

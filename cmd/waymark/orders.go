@@ -27,20 +27,30 @@ func whyGiven(why string) error {
 
 // orderResult says what an order did.
 type orderResult struct {
-	Run   string `json:"run"`
-	Order string `json:"order"` // pause, continue, resume, cancel or resolve
-	Next  string `json:"next,omitempty"`
+	Run     string `json:"run"`
+	Order   string `json:"order"`   // pause, continue, resume, cancel or resolve
+	Changed bool   `json:"changed"` // else it was so already
+	Next    string `json:"next,omitempty"`
 }
 
 // printOrder says what an order did, and what comes next.
 func (a *app) printOrder(result orderResult, did string) error {
 	return a.print(result, func(w io.Writer) error {
+		did += already(result.Changed)
 		if result.Next != "" {
 			did += "; " + result.Next
 		}
 		_, err := fmt.Fprintf(w, "run %s %s\n", result.Run, did)
 		return err
 	})
+}
+
+// already follows what an order asks for, unless the order made it so: one that is given again is done, and not recorded.
+func already(changed bool) string {
+	if changed {
+		return ""
+	}
+	return " already: nothing changed"
 }
 
 // findRun returns the run that word means.

@@ -23,10 +23,11 @@ func (a *app) pauseCommand() *cobra.Command {
 				return err
 			}
 			return a.query(cmd.Context(), args[0], func(home *local.Home, run landscape.Run) error {
-				if err := home.Pause(cmd.Context(), run, a.by(why)); err != nil {
+				changed, err := home.Pause(cmd.Context(), run, a.by(why))
+				if err != nil {
 					return err
 				}
-				return a.printOrder(orderResult{Run: run.ID, Order: workflows.PauseUpdate, Next: resumeWith(run.ID)}, "is paused")
+				return a.printOrder(orderResult{Run: run.ID, Order: workflows.PauseUpdate, Changed: changed, Next: resumeWith(run.ID)}, "is paused")
 			})
 		},
 	}

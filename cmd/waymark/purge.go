@@ -204,6 +204,12 @@ func momentGiven(flag, word string) (at time.Time, err error) {
 	return at, wrongUsef("--%s %q is no moment: write a day as 2026-10-01, or a moment as 2026-10-01T06:00:00Z", flag, word)
 }
 
+// holdEnded is what `waymark hold end` prints.
+type holdEnded struct {
+	Hold    int64 `json:"hold"`
+	Changed bool  `json:"changed"` // else it had ended already
+}
+
 func (a *app) holdEndCommand() *cobra.Command {
 	var why string
 	cmd := &cobra.Command{
@@ -219,11 +225,12 @@ func (a *app) holdEndCommand() *cobra.Command {
 				return wrongUsef("%q is not the number of a hold: waymark hold list shows them", args[0])
 			}
 			return a.existing(cmd.Context(), func(home *local.Home) error {
-				if err := home.EndHold(cmd.Context(), id, a.by(why)); err != nil {
+				changed, err := home.EndHold(cmd.Context(), id, a.by(why))
+				if err != nil {
 					return err
 				}
-				return a.print(client.Hold{ID: id}, func(w io.Writer) error {
-					_, err := fmt.Fprintf(w, "hold %d has ended\n", id)
+				return a.print(holdEnded{id, changed}, func(w io.Writer) error {
+					_, err := fmt.Fprintf(w, "hold %d has ended%s\n", id, already(changed))
 					return err
 				})
 			})

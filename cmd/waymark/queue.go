@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"waymark/client"
 	"waymark/client/local"
 	"waymark/internal/text"
 	"waymark/landscape"
@@ -66,6 +65,13 @@ func (a *app) limitCommand() *cobra.Command {
 	return cmd
 }
 
+// limitSet is what `waymark limit set` prints.
+type limitSet struct {
+	Pool    string `json:"pool"` // pool:NAME
+	Places  int64  `json:"places"`
+	Changed bool   `json:"changed"` // else it had so many already
+}
+
 func (a *app) limitSetCommand() *cobra.Command {
 	var why string
 	cmd := &cobra.Command{
@@ -84,12 +90,13 @@ their places until they end.`,
 				return notPlaces(args[1])
 			}
 			return a.with(cmd.Context(), a.options(), func(home *local.Home) error {
-				if err := home.SetLimit(cmd.Context(), args[0], places, a.by(why)); err != nil {
+				changed, err := home.SetLimit(cmd.Context(), args[0], places, a.by(why))
+				if err != nil {
 					return err
 				}
 				pool := landscape.PoolGate(strings.TrimPrefix(args[0], landscape.PoolGate("")))
-				return a.print(client.Limit{Pool: pool, Places: places}, func(w io.Writer) error {
-					_, err := fmt.Fprintf(w, "places of %s: %d\n", pool, places)
+				return a.print(limitSet{pool, places, changed}, func(w io.Writer) error {
+					_, err := fmt.Fprintf(w, "places of %s: %d%s\n", pool, places, already(changed))
 					return err
 				})
 			})

@@ -122,9 +122,9 @@ func redeployText(d *client.Redeployed) string {
 	name, there := fmt.Sprintf("%s@%d", d.Pipeline, d.Version), inText(d.Environment)
 	switch {
 	case !d.Changed && d.Action == landscape.Retire:
-		return d.Pipeline + " is retired already" + there + ": nothing changed"
+		return d.Pipeline + " is retired" + there + already(false)
 	case !d.Changed:
-		return name + " is current already" + there + ": nothing changed"
+		return name + " is current" + there + already(false)
 	case d.Action == landscape.Retire:
 		return d.Pipeline + " is retired" + there + ": no run of it starts until it is restored; its current version stays " + name
 	case d.Action == landscape.Restore:

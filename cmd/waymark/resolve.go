@@ -58,7 +58,7 @@ func (d decision) check() error {
 }
 
 func (a *app) resolve(ctx context.Context, home *local.Home, run landscape.Run, effect string, d decision) error {
-	advice, err := home.Resolve(ctx, run, effect, d.applied, a.by(d.why))
+	done, err := home.Resolve(ctx, run, effect, d.applied, a.by(d.why))
 	if err != nil {
 		return err
 	}
@@ -66,5 +66,5 @@ func (a *app) resolve(ctx context.Context, home *local.Home, run landscape.Run, 
 	if d.notApplied {
 		did = "will write " + effect + " again"
 	}
-	return a.printOrder(orderResult{Run: run.ID, Order: "resolve", Next: adviceText(advice, run.ID)}, did)
+	return a.printOrder(orderResult{Run: run.ID, Order: "resolve", Changed: done.Changed, Next: adviceText(done.Advice, run.ID)}, did)
 }

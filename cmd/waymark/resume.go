@@ -73,9 +73,9 @@ func (a *app) resume(ctx context.Context, word string, o resumption) error {
 		case err != nil:
 			return err
 		case resumed.Continued != "":
-			return a.printOrder(orderResult{Run: run.ID, Order: workflows.ContinueUpdate}, "continues, in "+resumed.Continued)
+			return a.printOrder(orderResult{Run: run.ID, Order: workflows.ContinueUpdate, Changed: true}, "continues, in "+resumed.Continued)
 		case resumed.Execution == nil:
-			return a.printOrder(orderResult{Run: run.ID, Order: "resume"}, fmt.Sprintf("is %s already: nothing is left to do", resumed.Run.Status))
+			return a.printOrder(orderResult{Run: run.ID, Order: "resume"}, fmt.Sprintf("is %s", resumed.Run.Status))
 		}
 		return a.follow(ctx, resumed.Execution)
 	})

@@ -180,7 +180,7 @@ became of slots stays on record. A schedule of a document is deleted by deployin
 					return err
 				}
 				return a.print(s, func(w io.Writer) error {
-					_, err := fmt.Fprintf(w, "schedule %s is deleted; what became of its slots stays: waymark schedule grid %[1]s\n", s.ID)
+					_, err := fmt.Fprintf(w, "schedule %s is deleted%s; what became of its slots stays: waymark schedule grid %[1]s\n", s.ID, already(s.Changed))
 					return err
 				})
 			})

@@ -121,7 +121,7 @@ with the reason; resume --make-up, or backfill, gives them runs.`,
 					return err
 				}
 				return a.print(s, func(w io.Writer) error {
-					_, err := fmt.Fprintf(w, "schedule %s is paused; resume it: waymark schedule resume %[1]s\n", s.ID)
+					_, err := fmt.Fprintf(w, "schedule %s is paused%s; resume it: waymark schedule resume %[1]s\n", s.ID, already(s.Changed))
 					return err
 				})
 			})
@@ -134,7 +134,7 @@ with the reason; resume --make-up, or backfill, gives them runs.`,
 
 // resumed is what resuming a schedule did.
 type resumed struct {
-	client.Schedule
+	client.ScheduleOrder
 	MadeUp *client.SlotsAsked `json:"made_up"` // null if nothing is
 }
 
@@ -158,7 +158,7 @@ func (a *app) scheduleResumeCommand() *cobra.Command {
 					return err
 				}
 				return a.print(resumed{s, made}, func(w io.Writer) error {
-					if _, err := fmt.Fprintf(w, "schedule %s is resumed; next: slot %s at %s\n", s.ID, s.NextSlot, zoned(s.Next, s.Zone)); err != nil || made == nil {
+					if _, err := fmt.Fprintf(w, "schedule %s is resumed%s; next: slot %s at %s\n", s.ID, already(s.Changed), s.NextSlot, zoned(s.Next, s.Zone)); err != nil || made == nil {
 						return err
 					}
 					return writeAsked(w, made)

@@ -36,7 +36,19 @@ var asks = map[string]string{
 	"skip": "no run is wanted for",
 }
 
+// settledText says why a request changes nothing.
+func settledText(asked *client.SlotsAsked) string {
+	if len(asked.Others) == 0 {
+		return "no slot of " + asked.Schedule + " failed: nothing changed"
+	}
+	return fmt.Sprintf("taken care of already, nothing changed: %s of %s: %s", count(len(asked.Others), "slot"), asked.Schedule, names(asked.Others))
+}
+
 func writeAsked(w io.Writer, asked *client.SlotsAsked) error {
+	if len(asked.Slots) == 0 {
+		_, err := fmt.Fprintln(w, settledText(asked))
+		return err
+	}
 	would := ""
 	if asked.DryRun {
 		would = "would be asked for: "

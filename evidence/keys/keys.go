@@ -29,6 +29,12 @@ const (
 // ErrNone says that there is no key of a kind in a folder.
 var ErrNone = errors.New("no such key")
 
+// UnusableError is about a key that is there, and cannot be used.
+type UnusableError struct{ error }
+
+// Unwrap returns what is wrong.
+func (e *UnusableError) Unwrap() error { return e.error }
+
 // Key is a private key. Its Signer signs notes.
 type Key struct {
 	note.Signer
@@ -66,7 +72,11 @@ func Generate(folder string, kind Kind, name string) (Key, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return Key{}, fmt.Errorf("keys: %w", err)
 	}
-	if err := write(folder, kind, secret); err != nil {
+	err = write(folder, kind, secret)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return Key{}, fmt.Errorf("%s: %w, and no key is replaced; --keys names another folder", file(folder, kind), fs.ErrExist)
+	case err != nil:
 		return Key{}, fmt.Errorf("keys: %w", err)
 	}
 	return Load(folder, kind)
@@ -101,10 +111,17 @@ func SyncFolder(folder string) error {
 // file returns the path of a key.
 func file(folder string, kind Kind) string { return filepath.Join(folder, string(kind)+".key") }
 
-// Load reads the folder's key of a kind. The error wraps ErrNone if there is none. A key that others than its owner may read is refused.
-// Errors repeat nothing of it.
+// Load reads the folder's key of a kind. The error wraps ErrNone if there is none, and is an *UnusableError otherwise: a key that others than its owner
+// may read is refused. Errors repeat nothing of it.
 func Load(folder string, kind Kind) (Key, error) {
-	path := file(folder, kind)
+	key, err := load(file(folder, kind), kind)
+	if err != nil && !errors.Is(err, ErrNone) {
+		err = &UnusableError{err}
+	}
+	return key, err
+}
+
+func load(path string, kind Kind) (Key, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

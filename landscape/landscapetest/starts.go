@@ -87,6 +87,27 @@ func starts(t *testing.T, d landscape.Driver) {
 	require.NoError(t, log.CallOff(ctx, called("c")), "a repeat")
 
 	pagedStarts(t, landscape.NewReader(d))
+	foundStarts(t, log)
+}
+
+// foundStarts: a start is found by the beginning of its run's id, if no other run's begins like that.
+func foundStarts(t *testing.T, log *landscape.Log) {
+	for _, run := range []string{"bc", "cd"} {
+		require.NoError(t, log.Refuse(t.Context(), refused(landscape.Start{Run: run, Pipeline: "p", Params: "{}"}, "no such year")))
+	}
+	for prefix, run := range map[string]string{"a": "a", "bc": "bc", "cd": "cd"} {
+		last, err := log.LastStart(t.Context(), run)
+		require.NoError(t, err)
+		found, err := log.FindStart(t.Context(), prefix)
+		require.NoError(t, err, prefix)
+		require.Equal(t, last, found)
+	}
+	_, err := log.FindStart(t.Context(), "b")
+	require.ErrorAs(t, err, new(*landscape.AmbiguousError))
+	for _, unknown := range []string{"", "cdx", "d"} {
+		_, err = log.FindStart(t.Context(), unknown)
+		require.ErrorIs(t, err, landscape.ErrNotFound, unknown)
+	}
 }
 
 // refused is a start of which no run came.

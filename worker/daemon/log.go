@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -35,7 +36,11 @@ func (d *process) attest(ctx context.Context, opened *storage.Storage) (*evidenc
 	d.LogAnchors = o.Anchors
 	e, err := evidence.Open(ctx, opened.Log, o)
 	if err != nil {
-		return nil, fmt.Errorf("the log: %w", err)
+		err = fmt.Errorf("the log: %w", err)
+		if _, unusable := errors.AsType[*evidence.UnusableKeyError](err); unusable {
+			err = &UsageError{err}
+		}
+		return nil, err
 	}
 	if e.Unsealed != "" {
 		d.logger.Warn("runs have no entries in the log", "why", e.Unsealed)
