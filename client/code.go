@@ -36,6 +36,8 @@ const (
 	DependencyChanged   Code = "DEPENDENCY_CHANGED"    // a source, the plan, or what is stored of the run is not what it was when it began
 	DocumentChanged     Code = "DOCUMENT_CHANGED"      // the document's file is not what it was when the run began
 	DocumentMissing     Code = "DOCUMENT_MISSING"      // the document's file is gone
+	EventChainBroken    Code = "EVENT_CHAIN_BROKEN"    // lines are not the events that were written
+	SnapshotDiffers     Code = "SNAPSHOT_DIFFERS"      // events do not lead to the snapshot that they were compared with
 	EffectNotBlocked    Code = "EFFECT_NOT_BLOCKED"    // the effect is not blocked, or was resolved otherwise
 	NotExecuted         Code = "NOT_EXECUTED"          // nobody executes the run
 	NotExportable       Code = "NOT_EXPORTABLE"        // the run has not ended

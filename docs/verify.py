@@ -7,6 +7,7 @@ file. Without a policy, the key of the log is what the bundle itself says.
 """
 
 import base64
+import datetime
 import hashlib
 import json
 import re
@@ -222,8 +223,8 @@ class Zip:
         self.members.append(m)
         return length
 
-    def read(self, m, keep=False):
-        """Digests of the content and of the bytes in the zip, and the content if it is to be kept."""
+    def read(self, m, keep=False, use=None):
+        """Digests of the content and of the bytes in the zip, and the content if it is to be kept. use gets it piece by piece."""
         content, packed, crc, size, kept = hashlib.sha256(), hashlib.sha256(), 0, 0, []
         inflate = zlib.decompressobj(-15) if m.method else None
         left, position = m.packed, m.begin
@@ -247,12 +248,155 @@ class Zip:
                 refuse(size > m.size, m.name + ": its size is not %d" % m.size)
                 if keep:
                     kept.append(data)
+                if use:
+                    use(data)
         refuse(inflate and not inflate.eof or size != m.size, m.name + ": its size is not %d" % m.size)
         refuse(crc != m.crc, m.name + ": its CRC differs")
         return content.hexdigest(), packed.hexdigest(), b"".join(kept)
 
 
+# The history: events that follow from records, and what they add up to (bundle.md).
+
+KINDS = [(table, event, word, at, columns.split()) for table, event, word, at, columns in [
+    ("starts", "start.accepted", "", "accepted_us", "actor environment key pipeline schedule slot trigger why workflow"),
+    ("runs", "run.began", "", "started_us", "code document_sha256 environment link parent_run pipeline plan_sha256 run_id version"),
+    ("resumptions", "run.resumed", "", "at_us", "actor code epoch host was why"),
+    ("executions", "execution.began", "", "at_us", "epoch execution identity namespace principal schedule workflow"),
+    ("actions", "action.", "verb", "at_us", "actor seq why"),
+    ("chunks", "chunk.read", "", "read_us", "chunk file first_row fold pack rows source"),
+    ("source_ends", "source.ended", "", "ended_us", "chunks digests rows source"),
+    ("passages", "chunk.passed", "", "finished_us", "chunk lane rows source worker"),
+    ("errors", "rows.refused", "", "at_us", "chunk code lane node sent_to source"),
+    ("folds", "fold.done", "", "at_us", "chunk fold held_rows kind node out_rows source"),
+    ("batches", "batch.fired", "", "fired_us", "batch fold node path rows trigger"),
+    ("effects", "effect.", "state", "changed_us", "chunk fence sink source"),
+    ("effect_events", "effect.", "event", "at_us", "chunk fence sink source worker"),
+    ("artifacts", "output.published", "", "published_us", "bytes path rows sha256 sink"),
+    ("run_events", "run.", "event", "at_us", "detail seq"),
+    ("runs", "run.ended", "", "finished_us", "epoch reason status"),
+]]
+TABLES = {kind[0] for kind in KINDS}
+STATE = "bytes kind ordinal refused rows sha256 state".split()
+
+
+def canonical(value):
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+
+def typed(data, name, kind):
+    value = kind() if data.get(name) is None else data[name]
+    refuse(type(value) is not kind, "%s: it is not what its column holds" % name)
+    return value
+
+
+class History:
+    def __init__(self):
+        self.found, self.counted, self.states = [], {}, {}
+
+    def add(self, table, line):
+        try:
+            record = json.loads(line.decode("utf-8"))
+            whole = type(record) is dict and canonical(record).encode("utf-8") == line and record
+        except (ValueError, RecursionError):
+            whole = False
+        refuse(not whole, table + ": it is not the line of a record in canonical form")
+        for value in record.values():
+            refuse(not (value is None or type(value) is str or type(value) is int and -2**63 <= value < 2**63), table + ": no record has such a value")
+        for rank, (of, event, word, moment, columns) in enumerate(KINDS):
+            at = record.get(moment)
+            if of != table or at is None:
+                continue
+            refuse(type(at) is not int or not 0 <= at < 253402300800000000, table + ": it has no moment")
+            if word:
+                refuse(not re.fullmatch("[a-z_]+", typed(record, word, str)), table + ": it has no word")
+                event += record[word]
+            data = {c: record[c] for c in columns if c in record}
+            effect = canonical([record.get(c) for c in ("sink", "source", "chunk")]) if event.startswith("effect.") else None
+            if table == "errors":
+                same = self.counted.setdefault(canonical([at, data]), len(self.found))
+                if same < len(self.found):
+                    self.found[same][3]["rows"] += 1
+                    continue
+                data["rows"] = 1
+            elif table == "effects":
+                self.states[effect] = {c: record[c] for c in STATE if c in record}
+            self.found.append([at, rank, event, data, effect])
+
+    def events(self):
+        """The lines of the events."""
+        last = {}
+        for happened in self.found:
+            before = last.get(happened[4])
+            if happened[4] is None:
+                continue
+            after = lambda h: (KINDS[h[1]][0] != "effects", h[0])
+            if before is None or after(happened) >= after(before):
+                last[happened[4]] = happened
+        for effect, happened in last.items():
+            happened[3].update(self.states.get(effect, {}))
+        found = [h for h in self.found if KINDS[h[1]][0] != "effects" or last[h[4]] is h]
+        self.lines, self.sorted, prev = [], sorted(found, key=lambda h: h[:2]), ""
+        for seq, (at, _, event, data, _) in enumerate(self.sorted):
+            line = '{"seq":%d,"at":"%s","type":"%s","data":%s,"prev":"%s"}' % (seq, moment(at), event, canonical(data), prev)
+            self.lines.append(line)
+            prev = sha256(line.encode()).hex()
+        self.head = prev
+        return "".join(line + "\n" for line in self.lines).encode()
+
+    def snapshot(self):
+        """What the events add up to."""
+        run = {"run_id": "", "pipeline": "", "status": "", "reason": "", "resumed": 0, "began": "", "ended": ""}
+        sources, refused, barriers, sinks, outputs, effects = {}, {}, {}, {}, {}, {}
+        for at, _, event, data, effect in self.sorted:
+            text, number = lambda c: typed(data, c, str), lambda c: typed(data, c, int)
+            if event == "run.began":
+                run.update(run_id=text("run_id"), pipeline=text("pipeline"), status="running", began=moment(at))
+            elif event == "run.resumed":
+                run["resumed"] += 1
+            elif event == "run.ended":
+                run.update(status=text("status"), reason=text("reason"), ended=moment(at))
+            elif event in ("chunk.read", "source.ended"):
+                s = sources.setdefault(text("source"), {"source": text("source"), "chunks": 0, "rows": 0, "ended": False})
+                more, _ = number("rows"), number("chunks")
+                if event == "chunk.read":
+                    s["chunks"], s["rows"] = s["chunks"] + 1, s["rows"] + more
+                else:
+                    s["ended"] = True
+            elif event == "rows.refused":
+                names = [text(c) for c in ("node", "code", "sent_to")]
+                r = refused.setdefault("\0".join(names), {"node": names[0], "code": names[1], "sent_to": names[2], "rows": 0})
+                r["rows"] += number("rows")
+            elif event == "batch.fired":
+                b = barriers.setdefault(text("node"), {"node": text("node"), "batches": 0, "rows": 0})
+                b["batches"], b["rows"] = b["batches"] + 1, b["rows"] + number("rows")
+            elif event == "output.published":
+                outputs[text("sink")] = {"sink": text("sink"), "path": text("path"), "bytes": number("bytes"), "rows": number("rows"), "sha256": text("sha256"), "published": moment(at)}
+            elif effect:
+                effects[effect] = [text("sink"), text("source"), number("chunk"), text("state"), text("kind"), [number(c) for c in ("rows", "bytes", "refused")]]
+        for sink, _, _, state, kind, counts in effects.values():
+            s = sinks.setdefault(sink, {"sink": sink, "parts": 0, "rows": 0, "bytes": 0, "refused": 0, "open": 0})
+            if state != "finalized":
+                s["open"] += 1
+            elif kind == "write":
+                s["parts"] += 1
+                for name, more in zip(("rows", "bytes", "refused"), counts):
+                    s[name] += more
+        lists = {name: [of[key] for key in sorted(of)] for name, of in
+                 [("sources", sources), ("refused", refused), ("barriers", barriers), ("sinks", sinks), ("outputs", outputs)]}
+        return one_form({"run": run, **lists, "events": len(self.lines), "head": self.head})
+
+
+def moment(at):
+    return (datetime.datetime(1970, 1, 1) + datetime.timedelta(microseconds=at)).isoformat(timespec="microseconds") + "Z"
+
+
 # Checks.
+
+
+def one_form(value):
+    """JSON without white space, with a line end."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return (text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029") + "\n").encode("utf-8", "replace")
 
 
 def strict(text, what, shape):
@@ -267,11 +411,10 @@ def strict(text, what, shape):
 
     try:
         value = json.loads(text.decode("utf-8"))
-        again = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        again = one_form(value)
     except (ValueError, RecursionError):
         raise Refused(what + ": it is not JSON")
-    again = again.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029") + "\n"
-    refuse(not check(value, shape) or again.encode("utf-8", "replace") != text, what + ": it is not in the strict form")
+    refuse(not check(value, shape) or again != text, what + ": it is not in the strict form")
     return value
 
 
@@ -281,9 +424,26 @@ STATEMENT = {"_type": str, "subject": [{"name": str, "digest": {"sha256": str}}]
 MANIFEST = {"bundle": int, "gaps": [{"what": str, "why": str}], "members": [{"name": str, "bytes": int, "sha256": str, "packed": str}], "payloads": str}
 
 
+class Lines:
+    """Gives the lines of a table to a history. What is wrong with them is kept for a later check."""
+
+    def __init__(self, history, table):
+        self.history, self.table, self.rest, self.bad = history, table, b"", None
+
+    def __call__(self, data):
+        try:
+            *lines, self.rest = (self.rest + data).split(b"\n")
+            refuse(len(self.rest) > 16 << 20, self.table + ": a line is too long")
+            for line in [] if self.bad else lines:
+                self.history.add(self.table, line)
+        except Refused as reason:
+            self.bad = self.bad or reason
+
+
 class Bundle:
     def __init__(self, file, trusted):
         self.file, self.trusted, self.kept, self.bad, self.origin = file, trusted, {}, None, ""
+        self.happened, self.lines, self.digests = History(), [], {}
 
     def form(self):
         self.zip = Zip(self.file)
@@ -319,7 +479,11 @@ class Bundle:
             refuse(i >= len(listed) or listed[i]["name"] != m.name, m.name + ": it is not the next member of the manifest")
             keep = m.name == "record/runs.ndjson" or m.name.startswith("log/")
             refuse(keep and m.size > 16 << 20, m.name + ": it is too large")
-            content, packed, kept = self.zip.read(m, keep)
+            table = m.name[len("record/"):-len(".ndjson")] if m.name.startswith("record/") and m.name.endswith(".ndjson") else ""
+            if table in TABLES:
+                self.lines.append(Lines(self.happened, table))
+            content, packed, kept = self.zip.read(m, keep, self.lines[-1] if table in TABLES else None)
+            self.digests[m.name] = content
             refuse(m.size != listed[i]["bytes"] or content != listed[i]["sha256"], m.name + ": its SHA-256 is not that of the manifest")
             refuse(packed != listed[i]["packed"], m.name + ": its bytes in the zip are not those of the manifest")
             if keep:
@@ -389,6 +553,13 @@ class Bundle:
         refuse(run["document_sha256"] != self.said["document"] or sha256(text.encode()).hex() != self.said["document"], "record/runs.ndjson: it has another document")
         refuse(run["plan_sha256"] != self.said["plan"] or sha256(plan.encode()).hex() != self.said["plan"], "record/runs.ndjson: it has another plan")
 
+    def history(self):
+        for lines in self.lines:
+            refuse(lines.bad, str(lines.bad))
+            refuse(lines.rest, lines.table + ": its last line has no end")
+        refuse(sha256(self.happened.events()).hex() != self.digests.get("events.ndjson"), "events.ndjson: the records give other events")
+        refuse(sha256(self.happened.snapshot()).hex() != self.digests.get("snapshot.json"), "snapshot.json: the events add up to another")
+
     def payloads(self):
         refuse(self.bad, "%s: its SHA-256 is not its name" % self.bad)
 
@@ -411,6 +582,7 @@ CHECKS = [
     ("members", "no bit of any member has changed since the export, and no member is missing or added", "that what was not exported does not exist"),
     ("log", "the run began before the head of the log was signed, and the log accepted the keys that signed the bundle and the run's entry", "that the head is the newest, or that no key was revoked later"),
     ("document", "the document and the plan have the digests that the run's record and the signed statement name", "that the document is correct"),
+    ("history", "the events follow from the records, and the snapshot is what the events add up to", "that the records are true"),
     ("payloads", "each payload is the bytes whose SHA-256 is its name", "that the source told the truth"),
 ]
 

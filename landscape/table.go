@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"waymark/seal"
 )
 
 // Table is the shape of one kind of record, as its tags say: `db:"name"` with the options
@@ -106,6 +108,19 @@ func (t *Table) AppendValues(dst []any, r Record) []any {
 		dst = append(dst, t.Columns[i].value(v))
 	}
 	return dst
+}
+
+// AppendLine appends r as one line without a line end: the canonical form of an object that has the table as "table" and every column by its name,
+// texts portable, bytes as lower-case hex digits.
+func (t *Table) AppendLine(dst []byte, r Record) []byte {
+	members := make([]seal.Member, 0, len(t.Columns)+1)
+	for i, value := range t.AppendValues(nil, r) {
+		if text, ok := value.(string); ok {
+			value = PortableText(text)
+		}
+		members = append(members, seal.Member{Name: t.Columns[i].Name, Value: value})
+	}
+	return seal.AppendLine(dst, t.Name, members)
 }
 
 func (c *Column) value(record reflect.Value) any {

@@ -15,9 +15,9 @@ import (
 	"waymark/evidence/keys"
 	"waymark/evidence/strictzip"
 	"waymark/landscape"
+	"waymark/landscape/history"
 	"waymark/payload"
 	"waymark/pipeline"
-	rowseal "waymark/seal"
 )
 
 // Options say what goes into a bundle.
@@ -39,7 +39,7 @@ func Export(ctx context.Context, to io.Writer, log *landscape.Reader, store *pay
 		zip: strictzip.NewWriter(to), log: log.Marked(), store: store, run: run, options: o,
 		manifest: &Manifest{Bundle: formVersion, Gaps: []Gap{}, Payloads: o.Payloads},
 	}
-	for _, write := range []func(context.Context) error{e.mime, e.proofs, e.payloads, e.readme, e.records, e.sign} {
+	for _, write := range []func(context.Context) error{e.mime, e.events, e.proofs, e.payloads, e.readme, e.records, e.snapshot, e.sign} {
 		if err := write(ctx); err != nil {
 			return nil, fmt.Errorf("export run %s: %w", run.ID, err)
 		}
@@ -54,6 +54,7 @@ type export struct {
 	run      landscape.Run
 	options  Options
 	manifest *Manifest
+	happened []history.Event
 }
 
 // add writes a member. Members come in the order of their names, but for the first and the last two.
@@ -82,6 +83,27 @@ func (e *export) mime(context.Context) error { return e.addText(mimeName, mime) 
 var readme string
 
 func (e *export) readme(context.Context) error { return e.addText(readmeName, readme) }
+
+// events adds what happened in the run.
+func (e *export) events(ctx context.Context) (err error) {
+	if e.happened, err = history.Of(ctx, e.log, e.run.ID); err != nil {
+		return err
+	}
+	return e.add(eventsName, func(w io.Writer) error { return history.Write(w, e.happened) })
+}
+
+// snapshot adds what the events add up to.
+func (e *export) snapshot(context.Context) error {
+	s, err := history.Fold(e.happened)
+	if err != nil {
+		return err
+	}
+	text, err := s.Encode()
+	if err != nil {
+		return err
+	}
+	return e.addText(snapshotName, string(text))
+}
 
 // proofs adds the entries of the log.
 func (e *export) proofs(ctx context.Context) error {
@@ -193,7 +215,7 @@ func (e *export) records(ctx context.Context) error {
 			return false
 		})
 		if err == nil && some {
-			err = e.add(recordFolder+t.Name+".ndjson", func(w io.Writer) error { return e.table(ctx, w, t) })
+			err = e.add(recordFolder+t.Name+recordSuffix, func(w io.Writer) error { return e.table(ctx, w, t) })
 		}
 		if err != nil {
 			return err
@@ -207,11 +229,7 @@ func (e *export) table(ctx context.Context, to io.Writer, t *landscape.Table) er
 	var line []byte
 	var failed error
 	err := e.log.Read(ctx, t.Zero(), landscape.Query{Prefix: []any{e.run.ID}}, func(r landscape.Record) bool {
-		members := make([]rowseal.Member, 0, len(t.Columns)+1)
-		for i, value := range t.AppendValues(nil, r) {
-			members = append(members, rowseal.Member{Name: t.Columns[i].Name, Value: value})
-		}
-		line = append(rowseal.AppendLine(line[:0], t.Name, members), '\n')
+		line = append(t.AppendLine(line[:0], r), '\n')
 		_, failed = w.Write(line)
 		return failed == nil
 	})

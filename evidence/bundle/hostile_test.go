@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -20,6 +21,10 @@ import (
 	"waymark/evidence/keys"
 	"waymark/evidence/strictzip"
 )
+
+const chunksFile = "record/chunks.ndjson"
+
+var moments = regexp.MustCompile(`"read_us":(\d+)`)
 
 // parts is a bundle taken apart.
 type parts struct {
@@ -202,13 +207,13 @@ var hostile = []struct {
 
 	{"another size", true, func(_ *testing.T, p *parts, _ *scene) {
 		p.lie = func(m *bundle.Manifest) { m.Members[1].Bytes++ }
-	}, "members: log/000000000000.entry: "},
+	}, "members: events.ndjson: "},
 	{"another digest", true, func(_ *testing.T, p *parts, _ *scene) {
 		p.lie = func(m *bundle.Manifest) { m.Members[1].SHA256 = m.Members[2].SHA256 }
-	}, "members: log/000000000000.entry: its SHA-256 is not"},
+	}, "members: events.ndjson: its SHA-256 is not"},
 	{"another digest in the zip", true, func(_ *testing.T, p *parts, _ *scene) {
 		p.lie = func(m *bundle.Manifest) { m.Members[1].Packed = m.Members[2].Packed }
-	}, "members: log/000000000000.entry: its bytes in the zip"},
+	}, "members: events.ndjson: its bytes in the zip"},
 	{"another version", true, func(_ *testing.T, p *parts, _ *scene) {
 		p.lie = func(m *bundle.Manifest) { m.Bundle = 2 }
 	}, "statement: manifest.json: it has version 2"},
@@ -223,6 +228,27 @@ var hostile = []struct {
 			}
 		}
 	}, "payloads: payloads/"},
+	{"another event", true, func(_ *testing.T, p *parts, _ *scene) { p.replace("events.ndjson", "chunk.read", "chunk.lost") }, "history: events.ndjson: "},
+	{"no events", true, func(_ *testing.T, p *parts, _ *scene) { p.remove("events.ndjson") }, "history: events.ndjson: "},
+	{"another snapshot", true, func(_ *testing.T, p *parts, _ *scene) { p.replace("snapshot.json", `"failed"`, `"completed"`) }, "history: snapshot.json: "},
+	{"a record less", true, func(_ *testing.T, p *parts, _ *scene) {
+		_, p.contents[chunksFile], _ = strings.Cut(p.contents[chunksFile], "\n")
+	}, "history: events.ndjson: "},
+	{"a record with white space", true, func(_ *testing.T, p *parts, _ *scene) { p.replace(chunksFile, `{"`, `{ "`) }, "history: chunks: "},
+	{"records with CRLF", true, func(_ *testing.T, p *parts, _ *scene) {
+		p.contents[chunksFile] = strings.ReplaceAll(p.contents[chunksFile], "\n", "\r\n")
+	}, "history: chunks: "},
+	{"records without a line end", true, func(_ *testing.T, p *parts, _ *scene) {
+		p.contents[chunksFile] = strings.TrimSuffix(p.contents[chunksFile], "\n")
+	}, "history: "},
+	{"a record of no columns", true, func(_ *testing.T, p *parts, _ *scene) { p.contents[chunksFile] = "[]\n" }, "history: chunks: "},
+	{"a number too large", true, func(_ *testing.T, p *parts, _ *scene) { p.replace(chunksFile, `"blank":`, `"blank":99999999999999999999`) }, "history: chunks: "},
+	{"a moment that is a text", true, func(_ *testing.T, p *parts, _ *scene) {
+		p.contents[chunksFile] = moments.ReplaceAllString(p.contents[chunksFile], `"read_us":"$1"`)
+	}, "history: chunks: "},
+	{"a moment beyond all calendars", true, func(_ *testing.T, p *parts, _ *scene) {
+		p.contents[chunksFile] = moments.ReplaceAllString(p.contents[chunksFile], `"read_us":253402300800000000`)
+	}, "history: chunks: "},
 	{"another document", true, func(_ *testing.T, p *parts, _ *scene) { p.replace(runFile, "name: bird-strikes", "name: word-strikes") }, "document: record/runs.ndjson: "},
 	{"another plan", true, func(_ *testing.T, p *parts, _ *scene) { p.replace(runFile, `"plan":"{}"`, `"plan":"{ }"`) }, "document: record/runs.ndjson: "},
 	{"another status", true, func(_ *testing.T, p *parts, _ *scene) { p.replace(runFile, `"failed"`, `"completed"`) }, "document: record/runs.ndjson: it is about another run"},

@@ -41,10 +41,14 @@ const formVersion = 1
 const (
 	mimeName     = "mimetype"
 	readmeName   = "readme.txt"
+	eventsName   = "events.ndjson"
+	snapshotName = "snapshot.json"
 	manifestName = "manifest.json"
 	envelopeName = "manifest.dsse.json"
 	logFolder    = "log/"
 	recordFolder = "record/"
+	recordSuffix = ".ndjson"
+	runsName     = recordFolder + "runs" + recordSuffix
 	packFolder   = "payloads/"
 
 	mime = "application/vnd.waymark.bundle"

@@ -13,6 +13,7 @@ import (
 
 	"waymark/evidence"
 	"waymark/evidence/strictzip"
+	"waymark/landscape/history"
 )
 
 // Report is what a verification of a bundle found.
@@ -48,6 +49,7 @@ var checks = []struct {
 	{Check{Name: "members", Proves: "no bit of any member has changed since the export, and no member is missing or added", Not: "that what was not exported does not exist"}, (*verification).membersAre},
 	{Check{Name: "log", Proves: "the run began before the head of the log was signed, and the log accepted the keys that signed the bundle and the run's entry", Not: "that the head is the newest, or that no key was revoked later"}, (*verification).inLog},
 	{Check{Name: "document", Proves: "the document and the plan have the digests that the run's record and the signed statement name", Not: "that the document is correct"}, (*verification).document},
+	{Check{Name: "history", Proves: "the events follow from the records, and the snapshot is what the events add up to", Not: "that the records are true"}, (*verification).historyFollows},
 	{Check{Name: "payloads", Proves: "each payload is the bytes whose SHA-256 is its name", Not: "that the source told the truth"}, (*verification).payloadsAre},
 }
 
@@ -56,7 +58,7 @@ var checks = []struct {
 // is in the report.
 func Verify(file io.ReaderAt, size int64, key string) (*Report, error) {
 	from := &failing{ReaderAt: file}
-	v := &verification{file: from, size: size, key: key, kept: map[string][]byte{}, Report: &Report{Gaps: []Gap{}}}
+	v := &verification{file: from, size: size, key: key, kept: map[string][]byte{}, digests: map[string]string{}, events: history.NewDerivation(), Report: &Report{Gaps: []Gap{}}}
 	for _, check := range checks {
 		problem := check.do(v)
 		if from.err != nil {
@@ -97,6 +99,9 @@ type verification struct {
 	manifest Manifest
 	kept     map[string][]byte // members that later checks read
 	badName  string            // a payload that is not what its name says
+	digests  map[string]string // of all members, by name
+	events   *history.Derivation
+	badLine  error // of a record from which events should follow
 }
 
 // form reads the zip.
@@ -196,18 +201,17 @@ func (v *verification) membersAre() error {
 }
 
 func (v *verification) member(m strictzip.Member, want Member) error {
-	var kept *bytes.Buffer
-	if limit := keepsUpTo(m.Name); limit > 0 {
-		if m.Size > limit {
-			return fmt.Errorf("%s: %d bytes are too many", m.Name, m.Size)
-		}
-		kept = new(bytes.Buffer)
+	limit := keepsUpTo(m.Name)
+	if limit > 0 && m.Size > limit {
+		return fmt.Errorf("%s: %d bytes are too many", m.Name, m.Size)
 	}
+	var kept bytes.Buffer
 	d, err := v.zip.Read(m, func(r io.Reader) error {
-		if kept == nil {
-			return nil
+		if limit > 0 {
+			r = io.TeeReader(r, &kept)
 		}
-		_, err := io.Copy(kept, r)
+		v.derive(m.Name, r)
+		_, err := io.Copy(io.Discard, r)
 		return err
 	})
 	content := hex.EncodeToString(d.Content[:])
@@ -223,7 +227,8 @@ func (v *verification) member(m strictzip.Member, want Member) error {
 	case hex.EncodeToString(d.Packed[:]) != want.Packed:
 		return fmt.Errorf("%s: its bytes in the zip are not those of the manifest", m.Name)
 	}
-	if kept != nil {
+	v.digests[m.Name] = content
+	if limit > 0 {
 		v.kept[m.Name] = kept.Bytes()
 	}
 	if strings.HasPrefix(m.Name, packFolder) && m.Name != packName(content) && v.badName == "" {
@@ -235,7 +240,7 @@ func (v *verification) member(m strictzip.Member, want Member) error {
 // keepsUpTo returns how long a member may be that later checks read; 0 if none does.
 func keepsUpTo(name string) uint64 {
 	switch {
-	case name == recordFolder+"runs.ndjson":
+	case name == runsName:
 		return maxRecord
 	case strings.HasSuffix(name, ".entry"):
 		return maxEntry
@@ -299,7 +304,7 @@ func (v *verification) proofs() (proofs []evidence.Proof, err error) {
 
 // document compares the record of the run with the statement.
 func (v *verification) document() error {
-	const name = recordFolder + "runs.ndjson"
+	const name = runsName
 	var run struct {
 		Table          string `json:"table"`
 		ID             string `json:"run_id"`

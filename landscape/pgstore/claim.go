@@ -58,10 +58,10 @@ func inOrder(c landscape.Claims) claims {
 	tokens := make([]landscape.Token, len(order))
 	for at, i := range order {
 		token := c.Tokens[i]
-		hashes[at], sources[at], lanes[at], rows[at] = c.Hashes[i][:], encode(token.Source), token.Lane, token.Row
+		hashes[at], sources[at], lanes[at], rows[at] = c.Hashes[i][:], landscape.PortableText(token.Source), token.Lane, token.Row
 		tokens[at] = token
 	}
-	return claims{args: []any{encode(c.Run), encode(c.Node), encode(c.Field), hashes, sources, lanes, rows}, tokens: tokens}
+	return claims{args: []any{landscape.PortableText(c.Run), landscape.PortableText(c.Node), landscape.PortableText(c.Field), hashes, sources, lanes, rows}, tokens: tokens}
 }
 
 func claim(ctx context.Context, tx pgx.Tx, guard *landscape.Guard, c claims) (map[landscape.Token]landscape.Token, error) {
@@ -95,7 +95,7 @@ func enter(ctx context.Context, tx pgx.Tx, guard *landscape.Guard, c claims) (in
 	var queue pgx.Batch
 	held := holds(landscape.Tx{Guard: guard})
 	for _, h := range held {
-		queue.Queue(holdSQL, encode(h.run), h.alone)
+		queue.Queue(holdSQL, landscape.PortableText(h.run), h.alone)
 	}
 	queue.Queue(claimSQL, c.args...)
 	results := tx.SendBatch(ctx, &queue)

@@ -96,14 +96,16 @@ func apply(ctx context.Context, tx pgx.Tx, b landscape.Tx, inserts []*insert) er
 // appendSQL appends an entry to the log, and holds the log's head until the transaction ends: it is the last statement of all.
 const appendSQL = `select append_log($1, $2, $3)`
 
-func appended(e landscape.LogEntry) []any { return []any{encode(e.About), encode(e.Entry), e.Leaf} }
+func appended(e landscape.LogEntry) []any {
+	return []any{landscape.PortableText(e.About), landscape.PortableText(e.Entry), e.Leaf}
+}
 
 // send holds the runs of a landscape.Tx, inserts, moves and, if nothing is to be checked before that, appends, in one round trip.
 func send(ctx context.Context, tx pgx.Tx, b landscape.Tx, inserts []*insert) error {
 	var queue pgx.Batch
 	held := holds(b)
 	for _, h := range held {
-		queue.Queue(holdSQL, encode(h.run), h.alone)
+		queue.Queue(holdSQL, landscape.PortableText(h.run), h.alone)
 	}
 	for _, i := range inserts {
 		queue.Queue(i.sql, i.arrays...)

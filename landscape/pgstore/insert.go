@@ -64,7 +64,7 @@ func (i *insert) columns(first int) []any {
 	for at, c := range i.table.Columns[:first] {
 		switch i.kinds[c.Name] {
 		case texts:
-			arrays[at] = array(i.records, at, encode)
+			arrays[at] = array(i.records, at, landscape.PortableText)
 		case numbers:
 			arrays[at] = array(i.records, at, func(n int64) int64 { return n })
 		case blobs:

@@ -32,7 +32,7 @@ func (s *Store) Sweep(ctx context.Context, run string, deep bool) (found []lands
 func findings(ctx context.Context, tx pgx.Tx, run string, checks []sweep.Check) ([]landscape.Finding, error) {
 	var found []landscape.Finding
 	for _, c := range checks {
-		some, err := ask(ctx, tx, encode(run), c)
+		some, err := ask(ctx, tx, landscape.PortableText(run), c)
 		if err != nil {
 			return nil, fmt.Errorf("sweep: %s: %w", c.Name, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -65,6 +66,7 @@ func TestTimeouts(t *testing.T) {
 			t.Parallel()
 			r := &record{inprocess.New(t)}
 			ticked := make(chan struct{})
+			tick := sync.OnceFunc(func() { close(ticked) })
 			r.Planner = wrapping{r.Planner, 1, func(source plugin.Source) plugin.Source { return idle{source, ticked} }}
 			var rest strings.Builder
 			for i := range others(policy) {
@@ -75,7 +77,7 @@ func TestTimeouts(t *testing.T) {
 				env.SetOnActivityStartedListener(func(_ *sdk.Info, _ context.Context, args converter.EncodedValues) {
 					var in activities.FoldInput
 					if args.Get(&in) == nil && in.Kind == activities.FoldTick && in.Barrier == "clock" {
-						close(ticked)
+						tick()
 					}
 				})
 			})

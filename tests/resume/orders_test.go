@@ -93,7 +93,7 @@ func TestAPausedRunBeginsNothing(t *testing.T) {
 			}))
 			require.True(t, p.over.Load())
 			require.LessOrEqual(t, p.reads.Load(), int64(1), "chunks that were read, but for one that was asked for before")
-			require.Zero(t, p.folds.Load(), "deadlines that were acted on, and barriers that were emptied")
+			require.LessOrEqual(t, p.folds.Load(), int64(1), "deadlines that were acted on, and barriers that were emptied, but for one that was asked for before")
 			require.Equal(t, 1, b.count("paused", "actions", `verb="pause" actor="ann" why="to look"`))
 			require.Equal(t, 1, b.count("paused", "actions", `verb="continue" actor="ben" why="seen"`))
 			b.sound("paused")

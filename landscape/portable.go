@@ -1,0 +1,32 @@
+package landscape
+
+import (
+	"encoding/hex"
+	"strings"
+	"unicode/utf8"
+)
+
+// TextEscape begins two hex digits: a byte of a portable text that no UTF-8 has. It is the picture of the character ESC.
+const TextEscape = "␛"
+
+// PortableText returns a text as UTF-8 without NUL, as Postgres and JSON can hold it. What is neither comes with file names and with
+// messages of others: each such byte, and each byte of an escape, becomes an escape. All other texts are themselves.
+func PortableText(text string) string {
+	if utf8.ValidString(text) && !strings.ContainsAny(text, "\x00"+TextEscape) {
+		return text
+	}
+	var b strings.Builder
+	for text != "" {
+		r, size := utf8.DecodeRuneInString(text)
+		piece := text[:size]
+		text = text[size:]
+		if r != 0 && piece != TextEscape && (r != utf8.RuneError || size > 1) {
+			b.WriteString(piece)
+			continue
+		}
+		for _, c := range []byte(piece) {
+			b.WriteString(TextEscape + hex.EncodeToString([]byte{c}))
+		}
+	}
+	return b.String()
+}
