@@ -242,7 +242,9 @@ var hostile = []struct {
 		p.contents[chunksFile] = strings.TrimSuffix(p.contents[chunksFile], "\n")
 	}, "history: "},
 	{"a record of no columns", true, func(_ *testing.T, p *parts, _ *scene) { p.contents[chunksFile] = "[]\n" }, "history: chunks: "},
-	{"a number too large", true, func(_ *testing.T, p *parts, _ *scene) { p.replace(chunksFile, `"blank":`, `"blank":99999999999999999999`) }, "history: chunks: "},
+	{"a number too large", true, func(_ *testing.T, p *parts, _ *scene) {
+		p.replace(chunksFile, `"blank":`, `"blank":99999999999999999999`)
+	}, "history: chunks: "},
 	{"a moment that is a text", true, func(_ *testing.T, p *parts, _ *scene) {
 		p.contents[chunksFile] = moments.ReplaceAllString(p.contents[chunksFile], `"read_us":"$1"`)
 	}, "history: chunks: "},
