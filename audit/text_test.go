@@ -12,7 +12,7 @@ import (
 // TestReportCounts holds that what there is one of is said so.
 func TestReportCounts(t *testing.T) {
 	for want, report := range map[string]audit.Report{
-		"run r (empty): 0 rows in 0 chunks and 0 outputs read again, 0 hashes compared: everything recorded is true\n": {Status: "empty"},
+		"run r (empty): 0 rows in 0 chunks and 0 outputs read again, 0 hashes compared: everything that can be computed again is true\n": {Status: "empty"},
 		"run r (completed): 1 row in 1 chunk and 1 output read again, 1 fold taken again, 1 hash compared: 1 problem\n": {
 			Status: "completed", Rows: 1, Chunks: 1, Artifacts: 1, Folds: 1, Hashes: 1, Problems: make([]audit.Problem, 1),
 		},

@@ -28,6 +28,7 @@ type Report struct {
 	More       bool      `json:"more,omitempty"`  // there are more problems than Problems lists
 	Checked    []Check   `json:"checked"`         // what was compared, in the order in which it was
 	NotChecked []Check   `json:"not_checked"`     // what was not, and why; empty, not nil, if all that can be compared was
+	Believed   string    `json:"believed"`        // the sentence Believed
 	Notes      []string  `json:"notes,omitempty"`
 
 	purged []Problem // payloads that were purged: what hangs on them cannot be looked at again
@@ -79,6 +80,9 @@ const (
 	SealBroken       = "seal_broken"       // what is recorded is not what was sealed
 )
 
+// Believed is what no verification can find wrong, for people. docs/landscape.md has the columns.
+const Believed = "who did something, when and why, how the run began, and what other runs did (waymark log check compares its beginning with the log)"
+
 // maxProblems bounds a report: what is wrong in a thousand places needs no longer list.
 const maxProblems = 1000
 
@@ -105,7 +109,7 @@ func (a *Auditor) VerifyWith(ctx context.Context, id string, options VerifyOptio
 	v := &verification{
 		Auditor: a, options: options, fed: map[string]map[landscape.ChunkKey]bool{}, recomputed: map[landscape.ChunkKey]bool{}, indexed: map[landscape.ChunkKey]bool{},
 		firsts: firsts.New(""), progress: new(progress),
-		report: &Report{Run: id, Problems: []Problem{}, Checked: []Check{}, NotChecked: []Check{}},
+		report: &Report{Run: id, Problems: []Problem{}, Checked: []Check{}, NotChecked: []Check{}, Believed: Believed},
 	}
 	defer func() { err = errors.Join(err, v.firsts.Close()) }()
 	if err := v.verifyAll(ctx, id); err != nil && !v.endsEarly(ctx, err) {

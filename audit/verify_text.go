@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// WriteText writes the report for people: problems, a verdict, and what was compared and what was not.
+// WriteText writes the report for people: problems, a verdict, what was compared, what was not, and what cannot be.
 func (r *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
 	for _, problem := range r.Problems {
@@ -24,6 +24,9 @@ func (r *Report) WriteText(w io.Writer) error {
 		plural(r.Chunks, "chunk"), plural(int64(r.Artifacts), "output"), folds, plural(r.Hashes, "hash"), r.verdict())
 	writeChecks(&b, "compared", r.Checked)
 	writeChecks(&b, "not checked", r.NotChecked)
+	if r.Believed != "" {
+		fmt.Fprintf(&b, "believed: %s\n", r.Believed)
+	}
 	for _, note := range r.Notes {
 		fmt.Fprintf(&b, "note: %s\n", escape(note))
 	}
@@ -31,7 +34,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	return err
 }
 
-// verdict says everything only if everything was compared.
+// verdict says everything only if everything was compared that can be.
 func (r *Report) verdict() string {
 	switch {
 	case r.More:
@@ -41,7 +44,7 @@ func (r *Report) verdict() string {
 	case len(r.NotChecked) > 0:
 		return "everything that was compared is true; not everything was"
 	default:
-		return "everything recorded is true"
+		return "everything that can be computed again is true"
 	}
 }
 

@@ -93,6 +93,18 @@ func TestAttacks(t *testing.T) {
 		"38 a guard is disabled, a document changed, the guard put back": {
 			statements: []string{`update runs set document_sha256 = '` + strings.Repeat("0", 64) + `' where run_id = 'r2'`}, want: []string{"run r2: is recorded with another pipeline or document"},
 		},
+		"23 a document is changed, and not its digest": {
+			statements: []string{`update runs set document = document || ' ' where run_id = 'r2'`}, want: []string{"run r2: is recorded with the right document_sha256, and its document hashes to "},
+		},
+		"26 somebody else began a run": {
+			statements: []string{`update runs set actor = 'eve' where run_id = 'r2'`}, want: []string{`run r2: is recorded as begun by "eve" (`},
+		},
+		"26 a run came of something else": {
+			statements: []string{`update runs set trigger = 'schedule' where run_id = 'r2'`}, want: []string{`(schedule), and its entry says somebody else`},
+		},
+		"30 a run began a day earlier": {
+			statements: []string{`update runs set started_us = started_us - 86400000000 where run_id = 'r2'`}, want: []string{"run r2: is recorded as begun at ", ", and its entry says "},
+		},
 		"an entry is changed": {
 			statements: []string{`update log set entry = replace(entry, 'r2', 'r8') where position = 3`}, want: []string{"entry 3: does not count: its leaf"},
 		},

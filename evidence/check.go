@@ -293,18 +293,19 @@ func (c *checker) runs(ctx context.Context) error {
 	}
 	before := newOlder()
 	var unknown []string
-	err := c.log.RunHeads(ctx, func(run landscape.RunHead) bool {
-		s, known := c.began[run.ID]
-		switch {
-		case !known:
-			before.add(run.ID)
-			unknown = append(unknown, run.ID)
-		case s.Pipeline != run.Pipeline || s.Document != run.DocumentSHA256:
-			c.problem("run "+run.ID, "is recorded with another pipeline or document than its entry says")
-		default:
+	err := landscape.Each(ctx, c.log, func(run landscape.Beginning) bool {
+		s, known := c.began[run.Run]
+		if !known {
+			before.add(run.Run)
+			unknown = append(unknown, run.Run)
+			return true
+		}
+		if wrong := s.differs(run); wrong != "" {
+			c.problem("run "+run.Run, "%s", wrong)
+		} else {
 			c.Runs++
 		}
-		delete(c.began, run.ID)
+		delete(c.began, run.Run)
 		return true
 	})
 	if err != nil {
@@ -325,6 +326,26 @@ func (c *checker) runs(ctx context.Context) error {
 	}
 	sortProblems(c.Problems)
 	return nil
+}
+
+// differs says what is recorded of how a run began, and is not what its entry says; empty if all is. The document is hashed here: what the record says
+// of its hash proves nothing.
+func (s Statement) differs(run landscape.Beginning) string {
+	document := sha256.Sum256([]byte(run.Document))
+	at := run.Started.Time().UTC().Format(moment)
+	switch {
+	case s.Pipeline != run.Pipeline || s.Document != run.DocumentSHA256:
+		return "is recorded with another pipeline or document than its entry says"
+	case s.Document != hex.EncodeToString(document[:]):
+		return fmt.Sprintf("is recorded with the right document_sha256, and its document hashes to %x: the document was changed", document)
+	case s.By == "": // the entry is older than what follows
+		return ""
+	case s.At != at:
+		return fmt.Sprintf("is recorded as begun at %s, and its entry says %s", at, s.At)
+	case s.By != s.byOf(run.Actor, run.Trigger):
+		return fmt.Sprintf("is recorded as begun by %q (%s), and its entry says somebody else", run.Actor, run.Trigger)
+	}
+	return ""
 }
 
 // unknownRuns names what is wrong with runs without an entry.

@@ -3,7 +3,6 @@ package evidence
 import (
 	"context"
 	"crypto/rand"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -230,7 +229,7 @@ func (o *opening) seal(e *Evidence) *Evidence {
 	case o.ring.log == nil:
 		e.Unsealed = "the log has not begun: a process with its key begins it"
 	case o.ring.sealers[o.sealer.VKey] != nil:
-		e.Log = o.log.SealedBy(sealer{*o.sealer, o.Clock})
+		e.Log = o.log.SealedBy(sealer{*o.sealer})
 	case o.ring.revoked[o.sealer.VKey] > 0:
 		e.Unsealed = fmt.Sprintf("the key %s was revoked, in entry %d", short(o.sealer.VKey), o.ring.revoked[o.sealer.VKey])
 	default:
@@ -241,9 +240,7 @@ func (o *opening) seal(e *Evidence) *Evidence {
 
 // genesis is the first entry. It says which runs are older than the log.
 func (o *opening) genesis(ctx context.Context) (landscape.LogEntry, error) {
-	var chance [16]byte
-	rand.Read(chance[:]) // never fails
-	s := Statement{Type: Genesis, Origin: o.key.Name(), Key: o.key.VKey, Landscape: base64.RawURLEncoding.EncodeToString(chance[:])}
+	s := Statement{Type: Genesis, Origin: o.key.Name(), Key: o.key.VKey, Landscape: chance()}
 	before := newOlder()
 	if err := o.log.RunIDs(ctx, before.add); err != nil {
 		return landscape.LogEntry{}, err
@@ -253,12 +250,11 @@ func (o *opening) genesis(ctx context.Context) (landscape.LogEntry, error) {
 }
 
 // sealer makes the entries about runs.
-type sealer struct {
-	key   keys.Key
-	clock func() time.Time
-}
+type sealer struct{ key keys.Key }
 
 // Began does what landscape.Sealer says.
 func (s sealer) Began(run landscape.Run) (landscape.LogEntry, error) {
-	return entry(Statement{Type: Began, Run: run.ID, Pipeline: run.Pipeline, Document: run.DocumentSHA256}, s.key, s.clock())
+	statement := Statement{Type: Began, Run: run.ID, Pipeline: run.Pipeline, Document: run.DocumentSHA256, N: chance()}
+	statement.By = statement.byOf(run.Actor, run.Trigger)
+	return entry(statement, s.key, run.Started.Time())
 }

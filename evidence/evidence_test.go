@@ -2,6 +2,7 @@ package evidence_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"encoding/base64"
 	"fmt"
@@ -81,9 +82,30 @@ func (p *place) runs(ids ...string) {
 
 func (p *place) begin(e *evidence.Evidence, ids ...string) {
 	p.t.Helper()
+	beginRuns(p.t, e.Log, ids...)
+}
+
+func beginRuns(t *testing.T, log *landscape.Log, ids ...string) {
+	t.Helper()
 	for _, id := range ids {
-		require.NoError(p.t, landscapetest.Scene{Run: id, Chunks: 1, ChunkRows: 5}.Begin(p.t.Context(), e.Log))
+		run, graph := landscapetest.Scene{Run: id, Chunks: 1, ChunkRows: 5}.Graph()
+		run.DocumentSHA256 = fmt.Sprintf("%x", sha256.Sum256([]byte(run.Document)))
+		require.NoError(t, log.BeginRun(t.Context(), run, graph))
 	}
+}
+
+// TestEntryOfARunThatIsRecorded: a process without a key began the run, and one that has a key does so again. The entry says when it began.
+func TestEntryOfARunThatIsRecorded(t *testing.T) {
+	p := newPlace(t)
+	p.runs("r1")
+	store, err := sqlitestore.Open(t.Context(), p.path, sqlitestore.Options{})
+	require.NoError(t, err)
+	beginRuns(t, landscape.New(store, func() time.Time { return p.now }), "r2")
+	require.NoError(t, store.Close())
+	require.Contains(t, p.check().Problems[0].What, "has no entry")
+	p.now = p.now.Add(time.Hour)
+	p.runs("r2")
+	require.Empty(t, p.check().Problems)
 }
 
 // check checks the log, whatever Open would say of it.
@@ -464,7 +486,7 @@ func TestEntryForm(t *testing.T) {
 	p.runs("r1")
 	var entry string
 	require.NoError(t, p.sql().QueryRow(`select entry from log where about = 'began/r1'`).Scan(&entry))
-	require.Regexp(t, `^\{"at":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z","document":"[0-9a-f]{64}","n":"[A-Za-z0-9_-]{22}","pipeline":"[a-z-]+","run":"r1","type":"began","v":1\}\n\n— worker-a/sealer [A-Za-z0-9+/=]+\n$`, entry)
+	require.Regexp(t, `^\{"at":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z","by_sha256":"[0-9a-f]{64}","document":"[0-9a-f]{64}","n":"[A-Za-z0-9_-]{22}","pipeline":"[a-z-]+","run":"r1","type":"began","v":1\}\n\n— worker-a/sealer [A-Za-z0-9+/=]+\n$`, entry)
 	_, err := base64.StdEncoding.DecodeString(strings.Fields(entry)[len(strings.Fields(entry))-1])
 	require.NoError(t, err)
 }

@@ -2,8 +2,11 @@ package evidence
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,7 +37,8 @@ const (
 // Statement is what an entry says. Which fields there are depends on the type; their JSON names are those of the entry, in its order.
 type Statement struct {
 	Anchored  int64  `json:"anchored,omitempty"`  // of a restored log: how many entries the anchor has
-	At        string `json:"at"`                  // by the clock of who signed it, in UTC
+	At        string `json:"at"`                  // by the clock of who signed it, in UTC; of a run that begins, as recorded
+	By        string `json:"by_sha256,omitempty"` // of who and what began a run: see byOf
 	Document  string `json:"document,omitempty"`  // of a run: SHA-256 in hex
 	Found     int64  `json:"found,omitempty"`     // of a restored log: how many entries were left
 	Key       string `json:"key,omitempty"`       // a public key, as name+hash+base64
@@ -89,9 +93,7 @@ func (s Statement) line() (string, error) {
 
 // entry signs a statement that is made now.
 func entry(s Statement, by note.Signer, now time.Time) (landscape.LogEntry, error) {
-	var chance [16]byte
-	rand.Read(chance[:]) // never fails
-	s.N, s.V, s.At, s.Why = base64.RawURLEncoding.EncodeToString(chance[:]), formVersion, now.UTC().Format(moment), plain(s.Why)
+	s.N, s.V, s.At, s.Why = cmp.Or(s.N, chance()), formVersion, now.UTC().Format(moment), plain(s.Why)
 	text, err := s.line()
 	if err != nil {
 		return landscape.LogEntry{}, err
@@ -105,6 +107,20 @@ func entry(s Statement, by note.Signer, now time.Time) (landscape.LogEntry, erro
 	}
 	leaf := tlog.RecordHash(signed)
 	return landscape.LogEntry{About: s.about(), Entry: string(signed), Leaf: leaf[:]}, nil
+}
+
+// chance returns 16 random bytes.
+func chance() string {
+	var bytes [16]byte
+	rand.Read(bytes[:]) // never fails
+	return base64.RawURLEncoding.EncodeToString(bytes[:])
+}
+
+// byOf returns the SHA-256, in hex, of the entry's chance, who began a run, and what that came of, a line each. So an anchor, which nothing can be
+// taken out of, has no names of people.
+func (s Statement) byOf(actor, trigger string) string {
+	sum := sha256.Sum256([]byte(s.N + "\n" + actor + "\n" + trigger + "\n"))
+	return hex.EncodeToString(sum[:])
 }
 
 // moment is how entries write a moment.

@@ -74,7 +74,7 @@ func (Anchored) Table() string { return "anchored" }
 // A Sealer makes the entries of the log that say what becomes of runs. Its methods may be called concurrently, and again for one run: of the
 // entries about one thing the log keeps the first.
 type Sealer interface {
-	// Began returns the entry that says that a run begins.
+	// Began returns the entry that says that a run begins, when run.Started says.
 	Began(run Run) (LogEntry, error)
 }
 
@@ -86,10 +86,17 @@ func (l *Log) SealedBy(sealer Sealer) *Log {
 	return &sealed
 }
 
-// began returns the entry of a run that begins; nil if nobody makes one.
-func (l *Log) began(run Run) ([]LogEntry, error) {
+// began returns the entry of a run that begins; nil if nobody makes one. A run that is recorded, by a process that made no entry, began then.
+func (l *Log) began(ctx context.Context, run Run) ([]LogEntry, error) {
 	if l.sealer == nil {
 		return nil, nil
+	}
+	recorded, err := l.Run(ctx, run.ID)
+	switch {
+	case err == nil:
+		run.Started = recorded.Started
+	case !errors.Is(err, ErrNotFound):
+		return nil, err
 	}
 	entry, err := l.sealer.Began(run)
 	return []LogEntry{entry}, err
@@ -125,6 +132,20 @@ func (l *Log) RecordAnchored(ctx context.Context, anchored Anchored) error {
 func (r *Reader) RunHeads(ctx context.Context, yield func(RunHead) bool) error {
 	return each(ctx, r.from, nil, yield)
 }
+
+// Beginning is what is recorded of how a run began.
+type Beginning struct {
+	Run            string `db:"run_id,key"`
+	Pipeline       string `db:"pipeline"`
+	Document       string `db:"document"`
+	DocumentSHA256 string `db:"document_sha256"`
+	Actor          string `db:"actor"`
+	Trigger        string `db:"trigger"`
+	Started        Micros `db:"started_us"`
+}
+
+// Table returns runs.
+func (Beginning) Table() string { return Run{}.Table() }
 
 // RunIDs calls yield with the id of every run, in order, until it returns false. yield must not use the reader.
 func (r *Reader) RunIDs(ctx context.Context, yield func(string) bool) error {

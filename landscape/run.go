@@ -32,10 +32,6 @@ type Graph struct {
 func (l *Log) BeginRun(ctx context.Context, run Run, graph Graph) error {
 	run.Status, run.Finished, run.Reason, run.Epoch, run.Final = pipeline.Running, 0, "", 0, false
 	err := lanes(graph.Lanes).check(graph.Sources)
-	var entries []LogEntry
-	if err == nil {
-		entries, err = l.began(run)
-	}
 	if err == nil {
 		err = settle("", func() error {
 			tx, err := l.admits(ctx, run.ID, graph.Admission)
@@ -45,6 +41,10 @@ func (l *Log) BeginRun(ctx context.Context, run Run, graph Graph) error {
 			now := l.now() // after those whose places it takes have ended
 			run.Started = now
 			start, err := l.begins(ctx, run.ID, graph.Slot, graph.Admission, now)
+			if err != nil {
+				return err
+			}
+			entries, err := l.began(ctx, run)
 			if err != nil {
 				return err
 			}

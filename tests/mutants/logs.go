@@ -40,6 +40,16 @@ var logs = []mutant{
 		pkg: "./cmd/waymark", run: "^TestScripts$/^log$",
 	},
 	{
+		name: "the recorded digest of a document is believed", never: "a document is changed, and the log agrees",
+		file: "evidence/check.go", old: "\tcase s.Document != hex.EncodeToString(document[:]):\n", new: "\tcase s.Document != hex.EncodeToString(document[:]) && s.At == \"\":\n",
+		pkg: logTests, run: "^TestAttacks$/^23",
+	},
+	{
+		name: "who began a run is not compared", never: "somebody else is blamed for a run",
+		file: "evidence/check.go", old: "\tcase s.By != s.byOf(", new: "\tcase s.At == \"\" && s.By != s.byOf(",
+		pkg: logTests, run: "^TestAttacks$/^26",
+	},
+	{
 		name: "leaves are believed", never: "an entry is changed, and its old hash proves it",
 		file: "evidence/keyring.go", old: "if !bytes.Equal(leaf[:], e.Leaf) {", new: "if !bytes.Equal(leaf[:], e.Leaf) && len(e.Leaf) != len(leaf) {",
 		pkg: logTests, run: "^TestAttacks$/^an_entry_is_changed$",
