@@ -40,11 +40,17 @@ type Document struct {
 
 // ReadDocument reads the file of a document, or enough of it to see that it is too long.
 func ReadDocument(file string) ([]byte, error) {
+	if file == "" {
+		return nil, errors.New("the name of the document's file is empty")
+	}
 	in, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
+	if info, err := in.Stat(); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("%s is a folder: name a file in it, such as pipeline.yaml", file)
+	}
 	return ReadText(in)
 }
 

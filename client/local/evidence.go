@@ -26,11 +26,6 @@ func (h *Home) attest(ctx context.Context) error {
 		return nil
 	}
 	o := h.options.evidence()
-	for _, anchor := range h.options.LogAnchors {
-		if info, err := os.Stat(anchor); err != nil || !info.IsDir() {
-			return &client.Error{Kind: client.Invalid, Code: client.InvalidOption, Message: fmt.Sprintf("the anchor %q of the log is not a folder", anchor), Err: err}
-		}
-	}
 	err := os.MkdirAll(h.options.State.Anchor(), 0o700)
 	if err == nil {
 		h.evidence, err = evidence.Open(ctx, h.stores.Log, o)
@@ -44,6 +39,16 @@ func (h *Home) attest(ctx context.Context) error {
 	}
 	if h.evidence.Notary != nil {
 		h.notarize = h.work(h.evidence.Notary)
+	}
+	return nil
+}
+
+// checkAnchors refuses anchors that are no folders.
+func checkAnchors(anchors ...string) error {
+	for _, anchor := range anchors {
+		if info, err := os.Stat(anchor); err != nil || !info.IsDir() {
+			return &client.Error{Kind: client.Invalid, Code: client.InvalidOption, Message: fmt.Sprintf("the anchor %q of the log is not a folder", anchor), Err: err}
+		}
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -46,18 +47,24 @@ func (f Folder) Anchor() string { return f.File("log") }
 
 // Make makes the folder if it is not there, for its owner alone, unless SQLite could open nothing in it.
 func (f Folder) Make() error {
-	err := f.TooDeep()
-	if err == nil {
-		err = os.MkdirAll(string(f), 0o700)
+	refused := &client.Error{Kind: client.Invalid, Code: client.InvalidStateFolder}
+	if refused.Err = f.TooDeep(); refused.Err != nil {
+		refused.Message = fmt.Sprintf("state folder: %v", refused.Err)
+		return refused
 	}
+	err := os.MkdirAll(string(f), 0o700)
 	switch {
 	case err == nil:
 		return nil
 	case readOnly(err):
 		return unwritableState("state folder", err)
-	default:
-		return &client.Error{Kind: client.Invalid, Code: client.InvalidStateFolder, Message: fmt.Sprintf("state folder: %v", err), Err: err}
 	}
+	why := err
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		why = path.Err
+	}
+	refused.Err, refused.Cure, refused.Message = err, client.OtherState, fmt.Sprintf("state folder %s cannot be made: %v", f, why)
+	return refused
 }
 
 // unwritableState says what of the state folder this process may not write.

@@ -54,6 +54,9 @@ type Home struct {
 func Open(ctx context.Context, o Options) (*Home, error) {
 	o = o.filled()
 	h := &Home{options: o}
+	if err := checkAnchors(o.LogAnchors...); err != nil {
+		return nil, err
+	}
 	if o.Existing {
 		stores, err := o.openLandscape(ctx)
 		if err != nil {

@@ -220,6 +220,9 @@ func (h *Home) CheckLog(ctx context.Context, key string) (evidence.Report, error
 // RestoreLog takes the entries that the log does not have any more from an anchor, after a backup of the landscape was restored, and records that
 // in the log. This process needs the key of the log.
 func (h *Home) RestoreLog(ctx context.Context, from, why string) (evidence.Restoration, error) {
+	if err := checkAnchors(from); err != nil {
+		return evidence.Restoration{}, err
+	}
 	o := h.options.evidence()
 	o.Make = false
 	done, err := evidence.Restore(ctx, h.stores.Log, o, from, why)

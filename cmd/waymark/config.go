@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 
 	"github.com/spf13/pflag"
 
@@ -82,12 +83,24 @@ func settingNames() []string {
 	return settings.Names(flags)
 }
 
+// notFile refuses the path of a file, or one below a file, where a folder is meant that is made if need be.
+func notFile(flag, folder string) error {
+	info, err := os.Stat(folder)
+	switch {
+	case err == nil && !info.IsDir():
+		return fmt.Errorf("%s %s is a file: name a folder, which the first run makes", flag, folder)
+	case errors.Is(err, syscall.ENOTDIR):
+		return fmt.Errorf("%s %s lies below a file: name a folder, which the first run makes", flag, folder)
+	}
+	return nil
+}
+
 func (c *config) check() error {
 	if c.state == "" {
 		return errors.New("--state is empty: name a folder")
 	}
-	if info, err := os.Stat(c.state); err == nil && !info.IsDir() {
-		return fmt.Errorf("--state %s is a file: name a folder, which the first run makes", c.state)
+	if err := errors.Join(notFile("--state", c.state), notFile("--keys", c.keys)); err != nil {
+		return err
 	}
 	folders := c.allowPaths
 	if c.secretsDir != "" {

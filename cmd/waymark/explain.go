@@ -57,14 +57,14 @@ A row's descendants are followed through barriers to every line of every output,
 		},
 	}
 	flags := cmd.Flags()
-	flags.Int64Var(&q.row, "row", 0, "explain the row with this `number` in the source, from 1")
+	numberFlag(flags, &q.row, "row", "", 1, 0, "explain the row with this `number` in the source, from 1")
 	flags.StringArrayVar(&q.keys, "key", nil, "explain the row with this business key, `FIELD=VALUE`; repeat for more fields")
 	flags.StringVar(&q.token, "token", "", "explain the token with this `id`, such as orders:17/by_cost")
 	flags.StringVar(&q.sink, "sink", "", "with --line: explain a row in the output of this `sink`")
-	flags.Int64Var(&q.line, "line", 0, "the `number` of the row in the sink's output, from 1, not counting the header")
+	numberFlag(flags, &q.line, "line", "", 1, 0, "the `number` of the row in the sink's output, from 1, not counting the header")
 	flags.StringVar(&q.source, "source", "", "the `source` of --row and --key, if the run has more than one; with --row also a barrier")
 	flags.BoolVar(&q.all, "all", false, "list all tokens of a batch, not only the first")
-	flags.IntVar(&q.limit, "limit", 1000, "follow at most this `number` of the row's descendants")
+	numberFlag(flags, &q.limit, "limit", "", 1, 1000, "follow at most this `number` of the row's descendants")
 	flags.StringVar(&q.whyNot, "why-not", "", "show what kept the row out of this `sink`")
 	return cmd
 }
@@ -82,10 +82,6 @@ func (q question) question() (audit.Question, error) {
 		return audit.Question{}, wrongUsef("--row, --key, --token and --sink with --line exclude each other: give one of them")
 	case ways == 0:
 		return audit.Question{}, wrongUsef("say which row: --row N, --key FIELD=VALUE, --token ID, or --sink NAME with --line N")
-	case q.row < 0 || q.line < 0:
-		return audit.Question{}, wrongUsef("rows and lines are counted from 1")
-	case q.limit < 1:
-		return audit.Question{}, wrongUsef("--limit is a number of tokens, at least 1")
 	case (q.sink == "") != (q.line == 0):
 		return audit.Question{}, wrongUsef("--sink NAME and --line N belong together")
 	}

@@ -39,6 +39,9 @@ describes it.
 			case !slices.Contains(kinds, bundle.Payloads(payloads)):
 				return wrongUsef("--payloads %q: write one of none, source, all", payloads)
 			}
+			if err := checkBundleFile(file); err != nil {
+				return err
+			}
 			return a.existing(cmd.Context(), func(home *local.Home) error {
 				made, err := writeBundle(file, func(w io.Writer) (*bundle.Manifest, error) {
 					return home.Export(cmd.Context(), args[0], w, bundle.Payloads(payloads))
@@ -70,6 +73,17 @@ func (e *exported) writeText(w io.Writer) error {
 	}
 	_, err := fmt.Fprintf(w, "%s  %d bytes  %d members  sha256 %s\n", e.File, e.Bytes, e.Members, e.SHA256)
 	return err
+}
+
+// checkBundleFile refuses a path at which no file can be written.
+func checkBundleFile(path string) error {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return wrongUsef("-o %s is a folder: name a file in it, such as %s", path, filepath.Join(path, "run.zip"))
+	}
+	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
+		return wrongUsef("-o %s: %s is no folder: make it, or name another file", path, filepath.Dir(path))
+	}
+	return nil
 }
 
 // writeBundle writes a file whole or not at all.

@@ -28,7 +28,7 @@ proves and what it does not.`,
 				if err != nil {
 					return err
 				}
-				if from < 0 {
+				if !cmd.Flags().Changed("from") {
 					from = max(backlog.Entries-int64(most), 0)
 				}
 				entries, err := home.LogEntries(cmd.Context(), from, most)
@@ -39,8 +39,8 @@ proves and what it does not.`,
 			})
 		},
 	}
-	cmd.Flags().Int64Var(&from, "from", -1, "first `entry` to show (default the last ones)")
-	cmd.Flags().IntVar(&most, "most", 50, "how many `entries` to show at most")
+	numberFlag(cmd.Flags(), &from, "from", "", 0, 0, "first `entry` to show (default the last ones)")
+	numberFlag(cmd.Flags(), &most, "most", "", 1, 50, "how many `entries` to show at most")
 	cmd.AddCommand(a.logCheckCommand(), a.logRestoreCommand())
 	return cmd
 }

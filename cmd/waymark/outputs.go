@@ -36,7 +36,7 @@ beside it are compared, not its rows.`,
 			})
 		},
 	}
-	cmd.Flags().IntVarP(&limit, "limit", "n", 10, "how many `outputs` to show, 0 for all")
+	numberFlag(cmd.Flags(), &limit, "limit", "n", 0, 10, "how many `outputs` to show, 0 for all")
 	return cmd
 }
 

@@ -10,7 +10,7 @@ type page struct {
 
 // addFlags adds the flags of a list of what, of which so many are shown unless somebody says otherwise.
 func (p *page) addFlags(cmd *cobra.Command, what string, limit int) {
-	cmd.Flags().IntVarP(&p.limit, "limit", "n", limit, "how many `"+what+"` to show, 0 for all")
+	numberFlag(cmd.Flags(), &p.limit, "limit", "n", 0, limit, "how many `"+what+"` to show, 0 for all")
 	cmd.Flags().StringVar(&p.after, "after", "", "start after the entry with this `name`")
 }
 

@@ -222,7 +222,7 @@ func (a *app) holdEndCommand() *cobra.Command {
 			}
 			id, err := strconv.ParseInt(args[0], 10, 64)
 			if err != nil {
-				return wrongUsef("%q is not the number of a hold: waymark hold list shows them", args[0])
+				return notHold(args[0])
 			}
 			return a.existing(cmd.Context(), func(home *local.Home) error {
 				changed, err := home.EndHold(cmd.Context(), id, a.by(why))
@@ -236,8 +236,14 @@ func (a *app) holdEndCommand() *cobra.Command {
 			})
 		},
 	}
+	refuseNegative(cmd, notHold)
 	whyFlag(cmd, &why)
 	return cmd
+}
+
+// notHold refuses what is not the number of a hold.
+func notHold(word string) error {
+	return wrongUsef("%.64q is not the number of a hold; `waymark hold list` shows them", word)
 }
 
 // scrubbed is what `waymark scrub` prints.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -10,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"waymark/client/local"
 	"waymark/internal/text"
@@ -102,14 +100,7 @@ their places until they end.`,
 			})
 		},
 	}
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
-			if word := unknown.GetSpecifiedShortnames(); word != "" && strings.Trim(word, "0123456789.") == "" {
-				return notPlaces("-" + word) // a negative number looks like flags
-			}
-		}
-		return flagError(err)
-	})
+	refuseNegative(cmd, notPlaces)
 	whyFlag(cmd, &why)
 	return cmd
 }

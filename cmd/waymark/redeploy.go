@@ -52,13 +52,10 @@ func (a *app) rollbackCommand() *cobra.Command {
 their version.`,
 		Args: exactlyOne("pipeline"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("to") && r.Version < 1 {
-				return wrongUsef("--to %d: write a version from 1", r.Version)
-			}
 			return a.redeploy(cmd.Context(), args[0], r, (*local.Home).Rollback)
 		},
 	}
-	cmd.Flags().Int64Var(&r.Version, "to", 0, "`version` to return to (default the one before the current one)")
+	numberFlag(cmd.Flags(), &r.Version, "to", "", 1, 0, "`version` to return to (default the one before the current one)")
 	environmentFlag(cmd.Flags(), &r.Environment)
 	whyFlag(cmd, &r.Why)
 	return cmd

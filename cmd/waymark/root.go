@@ -76,6 +76,9 @@ func flagError(err error) error {
 	}
 	flag := wrong.GetFlag()
 	expected, known := map[string]string{"int": "a whole number", "int64": "a whole number", "bool": "true or false"}[flag.Value.Type()]
+	if limited, ok := errors.AsType[limitError](err); ok {
+		expected, known = limited.Error(), true
+	}
 	if !known {
 		return err
 	}

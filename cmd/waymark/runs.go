@@ -24,7 +24,7 @@ func (a *app) runsCommand() *cobra.Command {
 			return a.existing(cmd.Context(), func(home *local.Home) error { return a.listRuns(cmd.Context(), home, limit) })
 		},
 	}
-	cmd.Flags().IntVarP(&limit, "limit", "n", 50, "how many `runs` to show, 0 for all")
+	numberFlag(cmd.Flags(), &limit, "limit", "n", 0, 50, "how many `runs` to show, 0 for all")
 	return cmd
 }
 

@@ -17,9 +17,6 @@ type slotsOrder func(*local.Home, context.Context, client.SlotsRequested) (*clie
 
 // askSlots asks, and says what that changes.
 func (a *app) askSlots(cmd *cobra.Command, order slotsOrder, r client.SlotsRequested, why string) error {
-	if r.AtOnce < 1 {
-		return wrongUsef("--at-once %d: write 1 or more", r.AtOnce)
-	}
 	r.By = a.by(why)
 	return a.existing(cmd.Context(), func(home *local.Home) error {
 		asked, err := order(home, cmd.Context(), r)
@@ -108,7 +105,7 @@ another run only with --again.`,
 	}
 	cmd.Flags().StringVar(&r.First, "for", "", "the `slot`")
 	cmd.Flags().BoolVar(&r.Again, "again", false, "begin a new run, also for a slot that is done")
-	cmd.Flags().Int64Var(&r.Version, "version", 0, "`version` of the pipeline (default the current one)")
+	numberFlag(cmd.Flags(), &r.Version, "version", "", 1, 0, "`version` of the pipeline (default the current one)")
 	whyFlag(cmd, &why)
 	return cmd
 }
@@ -145,8 +142,8 @@ of values of for_each are meant all, or those of one: 2026-10-01..2026-10-31/ten
 	}
 	cmd.Flags().StringVar(&slots, "slot", "", "the `slots` in the place of FIRST..LAST: one, or a range")
 	cmd.Flags().StringSliceVar(&only, "only", nil, "`states` of the slots that get a run: none, missed, failed, skipped (default none,missed,failed)")
-	cmd.Flags().IntVar(&r.AtOnce, "at-once", 1, "how many of the `runs` go on at a time")
-	cmd.Flags().Int64Var(&r.Version, "version", 0, "`version` of the pipeline, for all of the runs (default the one that is current when each begins)")
+	numberFlag(cmd.Flags(), &r.AtOnce, "at-once", "", 1, 1, "how many of the `runs` go on at a time")
+	numberFlag(cmd.Flags(), &r.Version, "version", "", 1, 0, "`version` of the pipeline, for all of the runs (default the one that is current when each begins)")
 	cmd.Flags().BoolVar(&r.DryRun, "dry-run", false, "say which slots that are; ask for nothing")
 	whyFlag(cmd, &why)
 	return cmd
@@ -182,7 +179,7 @@ func (a *app) scheduleRetryCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&slots, "slot", "", "the `slots`: one, or FIRST..LAST")
-	cmd.Flags().IntVar(&r.AtOnce, "at-once", 1, "how many of the `runs` go on at a time")
+	numberFlag(cmd.Flags(), &r.AtOnce, "at-once", "", 1, 1, "how many of the `runs` go on at a time")
 	whyFlag(cmd, &why)
 	return cmd
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -48,7 +49,7 @@ After the first Ctrl-C or SIGTERM the process finishes its work in flight; the s
 		},
 	}
 	addServing(cmd.Flags(), &config)
-	cmd.Flags().IntVar(&port, "port", temporalPort, "`port` of Temporal on 127.0.0.1, 0 for any free one")
+	rangeFlag(cmd.Flags(), &port, "port", "", [2]int{0, math.MaxUint16}, temporalPort, "`port` of Temporal on 127.0.0.1, 0 for any free one")
 	cmd.Flags().StringVar(&pages, "pages", pagesAddress, "`address` of Temporal's web pages, which have no password; off: none")
 	return cmd
 }
