@@ -92,3 +92,16 @@ func TestAStrangerInPython(t *testing.T) {
 	s, address := forStrangers(t)
 	requireServed(t, s, exec.CommandContext(t.Context(), python, file), address)
 }
+
+// TestAStrangerInJavaScript does the same with the program for Node, where WAYMARK_NODE names a folder that has Temporal's client.
+func TestAStrangerInJavaScript(t *testing.T) {
+	t.Parallel()
+	programs := blocks(page(t, "services.md"), "js")
+	require.Len(t, programs, 1)
+	folder := t.TempDir()
+	file := filepath.Join(folder, "month_end.mjs")
+	require.NoError(t, os.WriteFile(file, []byte(programs[0]), 0o600))
+	require.NoError(t, os.Symlink(services.NodeModules(t, "@temporalio/client"), filepath.Join(folder, "node_modules")))
+	s, address := forStrangers(t)
+	requireServed(t, s, exec.CommandContext(t.Context(), "node", file), address)
+}

@@ -28,6 +28,7 @@ import (
 
 	"waymark/pipeline/row"
 	"waymark/plugin"
+	"waymark/tests/services"
 )
 
 var (
@@ -35,31 +36,20 @@ var (
 	duckFiles = flag.Int("files", 300, "how many files TestDuckDB has")
 )
 
-// duckFolder names the environment variable with the folder in which npm installed @duckdb/node-api.
-const duckFolder = "WAYMARK_DUCKDB"
-
 // duck is a process with DuckDB, which reads files in its own way.
 type duck struct {
-	t     testing.TB
-	in    io.WriteCloser
-	out   *bufio.Reader
-	stop  func()
-	falls int // how often it crashed
+	t       testing.TB
+	modules string // where DuckDB is
+	in      io.WriteCloser
+	out     *bufio.Reader
+	stop    func()
+	falls   int // how often it crashed
 }
 
 // newDuck starts DuckDB. The test is skipped where there is none, and fails where CI is set.
 func newDuck(t testing.TB) *duck {
 	t.Helper()
-	folder := os.Getenv(duckFolder)
-	_, err := exec.LookPath("node")
-	if folder == "" || err != nil {
-		missing := "this test compares with DuckDB: install node, run npm install --prefix FOLDER @duckdb/node-api, and set " + duckFolder + "=FOLDER"
-		if os.Getenv("CI") != "" {
-			t.Fatal(missing)
-		}
-		t.Skip(missing)
-	}
-	d := &duck{t: t}
+	d := &duck{t: t, modules: services.NodeModules(t, "@duckdb/node-api")}
 	d.start()
 	t.Cleanup(func() { d.stop() })
 	return d
@@ -68,10 +58,8 @@ func newDuck(t testing.TB) *duck {
 func (d *duck) start() {
 	script, err := filepath.Abs("testdata/duckdb.cjs")
 	require.NoError(d.t, err)
-	modules, err := filepath.Abs(filepath.Join(os.Getenv(duckFolder), "node_modules"))
-	require.NoError(d.t, err)
 	process := exec.Command("node", script)
-	process.Env = append(os.Environ(), "NODE_PATH="+modules)
+	process.Env = append(os.Environ(), "NODE_PATH="+d.modules)
 	process.Stderr = os.Stderr
 	d.in, err = process.StdinPipe()
 	require.NoError(d.t, err)

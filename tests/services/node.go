@@ -1,0 +1,27 @@
+package services
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// nodeFolder names the environment variable with the folder in which npm installed what tests compare with.
+const nodeFolder = "WAYMARK_NODE"
+
+// NodeModules returns the folder node_modules that has a package for Node. The test is skipped if it or Node is missing, and fails in CI.
+func NodeModules(t testing.TB, name string) string {
+	t.Helper()
+	modules, err := filepath.Abs(filepath.Join(os.Getenv(nodeFolder), "node_modules"))
+	if err == nil {
+		_, err = os.Stat(filepath.Join(modules, name))
+	}
+	if err == nil {
+		_, err = exec.LookPath("node")
+	}
+	if err != nil || os.Getenv(nodeFolder) == "" {
+		Missing(t, name, "install node, run npm install --prefix FOLDER "+name+", and set "+nodeFolder+"=FOLDER")
+	}
+	return modules
+}
