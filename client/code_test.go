@@ -59,10 +59,12 @@ func constants(t *testing.T, file string) map[string]string {
 // producers returns the names of the kinds with which each code is used in an Error; "" if it is used otherwise.
 func producers(t *testing.T) map[string]map[string]bool {
 	t.Helper()
-	files, err := filepath.Glob("*.go")
-	require.NoError(t, err)
-	more, err := filepath.Glob("local/*.go")
-	require.NoError(t, err)
+	var files []string
+	for _, pattern := range []string{"*.go", "local/*.go", "../cmd/waymark/*.go"} {
+		found, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		files = append(files, found...)
+	}
 	found := map[string]map[string]bool{}
 	use := func(code, kind string) {
 		if found[code] == nil {
@@ -70,7 +72,7 @@ func producers(t *testing.T) map[string]map[string]bool {
 		}
 		found[code][kind] = true
 	}
-	for _, file := range append(files, more...) {
+	for _, file := range files {
 		if file == "code.go" || strings.HasSuffix(file, "_test.go") {
 			continue
 		}
