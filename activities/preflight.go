@@ -114,7 +114,7 @@ func lookAt(ctx context.Context, node *plan.Node) PlaceLooked {
 		look.Kind, err = "sink", probe(ctx, node)
 	}
 	if err != nil {
-		look.State, look.Message = LookFaulty, strings.TrimSpace(err.Error())
+		look.State, look.Message = LookFaulty, strings.TrimPrefix(strings.TrimSpace(err.Error()), look.Kind+" "+look.Node+": ")
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		look.Message = fmt.Sprintf("no answer within %v", lookTimeout)

@@ -146,6 +146,9 @@ func (r *Root) locate(path string) (folder, string, error) {
 			return f, name, nil
 		}
 	}
+	if r.folders[0].refused != "" {
+		return folder{}, "", &DeniedError{path, "is in no folder that documents may use: allow the one that it is in with --allow-path FOLDER"}
+	}
 	return folder{}, "", &DeniedError{path, "is outside the document's folder: allow the folder it is in with --allow-path FOLDER, or move it to the document"}
 }
 
@@ -173,7 +176,7 @@ func (r *Root) target(path string) (root *os.Root, name, link string, err error)
 			return g.root, name, real, r.checkReserved(g, name)
 		}
 	}
-	return nil, "", "", &DeniedError{path, fmt.Sprintf("is a symbolic link that leads to %q, outside the document's folder: allow the folder that is in with --allow-path FOLDER", real)}
+	return nil, "", "", &DeniedError{path, fmt.Sprintf("is a symbolic link that leads to %q, outside the folders that the document may use: allow the one that is in with --allow-path FOLDER", real)}
 }
 
 func hasParent(path string) bool {

@@ -72,7 +72,7 @@ func TestLinksThatLeadElsewhereAreRefused(t *testing.T) {
 	root, _, _ := linked(t)
 	for path, message := range map[string]string{
 		"data/out.csv":    "is a symbolic link that leads to",
-		"away/secret.csv": "outside the document's folder: allow the folder that is in with --allow-path FOLDER",
+		"away/secret.csv": "outside the folders that the document may use: allow the one that is in with --allow-path FOLDER",
 		"data/broken.csv": "not a regular file (a symbolic link)",
 		"data/loop.csv":   "not a regular file (a symbolic link)",
 		"data/device.csv": "is a symbolic link that leads to",

@@ -106,6 +106,8 @@ func (p location) admit(kind fs.FileMode) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
+	case errors.Is(err, syscall.ENOTDIR):
+		return p.fault(codeTargetRefused, "lies below a file; sinks write below real folders only")
 	case err != nil:
 		return err
 	case info.Mode()&fs.ModeDevice != 0:

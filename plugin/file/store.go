@@ -7,7 +7,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
+	"syscall"
 
 	"waymark/plugin"
 )
@@ -152,6 +154,10 @@ func Fault(path string, err error) error {
 	switch {
 	case errors.As(err, &refused):
 		fault.Code, fault.Message = codePathRefused, refused.Reason
+	case errors.Is(err, syscall.ENOTDIR):
+		fault.Code, fault.Message = CodeNotFound, "no such file: what should be a folder on the way to it is a file"
+	case errors.Is(err, fs.ErrNotExist) && filepath.IsAbs(path):
+		fault.Code, fault.Message = CodeNotFound, "no such file"
 	case errors.Is(err, fs.ErrNotExist):
 		fault.Code, fault.Message = CodeNotFound, "no such file; paths are relative to the document's folder"
 	case errors.Is(err, fs.ErrPermission):
