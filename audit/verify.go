@@ -54,6 +54,7 @@ const (
 	CheckedSource   = "source"   // a source's own files or rows
 	CheckedEffects  = "effects"  // what was written, by their events
 	CheckedOutput   = "output"   // a published output
+	CheckedLatest   = "latest"   // where the name of the latest output leads
 	CheckedRetries  = "retries"  // which records are retried, by which run
 	CheckedSeals    = "seals"    // the roots that seal what is recorded of each row
 )

@@ -30,7 +30,10 @@ func (v *verification) verifyArtifacts(ctx context.Context) error {
 			v.skipped(CheckedOutput, record.Sink, "only its sink can ask %s, and the document cannot be used here%s", record.Path, needs(v.run, nil))
 			continue
 		}
-		if err := v.guard(ctx, record.Sink, func(ctx context.Context) error { return v.verifyOutput(ctx, record) }); err != nil {
+		err := v.guard(ctx, record.Sink, func(ctx context.Context) error {
+			return errors.Join(v.verifyOutput(ctx, record), v.verifyLatest(ctx, record))
+		})
+		if err != nil {
 			return err
 		}
 	}

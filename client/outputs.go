@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -55,7 +53,7 @@ type Publication struct {
 
 // Outputs says who wrote to a target, at most so many times as limit says or all if that is 0 or less, and who made what is there now: the
 // target is read, and compared with all that runs published there. target is a path, relative to the working directory, the URL of a bucket's folder
-// or of a table, the name of a table, or the latest of a sink: then the output that it should lead to is meant, and the state is OutputChanged if a file's name does not. The error is an
+// or of a table, the name of a table, or the latest of a sink: then the output that it should lead to is meant, and the state is OutputChanged if it does not. The error is an
 // *Error of kind NotFound if no run wrote there, and of kind Invalid if several tables have the name.
 func (c *Client) Outputs(ctx context.Context, target string, limit int) (outputs *TargetOutputs, err error) {
 	defer c.edge(ctx, &err)
@@ -100,38 +98,28 @@ func (c *Client) Outputs(ctx context.Context, target string, limit int) (outputs
 }
 
 // ledTo returns the target of the output that a sink's latest leads to, if target is such a name, and else target itself. astray says why the name
-// does not lead there; empty if it does, or if it is that of an object, which is not read.
+// does not lead there; empty if it does, or if that is not known.
 func (c *Client) ledTo(ctx context.Context, target string) (to, astray string, err error) {
 	name := canonical(target)
 	if !isURL(target) {
 		name = realPath(target)
 	}
 	latest, err := c.log.LatestOutput(ctx, name)
-	switch {
-	case errors.Is(err, landscape.ErrNotFound):
+	if errors.Is(err, landscape.ErrNotFound) {
 		return target, "", nil
-	case err != nil || isURL(target):
-		return latest.Path, "", err
 	}
-	return latest.Path, strays(name, latest.Path), nil
-}
-
-// strays says why a name is not a link to an output; nothing if it is.
-func strays(name, output string) string {
-	leads, err := os.Readlink(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Sprintf("there is no %s: the next run that publishes makes it", name)
-	case err != nil:
-		return fmt.Sprintf("%s is not a link to %s: move it away, and the next run that publishes makes one", name, output)
+	if err != nil {
+		return "", "", err
 	}
-	if !filepath.IsAbs(leads) {
-		leads = filepath.Join(filepath.Dir(name), leads)
+	auditor, err := c.host.Auditor(ctx)
+	if err != nil {
+		return "", "", err
 	}
-	if realPath(leads) != realPath(output) {
-		return fmt.Sprintf("%s leads to %s, and not to %s: the next run that publishes puts it right", name, leads, output)
+	found, err := auditor.Led(ctx, latest)
+	if found.Known {
+		astray = found.Why
 	}
-	return ""
+	return latest.Path, astray, err
 }
 
 // oneTarget fails if the records are of several targets, because a word names tables of several databases, or a table and a file.

@@ -15,6 +15,9 @@ type Pointer interface {
 	String() string
 	// Check fails with a *TargetError TARGET_EXISTS if something else has the name, which Lead would not replace.
 	Check(ctx context.Context) error
+	// Leads returns the output that the name leads to, as Lead was given it or, of a file, by another path to it; empty if there is no such name. It fails as
+	// Check does.
+	Leads(ctx context.Context) (output string, err error)
 	// Lead makes the name lead to the output, at once, whatever output it led to before.
 	Lead(ctx context.Context, output Latest) error
 }

@@ -2,6 +2,7 @@ package tests
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -151,7 +152,9 @@ func TestNobodyWaitsForADeadServer(t *testing.T) {
 	}
 	require.Contains(t, b, "the process that was to begin run b ended; nothing was read or written; waymark serve begins it, and waymark follow b follows it then; waymark cancel b")
 	refused := func(id, why string) {
-		out, err := s.try(t.Context(), "run", "b.yaml", "--run-id", id)
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute) // it may not wait
+		defer stop()
+		out, err := s.try(ctx, "run", "b.yaml", "--run-id", id)
 		require.ErrorContains(t, err, "exit status 2", out)
 		require.Contains(t, out, why)
 		require.Equal(t, activities.TypeHolderGone, listed[struct{ Refusal string }](t, s, "starts")[0].Refusal)

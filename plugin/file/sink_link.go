@@ -54,6 +54,22 @@ func (l link) Check(ctx context.Context) error {
 	return l.classify(err)
 }
 
+func (l link) Leads(ctx context.Context) (string, error) {
+	if err := l.Check(ctx); err != nil {
+		return "", err
+	}
+	to, err := l.root.Readlink(l.name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil
+	case err != nil:
+		return "", l.classify(err)
+	case !filepath.IsAbs(to):
+		to = filepath.Join(filepath.Dir(l.real), to)
+	}
+	return to, nil
+}
+
 // Lead makes a new link and gives it the name of the old one. It is relative, so that it leads there as well where the folder is moved or mounted elsewhere.
 func (l link) Lead(ctx context.Context, output plugin.Latest) error {
 	err := l.Check(ctx)

@@ -40,24 +40,28 @@ func (r *Remote) newPointer(at pipeline.FileTarget) (plugin.Pointer, error) {
 func (p *pointer) String() string { return p.Exclusive() }
 
 func (p *pointer) Check(ctx context.Context) error {
-	_, err := p.found(ctx)
+	_, _, err := p.found(ctx)
 	return err
 }
 
-// found returns the ETag of the pointer; "" if there is none.
-func (p *pointer) found(ctx context.Context) (etag string, err error) {
+func (p *pointer) Leads(ctx context.Context) (string, error) {
+	is, _, err := p.found(ctx)
+	return is.Output, err
+}
+
+// found returns what the pointer says, and its ETag; nothing if there is none.
+func (p *pointer) found(ctx context.Context) (is pointerContent, etag string, err error) {
 	there, err := p.read(ctx, p.prefix)
 	if errors.Is(err, errNone) {
-		return "", nil
+		return is, "", nil
 	}
 	if err != nil {
-		return "", err
+		return is, "", err
 	}
-	var is pointerContent
 	if json.Unmarshal(there.data, &is) != nil || is.Format != pointerFormat {
-		return "", p.fault(codeTargetExists, "holds what no run put there to say which output is the latest; move it away or choose another key")
+		return pointerContent{}, "", p.fault(codeTargetExists, "holds what no run put there to say which output is the latest; move it away or choose another key")
 	}
-	return there.etag, nil
+	return is, there.etag, nil
 }
 
 // Lead puts the object in place of the one that was found there.
@@ -68,7 +72,7 @@ func (p *pointer) Lead(ctx context.Context, output plugin.Latest) error {
 	}
 	data = append(data, '\n')
 	for {
-		etag, err := p.found(ctx)
+		_, etag, err := p.found(ctx)
 		if err != nil {
 			return err
 		}

@@ -23,11 +23,17 @@ func TestPointer(t *testing.T) {
 	}
 	pointer := pointerTo("out/latest.json")
 	require.NoError(t, pointer.Check(t.Context()), "nothing is there")
+	to, err := pointer.Leads(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, to)
 	first := plugin.Latest{Run: "a", For: "2026-11-22", Output: "s3://b/out/a", Rows: 3, SHA256: "00"}
 	require.NoError(t, pointer.Lead(t.Context(), first))
 	require.JSONEq(t, `{"waymark": "latest-v1", "run": "a", "for": "2026-11-22", "output": "s3://b/out/a", "rows": 3, "sha256": "00",
 		"manifest": "s3://b/out/a/manifest.json"}`, string(place.get("out/latest.json")))
 	require.NoError(t, pointer.Check(t.Context()))
+	to, err = pointer.Leads(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, first.Output, to)
 
 	var all sync.WaitGroup
 	errs := make([]error, 8)
@@ -44,7 +50,8 @@ func TestPointer(t *testing.T) {
 
 	place.put("out/other.json", []byte(`{"mine": true}`), nil)
 	other := pointerTo("out/other.json")
-	for _, err := range []error{other.Check(t.Context()), other.Lead(t.Context(), first)} {
+	_, err = other.Leads(t.Context())
+	for _, err := range []error{err, other.Check(t.Context()), other.Lead(t.Context(), first)} {
 		fault := new(plugin.TargetError)
 		require.ErrorAs(t, err, &fault)
 		require.Equal(t, "TARGET_EXISTS", fault.Code)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/stretchr/testify/require"
 
+	"waymark/audit"
 	"waymark/client"
 	"waymark/tests/services"
 	"waymark/tests/system"
@@ -159,4 +161,46 @@ sinks:
 	require.NoError(t, err)
 	require.Equal(t, rows.String(), output(t, b, "out", len("id\n")))
 	s.Verify(t, "waits")
+}
+
+// TestLatestInABucket looks where the object leads that has the name of the latest output, when a run put it there and when somebody else did.
+func TestLatestInABucket(t *testing.T) {
+	b := services.S3(t)
+	b.Setenv(t)
+	s := start(t)
+	s.Write(t, map[string]string{"in.csv": "id\n7\n"})
+	for _, run := range []string{"first", "second"} {
+		_, err := s.Run(t, run, `
+name: pointed
+sources: {in: {csv: {path: in.csv}, schema: {fields: {id: string}}}}
+sinks:
+  out: {csv: {path: "s3://`+b.Name+`/`+run+`", parts: true, latest: "s3://`+b.Name+`/latest.json", s3: {endpoint: "`+b.Endpoint+`", region: `+b.Region+`, path_style: true}}}
+`)
+		require.NoError(t, err)
+	}
+	endpoint, err := url.Parse(b.Endpoint)
+	require.NoError(t, err)
+	name := "s3://" + b.Name + "/latest.json at " + endpoint.Host
+	leads := audit.Check{What: audit.CheckedLatest, Name: "out", Detail: name + " leads to s3://" + b.Name + "/second, which run second published"}
+	for _, run := range []string{"first", "second"} {
+		report, err := s.Client.Verify(t.Context(), run, audit.VerifyOptions{})
+		require.NoError(t, err)
+		require.Empty(t, report.Problems)
+		require.Contains(t, report.Checked, leads)
+	}
+	written, err := s.Client.Outputs(t.Context(), name, 0)
+	require.NoError(t, err)
+	require.Equal(t, []any{client.OutputPublished, "second"}, []any{written.State, written.Run})
+
+	key, other := "latest.json", bytes.ReplaceAll(get(t, b, "latest.json"), []byte("/second"), []byte("/first"))
+	_, err = b.Client().PutObject(t.Context(), &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: bytes.NewReader(other)})
+	require.NoError(t, err)
+	report, err := s.Client.Verify(t.Context(), "second", audit.VerifyOptions{})
+	require.NoError(t, err)
+	require.Len(t, report.Problems, 1)
+	require.Equal(t, audit.ArtifactDiffers, report.Problems[0].Kind)
+	require.Contains(t, report.Problems[0].Detail, name+" leads to s3://"+b.Name+"/first, and not to s3://"+b.Name+"/second")
+	written, err = s.Client.Outputs(t.Context(), name, 0)
+	require.NoError(t, err)
+	require.Equal(t, client.OutputChanged, written.State)
 }

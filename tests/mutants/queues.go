@@ -48,6 +48,11 @@ var queues = []mutant{
 		pkg: "./tests", run: "^TestATerminatedRunLetsGoOfItsPlace$",
 	},
 	{
+		name: "a run waits for a server that is gone", never: "a command hangs until somebody serves, and nobody does",
+		file: "activities/unserved.go", old: "\t\tif unserved {\n", new: "\t\tif unserved && len(left) < 0 {\n",
+		pkg: "./tests", run: "^TestNobodyWaitsForADeadServer$",
+	},
+	{
 		name: "nobody is patient", never: "small runs keep a large one waiting for ever",
 		file: "landscape/admit/admit.go", old: "s.Now.Sub(c.Since) >= Patience", new: "false",
 		pkg: "./landscape/admit", run: "^TestModel$",
