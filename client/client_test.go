@@ -40,6 +40,21 @@ func (nobody) Session(context.Context, Purpose) (*Session, error) {
 	return nil, &Error{Kind: Unavailable, Message: "nobody executes runs"}
 }
 
+// held is a host whose state folder another process uses, which executes none of these runs.
+type held struct{ nobody }
+
+func (held) Executes(context.Context, string) *bool {
+	executes := true
+	return &executes
+}
+
+// TestAbandoned: a run waits for nobody if its process is gone, also if another one uses the state folder.
+func TestAbandoned(t *testing.T) {
+	for name, host := range map[string]Host{"nobody": nobody{}, "another": held{}} {
+		require.True(t, New(fiveRuns(t), "memory", host).abandoned(t.Context(), "r1"), name)
+	}
+}
+
 // busy is a host whose process executes every run, each in this view.
 type busy struct {
 	nobody

@@ -38,7 +38,10 @@ type Executor struct {
 
 // Name says who executes runs, for people.
 func (e *Executor) Name() string {
-	if e.Process == 0 {
+	switch {
+	case e.Process == 0 && e.Gone != nil:
+		return "waymark serve"
+	case e.Process == 0:
 		return "the cluster"
 	}
 	return fmt.Sprintf("process %d", e.Process)

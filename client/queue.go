@@ -33,10 +33,19 @@ type Waiting struct {
 
 // beginsWhen is the reason of a run that waits and may begin.
 func (c *Client) beginsWhen(ctx context.Context, run string) string {
-	if executed := c.host.Executes(ctx, run); executed != nil && !*executed {
+	if c.abandoned(ctx, run) {
 		return "there are places, but its process is gone: waymark serve begins it"
 	}
 	return "there are places: it is about to begin"
+}
+
+// abandoned reports whether it is known that nobody waits for a run to begin: another process may use the state folder.
+func (c *Client) abandoned(ctx context.Context, run string) bool {
+	if executed := c.host.Executes(ctx, run); executed == nil || !*executed {
+		return executed != nil
+	}
+	found, err := WithExecutor(ctx, c.host, run, func(*Executor) error { return nil })
+	return err == nil && !found
 }
 
 // Queue returns the runs that wait for places, in order; it is empty, not nil, if none does.

@@ -16,6 +16,8 @@ type Run struct {
 	Version     int64              `json:"version,omitempty"`            // of the deployed pipeline that it is a run of; 0 for a file
 	Environment string             `json:"environment,omitempty"`        // in which that is deployed; empty for a file
 	Values      string             `json:"environment_values,omitempty"` // which of its values the run has, such as prod#12; empty if it had none
+	Slot        string             `json:"slot,omitempty"`               // of time, that the run is about
+	Schedule    string             `json:"schedule,omitempty"`           // ENVIRONMENT/PIPELINE/NAME of the one that began it
 	Status      pipeline.RunStatus `json:"status"`
 	Final       bool               `json:"final,omitempty"` // cancelled permanently
 	Epoch       int64              `json:"epoch"`           // how often it was resumed
@@ -82,9 +84,19 @@ func (c *Client) Runs(ctx context.Context, limit int) (runs []Run, total int, er
 	for _, head := range heads {
 		run := runOf(head)
 		c.attend(ctx, &run)
+		if err := c.addSlot(ctx, &run); err != nil {
+			return nil, 0, err
+		}
 		runs = append(runs, run)
 	}
 	return runs, total, nil
+}
+
+// addSlot adds the slot that the run is about, and the schedule that began it, if there is one.
+func (c *Client) addSlot(ctx context.Context, run *Run) error {
+	start, err := c.log.StartOfRun(ctx, run.ID)
+	run.Slot, run.Schedule = start.Slot, start.Schedule
+	return err
 }
 
 // attend finds out whether somebody executes a run that is running.

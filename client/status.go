@@ -10,8 +10,6 @@ import (
 // Status is one run with its counts. Rows are those that sources read; a token is a row, a copy of one, or what a barrier made of some.
 type Status struct {
 	Run
-	Slot        string                `json:"slot,omitempty"`     // of time, that the run is about
-	Schedule    string                `json:"schedule,omitempty"` // ENVIRONMENT/PIPELINE/NAME of the one that began it
 	Rows        int64                 `json:"rows_read"`
 	Blank       int64                 `json:"blank_lines"`
 	Comments    int64                 `json:"comment_lines"`
@@ -83,11 +81,9 @@ func (c *Client) Status(ctx context.Context, id string) (status *Status, err err
 	if err != nil {
 		return nil, err
 	}
-	start, err := c.log.StartOfRun(ctx, id)
-	if err != nil {
+	if err := c.addSlot(ctx, &status.Run); err != nil {
 		return nil, err
 	}
-	status.Slot, status.Schedule = start.Slot, start.Schedule
 	if status.Staged, err = staged(run); err != nil {
 		return nil, err
 	}

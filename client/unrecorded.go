@@ -25,15 +25,19 @@ func (c *Client) unrecorded(ctx context.Context, word string, missing error) err
 	case err != nil:
 		return err
 	case start != nil && start.Reason != "":
-		return neverBegan(word, start, missing)
+		return c.neverBegan(ctx, word, start, missing)
 	}
 	return c.unknown(ctx, word, missing)
 }
 
 // neverBegan says why the last start of a run came to nothing, or for what it waits.
-func neverBegan(word string, start *landscape.Start, missing error) error {
+func (c *Client) neverBegan(ctx context.Context, word string, start *landscape.Start, missing error) error {
 	if start.State == landscape.StartWaiting {
-		return &Error{Kind: Unavailable, Code: RunWaiting, Run: start.Run, Message: fmt.Sprintf("run %s waits for places: %s", start.Run, start.Reason), Cure: Join, Err: missing}
+		waits := &Error{Kind: Unavailable, Code: RunWaiting, Run: start.Run, Message: fmt.Sprintf("run %s waits for places: %s", start.Run, start.Reason), Cure: Join, Err: missing}
+		if c.abandoned(ctx, start.Run) {
+			waits.Cure, waits.Message = ServeOrCancel, fmt.Sprintf("run %s waits for places, and its process is gone", start.Run)
+		}
+		return waits
 	}
 	message := fmt.Sprintf("run %s did not begin: it was %s %s: %s", start.Run, start.State, Time(start.Decided).Time().Format(time.RFC3339), start.Reason)
 	if start.Workflow == word && start.Run != word {

@@ -68,6 +68,7 @@ func TestASlotNeedsNoParameter(t *testing.T) {
 	require.FileExists(t, out)
 	done := ended.Slots[slices.IndexFunc(ended.Slots, func(one slot) bool { return one.State == landscape.SlotDone })]
 	require.Regexp(t, `(?m)^slot +`+done.Name+` of default/same/beat$`, s.waymark(t, "status", done.Run))
+	require.Regexp(t, `(?m)^`+done.Run+` .* `+done.Name+` of default/same/beat$`, s.waymark(t, "runs", "--limit", "0"))
 	require.Contains(t, s.waymark(t, "status", done.Run, "--json"), `"slot":"`+done.Name+`","schedule":"default/same/beat"`)
 }
 

@@ -60,7 +60,7 @@ var hints = map[client.Cure]string{
 	client.ListEdges:        "; `waymark rows %s` lists them",
 	client.ShowStatus:       ": waymark status %s",
 	client.Watch:            ": waymark status %s, waymark follow %s",
-	client.Join:             ": waymark follow shows its progress",
+	client.Join:             ": waymark follow %s shows its progress",
 	client.ServeAgain:       "; waymark serve continues it, and waymark follow %s follows it then; without a server, waymark resume %s",
 	client.ServeOrCancel:    "; waymark serve begins it, and waymark follow %s follows it then; waymark cancel %s --why TEXT cancels it",
 	client.NameSlot:         " (--for)",
@@ -83,7 +83,7 @@ var hints = map[client.Cure]string{
 	client.NameSource:       " with --source",
 	client.NameRow:          "; ask for one with --row",
 	client.UsePostgres:      "; --landscape postgres://USER@HOST/DATABASE names a record with roles",
-	client.StopOther:        "; wait for it, stop it, or use another --state",
+	client.StopOther:        "; wait for it, stop it, or use another --state; waymark serve executes several runs at once on one state folder",
 	client.OtherState:       "; use another --state",
 	client.SamePayloads:     "; do the workers use the same --payloads as you do?",
 }

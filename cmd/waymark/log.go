@@ -76,12 +76,17 @@ func aboutText(e evidence.Entry) string {
 	return ""
 }
 
+// entriesText counts entries.
+func entriesText(n int64) string {
+	if n == 1 {
+		return "1 entry"
+	}
+	return text.Grouped(n) + " entries"
+}
+
 // backlogText says how far the log is.
 func backlogText(b evidence.Backlog) string {
-	line := fmt.Sprintf("%s, %s signed", text.Count(b.Entries, "entry"), text.Grouped(b.Signed))
-	if b.Entries != 1 {
-		line = fmt.Sprintf("%s entries, %s signed", text.Grouped(b.Entries), text.Grouped(b.Signed))
-	}
+	line := fmt.Sprintf("%s, %s signed", entriesText(b.Entries), text.Grouped(b.Signed))
 	for _, anchor := range b.Anchors {
 		line += fmt.Sprintf(", %s at %s", text.Grouped(anchor.Entries), anchor.Anchor)
 	}
@@ -194,7 +199,7 @@ missing entries from an anchor, and appends an entry that says that this happene
 					return err
 				}
 				return a.print(done, func(w io.Writer) error {
-					_, err := fmt.Fprintf(w, "%d entries came back; %s lost\n", done.Anchored-done.Found, text.Count(int64(len(done.Lost)), "run"))
+					_, err := fmt.Fprintf(w, "%s came back; %s lost\n", entriesText(done.Anchored-done.Found), text.Count(int64(len(done.Lost)), "run"))
 					for _, run := range done.Lost {
 						fmt.Fprintln(w, "lost: run", run)
 					}

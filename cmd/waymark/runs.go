@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -40,6 +42,12 @@ func (a *app) listRuns(ctx context.Context, home *local.Home, limit int) error {
 	for i := range runs {
 		run := &runs[i]
 		lines = append(lines, []string{run.ID, run.Pipeline, a.statusText(run), moment(run.Started), tookText(run)})
+	}
+	if slices.ContainsFunc(runs, func(run client.Run) bool { return run.Slot != "" }) {
+		lines[0] = append(lines[0], "slot")
+		for i := range runs {
+			lines[i+1] = append(lines[i+1], cmp.Or(slotLine(&runs[i]), "-"))
+		}
 	}
 	return printList(a, runs, func(w io.Writer) error { return text.Table(w, lines...) })
 }

@@ -74,7 +74,7 @@ func (a *app) writeStatus(w io.Writer, out statusOutput) error {
 		status += " (paused)"
 	}
 	lines := [][]string{
-		{"run", s.ID}, {"pipeline", s.Pipeline}, {"version", deployedLine(&s.Run)}, {"slot", slotLine(s)}, {"status", status}, {"reason", s.Reason},
+		{"run", s.ID}, {"pipeline", s.Pipeline}, {"version", deployedLine(&s.Run)}, {"slot", slotLine(&s.Run)}, {"status", status}, {"reason", s.Reason},
 		{"started", moment(s.Started)}, {"took", tookText(&s.Run)}, {"by", s.Actor + " (" + s.Trigger + ") on " + s.Host},
 		{"program", s.Code}, {"folder", s.Folder}, {"rows", rowsLine(s)}, {"paused", pausedLine(s.Paused)}, {"resumed", resumedLine(s.Resumed)},
 		{"log", logLine(out.Log)},
@@ -103,7 +103,7 @@ func (a *app) writeStatus(w io.Writer, out statusOutput) error {
 }
 
 // slotLine names the slot of time that the run is about, and the schedule that began it; nothing if it is about none.
-func slotLine(s *client.Status) string {
+func slotLine(s *client.Run) string {
 	if s.Slot == "" || s.Schedule == "" {
 		return s.Slot
 	}

@@ -375,7 +375,7 @@ func (t *target) occupied() error {
 }
 
 func (t *target) changed(format string, args ...any) error {
-	return t.fault(codeTargetChanged, "%s; put it back as it was, or start over: waymark resume --fork, of a complete run waymark run",
+	return t.fault(codeTargetChanged, "%s; put the output back as it was, or start over: waymark resume --fork, of a complete run waymark run",
 		fmt.Sprintf(format, args...))
 }
 
