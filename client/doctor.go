@@ -58,6 +58,7 @@ const (
 	UsePostgres    Cure = "use_postgres"     // name a landscape in Postgres
 	NameRole       Cure = "name_role"        // name a role
 	RestoreLog     Cure = "restore_log"      // put the record back, or record that it was restored from a backup
+	AdmitSealer    Cure = "admit_sealer"     // admit the keys of the processes that record runs
 	RestoreFile    Cure = "restore_file"     // put a backup in the place of a damaged file, or save what can be read of it
 	SignLog        Cure = "sign_log"         // start a process that has the key of the log, and look what keeps it from signing
 )

@@ -51,6 +51,34 @@ func BacklogOf(ctx context.Context, log *landscape.Reader, anchors []string) (b 
 	return b, err
 }
 
+// Unlogged counts the runs without an entry that are not older than the log: a process without a key that counts recorded them, or somebody made them
+// up; 0 if the log has not begun. Nothing is verified.
+func Unlogged(ctx context.Context, log *landscape.Reader) (runs int64, err error) {
+	size, err := log.LogSize(ctx)
+	if err != nil || size == 0 {
+		return 0, err
+	}
+	ring, err := keysOf(ctx, log, size)
+	if err != nil {
+		return 0, err
+	}
+	entries, err := log.LogEntriesAbout(ctx, string(Began))
+	if err != nil {
+		return 0, err
+	}
+	logged := map[string]bool{}
+	for _, e := range entries {
+		logged[e.About] = true
+	}
+	err = log.RunIDs(ctx, func(run string) bool {
+		if !logged[Statement{Type: Began, Run: run}.about()] {
+			runs++
+		}
+		return true
+	})
+	return max(runs-ring.genesis.Runs, 0), err
+}
+
 // sortProblems orders problems by where they are.
 func sortProblems(problems []Problem) {
 	slices.SortStableFunc(problems, func(a, b Problem) int { return strings.Compare(a.Where, b.Where) })

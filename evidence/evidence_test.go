@@ -101,6 +101,9 @@ func TestEntryOfARunThatIsRecorded(t *testing.T) {
 	store, err := sqlitestore.Open(t.Context(), p.path, sqlitestore.Options{})
 	require.NoError(t, err)
 	beginRuns(t, landscape.New(store, func() time.Time { return p.now }), "r2")
+	unlogged, err := evidence.Unlogged(t.Context(), landscape.NewReader(store))
+	require.NoError(t, err)
+	require.EqualValues(t, 1, unlogged)
 	require.NoError(t, store.Close())
 	require.Contains(t, p.check().Problems[0].What, "has no entry")
 	p.now = p.now.Add(time.Hour)
@@ -365,6 +368,11 @@ func TestOlderRuns(t *testing.T) {
 	report := p.check()
 	require.Empty(t, report.Problems)
 	require.EqualValues(t, 2, report.Older)
+	require.NoError(t, p.open(func(e *evidence.Evidence) {
+		unlogged, err := evidence.Unlogged(t.Context(), e.Log.Reader)
+		require.NoError(t, err)
+		require.Zero(t, unlogged, "they are older than the log")
+	}))
 	p.attack(forgedRun("c"))
 	require.Equal(t, []evidence.Problem{{Where: "runs", What: "3 have no entry in the log, and the 2 that are older than it are not all of them: " +
 		"some were recorded by a process without a key, made up or removed"}}, p.check().Problems)

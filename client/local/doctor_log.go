@@ -8,6 +8,7 @@ import (
 
 	"waymark/client"
 	"waymark/evidence"
+	"waymark/internal/text"
 	"waymark/worker/storage"
 )
 
@@ -24,16 +25,20 @@ func (d doctor) log(ctx context.Context) client.Check {
 		return noLogYet(anchors)
 	}
 	var b evidence.Backlog
+	var unlogged int64
 	err := d.withLandscape(ctx, func(stores *storage.Storage) (err error) {
 		if d.Cluster == nil {
 			if err := evidence.Compare(ctx, stores.Log.Reader, d.evidence()); err != nil {
 				return d.wordedLog(ctx, err)
 			}
 		}
+		if unlogged, err = evidence.Unlogged(ctx, stores.Log.Reader); err != nil {
+			return err
+		}
 		b, err = evidence.BacklogOf(ctx, stores.Log.Reader, anchors)
 		return err
 	})
-	return logCheck(b, anchors, err)
+	return logCheck(b, unlogged, anchors, err)
 }
 
 // noLogYet is what is said of a log without entries: it has yet to begin, unless an anchor knows better.
@@ -46,7 +51,7 @@ func noLogYet(anchors []string) client.Check {
 	return client.Good("none yet; the first run begins it")
 }
 
-func logCheck(b evidence.Backlog, anchors []string, err error) client.Check {
+func logCheck(b evidence.Backlog, unlogged int64, anchors []string, err error) client.Check {
 	found := fmt.Sprintf("%d entries, %d signed", b.Entries, b.Signed)
 	for _, anchor := range b.Anchors {
 		found += fmt.Sprintf(", %d at %s", anchor.Entries, anchor.Anchor)
@@ -59,8 +64,18 @@ func logCheck(b evidence.Backlog, anchors []string, err error) client.Check {
 		return client.Warning(client.CureOther, "%v", err)
 	case b.Entries == 0:
 		return noLogYet(anchors)
+	case unlogged > 0:
+		return client.Warning(client.AdmitSealer, "%s; %s no entry", found, haveRuns(unlogged))
 	case !b.Oldest.IsZero() && time.Since(b.Oldest) > longWait:
 		return client.Warning(client.SignLog, "%s; the oldest of the others waits since %s", found, b.Oldest.Format(time.RFC3339))
 	}
 	return client.Good("%s", found)
+}
+
+// haveRuns is the beginning of a sentence about so many runs.
+func haveRuns(n int64) string {
+	if n == 1 {
+		return "1 run has"
+	}
+	return text.Grouped(n) + " runs have"
 }

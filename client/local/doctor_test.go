@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/client"
+	"waymark/evidence"
 )
 
 // TestDoctor: a Home is healthy, a cluster that is not there is not, and nothing is made by looking.
@@ -30,4 +31,10 @@ func TestDoctor(t *testing.T) {
 	require.Equal(t, client.CureOther, found["workers"].Cure)
 	require.Equal(t, client.NameLandscape, found["record"].Cure)
 	require.NoDirExists(t, string(o.State))
+}
+
+func TestRunsWithoutEntries(t *testing.T) {
+	b := evidence.Backlog{Entries: 3, Signed: 3}
+	require.Equal(t, client.Healthy, logCheck(b, 0, nil, nil).State)
+	require.Equal(t, client.Warning(client.AdmitSealer, "3 entries, 3 signed; 2 runs have no entry"), logCheck(b, 2, nil, nil))
 }

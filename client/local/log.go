@@ -174,22 +174,22 @@ func (h *Home) LogEntries(ctx context.Context, from int64, most int) ([]evidence
 
 // RunInLog says where a run is in the landscape's log, and how far that is.
 type RunInLog struct {
-	Entry    int64 `json:"entry"`    // that says that it began
+	Entry    int64 `json:"entry"`    // that says that it began; -1 if there is none
 	Signed   bool  `json:"signed"`   // the entry is under a signed head
 	Anchored int   `json:"anchored"` // how many anchors have the entry
 	Anchors  int   `json:"anchors"`  // of how many
 }
 
-// RunInLog returns where a run is in the landscape's log; nil if it has no entry.
+// RunInLog returns where a run is in the landscape's log; nil if that has not begun.
 func (h *Home) RunInLog(ctx context.Context, run string) (*RunInLog, error) {
-	position, err := evidence.EntryOf(ctx, h.stores.Log.Reader, run)
-	if errors.Is(err, landscape.ErrNotFound) {
-		return nil, nil //nolint:nilnil // a run without an entry is no error
-	}
-	if err != nil {
+	backlog, err := h.LogBacklog(ctx)
+	if err != nil || backlog.Entries == 0 {
 		return nil, err
 	}
-	backlog, err := h.LogBacklog(ctx)
+	position, err := evidence.EntryOf(ctx, h.stores.Log.Reader, run)
+	if errors.Is(err, landscape.ErrNotFound) {
+		return &RunInLog{Entry: -1, Anchors: len(backlog.Anchors)}, nil
+	}
 	if err != nil {
 		return nil, err
 	}

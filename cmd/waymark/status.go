@@ -18,7 +18,7 @@ import (
 // statusOutput is what `waymark status --json` says.
 type statusOutput struct {
 	*client.Status
-	Log  *local.RunInLog `json:"log,omitempty"`  // nil if the run has no entry in the record's log
+	Log  *local.RunInLog `json:"log,omitempty"`  // nil if the record's log has not begun
 	Next string          `json:"next,omitempty"` // what a person can do with a run that is not complete
 }
 
@@ -125,11 +125,13 @@ func deployedLine(r *client.Run) string {
 	return line
 }
 
-// logLine tells where the run is in the record's log; nothing if it has no entry there.
+// logLine tells where the run is in the record's log; nothing if that has not begun.
 func logLine(in *local.RunInLog) string {
 	switch {
 	case in == nil:
 		return ""
+	case in.Entry < 0:
+		return "no entry: the run is older than the log, or a process without a key that counts recorded it"
 	case !in.Signed:
 		return fmt.Sprintf("entry %d, not signed yet", in.Entry)
 	}

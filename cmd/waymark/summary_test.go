@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"waymark/client"
+	"waymark/client/local"
 	"waymark/landscape"
 	"waymark/pipeline"
 )
@@ -42,4 +44,16 @@ func TestUnrecordedEnd(t *testing.T) {
 			require.Contains(t, out.String(), `"error":"the disk is gone"`)
 		})
 	}
+}
+
+func TestLogLine(t *testing.T) {
+	for want, in := range map[string]*local.RunInLog{
+		"":                       nil,
+		"no entry: the run":      {Entry: -1},
+		"entry 2, not signed":    {Entry: 2},
+		"entry 2, signed, at 1 ": {Entry: 2, Signed: true, Anchored: 1, Anchors: 2},
+	} {
+		require.True(t, strings.HasPrefix(logLine(in), want), logLine(in))
+	}
+	require.Empty(t, logLine(nil))
 }
