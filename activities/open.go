@@ -63,7 +63,8 @@ func (a *Activities) openRun(ctx context.Context, in OpenInput) (resumepoint.Pla
 	if err != nil {
 		return resumepoint.Plan{}, fmt.Errorf("pipeline document of run %s: %w", in.Run, err)
 	}
-	if in, err = a.about(ctx, in, cmp.Or(in.File, "the document on record"), document); err != nil {
+	in, slot, err := a.aboutSlot(ctx, in, cmp.Or(in.File, "the document on record"), document)
+	if err != nil {
 		return resumepoint.Plan{}, err
 	}
 	request := plan.Request{File: cmp.Or(in.File, "the document on record"), Folder: in.Folder, Document: document, Params: in.Params}
@@ -81,6 +82,9 @@ func (a *Activities) openRun(ctx context.Context, in OpenInput) (resumepoint.Pla
 		return resumepoint.Plan{}, err
 	}
 	on, err := a.admit(ctx, in, compiled)
+	if err == nil {
+		err = a.takeSlot(ctx, in, slot)
+	}
 	if err != nil {
 		return resumepoint.Plan{}, err
 	}

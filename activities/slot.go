@@ -17,35 +17,60 @@ import (
 // about gives the input the parameters that its run has because of the slot of time that it is about, unless they were given: the slot that the
 // input names, or else the last that was due when the schedule of Temporal rang that started the run. It leaves an input that needs none alone.
 func (a *Activities) about(ctx context.Context, in OpenInput, file string, document []byte) (OpenInput, error) {
+	in, _, err := a.aboutSlot(ctx, in, file, document)
+	return in, err
+}
+
+// aboutSlot is about, and returns the slot as a schedule of a deployed pipeline has it of which nothing is recorded yet; nil if none has.
+func (a *Activities) aboutSlot(ctx context.Context, in OpenInput, file string, document []byte) (OpenInput, *landscape.Slot, error) {
 	if in.For == "" && in.ScheduleName == "" && (in.Scheduled == "" || !bytes.Contains(document, []byte("${slot:"))) {
-		return in, nil
+		return in, nil, nil
 	}
 	table, err := a.timetable(ctx, in, file, document)
 	if err != nil {
-		return in, err
+		return in, nil, err
 	}
 	if in.For == "" && in.ScheduleName == "" && !table.NeedsSlot(in.Params) {
-		return in, nil
+		return in, nil, nil
 	}
 	schedule, err := table.Schedule(in.ScheduleName)
 	if err != nil {
-		return in, final{TypeInput, fmt.Errorf("%s %w (the input's schedule)", file, err)}
+		return in, nil, final{TypeInput, fmt.Errorf("%s %w (the input's schedule)", file, err)}
 	}
 	slot, err := in.slot(schedule.Value)
 	if err != nil {
-		return in, final{TypeInput, err}
+		return in, nil, final{TypeInput, err}
 	}
 	params, depends := table.Fill(schedule, slot, in.Params)
-	if !depends { // a person who names a slot expects that it matters; a schedule may repeat the same run
+	if !depends && in.Link == "" { // a person who names a slot expects that it matters; a schedule may repeat the same run
 		switch of, err := a.slotOf(ctx, in); {
 		case err != nil:
-			return in, err
+			return in, nil, err
 		case of == nil:
-			return in, final{TypeInput, fmt.Errorf("nothing in %s depends on a slot: no default of a parameter refers to one, such as ${slot:date}", file)}
+			return in, nil, final{TypeInput, fmt.Errorf("nothing in %s depends on a slot: no default of a parameter refers to one, such as ${slot:date}", file)}
 		}
 	}
 	in.Params, in.For = params, slot.Name
-	return in, nil
+	if in.Version == 0 || schedule.Name == "" {
+		return in, nil, nil
+	}
+	fresh := landscape.NewSlot(landscape.ScheduleID(in.Environment, table.Pipeline, schedule.Name), slot, false)
+	return in, &fresh, nil
+}
+
+// takeSlot records of the slot that a run is about that somebody began the run by hand, unless its schedule did: so nobody begins another one.
+func (a *Activities) takeSlot(ctx context.Context, in OpenInput, slot *landscape.Slot) error {
+	if slot == nil || in.Retry != nil {
+		return nil
+	}
+	row, err := a.log.Schedule(ctx, slot.Schedule)
+	if errors.Is(err, landscape.ErrNotFound) || err == nil && row.Removed() {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return a.log.TakeSlot(ctx, *slot, in.Run, landscape.SlotRequest{Actor: in.Actor, Why: in.Why})
 }
 
 // slotOf returns the slot whose schedule began the run of an input; nil if none did.
@@ -54,7 +79,7 @@ func (a *Activities) slotOf(ctx context.Context, in OpenInput) (*landscape.Slot,
 		return nil, nil //nolint:nilnil // none is no error
 	}
 	slot, err := a.log.SlotOfRun(ctx, in.Run)
-	if errors.Is(err, landscape.ErrNotFound) || err == nil && slot.Name != in.For {
+	if errors.Is(err, landscape.ErrNotFound) || err == nil && (slot.Name != in.For || slot.ByHand()) {
 		return nil, nil //nolint:nilnil // none is no error
 	}
 	return &slot, err

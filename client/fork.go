@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 
 	"waymark/activities"
 	"waymark/landscape"
@@ -67,7 +68,11 @@ func (s *Session) presentDocument(ctx context.Context, run landscape.Run) (*Docu
 		if err := json.Unmarshal([]byte(run.Params), &params); err != nil {
 			return nil, fmt.Errorf("run %s: the parameters on record: %w", run.ID, err)
 		}
-		return s.versionDocument(ctx, run.Environment, run.Pipeline, params, SlotOf{})
+		slot, err := s.slotOf(ctx, run)
+		if err != nil {
+			return nil, err
+		}
+		return s.versionDocument(ctx, run.Environment, run.Pipeline, params, slot)
 	}
 	path := documentPath(run)
 	if _, err := os.Lstat(path); path == "" || errors.Is(err, fs.ErrNotExist) {
@@ -81,6 +86,15 @@ func (s *Session) presentDocument(ctx context.Context, run landscape.Run) (*Docu
 		return nil, fmt.Errorf("run %s: the parameters on record: %w", run.ID, err)
 	}
 	return Compile(s.Planner, path, params)
+}
+
+// slotOf returns the slot whose last run this is; none for a run of no slot, or of one that has another run by now.
+func (s *Session) slotOf(ctx context.Context, run landscape.Run) (SlotOf, error) {
+	slot, err := s.Log.SlotOfRun(ctx, run.ID)
+	if errors.Is(err, landscape.ErrNotFound) {
+		return SlotOf{}, nil
+	}
+	return SlotOf{For: slot.Name, Schedule: slot.Schedule[strings.LastIndexByte(slot.Schedule, '/')+1:], recorded: true}, err
 }
 
 // replaced cancels a run permanently that another one replaces. It may be repeated.

@@ -88,6 +88,8 @@ func (c *Client) complete(ctx context.Context, s *ScheduledSlot) error {
 		s.State = SlotState(landscape.SlotDone)
 	case run.Status == pipeline.Running && s.State == SlotState(landscape.SlotFailed):
 		s.State = SlotState(landscape.SlotRunning)
+	case run.Status != pipeline.Running && s.State == SlotState(landscape.SlotRunning) && s.slot.ByHand():
+		s.State, s.Reason = SlotState(landscape.SlotFailed), run.Reason // perhaps no worker ever looks
 	}
 	s.Status = run.Status
 	return nil

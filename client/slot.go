@@ -14,6 +14,8 @@ type SlotOf struct {
 	For      string    // the slot's name, such as 2026-11-21
 	Schedule string    // whose slot it is; may be empty if the document has at most one schedule
 	Next     time.Time // without For, of a document that needs a slot: take the first that is due from this time on; zero to refuse the document
+
+	recorded bool // another run was about it: perhaps nothing in the document depends on it
 }
 
 // CompileFor is Compile with the parameters that a run for a slot has because of that, unless they are among params. The error is one of
@@ -57,7 +59,7 @@ func (d *Document) about(of SlotOf) error {
 	if err != nil {
 		return invalid(fmt.Sprintf("%s: %v", d.File, err))
 	}
-	if !d.take(table, schedule, slot) {
+	if !d.take(table, schedule, slot) && !of.recorded {
 		return invalid(fmt.Sprintf("nothing in %s depends on a slot: no default of a parameter refers to one, such as ${slot:date}", d.File))
 	}
 	return nil

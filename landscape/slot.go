@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"waymark/pipeline"
 	"waymark/pipeline/calendar"
 )
 
@@ -73,6 +74,13 @@ const (
 	SlotRecovered = "recovered" // the output of a late slot is there
 )
 
+// NewSlot returns a slot of a schedule of which nothing is recorded yet: due, because the schedule rang for it or a person asked.
+func NewSlot(schedule string, slot calendar.Slot, rang bool) Slot {
+	return Slot{Schedule: schedule, Name: slot.Name, SlotFacts: SlotFacts{
+		From: MicrosOf(slot.From), To: MicrosOf(slot.To), Due: MicrosOf(slot.Due), Rang: rang, State: SlotDue, Ready: MicrosOf(slot.Start),
+	}}
+}
+
 // SlotRequest is what a person asked for: runs for slots, whatever the schedule rang for.
 type SlotRequest struct {
 	ID       string `db:"request,key"`
@@ -103,7 +111,10 @@ func (l *Log) ChangeSlots(ctx context.Context, request *SlotRequest, changes []S
 	if request == nil && len(changes) == 0 {
 		return nil
 	}
-	now := l.now()
+	return l.changeSlots(ctx, l.now(), request, changes)
+}
+
+func (l *Log) changeSlots(ctx context.Context, now Micros, request *SlotRequest, changes []SlotChange) error {
 	var tx Tx
 	if request != nil {
 		row := *request
@@ -124,6 +135,78 @@ func (l *Log) ChangeSlots(ctx context.Context, request *SlotRequest, changes []S
 	}
 	return l.plain.Commit(ctx, tx)
 }
+
+// TakeSlot records that the run of a slot is one that somebody began by hand, as fresh says if nothing is recorded of the slot, unless it is done or
+// has a run that continues. by is who did, and why. Its request has the id of the run. It may be repeated.
+func (l *Log) TakeSlot(ctx context.Context, fresh Slot, run string, by SlotRequest) error {
+	by.ID, by.Schedule, by.Action, by.First, by.Last, by.AtOnce = run, fresh.Schedule, "run", fresh.Name, fresh.Name, 1
+	for {
+		err := l.takeSlot(ctx, fresh, by)
+		if !Raced(err) {
+			return err
+		}
+	}
+}
+
+func (l *Log) takeSlot(ctx context.Context, fresh Slot, by SlotRequest) error {
+	var from *Slot
+	slot, err := l.Slot(ctx, fresh.Schedule, fresh.Name)
+	switch {
+	case err == nil:
+		from = &slot
+	case !errors.Is(err, ErrNotFound):
+		return err
+	}
+	due, request := fresh, &by
+	if from != nil {
+		due = slot
+	}
+	if taken, err := l.taken(ctx, due, by.ID); err != nil || taken {
+		return err
+	}
+	if _, err := l.SlotRequest(ctx, by.ID); err == nil { // the same run was to begin before
+		request = nil
+	} else if !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	due.State, due.Reason, due.Request = SlotDue, "", by.ID // only from there a run begins
+	running := due
+	running.State, running.Run, running.Seen, running.Attempts = SlotRunning, by.ID, 0, due.Attempts+1
+	now := l.now()
+	return l.changeSlots(ctx, now, request, steps(from, now, due, running))
+}
+
+// taken reports whether a slot is done, or has a run that continues, or is that of the run already.
+func (l *Log) taken(ctx context.Context, slot Slot, run string) (bool, error) {
+	if slot.State != SlotRunning || slot.Run == run {
+		return slot.State == SlotDone || slot.State == SlotRunning, nil
+	}
+	on, err := get[RunHead](ctx, l, slot.Run)
+	if errors.Is(err, ErrNotFound) {
+		return true, nil
+	}
+	switch on.Status {
+	case pipeline.Running, pipeline.Completed, pipeline.CompletedWithFailures, pipeline.Empty:
+		return true, err
+	}
+	return false, err // nobody may have looked yet at one that failed
+}
+
+// steps are the changes of a slot that one transaction makes at a moment, each from the one before.
+func steps(from *Slot, now Micros, slots ...Slot) (changes []SlotChange) {
+	for _, to := range slots {
+		changes = append(changes, SlotChange{From: from, To: to})
+		to.Changed = now
+		if from != nil {
+			to.Changes = from.Changes + 1
+		}
+		from = &to
+	}
+	return changes
+}
+
+// ByHand reports whether the last run of the slot is one that somebody began by hand.
+func (s Slot) ByHand() bool { return s.Run != "" && s.Request == s.Run }
 
 // Raced reports whether changes of slots were not stored because somebody else was first.
 func Raced(err error) bool {

@@ -252,6 +252,21 @@ func TestBackfillOutlivesTheServer(t *testing.T) {
 	require.Contains(t, out, "is done")
 }
 
+// A run that a person begins for a slot is the slot's: the record says so, and a backfill leaves it as it is.
+func TestARunByHandIsTheSlots(t *testing.T) {
+	t.Parallel() // most of it is waiting
+	s := serve(t, t.TempDir())
+	s.scheduledPipeline(t, "yearly", "beat: {every: year}")
+	s.waymark(t, "run", "--pipeline", "yearly", "--for", "2020", "--run-id", "ours", "--quiet")
+	both := []string{"--from", "2020", "--to", "2021"}
+	s.waymark(t, "schedule", "backfill", "beat", "2020..2021")
+	ended := s.await(t, "beat", func(g gridded) bool { return g.in(landscape.SlotDone) == 2 }, both...)
+	require.Equal(t, "ours", ended.Slots[0].Run)
+	require.Equal(t, 1, ended.Slots[0].Attempts)
+	require.NotEqual(t, "ours", ended.Slots[1].Run)
+	require.Contains(t, s.waymark(t, "schedule", "run", "beat", "--for", "2020"), "nothing changed")
+}
+
 // A schedule that a command makes begins runs as one of a document does, also after a version without it; deleted, it begins none.
 func TestSchedulesByCommand(t *testing.T) {
 	t.Parallel() // most of it is waiting

@@ -77,6 +77,51 @@ func slots(t *testing.T, d landscape.Driver) {
 	slotsOfValues(t, log)
 	slotChanges(t, log, id)
 	slotsAtOnce(t, log, id)
+	slotsByHand(t, log, id)
+}
+
+// slotsByHand takes slots in every state for a run that somebody began by hand: one that is running or done stays as it is.
+func slotsByHand(t *testing.T, log *landscape.Log, id string) {
+	ctx := t.Context()
+	failed, done := SlotOf(id, 16, landscape.SlotDue), SlotOf(id, 17, landscape.SlotDue)
+	missed, skipped := SlotOf(id, 14, landscape.SlotMissed), SlotOf(id, 15, landscape.SlotSkipped)
+	var begun []landscape.SlotChange
+	for i, slot := range []landscape.Slot{failed, done} {
+		require.NoError(t, log.TakeSlot(ctx, slot, fmt.Sprintf("before-%d", i), landscape.SlotRequest{Actor: "bob"}))
+		running, err := log.Slot(ctx, id, slot.Name)
+		require.NoError(t, err)
+		ended := running
+		ended.State, ended.Reason = []landscape.SlotState{landscape.SlotFailed, landscape.SlotDone}[i], []string{"no space", ""}[i]
+		begun = append(begun, landscape.SlotChange{From: &running, To: ended})
+	}
+	require.NoError(t, log.ChangeSlots(ctx, nil, append(begun, landscape.SlotChange{To: missed}, landscape.SlotChange{To: skipped})))
+	for i, c := range []struct {
+		slot  landscape.Slot
+		run   string
+		words []string
+	}{
+		{SlotOf(id, 13, landscape.SlotDue), "hand-0", []string{"due", "running"}},
+		{missed, "hand-1", []string{"missed", "due", "running"}},
+		{skipped, "hand-2", []string{"skipped", "due", "running"}},
+		{failed, "hand-3", []string{"due", "running", "failed", "due", "running"}},
+		{done, "before-1", []string{"due", "running", "done"}},
+	} {
+		for range 2 {
+			by := landscape.SlotRequest{Actor: "ann", Why: "now"}
+			require.NoError(t, log.TakeSlot(ctx, c.slot, fmt.Sprintf("hand-%d", i), by))
+		}
+		taken, err := log.Slot(ctx, id, c.slot.Name)
+		require.NoError(t, err)
+		require.Equal(t, c.run, taken.Run)
+		require.True(t, taken.ByHand())
+		events, err := log.SlotEvents(ctx, id, c.slot.Name)
+		require.NoError(t, err)
+		var words []string
+		for _, event := range events {
+			words = append(words, event.Event)
+		}
+		require.Equal(t, c.words, words)
+	}
 }
 
 // slotChanges leads slots through their states.

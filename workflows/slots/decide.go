@@ -112,6 +112,11 @@ func (s *Schedule) fail(slot *landscape.Slot, f fate, before string, now landsca
 		slot.Run = before
 		return
 	}
+	if slot.Ready > now { // somebody ran it by hand before it was due
+		slot.State, slot.Request = landscape.SlotDue, ""
+		slot.Reason = fmt.Sprintf("run %s, before it was due, failed: %s", slot.Run, f.reason)
+		return
+	}
 	if !f.curable || slot.Attempts > int64(s.spec.Retry.Times) {
 		slot.State, slot.Reason = landscape.SlotFailed, cmp.Or(f.reason, "its run failed")
 		return

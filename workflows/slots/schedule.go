@@ -34,14 +34,11 @@ func Read(row landscape.Schedule) (*Schedule, error) {
 
 // Record returns a slot of which nothing is recorded yet as it is recorded: due, because the schedule rang for it or a person asked.
 func (s *Schedule) Record(slot calendar.Slot, rang bool) landscape.Slot {
-	facts := landscape.SlotFacts{
-		From: landscape.MicrosOf(slot.From), To: landscape.MicrosOf(slot.To), Due: landscape.MicrosOf(slot.Due), Rang: rang,
-		State: landscape.SlotDue, Ready: landscape.MicrosOf(slot.Start),
-	}
+	record := landscape.NewSlot(s.ID, slot, rang)
 	if rang {
-		facts.Deadline = s.deadline(slot)
+		record.Deadline = s.deadline(slot)
 	}
-	return landscape.Slot{Schedule: s.ID, Name: slot.Name, SlotFacts: facts}
+	return record
 }
 
 // deadline returns by when the output of a slot is promised; zero for no promise.
