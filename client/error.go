@@ -50,6 +50,7 @@ const (
 	DeployWithout     Cure = "deploy_without"      // deploy a document without the schedule, or pause it
 	CreateAnyway      Cure = "create_anyway"       // say why the schedule is to be made nevertheless
 	DeployUnfit       Cure = "deploy_unfit"        // delete the schedules that do not fit, or say why the document is to be deployed nevertheless
+	DeleteUnfit       Cure = "delete_unfit"        // delete the schedules that do not fit the version
 	ListEffects       Cure = "list_effects"        // choose one of the run's effects
 	ListEdges         Cure = "list_edges"          // choose one of the edges of the run's graph
 	Watch             Cure = "watch"               // look how the run is, or follow it

@@ -29,7 +29,7 @@ type Redeployed struct {
 }
 
 // Promote makes a version that is deployed in one environment the current one in another. The error is an *Error of kind NotFound if it never was
-// deployed there, and Conflict if the pipeline is retired in either, or the document refers to values that only the first one has.
+// deployed there, and Conflict if the pipeline is retired in either, or the document refers to values that only the first one has; of kind Invalid if schedules that were made by command there do not fit it.
 func (c *Client) Promote(ctx context.Context, r RedeployRequest) (_ *Redeployed, err error) {
 	defer c.edge(ctx, &err)
 	name, version, err := landscape.ParseVersion(r.Pipeline)
@@ -48,7 +48,7 @@ func (c *Client) Promote(ctx context.Context, r RedeployRequest) (_ *Redeployed,
 		if err := c.mayPromote(ctx, from, order); err != nil {
 			return landscape.Redeployed{}, err
 		}
-		done, err := c.log.Promote(ctx, from, order)
+		done, err := c.log.Promote(ctx, from, order, c.fitsSchedules(ctx, order))
 		if errors.Is(err, landscape.ErrNotFound) {
 			err = registryError(from, name, err)
 		}
@@ -120,10 +120,13 @@ func anywhere(b bundle.Bundle, params map[string]string) *pipeline.Document {
 }
 
 // Rollback makes an older version of a pipeline current again. A second rollback goes one version further back. The error is an *Error of kind
-// NotFound if there is no such version, and Conflict if the pipeline is retired, or no other version was current before.
+// NotFound if there is no such version, and Conflict if the pipeline is retired, or no other version was current before; of kind Invalid if schedules
+// that were made by command do not fit it.
 func (c *Client) Rollback(ctx context.Context, r RedeployRequest) (_ *Redeployed, err error) {
 	defer c.edge(ctx, &err)
-	return c.redeploy(ctx, r, func(order landscape.Deployment) (landscape.Redeployed, error) { return c.log.Rollback(ctx, order) })
+	return c.redeploy(ctx, r, func(order landscape.Deployment) (landscape.Redeployed, error) {
+		return c.log.Rollback(ctx, order, c.fitsSchedules(ctx, order))
+	})
 }
 
 // Retire ends that runs of a pipeline start in an environment. What runs continues, and may be resumed. The error is an *Error of kind NotFound if the

@@ -171,14 +171,14 @@ func (c *Client) DeleteSchedule(ctx context.Context, word string, by By) (done S
 	})
 }
 
-// commanded returns the schedules of a document's pipeline that were made by command in an environment, but for those that the document has.
-func (c *Client) commanded(ctx context.Context, environment string, doc *Document) (found pipeline.Map[pipeline.Schedule], err error) {
-	rows, err := c.log.SchedulesOf(ctx, environment, doc.Name())
+// commanded returns the schedules of a pipeline that were made by command in an environment, but for those that its document has.
+func (c *Client) commanded(ctx context.Context, environment, name string, own pipeline.Map[pipeline.Schedule]) (found pipeline.Map[pipeline.Schedule], err error) {
+	rows, err := c.log.SchedulesOf(ctx, environment, name)
 	if err != nil {
 		return nil, err
 	}
 	for _, row := range rows {
-		_, has := doc.Plan.Document.Pipeline.Schedules.Get(row.Name)
+		_, has := own.Get(row.Name)
 		if has || row.Deleted() || row.Origin != landscape.FromCommand {
 			continue
 		}

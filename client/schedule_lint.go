@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"waymark/activities/bundle"
+	"waymark/landscape"
+	"waymark/payload"
 	"waymark/pipeline"
 	"waymark/pipeline/calendar"
 )
@@ -100,15 +102,51 @@ func collisions(
 
 // fits refuses a document that schedules cannot run again and again, its own or those of its pipeline that were made by command.
 func (c *Client) fits(ctx context.Context, environment string, doc *Document, made bundle.Bundle) error {
-	others, err := c.commanded(ctx, environment, doc)
+	others, err := c.commanded(ctx, environment, doc.Name(), doc.Plan.Document.Pipeline.Schedules)
+	if err == nil {
+		err = fitsOthers(doc.File, doc.Source, others, DeployUnfit)
+	}
 	if err != nil {
 		return err
 	}
-	if _, err := pipeline.LoadTimetable(doc.File, doc.Source, others...); err != nil {
-		refused := documentError(doc.File, err)
-		refused.Cure = DeployUnfit
-		return refused
-	}
 	made.Name = doc.File // for messages
 	return mayRepeat(&Document{File: doc.File, Source: doc.Source, bundle: made, others: others}, DeployAnyway)
+}
+
+// fitsOthers refuses a document which schedules that were made by command do not fit.
+func fitsOthers(file string, source []byte, others pipeline.Map[pipeline.Schedule], cure Cure) error {
+	_, err := pipeline.LoadTimetable(file, source, others...)
+	if err == nil {
+		return nil
+	}
+	refused := documentError(file, err)
+	refused.Cure = cure
+	return refused
+}
+
+// fitsSchedules returns what refuses a version that is to become current, if schedules that were made by command do not fit it.
+func (c *Client) fitsSchedules(ctx context.Context, order landscape.Deployment) func(version int64) error {
+	return func(version int64) error {
+		deposit, err := c.host.Deposit(ctx, false)
+		if err != nil {
+			return err
+		}
+		found, err := c.log.Version(ctx, order.Pipeline, version)
+		if err != nil {
+			return err
+		}
+		b, err := bundle.Get(ctx, deposit.Payloads, payload.Digest(found.Bundle))
+		if err != nil {
+			return err
+		}
+		table, err := pipeline.LoadTimetable(b.Name, b.Source)
+		if err != nil {
+			return err
+		}
+		others, err := c.commanded(ctx, order.Environment, order.Pipeline, table.Specs)
+		if err != nil {
+			return err
+		}
+		return fitsOthers(b.Name, b.Source, others, DeleteUnfit)
+	}
 }

@@ -71,31 +71,38 @@ type Redeployed struct {
 
 // Promote makes a version current in an environment that is, or was, current in another one: that of order, or the one that is current in from if
 // that is 0. order has the Environment, Pipeline, Actor and Why. The error is a *VersionError if the version never was current in from, or wraps ErrNotFound if none was; it is a *RetiredError if the
-// pipeline is retired in either.
-func (l *Log) Promote(ctx context.Context, from string, order Deployment) (Redeployed, error) {
+// pipeline is retired in either. fits, if it is not nil, may refuse the version, with an error of its own.
+func (l *Log) Promote(ctx context.Context, from string, order Deployment, fits func(version int64) error) (Redeployed, error) {
 	order.Action = Promote
 	return l.redeploy(ctx, order, func(last Deployment, _ []Deployment) (int64, error) {
 		if last.Retired() {
 			return 0, &RetiredError{last}
 		}
-		found, err := l.Startable(ctx, from, order.Pipeline, order.Version)
-		return found.Version, err
+		return l.fitting(ctx, from, order.Pipeline, order.Version, fits)
 	})
 }
 
 // Rollback makes an older version current again: that of order, or the one before the current one if that is 0. A second rollback goes one version
 // further back. order has the Environment, Pipeline, Actor and Why. The error is a *VersionError if the version was never current there, wraps
-// ErrNothingBefore if there is none before, and ErrNotFound if no version is deployed there; it is a *RetiredError if the pipeline is retired.
-func (l *Log) Rollback(ctx context.Context, order Deployment) (Redeployed, error) {
+// ErrNothingBefore if there is none before, and ErrNotFound if no version is deployed there; it is a *RetiredError if the pipeline is retired. fits is that of Promote.
+func (l *Log) Rollback(ctx context.Context, order Deployment, fits func(version int64) error) (Redeployed, error) {
 	order.Action = Rollback
 	return l.redeploy(ctx, order, func(last Deployment, history []Deployment) (int64, error) {
 		version := cmp.Or(order.Version, before(history))
 		if version == 0 && history != nil && !last.Retired() {
 			return 0, ErrNothingBefore
 		}
-		found, err := l.Startable(ctx, order.Environment, order.Pipeline, version)
-		return found.Version, err
+		return l.fitting(ctx, order.Environment, order.Pipeline, version, fits)
 	})
+}
+
+// fitting returns the version that runs of a pipeline in an environment may be of, if fits does not refuse it.
+func (l *Log) fitting(ctx context.Context, environment, name string, version int64, fits func(version int64) error) (int64, error) {
+	found, err := l.Startable(ctx, environment, name, version)
+	if err == nil && fits != nil {
+		err = fits(found.Version)
+	}
+	return found.Version, err
 }
 
 // Retire ends that runs of a pipeline start in an environment. order has the Environment, Pipeline, Actor and Why. The error wraps ErrNotFound if it

@@ -55,6 +55,7 @@ var hints = map[client.Cure]string{
 	client.DeleteSchedule:   "; `waymark schedule delete` deletes it",
 	client.DeployWithout:    ": deploy a document without it, or `waymark schedule pause` it",
 	client.CreateAnyway:     "\nthe schedule runs it again and again; --anyway WHY makes it nevertheless",
+	client.DeleteUnfit:      "\nschedules that were made by command do not fit it: `waymark schedule delete` deletes them",
 	client.DeployUnfit:      "\nschedules that were made by command do not fit it: `waymark schedule delete` deletes them; --anyway WHY deploys it nevertheless",
 	client.ListEffects:      "; `waymark effects %s` lists them",
 	client.ListEdges:        "; `waymark rows %s` lists them",

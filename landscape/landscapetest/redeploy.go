@@ -31,15 +31,15 @@ func redeployments(t *testing.T, d landscape.Driver) {
 		return []any{d.Action, d.Version, d.Before, d.Seq, d.Changed}
 	}
 
-	_, err := log.Promote(ctx, "prod", order("test", 3))
+	_, err := log.Promote(ctx, "prod", order("test", 3), nil)
 	require.ErrorIs(t, err, landscape.ErrNotFound, "nothing is deployed in prod")
-	require.Equal(t, []any{landscape.Promote, int64(2), int64(0), int64(0), true}, says(log.Promote(ctx, "test", order("prod", 2))))
-	require.Equal(t, []any{landscape.Promote, int64(2), int64(0), int64(0), false}, says(log.Promote(ctx, "test", order("prod", 2))))
-	_, err = log.Promote(ctx, "test", order("prod", 4))
+	require.Equal(t, []any{landscape.Promote, int64(2), int64(0), int64(0), true}, says(log.Promote(ctx, "test", order("prod", 2), nil)))
+	require.Equal(t, []any{landscape.Promote, int64(2), int64(0), int64(0), false}, says(log.Promote(ctx, "test", order("prod", 2), nil)))
+	_, err = log.Promote(ctx, "test", order("prod", 4), nil)
 	require.Equal(t, &landscape.VersionError{Pipeline: "orders", Version: 4, Environment: "test", Current: 3}, errorAs[*landscape.VersionError](t, err))
-	_, err = log.Rollback(ctx, order("prod", 0))
+	_, err = log.Rollback(ctx, order("prod", 0), nil)
 	require.ErrorIs(t, err, landscape.ErrNothingBefore)
-	_, err = log.Rollback(ctx, order("prod", 1))
+	_, err = log.Rollback(ctx, order("prod", 1), nil)
 	unknown := errorAs[*landscape.VersionError](t, err)
 	require.True(t, unknown.Exists, "it is there, and was never current in prod")
 	_, err = log.Startable(ctx, "prod", "orders", 3)
@@ -53,15 +53,15 @@ func redeployments(t *testing.T, d landscape.Driver) {
 func rollbacks(t *testing.T, log *landscape.Log, says func(landscape.Redeployed, error) []any) {
 	ctx := t.Context()
 	order := landscape.Deployment{Environment: "test", Pipeline: "orders", Actor: "ann", Why: "because"}
-	require.Equal(t, []any{landscape.Rollback, int64(2), int64(3), int64(3), true}, says(log.Rollback(ctx, order)))
-	require.Equal(t, []any{landscape.Rollback, int64(1), int64(2), int64(4), true}, says(log.Rollback(ctx, order)), "one further back, and not to 3 again")
-	_, err := log.Rollback(ctx, order)
+	require.Equal(t, []any{landscape.Rollback, int64(2), int64(3), int64(3), true}, says(log.Rollback(ctx, order, nil)))
+	require.Equal(t, []any{landscape.Rollback, int64(1), int64(2), int64(4), true}, says(log.Rollback(ctx, order, nil)), "one further back, and not to 3 again")
+	_, err := log.Rollback(ctx, order, nil)
 	require.ErrorIs(t, err, landscape.ErrNothingBefore)
 	order.Version = 3
-	require.Equal(t, []any{landscape.Rollback, int64(3), int64(1), int64(5), true}, says(log.Rollback(ctx, order)), "any that was current")
-	require.Equal(t, []any{landscape.Rollback, int64(3), int64(1), int64(5), false}, says(log.Rollback(ctx, order)))
+	require.Equal(t, []any{landscape.Rollback, int64(3), int64(1), int64(5), true}, says(log.Rollback(ctx, order, nil)), "any that was current")
+	require.Equal(t, []any{landscape.Rollback, int64(3), int64(1), int64(5), false}, says(log.Rollback(ctx, order, nil)))
 	order.Version = 0
-	require.Equal(t, []any{landscape.Rollback, int64(1), int64(3), int64(6), true}, says(log.Rollback(ctx, order)), "to what was current before that")
+	require.Equal(t, []any{landscape.Rollback, int64(1), int64(3), int64(6), true}, says(log.Rollback(ctx, order, nil)), "to what was current before that")
 	found, err := log.Startable(ctx, "test", "orders", 0)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, found.Version)
@@ -82,7 +82,7 @@ func retired(t *testing.T, log *landscape.Log, order landscape.Deployment, says 
 		"version":  func() error { _, err := log.Startable(ctx, "test", "orders", 2); return err },
 		"deploy":   func() error { _, err := log.Deploy(ctx, "test", bundle, version); return err },
 		"plan":     func() error { _, err := log.PlanDeploy(ctx, "test", version); return err },
-		"rollback": func() error { _, err := log.Rollback(ctx, order); return err },
+		"rollback": func() error { _, err := log.Rollback(ctx, order, nil); return err },
 		"from":     func() error { return promote(ctx, log, "test", "prod") },
 		"to":       func() error { return promote(ctx, log, "prod", "test") },
 	} {
@@ -94,11 +94,11 @@ func retired(t *testing.T, log *landscape.Log, order landscape.Deployment, says 
 	_, err = log.Startable(ctx, "test", "orders", 0)
 	require.NoError(t, err)
 	order.Version = 2
-	require.Equal(t, []any{landscape.Rollback, int64(2), int64(1), int64(9), true}, says(log.Rollback(ctx, order)))
+	require.Equal(t, []any{landscape.Rollback, int64(2), int64(1), int64(9), true}, says(log.Rollback(ctx, order, nil)))
 }
 
 func promote(ctx context.Context, log *landscape.Log, from, to string) error {
-	_, err := log.Promote(ctx, from, landscape.Deployment{Environment: to, Pipeline: "orders", Version: 2, Actor: "ann", Why: "because"})
+	_, err := log.Promote(ctx, from, landscape.Deployment{Environment: to, Pipeline: "orders", Version: 2, Actor: "ann", Why: "because"}, nil)
 	return err
 }
 
