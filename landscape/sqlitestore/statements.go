@@ -66,14 +66,14 @@ func (s *statements) of(ctx context.Context, db *sql.DB, query string) (*sql.Stm
 	}
 	var stmt *sql.Stmt
 	err := untilFree(ctx, func() (err error) {
-		stmt, err = db.PrepareContext(ctx, query)
+		stmt, err = db.PrepareContext(ctx, query) //nolint:sqlclosecheck // it stays; one that came second is closed below
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	if first, meanwhile := s.known.LoadOrStore(query, stmt); meanwhile {
-		return first.(*sql.Stmt), stmt.Close() //nolint:sqlclosecheck // another goroutine was first; its statement stays
+		return first.(*sql.Stmt), stmt.Close() // another goroutine was first; its statement stays
 	}
 	return stmt, nil
 }
