@@ -171,7 +171,7 @@ func finalKind(err error) string {
 		return TypeStateDiverged
 	case errors.As(err, &ended), errors.As(err, &older):
 		return TypeNotResumable
-	case errors.Is(err, landscape.ErrSuperseded), errors.Is(err, landscape.ErrCalledOff):
+	case errors.Is(err, landscape.ErrSuperseded), errors.Is(err, landscape.ErrEnded), errors.Is(err, landscape.ErrCalledOff):
 		return TypeSuperseded
 	case errors.Is(err, landscape.ErrQueueFull):
 		return TypeQueueFull

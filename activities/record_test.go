@@ -13,15 +13,16 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"waymark/landscape"
+	"waymark/landscape/landscapetest"
 )
 
 // records returns everything on record, by table, but for what tells one execution from another: times, attempts, workers,
-// and the events of effects.
+// the events of effects, and the seal, which binds these as well.
 func (r *rig) records() map[string][]map[string]any {
 	r.t.Helper()
 	all := map[string][]map[string]any{}
 	for _, table := range landscape.Tables() {
-		if table.Name == "effect_events" {
+		if table.Name == "effect_events" || table.Name == "run_seals" {
 			continue
 		}
 		err := r.driver.Read(r.t.Context(), table.Zero(), landscape.Query{}, func(record landscape.Record) bool {
@@ -62,12 +63,13 @@ func (r *rig) outputs() map[string]string {
 	return files
 }
 
-// requireWhole requires that the run's record is in balance.
+// requireWhole requires that the run's record is in balance, and what its seal binds.
 func (r *rig) requireWhole() {
 	r.t.Helper()
 	findings, err := r.log.Sweep(r.t.Context(), runID, true)
 	require.NoError(r.t, err)
 	require.Empty(r.t, findings)
+	landscapetest.RequireSealed(r.t, r.log, runID)
 }
 
 // requireFinal requires an error that Temporal must not retry, of this type, and returns its message.

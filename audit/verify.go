@@ -30,6 +30,7 @@ type Report struct {
 	NotChecked []Check   `json:"not_checked"`     // what was not, and why; empty, not nil, if all that can be compared was
 	Believed   string    `json:"believed"`        // the sentence Believed
 	Notes      []string  `json:"notes,omitempty"`
+	Sealed     *Sealed   `json:"sealed,omitempty"` // the run's seal; nil if it has none, or is running
 
 	purged []Problem // payloads that were purged: what hangs on them cannot be looked at again
 }
@@ -141,7 +142,7 @@ func (v *verification) verifyAll(ctx context.Context, id string) (err error) {
 	}
 	v.report.Status = string(v.run.Status)
 	for _, step := range []func(context.Context) error{
-		v.beginProgress, v.readLanes, v.sweep, v.verifyTables, v.readLists, v.verifyRun, v.indexFirsts, v.verifyOrigins, v.verifyClaims, v.verifyFolds, v.verifySeals,
+		v.beginProgress, v.readLanes, v.sweep, v.verifyTables, v.readLists, v.verifyRun, v.indexFirsts, v.verifyOrigins, v.verifyClaims, v.verifyFolds, v.verifySeals, v.verifyRunSeal,
 		v.verifyEffects, v.verifyStatus, v.verifyEpochs, v.verifyFed, v.verifyArtifacts, v.noteWork,
 	} {
 		if err := v.guard(ctx, v.run.Pipeline, step); err != nil {

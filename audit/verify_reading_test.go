@@ -38,10 +38,10 @@ func TestVerifyFindsAnEndThatCameTooEarly(t *testing.T) {
 	require.Equal(t, []audit.Problem{{
 		Kind: audit.RecordDiffers, Where: "orders",
 		Detail: fmt.Sprintf("its end is recorded after row 8; read again, it continues in in.csv at byte %d, line 11", strings.Index(input, "a9,")),
-	}}, report.Problems)
+	}}, withoutSeals(report))
 
 	damage(t, s.Folder+"/in.csv", func(text []byte) []byte { return append(text, '\n') })
-	require.Empty(t, verify(t, s, tampered(t, s, statement)).Problems, "a source that was changed since tells nothing")
+	require.Empty(t, withoutSeals(verify(t, s, tampered(t, s, statement))), "a source that was changed since tells nothing")
 }
 
 // TestVerifyReadsTheSourceAgain changes what only the source can tell: the text of the chunks fits what is recorded.
@@ -135,4 +135,14 @@ sinks: {out: {jsonl: {path: out/all.jsonl}}}
 	require.EqualValues(t, 8, report.Rows)
 	missing := tampered(t, s, `delete from chunks where source = 'files' and file = 'in/3.csv'`)
 	requireProblem(t, verify(t, s, missing), "files chunk 5", "read again, it begins with row 3")
+}
+
+// withoutSeals returns the problems that are found without the seals.
+func withoutSeals(report *audit.Report) (others []audit.Problem) {
+	for _, problem := range report.Problems {
+		if problem.Kind != audit.SealBroken {
+			others = append(others, problem)
+		}
+	}
+	return others
 }

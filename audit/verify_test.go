@@ -90,13 +90,14 @@ func testClean(t *testing.T, s *system.System) {
 	report := verify(t, s, s.Log.Reader)
 	require.Equal(t, &audit.Report{
 		Run: run, Status: "completed_with_failures", Chunks: 3, Rows: 11, Artifacts: 3, Problems: []audit.Problem{}, Hashes: report.Hashes,
-		Checked: report.Checked, Believed: audit.Believed, NotChecked: []audit.Check{},
+		Checked: report.Checked, Believed: audit.Believed, NotChecked: []audit.Check{}, Sealed: report.Sealed,
 	}, report)
+	require.NotNil(t, report.Sealed)
 	var checked []string
 	for _, c := range report.Checked {
 		checked = append(checked, c.What)
 	}
-	require.Equal(t, []string{"database", "schema", "tokens", "document", "source", "seals", "output", "output", "output", "records", "steps", "effects"}, checked)
+	require.Equal(t, []string{"database", "schema", "tokens", "document", "source", "seals", "seals", "output", "output", "output", "records", "steps", "effects"}, checked)
 	require.Greater(t, report.Hashes, int64(11), "records, and what came out of the steps")
 	var b strings.Builder
 	require.NoError(t, report.WriteText(&b))

@@ -80,5 +80,7 @@ const (
 	Stopped             Code = "STOPPED"               // the caller stopped it
 	LogForked           Code = "LOG_FORKED"            // the landscape's log has other entries than a head that was signed
 	LogRolledBack       Code = "LOG_ROLLED_BACK"       // the landscape's log has fewer entries than a head that was signed: an older record is in its place
+	RunNotSealed        Code = "RUN_NOT_SEALED"        // the run cannot be sealed: it is running, or an earlier release began it
+	SealBroken          Code = "SEAL_BROKEN"           // the records of the run are not those that its last seal binds
 	RecordIncomplete    Code = "RECORD_INCOMPLETE"     // the record of the row cannot be read as rows
 )

@@ -60,5 +60,6 @@ const (
 	RestoreLog     Cure = "restore_log"      // put the record back, or record that it was restored from a backup
 	AdmitSealer    Cure = "admit_sealer"     // admit the keys of the processes that record runs
 	RestoreFile    Cure = "restore_file"     // put a backup in the place of a damaged file, or save what can be read of it
+	SealRuns       Cure = "seal_runs"        // seal what was not sealed when it ended
 	SignLog        Cure = "sign_log"         // start a process that has the key of the log, and look what keeps it from signing
 )

@@ -1,13 +1,17 @@
 """Salts, leaves and roots of Waymark's seals, for checking them without Waymark. Needs nothing but Python's standard library.
 
     python3 seal.py VECTORS.json...
+    python3 seal.py landscape.db RUN
 
-Each file is a list of objects: a key, what is recorded of the rows of a chunk, and the salts, bodies and root that follow from it. A
-difference is printed, and makes the exit status 1. The table of bytes is in seal.md.
+Each file is a list of objects: a key, what is recorded of the rows of a chunk or of a run, and the salts, bodies and root that follow from it.
+The second form computes the root of a run that ended from its database, and compares it with the run's last seal. A difference is printed, and
+makes the exit status 1. The table of bytes is in seal.md.
 """
 
 import hashlib
 import json
+import pathlib
+import sqlite3
 import sys
 
 
@@ -84,7 +88,79 @@ def body(rows, i):
     return b"".join(out)
 
 
+# The tables of a run, in the order of its leaves.
+TABLES = """
+    runs nodes edges sources lanes tables source_ends folds chunks passages ways way_steps chunk_ways errors claims feeds merge_kinds chunk_joins
+    batches members merges retried resumptions executions effects effect_events artifacts actions run_events chunk_seals
+""".split()
+
+
+def line(table, record):
+    """The canonical form of a record: members by name, bytes in hex."""
+    members = {name: value.hex() if isinstance(value, bytes) else value for name, value in record.items()}
+    members["table"] = table
+    return json.dumps(members, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def portable(data):
+    """A text of the database without NUL and what is not UTF-8: such a byte, and each of an escape, is an escape and two hex digits."""
+    out = []
+    for c in data.decode("utf-8", "surrogateescape"):
+        raw = c.encode("utf-8", "surrogateescape")
+        plain = c not in "\0\u241b" and not "\udc80" <= c <= "\udcff"
+        out.append(c if plain else "".join(f"\u241b{byte:02x}" for byte in raw))
+    return "".join(out)
+
+
+def run_root(run_key, seq, lines):
+    """The root of a run's seal, and the first bytes of each leaf."""
+    key = chunk_key(run_key, "", seq)
+    leaves = [sha256(b"\0" + salt(key, i, 1 << 30) + text) for i, text in enumerate(lines)]
+    return tree(leaves), b"".join(leaf[:4] for leaf in leaves)
+
+
+def run_lines(db, run):
+    """The lines of a run's records, in the order of their leaves."""
+    for table in TABLES:
+        columns = db.execute("select name, pk from pragma_table_info(?)", [table]).fetchall()
+        names = [name for name, _ in columns if (table, name) != ("passages", "way_codes")]
+        keys = [name for name, pk in sorted(columns, key=lambda column: column[1]) if pk]
+        where = "run_id = :run"
+        if table == "errors":  # those that targets refused when they were written
+            where += " and node in (select sink from effects where run_id = :run and refused > 0)"
+        query = f"select {', '.join(names)} from {table} where {where} order by {', '.join(keys)}"
+        for record in db.execute(query, {"run": run}):
+            yield line(table, dict(zip(names, record)))
+
+
+def check_run(path, run):
+    db = sqlite3.connect(pathlib.Path(path).absolute().as_uri() + "?mode=ro", uri=True)
+    db.text_factory = portable
+    key = db.execute("select keys from salts where run_id = ? and source = '' and chunk = -1", [run]).fetchone()
+    last = db.execute("select seq, epoch, root, leaves, late from run_seals where run_id = ? order by seq desc limit 1", [run]).fetchone()
+    if key is None or last is None:
+        print(f"run {run} has no seal here")
+        return 1
+    seq, epoch, root, leaves, late = last
+    lines = list(run_lines(db, run))
+    found, _ = run_root(key[0], seq, lines)
+    print(f"run {run}, seal {seq} of epoch {epoch}{', late' if late else ''}: {leaves} records, root {root.hex()}")
+    if (found, len(lines)) != (root, leaves):
+        print(f"the record is another: {len(lines)} records, root {found.hex()}")
+        return 1
+    print("the record has this root")
+    return 0
+
+
+def check_lines(vector):
+    root, marks = run_root(bytes.fromhex(vector["key"]), vector["seq"], [text.encode() for text in vector["lines"]])
+    got = {"root": root.hex(), "marks": marks.hex()}
+    return [f"{vector['name']}: {name} is {got[name]}, expected {vector[name]}" for name in got if got[name] != vector[name]]
+
+
 def check(vector):
+    if "seq" in vector:
+        return check_lines(vector)
     rows, key = vector["rows"], chunk_key(bytes.fromhex(vector["key"]), vector["source"], vector["chunk"])
     n = len(rows["offsets"])
     salts = [salt(key, i, n) for i in range(n)]
@@ -112,4 +188,6 @@ def main(paths):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) == 3 and not sys.argv[2].endswith(".json"):
+        sys.exit(check_run(*sys.argv[1:]))
     sys.exit(main(sys.argv[1:]))

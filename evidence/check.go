@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"slices"
 
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
@@ -53,6 +54,8 @@ type Report struct {
 	Root     string    `json:"root"`     // of all entries
 	Anchors  []Anchor  `json:"anchors"`  // with how many entries they have
 	Runs     int64     `json:"runs"`     // with an entry, that are recorded as it says
+	Sealed   int64     `json:"sealed"`   // seals of runs, that are recorded as their entries say
+	Unsealed int64     `json:"unsealed"` // seals of runs that have no entries either
 	Older    int64     `json:"older"`    // runs that are older than the log
 	Lost     int64     `json:"lost"`     // runs with an entry that were lost when the record was restored
 	Refused  int64     `json:"refused"`  // entries that do not count, and are refused in the log
@@ -73,6 +76,8 @@ type checker struct {
 	tree    *tree
 	wrong   map[int64]string // entries that do not count, until they are refused
 	began   map[string]Statement
+	sealed  map[string]sealedEntry // by what they are about
+	gaps    []Statement            // restorations
 	lost    map[string]bool
 	leaves  []tlog.Hash
 	anchors []Folder
@@ -89,12 +94,12 @@ func Check(ctx context.Context, log *landscape.Reader, key string, anchors []str
 	}
 	c := &checker{
 		log: log, ring: newKeyring(), tree: &tree{ctx: ctx, log: log, new: map[int64]tlog.Hash{}},
-		wrong: map[int64]string{}, began: map[string]Statement{}, lost: map[string]bool{},
+		wrong: map[int64]string{}, began: map[string]Statement{}, sealed: map[string]sealedEntry{}, lost: map[string]bool{},
 	}
 	for _, anchor := range anchors {
 		c.anchors = append(c.anchors, Folder(anchor))
 	}
-	for _, look := range []func(context.Context) error{c.entries, c.hashes, c.heads, c.compareAnchors, c.runs} {
+	for _, look := range []func(context.Context) error{c.entries, c.hashes, c.heads, c.compareAnchors, c.seals, c.runs} {
 		if err := look(ctx); err != nil {
 			return c.Report, err
 		}
@@ -103,6 +108,12 @@ func Check(ctx context.Context, log *landscape.Reader, key string, anchors []str
 		c.problem("log", "its key is %s, not the trusted %s", short(c.Key), short(key))
 	}
 	return c.Report, nil
+}
+
+// sealedEntry is an entry about a seal.
+type sealedEntry struct {
+	Statement
+	position int64
 }
 
 func (c *checker) problem(where, format string, args ...any) {
@@ -154,6 +165,10 @@ func (c *checker) entry(e landscape.LogEntry) error {
 		}
 	case s.Type == Began:
 		c.began[s.Run] = s
+	case s.Type == Sealed:
+		c.sealed[s.about()] = sealedEntry{s, e.Position}
+	case s.Type == Restored:
+		c.gaps = append(c.gaps, s)
 	case s.Type == Lost:
 		c.lost[s.Run] = true
 	}
@@ -346,6 +361,38 @@ func (s Statement) differs(run landscape.Beginning) string {
 		return fmt.Sprintf("is recorded as begun by %q (%s), and its entry says somebody else", run.Actor, run.Trigger)
 	}
 	return ""
+}
+
+// seals compares the seals of runs with the entries about them.
+func (c *checker) seals(ctx context.Context) error {
+	err := landscape.Each(ctx, c.log, func(kept landscape.RunSeal) bool {
+		said := sealed(kept)
+		s, ok := c.sealed[said.about()]
+		delete(c.sealed, said.about())
+		switch {
+		case !ok && c.began[kept.Run].Type == Began:
+			c.problem("run "+kept.Run, "has a seal %d without an entry: a process without a key made it, or it was made up", kept.Seq)
+		case !ok:
+			c.Unsealed++
+		case s.Root != said.Root || s.Leaves != said.Leaves || s.Epoch != said.Epoch || s.Late != said.Late:
+			c.problem("run "+kept.Run, "is recorded with another seal %d than its entry says", kept.Seq)
+		default:
+			c.Sealed++
+		}
+		return true
+	})
+	for _, s := range c.sealed {
+		if !c.lost[s.Run] && !c.restored(s.position) {
+			c.problem("run "+s.Run, "was sealed, says entry %d, and the seal is not recorded: somebody removed or changed it", s.position)
+		}
+	}
+	sortProblems(c.Problems)
+	return err
+}
+
+// restored reports whether an entry came back from an anchor, after a backup was restored. What the record had of it is lost.
+func (c *checker) restored(position int64) bool {
+	return slices.ContainsFunc(c.gaps, func(s Statement) bool { return s.Found <= position && position < s.Anchored })
 }
 
 // unknownRuns names what is wrong with runs without an entry.

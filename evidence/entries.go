@@ -20,6 +20,12 @@ func EntryOf(ctx context.Context, log *landscape.Reader, run string) (position i
 	return e.Position, err
 }
 
+// EntryOfSeal returns the position of the entry about a seal of a run. The error wraps landscape.ErrNotFound if there is none. Nothing is verified.
+func EntryOfSeal(ctx context.Context, log *landscape.Reader, seal landscape.RunSeal) (position int64, err error) {
+	e, err := log.LogEntryAbout(ctx, sealed(seal).about())
+	return e.Position, err
+}
+
 // Entries returns what entries of the log say, from a position on, at most so many; nil if there are none. Nothing is verified.
 func Entries(ctx context.Context, log *landscape.Reader, from int64, most int) (all []Entry, err error) {
 	stored, err := log.LogEntries(ctx, from, most)

@@ -258,3 +258,17 @@ func (s sealer) Began(run landscape.Run) (landscape.LogEntry, error) {
 	statement.By = statement.byOf(run.Actor, run.Trigger)
 	return entry(statement, s.key, run.Started.Time())
 }
+
+// Sealed does what landscape.Sealer says.
+func (s sealer) Sealed(run landscape.RunHead, seal landscape.RunSeal) (landscape.LogEntry, error) {
+	said := sealed(seal)
+	said.Pipeline, said.Status, said.N = run.Pipeline, string(run.Status), chance()
+	return entry(said, s.key, seal.At.Time())
+}
+
+// sealed is what an entry says of a seal.
+func sealed(seal landscape.RunSeal) Statement {
+	return Statement{
+		Type: Sealed, At: seal.At.Time().UTC().Format(moment), Run: seal.Run, Epoch: seal.Epoch, Seal: seal.Seq, Root: hex.EncodeToString(seal.Root), Leaves: seal.Leaves, Late: seal.Late,
+	}
+}

@@ -94,7 +94,7 @@ func (k *keyring) signed(entry string, of Type) error {
 		return errors.New("the log has no genesis that counts")
 	}
 	allowed := []note.Verifier{k.log}
-	if of == Began {
+	if bySealer(of) {
 		allowed = allowed[:0]
 		for _, sealer := range k.sealers {
 			allowed = append(allowed, sealer)
@@ -102,7 +102,7 @@ func (k *keyring) signed(entry string, of Type) error {
 	}
 	n, err := note.Open([]byte(entry), note.VerifierList(allowed...))
 	switch {
-	case err != nil && of == Began:
+	case err != nil && bySealer(of):
 		return fmt.Errorf("it is signed by no sealer that counts here: %w", err)
 	case err != nil:
 		return fmt.Errorf("it is not signed by the key of the log: %w", err)
@@ -116,6 +116,9 @@ func (k *keyring) signed(entry string, of Type) error {
 func oneSignature(n *note.Note, text string) bool {
 	return len(n.Sigs) == 1 && text == fmt.Sprintf("%s\n\u2014 %s %s\n", n.Text, n.Sigs[0].Name, n.Sigs[0].Base64)
 }
+
+// bySealer reports whether a sealer signs entries of a type, and not the key of the log.
+func bySealer(of Type) bool { return of == Began || of == Sealed }
 
 // learn keeps what an entry says of keys.
 func (k *keyring) learn(s Statement, at int64) error {

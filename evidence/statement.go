@@ -28,6 +28,7 @@ const (
 	Admitted Type = "key"      // from here on, a sealer's key counts
 	Revoked  Type = "revoked"  // from here on, it does not
 	Began    Type = "began"    // a run begins
+	Sealed   Type = "sealed"   // a run ended, or something was recorded of it afterwards: what binds its records
 	Refused  Type = "refused"  // an entry before does not count
 	Restored Type = "restored" // entries that were missing here came back from an anchor
 	Lost     Type = "lost"     // a run that the log knows is not recorded any more
@@ -40,16 +41,22 @@ type Statement struct {
 	At        string `json:"at"`                  // by the clock of who signed it, in UTC; of a run that begins, as recorded
 	By        string `json:"by_sha256,omitempty"` // of who and what began a run: see byOf
 	Document  string `json:"document,omitempty"`  // of a run: SHA-256 in hex
+	Epoch     int64  `json:"epoch,omitempty"`     // of a run that is sealed: how often it was resumed
 	Found     int64  `json:"found,omitempty"`     // of a restored log: how many entries were left
 	Key       string `json:"key,omitempty"`       // a public key, as name+hash+base64
 	Landscape string `json:"landscape,omitempty"` // chance, that tells one landscape from another
+	Late      bool   `json:"late,omitempty"`      // of a seal: it was not made when the run ended
+	Leaves    int64  `json:"leaves,omitempty"`    // of a seal: records
 	N         string `json:"n"`                   // chance, so that nobody guesses an entry by its hash
 	Origin    string `json:"origin,omitempty"`    // the name of the log
 	Pipeline  string `json:"pipeline,omitempty"`
 	Position  int64  `json:"position,omitempty"` // of the entry that does not count
+	Root      string `json:"root,omitempty"`     // of a seal: in hex
 	Run       string `json:"run,omitempty"`
 	Runs      int64  `json:"runs,omitempty"`        // that are older than the log
 	RunsHash  string `json:"runs_sha256,omitempty"` // of their ids, sorted, each with a line end
+	Seal      int64  `json:"seal,omitempty"`        // which of a run's seals it is, from 0
+	Status    string `json:"status,omitempty"`      // of a run that is sealed
 	Type      Type   `json:"type"`
 	V         int    `json:"v"`
 	Why       string `json:"why,omitempty"`
@@ -75,6 +82,8 @@ func (s Statement) about() string {
 		return fmt.Sprintf("%s/%d", s.Type, s.Position)
 	case Restored:
 		return fmt.Sprintf("%s/%d-%d", s.Type, s.Found, s.Anchored)
+	case Sealed: // a record that was restored may get another seal of this number
+		return fmt.Sprintf("%s/%s/%d/%s", s.Type, s.Run, s.Seal, s.At)
 	case Tick:
 		return string(s.Type) + "/" + s.At[:min(len(s.At), len(time.DateOnly))]
 	default:

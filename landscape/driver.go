@@ -17,9 +17,13 @@ type Driver interface {
 	// or move are equal, else the error is a *DivergedError. A move whose From is not what is stored gives ErrStale. If
 	// Check names a run, Sweep's cheap checks run on the state that the transaction would leave; findings give an
 	// *ImbalanceError. If Guard is not nil and its run is in another epoch, or is not there and the epoch is not 0, the error
-	// wraps ErrSuperseded, whatever else is wrong; the guard holds for the state that the transaction finds, as one with what it does.
-	// If there is no space for the transaction, the error wraps ErrFull. After one of these five errors nothing is stored; after any
+	// wraps ErrSuperseded, whatever else is wrong; if it says Running, and the run has ended, ErrEnded. The guard holds for the state that the
+	// transaction finds, as one with what it does.
+	// If there is no space for the transaction, the error wraps ErrFull. After one of these six errors nothing is stored; after any
 	// other error the state is unknown. The same transaction may be committed again. The transaction is not kept.
+	//
+	// Seal is inserted after the moves. If the records of its run are not as many then as Seal.Counts says, or its effects not as Seal.Moved says,
+	// the error wraps ErrStale.
 	//
 	// An entry of Append gets the next position of the log, whatever Position it has, and the log's head is one larger then; an entry about
 	// something of which the log has one is left out, whatever it says. Entries of several transactions do not mix, and leave no gap.
@@ -58,6 +62,7 @@ type Tx struct {
 	Move   []Move   // after the inserts, in order
 	Check  string   // id of a run to sweep, or empty
 	Guard  *Guard   // nil: none
+	Seal   *NewSeal // of a run that ends or has ended; nil: none
 
 	Append []LogEntry // to the log, in order; last, so that its head is held as short as can be
 }
@@ -67,6 +72,8 @@ type Tx struct {
 type Guard struct {
 	Run   string
 	Epoch int64 // how often the run was resumed
+
+	Running bool // the run must not have ended
 }
 
 // Move is a compare-and-set of a record's columns tagged move: they must be those of From and become those of To. Both

@@ -76,6 +76,9 @@ func (Anchored) Table() string { return "anchored" }
 type Sealer interface {
 	// Began returns the entry that says that a run begins, when run.Started says.
 	Began(run Run) (LogEntry, error)
+
+	// Sealed returns the entry that says that a seal binds what is recorded of a run that ended.
+	Sealed(run RunHead, seal RunSeal) (LogEntry, error)
 }
 
 // SealedBy returns a Log that appends the sealer's entries to the landscape's log, in the transactions of what they tell. Both may be used at

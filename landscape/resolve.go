@@ -61,7 +61,7 @@ func (l *Log) resolve(ctx context.Context, key EffectKey, applied bool, actor, w
 		next.State, next.Receipt = Finalized, PartReceipt(old)
 	}
 	event := old.Attempt(actor).event(EffectResolved, action.At, word)
-	return l.driver.Commit(ctx, Tx{Insert: []Record{action, event}, Move: []Move{{From: old, To: next}}})
+	return l.recordOf(ctx, key.Run, Tx{Insert: []Record{action, event}, Move: []Move{{From: old, To: next}}})
 }
 
 // tellable refuses a write of which only the target can tell what it holds.

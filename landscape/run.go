@@ -122,7 +122,7 @@ func (l *Log) RecordAction(ctx context.Context, run, verb, actor, why string) er
 		if err != nil {
 			return err
 		}
-		return l.insert(ctx, action)
+		return l.recordOf(ctx, run, Tx{Insert: []Record{action}})
 	})
 }
 
@@ -139,7 +139,8 @@ func (l *Log) RecordOrder(ctx context.Context, run, verb, actor, why string, sin
 				return nil
 			}
 		}
-		return l.insert(ctx, Action{Run: run, Seq: int64(len(before)), Verb: verb, Actor: actor, Why: why, At: l.now()})
+		action := Action{Run: run, Seq: int64(len(before)), Verb: verb, Actor: actor, Why: why, At: l.now()}
+		return l.recordOf(ctx, run, Tx{Insert: []Record{action}})
 	})
 }
 
@@ -151,7 +152,8 @@ func (l *Log) RecordEvent(ctx context.Context, run, event, detail string) error 
 		if err != nil {
 			return err
 		}
-		return l.insert(ctx, RunEvent{Run: run, Seq: int64(len(before)), Event: event, Detail: detail, At: now})
+		happened := RunEvent{Run: run, Seq: int64(len(before)), Event: event, Detail: detail, At: now}
+		return l.recordOf(ctx, run, Tx{Insert: []Record{happened}})
 	})
 }
 

@@ -35,7 +35,7 @@ func (l *Log) StopRun(ctx context.Context, run string, status pipeline.RunStatus
 
 // moveRun ends a running run.
 func (l *Log) moveRun(ctx context.Context, run string, to pipeline.RunStatus, reason string) error {
-	return settle("", func() error {
+	return settle("run_seals", func() error {
 		old, err := get[RunHead](ctx, l, run)
 		switch {
 		case err != nil:
@@ -54,6 +54,9 @@ func (l *Log) moveRun(ctx context.Context, run string, to pipeline.RunStatus, re
 		tx.Move = append(tx.Move, Move{From: old, To: next})
 		if !open(to) {
 			tx.Check = run
+		}
+		if err := l.endSealed(ctx, &tx, next); err != nil {
+			return err
 		}
 		return l.driver.Commit(ctx, tx)
 	})
@@ -98,7 +101,15 @@ func (l *Log) CancelRun(ctx context.Context, run string, final bool, actor, why 
 		if old.Status != pipeline.Cancelled {
 			next.Finished, next.Reason = l.now(), "cancelled by "+actor+": "+cmp.Or(why, "no reason given")
 		}
-		return l.driver.Commit(ctx, Tx{Insert: append(ordered, tx.Insert...), Move: append(tx.Move, Move{From: old, To: next})})
+		tx.Insert, tx.Move = append(ordered, tx.Insert...), append(tx.Move, Move{From: old, To: next})
+		sealing := l.sealAgain
+		if old.Status == pipeline.Running {
+			sealing = l.endSealed
+		}
+		if err := sealing(ctx, &tx, next); err != nil {
+			return err
+		}
+		return l.driver.Commit(ctx, tx)
 	})
 }
 

@@ -27,26 +27,11 @@ type ChunkSeal struct {
 	Root   []byte `db:"root"` // 32 bytes: of the tree over its rows (docs/seal.md)
 }
 
-// RunSeal binds every record of a run that ended, as it was in one epoch.
-type RunSeal struct {
-	Run    string `db:"run_id,key"`
-	Epoch  int64  `db:"epoch,key"`
-	Root   []byte `db:"root"`   // 32 bytes: of the tree over its records (docs/seal.md)
-	Leaves int64  `db:"leaves"` // records
-	Late   bool   `db:"late"`   // it was not made when the run ended: it proves only that nothing changed since
-	Tables string `db:"tables"` // JSON object: table to how many of the records are in it
-	Marks  []byte `db:"marks"`  // 4 bytes for each leaf, to name one that differs
-	At     Micros `db:"at_us,first"`
-}
-
 // Table returns salts.
 func (Salts) Table() string { return "salts" }
 
 // Table returns chunk_seals.
 func (ChunkSeal) Table() string { return "chunk_seals" }
-
-// Table returns run_seals.
-func (RunSeal) Table() string { return "run_seals" }
 
 // rootOfSalts is the chunk of the record from which all salts of a run follow.
 const rootOfSalts = -1
@@ -233,18 +218,18 @@ func (s *sealing) addErrors(rows *seal.Rows, chunk Chunk, refused []RowError) er
 		if i := e.Row - chunk.FirstRow; !known || i < 0 || i >= int64(rows.Len()) {
 			return incomplete("the error of row %d at node %s: the run has no such node, or the chunk no such row", e.Row, e.Node)
 		}
-		line = appendLine(line[:0], e, nil)
+		line = appendLine(line[:0], e)
 		rows.Errors = append(rows.Errors, seal.Error{Row: int(e.Row - chunk.FirstRow), Lane: uint16(e.Lane), Node: number, Digest: seal.Digest(line)})
 	}
 	return nil
 }
 
-// appendLine appends the line of a record without those of its columns of which only the first value stays, and without others.
-func appendLine(dst []byte, r Record, without map[string]bool) []byte {
+// appendLine appends the line of a record, without those of its columns of which only the first value stays.
+func appendLine(dst []byte, r Record) []byte {
 	t := TableOf(r)
 	members := make([]seal.Member, 0, len(t.Columns)+1)
 	for i, value := range t.AppendValues(nil, r) {
-		if c := t.Columns[i]; !c.First && !without[c.Name] {
+		if c := t.Columns[i]; !c.First {
 			members = append(members, seal.Member{Name: c.Name, Value: value})
 		}
 	}

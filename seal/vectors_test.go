@@ -17,7 +17,7 @@ import (
 	"waymark/seal"
 )
 
-var write = flag.Bool("write", false, "write testdata/rows.json")
+var write = flag.Bool("write", false, "write the files of testdata")
 
 const vectors = "testdata/rows.json"
 

@@ -60,7 +60,7 @@ var allowed = map[string][]string{
 	"internal/temporal/embedded": {"internal/sqlitefile"},
 	"landscape/pgstore":          {"landscape", "landscape/sweep"},
 	"landscape/memdriver":        {"landscape", "landscape/sweep", "pipeline", "plugin"},
-	"landscape/landscapetest":    {"landscape", "landscape/admit", "landscape/sweep", "pipeline", "plugin"},
+	"landscape/landscapetest":    {"landscape", "landscape/admit", "landscape/sweep", "pipeline", "plugin", "seal"},
 	"activities/bundle":          {"payload"},
 	"activities/recompute":       {"engine/barrier", "engine", "engine/firsts", "landscape", "payload", "engine/plan", "plugin", "pipeline", "pipeline/row"},
 	"activities/resumepoint":     {"engine", "landscape", "engine/plan", "plugin"},
@@ -81,7 +81,7 @@ var allowed = map[string][]string{
 		"landscape", "landscape/history", "payload", "pipeline", "pipeline/calendar", "plugin", "worker", "worker/daemon", "worker/storage", "workflows",
 	},
 	"tests/crash/lab/cmd": {"internal/program", "tests/crash/lab"},
-	"tests/crash/lab":     {"landscape", "landscape/sqlitestore", "payload", "payload/fsstore", "pipeline"},
+	"tests/crash/lab":     {"landscape", "landscape/landscapetest", "landscape/sqlitestore", "payload", "payload/fsstore", "pipeline"},
 	"tests/system": {
 		"activities/recompute", "client", "client/local",
 		"audit", "worker", "workflows", "activities", "landscape", "landscape/sqlitestore", "payload", "payload/fsstore", "internal/temporal/attributes", "internal/temporal/embedded", "tests/storages",

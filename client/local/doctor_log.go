@@ -9,6 +9,7 @@ import (
 	"waymark/client"
 	"waymark/evidence"
 	"waymark/internal/text"
+	"waymark/landscape"
 	"waymark/worker/storage"
 )
 
@@ -24,21 +25,17 @@ func (d doctor) log(ctx context.Context) client.Check {
 	if _, _, place, err := d.runs(ctx); err != nil || place == "" {
 		return noLogYet(anchors)
 	}
-	var b evidence.Backlog
-	var unlogged int64
+	var found logState
 	err := d.withLandscape(ctx, func(stores *storage.Storage) (err error) {
 		if d.Cluster == nil {
 			if err := evidence.Compare(ctx, stores.Log.Reader, d.evidence()); err != nil {
 				return d.wordedLog(ctx, err)
 			}
 		}
-		if unlogged, err = evidence.Unlogged(ctx, stores.Log.Reader); err != nil {
-			return err
-		}
-		b, err = evidence.BacklogOf(ctx, stores.Log.Reader, anchors)
+		found, err = stateOf(ctx, stores.Log.Reader, anchors)
 		return err
 	})
-	return logCheck(b, unlogged, anchors, err)
+	return logCheck(found, anchors, err)
 }
 
 // noLogYet is what is said of a log without entries: it has yet to begin, unless an anchor knows better.
@@ -51,7 +48,25 @@ func noLogYet(anchors []string) client.Check {
 	return client.Good("none yet; the first run begins it")
 }
 
-func logCheck(b evidence.Backlog, unlogged int64, anchors []string, err error) client.Check {
+// logState is how far a landscape's log is, and what is missing in it.
+type logState struct {
+	evidence.Backlog
+	unlogged int64    // runs without an entry
+	unsealed []string // runs that ended without a seal
+}
+
+func stateOf(ctx context.Context, log *landscape.Reader, anchors []string) (s logState, err error) {
+	if s.unlogged, err = evidence.Unlogged(ctx, log); err != nil {
+		return s, err
+	}
+	if s.unsealed, err = log.UnsealedRuns(ctx); err != nil {
+		return s, err
+	}
+	s.Backlog, err = evidence.BacklogOf(ctx, log, anchors)
+	return s, err
+}
+
+func logCheck(b logState, anchors []string, err error) client.Check {
 	found := fmt.Sprintf("%d entries, %d signed", b.Entries, b.Signed)
 	for _, anchor := range b.Anchors {
 		found += fmt.Sprintf(", %d at %s", anchor.Entries, anchor.Anchor)
@@ -62,10 +77,12 @@ func logCheck(b evidence.Backlog, unlogged int64, anchors []string, err error) c
 		return client.Failure(client.RestoreLog, "%v", err)
 	case err != nil:
 		return client.Warning(client.CureOther, "%v", err)
+	case b.unsealed != nil:
+		return client.Warning(client.SealRuns, "%s; %s", found, unsealedText(b.unsealed))
 	case b.Entries == 0:
 		return noLogYet(anchors)
-	case unlogged > 0:
-		return client.Warning(client.AdmitSealer, "%s; %s no entry", found, haveRuns(unlogged))
+	case b.unlogged > 0:
+		return client.Warning(client.AdmitSealer, "%s; %s no entry", found, haveRuns(b.unlogged))
 	case !b.Oldest.IsZero() && time.Since(b.Oldest) > longWait:
 		return client.Warning(client.SignLog, "%s; the oldest of the others waits since %s", found, b.Oldest.Format(time.RFC3339))
 	}

@@ -13,12 +13,14 @@ import (
 	"waymark/client/local"
 	"waymark/internal/text"
 	"waymark/landscape"
+	"waymark/pipeline"
 )
 
 // statusOutput is what `waymark status --json` says.
 type statusOutput struct {
 	*client.Status
 	Log  *local.RunInLog `json:"log,omitempty"`  // nil if the record's log has not begun
+	Seal *local.RunSeal  `json:"seal,omitempty"` // nil if the run is running, or was not sealed when it ended
 	Next string          `json:"next,omitempty"` // what a person can do with a run that is not complete
 }
 
@@ -52,7 +54,11 @@ func (a *app) status(ctx context.Context, home *local.Home, word string) error {
 	if err != nil {
 		return err
 	}
-	out := statusOutput{status, in, adviceText(status.Advice, run.ID)}
+	sealed, err := home.SealOf(ctx, run)
+	if err != nil {
+		return err
+	}
+	out := statusOutput{status, in, sealed, adviceText(status.Advice, run.ID)}
 	return a.print(out, func(w io.Writer) error { return a.writeStatus(w, out) })
 }
 
@@ -77,7 +83,7 @@ func (a *app) writeStatus(w io.Writer, out statusOutput) error {
 		{"run", s.ID}, {"pipeline", s.Pipeline}, {"version", deployedLine(&s.Run)}, {"slot", slotLine(&s.Run)}, {"status", status}, {"reason", s.Reason},
 		{"started", moment(s.Started)}, {"took", tookText(&s.Run)}, {"by", s.Actor + " (" + s.Trigger + ") on " + s.Host},
 		{"program", s.Code}, {"folder", s.Folder}, {"rows", rowsLine(s)}, {"paused", pausedLine(s.Paused)}, {"resumed", resumedLine(s.Resumed)},
-		{"log", logLine(out.Log)},
+		{"log", logLine(out.Log)}, {"sealed", sealLine(out)},
 	}
 	lines = append(lines, linkLines(s)...)
 	lines = append(lines, stagedLines(s)...)
@@ -136,6 +142,17 @@ func logLine(in *local.RunInLog) string {
 		return fmt.Sprintf("entry %d, not signed yet", in.Entry)
 	}
 	return fmt.Sprintf("entry %d, signed, at %d of %s", in.Entry, in.Anchored, text.Count(int64(in.Anchors), "anchor"))
+}
+
+// sealLine tells what the run's seal is; nothing of a run that is running.
+func sealLine(out statusOutput) string {
+	switch {
+	case out.Status.Status == pipeline.Running:
+		return ""
+	case out.Seal == nil:
+		return "no: waymark seal " + out.ID
+	}
+	return sealText(*out.Seal)
 }
 
 func pausedLine(p *client.Pause) string {

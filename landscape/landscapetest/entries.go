@@ -21,6 +21,11 @@ func (Sealer) Began(run landscape.Run) (landscape.LogEntry, error) {
 	return EntryAbout("began/" + run.ID), nil
 }
 
+// Sealed does what landscape.Sealer says.
+func (Sealer) Sealed(run landscape.RunHead, seal landscape.RunSeal) (landscape.LogEntry, error) {
+	return EntryAbout(fmt.Sprintf("sealed/%s/%d", run.ID, seal.Seq)), nil
+}
+
 // EntryAbout is an entry about something, that nobody signed.
 func EntryAbout(about string) landscape.LogEntry {
 	return landscape.LogEntry{About: about, Entry: "{\"about\":\"" + about + "\"}\n", Leaf: []byte(strings.Repeat("l", 32))}

@@ -48,6 +48,17 @@ func guards(t *testing.T, d landscape.Driver) {
 		require.ErrorIs(t, commit(0, other), landscape.ErrSuperseded, "whatever else is wrong")
 		require.Equal(t, before, snapshot(t, d))
 	})
+	t.Run("a run that has ended", func(t *testing.T) {
+		running := func(run string, epoch int64) error {
+			return d.Commit(ctx, landscape.Tx{Guard: &landscape.Guard{Run: run, Epoch: epoch, Running: true}})
+		}
+		require.NoError(t, running("g", 1))
+		require.NoError(t, running("not there", 0))
+		require.NoError(t, log.StopRun(ctx, "g", pipeline.Failed, "x"))
+		require.ErrorIs(t, running("g", 1), landscape.ErrEnded)
+		require.ErrorIs(t, running("g", 0), landscape.ErrSuperseded)
+		require.NoError(t, commit(1), "others do not ask")
+	})
 	t.Run("a run that is not there is in epoch 0", func(t *testing.T) {
 		run, graph := Scene{Run: "later"}.Graph()
 		require.ErrorIs(t, log.InEpoch("later", 1).BeginRun(ctx, run, graph), landscape.ErrSuperseded)

@@ -81,7 +81,7 @@ func (s GraphScene) Graph() (landscape.Run, landscape.Graph) {
 		edges = append(edges, edge(from, landscape.ErrorEdge, "", pipeline.Quarantine))
 	}
 	return sceneRun(s.Run), landscape.Graph{
-		Nodes: nodes, Edges: edges, Lanes: Lanes(),
+		Nodes: nodes, Edges: edges, Lanes: Lanes(), Key: []byte("salts of a scene"),
 		Sources: []landscape.Source{
 			{Source: Orders, Info: `{"files":[]}`}, {Source: "totals", Info: `{}`}, {Source: "ranked", Info: `{}`}, {Source: "both", Info: `{}`},
 		},

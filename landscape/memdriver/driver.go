@@ -44,30 +44,36 @@ func (d *Driver) Commit(_ context.Context, b landscape.Tx) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.tables.pass(b.Guard); err != nil {
-		return err
-	}
+	err := d.tables.pass(b.Guard)
 	next := maps.Clone(d.tables)
-	if err := next.apply(b); err != nil {
-		return err
+	if err == nil {
+		err = next.apply(b)
 	}
-	d.tables = next
-	return fate
+	if err == nil {
+		d.tables = next
+	}
+	return cmp.Or(fate, err) // also a refusal may be lost
 }
 
-// pass holds a guard against the epoch that its run is in.
+// pass compares a guard with the epoch that its run is in, and with its status.
 func (t tables) pass(g *landscape.Guard) error {
 	if g == nil {
 		return nil
 	}
 	var epoch int64
+	ended := false
 	if stored := t["runs"][keyOf(runs, []any{g.Run})]; stored != nil {
 		epoch = stored[slices.Index(columnNames(runs), "epoch")].(int64)
+		ended = stored[slices.Index(columnNames(runs), "status")] != "running"
 	}
-	if epoch != g.Epoch {
+	switch {
+	case epoch != g.Epoch:
 		return fmt.Errorf("run %s is in epoch %d, not %d: %w", g.Run, epoch, g.Epoch, landscape.ErrSuperseded)
+	case g.Running && ended:
+		return fmt.Errorf("run %s: %w", g.Run, landscape.ErrEnded)
+	default:
+		return nil
 	}
-	return nil
 }
 
 var runs = landscape.TableOf(landscape.Run{})
@@ -94,6 +100,14 @@ func (t tables) apply(b landscape.Tx) error {
 			return err
 		}
 	}
+	if b.Seal != nil {
+		if err := t.counted(*b.Seal); err != nil {
+			return err
+		}
+		if err := insert(writable(b.Seal.Table()), b.Seal.RunSeal); err != nil {
+			return err
+		}
+	}
 	if b.Check != "" {
 		if found := count(t, b.Check); len(found) > 0 {
 			return &landscape.ImbalanceError{Run: b.Check, Findings: found}
@@ -105,6 +119,35 @@ func (t tables) apply(b landscape.Tx) error {
 		}
 	}
 	return nil
+}
+
+// counted refuses a seal of a run that has other records than it binds.
+func (t tables) counted(s landscape.NewSeal) error {
+	for _, c := range s.Counts {
+		if n := int64(len(t.of(c.Table, s.Run))); n != c.Records {
+			return fmt.Errorf("%s of run %s: %w", c.Table, s.Run, landscape.ErrStale)
+		}
+	}
+	effects := landscape.TableOf(landscape.Effect{})
+	at, moved := slices.Index(columnNames(effects), "changed_us"), int64(0)
+	for _, values := range t.of(effects.Name, s.Run) {
+		moved += values[at].(int64) & landscape.MovedBits
+	}
+	if moved != s.Moved {
+		return fmt.Errorf("effects of run %s: %w", s.Run, landscape.ErrStale)
+	}
+	return nil
+}
+
+// of returns the records of a run.
+func (t tables) of(table, run string) (found [][]any) {
+	at := slices.Index(columnNames(landscape.TableOf(full(table))), "run_id")
+	for _, values := range t[table] {
+		if values[at] == run {
+			found = append(found, values)
+		}
+	}
+	return found
 }
 
 // appendTo appends an entry to the log, unless that has one about the same.

@@ -95,7 +95,7 @@ func enter(ctx context.Context, tx pgx.Tx, guard *landscape.Guard, c claims) (in
 	var queue pgx.Batch
 	held := holds(landscape.Tx{Guard: guard})
 	for _, h := range held {
-		queue.Queue(holdSQL, landscape.PortableText(h.run), h.alone)
+		h.queue(&queue, guard)
 	}
 	queue.Queue(claimSQL, c.args...)
 	results := tx.SendBatch(ctx, &queue)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,7 +27,13 @@ func (s *Store) Commit(ctx context.Context, b landscape.Tx) error {
 	if err != nil {
 		return err
 	}
-	return explain(s.place, s.transact(ctx, func(tx pgx.Tx) error { return apply(ctx, tx, b, inserts) }))
+	var sealed []*insert
+	if b.Seal != nil {
+		if sealed, err = s.prepare([]landscape.Record{b.Seal.RunSeal}); err != nil {
+			return err
+		}
+	}
+	return explain(s.place, s.transact(ctx, func(tx pgx.Tx) error { return apply(ctx, tx, b, inserts, sealed) }))
 }
 
 // transact does work in a transaction.
@@ -71,23 +78,70 @@ func (u *unknown) Error() string {
 }
 
 // apply does all that a landscape.Tx says.
-func apply(ctx context.Context, tx pgx.Tx, b landscape.Tx, inserts []*insert) error {
+func apply(ctx context.Context, tx pgx.Tx, b landscape.Tx, inserts, sealed []*insert) error {
 	if err := send(ctx, tx, b, inserts); err != nil {
 		return err
 	}
-	if b.Check == "" {
+	if b.Check != "" {
+		wrong, err := findings(ctx, tx, b.Check, sweep.Counts)
+		if err != nil {
+			return err
+		}
+		if len(wrong) > 0 {
+			return &landscape.ImbalanceError{Run: b.Check, Findings: wrong}
+		}
+	}
+	if b.Seal != nil {
+		if err := seal(ctx, tx, *b.Seal, sealed); err != nil {
+			return err
+		}
+	}
+	if atOnce(b) {
 		return nil
-	}
-	wrong, err := findings(ctx, tx, b.Check, sweep.Counts)
-	if err != nil {
-		return err
-	}
-	if len(wrong) > 0 {
-		return &landscape.ImbalanceError{Run: b.Check, Findings: wrong}
 	}
 	for _, entry := range b.Append {
 		if _, err := tx.Exec(ctx, appendSQL, appended(entry)...); err != nil {
 			return fmt.Errorf("append to the log: %w", err)
+		}
+	}
+	return nil
+}
+
+// atOnce reports whether a landscape.Tx has nothing that waits for answers before its entries are appended.
+func atOnce(b landscape.Tx) bool { return b.Check == "" && b.Seal == nil }
+
+// seal inserts a seal, unless the run has other records than it binds.
+func seal(ctx context.Context, tx pgx.Tx, s landscape.NewSeal, inserts []*insert) error {
+	if err := counted(ctx, tx, s); err != nil {
+		return err
+	}
+	for _, i := range inserts {
+		tag, err := tx.Exec(ctx, i.sql, i.arrays...)
+		if err == nil && tag.RowsAffected() == 0 {
+			err = i.compare(ctx, tx)
+		}
+		if err != nil {
+			return fmt.Errorf("insert into %s: %w", i.table.Name, err)
+		}
+	}
+	return nil
+}
+
+// counted refuses a seal of a run that has other records than it binds.
+func counted(ctx context.Context, tx pgx.Tx, s landscape.NewSeal) error {
+	moved := landscape.TableCount{Table: "effects", Records: s.Moved}
+	wanted := append(slices.Clip(s.Counts), moved)
+	parts, found, into := make([]string, len(wanted)), make([]int64, len(wanted)), make([]any, len(wanted))
+	for i, c := range wanted {
+		parts[i], into[i] = "(select count(*) from "+c.Table+" where run_id = $1)", &found[i]
+	}
+	parts[len(s.Counts)] = fmt.Sprintf("(select coalesce(sum(changed_us & %d), 0)::bigint from effects where run_id = $1)", landscape.MovedBits)
+	if err := tx.QueryRow(ctx, "select "+strings.Join(parts, ", "), landscape.PortableText(s.Run)).Scan(into...); err != nil {
+		return fmt.Errorf("count the records of run %s: %w", s.Run, err)
+	}
+	for i, c := range wanted {
+		if found[i] != c.Records {
+			return fmt.Errorf("%s of run %s: %w", c.Table, s.Run, landscape.ErrStale)
 		}
 	}
 	return nil
@@ -105,7 +159,7 @@ func send(ctx context.Context, tx pgx.Tx, b landscape.Tx, inserts []*insert) err
 	var queue pgx.Batch
 	held := holds(b)
 	for _, h := range held {
-		queue.Queue(holdSQL, landscape.PortableText(h.run), h.alone)
+		h.queue(&queue, b.Guard)
 	}
 	for _, i := range inserts {
 		queue.Queue(i.sql, i.arrays...)
@@ -114,7 +168,7 @@ func send(ctx context.Context, tx pgx.Tx, b landscape.Tx, inserts []*insert) err
 		query, args := moveSQL(m)
 		queue.Queue(query, args...)
 	}
-	if b.Check == "" {
+	if atOnce(b) {
 		for _, entry := range b.Append {
 			queue.Queue(appendSQL, appended(entry)...)
 		}

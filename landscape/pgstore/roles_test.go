@@ -178,7 +178,7 @@ func TestWriterMovesNothingIntoWhatIsIllegal(t *testing.T) {
 		"a second genesis":               `select append_log('', 'x', decode(repeat('00', 32), 'hex'))`,
 		"salts of half a key":            `insert into salts values ('r2', 'strikes', 0, '\\x00')`,
 		"a seal of a chunk that is none": `insert into chunk_seals values ('r2', 'strikes', 9, decode(repeat('00', 32), 'hex'))`,
-		"a seal of a run that is active": `insert into run_seals values ('r2', 0, decode(repeat('00', 32), 'hex'), 1, 0, '{}', '\\x00000000', 1)`,
+		"a seal of a run that is active": `insert into run_seals values ('r2', 0, 0, decode(repeat('00', 32), 'hex'), 1, 0, '{}', '\\x00000000', 1)`,
 		"a limit leaves one out":         `insert into limits select gate, 2, 1, '', '', 1 from limits`,
 		"a limit of no pool":             `insert into limits values ('pipeline:orders', 0, 1, '', '', 1)`,
 		"a gate at a later turn":         `insert into gates values ('pool:x', 1)`,

@@ -47,9 +47,6 @@ func assailable(t *testing.T, d landscape.Driver) {
 	forks := landscapetest.GraphScene{Run: "r3", Chunks: 3, ChunkRows: 6}
 	require.NoError(t, forks.PlayToEnd(t.Context(), log))
 	require.NoError(t, retryScene(log))
-	require.NoError(t, d.Commit(t.Context(), landscape.Tx{Insert: []landscape.Record{landscape.RunSeal{
-		Run: "r5", Epoch: 2, Root: make([]byte, 32), Leaves: 1, Tables: "{}", Marks: make([]byte, 4), At: 1,
-	}}}))
 	require.NoError(t, asked(t.Context(), log, "r6"))
 	require.NoError(t, log.Accept(t.Context(), landscape.Start{Run: "r7", Params: "{}"}))
 	require.NoError(t, log.SetLimit(t.Context(), landscape.Limit{Gate: landscape.PoolGate("db"), Actor: "ann", Why: "shut"}))

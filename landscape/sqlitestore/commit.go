@@ -66,6 +66,11 @@ func (s *Store) apply(ctx context.Context, tx *sql.Tx, w *waiting) error {
 			return err
 		}
 	}
+	if b.Seal != nil {
+		if err := seal(ctx, tx, *b.Seal); err != nil {
+			return err
+		}
+	}
 	if b.Check != "" {
 		if err := balanced(ctx, tx, b.Check); err != nil {
 			return err
@@ -87,6 +92,30 @@ func balanced(ctx context.Context, tx *sql.Tx, run string) error {
 		return &landscape.ImbalanceError{Run: run, Findings: wrong}
 	}
 	return err
+}
+
+// seal inserts the seal of a run, unless the run has other records than it binds.
+func seal(ctx context.Context, tx *sql.Tx, s landscape.NewSeal) error {
+	count := func(table, what string, want int64) error {
+		var found int64
+		if err := tx.QueryRowContext(ctx, "select "+what+" from "+table+" where run_id = ?", s.Run).Scan(&found); err != nil {
+			return fmt.Errorf("landscape: seal: count %s: %w", table, err)
+		}
+		if found != want {
+			return fmt.Errorf("%s of run %s: %w", table, s.Run, landscape.ErrStale)
+		}
+		return nil
+	}
+	for _, c := range s.Counts {
+		if err := count(c.Table, "count(*)", c.Records); err != nil {
+			return err
+		}
+	}
+	if err := count("effects", fmt.Sprintf("coalesce(sum(changed_us & %d), 0)", landscape.MovedBits), s.Moved); err != nil {
+		return err
+	}
+	t := landscape.TableOf(s.RunSeal)
+	return insertOne(ctx, tx, t, t.AppendValues(nil, s.RunSeal))
 }
 
 // insert inserts records of one table. A guard refuses all of them if one is there already: then it goes one by one.

@@ -9,7 +9,7 @@ CREATE TABLE goose_db_version (
 
 insert into goose_db_version (id, version_id, is_applied) values
   (1, 0, 1), (2, 1, 1), (3, 2, 1), (4, 3, 1), (5, 4, 1), (6, 5, 1), (7, 6, 1), (8, 7, 1), (9, 8, 1), (10, 9, 1), (11, 10, 1), (12, 11, 1), (13, 12, 1), (14, 13, 1), (15, 14, 1), (16, 15, 1),
-  (17, 16, 1), (18, 17, 1), (19, 18, 1), (20, 19, 1), (21, 20, 1), (22, 21, 1), (23, 22, 1), (24, 23, 1), (25, 24, 1), (26, 25, 1), (27, 26, 1), (28, 27, 1);
+  (17, 16, 1), (18, 17, 1), (19, 18, 1), (20, 19, 1), (21, 20, 1), (22, 21, 1), (23, 22, 1), (24, 23, 1), (25, 24, 1), (26, 25, 1), (27, 26, 1), (28, 27, 1), (29, 28, 1);
 
 CREATE TABLE edges (
   run_id    text not null,
@@ -839,18 +839,6 @@ CREATE TABLE chunk_seals (
   foreign key (run_id, source, chunk) references chunks (run_id, source, chunk)
 ) strict, without rowid;
 
-CREATE TABLE run_seals (
-  run_id text not null references runs (run_id),
-  epoch  integer not null check (epoch >= 0),
-  root   blob not null check (length(root) = 32),
-  leaves integer not null check (leaves > 0),
-  late   integer not null check (late in (0, 1)),
-  tables text not null check (json_valid(tables)),
-  marks  blob not null check (length(marks) = 4 * leaves),
-  at_us  integer not null check (at_us > 0),
-  primary key (run_id, epoch)
-) strict, without rowid;
-
 CREATE TABLE holds (
   hold_id  integer not null check (hold_id > 0),
   run_id   text not null,
@@ -934,6 +922,19 @@ CREATE TABLE "schedules" (
   primary key (schedule, seq),
   check (schedule = environment || '/' || pipeline || '/' || name),
   check (action not in ('create', 'delete') or origin = 'command')
+) strict, without rowid;
+
+CREATE TABLE run_seals (
+  run_id text not null references runs (run_id),
+  seq    integer not null check (seq >= 0),
+  epoch  integer not null check (epoch >= 0),
+  root   blob not null check (length(root) = 32),
+  leaves integer not null check (leaves > 0),
+  late   integer not null check (late in (0, 1)),
+  tables text not null check (json_valid(tables)),
+  marks  blob not null check (length(marks) = 4 * leaves),
+  at_us  integer not null check (at_us > 0),
+  primary key (run_id, seq)
 ) strict, without rowid;
 
 CREATE UNIQUE INDEX effects_by_ordinal on effects (run_id, sink, ordinal) where ordinal is not null;
@@ -2137,17 +2138,6 @@ CREATE TRIGGER chunk_seals_stay before delete on chunk_seals begin select raise(
 CREATE TRIGGER chunk_seals_once before insert on chunk_seals when exists (select 1 from chunk_seals t where t.run_id = new.run_id and t.source = new.source and t.chunk = new.chunk)
 begin select raise(abort, 'chunk_seals: append-only: it is there already'); end;
 
-CREATE TRIGGER run_seals_keep before update on run_seals begin select raise(abort, 'run_seals: append-only'); end;
-
-CREATE TRIGGER run_seals_stay before delete on run_seals begin select raise(abort, 'run_seals: append-only'); end;
-
-CREATE TRIGGER run_seals_once before insert on run_seals when exists (select 1 from run_seals t where t.run_id = new.run_id and t.epoch = new.epoch)
-begin select raise(abort, 'run_seals: append-only: it is there already'); end;
-
-CREATE TRIGGER run_seals_birth before insert on run_seals
-when not exists (select 1 from runs r where r.run_id = new.run_id and r.epoch = new.epoch and r.status <> 'running')
-begin select raise(abort, 'run_seals: the run has not ended in this epoch'); end;
-
 CREATE TRIGGER holds_keep before update on holds begin select raise(abort, 'holds: append-only'); end;
 
 CREATE TRIGGER holds_stay before delete on holds begin select raise(abort, 'holds: append-only'); end;
@@ -2247,3 +2237,18 @@ CREATE TRIGGER slots_birth before insert on slots
 when new.changes <> 0 or new.state not in ('due', 'skipped', 'missed') or new.run_id <> ''
   or not exists (select 1 from schedules s where s.schedule = new.schedule)
 begin select raise(abort, 'slots: a slot of a schedule is due, skipped or missed at first'); end;
+
+CREATE TRIGGER run_seals_keep before update on run_seals begin select raise(abort, 'run_seals: append-only'); end;
+
+CREATE TRIGGER run_seals_stay before delete on run_seals begin select raise(abort, 'run_seals: append-only'); end;
+
+CREATE TRIGGER run_seals_once before insert on run_seals when exists (select 1 from run_seals t where t.run_id = new.run_id and t.seq = new.seq)
+begin select raise(abort, 'run_seals: append-only: it is there already'); end;
+
+CREATE TRIGGER run_seals_birth before insert on run_seals
+when not exists (select 1 from runs r where r.run_id = new.run_id and r.epoch = new.epoch and r.status <> 'running')
+begin select raise(abort, 'run_seals: the run has not ended in this epoch'); end;
+
+CREATE TRIGGER run_seals_next before insert on run_seals
+when new.seq > (select count(*) from run_seals t where t.run_id = new.run_id)
+begin select raise(abort, 'run_seals: a seal comes after the one before it'); end;

@@ -186,6 +186,7 @@ func (d *process) serve(ctx context.Context) (err error) {
 		return err
 	}
 	watch.Go(func() { d.watchLog(watching, opened.Log, notary) })
+	watch.Go(func() { d.watchSeals(watching, opened.Log.Reader) })
 	watch.Go(func() {
 		d.watchAbandoned(watching, recovery.Abandoned{Client: temporal, Namespace: keys.namespace, Log: opened.Log})
 	})

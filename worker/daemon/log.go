@@ -61,3 +61,24 @@ func (d *process) watchLog(ctx context.Context, log *landscape.Log, notary *evid
 	}
 	notary.Work(ctx, notaryEvery, d.logger, tell)
 }
+
+// sealsEvery is how often runs are looked for that ended and are not sealed: that reads a little of every run.
+const sealsEvery = time.Minute
+
+// watchSeals tells until ctx ends how many runs are not sealed. They are no reason to stop anything.
+func (d *process) watchSeals(ctx context.Context, log *landscape.Reader) {
+	for {
+		unsealed, err := log.UnsealedRuns(ctx)
+		switch {
+		case err == nil:
+			d.telemetry.Unsealed(len(unsealed))
+		case ctx.Err() == nil:
+			d.logger.Warn("cannot look for runs that are not sealed", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(sealsEvery):
+		}
+	}
+}

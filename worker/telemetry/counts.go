@@ -27,6 +27,7 @@ type counts struct {
 	lag     metric.Float64Histogram
 
 	entries metric.Int64Gauge
+	open    metric.Int64Gauge
 	waits   metric.Float64Gauge
 }
 
@@ -58,6 +59,9 @@ func newCounts(meter metric.Meter) (*counts, error) {
 	if c.entries, err = meter.Int64Gauge("waymark_log_entries", metric.WithDescription("Entries of the landscape's log that are sealed, signed, or at an anchor.")); err != nil {
 		failed = errors.Join(failed, err)
 	}
+	if c.open, err = meter.Int64Gauge("waymark_runs_unsealed", metric.WithDescription("Runs that ended and are not sealed.")); err != nil {
+		failed = errors.Join(failed, err)
+	}
 	c.waits, err = meter.Float64Gauge("waymark_log_oldest_wait", metric.WithDescription("Age of the oldest entry that is not signed or not at all anchors."), metric.WithUnit("s"))
 	return c, errors.Join(failed, err)
 }
@@ -76,6 +80,9 @@ func (t *Telemetry) Log(b evidence.Backlog) {
 	}
 	c.waits.Record(ctx, wait.Seconds())
 }
+
+// Unsealed tells how many runs ended and are not sealed.
+func (t *Telemetry) Unsealed(runs int) { t.counts.open.Record(context.Background(), int64(runs)) }
 
 // runSeconds is the name of the histogram of whole runs, as it is before its unit.
 const runSeconds = "waymark_run"

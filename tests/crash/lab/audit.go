@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"waymark/landscape"
+	"waymark/landscape/landscapetest"
 	"waymark/landscape/sqlitestore"
 	"waymark/payload"
 	"waymark/payload/fsstore"
@@ -45,6 +46,11 @@ func (s *snapshot) checkRun(ctx context.Context, log *landscape.Reader) error {
 	for _, f := range findings {
 		s.fault(Differing, 1, "sweep: %s: %s %s chunk %d: %s", f.Check, f.Source, f.Node, f.Chunk, f.Detail)
 	}
+	fits, broken := landscapetest.FitsSeal(ctx, log, RunID)
+	if broken == nil && !fits {
+		s.fault(Differing, 1, "the records of the run are not those of its last seal, or it has none")
+	}
+	err = errors.Join(err, broken)
 	heals, failed := log.Heals(ctx)
 	for _, heal := range heals {
 		s.fault(Torn, 1, "payload %s was poisoned: %s", heal.Digest, heal.Reason)

@@ -28,14 +28,14 @@ type snapshot struct {
 }
 
 // notCompared are tables of the landscape about how a run went, and not about what came of it.
-var notCompared = []string{"effect_events", "run_events", "actions", "resumptions", "executions", "heals"}
+var notCompared = []string{"effect_events", "run_events", "actions", "resumptions", "executions", "heals", "run_seals"}
 
 // varying are columns in which two runs may differ: how often and by whom things were done, and a barrier's state, in which there
 // are moments; `waymark verify` makes it again; the roots of seals, whose salts each run has for itself; and when a run was asked for. Columns that end
 // in _us are moments, and not compared either.
 var varying = map[string]bool{
 	"attempt": true, "worker": true, "host": true, "fence": true, "epoch": true, "claim": true, "wait_ms": true, "folds.state": true,
-	"salts.keys": true, "chunk_seals.root": true, "run_seals.root": true, "run_seals.marks": true, "artifacts.stands_for": true,
+	"salts.keys": true, "chunk_seals.root": true, "artifacts.stands_for": true,
 }
 
 // offsets are moments inside the arrivals of a merge.

@@ -1,0 +1,107 @@
+package local
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"waymark/client"
+	"waymark/evidence"
+	"waymark/landscape"
+	"waymark/pipeline"
+)
+
+// RunSeal is the last seal of a run.
+type RunSeal struct {
+	Run     string `json:"run"`
+	Seal    int64  `json:"seal"` // which of the run's, from 0
+	Root    string `json:"root"` // in hex
+	Records int64  `json:"records"`
+	Late    bool   `json:"late"`            // it was not made when the run ended: it proves only that nothing changed since
+	Entry   *int64 `json:"entry,omitempty"` // of the landscape's log; nil if that has none about it
+	New     bool   `json:"new"`             // it was made now
+}
+
+// Seal seals a run that has ended and was not sealed then, and returns its last seal. The error is an *Error: of kind Conflict if the run is running,
+// or cannot be sealed because an earlier release began it; of kind Damaged if its records are not those that its last seal binds.
+func (h *Home) Seal(ctx context.Context, run string) (RunSeal, error) {
+	log, err := h.sealing(ctx)
+	if err != nil {
+		return RunSeal{}, err
+	}
+	sealed, added, err := log.SealRun(ctx, run)
+	if refused := (*landscape.UnsealableError)(nil); errors.As(err, &refused) {
+		kind, code := client.Conflict, client.RunNotSealed
+		if refused.Broken {
+			kind, code = client.Damaged, client.SealBroken
+		}
+		return RunSeal{}, &client.Error{Kind: kind, Code: code, Message: err.Error(), Run: run, Err: err}
+	}
+	if err != nil {
+		return RunSeal{}, client.UnlessStopped(ctx, err)
+	}
+	return h.runSeal(ctx, sealed, added)
+}
+
+func (h *Home) runSeal(ctx context.Context, sealed landscape.RunSeal, added bool) (RunSeal, error) {
+	s := RunSeal{Run: sealed.Run, Seal: sealed.Seq, Root: hex.EncodeToString(sealed.Root), Records: sealed.Leaves, Late: sealed.Late, New: added}
+	position, err := evidence.EntryOfSeal(ctx, h.stores.Log.Reader, sealed)
+	if err == nil {
+		s.Entry = &position
+	}
+	if errors.Is(err, landscape.ErrNotFound) {
+		err = nil
+	}
+	return s, err
+}
+
+// UnsealedRuns returns the ids of the runs that have ended since they were sealed last, and can be sealed; nil if there is none.
+func (h *Home) UnsealedRuns(ctx context.Context) ([]string, error) {
+	return h.stores.Log.UnsealedRuns(ctx)
+}
+
+// SealOf returns the last seal of a run, if it was made since the run was resumed; nil if there is none.
+func (h *Home) SealOf(ctx context.Context, run landscape.Run) (*RunSeal, error) {
+	seals, err := h.stores.Log.RunSeals(ctx, run.ID)
+	if err != nil || len(seals) == 0 || seals[len(seals)-1].Epoch != run.Epoch || run.Status == pipeline.Running {
+		return nil, err
+	}
+	sealed, err := h.runSeal(ctx, seals[len(seals)-1], false)
+	return &sealed, err
+}
+
+// Resolve does what client.Client's does, and seals the run again.
+func (h *Home) Resolve(ctx context.Context, run landscape.Run, id string, applied bool, by client.By) (client.Resolved, error) {
+	log, err := h.sealing(ctx)
+	if err != nil {
+		return client.Resolved{}, err
+	}
+	c := client.New(log, h.stores.Place, h)
+	c.Actor = h.Actor
+	return c.Resolve(ctx, run, id, applied, by)
+}
+
+// sealing returns the landscape with what this process seals with, if it has that.
+func (h *Home) sealing(ctx context.Context) (*landscape.Log, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.Closed(); err != nil {
+		return nil, err
+	}
+	if err := h.attest(ctx); err != nil {
+		return nil, err
+	}
+	return h.stores.Log, nil
+}
+
+// unsealedText says how many runs are not sealed; empty if all are.
+func unsealedText(runs []string) string {
+	switch len(runs) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("run %s ended and is not sealed", runs[0])
+	}
+	return fmt.Sprintf("%d runs ended and are not sealed, such as %s", len(runs), runs[0])
+}

@@ -1,0 +1,115 @@
+package evidence_test
+
+import (
+	"encoding/hex"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/evidence"
+	"waymark/landscape"
+	"waymark/landscape/landscapetest"
+	"waymark/landscape/sqlitestore"
+	"waymark/pipeline"
+)
+
+// ends begins and stops runs, and has the log signed and anchored.
+func (p *place) ends(ids ...string) {
+	p.t.Helper()
+	require.NoError(p.t, p.open(func(e *evidence.Evidence) {
+		p.begin(e, ids...)
+		for _, id := range ids {
+			require.NoError(p.t, e.Log.StopRun(p.t.Context(), id, pipeline.Failed, "broken"))
+			landscapetest.RequireSealed(p.t, e.Log, id)
+		}
+		require.NoError(p.t, e.Notary.Pass(p.t.Context()))
+	}))
+}
+
+func (p *place) problems() string {
+	p.t.Helper()
+	var found []string
+	for _, problem := range p.check().Problems {
+		found = append(found, problem.Where+": "+problem.What)
+	}
+	return strings.Join(found, "\n")
+}
+
+// TestEntriesOfSeals compares what the owner of the landscape may do to the seals of runs with their entries.
+func TestEntriesOfSeals(t *testing.T) {
+	whole := newPlace(t)
+	whole.ends("r1", "r2")
+	report := whole.check()
+	require.Empty(t, report.Problems)
+	require.EqualValues(t, 2, report.Sealed)
+	seal := `replace into run_seals select run_id, seq, epoch, zeroblob(32), leaves, late, tables, marks, at_us from run_seals where run_id = 'r2'`
+	for name, attack := range map[string]struct{ statement, want string }{
+		"the seal is removed":   {`delete from run_seals where run_id = 'r2'`, "run r2: was sealed, says entry 5, and the seal is not recorded: somebody removed or changed it"},
+		"its root is changed":   {seal, "run r2: is recorded with another seal 0 than its entry says"},
+		"it was late":           {strings.Replace(strings.Replace(seal, "zeroblob(32)", "root", 1), " late,", " 1,", 1), "run r2: is recorded with another seal 0 than its entry says"},
+		"it is of another time": {`update run_seals set at_us = at_us + 1 where run_id = 'r2'`, "run r2: has a seal 0 without an entry: a process without a key made it, or it was made up"},
+		"another one is added": {
+			`insert into run_seals select run_id, 1, epoch, zeroblob(32), leaves, late, tables, marks, at_us + 1 from run_seals where run_id = 'r2'`,
+			"run r2: has a seal 1 without an entry: a process without a key made it, or it was made up",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t)
+			p.ends("r1", "r2")
+			p.attack(attack.statement)
+			require.Contains(t, p.problems(), attack.want)
+			require.NotContains(t, p.problems(), "r1")
+		})
+	}
+}
+
+// TestASealThatABackupDoesNotHave is no problem, once somebody said that the backup was restored. The run is sealed again, with another entry.
+func TestASealThatABackupDoesNotHave(t *testing.T) {
+	p := newPlace(t)
+	p.runs("r1")
+	copyFile(t, p.path, p.path+".backup")
+	end := func() {
+		require.NoError(t, p.open(func(e *evidence.Evidence) {
+			require.NoError(t, e.Log.StopRun(t.Context(), "r1", pipeline.Failed, "broken"))
+			require.NoError(t, e.Notary.Pass(t.Context()))
+		}))
+	}
+	end()
+	copyFile(t, p.path+".backup", p.path)
+	require.Equal(t, evidence.Restoration{Found: 3, Anchored: 4, Lost: []string{}}, p.restore("the disk failed"))
+	require.Empty(t, p.problems())
+	p.now = p.now.Add(1e9)
+	end()
+	report := p.check()
+	require.Empty(t, report.Problems)
+	require.EqualValues(t, 1, report.Sealed)
+	p.attack(`delete from run_seals`)
+	require.Contains(t, p.problems(), "run r1: was sealed, says entry")
+}
+
+// TestTheLongestEntryOfASeal has room for all names that there can be.
+func TestTheLongestEntryOfASeal(t *testing.T) {
+	p := newPlace(t)
+	p.ends("r1")
+	store, err := sqlitestore.Open(t.Context(), p.path, sqlitestore.Options{})
+	require.NoError(t, err)
+	defer store.Close()
+	log := landscape.New(store, nil)
+	entries, err := evidence.Entries(t.Context(), log.Reader, 3, 1)
+	require.NoError(t, err)
+	seals, err := log.RunSeals(t.Context(), "r1")
+	require.NoError(t, err)
+	want := evidence.Statement{
+		Type: evidence.Sealed, V: 1, N: entries[0].N, At: entries[0].At, Run: "r1", Pipeline: "bird-strikes", Status: "failed",
+		Root: hex.EncodeToString(seals[0].Root), Leaves: seals[0].Leaves,
+	}
+	require.Equal(t, want, entries[0].Statement)
+	position, err := evidence.EntryOfSeal(t.Context(), log.Reader, seals[0])
+	require.NoError(t, err)
+	require.EqualValues(t, 3, position)
+	stored, err := log.LogEntries(t.Context(), 3, 1)
+	require.NoError(t, err)
+	longer := len(stored[0].Entry) - len("r1") + 64 - len("bird-strikes") + 64 - len("failed") + len(pipeline.CompletedWithFailures) + len(`"epoch":1000000,"late":true,"seal":1000000,`) + 7 - 2 + 56 - len("worker-a/sealer")
+	require.Less(t, longer, 600)
+}

@@ -1,0 +1,97 @@
+package landscape
+
+import (
+	"context"
+
+	"waymark/seal"
+)
+
+// RunLeaf is a record of a run as the run's seal binds it.
+type RunLeaf struct {
+	Table string
+	Key   string // for people
+	Line  []byte // docs/seal.md; the next leaf takes its place
+}
+
+// Unsealed says of each table that has no leaves in the seals of runs why. What is recorded of rows is bound by the roots of their chunks, which
+// are leaves.
+func Unsealed() map[string]string {
+	const rows, log, deploys, purges = "the root of its chunk binds its rows", "the log binds itself", "it belongs to no run", "it comes after the run"
+	return map[string]string{
+		"chunk_rows": rows, "hashes": rows, "keys": rows, "repeats": rows, "joins": rows, "parents": rows,
+		"salts": "with others no root fits", "run_seals": "it is the seal", "heals": "payloads are shared by runs",
+		"starts": "it is what was asked for; of what began, runs and executions say it",
+		"log":    log, "log_head": log, "log_hashes": log, "log_heads": log, "anchored": log,
+		"bundles": deploys, "pipeline_versions": deploys, "deployments": deploys, "environments": deploys, "schedules": deploys, "slot_requests": deploys,
+		"slots": deploys, "slot_events": deploys, "gates": deploys, "limits": deploys,
+		"holds": purges, "hold_ends": purges, "purges": purges, "purged_runs": purges, "deletions": purges, "deleted_payloads": purges, "returned_payloads": purges,
+	}
+}
+
+// RunLeaves calls yield with every record that a seal of the run would bind now, in the order of its leaves: by Tables, then by key; until it
+// returns false. yield must not use the reader.
+func (r *Reader) RunLeaves(ctx context.Context, run string, yield func(RunLeaf) bool) error {
+	if _, err := get[runID](ctx, r.from, run); err != nil {
+		return err
+	}
+	var line []byte
+	return r.runRecords(ctx, run, Tx{}, func(record, _ Record) bool {
+		t := TableOf(record)
+		line = appendLeaf(line[:0], record)
+		return yield(RunLeaf{t.Name, t.Key(t.AppendValues(nil, record)), line})
+	})
+}
+
+// appendLeaf appends the line of a record as a leaf of its run: all its columns, of texts their portable form.
+func appendLeaf(dst []byte, r Record) []byte {
+	t := TableOf(r)
+	members := make([]seal.Member, 0, len(t.Columns)+1)
+	for i, value := range t.AppendValues(nil, r) {
+		if text, ok := value.(string); ok {
+			value = PortableText(text)
+		}
+		members = append(members, seal.Member{Name: t.Columns[i].Name, Value: value})
+	}
+	return seal.AppendLine(dst, t.Name, members)
+}
+
+// leavesOf calls leaf with the stored records of one table that are leaves of a run, or become ones with what changes.
+func (r *Reader) leavesOf(ctx context.Context, t *Table, c *changes, leaf func(Record) bool) error {
+	kind, of := t.Zero(), []any{c.run}
+	switch t.Name {
+	case PassageRecord{}.Table():
+		kind = passageLeaf{}
+	case RowError{}.Table():
+		if len(c.refusing) == 0 { // as of most runs: then nothing is read of the errors
+			return nil
+		}
+		return each(ctx, r.from, of, func(e RowError) bool { return !c.late(e) || leaf(e) })
+	case RetriedRow{}.Table():
+		return r.retriedLeaves(ctx, c.run, leaf)
+	}
+	return r.from.Read(ctx, kind, Query{Prefix: of}, leaf)
+}
+
+// passageLeaf is a PassageRecord without what the root of its chunk binds.
+type passageLeaf struct {
+	passageHead
+	Rows      int64  `db:"rows"`
+	CodeBytes int64  `db:"code_bytes"`
+	Started   Micros `db:"started_us"`
+	Finished  Micros `db:"finished_us"`
+	Attempt   int64  `db:"attempt"`
+	Worker    string `db:"worker"`
+}
+
+func passageLeafOf(p PassageRecord) passageLeaf {
+	return passageLeaf{passageHead{p.Run, p.Source, p.Chunk, p.Lane}, p.Rows, p.CodeBytes, p.Started, p.Finished, p.Attempt, p.Worker}
+}
+
+// retriedLeaves calls leaf with the records of its parent that a run retries.
+func (r *Reader) retriedLeaves(ctx context.Context, id string, leaf func(Record) bool) error {
+	run, err := r.Run(ctx, id)
+	if err != nil || run.Link != RetryLink {
+		return err
+	}
+	return each(ctx, r.from, []any{run.Parent}, func(row RetriedRow) bool { return row.Run != id || leaf(row) })
+}
