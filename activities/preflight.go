@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -109,7 +110,7 @@ func lookAt(ctx context.Context, node *plan.Node) PlaceLooked {
 	look := PlaceLooked{Node: node.Name, Kind: "source", State: LookReady}
 	var err error
 	if node.Source != nil {
-		_, err = node.Source.Stat(ctx)
+		err = inspect(ctx, node.Source)
 	} else {
 		look.Kind, err = "sink", probe(ctx, node)
 	}
@@ -123,6 +124,24 @@ func lookAt(ctx context.Context, node *plan.Node) PlaceLooked {
 		look.State = LookLater
 	}
 	return look
+}
+
+// mostHeads is how many files of a source are opened at most.
+const mostHeads = 20
+
+// inspect finds out whether a run could read a source: what there is, and whether the first files begin as the document says.
+func inspect(ctx context.Context, source plugin.Source) error {
+	info, err := source.Stat(ctx)
+	checker, can := source.(plugin.HeadChecker)
+	if err != nil || !can {
+		return err
+	}
+	for _, file := range info.Files[:min(len(info.Files), mostHeads)] {
+		if err := checker.CheckHead(ctx, file); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // probe finds out whether a sink could write. A target that cannot be probed is ready.
@@ -147,7 +166,7 @@ func mayChange(err error) bool {
 	source, target := (*plugin.SourceError)(nil), (*plugin.TargetError)(nil)
 	switch {
 	case errors.As(err, &source):
-		return source.Code == "NOT_FOUND" || source.Code == "EMPTY_SOURCE"
+		return slices.Contains([]string{"NOT_FOUND", "EMPTY_SOURCE", "SOURCE_CHANGED"}, source.Code)
 	case errors.As(err, &target):
 		return target.Code == "TARGET_EXISTS"
 	}

@@ -53,6 +53,12 @@ type SourceInfo struct {
 	Skipped []string `json:"skipped,omitempty"` // symbolic links that the pattern matched, and that lead to nothing that may be read
 }
 
+// HeadChecker is what a Source may be as well: one whose files begin, or end, with what they hold, such as a header.
+type HeadChecker interface {
+	// CheckHead fails as a Reader does that comes to a file, one of those that Stat returned, and reads no more of it than that needs.
+	CheckHead(ctx context.Context, file FileInfo) error
+}
+
 // OnHost is what a Source or Sink may be as well: one that reads or writes what only workers that see the same files can reach,
 // if OnHost returns true. Without it a Source or Sink can be reached from everywhere.
 type OnHost interface {

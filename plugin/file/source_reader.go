@@ -203,6 +203,16 @@ func (r *reader) Close() error {
 	return err
 }
 
+// CheckHead reads a file up to its first record, as a Reader does.
+func (s *Source) CheckHead(ctx context.Context, file plugin.FileInfo) (err error) {
+	r := &reader{source: s, pin: plugin.SourceInfo{Files: []plugin.FileInfo{file}}, lines: s.Format.Lines}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	if err := r.begin(ctx, &plugin.Chunk{}); err != nil {
+		return r.blame(ctx, err)
+	}
+	return nil
+}
+
 // Chunks reads content, what the one file of the source holds, and calls each with its chunks, one after the other. behind is where in the
 // decoded text the chunk ends. each must not keep the chunk. It is called at least once, with an empty chunk if there are no records.
 func (s *Source) Chunks(content []byte, limits plugin.Limits, each func(c *plugin.Chunk, behind int64) error) error {

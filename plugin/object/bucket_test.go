@@ -89,6 +89,51 @@ func TestPatternsOfKeys(t *testing.T) {
 	require.Len(t, got.Digests, 3)
 }
 
+// TestTheHeadOfAnObject shows that the columns of an object are held against the schema by its first bytes.
+func TestTheHeadOfAnObject(t *testing.T) {
+	b := services.S3(t)
+	b.Setenv(t)
+	putObject(t, b, "big.csv", "a\n"+strings.Repeat("1\n", 4<<20))
+	var read atomic.Int64
+	check := func(fields ...string) error {
+		var schema pipeline.Schema
+		for _, name := range fields {
+			schema.Fields = append(schema.Fields, pipeline.Named[pipeline.Field]{Name: name, Value: pipeline.Field{Type: "int"}})
+		}
+		remote := through(quick(newRemote(local(), nil)), func(next http.RoundTripper) trip {
+			return func(r *http.Request) (*http.Response, error) {
+				response, err := next.RoundTrip(r)
+				if err == nil {
+					response.Body = counted{response.Body, &read}
+				}
+				return response, err
+			}
+		})
+		source := sourceOf(t, remote, t.TempDir(), pipeline.Source{CSV: &pipeline.CSVSource{Files: pipeline.Files{Path: "s3://" + b.Name + "/big.csv", S3: bucketOf(b)}}, Schema: schema})
+		info, err := source.Stat(t.Context())
+		require.NoError(t, err)
+		return source.(plugin.HeadChecker).CheckHead(t.Context(), info.Files[0])
+	}
+	require.NoError(t, check("a"))
+	fault, ok := errors.AsType[*plugin.SourceError](check("a", "b"))
+	require.True(t, ok)
+	require.Equal(t, "HEADER_MISMATCH", fault.Code)
+	require.Equal(t, "s3://"+b.Name+"/big.csv", fault.File)
+	require.Less(t, read.Load(), int64(1<<20))
+}
+
+// counted counts what is read of a body.
+type counted struct {
+	io.ReadCloser
+	read *atomic.Int64
+}
+
+func (c counted) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	c.read.Add(int64(n))
+	return n, err
+}
+
 // TestBucketsInTrouble shows what people are told.
 func TestBucketsInTrouble(t *testing.T) {
 	b := services.S3(t)

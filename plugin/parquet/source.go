@@ -79,6 +79,16 @@ func (s *source) Open(ctx context.Context, at plugin.Cursor, pin plugin.SourceIn
 	return &reader{source: s, pin: pin, at: at}, nil
 }
 
+// CheckHead reads the footer of a file, and holds its columns against the schema, as a Reader does.
+func (s *source) CheckHead(ctx context.Context, file plugin.FileInfo) (err error) {
+	r := &reader{source: s, pin: plugin.SourceInfo{Files: []plugin.FileInfo{file}}}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	if err := r.open(ctx); err != nil {
+		return r.blame(ctx, err)
+	}
+	return nil
+}
+
 // unchanged fails if the files are no longer those of pin.
 func (s *source) unchanged(ctx context.Context, pin plugin.SourceInfo) error {
 	if len(pin.Files) > 0 && !slices.ContainsFunc(pin.Files, func(info plugin.FileInfo) bool { return !s.store.Fixed(info) }) {
