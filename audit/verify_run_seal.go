@@ -121,7 +121,7 @@ func (c *sealedRecords) take(leaves []landscape.RunLeaf) []landscape.RunLeaf {
 
 // fits reports whether a record has the mark of the next leaf.
 func (c *sealedRecords) fits(leaf landscape.RunLeaf) bool {
-	hash := seal.LineHash(seal.RunSalt(c.key, c.seal.Seq, c.next), leaf.Line)
+	hash := seal.LeafHash(seal.RunSalt(c.key, c.seal.Seq, c.next), leaf.Line)
 	return bytes.HasPrefix(hash[:], c.seal.Marks[landscape.MarkBytes*c.next:][:landscape.MarkBytes])
 }
 

@@ -390,6 +390,48 @@ def moment(at):
     return (datetime.datetime(1970, 1, 1) + datetime.timedelta(microseconds=at)).isoformat(timespec="microseconds") + "Z"
 
 
+class Log:
+    """Entries of a log in its order, all under one signed head. key is that of the log, sealers are the keys that count."""
+
+    def __init__(self, trusted):
+        self.trusted, self.key, self.sealers, self.head = trusted, None, {}, None
+
+    def take(self, name, position, note, proof):
+        """Verifies the next entry and its tlog-proof, and returns what it says."""
+        text = note.decode("utf-8", "replace")
+        line = text.partition("\n")[0]
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            raise Refused(name + ": it is not a statement")
+        refuse(type(entry) is not dict or canonical(entry) != line, name + ": it is not in canonical form")
+        if position == 0:
+            refuse(entry.get("type") != "genesis", name + ": it is the first, and no genesis")
+            self.key = Key(entry["key"])
+            refuse(self.key.name != entry.get("origin"), name + ": it names no key of the log")
+            refuse(self.trusted and self.key.text != self.trusted, "the log's key is not the trusted one")
+        refuse(self.key is None, name + ": the log has no genesis")
+        open_note(text, self.sealers.values() if entry.get("type") in ("began", "sealed") else [self.key])
+        self.include(name, position, note, proof.decode("utf-8", "replace"))
+        if entry["type"] == "key":
+            self.sealers[entry["key"]] = Key(entry["key"])
+        elif entry["type"] == "revoked":
+            self.sealers.pop(entry["key"], None)
+        return entry
+
+    def include(self, name, position, note, proof):
+        lines, _, head = proof.partition("\n\n")
+        lines = lines.split("\n")
+        refuse(lines[:2] != ["c2sp.org/tlog-proof@v1", "index %d" % position] or len(lines) > 65, name + ": its proof is missing, or is that of another entry")
+        refuse(self.head is not None and self.head[0] != head, name + ": its proof is under another head")
+        if self.head is None:
+            match = re.fullmatch(r"(.*)\n([1-9][0-9]*)\n(.*)\n", open_note(head, [self.key]))
+            refuse(not match or match.group(1) != self.key.name, name + ": its head is not one of the log")
+            self.head = (head, int(match.group(2)), b64(match.group(3), "the root"))
+        hashes = [b64(line, name + ": its path") for line in lines[2:]]
+        refuse(position >= self.head[1] or root(position, self.head[1], sha256(b"\0" + note), hashes) != self.head[2], name + ": it is not in the log")
+
+
 # Checks.
 
 
@@ -493,54 +535,21 @@ class Bundle:
         refuse(len(listed) > len(self.zip.members) - 2, "the manifest lists a member that the bundle does not contain")
 
     def log(self):
-        log, sealers, head, began = None, {}, None, False
+        log, began = Log(self.trusted), False
         for name in sorted(n for n in self.kept if n.endswith(".entry")):
             match = re.fullmatch(r"log/(\d{12,})\.entry", name)
             refuse(not match, name + ": it does not have the name of an entry")
-            position, note = int(match.group(1)), self.kept[name].decode("utf-8", "replace")
-            line = note.partition("\n")[0]
-            try:
-                entry = json.loads(line)
-            except ValueError:
-                raise Refused(name + ": it is not a statement")
-            refuse(json.dumps(entry, ensure_ascii=False, separators=(",", ":"), sort_keys=True) != line, name + ": it is not in canonical form")
-            if position == 0:
-                refuse(entry.get("type") != "genesis", name + ": it is the first, and no genesis")
-                log = Key(entry["key"])
-                refuse(log.name != entry.get("origin"), name + ": it names no key of the log")
-                refuse(self.trusted and log.text != self.trusted, "the log's key is not the trusted one")
-            refuse(log is None, name + ": the log has no genesis")
-            open_note(note, sealers.values() if entry.get("type") == "began" else [log])
-            head = self.included(name, position, log, head)
-            if entry["type"] == "key":
-                sealers[entry["key"]] = Key(entry["key"])
-            elif entry["type"] == "revoked":
-                sealers.pop(entry["key"], None)
-            elif entry["type"] == "began":
+            entry = log.take(name, int(match.group(1)), self.kept[name], self.kept.get(name[:-len("entry")] + "proof", b""))
+            if entry["type"] == "began":
                 same = (entry.get("run"), entry.get("pipeline"), entry.get("document")) == (self.said["run"], self.said["pipeline"], self.said["document"])
                 refuse(not same, name + ": it is about another run, pipeline or document")
                 began = True
-        if log is None:
+        if log.key is None:
             refuse(self.trusted or not any(g["what"] == "log" for g in self.gaps), "the bundle contains no log entry: nothing vouches for the key that signed it")
             return
-        refuse(self.key.text not in sealers, "the key that signed the bundle does not count in the log")
+        refuse(self.key.text not in log.sealers, "the key that signed the bundle does not count in the log")
         refuse(not began, "no entry says that the run began")
-        self.origin = log.name
-
-    def included(self, name, position, log, head):
-        """Checks the tlog-proof of an entry, all of which are under one head."""
-        proof = self.kept.get(name[:-len("entry")] + "proof", b"").decode("utf-8", "replace")
-        lines, _, note = proof.partition("\n\n")
-        lines = lines.split("\n")
-        refuse(lines[:2] != ["c2sp.org/tlog-proof@v1", "index %d" % position] or len(lines) > 65, name + ": its proof is missing, or is that of another entry")
-        refuse(head is not None and head[0] != note, name + ": its proof is under another head")
-        if head is None:
-            match = re.fullmatch(r"(.*)\n([1-9][0-9]*)\n(.*)\n", open_note(note, [log]))
-            refuse(not match or match.group(1) != log.name, name + ": its head is not one of the log")
-            head = (note, int(match.group(2)), b64(match.group(3), "the root"))
-        hashes = [b64(line, name + ": its path") for line in lines[2:]]
-        refuse(position >= head[1] or root(position, head[1], sha256(b"\0" + self.kept[name]), hashes) != head[2], name + ": it is not in the log")
-        return head
+        self.origin = log.key.name
 
     def document(self):
         try:
@@ -587,13 +596,17 @@ CHECKS = [
 ]
 
 
+def trusted_key(policy):
+    """The key of the log that a policy names; empty without a policy."""
+    if not policy:
+        return ""
+    with open(policy, encoding="utf-8") as file:
+        trusted = next((line[4:].strip() for line in file if line.startswith("log ")), None)
+    return trusted or sys.exit("the policy names no log")
+
+
 def verify(path, policy=None):
-    trusted = ""
-    if policy:
-        with open(policy, encoding="utf-8") as file:
-            trusted = next((line[4:].strip() for line in file if line.startswith("log ")), None)
-        if not trusted:
-            sys.exit("the policy names no log")
+    trusted = trusted_key(policy)
     with open(path, "rb") as file:
         bundle = Bundle(file, trusted)
         for name, proves, does_not in CHECKS:

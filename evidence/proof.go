@@ -27,19 +27,28 @@ var ErrUnsigned = errors.New("no signed head covers the run's entry yet")
 
 // ProofsOf returns the entries that say which keys count, and the one that says that a run began, each with its proof under the newest signed
 // head, in the order of the log. The error wraps landscape.ErrNotFound if the run has no entry, and ErrUnsigned if no head covers it yet.
-func ProofsOf(ctx context.Context, log *landscape.Reader, run string) (proofs []Proof, err error) {
+func ProofsOf(ctx context.Context, log *landscape.Reader, run string) ([]Proof, error) {
+	return proofs(ctx, log, Statement{Type: Began, Run: run})
+}
+
+// ProofsOfSeal is ProofsOf with the entry about a seal of a run in place of the one that says that it began.
+func ProofsOfSeal(ctx context.Context, log *landscape.Reader, seal landscape.RunSeal) ([]Proof, error) {
+	return proofs(ctx, log, sealed(seal))
+}
+
+func proofs(ctx context.Context, log *landscape.Reader, of Statement) (proofs []Proof, err error) {
 	head, err := log.LastSignedHead(ctx)
 	if err != nil {
 		return nil, err
 	}
-	began, err := log.LogEntryAbout(ctx, Statement{Type: Began, Run: run}.about())
+	entry, err := log.LogEntryAbout(ctx, of.about())
 	if err != nil {
 		return nil, err
 	}
-	if head == nil || began.Position >= head.Size {
-		return nil, fmt.Errorf("entry %d: %w", began.Position, ErrUnsigned)
+	if head == nil || entry.Position >= head.Size {
+		return nil, fmt.Errorf("entry %d: %w", entry.Position, ErrUnsigned)
 	}
-	entries := []landscape.LogEntry{began}
+	entries := []landscape.LogEntry{entry}
 	for _, kind := range []Type{Genesis, Admitted, Revoked} {
 		found, err := log.LogEntriesAbout(ctx, string(kind))
 		if err != nil {
@@ -57,7 +66,7 @@ func ProofsOf(ctx context.Context, log *landscape.Reader, run string) (proofs []
 		if err != nil {
 			return nil, fmt.Errorf("prove entry %d: %w", e.Position, err)
 		}
-		proofs = append(proofs, Proof{e.Position, e.Entry, proofText(e.Position, path, head.Note)})
+		proofs = append(proofs, Proof{e.Position, e.Entry, ProofText(e.Position, path, head.Note)})
 	}
 	return proofs, nil
 }
@@ -65,7 +74,8 @@ func ProofsOf(ctx context.Context, log *landscape.Reader, run string) (proofs []
 // proofMark is the first line of a tlog-proof.
 const proofMark = "c2sp.org/tlog-proof@v1\n"
 
-func proofText(position int64, path tlog.RecordProof, head string) string {
+// ProofText returns the tlog-proof of an entry: its path in the tree, from the leaf to the root, and the head.
+func ProofText(position int64, path tlog.RecordProof, head string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%sindex %d\n", proofMark, position)
 	for _, hash := range path {
@@ -77,8 +87,8 @@ func proofText(position int64, path tlog.RecordProof, head string) string {
 // maxPath is how many hashes a path in a tree has at most.
 const maxPath = 63
 
-// parseProof reads a tlog-proof, and refuses one that proofText would not write.
-func parseProof(text string) (position int64, path tlog.RecordProof, head string, err error) {
+// ParseProof reads a tlog-proof, and refuses one that ProofText would not write.
+func ParseProof(text string) (position int64, path tlog.RecordProof, head string, err error) {
 	lines, head, _ := strings.Cut(text, "\n\n")
 	rest, marked := strings.CutPrefix(lines+"\n", proofMark+"index ")
 	all := strings.Split(strings.TrimSuffix(rest, "\n"), "\n")
@@ -95,7 +105,7 @@ func parseProof(text string) (position int64, path tlog.RecordProof, head string
 		}
 		path = append(path, tlog.Hash(hash))
 	}
-	if proofText(position, path, head) != text {
+	if ProofText(position, path, head) != text {
 		return 0, nil, "", errors.New("it is not in the form of a tlog-proof")
 	}
 	return position, path, head, nil
@@ -124,7 +134,7 @@ func VerifyProofs(key string, proofs []Proof) (*Proven, error) {
 	var shared string // the head of all proofs
 	var head Head
 	for i, proof := range proofs {
-		position, path, text, err := parseProof(proof.Text)
+		position, path, text, err := ParseProof(proof.Text)
 		if err != nil {
 			return nil, fmt.Errorf("the proof of entry %d: %w", proof.Position, err)
 		}

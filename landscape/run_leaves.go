@@ -2,8 +2,6 @@ package landscape
 
 import (
 	"context"
-
-	"waymark/seal"
 )
 
 // RunLeaf is a record of a run as the run's seal binds it.
@@ -37,22 +35,9 @@ func (r *Reader) RunLeaves(ctx context.Context, run string, yield func(RunLeaf) 
 	var line []byte
 	return r.runRecords(ctx, run, Tx{}, func(record, _ Record) bool {
 		t := TableOf(record)
-		line = appendLeaf(line[:0], record)
+		line = t.AppendLine(line[:0], record)
 		return yield(RunLeaf{t.Name, t.Key(t.AppendValues(nil, record)), line})
 	})
-}
-
-// appendLeaf appends the line of a record as a leaf of its run: all its columns, of texts their portable form.
-func appendLeaf(dst []byte, r Record) []byte {
-	t := TableOf(r)
-	members := make([]seal.Member, 0, len(t.Columns)+1)
-	for i, value := range t.AppendValues(nil, r) {
-		if text, ok := value.(string); ok {
-			value = PortableText(text)
-		}
-		members = append(members, seal.Member{Name: t.Columns[i].Name, Value: value})
-	}
-	return seal.AppendLine(dst, t.Name, members)
 }
 
 // leavesOf calls leaf with the stored records of one table that are leaves of a run, or become ones with what changes.

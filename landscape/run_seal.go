@@ -238,14 +238,14 @@ func newBinding(key seal.Key, s RunSeal, last *RunSeal) *binding {
 // add adds a record as it is, if it is one already, and as the transaction leaves it.
 func (b *binding) add(now, next Record) bool {
 	if now != nil {
-		b.line = appendLeaf(b.line[:0], now)
+		b.line = TableOf(now).AppendLine(b.line[:0], now)
 		if b.before != nil {
 			b.before.Add(b.line)
 		}
 	}
 	if next != nil {
 		b.changed = true
-		b.line = appendLeaf(b.line[:0], next)
+		b.line = TableOf(next).AppendLine(b.line[:0], next)
 		now = next
 	}
 	hash := b.tree.Add(b.line)

@@ -72,8 +72,21 @@ func (r *Rows) Len() int { return len(r.Offsets) }
 
 // Root returns the root of the tree over the rows, salted below the key of their chunk.
 func (r *Rows) Root(chunk Key) Hash {
-	r.sort()
 	var t tree
+	r.leaves(chunk, t.add)
+	return t.root()
+}
+
+// Prove returns the salt of one row, and its path to the root that Root returns.
+func (r *Rows) Prove(chunk Key, i int) (salt Key, path []Hash) {
+	leaves := make([]Hash, 0, r.Len())
+	r.leaves(chunk, func(hash Hash) { leaves = append(leaves, hash) })
+	return chunk.Salt(i, r.Len()), Path(leaves, i)
+}
+
+// leaves calls add with the leaf of each row, in order.
+func (r *Rows) leaves(chunk Key, add func(Hash)) {
+	r.sort()
 	salts := newSalts(chunk, r.Len())
 	i := 0
 	body := func(dst []byte) []byte { return r.appendBody(dst, i) }
@@ -81,9 +94,8 @@ func (r *Rows) Root(chunk Key) Hash {
 	for ; i < r.Len(); i++ {
 		var hash Hash
 		hash, buffer = leaf(buffer, salts.salt(), body)
-		t.add(hash)
+		add(hash)
 	}
-	return t.root()
 }
 
 // Body returns what is sealed of one row, without its salt.

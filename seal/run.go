@@ -30,8 +30,8 @@ func (t *RunTree) Root() Hash { return t.tree.root() }
 // RunSalt returns the salt of a leaf of one of the seals of a run.
 func RunSalt(run Key, seq, leaf int64) Key { return run.Chunk("", seq).Salt(int(leaf), runLeaves) }
 
-// LineHash returns the hash of a line as a leaf with this salt.
-func LineHash(salt Key, line []byte) Hash {
+// LeafHash returns the hash of a leaf: a line of a record, or the body of a row.
+func LeafHash(salt Key, line []byte) Hash {
 	hash, _ := leaf(nil, &salt, func(dst []byte) []byte { return append(dst, line...) })
 	return hash
 }

@@ -36,7 +36,7 @@ func (v *runVector) expect(t *testing.T) {
 	var marks []byte
 	for i, line := range v.Lines {
 		hash := tree.Add([]byte(line))
-		require.Equal(t, hash, seal.LineHash(seal.RunSalt(key, v.Seq, int64(i)), []byte(line)))
+		require.Equal(t, hash, seal.LeafHash(seal.RunSalt(key, v.Seq, int64(i)), []byte(line)))
 		marks = append(marks, hash[:4]...)
 	}
 	root := tree.Root()

@@ -140,3 +140,37 @@ func TestLines(t *testing.T) {
 	line := seal.AppendLine(nil, "nodes", []seal.Member{{"run_id", "r"}, {"a", nil}, {"seq", int64(-3)}, {"blob", []byte{0, 255}}, {"text", "a\"\n<ü"}})
 	require.Equal(t, `{"a":null,"blob":"00ff","run_id":"r","seq":-3,"table":"nodes","text":"a\"\n<ü"}`, string(line))
 }
+
+// TestPath compares paths with those of another implementation of RFC 6962.
+func TestPath(t *testing.T) {
+	var leaves []seal.Hash
+	var stored tlog.HashReaderFunc
+	var hashes []tlog.Hash
+	stored = func(indexes []int64) (found []tlog.Hash, _ error) {
+		for _, index := range indexes {
+			found = append(found, hashes[index])
+		}
+		return found, nil
+	}
+	for size := range int64(70) {
+		for leaf := range size {
+			want, err := tlog.ProveRecord(size, leaf, stored)
+			require.NoError(t, err)
+			got := seal.Path(leaves, int(leaf))
+			require.Len(t, got, len(want), "leaf %d of %d", leaf, size)
+			require.Subset(t, got, want)
+			require.NoError(t, tlog.CheckRecord(got, size, rootOf(t, size, stored), leaf, leaves[leaf]))
+		}
+		hash := tlog.RecordHash([]byte{byte(size)})
+		more, err := tlog.StoredHashesForRecordHash(size, hash, stored)
+		require.NoError(t, err)
+		leaves, hashes = append(leaves, hash), append(hashes, more...)
+	}
+}
+
+func rootOf(t *testing.T, size int64, stored tlog.HashReader) tlog.Hash {
+	t.Helper()
+	root, err := tlog.TreeHash(size, stored)
+	require.NoError(t, err)
+	return root
+}

@@ -2,6 +2,7 @@ package seal
 
 import (
 	"crypto/sha256"
+	"math/bits"
 
 	"golang.org/x/mod/sumdb/tlog"
 )
@@ -48,4 +49,24 @@ func (t *tree) root() Hash {
 		return sha256.Sum256(nil)
 	}
 	return root
+}
+
+// Path returns the hashes that lead from a leaf to the root of the tree over leaves, from below: RFC 6962's audit path, which tlog.CheckRecord checks.
+func Path(leaves []Hash, leaf int) []Hash {
+	if len(leaves) <= 1 {
+		return nil
+	}
+	left := 1 << (bits.Len(uint(len(leaves)-1)) - 1) // the greatest power of two below
+	if leaf < left {
+		return append(Path(leaves[:left], leaf), rootOf(leaves[left:]))
+	}
+	return append(Path(leaves[left:], leaf-left), rootOf(leaves[:left]))
+}
+
+func rootOf(leaves []Hash) Hash {
+	var t tree
+	for _, leaf := range leaves {
+		t.add(leaf)
+	}
+	return t.root()
 }

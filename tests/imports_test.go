@@ -52,6 +52,7 @@ var allowed = map[string][]string{
 	"evidence":                   {"evidence/keys", "internal/failpoint", "landscape"},
 	"evidence/keys":              {},
 	"evidence/bundle":            {"evidence", "evidence/keys", "evidence/strictzip", "landscape", "landscape/history", "payload", "pipeline"},
+	"evidence/rowproof":          {"evidence", "landscape", "seal"},
 	"evidence/strictzip":         {},
 	"retain":                     {"internal/failpoint", "landscape", "payload", "pipeline"},
 	"seal":                       {"pipeline/row"},
@@ -73,11 +74,11 @@ var allowed = map[string][]string{
 	"audit":                      {"seal", "activities/recompute", "activities/resumepoint", "engine", "engine/barrier", "engine/firsts", "landscape", "landscape/sweep", "payload", "engine/plan", "pipeline/expr", "plugin", "pipeline", "pipeline/row"},
 	"client":                     {"activities", "activities/bundle", "activities/recompute", "audit", "engine/plan", "internal/failpoint", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "landscape/admit", "landscape/history", "payload", "pipeline", "pipeline/calendar", "plugin", "plugin/file", "retain", "worker", "workflows", "workflows/recovery", "workflows/slots"},
 	"client/local": {
-		"activities", "activities/recompute", "pipeline", "audit", "client", "evidence", "evidence/bundle", "evidence/keys", "internal/memory", "internal/sqlitefile", "internal/temporal/attributes", "internal/temporal/cluster", "internal/temporal/embedded", "internal/temporal/webui", "internal/text",
+		"activities", "activities/recompute", "pipeline", "audit", "client", "evidence", "evidence/bundle", "evidence/keys", "evidence/rowproof", "internal/memory", "internal/sqlitefile", "internal/temporal/attributes", "internal/temporal/cluster", "internal/temporal/embedded", "internal/temporal/webui", "internal/text",
 		"internal/version", "worker/daemon", "landscape", "landscape/pgstore", "landscape/sqlitestore", "payload", "worker", "worker/storage", "workflows",
 	},
 	"cmd/waymark": {
-		"activities", "audit", "client", "client/local", "engine/plan", "evidence", "evidence/bundle", "internal/memory", "internal/program", "internal/settings", "internal/text", "internal/version",
+		"activities", "audit", "client", "client/local", "engine/plan", "evidence", "evidence/bundle", "evidence/rowproof", "internal/memory", "internal/program", "internal/settings", "internal/text", "internal/version",
 		"landscape", "landscape/history", "payload", "pipeline", "pipeline/calendar", "plugin", "worker", "worker/daemon", "worker/storage", "workflows",
 	},
 	"tests/crash/lab/cmd": {"internal/program", "tests/crash/lab"},

@@ -12,28 +12,33 @@ import (
 
 func (a *app) verifyCommand() *cobra.Command {
 	var options audit.VerifyOptions
-	var policy string
+	var policy, record string
 	cmd := &cobra.Command{
-		Use:   "verify RUN | FILE.zip",
-		Short: "Verify a run by computing everything again, or an exported bundle without the landscape",
+		Use:   "verify RUN | FILE.zip | FILE.proof",
+		Short: "Verify a run by computing everything again, or an exported bundle or proof without the landscape",
 		Long: `Reads every stored record, sends it through the steps again, compares the results and the published files with what is
 recorded, and checks that every row is accounted for and that the schema is unchanged. Reports what was compared and what
 was not. Changes nothing. Exit code 4 if something is wrong.
 
 A name that ends with .zip is a bundle written by waymark export. It is verified without landscape and network, and each check says what it
 proves and what it does not. --policy names the trust policy that waymark keys policy prints; get it by another channel than the bundle.
+A name that ends with .proof is the proof of one row, written by waymark prove, and is verified in the same way.
 
 ` + runArgument,
-		Args:              exactlyOne("run or bundle"),
+		Args:              exactlyOne("run, bundle or proof"),
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
-			case isBundle(args[0]) && options.Deep:
-				return wrongUsef("--deep is about a record, and %s is a bundle", args[0])
+			case (isBundle(args[0]) || isProof(args[0])) && options.Deep:
+				return wrongUsef("--deep is about a record, and %s is an exported file", args[0])
+			case isProof(args[0]):
+				return a.verifyProof(args[0], policy, record)
+			case record != "":
+				return wrongUsef("--record is about a proof, and %q does not end with .proof", args[0])
 			case isBundle(args[0]):
 				return a.verifyBundle(args[0], policy)
 			case policy != "":
-				return wrongUsef("--policy is about a bundle, and %q does not end with .zip", args[0])
+				return wrongUsef("--policy is about a bundle or proof, and %q does not end with .zip or .proof", args[0])
 			}
 			o := a.options()
 			o.Existing, o.Unchanged = true, true // the schema is what is verified as well
@@ -42,6 +47,7 @@ proves and what it does not. --policy names the trust policy that waymark keys p
 	}
 	cmd.Flags().BoolVar(&options.Deep, "deep", false, "also check every row through the database's views, which takes much longer")
 	cmd.Flags().StringVar(&policy, "policy", "", "trust policy: the `file` that says which key the log has")
+	cmd.Flags().StringVar(&record, "record", "", "of a proof: the `file` with the row's record as it was read, without its line end, to compare")
 	return cmd
 }
 

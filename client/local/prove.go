@@ -1,0 +1,54 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"waymark/client"
+	"waymark/evidence"
+	"waymark/evidence/rowproof"
+	"waymark/landscape"
+)
+
+// Prove proves what is recorded of one row of a source or barrier; source may be empty if the run has one source. word is all that Find takes. The error
+// is an *Error: of kind NotFound if there is no such row; of kind Conflict if the run is not sealed, or its seal is under no signed head yet; of kind
+// Damaged if the record does not fit its seals.
+func (h *Home) Prove(ctx context.Context, word, source string, row int64) (*rowproof.Proof, error) {
+	run, err := h.Find(ctx, word)
+	if err != nil {
+		return nil, err
+	}
+	log := h.stores.Log.Reader
+	if source == "" {
+		if source, err = onlySource(ctx, log, run.ID); err != nil {
+			return nil, err
+		}
+	}
+	proof, err := rowproof.Make(ctx, log, run, source, row)
+	refuse := func(kind client.Kind, code client.Code, cure string) error {
+		return &client.Error{Kind: kind, Code: code, Message: err.Error() + cure, Run: run.ID, Err: err}
+	}
+	switch {
+	case errors.Is(err, rowproof.ErrUnsealed):
+		return nil, refuse(client.Conflict, client.RunNotSealed, ": waymark seal "+run.ID+" seals it now")
+	case errors.Is(err, rowproof.ErrBroken):
+		return nil, refuse(client.Damaged, client.SealBroken, ": waymark verify "+run.ID+" names what differs")
+	case errors.Is(err, evidence.ErrUnsigned):
+		return nil, refuse(client.Conflict, client.RunNotSealed, ": a process with the key of the log signs it within a minute")
+	case errors.Is(err, landscape.ErrNotFound):
+		return nil, refuse(client.NotFound, client.RowNotFound, "")
+	}
+	return proof, client.UnlessStopped(ctx, err)
+}
+
+func onlySource(ctx context.Context, log *landscape.Reader, run string) (string, error) {
+	sources, err := log.Sources(ctx, run)
+	if err == nil && len(sources) != 1 {
+		err = &client.Error{Kind: client.Invalid, Message: fmt.Sprintf("run %s has %d sources: say which one with --source", run, len(sources)), Run: run}
+	}
+	if err != nil {
+		return "", err
+	}
+	return sources[0].Source, nil
+}

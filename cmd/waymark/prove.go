@@ -1,0 +1,88 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"waymark/client/local"
+	"waymark/evidence/rowproof"
+)
+
+func (a *app) proveCommand() *cobra.Command {
+	var file, source string
+	var row int64
+	cmd := &cobra.Command{
+		Use:   "prove RUN --row N -o FILE.proof",
+		Short: "Write a small file that proves to others what is recorded of one row",
+		Long: `Writes a proof of a few kilobytes. It shows the hash of the row as it was read, its hash at every node, and where it went, and leads from there through
+the seals of chunk and run to the signed log. It contains no values. Others verify it with waymark verify FILE.proof, or with docs/proof.py, without the
+landscape and without a network. docs/proof.md describes it.
+
+` + runArgument,
+		Args:              exactlyOne("run"),
+		ValidArgsFunction: a.completeRuns,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case row == 0:
+				return wrongUsef("say which row: --row N, counted from 1")
+			case file == "":
+				return wrongUsef("say where the proof goes: -o FILE.proof")
+			}
+			return a.existing(cmd.Context(), func(home *local.Home) error {
+				proof, err := home.Prove(cmd.Context(), args[0], source, row)
+				if err != nil {
+					return err
+				}
+				text, err := proof.Encode()
+				if err == nil {
+					err = os.WriteFile(file, text, 0o644) //nolint:gosec // it is for others
+				}
+				if err != nil {
+					return err
+				}
+				made := proved{file, len(text)}
+				return a.print(made, func(w io.Writer) error {
+					_, err := fmt.Fprintf(w, "%s  %d bytes\n", made.File, made.Bytes)
+					return err
+				})
+			})
+		},
+	}
+	numberFlag(cmd.Flags(), &row, "row", "", 1, 0, "prove the row with this `number` in the source, from 1")
+	cmd.Flags().StringVar(&source, "source", "", "the `source`, if the run has more than one; or a barrier")
+	cmd.Flags().StringVarP(&file, "output", "o", "", "`file` that is written; one that is there is replaced")
+	return cmd
+}
+
+// proved is a proof that was written.
+type proved struct {
+	File  string `json:"file"`
+	Bytes int    `json:"bytes"`
+}
+
+// verifyProof verifies a proof without the landscape. record names a file with the record as read; empty for none.
+func (a *app) verifyProof(path, policy, record string) error {
+	key, err := trustedKey(policy)
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return wrongUse(err)
+	}
+	var raw []byte
+	if record != "" {
+		if raw, err = os.ReadFile(record); err != nil {
+			return wrongUse(err)
+		}
+	}
+	report := rowproof.Verify(text, key, raw)
+	code := exitDone
+	if report.Problem != "" {
+		code = exitUnverified
+	}
+	return endWith(code, a.print(report, report.WriteText))
+}

@@ -1,0 +1,177 @@
+package rowproof
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+
+	"waymark/evidence"
+	"waymark/landscape"
+	"waymark/seal"
+)
+
+// Errors of Make.
+var (
+	ErrUnsealed = errors.New("the run is not sealed since it ended")
+	ErrBroken   = errors.New("what is recorded is not what was sealed")
+)
+
+// Make proves what is recorded of one row of a source or barrier. The error wraps ErrUnsealed if the run, or the chunk with the row, has no seal;
+// ErrBroken if the record does not fit its seals; landscape.ErrNotFound if there is no such row or no entry about the seal; evidence.ErrUnsigned if no
+// signed head covers the entry yet.
+func Make(ctx context.Context, log *landscape.Reader, run landscape.Run, source string, row int64) (*Proof, error) {
+	m := maker{log: log.Marked(), run: run.ID, proof: &Proof{Proof: formVersion}}
+	sealed, err := m.lastSeal(ctx, run.Epoch)
+	if err != nil {
+		return nil, err
+	}
+	if m.key, err = m.log.SealKey(ctx, run.ID); err != nil {
+		return nil, err
+	}
+	for _, step := range []func() error{
+		func() error { return m.addRow(ctx, source, row) },
+		func() error { return m.addRecords(ctx, sealed) },
+		func() error { return m.addEntries(ctx, sealed) },
+	} {
+		if err := step(); err != nil {
+			return nil, fmt.Errorf("prove row %d of %s in run %s: %w", row, source, run.ID, err)
+		}
+	}
+	return m.proof, nil
+}
+
+type maker struct {
+	log   *landscape.Reader
+	run   string
+	key   seal.Key
+	lines map[string]bool // of the records that the proof shows
+	first string          // the first of them
+	proof *Proof
+}
+
+func (m *maker) lastSeal(ctx context.Context, epoch int64) (landscape.RunSeal, error) {
+	seals, err := m.log.RunSeals(ctx, m.run)
+	if err == nil && (len(seals) == 0 || seals[len(seals)-1].Epoch != epoch) {
+		err = fmt.Errorf("run %s: %w", m.run, ErrUnsealed)
+	}
+	if err != nil {
+		return landscape.RunSeal{}, err
+	}
+	return seals[len(seals)-1], nil
+}
+
+// addRow adds the row, and finds which records of the run say what it is about.
+func (m *maker) addRow(ctx context.Context, source string, row int64) error {
+	chunk, err := m.log.ChunkOf(ctx, m.run, source, row)
+	if err != nil {
+		return err
+	}
+	root, err := landscape.Select[landscape.ChunkSeal](ctx, m.log, m.run, source, chunk.Chunk)
+	if err == nil && len(root) == 0 {
+		err = fmt.Errorf("chunk %d: %w", chunk.Chunk, ErrUnsealed)
+	}
+	if err != nil {
+		return err
+	}
+	rows, err := m.log.SealedRows(ctx, chunk)
+	if err != nil {
+		return err
+	}
+	i, key := int(row-chunk.FirstRow), m.key.Chunk(source, chunk.Chunk)
+	salt, path := rows.Prove(key, i)
+	m.proof.Body = rows.Body(i)
+	m.proof.Row = Leaf{int64(i), chunk.Rows, hex.EncodeToString(salt[:]), pathOf(path)}
+	if err := m.proof.Row.check(m.proof.Body, seal.Hash(root[0].Root)); err != nil {
+		return fmt.Errorf("chunk %d: %w", chunk.Chunk, ErrBroken)
+	}
+	return m.find(ctx, root[0])
+}
+
+// find notes the lines that the proof shows: the seal of the chunk, and the ways.
+func (m *maker) find(ctx context.Context, chunk landscape.ChunkSeal) error {
+	body, err := seal.ParseBody(m.proof.Body)
+	if err != nil {
+		return err
+	}
+	m.first = lineOf(chunk)
+	m.lines = map[string]bool{m.first: true}
+	for _, way := range body.Ways {
+		records, err := landscape.Select[landscape.WayRecord](ctx, m.log, m.run, way.ID)
+		if err != nil {
+			return err
+		}
+		for _, record := range records {
+			m.lines[lineOf(record)] = true
+		}
+	}
+	return nil
+}
+
+// lineOf returns the line of a record, as it is a leaf of its run.
+func lineOf(r landscape.Record) string { return string(landscape.TableOf(r).AppendLine(nil, r)) }
+
+// addRecords adds the records of the run that were noted, with their paths to its root.
+func (m *maker) addRecords(ctx context.Context, sealed landscape.RunSeal) error {
+	var leaves []seal.Hash
+	err := m.log.RunLeaves(ctx, m.run, func(leaf landscape.RunLeaf) bool {
+		i := int64(len(leaves))
+		salt := seal.RunSalt(m.key, sealed.Seq, i)
+		leaves = append(leaves, seal.LeafHash(salt, leaf.Line))
+		if m.lines[string(leaf.Line)] {
+			m.proof.Records = append(m.proof.Records, Line{Leaf{Index: i, Salt: hex.EncodeToString(salt[:])}, string(leaf.Line)})
+		}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(m.proof.Records, func(a, b Line) int { // the chunk's comes first
+		switch m.first {
+		case a.Line:
+			return -1
+		case b.Line:
+			return 1
+		}
+		return 0
+	})
+	for i := range m.proof.Records {
+		r := &m.proof.Records[i]
+		r.Leaves, r.Path = int64(len(leaves)), pathOf(seal.Path(leaves, int(r.Index)))
+		if err := r.check([]byte(r.Line), seal.Hash(sealed.Root)); err != nil {
+			return fmt.Errorf("seal %d: %w", sealed.Seq, ErrBroken)
+		}
+	}
+	if len(m.proof.Records) != len(m.lines) {
+		return fmt.Errorf("seal %d does not bind the chunk or a way: %w", sealed.Seq, ErrBroken)
+	}
+	return nil
+}
+
+// addEntries adds the entries of the log that say that the seal counts.
+func (m *maker) addEntries(ctx context.Context, sealed landscape.RunSeal) error {
+	proofs, err := evidence.ProofsOfSeal(ctx, m.log, sealed)
+	if err != nil {
+		return err
+	}
+	about, err := evidence.EntryOfSeal(ctx, m.log, sealed)
+	if err != nil {
+		return err
+	}
+	for _, p := range proofs {
+		if p.Position > about { // keys that were admitted later say nothing of it
+			break
+		}
+		entry, head, err := entryOf(p)
+		if err != nil {
+			return err
+		}
+		m.proof.Entries, m.proof.Head = append(m.proof.Entries, entry), head
+	}
+	if !bytes.Contains([]byte(m.proof.Entries[len(m.proof.Entries)-1].Text), []byte(hex.EncodeToString(sealed.Root))) {
+		return fmt.Errorf("the log says another root of seal %d: %w", sealed.Seq, ErrBroken)
+	}
+	return nil
+}

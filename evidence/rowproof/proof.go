@@ -1,0 +1,132 @@
+package rowproof
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"waymark/evidence"
+	"waymark/seal"
+)
+
+// Proof is what a file with a proof says.
+type Proof struct {
+	Proof   int     `json:"proof"` // version of the form
+	Row     Leaf    `json:"row"`
+	Body    []byte  `json:"body"`    // of the row (docs/seal.md)
+	Records []Line  `json:"records"` // of the run: the seal of the row's chunk, then the ways that the body names, by id
+	Entries []Entry `json:"entries"` // of the log, in its order; the last is about the seal of the run
+	Head    string  `json:"head"`    // of the log
+}
+
+// Leaf is the place of a leaf in its tree.
+type Leaf struct {
+	Index  int64  `json:"index"`
+	Leaves int64  `json:"leaves"` // of the tree
+	Salt   string `json:"salt"`   // hex
+	Path   Path   `json:"path"`
+}
+
+// Line is a record of the run, as a leaf of the run's tree.
+type Line struct {
+	Leaf
+	Line string `json:"line"` // docs/seal.md
+}
+
+// Entry is an entry of the log.
+type Entry struct {
+	Index int64  `json:"index"`
+	Path  Path   `json:"path"`
+	Text  string `json:"text"`
+}
+
+// Path has the hashes of an audit path one after the other, 32 bytes each, from below.
+type Path []byte
+
+func pathOf(hashes []tlog.Hash) Path {
+	path := Path{}
+	for _, hash := range hashes {
+		path = append(path, hash[:]...)
+	}
+	return path
+}
+
+func (p Path) hashes() ([]tlog.Hash, error) {
+	if len(p)%tlog.HashSize != 0 {
+		return nil, errors.New("a path is not of whole hashes")
+	}
+	hashes := make([]tlog.Hash, 0, len(p)/tlog.HashSize)
+	for rest := []byte(p); len(rest) > 0; rest = rest[tlog.HashSize:] {
+		hashes = append(hashes, tlog.Hash(rest[:tlog.HashSize]))
+	}
+	return hashes, nil
+}
+
+// check requires that a leaf with this content is where it should be in the tree with this root.
+func (l Leaf) check(content []byte, root tlog.Hash) error {
+	bytes, err := hex.DecodeString(l.Salt)
+	if err != nil || hex.EncodeToString(bytes) != l.Salt {
+		return errors.New("its salt is not of hex digits")
+	}
+	salt, err := seal.ParseKey(bytes)
+	if err != nil {
+		return err
+	}
+	path, err := l.Path.hashes()
+	if err != nil {
+		return err
+	}
+	return tlog.CheckRecord(path, l.Leaves, root, l.Index, seal.LeafHash(salt, content))
+}
+
+// entryOf takes a proof of the log apart.
+func entryOf(p evidence.Proof) (e Entry, head string, err error) {
+	position, path, head, err := evidence.ParseProof(p.Text)
+	return Entry{Index: position, Path: pathOf(path), Text: p.Entry}, head, err
+}
+
+// proof puts a proof of the log together again.
+func (e Entry) proof(head string) (evidence.Proof, error) {
+	path, err := e.Path.hashes()
+	return evidence.Proof{Position: e.Index, Entry: e.Text, Text: evidence.ProofText(e.Index, path, head)}, err
+}
+
+// formVersion is the version of the form of proofs.
+const formVersion = 1
+
+// MaxBytes is how long a proof may be.
+const MaxBytes = 1 << 20
+
+// Encode writes a proof: one line of JSON, of which there is one form.
+func (p *Proof) Encode() ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(p)
+	return b.Bytes(), err
+}
+
+// Parse reads a proof, and refuses everything that Encode does not write. Nothing is verified.
+func Parse(text []byte) (*Proof, error) {
+	if len(text) > MaxBytes {
+		return nil, errors.New("it is too long for a proof")
+	}
+	p := new(Proof)
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(p); err != nil {
+		return nil, errors.New("it is not a proof: " + strings.TrimPrefix(err.Error(), "json: "))
+	}
+	again, err := p.Encode()
+	if err == nil && !bytes.Equal(again, text) {
+		err = errors.New("it is not in the strict form: other white space, order, names or escapes")
+	}
+	if err == nil && p.Proof != formVersion {
+		err = errors.New("it is a proof of another version")
+	}
+	return p, err
+}

@@ -1,0 +1,214 @@
+package rowproof
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"waymark/evidence"
+	"waymark/seal"
+)
+
+// Report is what a proof proves.
+type Report struct {
+	Run      string   `json:"run,omitempty"`
+	Pipeline string   `json:"pipeline,omitempty"`
+	Status   string   `json:"status,omitempty"`
+	Source   string   `json:"source,omitempty"`
+	Row      int64    `json:"row,omitempty"`
+	SHA256   string   `json:"sha256,omitempty"` // of the record as read
+	Ways     []Way    `json:"ways"`             // that the row and its copies took; empty, not nil, if there is none
+	Refusals int      `json:"refusals"`         // how often a node refused it or a copy of it
+	Sealed   string   `json:"sealed,omitempty"` // when the run was sealed
+	Late     bool     `json:"late"`             // that was not when it ended: nothing is proven of the time before
+	Log      string   `json:"log,omitempty"`    // its name
+	Trusted  bool     `json:"trusted"`          // the key of the log is the one that the caller trusts
+	Checks   []string `json:"checks"`           // that hold, in order
+	Problem  string   `json:"problem,omitempty"`
+}
+
+// Way is where a row went.
+type Way struct {
+	Signature string `json:"signature"`
+	Outcome   string `json:"outcome"`
+	Path      string `json:"path"`
+	Sink      string `json:"sink"`
+}
+
+// Verify verifies a proof. key is the public key of the log that the caller trusts, as evidence.TrustedKey reads it; with an empty one the proof's own
+// word is taken for it, and the report says so. record is the record as read, to compare; nil for none.
+func Verify(text []byte, key string, record []byte) *Report {
+	v := &verification{Report: &Report{Ways: []Way{}, Checks: []string{}}, text: text, key: key}
+	for _, check := range []struct {
+		name string
+		do   func() error
+	}{
+		{"form", v.form}, {"log", v.log}, {"run", v.run}, {"chunk", v.chunk}, {"ways", v.ways}, {"record", func() error { return v.record(record) }},
+	} {
+		if check.name == "record" && record == nil {
+			continue
+		}
+		if err := check.do(); err != nil {
+			v.Problem = fmt.Sprintf("%s: %v", check.name, err)
+			break
+		}
+		v.Checks = append(v.Checks, check.name)
+	}
+	return v.Report
+}
+
+type verification struct {
+	*Report
+	text   []byte
+	key    string
+	proof  *Proof
+	body   *seal.Body
+	root   tlog.Hash // of the run
+	leaves int64     // of its tree
+}
+
+// form reads the file.
+func (v *verification) form() (err error) {
+	if v.proof, err = Parse(v.text); err != nil {
+		return err
+	}
+	if v.body, err = seal.ParseBody(v.proof.Body); err == nil && len(v.proof.Records) != 1+len(v.wayIDs()) {
+		err = errors.New("it does not have a record for the chunk and for each way, and no others")
+	}
+	return err
+}
+
+// wayIDs are the ways that the body names, sorted, each once.
+func (v *verification) wayIDs() (ids []string) {
+	for _, way := range v.body.Ways {
+		ids = append(ids, way.ID)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// log verifies the entries.
+func (v *verification) log() error {
+	var proofs []evidence.Proof
+	for i, e := range v.proof.Entries {
+		if i > 0 && e.Index <= v.proof.Entries[i-1].Index {
+			return errors.New("its entries are not in order")
+		}
+		p, err := e.proof(v.proof.Head)
+		if err != nil {
+			return err
+		}
+		proofs = append(proofs, p)
+	}
+	proven, err := evidence.VerifyProofs(v.key, proofs)
+	if err != nil {
+		return err
+	}
+	last := proven.Entries[len(proven.Entries)-1]
+	root, err := hex.DecodeString(last.Root)
+	if last.Type != evidence.Sealed || err != nil || len(root) != tlog.HashSize {
+		return fmt.Errorf("entry %d is not about the seal of a run", last.Position)
+	}
+	v.root, v.leaves = tlog.Hash(root), last.Leaves
+	v.Run, v.Pipeline, v.Status, v.Sealed, v.Late = last.Run, last.Pipeline, last.Status, last.At, last.Late
+	v.Log, v.Trusted = proven.Origin, v.key != ""
+	return nil
+}
+
+// run verifies that the records are those of the run.
+func (v *verification) run() error {
+	for _, r := range v.proof.Records {
+		var of struct {
+			Run string `json:"run_id"`
+		}
+		if err := json.Unmarshal([]byte(r.Line), &of); err != nil || of.Run != v.Run {
+			return errors.New("a record is not one of the run")
+		}
+		if r.Leaves != v.leaves {
+			return errors.New("a record is in another tree")
+		}
+		if err := r.check([]byte(r.Line), v.root); err != nil {
+			return fmt.Errorf("a record is not under the run's root: %w", err)
+		}
+	}
+	return nil
+}
+
+// chunk verifies that the row is in the chunk.
+func (v *verification) chunk() error {
+	var chunk struct{ Table, Source, Root string }
+	if err := json.Unmarshal([]byte(v.proof.Records[0].Line), &chunk); err != nil || chunk.Table != "chunk_seals" {
+		return errors.New("the first record is not the seal of a chunk")
+	}
+	root, err := hex.DecodeString(chunk.Root)
+	if err != nil || len(root) != tlog.HashSize {
+		return errors.New("the seal of the chunk has no root")
+	}
+	if err := v.proof.Row.check(v.proof.Body, tlog.Hash(root)); err != nil {
+		return fmt.Errorf("the row is not under the chunk's root: %w", err)
+	}
+	v.Source, v.Row, v.SHA256, v.Refusals = chunk.Source, v.body.Row, hex.EncodeToString(v.body.SHA256[:]), len(v.body.Errors)
+	return nil
+}
+
+// ways verifies that the ways are those that the body names.
+func (v *verification) ways() error {
+	for i, id := range v.wayIDs() {
+		var way struct{ Table, Way, Signature, Outcome, Path, Sink string }
+		if err := json.Unmarshal([]byte(v.proof.Records[1+i].Line), &way); err != nil || way.Table != "ways" || way.Way != id {
+			return fmt.Errorf("record %d is not the way %s, which the row took", 1+i, id)
+		}
+		v.Ways = append(v.Ways, Way{way.Signature, way.Outcome, way.Path, way.Sink})
+	}
+	return nil
+}
+
+// record compares the record with the hash of it that was recorded.
+func (v *verification) record(record []byte) error {
+	if sum := sha256.Sum256(record); sum != v.body.SHA256 {
+		return fmt.Errorf("its SHA-256 is %x, and %s was recorded", sum, v.SHA256)
+	}
+	return nil
+}
+
+// WriteText writes the report for people.
+func (r *Report) WriteText(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "ok        %s\n", strings.Join(r.Checks, ", "))
+	if r.Problem != "" {
+		fmt.Fprintf(&b, "NOT verified: %s\n", r.Problem)
+		_, err := io.WriteString(w, b.String())
+		return err
+	}
+	fmt.Fprintf(&b, "row       %d of %s, in run %s of %s, %s\n", r.Row, r.Source, r.Run, r.Pipeline, r.Status)
+	fmt.Fprintf(&b, "record    SHA-256 %s\n", r.SHA256)
+	for _, way := range r.Ways {
+		fmt.Fprintf(&b, "way       %s\n", way.Signature)
+	}
+	fmt.Fprintf(&b, "refusals  %d\nlog       %s\n\n%s: %s\n", r.Refusals, r.Log, r.verdict(), r.proves())
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (r *Report) verdict() string {
+	if r.Trusted {
+		return "verified"
+	}
+	return "verified by its own word: no trust policy says which key the log has"
+}
+
+// proves says what a proof that holds proves, and what not.
+func (r *Report) proves() string {
+	since := "this was recorded of the row when the run was sealed, " + r.Sealed
+	if r.Late {
+		since = "this was recorded of the row on " + r.Sealed + ", when the run was sealed late"
+	}
+	return since + ", and was not changed since. Not proven: that the source held the record, or that the steps are right"
+}
