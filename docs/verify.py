@@ -274,6 +274,7 @@ KINDS = [(table, event, word, at, columns.split()) for table, event, word, at, c
     ("artifacts", "output.published", "", "published_us", "bytes path rows sha256 sink"),
     ("run_events", "run.", "event", "at_us", "detail seq"),
     ("runs", "run.ended", "", "finished_us", "epoch reason status"),
+    ("run_seals", "run.sealed", "", "at_us", "epoch late leaves root seq"),
 ]]
 TABLES = {kind[0] for kind in KINDS}
 STATE = "bytes kind ordinal refused rows sha256 state".split()

@@ -27,6 +27,7 @@ var kinds = []kind{
 	{"artifacts", "output.published", "", "published_us", []string{"bytes", "path", "rows", "sha256", "sink"}},
 	{"run_events", "run.", "event", "at_us", []string{"detail", "seq"}},
 	{"runs", "run.ended", "", "finished_us", []string{"epoch", "reason", "status"}},
+	{"run_seals", "run.sealed", "", "at_us", []string{"epoch", "late", "leaves", "root", "seq"}},
 }
 
 // Tables whose records do not give one event each: refusals are counted, and the last event of an effect repeats stateColumns of its record.
