@@ -87,7 +87,7 @@ func requireTool(t *testing.T, name string) {
 var built = sync.OnceValues(func() (string, error) { return programs.Build("waymark/cmd/waymark") })
 
 // atOnce is how many tests go on at the same time, unless -parallel says otherwise: they mostly wait.
-const atOnce = 6
+const atOnce = 4
 
 func TestMain(m *testing.M) {
 	services.SideBySide(atOnce)

@@ -133,7 +133,10 @@ func strangeSchedule(ctx context.Context, d *doorsteps, a asking) (answer, error
 	}
 	for {
 		described, err := handle.Describe(ctx)
-		if err != nil {
+		switch {
+		case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil: // of one call: the server is busy
+			continue
+		case err != nil:
 			return answer{}, err
 		}
 		if rang := described.Info.RecentActions; len(rang) > 0 {
