@@ -46,5 +46,6 @@ func (a *Activities) HandOn(ctx context.Context, in OrderInput) error {
 	return temporal.NewNonRetryableApplicationError(refusal.Message(), refusal.Type(), refusal)
 }
 
-// NotYet reports whether a workflow refused an order in these words because it is still opening its run, and will take it then.
+// NotYet reports whether a workflow refused an order in these words because it has not come so far yet, and will take it soon: a worker of an earlier
+// release opens a run before it takes orders, and so does one that continues with the run of such a worker.
 func NotYet(refusal string) bool { return strings.HasPrefix(refusal, "unknown update ") }

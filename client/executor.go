@@ -124,7 +124,7 @@ func (e *Executor) Order(ctx context.Context, run, verb string, order workflows.
 	return nil
 }
 
-// notYetPause is how long to wait before an order is given again to a workflow that is still opening its run.
+// notYetPause is how long to wait before an order is given again to a workflow that does not take orders yet.
 const notYetPause = 100 * time.Millisecond
 
 // Send gives an order to the workflow of a run, and waits until it is recorded and obeyed.

@@ -102,6 +102,7 @@ func TestRecord(t *testing.T) {
 	s.recordResumed(t, "resumed", recorded)
 	recordAsked(t, "asked")
 	recordAskedOrders(t, "asked-ordered")
+	recordEarly(t, "early-orders")
 	recordListed(t, "listed")
 	s.recordLooked(t, "looked")
 	recordRang(t, "rang")
@@ -205,6 +206,20 @@ func recordAsked(t *testing.T, name string) {
 	r := recorder{offering(t, map[string]string{"recorded.yaml": recorded, "in.csv": canaries(1234, false)})}
 	require.NoError(t, system.Execute(t, r.Temporal, name, map[string]any{"pipeline": "recorded"}).Get(t.Context(), nil))
 	r.saveAs(t, name, name)
+}
+
+// recordEarly has a run that is paused before it is open.
+func recordEarly(t *testing.T, name string) {
+	t.Helper()
+	if isRecorded(name) {
+		return
+	}
+	r, order := recorder{offering(t, map[string]string{"recorded.yaml": recorded, "in.csv": canaries(1234, false)})}, map[string]any{"actor": "ann", "why": "to record it"}
+	run, err := startWith(t, r.Temporal, name, workflows.PauseUpdate, map[string]any{"pipeline": "recorded", "run": name}, order)
+	require.NoError(t, err)
+	require.NoError(t, give(t, r.Temporal, run.GetID(), workflows.ContinueUpdate, order))
+	require.NoError(t, run.Get(t.Context(), nil))
+	r.save(t, name)
 }
 
 // recordWaiting has a run that holds a place, one that waits for it, one that is cancelled while it does, one that takes its place, and one that

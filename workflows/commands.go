@@ -92,7 +92,7 @@ func (c Command) verb(name string) string {
 type View struct {
 	Run      string `json:"run"`
 	Workflow string `json:"workflow"` // of the run
-	// Status is accepted while the run's workflow is not there, then waiting, running, paused, or how the run ended.
+	// Status is accepted while the run is being opened, then waiting, running, paused, or how the run ended.
 	Status string `json:"status"`
 	// Progress is nil if another workflow than the run's answers: one that somebody started for the run, and that cannot ask the run's.
 	*resumepoint.Progress
@@ -101,53 +101,40 @@ type View struct {
 	Waits  string   `json:"waits,omitempty"` // why the run waits for places; empty if it does not
 }
 
-// listen answers questions and takes orders. Each order is put on record before it counts.
-func (f *flow) listen(ctx workflow.Context) error {
-	view := func() (View, error) {
-		return View{Run: f.id, Workflow: WorkflowID(f.id), Status: f.state.status(), Progress: &f.state.Progress, Paused: f.state.Paused}, nil
+// view is how the run is.
+func (f *flow) view() View {
+	return View{Run: f.id, Workflow: WorkflowID(f.id), Status: f.state.status(), Progress: &f.state.Progress, Paused: f.state.Paused}
+}
+
+// refuses all orders that come too late.
+func (f *flow) refuses(string) error {
+	if f.ending || f.cancelled != nil {
+		return errEnding
 	}
-	if err := workflow.SetQueryHandler(ctx, ProgressQuery, view); err != nil {
-		return err
-	}
-	pause := func(_ workflow.Context, command Command) { f.state.Paused = &command }
-	resume := func(workflow.Context, Command) { f.state.Paused = nil }
-	for _, verb := range []struct {
-		name  string
-		apply func(workflow.Context, Command)
-	}{{PauseUpdate, pause}, {ContinueUpdate, resume}, {CancelUpdate, f.cancel}} {
-		if err := f.take(ctx, verb.name, verb.apply); err != nil {
-			return err
-		}
-	}
-	f.show(ctx)
 	return nil
 }
 
-// take lets orders of this name be given.
-func (f *flow) take(ctx workflow.Context, name string, apply func(workflow.Context, Command)) error {
-	record := func(ctx workflow.Context, command Command) error {
-		action := activities.ActionInput{
-			Run: f.id, Epoch: f.state.Epoch, Verb: command.verb(name), Actor: command.Actor, Why: command.Why, At: workflow.Now(ctx).UnixMicro(),
-		}
-		named := withActivity(ctx, "record: %s by %s", name, command.Actor)
-		var labelled activities.Labelled
-		if err := workflow.ExecuteActivity(named, act.RecordAction, action).Get(ctx, &labelled); err != nil {
-			return err
-		}
-		apply(ctx, command)
-		showStatus(ctx, labelled.Labels, f.state.status())
-		f.show(ctx)
-		return nil
+// obey puts an order on record before it counts.
+func (f *flow) obey(ctx workflow.Context, name string, command Command) error {
+	action := activities.ActionInput{
+		Run: f.id, Epoch: f.state.Epoch, Verb: command.verb(name), Actor: command.Actor, Why: command.Why, At: workflow.Now(ctx).UnixMicro(),
 	}
-	return workflow.SetUpdateHandlerWithOptions(ctx, name, record, workflow.UpdateHandlerOptions{
-		Validator: func(command Command) error {
-			if f.ending || f.cancelled != nil {
-				return errEnding
-			}
-			return command.validate(name)
-		},
-		Description: "puts the order on record, then obeys it",
-	})
+	named := withActivity(ctx, "record: %s by %s", name, command.Actor)
+	var labelled activities.Labelled
+	if err := workflow.ExecuteActivity(named, act.RecordAction, action).Get(ctx, &labelled); err != nil {
+		return err
+	}
+	switch name {
+	case PauseUpdate:
+		f.state.Paused = &command
+	case ContinueUpdate:
+		f.state.Paused = nil
+	case CancelUpdate:
+		f.cancel(ctx, command)
+	}
+	showStatus(ctx, labelled.Labels, f.state.status())
+	f.show(ctx)
+	return nil
 }
 
 // cancel stops the run. Work in flight gets some time to be finished.

@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"waymark/activities"
+	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/workflows"
 )
@@ -58,6 +59,109 @@ func TestAnOrderThatIsNotOnRecordIsNotObeyed(t *testing.T) {
 			require.Equal(t, pipeline.Completed, result.Status)
 		})
 	}
+}
+
+// answer is what became of an order.
+type answer struct {
+	rejected, accepted bool
+	err                error
+}
+
+// orderWhileOpening gives orders while OpenRun is under way: in the first workflow task, and when the activity has started. It returns what became
+// of them when the workflow has ended.
+func orderWhileOpening(t *testing.T, env *testsuite.TestWorkflowEnvironment, name string) []*answer {
+	t.Helper()
+	var answers []*answer
+	order := func() {
+		a := &answer{}
+		answers = append(answers, a)
+		env.UpdateWorkflow(name, "", &testsuite.TestUpdateCallback{
+			OnAccept: func() { a.accepted = true }, OnReject: func(err error) { a.rejected, a.err = true, err }, OnComplete: func(_ any, err error) { a.err = err },
+		}, workflows.Command{Actor: "ann", Why: "to look"})
+	}
+	env.RegisterDelayedCallback(order, 0)
+	env.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, _ converter.EncodedValues) {
+		if info.ActivityType.Name == "OpenRun" && len(answers) == 1 {
+			require.Equal(t, workflows.View{Run: "r1", Workflow: "run-r1", Status: "accepted"}, progress(t, env))
+			order()
+		}
+	})
+	env.ExecuteWorkflow(workflows.RunPipeline, input())
+	require.Len(t, answers, 2)
+	return answers
+}
+
+// progress asks the workflow how its run is.
+func progress(t *testing.T, env *testsuite.TestWorkflowEnvironment) (view workflows.View) {
+	t.Helper()
+	seen, err := env.QueryWorkflow(workflows.ProgressQuery)
+	require.NoError(t, err)
+	require.NoError(t, seen.Get(&view))
+	return view
+}
+
+// TestAnOrderThatComesBeforeTheRunIsOpenWaits until it is: then the run obeys it.
+func TestAnOrderThatComesBeforeTheRunIsOpenWaits(t *testing.T) {
+	w := &world{chunks: []activities.ProcessResult{parts(1, 0)}}
+	env := newEnvironment(t)
+	env.RegisterActivity(w)
+	for _, a := range orderWhileOpening(t, env, workflows.CancelUpdate) {
+		require.Equal(t, answer{accepted: true}, *a)
+	}
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, "cancelled by ann: to look", w.stopped.Reason)
+	require.Len(t, w.actions, 2)
+}
+
+// TestAnOrderToARunThatIsNotOpened ends with the reason why no run begins, and does not outlast the workflow.
+func TestAnOrderToARunThatIsNotOpened(t *testing.T) {
+	w := &world{fail: map[string]error{"OpenRun": temporal.NewNonRetryableApplicationError("orders.yaml: no such file", activities.TypeInput, nil)}}
+	env := newEnvironment(t)
+	env.RegisterActivity(w)
+	for _, a := range orderWhileOpening(t, env, workflows.PauseUpdate) {
+		require.True(t, a.accepted)
+		var application *temporal.ApplicationError
+		require.ErrorAs(t, a.err, &application)
+		require.Equal(t, "run r1 did not begin: orders.yaml: no such file", application.Message())
+		require.Equal(t, activities.TypeInput, application.Type())
+	}
+	require.ErrorContains(t, env.GetWorkflowError(), "no such file")
+	require.Empty(t, w.actions)
+	require.Equal(t, string(pipeline.Failed), progress(t, env).Status)
+}
+
+// TestAnOrderToARunThatTurnsOutToWait is obeyed if it cancels it, and else refused: the run cannot be paused until it begins.
+func TestAnOrderToARunThatTurnsOutToWait(t *testing.T) {
+	for name, says := range map[string]string{workflows.CancelUpdate: "", workflows.PauseUpdate: "run r1 waits for places, and can only be cancelled until it begins"} {
+		t.Run(name, func(t *testing.T) {
+			w := &waitingWorld{}
+			env := newEnvironment(t)
+			env.RegisterActivity(w)
+			answers := orderWhileOpening(t, env, name)
+			require.NoError(t, env.GetWorkflowError())
+			if says == "" {
+				require.NoError(t, answers[0].err)
+				require.ErrorContains(t, answers[1].err, "run r1 is cancelled")
+				require.Equal(t, "cancelled by ann: to look", w.stopped.Reason)
+				return
+			}
+			for _, a := range answers {
+				require.ErrorContains(t, a.err, says)
+			}
+			require.Equal(t, "finish", w.done[len(w.done)-1])
+		})
+	}
+}
+
+// waitingWorld is a world in which a run waits for places the first time that it asks for them.
+type waitingWorld struct{ world }
+
+func (w *waitingWorld) OpenRun(ctx context.Context, in activities.OpenInput) (activities.Opened, error) {
+	if !in.Again {
+		return activities.Opened{Held: &activities.Held{State: landscape.StartWaiting, Reason: "pool:db has no places"}}, nil
+	}
+	plan, err := w.world.OpenRun(ctx, in)
+	return activities.Opened{Plan: plan}, err
 }
 
 // TestAnOrderSaysWhoAndWhy gives orders as people write them in Temporal's own tools. What is rejected is not recorded.

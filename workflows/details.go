@@ -85,6 +85,8 @@ func (in *RunInput) detailEnd(ctx workflow.Context, status, reason string) {
 	}
 	if in.State != nil {
 		in.State.ended = status
+	} else if in.desk != nil {
+		in.desk.ended = status
 	}
 	for _, command := range nextCommands(in.Run, status, reason) {
 		text = fmt.Appendf(text, "\n- `%s` %s", command[0], command[1])

@@ -21,7 +21,7 @@ type proxy struct {
 	ended bool
 }
 
-// accepted is the status of a run whose workflow is not there yet.
+// accepted is the status of a run whose workflow is not there yet, or still opens it.
 const accepted = "accepted"
 
 func newProxy(in RunInput) *proxy {

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -24,22 +25,24 @@ type withheld struct {
 	cause  error // of the run that it joined
 }
 
+// Error says why.
 func (w *withheld) Error() string {
-	return "run " + w.result.Run + " does not begin: " + w.result.Reason
+	return w.result.Reason
 }
 
 // queue is a run that waits for places. Its workflow sleeps: no worker knows of it.
 type queue struct {
 	in        activities.OpenInput
+	desk      *desk
 	held      *activities.Held
 	pause     time.Duration
 	cancelled *Command
 }
 
 // open begins the run's record, when the run may begin.
-func open(ctx workflow.Context, in activities.OpenInput) (*State, activities.Labels, error) {
+func open(ctx workflow.Context, d *desk, in activities.OpenInput) (*State, activities.Labels, error) {
 	in.Waits = true
-	q := &queue{in: in, pause: firstAsk}
+	q := &queue{in: in, desk: d, pause: firstAsk}
 	for {
 		opened, err := openNow(ctx, q.in)
 		if q.held != nil && q.cancelled != nil { // while it asked
@@ -64,6 +67,10 @@ func (q *queue) hold(ctx workflow.Context, opened activities.Opened) error {
 	showRun(ctx, q.in.Run, opened.Labels, string(q.held.State))
 	in := RunInput{OpenInput: q.in}
 	in.detailEnd(ctx, string(q.held.State), q.held.Reason)
+	q.desk.to = q
+	if q.held.State != landscape.StartWaiting {
+		q.desk.close(errors.New(q.held.Reason))
+	}
 	switch {
 	case q.held.Joined != "":
 		result, err := joined(ctx, q.held.Joined)
@@ -71,7 +78,7 @@ func (q *queue) hold(ctx workflow.Context, opened activities.Opened) error {
 	case q.held.State != landscape.StartWaiting:
 		return &withheld{result: q.result(pipeline.RunStatus(q.held.State), q.held.Reason)}
 	case first:
-		if err := q.listen(ctx); err != nil {
+		if err := q.desk.serve(ctx, q); err != nil {
 			return err
 		}
 	}
@@ -111,27 +118,28 @@ func (q *queue) result(status pipeline.RunStatus, reason string) RunResult {
 	return RunResult{Run: q.in.Run, Status: status, Reason: reason}
 }
 
-// listen answers questions, and takes the order to cancel: a run that waits cannot be paused.
-func (q *queue) listen(ctx workflow.Context) error {
-	view := func() (View, error) {
-		return View{Run: q.in.Run, Workflow: WorkflowID(q.in.Run), Status: string(q.held.State), Waits: q.held.Reason}, nil
+// view is how the run waits, or that it does not begin.
+func (q *queue) view() View {
+	view := View{Run: q.in.Run, Workflow: WorkflowID(q.in.Run), Status: string(q.held.State)}
+	if q.held.State == landscape.StartWaiting {
+		view.Waits = q.held.Reason
 	}
-	if err := workflow.SetQueryHandler(ctx, ProgressQuery, view); err != nil {
-		return err
-	}
-	return workflow.SetUpdateHandlerWithOptions(ctx, CancelUpdate, q.cancel, workflow.UpdateHandlerOptions{
-		Validator: func(command Command) error {
-			if q.cancelled != nil {
-				return fmt.Errorf("run %s is cancelled", q.in.Run)
-			}
-			return command.validate(CancelUpdate)
-		},
-		Description: "records that no run comes of the start",
-	})
+	return view
 }
 
-// cancel records that somebody cancelled the run: before it began, or just when it did.
-func (q *queue) cancel(ctx workflow.Context, command Command) error {
+// refuses all orders but to cancel, which is given once: a run that waits cannot be paused.
+func (q *queue) refuses(name string) error {
+	switch {
+	case q.cancelled != nil:
+		return fmt.Errorf("run %s is cancelled", q.in.Run)
+	case name != CancelUpdate:
+		return fmt.Errorf("run %s waits for places, and can only be cancelled until it begins", q.in.Run)
+	}
+	return nil
+}
+
+// obey records that somebody cancelled the run: before it began, or just when it did.
+func (q *queue) obey(ctx workflow.Context, _ string, command Command) error {
 	if command.As == "" {
 		command.As = pipeline.Cancelled
 	}

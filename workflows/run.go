@@ -23,6 +23,7 @@ type RunInput struct {
 	State *State `json:"state,omitempty"`
 
 	faults faults // what is wrong with the input as it was written
+	desk   *desk  // takes the orders to the run; nil in the workflow of another id
 }
 
 // State is everything a run's workflow knows, at a moment when no chunk is in flight. It is all that is handed on when
@@ -62,7 +63,21 @@ func RunPipeline(ctx workflow.Context, in RunInput) (RunResult, error) {
 	case named:
 		return showStart(ctx, in, (*proxy).startNamed)
 	}
+	in.desk = &desk{run: in.Run}
 	result, err := runPipeline(ctx, &in)
+	if in.State != nil {
+		return conclude(ctx, in, result, err)
+	}
+	in.desk.close(err)
+	result, err = conclude(ctx, in, result, err)
+	if handled := awaitHandlers(ctx); err == nil {
+		err = handled
+	}
+	return result, err
+}
+
+// conclude records why a run did not begin, or stopped.
+func conclude(ctx workflow.Context, in RunInput, result RunResult, err error) (RunResult, error) {
 	if held := (*withheld)(nil); errors.As(err, &held) {
 		return held.result, held.cause
 	}
@@ -83,6 +98,9 @@ func RunPipeline(ctx workflow.Context, in RunInput) (RunResult, error) {
 
 func runPipeline(ctx workflow.Context, in *RunInput) (RunResult, error) {
 	if in.State == nil {
+		if err := in.desk.begin(ctx); err != nil {
+			return RunResult{}, err
+		}
 		state, labels, err := begin(ctx, in)
 		if err != nil {
 			return RunResult{}, err
@@ -92,9 +110,10 @@ func runPipeline(ctx workflow.Context, in *RunInput) (RunResult, error) {
 	}
 	in.State.migrate()
 	flow := newFlow(in.Run, in.State)
-	if err := flow.listen(ctx); err != nil {
+	if err := in.desk.serve(ctx, flow); err != nil {
 		return RunResult{}, err
 	}
+	flow.show(ctx)
 	err := flow.run(ctx)
 	if handled := awaitHandlers(ctx); err == nil {
 		err = handled
@@ -125,7 +144,7 @@ func (in *RunInput) resumed(found activities.Found) RunInput {
 	if in.Resume != nil {
 		resume.Files = in.Resume.Files
 	}
-	return RunInput{OpenInput: activities.OpenInput{Run: in.Run, Files: in.Files}, Resume: &resume}
+	return RunInput{OpenInput: activities.OpenInput{Run: in.Run, Files: in.Files}, Resume: &resume, desk: in.desk}
 }
 
 // begin opens a run, or finds out where the one stands that is resumed: one that is recorded is never begun a second time.
@@ -140,7 +159,7 @@ func begin(ctx workflow.Context, in *RunInput) (*State, activities.Labels, error
 
 func beginOnce(ctx workflow.Context, in *RunInput) (*State, activities.Labels, error) {
 	if in.Resume == nil {
-		return open(ctx, in.OpenInput)
+		return open(ctx, in.desk, in.OpenInput)
 	}
 	in.Resume.Run = in.Run
 	var resumed activities.Resumed

@@ -32,6 +32,7 @@ type world struct {
 	opened  int
 	stopped *activities.StopInput
 	refused *activities.RefuseInput
+	actions []activities.ActionInput
 	done    []string
 
 	passedAhead chan struct{} // closed when the third chunk goes through the steps ahead of its turn
@@ -103,6 +104,13 @@ func (w *world) RefuseStart(_ context.Context, in activities.RefuseInput) error 
 
 func (w *world) StopRun(_ context.Context, in activities.StopInput) error {
 	w.stopped = &in
+	return nil
+}
+
+func (w *world) RecordAction(_ context.Context, in activities.ActionInput) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.actions = append(w.actions, in)
 	return nil
 }
 

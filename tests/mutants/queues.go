@@ -3,6 +3,16 @@ package main
 // queues is mutants of how runs wait for places.
 var queues = []mutant{
 	{
+		name: "orders are taken only when the run is open", never: "an order that comes with the start is unknown",
+		file: "workflows/desk.go", old: "\treturn d.listen(ctx)\n}\n\n// serve", new: "\treturn nil\n}\n\n// serve",
+		pkg: "./workflows", run: "^TestAnOrderThatComesBeforeTheRunIsOpenWaits$",
+	},
+	{
+		name: "histories without early orders are replayed with them", never: "runs that an earlier release began stop at an upgrade",
+		file: "workflows/desk.go", old: "workflow.GetVersion(ctx, earlyOrders, workflow.DefaultVersion, 1) == workflow.DefaultVersion", new: "false",
+		pkg: "./tests/histories", run: "^TestReplay$",
+	},
+	{
 		name: "a decision about places moves no gate", never: "two runs that begin side by side take the same place",
 		file: "landscape/admission.go", old: "To: Gate{gate.Gate, gate.Turn + 1}})", new: "To: gate})[:0]",
 		pkg: "./landscape/memdriver", run: "^TestDriver$/^Admission$",
