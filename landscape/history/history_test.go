@@ -21,8 +21,8 @@ var records = []landscape.Record{
 	landscape.Chunk{Run: "r", Source: "in", Chunk: 1, Rows: 2, File: "in\xff.csv", Read: 300},
 	refused(1, 0), refused(2, 0), refused(4, 1),
 	effect("a", 0, landscape.Finalized, 2), effect("a", 1, landscape.Blocked, 1), effect("b", 0, landscape.Prepared, 1),
-	happened(0, 1, landscape.EffectBegan, 500), happened(0, 1, landscape.EffectFinalized, 600), happened(0, 1, landscape.EffectFenced, 650),
-	happened(1, 1, landscape.EffectBegan, 500),
+	happened(0, landscape.EffectBegan, 500), happened(0, landscape.EffectFinalized, 600), happened(0, landscape.EffectFenced, 650),
+	happened(1, landscape.EffectBegan, 500),
 	landscape.ArtifactRecord{Run: "r", Sink: "a", Path: "out/a.csv", Bytes: 20, Rows: 2, SHA256: "aa", Published: 700},
 }
 
@@ -38,8 +38,8 @@ func key(sink string, chunk int64) landscape.EffectKey {
 	return landscape.EffectKey{Run: "r", Sink: sink, Source: "in", Chunk: chunk}
 }
 
-func happened(chunk, fence int64, event landscape.EffectWord, at landscape.Micros) landscape.EffectEvent {
-	return landscape.EffectEvent{EffectKey: key("a", chunk), Fence: fence, Event: event, Worker: "w", At: at}
+func happened(chunk int64, event landscape.EffectWord, at landscape.Micros) landscape.EffectEvent {
+	return landscape.EffectEvent{EffectKey: key("a", chunk), Fence: 1, Event: event, Worker: "w", At: at}
 }
 
 func derive(t require.TestingT, tables []string) []history.Event {
