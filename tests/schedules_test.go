@@ -244,12 +244,8 @@ func TestBackfillOutlivesTheServer(t *testing.T) {
 		require.NotEmpty(t, one.Actor)
 		require.FileExists(t, filepath.Join(s.folder, "daily-out", one.Name+".csv"))
 	}
-	out, err := s.try(t.Context(), "schedule", "backfill", "nightly", "2026-10-01..2026-10-31")
-	require.Error(t, err)
-	require.Contains(t, out, "none is none or missed or failed")
-	out, err = s.try(t.Context(), "schedule", "run", "nightly", "--for", "2026-10-25")
-	require.Error(t, err)
-	require.Contains(t, out, "is done")
+	require.Contains(t, s.waymark(t, "schedule", "backfill", "nightly", "2026-10-01..2026-10-31"), "nothing changed: 31 slots")
+	require.Contains(t, s.waymark(t, "schedule", "run", "nightly", "--for", "2026-10-25"), "2026-10-25 (done)")
 }
 
 // A run that a person begins for a slot is the slot's: the record says so, and a backfill leaves it as it is.
@@ -265,6 +261,24 @@ func TestARunByHandIsTheSlots(t *testing.T) {
 	require.Equal(t, 1, ended.Slots[0].Attempts)
 	require.NotEqual(t, "ours", ended.Slots[1].Run)
 	require.Contains(t, s.waymark(t, "schedule", "run", "beat", "--for", "2020"), "nothing changed")
+}
+
+// Another run of a slot that is done, as no worker has seen yet, changes nothing if it fails before it begins; the grid says that it did.
+func TestAnotherRunThatFailsLeavesItsSlotDone(t *testing.T) {
+	t.Parallel() // most of it is waiting
+	s := serve(t, t.TempDir())
+	s.scheduledPipeline(t, "yearly", "beat: {every: year}")
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGKILL))
+	_ = s.cmd.Wait()
+	s.waymark(t, "run", "--pipeline", "yearly", "--allow-path", s.folder, "--for", "2020", "--run-id", "ours", "--quiet")
+	s.waymark(t, "schedule", "run", "beat", "--for", "2020", "--again")
+	require.NoError(t, os.Remove(filepath.Join(s.folder, "yearly-in.csv")))
+	s = serve(t, s.folder)
+	one := []string{"--from", "2020", "--to", "2020"}
+	ended := s.await(t, "beat", func(g gridded) bool { return g.Slots[0].Reason != "" && g.Slots[0].State != landscape.SlotDue }, one...)
+	require.Equal(t, landscape.SlotDone, ended.Slots[0].State)
+	require.Equal(t, "ours", ended.Slots[0].Run)
+	require.Regexp(t, `(?m)^✓ 2020  done: another run, [0-9a-f-]+, failed: .*NOT_FOUND: no such file`, s.waymark(t, append([]string{"schedule", "grid", "beat"}, one...)...))
 }
 
 // A schedule that a command makes begins runs as one of a document does, also after a version without it; deleted, it begins none.

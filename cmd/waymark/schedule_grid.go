@@ -223,6 +223,11 @@ func noteOf(s *client.ScheduledSlot, of *client.Schedule, last string) string {
 		return fmt.Sprintf("%s  run %s: %s: waymark schedule retry %s --slot %s\n", about, s.Run, cmp.Or(reason, string(s.Status)), of.ID, which)
 	case client.SlotState(landscape.SlotMissed):
 		return fmt.Sprintf("%s  missed: %s: waymark schedule backfill %s %s\n", about, reason, of.ID, which)
+	case client.SlotState(landscape.SlotDone):
+		if reason != "" {
+			return fmt.Sprintf("%s  done: %s\n", about, reason)
+		}
+		return ""
 	case client.SlotState(landscape.SlotSkipped), client.SlotState(landscape.SlotDue):
 		next := "a worker, or waymark serve, is to begin its run"
 		if of.Deleted {

@@ -60,11 +60,11 @@ func (k *Keeper) fateOfRun(ctx context.Context, slot landscape.Slot, run landsca
 	} else if err != nil {
 		return f, err
 	}
-	switch run.Status {
-	case pipeline.Completed, pipeline.CompletedWithFailures, pipeline.Empty:
+	switch {
+	case complete(run.Status):
 		f.state = done
 		return f, nil
-	case pipeline.Running:
+	case run.Status == pipeline.Running:
 		return k.attended(ctx, slot, f, now)
 	}
 	if !tried(slot, f) {
@@ -73,6 +73,11 @@ func (k *Keeper) fateOfRun(ctx context.Context, slot landscape.Slot, run landsca
 	f.state, f.reason = failed, run.Reason
 	f.curable = !f.over && (run.Status == pipeline.Failed || run.Status == pipeline.Interrupted)
 	return f, nil
+}
+
+// complete reports whether a run with this status has the output of its slot.
+func complete(status pipeline.RunStatus) bool {
+	return status == pipeline.Completed || status == pipeline.CompletedWithFailures || status == pipeline.Empty
 }
 
 // patience is how long a run that has begun is not looked for in Temporal.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -212,7 +213,7 @@ func (k *Keeper) look(ctx context.Context, s *Schedule, l *ledger, slot landscap
 			return err
 		}
 	}
-	if l.fates[slot.Run].state == failed {
+	if slot.State == landscape.SlotRunning && l.fates[slot.Run].state == failed {
 		if l.done[slot.Name], err = k.doneBefore(ctx, slot); err != nil {
 			return err
 		}
@@ -233,15 +234,31 @@ func (k *Keeper) look(ctx context.Context, s *Schedule, l *ledger, slot landscap
 	return err
 }
 
-// doneBefore returns the complete run that a slot had before somebody asked for another one; empty if there is none.
-func (k *Keeper) doneBefore(ctx context.Context, slot landscape.Slot) (run string, err error) {
+// doneBefore returns the complete run that a slot had before somebody asked for another one; empty if there is none. Perhaps no worker recorded that the
+// slot was done: a run that somebody began by hand, or resumed, is known by its status.
+func (k *Keeper) doneBefore(ctx context.Context, slot landscape.Slot) (string, error) {
 	events, err := k.Log.SlotEvents(ctx, slot.Schedule, slot.Name)
-	for _, event := range events {
+	if err != nil {
+		return "", err
+	}
+	looked := map[string]bool{"": true, slot.Run: true}
+	for _, event := range slices.Backward(events) {
+		if looked[event.Run] {
+			continue
+		}
 		if event.State == landscape.SlotDone {
-			run = event.Run
+			return event.Run, nil
+		}
+		looked[event.Run] = true
+		run, err := k.Log.Run(ctx, event.Run)
+		if err != nil && !errors.Is(err, landscape.ErrNotFound) {
+			return "", err
+		}
+		if complete(run.Status) {
+			return event.Run, nil
 		}
 	}
-	return run, err
+	return "", nil
 }
 
 // pauseAfter pauses a schedule of which too many slots failed one after the other, since somebody last changed it.
