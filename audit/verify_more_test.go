@@ -192,7 +192,7 @@ func TestVerifyOutputsThatAreNoFiles(t *testing.T) {
 				require.Len(t, report.Problems, 1)
 				require.Equal(t, audit.Problem{Kind: audit.ArtifactDiffers, Where: sink, Detail: report.Problems[0].Detail}, report.Problems[0])
 				require.Contains(t, report.Problems[0].Detail, " is "+kind)
-				require.Contains(t, report.Problems[0].Detail, "put it back as it was")
+				require.Contains(t, report.Problems[0].Detail, "put the output back as it was")
 				require.Empty(t, report.NotChecked)
 
 				t.Setenv("REGION", "south")
