@@ -6,7 +6,7 @@ const logTests = "./evidence"
 var logs = []mutant{
 	{
 		name: "signatures of entries are not looked at", never: "an entry that nobody signed counts",
-		file: "evidence/keyring.go", old: "\tcase err != nil && of == Began:\n", new: "\tcase of == Began:\n\t\treturn nil\n\tcase err != nil && of == Began:\n",
+		file: "evidence/keyring.go", old: "\tcase err != nil && bySealer(of):\n", new: "\tcase bySealer(of):\n\t\treturn nil\n\tcase err != nil && bySealer(of):\n",
 		pkg: logTests, run: "^TestAttacks$/^3[34]",
 	},
 	{

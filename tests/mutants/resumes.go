@@ -115,12 +115,12 @@ var resumes = []mutant{
 var epochs = []mutant{
 	{
 		name: "commits of an epoch are not guarded", never: "a process that was away writes into the run of another one",
-		file: "landscape/epoch.go", old: "\ttx.Guard = &g.guard\n", new: "",
+		file: "landscape/epoch.go", old: "\ttx.Guard = &Guard{Run: g.guard.Run, Epoch: g.guard.Epoch, Running: true}\n", new: "\ttx.Guard = nil\n",
 		pkg: "./landscape/memdriver", run: "^TestDriver$/^Guards$",
 	},
 	{
 		name: "claims of an epoch are not guarded", never: "a process that was away takes the values of another one",
-		file: "landscape/epoch.go", old: "\tc.Guard = &g.guard\n", new: "",
+		file: "landscape/epoch.go", old: "\tc.Guard = &Guard{Run: g.guard.Run, Epoch: g.guard.Epoch, Running: true}\n", new: "",
 		pkg: "./landscape/memdriver", run: "^TestDriver$/^Guards$",
 	},
 	{

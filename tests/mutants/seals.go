@@ -37,4 +37,24 @@ var seals = []mutant{
 		file: "audit/latest.go", old: "\tcase to != latest.Path && (", new: "\tcase to != latest.Path && name == nil && (",
 		pkg: "./cmd/waymark", run: "^TestScripts$/^latest$",
 	},
+	{
+		name: "what comes after the end of a run is not sealed again", never: "a run whose attempts ended late looks as if it had been changed",
+		file: "landscape/epoch.go", old: "err = g.log.sealAgain(ctx, &tx, head)", new: "err = nil",
+		pkg: "./landscape/memdriver", run: "^TestDriver$/^RunSeals$",
+	},
+	{
+		name: "what does not fit its seal is sealed again", never: "an order seals what somebody had changed, and nobody finds it",
+		file: "landscape/run_seal.go", old: "if bytes.Equal(root[:], b.last.Root) {", new: "if bytes.Equal(root[:], root[:]) {",
+		pkg: "./landscape/memdriver", run: "^TestDriver$/^RunSeals$",
+	},
+	{
+		name: "the seal of a run does not count records", never: "what is recorded while a run is sealed looks like a change",
+		file: "landscape/memdriver/driver.go", old: "n != c.Records {", new: "n < 0 {",
+		pkg: "./landscape/memdriver", run: "^TestDriver$/^RunSeals$",
+	},
+	{
+		name: "a seal that is removed is not missed", never: "the record of a run is changed and sealed late, and the log's entry about the old seal means nothing",
+		file: "evidence/check.go", old: "if !c.lost[s.Run] && !c.restored(s.position) {", new: "if s.position < 0 {",
+		pkg: "./evidence", run: "^TestEntriesOfSeals$",
+	},
 }
