@@ -105,7 +105,8 @@ type Grid struct {
 const defaultSlots = 31
 
 // ScheduleGrid returns what became of the slots of a schedule: those that first and last name, and all between. Each is the name of a slot, or a date
-// of the schedule's zone; without a first one they are the last 31 that were due, and without a last one they reach until now.
+// of the schedule's zone; without a first one they are the last 31 that were due. Without a last one they reach until now, and slots follow that people skipped, or ran, before
+// they are due.
 func (c *Client) ScheduleGrid(ctx context.Context, word, first, last string) (_ *Grid, err error) {
 	defer c.edge(ctx, &err)
 	row, err := c.findSchedule(ctx, word)
@@ -128,7 +129,7 @@ func (c *Client) ScheduleGrid(ctx context.Context, word, first, last string) (_ 
 	if grid.Slots, err = c.cells(ctx, known, wanted, now); err != nil {
 		return nil, err
 	}
-	return grid, c.addOthers(ctx, grid, known.Calendar.Timed(), namedValues(first, last))
+	return grid, c.addOthers(ctx, grid, known.Calendar.Timed(), last == "", namedValues(first, last))
 }
 
 // namedValues returns the values that the ends of a range name, of which slotsOf found nothing wrong.
@@ -138,18 +139,25 @@ func namedValues(first, last string) []calendar.Value {
 	return append(values, others...)
 }
 
-// addOthers adds the slots of the same time, and of the values, that the schedule had before it was changed.
-func (c *Client) addOthers(ctx context.Context, grid *Grid, timed bool, values []calendar.Value) error {
-	if len(grid.Slots) == 0 {
-		return nil
-	}
+// addOthers adds the slots of the same time, and of the values, that the schedule had before it was changed and, of a grid without an end, those to come
+// of which something is recorded.
+func (c *Client) addOthers(ctx context.Context, grid *Grid, timed, open bool, values []calendar.Value) error {
 	has := map[string]bool{}
 	for _, cell := range grid.Slots {
 		has[cell.Name] = true
 	}
 	first, last := Time(0), Time(math.MaxInt64-1)
-	if timed {
-		first, last = grid.Slots[0].Due, grid.Slots[len(grid.Slots)-1].Due
+	switch {
+	case !timed:
+	case len(grid.Slots) > 0:
+		first = grid.Slots[0].Due
+		if !open {
+			last = grid.Slots[len(grid.Slots)-1].Due
+		}
+	case !open:
+		return nil
+	default:
+		first = Time(landscape.MicrosOf(time.Now()))
 	}
 	recorded, err := c.log.SlotsBetween(ctx, grid.ID, landscape.Micros(first), landscape.Micros(last)+1)
 	if err != nil {

@@ -136,7 +136,11 @@ func (c *Client) schedule(ctx context.Context, row landscape.Schedule) (Schedule
 		pause := slots.PauseOf(history)
 		s.Until, s.Actor, s.Why, s.Since = Time(row.Until), pause.Actor, pause.Why, Time(pause.At)
 	}
-	if next, is := s.next(known.Calendar, now); is {
+	next, found, err := c.nextSlot(ctx, s, known.Calendar, now)
+	if err != nil {
+		return Schedule{}, err
+	}
+	if found {
 		s.Next, s.NextSlot = Time(landscape.MicrosOf(next.Start)), next.Name
 	}
 	err = c.log.LastSlots(ctx, row.ID, func(slot landscape.Slot) bool {
@@ -161,21 +165,28 @@ func zoneOf(rings *calendar.Schedule) string {
 	return rings.Zone().String()
 }
 
-// next returns the slot for which the next run is to begin.
-func (s *Schedule) next(rings *calendar.Schedule, now time.Time) (next calendar.Slot, is bool) {
+// nextSlot returns the slot for which the next run is to begin: one that nobody skipped, and for which nobody began a run before it is due.
+func (c *Client) nextSlot(ctx context.Context, s Schedule, rings *calendar.Schedule, now time.Time) (next calendar.Slot, found bool, err error) {
 	if s.Removed || s.Paused && !s.Until.Known() {
-		return next, false
+		return next, false, nil
 	}
 	from := now
 	if s.Paused {
 		from = s.Until.Time()
 	}
 	for slot := range rings.Due(from) {
-		if !slot.Except {
-			return slot, true
+		if slot.Except {
+			continue
+		}
+		recorded, err := c.log.Slot(ctx, s.ID, slot.Name)
+		if errors.Is(err, landscape.ErrNotFound) || err == nil && recorded.State == landscape.SlotDue {
+			return slot, true, nil
+		}
+		if err != nil {
+			return next, false, err
 		}
 	}
-	return next, false
+	return next, false, nil
 }
 
 // ScheduleHistory returns how a schedule changed, the last change first.

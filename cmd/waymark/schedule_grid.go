@@ -22,7 +22,7 @@ func (a *app) scheduleGridCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "grid SCHEDULE",
 		Short: "Show what became of each slot of a schedule",
-		Long: `Shows the slots of a schedule, by default the last 31 that were due, and what became of each:
+		Long: `Shows the slots of a schedule, by default the last 31 that were due and later ones that somebody skipped or ran, and what became of each:
 
   ✓ done   ◑ done, with refused rows   ✗ failed   – skipped   ○ missed   ● running   … due   · never rang, or to come   ▲ was late
 
@@ -41,7 +41,7 @@ Below it is what a person may want to do something about.`,
 		},
 	}
 	cmd.Flags().StringVar(&from, "from", "", "the first `slot`, or a date")
-	cmd.Flags().StringVar(&to, "to", "", "the last `slot`, or a date (default the one that was due last)")
+	cmd.Flags().StringVar(&to, "to", "", "the last `slot`, or a date (default the last one that was due, skipped or run)")
 	return cmd
 }
 
@@ -232,6 +232,9 @@ func noteOf(s *client.ScheduledSlot, of *client.Schedule, last string) string {
 		next := "a worker, or waymark serve, is to begin its run"
 		if of.Deleted {
 			next = "a worker, or waymark serve, is to skip it"
+		}
+		if strings.HasPrefix(reason, string(s.State)+" ") { // it says so itself: skipped by ann
+			return fmt.Sprintf("%s  %s\n", about, reason)
 		}
 		return fmt.Sprintf("%s  %s: %s\n", about, s.State, cmp.Or(reason, next))
 	case client.SlotState(landscape.SlotRunning):
