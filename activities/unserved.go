@@ -49,7 +49,8 @@ func (a *Activities) unserved(ctx context.Context, claims []admit.Claim) (left [
 }
 
 // unservedFirst is the error about a claim that has no place as long as those of the state stay, and names the commands that move the first of
-// them; nil if it has one, or need not wait for them. Whether a pool without places gets some is for its operator to say.
+// them; nil if it has one, or need not wait for them. A pool may have fewer places than they hold, or none: they keep those that it gets. Whether a
+// pool that nobody holds gets some is for its operator to say.
 func unservedFirst(state admit.State, claim admit.Claim) error {
 	d := admit.Decide(state, claim)
 	if d.Verdict == admit.Begin || d.Verdict == admit.Skipped || d.Verdict == admit.WaitCancel && len(d.Runs) == 0 {
@@ -58,8 +59,9 @@ func unservedFirst(state admit.State, claim admit.Claim) error {
 	claim.WhenFull = admit.Queue
 	d = admit.Decide(state, claim)
 	switch {
-	case d.Limit < 1:
-		return nil
+	case len(d.Holders) > 0 && d.Limit < 1:
+		return final{TypeHolderGone, fmt.Errorf("%s; run %s has some still, and its process is gone: waymark serve continues it, as does waymark resume %[2]s",
+			d.Why(), d.Holders[0])}
 	case len(d.Holders) > 0:
 		return final{TypeHolderGone, fmt.Errorf("%s; the process of run %s is gone: waymark serve continues it, as does waymark resume %[2]s", d.Why(), d.Holders[0])}
 	case len(d.Ahead) > 0:
