@@ -34,8 +34,12 @@ const tileHeight = 8
 
 // Begun reports whether the folder has heads of a log, whichever key signed them.
 func (f Folder) Begun() bool {
-	info, err := os.Stat(f.file(headsFile))
-	return err == nil && info.Size() > 0
+	for _, name := range []string{headsFile, checkpointFile} {
+		if info, err := os.Stat(f.file(name)); err == nil && info.Size() > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // Heads returns the heads that the folder has, as they came; nil if it has none. A last line that is torn, as by a kill, is left out; any other
@@ -61,8 +65,37 @@ func (f Folder) Heads(by note.Verifier) (heads []Head, err error) {
 	return heads, nil
 }
 
-// Head returns the last head that the folder has; the zero Head if it has none.
+// Head returns the last head that the folder has, in its list or as its checkpoint; the zero Head if it has none.
 func (f Folder) Head(by note.Verifier) (Head, error) {
+	listed, err := f.lastListed(by)
+	if err != nil {
+		return Head{}, err
+	}
+	checkpoint, err := f.checkpoint(by)
+	if err == nil && checkpoint.Size > listed.Size {
+		return checkpoint, nil
+	}
+	return listed, err
+}
+
+// checkpoint returns the head that is the folder's checkpoint; the zero Head if it has none.
+func (f Folder) checkpoint(by note.Verifier) (Head, error) {
+	text, err := os.ReadFile(f.file(checkpointFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Head{}, nil
+	}
+	if err != nil {
+		return Head{}, fmt.Errorf("anchor: %w", err)
+	}
+	head, err := openHead(string(text), by)
+	if err != nil {
+		return Head{}, fmt.Errorf("%s: this head is not one that the log signed: %w", f.file(checkpointFile), err)
+	}
+	return head, nil
+}
+
+// lastListed returns the last head of the list; the zero Head if there is none.
+func (f Folder) lastListed(by note.Verifier) (Head, error) {
 	const tail = 4096 // longer than two lines
 	file, err := os.Open(f.file(headsFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -136,6 +169,15 @@ func (f Folder) put(ctx context.Context, log *landscape.Reader, old int64, head 
 		return err
 	}
 	if err := failpoint.Hit("log.anchored"); err != nil {
+		return err
+	}
+	return f.write(checkpointFile, []byte(head.Note))
+}
+
+// putCheckpoint makes a head that is in the list the checkpoint, if a kill came between the two.
+func (f Folder) putCheckpoint(by note.Verifier, head Head) error {
+	is, err := f.checkpoint(by)
+	if err != nil || is.Size == head.Size {
 		return err
 	}
 	return f.write(checkpointFile, []byte(head.Note))
@@ -239,19 +281,31 @@ func (f Folder) entries(head Head, yield func(position int64, entry string) erro
 		if err != nil {
 			return fmt.Errorf("anchor: %w", err)
 		}
-		for i := range tile.W {
-			if len(data) < 2 || len(data) < 2+int(binary.BigEndian.Uint16(data)) {
-				return fmt.Errorf("anchor: %s is too short", f.file(entriesPath(tile)))
-			}
-			end := 2 + int(binary.BigEndian.Uint16(data))
-			if err := yield(tile.N<<tileHeight+int64(i), string(data[2:end])); err != nil {
+		entries, err := splitEntries(data, tile.W)
+		if err != nil {
+			return fmt.Errorf("anchor: %s %w", f.file(entriesPath(tile)), err)
+		}
+		for i, entry := range entries {
+			if err := yield(tile.N<<tileHeight+int64(i), entry); err != nil {
 				return err
 			}
-			data = data[end:]
-		}
-		if len(data) > 0 {
-			return fmt.Errorf("anchor: %s is too long", f.file(entriesPath(tile)))
 		}
 	}
 	return nil
+}
+
+// splitEntries returns the entries that putEntries wrote to a file.
+func splitEntries(data []byte, count int) (entries []string, err error) {
+	for range count {
+		if len(data) < 2 || len(data) < 2+int(binary.BigEndian.Uint16(data)) {
+			return nil, errors.New("is too short")
+		}
+		end := 2 + int(binary.BigEndian.Uint16(data))
+		entries = append(entries, string(data[2:end]))
+		data = data[end:]
+	}
+	if len(data) > 0 {
+		return nil, errors.New("is too long")
+	}
+	return entries, nil
 }

@@ -80,6 +80,7 @@ type checker struct {
 	gaps    []Statement            // restorations
 	lost    map[string]bool
 	leaves  []tlog.Hash
+	heads   map[int64]bool // sizes of the heads that the landscape has, as they should be
 	anchors []Folder
 }
 
@@ -95,11 +96,12 @@ func Check(ctx context.Context, log *landscape.Reader, key string, anchors []str
 	c := &checker{
 		log: log, ring: newKeyring(), tree: &tree{ctx: ctx, log: log, new: map[int64]tlog.Hash{}},
 		wrong: map[int64]string{}, began: map[string]Statement{}, sealed: map[string]sealedEntry{}, lost: map[string]bool{},
+		heads: map[int64]bool{},
 	}
 	for _, anchor := range anchors {
 		c.anchors = append(c.anchors, Folder(anchor))
 	}
-	for _, look := range []func(context.Context) error{c.entries, c.hashes, c.heads, c.compareAnchors, c.seals, c.runs} {
+	for _, look := range []func(context.Context) error{c.entries, c.hashes, c.signedHeads, c.compareAnchors, c.seals, c.runs} {
 		if err := look(ctx); err != nil {
 			return c.Report, err
 		}
@@ -220,8 +222,8 @@ func (c *checker) same(head Head, where string) (bool, error) {
 	return true, err
 }
 
-// heads compares the heads that were signed with the entries.
-func (c *checker) heads(ctx context.Context) error {
+// signedHeads compares the heads that were signed with the entries.
+func (c *checker) signedHeads(ctx context.Context) error {
 	if c.ring.log == nil {
 		return nil
 	}
@@ -238,67 +240,10 @@ func (c *checker) heads(ctx context.Context) error {
 			return err
 		}
 		if same {
-			c.Signed = head.Size
+			c.Signed, c.heads[head.Size] = head.Size, true
 		}
 	}
 	return err
-}
-
-// compareAnchors compares what anchors have with the entries, and with what the landscape says that they have.
-func (c *checker) compareAnchors(ctx context.Context) error {
-	for _, at := range c.anchors {
-		if c.ring.log == nil {
-			if at.Begun() {
-				c.problem(string(at), "has heads of a log, and the landscape has no log: the record was removed, or another was put in its place")
-			}
-			continue
-		}
-		heads, wrong := at.Heads(c.ring.log)
-		if wrong != nil {
-			c.problem(string(at), "%v", wrong)
-		}
-		var last Head
-		for _, head := range heads {
-			same, err := c.same(head, string(at))
-			if err != nil {
-				return err
-			}
-			if !same {
-				break
-			}
-			last = head
-		}
-		c.Anchors = append(c.Anchors, Anchor{string(at), last.Size})
-		said, err := c.log.LastAnchored(ctx, string(at))
-		if err != nil {
-			return err
-		}
-		if said > last.Size {
-			c.problem(string(at), "has %d entries, and the landscape says that %d were brought there", last.Size, said)
-		}
-		c.compareEntries(at, last)
-	}
-	return nil
-}
-
-// errDiffers ends the reading of an anchor's entries.
-var errDiffers = errors.New("differs")
-
-// compareEntries finds the first entry that an anchor has otherwise.
-func (c *checker) compareEntries(at Folder, head Head) {
-	if head.Size == 0 {
-		return
-	}
-	err := at.entries(head, func(position int64, entry string) error {
-		if tlog.RecordHash([]byte(entry)) != c.leaves[position] {
-			c.problem(string(at), "has another entry %d", position)
-			return errDiffers
-		}
-		return nil
-	})
-	if err != nil && !errors.Is(err, errDiffers) {
-		c.problem(string(at), "%v", err)
-	}
 }
 
 // runs compares the runs that are recorded with the entries about them.

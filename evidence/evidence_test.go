@@ -403,6 +403,17 @@ func TestNotaryIsKilled(t *testing.T) {
 			require.NoError(p.t, err)
 			require.NoError(p.t, os.WriteFile(path, text[:len(text)-7], 0o600))
 		},
+		"before the checkpoint": func(p *place) {
+			p.attack(`delete from anchored where size > 3`)
+			p.checkpointOf(3)
+			require.Empty(p.t, p.check().Problems, "nothing is wrong until the next pass")
+		},
+		"before the first checkpoint": func(p *place) {
+			p.attack(`delete from anchored`, `delete from log_heads where size < 4`)
+			p.cutHeads(1, 2)
+			require.NoError(p.t, os.Remove(filepath.Join(p.anchor, "checkpoint")))
+			require.Empty(p.t, p.check().Problems, "nothing is wrong until the next pass")
+		},
 		"after the anchor": func(p *place) { p.attack(`delete from anchored where size > 3`) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -415,6 +426,9 @@ func TestNotaryIsKilled(t *testing.T) {
 			after, err := os.ReadFile(state)
 			require.NoError(t, err)
 			require.Equal(t, string(before), string(after))
+			checkpoint, err := os.ReadFile(filepath.Join(p.anchor, "checkpoint"))
+			require.NoError(t, err)
+			require.Equal(t, string(before), string(checkpoint))
 			report := p.check()
 			require.Empty(t, report.Problems)
 			require.EqualValues(t, 4, report.Anchors[0].Entries)

@@ -231,10 +231,17 @@ func (n *Notary) anchor(ctx context.Context, at Folder, head Head) error {
 	if err := agrees(ctx, n.log.Reader, there, head.Size, string(at)); err != nil {
 		return err
 	}
-	if there.Size < head.Size {
-		if err := at.put(ctx, n.log.Reader, there.Size, head); err != nil {
-			return err
-		}
+	listed, err := at.lastListed(n.own)
+	if err != nil {
+		return err
+	}
+	if listed.Size < head.Size {
+		err = at.put(ctx, n.log.Reader, listed.Size, head)
+	} else {
+		err = at.putCheckpoint(n.own, head)
+	}
+	if err != nil {
+		return err
 	}
 	known, err := n.log.LastAnchored(ctx, string(at))
 	if err == nil && known < head.Size {
