@@ -13,7 +13,7 @@ import (
 
 // OpenInput starts a run's record. Either Document or Pipeline says what is run.
 type OpenInput struct {
-	Run      string      `json:"run"`
+	Run      string      `json:"run,omitempty"`
 	Document string      `json:"document"` // digest of the document in the payload store
 	File     string      `json:"file"`     // name of the document for messages
 	Folder   string      `json:"folder"`   // absolute; relative paths in the document refer to it

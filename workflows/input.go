@@ -22,8 +22,9 @@ import (
 
 // faults is what is wrong with an object that somebody wrote.
 type faults struct {
-	values []fault // that are not what their keys want
-	keys   []fault // that mean nothing
+	values []fault  // that are not what their keys want
+	keys   []fault  // that mean nothing
+	empty  []string // paths of the keys that have an empty text
 }
 
 // fault is one thing that is wrong.
@@ -130,6 +131,9 @@ func (f *faults) readKey(as form, above, name string, value []byte, into reflect
 		if err := json.Unmarshal(value, place.Addr().Interface()); err != nil {
 			f.values = append(f.values, fault{at(path), codeType, as.misfit(path, err)})
 		}
+		if string(value) == `""` {
+			f.empty = append(f.empty, path)
+		}
 		return nil
 	}
 	f.keys = append(f.keys, fault{at(above) + activities.Pointer(name), codeUnknown, fmt.Sprintf("the %s has the unknown key %.64q%s", as.name, path, as.known(name, fields))})
@@ -210,7 +214,7 @@ func (in *RunInput) validate(ctx workflow.Context) error {
 	if len(in.faults.values) > 0 { // which no release accepted
 		return invalid(slices.Concat(in.faults.values, in.faults.keys))
 	}
-	accepted := slices.Concat(in.faults.keys, in.misnamed(), in.miskeyed(), in.misplaced(ctx))
+	accepted := slices.Concat(in.faults.keys, in.emptied(), in.misnamed(), in.miskeyed(), in.misplaced(ctx))
 	if len(accepted) == 0 || workflow.GetVersion(ctx, checkedInputs, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
 		return nil
 	}
@@ -242,6 +246,20 @@ func (in *RunInput) misplaced(ctx workflow.Context) []fault {
 		return []fault{{"/resume", codeInvalid, fmt.Sprintf("the input's resume is for the workflow %s, and this is another one: waymark resume continues with a run", id)}}
 	}
 	return nil
+}
+
+// named are the keys of an input that name something. A program whose variable is empty by mistake means none of what happens without them: an empty
+// key would begin a run for each start.
+var named = []string{"pipeline", "environment", "run", "for", "schedule", "key"}
+
+// emptied says which names of the input are empty. Earlier releases hand on an empty run beside a key, which gives the run its id.
+func (in *RunInput) emptied() (wrong []fault) {
+	for _, key := range in.faults.empty {
+		if slices.Contains(named, key) && (key != "run" || in.Key == "") {
+			wrong = append(wrong, fault{at(key), codeInvalid, fmt.Sprintf("the input's %s is empty: give it a value, or leave it out", key)})
+		}
+	}
+	return wrong
 }
 
 // maxFilesBytes bounds the name of files. Temporal takes names of queues up to 1000 bytes, and no run would ever get on with a longer one.

@@ -62,6 +62,10 @@ func TestInvalidInputDoesNothing(t *testing.T) {
 		{"files with a bell", `{"pipeline":"big","files":"a\u0007"}`, `the input's files: "a\a" cannot be the name of any`},
 		{"a key with a space", `{"pipeline":"big","key":"a b"}`, `the input's key: "a b" cannot be one: write up to 255 visible characters`},
 		{"a key without end", `{"pipeline":"big","key":"` + strings.Repeat("k", 256) + `"}`, `kkk" cannot be one`},
+		{"an empty key", `{"pipeline":"big","key":""}`, `the input's key is empty: give it a value, or leave it out`},
+		{"an empty run", `{"pipeline":"big","run":""}`, `the input's run is empty`},
+		{"an empty pipeline", `{"pipeline":""}`, `the input's pipeline is empty`},
+		{"empty names", `{"pipeline":"big","environment":"","for":"","schedule":""}`, `environment is empty: give it a value, or leave it out; the input's for is empty: give it a value, or leave it out; the input's schedule is empty`},
 		{"a key of no pipeline", `{"key":"k"}`, `the input has a key and no pipeline`},
 		{"a key and a run", `{"pipeline":"big","key":"k","run":"r1"}`, `the input has a key and a run`},
 		{"nothing to resume", `{"resume":{"epoch":1}}`, `the input says resume, and not which run`},
@@ -100,7 +104,8 @@ func TestARefusalThatCannotBeRecordedIsSaid(t *testing.T) {
 func TestAnInputThatMakesSenseIsAccepted(t *testing.T) {
 	for _, text := range []string{
 		`{"pipeline":"big"}`, `{"pipeline":"big","params":{"limit":"1"},"run":"Nightly_2026-11-20.1","files":"disk"}`,
-		`{"pipeline":"big","params":null,"retry":null,"state":null}`, `{"pipeline":"big","retry":{"of":"r0","beside":"retry-1"}}`, `null`, `{}`,
+		`{"pipeline":"big","params":null,"retry":null,"state":null}`, `{"pipeline":"big","retry":{"of":"r0","beside":"retry-1"}}`,
+		`{"pipeline":"big","why":"","files":"","key":null}`, `null`, `{}`,
 	} {
 		w := new(world)
 		require.NoError(t, startText(t, w, text), text)
@@ -127,7 +132,7 @@ func TestARunHandsOnMoreThanIsKnownHere(t *testing.T) {
 
 // TestARunThatBeganWithALooseInputGoesOn replays the history of a run that an earlier release began.
 func TestARunThatBeganWithALooseInputGoesOn(t *testing.T) {
-	for _, text := range []string{`{"run":"a b","pipeline":"big"}`, `{"run":"r1","pipeline":"big","param":{}}`} {
+	for _, text := range []string{`{"run":"a b","pipeline":"big"}`, `{"run":"r1","pipeline":"big","param":{}}`, `{"run":"r1","pipeline":"big","key":""}`} {
 		replayer := worker.NewWorkflowReplayer()
 		replayer.RegisterWorkflowWithOptions(workflows.RunPipeline, workflow.RegisterOptions{Name: workflows.RunPipelineName})
 		require.NoError(t, replayer.ReplayWorkflowHistory(nil, opening(t, text)), text)
