@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/mod/sumdb/note"
@@ -24,11 +25,11 @@ func (p *place) cutHeads(from, to int) {
 	require.NoError(p.t, os.WriteFile(path, bytes.Join(lines[from:to], nil), 0o600))
 }
 
-// checkpointOf makes the head of a size, which the landscape has, the anchor's checkpoint.
-func (p *place) checkpointOf(size int64) {
+// olderCheckpoint makes the head of 3 entries, which the landscape has, the anchor's checkpoint.
+func (p *place) olderCheckpoint() {
 	p.t.Helper()
 	var text string
-	require.NoError(p.t, p.sql().QueryRow(`select note from log_heads where size = ?`, size).Scan(&text))
+	require.NoError(p.t, p.sql().QueryRow(`select note from log_heads where size = 3`).Scan(&text))
 	p.overwrite("checkpoint", text)
 }
 
@@ -67,7 +68,7 @@ func TestAttacksOnAnchors(t *testing.T) {
 	}{
 		"the checkpoint is changed":     {func(p *place) { p.change("checkpoint", "\n5\n", "\n4\n") }, []string{"anchor/checkpoint: this head is not one that the log signed"}},
 		"the checkpoint is removed":     {func(p *place) { p.remove("checkpoint") }, []string{"has no checkpoint, and heads.log ends with the head of 5 entries"}},
-		"the checkpoint is an older":    {func(p *place) { p.checkpointOf(3) }, []string{"checkpoint is the head of 3 entries, and heads.log ends with that of 5"}},
+		"the checkpoint is an older":    {func(p *place) { p.olderCheckpoint() }, []string{"checkpoint is the head of 3 entries, and heads.log ends with that of 5"}},
 		"the checkpoint is another log": {func(p *place) { p.overwrite("checkpoint", p.signed()) }, []string{"anchor/checkpoint: the signed head of 5 entries is not that of the entries"}},
 		"the list is cut": {
 			func(p *place) {
@@ -95,7 +96,7 @@ func TestAttacksOnAnchors(t *testing.T) {
 			func(p *place) { p.back(); p.remove("tile") }, []string{"anchor/checkpoint: a head of 5 entries was signed, and 3 are there"},
 		},
 		"the landscape, the list and the checkpoint are older, the tiles are not": {
-			func(p *place) { p.back(); p.checkpointOf(3) }, []string{"tile/entries/000.p/5 is of 5 entries, and 3 are there", "tile/0/000.p/5 is of 5 entries"},
+			func(p *place) { p.back(); p.olderCheckpoint() }, []string{"tile/entries/000.p/5 is of 5 entries, and 3 are there", "tile/0/000.p/5 is of 5 entries"},
 		},
 		"a head is removed from the landscape":  {func(p *place) { p.attack(`delete from log_heads where size = 3`) }, []string{"log_heads: the head of 3 entries is at anchor, and is not recorded: somebody removed it"}},
 		"all heads are":                         {func(p *place) { p.attack(`delete from log_heads`) }, []string{"log_heads: the head of 5 entries is at anchor, and is not recorded"}},
@@ -146,7 +147,7 @@ func TestAnAnchorThatAKillLeaves(t *testing.T) {
 	require.NoError(t, err)
 	p.runs("r2")
 	p.attack(`delete from anchored where size > 3`)
-	p.checkpointOf(3)
+	p.olderCheckpoint()
 	p.overwrite("heads.log", string(heads)+"4 abc")
 	p.overwrite("tile/0/.new-1", "half a")
 	report := p.check()
@@ -168,4 +169,32 @@ func TestARecordThatIsOlderThanACheckpoint(t *testing.T) {
 	p.back()
 	require.NoError(t, os.Remove(filepath.Join(p.keys, "notary.state")))
 	require.ErrorContains(t, p.open(func(*evidence.Evidence) { t.Fatal("it may be written") }), "LOG_ROLLED_BACK: the log has 3 entries here, and anchor knows 4")
+}
+
+// TestALogWithoutHeads contradicts nothing, if somebody removed its heads and anchors and renumbered what is left. It is warned of when it is old enough.
+func TestALogWithoutHeads(t *testing.T) {
+	for age, warned := range map[time.Duration]bool{0: false, time.Hour: true} {
+		p := newPlace(t)
+		p.now = p.now.Add(-age)
+		p.runs("r1")
+		p.attack(`delete from log_heads`, `delete from log_hashes`, `delete from anchored`)
+		p.remove("")
+		report := p.check()
+		require.Empty(t, report.Problems)
+		require.Equal(t, warned, report.Warnings != nil)
+		if warned {
+			require.Contains(t, report.Warnings[0].What, "no head of it is signed, and its first entry was made at ")
+		}
+	}
+}
+
+// TestAnEntryThatWaits is warned of: no process with the key of the log works.
+func TestAnEntryThatWaits(t *testing.T) {
+	p := newPlace(t)
+	p.now = p.now.Add(-time.Hour)
+	p.runs("r1")
+	require.NoError(t, p.open(func(e *evidence.Evidence) { p.begin(e, "r2") }))
+	report := p.check()
+	require.Empty(t, report.Problems)
+	require.Contains(t, report.Warnings[0].What, "entry 3 was made at ")
 }

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -41,14 +42,44 @@ func BacklogOf(ctx context.Context, log *landscape.Reader, anchors []string) (b 
 	if done == b.Entries {
 		return b, nil
 	}
-	waiting, err := log.LogEntries(ctx, done, 1)
-	if err != nil || waiting == nil {
-		return b, err
-	}
-	if s, _, broken := read(waiting[0].Entry); broken == nil {
-		b.Oldest, err = time.Parse(moment, s.At)
-	}
+	b.Oldest, err = madeAt(ctx, log, done)
 	return b, err
+}
+
+// LongWait is how long an entry may wait for its signature, or for an anchor, before that deserves a look.
+const LongWait = 5 * time.Minute
+
+// madeAt returns when an entry was made, as it says; zero if it cannot be read.
+func madeAt(ctx context.Context, log *landscape.Reader, position int64) (at time.Time, err error) {
+	entries, err := log.LogEntries(ctx, position, 1)
+	if err != nil || entries == nil {
+		return at, err
+	}
+	if s, _, broken := read(entries[0].Entry); broken == nil {
+		at, err = time.Parse(moment, s.At)
+	}
+	return at, err
+}
+
+// waiting warns of entries that should be under a signed head and at each anchor by now.
+func (c *checker) waiting(ctx context.Context) error {
+	done := c.Signed
+	for _, anchor := range c.Anchors {
+		done = min(done, anchor.Entries)
+	}
+	if done == c.Entries {
+		return nil
+	}
+	at, err := madeAt(ctx, c.log, done)
+	if err != nil || at.IsZero() || time.Since(at) < LongWait {
+		return err
+	}
+	what := fmt.Sprintf("entry %d was made at %s, and it is not at every anchor under a signed head: no process with the key of the log works, or somebody removed heads", done, at.Format(moment))
+	if c.Signed == 0 {
+		what = fmt.Sprintf("no head of it is signed, and its first entry was made at %s: no process with the key of the log works, or somebody removed all heads; anybody can have written what is not signed", at.Format(moment))
+	}
+	c.Warnings = append(c.Warnings, Problem{"log", what})
+	return nil
 }
 
 // Unlogged counts the runs without an entry that are not older than the log: a process without a key that counts recorded them, or somebody made them

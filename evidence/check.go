@@ -60,6 +60,7 @@ type Report struct {
 	Lost     int64     `json:"lost"`     // runs with an entry that were lost when the record was restored
 	Refused  int64     `json:"refused"`  // entries that do not count, and are refused in the log
 	Problems []Problem `json:"problems"` // nil if there are none
+	Warnings []Problem `json:"warnings"` // what contradicts nothing, and deserves a look; nil if there are none
 }
 
 // Anchor is how far an anchor is.
@@ -101,7 +102,7 @@ func Check(ctx context.Context, log *landscape.Reader, key string, anchors []str
 	for _, anchor := range anchors {
 		c.anchors = append(c.anchors, Folder(anchor))
 	}
-	for _, look := range []func(context.Context) error{c.entries, c.hashes, c.signedHeads, c.compareAnchors, c.seals, c.runs} {
+	for _, look := range []func(context.Context) error{c.entries, c.hashes, c.signedHeads, c.compareAnchors, c.waiting, c.seals, c.runs} {
 		if err := look(ctx); err != nil {
 			return c.Report, err
 		}
@@ -315,6 +316,10 @@ func (c *checker) seals(ctx context.Context) error {
 		s, ok := c.sealed[said.about()]
 		delete(c.sealed, said.about())
 		switch {
+		case !ok && c.sealedAt(kept) != nil:
+			other := c.sealedAt(kept)
+			delete(c.sealed, other.about())
+			c.problem("run "+kept.Run, "is recorded with the seal %d made at %s, and its entry %d says %s", kept.Seq, said.At, other.position, other.At)
 		case !ok && c.began[kept.Run].Type == Began:
 			c.problem("run "+kept.Run, "has a seal %d without an entry: a process without a key made it, or it was made up", kept.Seq)
 		case !ok:
@@ -333,6 +338,16 @@ func (c *checker) seals(ctx context.Context) error {
 	}
 	sortProblems(c.Problems)
 	return err
+}
+
+// sealedAt returns the entry about a seal of that number that was made at another time; nil if there is none.
+func (c *checker) sealedAt(kept landscape.RunSeal) *sealedEntry {
+	for _, s := range c.sealed {
+		if s.Run == kept.Run && s.Seal == kept.Seq && !c.restored(s.position) {
+			return &s
+		}
+	}
+	return nil
 }
 
 // restored reports whether an entry came back from an anchor, after a backup was restored. What the record had of it is lost.

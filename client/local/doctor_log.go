@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"waymark/client"
@@ -12,9 +13,6 @@ import (
 	"waymark/landscape"
 	"waymark/worker/storage"
 )
-
-// longWait is how long an entry of the log may wait for its signature, or for an anchor, before that deserves a look.
-const longWait = 15 * time.Minute
 
 // log looks whether the landscape's log is the one that was signed, and how far it is signed and anchored. What waits stops no run.
 func (d doctor) log(ctx context.Context) client.Check {
@@ -53,6 +51,7 @@ type logState struct {
 	evidence.Backlog
 	unlogged int64    // runs without an entry
 	unsealed []string // runs that ended without a seal
+	gone     []string // anchors that have nothing of what was brought there
 }
 
 func stateOf(ctx context.Context, log *landscape.Reader, anchors []string) (s logState, err error) {
@@ -63,6 +62,11 @@ func stateOf(ctx context.Context, log *landscape.Reader, anchors []string) (s lo
 		return s, err
 	}
 	s.Backlog, err = evidence.BacklogOf(ctx, log, anchors)
+	for _, anchor := range s.Anchors {
+		if anchor.Entries > 0 && !evidence.Folder(anchor.Anchor).Begun() {
+			s.gone = append(s.gone, anchor.Anchor)
+		}
+	}
 	return s, err
 }
 
@@ -77,13 +81,15 @@ func logCheck(b logState, anchors []string, err error) client.Check {
 		return client.Failure(client.RestoreLog, "%v", err)
 	case err != nil:
 		return client.Warning(client.CureOther, "%v", err)
+	case b.gone != nil:
+		return client.Warning(client.SignLog, "%s; there is nothing at %s any more: waymark log check", found, strings.Join(b.gone, ", "))
 	case b.unsealed != nil:
 		return client.Warning(client.SealRuns, "%s; %s", found, unsealedText(b.unsealed))
 	case b.Entries == 0:
 		return noLogYet(anchors)
 	case b.unlogged > 0:
 		return client.Warning(client.AdmitSealer, "%s; %s no entry", found, haveRuns(b.unlogged))
-	case !b.Oldest.IsZero() && time.Since(b.Oldest) > longWait:
+	case !b.Oldest.IsZero() && time.Since(b.Oldest) > evidence.LongWait:
 		return client.Warning(client.SignLog, "%s; the oldest of the others waits since %s", found, b.Oldest.Format(time.RFC3339))
 	}
 	return client.Good("%s", found)

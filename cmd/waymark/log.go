@@ -152,11 +152,18 @@ func writeReport(w io.Writer, r evidence.Report, key string) error {
 	if err := text.Table(w, lines...); err != nil {
 		return err
 	}
-	if r.Problems == nil {
-		_, err := fmt.Fprintln(w, "\nthe log, its heads, its anchors and the recorded runs agree")
+	fmt.Fprintln(w)
+	for _, warning := range r.Warnings {
+		fmt.Fprintf(w, "warning: %s: %s\n", warning.Where, warning.What)
+	}
+	switch {
+	case r.Problems == nil && r.Warnings == nil:
+		_, err := fmt.Fprintln(w, "the log, its heads, its anchors and the recorded runs agree")
+		return err
+	case r.Problems == nil:
+		_, err := fmt.Fprintln(w, "nothing contradicts the log, but not all of it is signed and at its anchors")
 		return err
 	}
-	fmt.Fprintln(w)
 	return writeProblems(w, r.Problems)
 }
 
