@@ -23,6 +23,7 @@ type Held struct {
 	Reason string               `json:"reason"`
 	Joined string               `json:"joined,omitempty"` // the run whose result is that of this one
 	Cancel []string             `json:"cancel,omitempty"` // runs that are to be cancelled for this one
+	Rest   time.Duration        `json:"rest,omitempty"`   // for how long it may wait yet; 0 if that has no end
 }
 
 // AdmittedSignal tells the workflow of a run that waits that it may begin, as far as others can tell: it asks again. Stored in histories; never
@@ -43,7 +44,8 @@ func admissionOf(environment string, compiled *plan.Plan) *landscape.Admission {
 	p := &compiled.Document.Pipeline
 	limits := *cmp.Or(p.Concurrency, new(pipeline.Concurrency))
 	on := &landscape.Admission{
-		Terms: admit.Terms{Priority: cmp.Or(int64(limits.Priority), defaultPriority), WhenFull: admit.Policy(limits.WhenFull)}, Most: int64(limits.Queue.Max),
+		Terms: admit.Terms{Priority: cmp.Or(int64(limits.Priority), defaultPriority), WhenFull: admit.Policy(limits.WhenFull)},
+		Most:  int64(limits.Queue.Max), Wait: time.Duration(limits.Queue.Wait),
 	}
 	if limits.Runs > 0 {
 		on.Wants = append(on.Wants, admit.Want{Gate: landscape.RunsGate(environment, p.Name, limits.Key), Places: 1, Limit: int64(limits.Runs)})
@@ -84,19 +86,7 @@ func (a *Activities) admit(ctx context.Context, in OpenInput, compiled *plan.Pla
 	if err := a.refuseUnserved(ctx, in.Run, on); err != nil {
 		return nil, err
 	}
-	err := a.log.Admit(ctx, in.Run, on)
-	held, ok := errors.AsType[*landscape.HeldError](err)
-	if !ok || held.State != landscape.StartWaiting || p.Concurrency == nil || p.Concurrency.Queue.Wait == 0 {
-		return on, err
-	}
-	start, failed := a.log.LastStart(ctx, in.Run)
-	if failed != nil {
-		return nil, failed
-	}
-	if most := time.Duration(p.Concurrency.Queue.Wait); time.Since(start.Accepted.Time()) >= most {
-		return nil, final{TypeQueueTimeout, fmt.Errorf("the run has waited for %s, which is as long as it may: %s", most, held.Decision.Why())}
-	}
-	return on, err
+	return on, a.log.Admit(ctx, in.Run, on)
 }
 
 // decided returns what became of a start that was decided since somebody asked for it; nil if it is open.
@@ -132,7 +122,7 @@ func (a *Activities) heldBy(ctx context.Context, in OpenInput, err error) (*Held
 	if !ok {
 		return nil, err
 	}
-	held := &Held{State: by.State, Reason: by.Decision.Why()}
+	held := &Held{State: by.State, Reason: by.Decision.Why(), Rest: by.Rest}
 	switch by.Decision.Verdict {
 	case admit.Joined:
 		held.Joined = by.Decision.Runs[0]

@@ -175,6 +175,8 @@ func finalKind(err error) string {
 		return TypeSuperseded
 	case errors.Is(err, landscape.ErrQueueFull):
 		return TypeQueueFull
+	case errors.Is(err, landscape.ErrQueueTimeout):
+		return TypeQueueTimeout
 	case errors.Is(err, landscape.ErrBlocked):
 		return TypeBlocked
 	case errors.Is(err, landscape.ErrNotFound):

@@ -1,6 +1,7 @@
 package landscape
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,8 +26,9 @@ func (Gate) Table() string { return "gates" }
 
 // HeldError says that a run does not begin, or not yet, because places are limited. That is recorded with its start.
 type HeldError struct {
-	State    StartState // StartWaiting or StartSkipped
-	Since    Micros     // its start was accepted
+	State    StartState    // StartWaiting or StartSkipped
+	Since    Micros        // its start was accepted
+	Rest     time.Duration // for how long it may wait yet, more than 0; 0 if that has no end
 	Decision admit.Decision
 }
 
@@ -36,20 +38,43 @@ func (e *HeldError) Error() string { return "the run is " + string(e.State) + ":
 // ErrQueueFull says that a run does not wait, because as many do as may.
 var ErrQueueFull = errors.New("as many runs wait as may")
 
+// ErrQueueTimeout says that a run does not wait any longer.
+var ErrQueueTimeout = errors.New("the run has waited for as long as it may")
+
 // Admission is on which terms a run may begin.
 type Admission struct {
 	admit.Terms
-	Most int64 // how many runs may wait, as admit.Decision.Queued counts them; 0 for any number
+	Most int64         // how many runs may wait, as admit.Decision.Queued counts them; 0 for any number
+	Wait time.Duration // how long the run may wait, from when it was asked for; 0 for any time
+}
+
+// outwaits is the error about a run that has waited for as long as it may, also if there are places now; nil if it has not.
+func (a *Admission) outwaits(start *Start, decision admit.Decision, now time.Time) error {
+	if start.State != StartWaiting || a.Wait == 0 || now.Sub(start.Accepted.Time()) < a.Wait {
+		return nil
+	}
+	return fmt.Errorf("%w: %s: %s", ErrQueueTimeout, a.Wait, cmp.Or(decision.Why(), "there are places now, too late"))
+}
+
+// rest is for how long a run may wait yet; 0 if that has no end.
+func (a *Admission) rest(start Start, now time.Time) time.Duration {
+	if a.Wait == 0 {
+		return 0
+	}
+	return max(a.Wait-now.Sub(start.Accepted.Time()), 1)
 }
 
 // Admit says whether the run of an open start may begin now: the error is nil if it may, and nothing is stored. If it may not, it is a
-// *HeldError, or wraps ErrQueueFull, or ErrCalledOff if the start was decided meanwhile; if the run is recorded already, it may.
+// *HeldError, or wraps ErrQueueFull or ErrQueueTimeout, or ErrCalledOff if the start was decided meanwhile; if the run is recorded already, it may.
 func (l *Log) Admit(ctx context.Context, run string, admission *Admission) error {
 	if admission == nil {
 		return nil
 	}
 	return settle("", func() error {
 		start, decision, err := l.decision(ctx, run, admission)
+		if err == nil && start != nil {
+			err = admission.outwaits(start, decision, l.clock())
+		}
 		if err != nil || start == nil || decision.Verdict == admit.Begin {
 			return err // nothing is stored: what others decide meanwhile does not matter
 		}
@@ -118,7 +143,7 @@ func (l *Log) hold(ctx context.Context, start Start, admission *Admission, decis
 			return err
 		}
 	}
-	return &HeldError{State: next.State, Since: start.Accepted, Decision: decision}
+	return &HeldError{State: next.State, Since: start.Accepted, Rest: admission.rest(start, l.clock()), Decision: decision}
 }
 
 // turns returns what makes every decision about the gates fail that somebody made before this is stored.

@@ -167,12 +167,8 @@ func TestAQueueHasAnEnd(t *testing.T) {
 	d.becomes(t, "b", landscape.StartWaiting)
 	refused(t, d.ask(t, "c", bounded), activities.TypeQueueFull, "as many runs wait as may")
 	require.Equal(t, activities.TypeQueueFull, d.becomes(t, "c", landscape.StartRefused).Refusal)
-	require.Eventually(t, func() bool { // it asks by itself in two minutes; here somebody makes it
-		_ = activities.Wake(t.Context(), d.Temporal, "b")
-		start, err := d.Log.LastStart(t.Context(), "b")
-		return err == nil && start.State == landscape.StartRefused
-	}, time.Minute, 100*time.Millisecond)
-	refused(t, b, activities.TypeQueueTimeout, "waited for 1s")
+	require.Equal(t, activities.TypeQueueTimeout, d.becomes(t, "b", landscape.StartRefused).Refusal, "by itself")
+	refused(t, b, activities.TypeQueueTimeout, "waited for as long as it may: 1s: pipeline:many has 1 place, held by run r")
 	d.order(t, workflows.ContinueUpdate)
 }
 

@@ -90,11 +90,15 @@ func (q *queue) hold(ctx workflow.Context, opened activities.Opened) error {
 	return q.sleep(ctx)
 }
 
-// sleep waits for the signal that the run may begin, or until it is time to ask without one.
+// sleep waits for the signal that the run may begin, or until it is time to ask without one: at the latest when it may not wait any longer.
 func (q *queue) sleep(ctx workflow.Context) error {
 	signal := workflow.GetSignalChannel(ctx, activities.AdmittedSignal)
+	pause := q.pause
+	if q.held.Rest > 0 { // then it is refused, if it asks
+		pause = min(pause, q.held.Rest)
+	}
 	told := func() bool { return signal.Len() > 0 || q.cancelled != nil }
-	if _, err := workflow.AwaitWithTimeout(ctx, q.pause, told); err != nil {
+	if _, err := workflow.AwaitWithTimeout(ctx, pause, told); err != nil {
 		return err
 	}
 	if q.cancelled != nil {

@@ -35,8 +35,8 @@ func to(target string) *landscape.Admission {
 
 // admission holds what a log says of runs that wait for places.
 func admission(t *testing.T, d landscape.Driver) {
-	var ticks atomic.Int64 // many ask at once
-	s := &admissions{T: t, log: landscape.New(d, func() time.Time { return time.Unix(1000, 0).Add(time.Duration(ticks.Add(1)) * time.Millisecond) })}
+	s := &admissions{T: t}
+	s.log = landscape.New(d, func() time.Time { return time.Unix(1000, 0).Add(time.Duration(s.ticks.Add(1)) * time.Millisecond) })
 	require.NoError(t, s.log.SetLimit(t.Context(), landscape.Limit{Gate: landscape.PoolGate("db"), Places: 1, Actor: "ann", Why: "one"}))
 	require.NoError(t, s.begin("free", nil), "it needs no place")
 	require.NoError(t, s.begin("a", Of("db")))
@@ -79,6 +79,7 @@ func admission(t *testing.T, d landscape.Driver) {
 	off.State, off.Reason = landscape.StartCancelled, "cancelled by ann"
 	require.NoError(t, s.log.CallOff(t.Context(), off))
 	require.ErrorIs(t, s.log.Admit(t.Context(), "e", Of("db")), landscape.ErrCalledOff)
+	s.timesOut()
 	s.policies()
 	s.collides(d)
 	s.targets()
@@ -116,6 +117,23 @@ func (s *admissions) sideBySide(on *landscape.Admission) {
 	}
 	all.Wait()
 	require.EqualValues(s, 1, begun.Load())
+}
+
+// timesOut holds that a run that has waited for as long as it may is refused, also if there are places by then.
+func (s *admissions) timesOut() {
+	bounded := to("/out/slow.csv")
+	bounded.Wait = time.Minute
+	require.NoError(s, s.begin("w1", bounded))
+	var held *landscape.HeldError
+	require.ErrorAs(s, s.begin("w2", bounded), &held)
+	require.Positive(s, held.Rest)
+	require.LessOrEqual(s, held.Rest, bounded.Wait)
+	require.NoError(s, s.log.StopRun(s.Context(), "w1", pipeline.Failed, "broken"))
+	require.NoError(s, s.log.Admit(s.Context(), "w2", bounded), "there are places in time")
+	s.ticks.Add(bounded.Wait.Milliseconds())
+	require.ErrorIs(s, s.log.Admit(s.Context(), "w2", bounded), landscape.ErrQueueTimeout)
+	bounded.Wait = 0
+	require.NoError(s, s.begin("w2", bounded), "it may wait for any time")
 }
 
 // policies holds what becomes of a run whose pipeline has as many as it may have.
@@ -160,7 +178,8 @@ func (b beforeCommit) Commit(ctx context.Context, tx landscape.Tx) error {
 
 type admissions struct {
 	*testing.T
-	log *landscape.Log
+	log   *landscape.Log
+	ticks atomic.Int64 // milliseconds; many ask at once
 }
 
 // begin asks for a run on these terms, and begins it if it may.
