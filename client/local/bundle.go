@@ -9,10 +9,11 @@ import (
 	"waymark/client"
 	"waymark/evidence/bundle"
 	"waymark/evidence/keys"
+	"waymark/landscape"
 )
 
 // Export writes the bundle of evidence about a run. word is all that Find takes. The error is an *Error of kind Conflict if the run has not ended,
-// and Invalid if there is no sealer's key to sign it; what was written is of no use then.
+// Damaged if its record does not fit its seals, and Invalid if there is no sealer's key to sign it; what was written is of no use then.
 func (h *Home) Export(ctx context.Context, word string, to io.Writer, payloads bundle.Payloads) (*bundle.Manifest, error) {
 	run, err := h.Find(ctx, word)
 	if err != nil {
@@ -30,7 +31,10 @@ func (h *Home) Export(ctx context.Context, word string, to io.Writer, payloads b
 		return nil, err
 	}
 	manifest, err := bundle.Export(ctx, to, h.stores.Log.Reader, h.stores.Payloads, run, bundle.Options{Payloads: payloads, Key: key})
-	if errors.Is(err, bundle.ErrRunning) {
+	switch {
+	case errors.Is(err, landscape.ErrSealBroken):
+		err = sealBroken(run.ID, err)
+	case errors.Is(err, bundle.ErrRunning):
 		err = &client.Error{Kind: client.Conflict, Code: client.NotExportable, Message: err.Error() + ": its record is not whole yet", Err: err}
 	}
 	return manifest, err

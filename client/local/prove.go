@@ -30,16 +30,21 @@ func (h *Home) Prove(ctx context.Context, word, source string, row int64) (*rowp
 		return &client.Error{Kind: kind, Code: code, Message: err.Error() + cure, Run: run.ID, Err: err}
 	}
 	switch {
-	case errors.Is(err, rowproof.ErrUnsealed):
+	case errors.Is(err, landscape.ErrUnsealed):
 		return nil, refuse(client.Conflict, client.RunNotSealed, ": waymark seal "+run.ID+" seals it now")
-	case errors.Is(err, rowproof.ErrBroken):
-		return nil, refuse(client.Damaged, client.SealBroken, ": waymark verify "+run.ID+" names what differs")
+	case errors.Is(err, landscape.ErrSealBroken):
+		return nil, sealBroken(run.ID, err)
 	case errors.Is(err, evidence.ErrUnsigned):
 		return nil, refuse(client.Conflict, client.RunNotSealed, ": a process with the key of the log signs it within a minute")
 	case errors.Is(err, landscape.ErrNotFound):
 		return nil, refuse(client.NotFound, client.RowNotFound, "")
 	}
 	return proof, client.UnlessStopped(ctx, err)
+}
+
+// sealBroken says where to look for what does not fit the seals of a run.
+func sealBroken(run string, err error) error {
+	return &client.Error{Kind: client.Damaged, Code: client.SealBroken, Message: err.Error() + ": waymark verify " + run + " names what differs", Run: run, Err: err}
 }
 
 func onlySource(ctx context.Context, log *landscape.Reader, run string) (string, error) {

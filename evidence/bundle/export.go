@@ -30,7 +30,8 @@ type Options struct {
 var ErrRunning = errors.New("it has not ended")
 
 // Export writes the bundle of a run as a stream: the same bytes each time, as long as record, log and payloads are the same. The error wraps
-// ErrRunning if the run has not ended; what was written is of no use after any error.
+// ErrRunning if the run has not ended, and landscape.ErrSealBroken if its record does not fit its seals, before anything is written; what was written is
+// of no use after any other error.
 func Export(ctx context.Context, to io.Writer, log *landscape.Reader, store *payload.Store, run landscape.Run, o Options) (*Manifest, error) {
 	if run.Status == pipeline.Running {
 		return nil, fmt.Errorf("run %s: %w", run.ID, ErrRunning)
@@ -39,7 +40,7 @@ func Export(ctx context.Context, to io.Writer, log *landscape.Reader, store *pay
 		zip: strictzip.NewWriter(to), log: log.Marked(), store: store, run: run, options: o,
 		manifest: &Manifest{Bundle: formVersion, Gaps: []Gap{}, Payloads: o.Payloads},
 	}
-	for _, write := range []func(context.Context) error{e.mime, e.events, e.proofs, e.payloads, e.readme, e.records, e.snapshot, e.sign} {
+	for _, write := range []func(context.Context) error{e.seals, e.mime, e.events, e.proofs, e.payloads, e.readme, e.records, e.snapshot, e.sign} {
 		if err := write(ctx); err != nil {
 			return nil, fmt.Errorf("export run %s: %w", run.ID, err)
 		}
@@ -54,6 +55,7 @@ type export struct {
 	run      landscape.Run
 	options  Options
 	manifest *Manifest
+	sealed   *landscape.RunSeal // nil if nothing sealed the run
 	happened []history.Event
 }
 
@@ -75,6 +77,23 @@ func (e *export) addText(name, text string) error {
 
 func (e *export) gap(what string, why error) {
 	e.manifest.Gaps = append(e.manifest.Gaps, Gap{what, why.Error()})
+}
+
+// seals compares the record with what was sealed of it.
+func (e *export) seals(ctx context.Context) error {
+	sealed, err := e.log.CheckSeals(ctx, e.run.ID)
+	if err == nil {
+		e.sealed = &sealed
+	}
+	if !errors.Is(err, landscape.ErrUnsealed) {
+		return err
+	}
+	entries, wrong := e.log.LogEntriesAbout(ctx, string(evidence.Sealed)+"/"+e.run.ID)
+	if wrong == nil && len(entries) > 0 {
+		wrong = fmt.Errorf("the log has an entry about a seal of the run, and the record has no seal: %w", landscape.ErrSealBroken)
+	}
+	e.gap("seal", err)
+	return wrong
 }
 
 func (e *export) mime(context.Context) error { return e.addText(mimeName, mime) }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -13,15 +12,9 @@ import (
 	"waymark/seal"
 )
 
-// Errors of Make.
-var (
-	ErrUnsealed = errors.New("the run is not sealed since it ended")
-	ErrBroken   = errors.New("what is recorded is not what was sealed")
-)
-
-// Make proves what is recorded of one row of a source or barrier. The error wraps ErrUnsealed if the run, or the chunk with the row, has no seal;
-// ErrBroken if the record does not fit its seals; landscape.ErrNotFound if there is no such row or no entry about the seal; evidence.ErrUnsigned if no
-// signed head covers the entry yet.
+// Make proves what is recorded of one row of a source or barrier. The error wraps landscape.ErrUnsealed if the run, or the chunk with the row, has
+// no seal; landscape.ErrSealBroken if the record does not fit its seals; landscape.ErrNotFound if there is no such row or no entry about the seal;
+// evidence.ErrUnsigned if no signed head covers the entry yet.
 func Make(ctx context.Context, log *landscape.Reader, run landscape.Run, source string, row int64) (*Proof, error) {
 	m := maker{log: log.Marked(), run: run.ID, proof: &Proof{Proof: formVersion}}
 	sealed, err := m.lastSeal(ctx, run.Epoch)
@@ -53,14 +46,11 @@ type maker struct {
 }
 
 func (m *maker) lastSeal(ctx context.Context, epoch int64) (landscape.RunSeal, error) {
-	seals, err := m.log.RunSeals(ctx, m.run)
-	if err == nil && (len(seals) == 0 || seals[len(seals)-1].Epoch != epoch) {
-		err = fmt.Errorf("run %s: %w", m.run, ErrUnsealed)
+	last, err := m.log.LastSeal(ctx, m.run)
+	if err == nil && last.Epoch != epoch {
+		err = fmt.Errorf("run %s: %w", m.run, landscape.ErrUnsealed)
 	}
-	if err != nil {
-		return landscape.RunSeal{}, err
-	}
-	return seals[len(seals)-1], nil
+	return last, err
 }
 
 // addRow adds the row, and finds which records of the run say what it is about.
@@ -71,7 +61,7 @@ func (m *maker) addRow(ctx context.Context, source string, row int64) error {
 	}
 	root, err := landscape.Select[landscape.ChunkSeal](ctx, m.log, m.run, source, chunk.Chunk)
 	if err == nil && len(root) == 0 {
-		err = fmt.Errorf("chunk %d: %w", chunk.Chunk, ErrUnsealed)
+		err = fmt.Errorf("chunk %d: %w", chunk.Chunk, landscape.ErrUnsealed)
 	}
 	if err != nil {
 		return err
@@ -85,7 +75,7 @@ func (m *maker) addRow(ctx context.Context, source string, row int64) error {
 	m.proof.Body = rows.Body(i)
 	m.proof.Row = Leaf{int64(i), chunk.Rows, hex.EncodeToString(salt[:]), pathOf(path)}
 	if err := m.proof.Row.check(m.proof.Body, seal.Hash(root[0].Root)); err != nil {
-		return fmt.Errorf("chunk %d: %w", chunk.Chunk, ErrBroken)
+		return fmt.Errorf("chunk %d: %w", chunk.Chunk, landscape.ErrSealBroken)
 	}
 	return m.find(ctx, root[0])
 }
@@ -141,11 +131,11 @@ func (m *maker) addRecords(ctx context.Context, sealed landscape.RunSeal) error 
 		r := &m.proof.Records[i]
 		r.Leaves, r.Path = int64(len(leaves)), pathOf(seal.Path(leaves, int(r.Index)))
 		if err := r.check([]byte(r.Line), seal.Hash(sealed.Root)); err != nil {
-			return fmt.Errorf("seal %d: %w", sealed.Seq, ErrBroken)
+			return fmt.Errorf("seal %d: %w", sealed.Seq, landscape.ErrSealBroken)
 		}
 	}
 	if len(m.proof.Records) != len(m.lines) {
-		return fmt.Errorf("seal %d does not bind the chunk or a way: %w", sealed.Seq, ErrBroken)
+		return fmt.Errorf("seal %d does not bind the chunk or a way: %w", sealed.Seq, landscape.ErrSealBroken)
 	}
 	return nil
 }
@@ -171,7 +161,7 @@ func (m *maker) addEntries(ctx context.Context, sealed landscape.RunSeal) error 
 		m.proof.Entries, m.proof.Head = append(m.proof.Entries, entry), head
 	}
 	if !bytes.Contains([]byte(m.proof.Entries[len(m.proof.Entries)-1].Text), []byte(hex.EncodeToString(sealed.Root))) {
-		return fmt.Errorf("the log says another root of seal %d: %w", sealed.Seq, ErrBroken)
+		return fmt.Errorf("the log says another root of seal %d: %w", sealed.Seq, landscape.ErrSealBroken)
 	}
 	return nil
 }

@@ -147,7 +147,7 @@ func TestWhatCannotBeProven(t *testing.T) {
 	require.ErrorIs(t, err, evidence.ErrUnsigned)
 	require.NoError(t, landscapetest.Scene{Run: "going", Chunks: 1, ChunkRows: 5}.Begin(t.Context(), s.evidence.Log))
 	_, err = s.prove(t, "going", 1)
-	require.ErrorIs(t, err, rowproof.ErrUnsealed)
+	require.ErrorIs(t, err, landscape.ErrUnsealed)
 }
 
 // python returns what docs/proof.py says of proofs: its exit code, and what it printed, on one line.

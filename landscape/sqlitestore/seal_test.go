@@ -23,8 +23,9 @@ import (
 // sealed is a landscape without guards, whose runs have ended and are sealed.
 type sealed struct {
 	*landscape.Log
-	db   *sql.DB
-	path string
+	db    *sql.DB
+	path  string
+	store *sqlitestore.Store
 }
 
 func newSealed(t *testing.T) *sealed {
@@ -42,7 +43,7 @@ func newSealed(t *testing.T) *sealed {
 	require.NoError(t, db.QueryRow(`select group_concat('drop trigger ' || name, '; ') from sqlite_schema where type = 'trigger'`).Scan(&drops))
 	_, err := db.Exec(drops)
 	require.NoError(t, err)
-	return &sealed{log, db, path}
+	return &sealed{log, db, path, store}
 }
 
 // column is one of a table's, as the database has it.
@@ -245,4 +246,33 @@ func TestStrangersComputeTheRoot(t *testing.T) {
 	out, err := compute("nobody")
 	require.Error(t, err)
 	require.Contains(t, out, "run nobody has no seal here")
+}
+
+// TestCheckSeals names the root that what is recorded does not have.
+func TestCheckSeals(t *testing.T) {
+	s := newSealed(t)
+	for _, run := range []string{"r1", "r2", "r3", "late"} {
+		sealed, err := s.CheckSeals(t.Context(), run)
+		require.NoError(t, err, run)
+		require.Equal(t, run, sealed.Run)
+	}
+	for _, attack := range []struct{ table, statement, want string }{
+		{"edges", `update edges set to_node = 'elsewhere' where run_id = 'late'`, "seal 0 of run late: "},
+		{"chunk_seals", `delete from chunk_seals where run_id = 'late'`, "seal 0 of run late: "},
+		{"runs", `update runs set epoch = 7 where run_id = 'late'`, "seal 0 of run late: "},
+		{"salts", `delete from salts where run_id = 'late'`, "seal 0 of run late: "},
+		{"hashes", `update hashes set hashes = zeroblob(length(hashes)) where run_id = 'late'`, " chunk 0 of run late: "},
+		{"hashes", `update hashes set hashes = x'00' where run_id = 'late'`, " chunk 0 of run late: "},
+		{"errors", `update errors set message = 'harmless' where run_id = 'late'`, " of run late: "},
+	} {
+		s.attack(t, attack.table, attack.statement, func() {
+			_, err := landscape.NewReader(s.store).CheckSeals(t.Context(), "late")
+			require.ErrorIs(t, err, landscape.ErrSealBroken, attack.statement)
+			require.ErrorContains(t, err, attack.want)
+		})
+	}
+	s.attack(t, "run_seals", `delete from run_seals where run_id = 'late'`, func() {
+		_, err := s.CheckSeals(t.Context(), "late")
+		require.ErrorIs(t, err, landscape.ErrUnsealed)
+	})
 }
