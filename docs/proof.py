@@ -2,7 +2,7 @@
 
     python3 proof.py FILE.proof [trust.policy [RECORD]]
 
-The exit status is 0 if the proof holds, 4 if it does not. proof.md describes the file. Without a policy the proof's own word is taken for the key of
+The exit status is 0 if the proof holds, 4 if it does not, 1 if a file cannot be read. proof.md describes the file. Without a policy the proof's own word is taken for the key of
 the log. RECORD is a file with the row's record as it was read, without its line end.
 """
 
@@ -62,7 +62,7 @@ def parse_body(body):
 def record_of(line, run):
     try:
         said = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         said = None
     refuse(type(said) is not dict or said.get("run_id") != run, "run: a record is not one of the run")
     return said
@@ -117,3 +117,5 @@ if __name__ == "__main__":
     except Refused as reason:
         print("NOT verified: %s" % reason)
         sys.exit(4)
+    except OSError as reason:
+        sys.exit("cannot read a file: %s" % reason)

@@ -403,21 +403,22 @@ class Log:
         line = text.partition("\n")[0]
         try:
             entry = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise Refused(name + ": it is not a statement")
         refuse(type(entry) is not dict or canonical(entry) != line, name + ": it is not in canonical form")
+        refuse(any(type(entry.get(member, "")) is not str for member in ("key", "origin", "type")), name + ": a member is not a text")
         if position == 0:
             refuse(entry.get("type") != "genesis", name + ": it is the first, and no genesis")
-            self.key = Key(entry["key"])
+            self.key = Key(entry.get("key", ""))
             refuse(self.key.name != entry.get("origin"), name + ": it names no key of the log")
             refuse(self.trusted and self.key.text != self.trusted, "the log's key is not the trusted one")
         refuse(self.key is None, name + ": the log has no genesis")
         open_note(text, self.sealers.values() if entry.get("type") in ("began", "sealed") else [self.key])
         self.include(name, position, note, proof.decode("utf-8", "replace"))
-        if entry["type"] == "key":
-            self.sealers[entry["key"]] = Key(entry["key"])
-        elif entry["type"] == "revoked":
-            self.sealers.pop(entry["key"], None)
+        if entry.get("type") == "key":
+            self.sealers[entry.get("key")] = Key(entry.get("key", ""))
+        elif entry.get("type") == "revoked":
+            self.sealers.pop(entry.get("key"), None)
         return entry
 
     def include(self, name, position, note, proof):
@@ -426,7 +427,7 @@ class Log:
         refuse(lines[:2] != ["c2sp.org/tlog-proof@v1", "index %d" % position] or len(lines) > 65, name + ": its proof is missing, or is that of another entry")
         refuse(self.head is not None and self.head[0] != head, name + ": its proof is under another head")
         if self.head is None:
-            match = re.fullmatch(r"(.*)\n([1-9][0-9]*)\n(.*)\n", open_note(head, [self.key]))
+            match = re.fullmatch(r"(.*)\n([1-9][0-9]{0,18})\n(.*)\n", open_note(head, [self.key]))
             refuse(not match or match.group(1) != self.key.name, name + ": its head is not one of the log")
             self.head = (head, int(match.group(2)), b64(match.group(3), "the root"))
         hashes = [b64(line, name + ": its path") for line in lines[2:]]
@@ -541,7 +542,7 @@ class Bundle:
             match = re.fullmatch(r"log/(\d{12,})\.entry", name)
             refuse(not match, name + ": it does not have the name of an entry")
             entry = log.take(name, int(match.group(1)), self.kept[name], self.kept.get(name[:-len("entry")] + "proof", b""))
-            if entry["type"] == "began":
+            if entry.get("type") == "began":
                 same = (entry.get("run"), entry.get("pipeline"), entry.get("document")) == (self.said["run"], self.said["pipeline"], self.said["document"])
                 refuse(not same, name + ": it is about another run, pipeline or document")
                 began = True
@@ -555,13 +556,13 @@ class Bundle:
     def document(self):
         try:
             run = json.loads(self.kept.get("record/runs.ndjson", b""))
-            text, plan = run["document"], run["plan"]
-        except (ValueError, KeyError, TypeError):
+            text, plan = run["document"].encode(), run["plan"].encode()
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise Refused("record/runs.ndjson: it is not the record of one run")
         same = (run.get("run_id"), run.get("pipeline"), run.get("status")) == (self.said["run"], self.said["pipeline"], self.said["status"])
         refuse(not same, "record/runs.ndjson: it is about another run than the statement")
-        refuse(run["document_sha256"] != self.said["document"] or sha256(text.encode()).hex() != self.said["document"], "record/runs.ndjson: it has another document")
-        refuse(run["plan_sha256"] != self.said["plan"] or sha256(plan.encode()).hex() != self.said["plan"], "record/runs.ndjson: it has another plan")
+        refuse(run.get("document_sha256") != self.said["document"] or sha256(text).hex() != self.said["document"], "record/runs.ndjson: it has another document")
+        refuse(run.get("plan_sha256") != self.said["plan"] or sha256(plan).hex() != self.said["plan"], "record/runs.ndjson: it has another plan")
 
     def history(self):
         for lines in self.lines:
@@ -628,4 +629,7 @@ def verify(path, policy=None):
 if __name__ == "__main__":
     if not 2 <= len(sys.argv) <= 3:
         sys.exit(__doc__)
-    sys.exit(verify(*sys.argv[1:]))
+    try:
+        sys.exit(verify(*sys.argv[1:]))
+    except OSError as reason:
+        sys.exit("cannot read a file: %s" % reason)
