@@ -66,6 +66,7 @@ const (
 	ServeOrCancel     Cure = "serve_or_cancel"     // serve the state folder again: that begins the run; or cancel it
 	NameSlot          Cure = "name_slot"           // say which slot of time the run is about
 	NameSchedule      Cure = "name_schedule"       // say which schedule of the document is meant
+	OtherPort         Cure = "other_port"          // serve Temporal on another port
 	OtherPages        Cure = "other_pages"         // serve the web pages at another address, or not at all
 	OtherID           Cure = "other_id"            // choose another id
 	StartAnew         Cure = "start_anew"          // start a run of another file of the document

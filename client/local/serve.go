@@ -19,7 +19,7 @@ type Serving struct {
 	Worker daemon.Config // of the worker; Temporal is set by Serve, and what is empty of the storages is the folder's own
 	daemon.Program
 
-	// Began is called when everything but the worker has begun, with Temporal's address.
+	// Began is called when everything listens, before the worker works, with Temporal's address.
 	Began func(temporal string)
 }
 
@@ -27,6 +27,9 @@ type Serving struct {
 // processes that use the folder start their runs there meanwhile. The error is an *Error of kind Busy if another process executes runs in the
 // folder, and a *daemon.UsageError if what a person wrote cannot work.
 func (f Folder) Serve(ctx context.Context, s Serving) (err error) {
+	if err := s.check(); err != nil {
+		return err
+	}
 	if err := f.Make(); err != nil {
 		return err
 	}
@@ -36,6 +39,9 @@ func (f Folder) Serve(ctx context.Context, s Serving) (err error) {
 	s.Worker.Keys, s.Worker.MakeKeys = cmp.Or(s.Worker.Keys, f.Keys()), true
 	s.Worker.LogAnchors = append(s.Worker.LogAnchors, f.Anchor())
 	server, err := f.start(ctx, embedded.Options{DatabasePath: f.Temporal(), Port: s.Port, Schedules: true, Queue: s.Worker.Queue})
+	if errors.Is(err, embedded.ErrPortTaken) {
+		return &client.Error{Kind: client.Unavailable, Code: client.TemporalUnavailable, Cure: client.OtherPort, Message: err.Error(), Err: err}
+	}
 	if err != nil {
 		return err
 	}
@@ -49,7 +55,17 @@ func (f Folder) Serve(ctx context.Context, s Serving) (err error) {
 		}
 		defer stop()
 	}
-	s.Began(server.Address())
+	s.Listening = func() { s.Began(server.Address()) }
 	s.Worker.Temporal = server.Address()
 	return daemon.Run(ctx, s.Worker, s.Program)
+}
+
+// check refuses what cannot work on any machine, before anything starts.
+func (s *Serving) check() error {
+	if s.Pages != "" {
+		if err := webui.Check(s.Pages); err != nil {
+			return &client.Error{Kind: client.Invalid, Code: client.InvalidOption, Cure: client.OtherPages, Message: fmt.Sprintf("temporal's web pages: %v", err), Err: err}
+		}
+	}
+	return s.Worker.Check()
 }

@@ -66,6 +66,7 @@ var hints = map[client.Cure]string{
 	client.ServeOrCancel:    "; waymark serve begins it, and waymark follow %s follows it then; waymark cancel %s --why TEXT cancels it",
 	client.NameSlot:         " (--for)",
 	client.NameSchedule:     " (--schedule)",
+	client.OtherPort:        "; --port says which else, 0 for any free one",
 	client.OtherPages:       "; --pages says where else, or off",
 	client.Resume:           "; resume it: waymark resume %s",
 	client.ResumeOther:      ": waymark resume %s",

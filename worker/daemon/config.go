@@ -114,7 +114,14 @@ func (c *Config) Bind(flags *pflag.FlagSet) {
 	flags.StringVar(&c.BuildID, "build-id", "", "`version` of that deployment: runs stay on the version on which they began")
 }
 
-// check refuses what cannot work. Whether services are there is for later: they may come.
+// Check refuses what cannot work, with a *UsageError. Whether services are there is for later: they may come.
+func (c *Config) Check() error {
+	if err := c.check(); err != nil {
+		return &UsageError{err}
+	}
+	return nil
+}
+
 func (c *Config) check() error {
 	if strings.ContainsAny(c.Files+c.Queue, "@/ \t\r\n") || c.Queue == "" {
 		return errors.New("--queue and --files are names: without blanks, @ and /")
@@ -152,7 +159,11 @@ func checkFolder(flag string, folders ...string) error {
 }
 
 func checkAddress(flag, address string) error {
-	if _, _, err := net.SplitHostPort(address); err != nil && address != off {
+	_, port, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
+	if err != nil && address != off {
 		return fmt.Errorf("%s %q: write HOST:PORT, such as 127.0.0.1:8077, or off", flag, address)
 	}
 	return nil

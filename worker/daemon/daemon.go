@@ -51,6 +51,8 @@ type Program struct {
 	Stderr io.Writer       // gets the log
 	// SQLite opens a landscape in a file; nil in programs without SQLite.
 	SQLite func(ctx context.Context, path string, create bool) (landscape.Driver, error)
+	// Listening is called when the endpoints listen; nil if nobody wants to know.
+	Listening func()
 }
 
 // process is a worker process.
@@ -79,6 +81,9 @@ func Run(ctx context.Context, c Config, p Program) error {
 		return err
 	}
 	defer stop()
+	if d.Listening != nil {
+		d.Listening()
+	}
 	err = d.serve(ctx)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil // told to end before there was anything to do
@@ -94,8 +99,8 @@ func (e *UsageError) Unwrap() error { return e.error }
 
 // prepare does all that needs no service.
 func (d *process) prepare(ctx context.Context) (err error) {
-	if err := d.check(); err != nil {
-		return &UsageError{err}
+	if err := d.Check(); err != nil {
+		return err
 	}
 	if d.logger, err = d.newLogger(); err != nil {
 		return &UsageError{err}
@@ -145,7 +150,7 @@ func (d *process) newLogger() (*slog.Logger, error) {
 func (d *process) listen(ctx context.Context) (stop func(), err error) {
 	pages, err := listen(ctx, "--http", d.HTTP, public(d.ready, d.telemetry.Handler()), d.logger, d.failed)
 	if err != nil {
-		return nil, &UsageError{err}
+		return nil, err
 	}
 	if d.codec == nil {
 		return pages.close, nil
@@ -153,7 +158,7 @@ func (d *process) listen(ctx context.Context) (stop func(), err error) {
 	decoder, err := listen(ctx, "--codec-http", d.CodecHTTP, d.codec.Handler(d.CodecOrigin), d.logger, d.failed)
 	if err != nil {
 		pages.close()
-		return nil, &UsageError{err}
+		return nil, err
 	}
 	return func() {
 		decoder.close()

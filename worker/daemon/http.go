@@ -32,7 +32,7 @@ func listen(ctx context.Context, flag, address string, handler http.Handler, log
 		return nil, fmt.Errorf("another process listens on %s: give this one another address with %s, or off", address, flag)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", flag, err)
+		return nil, &UsageError{fmt.Errorf("%s: %w", flag, err)}
 	}
 	e := &endpoint{server: &http.Server{
 		Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),

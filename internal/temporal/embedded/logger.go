@@ -13,8 +13,8 @@ import (
 	"go.temporal.io/server/common/log/tag"
 )
 
-// errPortTaken says that a port was taken by somebody else between its choice and its use.
-var errPortTaken = errors.New("port is in use")
+// ErrPortTaken says that another process listens on a port, also one that was free when it was chosen.
+var ErrPortTaken = errors.New("port is in use")
 
 // portTakenMessage is what Temporal logs then. Source: go.temporal.io/server/common/rpc, createGRPCListener.
 const portTakenMessage = "Failed to start gRPC listener"
@@ -102,7 +102,7 @@ func fatalError(message string, tags []tag.Tag) error {
 		message += fmt.Sprintf(", %s: %v", t.Key(), t.Value())
 	}
 	if strings.HasPrefix(message, portTakenMessage) {
-		return fmt.Errorf("%w: %s", errPortTaken, message)
+		return fmt.Errorf("%w: %s", ErrPortTaken, message)
 	}
 	return errors.New(message)
 }

@@ -47,7 +47,7 @@ func TestLoggerFatal(t *testing.T) {
 		require.True(t, went, "Fatal returned")
 	}
 	err := l.reason(nil)
-	require.ErrorIs(t, err, errPortTaken)
+	require.ErrorIs(t, err, ErrPortTaken)
 	require.ErrorContains(t, err, "address: 127.0.0.1:1")
 	require.NoError(t, l.reason(nil))
 }

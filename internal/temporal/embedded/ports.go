@@ -42,7 +42,7 @@ func choosePorts(forFrontend int) (ports, error) {
 		}
 		l, err := net.Listen("tcp", net.JoinHostPort(loopback, strconv.Itoa(port)))
 		if errors.Is(err, syscall.EADDRINUSE) {
-			return nil, fmt.Errorf("%w: %s:%d; choose another or stop what listens there", errPortTaken, loopback, port)
+			return nil, fmt.Errorf("%w: another process listens on %s:%d", ErrPortTaken, loopback, port)
 		}
 		if err != nil {
 			return nil, err

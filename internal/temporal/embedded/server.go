@@ -92,7 +92,7 @@ func start(ctx context.Context, o Options) (*Server, error) {
 			return nil, err
 		}
 		s, err := startOn(ctx, p, o)
-		if err == nil || attempt == startAttempts || !errors.Is(err, errPortTaken) || o.Port != 0 {
+		if err == nil || attempt == startAttempts || !errors.Is(err, ErrPortTaken) || o.Port != 0 {
 			return s, err
 		}
 	}

@@ -161,7 +161,7 @@ func TestStartFails(t *testing.T) {
 		require.NoError(t, err)
 		defer l.Close()
 		_, err = Start(t.Context(), Options{DatabasePath: path, Port: l.Addr().(*net.TCPAddr).Port})
-		require.ErrorIs(t, err, errPortTaken)
+		require.ErrorIs(t, err, ErrPortTaken)
 		require.ErrorContains(t, err, l.Addr().String())
 	})
 	t.Run("port taken meanwhile", func(t *testing.T) {
@@ -171,7 +171,7 @@ func TestStartFails(t *testing.T) {
 		require.NoError(t, err)
 		defer l.Close()
 		_, err = startOn(t.Context(), p, Options{DatabasePath: path, Logger: slog.New(slog.DiscardHandler)})
-		require.ErrorIs(t, err, errPortTaken)
+		require.ErrorIs(t, err, ErrPortTaken)
 	})
 	t.Run("no folder", func(t *testing.T) {
 		_, err := Start(t.Context(), Options{DatabasePath: filepath.Join(path+".none", "temporal.db")})

@@ -25,6 +25,12 @@ const (
 	readyPause   = 10 * time.Millisecond
 )
 
+// Check says why no machine can serve the pages at the address; nil if one can.
+func Check(address string) error {
+	_, _, err := split(address)
+	return err
+}
+
 // Start serves the pages at an address, HOST:PORT, for the Temporal server at another one, and returns when they answer. They have no
 // password: who reaches them may do with workflows what they like. They fetch nothing from elsewhere, and what they ask Temporal, they ask only
 // for a browser that knows this machine by an address or as localhost. The caller calls stop once.
@@ -64,17 +70,27 @@ func ours(next runtime.HandlerFunc) runtime.HandlerFunc {
 	}
 }
 
-// free requires that nobody listens at the address: the pages would end the process.
-func free(ctx context.Context, address string) (host string, port int, err error) {
+// split returns the parts of an address of this machine alone.
+func split(address string) (host string, port int, err error) {
 	host, name, err := net.SplitHostPort(address)
 	if err == nil {
-		port, err = strconv.Atoi(name)
+		var number uint64
+		number, err = strconv.ParseUint(name, 10, 16)
+		port = int(number)
 	}
 	if err != nil {
 		return "", 0, fmt.Errorf("%q is no address: write HOST:PORT", address)
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return "", 0, fmt.Errorf("%s is not of this machine alone, and the pages have no password: write 127.0.0.1:PORT", address)
+	}
+	return host, port, nil
+}
+
+// free requires that nobody listens at the address: the pages would end the process.
+func free(ctx context.Context, address string) (host string, port int, err error) {
+	if host, port, err = split(address); err != nil {
+		return "", 0, err
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {

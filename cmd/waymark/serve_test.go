@@ -1,0 +1,49 @@
+package main
+
+import (
+	"bytes"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestServeCannotStart: a wrong value is wrong use, and nothing is made for it; an address in use is no fault of the command line, and the flag
+// that cures it is named. Neither is said after where everything is.
+func TestServeCannotStart(t *testing.T) {
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, listener.Close()) }()
+	taken := listener.Addr().String()
+	_, port, err := net.SplitHostPort(taken)
+	require.NoError(t, err)
+	for _, test := range []struct {
+		name  string
+		flags []string
+		exit  int
+		says  string
+	}{
+		{"no address for the pages", []string{"--pages", "bogus"}, exitUsage, "--pages says where else"},
+		{"pages for everybody", []string{"--pages", "0.0.0.0:8300"}, exitUsage, "--pages says where else"},
+		{"no port for the pages", []string{"--pages", "127.0.0.1:99999"}, exitUsage, "--pages says where else"},
+		{"no port for health", []string{"--http", "127.0.0.1:99999"}, exitUsage, `--http "127.0.0.1:99999": write HOST:PORT`},
+		{"no address for health", []string{"--http", "bogus"}, exitUsage, `--http "bogus": write HOST:PORT`},
+		{"the port is in use", []string{"--port", port}, exitFailed, taken + "; --port says which else"},
+		{"the pages are in use", []string{"--pages", taken}, exitFailed, "--pages says where else"},
+		{"health is in use", []string{"--http", taken}, exitFailed, "give this one another address with --http"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			state := filepath.Join(t.TempDir(), "state")
+			var stdout, stderr bytes.Buffer
+			args := append([]string{"serve", t.TempDir(), "--state", state, "--port", "0", "--pages", "off", "--http", "off"}, test.flags...)
+			require.Equal(t, test.exit, execute(args, &stdout, &stderr, os.LookupEnv), stderr.String())
+			require.Contains(t, stderr.String(), test.says)
+			require.Empty(t, stdout.String())
+			if test.exit == exitUsage {
+				require.NoDirExists(t, state)
+			}
+		})
+	}
+}
