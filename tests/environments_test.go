@@ -51,7 +51,7 @@ func TestARunIsOfAnEnvironment(t *testing.T) {
 
 	for environment, version := range map[string]int64{"": 1, "test": 2, "prod": 1} {
 		var result workflows.RunResult
-		execution := system.Execute(t, s.Temporal, "", map[string]any{"pipeline": "shared", "environment": environment})
+		execution := system.Execute(t, s.Temporal, "", sharedIn(environment))
 		require.NoError(t, execution.Get(t.Context(), &result), environment)
 		if environment == "" {
 			environment = "prod"
@@ -80,7 +80,7 @@ func TestARunIsOfAnEnvironment(t *testing.T) {
 		{"prod", activities.TypeRetired, "by ann: the shop closed"},
 		{"stage", activities.TypeNoPipeline, `no pipeline "shared" is deployed in stage`},
 	} {
-		execution := system.Execute(t, s.Temporal, "", map[string]any{"pipeline": "shared", "environment": c.environment})
+		execution := system.Execute(t, s.Temporal, "", sharedIn(c.environment))
 		var application *temporal.ApplicationError
 		require.ErrorAs(t, execution.Get(t.Context(), nil), &application)
 		require.Equal(t, c.kind, application.Type())
@@ -109,4 +109,13 @@ func requireDeployed(t *testing.T, s *system.System, run, environment string, ve
 	require.Equal(t, environment, shown)
 	require.Contains(t, tags, map[int64]string{1: "version:1", 2: "version:2"}[version])
 	require.Equal(t, []any{environment, version}, []any{memo.Environment, memo.Version})
+}
+
+// sharedIn is the input of a run of the pipeline shared in an environment; in the workers' own if that is empty.
+func sharedIn(environment string) map[string]any {
+	input := map[string]any{"pipeline": "shared"}
+	if environment != "" {
+		input["environment"] = environment
+	}
+	return input
 }

@@ -135,7 +135,7 @@ func TestADeployedPipelineIsRunByItsName(t *testing.T) {
 		[]any{start.Seq, start.State, start.Refusal, start.Why, start.Workflow})
 
 	for name, says := range map[string]string{
-		"nobody": `no pipeline "nobody" is deployed in default`, "../shared": `"../shared" is not the name of a pipeline`, "": "names nothing to run",
+		"nobody": `no pipeline "nobody" is deployed in default`, "../shared": `"../shared" is not the name of a pipeline`, "": "the input's pipeline is empty",
 	} {
 		require.ErrorContains(t, system.Execute(t, s.Temporal, "", map[string]any{"pipeline": name}).Get(t.Context(), nil), says)
 	}
