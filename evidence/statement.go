@@ -1,7 +1,6 @@
 package evidence
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
@@ -16,6 +15,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
+	"waymark/internal/strictjson"
 	"waymark/landscape"
 )
 
@@ -93,11 +93,8 @@ func (s Statement) about() string {
 
 // line returns the statement in canonical form: one line of JSON whose members are sorted.
 func (s Statement) line() (string, error) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(s)
-	return b.String(), err
+	text, err := strictjson.Encode(s)
+	return string(text), err
 }
 
 // entry signs a statement that is made now.

@@ -1,14 +1,13 @@
 package bundle
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 
 	"golang.org/x/mod/sumdb/note"
 
 	"waymark/evidence/keys"
+	"waymark/internal/strictjson"
 )
 
 // Words of the statement. Stored in bundles; never change one.
@@ -60,32 +59,9 @@ func preAuthentication(payload []byte) []byte {
 	return append(fmt.Appendf(nil, "DSSEv1 %d %s %d ", len(payloadType), payloadType, len(payload)), payload...)
 }
 
-// encode writes JSON in the one form that bundles have: members as declared, no white space, a line end.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(v)
-	return b.Bytes(), err
-}
-
-// decode reads what encode wrote, and refuses everything else.
-func decode[T any](text []byte) (v T, err error) {
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&v); err != nil {
-		return v, err
-	}
-	again, err := encode(v)
-	if err == nil && !bytes.Equal(again, text) {
-		err = errors.New("it is not in the strict form: other white space, order, names or escapes")
-	}
-	return v, err
-}
-
 // seal signs a statement.
 func seal(s Statement, by keys.Key) ([]byte, error) {
-	payload, err := encode(s)
+	payload, err := strictjson.Encode(s)
 	if err != nil {
 		return nil, err
 	}
@@ -93,12 +69,12 @@ func seal(s Statement, by keys.Key) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(envelope{payload, payloadType, []signature{{by.VKey, sig}}})
+	return strictjson.Encode(envelope{payload, payloadType, []signature{{by.VKey, sig}}})
 }
 
 // open verifies an envelope, and returns what it says and the key that signed it. Nothing of the payload is read before its signature holds.
 func open(text []byte) (s Statement, key string, err error) {
-	e, err := decode[envelope](text)
+	e, err := strictjson.Decode[envelope](text)
 	if err != nil {
 		return s, "", err
 	}
@@ -113,7 +89,7 @@ func open(text []byte) (s Statement, key string, err error) {
 	if !verifier.Verify(preAuthentication(e.Payload), e.Signatures[0].Sig) {
 		return s, "", fmt.Errorf("%s did not sign it", verifier.Name())
 	}
-	s, err = decode[Statement](e.Payload)
+	s, err = strictjson.Decode[Statement](e.Payload)
 	if err == nil && (s.Type != statementType || s.PredicateType != predicateType || len(s.Subject) == 0 || s.Subject[0].Name != manifestName) {
 		err = errors.New("it is not a statement about the manifest of a run")
 	}

@@ -14,6 +14,7 @@ import (
 	"waymark/evidence"
 	"waymark/evidence/keys"
 	"waymark/evidence/strictzip"
+	"waymark/internal/strictjson"
 	"waymark/landscape"
 	"waymark/landscape/history"
 	"waymark/payload"
@@ -257,7 +258,7 @@ func (e *export) table(ctx context.Context, to io.Writer, t *landscape.Table) er
 
 // sign adds the manifest and the statement about it.
 func (e *export) sign(ctx context.Context) error {
-	text, err := encode(e.manifest)
+	text, err := strictjson.Encode(e.manifest)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"waymark/evidence"
 	"waymark/evidence/strictzip"
+	"waymark/internal/strictjson"
 	"waymark/landscape/history"
 )
 
@@ -166,7 +167,7 @@ func (v *verification) statement() error {
 	if digest := digestOf(manifest); digest != v.signed.Subject[0].Digest.SHA256 {
 		return fmt.Errorf("%s: its SHA-256 is %s, not the %s that was signed", manifestName, digest, v.signed.Subject[0].Digest.SHA256)
 	}
-	if v.manifest, err = decode[Manifest](manifest); err == nil && v.manifest.Bundle != formVersion {
+	if v.manifest, err = strictjson.Decode[Manifest](manifest); err == nil && v.manifest.Bundle != formVersion {
 		err = fmt.Errorf("it has version %d, and this program reads version %d", v.manifest.Bundle, formVersion)
 	}
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"waymark/internal/strictjson"
 )
 
 // Event is one thing that happened in a run.
@@ -59,19 +61,11 @@ type chain struct {
 
 // add takes the next event, and returns its line.
 func (c *chain) add(e Event) ([]byte, error) {
-	line, err := encode(e)
+	text, err := strictjson.Encode(e)
+	line := bytes.TrimSuffix(text, []byte("\n"))
 	sum := sha256.Sum256(line)
 	c.next, c.prev = c.next+1, hex.EncodeToString(sum[:])
 	return line, err
-}
-
-// encode writes JSON in the one form: members in order, no white space, no more escapes than needed.
-func encode(v any) ([]byte, error) {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(v)
-	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
 }
 
 // ErrBroken says that lines are not the history that was written: one was changed, added, moved or taken away.

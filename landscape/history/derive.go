@@ -1,7 +1,6 @@
 package history
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -232,11 +231,4 @@ func (d *Derivation) after(h, than happening) bool {
 		return standsIn(than)
 	}
 	return h.at >= than.at
-}
-
-// Equal reports whether two histories are the same, byte for byte.
-func Equal(a, b []Event) bool {
-	return slices.EqualFunc(a, b, func(a, b Event) bool {
-		return a.Seq == b.Seq && a.At == b.At && a.Type == b.Type && a.Prev == b.Prev && bytes.Equal(a.Data, b.Data)
-	})
 }

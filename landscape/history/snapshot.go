@@ -1,5 +1,7 @@
 package history
 
+import "waymark/internal/strictjson"
+
 // Snapshot is what a history adds up to. Lists are sorted by name; none is nil.
 type Snapshot struct {
 	Run      Run       `json:"run"`
@@ -68,6 +70,5 @@ type Output struct {
 
 // Encode returns the snapshot as one line of JSON, with its line end: always the same for the same snapshot.
 func (s *Snapshot) Encode() ([]byte, error) {
-	text, err := encode(s)
-	return append(text, '\n'), err
+	return strictjson.Encode(s)
 }
