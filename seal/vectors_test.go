@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/seal"
+	"waymark/tests/services"
 )
 
 var write = flag.Bool("write", false, "write the files of testdata")
@@ -224,11 +225,7 @@ func TestVectors(t *testing.T) {
 
 func python(t *testing.T, path string) (string, error) {
 	t.Helper()
-	program, err := exec.LookPath("python3")
-	if err != nil && os.Getenv("CI") == "" {
-		t.Skip("no python3 here")
-	}
-	require.NoError(t, err)
+	program := services.Python(t)
 	out, err := exec.CommandContext(t.Context(), program, "../docs/seal.py", path).CombinedOutput()
 	return string(out), err
 }

@@ -80,10 +80,7 @@ func TestAStrangerInPython(t *testing.T) {
 	require.Len(t, programs, 1)
 	file := filepath.Join(t.TempDir(), "month_end.py")
 	require.NoError(t, os.WriteFile(file, []byte(programs[0]), 0o600))
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		services.Missing(t, "python3", "install python3")
-	}
+	python := services.Python(t)
 	out, err := exec.CommandContext(t.Context(), python, "-m", "py_compile", file).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	if exec.CommandContext(t.Context(), python, "-c", "import temporalio").Run() != nil {

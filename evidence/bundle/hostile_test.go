@@ -20,6 +20,7 @@ import (
 	"waymark/evidence/bundle"
 	"waymark/evidence/keys"
 	"waymark/evidence/strictzip"
+	"waymark/tests/services"
 )
 
 const chunksFile = "record/chunks.ndjson"
@@ -357,11 +358,7 @@ func TestHostileBundles(t *testing.T) {
 // python returns what docs/verify.py says of bundles: its exit code, and the last line that says whether it is verified.
 func python(t *testing.T, files [][]byte, policy string) (said []string) {
 	t.Helper()
-	program, err := exec.LookPath("python3")
-	if err != nil && os.Getenv("CI") == "" {
-		t.Skip("no python3 here")
-	}
-	require.NoError(t, err)
+	program := services.Python(t)
 	folder := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "trust.policy"), []byte(policy), 0o600))
 	for i, file := range files {

@@ -18,6 +18,7 @@ import (
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
 	"waymark/landscape/memdriver"
+	"waymark/tests/services"
 )
 
 // scene is a record of runs with a signed log.
@@ -156,11 +157,7 @@ func TestWhatCannotBeProven(t *testing.T) {
 // python returns what docs/proof.py says of proofs: its exit code, and what it printed, on one line.
 func python(t *testing.T, files [][]byte, policy string) (said []string) {
 	t.Helper()
-	program, err := exec.LookPath("python3")
-	if err != nil {
-		require.Empty(t, os.Getenv("CI"), "python3 is missing")
-		t.Skip("no python3 here")
-	}
+	program := services.Python(t)
 	folder := t.TempDir()
 	names := []string{"-B", "-c", `import sys; sys.path.insert(0, "../../docs"); import proof
 for name in sys.argv[2:]:

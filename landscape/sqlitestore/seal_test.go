@@ -3,7 +3,6 @@ package sqlitestore_test
 import (
 	"database/sql"
 	"fmt"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"waymark/payload"
 	"waymark/payload/memstore"
 	"waymark/pipeline"
+	"waymark/tests/services"
 )
 
 // sealed is a landscape without guards, whose runs have ended and are sealed.
@@ -223,11 +223,7 @@ func TestVerifyNamesWhatWasSealed(t *testing.T) {
 
 // TestStrangersComputeTheRoot lets docs/seal.py compute roots from the database.
 func TestStrangersComputeTheRoot(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err != nil && os.Getenv("CI") == "" {
-		t.Skip("no python3 here")
-	}
-	require.NoError(t, err)
+	python := services.Python(t)
 	s := newSealed(t)
 	compute := func(run string) (string, error) {
 		out, err := exec.CommandContext(t.Context(), python, "../../docs/seal.py", s.path, run).CombinedOutput()

@@ -25,3 +25,13 @@ func NodeModules(t testing.TB, name string) string {
 	}
 	return modules
 }
+
+// Python returns the program of Python 3. The test is skipped without it, and fails in CI.
+func Python(t testing.TB) string {
+	t.Helper()
+	program, err := exec.LookPath("python3")
+	if err != nil {
+		Missing(t, "python3", "install python3")
+	}
+	return program
+}
