@@ -55,11 +55,11 @@ power-payloads:
 power-files:
 	go test ./plugin/file -run '^TestPowerLoss$$|^TestInterleaved$$' -losses 3 -rounds 200
 bundle-bytes:
-	go test ./evidence/bundle -run '^TestSingleByte$$' -every 1
+	go test ./audit/evidence/bundle -run '^TestSingleByte$$' -every 1
 lost-commits:
 	go test ./landscape/pgstore -run '^TestLostCommits$$' -count=1 -lost=200
 purges:
-	go test ./retain -run '^TestPurgeBesideWriters$$/^sqlite' -count=1 -rounds 5000
+	go test ./audit/retain -run '^TestPurgeBesideWriters$$/^sqlite' -count=1 -rounds 5000
 lost-replies:
 	go test ./plugin/postgres -run '^TestCommitsWhoseReplyIsLost$$|^TestAttemptsAtOnePartAtTheSameTime$$' -count=1 -lost=200
 

@@ -12,10 +12,10 @@ import (
 	"waymark/engine/plan"
 	"waymark/internal/failpoint"
 	"waymark/landscape"
+	"waymark/landscape/seal"
 	"waymark/payload"
 	"waymark/pipeline"
 	"waymark/plugin"
-	"waymark/seal"
 )
 
 // OpenRun compiles the document, looks at the sources, makes the targets ready, and begins the run's record.

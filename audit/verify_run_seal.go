@@ -7,8 +7,8 @@ import (
 	"errors"
 
 	"waymark/landscape"
+	"waymark/landscape/seal"
 	"waymark/pipeline"
-	"waymark/seal"
 )
 
 // verifyRunSeal compares what is recorded of a run that ended with what its last seal binds.

@@ -12,7 +12,7 @@ import (
 
 	"waymark/activities/recompute"
 	"waymark/landscape"
-	"waymark/seal"
+	"waymark/landscape/seal"
 )
 
 // verifySeals computes the roots that seal the chunks from what is recorded now, and compares them with those that were recorded when the

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"waymark/audit/retain"
 	"waymark/landscape"
 	"waymark/payload"
 	"waymark/pipeline"
-	"waymark/retain"
 )
 
 // PurgeRequest says which payloads to purge: those of runs that ended longer ago than Keep says of their class.

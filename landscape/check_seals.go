@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"waymark/seal"
+	"waymark/landscape/seal"
 )
 
 // Errors of LastSeal and CheckSeals.

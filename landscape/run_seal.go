@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"slices"
 
+	"waymark/landscape/seal"
 	"waymark/pipeline"
-	"waymark/seal"
 )
 
 // RunSeal binds every record of a run that ended, as they were then. A run has one for each time that it ended or that something was recorded of it

@@ -8,7 +8,7 @@ import (
 	"math"
 	"time"
 
-	"waymark/seal"
+	"waymark/landscape/seal"
 )
 
 // Salts are keys from which the salts of sealed records follow. A run has one record of them, of no source and of chunk -1: the root of all.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"waymark/seal"
+	"waymark/landscape/seal"
 )
 
 // Table is the shape of one kind of record, as its tags say: `db:"name"` with the options

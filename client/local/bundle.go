@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 
+	"waymark/audit/evidence/bundle"
+	"waymark/audit/evidence/keys"
 	"waymark/client"
-	"waymark/evidence/bundle"
-	"waymark/evidence/keys"
 	"waymark/landscape"
 )
 

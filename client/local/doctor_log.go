@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"waymark/audit/evidence"
 	"waymark/client"
-	"waymark/evidence"
 	"waymark/internal/text"
 	"waymark/landscape"
 	"waymark/worker/storage"

@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waymark/audit/evidence"
 	"waymark/client"
-	"waymark/evidence"
 )
 
 // TestDoctor: a Home is healthy, a cluster that is not there is not, and nothing is made by looking.

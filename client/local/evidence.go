@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"waymark/audit/evidence"
 	"waymark/client"
-	"waymark/evidence"
 	"waymark/landscape"
 	"waymark/worker/storage"
 )

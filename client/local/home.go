@@ -21,8 +21,8 @@ import (
 	"sync"
 
 	"waymark/audit"
+	"waymark/audit/evidence"
 	"waymark/client"
-	"waymark/evidence"
 	"waymark/internal/memory"
 	"waymark/payload"
 	"waymark/worker"

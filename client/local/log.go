@@ -9,9 +9,9 @@ import (
 	"strings"
 	"syscall"
 
+	"waymark/audit/evidence"
+	"waymark/audit/evidence/keys"
 	"waymark/client"
-	"waymark/evidence"
-	"waymark/evidence/keys"
 	"waymark/landscape"
 	"waymark/worker/storage"
 )

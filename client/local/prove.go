@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"waymark/audit/evidence"
+	"waymark/audit/evidence/rowproof"
 	"waymark/client"
-	"waymark/evidence"
-	"waymark/evidence/rowproof"
 	"waymark/landscape"
 )
 

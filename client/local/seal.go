@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"waymark/audit/evidence"
 	"waymark/client"
-	"waymark/evidence"
 	"waymark/landscape"
 	"waymark/pipeline"
 )

@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/audit/evidence/bundle"
 	"waymark/client/local"
-	"waymark/evidence/bundle"
 )
 
 func (a *app) exportCommand() *cobra.Command {

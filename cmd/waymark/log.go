@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/audit/evidence"
 	"waymark/client/local"
-	"waymark/evidence"
 	"waymark/internal/text"
 )
 

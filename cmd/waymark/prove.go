@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/audit/evidence/rowproof"
 	"waymark/client/local"
-	"waymark/evidence/rowproof"
 )
 
 func (a *app) proveCommand() *cobra.Command {

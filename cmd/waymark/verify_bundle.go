@@ -4,8 +4,8 @@ import (
 	"os"
 	"strings"
 
-	"waymark/evidence"
-	"waymark/evidence/bundle"
+	"waymark/audit/evidence"
+	"waymark/audit/evidence/bundle"
 )
 
 // isBundle reports whether a word names a bundle and not a run.

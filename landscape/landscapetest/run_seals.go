@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/landscape"
+	"waymark/landscape/seal"
 	"waymark/pipeline"
 	"waymark/plugin"
-	"waymark/seal"
 )
 
 // RequireSealed requires that a run that has ended is sealed, and its records are those that its last seal binds.

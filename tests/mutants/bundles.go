@@ -1,42 +1,42 @@
 package main
 
-const bundleTests = "./evidence/bundle"
+const bundleTests = "./audit/evidence/bundle"
 
 // bundles is mutants of bundles of evidence: each would let somebody give away a false one.
 var bundles = []mutant{
 	{
 		name: "the signature of a bundle is not verified", never: "anybody makes a bundle in the name of a sealer",
-		file: "evidence/bundle/envelope.go", old: "\tif !verifier.Verify(", new: "\tif false && !verifier.Verify(",
+		file: "audit/evidence/bundle/envelope.go", old: "\tif !verifier.Verify(", new: "\tif false && !verifier.Verify(",
 		pkg: bundleTests, run: "^TestHostileBundles$",
 	},
 	{
 		name: "bytes of members in the zip are not compared", never: "a bundle is changed in a bit, and still verified",
-		file: "evidence/bundle/verify.go", old: "\tcase hex.EncodeToString(d.Packed[:]) != want.Packed:\n", new: "\tcase want.Packed == \"\":\n",
+		file: "audit/evidence/bundle/verify.go", old: "\tcase hex.EncodeToString(d.Packed[:]) != want.Packed:\n", new: "\tcase want.Packed == \"\":\n",
 		pkg: bundleTests, run: "^TestHostileBundles$",
 	},
 	{
 		name: "any key may sign a bundle", never: "a stranger's bundle passes for one of the log",
-		file: "evidence/bundle/verify.go", old: "proven.Admits(v.SignedBy); !ok {", new: "proven.Admits(v.SignedBy); !ok && v.SignedBy == \"\" {",
+		file: "audit/evidence/bundle/verify.go", old: "proven.Admits(v.SignedBy); !ok {", new: "proven.Admits(v.SignedBy); !ok && v.SignedBy == \"\" {",
 		pkg: bundleTests, run: "^TestExportAndVerify$",
 	},
 	{
 		name: "the trust policy is not looked at", never: "a log that somebody made up passes for the trusted one",
-		file: "evidence/proof.go", old: "if key != \"\" && key != ring.genesis.Key {", new: "if key == \"?\" {",
+		file: "audit/evidence/proof.go", old: "if key != \"\" && key != ring.genesis.Key {", new: "if key == \"?\" {",
 		pkg: bundleTests, run: "^TestExportAndVerify$",
 	},
 	{
 		name: "what was purged is not listed", never: "a bundle looks complete, and is not",
-		file: "evidence/bundle/export.go", old: "\t\t\te.gap(packName(digest), err)\n", new: "",
+		file: "audit/evidence/bundle/export.go", old: "\t\t\te.gap(packName(digest), err)\n", new: "",
 		pkg: bundleTests, run: "^TestGaps$",
 	},
 	{
 		name: "members may overlap", never: "two programs read two things from one file",
-		file: "evidence/strictzip/reader.go", old: "\t\tif m.Offset != at {\n", new: "\t\tif m.Offset > at {\n",
-		pkg: "./evidence/strictzip", run: "^TestHostileFiles$",
+		file: "audit/evidence/strictzip/reader.go", old: "\t\tif m.Offset != at {\n", new: "\t\tif m.Offset > at {\n",
+		pkg: "./audit/evidence/strictzip", run: "^TestHostileFiles$",
 	},
 	{
 		name: "salts are exported", never: "who gets a bundle opens what a later one hides",
-		file: "evidence/bundle/export.go", old: " && t.Name != (landscape.Salts{}).Table() {", new: " {",
+		file: "audit/evidence/bundle/export.go", old: " && t.Name != (landscape.Salts{}).Table() {", new: " {",
 		pkg: bundleTests, run: "^TestTablesOfARun$",
 	},
 }

@@ -4,23 +4,23 @@ package main
 var seals = []mutant{
 	{
 		name: "all salts are the same", never: "who has one row's proof guesses all others",
-		file: "seal/salt.go", old: "\treturn &s.level[s.depth].key\n", new: "\treturn &s.level[0].key\n",
-		pkg: "./seal", run: "^TestSaltsInOrderAreThoseOneByOne$",
+		file: "landscape/seal/salt.go", old: "\treturn &s.level[s.depth].key\n", new: "\treturn &s.level[0].key\n",
+		pkg: "./landscape/seal", run: "^TestSaltsInOrderAreThoseOneByOne$",
 	},
 	{
 		name: "all chunks have the same salts", never: "a salt that was shown opens a row of another chunk",
-		file: "seal/salt.go", old: "text = append(append(append(text, k[:]...), source...), 0)", new: "text, chunk = append(append(append(text, k[:]...), source...), 0), 0",
-		pkg: "./seal", run: "^TestEveryChunkHasAKeyOfItsOwn$",
+		file: "landscape/seal/salt.go", old: "text = append(append(append(text, k[:]...), source...), 0)", new: "text, chunk = append(append(append(text, k[:]...), source...), 0), 0",
+		pkg: "./landscape/seal", run: "^TestEveryChunkHasAKeyOfItsOwn$",
 	},
 	{
 		name: "a leaf has no prefix", never: "an inner node passes for a row",
-		file: "seal/tree.go", old: "append(append(buffer[:0], 0), salt[:]...)", new: "append(buffer[:0], salt[:]...)",
-		pkg: "./seal", run: "^TestRootsAreThoseOfRFC6962$",
+		file: "landscape/seal/tree.go", old: "append(append(buffer[:0], 0), salt[:]...)", new: "append(buffer[:0], salt[:]...)",
+		pkg: "./landscape/seal", run: "^TestRootsAreThoseOfRFC6962$",
 	},
 	{
 		name: "errors are not sealed", never: "why a row was refused is rewritten",
-		file: "seal/rows.go", old: "\tdst = r.appendErrors(dst, i)\n", new: "",
-		pkg: "./seal", run: "^TestEveryPartCounts$",
+		file: "landscape/seal/rows.go", old: "\tdst = r.appendErrors(dst, i)\n", new: "",
+		pkg: "./landscape/seal", run: "^TestEveryPartCounts$",
 	},
 	{
 		name: "seals are not compared", never: "the record is rewritten, and verify finds it true",
@@ -54,7 +54,7 @@ var seals = []mutant{
 	},
 	{
 		name: "a seal that is removed is not missed", never: "the record of a run is changed and sealed late, and the log's entry about the old seal means nothing",
-		file: "evidence/check.go", old: "if !c.lost[s.Run] && !c.restored(s.position) {", new: "if s.position < 0 {",
-		pkg: "./evidence", run: "^TestEntriesOfSeals$",
+		file: "audit/evidence/check.go", old: "if !c.lost[s.Run] && !c.restored(s.position) {", new: "if s.position < 0 {",
+		pkg: "./audit/evidence", run: "^TestEntriesOfSeals$",
 	},
 }

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"waymark/evidence"
+	"waymark/audit/evidence"
 	"waymark/landscape"
 	"waymark/worker/storage"
 )

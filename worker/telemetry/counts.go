@@ -10,7 +10,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"waymark/activities"
-	"waymark/evidence"
+	"waymark/audit/evidence"
 	"waymark/pipeline"
 )
 

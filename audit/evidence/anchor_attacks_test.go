@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/mod/sumdb/note"
 
-	"waymark/evidence"
-	"waymark/evidence/keys"
+	"waymark/audit/evidence"
+	"waymark/audit/evidence/keys"
 )
 
 // cutHeads leaves the lines of an anchor's list from one number on and before another.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waymark/evidence/strictzip"
+	"waymark/audit/evidence/strictzip"
 )
 
 // content of a file with these members, every second one stored.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waymark/seal"
+	"waymark/landscape/seal"
 )
 
 const runVectors = "testdata/run.json"

@@ -13,11 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"waymark/audit/retain"
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
 	"waymark/payload"
 	"waymark/pipeline"
-	"waymark/retain"
 	"waymark/tests/services"
 	"waymark/tests/storages"
 )

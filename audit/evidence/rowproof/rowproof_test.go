@@ -12,9 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waymark/evidence"
-	"waymark/evidence/keys"
-	"waymark/evidence/rowproof"
+	"waymark/audit/evidence"
+	"waymark/audit/evidence/keys"
+	"waymark/audit/evidence/rowproof"
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
 	"waymark/landscape/memdriver"
@@ -159,7 +159,7 @@ func python(t *testing.T, files [][]byte, policy string) (said []string) {
 	t.Helper()
 	program := services.Python(t)
 	folder := t.TempDir()
-	names := []string{"-B", "-c", `import sys; sys.path.insert(0, "../../docs"); import proof
+	names := []string{"-B", "-c", `import sys; sys.path.insert(0, "../../../docs"); import proof
 for name in sys.argv[2:]:
     try:
         print("0", end=" "); sys.stdout.flush()

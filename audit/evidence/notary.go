@@ -15,7 +15,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
-	"waymark/evidence/keys"
+	"waymark/audit/evidence/keys"
 	"waymark/internal/failpoint"
 	"waymark/landscape"
 )

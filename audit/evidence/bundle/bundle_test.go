@@ -13,9 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waymark/evidence"
-	"waymark/evidence/bundle"
-	"waymark/evidence/keys"
+	"waymark/audit/evidence"
+	"waymark/audit/evidence/bundle"
+	"waymark/audit/evidence/keys"
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
 	"waymark/payload"

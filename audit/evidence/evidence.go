@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/mod/sumdb/note"
 
-	"waymark/evidence/keys"
+	"waymark/audit/evidence/keys"
 	"waymark/landscape"
 )
 

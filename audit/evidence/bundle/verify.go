@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"waymark/evidence"
-	"waymark/evidence/strictzip"
+	"waymark/audit/evidence"
+	"waymark/audit/evidence/strictzip"
 	"waymark/internal/strictjson"
 	"waymark/landscape/history"
 )

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
-	"waymark/evidence"
-	"waymark/evidence/keys"
+	"waymark/audit/evidence"
+	"waymark/audit/evidence/keys"
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
 	"waymark/landscape/sqlitestore"

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/mod/sumdb/tlog"
 
-	"waymark/seal"
+	"waymark/landscape/seal"
 )
 
 // TestRootsAreThoseOfRFC6962 holds roots against the tree of another program.

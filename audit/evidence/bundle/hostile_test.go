@@ -16,10 +16,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waymark/evidence"
-	"waymark/evidence/bundle"
-	"waymark/evidence/keys"
-	"waymark/evidence/strictzip"
+	"waymark/audit/evidence"
+	"waymark/audit/evidence/bundle"
+	"waymark/audit/evidence/keys"
+	"waymark/audit/evidence/strictzip"
 	"waymark/tests/services"
 )
 
@@ -374,7 +374,7 @@ for path in sorted(glob.glob(sys.argv[2] + "/*.zip")):
         code = verify.verify(path, sys.argv[2] + "/trust.policy")
     print(code, next(line for line in out.getvalue().splitlines() if "verified" in line))
 `
-	docs, err := filepath.Abs("../../docs")
+	docs, err := filepath.Abs("../../../docs")
 	require.NoError(t, err)
 	command := exec.CommandContext(t.Context(), program, "-B", "-c", each, docs, folder)
 	command.Stderr = os.Stderr

@@ -11,9 +11,9 @@ import (
 
 	_ "embed"
 
-	"waymark/evidence"
-	"waymark/evidence/keys"
-	"waymark/evidence/strictzip"
+	"waymark/audit/evidence"
+	"waymark/audit/evidence/keys"
+	"waymark/audit/evidence/strictzip"
 	"waymark/internal/strictjson"
 	"waymark/landscape"
 	"waymark/landscape/history"

@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waymark/seal"
+	"waymark/landscape/seal"
 	"waymark/tests/services"
 )
 
@@ -226,7 +226,7 @@ func TestVectors(t *testing.T) {
 func python(t *testing.T, path string) (string, error) {
 	t.Helper()
 	program := services.Python(t)
-	out, err := exec.CommandContext(t.Context(), program, "../docs/seal.py", path).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), program, "../../docs/seal.py", path).CombinedOutput()
 	return string(out), err
 }
 

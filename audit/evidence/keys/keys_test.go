@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/mod/sumdb/note"
 
-	"waymark/evidence/keys"
+	"waymark/audit/evidence/keys"
 )
 
 func TestLoad(t *testing.T) {

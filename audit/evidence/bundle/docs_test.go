@@ -13,14 +13,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waymark/evidence/bundle"
-	"waymark/evidence/strictzip"
+	"waymark/audit/evidence/bundle"
+	"waymark/audit/evidence/strictzip"
 )
 
 // page is the description for those who write a reader.
 func page(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/bundle.md")
+	text, err := os.ReadFile("../../../docs/bundle.md")
 	require.NoError(t, err)
 	return string(text)
 }
@@ -113,7 +113,7 @@ func TestPageHasTheChecks(t *testing.T) {
 		want = append(want, []string{fmt.Sprintf("`%s`", c.Name), c.Proves, c.Not})
 	}
 	require.Equal(t, want, cells(t, "check"))
-	program, err := os.ReadFile("../../docs/verify.py")
+	program, err := os.ReadFile("../../../docs/verify.py")
 	require.NoError(t, err)
 	require.LessOrEqual(t, bytes.Count(program, []byte("\n")), 640, "it should fit in an auditor's hand")
 }

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
-	"waymark/evidence"
-	"waymark/seal"
+	"waymark/audit/evidence"
+	"waymark/landscape/seal"
 )
 
 // Report is what a proof proves.

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
-	"waymark/evidence"
-	"waymark/evidence/keys"
+	"waymark/audit/evidence"
+	"waymark/audit/evidence/keys"
 )
 
 // TestAttacks are what the owner of the landscape may do to it; the layer that must notice is named.

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"slices"
 
-	"waymark/evidence"
+	"waymark/audit/evidence"
 	"waymark/landscape"
-	"waymark/seal"
+	"waymark/landscape/seal"
 )
 
 // Make proves what is recorded of one row of a source or barrier. The error wraps landscape.ErrUnsealed if the run, or the chunk with the row, has

@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/mod/sumdb/note"
 
-	"waymark/evidence/keys"
+	"waymark/audit/evidence/keys"
 	"waymark/internal/strictjson"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waymark/evidence"
+	"waymark/audit/evidence"
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
 	"waymark/landscape/sqlitestore"

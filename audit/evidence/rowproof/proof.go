@@ -7,9 +7,9 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
-	"waymark/evidence"
+	"waymark/audit/evidence"
 	"waymark/internal/strictjson"
-	"waymark/seal"
+	"waymark/landscape/seal"
 )
 
 // Proof is what a file with a proof says.
