@@ -63,16 +63,21 @@ func (a *Auditor) findKey(ctx context.Context, run landscape.Run, source string,
 	if err != nil {
 		return Token{}, err
 	}
+	candidates, err := a.candidates(ctx, run.ID, source, wanted)
+	if err != nil {
+		return Token{}, err
+	}
+	return a.only(ctx, run.ID, node, candidates, wanted)
+}
+
+// candidates returns the rows of a source whose business key may have these values, by the prefixes of their hashes.
+func (a *Auditor) candidates(ctx context.Context, run, source string, wanted map[string]row.Value) ([]int64, error) {
 	hashes := map[string][4]byte{}
 	for field, value := range wanted {
 		sum := sha256.Sum256(row.AppendValue(nil, value))
 		hashes[field] = [4]byte(sum[:4])
 	}
-	candidates, err := a.log.KeyCandidates(ctx, run.ID, source, hashes)
-	if err != nil {
-		return Token{}, err
-	}
-	return a.only(ctx, run.ID, node, candidates, wanted)
+	return a.log.KeyCandidates(ctx, run, source, hashes)
 }
 
 // typedKey reads the key's texts as the declared fields of the source's business key.

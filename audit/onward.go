@@ -40,21 +40,28 @@ const mostOnward = 1000
 
 // onward fills in what came of the token beyond barriers, if one took it, or what came of it in its pass, and let something out.
 func (i *explaining) onward(ctx context.Context, limit int) error {
-	f := &following{
-		explaining: i, limit: cmp.Or(limit, mostOnward), seen: map[landscape.Token]bool{i.asked: true}, cameOf: map[landscape.Token]landscape.Token{},
+	f, beyond, err := i.followed(ctx, cmp.Or(limit, mostOnward))
+	if beyond {
+		i.explanation.Onward = f.found
+	}
+	return err
+}
+
+// followed follows the token, and reports whether something came of it beyond a barrier, or was not looked at.
+func (i *explaining) followed(ctx context.Context, limit int) (f *following, beyond bool, err error) {
+	f = &following{
+		explaining: i, limit: limit, seen: map[landscape.Token]bool{i.asked: true}, cameOf: map[landscape.Token]landscape.Token{},
 		counts: map[Count]int{}, found: &Onward{Lines: []Line{}}, places: map[string]*places{},
 	}
 	for level := []landscape.Token{i.asked}; len(level) > 0; {
 		next, err := f.follow(ctx, level)
 		if err != nil {
-			return err
+			return f, beyond, err
 		}
-		if len(next) > 0 || f.found.Left > 0 {
-			i.explanation.Onward = f.found
-		}
+		beyond = beyond || len(next) > 0 || f.found.Left > 0
 		level = next
 	}
-	return nil
+	return f, beyond, nil
 }
 
 // following is what onward does.
@@ -66,6 +73,8 @@ type following struct {
 	counts map[Count]int                       // Tokens left out → index of found.Ends
 	found  *Onward
 	places map[string]*places // by sink
+
+	derived []Derived // rows that barriers made of what was followed
 
 	view *view // of the chunk that was looked at last
 	held []intake
@@ -189,15 +198,18 @@ func (f *following) let(ctx context.Context) ([]landscape.Token, error) {
 		went := map[landscape.Token]bool{}
 		for _, child := range children {
 			row := landscape.Token{Source: in.node, Lane: f.root(in.node), Row: child.Row}
-			parents := in.batches[child.Batch]
+			parents, of := in.batches[child.Batch], int64(1)
 			if child.Token != nil {
 				parents = []landscape.Token{*child.Token}
+			} else if of, err = f.rowsOf(ctx, in.node, child.Batch); err != nil {
+				return nil, err
 			}
 			for _, parent := range parents {
 				went[parent] = true
 			}
 			if !f.seen[row] {
 				f.seen[row], f.cameOf[row] = true, parents[0]
+				f.derived = append(f.derived, Derived{f.id(row), of})
 				level = append(level, row)
 			}
 		}
@@ -206,6 +218,12 @@ func (f *following) let(ctx context.Context) ([]landscape.Token, error) {
 		}
 	}
 	return level, nil
+}
+
+// rowsOf returns how many tokens a batch has.
+func (f *following) rowsOf(ctx context.Context, node string, batch int64) (int64, error) {
+	fired, _, err := f.fired(ctx, node, batch)
+	return fired.Rows, err
 }
 
 // countLost counts the tokens that a barrier took and for which nothing came out.

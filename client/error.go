@@ -72,6 +72,7 @@ const (
 	StartAnew         Cure = "start_anew"          // start a run of another file of the document
 	ResumeOther       Cure = "resume_other"        // resume the run that the error is about
 	ListHolds         Cure = "list_holds"          // choose one of the holds
+	DeclareKey        Cure = "declare_key"         // declare a key of the source in the document
 	CancelAgain       Cure = "cancel_again"        // when the cause is removed, cancel the run permanently once more
 	Diagnose          Cure = "diagnose"            // look for the cause
 	FindWorkers       Cure = "find_workers"        // find out whether workers listen

@@ -71,6 +71,7 @@ var hints = map[client.Cure]string{
 	client.Resume:           "; resume it: waymark resume %s",
 	client.ResumeOther:      ": waymark resume %s",
 	client.ListHolds:        "; `waymark hold list` lists them",
+	client.DeclareKey:       ": declare it in the document, `key: [FIELD]`; runs that begin after that record it",
 	client.CancelAgain:      "; when the cause is cured, waymark cancel %s --final removes it",
 	client.OtherID:          "; choose another --run-id: waymark status %s",
 	client.StartAnew:        ": name one to start over with: waymark run FILE",
