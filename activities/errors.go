@@ -35,6 +35,7 @@ const (
 	TypeStateDiverged = "StateDiverged"   // workflow history and record contradict each other
 	TypeSuperseded    = "RunSuperseded"   // the run was resumed after this attempt began
 	TypeNotResumable  = "RunNotResumable" // a run that is complete, or was ended permanently
+	TypeSealBroken    = "SealBroken"      // the records of the run are not those that its last seal binds
 	TypeSourceChanged = "SourceChanged"   // a source is no longer what it was when the run began
 	TypeNotRetryable  = "NotRetryable"    // records of the parent cannot be retried
 	TypeElsewhere     = "RunElsewhere"    // the run's files are not those that this worker sees
@@ -136,6 +137,7 @@ func finalKind(err error) string {
 		imbalance *landscape.ImbalanceError
 		full      *barrier.FullError
 		ended     *landscape.NotResumableError
+		unsealed  *landscape.UnsealableError
 		part      *engine.UnfinishedError
 		exists    *ExistsError
 		invalid   *recompute.InvalidError
@@ -171,6 +173,8 @@ func finalKind(err error) string {
 		return TypeStateDiverged
 	case errors.As(err, &ended), errors.As(err, &older):
 		return TypeNotResumable
+	case errors.As(err, &unsealed):
+		return TypeSealBroken
 	case errors.Is(err, landscape.ErrSuperseded), errors.Is(err, landscape.ErrEnded), errors.Is(err, landscape.ErrCalledOff):
 		return TypeSuperseded
 	case errors.Is(err, landscape.ErrQueueFull):

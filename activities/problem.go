@@ -53,6 +53,7 @@ var problemKinds = map[string][2]string{
 	TypeStateDiverged: {"The workflow's history and the record contradict each other", "waymark resume RUN continues from the record"},
 	TypeSuperseded:    {"The run was resumed by another execution", "none: the other one continues"},
 	TypeNotResumable:  {"The run cannot be resumed", "the detail says why"},
+	TypeSealBroken:    {"The run's records are not those that were sealed when it ended", "waymark verify RUN names them"},
 	TypeSourceChanged: {"A source is not what it was when the run began", "put back what was there, or waymark resume RUN --fork"},
 	TypeNotRetryable:  {"The refused rows cannot be retried", "the detail says which can"},
 	TypeElsewhere:     {"The run's files are not those that the worker sees", "start a worker that sees them"},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"maps"
 
 	"waymark/landscape"
 	"waymark/landscape/seal"
@@ -24,12 +25,14 @@ func (v *verification) verifyRunSeal(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	last := len(seals) - 1
 	switch {
-	case v.run.Status == pipeline.Running:
+	case v.run.Status == pipeline.Running && (last < 0 || seals[last].Epoch < v.run.Epoch):
 		v.skipped(CheckedSeals, v.run.ID, "the run is running: it is sealed when it ends")
 		return nil
-	case len(seals) == 0:
-		v.skipped(CheckedSeals, v.run.ID, "the run has ended, and nothing sealed its records: waymark seal %s", v.run.ID)
+	case last < 0:
+		v.skipped(CheckedSeals, v.run.ID, "the run has ended, and no seal of it is recorded: if it ended since schema version 28, somebody may have removed it; "+
+			"waymark log check compares, and waymark seal %s seals the run now", v.run.ID)
 		return nil
 	}
 	for i, s := range seals {
@@ -38,21 +41,20 @@ func (v *verification) verifyRunSeal(ctx context.Context) error {
 			break
 		}
 	}
-	return v.compareSeal(ctx, key, seals[len(seals)-1])
+	return v.compareSeal(ctx, key, seals[last])
 }
 
 // compareSeal compares what is recorded with a seal, unless the run was resumed or sealed again meanwhile.
 func (v *verification) compareSeal(ctx context.Context, key seal.Key, sealed landscape.RunSeal) error {
-	c := &sealedRecords{seal: sealed, key: key, tree: seal.NewRunTree(key, sealed.Seq)}
-	counts, err := sealed.Records()
-	if err != nil || len(sealed.Marks) != landscape.MarkBytes*int(sealed.Leaves) {
-		v.add(SealBroken, "run_seals", "the seal %d makes no sense: its tables or marks were changed", sealed.Seq)
-		return nil //nolint:nilerr // it is a problem of the record
-	}
-	leaves := map[string][]landscape.RunLeaf{}
-	err = v.log.RunLeaves(ctx, v.run.ID, func(leaf landscape.RunLeaf) bool {
+	c := &sealedRecords{seal: sealed, key: key, leaves: map[string][]landscape.RunLeaf{}, counts: map[string]int64{}}
+	tree := seal.NewRunTree(key, sealed.Seq)
+	err := v.log.RunLeaves(ctx, v.run.ID, func(leaf landscape.RunLeaf) bool {
+		hash := tree.Add(leaf.Line)
+		c.marks = append(c.marks, hash[:landscape.MarkBytes]...)
 		leaf.Line = bytes.Clone(leaf.Line)
-		leaves[leaf.Table] = append(leaves[leaf.Table], leaf)
+		c.leaves[leaf.Table] = append(c.leaves[leaf.Table], leaf)
+		c.counts[leaf.Table]++
+		c.records++
 		return true
 	})
 	if err != nil {
@@ -61,8 +63,10 @@ func (v *verification) compareSeal(ctx context.Context, key seal.Key, sealed lan
 	if changed, err := v.sealedAgain(ctx, sealed); changed || err != nil {
 		return err
 	}
-	for _, t := range landscape.Tables() {
-		c.align(t.Name, leaves[t.Name], counts[t.Name])
+	if root := tree.Root(); bytes.Equal(root[:], sealed.Root) {
+		c.compareSelf(v)
+	} else {
+		c.nameRecords(v)
 	}
 	c.conclude(v)
 	return nil
@@ -84,11 +88,59 @@ func (v *verification) sealedAgain(ctx context.Context, last landscape.RunSeal) 
 
 // sealedRecords holds the records of a run against a seal.
 type sealedRecords struct {
-	seal  landscape.RunSeal
-	key   seal.Key
-	tree  *seal.RunTree // of the records that are where the seal has one
-	next  int64         // leaf of the seal
-	wrong []Problem
+	seal    landscape.RunSeal
+	key     seal.Key
+	leaves  map[string][]landscape.RunLeaf // by table
+	counts  map[string]int64               // of them
+	records int64
+	marks   []byte // that a seal of them has
+	next    int64  // leaf of the seal
+	wrong   []Problem
+}
+
+// compareSelf compares, where the records have the root, what else the seal says of them: if that differs it is the seal that was changed.
+func (c *sealedRecords) compareSelf(v *verification) {
+	tables, err := c.seal.Records()
+	for _, column := range []struct {
+		name string
+		same bool
+	}{
+		{"epoch", c.seal.Epoch == v.run.Epoch},
+		{"leaves", c.seal.Leaves == c.records},
+		{"tables", err == nil && maps.Equal(tables, c.counts)},
+		{"marks", bytes.Equal(c.seal.Marks, c.marks)},
+	} {
+		if !column.same {
+			v.add(SealBroken, "run_seals", "the records have the root of the seal %d, and %s of the seal is not that of the records: the seal was changed, not they", c.seal.Seq, column.name)
+		}
+	}
+}
+
+// nameRecords names, where the records do not have the root, those that differ, as far as the marks of the seal tell.
+func (c *sealedRecords) nameRecords(v *verification) {
+	if v.run.Status == pipeline.Running {
+		v.add(SealBroken, "runs", "the run is running in epoch %d, and the seal %d says that it ended in it", v.run.Epoch, c.seal.Seq)
+	}
+	tables, err := c.seal.Records()
+	if err != nil || len(c.seal.Marks) != landscape.MarkBytes*int(c.seal.Leaves) {
+		v.add(SealBroken, "run_seals", "the records do not have the root %s of the seal %d, and its tables or marks, which tell which differ, make no sense",
+			hex.EncodeToString(c.seal.Root), c.seal.Seq)
+		return
+	}
+	for _, t := range landscape.Tables() {
+		c.align(t.Name, c.leaves[t.Name], tables[t.Name])
+	}
+	for i, problem := range c.wrong {
+		if i == maxNamed {
+			v.add(SealBroken, v.run.ID, "%s more are not as they were sealed", plural(int64(len(c.wrong)-maxNamed), "record"))
+			break
+		}
+		v.addProblem(problem)
+	}
+	if c.wrong == nil {
+		v.add(SealBroken, "run_seals", "the records do not have the root %s of the seal %d, and none of them differs: the seal or the salts were changed",
+			hex.EncodeToString(c.seal.Root), c.seal.Seq)
+	}
 }
 
 // align compares the records of one table with the next leaves of the seal, of which it has so many.
@@ -98,7 +150,8 @@ func (c *sealedRecords) align(table string, leaves []landscape.RunLeaf, sealed i
 		surplus := int64(len(leaves)) - (end - c.next)
 		switch {
 		case len(leaves) > 0 && c.next < end && c.fits(leaves[0]):
-			leaves = c.take(leaves)
+			leaves = leaves[1:]
+			c.next++
 		case surplus < 0:
 			c.problem(table, "a record that was sealed is gone, "+before(leaves))
 			c.next++
@@ -107,16 +160,10 @@ func (c *sealedRecords) align(table string, leaves []landscape.RunLeaf, sealed i
 			leaves = leaves[1:]
 		default:
 			c.problem(table, leaves[0].Key+" is not as it was sealed")
-			leaves = c.take(leaves)
+			leaves = leaves[1:]
+			c.next++
 		}
 	}
-}
-
-// take adds the first record to the tree, in the place of the next leaf.
-func (c *sealedRecords) take(leaves []landscape.RunLeaf) []landscape.RunLeaf {
-	c.tree.Add(leaves[0].Line)
-	c.next++
-	return leaves[1:]
 }
 
 // fits reports whether a record has the mark of the next leaf.
@@ -136,21 +183,8 @@ func (c *sealedRecords) problem(table, detail string) {
 	c.wrong = append(c.wrong, Problem{SealBroken, table, detail})
 }
 
-// conclude reports what differs. The marks only say where; what counts is the root.
+// conclude notes what was compared.
 func (c *sealedRecords) conclude(v *verification) {
-	root := c.tree.Root()
-	same := bytes.Equal(root[:], c.seal.Root) && c.next == c.seal.Leaves && c.seal.Epoch == v.run.Epoch
-	for i, problem := range c.wrong {
-		if i == maxNamed {
-			v.add(SealBroken, v.run.ID, "%s more are not as they were sealed", plural(int64(len(c.wrong)-maxNamed), "record"))
-			break
-		}
-		v.addProblem(problem)
-	}
-	if !same && c.wrong == nil {
-		v.add(SealBroken, "run_seals", "the records do not have the root %s of the seal %d, and none of them differs: the seal or the salts were changed",
-			hex.EncodeToString(c.seal.Root), c.seal.Seq)
-	}
 	detail := "the run's root over %s, computed from what is recorded"
 	if c.seal.Late {
 		detail += "; the seal is late: it proves only that nothing changed since"

@@ -34,17 +34,21 @@ func (r *Report) WriteText(w io.Writer) error {
 	return err
 }
 
-// verdict says everything only if everything was compared that can be.
+// verdict says everything only if everything was compared that can be. A late seal says nothing of the time before it.
 func (r *Report) verdict() string {
+	late := ""
+	if r.Sealed != nil && r.Sealed.Late {
+		late = "; the run was sealed late"
+	}
 	switch {
 	case r.More:
 		return fmt.Sprintf("at least %d problems; the first are shown", len(r.Problems))
 	case len(r.Problems) > 0:
 		return plural(int64(len(r.Problems)), "problem")
 	case len(r.NotChecked) > 0:
-		return "everything that was compared is true; not everything was"
+		return "everything that was compared is true; not everything was" + late
 	default:
-		return "everything that can be computed again is true"
+		return "everything that can be computed again is true" + late
 	}
 }
 

@@ -188,6 +188,7 @@ var refusals = map[string]refusal{
 	activities.TypePlanChanged:   {Conflict, DependencyChanged, ""},
 	activities.TypeSourceChanged: {Conflict, DependencyChanged, ""},
 	activities.TypeNotResumable:  {Conflict, NotResumable, ""},
+	activities.TypeSealBroken:    {Damaged, SealBroken, ""},
 	activities.TypeStateDiverged: {Conflict, StateDiverged, ""},
 	activities.TypeElsewhere:     {Conflict, RunElsewhere, ""},
 	activities.TypeNotRetryable:  {Conflict, NotRetryable, ""},

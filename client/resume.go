@@ -104,12 +104,29 @@ func conflict(code Code, err error) error {
 	return &Error{Kind: Conflict, Code: code, Message: err.Error(), Err: err}
 }
 
+// Unsealable makes an *Error of one that says why a run cannot be sealed: of kind Damaged if its records are not those that its last seal binds, else
+// of kind Conflict. It returns any other error as it is.
+func Unsealable(err error) error {
+	refused, ok := errors.AsType[*landscape.UnsealableError](err)
+	if !ok {
+		return err
+	}
+	kind, code := Conflict, RunNotSealed
+	if refused.Broken {
+		kind, code = Damaged, SealBroken
+	}
+	return &Error{Kind: kind, Code: code, Message: err.Error(), Run: refused.Run, Err: err}
+}
+
 // resume resumes a run with the session. Until its workflow has resumed it, nothing is written for it. It returns nil for a run that is
 // complete by now.
 func (s *Session) resume(ctx context.Context, id string, r ResumeRequest) (*Execution, error) {
 	run, err := s.stopped(ctx, id)
 	if Complete(run.Status) {
 		return nil, nil
+	}
+	if err == nil {
+		err = Unsealable(s.Log.Intact(ctx, id))
 	}
 	if err == nil && !r.Recorded && s.sees(run) {
 		err = sameDocument(run)

@@ -75,6 +75,9 @@ type UnsealableError struct {
 
 // Error names the run and the reason.
 func (e *UnsealableError) Error() string {
+	if e.Broken {
+		return fmt.Sprintf("run %s: %s", e.Run, e.Why)
+	}
 	return fmt.Sprintf("run %s cannot be sealed: %s", e.Run, e.Why)
 }
 
@@ -103,21 +106,21 @@ func unlessUnsealable(err error) error {
 // bind adds a seal to a transaction, and the entry about it; none if the run has one of this epoch already that binds all. What does not fit that
 // is not sealed again: else nobody would find it. The error is an *UnsealableError if the run cannot be sealed.
 func (l *Log) bind(ctx context.Context, tx *Tx, head RunHead, with RunSeal) error {
+	last, err := lastOf[RunSeal](ctx, l, head.ID)
+	if err != nil {
+		return err
+	}
 	s, err := l.sealingOf(ctx, head.ID)
 	if err == nil && s == nil {
 		err = &UnsealableError{Run: head.ID, Why: "an earlier release began it, without salts"}
 	}
 	if err != nil {
-		return unsealable(head.ID, err)
-	}
-	last, err := lastOf[RunSeal](ctx, l, head.ID)
-	if err != nil {
-		return err
+		return unsealable(head, last, err)
 	}
 	with.Run, with.Epoch = head.ID, head.Epoch
 	b := newBinding(s.key, with, last)
 	if err := l.runRecords(ctx, head.ID, *tx, b.add); err != nil {
-		return unsealable(head.ID, err)
+		return unsealable(head, last, err)
 	}
 	if b.last != nil {
 		if err := l.fits(ctx, b); err != nil || !b.changed {
@@ -127,29 +130,68 @@ func (l *Log) bind(ctx context.Context, tx *Tx, head RunHead, with RunSeal) erro
 	return l.addSeal(tx, head, b.seal())
 }
 
-// unsealable says of records that make no sense that they cannot be sealed.
-func unsealable(run string, err error) error {
-	if errors.Is(err, ErrIncomplete) {
-		return &UnsealableError{Run: run, Why: err.Error()}
+// unsealable says of records that make no sense, or have no salts, that they cannot be sealed: if they were sealed in this epoch, they were changed since.
+func unsealable(head RunHead, last *RunSeal, err error) error {
+	known := errors.As(err, new(*UnsealableError))
+	switch {
+	case !known && !errors.Is(err, ErrIncomplete):
+		return err
+	case endedIn(head, last):
+		return changedSince(*last)
+	case known:
+		return err
 	}
-	return err
+	return &UnsealableError{Run: head.ID, Why: err.Error()}
 }
 
-// fits requires that the records before the transaction are those that the last seal binds, unless there is another one by now.
+// endedIn reports whether a run has ended in the epoch in which it is, as its last seal says.
+func endedIn(head RunHead, last *RunSeal) bool { return last != nil && last.Epoch >= head.Epoch }
+
+// changedSince is the error of a run whose records are not those of its last seal.
+func changedSince(last RunSeal) *UnsealableError {
+	why := fmt.Sprintf("its records are not those that its seal %d binds: waymark verify %s names them", last.Seq, last.Run)
+	return &UnsealableError{Run: last.Run, Broken: true, Why: why}
+}
+
+// Intact requires that the records of a run are those that its last seal binds, if the run was not resumed since: while it was stopped, nobody
+// changed them. It writes nothing. The error is an *UnsealableError that is Broken if they are not. A run without such a seal is intact.
+func (l *Log) Intact(ctx context.Context, run string) error {
+	return settle("", func() error {
+		head, err := get[RunHead](ctx, l, run)
+		if err != nil {
+			return err
+		}
+		return l.intact(ctx, head)
+	})
+}
+
+// intact is Intact of the run with this record. The error wraps ErrStale if something was recorded of it meanwhile.
+func (l *Log) intact(ctx context.Context, head RunHead) error {
+	last, err := lastOf[RunSeal](ctx, l, head.ID)
+	if err != nil || !endedIn(head, last) {
+		return err
+	}
+	return l.bind(ctx, new(Tx), head, RunSeal{})
+}
+
+// fits requires that the records before the transaction are those that the last seal binds, unless there is another one by now, or the run was resumed.
 func (l *Log) fits(ctx context.Context, b *binding) error {
 	root := b.before.Root()
 	if bytes.Equal(root[:], b.last.Root) {
 		return nil
 	}
 	last, err := lastOf[RunSeal](ctx, l, b.last.Run)
-	if err == nil && last.Seq != b.last.Seq {
+	if err != nil {
+		return err
+	}
+	now, err := get[runEnd](ctx, l, b.last.Run)
+	if err == nil && (last == nil || last.Seq != b.last.Seq || now.Epoch != b.new.Epoch) {
 		err = fmt.Errorf("run %s: %w", b.last.Run, ErrStale)
 	}
 	if err != nil {
 		return err
 	}
-	why := fmt.Sprintf("its records are not those that its seal %d binds: waymark verify %s names them", last.Seq, last.Run)
-	return &UnsealableError{Run: last.Run, Broken: true, Why: why}
+	return changedSince(*last)
 }
 
 // addSeal adds a seal and the entry about it to a transaction.
@@ -167,7 +209,7 @@ func (l *Log) addSeal(tx *Tx, head RunHead, s *NewSeal) error {
 
 // SealRun seals a run that has ended, and has no seal since then, as it is recorded now. The seal says that it is late: it proves only that nothing
 // changed since. Of a run that is sealed the result is its last seal. A run that is running, has no salts, or whose records are not those that its
-// last seal binds, is refused with an *UnsealableError.
+// last seal binds, is refused with an *UnsealableError; so is one that is running in an epoch in which it ended, as its last seal says.
 func (l *Log) SealRun(ctx context.Context, run string) (sealed RunSeal, added bool, err error) {
 	err = settle("run_seals", func() error {
 		head, err := get[RunHead](ctx, l, run)
@@ -175,6 +217,9 @@ func (l *Log) SealRun(ctx context.Context, run string) (sealed RunSeal, added bo
 			return err
 		}
 		if head.Status == pipeline.Running {
+			if err := l.intact(ctx, head); err != nil {
+				return err
+			}
 			return &UnsealableError{Run: run, Why: "it is running: it is sealed when it ends"}
 		}
 		tx := Tx{Guard: &Guard{Run: run, Epoch: head.Epoch}}
@@ -227,7 +272,7 @@ func newBinding(key seal.Key, s RunSeal, last *RunSeal) *binding {
 	b := &binding{tables: map[string]int64{}}
 	if last != nil {
 		s.Seq = last.Seq + 1
-		if last.Epoch == s.Epoch {
+		if last.Epoch >= s.Epoch {
 			b.last, b.before = last, seal.NewRunTree(key, last.Seq)
 		}
 	}

@@ -103,7 +103,8 @@ func (r *Reader) blocked(ctx context.Context, run string) (string, error) {
 //
 // Repeating it with the same claim changes nothing, whatever became of the run in that epoch. The error wraps ErrSuperseded if
 // another claim has the epoch, or a later one has begun; it is what Resumable says of a run that cannot be resumed, and a
-// *DivergedError if the recorded run is more than one epoch behind. A run whose places are taken cannot be resumed.
+// *DivergedError if the recorded run is more than one epoch behind. A run whose places are taken cannot be resumed. It is an *UnsealableError if the
+// run was sealed when it ended, and its records are not those any more: else its next seal would bind what somebody changed.
 func (l *Log) TakeUp(ctx context.Context, r Resumption, by ...Execution) error {
 	err := settle("resumptions", func() error { return l.takeUp(ctx, r, by) })
 	if err != nil {
@@ -125,6 +126,9 @@ func (l *Log) takeUp(ctx context.Context, r Resumption, by []Execution) error {
 		return &DivergedError{Table: old.Table(), Key: r.Run, Column: "epoch"}
 	}
 	if err := l.resumable(ctx, old); err != nil {
+		return err
+	}
+	if err := l.intact(ctx, old); err != nil {
 		return err
 	}
 	tx, err := l.readmit(ctx, old)

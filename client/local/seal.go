@@ -31,15 +31,8 @@ func (h *Home) Seal(ctx context.Context, run string) (RunSeal, error) {
 		return RunSeal{}, err
 	}
 	sealed, added, err := log.SealRun(ctx, run)
-	if refused := (*landscape.UnsealableError)(nil); errors.As(err, &refused) {
-		kind, code := client.Conflict, client.RunNotSealed
-		if refused.Broken {
-			kind, code = client.Damaged, client.SealBroken
-		}
-		return RunSeal{}, &client.Error{Kind: kind, Code: code, Message: err.Error(), Run: run, Err: err}
-	}
 	if err != nil {
-		return RunSeal{}, client.UnlessStopped(ctx, err)
+		return RunSeal{}, client.UnlessStopped(ctx, client.Unsealable(err))
 	}
 	return h.runSeal(ctx, sealed, added)
 }

@@ -52,6 +52,7 @@ func runSeals(t *testing.T, d landscape.Driver) {
 	t.Run("what comes while it ends", func(t *testing.T) { sealedMeanwhile(t, d) })
 	t.Run("of writers that nobody waits for", func(t *testing.T) { sealedRace(t, d) })
 	t.Run("late", func(t *testing.T) { sealedLate(t, d) })
+	t.Run("what is changed while the run is stopped", func(t *testing.T) { changedStopped(t, d) })
 	t.Run("a seal counts records", func(t *testing.T) { sealCounts(t, d) })
 }
 
@@ -246,6 +247,39 @@ func sealedLate(t *testing.T, d landscape.Driver) {
 	require.NotContains(t, unsealed(), "saltless", "nobody can seal it")
 	_, _, err = log.SealRun(ctx, "nobody")
 	require.ErrorIs(t, err, landscape.ErrNotFound)
+}
+
+// requireBroken requires that an error says that the records of a run are not those that were sealed.
+func requireBroken(t *testing.T, err error) {
+	t.Helper()
+	var refused *landscape.UnsealableError
+	require.ErrorAs(t, err, &refused)
+	require.True(t, refused.Broken, "%v", err)
+}
+
+// changedStopped changes records of runs that stopped: they are not resumed, and nothing is stored.
+func changedStopped(t *testing.T, d landscape.Driver) {
+	ctx := t.Context()
+	log := begun(t, d, Scene{Run: "changed"})
+	require.NoError(t, log.Intact(ctx, "changed"), "it is running")
+	require.NoError(t, log.StopRun(ctx, "changed", pipeline.Failed, "broken"))
+	require.NoError(t, log.RecordAction(ctx, "changed", "v", "ann", ""))
+	require.NoError(t, log.Intact(ctx, "changed"))
+	require.NoError(t, insert(t, d, landscape.RunEvent{Run: "changed", Seq: 1, Event: "made up", At: 1}))
+	before := snapshot(t, d)
+	requireBroken(t, log.Intact(ctx, "changed"))
+	requireBroken(t, log.TakeUp(ctx, takeUp("changed", 1)))
+	require.Equal(t, before, snapshot(t, d))
+	require.ErrorIs(t, log.Intact(ctx, "nobody"), landscape.ErrNotFound)
+
+	log = begun(t, d, Scene{Run: "unsealed"})
+	require.NoError(t, endUnsealed(ctx, d, "unsealed"))
+	require.NoError(t, insert(t, d, landscape.RunEvent{Run: "unsealed", Seq: 1, Event: "made up", At: 1}))
+	require.NoError(t, log.TakeUp(ctx, takeUp("unsealed", 1)), "there is nothing to compare it with")
+	require.NoError(t, log.StopRun(ctx, "unsealed", pipeline.Failed, "broken"))
+	require.NoError(t, log.TakeUp(ctx, takeUp("unsealed", 2)))
+	require.NoError(t, insert(t, d, landscape.RunEvent{Run: "unsealed", Seq: 2, Event: "made up", At: 1}))
+	require.NoError(t, log.TakeUp(ctx, takeUp("unsealed", 3)), "its last seal is of an earlier epoch: it is running")
 }
 
 // endUnsealed ends a run as a process does that cannot seal it.

@@ -169,6 +169,7 @@ func resolving(t *testing.T, d landscape.Driver) {
 	}
 	effect := func(i int64) landscape.Effect { return stored[landscape.Effect](t, d, s.Run, "review", Source, i)[0] }
 
+	worker := log.InEpoch(s.Run, 0)
 	t.Run("the run waits for it", func(t *testing.T) {
 		require.NoError(t, log.StopRun(ctx, s.Run, pipeline.Blocked, "5 effects"))
 		refused := &landscape.NotResumableError{}
@@ -197,10 +198,10 @@ func resolving(t *testing.T, d landscape.Driver) {
 		said, err := log.ResolvedNotApplied(ctx, keys[2], 2)
 		require.NoError(t, err)
 		require.True(t, said)
-		e, err := log.BeginEffect(ctx, keys[2], landscape.Placement{Ordinal: 2, Offset: 200}, "w")
+		e, err := worker.BeginEffect(ctx, keys[2], landscape.Placement{Ordinal: 2, Offset: 200}, "w")
 		require.NoError(t, err)
 		require.EqualValues(t, 2, e.Fence)
-		e, err = log.BeginEffect(ctx, keys[2], landscape.Placement{Ordinal: 2, Offset: 200}, "w")
+		e, err = worker.BeginEffect(ctx, keys[2], landscape.Placement{Ordinal: 2, Offset: 200}, "w")
 		require.NoError(t, err)
 		said, err = log.ResolvedNotApplied(ctx, keys[2], e.Fence)
 		require.NoError(t, err)
@@ -216,7 +217,7 @@ func resolving(t *testing.T, d landscape.Driver) {
 		require.Equal(t, before, snapshot(t, d))
 	})
 	t.Run("blocked again by the attempt that was resolved", func(t *testing.T) {
-		require.NoError(t, log.ReconcileEffect(ctx, attempt(keys[5], 1, "zombie"), plugin.Unknown))
+		require.NoError(t, worker.ReconcileEffect(ctx, attempt(keys[5], 1, "zombie"), plugin.Unknown))
 		require.NoError(t, log.Resolve(ctx, keys[5], true, "bob", "now it is there"))
 		require.Equal(t, landscape.Finalized, effect(5).State)
 		said, err := log.ResolvedNotApplied(ctx, keys[5], 2)

@@ -221,6 +221,31 @@ func TestVerifyNamesWhatWasSealed(t *testing.T) {
 	}
 }
 
+// TestAnEndIsNotTakenBack lets a run that ended be running again in the epoch of its end. Whatever follows, it does not fit its seal, and gets no other.
+func TestAnEndIsNotTakenBack(t *testing.T) {
+	s, ctx := newSealed(t), t.Context()
+	run, err := s.Run(ctx, "r2")
+	require.NoError(t, err)
+	require.NoError(t, s.Intact(ctx, "r2"))
+	_, err = s.db.Exec(`update runs set status = 'running', finished_us = null where run_id = 'r2'`)
+	require.NoError(t, err)
+	refused := func() {
+		_, _, sealed := s.SealRun(ctx, "r2")
+		resumed := s.TakeUp(ctx, landscape.Resumption{Run: "r2", Epoch: run.Epoch + 1, Claim: "c"})
+		for _, err := range []error{sealed, resumed, s.Intact(ctx, "r2")} {
+			var broken *landscape.UnsealableError
+			require.ErrorAs(t, err, &broken)
+			require.True(t, broken.Broken, "%v", err)
+		}
+		seals, err := s.RunSeals(ctx, "r2")
+		require.NoError(t, err)
+		require.Len(t, seals, int(run.Epoch)+1)
+	}
+	refused()
+	require.NoError(t, s.StopRun(ctx, "r2", pipeline.Interrupted, "the process ended"))
+	refused()
+}
+
 // TestStrangersComputeTheRoot lets docs/seal.py compute roots from the database.
 func TestStrangersComputeTheRoot(t *testing.T) {
 	python := services.Python(t)
