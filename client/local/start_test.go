@@ -65,16 +65,18 @@ func requireOne(t *testing.T, begin func(context.Context) (*client.Execution, er
 	}
 	close(now)
 	var one *client.Execution
+	var refused error
 	for range times {
 		b := <-all
 		if b.err != nil {
 			requireKind(t, b.err, client.Busy, client.Conflict)
+			refused = errors.Join(refused, b.err)
 			continue
 		}
 		require.Nil(t, one, "two execute it")
 		one = b.execution
 	}
-	require.NotNil(t, one)
+	require.NotNil(t, one, "nobody executes it: %v", refused)
 	return one
 }
 
