@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"waymark/pipeline"
 )
 
 // LogEntry is an entry of the landscape's log: a signed note. Package evidence says what is in one.
@@ -136,19 +138,26 @@ func (r *Reader) RunHeads(ctx context.Context, yield func(RunHead) bool) error {
 	return each(ctx, r.from, nil, yield)
 }
 
-// Beginning is what is recorded of how a run began.
+// Beginning is what is recorded of how a run began, and of where it stands.
 type Beginning struct {
-	Run            string `db:"run_id,key"`
-	Pipeline       string `db:"pipeline"`
-	Document       string `db:"document"`
-	DocumentSHA256 string `db:"document_sha256"`
-	Actor          string `db:"actor"`
-	Trigger        string `db:"trigger"`
-	Started        Micros `db:"started_us"`
+	Run            string             `db:"run_id,key"`
+	Pipeline       string             `db:"pipeline"`
+	Document       string             `db:"document"`
+	DocumentSHA256 string             `db:"document_sha256"`
+	Actor          string             `db:"actor"`
+	Trigger        string             `db:"trigger"`
+	Started        Micros             `db:"started_us"`
+	Epoch          int64              `db:"epoch"`
+	Status         pipeline.RunStatus `db:"status"`
 }
 
 // Table returns runs.
 func (Beginning) Table() string { return Run{}.Table() }
+
+// Reopened reports whether the run is recorded as one that did not end yet in an epoch in which it did, or as it was before that epoch.
+func (b Beginning) Reopened(ended int64) bool {
+	return b.Epoch < ended || b.Epoch == ended && b.Status == pipeline.Running
+}
 
 // RunIDs calls yield with the id of every run, in order, until it returns false. yield must not use the reader.
 func (r *Reader) RunIDs(ctx context.Context, yield func(string) bool) error {

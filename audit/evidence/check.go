@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -78,6 +79,7 @@ type checker struct {
 	wrong   map[int64]string // entries that do not count, until they are refused
 	began   map[string]Statement
 	sealed  map[string]sealedEntry // by what they are about
+	ended   map[string]sealedEntry // the newest of each run
 	gaps    []Statement            // restorations
 	lost    map[string]bool
 	leaves  []tlog.Hash
@@ -96,7 +98,7 @@ func Check(ctx context.Context, log *landscape.Reader, key string, anchors []str
 	}
 	c := &checker{
 		log: log, ring: newKeyring(), tree: &tree{ctx: ctx, log: log, new: map[int64]tlog.Hash{}},
-		wrong: map[int64]string{}, began: map[string]Statement{}, sealed: map[string]sealedEntry{}, lost: map[string]bool{},
+		wrong: map[int64]string{}, began: map[string]Statement{}, sealed: map[string]sealedEntry{}, ended: map[string]sealedEntry{}, lost: map[string]bool{},
 		heads: map[int64]bool{},
 	}
 	for _, anchor := range anchors {
@@ -261,7 +263,7 @@ func (c *checker) runs(ctx context.Context) error {
 			unknown = append(unknown, run.Run)
 			return true
 		}
-		if wrong := s.differs(run); wrong != "" {
+		if wrong := cmp.Or(s.differs(run), c.ended[run.Run].reopened(run)); wrong != "" {
 			c.problem("run "+run.Run, "%s", wrong)
 		} else {
 			c.Runs++
@@ -309,8 +311,26 @@ func (s Statement) differs(run landscape.Beginning) string {
 	return ""
 }
 
+// reopened says that a run is recorded as it was before it ended, as the newest entry about its seals says; empty if it is not, or there is no entry.
+func (s sealedEntry) reopened(run landscape.Beginning) string {
+	if s.Type == "" || !run.Reopened(s.Epoch) {
+		return ""
+	}
+	return fmt.Sprintf("is recorded as %s in epoch %d, and its entry %d says that it ended in epoch %d: somebody took its end back", run.Status, run.Epoch, s.position, s.Epoch)
+}
+
+// newestSeals finds the newest entry about the seals of each run. What a restored backup did not have of a run is no reason to miss it.
+func (c *checker) newestSeals() {
+	for _, s := range c.sealed {
+		if newest, ok := c.ended[s.Run]; !c.restored(s.position) && (!ok || newest.position < s.position) {
+			c.ended[s.Run] = s
+		}
+	}
+}
+
 // seals compares the seals of runs with the entries about them.
 func (c *checker) seals(ctx context.Context) error {
+	c.newestSeals()
 	err := landscape.Each(ctx, c.log, func(kept landscape.RunSeal) bool {
 		said := sealed(kept)
 		s, ok := c.sealed[said.about()]

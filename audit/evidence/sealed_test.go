@@ -49,6 +49,10 @@ func TestEntriesOfSeals(t *testing.T) {
 		"its root is changed":   {seal, "run r2: is recorded with another seal 0 than its entry says"},
 		"it was late":           {strings.Replace(strings.Replace(seal, "zeroblob(32)", "root", 1), " late,", " 1,", 1), "run r2: is recorded with another seal 0 than its entry says"},
 		"it is of another time": {`update run_seals set at_us = at_us + 1 where run_id = 'r2'`, "run r2: is recorded with the seal 0 made at "},
+		"its run is running again": {
+			`update runs set status = 'running', finished_us = null where run_id = 'r2'`,
+			"run r2: is recorded as running in epoch 0, and its entry 5 says that it ended in epoch 0: somebody took its end back",
+		},
 		"another one is added": {
 			`insert into run_seals select run_id, 1, epoch, zeroblob(32), leaves, late, tables, marks, at_us + 1 from run_seals where run_id = 'r2'`,
 			"run r2: has a seal 1 without an entry: a process without a key made it, or it was made up",
@@ -63,6 +67,22 @@ func TestEntriesOfSeals(t *testing.T) {
 			require.Len(t, p.check().Problems, 1)
 		})
 	}
+}
+
+// TestARunThatIsResumedMayRun, and nobody takes it back to the end before.
+func TestARunThatIsResumedMayRun(t *testing.T) {
+	p := newPlace(t)
+	p.ends("r1")
+	require.NoError(t, p.open(func(e *evidence.Evidence) {
+		require.NoError(t, e.Log.TakeUp(t.Context(), landscape.Resumption{Run: "r1", Epoch: 1, Claim: "c"}))
+	}))
+	require.Empty(t, p.problems())
+	require.NoError(t, p.open(func(e *evidence.Evidence) {
+		require.NoError(t, e.Log.StopRun(t.Context(), "r1", pipeline.Failed, "broken"))
+	}))
+	require.Empty(t, p.problems())
+	p.attack(`update runs set epoch = 0`)
+	require.Equal(t, "run r1: is recorded as failed in epoch 0, and its entry 4 says that it ended in epoch 1: somebody took its end back", p.problems())
 }
 
 // TestASealThatABackupDoesNotHave is no problem, once somebody said that the backup was restored. The run is sealed again, with another entry.

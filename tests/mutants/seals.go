@@ -57,4 +57,19 @@ var seals = []mutant{
 		file: "audit/evidence/check.go", old: "if !c.lost[s.Run] && !c.restored(s.position) {", new: "if s.position < 0 {",
 		pkg: "./audit/evidence", run: "^TestEntriesOfSeals$",
 	},
+	{
+		name: "a run that was changed while it was stopped is resumed", never: "the next seal of a run binds what somebody changed between two epochs",
+		file: "landscape/run_takeup.go", old: "err := l.intact(ctx, old); err != nil {", new: "err := l.intact(ctx, old); err != nil && l == nil {",
+		pkg: "./landscape/memdriver", run: "^TestDriver$/^RunSeals$",
+	},
+	{
+		name: "marks count before the root", never: "who changes the marks of a seal makes true records look changed",
+		file: "audit/verify_run_seal.go", old: "root := tree.Root(); bytes.Equal(root[:], sealed.Root) {", new: "root := tree.Root(); bytes.Equal(root[:], sealed.Root) && bytes.Equal(c.marks, sealed.Marks) {",
+		pkg: "./cmd/waymark", run: "^TestScripts$/^seal$",
+	},
+	{
+		name: "an end that is taken back is not missed", never: "a run that ended runs again in the same epoch, with other records, and the log does not tell",
+		file: "landscape/log_entry.go", old: "b.Epoch == ended && b.Status == pipeline.Running", new: "b.Epoch == ended && b.Status == \"\"",
+		pkg: "./audit/evidence", run: "^TestEntriesOfSeals$",
+	},
 }
