@@ -51,6 +51,7 @@ var allowed = map[string][]string{
 	"landscape/history":          {"internal/strictjson", "landscape", "pipeline/row"},
 	"audit/evidence":             {"audit/evidence/keys", "internal/failpoint", "internal/strictjson", "landscape"},
 	"audit/evidence/keys":        {},
+	"audit/interop":              {"landscape", "plugin/parquet"},
 	"audit/evidence/bundle":      {"audit/evidence", "audit/evidence/keys", "audit/evidence/strictzip", "internal/strictjson", "landscape", "landscape/history", "payload", "pipeline"},
 	"audit/evidence/rowproof":    {"audit/evidence", "internal/strictjson", "landscape", "landscape/seal"},
 	"audit/evidence/strictzip":   {},
@@ -74,11 +75,11 @@ var allowed = map[string][]string{
 	"audit":                      {"landscape/seal", "activities/recompute", "activities/resumepoint", "engine", "engine/barrier", "engine/firsts", "landscape", "landscape/sweep", "payload", "engine/plan", "pipeline/expr", "plugin", "pipeline", "pipeline/row"},
 	"client":                     {"activities", "activities/bundle", "activities/recompute", "audit", "engine/plan", "internal/failpoint", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "landscape/admit", "landscape/history", "payload", "pipeline", "pipeline/calendar", "plugin", "plugin/file", "audit/retain", "worker", "workflows", "workflows/recovery", "workflows/slots"},
 	"client/local": {
-		"activities", "activities/recompute", "pipeline", "audit", "client", "audit/evidence", "audit/evidence/bundle", "audit/evidence/keys", "audit/evidence/rowproof", "internal/memory", "internal/sqlitefile", "internal/temporal/attributes", "internal/temporal/cluster", "internal/temporal/embedded", "internal/temporal/webui", "internal/text",
+		"activities", "activities/recompute", "pipeline", "audit", "client", "audit/evidence", "audit/evidence/bundle", "audit/evidence/keys", "audit/evidence/rowproof", "audit/interop", "internal/memory", "internal/sqlitefile", "internal/temporal/attributes", "internal/temporal/cluster", "internal/temporal/embedded", "internal/temporal/webui", "internal/text",
 		"internal/version", "worker/daemon", "landscape", "landscape/pgstore", "landscape/sqlitestore", "payload", "worker", "worker/storage", "workflows",
 	},
 	"cmd/waymark": {
-		"activities", "audit", "client", "client/local", "engine/plan", "audit/evidence", "audit/evidence/bundle", "audit/evidence/rowproof", "internal/memory", "internal/program", "internal/settings", "internal/text", "internal/version",
+		"activities", "audit", "client", "client/local", "engine/plan", "audit/evidence", "audit/evidence/bundle", "audit/evidence/rowproof", "audit/interop", "internal/memory", "internal/program", "internal/settings", "internal/text", "internal/version",
 		"landscape", "landscape/history", "payload", "pipeline", "pipeline/calendar", "plugin", "worker", "worker/daemon", "worker/storage", "workflows",
 	},
 	"tests/crash/lab/cmd": {"internal/program", "tests/crash/lab"},

@@ -35,7 +35,11 @@ func (h *Home) Export(ctx context.Context, word string, to io.Writer, payloads b
 	case errors.Is(err, landscape.ErrSealBroken):
 		err = sealBroken(run.ID, err)
 	case errors.Is(err, bundle.ErrRunning):
-		err = &client.Error{Kind: client.Conflict, Code: client.NotExportable, Message: err.Error() + ": its record is not whole yet", Err: err}
+		err = notExportable(err)
 	}
 	return manifest, err
+}
+
+func notExportable(err error) error {
+	return &client.Error{Kind: client.Conflict, Code: client.NotExportable, Message: err.Error() + ": its record is not whole yet", Err: err}
 }

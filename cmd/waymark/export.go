@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,34 +18,50 @@ import (
 	"waymark/client/local"
 )
 
+// exportFlags are what the user says about an export.
+type exportFlags struct {
+	as       string
+	to       string
+	payloads string
+	all      bool
+}
+
+// The forms in which runs are exported.
+const (
+	asBundle  = "bundle"
+	asParquet = "parquet"
+)
+
+var exportForms = []string{asBundle, asParquet}
+
 func (a *app) exportCommand() *cobra.Command {
-	var file string
-	payloads := string(bundle.NoPayloads)
+	f := exportFlags{as: asBundle, payloads: string(bundle.NoPayloads)}
 	cmd := &cobra.Command{
-		Use:   "export RUN -o FILE.zip",
-		Short: "Write what is recorded of a run into one signed file that others can verify on their own",
-		Long: `Writes an evidence bundle: every record of the run, its log entry with the proof, the payloads that --payloads names, and a manifest that
-a sealer's key signs. The manifest lists what could not be included, such as a purged payload, with the reason. The same run gives the same bytes
-as long as record, log and payloads are the same. Recipients verify the bundle with waymark verify FILE.zip, or with docs/verify.py. docs/bundle.md
-describes it.
+		Use:   "export {RUN | --all} -o FILE",
+		Short: "Write what is recorded of a run for others: signed evidence, or files that their tools read",
+		Long: `Writes what is recorded of a run in the form that --as names. docs/export.md describes the forms.
+
+bundle: one signed zip file that others can verify on their own. It has every record of the run, its log entry with the proof, the payloads that
+--payloads names, and a manifest that a sealer's key signs. The manifest lists what could not be included, such as a purged payload, with the reason.
+The same run gives the same bytes as long as record, log and payloads are the same. Recipients verify the bundle with waymark verify FILE.zip, or
+with docs/verify.py. docs/bundle.md describes it.
+
+parquet: a new folder with a Parquet file for each table and view of docs/landscape.md, for DuckDB, pandas, Spark and others; with --all, of all runs,
+also of those that have not ended.
 
 ` + runArgument,
-		Args:              exactlyOne("run"),
+		Args:              runOrAll(&f.all),
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			kinds := []bundle.Payloads{bundle.NoPayloads, bundle.SourcePayloads, bundle.AllPayloads}
-			switch {
-			case file == "":
-				return wrongUsef("say where the bundle goes: -o FILE.zip")
-			case !slices.Contains(kinds, bundle.Payloads(payloads)):
-				return wrongUsef("--payloads %q: write one of none, source, all", payloads)
-			}
-			if err := checkBundleFile(file); err != nil {
+			if err := f.check(); err != nil {
 				return err
 			}
 			return a.existing(cmd.Context(), func(home *local.Home) error {
-				made, err := writeBundle(file, func(w io.Writer) (*bundle.Manifest, error) {
-					return home.Export(cmd.Context(), args[0], w, bundle.Payloads(payloads))
+				if f.as == asParquet {
+					return a.exportParquet(cmd.Context(), home, slices.Concat(args, []string{""})[0], f.to)
+				}
+				made, err := writeBundle(f.to, func(w io.Writer) (*bundle.Manifest, error) {
+					return home.Export(cmd.Context(), args[0], w, bundle.Payloads(f.payloads))
 				})
 				if err != nil {
 					return err
@@ -53,9 +70,40 @@ describes it.
 			})
 		},
 	}
-	cmd.Flags().StringVarP(&file, "output", "o", "", "`file` to write; an existing one is replaced")
-	cmd.Flags().StringVar(&payloads, "payloads", payloads, "which payloads go into it: `none` (their hashes alone), source (records as they were read, tables of lookups) or all (also what barriers gave)")
+	cmd.Flags().StringVarP(&f.to, "output", "o", "", "`file` to write, which replaces an existing one; with --as parquet a folder that does not exist")
+	cmd.Flags().StringVar(&f.as, "as", f.as, "in which `form`: "+strings.Join(exportForms, ", "))
+	cmd.Flags().StringVar(&f.payloads, "payloads", f.payloads, "which payloads go into a bundle: `none` (their hashes alone), source (records as they were read, tables of lookups) or all (also what barriers gave)")
+	cmd.Flags().BoolVar(&f.all, "all", false, "with --as parquet: export all runs, and what belongs to no run")
 	return cmd
+}
+
+// runOrAll takes one run, or none with --all.
+func runOrAll(all *bool) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if *all {
+			return noArgs(cmd, args)
+		}
+		return exactlyOne("run")(cmd, args)
+	}
+}
+
+func (f *exportFlags) check() error {
+	kinds := []bundle.Payloads{bundle.NoPayloads, bundle.SourcePayloads, bundle.AllPayloads}
+	switch {
+	case !slices.Contains(exportForms, f.as):
+		return wrongUsef("--as %q: write one of %s", f.as, strings.Join(exportForms, ", "))
+	case f.to == "":
+		return wrongUsef("say where the export goes: -o FILE (for a bundle FILE.zip, for parquet a new folder)")
+	case f.all && f.as != asParquet:
+		return wrongUsef("--all is for --as parquet: say which run")
+	case f.payloads != string(bundle.NoPayloads) && f.as != asBundle:
+		return wrongUsef("--payloads is for --as bundle: leave it out")
+	case !slices.Contains(kinds, bundle.Payloads(f.payloads)):
+		return wrongUsef("--payloads %q: write one of none, source, all", f.payloads)
+	case f.as == asParquet:
+		return checkNewFolder(f.to)
+	}
+	return checkBundleFile(f.to)
 }
 
 // exported is a bundle that was written.
@@ -80,8 +128,13 @@ func checkBundleFile(path string) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return wrongUsef("-o %s is a folder: name a file in it, such as %s", path, filepath.Join(path, "run.zip"))
 	}
+	return checkParent(path)
+}
+
+// checkParent refuses a path that is in no folder.
+func checkParent(path string) error {
 	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
-		return wrongUsef("-o %s: %s is no folder: make it, or name another file", path, filepath.Dir(path))
+		return wrongUsef("-o %s: %s is no folder: make it, or name another place", path, filepath.Dir(path))
 	}
 	return nil
 }
