@@ -13,6 +13,7 @@ import (
 type Relation struct {
 	Name    string
 	Columns []RelationColumn // the first ones order the rows
+	ByRow   bool             // it is a view of rows of origins: the first columns are run_id, source and row
 }
 
 // RelationColumn is a column of a Relation. Each may be NULL.
@@ -33,23 +34,20 @@ const (
 
 // OfRun reports whether each row belongs to a run.
 func (r Relation) OfRun() bool {
-	return slices.ContainsFunc(r.Columns, func(c RelationColumn) bool { return c.Name == runColumn })
+	return slices.ContainsFunc(r.Columns, func(c RelationColumn) bool { return c.Name == "run_id" })
 }
 
-const runColumn = "run_id"
-
-// Select returns the statement that reads a relation for a RelationReader, and its arguments. parameter is how the database writes the first one.
-func (r Relation) Select(parameter, run string) (query string, args []any) {
+// Select returns the statement that reads what of a relation conditions select, in order.
+func (r Relation) Select(conditions string) string {
 	names, places := make([]string, len(r.Columns)), make([]string, len(r.Columns))
 	for i, c := range r.Columns {
 		names[i], places[i] = c.Name, strconv.Itoa(i+1)
 	}
-	query = "select " + strings.Join(names, ", ") + " from " + r.Name
-	if run != "" {
-		query += " where " + runColumn + " = " + parameter
-		args = append(args, run)
+	query := "select " + strings.Join(names, ", ") + " from " + r.Name
+	if conditions != "" {
+		query += " where " + conditions
 	}
-	return query + " order by " + strings.Join(places, ", "), args
+	return query + " order by " + strings.Join(places, ", ")
 }
 
 // ErrNoViews says that a driver has no views.
@@ -105,12 +103,12 @@ func columnType(kind reflect.Type) ColumnType {
 
 // views are the views that both databases have. docs/landscape.md says what they mean.
 var views = []Relation{
-	view("batch_members", "run_id, node, batch int, ordinal int, token_id, source, row int, lane int, chunk int, fold int"),
+	view("batch_members", "run_id, source, row int, lane int, node, batch int, ordinal int, token_id, chunk int, fold int"),
 	view("batch_rows", "run_id, node, row int, token_id, batch int, parent_token_id, chunk int, fold int"),
 	view("batch_totals", "run_id, node, batch int, trigger, path, rows int, opened_us int, fired_us int, out_rows int, fold int, of int"),
 	view("chunk_node_counts", `run_id, source, chunk int, seq int, node, kind, in_rows int, out_rows int, dropped_rows int, diverted_rows int,
 		created_rows int, consumed_rows int, held_rows int`),
-	view("coalesce_events", `run_id, node, source, row int, lane int, fork_group_id, merged_token_id, policy, merge_strategy, quorum int, timeout_ms int,
+	view("coalesce_events", `run_id, source, row int, lane int, node, fork_group_id, merged_token_id, policy, merge_strategy, quorum int, timeout_ms int,
 		branches_expected, branches_arrived, branches_lost, branches_not_needed, arrival_order, wait_ms int, fired_by, collisions, field_origins, result,
 		code, merged_hash, batch_id`),
 	view("current_versions", `environment, pipeline, version int, action, actor, why, at_us int, bundle_sha256, document_sha256, message, git_commit,
@@ -151,7 +149,7 @@ var views = []Relation{
 // view describes a view by its columns: "name", "name int" or "name bytes".
 func view(name, columns string) Relation {
 	types := map[string]ColumnType{"": TextColumn, "int": IntColumn, "bytes": BytesColumn}
-	r := Relation{Name: name}
+	r := Relation{Name: name, ByRow: strings.HasPrefix(columns, "run_id, source, row int,")}
 	for column := range strings.SplitSeq(columns, ",") {
 		column, kind, _ := strings.Cut(strings.TrimSpace(column), " ")
 		r.Columns = append(r.Columns, RelationColumn{column, types[kind]})

@@ -11,8 +11,11 @@ var _ landscape.RelationReader = (*Store)(nil)
 
 // ReadRelation does what landscape.RelationReader says.
 func (s *Store) ReadRelation(ctx context.Context, r landscape.Relation, run string, yield func(values []any) bool) error {
-	query, args := r.Select("$1", run)
-	rows, err := s.pool.Query(ctx, query, args...)
+	conditions, args := "", []any(nil)
+	if run != "" {
+		conditions, args = "run_id = $1", []any{encodeAny(run)}
+	}
+	rows, err := s.pool.Query(ctx, r.Select(conditions), args...)
 	if err != nil {
 		return explain(s.place, fmt.Errorf("read %s: %w", r.Name, err))
 	}

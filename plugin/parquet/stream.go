@@ -9,7 +9,7 @@ import (
 
 // A Stream writes one Parquet file row by row, in bounded memory. Every column may be null. The same rows give the same bytes.
 type Stream struct {
-	w     *parquet.Writer
+	w     *parquet.GenericWriter[any]
 	row   parquet.Row
 	rows  int // of the row group
 	bytes int // of its texts and bytes
@@ -47,7 +47,7 @@ func NewStream(w io.Writer, columns []StreamColumn) *Stream {
 		CreatedBy: createdBy, PageBufferSize: pageBytes, DictionaryMaxBytes: dictionaryBytes,
 		DataPageVersion: pageVersion, Compression: &parquet.Zstd,
 	}
-	return &Stream{w: parquet.NewWriter(w, parquet.NewSchema("schema", root), config), row: make(parquet.Row, len(columns))}
+	return &Stream{w: parquet.NewGenericWriter[any](w, parquet.NewSchema("schema", root), config), row: make(parquet.Row, len(columns))}
 }
 
 func (k StreamKind) node() parquet.Node {
