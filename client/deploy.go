@@ -226,7 +226,7 @@ func (s *Session) versionDocument(ctx context.Context, environment, word string,
 	}
 	found, err := s.Log.Startable(ctx, environment, name, version)
 	if err != nil {
-		return nil, registryError(environment, name, err)
+		return nil, startError(environment, name, err)
 	}
 	doc := &Document{Params: params, version: found.Version, environment: environment}
 	if doc.values, err = s.Log.LastEnvironment(ctx, environment); err != nil {

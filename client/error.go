@@ -39,6 +39,7 @@ type Cure string
 const (
 	ListRuns          Cure = "list_runs"           // choose one of the recorded runs
 	ListPipelines     Cure = "list_pipelines"      // choose one of the deployed pipelines, or of its versions
+	DeployOrServe     Cure = "deploy_or_serve"     // deploy a document of this name, or serve the folder that has it
 	RestorePipeline   Cure = "restore_pipeline"    // restore the retired pipeline
 	DeployAnyway      Cure = "deploy_anyway"       // say why it is to be deployed nevertheless
 	DeployUnready     Cure = "deploy_unready"      // remove the causes, or say why it is to be deployed nevertheless

@@ -18,7 +18,7 @@ type Outcome struct {
 	Run    landscape.Run        // as recorded; without a status if the run is not recorded
 	Status *Status              // its figures, without links and advice; nil if Err is about a run that is not recorded, or not this execution's
 	Took   time.Duration        // of this execution; of a run that was joined: of the run
-	Start  landscape.StartState // of a run that is not recorded, as its process ended: accepted or waiting; else empty
+	Start  landscape.StartState // of a run that is not recorded: what became of its request; as its process ended, also accepted or waiting; else empty
 	Err    *Error               // why this execution has no recorded end; nil if it has one, whatever that is
 }
 
@@ -36,9 +36,7 @@ func (e *Execution) Outcome(ctx context.Context, end *Ending) (*Outcome, error) 
 	}
 	if !recorded {
 		o.Err = e.neverBegan(end)
-		if end.Gone {
-			o.Start, err = e.openStart(ctx)
-		}
+		o.Start, err = e.startState(ctx, end.Gone)
 		return o, err
 	}
 	o.Run = run
@@ -90,10 +88,11 @@ func (e *Execution) neverBegan(end *Ending) *Error {
 	return failure
 }
 
-// openStart is the state of the start of a run that did not begin; empty if it is decided, or nobody recorded it.
-func (e *Execution) openStart(ctx context.Context) (landscape.StartState, error) {
+// startState is what became of the request of a run that did not begin. It is empty if nobody recorded it, and if it is undecided, unless open says
+// that this counts as well.
+func (e *Execution) startState(ctx context.Context, open bool) (landscape.StartState, error) {
 	start, err := e.session.Log.LastStart(ctx, e.Run)
-	if errors.Is(err, landscape.ErrNotFound) || err == nil && start.Decided != 0 {
+	if errors.Is(err, landscape.ErrNotFound) || err == nil && (start.State == landscape.StartBegun || start.Decided == 0 && !open) {
 		return "", nil
 	}
 	return start.State, err

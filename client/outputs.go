@@ -72,7 +72,7 @@ func (c *Client) Outputs(ctx context.Context, target string, limit int) (outputs
 	}
 	if records == nil {
 		if outputs.Writing == "" {
-			err = &Error{Kind: NotFound, Code: OutputNotFound, Message: fmt.Sprintf("no run wrote to %s: name the target as waymark status shows it", target)}
+			err = &Error{Kind: NotFound, Code: OutputNotFound, Message: fmt.Sprintf("no run wrote to %s: name the target as waymark status shows it", lookedFor(target))}
 		}
 		return outputs, err
 	}
@@ -95,6 +95,15 @@ func (c *Client) Outputs(ctx context.Context, target string, limit int) (outputs
 	}
 	outputs.State, outputs.Run, outputs.Detail = OutputChanged, "", astray
 	return outputs, nil
+}
+
+// lookedFor says of a target that is no absolute path and no URL where it was looked for.
+func lookedFor(target string) string {
+	folder, err := filepath.Abs(".")
+	if err != nil || isURL(target) || filepath.IsAbs(target) {
+		return target
+	}
+	return fmt.Sprintf("a file or folder %s in %s, nor to a table of that name", target, folder)
 }
 
 // ledTo returns the target of the output that a sink's latest leads to, if target is such a name, and else target itself. astray says why the name

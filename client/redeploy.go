@@ -170,6 +170,16 @@ func environmentNamed(name string) (string, error) {
 	return name, nil
 }
 
+// startError is registryError for a start in this process, which knows no documents of a folder by their names, as workers do.
+func startError(environment, name string, err error) error {
+	_, known := errors.AsType[*landscape.VersionError](err)
+	err = registryError(environment, name, err)
+	if said, ok := errors.AsType[*Error](err); ok && said.Code == PipelineNotFound && !known {
+		said.Cure = DeployOrServe
+	}
+	return err
+}
+
 // registryError says why something cannot be done with a pipeline that is deployed in an environment.
 func registryError(environment, name string, err error) error {
 	unknown, known := errors.AsType[*landscape.VersionError](err)

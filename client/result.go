@@ -10,7 +10,7 @@ type Result struct {
 	Type        string                `json:"type"` // always run_result
 	Run         string                `json:"run"`
 	Pipeline    string                `json:"pipeline"`
-	Status      pipeline.RunStatus    `json:"status"`
+	Status      pipeline.RunStatus    `json:"status"` // of a run that did not begin: what became of its request, such as refused
 	Rows        int64                 `json:"rows_read"`
 	Quarantined int64                 `json:"rows_quarantined"`
 	Refused     int64                 `json:"rows_refused"` // the quarantined ones, and those that a sink got or that were discarded
@@ -20,6 +20,7 @@ type Result struct {
 	Sinks       map[string]SinkResult `json:"sinks"`            // by name; not nil
 	Error       string                `json:"error,omitempty"`  // why the run is not complete
 	Code        Code                  `json:"code,omitempty"`   // of the error, if this execution has no recorded end
+	Cure        Cure                  `json:"cure,omitempty"`   // of that error, if there is one
 	Reason      string                `json:"reason,omitempty"` // of a run that is skipped or superseded: it did not begin, and that is no error
 }
 
@@ -44,7 +45,7 @@ func (e *Execution) Result(end *Ending, o *Outcome) *Result {
 	case o.Err != nil && o.Err.Code == RunSkipped:
 		result.Status, result.Reason = end.Result.Status, end.Result.Reason
 	case o.Err != nil:
-		result.Status, result.Error, result.Code = pipeline.Failed, o.Err.Message, o.Err.Code
+		result.Status, result.Error, result.Code, result.Cure = pipeline.Failed, o.Err.Message, o.Err.Code, o.Err.Cure
 		if o.Start != "" {
 			result.Status = pipeline.RunStatus(o.Start)
 		}

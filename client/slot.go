@@ -42,9 +42,7 @@ func (d *Document) about(of SlotOf) error {
 	switch {
 	case of.For == "" && !of.Next.IsZero():
 		return d.aboutNext(of)
-	case of.For == "" && of.Schedule != "":
-		return &Error{Kind: Invalid, Code: InvalidRequest, Cure: NameSlot, Message: fmt.Sprintf("which slot of %s is the run about? Name it as well", of.Schedule)}
-	case of.For == "":
+	case of.For == "" && of.Schedule == "":
 		return nil
 	}
 	table, err := d.timetable()
@@ -54,6 +52,9 @@ func (d *Document) about(of SlotOf) error {
 	schedule, err := table.Schedule(of.Schedule)
 	if err != nil {
 		return &Error{Kind: Invalid, Code: InvalidRequest, Cure: NameSchedule, Message: fmt.Sprintf("%s %v", d.File, err)}
+	}
+	if of.For == "" {
+		return &Error{Kind: Invalid, Code: InvalidRequest, Cure: NameSlot, Message: fmt.Sprintf("which slot of %s is the run about? Name it as well", of.Schedule)}
 	}
 	slot, err := schedule.Value.Named(of.For)
 	if err != nil {

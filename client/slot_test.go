@@ -60,7 +60,8 @@ func TestOpenForRefuses(t *testing.T) {
 		`has no schedule named "nihgtly" (did you mean "nightly"?)`:    {For: "2026-11-21", Schedule: "nihgtly"},
 		"the one that covers it is 2026-W47":                           {For: "2026-11-21", Schedule: "weekly"},
 		"which slot of weekly is the run about?":                       {Schedule: "weekly"},
-		`has no schedule named "x"`:                                    {Schedule: "x", Next: time.Now()},
+		`has no schedule named "x": it has nightly, weekly`:            {Schedule: "x", Next: time.Now()},
+		`has no schedule named "y": it has nightly, weekly`:            {Schedule: "y"},
 	} {
 		_, err := client.OpenFor(file, nil, slot)
 		require.ErrorContains(t, err, message)

@@ -39,7 +39,7 @@ type wordForm interface {
 // decode sets v, which is addressable, from the node. What it cannot set it reports and leaves zero.
 func (l *loader) decode(path string, n *node, v reflect.Value, rule fieldRule) {
 	if n.kind == nullNode && (rule.text != exprText || n.text != "null") {
-		l.report(path, "has no value: give one, or leave the key out")
+		l.report(path, "has no value: give one%s", rule.orNone())
 		return
 	}
 	switch target := v.Addr().Interface().(type) {
@@ -170,7 +170,7 @@ func (l *loader) decodeMap(path string, n *node, target orderedMap, rule fieldRu
 		return
 	}
 	if !n.written {
-		l.report(path, "is empty: give at least one entry, or leave the key out")
+		l.report(path, "is empty: give at least one entry%s", rule.orNone())
 	}
 	for _, entry := range n.entries {
 		l.decode(Key(path, entry.key), entry.value, reflect.ValueOf(target.add(entry.key)).Elem(), rule)
@@ -183,7 +183,7 @@ func (l *loader) decodeList(path string, n *node, v reflect.Value, rule fieldRul
 		return
 	}
 	if len(n.items) == 0 {
-		l.report(path, "is empty: give at least one element, or leave the key out")
+		l.report(path, "is empty: give at least one element%s", rule.orNone())
 	}
 	v.Set(reflect.MakeSlice(v.Type(), len(n.items), len(n.items)))
 	seen := map[string]bool{}

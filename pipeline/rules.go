@@ -84,6 +84,14 @@ func (r fieldRule) element() fieldRule {
 	return r
 }
 
+// orNone ends what a message says about a missing value, if the key may be absent.
+func (r fieldRule) orNone() string {
+	if r.required {
+		return ""
+	}
+	return ", or leave the key out"
+}
+
 // within reports whether n is within the limits, if there are any.
 func (r fieldRule) within(n int64) bool {
 	if len(r.limits) == 0 {

@@ -48,7 +48,7 @@ func (t *Timetable) Schedule(name string) (Named[*calendar.Schedule], error) {
 	case len(names) == 0:
 		return Named[*calendar.Schedule]{}, errors.New("has no schedules")
 	}
-	meant := ""
+	meant := ": it has " + strings.Join(names, ", ")
 	if nearest := Nearest(name, names); nearest != "" {
 		meant = fmt.Sprintf(" (did you mean %q?)", nearest)
 	}

@@ -100,7 +100,7 @@ func TestProblemsOfBatches(t *testing.T) {
 		{"over without rows", sum("trigger: {after: 1s, over: step}"), "x.yaml:4:82: steps[0].trigger.over: says what rows counts: give rows, or delete over"},
 		{"over something else", sum("trigger: {rows: 1, over: all}"), `x.yaml:4:80: steps[0].trigger.over: "all" is not one of group, step`},
 		{"nothing to compute", step("aggregate: {group_by: [b]}"), `x.yaml:4:19: steps[0].aggregate: the key "compute" is missing`},
-		{"an empty compute", step("aggregate: {compute: {}}"), "x.yaml:4:31: steps[0].aggregate.compute: is empty: give at least one entry, or leave the key out"},
+		{"an empty compute", step("aggregate: {compute: {}}"), "x.yaml:4:31: steps[0].aggregate.compute: is empty: give at least one entry"},
 		{"an empty expression", step("aggregate: {compute: {n: ''}}"), "x.yaml:4:44: steps[0].aggregate.compute.n: must not be empty"},
 		{"a group's field twice", step("aggregate: {group_by: [b, b], compute: {n: count()}}"), `x.yaml:4:45: steps[0].aggregate.group_by[1]: "b" is listed twice`},
 		{"a group's field is computed", step("aggregate: {group_by: [b], compute: {b: count()}}"), `x.yaml:4:59: steps[0].aggregate.compute.b: "b" is a field of group_by already: choose another name`},
@@ -149,8 +149,8 @@ func TestProblemsOfLookups(t *testing.T) {
 		{"two tables", step("lookup: {csv: {path: t}, jsonl: {path: t}, on: {b: c}, add: {d: e}}"), "x.yaml:4:19: steps[0].lookup: has csv and jsonl, but exactly one format is allowed"},
 		{"nothing to find by, nothing to add", table(csv, "missing: refuse"), "x.yaml:4:19: steps[0].lookup: the key \"on\" is missing\nx.yaml:4:19: steps[0].lookup: the key \"add\" is missing"},
 		{"empty", table(csv, "on: {}, add: {}"), "" +
-			"x.yaml:4:48: steps[0].lookup.on: is empty: give at least one entry, or leave the key out\n" +
-			"x.yaml:4:56: steps[0].lookup.add: is empty: give at least one entry, or leave the key out"},
+			"x.yaml:4:48: steps[0].lookup.on: is empty: give at least one entry\n" +
+			"x.yaml:4:56: steps[0].lookup.add: is empty: give at least one entry"},
 		{"null without quotes", table(csv, "on: {b: c}, add: {d: e}, missing: null"), "x.yaml:4:73: steps[0].lookup.missing: has no value: give one, or leave the key out"},
 		{"an unknown word", table(csv, "on: {b: c}, add: {d: e}, missing: fail"), `x.yaml:4:82: steps[0].lookup.missing: "fail" is not one of null, refuse`},
 		{"fields that the table lacks", table(csv+", "+schema, "on: {b: cod}, add: {d: tow}"), "" +

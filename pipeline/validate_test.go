@@ -138,7 +138,7 @@ func TestProblemsAreAllReportedInOrder(t *testing.T) {
 	_, err := loadSmall("name: X\nsinks: {}\nsources: {in: {csv: {path: in.csv, header: no}}}\nsteps:\n- {name: a, fliter: b}\n- {name: a, drop: []}\nchunk: {rows: 0}\n")
 	require.EqualError(t, err, strings.Join([]string{
 		`x.yaml:1:7: name: "X"` + notName,
-		`x.yaml:2:1: sinks: is empty: give at least one entry, or leave the key out`,
+		`x.yaml:2:1: sinks: is empty: give at least one entry`,
 		`x.yaml:3:44: sources.in.csv.header: "no" is not one of normalized, exact, none`,
 		`x.yaml:5:13: steps[0]: unknown key "fliter" (did you mean "filter"?)`,
 		`x.yaml:6:10: steps[1].name: the name "a" is taken by a step: sources, steps, branches and sinks share one name space`,

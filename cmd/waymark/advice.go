@@ -45,6 +45,7 @@ func resumeWith(run string) string { return fmt.Sprintf(cures[client.Resume], ru
 var hints = map[client.Cure]string{
 	client.ListRuns:         "; `waymark runs` lists them",
 	client.ListPipelines:    "; `waymark pipelines` lists them, `waymark pipelines history NAME` their versions",
+	client.DeployOrServe:    "; `waymark deploy FILE` deploys one, `waymark serve FOLDER` runs the documents of a folder by their names, and `waymark run FILE` runs a document without either",
 	client.RestorePipeline:  "; `waymark restore` lets it run again",
 	client.DeployAnyway:     "\nits schedules run it again and again; --anyway WHY deploys it nevertheless",
 	client.DeployUnready:    "\n--anyway WHY deploys it nevertheless",
@@ -64,7 +65,7 @@ var hints = map[client.Cure]string{
 	client.Join:             ": waymark follow %s shows its progress",
 	client.ServeAgain:       "; waymark serve continues it, and waymark follow %s follows it then; without a server, waymark resume %s",
 	client.ServeOrCancel:    "; waymark serve begins it, and waymark follow %s follows it then; waymark cancel %s --why TEXT cancels it",
-	client.NameSlot:         " (--for)",
+	client.NameSlot:         ", as in --for 2026-11-21; `waymark schedule next FILE` lists the slots, `waymark schedule grid` those of a deployed pipeline",
 	client.NameSchedule:     " (--schedule)",
 	client.OtherPort:        "; --port says which else, 0 for any free one",
 	client.OtherPages:       "; --pages says where else, or off",

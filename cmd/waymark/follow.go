@@ -70,7 +70,7 @@ func (a *app) follow(ctx context.Context, e *client.Execution) (err error) {
 	if !e.Remote() {
 		a.executing.Store(&e.Run)
 	} else if !e.Detach && !e.Joined {
-		a.note("run %s is executed by the workers of queue %s; Ctrl-C stops following it", e.Run, e.Session().Queue)
+		a.note("following run %s on queue %s; Ctrl-C stops following it, not the run", e.Run, e.Session().Queue)
 	}
 	end, err := a.show(ctx, e)
 	if err != nil {

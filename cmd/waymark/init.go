@@ -20,9 +20,6 @@ func (a *app) initCommand() *cobra.Command {
 			if len(args) == 1 {
 				folder = args[0]
 			}
-			if folder == "" {
-				return wrongUsef("the folder's name is empty: name a folder, or none for the working folder")
-			}
 			written, err := client.WriteStarter(folder)
 			if err != nil {
 				return wrongUse(err)

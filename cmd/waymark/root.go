@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"math"
+	"slices"
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
@@ -56,7 +57,23 @@ Exit codes: 0 done · 1 failed · 2 wrong usage or invalid document · 3 done, w
 	group(root, "Operate", a.serveCommand(), a.workerCommand(), a.doctorCommand(), a.resolveCommand(), a.limitCommand(), a.holdCommand(), a.purgeCommand(), a.scrubCommand(), a.landscapeCommand(), a.keysCommand(), a.versionCommand())
 	root.SetHelpCommandGroupID("Operate")
 	root.SetCompletionCommandGroupID("Operate")
+	refuseEmpty(root)
 	return root
+}
+
+// refuseEmpty lets no command take an empty argument: no name is empty, but a variable that a script forgot to set is.
+func refuseEmpty(command *cobra.Command) {
+	if check := command.Args; check != nil {
+		command.Args = func(cmd *cobra.Command, args []string) error {
+			if n := slices.Index(args, ""); n >= 0 {
+				return fmt.Errorf("argument %d is empty: %s", n+1, cmd.UseLine())
+			}
+			return check(cmd, args)
+		}
+	}
+	for _, below := range command.Commands() {
+		refuseEmpty(below)
+	}
 }
 
 // group adds commands under a title of the help.
