@@ -67,5 +67,5 @@ func (s *Serving) check() error {
 			return &client.Error{Kind: client.Invalid, Code: client.InvalidOption, Cure: client.OtherPages, Message: fmt.Sprintf("temporal's web pages: %v", err), Err: err}
 		}
 	}
-	return s.Worker.Check()
+	return daemon.Check(s.Worker, s.Program)
 }

@@ -30,6 +30,8 @@ func TestServeCannotStart(t *testing.T) {
 		{"no port for the pages", []string{"--pages", "127.0.0.1:99999"}, exitUsage, "--pages says where else"},
 		{"no port for health", []string{"--http", "127.0.0.1:99999"}, exitUsage, `--http "127.0.0.1:99999": write HOST:PORT`},
 		{"no address for health", []string{"--http", "bogus"}, exitUsage, `--http "bogus": write HOST:PORT`},
+		{"no such landscape", []string{"--landscape", "nowhere://x"}, exitUsage, "--landscape"},
+		{"no key for fingerprints", []string{"--fingerprint-key-file", "nowhere"}, exitUsage, "nowhere"},
 		{"the port is in use", []string{"--port", port}, exitFailed, taken + "; --port says which else"},
 		{"the pages are in use", []string{"--pages", taken}, exitFailed, "--pages says where else"},
 		{"health is in use", []string{"--http", taken}, exitFailed, "give this one another address with --http"},

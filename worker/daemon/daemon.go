@@ -97,8 +97,22 @@ type UsageError struct{ error }
 // Unwrap returns what is wrong.
 func (e *UsageError) Unwrap() error { return e.error }
 
+// Check refuses what a person can cure by other words on the command line, as Run does, for programs that start something else before Run.
+func Check(c Config, p Program) error { return (&process{Config: c, Program: p}).settle() }
+
 // prepare does all that needs no service.
 func (d *process) prepare(ctx context.Context) (err error) {
+	if err := d.settle(); err != nil {
+		return err
+	}
+	if d.telemetry, err = telemetry.Start(ctx, telemetry.Options{Code: d.Code, Env: d.Env, Logger: d.logger}); err != nil {
+		return &UsageError{err}
+	}
+	return nil
+}
+
+// settle reads and checks the configuration, and starts nothing.
+func (d *process) settle() (err error) {
 	if err := d.Check(); err != nil {
 		return err
 	}
@@ -123,9 +137,6 @@ func (d *process) prepare(ctx context.Context) (err error) {
 		d.fingerprintKey = d.OwnKey
 	}
 	if d.credentials, err = worker.DocumentCredentials(d.DocumentProfile, d.Env); err != nil {
-		return &UsageError{err}
-	}
-	if d.telemetry, err = telemetry.Start(ctx, telemetry.Options{Code: d.Code, Env: d.Env, Logger: d.logger}); err != nil {
 		return &UsageError{err}
 	}
 	return nil
