@@ -233,14 +233,3 @@ func (c *Client) Purged(ctx context.Context, run string) (told string, err error
 	}
 	return "its records were " + purged.String(), nil
 }
-
-// Scrub reads every payload and compares its hash with its name. It calls onProblem for each that could not be confirmed, in order of digests, and
-// changes nothing.
-func (c *Client) Scrub(ctx context.Context, onProblem func(payload.Problem)) (report payload.ScrubReport, err error) {
-	defer c.edge(ctx, &err)
-	deposit, err := c.host.Deposit(ctx, false)
-	if err != nil {
-		return report, err
-	}
-	return deposit.Payloads.Scrub(ctx, onProblem)
-}

@@ -252,6 +252,7 @@ type scrubbed struct {
 	Bytes      int64     `json:"bytes"`
 	Corrupt    int       `json:"corrupt"`
 	Unreadable int       `json:"unreadable"`
+	Missing    int       `json:"missing"`
 	Problems   []unclean `json:"problems"` // not nil
 }
 
@@ -263,9 +264,10 @@ type unclean struct {
 func (a *app) scrubCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "scrub",
-		Short: "Read every payload and compare its hash with its name",
-		Long: `Reads every payload in the store, whichever run needs it, and compares its hash with its name. Changes nothing. Exit code 4 if a payload does
-not match its name or cannot be read. Restoring a backup repairs it, and so does a run that stores the same bytes again.`,
+		Short: "Read every payload and find damaged and missing ones",
+		Long: `Reads every payload in the store, whichever run needs it, and compares its hash with its name. Then it looks for every payload that runs and
+deployed versions need. Changes nothing. Exit code 4 if a payload does not match its name, cannot be read, or is missing although nobody purged it.
+Restoring a backup repairs it, and so does a run that stores the same bytes again.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error {
@@ -276,7 +278,7 @@ not match its name or cannot be read. Restoring a backup repairs it, and so does
 				if err != nil {
 					return err
 				}
-				found.Objects, found.Bytes, found.Corrupt, found.Unreadable = report.Objects, report.Bytes, report.Corrupt, report.Unreadable
+				found.Objects, found.Bytes, found.Corrupt, found.Unreadable, found.Missing = report.Objects, report.Bytes, report.Corrupt, report.Unreadable, report.Missing
 				code := exitDone
 				if len(found.Problems) > 0 {
 					code = exitUnverified
@@ -293,6 +295,6 @@ func writeScrubbed(w io.Writer, s scrubbed) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(w, "%s, %s bytes: %d corrupt, %d unreadable\n", text.Count(int64(s.Objects), "payload"), text.Grouped(s.Bytes), s.Corrupt, s.Unreadable)
+	_, err := fmt.Fprintf(w, "%s, %s bytes: %d corrupt, %d unreadable, %d missing\n", text.Count(int64(s.Objects), "payload"), text.Grouped(s.Bytes), s.Corrupt, s.Unreadable, s.Missing)
 	return err
 }
