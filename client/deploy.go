@@ -46,10 +46,10 @@ type Deployed struct {
 	Files       []bundle.File     `json:"files"`
 	Commit      string            `json:"git_commit,omitempty"` // of who deployed the version first
 	Dirty       bool              `json:"git_dirty,omitempty"`
-	Preflight   Preflight         `json:"preflight"`            // what the worker found that looked
-	Trials      []audit.Trial     `json:"trials,omitempty"`     // of runs that were tried, the last first
-	Warnings    []DocumentProblem `json:"warnings,omitempty"`   // what a later run may meet; the version is deployed
-	TakenOver   []string          `json:"taken_over,omitempty"` // schedules that were made by command before, and are the document's from now on
+	Preflight   Preflight         `json:"preflight"`          // what the worker found that looked
+	Trials      []audit.Trial     `json:"trials,omitempty"`   // of runs that were tried, the last first
+	Warnings    []DocumentProblem `json:"warnings,omitempty"` // what a later run may meet; the version is deployed
+	Adopted
 }
 
 // Deploy makes a version of a pipeline of the file of a document and the files that it is compiled with, and makes it the current one of an
@@ -109,39 +109,39 @@ func (c *Client) Deploy(ctx context.Context, r DeployRequest) (_ *Deployed, err 
 	if err != nil {
 		return nil, err
 	}
-	deployed, taken, err := c.deploy(ctx, deposit, made, where, version, r.DryRun)
+	deployed, adopted, err := c.deploy(ctx, deposit, made, where, version, r.DryRun)
 	if err != nil {
 		return nil, registryError(where, version.Pipeline, err)
 	}
 	return &Deployed{
-		TakenOver: taken,
-		Pipeline:  version.Pipeline, Environment: where, Version: deployed.Version, Bundle: version.Bundle, New: deployed.New, Changed: deployed.Became, Before: deployed.Before,
+		Adopted:  adopted,
+		Pipeline: version.Pipeline, Environment: where, Version: deployed.Version, Bundle: version.Bundle, New: deployed.New, Changed: deployed.Became, Before: deployed.Before,
 		Preflight: preflight, DryRun: r.DryRun, Files: manifest.Files, Commit: deployed.Commit, Dirty: deployed.Dirty, Warnings: warningsOf(doc.Plan.Document), Trials: trials,
 	}, nil
 }
 
-// deploy stores the bundle and then the version, or only looks what would happen. It returns the schedules that the version takes over.
+// deploy stores the bundle and then the version, or only looks what would happen. It returns what becomes of schedules.
 func (c *Client) deploy(
 	ctx context.Context, deposit *Deposit, made bundle.Bundle, where string, version landscape.PipelineVersion, dry bool,
-) (deployed landscape.Deployed, taken []string, err error) {
+) (deployed landscape.Deployed, adopted Adopted, err error) {
 	if dry {
 		if deployed, err = c.log.PlanDeploy(ctx, where, version); err == nil {
-			taken, err = c.toTake(ctx, where, version.Pipeline, made)
+			adopted, err = c.toAdopt(ctx, where, version.Pipeline, made)
 		}
-		return deployed, taken, err
+		return deployed, adopted, err
 	}
 	if err := bundle.Put(ctx, deposit.Payloads, made); err != nil {
-		return deployed, nil, err
+		return deployed, adopted, err
 	}
 	manifest := made.Manifest()
 	deployed, err = c.log.Deploy(ctx, where, landscape.Bundle{
 		SHA256: version.Bundle, Document: string(payload.Of(made.Source)), Manifest: string(manifest.JSON()), Files: int64(len(manifest.Files)), Bytes: manifest.Bytes(),
 	}, version)
 	if err != nil {
-		return deployed, nil, err
+		return deployed, adopted, err
 	}
-	taken, err = c.adoptSchedules(ctx, where, version.Pipeline)
-	return deployed, taken, err
+	adopted, err = c.adoptSchedules(ctx, where, version.Pipeline)
+	return deployed, adopted, err
 }
 
 // compileToDeploy compiles the file of a document with the values of an environment; one that is about slots, for any of them.

@@ -24,8 +24,8 @@ type RedeployRequest struct {
 // Redeployed says what became of a RedeployRequest.
 type Redeployed struct {
 	Redeployment
-	Changed   bool     `json:"changed"`              // the request did something; else what it asks for was so already
-	TakenOver []string `json:"taken_over,omitempty"` // schedules that were made by command before, and are the document's from now on
+	Changed bool `json:"changed"` // the request did something; else what it asks for was so already
+	Adopted
 }
 
 // Promote makes a version that is deployed in one environment the current one in another. The error is an *Error of kind NotFound if it never was
@@ -157,7 +157,7 @@ func (c *Client) redeploy(ctx context.Context, r RedeployRequest, do func(order 
 		return nil, registryError(where, r.Pipeline, err)
 	}
 	redeployed := &Redeployed{Redeployment: redeploymentOf(done.Deployment, landscape.PipelineVersion{}), Changed: done.Changed}
-	redeployed.TakenOver, err = c.adoptSchedules(ctx, where, done.Pipeline)
+	redeployed.Adopted, err = c.adoptSchedules(ctx, where, done.Pipeline)
 	return redeployed, err
 }
 

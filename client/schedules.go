@@ -307,55 +307,69 @@ func (c *Client) changeSchedule(
 	return done, err
 }
 
-// adoptSchedules records the schedules of the version of a pipeline that is current in an environment. It returns those that were made by command
-// before.
-func (c *Client) adoptSchedules(ctx context.Context, environment, name string) (taken []string, err error) {
+// Adopted says what became of the schedules of a pipeline as another version of it became current.
+type Adopted struct {
+	TakenOver []string `json:"taken_over,omitempty"`        // schedules that were made by command before, and are the document's from now on
+	Removed   []string `json:"removed_schedules,omitempty"` // schedules that the version before had, and this one does not have: they begin no more runs
+}
+
+// adoptSchedules records the schedules of the version of a pipeline that is current in an environment.
+func (c *Client) adoptSchedules(ctx context.Context, environment, name string) (adopted Adopted, err error) {
 	current, err := c.log.Current(ctx, environment, name)
 	if err != nil {
-		return nil, err
+		return adopted, err
 	}
 	deposit, err := c.host.Deposit(ctx, false)
 	if err != nil {
-		return nil, err
+		return adopted, err
 	}
 	if err := slots.Adopt(ctx, c.log, deposit.Payloads, current); err != nil {
-		return nil, err
+		return adopted, err
 	}
-	return c.takenOver(ctx, current)
+	return c.adopted(ctx, current)
 }
 
-// takenOver returns the schedules that a version has which were made by command before it became current.
-func (c *Client) takenOver(ctx context.Context, current landscape.Deployment) (taken []string, err error) {
+// adopted says what became of schedules since a version became current.
+func (c *Client) adopted(ctx context.Context, current landscape.Deployment) (adopted Adopted, err error) {
 	rows, err := c.log.SchedulesOf(ctx, current.Environment, current.Pipeline)
 	if err != nil {
-		return nil, err
+		return adopted, err
 	}
 	for _, row := range rows {
-		if row.Seq == 0 || row.Action != landscape.SetSchedule || row.Origin != landscape.FromDocument || row.At < current.At {
+		if row.Seq == 0 || row.Origin != landscape.FromDocument || row.At < current.At || current.Retired() {
 			continue
 		}
 		history, err := c.log.ScheduleHistory(ctx, row.ID)
 		if err != nil {
-			return nil, err
+			return adopted, err
 		}
-		if before := history[row.Seq-1]; before.Origin == landscape.FromCommand && !before.Deleted() {
-			taken = append(taken, row.ID)
+		before := history[row.Seq-1]
+		switch {
+		case before.Deleted():
+		case row.Action == landscape.RemoveSchedule && before.Origin == landscape.FromDocument:
+			adopted.Removed = append(adopted.Removed, row.ID)
+		case row.Action == landscape.SetSchedule && before.Origin == landscape.FromCommand:
+			adopted.TakenOver = append(adopted.TakenOver, row.ID)
 		}
 	}
-	return taken, nil
+	return adopted, nil
 }
 
-// toTake returns the schedules made by command that a version takes over when it becomes current.
-func (c *Client) toTake(ctx context.Context, environment, name string, made bundle.Bundle) (taken []string, err error) {
+// toAdopt says what would become of schedules if a version became current.
+func (c *Client) toAdopt(ctx context.Context, environment, name string, made bundle.Bundle) (adopted Adopted, err error) {
 	table, err := pipeline.LoadTimetable(made.Name, made.Source)
 	if err != nil {
-		return nil, err
+		return adopted, err
 	}
 	rows, err := c.log.SchedulesOf(ctx, environment, name)
 	for _, row := range rows {
-		if _, has := table.Specs.Get(row.Name); has && row.Origin == landscape.FromCommand && !row.Deleted() {
-			taken = append(taken, row.ID)
+		_, has := table.Specs.Get(row.Name)
+		switch {
+		case has && row.Origin == landscape.FromCommand && !row.Deleted():
+			adopted.TakenOver = append(adopted.TakenOver, row.ID)
+		case !has && row.Origin == landscape.FromDocument && !row.Removed():
+			adopted.Removed = append(adopted.Removed, row.ID)
 		}
 	}
-	return taken, err
+	return adopted, err
 }

@@ -44,7 +44,7 @@ has no folder, so their paths must be absolute or remote, such as s3://.`,
 					a.note("%s:%d:%d: %s: %s", w.File, w.Line, w.Column, w.Path, w.Message)
 				}
 				a.notePreflight(deployed.Preflight)
-				a.noteTaken(deployed.TakenOver, r.DryRun)
+				a.noteAdopted(deployed.Adopted, fmt.Sprintf("%s@%d", deployed.Pipeline, deployed.Version), r.DryRun)
 				return a.print(deployed, func(w io.Writer) error {
 					if r.Try > 0 {
 						writeTrials(w, deployed.Trials)
@@ -78,14 +78,17 @@ func (a *app) notePreflight(found client.Preflight) {
 	}
 }
 
-// noteTaken says which schedules are the document's from now on.
-func (a *app) noteTaken(schedules []string, dry bool) {
-	is := "is the document's from now on"
+// noteAdopted says what becomes of schedules as a version becomes current; dry if it would.
+func (a *app) noteAdopted(adopted client.Adopted, version string, dry bool) {
+	is, removed := "is the document's from now on", "begins no more runs"
 	if dry {
-		is = "would be the document's from then on"
+		is, removed = "would be the document's from then on", "would begin no more runs"
 	}
-	for _, id := range schedules {
+	for _, id := range adopted.TakenOver {
 		a.note("schedule %s, which was made by command, %s", id, is)
+	}
+	for _, id := range adopted.Removed {
+		a.note("schedule %s %s: %s does not have it; `waymark schedule create` makes one by command", id, removed, version)
 	}
 }
 

@@ -106,7 +106,7 @@ func (a *app) redeploy(
 		if err != nil {
 			return err
 		}
-		a.noteTaken(done.TakenOver, false)
+		a.noteAdopted(done.Adopted, fmt.Sprintf("%s@%d", done.Pipeline, done.Version), false)
 		return a.print(done, func(w io.Writer) error {
 			_, err := fmt.Fprintln(w, redeployText(done))
 			return err
