@@ -53,19 +53,19 @@ func Keys(rawURL string) (bucket string, prefixes []string, err error) {
 func parsePlace(rawURL string) (location, error) {
 	u, err := parseURL(rawURL)
 	if err != nil {
-		return location{}, fmt.Errorf("the URL of the payloads cannot be read: %w", err)
+		return location{}, fmt.Errorf("the URL of the bucket cannot be read: %w", err)
 	}
 	switch {
 	case u.Scheme != "s3":
-		return location{}, errors.New("the URL of the payloads must begin with s3://")
+		return location{}, errors.New("the URL of the bucket must begin with s3://")
 	case u.User != nil:
-		return location{}, errors.New("the URL of the payloads holds a user or password: take it out, and give credentials in the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY) or as the AWS SDK finds them")
+		return location{}, errors.New("the URL of the bucket holds a user or password: take it out, and give credentials in the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY) or as the AWS SDK finds them")
 	case u.Host == "":
-		return location{}, errors.New("the URL of the payloads names no bucket: write s3://BUCKET/PREFIX")
+		return location{}, errors.New("the URL of the bucket names no bucket: write s3://BUCKET/PREFIX")
 	case !bucketName.MatchString(u.Host):
 		return location{}, fmt.Errorf("%q cannot be the name of a bucket: 3 to 63 lower-case letters, digits, dots and hyphens; an address goes into ?endpoint=", u.Host)
 	case u.Fragment != "":
-		return location{}, errors.New("the URL of the payloads holds a #: write it as %23")
+		return location{}, errors.New("the URL of the bucket holds a #: write it as %23")
 	}
 	p := location{bucket: u.Host}
 	if p.prefix, err = parsePrefix(u.Path); err != nil {
@@ -73,7 +73,7 @@ func parsePlace(rawURL string) (location, error) {
 	}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
-		return location{}, errors.New("the parameters in the URL of the payloads cannot be read: write NAME=VALUE&NAME=VALUE")
+		return location{}, errors.New("the parameters in the URL of the bucket cannot be read: write NAME=VALUE&NAME=VALUE")
 	}
 	return p, p.set(query)
 }
@@ -94,11 +94,11 @@ func parsePrefix(urlPath string) (string, error) {
 	case prefix == "":
 		return "", nil
 	case path.Clean(prefix) != prefix || prefix == ".." || strings.HasPrefix(prefix, "../"):
-		return "", fmt.Errorf("prefix %q of the payloads: take out . and .. and empty parts", prefix)
+		return "", fmt.Errorf("prefix %q in the bucket: take out . and .. and empty parts", prefix)
 	case strings.ContainsFunc(prefix, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' }):
-		return "", fmt.Errorf("prefix %q of the payloads: control characters and backslashes are not allowed", prefix)
+		return "", fmt.Errorf("prefix %q in the bucket: control characters and backslashes are not allowed", prefix)
 	case len(prefix) > maxPrefixBytes:
-		return "", fmt.Errorf("the prefix of the payloads is %d bytes long, the limit is %d", len(prefix), maxPrefixBytes)
+		return "", fmt.Errorf("the prefix in the bucket is %d bytes long, the limit is %d", len(prefix), maxPrefixBytes)
 	}
 	return prefix + "/", nil
 }
@@ -108,7 +108,7 @@ func (p *location) set(query url.Values) error {
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		values := query[name]
 		if len(values) > 1 {
-			return fmt.Errorf("parameter %s stands in the URL of the payloads %d times", name, len(values))
+			return fmt.Errorf("parameter %s stands in the URL of the bucket %d times", name, len(values))
 		}
 		if err := p.setOne(name, values[0]); err != nil {
 			return err
@@ -125,11 +125,11 @@ func (p *location) setOne(name, value string) (err error) {
 		p.region = value
 	case "path_style":
 		if value != "true" && value != "false" {
-			return errors.New("parameter path_style in the URL of the payloads must be true or false")
+			return errors.New("parameter path_style in the URL of the bucket must be true or false")
 		}
 		p.pathStyle = value == "true"
 	default:
-		return fmt.Errorf("unknown parameter %q in the URL of the payloads: there are endpoint, region and path_style; credentials are taken from the environment, as the AWS SDK finds them", name)
+		return fmt.Errorf("unknown parameter %q in the URL of the bucket: there are endpoint, region and path_style; credentials are taken from the environment, as the AWS SDK finds them", name)
 	}
 	return err
 }
@@ -138,13 +138,13 @@ func parseEndpoint(value string) (string, error) {
 	u, err := parseURL(value)
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("endpoint of the payloads: %w", err)
+		return "", fmt.Errorf("endpoint of the bucket: %w", err)
 	case u.User != nil:
-		return "", errors.New("endpoint of the payloads: it holds a user or password: take it out, and give credentials in the environment")
+		return "", errors.New("endpoint of the bucket: it holds a user or password: take it out, and give credentials in the environment")
 	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-		return "", errors.New("endpoint of the payloads: write http://HOST:PORT or https://HOST:PORT")
+		return "", errors.New("endpoint of the bucket: write http://HOST:PORT or https://HOST:PORT")
 	case u.RawQuery != "" || u.Fragment != "":
-		return "", errors.New("endpoint of the payloads: it must end after host, port and path")
+		return "", errors.New("endpoint of the bucket: it must end after host, port and path")
 	}
 	return strings.TrimSuffix(value, "/"), nil
 }

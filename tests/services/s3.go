@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -55,6 +56,14 @@ func S3(t testing.TB) *Bucket {
 func PrivateS3(t testing.TB) *Bucket {
 	t.Helper()
 	g := newGateway(t)
+	t.Cleanup(g.remove)
+	return g.newBucket(t)
+}
+
+// LockingS3 is a PrivateS3 whose bucket keeps versions, and can lock them.
+func LockingS3(t testing.TB) *Bucket {
+	t.Helper()
+	g := newGateway(t, "--versioning-dir")
 	t.Cleanup(g.remove)
 	return g.newBucket(t)
 }
@@ -138,6 +147,7 @@ func (b *Bucket) Start(t testing.TB) {
 type gateway struct {
 	binary  string
 	dir     string
+	folders []string
 	address string
 	buckets int
 
@@ -148,9 +158,10 @@ type gateway struct {
 // data is the folder with a folder for each bucket.
 func (g *gateway) data() string { return filepath.Join(g.dir, "data") }
 
-func newGateway(t testing.TB) *gateway {
+// newGateway starts a server. folders are flags of it, each of which gets a folder.
+func newGateway(t testing.TB, folders ...string) *gateway {
 	t.Helper()
-	g := &gateway{binary: findGateway(t)}
+	g := &gateway{binary: findGateway(t), folders: folders}
 	dir, err := newFolder("s3")
 	if err != nil {
 		t.Fatalf("S3 server: %v", err)
@@ -192,13 +203,16 @@ func (g *gateway) start() error {
 	if err := os.MkdirAll(data, 0o700); err != nil {
 		return err
 	}
-	args := []string{"--port", g.address, "--region", s3Region, "--keep-alive", "--quiet", "posix"}
+	args, folders := []string{"--port", g.address, "--region", s3Region, "--keep-alive", "--quiet", "posix"}, g.folders
 	if syscall.Setxattr(data, "user.waymark", []byte("x"), 0) != nil { // then the server keeps what it must know in files
-		sidecar := filepath.Join(g.dir, "sidecar")
-		if err := os.MkdirAll(sidecar, 0o700); err != nil {
+		folders = append(slices.Clone(folders), "--sidecar")
+	}
+	for _, flag := range folders {
+		folder := filepath.Join(g.dir, strings.TrimLeft(flag, "-"))
+		if err := os.MkdirAll(folder, 0o700); err != nil {
 			return err
 		}
-		args = append(args, "--sidecar", sidecar)
+		args = append(args, flag, folder)
 	}
 	output, err := os.OpenFile(logged, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -259,7 +273,7 @@ func (g *gateway) newBucket(t testing.TB) *Bucket {
 		Name: fmt.Sprintf("bucket-%d", g.buckets), Endpoint: "http://" + g.address, Region: s3Region,
 		AccessKey: s3AccessKey, SecretKey: s3SecretKey, server: g,
 	}
-	if _, err := b.Client().CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &b.Name}); err != nil {
+	if _, err := b.Client().CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &b.Name, ObjectLockEnabledForBucket: aws.Bool(len(g.folders) > 0)}); err != nil {
 		t.Fatalf("create %s: %v", b.Name, err)
 	}
 	return b
