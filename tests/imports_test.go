@@ -49,7 +49,7 @@ var allowed = map[string][]string{
 	"cmd/waymark-worker":         {"worker/daemon", "internal/program", "internal/settings", "internal/version"},
 	"landscape":                  {"landscape/admit", "plugin", "pipeline", "pipeline/calendar", "landscape/seal"},
 	"landscape/history":          {"internal/strictjson", "landscape", "pipeline/row"},
-	"audit/evidence":             {"audit/evidence/keys", "internal/failpoint", "internal/strictjson", "landscape"},
+	"audit/evidence":             {"audit/evidence/keys", "internal/failpoint", "internal/strictjson", "landscape", "payload/s3store"},
 	"audit/evidence/keys":        {},
 	"audit/interop":              {"landscape", "plugin/parquet"},
 	"audit/evidence/bundle":      {"audit/evidence", "audit/evidence/keys", "audit/evidence/strictzip", "internal/strictjson", "landscape", "landscape/history", "payload", "pipeline"},

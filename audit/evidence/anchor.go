@@ -33,18 +33,18 @@ const (
 const tileHeight = 8
 
 // Begun reports whether the folder has heads of a log, whichever key signed them.
-func (f Folder) Begun() bool {
+func (f Folder) Begun(context.Context) (bool, error) {
 	for _, name := range []string{headsFile, checkpointFile} {
 		if info, err := os.Stat(f.file(name)); err == nil && info.Size() > 0 {
-			return true
+			return true, nil
 		}
 	}
-	return false
+	return false, nil
 }
 
 // Heads returns the heads that the folder has, as they came; nil if it has none. A last line that is torn, as by a kill, is left out; any other
 // line that this key did not sign is an error.
-func (f Folder) Heads(by note.Verifier) (heads []Head, err error) {
+func (f Folder) Heads(_ context.Context, by note.Verifier) (heads []Head, err error) {
 	text, err := os.ReadFile(f.file(headsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -66,7 +66,7 @@ func (f Folder) Heads(by note.Verifier) (heads []Head, err error) {
 }
 
 // Head returns the last head that the folder has, in its list or as its checkpoint; the zero Head if it has none.
-func (f Folder) Head(by note.Verifier) (Head, error) {
+func (f Folder) Head(_ context.Context, by note.Verifier) (Head, error) {
 	listed, err := f.lastListed(by)
 	if err != nil {
 		return Head{}, err
@@ -145,6 +145,20 @@ func parseLine(line string, by note.Verifier) (Head, error) {
 }
 
 func (f Folder) file(name string) string { return filepath.Join(string(f), filepath.FromSlash(name)) }
+
+// String is the path.
+func (f Folder) String() string { return string(f) }
+
+func (f Folder) bring(ctx context.Context, log *landscape.Reader, by note.Verifier, head Head) error {
+	listed, err := f.lastListed(by)
+	if err != nil {
+		return err
+	}
+	if listed.Size < head.Size {
+		return f.put(ctx, log, listed.Size, head)
+	}
+	return f.putCheckpoint(by, head)
+}
 
 // put brings a head to the folder, with all entries and hashes that it does not have; old is the last one that is there. Killed anywhere, it may
 // be repeated.

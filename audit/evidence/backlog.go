@@ -32,11 +32,12 @@ func BacklogOf(ctx context.Context, log *landscape.Reader, anchors []string) (b 
 	}
 	done := b.Signed
 	for _, anchor := range anchors {
-		size, err := log.LastAnchored(ctx, anchor)
+		name := PlaceOf(anchor).String()
+		size, err := log.LastAnchored(ctx, name)
 		if err != nil {
 			return b, err
 		}
-		b.Anchors = append(b.Anchors, Anchor{anchor, size})
+		b.Anchors = append(b.Anchors, Anchor{name, size})
 		done = min(done, size)
 	}
 	if done == b.Entries {

@@ -84,7 +84,7 @@ type checker struct {
 	lost    map[string]bool
 	leaves  []tlog.Hash
 	heads   map[int64]bool // sizes of the heads that the landscape has, as they should be
-	anchors []Folder
+	anchors []Place
 }
 
 // Check reads the whole log and compares it with its tree, its signed heads, what anchors have, and the runs that are recorded. key is the public
@@ -99,10 +99,7 @@ func Check(ctx context.Context, log *landscape.Reader, key string, anchors []str
 	c := &checker{
 		log: log, ring: newKeyring(), tree: &tree{ctx: ctx, log: log, new: map[int64]tlog.Hash{}},
 		wrong: map[int64]string{}, began: map[string]Statement{}, sealed: map[string]sealedEntry{}, ended: map[string]sealedEntry{}, lost: map[string]bool{},
-		heads: map[int64]bool{},
-	}
-	for _, anchor := range anchors {
-		c.anchors = append(c.anchors, Folder(anchor))
+		heads: map[int64]bool{}, anchors: placesOf(anchors),
 	}
 	for _, look := range []func(context.Context) error{c.entries, c.hashes, c.signedHeads, c.compareAnchors, c.waiting, c.seals, c.runs} {
 		if err := look(ctx); err != nil {

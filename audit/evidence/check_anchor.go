@@ -27,17 +27,24 @@ func (c *checker) compareAnchors(ctx context.Context) error {
 		return err
 	}
 	for _, at := range c.anchors {
-		if c.ring.log != nil {
-			err = c.compareAnchor(at, lastSaid(said, string(at)))
-		} else if at.Begun() {
-			c.problem(string(at), "has heads of a log, and the landscape has no log: the record was removed, or another was put in its place")
-		}
-		if err != nil {
+		if c.ring.log == nil {
+			c.findHeads(ctx, at)
+		} else if err := c.compareAnchor(ctx, at, lastSaid(said, at.String())); err != nil {
 			return err
 		}
 	}
 	c.compareSaid(said)
 	return nil
+}
+
+// findHeads looks for heads at an anchor of a landscape that has no log.
+func (c *checker) findHeads(ctx context.Context, at Place) {
+	switch begun, err := at.Begun(ctx); {
+	case err != nil:
+		c.problem(at.String(), "was not compared: %v", err)
+	case begun:
+		c.problem(at.String(), "has heads of a log, and the landscape has no log: the record was removed, or another was put in its place")
+	}
 }
 
 // lastSaid returns how many entries the landscape says are at an anchor.
@@ -77,14 +84,19 @@ func (c *checker) compareSaid(said []landscape.Anchored) {
 }
 
 // compareAnchor compares one anchor. said is how many entries the landscape says it has.
-func (c *checker) compareAnchor(at Folder, said int64) error {
-	listed, wrong := at.Heads(c.ring.log)
+func (c *checker) compareAnchor(ctx context.Context, at Place, said int64) error {
+	listed, wrong := at.Heads(ctx, c.ring.log)
+	if away, ok := errors.AsType[*UnreachableError](wrong); ok {
+		c.Anchors = append(c.Anchors, Anchor{away.Anchor, 0})
+		c.problem(away.Anchor, "was not compared: %v", away.Err)
+		return nil
+	}
 	if wrong != nil {
-		c.problem(string(at), "%v", wrong)
+		c.problem(at.String(), "%v", wrong)
 	}
 	var good []Head
 	for _, head := range listed {
-		same, err := c.same(head, string(at))
+		same, err := c.same(head, at.String())
 		if err != nil {
 			return err
 		}
@@ -95,14 +107,18 @@ func (c *checker) compareAnchor(at Folder, said int64) error {
 		good = append(good, head)
 	}
 	last := lastOf(good)
-	c.Anchors = append(c.Anchors, Anchor{string(at), last.Size})
+	c.Anchors = append(c.Anchors, Anchor{at.String(), last.Size})
 	if said > last.Size {
-		c.problem(string(at), "has %d entries, and the landscape says that %d were brought there", last.Size, said)
+		c.problem(at.String(), "has %d entries, and the landscape says that %d were brought there", last.Size, said)
 	}
-	if err := c.compareCheckpoint(at, good, said); err != nil {
+	return at.compare(c, good, said)
+}
+
+func (f Folder) compare(c *checker, good []Head, said int64) error {
+	if err := c.compareCheckpoint(f, good, said); err != nil {
 		return err
 	}
-	return c.compareTiles(at, good)
+	return c.compareTiles(f, good)
 }
 
 // lastOf returns the last head; the zero Head if there is none.
@@ -115,9 +131,9 @@ func lastOf(heads []Head) Head {
 
 // compareListed compares a head of an anchor's list with those before it, and with those that the landscape has. Those that were lost with what a
 // backup does not have are not kept again.
-func (c *checker) compareListed(at Folder, before []Head, head Head) {
+func (c *checker) compareListed(at Place, before []Head, head Head) {
 	if head.Size <= lastOf(before).Size {
-		c.problem(string(at), "%s has the head of %d entries after that of %d", headsFile, head.Size, lastOf(before).Size)
+		c.problem(at.String(), "%s has the head of %d entries after that of %d", headsFile, head.Size, lastOf(before).Size)
 	}
 	if !c.heads[head.Size] && !c.restored(head.Size-1) {
 		c.problem("log_heads", "the head of %d entries is at %s, and is not recorded: somebody removed it", head.Size, at)

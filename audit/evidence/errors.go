@@ -1,6 +1,17 @@
 package evidence
 
-import "fmt"
+import (
+	"fmt"
+	"path/filepath"
+)
+
+// restoring is the command that takes the entries back from a place, if it has any: others than folders have heads alone.
+func restoring(place string) string {
+	if _, folder := PlaceOf(place).(Folder); !folder || filepath.Base(place) == stateFile {
+		place = "FOLDER"
+	}
+	return "waymark log restore --from " + place + " --why TEXT"
+}
 
 // RolledBackError says that the log has fewer entries here than somewhere else, as after a backup was restored. Nothing was written.
 type RolledBackError struct {
@@ -12,7 +23,7 @@ type RolledBackError struct {
 // Error begins with the code LOG_ROLLED_BACK.
 func (e *RolledBackError) Error() string {
 	return fmt.Sprintf("LOG_ROLLED_BACK: the log has %d entries here, and %s knows %d: an older record was put in the place of the newer one; nothing was written. "+
-		"If it was restored from a backup, say so: waymark log restore --from %s --why TEXT", e.Here, e.Place, e.There, e.Place)
+		"If it was restored from a backup, say so: %s", e.Here, e.Place, e.There, restoring(e.Place))
 }
 
 // RemovedError says that there is no record, though its log was signed. Nothing was made.
@@ -24,8 +35,8 @@ type RemovedError struct {
 // Error begins with the code LOG_ROLLED_BACK.
 func (e *RemovedError) Error() string {
 	return fmt.Sprintf("LOG_ROLLED_BACK: there is no record at %s, and %s has heads of its log: the record was removed or moved; nothing was made. "+
-		"Put it back, or say where it is. If it is lost, make an empty one and record that: waymark landscape migrate, then waymark log restore --from %s --why TEXT",
-		e.Record, e.Place, e.Place)
+		"Put it back, or say where it is. If it is lost, make an empty one and record that: waymark landscape migrate, then %s",
+		e.Record, e.Place, restoring(e.Place))
 }
 
 // ForkedError says that the log has other entries here than somewhere else. Nothing was written, and no restoring cures it.

@@ -24,7 +24,7 @@ type Options struct {
 	Keys    string           // folder; empty for none
 	Make    bool             // make the keys that are missing
 	Host    string           // in the names of keys that are made
-	Anchors []string         // folders, which are there
+	Anchors []string         // folders, which are there, and URLs of buckets
 	Clock   func() time.Time // nil: time.Now
 }
 
@@ -39,6 +39,7 @@ func (o Options) filled() Options {
 type Evidence struct {
 	Log      *landscape.Log // appends what becomes of runs to the log, unless Unsealed says why not
 	Unsealed string         // why no entries are made, for people; empty if they are
+	Away     []error        // anchors that could not be reached, which keeps nothing from anything
 	Notary   *Notary        // nil if this process does not have the key of the log
 }
 
@@ -77,14 +78,13 @@ type opening struct {
 	ring    *keyring  // keys that count
 	key     *keys.Key // of the log; nil if this process has none
 	sealer  *keys.Key // nil if this process has none
-	anchors []Folder
+	anchors []Place
+	away    []error
 }
 
 // loadKeys reads the log's keys and one's own. A key for a log is only made if there is no log yet.
 func (o *opening) loadKeys(ctx context.Context) (err error) {
-	for _, anchor := range o.Anchors {
-		o.anchors = append(o.anchors, Folder(anchor))
-	}
+	o.anchors = placesOf(o.Anchors)
 	if o.size, err = o.reader.LogSize(ctx); err != nil {
 		return err
 	}
@@ -164,9 +164,13 @@ func (o *opening) compare(ctx context.Context) error {
 		return agrees(ctx, o.reader, head, o.size, place)
 	}
 	for _, anchor := range o.anchors {
-		head, err := anchor.Head(by)
+		head, err := anchor.Head(ctx, by)
+		if _, away := errors.AsType[*UnreachableError](err); away {
+			o.away = append(o.away, err)
+			continue // what it has is compared before anything is brought there
+		}
 		if err == nil {
-			err = look(head, string(anchor))
+			err = look(head, anchor.String())
 		}
 		if err != nil {
 			return err
@@ -184,7 +188,7 @@ func (o *opening) compare(ctx context.Context) error {
 
 // begin appends what the log has to have before the first run, and returns what works with it.
 func (o *opening) begin(ctx context.Context) (*Evidence, error) {
-	e := &Evidence{Log: o.log}
+	e := &Evidence{Log: o.log, Away: o.away}
 	if !o.notary() {
 		return o.seal(e), nil
 	}
@@ -216,7 +220,10 @@ func (o *opening) begin(ctx context.Context) (*Evidence, error) {
 		}
 	}
 	if o.notary() { // it is not if another process was faster
-		e.Notary = &Notary{log: o.log, key: *o.key, own: o.ring.log, anchors: o.anchors, clock: o.Clock}
+		e.Notary = &Notary{log: o.log, key: *o.key, own: o.ring.log, anchors: o.anchors, clock: o.Clock, away: map[string]time.Time{}}
+		for _, away := range o.away {
+			_ = e.Notary.isAway(away)
+		}
 	}
 	return o.seal(e), nil
 }

@@ -29,7 +29,15 @@ type place struct {
 	path   string // of the landscape
 	keys   string
 	anchor string
+	bucket string // another anchor; "" for none
 	now    time.Time
+}
+
+func (p *place) anchors() []string {
+	if p.bucket == "" {
+		return []string{p.anchor}
+	}
+	return []string{p.anchor, p.bucket}
 }
 
 func newPlace(t *testing.T) *place {
@@ -55,7 +63,7 @@ func (p *place) copied(t *testing.T, from string) *place {
 }
 
 func (p *place) options() evidence.Options {
-	return evidence.Options{Keys: p.keys, Make: true, Host: "Worker_A", Anchors: []string{p.anchor}, Clock: func() time.Time { return p.now }}
+	return evidence.Options{Keys: p.keys, Make: true, Host: "Worker_A", Anchors: p.anchors(), Clock: func() time.Time { return p.now }}
 }
 
 // open opens the landscape and its log, does something, and closes both.
@@ -117,7 +125,7 @@ func (p *place) check() evidence.Report {
 	store, err := sqlitestore.Open(p.t.Context(), p.path, sqlitestore.Options{})
 	require.NoError(p.t, err)
 	defer func() { require.NoError(p.t, store.Close()) }()
-	report, err := evidence.Check(p.t.Context(), landscape.NewReader(store), "", []string{p.anchor})
+	report, err := evidence.Check(p.t.Context(), landscape.NewReader(store), "", p.anchors())
 	require.NoError(p.t, err)
 	return report
 }

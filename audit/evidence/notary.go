@@ -26,17 +26,23 @@ type Notary struct {
 	log     *landscape.Log
 	key     keys.Key
 	own     note.Verifier
-	anchors []Folder
+	anchors []Place
 	clock   func() time.Time
 	mu      sync.Mutex
+	away    map[string]time.Time // when an anchor could not be reached the last time
 }
+
+// awayFor is how long an anchor that could not be reached is not asked again.
+const awayFor = 30 * time.Second
 
 // most is how many entries a head covers more than the one before it.
 const most = 8_192
 
+const stateFile = "notary.state"
+
 // statePath is the file with the last head that was signed: it is durable before the signature is anywhere else.
 func statePath(keyFile string) string {
-	return filepath.Join(filepath.Dir(keyFile), "notary.state")
+	return filepath.Join(filepath.Dir(keyFile), stateFile)
 }
 
 // readState returns the last head that the key in a file signed; the zero Head if there is none.
@@ -72,9 +78,19 @@ func (n *Notary) Pass(ctx context.Context) error {
 	}
 	var failed error
 	for _, anchor := range n.anchors {
-		failed = errors.Join(failed, n.anchor(ctx, anchor, head))
+		if time.Since(n.away[anchor.String()]) > awayFor {
+			failed = errors.Join(failed, n.isAway(n.anchor(ctx, anchor, head)))
+		}
 	}
 	return failed
+}
+
+// isAway notes that an anchor cannot be reached, if the error says so.
+func (n *Notary) isAway(err error) error {
+	if away, ok := errors.AsType[*UnreachableError](err); ok {
+		n.away[away.Anchor] = time.Now()
+	}
+	return err
 }
 
 // lock keeps other processes from signing; nil if one does.
@@ -223,29 +239,20 @@ func (n *Notary) save(head Head) error {
 }
 
 // anchor brings a head to an anchor, unless it is there.
-func (n *Notary) anchor(ctx context.Context, at Folder, head Head) error {
-	there, err := at.Head(n.own)
+func (n *Notary) anchor(ctx context.Context, at Place, head Head) error {
+	there, err := at.Head(ctx, n.own)
 	if err != nil {
 		return err
 	}
-	if err := agrees(ctx, n.log.Reader, there, head.Size, string(at)); err != nil {
+	if err := agrees(ctx, n.log.Reader, there, head.Size, at.String()); err != nil {
 		return err
 	}
-	listed, err := at.lastListed(n.own)
-	if err != nil {
+	if err := at.bring(ctx, n.log.Reader, n.own, head); err != nil {
 		return err
 	}
-	if listed.Size < head.Size {
-		err = at.put(ctx, n.log.Reader, listed.Size, head)
-	} else {
-		err = at.putCheckpoint(n.own, head)
-	}
-	if err != nil {
-		return err
-	}
-	known, err := n.log.LastAnchored(ctx, string(at))
+	known, err := n.log.LastAnchored(ctx, at.String())
 	if err == nil && known < head.Size {
-		err = n.log.RecordAnchored(ctx, landscape.Anchored{Anchor: string(at), Size: head.Size})
+		err = n.log.RecordAnchored(ctx, landscape.Anchored{Anchor: at.String(), Size: head.Size})
 	}
 	return err
 }

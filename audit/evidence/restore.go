@@ -32,8 +32,11 @@ func Restore(ctx context.Context, log *landscape.Log, o Options, from, why strin
 	if err != nil {
 		return done, err
 	}
-	r := &restoring{opening: opening, at: Folder(from), tree: &tree{ctx: ctx, log: log.Reader, new: map[int64]tlog.Hash{}}}
-	if r.head, err = r.at.Head(by); err != nil {
+	if _, bucket := PlaceOf(from).(*Bucket); bucket {
+		return done, fmt.Errorf("%s has the heads of the log, and not its entries: restore it from an anchor that is a folder", from)
+	}
+	r := &restorer{opening: opening, at: Folder(from), tree: &tree{ctx: ctx, log: log.Reader, new: map[int64]tlog.Hash{}}}
+	if r.head, err = r.at.Head(ctx, by); err != nil {
 		return done, err
 	}
 	done.Found, done.Anchored = opening.size, r.head.Size
@@ -49,8 +52,8 @@ func Restore(ctx context.Context, log *landscape.Log, o Options, from, why strin
 	return done, r.write(ctx, done, why)
 }
 
-// restoring is what Restore knows.
-type restoring struct {
+// restorer is what Restore knows.
+type restorer struct {
 	*opening
 	at      Folder
 	head    Head
@@ -61,7 +64,7 @@ type restoring struct {
 }
 
 // read reads the anchor's entries, and compares them with its head and with what is left here.
-func (r *restoring) read(ctx context.Context) error {
+func (r *restorer) read(ctx context.Context) error {
 	var here []landscape.LogEntry
 	ring := newKeyring()
 	err := r.at.entries(r.head, func(position int64, entry string) (err error) {
@@ -96,14 +99,14 @@ func (r *restoring) read(ctx context.Context) error {
 }
 
 // lost returns the runs that the anchor knows and that are not recorded here.
-func (r *restoring) lost(ctx context.Context) ([]string, error) {
+func (r *restorer) lost(ctx context.Context) ([]string, error) {
 	recorded := map[string]bool{}
 	err := r.log.RunIDs(ctx, func(run string) bool { recorded[run] = true; return true })
 	return slices.DeleteFunc(r.runs, func(run string) bool { return recorded[run] }), err
 }
 
 // write appends the missing entries and what happened, in one transaction.
-func (r *restoring) write(ctx context.Context, done Restoration, why string) error {
+func (r *restorer) write(ctx context.Context, done Restoration, why string) error {
 	add := func(s Statement) error {
 		e, err := entry(s, *r.key, r.Clock())
 		r.missing = append(r.missing, e)

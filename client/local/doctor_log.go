@@ -21,7 +21,7 @@ func (d doctor) log(ctx context.Context) client.Check {
 		anchors = d.LogAnchors // the state folder's own is of runs here
 	}
 	if _, _, place, err := d.runs(ctx); err != nil || place == "" {
-		return noLogYet(anchors)
+		return noLogYet(ctx, anchors)
 	}
 	var found logState
 	err := d.withLandscape(ctx, func(stores *storage.Storage) (err error) {
@@ -33,13 +33,16 @@ func (d doctor) log(ctx context.Context) client.Check {
 		found, err = stateOf(ctx, stores.Log.Reader, anchors)
 		return err
 	})
-	return logCheck(found, anchors, err)
+	return logCheck(ctx, found, anchors, err)
 }
 
 // noLogYet is what is said of a log without entries: it has yet to begin, unless an anchor knows better.
-func noLogYet(anchors []string) client.Check {
+func noLogYet(ctx context.Context, anchors []string) client.Check {
 	for _, anchor := range anchors {
-		if evidence.Folder(anchor).Begun() {
+		switch begun, err := evidence.PlaceOf(anchor).Begun(ctx); {
+		case err != nil:
+			return client.Warning(client.CureOther, "%v", err)
+		case begun:
 			return client.Failure(client.RestoreLog, "none, and %s has heads of it: the record was removed, or another was put in its place", anchor)
 		}
 	}
@@ -52,6 +55,7 @@ type logState struct {
 	unlogged int64    // runs without an entry
 	unsealed []string // runs that ended without a seal
 	gone     []string // anchors that have nothing of what was brought there
+	away     []string // why anchors could not be asked
 }
 
 func stateOf(ctx context.Context, log *landscape.Reader, anchors []string) (s logState, err error) {
@@ -62,15 +66,18 @@ func stateOf(ctx context.Context, log *landscape.Reader, anchors []string) (s lo
 		return s, err
 	}
 	s.Backlog, err = evidence.BacklogOf(ctx, log, anchors)
-	for _, anchor := range s.Anchors {
-		if anchor.Entries > 0 && !evidence.Folder(anchor.Anchor).Begun() {
+	for i, anchor := range s.Anchors {
+		switch begun, away := evidence.PlaceOf(anchors[i]).Begun(ctx); {
+		case away != nil:
+			s.away = append(s.away, away.Error())
+		case anchor.Entries > 0 && !begun:
 			s.gone = append(s.gone, anchor.Anchor)
 		}
 	}
 	return s, err
 }
 
-func logCheck(b logState, anchors []string, err error) client.Check {
+func logCheck(ctx context.Context, b logState, anchors []string, err error) client.Check {
 	found := fmt.Sprintf("%d entries, %d signed", b.Entries, b.Signed)
 	for _, anchor := range b.Anchors {
 		found += fmt.Sprintf(", %d at %s", anchor.Entries, anchor.Anchor)
@@ -83,10 +90,12 @@ func logCheck(b logState, anchors []string, err error) client.Check {
 		return client.Warning(client.CureOther, "%v", err)
 	case b.gone != nil:
 		return client.Warning(client.SignLog, "%s; there is nothing at %s any more: waymark log check", found, strings.Join(b.gone, ", "))
+	case b.away != nil:
+		return client.Warning(client.SignLog, "%s; %s", found, strings.Join(b.away, "; "))
 	case b.unsealed != nil:
 		return client.Warning(client.SealRuns, "%s; %s", found, unsealedText(b.unsealed))
 	case b.Entries == 0:
-		return noLogYet(anchors)
+		return noLogYet(ctx, anchors)
 	case b.unlogged > 0:
 		return client.Warning(client.AdmitSealer, "%s; %s no entry", found, haveRuns(b.unlogged))
 	case !b.Oldest.IsZero() && time.Since(b.Oldest) > evidence.LongWait:

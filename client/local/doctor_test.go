@@ -35,9 +35,9 @@ func TestDoctor(t *testing.T) {
 
 func TestRunsWithoutEntries(t *testing.T) {
 	b := logState{Backlog: evidence.Backlog{Entries: 3, Signed: 3}}
-	require.Equal(t, client.Healthy, logCheck(b, nil, nil).State)
+	require.Equal(t, client.Healthy, logCheck(t.Context(), b, nil, nil).State)
 	b.unlogged = 2
-	require.Equal(t, client.Warning(client.AdmitSealer, "3 entries, 3 signed; 2 runs have no entry"), logCheck(b, nil, nil))
+	require.Equal(t, client.Warning(client.AdmitSealer, "3 entries, 3 signed; 2 runs have no entry"), logCheck(t.Context(), b, nil, nil))
 	b.unsealed = []string{"one"}
-	require.Equal(t, client.Warning(client.SealRuns, "3 entries, 3 signed; run one ended and is not sealed"), logCheck(b, nil, nil))
+	require.Equal(t, client.Warning(client.SealRuns, "3 entries, 3 signed; run one ended and is not sealed"), logCheck(t.Context(), b, nil, nil))
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
 	"waymark/audit/evidence"
@@ -37,17 +36,20 @@ func (h *Home) attest(ctx context.Context) error {
 	if why := h.evidence.Unsealed; why != "" {
 		h.options.Warn("runs of this process have no entries in the log: " + why)
 	}
+	for _, away := range h.evidence.Away {
+		h.options.Warn(away.Error())
+	}
 	if h.evidence.Notary != nil {
 		h.notarize = h.work(h.evidence.Notary)
 	}
 	return nil
 }
 
-// checkAnchors refuses anchors that are no folders.
+// checkAnchors refuses what cannot be an anchor.
 func checkAnchors(anchors ...string) error {
 	for _, anchor := range anchors {
-		if info, err := os.Stat(anchor); err != nil || !info.IsDir() {
-			return &client.Error{Kind: client.Invalid, Code: client.InvalidOption, Message: fmt.Sprintf("the anchor %q of the log is not a folder", anchor), Err: err}
+		if err := evidence.CheckAnchor(anchor); err != nil {
+			return &client.Error{Kind: client.Invalid, Code: client.InvalidOption, Message: err.Error(), Err: err}
 		}
 	}
 	return nil
@@ -78,7 +80,7 @@ func (o *Options) removed() error {
 		return nil
 	}
 	for _, anchor := range o.logAnchors() {
-		if evidence.Folder(anchor).Begun() {
+		if begun, _ := evidence.PlaceOf(anchor).Begun(context.Background()); begun { // one that is away stops nothing
 			return damaged(client.LogRolledBack, &evidence.RemovedError{Record: path, Place: anchor})
 		}
 	}
@@ -101,11 +103,8 @@ func (o *Options) evidence() evidence.Options {
 // logAnchors returns the folders to which the heads of the log go.
 func (o *Options) logAnchors() []string {
 	var anchors []string
-	for _, folder := range append([]string{o.State.Anchor()}, o.LogAnchors...) {
-		if whole, err := filepath.Abs(folder); err == nil {
-			folder = whole
-		}
-		anchors = append(anchors, folder)
+	for _, anchor := range append([]string{o.State.Anchor()}, o.LogAnchors...) {
+		anchors = append(anchors, evidence.Whole(anchor))
 	}
 	return anchors
 }

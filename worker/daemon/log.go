@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"waymark/audit/evidence"
@@ -20,18 +19,17 @@ const notaryEvery = 2 * time.Second
 // returns the notary if this process has the key of the log, else nil.
 func (d *process) attest(ctx context.Context, opened *storage.Storage) (*evidence.Notary, error) {
 	o := evidence.Options{Keys: d.Keys, Make: d.MakeKeys, Host: d.files()}
-	for _, folder := range d.LogAnchors {
-		whole, err := filepath.Abs(folder)
-		if err == nil && d.MakeKeys {
-			err = os.MkdirAll(whole, 0o700)
+	for _, anchor := range d.LogAnchors {
+		anchor = evidence.Whole(anchor)
+		if _, folder := evidence.PlaceOf(anchor).(evidence.Folder); folder && d.MakeKeys {
+			if err := os.MkdirAll(anchor, 0o700); err != nil {
+				return nil, err
+			}
 		}
-		if err != nil {
-			return nil, err
+		if err := evidence.CheckAnchor(anchor); err != nil {
+			return nil, &UsageError{fmt.Errorf("--log-anchor: %w", err)}
 		}
-		o.Anchors = append(o.Anchors, whole)
-	}
-	if err := checkFolder("--log-anchor", o.Anchors...); err != nil {
-		return nil, &UsageError{err}
+		o.Anchors = append(o.Anchors, anchor)
 	}
 	d.LogAnchors = o.Anchors
 	e, err := evidence.Open(ctx, opened.Log, o)
@@ -44,6 +42,9 @@ func (d *process) attest(ctx context.Context, opened *storage.Storage) (*evidenc
 	}
 	if e.Unsealed != "" {
 		d.logger.Warn("runs have no entries in the log", "why", e.Unsealed)
+	}
+	for _, away := range e.Away {
+		d.logger.Warn("signed heads of the log wait", "why", away)
 	}
 	opened.Log = e.Log
 	return e.Notary, nil

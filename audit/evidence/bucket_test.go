@@ -1,0 +1,109 @@
+package evidence_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/stretchr/testify/require"
+
+	"waymark/audit/evidence"
+	"waymark/landscape"
+	"waymark/landscape/sqlitestore"
+	"waymark/tests/services"
+)
+
+// withBucket is a place whose log goes to a bucket as well, which locks it, with two runs.
+func withBucket(t *testing.T) (*place, *services.Bucket) {
+	bucket := services.LockingS3(t)
+	bucket.Setenv(t)
+	p := newPlace(t)
+	p.bucket = bucket.URL("heads-of/prod") + "&lock=30d"
+	p.runs("r1")
+	p.runs("r2")
+	return p, bucket
+}
+
+func TestBucketHasEveryHead(t *testing.T) {
+	p, bucket := withBucket(t)
+	report := p.check()
+	require.Empty(t, report.Problems)
+	name := "s3://" + bucket.Name + "/heads-of/prod"
+	require.Equal(t, []evidence.Anchor{{Anchor: "anchor", Entries: report.Entries}, {Anchor: name, Entries: report.Entries}}, report.Anchors)
+	bucket.Stop()
+	require.NoError(t, p.open(func(e *evidence.Evidence) { // no run waits for a bucket
+		require.Len(t, e.Away, 1)
+		p.begin(e, "r3")
+		away := new(evidence.UnreachableError)
+		require.ErrorAs(t, e.Away[0], &away)
+		require.Equal(t, name, away.Anchor)
+		require.NoError(t, e.Notary.Pass(t.Context()), "it is not asked again soon")
+	}))
+	require.Contains(t, problems(p), name+": was not compared: ")
+	require.NotContains(t, problems(p), "\n")
+	bucket.Start(t)
+	p.runs("r4")
+	require.Empty(t, problems(p))
+}
+
+// problems are those that log check names.
+func problems(p *place) string {
+	var found []string
+	for _, problem := range p.check().Problems {
+		found = append(found, problem.Where+": "+problem.What)
+	}
+	return strings.Join(found, "\n")
+}
+
+// TestBucketRemembers: somebody puts back all that there was on this machine yesterday, or changes what is in the bucket.
+func TestBucketRemembers(t *testing.T) {
+	p, bucket := withBucket(t)
+	here, err := os.Getwd()
+	require.NoError(t, err)
+	yesterday := t.TempDir()
+	require.NoError(t, os.CopyFS(yesterday, os.DirFS(here)))
+	p.runs("r3")
+	for _, name := range []string{p.path, "anchor/heads.log", "anchor/checkpoint", "keys/notary.state"} {
+		was, err := os.ReadFile(filepath.Join(yesterday, name))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(name, was, 0o600))
+	}
+	require.NoError(t, os.RemoveAll("anchor/tile"))
+	require.NoError(t, os.CopyFS("anchor/tile", os.DirFS(filepath.Join(yesterday, "anchor/tile"))))
+	back := new(evidence.RolledBackError)
+	require.ErrorAs(t, p.open(func(*evidence.Evidence) {}), &back)
+	require.Contains(t, back.Error(), "s3://"+bucket.Name)
+	require.Contains(t, problems(p), "s3://"+bucket.Name+"/heads-of/prod: a head of 5 entries was signed, and 4 are there")
+	store, err := sqlitestore.Open(t.Context(), p.path, sqlitestore.Options{})
+	require.NoError(t, err)
+	defer store.Close()
+	log := landscape.New(store, time.Now)
+	_, err = evidence.Restore(t.Context(), log, p.options(), p.bucket, "the disk failed")
+	require.ErrorContains(t, err, "restore it from an anchor that is a folder")
+}
+
+func TestChangedBucket(t *testing.T) {
+	p, bucket := withBucket(t)
+	client := bucket.Client()
+	listed, err := client.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &bucket.Name})
+	require.NoError(t, err)
+	require.Len(t, listed.Contents, 2)
+	last, first := listed.Contents[0].Key, listed.Contents[1].Key
+	require.True(t, strings.HasSuffix(*last, ".4.note"), *last)
+	put := func(key, text *string) {
+		_, err := client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket.Name, Key: key, Body: strings.NewReader(*text)})
+		require.NoError(t, err)
+	}
+	put(last, aws.String("nothing")) // another version: the one before stays
+	require.Contains(t, problems(p), "this head is not one that the log signed")
+	_, err = client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket.Name, Key: last})
+	require.NoError(t, err)
+	require.Contains(t, problems(p), "has 3 entries, and the landscape says that 4 were brought there")
+	_, err = client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket.Name, Key: first})
+	require.NoError(t, err)
+	require.Contains(t, problems(p), "has 0 entries, and the landscape says that 4 were brought there")
+}
