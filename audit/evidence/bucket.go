@@ -79,7 +79,7 @@ func noteName(size int64) string {
 	return fmt.Sprintf("%s%012d.%d.note", headsPrefix, mostSize-size, size)
 }
 
-// sizeOf returns the number of entries that a name says; 0 if it is no name of a head.
+// sizeOf returns the number of entries that a name says; 0 if no head has this name.
 func sizeOf(name string) int64 {
 	parts := strings.Split(strings.TrimPrefix(name, headsPrefix), ".")
 	if len(parts) != 3 {
