@@ -285,7 +285,7 @@ func TestStartRefuses(t *testing.T) {
 		"Document and Pipeline exclude each other":   {Document: doc, Pipeline: "p"},
 		"For and Schedule belong to a File":          {Document: doc, For: "2026-11-21"},
 		"nothing in " + file + " depends on a slot":  {File: file, For: "2026-11-21"},
-		"which slot of nightly is the run about":     {File: file, Schedule: "nightly"},
+		"p.yaml has no schedules":                    {File: file, Schedule: "nightly"},
 		"Params and Document exclude each other: a ": {Document: doc, Params: map[string]string{"a": "b"}},
 	} {
 		_, err := home.Start(t.Context(), r)
