@@ -19,7 +19,7 @@ import (
 
 // Held says that a run does not begin, or not yet, because places are limited. It travels through workflow history.
 type Held struct {
-	State  landscape.StartState `json:"state"` // StartWaiting, StartSkipped or StartSuperseded
+	State  landscape.StartState `json:"state"` // StartWaiting, StartSkipped, StartSuperseded or StartCancelled
 	Reason string               `json:"reason"`
 	Joined string               `json:"joined,omitempty"` // the run whose result is that of this one
 	Cancel []string             `json:"cancel,omitempty"` // runs that are to be cancelled for this one
@@ -89,7 +89,7 @@ func (a *Activities) admit(ctx context.Context, in OpenInput, compiled *plan.Pla
 	return on, a.log.Admit(ctx, in.Run, on)
 }
 
-// decided returns what became of a start that was decided since somebody asked for it; nil if it is open.
+// decided returns an error that wraps landscape.ErrCalledOff if no run comes of the start with which this execution began; nil if one may.
 func (a *Activities) decided(ctx context.Context, in OpenInput) error {
 	if !in.Again && activity.GetInfo(ctx).Attempt == 1 {
 		return nil
@@ -100,23 +100,35 @@ func (a *Activities) decided(ctx context.Context, in OpenInput) error {
 		return nil
 	case err != nil:
 		return err
-	case start.State == landscape.StartSkipped, start.State == landscape.StartSuperseded:
-		return &decidedError{Held{State: start.State, Reason: start.Reason}}
-	case in.Again && start.Decided != 0 && start.State != landscape.StartBegun:
-		return fmt.Errorf("%w: %s", landscape.ErrCalledOff, start.Reason)
+	case start.Decided == 0, start.State == landscape.StartBegun, start.State == landscape.StartRefused && !in.Again: // or else of one of before
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%w: %s", landscape.ErrCalledOff, start.Reason)
 }
 
-// decidedError says that no run comes of a start.
-type decidedError struct{ Held }
-
-func (e *decidedError) Error() string { return e.Reason }
+// calledOff returns what somebody decided about a start while its run was about to begin. One that was refused is refused in the same words, so
+// that it is recorded once.
+func (a *Activities) calledOff(ctx context.Context, run string, cause error) (*Held, error) {
+	start, err := a.log.LastStart(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	switch start.State {
+	case landscape.StartSkipped, landscape.StartSuperseded, landscape.StartCancelled:
+		return &Held{State: start.State, Reason: start.Reason}, nil
+	case landscape.StartRefused:
+		if _, known := problemKinds[start.Refusal]; known {
+			return nil, final{start.Refusal, errors.New(start.Reason)}
+		}
+		return nil, final{TypeSuperseded, errors.New(start.Reason)}
+	}
+	return nil, cause
+}
 
 // heldBy returns what an error says of a run that does not begin, or not yet; nil if it says nothing of that.
 func (a *Activities) heldBy(ctx context.Context, in OpenInput, err error) (*Held, error) {
-	if decided, ok := errors.AsType[*decidedError](err); ok {
-		return &decided.Held, nil
+	if errors.Is(err, landscape.ErrCalledOff) {
+		return a.calledOff(ctx, in.Run, err)
 	}
 	by, ok := errors.AsType[*landscape.HeldError](err)
 	if !ok {
@@ -129,6 +141,7 @@ func (a *Activities) heldBy(ctx context.Context, in OpenInput, err error) (*Held
 	case admit.WaitCancel:
 		if held.Cancel = by.Decision.Runs; by.Decision.Superseded != nil {
 			a.wake(ctx, by.Decision.Superseded...)
+			a.release(ctx, in.Run) // what they waited for may be free by now, also for this run
 		}
 		for _, run := range held.Cancel {
 			if err := a.log.RecordOrder(ctx, run, landscape.VerbCancel, "run "+in.Run, takesPlace, by.Since); err != nil {

@@ -84,7 +84,8 @@ func (c *Client) callOff(ctx context.Context, run string, by By) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	start.State, start.Reason = landscape.StartCancelled, fmt.Sprintf("cancelled by %s before the run began: %s", by.or(c.Actor).Actor, by.Why)
+	order := workflows.Command{Actor: by.or(c.Actor).Actor, Why: by.Why}
+	start.State, start.Reason = landscape.StartCancelled, order.Sentence()
 	err = c.log.CallOff(ctx, start)
 	if errors.Is(err, landscape.ErrBegun) {
 		return false, nil

@@ -234,7 +234,7 @@ func TestCancelBeforeItBegins(t *testing.T) {
 	start, err := log.LastStart(t.Context(), "later")
 	require.NoError(t, err)
 	require.Equal(t, landscape.StartCancelled, start.State)
-	require.Equal(t, "cancelled by ann before the run began: not today", start.Reason)
+	require.Equal(t, "cancelled by ann: not today", start.Reason)
 	require.ErrorIs(t, landscapetest.Scene{Run: "later", Chunks: 1, ChunkRows: 1}.Begin(t.Context(), log), landscape.ErrCalledOff)
 	for _, run := range []string{"later", "r0", "nobody"} {
 		cancelled, err = c.CancelWaiting(t.Context(), run, By{Actor: "ann", Why: "again"})

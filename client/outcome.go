@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,9 +36,7 @@ func (e *Execution) Outcome(ctx context.Context, end *Ending) (*Outcome, error) 
 		return nil, err
 	}
 	if !recorded {
-		o.Err = e.neverBegan(end)
-		o.Start, err = e.startState(ctx, end.Gone)
-		return o, err
+		return o, e.neverBegan(ctx, end, o)
 	}
 	o.Run = run
 	if run.Epoch != e.Epoch() {
@@ -67,13 +66,27 @@ func (e *Execution) becomes(ctx context.Context, run string) error {
 }
 
 // neverBegan is about a run that ended before it was recorded: nothing was read and nothing was written.
-func (e *Execution) neverBegan(end *Ending) *Error {
+func (e *Execution) neverBegan(ctx context.Context, end *Ending, o *Outcome) error {
+	start, err := e.session.Log.LastStart(ctx, e.Run)
+	if err != nil && !errors.Is(err, landscape.ErrNotFound) {
+		return err
+	}
+	if start.State != landscape.StartBegun && (start.Decided != 0 || end.Gone) {
+		o.Start = start.State
+	}
+	o.Err = e.whyNot(end, start)
+	return nil
+}
+
+// whyNot says why a run did not begin: the record has what became of its start, as a rule.
+func (e *Execution) whyNot(end *Ending, start landscape.Start) *Error {
 	failure := &Error{Kind: Failed, Code: RunFailed, Message: "it ended before it began", Err: end.Err}
 	switch {
 	case end.Interrupted:
 		failure.Kind, failure.Code, failure.Message = Interrupted, Stopped, "stopped before the run began; nothing was read or written"
-	case end.Err == nil && end.Result.Status == pipeline.Cancelled:
-		failure.Kind, failure.Code, failure.Message = Interrupted, Stopped, fmt.Sprintf("run %s was %s, before it began; nothing was read or written", e.Run, end.Result.Reason)
+	case start.State == landscape.StartCancelled, end.Err == nil && end.Result.Status == pipeline.Cancelled:
+		failure.Kind, failure.Code = Interrupted, Stopped
+		failure.Message = fmt.Sprintf("run %s was %s, before it began; nothing was read or written", e.Run, cmp.Or(start.Reason, end.Result.Reason))
 	case end.Err == nil && end.Result.Reason != "":
 		failure.Kind, failure.Code, failure.Message = Conflict, RunSkipped, fmt.Sprintf("run %s was %s: %s", e.Run, end.Result.Status, end.Result.Reason)
 	case end.Gone:
@@ -86,16 +99,6 @@ func (e *Execution) neverBegan(end *Ending) *Error {
 		failure.Cure = NameLandscape
 	}
 	return failure
-}
-
-// startState is what became of the request of a run that did not begin. It is empty if nobody recorded it, and if it is undecided, unless open says
-// that this counts as well.
-func (e *Execution) startState(ctx context.Context, open bool) (landscape.StartState, error) {
-	start, err := e.session.Log.LastStart(ctx, e.Run)
-	if errors.Is(err, landscape.ErrNotFound) || err == nil && (start.State == landscape.StartBegun || start.Decided == 0 && !open) {
-		return "", nil
-	}
-	return start.State, err
 }
 
 // neverServed is about a run whose process ended before the run began. The next one that serves begins it; another one does not.

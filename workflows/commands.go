@@ -67,8 +67,8 @@ const cancelGrace = 5 * time.Second
 // errEnding rejects orders that come too late.
 var errEnding = errors.New("everything went through the steps, and the outputs are being published: the run ends by itself")
 
-// sentence says for the record who cancelled the run, and why.
-func (c Command) sentence() string {
+// Sentence says for the record who cancelled the run, and why.
+func (c Command) Sentence() string {
 	word := "cancelled"
 	if c.As == pipeline.Interrupted {
 		word = "interrupted"

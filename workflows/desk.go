@@ -76,7 +76,7 @@ func (d *desk) listen(ctx workflow.Context) error {
 }
 
 func (d *desk) view() View {
-	if d.to == nil {
+	if d.to == nil || d.ended != "" {
 		return View{Run: d.run, Workflow: WorkflowID(d.run), Status: cmp.Or(d.ended, accepted)}
 	}
 	return d.to.view()

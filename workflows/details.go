@@ -67,6 +67,11 @@ func (f *flow) show(ctx workflow.Context) { workflow.SetCurrentDetails(ctx, f.de
 
 // detailEnd shows how the run ended, why, and what to do now.
 func (in *RunInput) detailEnd(ctx workflow.Context, status, reason string) {
+	in.detail(ctx, status, reason, nextCommands(in.Run, status, reason))
+}
+
+// detail shows how the run is, why, and what to do now.
+func (in *RunInput) detail(ctx workflow.Context, status, reason string, next [][2]string) {
 	name := in.Pipeline
 	if in.State != nil {
 		name = in.State.Plan.Pipeline
@@ -88,7 +93,7 @@ func (in *RunInput) detailEnd(ctx workflow.Context, status, reason string) {
 	} else if in.desk != nil {
 		in.desk.ended = status
 	}
-	for _, command := range nextCommands(in.Run, status, reason) {
+	for _, command := range next {
 		text = fmt.Appendf(text, "\n- `%s` %s", command[0], command[1])
 	}
 	workflow.SetCurrentDetails(ctx, string(text))
@@ -122,9 +127,9 @@ func nextCommands(run, status, reason string) [][2]string {
 // detailCancelled is detailEnd for a run that somebody cancelled: nobody may resume one that is cancelled permanently.
 func (in *RunInput) detailCancelled(ctx workflow.Context, command Command) {
 	if command.Final {
-		in.detailEnd(ctx, "cancelled permanently", command.sentence())
+		in.detailEnd(ctx, "cancelled permanently", command.Sentence())
 	} else {
-		in.detailEnd(ctx, string(command.As), command.sentence())
+		in.detailEnd(ctx, string(command.As), command.Sentence())
 	}
 	in.State.ended = string(command.As)
 }

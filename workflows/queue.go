@@ -32,7 +32,7 @@ func (w *withheld) Error() string {
 
 // queue is a run that waits for places. Its workflow sleeps: no worker knows of it.
 type queue struct {
-	in        activities.OpenInput
+	in        *activities.OpenInput
 	desk      *desk
 	held      *activities.Held
 	pause     time.Duration
@@ -40,11 +40,10 @@ type queue struct {
 }
 
 // open begins the run's record, when the run may begin.
-func open(ctx workflow.Context, d *desk, in activities.OpenInput) (*State, activities.Labels, error) {
-	in.Waits = true
+func open(ctx workflow.Context, d *desk, in *activities.OpenInput) (*State, activities.Labels, error) {
 	q := &queue{in: in, desk: d, pause: firstAsk}
 	for {
-		opened, err := openNow(ctx, q.in)
+		opened, err := openNow(ctx, *q.in)
 		if q.held != nil && q.cancelled != nil { // while it asked
 			return nil, opened.Labels, q.end(ctx)
 		}
@@ -52,6 +51,7 @@ func open(ctx workflow.Context, d *desk, in activities.OpenInput) (*State, activ
 			return nil, opened.Labels, err
 		}
 		if opened.Held == nil {
+			in.Again = false // it concerns nobody any more
 			return &State{State: resumepoint.NewState(opened.Plan), Home: opened.Worker}, opened.Labels, nil
 		}
 		if err := q.hold(ctx, opened); err != nil {
@@ -65,8 +65,7 @@ func (q *queue) hold(ctx workflow.Context, opened activities.Opened) error {
 	first := q.held == nil
 	q.held, q.in.Again = opened.Held, true
 	showRun(ctx, q.in.Run, opened.Labels, string(q.held.State))
-	in := RunInput{OpenInput: q.in}
-	in.detailEnd(ctx, string(q.held.State), q.held.Reason)
+	q.detail(ctx, string(q.held.State), q.held.Reason)
 	q.desk.to = q
 	if q.held.State != landscape.StartWaiting {
 		q.desk.close(errors.New(q.held.Reason))
@@ -115,7 +114,7 @@ func (q *queue) end(ctx workflow.Context) error {
 	if err := awaitHandlers(ctx); err != nil {
 		return err
 	}
-	return &withheld{result: q.result(q.cancelled.As, q.cancelled.sentence())}
+	return &withheld{result: q.result(q.cancelled.As, q.cancelled.Sentence())}
 }
 
 func (q *queue) result(status pipeline.RunStatus, reason string) RunResult {
@@ -125,10 +124,19 @@ func (q *queue) result(status pipeline.RunStatus, reason string) RunResult {
 // view is how the run waits, or that it does not begin.
 func (q *queue) view() View {
 	view := View{Run: q.in.Run, Workflow: WorkflowID(q.in.Run), Status: string(q.held.State)}
-	if q.held.State == landscape.StartWaiting {
+	switch {
+	case q.cancelled != nil:
+		view.Status = string(q.cancelled.As)
+	case q.held.State == landscape.StartWaiting:
 		view.Waits = q.held.Reason
 	}
 	return view
+}
+
+// detail shows how the run waits, or why it does not begin: then there is nothing to continue with.
+func (q *queue) detail(ctx workflow.Context, status, reason string) {
+	in := RunInput{OpenInput: *q.in}
+	in.detail(ctx, status, reason, nil)
 }
 
 // refuses all orders but to cancel, which is given once: a run that waits cannot be paused.
@@ -148,7 +156,7 @@ func (q *queue) obey(ctx workflow.Context, _ string, command Command) error {
 		command.As = pipeline.Cancelled
 	}
 	q.cancelled = &command
-	stopped := activities.StopInput{Run: q.in.Run, Status: pipeline.Cancelled, Reason: command.sentence(), Begin: &q.in}
+	stopped := activities.StopInput{Run: q.in.Run, Status: pipeline.Cancelled, Reason: command.Sentence(), Begin: q.in}
 	lasting, _ := workflow.NewDisconnectedContext(ctx)
 	var labelled activities.Labelled
 	err := workflow.ExecuteActivity(withActivity(lasting, "record: cancel by %s", command.Actor), act.StopRun, stopped).Get(lasting, &labelled)
@@ -156,6 +164,7 @@ func (q *queue) obey(ctx workflow.Context, _ string, command Command) error {
 		return err
 	}
 	showStatus(ctx, labelled.Labels, string(pipeline.Cancelled))
+	q.detail(ctx, string(pipeline.Cancelled), stopped.Reason)
 	return nil
 }
 

@@ -159,7 +159,7 @@ func begin(ctx workflow.Context, in *RunInput) (*State, activities.Labels, error
 
 func beginOnce(ctx workflow.Context, in *RunInput) (*State, activities.Labels, error) {
 	if in.Resume == nil {
-		return open(ctx, in.desk, in.OpenInput)
+		return open(ctx, in.desk, &in.OpenInput)
 	}
 	in.Resume.Run = in.Run
 	var resumed activities.Resumed
@@ -224,6 +224,7 @@ func (in *RunInput) queue() string {
 
 // openNow begins the run's record, unless the run may not begin now.
 func openNow(ctx workflow.Context, in activities.OpenInput) (opened activities.Opened, err error) {
+	in.Waits = true
 	named := withActivity(ctx, "open run")
 	if in.Files != "" {
 		named = soon(onQueue(named, filesQueue(ctx, in.Files)), seenTimeout)
@@ -391,7 +392,7 @@ func (in *RunInput) showStop(ctx workflow.Context, labels activities.Labels, as 
 func cancel(ctx workflow.Context, in RunInput, command Command) (RunResult, error) {
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	stopped := activities.StopInput{
-		Run: in.Run, Epoch: in.epoch(), Status: command.As, Reason: command.sentence(), Final: command.Final, Actor: command.Actor, Why: command.Why,
+		Run: in.Run, Epoch: in.epoch(), Status: command.As, Reason: command.Sentence(), Final: command.Final, Actor: command.Actor, Why: command.Why,
 	}
 	ctx = withActivity(ctx, "record the stop")
 	if command.Final { // what the run staged is removed

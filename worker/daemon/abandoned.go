@@ -15,17 +15,11 @@ const (
 	lookBack = 5 * time.Minute
 )
 
-// watchAbandoned puts on record that runs are interrupted whose workflow was terminated, until ctx ends: first those of before, and then
-// those that follow. Every worker does so, each at other moments.
+// watchAbandoned puts on record that runs are interrupted whose workflow was terminated, until ctx ends: first those of before, at once, and
+// then those that follow. Every worker does so, each at other moments.
 func (d *process) watchAbandoned(ctx context.Context, runs recovery.Abandoned) {
 	look := func() ([]string, error) { return runs.All(ctx) }
-	wait := rand.N(lookInterval) //nolint:gosec // no secret
 	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(wait):
-		}
 		begun := time.Now()
 		found, err := look()
 		for _, run := range found {
@@ -37,6 +31,10 @@ func (d *process) watchAbandoned(ctx context.Context, runs recovery.Abandoned) {
 		if err == nil {
 			look = func() ([]string, error) { return runs.Since(ctx, begun.Add(-lookBack)) }
 		}
-		wait = lookInterval
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(lookInterval/2 + rand.N(lookInterval)): //nolint:gosec // no secret
+		}
 	}
 }

@@ -27,7 +27,7 @@ type Abandoned struct {
 }
 
 // All looks at every run that is running on record, and at every start that is open, and returns the ids of the runs that it found. It tells those
-// that wait for places, and may begin, that they may.
+// that wait for places, and may begin, that they may, and those that never will, that they need not wait.
 func (a Abandoned) All(ctx context.Context) ([]string, error) {
 	runs, err := a.Log.RunsWithStatus(ctx, pipeline.Running, "", 0)
 	if err != nil {
@@ -62,7 +62,11 @@ func (a Abandoned) All(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return found, err
 	}
-	return found, a.wake(ctx, waiting)
+	decided, err := a.decided(ctx)
+	if err != nil {
+		return found, err
+	}
+	return found, a.wake(ctx, append(waiting, decided...))
 }
 
 // release tells the runs that wait for the places of one that ended that they may begin.
