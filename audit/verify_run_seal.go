@@ -25,24 +25,33 @@ func (v *verification) verifyRunSeal(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	last := len(seals) - 1
-	switch {
-	case v.run.Status == pipeline.Running && (last < 0 || seals[last].Epoch < v.run.Epoch):
-		v.skipped(CheckedSeals, v.run.ID, "the run is running: it is sealed when it ends")
-		return nil
-	case last < 0:
-		v.skipped(CheckedSeals, v.run.ID, "the run has ended, and no seal of it is recorded: if it ended since schema version 28, somebody may have removed it; "+
-			"waymark log check compares, and waymark seal %s seals the run now", v.run.ID)
-		return nil
-	}
 	for i, s := range seals {
 		if s.Seq != int64(i) {
 			v.add(SealBroken, "run_seals", "the seal %d of the run is missing", i)
 			break
 		}
 	}
-	return v.compareSeal(ctx, key, seals[last])
+	last, err := v.log.LastSeal(ctx, v.run.ID)
+	switch {
+	case !errors.Is(err, landscape.ErrUnsealed):
+	case v.run.Status == pipeline.Running:
+		v.skipped(CheckedSeals, v.run.ID, "the run is running: it is sealed when it ends")
+		return nil
+	case seals != nil:
+		v.skipped(CheckedSeals, v.run.ID, "the run was resumed after its last seal, and has ended; no seal since then is recorded: "+unsealedCure, v.run.ID)
+		return nil
+	default:
+		v.skipped(CheckedSeals, v.run.ID, "the run has ended, and no seal of it is recorded: if it ended since schema version 28, "+unsealedCure, v.run.ID)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return v.compareSeal(ctx, key, last)
 }
+
+// unsealedCure says of a run that ended without a seal what that may mean, and what to do.
+const unsealedCure = "somebody may have removed it; waymark log check compares, and waymark seal %s seals the run now"
 
 // compareSeal compares what is recorded with a seal, unless the run was resumed or sealed again meanwhile.
 func (v *verification) compareSeal(ctx context.Context, key seal.Key, sealed landscape.RunSeal) error {
@@ -119,7 +128,7 @@ func (c *sealedRecords) compareSelf(v *verification) {
 // nameRecords names, where the records do not have the root, those that differ, as far as the marks of the seal tell.
 func (c *sealedRecords) nameRecords(v *verification) {
 	if v.run.Status == pipeline.Running {
-		v.add(SealBroken, "runs", "the run is running in epoch %d, and the seal %d says that it ended in it", v.run.Epoch, c.seal.Seq)
+		v.add(SealBroken, "runs", "the run is running in epoch %d, and the seal %d says that it ended in epoch %d", v.run.Epoch, c.seal.Seq, c.seal.Epoch)
 	}
 	tables, err := c.seal.Records()
 	if err != nil || len(c.seal.Marks) != landscape.MarkBytes*int(c.seal.Leaves) {

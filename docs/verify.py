@@ -484,9 +484,12 @@ class Lines:
             self.bad = self.bad or reason
 
 
+SEALS = "record/run_seals.ndjson"
+
+
 class Bundle:
     def __init__(self, file, trusted):
-        self.file, self.trusted, self.kept, self.bad, self.origin = file, trusted, {}, None, ""
+        self.file, self.trusted, self.kept, self.bad, self.sealed = file, trusted, {}, None, None
         self.happened, self.lines, self.digests = History(), [], {}
 
     def form(self):
@@ -521,8 +524,8 @@ class Bundle:
         listed = self.manifest["members"] or []
         for i, m in enumerate(self.zip.members[:-2]):
             refuse(i >= len(listed) or listed[i]["name"] != m.name, m.name + ": it is not the next member of the manifest")
-            keep = m.name == "record/runs.ndjson" or m.name.startswith("log/")
-            refuse(keep and m.size > 16 << 20, m.name + ": it is too large")
+            keep = m.name in ("record/runs.ndjson", SEALS) or m.name.startswith("log/")
+            refuse(keep and m.size > 64 << 20, m.name + ": it is too large")
             table = m.name[len("record/"):-len(".ndjson")] if m.name.startswith("record/") and m.name.endswith(".ndjson") else ""
             if table in TABLES:
                 self.lines.append(Lines(self.happened, table))
@@ -542,16 +545,30 @@ class Bundle:
             match = re.fullmatch(r"log/(\d{12,})\.entry", name)
             refuse(not match, name + ": it does not have the name of an entry")
             entry = log.take(name, int(match.group(1)), self.kept[name], self.kept.get(name[:-len("entry")] + "proof", b""))
-            if entry.get("type") == "began":
-                same = (entry.get("run"), entry.get("pipeline"), entry.get("document")) == (self.said["run"], self.said["pipeline"], self.said["document"])
+            if entry.get("type") in ("began", "sealed"):
+                document = self.said["document"] if entry["type"] == "began" else None
+                same = (entry.get("run"), entry.get("pipeline"), entry.get("document")) == (self.said["run"], self.said["pipeline"], document)
                 refuse(not same, name + ": it is about another run, pipeline or document")
-                began = True
+                began, self.sealed = began or document, self.sealed if document else entry
         if log.key is None:
             refuse(self.trusted or not any(g["what"] == "log" for g in self.gaps), "the bundle contains no log entry: nothing vouches for the key that signed it")
             return
         refuse(self.key.text not in log.sealers, "the key that signed the bundle does not count in the log")
         refuse(not began, "no entry says that the run began")
-        self.origin = log.key.name
+
+    def seal(self):
+        if self.sealed is None:
+            refuse(not any(g["what"] in ("log", "seal") for g in self.gaps), "the bundle contains no log entry about the seal of the run, and no gap says so")
+            return
+        try:
+            last = json.loads(self.kept.get(SEALS, b"").rstrip(b"\n").split(b"\n")[-1])
+            kept = {"at": moment(last["at_us"]), "epoch": last["epoch"], "late": last["late"] == 1, "leaves": last["leaves"],
+                    "root": last["root"], "run": last["run_id"], "seal": last["seq"]}
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+            raise Refused(SEALS + ": its last line is not a seal")
+        said = {name: value for name, value in self.sealed.items() if name in kept}
+        refuse(said != {name: value for name, value in kept.items() if value}, SEALS + ": its last seal is not the one that the log has an entry about")
+        refuse(self.sealed.get("status") != self.said["status"], "the entry about the seal says that the run was %s" % self.sealed.get("status"))
 
     def document(self):
         try:
@@ -592,6 +609,7 @@ CHECKS = [
     ("statement", "who signed this bundle, and which run it is about", "that the record was true when it was exported"),
     ("members", "no bit of any member has changed since the export, and no member is missing or added", "that what was not exported does not exist"),
     ("log", "the run began before the head of the log was signed, and the log accepted the keys that signed the bundle and the run's entry", "that the head is the newest, or that no key was revoked later"),
+    ("seal", "the last seal of the run's records is the one that the log has an entry about, unless a gap says that there is none", "that the records have its root, which needs the landscape"),
     ("document", "the document and the plan have the digests that the run's record and the signed statement name", "that the document is correct"),
     ("history", "the events follow from the records, and the snapshot is what the events add up to", "that the records are true"),
     ("payloads", "each payload is the bytes whose SHA-256 is its name", "that the source told the truth"),

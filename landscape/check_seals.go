@@ -15,16 +15,16 @@ var (
 	ErrSealBroken = errors.New("what is recorded is not what was sealed")
 )
 
-// LastSeal returns the seal of a run that counts. The error wraps ErrUnsealed if nothing sealed the run.
+// LastSeal returns the seal of a run that counts. The error wraps ErrUnsealed if nothing sealed the run since it was resumed.
 func (r *Reader) LastSeal(ctx context.Context, run string) (RunSeal, error) {
-	last, err := Page[RunSeal](ctx, r.from, Query{Prefix: []any{run}, Descending: true, Limit: 1})
+	last, err := r.sealOfEnd(ctx, run)
 	if err == nil && last == nil {
 		err = fmt.Errorf("run %s: %w", run, ErrUnsealed)
 	}
 	if err != nil {
 		return RunSeal{}, err
 	}
-	return last[0], nil
+	return *last, nil
 }
 
 // CheckSeals computes the roots of a run that has ended, and of its chunks, from what is recorded, and returns the seal that they fit. The error wraps

@@ -156,8 +156,11 @@ func (Beginning) Table() string { return Run{}.Table() }
 
 // Reopened reports whether the run is recorded as one that did not end yet in an epoch in which it did, or as it was before that epoch.
 func (b Beginning) Reopened(ended int64) bool {
-	return b.Epoch < ended || b.Epoch == ended && b.Status == pipeline.Running
+	return b.Epoch <= ended && !b.Ended(ended)
 }
+
+// Ended reports whether the run is recorded as one that ended in an epoch or a later one.
+func (b Beginning) Ended(epoch int64) bool { return b.Epoch >= epoch && b.Status != pipeline.Running }
 
 // RunIDs calls yield with the id of every run, in order, until it returns false. yield must not use the reader.
 func (r *Reader) RunIDs(ctx context.Context, yield func(string) bool) error {

@@ -110,17 +110,21 @@ func (l *Log) bind(ctx context.Context, tx *Tx, head RunHead, with RunSeal) erro
 	if err != nil {
 		return err
 	}
+	ofEnd, err := l.sealOfEnd(ctx, head.ID)
+	if err != nil {
+		return err
+	}
 	s, err := l.sealingOf(ctx, head.ID)
 	if err == nil && s == nil {
 		err = &UnsealableError{Run: head.ID, Why: "an earlier release began it, without salts"}
 	}
 	if err != nil {
-		return unsealable(head, last, err)
+		return unsealable(head.ID, ofEnd, err)
 	}
 	with.Run, with.Epoch = head.ID, head.Epoch
-	b := newBinding(s.key, with, last)
+	b := newBinding(s.key, with, last, ofEnd)
 	if err := l.runRecords(ctx, head.ID, *tx, b.add); err != nil {
-		return unsealable(head, last, err)
+		return unsealable(head.ID, ofEnd, err)
 	}
 	if b.last != nil {
 		if err := l.fits(ctx, b); err != nil || !b.changed {
@@ -130,22 +134,37 @@ func (l *Log) bind(ctx context.Context, tx *Tx, head RunHead, with RunSeal) erro
 	return l.addSeal(tx, head, b.seal())
 }
 
-// unsealable says of records that make no sense, or have no salts, that they cannot be sealed: if they were sealed in this epoch, they were changed since.
-func unsealable(head RunHead, last *RunSeal, err error) error {
+// unsealable says of records that make no sense, or have no salts, that they cannot be sealed: if they were sealed at the end of the run, they were changed since.
+func unsealable(run string, ofEnd *RunSeal, err error) error {
 	known := errors.As(err, new(*UnsealableError))
 	switch {
 	case !known && !errors.Is(err, ErrIncomplete):
 		return err
-	case endedIn(head, last):
-		return changedSince(*last)
+	case ofEnd != nil:
+		return changedSince(*ofEnd)
 	case known:
 		return err
 	}
-	return &UnsealableError{Run: head.ID, Why: err.Error()}
+	return &UnsealableError{Run: run, Why: err.Error()}
 }
 
-// endedIn reports whether a run has ended in the epoch in which it is, as its last seal says.
-func endedIn(head RunHead, last *RunSeal) bool { return last != nil && last.Epoch >= head.Epoch }
+// sealOfEnd returns the last seal of a run if it is still that of its last end, as far as resumptions are recorded; else nil. An epoch that nobody began is no
+// reason not to compare.
+func (r *Reader) sealOfEnd(ctx context.Context, run string) (*RunSeal, error) {
+	head, err := get[runEnd](ctx, r.from, run)
+	if err != nil {
+		return nil, err
+	}
+	last, err := lastOf[RunSeal](ctx, r.from, run)
+	if err != nil || last == nil || last.Epoch >= head.Epoch {
+		return last, err
+	}
+	_, err = get[Resumption](ctx, r.from, run, head.Epoch)
+	if errors.Is(err, ErrNotFound) {
+		return last, nil
+	}
+	return nil, err
+}
 
 // changedSince is the error of a run whose records are not those of its last seal.
 func changedSince(last RunSeal) *UnsealableError {
@@ -167,8 +186,8 @@ func (l *Log) Intact(ctx context.Context, run string) error {
 
 // intact is Intact of the run with this record. The error wraps ErrStale if something was recorded of it meanwhile.
 func (l *Log) intact(ctx context.Context, head RunHead) error {
-	last, err := lastOf[RunSeal](ctx, l, head.ID)
-	if err != nil || !endedIn(head, last) {
+	ofEnd, err := l.sealOfEnd(ctx, head.ID)
+	if err != nil || ofEnd == nil {
 		return err
 	}
 	return l.bind(ctx, new(Tx), head, RunSeal{})
@@ -262,19 +281,19 @@ type binding struct {
 	new     NewSeal
 	tree    *seal.RunTree
 	tables  map[string]int64
-	last    *RunSeal // of the same epoch; nil if there is none
+	last    *RunSeal // of the last end; nil if there is none since the run was resumed
 	before  *seal.RunTree
 	changed bool // the transaction adds or changes a leaf
 	line    []byte
 }
 
-func newBinding(key seal.Key, s RunSeal, last *RunSeal) *binding {
+func newBinding(key seal.Key, s RunSeal, last, ofEnd *RunSeal) *binding {
 	b := &binding{tables: map[string]int64{}}
 	if last != nil {
 		s.Seq = last.Seq + 1
-		if last.Epoch >= s.Epoch {
-			b.last, b.before = last, seal.NewRunTree(key, last.Seq)
-		}
+	}
+	if ofEnd != nil {
+		b.last, b.before = ofEnd, seal.NewRunTree(key, ofEnd.Seq)
 	}
 	b.new.RunSeal, b.tree = s, seal.NewRunTree(key, s.Seq)
 	return b

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"slices"
 
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
@@ -80,7 +79,7 @@ type checker struct {
 	began   map[string]Statement
 	sealed  map[string]sealedEntry // by what they are about
 	ended   map[string]sealedEntry // the newest of each run
-	gaps    []Statement            // restorations
+	gaps    gaps
 	lost    map[string]bool
 	leaves  []tlog.Hash
 	heads   map[int64]bool // sizes of the heads that the landscape has, as they should be
@@ -110,12 +109,6 @@ func Check(ctx context.Context, log *landscape.Reader, key string, anchors []str
 		c.problem("log", "its key is %s, not the trusted %s", short(c.Key), short(key))
 	}
 	return c.Report, nil
-}
-
-// sealedEntry is an entry about a seal.
-type sealedEntry struct {
-	Statement
-	position int64
 }
 
 func (c *checker) problem(where, format string, args ...any) {
@@ -260,10 +253,14 @@ func (c *checker) runs(ctx context.Context) error {
 			unknown = append(unknown, run.Run)
 			return true
 		}
-		if wrong := cmp.Or(s.differs(run), c.ended[run.Run].reopened(run)); wrong != "" {
+		ended := c.ended[run.Run]
+		if wrong := cmp.Or(s.differs(run), ended.reopened(run)); wrong != "" {
 			c.problem("run "+run.Run, "%s", wrong)
 		} else {
 			c.Runs++
+		}
+		if warning := ended.unsealed(run); warning != "" {
+			c.Warnings = append(c.Warnings, Problem{"run " + run.Run, warning})
 		}
 		delete(c.began, run.Run)
 		return true
@@ -316,10 +313,19 @@ func (s sealedEntry) reopened(run landscape.Beginning) string {
 	return fmt.Sprintf("is recorded as %s in epoch %d, and its entry %d says that it ended in epoch %d: somebody took its end back", run.Status, run.Epoch, s.position, s.Epoch)
 }
 
+// unsealed says that a run is recorded as resumed after the newest entry about its seals, and as ended without another one; empty if it is not.
+func (s sealedEntry) unsealed(run landscape.Beginning) string {
+	if s.Type == "" || !run.Ended(s.Epoch+1) {
+		return ""
+	}
+	return fmt.Sprintf("is recorded as %s in epoch %d, and no entry about a seal is newer than entry %d, of epoch %d: nobody can tell whether it was resumed, and what was recorded since; waymark seal %s seals it as it is",
+		run.Status, run.Epoch, s.position, s.Epoch, run.Run)
+}
+
 // newestSeals finds the newest entry about the seals of each run. What a restored backup did not have of a run is no reason to miss it.
 func (c *checker) newestSeals() {
 	for _, s := range c.sealed {
-		if newest, ok := c.ended[s.Run]; !c.restored(s.position) && (!ok || newest.position < s.position) {
+		if newest, ok := c.ended[s.Run]; !c.gaps.have(s.position) && (!ok || newest.position < s.position) {
 			c.ended[s.Run] = s
 		}
 	}
@@ -341,7 +347,7 @@ func (c *checker) seals(ctx context.Context) error {
 			c.problem("run "+kept.Run, "has a seal %d without an entry: a process without a key made it, or it was made up", kept.Seq)
 		case !ok:
 			c.Unsealed++
-		case s.Root != said.Root || s.Leaves != said.Leaves || s.Epoch != said.Epoch || s.Late != said.Late:
+		case !s.Says(kept):
 			c.problem("run "+kept.Run, "is recorded with another seal %d than its entry says", kept.Seq)
 		default:
 			c.Sealed++
@@ -349,7 +355,7 @@ func (c *checker) seals(ctx context.Context) error {
 		return true
 	})
 	for _, s := range c.sealed {
-		if !c.lost[s.Run] && !c.restored(s.position) {
+		if !c.lost[s.Run] && !c.gaps.have(s.position) {
 			c.problem("run "+s.Run, "was sealed, says entry %d, and the seal is not recorded: somebody removed or changed it", s.position)
 		}
 	}
@@ -360,16 +366,11 @@ func (c *checker) seals(ctx context.Context) error {
 // sealedAt returns the entry about a seal of that number that was made at another time; nil if there is none.
 func (c *checker) sealedAt(kept landscape.RunSeal) *sealedEntry {
 	for _, s := range c.sealed {
-		if s.Run == kept.Run && s.Seal == kept.Seq && !c.restored(s.position) {
+		if s.Run == kept.Run && s.Seal == kept.Seq && !c.gaps.have(s.position) {
 			return &s
 		}
 	}
 	return nil
-}
-
-// restored reports whether an entry came back from an anchor, after a backup was restored. What the record had of it is lost.
-func (c *checker) restored(position int64) bool {
-	return slices.ContainsFunc(c.gaps, func(s Statement) bool { return s.Found <= position && position < s.Anchored })
 }
 
 // unknownRuns names what is wrong with runs without an entry.

@@ -135,7 +135,7 @@ func (c *checker) compareListed(at Place, before []Head, head Head) {
 	if head.Size <= lastOf(before).Size {
 		c.problem(at.String(), "%s has the head of %d entries after that of %d", headsFile, head.Size, lastOf(before).Size)
 	}
-	if !c.heads[head.Size] && !c.restored(head.Size-1) {
+	if !c.heads[head.Size] && !c.gaps.have(head.Size-1) {
 		c.problem("log_heads", "the head of %d entries is at %s, and is not recorded: somebody removed it", head.Size, at)
 	}
 }

@@ -25,10 +25,14 @@ type Proof struct {
 // ErrUnsigned says that an entry is under no signed head yet.
 var ErrUnsigned = errors.New("no signed head covers the run's entry yet")
 
-// ProofsOf returns the entries that say which keys count, and the one that says that a run began, each with its proof under the newest signed
-// head, in the order of the log. The error wraps landscape.ErrNotFound if the run has no entry, and ErrUnsigned if no head covers it yet.
-func ProofsOf(ctx context.Context, log *landscape.Reader, run string) ([]Proof, error) {
-	return proofs(ctx, log, Statement{Type: Began, Run: run})
+// ProofsOf returns the entries that say which keys count, the one that says that a run began, and those about seals of it, each with its proof under the newest
+// signed head, in the order of the log. The error wraps landscape.ErrNotFound if there is no such entry, and ErrUnsigned if no head covers one yet.
+func ProofsOf(ctx context.Context, log *landscape.Reader, run string, seals ...landscape.RunSeal) ([]Proof, error) {
+	of := []Statement{{Type: Began, Run: run}}
+	for _, seal := range seals {
+		of = append(of, sealed(seal))
+	}
+	return proofs(ctx, log, of...)
 }
 
 // ProofsOfSeal is ProofsOf with the entry about a seal of a run in place of the one that says that it began.
@@ -36,19 +40,22 @@ func ProofsOfSeal(ctx context.Context, log *landscape.Reader, seal landscape.Run
 	return proofs(ctx, log, sealed(seal))
 }
 
-func proofs(ctx context.Context, log *landscape.Reader, of Statement) (proofs []Proof, err error) {
+func proofs(ctx context.Context, log *landscape.Reader, of ...Statement) (proofs []Proof, err error) {
 	head, err := log.LastSignedHead(ctx)
 	if err != nil {
 		return nil, err
 	}
-	entry, err := log.LogEntryAbout(ctx, of.about())
-	if err != nil {
-		return nil, err
+	var entries []landscape.LogEntry
+	for _, s := range of {
+		entry, err := log.LogEntryAbout(ctx, s.about())
+		if err != nil {
+			return nil, err
+		}
+		if head == nil || entry.Position >= head.Size {
+			return nil, fmt.Errorf("entry %d: %w", entry.Position, ErrUnsigned)
+		}
+		entries = append(entries, entry)
 	}
-	if head == nil || entry.Position >= head.Size {
-		return nil, fmt.Errorf("entry %d: %w", entry.Position, ErrUnsigned)
-	}
-	entries := []landscape.LogEntry{entry}
 	for _, kind := range []Type{Genesis, Admitted, Revoked} {
 		found, err := log.LogEntriesAbout(ctx, string(kind))
 		if err != nil {

@@ -69,6 +69,41 @@ func TestEntriesOfSeals(t *testing.T) {
 	}
 }
 
+// TestCheckedSeal takes a seal only if the log does not contradict it, whoever made it.
+func TestCheckedSeal(t *testing.T) {
+	p := newPlace(t)
+	p.ends("r1")
+	checked := func() (landscape.RunSeal, *int64, error) {
+		store, err := sqlitestore.Open(t.Context(), p.path, sqlitestore.Options{})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, store.Close()) }()
+		return evidence.CheckedSeal(t.Context(), landscape.NewReader(store), "r1")
+	}
+	sealed, entry, err := checked()
+	require.NoError(t, err)
+	require.Zero(t, sealed.Seq)
+	require.EqualValues(t, 3, *entry)
+
+	whole := p.path + ".whole"
+	copyFile(t, p.path, whole)
+	for _, attack := range []string{`delete from run_seals`, `update run_seals set root = zeroblob(32)`, `update run_seals set at_us = at_us + 1`, `update run_seals set seq = 1`} {
+		p.attack(attack)
+		_, _, err := checked()
+		require.ErrorIs(t, err, landscape.ErrSealBroken, attack)
+		require.ErrorContains(t, err, "entry 3 of the log is about seal 0 of run r1, which is not recorded so: ")
+		copyFile(t, whole, p.path)
+	}
+
+	store, err := sqlitestore.Open(t.Context(), p.path, sqlitestore.Options{})
+	require.NoError(t, err)
+	require.NoError(t, landscape.New(store, nil).RecordAction(t.Context(), "r1", "v", "ann", "")) // by a process without a key
+	require.NoError(t, store.Close())
+	sealed, entry, err = checked()
+	require.NoError(t, err)
+	require.EqualValues(t, 1, sealed.Seq)
+	require.Nil(t, entry)
+}
+
 // TestARunThatIsResumedMayRun, and nobody takes it back to the end before.
 func TestARunThatIsResumedMayRun(t *testing.T) {
 	p := newPlace(t)
@@ -81,6 +116,18 @@ func TestARunThatIsResumedMayRun(t *testing.T) {
 		require.NoError(t, e.Log.StopRun(t.Context(), "r1", pipeline.Failed, "broken"))
 	}))
 	require.Empty(t, p.problems())
+	require.NoError(t, p.open(func(e *evidence.Evidence) {
+		_, err := e.Log.LastSeal(t.Context(), "r1")
+		require.NoError(t, err)
+	}))
+	whole := p.path + ".whole"
+	copyFile(t, p.path, whole)
+	p.attack(`update runs set epoch = 2`, `insert into resumptions select run_id, 2, claim, was, actor, why, code, host, at_us from resumptions`)
+	report := p.check()
+	require.Empty(t, report.Problems)
+	require.Len(t, report.Warnings, 1)
+	require.Contains(t, report.Warnings[0].What, "is recorded as failed in epoch 2, and no entry about a seal is newer than entry 4, of epoch 1: ")
+	copyFile(t, whole, p.path)
 	p.attack(`update runs set epoch = 0`)
 	require.Equal(t, "run r1: is recorded as failed in epoch 0, and its entry 4 says that it ended in epoch 1: somebody took its end back", p.problems())
 }

@@ -44,7 +44,7 @@ func (h *Home) Prove(ctx context.Context, word, source string, row int64) (*rowp
 
 // sealBroken says where to look for what does not fit the seals of a run.
 func sealBroken(run string, err error) error {
-	return &client.Error{Kind: client.Damaged, Code: client.SealBroken, Message: err.Error() + ": waymark verify " + run + " names what differs", Run: run, Err: err}
+	return &client.Error{Kind: client.Damaged, Code: client.SealBroken, Message: err.Error() + ": waymark verify " + run + ", and waymark log check, name what differs", Run: run, Err: err}
 }
 
 func onlySource(ctx context.Context, log *landscape.Reader, run string) (string, error) {

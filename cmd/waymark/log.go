@@ -161,7 +161,7 @@ func writeReport(w io.Writer, r evidence.Report, key string) error {
 		_, err := fmt.Fprintln(w, "the log, its heads, its anchors and the recorded runs agree")
 		return err
 	case r.Problems == nil:
-		_, err := fmt.Fprintln(w, "nothing contradicts the log, but not all of it is signed and at its anchors")
+		_, err := fmt.Fprintln(w, "nothing contradicts the log; look at the warnings")
 		return err
 	}
 	return writeProblems(w, r.Problems)

@@ -236,6 +236,18 @@ func sealedLate(t *testing.T, d landscape.Driver) {
 	require.Len(t, kept, 2)
 	require.True(t, kept[1].Late, "as the one before")
 
+	require.NoError(t, log.TakeUp(ctx, takeUp("late", 1)))
+	require.NoError(t, endUnsealed(ctx, d, "late"))
+	require.Contains(t, unsealed(), "late")
+	_, err = log.CheckSeals(ctx, "late")
+	require.ErrorIs(t, err, landscape.ErrUnsealed, "its last seal is of the end before")
+	_, added, err = log.SealRun(ctx, "late")
+	require.NoError(t, err)
+	require.True(t, added)
+	sealed, err = log.CheckSeals(ctx, "late")
+	require.NoError(t, err)
+	require.EqualValues(t, 2, sealed.Seq)
+
 	run, graph := Scene{Run: "saltless"}.Graph()
 	graph.Key = nil
 	require.NoError(t, log.BeginRun(ctx, run, graph))

@@ -246,6 +246,20 @@ func TestAnEndIsNotTakenBack(t *testing.T) {
 	refused()
 }
 
+// TestAnEpochThatNobodyBegan moves a run that ended to an epoch without a resumption: that is a change like others, and no reason for another seal.
+func TestAnEpochThatNobodyBegan(t *testing.T) {
+	s, ctx := newSealed(t), t.Context()
+	s.attack(t, "runs", `update runs set epoch = 7 where run_id = 'late'`, func() {
+		last, err := s.LastSeal(ctx, "late")
+		require.NoError(t, err)
+		require.Zero(t, last.Epoch)
+		_, _, err = s.SealRun(ctx, "late")
+		var broken *landscape.UnsealableError
+		require.ErrorAs(t, err, &broken)
+		require.True(t, broken.Broken, "%v", err)
+	})
+}
+
 // TestStrangersComputeTheRoot lets docs/seal.py compute roots from the database.
 func TestStrangersComputeTheRoot(t *testing.T) {
 	python := services.Python(t)

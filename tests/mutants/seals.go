@@ -54,7 +54,7 @@ var seals = []mutant{
 	},
 	{
 		name: "a seal that is removed is not missed", never: "the record of a run is changed and sealed late, and the log's entry about the old seal means nothing",
-		file: "audit/evidence/check.go", old: "if !c.lost[s.Run] && !c.restored(s.position) {", new: "if s.position < 0 {",
+		file: "audit/evidence/check.go", old: "if !c.lost[s.Run] && !c.gaps.have(s.position) {", new: "if s.position < 0 {",
 		pkg: "./audit/evidence", run: "^TestEntriesOfSeals$",
 	},
 	{
@@ -69,7 +69,7 @@ var seals = []mutant{
 	},
 	{
 		name: "an end that is taken back is not missed", never: "a run that ended runs again in the same epoch, with other records, and the log does not tell",
-		file: "landscape/log_entry.go", old: "b.Epoch == ended && b.Status == pipeline.Running", new: "b.Epoch == ended && b.Status == \"\"",
+		file: "landscape/log_entry.go", old: "b.Epoch <= ended && !b.Ended(ended)", new: "b.Epoch < ended",
 		pkg: "./audit/evidence", run: "^TestEntriesOfSeals$",
 	},
 }

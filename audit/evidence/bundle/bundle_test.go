@@ -37,6 +37,7 @@ type scene struct {
 	payloads *payload.Store
 	key      keys.Key
 	trusted  string // the key of the log
+	notary   *evidence.Notary
 }
 
 // run is the id of the run of a scene.
@@ -59,7 +60,7 @@ func newSceneIn(t testing.TB, driver landscape.Driver) *scene {
 	s := &scene{driver: driver, payloads: payload.New(&memstore.Store{}, payload.Options{})}
 	e, err := evidence.Open(ctx, landscape.New(s.driver, nil), evidence.Options{Keys: folder, Make: true, Host: "h"})
 	require.NoError(t, err)
-	s.log = e.Log
+	s.log, s.notary = e.Log, e.Notary
 	made := landscapetest.Scene{Run: run, Chunks: 2, ChunkRows: 10}
 	head, graph := made.Graph()
 	head.DocumentSHA256, head.PlanSHA256 = digest(head.Document), digest(head.Plan)
@@ -83,6 +84,7 @@ func newSceneIn(t testing.TB, driver landscape.Driver) *scene {
 func (s *scene) ended(t testing.TB) *scene {
 	t.Helper()
 	require.NoError(t, s.log.StopRun(t.Context(), run, pipeline.Failed, "no reason"))
+	require.NoError(t, s.notary.Pass(t.Context()))
 	return s
 }
 
@@ -120,7 +122,7 @@ func TestExportAndVerify(t *testing.T) {
 		require.Empty(t, report.Problem)
 		require.True(t, report.Trusted)
 		require.Equal(t, run, report.Run)
-		require.Len(t, report.Checks, 7)
+		require.Len(t, report.Checks, 8)
 		require.False(t, verify(t, file, "").Trusted, "without a policy it is the bundle's own word")
 	}
 	other := newScene(t)
@@ -191,6 +193,20 @@ func TestGaps(t *testing.T) {
 	require.NoError(t, report.WriteText(&text))
 	require.Contains(t, text.String(), "not in the bundle: payloads/")
 	require.Contains(t, text.String(), "; 1 left out")
+
+	require.NoError(t, landscape.New(s.driver, nil).RecordAction(t.Context(), run, "v", "ann", "")) // by a process without a key
+	file, manifest = s.export(t, s.log.Reader, bundle.NoPayloads)
+	require.Len(t, manifest.Gaps, 1)
+	require.Equal(t, "seal", manifest.Gaps[0].What)
+	require.Contains(t, manifest.Gaps[0].Why, "the log has no entry about the seal of the run")
+	require.Empty(t, verify(t, file, s.trusted).Problem)
+	require.NoError(t, s.log.RecordAction(t.Context(), run, "w", "ann", ""))
+	_, manifest = s.export(t, s.log.Reader, bundle.NoPayloads)
+	require.Len(t, manifest.Gaps, 1)
+	require.Contains(t, manifest.Gaps[0].Why, "no signed head covers the run's entry yet")
+	require.NoError(t, s.notary.Pass(t.Context()))
+	_, manifest = s.export(t, s.log.Reader, bundle.NoPayloads)
+	require.Empty(t, manifest.Gaps)
 
 	unlogged := landscapetest.Scene{Run: "two", Chunks: 1, ChunkRows: 1}
 	head, graph := unlogged.Graph()

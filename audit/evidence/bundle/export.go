@@ -56,7 +56,7 @@ type export struct {
 	run      landscape.Run
 	options  Options
 	manifest *Manifest
-	sealed   *landscape.RunSeal // nil if nothing sealed the run
+	sealed   *landscape.RunSeal // nil if nothing sealed the run, or no entry is about that
 	happened []history.Event
 }
 
@@ -80,21 +80,25 @@ func (e *export) gap(what string, why error) {
 	e.manifest.Gaps = append(e.manifest.Gaps, Gap{what, why.Error()})
 }
 
-// seals compares the record with what was sealed of it.
+// errNoEntry says of a seal that nothing in the log vouches for it.
+var errNoEntry = errors.New("the log has no entry about the seal of the run: a process without a key made the seal, or somebody made it up")
+
+// seals compares the record with what was sealed of it, and that with the log.
 func (e *export) seals(ctx context.Context) error {
-	sealed, err := e.log.CheckSeals(ctx, e.run.ID)
+	sealed, entry, err := evidence.CheckedSeal(ctx, e.log, e.run.ID)
 	if err == nil {
+		_, err = e.log.CheckSeals(ctx, e.run.ID)
+	}
+	switch {
+	case errors.Is(err, landscape.ErrUnsealed):
+		e.gap(sealGap, err)
+		return nil
+	case err == nil && entry == nil:
+		e.gap(sealGap, errNoEntry)
+	case err == nil:
 		e.sealed = &sealed
 	}
-	if !errors.Is(err, landscape.ErrUnsealed) {
-		return err
-	}
-	entries, wrong := e.log.LogEntriesAbout(ctx, string(evidence.Sealed)+"/"+e.run.ID)
-	if wrong == nil && len(entries) > 0 {
-		wrong = fmt.Errorf("the log has an entry about a seal of the run, and the record has no seal: %w", landscape.ErrSealBroken)
-	}
-	e.gap("seal", err)
-	return wrong
+	return err
 }
 
 func (e *export) mime(context.Context) error { return e.addText(mimeName, mime) }
@@ -127,9 +131,9 @@ func (e *export) snapshot(context.Context) error {
 
 // proofs adds the entries of the log.
 func (e *export) proofs(ctx context.Context) error {
-	proofs, err := evidence.ProofsOf(ctx, e.log, e.run.ID)
+	proofs, err := e.entries(ctx)
 	if errors.Is(err, landscape.ErrNotFound) || errors.Is(err, evidence.ErrUnsigned) {
-		e.gap("log", err)
+		e.gap(logGap, err)
 		return nil
 	}
 	for _, p := range proofs {
@@ -141,6 +145,18 @@ func (e *export) proofs(ctx context.Context) error {
 		}
 	}
 	return err
+}
+
+// entries returns the entries with their proofs. The one about the seal is left out if it is under no signed head yet.
+func (e *export) entries(ctx context.Context) ([]evidence.Proof, error) {
+	if e.sealed != nil {
+		proofs, err := evidence.ProofsOf(ctx, e.log, e.run.ID, *e.sealed)
+		if !errors.Is(err, evidence.ErrUnsigned) {
+			return proofs, err
+		}
+		e.gap(sealGap, err)
+	}
+	return evidence.ProofsOf(ctx, e.log, e.run.ID)
 }
 
 func entryName(position int64) string { return fmt.Sprintf("%s%012d.entry", logFolder, position) }

@@ -144,6 +144,8 @@ const (
 	keyFile      = "log/000000000001.entry"
 	beganFile    = "log/000000000002.entry"
 	beganProof   = "log/000000000002.proof"
+	sealedFile   = "log/000000000003.entry"
+	sealsFile    = "record/run_seals.ndjson"
 )
 
 // hostile are changes of a bundle, and what is said of it. Those that are signed are of somebody who has a sealer's key.
@@ -259,6 +261,17 @@ var hostile = []struct {
 	{"no genesis", true, func(_ *testing.T, p *parts, _ *scene) { p.remove(genesisFile) }, "log: "},
 	{"no entry of the key", true, func(_ *testing.T, p *parts, _ *scene) { p.remove(keyFile) }, "log: "},
 	{"no entry of the run", true, func(_ *testing.T, p *parts, _ *scene) { p.remove(beganFile) }, "log: no entry says that the run began"},
+	{"no entry of the seal", true, func(_ *testing.T, p *parts, _ *scene) { p.remove(sealedFile) }, "seal: the bundle contains no log entry about the seal"},
+	{"another seal", true, func(_ *testing.T, p *parts, _ *scene) { p.replace(sealsFile, `"root":"`, `"root":"00`) }, "seal: record/run_seals.ndjson: its last seal is not"},
+	{"a seal of another time", true, func(_ *testing.T, p *parts, _ *scene) {
+		p.contents[sealsFile] = regexp.MustCompile(`"at_us":\d+`).ReplaceAllString(p.contents[sealsFile], `"at_us":1`)
+	}, "seal: record/run_seals.ndjson: its last seal is not"},
+	{"a late seal", true, func(_ *testing.T, p *parts, _ *scene) { p.replace(sealsFile, `"late":0`, `"late":1`) }, "seal: record/run_seals.ndjson: its last seal is not"},
+	{"a seal more", true, func(_ *testing.T, p *parts, _ *scene) {
+		p.contents[sealsFile] += strings.Replace(p.contents[sealsFile], `"seq":0`, `"seq":1`, 1)
+	}, "seal: record/run_seals.ndjson: its last seal is not"},
+	{"a seal that is none", true, func(_ *testing.T, p *parts, _ *scene) { p.contents[sealsFile] = "{\n" }, "seal: record/run_seals.ndjson: its last line"},
+	{"no seals", true, func(_ *testing.T, p *parts, _ *scene) { p.remove(sealsFile) }, "seal: record/run_seals.ndjson: its last line"},
 	{"no proof", true, func(_ *testing.T, p *parts, _ *scene) { p.remove(beganProof); delete(p.contents, beganProof) }, "log: "},
 	{"no log", true, func(_ *testing.T, p *parts, _ *scene) {
 		for _, name := range append([]string{}, p.names...) {
@@ -280,7 +293,7 @@ var hostile = []struct {
 	{"another head", true, func(_ *testing.T, p *parts, _ *scene) {
 		for _, name := range p.names {
 			if strings.HasSuffix(name, ".proof") {
-				p.replace(name, "\n3\n", "\n4\n")
+				p.replace(name, "\n4\n", "\n5\n")
 			}
 		}
 	}, "log: "},

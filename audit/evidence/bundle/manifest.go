@@ -1,6 +1,9 @@
 package bundle
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Manifest lists what is in a bundle, and what is not.
 type Manifest struct {
@@ -23,6 +26,12 @@ type Gap struct {
 	What string `json:"what"`
 	Why  string `json:"why"`
 }
+
+// What gaps are called that are no payloads. Stored; never rename one.
+const (
+	logGap  = "log"  // the entries of the log
+	sealGap = "seal" // the seal of the run, or the entry about it
+)
 
 // Payloads says which payloads of a run are in its bundle. Stored; never rename one.
 type Payloads string
@@ -49,10 +58,16 @@ const (
 	recordFolder = "record/"
 	recordSuffix = ".ndjson"
 	runsName     = recordFolder + "runs" + recordSuffix
+	sealsName    = recordFolder + "run_seals" + recordSuffix
 	packFolder   = "payloads/"
 
 	mime = "application/vnd.waymark.bundle"
 )
+
+// lacks reports whether one of these gaps is listed.
+func (m *Manifest) lacks(gaps ...string) bool {
+	return slices.ContainsFunc(m.Gaps, func(g Gap) bool { return slices.Contains(gaps, g.What) })
+}
 
 // stored reports whether a member is not deflated: what does not become smaller, and what the signature fixes.
 func stored(name string) bool {

@@ -49,6 +49,7 @@ var checks = []struct {
 	{Check{Name: "statement", Proves: "who signed this bundle, and which run it is about", Not: "that the record was true when it was exported"}, (*verification).statement},
 	{Check{Name: "members", Proves: "no bit of any member has changed since the export, and no member is missing or added", Not: "that what was not exported does not exist"}, (*verification).membersAre},
 	{Check{Name: "log", Proves: "the run began before the head of the log was signed, and the log accepted the keys that signed the bundle and the run's entry", Not: "that the head is the newest, or that no key was revoked later"}, (*verification).inLog},
+	{Check{Name: "seal", Proves: "the last seal of the run's records is the one that the log has an entry about, unless a gap says that there is none", Not: "that the records have its root, which needs the landscape"}, (*verification).sealIsLogged},
 	{Check{Name: "document", Proves: "the document and the plan have the digests that the run's record and the signed statement name", Not: "that the document is correct"}, (*verification).document},
 	{Check{Name: "history", Proves: "the events follow from the records, and the snapshot is what the events add up to", Not: "that the records are true"}, (*verification).historyFollows},
 	{Check{Name: "payloads", Proves: "each payload is the bytes whose SHA-256 is its name", Not: "that the source told the truth"}, (*verification).payloadsAre},
@@ -99,6 +100,7 @@ type verification struct {
 	signed   Statement
 	manifest Manifest
 	kept     map[string][]byte // members that later checks read
+	sealed   *evidence.Entry   // about the seal of the run; nil if there is none
 	badName  string            // a payload that is not what its name says
 	digests  map[string]string // of all members, by name
 	events   *history.Derivation
@@ -243,6 +245,8 @@ func keepsUpTo(name string) uint64 {
 	switch {
 	case name == runsName:
 		return maxRecord
+	case name == sealsName:
+		return maxText
 	case strings.HasSuffix(name, ".entry"):
 		return maxEntry
 	case strings.HasSuffix(name, ".proof"):
@@ -258,7 +262,7 @@ func (v *verification) inLog() error {
 		return err
 	}
 	if len(proofs) == 0 {
-		if v.key != "" || !slices.ContainsFunc(v.Gaps, func(g Gap) bool { return g.What == "log" }) {
+		if v.key != "" || !v.manifest.lacks(logGap) {
 			return errors.New("the bundle contains no log entry: nothing vouches for the key that signed it")
 		}
 		return nil
@@ -271,16 +275,28 @@ func (v *verification) inLog() error {
 	if _, ok := proven.Admits(v.SignedBy); !ok {
 		return fmt.Errorf("the key that signed the bundle does not count in the log %s: %s", proven.Origin, v.SignedBy)
 	}
-	for _, e := range proven.Entries {
-		if e.Type != evidence.Began {
+	return v.entries(proven.Entries)
+}
+
+// entries finds the entries about the run.
+func (v *verification) entries(all []evidence.Entry) error {
+	began := false
+	for _, e := range all {
+		switch {
+		case e.Type != evidence.Began && e.Type != evidence.Sealed:
 			continue
-		}
-		if e.Run != v.Run || e.Pipeline != v.Pipeline || e.Document != v.signed.Predicate.Document {
+		case e.Run != v.Run || e.Pipeline != v.Pipeline || e.Type == evidence.Began && e.Document != v.signed.Predicate.Document:
 			return fmt.Errorf("entry %d is about another run, pipeline or document", e.Position)
+		case e.Type == evidence.Sealed:
+			v.sealed = &e
+		default:
+			began = true
 		}
-		return nil
 	}
-	return errors.New("no entry says that the run began")
+	if !began {
+		return errors.New("no entry says that the run began")
+	}
+	return nil
 }
 
 // proofs are what is in the folder of the log.

@@ -1,0 +1,53 @@
+package bundle
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"waymark/landscape"
+)
+
+// sealIsLogged compares the last seal of the run, as it is recorded, with the entry of the log about it.
+func (v *verification) sealIsLogged() error {
+	if v.sealed == nil {
+		if v.manifest.lacks(sealGap, logGap) {
+			return nil
+		}
+		return errors.New("the bundle contains no log entry about the seal of the run, and no gap says so")
+	}
+	last, err := lastSeal(v.kept[sealsName])
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: its last line is not a seal: %w", sealsName, err)
+	case !v.sealed.Says(last):
+		return fmt.Errorf("%s: its last seal is not the one that entry %d is about", sealsName, v.sealed.Position)
+	case v.sealed.Status != v.Status:
+		return fmt.Errorf("entry %d says that the run was %s when it was sealed, and the statement says %s", v.sealed.Position, v.sealed.Status, v.Status)
+	}
+	return nil
+}
+
+// lastSeal reads the last line of the seals of a run.
+func lastSeal(lines []byte) (landscape.RunSeal, error) {
+	lines = bytes.TrimSuffix(lines, []byte("\n"))
+	var record struct {
+		Run    string `json:"run_id"`
+		Seq    int64  `json:"seq"`
+		Epoch  int64  `json:"epoch"`
+		Root   string `json:"root"`
+		Leaves int64  `json:"leaves"`
+		Late   int    `json:"late"`
+		At     int64  `json:"at_us"`
+	}
+	err := json.Unmarshal(lines[bytes.LastIndexByte(lines, '\n')+1:], &record)
+	if err != nil {
+		return landscape.RunSeal{}, err
+	}
+	root, err := hex.DecodeString(record.Root)
+	return landscape.RunSeal{
+		Run: record.Run, Seq: record.Seq, Epoch: record.Epoch, Root: root, Leaves: record.Leaves, Late: record.Late == 1, At: landscape.Micros(record.At),
+	}, err
+}

@@ -1,0 +1,81 @@
+package evidence
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"waymark/landscape"
+)
+
+// CheckedSeal returns the seal of a run that has ended, as landscape.Reader.LastSeal does, and the position of the entry of the log about it; nil if there is
+// none: a process without a key made the seal, or somebody made it up. The error wraps landscape.ErrSealBroken if the log has an entry about a seal of the run
+// that is not recorded as it says. Entries that came back from an anchor say nothing. Signatures are not verified.
+func CheckedSeal(ctx context.Context, log *landscape.Reader, run string) (last landscape.RunSeal, entry *int64, err error) {
+	entries, err := entriesOfSeals(ctx, log, run)
+	if err != nil {
+		return last, nil, err
+	}
+	seals, err := log.RunSeals(ctx, run)
+	if err != nil {
+		return last, nil, err
+	}
+	for _, e := range entries {
+		if !slices.ContainsFunc(seals, e.Says) {
+			return last, nil, fmt.Errorf("entry %d of the log is about seal %d of run %s, which is not recorded so: %w", e.position, e.Seal, run, landscape.ErrSealBroken)
+		}
+	}
+	last, err = log.LastSeal(ctx, run)
+	for _, e := range entries {
+		if err == nil && e.Says(last) {
+			entry = &e.position
+		}
+	}
+	return last, entry, err
+}
+
+// entriesOfSeals returns the entries about the seals of a run, without those that came back from an anchor; nil if there is none.
+func entriesOfSeals(ctx context.Context, log *landscape.Reader, run string) (entries []sealedEntry, err error) {
+	about, err := log.LogEntriesAbout(ctx, string(Sealed)+"/"+run)
+	if err != nil || about == nil {
+		return nil, err
+	}
+	gaps, err := gapsOf(ctx, log)
+	for _, e := range about {
+		if s, _, wrong := read(e.Entry); wrong == nil && s.Run == run && !gaps.have(e.Position) {
+			entries = append(entries, sealedEntry{s, e.Position})
+		}
+	}
+	return entries, err
+}
+
+// sealedEntry is an entry about a seal.
+type sealedEntry struct {
+	Statement
+	position int64
+}
+
+// Says reports whether a statement is about a seal, and says what is recorded of it.
+func (s Statement) Says(seal landscape.RunSeal) bool {
+	want := sealed(seal)
+	want.N, want.V, want.Pipeline, want.Status = s.N, s.V, s.Pipeline, s.Status
+	return s == want
+}
+
+// gaps are the restorations of a log.
+type gaps []Statement
+
+func gapsOf(ctx context.Context, log *landscape.Reader) (found gaps, err error) {
+	about, err := log.LogEntriesAbout(ctx, string(Restored))
+	for _, e := range about {
+		if s, _, wrong := read(e.Entry); wrong == nil {
+			found = append(found, s)
+		}
+	}
+	return found, err
+}
+
+// have reports whether an entry came back from an anchor, after a backup was restored. What the record had of it is lost.
+func (g gaps) have(position int64) bool {
+	return slices.ContainsFunc(g, func(s Statement) bool { return s.Found <= position && position < s.Anchored })
+}
