@@ -85,3 +85,16 @@ func Keys(ctx context.Context, log *landscape.Reader) (known []KnownKey, err err
 	sortKeys(known)
 	return known, nil
 }
+
+// Refuses says why a sealer's key does not count in the log, and what can be done; empty if it counts, or the log has not begun.
+func Refuses(ctx context.Context, log *landscape.Reader, sealer string) (string, error) {
+	size, err := log.LogSize(ctx)
+	if err != nil || size == 0 {
+		return "", err
+	}
+	ring, err := keysOf(ctx, log, size)
+	if err != nil {
+		return "", err
+	}
+	return ring.refuses(sealer), nil
+}

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"regexp"
 	"strings"
 	"time"
@@ -235,12 +234,10 @@ func (o *opening) seal(e *Evidence) *Evidence {
 		e.Unsealed = "this process has no sealer's key"
 	case o.ring.log == nil:
 		e.Unsealed = "the log has not begun: a process with its key begins it"
-	case o.ring.sealers[o.sealer.VKey] != nil:
-		e.Log = o.log.SealedBy(sealer{*o.sealer})
-	case o.ring.revoked[o.sealer.VKey] > 0:
-		e.Unsealed = fmt.Sprintf("the key %s was revoked, in entry %d", short(o.sealer.VKey), o.ring.revoked[o.sealer.VKey])
 	default:
-		e.Unsealed = fmt.Sprintf("the log %s does not know this sealer's key; who has the key of the log admits it: waymark keys admit %s", o.ring.genesis.Origin, o.sealer.VKey)
+		if e.Unsealed = o.ring.refuses(o.sealer.VKey); e.Unsealed == "" {
+			e.Log = o.log.SealedBy(sealer{*o.sealer})
+		}
 	}
 	return e
 }

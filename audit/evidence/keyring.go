@@ -136,6 +136,17 @@ func (k *keyring) learn(s Statement, at int64) error {
 	return nil
 }
 
+// refuses says why the key of a sealer does not count, and what can be done; empty if it counts.
+func (k *keyring) refuses(sealer string) string {
+	switch {
+	case k.sealers[sealer] != nil:
+		return ""
+	case k.revoked[sealer] > 0:
+		return fmt.Sprintf("the key %s was revoked, in entry %d: move its file away, and waymark run or waymark keys generate makes another one", short(sealer), k.revoked[sealer])
+	}
+	return fmt.Sprintf("the log %s does not know this sealer's key; who has the key of the log admits it: waymark keys admit %s", k.genesis.Origin, sealer)
+}
+
 // short names a public key for people.
 func short(vkey string) string {
 	name, rest, _ := strings.Cut(vkey, "+")

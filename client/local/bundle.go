@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"waymark/audit/evidence"
 	"waymark/audit/evidence/bundle"
 	"waymark/audit/evidence/keys"
 	"waymark/client"
@@ -13,7 +14,7 @@ import (
 )
 
 // Export writes the bundle of evidence about a run. word is all that Find takes. The error is an *Error of kind Conflict if the run has not ended,
-// Damaged if its record does not fit its seals, and Invalid if there is no sealer's key to sign it; what was written is of no use then.
+// Damaged if its record does not fit its seals, and Invalid if there is no sealer's key that counts to sign it; what was written is of no use then.
 func (h *Home) Export(ctx context.Context, word string, to io.Writer, payloads bundle.Payloads) (*bundle.Manifest, error) {
 	run, err := h.Find(ctx, word)
 	if err != nil {
@@ -26,6 +27,13 @@ func (h *Home) Export(ctx context.Context, word string, to io.Writer, payloads b
 	}
 	if err != nil {
 		return nil, keyError(err)
+	}
+	why, err := evidence.Refuses(ctx, h.stores.Log.Reader, key.VKey)
+	if err == nil && why != "" {
+		err = keyError(fmt.Errorf("a bundle that it signs would not be trusted: %s", why))
+	}
+	if err != nil {
+		return nil, err
 	}
 	if err := h.payloads(ctx, false); err != nil {
 		return nil, err

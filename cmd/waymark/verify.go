@@ -14,31 +14,32 @@ func (a *app) verifyCommand() *cobra.Command {
 	var options audit.VerifyOptions
 	var policy, record string
 	cmd := &cobra.Command{
-		Use:   "verify RUN | FILE.zip | FILE.proof",
+		Use:   "verify RUN | FILE",
 		Short: "Verify a run by computing everything again, or an exported bundle or proof without the landscape",
 		Long: `Reads every stored record, sends it through the steps again, compares the results and the published files with what is
 recorded, and checks that every row is accounted for and that the schema is unchanged. Reports what was compared and what
 was not. Changes nothing. Exit code 4 if something is wrong.
 
-A name that ends with .zip is a bundle written by waymark export. It is verified without landscape and network, and each check says what it
-proves and what it does not. --policy names the trust policy that waymark keys policy prints; get it by another channel than the bundle.
-A name that ends with .proof is the proof of one row, written by waymark prove, and is verified in the same way.
+A file that waymark export wrote is a bundle. It is verified without landscape and network, and each check says what it proves and what it does
+not. --policy names the trust policy that waymark keys policy prints; get it by another channel than the bundle. A file that waymark prove wrote is the
+proof of one row, and is verified in the same way. A file is known by its content, whatever its name, and a name that ends with .zip or .proof is that of a file.
 
 ` + runArgument,
 		Args:              exactlyOne("run, bundle or proof"),
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			kind := kindOf(args[0])
 			switch {
-			case (isBundle(args[0]) || isProof(args[0])) && options.Deep:
+			case kind != "" && options.Deep:
 				return wrongUsef("--deep is about a record, and %s is an exported file", args[0])
-			case isProof(args[0]):
+			case kind == proofFile:
 				return a.verifyProof(args[0], policy, record)
 			case record != "":
-				return wrongUsef("--record is about a proof, and %q does not end with .proof", args[0])
-			case isBundle(args[0]):
+				return wrongUsef("--record is about a proof, and %q is none", args[0])
+			case kind == bundleFile:
 				return a.verifyBundle(args[0], policy)
 			case policy != "":
-				return wrongUsef("--policy is about a bundle or proof, and %q does not end with .zip or .proof", args[0])
+				return wrongUsef("--policy is about a bundle or proof, and %q is neither", args[0])
 			}
 			o := a.options()
 			o.Existing, o.Unchanged = true, true // the schema is what is verified as well

@@ -1,18 +1,53 @@
 package main
 
 import (
+	"io"
 	"os"
 	"strings"
 
 	"waymark/audit/evidence"
 	"waymark/audit/evidence/bundle"
+	"waymark/audit/evidence/rowproof"
 )
 
-// isBundle reports whether a word names a bundle and not a run.
-func isBundle(word string) bool { return strings.HasSuffix(word, ".zip") }
+// fileKind is what of a run a word names that waymark verify reads without a landscape; empty for a run.
+type fileKind string
 
-// isProof reports whether a word names a proof of a row.
-func isProof(word string) bool { return strings.HasSuffix(word, ".proof") }
+const (
+	bundleFile fileKind = "bundle"
+	proofFile  fileKind = "proof"
+)
+
+// kindOf tells what a word names by what the file with this name begins with, or else by how the name ends: a file keeps what it is whatever it is called.
+func kindOf(word string) fileKind {
+	begin := beginOf(word, len(bundle.Begin)+len(rowproof.Begin))
+	switch {
+	case strings.HasPrefix(begin, bundle.Begin):
+		return bundleFile
+	case strings.HasPrefix(begin, rowproof.Begin):
+		return proofFile
+	case strings.HasSuffix(word, ".zip"):
+		return bundleFile
+	case strings.HasSuffix(word, ".proof"):
+		return proofFile
+	}
+	return ""
+}
+
+// beginOf returns the first bytes of a file, at most so many; nothing if there is none.
+func beginOf(path string, bytes int) string {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	begin := make([]byte, bytes)
+	n, _ := io.ReadFull(file, begin) // a shorter file is neither
+	return string(begin[:n])
+}
 
 // trustedKey returns the public key of the log that the trust policy in a file names; empty if no file is named.
 func trustedKey(policy string) (string, error) {

@@ -43,6 +43,9 @@ const (
 	AllPayloads    Payloads = "all"    // also what barriers gave and kept
 )
 
+// Begin is what every bundle begins with.
+const Begin = "PK\x03\x04"
+
 // formVersion is the version of the form of bundles.
 const formVersion = 1
 

@@ -12,6 +12,9 @@ import (
 	"waymark/landscape/seal"
 )
 
+// Begin is what every file with a proof begins with.
+const Begin = `{"proof":`
+
 // Proof is what a file with a proof says.
 type Proof struct {
 	Proof   int     `json:"proof"` // version of the form
