@@ -98,13 +98,19 @@ func (a *Activities) discard(ctx context.Context, id string, chosen func(sink st
 // and nothing is recorded of an epoch that was not begun, because the run could not be resumed: the record stays as it is.
 //
 // It may run twice: a run that was stopped stays as it is, no matter what stopped it.
-func (a *Activities) StopRun(ctx context.Context, in StopInput) (Labelled, error) {
-	return anyAttempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (Labelled, error) {
-		labels, err := a.stopRun(ctx, in)
+func (a *Activities) StopRun(ctx context.Context, in StopInput) (Stopped, error) {
+	return anyAttempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (stopped Stopped, err error) {
+		if in.Outside {
+			stopped.Replaced, err = a.replaced(ctx, in.Run)
+			in.Reason = cmp.Or(stopped.Replaced, in.Reason)
+		}
+		if err == nil {
+			stopped.Labels, err = a.stopRun(ctx, in)
+		}
 		if err == nil {
 			a.release(ctx, in.Run)
 		}
-		return Labelled{labels}, err
+		return stopped, err
 	})
 }
 
@@ -134,7 +140,7 @@ func (a *Activities) stopRun(ctx context.Context, in StopInput) (Labels, error) 
 	}
 	if on.Status == pipeline.Running { // else somebody has said already why it stopped
 		labels.Status = string(in.Status)
-		err = a.recordStop(ctx, in)
+		err = a.log.StopRun(ctx, in.Run, in.Status, in.Reason)
 	}
 	if err == nil && in.Final {
 		err = a.log.CancelRun(ctx, in.Run, true, in.Actor, in.Why)
@@ -145,23 +151,9 @@ func (a *Activities) stopRun(ctx context.Context, in StopInput) (Labels, error) 
 	return labels, errors.Join(err, a.forget(in.Run))
 }
 
-// recordStop records why a run that was running stopped. Who cancels a workflow in Temporal does not say why; a run that takes the place of this
-// one has recorded the order before.
-func (a *Activities) recordStop(ctx context.Context, in StopInput) error {
-	if in.Outside {
-		by, err := a.replacedBy(ctx, in.Run)
-		if err != nil {
-			return err
-		}
-		if by != "" {
-			in.Reason = fmt.Sprintf("cancelled by %s: %s", by, takesPlace)
-		}
-	}
-	return a.log.StopRun(ctx, in.Run, in.Status, in.Reason)
-}
-
-// replacedBy returns who ordered last, since the run was resumed, that another run takes its place; "" if nobody did.
-func (a *Activities) replacedBy(ctx context.Context, run string) (string, error) {
+// replaced returns why a run is cancelled of which somebody ordered last, since it was resumed, that another run takes its place; "" if nobody did. Who
+// cancels a workflow in Temporal does not say why; a run that takes the place of this one has recorded the order before.
+func (a *Activities) replaced(ctx context.Context, run string) (string, error) {
 	actions, err := a.log.Actions(ctx, run)
 	if err != nil || len(actions) == 0 {
 		return "", err
@@ -171,7 +163,7 @@ func (a *Activities) replacedBy(ctx context.Context, run string) (string, error)
 	if err != nil || last.Verb != landscape.VerbCancel || last.Why != takesPlace || n > 0 && last.At < resumed[n-1].At {
 		return "", err
 	}
-	return last.Actor, nil
+	return fmt.Sprintf("cancelled by %s: %s", last.Actor, takesPlace), nil
 }
 
 // Discard removes what the run staged and did not publish. It is for runs that nobody may resume. It may be repeated; a

@@ -51,6 +51,13 @@ type Labelled struct {
 	Labels Labels `json:"labels,omitzero"`
 }
 
+// Stopped is what StopRun returns.
+type Stopped struct {
+	Labelled
+	// Replaced is why a run was cancelled that gave way to another one; empty if it did not.
+	Replaced string `json:"replaced,omitempty"`
+}
+
 // LabelInput is a start whose run is a workflow of its own.
 type LabelInput struct {
 	Run      string `json:"run"`

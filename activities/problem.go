@@ -66,7 +66,7 @@ var problemKinds = map[string][2]string{
 	TypeHolderGone:    {"A run that nobody executes has the places of the run", "the detail says which: waymark serve continues it"},
 	"NoWorker":        {"No worker came that sees the run's files", "start a worker there, or one that sees the same files with --files"},
 	"KeyReused":       {"The key belongs to a run that was asked for in other words", "give another key"},
-	"RunFailed":       {"The run of the key stopped before it was complete", "waymark status RUN says why, and how to continue"},
+	"RunFailed":       {"The run stopped before it was complete", "waymark status RUN says why, and how to continue"},
 }
 
 // ProblemOf returns the Problem of a failure of the type, with the message.

@@ -1,12 +1,14 @@
 package tests
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
 
 	"waymark/activities"
 	"waymark/internal/temporal/embedded"
@@ -111,7 +113,9 @@ func TestARunTakesThePlaceOfAnother(t *testing.T) {
 	d := open(t)
 	holder := d.holder(t, one("cancel"))
 	b := d.ask(t, "b", one("cancel"))
-	require.ErrorContains(t, holder.Get(t.Context(), nil), "canceled")
+	gave := result(t, holder)
+	require.Equal(t, []any{pipeline.Cancelled, "cancelled by run b: it takes its place, because of concurrency.when_full: cancel"}, []any{gave.Status, gave.Reason})
+	require.Equal(t, "cancelled", d.view(t, "r").Status)
 	require.Equal(t, pipeline.Completed, result(t, b).Status)
 	stopped := d.run(t, "r")
 	require.Equal(t, []any{pipeline.Cancelled, false}, []any{stopped.Status, stopped.Final})
@@ -120,6 +124,52 @@ func TestARunTakesThePlaceOfAnother(t *testing.T) {
 	last := actions[len(actions)-1]
 	require.Equal(t, []string{"cancel", "run b", "it takes its place, because of concurrency.when_full: cancel"}, []string{last.Verb, last.Actor, last.Why})
 	require.Equal(t, "cancelled by run b: "+last.Why, stopped.Reason)
+}
+
+// TestAWorkflowOfAnotherNameSaysHowItsRunEnded: one run gives way, one is cancelled by an order, one is terminated while it waits, and one as it runs.
+func TestAWorkflowOfAnotherNameSaysHowItsRunEnded(t *testing.T) {
+	d := open(t)
+	asked := func(run, policy string, state landscape.StartState) client.WorkflowRun {
+		digest, err := d.Payloads.Put(t.Context(), []byte(strings.Replace(one(policy), "chunk: {rows: 20}", "chunk: {rows: 1}", 1)))
+		require.NoError(t, err)
+		handle := system.Execute(t, d.Temporal, "mine-"+run, workflows.RunInput{OpenInput: activities.OpenInput{
+			Run: run, Document: string(digest), File: "pipeline.yaml", Folder: d.Folder,
+		}})
+		d.becomes(t, run, state)
+		return handle
+	}
+	status := func(handle client.WorkflowRun) (status string) {
+		answer, err := d.Temporal.QueryWorkflow(t.Context(), handle.GetID(), "", workflows.ProgressQuery)
+		require.NoError(t, err)
+		var view workflows.View
+		require.NoError(t, answer.Get(&view))
+		return view.Status
+	}
+	order := map[string]any{"actor": "ann", "why": "to see"}
+	first := asked("first", "queue", landscape.StartBegun)
+	require.NoError(t, give(t, d.Temporal, first.GetID(), workflows.PauseUpdate, order))
+	second := asked("second", "cancel", landscape.StartWaiting)
+	gave := result(t, first)
+	require.Equal(t, []any{pipeline.Cancelled, "cancelled by run second: it takes its place, because of concurrency.when_full: cancel"}, []any{gave.Status, gave.Reason})
+	require.Equal(t, "cancelled", status(first))
+	require.NoError(t, give(t, d.Temporal, second.GetID(), workflows.CancelUpdate, order))
+	require.Equal(t, "cancelled by ann: to see", result(t, second).Reason)
+
+	third := asked("third", "queue", landscape.StartBegun)
+	require.NoError(t, give(t, d.Temporal, third.GetID(), workflows.PauseUpdate, order))
+	fourth := asked("fourth", "queue", landscape.StartWaiting)
+	for handle, want := range map[client.WorkflowRun]string{third: "interrupted", fourth: "refused"} {
+		run := strings.TrimPrefix(handle.GetID(), "mine-")
+		require.NoError(t, d.Temporal.TerminateWorkflow(t.Context(), workflows.WorkflowID(run), "", "to see"))
+		err := handle.Get(t.Context(), nil)
+		application, ok := errors.AsType[*temporal.ApplicationError](err)
+		require.True(t, ok, "%v", err)
+		var problem activities.Problem
+		require.NoError(t, application.Details(&problem))
+		require.Equal(t, []string{"RunFailed", "run " + run + " stopped: its workflow was terminated in Temporal; waymark status " + run + " says how to continue"},
+			[]string{problem.Type, problem.Detail})
+		require.Equal(t, want, status(handle))
+	}
 }
 
 // TestALaterRunTakesThePlaceInTheQueue: of those that wait to take the place of another one, the last remains.

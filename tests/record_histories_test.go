@@ -107,6 +107,7 @@ func TestRecord(t *testing.T) {
 	s.recordLooked(t, "looked")
 	recordRang(t, "rang")
 	recordWaiting(t)
+	recordGaveWay(t, "gave-way")
 	s.recordResumed(t, "resumed-graph", strings.NewReplacer("trigger: {rows: 200}", "trigger: {after: 20ms}", "rows: 100}", "rows: 500}").Replace(recordedGraph))
 	long := recorder{system.Start(t, map[string]any{"limit.historyCount.suggestContinueAsNew": 40})}
 	long.Write(t, files)
@@ -247,6 +248,21 @@ func recordWaiting(t *testing.T) {
 	for _, name := range []string{"waiting", "waiting-cancelled", "skipped", "joined"} {
 		recorder(d).save(t, name)
 	}
+}
+
+// recordGaveWay lets a run give way to another one.
+func recordGaveWay(t *testing.T, name string) {
+	t.Helper()
+	if isRecorded(name) {
+		return
+	}
+	d := open(t)
+	document := recorded + "concurrency: {runs: 1, when_full: cancel}\n"
+	d.Write(t, map[string]string{"in.csv": canaries(1234, false)})
+	holder := d.holder(t, document)
+	require.NoError(t, d.ask(t, "next", document).Get(t.Context(), nil))
+	require.NoError(t, holder.Get(t.Context(), nil))
+	recorder(d).saveAs(t, name, holder.GetID())
 }
 
 // recordListed lists the pipelines.

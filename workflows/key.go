@@ -16,7 +16,7 @@ import (
 const (
 	// TypeKeyReused says that the key belongs to a run that was asked for in other words.
 	TypeKeyReused = "KeyReused"
-	// TypeRunFailed says that the run of the key stopped before it was complete.
+	// TypeRunFailed says that the run of the key stopped before it was complete, or that the workflow of a run was closed.
 	TypeRunFailed = "RunFailed"
 )
 

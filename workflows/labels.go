@@ -10,6 +10,7 @@ import (
 
 	"waymark/activities"
 	"waymark/internal/temporal/attributes"
+	"waymark/landscape"
 	"waymark/pipeline"
 )
 
@@ -139,7 +140,7 @@ func showStart(ctx workflow.Context, in RunInput, start func(*proxy, workflow.Co
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	labels := labelStart(ctx, in)
 	status := endOf(labels, err)
-	p.end(ctx, cmp.Or(status, string(result.Status), string(pipeline.Failed)), err)
+	p.end(ctx, cmp.Or(status, string(result.Status), string(pipeline.Failed)), result.Reason, err)
 	if handled := awaitHandlers(ctx); err == nil {
 		err = handled
 	}
@@ -173,6 +174,12 @@ func labelStart(ctx workflow.Context, in RunInput) activities.Labels {
 // endOf returns how a start ended: refused if the run is not the one that was asked for, else as its record says.
 func endOf(labels activities.Labels, err error) string {
 	if k := kind(err); k == activities.TypeExists || k == TypeKeyReused {
+		return attributes.Refused
+	}
+	switch {
+	case err != nil && labels.Status == string(pipeline.Running): // its workflow was closed, and that is not recorded yet
+		return string(pipeline.Interrupted)
+	case err != nil && labels.Status == string(landscape.StartWaiting): // the same
 		return attributes.Refused
 	}
 	return labels.Status

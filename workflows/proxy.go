@@ -91,12 +91,8 @@ func (p *proxy) begin(ctx workflow.Context) {
 }
 
 // end notes how the run ended, or that it did not begin.
-func (p *proxy) end(ctx workflow.Context, status string, err error) {
+func (p *proxy) end(ctx workflow.Context, status, why string, err error) {
 	p.ended, p.view.Status, p.view.Paused = true, status, nil
-	if status == attributes.Refused { // which the details say already
-		return
-	}
-	why := ""
 	if err != nil {
 		why = reason(err)
 	}

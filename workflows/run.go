@@ -47,7 +47,7 @@ type RunResult struct {
 	Status            pipeline.RunStatus `json:"status"`
 	Rows              int64              `json:"rows"`
 	Refused           int64              `json:"refused"`
-	Reason            string             `json:"reason,omitempty"` // of a run that did not begin: skipped, superseded or cancelled
+	Reason            string             `json:"reason,omitempty"` // of a run that was cancelled, or did not begin: skipped or superseded
 	activities.Ending                    // of a run that is complete
 }
 
@@ -76,6 +76,9 @@ func RunPipeline(ctx workflow.Context, in RunInput) (RunResult, error) {
 	return result, err
 }
 
+// replacedResults marks histories in which a run that gave way to another one has a result. Stored; never rename.
+const replacedResults = "replaced-results"
+
 // conclude records why a run did not begin, or stopped.
 func conclude(ctx workflow.Context, in RunInput, result RunResult, err error) (RunResult, error) {
 	if held := (*withheld)(nil); errors.As(err, &held) {
@@ -90,8 +93,14 @@ func conclude(ctx workflow.Context, in RunInput, result RunResult, err error) (R
 	if kind(err) == activities.TypeExists && in.beginning() != nil && recordsRefusals(ctx) {
 		return result, refuse(ctx, in, err)
 	}
-	if unrecorded := stop(ctx, in, err); unrecorded != nil {
+	replaced, unrecorded := stop(ctx, in, err)
+	switch {
+	case unrecorded != nil:
 		return result, errors.Join(err, unrecorded)
+	case replaced != "" && workflow.GetVersion(ctx, replacedResults, workflow.DefaultVersion, 1) == 1: // nobody cancelled its workflow by hand: its end has a reason
+		result = in.result(pipeline.Cancelled)
+		result.Reason = replaced
+		return result, nil
 	}
 	return result, err
 }
@@ -356,8 +365,8 @@ func (in *RunInput) result(status pipeline.RunStatus) RunResult {
 }
 
 // stop records why the run ended. It runs on a context of its own, because the run's may be cancelled. A run that another
-// execution resumed, or that cannot be resumed, is not ours to stop.
-func stop(ctx workflow.Context, in RunInput, cause error) error {
+// execution resumed, or that cannot be resumed, is not ours to stop. If the run gave way to another one, stop returns that reason.
+func stop(ctx workflow.Context, in RunInput, cause error) (replaced string, err error) {
 	command := activities.StopInput{
 		Run: in.Run, Epoch: in.epoch(), Status: pipeline.Failed, Reason: reason(cause), Begin: in.beginning(), Refusal: kind(cause),
 	}
@@ -368,14 +377,14 @@ func stop(ctx workflow.Context, in RunInput, cause error) error {
 		command.Status = pipeline.Blocked
 	}
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
-	var stopped activities.Labelled
-	err := workflow.ExecuteActivity(withActivity(ctx, "record the stop"), act.StopRun, command).Get(ctx, &stopped)
+	var stopped activities.Stopped
+	err = workflow.ExecuteActivity(withActivity(ctx, "record the stop"), act.StopRun, command).Get(ctx, &stopped)
 	if k := kind(err); k == activities.TypeSuperseded || k == activities.TypeExists {
-		return nil
+		return "", nil
 	}
 	in.showStop(ctx, stopped.Labels, command.Status)
-	in.detailEnd(ctx, cmp.Or(stopped.Labels.Status, string(command.Status)), command.Reason)
-	return err
+	in.detailEnd(ctx, cmp.Or(stopped.Labels.Status, string(command.Status)), cmp.Or(stopped.Replaced, command.Reason))
+	return stopped.Replaced, err
 }
 
 // showStop shows how a run ended before it was complete. Of one that did not begin nothing was shown until now.
@@ -402,7 +411,9 @@ func cancel(ctx workflow.Context, in RunInput, command Command) (RunResult, erro
 	err := workflow.ExecuteActivity(ctx, act.StopRun, stopped).Get(ctx, &labelled)
 	in.showStop(ctx, labelled.Labels, command.As)
 	in.detailCancelled(ctx, command)
-	return in.result(command.As), err
+	result := in.result(command.As)
+	result.Reason = command.Sentence()
+	return result, err
 }
 
 // kind returns the type of the error that began it; empty if it has none.

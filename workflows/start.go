@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"cmp"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -83,7 +84,24 @@ func (p *proxy) startChild(ctx workflow.Context) (RunResult, error) {
 	}
 	var result RunResult
 	err := child.Get(ctx, &result)
+	if closed := howClosed(err); closed != "" {
+		err = failure(TypeRunFailed, "run %s stopped: %s; waymark status %[1]s says how to continue", in.Run, closed)
+	}
 	return result, err
+}
+
+// howClosed says how somebody closed the workflow of a run, so that it could not say itself how it ended; empty if nobody did.
+func howClosed(err error) string {
+	if _, inside := errors.AsType[*temporal.ActivityError](err); inside {
+		return "" // it said so
+	}
+	if _, timedOut := errors.AsType[*temporal.TimeoutError](err); timedOut {
+		return "its workflow took longer than Temporal was told to let it"
+	}
+	if _, terminated := errors.AsType[*temporal.TerminatedError](err); terminated {
+		return "its workflow was terminated in Temporal"
+	}
+	return ""
 }
 
 func newRunID(ctx workflow.Context) string {
