@@ -51,7 +51,7 @@ var allowed = map[string][]string{
 	"landscape/history":          {"internal/strictjson", "landscape", "pipeline/row"},
 	"audit/evidence":             {"audit/evidence/keys", "internal/failpoint", "internal/strictjson", "landscape", "payload/s3store"},
 	"audit/evidence/keys":        {},
-	"audit/interop":              {"landscape", "plugin/parquet"},
+	"audit/interop":              {"landscape", "pipeline", "plugin", "plugin/parquet"},
 	"audit/evidence/bundle":      {"audit/evidence", "audit/evidence/keys", "audit/evidence/strictzip", "internal/strictjson", "landscape", "landscape/history", "payload", "pipeline"},
 	"audit/evidence/rowproof":    {"audit/evidence", "internal/strictjson", "landscape", "landscape/seal"},
 	"audit/evidence/strictzip":   {},

@@ -1,31 +1,22 @@
 package interop
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"waymark/landscape"
 	"waymark/plugin/parquet"
 )
 
-// File is a file that was written.
-type File struct {
-	Name string `json:"name"`
-	Rows int64  `json:"rows"`
-}
-
 // script is the name of the statements with which DuckDB reads the files.
 const script = "landscape.sql"
 
 // Parquet writes tables and views of the landscape into a folder, which is there: a file NAME.parquet for each, and landscape.sql, with which DuckDB
 // gives them their names. run, if not empty, selects the rows of a run, and leaves out what is of no run. Memory does not depend on the number of
-// rows. It returns the Parquet files by name; what was written before an error is of no use.
+// rows. It returns the files; what was written before an error is of no use.
 func Parquet(ctx context.Context, log *landscape.Reader, run, folder string) ([]File, error) {
 	var files []File
 	sql := strings.Builder{}
@@ -34,14 +25,18 @@ func Parquet(ctx context.Context, log *landscape.Reader, run, folder string) ([]
 		if run != "" && !r.OfRun() {
 			continue
 		}
-		rows, err := writeRelation(ctx, log, r, run, filepath.Join(folder, r.Name+".parquet"))
+		file, err := writeFile(folder, r.Name+".parquet", func(to io.Writer) error { return streamRelation(ctx, log, r, run, to) })
 		if err != nil {
 			return nil, fmt.Errorf("export %s: %w", r.Name, err)
 		}
-		files = append(files, File{r.Name + ".parquet", rows})
+		files = append(files, file)
 		fmt.Fprintf(&sql, "create view %s as from '%s.parquet';\n", r.Name, r.Name)
 	}
-	return files, os.WriteFile(filepath.Join(folder, script), []byte(sql.String()), 0o644)
+	file, err := writeFile(folder, script, func(to io.Writer) error {
+		_, err := io.WriteString(to, sql.String())
+		return err
+	})
+	return append(files, file), err
 }
 
 // macros are functions that DuckDB lacks, and that the questions of docs/landscape.md use.
@@ -49,17 +44,7 @@ const macros = `-- cd here, then: duckdb -init landscape.sql
 create macro datetime(seconds, unit) as strftime(make_timestamp((seconds * 1000000)::bigint), '%Y-%m-%d %H:%M:%S');
 `
 
-func writeRelation(ctx context.Context, log *landscape.Reader, r landscape.Relation, run, path string) (rows int64, err error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-	if err != nil {
-		return 0, err
-	}
-	out := bufio.NewWriterSize(file, 1<<18)
-	rows, err = streamRelation(ctx, log, r, run, out)
-	return rows, errors.Join(err, out.Flush(), file.Sync(), file.Close())
-}
-
-func streamRelation(ctx context.Context, log *landscape.Reader, r landscape.Relation, run string, to io.Writer) (rows int64, err error) {
+func streamRelation(ctx context.Context, log *landscape.Reader, r landscape.Relation, run string, to io.Writer) error {
 	kinds := map[landscape.ColumnType]parquet.StreamKind{
 		landscape.TextColumn: parquet.Texts, landscape.IntColumn: parquet.Ints, landscape.BytesColumn: parquet.Bytes,
 	}
@@ -69,15 +54,14 @@ func streamRelation(ctx context.Context, log *landscape.Reader, r landscape.Rela
 	}
 	stream := parquet.NewStream(to, columns)
 	var failed error
-	err = log.ReadRelation(ctx, r, run, func(values []any) bool {
-		rows++
+	err := log.ReadRelation(ctx, r, run, func(values []any) bool {
 		failed = stream.Append(portable(values))
 		return failed == nil
 	})
 	if err = errors.Join(err, failed); err != nil {
-		return rows, err
+		return err
 	}
-	return rows, stream.Close()
+	return stream.Close()
 }
 
 // portable makes the texts valid UTF-8: those of SQLite need not be.

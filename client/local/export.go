@@ -4,16 +4,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
+	"waymark/audit/evidence"
 	"waymark/audit/evidence/bundle"
 	"waymark/audit/interop"
 	"waymark/landscape"
 	"waymark/pipeline"
 )
 
-// ExportParquet writes the tables and views of a run's record into a folder that exists, as interop.Parquet does. word is all that Find takes, or empty
-// for all runs. Errors about a run are those of Export.
-func (h *Home) ExportParquet(ctx context.Context, word, folder string) ([]interop.File, error) {
+// ExportFile writes a run in a form that other tools read. word is all that Find takes. Errors about the run are those of Export.
+func (h *Home) ExportFile(ctx context.Context, word string, form interop.ToFile, to io.Writer) error {
+	run, err := h.finished(ctx, word)
+	if err != nil {
+		return err
+	}
+	return form(ctx, h.stores.Log.Reader, run.ID, to)
+}
+
+// ExportFolder does what ExportFile does, for a form of several files, into a folder that exists and is empty. word may be empty for interop.Parquet, which
+// then writes all runs.
+func (h *Home) ExportFolder(ctx context.Context, word string, form interop.ToFolder, folder string) ([]interop.File, error) {
 	run := landscape.Run{}
 	if word != "" {
 		var err error
@@ -21,10 +32,10 @@ func (h *Home) ExportParquet(ctx context.Context, word, folder string) ([]intero
 			return nil, err
 		}
 	}
-	return interop.Parquet(ctx, h.stores.Log.Reader, run.ID, folder)
+	return form(ctx, h.stores.Log.Reader, run.ID, folder)
 }
 
-// finished finds a run, and refuses one that has not ended or whose record does not fit its seals.
+// finished finds a run, and refuses one that has not ended or whose record does not fit its seals, or these the log.
 func (h *Home) finished(ctx context.Context, word string) (landscape.Run, error) {
 	run, err := h.Find(ctx, word)
 	if err != nil {
@@ -33,7 +44,9 @@ func (h *Home) finished(ctx context.Context, word string) (landscape.Run, error)
 	if run.Status == pipeline.Running {
 		return landscape.Run{}, notExportable(fmt.Errorf("run %s: %w", run.ID, bundle.ErrRunning))
 	}
-	_, err = h.stores.Log.CheckSeals(ctx, run.ID)
+	if _, _, err = evidence.CheckedSeal(ctx, h.stores.Log.Reader, run.ID); err == nil {
+		_, err = h.stores.Log.CheckSeals(ctx, run.ID)
+	}
 	switch {
 	case errors.Is(err, landscape.ErrUnsealed):
 		err = nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/audit/evidence/bundle"
+	"waymark/audit/interop"
 	"waymark/client/local"
 )
 
@@ -26,13 +28,17 @@ type exportFlags struct {
 	all      bool
 }
 
-// The forms in which runs are exported.
+// The forms in which runs are exported, besides the bundle.
 const (
 	asBundle  = "bundle"
 	asParquet = "parquet"
 )
 
-var exportForms = []string{asBundle, asParquet}
+var (
+	exportForms = []string{asBundle, asParquet, "ro-crate", "prov", "openlineage"}
+	folderForms = map[string]interop.ToFolder{asParquet: interop.Parquet, "ro-crate": interop.ROCrate}
+	fileForms   = map[string]interop.ToFile{"prov": interop.PROV, "openlineage": interop.OpenLineage}
+)
 
 func (a *app) exportCommand() *cobra.Command {
 	f := exportFlags{as: asBundle, payloads: string(bundle.NoPayloads)}
@@ -49,6 +55,9 @@ with docs/verify.py. docs/bundle.md describes it.
 parquet: a new folder with a Parquet file for each table and view of docs/landscape.md, for DuckDB, pandas, Spark and others; with --all, of all runs,
 also of those that have not ended.
 
+ro-crate: a new folder with the document and an RO-Crate that describes the run. prov: a W3C PROV-JSON document. openlineage: OpenLineage events, one on
+each line.
+
 ` + runArgument,
 		Args:              runOrAll(&f.all),
 		ValidArgsFunction: a.completeRuns,
@@ -57,20 +66,11 @@ also of those that have not ended.
 				return err
 			}
 			return a.existing(cmd.Context(), func(home *local.Home) error {
-				if f.as == asParquet {
-					return a.exportParquet(cmd.Context(), home, slices.Concat(args, []string{""})[0], f.to)
-				}
-				made, err := writeBundle(f.to, func(w io.Writer) (*bundle.Manifest, error) {
-					return home.Export(cmd.Context(), args[0], w, bundle.Payloads(f.payloads))
-				})
-				if err != nil {
-					return err
-				}
-				return a.print(made, made.writeText)
+				return a.export(cmd.Context(), home, slices.Concat(args, []string{""})[0], f)
 			})
 		},
 	}
-	cmd.Flags().StringVarP(&f.to, "output", "o", "", "`file` to write, which replaces an existing one; with --as parquet a folder that does not exist")
+	cmd.Flags().StringVarP(&f.to, "output", "o", "", "`file` to write, which replaces an existing one; with --as parquet and ro-crate a folder that does not exist")
 	cmd.Flags().StringVar(&f.as, "as", f.as, "in which `form`: "+strings.Join(exportForms, ", "))
 	cmd.Flags().StringVar(&f.payloads, "payloads", f.payloads, "which payloads go into a bundle: `none` (their hashes alone), source (records as they were read, tables of lookups) or all (also what barriers gave)")
 	cmd.Flags().BoolVar(&f.all, "all", false, "with --as parquet: export all runs, and what belongs to no run")
@@ -93,29 +93,67 @@ func (f *exportFlags) check() error {
 	case !slices.Contains(exportForms, f.as):
 		return wrongUsef("--as %q: write one of %s", f.as, strings.Join(exportForms, ", "))
 	case f.to == "":
-		return wrongUsef("say where the export goes: -o FILE (for a bundle FILE.zip, for parquet a new folder)")
+		return wrongUsef("say where the export goes: -o FILE (for a bundle FILE.zip, for parquet and ro-crate a new folder)")
 	case f.all && f.as != asParquet:
 		return wrongUsef("--all is for --as parquet: say which run")
 	case f.payloads != string(bundle.NoPayloads) && f.as != asBundle:
 		return wrongUsef("--payloads is for --as bundle: leave it out")
 	case !slices.Contains(kinds, bundle.Payloads(f.payloads)):
 		return wrongUsef("--payloads %q: write one of none, source, all", f.payloads)
-	case f.as == asParquet:
+	case folderForms[f.as] != nil:
 		return checkNewFolder(f.to)
 	}
-	return checkBundleFile(f.to)
+	return checkFile(f.to)
 }
 
-// exported is a bundle that was written.
-type exported struct {
-	File    string       `json:"file"`
-	Bytes   int64        `json:"bytes"`
-	SHA256  string       `json:"sha256"`
+// export writes a run, or all of them if word is empty, in the form that f names.
+func (a *app) export(ctx context.Context, home *local.Home, word string, f exportFlags) error {
+	if form := folderForms[f.as]; form != nil {
+		made, err := writeFolder(f.to, func(folder string) ([]interop.File, error) { return home.ExportFolder(ctx, word, form, folder) })
+		if err != nil {
+			return err
+		}
+		return a.print(made, made.writeText)
+	}
+	manifest := &bundle.Manifest{Gaps: []bundle.Gap{}}
+	file, err := writeWhole(f.to, func(w io.Writer) (err error) {
+		if form := fileForms[f.as]; form != nil {
+			return home.ExportFile(ctx, word, form, w)
+		}
+		manifest, err = home.Export(ctx, word, w, bundle.Payloads(f.payloads))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if f.as != asBundle {
+		return a.print(file, file.writeText)
+	}
+	const signed = 2 // the manifest and its envelope are not in the manifest
+	made := &exportedBundle{*file, len(manifest.Members) + signed, manifest.Gaps}
+	return a.print(made, made.writeText)
+}
+
+// exportedFile is a file that was written.
+type exportedFile struct {
+	File   string `json:"file"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+}
+
+func (e *exportedFile) writeText(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "%s  %d bytes  sha256 %s\n", e.File, e.Bytes, e.SHA256)
+	return err
+}
+
+// exportedBundle is a bundle that was written.
+type exportedBundle struct {
+	exportedFile
 	Members int          `json:"members"`
 	Gaps    []bundle.Gap `json:"gaps"`
 }
 
-func (e *exported) writeText(w io.Writer) error {
+func (e *exportedBundle) writeText(w io.Writer) error {
 	for _, g := range e.Gaps {
 		fmt.Fprintf(w, "not in the bundle: %s: %s\n", g.What, g.Why)
 	}
@@ -123,8 +161,8 @@ func (e *exported) writeText(w io.Writer) error {
 	return err
 }
 
-// checkBundleFile refuses a path at which no file can be written.
-func checkBundleFile(path string) error {
+// checkFile refuses a path at which no file can be written.
+func checkFile(path string) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return wrongUsef("-o %s is a folder: name a file in it, such as %s", path, filepath.Join(path, "run.zip"))
 	}
@@ -139,9 +177,9 @@ func checkParent(path string) error {
 	return nil
 }
 
-// writeBundle writes a file whole or not at all.
-func writeBundle(path string, write func(io.Writer) (*bundle.Manifest, error)) (made *exported, err error) {
-	file, err := os.CreateTemp(filepath.Dir(path), ".bundle-*")
+// writeWhole writes a file whole or not at all.
+func writeWhole(path string, write func(io.Writer) error) (made *exportedFile, err error) {
+	file, err := os.CreateTemp(filepath.Dir(path), ".export-*")
 	if err != nil {
 		return nil, err
 	}
@@ -151,15 +189,14 @@ func writeBundle(path string, write func(io.Writer) (*bundle.Manifest, error)) (
 		}
 	}()
 	out := &hashed{to: file, sum: sha256.New()}
-	manifest, err := write(out)
+	err = write(out)
 	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return nil, err
 	}
 	if err := os.Rename(file.Name(), path); err != nil {
 		return nil, err
 	}
-	const signed = 2 // the manifest and its envelope are not in the manifest
-	return &exported{path, out.n, hex.EncodeToString(out.sum.Sum(nil)), len(manifest.Members) + signed, manifest.Gaps}, nil
+	return &exportedFile{path, out.n, hex.EncodeToString(out.sum.Sum(nil))}, nil
 }
 
 // hashed hashes and counts what is written.

@@ -35,3 +35,15 @@ func Python(t testing.TB) string {
 	}
 	return program
 }
+
+// PythonWith returns a Python 3 that has a module: the one on the path, or that of the system. The test is skipped without one, and fails in CI.
+func PythonWith(t testing.TB, module string) string {
+	t.Helper()
+	for _, program := range []string{"python3", "/usr/bin/python3"} {
+		if exec.CommandContext(t.Context(), program, "-c", "import "+module).Run() == nil {
+			return program
+		}
+	}
+	Missing(t, module+" for Python", "apt-get install python3-"+module)
+	return ""
+}

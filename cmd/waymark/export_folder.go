@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,45 +8,43 @@ import (
 	"path/filepath"
 
 	"waymark/audit/interop"
-	"waymark/client/local"
 )
 
-// exportedFolder is a folder of Parquet files that was written.
+// exportedFolder is a folder that was written.
 type exportedFolder struct {
 	Folder string         `json:"folder"`
 	Files  []interop.File `json:"files"`
 }
 
 func (e *exportedFolder) writeText(w io.Writer) error {
-	rows := int64(0)
+	bytes := int64(0)
 	for _, f := range e.Files {
-		rows += f.Rows
+		bytes += f.Bytes
 	}
-	_, err := fmt.Fprintf(w, "%s  %d files  %d rows\n", e.Folder, len(e.Files), rows)
+	_, err := fmt.Fprintf(w, "%s  %d files  %d bytes\n", e.Folder, len(e.Files), bytes)
 	return err
 }
 
-// exportParquet writes a run, or all of them if word is empty, into a new folder, whole or not at all.
-func (a *app) exportParquet(ctx context.Context, home *local.Home, word, folder string) (err error) {
+// writeFolder writes a new folder whole or not at all.
+func writeFolder(folder string, write func(folder string) ([]interop.File, error)) (made *exportedFolder, err error) {
 	parent, name := filepath.Split(filepath.Clean(folder))
 	staged, err := os.MkdirTemp(filepath.Clean(parent), "."+name+"-*")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, os.RemoveAll(staged))
 		}
 	}()
-	files, err := home.ExportParquet(ctx, word, staged)
+	files, err := write(staged)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := errors.Join(os.Chmod(staged, 0o755), os.Rename(staged, folder)); err != nil {
-		return err
+		return nil, err
 	}
-	made := &exportedFolder{folder, files}
-	return a.print(made, made.writeText)
+	return &exportedFolder{folder, files}, nil
 }
 
 // checkNewFolder refuses a path at which no folder can be made.

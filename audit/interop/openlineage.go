@@ -1,0 +1,123 @@
+package interop
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/url"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"waymark/landscape"
+	"waymark/pipeline"
+)
+
+// What OpenLineage events refer to.
+const (
+	producer       = "urn:waymark:program"
+	lineageEvents  = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"
+	lineageFacets  = "https://openlineage.io/spec/facets/"
+	lineageJobs    = "waymark" // namespace of jobs
+	lineageFiles   = "file"    // namespace of local files
+	programmedWith = "GO"
+)
+
+// OpenLineage writes the events of a run, one on each line: START, and COMPLETE, FAIL or ABORT, by how the run ended.
+func OpenLineage(ctx context.Context, log *landscape.Reader, run string, to io.Writer) error {
+	r, err := load(ctx, log, run)
+	if err != nil {
+		return err
+	}
+	start, end := r.event("START", r.Started), r.event(r.lineageEnd(), r.Finished)
+	end["inputs"], end["outputs"] = r.lineageInputs(), r.lineageOutputs()
+	if !r.complete() {
+		facets := end["run"].(object)["facets"].(object)
+		facets["errorMessage"] = facet("1-0-1/ErrorMessageRunFacet.json", object{"message": r.Reason, "programmingLanguage": programmedWith})
+	}
+	encoder := json.NewEncoder(to)
+	if err := encoder.Encode(start); err != nil {
+		return err
+	}
+	return encoder.Encode(end)
+}
+
+func (r *recorded) lineageEnd() string {
+	switch {
+	case r.complete():
+		return "COMPLETE"
+	case r.Status == pipeline.Cancelled || r.Status == pipeline.Interrupted:
+		return "ABORT"
+	default:
+		return "FAIL"
+	}
+}
+
+func (r *recorded) event(kind string, at landscape.Micros) object {
+	return object{
+		"eventType": kind, "eventTime": timestamp(at), "producer": producer, "schemaURL": lineageEvents,
+		"run": object{"runId": lineageRun(r.ID), "facets": object{
+			"processing_engine": facet("1-1-1/ProcessingEngineRunFacet.json", object{"name": "Waymark", "version": r.Code}),
+			"waymark_run": object{
+				"_producer": producer, "_schemaURL": "urn:waymark:openlineage:run:v1",
+				"run": r.ID, "status": string(r.Status), "documentSha256": r.DocumentSHA256, "planSha256": r.PlanSHA256, "actor": r.Actor, "trigger": r.Trigger,
+			},
+		}},
+		"job": object{"namespace": lineageJobs, "name": r.Pipeline, "facets": object{
+			"jobType":    facet("2-0-3/JobTypeJobFacet.json", object{"processingType": "BATCH", "integration": "WAYMARK", "jobType": "PIPELINE"}),
+			"sourceCode": facet("1-0-1/SourceCodeJobFacet.json", object{"language": "yaml", "sourceCode": r.Document}),
+		}},
+	}
+}
+
+// lineageRun returns a run's id if it is a UUID, as all are that nobody chose; else one that follows from it.
+func lineageRun(id string) string {
+	if u, err := uuid.Parse(id); err == nil {
+		return u.String()
+	}
+	return uuid.NewSHA1(uuid.NameSpaceURL, []byte(runNames+id)).String()
+}
+
+func facet(schema string, members object) object {
+	members["_producer"], members["_schemaURL"] = producer, lineageFacets+schema
+	return members
+}
+
+func (r *recorded) lineageInputs() []object {
+	datasets := []object{}
+	for _, in := range r.inputs {
+		statistics := object{"size": in.bytes, "fileCount": 1}
+		if in.rows >= 0 {
+			statistics["rowCount"] = in.rows
+		}
+		d := in.lineage()
+		d["inputFacets"] = object{"inputStatistics": facet("1-0-0/InputStatisticsInputDatasetFacet.json", statistics)}
+		datasets = append(datasets, d)
+	}
+	return datasets
+}
+
+func (r *recorded) lineageOutputs() []object {
+	datasets := []object{}
+	for _, out := range r.outputs {
+		d := out.lineage()
+		d["outputFacets"] = object{"outputStatistics": facet("1-0-2/OutputStatisticsOutputDatasetFacet.json", object{
+			"rowCount": out.rows, "size": out.bytes, "fileCount": 1,
+		})}
+		datasets = append(datasets, d)
+	}
+	return datasets
+}
+
+// lineage names a dataset as OpenLineage does: local files by their path, everything else by the authority of its URI and the rest.
+func (s dataset) lineage() object {
+	namespace, name := lineageFiles, s.path
+	if u, err := url.Parse(s.path); err == nil && u.Host != "" {
+		namespace, name = u.Scheme+"://"+u.Host, strings.TrimPrefix(u.Path, "/")
+	}
+	d := object{"namespace": namespace, "name": name, "facets": object{}}
+	if s.sha256 != "" {
+		d["facets"] = object{"version": facet("1-0-1/DatasetVersionDatasetFacet.json", object{"datasetVersion": "sha256:" + s.sha256})}
+	}
+	return d
+}
