@@ -50,6 +50,14 @@ func requireServed(t *testing.T, s *serving, program *exec.Cmd, address string) 
 	content, err := os.ReadFile(printed[2])
 	require.NoError(t, err)
 	require.Equal(t, fmt.Sprintf("%x", sha256.Sum256(content)), printed[1])
+
+	// The key gives it the same run again, which has ended: its orders come too late, and its result is the same.
+	again := exec.CommandContext(t.Context(), program.Path, program.Args[1:]...)
+	again.Env = program.Env
+	out, err = again.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "pause is refused: ")
+	require.Equal(t, printed[0], digest.FindString(string(out)))
 	runs := listed[listedRun](t, s, "runs")
 	require.Len(t, runs, 1)
 	s.waymark(t, "verify", runs[0].Run)
