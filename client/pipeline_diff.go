@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"waymark/activities"
 	"waymark/activities/bundle"
@@ -57,7 +58,7 @@ type DocumentChange struct {
 const documentDifferenceBytes = 4 << 20
 
 // DiffPipelines compares two versions of pipelines that are deployed in an environment, each NAME or NAME@VERSION. params are values with which both are compiled, of parameters that have no
-// default. The errors are those of Pipeline.
+// default; those that follow from a slot have the values of one slot in both. The errors are those of Pipeline.
 func (c *Client) DiffPipelines(ctx context.Context, environment, from, to string, params map[string]string) (_ *PipelineDiff, err error) {
 	defer c.edge(ctx, &err)
 	before, err := c.PipelineDocument(ctx, environment, from)
@@ -177,11 +178,15 @@ func changes(before, after []keyed) (found []DocumentChange) {
 	return found
 }
 
-// samePlans reports whether both bundles compile to equal plans; nil if one does not compile here.
+// samePlans reports whether both bundles compile to equal plans, for the same slot of time; nil if one does not compile here.
 func samePlans(planner worker.Planner, bundles [2]bundle.Bundle, params map[string]string, values landscape.Environment) *bool {
+	given, err := aboutOneSlot(bundles, params)
+	if err != nil {
+		return nil
+	}
 	var plans [2]any
 	for i, b := range bundles {
-		doc, err := compileBundle(planner, b, b.Name, params, values)
+		doc, err := compileBundle(planner, b, b.Name, given[i], values)
 		if err != nil {
 			return nil
 		}
@@ -191,4 +196,27 @@ func samePlans(planner worker.Planner, bundles [2]bundle.Bundle, params map[stri
 	}
 	same := reflect.DeepEqual(plans[0], plans[1])
 	return &same
+}
+
+// aboutOneSlot adds to the parameters of both bundles those that follow from the next slot of the second one's first schedule. What a schedule gives
+// to parameters is left out: it would hide that a default is another one.
+func aboutOneSlot(bundles [2]bundle.Bundle, params map[string]string) (given [2]map[string]string, err error) {
+	var tables [2]*pipeline.Timetable
+	for i, b := range bundles {
+		doc := &Document{File: b.Name, Source: b.Source, bundle: b}
+		if tables[i], err = doc.timetable(); err != nil {
+			return given, err
+		}
+	}
+	schedule := tables[1].Daily()
+	if all := tables[1].Schedules; len(all) > 0 {
+		schedule.Value = all[0].Value
+	}
+	given = [2]map[string]string{params, params}
+	if next := schedule.Value.Next(time.Now()); len(next) > 0 {
+		for i, table := range tables {
+			given[i], _ = table.Fill(schedule, next[0], params)
+		}
+	}
+	return given, nil
 }
