@@ -20,8 +20,12 @@ func (a *app) planCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "plan FILE",
-		Short: "Show the graph a document compiles to",
-		Args:  exactlyOne("document"),
+		Short: "Show the graph that a document compiles to",
+		Long: `Shows the sources, steps and sinks of a document, and how rows go from one to the next. --format dot and mermaid draw the graph with other
+programs.`,
+		Example: `  waymark plan pipeline.yaml
+  waymark plan pipeline.yaml --format dot | dot -Tsvg -o plan.svg`,
+		Args: exactlyOne("document"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if !slices.Contains(planFormats, format) {
 				return wrongUsef("--format %q: write one of %s", format, strings.Join(planFormats, ", "))
@@ -37,7 +41,7 @@ func (a *app) planCommand() *cobra.Command {
 	}
 	paramFlag(cmd, &params)
 	slotFlags(cmd, &slot)
-	cmd.Flags().StringVar(&format, "format", "text", "text, dot, mermaid or json")
+	cmd.Flags().StringVar(&format, "format", "text", "`format`: text, dot, mermaid or json")
 	fixed := func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return planFormats, cobra.ShellCompDirectiveNoFileComp
 	}

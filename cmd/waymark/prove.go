@@ -53,7 +53,7 @@ landscape and without a network. docs/proof.md describes it.
 	}
 	numberFlag(cmd.Flags(), &row, "row", "", 1, 0, "prove the row with this `number` in the source, from 1")
 	cmd.Flags().StringVar(&source, "source", "", "the `source`, if the run has more than one; or a barrier")
-	cmd.Flags().StringVarP(&file, "output", "o", "", "`file` that is written; one that is there is replaced")
+	cmd.Flags().StringVarP(&file, "output", "o", "", "`file` to write; an existing one is replaced")
 	return cmd
 }
 

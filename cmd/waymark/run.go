@@ -27,7 +27,8 @@ needed to explain and verify the run later.
 With --temporal the workers of a cluster execute the run, and this process only shows its progress: Ctrl-C stops that, and
 the run continues. --detach starts the run without following it.
 
---pipeline NAME instead of FILE runs the current version of a deployed pipeline, NAME@VERSION a particular one.
+--pipeline NAME instead of FILE runs the current version of a deployed pipeline, NAME@VERSION a particular one. While waymark
+serve runs, it also runs a document of the served folder.
 
 A bad row does not stop a run: it is quarantined with its reason, or goes where the document says (exit code 3). Ctrl-C
 stops the run in this process and records that; a second Ctrl-C ends the process at once. However the process ends,
@@ -61,8 +62,8 @@ stops the run in this process and records that; a second Ctrl-C ends the process
 	detachFlag(cmd, &o.detach)
 	cmd.Flags().StringVar(&o.why, "why", "", "`reason`, which is recorded")
 	cmd.Flags().StringVar(&o.id, "run-id", "", "`id` of the run (default a new UUID)")
-	cmd.Flags().StringVar(&o.environment, "environment", "", "`environment` in which the pipeline is deployed (default default; with --temporal that of the workers)")
-	cmd.Flags().StringVar(&o.pipeline, "pipeline", "", "`name` of a deployed pipeline, or NAME@VERSION; with --temporal also of a document in the workers' --pipelines folder")
+	cmd.Flags().StringVar(&o.environment, "environment", "", "`environment` in which the pipeline is deployed (default \"default\"; with --temporal that of the workers)")
+	cmd.Flags().StringVar(&o.pipeline, "pipeline", "", "`name` of a deployed pipeline, or NAME@VERSION; while waymark serve runs, also of a document in its folder, and with --temporal in the workers' --pipelines folder")
 	return cmd
 }
 

@@ -31,8 +31,8 @@ func (a *app) scheduleNextCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "next FILE [NAME]",
 		Short: "List the slots that are due next, of all schedules of a document or of one",
-		Long: `Lists the slots of time that are due next: what each covers, and when. Times are those of the schedule's zone, and say how
-far ahead of UTC that is. Days that changes of clocks make longer or shorter are marked, as are excepted ones.`,
+		Long: `Lists the slots that are due next: what each covers, and when it is due. Times are in the schedule's zone, with their offset
+from UTC. Days that a clock change makes longer or shorter are marked, and so are those that except leaves out.`,
 		Example: `  waymark schedule next pipeline.yaml
   waymark schedule next pipeline.yaml nightly --from 2026-03-28 --count 3`,
 		Args: takes(1, 2),
@@ -49,7 +49,7 @@ far ahead of UTC that is. Days that changes of clocks make longer or shorter are
 		},
 	}
 	cmd.Flags().IntVarP(&r.Count, "count", "n", 10, "how many `slots` to list")
-	cmd.Flags().StringVar(&r.From, "from", "", "list what is due from this `time` on: a date of the schedule's zone, or an instant (default now)")
+	cmd.Flags().StringVar(&r.From, "from", "", "list what is due from this `time` on: a date in the schedule's zone, or an instant such as 2026-11-21T02:30:00Z (default now)")
 	return cmd
 }
 

@@ -43,18 +43,18 @@ type scheduleFlags struct {
 
 func (f *scheduleFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.file, "file", "", "YAML `file` with the keys that documents have under a schedule's name; - for standard input. It stands for all flags from --every to --overlap")
+	flags.StringVar(&f.file, "file", "", "YAML `file` with the keys that documents have under a schedule's name; - for standard input. It replaces the flags that describe the schedule, such as --every and --at")
 	flags.StringVar(&f.every, "every", "", "minute, hour, day, week, month, quarter, year, or a `length` of time such as 15m")
-	flags.StringVar(&f.rule.Cron, "cron", "", "in the place of --every: a cron `expression`, such as \"0 2 * * MON-FRI\"")
-	flags.StringSliceVar(&f.rule.Days, "days", nil, "in the place of --every: `days` of the week, such as mon,thu")
+	flags.StringVar(&f.rule.Cron, "cron", "", "instead of --every: a cron `expression`, such as \"0 2 * * MON-FRI\"")
+	flags.StringSliceVar(&f.rule.Days, "days", nil, "instead of --every: `days` of the week, such as mon,thu")
 	flags.StringVar(&f.At, "at", "", "`time` of day, such as 02:00; needs --zone")
-	flags.StringVar(&f.Zone, "zone", "", "whose days and clocks count: a `zone` such as Europe/Berlin (default UTC)")
-	flags.StringVar(&f.Covers, "covers", "", "`what` a slot covers, such as \"same day\" or -2d..-1d (default the day, week … before)")
+	flags.StringVar(&f.Zone, "zone", "", "time `zone` of the schedule, such as Europe/Berlin (default UTC)")
+	flags.StringVar(&f.Covers, "covers", "", "`what` a slot covers, such as \"same day\" or -2d..-1d (default the day, week and so on before it is due)")
 	flags.StringSliceVar(&f.Except, "except", nil, "`days` for which no run is due, such as 2026-12-25")
-	flags.StringVar(&f.Jitter, "jitter", "", "the most that a run starts after it is due, such as 5m")
+	flags.StringVar(&f.Jitter, "jitter", "", "longest `delay` of a run after it is due, such as 5m; it spreads runs that are due at the same time")
 	flags.StringArrayVar(&f.params, "param", nil, "value `NAME=VALUE` of a parameter in the runs of this schedule; repeat for more")
 	flags.StringArrayVar(&f.forEach, "for-each", nil, "`NAME=VALUE,VALUE`: a slot of its own for each value; repeat for more names")
-	flags.StringVar(&f.Overlap, "overlap", "", "what becomes of a slot while the run of an earlier one continues: queue, skip, cancel or allow")
+	flags.StringVar(&f.Overlap, "overlap", "", "what happens to a slot that is due while the run of an earlier slot continues: `rule` queue (default), skip, cancel or allow")
 }
 
 // shape are the flags for which the file stands.
@@ -115,9 +115,9 @@ func (a *app) scheduleCreateCommand() *cobra.Command {
 	var flags scheduleFlags
 	cmd := &cobra.Command{
 		Use:   "create NAME --pipeline PIPELINE --every day",
-		Short: "Make a schedule of a deployed pipeline whose document has none of this name",
-		Long: `Makes a schedule of a deployed pipeline, as if its document had it: with all that documents can say, by --file. It stays whatever versions become
-current, until waymark schedule delete; a version whose document has a schedule of this name takes it over.`,
+		Short: "Create a schedule for a deployed pipeline whose document has none of this name",
+		Long: `Creates a schedule for a deployed pipeline, as if its document declared it. --file accepts every key that a document's schedule can have. The schedule
+remains when other versions become current, until waymark schedule delete; a version whose document has a schedule of this name takes it over.`,
 		Example: `  waymark schedule create nightly --pipeline orders --every day --at 02:00 --zone Europe/Berlin --why "the ledger closes at one"
   waymark schedule create hourly --pipeline orders --to test --every hour --param limit=100
   waymark schedule create weekly --pipeline orders --file weekly.yaml --dry-run`,
@@ -140,11 +140,11 @@ current, until waymark schedule delete; a version whose document has a schedule 
 		},
 	}
 	cmd.Flags().StringVar(&r.Pipeline, "pipeline", "", "`name` of the deployed pipeline")
-	cmd.Flags().StringVar(&r.Environment, "to", landscape.DefaultEnvironment, "`environment` in which that is deployed")
+	cmd.Flags().StringVar(&r.Environment, "to", landscape.DefaultEnvironment, "`environment` in which the pipeline is deployed")
 	flags.add(cmd)
 	whyFlag(cmd, &r.Why)
-	cmd.Flags().StringVar(&r.Anyway, "anyway", "", "`reason` to make the schedule although a second run of the pipeline stops, for the record")
-	cmd.Flags().BoolVar(&r.DryRun, "dry-run", false, "check the schedule and say when it is due next; make nothing")
+	cmd.Flags().StringVar(&r.Anyway, "anyway", "", "create the schedule even if a second run of the pipeline would stop, for this `reason`, which is recorded")
+	cmd.Flags().BoolVar(&r.DryRun, "dry-run", false, "check the schedule and say when it is due next; create nothing")
 	return cmd
 }
 
@@ -165,9 +165,9 @@ func (a *app) scheduleDeleteCommand() *cobra.Command {
 	var why string
 	cmd := &cobra.Command{
 		Use:   "delete SCHEDULE --why TEXT",
-		Short: "Delete a schedule that was made by command",
-		Long: `Deletes a schedule that was made by command. No slot becomes due any more, and slots that wait get no run. Runs that began continue, and what
-became of slots stays on record. A schedule of a document is deleted by deploying a document without it.`,
+		Short: "Delete a schedule that a command created",
+		Long: `Deletes a schedule that waymark schedule create made. No further slots become due, and slots that wait get no run. Runs that have started continue,
+and the results of slots remain recorded. To delete a schedule that a document declares, deploy the document without it.`,
 		Example: `  waymark schedule delete nightly --why "the source is switched off"`,
 		Args:    exactlyOne("schedule"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -21,12 +21,12 @@ func (a *app) scheduleGridCommand() *cobra.Command {
 	var from, to string
 	cmd := &cobra.Command{
 		Use:   "grid SCHEDULE",
-		Short: "Show what became of each slot of a schedule",
-		Long: `Shows the slots of a schedule, by default the last 31 that were due and later ones that somebody skipped or ran, and what became of each:
+		Short: "Show the result of each slot of a schedule",
+		Long: `Shows the slots of a schedule and the result of each, by default of the last 31 that were due, and of later ones that somebody skipped or ran:
 
-  ✓ done   ◑ done, with refused rows   ✗ failed   – skipped   ○ missed   ● running   … due   · never rang, or to come   ▲ was late
+  ✓ done   ◑ done, with refused rows   ✗ failed   – skipped   ○ missed   ● running   … due   · was never due, or is not due yet   ▲ was late
 
-Below it is what a person may want to do something about.`,
+Below the grid are the slots that may need your attention, each with the reason and the command that helps.`,
 		Example: `  waymark schedule grid nightly
   waymark schedule grid nightly --from 2026-11-01 --to 2026-11-30`,
 		Args: exactlyOne("schedule"),

@@ -73,7 +73,7 @@ func zoned(at client.Time, zone string) string {
 
 func (a *app) scheduleHistoryCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "history SCHEDULE", Short: "Show how a schedule became what it is, and who paused it", Args: exactlyOne("schedule"),
+		Use: "history SCHEDULE", Short: "Show every change of a schedule: versions, pauses, who made it and why", Args: exactlyOne("schedule"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error {
 				history, err := home.ScheduleHistory(cmd.Context(), args[0])
@@ -98,9 +98,9 @@ func (a *app) schedulePauseCommand() *cobra.Command {
 	var why, until string
 	cmd := &cobra.Command{
 		Use:   "pause SCHEDULE --why TEXT",
-		Short: "Let a schedule begin no runs",
-		Long: `Lets a schedule begin no runs until it is resumed, or until a moment. Runs that go on are left alone. Slots that become due meanwhile are missed,
-with the reason; resume --make-up, or backfill, gives them runs.`,
+		Short: "Pause a schedule, so that it starts no runs",
+		Long: `Pauses a schedule until it is resumed, or until the time of --until: it starts no runs. Runs that are executing continue. Slots that become due
+meanwhile are missed, and the reason is recorded; resume --make-up, or backfill, gives them runs.`,
 		Example: `  waymark schedule pause nightly --why "the ledger is being moved"
   waymark schedule pause orders/nightly --until 2026-12-01T06:00:00Z --why holidays`,
 		Args: exactlyOne("schedule"),
@@ -142,7 +142,7 @@ func (a *app) scheduleResumeCommand() *cobra.Command {
 	var why, up string
 	cmd := &cobra.Command{
 		Use:   "resume SCHEDULE",
-		Short: "Let a paused schedule begin runs again",
+		Short: "Resume a paused schedule, so that it starts runs again",
 		Example: `  waymark schedule resume nightly
   waymark schedule resume nightly --make-up last`,
 		Args: exactlyOne("schedule"),
@@ -167,6 +167,6 @@ func (a *app) scheduleResumeCommand() *cobra.Command {
 		},
 	}
 	whyFlag(cmd, &why)
-	cmd.Flags().StringVar(&up, "make-up", string(client.MakeUpNone), "which `slots` get a run that were missed because of the pause: all, last or none")
+	cmd.Flags().StringVar(&up, "make-up", string(client.MakeUpNone), "which `slots` that the pause made it miss get a run now: all, last or none")
 	return cmd
 }

@@ -93,8 +93,8 @@ func (a *app) scheduleRunCommand() *cobra.Command {
 	var why string
 	cmd := &cobra.Command{
 		Use:   "run SCHEDULE",
-		Short: "Begin the run of one slot now",
-		Long: `Asks for the run of a slot, by default the last that was due. A worker, or waymark serve, begins it. A slot that is done gets
+		Short: "Start the run of one slot now",
+		Long: `Requests the run of a slot, by default the last that was due. A worker, or waymark serve, starts it. A slot that is done gets
 another run only with --again.`,
 		Example: "  waymark schedule run nightly --for 2026-11-21",
 		Args:    exactlyOne("schedule"),
@@ -103,8 +103,8 @@ another run only with --again.`,
 			return a.askSlots(cmd, (*local.Home).RunSlot, r, why)
 		},
 	}
-	cmd.Flags().StringVar(&r.First, "for", "", "the `slot`")
-	cmd.Flags().BoolVar(&r.Again, "again", false, "begin a new run, also for a slot that is done")
+	cmd.Flags().StringVar(&r.First, "for", "", "the `slot`, such as 2026-11-21 (default the last one that was due)")
+	cmd.Flags().BoolVar(&r.Again, "again", false, "start a new run even if the slot is done")
 	numberFlag(cmd.Flags(), &r.Version, "version", "", 1, 0, "`version` of the pipeline (default the current one)")
 	whyFlag(cmd, &why)
 	return cmd
@@ -116,10 +116,10 @@ func (a *app) scheduleBackfillCommand() *cobra.Command {
 	var only []string
 	cmd := &cobra.Command{
 		Use:   "backfill SCHEDULE [FIRST..LAST]",
-		Short: "Begin runs for the slots of a range that have none, or that failed",
-		Long: `Asks for runs for slots, also those that were due before the schedule was there. What is done stays. The request is recorded: workers
-begin its runs, --at-once at a time, whatever becomes of this command or of them meanwhile. FIRST and LAST are names of slots, or dates. Slots
-of values of for_each are meant all, or those of one: 2026-10-01..2026-10-31/tenant=acme. Slots without time need no range.`,
+		Short: "Start runs for the slots of a range that have none, or that failed",
+		Long: `Requests runs for slots, also for slots that were due before the schedule existed. Slots that are done stay as they are. The request is recorded:
+workers start its runs, --at-once at a time, even if this command or some of the workers end. FIRST and LAST are names of slots, or dates. With
+for_each, a range covers the slots of all values, or those of one: 2026-10-01..2026-10-31/tenant=acme. Slots without time need no range.`,
 		Example: `  waymark schedule backfill nightly 2026-10-01..2026-10-31 --at-once 4
   waymark schedule backfill nightly 2026-10-01..2026-10-31 --only failed --dry-run`,
 		Args: takes(1, 2),
@@ -140,11 +140,11 @@ of values of for_each are meant all, or those of one: 2026-10-01..2026-10-31/ten
 			return a.askSlots(cmd, (*local.Home).Backfill, r, why)
 		},
 	}
-	cmd.Flags().StringVar(&slots, "slot", "", "the `slots` in the place of FIRST..LAST: one, or a range")
+	cmd.Flags().StringVar(&slots, "slot", "", "the `slots`, instead of FIRST..LAST: one, or a range")
 	cmd.Flags().StringSliceVar(&only, "only", nil, "`states` of the slots that get a run: none, missed, failed, skipped (default none,missed,failed)")
-	numberFlag(cmd.Flags(), &r.AtOnce, "at-once", "", 1, 1, "how many of the `runs` go on at a time")
+	numberFlag(cmd.Flags(), &r.AtOnce, "at-once", "", 1, 1, "how many of the `runs` execute at once")
 	numberFlag(cmd.Flags(), &r.Version, "version", "", 1, 0, "`version` of the pipeline, for all of the runs (default the one that is current when each begins)")
-	cmd.Flags().BoolVar(&r.DryRun, "dry-run", false, "say which slots that are; ask for nothing")
+	cmd.Flags().BoolVar(&r.DryRun, "dry-run", false, "list the slots without requesting runs")
 	whyFlag(cmd, &why)
 	return cmd
 }
@@ -167,8 +167,8 @@ func (a *app) scheduleRetryCommand() *cobra.Command {
 	var why, slots string
 	cmd := &cobra.Command{
 		Use:   "retry SCHEDULE",
-		Short: "Make another attempt at failed slots",
-		Long:  "Asks for another attempt at the failed slots, all or those of --slot. A run that can be resumed is resumed; another one is begun again.",
+		Short: "Retry failed slots",
+		Long:  "Requests another attempt at all failed slots, or those of --slot. If the run can be resumed, it is resumed; otherwise a new run starts.",
 		Example: `  waymark schedule retry nightly
   waymark schedule retry nightly --slot 2026-11-06`,
 		Args: exactlyOne("schedule"),
@@ -179,7 +179,7 @@ func (a *app) scheduleRetryCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&slots, "slot", "", "the `slots`: one, or FIRST..LAST")
-	numberFlag(cmd.Flags(), &r.AtOnce, "at-once", "", 1, 1, "how many of the `runs` go on at a time")
+	numberFlag(cmd.Flags(), &r.AtOnce, "at-once", "", 1, 1, "how many of the `runs` execute at once")
 	whyFlag(cmd, &why)
 	return cmd
 }
@@ -189,7 +189,7 @@ func (a *app) scheduleSkipCommand() *cobra.Command {
 	var why, slots string
 	cmd := &cobra.Command{
 		Use:     "skip SCHEDULE --slot SLOT --why TEXT",
-		Short:   "Say that slots get no run, also before they are due",
+		Short:   "Skip slots, so that they get no run, even before they are due",
 		Example: `  waymark schedule skip nightly --slot 2026-12-24 --why "the source is closed"`,
 		Args:    exactlyOne("schedule"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -26,9 +26,11 @@ type statusOutput struct {
 
 func (a *app) statusCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:               "status RUN",
-		Short:             "Show a run's status, with the counts of every node and sink",
-		Long:              runArgument,
+		Use:   "status RUN",
+		Short: "Show a run's status, with the counts of every node and sink",
+		Long: `Shows how far a run is or how it ended, how many rows each node and sink got, where its outputs are, and what to do next.
+
+` + runArgument,
 		Args:              exactlyOne("run"),
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -16,7 +16,11 @@ func (a *app) validateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate FILE",
 		Short: "Check a pipeline document; list every problem, or what each sink guarantees",
-		Args:  exactlyOne("document"),
+		Long: `Checks a document without running it: keys, names, types of fields, expressions, paths and the graph. Lists every problem with
+file, line, column and cure, and exits with code 2. If there is none, it lists what each sink guarantees about a run that was killed and resumed.`,
+		Example: `  waymark validate pipeline.yaml
+  waymark validate pipeline.yaml --param limit=100 --json`,
+		Args: exactlyOne("document"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			doc, err := a.compileAny(args[0], params, slot)
 			v, invalid := client.Validated(doc, err)
