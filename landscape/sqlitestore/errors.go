@@ -33,6 +33,10 @@ func explain(path string, err error) error {
 	if !ok {
 		return err
 	}
+	if e.Code() == sqlite3.SQLITE_READONLY_DIRECTORY {
+		return fmt.Errorf("landscape %s: %w: SQLite writes beside a file even to read it: make its folder writable, or copy the whole state folder "+
+			"and read the copy (--state): %w", path, landscape.ErrReadOnly, e)
+	}
 	switch e.Code() & primary {
 	case sqlite3.SQLITE_CONSTRAINT:
 		return guarded(err)

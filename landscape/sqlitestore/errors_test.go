@@ -12,6 +12,23 @@ import (
 	"waymark/landscape/landscapetest"
 )
 
+// TestFolderThatCannotBeWritten: SQLite cannot even read there, and the error says what helps.
+func TestFolderThatCannotBeWritten(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root may write everywhere")
+	}
+	folder := t.TempDir()
+	path := filepath.Join(folder, "landscape.db")
+	store, err := Open(t.Context(), path, Options{Create: true})
+	require.NoError(t, err)
+	require.NoError(t, store.Close())
+	require.NoError(t, os.Chmod(folder, 0o500))
+	t.Cleanup(func() { require.NoError(t, os.Chmod(folder, 0o700)) })
+	_, err = Open(t.Context(), path, Options{Keep: true})
+	require.ErrorIs(t, err, landscape.ErrReadOnly)
+	require.ErrorContains(t, err, "copy the whole state folder and read the copy (--state)")
+}
+
 // TestReadOnly holds that every write says by name that it cannot be done.
 func TestReadOnly(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "landscape.db")
