@@ -1,9 +1,11 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,13 +44,16 @@ type ScheduleOrder struct {
 	Changed bool `json:"changed"` // else it was so already
 }
 
-// ScheduleChange is one time that a schedule changed.
+// ScheduleChange is a change of a schedule, or a request about its slots, which leaves the schedule as it is.
 type ScheduleChange struct {
 	Schedule string                   `json:"schedule"`
-	Seq      int64                    `json:"seq"`
-	Action   landscape.ScheduleAction `json:"action"`
-	Version  int64                    `json:"version"`
-	Origin   landscape.ScheduleOrigin `json:"origin"`
+	Seq      int64                    `json:"seq"`               // of the change; 0 for a request
+	Request  string                   `json:"request,omitempty"` // id of the request; empty for a change
+	Action   string                   `json:"action"`            // a landscape.ScheduleAction, or run, backfill, retry, skip or make_up
+	First    string                   `json:"first,omitempty"`   // slot of the request
+	Last     string                   `json:"last,omitempty"`
+	Version  int64                    `json:"version"` // of a request: for all its runs; 0 for the one that is current when each begins
+	Origin   landscape.ScheduleOrigin `json:"origin,omitempty"`
 	Paused   bool                     `json:"paused"`
 	Until    Time                     `json:"until"`
 	Actor    string                   `json:"actor"`
@@ -189,7 +194,7 @@ func (c *Client) nextSlot(ctx context.Context, s Schedule, rings *calendar.Sched
 	return next, false, nil
 }
 
-// ScheduleHistory returns how a schedule changed, the last change first.
+// ScheduleHistory returns how a schedule changed, and what people asked for about its slots, the last first.
 func (c *Client) ScheduleHistory(ctx context.Context, word string) (history []ScheduleChange, err error) {
 	defer c.edge(ctx, &err)
 	row, err := c.findSchedule(ctx, word)
@@ -197,10 +202,25 @@ func (c *Client) ScheduleHistory(ctx context.Context, word string) (history []Sc
 		return nil, err
 	}
 	rows, err := c.log.ScheduleHistory(ctx, row.ID)
-	for i := len(rows) - 1; i >= 0; i-- {
-		r := rows[i]
-		history = append(history, ScheduleChange{r.ID, r.Seq, r.Action, r.Version, r.Origin, r.Paused, Time(r.Until), r.Actor, r.Why, Time(r.At)})
+	if err != nil {
+		return nil, err
 	}
+	for _, r := range rows {
+		history = append(history, ScheduleChange{
+			Schedule: r.ID, Seq: r.Seq, Action: string(r.Action), Version: r.Version, Origin: r.Origin, Paused: r.Paused, Until: Time(r.Until),
+			Actor: r.Actor, Why: r.Why, At: Time(r.At),
+		})
+	}
+	err = landscape.Each(ctx, c.log, func(q landscape.SlotRequest) bool {
+		if q.Schedule == row.ID {
+			history = append(history, ScheduleChange{
+				Schedule: q.Schedule, Request: q.ID, Action: q.Action, First: q.First, Last: q.Last, Version: q.Version, Actor: q.Actor, Why: q.Why, At: Time(q.At),
+			})
+		}
+		return true
+	})
+	slices.Reverse(history) // of what happened in the same moment, the last change of the schedule is the first
+	slices.SortStableFunc(history, func(a, b ScheduleChange) int { return cmp.Compare(b.At, a.At) })
 	return history, err
 }
 

@@ -73,7 +73,7 @@ func zoned(at client.Time, zone string) string {
 
 func (a *app) scheduleHistoryCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "history SCHEDULE", Short: "Show every change of a schedule: versions, pauses, who made it and why", Args: exactlyOne("schedule"),
+		Use: "history SCHEDULE", Short: "Show every change of a schedule and every request about its slots: who made it, when and why", Args: exactlyOne("schedule"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error {
 				history, err := home.ScheduleHistory(cmd.Context(), args[0])
@@ -82,16 +82,29 @@ func (a *app) scheduleHistoryCommand() *cobra.Command {
 				}
 				lines := [][]string{{"when", "what", "version", "by", "why"}}
 				for _, h := range history {
-					what := string(h.Action)
-					if h.Until.Known() {
-						what += " until " + moment(h.Until)
+					version := "-"
+					if h.Version > 0 {
+						version = fmt.Sprint(h.Version)
 					}
-					lines = append(lines, []string{moment(h.At), what, fmt.Sprint(h.Version), h.Actor, text.Cell(cmp.Or(h.Why, "-"))})
+					lines = append(lines, []string{moment(h.At), scheduleChangeText(h), version, h.Actor, text.Cell(cmp.Or(h.Why, "-"))})
 				}
 				return printList(a, history, func(w io.Writer) error { return text.Table(w, lines...) })
 			})
 		},
 	}
+}
+
+// scheduleChangeText says what somebody did to a schedule, or asked for about its slots.
+func scheduleChangeText(h client.ScheduleChange) string {
+	switch {
+	case h.First == h.Last && h.First != "":
+		return h.Action + " " + h.First
+	case h.First != "":
+		return h.Action + " " + h.First + ".." + h.Last
+	case h.Until.Known():
+		return h.Action + " until " + moment(h.Until)
+	}
+	return h.Action
 }
 
 func (a *app) schedulePauseCommand() *cobra.Command {
