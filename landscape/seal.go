@@ -254,8 +254,13 @@ func (r *Reader) SealKey(ctx context.Context, run string) (seal.Key, error) {
 }
 
 // SealedRows returns what is recorded of the rows of a chunk that went through the steps, as RecordSealed seals it. The error wraps
-// ErrIncomplete if columns do not fit each other, and ErrNotFound if something that they refer to is not there.
-func (r *Reader) SealedRows(ctx context.Context, chunk Chunk) (*seal.Rows, error) {
+// ErrIncomplete if columns do not fit each other, and ErrNotFound if something that they refer to is not there. Columns that nothing writes are no reason to panic.
+func (r *Reader) SealedRows(ctx context.Context, chunk Chunk) (rows *seal.Rows, err error) {
+	defer func() {
+		if recover() != nil {
+			err = incomplete("columns of what is recorded of its rows have lengths that nothing writes")
+		}
+	}()
 	s, err := r.sealingOf(ctx, chunk.Run)
 	if err != nil || s == nil {
 		return nil, errors.Join(err, fmt.Errorf("salts of run %s: %w", chunk.Run, ErrNotFound))

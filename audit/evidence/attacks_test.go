@@ -121,6 +121,12 @@ func TestAttacks(t *testing.T) {
 		"a head is replaced": {
 			statements: []string{`update log_heads set root = zeroblob(32)`}, want: []string{"log_heads 5: is not a head that the log signed"},
 		},
+		"the hashes are removed": {
+			statements: []string{`delete from log_hashes`}, want: []string{"log_hashes: 0 hashes are kept, and with the signed head of 5 entries there were 8"},
+		},
+		"the last hash is removed": {
+			statements: []string{`delete from log_hashes where number = 7`}, want: []string{"log_hashes: 7 hashes are kept, and with the signed head of 5 entries there were 8"},
+		},
 		"an anchor is edited": {
 			do: func(t *testing.T, p *place) {
 				path := filepath.Join(p.anchor, "heads.log")

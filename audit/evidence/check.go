@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"math"
 
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
@@ -82,6 +83,7 @@ type checker struct {
 	gaps    gaps
 	lost    map[string]bool
 	leaves  []tlog.Hash
+	hashed  int64          // hashes that are kept and right
 	heads   map[int64]bool // sizes of the heads that the landscape has, as they should be
 	anchors []Place
 }
@@ -100,7 +102,7 @@ func Check(ctx context.Context, log *landscape.Reader, key string, anchors []str
 		wrong: map[int64]string{}, began: map[string]Statement{}, sealed: map[string]sealedEntry{}, ended: map[string]sealedEntry{}, lost: map[string]bool{},
 		heads: map[int64]bool{}, anchors: placesOf(anchors),
 	}
-	for _, look := range []func(context.Context) error{c.entries, c.hashes, c.signedHeads, c.compareAnchors, c.waiting, c.seals, c.runs} {
+	for _, look := range []func(context.Context) error{c.entries, c.hashes, c.signedHeads, c.missingHashes, c.compareAnchors, c.waiting, c.seals, c.runs} {
 		if err := look(ctx); err != nil {
 			return c.Report, err
 		}
@@ -188,17 +190,25 @@ func (c *checker) hashes(ctx context.Context) error {
 		}
 		c.Root = root.String()
 	}
-	count := int64(0)
-	err := landscape.Each(ctx, c.log, func(kept landscape.LogHash) bool {
+	c.hashed = 0
+	return landscape.Each(ctx, c.log, func(kept landscape.LogHash) bool {
 		is, known := c.tree.new[kept.Number]
-		if !known || !bytes.Equal(is[:], kept.Hash) || kept.Number != count {
-			c.problem("log_hashes", "the hash %d is not that of the entries", count)
+		if !known || !bytes.Equal(is[:], kept.Hash) || kept.Number != c.hashed {
+			c.problem("log_hashes", "the hash %d is not that of the entries", c.hashed)
+			c.hashed = math.MaxInt64
 			return false
 		}
-		count++
+		c.hashed++
 		return true
 	})
-	return err
+}
+
+// missingHashes says that hashes are not kept that were kept with the newest signed head.
+func (c *checker) missingHashes(context.Context) error {
+	if want := tlog.StoredHashCount(c.Signed); c.hashed < want {
+		c.problem("log_hashes", "%d hashes are kept, and with the signed head of %d entries there were %d", c.hashed, c.Signed, want)
+	}
+	return nil
 }
 
 // same reports whether a head is that of the entries, and says where if it is not.

@@ -32,7 +32,7 @@ func (h *Home) Prove(ctx context.Context, word, source string, row int64) (*rowp
 	switch {
 	case errors.Is(err, landscape.ErrUnsealed):
 		return nil, refuse(client.Conflict, client.RunNotSealed, ": waymark seal "+run.ID+" seals it now")
-	case errors.Is(err, landscape.ErrSealBroken):
+	case errors.Is(err, landscape.ErrSealBroken), errors.Is(err, landscape.ErrIncomplete):
 		return nil, sealBroken(run.ID, err)
 	case errors.Is(err, evidence.ErrUnsigned):
 		return nil, refuse(client.Conflict, client.RunNotSealed, ": a process with the key of the log signs it within a minute")

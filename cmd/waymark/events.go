@@ -120,6 +120,9 @@ func (a *app) replay(name string) (*history.Snapshot, error) {
 	if err == nil {
 		snapshot, err = history.Fold(events)
 	}
+	if err == nil && len(events) == 0 {
+		err = fmt.Errorf("it has no event: %w", history.ErrBroken)
+	}
 	if errors.Is(err, history.ErrBroken) {
 		err = exitError{exitUnverified, &client.Error{Kind: client.Conflict, Code: client.EventChainBroken, Message: fmt.Sprintf("%s: %v", name, err), Err: err}}
 	}

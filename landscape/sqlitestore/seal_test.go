@@ -298,6 +298,12 @@ func TestCheckSeals(t *testing.T) {
 		{"salts", `delete from salts where run_id = 'late'`, "seal 0 of run late: "},
 		{"hashes", `update hashes set hashes = zeroblob(length(hashes)) where run_id = 'late'`, " chunk 0 of run late: "},
 		{"hashes", `update hashes set hashes = x'00' where run_id = 'late'`, " chunk 0 of run late: "},
+		{"hashes", `update hashes set hashes = substr(hashes, 2) where run_id = 'late'`, " chunk 0 of run late: "},
+		{"hashes", `update hashes set slots = x'' where run_id = 'late'`, " chunk 0 of run late: "},
+		{"hashes", `update hashes set slots = x'ff' where run_id = 'late'`, " chunk 0 of run late: "},
+		{"hashes", `update hashes set slots = zeroblob(3) where run_id = 'late'`, " chunk 0 of run late: "},
+		{"passages", `update passages set way_codes = x'ff' where run_id = 'late'`, " of run late: "},
+		{"chunk_rows", `update chunk_rows set offsets = x'01' where run_id = 'late'`, " chunk 0 of run late: "},
 		{"errors", `update errors set message = 'harmless' where run_id = 'late'`, " of run late: "},
 	} {
 		s.attack(t, attack.table, attack.statement, func() {
