@@ -28,7 +28,7 @@ type Report struct {
 	More       bool      `json:"more,omitempty"`  // there are more problems than Problems lists
 	Checked    []Check   `json:"checked"`         // what was compared, in the order in which it was
 	NotChecked []Check   `json:"not_checked"`     // what was not, and why; empty, not nil, if all that can be compared was
-	Believed   string    `json:"believed"`        // the sentence Believed
+	Believed   string    `json:"believed"`        // the sentence Believed or BelievedSealed
 	Notes      []string  `json:"notes,omitempty"`
 	Sealed     *Sealed   `json:"sealed,omitempty"` // the run's seal; nil if it has none, or is running
 
@@ -84,6 +84,9 @@ const (
 
 // Believed is what no verification can find wrong, for people. docs/landscape.md has the columns.
 const Believed = "who did something, when and why, how the run began, and what other runs did (waymark log check compares its beginning with the log)"
+
+// BelievedSealed is Believed of a run whose records fit its seal: they are what they were then.
+const BelievedSealed = "that it was true when the run was sealed: who did something, when and why, how the run began, and what other runs did (waymark log check compares its beginning and its seals with the log)"
 
 // maxProblems bounds a report: what is wrong in a thousand places needs no longer list.
 const maxProblems = 1000

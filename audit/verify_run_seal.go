@@ -74,6 +74,7 @@ func (v *verification) compareSeal(ctx context.Context, key seal.Key, sealed lan
 	}
 	if root := tree.Root(); bytes.Equal(root[:], sealed.Root) {
 		c.compareSelf(v)
+		v.report.Believed = BelievedSealed
 	} else {
 		c.nameRecords(v)
 	}

@@ -90,7 +90,7 @@ func testClean(t *testing.T, s *system.System) {
 	report := verify(t, s, s.Log.Reader)
 	require.Equal(t, &audit.Report{
 		Run: run, Status: "completed_with_failures", Chunks: 3, Rows: 11, Artifacts: 3, Problems: []audit.Problem{}, Hashes: report.Hashes,
-		Checked: report.Checked, Believed: audit.Believed, NotChecked: []audit.Check{}, Sealed: report.Sealed,
+		Checked: report.Checked, Believed: audit.BelievedSealed, NotChecked: []audit.Check{}, Sealed: report.Sealed,
 	}, report)
 	require.NotNil(t, report.Sealed)
 	var checked []string

@@ -3,6 +3,7 @@ package sqlitestore_test
 import (
 	"database/sql"
 	"fmt"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -281,6 +282,19 @@ func TestStrangersComputeTheRoot(t *testing.T) {
 	out, err := compute("nobody")
 	require.ErrorContains(t, err, "exit status 1")
 	require.Contains(t, out, "run nobody has no seal here")
+}
+
+// TestThePageHasTheColumnsThatAreLeftOut of the line of an error, which a root of a chunk binds.
+func TestThePageHasTheColumnsThatAreLeftOut(t *testing.T) {
+	page, err := os.ReadFile("../../docs/seal.md")
+	require.NoError(t, err)
+	var left []string
+	for _, c := range landscape.TableOf(landscape.RowError{}).Columns {
+		if c.First {
+			left = append(left, "`"+c.Name+"`")
+		}
+	}
+	require.Contains(t, string(page), "Of `errors` these columns are left out, because a repeat of the work has others: "+strings.Join(left, ", ")+".\n")
 }
 
 // TestCheckSeals names the root that what is recorded does not have.
