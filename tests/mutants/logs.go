@@ -61,7 +61,7 @@ var logs = []mutant{
 	},
 	{
 		name: "the checkpoint of an anchor is not compared", never: "the record and the list of heads are put back, and the checkpoint knows better",
-		file: "audit/evidence/check_anchor.go", old: "\tif err := c.compareCheckpoint(at, good, said); err != nil {\n\t\treturn err\n\t}\n", new: "",
+		file: "audit/evidence/check_anchor.go", old: "\tif err := c.compareCheckpoint(f, good, said); err != nil {\n\t\treturn err\n\t}\n", new: "",
 		pkg: logTests, run: "^TestAttacksOnAnchors$/^the_landscape_and_the_list",
 	},
 }
