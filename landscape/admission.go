@@ -124,7 +124,7 @@ func (l *Log) hold(ctx context.Context, start Start, admission *Admission, decis
 	case decision.Verdict == admit.Skipped || decision.Verdict == admit.Joined:
 		next.State, next.Decided = StartSkipped, l.now()
 	case admission.Most > 0 && start.State != StartWaiting && decision.Queued >= admission.Most:
-		return fmt.Errorf("%w: %s", ErrQueueFull, decision.Why())
+		return fmt.Errorf("%w: %d (concurrency.queue.max): %s; waymark queue lists those that wait: start again when fewer do", ErrQueueFull, admission.Most, decision.Why())
 	}
 	if next != start {
 		tx.Move = append(tx.Move, Move{From: start, To: next})

@@ -215,7 +215,8 @@ func TestAQueueHasAnEnd(t *testing.T) {
 	d.holder(t, bounded)
 	b := d.ask(t, "b", bounded)
 	d.becomes(t, "b", landscape.StartWaiting)
-	refused(t, d.ask(t, "c", bounded), activities.TypeQueueFull, "as many runs wait as may")
+	refused(t, d.ask(t, "c", bounded), activities.TypeQueueFull,
+		"as many runs wait as may: 1 (concurrency.queue.max): pipeline:many has 1 place, held by run r; run b comes before it; waymark queue lists those that wait: start again when fewer do")
 	require.Equal(t, activities.TypeQueueFull, d.becomes(t, "c", landscape.StartRefused).Refusal)
 	require.Equal(t, activities.TypeQueueTimeout, d.becomes(t, "b", landscape.StartRefused).Refusal, "by itself")
 	refused(t, b, activities.TypeQueueTimeout, "waited for as long as it may: 1s: pipeline:many has 1 place, held by run r")
