@@ -16,6 +16,8 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 
 	"waymark/activities"
 	"waymark/internal/temporal/embedded"
@@ -342,4 +344,22 @@ func TestAStartWhoseWorkflowIsTerminatedIsRefused(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, found, "it is recorded")
 	}
+}
+
+// TestAWorkflowWithoutAnASCIIIDIsNamed: Temporal takes such an id, and never gives anybody a task of it.
+func TestAWorkflowWithoutAnASCIIIDIsNamed(t *testing.T) {
+	d := open(t)
+	connection, err := grpc.NewClient(d.Address, grpc.WithTransportCredentials(insecure.NewCredentials())) // as Temporal's pages do it: the SDK refuses
+	require.NoError(t, err)
+	defer connection.Close()
+	for _, id := range []string{"für-märz", "run-r"} {
+		request := startRequest(t, "r", "ann", d.input(t, "r", nil))
+		request.WorkflowId, request.TaskQueue.Name = id, "nobody"
+		_, err := workflowservice.NewWorkflowServiceClient(connection).StartWorkflowExecution(t.Context(), request)
+		require.NoError(t, err)
+	}
+	require.Eventually(t, func() bool {
+		ids, err := recovery.Unworkable(t.Context(), d.Temporal)
+		return err == nil && len(ids) == 1 && ids[0] == "für-märz"
+	}, time.Minute, 10*time.Millisecond)
 }

@@ -41,6 +41,7 @@ type System struct {
 	Planner  recompute.Planner
 	Client   *client.Client // the members execute its runs
 	Temporal sdk.Client
+	Address  string   // of Temporal's server
 	Members  []Member // in the order of the options
 }
 
@@ -121,6 +122,7 @@ func (s *System) connect(t testing.TB, database string, o Options) {
 	server, err := embedded.Start(ctx, embedded.Options{DatabasePath: database, Settings: o.Settings, Attributes: registered})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, server.Stop()) })
+	s.Address = server.Address()
 	s.Temporal, err = server.Client(ctx, sdk.Options{})
 	require.NoError(t, err)
 	t.Cleanup(s.Temporal.Close)

@@ -19,6 +19,7 @@ const (
 // then those that follow. Every worker does so, each at other moments.
 func (d *process) watchAbandoned(ctx context.Context, runs recovery.Abandoned) {
 	look := func() ([]string, error) { return runs.All(ctx) }
+	told := map[string]bool{}
 	for {
 		begun := time.Now()
 		found, err := look()
@@ -31,10 +32,25 @@ func (d *process) watchAbandoned(ctx context.Context, runs recovery.Abandoned) {
 		if err == nil {
 			look = func() ([]string, error) { return runs.Since(ctx, begun.Add(-lookBack)) }
 		}
+		d.tellUnworkable(ctx, runs, told)
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(lookInterval/2 + rand.N(lookInterval)): //nolint:gosec // no secret
+		}
+	}
+}
+
+// tellUnworkable names workflows that wait for ever, each once.
+func (d *process) tellUnworkable(ctx context.Context, runs recovery.Abandoned, told map[string]bool) {
+	ids, err := recovery.Unworkable(ctx, runs.Client)
+	if err != nil {
+		return // the next look asks again
+	}
+	for _, id := range ids {
+		if !told[id] {
+			told[id] = true
+			d.logger.Warn("a workflow never starts, because its id is not printable ASCII: terminate it, and start the run with another id", "workflow", id)
 		}
 	}
 }
